@@ -1,0 +1,119 @@
+// What is to be run: plain data that any backend can carry out, comparable, printable, JSON both ways.
+#pragma once
+
+#include <sectile/error.hpp>
+#include <sectile/problem.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sectile {
+
+// A kernel template: shaders/<stem>.comp or .cu, compiled as <variant> (the element size and the like).
+struct KernelName {
+  std::string stem;     // "permute_tile"
+  std::string variant;  // "e2", "e4.wide"
+  auto operator<=>(const KernelName&) const = default;
+};
+
+struct Constant {
+  std::uint32_t id = 0;     // specialization constant id, named in shaders/<stem>.abi.h
+  std::uint32_t value = 0;
+  auto operator<=>(const Constant&) const = default;
+};
+
+// Where in the push bytes the 64-bit address of an operand goes (written when recording).
+struct AddressSlot {
+  std::uint32_t push_offset = 0;   // bytes, a multiple of 8
+  std::uint32_t operand = 0;       // index into Plan::operands
+  std::uint64_t byte_offset = 0;   // added to the operand's address
+  auto operator<=>(const AddressSlot&) const = default;
+};
+
+// Bytes [begin, end) of an operand that a step may touch. Backends need no more to order steps.
+struct AccessRange {
+  std::uint32_t operand = 0;
+  std::uint64_t begin = 0, end = 0;
+  bool write = false;
+  auto operator<=>(const AccessRange&) const = default;
+};
+
+struct Step {
+  KernelName kernel;
+  std::vector<Constant> constants;              // sorted by id; the workgroup's size is among them
+  std::array<std::uint32_t, 3> workgroup{1, 1, 1};
+  std::uint32_t required_subgroup_size = 0;     // 0: the kernel does not care
+  std::array<std::uint32_t, 3> grid{1, 1, 1};   // workgroups; never beyond the profile's limits
+  std::vector<std::uint8_t> push;               // push bytes; address slots hold zeros
+  std::vector<AddressSlot> addresses;
+  std::vector<AccessRange> accesses;
+  std::uint32_t workgroup_memory_bytes = 0;
+  // Every write of earlier steps is finished and visible before this step starts.
+  bool barrier_before = false;
+  bool operator==(const Step&) const = default;
+};
+
+enum class OperandRole : std::uint8_t { source, destination, scratch };
+
+struct PlanOperand {
+  std::string name;                             // "src", "dst", "scratch"
+  OperandRole role = OperandRole::source;
+  std::uint64_t bytes = 0;                      // from its address to the end of the last byte touched
+  std::uint32_t align = 16;                     // its address is promised to be a multiple of this
+  bool operator==(const PlanOperand&) const = default;
+};
+
+// The planner's count for representative workgroups of a step, interior and edge (see planner.hpp).
+struct AccessCount {
+  std::uint64_t load_transactions = 0;          // global transactions of the profile's transaction_bytes
+  std::uint64_t store_transactions = 0;
+  std::uint64_t ideal_load_transactions = 0;    // what the same bytes would take if every one were full
+  std::uint64_t ideal_store_transactions = 0;
+  std::uint64_t load_requests = 0;              // subgroup-wide instructions
+  std::uint64_t store_requests = 0;
+  std::uint64_t bank_conflicts = 0;             // extra passes over workgroup memory, loads and stores
+  bool operator==(const AccessCount&) const = default;
+};
+
+// A candidate that the planner looked at.
+struct Candidate {
+  std::string name;                             // row of the table: "permute_tile 32x32 w1"
+  bool chosen = false;
+  std::string refusal;                          // the constraint that it failed; empty where it is admissible
+  std::int64_t cost = 0;                        // picoseconds-like integer units; lower is better; 0 where refused
+  AccessCount interior, edge;
+  std::string detail;                           // one line: tile, workgroup, grid, shared
+  bool operator==(const Candidate&) const = default;
+};
+
+struct Plan {
+  Problem problem;
+  std::string profile_name;
+  std::string profile_hash;                     // 32 hex digits over the profile's canonical JSON
+  std::string planner_version;
+  std::vector<PlanOperand> operands;            // permute: src, dst
+  std::vector<Step> steps;                      // empty: nothing to do
+  std::vector<Candidate> candidates;            // only where explain was asked for; not part of JSON's identity
+  std::string id;                               // 32 hex digits: XXH3-128 of problem, profile and version
+  bool operator==(const Plan&) const = default;
+};
+
+// "permute_tile.e2 tile=128x32 wg=128 grid=1024x1x1 shared=8448 push=116"
+std::string print(const Plan& plan);
+std::string to_json(const Plan& plan);          // canonical: sorted keys, integers and strings only
+Result<Plan> plan_from_json(std::string_view text);  // refuses garbage, and what check_plan refuses
+
+struct DeviceProfile;
+
+// The pure checker: every address slot and range lies inside its operand, ranges of one step do not
+// conflict, and two steps that touch the same bytes, one of them writing, have a barrier between them.
+Result<void> check_plan(const Plan& plan);
+// The same, and that no step goes over a limit of the profile (workgroup memory, invocations,
+// push bytes, grid), naming the limit.
+Result<void> check_plan(const Plan& plan, const DeviceProfile& profile);
+
+}  // namespace sectile

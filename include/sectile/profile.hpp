@@ -1,0 +1,99 @@
+// What a device can do, as plain data: the planner sees nothing else of it.
+// Unknown is not used: a field without a value makes no promise, and the planner then takes what
+// every Vulkan 1.3 device must give, or leaves the candidate out.
+#pragma once
+
+#include <sectile/error.hpp>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sectile {
+
+enum class DeviceKind : std::uint8_t { unknown, cpu, integrated, discrete, virtual_gpu };
+
+// One row of what a matrix unit multiplies: D[MxN] = A[MxK] * B[KxN] + C[MxN].
+// For flexible dimensions (NV2) M, N, K are granularities.
+struct MatrixShape {
+  std::uint32_t m = 0, n = 0, k = 0;
+  std::string a, b, c, result;             // component types: "f16", "f32", "bf16", "u8", "s8", "s32", ...
+  bool saturating = false;
+  std::string scope = "subgroup";          // or "workgroup"
+  std::uint32_t workgroup_invocations = 0; // NV2 at workgroup scope; 0 otherwise
+  bool flexible = false;                   // VK_NV_cooperative_matrix2 flexible dimensions
+  bool operator==(const MatrixShape&) const = default;
+};
+
+struct DeviceProfile {
+  // Who it is.
+  std::string name;                        // "NVIDIA H200", "nvidia-hopper"
+  std::string vendor;                      // "nvidia", "amd", "intel", "arm", "qualcomm", "apple", "mesa", "google"
+  std::string driver;                      // driver's name and version, printed
+  std::uint32_t vendor_id = 0, device_id = 0;
+  std::uint32_t driver_version = 0;        // as the driver packs it
+  std::string uuid;                        // 32 hex digits; empty for a profile that is not of a live device
+  DeviceKind kind = DeviceKind::unknown;
+  std::uint32_t api_version = 0;           // major * 1000 + minor: 1003 for Vulkan 1.3; 0 unknown
+
+  // Limits.
+  std::optional<std::uint32_t> max_workgroup_invocations;
+  std::optional<std::array<std::uint32_t, 3>> max_workgroup_size;
+  std::optional<std::array<std::uint32_t, 3>> max_grid;        // workgroups in x, y, z
+  std::optional<std::uint32_t> workgroup_memory_bytes;
+  std::optional<std::uint32_t> max_push_bytes;
+  std::optional<std::uint64_t> max_buffer_bytes;
+  std::optional<std::uint64_t> max_allocation_bytes;
+  std::optional<std::uint64_t> max_storage_range_bytes;
+
+  // Subgroups.
+  std::optional<std::uint32_t> subgroup_size;                  // the default
+  std::optional<std::uint32_t> min_subgroup_size, max_subgroup_size;
+  std::optional<bool> required_subgroup_size;                  // compute may state it
+
+  // What shaders may use.
+  std::optional<bool> buffer_device_address;
+  std::optional<bool> storage8, storage16;                     // 8/16-bit loads and stores in storage buffers
+  std::optional<bool> int8, int16, int64, float16, bfloat16;   // arithmetic
+  std::optional<bool> integer_dot_product;
+  std::optional<bool> cooperative_matrix, cooperative_matrix2;
+  std::optional<bool> cooperative_matrix_workgroup_scope, cooperative_matrix_tensor_addressing;
+  std::vector<MatrixShape> matrix_shapes;
+
+  // What the memory system is made of.
+  std::optional<std::uint32_t> transaction_bytes;              // least unit of a global access (32 on NVIDIA)
+  std::optional<std::uint32_t> cache_line_bytes;
+  std::optional<std::uint32_t> banks;                          // workgroup-memory banks
+  std::optional<std::uint32_t> bank_bytes;
+  std::optional<std::uint64_t> l2_bytes;
+  std::optional<std::uint32_t> multiprocessors;                // SMs, CUs, Xe cores, shader cores
+
+  // Where a fact comes from: field name -> source. Built-in profiles name one for every field they set.
+  std::map<std::string, std::string> sources;
+
+  bool operator==(const DeviceProfile&) const = default;
+};
+
+std::string print(const DeviceProfile& profile);               // one line
+std::string to_json(const DeviceProfile& profile);             // canonical; unknown fields left out
+Result<DeviceProfile> profile_from_json(std::string_view text);  // DeviceProfile's own JSON
+
+// A profile from `vulkaninfo -j` output (either the profiles-schema form, or the older form).
+// What that output lacks (matrix shapes, newer features) stays unknown.
+Result<DeviceProfile> profile_from_vulkaninfo(std::string_view json_text);
+
+// Fills unknown fields of `profile` from a text of facts: DeviceProfile JSON with any subset of fields,
+// or the matrix-shape listing printed by vk_cooperative_matrix_perf. Known fields are not overwritten:
+// a contradiction is an error naming the field.
+Result<DeviceProfile> supplement(DeviceProfile profile, std::string_view text);
+
+// Built-in targets, by name: "lavapipe", "swiftshader", "nvidia-hopper", "amd-rdna3", "intel-xe2",
+// "arm-valhall", "qualcomm-adreno7".
+std::vector<std::string_view> builtin_target_names();
+Result<DeviceProfile> builtin_target(std::string_view name);   // an unknown name lists the known ones
+
+}  // namespace sectile
