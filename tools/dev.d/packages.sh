@@ -1,0 +1,26 @@
+# What the contained root holds. Any change here changes the recipe's hash, and the root is brought up to date.
+
+root_suite=trixie
+root_backports=trixie-backports
+root_sdk_suite=forky
+
+# The SDK pieces that Debian 13 lacks or has too old: from the suite that has them, and nothing else from there.
+sdk_packages=(
+    glslang-dev glslang-tools spirv-tools spirv-tools-dev spirv-headers libspirv-reflect-dev spirv-cross
+    libvulkan-dev libvulkan1 libvulkan-volk-dev libvulkan-memory-allocator-dev doctest-dev
+    vulkan-validationlayers vulkan-utility-libraries-dev
+)
+
+# Mesa's drivers come from the backports (by their source package).
+driver_packages=(mesa-vulkan-drivers mesa-drm-shim vulkan-tools)
+
+debian_packages=(
+    ca-certificates cmake ninja-build g++ g++-12 g++-13 pkg-config git ccache valgrind gdb xxd
+    clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev lld-19 llvm-19
+    libcli11-dev nlohmann-json3-dev libfmt-dev librapidcheck-dev libbenchmark-dev libstb-dev libxxhash-dev
+    python3 python3-numpy
+)
+
+# Unpacked (dpkg -x) for a file or two, never installed.
+swiftshader_package=chromium-common
+photo_packages=(python3-sklearn python3-sklearn-lib)

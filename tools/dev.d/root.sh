@@ -1,0 +1,52 @@
+# The contained Debian root under .root/: made, checked, entered. Sourced by tools/dev.
+# shellcheck shell=bash disable=SC2154
+. "$lib/packages.sh"
+
+root_stamp=$root/.sectile-recipe
+
+# The recipe is these two files; a root made by another recipe is not used as it is.
+recipe_hash() { cat "$lib/packages.sh" "$lib/make-root.sh" | sha256sum | cut -c1-32; }
+
+root_is_ready() { [[ -r $root_stamp && $(<"$root_stamp") == "$(recipe_hash)" ]]; }
+
+# Runs a command as root, by sudo where need be.
+as_root() {
+    if ((EUID == 0)); then "$@"; return; fi
+    command -v sudo >/dev/null || die "the contained root needs root rights: run as root, or install sudo"
+    sudo --preserve-env="$(pass_names)" -- "$@"
+}
+
+root_ready() {
+    root_is_ready && return 0
+    mkdir -p "$cache"
+    local lock
+    exec {lock}>"$cache/root.lock"
+    flock --nonblock "$lock" || { say "another tools/dev is making the root: waiting"; flock "$lock"; }
+    if ! root_is_ready; then
+        as_root unshare --mount --propagation private bash "$lib/make-root.sh" "$repo" "$(recipe_hash)" \
+            {lock}>&- || die "the root could not be made (log: ${cache#"$PWD"/}/root.log)"
+    fi
+    exec {lock}>&-
+}
+
+# Environment that a user may set outside and means inside.
+pass_names() {
+    local name names=""
+    while IFS= read -r name; do
+        case $name in
+            TERM|COLORTERM|NO_COLOR|SUDO_UID|SUDO_GID|VK_*|LP_*|MESA_*|GALLIUM_*|ACO_*|RADV_*|NV50_*|SECTILE_*|AMDGPU_*|\
+            NOUVEAU_*|FD_*|INTEL_*|CTEST_*|ASAN_*|UBSAN_*|LSAN_*|TSAN_*|DOCTEST_*|RC_*|CMAKE_BUILD_*|CUDA_*|NVIDIA_*|\
+            http_proxy|https_proxy|no_proxy|SOURCE_DATE_EPOCH|VERBOSE|CC|CXX|CXXFLAGS|LDFLAGS)
+                names+=${names:+,}$name ;;
+        esac
+    done < <(compgen -e)
+    printf '%s' "$names"
+}
+
+# Replaces this process by a command inside the root; mounts live in a namespace of their own and die with it.
+root_exec() {
+    local enter=(unshare --mount --propagation private bash "$lib/enter.sh" "$repo" "$PWD" "$(pass_names)" "$@")
+    if ((EUID == 0)); then exec "${enter[@]}"; fi
+    command -v sudo >/dev/null || die "the contained root needs root rights: run as root, or install sudo"
+    exec sudo --preserve-env="$(pass_names)" -- "${enter[@]}"
+}
