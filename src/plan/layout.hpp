@@ -1,0 +1,83 @@
+// A permute as loops: what both ways of stating one (axes, layouts) come down to. Private to src/plan.
+#pragma once
+
+#include <sectile/problem.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace sectile::detail {
+
+// One loop; strides are in elements. Axes stand in the destination's order, extent-1 axes included.
+struct LoopAxis {
+  std::int64_t extent = 1;  // >= 1
+  std::int64_t src_stride = 0, dst_stride = 0;
+  bool operator==(const LoopAxis&) const = default;
+};
+
+// One per split axis whose blocks do not divide it. With v = sum(coef[i] * index[i]):
+// v < read_limit: the source element exists, otherwise zero bits are written;
+// v < write_limit: the destination element exists, otherwise nothing is written.
+struct Bound {
+  std::vector<std::int64_t> coef;  // one entry per loop axis
+  std::int64_t read_limit = 0, write_limit = 0;
+  bool operator==(const Bound&) const = default;
+};
+
+inline constexpr int kMaxBounds = 2;
+
+struct LoopNest {
+  std::vector<LoopAxis> axes;   // at most kMaxRank; none where the problem is empty
+  std::vector<Bound> bounds;    // at most kMaxBounds; those that cannot fail are left out
+  std::int64_t src_offset = 0, dst_offset = 0;
+  bool empty = false;           // nothing is written
+  bool operator==(const LoopNest&) const = default;
+};
+
+// Errors as validate().
+Result<LoopNest> loop_nest(const PermuteProblem& problem);
+
+// One axis of a layout: 'C' has block 0; "4c" has letter 'C' and block 4.
+struct LayoutAxis {
+  char letter = 0;
+  std::int64_t block = 0;
+};
+
+struct Layout {
+  int rank = 0;
+  std::array<LayoutAxis, kMaxRank> axes{};
+};
+
+// `what` names the layout in errors ("src layout").
+Result<Layout> parse_layout(std::string_view text, std::string_view what);
+
+// Everything that a validated problem's numbers come to. Fixed-size, because planning calls this
+// for every new problem and has 50 us in all.
+struct Geometry {
+  struct Digit {               // a loop axis, and what it counts of its letter's index
+    LoopAxis loop;
+    std::int64_t weight = 1;
+    int letter = -1;           // -1: the whole of an axis, never bounded
+  };
+  struct Letter {
+    char name = 0;
+    std::int64_t extent = 0;   // true size
+    std::int64_t written = 0;  // destination's size, surplus of the last block included
+    std::int64_t covered = 0;  // one past the greatest index that the loops reach
+  };
+  template <class T>
+  using PerAxis = std::array<T, kMaxRank>;
+
+  int src_rank = 0, dst_rank = 0, digits = 0, letters = 0;
+  PerAxis<std::int64_t> src_strides{}, dst_shape{}, dst_strides{};
+  PerAxis<Digit> digit{};
+  PerAxis<Letter> letter{};
+  bool empty = false;
+  std::uint64_t src_bytes = 0, dst_bytes = 0;
+};
+
+Result<Geometry> geometry(const PermuteProblem& problem);
+
+}  // namespace sectile::detail
