@@ -10,6 +10,7 @@ log=$repo/.cache/root.log
 : >"$log"
 
 say() { printf 'dev: %s\n' "$*" >&2; }
+trap 'say "error: line $LINENO of make-root.sh failed"' ERR
 fail() { say "error: $*"; tail -n 15 "$log" | sed 's/^/     | /' >&2; exit 1; }
 
 # One line that grows on a terminal; a line every tenth of the way in a log.
@@ -71,7 +72,7 @@ bootstrap() {
 configure_apt() {
     local mirror etc=$root/etc/apt suite signed
     # debootstrap wrote it, on the first time; ours has options in brackets before it.
-    mirror=$(cat "$etc/sources.list" "$etc"/sources.list.d/*.sources 2>/dev/null |
+    mirror=$({ cat "$etc/sources.list" "$etc"/sources.list.d/*.sources 2>/dev/null || true; } |
         awk '$1 == "deb" || $1 == "URIs:" { for (i = 2; i <= NF; i++) if ($i ~ /^[a-z+]+:/) { print $i; exit } }')
     [[ -n $mirror ]] || fail "the root has no mirror"
     signed=/usr/share/keyrings/debian-archive-keyring.gpg

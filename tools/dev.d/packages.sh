@@ -1,4 +1,4 @@
-# What the contained root holds. Any change here changes the recipe's hash, and the root is brought up to date.
+# What the contained root holds. A change here changes the hash of the recipe, and the root is brought up to date.
 
 root_suite=trixie
 root_backports=trixie-backports
