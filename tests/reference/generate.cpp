@@ -1,0 +1,228 @@
+#include "generate.hpp"
+
+#include "permute.hpp"
+#include "random.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string>
+#include <utility>
+
+namespace sectile::reference {
+namespace {
+
+constexpr std::array kTypes = {DType::i8,  DType::u8,  DType::b8,  DType::i16, DType::f16, DType::bf16,
+                               DType::b16, DType::f32, DType::i32, DType::b32, DType::f64, DType::i64,
+                               DType::c64, DType::b64, DType::c128, DType::b128};
+constexpr std::array<std::int64_t, 14> kPrimes = {2, 3, 5, 7, 11, 13, 17, 31, 37, 61, 67, 127, 131, 257};
+
+template <class T>
+void shuffle(std::vector<T>& values, Random& random) {
+  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
+}
+
+// A size of at most `limit`: even, ragged, tiny and prime ones, and those beside a tile's side.
+std::int64_t pick_size(Random& random, std::int64_t limit) {
+  std::int64_t size = 1;
+  switch (random.below(6)) {
+    case 0: size = std::int64_t{1} << random.below(11); break;
+    case 1: size = kPrimes[random.below(kPrimes.size())]; break;
+    case 2: size = random.between(1, 9); break;
+    case 3: size = (std::int64_t{8} << random.below(6)) + random.between(-1, 1); break;
+    case 4: size = 4 * random.between(1, 64); break;
+    default: size = random.between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(limit, 1000))); break;
+  }
+  return std::clamp<std::int64_t>(size, 1, std::max<std::int64_t>(1, limit));
+}
+
+// How many elements a case may have: small ones often, as most errors show there, big ones rarely.
+std::int64_t pick_budget(Random& random) {
+  if (random.one_in(400)) return random.between(500'000, 3'000'000);
+  const auto bits = random.below(18);
+  return std::min<std::int64_t>(200'000, (std::int64_t{1} << bits) + random.between(0, std::int64_t{1} << bits));
+}
+
+std::vector<std::int64_t> pick_shape(Random& random, std::size_t rank, std::int64_t budget) {
+  std::vector<std::int64_t> shape(rank, 1);
+  std::vector<std::size_t> order(rank);
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  shuffle(order, random);
+  for (std::size_t i = 0; i < rank; ++i) {
+    // A high rank leaves little for each axis; otherwise the first one drawn would eat the budget.
+    const std::int64_t share = rank - i > 3 ? std::min<std::int64_t>(budget, random.between(1, 12)) : budget;
+    shape[order[i]] = random.one_in(8) ? 1 : pick_size(random, share);
+    budget = std::max<std::int64_t>(1, budget / shape[order[i]]);
+  }
+  return shape;
+}
+
+std::vector<int> pick_axes(Random& random, std::size_t rank) {
+  std::vector<int> axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  switch (random.below(8)) {
+    case 0: break;  // identity
+    case 1: std::reverse(axes.begin(), axes.end()); break;
+    case 2: {  // neighbours that stay together
+      const auto cut = random.below(rank);
+      std::rotate(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(cut), axes.end());
+      break;
+    }
+    case 3: {  // the innermost axis stays
+      const int last = axes.back();
+      axes.pop_back();
+      shuffle(axes, random);
+      axes.push_back(last);
+      break;
+    }
+    case 4:  // two axes change places
+      std::swap(axes[random.below(rank)], axes[random.below(rank)]);
+      break;
+    default: shuffle(axes, random); break;
+  }
+  return axes;
+}
+
+void make_transpose(PermuteProblem& problem, Random& random) {
+  const std::int64_t budget = pick_budget(random);
+  const std::int64_t batch = random.one_in(2) ? 1 : random.between(1, 5);
+  const std::int64_t rows = pick_size(random, std::max<std::int64_t>(1, budget / batch));
+  const std::int64_t columns = pick_size(random, std::max<std::int64_t>(1, budget / batch / rows));
+  const bool swapped = random.one_in(2);
+  problem.shape = {swapped ? columns : rows, swapped ? rows : columns};
+  problem.axes = {1, 0};
+  if (batch > 1) {
+    problem.shape.insert(problem.shape.begin(), batch);
+    problem.axes = {0, 2, 1};
+  }
+}
+
+void make_general(PermuteProblem& problem, Random& random, std::size_t rank) {
+  problem.shape = pick_shape(random, rank, pick_budget(random));
+  problem.axes = pick_axes(random, rank);
+}
+
+struct LayoutPair {
+  const char* plain;                  // the axes, in any order
+  char blocked;                       // the axis that layouts split in blocks
+};
+constexpr std::array<LayoutPair, 5> kLayouts = {{{"NHWC", 'C'}, {"NCHW", 'C'}, {"OIHW", 'I'}, {"NDHWC", 'C'}, {"MK", 'K'}}};
+
+std::string with_block(std::string letters, char blocked, std::int64_t block, Random& random) {
+  if (block == 0) return letters;
+  const std::string text = std::to_string(block) + static_cast<char>(blocked - 'A' + 'a');
+  // Nearly always innermost, as NCHW4c; now and then before the last axis.
+  const std::size_t at = random.one_in(8) ? letters.size() - 1 : letters.size();
+  letters.insert(at, text);
+  return letters;
+}
+
+std::string shuffled(std::string letters, Random& random) {
+  for (std::size_t i = letters.size(); i > 1; --i) std::swap(letters[i - 1], letters[random.below(i)]);
+  return letters;
+}
+
+void make_layout(PermuteProblem& problem, Random& random) {
+  const LayoutPair& pair = kLayouts[random.below(kLayouts.size())];
+  constexpr std::array<std::int64_t, 8> blocks = {4, 8, 16, 4, 8, 16, 2, 3};
+  const auto pick_block = [&] { return blocks[random.below(blocks.size())]; };
+  const std::string letters = pair.plain;
+  std::int64_t src_block = 0, dst_block = 0;
+  switch (random.below(4)) {
+    case 0: break;
+    case 1: src_block = pick_block(); break;
+    case 2: src_block = pick_block(); dst_block = pick_block(); break;
+    default: dst_block = pick_block(); break;
+  }
+  problem.src_layout = with_block(random.one_in(3) ? shuffled(letters, random) : letters, pair.blocked, src_block, random);
+  problem.dst_layout = with_block(shuffled(letters, random), pair.blocked, dst_block, random);
+
+  // The true sizes; the blocked axis does not divide half of the time.
+  std::int64_t budget = std::max<std::int64_t>(64, pick_budget(random));
+  const std::int64_t channels = random.one_in(2) ? 4 * random.between(1, 16) : pick_size(random, 70);
+  budget /= channels;
+  std::vector<std::int64_t> sizes(letters.size());
+  for (std::size_t i = 0; i < letters.size(); ++i) {
+    sizes[i] = letters[i] == pair.blocked ? channels : pick_size(random, std::min<std::int64_t>(budget, 130));
+    if (letters[i] != pair.blocked) budget = std::max<std::int64_t>(1, budget / sizes[i]);
+  }
+  for (std::size_t i = 0; i < problem.src_layout.size(); ++i) {
+    const char c = problem.src_layout[i];
+    if (c >= '0' && c <= '9') continue;
+    if (c >= 'a' && c <= 'z') {
+      problem.shape.push_back(src_block);
+    } else if (c == pair.blocked && src_block != 0) {
+      problem.shape.push_back((channels + src_block - 1) / src_block);
+    } else {
+      problem.shape.push_back(sizes[letters.find(c)]);
+    }
+  }
+  if (src_block != 0 && (channels % src_block != 0 || random.one_in(4))) problem.extents = {{pair.blocked, channels}};
+}
+
+// Distinct elements for `shape`: axes in some memory order, each stride past the reach of those inside.
+std::vector<std::int64_t> spread_strides(const std::vector<std::int64_t>& shape, Random& random, bool any_order) {
+  std::vector<std::size_t> order(shape.size());
+  std::iota(order.rbegin(), order.rend(), std::size_t{0});  // the last axis innermost
+  if (any_order) shuffle(order, random);
+  std::vector<std::int64_t> strides(shape.size(), 1);
+  std::int64_t stride = random.one_in(3) ? random.between(1, 3) : 1;  // the innermost one
+  std::int64_t reach = 1;                                             // behind the last element so far
+  for (const std::size_t axis : order) {
+    const std::int64_t size = std::max<std::int64_t>(shape[axis], 1);
+    strides[axis] = stride;
+    reach += (size - 1) * stride;
+    // Now and then the next row starts right behind the last element, not a whole row further on.
+    stride = random.one_in(6) ? reach : std::max(reach, size * stride);
+    if (random.one_in(2)) stride += random.between(0, 9);
+    if (random.one_in(4)) stride = (stride + 15) / 16 * 16;
+  }
+  return strides;
+}
+
+void add_strides(PermuteProblem& problem, Random& random) {
+  if (random.one_in(5)) {
+    problem.src_strides = spread_strides(problem.shape, random, random.one_in(3));
+    for (std::int64_t& stride : problem.src_strides) {
+      if (random.one_in(12)) stride = 0;   // broadcast
+      if (random.one_in(24)) stride = 1;   // overlapping windows
+    }
+  }
+  if (random.one_in(5)) {
+    problem.dst_strides = spread_strides(PermuteDefinition(problem).dst_shape(), random, random.one_in(3));
+  }
+}
+
+std::uint32_t pick_align(Random& random, std::uint32_t element) {
+  std::uint32_t align = element;
+  for (auto steps = random.below(9); steps > 0 && align < 256; --steps) align *= 2;
+  return align;
+}
+
+}  // namespace
+
+PermuteProblem generate_permute(std::uint64_t seed, std::uint64_t index) {
+  Random random(mix(seed) ^ mix(index + 1));
+  PermuteProblem problem;
+  problem.type = kTypes[random.below(kTypes.size())];
+  const auto kind = random.below(100);
+  if (kind < 30) {
+    make_transpose(problem, random);
+  } else if (kind < 66) {
+    make_general(problem, random, static_cast<std::size_t>(random.between(1, 8)));
+  } else if (kind < 73) {
+    make_general(problem, random, static_cast<std::size_t>(random.between(9, kMaxRank)));
+  } else {
+    make_layout(problem, random);
+  }
+  if (random.one_in(150) && problem.src_layout.empty()) problem.shape[random.below(problem.shape.size())] = 0;
+  add_strides(problem, random);
+  if (random.one_in(4)) problem.src_offset = random.between(0, 40);
+  if (random.one_in(4)) problem.dst_offset = random.between(0, 40);
+  const std::uint32_t element = size_bytes(problem.type);
+  if (random.one_in(2)) problem.src_align = pick_align(random, element);
+  if (random.one_in(2)) problem.dst_align = pick_align(random, element);
+  return problem;
+}
+
+}  // namespace sectile::reference
