@@ -1,0 +1,20 @@
+// Read by GLSL, C++ and NVRTC alike: what the three must agree on before any kernel's own interface.
+#ifndef SECTILE_LIB_ABI_H
+#define SECTILE_LIB_ABI_H
+
+#ifdef GL_core_profile
+#define SECTILE_UINT uint
+#define SECTILE_ADDRESS uvec2
+#else
+#define SECTILE_UINT unsigned int
+// A device address as two words, so that no kernel needs 64-bit integers to receive one.
+struct SectileAddress {
+  unsigned int lo, hi;
+};
+#define SECTILE_ADDRESS SectileAddress
+#endif
+
+// Specialization constants that every kernel has.
+#define SECTILE_SPEC_WORKGROUP 0      // invocations in x; y and z are 1
+
+#endif

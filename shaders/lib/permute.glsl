@@ -1,0 +1,85 @@
+// Reads the stream of words that lib/permute.abi.h describes.
+#include "permute.abi.h"
+
+layout(local_size_x_id = SECTILE_SPEC_WORKGROUP, local_size_y = 1, local_size_z = 1) in;
+layout(constant_id = SECTILE_SPEC_WORKGROUP) const uint kWorkgroup = 64u;
+layout(constant_id = PERMUTE_SPEC_AXES) const uint kAxes = 2u;
+layout(constant_id = PERMUTE_SPEC_READ_BOUNDS) const uint kReadBounds = 0u;
+layout(constant_id = PERMUTE_SPEC_WRITE_BOUNDS) const uint kWriteBounds = 0u;
+
+layout(push_constant, std430) uniform Push { PermutePush push; };
+
+#ifdef LONG
+// The words that are not pushed. glslang takes no constant array of specialization constants, so they
+// fill a private one, which drivers fold away; and it pastes names and digits, but not two digits.
+#define W1(name, k) layout(constant_id = PERMUTE_SPEC_WORD0 + k) const uint name = 0u;
+#define W10(name, k) W1(name##0, k) W1(name##1, k + 1) W1(name##2, k + 2) W1(name##3, k + 3) \
+                     W1(name##4, k + 4) W1(name##5, k + 5) W1(name##6, k + 6) W1(name##7, k + 7) \
+                     W1(name##8, k + 8) W1(name##9, k + 9)
+W10(kWord, 0) W10(kWord1, 10) W10(kWord2, 20) W10(kWord3, 30) W10(kWord4, 40) W10(kWord5, 50)
+W10(kWord6, 60) W10(kWord7, 70) W10(kWord8, 80) W10(kWord9, 90) W10(kWord10, 100) W10(kWord11, 110)
+W10(kWord12, 120) W10(kWord13, 130) W10(kWord14, 140) W10(kWord15, 150)
+#undef W1
+#undef W10
+#define L10(name) name##0, name##1, name##2, name##3, name##4, name##5, name##6, name##7, name##8, name##9
+uint specialized_words[PERMUTE_MAX_WORDS] = uint[PERMUTE_MAX_WORDS](
+    L10(kWord), L10(kWord1), L10(kWord2), L10(kWord3), L10(kWord4), L10(kWord5), L10(kWord6), L10(kWord7),
+    L10(kWord8), L10(kWord9), L10(kWord10), L10(kWord11), L10(kWord12), L10(kWord13), L10(kWord14), L10(kWord15));
+#undef L10
+layout(constant_id = PERMUTE_SPEC_PUSHED) const uint kPushed = PERMUTE_PUSH_WORDS;
+uint word(const uint k) { return k < kPushed ? push.words[min(k, PERMUTE_PUSH_WORDS - 1)] : specialized_words[k]; }
+#else
+uint word(const uint k) { return push.words[k]; }
+#endif
+
+#ifdef WIDE
+#define STRIDE_WORDS 2u
+offset_t stride_at(const uint k) { return offset_t(uint64_t(word(k)) | (uint64_t(word(k + 1u)) << 32)); }
+#else
+#define STRIDE_WORDS 1u
+offset_t stride_at(const uint k) { return offset_t(word(k)); }
+#endif
+
+const uint kAxisWords = 2u + 2u * STRIDE_WORDS;
+const uint kShiftWord = kAxes * kAxisWords;
+const uint kOwnWord = kShiftWord + (kAxes + PERMUTE_SHIFTS_PER_WORD - 1u) / PERMUTE_SHIFTS_PER_WORD;
+
+uint axis_count(const uint a) { return word(a * kAxisWords); }
+offset_t src_stride(const uint a) { return stride_at(a * kAxisWords + 2u); }
+offset_t dst_stride(const uint a) { return stride_at(a * kAxisWords + 2u + STRIDE_WORDS); }
+
+uint id_count() {
+  uint ids = axis_count(0u);
+  [[unroll]] for (uint a = 1u; a < kAxes; ++a) ids *= axis_count(a);
+  return ids;
+}
+
+// n / count of axis a, for n below 2^31 (Granlund and Montgomery 1994, figure 4.1, 32-bit).
+uint divide_by_count(uint n, const uint a) {
+  uint high, low;
+  umulExtended(n, word(a * kAxisWords + 1u), high, low);
+  uint shifts = word(kShiftWord + a / PERMUTE_SHIFTS_PER_WORD);
+  return (high + n) >> ((shifts >> (5u * (a % PERMUTE_SHIFTS_PER_WORD))) & 31u);
+}
+
+// Takes the digit of axis a off the id.
+uint take_digit(inout uint id, const uint a) {
+  if (a + 1u >= kAxes) return id;
+  uint quotient = divide_by_count(id, a);
+  uint digit = id - quotient * axis_count(a);
+  id = quotient;
+  return digit;
+}
+
+// Bound b, whose words start after the kernel's own.
+uint bound_word(const uint own_words, const uint b) { return kOwnWord + own_words + b * (kAxes + 2u); }
+int bound_coefficient(const uint own_words, const uint b, const uint a) {
+  return int(word(bound_word(own_words, b) + a));
+}
+int read_limit(const uint own_words, const uint b) { return int(word(bound_word(own_words, b) + kAxes)); }
+int write_limit(const uint own_words, const uint b) { return int(word(bound_word(own_words, b) + kAxes + 1u)); }
+
+// The folded grid's workgroup number.
+uint group_id() {
+  return gl_WorkGroupID.x + gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z);
+}

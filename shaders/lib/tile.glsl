@@ -1,0 +1,60 @@
+// What permute_tile and permute_block share: where a workgroup's tile is, and how a block is loaded.
+#include "../permute_tile.abi.h"
+#include "permute.glsl"
+#include "turn.glsl"
+
+layout(constant_id = PERMUTE_TILE_SPEC_TILE_S) const uint kTileS = 32u;
+layout(constant_id = PERMUTE_TILE_SPEC_TILE_D) const uint kTileD = 32u;
+layout(constant_id = PERMUTE_TILE_SPEC_VECTOR_S) const uint kVectorS = 1u;
+layout(constant_id = PERMUTE_TILE_SPEC_VECTOR_D) const uint kVectorD = 1u;
+layout(constant_id = PERMUTE_TILE_SPEC_STORE_BYTES) const uint kStoreBytes = ELEMENT_BYTES;
+layout(constant_id = PERMUTE_TILE_SPEC_SWAP) const uint kSwap = 0u;
+
+const uint kBlocksS = kTileS / kVectorS;
+const uint kBlocksD = kTileD / kVectorD;
+const uint kBlocks = (kBlocksS * kBlocksD + kWorkgroup - 1u) / kWorkgroup;   // an invocation's
+
+struct Tile {
+  offset_t from, to;            // first element in source and destination
+  offset_t src_s, src_d;        // source strides along S and D
+  offset_t dst_s, dst_d;
+  uint size_s, size_d;          // elements inside the problem
+};
+
+Tile locate_tile(uint id) {
+  Tile t;
+  t.src_s = src_stride(0u); t.src_d = src_stride(1u);
+  t.dst_s = dst_stride(0u); t.dst_d = dst_stride(1u);
+  // Words hold axis 0 = S and axis 1 = D, or the other way round where kSwap asks for D first.
+  if (kSwap != 0u) {
+    t.src_s = src_stride(1u); t.src_d = src_stride(0u);
+    t.dst_s = dst_stride(1u); t.dst_d = dst_stride(0u);
+  }
+  const uint axis_s = kSwap == 0u ? 0u : 1u;
+  t.from = 0; t.to = 0;
+  t.size_s = kTileS; t.size_d = kTileD;
+  [[unroll]] for (uint a = 0u; a < kAxes; ++a) {
+    uint digit = take_digit(id, a);
+    uint step = 1u;
+    if (a < 2u) {
+      step = a == axis_s ? kTileS : kTileD;
+      if (digit + 1u == axis_count(a)) {
+        if (a == axis_s) t.size_s = word(kOwnWord); else t.size_d = word(kOwnWord + 1u);
+      }
+    }
+    t.from += offset_t(digit * step) * src_stride(a);
+    t.to += offset_t(digit * step) * dst_stride(a);
+  }
+  return t;
+}
+
+// Rows of block (s, d), counted in blocks. Rows and columns outside the problem are read at the last
+// one inside: what they hold is never stored, and no branch stands between the loads.
+void load_block(Tile t, uint s, uint d, out uvec4 rows[MAX_VECTOR]) {
+  uint col = min(s * kVectorS, t.size_s - kVectorS);
+  [[unroll]] for (uint r = 0u; r < kVectorD; ++r) {
+    uint row = min(d * kVectorD + r, t.size_d - 1u);
+    rows[r] = load_bytes(push.src, t.from + offset_t(col) * t.src_s + offset_t(row) * t.src_d,
+                         kVectorS * ELEMENT_BYTES);
+  }
+}

@@ -1,0 +1,217 @@
+//! variant e1 -DELEMENT_BYTES=1
+//! variant e2 -DELEMENT_BYTES=2
+//! variant e4 -DELEMENT_BYTES=4
+//! variant e8 -DELEMENT_BYTES=8
+//! variant e16 -DELEMENT_BYTES=16
+//! variant e1.long -DELEMENT_BYTES=1 -DLONG
+//! variant e2.long -DELEMENT_BYTES=2 -DLONG
+//! variant e4.long -DELEMENT_BYTES=4 -DLONG
+//! variant e8.long -DELEMENT_BYTES=8 -DLONG
+//! variant e16.long -DELEMENT_BYTES=16 -DLONG
+//! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
+//! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
+//! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
+//! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
+//! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
+// A box over up to four axes through workgroup memory: read in the source's order, written in the
+// destination's. Sides that are small, odd or shared by both orders (7, 9, 3; TVM PR 14167's unsolved
+// cases) become long runs this way, because a run goes on over the box's inner axes.
+// Method: the packed-split algorithm of cuTT (Hynninen and Lyakh 2017), with padding chosen by count.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "lib/memory.glsl"
+#include "permute_box.abi.h"
+#include "lib/permute.glsl"
+#include "lib/turn.glsl"
+
+layout(constant_id = PERMUTE_BOX_SPEC_BOXED) const uint kBoxed = 2u;
+layout(constant_id = PERMUTE_BOX_SPEC_ORDER) const uint kOrder = 0x01u;
+layout(constant_id = PERMUTE_BOX_SPEC_LOAD_VECTOR) const uint kLoad = 1u;
+layout(constant_id = PERMUTE_BOX_SPEC_STORE_VECTOR) const uint kStore = 1u;
+layout(constant_id = PERMUTE_BOX_SPEC_SHARED_WORDS) const uint kSharedWords = 1024u;
+layout(constant_id = PERMUTE_BOX_SPEC_UNROLL) const uint kUnroll = 4u;
+const uint kOwnWords = 2u * kBoxed + 1u;
+
+// Elements of less than a word stand packed where an access brings whole words, alone in a word otherwise.
+const bool kPacked = ELEMENT_BYTES < 4 && kLoad * ELEMENT_BYTES >= 4u;
+const uint kElementWords = ELEMENT_BYTES >= 4 ? ELEMENT_BYTES / 4u : 1u;
+const uint kPerWord = kPacked ? 4u / ELEMENT_BYTES : 1u;
+shared uint parked[kSharedWords];
+
+uint boxed_at(const uint place) { return (kOrder >> (4u * place)) & 15u; }
+uint box_size(const uint axis) { return word(kOwnWord + axis) & 0xffffu; }
+uint box_last(const uint axis) { return word(kOwnWord + axis) >> 16; }
+
+uint divide_by_size(uint n, const uint axis) {
+  uint high, low;
+  umulExtended(n, word(kOwnWord + kBoxed + axis), high, low);
+  return high;
+}
+
+// The word of workgroup memory where word w of the box stands, padding counted in.
+uint padded(uint w, uint padding) { return w + (w >> (padding & 255u)) * (padding >> 8); }
+
+// Element e of the box, e counted in the source's order, as it stands in workgroup memory.
+uint element_place(uint e) { return e * kElementWords / kPerWord; }
+
+void park_word(uint w, uint padding, uint value) { parked[padded(w, padding)] = value; }
+
+// One element, in the low words.
+uvec4 unpark(uint e, uint padding) {
+  uvec4 v = uvec4(0u);
+  [[unroll]] for (uint w = 0u; w < kElementWords; ++w) v[w] = parked[padded(element_place(e) + w, padding)];
+  if (kPacked) v.x = (v.x >> (8u * ELEMENT_BYTES * (e % kPerWord))) & (0xffffffffu >> (32u - 8u * min(ELEMENT_BYTES, 4)));
+  return v;
+}
+
+struct Box {
+  offset_t from, to;                    // first element in source and destination
+  uint size[PERMUTE_BOX_MAX_BOXED];     // of each boxed axis
+  uint inside[PERMUTE_BOX_MAX_BOXED];   // how much of it lies inside the problem
+  uint stride[PERMUTE_BOX_MAX_BOXED];     // elements of the box that one step along the axis passes over
+  uint elements;
+  int bound_at[PERMUTE_MAX_BOUNDS];     // the bounds' sums at the first element
+};
+
+Box locate_box(uint id) {
+  Box box;
+  box.from = 0; box.to = 0;
+  box.elements = 1u;
+  [[unroll]] for (uint b = 0u; b < PERMUTE_MAX_BOUNDS; ++b) box.bound_at[b] = 0;
+  [[unroll]] for (uint a = 0u; a < kAxes; ++a) {
+    uint start = take_digit(id, a);
+    if (a < kBoxed) {
+      box.size[a] = box_size(a);
+      box.inside[a] = start + 1u == axis_count(a) ? box_last(a) : box.size[a];
+      box.stride[a] = box.elements;
+      box.elements *= box.size[a];
+      start *= box.size[a];
+    }
+    box.from += offset_t(start) * src_stride(a);
+    box.to += offset_t(start) * dst_stride(a);
+    [[unroll]] for (uint b = 0u; b < max(kReadBounds, kWriteBounds); ++b)
+      box.bound_at[b] += int(start) * bound_coefficient(kOwnWords, b, a);
+  }
+  return box;
+}
+
+// Loads the access that starts at element e of the box; false where it lies outside the problem.
+bool load_access(Box box, uint e, out uvec4 value) {
+  offset_t at = box.from;
+  bool inside = e < box.elements;
+  bool reads = inside;
+  int bound_at[PERMUTE_MAX_BOUNDS] = box.bound_at;
+  [[unroll]] for (uint a = 0u; a < kBoxed; ++a) {
+    uint digit = e;
+    if (a + 1u < kBoxed) {
+      e = divide_by_size(e, a);
+      digit -= e * box.size[a];
+    }
+    inside = inside && digit < box.inside[a];
+    at += offset_t(digit) * src_stride(a);
+    [[unroll]] for (uint b = 0u; b < kReadBounds; ++b)
+      bound_at[b] += int(digit) * bound_coefficient(kOwnWords, b, a);
+  }
+  reads = inside;
+  [[unroll]] for (uint b = 0u; b < kReadBounds; ++b) reads = reads && bound_at[b] < read_limit(kOwnWords, b);
+  value = uvec4(0u);
+  if (reads) value = load_bytes(push.src, at, kLoad * ELEMENT_BYTES);
+  return inside;
+}
+
+void park_access(uint e, uvec4 value, uint padding) {
+  if (kPacked || ELEMENT_BYTES >= 4) {
+    [[unroll]] for (uint w = 0u; w < kLoad * ELEMENT_BYTES / 4u; ++w) park_word(element_place(e) + w, padding, value[w]);
+  } else {
+    [[unroll]] for (uint i = 0u; i < kLoad; ++i) park_word(e + i, padding, element_of(value, i));
+  }
+}
+
+// Puts element i into a packed access.
+void insert_element(inout uvec4 access, const uint i, uvec4 element) {
+#if ELEMENT_BYTES == 16
+  access = element;
+#elif ELEMENT_BYTES == 8
+  if (i == 0u) access.xy = element.xy; else access.zw = element.xy;
+#elif ELEMENT_BYTES == 4
+  access[i] = element.x;
+#else
+  const uint per = 4u / ELEMENT_BYTES;
+  access[i / per] |= element.x << (8u * ELEMENT_BYTES * (i % per));
+#endif
+}
+
+// Stores the access that starts at element `o` of the box, counted in the destination's order.
+void store_access(Box box, uint o, uint padding) {
+  if (o >= box.elements) return;
+  uint digit[PERMUTE_BOX_MAX_BOXED];
+  offset_t at = box.to;
+  bool inside = true;
+  uint e = 0u;
+  int bound_at[PERMUTE_MAX_BOUNDS] = box.bound_at;
+  [[unroll]] for (uint place = 0u; place < kBoxed; ++place) {
+    const uint a = boxed_at(place);
+    digit[place] = o;
+    if (place + 1u < kBoxed) {
+      o = divide_by_size(o, a);
+      digit[place] -= o * box.size[a];
+    }
+    inside = inside && digit[place] < box.inside[a];
+    at += offset_t(digit[place]) * dst_stride(a);
+    e += digit[place] * box.stride[a];
+    [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b)
+      bound_at[b] += int(digit[place]) * bound_coefficient(kOwnWords, b, a);
+  }
+  [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b) inside = inside && bound_at[b] < write_limit(kOwnWords, b);
+  if (!inside) return;
+  uvec4 value = uvec4(0u);
+  [[unroll]] for (uint i = 0u; i < kStore; ++i) {
+    insert_element(value, i, unpark(e, padding));
+    if (i + 1u < kStore) {
+      // One element further in the destination's order: a carry goes up through the run's axes.
+      bool carry = true;
+      [[unroll]] for (uint place = 0u; place < kBoxed; ++place) {
+        const uint a = boxed_at(place);
+        if (carry) {
+          digit[place] += 1u;
+          e += box.stride[a];
+          carry = digit[place] == box.size[a];
+          if (carry) {
+            digit[place] = 0u;
+            e -= box.size[a] * box.stride[a];
+          }
+        }
+      }
+    }
+  }
+  store_bytes(push.dst, at, kStore * ELEMENT_BYTES, value);
+}
+
+void main() {
+  uint id = group_id();
+  if (id >= id_count()) return;   // the folded grid's surplus; whole workgroups, so no barrier is missed
+  const uint padding = word(kOwnWord + 2u * kBoxed);
+  Box box = locate_box(id);
+
+  const uint step = kWorkgroup * kUnroll;
+  uint first = gl_LocalInvocationID.x;
+  const uint loads = (box.elements + kLoad - 1u) / kLoad;
+  do {   // tested at the bottom: lavapipe runs a top-tested loop's uniform loads once too often
+    uvec4 value[kUnroll];
+    bool inside[kUnroll];
+    [[unroll]] for (uint u = 0u; u < kUnroll; ++u)
+      inside[u] = load_access(box, (first + u * kWorkgroup) * kLoad, value[u]);
+    [[unroll]] for (uint u = 0u; u < kUnroll; ++u)
+      if (inside[u]) park_access((first + u * kWorkgroup) * kLoad, value[u], padding);
+    first += step;
+  } while (first - gl_LocalInvocationID.x < loads);
+
+  barrier();   // the whole box is parked before any invocation reads what others parked
+
+  const uint stores = (box.elements + kStore - 1u) / kStore;
+  uint next = gl_LocalInvocationID.x;
+  do {
+    store_access(box, next * kStore, padding);
+    next += kWorkgroup;
+  } while (next - gl_LocalInvocationID.x < stores);
+}

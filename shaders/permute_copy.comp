@@ -1,0 +1,52 @@
+//! variant e1 -DELEMENT_BYTES=1
+//! variant e2 -DELEMENT_BYTES=2
+//! variant e4 -DELEMENT_BYTES=4
+// Contiguous bytes, WIDTH an access, UNROLL accesses an invocation. Offsets inside a workgroup's part
+// are 32 bits; where the part starts is worked out in 64 bits from words, so no variant is needed
+// for large operands.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "lib/memory.glsl"
+#include "permute_copy.abi.h"
+
+layout(local_size_x_id = SECTILE_SPEC_WORKGROUP, local_size_y = 1, local_size_z = 1) in;
+layout(constant_id = SECTILE_SPEC_WORKGROUP) const uint kWorkgroup = 64u;
+layout(constant_id = PERMUTE_COPY_SPEC_WIDTH) const uint kWidth = 16u;
+layout(constant_id = PERMUTE_COPY_SPEC_UNROLL) const uint kUnroll = 4u;
+layout(push_constant, std430) uniform Push { PermuteCopyPush push; };
+
+uvec2 advance(uvec2 address, uvec2 bytes) {
+  uint carry;
+  uint lo = uaddCarry(address.x, bytes.x, carry);
+  return uvec2(lo, address.y + bytes.y + carry);
+}
+
+void main() {
+  uint group = gl_WorkGroupID.x + gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z);
+  if (group >= push.groups) return;
+  const uint part = kWorkgroup * kUnroll * kWidth;
+  uvec2 start;
+  umulExtended(group, part, start.y, start.x);
+  uint borrow;
+  uint left_lo = usubBorrow(push.bytes_lo, start.x, borrow);
+  uint left_hi = push.bytes_hi - start.y - borrow;
+  uint left = left_hi != 0u ? part : min(left_lo, part);
+  uvec2 src = advance(push.src, start);
+  uvec2 dst = advance(push.dst, start);
+
+  uint at[kUnroll];
+  uvec4 value[kUnroll];
+  [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
+    at[u] = (u * kWorkgroup + gl_LocalInvocationID.x) * kWidth;
+    if (at[u] + kWidth <= left) value[u] = load_bytes(src, offset_t(at[u] / ELEMENT_BYTES), kWidth);
+  }
+  [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
+    if (at[u] + kWidth <= left) store_bytes(dst, offset_t(at[u] / ELEMENT_BYTES), kWidth, value[u]);
+  }
+  // What is left of the last access goes an element each, by the first invocations of the last workgroup.
+  uint rest = left % kWidth;
+  if (gl_LocalInvocationID.x * ELEMENT_BYTES < rest) {
+    offset_t e = offset_t((left - rest) / ELEMENT_BYTES + gl_LocalInvocationID.x);
+    store_bytes(dst, e, ELEMENT_BYTES, load_bytes(src, e, ELEMENT_BYTES));
+  }
+}

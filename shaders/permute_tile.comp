@@ -1,0 +1,98 @@
+//! variant e1 -DELEMENT_BYTES=1
+//! variant e2 -DELEMENT_BYTES=2
+//! variant e4 -DELEMENT_BYTES=4
+//! variant e8 -DELEMENT_BYTES=8
+//! variant e16 -DELEMENT_BYTES=16
+//! variant e1.long -DELEMENT_BYTES=1 -DLONG
+//! variant e2.long -DELEMENT_BYTES=2 -DLONG
+//! variant e4.long -DELEMENT_BYTES=4 -DLONG
+//! variant e8.long -DELEMENT_BYTES=8 -DLONG
+//! variant e16.long -DELEMENT_BYTES=16 -DLONG
+//! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
+//! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
+//! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
+//! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
+//! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
+// A tile through workgroup memory: blocks are turned in registers, parked as words of VECTOR_D
+// elements, and read back along D, so that both global sides walk contiguous bytes.
+// Method: Ruetsch and Micikevicius 2009 (padded tile); words of several elements as in OneFlow's permute.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "lib/memory.glsl"
+#include "lib/tile.glsl"
+
+layout(constant_id = PERMUTE_TILE_SPEC_SKEW) const uint kSkew = 1u;
+
+const uint kWordBytes = kVectorD * ELEMENT_BYTES;             // a word of workgroup memory: up to 16 bytes
+const uint kRowWords = kBlocksD;                              // words a row of the parked tile
+const uint kParked = kTileS * kRowWords + (kTileS / kVectorS) * kSkew;
+// One array a word size: only the one in use has more than one element.
+shared uint parked4[kWordBytes <= 4u ? kParked : 1u];
+shared uvec2 parked8[kWordBytes == 8u ? kParked : 1u];
+shared uvec4 parked16[kWordBytes == 16u ? kParked : 1u];
+
+uint parked_at(uint s, uint w) { return s * kRowWords + (s / kVectorS) * kSkew + w; }
+
+uvec4 unpark(uint at) {
+  if (kWordBytes == 16u) return parked16[at];
+  if (kWordBytes == 8u) return uvec4(parked8[at], 0u, 0u);
+  return uvec4(parked4[at], 0u, 0u, 0u);
+}
+
+// kStoreBytes of row s from element d on: several words, one, or part of one.
+uvec4 gather_store(uint s, uint d) {
+  uint at = parked_at(s, d / kVectorD);
+  if (kStoreBytes <= kWordBytes) {
+    uvec4 v = unpark(at);
+    if (kStoreBytes == kWordBytes) return v;
+    uint byte = (d % kVectorD) * ELEMENT_BYTES;
+    if (kWordBytes >= 8u) {
+      if (kStoreBytes == 8u) return byte == 0u ? v : v.zwxy;
+      v.x = v[byte / 4u];
+    }
+    v.x >>= 8u * (byte % 4u);
+    return v;
+  }
+  uvec4 v = unpark(at);
+  [[unroll]] for (uint w = 1u; w < kStoreBytes / kWordBytes; ++w) {
+    uvec4 next = unpark(at + w);
+    if (kWordBytes == 8u) v.zw = next.xy; else v[w] = next.x;
+  }
+  return v;
+}
+
+void main() {
+  uint id = group_id();
+  if (id >= id_count()) return;     // the folded grid's surplus; whole workgroups, so no barrier is missed
+  Tile t = locate_tile(id);
+
+  uvec4 rows[kBlocks][MAX_VECTOR];
+  [[unroll]] for (uint k = 0u; k < kBlocks; ++k) {
+    uint b = gl_LocalInvocationID.x + k * kWorkgroup;
+    load_block(t, b % kBlocksS, b / kBlocksS, rows[k]);
+  }
+  [[unroll]] for (uint k = 0u; k < kBlocks; ++k) {
+    uint b = gl_LocalInvocationID.x + k * kWorkgroup;
+    if (kBlocksS * kBlocksD % kWorkgroup == 0u || b < kBlocksS * kBlocksD) {
+      [[unroll]] for (uint c = 0u; c < kVectorS; ++c) {
+        uvec4 v = column_of(rows[k], kVectorD, c);
+        uint at = parked_at((b % kBlocksS) * kVectorS + c, b / kBlocksS);
+        if (kWordBytes == 16u) parked16[at] = v;
+        else if (kWordBytes == 8u) parked8[at] = v.xy;
+        else parked4[at] = v.x;
+      }
+    }
+  }
+
+  barrier();   // every word is parked before any invocation reads words that others parked
+
+  const uint vector = kStoreBytes / ELEMENT_BYTES;
+  const uint vectors_d = kTileD / vector;
+  const uint stores = (kTileS * vectors_d + kWorkgroup - 1u) / kWorkgroup;
+  [[unroll]] for (uint k = 0u; k < stores; ++k) {
+    uint o = gl_LocalInvocationID.x + k * kWorkgroup;
+    uint d = (o % vectors_d) * vector, s = o / vectors_d;
+    if (s < t.size_s && d < t.size_d)
+      store_bytes(push.dst, t.to + offset_t(s) * t.dst_s + offset_t(d) * t.dst_d, kStoreBytes, gather_store(s, d));
+  }
+}

@@ -1,0 +1,80 @@
+//! variant e1 -DELEMENT_BYTES=1 -DWORD_ACCESS
+//! variant e2 -DELEMENT_BYTES=2 -DWORD_ACCESS
+//! variant e1.long -DELEMENT_BYTES=1 -DWORD_ACCESS -DLONG
+//! variant e2.long -DELEMENT_BYTES=2 -DWORD_ACCESS -DLONG
+//! variant e1.wide -DELEMENT_BYTES=1 -DWORD_ACCESS -DWIDE -DLONG
+//! variant e2.wide -DELEMENT_BYTES=2 -DWORD_ACCESS -DWIDE -DLONG
+// Elements of 1 or 2 bytes where the device loads and stores 32-bit words alone. An invocation gathers
+// the elements of one destination word. Where the word is shared with a neighbouring run, or with
+// bytes that are not the operand's, its own bits are cleared and set by atomics: bits belong to one
+// invocation each, so no order among neighbours matters.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "lib/memory.glsl"
+#include "permute_words.abi.h"
+#include "lib/permute.glsl"
+
+const uint kOwnWords = PERMUTE_WORDS_OWN_WORDS;
+
+// The word that holds a byte; bytes count from the whole word at or before the operand's address.
+#ifdef WIDE
+#define WORD_AT(base, byte) Ref4((packUint2x32(base) & ~uint64_t(3)) + uint64_t((byte) & ~offset_t(3))).x[0]
+#else
+#define WORD_AT(base, byte) Ref4(uvec2((base).x & ~3u, (base).y)).x[(byte) >> 2]
+#endif
+
+uint read_element(offset_t element) {
+  offset_t byte = element * ELEMENT_BYTES + offset_t(push.src.x & 3u);
+  uint value = WORD_AT(push.src, byte);
+  return (value >> (8u * (uint(byte) & 3u))) & (0xffffffffu >> (32u - 8u * ELEMENT_BYTES));
+}
+
+void main() {
+  uint id = group_id() * kWorkgroup + gl_LocalInvocationID.x;
+  if (id >= id_count()) return;
+  uint place = take_digit(id, 0u);         // the word's number within its run
+  offset_t from = 0, to = 0;
+  int bound_at[PERMUTE_MAX_BOUNDS];
+  [[unroll]] for (uint b = 0u; b < PERMUTE_MAX_BOUNDS; ++b) bound_at[b] = 0;
+  [[unroll]] for (uint a = 1u; a < kAxes; ++a) {
+    uint digit = take_digit(id, a);
+    from += offset_t(digit) * src_stride(a);
+    to += offset_t(digit) * dst_stride(a);
+    [[unroll]] for (uint b = 0u; b < max(kReadBounds, kWriteBounds); ++b)
+      bound_at[b] += int(digit) * bound_coefficient(kOwnWords, b, a);
+  }
+
+  const int per = 4 / ELEMENT_BYTES;
+  const int run = int(word(kOwnWord));
+  const bool contiguous = dst_stride(0u) == offset_t(1);
+  // The first element of this word, from the run's first: before the run in its first word, perhaps.
+  offset_t run_byte = to * ELEMENT_BYTES + offset_t(push.dst.x & 3u);
+  int lead = contiguous ? int(uint(run_byte) & 3u) / ELEMENT_BYTES : 0;
+  int first = contiguous ? int(place) * per - lead : int(place);
+  offset_t word_byte = contiguous ? (run_byte & ~offset_t(3)) + offset_t(place) * 4
+                                  : run_byte + offset_t(place) * dst_stride(0u) * ELEMENT_BYTES;
+  uint mask = 0u, value = 0u;
+  [[unroll]] for (int i = 0; i < per; ++i) {
+    int at = first + i;
+    bool writes = at >= 0 && at < run && (contiguous || i == 0);
+    bool reads = true;
+    [[unroll]] for (uint b = 0u; b < max(kReadBounds, kWriteBounds); ++b) {
+      int sum = bound_at[b] + at * bound_coefficient(kOwnWords, b, 0u);
+      if (b < kReadBounds) reads = reads && sum < read_limit(kOwnWords, b);
+      if (b < kWriteBounds) writes = writes && sum < write_limit(kOwnWords, b);
+    }
+    uint shift = 8u * ELEMENT_BYTES * uint(i);
+    if (!contiguous) shift = 8u * (uint(word_byte) & 3u);
+    if (writes) {
+      mask |= (0xffffffffu >> (32u - 8u * ELEMENT_BYTES)) << shift;
+      if (reads) value |= read_element(from + offset_t(at) * src_stride(0u)) << shift;
+    }
+  }
+  if (mask == 0u) return;
+  if (mask == 0xffffffffu) {
+    WORD_AT(push.dst, word_byte) = value;
+  } else {
+    atomicAnd(WORD_AT(push.dst, word_byte), ~mask);
+    atomicOr(WORD_AT(push.dst, word_byte), value);
+  }
+}
