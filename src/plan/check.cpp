@@ -1,0 +1,187 @@
+// What must hold for any backend to carry out a plan safely.
+#include <sectile/plan.hpp>
+#include <sectile/profile.hpp>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <limits>
+#include <string>
+
+namespace sectile {
+
+namespace {
+
+// Bounds the work on a foreign plan: every pair of ranges between two barriers is compared.
+constexpr std::size_t kMostSteps = 64, kMostRanges = 64;
+
+std::unexpected<Error> refuse(std::size_t step, std::string_view what, std::string value, std::string limit = {}) {
+  return fail(ErrorKind::invalid_plan, "step " + std::to_string(step) + " " + std::string(what), std::move(value),
+              std::move(limit));
+}
+
+std::string range_text(const Plan& plan, const AccessRange& range) {
+  return (range.write ? "write of " : "read of ") + plan.operands[range.operand].name + " [" +
+         std::to_string(range.begin) + ", " + std::to_string(range.end) + ")";
+}
+
+bool conflict(const AccessRange& a, const AccessRange& b) {
+  return a.operand == b.operand && (a.write || b.write) && a.begin < b.end && b.begin < a.end;
+}
+
+Result<void> check_operands(const Plan& plan) {
+  for (const PlanOperand& operand : plan.operands) {
+    if (operand.name.empty()) return fail(ErrorKind::invalid_plan, "operand", "without a name");
+    if (!std::has_single_bit(operand.align))
+      return fail(ErrorKind::invalid_plan, operand.name + " align", std::to_string(operand.align), "a power of two");
+  }
+  return {};
+}
+
+Result<void> check_launch(const Step& step, std::size_t at) {
+  if (step.kernel.stem.empty()) return refuse(at, "kernel", "without a name");
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (step.workgroup[i] == 0) return refuse(at, "workgroup", "0", "at least 1");
+    if (step.grid[i] == 0) return refuse(at, "grid", "0", "at least 1");
+  }
+  const auto out_of_order = [](const Constant& a, const Constant& b) { return a.id >= b.id; };
+  if (std::ranges::adjacent_find(step.constants, out_of_order) != step.constants.end())
+    return refuse(at, "constants", "not sorted by id", "each id once, ascending");
+  if (step.push.size() % 4 != 0) return refuse(at, "push bytes", std::to_string(step.push.size()), "a multiple of 4");
+  return {};
+}
+
+Result<void> check_addresses(const Plan& plan, const Step& step, std::size_t at) {
+  if (step.addresses.size() > kMostRanges)
+    return refuse(at, "addresses", std::to_string(step.addresses.size()), "at most " + std::to_string(kMostRanges));
+  for (std::size_t i = 0; i < step.addresses.size(); ++i) {
+    const AddressSlot& slot = step.addresses[i];
+    if (slot.operand >= plan.operands.size())
+      return refuse(at, "address", "of operand " + std::to_string(slot.operand), std::to_string(plan.operands.size()) + " operands");
+    if (slot.push_offset % 8 != 0 || step.push.size() < 8 || slot.push_offset > step.push.size() - 8)
+      return refuse(at, "address", "at push offset " + std::to_string(slot.push_offset),
+                    "a multiple of 8 inside " + std::to_string(step.push.size()) + " push bytes");
+    const PlanOperand& operand = plan.operands[slot.operand];
+    if (slot.byte_offset > operand.bytes)
+      return refuse(at, "address", operand.name + " + " + std::to_string(slot.byte_offset),
+                    "inside its " + std::to_string(operand.bytes) + " bytes");
+    const auto bytes = step.push.begin() + slot.push_offset;
+    if (std::any_of(bytes, bytes + 8, [](std::uint8_t byte) { return byte != 0; }))
+      return refuse(at, "address", "push bytes at " + std::to_string(slot.push_offset), "zeros until it is recorded");
+    for (std::size_t j = 0; j < i; ++j)
+      if (step.addresses[j].push_offset == slot.push_offset)
+        return refuse(at, "address", "two at push offset " + std::to_string(slot.push_offset));
+    // A kernel that is handed an address uses it: ordering is proved from the ranges alone.
+    if (std::ranges::none_of(step.accesses, [&](const AccessRange& range) { return range.operand == slot.operand; }))
+      return refuse(at, "address", "of " + operand.name, "a range that it accesses");
+  }
+  return {};
+}
+
+Result<void> check_ranges(const Plan& plan, const Step& step, std::size_t at) {
+  if (step.accesses.size() > kMostRanges)
+    return refuse(at, "ranges", std::to_string(step.accesses.size()), "at most " + std::to_string(kMostRanges));
+  for (std::size_t i = 0; i < step.accesses.size(); ++i) {
+    const AccessRange& range = step.accesses[i];
+    if (range.operand >= plan.operands.size())
+      return refuse(at, "range", "of operand " + std::to_string(range.operand), std::to_string(plan.operands.size()) + " operands");
+    const PlanOperand& operand = plan.operands[range.operand];
+    if (range.begin >= range.end || range.end > operand.bytes)
+      return refuse(at, "range", range_text(plan, range), "inside its " + std::to_string(operand.bytes) + " bytes");
+    if (range.write && operand.role == OperandRole::source) return refuse(at, "range", range_text(plan, range), "no write to a source");
+    if (std::ranges::none_of(step.addresses, [&](const AddressSlot& slot) { return slot.operand == range.operand; }))
+      return refuse(at, "range", range_text(plan, range), "an address of " + operand.name);
+    for (std::size_t j = 0; j < i; ++j)
+      if (conflict(step.accesses[j], range))
+        return refuse(at, "ranges", range_text(plan, step.accesses[j]) + " and " + range_text(plan, range), "no conflict inside a step");
+  }
+  return {};
+}
+
+// `open`: the first step whose work may still be running when step `at` starts.
+Result<void> check_order(const Plan& plan, std::size_t open, std::size_t at) {
+  for (std::size_t before = open; before < at; ++before)
+    for (const AccessRange& a : plan.steps[before].accesses)
+      for (const AccessRange& b : plan.steps[at].accesses)
+        if (conflict(a, b))
+          return refuse(at, "ordering", range_text(plan, b) + " after step " + std::to_string(before) + "'s " + range_text(plan, a),
+                        "a barrier before it");
+  return {};
+}
+
+std::unexpected<Error> exceeded(std::size_t step, std::string_view what, std::uint64_t value, std::uint64_t limit) {
+  return fail(ErrorKind::limit_exceeded, std::string(what), std::to_string(value) + " in step " + std::to_string(step),
+              "at most " + std::to_string(limit));
+}
+
+// What every Vulkan 1.3 device gives (the specification's Required Limits), for fields without a value.
+constexpr std::uint32_t kLeastWorkgroupMemory = 16384, kLeastInvocations = 128, kLeastPush = 128, kLeastGrid = 65535;
+constexpr std::array<std::uint32_t, 3> kLeastWorkgroup{128, 128, 64};
+
+Result<void> check_subgroup(const Step& step, const DeviceProfile& profile, std::size_t at) {
+  const std::uint32_t size = step.required_subgroup_size;
+  if (size == 0) return {};
+  const auto refuse_size = [&](std::string want) {
+    return fail(ErrorKind::limit_exceeded, "required subgroup size", std::to_string(size) + " in step " + std::to_string(at), std::move(want));
+  };
+  if (!std::has_single_bit(size)) return refuse_size("a power of two");
+  if (!profile.min_subgroup_size || !profile.max_subgroup_size) return refuse_size("none where the profile has no sizes");
+  const std::uint32_t least = *profile.min_subgroup_size, most = *profile.max_subgroup_size;
+  // Where sizes cannot be stated, a device with a single size gives that one anyway.
+  if (!profile.required_subgroup_size.value_or(false) && least != most) return refuse_size("none: the device cannot be asked for one");
+  if (size < least || size > most) return refuse_size(std::to_string(least) + " to " + std::to_string(most));
+  if (step.workgroup[0] % size != 0)
+    return fail(ErrorKind::limit_exceeded, "workgroup size x", std::to_string(step.workgroup[0]) + " in step " + std::to_string(at),
+                "a multiple of the subgroup size " + std::to_string(size));
+  return {};
+}
+
+Result<void> check_limits(const Step& step, const DeviceProfile& profile, std::size_t at) {
+  constexpr std::string_view kSize[] = {"workgroup size x", "workgroup size y", "workgroup size z"};
+  constexpr std::string_view kGrid[] = {"grid x", "grid y", "grid z"};
+  const std::uint32_t memory = profile.workgroup_memory_bytes.value_or(kLeastWorkgroupMemory);
+  if (step.workgroup_memory_bytes > memory) return exceeded(at, "workgroup memory", step.workgroup_memory_bytes, memory);
+  const auto sizes = profile.max_workgroup_size.value_or(kLeastWorkgroup);
+  const auto grids = profile.max_grid.value_or(std::array{kLeastGrid, kLeastGrid, kLeastGrid});
+  std::uint64_t invocations = 1;
+  for (std::size_t i = 0; i < 3; ++i) {
+    if (step.workgroup[i] > sizes[i]) return exceeded(at, kSize[i], step.workgroup[i], sizes[i]);
+    if (step.grid[i] > grids[i]) return exceeded(at, kGrid[i], step.grid[i], grids[i]);
+    if (__builtin_mul_overflow(invocations, std::uint64_t{step.workgroup[i]}, &invocations))
+      invocations = std::numeric_limits<std::uint64_t>::max();
+  }
+  const std::uint32_t most = profile.max_workgroup_invocations.value_or(kLeastInvocations);
+  if (invocations > most) return exceeded(at, "workgroup invocations", invocations, most);
+  const std::uint32_t push = profile.max_push_bytes.value_or(kLeastPush);
+  if (step.push.size() > push) return exceeded(at, "push bytes", step.push.size(), push);
+  if (!step.addresses.empty() && !profile.buffer_device_address.value_or(true))
+    return fail(ErrorKind::limit_exceeded, "buffer device address", "used in step " + std::to_string(at), "a device that has it");
+  return check_subgroup(step, profile, at);
+}
+
+}  // namespace
+
+Result<void> check_plan(const Plan& plan) {
+  if (auto ok = check_operands(plan); !ok) return ok;
+  if (plan.steps.size() > kMostSteps)
+    return fail(ErrorKind::invalid_plan, "steps", std::to_string(plan.steps.size()), "at most " + std::to_string(kMostSteps));
+  std::size_t open = 0;
+  for (std::size_t at = 0; at < plan.steps.size(); ++at) {
+    const Step& step = plan.steps[at];
+    if (auto ok = check_launch(step, at); !ok) return ok;
+    if (auto ok = check_addresses(plan, step, at); !ok) return ok;
+    if (auto ok = check_ranges(plan, step, at); !ok) return ok;
+    if (step.barrier_before) open = at;
+    if (auto ok = check_order(plan, open, at); !ok) return ok;
+  }
+  return {};
+}
+
+Result<void> check_plan(const Plan& plan, const DeviceProfile& profile) {
+  if (auto ok = check_plan(plan); !ok) return ok;
+  for (std::size_t at = 0; at < plan.steps.size(); ++at)
+    if (auto ok = check_limits(plan.steps[at], profile, at); !ok) return ok;
+  return {};
+}
+
+}  // namespace sectile

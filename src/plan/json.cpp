@@ -1,0 +1,327 @@
+// Problems and plans as JSON.
+#include "json_text.hpp"
+
+#include <sectile/plan.hpp>
+
+#include <utility>
+
+namespace sectile {
+
+using detail::JsonObject;
+using detail::JsonWriter;
+using nlohmann::json;
+
+namespace {
+
+// More than any plan has; what a foreign file may make us hold and check.
+constexpr std::size_t kMostSteps = 64, kMostOperands = 64, kMostItems = 1024, kMostCandidates = 4096;
+
+// The list templates below find these by their declaration.
+void write(JsonWriter& w, const Step& step);
+void write(JsonWriter& w, const Candidate& candidate);
+Result<void> read(const json& value, const std::string& what, KernelName& out);
+Result<void> read(const json& value, const std::string& what, Step& out);
+Result<void> read(const json& value, const std::string& what, Candidate& out);
+
+void write(JsonWriter& w, const PermuteProblem& p) {
+  const PermuteProblem defaults;
+  w.begin('{');
+  if (!p.axes.empty()) w.field("axes", p.axes);
+  if (p.dst_align != defaults.dst_align) w.field("dst_align", p.dst_align);
+  if (!p.dst_layout.empty()) w.field("dst_layout", p.dst_layout);
+  if (p.dst_offset != 0) w.field("dst_offset", p.dst_offset);
+  if (!p.dst_strides.empty()) w.field("dst_strides", p.dst_strides);
+  if (!p.extents.empty()) {
+    w.key("extents");
+    w.begin('{');
+    for (const auto& [letter, size] : p.extents) w.field(std::string_view(&letter, 1), size);
+    w.end('}');
+  }
+  w.field("operation", "permute");
+  w.field("shape", p.shape);
+  if (p.src_align != defaults.src_align) w.field("src_align", p.src_align);
+  if (!p.src_layout.empty()) w.field("src_layout", p.src_layout);
+  if (p.src_offset != 0) w.field("src_offset", p.src_offset);
+  if (!p.src_strides.empty()) w.field("src_strides", p.src_strides);
+  w.field("type", name(p.type));
+  w.end('}');
+}
+
+Result<Problem> read_problem(const json& value, std::string what) {
+  JsonObject o(value, what);
+  PermuteProblem p;
+  std::string operation, type;
+  o.required("operation", operation);
+  o.required("type", type);
+  o.required("shape", p.shape);
+  o.optional("axes", p.axes);
+  o.optional("src_layout", p.src_layout);
+  o.optional("dst_layout", p.dst_layout);
+  o.optional("src_strides", p.src_strides);
+  o.optional("dst_strides", p.dst_strides);
+  o.optional("src_offset", p.src_offset);
+  o.optional("dst_offset", p.dst_offset);
+  o.optional("src_align", p.src_align);
+  o.optional("dst_align", p.dst_align);
+  if (const json* extents = o.find("extents")) {
+    if (!extents->is_object()) o.fail({ErrorKind::parse, what + ".extents", JsonObject::shown(*extents), "an object"});
+    else
+      for (const auto& [key, size] : extents->items()) {  // nlohmann keeps keys sorted
+        const bool letter = key.size() == 1 && key[0] >= 'A' && key[0] <= 'Z';
+        if (!letter) o.fail({ErrorKind::parse, what + ".extents", JsonObject::cut(key), "upper-case letters"});
+        else if (auto want = detail::read_json(size, p.extents.emplace_back(key[0], 0).second))
+          o.fail({ErrorKind::parse, what + ".extents." + key, JsonObject::shown(size), *want});
+      }
+  }
+  if (auto ok = o.finish(); !ok) return std::unexpected(std::move(ok.error()));
+  if (operation != "permute") return fail(ErrorKind::parse, what + ".operation", JsonObject::cut(operation), "permute");
+  auto parsed = parse_dtype(type);
+  if (!parsed) return fail(ErrorKind::parse, what + ".type", JsonObject::cut(type), parsed.error().limit);
+  p.type = *parsed;
+  return p;
+}
+
+constexpr std::string_view kRoles[] = {"source", "destination", "scratch"};
+
+void write(JsonWriter& w, const PlanOperand& operand) {
+  w.begin('{');
+  w.field("align", operand.align);
+  w.field("bytes", operand.bytes);
+  w.field("name", operand.name);
+  w.field("role", kRoles[std::to_underlying(operand.role)]);
+  w.end('}');
+}
+
+void write(JsonWriter& w, const AccessRange& access) {
+  w.begin('{');
+  w.field("begin", access.begin);
+  w.field("end", access.end);
+  w.field("operand", access.operand);
+  w.field("write", access.write);
+  w.end('}');
+}
+
+void write(JsonWriter& w, const AddressSlot& slot) {
+  w.begin('{');
+  w.field("byte_offset", slot.byte_offset);
+  w.field("operand", slot.operand);
+  w.field("push_offset", slot.push_offset);
+  w.end('}');
+}
+
+void write(JsonWriter& w, const Constant& constant) {
+  w.begin('{');
+  w.field("id", constant.id);
+  w.field("value", constant.value);
+  w.end('}');
+}
+
+template <class T>
+void write_list(JsonWriter& w, std::string_view key, const std::vector<T>& items) {
+  w.key(key);
+  w.begin('[');
+  for (const T& item : items) write(w, item);
+  w.end(']');
+}
+
+void write(JsonWriter& w, const Step& step) {
+  w.begin('{');
+  write_list(w, "accesses", step.accesses);
+  write_list(w, "addresses", step.addresses);
+  w.field("barrier_before", step.barrier_before);
+  write_list(w, "constants", step.constants);
+  w.field("grid", step.grid);
+  w.key("kernel");
+  w.begin('{');
+  w.field("stem", step.kernel.stem);
+  w.field("variant", step.kernel.variant);
+  w.end('}');
+  w.field("push", detail::hex_text(step.push));
+  w.field("required_subgroup_size", step.required_subgroup_size);
+  w.field("workgroup", step.workgroup);
+  w.field("workgroup_memory_bytes", step.workgroup_memory_bytes);
+  w.end('}');
+}
+
+// One list for both ways; sorted.
+void each_count(auto& count, auto&& visit) {
+  visit("bank_conflicts", count.bank_conflicts);
+  visit("ideal_load_transactions", count.ideal_load_transactions);
+  visit("ideal_store_transactions", count.ideal_store_transactions);
+  visit("load_requests", count.load_requests);
+  visit("load_transactions", count.load_transactions);
+  visit("store_requests", count.store_requests);
+  visit("store_transactions", count.store_transactions);
+}
+
+void write(JsonWriter& w, const AccessCount& count) {
+  w.begin('{');
+  each_count(count, [&](const char* key, std::uint64_t value) { w.field(key, value); });
+  w.end('}');
+}
+
+void write(JsonWriter& w, const Candidate& candidate) {
+  w.begin('{');
+  w.field("chosen", candidate.chosen);
+  w.field("cost", candidate.cost);
+  w.field("detail", candidate.detail);
+  w.key("edge");
+  write(w, candidate.edge);
+  w.key("interior");
+  write(w, candidate.interior);
+  w.field("name", candidate.name);
+  w.field("refusal", candidate.refusal);
+  w.end('}');
+}
+
+Result<void> read(const json& value, const std::string& what, PlanOperand& out) {
+  JsonObject o(value, what);
+  std::string role;
+  o.required("align", out.align);
+  o.required("bytes", out.bytes);
+  o.required("name", out.name);
+  o.required("role", role);
+  if (auto ok = o.finish(); !ok) return ok;
+  const auto found = std::ranges::find(kRoles, role);
+  if (found == std::end(kRoles))
+    return fail(ErrorKind::parse, what + ".role", JsonObject::cut(role), "source, destination or scratch");
+  out.role = static_cast<OperandRole>(found - std::begin(kRoles));
+  return {};
+}
+
+Result<void> read(const json& value, const std::string& what, AccessRange& out) {
+  JsonObject o(value, what);
+  o.required("begin", out.begin);
+  o.required("end", out.end);
+  o.required("operand", out.operand);
+  o.required("write", out.write);
+  return o.finish();
+}
+
+Result<void> read(const json& value, const std::string& what, AddressSlot& out) {
+  JsonObject o(value, what);
+  o.required("byte_offset", out.byte_offset);
+  o.required("operand", out.operand);
+  o.required("push_offset", out.push_offset);
+  return o.finish();
+}
+
+Result<void> read(const json& value, const std::string& what, Constant& out) {
+  JsonObject o(value, what);
+  o.required("id", out.id);
+  o.required("value", out.value);
+  return o.finish();
+}
+
+Result<void> read(const json& value, const std::string& what, AccessCount& out) {
+  JsonObject o(value, what);
+  each_count(out, [&](const char* key, std::uint64_t& number) { o.required(key, number); });
+  return o.finish();
+}
+
+template <class T>
+void read_list(JsonObject& o, const char* key, std::size_t most, std::vector<T>& out) {
+  o.each(key, most, [&](const json& item, const std::string& what) { return read(item, what, out.emplace_back()); });
+}
+
+template <class T>
+void read_member(JsonObject& o, const std::string& what, const char* key, T& out) {
+  const json* found = o.find(key);
+  if (found == nullptr) return o.fail({ErrorKind::parse, what + "." + key, "not there", ""});
+  if (auto ok = read(*found, what + "." + key, out); !ok) o.fail(std::move(ok.error()));
+}
+
+Result<void> read(const json& value, const std::string& what, KernelName& out) {
+  JsonObject o(value, what);
+  o.required("stem", out.stem);
+  o.required("variant", out.variant);
+  return o.finish();
+}
+
+Result<void> read(const json& value, const std::string& what, Step& out) {
+  JsonObject o(value, what);
+  std::string push;
+  read_list(o, "accesses", kMostItems, out.accesses);
+  read_list(o, "addresses", kMostItems, out.addresses);
+  o.required("barrier_before", out.barrier_before);
+  read_list(o, "constants", kMostItems, out.constants);
+  o.required("grid", out.grid);
+  read_member(o, what, "kernel", out.kernel);
+  o.required("push", push);
+  o.required("required_subgroup_size", out.required_subgroup_size);
+  o.required("workgroup", out.workgroup);
+  o.required("workgroup_memory_bytes", out.workgroup_memory_bytes);
+  if (auto ok = o.finish(); !ok) return ok;
+  if (!detail::bytes_of_hex(push, out.push))
+    return fail(ErrorKind::parse, what + ".push", JsonObject::cut(push), "pairs of lower-case hex digits");
+  return {};
+}
+
+Result<void> read(const json& value, const std::string& what, Candidate& out) {
+  JsonObject o(value, what);
+  o.required("chosen", out.chosen);
+  o.required("cost", out.cost);
+  o.required("detail", out.detail);
+  read_member(o, what, "edge", out.edge);
+  read_member(o, what, "interior", out.interior);
+  o.required("name", out.name);
+  o.required("refusal", out.refusal);
+  return o.finish();
+}
+
+}  // namespace
+
+std::string to_json(const Problem& problem) {
+  JsonWriter w;
+  std::visit([&](const PermuteProblem& p) { write(w, p); }, problem);
+  return std::move(w).text();
+}
+
+Result<Problem> problem_from_json(std::string_view text) {
+  auto value = detail::parse_json(text, "problem");
+  if (!value) return std::unexpected(std::move(value.error()));
+  return read_problem(*value, "problem");
+}
+
+std::string to_json(const Plan& plan) {
+  JsonWriter w;
+  w.begin('{');
+  if (!plan.candidates.empty()) write_list(w, "candidates", plan.candidates);
+  w.field("id", plan.id);
+  write_list(w, "operands", plan.operands);
+  w.field("planner_version", plan.planner_version);
+  w.key("problem");
+  w.raw(to_json(plan.problem));
+  w.field("profile_hash", plan.profile_hash);
+  w.field("profile_name", plan.profile_name);
+  write_list(w, "steps", plan.steps);
+  w.end('}');
+  return std::move(w).text();
+}
+
+Result<Plan> plan_from_json(std::string_view text) {
+  auto value = detail::parse_json(text, "plan");
+  if (!value) return std::unexpected(std::move(value.error()));
+  JsonObject o(*value, "plan");
+  Plan plan;
+  read_list(o, "candidates", kMostCandidates, plan.candidates);
+  o.required("id", plan.id);
+  read_list(o, "operands", kMostOperands, plan.operands);
+  o.required("planner_version", plan.planner_version);
+  if (const json* problem = o.find("problem")) {
+    auto read = read_problem(*problem, "plan.problem");
+    if (read) plan.problem = std::move(*read);
+    else o.fail(std::move(read.error()));
+  } else {
+    o.fail({ErrorKind::parse, "plan.problem", "not there", ""});
+  }
+  o.required("profile_hash", plan.profile_hash);
+  o.required("profile_name", plan.profile_name);
+  read_list(o, "steps", kMostSteps, plan.steps);
+  if (auto ok = o.finish(); !ok) return std::unexpected(std::move(ok.error()));
+  if (auto ok = validate(plan.problem); !ok) return std::unexpected(std::move(ok.error()));
+  if (auto ok = check_plan(plan); !ok) return std::unexpected(std::move(ok.error()));
+  return plan;
+}
+
+}  // namespace sectile
