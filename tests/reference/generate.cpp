@@ -7,7 +7,9 @@
 #include <array>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace sectile::reference {
 namespace {
@@ -39,7 +41,7 @@ std::int64_t pick_size(Random& random, std::int64_t limit) {
 // How many elements a case may have: small ones often, as most errors show there, big ones rarely.
 std::int64_t pick_budget(Random& random) {
   if (random.one_in(400)) return random.between(500'000, 3'000'000);
-  const auto bits = random.below(18);
+  const auto bits = 3 + random.below(15);
   return std::min<std::int64_t>(200'000, (std::int64_t{1} << bits) + random.between(0, std::int64_t{1} << bits));
 }
 
@@ -86,7 +88,8 @@ std::vector<int> pick_axes(Random& random, std::size_t rank) {
 void make_transpose(PermuteProblem& problem, Random& random) {
   const std::int64_t budget = pick_budget(random);
   const std::int64_t batch = random.one_in(2) ? 1 : random.between(1, 5);
-  const std::int64_t rows = pick_size(random, std::max<std::int64_t>(1, budget / batch));
+  // The first side drawn leaves something for the other.
+  const std::int64_t rows = pick_size(random, std::max<std::int64_t>(2, budget / batch >> random.below(9)));
   const std::int64_t columns = pick_size(random, std::max<std::int64_t>(1, budget / batch / rows));
   const bool swapped = random.one_in(2);
   problem.shape = {swapped ? columns : rows, swapped ? rows : columns};
@@ -102,18 +105,36 @@ void make_general(PermuteProblem& problem, Random& random, std::size_t rank) {
   problem.axes = pick_axes(random, rank);
 }
 
-struct LayoutPair {
-  const char* plain;                  // the axes, in any order
-  char blocked;                       // the axis that layouts split in blocks
+struct LayoutKind {
+  std::string_view letters;
+  char blocked;                       // the axis that is split most often
+  char second;                        // and one that is split beside it now and then
 };
-constexpr std::array<LayoutPair, 5> kLayouts = {{{"NHWC", 'C'}, {"NCHW", 'C'}, {"OIHW", 'I'}, {"NDHWC", 'C'}, {"MK", 'K'}}};
+constexpr std::array<LayoutKind, 5> kLayouts = {
+    {{"NHWC", 'C', 'N'}, {"NCHW", 'C', 'W'}, {"OIHW", 'I', 'O'}, {"NDHWC", 'C', 'N'}, {"MK", 'K', 'M'}}};
+constexpr std::array<std::int64_t, 8> kBlocks = {4, 8, 16, 4, 8, 16, 2, 3};
 
-std::string with_block(std::string letters, char blocked, std::int64_t block, Random& random) {
+// How one letter is split; 0: not.
+struct Split {
+  char letter = 0;
+  std::int64_t size = 0, src = 0, dst = 0;
+};
+
+Split pick_split(Random& random, char letter, std::int64_t size) {
+  Split split{letter, size, 0, 0};
+  const auto kind = random.below(4);
+  if (kind == 1 || kind == 2) split.src = kBlocks[random.below(kBlocks.size())];
+  if (kind == 2 || kind == 3) split.dst = kBlocks[random.below(kBlocks.size())];
+  // Of two blocks one must divide the other.
+  if (kind == 2 && split.src % split.dst != 0 && split.dst % split.src != 0) split.dst = 2 * split.src;
+  return split;
+}
+
+std::string with_block(std::string letters, char letter, std::int64_t block, Random& random) {
   if (block == 0) return letters;
-  const std::string text = std::to_string(block) + static_cast<char>(blocked - 'A' + 'a');
-  // Nearly always innermost, as NCHW4c; now and then before the last axis.
-  const std::size_t at = random.one_in(8) ? letters.size() - 1 : letters.size();
-  letters.insert(at, text);
+  const std::string text = std::to_string(block) + static_cast<char>(letter - 'A' + 'a');
+  // Nearly always innermost, as NCHW4c; now and then in front of all.
+  letters.insert(random.one_in(8) ? 0 : letters.size(), text);
   return letters;
 }
 
@@ -123,41 +144,44 @@ std::string shuffled(std::string letters, Random& random) {
 }
 
 void make_layout(PermuteProblem& problem, Random& random) {
-  const LayoutPair& pair = kLayouts[random.below(kLayouts.size())];
-  constexpr std::array<std::int64_t, 8> blocks = {4, 8, 16, 4, 8, 16, 2, 3};
-  const auto pick_block = [&] { return blocks[random.below(blocks.size())]; };
-  const std::string letters = pair.plain;
-  std::int64_t src_block = 0, dst_block = 0;
-  switch (random.below(4)) {
-    case 0: break;
-    case 1: src_block = pick_block(); break;
-    case 2: src_block = pick_block(); dst_block = pick_block(); break;
-    default: dst_block = pick_block(); break;
-  }
-  problem.src_layout = with_block(random.one_in(3) ? shuffled(letters, random) : letters, pair.blocked, src_block, random);
-  problem.dst_layout = with_block(shuffled(letters, random), pair.blocked, dst_block, random);
-
+  const LayoutKind& kind = kLayouts[random.below(kLayouts.size())];
+  const std::string letters(kind.letters);
   // The true sizes; the blocked axis does not divide half of the time.
   std::int64_t budget = std::max<std::int64_t>(64, pick_budget(random));
   const std::int64_t channels = random.one_in(2) ? 4 * random.between(1, 16) : pick_size(random, 70);
-  budget /= channels;
-  std::vector<std::int64_t> sizes(letters.size());
+  budget = std::max<std::int64_t>(1, budget / channels);
+  std::vector<std::int64_t> sizes(letters.size(), channels);
   for (std::size_t i = 0; i < letters.size(); ++i) {
-    sizes[i] = letters[i] == pair.blocked ? channels : pick_size(random, std::min<std::int64_t>(budget, 130));
-    if (letters[i] != pair.blocked) budget = std::max<std::int64_t>(1, budget / sizes[i]);
+    if (letters[i] == kind.blocked) continue;
+    sizes[i] = pick_size(random, std::min<std::int64_t>(budget, 130));
+    budget = std::max<std::int64_t>(1, budget / sizes[i]);
   }
-  for (std::size_t i = 0; i < problem.src_layout.size(); ++i) {
-    const char c = problem.src_layout[i];
-    if (c >= '0' && c <= '9') continue;
-    if (c >= 'a' && c <= 'z') {
-      problem.shape.push_back(src_block);
-    } else if (c == pair.blocked && src_block != 0) {
-      problem.shape.push_back((channels + src_block - 1) / src_block);
-    } else {
-      problem.shape.push_back(sizes[letters.find(c)]);
+  std::vector<Split> splits = {pick_split(random, kind.blocked, channels)};
+  if (random.one_in(6)) splits.push_back(pick_split(random, kind.second, sizes[letters.find(kind.second)]));
+
+  problem.src_layout = random.one_in(3) ? shuffled(letters, random) : letters;
+  problem.dst_layout = shuffled(letters, random);
+  for (const Split& split : splits) {
+    problem.src_layout = with_block(problem.src_layout, split.letter, split.src, random);
+    problem.dst_layout = with_block(problem.dst_layout, split.letter, split.dst, random);
+    if (split.src != 0 && (split.size % split.src != 0 || random.one_in(4))) {
+      problem.extents.emplace_back(split.letter, split.size);
     }
   }
-  if (src_block != 0 && (channels % src_block != 0 || random.one_in(4))) problem.extents = {{pair.blocked, channels}};
+  std::sort(problem.extents.begin(), problem.extents.end());
+  const auto split_of = [&](char upper) {
+    const auto found = std::find_if(splits.begin(), splits.end(), [&](const Split& s) { return s.letter == upper; });
+    return found == splits.end() ? Split{} : *found;
+  };
+  for (const char c : problem.src_layout) {
+    if (c >= '0' && c <= '9') continue;
+    if (c >= 'a' && c <= 'z') {
+      problem.shape.push_back(split_of(static_cast<char>(c - 'a' + 'A')).src);
+    } else {
+      const std::int64_t block = std::max<std::int64_t>(1, split_of(c).src);
+      problem.shape.push_back((sizes[letters.find(c)] + block - 1) / block);
+    }
+  }
 }
 
 // Distinct elements for `shape`: axes in some memory order, each stride past the reach of those inside.
