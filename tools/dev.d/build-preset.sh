@@ -4,19 +4,23 @@ set -euo pipefail
 repo=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$repo"
 
-build_one() {
-    local preset=$1 folder=build/$1 mark output fresh=()
+configure_one() {
+    local preset=$1 folder=build/$1 mark output
     # A build made elsewhere (host instead of root, another root) has another compiler behind the same cache.
     mark="${SECTILE_INSIDE:-host} $(cat /.sectile-recipe 2>/dev/null || true)"
-    [[ -e $folder/.place && $(<"$folder/.place") == "$mark" ]] || fresh=(--fresh)
-    if [[ ${#fresh[@]} != 0 || ! -e $folder/build.ninja ]]; then
-        echo "dev: configuring $preset"
-        output=$(cmake --preset "$preset" "${fresh[@]}" 2>&1) || { printf '%s\n' "$output"; return 1; }
-        printf '%s\n' "$mark" >"$folder/.place"
-    fi
-    # Verify globs and dependencies first: where nothing is to do, ninja says so and we say nothing.
-    output=$(cmake --build "$folder" -- -n 2>&1) || true
-    [[ $output == *"no work to do"* ]] && return 0
+    [[ -e $folder/.place && $(<"$folder/.place") == "$mark" && -e $folder/build.ninja ]] && return 0
+    echo "dev: configuring $preset"
+    output=$(cmake --preset "$preset" --fresh -DSECTILE_WERROR="${SECTILE_WERROR:-ON}" 2>&1) ||
+        { printf '%s\n' "$output"; return 1; }
+    printf '%s\n' "$mark" >"$folder/.place"
+}
+
+build_one() {
+    local preset=$1 folder=build/$1
+    configure_one "$preset"
+    # New or removed files first, then a dry run: where ninja has nothing to do, nothing is said.
+    [[ ! -e $folder/CMakeFiles/VerifyGlobs.cmake ]] || cmake -P "$folder/CMakeFiles/VerifyGlobs.cmake" >/dev/null
+    [[ $(ninja -C "$folder" -n 2>&1) == *"no work to do"* ]] && return 0
     echo "dev: building $preset"
     NINJA_STATUS='[%f/%t %es] ' cmake --build "$folder" --parallel "${SECTILE_JOBS:-$(nproc)}"
 }

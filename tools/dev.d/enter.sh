@@ -50,7 +50,7 @@ driver_files=$(IFS=:; printf '%s' "${drivers[*]}")
 
 environment=(
     HOME="$home" USER="$(id -un "$uid" 2>/dev/null || echo user)" LANG=C.UTF-8 TZ=UTC TERM="${TERM:-dumb}"
-    PATH="$repo/build/release:/usr/lib/ccache:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+    PATH="$repo/build/release:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     XDG_RUNTIME_DIR="$runtime"
     CCACHE_DIR="$repo/.cache/ccache"
     VK_DRIVER_FILES="$driver_files"

@@ -16,7 +16,7 @@ driver_packages=(mesa-vulkan-drivers mesa-drm-shim vulkan-tools)
 
 debian_packages=(
     ca-certificates cmake ninja-build g++ g++-12 g++-13 pkg-config git ccache valgrind gdb xxd
-    clang-19 clang-tidy-19 clang-format-19 libclang-rt-19-dev lld-19 llvm-19
+    clang clang-tidy clang-format libclang-rt-19-dev lld-19 llvm-19
     libcli11-dev nlohmann-json3-dev libfmt-dev librapidcheck-dev libbenchmark-dev libstb-dev libxxhash-dev
     python3 python3-numpy
 )

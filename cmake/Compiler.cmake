@@ -1,0 +1,44 @@
+# Standard, warnings, sanitizers, ccache: for our own targets only (sectile_own).
+set(minimum_GNU 12)
+set(minimum_Clang 19)
+if(DEFINED minimum_${CMAKE_CXX_COMPILER_ID}
+    AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS minimum_${CMAKE_CXX_COMPILER_ID})
+  message(FATAL_ERROR "Sectile is C++23: it needs g++ ${minimum_GNU} or clang ${minimum_Clang}; "
+    "this is ${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} (${CMAKE_CXX_COMPILER})")
+endif()
+
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+
+if(PROJECT_IS_TOP_LEVEL)
+  set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+endif()
+
+if(SECTILE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  find_program(SECTILE_CCACHE_PROGRAM ccache)
+  mark_as_advanced(SECTILE_CCACHE_PROGRAM)
+  if(SECTILE_CCACHE_PROGRAM)
+    set(CMAKE_CXX_COMPILER_LAUNCHER ${SECTILE_CCACHE_PROGRAM})
+  endif()
+endif()
+
+# What every target of ours is compiled with; nothing of it reaches a consumer.
+add_library(sectile_own INTERFACE)
+target_compile_features(sectile_own INTERFACE cxx_std_23)
+target_compile_options(sectile_own INTERFACE -Wall -Wextra -Wconversion)
+if(SECTILE_WERROR)
+  target_compile_options(sectile_own INTERFACE -Werror)
+endif()
+if(SECTILE_SANITIZE)
+  # Everything is instrumented, the libraries' interfaces too: sanitized and plain objects do not mix.
+  add_compile_options(-fsanitize=${SECTILE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${SECTILE_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # g++ warns of uninitialized values that its own instrumentation made.
+    target_compile_options(sectile_own INTERFACE -Wno-maybe-uninitialized)
+  endif()
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)

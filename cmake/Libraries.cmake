@@ -1,0 +1,48 @@
+# The libraries, one a folder of src/, and who may see what.
+
+# sectile_library(NAME): sectile_NAME from src/NAME/*.cpp.
+function(sectile_library name)
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  if(NOT sources)
+    message(WARNING "src/${name} has no source yet")
+    set(sources ${PROJECT_SOURCE_DIR}/cmake/empty.cpp)
+  endif()
+  add_library(sectile_${name} STATIC ${sources})
+  target_include_directories(sectile_${name}
+    PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
+    PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/shaders)
+  target_compile_features(sectile_${name} PUBLIC cxx_std_23)
+  target_link_libraries(sectile_${name} PRIVATE $<BUILD_INTERFACE:sectile_own>)
+endfunction()
+
+sectile_library(plan)
+sectile_library(device)
+sectile_library(vulkan)
+
+# A plan's id is a hash over the profile's JSON, which src/device writes; profiles use the errors of src/plan.
+target_link_libraries(sectile_plan PUBLIC sectile_device)
+target_link_libraries(sectile_device PUBLIC sectile_plan)
+foreach(pure plan device)
+  target_link_libraries(sectile_${pure} PRIVATE
+    $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_fmt> $<BUILD_INTERFACE:sectile_dep_xxhash>)
+  # These two are pure: an include of a GPU's header meets one of ours that stops the compiler.
+  target_include_directories(sectile_${pure} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
+endforeach()
+
+# volk is compiled in, as C++, in a namespace of its own.
+configure_file(${PROJECT_SOURCE_DIR}/cmake/volk.cpp.in ${PROJECT_BINARY_DIR}/volk.cpp @ONLY)
+target_sources(sectile_vulkan PRIVATE ${PROJECT_BINARY_DIR}/volk.cpp)
+set_source_files_properties(${PROJECT_BINARY_DIR}/volk.cpp PROPERTIES COMPILE_OPTIONS -w)
+target_link_libraries(sectile_vulkan
+  PUBLIC sectile_plan sectile_device sectile_shaders Vulkan::Headers Threads::Threads ${CMAKE_DL_LIBS}
+  PRIVATE $<BUILD_INTERFACE:sectile_dep_volk> $<BUILD_INTERFACE:sectile_dep_vma> $<BUILD_INTERFACE:sectile_dep_json>
+    $<BUILD_INTERFACE:sectile_dep_fmt> $<BUILD_INTERFACE:sectile_dep_xxhash>)
+
+add_library(sectile INTERFACE)
+target_link_libraries(sectile INTERFACE sectile_plan sectile_device sectile_shaders sectile_vulkan)
+
+foreach(name plan device shaders vulkan)
+  add_library(sectile::${name} ALIAS sectile_${name})
+  set_target_properties(sectile_${name} PROPERTIES EXPORT_NAME ${name})
+endforeach()
+add_library(sectile::sectile ALIAS sectile)

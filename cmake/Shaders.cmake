@@ -1,0 +1,76 @@
+# Compiles, validates and embeds the kernels: sectile_shaders (include/sectile/shaders.hpp).
+#
+# shaders/STEM.comp is a template; lines `//! variant NAME -DX=1 ...` at its top say what is made of it.
+# Each (stem, variant) becomes STEM.VARIANT.spv.
+file(GLOB shader_templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*.comp)
+set(spirv_folder ${PROJECT_BINARY_DIR}/spirv)
+file(MAKE_DIRECTORY ${spirv_folder})
+set(spirv_modules "")
+set(spirv_names "")
+
+# One compiled and validated module; where SPIR-V is given, a copy of it.
+function(sectile_module source stem variant options output)
+  if(SECTILE_PREBUILT_SPIRV)
+    cmake_path(GET output FILENAME name)
+    set(prebuilt ${SECTILE_PREBUILT_SPIRV}/${name})
+    if(NOT EXISTS ${prebuilt})
+      message(FATAL_ERROR "SECTILE_PREBUILT_SPIRV has no ${name}: it was made from other shaders")
+    endif()
+    add_custom_command(OUTPUT ${output}
+      COMMAND ${CMAKE_COMMAND} -E copy ${prebuilt} ${output}
+      DEPENDS ${prebuilt} VERBATIM)
+    return()
+  endif()
+  add_custom_command(OUTPUT ${output}
+    COMMAND ${Glslang_EXECUTABLE} -V --quiet --target-env vulkan1.3 -I${PROJECT_SOURCE_DIR}/shaders
+      ${options} --depfile ${output}.d -o ${output} ${source}
+    COMMAND ${SpirvVal_EXECUTABLE} --target-env vulkan1.3 ${output}
+    DEPENDS ${source}
+    DEPFILE ${output}.d
+    COMMENT "Shader ${stem} ${variant}"
+    VERBATIM)
+endfunction()
+
+foreach(source IN LISTS shader_templates)
+  # A template's variants are read now: editing it configures again.
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
+  cmake_path(GET source STEM LAST_ONLY stem)
+  file(STRINGS ${source} lines REGEX "^//! variant ")
+  if(NOT lines)
+    message(FATAL_ERROR "${source} states no variant (//! variant NAME [-DX=1 ...])")
+  endif()
+  foreach(line IN LISTS lines)
+    separate_arguments(words UNIX_COMMAND "${line}")
+    list(POP_FRONT words mark keyword variant)
+    set(module ${spirv_folder}/${stem}.${variant}.spv)
+    if(module IN_LIST spirv_modules)
+      message(FATAL_ERROR "${source} states variant ${variant} twice")
+    endif()
+    sectile_module(${source} ${stem} ${variant} "${words}" ${module})
+    list(APPEND spirv_modules ${module})
+    list(APPEND spirv_names "${stem}|${variant}")
+  endforeach()
+endforeach()
+
+# The table: the assembler takes the files in, so that no compiler reads their bytes as text.
+set(SHADER_SYMBOLS "")
+set(SHADER_ROWS "")
+set(index 0)
+foreach(name file IN ZIP_LISTS spirv_names spirv_modules)
+  string(REPLACE "|" "\", \"" quoted ${name})
+  string(APPEND SHADER_SYMBOLS "SECTILE_EMBED(${index}, \"${file}\")\n")
+  string(APPEND SHADER_ROWS "    row(\"${quoted}\", sectile_module_${index}, sectile_module_${index}_end),\n")
+  math(EXPR index "${index} + 1")
+endforeach()
+set(SHADER_COUNT ${index})
+configure_file(${PROJECT_SOURCE_DIR}/cmake/embedded_modules.cpp.in ${PROJECT_BINARY_DIR}/embedded_modules.cpp @ONLY)
+set_property(SOURCE ${PROJECT_BINARY_DIR}/embedded_modules.cpp PROPERTY OBJECT_DEPENDS "${spirv_modules}")
+
+add_custom_target(sectile_spirv DEPENDS ${spirv_modules})
+add_library(sectile_shaders STATIC ${PROJECT_BINARY_DIR}/embedded_modules.cpp)
+target_link_libraries(sectile_shaders PRIVATE $<BUILD_INTERFACE:sectile_own>)
+target_include_directories(sectile_shaders PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+target_compile_features(sectile_shaders PUBLIC cxx_std_23)
+# What an .incbin names, a compiler cache does not see.
+set_target_properties(sectile_shaders PROPERTIES CXX_COMPILER_LAUNCHER "" CXX_CLANG_TIDY "")
+add_dependencies(sectile_shaders sectile_spirv)
