@@ -33,9 +33,15 @@ layout(constant_id = PERMUTE_BOX_SPEC_UNROLL) const uint kUnroll = 4u;
 const uint kOwnWords = 2u * kBoxed + 1u;
 
 // Elements of less than a word stand packed where an access brings whole words, alone in a word otherwise.
-const bool kPacked = ELEMENT_BYTES < 4 && kLoad * ELEMENT_BYTES >= 4u;
-const uint kElementWords = ELEMENT_BYTES >= 4 ? ELEMENT_BYTES / 4u : 1u;
+#if ELEMENT_BYTES < 4
+const bool kPacked = kLoad * ELEMENT_BYTES >= 4u;
+const uint kElementWords = 1u;
 const uint kPerWord = kPacked ? 4u / ELEMENT_BYTES : 1u;
+#else
+const bool kPacked = false;
+const uint kElementWords = ELEMENT_BYTES / 4u;
+const uint kPerWord = 1u;
+#endif
 shared uint parked[kSharedWords];
 
 uint boxed_at(const uint place) { return (kOrder >> (4u * place)) & 15u; }

@@ -1,0 +1,201 @@
+#include "nest.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+
+namespace sectile::detail {
+
+namespace {
+
+std::uint32_t access_align(std::uint32_t promised, std::int64_t byte_offset) {
+  if (byte_offset == 0) return promised;
+  const auto low = std::uint64_t{1} << std::countr_zero(static_cast<std::uint64_t>(byte_offset));
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(promised, low));
+}
+
+// inner follows outer without a gap in both operands and in every bound.
+bool mergeable(const Nest& nest, const NestAxis& outer, const NestAxis& inner) {
+  if (outer.src_stride != inner.extent * inner.src_stride) return false;
+  if (outer.dst_stride != inner.extent * inner.dst_stride) return false;
+  for (int b = 0; b < nest.bounds; ++b) {
+    const auto i = static_cast<std::size_t>(b);
+    if (outer.coef[i] != inner.extent * inner.coef[i]) return false;
+  }
+  return true;
+}
+
+void erase_axis(Nest& nest, int a) {
+  for (int i = a; i + 1 < nest.rank; ++i) nest.axis[static_cast<std::size_t>(i)] = nest.axis[static_cast<std::size_t>(i) + 1];
+  nest.rank -= 1;
+}
+
+void merge_neighbours(Nest& nest) {
+  for (bool again = true; again;) {
+    again = false;
+    for (int o = 0; o < nest.rank && !again; ++o) {
+      for (int i = 0; i < nest.rank && !again; ++i) {
+        if (o == i) continue;
+        auto& outer = nest.axis[static_cast<std::size_t>(o)];
+        auto& inner = nest.axis[static_cast<std::size_t>(i)];
+        if (!mergeable(nest, outer, inner)) continue;
+        inner.extent *= outer.extent;
+        erase_axis(nest, o);
+        again = true;
+      }
+    }
+  }
+}
+
+void sort_by_destination(Nest& nest) {
+  std::stable_sort(nest.axis.begin(), nest.axis.begin() + nest.rank,
+                   [](const NestAxis& a, const NestAxis& b) { return a.dst_stride < b.dst_stride; });
+}
+
+// The widest element, at most 16 bytes, that runs of the innermost axis can be moved as.
+void widen(Nest& nest) {
+  if (nest.rank == 0) return;
+  const NestAxis& inner = nest.axis[0];
+  if (inner.src_stride != 1 || inner.dst_stride != 1) return;
+  for (int b = 0; b < nest.bounds; ++b)
+    if (inner.coef[static_cast<std::size_t>(b)] != 0) return;
+  std::int64_t factor = 16 / nest.element_bytes;
+  const auto fits = [&](std::int64_t f) {
+    const std::int64_t bytes = f * nest.element_bytes;
+    if (inner.extent % f != 0 || nest.src_access_align() % bytes != 0 || nest.dst_access_align() % bytes != 0)
+      return false;
+    for (int a = 1; a < nest.rank; ++a) {
+      const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+      if (axis.src_stride % f != 0 || axis.dst_stride % f != 0) return false;
+    }
+    return true;
+  };
+  while (factor > 1 && !fits(factor)) factor /= 2;
+  if (factor == 1) return;
+  nest.element_bytes *= static_cast<std::uint32_t>(factor);
+  nest.axis[0].extent /= factor;
+  for (int a = 1; a < nest.rank; ++a) {
+    nest.axis[static_cast<std::size_t>(a)].src_stride /= factor;
+    nest.axis[static_cast<std::size_t>(a)].dst_stride /= factor;
+  }
+  if (nest.axis[0].extent == 1) erase_axis(nest, 0);
+  merge_neighbours(nest);
+}
+
+// Which limits the sums can reach at all.
+void note_bounds(Nest& nest) {
+  for (int b = 0; b < nest.bounds; ++b) {
+    std::int64_t most = 0;
+    for (int a = 0; a < nest.rank; ++a) {
+      const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+      most += (axis.extent - 1) * axis.coef[static_cast<std::size_t>(b)];
+    }
+    auto& bound = nest.bound[static_cast<std::size_t>(b)];
+    bound.reads = most >= bound.read_limit;
+    bound.writes = most >= bound.write_limit;
+  }
+}
+
+}  // namespace
+
+std::int64_t Nest::elements() const {
+  std::int64_t n = 1;
+  for (int a = 0; a < rank; ++a) n *= axis[static_cast<std::size_t>(a)].extent;
+  return n;
+}
+
+std::uint32_t Nest::src_access_align() const { return access_align(src_align, src_byte_offset); }
+std::uint32_t Nest::dst_access_align() const { return access_align(dst_align, dst_byte_offset); }
+
+std::int64_t Nest::src_span() const {
+  std::int64_t last = 0;
+  for (int a = 0; a < rank; ++a) last += (axis[static_cast<std::size_t>(a)].extent - 1) * axis[static_cast<std::size_t>(a)].src_stride;
+  return last + 1;
+}
+
+std::int64_t Nest::dst_span() const {
+  std::int64_t last = 0;
+  for (int a = 0; a < rank; ++a) last += (axis[static_cast<std::size_t>(a)].extent - 1) * axis[static_cast<std::size_t>(a)].dst_stride;
+  return last + 1;
+}
+
+int Nest::src_innermost() const {
+  int best = -1;
+  for (int a = 0; a < rank; ++a) {
+    const auto stride = axis[static_cast<std::size_t>(a)].src_stride;
+    if (stride != 0 && (best < 0 || stride < axis[static_cast<std::size_t>(best)].src_stride)) best = a;
+  }
+  return best;
+}
+
+std::uint32_t Nest::read_bounds() const {
+  std::uint32_t n = 0;
+  for (int b = 0; b < bounds; ++b)
+    if (bound[static_cast<std::size_t>(b)].reads) n = static_cast<std::uint32_t>(b) + 1;
+  return n;
+}
+
+std::uint32_t Nest::write_bounds() const {
+  std::uint32_t n = 0;
+  for (int b = 0; b < bounds; ++b)
+    if (bound[static_cast<std::size_t>(b)].writes) n = static_cast<std::uint32_t>(b) + 1;
+  return n;
+}
+
+bool Nest::contiguous_copy() const {
+  if (read_bounds() != 0 || write_bounds() != 0) return false;
+  return rank == 0 || (rank == 1 && axis[0].src_stride == 1 && axis[0].dst_stride == 1);
+}
+
+Nest canonical(const LoopNest& loops, std::uint32_t element_bytes, std::uint32_t src_align,
+               std::uint32_t dst_align) {
+  Nest nest;
+  nest.element_bytes = element_bytes;
+  nest.src_align = src_align;
+  nest.dst_align = dst_align;
+  nest.src_byte_offset = loops.src_offset * element_bytes;
+  nest.dst_byte_offset = loops.dst_offset * element_bytes;
+  nest.bounds = static_cast<int>(loops.bounds.size());
+  for (std::size_t b = 0; b < loops.bounds.size(); ++b)
+    nest.bound[b] = {loops.bounds[b].read_limit, loops.bounds[b].write_limit, false, false};
+  for (std::size_t a = 0; a < loops.axes.size(); ++a) {
+    if (loops.axes[a].extent == 1) continue;
+    auto& axis = nest.axis[static_cast<std::size_t>(nest.rank++)];
+    axis = {loops.axes[a].extent, loops.axes[a].src_stride, loops.axes[a].dst_stride, {}};
+    for (std::size_t b = 0; b < loops.bounds.size(); ++b) axis.coef[b] = loops.bounds[b].coef[a];
+  }
+  merge_neighbours(nest);
+  sort_by_destination(nest);
+  widen(nest);
+  note_bounds(nest);
+  return nest;
+}
+
+Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent) {
+  Nest part = nest;
+  auto& cut = part.axis[static_cast<std::size_t>(axis)];
+  part.src_byte_offset += first * cut.src_stride * nest.element_bytes;
+  part.dst_byte_offset += first * cut.dst_stride * nest.element_bytes;
+  for (int b = 0; b < nest.bounds; ++b) {
+    const auto i = static_cast<std::size_t>(b);
+    part.bound[i].read_limit -= first * cut.coef[i];
+    part.bound[i].write_limit -= first * cut.coef[i];
+  }
+  cut.extent = extent;
+  if (extent == 1) erase_axis(part, axis);
+  note_bounds(part);
+  return part;
+}
+
+std::string print(const Nest& nest) {
+  std::string text;
+  for (int a = nest.rank - 1; a >= 0; --a) {
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    text += fmt::format("{}({}>{}){}", axis.extent, axis.src_stride, axis.dst_stride, a > 0 ? "x" : "");
+  }
+  return text.empty() ? fmt::format("1 element of {} bytes", nest.element_bytes)
+                      : fmt::format("{} of {} bytes", text, nest.element_bytes);
+}
+
+}  // namespace sectile::detail

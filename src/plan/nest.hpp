@@ -1,0 +1,61 @@
+// The canonical form of a permute: few axes, wide elements, offsets in bytes. Private to src/plan.
+#pragma once
+
+#include "layout.hpp"
+
+#include <sectile/problem.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+namespace sectile::detail {
+
+struct NestAxis {
+  std::int64_t extent = 1;                       // >= 2 once canonical
+  std::int64_t src_stride = 0, dst_stride = 0;   // elements
+  std::array<std::int64_t, kMaxBounds> coef{};   // of each bound
+};
+
+struct NestBound {
+  std::int64_t read_limit = 0, write_limit = 0;
+  bool reads = false, writes = false;            // whether the limit can be reached
+};
+
+// Axes stand in the destination's order: axis 0 is walked fastest there.
+struct Nest {
+  int rank = 0;
+  std::array<NestAxis, kMaxRank> axis{};
+  int bounds = 0;
+  std::array<NestBound, kMaxBounds> bound{};
+  std::uint32_t element_bytes = 4;               // after widening: 1 to 16
+  std::int64_t src_byte_offset = 0, dst_byte_offset = 0;
+  std::uint32_t src_align = 16, dst_align = 16;  // promised for the operands' addresses, bytes
+
+  std::int64_t elements() const;
+  // The alignment in bytes that an access at the nest's first element may count on.
+  std::uint32_t src_access_align() const;
+  std::uint32_t dst_access_align() const;
+  // One past the greatest element offset, from the nest's first element.
+  std::int64_t src_span() const;
+  std::int64_t dst_span() const;
+  // Number of the axis with the least nonzero source stride; -1 where every stride is 0 or rank is 0.
+  int src_innermost() const;
+  // Axes that a bound's read (write) limit is checked for, as counts that kernels take.
+  std::uint32_t read_bounds() const;
+  std::uint32_t write_bounds() const;
+  bool contiguous_copy() const;                  // both operands one and the same run
+};
+
+// Drops axes of extent 1, merges axes that stay neighbours in both operands (OneFlow's two rules),
+// and widens the element where the innermost axis stays innermost and alignment allows.
+Nest canonical(const LoopNest& loops, std::uint32_t element_bytes, std::uint32_t src_align,
+               std::uint32_t dst_align);
+
+// The part of the nest with `extent` indices of `axis` from `first` on.
+Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent);
+
+// "32x64(8:1>1:32) e4": extents with their strides, for explain.
+std::string print(const Nest& nest);
+
+}  // namespace sectile::detail

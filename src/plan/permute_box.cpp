@@ -1,0 +1,359 @@
+// A box over up to four axes: sides made of as many axes, whole or cut, as make long runs in both
+// operands. What permute_tile cannot take: small or odd inner axes, axes shared by both sides,
+// blocks that do not divide.
+#include "permute_box.hpp"
+
+#include "permute_box.abi.h"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+// source run, destination run, workgroup, loads in flight, bytes an access, bias.
+// NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: docs/performance.md.
+constexpr BoxRow kTable[] = {
+    {256, 256, 256, 4, 16, 0}, {256, 256, 256, 4, 4, 0}, {128, 128, 128, 4, 4, 0}, {512, 512, 256, 4, 16, 0},
+    {512, 512, 256, 4, 4, 0},  {1024, 256, 256, 4, 16, 0}, {256, 1024, 256, 4, 16, 0}, {128, 512, 256, 4, 4, 0},
+    {512, 128, 256, 4, 4, 0},  {64, 64, 64, 4, 4, 0},
+};
+
+// More would not leave room for several workgroups on a multiprocessor.
+constexpr std::uint32_t kMostSharedBytes = 32 * 1024;
+
+struct Sides {
+  const Nest& nest;
+  std::array<std::int64_t, kMaxRank> size;   // in the box, per nest axis
+
+  std::int64_t stride(int a, bool source) const {
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    return source ? axis.src_stride : axis.dst_stride;
+  }
+};
+
+// A piece of `extent` near `wanted`, so that pieces are alike and begin on whole accesses.
+std::int64_t cut(std::int64_t extent, std::int64_t wanted, std::uint32_t element_bytes) {
+  const std::int64_t pieces = std::max<std::int64_t>(1, (extent + wanted / 2) / wanted);
+  std::int64_t piece = (extent + pieces - 1) / pieces;
+  for (const std::int64_t bytes : {32, 16, 4}) {
+    const std::int64_t unit = std::max<std::int64_t>(1, bytes / element_bytes);
+    if (piece < 2 * unit) continue;
+    piece = (piece + unit - 1) / unit * unit;
+    break;
+  }
+  return std::min(piece, extent);
+}
+
+// Makes the run along one side long enough: axes whole while they are too short, then one cut.
+void extend_side(Sides& s, const int* order, int n, bool source, std::int64_t target) {
+  std::int64_t run = 1;
+  for (int i = 0; i < n; ++i) {
+    const auto a = static_cast<std::size_t>(order[i]);
+    if (i > 0 && s.stride(order[i], source) != run * s.stride(order[0], source)) return;   // a gap ends the run
+    const std::int64_t extent = s.nest.axis[a].extent;
+    const std::int64_t need = (target + run - 1) / run;
+    if (need <= 1) return;
+    if (extent <= need + need / 2) {
+      s.size[a] = extent;
+      run *= extent;
+      continue;
+    }
+    s.size[a] = std::max(s.size[a], cut(extent, need, s.nest.element_bytes));
+    return;
+  }
+}
+
+// The widest access along one side for which every one is whole, aligned and inside or outside as one.
+std::uint32_t choose_vector(const Context& c, const Box& box, bool source, std::uint32_t access) {
+  const Nest& nest = c.nest;
+  const auto align = source ? nest.src_access_align() : nest.dst_access_align();
+  const auto bounds = source ? nest.read_bounds() : nest.write_bounds();
+  const auto stride = [&](int a) {
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    return source ? axis.src_stride : axis.dst_stride;
+  };
+  for (const std::uint32_t bytes : {16u, 4u}) {
+    const std::uint32_t v = bytes / nest.element_bytes;
+    if (bytes > access || v < 2 || align % bytes != 0) continue;
+    std::array<bool, kMaxRank> in_vector{};
+    std::int64_t run = 1;
+    bool ok = false;
+    for (int place = 0; place < box.boxed; ++place) {
+      const int b = source ? place : box.order[static_cast<std::size_t>(place)];
+      const int a = box.axis[static_cast<std::size_t>(b)];
+      if (stride(a) != run) break;
+      const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+      bool bounded = false;
+      for (std::uint32_t i = 0; i < bounds; ++i) bounded = bounded || axis.coef[i] != 0;
+      if (bounded) break;
+      in_vector[static_cast<std::size_t>(a)] = true;
+      const auto size = static_cast<std::int64_t>(box.size[static_cast<std::size_t>(b)]);
+      if (run * size % v == 0) {
+        ok = run * box.last[static_cast<std::size_t>(b)] % v == 0;
+        break;
+      }
+      if (size != axis.extent) break;
+      run *= size;
+    }
+    for (int a = 0; ok && a < nest.rank; ++a)
+      if (!in_vector[static_cast<std::size_t>(a)] && stride(a) % v != 0) ok = false;
+    if (ok) return v;
+  }
+  return 1;
+}
+
+std::uint32_t words_of(const Context& c, const Box& box) {
+  const std::uint32_t e = c.nest.element_bytes;
+  if (e >= 4) return box.elements * (e / 4);
+  return box.load_vector * e >= 4 ? (box.elements * e + 3) / 4 : box.elements;
+}
+
+std::uint32_t padded(const Box& box, std::uint32_t w) { return w + (w >> box.padding_shift) * box.padding; }
+
+// The padding with the fewest conflicts; none where there are none.
+void choose_padding(const Context& c, const BoxRow& row, Box& box) {
+  const std::uint32_t words = words_of(c, box);
+  std::uint64_t least = box_conflicts(c, row, box, false);
+  Box best = box;
+  best.shared_words = words;
+  struct Padding { std::uint32_t shift, words; };
+  constexpr Padding kPaddings[] = {{5, 1}, {6, 1}, {4, 1}, {7, 1}, {5, 2}, {3, 1}, {5, 4}};
+  for (const auto& p : kPaddings) {
+    if (least == 0) break;
+    Box tried = box;
+    tried.padding_shift = p.shift;
+    tried.padding = p.words;
+    tried.shared_words = padded(tried, words - 1) + 1;
+    if (tried.shared_words * 4 > c.limits.workgroup_memory) continue;
+    const auto conflicts = box_conflicts(c, row, tried, false);
+    // A little less is not worth the padding.
+    if (conflicts + conflicts / 8 >= least) continue;
+    least = conflicts;
+    best = tried;
+  }
+  box = best;
+}
+
+}  // namespace
+
+bool build_box(const Context& c, const BoxRow& row, Box& box, Refusal& refusal) {
+  const Nest& nest = c.nest;
+  Sides sides{nest, {}};
+  sides.size.fill(1);
+  std::array<int, kMaxRank> by_source{}, by_destination{};
+  int moving = 0;
+  for (int a = 0; a < nest.rank; ++a) {
+    by_destination[static_cast<std::size_t>(a)] = a;
+    if (nest.axis[static_cast<std::size_t>(a)].src_stride != 0) by_source[static_cast<std::size_t>(moving++)] = a;
+  }
+  std::stable_sort(by_source.begin(), by_source.begin() + moving,
+                   [&](int a, int b) { return sides.stride(a, true) < sides.stride(b, true); });
+  const auto elements_of = [&](std::uint32_t bytes) { return std::max<std::int64_t>(1, bytes / nest.element_bytes); };
+  extend_side(sides, by_source.data(), moving, true, elements_of(row.run_s));
+  extend_side(sides, by_destination.data(), nest.rank, false, elements_of(row.run_d));
+
+  std::int64_t elements = 1;
+  for (int i = 0; i < moving; ++i) {
+    const auto a = static_cast<std::size_t>(by_source[static_cast<std::size_t>(i)]);
+    if (sides.size[a] == 1) continue;
+    if (box.boxed == kMaxBoxed) return refusal.no("more than {} axes in the box", kMaxBoxed);
+    const auto b = static_cast<std::size_t>(box.boxed++);
+    const std::int64_t count = (nest.axis[a].extent + sides.size[a] - 1) / sides.size[a];
+    box.axis[b] = static_cast<int>(a);
+    box.size[b] = static_cast<std::uint32_t>(sides.size[a]);
+    box.count[b] = static_cast<std::uint32_t>(count);
+    box.last[b] = static_cast<std::uint32_t>(nest.axis[a].extent - (count - 1) * sides.size[a]);
+    elements *= sides.size[a];
+    if (elements > (1 << 16)) return refusal.no("box of more than {} elements", 1 << 16);
+  }
+  if (box.boxed < 2) return refusal.no("fewer than two axes to box");
+  box.elements = static_cast<std::uint32_t>(elements);
+  int place = 0;
+  for (int a = 0; a < nest.rank; ++a)
+    for (int b = 0; b < box.boxed; ++b)
+      if (box.axis[static_cast<std::size_t>(b)] == a) box.order[static_cast<std::size_t>(place++)] = b;
+  box.load_vector = choose_vector(c, box, true, row.access);
+  box.store_vector = choose_vector(c, box, false, row.access);
+  box.shared_words = words_of(c, box);
+  const auto most = std::min(c.limits.workgroup_memory, kMostSharedBytes);
+  if (box.shared_words * 4 > most)
+    return refusal.no("workgroup memory of {} bytes, {} are allowed", box.shared_words * 4, most);
+  return true;
+}
+
+// Mirrors park_access() and store_access() of shaders/permute_box.comp.
+std::uint64_t box_conflicts(const Context& c, const BoxRow& row, const Box& box, bool all) {
+  Walk walk(c.profile);
+  const std::uint32_t e = c.nest.element_bytes;
+  const bool packed = e < 4 && box.load_vector * e >= 4;
+  const std::uint32_t element_words = e >= 4 ? e / 4 : 1, per_word = packed ? 4 / e : 1;
+  const auto place = [&](std::uint32_t element) { return element * element_words / per_word; };
+  Request request;
+  request.bytes = 4;
+  const std::uint32_t load_words = std::max(1u, e >= 4 || packed ? box.load_vector * e / 4 : box.load_vector);
+  const Sample loads{static_cast<std::uint32_t>(ceil_div(ceil_div(box.elements, box.load_vector), walk.lanes())), all};
+  for (std::uint32_t i = 0; i < loads.size(); ++i) {
+    for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+      const std::uint32_t element = (loads.at(i) * walk.lanes() + l) * box.load_vector;
+      request.address[l] = element < box.elements ? std::int64_t{padded(box, place(element))} * 4 : Request::kInactive;
+    }
+    walk.shared(request, loads.times(i) * load_words);
+  }
+  const Sample stores{static_cast<std::uint32_t>(ceil_div(ceil_div(box.elements, box.store_vector), walk.lanes())), all};
+  std::array<std::uint32_t, kMaxBoxed> step{};
+  for (int b = 0, s = 1; b < box.boxed; s *= static_cast<int>(box.size[static_cast<std::size_t>(b)]), ++b)
+    step[static_cast<std::size_t>(b)] = static_cast<std::uint32_t>(s);
+  const Sample parts{box.store_vector, all};
+  for (std::uint32_t i = 0; i < stores.size(); ++i)
+    for (std::uint32_t k = 0; k < parts.size(); ++k) {
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+        std::uint32_t o = (stores.at(i) * walk.lanes() + l) * box.store_vector + parts.at(k);
+        request.address[l] = Request::kInactive;
+        if (o >= box.elements) continue;
+        std::uint32_t element = 0;
+        for (int p = 0; p < box.boxed; ++p) {
+          const auto b = static_cast<std::size_t>(box.order[static_cast<std::size_t>(p)]);
+          element += o % box.size[b] * step[b];
+          o /= box.size[b];
+        }
+        request.address[l] = std::int64_t{padded(box, place(element))} * 4;
+      }
+      walk.shared(request, stores.times(i) * parts.times(k) * element_words);
+    }
+  (void)row;
+  return walk.count().bank_conflicts;
+}
+
+namespace {
+
+bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  const BoxRow& r = kTable[row];
+  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
+    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  if (c.nest.element_bytes >= r.access * 2 && r.access < 16) return refusal.no("elements are wider than {} bytes", r.access);
+  Box box;
+  return stores_elements(c, refusal) && build_box(c, r, box, refusal);
+}
+
+Draft make(const Context& c, std::uint32_t row) {
+  const BoxRow& r = kTable[row];
+  Box box;
+  Refusal ignored(false);
+  build_box(c, r, box, ignored);
+  choose_padding(c, r, box);
+  Draft d;
+  d.stem = "permute_box";
+  d.element_bytes = c.nest.element_bytes;
+  d.wide = c.wide;
+  d.workgroup = r.workgroup;
+  std::array<bool, kMaxRank> boxed{};
+  d.groups = 1;
+  const auto count = static_cast<std::size_t>(box.boxed);
+  for (std::size_t b = 0; b < count; ++b) {
+    boxed[static_cast<std::size_t>(box.axis[b])] = true;
+    d.add_axis(c.nest.axis[static_cast<std::size_t>(box.axis[b])], box.count[b]);
+    d.groups *= box.count[b];
+  }
+  for (int a = 0; a < c.nest.rank; ++a) {
+    if (boxed[static_cast<std::size_t>(a)]) continue;
+    const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
+    d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
+    d.groups *= static_cast<std::uint64_t>(axis.extent);
+  }
+  std::uint32_t order = 0;
+  for (std::size_t b = 0; b < count; ++b) {
+    d.add_own(box.size[b] | box.last[b] << 16);
+    order |= static_cast<std::uint32_t>(box.order[b]) << (4 * b);
+  }
+  for (std::size_t b = 0; b < count; ++b) d.add_own(small_multiplier(box.size[b]));
+  d.add_own(box.padding_shift | box.padding << 8);
+  // Sizes of workgroup memory come in powers of two, so that boxes of like size share a pipeline.
+  std::uint32_t shared = 1024;
+  while (shared < box.shared_words) shared *= 2;
+  if (shared * 4 > c.limits.workgroup_memory) shared = box.shared_words;
+  d.add_constant(PERMUTE_BOX_SPEC_BOXED, static_cast<std::uint32_t>(box.boxed));
+  d.add_constant(PERMUTE_BOX_SPEC_ORDER, order);
+  d.add_constant(PERMUTE_BOX_SPEC_LOAD_VECTOR, box.load_vector);
+  d.add_constant(PERMUTE_BOX_SPEC_STORE_VECTOR, box.store_vector);
+  d.add_constant(PERMUTE_BOX_SPEC_SHARED_WORDS, shared);
+  d.add_constant(PERMUTE_BOX_SPEC_UNROLL, r.unroll);
+  d.workgroup_memory_bytes = shared * 4;
+  return d;
+}
+
+// Transactions of the box at the given digits of the boxed axes.
+AccessCount count_box(const Context& c, const Box& box, bool edge, bool all) {
+  Walk walk(c.profile);
+  const std::int64_t e = c.nest.element_bytes;
+  std::int64_t src = c.nest.src_byte_offset, dst = c.nest.dst_byte_offset;
+  std::array<std::uint32_t, kMaxBoxed> inside = box.size;
+  for (std::size_t b = 0; b < static_cast<std::size_t>(box.boxed); ++b) {
+    const auto& axis = c.nest.axis[static_cast<std::size_t>(box.axis[b])];
+    const std::int64_t start = std::int64_t{edge ? box.count[b] - 1 : (box.count[b] - 1) / 2} * box.size[b];
+    if (edge || box.count[b] == 1) inside[b] = box.last[b];
+    src += start * axis.src_stride * e;
+    dst += start * axis.dst_stride * e;
+  }
+  Request request;
+  for (const bool source : {true, false}) {
+    const std::uint32_t v = source ? box.load_vector : box.store_vector;
+    request.bytes = v * c.nest.element_bytes;
+    const Sample parts{static_cast<std::uint32_t>(ceil_div(ceil_div(box.elements, v), walk.lanes())), all};
+    for (std::uint32_t i = 0; i < parts.size(); ++i) {
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+        std::uint32_t o = (parts.at(i) * walk.lanes() + l) * v;
+        request.address[l] = Request::kInactive;
+        if (o >= box.elements) continue;
+        std::int64_t at = source ? src : dst;
+        bool within = true;
+        for (int p = 0; p < box.boxed; ++p) {
+          const auto b = static_cast<std::size_t>(source ? p : box.order[static_cast<std::size_t>(p)]);
+          const auto& axis = c.nest.axis[static_cast<std::size_t>(box.axis[b])];
+          const std::uint32_t digit = o % box.size[b];
+          o /= box.size[b];
+          within = within && digit < inside[b];
+          at += digit * (source ? axis.src_stride : axis.dst_stride) * e;
+        }
+        if (within) request.address[l] = at;
+      }
+      if (source) walk.load(request, parts.times(i));
+      else walk.store(request, parts.times(i));
+    }
+  }
+  return walk.count();
+}
+
+Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+  const BoxRow& r = kTable[row];
+  Box box;
+  Refusal ignored(false);
+  build_box(c, r, box, ignored);
+  const std::uint32_t padding = d.own[d.own_count - 1];
+  box.padding_shift = padding & 255;
+  box.padding = padding >> 8;
+  Estimate e;
+  e.groups = d.groups;
+  e.interior = count_box(c, box, false, c.explain);
+  e.interior.bank_conflicts = box_conflicts(c, r, box, c.explain);
+  if (c.explain) {
+    e.edge = count_box(c, box, true, true);
+    e.edge.bank_conflicts = e.interior.bank_conflicts;
+  }
+  const auto boxed = static_cast<std::uint64_t>(box.boxed);
+  e.instructions = e.interior.load_requests * (10 + 6 * boxed + 2 * box.load_vector) +
+                   e.interior.store_requests * (10 + 6 * boxed + (c.nest.element_bytes < 4 ? 8 : 5) * box.store_vector);
+  e.bias_permille = r.bias_permille;
+  return e;
+}
+
+std::string print(std::uint32_t row) {
+  const BoxRow& r = kTable[row];
+  return fmt::format("{}x{} a{} u{} wg{}", r.run_s, r.run_d, r.access, r.unroll, r.workgroup);
+}
+
+}  // namespace
+
+const Strategy kBox = {"permute_box", std::size(kTable), applicable, make, estimate, print, make_step};
+
+}  // namespace sectile::detail

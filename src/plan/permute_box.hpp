@@ -1,0 +1,36 @@
+// How a box over several axes is put together; tests look at it too.
+#pragma once
+
+#include "strategy.hpp"
+
+#include <array>
+
+namespace sectile::detail {
+
+inline constexpr int kMaxBoxed = 4;
+
+struct BoxRow {
+  std::uint32_t run_s, run_d;          // bytes that a run should have in the source and in the destination
+  std::uint32_t workgroup, unroll;
+  std::uint32_t access;                // most bytes of one access
+  std::int64_t bias_permille;
+};
+
+struct Box {
+  int boxed = 0;
+  std::array<int, kMaxBoxed> axis{};            // nest axes in the source's order
+  std::array<std::uint32_t, kMaxBoxed> size{}, last{}, count{};
+  std::array<int, kMaxBoxed> order{};           // boxed axes (0..boxed-1) in the destination's order
+  std::uint32_t elements = 1;
+  std::uint32_t load_vector = 1, store_vector = 1;
+  std::uint32_t padding_shift = 31, padding = 0;
+  std::uint32_t shared_words = 0;
+};
+
+// False with a reason where the row gives no box for the nest.
+bool build_box(const Context& c, const BoxRow& row, Box& box, Refusal& refusal);
+
+// Extra passes of one workgroup over workgroup memory.
+std::uint64_t box_conflicts(const Context& c, const BoxRow& row, const Box& box, bool all);
+
+}  // namespace sectile::detail

@@ -1,0 +1,270 @@
+// The innermost axis moves: a tile that is contiguous in the source along S and in the destination
+// along D, turned in registers and, in permute_tile, in workgroup memory.
+#include "permute_tile.hpp"
+
+#include "permute_tile.abi.h"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+// bytes, tile S x D, vectors S x D, store bytes, workgroup, skew, swap, bias.
+// NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: docs/performance.md.
+constexpr TileRow kTileTable[] = {
+    {1, 64, 64, 4, 4, 4, 128, 2, false, 0},   {1, 64, 64, 4, 4, 4, 128, 2, true, 0},
+    {1, 64, 128, 4, 8, 8, 128, 2, false, 0},  {1, 128, 64, 8, 4, 4, 128, 1, false, 0},
+    {1, 128, 128, 8, 8, 8, 256, 1, false, 0}, {1, 128, 128, 16, 4, 16, 256, 4, false, 0},
+    {1, 64, 128, 4, 4, 8, 256, 2, false, 0},  {1, 128, 128, 4, 4, 4, 256, 1, false, 0},
+    {1, 64, 64, 1, 4, 4, 256, 1, false, 0},   {1, 64, 64, 4, 4, 1, 256, 2, false, 0},
+    {1, 64, 64, 1, 4, 1, 256, 1, false, 0},
+    {2, 32, 128, 4, 4, 8, 128, 2, false, 0},  {2, 32, 128, 4, 4, 8, 128, 2, true, 0},
+    {2, 64, 64, 4, 4, 8, 128, 1, false, 0},   {2, 64, 64, 4, 4, 8, 128, 1, true, 0},
+    {2, 64, 64, 2, 2, 4, 256, 1, false, 0},   {2, 64, 64, 8, 4, 16, 128, 1, false, 0},
+    {2, 64, 128, 4, 4, 8, 256, 1, false, 0},  {2, 64, 64, 8, 8, 16, 64, 1, false, 0},
+    {2, 32, 64, 2, 2, 4, 128, 1, false, 0},
+    {2, 32, 64, 1, 2, 4, 128, 1, false, 0},   {2, 64, 32, 2, 2, 2, 128, 1, false, 0},
+    {2, 32, 64, 1, 2, 2, 128, 1, false, 0},
+    {4, 32, 32, 1, 1, 4, 128, 1, false, 0},   {4, 32, 32, 1, 1, 4, 128, 1, true, 0},
+    {4, 32, 32, 1, 1, 4, 256, 1, false, 0},   {4, 32, 64, 1, 1, 4, 256, 1, false, 0},
+    {4, 64, 32, 1, 1, 4, 256, 1, false, 0},   {4, 32, 64, 2, 2, 8, 128, 1, false, 0},
+    {4, 32, 32, 4, 1, 4, 128, 4, false, 0},   {4, 64, 64, 4, 4, 16, 256, 1, false, 0},
+    {4, 32, 64, 4, 1, 16, 128, 4, false, 0},
+    {8, 32, 32, 1, 1, 8, 128, 1, false, 0},   {8, 16, 32, 1, 1, 8, 128, 1, false, 0},
+    {8, 32, 32, 2, 2, 16, 128, 1, false, 0},
+    {16, 16, 16, 1, 1, 16, 128, 1, false, 0}, {16, 8, 32, 1, 1, 16, 128, 1, false, 0},
+};
+
+// For CPU devices, where a row is what one invocation keeps in registers: tried on lavapipe 26.1.6.
+constexpr TileRow kBlockTable[] = {
+    {1, 64, 64, 16, 16, 16, 16, 0, false, 0}, {1, 64, 64, 8, 8, 8, 64, 0, false, 0},
+    {1, 64, 64, 4, 4, 4, 64, 0, false, 0},    {1, 32, 32, 1, 4, 4, 64, 0, false, 0},
+    {1, 32, 32, 4, 1, 1, 64, 0, false, 0},    {1, 32, 32, 1, 1, 1, 64, 0, false, 0},
+    {2, 64, 64, 8, 8, 16, 64, 0, false, 0},   {2, 32, 32, 4, 4, 8, 64, 0, false, 0},
+    {2, 32, 32, 2, 2, 4, 64, 0, false, 0},    {2, 32, 32, 1, 1, 2, 64, 0, false, 0},
+    {4, 32, 32, 4, 4, 16, 64, 0, false, 0},   {4, 32, 32, 2, 2, 8, 64, 0, false, 0},
+    {4, 32, 32, 1, 1, 4, 64, 0, false, 0},    {8, 16, 16, 2, 2, 16, 64, 0, false, 0},
+    {8, 16, 16, 1, 1, 8, 64, 0, false, 0},    {16, 16, 16, 1, 1, 16, 64, 0, false, 0},
+};
+
+bool fits_problem(const Context& c, const TileRow& r, bool parks, Refusal& refusal) {
+  const Nest& nest = c.nest;
+  if (nest.element_bytes != r.element_bytes) return refusal.no("elements have {} bytes", nest.element_bytes);
+  const int s = nest.src_innermost();
+  if (nest.rank < 2 || s < 0) return refusal.no("fewer than two axes move");
+  if (s == 0) return refusal.no("the innermost axis stays innermost");
+  if (nest.read_bounds() + nest.write_bounds() != 0) return refusal.no("a block that does not divide its axis is not tiled");
+  if (!stores_elements(c, refusal)) return false;
+  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
+    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  if (!vector_fits(c, {s, true}, r.vector_s, refusal)) return false;
+  const auto store = r.store_bytes / r.element_bytes;
+  if (!vector_fits(c, {0, false}, parks ? store : r.vector_d, refusal)) return false;
+  return true;
+}
+
+bool tile_applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  const TileRow& r = kTileTable[row];
+  if (!fits_problem(c, r, true, refusal)) return false;
+  if (tile_shared_bytes(r, r.skew) > c.limits.workgroup_memory)
+    return refusal.no("workgroup memory of {} bytes, the device allows {}", tile_shared_bytes(r, r.skew), c.limits.workgroup_memory);
+  return true;
+}
+
+bool block_applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  return fits_problem(c, kBlockTable[row], false, refusal);
+}
+
+std::uint32_t count_of(const NestAxis& axis, std::uint32_t tile) {
+  return static_cast<std::uint32_t>((axis.extent + tile - 1) / tile);
+}
+
+Draft make_draft(const Context& c, const TileRow& r, const char* stem) {
+  Draft d;
+  d.stem = stem;
+  d.element_bytes = r.element_bytes;
+  d.wide = c.wide;
+  d.workgroup = r.workgroup;
+  const int s = c.nest.src_innermost();
+  const auto& axis_s = c.nest.axis[static_cast<std::size_t>(s)];
+  const auto& axis_d = c.nest.axis[0];
+  const auto tiles_s = count_of(axis_s, r.tile_s), tiles_d = count_of(axis_d, r.tile_d);
+  d.add_axis(r.swap ? axis_d : axis_s, r.swap ? tiles_d : tiles_s);
+  d.add_axis(r.swap ? axis_s : axis_d, r.swap ? tiles_s : tiles_d);
+  d.groups = std::uint64_t{tiles_s} * tiles_d;
+  for (int a = 1; a < c.nest.rank; ++a) {
+    if (a == s) continue;
+    const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
+    d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
+    d.groups *= static_cast<std::uint64_t>(axis.extent);
+  }
+  d.add_own(static_cast<std::uint32_t>(axis_s.extent - std::int64_t{tiles_s - 1} * r.tile_s));
+  d.add_own(static_cast<std::uint32_t>(axis_d.extent - std::int64_t{tiles_d - 1} * r.tile_d));
+  d.add_constant(PERMUTE_TILE_SPEC_TILE_S, r.tile_s);
+  d.add_constant(PERMUTE_TILE_SPEC_TILE_D, r.tile_d);
+  d.add_constant(PERMUTE_TILE_SPEC_VECTOR_S, r.vector_s);
+  d.add_constant(PERMUTE_TILE_SPEC_VECTOR_D, r.vector_d);
+  d.add_constant(PERMUTE_TILE_SPEC_STORE_BYTES, r.store_bytes);
+  d.add_constant(PERMUTE_TILE_SPEC_SWAP, r.swap ? 1 : 0);
+  return d;
+}
+
+// The row's own skew where it is free of conflicts, otherwise the least skew with the fewest.
+std::uint32_t choose_skew(const Context& c, const TileRow& r) {
+  std::uint32_t best = r.skew;
+  std::uint64_t least = tile_conflicts(c.profile, r, r.skew, false);
+  for (const std::uint32_t skew : {0u, 1u, 2u, 4u, 8u, 16u}) {
+    if (least == 0) break;
+    if (tile_shared_bytes(r, skew) > c.limits.workgroup_memory) continue;
+    const auto conflicts = tile_conflicts(c.profile, r, skew, false);
+    if (conflicts >= least) continue;
+    least = conflicts;
+    best = skew;
+  }
+  return best;
+}
+
+Draft tile_make(const Context& c, std::uint32_t row) {
+  const TileRow& r = kTileTable[row];
+  Draft d = make_draft(c, r, "permute_tile");
+  const auto skew = choose_skew(c, r);
+  // Constants stay sorted by id: SKEW stands before SWAP.
+  d.constants[d.constant_count] = d.constants[d.constant_count - 1];
+  d.constants[d.constant_count - 1] = {PERMUTE_TILE_SPEC_SKEW, skew};
+  d.constant_count += 1;
+  d.workgroup_memory_bytes = tile_shared_bytes(r, skew);
+  return d;
+}
+
+Draft block_make(const Context& c, std::uint32_t row) { return make_draft(c, kBlockTable[row], "permute_block"); }
+
+TilePlace place_of(const Context& c, const TileRow& r, bool edge) {
+  const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
+  const auto& axis_d = c.nest.axis[0];
+  const std::int64_t tiles_s = count_of(axis_s, r.tile_s), tiles_d = count_of(axis_d, r.tile_d);
+  const std::int64_t s = (edge ? tiles_s - 1 : (tiles_s - 1) / 2) * r.tile_s;
+  const std::int64_t d = (edge ? tiles_d - 1 : (tiles_d - 1) / 2) * r.tile_d;
+  return {s, d, std::min<std::int64_t>(r.tile_s, axis_s.extent - s), std::min<std::int64_t>(r.tile_d, axis_d.extent - d)};
+}
+
+Estimate estimate(const Context& c, const TileRow& r, const Draft& d, bool parks) {
+  Estimate e;
+  e.groups = d.groups;
+  e.interior = count_tile(c, r, place_of(c, r, false), parks, c.explain);
+  if (c.explain) e.edge = count_tile(c, r, place_of(c, r, true), parks, true);
+  if (parks) {
+    TileRow chosen = r;
+    for (std::uint32_t i = 0; i < d.constant_count; ++i)
+      if (d.constants[i].id == PERMUTE_TILE_SPEC_SKEW) chosen.skew = d.constants[i].value;
+    e.interior.bank_conflicts = tile_conflicts(c.profile, chosen, chosen.skew, c.explain);
+    if (c.explain) e.edge.bank_conflicts = e.interior.bank_conflicts;
+  }
+  const std::uint64_t turns = r.element_bytes < 4 ? std::uint64_t{r.tile_s} * r.tile_d / 32 : 0;
+  e.instructions = (e.interior.load_requests + e.interior.store_requests) * 10 + turns * 2 / std::max(1u, r.vector_d / 2);
+  e.bias_permille = r.bias_permille;
+  return e;
+}
+
+Estimate tile_estimate(const Context& c, std::uint32_t row, const Draft& d) { return estimate(c, kTileTable[row], d, true); }
+Estimate block_estimate(const Context& c, std::uint32_t row, const Draft& d) { return estimate(c, kBlockTable[row], d, false); }
+
+std::string print_row(const TileRow& r) {
+  return fmt::format("{}x{} v{}x{} s{} wg{}{}", r.tile_s, r.tile_d, r.vector_s, r.vector_d, r.store_bytes, r.workgroup, r.swap ? " swap" : "");
+}
+std::string tile_print(std::uint32_t row) { return print_row(kTileTable[row]); }
+std::string block_print(std::uint32_t row) { return print_row(kBlockTable[row]); }
+
+}  // namespace
+
+std::uint32_t tile_shared_bytes(const TileRow& r, std::uint32_t skew) {
+  const std::uint32_t word = std::max(4u, r.vector_d * r.element_bytes);
+  const std::uint32_t words = r.tile_s * (r.tile_d / r.vector_d) + r.tile_s / r.vector_s * skew;
+  // The arrays of the other two word sizes keep one element each.
+  return words * word + (word == 4 ? 24 : word == 8 ? 20 : 12);
+}
+
+// Mirrors parked_at() and the two phases of shaders/permute_tile.comp.
+std::uint64_t tile_conflicts(const DeviceProfile& profile, const TileRow& r, std::uint32_t skew, bool all) {
+  Walk walk(profile);
+  const std::uint32_t word = std::max(4u, r.vector_d * r.element_bytes);
+  const std::uint32_t row_words = r.tile_d / r.vector_d, blocks_s = r.tile_s / r.vector_s;
+  const std::uint32_t blocks = blocks_s * row_words;
+  const auto parked_at = [&](std::uint32_t s, std::uint32_t w) { return s * row_words + s / r.vector_s * skew + w; };
+  Request request;
+  request.bytes = word;
+  const Sample parks{static_cast<std::uint32_t>(ceil_div(blocks, walk.lanes())), all};
+  const Sample columns{r.vector_s, all};
+  for (std::uint32_t i = 0; i < parks.size(); ++i)
+    for (std::uint32_t k = 0; k < columns.size(); ++k) {
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+        const std::uint32_t b = parks.at(i) * walk.lanes() + l;
+        request.address[l] = b < blocks ? std::int64_t{parked_at(b % blocks_s * r.vector_s + columns.at(k), b / blocks_s)} * word
+                                        : Request::kInactive;
+      }
+      walk.shared(request, parks.times(i) * columns.times(k));
+    }
+  const std::uint32_t vector = r.store_bytes / r.element_bytes, vectors_d = r.tile_d / vector;
+  const std::uint32_t stores = r.tile_s * vectors_d;
+  const std::uint32_t words = std::max(1u, r.store_bytes / word);
+  const Sample reads{static_cast<std::uint32_t>(ceil_div(stores, walk.lanes())), all};
+  for (std::uint32_t i = 0; i < reads.size(); ++i)
+    for (std::uint32_t w = 0; w < words; ++w) {
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+        const std::uint32_t o = reads.at(i) * walk.lanes() + l;
+        request.address[l] = o < stores ? std::int64_t{parked_at(o / vectors_d, o % vectors_d * vector / r.vector_d) + w} * word
+                                        : Request::kInactive;
+      }
+      walk.shared(request, reads.times(i));
+    }
+  return walk.count().bank_conflicts;
+}
+
+AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& place, bool parks, bool all) {
+  Walk walk(c.profile);
+  const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
+  const auto& axis_d = c.nest.axis[0];
+  const std::int64_t e = r.element_bytes;
+  const std::uint32_t blocks_s = r.tile_s / r.vector_s, blocks = blocks_s * (r.tile_d / r.vector_d);
+  const Sample parts{static_cast<std::uint32_t>(ceil_div(blocks, walk.lanes())), all};
+  const Sample rows{r.vector_d, all};
+  Request request;
+  request.bytes = r.vector_s * r.element_bytes;
+  for (std::uint32_t i = 0; i < parts.size(); ++i)
+    for (std::uint32_t k = 0; k < rows.size(); ++k) {
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+        const std::uint32_t b = parts.at(i) * walk.lanes() + l;
+        request.address[l] = Request::kInactive;
+        if (b >= blocks) continue;
+        const std::int64_t s = place.s + std::min<std::int64_t>(b % blocks_s * r.vector_s, place.size_s - r.vector_s);
+        const std::int64_t d = place.d + std::min<std::int64_t>(b / blocks_s * r.vector_d + rows.at(k), place.size_d - 1);
+        request.address[l] = c.nest.src_byte_offset + (s * axis_s.src_stride + d * axis_d.src_stride) * e;
+      }
+      walk.load(request, parts.times(i) * rows.times(k));
+    }
+  // permute_block stores the columns of its blocks; permute_tile walks D again.
+  const std::uint32_t store_bytes = parks ? r.store_bytes : r.vector_d * r.element_bytes;
+  const std::uint32_t vector = store_bytes / r.element_bytes, vectors_d = r.tile_d / vector;
+  const std::uint32_t columns = parks ? 1 : r.vector_s;
+  const std::uint32_t stores = parks ? r.tile_s * vectors_d : blocks;
+  const Sample parts_out{static_cast<std::uint32_t>(ceil_div(stores, walk.lanes())), all};
+  request.bytes = store_bytes;
+  for (std::uint32_t i = 0; i < parts_out.size(); ++i) {
+    for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+      const std::uint32_t o = parts_out.at(i) * walk.lanes() + l;
+      request.address[l] = Request::kInactive;
+      if (o >= stores) continue;
+      const std::int64_t s = parks ? o / vectors_d : o % blocks_s * r.vector_s;
+      const std::int64_t d = parks ? o % vectors_d * vector : o / blocks_s * r.vector_d;
+      if (s >= place.size_s || d >= place.size_d) continue;
+      request.address[l] = c.nest.dst_byte_offset + ((place.s + s) * axis_s.dst_stride + (place.d + d) * axis_d.dst_stride) * e;
+    }
+    walk.store(request, parts_out.times(i) * columns);
+  }
+  return walk.count();
+}
+
+const Strategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make, tile_estimate, tile_print, make_step};
+const Strategy kBlock = {"permute_block", std::size(kBlockTable), block_applicable, block_make, block_estimate, block_print, make_step};
+
+}  // namespace sectile::detail

@@ -1,0 +1,31 @@
+// Rows of permute_tile and permute_block, and their access patterns; tests look at them too.
+#pragma once
+
+#include "strategy.hpp"
+
+namespace sectile::detail {
+
+struct TileRow {
+  std::uint32_t element_bytes;
+  std::uint32_t tile_s, tile_d;        // elements along the source's and the destination's innermost axis
+  std::uint32_t vector_s, vector_d;    // elements a load; rows that are turned together
+  std::uint32_t store_bytes;
+  std::uint32_t workgroup;
+  std::uint32_t skew;                  // words after every vector_s parked rows; the walk may choose another
+  bool swap;                           // ids walk the tiles along D first
+  std::int64_t bias_permille;          // measured, see the table
+};
+
+// Counts of one workgroup of a tile whose first element is at the given index along S and D.
+struct TilePlace {
+  std::int64_t s, d;                   // first element
+  std::int64_t size_s, size_d;         // elements inside the problem
+};
+AccessCount count_tile(const Context& c, const TileRow& row, const TilePlace& place, bool parks, bool all);
+
+// Passes over workgroup memory beyond the least, of one workgroup, for a skew.
+std::uint64_t tile_conflicts(const DeviceProfile& profile, const TileRow& row, std::uint32_t skew, bool all);
+
+std::uint32_t tile_shared_bytes(const TileRow& row, std::uint32_t skew);
+
+}  // namespace sectile::detail

@@ -1,0 +1,326 @@
+#include <sectile/planner.hpp>
+
+#include "hash.hpp"
+#include "strategy.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+namespace sectile {
+
+namespace detail {
+
+namespace {
+
+constexpr const Strategy* kPermute[] = {&kCopy, &kRows, &kTile, &kBlock, &kBox, &kWords};
+
+// More parts than this would be more launches than work.
+constexpr std::size_t kMaxSteps = 4096;
+
+struct Choice {
+  const Strategy* strategy = nullptr;
+  std::uint32_t row = 0;
+  Draft draft;
+  std::int64_t cost = std::numeric_limits<std::int64_t>::max();
+};
+
+std::string candidate_name(const Strategy& s, std::uint32_t row) { return fmt::format("{} {}", s.stem, s.print(row)); }
+
+// Time that a workgroup keeps its multiprocessor busy, in picoseconds of an H200's share of memory
+// (4 TB/s over 132: 1.07 ns for 32 bytes) and issue slots (four instructions a clock at 1.7 GHz: 147 ps
+// each). Memory and issue overlap, so the longer one counts, and a quarter of the other.
+std::int64_t cost_of(const Context& c, const Estimate& e) {
+  const auto& n = e.interior;
+  const std::uint64_t memory = (n.load_transactions + n.store_transactions) * (c.profile.transaction_bytes.value_or(32)) * 33;
+  const std::uint64_t issue = e.instructions * 147 + n.bank_conflicts * 590;
+  std::uint64_t group = std::max(memory, issue) + std::min(memory, issue) / 4 + 2000;
+  group += group * static_cast<std::uint64_t>(std::max<std::int64_t>(e.bias_permille, 0)) / 1000;
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(group * std::min<std::uint64_t>(e.groups, 1ull << 31), 1ull << 62));
+}
+
+// On a CPU every access is a scalar one a lane: what counts is how many there are and how wide.
+std::int64_t cpu_cost_of(const Strategy& s, const Estimate& e, const Draft& d) {
+  const auto& n = e.interior;
+  // Workgroup memory costs a CPU a second copy, and the box its index arithmetic an element.
+  const std::uint64_t weight = &s == &kTile ? 400 : &s == &kBox ? 300 : &s == &kWords ? 400 : 100;
+  const std::uint64_t requests = n.load_requests + n.store_requests;
+  const std::uint64_t group = (requests * weight * (10 + d.element_bytes) + n.load_transactions * 200 + n.store_transactions * 300 + e.instructions * 10);
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(group * std::min<std::uint64_t>(e.groups, 1ull << 31), 1ull << 62));
+}
+
+bool forced_out(const PlanOptions& options, const Strategy& s, std::uint32_t row) {
+  return !options.force.empty() && !candidate_name(s, row).starts_with(options.force);
+}
+
+void describe(Candidate& candidate, const Draft& d, const Estimate& e) {
+  candidate.interior = e.interior;
+  candidate.edge = e.edge;
+  candidate.detail = fmt::format("e{}{} wg={} groups={} shared={}", d.element_bytes, d.wide ? ".wide" : "",
+                                 d.workgroup, d.groups, d.workgroup_memory_bytes);
+}
+
+// Walks the table; `log` gets every candidate where explain asks for it.
+Choice choose(const Context& c, const PlanOptions& options, std::vector<Candidate>* log) {
+  Choice best;
+  std::size_t chosen = 0;
+  for (const Strategy* s : kPermute) {
+    for (std::uint32_t row = 0; row < s->rows; ++row) {
+      Refusal refusal(log != nullptr);
+      bool admissible = s->applicable(c, row, refusal);
+      if (!admissible && log == nullptr) continue;
+      if (forced_out(options, *s, row)) {
+        if (log == nullptr) continue;
+        if (admissible) admissible = refusal.no("another candidate is forced");
+      }
+      Candidate candidate;
+      if (log != nullptr) {
+        candidate.name = candidate_name(*s, row);
+        candidate.refusal = refusal.reason;
+      }
+      if (admissible) {
+        const Draft draft = s->make(c, row);
+        const Estimate estimate = s->estimate(c, row, draft);
+        const auto cost = c.cpu() ? cpu_cost_of(*s, estimate, draft) : cost_of(c, estimate);
+        candidate.cost = cost;
+        if (log != nullptr) describe(candidate, draft, estimate);
+        if (cost < best.cost) {
+          best = {s, row, draft, cost};
+          chosen = log != nullptr ? log->size() : 0;
+        }
+      }
+      if (log != nullptr) log->push_back(std::move(candidate));
+    }
+  }
+  if (best.strategy != nullptr && log != nullptr) (*log)[chosen].chosen = true;
+  return best;
+}
+
+// The axis to halve where a part is too large: the one whose halves lie farthest apart.
+int axis_to_cut(const Nest& nest) {
+  int best = nest.rank - 1;
+  std::int64_t most = 0;
+  for (int a = 0; a < nest.rank; ++a) {
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    const std::int64_t span = (axis.extent - 1) * std::max(axis.src_stride, axis.dst_stride);
+    if (span >= most) {
+      most = span;
+      best = a;
+    }
+  }
+  return best;
+}
+
+struct Job {
+  const DeviceProfile& profile;
+  const PlanOptions& options;
+  Plan& plan;
+};
+
+Result<void> plan_part(Job& job, const Nest& nest);
+
+Result<void> plan_halves(Job& job, const Nest& nest) {
+  if (job.plan.steps.size() >= kMaxSteps)
+    return fail(ErrorKind::limit_exceeded, "steps", fmt::format("more than {}", kMaxSteps), fmt::format("{}", kMaxSteps));
+  const int axis = axis_to_cut(nest);
+  const std::int64_t extent = nest.axis[static_cast<std::size_t>(axis)].extent;
+  // A multiple of 64 keeps the halves' accesses as wide as the whole's.
+  std::int64_t half = (extent + 1) / 2;
+  if (half > 128) half = (half + 63) / 64 * 64;
+  if (auto r = plan_part(job, part_of(nest, axis, 0, half)); !r) return r;
+  return plan_part(job, part_of(nest, axis, half, extent - half));
+}
+
+// Offsets and numbers that a kernel's words cannot hold, and that halving mends.
+bool too_large(const Nest& nest, bool wide_offsets) {
+  if (nest.contiguous_copy()) return false;   // permute_copy works its offsets out in 64 bits
+  for (int a = 0; a < nest.rank; ++a)
+    if (nest.axis[static_cast<std::size_t>(a)].extent >= std::int64_t{1} << 31) return true;
+  for (int b = 0; b < nest.bounds; ++b) {
+    std::int64_t most = 0;
+    for (int a = 0; a < nest.rank; ++a) {
+      const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+      // Boxes that hang over the edge take sums up to twice as far.
+      most += 2 * axis.extent * axis.coef[static_cast<std::size_t>(b)];
+    }
+    if (most >= std::int64_t{1} << 31) return true;
+  }
+  return needs_wide(nest) && !wide_offsets;
+}
+
+std::string reasons(const std::vector<Candidate>& log) {
+  std::string text;
+  for (const auto& candidate : log)
+    if (!candidate.refusal.empty()) text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", candidate.name, candidate.refusal);
+  return text;
+}
+
+Result<void> plan_part(Job& job, const Nest& nest) {
+  const bool can_cut = nest.rank > 0 && nest.elements() > 1;
+  if (too_large(nest, job.profile.int64.value_or(false)) && can_cut) return plan_halves(job, nest);
+  const bool first = job.plan.steps.empty();
+  const bool explain = job.options.explain && first;
+  const Context c{nest, job.profile, limits_of(job.profile), !nest.contiguous_copy() && needs_wide(nest), explain};
+  const Choice choice = choose(c, job.options, explain ? &job.plan.candidates : nullptr);
+  if (choice.strategy == nullptr) {
+    std::vector<Candidate> log;
+    choose({c.nest, c.profile, c.limits, c.wide, true}, job.options, &log);
+    return fail(ErrorKind::unsupported, "permute on " + job.profile.name, print(job.plan.problem), reasons(log));
+  }
+  const std::uint64_t ids = choice.draft.groups * choice.draft.workgroup;
+  if (choice.strategy != &kCopy && ids >= kMaxIds * 2 && can_cut) return plan_halves(job, nest);
+  auto step = choice.strategy->step(choice.draft, nest, job.profile);
+  if (!step) return std::unexpected(step.error());
+  for (auto& range : step->accesses) range.end = std::min(range.end, job.plan.operands[range.operand].bytes);
+  for (const auto& earlier : job.plan.steps)
+    for (const auto& a : earlier.accesses)
+      for (const auto& b : step->accesses)
+        if (a.operand == b.operand && (a.write || b.write) && a.begin < b.end && b.begin < a.end) step->barrier_before = true;
+  job.plan.steps.push_back(std::move(*step));
+  return {};
+}
+
+Result<void> plan_permute(Job& job, const PermuteProblem& problem) {
+  auto loops = loop_nest(problem);
+  if (!loops) return std::unexpected(loops.error());
+  auto bytes = operand_bytes(problem);
+  if (!bytes) return std::unexpected(bytes.error());
+  job.plan.operands = {{"src", OperandRole::source, bytes->src, problem.src_align},
+                       {"dst", OperandRole::destination, bytes->dst, problem.dst_align}};
+  if (loops->empty) return {};
+  return plan_part(job, canonical(*loops, size_bytes(problem.type), problem.src_align, problem.dst_align));
+}
+
+Result<Plan> plan_with(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
+                       const PlanOptions& options) {
+  Plan plan;
+  plan.problem = problem;
+  plan.profile_name = profile.name;
+  plan.profile_hash = profile_hash;
+  plan.planner_version = planner_version();
+  plan.id = hash128(fmt::format("{}\n{}\n{}\n{}", to_json(problem), profile_hash, plan.planner_version, options.force));
+  if (profile.buffer_device_address == false)
+    return fail(ErrorKind::unsupported, "buffer device addresses on " + profile.name, "absent", "present");
+  Job job{profile, options, plan};
+  auto made = std::visit([&](const PermuteProblem& p) { return plan_permute(job, p); }, problem);
+  if (!made) return std::unexpected(made.error());
+  if (auto ok = check_plan(plan, profile); !ok) return std::unexpected(ok.error());
+  return plan;
+}
+
+}  // namespace
+
+std::span<const Strategy* const> permute_strategies() noexcept { return kPermute; }
+
+bool stores_elements(const Context& c, Refusal& refusal) {
+  const auto e = c.nest.element_bytes;
+  if (e <= 2 && !c.profile.storage16.value_or(false)) return refusal.no("storage16 is needed for elements of {} bytes", e);
+  if (e == 1 && !c.profile.storage8.value_or(false)) return refusal.no("storage8 is needed for elements of 1 byte");
+  return true;
+}
+
+bool vector_fits(const Context& c, VectorSide side, std::uint32_t elements, Refusal& refusal) {
+  if (elements <= 1) return true;
+  const char* operand = side.source ? "source" : "destination";
+  const auto stride = [&](int a) {
+    const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
+    return side.source ? axis.src_stride : axis.dst_stride;
+  };
+  if (stride(side.axis) != 1) return refusal.no("the {} is not contiguous along its innermost axis", operand);
+  const auto bytes = elements * c.nest.element_bytes;
+  const auto align = side.source ? c.nest.src_access_align() : c.nest.dst_access_align();
+  if (align % bytes != 0) return refusal.no("the {} is aligned to {} bytes, accesses have {}", operand, align, bytes);
+  const auto extent = c.nest.axis[static_cast<std::size_t>(side.axis)].extent;
+  if (extent % elements != 0) return refusal.no("{} elements are no multiple of {} in the {}", extent, elements, operand);
+  for (int a = 0; a < c.nest.rank; ++a)
+    if (a != side.axis && stride(a) % elements != 0)
+      return refusal.no("a stride of {} is no multiple of {} in the {}", stride(a), elements, operand);
+  return true;
+}
+
+}  // namespace detail
+
+std::string_view planner_version() noexcept { return "1"; }
+
+Result<Plan> make_plan(const Problem& problem, const DeviceProfile& profile, const PlanOptions& options) {
+  return detail::plan_with(problem, profile, detail::hash128(to_json(profile)), options);
+}
+
+std::string explain(const Plan& plan) {
+  std::string text = fmt::format("{}\n{}\n", print(plan.problem), print(plan));
+  for (const auto& c : plan.candidates) {
+    if (!c.refusal.empty()) {
+      text += fmt::format("  - {}: {}\n", c.name, c.refusal);
+      continue;
+    }
+    const auto& n = c.interior;
+    text += fmt::format("  {} {}: cost {}; {}\n      interior: loads {} transactions (full: {}) in {} requests, stores {} ({}) in {}, bank conflicts {}\n",
+                        c.chosen ? "*" : "+", c.name, c.cost, c.detail, n.load_transactions, n.ideal_load_transactions,
+                        n.load_requests, n.store_transactions, n.ideal_store_transactions, n.store_requests, n.bank_conflicts);
+    if (c.edge == AccessCount{}) continue;
+    text += fmt::format("      edge: loads {} transactions (full: {}), stores {} ({})\n", c.edge.load_transactions,
+                        c.edge.ideal_load_transactions, c.edge.store_transactions, c.edge.ideal_store_transactions);
+  }
+  return text;
+}
+
+namespace {
+
+std::size_t mix(std::size_t seed, std::uint64_t value) {
+  value *= 0x9e3779b97f4a7c15ull;
+  return (seed ^ (value ^ value >> 29)) * 0xbf58476d1ce4e5b9ull;
+}
+
+struct ProblemHash {
+  std::size_t operator()(const Problem& problem) const {
+    return std::visit([](const PermuteProblem& p) {
+      std::size_t h = mix(p.shape.size(), static_cast<std::uint64_t>(p.type));
+      for (const auto n : p.shape) h = mix(h, static_cast<std::uint64_t>(n));
+      for (const auto a : p.axes) h = mix(h, static_cast<std::uint64_t>(a));
+      for (const auto layout : {std::string_view(p.src_layout), std::string_view(p.dst_layout)})
+        for (const char letter : layout) h = mix(h, static_cast<std::uint64_t>(letter));
+      for (const auto& [letter, n] : p.extents) h = mix(h, static_cast<std::uint64_t>(n));
+      for (const auto n : p.src_strides) h = mix(h, static_cast<std::uint64_t>(n));
+      for (const auto n : p.dst_strides) h = mix(h, static_cast<std::uint64_t>(n));
+      h = mix(mix(h, static_cast<std::uint64_t>(p.src_offset)), static_cast<std::uint64_t>(p.dst_offset));
+      return mix(mix(h, p.src_align), p.dst_align);
+    }, problem);
+  }
+};
+
+}  // namespace
+
+struct Planner::Impl {
+  DeviceProfile profile;
+  std::string profile_hash;
+  std::shared_mutex lock;
+  std::unordered_map<Problem, std::shared_ptr<const Plan>, ProblemHash> plans;
+};
+
+Planner::Planner(DeviceProfile profile) : impl_(std::make_unique<Impl>()) {
+  impl_->profile_hash = detail::hash128(to_json(profile));
+  impl_->profile = std::move(profile);
+}
+Planner::~Planner() = default;
+Planner::Planner(Planner&&) noexcept = default;
+Planner& Planner::operator=(Planner&&) noexcept = default;
+
+const DeviceProfile& Planner::profile() const noexcept { return impl_->profile; }
+
+Result<std::shared_ptr<const Plan>> Planner::plan(const Problem& problem) {
+  {
+    std::shared_lock read(impl_->lock);
+    if (const auto found = impl_->plans.find(problem); found != impl_->plans.end()) return found->second;
+  }
+  auto made = detail::plan_with(problem, impl_->profile, impl_->profile_hash, {});
+  if (!made) return std::unexpected(made.error());
+  std::unique_lock write(impl_->lock);
+  // Another thread may have been faster; the plan is the same, and the first one stays.
+  return impl_->plans.try_emplace(problem, std::make_shared<const Plan>(std::move(*made))).first->second;
+}
+
+}  // namespace sectile

@@ -1,0 +1,83 @@
+// What every strategy gives the planner: applicable, make, print; rows of a table, not branches.
+#pragma once
+
+#include "nest.hpp"
+#include "walk.hpp"
+#include "words.hpp"
+
+#include <sectile/plan.hpp>
+#include <sectile/profile.hpp>
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace sectile::detail {
+
+// One problem part on one device.
+struct Context {
+  const Nest& nest;
+  const DeviceProfile& profile;
+  Limits limits;
+  bool wide;               // offsets pass 2^31
+  bool explain;            // refusals are worded, counts are complete
+
+  bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
+};
+
+// Why a candidate cannot be: worded only where somebody will read it.
+class Refusal {
+ public:
+  explicit Refusal(bool worded) : worded_(worded) {}
+  template <class... Args>
+  bool no(fmt::format_string<Args...> text, Args&&... args) {
+    if (worded_) reason = fmt::format(text, std::forward<Args>(args)...);
+    return false;
+  }
+  std::string reason;
+
+ private:
+  bool worded_;
+};
+
+// What a candidate would do, before it is made into a step.
+struct Estimate {
+  AccessCount interior, edge;      // of one workgroup
+  std::uint64_t groups = 1;
+  std::uint64_t instructions = 0;  // of one workgroup, all its subgroups together
+  std::int64_t bias_permille = 0;  // measured preference of a row, see its table; less is better
+};
+
+// A strategy with `rows` candidates.
+struct Strategy {
+  const char* stem;
+  std::uint32_t rows;
+  bool (*applicable)(const Context&, std::uint32_t row, Refusal&);
+  Draft (*make)(const Context&, std::uint32_t row);
+  Estimate (*estimate)(const Context&, std::uint32_t row, const Draft&);
+  std::string (*print)(std::uint32_t row);   // the candidate's name after the stem
+  Result<Step> (*step)(const Draft&, const Nest&, const DeviceProfile&);
+};
+
+extern const Strategy kCopy, kRows, kTile, kBlock, kBox, kWords;
+
+// The table that the planner walks for a permute.
+std::span<const Strategy* const> permute_strategies() noexcept;
+
+// Every stem that loads and stores elements of less than a word needs the device to.
+bool stores_elements(const Context& c, Refusal& refusal);
+
+// Accesses of `elements` elements at a stride-1 axis are whole and aligned in the source (destination).
+struct VectorSide {
+  int axis;              // the axis walked
+  bool source;
+};
+bool vector_fits(const Context& c, VectorSide side, std::uint32_t elements, Refusal& refusal);
+
+inline constexpr std::uint64_t kMaxIds = std::uint64_t{1} << 31;
+
+inline std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+
+}  // namespace sectile::detail

@@ -1,0 +1,54 @@
+// Counts what a subgroup's accesses cost: transactions in global memory, passes over the banks of
+// workgroup memory. Strategies hand it the byte addresses that their kernel's invocations would use.
+#pragma once
+
+#include <sectile/plan.hpp>
+#include <sectile/profile.hpp>
+
+#include <array>
+#include <cstdint>
+
+namespace sectile::detail {
+
+inline constexpr std::uint32_t kMaxLanes = 64;
+
+// The byte addresses of one subgroup-wide access; inactive lanes hold kInactive.
+struct Request {
+  static constexpr std::int64_t kInactive = -1;
+  std::array<std::int64_t, kMaxLanes> address;
+  std::uint32_t bytes = 4;   // of each lane's access
+};
+
+class Walk {
+ public:
+  explicit Walk(const DeviceProfile& profile) noexcept;
+
+  std::uint32_t lanes() const noexcept { return lanes_; }
+  std::uint32_t transaction() const noexcept { return transaction_; }
+
+  // `times`: how many like requests this one stands for.
+  void load(const Request& request, std::uint64_t times = 1) noexcept;
+  void store(const Request& request, std::uint64_t times = 1) noexcept;
+  // Workgroup memory, byte addresses. Wide accesses are served in parts of as many lanes as fill all
+  // banks once (NVIDIA: 8 bytes by half-warps, 16 bytes by quarter-warps).
+  void shared(const Request& request, std::uint64_t times = 1) noexcept;
+
+  const AccessCount& count() const noexcept { return count_; }
+
+ private:
+  std::uint64_t transactions(const Request& request, std::uint64_t& ideal) const noexcept;
+  std::uint32_t lanes_, transaction_, banks_, bank_bytes_;
+  AccessCount count_;
+};
+
+// Which of n like things to look at: all of them, or the first and the middle one for all.
+struct Sample {
+  std::uint32_t n;
+  bool all;
+  std::uint32_t size() const noexcept { return all || n <= 2 ? n : 2; }
+  std::uint32_t at(std::uint32_t i) const noexcept { return all || n <= 2 ? i : i * (n / 2); }
+  // How many of the n the i-th stands for.
+  std::uint64_t times(std::uint32_t i) const noexcept { return all || n <= 2 ? 1 : i == 0 ? n / 2 : n - n / 2; }
+};
+
+}  // namespace sectile::detail

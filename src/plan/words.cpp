@@ -1,0 +1,148 @@
+#include "words.hpp"
+
+#include "lib/permute.abi.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace sectile::detail {
+
+namespace {
+
+struct Stream {
+  std::array<std::uint32_t, PERMUTE_MAX_WORDS> word{};
+  std::uint32_t count = 0;
+  bool full = false;
+
+  void add(std::uint32_t value) {
+    if (count == word.size()) {
+      full = true;
+      return;
+    }
+    word[count++] = value;
+  }
+  void add_stride(std::int64_t stride, bool wide) {
+    add(static_cast<std::uint32_t>(stride));
+    if (wide) add(static_cast<std::uint32_t>(static_cast<std::uint64_t>(stride) >> 32));
+  }
+};
+
+Stream make_stream(const Draft& draft, const Nest& nest, int axes) {
+  Stream stream;
+  std::array<std::uint32_t, (PERMUTE_MAX_AXES + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD> shifts{};
+  for (int a = 0; a < axes; ++a) {
+    const auto& axis = draft.axis[static_cast<std::size_t>(a)];
+    const auto division = fast_division(axis.count);
+    stream.add(axis.count);
+    stream.add(division.multiplier);
+    stream.add_stride(axis.src_stride, draft.wide);
+    stream.add_stride(axis.dst_stride, draft.wide);
+    const auto at = static_cast<std::size_t>(a);
+    shifts[at / PERMUTE_SHIFTS_PER_WORD] |= division.shift << (5 * (at % PERMUTE_SHIFTS_PER_WORD));
+  }
+  for (int s = 0; s < (axes + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD; ++s)
+    stream.add(shifts[static_cast<std::size_t>(s)]);
+  for (std::uint32_t w = 0; w < draft.own_count; ++w) stream.add(draft.own[w]);
+  const auto bounds = std::max(nest.read_bounds(), nest.write_bounds());
+  const auto limit = [](std::int64_t v) {
+    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(v, INT32_MIN, INT32_MAX));
+  };
+  for (std::uint32_t b = 0; b < bounds; ++b) {
+    for (int a = 0; a < axes; ++a)
+      stream.add(static_cast<std::uint32_t>(draft.axis[static_cast<std::size_t>(a)].coef[b]));
+    stream.add(limit(nest.bound[b].read_limit));
+    stream.add(limit(nest.bound[b].write_limit));
+  }
+  return stream;
+}
+
+}  // namespace
+
+FastDivision fast_division(std::uint32_t d) noexcept {
+  const auto shift = static_cast<std::uint32_t>(std::bit_width(d - 1));
+  const std::uint64_t excess = (std::uint64_t{1} << shift) - d;
+  return {static_cast<std::uint32_t>((excess << 32) / d + 1), shift};
+}
+
+void Draft::add_axis(const NestAxis& from, std::uint32_t count) {
+  axis[static_cast<std::size_t>(axes++)] = {count, from.src_stride, from.dst_stride, from.coef};
+}
+
+int axis_class(int axes) noexcept {
+  // 5 is the most that fits the push bytes beside any kernel's own words.
+  return axes <= 3 ? 3 : axes <= 5 ? 5 : axes;
+}
+
+Limits limits_of(const DeviceProfile& p) noexcept {
+  const auto size = p.max_workgroup_size.value_or(std::array<std::uint32_t, 3>{128, 128, 64});
+  return {p.max_workgroup_invocations.value_or(128), size[0], p.workgroup_memory_bytes.value_or(16384),
+          p.max_push_bytes.value_or(128),
+          p.max_grid.value_or(std::array<std::uint32_t, 3>{65535, 65535, 65535})};
+}
+
+Result<std::array<std::uint32_t, 3>> fold_grid(std::uint64_t groups, const DeviceProfile& profile) {
+  const auto max = limits_of(profile).grid;
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::uint64_t left = std::max<std::uint64_t>(groups, 1);
+  for (std::size_t i = 0; i < 3 && left > 1; ++i) {
+    // As few as will do along this axis, so that the surplus (workgroups with nothing to do) stays small.
+    const std::uint64_t outer = (left + max[i] - 1) / max[i];
+    grid[i] = static_cast<std::uint32_t>((left + outer - 1) / outer);
+    left = outer;
+  }
+  if (left > 1)
+    return fail(ErrorKind::limit_exceeded, "grid", fmt::format("{}", groups),
+                fmt::format("{}x{}x{}", max[0], max[1], max[2]));
+  return grid;
+}
+
+bool needs_wide(const Nest& nest) noexcept {
+  constexpr std::int64_t limit = std::int64_t{1} << 31;
+  return nest.src_span() >= limit || nest.dst_span() >= limit;
+}
+
+Result<Step> make_step(const Draft& draft, const Nest& nest, const DeviceProfile& profile) {
+  const int axes = axis_class(draft.axes);
+  const Stream stream = make_stream(draft, nest, axes);
+  if (stream.full)
+    return fail(ErrorKind::limit_exceeded, "words", "more", fmt::format("{}", PERMUTE_MAX_WORDS));
+
+  Step step;
+  const bool longer = draft.wide || stream.count > PERMUTE_PUSH_WORDS;
+  step.kernel = {draft.stem, fmt::format("e{}{}", draft.element_bytes, draft.wide ? ".wide" : longer ? ".long" : "")};
+  step.workgroup = {draft.workgroup, 1, 1};
+  auto grid = fold_grid(draft.groups, profile);
+  if (!grid) return std::unexpected(grid.error());
+  step.grid = *grid;
+  step.workgroup_memory_bytes = draft.workgroup_memory_bytes;
+
+  const std::uint32_t pushed = std::min<std::uint32_t>(stream.count, PERMUTE_PUSH_WORDS);
+  step.constants.reserve(5 + draft.constant_count + (stream.count - pushed));
+  step.constants = {{SECTILE_SPEC_WORKGROUP, draft.workgroup},
+                    {PERMUTE_SPEC_AXES, static_cast<std::uint32_t>(axes)},
+                    {PERMUTE_SPEC_READ_BOUNDS, nest.read_bounds()},
+                    {PERMUTE_SPEC_WRITE_BOUNDS, nest.write_bounds()}};
+  if (longer) step.constants.insert(step.constants.begin() + 2, {PERMUTE_SPEC_PUSHED, PERMUTE_PUSH_WORDS});
+  step.constants.insert(step.constants.end(), draft.constants.begin(), draft.constants.begin() + draft.constant_count);
+  for (std::uint32_t w = pushed; w < stream.count; ++w)
+    step.constants.push_back({PERMUTE_SPEC_WORD0 + w, stream.word[w]});
+
+  PermutePush push{};
+  std::copy_n(stream.word.begin(), pushed, push.words);
+  step.push.resize(sizeof push);
+  std::memcpy(step.push.data(), &push, sizeof push);
+  step.addresses = {{offsetof(PermutePush, src), 0, static_cast<std::uint64_t>(nest.src_byte_offset)},
+                    {offsetof(PermutePush, dst), 1, static_cast<std::uint64_t>(nest.dst_byte_offset)}};
+  const auto range = [&](std::uint32_t operand, std::int64_t from, std::int64_t span, bool write) {
+    const auto begin = static_cast<std::uint64_t>(from);
+    return AccessRange{operand, begin, begin + static_cast<std::uint64_t>(span) * nest.element_bytes, write};
+  };
+  step.accesses = {range(0, nest.src_byte_offset, nest.src_span(), false),
+                   range(1, nest.dst_byte_offset, nest.dst_span(), true)};
+  return step;
+}
+
+}  // namespace sectile::detail
