@@ -1,0 +1,215 @@
+// DeviceProfile's own JSON, and filling in what one lacks.
+#include "fields.hpp"
+#include "listing.hpp"
+
+#include "../plan/json_text.hpp"
+
+#include <bit>
+
+namespace sectile {
+
+using detail::JsonObject;
+using detail::JsonWriter;
+using nlohmann::json;
+
+namespace {
+
+constexpr std::string_view kKinds[] = {"unknown", "cpu", "integrated", "discrete", "virtual_gpu"};
+constexpr std::size_t kMostShapes = 1024;
+
+void write(JsonWriter& w, const MatrixShape& s) {
+  w.begin('{');
+  w.field("a", s.a);
+  w.field("b", s.b);
+  w.field("c", s.c);
+  w.field("flexible", s.flexible);
+  w.field("k", s.k);
+  w.field("m", s.m);
+  w.field("n", s.n);
+  w.field("result", s.result);
+  w.field("saturating", s.saturating);
+  w.field("scope", s.scope);
+  w.field("workgroup_invocations", s.workgroup_invocations);
+  w.end('}');
+}
+
+template <class T>
+void write_field(JsonWriter& w, std::string_view key, const T& field) {
+  w.key(key);
+  if constexpr (std::same_as<T, DeviceKind>) {
+    w.value(kKinds[std::to_underlying(field)]);
+  } else if constexpr (std::same_as<T, std::vector<MatrixShape>>) {
+    w.begin('[');
+    for (const MatrixShape& shape : field) write(w, shape);
+    w.end(']');
+  } else if constexpr (std::same_as<T, std::map<std::string, std::string>>) {
+    w.begin('{');
+    for (const auto& [name, source] : field) w.field(name, source);
+    w.end('}');
+  } else if constexpr (requires { field.has_value(); }) {
+    w.value(*field);
+  } else {
+    w.value(field);
+  }
+}
+
+Result<void> read(const json& value, const std::string& what, MatrixShape& s) {
+  JsonObject o(value, what);
+  o.required("m", s.m);
+  o.required("n", s.n);
+  o.required("k", s.k);
+  o.required("a", s.a);
+  o.required("b", s.b);
+  o.required("c", s.c);
+  o.required("result", s.result);
+  o.optional("saturating", s.saturating);
+  o.optional("scope", s.scope);
+  o.optional("workgroup_invocations", s.workgroup_invocations);
+  o.optional("flexible", s.flexible);
+  return o.finish();
+}
+
+void read_kind(JsonObject& o, const char* key, DeviceKind& kind) {
+  std::string text;
+  o.optional(key, text);
+  if (text.empty()) return;
+  const auto found = std::ranges::find(kKinds, text);
+  if (found == std::end(kKinds))
+    o.fail({ErrorKind::parse, std::string("profile.") + key, JsonObject::cut(text), "unknown, cpu, integrated, discrete or virtual_gpu"});
+  else kind = static_cast<DeviceKind>(found - std::begin(kKinds));
+}
+
+void read_sources(JsonObject& o, const char* key, std::map<std::string, std::string>& sources) {
+  const json* value = o.find(key);
+  if (value == nullptr) return;
+  if (!value->is_object()) return o.fail({ErrorKind::parse, "profile.sources", JsonObject::shown(*value), "an object"});
+  for (const auto& [name, source] : value->items())
+    if (auto want = detail::read_json(source, sources[name]))
+      return o.fail({ErrorKind::parse, "profile.sources." + JsonObject::cut(name), JsonObject::shown(source), *want});
+}
+
+// Any subset of fields.
+Result<DeviceProfile> read_fields(std::string_view text) {
+  auto value = detail::parse_json(text, "profile");
+  if (!value) return std::unexpected(std::move(value.error()));
+  JsonObject o(*value, "profile");
+  DeviceProfile profile;
+  detail::for_each_field(profile, [&]<class T>(const char* key, T& field) {
+    if constexpr (std::same_as<T, DeviceKind>) {
+      read_kind(o, key, field);
+    } else if constexpr (std::same_as<T, std::vector<MatrixShape>>) {
+      o.each(key, kMostShapes, [&](const json& item, const std::string& what) { return read(item, what, field.emplace_back()); });
+    } else if constexpr (std::same_as<T, std::map<std::string, std::string>>) {
+      read_sources(o, key, field);
+    } else {
+      o.optional(key, field);
+    }
+  });
+  if (auto ok = o.finish(); !ok) return std::unexpected(std::move(ok.error()));
+  if (auto ok = detail::check_profile(profile); !ok) return std::unexpected(std::move(ok.error()));
+  return profile;
+}
+
+std::string shown(const auto& field) {
+  JsonWriter w;
+  w.begin('{');
+  write_field(w, "", field);
+  const std::string text = std::move(w).text();
+  return JsonObject::cut(text.substr(4));  // behind {"":
+}
+
+}  // namespace
+
+namespace detail {
+
+Result<void> check_profile(const DeviceProfile& p) {
+  const auto refuse = [](std::string_view field, std::uint64_t value, std::string_view want) {
+    return fail(ErrorKind::parse, "profile." + std::string(field), std::to_string(value), std::string(want));
+  };
+  const std::pair<std::string_view, std::optional<std::uint32_t>> powers[] = {
+      {"bank_bytes", p.bank_bytes},       {"banks", p.banks},
+      {"cache_line_bytes", p.cache_line_bytes},   {"max_subgroup_size", p.max_subgroup_size},
+      {"min_subgroup_size", p.min_subgroup_size}, {"subgroup_size", p.subgroup_size},
+      {"transaction_bytes", p.transaction_bytes},
+  };
+  for (const auto& [field, value] : powers)
+    if (value && (!std::has_single_bit(*value) || *value > 65536)) return refuse(field, *value, "a power of two up to 65536");
+  if (p.min_subgroup_size && p.max_subgroup_size && *p.min_subgroup_size > *p.max_subgroup_size)
+    return refuse("min_subgroup_size", *p.min_subgroup_size, "at most max_subgroup_size");
+  if (p.max_workgroup_invocations && *p.max_workgroup_invocations == 0) return refuse("max_workgroup_invocations", 0, "at least 1");
+  if (p.multiprocessors && *p.multiprocessors == 0) return refuse("multiprocessors", 0, "at least 1");
+  if (p.max_grid && std::ranges::count(*p.max_grid, 0u) != 0) return refuse("max_grid", 0, "at least 1 in x, y and z");
+  if (p.max_workgroup_size && std::ranges::count(*p.max_workgroup_size, 0u) != 0)
+    return refuse("max_workgroup_size", 0, "at least 1 in x, y and z");
+  std::vector<std::uint8_t> bytes;
+  if (!p.uuid.empty() && (p.uuid.size() != 32 || !bytes_of_hex(p.uuid, bytes)))
+    return fail(ErrorKind::parse, "profile.uuid", JsonObject::cut(p.uuid), "32 lower-case hex digits");
+  for (const MatrixShape& shape : p.matrix_shapes)
+    if (shape.m == 0 || shape.n == 0 || shape.k == 0) return refuse("matrix_shapes", 0, "sizes of at least 1");
+  return {};
+}
+
+}  // namespace detail
+
+std::string print(const DeviceProfile& p) {
+  std::string text = p.name;
+  const auto add = [&](std::string_view word, const auto& value) {
+    if (detail::is_known(value)) text.append(" ").append(word).append("=").append(shown(value));
+  };
+  if (!p.vendor.empty() || !p.driver.empty()) {
+    text += " (" + p.vendor;
+    if (!p.vendor.empty() && !p.driver.empty()) text += ", ";
+    text += p.driver + ")";
+  }
+  if (p.kind != DeviceKind::unknown) text.append(" ").append(kKinds[std::to_underlying(p.kind)]);
+  if (p.api_version != 0) text += " vulkan=" + std::to_string(p.api_version / 1000) + "." + std::to_string(p.api_version % 1000);
+  add("subgroup", p.subgroup_size);
+  add("invocations", p.max_workgroup_invocations);
+  add("shared", p.workgroup_memory_bytes);
+  add("push", p.max_push_bytes);
+  add("transaction", p.transaction_bytes);
+  add("banks", p.banks);
+  if (!p.matrix_shapes.empty()) text += " shapes=" + std::to_string(p.matrix_shapes.size());
+  return text;
+}
+
+std::string to_json(const DeviceProfile& profile) {
+  JsonWriter w;
+  w.begin('{');
+  detail::for_each_field(profile, [&](const char* key, const auto& field) {
+    if (detail::is_known(field)) write_field(w, key, field);
+  });
+  w.end('}');
+  return std::move(w).text();
+}
+
+Result<DeviceProfile> profile_from_json(std::string_view text) {
+  auto profile = read_fields(text);
+  if (profile && profile->name.empty()) return fail(ErrorKind::parse, "profile.name", "not there");
+  return profile;
+}
+
+Result<DeviceProfile> supplement(DeviceProfile profile, std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  const bool is_json = first != std::string_view::npos && text[first] == '{';
+  auto facts = is_json ? read_fields(text) : detail::read_matrix_listing(text);
+  if (!facts) return facts;
+  std::optional<Error> contradiction;
+  // Both have the same fields in the same order; the second walk takes them one by one.
+  detail::for_each_field(profile, [&]<class T>(std::string_view key, T& field) {
+    detail::for_each_field(*facts, [&]<class U>(std::string_view other, U& fact) {
+      if constexpr (std::same_as<T, U>) {
+        if (key != other || !detail::is_known(fact)) return;
+        if constexpr (std::same_as<T, std::map<std::string, std::string>>) field.insert(fact.begin(), fact.end());
+        else if (!detail::is_known(field)) field = fact;
+        else if (field != fact && !contradiction)
+          contradiction = Error{ErrorKind::parse, "profile." + std::string(key), shown(fact), shown(field) + ", as is known already"};
+      }
+    });
+  });
+  if (contradiction) return std::unexpected(std::move(*contradiction));
+  if (auto ok = detail::check_profile(profile); !ok) return std::unexpected(std::move(ok.error()));
+  return profile;
+}
+
+}  // namespace sectile
