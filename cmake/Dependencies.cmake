@@ -57,7 +57,11 @@ endif()
 # The functions of volk stand in a namespace of their own, so that an app with a volk of its own can link us.
 target_compile_definitions(sectile_dep_volk INTERFACE VK_NO_PROTOTYPES VOLK_NAMESPACE)
 
-if(SECTILE_BUILD_TESTS OR SECTILE_BUILD_FUZZERS)
+# A folder of headers has doctest alone: the tests that need the others are left out.
+if(SECTILE_THIRD_PARTY)
+  sectile_dep(doctest)
+  target_include_directories(sectile_dep_doctest SYSTEM INTERFACE ${SECTILE_THIRD_PARTY}/include)
+elseif(SECTILE_BUILD_TESTS OR SECTILE_BUILD_FUZZERS)
   find_package(doctest 2.4.9 REQUIRED)
   find_package(rapidcheck REQUIRED CONFIG)
   find_package(SpirvReflect REQUIRED)

@@ -66,6 +66,11 @@ set(SHADER_COUNT ${index})
 configure_file(${PROJECT_SOURCE_DIR}/cmake/embedded_modules.cpp.in ${PROJECT_BINARY_DIR}/embedded_modules.cpp @ONLY)
 set_property(SOURCE ${PROJECT_BINARY_DIR}/embedded_modules.cpp PROPERTY OBJECT_DEPENDS "${spirv_modules}")
 
+# What belongs to this build: the folder may hold modules of variants that are no more.
+list(TRANSFORM spirv_modules REPLACE ".*/" "" OUTPUT_VARIABLE names)
+list(JOIN names "\n" names)
+file(CONFIGURE OUTPUT ${spirv_folder}/modules.txt CONTENT "${names}\n" @ONLY)
+
 add_custom_target(sectile_spirv DEPENDS ${spirv_modules})
 add_library(sectile_shaders STATIC ${PROJECT_BINARY_DIR}/embedded_modules.cpp)
 target_link_libraries(sectile_shaders PRIVATE $<BUILD_INTERFACE:sectile_own>)

@@ -32,9 +32,11 @@ function(sectile_test folder)
 endfunction()
 
 if(SECTILE_BUILD_TESTS)
-  sectile_test(plan sectile_plan sectile_dep_rapidcheck)
-  sectile_test(device sectile_device sectile_dep_rapidcheck)
-  sectile_test(abi sectile_plan sectile_shaders sectile_dep_spirv_reflect ${CMAKE_DL_LIBS})
+  if(NOT SECTILE_THIRD_PARTY)
+    sectile_test(plan sectile_plan sectile_dep_rapidcheck)
+    sectile_test(device sectile_device sectile_dep_rapidcheck)
+    sectile_test(abi sectile_plan sectile_shaders sectile_dep_spirv_reflect ${CMAKE_DL_LIBS})
+  endif()
   sectile_test(vulkan sectile sectile_dep_volk)
   sectile_test(tools sectile_tool)
   # The command itself, for tests that start it.
@@ -43,6 +45,31 @@ if(SECTILE_BUILD_TESTS)
     add_dependencies(test_tools sectile_command)
   endif()
 endif()
+
+# From outside: the command's own check on each driver that runs without a GPU, an installed tree, README's snippet.
+# sectile_check(NAME DEVICE ICD...): `sectile check` on the driver that an ICD file names, where there is one.
+function(sectile_check name device)
+  find_file(SECTILE_ICD_${name} NAMES ${ARGN}
+    PATHS /usr/share/vulkan/icd.d /usr/local/share/vulkan/icd.d /opt/swiftshader NO_DEFAULT_PATH)
+  mark_as_advanced(SECTILE_ICD_${name})
+  if(NOT SECTILE_ICD_${name})
+    message(STATUS "No ${name} driver here: its check is left out")
+    return()
+  endif()
+  add_test(NAME check_${name} COMMAND sectile_command check --cases ${SECTILE_CHECK_CASES} --device ${device}
+    --junit ${PROJECT_BINARY_DIR}/check_${name}.xml)
+  set_tests_properties(check_${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_${name}}")
+endfunction()
+
+if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
+  set(SECTILE_CHECK_CASES 1000 CACHE STRING "Generated problems of a check as a test")
+  sectile_check(lavapipe llvmpipe lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
+  sectile_check(swiftshader SwiftShader vk_swiftshader_icd.json)
+  add_test(NAME consumer COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
+    -DSOURCE=${PROJECT_SOURCE_DIR}/tests/consumer -DWORK=${PROJECT_BINARY_DIR}/consumer -DCXX=${CMAKE_CXX_COMPILER}
+    -DGENERATOR=${CMAKE_GENERATOR} -DBUILD_TYPE=${CMAKE_BUILD_TYPE} -P ${PROJECT_SOURCE_DIR}/cmake/ConsumerTest.cmake)
+endif()
+include(ReadmeSnippet)
 
 if(SECTILE_BUILD_FUZZERS)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)

@@ -17,12 +17,16 @@ configure_one() {
 
 build_one() {
     local preset=$1 folder=build/$1
+    mkdir -p "$folder"
+    # One build of a folder at a time: ninja does not look out for another.
+    exec 9>"$folder/.lock"
+    flock --nonblock 9 || { echo "dev: another build of $preset runs: waiting"; flock 9; }
     configure_one "$preset"
     # New or removed files first, then a dry run: where ninja has nothing to do, nothing is said.
     [[ ! -e $folder/CMakeFiles/VerifyGlobs.cmake ]] || cmake -P "$folder/CMakeFiles/VerifyGlobs.cmake" >/dev/null
     [[ $(ninja -C "$folder" -n 2>&1) == *"no work to do"* ]] && return 0
     echo "dev: building $preset"
-    NINJA_STATUS='[%f/%t %es] ' cmake --build "$folder" --parallel "${SECTILE_JOBS:-$(nproc)}"
+    NINJA_STATUS='[%f/%t %es] ' cmake --build "$folder" --parallel "${SECTILE_JOBS:-$(nproc)}" 9>&-
 }
 
 for preset in "$@"; do build_one "$preset"; done
