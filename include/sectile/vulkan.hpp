@@ -10,7 +10,8 @@
 //   auto device  = sectile::vulkan::Device::adopt({.get_instance_proc_addr = get_proc, ...});
 //   auto plan    = sectile::make_plan(problem, device->profile());
 //   auto ready   = device->prepare(*plan);                       // once; any thread
-//   sectile::vulkan::record(cmd, *ready, {{{src_address, src_bytes}, {dst_address, dst_bytes}}});
+//   const sectile::vulkan::OperandAddress operands[] = {{src_address, src_bytes}, {dst_address, dst_bytes}};
+//   sectile::vulkan::record(cmd, *ready, operands);
 //
 // This header includes vulkan_core.h as the app would: define VK_NO_PROTOTYPES before it where the
 // app loads Vulkan by volk or by hand.
@@ -43,6 +44,7 @@ struct WantOptions {
 };
 
 // The features and extensions that Sectile would like a device to be made with; only such as it offers.
+// The instance must have been made for Vulkan 1.3 or later (VkApplicationInfo::apiVersion).
 // Owns its chain of structs; movable, and the chain stays where it is.
 class WantedFeatures {
  public:
@@ -57,11 +59,10 @@ class WantedFeatures {
   // Extension names with static lifetime, for ppEnabledExtensionNames.
   std::span<const char* const> extensions() const noexcept;
 
-  // For an app with a chain of its own: switches Sectile's features on in the structs that it has
-  // and links copies of those that it lacks to its end (they live as long as this object). Errors:
-  // unsupported, where the app's chain holds a struct that a VkPhysicalDeviceVulkan1xFeatures stands
-  // for (Vulkan forbids both in one chain), naming it.
-  Result<void> enable_in(VkPhysicalDeviceFeatures2& app_chain);
+  // For an app with a chain of its own: switches Sectile's features on in the structs that it has, and
+  // links structs for the others to its end (they live as long as this object). It never links one that
+  // clashes with an aggregate (VkPhysicalDeviceVulkan12Features) or with another struct of the chain.
+  void enable_in(VkPhysicalDeviceFeatures2& app_chain);
 
  private:
   friend Result<WantedFeatures> wanted_features(PFN_vkGetInstanceProcAddr, VkInstance, VkPhysicalDevice,
@@ -122,6 +123,8 @@ struct PrepareInfo {
   std::uint64_t nanoseconds = 0;         // wall time, the whole call
 };
 
+struct ReadyPlan;   // in src/vulkan
+
 // A prepared plan: pipelines and the bytes to push. A value: copies share the pipelines.
 // Must not outlive its Device; the Device may be moved.
 class Executable {
@@ -134,9 +137,8 @@ class Executable {
   const PrepareInfo& info() const noexcept;
 
  private:
-  friend struct ExecutableAccess;
-  struct Impl;
-  std::shared_ptr<const Impl> impl_;
+  friend struct ExecutableAccess;        // in src/vulkan
+  std::shared_ptr<const ReadyPlan> ready_;
 };
 
 // Where an operand lies. `bytes` counts from the address to the end of what the operand may use; 0: the

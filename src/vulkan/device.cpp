@@ -1,0 +1,209 @@
+#include <sectile/vulkan.hpp>
+
+#include "capabilities.hpp"
+#include "device.hpp"
+#include "executable.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <exception>
+#include <system_error>
+#include <thread>
+
+namespace sectile::vulkan {
+namespace {
+
+// The app's word on what it enabled, held against what the device offers; extensions' features count
+// only where the extension was enabled too.
+FeatureSet enabled_features(const Adoption& adoption, const Offer& offer) {
+  if (adoption.enabled_features == nullptr) {
+    constexpr FeatureUse kUses[] = {FeatureUse::required, FeatureUse::wanted};
+    constexpr FeatureUse kWithStatistics[] = {FeatureUse::required, FeatureUse::wanted, FeatureUse::statistics};
+    return adoption.executable_statistics ? choose(offer, kWithStatistics) : choose(offer, kUses);
+  }
+  FeatureSet features = read_features(adoption.enabled_features);
+  features &= offer.features;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Feature::count); ++i) {
+    const auto feature = static_cast<Feature>(i);
+    const std::string_view extension = extension_of(feature);
+    if (!extension.empty() && std::ranges::find(adoption.enabled_extensions, extension) == adoption.enabled_extensions.end())
+      features.set(feature, false);
+  }
+  return features;
+}
+
+Result<void> check_queue_family(const InstanceFunctions& functions, const Adoption& adoption) {
+  std::uint32_t count = 0;
+  functions.vkGetPhysicalDeviceQueueFamilyProperties(adoption.physical_device, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  functions.vkGetPhysicalDeviceQueueFamilyProperties(adoption.physical_device, &count, families.data());
+  if (adoption.queue_family >= families.size())
+    return fail(ErrorKind::unsupported, "queue family", std::to_string(adoption.queue_family),
+                "less than " + std::to_string(families.size()));
+  if ((families[adoption.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0)
+    return fail(ErrorKind::unsupported, "queue family", std::to_string(adoption.queue_family), "one that computes");
+  return {};
+}
+
+// What a required subgroup size comes to on this device: nothing to state where it has but that one.
+// (That the size is possible at all, check_plan has seen to.)
+Result<std::uint32_t> stated_subgroup_size(const Step& step, const Snapshot& snapshot, const FeatureSet& features) {
+  const std::uint32_t size = step.required_subgroup_size;
+  const bool can_state = features.has(Feature::subgroup_size_control) && features.has(Feature::full_subgroups) &&
+                         (snapshot.v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+  if (size == 0 || !can_state) return 0u;
+  const std::uint64_t invocations = std::uint64_t{step.workgroup[0]} * step.workgroup[1] * step.workgroup[2];
+  const std::uint64_t most = std::uint64_t{size} * snapshot.v13.maxComputeWorkgroupSubgroups;
+  if (invocations > most)
+    return fail(ErrorKind::limit_exceeded, "workgroup invocations", std::to_string(invocations),
+                "at most " + std::to_string(most) + " in subgroups of " + std::to_string(size));
+  return size;
+}
+
+// What the plan touches of each operand, over all steps.
+std::vector<Touched> touched_ranges(const Plan& plan) {
+  std::vector<Touched> out(plan.operands.size());
+  for (const Step& step : plan.steps) {
+    for (const AccessRange& range : step.accesses) {
+      Touched& t = out[range.operand];
+      t.begin = t.begin == t.end ? range.begin : std::min(t.begin, range.begin);
+      t.end = std::max(t.end, range.end);
+      t.written = t.written || range.write;
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Device::Device(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+Device::~Device() = default;
+Device::Device(Device&&) noexcept = default;
+Device& Device::operator=(Device&&) noexcept = default;
+
+Result<Device> Device::adopt(const Adoption& adoption) {
+  const auto instance = load_instance_functions(adoption.get_instance_proc_addr, adoption.instance);
+  if (!instance) return std::unexpected(instance.error());
+  auto snapshot = take_snapshot(*instance, adoption.physical_device);
+  if (!snapshot) return std::unexpected(snapshot.error());
+  const auto functions = load_device_functions(*instance, adoption.device);
+  if (!functions) return std::unexpected(functions.error());
+  if (auto fine = check_queue_family(*instance, adoption); !fine) return std::unexpected(fine.error());
+
+  const FeatureSet features = enabled_features(adoption, snapshot->offer);
+  // Judged by what was enabled: an offer that the app did not take up is of no use.
+  Offer enabled = snapshot->offer;
+  enabled.features = features;
+  if (auto usable = check_usable(enabled); !usable) return std::unexpected(usable.error());
+
+  PipelineContext context;
+  context.functions = *functions;
+  context.device = adoption.device;
+  context.cache = adoption.pipeline_cache;
+  context.callbacks = adoption.allocation_callbacks;
+  context.capture_statistics = adoption.executable_statistics && features.has(Feature::executable_statistics) &&
+                               functions->vkGetPipelineExecutablePropertiesKHR != nullptr &&
+                               functions->vkGetPipelineExecutableStatisticsKHR != nullptr;
+  return Device(std::make_unique<Impl>(std::move(*snapshot), features, adoption.modules, context));
+}
+
+const DeviceProfile& Device::profile() const noexcept { return impl_->profile; }
+std::size_t Device::pipeline_count() const noexcept { return impl_->pipelines.counts().live; }
+PipelineCounts Device::pipeline_counts() const noexcept { return impl_->pipelines.counts(); }
+std::size_t Device::trim() { return impl_->pipelines.trim(); }
+
+// Everything about a step that can be refused is, before a driver sees any of the plan's modules.
+Result<StepRequest> Device::Impl::request(const Step& step) const {
+  auto words = modules.find(step.kernel);
+  if (!words) return std::unexpected(words.error());
+  const std::string name = step.kernel.stem + "." + step.kernel.variant;
+  const auto capabilities = read_capabilities(*words);
+  if (!capabilities) return fail(ErrorKind::parse, name, capabilities.error().value, "a SPIR-V module");
+  for (const std::uint32_t capability : *capabilities)
+    if (!capability_allowed(capability, features, snapshot.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT
+                                                      ? snapshot.v11.subgroupSupportedOperations : 0u))
+      return fail(ErrorKind::unsupported, name, capability_name(capability), "what " + profile.name + " was made with");
+  const auto subgroup_size = stated_subgroup_size(step, snapshot, features);
+  if (!subgroup_size) return std::unexpected(subgroup_size.error());
+  const std::size_t push_bytes = (step.push.size() + 3) / 4 * 4;
+  if (push_bytes > kMostPushBytes)
+    return fail(ErrorKind::limit_exceeded, "push bytes", std::to_string(push_bytes),
+                "at most " + std::to_string(kMostPushBytes));
+  return StepRequest{{hash_words(*words), step.constants, *subgroup_size, static_cast<std::uint32_t>(push_bytes)},
+                     *words};
+}
+
+Result<Executable> Device::prepare(const Plan& plan) {
+  const auto start = std::chrono::steady_clock::now();
+  if (auto fine = check_plan(plan, impl_->profile); !fine) return std::unexpected(fine.error());
+  std::vector<StepRequest> requests;
+  for (const Step& step : plan.steps) {
+    auto request = impl_->request(step);
+    if (!request) return std::unexpected(request.error());
+    requests.push_back(std::move(*request));
+  }
+  const DeviceFunctions& functions = impl_->pipelines.context().functions;
+  auto out = std::make_shared<ReadyPlan>();
+  out->bind_pipeline = functions.vkCmdBindPipeline;
+  out->push_constants = functions.vkCmdPushConstants;
+  out->dispatch = functions.vkCmdDispatch;
+  out->pipeline_barrier = functions.vkCmdPipelineBarrier;
+  out->operands = plan.operands;
+  out->touched = touched_ranges(plan);
+  out->plan_id = plan.id;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const Step& step = plan.steps[i];
+    auto pipeline = impl_->pipelines.get(requests[i].key, requests[i].words, out->info);
+    if (!pipeline) return std::unexpected(pipeline.error());
+    ReadyStep ready{std::move(*pipeline), step.kernel, step.grid, step.push, step.addresses, step.barrier_before};
+    ready.push.resize(requests[i].key.push_bytes);
+    out->steps.push_back(std::move(ready));
+  }
+  const auto elapsed = std::chrono::steady_clock::now() - start;
+  out->info.nanoseconds =
+      static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(elapsed).count());
+  return ExecutableAccess::make(std::move(out));
+}
+
+Result<std::vector<Executable>> Device::prepare(std::span<const Plan> plans, unsigned threads) {
+  std::vector<Result<Executable>> results(plans.size(), Executable());
+  std::atomic<std::size_t> next{0};
+  std::atomic<bool> failed{false};
+  std::vector<std::exception_ptr> thrown(plans.size());
+  const auto work = [&] {
+    // Plans are taken in order, so that all before the first failure have been tried when it is reported.
+    for (std::size_t i = next++; i < plans.size() && !failed; i = next++) {
+      try {
+        results[i] = prepare(plans[i]);
+        if (!results[i]) failed = true;
+      } catch (...) {   // out of memory; it belongs to the caller's thread
+        thrown[i] = std::current_exception();
+        failed = true;
+      }
+    }
+  };
+  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+  {
+    std::vector<std::jthread> helpers;
+    for (std::size_t i = 1; i < std::min<std::size_t>(threads, plans.size()); ++i) {
+      try {
+        helpers.emplace_back(work);
+      } catch (const std::system_error&) {
+        break;   // the system gives no more threads: those that run do it all
+      }
+    }
+    work();
+  }
+  std::vector<Executable> out;
+  out.reserve(plans.size());
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    if (thrown[i]) std::rethrow_exception(thrown[i]);
+    if (!results[i]) return std::unexpected(results[i].error());
+    out.push_back(std::move(*results[i]));
+  }
+  return out;
+}
+
+}  // namespace sectile::vulkan

@@ -1,0 +1,32 @@
+// The inside of a Device.
+#pragma once
+
+#include "modules.hpp"
+#include "pipelines.hpp"
+#include "snapshot.hpp"
+
+#include <sectile/vulkan.hpp>
+
+namespace sectile::vulkan {
+
+// A step that has passed every check: which pipeline it wants, and what to make it of.
+struct StepRequest {
+  PipelineKey key;
+  std::span<const std::uint32_t> words;
+};
+
+struct Device::Impl {
+  Impl(Snapshot taken, const FeatureSet& enabled, std::span<const Module> extra, const PipelineContext& context)
+      : snapshot(std::move(taken)), features(enabled), profile(make_profile(snapshot, features)), modules(extra),
+        pipelines(context) {}
+
+  Result<StepRequest> request(const Step& step) const;
+
+  const Snapshot snapshot;
+  const FeatureSet features;
+  const DeviceProfile profile;
+  const Modules modules;
+  Pipelines pipelines;
+};
+
+}  // namespace sectile::vulkan

@@ -1,0 +1,51 @@
+// The inside of an Executable: what prepare leaves for record.
+#pragma once
+
+#include "pipelines.hpp"
+
+#include <string>
+#include <vector>
+
+namespace sectile::vulkan {
+
+// Push bytes are put together on the stack while recording; no known driver takes more than 256.
+inline constexpr std::size_t kMostPushBytes = 1024;
+
+struct ReadyStep {
+  std::shared_ptr<const Pipeline> pipeline;
+  KernelName kernel;
+  std::array<std::uint32_t, 3> grid{};
+  std::vector<std::uint8_t> push;            // padded to a multiple of 4
+  std::vector<AddressSlot> addresses;
+  bool barrier_before = false;
+};
+
+// The bytes of an operand between the first and the last that any step touches.
+struct Touched {
+  std::uint64_t begin = 0, end = 0;
+  bool written = false;
+};
+
+struct ReadyPlan {
+  PFN_vkCmdBindPipeline bind_pipeline = nullptr;
+  PFN_vkCmdPushConstants push_constants = nullptr;
+  PFN_vkCmdDispatch dispatch = nullptr;
+  PFN_vkCmdPipelineBarrier pipeline_barrier = nullptr;
+  std::vector<PlanOperand> operands;
+  std::vector<Touched> touched;              // one an operand
+  std::vector<ReadyStep> steps;
+  std::string plan_id;
+  PrepareInfo info;
+};
+
+// The one door to an Executable's inside.
+struct ExecutableAccess {
+  static const ReadyPlan* get(const Executable& executable) noexcept { return executable.ready_.get(); }
+  static Executable make(std::shared_ptr<const ReadyPlan> ready) {
+    Executable out;
+    out.ready_ = std::move(ready);
+    return out;
+  }
+};
+
+}  // namespace sectile::vulkan

@@ -1,0 +1,150 @@
+#include "pipelines.hpp"
+
+namespace sectile::vulkan {
+namespace {
+
+// What a chain of create infos points to, kept together while the driver reads it.
+struct Specialization {
+  std::vector<VkSpecializationMapEntry> entries;
+  std::vector<std::uint32_t> values;
+  VkSpecializationInfo info{};
+
+  explicit Specialization(const std::vector<Constant>& constants) {
+    for (const Constant& constant : constants) {
+      entries.push_back({constant.id, static_cast<std::uint32_t>(values.size() * sizeof(std::uint32_t)),
+                         sizeof(std::uint32_t)});
+      values.push_back(constant.value);
+    }
+    info.mapEntryCount = static_cast<std::uint32_t>(entries.size());
+    info.pMapEntries = entries.data();
+    info.dataSize = values.size() * sizeof(std::uint32_t);
+    info.pData = values.data();
+  }
+  Specialization(const Specialization&) = delete;
+  Specialization& operator=(const Specialization&) = delete;
+};
+
+}  // namespace
+
+Pipelines::~Pipelines() {
+  for (const auto& [key, slot] : slots_)
+    if (slot->pipeline)
+      context_.functions.vkDestroyPipeline(context_.device, slot->pipeline->handle, context_.callbacks);
+  for (const auto& [bytes, layout] : layouts_)
+    context_.functions.vkDestroyPipelineLayout(context_.device, layout, context_.callbacks);
+}
+
+Result<VkPipelineLayout> Pipelines::layout(std::uint32_t push_bytes) {
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = layouts_.find(push_bytes); found != layouts_.end()) return found->second;
+  const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, push_bytes};
+  VkPipelineLayoutCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
+  info.pushConstantRangeCount = push_bytes == 0 ? 0 : 1;
+  info.pPushConstantRanges = &range;
+  // The place first: were memory to run out after the driver's call, the handle would be lost.
+  VkPipelineLayout& place = layouts_[push_bytes];
+  const VkResult result =
+      context_.functions.vkCreatePipelineLayout(context_.device, &info, context_.callbacks, &place);
+  if (result == VK_SUCCESS) return place;
+  layouts_.erase(push_bytes);
+  return std::unexpected(device_error("vkCreatePipelineLayout", result));
+}
+
+Result<VkPipeline> Pipelines::make(const PipelineKey& key, std::span<const std::uint32_t> words,
+                                   VkPipelineLayout layout, std::optional<bool>& hit) const {
+  const Specialization specialization(key.constants);
+  VkShaderModuleCreateInfo module_info{};
+  module_info.sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO;
+  module_info.codeSize = words.size_bytes();
+  module_info.pCode = words.data();
+  VkShaderModule module = VK_NULL_HANDLE;
+  const auto& f = context_.functions;
+  VkResult result = f.vkCreateShaderModule(context_.device, &module_info, context_.callbacks, &module);
+  if (result != VK_SUCCESS) return std::unexpected(device_error("vkCreateShaderModule", result));
+
+  VkPipelineCreationFeedback whole{}, stage{};
+  VkPipelineCreationFeedbackCreateInfo feedback{};
+  feedback.sType = VK_STRUCTURE_TYPE_PIPELINE_CREATION_FEEDBACK_CREATE_INFO;
+  feedback.pPipelineCreationFeedback = &whole;
+  feedback.pipelineStageCreationFeedbackCount = 1;
+  feedback.pPipelineStageCreationFeedbacks = &stage;
+
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroup{};
+  subgroup.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO;
+  subgroup.requiredSubgroupSize = key.required_subgroup_size;
+
+  VkComputePipelineCreateInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO;
+  info.pNext = &feedback;
+  if (context_.capture_statistics) info.flags |= VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
+  info.layout = layout;
+  info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+  info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+  info.stage.module = module;
+  info.stage.pName = "main";
+  info.stage.pSpecializationInfo = &specialization.info;
+  if (key.required_subgroup_size != 0) {
+    info.stage.pNext = &subgroup;
+    info.stage.flags |= VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+  }
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  result = f.vkCreateComputePipelines(context_.device, context_.cache, 1, &info, context_.callbacks, &pipeline);
+  f.vkDestroyShaderModule(context_.device, module, context_.callbacks);
+  if (result != VK_SUCCESS) return std::unexpected(device_error("vkCreateComputePipelines", result));
+  if ((whole.flags & VK_PIPELINE_CREATION_FEEDBACK_VALID_BIT) != 0)
+    hit = (whole.flags & VK_PIPELINE_CREATION_FEEDBACK_APPLICATION_PIPELINE_CACHE_HIT_BIT) != 0;
+  return pipeline;
+}
+
+Result<std::shared_ptr<const Pipeline>> Pipelines::get(const PipelineKey& key, std::span<const std::uint32_t> words,
+                                                       PrepareInfo& info) {
+  const auto pipeline_layout = layout(key.push_bytes);
+  if (!pipeline_layout) return std::unexpected(pipeline_layout.error());
+  std::shared_ptr<Slot> slot;
+  {
+    const std::scoped_lock lock(mutex_);
+    auto& place = slots_[key];
+    if (!place) place = std::make_shared<Slot>();
+    slot = place;
+  }
+  const std::scoped_lock lock(slot->making);
+  if (slot->pipeline) {
+    ++info.pipelines_shared;
+    return slot->pipeline;
+  }
+  auto pipeline = std::make_shared<Pipeline>();
+  std::optional<bool> hit;
+  const auto made = make(key, words, *pipeline_layout, hit);
+  if (!made) return std::unexpected(made.error());   // the slot stays empty, and the next caller tries again
+  *pipeline = {*made, *pipeline_layout};
+  slot->pipeline = pipeline;
+  ++info.pipelines_created;
+  if (hit.value_or(false)) ++info.cache_hits;
+  const std::scoped_lock counting(mutex_);
+  ++counts_.live;
+  ++counts_.created;
+  if (hit.value_or(false)) ++counts_.cache_hits;
+  counts_.last_hit_cache = hit;
+  return slot->pipeline;
+}
+
+PipelineCounts Pipelines::counts() const {
+  const std::scoped_lock lock(mutex_);
+  return counts_;
+}
+
+std::size_t Pipelines::trim() {
+  const std::scoped_lock lock(mutex_);
+  // A slot that only the map holds is in no thread's hands, and none can take it while we hold the lock.
+  return std::erase_if(slots_, [&](const auto& entry) {
+    const auto& slot = entry.second;
+    if (slot.use_count() > 1 || slot->pipeline.use_count() > 1) return false;
+    if (slot->pipeline == nullptr) return true;
+    context_.functions.vkDestroyPipeline(context_.device, slot->pipeline->handle, context_.callbacks);
+    --counts_.live;
+    return true;
+  });
+}
+
+}  // namespace sectile::vulkan

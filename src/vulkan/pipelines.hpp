@@ -1,0 +1,74 @@
+// The pipelines of one device, each made once and shared by all plans that need the same one.
+#pragma once
+
+#include "functions.hpp"
+
+#include <sectile/plan.hpp>
+#include <sectile/vulkan.hpp>
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace sectile::vulkan {
+
+// All that shapes the code. A plan's id is no part of it: what travels in push bytes needs no new pipeline.
+struct PipelineKey {
+  std::array<std::uint64_t, 2> module{};
+  std::vector<Constant> constants;             // sorted by id
+  std::uint32_t required_subgroup_size = 0;    // 0: none stated to the driver
+  std::uint32_t push_bytes = 0;                // the layout is push constants and nothing else
+  auto operator<=>(const PipelineKey&) const = default;
+};
+
+// Owned by Pipelines; whoever holds one of these keeps trim() away from it.
+struct Pipeline {
+  VkPipeline handle = VK_NULL_HANDLE;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+};
+
+struct PipelineContext {
+  DeviceFunctions functions;
+  VkDevice device = VK_NULL_HANDLE;
+  VkPipelineCache cache = VK_NULL_HANDLE;
+  const VkAllocationCallbacks* callbacks = nullptr;
+  bool capture_statistics = false;
+};
+
+// Thread-safe. Different keys compile at the same time; for one key one thread compiles and the others wait.
+class Pipelines {
+ public:
+  explicit Pipelines(const PipelineContext& context) : context_(context) {}
+  ~Pipelines();
+  Pipelines(const Pipelines&) = delete;
+  Pipelines& operator=(const Pipelines&) = delete;
+
+  // Counts into `info` what it did. Errors: device.
+  Result<std::shared_ptr<const Pipeline>> get(const PipelineKey& key, std::span<const std::uint32_t> words,
+                                              PrepareInfo& info);
+  PipelineCounts counts() const;
+  std::size_t trim();
+  const PipelineContext& context() const noexcept { return context_; }
+
+ private:
+  struct Slot {
+    std::mutex making;
+    std::shared_ptr<const Pipeline> pipeline;   // null until made; guarded by `making`
+  };
+  Result<VkPipelineLayout> layout(std::uint32_t push_bytes);
+  Result<VkPipeline> make(const PipelineKey& key, std::span<const std::uint32_t> words, VkPipelineLayout layout,
+                          std::optional<bool>& hit) const;
+
+  PipelineContext context_;
+  mutable std::mutex mutex_;                    // guards all below; never held while compiling
+  std::map<PipelineKey, std::shared_ptr<Slot>> slots_;
+  std::map<std::uint32_t, VkPipelineLayout> layouts_;
+  PipelineCounts counts_;
+};
+
+}  // namespace sectile::vulkan

@@ -1,0 +1,209 @@
+#include <sectile/vulkan.hpp>
+
+#include "snapshot.hpp"
+
+#include <fmt/format.h>
+
+namespace sectile::vulkan {
+namespace {
+
+struct Vendor {
+  std::uint32_t id;
+  std::string_view name;
+};
+// PCI vendor ids, and Khronos's own for drivers without hardware.
+constexpr Vendor kVendors[] = {
+    {0x10DE, "nvidia"}, {0x1002, "amd"},   {0x8086, "intel"}, {0x13B5, "arm"},
+    {0x5143, "qualcomm"}, {0x106B, "apple"}, {VK_VENDOR_ID_MESA, "mesa"}, {0x1AE0, "google"},
+};
+
+// What Vulkan does not tell and the vendor's papers do. A row for every vendor of which it is known for
+// all devices that can run Vulkan 1.3; CPU devices have no such numbers.
+struct MemoryFacts {
+  std::string_view vendor;
+  std::uint32_t transaction_bytes, cache_line_bytes, banks, bank_bytes;
+  std::string_view source;
+};
+constexpr MemoryFacts kMemoryFacts[] = {
+    {"nvidia", 32, 128, 32, 4,
+     "table: NVIDIA CUDA C++ Programming Guide, compute capabilities 5.x to 10.x "
+     "(32-byte sectors, 128-byte lines, 32 banks of 4 bytes)"},
+};
+
+// The driver's own words; each vendor packs driverVersion in its own way.
+std::string driver_text(const Snapshot& s) {
+  if (s.v12.driverName[0] == '\0') return fmt::format("version {:#x}", s.offer.properties.driverVersion);
+  if (s.v12.driverInfo[0] == '\0') return s.v12.driverName;
+  return fmt::format("{} {}", s.v12.driverName, s.v12.driverInfo);
+}
+
+DeviceKind kind_of(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_CPU: return DeviceKind::cpu;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return DeviceKind::integrated;
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return DeviceKind::discrete;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return DeviceKind::virtual_gpu;
+    default: return DeviceKind::unknown;
+  }
+}
+
+std::string component_name(VkComponentTypeKHR type) {
+  switch (type) {
+    case VK_COMPONENT_TYPE_FLOAT16_KHR: return "f16";
+    case VK_COMPONENT_TYPE_FLOAT32_KHR: return "f32";
+    case VK_COMPONENT_TYPE_FLOAT64_KHR: return "f64";
+    case VK_COMPONENT_TYPE_SINT8_KHR: return "s8";
+    case VK_COMPONENT_TYPE_SINT16_KHR: return "s16";
+    case VK_COMPONENT_TYPE_SINT32_KHR: return "s32";
+    case VK_COMPONENT_TYPE_SINT64_KHR: return "s64";
+    case VK_COMPONENT_TYPE_UINT8_KHR: return "u8";
+    case VK_COMPONENT_TYPE_UINT16_KHR: return "u16";
+    case VK_COMPONENT_TYPE_UINT32_KHR: return "u32";
+    case VK_COMPONENT_TYPE_UINT64_KHR: return "u64";
+    case VK_COMPONENT_TYPE_BFLOAT16_KHR: return "bf16";
+    case VK_COMPONENT_TYPE_FLOAT8_E4M3_EXT: return "e4m3";
+    case VK_COMPONENT_TYPE_FLOAT8_E5M2_EXT: return "e5m2";
+    default: return fmt::format("component{}", static_cast<int>(type));
+  }
+}
+
+std::string scope_name(VkScopeKHR scope) {
+  switch (scope) {
+    case VK_SCOPE_DEVICE_KHR: return "device";
+    case VK_SCOPE_WORKGROUP_KHR: return "workgroup";
+    case VK_SCOPE_SUBGROUP_KHR: return "subgroup";
+    case VK_SCOPE_QUEUE_FAMILY_KHR: return "queue_family";
+    default: return fmt::format("scope{}", static_cast<int>(scope));
+  }
+}
+
+template <class T>
+void put(DeviceProfile& profile, std::optional<T>& field, const char* name, T value, std::string_view source) {
+  field = value;
+  profile.sources[name] = source;
+}
+
+void put_identity(DeviceProfile& out, const Snapshot& s) {
+  const VkPhysicalDeviceProperties& p = s.offer.properties;
+  out.name = p.deviceName;
+  out.vendor = fmt::format("{:#06x}", p.vendorID);
+  for (const Vendor& vendor : kVendors)
+    if (vendor.id == p.vendorID) out.vendor = vendor.name;
+  out.driver = driver_text(s);
+  out.vendor_id = p.vendorID;
+  out.device_id = p.deviceID;
+  out.driver_version = p.driverVersion;
+  for (const std::uint8_t byte : s.v11.deviceUUID) out.uuid += fmt::format("{:02x}", byte);
+  out.kind = kind_of(p.deviceType);
+  out.api_version = VK_API_VERSION_MAJOR(p.apiVersion) * 1000 + VK_API_VERSION_MINOR(p.apiVersion);
+}
+
+void put_limits(DeviceProfile& out, const Snapshot& s) {
+  const VkPhysicalDeviceLimits& l = s.offer.properties.limits;
+  constexpr std::string_view limits = "driver: VkPhysicalDeviceLimits";
+  put(out, out.max_workgroup_invocations, "max_workgroup_invocations", l.maxComputeWorkGroupInvocations, limits);
+  put(out, out.max_workgroup_size, "max_workgroup_size", std::to_array(l.maxComputeWorkGroupSize), limits);
+  put(out, out.max_grid, "max_grid", std::to_array(l.maxComputeWorkGroupCount), limits);
+  put(out, out.workgroup_memory_bytes, "workgroup_memory_bytes", l.maxComputeSharedMemorySize, limits);
+  put(out, out.max_push_bytes, "max_push_bytes", l.maxPushConstantsSize, limits);
+  put(out, out.max_storage_range_bytes, "max_storage_range_bytes",
+      static_cast<std::uint64_t>(l.maxStorageBufferRange), limits);
+  put(out, out.max_buffer_bytes, "max_buffer_bytes", s.v13.maxBufferSize,
+      "driver: VkPhysicalDeviceVulkan13Properties");
+  put(out, out.max_allocation_bytes, "max_allocation_bytes", s.v11.maxMemoryAllocationSize,
+      "driver: VkPhysicalDeviceVulkan11Properties");
+}
+
+void put_subgroups(DeviceProfile& out, const Snapshot& s, const FeatureSet& features) {
+  constexpr std::string_view v13 = "driver: VkPhysicalDeviceVulkan13Properties";
+  put(out, out.subgroup_size, "subgroup_size", s.v11.subgroupSize, "driver: VkPhysicalDeviceVulkan11Properties");
+  put(out, out.min_subgroup_size, "min_subgroup_size", s.v13.minSubgroupSize, v13);
+  put(out, out.max_subgroup_size, "max_subgroup_size", s.v13.maxSubgroupSize, v13);
+  put(out, out.required_subgroup_size, "required_subgroup_size",
+      features.has(Feature::subgroup_size_control) &&
+          (s.v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0,
+      "driver: subgroupSizeControl, requiredSubgroupSizeStages");
+}
+
+void put_features(DeviceProfile& out, const FeatureSet& features) {
+  const auto feature = [&](std::optional<bool>& field, const char* name, Feature which) {
+    put(out, field, name, features.has(which), fmt::format("driver: {}", vulkan_name(which)));
+  };
+  feature(out.buffer_device_address, "buffer_device_address", Feature::buffer_device_address);
+  feature(out.storage8, "storage8", Feature::storage8);
+  feature(out.storage16, "storage16", Feature::storage16);
+  feature(out.int8, "int8", Feature::shader_int8);
+  feature(out.int16, "int16", Feature::shader_int16);
+  feature(out.int64, "int64", Feature::shader_int64);
+  feature(out.float16, "float16", Feature::shader_float16);
+  feature(out.bfloat16, "bfloat16", Feature::bfloat16);
+  feature(out.integer_dot_product, "integer_dot_product", Feature::integer_dot_product);
+  feature(out.cooperative_matrix, "cooperative_matrix", Feature::cooperative_matrix);
+  feature(out.cooperative_matrix2, "cooperative_matrix2", Feature::cooperative_matrix_flexible);
+  feature(out.cooperative_matrix_workgroup_scope, "cooperative_matrix_workgroup_scope",
+          Feature::cooperative_matrix_workgroup_scope);
+  feature(out.cooperative_matrix_tensor_addressing, "cooperative_matrix_tensor_addressing",
+          Feature::cooperative_matrix_tensor_addressing);
+}
+
+void put_matrices(DeviceProfile& out, const Snapshot& s, const FeatureSet& features) {
+  if (!features.has(Feature::cooperative_matrix)) return;
+  std::string source = "driver: vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR";
+  for (const auto& row : s.matrices)
+    out.matrix_shapes.push_back({.m = row.MSize, .n = row.NSize, .k = row.KSize,
+                                 .a = component_name(row.AType), .b = component_name(row.BType),
+                                 .c = component_name(row.CType), .result = component_name(row.ResultType),
+                                 .saturating = row.saturatingAccumulation != VK_FALSE,
+                                 .scope = scope_name(row.scope), .workgroup_invocations = 0, .flexible = false});
+  if (features.has(Feature::cooperative_matrix_flexible)) {
+    source += ", ...FlexibleDimensionsPropertiesNV";
+    for (const auto& row : s.flexible_matrices) {
+      if (row.scope == VK_SCOPE_WORKGROUP_KHR && !features.has(Feature::cooperative_matrix_workgroup_scope)) continue;
+      out.matrix_shapes.push_back({.m = row.MGranularity, .n = row.NGranularity, .k = row.KGranularity,
+                                   .a = component_name(row.AType), .b = component_name(row.BType),
+                                   .c = component_name(row.CType), .result = component_name(row.ResultType),
+                                   .saturating = row.saturatingAccumulation != VK_FALSE,
+                                   .scope = scope_name(row.scope), .workgroup_invocations = row.workgroupInvocations,
+                                   .flexible = true});
+    }
+  }
+  if (!out.matrix_shapes.empty()) out.sources["matrix_shapes"] = source;
+}
+
+void put_memory_facts(DeviceProfile& out, const Snapshot& s) {
+  if (s.multiprocessors)
+    put(out, out.multiprocessors, "multiprocessors", *s.multiprocessors, s.multiprocessors_source);
+  for (const MemoryFacts& row : kMemoryFacts) {
+    if (row.vendor != out.vendor) continue;
+    put(out, out.transaction_bytes, "transaction_bytes", row.transaction_bytes, row.source);
+    put(out, out.cache_line_bytes, "cache_line_bytes", row.cache_line_bytes, row.source);
+    put(out, out.banks, "banks", row.banks, row.source);
+    put(out, out.bank_bytes, "bank_bytes", row.bank_bytes, row.source);
+  }
+}
+
+}  // namespace
+
+DeviceProfile make_profile(const Snapshot& snapshot, const FeatureSet& features) {
+  DeviceProfile out;
+  put_identity(out, snapshot);
+  put_limits(out, snapshot);
+  // Of a device too old for Sectile the rest was not read.
+  if (snapshot.offer.properties.apiVersion < VK_API_VERSION_1_3) return out;
+  put_subgroups(out, snapshot, features);
+  put_features(out, features);
+  put_matrices(out, snapshot, features);
+  put_memory_facts(out, snapshot);
+  return out;
+}
+
+Result<DeviceProfile> profile(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance,
+                              VkPhysicalDevice physical_device) {
+  const auto functions = load_instance_functions(get_instance_proc_addr, instance);
+  if (!functions) return std::unexpected(functions.error());
+  const auto snapshot = take_snapshot(*functions, physical_device);
+  if (!snapshot) return std::unexpected(snapshot.error());
+  return make_profile(*snapshot, snapshot->offer.features);
+}
+
+}  // namespace sectile::vulkan

@@ -1,0 +1,31 @@
+// What a live device says of itself, read once: everything that the profile and the pipelines need.
+#pragma once
+
+#include "features.hpp"
+
+#include <sectile/profile.hpp>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace sectile::vulkan {
+
+struct Snapshot {
+  Offer offer;
+  VkPhysicalDeviceVulkan11Properties v11{};
+  VkPhysicalDeviceVulkan12Properties v12{};
+  VkPhysicalDeviceVulkan13Properties v13{};
+  std::optional<std::uint32_t> multiprocessors;
+  const char* multiprocessors_source = "";
+  std::vector<VkCooperativeMatrixPropertiesKHR> matrices;
+  std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> flexible_matrices;
+};
+
+// Errors: as query_offer; device.
+Result<Snapshot> take_snapshot(const InstanceFunctions& functions, VkPhysicalDevice physical_device);
+
+// The profile of a device made with `features`, a part of what the snapshot offers.
+DeviceProfile make_profile(const Snapshot& snapshot, const FeatureSet& features);
+
+}  // namespace sectile::vulkan
