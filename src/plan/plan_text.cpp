@@ -31,7 +31,6 @@ constexpr Named kNamed[] = {
     {"permute_block", PERMUTE_TILE_SPEC_TILE_D, "tile"},
     {"permute_block", PERMUTE_TILE_SPEC_VECTOR_S, "vector"},
     {"permute_block", PERMUTE_TILE_SPEC_VECTOR_D, "vector"},
-    {"permute_box", PERMUTE_BOX_SPEC_BOXED, "boxed"},
     {"permute_box", PERMUTE_BOX_SPEC_LOAD_VECTOR, "vector"},
     {"permute_box", PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"},
 };

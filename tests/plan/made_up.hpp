@@ -1,0 +1,72 @@
+// Problems and plans for the tests of this folder.
+#pragma once
+
+#include <sectile/plan.hpp>
+#include <sectile/problem.hpp>
+
+#include <rapidcheck.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace made_up {
+
+// Anything that the problem string can say, most of it refused by validate().
+inline sectile::PermuteProblem any_problem() {
+  using namespace sectile;
+  const auto number = rc::gen::inRange<std::int64_t>(-2, 40);
+  const auto numbers = rc::gen::container<std::vector<std::int64_t>>(rc::gen::oneOf(number, rc::gen::arbitrary<std::int64_t>()));
+  const auto name = rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::element('N', 'C', 'H', 'W', '4', 'c', '8', 'h')));
+  PermuteProblem p;
+  p.type = static_cast<DType>(*rc::gen::inRange(0, 19));
+  p.shape = *rc::gen::nonEmpty(numbers);
+  p.axes = *rc::gen::container<std::vector<int>>(rc::gen::inRange(-1, 18));
+  if (*rc::gen::arbitrary<bool>()) {
+    p.src_layout = *name;
+    p.dst_layout = *name;
+  }
+  for (const char letter : {'C', 'H', 'N'})
+    if (*rc::gen::inRange(0, 4) == 0) p.extents.emplace_back(letter, *number);
+  if (*rc::gen::arbitrary<bool>()) p.src_strides = *numbers;
+  if (*rc::gen::arbitrary<bool>()) p.dst_strides = *numbers;
+  p.src_offset = *number;
+  p.dst_offset = *rc::gen::arbitrary<std::int64_t>();
+  p.src_align = *rc::gen::element(1u, 2u, 4u, 16u, 4096u, 77u);
+  p.dst_align = *rc::gen::element(1u, 2u, 4u, 16u, 4096u, 0u);
+  return p;
+}
+
+// Two steps through scratch; every field has a value of its own.
+inline sectile::Plan two_steps() {
+  using namespace sectile;
+  Plan plan;
+  plan.problem = parse_problem("permute f16 64x32 axes=1,0").value();
+  plan.profile_name = "made-up";
+  plan.profile_hash = std::string(32, 'a');
+  plan.planner_version = "test";
+  plan.id = std::string(32, 'b');
+  plan.operands = {{.name = "src", .role = OperandRole::source, .bytes = 4096, .align = 16},
+                   {.name = "dst", .role = OperandRole::destination, .bytes = 4096, .align = 16},
+                   {.name = "scratch", .role = OperandRole::scratch, .bytes = 4096, .align = 256}};
+  Step first;
+  first.kernel = {"permute_rows", "e2"};
+  first.constants = {{0, 64}, {8, 4}};
+  first.workgroup = {64, 1, 1};
+  first.grid = {8, 1, 1};
+  first.push = std::vector<std::uint8_t>(32, 0);
+  first.push[20] = 7;
+  first.addresses = {{.push_offset = 0, .operand = 0, .byte_offset = 0}, {.push_offset = 8, .operand = 2, .byte_offset = 16}};
+  first.accesses = {{.operand = 0, .begin = 0, .end = 4096, .write = false}, {.operand = 2, .begin = 16, .end = 4096, .write = true}};
+  Step second = first;
+  second.kernel = {"permute_tile", "e2"};
+  second.addresses = {{.push_offset = 0, .operand = 2, .byte_offset = 16}, {.push_offset = 8, .operand = 1, .byte_offset = 0}};
+  second.accesses = {{.operand = 2, .begin = 16, .end = 4096, .write = false}, {.operand = 1, .begin = 0, .end = 4096, .write = true}};
+  second.constants = {{0, 64}, {8, 32}, {9, 16}};
+  second.workgroup_memory_bytes = 2112;
+  second.barrier_before = true;
+  plan.steps = {first, second};
+  return plan;
+}
+
+}  // namespace made_up
