@@ -13,7 +13,7 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 //! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
-// A box over up to four axes through workgroup memory: read in the source's order, written in the
+// A box over up to three axes through workgroup memory: read in the source's order, written in the
 // destination's. Sides that are small, odd or shared by both orders (7, 9, 3; TVM PR 14167's unsolved
 // cases) become long runs this way, because a run goes on over the box's inner axes.
 // Method: the packed-split algorithm of cuTT (Hynninen and Lyakh 2017), with padding chosen by count.
@@ -24,13 +24,12 @@
 #include "lib/permute.glsl"
 #include "lib/turn.glsl"
 
-layout(constant_id = PERMUTE_BOX_SPEC_BOXED) const uint kBoxed = 2u;
-layout(constant_id = PERMUTE_BOX_SPEC_ORDER) const uint kOrder = 0x01u;
 layout(constant_id = PERMUTE_BOX_SPEC_LOAD_VECTOR) const uint kLoad = 1u;
 layout(constant_id = PERMUTE_BOX_SPEC_STORE_VECTOR) const uint kStore = 1u;
 layout(constant_id = PERMUTE_BOX_SPEC_SHARED_WORDS) const uint kSharedWords = 1024u;
 layout(constant_id = PERMUTE_BOX_SPEC_UNROLL) const uint kUnroll = 4u;
-const uint kOwnWords = 2u * kBoxed + 1u;
+const uint kBoxed = PERMUTE_BOX_AXES;
+const uint kOwnWords = PERMUTE_BOX_OWN_WORDS;
 
 // Elements of less than a word stand packed where an access brings whole words, alone in a word otherwise.
 #if ELEMENT_BYTES < 4
@@ -44,18 +43,24 @@ const uint kPerWord = 1u;
 #endif
 shared uint parked[kSharedWords];
 
-uint boxed_at(const uint place) { return (kOrder >> (4u * place)) & 15u; }
 uint box_size(const uint axis) { return word(kOwnWord + axis) & 0xffffu; }
 uint box_last(const uint axis) { return word(kOwnWord + axis) >> 16; }
 
-uint divide_by_size(uint n, const uint axis) {
+// n / size, with the size's multiplier.
+uint divide_by_size(uint n, uint multiplier) {
   uint high, low;
-  umulExtended(n, word(kOwnWord + kBoxed + axis), high, low);
+  umulExtended(n, multiplier, high, low);
   return high;
 }
 
+uint multiplier_of(const uint axis) { return word(kOwnWord + kBoxed + axis); }
+
+// The value of the boxed axis at a place of the destination's order: two selects on uniform values,
+// where an indexed array would go to memory.
+#define PICK(axis, values) ((axis) == 0u ? (values)[0] : (axis) == 1u ? (values)[1] : (values)[2])
+
 // The word of workgroup memory where word w of the box stands, padding counted in.
-uint padded(uint w, uint padding) { return w + (w >> (padding & 255u)) * (padding >> 8); }
+uint padded(uint w, uint padding) { return w + (w >> (padding & 255u)) * ((padding >> 8) & 255u); }
 
 // Element e of the box, e counted in the source's order, as it stands in workgroup memory.
 uint element_place(uint e) { return e * kElementWords / kPerWord; }
@@ -72,9 +77,11 @@ uvec4 unpark(uint e, uint padding) {
 
 struct Box {
   offset_t from, to;                    // first element in source and destination
-  uint size[PERMUTE_BOX_MAX_BOXED];     // of each boxed axis
-  uint inside[PERMUTE_BOX_MAX_BOXED];   // how much of it lies inside the problem
-  uint stride[PERMUTE_BOX_MAX_BOXED];     // elements of the box that one step along the axis passes over
+  uint size[PERMUTE_BOX_AXES];     // of each boxed axis
+  uint inside[PERMUTE_BOX_AXES];   // how much of it lies inside the problem
+  uint stride[PERMUTE_BOX_AXES];     // elements of the box that one step along the axis passes over
+  offset_t dst[PERMUTE_BOX_AXES];       // destination strides
+  uint multiplier[PERMUTE_BOX_AXES];
   uint elements;
   int bound_at[PERMUTE_MAX_BOUNDS];     // the bounds' sums at the first element
 };
@@ -91,6 +98,8 @@ Box locate_box(uint id) {
       box.inside[a] = start + 1u == axis_count(a) ? box_last(a) : box.size[a];
       box.stride[a] = box.elements;
       box.elements *= box.size[a];
+      box.dst[a] = dst_stride(a);
+      box.multiplier[a] = multiplier_of(a);
       start *= box.size[a];
     }
     box.from += offset_t(start) * src_stride(a);
@@ -110,7 +119,7 @@ bool load_access(Box box, uint e, out uvec4 value) {
   [[unroll]] for (uint a = 0u; a < kBoxed; ++a) {
     uint digit = e;
     if (a + 1u < kBoxed) {
-      e = divide_by_size(e, a);
+      e = divide_by_size(e, multiplier_of(a));
       digit -= e * box.size[a];
     }
     inside = inside && digit < box.inside[a];
@@ -147,26 +156,45 @@ void insert_element(inout uvec4 access, const uint i, uvec4 element) {
 #endif
 }
 
-// Stores the access that starts at element `o` of the box, counted in the destination's order.
+// The box's axes in the destination's order.
+Box in_store_order(Box box, uint order) {
+  Box turned = box;
+  [[unroll]] for (uint place = 0u; place < kBoxed; ++place) {
+    uint a = (order >> (4u * place)) & 15u;
+    turned.size[place] = PICK(a, box.size);
+    turned.inside[place] = PICK(a, box.inside);
+    turned.stride[place] = PICK(a, box.stride);
+    turned.dst[place] = PICK(a, box.dst);
+    turned.multiplier[place] = PICK(a, box.multiplier);
+  }
+  return turned;
+}
+
+// Stores the access that starts at element `o` of the box; both stand in the destination's order.
 void store_access(Box box, uint o, uint padding) {
   if (o >= box.elements) return;
-  uint digit[PERMUTE_BOX_MAX_BOXED];
+  uint digit[PERMUTE_BOX_AXES];
   offset_t at = box.to;
   bool inside = true;
   uint e = 0u;
   int bound_at[PERMUTE_MAX_BOUNDS] = box.bound_at;
   [[unroll]] for (uint place = 0u; place < kBoxed; ++place) {
-    const uint a = boxed_at(place);
     digit[place] = o;
     if (place + 1u < kBoxed) {
-      o = divide_by_size(o, a);
-      digit[place] -= o * box.size[a];
+      o = divide_by_size(o, box.multiplier[place]);
+      digit[place] -= o * box.size[place];
     }
-    inside = inside && digit[place] < box.inside[a];
-    at += offset_t(digit[place]) * dst_stride(a);
-    e += digit[place] * box.stride[a];
-    [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b)
-      bound_at[b] += int(digit[place]) * bound_coefficient(kOwnWords, b, a);
+    inside = inside && digit[place] < box.inside[place];
+    at += offset_t(digit[place]) * box.dst[place];
+    e += digit[place] * box.stride[place];
+    if (kWriteBounds > 0u) {
+      uint a = (padding >> (16u + 4u * place)) & 15u;
+      [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b) {
+        int coefficients[3] = int[3](bound_coefficient(kOwnWords, b, 0u), bound_coefficient(kOwnWords, b, 1u),
+                                     bound_coefficient(kOwnWords, b, 2u));
+        bound_at[b] += int(digit[place]) * PICK(a, coefficients);
+      }
+    }
   }
   [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b) inside = inside && bound_at[b] < write_limit(kOwnWords, b);
   if (!inside) return;
@@ -175,17 +203,15 @@ void store_access(Box box, uint o, uint padding) {
     insert_element(value, i, unpark(e, padding));
     if (i + 1u < kStore) {
       // One element further in the destination's order: a carry goes up through the run's axes.
-      bool carry = true;
-      [[unroll]] for (uint place = 0u; place < kBoxed; ++place) {
-        const uint a = boxed_at(place);
-        if (carry) {
-          digit[place] += 1u;
-          e += box.stride[a];
-          carry = digit[place] == box.size[a];
-          if (carry) {
-            digit[place] = 0u;
-            e -= box.size[a] * box.stride[a];
-          }
+      digit[0] += 1u;
+      e += box.stride[0];
+      if (digit[0] == box.size[0]) {
+        digit[0] = 0u;
+        digit[1] += 1u;
+        e += box.stride[1] - box.size[0] * box.stride[0];
+        if (digit[1] == box.size[1]) {
+          digit[1] = 0u;
+          e += box.stride[2] - box.size[1] * box.stride[1];
         }
       }
     }
@@ -214,10 +240,11 @@ void main() {
 
   barrier();   // the whole box is parked before any invocation reads what others parked
 
+  Box turned = in_store_order(box, padding >> 16);
   const uint stores = (box.elements + kStore - 1u) / kStore;
   uint next = gl_LocalInvocationID.x;
   do {
-    store_access(box, next * kStore, padding);
+    store_access(turned, next * kStore, padding);
     next += kWorkgroup;
   } while (next - gl_LocalInvocationID.x < stores);
 }

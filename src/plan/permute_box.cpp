@@ -1,4 +1,4 @@
-// A box over up to four axes: sides made of as many axes, whole or cut, as make long runs in both
+// A box over up to three axes: sides made of as many axes, whole or cut, as make long runs in both
 // operands. What permute_tile cannot take: small or odd inner axes, axes shared by both sides,
 // blocks that do not divide.
 #include "permute_box.hpp"
@@ -14,17 +14,29 @@ namespace {
 // source run, destination run, workgroup, loads in flight, bytes an access, bias.
 // NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: docs/performance.md.
 constexpr BoxRow kTable[] = {
-    {256, 256, 256, 4, 16, 0}, {256, 256, 256, 4, 4, 0}, {128, 128, 128, 4, 4, 0}, {512, 512, 256, 4, 16, 0},
-    {512, 512, 256, 4, 4, 0},  {1024, 256, 256, 4, 16, 0}, {256, 1024, 256, 4, 16, 0}, {128, 512, 256, 4, 4, 0},
-    {512, 128, 256, 4, 4, 0},  {64, 64, 64, 4, 4, 0},
+    {256, 256, 256, 4, 16, 0}, {256, 256, 256, 4, 4, 0},  {512, 512, 256, 4, 16, 0}, {512, 512, 256, 4, 4, 0},
+    {1024, 256, 256, 4, 16, 0}, {256, 1024, 256, 4, 16, 0}, {128, 512, 256, 4, 4, 0}, {512, 128, 256, 4, 4, 0},
+    {128, 128, 256, 4, 4, 0},
 };
 
 // More would not leave room for several workgroups on a multiprocessor.
-constexpr std::uint32_t kMostSharedBytes = 32 * 1024;
+constexpr std::uint32_t kSharedBytes = 16 * 1024;
 
 struct Sides {
   const Nest& nest;
   std::array<std::int64_t, kMaxRank> size;   // in the box, per nest axis
+  int boxed = 0;                             // axes with more than one element in the box
+
+  // False where the box has no room for another axis.
+  bool set(int a, std::int64_t elements) {
+    auto& s = size[static_cast<std::size_t>(a)];
+    if (s == 1 && elements > 1 && ++boxed > kMaxBoxed) {
+      boxed = kMaxBoxed;
+      return false;
+    }
+    s = std::max(s, elements);
+    return true;
+  }
 
   std::int64_t stride(int a, bool source) const {
     const auto& axis = nest.axis[static_cast<std::size_t>(a)];
@@ -54,13 +66,12 @@ void extend_side(Sides& s, const int* order, int n, bool source, std::int64_t ta
     const std::int64_t extent = s.nest.axis[a].extent;
     const std::int64_t need = (target + run - 1) / run;
     if (need <= 1) return;
-    if (extent <= need + need / 2) {
-      s.size[a] = extent;
-      run *= extent;
-      continue;
+    if (extent > need + need / 2) {
+      s.set(order[i], cut(extent, need, s.nest.element_bytes));
+      return;
     }
-    s.size[a] = std::max(s.size[a], cut(extent, need, s.nest.element_bytes));
-    return;
+    if (!s.set(order[i], extent)) return;
+    run *= extent;
   }
 }
 
@@ -125,7 +136,7 @@ void choose_padding(const Context& c, const BoxRow& row, Box& box) {
     tried.padding_shift = p.shift;
     tried.padding = p.words;
     tried.shared_words = padded(tried, words - 1) + 1;
-    if (tried.shared_words * 4 > c.limits.workgroup_memory) continue;
+    if (tried.shared_words * 4 > std::min(c.limits.workgroup_memory, kSharedBytes)) continue;
     const auto conflicts = box_conflicts(c, row, tried, false);
     // A little less is not worth the padding.
     if (conflicts + conflicts / 8 >= least) continue;
@@ -139,7 +150,7 @@ void choose_padding(const Context& c, const BoxRow& row, Box& box) {
 
 bool build_box(const Context& c, const BoxRow& row, Box& box, Refusal& refusal) {
   const Nest& nest = c.nest;
-  Sides sides{nest, {}};
+  Sides sides{nest, {}, 0};
   sides.size.fill(1);
   std::array<int, kMaxRank> by_source{}, by_destination{};
   int moving = 0;
@@ -157,7 +168,6 @@ bool build_box(const Context& c, const BoxRow& row, Box& box, Refusal& refusal) 
   for (int i = 0; i < moving; ++i) {
     const auto a = static_cast<std::size_t>(by_source[static_cast<std::size_t>(i)]);
     if (sides.size[a] == 1) continue;
-    if (box.boxed == kMaxBoxed) return refusal.no("more than {} axes in the box", kMaxBoxed);
     const auto b = static_cast<std::size_t>(box.boxed++);
     const std::int64_t count = (nest.axis[a].extent + sides.size[a] - 1) / sides.size[a];
     box.axis[b] = static_cast<int>(a);
@@ -173,10 +183,13 @@ bool build_box(const Context& c, const BoxRow& row, Box& box, Refusal& refusal) 
   for (int a = 0; a < nest.rank; ++a)
     for (int b = 0; b < box.boxed; ++b)
       if (box.axis[static_cast<std::size_t>(b)] == a) box.order[static_cast<std::size_t>(place++)] = b;
+  if (box.boxed < kMaxBoxed) box.order[2] = 2;   // an axis of size 1, last in both orders
   box.load_vector = choose_vector(c, box, true, row.access);
-  box.store_vector = choose_vector(c, box, false, row.access);
+  // One width for both sides: a mixed pair would be a pipeline more for little.
+  box.store_vector = choose_vector(c, box, false, box.load_vector * nest.element_bytes);
+  box.load_vector = choose_vector(c, box, true, box.store_vector * nest.element_bytes);
   box.shared_words = words_of(c, box);
-  const auto most = std::min(c.limits.workgroup_memory, kMostSharedBytes);
+  const auto most = std::min(c.limits.workgroup_memory, kSharedBytes);
   if (box.shared_words * 4 > most)
     return refusal.no("workgroup memory of {} bytes, {} are allowed", box.shared_words * 4, most);
   return true;
@@ -249,31 +262,25 @@ Draft make(const Context& c, std::uint32_t row) {
   d.workgroup = r.workgroup;
   std::array<bool, kMaxRank> boxed{};
   d.groups = 1;
-  const auto count = static_cast<std::size_t>(box.boxed);
-  for (std::size_t b = 0; b < count; ++b) {
-    boxed[static_cast<std::size_t>(box.axis[b])] = true;
-    d.add_axis(c.nest.axis[static_cast<std::size_t>(box.axis[b])], box.count[b]);
-    d.groups *= box.count[b];
-  }
-  for (int a = 0; a < c.nest.rank; ++a) {
-    if (boxed[static_cast<std::size_t>(a)]) continue;
-    const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
-    d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
-    d.groups *= static_cast<std::uint64_t>(axis.extent);
-  }
+  const auto add = [&](int axis, std::uint32_t count) {
+    boxed[static_cast<std::size_t>(axis)] = true;
+    d.add_axis(c.nest.axis[static_cast<std::size_t>(axis)], count);
+    d.groups *= count;
+  };
+  for (std::size_t b = 0; b < static_cast<std::size_t>(box.boxed); ++b) add(box.axis[b], box.count[b]);
+  for (int a = 0; a < c.nest.rank; ++a)
+    if (!boxed[static_cast<std::size_t>(a)]) add(a, static_cast<std::uint32_t>(c.nest.axis[static_cast<std::size_t>(a)].extent));
+  // A third boxed axis that is none: the first of the others, one index in the box.
+  if (d.axes < kMaxBoxed) d.add_axis(NestAxis{}, 1);
   std::uint32_t order = 0;
-  for (std::size_t b = 0; b < count; ++b) {
+  for (std::size_t b = 0; b < kMaxBoxed; ++b) {
     d.add_own(box.size[b] | box.last[b] << 16);
     order |= static_cast<std::uint32_t>(box.order[b]) << (4 * b);
   }
-  for (std::size_t b = 0; b < count; ++b) d.add_own(small_multiplier(box.size[b]));
-  d.add_own(box.padding_shift | box.padding << 8);
-  // Sizes of workgroup memory come in powers of two, so that boxes of like size share a pipeline.
-  std::uint32_t shared = 1024;
-  while (shared < box.shared_words) shared *= 2;
-  if (shared * 4 > c.limits.workgroup_memory) shared = box.shared_words;
-  d.add_constant(PERMUTE_BOX_SPEC_BOXED, static_cast<std::uint32_t>(box.boxed));
-  d.add_constant(PERMUTE_BOX_SPEC_ORDER, order);
+  for (std::size_t b = 0; b < kMaxBoxed; ++b) d.add_own(box.size[b] > 1 ? small_multiplier(box.size[b]) : 0);
+  d.add_own(box.padding_shift | box.padding << 8 | order << 16);
+  // One size of workgroup memory for all boxes, so that they share pipelines.
+  const std::uint32_t shared = std::min(c.limits.workgroup_memory, kSharedBytes) / 4;
   d.add_constant(PERMUTE_BOX_SPEC_LOAD_VECTOR, box.load_vector);
   d.add_constant(PERMUTE_BOX_SPEC_STORE_VECTOR, box.store_vector);
   d.add_constant(PERMUTE_BOX_SPEC_SHARED_WORDS, shared);
@@ -331,7 +338,7 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   build_box(c, r, box, ignored);
   const std::uint32_t padding = d.own[d.own_count - 1];
   box.padding_shift = padding & 255;
-  box.padding = padding >> 8;
+  box.padding = padding >> 8 & 255;
   Estimate e;
   e.groups = d.groups;
   e.interior = count_box(c, box, false, c.explain);
@@ -340,9 +347,8 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
     e.edge = count_box(c, box, true, true);
     e.edge.bank_conflicts = e.interior.bank_conflicts;
   }
-  const auto boxed = static_cast<std::uint64_t>(box.boxed);
-  e.instructions = e.interior.load_requests * (10 + 6 * boxed + 2 * box.load_vector) +
-                   e.interior.store_requests * (10 + 6 * boxed + (c.nest.element_bytes < 4 ? 8 : 5) * box.store_vector);
+  e.instructions = e.interior.load_requests * (28 + 2 * box.load_vector) +
+                   e.interior.store_requests * (28 + (c.nest.element_bytes < 4 ? 8 : 5) * box.store_vector);
   e.bias_permille = r.bias_permille;
   return e;
 }

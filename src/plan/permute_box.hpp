@@ -7,7 +7,7 @@
 
 namespace sectile::detail {
 
-inline constexpr int kMaxBoxed = 4;
+inline constexpr int kMaxBoxed = 3;   // PERMUTE_BOX_AXES
 
 struct BoxRow {
   std::uint32_t run_s, run_d;          // bytes that a run should have in the source and in the destination
@@ -19,7 +19,7 @@ struct BoxRow {
 struct Box {
   int boxed = 0;
   std::array<int, kMaxBoxed> axis{};            // nest axes in the source's order
-  std::array<std::uint32_t, kMaxBoxed> size{}, last{}, count{};
+  std::array<std::uint32_t, kMaxBoxed> size{1, 1, 1}, last{1, 1, 1}, count{1, 1, 1};
   std::array<int, kMaxBoxed> order{};           // boxed axes (0..boxed-1) in the destination's order
   std::uint32_t elements = 1;
   std::uint32_t load_vector = 1, store_vector = 1;

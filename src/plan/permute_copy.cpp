@@ -30,7 +30,8 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
 Draft make(const Context& c, std::uint32_t row) {
   Draft d;
   d.stem = "permute_copy";
-  d.element_bytes = std::min(c.nest.element_bytes, 4u);
+  // Only the tail is moved an element at a time.
+  d.element_bytes = c.nest.element_bytes >= 4 ? 4 : c.profile.storage8.value_or(false) ? 1 : c.nest.element_bytes;
   d.workgroup = kTable[row].workgroup;
   d.add_constant(PERMUTE_COPY_SPEC_WIDTH, width_of(c.nest));
   d.add_constant(PERMUTE_COPY_SPEC_UNROLL, kTable[row].unroll);
@@ -52,7 +53,7 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   e.interior = e.edge = walk.count();
   e.groups = d.groups;
   e.instructions = times * 8;
-  e.bias_permille = row;
+  e.bias_permille = row == 0 ? 0 : kSpare;
   return e;
 }
 

@@ -75,7 +75,7 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   e.interior = count_group(c, row, d.groups / 2, c.explain);
   if (c.explain) e.edge = count_group(c, row, d.groups - 1, true);
   e.instructions = e.interior.load_requests * static_cast<std::uint64_t>(12 + 6 * c.nest.rank);
-  e.bias_permille = row;
+  e.bias_permille = row == 0 ? 0 : kSpare;
   return e;
 }
 

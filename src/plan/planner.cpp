@@ -49,7 +49,8 @@ std::int64_t cpu_cost_of(const Strategy& s, const Estimate& e, const Draft& d) {
   // Workgroup memory costs a CPU a second copy, and the box its index arithmetic an element.
   const std::uint64_t weight = &s == &kTile ? 400 : &s == &kBox ? 300 : &s == &kWords ? 400 : 100;
   const std::uint64_t requests = n.load_requests + n.store_requests;
-  const std::uint64_t group = (requests * weight * (10 + d.element_bytes) + n.load_transactions * 200 + n.store_transactions * 300 + e.instructions * 10);
+  std::uint64_t group = requests * weight * (10 + d.element_bytes) + n.load_transactions * 200 + n.store_transactions * 300 + e.instructions * 10;
+  group += group * static_cast<std::uint64_t>(e.bias_permille) / 1000;
   return static_cast<std::int64_t>(std::min<std::uint64_t>(group * std::min<std::uint64_t>(e.groups, 1ull << 31), 1ull << 62));
 }
 

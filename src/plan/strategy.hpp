@@ -76,6 +76,9 @@ struct VectorSide {
 };
 bool vector_fits(const Context& c, VectorSide side, std::uint32_t elements, Refusal& refusal);
 
+// The bias of a row that is there to be measured (`--force`, `--all-candidates`) and loses otherwise.
+inline constexpr std::int64_t kSpare = 1'000'000;
+
 inline constexpr std::uint64_t kMaxIds = std::uint64_t{1} << 31;
 
 inline std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }

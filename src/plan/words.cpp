@@ -72,8 +72,9 @@ void Draft::add_axis(const NestAxis& from, std::uint32_t count) {
 }
 
 int axis_class(int axes) noexcept {
-  // 5 is the most that fits the push bytes beside any kernel's own words.
-  return axes <= 3 ? 3 : axes <= 5 ? 5 : axes;
+  // 5 is the most that fits the push bytes beside any kernel's own words. What a digit too many costs
+  // is paid once a workgroup by most kernels.
+  return axes <= 5 ? 5 : axes;
 }
 
 Limits limits_of(const DeviceProfile& p) noexcept {

@@ -1,0 +1,180 @@
+#include "plan/nest.hpp"
+#include "profiles.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+
+using namespace sectile;
+
+namespace {
+
+Plan planned(const std::string& text, const DeviceProfile& profile = test::gpu(), PlanOptions options = {}) {
+  const auto problem = parse_problem(text);
+  REQUIRE_MESSAGE(problem.has_value(), text);
+  auto plan = make_plan(*problem, profile, options);
+  REQUIRE_MESSAGE(plan.has_value(), text << ": " << plan.error().message());
+  return *plan;
+}
+
+std::string stem_of(const Plan& plan) { return plan.steps.empty() ? "" : plan.steps[0].kernel.stem; }
+
+}  // namespace
+
+TEST_CASE("theInnermostAxisDecidesTheKernel") {
+  CHECK(stem_of(planned("permute f32 64x128x256 axes=0,1,2")) == "permute_copy");
+  CHECK(stem_of(planned("permute f32 1x128x1x256 axes=2,1,0,3")) == "permute_copy");   // only axes of extent 1 move
+  CHECK(stem_of(planned("permute f32 64x128x512 axes=1,0,2")) == "permute_rows");
+  CHECK(stem_of(planned("permute f32 8192x8192 axes=1,0")) == "permute_tile");
+  CHECK(stem_of(planned("permute f16 3x1024x1024x7 axes=3,1,2,0")) == "permute_box");
+  CHECK(stem_of(planned("permute f32 8192x8192 axes=1,0", test::cpu())) == "permute_block");
+  CHECK(stem_of(planned("permute i8 100x101 axes=1,0", test::words_only())) == "permute_words");
+  CHECK(planned("permute f32 0x5 axes=1,0").steps.empty());
+}
+
+TEST_CASE("rowsMoveAsWidelyAsAlignmentAllows") {
+  CHECK(planned("permute f16 64x128x512 axes=1,0,2").steps[0].kernel.variant == "e16");
+  CHECK(planned("permute f16 64x128x510 axes=1,0,2").steps[0].kernel.variant == "e4");
+  CHECK(planned("permute f16 64x128x511 axes=1,0,2").steps[0].kernel.variant == "e2");
+  CHECK(planned("permute f16 64x128x512 axes=1,0,2 align=4").steps[0].kernel.variant == "e4");
+  CHECK(planned("permute f16 64x128x512 axes=1,0,2 src.offset=1").steps[0].kernel.variant == "e2");
+}
+
+TEST_CASE("canonicalFormMergesNeighbours") {
+  // OneFlow's example: (0,3,1,2) keeps axes 1 and 2 together.
+  const auto nest = detail::canonical(*detail::loop_nest(std::get<PermuteProblem>(*parse_problem("permute f16 1x384x512x128 axes=0,3,1,2"))), 2, 16, 16);
+  REQUIRE(nest.rank == 2);
+  CHECK(nest.axis[0].extent == 384 * 512);
+  CHECK(nest.axis[0].src_stride == 128);
+  CHECK(nest.axis[1].extent == 128);
+  CHECK(nest.src_innermost() == 1);
+}
+
+TEST_CASE("samePlanFromSameInput") {
+  for (const char* text : {"permute f16 3x1024x1024x7 axes=3,1,2,0", "permute f32 8192x8192 axes=1,0"}) {
+    const auto a = planned(text), b = planned(text);
+    CHECK(a == b);
+    CHECK(a.id == b.id);
+    CHECK(to_json(a) == to_json(b));
+    CHECK(plan_from_json(to_json(a)) == a);
+  }
+  CHECK(planned("permute f32 8192x8192 axes=1,0").id != planned("permute f32 8192x8193 axes=1,0").id);
+  CHECK(planned("permute f32 64x64 axes=1,0").id != planned("permute f32 64x64 axes=1,0", test::cpu()).id);
+}
+
+TEST_CASE("aShapeIsPushedAndNotSpecialized") {
+  const auto a = planned("permute f32 8192x8192 axes=1,0"), b = planned("permute f32 4096x12288 axes=1,0");
+  CHECK(a.steps[0].constants == b.steps[0].constants);
+  CHECK(a.steps[0].push != b.steps[0].push);
+}
+
+TEST_CASE("numbersBeyondThePushBytesAreSpecialized") {
+  const auto plan = planned("permute f32 3x4x5x6x7x3x5x4x3 axes=8,7,6,5,4,3,2,1,0");
+  REQUIRE(plan.steps.size() == 1);
+  CHECK(plan.steps[0].kernel.variant.ends_with(".long"));
+  CHECK(plan.steps[0].push.size() == 128);
+}
+
+TEST_CASE("ranksUpToSixteen") {
+  std::string shape = "2", axes = "15";
+  for (int i = 1; i < 16; ++i) shape += "x2", axes += "," + std::to_string(15 - i);
+  CHECK(planned("permute i8 " + shape + " axes=" + axes).steps.size() == 1);
+  CHECK(planned("permute i8 " + shape + " axes=" + axes, test::words_only()).steps.size() == 1);
+  CHECK_FALSE(parse_problem("permute i8 " + shape + "x2 axes=" + axes + ",16").has_value());
+}
+
+TEST_CASE("offsetsBeyond2To31TakeTheWideVariant") {
+  CHECK(planned("permute i8 2147483647x2 axes=1,0").steps[0].kernel.variant == "e1.wide");
+  CHECK(planned("permute i8 1073741823x2 axes=1,0").steps[0].kernel.variant == "e1");
+  CHECK(planned("permute i8 2x1073741824 axes=1,0").steps[0].kernel.variant == "e1.wide");
+  // Without 64-bit integers the problem is cut instead; parts write apart from each other.
+  auto profile = test::gpu();
+  profile.int64 = false;
+  const auto cut = planned("permute i8 2x1073741825 axes=1,0", profile);
+  CHECK(cut.steps.size() >= 2);
+  for (const auto& step : cut.steps) CHECK_FALSE(step.kernel.variant.ends_with(".wide"));
+  // Copies work 64 bits out by themselves.
+  CHECK(planned("permute i8 2147483649 axes=0").steps.size() == 1);
+}
+
+TEST_CASE("gridsBeyondALimitAreFolded") {
+  const auto plan = planned("permute f32 65536x65536 axes=1,0", test::cpu());
+  for (const auto& step : plan.steps)
+    for (const auto n : step.grid) CHECK(n <= 65535);
+}
+
+TEST_CASE("plansStayWithinSmallProfiles") {
+  auto small = test::gpu();
+  small.workgroup_memory_bytes = 2048;
+  small.max_workgroup_invocations = 64;
+  small.max_workgroup_size = {64, 64, 64};
+  const auto plan = planned("permute f32 1000x1000 axes=1,0", small, {.explain = true});
+  CHECK(plan.steps[0].workgroup_memory_bytes <= 2048);
+  CHECK(plan.steps[0].workgroup[0] <= 64);
+  bool named = false;
+  for (const auto& c : plan.candidates) named = named || c.refusal.find("workgroup") != std::string::npos;
+  CHECK(named);
+}
+
+TEST_CASE("everyRefusalSaysWhy") {
+  const auto plan = planned("permute f16 64x129x33 axes=2,1,0", test::gpu(), {.explain = true});
+  int chosen = 0;
+  for (const auto& c : plan.candidates) {
+    chosen += c.chosen ? 1 : 0;
+    if (c.cost == 0) CHECK_MESSAGE(!c.refusal.empty(), c.name);
+    else CHECK(c.refusal.empty());
+  }
+  CHECK(chosen == 1);
+  CHECK(explain(plan).find(plan.steps[0].kernel.stem) != std::string::npos);
+}
+
+TEST_CASE("aForcedCandidateThatCannotBeIsRefusedByName") {
+  const auto refused = make_plan(*parse_problem("permute f32 64x64x64 axes=1,0,2"), test::gpu(), {.force = "permute_tile"});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::unsupported);
+  CHECK(refused.error().limit.find("the innermost axis stays innermost") != std::string::npos);
+}
+
+TEST_CASE("plannerRemembers") {
+  Planner planner(test::gpu());
+  const auto problem = *parse_problem("permute f32 8192x8192 axes=1,0");
+  const auto first = planner.plan(problem), second = planner.plan(problem);
+  REQUIRE(first.has_value());
+  CHECK(first->get() == second->get());
+  CHECK(**first == *make_plan(problem, test::gpu()));
+}
+
+// targets.md, Host: at most 16 pipelines for 200 random permutes of ranks 2 to 5 in one type.
+TEST_CASE("twoHundredRandomPermutesNeedFewPipelines") {
+  for (const DType type : {DType::f32, DType::f16, DType::i8}) {
+    for (const auto& profile : {test::gpu(), test::cpu()}) {
+      std::mt19937 random(7);
+      std::set<std::pair<KernelName, std::vector<Constant>>> pipelines;
+      for (int i = 0; i < 200; ++i) {
+        PermuteProblem p;
+        p.type = type;
+        const auto rank = 2 + random() % 4;
+        for (unsigned a = 0; a < rank; ++a) {
+          // Half even sizes, as networks have them; half any.
+          const std::int64_t any = 1 + static_cast<std::int64_t>(random() % 64);
+          p.shape.push_back(random() % 2 == 0 ? (any + 7) / 8 * 8 : any);
+          p.axes.push_back(static_cast<int>(a));
+        }
+        std::shuffle(p.axes.begin(), p.axes.end(), random);
+        const auto plan = make_plan(p, profile);
+        REQUIRE(plan.has_value());
+        for (const auto& step : plan->steps) pipelines.insert({step.kernel, step.constants});
+      }
+      std::string listed;
+      for (const auto& [kernel, constants] : pipelines) {
+        listed += "\n" + kernel.stem + "." + kernel.variant;
+        for (const auto& c : constants) listed += " " + std::to_string(c.id) + ":" + std::to_string(c.value);
+      }
+      CHECK_MESSAGE(pipelines.size() <= 16, name(type) << " on " << profile.name << ": " << pipelines.size() << listed);
+    }
+  }
+}
