@@ -45,13 +45,15 @@ struct RuntimeOptions {
   bool only_required_features = false;   // make the device with no optional feature; for tests
   std::string pipeline_cache;            // a file's path; empty: no cache on disk. Saved by save_cache() only
   std::uint64_t largest_allocation = 0;  // pretend that one allocation may have no more bytes; 0: the device's; for tests
-  std::span<const Module> modules;       // kernels besides the embedded ones; as Adoption::modules
+  std::span<const Module> modules = {};  // kernels besides the embedded ones; as Adoption::modules
 };
 
 enum class MemoryPlace : std::uint8_t {
   device,   // device-local; where the host reaches it as well is up to the driver
   host,     // host-visible, coherent, mapped for as long as it lives
 };
+
+struct BufferState;   // in src/vulkan
 
 // Memory with a device address. Freed on destruction, by when the device must be done with it.
 // Must not outlive its Runtime (which may be moved).
@@ -63,17 +65,16 @@ class Buffer {
   Buffer& operator=(Buffer&&) noexcept;
 
   VkBuffer handle() const noexcept;
-  VkDeviceAddress address() const noexcept;        // of its first byte; at least 256-byte aligned on all known drivers
+  VkDeviceAddress address() const noexcept;        // of its first byte; a multiple of 256 (of the pages', where imported)
   std::uint64_t size() const noexcept;             // as asked for
-  std::byte* mapped() const noexcept;              // null for MemoryPlace::device
+  std::byte* mapped() const noexcept;              // null for MemoryPlace::device; the pages, where imported
   bool sparse() const noexcept;                    // bound in pieces, as one allocation was refused
-  explicit operator bool() const noexcept { return impl_ != nullptr; }
+  explicit operator bool() const noexcept { return state_ != nullptr; }
 
  private:
   friend class Runtime;
-  struct Impl;
-  explicit Buffer(std::unique_ptr<Impl> impl) noexcept;
-  std::unique_ptr<Impl> impl_;
+  explicit Buffer(std::unique_ptr<BufferState> state) noexcept;
+  std::unique_ptr<BufferState> state_;
 };
 
 // Writes commands into a command buffer that is being recorded. An error is passed on, and nothing is submitted.
@@ -95,8 +96,8 @@ struct Timing {
 // Not thread-safe, but for device(), which is.
 class Runtime {
  public:
-  // Selector: "vulkan:N", a UUID, or a part of a device's name in any case; empty: the first usable
-  // device, a GPU before a CPU. Errors: missing (no loader, no device, no match: lists what is there),
+  // Selector: "vulkan:N", a UUID, or a part of a device's or its driver's name in any case ("lavapipe"
+  // is llvmpipe as well); empty: the first usable device, a GPU before a CPU. Errors: missing (no loader, no device, no match: lists what is there),
   // unsupported (the device lacks what Sectile needs), parse ("vulkan:x").
   static Result<Runtime> open(std::string_view selector = {}, const RuntimeOptions& options = {});
   ~Runtime();                            // waits until the device is idle

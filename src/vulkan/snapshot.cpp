@@ -85,17 +85,20 @@ Result<Snapshot> take_snapshot(const InstanceFunctions& functions, VkPhysicalDev
   if (!offer) return std::unexpected(offer.error());
   Snapshot out;
   out.offer = std::move(*offer);
-  if (out.offer.properties.apiVersion < VK_API_VERSION_1_3) return out;
+  const std::uint32_t api = out.offer.properties.apiVersion;
+  if (api < VK_API_VERSION_1_2) return out;
 
   out.v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES;
   out.v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
   out.v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
-  out.v12.pNext = &out.v13;
+  // An older device still says who it is.
+  out.v12.pNext = api >= VK_API_VERSION_1_3 ? &out.v13 : nullptr;
   out.v11.pNext = &out.v12;
   auto properties = linked<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &out.v11);
   functions.vkGetPhysicalDeviceProperties2(physical_device, &properties);
   // The snapshot is copied and moved from here on: no pointer into it may stay.
   out.v11.pNext = out.v12.pNext = out.v13.pNext = nullptr;
+  if (api < VK_API_VERSION_1_3) return out;
 
   query_multiprocessors(functions, physical_device, out);
   if (auto done = query_matrices(functions, physical_device, out); !done) return std::unexpected(done.error());

@@ -1,0 +1,75 @@
+// The inside of a Runtime. Members are listed in the order in which they depend on one another, so
+// that they are destroyed the other way round.
+#pragma once
+
+#include "runtime_instance.hpp"
+#include "runtime_memory.hpp"
+
+#include <optional>
+
+namespace sectile::vulkan {
+
+// A VkDevice with its entry points.
+struct LogicalDevice {
+  VkDevice handle = VK_NULL_HANDLE;
+  volk::VolkDeviceTable table{};
+  ~LogicalDevice() {
+    if (handle != VK_NULL_HANDLE) table.vkDestroyDevice(handle, nullptr);
+  }
+};
+
+// What one queue's work needs: pool, one command buffer, timeline, timestamps.
+struct Submission {
+  const LogicalDevice* device = nullptr;
+  VkCommandPool pool = VK_NULL_HANDLE;
+  VkCommandBuffer commands = VK_NULL_HANDLE;
+  VkSemaphore timeline = VK_NULL_HANDLE;
+  VkQueryPool timestamps = VK_NULL_HANDLE;   // null: the queue has none
+  std::uint64_t submitted = 0;               // the timeline's value once all is finished
+  ~Submission();
+};
+
+struct Runtime::Impl {
+  std::unique_ptr<Instance> instance;
+  Candidate chosen;
+  RuntimeOptions options;
+  LogicalDevice logical;
+  std::uint32_t family = 0;
+  VkQueueFamilyProperties family_properties{};
+  VkQueue queue = VK_NULL_HANDLE;
+  std::vector<const char*> extensions;
+  FeatureSet features;                       // those that the device was made with
+  Submission submission;
+  std::unique_ptr<Memory> memory;
+  Buffer staging;
+  std::optional<PipelineCacheFile> cache;
+  std::optional<Device> device;
+
+  ~Impl();
+  Result<void> open(std::string_view selector);
+
+  const volk::VolkDeviceTable& table() const noexcept { return logical.table; }
+
+  // Records into the one command buffer, with everything before it finished and visible, and everything in
+  // it visible to the host and to what follows; submits, waits.
+  struct Elapsed {
+    double wall_ns = 0;
+    std::optional<double> gpu_ns;            // between the two timestamps, where `timed`
+  };
+  Result<Elapsed> run(const RecordFunction& record, bool timed);
+
+  // A mapped buffer of at least `bytes`, kept for the next time.
+  Result<Buffer*> staging_of(std::uint64_t bytes);
+  Result<double> sample(const RecordFunction& record, unsigned inner, Timing* timing);
+  Result<void> warm_up(const RecordFunction& record, unsigned inner, double seconds);
+
+ private:
+  void choose_family();
+  Result<void> make_device();
+  Result<void> make_submission();
+  Result<void> make_memory();
+  Result<void> adopt();
+  Result<void> submit();
+};
+
+}  // namespace sectile::vulkan

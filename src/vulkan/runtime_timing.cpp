@@ -1,0 +1,69 @@
+#include "runtime.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace sectile::vulkan {
+
+// One submission of `inner` runs; gives the wall time of one run in nanoseconds.
+Result<double> Runtime::Impl::sample(const RecordFunction& record, unsigned inner, Timing* timing) {
+  const auto several = [&](VkCommandBuffer commands) -> Result<void> {
+    for (unsigned i = 0; i < inner; ++i) {
+      if (i > 0) {
+        VkMemoryBarrier barrier{};
+        barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
+        barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
+        barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
+        table().vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                                     0, 1, &barrier, 0, nullptr, 0, nullptr);
+      }
+      if (auto recorded = record(commands); !recorded) return recorded;
+    }
+    return {};
+  };
+  const auto elapsed = run(several, timing != nullptr);
+  if (!elapsed) return std::unexpected(elapsed.error());
+  const double wall = elapsed->wall_ns / inner;
+  if (timing != nullptr) {
+    timing->wall_ns.push_back(wall);
+    if (elapsed->gpu_ns) timing->gpu_ns.push_back(*elapsed->gpu_ns / inner);
+  }
+  return wall;
+}
+
+// Submissions of some milliseconds each: between single short runs a GPU would idle and stay slow.
+Result<void> Runtime::Impl::warm_up(const RecordFunction& record, unsigned inner, double seconds) {
+  constexpr double kSubmission = 5e6;   // ns
+  constexpr double kMostRuns = 256;
+  const auto start = std::chrono::steady_clock::now();
+  const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };
+  unsigned runs = inner;
+  while (elapsed() < seconds) {
+    const auto one = sample(record, runs, nullptr);
+    if (!one) return std::unexpected(one.error());
+    runs = static_cast<unsigned>(std::clamp(kSubmission / std::max(*one, 1.0), 1.0, kMostRuns));
+  }
+  return {};
+}
+
+Result<std::vector<Timing>> Runtime::time(std::span<const RecordFunction> candidates, const TimingOptions& options) {
+  const unsigned inner = std::max(1u, options.inner);
+  for (const RecordFunction& record : candidates)
+    if (auto warm = impl_->warm_up(record, inner, options.warmup_seconds); !warm) return std::unexpected(warm.error());
+  std::vector<Timing> out(candidates.size());
+  for (unsigned i = 0; i < options.repeats; ++i) {
+    for (std::size_t c = 0; c < candidates.size(); ++c) {
+      const auto done = impl_->sample(candidates[c], inner, &out[c]);
+      if (!done) return std::unexpected(done.error());
+    }
+  }
+  return out;
+}
+
+Result<Timing> Runtime::time(const RecordFunction& record, const TimingOptions& options) {
+  auto out = time(std::span(&record, 1), options);
+  if (!out) return std::unexpected(out.error());
+  return std::move(out->front());
+}
+
+}  // namespace sectile::vulkan
