@@ -88,6 +88,10 @@ Result<void> parse_layouts(PermuteProblem& p, Token value) {
   if (colon == std::string_view::npos || colon == 0 || colon + 1 == value.text.size() ||
       value.text.find(':', colon + 1) != std::string_view::npos)
     return refuse("layout", value, "source layout, a colon, destination layout");
+  const auto letter_or_digit = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == ':';
+  };
+  if (!std::ranges::all_of(value.text, letter_or_digit)) return refuse("layout", value, "letters and numbers");
   p.src_layout = value.text.substr(0, colon);
   p.dst_layout = value.text.substr(colon + 1);
   return {};
