@@ -15,6 +15,13 @@ function(sectile_library name)
   target_link_libraries(sectile_${name} PRIVATE $<BUILD_INTERFACE:sectile_own>)
 endfunction()
 
+# fmt is the one library that ours need when they are linked: an installed tree names it. In a folder of
+# headers it is header-only and nothing of it is left to link.
+set(fmt_library fmt::fmt)
+if(SECTILE_THIRD_PARTY)
+  set(fmt_library $<BUILD_INTERFACE:sectile_dep_fmt>)
+endif()
+
 sectile_library(plan)
 sectile_library(device)
 sectile_library(vulkan)
@@ -24,7 +31,7 @@ target_link_libraries(sectile_plan PUBLIC sectile_device)
 target_link_libraries(sectile_device PUBLIC sectile_plan)
 foreach(pure plan device)
   target_link_libraries(sectile_${pure} PRIVATE
-    $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_fmt> $<BUILD_INTERFACE:sectile_dep_xxhash>)
+    ${fmt_library} $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
   # These two are pure: an include of a GPU's header meets one of ours that stops the compiler.
   target_include_directories(sectile_${pure} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
 endforeach()
@@ -35,8 +42,8 @@ target_sources(sectile_vulkan PRIVATE ${PROJECT_BINARY_DIR}/volk.cpp)
 set_source_files_properties(${PROJECT_BINARY_DIR}/volk.cpp PROPERTIES COMPILE_OPTIONS -w)
 target_link_libraries(sectile_vulkan
   PUBLIC sectile_plan sectile_device sectile_shaders Vulkan::Headers Threads::Threads ${CMAKE_DL_LIBS}
-  PRIVATE $<BUILD_INTERFACE:sectile_dep_volk> $<BUILD_INTERFACE:sectile_dep_vma> $<BUILD_INTERFACE:sectile_dep_json>
-    $<BUILD_INTERFACE:sectile_dep_fmt> $<BUILD_INTERFACE:sectile_dep_xxhash>)
+  PRIVATE ${fmt_library} $<BUILD_INTERFACE:sectile_dep_volk> $<BUILD_INTERFACE:sectile_dep_vma>
+    $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 
 add_library(sectile INTERFACE)
 target_link_libraries(sectile INTERFACE sectile_plan sectile_device sectile_shaders sectile_vulkan)

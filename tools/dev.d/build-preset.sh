@@ -1,11 +1,13 @@
-# Configures (once) and builds presets, at the place where it runs. Quiet where there is nothing to do.
-# usage: build-preset.sh PRESET...
+# Configures (once) and builds a preset, at the place where it runs. Quiet where there is nothing to do.
+# usage: build-preset.sh PRESET [TARGET...]
 set -euo pipefail
 repo=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$repo"
+preset=$1 folder=build/$1
+shift
 
-configure_one() {
-    local preset=$1 folder=build/$1 mark output
+configure() {
+    local mark output
     # A build made elsewhere (host instead of root, another root) has another compiler behind the same cache.
     mark="${SECTILE_INSIDE:-host} $(cat /.sectile-recipe 2>/dev/null || true)"
     [[ -e $folder/.place && $(<"$folder/.place") == "$mark" && -e $folder/build.ninja ]] && return 0
@@ -15,18 +17,13 @@ configure_one() {
     printf '%s\n' "$mark" >"$folder/.place"
 }
 
-build_one() {
-    local preset=$1 folder=build/$1
-    mkdir -p "$folder"
-    # One build of a folder at a time: ninja does not look out for another.
-    exec 9>"$folder/.lock"
-    flock --nonblock 9 || { echo "dev: another build of $preset runs: waiting"; flock 9; }
-    configure_one "$preset"
-    # New or removed files first, then a dry run: where ninja has nothing to do, nothing is said.
-    [[ ! -e $folder/CMakeFiles/VerifyGlobs.cmake ]] || cmake -P "$folder/CMakeFiles/VerifyGlobs.cmake" >/dev/null
-    [[ $(ninja -C "$folder" -n 2>&1) == *"no work to do"* ]] && return 0
-    echo "dev: building $preset"
-    NINJA_STATUS='[%f/%t %es] ' cmake --build "$folder" --parallel "${SECTILE_JOBS:-$(nproc)}" 9>&-
-}
-
-for preset in "$@"; do build_one "$preset"; done
+mkdir -p "$folder"
+# One build of a folder at a time: ninja does not look out for another.
+exec 9>"$folder/.lock"
+flock --nonblock 9 || { echo "dev: another build of $preset runs: waiting"; flock 9; }
+configure
+# New or removed files first, then a dry run: where ninja has nothing to do, nothing is said.
+[[ ! -e $folder/CMakeFiles/VerifyGlobs.cmake ]] || cmake -P "$folder/CMakeFiles/VerifyGlobs.cmake" >/dev/null
+[[ $(ninja -C "$folder" -n "$@" 2>&1) == *"no work to do"* ]] && exit 0
+echo "dev: building $preset${*:+ ($*)}"
+NINJA_STATUS='[%f/%t %es] ' exec ninja -C "$folder" -j "${SECTILE_JOBS:-$(nproc)}" "$@"

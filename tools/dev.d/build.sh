@@ -25,7 +25,8 @@ inside_exec() {
 
 inside() { (inside_exec "$@"); }
 
+# build_setup [TARGET...]: the release preset, all of it where no target is named.
 build_setup() {
     place_ready
-    inside bash "$lib/build-preset.sh" release >&2 || die "the build failed"
+    inside bash "$lib/build-preset.sh" release "$@" >&2 || die "the build failed"
 }
