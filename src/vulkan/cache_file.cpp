@@ -3,6 +3,7 @@
 #include "functions.hpp"
 
 #include <fmt/format.h>
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <array>

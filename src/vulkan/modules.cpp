@@ -2,6 +2,7 @@
 
 #include <sectile/shaders.hpp>
 
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>

@@ -1,0 +1,160 @@
+#include "counting.hpp"
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <new>
+#include <pthread.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SECTILE_SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define SECTILE_SANITIZED 1
+#endif
+#endif
+
+namespace {
+
+thread_local bool g_counting = false;
+thread_local std::size_t g_allocations = 0;
+thread_local std::size_t g_locks = 0;
+
+void* counted_allocation(std::size_t bytes, std::size_t align) {
+  if (g_counting) ++g_allocations;
+  if (bytes == 0) bytes = 1;
+  void* out = align <= alignof(std::max_align_t) ? std::malloc(bytes)
+                                                 : std::aligned_alloc(align, (bytes + align - 1) / align * align);
+  if (out == nullptr) throw std::bad_alloc();
+  return out;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) { return counted_allocation(bytes, 1); }
+void* operator new[](std::size_t bytes) { return counted_allocation(bytes, 1); }
+void* operator new(std::size_t bytes, std::align_val_t align) {
+  return counted_allocation(bytes, static_cast<std::size_t>(align));
+}
+void* operator new[](std::size_t bytes, std::align_val_t align) {
+  return counted_allocation(bytes, static_cast<std::size_t>(align));
+}
+void operator delete(void* at) noexcept { std::free(at); }
+void operator delete[](void* at) noexcept { std::free(at); }
+void operator delete(void* at, std::size_t) noexcept { std::free(at); }
+void operator delete[](void* at, std::size_t) noexcept { std::free(at); }
+void operator delete(void* at, std::align_val_t) noexcept { std::free(at); }
+void operator delete[](void* at, std::align_val_t) noexcept { std::free(at); }
+void operator delete(void* at, std::size_t, std::align_val_t) noexcept { std::free(at); }
+void operator delete[](void* at, std::size_t, std::align_val_t) noexcept { std::free(at); }
+
+#ifndef SECTILE_SANITIZED
+// std::mutex comes down to this one, and the executable's goes before the C library's.
+extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
+  using Lock = int (*)(pthread_mutex_t*);
+  static std::atomic<Lock> real{nullptr};
+  Lock lock = real.load(std::memory_order_relaxed);
+  if (lock == nullptr) {
+    lock = reinterpret_cast<Lock>(::dlsym(RTLD_NEXT, "pthread_mutex_lock"));
+    real.store(lock, std::memory_order_relaxed);
+  }
+  if (g_counting) ++g_locks;
+  return lock(mutex);
+}
+#endif
+
+namespace sectile::test {
+namespace {
+
+using vulkan::DeviceFunctions;
+
+enum class Function : std::size_t {
+#define SECTILE_NAME(name) name,
+  SECTILE_VULKAN_DEVICE_FUNCTIONS(SECTILE_NAME)
+  SECTILE_VULKAN_DEVICE_OPTIONAL_FUNCTIONS(SECTILE_NAME)
+#undef SECTILE_NAME
+  count,
+};
+
+constexpr const char* kNames[] = {
+#define SECTILE_NAME(name) #name,
+    SECTILE_VULKAN_DEVICE_FUNCTIONS(SECTILE_NAME)
+    SECTILE_VULKAN_DEVICE_OPTIONAL_FUNCTIONS(SECTILE_NAME)
+#undef SECTILE_NAME
+};
+
+PFN_vkGetInstanceProcAddr g_real_instance = nullptr;
+PFN_vkGetDeviceProcAddr g_real_device = nullptr;
+DeviceFunctions g_real;
+std::array<std::atomic<std::size_t>, static_cast<std::size_t>(Function::count)> g_calls;
+std::atomic<bool> g_swallow{false};
+
+template <Function kWhich, auto kMember, class F>
+struct Wrapper;
+
+template <Function kWhich, auto kMember, class R, class... A>
+struct Wrapper<kWhich, kMember, R(VKAPI_PTR*)(A...)> {
+  static R VKAPI_CALL call(A... arguments) {
+    ++g_calls[static_cast<std::size_t>(kWhich)];
+    if constexpr (std::is_void_v<R>) {
+      const bool command = std::strncmp(kNames[static_cast<std::size_t>(kWhich)], "vkCmd", 5) == 0;
+      if (command && g_swallow) return;
+    }
+    return (g_real.*kMember)(arguments...);
+  }
+};
+
+PFN_vkVoidFunction VKAPI_CALL counting_device(VkDevice device, const char* name) {
+  const PFN_vkVoidFunction real = g_real_device(device, name);
+  if (real == nullptr) return nullptr;
+#define SECTILE_WRAP(function)                                            \
+  if (std::strcmp(name, #function) == 0) {                                \
+    g_real.function = reinterpret_cast<PFN_##function>(real);             \
+    return reinterpret_cast<PFN_vkVoidFunction>(                          \
+        &Wrapper<Function::function, &DeviceFunctions::function, PFN_##function>::call); \
+  }
+  SECTILE_VULKAN_DEVICE_FUNCTIONS(SECTILE_WRAP)
+  SECTILE_VULKAN_DEVICE_OPTIONAL_FUNCTIONS(SECTILE_WRAP)
+#undef SECTILE_WRAP
+  // The backend calls nothing that it does not list: an unlisted function would escape the count.
+  return nullptr;
+}
+
+PFN_vkVoidFunction VKAPI_CALL counting_instance(VkInstance instance, const char* name) {
+  const PFN_vkVoidFunction real = g_real_instance(instance, name);
+  if (std::strcmp(name, "vkGetDeviceProcAddr") != 0) return real;
+  g_real_device = reinterpret_cast<PFN_vkGetDeviceProcAddr>(real);
+  return reinterpret_cast<PFN_vkVoidFunction>(&counting_device);
+}
+
+}  // namespace
+
+Counted::Counted() {
+  g_allocations = g_locks = 0;
+  g_counting = true;
+}
+Counted::~Counted() { g_counting = false; }
+std::size_t Counted::allocations() const { return g_allocations; }
+std::size_t Counted::locks() const { return g_locks; }
+
+PFN_vkGetInstanceProcAddr counting_proc_addr(PFN_vkGetInstanceProcAddr real) {
+  g_real_instance = real;
+  return &counting_instance;
+}
+
+std::map<std::string, std::size_t> calls() {
+  std::map<std::string, std::size_t> out;
+  for (std::size_t i = 0; i < g_calls.size(); ++i)
+    if (g_calls[i] != 0) out[kNames[i]] = g_calls[i];
+  return out;
+}
+
+void clear_calls() {
+  for (auto& count : g_calls) count = 0;
+}
+
+void swallow_commands(bool on) { g_swallow = on; }
+
+}  // namespace sectile::test

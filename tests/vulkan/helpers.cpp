@@ -1,0 +1,144 @@
+#include "helpers.hpp"
+
+#include "permute_copy.abi.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <unistd.h>
+
+namespace sectile::test {
+namespace {
+
+bool required(std::string_view what) {
+  const char* value = std::getenv("SECTILE_REQUIRE");
+  return value != nullptr && std::string_view(value).find(what) != std::string_view::npos;
+}
+
+Step copy_step(std::uint64_t bytes, std::uint32_t unroll, std::uint32_t from, std::uint32_t to) {
+  constexpr std::uint32_t kWorkgroup = 64, kWidth = 16;
+  const std::uint64_t part = std::uint64_t{kWorkgroup} * kWidth * unroll;
+  PermuteCopyPush push{};
+  push.bytes_lo = static_cast<std::uint32_t>(bytes);
+  push.bytes_hi = static_cast<std::uint32_t>(bytes >> 32);
+  push.groups = static_cast<std::uint32_t>((bytes + part - 1) / part);
+  Step step;
+  step.kernel = {"permute_copy", "e4"};
+  step.constants = {{SECTILE_SPEC_WORKGROUP, kWorkgroup}, {PERMUTE_COPY_SPEC_WIDTH, kWidth},
+                    {PERMUTE_COPY_SPEC_UNROLL, unroll}};
+  step.workgroup = {kWorkgroup, 1, 1};
+  step.grid = {push.groups, 1, 1};
+  step.push.resize(sizeof(push));
+  std::memcpy(step.push.data(), &push, sizeof(push));
+  step.addresses = {{offsetof(PermuteCopyPush, src), from, 0}, {offsetof(PermuteCopyPush, dst), to, 0}};
+  step.accesses = {{from, 0, bytes, false}, {to, 0, bytes, true}};
+  return step;
+}
+
+}  // namespace
+
+std::vector<std::string> selectors() {
+  const auto devices = vulkan::list_devices();
+  std::vector<std::string> out;
+  if (devices) {
+    for (const auto& device : *devices)
+      if (device.unusable.empty()) out.push_back("vulkan:" + std::to_string(device.index));
+  }
+  if (out.empty()) {
+    const std::string why = devices ? "no usable device" : devices.error().message();
+    if (required("vulkan")) FAIL("SECTILE_REQUIRE=vulkan: " << why);
+    MESSAGE("skipped: " << why);
+  }
+  return out;
+}
+
+vulkan::Runtime open(const std::string& selector, vulkan::RuntimeOptions options) {
+  options.validation = true;
+  auto runtime = vulkan::Runtime::open(selector, options);
+  if (!runtime && runtime.error().kind == ErrorKind::missing && runtime.error().what == "validation layer") {
+    if (required("validation")) FAIL("SECTILE_REQUIRE=validation: " << runtime.error().message());
+    options.validation = false;
+    runtime = vulkan::Runtime::open(selector, options);
+  }
+  return must(std::move(runtime));
+}
+
+void on_every_device(const vulkan::RuntimeOptions& options, const std::function<void(vulkan::Runtime&)>& test) {
+  for (const std::string& selector : selectors()) {
+    auto runtime = open(selector, options);
+    CAPTURE(runtime.entry().name);
+    test(runtime);
+    for (const std::string& message : runtime.validation_messages()) FAIL_CHECK(message);
+  }
+}
+
+void on_every_device(const std::function<void(vulkan::Runtime&)>& test) { on_every_device({}, test); }
+
+Plan copy_plan(std::uint64_t bytes, std::uint32_t unroll) {
+  Plan plan;
+  plan.id = "copy" + std::to_string(bytes);
+  plan.operands = {{"src", OperandRole::source, bytes, 16}, {"dst", OperandRole::destination, bytes, 16}};
+  plan.steps = {copy_step(bytes, unroll, 0, 1)};
+  return plan;
+}
+
+Plan two_step_plan(std::uint64_t bytes) {
+  Plan plan = copy_plan(bytes);
+  plan.operands.push_back({"scratch", OperandRole::scratch, bytes, 16});
+  plan.steps = {copy_step(bytes, 4, 0, 2), copy_step(bytes, 4, 2, 1)};
+  plan.steps[1].barrier_before = true;
+  return plan;
+}
+
+Plan bare_plan(const std::string& stem, const std::string& variant) {
+  Plan plan;
+  plan.steps.resize(1);
+  plan.steps[0].kernel = {stem, variant};
+  return plan;
+}
+
+std::vector<std::byte> pattern(std::uint64_t bytes, std::uint32_t seed) {
+  std::vector<std::byte> out(bytes);
+  std::uint32_t state = seed * 2654435761u + 1;
+  for (std::byte& byte : out) {
+    state = state * 1664525u + 1013904223u;
+    byte = static_cast<std::byte>(state >> 24);
+  }
+  return out;
+}
+
+std::vector<vulkan::OperandAddress> Pair::operands() const {
+  return {{src.address(), src.size()}, {dst.address(), dst.size()}};
+}
+
+Pair make_pair(vulkan::Runtime& runtime, const std::vector<std::byte>& src) {
+  Pair out{must(runtime.make_buffer(src.size())), must(runtime.make_buffer(src.size()))};
+  must(runtime.upload(out.src, 0, src));
+  must(runtime.fill(out.dst, 0, src.size() / 4 * 4, 0xCDCDCDCD));
+  return out;
+}
+
+std::vector<std::byte> read_back(vulkan::Runtime& runtime, const vulkan::Buffer& buffer) {
+  std::vector<std::byte> out(buffer.size());
+  must(runtime.download(buffer, 0, out));
+  return out;
+}
+
+std::string temporary_folder() {
+  struct Folder {
+    std::string path;
+    Folder() {
+      std::string name = (std::filesystem::temp_directory_path() / "sectile-test-XXXXXX").string();
+      path = ::mkdtemp(name.data());
+    }
+    ~Folder() {
+      std::error_code ignored;
+      std::filesystem::remove_all(path, ignored);
+    }
+  };
+  static const Folder folder;
+  return folder.path;
+}
+
+}  // namespace sectile::test
