@@ -2,6 +2,8 @@
 
 #include <doctest/doctest.h>
 
+#include <fstream>
+
 using namespace sectile;
 
 namespace {
@@ -76,4 +78,21 @@ TEST_CASE("problemJsonRefusesByKey") {
         "parse: problem.extents: c (want upper-case letters)");
   CHECK(message(R"({"operation":"matmul","type":"f32","shape":[2]})") == "parse: problem.operation: matmul (want permute)");
   CHECK(message(std::string(100, '[')) == "parse: problem: nested too deeply at byte 64 (want at most 64 levels)");
+}
+
+TEST_CASE("documentedExamplesAreValidAndPrintAsWritten") {
+  std::ifstream file(SECTILE_SOURCE_DIR "/docs/problem-string.md");
+  int examples = 0;
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t start = line.find("`permute ");
+    if (start == std::string::npos) continue;
+    const std::string text = line.substr(start + 1, line.find('`', start + 1) - start - 1);
+    CAPTURE(text);
+    const auto problem = parse_problem(text);
+    REQUIRE(problem.has_value());
+    CHECK(print(*problem) == text);
+    CHECK(validate(*problem).has_value());
+    ++examples;
+  }
+  CHECK(examples >= 9);
 }
