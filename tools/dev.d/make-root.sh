@@ -51,7 +51,7 @@ host_packages() {
 }
 
 bootstrap() {
-    local mirror script=() options=() keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+    local mirror proxy script=() options=() keyring=/usr/share/keyrings/debian-archive-keyring.gpg
     mirror=$(host_mirror)
     [[ -e /usr/share/debootstrap/scripts/$root_suite ]] || script=(/usr/share/debootstrap/scripts/sid)
     rm -rf --one-file-system "$root"
@@ -61,6 +61,9 @@ bootstrap() {
     # Signatures are checked; the age of the release file is not, because a mirror may be a frozen snapshot
     # (older versions of debootstrap never look at it).
     if debootstrap --help 2>&1 | grep -q check-valid-until; then options+=(--no-check-valid-until); fi
+    # debootstrap fetches by wget, which does not know apt's proxy.
+    proxy=$(apt-config dump 2>/dev/null | sed -n 's/^Acquire::http::Proxy "\(.*\)";$/\1/p' | head -n 1)
+    [[ -z $proxy || $proxy == DIRECT ]] || export http_proxy=$proxy
     debootstrap --variant=minbase --keyring="$keyring" --force-check-gpg "${options[@]}" --include=ca-certificates,apt-utils \
         "$root_suite" "$root" ${mirror:+"$mirror"} "${script[@]}" 2>&1 | tee -a "$log" |
         awk '/^I: (Retrieving|Validating)/ { n++; if (n % 40 == 1) { print "dev: base system: " n " files so far"; fflush() } }
