@@ -11,8 +11,9 @@ namespace sectile::detail {
 template <class P, class F>
 void for_each_field(P& profile, F&& visit) {
   // Does not compile when a field is added: then it belongs into the list below as well.
-  [[maybe_unused]] auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20, f21, f22,
-                          f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39, f40, f41, f42] = profile;
+  [[maybe_unused]] auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20,
+                          f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39,
+                          f40, f41, f42] = profile;
   visit("api_version", profile.api_version);
   visit("bank_bytes", profile.bank_bytes);
   visit("banks", profile.banks);
@@ -60,9 +61,12 @@ void for_each_field(P& profile, F&& visit) {
 // Whether a field has a value: 0, "", unknown and the empty list are none.
 template <class T>
 bool is_known(const T& field) {
-  if constexpr (requires { field.has_value(); }) return field.has_value();
-  else if constexpr (requires { field.empty(); }) return !field.empty();
-  else return field != T{};
+  if constexpr (requires { field.has_value(); })
+    return field.has_value();
+  else if constexpr (requires { field.empty(); })
+    return !field.empty();
+  else
+    return field != T{};
 }
 
 // The reader's last word on any profile: numbers that the planner divides by or takes for sizes.

@@ -9,9 +9,9 @@ namespace sectile::detail {
 namespace {
 
 constexpr std::pair<std::string_view, std::string_view> kComponents[] = {
-    {"float16_t", "f16"}, {"float32_t", "f32"}, {"float64_t", "f64"},  {"bfloat16_t", "bf16"}, {"int8_t", "s8"},
-    {"int16_t", "s16"},   {"int32_t", "s32"},   {"int64_t", "s64"},    {"uint8_t", "u8"},      {"uint16_t", "u16"},
-    {"uint32_t", "u32"},  {"uint64_t", "u64"},
+    {"float16_t", "f16"}, {"float32_t", "f32"}, {"float64_t", "f64"}, {"bfloat16_t", "bf16"},
+    {"int8_t", "s8"},     {"int16_t", "s16"},   {"int32_t", "s32"},   {"int64_t", "s64"},
+    {"uint8_t", "u8"},    {"uint16_t", "u16"},  {"uint32_t", "u32"},  {"uint64_t", "u64"},
 };
 
 // The rest of `line` behind `key` and up to the next space: "M=" in "M=16 N=8".
@@ -44,9 +44,10 @@ bool read_shape(std::string_view line, bool flexible, MatrixShape& shape) {
     return number_of(line, std::string(letter).append(suffix), out) && out != 0;
   };
   std::uint32_t saturating = 0;
-  const bool whole = size("M", shape.m) && size("N", shape.n) && size("K", shape.k) && component_of(line, "A=", shape.a) &&
-                     component_of(line, "B=", shape.b) && component_of(line, "C=", shape.c) &&
-                     component_of(line, "Result=", shape.result) && number_of(line, "saturating=", saturating) && saturating <= 1;
+  const bool whole = size("M", shape.m) && size("N", shape.n) && size("K", shape.k) &&
+                     component_of(line, "A=", shape.a) && component_of(line, "B=", shape.b) &&
+                     component_of(line, "C=", shape.c) && component_of(line, "Result=", shape.result) &&
+                     number_of(line, "saturating=", saturating) && saturating <= 1;
   if (!whole) return false;
   shape.saturating = saturating == 1;
   shape.flexible = flexible;

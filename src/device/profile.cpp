@@ -75,8 +75,10 @@ void read_kind(JsonObject& o, const char* key, DeviceKind& kind) {
   if (text.empty()) return;
   const auto found = std::ranges::find(kKinds, text);
   if (found == std::end(kKinds))
-    o.fail({ErrorKind::parse, std::string("profile.") + key, JsonObject::cut(text), "unknown, cpu, integrated, discrete or virtual_gpu"});
-  else kind = static_cast<DeviceKind>(found - std::begin(kKinds));
+    o.fail({ErrorKind::parse, std::string("profile.") + key, JsonObject::cut(text),
+            "unknown, cpu, integrated, discrete or virtual_gpu"});
+  else
+    kind = static_cast<DeviceKind>(found - std::begin(kKinds));
 }
 
 void read_sources(JsonObject& o, const char* key, std::map<std::string, std::string>& sources) {
@@ -98,7 +100,8 @@ Result<DeviceProfile> read_fields(std::string_view text) {
     if constexpr (std::same_as<T, DeviceKind>) {
       read_kind(o, key, field);
     } else if constexpr (std::same_as<T, std::vector<MatrixShape>>) {
-      o.each(key, kMostShapes, [&](const json& item, const std::string& what) { return read(item, what, field.emplace_back()); });
+      o.each(key, kMostShapes,
+             [&](const json& item, const std::string& what) { return read(item, what, field.emplace_back()); });
     } else if constexpr (std::same_as<T, std::map<std::string, std::string>>) {
       read_sources(o, key, field);
     } else {
@@ -127,16 +130,21 @@ Result<void> check_profile(const DeviceProfile& p) {
     return fail(ErrorKind::parse, "profile." + std::string(field), std::to_string(value), std::string(want));
   };
   const std::pair<std::string_view, std::optional<std::uint32_t>> powers[] = {
-      {"bank_bytes", p.bank_bytes},       {"banks", p.banks},
-      {"cache_line_bytes", p.cache_line_bytes},   {"max_subgroup_size", p.max_subgroup_size},
-      {"min_subgroup_size", p.min_subgroup_size}, {"subgroup_size", p.subgroup_size},
+      {"bank_bytes", p.bank_bytes},
+      {"banks", p.banks},
+      {"cache_line_bytes", p.cache_line_bytes},
+      {"max_subgroup_size", p.max_subgroup_size},
+      {"min_subgroup_size", p.min_subgroup_size},
+      {"subgroup_size", p.subgroup_size},
       {"transaction_bytes", p.transaction_bytes},
   };
   for (const auto& [field, value] : powers)
-    if (value && (!std::has_single_bit(*value) || *value > 65536)) return refuse(field, *value, "a power of two up to 65536");
+    if (value && (!std::has_single_bit(*value) || *value > 65536))
+      return refuse(field, *value, "a power of two up to 65536");
   if (p.min_subgroup_size && p.max_subgroup_size && *p.min_subgroup_size > *p.max_subgroup_size)
     return refuse("min_subgroup_size", *p.min_subgroup_size, "at most max_subgroup_size");
-  if (p.max_workgroup_invocations && *p.max_workgroup_invocations == 0) return refuse("max_workgroup_invocations", 0, "at least 1");
+  if (p.max_workgroup_invocations && *p.max_workgroup_invocations == 0)
+    return refuse("max_workgroup_invocations", 0, "at least 1");
   if (p.multiprocessors && *p.multiprocessors == 0) return refuse("multiprocessors", 0, "at least 1");
   if (p.max_grid && std::ranges::count(*p.max_grid, 0u) != 0) return refuse("max_grid", 0, "at least 1 in x, y and z");
   if (p.max_workgroup_size && std::ranges::count(*p.max_workgroup_size, 0u) != 0)
@@ -162,7 +170,8 @@ std::string print(const DeviceProfile& p) {
     text += p.driver + ")";
   }
   if (p.kind != DeviceKind::unknown) text.append(" ").append(kKinds[std::to_underlying(p.kind)]);
-  if (p.api_version != 0) text += " vulkan=" + std::to_string(p.api_version / 1000) + "." + std::to_string(p.api_version % 1000);
+  if (p.api_version != 0)
+    text += " vulkan=" + std::to_string(p.api_version / 1000) + "." + std::to_string(p.api_version % 1000);
   add("subgroup", p.subgroup_size);
   add("invocations", p.max_workgroup_invocations);
   add("shared", p.workgroup_memory_bytes);
@@ -200,10 +209,13 @@ Result<DeviceProfile> supplement(DeviceProfile profile, std::string_view text) {
     detail::for_each_field(*facts, [&]<class U>(std::string_view other, U& fact) {
       if constexpr (std::same_as<T, U>) {
         if (key != other || !detail::is_known(fact)) return;
-        if constexpr (std::same_as<T, std::map<std::string, std::string>>) field.insert(fact.begin(), fact.end());
-        else if (!detail::is_known(field)) field = fact;
+        if constexpr (std::same_as<T, std::map<std::string, std::string>>)
+          field.insert(fact.begin(), fact.end());
+        else if (!detail::is_known(field))
+          field = fact;
         else if (field != fact && !contradiction)
-          contradiction = Error{ErrorKind::parse, "profile." + std::string(key), shown(fact), shown(field) + ", as is known already"};
+          contradiction = Error{ErrorKind::parse, "profile." + std::string(key), shown(fact),
+                                shown(field) + ", as is known already"};
       }
     });
   });

@@ -11,15 +11,18 @@ namespace {
 
 struct Fact {
   std::string_view field;
-  std::string_view value;   // JSON
+  std::string_view value;  // JSON
   std::string_view source;
 };
 
 // Sources that many rows share.
-constexpr std::string_view kLavapipeInfo = "vulkaninfo of lavapipe 26.1.6, 256-bit vectors (tests/data/lavapipe-vulkaninfo.json)";
+constexpr std::string_view kLavapipeInfo =
+    "vulkaninfo of lavapipe 26.1.6, 256-bit vectors (tests/data/lavapipe-vulkaninfo.json)";
 constexpr std::string_view kSwiftShaderInfo = "vulkaninfo of SwiftShader as in Debian 13's chromium-common, 2026-11";
-constexpr std::string_view kH200Info = "vulkaninfo of an H200, driver 580.159.04 (tests/data/nvidia-h200-vulkaninfo.json)";
-constexpr std::string_view kH100Listing = "vk_cooperative_matrix_perf on an H100, driver 580.159.04 (tests/data/nvidia-h100-coopmat.txt)";
+constexpr std::string_view kH200Info =
+    "vulkaninfo of an H200, driver 580.159.04 (tests/data/nvidia-h200-vulkaninfo.json)";
+constexpr std::string_view kH100Listing =
+    "vk_cooperative_matrix_perf on an H100, driver 580.159.04 (tests/data/nvidia-h100-coopmat.txt)";
 constexpr std::string_view kRadvInfo = "vulkaninfo of RADV 26.1.6 for navi31 (mesa-drm-shim)";
 constexpr std::string_view kTurnipInfo = "vulkaninfo of Turnip 26.1.6 for Adreno 740 (mesa-drm-shim)";
 constexpr std::string_view kIree = "IREE, GPU/TargetUtils/KnownTargets.cpp";
@@ -55,7 +58,8 @@ constexpr Fact kLavapipe[] = {
     {"bfloat16", "false", "VK_KHR_shader_bfloat16 is not listed by lavapipe 26.1.6's vulkaninfo"},
     {"integer_dot_product", "true", kLavapipeInfo},
     {"cooperative_matrix", "true", kLavapipeInfo},
-    {"cooperative_matrix2", "true", "lavapipe 26.1.6 run: flexible dimensions, reductions, conversions, per-element operations"},
+    {"cooperative_matrix2", "true",
+     "lavapipe 26.1.6 run: flexible dimensions, reductions, conversions, per-element operations"},
     {"cooperative_matrix_workgroup_scope", "false", "lavapipe 26.1.6 run"},
     {"cooperative_matrix_tensor_addressing", "false", "lavapipe 26.1.6 run"},
 };
@@ -89,8 +93,10 @@ constexpr Fact kSwiftShader[] = {
     {"integer_dot_product", "true", kSwiftShaderInfo},
     {"cooperative_matrix", "false", "VK_KHR_cooperative_matrix is not listed by SwiftShader's vulkaninfo"},
     {"cooperative_matrix2", "false", "VK_NV_cooperative_matrix2 is not listed by SwiftShader's vulkaninfo"},
-    {"cooperative_matrix_workgroup_scope", "false", "VK_NV_cooperative_matrix2 is not listed by SwiftShader's vulkaninfo"},
-    {"cooperative_matrix_tensor_addressing", "false", "VK_NV_cooperative_matrix2 is not listed by SwiftShader's vulkaninfo"},
+    {"cooperative_matrix_workgroup_scope", "false",
+     "VK_NV_cooperative_matrix2 is not listed by SwiftShader's vulkaninfo"},
+    {"cooperative_matrix_tensor_addressing", "false",
+     "VK_NV_cooperative_matrix2 is not listed by SwiftShader's vulkaninfo"},
 };
 
 constexpr Fact kHopper[] = {
@@ -152,7 +158,8 @@ constexpr Fact kRdna3[] = {
     {"cooperative_matrix2", "false", "VK_NV_cooperative_matrix2 is not listed by RADV 26.1.6's vulkaninfo for navi31"},
     {"transaction_bytes", "32", kVkFft},
     {"banks", "64", kIree},
-    {"bank_bytes", "4", "ROCm documentation, ck_tile, Understanding AMD GPU LDS and Bank Conflicts: each bank is 4 bytes wide"},
+    {"bank_bytes", "4",
+     "ROCm documentation, ck_tile, Understanding AMD GPU LDS and Bank Conflicts: each bank is 4 bytes wide"},
 };
 
 constexpr Fact kXe2[] = {
@@ -213,27 +220,55 @@ struct Shape {
 };
 
 constexpr Shape kLavapipeShapes[] = {
-    {8, 8, 8, "f16", "f16"}, {8, 8, 8, "f16", "f32"}, {8, 8, 8, "u8", "u32"}, {8, 8, 8, "s8", "s32"},
+    {8, 8, 8, "f16", "f16"},
+    {8, 8, 8, "f16", "f32"},
+    {8, 8, 8, "u8", "u32"},
+    {8, 8, 8, "s8", "s32"},
 };
 
 constexpr Shape kHopperShapes[] = {
-    {16, 16, 16, "f16", "f16"}, {16, 8, 16, "f16", "f16"},  {16, 8, 8, "f16", "f16"},  {16, 16, 16, "f16", "f32"},
-    {16, 8, 16, "f16", "f32"},  {16, 8, 8, "f16", "f32"},   {16, 16, 32, "u8", "u32"}, {16, 16, 32, "s8", "s32"},
-    {16, 8, 32, "u8", "u32"},   {16, 8, 32, "s8", "s32"},   {16, 16, 16, "bf16", "f32"},
-    {16, 16, 16, "f16", "f16", 0, true},   {16, 16, 16, "f16", "f32", 0, true},   {16, 16, 32, "u8", "u32", 0, true},
-    {16, 16, 32, "s8", "s32", 0, true},    {16, 16, 16, "bf16", "f32", 0, true},
-    {16, 16, 16, "f16", "f16", 32, true},  {16, 16, 16, "f16", "f32", 32, true},  {16, 16, 32, "u8", "u32", 32, true},
-    {16, 16, 32, "s8", "s32", 32, true},   {16, 16, 16, "bf16", "f32", 32, true},
-    {16, 16, 16, "f16", "f16", 64, true},  {16, 16, 16, "f16", "f32", 64, true},  {16, 16, 32, "u8", "u32", 64, true},
-    {16, 16, 32, "s8", "s32", 64, true},   {16, 16, 16, "bf16", "f32", 64, true},
-    {32, 16, 16, "f16", "f16", 128, true}, {32, 16, 16, "f16", "f32", 128, true}, {32, 16, 32, "u8", "u32", 128, true},
-    {32, 16, 32, "s8", "s32", 128, true},  {32, 16, 16, "bf16", "f32", 128, true},
-    {32, 32, 16, "f16", "f16", 256, true}, {32, 32, 16, "f16", "f32", 256, true}, {32, 32, 32, "u8", "u32", 256, true},
-    {32, 32, 32, "s8", "s32", 256, true},  {32, 32, 16, "bf16", "f32", 256, true},
+    {16, 16, 16, "f16", "f16"},
+    {16, 8, 16, "f16", "f16"},
+    {16, 8, 8, "f16", "f16"},
+    {16, 16, 16, "f16", "f32"},
+    {16, 8, 16, "f16", "f32"},
+    {16, 8, 8, "f16", "f32"},
+    {16, 16, 32, "u8", "u32"},
+    {16, 16, 32, "s8", "s32"},
+    {16, 8, 32, "u8", "u32"},
+    {16, 8, 32, "s8", "s32"},
+    {16, 16, 16, "bf16", "f32"},
+    {16, 16, 16, "f16", "f16", 0, true},
+    {16, 16, 16, "f16", "f32", 0, true},
+    {16, 16, 32, "u8", "u32", 0, true},
+    {16, 16, 32, "s8", "s32", 0, true},
+    {16, 16, 16, "bf16", "f32", 0, true},
+    {16, 16, 16, "f16", "f16", 32, true},
+    {16, 16, 16, "f16", "f32", 32, true},
+    {16, 16, 32, "u8", "u32", 32, true},
+    {16, 16, 32, "s8", "s32", 32, true},
+    {16, 16, 16, "bf16", "f32", 32, true},
+    {16, 16, 16, "f16", "f16", 64, true},
+    {16, 16, 16, "f16", "f32", 64, true},
+    {16, 16, 32, "u8", "u32", 64, true},
+    {16, 16, 32, "s8", "s32", 64, true},
+    {16, 16, 16, "bf16", "f32", 64, true},
+    {32, 16, 16, "f16", "f16", 128, true},
+    {32, 16, 16, "f16", "f32", 128, true},
+    {32, 16, 32, "u8", "u32", 128, true},
+    {32, 16, 32, "s8", "s32", 128, true},
+    {32, 16, 16, "bf16", "f32", 128, true},
+    {32, 32, 16, "f16", "f16", 256, true},
+    {32, 32, 16, "f16", "f32", 256, true},
+    {32, 32, 32, "u8", "u32", 256, true},
+    {32, 32, 32, "s8", "s32", 256, true},
+    {32, 32, 16, "bf16", "f32", 256, true},
 };
 
 constexpr Shape kRdna3Shapes[] = {
-    {16, 16, 16, "f16", "f16"}, {16, 16, 16, "f16", "f32"}, {16, 16, 16, "s8", "s32"},
+    {16, 16, 16, "f16", "f16"},
+    {16, 16, 16, "f16", "f32"},
+    {16, 16, 16, "s8", "s32"},
 };
 
 struct Target {
@@ -244,7 +279,8 @@ struct Target {
 };
 
 constexpr Target kTargets[] = {
-    {"lavapipe", kLavapipe, kLavapipeShapes, "lavapipe 26.1.6 run: its KHR rows; the NV2 granularities were not written down"},
+    {"lavapipe", kLavapipe, kLavapipeShapes,
+     "lavapipe 26.1.6 run: its KHR rows; the NV2 granularities were not written down"},
     {"swiftshader", kSwiftShader},
     {"nvidia-hopper", kHopper, kHopperShapes, kH100Listing},
     {"amd-rdna3", kRdna3, kRdna3Shapes, "executorch #18726: f16 to f16 and f32, int8 to int32, all 16x16x16"},
@@ -268,10 +304,17 @@ Result<DeviceProfile> make(const Target& target) {
   if (target.shapes.empty()) return profile;
   profile->sources.emplace("matrix_shapes", target.shapes_source);
   for (const Shape& s : target.shapes)
-    profile->matrix_shapes.push_back({.m = s.m, .n = s.n, .k = s.k,
-                                      .a = std::string(s.ab), .b = std::string(s.ab), .c = std::string(s.cd), .result = std::string(s.cd),
-                                      .saturating = false, .scope = s.workgroup_invocations != 0 ? "workgroup" : "subgroup",
-                                      .workgroup_invocations = s.workgroup_invocations, .flexible = s.flexible});
+    profile->matrix_shapes.push_back({.m = s.m,
+                                      .n = s.n,
+                                      .k = s.k,
+                                      .a = std::string(s.ab),
+                                      .b = std::string(s.ab),
+                                      .c = std::string(s.cd),
+                                      .result = std::string(s.cd),
+                                      .saturating = false,
+                                      .scope = s.workgroup_invocations != 0 ? "workgroup" : "subgroup",
+                                      .workgroup_invocations = s.workgroup_invocations,
+                                      .flexible = s.flexible});
   return profile;
 }
 

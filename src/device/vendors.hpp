@@ -9,17 +9,28 @@ namespace sectile::detail {
 // Empty where the id is not known.
 constexpr std::string_view vendor_name(std::uint32_t vendor_id) {
   switch (vendor_id) {
-    case 0x10de: return "nvidia";
-    case 0x1002: return "amd";
-    case 0x8086: return "intel";
-    case 0x13b5: return "arm";
-    case 0x5143: return "qualcomm";
-    case 0x106b: return "apple";
-    case 0x1010: return "imagination";
-    case 0x14e4: return "broadcom";
-    case 0x1ae0: return "google";
-    case 0x10005: return "mesa";  // VK_VENDOR_ID_MESA: its software drivers
-    default: return {};
+    case 0x10de:
+      return "nvidia";
+    case 0x1002:
+      return "amd";
+    case 0x8086:
+      return "intel";
+    case 0x13b5:
+      return "arm";
+    case 0x5143:
+      return "qualcomm";
+    case 0x106b:
+      return "apple";
+    case 0x1010:
+      return "imagination";
+    case 0x14e4:
+      return "broadcom";
+    case 0x1ae0:
+      return "google";
+    case 0x10005:
+      return "mesa";  // VK_VENDOR_ID_MESA: its software drivers
+    default:
+      return {};
   }
 }
 

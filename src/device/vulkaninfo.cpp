@@ -25,7 +25,8 @@ class Dump {
     if (!root.is_object()) return fail(ErrorKind::parse, "vulkaninfo", JsonObject::shown(root), "an object");
     if (const json* capabilities = member(root, "capabilities")) {
       if (!capabilities->is_object() || capabilities->empty())
-        return fail(ErrorKind::parse, "vulkaninfo.capabilities", JsonObject::shown(*capabilities), "an object with a device's");
+        return fail(ErrorKind::parse, "vulkaninfo.capabilities", JsonObject::shown(*capabilities),
+                    "an object with a device's");
       const json* device = member(*capabilities, "device");
       if (device == nullptr) device = &*capabilities->begin();
       dump.features_ = member(*device, "features");
@@ -125,8 +126,10 @@ class Reader {
 
 DeviceKind kind_of(const json* value) {
   constexpr std::pair<std::string_view, DeviceKind> kKinds[] = {
-      {"TYPE_INTEGRATED_GPU", DeviceKind::integrated}, {"TYPE_DISCRETE_GPU", DeviceKind::discrete},
-      {"TYPE_VIRTUAL_GPU", DeviceKind::virtual_gpu},   {"TYPE_CPU", DeviceKind::cpu},
+      {"TYPE_INTEGRATED_GPU", DeviceKind::integrated},
+      {"TYPE_DISCRETE_GPU", DeviceKind::discrete},
+      {"TYPE_VIRTUAL_GPU", DeviceKind::virtual_gpu},
+      {"TYPE_CPU", DeviceKind::cpu},
   };
   if (value != nullptr && value->is_number_unsigned()) {  // VkPhysicalDeviceType: 1 to 4, in the table's order
     const auto number = value->get<std::uint64_t>();
@@ -169,7 +172,8 @@ void read_limits(Reader& r, DeviceProfile& p) {
   r.limit(p.workgroup_memory_bytes, "maxComputeSharedMemorySize");
   r.limit(p.max_push_bytes, "maxPushConstantsSize");
   r.limit(p.max_storage_range_bytes, "maxStorageBufferRange");
-  r.property(p.max_buffer_bytes, {"VkPhysicalDeviceVulkan13Properties", "VkPhysicalDeviceMaintenance4Properties"}, "maxBufferSize");
+  r.property(p.max_buffer_bytes, {"VkPhysicalDeviceVulkan13Properties", "VkPhysicalDeviceMaintenance4Properties"},
+             "maxBufferSize");
   r.property(p.max_allocation_bytes, {"VkPhysicalDeviceVulkan11Properties", "VkPhysicalDeviceMaintenance3Properties"},
              "maxMemoryAllocationSize");
   r.property(p.multiprocessors, {"VkPhysicalDeviceShaderSMBuiltinsProperties"}, "shaderSMCount");
@@ -190,28 +194,35 @@ std::optional<bool> names_compute(const json* stages) {
 
 void read_subgroups(Reader& r, DeviceProfile& p) {
   const Names control = {"VkPhysicalDeviceVulkan13Properties", "VkPhysicalDeviceSubgroupSizeControlProperties"};
-  r.property(p.subgroup_size, {"VkPhysicalDeviceVulkan11Properties", "VkPhysicalDeviceSubgroupProperties"}, "subgroupSize");
+  r.property(p.subgroup_size, {"VkPhysicalDeviceVulkan11Properties", "VkPhysicalDeviceSubgroupProperties"},
+             "subgroupSize");
   r.property(p.min_subgroup_size, control, "minSubgroupSize");
   r.property(p.max_subgroup_size, control, "maxSubgroupSize");
   std::optional<bool> sizes_stated;
-  r.feature(sizes_stated, {"VkPhysicalDeviceVulkan13Features", "VkPhysicalDeviceSubgroupSizeControlFeatures"}, "subgroupSizeControl");
+  r.feature(sizes_stated, {"VkPhysicalDeviceVulkan13Features", "VkPhysicalDeviceSubgroupSizeControlFeatures"},
+            "subgroupSizeControl");
   const auto compute = names_compute(r.dump().property(control, "requiredSubgroupSizeStages"));
   if (sizes_stated && compute) p.required_subgroup_size = *sizes_stated && *compute;
 }
 
 void read_features(Reader& r, DeviceProfile& p) {
   const Names base = {"VkPhysicalDeviceFeatures"};
-  const Names half = {"VkPhysicalDeviceVulkan12Features", "VkPhysicalDeviceShaderFloat16Int8Features", "VkPhysicalDeviceFloat16Int8Features"};
+  const Names half = {"VkPhysicalDeviceVulkan12Features", "VkPhysicalDeviceShaderFloat16Int8Features",
+                      "VkPhysicalDeviceFloat16Int8Features"};
   const Names matrix2 = {"VkPhysicalDeviceCooperativeMatrix2Features"};
   r.feature(p.int16, base, "shaderInt16");
   r.feature(p.int64, base, "shaderInt64");
   r.feature(p.int8, half, "shaderInt8");
   r.feature(p.float16, half, "shaderFloat16");
   r.feature(p.bfloat16, {"VkPhysicalDeviceShaderBfloat16Features"}, "shaderBFloat16Type");
-  r.feature(p.buffer_device_address, {"VkPhysicalDeviceVulkan12Features", "VkPhysicalDeviceBufferDeviceAddressFeatures"}, "bufferDeviceAddress");
-  r.feature(p.storage8, {"VkPhysicalDeviceVulkan12Features", "VkPhysicalDevice8BitStorageFeatures"}, "storageBuffer8BitAccess");
-  r.feature(p.storage16, {"VkPhysicalDeviceVulkan11Features", "VkPhysicalDevice16BitStorageFeatures"}, "storageBuffer16BitAccess");
-  r.feature(p.integer_dot_product, {"VkPhysicalDeviceVulkan13Features", "VkPhysicalDeviceShaderIntegerDotProductFeatures"},
+  r.feature(p.buffer_device_address,
+            {"VkPhysicalDeviceVulkan12Features", "VkPhysicalDeviceBufferDeviceAddressFeatures"}, "bufferDeviceAddress");
+  r.feature(p.storage8, {"VkPhysicalDeviceVulkan12Features", "VkPhysicalDevice8BitStorageFeatures"},
+            "storageBuffer8BitAccess");
+  r.feature(p.storage16, {"VkPhysicalDeviceVulkan11Features", "VkPhysicalDevice16BitStorageFeatures"},
+            "storageBuffer16BitAccess");
+  r.feature(p.integer_dot_product,
+            {"VkPhysicalDeviceVulkan13Features", "VkPhysicalDeviceShaderIntegerDotProductFeatures"},
             "shaderIntegerDotProduct");
   r.feature(p.cooperative_matrix, {"VkPhysicalDeviceCooperativeMatrixFeatures"}, "cooperativeMatrix");
   r.feature(p.cooperative_matrix2, matrix2, "cooperativeMatrixFlexibleDimensions");

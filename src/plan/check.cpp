@@ -57,7 +57,8 @@ Result<void> check_addresses(const Plan& plan, const Step& step, std::size_t at)
   for (std::size_t i = 0; i < step.addresses.size(); ++i) {
     const AddressSlot& slot = step.addresses[i];
     if (slot.operand >= plan.operands.size())
-      return refuse(at, "address", "of operand " + std::to_string(slot.operand), std::to_string(plan.operands.size()) + " operands");
+      return refuse(at, "address", "of operand " + std::to_string(slot.operand),
+                    std::to_string(plan.operands.size()) + " operands");
     if (slot.push_offset % 8 != 0 || step.push.size() < 8 || slot.push_offset > step.push.size() - 8)
       return refuse(at, "address", "at push offset " + std::to_string(slot.push_offset),
                     "a multiple of 8 inside " + std::to_string(step.push.size()) + " push bytes");
@@ -84,16 +85,19 @@ Result<void> check_ranges(const Plan& plan, const Step& step, std::size_t at) {
   for (std::size_t i = 0; i < step.accesses.size(); ++i) {
     const AccessRange& range = step.accesses[i];
     if (range.operand >= plan.operands.size())
-      return refuse(at, "range", "of operand " + std::to_string(range.operand), std::to_string(plan.operands.size()) + " operands");
+      return refuse(at, "range", "of operand " + std::to_string(range.operand),
+                    std::to_string(plan.operands.size()) + " operands");
     const PlanOperand& operand = plan.operands[range.operand];
     if (range.begin >= range.end || range.end > operand.bytes)
       return refuse(at, "range", range_text(plan, range), "inside its " + std::to_string(operand.bytes) + " bytes");
-    if (range.write && operand.role == OperandRole::source) return refuse(at, "range", range_text(plan, range), "no write to a source");
+    if (range.write && operand.role == OperandRole::source)
+      return refuse(at, "range", range_text(plan, range), "no write to a source");
     if (std::ranges::none_of(step.addresses, [&](const AddressSlot& slot) { return slot.operand == range.operand; }))
       return refuse(at, "range", range_text(plan, range), "an address of " + operand.name);
     for (std::size_t j = 0; j < i; ++j)
       if (conflict(step.accesses[j], range))
-        return refuse(at, "ranges", range_text(plan, step.accesses[j]) + " and " + range_text(plan, range), "no conflict inside a step");
+        return refuse(at, "ranges", range_text(plan, step.accesses[j]) + " and " + range_text(plan, range),
+                      "no conflict inside a step");
   }
   return {};
 }
@@ -104,7 +108,8 @@ Result<void> check_order(const Plan& plan, std::size_t open, std::size_t at) {
     for (const AccessRange& a : plan.steps[before].accesses)
       for (const AccessRange& b : plan.steps[at].accesses)
         if (conflict(a, b))
-          return refuse(at, "ordering", range_text(plan, b) + " after step " + std::to_string(before) + "'s " + range_text(plan, a),
+          return refuse(at, "ordering",
+                        range_text(plan, b) + " after step " + std::to_string(before) + "'s " + range_text(plan, a),
                         "a barrier before it");
   return {};
 }
@@ -122,16 +127,20 @@ Result<void> check_subgroup(const Step& step, const DeviceProfile& profile, std:
   const std::uint32_t size = step.required_subgroup_size;
   if (size == 0) return {};
   const auto refuse_size = [&](std::string want) {
-    return fail(ErrorKind::limit_exceeded, "required subgroup size", std::to_string(size) + " in step " + std::to_string(at), std::move(want));
+    return fail(ErrorKind::limit_exceeded, "required subgroup size",
+                std::to_string(size) + " in step " + std::to_string(at), std::move(want));
   };
   if (!std::has_single_bit(size)) return refuse_size("a power of two");
-  if (!profile.min_subgroup_size || !profile.max_subgroup_size) return refuse_size("none where the profile has no sizes");
+  if (!profile.min_subgroup_size || !profile.max_subgroup_size)
+    return refuse_size("none where the profile has no sizes");
   const std::uint32_t least = *profile.min_subgroup_size, most = *profile.max_subgroup_size;
   // Where sizes cannot be stated, a device with a single size gives that one anyway.
-  if (!profile.required_subgroup_size.value_or(false) && least != most) return refuse_size("none: the device cannot be asked for one");
+  if (!profile.required_subgroup_size.value_or(false) && least != most)
+    return refuse_size("none: the device cannot be asked for one");
   if (size < least || size > most) return refuse_size(std::to_string(least) + " to " + std::to_string(most));
   if (step.workgroup[0] % size != 0)
-    return fail(ErrorKind::limit_exceeded, "workgroup size x", std::to_string(step.workgroup[0]) + " in step " + std::to_string(at),
+    return fail(ErrorKind::limit_exceeded, "workgroup size x",
+                std::to_string(step.workgroup[0]) + " in step " + std::to_string(at),
                 "a multiple of the subgroup size " + std::to_string(size));
   return {};
 }
@@ -140,7 +149,8 @@ Result<void> check_limits(const Step& step, const DeviceProfile& profile, std::s
   constexpr std::string_view kSize[] = {"workgroup size x", "workgroup size y", "workgroup size z"};
   constexpr std::string_view kGrid[] = {"grid x", "grid y", "grid z"};
   const std::uint32_t memory = profile.workgroup_memory_bytes.value_or(kLeastWorkgroupMemory);
-  if (step.workgroup_memory_bytes > memory) return exceeded(at, "workgroup memory", step.workgroup_memory_bytes, memory);
+  if (step.workgroup_memory_bytes > memory)
+    return exceeded(at, "workgroup memory", step.workgroup_memory_bytes, memory);
   const auto sizes = profile.max_workgroup_size.value_or(kLeastWorkgroup);
   const auto grids = profile.max_grid.value_or(std::array{kLeastGrid, kLeastGrid, kLeastGrid});
   std::uint64_t invocations = 1;
@@ -155,7 +165,8 @@ Result<void> check_limits(const Step& step, const DeviceProfile& profile, std::s
   const std::uint32_t push = profile.max_push_bytes.value_or(kLeastPush);
   if (step.push.size() > push) return exceeded(at, "push bytes", step.push.size(), push);
   if (!step.addresses.empty() && !profile.buffer_device_address.value_or(true))
-    return fail(ErrorKind::limit_exceeded, "buffer device address", "used in step " + std::to_string(at), "a device that has it");
+    return fail(ErrorKind::limit_exceeded, "buffer device address", "used in step " + std::to_string(at),
+                "a device that has it");
   return check_subgroup(step, profile, at);
 }
 
@@ -164,7 +175,8 @@ Result<void> check_limits(const Step& step, const DeviceProfile& profile, std::s
 Result<void> check_plan(const Plan& plan) {
   if (auto ok = check_operands(plan); !ok) return ok;
   if (plan.steps.size() > kMostSteps)
-    return fail(ErrorKind::invalid_plan, "steps", std::to_string(plan.steps.size()), "at most " + std::to_string(kMostSteps));
+    return fail(ErrorKind::invalid_plan, "steps", std::to_string(plan.steps.size()),
+                "at most " + std::to_string(kMostSteps));
   std::size_t open = 0;
   for (std::size_t at = 0; at < plan.steps.size(); ++at) {
     const Step& step = plan.steps[at];

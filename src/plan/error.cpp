@@ -7,8 +7,18 @@ namespace sectile {
 
 std::string_view name(ErrorKind kind) noexcept {
   static constexpr auto kNames = std::to_array<std::string_view>({
-      "parse", "invalid_problem", "overflow", "overlap", "unsupported", "limit_exceeded",
-      "invalid_plan", "misaligned", "too_small", "missing", "io", "device",
+      "parse",
+      "invalid_problem",
+      "overflow",
+      "overlap",
+      "unsupported",
+      "limit_exceeded",
+      "invalid_plan",
+      "misaligned",
+      "too_small",
+      "missing",
+      "io",
+      "device",
   });
   static_assert(kNames.size() == static_cast<std::size_t>(ErrorKind::device) + 1);
   const auto index = static_cast<std::size_t>(std::to_underlying(kind));

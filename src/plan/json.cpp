@@ -64,11 +64,13 @@ Result<Problem> read_problem(const json& value, std::string what) {
   o.optional("src_align", p.src_align);
   o.optional("dst_align", p.dst_align);
   if (const json* extents = o.find("extents")) {
-    if (!extents->is_object()) o.fail({ErrorKind::parse, what + ".extents", JsonObject::shown(*extents), "an object"});
+    if (!extents->is_object())
+      o.fail({ErrorKind::parse, what + ".extents", JsonObject::shown(*extents), "an object"});
     else
       for (const auto& [key, size] : extents->items()) {  // nlohmann keeps keys sorted
         const bool letter = key.size() == 1 && key[0] >= 'A' && key[0] <= 'Z';
-        if (!letter) o.fail({ErrorKind::parse, what + ".extents", JsonObject::cut(key), "upper-case letters"});
+        if (!letter)
+          o.fail({ErrorKind::parse, what + ".extents", JsonObject::cut(key), "upper-case letters"});
         else if (auto want = detail::read_json(size, p.extents.emplace_back(key[0], 0).second))
           o.fail({ErrorKind::parse, what + ".extents." + key, JsonObject::shown(size), *want});
       }
@@ -310,8 +312,10 @@ Result<Plan> plan_from_json(std::string_view text) {
   o.required("planner_version", plan.planner_version);
   if (const json* problem = o.find("problem")) {
     auto read = read_problem(*problem, "plan.problem");
-    if (read) plan.problem = std::move(*read);
-    else o.fail(std::move(read.error()));
+    if (read)
+      plan.problem = std::move(*read);
+    else
+      o.fail(std::move(read.error()));
   } else {
     o.fail({ErrorKind::parse, "plan.problem", "not there", ""});
   }

@@ -79,7 +79,8 @@ class JsonWriter {
   }
   void value(std::string_view string) {
     comma();
-    const bool plain = std::ranges::all_of(string, [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
+    const bool plain =
+        std::ranges::all_of(string, [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
     if (!plain) {  // a driver may name itself in any bytes
       text_ += nlohmann::json(string).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
       return;
@@ -126,13 +127,16 @@ inline Result<nlohmann::json> parse_json(std::string_view text, std::string_view
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (quoted) {
-      if (c == '\\') ++i;
-      else if (c == '"') quoted = false;
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        quoted = false;
     } else if (c == '"') {
       quoted = true;
     } else if (c == '[' || c == '{') {
       if (++depth > kDeepest)
-        return fail(ErrorKind::parse, std::string(what), "nested too deeply at byte " + std::to_string(i), "at most 64 levels");
+        return fail(ErrorKind::parse, std::string(what), "nested too deeply at byte " + std::to_string(i),
+                    "at most 64 levels");
     } else if (c == ']' || c == '}') {
       --depth;
     }
@@ -153,7 +157,8 @@ template <std::integral T>
   requires(!std::same_as<T, bool>)
 std::optional<std::string> read_json(const nlohmann::json& value, T& out) {
   const auto range = [] {
-    return "an integer from " + std::to_string(std::numeric_limits<T>::min()) + " to " + std::to_string(std::numeric_limits<T>::max());
+    return "an integer from " + std::to_string(std::numeric_limits<T>::min()) + " to " +
+           std::to_string(std::numeric_limits<T>::max());
   };
   if (value.is_number_unsigned()) {
     const auto number = value.get<std::uint64_t>();
@@ -222,7 +227,8 @@ class JsonObject {
     if (error_) return;
     const nlohmann::json* found = find(key);
     if (found == nullptr) return;
-    if (auto want = read_json(*found, out)) error_ = Error{ErrorKind::parse, what_ + "." + key, shown(*found), std::move(*want)};
+    if (auto want = read_json(*found, out))
+      error_ = Error{ErrorKind::parse, what_ + "." + key, shown(*found), std::move(*want)};
   }
 
   // `each` takes one element and its name, and returns Result<void>.

@@ -77,7 +77,8 @@ bool stride_at(const Chain& chain, std::span<const std::int64_t> strides, std::i
   for (int i = 0; i < chain.count; ++i) {
     const auto at = static_cast<std::size_t>(i);
     if (chain.weight[at] <= weight)
-      return !__builtin_mul_overflow(weight / chain.weight[at], strides[static_cast<std::size_t>(chain.axis[at])], &out);
+      return !__builtin_mul_overflow(weight / chain.weight[at], strides[static_cast<std::size_t>(chain.axis[at])],
+                                     &out);
   }
   return false;
 }
@@ -95,7 +96,8 @@ std::unexpected<Error> layout_error(const PermuteProblem& p, ErrorKind kind, std
 Result<Weights> common_weights(const PermuteProblem& p, const Chain& src, const Chain& dst) {
   Weights all;
   for (const Chain* chain : {&src, &dst})
-    for (int i = 0; i < chain->count; ++i) all.value[static_cast<std::size_t>(all.count++)] = chain->weight[static_cast<std::size_t>(i)];
+    for (int i = 0; i < chain->count; ++i)
+      all.value[static_cast<std::size_t>(all.count++)] = chain->weight[static_cast<std::size_t>(i)];
   const auto end = all.value.begin() + all.count;
   std::sort(all.value.begin(), end, std::greater<>{});
   all.count = static_cast<int>(std::unique(all.value.begin(), end) - all.value.begin());
@@ -114,7 +116,9 @@ std::string sizes_text(std::span<const std::int64_t> sizes) {
   return text;
 }
 
-bool is_zero(std::int64_t size) { return size == 0; }
+bool is_zero(std::int64_t size) {
+  return size == 0;
+}
 
 class Analysis {
  public:
@@ -163,7 +167,8 @@ class Analysis {
                   "a permutation of 0.." + std::to_string(g_.src_rank - 1));
     };
     if (!p_.extents.empty())
-      return fail(ErrorKind::invalid_problem, "extent", std::string(1, p_.extents.front().first), "none without layouts");
+      return fail(ErrorKind::invalid_problem, "extent", std::string(1, p_.extents.front().first),
+                  "none without layouts");
     if (p_.axes.size() != p_.shape.size()) return refuse();
     std::uint32_t seen = 0;
     for (std::size_t i = 0; i < p_.axes.size(); ++i) {
@@ -204,7 +209,8 @@ class Analysis {
       const LayoutAxis& axis = dst_.axes[rank(i)];
       const int at = letter_index(axis.letter);
       if (at < 0) return layout_error(p_, ErrorKind::invalid_problem, "the same upper-case letters on both sides");
-      g_.dst_shape[rank(i)] = axis.block != 0 ? axis.block : g_.letter[rank(at)].written / dst_chain_[rank(at)].weight[0];
+      g_.dst_shape[rank(i)] =
+          axis.block != 0 ? axis.block : g_.letter[rank(at)].written / dst_chain_[rank(at)].weight[0];
     }
     for (int at = 0; at < g_.letters; ++at)
       if (dst_chain_[rank(at)].count == 0)
@@ -243,7 +249,8 @@ class Analysis {
       const int axis = src->axis[rank(i)];
       if (p_.shape[rank(axis)] != src_.axes[rank(axis)].block)
         return fail(ErrorKind::invalid_problem, "shape", sizes_text(p_.shape),
-                    std::to_string(src_.axes[rank(axis)].block) + " for axis " + std::to_string(axis) + ", as in " + p_.src_layout);
+                    std::to_string(src_.axes[rank(axis)].block) + " for axis " + std::to_string(axis) + ", as in " +
+                        p_.src_layout);
     }
     Geometry::Letter letter{.name = name};
     std::int64_t whole = 0;
@@ -253,8 +260,9 @@ class Analysis {
       if (key == name) letter.extent = size;
     const bool split = src->count > 1;
     if (letter.extent < (split ? 0 : whole) || letter.extent > whole)
-      return fail(ErrorKind::invalid_problem, "extent", std::string(1, name) + ":" + std::to_string(letter.extent),
-                  split ? "0 to " + std::to_string(whole) : std::to_string(whole) + ", as the source does not split this axis");
+      return fail(
+          ErrorKind::invalid_problem, "extent", std::string(1, name) + ":" + std::to_string(letter.extent),
+          split ? "0 to " + std::to_string(whole) : std::to_string(whole) + ", as the source does not split this axis");
     const std::int64_t block = dst->count == 0 ? 1 : dst->weight[0];
     const std::int64_t blocks = letter.extent / block + (letter.extent % block != 0 ? 1 : 0);
     if (__builtin_mul_overflow(blocks, block, &letter.written)) return too_large("dst");
@@ -332,7 +340,6 @@ class Analysis {
   std::array<Chain, kMaxRank> src_chain_{}, dst_chain_{};
 };
 
-
 // Exact, but only for two axes or few elements; strides that defeat both are refused.
 bool Analysis::distinct_by_search(std::span<const std::pair<std::int64_t, std::int64_t>> axes) {
   if (axes.size() == 2) {  // i*a == j*b first at i = b/g, j = a/g
@@ -382,12 +389,14 @@ Result<void> Analysis::loops_by_layout() {
   for (int axis = 0; axis < dst_.rank; ++axis) {
     const int at = letter_index(dst_.axes[rank(axis)].letter);
     const Chain& chain = dst_chain_[rank(at)];
-    const auto here = rank(static_cast<int>(std::find(chain.axis.begin(), chain.axis.begin() + chain.count, axis) - chain.axis.begin()));
+    const auto here = rank(
+        static_cast<int>(std::find(chain.axis.begin(), chain.axis.begin() + chain.count, axis) - chain.axis.begin()));
     for (int i = 0; i < weights[rank(at)].count; ++i) {
       const std::int64_t weight = weights[rank(at)].value[rank(i)];
       if (weight < chain.weight[here] || (here > 0 && weight >= chain.weight[here - 1])) continue;
       if (g_.digits == kMaxRank)
-        return fail(ErrorKind::invalid_problem, "rank", p_.src_layout + ":" + p_.dst_layout, "at most 16 axes after splitting");
+        return fail(ErrorKind::invalid_problem, "rank", p_.src_layout + ":" + p_.dst_layout,
+                    "at most 16 axes after splitting");
       Geometry::Digit digit{.loop = {extents[rank(at)][rank(i)], 0, 0}, .weight = weight, .letter = at};
       if (digit.loop.extent > 1 && !stride_at(src_chain_[rank(at)], g_.src_strides, weight, digit.loop.src_stride))
         return too_large("src");
@@ -413,7 +422,9 @@ Result<void> Analysis::check_count() const {
 
 }  // namespace
 
-Result<Geometry> geometry(const PermuteProblem& problem) { return Analysis(problem).run(); }
+Result<Geometry> geometry(const PermuteProblem& problem) {
+  return Analysis(problem).run();
+}
 
 Result<LoopNest> loop_nest(const PermuteProblem& problem) {
   auto made = geometry(problem);
@@ -430,7 +441,8 @@ Result<LoopNest> loop_nest(const PermuteProblem& problem) {
   for (int at = 0; at < g.letters; ++at) {
     const Geometry::Letter& letter = g.letter[static_cast<std::size_t>(at)];
     if (letter.covered <= letter.extent) continue;
-    Bound bound{.coef = std::vector<std::int64_t>(digits.size()), .read_limit = letter.extent, .write_limit = letter.written};
+    Bound bound{
+        .coef = std::vector<std::int64_t>(digits.size()), .read_limit = letter.extent, .write_limit = letter.written};
     for (std::size_t i = 0; i < digits.size(); ++i)
       if (digits[i].letter == at) bound.coef[i] = digits[i].weight;
     nest.bounds.push_back(std::move(bound));

@@ -29,10 +29,10 @@ struct Bound {
 inline constexpr int kMaxBounds = 2;
 
 struct LoopNest {
-  std::vector<LoopAxis> axes;   // at most kMaxRank; none where the problem is empty
-  std::vector<Bound> bounds;    // at most kMaxBounds; those that cannot fail are left out
+  std::vector<LoopAxis> axes;  // at most kMaxRank; none where the problem is empty
+  std::vector<Bound> bounds;   // at most kMaxBounds; those that cannot fail are left out
   std::int64_t src_offset = 0, dst_offset = 0;
-  bool empty = false;           // nothing is written
+  bool empty = false;  // nothing is written
   bool operator==(const LoopNest&) const = default;
 };
 
@@ -56,10 +56,10 @@ Result<Layout> parse_layout(std::string_view text, std::string_view what);
 // Everything that a validated problem's numbers come to. Fixed-size, because planning calls this
 // for every new problem and has 50 us in all.
 struct Geometry {
-  struct Digit {               // a loop axis, and what it counts of its letter's index
+  struct Digit {  // a loop axis, and what it counts of its letter's index
     LoopAxis loop;
     std::int64_t weight = 1;
-    int letter = -1;           // -1: the whole of an axis, never bounded
+    int letter = -1;  // -1: the whole of an axis, never bounded
   };
   struct Letter {
     char name = 0;

@@ -20,18 +20,12 @@ struct Named {
   std::string_view name;
 };
 constexpr Named kNamed[] = {
-    {"permute_copy", PERMUTE_COPY_SPEC_WIDTH, "width"},
-    {"permute_copy", PERMUTE_COPY_SPEC_UNROLL, "unroll"},
-    {"permute_rows", PERMUTE_ROWS_SPEC_UNROLL, "unroll"},
-    {"permute_tile", PERMUTE_TILE_SPEC_TILE_S, "tile"},
-    {"permute_tile", PERMUTE_TILE_SPEC_TILE_D, "tile"},
-    {"permute_tile", PERMUTE_TILE_SPEC_VECTOR_S, "vector"},
-    {"permute_tile", PERMUTE_TILE_SPEC_VECTOR_D, "vector"},
-    {"permute_block", PERMUTE_TILE_SPEC_TILE_S, "tile"},
-    {"permute_block", PERMUTE_TILE_SPEC_TILE_D, "tile"},
-    {"permute_block", PERMUTE_TILE_SPEC_VECTOR_S, "vector"},
-    {"permute_block", PERMUTE_TILE_SPEC_VECTOR_D, "vector"},
-    {"permute_box", PERMUTE_BOX_SPEC_LOAD_VECTOR, "vector"},
+    {"permute_copy", PERMUTE_COPY_SPEC_WIDTH, "width"},       {"permute_copy", PERMUTE_COPY_SPEC_UNROLL, "unroll"},
+    {"permute_rows", PERMUTE_ROWS_SPEC_UNROLL, "unroll"},     {"permute_tile", PERMUTE_TILE_SPEC_TILE_S, "tile"},
+    {"permute_tile", PERMUTE_TILE_SPEC_TILE_D, "tile"},       {"permute_tile", PERMUTE_TILE_SPEC_VECTOR_S, "vector"},
+    {"permute_tile", PERMUTE_TILE_SPEC_VECTOR_D, "vector"},   {"permute_block", PERMUTE_TILE_SPEC_TILE_S, "tile"},
+    {"permute_block", PERMUTE_TILE_SPEC_TILE_D, "tile"},      {"permute_block", PERMUTE_TILE_SPEC_VECTOR_S, "vector"},
+    {"permute_block", PERMUTE_TILE_SPEC_VECTOR_D, "vector"},  {"permute_box", PERMUTE_BOX_SPEC_LOAD_VECTOR, "vector"},
     {"permute_box", PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"},
 };
 
@@ -50,8 +44,10 @@ std::string print(const Step& step) {
     if (named.stem != step.kernel.stem) continue;
     const auto found = std::ranges::find(step.constants, named.id, &Constant::id);
     if (found == step.constants.end()) continue;
-    if (named.name == last) text += 'x';
-    else text.append(" ").append(named.name).append("=");
+    if (named.name == last)
+      text += 'x';
+    else
+      text.append(" ").append(named.name).append("=");
     text += std::to_string(found->value);
     last = named.name;
   }
@@ -60,7 +56,8 @@ std::string print(const Step& step) {
   if (step.workgroup_memory_bytes != 0) text += " shared=" + std::to_string(step.workgroup_memory_bytes);
   text += " push=" + std::to_string(step.push.size());
   // Numbers that did not fit the push bytes: such a plan has a pipeline of its own.
-  const auto frozen = std::ranges::count_if(step.constants, [](const Constant& c) { return c.id >= PERMUTE_SPEC_WORD0; });
+  const auto frozen =
+      std::ranges::count_if(step.constants, [](const Constant& c) { return c.id >= PERMUTE_SPEC_WORD0; });
   if (frozen != 0) text += " frozen=" + std::to_string(frozen);
   return text;
 }

@@ -28,7 +28,8 @@ std::unexpected<Error> refuse(std::string_view what, Token token, std::string_vi
   constexpr std::size_t kLongest = 60;
   std::string shown(token.text.substr(0, kLongest));
   if (token.text.size() > kLongest) shown += "...";
-  return fail(kind, std::string(what), "\"" + shown + "\" at column " + std::to_string(token.column), std::string(want));
+  return fail(kind, std::string(what), "\"" + shown + "\" at column " + std::to_string(token.column),
+              std::string(want));
 }
 
 // Splits at `separator`; an empty text is one empty token, so that "3x" is refused for its end.
@@ -81,7 +82,9 @@ Result<void> parse_into(std::string_view what, Token token, T& out) {
   return {};
 }
 
-Result<void> parse_axes(PermuteProblem& p, Token value) { return parse_list("axes", value, ',', p.axes); }
+Result<void> parse_axes(PermuteProblem& p, Token value) {
+  return parse_list("axes", value, ',', p.axes);
+}
 
 Result<void> parse_layouts(PermuteProblem& p, Token value) {
   const std::size_t colon = value.text.find(':');
@@ -126,7 +129,8 @@ constexpr Option kOptions[] = {
     {"dst.strides", [](PermuteProblem& p, Token t) { return parse_list("dst.strides", t, 'x', p.dst_strides); }},
     {"src.offset", [](PermuteProblem& p, Token t) { return parse_into("src.offset", t, p.src_offset); }},
     {"dst.offset", [](PermuteProblem& p, Token t) { return parse_into("dst.offset", t, p.dst_offset); }},
-    {"align", [](PermuteProblem& p, Token t) {
+    {"align",
+     [](PermuteProblem& p, Token t) {
        auto ok = parse_into("align", t, p.src_align);
        p.dst_align = p.src_align;
        return ok;

@@ -9,9 +9,13 @@ using namespace sectile;
 
 namespace {
 
-std::string error_of(const Result<DeviceProfile>& profile) { return profile ? "" : profile.error().message(); }
+std::string error_of(const Result<DeviceProfile>& profile) {
+  return profile ? "" : profile.error().message();
+}
 
-DeviceProfile h200() { return profile_from_vulkaninfo(data_file("nvidia-h200-vulkaninfo.json")).value(); }
+DeviceProfile h200() {
+  return profile_from_vulkaninfo(data_file("nvidia-h200-vulkaninfo.json")).value();
+}
 
 }  // namespace
 
@@ -45,26 +49,36 @@ TEST_CASE("namesThatAreNotUtf8AreMadeReadable") {
 
 TEST_CASE("garbageIsRefusedByField") {
   CHECK(error_of(profile_from_json("")) == "parse: profile: not JSON");
-  CHECK(error_of(profile_from_json("\x7f""ELF")) == "parse: profile: not JSON");
+  CHECK(error_of(profile_from_json("\x7f"
+                                   "ELF")) == "parse: profile: not JSON");
   CHECK(error_of(profile_from_json("[]")) == "parse: profile: an array of 0 (want an object)");
   CHECK(error_of(profile_from_json("{}")) == "parse: profile.name: not there");
   CHECK(error_of(profile_from_json(R"({"name":"x","bank":32})")) == "parse: profile.bank: unknown key");
-  CHECK(error_of(profile_from_json(R"({"name":"x","banks":0})")) == "parse: profile.banks: 0 (want a power of two up to 65536)");
-  CHECK(error_of(profile_from_json(R"({"name":"x","banks":"32"})")).starts_with("parse: profile.banks: \"32\" (want an integer"));
-  CHECK(error_of(profile_from_json(R"({"name":"x","transaction_bytes":48})")).starts_with("parse: profile.transaction_bytes: 48"));
+  CHECK(error_of(profile_from_json(R"({"name":"x","banks":0})")) ==
+        "parse: profile.banks: 0 (want a power of two up to 65536)");
+  CHECK(error_of(profile_from_json(R"({"name":"x","banks":"32"})"))
+            .starts_with("parse: profile.banks: \"32\" (want an integer"));
+  CHECK(error_of(profile_from_json(R"({"name":"x","transaction_bytes":48})"))
+            .starts_with("parse: profile.transaction_bytes: 48"));
   CHECK(error_of(profile_from_json(R"({"name":"x","max_grid":[1,0,1]})")).starts_with("parse: profile.max_grid: 0"));
-  CHECK(error_of(profile_from_json(R"({"name":"x","max_grid":[1,1]})")) == "parse: profile.max_grid: an array of 2 (want an array of 3)");
+  CHECK(error_of(profile_from_json(R"({"name":"x","max_grid":[1,1]})")) ==
+        "parse: profile.max_grid: an array of 2 (want an array of 3)");
   CHECK(error_of(profile_from_json(R"({"name":"x","int64":1})")) == "parse: profile.int64: 1 (want true or false)");
   CHECK(error_of(profile_from_json(R"({"name":"x","kind":"gpu"})")).starts_with("parse: profile.kind: gpu"));
   CHECK(error_of(profile_from_json(R"({"name":"x","uuid":"12"})")).starts_with("parse: profile.uuid: 12"));
   CHECK(error_of(profile_from_json(R"({"name":"x","sources":{"a":1}})")).starts_with("parse: profile.sources.a"));
-  CHECK(error_of(profile_from_json(R"({"name":"x","min_subgroup_size":64,"max_subgroup_size":32})")).starts_with("parse: profile.min_subgroup_size"));
-  CHECK(error_of(profile_from_json(R"({"name":"x","matrix_shapes":[{"m":16}]})")) == "parse: profile.matrix_shapes.n: not there");
-  CHECK(error_of(profile_from_json(R"({"name":"x","matrix_shapes":{}})")).starts_with("parse: profile.matrix_shapes: an object"));
+  CHECK(error_of(profile_from_json(R"({"name":"x","min_subgroup_size":64,"max_subgroup_size":32})"))
+            .starts_with("parse: profile.min_subgroup_size"));
+  CHECK(error_of(profile_from_json(R"({"name":"x","matrix_shapes":[{"m":16}]})")) ==
+        "parse: profile.matrix_shapes.n: not there");
+  CHECK(error_of(profile_from_json(R"({"name":"x","matrix_shapes":{}})"))
+            .starts_with("parse: profile.matrix_shapes: an object"));
 }
 
 TEST_CASE("printsOnOneLine") {
-  CHECK(print(h200()) == "NVIDIA H200 (nvidia, NVIDIA 580.159.04) discrete vulkan=1.4 subgroup=32 invocations=1024 shared=49152 push=256");
+  CHECK(
+      print(h200()) ==
+      "NVIDIA H200 (nvidia, NVIDIA 580.159.04) discrete vulkan=1.4 subgroup=32 invocations=1024 shared=49152 push=256");
 }
 
 TEST_CASE("supplementFillsWhatIsUnknown") {
@@ -83,7 +97,8 @@ TEST_CASE("supplementFillsWhatIsUnknown") {
 }
 
 TEST_CASE("supplementTakesAnySubsetOfFields") {
-  const DeviceProfile profile = supplement(h200(), R"( {"banks":32,"bank_bytes":4,"sources":{"banks":"a manual"}} )").value();
+  const DeviceProfile profile =
+      supplement(h200(), R"( {"banks":32,"bank_bytes":4,"sources":{"banks":"a manual"}} )").value();
   CHECK(profile.banks == 32);
   CHECK(profile.bank_bytes == 4);
   CHECK(profile.sources.at("banks") == "a manual");
@@ -91,12 +106,15 @@ TEST_CASE("supplementTakesAnySubsetOfFields") {
 }
 
 TEST_CASE("supplementRefusesContradictionsByField") {
-  CHECK(error_of(supplement(h200(), R"({"subgroup_size":64})")) == "parse: profile.subgroup_size: 64 (want 32, as is known already)");
-  CHECK(error_of(supplement(h200(), R"({"name":"H100"})")) == "parse: profile.name: \"H100\" (want \"NVIDIA H200\", as is known already)");
+  CHECK(error_of(supplement(h200(), R"({"subgroup_size":64})")) ==
+        "parse: profile.subgroup_size: 64 (want 32, as is known already)");
+  CHECK(error_of(supplement(h200(), R"({"name":"H100"})")) ==
+        "parse: profile.name: \"H100\" (want \"NVIDIA H200\", as is known already)");
   CHECK(supplement(h200(), R"({"subgroup_size":32})") == h200());
   DeviceProfile none = h200();
   none.cooperative_matrix = false;
-  CHECK(error_of(supplement(none, data_file("nvidia-h100-coopmat.txt"))).starts_with("parse: profile.cooperative_matrix: true (want false"));
+  CHECK(error_of(supplement(none, data_file("nvidia-h100-coopmat.txt")))
+            .starts_with("parse: profile.cooperative_matrix: true (want false"));
 }
 
 TEST_CASE("supplementRefusesOtherTexts") {
@@ -106,11 +124,13 @@ TEST_CASE("supplementRefusesOtherTexts") {
   std::string listing = data_file("nvidia-h100-coopmat.txt");
   listing.replace(listing.find("M=16"), 4, "M=1x");
   CHECK(error_of(supplement(h200(), listing)).starts_with("parse: matrix listing: line 10 "));
-  CHECK(error_of(supplement(h200(), "VK_KHR_cooperative_matrix properties: 1\n  [0] M=16\n")).starts_with("parse: matrix listing: line 2"));
+  CHECK(error_of(supplement(h200(), "VK_KHR_cooperative_matrix properties: 1\n  [0] M=16\n"))
+            .starts_with("parse: matrix listing: line 2"));
 }
 
 TEST_CASE("listingWithoutAnExtensionSaysSo") {
-  const auto facts = supplement({}, "VK_NV_cooperative_matrix2 not supported\r\nVK_KHR_cooperative_matrix properties: 0\r\n");
+  const auto facts =
+      supplement({}, "VK_NV_cooperative_matrix2 not supported\r\nVK_KHR_cooperative_matrix properties: 0\r\n");
   REQUIRE(facts.has_value());
   CHECK(facts->cooperative_matrix2 == false);
   CHECK(facts->matrix_shapes.empty());

@@ -9,10 +9,11 @@
 using namespace sectile;
 
 TEST_CASE("knowsSevenTargets") {
-  CHECK(builtin_target_names() == std::vector<std::string_view>{"lavapipe", "swiftshader", "nvidia-hopper", "amd-rdna3", "intel-xe2",
-                                                                "arm-valhall", "qualcomm-adreno7"});
+  CHECK(builtin_target_names() == std::vector<std::string_view>{"lavapipe", "swiftshader", "nvidia-hopper", "amd-rdna3",
+                                                                "intel-xe2", "arm-valhall", "qualcomm-adreno7"});
   CHECK(builtin_target("h100").error().message() ==
-        "missing: target: h100 (want one of lavapipe swiftshader nvidia-hopper amd-rdna3 intel-xe2 arm-valhall qualcomm-adreno7)");
+        "missing: target: h100 (want one of lavapipe swiftshader nvidia-hopper amd-rdna3 intel-xe2 arm-valhall "
+        "qualcomm-adreno7)");
 }
 
 TEST_CASE("everyFactOfATargetHasASource") {

@@ -110,7 +110,8 @@ TEST_CASE("refusesWhatIsNoDump") {
   CHECK(error_of(R"({"capabilities":{}})").starts_with("parse: vulkaninfo.capabilities"));
   CHECK(error_of(R"({"capabilities":{"device":3}})").starts_with("parse: vulkaninfo: no VkPhysicalDeviceProperties"));
   CHECK(error_of(R"({"VkPhysicalDeviceProperties":{}})") == "parse: vulkaninfo.deviceName: not there");
-  CHECK(error_of(R"({"VkPhysicalDeviceProperties":{"deviceName":"x","vendorID":-1}})").starts_with("parse: vulkaninfo.vendorID: -1"));
+  CHECK(error_of(R"({"VkPhysicalDeviceProperties":{"deviceName":"x","vendorID":-1}})")
+            .starts_with("parse: vulkaninfo.vendorID: -1"));
   CHECK(error_of(R"({"VkPhysicalDeviceProperties":{"deviceName":"x","limits":[]}})") == "");
   const std::string text = data_file("nvidia-h200-vulkaninfo.json");
   CHECK(error_of(text.substr(0, text.size() / 2)) == "parse: vulkaninfo: not JSON");

@@ -16,8 +16,10 @@ namespace made_up {
 inline sectile::PermuteProblem any_problem() {
   using namespace sectile;
   const auto number = rc::gen::inRange<std::int64_t>(-2, 40);
-  const auto numbers = rc::gen::container<std::vector<std::int64_t>>(rc::gen::oneOf(number, rc::gen::arbitrary<std::int64_t>()));
-  const auto name = rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::element('N', 'C', 'H', 'W', '4', 'c', '8', 'h')));
+  const auto numbers =
+      rc::gen::container<std::vector<std::int64_t>>(rc::gen::oneOf(number, rc::gen::arbitrary<std::int64_t>()));
+  const auto name =
+      rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::element('N', 'C', 'H', 'W', '4', 'c', '8', 'h')));
   PermuteProblem p;
   p.type = static_cast<DType>(*rc::gen::inRange(0, 19));
   p.shape = *rc::gen::nonEmpty(numbers);
@@ -56,12 +58,16 @@ inline sectile::Plan two_steps() {
   first.grid = {8, 1, 1};
   first.push = std::vector<std::uint8_t>(32, 0);
   first.push[20] = 7;
-  first.addresses = {{.push_offset = 0, .operand = 0, .byte_offset = 0}, {.push_offset = 8, .operand = 2, .byte_offset = 16}};
-  first.accesses = {{.operand = 0, .begin = 0, .end = 4096, .write = false}, {.operand = 2, .begin = 16, .end = 4096, .write = true}};
+  first.addresses = {{.push_offset = 0, .operand = 0, .byte_offset = 0},
+                     {.push_offset = 8, .operand = 2, .byte_offset = 16}};
+  first.accesses = {{.operand = 0, .begin = 0, .end = 4096, .write = false},
+                    {.operand = 2, .begin = 16, .end = 4096, .write = true}};
   Step second = first;
   second.kernel = {"permute_tile", "e2"};
-  second.addresses = {{.push_offset = 0, .operand = 2, .byte_offset = 16}, {.push_offset = 8, .operand = 1, .byte_offset = 0}};
-  second.accesses = {{.operand = 2, .begin = 16, .end = 4096, .write = false}, {.operand = 1, .begin = 0, .end = 4096, .write = true}};
+  second.addresses = {{.push_offset = 0, .operand = 2, .byte_offset = 16},
+                      {.push_offset = 8, .operand = 1, .byte_offset = 0}};
+  second.accesses = {{.operand = 2, .begin = 16, .end = 4096, .write = false},
+                     {.operand = 1, .begin = 0, .end = 4096, .write = true}};
   second.constants = {{0, 64}, {8, 32}, {9, 16}};
   second.workgroup_memory_bytes = 2112;
   second.barrier_before = true;

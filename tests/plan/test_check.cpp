@@ -39,7 +39,8 @@ TEST_CASE("acceptsAnOrderedPlan") {
 
 TEST_CASE("refusesConflictingStepsWithoutABarrier") {
   CHECK(refusal(changed([](Plan& p) { p.steps[1].barrier_before = false; })) ==
-        "invalid_plan: step 1 ordering: read of scratch [16, 4096) after step 0's write of scratch [16, 4096) (want a barrier before it)");
+        "invalid_plan: step 1 ordering: read of scratch [16, 4096) after step 0's write of scratch [16, 4096) (want a "
+        "barrier before it)");
   // A read that a later step overwrites conflicts as well.
   CHECK(refusal(changed([](Plan& p) {
           std::swap(p.steps[0], p.steps[1]);
@@ -67,15 +68,29 @@ TEST_CASE("aBarrierOrdersEverythingBeforeIt") {
 }
 
 TEST_CASE("refusesRangesAndAddressesOutsideTheirOperand") {
-  CHECK(refusal(changed([](Plan& p) { p.steps[0].accesses[0].end = 4097; })).starts_with("invalid_plan: step 0 range: read of src [0, 4097)"));
-  CHECK(refusal(changed([](Plan& p) { p.steps[0].accesses[0].begin = 4096; })).starts_with("invalid_plan: step 0 range"));
+  CHECK(refusal(changed([](Plan& p) {
+          p.steps[0].accesses[0].end = 4097;
+        })).starts_with("invalid_plan: step 0 range: read of src [0, 4097)"));
+  CHECK(
+      refusal(changed([](Plan& p) { p.steps[0].accesses[0].begin = 4096; })).starts_with("invalid_plan: step 0 range"));
   CHECK(refusal(changed([](Plan& p) { p.steps[0].accesses[0].operand = 3; })).starts_with("invalid_plan: step 0 "));
-  CHECK(refusal(changed([](Plan& p) { p.steps[0].addresses[0].operand = 3; })).starts_with("invalid_plan: step 0 address: of operand 3"));
-  CHECK(refusal(changed([](Plan& p) { p.steps[0].addresses[0].byte_offset = 4097; })).starts_with("invalid_plan: step 0 address: src + 4097"));
-  CHECK(refusal(changed([](Plan& p) { p.steps[0].addresses[0].push_offset = 4; })).starts_with("invalid_plan: step 0 address: at push offset 4"));
-  CHECK(refusal(changed([](Plan& p) { p.steps[0].addresses[0].push_offset = 32; })).starts_with("invalid_plan: step 0 address: at push offset 32"));
-  CHECK(refusal(changed([](Plan& p) { p.steps[0].addresses[1].push_offset = 0; })) == "invalid_plan: step 0 address: two at push offset 0");
-  CHECK(refusal(changed([](Plan& p) { p.steps[0].push[3] = 1; })).starts_with("invalid_plan: step 0 address: push bytes at 0"));
+  CHECK(refusal(changed([](Plan& p) {
+          p.steps[0].addresses[0].operand = 3;
+        })).starts_with("invalid_plan: step 0 address: of operand 3"));
+  CHECK(refusal(changed([](Plan& p) {
+          p.steps[0].addresses[0].byte_offset = 4097;
+        })).starts_with("invalid_plan: step 0 address: src + 4097"));
+  CHECK(refusal(changed([](Plan& p) {
+          p.steps[0].addresses[0].push_offset = 4;
+        })).starts_with("invalid_plan: step 0 address: at push offset 4"));
+  CHECK(refusal(changed([](Plan& p) {
+          p.steps[0].addresses[0].push_offset = 32;
+        })).starts_with("invalid_plan: step 0 address: at push offset 32"));
+  CHECK(refusal(changed([](Plan& p) { p.steps[0].addresses[1].push_offset = 0; })) ==
+        "invalid_plan: step 0 address: two at push offset 0");
+  CHECK(refusal(changed([](Plan& p) {
+          p.steps[0].push[3] = 1;
+        })).starts_with("invalid_plan: step 0 address: push bytes at 0"));
   CHECK(refusal(changed([](Plan& p) { p.steps[0].push.clear(); })).starts_with("invalid_plan: step 0 address"));
 }
 
@@ -86,39 +101,51 @@ TEST_CASE("refusesWhatAStepDoesNotDeclare") {
         "invalid_plan: step 0 range: write of scratch [16, 4096) (want an address of scratch)");
   CHECK(refusal(changed([](Plan& p) { p.steps[0].accesses[0].write = true; })) ==
         "invalid_plan: step 0 range: write of src [0, 4096) (want no write to a source)");
-  CHECK(refusal(changed([](Plan& p) { p.steps[0].accesses.push_back({.operand = 2, .begin = 0, .end = 17, .write = false}); }))
-            .starts_with("invalid_plan: step 0 ranges: write of scratch [16, 4096) and read of scratch [0, 17)"));
+  CHECK(refusal(changed([](Plan& p) {
+          p.steps[0].accesses.push_back({.operand = 2, .begin = 0, .end = 17, .write = false});
+        })).starts_with("invalid_plan: step 0 ranges: write of scratch [16, 4096) and read of scratch [0, 17)"));
 }
 
 TEST_CASE("refusesLaunchesThatMakeNoSense") {
   CHECK(refusal(changed([](Plan& p) { p.steps[0].grid[2] = 0; })) == "invalid_plan: step 0 grid: 0 (want at least 1)");
-  CHECK(refusal(changed([](Plan& p) { p.steps[0].workgroup[1] = 0; })) == "invalid_plan: step 0 workgroup: 0 (want at least 1)");
-  CHECK(refusal(changed([](Plan& p) { p.steps[0].constants[1].id = 0; })).starts_with("invalid_plan: step 0 constants"));
+  CHECK(refusal(changed([](Plan& p) { p.steps[0].workgroup[1] = 0; })) ==
+        "invalid_plan: step 0 workgroup: 0 (want at least 1)");
+  CHECK(
+      refusal(changed([](Plan& p) { p.steps[0].constants[1].id = 0; })).starts_with("invalid_plan: step 0 constants"));
   CHECK(refusal(changed([](Plan& p) { p.steps[0].kernel.stem.clear(); })).starts_with("invalid_plan: step 0 kernel"));
-  CHECK(refusal(changed([](Plan& p) { p.steps[0].push.push_back(0); })).starts_with("invalid_plan: step 0 push bytes: 33"));
-  CHECK(refusal(changed([](Plan& p) { p.operands[1].align = 12; })) == "invalid_plan: dst align: 12 (want a power of two)");
-  CHECK(refusal(changed([](Plan& p) { p.steps.resize(65, p.steps[0]); })) == "invalid_plan: steps: 65 (want at most 64)");
+  CHECK(refusal(changed([](Plan& p) {
+          p.steps[0].push.push_back(0);
+        })).starts_with("invalid_plan: step 0 push bytes: 33"));
+  CHECK(refusal(changed([](Plan& p) { p.operands[1].align = 12; })) ==
+        "invalid_plan: dst align: 12 (want a power of two)");
+  CHECK(refusal(changed([](Plan& p) { p.steps.resize(65, p.steps[0]); })) ==
+        "invalid_plan: steps: 65 (want at most 64)");
 }
 
 TEST_CASE("refusesEachLimitByName") {
   const auto nothing = [](DeviceProfile&) {};
   const auto over = [&](auto change, auto set) { return limit(changed(change), set); };
-  CHECK(over([](Plan& p) { p.steps[1].workgroup_memory_bytes = 16385; }, nothing) == "limit_exceeded: workgroup memory");
-  CHECK(over([](Plan& p) { p.steps[1].workgroup_memory_bytes = 16385; }, [](DeviceProfile& d) { d.workgroup_memory_bytes = 32768; }) == "");
-  CHECK(over([](Plan& p) { p.steps[1].workgroup_memory_bytes = 49153; }, [](DeviceProfile& d) { d.workgroup_memory_bytes = 49152; }) ==
+  CHECK(over([](Plan& p) { p.steps[1].workgroup_memory_bytes = 16385; }, nothing) ==
         "limit_exceeded: workgroup memory");
+  CHECK(over([](Plan& p) { p.steps[1].workgroup_memory_bytes = 16385; },
+             [](DeviceProfile& d) { d.workgroup_memory_bytes = 32768; }) == "");
+  CHECK(over([](Plan& p) { p.steps[1].workgroup_memory_bytes = 49153; },
+             [](DeviceProfile& d) { d.workgroup_memory_bytes = 49152; }) == "limit_exceeded: workgroup memory");
   CHECK(over([](Plan& p) { p.steps[0].workgroup = {129, 1, 1}; }, nothing) == "limit_exceeded: workgroup size x");
   CHECK(over([](Plan& p) { p.steps[0].workgroup = {1, 129, 1}; }, nothing) == "limit_exceeded: workgroup size y");
   CHECK(over([](Plan& p) { p.steps[0].workgroup = {1, 1, 65}; }, nothing) == "limit_exceeded: workgroup size z");
   CHECK(over([](Plan& p) { p.steps[0].workgroup = {64, 4, 1}; }, nothing) == "limit_exceeded: workgroup invocations");
-  CHECK(over([](Plan& p) { p.steps[0].workgroup = {64, 4, 1}; }, [](DeviceProfile& d) { d.max_workgroup_invocations = 256; }) == "");
+  CHECK(over([](Plan& p) { p.steps[0].workgroup = {64, 4, 1}; },
+             [](DeviceProfile& d) { d.max_workgroup_invocations = 256; }) == "");
   CHECK(over([](Plan& p) { p.steps[0].grid = {65536, 1, 1}; }, nothing) == "limit_exceeded: grid x");
   CHECK(over([](Plan& p) { p.steps[0].grid = {1, 65536, 1}; }, nothing) == "limit_exceeded: grid y");
   CHECK(over([](Plan& p) { p.steps[0].grid = {1, 1, 65536}; }, nothing) == "limit_exceeded: grid z");
-  CHECK(over([](Plan& p) { p.steps[0].grid = {65536, 1, 1}; }, [](DeviceProfile& d) { d.max_grid = {2147483647, 65535, 65535}; }) == "");
+  CHECK(over([](Plan& p) { p.steps[0].grid = {65536, 1, 1}; },
+             [](DeviceProfile& d) { d.max_grid = {2147483647, 65535, 65535}; }) == "");
   CHECK(over([](Plan& p) { p.steps[0].push.resize(132); }, nothing) == "limit_exceeded: push bytes");
   CHECK(over([](Plan& p) { p.steps[0].push.resize(132); }, [](DeviceProfile& d) { d.max_push_bytes = 256; }) == "");
-  CHECK(over([](Plan&) {}, [](DeviceProfile& d) { d.buffer_device_address = false; }) == "limit_exceeded: buffer device address");
+  CHECK(over([](Plan&) {}, [](DeviceProfile& d) { d.buffer_device_address = false; }) ==
+        "limit_exceeded: buffer device address");
 }
 
 TEST_CASE("refusesLimitsWithBothNumbers") {
@@ -133,10 +160,16 @@ TEST_CASE("statesASubgroupSizeOnlyWhereTheDeviceTakesOne") {
   plan.steps[0].required_subgroup_size = 32;
   CHECK(limit(plan, [](DeviceProfile&) {}) == "limit_exceeded: required subgroup size");
   CHECK(limit(plan, [](DeviceProfile& d) { d.min_subgroup_size = d.max_subgroup_size = 32; }) == "");
-  CHECK(limit(plan, [](DeviceProfile& d) { d.min_subgroup_size = 32, d.max_subgroup_size = 64; }) == "limit_exceeded: required subgroup size");
-  CHECK(limit(plan, [](DeviceProfile& d) { d.min_subgroup_size = 32, d.max_subgroup_size = 64, d.required_subgroup_size = true; }) == "");
-  CHECK(limit(plan, [](DeviceProfile& d) { d.min_subgroup_size = d.max_subgroup_size = 16; d.required_subgroup_size = true; }) ==
+  CHECK(limit(plan, [](DeviceProfile& d) { d.min_subgroup_size = 32, d.max_subgroup_size = 64; }) ==
         "limit_exceeded: required subgroup size");
+  CHECK(limit(plan, [](DeviceProfile& d) {
+          d.min_subgroup_size = 32, d.max_subgroup_size = 64, d.required_subgroup_size = true;
+        }) == "");
+  CHECK(limit(plan, [](DeviceProfile& d) {
+          d.min_subgroup_size = d.max_subgroup_size = 16;
+          d.required_subgroup_size = true;
+        }) == "limit_exceeded: required subgroup size");
   plan.steps[0].workgroup[0] = 48;
-  CHECK(limit(plan, [](DeviceProfile& d) { d.min_subgroup_size = d.max_subgroup_size = 32; }) == "limit_exceeded: workgroup size x");
+  CHECK(limit(plan, [](DeviceProfile& d) { d.min_subgroup_size = d.max_subgroup_size = 32; }) ==
+        "limit_exceeded: workgroup size x");
 }

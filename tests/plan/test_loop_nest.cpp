@@ -13,7 +13,9 @@ using namespace sectile;
 
 namespace {
 
-PermuteProblem permute(std::string_view text) { return std::get<PermuteProblem>(parse_problem(text).value()); }
+PermuteProblem permute(std::string_view text) {
+  return std::get<PermuteProblem>(parse_problem(text).value());
+}
 
 std::int64_t dot(const std::vector<std::int64_t>& coef, const std::vector<std::int64_t>& index) {
   std::int64_t sum = 0;
@@ -22,7 +24,8 @@ std::int64_t dot(const std::vector<std::int64_t>& coef, const std::vector<std::i
 }
 
 // Writes what the nest says; returns how many elements it wrote, each exactly once.
-std::size_t carry_out(const detail::LoopNest& nest, std::size_t size, std::span<const std::byte> src, std::span<std::byte> dst) {
+std::size_t carry_out(const detail::LoopNest& nest, std::size_t size, std::span<const std::byte> src,
+                      std::span<std::byte> dst) {
   std::set<std::int64_t> written;
   std::vector<std::int64_t> index(nest.axes.size(), 0);
   for (bool more = !nest.empty; more;) {
@@ -39,8 +42,10 @@ std::size_t carry_out(const detail::LoopNest& nest, std::size_t size, std::span<
     if (write) {
       REQUIRE(written.insert(to).second);
       std::byte* out = dst.data() + static_cast<std::size_t>(to) * size;
-      if (read) std::memcpy(out, src.data() + static_cast<std::size_t>(from) * size, size);
-      else std::memset(out, 0, size);
+      if (read)
+        std::memcpy(out, src.data() + static_cast<std::size_t>(from) * size, size);
+      else
+        std::memset(out, 0, size);
     }
     more = false;
     for (std::size_t i = index.size(); i-- > 0 && !more;) {
@@ -140,7 +145,8 @@ TEST_CASE("randomLayoutsDoWhatTheReferenceDoes") {
       std::vector<std::string> items = {"N", "C", "H"};
       for (const char lower : {'c', 'h'})
         if (*rc::gen::arbitrary<bool>()) items.push_back(std::to_string(*rc::gen::element(1, 2, 4, 8, 12)) + lower);
-      for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[*rc::gen::inRange<std::size_t>(0, i)]);
+      for (std::size_t i = items.size(); i > 1; --i)
+        std::swap(items[i - 1], items[*rc::gen::inRange<std::size_t>(0, i)]);
       std::string text;
       for (const std::string& item : items) {
         text += item;
@@ -185,7 +191,8 @@ TEST_CASE("randomPermutesDoWhatTheReferenceDoes") {
       p.src_strides.push_back(*rc::gen::inRange<std::int64_t>(0, 9));
       p.dst_strides.push_back(*rc::gen::inRange<std::int64_t>(1, 40));
     }
-    for (std::size_t i = p.axes.size(); i > 1; --i) std::swap(p.axes[i - 1], p.axes[*rc::gen::inRange<std::size_t>(0, i)]);
+    for (std::size_t i = p.axes.size(); i > 1; --i)
+      std::swap(p.axes[i - 1], p.axes[*rc::gen::inRange<std::size_t>(0, i)]);
     p.dst_offset = *rc::gen::inRange(0, 9);
     // Few elements, so the distinctness test must be exact.
     std::set<std::int64_t> seen{0};
@@ -193,11 +200,14 @@ TEST_CASE("randomPermutesDoWhatTheReferenceDoes") {
     for (int i = 0; i < rank; ++i) {
       const std::set<std::int64_t> before = seen;
       for (std::int64_t k = 1; k < p.shape[static_cast<std::size_t>(p.axes[static_cast<std::size_t>(i)])]; ++k)
-        for (const std::int64_t at : before) distinct = seen.insert(at + k * p.dst_strides[static_cast<std::size_t>(i)]).second && distinct;
+        for (const std::int64_t at : before)
+          distinct = seen.insert(at + k * p.dst_strides[static_cast<std::size_t>(i)]).second && distinct;
     }
     const auto ok = validate(p);
     RC_ASSERT(ok.has_value() == distinct);
-    if (!ok) RC_ASSERT(ok.error().kind == ErrorKind::overlap);
-    else RC_ASSERT(difference(p) == "");
+    if (!ok)
+      RC_ASSERT(ok.error().kind == ErrorKind::overlap);
+    else
+      RC_ASSERT(difference(p) == "");
   }));
 }

@@ -29,18 +29,30 @@ TEST_CASE("planJsonReadsBackAndIsCanonical") {
   const std::string text = to_json(plan);
   CHECK(plan_from_json(text) == plan);
   CHECK(nlohmann::json::parse(text).dump() == text);  // dump() sorts
-  plan.candidates = {{.name = "permute_tile 32x32", .chosen = true, .refusal = "", .cost = -5, .interior = {1, 2, 3, 4, 5, 6, 7},
-                      .edge = {}, .detail = "quote \" and \xc3\xa9"},
-                     {.name = "permute_rows", .chosen = false, .refusal = "the inner axis moves", .cost = 0, .interior = {},
-                      .edge = {}, .detail = ""}};
+  plan.candidates = {{.name = "permute_tile 32x32",
+                      .chosen = true,
+                      .refusal = "",
+                      .cost = -5,
+                      .interior = {1, 2, 3, 4, 5, 6, 7},
+                      .edge = {},
+                      .detail = "quote \" and \xc3\xa9"},
+                     {.name = "permute_rows",
+                      .chosen = false,
+                      .refusal = "the inner axis moves",
+                      .cost = 0,
+                      .interior = {},
+                      .edge = {},
+                      .detail = ""}};
   const std::string explained = to_json(plan);
   CHECK(plan_from_json(explained) == plan);
   CHECK(nlohmann::json::parse(explained).dump() == explained);
 }
 
 TEST_CASE("problemJsonHasSortedKeys") {
-  const Problem problem = parse_problem("permute f16 1x2x7x4 layout=NCW4c:NWC extent=C:5 src.offset=3 dst.align=4 "
-                                        "src.strides=100x50x4x1 dst.strides=50x5x1").value();
+  const Problem problem = parse_problem(
+                              "permute f16 1x2x7x4 layout=NCW4c:NWC extent=C:5 src.offset=3 dst.align=4 "
+                              "src.strides=100x50x4x1 dst.strides=50x5x1")
+                              .value();
   CHECK(nlohmann::json::parse(to_json(problem)).dump() == to_json(problem));
 }
 
@@ -50,8 +62,11 @@ TEST_CASE("planJsonRefusesByPath") {
   CHECK(error_of("null") == "parse: plan: null (want an object)");
   CHECK(error_of("{}") == "parse: plan.id: not there");
   CHECK(changed([](auto& j) { j["steps"] = 3; }) == "parse: plan.steps: 3 (want an array of at most 64)");
-  CHECK(changed([](auto& j) { j["steps"][0]["grid"] = {1, 2}; }) == "parse: plan.steps.grid: an array of 2 (want an array of 3)");
-  CHECK(changed([](auto& j) { j["steps"][0]["grid"][0] = -1; }).starts_with("parse: plan.steps.grid: an array of 3 (want an integer from 0"));
+  CHECK(changed([](auto& j) { j["steps"][0]["grid"] = {1, 2}; }) ==
+        "parse: plan.steps.grid: an array of 2 (want an array of 3)");
+  CHECK(changed([](auto& j) {
+          j["steps"][0]["grid"][0] = -1;
+        }).starts_with("parse: plan.steps.grid: an array of 3 (want an integer from 0"));
   CHECK(changed([](auto& j) { j["steps"][0]["push"] = "0g"; }).starts_with("parse: plan.steps.push: 0g"));
   CHECK(changed([](auto& j) { j["steps"][0]["kernel"] = "x"; }) == "parse: plan.steps.kernel: \"x\" (want an object)");
   CHECK(changed([](auto& j) { j["operands"][0]["role"] = "both"; }).starts_with("parse: plan.operands.role: both"));
@@ -72,16 +87,19 @@ TEST_CASE("hostileJsonIsRefusedBeforeItCosts") {
   for (int i = 0; i < 100'000; ++i) deep += R"({"a":)";
   CHECK(error_of(deep).starts_with("parse: plan: nested too deeply"));
   CHECK(error_of(R"({"id":")" + std::string(100'000, 'x') + "\"}").size() < 300);
-  CHECK(changed([](auto& j) { j["steps"][0]["accesses"] = nlohmann::json::array_t(2000, j["steps"][0]["accesses"][0]); })
-            .starts_with("parse: plan.steps.accesses: an array of 2000"));
-  CHECK(changed([](auto& j) { j["steps"][0]["accesses"] = nlohmann::json::array_t(100, j["steps"][0]["accesses"][0]); })
-            .starts_with("invalid_plan: step 0 "));
+  CHECK(changed([](auto& j) {
+          j["steps"][0]["accesses"] = nlohmann::json::array_t(2000, j["steps"][0]["accesses"][0]);
+        }).starts_with("parse: plan.steps.accesses: an array of 2000"));
+  CHECK(changed([](auto& j) {
+          j["steps"][0]["accesses"] = nlohmann::json::array_t(100, j["steps"][0]["accesses"][0]);
+        }).starts_with("invalid_plan: step 0 "));
   CHECK(changed([](auto& j) { j["id"] = 1e300; }) == "parse: plan.id: 1e+300 (want a string)");
 }
 
 TEST_CASE("truncatedPlanJsonIsNeverAPlan") {
   const std::string text = to_json(made_up::two_steps());
-  for (std::size_t length = 0; length < text.size(); ++length) CHECK_FALSE(plan_from_json(text.substr(0, length)).has_value());
+  for (std::size_t length = 0; length < text.size(); ++length)
+    CHECK_FALSE(plan_from_json(text.substr(0, length)).has_value());
 }
 
 TEST_CASE("hashIsXxh3AsXxhsumPrintsIt") {

@@ -36,8 +36,9 @@ TEST_CASE("problemJsonReadsBackAndIsCanonical") {
 TEST_CASE("printsInAFixedOrderAndLeavesDefaultsOut") {
   CHECK(print(parse_problem("permute  f16 1x384x512x3   align=16 layout=NHWC:NCHW4c ").value()) ==
         "permute f16 1x384x512x3 layout=NHWC:NCHW4c");
-  CHECK(print(parse_problem("permute f32 2x3 dst.align=8 src.align=8 src.offset=0 dst.offset=4 src.strides=3x1 axes=1,0").value()) ==
-        "permute f32 2x3 axes=1,0 src.strides=3x1 dst.offset=4 align=8");
+  CHECK(
+      print(parse_problem("permute f32 2x3 dst.align=8 src.align=8 src.offset=0 dst.offset=4 src.strides=3x1 axes=1,0")
+                .value()) == "permute f32 2x3 axes=1,0 src.strides=3x1 dst.offset=4 align=8");
   CHECK(print(parse_problem("permute f32 1x2x2x4 layout=HC4h4c:HC extent=H:3,C:5").value()) ==
         "permute f32 1x2x2x4 layout=HC4h4c:HC extent=C:5,H:3");
 }
@@ -52,9 +53,12 @@ TEST_CASE("parseErrorsNameTheTokenAndItsColumn") {
   CHECK(error_of("permute f32 2x3 axes=1,a") == "parse: axes: \"a\" at column 24 (want an integer)");
   CHECK(error_of("permute f32 2x99999999999999999999 axes=1,0") ==
         "overflow: shape: \"99999999999999999999\" at column 15 (want a number of 64 bits)");
-  CHECK(error_of("permute f32 2x3 layout=AB") == "parse: layout: \"AB\" at column 24 (want source layout, a colon, destination layout)");
-  CHECK(error_of("permute f32 2x3 extent=c:3") == "parse: extent: \"c:3\" at column 24 (want an upper-case letter, a colon, a size)");
-  CHECK(error_of("permute f32 2x3 axes=1,0 axes=0,1") == "parse: option: \"axes=0,1\" at column 26 (want each option once)");
+  CHECK(error_of("permute f32 2x3 layout=AB") ==
+        "parse: layout: \"AB\" at column 24 (want source layout, a colon, destination layout)");
+  CHECK(error_of("permute f32 2x3 extent=c:3") ==
+        "parse: extent: \"c:3\" at column 24 (want an upper-case letter, a colon, a size)");
+  CHECK(error_of("permute f32 2x3 axes=1,0 axes=0,1") ==
+        "parse: option: \"axes=0,1\" at column 26 (want each option once)");
   CHECK(error_of("permute f32 2x3 align=4 src.align=8").starts_with("parse: option: \"src.align=8\" at column 25"));
   CHECK(error_of("permute f32 2x3 pad=1").starts_with("parse: option: \"pad=1\" at column 17 (want one of axes="));
   CHECK(error_of("permute f32 2x3 axes").starts_with("parse: option: \"axes\" at column 17"));
@@ -71,12 +75,15 @@ TEST_CASE("problemJsonRefusesByKey") {
   CHECK(message("{}") == "parse: problem.operation: not there");
   CHECK(message(R"({"operation":"permute","type":"f32","shape":[2.5]})") ==
         "parse: problem.shape: an array of 1 (want an integer from -9223372036854775808 to 9223372036854775807)");
-  CHECK(message(R"({"operation":"permute","type":"f32","shape":[2],"axis":[0]})") == "parse: problem.axis: unknown key");
-  CHECK(message(R"({"operation":"permute","type":"f32","shape":[2],"axes":[4294967296]})").starts_with("parse: problem.axes"));
+  CHECK(message(R"({"operation":"permute","type":"f32","shape":[2],"axis":[0]})") ==
+        "parse: problem.axis: unknown key");
+  CHECK(message(R"({"operation":"permute","type":"f32","shape":[2],"axes":[4294967296]})")
+            .starts_with("parse: problem.axes"));
   CHECK(message(R"({"operation":"permute","type":"f99","shape":[2]})").starts_with("parse: problem.type: f99"));
   CHECK(message(R"({"operation":"permute","type":"f32","shape":[2],"extents":{"c":1}})") ==
         "parse: problem.extents: c (want upper-case letters)");
-  CHECK(message(R"({"operation":"matmul","type":"f32","shape":[2]})") == "parse: problem.operation: matmul (want permute)");
+  CHECK(message(R"({"operation":"matmul","type":"f32","shape":[2]})") ==
+        "parse: problem.operation: matmul (want permute)");
   CHECK(message(std::string(100, '[')) == "parse: problem: nested too deeply at byte 64 (want at most 64 levels)");
 }
 
