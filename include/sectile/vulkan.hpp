@@ -105,14 +105,14 @@ struct Adoption {
   // What VkDeviceCreateInfo enabled: its feature chain and its extensions. Null: all that
   // wanted_features() lists for this device. Looked at by adopt() only.
   const VkPhysicalDeviceFeatures2* enabled_features = nullptr;
-  std::span<const char* const> enabled_extensions;         // meant only where enabled_features is given
+  std::span<const char* const> enabled_extensions = {};    // meant only where enabled_features is given
 
   // Pipelines are made so that statistics() can read them; costs compile time. Needs the feature
   // that WantOptions::executable_statistics asks for; where the device lacks it, this is ignored.
   bool executable_statistics = false;
 
   // Kernels besides the embedded ones; one of the same name goes before the embedded one.
-  std::span<const Module> modules;
+  std::span<const Module> modules = {};
 };
 
 // What prepare did for one executable.

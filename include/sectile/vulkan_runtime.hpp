@@ -43,7 +43,7 @@ struct RuntimeOptions {
                                          // error (missing) where the layer is not there
   bool executable_statistics = false;    // Device::statistics() works, where the driver has them
   bool only_required_features = false;   // make the device with no optional feature; for tests
-  std::string pipeline_cache;            // a file's path; empty: no cache on disk. Saved by save_cache() only
+  std::string pipeline_cache = {};       // a file's path; empty: no cache on disk. Saved by save_cache() only
   std::uint64_t largest_allocation = 0;  // pretend that one allocation may have no more bytes; 0: the device's; for tests
   std::span<const Module> modules = {};  // kernels besides the embedded ones; as Adoption::modules
 };
@@ -59,7 +59,7 @@ struct BufferState;   // in src/vulkan
 // Must not outlive its Runtime (which may be moved).
 class Buffer {
  public:
-  Buffer() noexcept = default;
+  Buffer() noexcept;   // not defaulted here: BufferState is known in src/vulkan alone
   ~Buffer();
   Buffer(Buffer&&) noexcept;
   Buffer& operator=(Buffer&&) noexcept;

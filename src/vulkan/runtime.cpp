@@ -6,6 +6,21 @@
 
 namespace sectile::vulkan {
 
+namespace {
+
+bool import_is_reported(const volk::VolkInstanceTable& functions, VkPhysicalDevice device) {
+  VkPhysicalDeviceExternalBufferInfo info{};
+  info.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_EXTERNAL_BUFFER_INFO;
+  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+  info.handleType = VK_EXTERNAL_MEMORY_HANDLE_TYPE_HOST_ALLOCATION_BIT_EXT;
+  VkExternalBufferProperties properties{};
+  properties.sType = VK_STRUCTURE_TYPE_EXTERNAL_BUFFER_PROPERTIES;
+  functions.vkGetPhysicalDeviceExternalBufferProperties(device, &info, &properties);
+  return (properties.externalMemoryProperties.externalMemoryFeatures & VK_EXTERNAL_MEMORY_FEATURE_IMPORTABLE_BIT) != 0;
+}
+
+}  // namespace
+
 Submission::~Submission() {
   if (device == nullptr) return;
   const auto& table = device->table;
@@ -135,6 +150,7 @@ Result<void> Runtime::Impl::make_memory() {
     properties.pNext = &import;
     functions.vkGetPhysicalDeviceProperties2(chosen.device, &properties);
     context.import_alignment = import.minImportedHostPointerAlignment;
+    context.import_unreported = !import_is_reported(functions, chosen.device);
   }
   auto made = Memory::make(context);
   if (!made) return std::unexpected(made.error());

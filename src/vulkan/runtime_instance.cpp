@@ -15,8 +15,16 @@ std::mutex& volk_mutex() {
   return mutex;
 }
 
+thread_local std::span<const char* const> t_muted;
+
+bool muted(const char* id) {
+  return id != nullptr &&
+         std::ranges::any_of(t_muted, [&](const char* each) { return std::strcmp(each, id) == 0; });
+}
+
 VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
                                           const VkDebugUtilsMessengerCallbackDataEXT* data, void* user) {
+  if (muted(data->pMessageIdName)) return VK_FALSE;
   try {
     static_cast<Messages*>(user)->add(data->pMessage != nullptr ? data->pMessage : "(no text)");
   } catch (...) {   // out of memory; no exception may pass through the driver
@@ -84,6 +92,9 @@ std::vector<std::string> Messages::all() const {
   const std::scoped_lock lock(mutex_);
   return texts_;
 }
+
+MutedMessages::MutedMessages(std::span<const char* const> ids) noexcept { t_muted = ids; }
+MutedMessages::~MutedMessages() { t_muted = {}; }
 
 PFN_vkGetInstanceProcAddr loader_proc_addr() noexcept { return volk::vkGetInstanceProcAddr; }
 

@@ -27,6 +27,16 @@ class Messages {
   std::vector<std::string> texts_;
 };
 
+// While one of these lives, this thread's validation messages with these ids are not kept: for a driver's
+// known fault, stated where it is met.
+class MutedMessages {
+ public:
+  explicit MutedMessages(std::span<const char* const> ids) noexcept;
+  ~MutedMessages();
+  MutedMessages(const MutedMessages&) = delete;
+  MutedMessages& operator=(const MutedMessages&) = delete;
+};
+
 struct Candidate {
   DeviceEntry entry;
   VkPhysicalDevice device = VK_NULL_HANDLE;

@@ -1,6 +1,6 @@
 #include "runtime_memory.hpp"
 
-#include "functions.hpp"
+#include "runtime_instance.hpp"
 
 #include <fmt/format.h>
 
@@ -236,16 +236,7 @@ VkResult Memory::import_into(BufferState& state, void* pages, std::uint64_t byte
   return context_.table->vkBindBufferMemory(context_.device, state.buffer, state.imported, 0);
 }
 
-Result<std::unique_ptr<BufferState>> Memory::import(void* pages, std::uint64_t bytes) {
-  const std::uint64_t align = context_.import_alignment;
-  if (align == 0)
-    return fail(ErrorKind::unsupported, "imported pages", "no VK_EXT_external_memory_host", "a device that has it");
-  const auto at = reinterpret_cast<std::uintptr_t>(pages);
-  if (at % align != 0) return fail(ErrorKind::misaligned, "imported pages", fmt::format("{:#x}", at),
-                                   fmt::format("a multiple of {}", align));
-  if (bytes % align != 0 || bytes == 0)
-    return fail(ErrorKind::misaligned, "imported pages", fmt::format("{} bytes", bytes),
-                fmt::format("a multiple of {}", align));
+Result<std::unique_ptr<BufferState>> Memory::import_pages(void* pages, std::uint64_t bytes) {
   auto state = std::make_unique<BufferState>(*this);
   state->size = bytes;
   VkExternalMemoryBufferCreateInfo external{};
@@ -273,7 +264,27 @@ Result<std::unique_ptr<BufferState>> Memory::import(void* pages, std::uint64_t b
   return state;
 }
 
+Result<std::unique_ptr<BufferState>> Memory::import(void* pages, std::uint64_t bytes) {
+  const std::uint64_t align = context_.import_alignment;
+  if (align == 0)
+    return fail(ErrorKind::unsupported, "imported pages", "no VK_EXT_external_memory_host", "a device that has it");
+  const auto at = reinterpret_cast<std::uintptr_t>(pages);
+  if (at % align != 0) return fail(ErrorKind::misaligned, "imported pages", fmt::format("{:#x}", at),
+                                   fmt::format("a multiple of {}", align));
+  if (bytes % align != 0 || bytes == 0)
+    return fail(ErrorKind::misaligned, "imported pages", fmt::format("{} bytes", bytes),
+                fmt::format("a multiple of {}", align));
+  // SwiftShader (chromium 140 to 149) has the extension and imports pages, while
+  // vkGetPhysicalDeviceExternalBufferProperties knows nothing of it: the layer is right, and no harm is done.
+  constexpr const char* kUnreported[] = {"VUID-VkBufferCreateInfo-pNext-00920",
+                                         "VUID-VkImportMemoryWin32HandleInfoKHR-handleType-09861"};
+  const MutedMessages mute(context_.import_unreported ? std::span<const char* const>(kUnreported)
+                                                      : std::span<const char* const>());
+  return import_pages(pages, bytes);
+}
+
 Buffer::Buffer(std::unique_ptr<BufferState> state) noexcept : state_(std::move(state)) {}
+Buffer::Buffer() noexcept = default;
 Buffer::~Buffer() = default;
 Buffer::Buffer(Buffer&&) noexcept = default;
 Buffer& Buffer::operator=(Buffer&&) noexcept = default;

@@ -41,6 +41,7 @@ struct MemoryContext {
   std::uint64_t largest_allocation = 0;
   bool enforce_largest_allocation = false;       // for tests: refuse what a driver might grant
   std::uint64_t import_alignment = 0;            // 0: no import
+  bool import_unreported = false;                // the driver imports pages, but does not say so of buffers
 };
 
 class Memory {
@@ -53,6 +54,7 @@ class Memory {
   Result<std::unique_ptr<BufferState>> make_buffer(std::uint64_t bytes, MemoryPlace place);
   Result<std::unique_ptr<BufferState>> import(void* pages, std::uint64_t bytes);
   std::uint64_t import_alignment() const noexcept { return context_.import_alignment; }
+  std::uint64_t largest_allocation() const noexcept { return context_.largest_allocation; }
 
  private:
   friend struct BufferState;
@@ -64,6 +66,7 @@ class Memory {
   VkResult allocate_pieces(BufferState& state, const VkMemoryRequirements& requirements,
                            std::vector<VkSparseMemoryBind>& binds);
   Result<void> bind_pieces(const BufferState& state, const std::vector<VkSparseMemoryBind>& binds);
+  Result<std::unique_ptr<BufferState>> import_pages(void* pages, std::uint64_t bytes);
   VkResult import_into(BufferState& state, void* pages, std::uint64_t bytes, std::uint32_t types);
   void take_address(BufferState& state) noexcept;
 

@@ -23,7 +23,8 @@ Result<void> check_range(const Buffer& buffer, std::uint64_t offset, std::uint64
 }  // namespace
 
 Result<Buffer*> Runtime::Impl::staging_of(std::uint64_t bytes) {
-  const std::uint64_t wanted = std::bit_ceil(std::clamp(bytes, kLeastStaging, kMostStaging));
+  const std::uint64_t most = std::min(kMostStaging, std::bit_floor(memory->largest_allocation()));
+  const std::uint64_t wanted = std::min(most, std::bit_ceil(std::clamp(bytes, kLeastStaging, kMostStaging)));
   if (staging.size() >= wanted) return &staging;
   auto made = memory->make_buffer(wanted, MemoryPlace::host);
   if (!made) return std::unexpected(made.error());

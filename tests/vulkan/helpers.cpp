@@ -2,6 +2,7 @@
 
 #include "permute_copy.abi.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -123,6 +124,15 @@ std::vector<std::byte> read_back(vulkan::Runtime& runtime, const vulkan::Buffer&
   std::vector<std::byte> out(buffer.size());
   must(runtime.download(buffer, 0, out));
   return out;
+}
+
+bool same(const std::vector<std::byte>& got, const std::vector<std::byte>& want) {
+  if (got == want) return true;
+  const auto at = std::ranges::mismatch(got, want).in1 - got.begin();
+  std::size_t wrong = 0;
+  for (std::size_t i = 0; i < std::min(got.size(), want.size()); ++i) wrong += got[i] != want[i];
+  MESSAGE("bytes part at " << at << " of " << want.size() << " (got " << got.size() << "), " << wrong << " wrong");
+  return false;
 }
 
 std::string temporary_folder() {

@@ -45,6 +45,9 @@ Pair make_pair(vulkan::Runtime& runtime, const std::vector<std::byte>& src);
 
 std::vector<std::byte> read_back(vulkan::Runtime& runtime, const vulkan::Buffer& buffer);
 
+// Whether both hold the same bytes; where not, the test's log says where they part.
+bool same(const std::vector<std::byte>& got, const std::vector<std::byte>& want);
+
 // A folder of this process's own, gone with it.
 std::string temporary_folder();
 
