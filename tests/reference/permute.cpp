@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <stdexcept>
+#include <string_view>
 #include <utility>
 
 namespace sectile::reference {
@@ -86,16 +87,6 @@ bool advance(std::vector<std::int64_t>& coordinate, const std::vector<LayoutAxis
   return false;
 }
 
-std::string hex(std::span<const std::byte> bytes) {
-  static constexpr std::string_view digits = "0123456789abcdef";
-  std::string text;
-  for (const std::byte b : bytes) {
-    text += digits[std::to_integer<unsigned>(b) >> 4];
-    text += digits[std::to_integer<unsigned>(b) & 15u];
-  }
-  return text;
-}
-
 template <std::size_t Size>
 void move_run(std::span<const std::byte> src, std::span<std::byte> dst, std::int64_t src_at, std::int64_t src_step,
               std::int64_t count, std::int64_t dst_base, std::span<const std::int64_t> table, std::int64_t logical,
@@ -160,6 +151,16 @@ std::optional<std::vector<std::int64_t>> coordinate_at(const PermuteDefinition& 
 }
 
 }  // namespace
+
+std::string hex(std::span<const std::byte> bytes) {
+  static constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (const std::byte b : bytes) {
+    text += digits[std::to_integer<unsigned>(b) >> 4];
+    text += digits[std::to_integer<unsigned>(b) & 15u];
+  }
+  return text;
+}
 
 PermuteDefinition::PermuteDefinition(const PermuteProblem& problem)
     : element_bytes_(size_bytes(problem.type)), src_offset_(problem.src_offset), dst_offset_(problem.dst_offset) {

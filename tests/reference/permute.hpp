@@ -66,6 +66,8 @@ struct Mismatch {
   std::string message() const;
 };
 
+std::string hex(std::span<const std::byte> bytes);
+
 // Compares a whole destination with the reference's; `actual` and `expected` are of one size.
 std::optional<Mismatch> compare(const PermuteDefinition& definition, std::span<const std::byte> expected,
                                 std::span<const std::byte> actual);

@@ -1,0 +1,79 @@
+// The check itself: that it passes what is right, and sees what is wrong.
+#include "run_command.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <string>
+
+using namespace sectile::test;
+
+namespace {
+
+bool no_device() {
+  if (!cpu_device().empty()) return false;
+  MESSAGE("skipped: no CPU device");
+  return true;
+}
+
+std::string last_line(const std::string& text) {
+  const std::size_t end = text.find_last_not_of('\n');
+  if (end == std::string::npos) return "";
+  const std::size_t begin = text.find_last_of('\n', end);
+  return text.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+}
+
+}  // namespace
+
+TEST_CASE("checkPassesAndCounts") {
+  if (no_device()) return;
+  const Folder folder;
+  const Ran ran = run_sectile({"check", "--cases", "30", "--device", cpu_device(), "--junit", folder.path("junit.xml")});
+  CHECK_MESSAGE(ran.code == 0, ran.err);
+  CHECK(last_line(ran.out) == "30 passed, 0 failed");
+  const std::string xml = read_file(folder.path("junit.xml"));
+  CHECK(xml.find("tests=\"30\" failures=\"0\" skipped=\"0\"") != std::string::npos);
+  CHECK(xml.find("<testcase classname=\"check.permute\" name=\"29: permute ") != std::string::npos);
+}
+
+TEST_CASE("checkSeesASpoiledByte") {
+  if (no_device()) return;
+  const Folder folder;
+  const Ran ran = run_sectile({"check", "--cases", "20", "--device", cpu_device(), "--test-spoil", "8", "--junit", folder.path("junit.xml")});
+  CHECK(ran.code == 1);
+  CHECK(last_line(ran.out) == "19 passed, 1 failed");
+  CHECK(ran.err.find("FAILED case 8: permute ") != std::string::npos);
+  CHECK(ran.err.find("again: sectile check --problem 'permute ") != std::string::npos);
+  CHECK(read_file(folder.path("junit.xml")).find("<failure message=") != std::string::npos);
+}
+
+TEST_CASE("checkNamesTheCaseThatKillsItsWorkerAndGoesOn") {
+  if (no_device()) return;
+  const Ran ran = run_sectile({"check", "--cases", "20", "--device", cpu_device(), "--test-kill", "8", "--json"});
+  CHECK(ran.code == 1);
+  const auto json = nlohmann::json::parse(ran.out, nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json["passed"] == 19);
+  CHECK(json["failed"] == 1);
+  REQUIRE(json["failures"].size() == 1);
+  CHECK(json["failures"][0]["case"] == 8);
+  CHECK(json["failures"][0]["message"].get<std::string>().find("signal 11") != std::string::npos);
+}
+
+TEST_CASE("checkRunsOneProblemFromEverySide") {
+  if (no_device()) return;
+  const Ran ran = run_sectile({"check", "--problem", "permute f16 33x65 axes=1,0", "--device", cpu_device(), "--json", "--all-candidates"});
+  CHECK_MESSAGE(ran.code == 0, ran.err);
+  const auto json = nlohmann::json::parse(ran.out, nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json["passed"] == 1);
+  CHECK(json["runs"].get<int>() >= 3);  // a protected page behind, one before, and guard bands
+}
+
+TEST_CASE("checkSkipsWhatACandidateCannotDo") {
+  if (no_device()) return;
+  const Ran ran = run_sectile({"check", "--cases", "5", "--device", cpu_device(), "--force", "no such candidate"});
+  CHECK_MESSAGE(ran.code == 0, ran.err);
+  CHECK(last_line(ran.out) == "0 passed, 0 failed, 5 skipped");
+}

@@ -1,0 +1,230 @@
+// The command from outside: what it refuses, with which exit code, and that it then writes nothing.
+#include "run_command.hpp"
+
+#include <doctest/doctest.h>
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+using namespace sectile::test;
+
+namespace {
+
+// A .npy of float32, C order, as NumPy writes it.
+std::string npy(const std::string& shape, std::size_t elements) {
+  std::string dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
+  while ((10 + dictionary.size() + 1) % 64 != 0) dictionary += ' ';
+  dictionary += '\n';
+  std::string file = "\x93NUMPY\x01";
+  file += '\0';
+  file += static_cast<char>(dictionary.size());
+  file += '\0';
+  file += dictionary;
+  for (std::size_t i = 0; i < elements * 4; ++i) file += static_cast<char>(i * 7 + 1);
+  return file;
+}
+
+struct Case {
+  const char* name;
+  std::vector<std::string> arguments;   // IN and OUT stand for files in the test's folder
+  const char* says;                     // must be in what it tells
+};
+
+std::vector<std::string> filled(std::vector<std::string> arguments, const Folder& folder) {
+  for (std::string& argument : arguments) {
+    if (argument.starts_with("IN")) argument = folder.path(argument);
+    if (argument == "OUT") argument = folder.path("out");
+  }
+  return arguments;
+}
+
+void write_inputs(const Folder& folder) {
+  write_file(folder.path("IN.npy"), npy("(2, 3, 4)", 24));
+  write_file(folder.path("IN17.npy"), npy("(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)", 1));
+  write_file(folder.path("INscalar.npy"), npy("()", 1));
+  write_file(folder.path("INshort.npy"), npy("(2, 3, 4)", 23));
+  write_file(folder.path("INlying.npy"), npy("(2000000000, 2000000000)", 24));
+  write_file(folder.path("INoverflow.npy"), npy("(9000000000000000000, 3)", 24));
+  write_file(folder.path("INgarbage.npy"), "no array at all");
+  write_file(folder.path("INempty.json"), "");
+  write_file(folder.path("INgarbage.json"), "{\"name\": [1, 2");
+  write_file(folder.path("INwrong.json"), "{\"name\": 7, \"subgroup_size\": \"many\"}");
+  write_file(folder.path("INarray.json"), "[1, 2, 3]");
+}
+
+const std::vector<Case>& refusals() {
+  static const std::vector<Case> cases = {
+      {"axes repeated", {"permute", "IN.npy", "--axes", "0,0,1", "-o", "OUT"}, "axes"},
+      {"axes missing", {"permute", "IN.npy", "--axes", "0,1", "-o", "OUT"}, "axes"},
+      {"axes too many", {"permute", "IN.npy", "--axes", "0,1,2,3", "-o", "OUT"}, "axes"},
+      {"axes out of range", {"permute", "IN.npy", "--axes", "0,1,3", "-o", "OUT"}, "axes"},
+      {"axes negative", {"permute", "IN.npy", "--axes", "0,1,-1", "-o", "OUT"}, "axes"},
+      {"axes beyond an int", {"permute", "IN.npy", "--axes", "0,1,4294967296", "-o", "OUT"}, "axes"},
+      {"axes no numbers", {"permute", "IN.npy", "--axes", "a,b,c", "-o", "OUT"}, "axes"},
+      {"axes with a gap", {"permute", "IN.npy", "--axes", "0,,1", "-o", "OUT"}, "axes"},
+      {"rank 17", {"permute", "IN17.npy", "--axes", "16,15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0", "-o", "OUT"}, "16"},
+      {"a scalar", {"permute", "INscalar.npy", "--axes", "0", "-o", "OUT"}, "shape"},
+      {"neither axes nor layout", {"permute", "IN.npy", "-o", "OUT"}, "axes"},
+      {"axes and layout", {"permute", "IN.npy", "--axes", "0,2,1", "--layout", "ABC:ACB", "-o", "OUT"}, "axes"},
+      {"layout without a colon", {"permute", "IN.npy", "--layout", "ABC", "-o", "OUT"}, "layout"},
+      {"layout of another rank", {"permute", "IN.npy", "--layout", "NHWC:NCHW", "-o", "OUT"}, ""},
+      {"layout with an unknown letter", {"permute", "IN.npy", "--layout", "ABC:ABD", "-o", "OUT"}, "layout"},
+      {"channels without blocks", {"permute", "IN.npy", "--layout", "ABC:ACB", "--channels", "3", "-o", "OUT"}, "channels"},
+      {"truncated file", {"permute", "INshort.npy", "--axes", "0,2,1", "-o", "OUT"}, "truncated"},
+      {"lying shape", {"permute", "INlying.npy", "--axes", "1,0", "-o", "OUT"}, "shape"},
+      {"overflowing shape", {"permute", "INoverflow.npy", "--axes", "1,0", "-o", "OUT"}, "overflow"},
+      {"no .npy", {"permute", "INgarbage.npy", "--axes", "1,0", "-o", "OUT"}, ".npy"},
+      {"no file", {"permute", "INnothing.npy", "--axes", "1,0", "-o", "OUT"}, "INnothing.npy"},
+      {"unknown device", {"permute", "IN.npy", "--axes", "0,2,1", "-o", "OUT", "--device", "no such device"}, "no such device"},
+      {"device out of range", {"permute", "IN.npy", "--axes", "0,2,1", "-o", "OUT", "--device", "vulkan:99"}, "99"},
+      {"output in no folder", {"permute", "IN.npy", "--axes", "0,2,1", "-o", "/nonexistent/folder/out.npy"}, "/nonexistent/folder"},
+      {"plan: no problem", {"plan", "", "--target", "lavapipe"}, ""},
+      {"plan: unknown operation", {"plan", "transmogrify f32 2x2", "--target", "lavapipe"}, "transmogrify"},
+      {"plan: unknown type", {"plan", "permute f31 2x2 axes=1,0", "--target", "lavapipe"}, "f31"},
+      {"plan: axes repeated", {"plan", "permute f32 2x2 axes=0,0", "--target", "lavapipe"}, "axes"},
+      {"plan: rank 17", {"plan", "permute f32 1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1 axes=0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16", "--target", "lavapipe"}, "16"},
+      {"plan: overflow", {"plan", "permute f32 4294967296x4294967296x4 axes=0,2,1", "--target", "lavapipe"}, "overflow"},
+      {"plan: more than 64 bits", {"plan", "permute f32 99999999999999999999x2 axes=1,0", "--target", "lavapipe"}, ""},
+      {"plan: unknown target", {"plan", "permute f32 2x2 axes=1,0", "--target", "voodoo"}, "lavapipe"},
+      {"plan: no target file", {"plan", "permute f32 2x2 axes=1,0", "--target", "./nothing.json"}, "nothing.json"},
+      {"plan: empty profile", {"plan", "permute f32 2x2 axes=1,0", "--target", "INempty.json"}, "INempty.json"},
+      {"plan: broken profile", {"plan", "permute f32 2x2 axes=1,0", "--target", "INgarbage.json"}, "INgarbage.json"},
+      {"plan: profile of wrong types", {"plan", "permute f32 2x2 axes=1,0", "--target", "INwrong.json"}, "INwrong.json"},
+      {"plan: profile that is no object", {"plan", "permute f32 2x2 axes=1,0", "--target", "INarray.json"}, "INarray.json"},
+      {"plan: a folder as profile", {"plan", "permute f32 2x2 axes=1,0", "--target", "/tmp"}, "/tmp"},
+      {"plan: garbage supplement", {"plan", "permute f32 2x2 axes=1,0", "--target", "lavapipe", "--supplement", "INgarbage.npy"}, ""},
+      {"plan: target and device", {"plan", "permute f32 2x2 axes=1,0", "--target", "lavapipe", "--device", "x"}, ""},
+      {"plan: unknown device", {"plan", "permute f32 2x2 axes=1,0", "--device", "no such device"}, "no such device"},
+      {"plan: unknown candidate", {"plan", "permute f32 2x2 axes=1,0", "--target", "lavapipe", "--force", "magic"}, "magic"},
+      {"check: bad problem", {"check", "--problem", "permute f32 2x2 axes=0,0", "--junit", "OUT"}, "axes"},
+      {"check: unknown device", {"check", "--cases", "1", "--device", "no such device", "--junit", "OUT"}, "no such device"},
+      {"check: unknown operation", {"check", "--op", "matmul", "--junit", "OUT"}, "op"},
+      {"bench: unknown preset", {"bench", "--preset", "everything", "--html", "OUT"}, "everything"},
+      {"bench: nothing to do", {"bench", "--html", "OUT"}, "preset"},
+      {"bench: bad problem", {"bench", "permute f32 2x2 axes=2,0", "--html", "OUT"}, "axes"},
+      {"bench: unknown device", {"bench", "permute f32 2x2 axes=1,0", "--device", "no such device", "--html", "OUT"}, "no such device"},
+      {"devices: unknown", {"devices", "--device", "no such device", "--record", "OUT"}, "no such device"},
+      {"demo: no photograph", {"demo", "--photo", "INgarbage.npy", "--out", "OUT"}, "picture"},
+      {"unknown subcommand", {"frobnicate"}, ""},
+      {"unknown option", {"devices", "--frobnicate"}, ""},
+      {"no subcommand", {}, ""},
+  };
+  return cases;
+}
+
+}  // namespace
+
+TEST_CASE("badInputIsRefusedWithCode2AndNothingIsWritten") {
+  const Folder folder;
+  write_inputs(folder);
+  const std::size_t before = folder.files();
+  for (const Case& bad : refusals()) {
+    CAPTURE(bad.name);
+    const Ran ran = run_sectile(filled(bad.arguments, folder));
+    CAPTURE(ran.err);
+    CHECK(ran.code == 2);
+    CHECK(ran.out.empty());
+    CHECK_FALSE(ran.err.empty());
+    CHECK(ran.err.find(bad.says) != std::string::npos);
+    CHECK(folder.files() == before);
+  }
+}
+
+TEST_CASE("errorsAreJsonWhereAskedFor") {
+  const Ran ran = run_sectile({"plan", "permute f32 2x2 axes=0,0", "--target", "lavapipe", "--json"});
+  CHECK(ran.code == 2);
+  const auto json = nlohmann::json::parse(ran.err, nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json["error"]["kind"] == "invalid_problem");
+}
+
+TEST_CASE("zeroSizeAxisIsNothingToDo") {
+  const Folder folder;
+  write_file(folder.path("IN.npy"), npy("(2, 0, 4)", 0));
+  const Ran ran = run_sectile({"permute", folder.path("IN.npy"), "--axes", "2,1,0", "-o", folder.path("out.npy")});
+  CHECK_MESSAGE(ran.code == 0, ran.err);
+  const std::string out = read_file(folder.path("out.npy"));
+  CHECK(out.size() == 128);
+  CHECK(out.find("(4, 0, 2)") != std::string::npos);
+}
+
+TEST_CASE("plansForEveryTarget") {
+  for (const char* target : {"lavapipe", "swiftshader", "nvidia-hopper", "amd-rdna3", "intel-xe2", "arm-valhall", "qualcomm-adreno7"}) {
+    CAPTURE(target);
+    const Ran ran = run_sectile({"plan", "permute f16 1x384x512x128 axes=0,3,1,2", "--target", target});
+    CHECK_MESSAGE(ran.code == 0, ran.err);
+    CHECK(ran.out.starts_with("permute_"));
+    const Ran json = run_sectile({"plan", "permute f16 1x384x512x128 axes=0,3,1,2", "--target", target, "--json"});
+    CHECK(nlohmann::json::parse(json.out, nullptr, false).is_object());
+    const Ran why = run_sectile({"plan", "permute f16 1x384x512x128 axes=0,3,1,2", "--target", target, "--explain"});
+    CHECK(why.out.size() > ran.out.size());
+  }
+}
+
+TEST_CASE("recordedProfilesAreTargets") {
+  if (cpu_device().empty()) {
+    MESSAGE("skipped: no CPU device");
+    return;
+  }
+  const Folder folder;
+  const Ran recorded = run_sectile({"devices", "--device", cpu_device(), "--record", folder.path("profile.json")});
+  REQUIRE_MESSAGE(recorded.code == 0, recorded.err);
+  const std::vector<std::string> plan = {"plan", "permute f32 512x512 axes=1,0"};
+  const Ran live = run_sectile({plan[0], plan[1], "--device", cpu_device(), "--json"});
+  const Ran read = run_sectile({plan[0], plan[1], "--target", folder.path("profile.json"), "--json"});
+  CHECK_MESSAGE(live.code == 0, live.err);
+  CHECK_MESSAGE(read.code == 0, read.err);
+  CHECK(live.out == read.out);
+}
+
+TEST_CASE("permuteAgreesWithNumPy") {
+  if (cpu_device().empty()) {
+    MESSAGE("skipped: no CPU device");
+    return;
+  }
+  const Folder folder;
+  write_file(folder.path("make.py"), R"(
+import sys, numpy as np
+folder, step = sys.argv[1], sys.argv[2]
+cases = [('u1', (5, 7, 3), '2,0,1', None, None), ('f2', (33, 65), '1,0', None, None), ('f4', (2, 3, 4, 5), '3,1,2,0', None, None),
+         ('f8', (17, 1, 9), '2,1,0', None, None), ('c16', (6, 10), '1,0', None, None), ('V2', (12, 11), '1,0', None, None),
+         ('f4', (2, 9, 8, 7), None, 'NHWC:NCHW4c', None), ('u1', (1, 2, 5, 6, 4), None, 'NCHW4c:NHWC', 7)]
+for n, (t, shape, axes, layout, channels) in enumerate(cases):
+    dtype = np.dtype(t)
+    count = int(np.prod(shape)) * dtype.itemsize
+    a = np.frombuffer(np.random.default_rng(n).integers(0, 256, count, np.uint8).tobytes(), dtype).reshape(shape)
+    if n % 2: a = np.asfortranarray(a)
+    if step == 'write':
+        np.save(f'{folder}/{n}.npy', a)
+        print(f'--axes={axes}' if axes else f'--layout={layout}', f'--channels={channels}' if channels else '')
+        continue
+    if axes: want = a.transpose([int(x) for x in axes.split(',')])
+    elif layout == 'NHWC:NCHW4c':
+        padded = np.zeros(shape[:3] + (8,), dtype); padded[..., :shape[3]] = a
+        want = padded.reshape(shape[:3] + (2, 4)).transpose(0, 3, 1, 2, 4)
+    else: want = a.transpose(0, 2, 3, 1, 4).reshape(1, 5, 6, 8)[..., :channels]
+    got = np.load(f'{folder}/{n}.out.npy')
+    assert got.dtype == dtype and got.shape == want.shape, (n, got.dtype, got.shape, want.shape)
+    assert got.tobytes() == np.ascontiguousarray(want).tobytes(), n
+)");
+  const Ran wrote = run_program("python3", {folder.path("make.py"), folder.path(""), "write"});
+  if (wrote.code != 0) {
+    MESSAGE("skipped: no python3 with numpy: " << wrote.err);
+    return;
+  }
+  std::size_t begin = 0;
+  for (int n = 0; begin < wrote.out.size(); ++n) {
+    const std::size_t end = wrote.out.find('\n', begin);
+    const std::string line = wrote.out.substr(begin, end - begin);
+    begin = end + 1;
+    const std::size_t space = line.find(' ');
+    std::vector<std::string> arguments = {"permute", folder.path(std::to_string(n) + ".npy"), line.substr(0, space),
+                                          "-o", folder.path(std::to_string(n) + ".out.npy"), "--device", cpu_device()};
+    if (space + 1 < line.size()) arguments.push_back(line.substr(space + 1));
+    const Ran ran = run_sectile(arguments);
+    CHECK_MESSAGE(ran.code == 0, ran.err);
+  }
+  const Ran read = run_program("python3", {folder.path("make.py"), folder.path(""), "read"});
+  CHECK_MESSAGE(read.code == 0, read.err);
+}

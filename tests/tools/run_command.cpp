@@ -1,0 +1,81 @@
+#include "run_command.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+#include <sys/wait.h>
+
+namespace sectile::test {
+namespace {
+
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+}  // namespace
+
+Folder::Folder() {
+  std::array<char, 32> name{"/tmp/sectile-test-XXXXXX"};
+  path_ = ::mkdtemp(name.data());
+}
+
+Folder::~Folder() {
+  std::error_code code;
+  std::filesystem::remove_all(path_, code);
+}
+
+std::size_t Folder::files() const {
+  const std::filesystem::directory_iterator inside(path_);
+  return static_cast<std::size_t>(std::distance(begin(inside), end(inside)));
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+}
+
+std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+Ran run_program(const std::string& program, const std::vector<std::string>& arguments) {
+  const Folder folder;
+  std::string command = quoted(program);
+  for (const std::string& argument : arguments) command += " " + quoted(argument);
+  command += " > " + folder.path("out") + " 2> " + folder.path("err") + " < /dev/null";
+  const int status = std::system(command.c_str());
+  Ran ran;
+  ran.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  ran.out = read_file(folder.path("out"));
+  ran.err = read_file(folder.path("err"));
+  return ran;
+}
+
+Ran run_sectile(const std::vector<std::string>& arguments) { return run_program(SECTILE_COMMAND, arguments); }
+
+const std::string& cpu_device() {
+  static const std::string name = [] {
+    const auto ran = run_sectile({"devices", "--json"});
+    const auto json = nlohmann::json::parse(ran.out, nullptr, false);
+    if (!json.is_object()) return std::string();
+    for (const auto& device : json["devices"]) {
+      if (device["usable"].get<bool>() && device["kind"] == "cpu") return device["selector"].get<std::string>();
+    }
+    return std::string();
+  }();
+  return name;
+}
+
+}  // namespace sectile::test
