@@ -1,0 +1,128 @@
+// sectile bench: our plans and their rivals, in one run.
+#include "bench.hpp"
+#include "command.hpp"
+#include "files.hpp"
+#include "text.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+namespace sectile::tools {
+namespace {
+
+Result<std::vector<BenchRow>> rows_of(const BenchOptions& options) {
+  std::vector<BenchRow> rows;
+  if (!options.preset.empty()) {
+    auto preset = preset_rows(options.preset);
+    if (!preset) return fail(ErrorKind::missing, "preset", options.preset, "seeds-permute, cpu or host");
+    rows = std::move(*preset);
+  }
+  for (const std::string& text : options.problems) {
+    const auto problem = parse_problem(text);
+    if (!problem) return std::unexpected(problem.error());
+    if (auto valid = validate(*problem); !valid) return std::unexpected(valid.error());
+    rows.push_back({row_name(std::get<PermuteProblem>(*problem)), std::get<PermuteProblem>(*problem)});
+  }
+  std::erase_if(rows, [&](const BenchRow& row) { return row.name.find(options.only) == std::string::npos; });
+  if (rows.empty()) return fail(ErrorKind::missing, "rows", options.only, "a problem, or --preset seeds-permute, cpu or host");
+  return rows;
+}
+
+Result<BenchReport> measure(const BenchOptions& options, const std::vector<BenchRow>& rows) {
+  auto runtime = vulkan::Runtime::open(options.device);
+  if (!runtime) return std::unexpected(runtime.error());
+  BenchReport report{runtime->entry().name, runtime->entry().driver, options.preset, std::string(planner_version()),
+                     options.min_time, options.warmup, options.cycle_mb, {}};
+  Progress bar("bench", rows.size());
+  RowBench bench(*runtime, options);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    bar.show(i, rows[i].name);
+    report.rows.push_back(bench.run(rows[i]));
+  }
+  if (!options.rivals_file.empty()) {
+    if (auto merged = merge_rivals(report, options.rivals_file); !merged) return std::unexpected(merged.error());
+  }
+  if (options.preset == "cpu" && !options.no_numpy) {
+    bar.show(rows.size(), "numpy");
+    time_numpy(report);
+  }
+  return report;
+}
+
+int write_files(const BenchOptions& options, const std::string& json, const std::string& html) {
+  for (const auto& [path, text] : {std::pair(options.json_file, json), std::pair(options.html_file, html)}) {
+    if (path.empty()) continue;
+    if (auto written = write_atomically(path, text); !written) {
+      report(written.error(), options.json);
+      return kFailure;
+    }
+    fmt::print(stderr, "sectile: wrote {}\n", path);
+  }
+  return kOk;
+}
+
+int run_host(const BenchOptions& options) {
+  const auto host = bench_host(options);
+  if (!host) return report(host.error(), options.json);
+  fmt::print("{}", options.json ? host->dump(2) + "\n" : print_host(*host));
+  return write_files(options, host->dump(2) + "\n", "");
+}
+
+int run(const BenchOptions& options) {
+  if (options.preset == "host") return run_host(options);
+  const auto rows = rows_of(options);
+  if (!rows) return report(rows.error(), options.json);
+  if (options.list) {
+    if (options.json) fmt::print("{}\n", rows_json(*rows).dump(1));
+    else for (const BenchRow& row : *rows) fmt::print("{}: {}\n", row.name, print(Problem(row.problem)));
+    return kOk;
+  }
+  const auto result = measure(options, *rows);
+  if (!result) return report(result.error(), options.json);
+  const std::string json = to_json(*result).dump(2) + "\n";
+  if (options.json) {
+    fmt::print("{}", json);
+  } else {
+    for (const RowResult& row : result->rows) {
+      if (!row.candidates.empty()) fmt::print("{}\n", print_candidates(row));
+    }
+    fmt::print("{}", print_table(*result));
+  }
+  const int written = write_files(options, json, to_html(*result));
+  const bool broken = std::any_of(result->rows.begin(), result->rows.end(), [](const RowResult& row) {
+    return !row.error.empty() || std::any_of(row.candidates.begin(), row.candidates.end(), [](const CandidateTime& c) { return !c.error.empty(); });
+  });
+  return broken ? kFailure : written;
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& parent) {
+  auto options = std::make_shared<BenchOptions>();
+  CLI::App* app = parent.add_subcommand("bench", "Time plans against a plain copy of the same bytes");
+  app->add_option("problems", options->problems, "Such as \"permute f32 8192x8192 axes=1,0\"");
+  app->add_option("--preset", options->preset, "seeds-permute, cpu or host");
+  app->add_option("--only", options->only, "Only rows whose name contains this");
+  app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name");
+  app->add_option("--json-file", options->json_file, "Write the figures to this file");
+  app->add_option("--html", options->html_file, "Write one self-contained page with plots to this file");
+  app->add_option("--rivals", options->rivals_file, "Times of others: JSON of tools/rivals.py");
+  app->add_option("--cache", options->cache_file, "--preset host: the pipeline cache's file");
+  auto* force = app->add_option("--force", options->force, "Time this candidate instead of the chosen one");
+  app->add_flag("--all-candidates", options->all_candidates, "Time every admissible candidate, fastest first")->excludes(force);
+  app->add_option("--min-time", options->min_time, "Seconds of samples for each kernel")->capture_default_str()->check(CLI::Range(0.001, 60.0));
+  app->add_option("--warmup", options->warmup, "Seconds of work before each timed part")->capture_default_str()->check(CLI::Range(0.0, 10.0));
+  app->add_option("--cycle-mb", options->cycle_mb, "Megabytes that the runs rotate over, at least")->capture_default_str()->check(CLI::Range(0.0, 1e6));
+  app->add_flag("--no-verify", options->no_verify, "Do not compare results before timing");
+  app->add_flag("--no-numpy", options->no_numpy, "--preset cpu: leave NumPy out");
+  app->add_flag("--list", options->list, "Only name the rows");
+  app->add_flag("--json", options->json, "JSON on standard output");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace sectile::tools

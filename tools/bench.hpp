@@ -1,0 +1,115 @@
+// The parts of `sectile bench`.
+#pragma once
+
+#include <sectile/problem.hpp>
+#include <sectile/vulkan_runtime.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sectile::tools {
+
+struct BenchRow {
+  std::string name;
+  PermuteProblem problem;
+};
+
+// "seeds-permute" or "cpu"; nothing for an unknown name.
+std::optional<std::vector<BenchRow>> preset_rows(const std::string& name);
+std::string row_name(const PermuteProblem& problem);
+
+// The permutation that a row is, in logical axes; nothing where blocks split an axis.
+std::optional<std::vector<int>> plain_axes(const PermuteProblem& problem);
+nlohmann::json rows_json(const std::vector<BenchRow>& rows);
+
+struct BenchOptions {
+  std::vector<std::string> problems;
+  std::string preset, device, json_file, html_file, rivals_file, force, only, cache_file;
+  bool all_candidates = false, list = false, json = false, no_numpy = false, no_verify = false;
+  double min_time = 0.3;      // seconds of samples for each candidate
+  double warmup = 0.25;       // seconds of work right before each timed part
+  double cycle_mb = 512;      // bytes that one round over the rotated buffers touches, in 10^6, at least
+};
+
+// Seconds of one run.
+struct Spread {
+  double median = 0, p10 = 0, p90 = 0;
+  std::size_t samples = 0;
+};
+Spread spread_of(std::vector<double> seconds);
+
+struct CandidateTime {
+  std::string name, plan;
+  bool chosen = false;
+  std::int64_t cost = 0;        // the planner's
+  std::string error;            // what went wrong; empty where nothing did
+  Spread time;
+};
+
+struct RowResult {
+  BenchRow row;
+  std::string error;            // why there are no times
+  bool on_cpu = false;
+  std::string candidate, plan;
+  std::uint64_t src_bytes = 0, dst_bytes = 0;
+  Spread ours, copy_buffer, copy_kernel, empty;  // `empty`: a dispatch that moves 16 bytes
+  std::vector<CandidateTime> candidates;         // with --all-candidates: every admissible one
+  std::map<std::string, double> rivals;          // seconds
+
+  // The better of the two copies, and which it was.
+  const Spread& copy() const noexcept { return copy_kernel.median <= copy_buffer.median ? copy_kernel : copy_buffer; }
+  std::string_view copy_name() const noexcept { return copy_kernel.median <= copy_buffer.median ? "kernel" : "vkCmdCopyBuffer"; }
+  double fraction() const noexcept { return ours.median > 0 ? copy().median / ours.median : 0; }
+  double bytes_per_second(double seconds) const noexcept { return seconds > 0 ? static_cast<double>(src_bytes + dst_bytes) / seconds : 0; }
+  std::optional<std::pair<std::string, double>> best_rival() const;  // not the copies among them
+};
+
+// What the row was to reach (targets.md): a fraction of the copy, or a time for small rows; and whether it did.
+struct Goal {
+  std::string text;
+  bool met = false;
+};
+Goal goal_of(const RowResult& result);
+
+// Runs the rows of one device one by one. Errors of one row stand in its result.
+class RowBench {
+ public:
+  RowBench(vulkan::Runtime& runtime, const BenchOptions& options);
+  ~RowBench();
+  RowResult run(const BenchRow& row);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+struct BenchReport {
+  std::string device, driver, preset, planner;
+  double min_time = 0, warmup = 0, cycle_mb = 0;
+  std::vector<RowResult> rows;
+};
+
+nlohmann::json to_json(const BenchReport& report);
+std::string print_table(const BenchReport& report);
+std::string print_candidates(const RowResult& result);
+std::string to_html(const BenchReport& report);   // one page, nothing outside it
+
+// Adds {row name: {rival: seconds}} to the rows. Errors: parse, missing.
+Result<void> merge_rivals(BenchReport& report, const std::string& file);
+// NumPy's time for each row, by python3; nothing where it is not there.
+void time_numpy(BenchReport& report);
+
+// --preset host: planning, recording, pipelines, the cache's second start.
+Result<nlohmann::json> bench_host(const BenchOptions& options);
+std::string print_host(const nlohmann::json& host);
+
+// Heap allocations of this thread so far: the tool counts them, so that it can show that there are none.
+std::uint64_t allocation_count() noexcept;
+
+}  // namespace sectile::tools

@@ -1,0 +1,300 @@
+// Timing one row: our plan, the copies that it is judged by and, where asked for, every candidate.
+// Their samples alternate in one run, and every run takes the next of several buffers, so that none
+// finds its data in a cache.
+#include "bench.hpp"
+
+#include "reference/permute.hpp"
+#include "reference/stream.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+
+namespace sectile::tools {
+namespace {
+
+constexpr std::uint64_t kSeed = 0x5eed;
+constexpr std::uint32_t kPoison = 0xdeadbeef;
+constexpr double kSampleSeconds = 200e-6;     // of one sample, at least: timestamps tick at up to 1 us
+constexpr std::uint64_t kMostSlots = 4096;
+
+std::uint64_t up(std::uint64_t value, std::uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+// A copy of `bytes` as a problem: one that any plan carries out with 16 bytes an invocation.
+PermuteProblem copy_problem(std::uint64_t bytes) {
+  PermuteProblem problem;
+  const bool wide = bytes % 16 == 0;
+  problem.type = wide ? DType::b128 : DType::b8;
+  problem.shape = {static_cast<std::int64_t>(wide ? bytes / 16 : bytes)};
+  problem.axes = {0};
+  return problem;
+}
+
+// Something to time: a name, and what writes one run of it into a command buffer.
+struct Runner {
+  std::string name, plan;
+  vulkan::Executable executable;
+  bool copies = false;              // vkCmdCopyBuffer instead of the executable
+  bool chosen = false;
+  std::int64_t cost = 0;
+  std::uint64_t src_bytes = 0, dst_bytes = 0;
+};
+
+}  // namespace
+
+Spread spread_of(std::vector<double> seconds) {
+  Spread spread;
+  spread.samples = seconds.size();
+  if (seconds.empty()) return spread;
+  std::sort(seconds.begin(), seconds.end());
+  const auto at = [&](double part) { return seconds[static_cast<std::size_t>(std::llround(part * static_cast<double>(seconds.size() - 1)))]; };
+  spread.median = at(0.5);
+  spread.p10 = at(0.1);
+  spread.p90 = at(0.9);
+  return spread;
+}
+
+std::optional<std::pair<std::string, double>> RowResult::best_rival() const {
+  std::optional<std::pair<std::string, double>> best;
+  for (const auto& [name, seconds] : rivals) {
+    if (name.starts_with("copy")) continue;
+    if (!best || seconds < best->second) best = {name, seconds};
+  }
+  return best;
+}
+
+Goal goal_of(const RowResult& result) {
+  constexpr std::uint64_t mb = 1 << 20;
+  const std::uint64_t bytes = std::max(result.src_bytes, result.dst_bytes);
+  if (result.on_cpu) return {">= 0.40", result.fraction() >= 0.40};
+  if (bytes >= 8 * mb) {
+    const double least = bytes >= 32 * mb ? 0.95 : 0.90;
+    return {fmt::format(">= {:.2f}", least), result.fraction() >= least};
+  }
+  const double most = 1.5 * (result.empty.median + result.copy().median);
+  return {fmt::format("<= {:.2f} us", most * 1e6), result.ours.median <= most};
+}
+
+struct RowBench::Impl {
+  vulkan::Runtime& runtime;
+  const BenchOptions& options;
+  std::optional<vulkan::Buffer> src, dst;
+  std::uint64_t src_pitch = 0, dst_pitch = 0, slots = 0, turn = 0;
+  Spread empty;
+
+  Impl(vulkan::Runtime& r, const BenchOptions& o) : runtime(r), options(o) {}
+
+  Result<void> make_slots(std::uint64_t src_bytes, std::uint64_t dst_bytes);
+  Result<void> fill_slots(std::uint64_t src_bytes);
+  Result<Runner> prepare(const PermuteProblem& problem, const std::string& force);
+  Result<std::vector<Runner>> prepare_row(const BenchRow& row);
+  Result<void> record(VkCommandBuffer commands, const Runner& runner, std::uint64_t slot) const;
+  Result<std::vector<Spread>> time(const std::vector<Runner>& runners);
+  std::string verify(const Runner& runner, const PermuteProblem& problem);
+  Result<void> time_empty();
+  Result<void> run(RowResult& result);
+};
+
+Result<void> RowBench::Impl::make_slots(std::uint64_t src_bytes, std::uint64_t dst_bytes) {
+  src_pitch = up(src_bytes, 4096);
+  dst_pitch = up(dst_bytes, 4096);
+  // A cache several times smaller than what one round touches keeps nothing until the round is over.
+  const double l2 = static_cast<double>(runtime.profile().l2_bytes.value_or(0));
+  const double cycle = std::max(options.cycle_mb * 1e6, 8 * l2);
+  const auto wanted = static_cast<std::uint64_t>(std::ceil(cycle / static_cast<double>(src_bytes + dst_bytes)));
+  slots = std::clamp<std::uint64_t>(wanted, 2, kMostSlots);
+  for (; slots > 0; slots /= 2) {
+    src.reset();
+    dst.reset();
+    auto first = runtime.make_buffer(slots * src_pitch);
+    if (first) {
+      auto second = runtime.make_buffer(slots * dst_pitch);
+      if (second) {
+        src = std::move(*first);
+        dst = std::move(*second);
+        return fill_slots(src_bytes);
+      }
+      if (slots == 1) return std::unexpected(second.error());
+    } else if (slots == 1) {
+      return std::unexpected(first.error());
+    }
+  }
+  return fail(ErrorKind::device, "memory", std::to_string(src_bytes + dst_bytes));
+}
+
+// Random data in every slot: pages that were never written may all be one and the same, and in cache.
+Result<void> RowBench::Impl::fill_slots(std::uint64_t src_bytes) {
+  std::vector<std::byte> data(static_cast<std::size_t>(src_bytes));
+  reference::fill_data(data, kSeed);
+  if (auto sent = runtime.upload(*src, 0, data); !sent) return sent;
+  if (auto filled = runtime.fill(*dst, 0, slots * dst_pitch, kPoison); !filled) return filled;
+  return runtime.submit_and_wait([&](VkCommandBuffer commands) -> Result<void> {
+    for (std::uint64_t slot = 1; slot < slots; ++slot) {
+      runtime.record_copy(commands, *src, slot * src_pitch, *src, 0, src_bytes);
+    }
+    return {};
+  });
+}
+
+Result<Runner> RowBench::Impl::prepare(const PermuteProblem& problem, const std::string& force) {
+  const auto plan = make_plan(problem, runtime.profile(), {.explain = true, .force = force});
+  if (!plan) return std::unexpected(plan.error());
+  auto executable = runtime.device().prepare(*plan);
+  if (!executable) return std::unexpected(executable.error());
+  const auto bytes = operand_bytes(problem);
+  if (!bytes) return std::unexpected(bytes.error());
+  Runner runner{.name = {}, .plan = print(*plan), .executable = std::move(*executable), .src_bytes = bytes->src, .dst_bytes = bytes->dst};
+  for (const Candidate& candidate : plan->candidates) {
+    if (!candidate.chosen) continue;
+    runner.name = candidate.name;
+    runner.cost = candidate.cost;
+  }
+  return runner;
+}
+
+// Ours first, then the two copies, then what --all-candidates adds.
+Result<std::vector<Runner>> RowBench::Impl::prepare_row(const BenchRow& row) {
+  std::vector<Runner> runners;
+  auto ours = prepare(row.problem, options.force);
+  if (!ours) return std::unexpected(ours.error());
+  ours->chosen = true;
+  const std::uint64_t half = (ours->src_bytes + ours->dst_bytes) / 2;
+  const std::uint64_t copied = std::min({half, src_pitch, dst_pitch});
+  auto kernel = prepare(copy_problem(copied), "");
+  if (!kernel) return std::unexpected(kernel.error());
+  runners.push_back(std::move(*ours));
+  runners.push_back(std::move(*kernel));
+  runners.push_back({.name = "vkCmdCopyBuffer", .plan = {}, .executable = {}, .copies = true, .src_bytes = copied, .dst_bytes = copied});
+  if (!options.all_candidates) return runners;
+  const auto explained = make_plan(row.problem, runtime.profile(), {.explain = true, .force = {}});
+  if (!explained) return std::unexpected(explained.error());
+  for (const Candidate& candidate : explained->candidates) {
+    if (!candidate.refusal.empty() || candidate.name == runners[0].name) continue;
+    auto other = prepare(row.problem, candidate.name);
+    if (!other) return std::unexpected(other.error());
+    other->name = candidate.name;
+    other->cost = candidate.cost;
+    runners.push_back(std::move(*other));
+  }
+  return runners;
+}
+
+Result<void> RowBench::Impl::record(VkCommandBuffer commands, const Runner& runner, std::uint64_t slot) const {
+  const std::uint64_t from = slot * src_pitch, to = slot * dst_pitch;
+  if (runner.copies) {
+    runtime.record_copy(commands, *dst, to, *src, from, runner.src_bytes);
+    return {};
+  }
+  const std::array operands = {vulkan::OperandAddress{src->address() + from, runner.src_bytes},
+                               vulkan::OperandAddress{dst->address() + to, runner.dst_bytes}};
+  return vulkan::record(commands, runner.executable, operands);
+}
+
+Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runners) {
+  std::vector<vulkan::RecordFunction> functions;
+  for (const Runner& runner : runners) {
+    // All take their turn at the same slots: what one has just touched is not the next one's.
+    functions.emplace_back([this, &runner](VkCommandBuffer commands) { return record(commands, runner, turn++ % slots); });
+  }
+  auto rough = runtime.time(functions, {.repeats = 3, .inner = 1, .warmup_seconds = 0});
+  if (!rough) return std::unexpected(rough.error());
+  double fastest = 1, all = 0;
+  for (const auto& timing : *rough) {
+    const double seconds = spread_of(timing.best_clock()).median * 1e-9;
+    fastest = std::min(fastest, seconds);
+    all += seconds;
+  }
+  const auto inner = static_cast<unsigned>(std::clamp(std::ceil(kSampleSeconds / std::max(fastest, 1e-7)), 1.0, 256.0));
+  const double per_round = all * inner / static_cast<double>(runners.size());
+  const auto repeats = static_cast<unsigned>(std::clamp(std::ceil(options.min_time / std::max(per_round, 1e-7)), 7.0, 400.0));
+  // Every function is warmed up for as long as this says; many of them keep the GPU busy together.
+  const double warmup = options.warmup * std::min(1.0, 4.0 / static_cast<double>(runners.size()));
+  const auto timings = runtime.time(functions, {.repeats = repeats, .inner = inner, .warmup_seconds = warmup});
+  if (!timings) return std::unexpected(timings.error());
+  std::vector<Spread> spreads;
+  for (const auto& timing : *timings) {
+    std::vector<double> seconds = timing.best_clock();
+    for (double& value : seconds) value *= 1e-9;
+    spreads.push_back(spread_of(std::move(seconds)));
+  }
+  return spreads;
+}
+
+// One run into poisoned memory, every element compared.
+std::string RowBench::Impl::verify(const Runner& runner, const PermuteProblem& problem) {
+  const auto wrong = [](const Error& error) { return error.message(); };
+  if (auto filled = runtime.fill(*dst, 0, dst_pitch, kPoison); !filled) return wrong(filled.error());
+  const auto done = runtime.submit_and_wait([&](VkCommandBuffer commands) { return record(commands, runner, 0); });
+  if (!done) return wrong(done.error());
+  std::vector<std::byte> got(static_cast<std::size_t>(runner.dst_bytes));
+  if (auto down = runtime.download(*dst, 0, got); !down) return wrong(down.error());
+  const auto mismatch = reference::check_streamed(reference::PermuteDefinition(problem), kSeed, got);
+  return mismatch ? "WRONG RESULT: " + mismatch->message() : std::string();
+}
+
+// What a dispatch costs that has next to nothing to do.
+Result<void> RowBench::Impl::time_empty() {
+  if (empty.samples > 0) return {};
+  auto runner = prepare(copy_problem(16), "");
+  if (!runner) return std::unexpected(runner.error());
+  const std::vector<Runner> one = {std::move(*runner)};
+  const auto spread = time(one);
+  if (!spread) return std::unexpected(spread.error());
+  empty = spread->front();
+  return {};
+}
+
+Result<void> RowBench::Impl::run(RowResult& result) {
+  const auto bytes = operand_bytes(result.row.problem);
+  if (!bytes) return std::unexpected(bytes.error());
+  if (bytes->dst == 0) return fail(ErrorKind::invalid_problem, "shape", print(Problem(result.row.problem)), "at least one element");
+  if (auto made = make_slots(bytes->src, bytes->dst); !made) return made;
+  const auto runners = prepare_row(result.row);
+  if (!runners) return std::unexpected(runners.error());
+  const Runner& ours = runners->front();
+  result.candidate = ours.name;
+  result.plan = ours.plan;
+  result.src_bytes = ours.src_bytes;
+  result.dst_bytes = ours.dst_bytes;
+  std::vector<std::string> wrong(runners->size());
+  for (std::size_t i = 0; i < runners->size() && !options.no_verify; ++i) {
+    if (i != 1 && i != 2) wrong[i] = verify((*runners)[i], result.row.problem);
+  }
+  if (!wrong[0].empty()) return fail(ErrorKind::device, ours.name, wrong[0]);
+  if (auto timed = time_empty(); !timed) return timed;
+  const auto spreads = time(*runners);
+  if (!spreads) return std::unexpected(spreads.error());
+  result.ours = (*spreads)[0];
+  result.copy_kernel = (*spreads)[1];
+  result.copy_buffer = (*spreads)[2];
+  result.empty = empty;
+  if (!options.all_candidates) return {};
+  for (std::size_t i = 0; i < runners->size(); ++i) {
+    if (i == 1 || i == 2) continue;
+    const Runner& runner = (*runners)[i];
+    result.candidates.push_back({runner.name, runner.plan, runner.chosen, runner.cost, wrong[i], (*spreads)[i]});
+  }
+  std::sort(result.candidates.begin(), result.candidates.end(),
+            [](const CandidateTime& a, const CandidateTime& b) { return a.time.median < b.time.median; });
+  return {};
+}
+
+RowBench::RowBench(vulkan::Runtime& runtime, const BenchOptions& options) : impl_(std::make_unique<Impl>(runtime, options)) {}
+RowBench::~RowBench() = default;
+
+RowResult RowBench::run(const BenchRow& row) {
+  RowResult result;
+  result.row = row;
+  result.on_cpu = impl_->runtime.profile().kind == DeviceKind::cpu;
+  if (auto ran = impl_->run(result); !ran) result.error = ran.error().message();
+  return result;
+}
+
+}  // namespace sectile::tools

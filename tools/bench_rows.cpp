@@ -1,0 +1,125 @@
+// The rows that are timed.
+#include "bench.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace sectile::tools {
+namespace {
+
+BenchRow by_axes(std::string name, DType type, std::vector<std::int64_t> shape, std::vector<int> axes) {
+  BenchRow row;
+  row.problem.type = type;
+  row.problem.shape = std::move(shape);
+  row.problem.axes = std::move(axes);
+  row.name = name.empty() ? row_name(row.problem) : name + " " + row_name(row.problem);
+  return row;
+}
+
+BenchRow by_layout(std::string name, DType type, std::vector<std::int64_t> shape, std::string from, std::string to) {
+  BenchRow row;
+  row.problem.type = type;
+  row.problem.shape = std::move(shape);
+  row.problem.src_layout = std::move(from);
+  row.problem.dst_layout = std::move(to);
+  row.name = name.empty() ? row_name(row.problem) : name + " " + row_name(row.problem);
+  return row;
+}
+
+// The rows of TVM's pull request 14167 and of OneFlow's article, and the plain transposes beside them.
+std::vector<BenchRow> seeds_permute() {
+  using enum DType;
+  std::vector<BenchRow> rows = {
+      by_layout("TVM", f16, {1, 384, 512, 128}, "NHWC", "NCHW"),
+      by_layout("TVM", f16, {1, 128, 384, 512}, "NCHW", "NHWC"),
+      by_layout("TVM", f16, {1, 576, 384, 256}, "NHWC", "NCHW"),
+      by_layout("TVM", f16, {2, 72, 48, 960}, "NHWC", "NCHW"),
+      by_layout("TVM", f16, {16, 3456, 3456}, "ABC", "ACB"),
+      by_layout("TVM example", f32, {1024, 2, 32, 8}, "ABCD", "DCAB"),
+      by_axes("TVM unsolved", f16, {3, 1024, 1024, 7}, {3, 1, 2, 0}),
+      by_axes("TVM unsolved", f32, {1209, 9}, {1, 0}),
+  };
+  for (const std::int64_t r : {256, 512, 1024}) rows.push_back(by_axes("OneFlow", f32, {64, r, 512}, {1, 0, 2}));
+  for (const std::int64_t r : {256, 512, 1024}) rows.push_back(by_axes("OneFlow", f32, {64, r, 512}, {0, 2, 1}));
+  rows.push_back(by_axes("OneFlow", f16, {64, 2048, 512}, {1, 0, 2}));
+  for (const std::int64_t r : {1024, 2048}) rows.push_back(by_axes("OneFlow", f16, {64, r, 512}, {0, 2, 1}));
+  rows.push_back(by_axes("", f32, {8192, 8192}, {1, 0}));
+  rows.push_back(by_axes("", f16, {16384, 16384}, {1, 0}));
+  rows.push_back(by_axes("", i8, {8192, 8192}, {1, 0}));
+  rows.push_back(by_axes("", i8, {16384, 16384}, {1, 0}));
+  rows.push_back(by_axes("six axes", f32, {32, 16, 24, 20, 36, 18}, {5, 3, 1, 0, 2, 4}));
+  return rows;
+}
+
+// 64 MB each: what a CPU device is measured by.
+std::vector<BenchRow> cpu_rows() {
+  using enum DType;
+  return {
+      by_axes("", f32, {4096, 4096}, {1, 0}),
+      by_axes("", f16, {4096, 8192}, {1, 0}),
+      by_axes("", i8, {8192, 8192}, {1, 0}),
+      by_axes("", f64, {2048, 4096}, {1, 0}),
+      by_axes("ragged", f32, {4099, 4093}, {1, 0}),
+      by_axes("ragged", f16, {5791, 5793}, {1, 0}),
+      by_axes("ragged", u8, {8191, 8193}, {1, 0}),
+      by_layout("", f32, {16, 128, 128, 64}, "NHWC", "NCHW"),
+      by_layout("", f32, {16, 64, 128, 128}, "NCHW", "NHWC"),
+      by_layout("photo", u8, {82, 427, 640, 3}, "NHWC", "NCHW"),
+      by_layout("photo", u8, {82, 427, 640, 3}, "NHWC", "NCHW4c"),
+      by_axes("", f32, {64, 512, 512}, {1, 0, 2}),
+      by_axes("", f32, {16, 16, 64, 32, 32}, {4, 2, 0, 1, 3}),
+  };
+}
+
+std::string join(const auto& values, const char* separator) {
+  std::string text;
+  for (const auto& value : values) text += (text.empty() ? "" : separator) + std::to_string(value);
+  return text;
+}
+
+}  // namespace
+
+std::string row_name(const PermuteProblem& problem) {
+  const std::string shape = join(problem.shape, "x");
+  if (problem.src_layout.empty()) return fmt::format("{} ({}) {}", shape, join(problem.axes, ","), name(problem.type));
+  return fmt::format("{} {}->{} {}", shape, problem.src_layout, problem.dst_layout, name(problem.type));
+}
+
+std::optional<std::vector<BenchRow>> preset_rows(const std::string& name) {
+  if (name == "seeds-permute") return seeds_permute();
+  if (name == "cpu") return cpu_rows();
+  return std::nullopt;
+}
+
+std::optional<std::vector<int>> plain_axes(const PermuteProblem& problem) {
+  if (problem.src_layout.empty()) return problem.axes;
+  std::vector<int> axes;
+  for (const char letter : problem.dst_layout) {
+    const std::size_t from = problem.src_layout.find(letter);
+    if (std::isupper(static_cast<unsigned char>(letter)) == 0 || from == std::string::npos) return std::nullopt;
+    axes.push_back(static_cast<int>(from));
+  }
+  if (axes.size() != problem.src_layout.size()) return std::nullopt;
+  return axes;
+}
+
+nlohmann::json rows_json(const std::vector<BenchRow>& rows) {
+  nlohmann::json list = nlohmann::json::array();
+  for (const BenchRow& row : rows) {
+    const auto axes = plain_axes(row.problem);
+    const bool dense = row.problem.src_strides.empty() && row.problem.dst_strides.empty();
+    nlohmann::json object = {{"name", row.name},
+                             {"problem", print(Problem(row.problem))},
+                             {"type", std::string(name(row.problem.type))},
+                             {"shape", row.problem.shape},
+                             {"axes", nullptr}};
+    if (axes && dense) object["axes"] = *axes;
+    list.push_back(std::move(object));
+  }
+  return {{"rows", list}};
+}
+
+}  // namespace sectile::tools

@@ -1,0 +1,127 @@
+#include "check_arena.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace sectile::tools {
+namespace {
+
+std::uint64_t page_bytes() {
+  static const auto bytes = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+std::uint64_t up(std::uint64_t value, std::uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+std::string_view name(Placement placement) noexcept {
+  switch (placement) {
+    case Placement::behind: return "protected page behind";
+    case Placement::before: return "protected page before";
+    case Placement::exact: return "guard bands";
+  }
+  return "";
+}
+
+Result<Arena> Arena::make(vulkan::Runtime& runtime, std::uint64_t bytes, bool import) {
+  Arena arena;
+  arena.runtime_ = &runtime;
+  arena.imported_ = import;
+  const std::uint64_t unit = import ? up(page_bytes(), std::max<std::uint64_t>(1, runtime.import_alignment())) : page_bytes();
+  if (import && runtime.import_alignment() == 0) {
+    return fail(ErrorKind::unsupported, "VK_EXT_external_memory_host", runtime.entry().name);
+  }
+  arena.size_ = up(bytes, unit);
+  void* pages = ::mmap(nullptr, arena.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED) return fail(ErrorKind::device, "mmap", std::to_string(arena.size_) + " bytes", std::strerror(errno));
+  arena.host_ = static_cast<std::byte*>(pages);
+  auto buffer = import ? runtime.import_pages(pages, arena.size_) : runtime.make_buffer(arena.size_);
+  if (!buffer) return std::unexpected(buffer.error());
+  arena.buffer_ = std::move(*buffer);
+  return arena;
+}
+
+void Arena::release() noexcept {
+  buffer_.reset();  // before its pages
+  if (host_ != nullptr) ::munmap(host_, size_);
+  host_ = nullptr;
+}
+
+Arena::~Arena() { release(); }
+
+Arena::Arena(Arena&& other) noexcept
+    : runtime_(other.runtime_),
+      buffer_(std::move(other.buffer_)),
+      host_(std::exchange(other.host_, nullptr)),
+      size_(other.size_),
+      used_(other.used_),
+      imported_(other.imported_) {}
+
+Arena& Arena::operator=(Arena&& other) noexcept {
+  if (this == &other) return *this;
+  release();
+  runtime_ = other.runtime_;
+  buffer_ = std::move(other.buffer_);
+  host_ = std::exchange(other.host_, nullptr);
+  size_ = other.size_;
+  used_ = other.used_;
+  imported_ = other.imported_;
+  return *this;
+}
+
+std::uint64_t Arena::room_for(std::uint64_t bytes, std::uint64_t align) noexcept {
+  return up(bytes + 2 * align + 2 * kGuardBytes, page_bytes()) + 3 * page_bytes();
+}
+
+bool Arena::place(Placement placement, std::uint64_t bytes, std::uint64_t align, Placed& out) {
+  const std::uint64_t page = page_bytes();
+  if (used_ + room_for(bytes, align) > size_) return false;
+  out.bytes = bytes;
+  if (!imported_) placement = Placement::exact;
+  if (placement == Placement::behind) {
+    out.begin = up(used_, page);
+    out.end = up(out.begin + kGuardBytes + bytes + align, page);
+    out.operand = (address(out.end) - bytes) / align * align - address(0);
+    ::mprotect(host_ + out.end, page, PROT_NONE);
+    used_ = out.end + page;
+  } else if (placement == Placement::before) {
+    out.begin = up(used_, page) + page;
+    out.operand = out.begin;
+    out.end = up(out.operand + bytes + kGuardBytes, page);
+    ::mprotect(host_ + out.begin - page, page, PROT_NONE);
+    used_ = out.end;
+  } else {
+    out.begin = up(used_, 8);
+    const VkDeviceAddress least = up(address(out.begin + kGuardBytes), align);
+    // An even multiple of the promise would keep a better promise than the one that was made.
+    out.operand = (least / align % 2 == 0 ? least + align : least) - address(0);
+    out.end = up(out.operand + bytes + kGuardBytes, 8);
+    used_ = out.end;
+  }
+  return true;
+}
+
+void Arena::clear() {
+  if (imported_ && used_ > 0) ::mprotect(host_, size_, PROT_READ | PROT_WRITE);
+  used_ = 0;
+}
+
+Result<void> Arena::to_device() {
+  if (imported_ || used_ == 0) return {};
+  return runtime_->upload(*buffer_, 0, {host_, static_cast<std::size_t>(used_)});
+}
+
+Result<void> Arena::from_device() {
+  if (imported_ || used_ == 0) return {};
+  return runtime_->download(*buffer_, 0, {host_, static_cast<std::size_t>(used_)});
+}
+
+}  // namespace sectile::tools

@@ -1,0 +1,32 @@
+// What the subcommands of `sectile` share: how one is added, exit codes, how errors are told.
+#pragma once
+
+#include <sectile/error.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+
+namespace sectile::tools {
+
+inline constexpr int kOk = 0;
+inline constexpr int kFailure = 1;   // wrong results; a device or a disk that failed
+inline constexpr int kBadInput = 2;  // what the user gave cannot be done; nothing was written
+
+struct Command {
+  CLI::App* app = nullptr;
+  std::function<int()> run;          // called where the user chose this subcommand; gives the exit code
+};
+
+Command add_devices(CLI::App& parent);
+Command add_permute(CLI::App& parent);
+Command add_plan(CLI::App& parent);
+Command add_check(CLI::App& parent);
+Command add_bench(CLI::App& parent);
+Command add_demo(CLI::App& parent);
+
+// Prints an error on standard error, as a line for people or as one JSON object, and gives the exit code.
+int report(const Error& error, bool json = false);
+int exit_code(ErrorKind kind) noexcept;
+
+}  // namespace sectile::tools

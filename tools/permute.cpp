@@ -1,0 +1,139 @@
+// sectile permute: a .npy file in another layout.
+#include "command.hpp"
+#include "npy.hpp"
+#include "run_permute.hpp"
+#include "text.hpp"
+
+#include <sectile/vulkan_runtime.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sectile::tools {
+namespace {
+
+struct PermuteOptions {
+  std::string in, out, axes, layout, device;
+  std::int64_t channels = 0;
+  bool json = false;
+};
+
+// The letter that `layout` splits in blocks: 'C' for "NCHW4c"; 0 where it splits none.
+char blocked_letter(const std::string& layout) {
+  const auto block = std::find_if(layout.begin(), layout.end(), [](unsigned char c) { return std::islower(c) != 0; });
+  return block == layout.end() ? '\0' : static_cast<char>(std::toupper(static_cast<unsigned char>(*block)));
+}
+
+Result<void> set_axes(PermuteProblem& problem, const PermuteOptions& options) {
+  std::vector<std::int64_t> axes;
+  if (!parse_list(options.axes, axes)) {
+    return fail(ErrorKind::invalid_problem, "axes", options.axes, "integers and commas, as 0,3,1,2");
+  }
+  for (const std::int64_t axis : axes) {
+    // validate() says the rest; here only what an int cannot hold.
+    if (axis < std::numeric_limits<int>::min() || axis > std::numeric_limits<int>::max()) {
+      return fail(ErrorKind::invalid_problem, "axes", std::to_string(axis), fmt::format("0..{}", problem.shape.size() - 1));
+    }
+    problem.axes.push_back(static_cast<int>(axis));
+  }
+  return {};
+}
+
+Result<void> set_layout(PermuteProblem& problem, const PermuteOptions& options) {
+  const std::size_t colon = options.layout.find(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == options.layout.size()) {
+    return fail(ErrorKind::invalid_problem, "layout", options.layout, "FROM:TO, as NHWC:NCHW4c");
+  }
+  problem.src_layout = options.layout.substr(0, colon);
+  problem.dst_layout = options.layout.substr(colon + 1);
+  if (options.channels != 0) {
+    const char letter = blocked_letter(problem.src_layout);
+    if (letter == 0) {
+      return fail(ErrorKind::invalid_problem, "channels", std::to_string(options.channels),
+                  "a source layout with blocks, as NCHW4c:NHWC");
+    }
+    problem.extents = {{letter, options.channels}};
+  }
+  return {};
+}
+
+Result<PermuteProblem> problem_of(const NpyHeader& header, const PermuteOptions& options) {
+  PermuteProblem problem;
+  problem.type = header.dtype();
+  problem.shape = header.shape;
+  problem.src_align = problem.dst_align = std::max<std::uint32_t>(16, header.item_bytes);
+  if (header.fortran_order && header.shape.size() > 1 && header.data_bytes > 0) problem.src_strides = header.strides();
+  if (auto set = options.axes.empty() ? set_layout(problem, options) : set_axes(problem, options); !set) {
+    return std::unexpected(set.error());
+  }
+  if (auto valid = validate(problem); !valid) return std::unexpected(valid.error());
+  return problem;
+}
+
+void tell(const PermuteOptions& options, const PermuteProblem& problem, const std::vector<std::int64_t>& shape,
+          const std::string& device, const std::string& plan) {
+  if (options.json) {
+    const nlohmann::json object = {{"problem", print(problem)}, {"shape", shape}, {"device", device},
+                                   {"plan", plan},              {"out", options.out}};
+    fmt::print("{}\n", object.dump());
+  } else {
+    fmt::print(stderr, "sectile: {} -> {}: {}\n", print(problem), options.out, plan);
+  }
+}
+
+int run(const PermuteOptions& options) {
+  if (options.axes.empty() == options.layout.empty()) {
+    return report({ErrorKind::invalid_problem, "axes, layout", "", "one of --axes and --layout"}, options.json);
+  }
+  const auto array = read_npy(options.in);
+  if (!array) return report(array.error(), options.json);
+  const auto problem = problem_of(array->header, options);
+  if (!problem) return report(problem.error(), options.json);
+  const auto shape = dst_shape(*problem);
+  if (!shape) return report(shape.error(), options.json);
+
+  Permuted result;
+  std::string device = "none: nothing to do";
+  const auto bytes = operand_bytes(*problem);
+  if (!bytes) return report(bytes.error(), options.json);
+  if (bytes->dst > 0) {
+    auto runtime = vulkan::Runtime::open(options.device);
+    if (!runtime) return report(runtime.error(), options.json);
+    device = runtime->entry().name;
+    auto permuted = run_permute(*runtime, *problem, array->data);
+    if (!permuted) return report(permuted.error(), options.json);
+    result = std::move(*permuted);
+  }
+  if (auto written = write_npy(options.out, array->header.descr, *shape, result.bytes); !written) {
+    report(written.error(), options.json);
+    return kFailure;
+  }
+  tell(options, *problem, *shape, device, result.bytes.empty() ? "no step" : print(result.plan));
+  return kOk;
+}
+
+}  // namespace
+
+Command add_permute(CLI::App& parent) {
+  auto options = std::make_shared<PermuteOptions>();
+  CLI::App* app = parent.add_subcommand("permute", "Change the layout of a .npy file");
+  app->add_option("in", options->in, "The .npy file to read")->required();
+  app->add_option("--axes", options->axes, "Axis i of the result is axis AXES[i] of the input, as 0,3,1,2");
+  app->add_option("--layout", options->layout, "FROM:TO, as NHWC:NCHW4c");
+  app->add_option("--channels", options->channels, "True size of the axis that FROM splits in blocks");
+  app->add_option("-o,--out", options->out, "The .npy file to write")->required();
+  app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name");
+  app->add_flag("--json", options->json, "What was done, as JSON on standard output");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace sectile::tools

@@ -1,0 +1,63 @@
+// sectile plan: what would be run for a problem, and why; no device needed.
+#include "command.hpp"
+#include "files.hpp"
+#include "target.hpp"
+
+#include <sectile/planner.hpp>
+#include <sectile/vulkan_runtime.hpp>
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <string>
+
+namespace sectile::tools {
+namespace {
+
+struct PlanCommandOptions {
+  std::string problem, target, device, supplement, force;
+  bool explain = false, json = false;
+};
+
+Result<DeviceProfile> profile_of(const PlanCommandOptions& options) {
+  auto profile = options.target.empty() ? vulkan::device_profile(options.device) : read_target(options.target);
+  if (!profile || options.supplement.empty()) return profile;
+  const auto facts = read_text(options.supplement);
+  if (!facts) return std::unexpected(facts.error());
+  return supplement(std::move(*profile), *facts);
+}
+
+int run(const PlanCommandOptions& options) {
+  const auto problem = parse_problem(options.problem);
+  if (!problem) return report(problem.error(), options.json);
+  const auto valid = validate(*problem);
+  if (!valid) return report(valid.error(), options.json);
+  const auto profile = profile_of(options);
+  if (!profile) return report(profile.error(), options.json);
+  const auto plan = make_plan(*problem, *profile, {.explain = options.explain, .force = options.force});
+  if (!plan) return report(plan.error(), options.json);
+  if (options.json) {
+    fmt::print("{}\n", to_json(*plan));
+    return kOk;
+  }
+  fmt::print("{}\n", print(*plan));
+  if (options.explain) fmt::print("{}", explain(*plan));
+  return kOk;
+}
+
+}  // namespace
+
+Command add_plan(CLI::App& parent) {
+  auto options = std::make_shared<PlanCommandOptions>();
+  CLI::App* app = parent.add_subcommand("plan", "Print the plan of a problem for a device or a target");
+  app->add_option("problem", options->problem, "Such as \"permute f16 1x384x512x128 axes=0,3,1,2\"")->required();
+  auto* target = app->add_option("--target", options->target, "A built-in target's name, or a file: profile or vulkaninfo JSON");
+  app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name")->excludes(target);
+  app->add_option("--supplement", options->supplement, "A file with facts that the profile lacks");
+  app->add_option("--force", options->force, "Take the candidate of this name");
+  app->add_flag("--explain", options->explain, "Show every candidate: its counts, or why it was refused");
+  app->add_flag("--json", options->json, "JSON on standard output");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace sectile::tools

@@ -1,0 +1,45 @@
+#include "target.hpp"
+
+#include "files.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+namespace sectile::tools {
+namespace {
+
+// Both forms of `vulkaninfo -j` have a key at the top that a DeviceProfile never has.
+bool looks_like_vulkaninfo(const std::string& text) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) return false;
+  return json.contains("capabilities") || json.contains("VkPhysicalDeviceProperties") || json.contains("$schema");
+}
+
+}  // namespace
+
+Result<DeviceProfile> read_target(const std::string& name_or_file) {
+  const auto names = builtin_target_names();
+  if (std::find(names.begin(), names.end(), name_or_file) != names.end()) return builtin_target(name_or_file);
+  std::error_code code;
+  // Neither: builtin_target's own error lists the names that there are.
+  if (!std::filesystem::exists(name_or_file, code)) {
+    const bool path = name_or_file.find_first_of("./") != std::string::npos;
+    if (path) return fail(ErrorKind::missing, "target file", name_or_file);
+    return builtin_target(name_or_file);
+  }
+  const auto text = read_text(name_or_file);
+  if (!text) return std::unexpected(text.error());
+  auto profile = looks_like_vulkaninfo(*text) ? profile_from_vulkaninfo(*text) : profile_from_json(*text);
+  if (!profile) {
+    Error error = profile.error();
+    error.what = name_or_file + ": " + error.what;
+    return std::unexpected(std::move(error));
+  }
+  return profile;
+}
+
+}  // namespace sectile::tools
