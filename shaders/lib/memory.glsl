@@ -43,7 +43,7 @@ layout(buffer_reference, std430, buffer_reference_align = 1) buffer Ref1 { uint8
 #define ELEMENT_SHIFT 4
 #endif
 #define SHIFT_OF(bytes) ((bytes) == 16 ? 4 - ELEMENT_SHIFT : (bytes) == 8 ? 3 - ELEMENT_SHIFT : \
-                         (bytes) == 4 ? 2 - ELEMENT_SHIFT : 1 - ELEMENT_SHIFT)
+                         (bytes) == 4 ? 2 - ELEMENT_SHIFT : (bytes) == 2 ? 1 - ELEMENT_SHIFT : 0)
 
 #ifdef WIDE
 // 64-bit offsets go into the address: glslang indexes arrays by 32 bits.

@@ -1,0 +1,138 @@
+// The kernels' SPIR-V against the headers that C++ reads: push structs, specialization constants.
+#include <sectile/shaders.hpp>
+
+#include "lib/permute.abi.h"
+#include "permute_box.abi.h"
+#include "permute_copy.abi.h"
+#include "permute_rows.abi.h"
+#include "permute_tile.abi.h"
+#include "permute_words.abi.h"
+
+#include <doctest/doctest.h>
+#include <spirv_reflect.h>
+
+#include <cstddef>
+#include <set>
+#include <string>
+
+using namespace sectile;
+
+namespace {
+
+struct Field {
+  const char* name;
+  std::size_t offset, size;
+};
+#define FIELD(Struct, name) {#name, offsetof(Struct, name), sizeof(Struct::name)}
+
+struct Interface {
+  std::string_view stem;
+  std::size_t push_bytes;                   // up to the end of the last field
+  std::vector<Field> fields;
+  std::set<std::uint32_t> constants;        // without the words
+  bool words;                               // reads the stream of words
+};
+
+constexpr std::size_t kPermutePush = sizeof(PermutePush);
+const std::vector<Field> kPermuteFields = {FIELD(PermutePush, src), FIELD(PermutePush, dst), FIELD(PermutePush, words)};
+const std::set<std::uint32_t> kCommon = {SECTILE_SPEC_WORKGROUP, PERMUTE_SPEC_AXES, PERMUTE_SPEC_READ_BOUNDS, PERMUTE_SPEC_WRITE_BOUNDS};
+
+std::set<std::uint32_t> with(std::set<std::uint32_t> base, std::initializer_list<std::uint32_t> more) {
+  base.insert(more);
+  return base;
+}
+
+const std::vector<Interface> kInterfaces = {
+    {"permute_copy", offsetof(PermuteCopyPush, groups) + 4,
+     {FIELD(PermuteCopyPush, src), FIELD(PermuteCopyPush, dst), FIELD(PermuteCopyPush, bytes_lo), FIELD(PermuteCopyPush, bytes_hi), FIELD(PermuteCopyPush, groups)},
+     {SECTILE_SPEC_WORKGROUP, PERMUTE_COPY_SPEC_WIDTH, PERMUTE_COPY_SPEC_UNROLL}, false},
+    {"permute_rows", kPermutePush, kPermuteFields, with(kCommon, {PERMUTE_ROWS_SPEC_UNROLL}), true},
+    {"permute_tile", kPermutePush, kPermuteFields,
+     with(kCommon, {PERMUTE_TILE_SPEC_TILE_S, PERMUTE_TILE_SPEC_TILE_D, PERMUTE_TILE_SPEC_VECTOR_S, PERMUTE_TILE_SPEC_VECTOR_D,
+                    PERMUTE_TILE_SPEC_STORE_BYTES, PERMUTE_TILE_SPEC_SKEW, PERMUTE_TILE_SPEC_SWAP}), true},
+    {"permute_block", kPermutePush, kPermuteFields,
+     with(kCommon, {PERMUTE_TILE_SPEC_TILE_S, PERMUTE_TILE_SPEC_TILE_D, PERMUTE_TILE_SPEC_VECTOR_S, PERMUTE_TILE_SPEC_VECTOR_D,
+                    PERMUTE_TILE_SPEC_STORE_BYTES, PERMUTE_TILE_SPEC_SWAP}), true},
+    {"permute_box", kPermutePush, kPermuteFields,
+     with(kCommon, {PERMUTE_BOX_SPEC_LOAD_VECTOR, PERMUTE_BOX_SPEC_STORE_VECTOR, PERMUTE_BOX_SPEC_SHARED_WORDS, PERMUTE_BOX_SPEC_UNROLL}), true},
+    {"permute_words", kPermutePush, kPermuteFields, kCommon, true},
+};
+
+struct Reflected {
+  SpvReflectShaderModule module{};
+  explicit Reflected(const EmbeddedModule& m) {
+    REQUIRE(spvReflectCreateShaderModule(m.words.size_bytes(), m.words.data(), &module) == SPV_REFLECT_RESULT_SUCCESS);
+  }
+  ~Reflected() { spvReflectDestroyShaderModule(&module); }
+  Reflected(const Reflected&) = delete;
+  Reflected& operator=(const Reflected&) = delete;
+};
+
+// The block's members; a block that holds one struct is that struct.
+const SpvReflectBlockVariable& push_block(const SpvReflectShaderModule& module) {
+  REQUIRE(module.push_constant_block_count == 1);
+  const SpvReflectBlockVariable* block = &module.push_constant_blocks[0];
+  while (block->member_count == 1 && block->members[0].member_count > 0) block = &block->members[0];
+  return *block;
+}
+
+}  // namespace
+
+TEST_CASE("everyModuleHasAnInterface") {
+  for (const auto& m : embedded_modules()) {
+    bool known = false;
+    for (const auto& i : kInterfaces) known = known || i.stem == m.stem;
+    CHECK_MESSAGE(known, m.stem);
+  }
+  CHECK(embedded_modules().size() > 60);
+}
+
+TEST_CASE("pushStructsAgree") {
+  for (const auto& m : embedded_modules()) {
+    CAPTURE(std::string(m.stem) + "." + std::string(m.variant));
+    const Reflected reflected(m);
+    for (const auto& i : kInterfaces) {
+      if (i.stem != m.stem) continue;
+      const auto& block = push_block(reflected.module);
+      REQUIRE(block.member_count == i.fields.size());
+      std::size_t end = 0;
+      for (std::uint32_t f = 0; f < block.member_count; ++f) {
+        CHECK(std::string(block.members[f].name) == i.fields[f].name);
+        CHECK(block.members[f].absolute_offset == i.fields[f].offset);
+        CHECK(block.members[f].size == i.fields[f].size);
+        end = block.members[f].absolute_offset + block.members[f].size;
+      }
+      CHECK(end == i.push_bytes);
+      CHECK(end <= 128);
+    }
+  }
+}
+
+TEST_CASE("specializationConstantsAgree") {
+  for (const auto& m : embedded_modules()) {
+    CAPTURE(std::string(m.stem) + "." + std::string(m.variant));
+    const Reflected reflected(m);
+    const bool longer = m.variant.ends_with(".long") || m.variant.ends_with(".wide");
+    for (const auto& i : kInterfaces) {
+      if (i.stem != m.stem) continue;
+      auto wanted = i.constants;
+      if (longer && i.words) {
+        wanted.insert(PERMUTE_SPEC_PUSHED);
+        for (std::uint32_t w = 0; w < PERMUTE_MAX_WORDS; ++w) wanted.insert(PERMUTE_SPEC_WORD0 + w);
+      }
+      std::set<std::uint32_t> found;
+      for (std::uint32_t c = 0; c < reflected.module.spec_constant_count; ++c)
+        found.insert(reflected.module.spec_constants[c].constant_id);
+      // What a kernel does not read it need not have; what it has must have a name in the header.
+      for (const auto id : found) CHECK_MESSAGE(wanted.contains(id), "constant " << id);
+      for (const auto id : i.constants) CHECK_MESSAGE(found.contains(id), "constant " << id);
+    }
+  }
+}
+
+TEST_CASE("kernelsBindNothing") {
+  for (const auto& m : embedded_modules()) {
+    const Reflected reflected(m);
+    CHECK_MESSAGE(reflected.module.descriptor_binding_count == 0, m.stem);
+  }
+}
