@@ -1,0 +1,88 @@
+// Drivers without hardware that compile only (Mesa's drm-shim): statistics, pipeline caches that hold
+// something, and a driver of a real GPU judging the kernels, each in a process of its own.
+#include "helpers.hpp"
+
+#include "reference/generate.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+using namespace sectile;
+using namespace sectile::test;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;    // its runtime must be loaded first, and so must the shim
+#elif defined(__has_feature)
+constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kSanitized = false;
+#endif
+
+constexpr const char* kShim = "/usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so";
+constexpr const char* kDriver = "/usr/share/vulkan/icd.d/radeon_icd.json";
+
+// Runs one of this program's skipped test cases under the shim; the driver's own disk cache is off.
+int run_child(const std::string& gpu, const std::string& cache, bool expect_hits) {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string command = "env AMDGPU_GPU_ID=" + gpu + " VK_DRIVER_FILES=" + kDriver + " LD_PRELOAD=" + kShim +
+                              " MESA_SHADER_CACHE_DISABLE=1 SECTILE_REQUIRE=vulkan SECTILE_TEST_CACHE=" + cache +
+                              " SECTILE_TEST_HITS=" + (expect_hits ? "1" : "0") + " '" + self +
+                              "' --no-skip -tc='child: plans compile' >" + cache + ".log 2>&1";
+  return std::system(command.c_str());
+}
+
+std::string child_log(const std::string& cache) {
+  std::ifstream file(cache + ".log");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+}  // namespace
+
+TEST_CASE("child: plans compile" * doctest::skip()) {
+  const char* const cache = std::getenv("SECTILE_TEST_CACHE");
+  if (cache == nullptr) return;   // started by hand
+  const bool expect_hits = std::string(std::getenv("SECTILE_TEST_HITS")) == "1";
+  vulkan::RuntimeOptions options;
+  options.pipeline_cache = cache;
+  options.executable_statistics = true;
+  on_every_device(options, [&](vulkan::Runtime& runtime) {
+    auto& device = runtime.device();
+    CHECK(runtime.cache_warning() == "");
+    for (std::uint64_t index = 0; index < 60; ++index) {
+      const Problem problem = reference::generate_permute(5, index);
+      CAPTURE(print(problem));
+      const auto plan = must(make_plan(problem, runtime.profile()));
+      const auto executable = must(device.prepare(plan));
+      const auto statistics = must(device.statistics(executable));
+      CHECK(statistics.size() == plan.steps.size());
+      for (const auto& step : statistics) CHECK(step.statistics.size() > 3);
+      for (const auto& step : statistics) {
+        for (const auto& statistic : step.statistics)
+          if (statistic.name == "Spilled VGPRs") CHECK_MESSAGE(statistic.value == "0", step.kernel.stem);
+      }
+    }
+    const auto counts = device.pipeline_counts();
+    CHECK(counts.created > 3);
+    CHECK(counts.cache_hits == (expect_hits ? counts.created : 0));
+    must(runtime.save_cache());
+  });
+}
+
+TEST_CASE("a second process start compiles nothing, on a driver whose cache holds something") {
+  if (kSanitized || !std::filesystem::exists(kShim) || !std::filesystem::exists(kDriver)) {
+    MESSAGE("skipped: no drm-shim for RADV here, or a sanitizer in its way");
+    return;
+  }
+  for (const char* const gpu : {"navi31", "renoir"}) {
+    CAPTURE(gpu);
+    const std::string cache = temporary_folder() + "/" + gpu + ".cache";
+    CHECK_MESSAGE(run_child(gpu, cache, false) == 0, child_log(cache));
+    CHECK_MESSAGE(run_child(gpu, cache, true) == 0, child_log(cache));
+  }
+}
