@@ -3,8 +3,10 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace sectile;
@@ -71,6 +73,23 @@ TEST_CASE("no driver at all is one clear error") {
   CHECK(devices.error().what == "Vulkan device");
   REQUIRE_FALSE(runtime.has_value());
   CHECK(runtime.error().what == "Vulkan device");
+}
+
+TEST_CASE("child: no loader" * doctest::skip()) {
+  // No file can be opened any more, libvulkan.so.1 neither. (In a process of its own: elsewhere it is loaded already.)
+  const rlimit none{3, 3};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &none) == 0);
+  const auto devices = vulkan::list_devices();
+  REQUIRE_FALSE(devices.has_value());
+  CHECK(devices.error().kind == ErrorKind::missing);
+  CHECK(devices.error().what == "Vulkan loader");
+  CHECK(vulkan::Runtime::open().error().what == "Vulkan loader");
+  CHECK(vulkan::device_profile("vulkan:0").error().what == "Vulkan loader");
+}
+
+TEST_CASE("no loader at all is one clear error") {
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  CHECK(std::system(("'" + self + "' --no-skip -tc='child: no loader' >/dev/null").c_str()) == 0);
 }
 
 TEST_CASE("buffers go up and down whole, in pieces and at odd offsets") {
