@@ -22,11 +22,15 @@ thread_local bool g_counting = false;
 thread_local std::size_t g_allocations = 0;
 thread_local std::size_t g_locks = 0;
 
-void* counted_allocation(std::size_t bytes, std::size_t align) {
+void* counted_or_null(std::size_t bytes, std::size_t align) noexcept {
   if (g_counting) ++g_allocations;
   if (bytes == 0) bytes = 1;
-  void* out = align <= alignof(std::max_align_t) ? std::malloc(bytes)
-                                                 : std::aligned_alloc(align, (bytes + align - 1) / align * align);
+  return align <= alignof(std::max_align_t) ? std::malloc(bytes)
+                                            : std::aligned_alloc(align, (bytes + align - 1) / align * align);
+}
+
+void* counted_allocation(std::size_t bytes, std::size_t align) {
+  void* const out = counted_or_null(bytes, align);
   if (out == nullptr) throw std::bad_alloc();
   return out;
 }
@@ -41,6 +45,17 @@ void* operator new(std::size_t bytes, std::align_val_t align) {
 void* operator new[](std::size_t bytes, std::align_val_t align) {
   return counted_allocation(bytes, static_cast<std::size_t>(align));
 }
+// The library's own are built on those above; a sanitizer's are not.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted_or_null(bytes, 1); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return counted_or_null(bytes, 1); }
+void* operator new(std::size_t bytes, std::align_val_t align, const std::nothrow_t&) noexcept {
+  return counted_or_null(bytes, static_cast<std::size_t>(align));
+}
+void* operator new[](std::size_t bytes, std::align_val_t align, const std::nothrow_t&) noexcept {
+  return counted_or_null(bytes, static_cast<std::size_t>(align));
+}
+void operator delete(void* at, const std::nothrow_t&) noexcept { std::free(at); }
+void operator delete[](void* at, const std::nothrow_t&) noexcept { std::free(at); }
 void operator delete(void* at) noexcept { std::free(at); }
 void operator delete[](void* at) noexcept { std::free(at); }
 void operator delete(void* at, std::size_t) noexcept { std::free(at); }
