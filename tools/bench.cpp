@@ -74,6 +74,10 @@ int run_host(const BenchOptions& options) {
 }
 
 int run(const BenchOptions& options) {
+  for (const std::string& path : {options.json_file, options.html_file}) {
+    if (path.empty()) continue;
+    if (auto place = check_place(path); !place) return report(place.error(), options.json);
+  }
   if (options.preset == "host") return run_host(options);
   const auto rows = rows_of(options);
   if (!rows) return report(rows.error(), options.json);

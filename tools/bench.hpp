@@ -22,6 +22,7 @@ struct BenchRow {
 
 // "seeds-permute" or "cpu"; nothing for an unknown name.
 std::optional<std::vector<BenchRow>> preset_rows(const std::string& name);
+std::vector<BenchRow> seeds_rows();  // of "seeds-permute"
 std::string row_name(const PermuteProblem& problem);
 
 // The permutation that a row is, in logical axes; nothing where blocks split an axis.

@@ -58,7 +58,7 @@ Result<nlohmann::json> time_planning(const DeviceProfile& profile) {
   result["plan_cold"]["worst_ns"] = *std::max_element(cold.begin(), cold.end()) * 1e9;
 
   Planner planner(profile);
-  const Problem problem = preset_rows("seeds-permute")->front().problem;
+  const Problem problem = seeds_rows().front().problem;
   if (auto first = planner.plan(problem); !first) return std::unexpected(first.error());
   constexpr int rounds = 200, hits = 1000;
   std::vector<double> warm;

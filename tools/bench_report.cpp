@@ -139,7 +139,7 @@ void time_numpy(BenchReport& report) {
     return std::string(::mkdtemp(name.data()) != nullptr ? name.data() : "");
   }();
   if (folder.empty()) return;
-  const std::string program = folder + "/numpy.py", input = folder + "/rows.json", output = folder + "/times.json";
+  const std::string program = folder + "/time_numpy.py", input = folder + "/rows.json", output = folder + "/times.json";
   if (write_atomically(program, script) && write_atomically(input, json.dump())) {
     const std::string command = "python3 " + program + " < " + input + " > " + output + " 2> /dev/null";
     if (std::system(command.c_str()) == 0) {

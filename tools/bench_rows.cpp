@@ -29,31 +29,6 @@ BenchRow by_layout(std::string name, DType type, std::vector<std::int64_t> shape
   return row;
 }
 
-// The rows of TVM's pull request 14167 and of OneFlow's article, and the plain transposes beside them.
-std::vector<BenchRow> seeds_permute() {
-  using enum DType;
-  std::vector<BenchRow> rows = {
-      by_layout("TVM", f16, {1, 384, 512, 128}, "NHWC", "NCHW"),
-      by_layout("TVM", f16, {1, 128, 384, 512}, "NCHW", "NHWC"),
-      by_layout("TVM", f16, {1, 576, 384, 256}, "NHWC", "NCHW"),
-      by_layout("TVM", f16, {2, 72, 48, 960}, "NHWC", "NCHW"),
-      by_layout("TVM", f16, {16, 3456, 3456}, "ABC", "ACB"),
-      by_layout("TVM example", f32, {1024, 2, 32, 8}, "ABCD", "DCAB"),
-      by_axes("TVM unsolved", f16, {3, 1024, 1024, 7}, {3, 1, 2, 0}),
-      by_axes("TVM unsolved", f32, {1209, 9}, {1, 0}),
-  };
-  for (const std::int64_t r : {256, 512, 1024}) rows.push_back(by_axes("OneFlow", f32, {64, r, 512}, {1, 0, 2}));
-  for (const std::int64_t r : {256, 512, 1024}) rows.push_back(by_axes("OneFlow", f32, {64, r, 512}, {0, 2, 1}));
-  rows.push_back(by_axes("OneFlow", f16, {64, 2048, 512}, {1, 0, 2}));
-  for (const std::int64_t r : {1024, 2048}) rows.push_back(by_axes("OneFlow", f16, {64, r, 512}, {0, 2, 1}));
-  rows.push_back(by_axes("", f32, {8192, 8192}, {1, 0}));
-  rows.push_back(by_axes("", f16, {16384, 16384}, {1, 0}));
-  rows.push_back(by_axes("", i8, {8192, 8192}, {1, 0}));
-  rows.push_back(by_axes("", i8, {16384, 16384}, {1, 0}));
-  rows.push_back(by_axes("six axes", f32, {32, 16, 24, 20, 36, 18}, {5, 3, 1, 0, 2, 4}));
-  return rows;
-}
-
 // 64 MB each: what a CPU device is measured by.
 std::vector<BenchRow> cpu_rows() {
   using enum DType;
@@ -82,6 +57,31 @@ std::string join(const auto& values, const char* separator) {
 
 }  // namespace
 
+// The rows of TVM's pull request 14167 and of OneFlow's article, and the plain transposes beside them.
+std::vector<BenchRow> seeds_rows() {
+  using enum DType;
+  std::vector<BenchRow> rows = {
+      by_layout("TVM", f16, {1, 384, 512, 128}, "NHWC", "NCHW"),
+      by_layout("TVM", f16, {1, 128, 384, 512}, "NCHW", "NHWC"),
+      by_layout("TVM", f16, {1, 576, 384, 256}, "NHWC", "NCHW"),
+      by_layout("TVM", f16, {2, 72, 48, 960}, "NHWC", "NCHW"),
+      by_layout("TVM", f16, {16, 3456, 3456}, "ABC", "ACB"),
+      by_layout("TVM example", f32, {1024, 2, 32, 8}, "ABCD", "DCAB"),
+      by_axes("TVM unsolved", f16, {3, 1024, 1024, 7}, {3, 1, 2, 0}),
+      by_axes("TVM unsolved", f32, {1209, 9}, {1, 0}),
+  };
+  for (const std::int64_t r : {256, 512, 1024}) rows.push_back(by_axes("OneFlow", f32, {64, r, 512}, {1, 0, 2}));
+  for (const std::int64_t r : {256, 512, 1024}) rows.push_back(by_axes("OneFlow", f32, {64, r, 512}, {0, 2, 1}));
+  rows.push_back(by_axes("OneFlow", f16, {64, 2048, 512}, {1, 0, 2}));
+  for (const std::int64_t r : {1024, 2048}) rows.push_back(by_axes("OneFlow", f16, {64, r, 512}, {0, 2, 1}));
+  rows.push_back(by_axes("", f32, {8192, 8192}, {1, 0}));
+  rows.push_back(by_axes("", f16, {16384, 16384}, {1, 0}));
+  rows.push_back(by_axes("", i8, {8192, 8192}, {1, 0}));
+  rows.push_back(by_axes("", i8, {16384, 16384}, {1, 0}));
+  rows.push_back(by_axes("six axes", f32, {32, 16, 24, 20, 36, 18}, {5, 3, 1, 0, 2, 4}));
+  return rows;
+}
+
 std::string row_name(const PermuteProblem& problem) {
   const std::string shape = join(problem.shape, "x");
   if (problem.src_layout.empty()) return fmt::format("{} ({}) {}", shape, join(problem.axes, ","), name(problem.type));
@@ -89,7 +89,7 @@ std::string row_name(const PermuteProblem& problem) {
 }
 
 std::optional<std::vector<BenchRow>> preset_rows(const std::string& name) {
-  if (name == "seeds-permute") return seeds_permute();
+  if (name == "seeds-permute") return seeds_rows();
   if (name == "cpu") return cpu_rows();
   return std::nullopt;
 }

@@ -51,8 +51,11 @@ nlohmann::json json_of(const CheckOptions& options, const CheckReport& report, s
           {"failures", failures}};
 }
 
-// The exact problem must be known before a worker is asked to run it.
+// What can be refused before a worker is asked to run anything.
 Result<void> look_at(const CheckOptions& options) {
+  if (!options.junit.empty()) {
+    if (auto place = check_place(options.junit); !place) return place;
+  }
   if (options.problem.empty()) return {};
   const auto problem = parse_problem(options.problem);
   if (!problem) return std::unexpected(problem.error());

@@ -101,6 +101,7 @@ struct CaseRunner::Impl {
   void verify(const Attempt& attempt);
   std::string compare_src(const Attempt& attempt);
   std::string compare_dst(const Attempt& attempt, const reference::PermuteDefinition& definition);
+  bool is_poison(const Attempt& attempt, std::uint64_t dst_byte);
 };
 
 // The names of the candidates to run: the chosen one first.
@@ -253,6 +254,17 @@ std::string CaseRunner::Impl::compare_src(const Attempt& attempt) {
   return fmt::format("the source, or a guard band of it, was written at byte {}", offset);
 }
 
+// Whether the element there still holds what it held before the run.
+bool CaseRunner::Impl::is_poison(const Attempt& attempt, std::uint64_t dst_byte) {
+  const std::uint64_t size = size_bytes(attempt.problem.type);
+  const std::uint64_t at = attempt.dst.operand - attempt.dst.begin + dst_byte / size * size;
+  std::array<std::byte, 16> poison{};
+  const std::span was(poison.data(), static_cast<std::size_t>(size));
+  reference::SourceData{{}, ~attempt.data_seed}.read(at, was);
+  const auto now = arena->bytes(attempt.dst.begin + at, attempt.dst.begin + at + size);
+  return std::equal(was.begin(), was.end(), now.begin());
+}
+
 std::string CaseRunner::Impl::compare_dst(const Attempt& attempt, const reference::PermuteDefinition& definition) {
   const auto got = arena->bytes(attempt.dst.begin, attempt.dst.end);
   want_dst.resize(got.size());
@@ -264,7 +276,9 @@ std::string CaseRunner::Impl::compare_dst(const Attempt& attempt, const referenc
   const auto want = inside(want_dst, attempt.dst);
   reference::permute(definition, src, want);
   if (std::memcmp(want_dst.data(), got.data(), got.size()) != 0) {
-    if (const auto wrong = reference::compare(definition, want, inside(got, attempt.dst))) return wrong->message();
+    if (const auto wrong = reference::compare(definition, want, inside(got, attempt.dst))) {
+      return wrong->message() + (is_poison(attempt, wrong->dst_byte) ? ", the poison: never written" : "");
+    }
     const auto at = std::mismatch(want_dst.begin(), want_dst.end(), got.begin()).first - want_dst.begin();
     const auto offset = at - static_cast<std::ptrdiff_t>(attempt.dst.operand - attempt.dst.begin);
     return fmt::format("a guard band of the destination was written at byte {} of its {}", offset, attempt.dst.bytes);

@@ -57,6 +57,9 @@ int list_all(const DevicesOptions& options) {
 
 int run(const DevicesOptions& options) {
   if (options.device.empty() && options.record.empty()) return list_all(options);
+  if (!options.record.empty()) {
+    if (auto place = check_place(options.record); !place) return report(place.error(), options.json);
+  }
   const auto profile = vulkan::device_profile(options.device);
   if (!profile) return report(profile.error(), options.json);
   const std::string json = to_json(*profile);

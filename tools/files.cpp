@@ -49,6 +49,15 @@ Result<std::string> read_text(const std::string& path, std::size_t most) {
   return text;
 }
 
+Result<void> check_place(const std::string& path) {
+  std::error_code code;
+  const std::filesystem::path place(path);
+  if (std::filesystem::is_directory(place, code)) return fail(ErrorKind::io, "writing", path, "a file, not a folder");
+  const auto folder = place.has_parent_path() ? place.parent_path() : std::filesystem::path(".");
+  if (!std::filesystem::is_directory(folder, code)) return fail(ErrorKind::missing, "folder", folder.string());
+  return {};
+}
+
 Result<void> write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts) {
   std::string temporary = path + ".XXXXXX";
   const int file = ::mkstemp(temporary.data());

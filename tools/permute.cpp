@@ -1,5 +1,6 @@
 // sectile permute: a .npy file in another layout.
 #include "command.hpp"
+#include "files.hpp"
 #include "npy.hpp"
 #include "run_permute.hpp"
 #include "text.hpp"
@@ -94,6 +95,7 @@ int run(const PermuteOptions& options) {
   if (options.axes.empty() == options.layout.empty()) {
     return report({ErrorKind::invalid_problem, "axes, layout", "", "one of --axes and --layout"}, options.json);
   }
+  if (auto place = check_place(options.out); !place) return report(place.error(), options.json);
   const auto array = read_npy(options.in);
   if (!array) return report(array.error(), options.json);
   const auto problem = problem_of(array->header, options);

@@ -34,6 +34,7 @@ int run(const PlanCommandOptions& options) {
   if (!valid) return report(valid.error(), options.json);
   const auto profile = profile_of(options);
   if (!profile) return report(profile.error(), options.json);
+  if (auto known = check_candidate(*problem, *profile, options.force); !known) return report(known.error(), options.json);
   const auto plan = make_plan(*problem, *profile, {.explain = options.explain, .force = options.force});
   if (!plan) return report(plan.error(), options.json);
   if (options.json) {

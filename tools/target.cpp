@@ -2,6 +2,8 @@
 
 #include "files.hpp"
 
+#include <sectile/planner.hpp>
+
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -40,6 +42,15 @@ Result<DeviceProfile> read_target(const std::string& name_or_file) {
     return std::unexpected(std::move(error));
   }
   return profile;
+}
+
+Result<void> check_candidate(const Problem& problem, const DeviceProfile& profile, const std::string& force) {
+  if (force.empty()) return {};
+  const auto plan = make_plan(problem, profile, {.explain = true, .force = {}});
+  if (!plan) return std::unexpected(plan.error());
+  const auto known = [&](const Candidate& candidate) { return candidate.name.starts_with(force); };
+  if (std::any_of(plan->candidates.begin(), plan->candidates.end(), known)) return {};
+  return fail(ErrorKind::missing, "candidate", force, "a name that plan --explain lists");
 }
 
 }  // namespace sectile::tools

@@ -1,6 +1,7 @@
 // --target: a built-in name, or a file with a profile in one of the forms that Sectile reads.
 #pragma once
 
+#include <sectile/problem.hpp>
 #include <sectile/profile.hpp>
 
 #include <string>
@@ -9,5 +10,8 @@ namespace sectile::tools {
 
 // Errors: missing (neither a name nor a file), those of the reader that the file's form calls for.
 Result<DeviceProfile> read_target(const std::string& name_or_file);
+
+// That the planner knows a candidate by this name, or by one that begins so. Errors: missing.
+Result<void> check_candidate(const Problem& problem, const DeviceProfile& profile, const std::string& force);
 
 }  // namespace sectile::tools

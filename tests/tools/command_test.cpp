@@ -64,7 +64,7 @@ const std::vector<Case>& refusals() {
       {"axes no numbers", {"permute", "IN.npy", "--axes", "a,b,c", "-o", "OUT"}, "axes"},
       {"axes with a gap", {"permute", "IN.npy", "--axes", "0,,1", "-o", "OUT"}, "axes"},
       {"rank 17", {"permute", "IN17.npy", "--axes", "16,15,14,13,12,11,10,9,8,7,6,5,4,3,2,1,0", "-o", "OUT"}, "16"},
-      {"a scalar", {"permute", "INscalar.npy", "--axes", "0", "-o", "OUT"}, "shape"},
+      {"a scalar", {"permute", "INscalar.npy", "--axes", "0", "-o", "OUT"}, "rank"},
       {"neither axes nor layout", {"permute", "IN.npy", "-o", "OUT"}, "axes"},
       {"axes and layout", {"permute", "IN.npy", "--axes", "0,2,1", "--layout", "ABC:ACB", "-o", "OUT"}, "axes"},
       {"layout without a colon", {"permute", "IN.npy", "--layout", "ABC", "-o", "OUT"}, "layout"},
@@ -104,6 +104,10 @@ const std::vector<Case>& refusals() {
       {"bench: nothing to do", {"bench", "--html", "OUT"}, "preset"},
       {"bench: bad problem", {"bench", "permute f32 2x2 axes=2,0", "--html", "OUT"}, "axes"},
       {"bench: unknown device", {"bench", "permute f32 2x2 axes=1,0", "--device", "no such device", "--html", "OUT"}, "no such device"},
+      {"check: output in no folder", {"check", "--cases", "1", "--junit", "/nonexistent/folder/junit.xml"}, "/nonexistent/folder"},
+      {"bench: output in no folder", {"bench", "permute f32 2x2 axes=1,0", "--html", "/nonexistent/folder/x.html"}, "/nonexistent/folder"},
+      {"devices: output in no folder", {"devices", "--record", "/nonexistent/folder/x.json"}, "/nonexistent/folder"},
+      {"permute: output is a folder", {"permute", "IN.npy", "--axes", "0,2,1", "-o", "/tmp"}, "/tmp"},
       {"devices: unknown", {"devices", "--device", "no such device", "--record", "OUT"}, "no such device"},
       {"demo: no photograph", {"demo", "--photo", "INgarbage.npy", "--out", "OUT"}, "picture"},
       {"unknown subcommand", {"frobnicate"}, ""},
@@ -120,7 +124,7 @@ TEST_CASE("badInputIsRefusedWithCode2AndNothingIsWritten") {
   write_inputs(folder);
   const std::size_t before = folder.files();
   for (const Case& bad : refusals()) {
-    CAPTURE(bad.name);
+    CAPTURE(std::string(bad.name));
     const Ran ran = run_sectile(filled(bad.arguments, folder));
     CAPTURE(ran.err);
     CHECK(ran.code == 2);

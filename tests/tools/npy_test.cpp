@@ -131,11 +131,11 @@ for n, t in enumerate(types):
     else:
         b = np.load(f'{folder}/{n}.out.npy')
         assert b.dtype == a.dtype and b.shape == a.shape, (t, b.dtype, b.shape)
-        assert b.tobytes(order='A') == a.tobytes(order='A'), t
+        assert b.tobytes(order='C') == a.tobytes(order='C'), t
 print(len(types))
 )";
-  test::write_file(folder.path("numpy.py"), script);
-  const auto wrote = test::run_program("python3", {folder.path("numpy.py"), folder.path(""), "write"});
+  test::write_file(folder.path("round_trip.py"), script);
+  const auto wrote = test::run_program("python3", {folder.path("round_trip.py"), folder.path(""), "write"});
   if (wrote.code != 0) {
     MESSAGE("skipped: no python3 with numpy: " << wrote.err);
     return;
@@ -157,7 +157,7 @@ print(len(types))
     }
     REQUIRE(write_npy(folder.path(std::to_string(n) + ".out.npy"), array->header.descr, array->header.shape, ordered).has_value());
   }
-  const auto read = test::run_program("python3", {folder.path("numpy.py"), folder.path(""), "read"});
+  const auto read = test::run_program("python3", {folder.path("round_trip.py"), folder.path(""), "read"});
   CHECK_MESSAGE(read.code == 0, read.err);
 }
 
