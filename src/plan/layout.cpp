@@ -226,14 +226,15 @@ class Analysis {
 
   Result<void> check_extents() const {
     char last = 0;
-    for (const auto& [name, size] : p_.extents) {
+    for (const auto& extent : p_.extents) {
+      const char letter = extent.first;
       const bool known = std::ranges::any_of(std::span(src_.axes.data(), rank(src_.rank)),
-                                             [name = name](const LayoutAxis& axis) { return axis.letter == name; });
+                                             [letter](const LayoutAxis& axis) { return axis.letter == letter; });
       if (!known)
-        return fail(ErrorKind::invalid_problem, "extent", std::string(1, name), "a letter of " + p_.src_layout);
-      if (name <= last)
-        return fail(ErrorKind::invalid_problem, "extent", std::string(1, name), "each letter once, sorted");
-      last = name;
+        return fail(ErrorKind::invalid_problem, "extent", std::string(1, letter), "a letter of " + p_.src_layout);
+      if (letter <= last)
+        return fail(ErrorKind::invalid_problem, "extent", std::string(1, letter), "each letter once, sorted");
+      last = letter;
     }
     return {};
   }

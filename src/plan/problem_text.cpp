@@ -67,6 +67,8 @@ template <class T>
 Result<void> parse_list(std::string_view what, Token token, char separator, std::vector<T>& out) {
   Split items(token, separator);
   while (const auto item = items.next()) {
+    if (out.size() == kMaxRank)
+      return refuse("rank", token, "at most 16 numbers", ErrorKind::invalid_problem);
     auto number = parse_integer<T>(what, *item);
     if (!number) return std::unexpected(std::move(number.error()));
     out.push_back(*number);

@@ -1,10 +1,10 @@
 // Loop nests carried out element by element against the reference, which shares no code with them.
 #include "plan/layout.hpp"
+#include "properties.hpp"
 
 #include "reference/permute.hpp"
 
 #include <doctest/doctest.h>
-#include <rapidcheck.h>
 
 #include <cstring>
 #include <set>
