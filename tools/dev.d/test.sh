@@ -15,33 +15,33 @@ case ${1:-} in
     *) say "error: test: unknown argument '$1'"; exit 2 ;;
 esac
 
-# Counts one preset's tests in ctest's log: a doctest executable counts by its cases, any other test as one.
-# A test that failed without a failed case (a crash, a time-out, a leak) counts as one failed more.
-# Prints "PASSED FAILED SKIPPED".
+# Counts one preset's tests: ctest's verdicts (JUnit), and in its log the cases of each doctest executable. Such
+# an executable counts by its cases, any other test as one. One that failed without a failed case (a crash, a
+# time-out, a leak) counts as one failed more; one that did not run has failed. Prints "PASSED FAILED SKIPPED".
+# usage: count JUNIT LOG
 count() {
     awk '
-        function close_test() {
-            if (name == "") return
-            if (cases) {
-                passed += case_passed; failed += case_failed; skipped += case_skipped
-                if (!ok && !case_failed) failed++
-            } else if (ok) passed++
-            else if (left_out) skipped++
-            else failed++
-            name = ""
+        FNR == 1 { file++ }
+        file == 1 && match($0, /<testcase name="[^"]*"/) {
+            name = substr($0, RSTART + 16, RLENGTH - 17)
+            verdict[name] = $0 ~ /status="run"/ ? "passed" : "failed"
         }
-        /^[0-9]+\/[0-9]+ (Testing|MemCheck): / { close_test(); name = $3; cases = ok = left_out = case_passed = case_failed = case_skipped = 0 }
-        /^\[doctest\] test cases:/ {
-            cases = 1; gsub(/[|:]/, " ")
+        file == 2 && /^[0-9]+\/[0-9]+ Testing: / { name = $3 }
+        file == 2 && /^\[doctest\] test cases:/ {
+            gsub(/[|:]/, " ")
             for (i = 2; i <= NF; i++) {
-                if ($i == "passed") case_passed += $(i - 1)
-                if ($i == "failed") case_failed += $(i - 1)
-                if ($i == "skipped") case_skipped += $(i - 1)
+                if ($i == "passed") case_passed[name] += $(i - 1)
+                if ($i == "failed") case_failed[name] += $(i - 1)
+                if ($i == "skipped") skipped += $(i - 1)
             }
         }
-        /^Test Passed\./ { ok = 1 }
-        /^Test Skipped/ { left_out = 1 }
-        END { close_test(); print passed + 0, failed + 0, skipped + 0 }' "$1"
+        END {
+            for (name in verdict) {
+                passed += name in case_passed ? case_passed[name] : verdict[name] == "passed"
+                failed += case_failed[name] + (verdict[name] == "failed" && !case_failed[name])
+            }
+            print passed + 0, failed + 0, skipped + 0
+        }' "$1" "$2"
 }
 
 passed=0 failed=0 skipped=0
@@ -53,10 +53,11 @@ for preset in "${presets[@]}"; do
     fi
     begin=$SECONDS
     say "testing $preset"
-    rm -f "build/$preset/Testing/Temporary/LastTest.log"
-    ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --parallel "$jobs" >&2
+    junit=$repo/build/$preset/junit.xml log=$repo/build/$preset/Testing/Temporary/LastTest.log
+    rm -f "$junit" "$log"
+    ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --parallel "$jobs" --output-junit "$junit" >&2
     result=$?
-    read -r p f s < <(count "build/$preset/Testing/Temporary/LastTest.log")
+    read -r p f s < <(count "$junit" "$log")
     # Whatever the log says, a run that ctest calls failed has failed.
     ((result == 0 || f > 0)) || f=1
     say "$preset: $p passed, $f failed, $s skipped in $((SECONDS - begin)) s"
