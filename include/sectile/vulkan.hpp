@@ -98,14 +98,14 @@ struct Adoption {
   VkInstance instance = VK_NULL_HANDLE;
   VkPhysicalDevice physical_device = VK_NULL_HANDLE;
   VkDevice device = VK_NULL_HANDLE;
-  std::uint32_t queue_family = 0;                          // whose queues will run the commands; must do compute
-  VkPipelineCache pipeline_cache = VK_NULL_HANDLE;         // used where given; must not be externally synchronized
+  std::uint32_t queue_family = 0;                   // whose queues will run the commands; must do compute
+  VkPipelineCache pipeline_cache = VK_NULL_HANDLE;  // used where given; must not be externally synchronized
   const VkAllocationCallbacks* allocation_callbacks = nullptr;
 
   // What VkDeviceCreateInfo enabled: its feature chain and its extensions. Null: all that
   // wanted_features() lists for this device. Looked at by adopt() only.
   const VkPhysicalDeviceFeatures2* enabled_features = nullptr;
-  std::span<const char* const> enabled_extensions = {};    // meant only where enabled_features is given
+  std::span<const char* const> enabled_extensions = {};  // meant only where enabled_features is given
 
   // Pipelines are made so that statistics() can read them; costs compile time. Needs the feature
   // that WantOptions::executable_statistics asks for; where the device lacks it, this is ignored.
@@ -117,19 +117,19 @@ struct Adoption {
 
 // What prepare did for one executable.
 struct PrepareInfo {
-  std::uint32_t pipelines_created = 0;   // by this call
-  std::uint32_t pipelines_shared = 0;    // found in the Device, or made at the same time by another thread
-  std::uint32_t cache_hits = 0;          // of those created: the driver says that its pipeline cache had them
-  std::uint64_t nanoseconds = 0;         // wall time, the whole call
+  std::uint32_t pipelines_created = 0;  // by this call
+  std::uint32_t pipelines_shared = 0;   // found in the Device, or made at the same time by another thread
+  std::uint32_t cache_hits = 0;         // of those created: the driver says that its pipeline cache had them
+  std::uint64_t nanoseconds = 0;        // wall time, the whole call
 };
 
-struct ReadyPlan;   // in src/vulkan
+struct ReadyPlan;  // in src/vulkan
 
 // A prepared plan: pipelines and the bytes to push. A value: copies share the pipelines.
 // Must not outlive its Device; the Device may be moved.
 class Executable {
  public:
-  Executable() noexcept = default;       // records nothing, takes no operand
+  Executable() noexcept = default;  // records nothing, takes no operand
 
   std::span<const PlanOperand> operands() const noexcept;  // in the order in which record wants addresses
   std::size_t step_count() const noexcept;
@@ -137,7 +137,7 @@ class Executable {
   const PrepareInfo& info() const noexcept;
 
  private:
-  friend struct ExecutableAccess;        // in src/vulkan
+  friend struct ExecutableAccess;  // in src/vulkan
   std::shared_ptr<const ReadyPlan> ready_;
 };
 
@@ -158,8 +158,7 @@ struct OperandAddress {
 //
 // Errors, before anything was written: missing (an operand too few, or address 0), misaligned,
 // too_small, overlap (a written operand shares bytes with any other, by what the plan touches).
-Result<void> record(VkCommandBuffer commands, const Executable& executable,
-                    std::span<const OperandAddress> operands);
+Result<void> record(VkCommandBuffer commands, const Executable& executable, std::span<const OperandAddress> operands);
 
 // One number of VK_KHR_pipeline_executable_properties, as the driver names it.
 struct Statistic {
@@ -170,16 +169,16 @@ struct Statistic {
 
 struct StepStatistics {
   KernelName kernel;
-  std::string executable;                // the driver's name for it
+  std::string executable;  // the driver's name for it
   std::uint32_t subgroup_size = 0;
   std::vector<Statistic> statistics;
 };
 
 struct PipelineCounts {
-  std::size_t live = 0;                  // held by the Device now
-  std::uint64_t created = 0;             // ever
-  std::uint64_t cache_hits = 0;          // of those created: found in the VkPipelineCache
-  std::optional<bool> last_hit_cache;    // the newest one; empty before the first, or where the driver does not say
+  std::size_t live = 0;                // held by the Device now
+  std::uint64_t created = 0;           // ever
+  std::uint64_t cache_hits = 0;        // of those created: found in the VkPipelineCache
+  std::optional<bool> last_hit_cache;  // the newest one; empty before the first, or where the driver does not say
 };
 
 // Makes pipelines on the app's device, and nothing else. Thread-safe but for moving and destroying.
@@ -239,13 +238,13 @@ class PipelineCacheFile {
   static Result<PipelineCacheFile> open(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance,
                                         VkPhysicalDevice physical_device, VkDevice device, std::string path,
                                         const VkAllocationCallbacks* allocation_callbacks = nullptr);
-  ~PipelineCacheFile();                  // destroys the VkPipelineCache; saves nothing
+  ~PipelineCacheFile();  // destroys the VkPipelineCache; saves nothing
   PipelineCacheFile(PipelineCacheFile&&) noexcept;
   PipelineCacheFile& operator=(PipelineCacheFile&&) noexcept;
 
   VkPipelineCache cache() const noexcept;
-  std::size_t loaded_bytes() const noexcept;      // of the driver's data; 0 where nothing was taken
-  std::string_view warning() const noexcept;      // why the file was ignored; empty if it was not, or is not there
+  std::size_t loaded_bytes() const noexcept;  // of the driver's data; 0 where nothing was taken
+  std::string_view warning() const noexcept;  // why the file was ignored; empty if it was not, or is not there
 
   // Writes a new file beside the old one, syncs it and renames it over it. Errors: io, device.
   Result<void> save();

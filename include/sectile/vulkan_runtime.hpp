@@ -20,16 +20,16 @@ namespace sectile::vulkan {
 
 // A physical device, in the loader's order.
 struct DeviceEntry {
-  std::uint32_t index = 0;               // N of "vulkan:N"
+  std::uint32_t index = 0;  // N of "vulkan:N"
   std::string name;
-  std::string uuid;                      // 32 hex digits
+  std::string uuid;  // 32 hex digits
   DeviceKind kind = DeviceKind::unknown;
   std::uint32_t api_major = 0, api_minor = 0, api_patch = 0;
-  std::string driver;                    // name and version
-  std::string unusable;                  // why Sectile cannot use it; empty where it can
+  std::string driver;    // name and version
+  std::string unusable;  // why Sectile cannot use it; empty where it can
 };
 
-std::string_view name(DeviceKind kind) noexcept;   // "cpu", "integrated", "discrete", "virtual", "other"
+std::string_view name(DeviceKind kind) noexcept;  // "cpu", "integrated", "discrete", "virtual", "other"
 
 // All devices, also those that Sectile cannot use. Errors: missing ("Vulkan loader" where there is no
 // libvulkan, "Vulkan device" where no driver is there); device.
@@ -39,36 +39,37 @@ Result<std::vector<DeviceEntry>> list_devices();
 Result<DeviceProfile> device_profile(std::string_view selector);
 
 struct RuntimeOptions {
-  bool validation = false;               // VK_LAYER_KHRONOS_validation with synchronization validation; an
-                                         // error (missing) where the layer is not there
-  bool executable_statistics = false;    // Device::statistics() works, where the driver has them
-  bool only_required_features = false;   // make the device with no optional feature; for tests
-  std::string pipeline_cache = {};       // a file's path; empty: no cache on disk. Saved by save_cache() only
-  std::uint64_t largest_allocation = 0;  // pretend that one allocation may have no more bytes; 0: the device's; for tests
+  bool validation = false;              // VK_LAYER_KHRONOS_validation with synchronization validation; an
+                                        // error (missing) where the layer is not there
+  bool executable_statistics = false;   // Device::statistics() works, where the driver has them
+  bool only_required_features = false;  // make the device with no optional feature; for tests
+  std::string pipeline_cache = {};      // a file's path; empty: no cache on disk. Saved by save_cache() only
+  std::uint64_t largest_allocation =
+      0;  // pretend that one allocation may have no more bytes; 0: the device's; for tests
   std::span<const Module> modules = {};  // kernels besides the embedded ones; as Adoption::modules
 };
 
 enum class MemoryPlace : std::uint8_t {
-  device,   // device-local; where the host reaches it as well is up to the driver
-  host,     // host-visible, coherent, mapped for as long as it lives
+  device,  // device-local; where the host reaches it as well is up to the driver
+  host,    // host-visible, coherent, mapped for as long as it lives
 };
 
-struct BufferState;   // in src/vulkan
+struct BufferState;  // in src/vulkan
 
 // Memory with a device address. Freed on destruction, by when the device must be done with it.
 // Must not outlive its Runtime (which may be moved).
 class Buffer {
  public:
-  Buffer() noexcept;   // not defaulted here: BufferState is known in src/vulkan alone
+  Buffer() noexcept;  // not defaulted here: BufferState is known in src/vulkan alone
   ~Buffer();
   Buffer(Buffer&&) noexcept;
   Buffer& operator=(Buffer&&) noexcept;
 
   VkBuffer handle() const noexcept;
-  VkDeviceAddress address() const noexcept;        // of its first byte; a multiple of 256 (of the pages', where imported)
-  std::uint64_t size() const noexcept;             // as asked for
-  std::byte* mapped() const noexcept;              // null for MemoryPlace::device; the pages, where imported
-  bool sparse() const noexcept;                    // bound in pieces, as one allocation was refused
+  VkDeviceAddress address() const noexcept;  // of its first byte; a multiple of 256 (of the pages', where imported)
+  std::uint64_t size() const noexcept;       // as asked for
+  std::byte* mapped() const noexcept;        // null for MemoryPlace::device; the pages, where imported
+  bool sparse() const noexcept;              // bound in pieces, as one allocation was refused
   explicit operator bool() const noexcept { return state_ != nullptr; }
 
  private:
@@ -81,15 +82,15 @@ class Buffer {
 using RecordFunction = std::function<Result<void>(VkCommandBuffer)>;
 
 struct TimingOptions {
-  unsigned repeats = 10;                 // samples of each candidate
-  unsigned inner = 1;                    // runs in one sample, one after the other with a barrier between
-  double warmup_seconds = 0.0;           // each candidate is run this long right before its samples, and
-                                         // where candidates alternate, all of them in turn before the first
+  unsigned repeats = 10;        // samples of each candidate
+  unsigned inner = 1;           // runs in one sample, one after the other with a barrier between
+  double warmup_seconds = 0.0;  // each candidate is run this long right before its samples, and
+                                // where candidates alternate, all of them in turn before the first
 };
 
 struct Timing {
-  std::vector<double> gpu_ns;            // of one run, sample by sample; by timestamps; empty where the queue has none
-  std::vector<double> wall_ns;           // of one run: submit to finished, host clock
+  std::vector<double> gpu_ns;   // of one run, sample by sample; by timestamps; empty where the queue has none
+  std::vector<double> wall_ns;  // of one run: submit to finished, host clock
   const std::vector<double>& best_clock() const noexcept { return gpu_ns.empty() ? wall_ns : gpu_ns; }
 };
 
@@ -97,15 +98,15 @@ struct Timing {
 class Runtime {
  public:
   // Selector: "vulkan:N", a UUID, or a part of a device's or its driver's name in any case ("lavapipe"
-  // is llvmpipe as well); empty: the first usable device, a GPU before a CPU. Errors: missing (no loader, no device, no match: lists what is there),
-  // unsupported (the device lacks what Sectile needs), parse ("vulkan:x").
+  // is llvmpipe as well); empty: the first usable device, a GPU before a CPU. Errors: missing (no loader, no device, no
+  // match: lists what is there), unsupported (the device lacks what Sectile needs), parse ("vulkan:x").
   static Result<Runtime> open(std::string_view selector = {}, const RuntimeOptions& options = {});
-  ~Runtime();                            // waits until the device is idle
+  ~Runtime();  // waits until the device is idle
   Runtime(Runtime&&) noexcept;
   Runtime& operator=(Runtime&&) noexcept;
 
   Device& device() noexcept;
-  const DeviceProfile& profile() const noexcept;   // device().profile()
+  const DeviceProfile& profile() const noexcept;  // device().profile()
   const DeviceEntry& entry() const noexcept;
 
   // ---- memory

@@ -6,14 +6,14 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 namespace sectile::vulkan {
 namespace {
@@ -27,8 +27,8 @@ struct Header {
   std::uint32_t device_id;
   std::uint32_t driver_version;
   std::array<std::uint8_t, VK_UUID_SIZE> cache_uuid;
-  std::uint64_t bytes;         // of the driver's data, which is all of the rest
-  std::uint64_t checksum;      // XXH3 over the driver's data
+  std::uint64_t bytes;     // of the driver's data, which is all of the rest
+  std::uint64_t checksum;  // XXH3 over the driver's data
 };
 static_assert(sizeof(Header) == 56, "written as it stands, so without gaps");
 constexpr std::array<char, 8> kMagic = {'S', 'E', 'C', 'T', 'I', 'L', 'E', 'P'};
@@ -40,7 +40,9 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 32;
 class File {
  public:
   explicit File(int descriptor) noexcept : descriptor_(descriptor) {}
-  ~File() { if (descriptor_ >= 0) ::close(descriptor_); }
+  ~File() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+  }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
   explicit operator bool() const noexcept { return descriptor_ >= 0; }
@@ -75,8 +77,8 @@ bool write_all(int file, const void* from, std::size_t bytes) {
 }
 
 Header header_for(const VkPhysicalDeviceProperties& p, std::span<const std::byte> data) {
-  Header header{kMagic, kVersion, p.vendorID, p.deviceID, p.driverVersion, {}, data.size(),
-                XXH3_64bits(data.data(), data.size())};
+  Header header{kMagic,          kVersion, p.vendorID,  p.deviceID,
+                p.driverVersion, {},       data.size(), XXH3_64bits(data.data(), data.size())};
   std::memcpy(header.cache_uuid.data(), p.pipelineCacheUUID, VK_UUID_SIZE);
   return header;
 }
@@ -126,7 +128,9 @@ std::unexpected<Error> io_error(const std::string& path, std::string_view what) 
 struct Temporary {
   std::string path;
   bool kept = false;
-  ~Temporary() { if (!kept) ::unlink(path.c_str()); }
+  ~Temporary() {
+    if (!kept) ::unlink(path.c_str());
+  }
 };
 
 Result<void> sync_folder(const std::string& path) {
@@ -182,9 +186,8 @@ PipelineCacheFile::~PipelineCacheFile() = default;
 PipelineCacheFile::PipelineCacheFile(PipelineCacheFile&&) noexcept = default;
 PipelineCacheFile& PipelineCacheFile::operator=(PipelineCacheFile&&) noexcept = default;
 
-Result<PipelineCacheFile> PipelineCacheFile::open(PFN_vkGetInstanceProcAddr get_instance_proc_addr,
-                                                  VkInstance instance, VkPhysicalDevice physical_device,
-                                                  VkDevice device, std::string path,
+Result<PipelineCacheFile> PipelineCacheFile::open(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance,
+                                                  VkPhysicalDevice physical_device, VkDevice device, std::string path,
                                                   const VkAllocationCallbacks* allocation_callbacks) {
   const auto functions = load_instance_functions(get_instance_proc_addr, instance);
   if (!functions) return std::unexpected(functions.error());
@@ -211,14 +214,20 @@ Result<PipelineCacheFile> PipelineCacheFile::open(PFN_vkGetInstanceProcAddr get_
   return PipelineCacheFile(std::move(impl));
 }
 
-VkPipelineCache PipelineCacheFile::cache() const noexcept { return impl_->cache; }
-std::size_t PipelineCacheFile::loaded_bytes() const noexcept { return impl_->loaded; }
-std::string_view PipelineCacheFile::warning() const noexcept { return impl_->warning; }
+VkPipelineCache PipelineCacheFile::cache() const noexcept {
+  return impl_->cache;
+}
+std::size_t PipelineCacheFile::loaded_bytes() const noexcept {
+  return impl_->loaded;
+}
+std::string_view PipelineCacheFile::warning() const noexcept {
+  return impl_->warning;
+}
 
 Result<void> PipelineCacheFile::save() {
   std::vector<std::byte> data;
   VkResult result = VK_INCOMPLETE;
-  while (result == VK_INCOMPLETE) {   // another thread may add a pipeline between the two calls
+  while (result == VK_INCOMPLETE) {  // another thread may add a pipeline between the two calls
     std::size_t bytes = 0;
     result = impl_->functions.vkGetPipelineCacheData(impl_->device, impl_->cache, &bytes, nullptr);
     if (result != VK_SUCCESS) break;

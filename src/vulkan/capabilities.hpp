@@ -19,6 +19,7 @@ Result<std::vector<std::uint32_t>> read_capabilities(std::span<const std::uint32
 std::string capability_name(std::uint32_t capability);
 
 // Whether a device made with these features may be given the capability. Unknown ones: no.
-bool capability_allowed(std::uint32_t capability, const FeatureSet& features, VkSubgroupFeatureFlags subgroup_operations);
+bool capability_allowed(std::uint32_t capability, const FeatureSet& features,
+                        VkSubgroupFeatureFlags subgroup_operations);
 
 }  // namespace sectile::vulkan

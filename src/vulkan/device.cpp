@@ -28,7 +28,8 @@ FeatureSet enabled_features(const Adoption& adoption, const Offer& offer) {
   for (std::size_t i = 0; i < static_cast<std::size_t>(Feature::count); ++i) {
     const auto feature = static_cast<Feature>(i);
     const std::string_view extension = extension_of(feature);
-    if (!extension.empty() && std::ranges::find(adoption.enabled_extensions, extension) == adoption.enabled_extensions.end())
+    if (!extension.empty() &&
+        std::ranges::find(adoption.enabled_extensions, extension) == adoption.enabled_extensions.end())
       features.set(feature, false);
   }
   return features;
@@ -109,10 +110,18 @@ Result<Device> Device::adopt(const Adoption& adoption) {
   return Device(std::make_unique<Impl>(std::move(*snapshot), features, adoption.modules, context));
 }
 
-const DeviceProfile& Device::profile() const noexcept { return impl_->profile; }
-std::size_t Device::pipeline_count() const noexcept { return impl_->pipelines.counts().live; }
-PipelineCounts Device::pipeline_counts() const noexcept { return impl_->pipelines.counts(); }
-std::size_t Device::trim() { return impl_->pipelines.trim(); }
+const DeviceProfile& Device::profile() const noexcept {
+  return impl_->profile;
+}
+std::size_t Device::pipeline_count() const noexcept {
+  return impl_->pipelines.counts().live;
+}
+PipelineCounts Device::pipeline_counts() const noexcept {
+  return impl_->pipelines.counts();
+}
+std::size_t Device::trim() {
+  return impl_->pipelines.trim();
+}
 
 // Everything about a step that can be refused is, before a driver sees any of the plan's modules.
 Result<StepRequest> Device::Impl::request(const Step& step) const {
@@ -122,8 +131,10 @@ Result<StepRequest> Device::Impl::request(const Step& step) const {
   const auto capabilities = read_capabilities(*words);
   if (!capabilities) return fail(ErrorKind::parse, name, capabilities.error().value, "a SPIR-V module");
   for (const std::uint32_t capability : *capabilities)
-    if (!capability_allowed(capability, features, snapshot.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT
-                                                      ? snapshot.v11.subgroupSupportedOperations : 0u))
+    if (!capability_allowed(capability, features,
+                            snapshot.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT
+                                ? snapshot.v11.subgroupSupportedOperations
+                                : 0u))
       return fail(ErrorKind::unsupported, name, capability_name(capability), "what " + profile.name + " was made with");
   const auto subgroup_size = stated_subgroup_size(step, snapshot, features);
   if (!subgroup_size) return std::unexpected(subgroup_size.error());
@@ -178,7 +189,7 @@ Result<std::vector<Executable>> Device::prepare(std::span<const Plan> plans, uns
       try {
         results[i] = prepare(plans[i]);
         if (!results[i]) failed = true;
-      } catch (...) {   // out of memory; it belongs to the caller's thread
+      } catch (...) {  // out of memory; it belongs to the caller's thread
         thrown[i] = std::current_exception();
         failed = true;
       }
@@ -191,7 +202,7 @@ Result<std::vector<Executable>> Device::prepare(std::span<const Plan> plans, uns
       try {
         helpers.emplace_back(work);
       } catch (const std::system_error&) {
-        break;   // the system gives no more threads: those that run do it all
+        break;  // the system gives no more threads: those that run do it all
       }
     }
     work();

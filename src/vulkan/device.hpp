@@ -17,7 +17,10 @@ struct StepRequest {
 
 struct Device::Impl {
   Impl(Snapshot taken, const FeatureSet& enabled, std::span<const Module> extra, const PipelineContext& context)
-      : snapshot(std::move(taken)), features(enabled), profile(make_profile(snapshot, features)), modules(extra),
+      : snapshot(std::move(taken)),
+        features(enabled),
+        profile(make_profile(snapshot, features)),
+        modules(extra),
         pipelines(context) {}
 
   Result<StepRequest> request(const Step& step) const;

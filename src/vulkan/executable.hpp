@@ -15,7 +15,7 @@ struct ReadyStep {
   std::shared_ptr<const Pipeline> pipeline;
   KernelName kernel;
   std::array<std::uint32_t, 3> grid{};
-  std::vector<std::uint8_t> push;            // padded to a multiple of 4
+  std::vector<std::uint8_t> push;  // padded to a multiple of 4
   std::vector<AddressSlot> addresses;
   bool barrier_before = false;
 };
@@ -32,7 +32,7 @@ struct ReadyPlan {
   PFN_vkCmdDispatch dispatch = nullptr;
   PFN_vkCmdPipelineBarrier pipeline_barrier = nullptr;
   std::vector<PlanOperand> operands;
-  std::vector<Touched> touched;              // one an operand
+  std::vector<Touched> touched;  // one an operand
   std::vector<ReadyStep> steps;
   std::string plan_id;
   PrepareInfo info;

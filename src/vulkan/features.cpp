@@ -12,13 +12,14 @@ struct Place {
   std::size_t offset = 0;
 };
 
+// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order in which one reads it
 struct Row {
   Feature feature;
   std::string_view name;
   FeatureUse use;
-  const char* extension;   // null: core
-  Place aggregate;         // in Features2 or VkPhysicalDeviceVulkan1xFeatures, where it has a place there
-  Place own;               // in the struct of its extension, or of the extension that it was promoted from
+  const char* extension;  // null: core
+  Place aggregate;        // in Features2 or VkPhysicalDeviceVulkan1xFeatures, where it has a place there
+  Place own;              // in the struct of its extension, or of the extension that it was promoted from
 };
 
 constexpr auto kRequired = FeatureUse::required;
@@ -59,7 +60,9 @@ using Matrix2 = VkPhysicalDeviceCooperativeMatrix2FeaturesNV;
 using Workgroup = VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR;
 using Bfloat = VkPhysicalDeviceShaderBfloat16FeaturesKHR;
 
-constexpr std::size_t core10(std::size_t offset) { return offsetof(VkPhysicalDeviceFeatures2, features) + offset; }
+constexpr std::size_t core10(std::size_t offset) {
+  return offsetof(VkPhysicalDeviceFeatures2, features) + offset;
+}
 
 // clang-format off
 constexpr Row kRows[] = {
@@ -149,13 +152,17 @@ constexpr Row kRows[] = {
 // clang-format on
 
 static_assert(std::size(kRows) == static_cast<std::size_t>(Feature::count));
-static_assert([] {
-  for (std::size_t i = 0; i < std::size(kRows); ++i)
-    if (kRows[i].feature != static_cast<Feature>(i)) return false;
-  return true;
-}(), "row i describes feature i");
+static_assert(
+    [] {
+      for (std::size_t i = 0; i < std::size(kRows); ++i)
+        if (kRows[i].feature != static_cast<Feature>(i)) return false;
+      return true;
+    }(),
+    "row i describes feature i");
 
-const Row& row(Feature feature) noexcept { return kRows[static_cast<std::size_t>(feature)]; }
+const Row& row(Feature feature) noexcept {
+  return kRows[static_cast<std::size_t>(feature)];
+}
 
 VkBool32* place_in(VkBaseOutStructure* link, const Place& place) noexcept {
   if (link->sType != place.type) return nullptr;
@@ -176,8 +183,12 @@ bool has_place(VkBaseOutStructure* chain, const Row& r) noexcept {
 
 }  // namespace
 
-std::string_view vulkan_name(Feature feature) noexcept { return row(feature).name; }
-FeatureUse use_of(Feature feature) noexcept { return row(feature).use; }
+std::string_view vulkan_name(Feature feature) noexcept {
+  return row(feature).name;
+}
+FeatureUse use_of(Feature feature) noexcept {
+  return row(feature).use;
+}
 std::string_view extension_of(Feature feature) noexcept {
   return row(feature).extension == nullptr ? std::string_view{} : row(feature).extension;
 }

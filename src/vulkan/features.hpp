@@ -53,24 +53,27 @@ enum class Feature : unsigned {
 };
 
 enum class FeatureUse : unsigned {
-  required,     // Sectile cannot do without
-  wanted,       // more kernels, or faster ones
-  statistics,   // only where statistics() is asked for
-  runtime,      // only for Sectile's own runtime
+  required,    // Sectile cannot do without
+  wanted,      // more kernels, or faster ones
+  statistics,  // only where statistics() is asked for
+  runtime,     // only for Sectile's own runtime
 };
 
 class FeatureSet {
  public:
   bool has(Feature feature) const noexcept { return bits_[static_cast<std::size_t>(feature)]; }
   void set(Feature feature, bool on = true) noexcept { bits_[static_cast<std::size_t>(feature)] = on; }
-  FeatureSet& operator&=(const FeatureSet& other) noexcept { bits_ &= other.bits_; return *this; }
+  FeatureSet& operator&=(const FeatureSet& other) noexcept {
+    bits_ &= other.bits_;
+    return *this;
+  }
   bool operator==(const FeatureSet&) const = default;
 
  private:
   std::bitset<static_cast<std::size_t>(Feature::count)> bits_;
 };
 
-std::string_view vulkan_name(Feature feature) noexcept;      // "shaderInt16"
+std::string_view vulkan_name(Feature feature) noexcept;  // "shaderInt16"
 FeatureUse use_of(Feature feature) noexcept;
 // The extension that brings it; empty where Vulkan 1.3 has it.
 std::string_view extension_of(Feature feature) noexcept;
@@ -91,7 +94,7 @@ class FeatureStructs {
 
  private:
   struct Block {
-    alignas(8) std::byte bytes[256];   // the largest is VkPhysicalDeviceFeatures2, 240 bytes
+    alignas(8) std::byte bytes[256];  // the largest is VkPhysicalDeviceFeatures2, 240 bytes
   };
   VkBaseOutStructure* add(VkStructureType type);
   std::vector<std::unique_ptr<Block>> blocks_;

@@ -22,8 +22,8 @@
   X(vkGetPhysicalDeviceQueueFamilyProperties)
 
 // X(name): null where the driver does not have it.
-#define SECTILE_VULKAN_INSTANCE_OPTIONAL_FUNCTIONS(X)      \
-  X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)     \
+#define SECTILE_VULKAN_INSTANCE_OPTIONAL_FUNCTIONS(X)  \
+  X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) \
   X(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV)
 
 #define SECTILE_VULKAN_DEVICE_FUNCTIONS(X) \

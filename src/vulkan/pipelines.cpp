@@ -11,8 +11,8 @@ struct Specialization {
 
   explicit Specialization(const std::vector<Constant>& constants) {
     for (const Constant& constant : constants) {
-      entries.push_back({constant.id, static_cast<std::uint32_t>(values.size() * sizeof(std::uint32_t)),
-                         sizeof(std::uint32_t)});
+      entries.push_back(
+          {constant.id, static_cast<std::uint32_t>(values.size() * sizeof(std::uint32_t)), sizeof(std::uint32_t)});
       values.push_back(constant.value);
     }
     info.mapEntryCount = static_cast<std::uint32_t>(entries.size());
@@ -44,8 +44,7 @@ Result<VkPipelineLayout> Pipelines::layout(std::uint32_t push_bytes) {
   info.pPushConstantRanges = &range;
   // The place first: were memory to run out after the driver's call, the handle would be lost.
   VkPipelineLayout& place = layouts_[push_bytes];
-  const VkResult result =
-      context_.functions.vkCreatePipelineLayout(context_.device, &info, context_.callbacks, &place);
+  const VkResult result = context_.functions.vkCreatePipelineLayout(context_.device, &info, context_.callbacks, &place);
   if (result == VK_SUCCESS) return place;
   layouts_.erase(push_bytes);
   return std::unexpected(device_error("vkCreatePipelineLayout", result));
@@ -116,7 +115,7 @@ Result<std::shared_ptr<const Pipeline>> Pipelines::get(const PipelineKey& key, s
   auto pipeline = std::make_shared<Pipeline>();
   std::optional<bool> hit;
   const auto made = make(key, words, *pipeline_layout, hit);
-  if (!made) return std::unexpected(made.error());   // the slot stays empty, and the next caller tries again
+  if (!made) return std::unexpected(made.error());  // the slot stays empty, and the next caller tries again
   *pipeline = {*made, *pipeline_layout};
   slot->pipeline = pipeline;
   ++info.pipelines_created;

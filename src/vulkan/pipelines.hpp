@@ -20,9 +20,9 @@ namespace sectile::vulkan {
 // All that shapes the code. A plan's id is no part of it: what travels in push bytes needs no new pipeline.
 struct PipelineKey {
   std::array<std::uint64_t, 2> module{};
-  std::vector<Constant> constants;             // sorted by id
-  std::uint32_t required_subgroup_size = 0;    // 0: none stated to the driver
-  std::uint32_t push_bytes = 0;                // the layout is push constants and nothing else
+  std::vector<Constant> constants;           // sorted by id
+  std::uint32_t required_subgroup_size = 0;  // 0: none stated to the driver
+  std::uint32_t push_bytes = 0;              // the layout is push constants and nothing else
   auto operator<=>(const PipelineKey&) const = default;
 };
 
@@ -58,14 +58,14 @@ class Pipelines {
  private:
   struct Slot {
     std::mutex making;
-    std::shared_ptr<const Pipeline> pipeline;   // null until made; guarded by `making`
+    std::shared_ptr<const Pipeline> pipeline;  // null until made; guarded by `making`
   };
   Result<VkPipelineLayout> layout(std::uint32_t push_bytes);
   Result<VkPipeline> make(const PipelineKey& key, std::span<const std::uint32_t> words, VkPipelineLayout layout,
                           std::optional<bool>& hit) const;
 
   PipelineContext context_;
-  mutable std::mutex mutex_;                    // guards all below; never held while compiling
+  mutable std::mutex mutex_;  // guards all below; never held while compiling
   std::map<PipelineKey, std::shared_ptr<Slot>> slots_;
   std::map<std::uint32_t, VkPipelineLayout> layouts_;
   PipelineCounts counts_;

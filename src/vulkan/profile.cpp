@@ -13,7 +13,7 @@ struct Vendor {
 };
 // PCI vendor ids, and Khronos's own for drivers without hardware.
 constexpr Vendor kVendors[] = {
-    {0x10DE, "nvidia"}, {0x1002, "amd"},   {0x8086, "intel"}, {0x13B5, "arm"},
+    {0x10DE, "nvidia"},   {0x1002, "amd"},   {0x8086, "intel"},           {0x13B5, "arm"},
     {0x5143, "qualcomm"}, {0x106B, "apple"}, {VK_VENDOR_ID_MESA, "mesa"}, {0x1AE0, "google"},
 };
 
@@ -39,41 +39,66 @@ std::string driver_text(const Snapshot& s) {
 
 DeviceKind kind_of(VkPhysicalDeviceType type) {
   switch (type) {
-    case VK_PHYSICAL_DEVICE_TYPE_CPU: return DeviceKind::cpu;
-    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU: return DeviceKind::integrated;
-    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU: return DeviceKind::discrete;
-    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU: return DeviceKind::virtual_gpu;
-    default: return DeviceKind::unknown;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return DeviceKind::cpu;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return DeviceKind::integrated;
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return DeviceKind::discrete;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return DeviceKind::virtual_gpu;
+    default:
+      return DeviceKind::unknown;
   }
 }
 
 std::string component_name(VkComponentTypeKHR type) {
   switch (type) {
-    case VK_COMPONENT_TYPE_FLOAT16_KHR: return "f16";
-    case VK_COMPONENT_TYPE_FLOAT32_KHR: return "f32";
-    case VK_COMPONENT_TYPE_FLOAT64_KHR: return "f64";
-    case VK_COMPONENT_TYPE_SINT8_KHR: return "s8";
-    case VK_COMPONENT_TYPE_SINT16_KHR: return "s16";
-    case VK_COMPONENT_TYPE_SINT32_KHR: return "s32";
-    case VK_COMPONENT_TYPE_SINT64_KHR: return "s64";
-    case VK_COMPONENT_TYPE_UINT8_KHR: return "u8";
-    case VK_COMPONENT_TYPE_UINT16_KHR: return "u16";
-    case VK_COMPONENT_TYPE_UINT32_KHR: return "u32";
-    case VK_COMPONENT_TYPE_UINT64_KHR: return "u64";
-    case VK_COMPONENT_TYPE_BFLOAT16_KHR: return "bf16";
-    case VK_COMPONENT_TYPE_FLOAT8_E4M3_EXT: return "e4m3";
-    case VK_COMPONENT_TYPE_FLOAT8_E5M2_EXT: return "e5m2";
-    default: return fmt::format("component{}", static_cast<int>(type));
+    case VK_COMPONENT_TYPE_FLOAT16_KHR:
+      return "f16";
+    case VK_COMPONENT_TYPE_FLOAT32_KHR:
+      return "f32";
+    case VK_COMPONENT_TYPE_FLOAT64_KHR:
+      return "f64";
+    case VK_COMPONENT_TYPE_SINT8_KHR:
+      return "s8";
+    case VK_COMPONENT_TYPE_SINT16_KHR:
+      return "s16";
+    case VK_COMPONENT_TYPE_SINT32_KHR:
+      return "s32";
+    case VK_COMPONENT_TYPE_SINT64_KHR:
+      return "s64";
+    case VK_COMPONENT_TYPE_UINT8_KHR:
+      return "u8";
+    case VK_COMPONENT_TYPE_UINT16_KHR:
+      return "u16";
+    case VK_COMPONENT_TYPE_UINT32_KHR:
+      return "u32";
+    case VK_COMPONENT_TYPE_UINT64_KHR:
+      return "u64";
+    case VK_COMPONENT_TYPE_BFLOAT16_KHR:
+      return "bf16";
+    case VK_COMPONENT_TYPE_FLOAT8_E4M3_EXT:
+      return "e4m3";
+    case VK_COMPONENT_TYPE_FLOAT8_E5M2_EXT:
+      return "e5m2";
+    default:
+      return fmt::format("component{}", static_cast<int>(type));
   }
 }
 
 std::string scope_name(VkScopeKHR scope) {
   switch (scope) {
-    case VK_SCOPE_DEVICE_KHR: return "device";
-    case VK_SCOPE_WORKGROUP_KHR: return "workgroup";
-    case VK_SCOPE_SUBGROUP_KHR: return "subgroup";
-    case VK_SCOPE_QUEUE_FAMILY_KHR: return "queue_family";
-    default: return fmt::format("scope{}", static_cast<int>(scope));
+    case VK_SCOPE_DEVICE_KHR:
+      return "device";
+    case VK_SCOPE_WORKGROUP_KHR:
+      return "workgroup";
+    case VK_SCOPE_SUBGROUP_KHR:
+      return "subgroup";
+    case VK_SCOPE_QUEUE_FAMILY_KHR:
+      return "queue_family";
+    default:
+      return fmt::format("scope{}", static_cast<int>(scope));
   }
 }
 
@@ -106,10 +131,9 @@ void put_limits(DeviceProfile& out, const Snapshot& s) {
   put(out, out.max_grid, "max_grid", std::to_array(l.maxComputeWorkGroupCount), limits);
   put(out, out.workgroup_memory_bytes, "workgroup_memory_bytes", l.maxComputeSharedMemorySize, limits);
   put(out, out.max_push_bytes, "max_push_bytes", l.maxPushConstantsSize, limits);
-  put(out, out.max_storage_range_bytes, "max_storage_range_bytes",
-      static_cast<std::uint64_t>(l.maxStorageBufferRange), limits);
-  put(out, out.max_buffer_bytes, "max_buffer_bytes", s.v13.maxBufferSize,
-      "driver: VkPhysicalDeviceVulkan13Properties");
+  put(out, out.max_storage_range_bytes, "max_storage_range_bytes", static_cast<std::uint64_t>(l.maxStorageBufferRange),
+      limits);
+  put(out, out.max_buffer_bytes, "max_buffer_bytes", s.v13.maxBufferSize, "driver: VkPhysicalDeviceVulkan13Properties");
   put(out, out.max_allocation_bytes, "max_allocation_bytes", s.v11.maxMemoryAllocationSize,
       "driver: VkPhysicalDeviceVulkan11Properties");
 }
@@ -150,20 +174,31 @@ void put_matrices(DeviceProfile& out, const Snapshot& s, const FeatureSet& featu
   if (!features.has(Feature::cooperative_matrix)) return;
   std::string source = "driver: vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR";
   for (const auto& row : s.matrices)
-    out.matrix_shapes.push_back({.m = row.MSize, .n = row.NSize, .k = row.KSize,
-                                 .a = component_name(row.AType), .b = component_name(row.BType),
-                                 .c = component_name(row.CType), .result = component_name(row.ResultType),
+    out.matrix_shapes.push_back({.m = row.MSize,
+                                 .n = row.NSize,
+                                 .k = row.KSize,
+                                 .a = component_name(row.AType),
+                                 .b = component_name(row.BType),
+                                 .c = component_name(row.CType),
+                                 .result = component_name(row.ResultType),
                                  .saturating = row.saturatingAccumulation != VK_FALSE,
-                                 .scope = scope_name(row.scope), .workgroup_invocations = 0, .flexible = false});
+                                 .scope = scope_name(row.scope),
+                                 .workgroup_invocations = 0,
+                                 .flexible = false});
   if (features.has(Feature::cooperative_matrix_flexible)) {
     source += ", ...FlexibleDimensionsPropertiesNV";
     for (const auto& row : s.flexible_matrices) {
       if (row.scope == VK_SCOPE_WORKGROUP_KHR && !features.has(Feature::cooperative_matrix_workgroup_scope)) continue;
-      out.matrix_shapes.push_back({.m = row.MGranularity, .n = row.NGranularity, .k = row.KGranularity,
-                                   .a = component_name(row.AType), .b = component_name(row.BType),
-                                   .c = component_name(row.CType), .result = component_name(row.ResultType),
+      out.matrix_shapes.push_back({.m = row.MGranularity,
+                                   .n = row.NGranularity,
+                                   .k = row.KGranularity,
+                                   .a = component_name(row.AType),
+                                   .b = component_name(row.BType),
+                                   .c = component_name(row.CType),
+                                   .result = component_name(row.ResultType),
                                    .saturating = row.saturatingAccumulation != VK_FALSE,
-                                   .scope = scope_name(row.scope), .workgroup_invocations = row.workgroupInvocations,
+                                   .scope = scope_name(row.scope),
+                                   .workgroup_invocations = row.workgroupInvocations,
                                    .flexible = true});
     }
   }
@@ -171,8 +206,7 @@ void put_matrices(DeviceProfile& out, const Snapshot& s, const FeatureSet& featu
 }
 
 void put_memory_facts(DeviceProfile& out, const Snapshot& s) {
-  if (s.multiprocessors)
-    put(out, out.multiprocessors, "multiprocessors", *s.multiprocessors, s.multiprocessors_source);
+  if (s.multiprocessors) put(out, out.multiprocessors, "multiprocessors", *s.multiprocessors, s.multiprocessors_source);
   for (const MemoryFacts& row : kMemoryFacts) {
     if (row.vendor != out.vendor) continue;
     put(out, out.transaction_bytes, "transaction_bytes", row.transaction_bytes, row.source);

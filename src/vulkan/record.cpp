@@ -7,7 +7,9 @@
 namespace sectile::vulkan {
 namespace {
 
-std::string hex(std::uint64_t value) { return fmt::format("{:#x}", value); }
+std::string hex(std::uint64_t value) {
+  return fmt::format("{:#x}", value);
+}
 
 std::unexpected<Error> overlap(const ReadyPlan& executable, std::size_t a, std::size_t b,
                                std::span<const OperandAddress> operands) {
@@ -21,7 +23,7 @@ std::unexpected<Error> overlap(const ReadyPlan& executable, std::size_t a, std::
 }
 
 Result<void> check_operand(const PlanOperand& operand, const OperandAddress& given) {
-  if (operand.bytes == 0) return {};   // no byte of it is touched
+  if (operand.bytes == 0) return {};  // no byte of it is touched
   if (given.address == 0) return fail(ErrorKind::missing, operand.name, "address 0");
   if ((given.address & (operand.align - 1)) != 0)
     return fail(ErrorKind::misaligned, operand.name, hex(given.address),
@@ -68,8 +70,12 @@ void record_barrier(VkCommandBuffer commands, const ReadyPlan& executable) {
 std::span<const PlanOperand> Executable::operands() const noexcept {
   return ready_ ? std::span<const PlanOperand>(ready_->operands) : std::span<const PlanOperand>();
 }
-std::size_t Executable::step_count() const noexcept { return ready_ ? ready_->steps.size() : 0; }
-std::string_view Executable::plan_id() const noexcept { return ready_ ? ready_->plan_id : std::string_view(); }
+std::size_t Executable::step_count() const noexcept {
+  return ready_ ? ready_->steps.size() : 0;
+}
+std::string_view Executable::plan_id() const noexcept {
+  return ready_ ? ready_->plan_id : std::string_view();
+}
 const PrepareInfo& Executable::info() const noexcept {
   static constexpr PrepareInfo kNothing;
   return ready_ ? ready_->info : kNothing;

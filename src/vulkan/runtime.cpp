@@ -177,12 +177,12 @@ Result<void> Runtime::Impl::adopt() {
     auto file = PipelineCacheFile::open(adoption.get_instance_proc_addr, adoption.instance, adoption.physical_device,
                                         adoption.device, options.pipeline_cache);
     if (!file) return std::unexpected(file.error());
-    cache.emplace(std::move(*file));
+    cache = std::make_unique<PipelineCacheFile>(std::move(*file));
     adoption.pipeline_cache = cache->cache();
   }
   auto adopted = Device::adopt(adoption);
   if (!adopted) return std::unexpected(adopted.error());
-  device.emplace(std::move(*adopted));
+  device = std::make_unique<Device>(std::move(*adopted));
   return {};
 }
 
@@ -297,20 +297,44 @@ Result<void> Runtime::submit_and_wait(const RecordFunction& record) {
   return {};
 }
 
-Device& Runtime::device() noexcept { return *impl_->device; }
-const DeviceProfile& Runtime::profile() const noexcept { return impl_->device->profile(); }
-const DeviceEntry& Runtime::entry() const noexcept { return impl_->chosen.entry; }
-std::vector<std::string> Runtime::validation_messages() const { return impl_->instance->messages().all(); }
+Device& Runtime::device() noexcept {
+  return *impl_->device;
+}
+const DeviceProfile& Runtime::profile() const noexcept {
+  return impl_->device->profile();
+}
+const DeviceEntry& Runtime::entry() const noexcept {
+  return impl_->chosen.entry;
+}
+std::vector<std::string> Runtime::validation_messages() const {
+  return impl_->instance->messages().all();
+}
 std::string_view Runtime::cache_warning() const noexcept {
   return impl_->cache ? impl_->cache->warning() : std::string_view();
 }
-std::size_t Runtime::cache_loaded_bytes() const noexcept { return impl_->cache ? impl_->cache->loaded_bytes() : 0; }
-Result<void> Runtime::save_cache() { return impl_->cache ? impl_->cache->save() : Result<void>(); }
-PFN_vkGetInstanceProcAddr Runtime::get_instance_proc_addr() const noexcept { return loader_proc_addr(); }
-VkInstance Runtime::instance() const noexcept { return impl_->instance->handle(); }
-VkPhysicalDevice Runtime::physical_device() const noexcept { return impl_->chosen.device; }
-VkDevice Runtime::vk_device() const noexcept { return impl_->logical.handle; }
-VkQueue Runtime::queue() const noexcept { return impl_->queue; }
-std::uint32_t Runtime::queue_family() const noexcept { return impl_->family; }
+std::size_t Runtime::cache_loaded_bytes() const noexcept {
+  return impl_->cache ? impl_->cache->loaded_bytes() : 0;
+}
+Result<void> Runtime::save_cache() {
+  return impl_->cache ? impl_->cache->save() : Result<void>();
+}
+PFN_vkGetInstanceProcAddr Runtime::get_instance_proc_addr() const noexcept {
+  return loader_proc_addr();
+}
+VkInstance Runtime::instance() const noexcept {
+  return impl_->instance->handle();
+}
+VkPhysicalDevice Runtime::physical_device() const noexcept {
+  return impl_->chosen.device;
+}
+VkDevice Runtime::vk_device() const noexcept {
+  return impl_->logical.handle;
+}
+VkQueue Runtime::queue() const noexcept {
+  return impl_->queue;
+}
+std::uint32_t Runtime::queue_family() const noexcept {
+  return impl_->family;
+}
 
 }  // namespace sectile::vulkan

@@ -24,8 +24,8 @@ struct Submission {
   VkCommandPool pool = VK_NULL_HANDLE;
   VkCommandBuffer commands = VK_NULL_HANDLE;
   VkSemaphore timeline = VK_NULL_HANDLE;
-  VkQueryPool timestamps = VK_NULL_HANDLE;   // null: the queue has none
-  std::uint64_t submitted = 0;               // the timeline's value once all is finished
+  VkQueryPool timestamps = VK_NULL_HANDLE;  // null: the queue has none
+  std::uint64_t submitted = 0;              // the timeline's value once all is finished
   ~Submission();
 };
 
@@ -38,12 +38,12 @@ struct Runtime::Impl {
   VkQueueFamilyProperties family_properties{};
   VkQueue queue = VK_NULL_HANDLE;
   std::vector<const char*> extensions;
-  FeatureSet features;                       // those that the device was made with
+  FeatureSet features;  // those that the device was made with
   Submission submission;
   std::unique_ptr<Memory> memory;
   Buffer staging;
-  std::optional<PipelineCacheFile> cache;
-  std::optional<Device> device;
+  std::unique_ptr<PipelineCacheFile> cache;  // null: none asked for
+  std::unique_ptr<Device> device;
 
   ~Impl();
   Result<void> open(std::string_view selector);
@@ -54,7 +54,7 @@ struct Runtime::Impl {
   // it visible to the host and to what follows; submits, waits.
   struct Elapsed {
     double wall_ns = 0;
-    std::optional<double> gpu_ns;            // between the two timestamps, where `timed`
+    std::optional<double> gpu_ns;  // between the two timestamps, where `timed`
   };
   Result<Elapsed> run(const RecordFunction& record, bool timed);
 

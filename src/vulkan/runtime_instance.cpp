@@ -18,8 +18,7 @@ std::mutex& volk_mutex() {
 thread_local std::span<const char* const> t_muted;
 
 bool muted(const char* id) {
-  return id != nullptr &&
-         std::ranges::any_of(t_muted, [&](const char* each) { return std::strcmp(each, id) == 0; });
+  return id != nullptr && std::ranges::any_of(t_muted, [&](const char* each) { return std::strcmp(each, id) == 0; });
 }
 
 VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT, VkDebugUtilsMessageTypeFlagsEXT,
@@ -27,7 +26,8 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
   if (muted(data->pMessageIdName)) return VK_FALSE;
   try {
     static_cast<Messages*>(user)->add(data->pMessage != nullptr ? data->pMessage : "(no text)");
-  } catch (...) {   // out of memory; no exception may pass through the driver
+    // NOLINTNEXTLINE(bugprone-empty-catch)
+  } catch (...) {  // out of memory; no exception may pass through the driver
   }
   return VK_FALSE;
 }
@@ -93,10 +93,16 @@ std::vector<std::string> Messages::all() const {
   return texts_;
 }
 
-MutedMessages::MutedMessages(std::span<const char* const> ids) noexcept { t_muted = ids; }
-MutedMessages::~MutedMessages() { t_muted = {}; }
+MutedMessages::MutedMessages(std::span<const char* const> ids) noexcept {
+  t_muted = ids;
+}
+MutedMessages::~MutedMessages() {
+  t_muted = {};
+}
 
-PFN_vkGetInstanceProcAddr loader_proc_addr() noexcept { return volk::vkGetInstanceProcAddr; }
+PFN_vkGetInstanceProcAddr loader_proc_addr() noexcept {
+  return volk::vkGetInstanceProcAddr;
+}
 
 void load_device_table(volk::VolkDeviceTable& table, const Instance& instance, VkDevice device) {
   const std::scoped_lock lock(volk_mutex());
@@ -113,7 +119,7 @@ Result<void> Instance::create(bool validation) {
   info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   info.pApplicationInfo = &application;
 
-  auto messenger = messenger_info(messages_);   // also heard while the instance itself is made
+  auto messenger = messenger_info(messages_);  // also heard while the instance itself is made
   const VkBool32 on = VK_TRUE;
   const VkLayerSettingEXT setting{kLayer, "validate_sync", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &on};
   VkLayerSettingsCreateInfoEXT settings{};
@@ -140,8 +146,7 @@ Result<void> Instance::create(bool validation) {
     volk::volkLoadInstanceTable(&table_, handle_);
   }
   if (!validation) return {};
-  const VkResult listening =
-      table_.vkCreateDebugUtilsMessengerEXT(handle_, &messenger, nullptr, &messenger_);
+  const VkResult listening = table_.vkCreateDebugUtilsMessengerEXT(handle_, &messenger, nullptr, &messenger_);
   if (listening != VK_SUCCESS) return std::unexpected(device_error("vkCreateDebugUtilsMessengerEXT", listening));
   return {};
 }
@@ -170,8 +175,10 @@ Result<std::vector<Candidate>> Instance::devices() const {
     handles.resize(count);
   }
   // Loaders differ in what they say where no driver finds its hardware.
-  if (result == VK_ERROR_INITIALIZATION_FAILED) handles.clear();
-  else if (result != VK_SUCCESS) return std::unexpected(device_error("vkEnumeratePhysicalDevices", result));
+  if (result == VK_ERROR_INITIALIZATION_FAILED)
+    handles.clear();
+  else if (result != VK_SUCCESS)
+    return std::unexpected(device_error("vkEnumeratePhysicalDevices", result));
   if (handles.empty()) return fail(ErrorKind::missing, "Vulkan device", "none", "a device with a Vulkan driver");
 
   const auto functions = load_instance_functions(loader_proc_addr(), handle_);
@@ -192,11 +199,16 @@ Result<std::vector<Candidate>> Instance::devices() const {
 
 std::string_view name(DeviceKind kind) noexcept {
   switch (kind) {
-    case DeviceKind::cpu: return "cpu";
-    case DeviceKind::integrated: return "integrated";
-    case DeviceKind::discrete: return "discrete";
-    case DeviceKind::virtual_gpu: return "virtual";
-    case DeviceKind::unknown: break;
+    case DeviceKind::cpu:
+      return "cpu";
+    case DeviceKind::integrated:
+      return "integrated";
+    case DeviceKind::discrete:
+      return "discrete";
+    case DeviceKind::virtual_gpu:
+      return "virtual";
+    case DeviceKind::unknown:
+      break;
   }
   return "other";
 }

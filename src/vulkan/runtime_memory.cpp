@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 // All that vk_mem_alloc.h includes, so that nothing of it lands in our namespace.
+#include <vulkan/vulkan.h>
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -18,7 +19,6 @@
 #include <shared_mutex>
 #include <type_traits>
 #include <utility>
-#include <vulkan/vulkan.h>
 
 // VMA belongs to this file alone: an app may link a VMA of its own, of another version.
 #define VMA_IMPLEMENTATION
@@ -42,18 +42,20 @@ namespace sectile::vulkan::vma {
 namespace sectile::vulkan {
 namespace {
 
-constexpr std::uint64_t kLeastAlignment = 256;   // promised by Buffer::address()
+constexpr std::uint64_t kLeastAlignment = 256;  // promised by Buffer::address()
 
 VkBufferCreateInfo buffer_info(std::uint64_t bytes) {
   VkBufferCreateInfo info{};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO;
-  info.size = std::max<std::uint64_t>(bytes, 16);   // Vulkan has no empty buffers
+  info.size = std::max<std::uint64_t>(bytes, 16);  // Vulkan has no empty buffers
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
   return info;
 }
 
-vma::VmaAllocation as_allocation(void* allocation) { return static_cast<vma::VmaAllocation>(allocation); }
+vma::VmaAllocation as_allocation(void* allocation) {
+  return static_cast<vma::VmaAllocation>(allocation);
+}
 
 }  // namespace
 
@@ -64,7 +66,9 @@ struct Memory::Allocator {
   }
 };
 
-BufferState::~BufferState() { memory.release(*this); }
+BufferState::~BufferState() {
+  memory.release(*this);
+}
 
 Memory::Memory(const MemoryContext& context, std::unique_ptr<Allocator> allocator)
     : context_(context), allocator_(std::move(allocator)) {}
@@ -205,8 +209,9 @@ Result<std::unique_ptr<BufferState>> Memory::make_buffer(std::uint64_t bytes, Me
   Error error = device_error("vkAllocateMemory", result);
   error.value += fmt::format(", {} bytes", bytes);
   if (large)
-    error.limit = fmt::format("at most {} bytes in one allocation, and no sparse binding{}", context_.largest_allocation,
-                              place == MemoryPlace::device ? " on this device" : " of host memory");
+    error.limit =
+        fmt::format("at most {} bytes in one allocation, and no sparse binding{}", context_.largest_allocation,
+                    place == MemoryPlace::device ? " on this device" : " of host memory");
   return std::unexpected(std::move(error));
 }
 
@@ -269,8 +274,9 @@ Result<std::unique_ptr<BufferState>> Memory::import(void* pages, std::uint64_t b
   if (align == 0)
     return fail(ErrorKind::unsupported, "imported pages", "no VK_EXT_external_memory_host", "a device that has it");
   const auto at = reinterpret_cast<std::uintptr_t>(pages);
-  if (at % align != 0) return fail(ErrorKind::misaligned, "imported pages", fmt::format("{:#x}", at),
-                                   fmt::format("a multiple of {}", align));
+  if (at % align != 0)
+    return fail(ErrorKind::misaligned, "imported pages", fmt::format("{:#x}", at),
+                fmt::format("a multiple of {}", align));
   if (bytes % align != 0 || bytes == 0)
     return fail(ErrorKind::misaligned, "imported pages", fmt::format("{} bytes", bytes),
                 fmt::format("a multiple of {}", align));
@@ -288,10 +294,20 @@ Buffer::Buffer() noexcept = default;
 Buffer::~Buffer() = default;
 Buffer::Buffer(Buffer&&) noexcept = default;
 Buffer& Buffer::operator=(Buffer&&) noexcept = default;
-VkBuffer Buffer::handle() const noexcept { return state_ ? state_->buffer : VK_NULL_HANDLE; }
-VkDeviceAddress Buffer::address() const noexcept { return state_ ? state_->address : 0; }
-std::uint64_t Buffer::size() const noexcept { return state_ ? state_->size : 0; }
-std::byte* Buffer::mapped() const noexcept { return state_ ? state_->mapped : nullptr; }
-bool Buffer::sparse() const noexcept { return state_ && state_->sparse; }
+VkBuffer Buffer::handle() const noexcept {
+  return state_ ? state_->buffer : VK_NULL_HANDLE;
+}
+VkDeviceAddress Buffer::address() const noexcept {
+  return state_ ? state_->address : 0;
+}
+std::uint64_t Buffer::size() const noexcept {
+  return state_ ? state_->size : 0;
+}
+std::byte* Buffer::mapped() const noexcept {
+  return state_ ? state_->mapped : nullptr;
+}
+bool Buffer::sparse() const noexcept {
+  return state_ && state_->sparse;
+}
 
 }  // namespace sectile::vulkan

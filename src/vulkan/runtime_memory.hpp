@@ -24,7 +24,7 @@ struct BufferState {
   std::uint64_t size = 0;
   std::byte* mapped = nullptr;
   bool sparse = false;
-  std::vector<void*> allocations;                // VMA's: one, or a sparse buffer's pieces
+  std::vector<void*> allocations;  // VMA's: one, or a sparse buffer's pieces
   VkDeviceMemory imported = VK_NULL_HANDLE;
 };
 
@@ -36,12 +36,12 @@ struct MemoryContext {
   VkDevice device = VK_NULL_HANDLE;
   const volk::VolkDeviceTable* table = nullptr;  // outlives the Memory
   VkPhysicalDeviceMemoryProperties types{};
-  VkQueue sparse_queue = VK_NULL_HANDLE;         // null: no sparse binding
+  VkQueue sparse_queue = VK_NULL_HANDLE;  // null: no sparse binding
   std::uint64_t largest_buffer = 0;
   std::uint64_t largest_allocation = 0;
-  bool enforce_largest_allocation = false;       // for tests: refuse what a driver might grant
-  std::uint64_t import_alignment = 0;            // 0: no import
-  bool import_unreported = false;                // the driver imports pages, but does not say so of buffers
+  bool enforce_largest_allocation = false;  // for tests: refuse what a driver might grant
+  std::uint64_t import_alignment = 0;       // 0: no import
+  bool import_unreported = false;           // the driver imports pages, but does not say so of buffers
 };
 
 class Memory {

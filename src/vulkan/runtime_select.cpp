@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 namespace sectile::vulkan {
 namespace {
@@ -24,8 +25,8 @@ std::string listed(const std::vector<Candidate>& candidates, const std::vector<s
 }
 
 std::string all_listed(const std::vector<Candidate>& candidates) {
-  std::vector<std::size_t> all;
-  for (std::size_t i = 0; i < candidates.size(); ++i) all.push_back(i);
+  std::vector<std::size_t> all(candidates.size());
+  std::iota(all.begin(), all.end(), std::size_t{0});
   return "one of " + listed(candidates, all);
 }
 
@@ -34,7 +35,7 @@ std::string as_uuid(std::string_view text) {
   std::string out = lower(text);
   std::erase(out, '-');
   const bool hex = std::ranges::all_of(out, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
-  return hex && out.size() == 2 * VK_UUID_SIZE ? out : std::string();
+  return hex && out.size() == std::size_t{2} * VK_UUID_SIZE ? out : std::string();
 }
 
 // All that a device answers to. Mesa's CPU driver calls itself llvmpipe, and everybody else lavapipe.
@@ -55,8 +56,9 @@ Result<std::size_t> best(const std::vector<Candidate>& candidates) {
 
 Result<std::size_t> by_index(std::string_view digits, const std::vector<Candidate>& candidates) {
   std::size_t index = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto read = std::from_chars(digits.data(), end, index);
+  const char* const begin = digits.data();
+  const char* const end = begin + digits.size();
+  const auto read = std::from_chars(begin, end, index);
   if (read.ec == std::errc::invalid_argument || read.ptr != end)
     return fail(ErrorKind::parse, "device", "vulkan:" + std::string(digits), "vulkan:N");
   if (read.ec != std::errc() || index >= candidates.size())

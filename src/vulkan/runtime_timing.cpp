@@ -26,14 +26,14 @@ Result<double> Runtime::Impl::sample(const RecordFunction& record, unsigned inne
   const double wall = elapsed->wall_ns / inner;
   if (timing != nullptr) {
     timing->wall_ns.push_back(wall);
-    if (elapsed->gpu_ns) timing->gpu_ns.push_back(*elapsed->gpu_ns / inner);
+    if (const auto& gpu = elapsed->gpu_ns) timing->gpu_ns.push_back(*gpu / inner);
   }
   return wall;
 }
 
 // Submissions of some milliseconds each: between single short runs a GPU would idle and stay slow.
 Result<void> Runtime::Impl::warm_up(const RecordFunction& record, unsigned inner, double seconds) {
-  constexpr double kSubmission = 5e6;   // ns
+  constexpr double kSubmission = 5e6;  // ns
   constexpr double kMostRuns = 256;
   const auto start = std::chrono::steady_clock::now();
   const auto elapsed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(); };

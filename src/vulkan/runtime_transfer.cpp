@@ -38,7 +38,9 @@ Result<Buffer> Runtime::make_buffer(std::uint64_t bytes, MemoryPlace place) {
   return Buffer(std::move(*made));
 }
 
-std::uint64_t Runtime::import_alignment() const noexcept { return impl_->memory->import_alignment(); }
+std::uint64_t Runtime::import_alignment() const noexcept {
+  return impl_->memory->import_alignment();
+}
 
 Result<Buffer> Runtime::import_pages(void* pages, std::uint64_t bytes) {
   auto made = impl_->memory->import(pages, bytes);
@@ -113,8 +115,8 @@ void Runtime::record_barrier(VkCommandBuffer commands) const noexcept {
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
   barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
   barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
-  impl_->table().vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                                      VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+  impl_->table().vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
+                                      0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
 }  // namespace sectile::vulkan

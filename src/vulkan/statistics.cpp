@@ -8,11 +8,16 @@ namespace {
 
 std::string value_text(const VkPipelineExecutableStatisticKHR& statistic) {
   switch (statistic.format) {
-    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR: return statistic.value.b32 != VK_FALSE ? "true" : "false";
-    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR: return std::to_string(statistic.value.i64);
-    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR: return std::to_string(statistic.value.u64);
-    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR: return fmt::format("{}", statistic.value.f64);
-    default: return {};
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR:
+      return statistic.value.b32 != VK_FALSE ? "true" : "false";
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR:
+      return std::to_string(statistic.value.i64);
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
+      return std::to_string(statistic.value.u64);
+    case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR:
+      return fmt::format("{}", statistic.value.f64);
+    default:
+      return {};
   }
 }
 
@@ -32,6 +37,7 @@ Result<std::vector<Statistic>> read_statistics(const PipelineContext& context, V
   if (result != VK_SUCCESS) return std::unexpected(device_error("vkGetPipelineExecutableStatisticsKHR", result));
   rows.resize(count);
   std::vector<Statistic> out;
+  out.reserve(rows.size());
   for (const auto& row : rows) out.push_back({row.name, value_text(row), row.description});
   return out;
 }
@@ -65,8 +71,7 @@ Result<std::vector<StepStatistics>> Device::statistics(const Executable& executa
     return fail(ErrorKind::unsupported, "executable statistics", impl_->profile.name,
                 "a device with VK_KHR_pipeline_executable_properties enabled");
   if (!context.capture_statistics)
-    return fail(ErrorKind::unsupported, "executable statistics", "not asked for",
-                "Adoption::executable_statistics");
+    return fail(ErrorKind::unsupported, "executable statistics", "not asked for", "Adoption::executable_statistics");
   std::vector<StepStatistics> out;
   if (const ReadyPlan* ready = ExecutableAccess::get(executable))
     for (const ReadyStep& step : ready->steps)

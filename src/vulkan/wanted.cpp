@@ -6,9 +6,9 @@ namespace sectile::vulkan {
 
 struct WantedFeatures::Impl {
   FeatureSet features;
-  FeatureStructs structs;          // of the chain that is handed out whole
+  FeatureStructs structs;  // of the chain that is handed out whole
   const VkPhysicalDeviceFeatures2* chain = nullptr;
-  FeatureStructs lent;             // linked into the app's own chain
+  FeatureStructs lent;  // linked into the app's own chain
   std::vector<const char*> extensions;
 };
 
@@ -17,8 +17,12 @@ WantedFeatures::~WantedFeatures() = default;
 WantedFeatures::WantedFeatures(WantedFeatures&&) noexcept = default;
 WantedFeatures& WantedFeatures::operator=(WantedFeatures&&) noexcept = default;
 
-const VkPhysicalDeviceFeatures2* WantedFeatures::chain() const noexcept { return impl_->chain; }
-std::span<const char* const> WantedFeatures::extensions() const noexcept { return impl_->extensions; }
+const VkPhysicalDeviceFeatures2* WantedFeatures::chain() const noexcept {
+  return impl_->chain;
+}
+std::span<const char* const> WantedFeatures::extensions() const noexcept {
+  return impl_->extensions;
+}
 
 void WantedFeatures::enable_in(VkPhysicalDeviceFeatures2& app_chain) {
   impl_->lent.complete(app_chain, impl_->features);

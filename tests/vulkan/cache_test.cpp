@@ -10,7 +10,9 @@ using vulkan::PipelineCacheFile;
 
 namespace {
 
-std::string path_for(const char* name) { return temporary_folder() + "/" + name; }
+std::string path_for(const char* name) {
+  return temporary_folder() + "/" + name;
+}
 
 Result<PipelineCacheFile> open_file(const vulkan::Runtime& runtime, const std::string& path) {
   return PipelineCacheFile::open(runtime.get_instance_proc_addr(), runtime.instance(), runtime.physical_device(),
@@ -90,7 +92,7 @@ TEST_CASE("a cache file with any byte changed is ignored") {
       CHECK_FALSE(file.warning().empty());
     }
     auto file = must(open_file(runtime, path));
-    must(file.save());   // over the garbage
+    must(file.save());  // over the garbage
     CHECK(read_file(path) == whole);
   });
 }
@@ -100,12 +102,12 @@ TEST_CASE("a cache file of another device, and garbage, are ignored") {
     const std::string path = path_for("foreign");
     must(must(open_file(runtime, path)).save());
     std::string foreign = read_file(path);
-    foreign[12] = static_cast<char>(foreign[12] + 1);   // the vendor
+    foreign[12] = static_cast<char>(foreign[12] + 1);  // the vendor
     write_file(path, foreign);
     CHECK(must(open_file(runtime, path)).warning().find("another device") != std::string_view::npos);
     foreign = read_file(path);
     foreign[12] = static_cast<char>(foreign[12] - 1);
-    foreign[20] = static_cast<char>(foreign[20] + 1);   // the driver's version
+    foreign[20] = static_cast<char>(foreign[20] + 1);  // the driver's version
     write_file(path, foreign);
     CHECK(must(open_file(runtime, path)).warning().find("driver version") != std::string_view::npos);
     write_file(path, std::string(100000, 'g'));

@@ -17,7 +17,7 @@ using namespace sectile::test;
 namespace {
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;    // its runtime must be loaded first, and so must the shim
+constexpr bool kSanitized = true;  // its runtime must be loaded first, and so must the shim
 #elif defined(__has_feature)
 constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
 #else
@@ -46,7 +46,7 @@ std::string child_log(const std::string& cache) {
 
 TEST_CASE("child: plans compile") {
   const char* const cache = std::getenv("SECTILE_TEST_CACHE");
-  if (cache == nullptr) return;   // not the child
+  if (cache == nullptr) return;  // not the child
   const bool expect_hits = std::string(std::getenv("SECTILE_TEST_HITS")) == "1";
   vulkan::RuntimeOptions options;
   options.pipeline_cache = cache;

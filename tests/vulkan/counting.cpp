@@ -1,12 +1,12 @@
 #include "counting.hpp"
 
+#include <dlfcn.h>
+#include <pthread.h>
 #include <array>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <dlfcn.h>
 #include <new>
-#include <pthread.h>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SECTILE_SANITIZED 1
@@ -37,8 +37,12 @@ void* counted_allocation(std::size_t bytes, std::size_t align) {
 
 }  // namespace
 
-void* operator new(std::size_t bytes) { return counted_allocation(bytes, 1); }
-void* operator new[](std::size_t bytes) { return counted_allocation(bytes, 1); }
+void* operator new(std::size_t bytes) {
+  return counted_allocation(bytes, 1);
+}
+void* operator new[](std::size_t bytes) {
+  return counted_allocation(bytes, 1);
+}
 void* operator new(std::size_t bytes, std::align_val_t align) {
   return counted_allocation(bytes, static_cast<std::size_t>(align));
 }
@@ -46,24 +50,48 @@ void* operator new[](std::size_t bytes, std::align_val_t align) {
   return counted_allocation(bytes, static_cast<std::size_t>(align));
 }
 // The library's own are built on those above; a sanitizer's are not.
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted_or_null(bytes, 1); }
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return counted_or_null(bytes, 1); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted_or_null(bytes, 1);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  return counted_or_null(bytes, 1);
+}
 void* operator new(std::size_t bytes, std::align_val_t align, const std::nothrow_t&) noexcept {
   return counted_or_null(bytes, static_cast<std::size_t>(align));
 }
 void* operator new[](std::size_t bytes, std::align_val_t align, const std::nothrow_t&) noexcept {
   return counted_or_null(bytes, static_cast<std::size_t>(align));
 }
-void operator delete(void* at, const std::nothrow_t&) noexcept { std::free(at); }
-void operator delete[](void* at, const std::nothrow_t&) noexcept { std::free(at); }
-void operator delete(void* at) noexcept { std::free(at); }
-void operator delete[](void* at) noexcept { std::free(at); }
-void operator delete(void* at, std::size_t) noexcept { std::free(at); }
-void operator delete[](void* at, std::size_t) noexcept { std::free(at); }
-void operator delete(void* at, std::align_val_t) noexcept { std::free(at); }
-void operator delete[](void* at, std::align_val_t) noexcept { std::free(at); }
-void operator delete(void* at, std::size_t, std::align_val_t) noexcept { std::free(at); }
-void operator delete[](void* at, std::size_t, std::align_val_t) noexcept { std::free(at); }
+void operator delete(void* at, const std::nothrow_t&) noexcept {
+  std::free(at);
+}
+void operator delete[](void* at, const std::nothrow_t&) noexcept {
+  std::free(at);
+}
+void operator delete(void* at) noexcept {
+  std::free(at);
+}
+void operator delete[](void* at) noexcept {
+  std::free(at);
+}
+void operator delete(void* at, std::size_t) noexcept {
+  std::free(at);
+}
+void operator delete[](void* at, std::size_t) noexcept {
+  std::free(at);
+}
+void operator delete(void* at, std::align_val_t) noexcept {
+  std::free(at);
+}
+void operator delete[](void* at, std::align_val_t) noexcept {
+  std::free(at);
+}
+void operator delete(void* at, std::size_t, std::align_val_t) noexcept {
+  std::free(at);
+}
+void operator delete[](void* at, std::size_t, std::align_val_t) noexcept {
+  std::free(at);
+}
 
 #ifndef SECTILE_SANITIZED
 // std::mutex comes down to this one, and the executable's goes before the C library's.
@@ -87,16 +115,14 @@ using vulkan::DeviceFunctions;
 
 enum class Function : std::size_t {
 #define SECTILE_NAME(name) name,
-  SECTILE_VULKAN_DEVICE_FUNCTIONS(SECTILE_NAME)
-  SECTILE_VULKAN_DEVICE_OPTIONAL_FUNCTIONS(SECTILE_NAME)
+  SECTILE_VULKAN_DEVICE_FUNCTIONS(SECTILE_NAME) SECTILE_VULKAN_DEVICE_OPTIONAL_FUNCTIONS(SECTILE_NAME)
 #undef SECTILE_NAME
-  count,
+      count,
 };
 
 constexpr const char* kNames[] = {
 #define SECTILE_NAME(name) #name,
-    SECTILE_VULKAN_DEVICE_FUNCTIONS(SECTILE_NAME)
-    SECTILE_VULKAN_DEVICE_OPTIONAL_FUNCTIONS(SECTILE_NAME)
+    SECTILE_VULKAN_DEVICE_FUNCTIONS(SECTILE_NAME) SECTILE_VULKAN_DEVICE_OPTIONAL_FUNCTIONS(SECTILE_NAME)
 #undef SECTILE_NAME
 };
 
@@ -124,10 +150,10 @@ struct Wrapper<kWhich, kMember, R(VKAPI_PTR*)(A...)> {
 PFN_vkVoidFunction VKAPI_CALL counting_device(VkDevice device, const char* name) {
   const PFN_vkVoidFunction real = g_real_device(device, name);
   if (real == nullptr) return nullptr;
-#define SECTILE_WRAP(function)                                            \
-  if (std::strcmp(name, #function) == 0) {                                \
-    g_real.function = reinterpret_cast<PFN_##function>(real);             \
-    return reinterpret_cast<PFN_vkVoidFunction>(                          \
+#define SECTILE_WRAP(function)                                                           \
+  if (std::strcmp(name, #function) == 0) {                                               \
+    g_real.function = reinterpret_cast<PFN_##function>(real);                            \
+    return reinterpret_cast<PFN_vkVoidFunction>(                                         \
         &Wrapper<Function::function, &DeviceFunctions::function, PFN_##function>::call); \
   }
   SECTILE_VULKAN_DEVICE_FUNCTIONS(SECTILE_WRAP)
@@ -150,9 +176,15 @@ Counted::Counted() {
   g_allocations = g_locks = 0;
   g_counting = true;
 }
-Counted::~Counted() { g_counting = false; }
-std::size_t Counted::allocations() const { return g_allocations; }
-std::size_t Counted::locks() const { return g_locks; }
+Counted::~Counted() {
+  g_counting = false;
+}
+std::size_t Counted::allocations() const {
+  return g_allocations;
+}
+std::size_t Counted::locks() const {
+  return g_locks;
+}
 
 PFN_vkGetInstanceProcAddr counting_proc_addr(PFN_vkGetInstanceProcAddr real) {
   g_real_instance = real;
@@ -170,6 +202,8 @@ void clear_calls() {
   for (auto& count : g_calls) count = 0;
 }
 
-void swallow_commands(bool on) { g_swallow = on; }
+void swallow_commands(bool on) {
+  g_swallow = on;
+}
 
 }  // namespace sectile::test

@@ -15,7 +15,7 @@ class Counted {
   Counted();
   ~Counted();
   std::size_t allocations() const;
-  std::size_t locks() const;      // 0 always under sanitizers, which have a lock of their own
+  std::size_t locks() const;  // 0 always under sanitizers, which have a lock of their own
 };
 
 // A vkGetInstanceProcAddr that hands out counting wrappers of every device function that src/vulkan lists.

@@ -181,9 +181,11 @@ TEST_CASE("prepare refuses modules that are none, or need what the device was no
   const auto fine = module_with({1, 5347});
   const std::vector<std::uint32_t> garbage = {1, 2, 3, 4, 5, 6};
   const std::vector<std::uint32_t> bare = module_with({});
-  const std::array<vulkan::Module, 5> modules = {
-      {{"test", "float64", float64}, {"test", "unknown", unknown}, {"test", "garbage", garbage},
-       {"test", "bare", bare}, {"test", "fine", fine}}};
+  const std::array<vulkan::Module, 5> modules = {{{"test", "float64", float64},
+                                                  {"test", "unknown", unknown},
+                                                  {"test", "garbage", garbage},
+                                                  {"test", "bare", bare},
+                                                  {"test", "fine", fine}}};
   vulkan::RuntimeOptions options;
   options.modules = modules;
   on_every_device(options, [](vulkan::Runtime& runtime) {

@@ -50,8 +50,8 @@ struct App {
 };
 
 vulkan::WantedFeatures wanted(const vulkan::Runtime& runtime, const vulkan::WantOptions& options = {}) {
-  return must(vulkan::wanted_features(runtime.get_instance_proc_addr(), runtime.instance(),
-                                      runtime.physical_device(), options));
+  return must(vulkan::wanted_features(runtime.get_instance_proc_addr(), runtime.instance(), runtime.physical_device(),
+                                      options));
 }
 
 // The struct types of a chain; a type that stands there twice is an error of Vulkan's rules.
@@ -100,7 +100,7 @@ TEST_CASE("features go into an app's chain of aggregates") {
     each_once(chain);
     CHECK(v12.bufferDeviceAddress == VK_TRUE);
     CHECK(v13.maintenance4 == VK_TRUE);
-    CHECK(v12.timelineSemaphore == VK_TRUE);   // the app's own stay
+    CHECK(v12.timelineSemaphore == VK_TRUE);  // the app's own stay
     CHECK(v13.synchronization2 == VK_TRUE);
     CHECK(types(chain).count(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_4_FEATURES) == 0);
     CHECK(App(runtime).try_device(runtime, chain, wants.extensions()) == VK_SUCCESS);
@@ -170,9 +170,9 @@ TEST_CASE("a live profile survives its own JSON") {
     CHECK(profile.sources.count("subgroup_size") == 1);
     CHECK(profile.transaction_bytes.has_value() == (profile.vendor == "nvidia"));
     if (profile.kind == DeviceKind::cpu) CHECK_FALSE(profile.banks.has_value());
-    const auto offered = must(vulkan::profile(runtime.get_instance_proc_addr(), runtime.instance(),
-                                              runtime.physical_device()));
-    CHECK(offered == profile);   // made with all that is wanted
+    const auto offered =
+        must(vulkan::profile(runtime.get_instance_proc_addr(), runtime.instance(), runtime.physical_device()));
+    CHECK(offered == profile);  // made with all that is wanted
   });
 }
 
@@ -185,7 +185,7 @@ TEST_CASE("live profiles agree with the built-in targets of the same drivers") {
       continue;
     }
     const auto target = builtin_target(name);
-    if (!target) continue;   // other tests say so
+    if (!target) continue;  // other tests say so
     CHECK(live->int16 == target->int16);
     CHECK(live->int8 == target->int8);
     CHECK(live->storage16 == target->storage16);

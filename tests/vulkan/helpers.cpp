@@ -2,12 +2,12 @@
 
 #include "permute_copy.abi.h"
 
+#include <unistd.h>
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string_view>
-#include <unistd.h>
 
 namespace sectile::test {
 namespace {
@@ -26,8 +26,8 @@ Step copy_step(std::uint64_t bytes, std::uint32_t unroll, std::uint32_t from, st
   push.groups = static_cast<std::uint32_t>((bytes + part - 1) / part);
   Step step;
   step.kernel = {"permute_copy", "e4"};
-  step.constants = {{SECTILE_SPEC_WORKGROUP, kWorkgroup}, {PERMUTE_COPY_SPEC_WIDTH, kWidth},
-                    {PERMUTE_COPY_SPEC_UNROLL, unroll}};
+  step.constants = {
+      {SECTILE_SPEC_WORKGROUP, kWorkgroup}, {PERMUTE_COPY_SPEC_WIDTH, kWidth}, {PERMUTE_COPY_SPEC_UNROLL, unroll}};
   step.workgroup = {kWorkgroup, 1, 1};
   step.grid = {push.groups, 1, 1};
   step.push.resize(sizeof(push));
@@ -74,7 +74,9 @@ void on_every_device(const vulkan::RuntimeOptions& options, const std::function<
   }
 }
 
-void on_every_device(const std::function<void(vulkan::Runtime&)>& test) { on_every_device({}, test); }
+void on_every_device(const std::function<void(vulkan::Runtime&)>& test) {
+  on_every_device({}, test);
+}
 
 Plan copy_plan(std::uint64_t bytes, std::uint32_t unroll) {
   Plan plan;

@@ -32,8 +32,8 @@ Result<void> try_record(vulkan::Runtime& runtime, const vulkan::Executable& exec
   return out;
 }
 
-void refused(vulkan::Runtime& runtime, const vulkan::Executable& executable,
-             std::span<const OperandAddress> operands, ErrorKind kind, std::string_view what) {
+void refused(vulkan::Runtime& runtime, const vulkan::Executable& executable, std::span<const OperandAddress> operands,
+             ErrorKind kind, std::string_view what) {
   clear_calls();
   const auto result = try_record(runtime, executable, operands);
   REQUIRE_FALSE(result.has_value());
@@ -81,7 +81,7 @@ TEST_CASE("record allocates nothing, locks nothing and makes only the four calls
     std::size_t allocations = 99, locks = 99;
     clear_calls();
     must(runtime.submit_and_wait([&](VkCommandBuffer commands) -> Result<void> {
-      swallow_commands(true);   // what the driver does inside a call is its own business
+      swallow_commands(true);  // what the driver does inside a call is its own business
       {
         const Counted counted;
         recorded = vulkan::record(commands, executable, operands).has_value();
@@ -129,7 +129,7 @@ TEST_CASE("record refuses operands by name") {
     bad[2].bytes = 4095;
     refused(runtime, executable, bad, ErrorKind::too_small, "scratch");
     bad = good;
-    bad[0].address = ~VkDeviceAddress{0} - 4079;   // aligned, and 16 bytes short of the end
+    bad[0].address = ~VkDeviceAddress{0} - 4079;  // aligned, and 16 bytes short of the end
     refused(runtime, executable, bad, ErrorKind::overflow, "src");
     bad = good;
     bad[1].address = good[0].address;

@@ -1,13 +1,13 @@
 // The small runtime: finding devices, memory, timing, and its own strictness.
 #include "helpers.hpp"
 
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <numeric>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 using namespace sectile;
 using namespace sectile::test;
@@ -55,7 +55,7 @@ TEST_CASE("a selector that means no device, or several, is an error that lists t
   CHECK(open_error("vulkan:1x").kind == ErrorKind::parse);
   CHECK(open_error("vulkan:-1").kind == ErrorKind::parse);
   if (must(vulkan::list_devices()).size() < 2) return;
-  const Error several = open_error("i");   // llvmpipe, SwiftShader, NVIDIA
+  const Error several = open_error("i");  // llvmpipe, SwiftShader, NVIDIA
   CHECK(several.value.find("more than one") != std::string::npos);
 }
 
@@ -66,8 +66,10 @@ TEST_CASE("no driver at all is one clear error") {
   ::setenv("VK_DRIVER_FILES", "/nonexistent/icd.json", 1);
   const auto devices = vulkan::list_devices();
   const auto runtime = vulkan::Runtime::open();
-  if (before != nullptr) ::setenv("VK_DRIVER_FILES", kept.c_str(), 1);
-  else ::unsetenv("VK_DRIVER_FILES");
+  if (before != nullptr)
+    ::setenv("VK_DRIVER_FILES", kept.c_str(), 1);
+  else
+    ::unsetenv("VK_DRIVER_FILES");
   REQUIRE_FALSE(devices.has_value());
   CHECK(devices.error().kind == ErrorKind::missing);
   CHECK(devices.error().what == "Vulkan device");
@@ -77,7 +79,8 @@ TEST_CASE("no driver at all is one clear error") {
 
 TEST_CASE("child: no loader") {
   if (std::getenv("SECTILE_TEST_CHILD") == nullptr) return;
-  // For a while no file can be opened, libvulkan.so.1 neither. (In a process of its own: elsewhere it is loaded already.)
+  // For a while no file can be opened, libvulkan.so.1 neither. (In a process of its own: elsewhere it is loaded
+  // already.)
   rlimit files{};
   REQUIRE(::getrlimit(RLIMIT_NOFILE, &files) == 0);
   const rlimit none{3, files.rlim_max};
@@ -122,7 +125,7 @@ TEST_CASE("buffers go up and down whole, in pieces and at odd offsets") {
     must(runtime.download(buffer, 500, got));
     CHECK(got.front() == std::byte{4});
     CHECK(std::memcmp(got.data() + 1, piece.data(), piece.size()) == 0);
-    CHECK(got.back() == std::byte{2});   // byte 514, the third of its word
+    CHECK(got.back() == std::byte{2});  // byte 514, the third of its word
   });
 }
 
@@ -223,17 +226,16 @@ TEST_CASE("timing gives every candidate its samples") {
     const auto a = must(runtime.make_buffer(1 << 20)), b = must(runtime.make_buffer(1 << 20));
     must(runtime.fill(a, 0, a.size(), 7));
     int small = 0, large = 0;
-    const std::vector<vulkan::RecordFunction> candidates = {
-        [&](VkCommandBuffer commands) -> Result<void> {
-          ++small;
-          runtime.record_copy(commands, b, 0, a, 0, 256);
-          return {};
-        },
-        [&](VkCommandBuffer commands) -> Result<void> {
-          ++large;
-          runtime.record_copy(commands, b, 0, a, 0, a.size());
-          return {};
-        }};
+    const std::vector<vulkan::RecordFunction> candidates = {[&](VkCommandBuffer commands) -> Result<void> {
+                                                              ++small;
+                                                              runtime.record_copy(commands, b, 0, a, 0, 256);
+                                                              return {};
+                                                            },
+                                                            [&](VkCommandBuffer commands) -> Result<void> {
+                                                              ++large;
+                                                              runtime.record_copy(commands, b, 0, a, 0, a.size());
+                                                              return {};
+                                                            }};
     vulkan::TimingOptions options;
     options.repeats = 5;
     options.inner = 3;
@@ -282,8 +284,10 @@ TEST_CASE("the validation layer is listened to") {
     });
     CHECK_FALSE(refused.has_value());
     auto plain = vulkan::Runtime::open(selector);
-    if (vulkan::Runtime::open(selector, {.validation = true})) CHECK_FALSE(runtime.validation_messages().empty());
-    else MESSAGE("skipped: no validation layer");
+    if (vulkan::Runtime::open(selector, {.validation = true}))
+      CHECK_FALSE(runtime.validation_messages().empty());
+    else
+      MESSAGE("skipped: no validation layer");
     CHECK(must(std::move(plain)).validation_messages().empty());
   }
 }
