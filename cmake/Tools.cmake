@@ -4,20 +4,29 @@ add_library(sectile_reference STATIC ${reference_sources})
 target_include_directories(sectile_reference PUBLIC ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(sectile_reference PUBLIC sectile_plan PRIVATE sectile_own sectile_dep_fmt)
 
-# All of the command but main.cpp, so that tests and fuzzers reach it.
+# The command's file formats: all of it that the fuzzers need.
+add_library(sectile_files STATIC ${PROJECT_SOURCE_DIR}/tools/npy.cpp ${PROJECT_SOURCE_DIR}/tools/files.cpp)
+target_include_directories(sectile_files PUBLIC ${PROJECT_SOURCE_DIR}/tools)
+target_link_libraries(sectile_files PUBLIC sectile_plan sectile_dep_fmt PRIVATE sectile_own)
+
+if(NOT SECTILE_BUILD_TOOLS AND NOT SECTILE_BUILD_TESTS)
+  return()
+endif()
+
+# All of the command but main.cpp, so that tests reach it.
 file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*.cpp ${PROJECT_SOURCE_DIR}/tools/*/*.cpp)
 set(tool_main ${PROJECT_SOURCE_DIR}/tools/main.cpp)
-list(REMOVE_ITEM tool_sources ${tool_main})
+list(REMOVE_ITEM tool_sources ${tool_main} ${PROJECT_SOURCE_DIR}/tools/npy.cpp ${PROJECT_SOURCE_DIR}/tools/files.cpp)
 add_library(sectile_tool STATIC ${tool_sources})
 target_include_directories(sectile_tool PUBLIC
   ${PROJECT_SOURCE_DIR}/tools ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/shaders)
 target_compile_definitions(sectile_tool PUBLIC SECTILE_VERSION="${PROJECT_VERSION}")
 target_link_libraries(sectile_tool
-  PUBLIC sectile sectile_reference sectile_dep_volk sectile_dep_cli sectile_dep_fmt sectile_dep_json
+  PUBLIC sectile sectile_files sectile_reference sectile_dep_volk sectile_dep_cli sectile_dep_fmt sectile_dep_json
     sectile_dep_xxhash sectile_dep_stb
   PRIVATE sectile_own)
 
-if(SECTILE_BUILD_TOOLS AND EXISTS ${tool_main})
+if(SECTILE_BUILD_TOOLS)
   add_executable(sectile_command ${tool_main})
   set_target_properties(sectile_command PROPERTIES OUTPUT_NAME sectile)
   target_link_libraries(sectile_command PRIVATE sectile_tool sectile_own)

@@ -46,7 +46,9 @@ count() {
 
 passed=0 failed=0 skipped=0
 for preset in "${presets[@]}"; do
-    if ! bash "$lib/build-preset.sh" "$preset" >&2; then
+    targets=()
+    [[ $preset == fuzz ]] && targets=(fuzzers)
+    if ! bash "$lib/build-preset.sh" "$preset" "${targets[@]}" >&2; then
         say "the $preset build failed"
         failed=$((failed + 1))
         continue
