@@ -47,7 +47,7 @@ void write_field(JsonWriter& w, std::string_view key, const T& field) {
     for (const auto& [name, source] : field) w.field(name, source);
     w.end('}');
   } else if constexpr (requires { field.has_value(); }) {
-    w.value(*field);
+    w.value(field.value_or(typename T::value_type{}));  // callers write known fields only
   } else {
     w.value(field);
   }

@@ -253,7 +253,7 @@ Result<DeviceProfile> profile_from_vulkaninfo(std::string_view json_text) {
   read_limits(reader, profile);
   read_subgroups(reader, profile);
   read_features(reader, profile);
-  if (reader.error()) return std::unexpected(*reader.error());
+  if (const auto& error = reader.error()) return std::unexpected(*error);
   if (profile.name.empty()) return fail(ErrorKind::parse, "vulkaninfo.deviceName", "not there");
   if (auto ok = detail::check_profile(profile); !ok) return std::unexpected(std::move(ok.error()));
   return profile;

@@ -47,7 +47,17 @@ void write(JsonWriter& w, const PermuteProblem& p) {
   w.end('}');
 }
 
-Result<Problem> read_problem(const json& value, std::string what) {
+void read_extents(JsonObject& o, const json& extents, const std::string& what, PermuteProblem& p) {
+  if (!extents.is_object()) return o.fail({ErrorKind::parse, what, JsonObject::shown(extents), "an object"});
+  for (const auto& [key, size] : extents.items()) {  // nlohmann keeps keys sorted
+    if (key.size() != 1 || key[0] < 'A' || key[0] > 'Z')
+      return o.fail({ErrorKind::parse, what, JsonObject::cut(key), "upper-case letters"});
+    if (auto want = detail::read_json(size, p.extents.emplace_back(key[0], 0).second))
+      return o.fail({ErrorKind::parse, what + "." + key, JsonObject::shown(size), *want});
+  }
+}
+
+Result<Problem> read_problem(const json& value, const std::string& what) {
   JsonObject o(value, what);
   PermuteProblem p;
   std::string operation, type;
@@ -63,18 +73,7 @@ Result<Problem> read_problem(const json& value, std::string what) {
   o.optional("dst_offset", p.dst_offset);
   o.optional("src_align", p.src_align);
   o.optional("dst_align", p.dst_align);
-  if (const json* extents = o.find("extents")) {
-    if (!extents->is_object())
-      o.fail({ErrorKind::parse, what + ".extents", JsonObject::shown(*extents), "an object"});
-    else
-      for (const auto& [key, size] : extents->items()) {  // nlohmann keeps keys sorted
-        const bool letter = key.size() == 1 && key[0] >= 'A' && key[0] <= 'Z';
-        if (!letter)
-          o.fail({ErrorKind::parse, what + ".extents", JsonObject::cut(key), "upper-case letters"});
-        else if (auto want = detail::read_json(size, p.extents.emplace_back(key[0], 0).second))
-          o.fail({ErrorKind::parse, what + ".extents." + key, JsonObject::shown(size), *want});
-      }
-  }
+  if (const json* extents = o.find("extents")) read_extents(o, *extents, what + ".extents", p);
   if (auto ok = o.finish(); !ok) return std::unexpected(std::move(ok.error()));
   if (operation != "permute") return fail(ErrorKind::parse, what + ".operation", JsonObject::cut(operation), "permute");
   auto parsed = parse_dtype(type);

@@ -83,9 +83,11 @@ bool stride_at(const Chain& chain, std::span<const std::int64_t> strides, std::i
   return false;
 }
 
+constexpr std::size_t kMostWeights = 2 * std::size_t{kMaxRank};
+
 struct Weights {
   int count = 0;
-  std::array<std::int64_t, 2 * kMaxRank> value{};  // descending, each a multiple of the next
+  std::array<std::int64_t, kMostWeights> value{};  // descending, each a multiple of the next
 };
 
 std::unexpected<Error> layout_error(const PermuteProblem& p, ErrorKind kind, std::string_view want) {
@@ -131,14 +133,14 @@ class Analysis {
     if (auto ok = check_stride_lists(); !ok) return std::unexpected(std::move(ok.error()));
     const std::span<const std::int64_t> dst(g_.dst_shape.data(), rank(g_.dst_rank));
     g_.empty = std::ranges::any_of(p_.shape, is_zero) || std::ranges::any_of(dst, is_zero);
-    if (g_.empty) return std::move(g_);
+    if (g_.empty) return g_;
     if (auto ok = place(p_.shape, p_.src_strides, p_.src_offset, "src", g_.src_strides, g_.src_bytes); !ok)
       return std::unexpected(std::move(ok.error()));
     if (auto ok = place(dst, p_.dst_strides, p_.dst_offset, "dst", g_.dst_strides, g_.dst_bytes); !ok)
       return std::unexpected(std::move(ok.error()));
     if (auto ok = check_distinct(dst); !ok) return std::unexpected(std::move(ok.error()));
     if (auto ok = by_layout ? loops_by_layout() : loops_by_axes(); !ok) return std::unexpected(std::move(ok.error()));
-    return std::move(g_);
+    return g_;
   }
 
  private:
@@ -366,7 +368,7 @@ bool Analysis::distinct_by_search(std::span<const std::pair<std::int64_t, std::i
 // up to that of the axis around it.
 Result<void> Analysis::loops_by_layout() {
   std::array<Weights, kMaxRank> weights;
-  std::array<std::array<std::int64_t, 2 * kMaxRank>, kMaxRank> extents{};
+  std::array<std::array<std::int64_t, kMostWeights>, kMaxRank> extents{};
   for (int at = 0; at < g_.letters; ++at) {
     auto all = common_weights(p_, src_chain_[rank(at)], dst_chain_[rank(at)]);
     if (!all) return std::unexpected(std::move(all.error()));

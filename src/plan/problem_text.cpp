@@ -55,8 +55,9 @@ class Split {
 template <class T>
 Result<T> parse_integer(std::string_view what, Token token) {
   T number = 0;
-  const char* end = token.text.data() + token.text.size();
-  const auto [stop, error] = std::from_chars(token.text.data(), end, number);
+  const char* begin = token.text.data();
+  const char* end = begin + token.text.size();
+  const auto [stop, error] = std::from_chars(begin, end, number);
   if (error == std::errc::result_out_of_range && stop == end)
     return refuse(what, token, "a number of " + std::to_string(8 * sizeof(T)) + " bits", ErrorKind::overflow);
   if (error != std::errc() || stop != end) return refuse(what, token, "an integer");
@@ -67,8 +68,7 @@ template <class T>
 Result<void> parse_list(std::string_view what, Token token, char separator, std::vector<T>& out) {
   Split items(token, separator);
   while (const auto item = items.next()) {
-    if (out.size() == kMaxRank)
-      return refuse("rank", token, "at most 16 numbers", ErrorKind::invalid_problem);
+    if (out.size() == kMaxRank) return refuse("rank", token, "at most 16 numbers", ErrorKind::invalid_problem);
     auto number = parse_integer<T>(what, *item);
     if (!number) return std::unexpected(std::move(number.error()));
     out.push_back(*number);
