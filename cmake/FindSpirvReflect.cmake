@@ -10,5 +10,7 @@ if(SpirvReflect_FOUND AND NOT TARGET SpirvReflect::SpirvReflect)
   add_library(SpirvReflect::SpirvReflect UNKNOWN IMPORTED)
   set_target_properties(SpirvReflect::SpirvReflect PROPERTIES
     IMPORTED_LOCATION ${SpirvReflect_LIBRARY}
+    # A packaged header has no spirv.h of its own beside it.
+    INTERFACE_COMPILE_DEFINITIONS SPIRV_REFLECT_USE_SYSTEM_SPIRV_H
     INTERFACE_INCLUDE_DIRECTORIES ${SpirvReflect_INCLUDE_DIR})
 endif()
