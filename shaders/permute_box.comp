@@ -173,20 +173,16 @@ Box in_store_order(Box box, uint order) {
 // Stores the access that starts at element `o` of the box; both stand in the destination's order.
 void store_access(Box box, uint o, uint padding) {
   if (o >= box.elements) return;
-  uint digit[PERMUTE_BOX_AXES];
+  // o = first digit + size[0] * (second + size[1] * third)
+  uint upper = divide_by_size(o, box.multiplier[0]);
+  uint third = divide_by_size(upper, box.multiplier[1]);
+  uint digit[PERMUTE_BOX_AXES] = uint[PERMUTE_BOX_AXES](o - upper * box.size[0], upper - third * box.size[1], third);
   offset_t at = box.to;
   bool inside = true;
-  uint e = 0u;
   int bound_at[PERMUTE_MAX_BOUNDS] = box.bound_at;
   [[unroll]] for (uint place = 0u; place < kBoxed; ++place) {
-    digit[place] = o;
-    if (place + 1u < kBoxed) {
-      o = divide_by_size(o, box.multiplier[place]);
-      digit[place] -= o * box.size[place];
-    }
     inside = inside && digit[place] < box.inside[place];
     at += offset_t(digit[place]) * box.dst[place];
-    e += digit[place] * box.stride[place];
     if (kWriteBounds > 0u) {
       uint a = (padding >> (16u + 4u * place)) & 15u;
       [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b) {
@@ -198,23 +194,15 @@ void store_access(Box box, uint o, uint padding) {
   }
   [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b) inside = inside && bound_at[b] < write_limit(kOwnWords, b);
   if (!inside) return;
+  // Within an access only the first two digits move (the planner sees to it), so element n of the two
+  // stands at n * stride[0] + n / size[0] * (stride[1] - size[0] * stride[0]): no carry to follow.
+  uint n = o - third * box.size[0] * box.size[1];
+  uint base = third * box.stride[2];
+  uint turn = box.stride[1] - box.size[0] * box.stride[0];
   uvec4 value = uvec4(0u);
   [[unroll]] for (uint i = 0u; i < kStore; ++i) {
+    uint e = base + (n + i) * box.stride[0] + divide_by_size(n + i, box.multiplier[0]) * turn;
     insert_element(value, i, unpark(e, padding));
-    if (i + 1u < kStore) {
-      // One element further in the destination's order: a carry goes up through the run's axes.
-      digit[0] += 1u;
-      e += box.stride[0];
-      if (digit[0] == box.size[0]) {
-        digit[0] = 0u;
-        digit[1] += 1u;
-        e += box.stride[1] - box.size[0] * box.stride[0];
-        if (digit[1] == box.size[1]) {
-          digit[1] = 0u;
-          e += box.stride[2] - box.size[1] * box.stride[1];
-        }
-      }
-    }
   }
   store_bytes(push.dst, at, kStore * ELEMENT_BYTES, value);
 }
@@ -231,8 +219,11 @@ void main() {
   do {   // tested at the bottom: lavapipe runs a top-tested loop's uniform loads once too often
     uvec4 value[kUnroll];
     bool inside[kUnroll];
-    [[unroll]] for (uint u = 0u; u < kUnroll; ++u)
-      inside[u] = load_access(box, (first + u * kWorkgroup) * kLoad, value[u]);
+    [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
+      inside[u] = false;
+      // Small boxes leave whole subgroups without a load: they skip its arithmetic.
+      if (first + u * kWorkgroup < loads) inside[u] = load_access(box, (first + u * kWorkgroup) * kLoad, value[u]);
+    }
     [[unroll]] for (uint u = 0u; u < kUnroll; ++u)
       if (inside[u]) park_access((first + u * kWorkgroup) * kLoad, value[u], padding);
     first += step;

@@ -14,7 +14,7 @@ struct Row {
   std::uint32_t workgroup, unroll;
 };
 // NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: see docs/performance.md.
-constexpr Row kTable[] = {{256, 4}, {256, 1}, {128, 8}};
+constexpr Row kTable[] = {{256, 1}, {256, 2}, {256, 4}, {128, 1}, {512, 1}};
 
 std::uint32_t width_of(const Nest& nest) {
   return std::min({nest.src_access_align(), nest.dst_access_align(), 16u});

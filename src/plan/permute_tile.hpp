@@ -13,6 +13,7 @@ struct TileRow {
   std::uint32_t workgroup;
   std::uint32_t skew;                  // words after every vector_s parked rows; the walk may choose another
   bool swap;                           // ids walk the tiles along D first
+  std::uint32_t group;                 // ids walk squares of so many tiles a side, where sizes divide; 0: rows of them
   std::int64_t bias_permille;          // measured, see the table
 };
 

@@ -55,6 +55,8 @@ Estimate estimate(const Context& c, std::uint32_t, const Draft& d) {
   e.interior.ideal_load_transactions = e.interior.ideal_store_transactions = e.interior.store_transactions;
   e.edge = e.interior;
   e.instructions = elements * 4;
+  // For devices that can do no better.
+  if (c.profile.storage8.value_or(false) && c.profile.storage16.value_or(false)) e.bias_permille = kSpare;
   return e;
 }
 

@@ -31,6 +31,12 @@ struct Choice {
 
 std::string candidate_name(const Strategy& s, std::uint32_t row) { return fmt::format("{} {}", s.stem, s.print(row)); }
 
+std::int64_t biased(std::uint64_t group, std::uint64_t groups, std::int64_t bias_permille) {
+  const std::uint64_t total = group * std::min<std::uint64_t>(groups, 1ull << 31);
+  if (bias_permille >= kSpare) return std::numeric_limits<std::int64_t>::max() / 2;
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(total / 1000, 1ull << 50)) * (1000 + bias_permille);
+}
+
 // Time that a workgroup keeps its multiprocessor busy, in picoseconds of an H200's share of memory
 // (4 TB/s over 132: 1.07 ns for 32 bytes) and issue slots (four instructions a clock at 1.7 GHz: 147 ps
 // each). Memory and issue overlap, so the longer one counts, and a quarter of the other.
@@ -38,9 +44,10 @@ std::int64_t cost_of(const Context& c, const Estimate& e) {
   const auto& n = e.interior;
   const std::uint64_t memory = (n.load_transactions + n.store_transactions) * (c.profile.transaction_bytes.value_or(32)) * 33;
   const std::uint64_t issue = e.instructions * 147 + n.bank_conflicts * 590;
-  std::uint64_t group = std::max(memory, issue) + std::min(memory, issue) / 4 + 2000;
-  group += group * static_cast<std::uint64_t>(std::max<std::int64_t>(e.bias_permille, 0)) / 1000;
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(group * std::min<std::uint64_t>(e.groups, 1ull << 31), 1ull << 62));
+  const std::uint64_t group = std::max(memory, issue) + std::min(memory, issue) / 8;
+  // Fewer workgroups than the device holds at once cost as if they were as many: the rest stands idle.
+  const std::uint64_t held = std::uint64_t{c.profile.multiprocessors.value_or(64)} * 4;
+  return biased(group, std::max(e.groups, held), e.bias_permille);
 }
 
 // On a CPU every access is a scalar one a lane: what counts is how many there are and how wide.
@@ -49,9 +56,8 @@ std::int64_t cpu_cost_of(const Strategy& s, const Estimate& e, const Draft& d) {
   // Workgroup memory costs a CPU a second copy, and the box its index arithmetic an element.
   const std::uint64_t weight = &s == &kTile ? 400 : &s == &kBox ? 300 : &s == &kWords ? 400 : 100;
   const std::uint64_t requests = n.load_requests + n.store_requests;
-  std::uint64_t group = requests * weight * (10 + d.element_bytes) + n.load_transactions * 200 + n.store_transactions * 300 + e.instructions * 10;
-  group += group * static_cast<std::uint64_t>(e.bias_permille) / 1000;
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(group * std::min<std::uint64_t>(e.groups, 1ull << 31), 1ull << 62));
+  const std::uint64_t group = requests * weight * (10 + d.element_bytes) + n.load_transactions * 200 + n.store_transactions * 300 + e.instructions * 10;
+  return biased(group, e.groups, e.bias_permille);
 }
 
 bool forced_out(const PlanOptions& options, const Strategy& s, std::uint32_t row) {
