@@ -247,6 +247,8 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
   if (c.nest.element_bytes >= r.access * 2 && r.access < 16) return refusal.no("elements are wider than {} bytes", r.access);
+  if (c.nest.rank > 0 && c.nest.src_innermost() == 0 && c.nest.element_bytes >= 4)
+    return refusal.no("the innermost axis stays innermost, {} bytes at a time", c.nest.element_bytes);
   Box box;
   return stores_elements(c, refusal) && build_box(c, r, box, refusal);
 }

@@ -77,7 +77,8 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   e.interior = count_group(c, row, d.groups / 2, c.explain);
   if (c.explain) e.edge = count_group(c, row, d.groups - 1, true);
   e.instructions = e.interior.load_requests * static_cast<std::uint64_t>(12 + 6 * c.nest.rank);
-  e.bias_permille = row == 0 ? 0 : kSpare;
+  // lavapipe takes 66 ms for 4099x4093 f32 with four elements an invocation, 100 ms with one.
+  e.bias_permille = row == (c.cpu() ? 1u : 0u) ? 0 : kSpare;
   return e;
 }
 

@@ -54,7 +54,7 @@ std::int64_t cost_of(const Context& c, const Estimate& e) {
 std::int64_t cpu_cost_of(const Strategy& s, const Estimate& e, const Draft& d) {
   const auto& n = e.interior;
   // Workgroup memory costs a CPU a second copy, and the box its index arithmetic an element.
-  const std::uint64_t weight = &s == &kTile ? 400 : &s == &kBox ? 300 : &s == &kWords ? 400 : 100;
+  const std::uint64_t weight = &s == &kTile ? 400 : &s == &kBox ? (d.element_bytes == 1 ? 300 : 600) : &s == &kWords ? 400 : &s == &kRows ? 500 : 100;
   const std::uint64_t requests = n.load_requests + n.store_requests;
   const std::uint64_t group = requests * weight * (10 + d.element_bytes) + n.load_transactions * 200 + n.store_transactions * 300 + e.instructions * 10;
   return biased(group, e.groups, e.bias_permille);
