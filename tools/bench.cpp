@@ -2,6 +2,7 @@
 #include "bench.hpp"
 #include "command.hpp"
 #include "files.hpp"
+#include "target.hpp"
 #include "text.hpp"
 
 #include <sectile/planner.hpp>
@@ -34,7 +35,7 @@ Result<std::vector<BenchRow>> rows_of(const BenchOptions& options) {
 }
 
 Result<BenchReport> measure(const BenchOptions& options, const std::vector<BenchRow>& rows) {
-  auto runtime = vulkan::Runtime::open(options.device);
+  auto runtime = vulkan::Runtime::open(default_device(options.device));
   if (!runtime) return std::unexpected(runtime.error());
   BenchReport report{runtime->entry().name, runtime->entry().driver, options.preset, std::string(planner_version()),
                      options.min_time, options.warmup, options.cycle_mb, {}};
@@ -82,6 +83,7 @@ int run(const BenchOptions& options) {
   const auto rows = rows_of(options);
   if (!rows) return report(rows.error(), options.json);
   if (options.list) {
+    if (!options.json_file.empty()) return write_files(options, rows_json(*rows).dump(1) + "\n", "");
     if (options.json) fmt::print("{}\n", rows_json(*rows).dump(1));
     else for (const BenchRow& row : *rows) fmt::print("{}: {}\n", row.name, print(Problem(row.problem)));
     return kOk;
@@ -113,7 +115,6 @@ Command add_bench(CLI::App& parent) {
   app->add_option("--preset", options->preset, "seeds-permute, cpu or host");
   app->add_option("--only", options->only, "Only rows whose name contains this");
   app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name");
-  app->add_option("--json-file", options->json_file, "Write the figures to this file");
   app->add_option("--html", options->html_file, "Write one self-contained page with plots to this file");
   app->add_option("--rivals", options->rivals_file, "Times of others: JSON of tools/rivals.py");
   app->add_option("--cache", options->cache_file, "--preset host: the pipeline cache's file");
@@ -125,8 +126,11 @@ Command add_bench(CLI::App& parent) {
   app->add_flag("--no-verify", options->no_verify, "Do not compare results before timing");
   app->add_flag("--no-numpy", options->no_numpy, "--preset cpu: leave NumPy out");
   app->add_flag("--list", options->list, "Only name the rows");
-  app->add_flag("--json", options->json, "JSON on standard output");
-  return {app, [options] { return run(*options); }};
+  CLI::Option* json = app->add_option("--json", options->json_file, "The figures as JSON: to this file, or else to standard output")->expected(0, 1);
+  return {app, [options, json] {
+            options->json = json->count() > 0 && options->json_file.empty();
+            return run(*options);
+          }};
 }
 
 }  // namespace sectile::tools

@@ -32,7 +32,7 @@ nlohmann::json rows_json(const std::vector<BenchRow>& rows);
 struct BenchOptions {
   std::vector<std::string> problems;
   std::string preset, device, json_file, html_file, rivals_file, force, only, cache_file;
-  bool all_candidates = false, list = false, json = false, no_numpy = false, no_verify = false;
+  bool all_candidates = false, list = false, json = false, no_numpy = false, no_verify = false;  // json: on standard output
   double min_time = 0.3;      // seconds of samples for each candidate
   double warmup = 0.25;       // seconds of work right before each timed part
   double cycle_mb = 512;      // bytes that one round over the rotated buffers touches, in 10^6, at least

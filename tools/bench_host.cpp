@@ -1,5 +1,6 @@
 // --preset host: what planning, recording and pipelines cost the processor.
 #include "bench.hpp"
+#include "target.hpp"
 #include "text.hpp"
 
 #include "reference/generate.hpp"
@@ -123,7 +124,7 @@ Result<nlohmann::json> time_record(vulkan::Runtime& runtime) {
 Result<nlohmann::json> count_pipelines(const BenchOptions& options) {
   nlohmann::json result;
   for (const DType type : {DType::f32, DType::f16, DType::i8}) {
-    auto runtime = vulkan::Runtime::open(options.device);
+    auto runtime = vulkan::Runtime::open(default_device(options.device));
     if (!runtime) return std::unexpected(runtime.error());
     std::vector<Plan> plans;
     for (const PermuteProblem& problem : random_permutes(type, 200)) {
@@ -153,7 +154,7 @@ Result<nlohmann::json> time_second_start(const BenchOptions& options) {
   for (const char* start : {"first_start", "second_start"}) {
     vulkan::RuntimeOptions with_cache;
     with_cache.pipeline_cache = path;
-    auto runtime = vulkan::Runtime::open(options.device, with_cache);
+    auto runtime = vulkan::Runtime::open(default_device(options.device), with_cache);
     if (!runtime) return std::unexpected(runtime.error());
     std::vector<Plan> plans;
     const auto rows = preset_rows("seeds-permute");
@@ -181,7 +182,7 @@ Result<nlohmann::json> time_second_start(const BenchOptions& options) {
 
 Result<nlohmann::json> bench_host(const BenchOptions& options) {
   nlohmann::json host;
-  auto runtime = vulkan::Runtime::open(options.device);
+  auto runtime = vulkan::Runtime::open(default_device(options.device));
   if (!runtime) return std::unexpected(runtime.error());
   host["device"] = runtime->entry().name;
   host["driver"] = runtime->entry().driver;

@@ -84,7 +84,8 @@ std::string bars(const BenchReport& report, const std::vector<std::string>& riva
     const auto add = [&](std::size_t series, double fraction, double seconds) {
       svg += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"{}\"><title>{:.3f} of the copy, {:.2f} us</title></rect>\n",
                          left, y, x_of(fraction) - left, bar - 1.5, color_of(series), fraction, seconds * 1e6);
-      svg += text_at(x_of(fraction) + 4, y + bar - 2, "start", fmt::format("{:.2f}", fraction), "font-size=\"9\"");
+      svg += text_at(x_of(fraction) + 4, y + bar - 2, "start", fmt::format("{:.2f}", fraction),
+                     "font-size=\"9\" paint-order=\"stroke\" stroke=\"#fff\" stroke-width=\"3\"");
       y += bar;
     };
     add(0, result.fraction(), result.ours.median);

@@ -203,7 +203,7 @@ Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runn
     // All take their turn at the same slots: what one has just touched is not the next one's.
     functions.emplace_back([this, &runner](VkCommandBuffer commands) { return record(commands, runner, turn++ % slots); });
   }
-  auto rough = runtime.time(functions, {.repeats = 3, .inner = 1, .warmup_seconds = 0});
+  auto rough = runtime.time(functions, {.repeats = 2, .inner = 1, .warmup_seconds = 0});
   if (!rough) return std::unexpected(rough.error());
   double fastest = 1, all = 0;
   for (const auto& timing : *rough) {
@@ -213,7 +213,7 @@ Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runn
   }
   const auto inner = static_cast<unsigned>(std::clamp(std::ceil(kSampleSeconds / std::max(fastest, 1e-7)), 1.0, 256.0));
   const double per_round = all * inner / static_cast<double>(runners.size());
-  const auto repeats = static_cast<unsigned>(std::clamp(std::ceil(options.min_time / std::max(per_round, 1e-7)), 7.0, 400.0));
+  const auto repeats = static_cast<unsigned>(std::clamp(std::ceil(options.min_time / std::max(per_round, 1e-7)), all > 2 ? 3.0 : 7.0, 400.0));
   // Every function is warmed up for as long as this says; many of them keep the GPU busy together.
   const double warmup = options.warmup * std::min(1.0, 4.0 / static_cast<double>(runners.size()));
   const auto timings = runtime.time(functions, {.repeats = repeats, .inner = inner, .warmup_seconds = warmup});

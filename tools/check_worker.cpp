@@ -1,5 +1,6 @@
 // Parent and workers of `sectile check`.
 #include "check.hpp"
+#include "target.hpp"
 #include "text.hpp"
 
 #include <fmt/format.h>
@@ -133,6 +134,10 @@ class Supervisor {
   Result<Ended> run_worker(std::uint64_t first, std::uint64_t alone_until);
   void listen(int pipe, pid_t worker, Ended& ended);
   void take_line(const std::string& line, Ended& ended);
+  void take_failure(Failure failure);
+  PermuteProblem problem_at(std::uint64_t at) const {
+    return options_.big ? big_case(at) : case_problem(options_, options_.first + at);
+  }
   void take_death(const Ended& ended, std::uint64_t& next, std::uint64_t& alone_until);
 
   const CheckOptions& options_;
@@ -142,6 +147,12 @@ class Supervisor {
   CheckReport report_;
 };
 
+void Supervisor::take_failure(Failure failure) {
+  fmt::print(stderr, "FAILED case {}: {}\n  candidate: {}\n  {}\n  again: {}\n", failure.index, failure.problem,
+             failure.candidate, failure.message, reproduce_command(options_, failure));
+  report_.failures.push_back(std::move(failure));
+}
+
 void Supervisor::take_line(const std::string& line, Ended& ended) {
   const auto object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object()) return;
@@ -149,10 +160,7 @@ void Supervisor::take_line(const std::string& line, Ended& ended) {
     // A batch that dies runs again one by one, and tells again what it told before.
     const std::uint64_t index = object["failed"];
     if (std::any_of(report_.failures.begin(), report_.failures.end(), [&](const Failure& f) { return f.index == index; })) return;
-    report_.failures.push_back({object["failed"], object["problem"], object["candidate"], object["message"]});
-    const Failure& failure = report_.failures.back();
-    fmt::print(stderr, "FAILED case {}: {}\n  candidate: {}\n  {}\n  again: {}\n", failure.index, failure.problem,
-               failure.candidate, failure.message, reproduce_command(options_, failure));
+    take_failure({index, object["problem"], object["candidate"], object["message"]});
   } else if (object.contains("skipped")) {
     report_.skipped.emplace_back(object["skipped"], object["why"]);
   } else if (object.contains("device")) {
@@ -231,14 +239,10 @@ void Supervisor::take_death(const Ended& ended, std::uint64_t& next, std::uint64
     return;
   }
   const std::string what(state_->what, ::strnlen(state_->what, sizeof state_->what));
-  const PermuteProblem problem = options_.big ? big_case(begin) : case_problem(options_, options_.first + begin);
   const std::size_t bar = what.find(" | ");
   const std::string rest = bar == std::string::npos ? "" : what.substr(bar + 3);
-  Failure failure{options_.first + begin, print(Problem(problem)), rest.substr(0, rest.find(" | ")),
-                  "its worker ended: " + ended.how + " while at: " + what};
-  fmt::print(stderr, "FAILED case {}: {}\n  candidate: {}\n  {}\n  again: {}\n", failure.index, failure.problem,
-             failure.candidate, failure.message, reproduce_command(options_, failure));
-  report_.failures.push_back(std::move(failure));
+  take_failure({options_.first + begin, print(Problem(problem_at(begin))), rest.substr(0, rest.find(" | ")),
+                "its worker ended: " + ended.how + " while at: " + what});
   next = begin + 1;
 }
 
@@ -252,18 +256,22 @@ Result<CheckReport> Supervisor::run() {
     auto ended = run_worker(next, alone_until);
     if (!ended) return std::unexpected(ended.error());
     if (ended->fine) break;
-    // Before the first case: no device, or one that cannot be used. No case is at fault.
-    if (state_->begin == state_->end && state_->end == next) return std::unexpected(ended->error.value_or(Error{ErrorKind::device, "worker", ended->how, ""}));
+    // It died before its first case: no device, or one that cannot be used. No case is at fault.
+    if (state_->begin == state_->end && state_->end == next) {
+      const Error error = ended->error.value_or(Error{ErrorKind::device, "worker", ended->how, ""});
+      if (next == 0) return std::unexpected(error);
+      take_failure({options_.first + next, print(Problem(problem_at(next))), "", "the device cannot be opened again: " + error.message()});
+      break;
+    }
     const std::uint64_t before = alone_until;
     take_death(*ended, next, alone_until);
     if (alone_until != before) unexplained = {next, ended->how};
     else if (report_.failures.size() > failures) unexplained.reset();
   }
   if (unexplained) {
-    const PermuteProblem problem = case_problem(options_, options_.first + unexplained->first);
-    report_.failures.push_back({options_.first + unexplained->first, print(Problem(problem)), "",
-                                "a batch that begins with this case ended its worker (" + unexplained->second +
-                                    "), but none of its cases did alone"});
+    take_failure({options_.first + unexplained->first, print(Problem(problem_at(unexplained->first))), "",
+                  "a batch that begins with this case ended its worker (" + unexplained->second +
+                      "), but none of its cases did alone"});
   }
   report_.cases = total_;
   report_.runs = state_->runs.load();
@@ -310,13 +318,14 @@ Result<CheckReport> run_in_process(const CheckOptions& options) {
 }  // namespace
 
 Result<vulkan::Runtime> open_for_check(const CheckOptions& options, std::string& note) {
+  const std::string device = default_device(options.device);
   vulkan::RuntimeOptions runtime_options;
   runtime_options.validation = !options.no_validation;
-  auto runtime = vulkan::Runtime::open(options.device, runtime_options);
+  auto runtime = vulkan::Runtime::open(device, runtime_options);
   if (runtime || options.no_validation || runtime.error().kind != ErrorKind::missing) return runtime;
   // The layer may be what is missing; where it is the device, this fails the same way.
   runtime_options.validation = false;
-  auto plain = vulkan::Runtime::open(options.device, runtime_options);
+  auto plain = vulkan::Runtime::open(device, runtime_options);
   if (plain) note = "without the validation layer: " + runtime.error().message();
   return plain;
 }

@@ -4,6 +4,7 @@
 #include "npy.hpp"
 #include "picture.hpp"
 #include "run_permute.hpp"
+#include "target.hpp"
 #include "text.hpp"
 
 #include "reference/permute.hpp"
@@ -159,7 +160,7 @@ void tell(const DemoOptions& options, const Picture& photo, const vulkan::Runtim
 int run(const DemoOptions& options) {
   const auto photo = read_picture(options.photo);
   if (!photo) return report(photo.error(), options.json);
-  auto runtime = vulkan::Runtime::open(options.device);
+  auto runtime = vulkan::Runtime::open(default_device(options.device));
   if (!runtime) return report(runtime.error(), options.json);
   std::error_code code;
   std::filesystem::create_directories(options.out, code);

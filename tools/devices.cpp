@@ -1,6 +1,7 @@
 // sectile devices: what is there, and a device's profile as a file.
 #include "command.hpp"
 #include "files.hpp"
+#include "target.hpp"
 #include "text.hpp"
 
 #include <sectile/profile.hpp>
@@ -60,7 +61,7 @@ int run(const DevicesOptions& options) {
   if (!options.record.empty()) {
     if (auto place = check_place(options.record); !place) return report(place.error(), options.json);
   }
-  const auto profile = vulkan::device_profile(options.device);
+  const auto profile = vulkan::device_profile(default_device(options.device));
   if (!profile) return report(profile.error(), options.json);
   const std::string json = to_json(*profile);
   if (!options.record.empty()) {

@@ -3,6 +3,7 @@
 #include "files.hpp"
 #include "npy.hpp"
 #include "run_permute.hpp"
+#include "target.hpp"
 #include "text.hpp"
 
 #include <sectile/vulkan_runtime.hpp>
@@ -108,7 +109,7 @@ int run(const PermuteOptions& options) {
   const auto bytes = operand_bytes(*problem);
   if (!bytes) return report(bytes.error(), options.json);
   if (bytes->dst > 0) {
-    auto runtime = vulkan::Runtime::open(options.device);
+    auto runtime = vulkan::Runtime::open(default_device(options.device));
     if (!runtime) return report(runtime.error(), options.json);
     device = runtime->entry().name;
     auto permuted = run_permute(*runtime, *problem, array->data);

@@ -20,7 +20,7 @@ struct PlanCommandOptions {
 };
 
 Result<DeviceProfile> profile_of(const PlanCommandOptions& options) {
-  auto profile = options.target.empty() ? vulkan::device_profile(options.device) : read_target(options.target);
+  auto profile = options.target.empty() ? vulkan::device_profile(default_device(options.device)) : read_target(options.target);
   if (!profile || options.supplement.empty()) return profile;
   const auto facts = read_text(options.supplement);
   if (!facts) return std::unexpected(facts.error());

@@ -3,6 +3,7 @@
 #include "files.hpp"
 
 #include <sectile/planner.hpp>
+#include <sectile/vulkan_runtime.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -42,6 +43,20 @@ Result<DeviceProfile> read_target(const std::string& name_or_file) {
     return std::unexpected(std::move(error));
   }
   return profile;
+}
+
+std::string default_device(const std::string& selector) {
+  if (!selector.empty()) return selector;
+  const auto entries = vulkan::list_devices();
+  if (!entries) return selector;  // the runtime tells the same error
+  const vulkan::DeviceEntry* best = nullptr;
+  const auto version = [](const vulkan::DeviceEntry& entry) { return entry.api_major * 1000 + entry.api_minor; };
+  for (const auto& entry : *entries) {
+    if (!entry.unusable.empty()) continue;
+    if (entry.kind != DeviceKind::cpu) return selector;
+    if (best == nullptr || version(entry) > version(*best)) best = &entry;
+  }
+  return best == nullptr ? selector : "vulkan:" + std::to_string(best->index);
 }
 
 Result<void> check_candidate(const Problem& problem, const DeviceProfile& profile, const std::string& force) {

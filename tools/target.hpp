@@ -11,6 +11,10 @@ namespace sectile::tools {
 // Errors: missing (neither a name nor a file), those of the reader that the file's form calls for.
 Result<DeviceProfile> read_target(const std::string& name_or_file);
 
+// The device that is meant where none was named: what the runtime takes by itself where that is a GPU;
+// among CPU devices the one of the highest Vulkan version, as SwiftShader is 50 times slower than lavapipe.
+std::string default_device(const std::string& selector);
+
 // That the planner knows a candidate by this name, or by one that begins so. Errors: missing.
 Result<void> check_candidate(const Problem& problem, const DeviceProfile& profile, const std::string& force);
 
