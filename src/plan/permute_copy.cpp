@@ -40,6 +40,8 @@ Draft make(const Context& c, std::uint32_t row) {
   return d;
 }
 
+bool spare(const Context&, std::uint32_t row) { return row != 0; }
+
 Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   Estimate e;
   Walk walk(c.profile);
@@ -53,7 +55,7 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   e.interior = e.edge = walk.count();
   e.groups = d.groups;
   e.instructions = times * 8;
-  e.bias_permille = row == 0 ? 0 : kSpare;
+  e.bias_permille = spare(c, row) ? kSpare : 0;
   return e;
 }
 
@@ -84,6 +86,6 @@ Result<Step> step(const Draft& draft, const Nest& nest, const DeviceProfile& pro
 
 }  // namespace
 
-const Strategy kCopy = {"permute_copy", std::size(kTable), applicable, make, estimate, print, step};
+const Strategy kCopy = {"permute_copy", std::size(kTable), applicable, make, estimate, spare, print, step};
 
 }  // namespace sectile::detail

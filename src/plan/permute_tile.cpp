@@ -167,8 +167,6 @@ std::int64_t order_bias(const Context& c, const TileRow& r, bool parks) {
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
   const bool large = axis_s.extent >= 2048 && c.nest.axis[0].extent >= 2048;
   std::int64_t bias = 0;
-  // The other blocks lose to the tile on a GPU (4 bytes: 0.914 against 0.942; 1 byte: 0.840 against 0.894).
-  if (!parks && !c.cpu() && (r.element_bytes != 2 || r.vector_s != 8 || !r.swap)) return kSpare;
   if (c.cpu() && r.workgroup > 16) bias += 200;
   if (large && !r.swap && r.element_bytes > 1) bias += 50;
   if (large && parks && r.element_bytes == 2) bias += 70;
@@ -197,7 +195,20 @@ Estimate estimate(const Context& c, const TileRow& r, const Draft& d, bool parks
 }
 
 Estimate tile_estimate(const Context& c, std::uint32_t row, const Draft& d) { return estimate(c, kTileTable[row], d, true); }
-Estimate block_estimate(const Context& c, std::uint32_t row, const Draft& d) { return estimate(c, kBlockTable[row], d, false); }
+
+bool tile_spare(const Context&, std::uint32_t row) { return kTileTable[row].bias_permille >= kSpare; }
+
+// But for this one, blocks lose to the tile on a GPU (4 bytes: 0.914 against 0.942; 1 byte: 0.840 against 0.894).
+bool block_spare(const Context& c, std::uint32_t row) {
+  const TileRow& r = kBlockTable[row];
+  return r.bias_permille >= kSpare || (!c.cpu() && (r.element_bytes != 2 || r.vector_s != 8 || !r.swap));
+}
+
+Estimate block_estimate(const Context& c, std::uint32_t row, const Draft& d) {
+  Estimate e = estimate(c, kBlockTable[row], d, false);
+  if (block_spare(c, row)) e.bias_permille = kSpare;
+  return e;
+}
 
 std::string print_row(const TileRow& r) {
   return fmt::format("{}x{} v{}x{} s{} wg{}{}{}", r.tile_s, r.tile_d, r.vector_s, r.vector_d, r.store_bytes, r.workgroup,
@@ -295,7 +306,7 @@ AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& plac
   return walk.count();
 }
 
-const Strategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make, tile_estimate, tile_print, make_step};
-const Strategy kBlock = {"permute_block", std::size(kBlockTable), block_applicable, block_make, block_estimate, block_print, make_step};
+const Strategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make, tile_estimate, tile_spare, tile_print, make_step};
+const Strategy kBlock = {"permute_block", std::size(kBlockTable), block_applicable, block_make, block_estimate, block_spare, block_print, make_step};
 
 }  // namespace sectile::detail

@@ -43,7 +43,10 @@ Draft make(const Context& c, std::uint32_t row) {
   return d;
 }
 
-Estimate estimate(const Context& c, std::uint32_t, const Draft& d) {
+// For devices that can do no better.
+bool spare(const Context& c, std::uint32_t) { return c.profile.storage8.value_or(false) && c.profile.storage16.value_or(false); }
+
+Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   Estimate e;
   e.groups = d.groups;
   // Scalar gathers, an element at a time: dearer than whatever else can do the same.
@@ -55,8 +58,7 @@ Estimate estimate(const Context& c, std::uint32_t, const Draft& d) {
   e.interior.ideal_load_transactions = e.interior.ideal_store_transactions = e.interior.store_transactions;
   e.edge = e.interior;
   e.instructions = elements * 4;
-  // For devices that can do no better.
-  if (c.profile.storage8.value_or(false) && c.profile.storage16.value_or(false)) e.bias_permille = kSpare;
+  e.bias_permille = spare(c, row) ? kSpare : 0;
   return e;
 }
 
@@ -64,6 +66,6 @@ std::string print(std::uint32_t row) { return fmt::format("wg{}", kWorkgroups[ro
 
 }  // namespace
 
-const Strategy kWords = {"permute_words", std::size(kWorkgroups), applicable, make, estimate, print, make_step};
+const Strategy kWords = {"permute_words", std::size(kWorkgroups), applicable, make, estimate, spare, print, make_step};
 
 }  // namespace sectile::detail

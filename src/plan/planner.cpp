@@ -20,7 +20,7 @@ namespace {
 constexpr const Strategy* kPermute[] = {&kCopy, &kRows, &kTile, &kBlock, &kBox, &kWords};
 
 // More parts than this would be more launches than work.
-constexpr std::size_t kMaxSteps = 4096;
+constexpr std::size_t kMaxSteps = 64;   // check_plan takes no more
 
 struct Choice {
   const Strategy* strategy = nullptr;
@@ -77,6 +77,7 @@ Choice choose(const Context& c, const PlanOptions& options, std::vector<Candidat
   std::size_t chosen = 0;
   for (const Strategy* s : kPermute) {
     for (std::uint32_t row = 0; row < s->rows; ++row) {
+      if (log == nullptr && options.force.empty() && s->spare(c, row)) continue;
       Refusal refusal(log != nullptr);
       bool admissible = s->applicable(c, row, refusal);
       if (!admissible && log == nullptr) continue;

@@ -21,7 +21,7 @@ struct Context {
   const Nest& nest;
   const DeviceProfile& profile;
   Limits limits;
-  bool wide;               // offsets pass 2^31
+  bool wide;               // byte offsets pass 2^31
   bool explain;            // refusals are worded, counts are complete
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
@@ -57,6 +57,7 @@ struct Strategy {
   bool (*applicable)(const Context&, std::uint32_t row, Refusal&);
   Draft (*make)(const Context&, std::uint32_t row);
   Estimate (*estimate)(const Context&, std::uint32_t row, const Draft&);
+  bool (*spare)(const Context&, std::uint32_t row);   // loses to every row that is none: looked at on demand alone
   std::string (*print)(std::uint32_t row);   // the candidate's name after the stem
   Result<Step> (*step)(const Draft&, const Nest&, const DeviceProfile&);
 };

@@ -68,7 +68,7 @@ Result<Step> make_step(const Draft& draft, const Nest& nest, const DeviceProfile
 // Folds a number of workgroups to the profile's grid.
 Result<std::array<std::uint32_t, 3>> fold_grid(std::uint64_t groups, const DeviceProfile& profile);
 
-// Offsets of the nest need 64 bits: a 32-bit signed index would pass 2^31.
+// Offsets of the nest need 64 bits: as bytes they would pass 2^31.
 bool needs_wide(const Nest& nest) noexcept;
 
 // What a profile is taken to allow where it does not say: the least that Vulkan 1.3 promises.
