@@ -15,7 +15,7 @@ namespace sectile {
 
 struct PlanOptions {
   bool explain = false;        // keep every candidate, with its counts or the constraint that it failed
-  std::string force = {};      // take this candidate (its whole name, or the start of one) or fail; for tests and tuning
+  std::string force = {};      // take this candidate (its whole name, or its stem alone) or fail; for tests and tuning
 };
 
 std::string_view planner_version() noexcept;

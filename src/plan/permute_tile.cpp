@@ -17,8 +17,8 @@ constexpr TileRow kTileTable[] = {
     {1, 64, 64, 4, 4, 4, 128, 2, false, 0, 0},      {1, 64, 64, 4, 4, 4, 128, 2, false, 8, -10},
     {1, 64, 64, 4, 4, 16, 128, 2, false, 0, kSpare}, {1, 64, 64, 1, 4, 4, 256, 1, false, 0, 0},
     {1, 64, 64, 4, 4, 1, 256, 2, false, 0, 0},      {1, 64, 64, 1, 4, 1, 256, 1, false, 0, 0},
-    {2, 64, 64, 4, 4, 8, 128, 1, true, 0, 0},       {2, 32, 64, 8, 2, 4, 128, 4, false, 0, 10},
-    {2, 32, 128, 4, 4, 8, 128, 2, true, 0, kSpare}, {2, 32, 64, 2, 2, 4, 128, 1, true, 0, 20},
+    {2, 64, 64, 4, 4, 8, 256, 1, true, 0, 0},       {2, 64, 32, 4, 4, 8, 64, 1, true, 0, 0},
+    {2, 32, 64, 8, 2, 4, 128, 4, false, 0, kSpare}, {2, 32, 64, 2, 2, 4, 128, 1, true, 0, 20},
     {2, 32, 64, 1, 2, 4, 128, 1, false, 0, 0},      {2, 64, 32, 2, 2, 2, 128, 1, false, 0, 0},
     {2, 32, 64, 1, 2, 2, 128, 1, false, 0, 0},
     {4, 32, 32, 4, 1, 8, 128, 4, false, 0, 0},      {4, 32, 32, 4, 1, 4, 128, 4, true, 0, 10},
@@ -33,10 +33,11 @@ constexpr TileRow kTileTable[] = {
 // 2026-11-21, `sectile bench "permute f32 16x128x128x64 axes=0,3,1,2" --all-candidates`: 16x16 in workgroups of 16 ran at
 // 0.52 of a copy, 32x32 in 64 at 0.32. The swapped rows of 64 are the H200's.
 constexpr TileRow kBlockTable[] = {
-    {1, 64, 64, 16, 16, 16, 16, 0, false, 0, 0},  {1, 64, 64, 8, 8, 8, 16, 0, false, 0, kSpare},
+    {1, 64, 64, 16, 16, 16, 16, 0, false, 0, 0},  {1, 128, 64, 16, 16, 16, 32, 0, true, 0, -30},
+    {1, 64, 64, 8, 8, 8, 16, 0, false, 0, kSpare},
     {1, 32, 32, 4, 4, 4, 16, 0, false, 0, 0},     {1, 32, 32, 1, 4, 4, 64, 0, false, 0, kSpare},
     {1, 32, 32, 4, 1, 1, 64, 0, false, 0, kSpare},   {1, 32, 32, 1, 1, 1, 64, 0, false, 0, 100},
-    {2, 32, 32, 8, 8, 16, 8, 0, false, 0, 0},     {2, 64, 64, 8, 8, 16, 64, 0, true, 0, 40},
+    {2, 32, 32, 8, 8, 16, 8, 0, false, 0, 0},     {2, 64, 64, 8, 8, 16, 64, 0, true, 0, kSpare},
     {2, 32, 32, 4, 4, 8, 16, 0, false, 0, 0},     {2, 32, 32, 2, 2, 4, 64, 0, true, 0, 60},
     {2, 32, 32, 1, 1, 2, 64, 0, false, 0, 100},
     {4, 16, 16, 4, 4, 16, 16, 0, false, 0, 0},    {4, 32, 32, 4, 4, 16, 64, 0, true, 0, 60},
@@ -158,20 +159,18 @@ TilePlace place_of(const Context& c, const TileRow& r, bool edge) {
   return {s, d, std::min<std::int64_t>(r.tile_s, axis_s.extent - s), std::min<std::int64_t>(r.tile_d, axis_d.extent - d)};
 }
 
-// What the order of tiles costs, in permille. Workgroups in flight at once (some 2000 on an H200) cover a
-// band of tiles; where rows are long, a band along S scatters its writes, which costs more than scattered
+// What the order and the shape of tiles cost, in permille. Workgroups in flight at once (some 2000 on an H200)
+// cover a band of tiles; where rows are long, a band along S scatters its writes, which costs more than scattered
 // reads: 8192 x 8192 f32 ran at 0.942 of a copy along D and 0.897 along S, 64 x 1024 x 512 at 0.963 and 0.976.
-// On large squares words of 16 bytes straight from registers do better than the parked tile (16384 x 16384 f16:
-// 0.910 against 0.880), on narrow ones worse (0.897 against 0.935).
-std::int64_t order_bias(const Context& c, const TileRow& r, bool parks) {
+// Elements of 2 bytes: tiles of 32 along D do best where matrices are batched or square (16 x 3456 x 3456: 0.967,
+// 64 wide 0.947), tiles of 64 where one side is short (196608 x 128: 0.940, 32 wide 0.927).
+std::int64_t order_bias(const Context& c, const TileRow& r) {
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
   const bool large = axis_s.extent >= 2048 && c.nest.axis[0].extent >= 2048;
   std::int64_t bias = 0;
   if (c.cpu() && r.workgroup > 16) bias += 200;
   if (large && !r.swap && r.element_bytes > 1) bias += 50;
-  if (large && parks && r.element_bytes == 2) bias += 70;
-  if (!large && c.nest.rank > 2 && parks && r.element_bytes == 2 && r.vector_s < 8) bias += 60;
-  if (!large && c.nest.rank > 2 && parks && r.element_bytes == 2 && r.vector_s == 8) bias -= 60;
+  if (r.element_bytes == 2 && r.vector_d == 4) bias += (large || c.nest.rank > 2) == (r.tile_d == 32) ? 0 : 60;
   return bias;
 }
 
@@ -190,7 +189,7 @@ Estimate estimate(const Context& c, const TileRow& r, const Draft& d, bool parks
   const std::uint64_t turns = r.element_bytes < 4 ? std::uint64_t{r.tile_s} * r.tile_d / 32 : 0;
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 10 + turns * 2 / std::max(1u, r.vector_d / 2) +
                    ceil_div(r.workgroup, 32) * 100;
-  e.bias_permille = r.bias_permille + order_bias(c, r, parks);
+  e.bias_permille = r.bias_permille + order_bias(c, r);
   return e;
 }
 
@@ -198,10 +197,11 @@ Estimate tile_estimate(const Context& c, std::uint32_t row, const Draft& d) { re
 
 bool tile_spare(const Context&, std::uint32_t row) { return kTileTable[row].bias_permille >= kSpare; }
 
-// But for this one, blocks lose to the tile on a GPU (4 bytes: 0.914 against 0.942; 1 byte: 0.840 against 0.894).
+// But for the widest blocks of bytes (16384 x 16384: 0.905 of a copy, the tile 0.871), blocks lose to the tile on a
+// GPU: 2 bytes 0.910 against 0.918, 4 bytes 0.914 against 0.942.
 bool block_spare(const Context& c, std::uint32_t row) {
   const TileRow& r = kBlockTable[row];
-  return r.bias_permille >= kSpare || (!c.cpu() && (r.element_bytes != 2 || r.vector_s != 8 || !r.swap));
+  return r.bias_permille >= kSpare || (!c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
 }
 
 Estimate block_estimate(const Context& c, std::uint32_t row, const Draft& d) {

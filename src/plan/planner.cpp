@@ -61,7 +61,7 @@ std::int64_t cpu_cost_of(const Strategy& s, const Estimate& e, const Draft& d) {
 }
 
 bool forced_out(const PlanOptions& options, const Strategy& s, std::uint32_t row) {
-  return !options.force.empty() && !candidate_name(s, row).starts_with(options.force);
+  return !options.force.empty() && options.force != s.stem && options.force != candidate_name(s, row);
 }
 
 void describe(Candidate& candidate, const Draft& d, const Estimate& e) {
