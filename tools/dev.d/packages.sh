@@ -15,11 +15,14 @@ sdk_packages=(
 driver_packages=(mesa-vulkan-drivers mesa-drm-shim vulkan-tools)
 
 debian_packages=(
-    ca-certificates cmake ninja-build g++ g++-12 g++-13 pkg-config git ccache valgrind gdb xxd
-    clang clang-tidy clang-format libclang-rt-19-dev lld-19 llvm-19
+    ca-certificates cmake ninja-build g++ pkg-config git ccache valgrind
+    clang clang-tidy clang-format libclang-rt-19-dev llvm-19
     libcli11-dev nlohmann-json3-dev libfmt-dev librapidcheck-dev libbenchmark-dev libstb-dev libxxhash-dev
     python3 python3-numpy
 )
+
+# Other compilers that must take the sources: fetched by `tools/dev compilers` alone.
+compiler_packages=(g++-12 g++-13)
 
 # Unpacked (dpkg -x) for a file or two, never installed.
 swiftshader_package=chromium-common
