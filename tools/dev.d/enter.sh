@@ -64,7 +64,11 @@ for name in "${handed[@]}"; do
     case $name in SUDO_*|CUDA_HOME) ;; *) environment+=("$name=${!name}") ;; esac
 done
 
-[[ -d $root$cwd ]] || { echo "dev: $cwd is not visible inside the root; going on in $repo" >&2; cwd=$repo; }
+# Another folder may exist in the root by the same name, but it is another folder.
+case $cwd/ in
+    "$repo"/*|/tmp/*) ;;
+    *) echo "dev: $cwd is not visible inside the root; going on in $repo" >&2; cwd=$repo ;;
+esac
 drop=()
 ((uid == 0)) || drop=(setpriv --reuid "$uid" --regid "$gid" --clear-groups)
 exec env -i "${environment[@]}" chroot "$root" "${drop[@]}" \
