@@ -21,11 +21,13 @@ host_missing() {
         command -v "$tool" >/dev/null || { echo "$tool"; return; }
     done
     host_glslang >/dev/null || { echo "glslang"; return; }
-    for name in volk.h vk_mem_alloc.h spirv_reflect.h CLI/CLI.hpp nlohmann/json.hpp fmt/format.h xxhash.h \
+    for name in volk.h vk_mem_alloc.h CLI/CLI.hpp nlohmann/json.hpp fmt/format.h xxhash.h \
         doctest/doctest.h rapidcheck.h benchmark/benchmark.h; do
         host_header "$name" >/dev/null || { echo "$name"; return; }
     done
-    host_header stb/stb_image.h >/dev/null || host_header stb_image.h >/dev/null || { echo "stb_image.h"; return; }
+    host_header stb/stb_image.h >/dev/null || { echo "stb/stb_image.h"; return; }
+    host_header spirv_reflect/spirv_reflect.h >/dev/null || host_header spirv_reflect.h >/dev/null ||
+        { echo "spirv_reflect.h"; return; }
     printf '#version 460\n#extension GL_EXT_bfloat16 : require\nlayout(local_size_x=1) in;\nvoid main() { bfloat16_t x = bfloat16_t(1.0); }\n' |
         "$(host_glslang)" --stdin -S comp -V --target-env vulkan1.3 -o /dev/null >/dev/null 2>&1 ||
         { echo "glslang with GL_EXT_bfloat16"; return; }
