@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 #include <utility>
 
@@ -30,20 +31,36 @@ Result<std::vector<BenchRow>> rows_of(const BenchOptions& options) {
     rows.push_back({row_name(std::get<PermuteProblem>(*problem)), std::get<PermuteProblem>(*problem)});
   }
   std::erase_if(rows, [&](const BenchRow& row) { return row.name.find(options.only) == std::string::npos; });
-  if (rows.empty()) return fail(ErrorKind::missing, "rows", options.only, "a problem, or --preset seeds-permute, cpu or host");
+  if (rows.empty())
+    return fail(ErrorKind::missing, "rows", options.only, "a problem, or --preset seeds-permute, cpu or host");
   return rows;
+}
+
+// As soon as a row is done: a run that is cut short has then told all it measured.
+void tell_row(const BenchOptions& options, const BenchReport& report) {
+  const RowResult& row = report.rows.back();
+  if (!options.json && !row.candidates.empty()) fmt::print("{}\n", print_candidates(row));
+  if (row.error.empty()) {
+    fmt::print(stderr, "{}: {} {:.2f} us, {:.3f} of the copy\n", row.row.name, row.candidate, row.ours.median * 1e6,
+               row.fraction());
+  } else {
+    fmt::print(stderr, "{}: {}\n", row.row.name, row.error);
+  }
+  std::fflush(stdout);
+  if (!options.json_file.empty()) (void)write_atomically(options.json_file, to_json(report).dump(2) + "\n");
 }
 
 Result<BenchReport> measure(const BenchOptions& options, const std::vector<BenchRow>& rows) {
   auto runtime = vulkan::Runtime::open(default_device(options.device));
   if (!runtime) return std::unexpected(runtime.error());
-  BenchReport report{runtime->entry().name, runtime->entry().driver, options.preset, std::string(planner_version()),
-                     options.min_time, options.warmup, options.cycle_mb, {}};
+  BenchReport report{runtime->entry().name, runtime->entry().driver, options.preset,   std::string(planner_version()),
+                     options.min_time,      options.warmup,          options.cycle_mb, {}};
   Progress bar("bench", rows.size());
   RowBench bench(*runtime, options);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     bar.show(i, rows[i].name);
     report.rows.push_back(bench.run(rows[i]));
+    tell_row(options, report);
   }
   if (!options.rivals_file.empty()) {
     if (auto merged = merge_rivals(report, options.rivals_file); !merged) return std::unexpected(merged.error());
@@ -84,8 +101,10 @@ int run(const BenchOptions& options) {
   if (!rows) return report(rows.error(), options.json);
   if (options.list) {
     if (!options.json_file.empty()) return write_files(options, rows_json(*rows).dump(1) + "\n", "");
-    if (options.json) fmt::print("{}\n", rows_json(*rows).dump(1));
-    else for (const BenchRow& row : *rows) fmt::print("{}: {}\n", row.name, print(Problem(row.problem)));
+    if (options.json)
+      fmt::print("{}\n", rows_json(*rows).dump(1));
+    else
+      for (const BenchRow& row : *rows) fmt::print("{}: {}\n", row.name, print(Problem(row.problem)));
     return kOk;
   }
   const auto result = measure(options, *rows);
@@ -94,14 +113,12 @@ int run(const BenchOptions& options) {
   if (options.json) {
     fmt::print("{}", json);
   } else {
-    for (const RowResult& row : result->rows) {
-      if (!row.candidates.empty()) fmt::print("{}\n", print_candidates(row));
-    }
     fmt::print("{}", print_table(*result));
   }
   const int written = write_files(options, json, to_html(*result));
   const bool broken = std::any_of(result->rows.begin(), result->rows.end(), [](const RowResult& row) {
-    return !row.error.empty() || std::any_of(row.candidates.begin(), row.candidates.end(), [](const CandidateTime& c) { return !c.error.empty(); });
+    return !row.error.empty() || std::any_of(row.candidates.begin(), row.candidates.end(),
+                                             [](const CandidateTime& c) { return !c.error.empty(); });
   });
   return broken ? kFailure : written;
 }
@@ -119,14 +136,23 @@ Command add_bench(CLI::App& parent) {
   app->add_option("--rivals", options->rivals_file, "Times of others: JSON of tools/rivals.py");
   app->add_option("--cache", options->cache_file, "--preset host: the pipeline cache's file");
   auto* force = app->add_option("--force", options->force, "Time this candidate instead of the chosen one");
-  app->add_flag("--all-candidates", options->all_candidates, "Time every admissible candidate, fastest first")->excludes(force);
-  app->add_option("--min-time", options->min_time, "Seconds of samples for each kernel")->capture_default_str()->check(CLI::Range(0.001, 60.0));
-  app->add_option("--warmup", options->warmup, "Seconds of work before each timed part")->capture_default_str()->check(CLI::Range(0.0, 10.0));
-  app->add_option("--cycle-mb", options->cycle_mb, "Megabytes that the runs rotate over, at least")->capture_default_str()->check(CLI::Range(0.0, 1e6));
+  app->add_flag("--all-candidates", options->all_candidates, "Time every admissible candidate, fastest first")
+      ->excludes(force);
+  app->add_option("--min-time", options->min_time, "Seconds of samples for each kernel")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 60.0));
+  app->add_option("--warmup", options->warmup, "Seconds of work before each timed part")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 10.0));
+  app->add_option("--cycle-mb", options->cycle_mb, "Megabytes that the runs rotate over, at least")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
   app->add_flag("--no-verify", options->no_verify, "Do not compare results before timing");
   app->add_flag("--no-numpy", options->no_numpy, "--preset cpu: leave NumPy out");
   app->add_flag("--list", options->list, "Only name the rows");
-  CLI::Option* json = app->add_option("--json", options->json_file, "The figures as JSON: to this file, or else to standard output")->expected(0, 1);
+  CLI::Option* json =
+      app->add_option("--json", options->json_file, "The figures as JSON: to this file, or else to standard output")
+          ->expected(0, 1);
   return {app, [options, json] {
             options->json = json->count() > 0 && options->json_file.empty();
             return run(*options);

@@ -32,10 +32,11 @@ nlohmann::json rows_json(const std::vector<BenchRow>& rows);
 struct BenchOptions {
   std::vector<std::string> problems;
   std::string preset, device, json_file, html_file, rivals_file, force, only, cache_file;
-  bool all_candidates = false, list = false, json = false, no_numpy = false, no_verify = false;  // json: on standard output
-  double min_time = 0.3;      // seconds of samples for each candidate
-  double warmup = 0.25;       // seconds of work right before each timed part
-  double cycle_mb = 512;      // bytes that one round over the rotated buffers touches, in 10^6, at least
+  bool all_candidates = false, list = false, json = false, no_numpy = false,
+       no_verify = false;  // json: on standard output
+  double min_time = 0.3;   // seconds of samples for each candidate
+  double warmup = 0.25;    // seconds of work right before each timed part
+  double cycle_mb = 512;   // bytes that one round over the rotated buffers touches, in 10^6, at least
 };
 
 // Seconds of one run.
@@ -48,14 +49,14 @@ Spread spread_of(std::vector<double> seconds);
 struct CandidateTime {
   std::string name, plan;
   bool chosen = false;
-  std::int64_t cost = 0;        // the planner's
-  std::string error;            // what went wrong; empty where nothing did
+  std::int64_t cost = 0;  // the planner's
+  std::string error;      // what went wrong; empty where nothing did
   Spread time;
 };
 
 struct RowResult {
   BenchRow row;
-  std::string error;            // why there are no times
+  std::string error;  // why there are no times
   bool on_cpu = false;
   std::string candidate, plan;
   std::uint64_t src_bytes = 0, dst_bytes = 0;
@@ -65,9 +66,13 @@ struct RowResult {
 
   // The better of the two copies, and which it was.
   const Spread& copy() const noexcept { return copy_kernel.median <= copy_buffer.median ? copy_kernel : copy_buffer; }
-  std::string_view copy_name() const noexcept { return copy_kernel.median <= copy_buffer.median ? "kernel" : "vkCmdCopyBuffer"; }
+  std::string_view copy_name() const noexcept {
+    return copy_kernel.median <= copy_buffer.median ? "kernel" : "vkCmdCopyBuffer";
+  }
   double fraction() const noexcept { return ours.median > 0 ? copy().median / ours.median : 0; }
-  double bytes_per_second(double seconds) const noexcept { return seconds > 0 ? static_cast<double>(src_bytes + dst_bytes) / seconds : 0; }
+  double bytes_per_second(double seconds) const noexcept {
+    return seconds > 0 ? static_cast<double>(src_bytes + dst_bytes) / seconds : 0;
+  }
   std::optional<std::pair<std::string, double>> best_rival() const;  // not the copies among them
 };
 
@@ -99,7 +104,7 @@ struct BenchReport {
 nlohmann::json to_json(const BenchReport& report);
 std::string print_table(const BenchReport& report);
 std::string print_candidates(const RowResult& result);
-std::string to_html(const BenchReport& report);   // one page, nothing outside it
+std::string to_html(const BenchReport& report);  // one page, nothing outside it
 
 // Adds {row name: {rival: seconds}} to the rows. Errors: parse, missing.
 Result<void> merge_rivals(BenchReport& report, const std::string& file);

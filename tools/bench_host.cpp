@@ -21,7 +21,10 @@ namespace sectile::tools {
 namespace {
 
 nlohmann::json nanoseconds(const Spread& spread) {
-  return {{"median_ns", spread.median * 1e9}, {"p10_ns", spread.p10 * 1e9}, {"p90_ns", spread.p90 * 1e9}, {"samples", spread.samples}};
+  return {{"median_ns", spread.median * 1e9},
+          {"p10_ns", spread.p10 * 1e9},
+          {"p90_ns", spread.p90 * 1e9},
+          {"samples", spread.samples}};
 }
 
 // Random permutes of ranks 2 to 5 in one type, sizes as people have them.
@@ -97,7 +100,8 @@ Result<nlohmann::json> time_record(vulkan::Runtime& runtime) {
   if (!src) return std::unexpected(src.error());
   auto dst = runtime.make_buffer(bytes->dst);
   if (!dst) return std::unexpected(dst.error());
-  const std::array operands = {vulkan::OperandAddress{src->address(), bytes->src}, vulkan::OperandAddress{dst->address(), bytes->dst}};
+  const std::array operands = {vulkan::OperandAddress{src->address(), bytes->src},
+                               vulkan::OperandAddress{dst->address(), bytes->dst}};
   std::vector<double> times;
   std::uint64_t allocations = 0;
   times.reserve(100);
@@ -167,8 +171,11 @@ Result<nlohmann::json> time_second_start(const BenchOptions& options) {
     if (auto ready = runtime->device().prepare(plans); !ready) return std::unexpected(ready.error());
     const double took = now_seconds() - started;
     const auto counts = runtime->device().pipeline_counts();
-    result[start] = {{"prepare_s", took}, {"pipelines", counts.created}, {"cache_hits", counts.cache_hits},
-                     {"told_by_driver", counts.last_hit_cache.has_value()}, {"loaded_bytes", runtime->cache_loaded_bytes()}};
+    result[start] = {{"prepare_s", took},
+                     {"pipelines", counts.created},
+                     {"cache_hits", counts.cache_hits},
+                     {"told_by_driver", counts.last_hit_cache.has_value()},
+                     {"loaded_bytes", runtime->cache_loaded_bytes()}};
     if (auto saved = runtime->save_cache(); !saved) return std::unexpected(saved.error());
   }
   if (options.cache_file.empty()) {
@@ -204,7 +211,8 @@ Result<nlohmann::json> bench_host(const BenchOptions& options) {
 std::string print_host(const nlohmann::json& host) {
   const auto ns = [](const nlohmann::json& spread) {
     return fmt::format("{} (p10 {}, p90 {})", format_seconds(spread["median_ns"].get<double>() * 1e-9),
-                       format_seconds(spread["p10_ns"].get<double>() * 1e-9), format_seconds(spread["p90_ns"].get<double>() * 1e-9));
+                       format_seconds(spread["p10_ns"].get<double>() * 1e-9),
+                       format_seconds(spread["p90_ns"].get<double>() * 1e-9));
   };
   Table table({"what", "figure", "goal"});
   table.add({"plan a permute, cold", ns(host["plan_cold"]), "< 50 us"});
@@ -217,13 +225,17 @@ std::string print_host(const nlohmann::json& host) {
     table.add({fmt::format("pipelines for {} permutes of ranks 2-5, {}", counts["permutes"].dump(), type),
                fmt::format("{} in {:.2f} s", counts["pipelines"].dump(), counts["prepare_s"].get<double>()), "<= 16"});
   }
-  for (const auto& [key, what] : {std::pair{"first_start", "first start: pipelines made"}, std::pair{"second_start", "second start: pipelines made"}}) {
+  for (const auto& [key, what] : {std::pair{"first_start", "first start: pipelines made"},
+                                  std::pair{"second_start", "second start: pipelines made"}}) {
     const auto& start = host[key];
-    table.add({what, fmt::format("{} in {:.3f} s, {} of them from the cache{}", start["pipelines"].dump(), start["prepare_s"].get<double>(),
-                                 start["cache_hits"].dump(), start["told_by_driver"].get<bool>() ? "" : " (the driver does not say)"),
+    table.add({what,
+               fmt::format("{} in {:.3f} s, {} of them from the cache{}", start["pipelines"].dump(),
+                           start["prepare_s"].get<double>(), start["cache_hits"].dump(),
+                           start["told_by_driver"].get<bool>() ? "" : " (the driver does not say)"),
                std::string(key) == "second_start" ? "all" : ""});
   }
-  return fmt::format("{} ({})\n{}", host["device"].get<std::string>(), host["driver"].get<std::string>(), table.print());
+  return fmt::format("{} ({})\n{}", host["device"].get<std::string>(), host["driver"].get<std::string>(),
+                     table.print());
 }
 
 }  // namespace sectile::tools

@@ -42,9 +42,12 @@ nlohmann::json row_json(const RowResult& result) {
     object["times_best_rival"] = rival->second / result.ours.median;
   }
   for (const CandidateTime& candidate : result.candidates) {
-    nlohmann::json entry = {{"name", candidate.name}, {"plan", candidate.plan}, {"chosen", candidate.chosen}, {"cost", candidate.cost}};
-    if (candidate.error.empty()) entry["time"] = seconds_json(candidate.time);
-    else entry["error"] = candidate.error;
+    nlohmann::json entry = {
+        {"name", candidate.name}, {"plan", candidate.plan}, {"chosen", candidate.chosen}, {"cost", candidate.cost}};
+    if (candidate.error.empty())
+      entry["time"] = seconds_json(candidate.time);
+    else
+      entry["error"] = candidate.error;
     object["candidates"].push_back(std::move(entry));
   }
   return object;
@@ -55,12 +58,15 @@ nlohmann::json row_json(const RowResult& result) {
 nlohmann::json to_json(const BenchReport& report) {
   nlohmann::json rows = nlohmann::json::array();
   for (const RowResult& result : report.rows) rows.push_back(row_json(result));
-  return {{"device", report.device},     {"driver", report.driver}, {"preset", report.preset},    {"planner", report.planner},
-          {"min_time_s", report.min_time}, {"warmup_s", report.warmup}, {"cycle_mb", report.cycle_mb}, {"rows", rows}};
+  return {{"device", report.device},       {"driver", report.driver},
+          {"preset", report.preset},       {"planner", report.planner},
+          {"min_time_s", report.min_time}, {"warmup_s", report.warmup},
+          {"cycle_mb", report.cycle_mb},   {"rows", rows}};
 }
 
 std::string print_table(const BenchReport& report) {
-  Table table({"row", "kernel", "us", "p10-p90", "GB/s", "copy GB/s", "by", "of copy", "goal", "met", "rival", "us", "x rival"});
+  Table table({"row", "kernel", "us", "p10-p90", "GB/s", "copy GB/s", "by", "of copy", "goal", "met", "rival", "us",
+               "x rival"});
   std::string errors;
   std::size_t met = 0, timed = 0;
   for (const RowResult& result : report.rows) {
@@ -75,8 +81,9 @@ std::string print_table(const BenchReport& report) {
     table.add({result.row.name, result.candidate, fmt::format("{:.2f}", result.ours.median * 1e6),
                fmt::format("{:.2f}-{:.2f}", result.ours.p10 * 1e6, result.ours.p90 * 1e6),
                fmt::format("{:.1f}", result.bytes_per_second(result.ours.median) / 1e9),
-               fmt::format("{:.1f}", result.bytes_per_second(result.copy().median) / 1e9), std::string(result.copy_name()),
-               fmt::format("{:.3f}", result.fraction()), goal.text, goal.met ? "yes" : "NO", rival ? rival->first : "-",
+               fmt::format("{:.1f}", result.bytes_per_second(result.copy().median) / 1e9),
+               std::string(result.copy_name()), fmt::format("{:.3f}", result.fraction()), goal.text,
+               goal.met ? "yes" : "NO", rival ? rival->first : "-",
                rival ? fmt::format("{:.2f}", rival->second * 1e6) : "-",
                rival ? fmt::format("{:.2f}", rival->second / result.ours.median) : "-"});
   }
@@ -107,7 +114,8 @@ Result<void> merge_rivals(BenchReport& report, const std::string& file) {
     const auto row = json.find(result.row.name);
     if (row == json.end() || !row->is_object()) continue;
     for (const auto& [rival, seconds] : row->items()) {
-      if (!seconds.is_number() || seconds.get<double>() <= 0) return fail(ErrorKind::parse, "rivals: " + rival, seconds.dump(), "seconds");
+      if (!seconds.is_number() || seconds.get<double>() <= 0)
+        return fail(ErrorKind::parse, "rivals: " + rival, seconds.dump(), "seconds");
       result.rivals[rival] = seconds.get<double>();
     }
   }
@@ -127,7 +135,8 @@ void time_numpy(BenchReport& report) {
       "    a=a.view('V16' if size==16 else 'u%d'%size).reshape(row['shape'])\n"
       "    times=[]\n"
       "    for i in range(3):\n"
-      "        t=time.perf_counter(); b=np.ascontiguousarray(a.transpose(row['axes'])); times.append(time.perf_counter()-t); del b\n"
+      "        t=time.perf_counter(); b=np.ascontiguousarray(a.transpose(row['axes'])); "
+      "times.append(time.perf_counter()-t); del b\n"
       "    out[row['name']]=min(times)\n"
       "json.dump(out,sys.stdout)\n";
   std::vector<BenchRow> rows;

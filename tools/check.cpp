@@ -19,12 +19,21 @@ std::string xml_text(std::string_view text) {
   std::string out;
   for (const char c : text) {
     switch (c) {
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '&': out += "&amp;"; break;
-      case '"': out += "&quot;"; break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '&':
+        out += "&amp;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
       // XML 1.0 knows no other control characters.
-      default: out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
+      default:
+        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
     }
   }
   return out;
@@ -36,7 +45,8 @@ std::string shell_quoted(const std::string& text) {
   return out + "'";
 }
 
-nlohmann::json json_of(const CheckOptions& options, const CheckReport& report, std::uint64_t failed, std::uint64_t skipped) {
+nlohmann::json json_of(const CheckOptions& options, const CheckReport& report, std::uint64_t failed,
+                       std::uint64_t skipped) {
   nlohmann::json failures = nlohmann::json::array();
   for (const Failure& failure : report.failures) {
     failures.push_back({{"case", failure.index},
@@ -45,9 +55,15 @@ nlohmann::json json_of(const CheckOptions& options, const CheckReport& report, s
                         {"message", failure.message},
                         {"again", reproduce_command(options, failure)}});
   }
-  return {{"device", report.device}, {"note", report.note},       {"seed", options.seed},
-          {"cases", report.cases},   {"runs", report.runs},       {"passed", report.cases - failed - skipped},
-          {"failed", failed},        {"skipped", skipped},        {"milliseconds", static_cast<std::int64_t>(report.seconds * 1e3)},
+  return {{"device", report.device},
+          {"note", report.note},
+          {"seed", options.seed},
+          {"cases", report.cases},
+          {"runs", report.runs},
+          {"passed", report.cases - failed - skipped},
+          {"failed", failed},
+          {"skipped", skipped},
+          {"milliseconds", static_cast<std::int64_t>(report.seconds * 1e3)},
           {"failures", failures}};
 }
 
@@ -84,7 +100,8 @@ int run(const CheckOptions& options) {
     fmt::print("{}: seed {}, {} runs, {:.1f} s{}\n", result->device, options.seed, result->runs, result->seconds,
                result->note.empty() ? "" : " (" + result->note + ")");
     if (options.big) {
-      for (const auto& [index, why] : result->skipped) fmt::print("skipped {}: {}\n", print(Problem(big_case(index))), why);
+      for (const auto& [index, why] : result->skipped)
+        fmt::print("skipped {}: {}\n", print(Problem(big_case(index))), why);
     }
     const std::string skips = skipped.empty() ? "" : fmt::format(", {} skipped", skipped.size());
     fmt::print("{} passed, {} failed{}\n", result->cases - failed.size() - skipped.size(), failed.size(), skips);
@@ -112,15 +129,19 @@ std::string junit_xml(const CheckOptions& options, const CheckReport& report) {
   for (const Failure& failure : report.failures) failed.emplace(failure.index, &failure);
   std::map<std::uint64_t, std::string> skipped(report.skipped.begin(), report.skipped.end());
   std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
-  xml += fmt::format("<testsuite name=\"sectile check permute\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{:.3f}\" hostname=\"{}\">\n",
-                     report.cases, failed.size(), skipped.size(), report.seconds, xml_text(report.device));
+  xml += fmt::format(
+      "<testsuite name=\"sectile check permute\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{:.3f}\" "
+      "hostname=\"{}\">\n",
+      report.cases, failed.size(), skipped.size(), report.seconds, xml_text(report.device));
   for (std::uint64_t at = 0; at < report.cases; ++at) {
     const std::uint64_t index = options.big ? at : options.first + at;
     const PermuteProblem problem = options.big ? big_case(at) : case_problem(options, index);
-    xml += fmt::format("  <testcase classname=\"check.permute\" name=\"{}: {}\"", index, xml_text(print(Problem(problem))));
+    xml += fmt::format("  <testcase classname=\"check.permute\" name=\"{}: {}\"", index,
+                       xml_text(print(Problem(problem))));
     if (const auto failure = failed.find(index); failure != failed.end()) {
-      xml += fmt::format(">\n    <failure message=\"{}\">{}\n{}</failure>\n  </testcase>\n", xml_text(failure->second->message),
-                         xml_text(failure->second->candidate), xml_text(reproduce_command(options, *failure->second)));
+      xml += fmt::format(">\n    <failure message=\"{}\">{}\n{}</failure>\n  </testcase>\n",
+                         xml_text(failure->second->message), xml_text(failure->second->candidate),
+                         xml_text(reproduce_command(options, *failure->second)));
     } else if (const auto skip = skipped.find(index); skip != skipped.end()) {
       xml += fmt::format("><skipped message=\"{}\"/></testcase>\n", xml_text(skip->second));
     } else {
@@ -140,14 +161,20 @@ Command add_check(CLI::App& parent) {
   app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name");
   app->add_option("--junit", options->junit, "Write the results to this file, as JUnit XML");
   app->add_option("--problem", options->problem, "This one problem instead of generated ones");
-  auto* force = app->add_option("--force", options->force, "Only this candidate; a case that does not admit it is skipped");
-  app->add_flag("--all-candidates", options->all_candidates, "Every admissible candidate, not just the chosen one and one more")->excludes(force);
+  auto* force =
+      app->add_option("--force", options->force, "Only this candidate; a case that does not admit it is skipped");
+  app->add_flag("--all-candidates", options->all_candidates,
+                "Every admissible candidate, not just the chosen one and one more")
+      ->excludes(force);
   app->add_flag("--big", options->big, "Instead: a tensor over 4 GiB, and indices at 2^31 and 2^32");
   app->add_flag("--no-protect", options->no_protect, "No protected pages behind operands on CPU devices");
   app->add_flag("--no-validation", options->no_validation, "Without the validation layer");
   app->add_flag("--in-process", options->in_process, "Without child processes, for a debugger");
-  app->add_option("--batch", options->batch, "Cases in one submission")->capture_default_str()->check(CLI::Range(1, 4096));
-  app->add_option("--timeout", options->timeout_seconds, "Seconds without a sign of life until a worker is ended")->capture_default_str();
+  app->add_option("--batch", options->batch, "Cases in one submission")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 4096));
+  app->add_option("--timeout", options->timeout_seconds, "Seconds without a sign of life until a worker is ended")
+      ->capture_default_str();
   app->add_option("--test-spoil", options->spoil, "Spoil the result of this case")->group("");
   app->add_option("--test-kill", options->kill, "Let this case kill its worker")->group("");
   app->add_flag("--json", options->json, "JSON on standard output");

@@ -22,7 +22,7 @@ struct CheckOptions {
   std::string device, junit, problem, force;
   bool all_candidates = false, no_protect = false, no_validation = false, in_process = false, big = false, json = false;
   unsigned batch = 64;
-  unsigned timeout_seconds = 300;        // of one batch
+  unsigned timeout_seconds = 300;  // of one batch
   // For tests of the check itself: the case whose result is spoiled, and the one that kills its worker.
   std::optional<std::uint64_t> spoil, kill;
 };
@@ -40,10 +40,10 @@ class CheckSink {
  public:
   virtual ~CheckSink() = default;
   virtual void starting(std::uint64_t first, std::uint64_t last) = 0;  // cases [first, last), counted from 0
-  virtual void doing(std::string_view what) = 0;              // before anything that might kill the process
+  virtual void doing(std::string_view what) = 0;                       // before anything that might kill the process
   virtual void failed(const Failure& failure) = 0;
   virtual void skipped(std::uint64_t index, std::string_view why) = 0;
-  virtual void finished(std::uint64_t runs) = 0;              // what was started, in so many runs
+  virtual void finished(std::uint64_t runs) = 0;  // what was started, in so many runs
 };
 
 // Runs cases on a device, many in one submission.
@@ -91,10 +91,10 @@ struct CheckReport {
 
 // Where a worker stands, in memory that parent and worker share.
 struct WorkerState {
-  std::atomic<std::uint64_t> begin{0}, end{0};   // under way, counted from 0; equal: none
+  std::atomic<std::uint64_t> begin{0}, end{0};  // under way, counted from 0; equal: none
   std::atomic<std::uint64_t> runs{0};
-  std::atomic<std::uint64_t> beats{0};           // grows while the worker lives
-  char what[1024] = {};                          // problem and candidate under way
+  std::atomic<std::uint64_t> beats{0};  // grows while the worker lives
+  char what[1024] = {};                 // problem and candidate under way
 };
 
 // Runs all cases in workers. Errors: such as no case could be run at all.

@@ -18,15 +18,20 @@ std::uint64_t page_bytes() {
   return bytes;
 }
 
-std::uint64_t up(std::uint64_t value, std::uint64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+std::uint64_t up(std::uint64_t value, std::uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
 
 }  // namespace
 
 std::string_view name(Placement placement) noexcept {
   switch (placement) {
-    case Placement::behind: return "protected page behind";
-    case Placement::before: return "protected page before";
-    case Placement::exact: return "guard bands";
+    case Placement::behind:
+      return "protected page behind";
+    case Placement::before:
+      return "protected page before";
+    case Placement::exact:
+      return "guard bands";
   }
   return "";
 }
@@ -35,13 +40,16 @@ Result<Arena> Arena::make(vulkan::Runtime& runtime, std::uint64_t bytes, bool im
   Arena arena;
   arena.runtime_ = &runtime;
   arena.imported_ = import;
-  const std::uint64_t unit = import ? up(page_bytes(), std::max<std::uint64_t>(1, runtime.import_alignment())) : page_bytes();
+  const std::uint64_t unit =
+      import ? up(page_bytes(), std::max<std::uint64_t>(1, runtime.import_alignment())) : page_bytes();
   if (import && runtime.import_alignment() == 0) {
     return fail(ErrorKind::unsupported, "VK_EXT_external_memory_host", runtime.entry().name);
   }
   arena.size_ = up(bytes, unit);
-  void* pages = ::mmap(nullptr, arena.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (pages == MAP_FAILED) return fail(ErrorKind::device, "mmap", std::to_string(arena.size_) + " bytes", std::strerror(errno));
+  void* pages =
+      ::mmap(nullptr, arena.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED)
+    return fail(ErrorKind::device, "mmap", std::to_string(arena.size_) + " bytes", std::strerror(errno));
   arena.host_ = static_cast<std::byte*>(pages);
   auto buffer = import ? runtime.import_pages(pages, arena.size_) : runtime.make_buffer(arena.size_);
   if (!buffer) return std::unexpected(buffer.error());
@@ -55,7 +63,9 @@ void Arena::release() noexcept {
   host_ = nullptr;
 }
 
-Arena::~Arena() { release(); }
+Arena::~Arena() {
+  release();
+}
 
 Arena::Arena(Arena&& other) noexcept
     : runtime_(other.runtime_),

@@ -49,9 +49,9 @@ class Arena {
   // How much an arena for this one operand must have.
   static std::uint64_t room_for(std::uint64_t bytes, std::uint64_t align) noexcept;
   std::uint64_t used() const noexcept { return used_; }
-  void clear();                     // nothing placed, nothing protected
+  void clear();  // nothing placed, nothing protected
 
-  Result<void> to_device();         // what was written on the host side
+  Result<void> to_device();  // what was written on the host side
   Result<void> from_device();
 
  private:

@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::uint64_t kSeed = 0x5ec711e;
 constexpr std::uint32_t kPoison = 0xa5c3e17b;
-constexpr std::uint64_t kTail = 256;                         // guard band behind the destination
-constexpr std::uint64_t kPiece = std::uint64_t{64} << 20;    // of an upload
+constexpr std::uint64_t kTail = 256;                       // guard band behind the destination
+constexpr std::uint64_t kPiece = std::uint64_t{64} << 20;  // of an upload
 
 PermuteProblem transpose(DType type, std::int64_t rows, std::int64_t columns) {
   PermuteProblem problem;
@@ -35,8 +35,10 @@ PermuteProblem reach(DType type, std::int64_t last, bool in_source) {
   constexpr std::int64_t columns = 777;
   PermuteProblem problem = transpose(type, 2, columns);
   const std::int64_t far = last - (columns - 1);
-  if (in_source) problem.src_strides = {far, 1};
-  else problem.dst_strides = {1, far};
+  if (in_source)
+    problem.src_strides = {far, 1};
+  else
+    problem.dst_strides = {1, far};
   return problem;
 }
 
@@ -51,10 +53,10 @@ std::vector<PermuteProblem> make_cases() {
     cases.push_back(reach(DType::b32, last, true));
     cases.push_back(reach(DType::b32, last, false));
   }
-  cases.push_back(transpose(DType::b8, 32768, 65536));      // 2^31 elements
-  cases.push_back(transpose(DType::b8, 3, 715'827'883));    // 2^31 + 1
-  cases.push_back(transpose(DType::b8, 4194, 512'037));     // 2^31 - 470, ragged on both sides
-  PermuteProblem copy;                                      // 2^31 - 1, a prime: a copy
+  cases.push_back(transpose(DType::b8, 32768, 65536));    // 2^31 elements
+  cases.push_back(transpose(DType::b8, 3, 715'827'883));  // 2^31 + 1
+  cases.push_back(transpose(DType::b8, 4194, 512'037));   // 2^31 - 470, ragged on both sides
+  PermuteProblem copy;                                    // 2^31 - 1, a prime: a copy
   copy.type = DType::b8;
   copy.shape = {edge - 1};
   copy.axes = {0};
@@ -67,10 +69,13 @@ const std::vector<PermuteProblem>& cases() {
   return all;
 }
 
-std::uint64_t up4(std::uint64_t bytes) { return (bytes + 3) / 4 * 4; }
+std::uint64_t up4(std::uint64_t bytes) {
+  return (bytes + 3) / 4 * 4;
+}
 
 // The stream, where the source has elements: all of it, or both ends where it is two rows far apart.
-Result<void> fill_source(vulkan::Runtime& runtime, const vulkan::Buffer& buffer, const reference::PermuteDefinition& definition) {
+Result<void> fill_source(vulkan::Runtime& runtime, const vulkan::Buffer& buffer,
+                         const reference::PermuteDefinition& definition) {
   const std::uint64_t bytes = definition.src_bytes();
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges = {{0, bytes}};
   const auto& axes = definition.src_axes();
@@ -104,7 +109,8 @@ std::string check_gaps(const reference::PermuteDefinition& definition, std::span
   used.emplace_back(got.size(), got.size());
   for (const auto& [begin, end] : used) {
     for (; at < begin; ++at) {
-      if (got[static_cast<std::size_t>(at)] != poison[at % 4]) return fmt::format("byte {} of no element was written", at);
+      if (got[static_cast<std::size_t>(at)] != poison[at % 4])
+        return fmt::format("byte {} of no element was written", at);
     }
     at = end;
   }
@@ -137,7 +143,8 @@ Result<std::string> run_case(vulkan::Runtime& runtime, const Buffers& buffers, c
   sink.doing(text + " | running");
   const std::array operands = {vulkan::OperandAddress{buffers.src.address(), definition.src_bytes()},
                                vulkan::OperandAddress{buffers.dst.address(), definition.dst_bytes()}};
-  const auto done = runtime.submit_and_wait([&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); });
+  const auto done =
+      runtime.submit_and_wait([&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); });
   if (!done) return std::unexpected(done.error());
   sink.doing(text + " | reading back");
   std::vector<std::byte> got(static_cast<std::size_t>(dst_bytes));
@@ -149,8 +156,12 @@ Result<std::string> run_case(vulkan::Runtime& runtime, const Buffers& buffers, c
 
 }  // namespace
 
-std::uint64_t big_case_count() noexcept { return cases().size(); }
-PermuteProblem big_case(std::uint64_t index) { return cases().at(static_cast<std::size_t>(index)); }
+std::uint64_t big_case_count() noexcept {
+  return cases().size();
+}
+PermuteProblem big_case(std::uint64_t index) {
+  return cases().at(static_cast<std::size_t>(index));
+}
 
 Result<void> check_big(vulkan::Runtime& runtime, std::uint64_t first, CheckSink& sink) {
   ValidationWatch validation(runtime);

@@ -79,8 +79,8 @@ struct CaseRunner::Impl {
   ValidationWatch validation;
   bool import = false;
   std::optional<Arena> arena;
-  std::vector<Attempt> attempts;      // placed, not yet run
-  std::set<std::uint64_t> broken;     // cases with a failure already told: one is enough
+  std::vector<Attempt> attempts;   // placed, not yet run
+  std::set<std::uint64_t> broken;  // cases with a failure already told: one is enough
   std::uint64_t runs = 0;
   std::vector<std::byte> want_src, want_dst;
 
@@ -89,7 +89,8 @@ struct CaseRunner::Impl {
   }
 
   void fail_case(std::uint64_t index, const PermuteProblem& problem, std::string candidate, std::string message) {
-    if (broken.insert(index).second) sink.failed({index, print(Problem(problem)), std::move(candidate), std::move(message)});
+    if (broken.insert(index).second)
+      sink.failed({index, print(Problem(problem)), std::move(candidate), std::move(message)});
   }
 
   Result<void> add_case(std::uint64_t index, bool alone);
@@ -115,8 +116,10 @@ std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Per
   std::string chosen;
   std::vector<std::string> others;
   for (const Candidate& candidate : plan->candidates) {
-    if (candidate.chosen) chosen = candidate.name;
-    else if (candidate.refusal.empty()) others.push_back(candidate.name);
+    if (candidate.chosen)
+      chosen = candidate.name;
+    else if (candidate.refusal.empty())
+      others.push_back(candidate.name);
   }
   if (!options.all_candidates && others.size() > 1) {
     reference::Random random(options.seed ^ reference::mix(index));
@@ -131,9 +134,14 @@ std::vector<Placement> CaseRunner::Impl::placements(std::uint64_t index, std::si
   // A case that is looked at alone is looked at from every side.
   if (!options.problem.empty()) return {Placement::behind, Placement::before, Placement::exact};
   switch (reference::mix(index * 64 + attempt) % 8) {
-    case 0: case 1: return {Placement::before};
-    case 2: case 3: return {Placement::exact};
-    default: return {Placement::behind};
+    case 0:
+    case 1:
+      return {Placement::before};
+    case 2:
+    case 3:
+      return {Placement::exact};
+    default:
+      return {Placement::behind};
   }
 }
 
@@ -149,8 +157,10 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
   for (const std::string& candidate : choose(index, problem)) {
     const auto plan = make_plan(problem, runtime.profile(), {.explain = false, .force = candidate});
     if (!plan) {
-      if (!options.force.empty()) sink.skipped(index, plan.error().message());
-      else fail_case(index, problem, candidate, "no plan: " + plan.error().message());
+      if (!options.force.empty())
+        sink.skipped(index, plan.error().message());
+      else
+        fail_case(index, problem, candidate, "no plan: " + plan.error().message());
       continue;
     }
     if (definition.empty()) {
@@ -158,7 +168,8 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
       continue;
     }
     for (const Placement placement : placements(index, number)) {
-      Attempt attempt{index, problem, candidate, placement, reference::mix(options.seed) ^ (index * 64 + number), {}, {}, {}};
+      Attempt attempt{index, problem, candidate, placement, reference::mix(options.seed) ^ (index * 64 + number),
+                      {},    {},      {}};
       if (auto added = add_attempt(std::move(attempt), *plan); !added) return added;
       if (!alone) continue;
       if (auto flushed = flush(); !flushed) return flushed;
@@ -182,8 +193,8 @@ Result<void> CaseRunner::Impl::add_attempt(Attempt attempt, const Plan& plan) {
 
   const auto bytes = operand_bytes(attempt.problem);
   if (!bytes) return std::unexpected(bytes.error());
-  const std::uint64_t room = Arena::room_for(bytes->src, attempt.problem.src_align) +
-                             Arena::room_for(bytes->dst, attempt.problem.dst_align);
+  const std::uint64_t room =
+      Arena::room_for(bytes->src, attempt.problem.src_align) + Arena::room_for(bytes->dst, attempt.problem.dst_align);
   if (!arena || arena->used() + room > arena->size()) {
     if (auto flushed = flush(); !flushed) return flushed;
     if (!arena || room > arena->size()) {
@@ -235,7 +246,8 @@ Result<void> CaseRunner::Impl::flush() {
   runs += attempts.size();
   if (auto said = validation.fresh(); !said.empty()) {
     const Attempt& first = attempts.front();
-    const std::string which = attempts.size() == 1 ? "" : fmt::format(" (in cases {} to {})", first.index, attempts.back().index);
+    const std::string which =
+        attempts.size() == 1 ? "" : fmt::format(" (in cases {} to {})", first.index, attempts.back().index);
     fail_case(first.index, first.problem, first.candidate, "validation layer" + which + ": " + said);
   }
   attempts.clear();
@@ -270,7 +282,8 @@ std::string CaseRunner::Impl::compare_dst(const Attempt& attempt, const referenc
   want_dst.resize(got.size());
   reference::fill_data(want_dst, ~attempt.data_seed);
   const auto inside = [](std::span<std::byte> region, const Placed& placed) {
-    return region.subspan(static_cast<std::size_t>(placed.operand - placed.begin), static_cast<std::size_t>(placed.bytes));
+    return region.subspan(static_cast<std::size_t>(placed.operand - placed.begin),
+                          static_cast<std::size_t>(placed.bytes));
   };
   const auto src = inside(want_src, attempt.src);
   const auto want = inside(want_dst, attempt.dst);
@@ -293,7 +306,8 @@ void CaseRunner::Impl::verify(const Attempt& attempt) {
   std::string wrong = compare_src(attempt);
   if (wrong.empty()) wrong = compare_dst(attempt, definition);
   if (!wrong.empty()) {
-    fail_case(attempt.index, attempt.problem, attempt.candidate, fmt::format("{} ({})", wrong, name(attempt.placement)));
+    fail_case(attempt.index, attempt.problem, attempt.candidate,
+              fmt::format("{} ({})", wrong, name(attempt.placement)));
   }
 }
 

@@ -43,9 +43,14 @@ class PipeSink final : public CheckSink {
     state_.beats.fetch_add(1);
   }
   void failed(const Failure& failure) override {
-    tell({{"failed", failure.index}, {"problem", failure.problem}, {"candidate", failure.candidate}, {"message", failure.message}});
+    tell({{"failed", failure.index},
+          {"problem", failure.problem},
+          {"candidate", failure.candidate},
+          {"message", failure.message}});
   }
-  void skipped(std::uint64_t index, std::string_view why) override { tell({{"skipped", index}, {"why", std::string(why)}}); }
+  void skipped(std::uint64_t index, std::string_view why) override {
+    tell({{"skipped", index}, {"why", std::string(why)}});
+  }
   void starting(std::uint64_t first, std::uint64_t last) override {
     state_.end = last;
     state_.begin = first;
@@ -94,13 +99,19 @@ Result<void> work(const CheckOptions& options, PipeSink& sink, std::uint64_t fir
   try {
     if (const auto done = work(options, sink, first, alone_until); !done) {
       const Error& error = done.error();
-      sink.tell({{"error", error.message()}, {"kind", static_cast<int>(error.kind)}, {"what", error.what},
-                 {"value", error.value}, {"limit", error.limit}});
+      sink.tell({{"error", error.message()},
+                 {"kind", static_cast<int>(error.kind)},
+                 {"what", error.what},
+                 {"value", error.value},
+                 {"limit", error.limit}});
       code = 1;
     }
   } catch (const std::exception& error) {
-    sink.tell({{"error", std::string("exception: ") + error.what()}, {"kind", static_cast<int>(ErrorKind::device)},
-               {"what", "exception"}, {"value", error.what()}, {"limit", ""}});
+    sink.tell({{"error", std::string("exception: ") + error.what()},
+               {"kind", static_cast<int>(ErrorKind::device)},
+               {"what", "exception"},
+               {"value", error.what()},
+               {"limit", ""}});
     code = 1;
   }
   ::close(pipe);
@@ -111,8 +122,8 @@ Result<void> work(const CheckOptions& options, PipeSink& sink, std::uint64_t fir
 
 struct Ended {
   bool fine = false;
-  std::string how;               // "killed by signal 11 (Segmentation fault)"
-  std::optional<Error> error;    // what the worker said before it ended
+  std::string how;             // "killed by signal 11 (Segmentation fault)"
+  std::optional<Error> error;  // what the worker said before it ended
 };
 
 class Supervisor {
@@ -159,7 +170,9 @@ void Supervisor::take_line(const std::string& line, Ended& ended) {
   if (object.contains("failed")) {
     // A batch that dies runs again one by one, and tells again what it told before.
     const std::uint64_t index = object["failed"];
-    if (std::any_of(report_.failures.begin(), report_.failures.end(), [&](const Failure& f) { return f.index == index; })) return;
+    if (std::any_of(report_.failures.begin(), report_.failures.end(),
+                    [&](const Failure& f) { return f.index == index; }))
+      return;
     take_failure({index, object["problem"], object["candidate"], object["message"]});
   } else if (object.contains("skipped")) {
     report_.skipped.emplace_back(object["skipped"], object["why"]);
@@ -167,7 +180,8 @@ void Supervisor::take_line(const std::string& line, Ended& ended) {
     report_.device = object["device"];
     report_.note = object["note"];
   } else if (object.contains("error")) {
-    ended.error = Error{static_cast<ErrorKind>(object["kind"].get<int>()), object["what"], object["value"], object["limit"]};
+    ended.error =
+        Error{static_cast<ErrorKind>(object["kind"].get<int>()), object["what"], object["value"], object["limit"]};
   }
 }
 
@@ -260,13 +274,16 @@ Result<CheckReport> Supervisor::run() {
     if (state_->begin == state_->end && state_->end == next) {
       const Error error = ended->error.value_or(Error{ErrorKind::device, "worker", ended->how, ""});
       if (next == 0) return std::unexpected(error);
-      take_failure({options_.first + next, print(Problem(problem_at(next))), "", "the device cannot be opened again: " + error.message()});
+      take_failure({options_.first + next, print(Problem(problem_at(next))), "",
+                    "the device cannot be opened again: " + error.message()});
       break;
     }
     const std::uint64_t before = alone_until;
     take_death(*ended, next, alone_until);
-    if (alone_until != before) unexplained = {next, ended->how};
-    else if (report_.failures.size() > failures) unexplained.reset();
+    if (alone_until != before)
+      unexplained = {next, ended->how};
+    else if (report_.failures.size() > failures)
+      unexplained.reset();
   }
   if (unexplained) {
     take_failure({options_.first + unexplained->first, print(Problem(problem_at(unexplained->first))), "",
@@ -286,10 +303,13 @@ class DirectSink final : public CheckSink {
   void starting(std::uint64_t, std::uint64_t) override {}
   void doing(std::string_view) override {}
   void failed(const Failure& failure) override {
-    fmt::print(stderr, "FAILED case {}: {}\n  candidate: {}\n  {}\n", failure.index, failure.problem, failure.candidate, failure.message);
+    fmt::print(stderr, "FAILED case {}: {}\n  candidate: {}\n  {}\n", failure.index, failure.problem, failure.candidate,
+               failure.message);
     report_.failures.push_back(failure);
   }
-  void skipped(std::uint64_t index, std::string_view why) override { report_.skipped.emplace_back(index, std::string(why)); }
+  void skipped(std::uint64_t index, std::string_view why) override {
+    report_.skipped.emplace_back(index, std::string(why));
+  }
   void finished(std::uint64_t runs) override { report_.runs += runs; }
 
  private:
@@ -310,7 +330,8 @@ Result<CheckReport> run_in_process(const CheckOptions& options) {
   CaseRunner runner(*runtime, options, sink);
   for (std::uint64_t at = 0; at < report.cases; at += options.batch) {
     const std::uint64_t last = std::min<std::uint64_t>(report.cases, at + options.batch);
-    if (auto ran = runner.run(options.first + at, options.first + last, options.batch == 1); !ran) return std::unexpected(ran.error());
+    if (auto ran = runner.run(options.first + at, options.first + last, options.batch == 1); !ran)
+      return std::unexpected(ran.error());
   }
   return report;
 }

@@ -15,7 +15,7 @@ inline constexpr int kBadInput = 2;  // what the user gave cannot be done; nothi
 
 struct Command {
   CLI::App* app = nullptr;
-  std::function<int()> run;          // called where the user chose this subcommand; gives the exit code
+  std::function<int()> run;  // called where the user chose this subcommand; gives the exit code
 };
 
 Command add_devices(CLI::App& parent);

@@ -57,9 +57,10 @@ std::vector<Job> make_jobs(const Picture& photo) {
     problem.axes = {0, 2, 1, 3};
     return problem;
   };
-  return {{"nchw", "planes one below the other", layout(1, "NCHW"), layout(n, "NCHW")},
-          {"nchw4c", "a fourth channel of zeros added, left out in the picture", layout(1, "NCHW4c"), layout(n, "NCHW4c")},
-          {"transposed", "rows and columns changed places", turn(1), turn(n)}};
+  return {
+      {"nchw", "planes one below the other", layout(1, "NCHW"), layout(n, "NCHW")},
+      {"nchw4c", "a fourth channel of zeros added, left out in the picture", layout(1, "NCHW4c"), layout(n, "NCHW4c")},
+      {"transposed", "rows and columns changed places", turn(1), turn(n)}};
 }
 
 // Runs one job on the picture and compares every byte; the error says what was wrong.
@@ -76,7 +77,8 @@ Result<Permuted> run_checked(vulkan::Runtime& runtime, const Job& job, const Pic
 }
 
 // The picture of a job's result: something that a viewer shows rightly.
-Result<void> write_picture(const std::string& path, const Job& job, const Picture& photo, std::span<const std::byte> bytes) {
+Result<void> write_picture(const std::string& path, const Job& job, const Picture& photo,
+                           std::span<const std::byte> bytes) {
   if (job.name == "nchw") return write_png(path, photo.width, photo.height * 3, 1, bytes);
   if (job.name == "transposed") return write_png(path, photo.height, photo.width, 3, bytes);
   std::vector<std::byte> rgb;
@@ -92,7 +94,8 @@ std::vector<std::byte> reverse_rows(std::span<const std::byte> bytes, std::size_
   for (std::size_t pixel = 0; pixel < bytes.size() / 3; ++pixel) {
     const std::size_t row = pixel / pixels_in_row, column = pixel % pixels_in_row;
     const std::size_t to = row * pixels_in_row + (pixels_in_row - 1 - column);
-    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(pixel * 3), 3, out.begin() + static_cast<std::ptrdiff_t>(to * 3));
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(pixel * 3), 3,
+                out.begin() + static_cast<std::ptrdiff_t>(to * 3));
   }
   return out;
 }
@@ -127,7 +130,8 @@ Result<DemoResult> run_jobs(const DemoOptions& options, const Picture& photo, vu
     bar.show(result.rows.size(), job.name);
     const auto done = run_checked(runtime, job, photo);
     if (!done) return std::unexpected(done.error());
-    if (auto written = write_results(options, job, photo, *done, result.files); !written) return std::unexpected(written.error());
+    if (auto written = write_results(options, job, photo, *done, result.files); !written)
+      return std::unexpected(written.error());
     RowResult row = bench.run({job.name, job.many});
     if (!row.error.empty()) return fail(ErrorKind::device, job.name, row.error);
     result.rows.push_back(std::move(row));
@@ -147,11 +151,13 @@ void tell(const DemoOptions& options, const Picture& photo, const vulkan::Runtim
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("{}: {}x{} pixels; every result is what the reference says, byte by byte.\n\n", options.photo, photo.width, photo.height);
+  fmt::print("{}: {}x{} pixels; every result is what the reference says, byte by byte.\n\n", options.photo, photo.width,
+             photo.height);
   Table table({"problem (the photograph repeated to 64 MB)", "kernel", "device", "time", "rate", "of a plain copy"});
   for (const RowResult& row : result.rows) {
     table.add({print(Problem(row.row.problem)), row.candidate, device, format_seconds(row.ours.median),
-               format_rate(row.bytes_per_second(row.ours.median)), fmt::format("{:.2f} ({})", row.fraction(), row.copy_name())});
+               format_rate(row.bytes_per_second(row.ours.median)),
+               fmt::format("{:.2f} ({})", row.fraction(), row.copy_name())});
   }
   fmt::print("{}\n", table.print());
   for (const std::string& file : result.files) fmt::print("{}\n", file);
@@ -178,7 +184,8 @@ int run(const DemoOptions& options) {
 
 Command add_demo(CLI::App& parent) {
   auto options = std::make_shared<DemoOptions>();
-  CLI::App* app = parent.add_subcommand("demo", "Change the layout of a photograph, check it, and show the pictures and the times");
+  CLI::App* app =
+      parent.add_subcommand("demo", "Change the layout of a photograph, check it, and show the pictures and the times");
   app->add_option("--photo,photo", options->photo, "A photograph: JPEG, PNG, ...")->capture_default_str();
   app->add_option("--out", options->out, "The folder for the pictures and tensors")->capture_default_str();
   app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name");

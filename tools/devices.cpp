@@ -69,8 +69,10 @@ int run(const DevicesOptions& options) {
     if (!written) return report(written.error(), options.json);
     fmt::print(stderr, "sectile: wrote the profile of {} to {}\n", profile->name, options.record);
   }
-  if (options.json) fmt::print("{}\n", json);
-  else if (options.record.empty()) fmt::print("{}\n", print(*profile));
+  if (options.json)
+    fmt::print("{}\n", json);
+  else if (options.record.empty())
+    fmt::print("{}\n", print(*profile));
   return kOk;
 }
 

@@ -117,7 +117,8 @@ Result<std::uint32_t> item_bytes_of(std::string_view descr) {
   }
   const bool has_order = bytes > 1 && descr[1] != 'V' && descr[1] != 'S';
   if (descr[0] == '>' && has_order) {
-    return refuse("little-endian data; this is big-endian: convert it in NumPy with a.astype(a.dtype.newbyteorder('<'))");
+    return refuse(
+        "little-endian data; this is big-endian: convert it in NumPy with a.astype(a.dtype.newbyteorder('<'))");
   }
   return bytes;
 }
@@ -137,12 +138,16 @@ Result<RawHeader> parse_dictionary(std::string_view text) {
     if (!key || !literal.take(':')) return garbage(literal.rest(), "a key and a colon");
     if (*key == "descr" && !raw.descr) {
       const auto descr = literal.string();
-      if (!descr) return fail(ErrorKind::unsupported, ".npy element type", literal.rest(), "a plain type, not a structured one");
+      if (!descr)
+        return fail(ErrorKind::unsupported, ".npy element type", literal.rest(), "a plain type, not a structured one");
       raw.descr = std::string(*descr);
     } else if (*key == "fortran_order" && !raw.fortran_order) {
-      if (literal.take_word("True")) raw.fortran_order = true;
-      else if (literal.take_word("False")) raw.fortran_order = false;
-      else return garbage(literal.rest(), "True or False as fortran_order");
+      if (literal.take_word("True"))
+        raw.fortran_order = true;
+      else if (literal.take_word("False"))
+        raw.fortran_order = false;
+      else
+        return garbage(literal.rest(), "True or False as fortran_order");
     } else if (*key == "shape" && !raw.shape) {
       auto shape = parse_shape(literal);
       if (!shape) return std::unexpected(shape.error());
@@ -156,7 +161,8 @@ Result<RawHeader> parse_dictionary(std::string_view text) {
     }
   }
   if (!literal.at_end()) return garbage(literal.rest(), "nothing behind the dictionary");
-  if (!raw.descr || !raw.fortran_order || !raw.shape) return garbage("a key is missing", "descr, fortran_order and shape");
+  if (!raw.descr || !raw.fortran_order || !raw.shape)
+    return garbage("a key is missing", "descr, fortran_order and shape");
   return raw;
 }
 
@@ -184,7 +190,8 @@ Result<Frame> parse_frame(std::span<const std::byte> head, std::uint64_t file_by
   const auto byte = [&](std::size_t i) { return std::to_integer<std::uint64_t>(head[i]); };
   const std::uint64_t version = byte(6);
   if (version < 1 || version > 3 || byte(7) != 0) {
-    return fail(ErrorKind::unsupported, ".npy version", std::to_string(version) + "." + std::to_string(byte(7)), "1.0, 2.0 or 3.0");
+    return fail(ErrorKind::unsupported, ".npy version", std::to_string(version) + "." + std::to_string(byte(7)),
+                "1.0, 2.0 or 3.0");
   }
   Frame frame{10, byte(8) | byte(9) << 8};
   if (version > 1) {
@@ -192,7 +199,8 @@ Result<Frame> parse_frame(std::span<const std::byte> head, std::uint64_t file_by
     frame = {12, frame.length | byte(10) << 16 | byte(11) << 24};
   }
   if (frame.length > kMostHeaderBytes) {
-    return fail(ErrorKind::parse, ".npy header", std::to_string(frame.length) + " bytes", "at most " + std::to_string(kMostHeaderBytes));
+    return fail(ErrorKind::parse, ".npy header", std::to_string(frame.length) + " bytes",
+                "at most " + std::to_string(kMostHeaderBytes));
   }
   if (frame.begin + frame.length > file_bytes) {
     return fail(ErrorKind::parse, ".npy file", "truncated in its header",
@@ -207,14 +215,18 @@ DType NpyHeader::dtype() const noexcept {
   const char kind = descr.size() > 1 ? descr[1] : 'V';
   const auto pick = [&](char want, DType named, DType bits) { return kind == want ? named : bits; };
   switch (item_bytes) {
-    case 1: return kind == 'i' ? DType::i8 : pick('u', DType::u8, DType::b8);
-    case 2: return kind == 'i' ? DType::i16 : kind == 'u' ? DType::u16 : pick('f', DType::f16, DType::b16);
-    case 4: return kind == 'i' ? DType::i32 : kind == 'u' ? DType::u32 : pick('f', DType::f32, DType::b32);
+    case 1:
+      return kind == 'i' ? DType::i8 : pick('u', DType::u8, DType::b8);
+    case 2:
+      return kind == 'i' ? DType::i16 : kind == 'u' ? DType::u16 : pick('f', DType::f16, DType::b16);
+    case 4:
+      return kind == 'i' ? DType::i32 : kind == 'u' ? DType::u32 : pick('f', DType::f32, DType::b32);
     case 8:
       if (kind == 'i') return DType::i64;
       if (kind == 'u') return DType::u64;
       return kind == 'f' ? DType::f64 : pick('c', DType::c64, DType::b64);
-    default: return pick('c', DType::c128, DType::b128);
+    default:
+      return pick('c', DType::c128, DType::b128);
   }
 }
 
@@ -242,11 +254,13 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_
   if (!item_bytes) return std::unexpected(item_bytes.error());
   const auto bytes = product_bytes(*raw->shape, *item_bytes);
   if (!bytes) return std::unexpected(bytes.error());
-  NpyHeader header{std::move(*raw->descr), *raw->fortran_order, std::move(*raw->shape), *item_bytes,
+  NpyHeader header{std::move(*raw->descr),       *raw->fortran_order,
+                   std::move(*raw->shape),       *item_bytes,
                    frame->begin + frame->length, *bytes};
   const std::uint64_t there = file_bytes - header.data_offset;
   if (there != *bytes) {
-    return fail(ErrorKind::parse, there < *bytes ? ".npy file: truncated, or its shape lies" : ".npy file: bytes behind the array",
+    return fail(ErrorKind::parse,
+                there < *bytes ? ".npy file: truncated, or its shape lies" : ".npy file: bytes behind the array",
                 std::to_string(there) + " bytes of data", std::to_string(*bytes) + " as its shape says");
   }
   return header;
@@ -310,20 +324,34 @@ Result<void> write_npy(const std::string& path, const std::string& descr, std::s
 
 std::string npy_descr(DType type) {
   switch (type) {
-    case DType::i8: return "|i1";
-    case DType::u8: return "|u1";
-    case DType::i16: return "<i2";
-    case DType::u16: return "<u2";
-    case DType::f16: return "<f2";
-    case DType::i32: return "<i4";
-    case DType::u32: return "<u4";
-    case DType::f32: return "<f4";
-    case DType::i64: return "<i8";
-    case DType::u64: return "<u8";
-    case DType::f64: return "<f8";
-    case DType::c64: return "<c8";
-    case DType::c128: return "<c16";
-    default: return "|V" + std::to_string(size_bytes(type));
+    case DType::i8:
+      return "|i1";
+    case DType::u8:
+      return "|u1";
+    case DType::i16:
+      return "<i2";
+    case DType::u16:
+      return "<u2";
+    case DType::f16:
+      return "<f2";
+    case DType::i32:
+      return "<i4";
+    case DType::u32:
+      return "<u4";
+    case DType::f32:
+      return "<f4";
+    case DType::i64:
+      return "<i8";
+    case DType::u64:
+      return "<u8";
+    case DType::f64:
+      return "<f8";
+    case DType::c64:
+      return "<c8";
+    case DType::c128:
+      return "<c16";
+    default:
+      return "|V" + std::to_string(size_bytes(type));
   }
 }
 

@@ -14,14 +14,14 @@
 namespace sectile::tools {
 
 struct NpyHeader {
-  std::string descr;                   // "<f4", as the file says it and as it is written back
+  std::string descr;  // "<f4", as the file says it and as it is written back
   bool fortran_order = false;
-  std::vector<std::int64_t> shape;     // empty for a scalar
+  std::vector<std::int64_t> shape;  // empty for a scalar
   std::uint32_t item_bytes = 0;
-  std::uint64_t data_offset = 0;       // where the elements begin in the file
-  std::uint64_t data_bytes = 0;        // of all elements
+  std::uint64_t data_offset = 0;  // where the elements begin in the file
+  std::uint64_t data_bytes = 0;   // of all elements
 
-  DType dtype() const noexcept;        // the element as Sectile names it; plain bits where it has no name
+  DType dtype() const noexcept;               // the element as Sectile names it; plain bits where it has no name
   std::vector<std::int64_t> strides() const;  // elements, as the file's order says
   bool operator==(const NpyHeader&) const = default;
 };

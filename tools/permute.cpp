@@ -43,7 +43,8 @@ Result<void> set_axes(PermuteProblem& problem, const PermuteOptions& options) {
   for (const std::int64_t axis : axes) {
     // validate() says the rest; here only what an int cannot hold.
     if (axis < std::numeric_limits<int>::min() || axis > std::numeric_limits<int>::max()) {
-      return fail(ErrorKind::invalid_problem, "axes", std::to_string(axis), fmt::format("0..{}", problem.shape.size() - 1));
+      return fail(ErrorKind::invalid_problem, "axes", std::to_string(axis),
+                  fmt::format("0..{}", problem.shape.size() - 1));
     }
     problem.axes.push_back(static_cast<int>(axis));
   }
@@ -84,8 +85,8 @@ Result<PermuteProblem> problem_of(const NpyHeader& header, const PermuteOptions&
 void tell(const PermuteOptions& options, const PermuteProblem& problem, const std::vector<std::int64_t>& shape,
           const std::string& device, const std::string& plan) {
   if (options.json) {
-    const nlohmann::json object = {{"problem", print(problem)}, {"shape", shape}, {"device", device},
-                                   {"plan", plan},              {"out", options.out}};
+    const nlohmann::json object = {
+        {"problem", print(problem)}, {"shape", shape}, {"device", device}, {"plan", plan}, {"out", options.out}};
     fmt::print("{}\n", object.dump());
   } else {
     fmt::print(stderr, "sectile: {} -> {}: {}\n", print(problem), options.out, plan);

@@ -27,8 +27,8 @@ Result<Picture> read_picture(const std::string& path) {
   Picture picture;
   picture.channels = 3;
   int in_file = 0;
-  stbi_uc* pixels = stbi_load_from_memory(reinterpret_cast<const stbi_uc*>(file->data()), static_cast<int>(file->size()),
-                                          &picture.width, &picture.height, &in_file, 3);
+  stbi_uc* pixels = stbi_load_from_memory(reinterpret_cast<const stbi_uc*>(file->data()),
+                                          static_cast<int>(file->size()), &picture.width, &picture.height, &in_file, 3);
   if (pixels == nullptr) return fail(ErrorKind::parse, "picture", path, "a JPEG, PNG, BMP, TGA, GIF, PSD or PNM file");
   const auto* bytes = reinterpret_cast<const std::byte*>(pixels);
   const std::size_t count = static_cast<std::size_t>(picture.width) * static_cast<std::size_t>(picture.height) * 3;

@@ -20,7 +20,8 @@ struct PlanCommandOptions {
 };
 
 Result<DeviceProfile> profile_of(const PlanCommandOptions& options) {
-  auto profile = options.target.empty() ? vulkan::device_profile(default_device(options.device)) : read_target(options.target);
+  auto profile =
+      options.target.empty() ? vulkan::device_profile(default_device(options.device)) : read_target(options.target);
   if (!profile || options.supplement.empty()) return profile;
   const auto facts = read_text(options.supplement);
   if (!facts) return std::unexpected(facts.error());
@@ -34,7 +35,8 @@ int run(const PlanCommandOptions& options) {
   if (!valid) return report(valid.error(), options.json);
   const auto profile = profile_of(options);
   if (!profile) return report(profile.error(), options.json);
-  if (auto known = check_candidate(*problem, *profile, options.force); !known) return report(known.error(), options.json);
+  if (auto known = check_candidate(*problem, *profile, options.force); !known)
+    return report(known.error(), options.json);
   const auto plan = make_plan(*problem, *profile, {.explain = options.explain, .force = options.force});
   if (!plan) return report(plan.error(), options.json);
   if (options.json) {
@@ -52,7 +54,8 @@ Command add_plan(CLI::App& parent) {
   auto options = std::make_shared<PlanCommandOptions>();
   CLI::App* app = parent.add_subcommand("plan", "Print the plan of a problem for a device or a target");
   app->add_option("problem", options->problem, "Such as \"permute f16 1x384x512x128 axes=0,3,1,2\"")->required();
-  auto* target = app->add_option("--target", options->target, "A built-in target's name, or a file: profile or vulkaninfo JSON");
+  auto* target =
+      app->add_option("--target", options->target, "A built-in target's name, or a file: profile or vulkaninfo JSON");
   app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name")->excludes(target);
   app->add_option("--supplement", options->supplement, "A file with facts that the profile lacks");
   app->add_option("--force", options->force, "Take the candidate of this name");

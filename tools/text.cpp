@@ -91,9 +91,11 @@ void Progress::show(std::uint64_t done, std::string_view note) {
   const auto full = static_cast<std::size_t>(std::min(done, total_) * cells / total_);
   const double elapsed = now - started_;
   const std::string left =
-      done > 0 && elapsed > 1 ? fmt::format(", {:.0f} s left", elapsed / static_cast<double>(done) * static_cast<double>(total_ - std::min(done, total_))) : "";
-  fmt::print(stderr, "\r\033[K{} [{}{}] {}/{}{} {}", what_, std::string(full, '#'), std::string(cells - full, '.'), done,
-             total_, left, note);
+      done > 0 && elapsed > 1 ? fmt::format(", {:.0f} s left", elapsed / static_cast<double>(done) *
+                                                                   static_cast<double>(total_ - std::min(done, total_)))
+                              : "";
+  fmt::print(stderr, "\r\033[K{} [{}{}] {}/{}{} {}", what_, std::string(full, '#'), std::string(cells - full, '.'),
+             done, total_, left, note);
   std::fflush(stderr);
 }
 

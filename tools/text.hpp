@@ -9,8 +9,8 @@
 
 namespace sectile::tools {
 
-std::string format_seconds(double seconds);      // "12.3 us"
-std::string format_bytes(double bytes);          // "64.0 MiB"
+std::string format_seconds(double seconds);        // "12.3 us"
+std::string format_bytes(double bytes);            // "64.0 MiB"
 std::string format_rate(double bytes_per_second);  // "3647 GB/s", of 10^9 bytes
 
 // Rows of cells, printed with their columns aligned. A column whose cells are all numbers is set to the right.
@@ -41,7 +41,7 @@ class Progress {
   bool terminal_, drawn_ = false;
 };
 
-double now_seconds() noexcept;                   // of a steady clock
+double now_seconds() noexcept;  // of a steady clock
 
 // "0,3,1" as integers; nothing where it is no such list.
 bool parse_list(std::string_view text, std::vector<std::int64_t>& out);

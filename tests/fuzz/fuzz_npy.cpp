@@ -20,7 +20,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // Written again (in C order whatever it was), the header must say the same.
   std::string again = sectile::tools::npy_header_text(array->header.descr, array->header.shape);
   const std::uint64_t begin = again.size();
-  const auto reread = sectile::tools::parse_npy_header(std::as_bytes(std::span(again)), begin + array->header.data_bytes);
-  if (!reread || reread->shape != array->header.shape || reread->descr != array->header.descr || begin % 64 != 0) std::abort();
+  const auto reread =
+      sectile::tools::parse_npy_header(std::as_bytes(std::span(again)), begin + array->header.data_bytes);
+  if (!reread || reread->shape != array->header.shape || reread->descr != array->header.descr || begin % 64 != 0)
+    std::abort();
   return 0;
 }

@@ -14,8 +14,8 @@
 namespace sectile::reference {
 namespace {
 
-constexpr std::array kTypes = {DType::i8,  DType::u8,  DType::b8,  DType::i16, DType::f16, DType::bf16,
-                               DType::b16, DType::f32, DType::i32, DType::b32, DType::f64, DType::i64,
+constexpr std::array kTypes = {DType::i8,  DType::u8,  DType::b8,   DType::i16, DType::f16, DType::bf16,
+                               DType::b16, DType::f32, DType::i32,  DType::b32, DType::f64, DType::i64,
                                DType::c64, DType::b64, DType::c128, DType::b128};
 constexpr std::array<std::int64_t, 14> kPrimes = {2, 3, 5, 7, 11, 13, 17, 31, 37, 61, 67, 127, 131, 257};
 
@@ -28,12 +28,24 @@ void shuffle(std::vector<T>& values, Random& random) {
 std::int64_t pick_size(Random& random, std::int64_t limit) {
   std::int64_t size = 1;
   switch (random.below(6)) {
-    case 0: size = std::int64_t{1} << random.below(11); break;
-    case 1: size = kPrimes[random.below(kPrimes.size())]; break;
-    case 2: size = random.between(1, 9); break;
-    case 3: size = (std::int64_t{8} << random.below(6)) + random.between(-1, 1); break;
-    case 4: size = 4 * random.between(1, 64); break;
-    default: size = random.between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(limit, 1000))); break;
+    case 0:
+      size = std::int64_t{1} << random.below(11);
+      break;
+    case 1:
+      size = kPrimes[random.below(kPrimes.size())];
+      break;
+    case 2:
+      size = random.between(1, 9);
+      break;
+    case 3:
+      size = (std::int64_t{8} << random.below(6)) + random.between(-1, 1);
+      break;
+    case 4:
+      size = 4 * random.between(1, 64);
+      break;
+    default:
+      size = random.between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(limit, 1000)));
+      break;
   }
   return std::clamp<std::int64_t>(size, 1, std::max<std::int64_t>(1, limit));
 }
@@ -63,8 +75,11 @@ std::vector<int> pick_axes(Random& random, std::size_t rank) {
   std::vector<int> axes(rank);
   std::iota(axes.begin(), axes.end(), 0);
   switch (random.below(8)) {
-    case 0: break;  // identity
-    case 1: std::reverse(axes.begin(), axes.end()); break;
+    case 0:
+      break;  // identity
+    case 1:
+      std::reverse(axes.begin(), axes.end());
+      break;
     case 2: {  // neighbours that stay together
       const auto cut = random.below(rank);
       std::rotate(axes.begin(), axes.begin() + static_cast<std::ptrdiff_t>(cut), axes.end());
@@ -80,7 +95,9 @@ std::vector<int> pick_axes(Random& random, std::size_t rank) {
     case 4:  // two axes change places
       std::swap(axes[random.below(rank)], axes[random.below(rank)]);
       break;
-    default: shuffle(axes, random); break;
+    default:
+      shuffle(axes, random);
+      break;
   }
   return axes;
 }
@@ -107,8 +124,8 @@ void make_general(PermuteProblem& problem, Random& random, std::size_t rank) {
 
 struct LayoutKind {
   std::string_view letters;
-  char blocked;                       // the axis that is split most often
-  char second;                        // and one that is split beside it now and then
+  char blocked;  // the axis that is split most often
+  char second;   // and one that is split beside it now and then
 };
 constexpr std::array<LayoutKind, 5> kLayouts = {
     {{"NHWC", 'C', 'N'}, {"NCHW", 'C', 'W'}, {"OIHW", 'I', 'O'}, {"NDHWC", 'C', 'N'}, {"MK", 'K', 'M'}}};
@@ -208,8 +225,8 @@ void add_strides(PermuteProblem& problem, Random& random) {
   if (random.one_in(5)) {
     problem.src_strides = spread_strides(problem.shape, random, random.one_in(3));
     for (std::int64_t& stride : problem.src_strides) {
-      if (random.one_in(12)) stride = 0;   // broadcast
-      if (random.one_in(24)) stride = 1;   // overlapping windows
+      if (random.one_in(12)) stride = 0;  // broadcast
+      if (random.one_in(24)) stride = 1;  // overlapping windows
     }
   }
   if (random.one_in(5)) {

@@ -14,8 +14,8 @@ namespace {
 
 // "NCHW4c" as written: N C H W, then c with a block of 4.
 struct LayoutItem {
-  char letter = 0;          // upper case
-  std::int64_t block = 0;   // 0 for the axis itself
+  char letter = 0;         // upper case
+  std::int64_t block = 0;  // 0 for the axis itself
 };
 
 std::vector<LayoutItem> parse_layout(const std::string& text) {
@@ -102,11 +102,16 @@ using MoveRun = decltype(&move_run<1>);
 
 MoveRun mover(std::size_t size) {
   switch (size) {
-    case 1: return &move_run<1>;
-    case 2: return &move_run<2>;
-    case 4: return &move_run<4>;
-    case 8: return &move_run<8>;
-    default: return &move_run<16>;
+    case 1:
+      return &move_run<1>;
+    case 2:
+      return &move_run<2>;
+    case 4:
+      return &move_run<4>;
+    case 8:
+      return &move_run<8>;
+    default:
+      return &move_run<16>;
   }
 }
 
@@ -204,7 +209,9 @@ std::vector<std::int64_t> PermuteDefinition::dst_shape() const {
   return shape;
 }
 
-bool PermuteDefinition::empty() const noexcept { return has_zero(src_) || has_zero(dst_); }
+bool PermuteDefinition::empty() const noexcept {
+  return has_zero(src_) || has_zero(dst_);
+}
 
 std::uint64_t PermuteDefinition::src_bytes() const noexcept {
   return empty() ? 0 : bytes_of(src_, src_offset_, element_bytes_);

@@ -60,9 +60,9 @@ void permute(const PermuteDefinition& definition, std::span<const std::byte> src
 
 // The first place where a result is not what it should be.
 struct Mismatch {
-  std::uint64_t dst_byte = 0;               // from the destination's address
-  std::vector<std::int64_t> coordinate;     // empty where the byte belongs to no element (a gap, a guard)
-  std::string want, got;                    // hexadecimal
+  std::uint64_t dst_byte = 0;            // from the destination's address
+  std::vector<std::int64_t> coordinate;  // empty where the byte belongs to no element (a gap, a guard)
+  std::string want, got;                 // hexadecimal
   std::string message() const;
 };
 

@@ -21,7 +21,8 @@ std::string last_line(const std::string& text) {
   const std::size_t end = text.find_last_not_of('\n');
   if (end == std::string::npos) return "";
   const std::size_t begin = text.find_last_of('\n', end);
-  return text.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+  return text.substr(begin == std::string::npos ? 0 : begin + 1,
+                     end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
 }  // namespace
@@ -29,7 +30,8 @@ std::string last_line(const std::string& text) {
 TEST_CASE("checkPassesAndCounts") {
   if (no_device()) return;
   const Folder folder;
-  const Ran ran = run_sectile({"check", "--cases", "30", "--device", cpu_device(), "--junit", folder.path("junit.xml")});
+  const Ran ran =
+      run_sectile({"check", "--cases", "30", "--device", cpu_device(), "--junit", folder.path("junit.xml")});
   CHECK_MESSAGE(ran.code == 0, ran.err);
   CHECK(last_line(ran.out) == "30 passed, 0 failed");
   const std::string xml = read_file(folder.path("junit.xml"));
@@ -40,7 +42,8 @@ TEST_CASE("checkPassesAndCounts") {
 TEST_CASE("checkSeesASpoiledByte") {
   if (no_device()) return;
   const Folder folder;
-  const Ran ran = run_sectile({"check", "--cases", "20", "--device", cpu_device(), "--test-spoil", "8", "--junit", folder.path("junit.xml")});
+  const Ran ran = run_sectile(
+      {"check", "--cases", "20", "--device", cpu_device(), "--test-spoil", "8", "--junit", folder.path("junit.xml")});
   CHECK(ran.code == 1);
   CHECK(last_line(ran.out) == "19 passed, 1 failed");
   CHECK(ran.err.find("FAILED case 8: permute ") != std::string::npos);
@@ -63,7 +66,8 @@ TEST_CASE("checkNamesTheCaseThatKillsItsWorkerAndGoesOn") {
 
 TEST_CASE("checkRunsOneProblemFromEverySide") {
   if (no_device()) return;
-  const Ran ran = run_sectile({"check", "--problem", "permute f16 33x65 axes=1,0", "--device", cpu_device(), "--json", "--all-candidates"});
+  const Ran ran = run_sectile(
+      {"check", "--problem", "permute f16 33x65 axes=1,0", "--device", cpu_device(), "--json", "--all-candidates"});
   CHECK_MESSAGE(ran.code == 0, ran.err);
   const auto json = nlohmann::json::parse(ran.out, nullptr, false);
   REQUIRE(json.is_object());

@@ -70,8 +70,8 @@ TEST_CASE("npyFortranOrderIsStrides") {
 TEST_CASE("npyRefusesTruncatedAndLyingFiles") {
   const std::string file = npy_file(plain("(2, 3)"), 24);
   for (std::size_t size = 0; size < file.size(); ++size) CHECK(kind_of(file.substr(0, size)) == ErrorKind::parse);
-  CHECK(kind_of(file + "x") == ErrorKind::parse);                                // more than its shape says
-  CHECK(kind_of(npy_file(plain("(1000000000000,)"), 24)) == ErrorKind::parse);   // far more than the file has
+  CHECK(kind_of(file + "x") == ErrorKind::parse);                               // more than its shape says
+  CHECK(kind_of(npy_file(plain("(1000000000000,)"), 24)) == ErrorKind::parse);  // far more than the file has
   CHECK(kind_of(npy_file(plain("(9223372036854775807, 4)"), 24)) == ErrorKind::overflow);
   CHECK(kind_of(npy_file(plain("(4294967296, 4294967296, 4294967296, 4294967296)"), 0)) == ErrorKind::overflow);
   CHECK(kind_of(npy_file(plain("(99999999999999999999,)"), 24)) == ErrorKind::parse);
@@ -95,9 +95,12 @@ TEST_CASE("npyRefusesGarbage") {
   CHECK(kind_of("PK\x03\x04 a zip, as .npz files are, of some length") == ErrorKind::parse);
   for (const char* dictionary :
        {"", "{", "[]", "{'descr': '<f4'}", "{'descr': '<f4', 'fortran_order': 0, 'shape': (6,)}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (6)}", "{'descr': '<f4', 'fortran_order': False, 'shape': 6}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)} x", "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (6,)}",
-        "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), 'more': 1}", "{'descr': '<f4' 'fortran_order': False, 'shape': (6,)}"}) {
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (6)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': 6}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)} x",
+        "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (6,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), 'more': 1}",
+        "{'descr': '<f4' 'fortran_order': False, 'shape': (6,)}"}) {
     CAPTURE(dictionary);
     CHECK(kind_of(npy_file(dictionary, 24)) == ErrorKind::parse);
   }
@@ -105,11 +108,13 @@ TEST_CASE("npyRefusesGarbage") {
 }
 
 TEST_CASE("npyRefusesElementsByName") {
-  for (const char* descr : {">f4", ">i8", ">c16", "<f12", "<U3", "|O", "|V3", "S4", "<f", "f4", "<f4x", "<f99999999999"}) {
+  for (const char* descr :
+       {">f4", ">i8", ">c16", "<f12", "<U3", "|O", "|V3", "S4", "<f", "f4", "<f4x", "<f99999999999"}) {
     CAPTURE(descr);
     CHECK(kind_of(npy_file(plain("(6,)", descr), 24)) == ErrorKind::unsupported);
   }
-  CHECK(kind_of(npy_file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (6,)}", 24)) == ErrorKind::unsupported);
+  CHECK(kind_of(npy_file("{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (6,)}", 24)) ==
+        ErrorKind::unsupported);
   const auto big = parse(npy_file(plain("(6,)", ">f4"), 24));
   CHECK(big.error().message().find("big-endian") != std::string::npos);
   // One byte has no order.
@@ -151,11 +156,13 @@ print(len(types))
     const std::size_t size = array->header.item_bytes;
     std::vector<std::byte> ordered;
     for (std::int64_t i = 0; i < 60; ++i) {
-      const auto at = static_cast<std::size_t>(i / 20 * strides[0] + i / 5 % 4 * strides[1] + i % 5 * strides[2]) * size;
+      const auto at =
+          static_cast<std::size_t>(i / 20 * strides[0] + i / 5 % 4 * strides[1] + i % 5 * strides[2]) * size;
       ordered.insert(ordered.end(), array->data.begin() + static_cast<std::ptrdiff_t>(at),
                      array->data.begin() + static_cast<std::ptrdiff_t>(at + size));
     }
-    REQUIRE(write_npy(folder.path(std::to_string(n) + ".out.npy"), array->header.descr, array->header.shape, ordered).has_value());
+    REQUIRE(write_npy(folder.path(std::to_string(n) + ".out.npy"), array->header.descr, array->header.shape, ordered)
+                .has_value());
   }
   const auto read = test::run_program("python3", {folder.path("round_trip.py"), folder.path(""), "read"});
   CHECK_MESSAGE(read.code == 0, read.err);

@@ -60,7 +60,8 @@ TEST_CASE("referenceAgreesWithItsOwnDefinition") {
     CHECK_MESSAGE(!streamed, streamed->message());
     if (dst.empty()) continue;
     // One flipped bit of an element must be seen, and named.
-    const auto at = static_cast<std::size_t>(definition.destination_at(std::vector<std::int64_t>(definition.dst_axes().size(), 0))) *
+    const auto at = static_cast<std::size_t>(
+                        definition.destination_at(std::vector<std::int64_t>(definition.dst_axes().size(), 0))) *
                     definition.element_bytes();
     auto spoiled = dst;
     spoiled[at] ^= std::byte{0x10};

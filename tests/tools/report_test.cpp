@@ -11,7 +11,9 @@ using namespace sectile::tools;
 
 namespace {
 
-Spread seconds(double median) { return {median, median * 0.98, median * 1.05, 20}; }
+Spread seconds(double median) {
+  return {median, median * 0.98, median * 1.05, 20};
+}
 
 BenchReport sample_report() {
   BenchReport report{"A <device> & \"more\"", "driver 1", "seeds-permute", "test", 0.3, 0.25, 512, {}};
@@ -125,5 +127,6 @@ TEST_CASE("tablesAlignAndListsParse") {
   std::vector<std::int64_t> list;
   CHECK(parse_list("3,-1,0", list));
   CHECK(list == std::vector<std::int64_t>{3, -1, 0});
-  for (const char* bad : {"", ",", "1,", ",1", "1 2", "a", "1,,2", "99999999999999999999"}) CHECK_FALSE(parse_list(bad, list));
+  for (const char* bad : {"", ",", "1,", ",1", "1 2", "a", "1,,2", "99999999999999999999"})
+    CHECK_FALSE(parse_list(bad, list));
 }

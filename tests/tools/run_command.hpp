@@ -7,7 +7,7 @@
 namespace sectile::test {
 
 struct Ran {
-  int code = -1;               // exit code; 128 + signal where it was killed
+  int code = -1;  // exit code; 128 + signal where it was killed
   std::string out, err;
 };
 
@@ -22,7 +22,7 @@ class Folder {
   Folder(const Folder&) = delete;
   Folder& operator=(const Folder&) = delete;
   std::string path(const std::string& name) const { return path_ + "/" + name; }
-  std::size_t files() const;   // how many are in it
+  std::size_t files() const;  // how many are in it
 
  private:
   std::string path_;
