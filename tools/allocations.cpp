@@ -19,7 +19,15 @@ void* allocate(std::size_t bytes, std::size_t align) {
 
 }  // namespace
 
-// All other forms of new and delete end in these.
+// All other forms of new and delete end in these; under a sanitizer the nothrow ones would end in its own.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(bytes == 0 ? 1 : bytes);
+}
 void* operator new(std::size_t bytes) {
   return allocate(bytes, alignof(std::max_align_t));
 }

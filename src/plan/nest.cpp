@@ -49,8 +49,9 @@ void merge_neighbours(Nest& nest) {
 }
 
 void sort_by_destination(Nest& nest) {
-  std::stable_sort(nest.axis.begin(), nest.axis.begin() + nest.rank,
-                   [](const NestAxis& a, const NestAxis& b) { return a.dst_stride < b.dst_stride; });
+  // No two axes have one destination stride: destination elements are distinct.
+  std::sort(nest.axis.begin(), nest.axis.begin() + nest.rank,
+            [](const NestAxis& a, const NestAxis& b) { return a.dst_stride < b.dst_stride; });
 }
 
 // The widest element, at most 16 bytes, that runs of the innermost axis can be moved as.

@@ -14,13 +14,14 @@ namespace {
 // source run, destination run, workgroup, loads in flight, bytes an access, bias.
 // NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: docs/performance.md.
 constexpr BoxRow kTable[] = {
-    {2048, 2048, 256, 4, 16, 0}, {512, 512, 256, 4, 16, 0}, {1024, 1024, 256, 4, 4, 0},
-    {512, 512, 256, 4, 4, 0},    {256, 256, 256, 4, 4, 0},  {128, 128, 256, 4, 4, 0},
+    {768, 768, 128, 4, 16, 0}, {512, 512, 128, 4, 16, 0}, {288, 288, 128, 4, 16, 0}, {512, 512, 128, 4, 4, 0},
+    {256, 256, 128, 4, 4, 0},  {128, 128, 128, 4, 4, 0},
 };
 
-// More would not leave room for several workgroups on a multiprocessor.
-// 24 KiB let 3x1048576x7 boxes grow no further and cost six axes f32 a fifth of its speed.
-constexpr std::uint32_t kSharedBytes = 16 * 1024;
+// One size for all boxes, so that they share pipelines. Small boxes won: on the H200 six axes f32 ran at 0.854 of a
+// copy with 5 KiB in workgroups of 128, 0.815 with 10 KiB in 256 (0.733 where those reserved 16 KiB, 0.626 with 24);
+// 3 x 1048576 x 7 f16 at 0.730, 0.709 and 0.698.
+constexpr std::uint32_t kSharedBytes = 6 * 1024;
 
 struct Sides {
   const Nest& nest;
@@ -160,8 +161,9 @@ bool build_box(const Context& c, const BoxRow& row, Box& box, Refusal& refusal) 
     by_destination[static_cast<std::size_t>(a)] = a;
     if (nest.axis[static_cast<std::size_t>(a)].src_stride != 0) by_source[static_cast<std::size_t>(moving++)] = a;
   }
-  std::stable_sort(by_source.begin(), by_source.begin() + moving,
-                   [&](int a, int b) { return sides.stride(a, true) < sides.stride(b, true); });
+  std::sort(by_source.begin(), by_source.begin() + moving, [&](int a, int b) {
+    return std::pair(sides.stride(a, true), a) < std::pair(sides.stride(b, true), b);
+  });
   const auto elements_of = [&](std::uint32_t bytes) { return std::max<std::int64_t>(1, bytes / nest.element_bytes); };
   extend_side(sides, by_source.data(), moving, true, elements_of(row.run_s));
   extend_side(sides, by_destination.data(), nest.rank, false, elements_of(row.run_d));
