@@ -126,7 +126,7 @@ std::uint32_t words_of(const Context& c, const Box& box) {
 std::uint32_t padded(const Box& box, std::uint32_t w) { return w + (w >> box.padding_shift) * box.padding; }
 
 // The padding with the fewest conflicts; none where there are none.
-void choose_padding(const Context& c, const BoxRow& row, Box& box) {
+std::uint64_t choose_padding(const Context& c, const BoxRow& row, Box& box) {
   const std::uint32_t words = words_of(c, box);
   std::uint64_t least = box_conflicts(c, row, box, false);
   Box best = box;
@@ -147,6 +147,7 @@ void choose_padding(const Context& c, const BoxRow& row, Box& box) {
     best = tried;
   }
   box = best;
+  return least;
 }
 
 }  // namespace
@@ -266,8 +267,8 @@ Draft make(const Context& c, std::uint32_t row) {
   Box box;
   Refusal ignored(false);
   build_box(c, r, box, ignored);
-  choose_padding(c, r, box);
   Draft d;
+  d.bank_conflicts = choose_padding(c, r, box);
   d.stem = "permute_box";
   d.element_bytes = c.nest.element_bytes;
   d.wide = c.wide;
@@ -354,7 +355,7 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   Estimate e;
   e.groups = d.groups;
   e.interior = count_box(c, box, false, c.explain);
-  e.interior.bank_conflicts = box_conflicts(c, r, box, c.explain);
+  e.interior.bank_conflicts = c.explain ? box_conflicts(c, r, box, true) : d.bank_conflicts;
   if (c.explain) {
     e.edge = count_box(c, box, true, true);
     e.edge.bank_conflicts = e.interior.bank_conflicts;

@@ -122,9 +122,9 @@ Draft make_draft(const Context& c, const TileRow& r, const char* stem) {
 }
 
 // The row's own skew where it is free of conflicts, otherwise the least skew with the fewest.
-std::uint32_t choose_skew(const Context& c, const TileRow& r) {
+std::uint32_t choose_skew(const Context& c, const TileRow& r, std::uint64_t& least) {
   std::uint32_t best = r.skew;
-  std::uint64_t least = tile_conflicts(c.profile, r, r.skew, false);
+  least = tile_conflicts(c.profile, r, r.skew, false);
   for (const std::uint32_t skew : {0u, 1u, 2u, 4u, 8u, 16u}) {
     if (least == 0) break;
     if (tile_shared_bytes(r, skew) > c.limits.workgroup_memory) continue;
@@ -139,7 +139,7 @@ std::uint32_t choose_skew(const Context& c, const TileRow& r) {
 Draft tile_make(const Context& c, std::uint32_t row) {
   const TileRow& r = kTileTable[row];
   Draft d = make_draft(c, r, "permute_tile");
-  const auto skew = choose_skew(c, r);
+  const auto skew = choose_skew(c, r, d.bank_conflicts);
   // Constants stay sorted by id: SKEW stands before SWAP.
   d.constants[d.constant_count] = d.constants[d.constant_count - 1];
   d.constants[d.constant_count - 1] = {PERMUTE_TILE_SPEC_SKEW, skew};
@@ -179,13 +179,11 @@ Estimate estimate(const Context& c, const TileRow& r, const Draft& d, bool parks
   e.groups = d.groups;
   e.interior = count_tile(c, r, place_of(c, r, false), parks, c.explain);
   if (c.explain) e.edge = count_tile(c, r, place_of(c, r, true), parks, true);
-  if (parks) {
-    TileRow chosen = r;
+  if (parks && c.explain) {
     for (std::uint32_t i = 0; i < d.constant_count; ++i)
-      if (d.constants[i].id == PERMUTE_TILE_SPEC_SKEW) chosen.skew = d.constants[i].value;
-    e.interior.bank_conflicts = tile_conflicts(c.profile, chosen, chosen.skew, c.explain);
-    if (c.explain) e.edge.bank_conflicts = e.interior.bank_conflicts;
+      if (d.constants[i].id == PERMUTE_TILE_SPEC_SKEW) e.edge.bank_conflicts = tile_conflicts(c.profile, r, d.constants[i].value, true);
   }
+  e.interior.bank_conflicts = parks && c.explain ? e.edge.bank_conflicts : d.bank_conflicts;
   const std::uint64_t turns = r.element_bytes < 4 ? std::uint64_t{r.tile_s} * r.tile_d / 32 : 0;
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 10 + turns * 2 / std::max(1u, r.vector_d / 2) +
                    ceil_div(r.workgroup, 32) * 100;

@@ -52,6 +52,7 @@ struct Draft {
   std::uint32_t workgroup = 64;
   std::uint64_t groups = 1;
   std::uint32_t workgroup_memory_bytes = 0;
+  std::uint64_t bank_conflicts = 0;               // of one workgroup, as sampled while padding was chosen
 
   void add_axis(const NestAxis& from, std::uint32_t count);
   void add_own(std::uint32_t word) { own[own_count++] = word; }
