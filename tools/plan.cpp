@@ -16,7 +16,7 @@ namespace {
 
 struct PlanCommandOptions {
   std::string problem, target, device, supplement, force;
-  bool explain = false, json = false;
+  bool explain = false, statistics = false, json = false;
 };
 
 Result<DeviceProfile> profile_of(const PlanCommandOptions& options) {
@@ -26,6 +26,23 @@ Result<DeviceProfile> profile_of(const PlanCommandOptions& options) {
   const auto facts = read_text(options.supplement);
   if (!facts) return std::unexpected(facts.error());
   return supplement(std::move(*profile), *facts);
+}
+
+// What the driver says of the plan's pipelines: registers, spills, workgroup memory, as it names them.
+Result<void> print_statistics(const PlanCommandOptions& options, const Plan& plan) {
+  vulkan::RuntimeOptions with_statistics;
+  with_statistics.executable_statistics = true;
+  auto runtime = vulkan::Runtime::open(default_device(options.device), with_statistics);
+  if (!runtime) return std::unexpected(runtime.error());
+  const auto ready = runtime->device().prepare(plan);
+  if (!ready) return std::unexpected(ready.error());
+  const auto steps = runtime->device().statistics(*ready);
+  if (!steps) return std::unexpected(steps.error());
+  for (const vulkan::StepStatistics& step : *steps) {
+    fmt::print("{}.{} ({}, subgroup {})\n", step.kernel.stem, step.kernel.variant, step.executable, step.subgroup_size);
+    for (const vulkan::Statistic& one : step.statistics) fmt::print("  {}: {}\n", one.name, one.value);
+  }
+  return {};
 }
 
 int run(const PlanCommandOptions& options) {
@@ -45,6 +62,8 @@ int run(const PlanCommandOptions& options) {
   }
   fmt::print("{}\n", print(*plan));
   if (options.explain) fmt::print("{}", explain(*plan));
+  if (options.statistics)
+    if (auto printed = print_statistics(options, *plan); !printed) return report(printed.error(), options.json);
   return kOk;
 }
 
@@ -60,6 +79,8 @@ Command add_plan(CLI::App& parent) {
   app->add_option("--supplement", options->supplement, "A file with facts that the profile lacks");
   app->add_option("--force", options->force, "Take the candidate of this name");
   app->add_flag("--explain", options->explain, "Show every candidate: its counts, or why it was refused");
+  app->add_flag("--statistics", options->statistics, "Compile for the device, and print its driver's figures")
+      ->excludes(target);
   app->add_flag("--json", options->json, "JSON on standard output");
   return {app, [options] { return run(*options); }};
 }
