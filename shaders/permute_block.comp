@@ -20,13 +20,15 @@
 #include "lib/memory.glsl"
 #include "lib/tile.glsl"
 
+layout(constant_id = PERMUTE_BLOCK_SPEC_LANES_D) const uint kLanesD = 0u;
+
 void main() {
   uint id = group_id();
   if (id >= id_count()) return;
   Tile t = locate_tile(id);
   [[unroll]] for (uint k = 0u; k < kBlocks; ++k) {
     uint b = gl_LocalInvocationID.x + k * kWorkgroup;
-    uint s = b % kBlocksS, d = b / kBlocksS;
+    uint s = kLanesD == 0u ? b % kBlocksS : b / kBlocksD, d = kLanesD == 0u ? b / kBlocksS : b % kBlocksD;
     // Blocks lie wholly inside the problem or wholly outside: the planner sees to it.
     if (s * kVectorS < t.size_s && d * kVectorD < t.size_d) {
       uvec4 rows[MAX_VECTOR];

@@ -18,6 +18,8 @@
 #define PERMUTE_TILE_SPEC_SKEW 13      // words of padding after every VECTOR_S rows of workgroup memory
 #define PERMUTE_TILE_SPEC_SWAP 14      // 1: axis 0 is D, so that ids walk the tiles along D first
 
+#define PERMUTE_BLOCK_SPEC_LANES_D 13  // permute_block, in SKEW's place: 1: neighbouring invocations take blocks along D
+
 #define PERMUTE_TILE_OWN_WORDS 2
 
 #endif

@@ -30,8 +30,9 @@ constexpr TileRow kTileTable[] = {
 };
 
 // For CPU devices, where a block is what one invocation keeps in registers. lavapipe 26.1.6 on two Xeon cores,
-// 2026-11-21, `sectile bench "permute f32 16x128x128x64 axes=0,3,1,2" --all-candidates`: 16x16 in workgroups of 16 ran at
-// 0.52 of a copy, 32x32 in 64 at 0.32. The swapped rows of 64 are the H200's.
+// 2026-11-21, `sectile bench "permute f32 16x128x128x64 axes=0,3,1,2" --all-candidates`: 16x32 in workgroups of 8 with
+// lanes along D ran at 0.565 of a copy, 16x16 with lanes along S at 0.52, 32x32 in workgroups of 64 at 0.32. Row 128x64
+// is the H200's.
 constexpr TileRow kBlockTable[] = {
     {1, 64, 64, 16, 16, 16, 16, 0, false, 0, 0},  {1, 128, 64, 16, 16, 16, 32, 0, true, 0, -30},
     {1, 64, 64, 8, 8, 8, 16, 0, false, 0, kSpare},
@@ -40,7 +41,7 @@ constexpr TileRow kBlockTable[] = {
     {2, 32, 32, 8, 8, 16, 8, 0, false, 0, 0},     {2, 64, 64, 8, 8, 16, 64, 0, true, 0, kSpare},
     {2, 32, 32, 4, 4, 8, 16, 0, false, 0, 0},     {2, 32, 32, 2, 2, 4, 64, 0, true, 0, 60},
     {2, 32, 32, 1, 1, 2, 64, 0, false, 0, 100},
-    {4, 16, 16, 4, 4, 16, 16, 0, false, 0, 0},    {4, 32, 32, 4, 4, 16, 64, 0, true, 0, 60},
+    {4, 16, 32, 4, 4, 16, 8, 1, true, 0, 0},      {4, 64, 32, 4, 4, 16, 8, 1, true, 0, 0},
     {4, 32, 32, 2, 2, 8, 64, 0, false, 0, 60},    {4, 32, 32, 1, 1, 4, 64, 0, false, 0, 100},
     {8, 16, 16, 2, 2, 16, 64, 0, false, 0, 60},   {8, 16, 16, 1, 1, 8, 64, 0, false, 0, 100},
     {16, 16, 16, 1, 1, 16, 64, 0, false, 0, 100},
@@ -83,7 +84,7 @@ std::uint32_t count_of(const NestAxis& axis, std::uint32_t tile) {
   return static_cast<std::uint32_t>((axis.extent + tile - 1) / tile);
 }
 
-Draft make_draft(const Context& c, const TileRow& r, const char* stem) {
+Draft make_draft(const Context& c, const TileRow& r, const char* stem, std::uint32_t skew) {
   Draft d;
   d.stem = stem;
   d.element_bytes = r.element_bytes;
@@ -117,6 +118,8 @@ Draft make_draft(const Context& c, const TileRow& r, const char* stem) {
   d.add_constant(PERMUTE_TILE_SPEC_VECTOR_S, r.vector_s);
   d.add_constant(PERMUTE_TILE_SPEC_VECTOR_D, r.vector_d);
   d.add_constant(PERMUTE_TILE_SPEC_STORE_BYTES, r.store_bytes);
+  static_assert(PERMUTE_TILE_SPEC_SKEW == PERMUTE_BLOCK_SPEC_LANES_D);
+  d.add_constant(PERMUTE_TILE_SPEC_SKEW, skew);
   d.add_constant(PERMUTE_TILE_SPEC_SWAP, r.swap ? 1 : 0);
   return d;
 }
@@ -138,17 +141,17 @@ std::uint32_t choose_skew(const Context& c, const TileRow& r, std::uint64_t& lea
 
 Draft tile_make(const Context& c, std::uint32_t row) {
   const TileRow& r = kTileTable[row];
-  Draft d = make_draft(c, r, "permute_tile");
-  const auto skew = choose_skew(c, r, d.bank_conflicts);
-  // Constants stay sorted by id: SKEW stands before SWAP.
-  d.constants[d.constant_count] = d.constants[d.constant_count - 1];
-  d.constants[d.constant_count - 1] = {PERMUTE_TILE_SPEC_SKEW, skew};
-  d.constant_count += 1;
+  std::uint64_t conflicts = 0;
+  const auto skew = choose_skew(c, r, conflicts);
+  Draft d = make_draft(c, r, "permute_tile", skew);
+  d.bank_conflicts = conflicts;
   d.workgroup_memory_bytes = tile_shared_bytes(r, skew);
   return d;
 }
 
-Draft block_make(const Context& c, std::uint32_t row) { return make_draft(c, kBlockTable[row], "permute_block"); }
+Draft block_make(const Context& c, std::uint32_t row) {
+  return make_draft(c, kBlockTable[row], "permute_block", kBlockTable[row].skew);
+}
 
 TilePlace place_of(const Context& c, const TileRow& r, bool edge) {
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
@@ -169,6 +172,10 @@ std::int64_t order_bias(const Context& c, const TileRow& r) {
   const bool large = axis_s.extent >= 2048 && c.nest.axis[0].extent >= 2048;
   std::int64_t bias = 0;
   if (c.cpu() && r.workgroup > 16) bias += 200;
+  // Rows a multiple of a page apart share cache sets: there long runs along S do better (4096 x 4096: 0.310 of
+  // lavapipe's copy with 64x32, 0.19 with 16x16).
+  const bool aliased = c.nest.axis[0].src_stride * r.element_bytes % 4096 == 0;
+  if (c.cpu() && r.element_bytes == 4 && r.vector_d == 4 && (r.tile_s == 64) != aliased) bias += 900;
   if (large && !r.swap && r.element_bytes > 1) bias += 50;
   if (r.element_bytes == 2 && r.vector_d == 4) bias += (large || c.nest.rank > 2) == (r.tile_d == 32) ? 0 : 60;
   return bias;
@@ -266,6 +273,10 @@ AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& plac
   const auto& axis_d = c.nest.axis[0];
   const std::int64_t e = r.element_bytes;
   const std::uint32_t blocks_s = r.tile_s / r.vector_s, blocks = blocks_s * (r.tile_d / r.vector_d);
+  const bool lanes_d = !parks && r.skew != 0;
+  const std::uint32_t blocks_d = r.tile_d / r.vector_d;
+  const auto block_s = [&](std::uint32_t b) { return lanes_d ? b / blocks_d : b % blocks_s; };
+  const auto block_d = [&](std::uint32_t b) { return lanes_d ? b % blocks_d : b / blocks_s; };
   const Sample parts{static_cast<std::uint32_t>(ceil_div(blocks, walk.lanes())), all};
   const Sample rows{r.vector_d, all};
   Request request;
@@ -276,8 +287,8 @@ AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& plac
         const std::uint32_t b = parts.at(i) * walk.lanes() + l;
         request.address[l] = Request::kInactive;
         if (b >= blocks) continue;
-        const std::int64_t s = place.s + std::min<std::int64_t>(b % blocks_s * r.vector_s, place.size_s - r.vector_s);
-        const std::int64_t d = place.d + std::min<std::int64_t>(b / blocks_s * r.vector_d + rows.at(k), place.size_d - 1);
+        const std::int64_t s = place.s + std::min<std::int64_t>(block_s(b) * r.vector_s, place.size_s - r.vector_s);
+        const std::int64_t d = place.d + std::min<std::int64_t>(block_d(b) * r.vector_d + rows.at(k), place.size_d - 1);
         request.address[l] = c.nest.src_byte_offset + (s * axis_s.src_stride + d * axis_d.src_stride) * e;
       }
       walk.load(request, parts.times(i) * rows.times(k));
@@ -294,8 +305,8 @@ AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& plac
       const std::uint32_t o = parts_out.at(i) * walk.lanes() + l;
       request.address[l] = Request::kInactive;
       if (o >= stores) continue;
-      const std::int64_t s = parks ? o / vectors_d : o % blocks_s * r.vector_s;
-      const std::int64_t d = parks ? o % vectors_d * vector : o / blocks_s * r.vector_d;
+      const std::int64_t s = parks ? o / vectors_d : block_s(o) * r.vector_s;
+      const std::int64_t d = parks ? o % vectors_d * vector : block_d(o) * r.vector_d;
       if (s >= place.size_s || d >= place.size_d) continue;
       request.address[l] = c.nest.dst_byte_offset + ((place.s + s) * axis_s.dst_stride + (place.d + d) * axis_d.dst_stride) * e;
     }

@@ -11,7 +11,8 @@ struct TileRow {
   std::uint32_t vector_s, vector_d;    // elements a load; rows that are turned together
   std::uint32_t store_bytes;
   std::uint32_t workgroup;
-  std::uint32_t skew;                  // words after every vector_s parked rows; the walk may choose another
+  std::uint32_t skew;                  // words after every vector_s parked rows; the walk may choose another.
+                                       // Of a block, which parks nothing: 1 where lanes walk along D
   bool swap;                           // ids walk the tiles along D first
   std::uint32_t group;                 // ids walk squares of so many tiles a side, where sizes divide; 0: rows of them
   std::int64_t bias_permille;          // measured, see the table

@@ -52,7 +52,7 @@ const std::vector<Interface> kInterfaces = {
                     PERMUTE_TILE_SPEC_STORE_BYTES, PERMUTE_TILE_SPEC_SKEW, PERMUTE_TILE_SPEC_SWAP}), true},
     {"permute_block", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_TILE_SPEC_TILE_S, PERMUTE_TILE_SPEC_TILE_D, PERMUTE_TILE_SPEC_VECTOR_S, PERMUTE_TILE_SPEC_VECTOR_D,
-                    PERMUTE_TILE_SPEC_STORE_BYTES, PERMUTE_TILE_SPEC_SWAP}), true},
+                    PERMUTE_TILE_SPEC_STORE_BYTES, PERMUTE_BLOCK_SPEC_LANES_D, PERMUTE_TILE_SPEC_SWAP}), true},
     {"permute_box", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_BOX_SPEC_LOAD_VECTOR, PERMUTE_BOX_SPEC_STORE_VECTOR, PERMUTE_BOX_SPEC_SHARED_WORDS, PERMUTE_BOX_SPEC_UNROLL}), true},
     {"permute_words", kPermutePush, kPermuteFields, kCommon, true},
