@@ -48,12 +48,13 @@ uvec4 column_of(uvec4 rows[MAX_VECTOR], const uint count, const uint c) {
   [[unroll]] for (uint r = 0u; r < count; ++r) result[r] = rows[r][c];
 #elif ELEMENT_BYTES == 2
   if (count == 1u) result.x = element_of(rows[0], c);
-  [[unroll]] for (uint r = 0u; r + 1u < count; r += 2u) result[r / 2u] = pair_of(rows[r], rows[r + 1u], c);
+  // Loops count plain from 0: Mesa's unroller gives up on an end test of r + 1, and on every loop around it.
+  [[unroll]] for (uint w = 0u; w < count / 2u; ++w) result[w] = pair_of(rows[2u * w], rows[2u * w + 1u], c);
 #else
   if (count < 4u)
     [[unroll]] for (uint r = 0u; r < count; ++r) result.x |= element_of(rows[r], c) << (8u * r);
-  [[unroll]] for (uint r = 0u; r + 3u < count; r += 4u)
-    result[r / 4u] = quad_of(rows[r], rows[r + 1u], rows[r + 2u], rows[r + 3u], c);
+  [[unroll]] for (uint w = 0u; w < count / 4u; ++w)
+    result[w] = quad_of(rows[4u * w], rows[4u * w + 1u], rows[4u * w + 2u], rows[4u * w + 3u], c);
 #endif
   return result;
 }
