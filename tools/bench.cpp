@@ -21,7 +21,7 @@ Result<std::vector<BenchRow>> rows_of(const BenchOptions& options) {
   std::vector<BenchRow> rows;
   if (!options.preset.empty()) {
     auto preset = preset_rows(options.preset);
-    if (!preset) return fail(ErrorKind::missing, "preset", options.preset, "seeds-permute, cpu or host");
+    if (!preset) return fail(ErrorKind::missing, "preset", options.preset, "seeds-permute, images, cpu or host");
     rows = std::move(*preset);
   }
   for (const std::string& text : options.problems) {
@@ -32,7 +32,7 @@ Result<std::vector<BenchRow>> rows_of(const BenchOptions& options) {
   }
   std::erase_if(rows, [&](const BenchRow& row) { return row.name.find(options.only) == std::string::npos; });
   if (rows.empty())
-    return fail(ErrorKind::missing, "rows", options.only, "a problem, or --preset seeds-permute, cpu or host");
+    return fail(ErrorKind::missing, "rows", options.only, "a problem, or --preset seeds-permute, images, cpu or host");
   return rows;
 }
 
@@ -129,7 +129,7 @@ Command add_bench(CLI::App& parent) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* app = parent.add_subcommand("bench", "Time plans against a plain copy of the same bytes");
   app->add_option("problems", options->problems, "Such as \"permute f32 8192x8192 axes=1,0\"");
-  app->add_option("--preset", options->preset, "seeds-permute, cpu or host");
+  app->add_option("--preset", options->preset, "seeds-permute, images, cpu or host");
   app->add_option("--only", options->only, "Only rows whose name contains this");
   app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name");
   app->add_option("--html", options->html_file, "Write one self-contained page with plots to this file");

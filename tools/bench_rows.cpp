@@ -42,10 +42,27 @@ std::vector<BenchRow> cpu_rows() {
       by_axes("ragged", u8, {8191, 8193}, {1, 0}),
       by_layout("", f32, {16, 128, 128, 64}, "NHWC", "NCHW"),
       by_layout("", f32, {16, 64, 128, 128}, "NCHW", "NHWC"),
+      by_layout("", f16, {32, 128, 128, 64}, "NHWC", "NCHW"),
+      by_layout("", f16, {32, 64, 128, 128}, "NCHW", "NHWC"),
+      by_layout("", i8, {64, 128, 128, 64}, "NHWC", "NCHW"),
+      by_layout("", i8, {64, 64, 128, 128}, "NCHW", "NHWC"),
       by_layout("photo", u8, {82, 427, 640, 3}, "NHWC", "NCHW"),
       by_layout("photo", u8, {82, 427, 640, 3}, "NHWC", "NCHW4c"),
       by_axes("", f32, {64, 512, 512}, {1, 0, 2}),
       by_axes("", f32, {16, 16, 64, 32, 32}, {4, 2, 0, 1, 3}),
+  };
+}
+
+// Pictures: few channels, to planes and back, padded and not; 60 to 200 MB.
+std::vector<BenchRow> image_rows() {
+  using enum DType;
+  return {
+      by_layout("", u8, {128, 448, 640, 3}, "NHWC", "NCHW"),   by_layout("", u8, {128, 3, 448, 640}, "NCHW", "NHWC"),
+      by_layout("", u8, {128, 448, 640, 3}, "NHWC", "NCHW4c"), by_layout("", f16, {64, 448, 640, 3}, "NHWC", "NCHW"),
+      by_layout("", f16, {64, 3, 448, 640}, "NCHW", "NHWC"),   by_layout("", f32, {32, 512, 512, 3}, "NHWC", "NCHW"),
+      by_layout("", f32, {32, 3, 512, 512}, "NCHW", "NHWC"),   by_layout("", f32, {32, 4, 512, 512}, "NCHW", "NHWC"),
+      by_layout("", f16, {32, 512, 512, 8}, "NHWC", "NCHW"),   by_layout("", f16, {32, 8, 512, 512}, "NCHW", "NHWC"),
+      by_layout("", i8, {32, 512, 512, 8}, "NHWC", "NCHW"),    by_layout("", f64, {16, 512, 512, 6}, "NHWC", "NCHW"),
   };
 }
 
@@ -91,6 +108,7 @@ std::string row_name(const PermuteProblem& problem) {
 std::optional<std::vector<BenchRow>> preset_rows(const std::string& name) {
   if (name == "seeds-permute") return seeds_rows();
   if (name == "cpu") return cpu_rows();
+  if (name == "images") return image_rows();
   return std::nullopt;
 }
 

@@ -29,21 +29,26 @@ constexpr TileRow kTileTable[] = {
     {16, 16, 16, 1, 1, 16, 128, 1, false, 0, 0},
 };
 
-// For CPU devices, where a block is what one invocation keeps in registers. lavapipe 26.1.6 on two Xeon cores,
-// 2026-11-21, `sectile bench "permute f32 16x128x128x64 axes=0,3,1,2" --all-candidates`: 16x32 in workgroups of 8 with
-// lanes along D ran at 0.565 of a copy, 16x16 with lanes along S at 0.52, 32x32 in workgroups of 64 at 0.32. Row 128x64
-// is the H200's.
+// For CPU devices, where a block is what one invocation keeps in registers. lavapipe 26.1.6 on two Xeon cores (Sapphire
+// Rapids), 2026-11-21, 352 shapes by `sectile bench PROBLEM --all-candidates`: 16 bytes square turned in registers,
+// workgroups of one subgroup, lanes along D so that neighbours fill cache lines of the destination. As fractions of a
+// copy, chosen shape first and then a square of blocks: i8 8192x8192 0.276 and 0.212, i8 NHWC->NCHW 0.685 and 0.533,
+// f16 NHWC->NCHW 0.591 and 0.295, f16 NCHW->NHWC 0.665 and 0.356, f32 4112x4080 0.315 and 0.285. Row 128x64 in 32
+// invocations is the H200's.
 constexpr TileRow kBlockTable[] = {
-    {1, 64, 64, 16, 16, 16, 16, 0, false, 0, 0},  {1, 128, 64, 16, 16, 16, 32, 0, true, 0, -30},
-    {1, 64, 64, 8, 8, 8, 16, 0, false, 0, kSpare},
-    {1, 32, 32, 4, 4, 4, 16, 0, false, 0, 0},     {1, 32, 32, 1, 4, 4, 64, 0, false, 0, kSpare},
-    {1, 32, 32, 4, 1, 1, 64, 0, false, 0, kSpare},   {1, 32, 32, 1, 1, 1, 64, 0, false, 0, 100},
-    {2, 32, 32, 8, 8, 16, 8, 0, false, 0, 0},     {2, 64, 64, 8, 8, 16, 64, 0, true, 0, kSpare},
-    {2, 32, 32, 4, 4, 8, 16, 0, false, 0, 0},     {2, 32, 32, 2, 2, 4, 64, 0, true, 0, 60},
+    {1, 128, 64, 16, 16, 16, 8, 1, false, 0, 0, kLongS | kLarge | kPaged},
+    {1, 32, 128, 16, 16, 16, 8, 1, true, 0, 0, kLongD},
+    {1, 128, 64, 16, 16, 16, 32, 0, true, 0, -30},  {1, 64, 64, 8, 8, 8, 16, 0, false, 0, kSpare},
+    {1, 32, 32, 4, 4, 4, 16, 0, false, 0, 0},       {1, 32, 32, 1, 4, 4, 64, 0, false, 0, kSpare},
+    {1, 32, 32, 4, 1, 1, 64, 0, false, 0, kSpare},  {1, 32, 32, 1, 1, 1, 64, 0, false, 0, 100},
+    {2, 64, 64, 8, 8, 16, 8, 1, true, 0, 0, kLongS}, {2, 64, 16, 8, 8, 16, 8, 1, false, 0, 0, kLongD | kLarge},
+    {2, 32, 32, 8, 8, 16, 8, 0, false, 0, 0, kPaged},
+    {2, 32, 32, 4, 4, 8, 16, 0, false, 0, 0},       {2, 32, 32, 2, 2, 4, 64, 0, true, 0, 60},
     {2, 32, 32, 1, 1, 2, 64, 0, false, 0, 100},
-    {4, 16, 32, 4, 4, 16, 8, 1, true, 0, 0},      {4, 64, 32, 4, 4, 16, 8, 1, true, 0, 0},
-    {4, 32, 32, 2, 2, 8, 64, 0, false, 0, 60},    {4, 32, 32, 1, 1, 4, 64, 0, false, 0, 100},
-    {8, 16, 16, 2, 2, 16, 64, 0, false, 0, 60},   {8, 16, 16, 1, 1, 8, 64, 0, false, 0, 100},
+    {4, 64, 32, 4, 4, 16, 8, 1, true, 0, 0, kLongS}, {4, 32, 16, 4, 4, 16, 8, 1, true, 0, 0, kLongD},
+    {4, 64, 8, 4, 4, 16, 8, 1, false, 0, 0, kLarge}, {4, 16, 64, 4, 4, 16, 8, 0, false, 0, 0, kPaged},
+    {4, 32, 32, 2, 2, 8, 64, 0, false, 0, 60},      {4, 32, 32, 1, 1, 4, 64, 0, false, 0, 100},
+    {8, 8, 32, 2, 2, 16, 8, 0, false, 0, 0},        {8, 16, 16, 1, 1, 8, 64, 0, false, 0, 100},
     {16, 16, 16, 1, 1, 16, 64, 0, false, 0, 100},
 };
 
@@ -162,6 +167,13 @@ TilePlace place_of(const Context& c, const TileRow& r, bool edge) {
   return {s, d, std::min<std::int64_t>(r.tile_s, axis_s.extent - s), std::min<std::int64_t>(r.tile_d, axis_d.extent - d)};
 }
 
+Suits shape_of(const Context& c) {
+  const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
+  const auto& axis_d = c.nest.axis[0];
+  if (axis_s.extent < 2048 || axis_d.extent < 2048) return axis_s.extent < axis_d.extent ? kLongD : kLongS;
+  return axis_d.src_stride * c.nest.element_bytes % 4096 == 0 ? kPaged : kLarge;
+}
+
 // What the order and the shape of tiles cost, in permille. Workgroups in flight at once (some 2000 on an H200)
 // cover a band of tiles; where rows are long, a band along S scatters its writes, which costs more than scattered
 // reads: 8192 x 8192 f32 ran at 0.942 of a copy along D and 0.897 along S, 64 x 1024 x 512 at 0.963 and 0.976.
@@ -171,11 +183,10 @@ std::int64_t order_bias(const Context& c, const TileRow& r) {
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
   const bool large = axis_s.extent >= 2048 && c.nest.axis[0].extent >= 2048;
   std::int64_t bias = 0;
-  if (c.cpu() && r.workgroup > 16) bias += 200;
-  // Rows a multiple of a page apart share cache sets: there long runs along S do better (4096 x 4096: 0.310 of
-  // lavapipe's copy with 64x32, 0.19 with 16x16).
-  const bool aliased = c.nest.axis[0].src_stride * r.element_bytes % 4096 == 0;
-  if (c.cpu() && r.element_bytes == 4 && r.vector_d == 4 && (r.tile_s == 64) != aliased) bias += 900;
+  if (c.cpu()) {
+    if (r.workgroup > 16) bias += 200;
+    if ((r.suits & shape_of(c)) == 0) bias += 900;
+  }
   if (large && !r.swap && r.element_bytes > 1) bias += 50;
   if (r.element_bytes == 2 && r.vector_d == 4) bias += (large || c.nest.rank > 2) == (r.tile_d == 32) ? 0 : 60;
   return bias;
@@ -220,7 +231,7 @@ std::string print_row(const TileRow& r) {
                      r.swap ? " swap" : "", r.group != 0 ? fmt::format(" g{}", r.group) : "");
 }
 std::string tile_print(std::uint32_t row) { return print_row(kTileTable[row]); }
-std::string block_print(std::uint32_t row) { return print_row(kBlockTable[row]); }
+std::string block_print(std::uint32_t row) { return print_row(kBlockTable[row]) + (kBlockTable[row].skew == 1 ? " lanes-d" : ""); }
 
 }  // namespace
 

@@ -5,6 +5,10 @@
 
 namespace sectile::detail {
 
+// Which problems a row of blocks was measured best for, on CPU devices: where S or D is the longer axis, where both
+// are long, and where then the source's rows lie whole pages apart, so that they share cache sets.
+enum Suits : std::uint32_t { kLongS = 1, kLongD = 2, kLarge = 4, kPaged = 8, kAnyShape = 15 };
+
 struct TileRow {
   std::uint32_t element_bytes;
   std::uint32_t tile_s, tile_d;        // elements along the source's and the destination's innermost axis
@@ -16,6 +20,7 @@ struct TileRow {
   bool swap;                           // ids walk the tiles along D first
   std::uint32_t group;                 // ids walk squares of so many tiles a side, where sizes divide; 0: rows of them
   std::int64_t bias_permille;          // measured, see the table
+  std::uint32_t suits = kAnyShape;
 };
 
 // Counts of one workgroup of a tile whose first element is at the given index along S and D.

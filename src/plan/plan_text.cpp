@@ -5,6 +5,7 @@
 #include "permute_copy.abi.h"
 #include "permute_rows.abi.h"
 #include "permute_tile.abi.h"
+#include "permute_weave.abi.h"
 #include "permute_words.abi.h"
 
 #include <algorithm>
@@ -26,7 +27,9 @@ constexpr Named kNamed[] = {
     {"permute_tile", PERMUTE_TILE_SPEC_VECTOR_D, "vector"},   {"permute_block", PERMUTE_TILE_SPEC_TILE_S, "tile"},
     {"permute_block", PERMUTE_TILE_SPEC_TILE_D, "tile"},      {"permute_block", PERMUTE_TILE_SPEC_VECTOR_S, "vector"},
     {"permute_block", PERMUTE_TILE_SPEC_VECTOR_D, "vector"},  {"permute_box", PERMUTE_BOX_SPEC_LOAD_VECTOR, "vector"},
-    {"permute_box", PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"},
+    {"permute_box", PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"}, {"permute_weave", PERMUTE_WEAVE_SPEC_STEPS, "steps"},
+    {"permute_weave", PERMUTE_WEAVE_SPEC_SOURCES, "from"},    {"permute_weave", PERMUTE_WEAVE_SPEC_SRC_RUN, "from"},
+    {"permute_weave", PERMUTE_WEAVE_SPEC_TARGETS, "to"},      {"permute_weave", PERMUTE_WEAVE_SPEC_DST_RUN, "to"},
 };
 
 // The least that is left out of {1, 1, 1}'s tail, so that a one-dimensional size is one number.

@@ -6,6 +6,7 @@
 #include "permute_copy.abi.h"
 #include "permute_rows.abi.h"
 #include "permute_tile.abi.h"
+#include "permute_weave.abi.h"
 #include "permute_words.abi.h"
 
 #include <doctest/doctest.h>
@@ -55,6 +56,9 @@ const std::vector<Interface> kInterfaces = {
                     PERMUTE_TILE_SPEC_STORE_BYTES, PERMUTE_BLOCK_SPEC_LANES_D, PERMUTE_TILE_SPEC_SWAP}), true},
     {"permute_box", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_BOX_SPEC_LOAD_VECTOR, PERMUTE_BOX_SPEC_STORE_VECTOR, PERMUTE_BOX_SPEC_SHARED_WORDS, PERMUTE_BOX_SPEC_UNROLL}), true},
+    {"permute_weave", kPermutePush, kPermuteFields,
+     with(kCommon, {PERMUTE_WEAVE_SPEC_STEPS, PERMUTE_WEAVE_SPEC_LOAD_BYTES, PERMUTE_WEAVE_SPEC_STORE_BYTES, PERMUTE_WEAVE_SPEC_SOURCES, PERMUTE_WEAVE_SPEC_SRC_RUN,
+                    PERMUTE_WEAVE_SPEC_TARGETS, PERMUTE_WEAVE_SPEC_DST_RUN, PERMUTE_WEAVE_SPEC_SWAP}), true},
     {"permute_words", kPermutePush, kPermuteFields, kCommon, true},
 };
 

@@ -3,6 +3,8 @@
 #include "permute.hpp"
 #include "random.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <numeric>
@@ -120,6 +122,28 @@ void make_transpose(PermuteProblem& problem, Random& random) {
 void make_general(PermuteProblem& problem, Random& random, std::size_t rank) {
   problem.shape = pick_shape(random, rank, pick_budget(random));
   problem.axes = pick_axes(random, rank);
+}
+
+// Few elements, a long axis, few elements: pixels to planes and back, channels padded and dropped.
+void make_records(PermuteProblem& problem, Random& random) {
+  const std::int64_t batch = random.between(1, 3), few = random.between(1, 9), many = random.between(1, 9);
+  const std::int64_t pixels = 16 * random.between(1, 120) + (random.one_in(4) ? random.between(0, 8) : 0);
+  if (random.one_in(2)) {
+    problem.shape = {batch, few, pixels, many};
+    problem.axes = {0, 3, 2, 1};
+    return;
+  }
+  const std::int64_t block = random.one_in(2) ? 4 : 8;
+  const bool packed = random.one_in(2);   // NCHW4c is the source
+  problem.src_layout = packed ? fmt::format("NCHW{}c", block) : random.one_in(2) ? "NHWC" : "NCHW";
+  problem.dst_layout = !packed ? fmt::format("NCHW{}c", block) : random.one_in(2) ? "NHWC" : "NCHW";
+  if (packed) {
+    problem.shape = {batch, 1, 1, pixels, block};
+    problem.extents = {{'C', std::min(few, block)}};
+  } else {
+    problem.shape = problem.src_layout == "NHWC" ? std::vector<std::int64_t>{batch, 1, pixels, few}
+                                                 : std::vector<std::int64_t>{batch, few, 1, pixels};
+  }
 }
 
 struct LayoutKind {
@@ -247,7 +271,9 @@ PermuteProblem generate_permute(std::uint64_t seed, std::uint64_t index) {
   PermuteProblem problem;
   problem.type = kTypes[random.below(kTypes.size())];
   const auto kind = random.below(100);
-  if (kind < 30) {
+  if (kind < 8) {
+    make_records(problem, random);
+  } else if (kind < 34) {
     make_transpose(problem, random);
   } else if (kind < 66) {
     make_general(problem, random, static_cast<std::size_t>(random.between(1, 8)));

@@ -3,9 +3,13 @@
 #include "reference/permute.hpp"
 #include "reference/stream.hpp"
 
+#include <sectile/planner.hpp>
+#include <sectile/profile.hpp>
+
 #include <doctest/doctest.h>
 
 #include <array>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -107,4 +111,22 @@ TEST_CASE("generatorMakesValidProblemsOfEveryKind") {
   CHECK(strided > 1000);
   CHECK(broadcast > 50);
   CHECK(empty > 5);
+}
+
+// A check that never met a kernel would say nothing of it.
+TEST_CASE("generatedProblemsReachEveryStrategy") {
+  DeviceProfile profile = *builtin_target("nvidia-hopper");
+  std::map<std::string, int> admissible;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    const auto plan = make_plan(generate_permute(1, i), profile, {.explain = true});
+    REQUIRE(plan.has_value());
+    std::set<std::string> stems;
+    for (const auto& candidate : plan->candidates)
+      if (candidate.refusal.empty()) stems.insert(candidate.name.substr(0, candidate.name.find(' ')));
+    for (const auto& stem : stems) ++admissible[stem];
+  }
+  for (const char* stem : {"permute_copy", "permute_rows", "permute_tile", "permute_block", "permute_weave", "permute_box", "permute_words"}) {
+    CAPTURE(stem);
+    CHECK(admissible[stem] >= 40);
+  }
 }
