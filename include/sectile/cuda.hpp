@@ -1,0 +1,147 @@
+// Carrying out plans on an NVIDIA GPU by CUDA's driver API and NVRTC, both loaded at run time.
+//
+// No CUDA header is needed to build, and no CUDA library to start: on a machine without them load() says in one
+// line what is missing, and everything else works. The app owns context, stream and memory. Sectile compiles
+// kernels (Device::prepare) and launches them into the app's stream (launch): it allocates no device memory,
+// synchronizes nothing, and leaves the calling thread's current context as it found it. launch() may be captured
+// into a graph.
+//
+//   auto device = sectile::cuda::Device::adopt({.context = context, .cubin_folder = "/var/cache/app"});
+//   auto plan   = sectile::make_plan(problem, device->profile());
+//   auto ready  = device->prepare(*plan);                          // once; any thread; may compile
+//   const sectile::cuda::OperandAddress operands[] = {{src, src_bytes}, {dst, dst_bytes}};
+//   sectile::cuda::launch(stream, *ready, operands);
+#pragma once
+
+#include <sectile/error.hpp>
+#include <sectile/plan.hpp>
+#include <sectile/profile.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+// cuda.h's own handle types, so that an app passes what it has.
+struct CUctx_st;
+struct CUstream_st;
+
+namespace sectile::cuda {
+
+using Context = ::CUctx_st*;
+using Stream = ::CUstream_st*;
+
+// ---------------------------------------------------------------------------------------------
+// What is there
+
+struct Versions {
+  int driver = 0;              // cuDriverGetVersion: 13000 for CUDA 13.0
+  int nvrtc_major = 0, nvrtc_minor = 0;
+};
+
+// Loads the driver and NVRTC once for the process. Errors: missing, naming the library ("libcuda.so.1",
+// "libnvrtc.so") or the symbol; unsupported (a driver or NVRTC older than 12.0).
+Result<Versions> load();
+
+// The profile of the driver's device `ordinal`. Errors: as load(); missing ("cuda:7", how many there are).
+Result<DeviceProfile> profile(int ordinal);
+
+// ---------------------------------------------------------------------------------------------
+// Compiling without a device
+
+// One kernel's code for an architecture.
+struct Code {
+  std::string entry;                       // the function's name in it
+  std::vector<std::uint8_t> bytes;         // cubin (ELF), or PTX with a terminating 0
+  std::string log;                         // NVRTC's and ptxas' words: registers, spills, shared memory
+};
+
+struct CompileOptions {
+  bool ptx = false;                        // PTX instead of a cubin
+  bool verbose = false;                    // --ptxas-options=-v: what each kernel takes, into Code::log
+};
+
+// Compiles a step's kernel with its constants for "sm_90a" and the like. Needs NVRTC, but no driver and no GPU.
+// Errors: missing (NVRTC, or no such kernel); compile (NVRTC's log).
+Result<Code> compile(const Step& step, std::string_view architecture, const CompileOptions& options = {});
+
+// What ptxas said of a kernel compiled with CompileOptions::verbose.
+struct KernelFigures {
+  std::uint32_t registers = 0, spill_store_bytes = 0, spill_load_bytes = 0, stack_bytes = 0, shared_bytes = 0;
+};
+Result<KernelFigures> figures(const Code& code);
+
+// ---------------------------------------------------------------------------------------------
+// The adopted device
+
+struct Adoption {
+  Context context = nullptr;               // the app's own; must outlive the Device
+  std::string cubin_folder;                // compiled kernels are kept there; empty: nowhere. Made if it is not there
+};
+
+class Executable;
+
+struct CompileCounts {
+  std::size_t kernels = 0;                 // functions held
+  std::size_t compiled = 0;                // by NVRTC
+  std::size_t from_folder = 0;             // read from cubin_folder
+};
+
+// Compiles kernels for the app's context, and nothing else. Thread-safe but for moving and destroying.
+class Device {
+ public:
+  // Errors: as load(); missing (a null context); device (the driver's).
+  static Result<Device> adopt(const Adoption& adoption);
+  ~Device();                               // unloads its modules: their launches must have finished
+  Device(Device&&) noexcept;
+  Device& operator=(Device&&) noexcept;
+
+  const DeviceProfile& profile() const noexcept;
+
+  // May compile. Kernels are shared by (source, constants) between all plans of this Device; a cubin in the folder is
+  // keyed by source hash, constants, architecture and NVRTC version, written atomically; a broken file is compiled
+  // anew and replaced. Errors: as check_plan(plan, profile()); missing; compile; device.
+  Result<Executable> prepare(const Plan& plan);
+
+  CompileCounts compile_counts() const noexcept;
+  std::string warning() const;             // of the folder: why something was not read or not written; empty is good
+
+ private:
+  struct Impl;
+  explicit Device(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+// A plan whose kernels are loaded. Copies share them; must not outlive its Device.
+class Executable {
+ public:
+  Executable() noexcept;
+  ~Executable();
+  Executable(const Executable&) noexcept;
+  Executable& operator=(const Executable&) noexcept;
+  Executable(Executable&&) noexcept;
+  Executable& operator=(Executable&&) noexcept;
+  std::string_view plan_id() const noexcept;
+  std::size_t step_count() const noexcept;
+
+ private:
+  friend class Device;
+  friend Result<void> launch(Stream, const Executable&, std::span<const struct OperandAddress>);
+  struct Impl;
+  std::shared_ptr<const Impl> impl_;
+};
+
+struct OperandAddress {
+  std::uint64_t address = 0;               // a CUdeviceptr
+  std::uint64_t bytes = 0;                 // from it on; 0: not told, not checked
+};
+
+// Launches the plan's kernels into the stream, in order: kernels of one stream are ordered by CUDA itself, so a plan's
+// barriers cost nothing here. No heap allocation, no synchronization. Errors: missing (an operand),
+// misaligned, too_small, overlap: by name, before anything is launched; device.
+Result<void> launch(Stream stream, const Executable& executable, std::span<const OperandAddress> operands);
+
+}  // namespace sectile::cuda
