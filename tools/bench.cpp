@@ -51,12 +51,12 @@ void tell_row(const BenchOptions& options, const BenchReport& report) {
 }
 
 Result<BenchReport> measure(const BenchOptions& options, const std::vector<BenchRow>& rows) {
-  auto runtime = vulkan::Runtime::open(default_device(options.device));
-  if (!runtime) return std::unexpected(runtime.error());
-  BenchReport report{runtime->entry().name, runtime->entry().driver, options.preset,   std::string(planner_version()),
+  const auto machine = Machine::open(options.device);
+  if (!machine) return std::unexpected(machine.error());
+  BenchReport report{(*machine)->name(), (*machine)->driver(), options.preset,   std::string(planner_version()),
                      options.min_time,      options.warmup,          options.cycle_mb, {}};
   Progress bar("bench", rows.size());
-  RowBench bench(*runtime, options);
+  RowBench bench(**machine, options);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     bar.show(i, rows[i].name);
     report.rows.push_back(bench.run(rows[i]));

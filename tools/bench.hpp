@@ -1,8 +1,9 @@
 // The parts of `sectile bench`.
 #pragma once
 
+#include "machine.hpp"
+
 #include <sectile/problem.hpp>
-#include <sectile/vulkan_runtime.hpp>
 
 #include <nlohmann/json.hpp>
 
@@ -59,6 +60,7 @@ struct RowResult {
   std::string error;  // why there are no times
   bool on_cpu = false;
   std::string candidate, plan;
+  std::string copy_command;               // the API's own: vkCmdCopyBuffer
   std::uint64_t src_bytes = 0, dst_bytes = 0;
   Spread ours, copy_buffer, copy_kernel, empty;  // `empty`: a dispatch that moves 16 bytes
   std::vector<CandidateTime> candidates;         // with --all-candidates: every admissible one
@@ -67,7 +69,7 @@ struct RowResult {
   // The better of the two copies, and which it was.
   const Spread& copy() const noexcept { return copy_kernel.median <= copy_buffer.median ? copy_kernel : copy_buffer; }
   std::string_view copy_name() const noexcept {
-    return copy_kernel.median <= copy_buffer.median ? "kernel" : "vkCmdCopyBuffer";
+    return copy_kernel.median <= copy_buffer.median ? std::string_view("kernel") : std::string_view(copy_command);
   }
   double fraction() const noexcept { return ours.median > 0 ? copy().median / ours.median : 0; }
   double bytes_per_second(double seconds) const noexcept {
@@ -86,7 +88,7 @@ Goal goal_of(const RowResult& result);
 // Runs the rows of one device one by one. Errors of one row stand in its result.
 class RowBench {
  public:
-  RowBench(vulkan::Runtime& runtime, const BenchOptions& options);
+  RowBench(Machine& machine, const BenchOptions& options);
   ~RowBench();
   RowResult run(const BenchRow& row);
 

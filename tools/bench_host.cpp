@@ -12,9 +12,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
 namespace sectile::tools {
@@ -87,38 +88,27 @@ Result<nlohmann::json> time_planning(const DeviceProfile& profile) {
   return result;
 }
 
-Result<nlohmann::json> time_record(vulkan::Runtime& runtime) {
+Result<nlohmann::json> time_record(Machine& machine) {
   PermuteProblem problem;
   problem.shape = {67, 129};
   problem.axes = {1, 0};
-  const auto plan = make_plan(problem, runtime.profile());
+  const auto plan = make_plan(problem, machine.profile());
   if (!plan) return std::unexpected(plan.error());
-  const auto executable = runtime.device().prepare(*plan);
-  if (!executable) return std::unexpected(executable.error());
+  const auto program = machine.prepare(*plan);
+  if (!program) return std::unexpected(program.error());
   const auto bytes = operand_bytes(problem);
-  auto src = runtime.make_buffer(bytes->src);
+  const auto src = machine.make_memory(bytes->src);
   if (!src) return std::unexpected(src.error());
-  auto dst = runtime.make_buffer(bytes->dst);
+  const auto dst = machine.make_memory(bytes->dst);
   if (!dst) return std::unexpected(dst.error());
-  const std::array operands = {vulkan::OperandAddress{src->address(), bytes->src},
-                               vulkan::OperandAddress{dst->address(), bytes->dst}};
+  const Launch launch{program->get(), {src->get(), 0, bytes->src}, {dst->get(), 0, bytes->dst}};
   std::vector<double> times;
   std::uint64_t allocations = 0;
-  times.reserve(100);
   for (int round = 0; round < 50; ++round) {
-    const auto done = runtime.submit_and_wait([&](VkCommandBuffer commands) -> Result<void> {
-      constexpr int records = 200;
-      const std::uint64_t before = allocation_count();
-      const double started = now_seconds();
-      for (int i = 0; i < records; ++i) {
-        if (auto recorded = vulkan::record(commands, *executable, operands); !recorded) return recorded;
-      }
-      times.push_back((now_seconds() - started) / records);
-      // The driver's own command memory is not on this count: it does not come from operator new.
-      allocations += allocation_count() - before;
-      return {};
-    });
-    if (!done) return std::unexpected(done.error());
+    const auto cost = machine.host_cost(launch, 200);
+    if (!cost) return std::unexpected(cost.error());
+    times.push_back(cost->seconds);
+    allocations += cost->allocations;
   }
   nlohmann::json result = {{"record", nanoseconds(spread_of(times))}, {"record_goal_ns", 2000}};
   result["record"]["allocations"] = allocations;
@@ -128,18 +118,18 @@ Result<nlohmann::json> time_record(vulkan::Runtime& runtime) {
 Result<nlohmann::json> count_pipelines(const BenchOptions& options) {
   nlohmann::json result;
   for (const DType type : {DType::f32, DType::f16, DType::i8}) {
-    auto runtime = vulkan::Runtime::open(default_device(options.device));
-    if (!runtime) return std::unexpected(runtime.error());
+    const auto machine = Machine::open(options.device);
+    if (!machine) return std::unexpected(machine.error());
     std::vector<Plan> plans;
     for (const PermuteProblem& problem : random_permutes(type, 200)) {
-      auto plan = make_plan(problem, runtime->profile());
+      auto plan = make_plan(problem, (*machine)->profile());
       if (!plan) return std::unexpected(plan.error());
       plans.push_back(std::move(*plan));
     }
     const double started = now_seconds();
-    if (auto ready = runtime->device().prepare(plans); !ready) return std::unexpected(ready.error());
+    if (auto ready = (*machine)->prepare_all(plans); !ready) return std::unexpected(ready.error());
     result["pipelines"][std::string(name(type))] = {{"permutes", plans.size()},
-                                                    {"pipelines", runtime->device().pipeline_counts().created},
+                                                    {"pipelines", (*machine)->kernel_counts().made},
                                                     {"prepare_s", now_seconds() - started}};
   }
   result["pipelines_goal"] = 16;
@@ -156,31 +146,28 @@ Result<nlohmann::json> time_second_start(const BenchOptions& options) {
   }
   nlohmann::json result;
   for (const char* start : {"first_start", "second_start"}) {
-    vulkan::RuntimeOptions with_cache;
-    with_cache.pipeline_cache = path;
-    auto runtime = vulkan::Runtime::open(default_device(options.device), with_cache);
-    if (!runtime) return std::unexpected(runtime.error());
+    const auto machine = Machine::open(options.device, {.cache = path});
+    if (!machine) return std::unexpected(machine.error());
     std::vector<Plan> plans;
     const auto rows = preset_rows("seeds-permute");
     for (const BenchRow& row : *rows) {
-      auto plan = make_plan(row.problem, runtime->profile());
+      auto plan = make_plan(row.problem, (*machine)->profile());
       if (!plan) return std::unexpected(plan.error());
       plans.push_back(std::move(*plan));
     }
     const double started = now_seconds();
-    if (auto ready = runtime->device().prepare(plans); !ready) return std::unexpected(ready.error());
+    if (auto ready = (*machine)->prepare_all(plans); !ready) return std::unexpected(ready.error());
     const double took = now_seconds() - started;
-    const auto counts = runtime->device().pipeline_counts();
+    const auto counts = (*machine)->kernel_counts();
     result[start] = {{"prepare_s", took},
-                     {"pipelines", counts.created},
-                     {"cache_hits", counts.cache_hits},
-                     {"told_by_driver", counts.last_hit_cache.has_value()},
-                     {"loaded_bytes", runtime->cache_loaded_bytes()}};
-    if (auto saved = runtime->save_cache(); !saved) return std::unexpected(saved.error());
+                     {"pipelines", counts.made},
+                     {"cache_hits", counts.from_cache},
+                     {"told_by_driver", counts.told}};
+    if (auto saved = (*machine)->save_cache(); !saved) return std::unexpected(saved.error());
   }
   if (options.cache_file.empty()) {
-    std::remove(path.c_str());
-    std::remove(folder.data());
+    std::error_code ignored;
+    std::filesystem::remove_all(folder.data(), ignored);   // a file of Vulkan's, a folder of CUDA's
   }
   return result;
 }
@@ -189,14 +176,14 @@ Result<nlohmann::json> time_second_start(const BenchOptions& options) {
 
 Result<nlohmann::json> bench_host(const BenchOptions& options) {
   nlohmann::json host;
-  auto runtime = vulkan::Runtime::open(default_device(options.device));
-  if (!runtime) return std::unexpected(runtime.error());
-  host["device"] = runtime->entry().name;
-  host["driver"] = runtime->entry().driver;
-  const auto planning = time_planning(runtime->profile());
+  const auto machine = Machine::open(options.device);
+  if (!machine) return std::unexpected(machine.error());
+  host["device"] = (*machine)->name();
+  host["driver"] = (*machine)->driver();
+  const auto planning = time_planning((*machine)->profile());
   if (!planning) return std::unexpected(planning.error());
   host.update(*planning);
-  const auto record = time_record(*runtime);
+  const auto record = time_record(**machine);
   if (!record) return std::unexpected(record.error());
   host.update(*record);
   const auto pipelines = count_pipelines(options);

@@ -42,22 +42,17 @@ PermuteProblem copy_problem(std::uint64_t bytes) {
 constexpr std::size_t kFixedRunners = 3;  // ours and the two copies; what follows are other candidates
 constexpr double kHopeless = 4;           // times slower than ours
 
-Result<std::vector<Spread>> spreads_of(const Result<std::vector<vulkan::Timing>>& timings) {
+Result<std::vector<Spread>> spreads_of(const Result<std::vector<std::vector<double>>>& timings) {
   if (!timings) return std::unexpected(timings.error());
   std::vector<Spread> spreads;
-  for (const auto& timing : *timings) {
-    std::vector<double> seconds = timing.best_clock();
-    for (double& value : seconds) value *= 1e-9;
-    spreads.push_back(spread_of(std::move(seconds)));
-  }
+  for (const auto& seconds : *timings) spreads.push_back(spread_of(seconds));
   return spreads;
 }
 
-// Something to time: a name, and what writes one run of it into a command buffer.
+// Something to time.
 struct Runner {
   std::string name, plan;
-  vulkan::Executable executable;
-  bool copies = false;  // vkCmdCopyBuffer instead of the executable
+  ProgramPtr program;  // null: the API's own copy
   bool chosen = false;
   std::int64_t cost = 0;
   std::uint64_t src_bytes = 0, dst_bytes = 0;
@@ -101,19 +96,19 @@ Goal goal_of(const RowResult& result) {
 }
 
 struct RowBench::Impl {
-  vulkan::Runtime& runtime;
+  Machine& machine;
   const BenchOptions& options;
-  std::optional<vulkan::Buffer> src, dst;
+  MemoryPtr src, dst;
   std::uint64_t src_pitch = 0, dst_pitch = 0, slots = 0, turn = 0;
   Spread empty;
 
-  Impl(vulkan::Runtime& r, const BenchOptions& o) : runtime(r), options(o) {}
+  Impl(Machine& m, const BenchOptions& o) : machine(m), options(o) {}
 
   Result<void> make_slots(std::uint64_t src_bytes, std::uint64_t dst_bytes);
   Result<void> fill_slots(std::uint64_t src_bytes);
   Result<Runner> prepare(const PermuteProblem& problem, const std::string& force);
   Result<std::vector<Runner>> prepare_row(const BenchRow& row);
-  Result<void> record(VkCommandBuffer commands, const Runner& runner, std::uint64_t slot) const;
+  Launch launch(const Runner& runner, std::uint64_t slot) const;
   Result<std::vector<Spread>> time(const std::vector<Runner>& runners);
   std::string verify(const Runner& runner, const PermuteProblem& problem);
   Result<void> time_empty();
@@ -124,16 +119,16 @@ Result<void> RowBench::Impl::make_slots(std::uint64_t src_bytes, std::uint64_t d
   src_pitch = up(src_bytes, 4096);
   dst_pitch = up(dst_bytes, 4096);
   // A cache several times smaller than what one round touches keeps nothing until the round is over.
-  const double l2 = static_cast<double>(runtime.profile().l2_bytes.value_or(0));
+  const double l2 = static_cast<double>(machine.profile().l2_bytes.value_or(0));
   const double cycle = std::max(options.cycle_mb * 1e6, 8 * l2);
   const auto wanted = static_cast<std::uint64_t>(std::ceil(cycle / static_cast<double>(src_bytes + dst_bytes)));
   slots = std::clamp<std::uint64_t>(wanted, 2, kMostSlots);
   for (; slots > 0; slots /= 2) {
     src.reset();
     dst.reset();
-    auto first = runtime.make_buffer(slots * src_pitch);
+    auto first = machine.make_memory(slots * src_pitch);
     if (first) {
-      auto second = runtime.make_buffer(slots * dst_pitch);
+      auto second = machine.make_memory(slots * dst_pitch);
       if (second) {
         src = std::move(*first);
         dst = std::move(*second);
@@ -151,26 +146,24 @@ Result<void> RowBench::Impl::make_slots(std::uint64_t src_bytes, std::uint64_t d
 Result<void> RowBench::Impl::fill_slots(std::uint64_t src_bytes) {
   std::vector<std::byte> data(static_cast<std::size_t>(src_bytes));
   reference::fill_data(data, kSeed);
-  if (auto sent = runtime.upload(*src, 0, data); !sent) return sent;
-  if (auto filled = runtime.fill(*dst, 0, slots * dst_pitch, kPoison); !filled) return filled;
-  return runtime.submit_and_wait([&](VkCommandBuffer commands) -> Result<void> {
-    for (std::uint64_t slot = 1; slot < slots; ++slot) {
-      runtime.record_copy(commands, *src, slot * src_pitch, *src, 0, src_bytes);
-    }
-    return {};
-  });
+  if (auto sent = machine.upload(*src, 0, data); !sent) return sent;
+  if (auto filled = machine.fill(*dst, 0, slots * dst_pitch, kPoison); !filled) return filled;
+  std::vector<Launch> copies;
+  for (std::uint64_t slot = 1; slot < slots; ++slot)
+    copies.push_back({nullptr, {src.get(), 0, src_bytes}, {src.get(), slot * src_pitch, src_bytes}});
+  return machine.run(copies, [](std::size_t, const Error&) {});
 }
 
 Result<Runner> RowBench::Impl::prepare(const PermuteProblem& problem, const std::string& force) {
-  const auto plan = make_plan(problem, runtime.profile(), {.explain = true, .force = force});
+  const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = force});
   if (!plan) return std::unexpected(plan.error());
-  auto executable = runtime.device().prepare(*plan);
-  if (!executable) return std::unexpected(executable.error());
+  auto program = machine.prepare(*plan);
+  if (!program) return std::unexpected(program.error());
   const auto bytes = operand_bytes(problem);
   if (!bytes) return std::unexpected(bytes.error());
   Runner runner{.name = {},
                 .plan = print(*plan),
-                .executable = std::move(*executable),
+                .program = std::move(*program),
                 .src_bytes = bytes->src,
                 .dst_bytes = bytes->dst};
   for (const Candidate& candidate : plan->candidates) {
@@ -193,14 +186,13 @@ Result<std::vector<Runner>> RowBench::Impl::prepare_row(const BenchRow& row) {
   if (!kernel) return std::unexpected(kernel.error());
   runners.push_back(std::move(*ours));
   runners.push_back(std::move(*kernel));
-  runners.push_back({.name = "vkCmdCopyBuffer",
+  runners.push_back({.name = std::string(machine.copy_name()),
                      .plan = {},
-                     .executable = {},
-                     .copies = true,
+                     .program = nullptr,
                      .src_bytes = copied,
                      .dst_bytes = copied});
   if (!options.all_candidates) return runners;
-  const auto explained = make_plan(row.problem, runtime.profile(), {.explain = true, .force = {}});
+  const auto explained = make_plan(row.problem, machine.profile(), {.explain = true, .force = {}});
   if (!explained) return std::unexpected(explained.error());
   for (const Candidate& candidate : explained->candidates) {
     if (!candidate.refusal.empty() || candidate.name == runners[0].name) continue;
@@ -213,25 +205,17 @@ Result<std::vector<Runner>> RowBench::Impl::prepare_row(const BenchRow& row) {
   return runners;
 }
 
-Result<void> RowBench::Impl::record(VkCommandBuffer commands, const Runner& runner, std::uint64_t slot) const {
-  const std::uint64_t from = slot * src_pitch, to = slot * dst_pitch;
-  if (runner.copies) {
-    runtime.record_copy(commands, *dst, to, *src, from, runner.src_bytes);
-    return {};
-  }
-  const std::array operands = {vulkan::OperandAddress{src->address() + from, runner.src_bytes},
-                               vulkan::OperandAddress{dst->address() + to, runner.dst_bytes}};
-  return vulkan::record(commands, runner.executable, operands);
+Launch RowBench::Impl::launch(const Runner& runner, std::uint64_t slot) const {
+  return {runner.program.get(), {src.get(), slot * src_pitch, runner.src_bytes}, {dst.get(), slot * dst_pitch, runner.dst_bytes}};
 }
 
 Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runners) {
-  std::vector<vulkan::RecordFunction> functions;
+  std::vector<LaunchSource> functions;
   for (const Runner& runner : runners) {
     // All take their turn at the same slots: what one has just touched is not the next one's.
-    functions.emplace_back(
-        [this, &runner](VkCommandBuffer commands) { return record(commands, runner, turn++ % slots); });
+    functions.emplace_back([this, &runner] { return launch(runner, turn++ % slots); });
   }
-  const auto rough = spreads_of(runtime.time(functions, {.repeats = 2, .inner = 1, .warmup_seconds = 0}));
+  const auto rough = spreads_of(machine.time(functions, {.repeats = 2, .inner = 1, .warmup_seconds = 0}));
   if (!rough) return rough;
   std::vector<Spread> spreads = *rough;
   const Spread& fastest = *std::min_element(spreads.begin(), spreads.end(),
@@ -240,7 +224,7 @@ Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runn
       static_cast<unsigned>(std::clamp(std::ceil(kSampleSeconds / std::max(fastest.median, 1e-7)), 1.0, 256.0));
 
   // A candidate that is hopeless keeps its rough time, or it would cost more of the clock than all others.
-  std::vector<vulkan::RecordFunction> close;
+  std::vector<LaunchSource> close;
   std::vector<std::size_t> places;
   double all = 0;
   for (std::size_t i = 0; i < runners.size(); ++i) {
@@ -254,7 +238,7 @@ Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runn
       std::clamp(std::ceil(options.min_time / std::max(per_round, 1e-7)), all > 2 ? 3.0 : 7.0, 400.0));
   // Every function is warmed up for as long as this says; many of them keep the GPU busy together.
   const double warmup = options.warmup * std::min(1.0, 4.0 / static_cast<double>(close.size()));
-  const auto fine = spreads_of(runtime.time(close, {.repeats = repeats, .inner = inner, .warmup_seconds = warmup}));
+  const auto fine = spreads_of(machine.time(close, {.repeats = repeats, .inner = inner, .warmup_seconds = warmup}));
   if (!fine) return fine;
   for (std::size_t i = 0; i < places.size(); ++i) spreads[places[i]] = (*fine)[i];
   return spreads;
@@ -263,11 +247,11 @@ Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runn
 // One run into poisoned memory, every element compared.
 std::string RowBench::Impl::verify(const Runner& runner, const PermuteProblem& problem) {
   const auto wrong = [](const Error& error) { return error.message(); };
-  if (auto filled = runtime.fill(*dst, 0, dst_pitch, kPoison); !filled) return wrong(filled.error());
-  const auto done = runtime.submit_and_wait([&](VkCommandBuffer commands) { return record(commands, runner, 0); });
+  if (auto filled = machine.fill(*dst, 0, dst_pitch, kPoison); !filled) return wrong(filled.error());
+  const auto done = machine.run(launch(runner, 0));
   if (!done) return wrong(done.error());
   std::vector<std::byte> got(static_cast<std::size_t>(runner.dst_bytes));
-  if (auto down = runtime.download(*dst, 0, got); !down) return wrong(down.error());
+  if (auto down = machine.download(*dst, 0, got); !down) return wrong(down.error());
   const auto mismatch = reference::check_streamed(reference::PermuteDefinition(problem), kSeed, got);
   return mismatch ? "WRONG RESULT: " + mismatch->message() : std::string();
 }
@@ -294,6 +278,7 @@ Result<void> RowBench::Impl::run(RowResult& result) {
   if (!runners) return std::unexpected(runners.error());
   const Runner& ours = runners->front();
   result.candidate = ours.name;
+  result.copy_command = machine.copy_name();
   result.plan = ours.plan;
   result.src_bytes = ours.src_bytes;
   result.dst_bytes = ours.dst_bytes;
@@ -320,14 +305,13 @@ Result<void> RowBench::Impl::run(RowResult& result) {
   return {};
 }
 
-RowBench::RowBench(vulkan::Runtime& runtime, const BenchOptions& options)
-    : impl_(std::make_unique<Impl>(runtime, options)) {}
+RowBench::RowBench(Machine& machine, const BenchOptions& options) : impl_(std::make_unique<Impl>(machine, options)) {}
 RowBench::~RowBench() = default;
 
 RowResult RowBench::run(const BenchRow& row) {
   RowResult result;
   result.row = row;
-  result.on_cpu = impl_->runtime.profile().kind == DeviceKind::cpu;
+  result.on_cpu = impl_->machine.profile().kind == DeviceKind::cpu;
   if (auto ran = impl_->run(result); !ran) result.error = ran.error().message();
   return result;
 }

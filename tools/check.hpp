@@ -2,8 +2,9 @@
 // that a case that kills its process (a read past the end of memory) is named and the rest goes on.
 #pragma once
 
+#include "machine.hpp"
+
 #include <sectile/problem.hpp>
-#include <sectile/vulkan_runtime.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -49,7 +50,7 @@ class CheckSink {
 // Runs cases on a device, many in one submission.
 class CaseRunner {
  public:
-  CaseRunner(vulkan::Runtime& runtime, const CheckOptions& options, CheckSink& sink);
+  CaseRunner(Machine& machine, const CheckOptions& options, CheckSink& sink);
   ~CaseRunner();
   // Cases [first, last), by their number. With `alone`, one submission for each run, so that `doing` names a culprit.
   // Errors: only such as no further case can be run after.
@@ -61,23 +62,23 @@ class CaseRunner {
 };
 
 // The tensors over 4 GiB and the indices at 2^31; each a case of its own, skipped where memory lacks.
-Result<void> check_big(vulkan::Runtime& runtime, std::uint64_t first, CheckSink& sink);
+Result<void> check_big(Machine& machine, std::uint64_t first, CheckSink& sink);
 std::uint64_t big_case_count() noexcept;
 PermuteProblem big_case(std::uint64_t index);
 
 // The validation layer's messages since the last call, one text.
 class ValidationWatch {
  public:
-  explicit ValidationWatch(const vulkan::Runtime& runtime) : runtime_(&runtime) {}
+  explicit ValidationWatch(const Machine& machine) : machine_(&machine) {}
   std::string fresh();
 
  private:
-  const vulkan::Runtime* runtime_;
+  const Machine* machine_;
   std::size_t seen_ = 0;
 };
 
 // Opens the device, with the validation layer where it is there; `note` says where it is not.
-Result<vulkan::Runtime> open_for_check(const CheckOptions& options, std::string& note);
+Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, std::string& note);
 
 // ---- parent and worker
 

@@ -36,14 +36,14 @@ std::string_view name(Placement placement) noexcept {
   return "";
 }
 
-Result<Arena> Arena::make(vulkan::Runtime& runtime, std::uint64_t bytes, bool import) {
+Result<Arena> Arena::make(Machine& machine, std::uint64_t bytes, bool import) {
   Arena arena;
-  arena.runtime_ = &runtime;
+  arena.machine_ = &machine;
   arena.imported_ = import;
   const std::uint64_t unit =
-      import ? up(page_bytes(), std::max<std::uint64_t>(1, runtime.import_alignment())) : page_bytes();
-  if (import && runtime.import_alignment() == 0) {
-    return fail(ErrorKind::unsupported, "VK_EXT_external_memory_host", runtime.entry().name);
+      import ? up(page_bytes(), std::max<std::uint64_t>(1, machine.import_alignment())) : page_bytes();
+  if (import && machine.import_alignment() == 0) {
+    return fail(ErrorKind::unsupported, "VK_EXT_external_memory_host", machine.name());
   }
   arena.size_ = up(bytes, unit);
   void* pages =
@@ -51,7 +51,7 @@ Result<Arena> Arena::make(vulkan::Runtime& runtime, std::uint64_t bytes, bool im
   if (pages == MAP_FAILED)
     return fail(ErrorKind::device, "mmap", std::to_string(arena.size_) + " bytes", std::strerror(errno));
   arena.host_ = static_cast<std::byte*>(pages);
-  auto buffer = import ? runtime.import_pages(pages, arena.size_) : runtime.make_buffer(arena.size_);
+  auto buffer = import ? machine.import_pages(pages, arena.size_) : machine.make_memory(arena.size_);
   if (!buffer) return std::unexpected(buffer.error());
   arena.buffer_ = std::move(*buffer);
   return arena;
@@ -68,7 +68,7 @@ Arena::~Arena() {
 }
 
 Arena::Arena(Arena&& other) noexcept
-    : runtime_(other.runtime_),
+    : machine_(other.machine_),
       buffer_(std::move(other.buffer_)),
       host_(std::exchange(other.host_, nullptr)),
       size_(other.size_),
@@ -78,7 +78,7 @@ Arena::Arena(Arena&& other) noexcept
 Arena& Arena::operator=(Arena&& other) noexcept {
   if (this == &other) return *this;
   release();
-  runtime_ = other.runtime_;
+  machine_ = other.machine_;
   buffer_ = std::move(other.buffer_);
   host_ = std::exchange(other.host_, nullptr);
   size_ = other.size_;
@@ -110,7 +110,7 @@ bool Arena::place(Placement placement, std::uint64_t bytes, std::uint64_t align,
     used_ = out.end;
   } else {
     out.begin = up(used_, 8);
-    const VkDeviceAddress least = up(address(out.begin + kGuardBytes), align);
+    const std::uint64_t least = up(address(out.begin + kGuardBytes), align);
     // An even multiple of the promise would keep a better promise than the one that was made.
     out.operand = (least / align % 2 == 0 ? least + align : least) - address(0);
     out.end = up(out.operand + bytes + kGuardBytes, 8);
@@ -126,12 +126,12 @@ void Arena::clear() {
 
 Result<void> Arena::to_device() {
   if (imported_ || used_ == 0) return {};
-  return runtime_->upload(*buffer_, 0, {host_, static_cast<std::size_t>(used_)});
+  return machine_->upload(*buffer_, 0, {host_, static_cast<std::size_t>(used_)});
 }
 
 Result<void> Arena::from_device() {
   if (imported_ || used_ == 0) return {};
-  return runtime_->download(*buffer_, 0, {host_, static_cast<std::size_t>(used_)});
+  return machine_->download(*buffer_, 0, {host_, static_cast<std::size_t>(used_)});
 }
 
 }  // namespace sectile::tools

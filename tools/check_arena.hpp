@@ -3,11 +3,11 @@
 // buffer with a copy on the host.
 #pragma once
 
-#include <sectile/vulkan_runtime.hpp>
+#include "machine.hpp"
+
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <string_view>
 
@@ -32,14 +32,15 @@ struct Placed {
 class Arena {
  public:
   // `import` asks for imported pages; where the device has none, Errors: unsupported.
-  static Result<Arena> make(vulkan::Runtime& runtime, std::uint64_t bytes, bool import);
+  static Result<Arena> make(Machine& machine, std::uint64_t bytes, bool import);
   ~Arena();
   Arena(Arena&& other) noexcept;
   Arena& operator=(Arena&& other) noexcept;
 
   std::uint64_t size() const noexcept { return size_; }
+  const Memory& memory() const noexcept { return *buffer_; }
   bool imported() const noexcept { return imported_; }
-  VkDeviceAddress address(std::uint64_t offset) const noexcept { return buffer_->address() + offset; }
+  std::uint64_t address(std::uint64_t offset) const noexcept { return buffer_->address() + offset; }
   std::span<std::byte> bytes(std::uint64_t begin, std::uint64_t end) noexcept {
     return {host_ + begin, static_cast<std::size_t>(end - begin)};
   }
@@ -58,8 +59,8 @@ class Arena {
   Arena() = default;
   void release() noexcept;
 
-  vulkan::Runtime* runtime_ = nullptr;
-  std::optional<vulkan::Buffer> buffer_;
+  Machine* machine_ = nullptr;
+  MemoryPtr buffer_;
   std::byte* host_ = nullptr;
   std::uint64_t size_ = 0, used_ = 0;
   bool imported_ = false;

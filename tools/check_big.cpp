@@ -74,7 +74,7 @@ std::uint64_t up4(std::uint64_t bytes) {
 }
 
 // The stream, where the source has elements: all of it, or both ends where it is two rows far apart.
-Result<void> fill_source(vulkan::Runtime& runtime, const vulkan::Buffer& buffer,
+Result<void> fill_source(Machine& machine, const Memory& memory,
                          const reference::PermuteDefinition& definition) {
   const std::uint64_t bytes = definition.src_bytes();
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges = {{0, bytes}};
@@ -82,14 +82,14 @@ Result<void> fill_source(vulkan::Runtime& runtime, const vulkan::Buffer& buffer,
   if (axes.size() == 2 && axes[0].stride > axes[1].size * 2) {
     const std::uint64_t row = static_cast<std::uint64_t>(axes[1].size) * definition.element_bytes();
     ranges = {{0, up4(row) + 4}, {(bytes - row) / 8 * 8, bytes}};
-    if (auto filled = runtime.fill(buffer, 0, up4(bytes), ~kPoison); !filled) return filled;
+    if (auto filled = machine.fill(memory, 0, up4(bytes), ~kPoison); !filled) return filled;
   }
   std::vector<std::byte> piece;
   for (const auto& [begin, end] : ranges) {
     for (std::uint64_t at = begin; at < end; at += kPiece) {
       piece.resize(static_cast<std::size_t>(std::min(kPiece, end - at)));
       reference::fill_data(piece, kSeed, at);
-      if (auto sent = runtime.upload(buffer, at, piece); !sent) return sent;
+      if (auto sent = machine.upload(memory, at, piece); !sent) return sent;
     }
   }
   return {};
@@ -122,33 +122,31 @@ bool is_out_of_memory(const Error& error) {
 }
 
 struct Buffers {
-  vulkan::Buffer src, dst;
+  MemoryPtr src, dst;
 };
 
-Result<Buffers> make_buffers(vulkan::Runtime& runtime, const reference::PermuteDefinition& definition) {
-  auto src = runtime.make_buffer(up4(definition.src_bytes()));
+Result<Buffers> make_buffers(Machine& machine, const reference::PermuteDefinition& definition) {
+  auto src = machine.make_memory(up4(definition.src_bytes()));
   if (!src) return std::unexpected(src.error());
-  auto dst = runtime.make_buffer(up4(definition.dst_bytes()) + kTail);
+  auto dst = machine.make_memory(up4(definition.dst_bytes()) + kTail);
   if (!dst) return std::unexpected(dst.error());
   return Buffers{std::move(*src), std::move(*dst)};
 }
 
 // What is wrong with one case; empty where nothing is.
-Result<std::string> run_case(vulkan::Runtime& runtime, const Buffers& buffers, const vulkan::Executable& executable,
+Result<std::string> run_case(Machine& machine, const Buffers& buffers, const Program& program,
                              const reference::PermuteDefinition& definition, CheckSink& sink, const std::string& text) {
   sink.doing(text + " | filling");
-  if (auto filled = fill_source(runtime, buffers.src, definition); !filled) return std::unexpected(filled.error());
+  if (auto filled = fill_source(machine, *buffers.src, definition); !filled) return std::unexpected(filled.error());
   const std::uint64_t dst_bytes = up4(definition.dst_bytes()) + kTail;
-  if (auto filled = runtime.fill(buffers.dst, 0, dst_bytes, kPoison); !filled) return std::unexpected(filled.error());
+  if (auto filled = machine.fill(*buffers.dst, 0, dst_bytes, kPoison); !filled) return std::unexpected(filled.error());
   sink.doing(text + " | running");
-  const std::array operands = {vulkan::OperandAddress{buffers.src.address(), definition.src_bytes()},
-                               vulkan::OperandAddress{buffers.dst.address(), definition.dst_bytes()}};
-  const auto done =
-      runtime.submit_and_wait([&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); });
+  const auto done = machine.run(
+      {&program, {buffers.src.get(), 0, definition.src_bytes()}, {buffers.dst.get(), 0, definition.dst_bytes()}});
   if (!done) return std::unexpected(done.error());
   sink.doing(text + " | reading back");
   std::vector<std::byte> got(static_cast<std::size_t>(dst_bytes));
-  if (auto down = runtime.download(buffers.dst, 0, got); !down) return std::unexpected(down.error());
+  if (auto down = machine.download(*buffers.dst, 0, got); !down) return std::unexpected(down.error());
   sink.doing(text + " | comparing");
   if (const auto wrong = reference::check_streamed(definition, kSeed, got)) return wrong->message();
   return check_gaps(definition, got);
@@ -163,23 +161,23 @@ PermuteProblem big_case(std::uint64_t index) {
   return cases().at(static_cast<std::size_t>(index));
 }
 
-Result<void> check_big(vulkan::Runtime& runtime, std::uint64_t first, CheckSink& sink) {
-  ValidationWatch validation(runtime);
+Result<void> check_big(Machine& machine, std::uint64_t first, CheckSink& sink) {
+  ValidationWatch validation(machine);
   for (std::uint64_t index = first; index < cases().size(); ++index) {
     sink.starting(index, index + 1);
     const PermuteProblem& problem = cases()[static_cast<std::size_t>(index)];
     const reference::PermuteDefinition definition(problem);
     const std::string text = print(Problem(problem));
     sink.doing(text + " | planning");
-    const auto plan = make_plan(problem, runtime.profile());
+    const auto plan = make_plan(problem, machine.profile());
     if (!plan && plan.error().kind == ErrorKind::limit_exceeded) {
       sink.skipped(index, plan.error().message());
     } else if (!plan) {
       sink.failed({index, text, "", "no plan: " + plan.error().message()});
     } else {
-      const auto executable = runtime.device().prepare(*plan);
-      if (!executable) return std::unexpected(executable.error());
-      const auto buffers = make_buffers(runtime, definition);
+      const auto program = machine.prepare(*plan);
+      if (!program) return std::unexpected(program.error());
+      const auto buffers = make_buffers(machine, definition);
       if (!buffers && is_out_of_memory(buffers.error())) {
         sink.skipped(index, buffers.error().message());
       } else if (!buffers) {
@@ -187,7 +185,7 @@ Result<void> check_big(vulkan::Runtime& runtime, std::uint64_t first, CheckSink&
       } else {
         // Over its limit of one allocation the runtime asks the driver all the same, which the layer warns of.
         validation.fresh();
-        auto wrong = run_case(runtime, *buffers, *executable, definition, sink, text);
+        auto wrong = run_case(machine, *buffers, **program, definition, sink, text);
         if (!wrong) return std::unexpected(wrong.error());
         if (auto said = validation.fresh(); !said.empty() && wrong->empty()) *wrong = "validation layer: " + said;
         if (!wrong->empty()) sink.failed({index, text, print(*plan), *wrong});

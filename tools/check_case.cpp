@@ -31,7 +31,7 @@ struct Attempt {
   std::string candidate;
   Placement placement = Placement::exact;
   std::uint64_t data_seed = 0;
-  vulkan::Executable executable;
+  ProgramPtr program;
   Placed src, dst;
 };
 
@@ -66,14 +66,14 @@ PermuteProblem case_problem(const CheckOptions& options, std::uint64_t index) {
 }
 
 std::string ValidationWatch::fresh() {
-  const auto messages = runtime_->validation_messages();
+  const auto messages = machine_->validation_messages();
   std::string text;
   for (; seen_ < messages.size(); ++seen_) text += (text.empty() ? "" : "\n") + messages[seen_];
   return text;
 }
 
 struct CaseRunner::Impl {
-  vulkan::Runtime& runtime;
+  Machine& machine;
   const CheckOptions& options;
   CheckSink& sink;
   ValidationWatch validation;
@@ -84,8 +84,8 @@ struct CaseRunner::Impl {
   std::uint64_t runs = 0;
   std::vector<std::byte> want_src, want_dst;
 
-  Impl(vulkan::Runtime& r, const CheckOptions& o, CheckSink& s) : runtime(r), options(o), sink(s), validation(r) {
-    import = !o.no_protect && r.profile().kind == DeviceKind::cpu && r.import_alignment() != 0;
+  Impl(Machine& m, const CheckOptions& o, CheckSink& s) : machine(m), options(o), sink(s), validation(m) {
+    import = !o.no_protect && m.profile().kind == DeviceKind::cpu && m.import_alignment() != 0;
   }
 
   void fail_case(std::uint64_t index, const PermuteProblem& problem, std::string candidate, std::string message) {
@@ -108,7 +108,7 @@ struct CaseRunner::Impl {
 // The names of the candidates to run: the chosen one first.
 std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const PermuteProblem& problem) {
   if (!options.force.empty()) return {options.force};
-  const auto plan = make_plan(problem, runtime.profile(), {.explain = true, .force = {}});
+  const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = {}});
   if (!plan) {
     fail_case(index, problem, "", "no plan: " + plan.error().message());
     return {};
@@ -155,7 +155,7 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
   }
   std::size_t number = 0;
   for (const std::string& candidate : choose(index, problem)) {
-    const auto plan = make_plan(problem, runtime.profile(), {.explain = false, .force = candidate});
+    const auto plan = make_plan(problem, machine.profile(), {.explain = false, .force = candidate});
     if (!plan) {
       if (!options.force.empty())
         sink.skipped(index, plan.error().message());
@@ -181,15 +181,15 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
 
 Result<void> CaseRunner::Impl::add_attempt(Attempt attempt, const Plan& plan) {
   sink.doing(describe(attempt) + " | preparing");
-  auto executable = runtime.device().prepare(plan);
-  if (!executable) {
-    fail_case(attempt.index, attempt.problem, attempt.candidate, "prepare: " + executable.error().message());
+  auto program = machine.prepare(plan);
+  if (!program) {
+    fail_case(attempt.index, attempt.problem, attempt.candidate, "prepare: " + program.error().message());
     return {};
   }
   if (auto said = validation.fresh(); !said.empty()) {
     fail_case(attempt.index, attempt.problem, attempt.candidate, "validation layer, while preparing: " + said);
   }
-  attempt.executable = std::move(*executable);
+  attempt.program = std::move(*program);
 
   const auto bytes = operand_bytes(attempt.problem);
   if (!bytes) return std::unexpected(bytes.error());
@@ -199,7 +199,7 @@ Result<void> CaseRunner::Impl::add_attempt(Attempt attempt, const Plan& plan) {
     if (auto flushed = flush(); !flushed) return flushed;
     if (!arena || room > arena->size()) {
       arena.reset();
-      auto made = Arena::make(runtime, std::max(room, kArenaBytes), import);
+      auto made = Arena::make(machine, std::max(room, kArenaBytes), import);
       if (!made) return std::unexpected(made.error());
       arena = std::move(*made);
     }
@@ -219,16 +219,13 @@ Result<void> CaseRunner::Impl::submit() {
   }
   if (auto sent = arena->to_device(); !sent) return sent;
   sink.doing(attempts.size() == 1 ? describe(attempts[0]) : fmt::format("a batch of {} runs", attempts.size()));
-  const auto done = runtime.submit_and_wait([&](VkCommandBuffer commands) -> Result<void> {
-    for (const Attempt& attempt : attempts) {
-      const std::array operands = {vulkan::OperandAddress{arena->address(attempt.src.operand), attempt.src.bytes},
-                                   vulkan::OperandAddress{arena->address(attempt.dst.operand), attempt.dst.bytes}};
-      // A refusal writes nothing: the others still run, and this one is told.
-      if (auto recorded = vulkan::record(commands, attempt.executable, operands); !recorded) {
-        fail_case(attempt.index, attempt.problem, attempt.candidate, "record: " + recorded.error().message());
-      }
-    }
-    return {};
+  std::vector<Launch> launches;
+  for (const Attempt& attempt : attempts)
+    launches.push_back({attempt.program.get(),
+                        {&arena->memory(), attempt.src.operand, attempt.src.bytes},
+                        {&arena->memory(), attempt.dst.operand, attempt.dst.bytes}});
+  const auto done = machine.run(launches, [&](std::size_t i, const Error& error) {
+    fail_case(attempts[i].index, attempts[i].problem, attempts[i].candidate, "record: " + error.message());
   });
   if (!done) return done;
   if (auto back = arena->from_device(); !back) return back;
@@ -252,7 +249,7 @@ Result<void> CaseRunner::Impl::flush() {
   }
   attempts.clear();
   arena->clear();
-  if (runtime.device().pipeline_count() > kMostPipelines) runtime.device().trim();
+  if (machine.kernel_count() > kMostPipelines) machine.trim();
   return {};
 }
 
@@ -311,8 +308,8 @@ void CaseRunner::Impl::verify(const Attempt& attempt) {
   }
 }
 
-CaseRunner::CaseRunner(vulkan::Runtime& runtime, const CheckOptions& options, CheckSink& sink)
-    : impl_(std::make_unique<Impl>(runtime, options, sink)) {}
+CaseRunner::CaseRunner(Machine& machine, const CheckOptions& options, CheckSink& sink)
+    : impl_(std::make_unique<Impl>(machine, options, sink)) {}
 
 CaseRunner::~CaseRunner() = default;
 

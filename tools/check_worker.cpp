@@ -77,11 +77,11 @@ class PipeSink final : public CheckSink {
 // Cases from `first` on; those before `alone_until` one by one.
 Result<void> work(const CheckOptions& options, PipeSink& sink, std::uint64_t first, std::uint64_t alone_until) {
   std::string note;
-  auto runtime = open_for_check(options, note);
-  if (!runtime) return std::unexpected(runtime.error());
-  sink.tell({{"device", runtime->entry().name + ", " + runtime->entry().driver}, {"note", note}});
-  if (options.big) return check_big(*runtime, first, sink);
-  CaseRunner runner(*runtime, options, sink);
+  auto machine = open_for_check(options, note);
+  if (!machine) return std::unexpected(machine.error());
+  sink.tell({{"device", (*machine)->name() + ", " + (*machine)->driver()}, {"note", note}});
+  if (options.big) return check_big(**machine, first, sink);
+  CaseRunner runner(**machine, options, sink);
   const std::uint64_t total = total_cases(options);
   for (std::uint64_t at = first; at < total;) {
     const std::uint64_t last = std::min<std::uint64_t>(total, at < alone_until ? at + 1 : at + options.batch);
@@ -318,16 +318,16 @@ class DirectSink final : public CheckSink {
 
 Result<CheckReport> run_in_process(const CheckOptions& options) {
   CheckReport report;
-  auto runtime = open_for_check(options, report.note);
-  if (!runtime) return std::unexpected(runtime.error());
-  report.device = runtime->entry().name;
+  auto machine = open_for_check(options, report.note);
+  if (!machine) return std::unexpected(machine.error());
+  report.device = (*machine)->name();
   report.cases = total_cases(options);
   DirectSink sink(report);
   if (options.big) {
-    if (auto ran = check_big(*runtime, 0, sink); !ran) return std::unexpected(ran.error());
+    if (auto ran = check_big(**machine, 0, sink); !ran) return std::unexpected(ran.error());
     return report;
   }
-  CaseRunner runner(*runtime, options, sink);
+  CaseRunner runner(**machine, options, sink);
   for (std::uint64_t at = 0; at < report.cases; at += options.batch) {
     const std::uint64_t last = std::min<std::uint64_t>(report.cases, at + options.batch);
     if (auto ran = runner.run(options.first + at, options.first + last, options.batch == 1); !ran)
@@ -338,16 +338,15 @@ Result<CheckReport> run_in_process(const CheckOptions& options) {
 
 }  // namespace
 
-Result<vulkan::Runtime> open_for_check(const CheckOptions& options, std::string& note) {
-  const std::string device = default_device(options.device);
-  vulkan::RuntimeOptions runtime_options;
-  runtime_options.validation = !options.no_validation;
-  auto runtime = vulkan::Runtime::open(device, runtime_options);
-  if (runtime || options.no_validation || runtime.error().kind != ErrorKind::missing) return runtime;
+Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, std::string& note) {
+  MachineOptions wanted;
+  wanted.validation = !options.no_validation;
+  auto machine = Machine::open(options.device, wanted);
+  if (machine || options.no_validation || machine.error().kind != ErrorKind::missing) return machine;
   // The layer may be what is missing; where it is the device, this fails the same way.
-  runtime_options.validation = false;
-  auto plain = vulkan::Runtime::open(device, runtime_options);
-  if (plain) note = "without the validation layer: " + runtime.error().message();
+  wanted.validation = false;
+  auto plain = Machine::open(options.device, wanted);
+  if (plain) note = "without the validation layer: " + machine.error().message();
   return plain;
 }
 

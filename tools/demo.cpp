@@ -64,8 +64,8 @@ std::vector<Job> make_jobs(const Picture& photo) {
 }
 
 // Runs one job on the picture and compares every byte; the error says what was wrong.
-Result<Permuted> run_checked(vulkan::Runtime& runtime, const Job& job, const Picture& photo) {
-  auto result = run_permute(runtime, job.one, photo.bytes);
+Result<Permuted> run_checked(Machine& machine, const Job& job, const Picture& photo) {
+  auto result = run_permute(machine, job.one, photo.bytes);
   if (!result) return result;
   const reference::PermuteDefinition definition(job.one);
   std::vector<std::byte> want(result->bytes.size(), std::byte{0x5a});
@@ -119,16 +119,16 @@ struct DemoResult {
   std::vector<std::string> files;
 };
 
-Result<DemoResult> run_jobs(const DemoOptions& options, const Picture& photo, vulkan::Runtime& runtime) {
+Result<DemoResult> run_jobs(const DemoOptions& options, const Picture& photo, Machine& machine) {
   DemoResult result;
   BenchOptions bench_options;
   bench_options.min_time = options.min_time;
-  RowBench bench(runtime, bench_options);
+  RowBench bench(machine, bench_options);
   const auto jobs = make_jobs(photo);
   Progress bar("demo", jobs.size());
   for (const Job& job : jobs) {
     bar.show(result.rows.size(), job.name);
-    const auto done = run_checked(runtime, job, photo);
+    const auto done = run_checked(machine, job, photo);
     if (!done) return std::unexpected(done.error());
     if (auto written = write_results(options, job, photo, *done, result.files); !written)
       return std::unexpected(written.error());
@@ -139,12 +139,12 @@ Result<DemoResult> run_jobs(const DemoOptions& options, const Picture& photo, vu
   return result;
 }
 
-void tell(const DemoOptions& options, const Picture& photo, const vulkan::Runtime& runtime, const DemoResult& result) {
-  const std::string device = runtime.entry().name;
+void tell(const DemoOptions& options, const Picture& photo, const Machine& machine, const DemoResult& result) {
+  const std::string device = machine.name();
   if (options.json) {
     BenchReport report;
     report.device = device;
-    report.driver = runtime.entry().driver;
+    report.driver = machine.driver();
     report.rows = result.rows;
     nlohmann::json json = to_json(report);
     json["files"] = result.files;
@@ -166,17 +166,17 @@ void tell(const DemoOptions& options, const Picture& photo, const vulkan::Runtim
 int run(const DemoOptions& options) {
   const auto photo = read_picture(options.photo);
   if (!photo) return report(photo.error(), options.json);
-  auto runtime = vulkan::Runtime::open(default_device(options.device));
-  if (!runtime) return report(runtime.error(), options.json);
+  const auto machine = Machine::open(options.device);
+  if (!machine) return report(machine.error(), options.json);
   std::error_code code;
   std::filesystem::create_directories(options.out, code);
   if (code) return report({ErrorKind::io, "making the folder", options.out, code.message()}, options.json);
-  const auto result = run_jobs(options, *photo, *runtime);
+  const auto result = run_jobs(options, *photo, **machine);
   if (!result) {
     report(result.error(), options.json);
     return kFailure;
   }
-  tell(options, *photo, *runtime, *result);
+  tell(options, *photo, **machine, *result);
   return kOk;
 }
 

@@ -6,7 +6,6 @@
 #include "target.hpp"
 #include "text.hpp"
 
-#include <sectile/vulkan_runtime.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -110,10 +109,10 @@ int run(const PermuteOptions& options) {
   const auto bytes = operand_bytes(*problem);
   if (!bytes) return report(bytes.error(), options.json);
   if (bytes->dst > 0) {
-    auto runtime = vulkan::Runtime::open(default_device(options.device));
-    if (!runtime) return report(runtime.error(), options.json);
-    device = runtime->entry().name;
-    auto permuted = run_permute(*runtime, *problem, array->data);
+    auto machine = Machine::open(options.device);
+    if (!machine) return report(machine.error(), options.json);
+    device = (*machine)->name();
+    auto permuted = run_permute(**machine, *problem, array->data);
     if (!permuted) return report(permuted.error(), options.json);
     result = std::move(*permuted);
   }

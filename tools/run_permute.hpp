@@ -1,9 +1,10 @@
 // One permute from host memory to host memory: plan, prepare, upload, run, download.
 #pragma once
 
+#include "machine.hpp"
+
 #include <sectile/plan.hpp>
 #include <sectile/problem.hpp>
-#include <sectile/vulkan_runtime.hpp>
 
 #include <cstddef>
 #include <span>
@@ -17,6 +18,6 @@ struct Permuted {
 };
 
 // `src` begins at the source's address. Errors: those of planning and of the device; too_small.
-Result<Permuted> run_permute(vulkan::Runtime& runtime, const PermuteProblem& problem, std::span<const std::byte> src);
+Result<Permuted> run_permute(Machine& machine, const PermuteProblem& problem, std::span<const std::byte> src);
 
 }  // namespace sectile::tools

@@ -55,6 +55,7 @@ TEST_CASE("theCopyIsTheFasterOfTheTwo") {
   result.ours = seconds(1.0);
   result.copy_kernel = seconds(0.9);
   result.copy_buffer = seconds(0.8);
+  result.copy_command = "vkCmdCopyBuffer";
   CHECK(result.copy_name() == "vkCmdCopyBuffer");
   CHECK(result.fraction() == doctest::Approx(0.8));
   result.rivals = {{"copy_cuda", 0.1}, {"eager", 3.0}, {"inductor", 2.0}};

@@ -1,0 +1,117 @@
+// A device that runs plans, by whichever API: what the subcommands need of one. The library itself has no such layer;
+// an app uses vulkan.hpp or cuda.hpp.
+#pragma once
+
+#include <sectile/error.hpp>
+#include <sectile/plan.hpp>
+#include <sectile/profile.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sectile::tools {
+
+// Device memory. Must not outlive its Machine.
+class Memory {
+ public:
+  virtual ~Memory() = default;
+  virtual std::uint64_t address() const noexcept = 0;
+  virtual std::uint64_t size() const noexcept = 0;
+};
+using MemoryPtr = std::unique_ptr<Memory>;
+
+// A plan whose kernels are compiled. Must not outlive its Machine.
+class Program {
+ public:
+  virtual ~Program() = default;
+};
+using ProgramPtr = std::shared_ptr<const Program>;
+
+struct Part {
+  const Memory* memory = nullptr;
+  std::uint64_t offset = 0, bytes = 0;
+};
+
+// One thing to do: a program on its operands, or, without a program, a copy of src.bytes by the API's own command.
+struct Launch {
+  const Program* program = nullptr;
+  Part src, dst;
+};
+using LaunchSource = std::function<Launch()>;
+
+struct TimingWish {
+  unsigned repeats = 10;          // samples of each candidate
+  unsigned inner = 1;             // runs in one sample, one after the other
+  double warmup_seconds = 0;
+};
+
+struct MachineOptions {
+  bool validation = false;        // Vulkan's validation layer; an error (missing) where it is not there
+  bool executable_statistics = false;
+  std::string cache;              // a file (Vulkan) or folder (CUDA) for compiled kernels; empty: none
+};
+
+// Kernels made since the machine was opened, and how many of them came from the cache.
+struct KernelCounts {
+  std::size_t made = 0, from_cache = 0;
+  bool told = true;               // whether the driver says what came from the cache
+};
+
+// What a launch costs the host.
+struct HostCost {
+  double seconds = 0;
+  std::uint64_t allocations = 0;  // by operator new, in all launches together
+};
+
+class Machine {
+ public:
+  // "cuda:N" opens CUDA's device; "vulkan:N" Vulkan's; anything else (a UUID, part of a name, nothing) as
+  // vulkan::Runtime::open says, and CUDA's where Vulkan has no such GPU.
+  static Result<std::unique_ptr<Machine>> open(const std::string& selector, const MachineOptions& options = {});
+  virtual ~Machine() = default;
+
+  virtual const DeviceProfile& profile() const = 0;
+  virtual std::string name() const = 0;       // "NVIDIA H200"
+  virtual std::string driver() const = 0;
+  virtual std::string_view copy_name() const = 0;   // of the API's own copy command
+
+  virtual Result<MemoryPtr> make_memory(std::uint64_t bytes) = 0;
+  virtual std::uint64_t import_alignment() const { return 0; }   // 0: import_pages does not work here
+  virtual Result<MemoryPtr> import_pages(void* pages, std::uint64_t bytes);
+  virtual Result<void> upload(const Memory& memory, std::uint64_t offset, std::span<const std::byte> bytes) = 0;
+  virtual Result<void> download(const Memory& memory, std::uint64_t offset, std::span<std::byte> bytes) = 0;
+  virtual Result<void> fill(const Memory& memory, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) = 0;
+
+  virtual Result<ProgramPtr> prepare(const Plan& plan) = 0;
+  // Many at once, in parallel where the API's library does so.
+  virtual Result<std::vector<ProgramPtr>> prepare_all(std::span<const Plan> plans);
+  virtual std::size_t kernel_count() const = 0;
+  virtual KernelCounts kernel_counts() const = 0;
+  virtual Result<void> save_cache() { return {}; }
+  virtual void trim() {}                      // drops kernels that no program uses
+
+  // Runs them, in any order and side by side, and waits. One that is refused runs nothing; `refused` is told, and the
+  // others still run.
+  using Refused = std::function<void(std::size_t index, const Error& error)>;
+  virtual Result<void> run(std::span<const Launch> launches, const Refused& refused) = 0;
+  Result<void> run(const Launch& launch);     // alone; a refusal is an error
+
+  // Seconds of one run, sample by sample, for each candidate; samples alternate: a b c a b c ...
+  virtual Result<std::vector<std::vector<double>>> time(std::span<const LaunchSource> candidates, const TimingWish& wish) = 0;
+
+  // Of `times` launches, recorded or put into a stream; they run as well.
+  virtual Result<HostCost> host_cost(const Launch& launch, unsigned times) = 0;
+
+  virtual std::vector<std::string> validation_messages() const { return {}; }
+};
+
+// Where `selector` is "cuda:N".
+bool is_cuda(std::string_view selector) noexcept;
+
+}  // namespace sectile::tools
