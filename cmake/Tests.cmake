@@ -70,6 +70,12 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   set(SECTILE_CHECK_CASES 1000 CACHE STRING "Generated problems of a check as a test")
   sectile_check(lavapipe llvmpipe lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
   sectile_check(swiftshader SwiftShader vk_swiftshader_icd.json)
+  # The same problems on both, compared with each other as well.
+  if(SECTILE_ICD_lavapipe AND SECTILE_ICD_swiftshader)
+    add_test(NAME check_both COMMAND sectile_command check --cases 200 --seed 7 --device llvmpipe,SwiftShader)
+    set_tests_properties(check_both PROPERTIES TIMEOUT 600
+      ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}:${SECTILE_ICD_swiftshader}")
+  endif()
   add_test(NAME consumer COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
     -DSOURCE=${PROJECT_SOURCE_DIR}/tests/consumer -DWORK=${PROJECT_BINARY_DIR}/consumer -DCXX=${CMAKE_CXX_COMPILER}
     -DGENERATOR=${CMAKE_GENERATOR} -DBUILD_TYPE=${CMAKE_BUILD_TYPE} -P ${PROJECT_SOURCE_DIR}/cmake/ConsumerTest.cmake)

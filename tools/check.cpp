@@ -158,7 +158,8 @@ Command add_check(CLI::App& parent) {
   app->add_option("--seed", options->seed, "Of the generated problems and their data")->capture_default_str();
   app->add_option("--cases", options->cases, "How many")->capture_default_str();
   app->add_option("--first", options->first, "The first case's number")->capture_default_str();
-  app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name");
+  app->add_option("--device", options->device,
+                  "vulkan:N, cuda:N, a UUID or part of a name; several with commas between are compared bit for bit");
   app->add_option("--junit", options->junit, "Write the results to this file, as JUnit XML");
   app->add_option("--problem", options->problem, "This one problem instead of generated ones");
   auto* force =

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -20,7 +21,8 @@ namespace sectile::tools {
 
 struct CheckOptions {
   std::uint64_t seed = 1, cases = 1000, first = 0;
-  std::string device, junit, problem, force;
+  std::string device;              // or several, with commas between: their results are compared as well
+  std::string junit, problem, force;
   bool all_candidates = false, no_protect = false, no_validation = false, in_process = false, big = false, json = false;
   unsigned batch = 64;
   unsigned timeout_seconds = 300;  // of one batch
@@ -47,6 +49,13 @@ class CheckSink {
   virtual void finished(std::uint64_t runs) = 0;  // what was started, in so many runs
 };
 
+// What a case left in its destination, and how far its operands stand behind their regions' first bytes: data belongs
+// to a place in the region, so that two devices' results can be compared where these agree.
+struct Outcome {
+  std::uint64_t src_at = 0, dst_at = 0;
+  std::vector<std::byte> dst;
+};
+
 // Runs cases on a device, many in one submission.
 class CaseRunner {
  public:
@@ -55,6 +64,9 @@ class CaseRunner {
   // Cases [first, last), by their number. With `alone`, one submission for each run, so that `doing` names a culprit.
   // Errors: only such as no further case can be run after.
   Result<void> run(std::uint64_t first, std::uint64_t last, bool alone);
+
+  // With `compare`: what the chosen candidates of the last run() wrote, by case.
+  const std::map<std::uint64_t, Outcome>& outcomes() const noexcept;
 
  private:
   struct Impl;
@@ -78,7 +90,28 @@ class ValidationWatch {
 };
 
 // Opens the device, with the validation layer where it is there; `note` says where it is not.
-Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, std::string& note);
+Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, const std::string& device, std::string& note);
+
+// The devices that `device` lists.
+std::vector<std::string> device_list(const std::string& device);
+
+// Runs cases on every device and compares what they wrote, bit for bit.
+class CaseRunners {
+ public:
+  // Errors: such as open_for_check's, of the first device that has one.
+  static Result<CaseRunners> open(const CheckOptions& options, CheckSink& sink);
+  ~CaseRunners();
+  CaseRunners(CaseRunners&&) noexcept;
+  Result<void> run(std::uint64_t first, std::uint64_t last, bool alone);
+  Result<void> run_big(std::uint64_t first);
+  std::string names() const;    // of the devices, with their drivers
+  const std::string& note() const noexcept;
+
+ private:
+  struct Impl;
+  explicit CaseRunners(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
 
 // ---- parent and worker
 

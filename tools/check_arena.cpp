@@ -45,7 +45,8 @@ Result<Arena> Arena::make(Machine& machine, std::uint64_t bytes, bool import) {
   if (import && machine.import_alignment() == 0) {
     return fail(ErrorKind::unsupported, "VK_EXT_external_memory_host", machine.name());
   }
-  arena.size_ = up(bytes, unit);
+  // Operands begin at a page on every device, so that they stand alike where two are compared.
+  arena.size_ = up(bytes + (import ? 0 : page_bytes()), unit);
   void* pages =
       ::mmap(nullptr, arena.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED)
@@ -54,6 +55,8 @@ Result<Arena> Arena::make(Machine& machine, std::uint64_t bytes, bool import) {
   auto buffer = import ? machine.import_pages(pages, arena.size_) : machine.make_memory(arena.size_);
   if (!buffer) return std::unexpected(buffer.error());
   arena.buffer_ = std::move(*buffer);
+  arena.first_ = up(arena.address(0), page_bytes()) - arena.address(0);
+  arena.used_ = arena.first_;
   return arena;
 }
 
@@ -72,6 +75,7 @@ Arena::Arena(Arena&& other) noexcept
       buffer_(std::move(other.buffer_)),
       host_(std::exchange(other.host_, nullptr)),
       size_(other.size_),
+      first_(other.first_),
       used_(other.used_),
       imported_(other.imported_) {}
 
@@ -82,6 +86,7 @@ Arena& Arena::operator=(Arena&& other) noexcept {
   buffer_ = std::move(other.buffer_);
   host_ = std::exchange(other.host_, nullptr);
   size_ = other.size_;
+  first_ = other.first_;
   used_ = other.used_;
   imported_ = other.imported_;
   return *this;
@@ -121,7 +126,7 @@ bool Arena::place(Placement placement, std::uint64_t bytes, std::uint64_t align,
 
 void Arena::clear() {
   if (imported_ && used_ > 0) ::mprotect(host_, size_, PROT_READ | PROT_WRITE);
-  used_ = 0;
+  used_ = first_;
 }
 
 Result<void> Arena::to_device() {

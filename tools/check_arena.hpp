@@ -62,7 +62,7 @@ class Arena {
   Machine* machine_ = nullptr;
   MemoryPtr buffer_;
   std::byte* host_ = nullptr;
-  std::uint64_t size_ = 0, used_ = 0;
+  std::uint64_t size_ = 0, first_ = 0, used_ = 0;
   bool imported_ = false;
 };
 

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -83,9 +84,12 @@ struct CaseRunner::Impl {
   std::set<std::uint64_t> broken;  // cases with a failure already told: one is enough
   std::uint64_t runs = 0;
   std::vector<std::byte> want_src, want_dst;
+  bool compare = false;                       // with other devices
+  std::map<std::uint64_t, Outcome> outcomes;
 
   Impl(Machine& m, const CheckOptions& o, CheckSink& s) : machine(m), options(o), sink(s), validation(m) {
-    import = !o.no_protect && m.profile().kind == DeviceKind::cpu && m.import_alignment() != 0;
+    compare = device_list(o.device).size() > 1;
+    import = !compare && !o.no_protect && m.profile().kind == DeviceKind::cpu && m.import_alignment() != 0;
   }
 
   void fail_case(std::uint64_t index, const PermuteProblem& problem, std::string candidate, std::string message) {
@@ -121,6 +125,7 @@ std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Per
     else if (candidate.refusal.empty())
       others.push_back(candidate.name);
   }
+  if (compare) return {chosen};   // operands then stand alike on all devices
   if (!options.all_candidates && others.size() > 1) {
     reference::Random random(options.seed ^ reference::mix(index));
     others = {others[random.below(others.size())]};
@@ -239,7 +244,12 @@ Result<void> CaseRunner::Impl::submit() {
 Result<void> CaseRunner::Impl::flush() {
   if (attempts.empty()) return {};
   if (auto done = submit(); !done) return done;
-  for (const Attempt& attempt : attempts) verify(attempt);
+  for (const Attempt& attempt : attempts) {
+    verify(attempt);
+    if (!compare) continue;
+    const auto got = arena->bytes(attempt.dst.operand, attempt.dst.operand + attempt.dst.bytes);
+    outcomes[attempt.index] = {attempt.src.operand - attempt.src.begin, attempt.dst.operand - attempt.dst.begin, {got.begin(), got.end()}};
+  }
   runs += attempts.size();
   if (auto said = validation.fresh(); !said.empty()) {
     const Attempt& first = attempts.front();
@@ -313,8 +323,13 @@ CaseRunner::CaseRunner(Machine& machine, const CheckOptions& options, CheckSink&
 
 CaseRunner::~CaseRunner() = default;
 
+const std::map<std::uint64_t, Outcome>& CaseRunner::outcomes() const noexcept {
+  return impl_->outcomes;
+}
+
 Result<void> CaseRunner::run(std::uint64_t first, std::uint64_t last, bool alone) {
   impl_->runs = 0;
+  impl_->outcomes.clear();
   for (std::uint64_t index = first; index < last; ++index) {
     if (auto added = impl_->add_case(index, alone); !added) return added;
   }

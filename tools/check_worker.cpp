@@ -76,17 +76,15 @@ class PipeSink final : public CheckSink {
 
 // Cases from `first` on; those before `alone_until` one by one.
 Result<void> work(const CheckOptions& options, PipeSink& sink, std::uint64_t first, std::uint64_t alone_until) {
-  std::string note;
-  auto machine = open_for_check(options, note);
-  if (!machine) return std::unexpected(machine.error());
-  sink.tell({{"device", (*machine)->name() + ", " + (*machine)->driver()}, {"note", note}});
-  if (options.big) return check_big(**machine, first, sink);
-  CaseRunner runner(**machine, options, sink);
+  auto runners = CaseRunners::open(options, sink);
+  if (!runners) return std::unexpected(runners.error());
+  sink.tell({{"device", runners->names()}, {"note", runners->note()}});
+  if (options.big) return runners->run_big(first);
   const std::uint64_t total = total_cases(options);
   for (std::uint64_t at = first; at < total;) {
     const std::uint64_t last = std::min<std::uint64_t>(total, at < alone_until ? at + 1 : at + options.batch);
     sink.starting(at, last);
-    if (auto ran = runner.run(options.first + at, options.first + last, at < alone_until); !ran) return ran;
+    if (auto ran = runners->run(options.first + at, options.first + last, at < alone_until); !ran) return ran;
     at = last;
   }
   return {};
@@ -318,19 +316,19 @@ class DirectSink final : public CheckSink {
 
 Result<CheckReport> run_in_process(const CheckOptions& options) {
   CheckReport report;
-  auto machine = open_for_check(options, report.note);
-  if (!machine) return std::unexpected(machine.error());
-  report.device = (*machine)->name();
   report.cases = total_cases(options);
   DirectSink sink(report);
+  auto runners = CaseRunners::open(options, sink);
+  if (!runners) return std::unexpected(runners.error());
+  report.device = runners->names();
+  report.note = runners->note();
   if (options.big) {
-    if (auto ran = check_big(**machine, 0, sink); !ran) return std::unexpected(ran.error());
+    if (auto ran = runners->run_big(0); !ran) return std::unexpected(ran.error());
     return report;
   }
-  CaseRunner runner(**machine, options, sink);
   for (std::uint64_t at = 0; at < report.cases; at += options.batch) {
     const std::uint64_t last = std::min<std::uint64_t>(report.cases, at + options.batch);
-    if (auto ran = runner.run(options.first + at, options.first + last, options.batch == 1); !ran)
+    if (auto ran = runners->run(options.first + at, options.first + last, options.batch == 1); !ran)
       return std::unexpected(ran.error());
   }
   return report;
@@ -338,14 +336,14 @@ Result<CheckReport> run_in_process(const CheckOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, std::string& note) {
+Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, const std::string& device, std::string& note) {
   MachineOptions wanted;
   wanted.validation = !options.no_validation;
-  auto machine = Machine::open(options.device, wanted);
+  auto machine = Machine::open(device, wanted);
   if (machine || options.no_validation || machine.error().kind != ErrorKind::missing) return machine;
   // The layer may be what is missing; where it is the device, this fails the same way.
   wanted.validation = false;
-  auto plain = Machine::open(options.device, wanted);
+  auto plain = Machine::open(device, wanted);
   if (plain) note = "without the validation layer: " + machine.error().message();
   return plain;
 }
