@@ -40,6 +40,10 @@ void* operator new(std::size_t bytes, std::align_val_t align) {
 void* operator new[](std::size_t bytes, std::align_val_t align) {
   return allocate(bytes, static_cast<std::size_t>(align));
 }
+// What new gave came from malloc, in this very file: compilers that inline one and not the other warn of it.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
 void operator delete(void* memory) noexcept {
   std::free(memory);
 }

@@ -62,6 +62,10 @@ void* operator new(std::size_t bytes, std::align_val_t align, const std::nothrow
 void* operator new[](std::size_t bytes, std::align_val_t align, const std::nothrow_t&) noexcept {
   return counted_or_null(bytes, static_cast<std::size_t>(align));
 }
+// What new gave came from malloc, in this very file: compilers that inline one and not the other warn of it.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+#endif
 void operator delete(void* at, const std::nothrow_t&) noexcept {
   std::free(at);
 }
