@@ -1,6 +1,6 @@
 // What a device can do, as plain data: the planner sees nothing else of it.
 // Unknown is not used: a field without a value makes no promise, and the planner then takes what
-// every Vulkan 1.3 device must give, or leaves the candidate out.
+// every Vulkan 1.3 device must give, or leaves the candidate out. docs/targets.md tells each field's meaning and unit.
 #pragma once
 
 #include <sectile/error.hpp>
@@ -17,6 +17,9 @@ namespace sectile {
 
 enum class DeviceKind : std::uint8_t { unknown, cpu, integrated, discrete, virtual_gpu };
 
+// What carries the plans out that are made for a profile. One card has a profile for each.
+enum class Api : std::uint8_t { vulkan, cuda };
+
 // One row of what a matrix unit multiplies: D[MxN] = A[MxK] * B[KxN] + C[MxN].
 // For flexible dimensions (NV2) M, N, K are granularities.
 struct MatrixShape {
@@ -31,6 +34,7 @@ struct MatrixShape {
 
 struct DeviceProfile {
   // Who it is.
+  Api api = Api::vulkan;                   // JSON without it means Vulkan
   std::string name;                        // "NVIDIA H200", "nvidia-hopper"
   std::string vendor;                      // "nvidia", "amd", "intel", "arm", "qualcomm", "apple", "mesa", "google"
   std::string driver;                      // driver's name and version, printed
@@ -38,7 +42,7 @@ struct DeviceProfile {
   std::uint32_t driver_version = 0;        // as the driver packs it
   std::string uuid;                        // 32 hex digits; empty for a profile that is not of a live device
   DeviceKind kind = DeviceKind::unknown;
-  std::uint32_t api_version = 0;           // major * 1000 + minor: 1003 for Vulkan 1.3; 0 unknown
+  std::uint32_t api_version = 0;           // major * 1000 + minor: 1003 for Vulkan 1.3, 13000 for CUDA 13.0; 0 unknown
 
   // Limits.
   std::optional<std::uint32_t> max_workgroup_invocations;
@@ -72,11 +76,27 @@ struct DeviceProfile {
   std::optional<std::uint64_t> l2_bytes;
   std::optional<std::uint32_t> multiprocessors;                // SMs, CUs, Xe cores, shader cores
 
+  // What a multiprocessor holds at a time, shared by the workgroups that it runs.
+  std::optional<std::uint32_t> workgroup_memory_per_multiprocessor_bytes;
+  std::optional<std::uint32_t> registers_per_multiprocessor;   // of 32 bits
+  std::optional<std::uint32_t> max_invocations_per_multiprocessor;
+
+  // What only CUDA tells of. workgroup_memory_bytes is there what a kernel may declare (48 KiB).
+  std::optional<std::uint32_t> cuda_architecture;              // 10 * major + minor of the compute capability: 90
+  std::optional<bool> cuda_architecture_features;              // code for this architecture alone: the a of sm_90a
+  std::optional<std::uint32_t> max_dynamic_workgroup_memory_bytes;  // to be asked for at launch; 227 KiB on sm_90
+  std::optional<bool> async_copy;                              // cp.async, global to workgroup memory
+  std::optional<bool> tensor_maps;                             // TMA: cp.async.bulk.tensor
+  std::vector<std::string> matrix_units;                       // instructions: "mma.sync", "wgmma", "tcgen05"
+
   // Where a fact comes from: field name -> source. Built-in profiles name one for every field they set.
   std::map<std::string, std::string> sources;
 
   bool operator==(const DeviceProfile&) const = default;
 };
+
+// What NVRTC calls a CUDA profile's architecture: "sm_90a". Empty where it is not known.
+std::string cuda_architecture_name(const DeviceProfile& profile);
 
 std::string print(const DeviceProfile& profile);               // one line
 std::string to_json(const DeviceProfile& profile);             // canonical; unknown fields left out

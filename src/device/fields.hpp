@@ -13,8 +13,10 @@ void for_each_field(P& profile, F&& visit) {
   // Does not compile when a field is added: then it belongs into the list below as well.
   [[maybe_unused]] auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20,
                           f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39,
-                          f40, f41, f42] = profile;
+                          f40, f41, f42, f43, f44, f45, f46, f47, f48, f49, f50, f51, f52] = profile;
+  visit("api", profile.api);
   visit("api_version", profile.api_version);
+  visit("async_copy", profile.async_copy);
   visit("bank_bytes", profile.bank_bytes);
   visit("banks", profile.banks);
   visit("bfloat16", profile.bfloat16);
@@ -24,6 +26,8 @@ void for_each_field(P& profile, F&& visit) {
   visit("cooperative_matrix2", profile.cooperative_matrix2);
   visit("cooperative_matrix_tensor_addressing", profile.cooperative_matrix_tensor_addressing);
   visit("cooperative_matrix_workgroup_scope", profile.cooperative_matrix_workgroup_scope);
+  visit("cuda_architecture", profile.cuda_architecture);
+  visit("cuda_architecture_features", profile.cuda_architecture_features);
   visit("device_id", profile.device_id);
   visit("driver", profile.driver);
   visit("driver_version", profile.driver_version);
@@ -35,9 +39,12 @@ void for_each_field(P& profile, F&& visit) {
   visit("kind", profile.kind);
   visit("l2_bytes", profile.l2_bytes);
   visit("matrix_shapes", profile.matrix_shapes);
+  visit("matrix_units", profile.matrix_units);
   visit("max_allocation_bytes", profile.max_allocation_bytes);
   visit("max_buffer_bytes", profile.max_buffer_bytes);
+  visit("max_dynamic_workgroup_memory_bytes", profile.max_dynamic_workgroup_memory_bytes);
   visit("max_grid", profile.max_grid);
+  visit("max_invocations_per_multiprocessor", profile.max_invocations_per_multiprocessor);
   visit("max_push_bytes", profile.max_push_bytes);
   visit("max_storage_range_bytes", profile.max_storage_range_bytes);
   visit("max_subgroup_size", profile.max_subgroup_size);
@@ -46,16 +53,19 @@ void for_each_field(P& profile, F&& visit) {
   visit("min_subgroup_size", profile.min_subgroup_size);
   visit("multiprocessors", profile.multiprocessors);
   visit("name", profile.name);
+  visit("registers_per_multiprocessor", profile.registers_per_multiprocessor);
   visit("required_subgroup_size", profile.required_subgroup_size);
   visit("sources", profile.sources);
   visit("storage16", profile.storage16);
   visit("storage8", profile.storage8);
   visit("subgroup_size", profile.subgroup_size);
+  visit("tensor_maps", profile.tensor_maps);
   visit("transaction_bytes", profile.transaction_bytes);
   visit("uuid", profile.uuid);
   visit("vendor", profile.vendor);
   visit("vendor_id", profile.vendor_id);
   visit("workgroup_memory_bytes", profile.workgroup_memory_bytes);
+  visit("workgroup_memory_per_multiprocessor_bytes", profile.workgroup_memory_per_multiprocessor_bytes);
 }
 
 // Whether a field has a value: 0, "", unknown and the empty list are none.

@@ -5,6 +5,7 @@
 #include "../plan/json_text.hpp"
 
 #include <bit>
+#include <span>
 
 namespace sectile {
 
@@ -15,6 +16,7 @@ using nlohmann::json;
 namespace {
 
 constexpr std::string_view kKinds[] = {"unknown", "cpu", "integrated", "discrete", "virtual_gpu"};
+constexpr std::string_view kApis[] = {"vulkan", "cuda"};
 constexpr std::size_t kMostShapes = 1024;
 
 void write(JsonWriter& w, const MatrixShape& s) {
@@ -38,6 +40,8 @@ void write_field(JsonWriter& w, std::string_view key, const T& field) {
   w.key(key);
   if constexpr (std::same_as<T, DeviceKind>) {
     w.value(kKinds[std::to_underlying(field)]);
+  } else if constexpr (std::same_as<T, Api>) {
+    w.value(kApis[std::to_underlying(field)]);
   } else if constexpr (std::same_as<T, std::vector<MatrixShape>>) {
     w.begin('[');
     for (const MatrixShape& shape : field) write(w, shape);
@@ -69,16 +73,17 @@ Result<void> read(const json& value, const std::string& what, MatrixShape& s) {
   return o.finish();
 }
 
-void read_kind(JsonObject& o, const char* key, DeviceKind& kind) {
+// One of `names`, in the order of the enumerators.
+template <class E>
+void read_name(JsonObject& o, const char* key, E& out, std::span<const std::string_view> names, std::string_view want) {
   std::string text;
   o.optional(key, text);
   if (text.empty()) return;
-  const auto found = std::ranges::find(kKinds, text);
-  if (found == std::end(kKinds))
-    o.fail({ErrorKind::parse, std::string("profile.") + key, JsonObject::cut(text),
-            "unknown, cpu, integrated, discrete or virtual_gpu"});
+  const auto found = std::ranges::find(names, text);
+  if (found == names.end())
+    o.fail({ErrorKind::parse, std::string("profile.") + key, JsonObject::cut(text), std::string(want)});
   else
-    kind = static_cast<DeviceKind>(found - std::begin(kKinds));
+    out = static_cast<E>(found - names.begin());
 }
 
 void read_sources(JsonObject& o, const char* key, std::map<std::string, std::string>& sources) {
@@ -98,7 +103,9 @@ Result<DeviceProfile> read_fields(std::string_view text) {
   DeviceProfile profile;
   detail::for_each_field(profile, [&]<class T>(const char* key, T& field) {
     if constexpr (std::same_as<T, DeviceKind>) {
-      read_kind(o, key, field);
+      read_name(o, key, field, kKinds, "unknown, cpu, integrated, discrete or virtual_gpu");
+    } else if constexpr (std::same_as<T, Api>) {
+      read_name(o, key, field, kApis, "vulkan or cuda");
     } else if constexpr (std::same_as<T, std::vector<MatrixShape>>) {
       o.each(key, kMostShapes,
              [&](const json& item, const std::string& what) { return read(item, what, field.emplace_back()); });
@@ -143,9 +150,19 @@ Result<void> check_profile(const DeviceProfile& p) {
       return refuse(field, *value, "a power of two up to 65536");
   if (p.min_subgroup_size && p.max_subgroup_size && *p.min_subgroup_size > *p.max_subgroup_size)
     return refuse("min_subgroup_size", *p.min_subgroup_size, "at most max_subgroup_size");
-  if (p.max_workgroup_invocations && *p.max_workgroup_invocations == 0)
-    return refuse("max_workgroup_invocations", 0, "at least 1");
-  if (p.multiprocessors && *p.multiprocessors == 0) return refuse("multiprocessors", 0, "at least 1");
+  const std::pair<std::string_view, std::optional<std::uint32_t>> counts[] = {
+      {"max_invocations_per_multiprocessor", p.max_invocations_per_multiprocessor},
+      {"max_workgroup_invocations", p.max_workgroup_invocations},
+      {"multiprocessors", p.multiprocessors},
+      {"registers_per_multiprocessor", p.registers_per_multiprocessor},
+  };
+  for (const auto& [field, value] : counts)
+    if (value && *value == 0) return refuse(field, 0, "at least 1");
+  if (p.cuda_architecture && (*p.cuda_architecture < 10 || *p.cuda_architecture > 999))
+    return refuse("cuda_architecture", *p.cuda_architecture, "10 * major + minor of a compute capability, as 90");
+  if (p.max_dynamic_workgroup_memory_bytes.value_or(~0u) < p.workgroup_memory_bytes.value_or(0))
+    return refuse("max_dynamic_workgroup_memory_bytes", *p.max_dynamic_workgroup_memory_bytes,
+                  "at least workgroup_memory_bytes");
   if (p.max_grid && std::ranges::count(*p.max_grid, 0u) != 0) return refuse("max_grid", 0, "at least 1 in x, y and z");
   if (p.max_workgroup_size && std::ranges::count(*p.max_workgroup_size, 0u) != 0)
     return refuse("max_workgroup_size", 0, "at least 1 in x, y and z");
@@ -159,6 +176,11 @@ Result<void> check_profile(const DeviceProfile& p) {
 
 }  // namespace detail
 
+std::string cuda_architecture_name(const DeviceProfile& p) {
+  if (!p.cuda_architecture) return {};
+  return "sm_" + std::to_string(*p.cuda_architecture) + (p.cuda_architecture_features.value_or(false) ? "a" : "");
+}
+
 std::string print(const DeviceProfile& p) {
   std::string text = p.name;
   const auto add = [&](std::string_view word, const auto& value) {
@@ -171,10 +193,13 @@ std::string print(const DeviceProfile& p) {
   }
   if (p.kind != DeviceKind::unknown) text.append(" ").append(kKinds[std::to_underlying(p.kind)]);
   if (p.api_version != 0)
-    text += " vulkan=" + std::to_string(p.api_version / 1000) + "." + std::to_string(p.api_version % 1000);
+    text.append(" ").append(kApis[std::to_underlying(p.api)]).append("=") +=
+        std::to_string(p.api_version / 1000) + "." + std::to_string(p.api_version % 1000);
+  if (const std::string architecture = cuda_architecture_name(p); !architecture.empty()) text += " " + architecture;
   add("subgroup", p.subgroup_size);
   add("invocations", p.max_workgroup_invocations);
   add("shared", p.workgroup_memory_bytes);
+  add("dynamic", p.max_dynamic_workgroup_memory_bytes);
   add("push", p.max_push_bytes);
   add("transaction", p.transaction_bytes);
   add("banks", p.banks);
@@ -211,7 +236,7 @@ Result<DeviceProfile> supplement(DeviceProfile profile, std::string_view text) {
         if (key != other || !detail::is_known(fact)) return;
         if constexpr (std::same_as<T, std::map<std::string, std::string>>)
           field.insert(fact.begin(), fact.end());
-        else if (!detail::is_known(field))
+        else if (!detail::is_known(field) && !std::same_as<T, Api>)  // no Vulkan profile turns into one for CUDA
           field = fact;
         else if (field != fact && !contradiction)
           contradiction = Error{ErrorKind::parse, "profile." + std::string(key), shown(fact),

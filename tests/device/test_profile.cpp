@@ -81,6 +81,59 @@ TEST_CASE("printsOnOneLine") {
       "NVIDIA H200 (nvidia, NVIDIA 580.159.04) discrete vulkan=1.4 subgroup=32 invocations=1024 shared=49152 push=256");
 }
 
+TEST_CASE("aCudaProfileSaysSo") {
+  const DeviceProfile profile = profile_from_json(R"({"api":"cuda","api_version":13000,"async_copy":true,
+      "cuda_architecture":90,"cuda_architecture_features":true,"matrix_units":["mma.sync","wgmma"],
+      "max_dynamic_workgroup_memory_bytes":232448,"max_invocations_per_multiprocessor":2048,"name":"x",
+      "registers_per_multiprocessor":65536,"tensor_maps":false,"workgroup_memory_bytes":49152,
+      "workgroup_memory_per_multiprocessor_bytes":233472})")
+                                    .value();
+  CHECK(profile.api == Api::cuda);
+  CHECK(profile.matrix_units == std::vector<std::string>{"mma.sync", "wgmma"});
+  CHECK(profile.tensor_maps == false);
+  CHECK(cuda_architecture_name(profile) == "sm_90a");
+  CHECK(print(profile) == "x cuda=13.0 sm_90a shared=49152 dynamic=232448");
+  CHECK(profile_from_json(to_json(profile)) == profile);
+  DeviceProfile plain = profile;
+  plain.cuda_architecture_features = {};
+  CHECK(cuda_architecture_name(plain) == "sm_90");
+  plain.cuda_architecture = {};
+  CHECK(cuda_architecture_name(plain).empty());
+}
+
+TEST_CASE("aProfileWithoutAnApiIsForVulkan") {
+  const DeviceProfile profile = profile_from_json(R"({"name":"x","api_version":1003})").value();
+  CHECK(profile.api == Api::vulkan);
+  CHECK(profile_from_json(R"({"api":"vulkan","name":"x","api_version":1003})") == profile);
+  CHECK(to_json(profile) == R"({"api_version":1003,"name":"x"})");
+  CHECK(print(profile) == "x vulkan=1.3");
+  CHECK(error_of(profile_from_json(R"({"name":"x","api":"metal"})")) ==
+        "parse: profile.api: metal (want vulkan or cuda)");
+}
+
+TEST_CASE("cudaFieldsAreChecked") {
+  CHECK(error_of(profile_from_json(R"({"name":"x","cuda_architecture":9})")).starts_with("parse: profile.cuda_archit"));
+  CHECK(error_of(profile_from_json(R"({"name":"x","registers_per_multiprocessor":0})")) ==
+        "parse: profile.registers_per_multiprocessor: 0 (want at least 1)");
+  CHECK(error_of(profile_from_json(R"({"name":"x","matrix_units":"wgmma"})")) ==
+        "parse: profile.matrix_units: \"wgmma\" (want an array)");
+  CHECK(error_of(profile_from_json(
+            R"({"name":"x","max_dynamic_workgroup_memory_bytes":1024,"workgroup_memory_bytes":49152})")) ==
+        "parse: profile.max_dynamic_workgroup_memory_bytes: 1024 (want at least workgroup_memory_bytes)");
+}
+
+TEST_CASE("supplementMixesNoApis") {
+  CHECK(error_of(supplement(h200(), R"({"api":"cuda"})")) ==
+        "parse: profile.api: \"cuda\" (want \"vulkan\", as is known already)");
+  const DeviceProfile cuda = profile_from_json(R"({"api":"cuda","name":"x"})").value();
+  const auto more = supplement(cuda, R"({"async_copy":true,"matrix_units":["mma.sync"]})");
+  REQUIRE(more.has_value());
+  CHECK(more->api == Api::cuda);
+  CHECK(more->async_copy == true);
+  CHECK(error_of(supplement(*more, R"({"async_copy":false})")).starts_with("parse: profile.async_copy: false"));
+  CHECK(error_of(supplement(*more, R"({"matrix_units":["wgmma"]})")).starts_with("parse: profile.matrix_units"));
+}
+
 TEST_CASE("supplementFillsWhatIsUnknown") {
   const DeviceProfile profile = supplement(h200(), data_file("nvidia-h100-coopmat.txt")).value();
   CHECK(profile.matrix_shapes.size() == 36);
