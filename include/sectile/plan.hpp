@@ -42,6 +42,20 @@ struct AccessRange {
   auto operator<=>(const AccessRange&) const = default;
 };
 
+// An operand as a tensor of which a kernel copies whole boxes (CUDA's tensor memory accelerator, sm_90 and later): a
+// kernel's argument behind the push struct, 128 bytes each, encoded when launching (cuTensorMapEncodeTiled).
+struct TensorMap {
+  std::uint32_t operand = 0;
+  std::uint64_t byte_offset = 0;         // of the tensor's first element; a multiple of 16
+  std::uint32_t element_bytes = 1;       // 1, 2, 4 or 8
+  std::vector<std::uint64_t> dims;       // elements, innermost first; 1 to 5 of them
+  std::vector<std::uint64_t> strides;    // bytes from one index to the next, of every dimension but the innermost;
+                                         // multiples of 16
+  std::vector<std::uint32_t> box;        // elements of one copy
+  std::uint32_t swizzle_bytes = 0;       // 0, 32, 64 or 128; the box's rows then have at most so many bytes
+  bool operator==(const TensorMap&) const = default;
+};
+
 struct Step {
   KernelName kernel;
   std::vector<Constant> constants;              // sorted by id; the workgroup's size is among them
@@ -51,6 +65,7 @@ struct Step {
   std::vector<std::uint8_t> push;               // push bytes; address slots hold zeros
   std::vector<AddressSlot> addresses;
   std::vector<AccessRange> accesses;
+  std::vector<TensorMap> tensor_maps;           // only in plans for devices that have them
   std::uint32_t workgroup_memory_bytes = 0;
   // Every write of earlier steps is finished and visible before this step starts.
   bool barrier_before = false;

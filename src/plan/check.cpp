@@ -13,7 +13,7 @@ namespace sectile {
 namespace {
 
 // Bounds the work on a foreign plan: every pair of ranges between two barriers is compared.
-constexpr std::size_t kMostSteps = 64, kMostRanges = 64;
+constexpr std::size_t kMostSteps = 64, kMostRanges = 64, kMostMaps = 8;
 
 std::unexpected<Error> refuse(std::size_t step, std::string_view what, std::string value, std::string limit = {}) {
   return fail(ErrorKind::invalid_plan, "step " + std::to_string(step) + " " + std::string(what), std::move(value),
@@ -102,6 +102,44 @@ Result<void> check_ranges(const Plan& plan, const Step& step, std::size_t at) {
   return {};
 }
 
+// What cuTensorMapEncodeTiled asks for, and that no element lies outside what the step says it touches.
+Result<void> check_tensor_map(const Plan& plan, const Step& step, const TensorMap& map, std::size_t at) {
+  const auto is_power = [](std::uint32_t n, std::uint32_t least, std::uint32_t most) {
+    return std::has_single_bit(n) && n >= least && n <= most;
+  };
+  if (map.operand >= plan.operands.size())
+    return refuse(at, "tensor map", "of operand " + std::to_string(map.operand), std::to_string(plan.operands.size()) + " operands");
+  const std::size_t rank = map.dims.size();
+  if (rank < 1 || rank > 5 || map.box.size() != rank || map.strides.size() != rank - 1)
+    return refuse(at, "tensor map", std::to_string(rank) + " dimensions", "1 to 5, as many box sides, one stride fewer");
+  if (!is_power(map.element_bytes, 1, 8)) return refuse(at, "tensor map", std::to_string(map.element_bytes) + "-byte elements", "1, 2, 4 or 8");
+  if (map.byte_offset % 16 != 0 || plan.operands[map.operand].align % 16 != 0)
+    return refuse(at, "tensor map", "byte offset " + std::to_string(map.byte_offset), "16-byte alignment");
+  if (map.swizzle_bytes != 0 && !is_power(map.swizzle_bytes, 32, 128))
+    return refuse(at, "tensor map", "swizzle of " + std::to_string(map.swizzle_bytes) + " bytes", "0, 32, 64 or 128");
+  std::uint64_t end = map.element_bytes;
+  for (std::size_t i = 0; i < rank; ++i) {
+    const std::uint64_t stride = i == 0 ? map.element_bytes : map.strides[i - 1];
+    if (map.dims[i] < 1 || map.dims[i] > std::uint64_t{1} << 32 || map.box[i] < 1 || map.box[i] > 256)
+      return refuse(at, "tensor map", "dimension " + std::to_string(i), "1 to 2^32 elements, boxes of 1 to 256");
+    if (i > 0 && (stride % 16 != 0 || stride >= std::uint64_t{1} << 40))
+      return refuse(at, "tensor map", "stride " + std::to_string(stride), "a multiple of 16 below 2^40");
+    std::uint64_t reach = 0;
+    if (__builtin_mul_overflow(map.dims[i] - 1, stride, &reach) || __builtin_add_overflow(end, reach, &end))
+      return refuse(at, "tensor map", "beyond 2^64 bytes");
+  }
+  const std::uint64_t row = std::uint64_t{map.box[0]} * map.element_bytes;
+  if (row % 16 != 0 || (map.swizzle_bytes != 0 && row > map.swizzle_bytes))
+    return refuse(at, "tensor map", "box rows of " + std::to_string(row) + " bytes", "a multiple of 16, no more than the swizzle");
+  if (__builtin_add_overflow(end, map.byte_offset, &end)) return refuse(at, "tensor map", "beyond 2^64 bytes");
+  const auto covers = [&](const AccessRange& range) {
+    return range.operand == map.operand && range.begin <= map.byte_offset && end <= range.end;
+  };
+  if (std::ranges::none_of(step.accesses, covers))
+    return refuse(at, "tensor map", "bytes up to " + std::to_string(end) + " of " + plan.operands[map.operand].name, "inside a range that the step accesses");
+  return {};
+}
+
 // `open`: the first step whose work may still be running when step `at` starts.
 Result<void> check_order(const Plan& plan, std::size_t open, std::size_t at) {
   for (std::size_t before = open; before < at; ++before)
@@ -167,6 +205,8 @@ Result<void> check_limits(const Step& step, const DeviceProfile& profile, std::s
   if (!step.addresses.empty() && !profile.buffer_device_address.value_or(true))
     return fail(ErrorKind::limit_exceeded, "buffer device address", "used in step " + std::to_string(at),
                 "a device that has it");
+  if (!step.tensor_maps.empty() && !profile.tensor_maps.value_or(false))
+    return fail(ErrorKind::limit_exceeded, "tensor maps", "used in step " + std::to_string(at), "a device that has them");
   return check_subgroup(step, profile, at);
 }
 
@@ -183,6 +223,10 @@ Result<void> check_plan(const Plan& plan) {
     if (auto ok = check_launch(step, at); !ok) return ok;
     if (auto ok = check_addresses(plan, step, at); !ok) return ok;
     if (auto ok = check_ranges(plan, step, at); !ok) return ok;
+    if (step.tensor_maps.size() > kMostMaps)
+      return refuse(at, "tensor maps", std::to_string(step.tensor_maps.size()), "at most " + std::to_string(kMostMaps));
+    for (const TensorMap& map : step.tensor_maps)
+      if (auto ok = check_tensor_map(plan, step, map, at); !ok) return ok;
     if (step.barrier_before) open = at;
     if (auto ok = check_order(plan, open, at); !ok) return ok;
   }

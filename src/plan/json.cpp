@@ -117,6 +117,18 @@ void write(JsonWriter& w, const Constant& constant) {
   w.end('}');
 }
 
+void write(JsonWriter& w, const TensorMap& map) {
+  w.begin('{');
+  w.field("box", map.box);
+  w.field("byte_offset", map.byte_offset);
+  w.field("dims", map.dims);
+  w.field("element_bytes", map.element_bytes);
+  w.field("operand", map.operand);
+  w.field("strides", map.strides);
+  w.field("swizzle_bytes", map.swizzle_bytes);
+  w.end('}');
+}
+
 template <class T>
 void write_list(JsonWriter& w, std::string_view key, const std::vector<T>& items) {
   w.key(key);
@@ -139,6 +151,7 @@ void write(JsonWriter& w, const Step& step) {
   w.end('}');
   w.field("push", detail::hex_text(step.push));
   w.field("required_subgroup_size", step.required_subgroup_size);
+  if (!step.tensor_maps.empty()) write_list(w, "tensor_maps", step.tensor_maps);
   w.field("workgroup", step.workgroup);
   w.field("workgroup_memory_bytes", step.workgroup_memory_bytes);
   w.end('}');
@@ -214,6 +227,18 @@ Result<void> read(const json& value, const std::string& what, Constant& out) {
   return o.finish();
 }
 
+Result<void> read(const json& value, const std::string& what, TensorMap& out) {
+  JsonObject o(value, what);
+  o.required("box", out.box);
+  o.required("byte_offset", out.byte_offset);
+  o.required("dims", out.dims);
+  o.required("element_bytes", out.element_bytes);
+  o.required("operand", out.operand);
+  o.required("strides", out.strides);
+  o.required("swizzle_bytes", out.swizzle_bytes);
+  return o.finish();
+}
+
 Result<void> read(const json& value, const std::string& what, AccessCount& out) {
   JsonObject o(value, what);
   each_count(out, [&](const char* key, std::uint64_t& number) { o.required(key, number); });
@@ -250,6 +275,7 @@ Result<void> read(const json& value, const std::string& what, Step& out) {
   read_member(o, what, "kernel", out.kernel);
   o.required("push", push);
   o.required("required_subgroup_size", out.required_subgroup_size);
+  if (o.find("tensor_maps") != nullptr) read_list(o, "tensor_maps", kMostItems, out.tensor_maps);
   o.required("workgroup", out.workgroup);
   o.required("workgroup_memory_bytes", out.workgroup_memory_bytes);
   if (auto ok = o.finish(); !ok) return ok;

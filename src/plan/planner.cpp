@@ -17,7 +17,7 @@ namespace detail {
 
 namespace {
 
-constexpr const Strategy* kPermute[] = {&kCopy, &kRows, &kTile, &kBlock, &kWeave, &kBox, &kWords};
+constexpr const Strategy* kPermute[] = {&kCopy, &kRows, &kTile, &kBlock, &kWeave, &kTma, &kBox, &kWords};
 
 // More parts than this would be more launches than work.
 constexpr std::size_t kMaxSteps = 64;   // check_plan takes no more

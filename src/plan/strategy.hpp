@@ -62,7 +62,7 @@ struct Strategy {
   Result<Step> (*step)(const Draft&, const Nest&, const DeviceProfile&);
 };
 
-extern const Strategy kCopy, kRows, kTile, kBlock, kWeave, kBox, kWords;
+extern const Strategy kCopy, kRows, kTile, kBlock, kWeave, kTma, kBox, kWords;
 
 // The table that the planner walks for a permute.
 std::span<const Strategy* const> permute_strategies() noexcept;

@@ -183,3 +183,39 @@ TEST_CASE("twoHundredRandomPermutesNeedFewPipelines") {
     }
   }
 }
+
+TEST_CASE("tensorMapsWhereTheDeviceHasThem") {
+  DeviceProfile cuda = test::gpu();
+  cuda.api = Api::cuda;
+  cuda.tensor_maps = true;
+  const Plan plan = planned("permute f16 4x4096x8192 axes=0,2,1", cuda);
+  REQUIRE(stem_of(plan) == "permute_tma");
+  const auto& maps = plan.steps[0].tensor_maps;
+  REQUIRE(maps.size() == 2);
+  CHECK(maps[0].dims == std::vector<std::uint64_t>{8192, 4096, 4});
+  CHECK(maps[0].strides == std::vector<std::uint64_t>{16384, 8192ull * 4096 * 2});
+  CHECK(maps[0].box == std::vector<std::uint32_t>{64, 64, 1});
+  CHECK(maps[1].dims == std::vector<std::uint64_t>{4096, 8192, 4});
+  CHECK(plan.steps[0].grid[0] == 64 * 128 * 4);
+  const auto again = plan_from_json(to_json(plan));
+  REQUIRE(again.has_value());
+  CHECK(*again == plan);
+
+  CHECK(stem_of(planned("permute f16 4x4096x8192 axes=0,2,1")) == "permute_tile");           // no such device
+  CHECK(stem_of(planned("permute f16 196608x128 axes=1,0", cuda)) == "permute_tile");        // short rows: measured
+  CHECK(stem_of(planned("permute f16 4095x8191 axes=1,0", cuda)) != "permute_tma");          // rows of odd bytes
+  CHECK(!check_plan(plan, test::gpu()).has_value());
+  const auto refused = [&](auto&& spoil) {
+    Plan other = plan;
+    spoil(other.steps[0].tensor_maps[1]);
+    return !check_plan(other).has_value();
+  };
+  CHECK(refused([](TensorMap& m) { m.dims[1] += 1; }));          // past the operand's end
+  CHECK(refused([](TensorMap& m) { m.strides[0] += 8; }));
+  CHECK(refused([](TensorMap& m) { m.byte_offset = 4; }));
+  CHECK(refused([](TensorMap& m) { m.box[0] = 128; }));          // rows wider than the swizzle
+  CHECK(refused([](TensorMap& m) { m.box.pop_back(); }));
+  CHECK(refused([](TensorMap& m) { m.operand = 2; }));
+  CHECK(refused([](TensorMap& m) { m.swizzle_bytes = 48; }));
+  CHECK(refused([](TensorMap& m) { m.strides[0] = ~0ull << 4; }));
+}

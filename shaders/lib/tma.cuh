@@ -1,0 +1,75 @@
+// The tensor memory accelerator of sm_90 and later: PTX ISA, "cp.async.bulk.tensor".
+
+// 128 bytes, made by the host (cuTensorMapEncodeTiled); a kernel's argument behind the push struct.
+struct alignas(64) TensorMap {
+  uint64 opaque[16];
+};
+
+__device__ __forceinline__ uint shared_address(const void* pointer) { return uint(__cvta_generic_to_shared(pointer)); }
+
+// A barrier that one copy of `bytes` completes.
+__device__ __forceinline__ void expect_copy(uint barrier, uint bytes) {
+  asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barrier));
+  asm volatile("fence.mbarrier_init.release.cluster;");   // the copy engine sees the barrier made
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
+}
+
+// Until the barrier's first phase is complete: what was copied is visible to this invocation then.
+__device__ __forceinline__ void await_copy(uint barrier) {
+  asm volatile(
+      "{\n .reg .pred done;\n again:\n mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n @!done bra again;\n}" ::"r"(barrier)
+      : "memory");
+}
+
+// A box from global into workgroup memory; c: the coordinates of its first element, innermost first.
+template <uint rank>
+__device__ __forceinline__ void copy_in(uint to, const TensorMap* map, const int (&c)[5], uint barrier) {
+  if constexpr (rank == 2u)
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
+                 ::"r"(to), "l"(map), "r"(barrier), "r"(c[0]), "r"(c[1]) : "memory");
+  if constexpr (rank == 3u)
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
+                 ::"r"(to), "l"(map), "r"(barrier), "r"(c[0]), "r"(c[1]), "r"(c[2]) : "memory");
+  if constexpr (rank == 4u)
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
+                 ::"r"(to), "l"(map), "r"(barrier), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]) : "memory");
+  if constexpr (rank == 5u)
+    asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
+                 ::"r"(to), "l"(map), "r"(barrier), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]), "r"(c[4]) : "memory");
+}
+
+// A box from workgroup memory to global. What lies outside the tensor is not written.
+template <uint rank>
+__device__ __forceinline__ void copy_out(const TensorMap* map, uint from, const int (&c)[5]) {
+  if constexpr (rank == 2u)
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%0, {%2, %3}], [%1];"
+                 ::"l"(map), "r"(from), "r"(c[0]), "r"(c[1]) : "memory");
+  if constexpr (rank == 3u)
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4}], [%1];"
+                 ::"l"(map), "r"(from), "r"(c[0]), "r"(c[1]), "r"(c[2]) : "memory");
+  if constexpr (rank == 4u)
+    asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5}], [%1];"
+                 ::"l"(map), "r"(from), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]) : "memory");
+  if constexpr (rank == 5u)
+    asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.tile.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];"
+                 ::"l"(map), "r"(from), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]), "r"(c[4]) : "memory");
+}
+
+// Until the copies out have read workgroup memory, which must not go away before; the grid's end makes them visible.
+__device__ __forceinline__ void await_copies_out() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+
+// What this invocation stored in workgroup memory is visible to copies that start after a barrier.
+__device__ __forceinline__ void publish_to_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+
+// Four 8x8 matrices of 2-byte elements, transposed; lane l gives the address of row l % 8 of matrix l / 8.
+__device__ __forceinline__ void load_matrices_turned(uint (&v)[4], uint row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(row) : "memory");
+}
+__device__ __forceinline__ void store_matrices(uint row, const uint (&v)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+               ::"r"(row), "r"(v[0]), "r"(v[1]), "r"(v[2]), "r"(v[3]) : "memory");
+}
