@@ -1,7 +1,7 @@
 // The tensor memory accelerator of sm_90 and later: PTX ISA, "cp.async.bulk.tensor".
 
 // 128 bytes, made by the host (cuTensorMapEncodeTiled); a kernel's argument behind the push struct.
-struct alignas(64) TensorMap {
+struct alignas(128) TensorMap {
   uint64 opaque[16];
 };
 
