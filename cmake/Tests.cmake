@@ -4,6 +4,13 @@ if(SECTILE_BUILD_TESTS)
   target_link_libraries(sectile_test_main PUBLIC sectile_dep_doctest PRIVATE sectile_own)
 endif()
 
+# Its operator new and pthread_mutex_lock take the place of the libraries': only where both are counted.
+if(SECTILE_BUILD_TESTS)
+  add_library(sectile_test_counted OBJECT ${PROJECT_SOURCE_DIR}/tests/support/counted.cpp)
+  target_include_directories(sectile_test_counted PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(sectile_test_counted PUBLIC ${CMAKE_DL_LIBS} PRIVATE sectile_own)
+endif()
+
 # sectile_test(FOLDER LIBRARIES...): test_FOLDER from tests/FOLDER/*.cpp; its own main.cpp goes before ours.
 function(sectile_test folder)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
@@ -24,7 +31,7 @@ function(sectile_test folder)
   add_test(NAME ${folder} COMMAND test_${folder} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
   # Drivers leave memory behind when they are unloaded: leaks are looked for where no driver is.
   set(leaks 1)
-  if(folder MATCHES "vulkan|tools")
+  if(folder MATCHES "vulkan|cuda|tools")
     set(leaks 0)
   endif()
   # A worker that a protected page kills has to die of the signal, which the sanitizer would catch.
@@ -42,7 +49,19 @@ if(SECTILE_BUILD_TESTS)
     sectile_test(device sectile_device sectile_dep_rapidcheck)
     sectile_test(abi sectile_plan sectile_shaders sectile_dep_spirv_reflect ${CMAKE_DL_LIBS})
   endif()
-  sectile_test(vulkan sectile sectile_dep_volk)
+  sectile_test(vulkan sectile sectile_dep_volk sectile_test_counted)
+  if(SECTILE_CUDA)
+    sectile_test(cuda sectile_cuda sectile_backend sectile_test_counted ${CMAKE_DL_LIBS})
+    # What src/cuda declares by itself is compared with CUDA's headers where there are some.
+    find_path(SECTILE_CUDA_HEADERS NAMES nvrtc.h PATHS /usr/local/cuda/include ENV CUDA_HOME PATH_SUFFIXES include)
+    mark_as_advanced(SECTILE_CUDA_HEADERS)
+    if(SECTILE_CUDA_HEADERS AND TARGET test_cuda)
+      target_include_directories(test_cuda SYSTEM PRIVATE ${SECTILE_CUDA_HEADERS})
+      target_compile_definitions(test_cuda PRIVATE SECTILE_CUDA_HEADERS=1)
+    else()
+      message(STATUS "No cuda.h and nvrtc.h here: what src/cuda declares is not compared with them")
+    endif()
+  endif()
   sectile_test(tools sectile_tool)
   # The command itself, for tests that start it.
   if(TARGET sectile_command AND TARGET test_tools)
