@@ -36,17 +36,12 @@ __device__ __forceinline__ uint quad_of(const uvec4& a, const uvec4& b, const uv
 // Column c of a block of `count` rows, packed: element r of the result is element c of rows[r].
 __device__ __forceinline__ uvec4 column_of(const uvec4 (&rows)[MAX_VECTOR], const uint count, const uint c) {
   uvec4 result = {};
-#if ELEMENT_BYTES == 16
-  result = rows[0];
-#elif ELEMENT_BYTES == 8
+#if ELEMENT_BYTES >= 4
+  constexpr uint words = ELEMENT_BYTES / 4u;
 #pragma unroll
-  for (uint r = 0u; r < count; ++r) {
-    result[2u * r] = rows[r][2u * c];
-    result[2u * r + 1u] = rows[r][2u * c + 1u];
-  }
-#elif ELEMENT_BYTES == 4
+  for (uint r = 0u; r < count; ++r)
 #pragma unroll
-  for (uint r = 0u; r < count; ++r) result[r] = rows[r][c];
+    for (uint w = 0u; w < words; ++w) result[r * words + w] = rows[r][c * words + w];
 #elif ELEMENT_BYTES == 2
   if (count == 1u) result[0] = element_of(rows[0], c);
 #pragma unroll
