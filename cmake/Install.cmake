@@ -2,11 +2,16 @@
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/sectile)
 
-install(TARGETS sectile sectile_plan sectile_device sectile_shaders sectile_vulkan EXPORT sectileTargets
+list(TRANSFORM SECTILE_LIBRARIES PREPEND sectile_ OUTPUT_VARIABLE libraries)
+install(TARGETS sectile ${libraries} EXPORT sectileTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set(left_out "")
+if(NOT SECTILE_CUDA)
+  set(left_out PATTERN "cuda*.hpp" EXCLUDE)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/sectile DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
+  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" ${left_out})
 install(EXPORT sectileTargets NAMESPACE sectile:: DESTINATION ${package_folder})
 configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/sectileConfig.cmake.in
   ${PROJECT_BINARY_DIR}/sectileConfig.cmake INSTALL_DESTINATION ${package_folder})

@@ -24,7 +24,11 @@ endif()
 
 sectile_library(plan)
 sectile_library(device)
+sectile_library(backend)
 sectile_library(vulkan)
+if(SECTILE_CUDA)
+  sectile_library(cuda)
+endif()
 
 # A plan's id is a hash over the profile's JSON, which src/device writes; profiles use the errors of src/plan.
 target_link_libraries(sectile_plan PUBLIC sectile_device)
@@ -36,19 +40,33 @@ foreach(pure plan device)
   target_include_directories(sectile_${pure} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
 endforeach()
 
+# What both backends need and neither owns: they never see each other.
+target_link_libraries(sectile_backend
+  PUBLIC sectile_plan PRIVATE ${fmt_library} $<BUILD_INTERFACE:sectile_dep_xxhash>)
+
 # volk is compiled in, as C++, in a namespace of its own.
 configure_file(${PROJECT_SOURCE_DIR}/cmake/volk.cpp.in ${PROJECT_BINARY_DIR}/volk.cpp @ONLY)
 target_sources(sectile_vulkan PRIVATE ${PROJECT_BINARY_DIR}/volk.cpp)
 set_source_files_properties(${PROJECT_BINARY_DIR}/volk.cpp PROPERTIES COMPILE_OPTIONS -w)
 target_link_libraries(sectile_vulkan
   PUBLIC sectile_plan sectile_device sectile_shaders Vulkan::Headers Threads::Threads ${CMAKE_DL_LIBS}
-  PRIVATE ${fmt_library} $<BUILD_INTERFACE:sectile_dep_volk> $<BUILD_INTERFACE:sectile_dep_vma>
+  PRIVATE sectile_backend ${fmt_library} $<BUILD_INTERFACE:sectile_dep_volk> $<BUILD_INTERFACE:sectile_dep_vma>
     $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 
-add_library(sectile INTERFACE)
-target_link_libraries(sectile INTERFACE sectile_plan sectile_device sectile_shaders sectile_vulkan)
+# CUDA's driver and NVRTC are loaded when they are first asked for: nothing of CUDA is needed to build or to link.
+set(SECTILE_LIBRARIES plan device backend shaders vulkan)
+if(SECTILE_CUDA)
+  list(APPEND SECTILE_LIBRARIES cuda)
+  target_link_libraries(sectile_cuda
+    PUBLIC sectile_plan sectile_device sectile_shaders Threads::Threads ${CMAKE_DL_LIBS}
+    PRIVATE sectile_backend ${fmt_library} $<BUILD_INTERFACE:sectile_dep_xxhash>)
+  # So that a program can be built with and without it.
+  target_compile_definitions(sectile_cuda INTERFACE SECTILE_HAS_CUDA=1)
+endif()
 
-foreach(name plan device shaders vulkan)
+add_library(sectile INTERFACE)
+foreach(name IN LISTS SECTILE_LIBRARIES)
+  target_link_libraries(sectile INTERFACE sectile_${name})
   add_library(sectile::${name} ALIAS sectile_${name})
   set_target_properties(sectile_${name} PROPERTIES EXPORT_NAME ${name})
 endforeach()

@@ -1,7 +1,7 @@
 # Compiles, validates and embeds the kernels: sectile_shaders (include/sectile/shaders.hpp).
 #
 # shaders/STEM.comp is a template; lines `//! variant NAME -DX=1 ...` at its top say what is made of it.
-# Each (stem, variant) becomes STEM.VARIANT.spv.
+# Each (stem, variant) becomes STEM.VARIANT.spv. shaders/STEM.cu and the headers are embedded as text.
 file(GLOB shader_templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*.comp)
 set(spirv_folder ${PROJECT_BINARY_DIR}/spirv)
 file(MAKE_DIRECTORY ${spirv_folder})
@@ -63,8 +63,34 @@ foreach(name file IN ZIP_LISTS spirv_names spirv_modules)
   math(EXPR index "${index} + 1")
 endforeach()
 set(SHADER_COUNT ${index})
+
+# CUDA's sources, and the headers that they may include, go in as they stand: NVRTC compiles them at run time.
+set(embedded_texts "")
+set(index 0)
+# Fills SHADER_<KIND>_ROWS and _COUNT from files; their names are relative to shaders/, a source's is its stem.
+foreach(kind SOURCE HEADER)
+  if(kind STREQUAL SOURCE)
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*.cu)
+  else()
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*.abi.h ${PROJECT_SOURCE_DIR}/shaders/lib/*.cuh
+      ${PROJECT_SOURCE_DIR}/shaders/lib/*abi.h)
+  endif()
+  set(SHADER_${kind}_ROWS "")
+  list(LENGTH files SHADER_${kind}_COUNT)
+  foreach(file IN LISTS files)
+    cmake_path(RELATIVE_PATH file BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/shaders OUTPUT_VARIABLE name)
+    if(kind STREQUAL SOURCE)
+      cmake_path(GET file STEM LAST_ONLY name)
+    endif()
+    string(APPEND SHADER_SYMBOLS "SECTILE_EMBED_TEXT(${index}, \"${file}\")\n")
+    string(APPEND SHADER_${kind}_ROWS "    text_row(\"${name}\", sectile_text_${index}, sectile_text_${index}_end),\n")
+    list(APPEND embedded_texts ${file})
+    math(EXPR index "${index} + 1")
+  endforeach()
+endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/embedded_modules.cpp.in ${PROJECT_BINARY_DIR}/embedded_modules.cpp @ONLY)
-set_property(SOURCE ${PROJECT_BINARY_DIR}/embedded_modules.cpp PROPERTY OBJECT_DEPENDS "${spirv_modules}")
+set_property(SOURCE ${PROJECT_BINARY_DIR}/embedded_modules.cpp PROPERTY OBJECT_DEPENDS
+  "${spirv_modules};${embedded_texts}")
 
 # What belongs to this build: the folder may hold modules of variants that are no more.
 list(TRANSFORM spirv_modules REPLACE ".*/" "" OUTPUT_VARIABLE names)

@@ -16,6 +16,7 @@
 #include <sectile/error.hpp>
 #include <sectile/plan.hpp>
 #include <sectile/profile.hpp>
+#include <sectile/shaders.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -61,11 +62,12 @@ struct Code {
 
 struct CompileOptions {
   bool ptx = false;                        // PTX instead of a cubin
-  bool verbose = false;                    // --ptxas-options=-v: what each kernel takes, into Code::log
+  bool verbose = false;                    // --ptxas-options=-v: what each kernel takes, into Code::log; cubin only
+  std::span<const EmbeddedSource> sources = {};  // kernels besides the embedded ones, as Adoption::sources
 };
 
 // Compiles a step's kernel with its constants for "sm_90a" and the like. Needs NVRTC, but no driver and no GPU.
-// Errors: missing (NVRTC, or no such kernel); compile (NVRTC's log).
+// Errors: missing (NVRTC, or no such kernel); compile (NVRTC's log); parse ("sm9").
 Result<Code> compile(const Step& step, std::string_view architecture, const CompileOptions& options = {});
 
 // What ptxas said of a kernel compiled with CompileOptions::verbose.
@@ -79,10 +81,13 @@ Result<KernelFigures> figures(const Code& code);
 
 struct Adoption {
   Context context = nullptr;               // the app's own; must outlive the Device
-  std::string cubin_folder;                // compiled kernels are kept there; empty: nowhere. Made if it is not there
+  std::string cubin_folder = {};           // compiled kernels are kept there; empty: nowhere. Made if it is not there
+  // Kernels besides the embedded ones; one of the same stem goes before the embedded one. Must outlive the Device.
+  std::span<const EmbeddedSource> sources = {};
 };
 
 class Executable;
+using sectile::OperandAddress;             // its address is a CUdeviceptr
 
 struct CompileCounts {
   std::size_t kernels = 0;                 // functions held
@@ -124,19 +129,15 @@ class Executable {
   Executable& operator=(const Executable&) noexcept;
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
+  std::span<const PlanOperand> operands() const noexcept;  // which addresses launch wants, in this order
   std::string_view plan_id() const noexcept;
   std::size_t step_count() const noexcept;
 
  private:
   friend class Device;
-  friend Result<void> launch(Stream, const Executable&, std::span<const struct OperandAddress>);
+  friend Result<void> launch(Stream, const Executable&, std::span<const OperandAddress>);
   struct Impl;
   std::shared_ptr<const Impl> impl_;
-};
-
-struct OperandAddress {
-  std::uint64_t address = 0;               // a CUdeviceptr
-  std::uint64_t bytes = 0;                 // from it on; 0: not told, not checked
 };
 
 // Launches the plan's kernels into the stream, in order: kernels of one stream are ordered by CUDA itself, so a plan's

@@ -13,7 +13,7 @@ struct DeviceEntry {
   std::uint32_t index = 0;                 // N of "cuda:N"
   std::string name;
   std::string uuid;                        // 32 hex digits, the same as Vulkan's deviceUUID of the card
-  std::string architecture;                // "sm_90"
+  std::string architecture;                // "sm_90a"
   std::string driver;                      // "CUDA 13.0"
 };
 
@@ -21,7 +21,8 @@ struct DeviceEntry {
 Result<std::vector<DeviceEntry>> list_devices();
 
 struct RuntimeOptions {
-  std::string cubin_folder;                // as Adoption
+  std::string cubin_folder = {};           // as Adoption
+  std::span<const EmbeddedSource> sources = {};  // as Adoption
 };
 
 // Device memory, freed on destruction. Must not outlive its Runtime.

@@ -22,6 +22,7 @@ enum class ErrorKind {
   missing,          // an address, file, device or kernel that is not there
   io,               // reading or writing a file failed
   device,           // the driver reported an error
+  compile,          // the kernel compiler refused a kernel: its log
 };
 
 // The stable lower-case name of a kind, as in the enumeration.

@@ -82,6 +82,13 @@ struct PlanOperand {
   bool operator==(const PlanOperand&) const = default;
 };
 
+// Where an operand lies when its plan is carried out, on any backend. `bytes` counts from the address to the end of
+// what the operand may use; 0: the caller does not say, and no size is checked.
+struct OperandAddress {
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+};
+
 // The planner's count for representative workgroups of a step, interior and edge (see planner.hpp).
 struct AccessCount {
   std::uint64_t load_transactions = 0;          // global transactions of the profile's transaction_bytes

@@ -141,12 +141,7 @@ class Executable {
   std::shared_ptr<const ReadyPlan> ready_;
 };
 
-// Where an operand lies. `bytes` counts from the address to the end of what the operand may use; 0: the
-// caller does not say, and no size is checked.
-struct OperandAddress {
-  VkDeviceAddress address = 0;
-  VkDeviceSize bytes = 0;
-};
+using sectile::OperandAddress;  // its address is a VkDeviceAddress
 
 // Writes the plan's commands: bind pipeline, push constants, dispatch, and a pipeline barrier between
 // steps that the plan orders. On success: no heap allocation, no lock, no other Vulkan call. Safe from

@@ -19,8 +19,9 @@ std::string_view name(ErrorKind kind) noexcept {
       "missing",
       "io",
       "device",
+      "compile",
   });
-  static_assert(kNames.size() == static_cast<std::size_t>(ErrorKind::device) + 1);
+  static_assert(kNames.size() == static_cast<std::size_t>(ErrorKind::compile) + 1);
   const auto index = static_cast<std::size_t>(std::to_underlying(kind));
   return index < kNames.size() ? kNames[index] : "unknown";
 }

@@ -63,20 +63,6 @@ Result<std::uint32_t> stated_subgroup_size(const Step& step, const Snapshot& sna
   return size;
 }
 
-// What the plan touches of each operand, over all steps.
-std::vector<Touched> touched_ranges(const Plan& plan) {
-  std::vector<Touched> out(plan.operands.size());
-  for (const Step& step : plan.steps) {
-    for (const AccessRange& range : step.accesses) {
-      Touched& t = out[range.operand];
-      t.begin = t.begin == t.end ? range.begin : std::min(t.begin, range.begin);
-      t.end = std::max(t.end, range.end);
-      t.written = t.written || range.write;
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 Device::Device(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
@@ -162,7 +148,7 @@ Result<Executable> Device::prepare(const Plan& plan) {
   out->dispatch = functions.vkCmdDispatch;
   out->pipeline_barrier = functions.vkCmdPipelineBarrier;
   out->operands = plan.operands;
-  out->touched = touched_ranges(plan);
+  out->touched = backend::touched_ranges(plan);
   out->plan_id = plan.id;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];

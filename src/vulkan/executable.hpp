@@ -3,6 +3,8 @@
 
 #include "pipelines.hpp"
 
+#include "backend/operands.hpp"
+
 #include <string>
 #include <vector>
 
@@ -20,19 +22,13 @@ struct ReadyStep {
   bool barrier_before = false;
 };
 
-// The bytes of an operand between the first and the last that any step touches.
-struct Touched {
-  std::uint64_t begin = 0, end = 0;
-  bool written = false;
-};
-
 struct ReadyPlan {
   PFN_vkCmdBindPipeline bind_pipeline = nullptr;
   PFN_vkCmdPushConstants push_constants = nullptr;
   PFN_vkCmdDispatch dispatch = nullptr;
   PFN_vkCmdPipelineBarrier pipeline_barrier = nullptr;
   std::vector<PlanOperand> operands;
-  std::vector<Touched> touched;  // one an operand
+  std::vector<backend::Touched> touched;  // one an operand
   std::vector<ReadyStep> steps;
   std::string plan_id;
   PrepareInfo info;

@@ -27,9 +27,9 @@ struct Specialization {
 }  // namespace
 
 Pipelines::~Pipelines() {
-  for (const auto& [key, slot] : slots_)
-    if (slot->pipeline)
-      context_.functions.vkDestroyPipeline(context_.device, slot->pipeline->handle, context_.callbacks);
+  pipelines_.for_each([this](const Pipeline& pipeline) {
+    context_.functions.vkDestroyPipeline(context_.device, pipeline.handle, context_.callbacks);
+  });
   for (const auto& [bytes, layout] : layouts_)
     context_.functions.vkDestroyPipelineLayout(context_.device, layout, context_.callbacks);
 }
@@ -100,32 +100,24 @@ Result<std::shared_ptr<const Pipeline>> Pipelines::get(const PipelineKey& key, s
                                                        PrepareInfo& info) {
   const auto pipeline_layout = layout(key.push_bytes);
   if (!pipeline_layout) return std::unexpected(pipeline_layout.error());
-  std::shared_ptr<Slot> slot;
-  {
-    const std::scoped_lock lock(mutex_);
-    auto& place = slots_[key];
-    if (!place) place = std::make_shared<Slot>();
-    slot = place;
-  }
-  const std::scoped_lock lock(slot->making);
-  if (slot->pipeline) {
-    ++info.pipelines_shared;
-    return slot->pipeline;
-  }
-  auto pipeline = std::make_shared<Pipeline>();
   std::optional<bool> hit;
-  const auto made = make(key, words, *pipeline_layout, hit);
-  if (!made) return std::unexpected(made.error());  // the slot stays empty, and the next caller tries again
-  *pipeline = {*made, *pipeline_layout};
-  slot->pipeline = pipeline;
-  ++info.pipelines_created;
+  auto got = pipelines_.get(key, [&]() -> Result<std::shared_ptr<const Pipeline>> {
+    auto pipeline = std::make_shared<Pipeline>();
+    const auto made = make(key, words, *pipeline_layout, hit);
+    if (!made) return std::unexpected(made.error());
+    *pipeline = {*made, *pipeline_layout};
+    // Counted while others wait for this key: whoever gets the pipeline finds it counted.
+    const std::scoped_lock counting(mutex_);
+    ++counts_.live;
+    ++counts_.created;
+    if (hit.value_or(false)) ++counts_.cache_hits;
+    counts_.last_hit_cache = hit;
+    return pipeline;
+  });
+  if (!got) return std::unexpected(got.error());
+  ++(got->made ? info.pipelines_created : info.pipelines_shared);
   if (hit.value_or(false)) ++info.cache_hits;
-  const std::scoped_lock counting(mutex_);
-  ++counts_.live;
-  ++counts_.created;
-  if (hit.value_or(false)) ++counts_.cache_hits;
-  counts_.last_hit_cache = hit;
-  return slot->pipeline;
+  return std::move(got->value);
 }
 
 PipelineCounts Pipelines::counts() const {
@@ -134,15 +126,10 @@ PipelineCounts Pipelines::counts() const {
 }
 
 std::size_t Pipelines::trim() {
-  const std::scoped_lock lock(mutex_);
-  // A slot that only the map holds is in no thread's hands, and none can take it while we hold the lock.
-  return std::erase_if(slots_, [&](const auto& entry) {
-    const auto& slot = entry.second;
-    if (slot.use_count() > 1 || slot->pipeline.use_count() > 1) return false;
-    if (slot->pipeline == nullptr) return true;
-    context_.functions.vkDestroyPipeline(context_.device, slot->pipeline->handle, context_.callbacks);
+  return pipelines_.trim([this](const Pipeline& pipeline) {
+    context_.functions.vkDestroyPipeline(context_.device, pipeline.handle, context_.callbacks);
+    const std::scoped_lock lock(mutex_);
     --counts_.live;
-    return true;
   });
 }
 

@@ -3,6 +3,8 @@
 
 #include "functions.hpp"
 
+#include "backend/made_once.hpp"
+
 #include <sectile/plan.hpp>
 #include <sectile/vulkan.hpp>
 
@@ -56,17 +58,13 @@ class Pipelines {
   const PipelineContext& context() const noexcept { return context_; }
 
  private:
-  struct Slot {
-    std::mutex making;
-    std::shared_ptr<const Pipeline> pipeline;  // null until made; guarded by `making`
-  };
   Result<VkPipelineLayout> layout(std::uint32_t push_bytes);
   Result<VkPipeline> make(const PipelineKey& key, std::span<const std::uint32_t> words, VkPipelineLayout layout,
                           std::optional<bool>& hit) const;
 
   PipelineContext context_;
+  backend::MadeOnce<PipelineKey, Pipeline> pipelines_;
   mutable std::mutex mutex_;  // guards all below; never held while compiling
-  std::map<PipelineKey, std::shared_ptr<Slot>> slots_;
   std::map<std::uint32_t, VkPipelineLayout> layouts_;
   PipelineCounts counts_;
 };

@@ -1,4 +1,7 @@
 // Plans a permute for a built-in target and looks its kernels up: what an outside program does first.
+#if SECTILE_HAS_CUDA
+#include <sectile/cuda.hpp>
+#endif
 #include <sectile/sectile.hpp>
 #include <sectile/shaders.hpp>
 #include <sectile/vulkan.hpp>
@@ -26,5 +29,9 @@ int main() {
   }
   // The Vulkan part is linked, and refuses an adoption that names no device.
   if (sectile::vulkan::Device::adopt({})) return 1;
+#if SECTILE_HAS_CUDA
+  // So is the CUDA part, on a machine without CUDA too.
+  if (sectile::cuda::Device::adopt({})) return 1;
+#endif
   std::printf("%s\n", sectile::print(*plan).c_str());
 }

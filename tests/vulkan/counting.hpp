@@ -1,6 +1,7 @@
-// Seeing what the backend does behind the caller's back: heap allocations, locks and Vulkan calls.
+// Seeing what the backend does behind the caller's back: Vulkan calls (support/counted.hpp: allocations and locks).
 #pragma once
 
+#include "support/counted.hpp"
 #include "vulkan/functions.hpp"
 
 #include <cstddef>
@@ -8,15 +9,6 @@
 #include <string>
 
 namespace sectile::test {
-
-// While one of these lives, this thread's calls of operator new and of pthread_mutex_lock are counted.
-class Counted {
- public:
-  Counted();
-  ~Counted();
-  std::size_t allocations() const;
-  std::size_t locks() const;  // 0 always under sanitizers, which have a lock of their own
-};
 
 // A vkGetInstanceProcAddr that hands out counting wrappers of every device function that src/vulkan lists.
 // `real` is where the calls go. One device at a time.

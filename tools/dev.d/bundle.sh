@@ -64,7 +64,13 @@ This folder builds with cmake (3.25) and g++ (12 or later) alone, without networ
     cmake -S . -B build && cmake --build build --parallel
 
 Third-party headers stand in third_party/include, compiled kernels in spirv/; CMake finds both by itself.
-The command is build/sectile. It loads Vulkan (libvulkan.so.1) when it starts.
+The command is build/sectile. It loads Vulkan (libvulkan.so.1) when it starts, and CUDA (libcuda.so.1, libnvrtc.so)
+when it is first asked for a CUDA device.
+
+Tests that need no package but doctest are here too; on a machine with a GPU (SECTILE_REQUIRE turns skips into failures):
+
+    cmake -S . -B build -DSECTILE_BUILD_TESTS=ON && cmake --build build --parallel --target test_cuda test_vulkan
+    SECTILE_REQUIRE=cuda,nvrtc build/test_cuda
 TEXT
 size=$(du -sb "$to" | cut -f1)
 ((size < limit)) || die "$size bytes are more than $limit"

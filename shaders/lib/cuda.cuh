@@ -1,0 +1,67 @@
+// What every CUDA kernel begins with. NVRTC compiles alone: it finds our own headers and no others. In front of the
+// kernel stand the variant's macros and sectile_constants[], the (id, value) pairs of the plan's step.
+#include "abi.h"
+
+using uint = unsigned int;
+using uint64 = unsigned long long;
+
+#ifndef SECTILE_EMULATED   // tests/emulated runs kernels on the host, and brings this part itself
+
+// Constants make some loops empty and some branches unreachable, which is what they are for.
+#pragma nv_diag_suppress 128   // loop is not reachable
+#pragma nv_diag_suppress 186   // pointless comparison of unsigned integer with zero
+
+#define SECTILE_KERNEL extern "C" __global__
+// Workgroup memory, aligned for the widest access.
+#define SECTILE_SHARED(type, name, count) __shared__ __align__(16) type name[count]
+
+// A specialization constant: the step's value, or the fallback where the step has none.
+__device__ constexpr uint sectile_constant(uint id, uint fallback) {
+  for (const SectileConstant& constant : sectile_constants)
+    if (constant.id == id) return constant.value;
+  return fallback;
+}
+
+// A pointer into global memory. The push struct carries addresses as words, and the compiler takes pointers made of
+// words for generic ones unless told.
+template <class T>
+__device__ __forceinline__ T* global_pointer(uint64 base, uint64 bytes) {
+  char* pointer = reinterpret_cast<char*>(base);
+  __builtin_assume(__isGlobal(pointer));
+  return reinterpret_cast<T*>(pointer + bytes);
+}
+
+template <class T>
+__device__ __forceinline__ void store_global(T* pointer, T value) { *pointer = value; }
+
+#endif
+
+// Four words that can be indexed. Every index is a constant once the loops are unrolled: others would put the
+// words into local memory.
+struct uvec4 {
+  uint w[4];
+  __device__ __forceinline__ uint& operator[](uint i) { return w[i]; }
+  __device__ __forceinline__ uint operator[](uint i) const { return w[i]; }
+};
+
+__device__ __forceinline__ uvec4 words_of(uint4 v) { return {{v.x, v.y, v.z, v.w}}; }
+__device__ __forceinline__ uvec4 words_of(uint2 v) { return {{v.x, v.y, 0u, 0u}}; }
+__device__ __forceinline__ uvec4 words_of(uint v) { return {{v, 0u, 0u, 0u}}; }
+
+// 1, 2 or 4 words of workgroup memory in one access; `word` is a multiple of so many.
+__device__ __forceinline__ uvec4 load_shared(const uint* word, const uint words) {
+  if (words == 4u) return words_of(*reinterpret_cast<const uint4*>(word));
+  if (words == 2u) return words_of(*reinterpret_cast<const uint2*>(word));
+  return words_of(*word);
+}
+
+__device__ __forceinline__ void store_shared(uint* word, const uint words, const uvec4& v) {
+  if (words == 4u) *reinterpret_cast<uint4*>(word) = make_uint4(v[0], v[1], v[2], v[3]);
+  else if (words == 2u) *reinterpret_cast<uint2*>(word) = make_uint2(v[0], v[1]);
+  else *word = v[0];
+}
+
+// The folded grid's workgroup number.
+__device__ __forceinline__ uint group_id() {
+  return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
+}

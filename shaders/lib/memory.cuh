@@ -1,0 +1,50 @@
+// Global memory by address: accesses of 1 to 16 bytes, values in 32-bit words.
+// ELEMENT_BYTES (1, 2, 4, 8, 16) and WIDE (64-bit offsets) come from the variant.
+
+// Signed, so that the compiler may split a constant off an offset and put it into the access itself.
+#ifdef WIDE
+using offset_t = long long;
+#else
+using offset_t = int;
+#endif
+
+// Where element `at` stands. It is widened before it is scaled: bytes may pass 2^32 where elements do not.
+template <class T>
+__device__ __forceinline__ T* element_at(SectileAddress base, offset_t at) {
+  return global_pointer<T>(uint64(base.hi) << 32 | base.lo, uint64(at) * ELEMENT_BYTES);
+}
+
+// Loads `bytes` (a power of two from ELEMENT_BYTES to 16, known when specialized) from element
+// `at`; shorter values stand in the low bits of word 0. The source is never written by the same kernel.
+__device__ __forceinline__ uvec4 load_bytes(SectileAddress base, offset_t at, const uint bytes) {
+  if (bytes == 16u) return words_of(__ldg(element_at<const uint4>(base, at)));
+#if ELEMENT_BYTES <= 8
+  if (bytes == 8u) return words_of(__ldg(element_at<const uint2>(base, at)));
+#endif
+#if ELEMENT_BYTES <= 4
+  if (bytes == 4u) return words_of(__ldg(element_at<const uint>(base, at)));
+#endif
+#if ELEMENT_BYTES <= 2 && !defined(WORD_ACCESS)
+  if (bytes == 2u) return words_of(uint(__ldg(element_at<const unsigned short>(base, at))));
+#endif
+#if ELEMENT_BYTES == 1 && !defined(WORD_ACCESS)
+  if (bytes == 1u) return words_of(uint(__ldg(element_at<const unsigned char>(base, at))));
+#endif
+  return {};
+}
+
+__device__ __forceinline__ void store_bytes(SectileAddress base, offset_t at, const uint bytes, const uvec4& v) {
+  if (bytes == 16u) store_global(element_at<uint4>(base, at), make_uint4(v[0], v[1], v[2], v[3]));
+#if ELEMENT_BYTES <= 8
+  if (bytes == 8u) store_global(element_at<uint2>(base, at), make_uint2(v[0], v[1]));
+#endif
+#if ELEMENT_BYTES <= 4
+  if (bytes == 4u) store_global(element_at<uint>(base, at), v[0]);
+#endif
+#if ELEMENT_BYTES <= 2 && !defined(WORD_ACCESS)
+  if (bytes == 2u) store_global(element_at<unsigned short>(base, at), static_cast<unsigned short>(v[0]));
+#endif
+#if ELEMENT_BYTES == 1 && !defined(WORD_ACCESS)
+  if (bytes == 1u) store_global(element_at<unsigned char>(base, at), static_cast<unsigned char>(v[0]));
+#endif
+}

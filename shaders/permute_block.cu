@@ -1,0 +1,42 @@
+//! variant e1 -DELEMENT_BYTES=1
+//! variant e2 -DELEMENT_BYTES=2
+//! variant e4 -DELEMENT_BYTES=4
+//! variant e8 -DELEMENT_BYTES=8
+//! variant e16 -DELEMENT_BYTES=16
+//! variant e1.long -DELEMENT_BYTES=1 -DLONG
+//! variant e2.long -DELEMENT_BYTES=2 -DLONG
+//! variant e4.long -DELEMENT_BYTES=4 -DLONG
+//! variant e8.long -DELEMENT_BYTES=8 -DLONG
+//! variant e16.long -DELEMENT_BYTES=16 -DLONG
+//! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
+//! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
+//! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
+//! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
+//! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
+// Blocks turned in registers and stored at once, with no workgroup memory: for the widest blocks of bytes, and for
+// devices that run shaders on a CPU, whose caches do what workgroup memory does elsewhere.
+#include "lib/cuda.cuh"
+#include "lib/memory.cuh"
+#include "lib/tile.cuh"
+
+constexpr uint kLanesD = sectile_constant(PERMUTE_BLOCK_SPEC_LANES_D, 0u);
+
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
+  const uint id = group_id();
+  if (id >= id_count(push)) return;
+  const Tile t = locate_tile(push, id);
+#pragma unroll
+  for (uint k = 0u; k < kBlocks; ++k) {
+    const uint b = threadIdx.x + k * kWorkgroup;
+    const uint s = kLanesD == 0u ? b % kBlocksS : b / kBlocksD, d = kLanesD == 0u ? b / kBlocksS : b % kBlocksD;
+    // Blocks lie wholly inside the problem or wholly outside: the planner sees to it.
+    if (s * kVectorS < t.size_s && d * kVectorD < t.size_d) {
+      uvec4 rows[MAX_VECTOR];
+      load_block(push, t, s, d, rows);
+#pragma unroll
+      for (uint c = 0u; c < kVectorS; ++c)
+        store_bytes(push.dst, t.to + offset_t(s * kVectorS + c) * t.dst_s + offset_t(d * kVectorD) * t.dst_d,
+                    kVectorD * ELEMENT_BYTES, column_of(rows, kVectorD, c));
+    }
+  }
+}

@@ -1,0 +1,259 @@
+//! variant e1 -DELEMENT_BYTES=1
+//! variant e2 -DELEMENT_BYTES=2
+//! variant e4 -DELEMENT_BYTES=4
+//! variant e8 -DELEMENT_BYTES=8
+//! variant e16 -DELEMENT_BYTES=16
+//! variant e1.long -DELEMENT_BYTES=1 -DLONG
+//! variant e2.long -DELEMENT_BYTES=2 -DLONG
+//! variant e4.long -DELEMENT_BYTES=4 -DLONG
+//! variant e8.long -DELEMENT_BYTES=8 -DLONG
+//! variant e16.long -DELEMENT_BYTES=16 -DLONG
+//! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
+//! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
+//! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
+//! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
+//! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
+// A box over up to three axes through workgroup memory: read in the source's order, written in the
+// destination's. Sides that are small, odd or shared by both orders (7, 9, 3; TVM PR 14167's unsolved
+// cases) become long runs this way, because a run goes on over the box's inner axes.
+// Method: the packed-split algorithm of cuTT (Hynninen and Lyakh 2017), with padding chosen by count.
+#include "lib/cuda.cuh"
+#include "lib/memory.cuh"
+#include "permute_box.abi.h"
+#include "lib/permute.cuh"
+#include "lib/turn.cuh"
+
+constexpr uint kLoad = sectile_constant(PERMUTE_BOX_SPEC_LOAD_VECTOR, 1u);
+constexpr uint kStore = sectile_constant(PERMUTE_BOX_SPEC_STORE_VECTOR, 1u);
+constexpr uint kSharedWords = sectile_constant(PERMUTE_BOX_SPEC_SHARED_WORDS, 1024u);
+constexpr uint kUnroll = sectile_constant(PERMUTE_BOX_SPEC_UNROLL, 4u);
+constexpr uint kBoxed = PERMUTE_BOX_AXES;
+constexpr uint kOwnWords = PERMUTE_BOX_OWN_WORDS;
+
+// Elements of less than a word stand packed where an access brings whole words, alone in a word otherwise.
+#if ELEMENT_BYTES < 4
+constexpr bool kPacked = kLoad * ELEMENT_BYTES >= 4u;
+constexpr uint kElementWords = 1u;
+constexpr uint kPerWord = kPacked ? 4u / ELEMENT_BYTES : 1u;
+constexpr uint kElementMask = 0xffffffffu >> (32u - 8u * ELEMENT_BYTES);
+#else
+constexpr bool kPacked = false;
+constexpr uint kElementWords = ELEMENT_BYTES / 4u;
+constexpr uint kPerWord = 1u;
+constexpr uint kElementMask = 0xffffffffu;
+#endif
+SECTILE_SHARED(uint, parked, kSharedWords);
+
+__device__ __forceinline__ uint box_size(const PermutePush& push, const uint axis) {
+  return word(push, kOwnWord + axis) & 0xffffu;
+}
+__device__ __forceinline__ uint box_last(const PermutePush& push, const uint axis) {
+  return word(push, kOwnWord + axis) >> 16;
+}
+
+// n / size, with the size's multiplier.
+__device__ __forceinline__ uint divide_by_size(uint n, uint multiplier) { return __umulhi(n, multiplier); }
+
+__device__ __forceinline__ uint multiplier_of(const PermutePush& push, const uint axis) {
+  return word(push, kOwnWord + kBoxed + axis);
+}
+
+// The value of the boxed axis at a place of the destination's order: two selects on uniform values,
+// where an indexed array would go to memory.
+template <class T>
+__device__ __forceinline__ T pick(uint axis, const T (&values)[PERMUTE_BOX_AXES]) {
+  return axis == 0u ? values[0] : axis == 1u ? values[1] : values[2];
+}
+
+// The word of workgroup memory where word w of the box stands, padding counted in.
+__device__ __forceinline__ uint padded(uint w, uint padding) {
+  return w + (w >> (padding & 255u)) * ((padding >> 8) & 255u);
+}
+
+// Element e of the box, e counted in the source's order, as it stands in workgroup memory.
+__device__ __forceinline__ uint element_place(uint e) { return e * kElementWords / kPerWord; }
+
+__device__ __forceinline__ void park_word(uint w, uint padding, uint value) { parked[padded(w, padding)] = value; }
+
+// One element, in the low words.
+__device__ __forceinline__ uvec4 unpark(uint e, uint padding) {
+  uvec4 v = {};
+#pragma unroll
+  for (uint w = 0u; w < kElementWords; ++w) v[w] = parked[padded(element_place(e) + w, padding)];
+  if (kPacked) v[0] = (v[0] >> (8u * ELEMENT_BYTES * (e % kPerWord))) & kElementMask;
+  return v;
+}
+
+struct Box {
+  offset_t from, to;                    // first element in source and destination
+  uint size[PERMUTE_BOX_AXES];          // of each boxed axis
+  uint inside[PERMUTE_BOX_AXES];        // how much of it lies inside the problem
+  uint stride[PERMUTE_BOX_AXES];        // elements of the box that one step along the axis passes over
+  offset_t dst[PERMUTE_BOX_AXES];       // destination strides
+  uint multiplier[PERMUTE_BOX_AXES];
+  uint elements;
+  int bound_at[PERMUTE_MAX_BOUNDS];     // the bounds' sums at the first element
+};
+
+__device__ __forceinline__ Box locate_box(const PermutePush& push, uint id) {
+  Box box;
+  box.from = 0; box.to = 0;
+  box.elements = 1u;
+#pragma unroll
+  for (uint b = 0u; b < PERMUTE_MAX_BOUNDS; ++b) box.bound_at[b] = 0;
+#pragma unroll
+  for (uint a = 0u; a < kAxes; ++a) {
+    uint start = take_digit(push, id, a);
+    if (a < kBoxed) {
+      box.size[a] = box_size(push, a);
+      box.inside[a] = start + 1u == axis_count(push, a) ? box_last(push, a) : box.size[a];
+      box.stride[a] = box.elements;
+      box.elements *= box.size[a];
+      box.dst[a] = dst_stride(push, a);
+      box.multiplier[a] = multiplier_of(push, a);
+      start *= box.size[a];
+    }
+    box.from += offset_t(start) * src_stride(push, a);
+    box.to += offset_t(start) * dst_stride(push, a);
+#pragma unroll
+    for (uint b = 0u; b < kBounds; ++b) box.bound_at[b] += int(start) * bound_coefficient(push, kOwnWords, b, a);
+  }
+  return box;
+}
+
+// Loads the access that starts at element e of the box; false where it lies outside the problem.
+__device__ __forceinline__ bool load_access(const PermutePush& push, const Box& box, uint e, uvec4& value) {
+  offset_t at = box.from;
+  bool inside = e < box.elements;
+  int bound_at[PERMUTE_MAX_BOUNDS];
+#pragma unroll
+  for (uint b = 0u; b < PERMUTE_MAX_BOUNDS; ++b) bound_at[b] = box.bound_at[b];
+#pragma unroll
+  for (uint a = 0u; a < kBoxed; ++a) {
+    uint digit = e;
+    if (a + 1u < kBoxed) {
+      e = divide_by_size(e, multiplier_of(push, a));
+      digit -= e * box.size[a];
+    }
+    inside = inside && digit < box.inside[a];
+    at += offset_t(digit) * src_stride(push, a);
+#pragma unroll
+    for (uint b = 0u; b < kReadBounds; ++b) bound_at[b] += int(digit) * bound_coefficient(push, kOwnWords, b, a);
+  }
+  bool reads = inside;
+#pragma unroll
+  for (uint b = 0u; b < kReadBounds; ++b) reads = reads && bound_at[b] < read_limit(push, kOwnWords, b);
+  value = {};
+  if (reads) value = load_bytes(push.src, at, kLoad * ELEMENT_BYTES);
+  return inside;
+}
+
+__device__ __forceinline__ void park_access(uint e, const uvec4& value, uint padding) {
+  if (kPacked || ELEMENT_BYTES >= 4) {
+#pragma unroll
+    for (uint w = 0u; w < kLoad * ELEMENT_BYTES / 4u; ++w) park_word(element_place(e) + w, padding, value[w]);
+  } else {
+#pragma unroll
+    for (uint i = 0u; i < kLoad; ++i) park_word(e + i, padding, element_of(value, i));
+  }
+}
+
+// Puts element i into a packed access.
+__device__ __forceinline__ void insert_element(uvec4& access, const uint i, const uvec4& element) {
+#if ELEMENT_BYTES >= 4
+#pragma unroll
+  for (uint w = 0u; w < kElementWords; ++w) access[i * kElementWords + w] = element[w];
+#else
+  constexpr uint per = 4u / ELEMENT_BYTES;
+  access[i / per] |= element[0] << (8u * ELEMENT_BYTES * (i % per));
+#endif
+}
+
+// The box's axes in the destination's order.
+__device__ __forceinline__ Box in_store_order(const Box& box, uint order) {
+  Box turned = box;
+#pragma unroll
+  for (uint place = 0u; place < kBoxed; ++place) {
+    const uint a = (order >> (4u * place)) & 15u;
+    turned.size[place] = pick(a, box.size);
+    turned.inside[place] = pick(a, box.inside);
+    turned.stride[place] = pick(a, box.stride);
+    turned.dst[place] = pick(a, box.dst);
+    turned.multiplier[place] = pick(a, box.multiplier);
+  }
+  return turned;
+}
+
+// Stores the access that starts at element `o` of the box; both stand in the destination's order.
+__device__ __forceinline__ void store_access(const PermutePush& push, const Box& box, uint o, uint padding) {
+  if (o >= box.elements) return;
+  // o = first digit + size[0] * (second + size[1] * third)
+  const uint upper = divide_by_size(o, box.multiplier[0]);
+  const uint third = divide_by_size(upper, box.multiplier[1]);
+  const uint digit[PERMUTE_BOX_AXES] = {o - upper * box.size[0], upper - third * box.size[1], third};
+  offset_t at = box.to;
+  bool inside = true;
+  int bound_at[PERMUTE_MAX_BOUNDS];
+#pragma unroll
+  for (uint b = 0u; b < PERMUTE_MAX_BOUNDS; ++b) bound_at[b] = box.bound_at[b];
+#pragma unroll
+  for (uint place = 0u; place < kBoxed; ++place) {
+    inside = inside && digit[place] < box.inside[place];
+    at += offset_t(digit[place]) * box.dst[place];
+    if (kWriteBounds > 0u) {
+      const uint a = (padding >> (16u + 4u * place)) & 15u;
+#pragma unroll
+      for (uint b = 0u; b < kWriteBounds; ++b) {
+        const int coefficients[PERMUTE_BOX_AXES] = {bound_coefficient(push, kOwnWords, b, 0u),
+                                                    bound_coefficient(push, kOwnWords, b, 1u),
+                                                    bound_coefficient(push, kOwnWords, b, 2u)};
+        bound_at[b] += int(digit[place]) * pick(a, coefficients);
+      }
+    }
+  }
+#pragma unroll
+  for (uint b = 0u; b < kWriteBounds; ++b) inside = inside && bound_at[b] < write_limit(push, kOwnWords, b);
+  if (!inside) return;
+  // Within an access only the first two digits move (the planner sees to it), so element n of the two
+  // stands at n * stride[0] + n / size[0] * (stride[1] - size[0] * stride[0]): no carry to follow.
+  const uint n = o - third * box.size[0] * box.size[1];
+  const uint base = third * box.stride[2];
+  const uint turn = box.stride[1] - box.size[0] * box.stride[0];
+  uvec4 value = {};
+#pragma unroll
+  for (uint i = 0u; i < kStore; ++i) {
+    const uint e = base + (n + i) * box.stride[0] + divide_by_size(n + i, box.multiplier[0]) * turn;
+    insert_element(value, i, unpark(e, padding));
+  }
+  store_bytes(push.dst, at, kStore * ELEMENT_BYTES, value);
+}
+
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
+  const uint id = group_id();
+  if (id >= id_count(push)) return;   // the folded grid's surplus; whole workgroups, so no barrier is missed
+  const uint padding = word(push, kOwnWord + 2u * kBoxed);
+  const Box box = locate_box(push, id);
+
+  constexpr uint step = kWorkgroup * kUnroll;
+  const uint loads = (box.elements + kLoad - 1u) / kLoad;
+  for (uint base = 0u; base < loads; base += step) {
+    const uint first = base + threadIdx.x;
+    uvec4 value[kUnroll];
+    bool inside[kUnroll];
+#pragma unroll
+    for (uint u = 0u; u < kUnroll; ++u) {
+      inside[u] = false;
+      // Small boxes leave whole warps without a load: they skip its arithmetic.
+      if (first + u * kWorkgroup < loads) inside[u] = load_access(push, box, (first + u * kWorkgroup) * kLoad, value[u]);
+    }
+#pragma unroll
+    for (uint u = 0u; u < kUnroll; ++u)
+      if (inside[u]) park_access((first + u * kWorkgroup) * kLoad, value[u], padding);
+  }
+
+  __syncthreads();   // the whole box is parked before any invocation reads what others parked
+
+  const Box turned = in_store_order(box, padding >> 16);
+  const uint stores = (box.elements + kStore - 1u) / kStore;
+  for (uint next = threadIdx.x; next < stores; next += kWorkgroup) store_access(push, turned, next * kStore, padding);
+}

@@ -1,0 +1,46 @@
+//! variant e1 -DELEMENT_BYTES=1
+//! variant e2 -DELEMENT_BYTES=2
+//! variant e4 -DELEMENT_BYTES=4
+// Contiguous bytes, WIDTH an access, UNROLL accesses an invocation. Offsets inside a workgroup's part
+// are 32 bits; where the part starts is worked out in 64 bits, so no variant is needed for large operands.
+#include "lib/cuda.cuh"
+#include "lib/memory.cuh"
+#include "permute_copy.abi.h"
+
+constexpr uint kWorkgroup = sectile_constant(SECTILE_SPEC_WORKGROUP, 64u);
+constexpr uint kWidth = sectile_constant(PERMUTE_COPY_SPEC_WIDTH, 16u);
+constexpr uint kUnroll = sectile_constant(PERMUTE_COPY_SPEC_UNROLL, 4u);
+
+__device__ __forceinline__ SectileAddress advance(SectileAddress address, uint64 bytes) {
+  const uint64 sum = (uint64(address.hi) << 32 | address.lo) + bytes;
+  return {uint(sum), uint(sum >> 32)};
+}
+
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermuteCopyPush push) {
+  const uint group = group_id();
+  if (group >= push.groups) return;
+  constexpr uint part = kWorkgroup * kUnroll * kWidth;
+  const uint64 start = uint64(group) * part;
+  const uint64 bytes = uint64(push.bytes_hi) << 32 | push.bytes_lo;
+  const uint left = bytes - start < part ? uint(bytes - start) : part;
+  const SectileAddress src = advance(push.src, start);
+  const SectileAddress dst = advance(push.dst, start);
+
+  uint at[kUnroll];
+  uvec4 value[kUnroll];
+#pragma unroll
+  for (uint u = 0u; u < kUnroll; ++u) {
+    at[u] = (u * kWorkgroup + threadIdx.x) * kWidth;
+    if (at[u] + kWidth <= left) value[u] = load_bytes(src, offset_t(at[u] / ELEMENT_BYTES), kWidth);
+  }
+#pragma unroll
+  for (uint u = 0u; u < kUnroll; ++u) {
+    if (at[u] + kWidth <= left) store_bytes(dst, offset_t(at[u] / ELEMENT_BYTES), kWidth, value[u]);
+  }
+  // What is left of the last access goes an element each, by the first invocations of the last workgroup.
+  const uint rest = left % kWidth;
+  if (threadIdx.x * ELEMENT_BYTES < rest) {
+    const offset_t e = offset_t((left - rest) / ELEMENT_BYTES + threadIdx.x);
+    store_bytes(dst, e, ELEMENT_BYTES, load_bytes(src, e, ELEMENT_BYTES));
+  }
+}

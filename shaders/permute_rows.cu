@@ -1,0 +1,59 @@
+//! variant e1 -DELEMENT_BYTES=1
+//! variant e2 -DELEMENT_BYTES=2
+//! variant e4 -DELEMENT_BYTES=4
+//! variant e8 -DELEMENT_BYTES=8
+//! variant e16 -DELEMENT_BYTES=16
+//! variant e1.long -DELEMENT_BYTES=1 -DLONG
+//! variant e2.long -DELEMENT_BYTES=2 -DLONG
+//! variant e4.long -DELEMENT_BYTES=4 -DLONG
+//! variant e8.long -DELEMENT_BYTES=8 -DLONG
+//! variant e16.long -DELEMENT_BYTES=16 -DLONG
+//! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
+//! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
+//! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
+//! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
+//! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
+// Every invocation moves UNROLL elements, numbered in the destination's order. Where the innermost axis
+// stays innermost the planner has already made its elements as wide as alignment allows.
+#include "lib/cuda.cuh"
+#include "lib/memory.cuh"
+#include "permute_rows.abi.h"
+#include "lib/permute.cuh"
+
+constexpr uint kUnroll = sectile_constant(PERMUTE_ROWS_SPEC_UNROLL, 1u);
+
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
+  const uint total = id_count(push);
+  const uint first = group_id() * (kWorkgroup * kUnroll) + threadIdx.x;
+  uvec4 value[kUnroll];
+  offset_t to[kUnroll];
+  bool writes[kUnroll];
+#pragma unroll
+  for (uint u = 0u; u < kUnroll; ++u) {
+    uint id = first + u * kWorkgroup;
+    // A folded grid may pass 2^32 ids: `first` then wraps, which the planner rules out by cutting the problem.
+    writes[u] = id < total;
+    id = min(id, total - 1u);
+    offset_t from = 0;
+    to[u] = 0;
+    int at[PERMUTE_MAX_BOUNDS] = {};
+#pragma unroll
+    for (uint a = 0u; a < kAxes; ++a) {
+      const uint digit = take_digit(push, id, a);
+      from += offset_t(digit) * src_stride(push, a);
+      to[u] += offset_t(digit) * dst_stride(push, a);
+#pragma unroll
+      for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(push, 0u, b, a);
+    }
+    bool reads = writes[u];
+#pragma unroll
+    for (uint b = 0u; b < kReadBounds; ++b) reads = reads && at[b] < read_limit(push, 0u, b);
+#pragma unroll
+    for (uint b = 0u; b < kWriteBounds; ++b) writes[u] = writes[u] && at[b] < write_limit(push, 0u, b);
+    value[u] = {};
+    if (reads) value[u] = load_bytes(push.src, from, ELEMENT_BYTES);
+  }
+#pragma unroll
+  for (uint u = 0u; u < kUnroll; ++u)
+    if (writes[u]) store_bytes(push.dst, to[u], ELEMENT_BYTES, value[u]);
+}

@@ -1,0 +1,94 @@
+//! variant e1 -DELEMENT_BYTES=1
+//! variant e2 -DELEMENT_BYTES=2
+//! variant e4 -DELEMENT_BYTES=4
+//! variant e8 -DELEMENT_BYTES=8
+//! variant e16 -DELEMENT_BYTES=16
+//! variant e1.long -DELEMENT_BYTES=1 -DLONG
+//! variant e2.long -DELEMENT_BYTES=2 -DLONG
+//! variant e4.long -DELEMENT_BYTES=4 -DLONG
+//! variant e8.long -DELEMENT_BYTES=8 -DLONG
+//! variant e16.long -DELEMENT_BYTES=16 -DLONG
+//! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
+//! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
+//! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
+//! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
+//! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
+// A tile through workgroup memory: blocks are turned in registers, parked as words of VECTOR_D
+// elements, and read back along D, so that both global sides walk contiguous bytes.
+// Method: Ruetsch and Micikevicius 2009 (padded tile); words of several elements as in OneFlow's permute.
+#include "lib/cuda.cuh"
+#include "lib/memory.cuh"
+#include "lib/tile.cuh"
+
+constexpr uint kSkew = sectile_constant(PERMUTE_TILE_SPEC_SKEW, 1u);
+
+constexpr uint kWordBytes = kVectorD * ELEMENT_BYTES;         // what is parked at once: up to 16 bytes
+constexpr uint kWords = kWordBytes <= 4u ? 1u : kWordBytes / 4u;   // in 32-bit words
+constexpr uint kRowWords = kBlocksD;                          // such units a row of the parked tile
+constexpr uint kParked = kTileS * kRowWords + (kTileS / kVectorS) * kSkew;
+SECTILE_SHARED(uint, parked, kParked * kWords);
+
+__device__ __forceinline__ uint parked_at(uint s, uint w) { return s * kRowWords + (s / kVectorS) * kSkew + w; }
+
+__device__ __forceinline__ uvec4 unpark(uint at) { return load_shared(&parked[at * kWords], kWords); }
+
+// kStoreBytes of row s from element d on: several words, one, or part of one.
+__device__ __forceinline__ uvec4 gather_store(uint s, uint d) {
+  const uint at = parked_at(s, d / kVectorD);
+  uvec4 v = unpark(at);
+  if (kStoreBytes <= kWordBytes) {
+    if (kStoreBytes == kWordBytes) return v;
+    const uint byte = (d % kVectorD) * ELEMENT_BYTES;
+    if (kWordBytes >= 8u) {
+      if (kStoreBytes == 8u) return byte == 0u ? v : uvec4{{v[2], v[3], v[0], v[1]}};
+      // Selects, and no index that is not a constant.
+      v[0] = byte < 8u ? (byte < 4u ? v[0] : v[1]) : byte < 12u ? v[2] : v[3];
+    }
+    v[0] >>= 8u * (byte % 4u);
+    return v;
+  }
+#pragma unroll
+  for (uint w = 1u; w < kStoreBytes / kWordBytes; ++w) {
+    const uvec4 next = unpark(at + w);
+    if (kWordBytes == 8u) { v[2] = next[0]; v[3] = next[1]; }
+    else v[w] = next[0];
+  }
+  return v;
+}
+
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
+  const uint id = group_id();
+  if (id >= id_count(push)) return;     // the folded grid's surplus; whole workgroups, so no barrier is missed
+  const Tile t = locate_tile(push, id);
+
+  uvec4 rows[kBlocks][MAX_VECTOR];
+#pragma unroll
+  for (uint k = 0u; k < kBlocks; ++k) {
+    const uint b = threadIdx.x + k * kWorkgroup;
+    load_block(push, t, b % kBlocksS, b / kBlocksS, rows[k]);
+  }
+#pragma unroll
+  for (uint k = 0u; k < kBlocks; ++k) {
+    const uint b = threadIdx.x + k * kWorkgroup;
+    if (kBlocksS * kBlocksD % kWorkgroup == 0u || b < kBlocksS * kBlocksD) {
+#pragma unroll
+      for (uint c = 0u; c < kVectorS; ++c) {
+        const uint at = parked_at((b % kBlocksS) * kVectorS + c, b / kBlocksS);
+        store_shared(&parked[at * kWords], kWords, column_of(rows[k], kVectorD, c));
+      }
+    }
+  }
+
+  __syncthreads();   // every word is parked before any invocation reads words that others parked
+
+  constexpr uint vector = kStoreBytes / ELEMENT_BYTES;
+  constexpr uint vectors_d = kTileD / vector;
+  constexpr uint stores = (kTileS * vectors_d + kWorkgroup - 1u) / kWorkgroup;
+#pragma unroll
+  for (uint k = 0u; k < stores; ++k) {
+    const uint o = threadIdx.x + k * kWorkgroup;
+    const uint d = (o % vectors_d) * vector, s = o / vectors_d;
+    if (s < t.size_s && d < t.size_d)
+      store_bytes(push.dst, t.to + offset_t(s) * t.dst_s + offset_t(d) * t.dst_d, kStoreBytes, gather_store(s, d));
+  }
+}

@@ -1,0 +1,81 @@
+//! variant e1 -DELEMENT_BYTES=1 -DWORD_ACCESS
+//! variant e2 -DELEMENT_BYTES=2 -DWORD_ACCESS
+//! variant e1.long -DELEMENT_BYTES=1 -DWORD_ACCESS -DLONG
+//! variant e2.long -DELEMENT_BYTES=2 -DWORD_ACCESS -DLONG
+//! variant e1.wide -DELEMENT_BYTES=1 -DWORD_ACCESS -DWIDE -DLONG
+//! variant e2.wide -DELEMENT_BYTES=2 -DWORD_ACCESS -DWIDE -DLONG
+// Elements of 1 or 2 bytes by loads and stores of 32-bit words alone. No CUDA device needs it: it is here so that a
+// plan made for another device, or a forced candidate, can be carried out. An invocation gathers
+// the elements of one destination word. Where the word is shared with a neighbouring run, or with
+// bytes that are not the operand's, its own bits are cleared and set by atomics: bits belong to one
+// invocation each, so no order among neighbours matters.
+#include "lib/cuda.cuh"
+#include "lib/memory.cuh"
+#include "permute_words.abi.h"
+#include "lib/permute.cuh"
+
+constexpr uint kOwnWords = PERMUTE_WORDS_OWN_WORDS;
+constexpr uint kElementMask = 0xffffffffu >> (32u - 8u * ELEMENT_BYTES);
+
+// The word that holds a byte; bytes count from the whole word at or before the operand's address.
+template <class T>
+__device__ __forceinline__ T* word_at(SectileAddress base, offset_t byte) {
+  return global_pointer<T>((uint64(base.hi) << 32 | base.lo) & ~uint64(3), uint64(byte & ~offset_t(3)));
+}
+
+__device__ __forceinline__ uint read_element(SectileAddress base, offset_t element) {
+  const offset_t byte = element * ELEMENT_BYTES + offset_t(base.lo & 3u);
+  return (__ldg(word_at<const uint>(base, byte)) >> (8u * (uint(byte) & 3u))) & kElementMask;
+}
+
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
+  uint id = group_id() * kWorkgroup + threadIdx.x;
+  if (id >= id_count(push)) return;
+  const uint place = take_digit(push, id, 0u);         // the word's number within its run
+  offset_t from = 0, to = 0;
+  int bound_at[PERMUTE_MAX_BOUNDS] = {};
+#pragma unroll
+  for (uint a = 1u; a < kAxes; ++a) {
+    const uint digit = take_digit(push, id, a);
+    from += offset_t(digit) * src_stride(push, a);
+    to += offset_t(digit) * dst_stride(push, a);
+#pragma unroll
+    for (uint b = 0u; b < kBounds; ++b) bound_at[b] += int(digit) * bound_coefficient(push, kOwnWords, b, a);
+  }
+
+  constexpr int per = 4 / ELEMENT_BYTES;
+  const int run = int(word(push, kOwnWord));
+  const bool contiguous = dst_stride(push, 0u) == offset_t(1);
+  // The first element of this word, from the run's first: before the run in its first word, perhaps.
+  const offset_t run_byte = to * ELEMENT_BYTES + offset_t(push.dst.lo & 3u);
+  const int lead = contiguous ? int(uint(run_byte) & 3u) / ELEMENT_BYTES : 0;
+  const int first = contiguous ? int(place) * per - lead : int(place);
+  const offset_t word_byte = contiguous ? (run_byte & ~offset_t(3)) + offset_t(place) * 4
+                                        : run_byte + offset_t(place) * dst_stride(push, 0u) * ELEMENT_BYTES;
+  uint mask = 0u, value = 0u;
+#pragma unroll
+  for (int i = 0; i < per; ++i) {
+    const int at = first + i;
+    bool writes = at >= 0 && at < run && (contiguous || i == 0);
+    bool reads = true;
+#pragma unroll
+    for (uint b = 0u; b < kBounds; ++b) {
+      const int sum = bound_at[b] + at * bound_coefficient(push, kOwnWords, b, 0u);
+      if (b < kReadBounds) reads = reads && sum < read_limit(push, kOwnWords, b);
+      if (b < kWriteBounds) writes = writes && sum < write_limit(push, kOwnWords, b);
+    }
+    const uint shift = 8u * (contiguous ? ELEMENT_BYTES * uint(i) : uint(word_byte) & 3u);
+    if (writes) {
+      mask |= kElementMask << shift;
+      if (reads) value |= read_element(push.src, from + offset_t(at) * src_stride(push, 0u)) << shift;
+    }
+  }
+  if (mask == 0u) return;
+  uint* const target = word_at<uint>(push.dst, word_byte);
+  if (mask == 0xffffffffu) {
+    store_global(target, value);
+  } else {
+    atomicAnd(target, ~mask);
+    atomicOr(target, value);
+  }
+}

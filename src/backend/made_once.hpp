@@ -1,0 +1,73 @@
+// Compiled kernels by key: each is made once and shared by all that ask for it.
+#pragma once
+
+#include <sectile/error.hpp>
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <mutex>
+
+namespace sectile::backend {
+
+// Thread-safe. Different keys are made at the same time; for one key one thread makes, and the others wait for it.
+template <class Key, class T>
+class MadeOnce {
+ public:
+  struct Got {
+    std::shared_ptr<const T> value;
+    bool made = false;  // by this call
+  };
+
+  // `make` gives a Result<std::shared_ptr<const T>>. Where it fails, the next caller tries again.
+  template <class Make>
+  Result<Got> get(const Key& key, const Make& make) {
+    std::shared_ptr<Slot> slot;
+    {
+      const std::scoped_lock lock(mutex_);
+      auto& place = slots_[key];
+      if (!place) place = std::make_shared<Slot>();
+      slot = place;
+    }
+    const std::scoped_lock lock(slot->making);
+    if (slot->value) return Got{slot->value, false};
+    Result<std::shared_ptr<const T>> made = make();
+    if (!made) return std::unexpected(made.error());
+    slot->value = std::move(*made);
+    return Got{slot->value, true};
+  }
+
+  // Gives back what nobody else holds, each to `destroy` first; their number, without those that were never made.
+  template <class Destroy>
+  std::size_t trim(const Destroy& destroy) {
+    const std::scoped_lock lock(mutex_);
+    std::size_t destroyed = 0;
+    // A slot that only the map holds is in no thread's hands, and none can take it while we hold the lock.
+    std::erase_if(slots_, [&](const auto& entry) {
+      const auto& slot = entry.second;
+      if (slot.use_count() > 1 || slot->value.use_count() > 1) return false;
+      if (slot->value == nullptr) return true;
+      destroy(*slot->value);
+      ++destroyed;
+      return true;
+    });
+    return destroyed;
+  }
+
+  // For a destructor: no other thread may be at it.
+  template <class Visit>
+  void for_each(const Visit& visit) const {
+    for (const auto& [key, slot] : slots_)
+      if (slot->value) visit(*slot->value);
+  }
+
+ private:
+  struct Slot {
+    std::mutex making;
+    std::shared_ptr<const T> value;  // null until made; guarded by `making`
+  };
+  std::mutex mutex_;  // guards the map; never held while making
+  std::map<Key, std::shared_ptr<Slot>> slots_;
+};
+
+}  // namespace sectile::backend

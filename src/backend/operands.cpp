@@ -1,0 +1,79 @@
+#include "operands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace sectile::backend {
+namespace {
+
+std::string hex(std::uint64_t value) {
+  return fmt::format("{:#x}", value);
+}
+
+Result<void> check_operand(const PlanOperand& operand, const OperandAddress& given) {
+  if (operand.bytes == 0) return {};  // no byte of it is touched
+  if (given.address == 0) return fail(ErrorKind::missing, operand.name, "address 0");
+  if ((given.address & (operand.align - 1)) != 0)
+    return fail(ErrorKind::misaligned, operand.name, hex(given.address),
+                fmt::format("a multiple of {}", operand.align));
+  if (given.bytes != 0 && given.bytes < operand.bytes)
+    return fail(ErrorKind::too_small, operand.name, fmt::format("{} bytes", given.bytes),
+                fmt::format("{} bytes", operand.bytes));
+  if (given.address + operand.bytes < given.address)
+    return fail(ErrorKind::overflow, operand.name, hex(given.address), "an address range within 64 bits");
+  return {};
+}
+
+std::string range_text(const PlanOperand& operand, const Touched& touched, const OperandAddress& given) {
+  return fmt::format("{} [{:#x}, {:#x})", operand.name, given.address + touched.begin, given.address + touched.end);
+}
+
+}  // namespace
+
+std::vector<Touched> touched_ranges(const Plan& plan) {
+  std::vector<Touched> out(plan.operands.size());
+  for (const Step& step : plan.steps) {
+    for (const AccessRange& range : step.accesses) {
+      Touched& t = out[range.operand];
+      t.begin = t.begin == t.end ? range.begin : std::min(t.begin, range.begin);
+      t.end = std::max(t.end, range.end);
+      t.written = t.written || range.write;
+    }
+  }
+  return out;
+}
+
+Result<void> check_operands(std::span<const PlanOperand> operands, std::span<const Touched> touched,
+                            std::span<const OperandAddress> given) {
+  if (given.size() != operands.size())
+    return fail(ErrorKind::missing, "operand addresses", std::to_string(given.size()), std::to_string(operands.size()));
+  for (std::size_t i = 0; i < given.size(); ++i)
+    if (auto fine = check_operand(operands[i], given[i]); !fine) return fine;
+  for (std::size_t a = 0; a < given.size(); ++a) {
+    for (std::size_t b = a + 1; b < given.size(); ++b) {
+      const Touched& x = touched[a];
+      const Touched& y = touched[b];
+      if ((!x.written && !y.written) || x.begin == x.end || y.begin == y.end) continue;
+      if (given[a].address + x.begin < given[b].address + y.end &&
+          given[b].address + y.begin < given[a].address + x.end)
+        return fail(ErrorKind::overlap, operands[a].name + " and " + operands[b].name,
+                    range_text(operands[a], x, given[a]) + ", " + range_text(operands[b], y, given[b]),
+                    "no byte shared with a written operand");
+    }
+  }
+  return {};
+}
+
+void fill_push(std::span<const std::uint8_t> push, std::span<const AddressSlot> slots,
+               std::span<const OperandAddress> given, std::uint8_t* to) noexcept {
+  if (push.empty()) return;
+  std::memcpy(to, push.data(), push.size());
+  for (const AddressSlot& slot : slots) {
+    const std::uint64_t address = given[slot.operand].address + slot.byte_offset;
+    std::memcpy(to + slot.push_offset, &address, sizeof(address));
+  }
+}
+
+}  // namespace sectile::backend

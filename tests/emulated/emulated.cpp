@@ -1,0 +1,204 @@
+// A workgroup's invocations as fibers: each runs until it ends or reaches a barrier, and goes on when all have.
+#include "emulated.hpp"
+
+#include "kernel.hpp"
+
+#include <fmt/format.h>
+#include <ucontext.h>
+
+#include <cstring>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SECTILE_ADDRESS_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SECTILE_ADDRESS_SANITIZER 1
+#endif
+#endif
+#ifdef SECTILE_ADDRESS_SANITIZER
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace sectile::emulated {
+namespace {
+
+struct Range {
+  std::uint64_t begin, end;
+  bool write;
+};
+
+struct Fiber {
+  static constexpr std::size_t kStack = 256 * 1024;
+  ucontext_t context{};
+  std::unique_ptr<std::byte[]> stack;
+  unsigned invocation = 0;
+  void* fake_stack = nullptr;   // the address sanitizer's
+};
+
+// The workgroup that runs now, and everything about it.
+struct Machine {
+  const Step* step = nullptr;
+  Kernel* kernel = nullptr;
+  const std::uint8_t* push = nullptr;
+  std::vector<Range> ranges;
+  std::string failure;
+
+  ucontext_t scheduler{};
+  void* scheduler_fake_stack = nullptr;
+  const void* scheduler_stack = nullptr;
+  std::size_t scheduler_stack_bytes = 0;
+  std::vector<std::unique_ptr<Fiber>> fibers;   // kept from group to group
+  std::vector<Fiber*> idle, waiting;
+  Fiber* running = nullptr;
+  unsigned next = 0, finished = 0;              // invocations
+
+  void fail(std::string what) {
+    if (failure.empty()) failure = std::move(what);
+  }
+};
+Machine machine;
+
+// Both directions of a switch tell the address sanitizer which stack comes next.
+void switch_to_scheduler() {
+  Fiber& fiber = *machine.running;
+#ifdef SECTILE_ADDRESS_SANITIZER
+  __sanitizer_start_switch_fiber(&fiber.fake_stack, machine.scheduler_stack, machine.scheduler_stack_bytes);
+#endif
+  swapcontext(&fiber.context, &machine.scheduler);
+#ifdef SECTILE_ADDRESS_SANITIZER
+  __sanitizer_finish_switch_fiber(fiber.fake_stack, &machine.scheduler_stack, &machine.scheduler_stack_bytes);
+#endif
+}
+
+void resume(Fiber& fiber) {
+  machine.running = &fiber;
+  threadIdx = {fiber.invocation, 0, 0};
+#ifdef SECTILE_ADDRESS_SANITIZER
+  __sanitizer_start_switch_fiber(&machine.scheduler_fake_stack, fiber.stack.get(), Fiber::kStack);
+#endif
+  swapcontext(&machine.scheduler, &fiber.context);
+#ifdef SECTILE_ADDRESS_SANITIZER
+  __sanitizer_finish_switch_fiber(machine.scheduler_fake_stack, nullptr, nullptr);
+#endif
+}
+
+// A fiber takes invocation after invocation as long as none waits at a barrier, then rests for the next workgroup.
+void fiber_main() {
+#ifdef SECTILE_ADDRESS_SANITIZER
+  __sanitizer_finish_switch_fiber(nullptr, &machine.scheduler_stack, &machine.scheduler_stack_bytes);
+#endif
+  for (;;) {
+    Fiber* const self = machine.running;
+    while (machine.next < machine.step->workgroup[0]) {
+      self->invocation = machine.next++;
+      threadIdx = {self->invocation, 0, 0};
+      machine.kernel->invoke(machine.push);
+      ++machine.finished;
+    }
+    machine.idle.push_back(self);
+    switch_to_scheduler();
+  }
+}
+
+Fiber& idle_fiber() {
+  if (machine.idle.empty()) {
+    auto fiber = std::make_unique<Fiber>();
+    fiber->stack = std::make_unique_for_overwrite<std::byte[]>(Fiber::kStack);
+    getcontext(&fiber->context);
+    fiber->context.uc_stack.ss_sp = fiber->stack.get();
+    fiber->context.uc_stack.ss_size = Fiber::kStack;
+    fiber->context.uc_link = nullptr;
+    makecontext(&fiber->context, fiber_main, 0);
+    machine.idle.push_back(fiber.get());
+    machine.fibers.push_back(std::move(fiber));
+  }
+  Fiber& fiber = *machine.idle.back();
+  machine.idle.pop_back();
+  return fiber;
+}
+
+void run_group(Kernel& kernel) {
+  for (SharedArray* array : kernel.shared()) array->poison();
+  machine.next = machine.finished = 0;
+  while (machine.next < machine.step->workgroup[0]) resume(idle_fiber());
+  while (!machine.waiting.empty()) {
+    if (machine.finished != 0)
+      machine.fail(fmt::format("{} of {} invocations ended before a barrier that others reached", machine.finished,
+                               machine.step->workgroup[0]));
+    const auto released = std::move(machine.waiting);
+    machine.waiting.clear();
+    machine.finished = 0;
+    for (Fiber* fiber : released) resume(*fiber);
+  }
+  for (const SharedArray* array : kernel.shared())
+    if (!array->guards_stand()) machine.fail("workgroup memory is overrun");
+}
+
+// permute_words reads and writes whole words, whose other bytes it leaves as they are.
+std::vector<Range> ranges_of(const Step& step, std::span<const Operand> operands) {
+  std::vector<Range> ranges;
+  for (const AccessRange& access : step.accesses) {
+    const auto base = reinterpret_cast<std::uintptr_t>(operands[access.operand].address);
+    Range range{base + access.begin, base + access.end, access.write};
+    if (step.kernel.stem == "permute_words") range = {range.begin & ~3ull, (range.end + 3) & ~3ull, range.write};
+    ranges.push_back(range);
+  }
+  return ranges;
+}
+
+}  // namespace
+
+std::vector<KernelRow>& kernels() {
+  static std::vector<KernelRow> rows;
+  return rows;
+}
+
+const KernelRow* find_kernel(const KernelName& name) {
+  for (const KernelRow& row : kernels())
+    if (row.stem == name.stem && row.variant == name.variant) return &row;
+  return nullptr;
+}
+
+void __syncthreads() {
+  machine.waiting.push_back(machine.running);
+  switch_to_scheduler();
+}
+
+bool may_access(const void* address, std::uint64_t bytes, bool write) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  const auto say = [&](const char* what) {
+    machine.fail(fmt::format("workgroup {},{},{} invocation {}: {} of {} bytes at {:#x} {}", blockIdx.x, blockIdx.y,
+                             blockIdx.z, threadIdx.x, write ? "store" : "load", bytes, at, what));
+    return false;
+  };
+  if (at % bytes != 0) return say("is misaligned");
+  for (const Range& range : machine.ranges)
+    if (range.write == write && at >= range.begin && at + bytes <= range.end) return true;
+  return say("lies outside the step's ranges");
+}
+
+std::string run(const Step& step, std::span<const Operand> operands) {
+  const KernelRow* row = find_kernel(step.kernel);
+  if (row == nullptr) return fmt::format("no CUDA kernel {}.{}", step.kernel.stem, step.kernel.variant);
+  const auto kernel = row->make(step);
+  auto push = step.push;
+  for (const AddressSlot& slot : step.addresses) {
+    const std::uint64_t address = reinterpret_cast<std::uintptr_t>(operands[slot.operand].address) + slot.byte_offset;
+    std::memcpy(push.data() + slot.push_offset, &address, sizeof address);
+  }
+  machine.step = &step;
+  machine.kernel = kernel.get();
+  machine.push = push.data();
+  machine.ranges = ranges_of(step, operands);
+  machine.failure.clear();
+  if (kernel->shared_bytes() > step.workgroup_memory_bytes)
+    machine.fail(fmt::format("{} bytes of workgroup memory, the step states {}", kernel->shared_bytes(),
+                             step.workgroup_memory_bytes));
+  gridDim = {step.grid[0], step.grid[1], step.grid[2]};
+  for (blockIdx.z = 0; blockIdx.z < gridDim.z; ++blockIdx.z)
+    for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
+      for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x) run_group(*kernel);
+  return std::exchange(machine.failure, {});
+}
+
+}  // namespace sectile::emulated

@@ -1,0 +1,51 @@
+// Runs the CUDA kernels on the host: shaders/*.cu compiled as C++, workgroup by workgroup, so that a wrong kernel is
+// found without a GPU. What it does not show: races that a real warp's order would bring out (compute-sanitizer does),
+// and what NVRTC makes of the source.
+#pragma once
+
+#include <sectile/plan.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sectile::emulated {
+
+// Workgroup memory, poisoned for every workgroup; a word of poison before its end and behind it must stay.
+class SharedArray {
+ public:
+  virtual ~SharedArray() = default;
+  virtual void poison() = 0;
+  virtual bool guards_stand() const = 0;
+};
+
+// A kernel's variant with one step's constants.
+class Kernel {
+ public:
+  virtual ~Kernel() = default;
+  virtual void invoke(const std::uint8_t* push) = 0;   // one invocation
+  virtual const std::vector<SharedArray*>& shared() const = 0;
+  virtual std::uint64_t shared_bytes() const = 0;
+};
+
+struct KernelRow {
+  std::string_view stem, variant;
+  std::unique_ptr<Kernel> (*make)(const Step& step);
+};
+std::vector<KernelRow>& kernels();   // filled before main() by what CMake makes of shaders/*.cu
+const KernelRow* find_kernel(const KernelName& name);
+
+// Where an operand stands. Its bytes are the process' own memory.
+struct Operand {
+  std::byte* address = nullptr;
+};
+
+// Carries out one step. What the kernel did wrong comes back as text, the first thing alone: an access outside the
+// step's ranges or misaligned, a barrier that not every invocation reached, workgroup memory overrun or more than
+// the step states. Empty: nothing.
+std::string run(const Step& step, std::span<const Operand> operands);
+
+}  // namespace sectile::emulated

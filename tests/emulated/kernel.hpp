@@ -1,0 +1,159 @@
+// What a kernel sees of CUDA on the host. CMake puts each shaders/*.cu, a variant at a time, into a class derived from
+// Emulated, where `constexpr` reads `const`: namespace-scope constants become members that are worked out from the step
+// when the object is made, functions become member functions, and one compilation serves all constants.
+#pragma once
+
+#include "emulated.hpp"
+
+#include "lib/permute.abi.h"
+#include "permute_box.abi.h"
+#include "permute_copy.abi.h"
+#include "permute_rows.abi.h"
+#include "permute_tile.abi.h"
+#include "permute_weave.abi.h"
+#include "permute_words.abi.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#define SECTILE_EMULATED 1
+#define SECTILE_KERNEL
+#define SECTILE_SHARED(type, name, count) Shared<type> name{*this, count}
+#define __device__
+#define __forceinline__ inline
+#define __launch_bounds__(invocations)
+#define __grid_constant__
+
+namespace sectile::emulated {
+
+struct alignas(8) uint2 { unsigned x, y; };
+struct uint3 { unsigned x, y, z; };
+struct alignas(16) uint4 { unsigned x, y, z, w; };
+inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
+inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
+
+// One invocation runs at a time.
+inline uint3 threadIdx{}, blockIdx{}, gridDim{};
+
+void __syncthreads();                                            // lets the others come here
+bool may_access(const void* address, std::uint64_t bytes, bool write);   // notes what may not be
+
+inline unsigned min(unsigned a, unsigned b) { return std::min(a, b); }
+
+inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(std::uint64_t{a} * b >> 32); }
+
+// PTX prmt, default mode, without the sign-replicating selectors.
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned select) {
+  const std::uint64_t bytes = std::uint64_t{y} << 32 | x;
+  unsigned result = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned byte = select >> (4 * i) & 7u;
+    result |= static_cast<unsigned>(bytes >> (8 * byte) & 0xffu) << (8 * i);
+  }
+  return result;
+}
+
+template <class T>
+T __ldg(const T* pointer) {
+  T value;
+  std::memset(&value, 0xEE, sizeof value);
+  if (may_access(pointer, sizeof value, false)) std::memcpy(&value, pointer, sizeof value);
+  return value;
+}
+
+template <class T>
+void store_global(T* pointer, T value) {
+  if (may_access(pointer, sizeof value, true)) std::memcpy(pointer, &value, sizeof value);
+}
+
+inline void atomicAnd(unsigned* pointer, unsigned value) {
+  if (may_access(pointer, sizeof value, true)) *pointer &= value;
+}
+inline void atomicOr(unsigned* pointer, unsigned value) {
+  if (may_access(pointer, sizeof value, true)) *pointer |= value;
+}
+
+template <class T>
+T* global_pointer(unsigned long long base, unsigned long long bytes) {
+  return reinterpret_cast<T*>(base + bytes);
+}
+
+template <class T>
+class Shared;
+
+// What the members of a kernel's class are made from.
+class Emulated {
+ public:
+  explicit Emulated(const Step& step) : step_(step) {}
+  std::vector<SharedArray*> shared_arrays;
+  std::uint64_t shared_bytes = 0;
+
+ protected:
+  unsigned sectile_constant(unsigned id, unsigned fallback) const {
+    for (const Constant& constant : step_.constants)
+      if (constant.id == id) return constant.value;
+    return fallback;
+  }
+
+ private:
+  const Step& step_;
+};
+
+template <class T>
+class Shared final : public SharedArray {
+ public:
+  Shared(Emulated& kernel, unsigned count) : count_(count), memory_((count * sizeof(T) + 15) / 16 + 2 * kGuard) {
+    kernel.shared_arrays.push_back(this);
+    kernel.shared_bytes += count * sizeof(T);
+  }
+  T& operator[](unsigned i) { return i < count_ ? data()[i] : data()[count_]; }   // overruns hit the guard
+  void poison() override { std::memset(memory_.data(), kPoison, memory_.size() * sizeof(uint4)); }
+  bool guards_stand() const override {
+    const auto* bytes = reinterpret_cast<const unsigned char*>(memory_.data());
+    const std::size_t begin = kGuard * sizeof(uint4), end = begin + count_ * sizeof(T);
+    for (std::size_t i = 0; i < memory_.size() * sizeof(uint4); ++i)
+      if ((i < begin || i >= end) && bytes[i] != kPoison) return false;
+    return true;
+  }
+
+ private:
+  static constexpr unsigned char kPoison = 0xDB;
+  static constexpr std::size_t kGuard = 1;   // of 16 bytes
+  T* data() { return reinterpret_cast<T*>(memory_.data() + kGuard); }
+  unsigned count_;
+  std::vector<uint4> memory_;
+};
+
+// A kernel's class behind the interface of Kernel.
+template <class K>
+class Adapter final : public Kernel {
+ public:
+  explicit Adapter(const Step& step) : kernel_(step) {}
+  void invoke(const std::uint8_t* push) override { call(&K::sectile_main, push); }
+  const std::vector<SharedArray*>& shared() const override { return kernel_.shared_arrays; }
+  std::uint64_t shared_bytes() const override { return kernel_.shared_bytes; }
+
+ private:
+  template <class Push>
+  void call(void (K::*entry)(Push), const std::uint8_t* bytes) {
+    Push push;
+    std::memcpy(&push, bytes, sizeof push);
+    (kernel_.*entry)(push);
+  }
+  K kernel_;
+};
+
+// Adds a row to the table of kernels.
+template <class K>
+bool register_kernel(std::string_view stem, std::string_view variant) {
+  kernels().push_back({stem, variant, [](const Step& step) -> std::unique_ptr<Kernel> {
+                         return std::make_unique<Adapter<K>>(step);
+                       }});
+  return true;
+}
+
+}  // namespace sectile::emulated

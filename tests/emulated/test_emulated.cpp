@@ -1,0 +1,260 @@
+// The CUDA kernels against the reference, on the host: problem -> planner -> kernel -> every byte compared.
+#include "emulated.hpp"
+
+#include "reference/generate.hpp"
+#include "reference/permute.hpp"
+#include "reference/random.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+using namespace sectile;
+
+namespace {
+
+// An operand's memory: it begins at a multiple of `align` and of nothing more, poisoned, guards on both sides. Pages
+// that nobody touches cost nothing, so that operands of gigabytes can be had.
+class Memory {
+ public:
+  Memory(std::uint64_t bytes, std::uint32_t align) : bytes_(bytes) {
+    size_ = bytes + 4 * kPage;
+    base_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    REQUIRE(base_ != MAP_FAILED);
+    begin_ = static_cast<std::byte*>(base_) + kPage + align;
+  }
+  ~Memory() { munmap(base_, size_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  std::byte* address() const { return begin_; }
+  std::span<std::byte> bytes() const { return {begin_, bytes_}; }
+  std::span<std::byte> with_guards() const { return {begin_ - kGuard, bytes_ + 2 * kGuard}; }
+  void poison() const { std::ranges::fill(with_guards(), kPoison); }
+  bool guards_stand() const {
+    const auto all = with_guards();
+    const auto poisoned = [](std::byte b) { return b == kPoison; };
+    return std::ranges::all_of(all.first(kGuard), poisoned) && std::ranges::all_of(all.last(kGuard), poisoned);
+  }
+  static constexpr std::byte kPoison{0xCD};
+
+ private:
+  static constexpr std::size_t kPage = 4096, kGuard = 64;
+  void* base_ = nullptr;
+  std::uint64_t size_ = 0, bytes_ = 0;
+  std::byte* begin_ = nullptr;
+};
+
+DeviceProfile hopper() {
+  auto profile = builtin_target("nvidia-hopper");
+  REQUIRE(profile.has_value());
+  return std::move(*profile);
+}
+
+std::vector<std::string> admissible(const PermuteProblem& problem, const DeviceProfile& profile) {
+  const auto plan = make_plan(problem, profile, {.explain = true});
+  REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
+  std::vector<std::string> names;
+  for (const Candidate& candidate : plan->candidates)
+    if (candidate.refusal.empty()) names.push_back(candidate.name);
+  return names;
+}
+
+// How often each kernel has run.
+class Tally {
+ public:
+  void count(const KernelName& kernel) { ++runs_[{kernel.stem, kernel.variant}]; }
+  std::size_t runs() const {
+    std::size_t sum = 0;
+    for (const auto& [kernel, runs] : runs_) sum += runs;
+    return sum;
+  }
+  std::string missing() const {
+    std::string names;
+    for (const auto& row : emulated::kernels())
+      if (!runs_.contains({std::string(row.stem), std::string(row.variant)})) names += fmt::format(" {}.{}", row.stem, row.variant);
+    return names;
+  }
+
+ private:
+  std::map<std::pair<std::string, std::string>, std::size_t> runs_;
+};
+
+Plan plan_by(const PermuteProblem& problem, const DeviceProfile& profile, const std::string& candidate) {
+  auto plan = make_plan(problem, profile, {.force = candidate});
+  REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
+  return std::move(*plan);
+}
+
+void run_plan(const Plan& plan, const Memory& src, const Memory& dst, Tally& tally) {
+  const emulated::Operand operands[] = {{src.address()}, {dst.address()}};
+  for (const Step& step : plan.steps) {
+    tally.count(step.kernel);
+    const std::string failure = emulated::run(step, operands);
+    CHECK_MESSAGE(failure.empty(), step.kernel.stem << "." << step.kernel.variant << ": " << failure);
+  }
+}
+
+// The problem by each admissible candidate, the whole destination compared.
+void check_candidates(const PermuteProblem& problem, const DeviceProfile& profile, std::uint64_t seed, Tally& tally) {
+  CAPTURE(print(Problem(problem)));
+  const reference::PermuteDefinition definition(problem);
+  const Memory src(definition.src_bytes(), problem.src_align), dst(definition.dst_bytes(), problem.dst_align);
+  std::vector<std::byte> data((src.bytes().size() + 7) / 8 * 8);
+  reference::fill_data(data, seed);
+  std::copy_n(data.begin(), src.bytes().size(), src.address());
+  std::vector<std::byte> expected(dst.bytes().size(), Memory::kPoison);
+  reference::permute(definition, src.bytes(), expected);
+  for (const std::string& candidate : admissible(problem, profile)) {
+    CAPTURE(candidate);
+    dst.poison();
+    run_plan(plan_by(problem, profile, candidate), src, dst, tally);
+    const auto mismatch = reference::compare(definition, expected, dst.bytes());
+    CHECK_MESSAGE(!mismatch.has_value(), mismatch->message());
+    CHECK(dst.guards_stand());
+  }
+}
+
+// The same for operands of gigabytes, of which few pages are touched: elements alone are compared, by the
+// definition's own index arithmetic.
+void check_sparse(const PermuteProblem& problem, const DeviceProfile& profile, std::uint64_t seed, Tally& tally) {
+  CAPTURE(print(Problem(problem)));
+  const reference::PermuteDefinition definition(problem);
+  const auto shape = definition.dst_shape();
+  const std::size_t element = definition.element_bytes();
+  const auto each = [&](auto&& visit) {
+    std::vector<std::int64_t> coordinate(shape.size(), 0);
+    for (std::size_t axis = 0; axis < shape.size();) {
+      visit(definition.destination_at(coordinate), definition.source_of(coordinate));
+      for (axis = 0; axis < shape.size() && ++coordinate[axis] == shape[axis]; ++axis) coordinate[axis] = 0;
+    }
+  };
+  // Without layouts there is no padding: every element of the destination has a source.
+  const auto bytes_at = [&](std::span<std::byte> operand, std::int64_t at) {
+    return operand.subspan(static_cast<std::size_t>(at) * element, element);
+  };
+  const Memory src(definition.src_bytes(), problem.src_align);
+  reference::Random random(seed);
+  each([&](std::int64_t, std::optional<std::int64_t> from) {
+    for (std::byte& byte : bytes_at(src.bytes(), from.value())) byte = static_cast<std::byte>(random.next());
+  });
+  for (const std::string& candidate : admissible(problem, profile)) {
+    CAPTURE(candidate);
+    const Memory dst(definition.dst_bytes(), problem.dst_align);
+    each([&](std::int64_t to, std::optional<std::int64_t>) { std::ranges::fill(bytes_at(dst.bytes(), to), Memory::kPoison); });
+    const Plan plan = plan_by(problem, profile, candidate);
+    CHECK(plan.steps[0].kernel.variant.ends_with(".wide"));
+    run_plan(plan, src, dst, tally);
+    std::size_t wrong = 0;
+    each([&](std::int64_t to, std::optional<std::int64_t> from) {
+      if (!std::ranges::equal(bytes_at(dst.bytes(), to), bytes_at(src.bytes(), from.value()))) ++wrong;
+    });
+    CHECK(wrong == 0);
+  }
+}
+
+constexpr DType kTypes[] = {DType::b8, DType::b16, DType::b32, DType::b64, DType::b128};
+
+PermuteProblem by_axes(DType type, std::vector<std::int64_t> shape, std::vector<int> axes) {
+  PermuteProblem problem;
+  problem.type = type;
+  problem.shape = std::move(shape);
+  problem.axes = std::move(axes);
+  return problem;
+}
+
+// Rows so far apart that byte offsets pass 2^31, in the source or the destination.
+void check_far_rows(const DeviceProfile& profile, Tally& tally) {
+  for (const DType type : kTypes) {
+    for (const auto& [shape, axes] : {std::pair<std::vector<std::int64_t>, std::vector<int>>{{80, 96}, {1, 0}},
+                                      {{9, 20, 7}, {2, 1, 0}},      // a box
+                                      {{3, 64, 3}, {0, 2, 1}}}) {   // a weave
+      for (const bool source : {true, false}) {
+        PermuteProblem problem = by_axes(type, shape, axes);
+        auto& strides = source ? problem.src_strides : problem.dst_strides;
+        std::int64_t stride = 1;
+        for (std::size_t a = shape.size(); a-- > 0;) {
+          strides.insert(strides.begin(), stride);
+          stride *= source ? shape[a] : shape[static_cast<std::size_t>(axes[a])];
+        }
+        const std::int64_t rows = source ? shape[0] : shape[static_cast<std::size_t>(axes[0])];
+        strides[0] = ((std::int64_t{1} << 31) / size_bytes(type) / (rows - 1) + 65) / 64 * 64;
+        check_sparse(problem, profile, 7, tally);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("everyCandidateOfGeneratedPermutesComesOutRight") {
+  const DeviceProfile profile = hopper();
+  Tally tally;
+  std::size_t problems = 0;
+  for (std::uint64_t index = 0; problems < 300; ++index) {
+    const PermuteProblem problem = reference::generate_permute(21, index);
+    const reference::PermuteDefinition definition(problem);
+    if (definition.empty() || definition.src_bytes() + definition.dst_bytes() > 128 * 1024) continue;
+    ++problems;
+    check_candidates(problem, profile, index, tally);
+  }
+  // What the generator's problems do not reach: more than 28 words for every element size, halves copied alone.
+  for (const DType type : kTypes) {
+    check_candidates(by_axes(type, {3, 2, 2, 3, 16, 2, 16}, {6, 0, 2, 4, 1, 3, 5}), profile, 1, tally);
+    check_candidates(by_axes(type, {2, 3, 2, 3, 2, 32, 3}, {0, 6, 4, 2, 1, 5, 3}), profile, 2, tally);
+    // Pixels of three channels, strided in all the other axes.
+    PermuteProblem weave = by_axes(type, {2, 2, 2, 2, 2, 16, 3}, {6, 1, 3, 0, 4, 2, 5});
+    weave.src_strides = {6000, 2900, 1400, 600, 200, 3, 1};
+    check_candidates(weave, profile, 3, tally);
+  }
+  DeviceProfile no_bytes = profile;
+  no_bytes.storage8 = false;
+  PermuteProblem halves = by_axes(DType::f16, {4099}, {0});
+  halves.dst_align = 4;
+  check_candidates(halves, no_bytes, 4, tally);
+  check_far_rows(profile, tally);
+  CHECK_MESSAGE(tally.missing().empty(), "never run:" << tally.missing());
+  MESSAGE(problems << " generated problems, " << tally.runs() << " kernels run");
+}
+
+// None of the checks above is blind.
+TEST_CASE("emulationSeesWhatIsWrong") {
+  const DeviceProfile profile = hopper();
+  const PermuteProblem problem = by_axes(DType::f32, {64, 64}, {1, 0});
+  const Memory src(64 * 64 * 4, 16), dst(64 * 64 * 4, 16);
+  const emulated::Operand operands[] = {{src.address()}, {dst.address()}};
+  const auto plan = make_plan(problem, profile, {.force = "permute_tile"});
+  REQUIRE(plan.has_value());
+  const Step& good = plan->steps.at(0);
+  CHECK(emulated::run(good, operands) == "");
+  const auto constant = [](Step& step, std::uint32_t id) -> std::uint32_t& {
+    return std::ranges::find(step.constants, id, &Constant::id)->value;
+  };
+  const auto says = [&](const Step& step, std::string_view what) {
+    const std::string failure = emulated::run(step, operands);
+    CHECK_MESSAGE(failure.find(what) != std::string::npos, failure);
+  };
+  Step step = good;
+  step.accesses[0].end -= 4;
+  says(step, "load of");
+  step = good;
+  step.accesses[1].begin += 4;
+  says(step, "lies outside the step's ranges");
+  step = good;
+  step.addresses[0].byte_offset = 4;
+  step.accesses[0].end += 4;
+  says(step, "is misaligned");
+  step = good;
+  constant(step, 13) += 4;   // the skew: more workgroup memory than the step states
+  says(step, "of workgroup memory");
+  step = good;
+  step.kernel.variant = "e3";
+  says(step, "no CUDA kernel permute_tile.e3");
+}
