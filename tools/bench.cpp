@@ -131,7 +131,7 @@ Command add_bench(CLI::App& parent) {
   app->add_option("problems", options->problems, "Such as \"permute f32 8192x8192 axes=1,0\"");
   app->add_option("--preset", options->preset, "seeds-permute, images, cpu or host");
   app->add_option("--only", options->only, "Only rows whose name contains this");
-  app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name");
+  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
   app->add_option("--html", options->html_file, "Write one self-contained page with plots to this file");
   app->add_option("--rivals", options->rivals_file, "Times of others: JSON of tools/rivals.py");
   app->add_option("--cache", options->cache_file, "--preset host: the pipeline cache's file");

@@ -188,7 +188,7 @@ Command add_demo(CLI::App& parent) {
       parent.add_subcommand("demo", "Change the layout of a photograph, check it, and show the pictures and the times");
   app->add_option("--photo,photo", options->photo, "A photograph: JPEG, PNG, ...")->capture_default_str();
   app->add_option("--out", options->out, "The folder for the pictures and tensors")->capture_default_str();
-  app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name");
+  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
   app->add_option("--min-time", options->min_time, "Seconds of samples for each timed row")->capture_default_str();
   app->add_flag("--json", options->json, "JSON on standard output");
   return {app, [options] { return run(*options); }};

@@ -5,6 +5,7 @@
 #include "text.hpp"
 
 #include <sectile/profile.hpp>
+#include <sectile/cuda_runtime.hpp>
 #include <sectile/vulkan_runtime.hpp>
 
 #include <fmt/format.h>
@@ -12,7 +13,9 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sectile::tools {
@@ -28,9 +31,19 @@ std::string api(const vulkan::DeviceEntry& entry) {
   return fmt::format("{}.{}.{}", entry.api_major, entry.api_minor, entry.api_patch);
 }
 
+// Of the other world's devices, the one that is the same card: by its UUID.
+std::string same_card(const std::string& uuid, const auto& others, std::string_view world) {
+  for (const auto& other : others)
+    if (other.uuid == uuid) return fmt::format("{}:{}", world, other.index);
+  return {};
+}
+
 int list_all(const DevicesOptions& options) {
-  const auto entries = vulkan::list_devices();
-  if (!entries) return report(entries.error(), options.json);
+  auto found = vulkan::list_devices();
+  auto cuda_found = cuda::list_devices();
+  if (!found && !cuda_found) return report(found.error(), options.json);
+  const auto entries = std::make_optional(found ? std::move(*found) : std::vector<vulkan::DeviceEntry>{});
+  const auto cuda_entries = cuda_found ? std::move(*cuda_found) : std::vector<cuda::DeviceEntry>{};
   if (options.json) {
     nlohmann::json list = nlohmann::json::array();
     for (const auto& entry : *entries) {
@@ -42,17 +55,40 @@ int list_all(const DevicesOptions& options) {
                       {"api", api(entry)},
                       {"driver", entry.driver},
                       {"usable", entry.unusable.empty()},
-                      {"unusable", entry.unusable}});
+                      {"unusable", entry.unusable},
+                      {"same_card", same_card(entry.uuid, cuda_entries, "cuda")}});
     }
-    fmt::print("{}\n", nlohmann::json{{"devices", list}}.dump(2));
+    for (const auto& entry : cuda_entries) {
+      list.push_back({{"index", entry.index},
+                      {"selector", fmt::format("cuda:{}", entry.index)},
+                      {"name", entry.name},
+                      {"uuid", entry.uuid},
+                      {"kind", "discrete"},
+                      {"api", entry.architecture},
+                      {"driver", entry.driver},
+                      {"usable", true},
+                      {"unusable", ""},
+                      {"same_card", same_card(entry.uuid, *entries, "vulkan")}});
+    }
+    nlohmann::json all = {{"devices", list}};
+    if (!found) all["vulkan"] = found.error().message();
+    if (!cuda_found) all["cuda"] = cuda_found.error().message();
+    fmt::print("{}\n", all.dump(2));
     return kOk;
   }
-  Table table({"device", "name", "kind", "Vulkan", "driver", "UUID", "usable"});
+  Table table({"device", "name", "kind", "API", "driver", "UUID", "same card", "usable"});
   for (const auto& entry : *entries) {
     table.add({fmt::format("vulkan:{}", entry.index), entry.name, std::string(vulkan::name(entry.kind)), api(entry),
-               entry.driver, entry.uuid, entry.unusable.empty() ? "yes" : "no: " + entry.unusable});
+               entry.driver, entry.uuid, same_card(entry.uuid, cuda_entries, "cuda"),
+               entry.unusable.empty() ? "yes" : "no: " + entry.unusable});
   }
+  for (const auto& entry : cuda_entries)
+    table.add({fmt::format("cuda:{}", entry.index), entry.name, "", entry.architecture, entry.driver, entry.uuid,
+               same_card(entry.uuid, *entries, "vulkan"), "yes"});
   fmt::print("{}", table.print());
+  // Standard output lists devices; that there is no CUDA here is nothing wrong.
+  if (!found) fmt::print(stderr, "sectile: no Vulkan device: {}\n", found.error().message());
+  if (!cuda_found) fmt::print(stderr, "sectile: no CUDA device: {}\n", cuda_found.error().message());
   return kOk;
 }
 
@@ -61,7 +97,7 @@ int run(const DevicesOptions& options) {
   if (!options.record.empty()) {
     if (auto place = check_place(options.record); !place) return report(place.error(), options.json);
   }
-  const auto profile = vulkan::device_profile(default_device(options.device));
+  const auto profile = device_profile(options.device);
   if (!profile) return report(profile.error(), options.json);
   const std::string json = to_json(*profile);
   if (!options.record.empty()) {
@@ -81,7 +117,7 @@ int run(const DevicesOptions& options) {
 Command add_devices(CLI::App& parent) {
   auto options = std::make_shared<DevicesOptions>();
   CLI::App* app = parent.add_subcommand("devices", "List devices, or record one's profile");
-  app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name: print this one's profile");
+  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name: print this one's profile");
   app->add_option("--record", options->record, "Write the profile (JSON) to this file");
   app->add_flag("--json", options->json, "JSON on standard output");
   return {app, [options] { return run(*options); }};

@@ -1,5 +1,6 @@
 #include "machine.hpp"
 
+#include "machine_cuda.hpp"
 #include "machine_vulkan.hpp"
 #include "target.hpp"
 
@@ -32,7 +33,8 @@ Result<void> Machine::run(const Launch& launch) {
 }
 
 Result<std::unique_ptr<Machine>> Machine::open(const std::string& selector, const MachineOptions& options) {
-  return open_vulkan(default_device(selector), options);
+  const std::string device = default_device(selector);
+  return is_cuda(device) ? open_cuda(device, options) : open_vulkan(device, options);
 }
 
 }  // namespace sectile::tools

@@ -134,7 +134,7 @@ Command add_permute(CLI::App& parent) {
   app->add_option("--layout", options->layout, "FROM:TO, as NHWC:NCHW4c");
   app->add_option("--channels", options->channels, "True size of the axis that FROM splits in blocks");
   app->add_option("-o,--out", options->out, "The .npy file to write")->required();
-  app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name");
+  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
   app->add_flag("--json", options->json, "What was done, as JSON on standard output");
   return {app, [options] { return run(*options); }};
 }

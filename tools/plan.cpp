@@ -3,6 +3,7 @@
 #include "files.hpp"
 #include "target.hpp"
 
+#include <sectile/cuda.hpp>
 #include <sectile/planner.hpp>
 #include <sectile/vulkan_runtime.hpp>
 
@@ -21,7 +22,7 @@ struct PlanCommandOptions {
 
 Result<DeviceProfile> profile_of(const PlanCommandOptions& options) {
   auto profile =
-      options.target.empty() ? vulkan::device_profile(default_device(options.device)) : read_target(options.target);
+      options.target.empty() ? device_profile(options.device) : read_target(options.target);
   if (!profile || options.supplement.empty()) return profile;
   const auto facts = read_text(options.supplement);
   if (!facts) return std::unexpected(facts.error());
@@ -29,7 +30,20 @@ Result<DeviceProfile> profile_of(const PlanCommandOptions& options) {
 }
 
 // What the driver says of the plan's pipelines: registers, spills, workgroup memory, as it names them.
-Result<void> print_statistics(const PlanCommandOptions& options, const Plan& plan) {
+Result<void> print_statistics(const PlanCommandOptions& options, const DeviceProfile& profile, const Plan& plan) {
+  if (profile.api == Api::cuda) {
+    for (const Step& step : plan.steps) {
+      const auto code = cuda::compile(step, cuda_architecture_name(profile), {.verbose = true});
+      if (!code) return std::unexpected(code.error());
+      const auto figures = cuda::figures(*code);
+      if (!figures) return std::unexpected(figures.error());
+      fmt::print("{}.{} ({}): {} registers, {} bytes of static workgroup memory, {} of spills, {} of stack, {} of code\n",
+                 step.kernel.stem, step.kernel.variant, cuda_architecture_name(profile), figures->registers,
+                 figures->shared_bytes, figures->spill_store_bytes + figures->spill_load_bytes, figures->stack_bytes,
+                 code->bytes.size());
+    }
+    return {};
+  }
   vulkan::RuntimeOptions with_statistics;
   with_statistics.executable_statistics = true;
   auto runtime = vulkan::Runtime::open(default_device(options.device), with_statistics);
@@ -63,7 +77,7 @@ int run(const PlanCommandOptions& options) {
   fmt::print("{}\n", print(*plan));
   if (options.explain) fmt::print("{}", explain(*plan));
   if (options.statistics)
-    if (auto printed = print_statistics(options, *plan); !printed) return report(printed.error(), options.json);
+    if (auto printed = print_statistics(options, *profile, *plan); !printed) return report(printed.error(), options.json);
   return kOk;
 }
 
@@ -75,7 +89,7 @@ Command add_plan(CLI::App& parent) {
   app->add_option("problem", options->problem, "Such as \"permute f16 1x384x512x128 axes=0,3,1,2\"")->required();
   auto* target =
       app->add_option("--target", options->target, "A built-in target's name, or a file: profile or vulkaninfo JSON");
-  app->add_option("--device", options->device, "vulkan:N, a UUID or part of a name")->excludes(target);
+  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name")->excludes(target);
   app->add_option("--supplement", options->supplement, "A file with facts that the profile lacks");
   app->add_option("--force", options->force, "Take the candidate of this name");
   app->add_flag("--explain", options->explain, "Show every candidate: its counts, or why it was refused");

@@ -1,13 +1,16 @@
 #include "target.hpp"
 
 #include "files.hpp"
+#include "machine.hpp"
 
 #include <sectile/planner.hpp>
+#include <sectile/cuda_runtime.hpp>
 #include <sectile/vulkan_runtime.hpp>
 
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -45,10 +48,25 @@ Result<DeviceProfile> read_target(const std::string& name_or_file) {
   return profile;
 }
 
+Result<DeviceProfile> device_profile(const std::string& selector) {
+  const std::string device = default_device(selector);
+  if (!is_cuda(device)) return vulkan::device_profile(device);
+  int ordinal = -1;
+  const std::string_view digits = std::string_view(device).substr(5);
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);
+  if (parsed.ec != std::errc() || parsed.ptr != digits.data() + digits.size() || ordinal < 0)
+    return fail(ErrorKind::parse, "device", device, "cuda:N");
+  return cuda::profile(ordinal);
+}
+
 std::string default_device(const std::string& selector) {
   if (!selector.empty()) return selector;
   const auto entries = vulkan::list_devices();
-  if (!entries) return selector;  // the runtime tells the same error
+  if (!entries) {
+    // Without Vulkan a CUDA device is as good; without either the runtime tells Vulkan's error.
+    const auto others = cuda::list_devices();
+    return others && !others->empty() ? "cuda:0" : selector;
+  }
   const vulkan::DeviceEntry* best = nullptr;
   const auto version = [](const vulkan::DeviceEntry& entry) { return entry.api_major * 1000 + entry.api_minor; };
   for (const auto& entry : *entries) {

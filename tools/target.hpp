@@ -11,6 +11,9 @@ namespace sectile::tools {
 // Errors: missing (neither a name nor a file), those of the reader that the file's form calls for.
 Result<DeviceProfile> read_target(const std::string& name_or_file);
 
+// The profile of a live device: "cuda:N", or as vulkan::device_profile. Errors: parse, as the backend's.
+Result<DeviceProfile> device_profile(const std::string& selector);
+
 // The device that is meant where none was named: what the runtime takes by itself where that is a GPU;
 // among CPU devices the one of the highest Vulkan version, as SwiftShader is 50 times slower than lavapipe.
 std::string default_device(const std::string& selector);

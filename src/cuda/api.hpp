@@ -66,6 +66,18 @@ enum FunctionAttribute : int {
   kFunctionMaxDynamicSharedBytes = 8,
 };
 
+// CUtensorMap: a kernel's argument, opaque. At a multiple of 128, as CUDA 13 has it (64 before).
+struct alignas(128) TensorMap {
+  std::uint64_t opaque[16];
+};
+
+// CUtensorMapDataType, by size; CUtensorMapSwizzle; what else cuTensorMapEncodeTiled is told.
+enum TensorElement : int { kTensorUint8 = 0, kTensorUint16 = 1, kTensorUint32 = 2, kTensorUint64 = 4 };
+enum TensorSwizzle : int { kSwizzleNone = 0, kSwizzle32 = 1, kSwizzle64 = 2, kSwizzle128 = 3 };
+enum TensorInterleave : int { kInterleaveNone = 0 };
+enum TensorPromotion : int { kPromotionL2Of256 = 3 };
+enum TensorFill : int { kFillZeros = 0 };
+
 // CUstream_flags, CUevent_flags, CUevent_record_flags, CUstreamCaptureMode.
 constexpr unsigned kStreamNonBlocking = 1;
 constexpr unsigned kEventDefault = 0;
@@ -112,6 +124,9 @@ enum NvrtcStatus : int {
   F(cuFuncSetAttribute, Status, (Function, FunctionAttribute, int))                                           \
   F(cuLaunchKernel, Status,                                                                                   \
     (Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**, void**)) \
+  F(cuTensorMapEncodeTiled, Status, (TensorMap*, TensorElement, std::uint32_t, void*, const std::uint64_t*,          \
+                                     const std::uint64_t*, const std::uint32_t*, const std::uint32_t*,               \
+                                     TensorInterleave, TensorSwizzle, TensorPromotion, TensorFill))                  \
   F(cuStreamCreate, Status, (Stream*, unsigned))                                                              \
   F(cuStreamDestroy_v2, Status, (Stream))                                                                     \
   F(cuStreamSynchronize, Status, (Stream))                                                                    \

@@ -116,7 +116,7 @@ Result<ReadyStep> Device::Impl::ready_step(const Step& step, const KernelText& t
   if (invocations_of(step) > kernel.most_threads)
     return fail(ErrorKind::limit_exceeded, "workgroup invocations", std::to_string(invocations_of(step)),
                 fmt::format("at most {} with the registers of {}", kernel.most_threads, text.name));
-  ReadyStep out{std::move(got->value), step.grid, step.workgroup, 0, step.push, step.addresses};
+  ReadyStep out{std::move(got->value), step.grid, step.workgroup, 0, step.push, step.addresses, step.tensor_maps};
   if (step.workgroup_memory_bytes > kMostStaticShared)
     out.dynamic_shared_bytes = step.workgroup_memory_bytes - kernel.static_shared_bytes;
   return out;
@@ -167,8 +167,8 @@ Result<Executable> Device::prepare(const Plan& plan) {
   for (const Step& step : plan.steps) {
     auto text = kernel_text(step, impl_->sources);
     if (!text) return std::unexpected(text.error());
-    if (step.push.size() > kMostPushBytes)
-      return fail(ErrorKind::limit_exceeded, "push bytes", std::to_string(step.push.size()),
+    if (argument_bytes(step) > kMostPushBytes)
+      return fail(ErrorKind::limit_exceeded, "push bytes and tensor maps", std::to_string(argument_bytes(step)),
                   fmt::format("at most {}", kMostPushBytes));
     texts.push_back(std::move(*text));
   }

@@ -34,6 +34,11 @@ struct Plain<CUuuid> {
   static_assert(sizeof(CUuuid) == sizeof(api::Uuid) && alignof(CUuuid) == alignof(api::Uuid));
   using Type = api::Uuid;
 };
+template <>
+struct Plain<CUtensorMap> {
+  static_assert(sizeof(CUtensorMap) == sizeof(api::TensorMap) && alignof(CUtensorMap) <= alignof(api::TensorMap));
+  using Type = api::TensorMap;
+};
 template <class R, class... A>
 struct Plain<R(A...)> {
   using Type = typename Plain<R>::Type(typename Plain<A>::Type...);
@@ -65,6 +70,17 @@ constexpr bool same(long long ours, long long theirs) {
 }
 static_assert(same(api::kSuccess, CUDA_SUCCESS));
 static_assert(same(api::kNoDevice, CUDA_ERROR_NO_DEVICE));
+static_assert(same(api::kTensorUint8, CU_TENSOR_MAP_DATA_TYPE_UINT8));
+static_assert(same(api::kTensorUint16, CU_TENSOR_MAP_DATA_TYPE_UINT16));
+static_assert(same(api::kTensorUint32, CU_TENSOR_MAP_DATA_TYPE_UINT32));
+static_assert(same(api::kTensorUint64, CU_TENSOR_MAP_DATA_TYPE_UINT64));
+static_assert(same(api::kSwizzleNone, CU_TENSOR_MAP_SWIZZLE_NONE));
+static_assert(same(api::kSwizzle32, CU_TENSOR_MAP_SWIZZLE_32B));
+static_assert(same(api::kSwizzle64, CU_TENSOR_MAP_SWIZZLE_64B));
+static_assert(same(api::kSwizzle128, CU_TENSOR_MAP_SWIZZLE_128B));
+static_assert(same(api::kInterleaveNone, CU_TENSOR_MAP_INTERLEAVE_NONE));
+static_assert(same(api::kPromotionL2Of256, CU_TENSOR_MAP_L2_PROMOTION_L2_256B));
+static_assert(same(api::kFillZeros, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
 static_assert(same(api::kMaxThreadsPerBlock, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
 static_assert(same(api::kMaxBlockDimX, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X));
 static_assert(same(api::kMaxBlockDimY, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y));
