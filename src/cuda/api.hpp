@@ -66,7 +66,7 @@ enum FunctionAttribute : int {
   kFunctionMaxDynamicSharedBytes = 8,
 };
 
-// CUtensorMap: a kernel's argument, opaque. At a multiple of 128, as CUDA 13 has it (64 before).
+// CUtensorMap: a kernel's argument, opaque. At a multiple of 128 since CUDA 13, of 64 before.
 struct alignas(128) TensorMap {
   std::uint64_t opaque[16];
 };
@@ -83,11 +83,6 @@ constexpr unsigned kStreamNonBlocking = 1;
 constexpr unsigned kEventDefault = 0;
 constexpr unsigned kEventRecordExternal = 1;
 enum CaptureMode : int { kCaptureThreadLocal = 1 };
-
-// Keys of cuLaunchKernel's `extra`: the arguments as one block of bytes.
-inline void* const kLaunchParamEnd = nullptr;
-inline void* const kLaunchParamBufferPointer = reinterpret_cast<void*>(std::uintptr_t{1});
-inline void* const kLaunchParamBufferSize = reinterpret_cast<void*>(std::uintptr_t{2});
 
 // nvrtcResult. Only those that are told apart.
 enum NvrtcStatus : int {

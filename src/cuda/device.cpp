@@ -167,9 +167,10 @@ Result<Executable> Device::prepare(const Plan& plan) {
   for (const Step& step : plan.steps) {
     auto text = kernel_text(step, impl_->sources);
     if (!text) return std::unexpected(text.error());
-    if (argument_bytes(step) > kMostPushBytes)
-      return fail(ErrorKind::limit_exceeded, "push bytes and tensor maps", std::to_string(argument_bytes(step)),
-                  fmt::format("at most {}", kMostPushBytes));
+    const std::size_t maps = step.tensor_maps.size();
+    if (maps > kMostTensorMaps || step.push.size() + maps * sizeof(api::TensorMap) > kMostPushBytes)
+      return fail(ErrorKind::limit_exceeded, "push bytes and tensor maps", fmt::format("{} and {}", step.push.size(), maps),
+                  fmt::format("at most {} bytes together, at most {} maps", kMostPushBytes, kMostTensorMaps));
     texts.push_back(std::move(*text));
   }
   const ContextScope scope(*impl_->driver, impl_->context);

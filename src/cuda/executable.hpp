@@ -15,6 +15,7 @@ namespace sectile::cuda {
 
 // What every architecture takes as a kernel's arguments; they are put together on the stack.
 inline constexpr std::size_t kMostPushBytes = 4096;
+inline constexpr std::size_t kMostTensorMaps = 8;
 
 // Owned by the Device's kernels.
 struct Kernel {
@@ -30,15 +31,8 @@ struct ReadyStep {
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<std::uint8_t> push;
   std::vector<AddressSlot> addresses;
-  std::vector<TensorMap> tensor_maps;      // behind the push bytes, from the next multiple of 128 on
+  std::vector<TensorMap> tensor_maps;      // arguments of their own behind the push struct
 };
-
-// Where a step's tensor maps begin among its arguments, and where the arguments end.
-constexpr std::size_t maps_offset(std::size_t push_bytes) noexcept { return (push_bytes + 127) / 128 * 128; }
-inline std::size_t argument_bytes(const Step& step) noexcept {
-  if (step.tensor_maps.empty()) return step.push.size();
-  return maps_offset(step.push.size()) + step.tensor_maps.size() * sizeof(api::TensorMap);
-}
 
 struct Executable::Impl {
   const api::Driver* driver = nullptr;

@@ -1,6 +1,5 @@
 #include "executable.hpp"
 
-#include <algorithm>
 #include <array>
 
 namespace sectile::cuda {
@@ -23,25 +22,25 @@ Result<void> encode(const api::Driver& driver, const TensorMap& map, std::uint64
                            api::kInterleaveNone, swizzle, api::kPromotionL2Of256, api::kFillZeros);
 }
 
-// The kernel takes its arguments as one block of bytes: the same bytes that Vulkan pushes, then the tensor maps.
+// A kernel's arguments are the push struct, the same bytes that Vulkan pushes, and then the tensor maps. They are handed
+// over one by one: in a block of bytes a map's place depends on where the driver's constant bank puts arguments (at 240
+// behind 128 bytes of push struct, on CUDA 13.0).
 Result<void> launch_step(const api::Driver& driver, Stream stream, const ReadyStep& step,
                          std::span<const OperandAddress> operands) {
-  alignas(128) std::array<std::uint8_t, kMostPushBytes> push;
-  std::size_t bytes = step.push.size();
+  alignas(16) std::array<std::uint8_t, kMostPushBytes> push;
+  std::array<api::TensorMap, kMostTensorMaps> maps;
+  std::array<void*, 1 + kMostTensorMaps> arguments{};
+  std::size_t count = 0;
+  if (!step.push.empty()) arguments[count++] = push.data();
   backend::fill_push(step.push, step.addresses, operands, push.data());
-  if (!step.tensor_maps.empty()) {
-    const std::size_t from = maps_offset(bytes);
-    std::fill(push.begin() + static_cast<std::ptrdiff_t>(bytes), push.begin() + static_cast<std::ptrdiff_t>(from), std::uint8_t{0});
-    auto* maps = reinterpret_cast<api::TensorMap*>(push.data() + from);
-    for (const TensorMap& map : step.tensor_maps)
-      if (auto made = encode(driver, map, operands[map.operand].address, maps++); !made) return made;
-    bytes = from + step.tensor_maps.size() * sizeof(api::TensorMap);
+  for (std::size_t i = 0; i < step.tensor_maps.size(); ++i) {
+    const TensorMap& map = step.tensor_maps[i];
+    if (auto made = encode(driver, map, operands[map.operand].address, &maps[i]); !made) return made;
+    arguments[count++] = &maps[i];
   }
-  std::array<void*, 5> extra = {api::kLaunchParamBufferPointer, push.data(), api::kLaunchParamBufferSize, &bytes,
-                                api::kLaunchParamEnd};
   return SECTILE_CUDA_CALL(driver, cuLaunchKernel, step.kernel->function, step.grid[0], step.grid[1], step.grid[2],
                            step.workgroup[0], step.workgroup[1], step.workgroup[2], step.dynamic_shared_bytes, stream,
-                           nullptr, bytes == 0 ? nullptr : extra.data());
+                           count == 0 ? nullptr : arguments.data(), nullptr);
 }
 
 }  // namespace

@@ -117,6 +117,32 @@ TEST_CASE("launch hands over the plan's bytes with the addresses in their slots"
   quiet(driver);
 }
 
+TEST_CASE("tensor maps follow the push struct, encoded at the launch's addresses") {
+  if (nvrtc_or_skip("tensor maps follow the push struct") == nullptr) return;
+  FakeDriver driver;
+  driver.expect_arguments(24, 2);
+  {
+    auto device = adopt();
+    Plan plan = add_plan(1024, 3);
+    plan.steps[0].tensor_maps = {{0, 0, 4, {32, 32}, {128}, {32, 8}, 128}, {1, 0, 4, {16, 16, 4}, {64, 1024}, {16, 4, 1}, 64}};
+    const auto executable = must(device.prepare(plan));
+    must(cuda::launch(kStream, executable, std::span(kGood).first(2)));
+    REQUIRE(driver.launches() == 1);
+    const auto& maps = driver.launch(0).maps;
+    REQUIRE(maps.size() == 2);
+    CHECK(maps[0].opaque[0] == kGood[0].address);
+    CHECK(maps[0].opaque[1] == cuda::api::kTensorUint32);
+    CHECK(maps[0].opaque[2] == 2);
+    CHECK(maps[0].opaque[3] == cuda::api::kSwizzle128);
+    CHECK(maps[1].opaque[0] == kGood[1].address);
+    CHECK(maps[1].opaque[2] == 3);
+    CHECK(maps[1].opaque[3] == cuda::api::kSwizzle64);
+    CHECK(maps[1].opaque[6] == 4);
+    CHECK(maps[1].opaque[10] == 1024);
+  }
+  quiet(driver);
+}
+
 TEST_CASE("the caller's current context is as it was, whatever happens") {
   if (nvrtc_or_skip("the caller's current context is as it was, whatever happens") == nullptr) return;
   FakeDriver driver;

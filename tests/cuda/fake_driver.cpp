@@ -24,6 +24,7 @@ struct State {
   std::array<FakeLaunch, kMostLaunches> launches;
   std::size_t launched = 0;
   bool capturing = false;
+  std::size_t push_bytes = 24, maps = 0;   // of the kernels that are launched
 };
 State g_state;
 thread_local std::vector<Context> g_contexts;
@@ -109,7 +110,6 @@ Status fake_launch(Function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
   // No counted(): it allocates, and a launch must not.
   if (!g_state.failures.empty())
     if (const Status status = counted("cuLaunchKernel"); status != kSuccess) return status;
-  if (parameters != nullptr) complain("cuLaunchKernel with separate parameters");
   if (g_state.launched == kMostLaunches) {
     complain("more launches than are remembered");
     return kSuccess;
@@ -120,15 +120,13 @@ Status fake_launch(Function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
   out.dynamic_shared = shared;
   out.stream = stream;
   out.push.clear();
-  const void* bytes = nullptr;
-  std::size_t size = 0;
-  for (; extra != nullptr && *extra != kLaunchParamEnd; extra += 2) {
-    if (*extra == kLaunchParamBufferPointer) bytes = extra[1];
-    if (*extra == kLaunchParamBufferSize) size = *static_cast<const std::size_t*>(extra[1]);
-  }
-  if (size > kMostPush) complain("more bytes of arguments than are remembered");
-  const auto* from = static_cast<const std::uint8_t*>(bytes);
-  out.push.assign(from, from + std::min(size, kMostPush));
+  out.maps.clear();
+  // The real driver knows from the kernel how many arguments there are, and their sizes; here the tests say.
+  if (extra != nullptr) complain("cuLaunchKernel with a block of arguments");
+  if (parameters == nullptr) return kSuccess;
+  const auto* from = static_cast<const std::uint8_t*>(parameters[0]);
+  out.push.assign(from, from + std::min(g_state.push_bytes, kMostPush));
+  for (std::size_t i = 0; i < g_state.maps; ++i) out.maps.push_back(*static_cast<const TensorMap*>(parameters[1 + i]));
   return kSuccess;
 }
 
@@ -239,6 +237,21 @@ void fill_modules(Driver& d) {
     return counted("cuFuncSetAttribute");
   };
   d.cuLaunchKernel = fake_launch;
+  // What was asked for, so that a test can look at it: address, element, rank, swizzle, then dims and strides.
+  d.cuTensorMapEncodeTiled = [](TensorMap* map, TensorElement element, std::uint32_t rank, void* address,
+                                const std::uint64_t* dims, const std::uint64_t* strides, const std::uint32_t* box,
+                                const std::uint32_t*, TensorInterleave, TensorSwizzle swizzle, TensorPromotion,
+                                TensorFill) {
+    *map = {};
+    map->opaque[0] = reinterpret_cast<std::uintptr_t>(address);
+    map->opaque[1] = static_cast<std::uint64_t>(element);
+    map->opaque[2] = rank;
+    map->opaque[3] = static_cast<std::uint64_t>(swizzle);
+    for (std::uint32_t i = 0; i < rank; ++i) map->opaque[4 + i] = dims[i];
+    for (std::uint32_t i = 0; i + 1 < rank; ++i) map->opaque[9 + i] = strides[i];
+    map->opaque[13] = box[0];
+    return reinterpret_cast<std::uintptr_t>(address) % 16 == 0 ? kSuccess : static_cast<Status>(1);
+  };
 }
 
 template <class T>
@@ -321,6 +334,7 @@ FakeDriver::FakeDriver(int devices) : replaced_(fake_driver()) {
   g_state.failures.clear();
   g_state.modules.clear();
   g_state.capturing = false;
+  expect_arguments(24, 0);
   clear_launches();
   g_contexts.clear();
   g_contexts.reserve(kMostLaunches);
@@ -348,6 +362,10 @@ std::size_t FakeDriver::launches() const {
 }
 const FakeLaunch& FakeDriver::launch(std::size_t i) const {
   return g_state.launches.at(i);
+}
+void FakeDriver::expect_arguments(std::size_t push_bytes, std::size_t maps) {
+  g_state.push_bytes = push_bytes;
+  g_state.maps = maps;
 }
 void FakeDriver::clear_launches() {
   g_state.launched = 0;

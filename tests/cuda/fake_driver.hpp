@@ -17,6 +17,7 @@ struct FakeLaunch {
   std::uint32_t dynamic_shared = 0;
   cuda::api::Stream stream = nullptr;
   std::vector<std::uint8_t> push;
+  std::vector<cuda::api::TensorMap> maps;
 };
 
 // One at a time. While it lives, the process's driver is this one. Sixteen launches are remembered, so that
@@ -37,6 +38,7 @@ class FakeDriver {
   std::size_t launches() const;
   const FakeLaunch& launch(std::size_t i) const;
   void clear_launches();
+  void expect_arguments(std::size_t push_bytes, std::size_t maps);   // 24 and none, as the tests' kernels have
   std::size_t calls(const std::string& name) const;  // of the functions that make, destroy or wait
   std::size_t modules_alive() const;
   // The next call of this function gives this status.
