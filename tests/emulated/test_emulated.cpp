@@ -160,6 +160,15 @@ void check_sparse(const PermuteProblem& problem, const DeviceProfile& profile, s
   }
 }
 
+PermuteProblem by_layout(DType type, std::vector<std::int64_t> shape, std::string from, std::string to) {
+  PermuteProblem problem;
+  problem.type = type;
+  problem.shape = std::move(shape);
+  problem.src_layout = std::move(from);
+  problem.dst_layout = std::move(to);
+  return problem;
+}
+
 constexpr DType kTypes[] = {DType::b8, DType::b16, DType::b32, DType::b64, DType::b128};
 
 PermuteProblem by_axes(DType type, std::vector<std::int64_t> shape, std::vector<int> axes) {
@@ -186,7 +195,7 @@ void check_far_rows(const DeviceProfile& profile, Tally& tally) {
         }
         const std::int64_t rows = source ? shape[0] : shape[static_cast<std::size_t>(axes[0])];
         strides[0] = ((std::int64_t{1} << 31) / size_bytes(type) / (rows - 1) + 65) / 64 * 64;
-        check_sparse(problem, profile, 7, tally);
+        check_sparse(problem, profile, 8, tally);
       }
     }
   }
@@ -213,12 +222,20 @@ TEST_CASE("everyCandidateOfGeneratedPermutesComesOutRight") {
     PermuteProblem weave = by_axes(type, {2, 2, 2, 2, 2, 16, 3}, {6, 1, 3, 0, 4, 2, 5});
     weave.src_strides = {6000, 2900, 1400, 600, 200, 3, 1};
     check_candidates(weave, profile, 3, tally);
+    // Three channels, and a fourth of zeros; then the fourth is dropped.
+    check_candidates(by_layout(type, {2, 4, 16, 3}, "NHWC", "NCHW4c"), profile, 4, tally);
+    check_candidates(by_layout(type, {2, 3, 4, 16}, "NCHW", "NCHW4c"), profile, 5, tally);
+    for (const char* plain : {"NHWC", "NCHW"}) {
+      PermuteProblem back = by_layout(type, {2, 1, 4, 16, 4}, "NCHW4c", plain);
+      back.extents = {{'C', 3}};
+      check_candidates(back, profile, 6, tally);
+    }
   }
   DeviceProfile no_bytes = profile;
   no_bytes.storage8 = false;
   PermuteProblem halves = by_axes(DType::f16, {4099}, {0});
   halves.dst_align = 4;
-  check_candidates(halves, no_bytes, 4, tally);
+  check_candidates(halves, no_bytes, 7, tally);
   check_far_rows(profile, tally);
   CHECK_MESSAGE(tally.missing().empty(), "never run:" << tally.missing());
   MESSAGE(problems << " generated problems, " << tally.runs() << " kernels run");
