@@ -2,6 +2,7 @@
 #include "targets.hpp"
 
 #include "fields.hpp"
+#include "quirks.hpp"
 
 #include "../plan/json_text.hpp"
 
@@ -51,6 +52,7 @@ Result<DeviceProfile> make(const Target& target) {
                                       .flexible = s.flexible});
   if (!target.shapes.empty()) profile->sources.emplace("matrix_shapes", target.shapes_source);
   if (auto ok = detail::check_target(target.name, *profile); !ok) return std::unexpected(std::move(ok.error()));
+  detail::apply_quirks(*profile);
   return profile;
 }
 

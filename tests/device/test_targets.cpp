@@ -118,22 +118,3 @@ TEST_CASE("noTargetPromisesLessThanVulkan") {
     CHECK(p.buffer_device_address.value_or(true));
   }
 }
-TEST_CASE("quirksSpeakForTheirDevice") {
-  const auto avoid = [](const DeviceProfile& profile) {
-    std::vector<std::string> names;
-    for (const auto& quirk : detail::quirks_for(profile)) names.emplace_back(quirk.avoid);
-    return names;
-  };
-  CHECK(avoid(builtin_target("lavapipe").value()) == std::vector<std::string>{"top-tested loop"});
-  CHECK(avoid(builtin_target("swiftshader").value()) == std::vector<std::string>{"storage16"});
-  CHECK(avoid(builtin_target("nvidia-hopper").value()).empty());
-  CHECK(avoid(builtin_target("amd-rdna3").value()).empty());  // the driver is not known
-  DeviceProfile amd = builtin_target("amd-rdna3").value();
-  amd.driver = "AMD proprietary driver 25.1";
-  CHECK(avoid(amd) == std::vector<std::string>{"cooperative_matrix"});
-  for (const auto target : builtin_target_names())
-    for (const auto& quirk : detail::quirks_for(builtin_target(target).value())) {
-      CHECK_FALSE(quirk.source.empty());
-      CHECK_FALSE(quirk.why.empty());
-    }
-}
