@@ -19,9 +19,9 @@ enum class Effect : std::uint8_t {
 };
 
 struct Quirk {
-  std::string_view vendor;                // DeviceProfile::vendor; empty: any
-  std::string_view driver;                // part of DeviceProfile::driver; empty: any
-  std::string_view device;                // part of DeviceProfile::name; empty: any
+  std::string_view vendor = {};           // DeviceProfile::vendor; empty: any
+  std::string_view driver = {};           // part of DeviceProfile::driver; empty: any
+  std::string_view device = {};           // part of DeviceProfile::name; empty: any
   DeviceKind kind = DeviceKind::unknown;  // unknown: any
   std::string_view from = {};             // driver versions that have it: the first one,
   std::string_view below = {};            // and the first one that has it no more; empty: no such bound

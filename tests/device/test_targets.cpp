@@ -108,6 +108,17 @@ TEST_CASE("cudaTargetsHoldTheCapabilityTable") {
   }
 }
 
+TEST_CASE("theDocumentTellsOfEveryField") {
+  std::ifstream file(SECTILE_SOURCE_DIR "/docs/targets.md");
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  REQUIRE_FALSE(text.empty());
+  const DeviceProfile profile;
+  detail::for_each_field(profile, [&](std::string_view field, const auto&) {
+    CAPTURE(field);
+    CHECK(text.contains("`" + std::string(field) + "`"));
+  });
+}
+
 TEST_CASE("noTargetPromisesLessThanVulkan") {
   for (const auto target : builtin_target_names()) {
     CAPTURE(target);
