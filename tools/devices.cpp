@@ -4,6 +4,8 @@
 #include "target.hpp"
 #include "text.hpp"
 
+#include "device/quirks.hpp"
+
 #include <sectile/profile.hpp>
 #include <sectile/vulkan_runtime.hpp>
 
@@ -42,7 +44,8 @@ int list_all(const DevicesOptions& options) {
                       {"api", api(entry)},
                       {"driver", entry.driver},
                       {"usable", entry.unusable.empty()},
-                      {"unusable", entry.unusable}});
+                      {"unusable", entry.unusable},
+                      {"quirks", entry.quirks}});
     }
     fmt::print("{}\n", nlohmann::json{{"devices", list}}.dump(2));
     return kOk;
@@ -53,6 +56,8 @@ int list_all(const DevicesOptions& options) {
                entry.driver, entry.uuid, entry.unusable.empty() ? "yes" : "no: " + entry.unusable});
   }
   fmt::print("{}", table.print());
+  for (const auto& entry : *entries)
+    for (const std::string& quirk : entry.quirks) fmt::print("vulkan:{}: quirk: {}\n", entry.index, quirk);
   return kOk;
 }
 
@@ -71,8 +76,10 @@ int run(const DevicesOptions& options) {
   }
   if (options.json)
     fmt::print("{}\n", json);
-  else if (options.record.empty())
+  else if (options.record.empty()) {
     fmt::print("{}\n", print(*profile));
+    for (const auto& quirk : detail::quirks_for(*profile)) fmt::print("quirk: {}\n", detail::describe(quirk));
+  }
   return kOk;
 }
 
