@@ -1,5 +1,6 @@
 // The benchmark as one HTML page: plots are SVG drawn here, and nothing is loaded from anywhere.
 #include "bench.hpp"
+#include "text.hpp"
 
 #include <fmt/format.h>
 
@@ -13,29 +14,6 @@ namespace sectile::tools {
 namespace {
 
 constexpr std::array<std::string_view, 6> kColors = {"#2a6f97", "#e07a2f", "#6a994e", "#9d4edd", "#bc4749", "#8d6e63"};
-
-std::string escape(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
 
 // Ours is 0; each rival, and the copies, keep one color over all plots.
 std::vector<std::string> rival_names(const BenchReport& report) {
@@ -52,7 +30,7 @@ std::string_view color_of(std::size_t series) {
 
 std::string text_at(double x, double y, std::string_view anchor, std::string_view text, std::string_view extra = "") {
   return fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\" {}>{}</text>\n", x, y, anchor, extra,
-                     escape(text));
+                     markup_text(text));
 }
 
 std::string legend(const std::vector<std::string>& rivals, double x, double y) {
@@ -172,8 +150,8 @@ std::string roofline(const BenchReport& report, const std::vector<std::string>& 
     svg += fmt::format(
         "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\" fill-opacity=\"0.8\"><title>{}, {}: {:.1f} "
         "GB/s</title></circle>\n",
-        x.at(bytes), y.at(result.bytes_per_second(seconds)), color_of(series), escape(result.row.name), escape(who),
-        result.bytes_per_second(seconds) / 1e9);
+        x.at(bytes), y.at(result.bytes_per_second(seconds)), color_of(series), markup_text(result.row.name),
+        markup_text(who), result.bytes_per_second(seconds) / 1e9);
   };
   for (const RowResult& result : report.rows) {
     if (!result.error.empty()) continue;
@@ -190,22 +168,22 @@ std::string table(const BenchReport& report, const std::vector<std::string>& riv
   std::string html =
       "<table><tr><th>row</th><th>kernel</th><th>us</th><th>p10 – p90</th><th>GB/s</th><th>copy GB/s</th><th>of "
       "copy</th><th>goal</th>";
-  for (const std::string& rival : rivals) html += fmt::format("<th>{} us</th>", escape(rival));
+  for (const std::string& rival : rivals) html += fmt::format("<th>{} us</th>", markup_text(rival));
   html += "</tr>\n";
   for (const RowResult& result : report.rows) {
     if (!result.error.empty()) {
-      html += fmt::format("<tr><td>{}</td><td colspan=\"{}\" class=\"bad\">{}</td></tr>\n", escape(result.row.name),
-                          7 + rivals.size(), escape(result.error));
+      html += fmt::format("<tr><td>{}</td><td colspan=\"{}\" class=\"bad\">{}</td></tr>\n",
+                          markup_text(result.row.name), 7 + rivals.size(), markup_text(result.error));
       continue;
     }
     const Goal goal = goal_of(result);
     html += fmt::format(
         "<tr><td title=\"{}\">{}</td><td title=\"{}\">{}</td><td>{:.2f}</td><td>{:.2f} – "
         "{:.2f}</td><td>{:.1f}</td><td>{:.1f} ({})</td><td>{:.3f}</td><td class=\"{}\">{}</td>",
-        escape(print(Problem(result.row.problem))), escape(result.row.name), escape(result.plan),
-        escape(result.candidate), result.ours.median * 1e6, result.ours.p10 * 1e6, result.ours.p90 * 1e6,
+        markup_text(print(Problem(result.row.problem))), markup_text(result.row.name), markup_text(result.plan),
+        markup_text(result.candidate), result.ours.median * 1e6, result.ours.p10 * 1e6, result.ours.p90 * 1e6,
         result.bytes_per_second(result.ours.median) / 1e9, result.bytes_per_second(result.copy().median) / 1e9,
-        result.copy_name(), result.fraction(), goal.met ? "good" : "bad", escape(goal.text));
+        result.copy_name(), result.fraction(), goal.met ? "good" : "bad", markup_text(goal.text));
     for (const std::string& rival : rivals) {
       const auto found = result.rivals.find(rival);
       html += found == result.rivals.end() ? "<td>–</td>" : fmt::format("<td>{:.2f}</td>", found->second * 1e6);
@@ -227,13 +205,13 @@ std::string to_html(const BenchReport& report) {
       "#ddd;text-align:right}\n"
       "td:nth-child(-n+2),th:nth-child(-n+2){text-align:left}.good{color:#2b7a2b}.bad{color:#b3261e}\n"
       "</style></head><body>\n";
-  html += fmt::format("<h1>sectile bench{}</h1>\n", report.preset.empty() ? "" : " " + escape(report.preset));
+  html += fmt::format("<h1>sectile bench{}</h1>\n", report.preset.empty() ? "" : " " + markup_text(report.preset));
   html += fmt::format(
       "<p>{} ({}), planner {}. Medians of GPU time; {:g} s of work right before each timed part, {:g} s of samples "
       "for each kernel, ours and its rivals in turn; every run takes other memory, {:g} MB a round, so that no cache "
       "helps. The copy is the faster of vkCmdCopyBuffer and a kernel of 16 bytes an invocation, in the same run.</p>\n",
-      escape(report.device), escape(report.driver), escape(report.planner), report.warmup, report.min_time,
-      report.cycle_mb);
+      markup_text(report.device), markup_text(report.driver), markup_text(report.planner), report.warmup,
+      report.min_time, report.cycle_mb);
   html += "<h2>Rate as a fraction of the copy's</h2>\n" + bars(report, rivals);
   html += "<h2>Rate over size, under the copy's</h2>\n" + roofline(report, rivals);
   html += "<h2>Figures</h2>\n" + table(report, rivals);

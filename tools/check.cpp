@@ -2,6 +2,7 @@
 #include "check.hpp"
 #include "command.hpp"
 #include "files.hpp"
+#include "text.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -14,30 +15,6 @@
 
 namespace sectile::tools {
 namespace {
-
-std::string xml_text(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '&':
-        out += "&amp;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      // XML 1.0 knows no other control characters.
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t' ? ' ' : c;
-    }
-  }
-  return out;
-}
 
 std::string shell_quoted(const std::string& text) {
   std::string out = "'";
@@ -132,18 +109,18 @@ std::string junit_xml(const CheckOptions& options, const CheckReport& report) {
   xml += fmt::format(
       "<testsuite name=\"sectile check permute\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{:.3f}\" "
       "hostname=\"{}\">\n",
-      report.cases, failed.size(), skipped.size(), report.seconds, xml_text(report.device));
+      report.cases, failed.size(), skipped.size(), report.seconds, markup_text(report.device));
   for (std::uint64_t at = 0; at < report.cases; ++at) {
     const std::uint64_t index = options.big ? at : options.first + at;
     const PermuteProblem problem = options.big ? big_case(at) : case_problem(options, index);
     xml += fmt::format("  <testcase classname=\"check.permute\" name=\"{}: {}\"", index,
-                       xml_text(print(Problem(problem))));
+                       markup_text(print(Problem(problem))));
     if (const auto failure = failed.find(index); failure != failed.end()) {
       xml += fmt::format(">\n    <failure message=\"{}\">{}\n{}</failure>\n  </testcase>\n",
-                         xml_text(failure->second->message), xml_text(failure->second->candidate),
-                         xml_text(reproduce_command(options, *failure->second)));
+                         markup_text(failure->second->message), markup_text(failure->second->candidate),
+                         markup_text(reproduce_command(options, *failure->second)));
     } else if (const auto skip = skipped.find(index); skip != skipped.end()) {
-      xml += fmt::format("><skipped message=\"{}\"/></testcase>\n", xml_text(skip->second));
+      xml += fmt::format("><skipped message=\"{}\"/></testcase>\n", markup_text(skip->second));
     } else {
       xml += "/>\n";
     }

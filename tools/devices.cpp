@@ -4,6 +4,8 @@
 #include "target.hpp"
 #include "text.hpp"
 
+#include "device/quirks.hpp"
+
 #include <sectile/profile.hpp>
 #include <sectile/cuda_runtime.hpp>
 #include <sectile/vulkan_runtime.hpp>
@@ -56,6 +58,7 @@ int list_all(const DevicesOptions& options) {
                       {"driver", entry.driver},
                       {"usable", entry.unusable.empty()},
                       {"unusable", entry.unusable},
+                      {"quirks", entry.quirks},
                       {"same_card", same_card(entry.uuid, cuda_entries, "cuda")}});
     }
     for (const auto& entry : cuda_entries) {
@@ -89,6 +92,8 @@ int list_all(const DevicesOptions& options) {
   // Standard output lists devices; that there is no CUDA here is nothing wrong.
   if (!found) fmt::print(stderr, "sectile: no Vulkan device: {}\n", found.error().message());
   if (!cuda_found) fmt::print(stderr, "sectile: no CUDA device: {}\n", cuda_found.error().message());
+  for (const auto& entry : *entries)
+    for (const std::string& quirk : entry.quirks) fmt::print("vulkan:{}: quirk: {}\n", entry.index, quirk);
   return kOk;
 }
 
@@ -107,8 +112,10 @@ int run(const DevicesOptions& options) {
   }
   if (options.json)
     fmt::print("{}\n", json);
-  else if (options.record.empty())
+  else if (options.record.empty()) {
     fmt::print("{}\n", print(*profile));
+    for (const auto& quirk : detail::quirks_for(*profile)) fmt::print("quirk: {}\n", detail::describe(quirk));
+  }
   return kOk;
 }
 

@@ -41,6 +41,9 @@ class Progress {
   bool terminal_, drawn_ = false;
 };
 
+// As text or an attribute's value of XML or HTML.
+std::string markup_text(std::string_view text);
+
 double now_seconds() noexcept;  // of a steady clock
 
 // "0,3,1" as integers; nothing where it is no such list.

@@ -1,12 +1,16 @@
 // The command from outside: what it refuses, with which exit code, and that it then writes nothing.
 #include "run_command.hpp"
 
+#include <sectile/profile.hpp>
+
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
+using namespace sectile;
 using namespace sectile::test;
 
 namespace {
@@ -188,8 +192,8 @@ TEST_CASE("zeroSizeAxisIsNothingToDo") {
 }
 
 TEST_CASE("plansForEveryTarget") {
-  for (const char* target :
-       {"lavapipe", "swiftshader", "nvidia-hopper", "amd-rdna3", "intel-xe2", "arm-valhall", "qualcomm-adreno7"}) {
+  for (const std::string_view name : builtin_target_names()) {
+    const std::string target(name);
     CAPTURE(target);
     const Ran ran = run_sectile({"plan", "permute f16 1x384x512x128 axes=0,3,1,2", "--target", target});
     CHECK_MESSAGE(ran.code == 0, ran.err);
@@ -199,6 +203,58 @@ TEST_CASE("plansForEveryTarget") {
     const Ran why = run_sectile({"plan", "permute f16 1x384x512x128 axes=0,3,1,2", "--target", target, "--explain"});
     CHECK(why.out.size() > ran.out.size());
   }
+}
+
+TEST_CASE("targetsAreListed") {
+  const Ran list = run_sectile({"targets"});
+  CHECK_MESSAGE(list.code == 0, list.err);
+  for (const std::string_view name : builtin_target_names()) CHECK(list.out.contains(std::string(name) + " "));
+  const Ran ran = run_sectile({"targets", "--json"});
+  const auto json = nlohmann::json::parse(ran.out, nullptr, false);
+  REQUIRE(json.is_object());
+  REQUIRE(json["targets"].size() == builtin_target_names().size());
+  for (const auto& target : json["targets"]) {
+    CAPTURE(target["name"]);
+    // What is listed is a profile that can be given back.
+    const auto profile = profile_from_json(target["profile"].dump());
+    REQUIRE(profile.has_value());
+    CHECK(*profile == builtin_target(target["name"].get<std::string>()));
+  }
+}
+
+TEST_CASE("targetsAreComparedFieldByField") {
+  const Ran ran = run_sectile({"targets", "cuda:sm_86", "cuda:sm_90a"});
+  CHECK_MESSAGE(ran.code == 0, ran.err);
+  const auto line_of = [&](const std::string& text, std::string_view field) {
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t end = std::min(text.find('\n', at), text.size());
+      const std::string line = text.substr(at, end - at);
+      if (line.find(" " + std::string(field) + " ") != std::string::npos) return line;
+      at = end + 1;
+    }
+    return std::string();
+  };
+  const std::string dynamic = line_of(ran.out, "max_dynamic_workgroup_memory_bytes");
+  CHECK(dynamic.starts_with("*"));
+  CHECK(dynamic.contains("101376"));
+  CHECK(dynamic.contains("232448"));
+  CHECK(line_of(ran.out, "banks").starts_with(" "));
+  CHECK_FALSE(ran.out.contains("PTX ISA"));
+  const Ran sources = run_sectile({"targets", "cuda:sm_86", "cuda:sm_90a", "--sources"});
+  CHECK(sources.out.contains("cuda:sm_90a = true: PTX ISA"));
+  const auto json = nlohmann::json::parse(run_sectile({"targets", "cuda:sm_86", "nvidia-ampere", "--json"}).out);
+  const auto& differ = json["differ"];
+  const auto differs = [&](const char* field) {
+    return std::find(differ.begin(), differ.end(), field) != differ.end();
+  };
+  CHECK(differs("api"));
+  CHECK(differs("cuda_architecture"));
+  CHECK_FALSE(differs("max_grid"));
+  CHECK(run_sectile({"targets", "swiftshader"}).out.contains("swiftshader: storage16: a 16-bit shader"));
+  const Ran unknown = run_sectile({"targets", "lavapipe", "voodoo"});
+  CHECK(unknown.code == 2);
+  CHECK(unknown.out.empty());
+  CHECK(unknown.err.contains("voodoo"));
 }
 
 TEST_CASE("recordedProfilesAreTargets") {
