@@ -2,7 +2,12 @@
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/sectile)
 
-install(TARGETS sectile sectile_plan sectile_device sectile_shaders sectile_vulkan EXPORT sectileTargets
+set(installed sectile sectile_packed sectile_plan sectile_device sectile_module sectile_shaders sectile_no_shaders
+  sectile_vulkan)
+if(TARGET sectile_spirv)
+  list(APPEND installed sectile_spirv)
+endif()
+install(TARGETS ${installed} EXPORT sectileTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/sectile DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}

@@ -24,6 +24,7 @@ endif()
 
 sectile_library(plan)
 sectile_library(device)
+sectile_library(module)
 sectile_library(vulkan)
 
 # A plan's id is a hash over the profile's JSON, which src/device writes; profiles use the errors of src/plan.
@@ -36,19 +37,40 @@ foreach(pure plan device)
   target_include_directories(sectile_${pure} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
 endforeach()
 
+# SPIR-V modules as data, and packs of them: no GPU's header either.
+target_link_libraries(sectile_module PUBLIC sectile_plan
+  PRIVATE $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
+target_include_directories(sectile_module BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
+
+# The offline generator stands on SPIRV-Tools, and nothing else does.
+if(SECTILE_BUILD_SPIRV)
+  sectile_library(spirv)
+  target_link_libraries(sectile_spirv PUBLIC sectile_plan
+    PRIVATE sectile_module SPIRV-Tools-opt SPIRV-Tools-static)
+  target_include_directories(sectile_spirv BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
+  set_target_properties(sectile_spirv PROPERTIES EXPORT_NAME spirv)
+  add_library(sectile::spirv ALIAS sectile_spirv)
+endif()
+
 # volk is compiled in, as C++, in a namespace of its own.
 configure_file(${PROJECT_SOURCE_DIR}/cmake/volk.cpp.in ${PROJECT_BINARY_DIR}/volk.cpp @ONLY)
 target_sources(sectile_vulkan PRIVATE ${PROJECT_BINARY_DIR}/volk.cpp)
 set_source_files_properties(${PROJECT_BINARY_DIR}/volk.cpp PROPERTIES COMPILE_OPTIONS -w)
 target_link_libraries(sectile_vulkan
-  PUBLIC sectile_plan sectile_device sectile_shaders Vulkan::Headers Threads::Threads ${CMAKE_DL_LIBS}
+  PUBLIC sectile_plan sectile_device sectile_module Vulkan::Headers Threads::Threads ${CMAKE_DL_LIBS}
   PRIVATE ${fmt_library} $<BUILD_INTERFACE:sectile_dep_volk> $<BUILD_INTERFACE:sectile_dep_vma>
     $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 
+# sectile::sectile has the templates; sectile::packed runs from a pack alone, and has none. A program links one of them.
 add_library(sectile INTERFACE)
-target_link_libraries(sectile INTERFACE sectile_plan sectile_device sectile_shaders sectile_vulkan)
+target_link_libraries(sectile INTERFACE sectile_plan sectile_device sectile_module sectile_vulkan sectile_shaders)
+add_library(sectile_packed INTERFACE)
+target_link_libraries(sectile_packed INTERFACE
+  sectile_plan sectile_device sectile_module sectile_vulkan sectile_no_shaders)
+set_target_properties(sectile_packed PROPERTIES EXPORT_NAME packed)
+add_library(sectile::packed ALIAS sectile_packed)
 
-foreach(name plan device shaders vulkan)
+foreach(name plan device module shaders no_shaders vulkan)
   add_library(sectile::${name} ALIAS sectile_${name})
   set_target_properties(sectile_${name} PROPERTIES EXPORT_NAME ${name})
 endforeach()
