@@ -43,7 +43,7 @@ target_link_libraries(sectile_module PUBLIC sectile_plan
 target_include_directories(sectile_module BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
 
 # The offline generator stands on SPIRV-Tools, and nothing else does.
-if(SECTILE_BUILD_SPIRV)
+if(SECTILE_OFFLINE)
   sectile_library(spirv)
   target_link_libraries(sectile_spirv PUBLIC sectile_plan
     PRIVATE sectile_module SPIRV-Tools-opt SPIRV-Tools-static)

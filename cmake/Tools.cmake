@@ -26,7 +26,7 @@ target_link_libraries(sectile_tool
     sectile_dep_xxhash sectile_dep_stb
   PRIVATE sectile_own)
 if(TARGET sectile_spirv)
-  target_compile_definitions(sectile_tool PUBLIC SECTILE_HAS_SPIRV)
+  set_property(SOURCE ${PROJECT_SOURCE_DIR}/tools/emit_code.cpp APPEND PROPERTY COMPILE_DEFINITIONS SECTILE_HAS_SPIRV)
   target_link_libraries(sectile_tool PUBLIC sectile_spirv)
 endif()
 

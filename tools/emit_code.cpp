@@ -26,6 +26,7 @@ std::uint32_t environment(const DeviceProfile& profile) {
   return profile.api_version == 0 ? 1003u : std::min(profile.api_version, 1003u);
 }
 
+#ifdef SECTILE_HAS_SPIRV
 std::string version_text(std::uint32_t version) { return fmt::format("{}.{}", version / 1000, version % 1000); }
 
 std::vector<nlohmann::json> pairs(const std::vector<Constant>& constants) {
@@ -34,7 +35,6 @@ std::vector<nlohmann::json> pairs(const std::vector<Constant>& constants) {
   return out;
 }
 
-#ifdef SECTILE_HAS_SPIRV
 std::string bytes_of(std::span<const std::uint32_t> words) {
   return {reinterpret_cast<const char*>(words.data()), words.size_bytes()};
 }
@@ -99,7 +99,7 @@ Result<EmittedModule> CodeMaker::make_spirv(const Step& step, std::uint32_t api_
 }
 #else
 Result<EmittedModule> CodeMaker::make_spirv(const Step&, std::uint32_t) const {
-  return fail(ErrorKind::missing, "offline SPIR-V", "not in this build", "SECTILE_BUILD_SPIRV=ON");
+  return fail(ErrorKind::missing, "offline SPIR-V", "not in this build", "SECTILE_OFFLINE=ON");
 }
 #endif
 

@@ -62,7 +62,7 @@ Result<void> write_one(const fs::path& path, const std::string& bytes) {
 }
 
 // Puts `fresh` where `path` is; what was there is in `fresh` afterwards, or gone.
-Result<void> exchange(const std::string& fresh, const std::string& path) {
+Result<void> put_in_place(const std::string& fresh, const std::string& path) {
   if (::rename(fresh.c_str(), path.c_str()) == 0) return {};  // nothing there, or an empty folder
   if (errno != ENOTEMPTY && errno != EEXIST) return cannot_write(path, errno);
 #ifdef RENAME_EXCHANGE
@@ -140,7 +140,7 @@ Result<void> write_folder(const std::string& path, const std::vector<EmittedFile
   if (::chmod(name.c_str(), 0777 & ~mask) != 0) return cannot_write(path, errno);
   for (const EmittedFile& file : files)
     if (auto written = write_one(fs::path(name) / file.name, file.bytes); !written) return written;
-  return exchange(name, place);
+  return put_in_place(name, place);
 }
 
 Result<void> read_emitted(const std::string& folder, std::vector<PackedModule>& modules,

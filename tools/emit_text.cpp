@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <utility>
 
@@ -55,7 +56,7 @@ std::string guard(std::string_view name) {
   return out;
 }
 
-std::string triple(const auto& numbers) { return fmt::format("{{{}, {}, {}}}", numbers[0], numbers[1], numbers[2]); }
+std::string triple(const std::array<std::uint32_t, 3>& numbers) { return fmt::format("{{{}, {}, {}}}", numbers[0], numbers[1], numbers[2]); }
 
 std::string hex_bytes(const std::vector<std::uint8_t>& bytes) {
   std::string out;
@@ -142,7 +143,7 @@ std::string module_header(const EmittedModule& m) {
     out += fmt::format("{}0x{:08x},", i % 8 == 0 ? "\n  " : " ", m.packed.words[i]);
   out += "\n};\n\n";
   out += fmt::format("static const struct sectile_emitted_module {0} = {{\n  {0}_words, {1}, \"{2}\", {3}, {4}\n}};\n\n#endif\n",
-                     id, m.packed.words.size(), m.facts.at("entry_point").get<std::string>(), triple(m.facts.at("workgroup")),
+                     id, m.packed.words.size(), m.facts.at("entry_point").get<std::string>(), triple(m.facts.at("workgroup").get<std::array<std::uint32_t, 3>>()),
                      m.facts.at("workgroup_memory_bytes").get<std::uint32_t>());
   return out;
 }

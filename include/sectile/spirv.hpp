@@ -1,6 +1,6 @@
 // Offline SPIR-V: a kernel template made into a module for one target, with nothing left to specialize.
 //
-// Needs SPIRV-Tools when Sectile is built (SECTILE_BUILD_SPIRV); a program that only takes such modules
+// Needs SPIRV-Tools when Sectile is built (SECTILE_OFFLINE); a program that only takes such modules
 // in (sectile/pack.hpp) needs neither this header nor its library.
 #pragma once
 

@@ -167,7 +167,7 @@ TEST_CASE("a program with a pack alone runs two shapes from one module, bit-equa
         byte = static_cast<std::byte>(state >> 24);
       }
       const auto executable = must(runtime.device().prepare(plan));
-      const auto buffers = make_pair(runtime, src);
+      const auto buffers = test::make_pair(runtime, src);
       const auto operands = buffers.operands();
       must(runtime.submit_and_wait([&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); }));
       const auto bytes = read_back(runtime, buffers.dst);

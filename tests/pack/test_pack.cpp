@@ -1,6 +1,8 @@
 // Packs: their bytes, what is refused, and the planner and the device that take nothing but what is in them.
 #include "../spirv/emitted.hpp"
 
+#include <sectile/shaders.hpp>
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

@@ -29,7 +29,9 @@ constexpr const char* kDriver = "/usr/share/vulkan/icd.d/radeon_icd.json";
 
 std::vector<Problem> seeds() {
   std::vector<Problem> out;
-  for (const auto& row : tools::preset_rows("seeds-permute").value()) out.emplace_back(row.problem);
+  const auto rows = tools::preset_rows("seeds-permute");
+  REQUIRE(rows.has_value());
+  for (const auto& row : *rows) out.emplace_back(row.problem);
   return out;
 }
 
@@ -60,6 +62,8 @@ void compile_seeds(bool freeze_shape) {
         const auto& step = statistics[s];
         const std::string lds = value_of(step, "LDS size");
         const auto planned = plan.steps[s].workgroup_memory_bytes;
+        const auto in_module =
+            target.modules[emitted_plan.modules[s]].facts["workgroup_memory_bytes"].get<std::uint64_t>();
         table.add({step.kernel.stem + "." + step.kernel.variant, print(plan.problem), value_of(step, "VGPRs"),
                    value_of(step, "SGPRs"), std::to_string(planned), lds, value_of(step, "Spilled VGPRs"),
                    value_of(step, "Scratch size"), value_of(step, "Code size"), std::to_string(step.subgroup_size)});
@@ -68,7 +72,7 @@ void compile_seeds(bool freeze_shape) {
         // RADV hands LDS out in granules of up to 1024 bytes, and takes no more than that on top.
         REQUIRE(lds != "?");
         const std::uint64_t taken = std::strtoull(lds.c_str(), nullptr, 10);
-        CHECK(taken >= planned);
+        CHECK(taken >= in_module);
         CHECK(taken < std::uint64_t{planned} + 1024);
       }
     }
