@@ -71,6 +71,11 @@ elseif(SECTILE_BUILD_TESTS OR SECTILE_BUILD_FUZZERS)
   sectile_dep(spirv_reflect SpirvReflect::SpirvReflect)
 endif()
 
+if(SECTILE_OFFLINE)
+  find_package(SPIRV-Tools REQUIRED CONFIG)
+  find_package(SPIRV-Tools-opt REQUIRED CONFIG)
+endif()
+
 if(NOT SECTILE_PREBUILT_SPIRV)
   find_package(Glslang REQUIRED)
 endif()

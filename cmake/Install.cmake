@@ -3,7 +3,10 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/sectile)
 
 list(TRANSFORM SECTILE_LIBRARIES PREPEND sectile_ OUTPUT_VARIABLE libraries)
-install(TARGETS sectile ${libraries} EXPORT sectileTargets
+if(TARGET sectile_spirv)
+  list(APPEND libraries sectile_spirv)
+endif()
+install(TARGETS sectile sectile_packed ${libraries} EXPORT sectileTargets
   ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 set(left_out "")

@@ -25,6 +25,7 @@ endif()
 sectile_library(plan)
 sectile_library(device)
 sectile_library(backend)
+sectile_library(module)
 sectile_library(vulkan)
 if(SECTILE_CUDA)
   sectile_library(cuda)
@@ -43,18 +44,32 @@ endforeach()
 # What both backends need and neither owns: they never see each other.
 target_link_libraries(sectile_backend
   PUBLIC sectile_plan PRIVATE ${fmt_library} $<BUILD_INTERFACE:sectile_dep_xxhash>)
+# SPIR-V modules as data, and packs of them: no GPU's header either.
+target_link_libraries(sectile_module PUBLIC sectile_plan
+  PRIVATE $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
+target_include_directories(sectile_module BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
+
+# The offline generator stands on SPIRV-Tools, and nothing else does.
+if(SECTILE_OFFLINE)
+  sectile_library(spirv)
+  target_link_libraries(sectile_spirv PUBLIC sectile_plan
+    PRIVATE sectile_module SPIRV-Tools-opt SPIRV-Tools-static)
+  target_include_directories(sectile_spirv BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
+  set_target_properties(sectile_spirv PROPERTIES EXPORT_NAME spirv)
+  add_library(sectile::spirv ALIAS sectile_spirv)
+endif()
 
 # volk is compiled in, as C++, in a namespace of its own.
 configure_file(${PROJECT_SOURCE_DIR}/cmake/volk.cpp.in ${PROJECT_BINARY_DIR}/volk.cpp @ONLY)
 target_sources(sectile_vulkan PRIVATE ${PROJECT_BINARY_DIR}/volk.cpp)
 set_source_files_properties(${PROJECT_BINARY_DIR}/volk.cpp PROPERTIES COMPILE_OPTIONS -w)
 target_link_libraries(sectile_vulkan
-  PUBLIC sectile_plan sectile_device sectile_shaders Vulkan::Headers Threads::Threads ${CMAKE_DL_LIBS}
+  PUBLIC sectile_plan sectile_device sectile_module Vulkan::Headers Threads::Threads ${CMAKE_DL_LIBS}
   PRIVATE sectile_backend ${fmt_library} $<BUILD_INTERFACE:sectile_dep_volk> $<BUILD_INTERFACE:sectile_dep_vma>
     $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 
 # CUDA's driver and NVRTC are loaded when they are first asked for: nothing of CUDA is needed to build or to link.
-set(SECTILE_LIBRARIES plan device backend shaders vulkan)
+set(SECTILE_LIBRARIES plan device backend module shaders no_shaders vulkan)
 if(SECTILE_CUDA)
   list(APPEND SECTILE_LIBRARIES cuda)
   target_link_libraries(sectile_cuda
@@ -64,9 +79,19 @@ if(SECTILE_CUDA)
   target_compile_definitions(sectile_cuda INTERFACE SECTILE_HAS_CUDA=1)
 endif()
 
+# sectile::sectile has the templates; sectile::packed runs from a pack alone, and has none. A program links one of them.
 add_library(sectile INTERFACE)
+target_link_libraries(sectile INTERFACE sectile_plan sectile_device sectile_module sectile_vulkan sectile_shaders)
+if(SECTILE_CUDA)
+  target_link_libraries(sectile INTERFACE sectile_cuda)
+endif()
+add_library(sectile_packed INTERFACE)
+target_link_libraries(sectile_packed INTERFACE
+  sectile_plan sectile_device sectile_module sectile_vulkan sectile_no_shaders)
+set_target_properties(sectile_packed PROPERTIES EXPORT_NAME packed)
+add_library(sectile::packed ALIAS sectile_packed)
+
 foreach(name IN LISTS SECTILE_LIBRARIES)
-  target_link_libraries(sectile INTERFACE sectile_${name})
   add_library(sectile::${name} ALIAS sectile_${name})
   set_target_properties(sectile_${name} PROPERTIES EXPORT_NAME ${name})
 endforeach()

@@ -97,11 +97,17 @@ list(TRANSFORM spirv_modules REPLACE ".*/" "" OUTPUT_VARIABLE names)
 list(JOIN names "\n" names)
 file(CONFIGURE OUTPUT ${spirv_folder}/modules.txt CONTENT "${names}\n" @ONLY)
 
-add_custom_target(sectile_spirv DEPENDS ${spirv_modules})
+add_custom_target(sectile_spirv_modules DEPENDS ${spirv_modules})
 add_library(sectile_shaders STATIC ${PROJECT_BINARY_DIR}/embedded_modules.cpp)
 target_link_libraries(sectile_shaders PRIVATE $<BUILD_INTERFACE:sectile_own>)
 target_include_directories(sectile_shaders PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(sectile_shaders PUBLIC cxx_std_23)
 # What an .incbin names, a compiler cache does not see.
 set_target_properties(sectile_shaders PROPERTIES CXX_COMPILER_LAUNCHER "" CXX_CLANG_TIDY "")
-add_dependencies(sectile_shaders sectile_spirv)
+add_dependencies(sectile_shaders sectile_spirv_modules)
+
+# The same functions with nothing behind them, for programs that run from a pack alone (sectile::packed).
+add_library(sectile_no_shaders STATIC ${PROJECT_SOURCE_DIR}/cmake/no_modules.cpp)
+target_link_libraries(sectile_no_shaders PRIVATE $<BUILD_INTERFACE:sectile_own>)
+target_include_directories(sectile_no_shaders PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
+target_compile_features(sectile_no_shaders PUBLIC cxx_std_23)

@@ -31,7 +31,7 @@ function(sectile_test folder)
   add_test(NAME ${folder} COMMAND test_${folder} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
   # Drivers leave memory behind when they are unloaded: leaks are looked for where no driver is.
   set(leaks 1)
-  if(folder MATCHES "vulkan|cuda|tools")
+  if(folder MATCHES "vulkan|cuda|tools|spirv|pack")
     set(leaks 0)
   endif()
   # A worker that a protected page kills has to die of the signal, which the sanitizer would catch.
@@ -107,11 +107,25 @@ if(SECTILE_BUILD_TESTS)
     sectile_test(cuda_kernels sectile_tool ${CMAKE_DL_LIBS})
   endif()
   sectile_test(tools sectile_tool)
-  # The command itself, for tests that start it.
-  if(TARGET sectile_command AND TARGET test_tools)
-    target_compile_definitions(test_tools PRIVATE SECTILE_COMMAND="$<TARGET_FILE:sectile_command>")
-    add_dependencies(test_tools sectile_command)
+  # Offline SPIR-V, on both drivers that run without a GPU; the packs; and a program that has nothing but a pack.
+  if(TARGET sectile_spirv AND TARGET sectile_command)
+    add_executable(pack_only ${PROJECT_SOURCE_DIR}/tests/pack/only/main.cpp)
+    target_link_libraries(pack_only PRIVATE sectile::packed sectile_own)
+    foreach(folder spirv pack)
+      sectile_test(${folder} sectile_tool)
+      target_sources(test_${folder} PRIVATE ${PROJECT_SOURCE_DIR}/tests/vulkan/helpers.cpp
+        ${PROJECT_SOURCE_DIR}/tests/tools/run_command.cpp)
+      target_compile_definitions(test_${folder} PRIVATE SECTILE_PACK_ONLY="$<TARGET_FILE:pack_only>")
+      add_dependencies(test_${folder} pack_only)
+    endforeach()
   endif()
+  # The command itself, for tests that start it.
+  foreach(folder tools spirv pack)
+    if(TARGET sectile_command AND TARGET test_${folder})
+      target_compile_definitions(test_${folder} PRIVATE SECTILE_COMMAND="$<TARGET_FILE:sectile_command>")
+      add_dependencies(test_${folder} sectile_command)
+    endif()
+  endforeach()
 endif()
 
 # From outside: the command's own check on each driver that runs without a GPU, an installed tree, README's snippet.

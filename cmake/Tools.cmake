@@ -25,6 +25,10 @@ target_link_libraries(sectile_tool
   PUBLIC sectile sectile_files sectile_reference sectile_dep_volk sectile_dep_cli sectile_dep_fmt sectile_dep_json
     sectile_dep_xxhash sectile_dep_stb
   PRIVATE sectile_own)
+if(TARGET sectile_spirv)
+  set_property(SOURCE ${PROJECT_SOURCE_DIR}/tools/emit_code.cpp APPEND PROPERTY COMPILE_DEFINITIONS SECTILE_HAS_SPIRV)
+  target_link_libraries(sectile_tool PUBLIC sectile_spirv)
+endif()
 
 if(SECTILE_BUILD_TOOLS)
   add_executable(sectile_command ${tool_main})

@@ -25,6 +25,8 @@ Command add_check(CLI::App& parent);
 Command add_bench(CLI::App& parent);
 Command add_demo(CLI::App& parent);
 Command add_targets(CLI::App& parent);
+Command add_emit(CLI::App& parent);
+Command add_pack(CLI::App& parent);
 
 // Prints an error on standard error, as a line for people or as one JSON object, and gives the exit code.
 int report(const Error& error, bool json = false);

@@ -4,6 +4,7 @@
 #include "target.hpp"
 
 #include <sectile/cuda.hpp>
+#include <sectile/pack.hpp>
 #include <sectile/planner.hpp>
 #include <sectile/vulkan_runtime.hpp>
 
@@ -16,7 +17,7 @@ namespace sectile::tools {
 namespace {
 
 struct PlanCommandOptions {
-  std::string problem, target, device, supplement, force;
+  std::string problem, target, device, supplement, force, pack;
   bool explain = false, statistics = false, json = false;
 };
 
@@ -68,7 +69,16 @@ int run(const PlanCommandOptions& options) {
   if (!profile) return report(profile.error(), options.json);
   if (auto known = check_candidate(*problem, *profile, options.force); !known)
     return report(known.error(), options.json);
-  const auto plan = make_plan(*problem, *profile, {.explain = options.explain, .force = options.force});
+  Pack pack;
+  if (!options.pack.empty()) {
+    auto read = Pack::read(options.pack);
+    if (!read) return report(read.error(), options.json);
+    pack = std::move(*read);
+  }
+  const auto plan = make_plan(*problem, *profile,
+                              {.explain = options.explain,
+                               .force = options.force,
+                               .kernels = options.pack.empty() ? nullptr : &pack});
   if (!plan) return report(plan.error(), options.json);
   if (options.json) {
     fmt::print("{}\n", to_json(*plan));
@@ -91,6 +101,7 @@ Command add_plan(CLI::App& parent) {
       app->add_option("--target", options->target, "A built-in target's name, or a file: profile or vulkaninfo JSON");
   app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name")->excludes(target);
   app->add_option("--supplement", options->supplement, "A file with facts that the profile lacks");
+  app->add_option("--pack", options->pack, "Choose only among the kernels of this pack");
   app->add_option("--force", options->force, "Take the candidate of this name");
   app->add_flag("--explain", options->explain, "Show every candidate: its counts, or why it was refused");
   app->add_flag("--statistics", options->statistics, "Compile for the device, and print its driver's figures")

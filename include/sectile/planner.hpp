@@ -13,20 +13,35 @@
 
 namespace sectile {
 
+// Which finished kernels there are, where that is not all of them: a pack (pack.hpp). Thread-safe.
+class KernelSet {
+ public:
+  virtual ~KernelSet() = default;
+  // Whether there is code for the step: its kernel and constants, and where push bytes are frozen in, those.
+  virtual bool has(const Step& step) const = 0;
+  // What comes nearest to the step, and how it differs; for errors.
+  virtual std::string nearest(const Step& step) const = 0;
+  // Its content's name: part of the ids of plans that were made with it.
+  virtual std::string_view id() const noexcept = 0;
+};
+
 struct PlanOptions {
   bool explain = false;        // keep every candidate, with its counts or the constraint that it failed
   std::string force = {};      // take this candidate (its whole name, or its stem alone) or fail; for tests and tuning
+  const KernelSet* kernels = nullptr;  // choose only among candidates that these have code for; null: no such limit
 };
 
 std::string_view planner_version() noexcept;
 
-// Errors: as validate(); unsupported (with the reasons of all candidates); limit_exceeded.
+// Errors: as validate(); unsupported (with the reasons of all candidates); limit_exceeded; missing (the problem
+// could be planned, but PlanOptions::kernels has no candidate's code: names the nearest).
 Result<Plan> make_plan(const Problem& problem, const DeviceProfile& profile, const PlanOptions& options = {});
 
 // A planner that remembers. Safe from several threads. A hit takes no heap allocation.
 class Planner {
  public:
-  explicit Planner(DeviceProfile profile);
+  // `kernels` as PlanOptions::kernels; must outlive the planner.
+  explicit Planner(DeviceProfile profile, const KernelSet* kernels = nullptr);
   ~Planner();
   Planner(Planner&&) noexcept;
   Planner& operator=(Planner&&) noexcept;

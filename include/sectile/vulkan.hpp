@@ -18,6 +18,7 @@
 #pragma once
 
 #include <sectile/error.hpp>
+#include <sectile/pack.hpp>
 #include <sectile/plan.hpp>
 #include <sectile/profile.hpp>
 
@@ -113,6 +114,9 @@ struct Adoption {
 
   // Kernels besides the embedded ones; one of the same name goes before the embedded one.
   std::span<const Module> modules = {};
+
+  // Where given, kernels come from it alone: no template is looked at. Copied; shares its content.
+  const Pack* pack = nullptr;
 };
 
 // What prepare did for one executable.
@@ -191,7 +195,8 @@ class Device {
   const DeviceProfile& profile() const noexcept;
 
   // May compile. Pipelines are shared by (module, constants, required subgroup size, push bytes)
-  // between all plans of this Device. Errors: as check_plan(plan, profile()); missing (no such kernel);
+  // between all plans of this Device. Errors: as check_plan(plan, profile()); missing (no such kernel, or
+  // none in the pack: names the nearest);
   // unsupported (the kernel's module needs a capability that the device was not made with, by SPIR-V's
   // name); device (the driver's).
   Result<Executable> prepare(const Plan& plan);

@@ -48,6 +48,7 @@ struct RuntimeOptions {
   std::uint64_t largest_allocation =
       0;  // pretend that one allocation may have no more bytes; 0: the device's; for tests
   std::span<const Module> modules = {};  // kernels besides the embedded ones; as Adoption::modules
+  const Pack* pack = nullptr;            // kernels from it alone; as Adoption::pack
 };
 
 enum class MemoryPlace : std::uint8_t {

@@ -71,13 +71,22 @@ void describe(Candidate& candidate, const Draft& d, const Estimate& e) {
                                  d.workgroup, d.groups, d.workgroup_memory_bytes);
 }
 
+// Whether there is code for the candidate. A step that cannot be made is told when it is chosen.
+bool has_code(const PlanOptions& options, const Strategy& s, const Context& c, const Draft& draft, Refusal& refusal) {
+  if (options.kernels == nullptr) return true;
+  const auto step = s.step(draft, c.nest, c.profile);
+  return !step || options.kernels->has(*step) || refusal.no("the pack has no {}.{} with its constants",
+                                                            step->kernel.stem, step->kernel.variant);
+}
+
 // Walks the table; `log` gets every candidate where explain asks for it.
 Choice choose(const Context& c, const PlanOptions& options, std::vector<Candidate>* log) {
   Choice best;
   std::size_t chosen = 0;
   for (const Strategy* s : kPermute) {
     for (std::uint32_t row = 0; row < s->rows; ++row) {
-      if (log == nullptr && options.force.empty() && s->spare(c, row)) continue;
+      // A pack may hold a row that loses to others which it does not hold.
+      if (log == nullptr && options.force.empty() && options.kernels == nullptr && s->spare(c, row)) continue;
       Refusal refusal(log != nullptr);
       bool admissible = s->applicable(c, row, refusal);
       if (!admissible && log == nullptr) continue;
@@ -96,10 +105,11 @@ Choice choose(const Context& c, const PlanOptions& options, std::vector<Candidat
         const auto cost = c.cpu() ? cpu_cost_of(*s, estimate, draft) : cost_of(c, estimate);
         candidate.cost = cost;
         if (log != nullptr) describe(candidate, draft, estimate);
-        if (cost < best.cost) {
+        if (cost < best.cost && has_code(options, *s, c, draft, refusal)) {
           best = {s, row, draft, cost};
           chosen = log != nullptr ? log->size() : 0;
         }
+        candidate.refusal = refusal.reason;
       }
       if (log != nullptr) log->push_back(std::move(candidate));
     }
@@ -130,6 +140,16 @@ struct Job {
 };
 
 Result<void> plan_part(Job& job, const Nest& nest);
+
+// Where a pack has no candidate's code: what comes nearest to what would be chosen without one.
+Result<void> not_in_pack(const Job& job, const Context& c, const PlanOptions& unlimited) {
+  const Choice choice = choose(c, unlimited, nullptr);
+  if (choice.strategy == nullptr) return {};
+  const auto step = choice.strategy->step(choice.draft, c.nest, c.profile);
+  if (!step) return std::unexpected(step.error());
+  return fail(ErrorKind::missing, "kernel in the pack for " + job.profile.name, print(job.plan.problem),
+              job.options.kernels->nearest(*step));
+}
 
 Result<void> plan_halves(Job& job, const Nest& nest) {
   if (job.plan.steps.size() >= kMaxSteps)
@@ -175,6 +195,9 @@ Result<void> plan_part(Job& job, const Nest& nest) {
   const Context c{nest, job.profile, limits_of(job.profile), !nest.contiguous_copy() && needs_wide(nest), explain};
   const Choice choice = choose(c, job.options, explain ? &job.plan.candidates : nullptr);
   if (choice.strategy == nullptr) {
+    if (job.options.kernels != nullptr)
+      if (auto told = not_in_pack(job, c, {.explain = false, .force = job.options.force, .kernels = nullptr}); !told)
+        return told;
     std::vector<Candidate> log;
     choose({c.nest, c.profile, c.limits, c.wide, true}, job.options, &log);
     return fail(ErrorKind::unsupported, "permute on " + job.profile.name, print(job.plan.problem), reasons(log));
@@ -210,7 +233,9 @@ Result<Plan> plan_with(const Problem& problem, const DeviceProfile& profile, con
   plan.profile_name = profile.name;
   plan.profile_hash = profile_hash;
   plan.planner_version = planner_version();
-  plan.id = hash128(fmt::format("{}\n{}\n{}\n{}", to_json(problem), profile_hash, plan.planner_version, options.force));
+  std::string identity = fmt::format("{}\n{}\n{}\n{}", to_json(problem), profile_hash, plan.planner_version, options.force);
+  if (options.kernels != nullptr) identity += fmt::format("\n{}", options.kernels->id());
+  plan.id = hash128(identity);
   if (profile.buffer_device_address == false)
     return fail(ErrorKind::unsupported, "buffer device addresses on " + profile.name, "absent", "present");
   Job job{profile, options, plan};
@@ -305,11 +330,13 @@ struct ProblemHash {
 struct Planner::Impl {
   DeviceProfile profile;
   std::string profile_hash;
+  PlanOptions options;
   std::shared_mutex lock;
   std::unordered_map<Problem, std::shared_ptr<const Plan>, ProblemHash> plans;
 };
 
-Planner::Planner(DeviceProfile profile) : impl_(std::make_unique<Impl>()) {
+Planner::Planner(DeviceProfile profile, const KernelSet* kernels) : impl_(std::make_unique<Impl>()) {
+  impl_->options.kernels = kernels;
   impl_->profile_hash = detail::hash128(to_json(profile));
   impl_->profile = std::move(profile);
 }
@@ -324,7 +351,7 @@ Result<std::shared_ptr<const Plan>> Planner::plan(const Problem& problem) {
     std::shared_lock read(impl_->lock);
     if (const auto found = impl_->plans.find(problem); found != impl_->plans.end()) return found->second;
   }
-  auto made = detail::plan_with(problem, impl_->profile, impl_->profile_hash, {});
+  auto made = detail::plan_with(problem, impl_->profile, impl_->profile_hash, impl_->options);
   if (!made) return std::unexpected(made.error());
   std::unique_lock write(impl_->lock);
   // Another thread may have been faster; the plan is the same, and the first one stays.

@@ -93,7 +93,7 @@ Result<Device> Device::adopt(const Adoption& adoption) {
   context.capture_statistics = adoption.executable_statistics && features.has(Feature::executable_statistics) &&
                                functions->vkGetPipelineExecutablePropertiesKHR != nullptr &&
                                functions->vkGetPipelineExecutableStatisticsKHR != nullptr;
-  return Device(std::make_unique<Impl>(std::move(*snapshot), features, adoption.modules, context));
+  return Device(std::make_unique<Impl>(std::move(*snapshot), features, adoption, context));
 }
 
 const DeviceProfile& Device::profile() const noexcept {
@@ -111,10 +111,11 @@ std::size_t Device::trim() {
 
 // Everything about a step that can be refused is, before a driver sees any of the plan's modules.
 Result<StepRequest> Device::Impl::request(const Step& step) const {
-  auto words = modules.find(step.kernel);
-  if (!words) return std::unexpected(words.error());
+  const auto code = modules.find(step);
+  if (!code) return std::unexpected(code.error());
+  const auto words = code->words;
   const std::string name = step.kernel.stem + "." + step.kernel.variant;
-  const auto capabilities = read_capabilities(*words);
+  const auto capabilities = read_capabilities(words);
   if (!capabilities) return fail(ErrorKind::parse, name, capabilities.error().value, "a SPIR-V module");
   for (const std::uint32_t capability : *capabilities)
     if (!capability_allowed(capability, features,
@@ -128,8 +129,10 @@ Result<StepRequest> Device::Impl::request(const Step& step) const {
   if (push_bytes > kMostPushBytes)
     return fail(ErrorKind::limit_exceeded, "push bytes", std::to_string(push_bytes),
                 "at most " + std::to_string(kMostPushBytes));
-  return StepRequest{{hash_words(*words), step.constants, *subgroup_size, static_cast<std::uint32_t>(push_bytes)},
-                     *words};
+  // A frozen module has nothing to specialize: its words are the whole key.
+  return StepRequest{{hash_words(words), code->frozen ? std::vector<Constant>{} : step.constants, *subgroup_size,
+                      static_cast<std::uint32_t>(push_bytes)},
+                     words};
 }
 
 Result<Executable> Device::prepare(const Plan& plan) {

@@ -16,11 +16,11 @@ struct StepRequest {
 };
 
 struct Device::Impl {
-  Impl(Snapshot taken, const FeatureSet& enabled, std::span<const Module> extra, const PipelineContext& context)
+  Impl(Snapshot taken, const FeatureSet& enabled, const Adoption& adoption, const PipelineContext& context)
       : snapshot(std::move(taken)),
         features(enabled),
         profile(make_profile(snapshot, features)),
-        modules(extra),
+        modules(adoption.modules, adoption.pack),
         pipelines(context) {}
 
   Result<StepRequest> request(const Step& step) const;

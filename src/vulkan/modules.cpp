@@ -9,12 +9,24 @@
 
 namespace sectile::vulkan {
 
-Modules::Modules(std::span<const Module> extra) {
+Modules::Modules(std::span<const Module> extra, const Pack* pack) {
+  if (pack != nullptr) pack_ = *pack;
   for (const Module& module : extra)
     entries_.push_back({{std::string(module.stem), std::string(module.variant)}, module.words});
 }
 
-Result<std::span<const std::uint32_t>> Modules::find(const KernelName& name) const {
+Result<StepCode> Modules::find(const Step& step) const {
+  if (pack_) {
+    if (const PackedModule* packed = pack_->find(step)) return StepCode{packed->words, true};
+    return fail(ErrorKind::missing, "kernel in the pack", step.kernel.stem + "." + step.kernel.variant,
+                pack_->nearest(step));
+  }
+  const auto words = find_template(step.kernel);
+  if (!words) return std::unexpected(words.error());
+  return StepCode{*words, false};
+}
+
+Result<std::span<const std::uint32_t>> Modules::find_template(const KernelName& name) const {
   if (const auto own = std::ranges::find(entries_, name, &Entry::name); own != entries_.end()) return own->words;
   if (const EmbeddedModule* module = find_module(name.stem, name.variant)) return module->words;
 

@@ -6,25 +6,34 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace sectile::vulkan {
 
+// The code for a step, and whether its constants are in it already.
+struct StepCode {
+  std::span<const std::uint32_t> words;
+  bool frozen = false;
+};
+
 class Modules {
  public:
-  // `extra` go before the embedded ones. Names are copied, words are not.
-  explicit Modules(std::span<const Module> extra);
+  // `extra` go before the embedded ones. Names are copied, words are not. With a pack: nothing but what it has.
+  Modules(std::span<const Module> extra, const Pack* pack);
 
-  // Errors: missing, with the stems and variants that are there.
-  Result<std::span<const std::uint32_t>> find(const KernelName& name) const;
+  // Errors: missing, with what is there.
+  Result<StepCode> find(const Step& step) const;
 
  private:
+  Result<std::span<const std::uint32_t>> find_template(const KernelName& name) const;
   struct Entry {
     KernelName name;
     std::span<const std::uint32_t> words;
   };
   std::vector<Entry> entries_;
+  std::optional<Pack> pack_;
 };
 
 // A module's identity: two plans share a pipeline where the words are the same, whatever their name.

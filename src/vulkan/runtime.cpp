@@ -167,6 +167,7 @@ Result<void> Runtime::Impl::adopt() {
   adoption.queue_family = family;
   adoption.executable_statistics = options.executable_statistics;
   adoption.modules = options.modules;
+  adoption.pack = options.pack;
   FeatureStructs structs;
   VkPhysicalDeviceFeatures2& chain = structs.make_core_chain();
   structs.complete(chain, features);

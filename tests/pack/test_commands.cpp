@@ -1,0 +1,178 @@
+// emit and pack from outside: what they write, that they write it twice alike, what they refuse; and a program that
+// runs on what they wrote.
+#include "../spirv/emitted.hpp"
+#include "../tools/run_command.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+
+using namespace sectile;
+using namespace sectile::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kTurn = "permute f16 1x96x128x64 axes=0,3,1,2";
+constexpr const char* kOther = "permute f16 1x64x160x96 axes=0,3,1,2";
+
+// File names under a folder, and what is in them.
+std::map<std::string, std::string> content(const std::string& folder) {
+  std::map<std::string, std::string> out;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file()) out[fs::relative(entry.path(), folder).string()] = read_file(entry.path().string());
+  return out;
+}
+
+bool there(const std::string& program) {
+  return run_program("/bin/sh", {"-c", "command -v " + program}).code == 0;
+}
+
+}  // namespace
+
+TEST_CASE("two processes write the same bytes for every target") {
+  const Folder folder;
+  write_file(folder.path("problems"), std::string("# a comment\n\n") + kTurn + "\n" + kOther + "\n" +
+                                          "permute u8 8191x8193 axes=1,0\npermute f32 1x64x448x3 layout=NHWC:NCHW4c\n");
+  for (const std::string freeze : {"", "--freeze-shape"}) {
+    for (const std::string name : {"a", "b"}) {
+      std::vector<std::string> arguments = {"emit", "--from", folder.path("problems"), "--all-targets", "-o", folder.path(name)};
+      if (!freeze.empty()) arguments.push_back(freeze);
+      const Ran ran = run_sectile(arguments);
+      CHECK_MESSAGE(ran.code == 0, ran.err);
+    }
+    const auto a = content(folder.path("a"));
+    CHECK(a.size() > 4 * builtin_target_names().size());
+    CHECK(a == content(folder.path("b")));
+  }
+  // And no folder of emit's own is left beside them.
+  CHECK(folder.files() == 3);
+}
+
+TEST_CASE("emit writes SPIR-V, its text, headers that compile as C and C++, and a manifest") {
+  const Folder folder;
+  const std::string out = folder.path("out");
+  const Ran ran = run_sectile({"emit", kTurn, "--target", "nvidia-hopper", "-o", out, "--json"});
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  CHECK(nlohmann::json::parse(ran.out)["targets"][0]["modules"] == 1);
+  const auto manifest = nlohmann::json::parse(read_file(out + "/manifest.json"));
+  CHECK(manifest["schema_version"] == 1);
+  const auto& module = manifest["modules"].at(0);
+  const auto& plan = manifest["plans"].at(0);
+  CHECK(plan["problem"] == kTurn);
+  CHECK(plan["operands"].size() == 2);
+  CHECK(plan["steps"][0]["module"] == module["name"]);
+  CHECK(plan["steps"][0]["addresses"].size() == 2);
+  CHECK(plan["steps"][0]["workgroup"] == module["workgroup"]);
+  CHECK(std::ranges::find(module["vulkan_features"], "bufferDeviceAddress") != module["vulkan_features"].end());
+  for (const char* key : {"file", "assembly", "header"}) CHECK(fs::exists(out + "/" + module[key].get<std::string>()));
+  const auto check = [&](const std::vector<std::string>& arguments) {
+    const Ran compiled = run_program("/usr/bin/env", arguments);
+    CHECK_MESSAGE(compiled.code == 0, compiled.err);
+  };
+  if (there("spirv-val")) check({"spirv-val", "--target-env", "vulkan1.3", out + "/" + module["file"].get<std::string>()});
+  const std::string header = plan["header"].get<std::string>();
+  const std::string name = "sectile_" + tools::c_identifier(plan["name"].get<std::string>());
+  const std::string source = "#include \"" + header + "\"\n#include \"" + header + "\"\nint main(void) { return " + name +
+                             ".steps[0].module->words[0] == 0x07230203u ? 0 : 1; }\n";
+  write_file(out + "/use.c", source);
+  write_file(out + "/use.cpp", source);
+  check({"cc", "-std=c99", "-Wall", "-Wextra", "-Werror", out + "/use.c", "-o", out + "/use_c"});
+  check({"c++", "-std=c++11", "-Wall", "-Wextra", "-Werror", out + "/use.cpp", "-o", out + "/use_cpp"});
+  CHECK(run_program(out + "/use_c", {}).code == 0);
+  CHECK(run_program(out + "/use_cpp", {}).code == 0);
+}
+
+TEST_CASE("emit and pack refuse with 2, and leave nothing behind") {
+  const Folder folder;
+  write_file(folder.path("bad"), std::string(kTurn) + "\n\npermute f16 2x3 axes=0,0\n");
+  write_file(folder.path("file"), "no folder");
+  write_file(folder.path("empty"), "# nothing\n");
+  fs::create_directory(folder.path("mine"));
+  write_file(folder.path("mine") + "/thesis.txt", "not to be lost");
+  fs::create_directory(folder.path("foreign"));
+  write_file(folder.path("foreign") + "/manifest.json", "{\"schema_version\": 9, \"modules\": []}");
+  const std::string out = folder.path("out"), pack = folder.path("p.pack");
+  const std::size_t before = content(folder.path("")).size();
+  const auto refused = [&](const std::vector<std::string>& arguments, const std::string& says) {
+    const Ran ran = run_sectile(arguments);
+    CAPTURE(says);
+    CHECK(ran.code == 2);
+    CHECK_MESSAGE(ran.err.find(says) != std::string::npos, ran.err);
+    CHECK(content(folder.path("")).size() == before);
+    CHECK_FALSE(fs::exists(out));
+  };
+  refused({"emit", kTurn, "--target", "nvidia-hoper", "-o", out}, "nvidia-hopper");
+  refused({"emit", "--from", folder.path("bad"), "--target", "lavapipe", "-o", out}, "bad line 3");
+  refused({"emit", "--from", folder.path("none"), "--target", "lavapipe", "-o", out}, "none");
+  refused({"emit", "--from", folder.path("empty"), "--target", "lavapipe", "-o", out}, "problem");
+  refused({"emit", "--target", "lavapipe", "-o", out}, "problem");
+  refused({"emit", kTurn, "--target", "lavapipe"}, "-o DIR");
+  refused({"emit", kTurn, "-o", out}, "--target");
+  refused({"emit", kTurn, "--target", "lavapipe", "-o", folder.path("file")}, "a folder, not a file");
+  refused({"emit", kTurn, "--target", "lavapipe", "-o", folder.path("nowhere/out")}, "nowhere");
+  refused({"emit", kTurn, "--target", "lavapipe", "-o", "/proc/sectile-out"}, "/proc/sectile-out");
+  refused({"emit", kTurn, "--target", "lavapipe", "-o", folder.path("mine")}, "an empty folder");
+  refused({"emit", kTurn, "--target", "lavapipe", "--force", "permute_none", "-o", out}, "permute");
+  refused({"pack", folder.path("mine"), "-o", pack}, "manifest.json");
+  refused({"pack", folder.path("foreign"), "-o", pack}, "schema 9");
+  refused({"pack", folder.path("foreign")}, "-o FILE");
+  refused({"pack", "-o", pack}, "folder");
+  refused({"pack", "--list", folder.path("file")}, "no pack");
+}
+
+TEST_CASE("pack refuses a module that is not what its manifest says") {
+  const Folder folder;
+  const std::string out = folder.path("out");
+  REQUIRE(run_sectile({"emit", kTurn, "--target", "nvidia-hopper", "-o", out}).code == 0);
+  const auto manifest = nlohmann::json::parse(read_file(out + "/manifest.json"));
+  const std::string file = out + "/" + manifest["modules"][0]["file"].get<std::string>();
+  std::string bytes = read_file(file);
+  bytes[bytes.size() / 2] ^= 1;
+  write_file(file, bytes);
+  const Ran ran = run_sectile({"pack", out, "-o", folder.path("p.pack")});
+  CHECK(ran.code == 2);
+  CHECK_MESSAGE(ran.err.find(file) != std::string::npos, ran.err);
+  CHECK_FALSE(fs::exists(folder.path("p.pack")));
+}
+
+TEST_CASE("a program with a pack alone runs two shapes from one module, bit-equal to the templates") {
+  for (const std::string& selector : selectors()) {
+    const Folder folder;
+    auto runtime = open(selector);
+    const DeviceProfile profile = runtime.profile();
+    CAPTURE(profile.name);
+    write_file(folder.path("profile.json"), to_json(profile));
+    // Emitted for the first shape only; the second runs from the same module.
+    const Ran emitted = run_sectile({"emit", kTurn, "--target", folder.path("profile.json"), "-o", folder.path("out")});
+    REQUIRE_MESSAGE(emitted.code == 0, emitted.err);
+    const Ran packed = run_sectile({"pack", folder.path("out"), "-o", folder.path("p.pack"), "--json"});
+    REQUIRE_MESSAGE(packed.code == 0, packed.err);
+    CHECK(nlohmann::json::parse(packed.out)["modules"] == 1);
+    const Ran ran = run_program(SECTILE_PACK_ONLY, {folder.path("p.pack"), folder.path("result"), selector, kTurn, kOther});
+    REQUIRE_MESSAGE(ran.code == 0, ran.err);
+    CHECK(ran.out == "1 modules, 1 pipelines\n");
+
+    std::string expected;
+    for (const char* const text : {kTurn, kOther}) {
+      const auto plan = must(make_plan(must(parse_problem(text)), profile));
+      std::vector<std::byte> src(plan.operands[0].bytes);
+      std::uint32_t state = 7;
+      for (std::byte& byte : src) {
+        state = state * 1664525u + 1013904223u;
+        byte = static_cast<std::byte>(state >> 24);
+      }
+      const auto executable = must(runtime.device().prepare(plan));
+      const auto buffers = test::make_pair(runtime, src);
+      const auto operands = buffers.operands();
+      must(runtime.submit_and_wait([&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); }));
+      const auto bytes = read_back(runtime, buffers.dst);
+      expected.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    }
+    CHECK(read_file(folder.path("result")) == expected);
+  }
+}

@@ -1,0 +1,144 @@
+// Hardware that is not here: RADV compiles what is emitted for its GPUs behind Mesa's no-op drm-shim, each GPU in a
+// process of its own; SPIRV-Cross turns modules into Metal's language.
+#include "emitted.hpp"
+
+#include "../tools/run_command.hpp"
+#include "bench.hpp"
+#include "text.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+
+using namespace sectile;
+using namespace sectile::test;
+
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kSanitized = true;  // its runtime must be loaded first, and so must the shim
+#elif defined(__has_feature)
+constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kSanitized = false;
+#endif
+
+constexpr const char* kShim = "/usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so";
+constexpr const char* kDriver = "/usr/share/vulkan/icd.d/radeon_icd.json";
+
+std::vector<Problem> seeds() {
+  std::vector<Problem> out;
+  const auto rows = tools::preset_rows("seeds-permute");
+  REQUIRE(rows.has_value());
+  for (const auto& row : *rows) out.emplace_back(row.problem);
+  return out;
+}
+
+std::string value_of(const vulkan::StepStatistics& step, const std::string& name) {
+  for (const auto& statistic : step.statistics)
+    if (statistic.name == name) return statistic.value;
+  return "?";
+}
+
+void compile_seeds(bool freeze_shape) {
+  vulkan::RuntimeOptions options;
+  options.executable_statistics = true;
+  on_every_device(options, [&](vulkan::Runtime& looked_at) {
+    const DeviceProfile profile = looked_at.profile();
+    tools::CodeMaker code(freeze_shape);
+    const auto target = emitted(profile, seeds(), code);
+    const Pack pack = pack_of(target);
+    auto with_pack = options;
+    with_pack.pack = &pack;
+    auto runtime = open(looked_at.entry().uuid.empty() ? "vulkan:0" : looked_at.entry().uuid, with_pack);
+    tools::Table table({"kernel", "problem", "VGPRs", "SGPRs", "LDS planned", "LDS", "spills", "scratch", "code", "subgroup"});
+    for (const auto& emitted_plan : target.plans) {
+      const Plan& plan = emitted_plan.plan;
+      CAPTURE(print(plan.problem));
+      const auto statistics = must(runtime.device().statistics(must(runtime.device().prepare(plan))));
+      REQUIRE(statistics.size() == plan.steps.size());
+      for (std::size_t s = 0; s < statistics.size(); ++s) {
+        const auto& step = statistics[s];
+        const std::string lds = value_of(step, "LDS size");
+        const auto planned = plan.steps[s].workgroup_memory_bytes;
+        const auto in_module =
+            target.modules[emitted_plan.modules[s]].facts["workgroup_memory_bytes"].get<std::uint64_t>();
+        table.add({step.kernel.stem + "." + step.kernel.variant, print(plan.problem), value_of(step, "VGPRs"),
+                   value_of(step, "SGPRs"), std::to_string(planned), lds, value_of(step, "Spilled VGPRs"),
+                   value_of(step, "Scratch size"), value_of(step, "Code size"), std::to_string(step.subgroup_size)});
+        CHECK(value_of(step, "Spilled VGPRs") == "0");
+        CHECK(value_of(step, "Spilled SGPRs") == "0");
+        // RADV hands LDS out in granules of up to 1024 bytes, and takes no more than that on top.
+        REQUIRE(lds != "?");
+        const std::uint64_t taken = std::strtoull(lds.c_str(), nullptr, 10);
+        CHECK(taken >= in_module);
+        CHECK(taken < std::uint64_t{planned} + 1024);
+      }
+    }
+    for (const std::string& message : runtime.validation_messages()) FAIL_CHECK(message);
+    std::fputs((profile.name + (freeze_shape ? ", shapes frozen\n" : "\n") + table.print()).c_str(), stdout);
+  });
+}
+
+bool required(std::string_view what) {
+  const char* value = std::getenv("SECTILE_REQUIRE");
+  return value != nullptr && std::string_view(value).find(what) != std::string_view::npos;
+}
+
+}  // namespace
+
+TEST_CASE("child: emitted modules compile") {
+  const char* const mode = std::getenv("SECTILE_TEST_ABSENT");
+  if (mode == nullptr) return;  // not the child
+  compile_seeds(std::string_view(mode) == "frozen");
+}
+
+TEST_CASE("RADV compiles every emitted module of the seeds' rows, without spills and with the planner's LDS") {
+  if (kSanitized || !std::filesystem::exists(kShim) || !std::filesystem::exists(kDriver)) {
+    MESSAGE("skipped: no drm-shim for RADV here, or a sanitizer in its way");
+    return;
+  }
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
+  for (const char* const gpu : {"navi21", "navi31", "gfx1201"}) {
+    for (const char* const mode : {"pushed", "frozen"}) {
+      CAPTURE(gpu);
+      CAPTURE(mode);
+      const Ran ran = run_program("/usr/bin/env", {std::string("AMDGPU_GPU_ID=") + gpu, std::string("VK_DRIVER_FILES=") + kDriver,
+                                                   std::string("LD_PRELOAD=") + kShim, "MESA_SHADER_CACHE_DISABLE=1",
+                                                   "SECTILE_REQUIRE=vulkan", std::string("SECTILE_TEST_ABSENT=") + mode,
+                                                   self, "-tc=child: emitted modules compile"});
+      CHECK_MESSAGE(ran.code == 0, ran.out << ran.err);
+      CHECK_MESSAGE(ran.out.find("LDS planned") != std::string::npos, ran.out << ran.err);
+      if (std::string_view(mode) == "pushed") std::fputs(ran.out.c_str(), stdout);
+    }
+  }
+}
+
+TEST_CASE("SPIRV-Cross turns every emitted module of the Apple target into MSL") {
+  if (run_program("/bin/sh", {"-c", "command -v spirv-cross"}).code != 0) {
+    if (required("spirv-cross")) FAIL("SECTILE_REQUIRE=spirv-cross: it is not here");
+    MESSAGE("skipped: no spirv-cross here");
+    return;
+  }
+  const auto names = builtin_target_names();
+  const bool apple = std::ranges::find(names, "apple-m") != names.end();
+  const auto profile = must(builtin_target(apple ? "apple-m" : "arm-valhall"));
+  const Folder folder;
+  for (const bool freeze_shape : {false, true}) {
+    tools::CodeMaker code(freeze_shape);
+    const auto target = emitted(profile, seeds(), code);
+    CHECK_FALSE(target.modules.empty());
+    for (const auto& module : target.modules) {
+      CAPTURE(module.name);
+      write_file(folder.path("m.spv"), module.files.at(0).bytes);
+      // Pointers from push constants are Metal 2.3's at the least, device pointers in structs.
+      const Ran ran = run_program("/usr/bin/env", {"spirv-cross", "--msl", "--msl-version", "20300", folder.path("m.spv")});
+      CHECK_MESSAGE(ran.code == 0, ran.err);
+      CHECK(ran.out.find("kernel void main0(") != std::string::npos);
+      CHECK(ran.out.find("device") != std::string::npos);
+      // What Metal needs to know beforehand, and SPIR-V has in its execution mode.
+      CHECK(ran.out.find("function_constant") == std::string::npos);
+    }
+  }
+}

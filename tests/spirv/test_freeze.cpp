@@ -1,0 +1,146 @@
+// Modules as emit writes them: nothing left to specialize, valid for their targets, what the plan says of them.
+#include "emitted.hpp"
+
+#include "bench.hpp"
+#include "module/facts.hpp"
+#include "module/spirv_words.hpp"
+
+#include <sectile/shaders.hpp>
+#include <sectile/spirv.hpp>
+
+#include <algorithm>
+
+using namespace sectile;
+using namespace sectile::test;
+
+namespace {
+
+std::vector<Problem> preset_problems(const std::vector<std::string>& presets) {
+  std::vector<Problem> out;
+  for (const std::string& preset : presets) {
+    const auto rows = tools::preset_rows(preset);
+    REQUIRE(rows.has_value());
+    for (const auto& row : *rows) out.emplace_back(row.problem);
+  }
+  return out;
+}
+
+// Everything that a plan says of a step and its module says as well.
+void check_emitted(const tools::EmittedTarget& target, std::uint32_t api_version) {
+  for (const auto& emitted : target.plans) {
+    CAPTURE(print(emitted.plan.problem));
+    for (std::size_t s = 0; s < emitted.plan.steps.size(); ++s) {
+      const Step& step = emitted.plan.steps[s];
+      const auto& words = target.modules[emitted.modules[s]].packed.words;
+      CAPTURE(target.modules[emitted.modules[s]].name);
+      const auto facts = must(module::read_facts(words));
+      CHECK(facts.specialized == 0);
+      CHECK(facts.specialization_ids.empty());
+      CHECK(facts.entry_point == "main");
+      CHECK(facts.workgroup == step.workgroup);
+      // The planner counts the arrays that a variant does not use as well (one element each): they are gone here.
+      CHECK(facts.workgroup_memory_bytes <= step.workgroup_memory_bytes);
+      CHECK(step.workgroup_memory_bytes - facts.workgroup_memory_bytes < 32);
+      must(spirv::validate(words, api_version));
+      for (const auto& i : must(module::read_instructions(words))) {
+        CHECK_FALSE((i.op >= module::OpSpecConstantTrue && i.op <= module::OpSpecConstantOp));
+        CHECK(i.op != module::OpExecutionModeId);
+      }
+    }
+  }
+}
+
+const EmbeddedModule& tile_module() {
+  const EmbeddedModule* module = find_module("permute_tile", "e4");
+  REQUIRE(module != nullptr);
+  return *module;
+}
+
+Step tile_step() {
+  const auto profile = must(builtin_target("nvidia-hopper"));
+  const auto plan = must(make_plan(must(parse_problem("permute f32 512x512 axes=1,0")), profile,
+                                   {.explain = false, .force = "permute_tile"}));
+  return plan.steps.at(0);
+}
+
+}  // namespace
+
+TEST_CASE("every permute of the presets is emitted for every target, with nothing left to specialize") {
+  const auto problems = preset_problems({"seeds-permute", "cpu", "images"});
+  for (const bool freeze_shape : {false, true}) {
+    tools::CodeMaker code(freeze_shape);
+    std::size_t modules = 0, plans = 0;
+    for (const auto name : builtin_target_names()) {
+      CAPTURE(name);
+      const auto profile = must(builtin_target(name));
+      const auto target = emitted(profile, problems, code);
+      check_emitted(target, profile.api_version == 0 ? 1003 : profile.api_version);
+      modules += target.modules.size();
+      plans += target.plans.size();
+    }
+    MESSAGE(plans << " plans, " << modules << " modules" << (freeze_shape ? ", shapes frozen" : ""));
+    CHECK(plans == problems.size() * builtin_target_names().size());
+  }
+}
+
+TEST_CASE("a target of Vulkan 1.1 or 1.2 gets SPIR-V that it takes") {
+  const auto problems = preset_problems({"seeds-permute"});
+  for (const std::uint32_t version : {1001u, 1002u}) {
+    auto profile = must(builtin_target("arm-valhall"));
+    profile.api_version = version;
+    tools::CodeMaker code(false);
+    const auto target = emitted(profile, problems, code);
+    check_emitted(target, version);
+    for (const auto& m : target.modules)
+      CHECK(must(module::read_facts(m.packed.words)).version == (version == 1001 ? 1003 : 1005));
+  }
+}
+
+TEST_CASE("two freezes of one module are the same words, and other constants are others") {
+  Step step = tile_step();
+  const auto first = must(spirv::freeze(tile_module().words, step.constants));
+  CHECK(first == must(spirv::freeze(tile_module().words, step.constants)));
+  const spirv::PushFreeze push{step.push, step.addresses};
+  CHECK(first != must(spirv::freeze(tile_module().words, step.constants, {.api_version = 1003, .push = &push})));
+  step.constants[0].value *= 2;
+  CHECK(first != must(spirv::freeze(tile_module().words, step.constants)));
+}
+
+TEST_CASE("frozen push bytes are in the code: other bytes make other code, and addresses are not among them") {
+  Step step = tile_step();
+  const auto frozen = [&] {
+    const spirv::PushFreeze push{step.push, step.addresses};
+    return must(spirv::freeze(tile_module().words, step.constants, {.api_version = 1003, .push = &push}));
+  };
+  const auto first = frozen();
+  step.push[step.addresses[0].push_offset] ^= 1;
+  CHECK(first == frozen());
+  step.push[16] ^= 1;  // the first axis' count, behind the two addresses
+  CHECK(first != frozen());
+}
+
+TEST_CASE("what cannot be frozen is refused by name") {
+  const Step step = tile_step();
+  const auto& words = tile_module().words;
+  CHECK(spirv::freeze(words.first(words.size() - 3), step.constants).error().kind == ErrorKind::parse);
+  CHECK(spirv::freeze(words.first(4), step.constants).error().kind == ErrorKind::parse);
+  CHECK(spirv::freeze({}, step.constants).error().kind == ErrorKind::parse);
+
+  const spirv::PushFreeze shorter{std::span(step.push).first(20), step.addresses};
+  CHECK(spirv::freeze(words, step.constants, {.api_version = 1003, .push = &shorter}).error().kind ==
+        ErrorKind::limit_exceeded);
+  // An address slot among the numbers that the shader walks by an index.
+  const std::vector<AddressSlot> among = {step.addresses[0], step.addresses[1], {24, 0, 0}};
+  const spirv::PushFreeze mixed{step.push, among};
+  const auto refused = spirv::freeze(words, step.constants, {.api_version = 1003, .push = &mixed});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().kind == ErrorKind::unsupported);
+  CHECK_MESSAGE(refused.error().value.find("address") != std::string::npos, refused.error().message());
+}
+
+TEST_CASE("the disassembly has the names of the template") {
+  const auto text = must(spirv::disassemble(must(spirv::freeze(tile_module().words, tile_step().constants))));
+  CHECK(text.find("OpEntryPoint GLCompute") != std::string::npos);
+  CHECK(text.find("OpSpecConstant") == std::string::npos);
+  CHECK(text.find("%main") != std::string::npos);
+}

@@ -1,0 +1,204 @@
+// sectile emit: plans written out as code that can be shipped, for targets that need not be here.
+#include "emit.hpp"
+
+#include "command.hpp"
+#include "files.hpp"
+#include "target.hpp"
+#include "text.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <memory>
+#include <set>
+
+namespace sectile::tools {
+namespace {
+
+struct EmitOptions {
+  std::vector<std::string> problems;
+  std::string from, target, supplement, output, force;
+  bool all_targets = false, freeze_shape = false, json = false;
+};
+
+std::string plan_name(const Plan& plan) {
+  std::string out;
+  for (const char c : print(plan.problem)) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (plain || (!out.empty() && out.back() != '_')) out += plain ? c : '_';
+  }
+  constexpr std::size_t kLongest = 80;
+  return out.substr(0, kLongest) + "-" + plan.id.substr(0, 16);
+}
+
+Error about(Error error, const Problem& problem, const DeviceProfile& profile) {
+  error.what += fmt::format(" (for {} on {})", print(problem), profile.name);
+  return error;
+}
+
+Result<std::vector<Problem>> gather(const EmitOptions& options) {
+  std::vector<Problem> out;
+  for (const std::string& text : options.problems) {
+    auto problem = parse_problem(text);
+    if (!problem) return std::unexpected(problem.error());
+    if (auto valid = validate(*problem); !valid) return std::unexpected(valid.error());
+    out.push_back(std::move(*problem));
+  }
+  if (!options.from.empty()) {
+    auto more = read_problems(options.from);
+    if (!more) return more;
+    out.insert(out.end(), more->begin(), more->end());
+  }
+  if (out.empty()) return fail(ErrorKind::missing, "problem", "none", "one on the command line, or --from FILE");
+  return out;
+}
+
+// The targets, each with the folder that its files go to; one target needs none.
+Result<std::vector<std::pair<std::string, DeviceProfile>>> targets_of(const EmitOptions& options) {
+  std::vector<std::pair<std::string, DeviceProfile>> out;
+  if (options.all_targets) {
+    for (const std::string_view name : builtin_target_names()) {
+      auto profile = builtin_target(name);
+      if (!profile) return std::unexpected(profile.error());
+      out.emplace_back(std::string(name), std::move(*profile));
+    }
+    return out;
+  }
+  if (options.target.empty()) return fail(ErrorKind::missing, "target", "none", "--target NAME or --all-targets");
+  auto profile = read_target(options.target);
+  if (profile && !options.supplement.empty()) {
+    const auto facts = read_text(options.supplement);
+    if (!facts) return std::unexpected(facts.error());
+    profile = supplement(std::move(*profile), *facts);
+  }
+  if (!profile) return std::unexpected(profile.error());
+  out.emplace_back("", std::move(*profile));
+  return out;
+}
+
+std::uint64_t bytes_in(const EmittedTarget& target) {
+  std::uint64_t bytes = 0;
+  for (const EmittedModule& m : target.modules) bytes += m.packed.words.size() * sizeof(std::uint32_t);
+  return bytes;
+}
+
+Result<void> emit_all(const EmitOptions& options) {
+  if (options.output.empty()) return fail(ErrorKind::missing, "output folder", "none", "-o DIR");
+  const auto problems = gather(options);
+  if (!problems) return std::unexpected(problems.error());
+  const auto targets = targets_of(options);
+  if (!targets) return std::unexpected(targets.error());
+  if (auto place = check_output_folder(options.output); !place) return place;
+
+  const double start = now_seconds();
+  std::vector<EmittedFile> files;
+  nlohmann::json names = nlohmann::json::array(), rows = nlohmann::json::array();
+  Table table({"target", "plans", "modules", "bytes"});
+  {
+    Progress progress("emit", targets->size() * problems->size());
+    std::uint64_t done = 0;
+    CodeMaker code(options.freeze_shape);
+    for (const auto& [folder, profile] : *targets) {
+      auto made = emit_target(profile, *problems, code, options.force, [&] { progress.show(++done, profile.name); });
+      if (!made) return std::unexpected(made.error());
+      const std::string in = folder.empty() ? "" : folder + "/";
+      for (const EmittedModule& m : made->modules)
+        for (const EmittedFile& file : m.files) files.push_back({in + file.name, file.bytes});
+      for (EmittedFile& file : made->files) files.push_back({in + file.name, std::move(file.bytes)});
+      names.push_back(folder);
+      rows.push_back({{"target", profile.name}, {"plans", made->plans.size()}, {"modules", made->modules.size()},
+                      {"bytes", bytes_in(*made)}});
+      table.add({profile.name, std::to_string(made->plans.size()), std::to_string(made->modules.size()),
+                 std::to_string(bytes_in(*made))});
+    }
+  }
+  if (options.all_targets)
+    files.push_back({"manifest.json", nlohmann::json{{"schema_version", kManifestVersion}, {"targets", names}}.dump(1) + "\n"});
+  if (auto written = write_folder(options.output, files); !written) return written;
+  const double seconds = now_seconds() - start;
+  if (options.json)
+    fmt::print("{}\n", nlohmann::json{{"folder", options.output}, {"targets", rows}, {"seconds", seconds}}.dump());
+  else
+    fmt::print("{}{} files in {}, {}\n", table.print(), files.size(), options.output, format_seconds(seconds));
+  return {};
+}
+
+int run(const EmitOptions& options) {
+  const auto done = emit_all(options);
+  return done ? kOk : report(done.error(), options.json);
+}
+
+}  // namespace
+
+Result<std::vector<Problem>> read_problems(const std::string& path) {
+  const auto text = read_text(path);
+  if (!text) return std::unexpected(text.error());
+  std::vector<Problem> out;
+  std::size_t line = 0;
+  for (std::size_t begin = 0; begin < text->size();) {
+    const std::size_t end = std::min(text->find('\n', begin), text->size());
+    std::string one = text->substr(begin, end - begin);
+    begin = end + 1;
+    ++line;
+    while (!one.empty() && std::isspace(static_cast<unsigned char>(one.back())) != 0) one.pop_back();
+    if (one.empty() || one.starts_with('#')) continue;
+    auto problem = parse_problem(one);
+    auto fine = problem ? validate(*problem) : Result<void>(std::unexpected(problem.error()));
+    if (!fine) {
+      Error error = fine.error();
+      error.what = fmt::format("{} line {}: {}", path, line, error.what);
+      return std::unexpected(std::move(error));
+    }
+    out.push_back(std::move(*problem));
+  }
+  return out;
+}
+
+Result<EmittedTarget> emit_target(const DeviceProfile& profile, const std::vector<Problem>& problems, CodeMaker& code,
+                                  const std::string& force, const std::function<void()>& step_done) {
+  EmittedTarget out;
+  out.profile = profile;
+  std::map<std::string, std::size_t> indices;  // of modules, by name
+  std::set<std::string> ids;
+  for (const Problem& problem : problems) {
+    auto plan = make_plan(problem, profile, {.explain = false, .force = force, .kernels = nullptr});
+    if (!plan) return std::unexpected(about(plan.error(), problem, profile));
+    step_done();
+    if (!ids.insert(plan->id).second) continue;  // the same problem twice
+    EmittedPlan emitted{std::move(*plan), "", {}};
+    emitted.name = plan_name(emitted.plan);
+    for (const Step& step : emitted.plan.steps) {
+      auto module = code.make(step, profile);
+      if (!module) return std::unexpected(about(module.error(), problem, profile));
+      const auto [at, fresh] = indices.try_emplace(module->name, out.modules.size());
+      if (fresh) out.modules.push_back(std::move(*module));
+      emitted.modules.push_back(at->second);
+    }
+    out.plans.push_back(std::move(emitted));
+  }
+  for (const EmittedPlan& plan : out.plans) out.files.push_back({plan.name + ".h", plan_header(out, plan)});
+  out.files.push_back({"manifest.json", manifest_text(out, code.freeze_shape())});
+  return out;
+}
+
+Command add_emit(CLI::App& parent) {
+  auto options = std::make_shared<EmitOptions>();
+  CLI::App* app = parent.add_subcommand("emit", "Write plans and their code for a target, to be shipped");
+  app->add_option("problem", options->problems, "Such as \"permute f16 1x384x512x128 axes=0,3,1,2\"");
+  app->add_option("--from", options->from, "A file with problems, one a line");
+  auto* target =
+      app->add_option("--target", options->target, "A built-in target's name, or a file: profile or vulkaninfo JSON");
+  app->add_option("--supplement", options->supplement, "A file with facts that the profile lacks");
+  app->add_flag("--all-targets", options->all_targets, "Every built-in target, each in a folder of its name")
+      ->excludes(target);
+  app->add_option("-o,--output", options->output, "The folder to write; one that emit has written is replaced");
+  app->add_option("--force", options->force, "Take the candidate of this name");
+  app->add_flag("--freeze-shape", options->freeze_shape, "Make sizes and strides constants too; addresses stay pushed");
+  app->add_flag("--json", options->json, "JSON on standard output");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace sectile::tools

@@ -1,0 +1,97 @@
+// sectile emit: plans and their code as files. Split so that tests reach each part.
+#pragma once
+
+#include <sectile/error.hpp>
+#include <sectile/pack.hpp>
+#include <sectile/plan.hpp>
+#include <sectile/profile.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sectile::tools {
+
+inline constexpr int kManifestVersion = 1;
+
+struct EmittedFile {
+  std::string name;
+  std::string bytes;
+};
+
+// One kernel's code for a target, ready to be written.
+struct EmittedModule {
+  std::string name;                // "permute_tile.e2-0f3c..."; its files begin with it
+  PackedModule packed;             // its key; the words where it is SPIR-V
+  nlohmann::json facts;            // its entry in the manifest
+  std::vector<EmittedFile> files;
+};
+
+struct EmittedPlan {
+  Plan plan;
+  std::string name;                // "permute_f16_1x384x512x128_axes_0_3_1_2-9ab0..."
+  std::vector<std::size_t> modules;  // of each step, an index into EmittedTarget::modules
+};
+
+struct EmittedTarget {
+  DeviceProfile profile;
+  std::vector<EmittedModule> modules;
+  std::vector<EmittedPlan> plans;
+  std::vector<EmittedFile> files;  // manifest.json and the plans' headers
+};
+
+// Code by what it was made of, so that targets which choose alike share the work.
+class CodeMaker {
+ public:
+  explicit CodeMaker(bool freeze_shape) : freeze_shape_(freeze_shape) {}
+  // Errors: as spirv::freeze(); missing (a kernel that has no template).
+  Result<EmittedModule> make(const Step& step, const DeviceProfile& profile);
+  bool freeze_shape() const noexcept { return freeze_shape_; }
+
+ private:
+  Result<EmittedModule> make_spirv(const Step& step, std::uint32_t api_version) const;
+  using Key = std::pair<PackedModule, std::uint32_t>;
+  struct Less {
+    bool operator()(const Key& a, const Key& b) const;
+  };
+  bool freeze_shape_;
+  std::map<Key, EmittedModule, Less> made_;
+};
+
+// Plans and code for one target. Errors name the problem and the target.
+Result<EmittedTarget> emit_target(const DeviceProfile& profile, const std::vector<Problem>& problems, CodeMaker& code,
+                                  const std::string& force, const std::function<void()>& step_done);
+
+// The C headers and the manifest's text.
+std::string c_identifier(std::string_view name);
+std::string module_header(const EmittedModule& module);
+std::string plan_header(const EmittedTarget& target, const EmittedPlan& plan);
+std::string manifest_text(const EmittedTarget& target, bool freeze_shape);
+
+// XXH3-128, 32 hex digits.
+std::string hash_text(std::string_view bytes);
+
+// Problems, one a line; empty lines and lines that begin with # are none. Errors name file and line.
+Result<std::vector<Problem>> read_problems(const std::string& path);
+
+// ---- whole folders
+
+// Whether `path` can become a folder of emit's: not there, empty, or written by emit before.
+Result<void> check_output_folder(const std::string& path);
+
+// Writes all files (names may hold one folder) beside `path` and puts them there in one step; what emit had written
+// there before is gone with it. On an error `path` is as it was.
+Result<void> write_folder(const std::string& path, const std::vector<EmittedFile>& files);
+
+// The modules and manifests under a folder that emit wrote, for one target or for many.
+// Errors, by file name: missing, io, parse (no manifest of emit's; a module whose hash is not the manifest's).
+Result<void> read_emitted(const std::string& folder, std::vector<PackedModule>& modules,
+                          std::vector<std::string>& manifests);
+
+}  // namespace sectile::tools
