@@ -148,7 +148,9 @@ Result<void> check_subgroup(const Step& step, const DeviceProfile& profile, std:
 Result<void> check_limits(const Step& step, const DeviceProfile& profile, std::size_t at) {
   constexpr std::string_view kSize[] = {"workgroup size x", "workgroup size y", "workgroup size z"};
   constexpr std::string_view kGrid[] = {"grid x", "grid y", "grid z"};
-  const std::uint32_t memory = profile.workgroup_memory_bytes.value_or(kLeastWorkgroupMemory);
+  // What a kernel may not declare, CUDA may still give it at launch.
+  const std::uint32_t memory = std::max(profile.workgroup_memory_bytes.value_or(kLeastWorkgroupMemory),
+                                        profile.max_dynamic_workgroup_memory_bytes.value_or(0));
   if (step.workgroup_memory_bytes > memory)
     return exceeded(at, "workgroup memory", step.workgroup_memory_bytes, memory);
   const auto sizes = profile.max_workgroup_size.value_or(kLeastWorkgroup);

@@ -141,7 +141,7 @@ const cuda::api::Nvrtc* nvrtc_or_skip(const char* test) {
   const auto loaded = cuda::nvrtc();
   if (loaded) return *loaded;
   if (required("nvrtc")) FAIL("SECTILE_REQUIRE=nvrtc: " << loaded.error().message());
-  MESSAGE("skipped: " << test << ": " << loaded.error().message());
+  MESSAGE("skipped: " << std::string(test) << ": " << loaded.error().message());
   return nullptr;
 }
 
@@ -151,7 +151,7 @@ void on_every_device(const char* test, const std::function<void(cuda::Runtime&)>
   if (!devices || devices->empty()) {
     const std::string why = devices ? "the driver sees no device" : devices.error().message();
     if (required("cuda")) FAIL("SECTILE_REQUIRE=cuda: " << why);
-    MESSAGE("skipped: " << test << ": " << why);
+    MESSAGE("skipped: " << std::string(test) << ": " << why);
     return;
   }
   cuda::RuntimeOptions with_sources = options;
