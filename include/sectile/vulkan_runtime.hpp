@@ -27,6 +27,7 @@ struct DeviceEntry {
   std::uint32_t api_major = 0, api_minor = 0, api_patch = 0;
   std::string driver;    // name and version
   std::string unusable;  // why Sectile cannot use it; empty where it can
+  std::vector<std::string> quirks;  // what is known of this driver, and what is left out for it, one line each
 };
 
 std::string_view name(DeviceKind kind) noexcept;  // "cpu", "integrated", "discrete", "virtual", "other"

@@ -1,6 +1,7 @@
 // Profiles from what `vulkaninfo -j` writes: a profiles-schema file (capabilities/<name>/features and
 // properties), or the older devsim form, in which every structure stands at the top.
 #include "fields.hpp"
+#include "quirks.hpp"
 #include "vendors.hpp"
 
 #include "../plan/json_text.hpp"
@@ -256,6 +257,7 @@ Result<DeviceProfile> profile_from_vulkaninfo(std::string_view json_text) {
   if (const auto& error = reader.error()) return std::unexpected(*error);
   if (profile.name.empty()) return fail(ErrorKind::parse, "vulkaninfo.deviceName", "not there");
   if (auto ok = detail::check_profile(profile); !ok) return std::unexpected(std::move(ok.error()));
+  detail::apply_quirks(profile);
   return profile;
 }
 

@@ -2,20 +2,13 @@
 
 #include "snapshot.hpp"
 
+#include "../device/quirks.hpp"
+#include "../device/vendors.hpp"
+
 #include <fmt/format.h>
 
 namespace sectile::vulkan {
 namespace {
-
-struct Vendor {
-  std::uint32_t id;
-  std::string_view name;
-};
-// PCI vendor ids, and Khronos's own for drivers without hardware.
-constexpr Vendor kVendors[] = {
-    {0x10DE, "nvidia"},   {0x1002, "amd"},   {0x8086, "intel"},           {0x13B5, "arm"},
-    {0x5143, "qualcomm"}, {0x106B, "apple"}, {VK_VENDOR_ID_MESA, "mesa"}, {0x1AE0, "google"},
-};
 
 // What Vulkan does not tell and the vendor's papers do. A row for every vendor of which it is known for
 // all devices that can run Vulkan 1.3; CPU devices have no such numbers.
@@ -111,9 +104,8 @@ void put(DeviceProfile& profile, std::optional<T>& field, const char* name, T va
 void put_identity(DeviceProfile& out, const Snapshot& s) {
   const VkPhysicalDeviceProperties& p = s.offer.properties;
   out.name = p.deviceName;
-  out.vendor = fmt::format("{:#06x}", p.vendorID);
-  for (const Vendor& vendor : kVendors)
-    if (vendor.id == p.vendorID) out.vendor = vendor.name;
+  out.vendor = detail::vendor_name(p.vendorID);
+  if (out.vendor.empty()) out.vendor = fmt::format("{:#06x}", p.vendorID);
   out.driver = driver_text(s);
   out.vendor_id = p.vendorID;
   out.device_id = p.deviceID;
@@ -228,6 +220,7 @@ DeviceProfile make_profile(const Snapshot& snapshot, const FeatureSet& features)
   put_features(out, features);
   put_matrices(out, snapshot, features);
   put_memory_facts(out, snapshot);
+  detail::apply_quirks(out);
   return out;
 }
 

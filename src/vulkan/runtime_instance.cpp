@@ -1,5 +1,7 @@
 #include "runtime_instance.hpp"
 
+#include "../device/quirks.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -78,6 +80,7 @@ DeviceEntry make_entry(std::uint32_t index, const Snapshot& snapshot) {
   out.api_patch = VK_API_VERSION_PATCH(api);
   out.driver = profile.driver;
   if (auto usable = check_usable(snapshot.offer); !usable) out.unusable = usable.error().message();
+  for (const detail::Quirk& quirk : detail::quirks_for(profile)) out.quirks.push_back(detail::describe(quirk));
   return out;
 }
 
