@@ -72,10 +72,6 @@ Result<Kernel> Device::Impl::load_kernel(const std::vector<std::uint8_t>& code) 
   if (got) got = SECTILE_CUDA_CALL(*driver, cuFuncGetAttribute, &shared, api::kFunctionSharedBytes, out.function);
   if (got)
     got = SECTILE_CUDA_CALL(*driver, cuFuncGetAttribute, &threads, api::kFunctionMaxThreadsPerBlock, out.function);
-  const std::uint32_t most_shared_bytes = profile.max_dynamic_workgroup_memory_bytes.value_or(0);
-  if (got && most_shared_bytes > kMostStaticShared)
-    got = SECTILE_CUDA_CALL(*driver, cuFuncSetAttribute, out.function, api::kFunctionMaxDynamicSharedBytes,
-                            static_cast<int>(most_shared_bytes) - shared);
   if (!got) {
     driver->cuModuleUnload(out.module);
     return std::unexpected(got.error());
@@ -117,8 +113,14 @@ Result<ReadyStep> Device::Impl::ready_step(const Step& step, const KernelText& t
     return fail(ErrorKind::limit_exceeded, "workgroup invocations", std::to_string(invocations_of(step)),
                 fmt::format("at most {} with the registers of {}", kernel.most_threads, text.name));
   ReadyStep out{std::move(got->value), step.grid, step.workgroup, 0, step.push, step.addresses, step.tensor_maps};
-  if (step.workgroup_memory_bytes > kMostStaticShared)
-    out.dynamic_shared_bytes = step.workgroup_memory_bytes - kernel.static_shared_bytes;
+  if (step.workgroup_memory_bytes <= kMostStaticShared) return out;
+  // What a kernel declares is the small part of so much; the rest is asked for at each launch, and allowed once. The
+  // context is current.
+  out.dynamic_shared_bytes = step.workgroup_memory_bytes - kernel.static_shared_bytes;
+  const std::uint32_t most = profile.max_dynamic_workgroup_memory_bytes.value_or(kMostStaticShared);
+  auto allowed = SECTILE_CUDA_CALL(*driver, cuFuncSetAttribute, kernel.function, api::kFunctionMaxDynamicSharedBytes,
+                                   static_cast<int>(most - kernel.static_shared_bytes));
+  if (!allowed) return std::unexpected(allowed.error());
   return out;
 }
 

@@ -28,6 +28,19 @@ Result<void> fill(F& function, void* library, std::string_view library_name, con
   return {};
 }
 
+// NVRTC asks the loader for a second library by its bare name when it compiles. Where NVRTC was found by a path, the
+// loader does not know that folder: loaded from there beforehand, the second one is found by its name.
+void load_builtins(const api::Nvrtc& nvrtc) {
+  ::Dl_info info{};
+  if (::dladdr(reinterpret_cast<void*>(nvrtc.nvrtcVersion), &info) == 0 || info.dli_fname == nullptr) return;
+  const std::string_view path = info.dli_fname;
+  const auto slash = path.rfind('/');
+  if (slash == std::string_view::npos) return;
+  const std::string builtins =
+      fmt::format("{}/libnvrtc-builtins.so.{}.{}", path.substr(0, slash), nvrtc.major, nvrtc.minor);
+  ::dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);  // it stays loaded; where it is not there, NVRTC says so
+}
+
 std::atomic<const api::Driver*> g_driver_for_tests{nullptr};
 
 }  // namespace
@@ -79,6 +92,7 @@ Result<api::Nvrtc> load_nvrtc(std::span<const char* const> names) {
     return std::unexpected(nvrtc_error(out, "nvrtcVersion", status));
   if (out.major < kOldestNvrtc)
     return fail(ErrorKind::unsupported, "NVRTC", fmt::format("{}.{}", out.major, out.minor), "12.0 or later");
+  load_builtins(out);
   return out;
 }
 

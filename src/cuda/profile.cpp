@@ -66,7 +66,6 @@ void put_limits(DeviceProfile& out, Attributes& a) {
   put(out, out.subgroup_size, "subgroup_size", warp, source);
   put(out, out.min_subgroup_size, "min_subgroup_size", warp, source);
   put(out, out.max_subgroup_size, "max_subgroup_size", warp, source);
-  put(out, out.required_subgroup_size, "required_subgroup_size", true, "CUDA: a warp has one size");
 }
 
 // What an instruction set has, by compute capability: the driver tells that alone.
@@ -82,13 +81,13 @@ void put_features(DeviceProfile& out, std::uint32_t major, std::uint32_t minor) 
   put(out, out.bfloat16, "bfloat16", major >= 8, source);
   put(out, out.integer_dot_product, "integer_dot_product", true, source);
   put(out, out.cuda_architecture, "cuda_architecture", 10 * major + minor, "driver: cuDeviceGetAttribute");
-  // wgmma of 9.0 is in no other architecture; code for the plain number would not have it.
-  put(out, out.cuda_architecture_features, "cuda_architecture_features", major == 9 && minor == 0, source);
+  // Code for 9.0 alone (sm_90a) has wgmma, which is in no other architecture.
+  const bool alone = major == 9 && minor == 0;
+  put(out, out.cuda_architecture_features, "cuda_architecture_features", alone, source);
   put(out, out.async_copy, "async_copy", major >= 8, source);
   put(out, out.tensor_maps, "tensor_maps", major >= 9, source);
   out.matrix_units = {"mma.sync"};
-  if (major == 9) out.matrix_units.emplace_back("wgmma");
-  if (major == 10 || major == 11) out.matrix_units.emplace_back("tcgen05");
+  if (alone) out.matrix_units.emplace_back("wgmma");
   out.sources["matrix_units"] = source;
   put(out, out.transaction_bytes, "transaction_bytes", 32u, kTable);
   put(out, out.cache_line_bytes, "cache_line_bytes", 128u, kTable);

@@ -233,6 +233,26 @@ TEST_CASE("launch refuses operands by name, and launches nothing") {
   refused(bad, ErrorKind::overlap, "src and dst");
 }
 
+TEST_CASE("workgroup memory that cannot be declared is asked for at launch, up to the device's limit") {
+  if (nvrtc_or_skip("workgroup memory that cannot be declared is asked for at launch") == nullptr) return;
+  const FakeDriver driver;
+  auto device = adopt();
+  Plan plan = add_plan(1024, 3);
+  plan.steps[0].kernel.stem = "share_words";
+  const std::array<std::pair<std::uint32_t, std::uint32_t>, 3> rows = {{{49152, 0}, {61440, 61440}, {232448, 232448}}};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    plan.steps[0].workgroup_memory_bytes = rows[i].first;
+    const auto executable = must(device.prepare(plan));
+    CHECK(driver.calls("cuFuncSetAttribute") == i);
+    must(cuda::launch(kStream, executable, std::span(kGood).first(2)));
+    CHECK(driver.launch(i).dynamic_shared == rows[i].second);
+  }
+  plan.steps[0].workgroup_memory_bytes = 232449;
+  CHECK(device.prepare(plan).error().kind == ErrorKind::limit_exceeded);
+  CHECK(device.compile_counts().compiled == 1);
+  quiet(driver);
+}
+
 TEST_CASE("kernels are shared by source and constants, and a plan's numbers make none") {
   if (nvrtc_or_skip("kernels are shared by source and constants, and a plan's numbers make none") == nullptr) return;
   const FakeDriver driver;

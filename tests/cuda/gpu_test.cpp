@@ -204,26 +204,29 @@ TEST_CASE("gpu: a kernel may use more workgroup memory than it can declare") {
 }
 
 TEST_CASE("gpu: timing tells a long candidate from a short one, and each run of one from many") {
-  on_every_device("gpu: timing tells a long candidate from a short one", [](cuda::Runtime& runtime) {
-    constexpr std::uint64_t kBig = std::uint64_t{64} << 20;
-    const auto src = must(runtime.make_buffer(kBig)), dst = must(runtime.make_buffer(kBig));
-    const auto copy = [&](std::uint64_t bytes) {
-      return
-          [&, bytes](cuda::Stream stream) { return runtime.launch_copy(stream, dst.address(), src.address(), bytes); };
-    };
-    const std::array<cuda::LaunchFunction, 2> candidates = {copy(kBig), copy(kBig / 16)};
-    const auto many = must(runtime.time(candidates, {.repeats = 5, .inner = 10, .warmup_seconds = 0.05}));
-    const auto few = must(runtime.time(candidates, {.repeats = 5, .inner = 1, .warmup_seconds = 0.05}));
-    for (const auto* timings : {&many, &few}) {
-      REQUIRE(timings->size() == 2);
-      for (const cuda::Timing& timing : *timings) REQUIRE(timing.gpu_ns.size() == 5);
-      const auto least = [&](std::size_t c) { return *std::ranges::min_element((*timings)[c].gpu_ns); };
-      CHECK(least(0) > 2 * least(1));
-    }
-    const double per_run = *std::ranges::min_element(many[0].gpu_ns), alone = *std::ranges::min_element(few[0].gpu_ns);
-    MESSAGE("copy of 64 MiB: " << per_run / 1e3 << " us of ten, " << alone / 1e3 << " us alone");
-    CHECK(per_run < 2 * alone);
-  });
+  on_every_device(
+      "gpu: timing tells a long candidate from a short one, and each run of one from many", [](cuda::Runtime& runtime) {
+        constexpr std::uint64_t kBig = std::uint64_t{64} << 20;
+        const auto src = must(runtime.make_buffer(kBig)), dst = must(runtime.make_buffer(kBig));
+        const auto copy = [&](std::uint64_t bytes) {
+          return [&, bytes](cuda::Stream stream) {
+            return runtime.launch_copy(stream, dst.address(), src.address(), bytes);
+          };
+        };
+        const std::array<cuda::LaunchFunction, 2> candidates = {copy(kBig), copy(kBig / 16)};
+        const auto many = must(runtime.time(candidates, {.repeats = 5, .inner = 10, .warmup_seconds = 0.05}));
+        const auto few = must(runtime.time(candidates, {.repeats = 5, .inner = 1, .warmup_seconds = 0.05}));
+        for (const auto* timings : {&many, &few}) {
+          REQUIRE(timings->size() == 2);
+          for (const cuda::Timing& timing : *timings) REQUIRE(timing.gpu_ns.size() == 5);
+          const auto least = [&](std::size_t c) { return *std::ranges::min_element((*timings)[c].gpu_ns); };
+          CHECK(least(0) > 2 * least(1));
+        }
+        const double per_run = *std::ranges::min_element(many[0].gpu_ns),
+                     alone = *std::ranges::min_element(few[0].gpu_ns);
+        MESSAGE("copy of 64 MiB: " << per_run / 1e3 << " us of ten, " << alone / 1e3 << " us alone");
+        CHECK(per_run < 2 * alone);
+      });
 }
 
 // The planner's own plans, where their kernels are embedded: against the reference, the output poisoned.
