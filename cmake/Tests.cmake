@@ -46,6 +46,8 @@ endfunction()
 # The CUDA kernels as C++ for the host: a source a stem, in it a class for every `//! variant` line.
 function(sectile_emulated_kernels target)
   file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*.cu)
+  # The copy engine, its barriers and matrix loads are no C++: permute_tma runs on a GPU alone.
+  list(FILTER kernels EXCLUDE REGEX "permute_tma")
   foreach(kernel IN LISTS kernels)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel})
     cmake_path(GET kernel STEM stem)
