@@ -79,14 +79,14 @@ bool has_code(const PlanOptions& options, const Strategy& s, const Context& c, c
                                                             step->kernel.stem, step->kernel.variant);
 }
 
-// Walks the table; `log` gets every candidate where explain asks for it.
-Choice choose(const Context& c, const PlanOptions& options, std::vector<Candidate>* log) {
+// Walks the table; `log` gets every candidate where explain asks for it. Rows that lose to others are passed over
+// unless `spares` asks for them.
+Choice choose(const Context& c, const PlanOptions& options, std::vector<Candidate>* log, bool spares) {
   Choice best;
   std::size_t chosen = 0;
   for (const Strategy* s : kPermute) {
     for (std::uint32_t row = 0; row < s->rows; ++row) {
-      // A pack may hold a row that loses to others which it does not hold.
-      if (log == nullptr && options.force.empty() && options.kernels == nullptr && s->spare(c, row)) continue;
+      if (log == nullptr && !spares && options.force.empty() && s->spare(c, row)) continue;
       Refusal refusal(log != nullptr);
       bool admissible = s->applicable(c, row, refusal);
       if (!admissible && log == nullptr) continue;
@@ -116,6 +116,13 @@ Choice choose(const Context& c, const PlanOptions& options, std::vector<Candidat
   }
   if (best.strategy != nullptr && log != nullptr) (*log)[chosen].chosen = true;
   return best;
+}
+
+// A row that loses to others is the last resort where the device has no room for those (a workgroup of 128), or a
+// pack does not hold them.
+Choice choose(const Context& c, const PlanOptions& options, std::vector<Candidate>* log) {
+  const Choice choice = choose(c, options, log, false);
+  return choice.strategy != nullptr || log != nullptr ? choice : choose(c, options, log, true);
 }
 
 // The axis to halve where a part is too large: the one whose halves lie farthest apart.

@@ -180,8 +180,10 @@ Result<void> check_frozen(const Words& words, const FreezeOptions& options) {
 
 Result<std::vector<std::uint32_t>> freeze(std::span<const std::uint32_t> words, std::span<const Constant> constants,
                                           const FreezeOptions& options) {
-  // Before SPIRV-Tools sees it: what is cut off is refused by our own reader, by name.
+  // The optimizer takes what is broken for what is meant (a function without an end, say): looked at first.
   if (const auto readable = read_instructions(words); !readable) return std::unexpected(readable.error());
+  if (const auto valid = validate(words, 1004); !valid)
+    return fail(ErrorKind::parse, "SPIR-V", valid.error().value, "a valid module");
   auto made = specialize(Words(words.begin(), words.end()), constants);
   if (made) made = with_literal_workgroup(*made);
   if (made && options.push != nullptr) made = freeze_push(*made, *options.push);

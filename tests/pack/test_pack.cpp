@@ -158,8 +158,8 @@ TEST_CASE("the planner chooses only what a pack holds, and names the nearest whe
     tools::CodeMaker code(false);
     return must(tools::emit_target(must(builtin_target(target)), {must(parse_problem(kTurn))}, code, force, [] {}));
   };
-  const auto forced = tool("permute_words");
-  CHECK(must(plan_with(pack_of(forced), kTurn, target)).steps[0].kernel.stem == "permute_words");
+  const auto forced = tool("permute_block");
+  CHECK(must(plan_with(pack_of(forced), kTurn, target)).steps[0].kernel.stem == "permute_block");
   CHECK(plan_with(Pack(), kTurn, target).error().message().find("empty") != std::string::npos);
 
   // The nearest: the same stem with the fewest other constants.

@@ -219,3 +219,11 @@ TEST_CASE("tensorMapsWhereTheDeviceHasThem") {
   CHECK(refused([](TensorMap& m) { m.swizzle_bytes = 48; }));
   CHECK(refused([](TensorMap& m) { m.strides[0] = ~0ull << 4; }));
 }
+
+TEST_CASE("aProfileThatKnowsNoWorkgroupSizeGetsWhatEveryDeviceTakes") {
+  DeviceProfile profile = test::gpu();
+  profile.max_workgroup_size.reset();
+  for (const char* text : {"permute f32 1209x9 axes=1,0", "permute f32 1x64x448x3 layout=NHWC:NCHW4c",
+                           "permute f32 64x128x256 axes=0,1,2", "permute f32 64x512x512 axes=1,0,2"})
+    CHECK(planned(text, profile).steps[0].workgroup[0] <= 128);
+}

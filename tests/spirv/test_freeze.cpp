@@ -15,12 +15,14 @@ using namespace sectile::test;
 
 namespace {
 
+// Each once: presets share rows.
 std::vector<Problem> preset_problems(const std::vector<std::string>& presets) {
   std::vector<Problem> out;
   for (const std::string& preset : presets) {
     const auto rows = tools::preset_rows(preset);
     REQUIRE(rows.has_value());
-    for (const auto& row : *rows) out.emplace_back(row.problem);
+    for (const auto& row : *rows)
+      if (std::ranges::find(out, Problem(row.problem)) == out.end()) out.emplace_back(row.problem);
   }
   return out;
 }
@@ -42,10 +44,10 @@ void check_emitted(const tools::EmittedTarget& target, std::uint32_t api_version
       CHECK(facts.workgroup_memory_bytes <= step.workgroup_memory_bytes);
       CHECK(step.workgroup_memory_bytes - facts.workgroup_memory_bytes < 32);
       must(spirv::validate(words, api_version));
-      for (const auto& i : must(module::read_instructions(words))) {
-        CHECK_FALSE((i.op >= module::OpSpecConstantTrue && i.op <= module::OpSpecConstantOp));
-        CHECK(i.op != module::OpExecutionModeId);
-      }
+      const auto left_open = [](const module::Instruction& i) {
+        return (i.op >= module::OpSpecConstantTrue && i.op <= module::OpSpecConstantOp) || i.op == module::OpExecutionModeId;
+      };
+      CHECK(std::ranges::count_if(must(module::read_instructions(words)), left_open) == 0);
     }
   }
 }
@@ -78,7 +80,7 @@ TEST_CASE("every permute of the presets is emitted for every target, with nothin
       modules += target.modules.size();
       plans += target.plans.size();
     }
-    MESSAGE(plans << " plans, " << modules << " modules" << (freeze_shape ? ", shapes frozen" : ""));
+    MESSAGE(plans << " plans, " << modules << " modules" << std::string(freeze_shape ? ", shapes frozen" : ""));
     CHECK(plans == problems.size() * builtin_target_names().size());
   }
 }
