@@ -1,5 +1,7 @@
 #include "profile.hpp"
 
+#include "../device/quirks.hpp"
+
 #include <sectile/cuda.hpp>
 
 #include <fmt/format.h>
@@ -146,6 +148,7 @@ Result<DeviceProfile> describe_device(const api::Driver& driver, api::Ordinal de
   put_limits(out, attributes);
   put_features(out, attributes.get(api::kComputeCapabilityMajor), attributes.get(api::kComputeCapabilityMinor));
   if (auto fine = attributes.result(); !fine) return std::unexpected(fine.error());
+  detail::apply_quirks(out);
   return out;
 }
 

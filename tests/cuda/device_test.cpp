@@ -56,6 +56,10 @@ TEST_CASE("the driver's answers become a profile") {
   CHECK(profile.tensor_maps == true);
   // It is a profile like any other: JSON both ways.
   CHECK(must(profile_from_json(to_json(profile))) == profile);
+  // The fake answers as an H200 does: nothing in it contradicts the built-in target.
+  auto target = must(builtin_target("cuda:sm_90a"));
+  target.name = profile.name;
+  must(supplement(profile, to_json(target)));
   CHECK(cuda::profile(2).error().kind == ErrorKind::missing);
   CHECK(cuda::profile(2).error().value == "cuda:2");
   CHECK(cuda::profile(-1).error().kind == ErrorKind::missing);

@@ -55,6 +55,21 @@ TEST_CASE("gpu: the profile is one that the planner takes") {
   });
 }
 
+TEST_CASE("gpu: the live profile and the built-in target of its architecture do not contradict each other") {
+  on_every_device("gpu: the live profile and the built-in target of its architecture do not contradict each other",
+                  [](cuda::Runtime& runtime) {
+                    auto target = builtin_target("cuda:" + runtime.entry().architecture);
+                    if (!target) {
+                      MESSAGE("skipped: no built-in target cuda:" << runtime.entry().architecture);
+                      return;
+                    }
+                    // Names differ; supplement() refuses any other field that does.
+                    target->name = runtime.profile().name;
+                    const auto both = supplement(runtime.profile(), to_json(*target));
+                    CHECK_MESSAGE(both.has_value(), both.error().message());
+                  });
+}
+
 TEST_CASE("gpu: memory comes back as it was sent") {
   on_every_device("gpu: memory comes back as it was sent", [](cuda::Runtime& runtime) {
     const auto words = pattern(100003);
