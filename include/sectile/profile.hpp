@@ -111,8 +111,8 @@ Result<DeviceProfile> profile_from_vulkaninfo(std::string_view json_text);
 // a contradiction is an error naming the field.
 Result<DeviceProfile> supplement(DeviceProfile profile, std::string_view text);
 
-// Built-in targets, by name: "lavapipe", "swiftshader", "nvidia-hopper", "amd-rdna3", "intel-xe2",
-// "arm-valhall", "qualcomm-adreno7".
+// Built-in targets, by name: families of GPUs ("nvidia-hopper", "amd-rdna3"), CPU drivers ("lavapipe"), and CUDA's
+// architectures ("cuda:sm_90a"). What is known of their drivers' faults has been applied, as to a live profile.
 std::vector<std::string_view> builtin_target_names();
 Result<DeviceProfile> builtin_target(std::string_view name);   // an unknown name lists the known ones
 

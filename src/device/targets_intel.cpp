@@ -8,19 +8,10 @@ namespace {
 constexpr std::string_view kPci = "the PCI ID list: 0x8086 is Intel";
 constexpr std::string_view kAnv = "Mesa, anv_physical_device.c";
 
-// Meteor Lake and Arrow Lake. Their matrix extension is left unknown: ANV lists shapes on all of them, but only
-// Arrow Lake-H has the unit (intel_device_info.c, has_systolic).
-constexpr Fact kXeLpg[] = {
+constexpr Fact kIntel[] = {
     {"vendor", R"("intel")", kNamed},
     {"vendor_id", "32902", kPci},
-    {"kind", R"("integrated")", "Arc Graphics (MTL): llama.cpp PR #16463 (uma: 1)"},
-    {"max_workgroup_invocations", "1024", kAnv},
-    {"max_workgroup_size", "[1024,1024,1024]", kAnv},
     {"max_grid", "[65535,65535,65535]", kAnv},
-    // ANV gives 65536 on Meteor Lake (llama.cpp PR #16463).
-    {"workgroup_memory_bytes", "32768", "Intel's Windows driver, there on an A770: llama.cpp PR #14001"},
-    {"subgroup_size", "32", "Arc Graphics (MTL): llama.cpp PR #16463"},
-    {"min_subgroup_size", "8", kAnv},
     {"max_subgroup_size", "32", kAnv},
     {"required_subgroup_size", "true", kAnv},
     {"buffer_device_address", "true", kAnv},
@@ -34,30 +25,28 @@ constexpr Fact kXeLpg[] = {
     {"transaction_bytes", "64", kVkFft},
 };
 
+// Meteor Lake and Arrow Lake. Their matrix extension is left unknown: ANV lists shapes on all of them, but only
+// Arrow Lake-H has the unit (intel_device_info.c, has_systolic).
+constexpr Fact kXeLpg[] = {
+    {"kind", R"("integrated")", "Arc Graphics (MTL): llama.cpp PR #16463 (uma: 1)"},
+    {"max_workgroup_invocations", "1024", kAnv},
+    {"max_workgroup_size", "[1024,1024,1024]", kAnv},
+    // ANV gives 65536 on Meteor Lake (llama.cpp PR #16463).
+    {"workgroup_memory_bytes", "32768", "Intel's Windows driver, there on an A770: llama.cpp PR #14001"},
+    {"subgroup_size", "32", "Arc Graphics (MTL): llama.cpp PR #16463"},
+    {"min_subgroup_size", "8", kAnv},
+};
+
 constexpr Fact kXe2[] = {
-    {"vendor", R"("intel")", kNamed},
-    {"vendor_id", "32902", kPci},
     {"max_workgroup_invocations", "512",
      "ggml-vulkan.cpp runs its large tile with 512 threads on Xe2; ANV allows 1024"},
     {"max_workgroup_size", "[512,512,512]", "as max_workgroup_invocations; ANV allows 1024"},
-    {"max_grid", "[65535,65535,65535]", kAnv},
     {"workgroup_memory_bytes", "49152",
      "Arc Pro B60 on Windows: llama.cpp PR #17374; Arc Pro B50 on ANV: llama.cpp PR #25380"},
     {"subgroup_size", "32", "Arc Pro B50 on ANV: llama.cpp PR #25380"},
     {"min_subgroup_size", "16", "llama.cpp PR #18178; IGCIT #1402: drivers that say 8 are wrong; ANV says 16"},
-    {"max_subgroup_size", "32", kAnv},
-    {"required_subgroup_size", "true", kAnv},
-    {"buffer_device_address", "true", kAnv},
-    {"storage8", "true", kAnv},
-    {"storage16", "true", kAnv},
-    {"int8", "true", kAnv},
-    {"int16", "true", kAnv},
-    {"int64", "true", kAnv},
-    {"float16", "true", kAnv},
     {"bfloat16", "true", "Arc Pro B50 on ANV: llama.cpp PR #25380"},
-    {"integer_dot_product", "true", kAnv},
     {"cooperative_matrix", "true", "blade PR #399, B570; Arc Pro B50 on ANV: llama.cpp PR #25380"},
-    {"transaction_bytes", "64", kVkFft},
 };
 
 constexpr Shape kXe2Shapes[] = {
@@ -66,9 +55,10 @@ constexpr Shape kXe2Shapes[] = {
 };
 
 constexpr Target kTargets[] = {
-    {.name = "intel-xe-lpg", .facts = kXeLpg},
+    {.name = "intel-xe-lpg", .facts = kXeLpg, .family = kIntel},
     {.name = "intel-xe2",
      .facts = kXe2,
+     .family = kIntel,
      .shapes = kXe2Shapes,
      .shapes_source = "Mesa, intel_device_info.c, CMAT_XE2_CONFIGURATIONS; 8x16x16 also on a B570: blade PR #399"},
 };

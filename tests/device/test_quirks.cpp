@@ -43,6 +43,8 @@ TEST_CASE("quirksSpeakForTheirDevice") {
         Names{"cooperative_matrix", "large matrix tiles"});
   CHECK(avoided(device("amd", "AMD proprietary driver 25.1.1", "AMD Radeon RX 7900 XTX")) ==
         Names{"large matrix tiles"});
+  CHECK(avoided(device("amd", "AMD open-source driver 2025.Q2.1 (LLPC)", "AMD Radeon RX 6800")) ==
+        Names{"cooperative_matrix"});
   CHECK(avoided(device("amd", "radv Mesa 26.1.6", "AMD Radeon RX 6800 (RADV NAVI21)")).empty());
   CHECK(avoided(device("intel", "Intel open-source Mesa driver Mesa 26.1", "Intel(R) Arc(tm) Graphics (MTL)")) ==
         Names{"cooperative_matrix"});
