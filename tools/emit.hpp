@@ -28,7 +28,7 @@ struct EmittedFile {
 // One kernel's code for a target, ready to be written.
 struct EmittedModule {
   std::string name;                // "permute_tile.e2-0f3c..."; its files begin with it
-  PackedModule packed;             // its key; the words where it is SPIR-V
+  PackedModule packed;             // its key, and its code: SPIR-V, or a cubin padded with zeros to whole words
   nlohmann::json facts;            // its entry in the manifest
   std::vector<EmittedFile> files;
 };
@@ -56,12 +56,17 @@ class CodeMaker {
 
  private:
   Result<EmittedModule> make_spirv(const Step& step, std::uint32_t api_version) const;
+  Result<EmittedModule> make_cuda(const Step& step, const DeviceProfile& profile) const;
   using Key = std::pair<PackedModule, std::uint32_t>;
   struct Less {
     bool operator()(const Key& a, const Key& b) const;
   };
+  struct LessOnCuda {
+    bool operator()(const std::pair<std::string, Key>& a, const std::pair<std::string, Key>& b) const;
+  };
   bool freeze_shape_;
   std::map<Key, EmittedModule, Less> made_;
+  std::map<std::pair<std::string, Key>, EmittedModule, LessOnCuda> made_for_cuda_;   // by architecture as well
 };
 
 // Plans and code for one target. Errors name the problem and the target.

@@ -4,6 +4,9 @@
 #include "module/facts.hpp"
 
 #include <sectile/shaders.hpp>
+#ifdef SECTILE_HAS_CUDA
+#include <sectile/cuda.hpp>
+#endif
 #ifdef SECTILE_HAS_SPIRV
 #include <sectile/spirv.hpp>
 #endif
@@ -14,6 +17,7 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -26,14 +30,14 @@ std::uint32_t environment(const DeviceProfile& profile) {
   return profile.api_version == 0 ? 1003u : std::min(profile.api_version, 1003u);
 }
 
-#ifdef SECTILE_HAS_SPIRV
-std::string version_text(std::uint32_t version) { return fmt::format("{}.{}", version / 1000, version % 1000); }
-
 std::vector<nlohmann::json> pairs(const std::vector<Constant>& constants) {
   std::vector<nlohmann::json> out;
   for (const Constant& c : constants) out.push_back({c.id, c.value});
   return out;
 }
+
+#ifdef SECTILE_HAS_SPIRV
+std::string version_text(std::uint32_t version) { return fmt::format("{}.{}", version / 1000, version % 1000); }
 
 std::string bytes_of(std::span<const std::uint32_t> words) {
   return {reinterpret_cast<const char*>(words.data()), words.size_bytes()};
@@ -51,6 +55,53 @@ bool CodeMaker::Less::operator()(const Key& a, const Key& b) const {
   return std::tie(a.first.kernel, a.first.constants, a.first.push, a.second) <
          std::tie(b.first.kernel, b.first.constants, b.first.push, b.second);
 }
+
+bool CodeMaker::LessOnCuda::operator()(const std::pair<std::string, Key>& a, const std::pair<std::string, Key>& b) const {
+  if (a.first != b.first) return a.first < b.first;
+  return Less{}(a.second, b.second);
+}
+
+#ifdef SECTILE_HAS_CUDA
+// A cubin, and the PTX that a newer driver can still compile; both have the constants in them. Sizes stay arguments.
+Result<EmittedModule> CodeMaker::make_cuda(const Step& step, const DeviceProfile& profile) const {
+  if (freeze_shape_) return fail(ErrorKind::unsupported, "--freeze-shape", profile.name, "a Vulkan target");
+  const std::string architecture = cuda_architecture_name(profile);
+  const auto cubin = cuda::compile(step, architecture, {.verbose = true});
+  if (!cubin) return std::unexpected(cubin.error());
+  const auto ptx = cuda::compile(step, architecture, {.ptx = true});
+  if (!ptx) return std::unexpected(ptx.error());
+  const auto figures = cuda::figures(*cubin);
+  if (!figures) return std::unexpected(figures.error());
+  EmittedModule out;
+  const std::string bytes(cubin->bytes.begin(), cubin->bytes.end()), hash = hash_text(bytes);
+  out.name = fmt::format("{}.{}-{}", step.kernel.stem, step.kernel.variant, hash.substr(0, 16));
+  out.packed = {step.kernel, step.constants, {}, 0, std::vector<std::uint32_t>((bytes.size() + 3) / 4)};
+  std::memcpy(out.packed.words.data(), bytes.data(), bytes.size());
+  out.facts = {{"name", out.name},
+               {"format", "cubin"},
+               {"file", out.name + ".cubin"},
+               {"ptx", out.name + ".ptx"},
+               {"header", out.name + ".h"},
+               {"bytes", bytes.size()},
+               {"xxh3_128", hash},
+               {"kernel", {{"stem", step.kernel.stem}, {"variant", step.kernel.variant}}},
+               {"constants", pairs(step.constants)},
+               {"entry_point", cubin->entry},
+               {"architecture", architecture},
+               {"workgroup", step.workgroup},
+               {"workgroup_memory_bytes", figures->shared_bytes},
+               {"registers", figures->registers},
+               {"spill_bytes", figures->spill_load_bytes + figures->spill_store_bytes}};
+  const std::string text(ptx->bytes.begin(), std::find(ptx->bytes.begin(), ptx->bytes.end(), std::uint8_t{0}));
+  out.files = {{out.name + ".cubin", bytes}, {out.name + ".ptx", text}};
+  out.files.push_back({out.name + ".h", module_header(out)});
+  return out;
+}
+#else
+Result<EmittedModule> CodeMaker::make_cuda(const Step&, const DeviceProfile& profile) const {
+  return fail(ErrorKind::missing, "CUDA for " + profile.name, "not in this build", "SECTILE_CUDA=ON");
+}
+#endif
 
 #ifdef SECTILE_HAS_SPIRV
 Result<EmittedModule> CodeMaker::make_spirv(const Step& step, std::uint32_t api_version) const {
@@ -104,7 +155,16 @@ Result<EmittedModule> CodeMaker::make_spirv(const Step&, std::uint32_t) const {
 #endif
 
 Result<EmittedModule> CodeMaker::make(const Step& step, const DeviceProfile& profile) {
-  // Targets that take other code than SPIR-V branch off here.
+  if (profile.api == Api::cuda) {
+    std::pair<std::string, Key> key{cuda_architecture_name(profile), {{step.kernel, step.constants, {}, 0, {}}, 0}};
+    auto found = made_for_cuda_.find(key);
+    if (found == made_for_cuda_.end()) {
+      auto made = make_cuda(step, profile);
+      if (!made) return made;
+      found = made_for_cuda_.emplace(std::move(key), std::move(*made)).first;
+    }
+    return found->second;
+  }
   const std::uint32_t api_version = environment(profile);
   Key key{{step.kernel, step.constants, freeze_shape_ ? step.push : std::vector<std::uint8_t>{}, 0, {}}, api_version};
   auto found = made_.find(key);

@@ -20,7 +20,7 @@ constexpr std::string_view kTypes = R"(#include <stdint.h>
 /* The 64-bit address of operand `operand`, plus byte_offset, goes to push byte push_offset. */
 struct sectile_emitted_address { uint32_t push_offset, operand; uint64_t byte_offset; };
 struct sectile_emitted_module {
-  const uint32_t *words;
+  const uint32_t *words;            /* SPIR-V, or a cubin with zeros behind it */
   uint32_t word_count;
   const char *entry_point;
   uint32_t workgroup[3];
@@ -92,6 +92,10 @@ nlohmann::json json_of(const Step& step, const std::string& module) {
     addresses.push_back({{"push_offset", a.push_offset}, {"operand", a.operand}, {"byte_offset", a.byte_offset}});
   for (const AccessRange& a : step.accesses)
     accesses.push_back({{"operand", a.operand}, {"begin", a.begin}, {"end", a.end}, {"write", a.write}});
+  nlohmann::json maps = nlohmann::json::array();
+  for (const TensorMap& m : step.tensor_maps)
+    maps.push_back({{"operand", m.operand}, {"byte_offset", m.byte_offset}, {"element_bytes", m.element_bytes}, {"dims", m.dims},
+                    {"strides", m.strides}, {"box", m.box}, {"swizzle_bytes", m.swizzle_bytes}});
   nlohmann::json features = nlohmann::json::array();
   if (step.required_subgroup_size != 0) features = {"computeFullSubgroups", "subgroupSizeControl"};
   return {{"module", module},
@@ -103,6 +107,7 @@ nlohmann::json json_of(const Step& step, const std::string& module) {
           {"push", hex_bytes(step.push)},
           {"addresses", addresses},
           {"accesses", accesses},
+          {"tensor_maps", maps},
           {"barrier_before", step.barrier_before},
           {"vulkan_features", features}};
 }

@@ -4,6 +4,7 @@
 #include "bench.hpp"
 #include "module/facts.hpp"
 #include "module/spirv_words.hpp"
+#include "nvrtc.hpp"
 
 #include <sectile/shaders.hpp>
 #include <sectile/spirv.hpp>
@@ -71,17 +72,46 @@ TEST_CASE("every permute of the presets is emitted for every target, with nothin
   const auto problems = preset_problems({"seeds-permute", "cpu", "images"});
   for (const bool freeze_shape : {false, true}) {
     tools::CodeMaker code(freeze_shape);
-    std::size_t modules = 0, plans = 0;
+    std::size_t modules = 0, plans = 0, targets = 0;
     for (const auto name : builtin_target_names()) {
       CAPTURE(name);
       const auto profile = must(builtin_target(name));
+      if (profile.api == Api::cuda) continue;   // these get cubins, see the next test
+      ++targets;
       const auto target = emitted(profile, problems, code);
       check_emitted(target, profile.api_version == 0 ? 1003 : profile.api_version);
       modules += target.modules.size();
       plans += target.plans.size();
     }
     MESSAGE(plans << " plans, " << modules << " modules" << std::string(freeze_shape ? ", shapes frozen" : ""));
-    CHECK(plans == problems.size() * builtin_target_names().size());
+    CHECK(targets >= 17);
+    CHECK(plans == problems.size() * targets);
+  }
+}
+
+TEST_CASE("a CUDA target gets a cubin and PTX, and no pack takes them for SPIR-V") {
+  const test::Nvrtc nvrtc;
+  if (!nvrtc.there()) return;
+  tools::CodeMaker code(false), frozen(true);
+  const std::vector<Problem> problems = {must(parse_problem("permute f16 16384x16384 axes=1,0")),
+                                         must(parse_problem("permute u8 16x512x512x3 layout=NHWC:NCHW"))};
+  for (const auto name : {"cuda:sm_75", "cuda:sm_90a", "cuda:sm_100"}) {
+    CAPTURE(name);
+    const auto profile = must(builtin_target(name));
+    const auto target = emitted(profile, problems, code);
+    REQUIRE(target.modules.size() == 2);
+    for (const auto& m : target.modules) {
+      REQUIRE(m.files.size() == 3);
+      CHECK(m.files[0].name.ends_with(".cubin"));
+      CHECK(m.files[0].bytes.starts_with("\x7f" "ELF"));
+      CHECK(m.files[1].name.ends_with(".ptx"));
+      CHECK(m.files[1].bytes.find(".target sm_" + std::string(name).substr(8)) != std::string::npos);
+      CHECK(m.facts.at("spill_bytes") == 0);
+      CHECK(m.facts.at("format") == "cubin");
+    }
+    // The copy engine is in the plan as data where there is one.
+    CHECK((target.plans[0].plan.steps[0].tensor_maps.size() == 2) == profile.tensor_maps.value_or(false));
+    CHECK(tools::emit_target(profile, problems, frozen, "", [] {}).error().kind == ErrorKind::unsupported);
   }
 }
 
