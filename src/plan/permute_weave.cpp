@@ -194,24 +194,30 @@ std::int64_t bias_of(const Row& r, const Weave& w) {
 Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   const Row& r = kTable[row];
   const Weave w = weave_of(c.nest).value_or(Weave{});
-  Walk walk(c.profile);
-  // A lane's accesses to a stream lie side by side, and neighbouring lanes' follow: one stream's are counted as one.
-  Request from, to;
-  from.bytes = w.src_run * r.step_bytes;
-  to.bytes = w.dst_run * r.step_bytes;
-  for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
-    from.address[l] = c.nest.src_byte_offset + std::int64_t{l} * from.bytes;
-    to.address[l] = c.nest.dst_byte_offset + std::int64_t{l} * to.bytes;
-  }
+  const Widths widths = widths_of(c.nest, w, r);
+  // Every request goes to lanes a whole record apart; those of one stream meet in the same lines.
+  Walk walk(c.profile), merged(c.profile);
   const std::uint64_t subgroups = ceil_div(r.workgroup, walk.lanes());
-  walk.load(from, subgroups * w.sources);
-  walk.store(to, subgroups * w.targets);
+  const auto count = [&](bool source) {
+    const std::uint32_t record = (source ? w.src_run : w.dst_run) * r.step_bytes, width = source ? widths.load : widths.store;
+    const std::uint64_t streams = source ? w.sources : w.targets;
+    const std::int64_t base = source ? c.nest.src_byte_offset : c.nest.dst_byte_offset;
+    Request request;
+    for (std::uint32_t at = 0; at < record; at += width) {
+      request.bytes = width;
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = base + std::int64_t{l} * record + at;
+      source ? walk.load(request, subgroups * streams) : walk.store(request, subgroups * streams);
+    }
+    request.bytes = record;
+    for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = base + std::int64_t{l} * record;
+    source ? merged.load(request, subgroups * streams) : merged.store(request, subgroups * streams);
+  };
+  count(true);
+  count(false);
   Estimate e;
   e.groups = d.groups;
   e.interior = walk.count();
-  const Widths widths = widths_of(c.nest, w, r);
-  e.interior.load_requests *= from.bytes / widths.load;
-  e.interior.store_requests *= to.bytes / widths.store;
+  e.memory_transactions = merged.count().load_transactions + merged.count().store_transactions;
   if (c.explain) e.edge = e.interior;
   const std::uint64_t words = std::uint64_t{w.targets} * w.dst_run * r.step_bytes / 4;
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 4 +

@@ -42,7 +42,8 @@ std::int64_t biased(std::uint64_t group, std::uint64_t groups, std::int64_t bias
 // each). Memory and issue overlap, so the longer one counts, and a quarter of the other.
 std::int64_t cost_of(const Context& c, const Estimate& e) {
   const auto& n = e.interior;
-  const std::uint64_t memory = (n.load_transactions + n.store_transactions) * (c.profile.transaction_bytes.value_or(32)) * 33;
+  const std::uint64_t transactions = e.memory_transactions != 0 ? e.memory_transactions : n.load_transactions + n.store_transactions;
+  const std::uint64_t memory = transactions * (c.profile.transaction_bytes.value_or(32)) * 33;
   const std::uint64_t issue = e.instructions * 147 + n.bank_conflicts * 590;
   const std::uint64_t group = std::max(memory, issue) + std::min(memory, issue) / 8;
   // Fewer workgroups than the device holds at once cost as if they were as many: the rest stands idle.
@@ -56,7 +57,9 @@ std::int64_t cpu_cost_of(const Strategy& s, const Estimate& e, const Draft& d) {
   // Workgroup memory costs a CPU a second copy, and the box its index arithmetic an element.
   const std::uint64_t weight = &s == &kTile ? 400 : &s == &kBox ? (d.element_bytes == 1 ? 300 : 600) : &s == &kWords ? 400 : &s == &kRows ? 500 : 100;
   const std::uint64_t requests = n.load_requests + n.store_requests;
-  const std::uint64_t group = requests * weight * (10 + d.element_bytes) + n.load_transactions * 200 + n.store_transactions * 300 + e.instructions * 10;
+  const std::uint64_t loads = e.memory_transactions != 0 ? e.memory_transactions / 2 : n.load_transactions;
+  const std::uint64_t stores = e.memory_transactions != 0 ? e.memory_transactions / 2 : n.store_transactions;
+  const std::uint64_t group = requests * weight * (10 + d.element_bytes) + loads * 200 + stores * 300 + e.instructions * 10;
   return biased(group, e.groups, e.bias_permille);
 }
 

@@ -46,6 +46,8 @@ class Refusal {
 struct Estimate {
   AccessCount interior, edge;      // of one workgroup
   std::uint64_t groups = 1;
+  std::uint64_t memory_transactions = 0;  // what the L1 leaves of a workgroup's transactions, where requests share
+                                          // lines; 0: all of them
   std::uint64_t instructions = 0;  // of one workgroup, all its subgroups together
   std::int64_t bias_permille = 0;  // measured preference of a row, see its table; less is better
 };
