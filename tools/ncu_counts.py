@@ -4,7 +4,8 @@
 usage: ncu_counts.py SECTILE [DEVICE]      (needs ncu, and the right to read counters)
 
 The planner walks one interior workgroup; the problems here are whole multiples of their tiles, so that the number of
-workgroups times that is the kernel's sum. Counted are 32-byte sectors and requests (warp instructions) of global loads
+workgroups times that is the kernel's sum, and operands are aligned to cache lines (a promise of 16 bytes puts them
+beside a sector's edge, and every request then touches one more). Counted are 32-byte sectors and requests (warp instructions) of global loads
 and stores, and the passes over workgroup memory that bank conflicts add.
 """
 import csv
@@ -14,18 +15,18 @@ import subprocess
 import sys
 
 CASES = [
-    ("permute f32 4096x4096 axes=0,1", "permute_copy u1 wg256"),
-    ("permute f32 64x512x512 axes=1,0,2", "permute_rows u1 wg256"),
-    ("permute f32 2048x4096 axes=1,0", "permute_tile 32x32 v4x1 s8 wg128"),
-    ("permute f32 2048x4096 axes=1,0", "permute_tile 32x32 v4x1 s4 wg128 swap"),
-    ("permute f32 2048x4096 axes=1,0", "permute_tile 32x32 v1x1 s4 wg256"),
-    ("permute f16 4096x4096 axes=1,0", "permute_tile 64x64 v4x4 s8 wg256 swap"),
-    ("permute f16 4096x4096 axes=1,0", "permute_tile 64x32 v4x4 s8 wg64 swap"),
-    ("permute i8 4096x4096 axes=1,0", "permute_tile 64x64 v4x4 s4 wg128"),
-    ("permute i8 4096x4096 axes=1,0", "permute_block 128x64 v16x16 s16 wg32 swap"),
-    ("permute u8 32x512x512x3 layout=NHWC:NCHW", "permute_weave p8 wg128"),
-    ("permute f16 32x8x512x512 layout=NCHW:NHWC", "permute_weave p4 wg256"),
-    ("permute f32 32x16x24x20x36x18 axes=5,3,1,0,2,4", "permute_box 288x288 a16 u4 wg128"),
+    ("permute f32 4096x4096 axes=0,1 align=128", "permute_copy u1 wg256"),
+    ("permute f32 64x512x512 axes=1,0,2 align=128", "permute_rows u1 wg256"),
+    ("permute f32 2048x4096 axes=1,0 align=128", "permute_tile 32x32 v4x1 s8 wg128"),
+    ("permute f32 2048x4096 axes=1,0 align=128", "permute_tile 32x32 v4x1 s4 wg128 swap"),
+    ("permute f32 2048x4096 axes=1,0 align=128", "permute_tile 32x32 v1x1 s4 wg256"),
+    ("permute f16 4096x4096 axes=1,0 align=128", "permute_tile 64x64 v4x4 s8 wg256 swap"),
+    ("permute f16 4096x4096 axes=1,0 align=128", "permute_tile 64x32 v4x4 s8 wg64 swap"),
+    ("permute i8 4096x4096 axes=1,0 align=128", "permute_tile 64x64 v4x4 s4 wg128"),
+    ("permute i8 4096x4096 axes=1,0 align=128", "permute_block 128x64 v16x16 s16 wg32 swap"),
+    ("permute u8 32x512x512x3 layout=NHWC:NCHW align=128", "permute_weave p8 wg128"),
+    ("permute f16 32x8x512x512 layout=NCHW:NHWC align=128", "permute_weave p4 wg256"),
+    ("permute f32 32x16x24x20x36x18 axes=5,3,1,0,2,4 align=128", "permute_box 288x288 a16 u4 wg128"),
 ]
 METRICS = {
     "load sectors": "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum",
