@@ -63,6 +63,7 @@ Result<std::vector<std::pair<std::string, DeviceProfile>>> targets_of(const Emit
     for (const std::string_view name : builtin_target_names()) {
       auto profile = builtin_target(name);
       if (!profile) return std::unexpected(profile.error());
+      if (!CodeMaker::knows(*profile)) continue;
       out.emplace_back(std::string(name), std::move(*profile));
     }
     return out;

@@ -52,6 +52,8 @@ class CodeMaker {
   explicit CodeMaker(bool freeze_shape) : freeze_shape_(freeze_shape) {}
   // Errors: as spirv::freeze(); missing (a kernel that has no template).
   Result<EmittedModule> make(const Step& step, const DeviceProfile& profile);
+  // Whether it makes what this target takes: SPIR-V, today.
+  static bool knows(const DeviceProfile& profile);
   bool freeze_shape() const noexcept { return freeze_shape_; }
 
  private:

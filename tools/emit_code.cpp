@@ -103,8 +103,11 @@ Result<EmittedModule> CodeMaker::make_spirv(const Step&, std::uint32_t) const {
 }
 #endif
 
+bool CodeMaker::knows(const DeviceProfile& profile) { return !profile.name.starts_with("cuda:"); }
+
 Result<EmittedModule> CodeMaker::make(const Step& step, const DeviceProfile& profile) {
   // Targets that take other code than SPIR-V branch off here.
+  if (!knows(profile)) return fail(ErrorKind::unsupported, "code for the target", profile.name, "a target that takes SPIR-V");
   const std::uint32_t api_version = environment(profile);
   Key key{{step.kernel, step.constants, freeze_shape_ ? step.push : std::vector<std::uint8_t>{}, 0, {}}, api_version};
   auto found = made_.find(key);
