@@ -57,14 +57,14 @@ Result<std::vector<Problem>> gather(const EmitOptions& options) {
 }
 
 // The targets, each with the folder that its files go to; one target needs none.
-Result<std::vector<std::pair<std::string, DeviceProfile>>> targets_of(const EmitOptions& options) {
+Result<std::vector<std::pair<std::string, DeviceProfile>>> targets_of(const EmitOptions& options, const CodeMaker& code) {
   std::vector<std::pair<std::string, DeviceProfile>> out;
   if (options.all_targets) {
     for (const std::string_view name : builtin_target_names()) {
       auto profile = builtin_target(name);
       if (!profile) return std::unexpected(profile.error());
-      if (options.freeze_shape && profile->api == Api::cuda) {
-        fmt::print(stderr, "sectile: {} left out: its kernels take sizes as arguments\n", name);
+      if (const std::string why = code.cannot(*profile); !why.empty()) {
+        fmt::print(stderr, "sectile: {} left out: {}\n", name, why);
         continue;
       }
       out.emplace_back(std::string(name), std::move(*profile));
@@ -93,7 +93,8 @@ Result<void> emit_all(const EmitOptions& options) {
   if (options.output.empty()) return fail(ErrorKind::missing, "output folder", "none", "-o DIR");
   const auto problems = gather(options);
   if (!problems) return std::unexpected(problems.error());
-  const auto targets = targets_of(options);
+  CodeMaker code(options.freeze_shape);
+  const auto targets = targets_of(options, code);
   if (!targets) return std::unexpected(targets.error());
   if (auto place = check_output_folder(options.output); !place) return place;
 
@@ -104,7 +105,6 @@ Result<void> emit_all(const EmitOptions& options) {
   {
     Progress progress("emit", targets->size() * problems->size());
     std::uint64_t done = 0;
-    CodeMaker code(options.freeze_shape);
     for (const auto& [folder, profile] : *targets) {
       auto made = emit_target(profile, *problems, code, options.force, [&] { progress.show(++done, profile.name); });
       if (!made) return std::unexpected(made.error());

@@ -52,6 +52,8 @@ class CodeMaker {
   explicit CodeMaker(bool freeze_shape) : freeze_shape_(freeze_shape) {}
   // Errors: as spirv::freeze(); missing (a kernel that has no template).
   Result<EmittedModule> make(const Step& step, const DeviceProfile& profile);
+  // Why it makes nothing for this target, here and as it is asked to; empty where it does.
+  std::string cannot(const DeviceProfile& profile) const;
   bool freeze_shape() const noexcept { return freeze_shape_; }
 
  private:

@@ -154,6 +154,17 @@ Result<EmittedModule> CodeMaker::make_spirv(const Step&, std::uint32_t) const {
 }
 #endif
 
+std::string CodeMaker::cannot(const DeviceProfile& profile) const {
+  if (profile.api != Api::cuda) return {};
+  if (freeze_shape_) return "its kernels take sizes as arguments";
+#ifdef SECTILE_HAS_CUDA
+  const auto compiler = cuda::compiler_version();
+  return compiler ? std::string() : compiler.error().message();
+#else
+  return "built without CUDA";
+#endif
+}
+
 Result<EmittedModule> CodeMaker::make(const Step& step, const DeviceProfile& profile) {
   if (profile.api == Api::cuda) {
     std::pair<std::string, Key> key{cuda_architecture_name(profile), {{step.kernel, step.constants, {}, 0, {}}, 0}};

@@ -47,6 +47,9 @@ struct Versions {
 // "libnvrtc.so") or the symbol; unsupported (a driver or NVRTC older than 12.0).
 Result<Versions> load();
 
+// NVRTC's version alone, as major * 1000 + minor: for compiling no driver is needed. Errors: as load(), of NVRTC.
+Result<int> compiler_version();
+
 // The profile of the driver's device `ordinal`. Errors: as load(); missing ("cuda:7", how many there are).
 Result<DeviceProfile> profile(int ordinal);
 

@@ -34,6 +34,12 @@ Result<Versions> load() {
   return out;
 }
 
+Result<int> compiler_version() {
+  const auto loaded = nvrtc();
+  if (!loaded) return std::unexpected(loaded.error());
+  return (*loaded)->major * 1000 + (*loaded)->minor;
+}
+
 struct Device::Impl {
   const api::Driver* driver = nullptr;
   const api::Nvrtc* nvrtc = nullptr;

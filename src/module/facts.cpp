@@ -21,14 +21,14 @@ class Reader {
     switch (i.op) {
       case OpTypeInt:
       case OpTypeFloat:
-        sizes_[i[1]] = {i[2] / 8, i[2] / 8};
+        sizes_[i[1]] = {i[2] / 8, std::max(i[2] / 8, 1u)};
         break;
       case OpTypeBool:
         sizes_[i[1]] = {4, 4};
         break;
       case OpTypeVector: {
         const Size part = size(i[2]);
-        sizes_[i[1]] = {part.bytes * i[3], part.bytes * (i[3] == 3 ? 4 : i[3])};
+        sizes_[i[1]] = {part.bytes * i[3], std::max<std::uint64_t>(part.bytes * (i[3] == 3 ? 4 : i[3]), 1)};
         break;
       }
       case OpTypeArray: {
@@ -47,7 +47,7 @@ class Reader {
         constants_[i[2]] = i[3];
         break;
       case OpConstantComposite:
-        composites_[i[2]] = std::vector(i.words.begin() + 3, i.words.end());
+        if (i.size() > 3) composites_[i[2]] = std::vector(i.words.begin() + 3, i.words.end());
         break;
       case OpVariable:
         if (i[3] == StorageWorkgroup) place(size(pointees_[i[1]]));

@@ -75,7 +75,8 @@ struct Instruction {
   std::uint32_t op = 0;
   std::span<const std::uint32_t> words;
   std::size_t size() const noexcept { return words.size(); }
-  std::uint32_t operator[](std::size_t i) const noexcept { return words[i]; }
+  // 0 behind the end: modules may come from anywhere, and an instruction may be shorter than its kind.
+  std::uint32_t operator[](std::size_t i) const noexcept { return i < words.size() ? words[i] : 0; }
 };
 
 // All instructions behind the header. Errors: parse, for what is no SPIR-V or is cut off.

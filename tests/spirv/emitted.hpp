@@ -18,6 +18,16 @@ inline std::vector<Problem> as_problems(const std::vector<PermuteProblem>& permu
   return {permutes.begin(), permutes.end()};
 }
 
+// The built-in targets that take SPIR-V.
+inline std::vector<DeviceProfile> targets() {
+  std::vector<DeviceProfile> out;
+  for (const auto name : builtin_target_names()) {
+    auto profile = must(builtin_target(name));
+    if (profile.api == Api::vulkan) out.push_back(std::move(profile));
+  }
+  return out;
+}
+
 inline tools::EmittedTarget emitted(const DeviceProfile& profile, const std::vector<Problem>& problems,
                                     tools::CodeMaker& code) {
   return must(tools::emit_target(profile, problems, code, "", [] {}));
