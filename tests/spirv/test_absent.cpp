@@ -110,7 +110,8 @@ TEST_CASE("RADV compiles every emitted module of the seeds' rows, without spills
                                                    self, "-tc=child: emitted modules compile"});
       CHECK_MESSAGE(ran.code == 0, ran.out << ran.err);
       CHECK_MESSAGE(ran.out.find("LDS planned") != std::string::npos, ran.out << ran.err);
-      if (std::string_view(mode) == "pushed") std::fputs(ran.out.c_str(), stdout);
+      // Its table, and not its own summary: tools/dev test counts those.
+      if (std::string_view(mode) == "pushed") std::fputs(ran.out.substr(0, ran.out.find("[doctest] test cases")).c_str(), stdout);
     }
   }
 }

@@ -27,6 +27,8 @@ count() {
             verdict[name] = $0 ~ /status="run"/ ? "passed" : "failed"
         }
         file == 2 && /^[0-9]+\/[0-9]+ Testing: / { name = $3 }
+        # A case that says it is skipped (no GPU here) is none that passed.
+        file == 2 && /MESSAGE: skipped: / { skipped++; case_passed[name]-- }
         file == 2 && /^\[doctest\] test cases:/ {
             gsub(/[|:]/, " ")
             for (i = 2; i <= NF; i++) {
