@@ -17,6 +17,6 @@ if [ -z "${SECTILE_FUZZ_SECONDS:-}" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$sum
     seconds=5
 fi
 # shellcheck disable=SC2086  # no seeds: no argument
-"$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 \
+"$fuzzer" -max_total_time="$seconds" -timeout=30 -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 \
     -artifact_prefix="$findings/" "$corpus" $seeds
 [ "$seconds" -lt 60 ] || echo "$sum" >"$stamp"
