@@ -14,7 +14,7 @@ namespace sectile::cuda {
 inline constexpr const char* kEntry = "sectile_main";
 
 struct KernelText {
-  std::string name;  // "permute_copy.e4.cu", as NVRTC's log calls it
+  std::string name;  // "STEM.VARIANT.cu", as NVRTC's log calls it
   std::string text;  // the prelude, then the source
 };
 
