@@ -1,4 +1,5 @@
 #include "helpers.hpp"
+#include "support/folder.hpp"
 
 #include "lib/abi.h"
 
@@ -194,20 +195,8 @@ std::vector<std::uint32_t> read_back(cuda::Runtime& runtime, const cuda::Buffer&
 }
 
 std::string temporary_folder() {
-  struct Folder {
-    std::string path;
-    Folder() {
-      std::string name = (std::filesystem::temp_directory_path() / "sectile-test-XXXXXX").string();
-      path = ::mkdtemp(name.data());
-    }
-    ~Folder() {
-      std::error_code ignored;
-      std::filesystem::remove_all(path, ignored);
-    }
-  };
-  static const Folder folder;
   static std::atomic<unsigned> next{0};
-  return folder.path + "/" + std::to_string(next++);
+  return process_folder() + "/" + std::to_string(next++);
 }
 
 }  // namespace sectile::test

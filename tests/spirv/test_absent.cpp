@@ -5,6 +5,7 @@
 #include "../tools/run_command.hpp"
 #include "bench.hpp"
 #include "text.hpp"
+#include "support/radv.hpp"
 
 #include <algorithm>
 #include <cstdio>
@@ -15,17 +16,6 @@ using namespace sectile;
 using namespace sectile::test;
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // its runtime must be loaded first, and so must the shim
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
-
-constexpr const char* kShim = "/usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so";
-constexpr const char* kDriver = "/usr/share/vulkan/icd.d/radeon_icd.json";
 
 std::vector<Problem> seeds() {
   std::vector<Problem> out;

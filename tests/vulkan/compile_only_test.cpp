@@ -3,6 +3,7 @@
 #include "helpers.hpp"
 
 #include "reference/generate.hpp"
+#include "support/radv.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -15,17 +16,6 @@ using namespace sectile;
 using namespace sectile::test;
 
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kSanitized = true;  // its runtime must be loaded first, and so must the shim
-#elif defined(__has_feature)
-constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kSanitized = false;
-#endif
-
-constexpr const char* kShim = "/usr/lib/x86_64-linux-gnu/libamdgpu_noop_drm_shim.so";
-constexpr const char* kDriver = "/usr/share/vulkan/icd.d/radeon_icd.json";
 
 // Runs one of this program's test cases under the shim; the driver's own disk cache is off.
 int run_child(const std::string& gpu, const std::string& cache, bool expect_hits) {

@@ -1,4 +1,5 @@
 #include "helpers.hpp"
+#include "support/folder.hpp"
 
 #include "permute_copy.abi.h"
 
@@ -138,19 +139,7 @@ bool same(const std::vector<std::byte>& got, const std::vector<std::byte>& want)
 }
 
 std::string temporary_folder() {
-  struct Folder {
-    std::string path;
-    Folder() {
-      std::string name = (std::filesystem::temp_directory_path() / "sectile-test-XXXXXX").string();
-      path = ::mkdtemp(name.data());
-    }
-    ~Folder() {
-      std::error_code ignored;
-      std::filesystem::remove_all(path, ignored);
-    }
-  };
-  static const Folder folder;
-  return folder.path;
+  return process_folder();
 }
 
 }  // namespace sectile::test
