@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <mutex>
 #include <shared_mutex>
@@ -249,7 +250,12 @@ Result<Plan> plan_with(const Problem& problem, const DeviceProfile& profile, con
   if (profile.buffer_device_address == false)
     return fail(ErrorKind::unsupported, "buffer device addresses on " + profile.name, "absent", "present");
   Job job{profile, options, plan};
-  auto made = std::visit([&](const PermuteProblem& p) { return plan_permute(job, p); }, problem);
+  const auto* permute = std::get_if<PermuteProblem>(&problem);
+  if (permute == nullptr) {
+    if (auto ok = validate(problem); !ok) return std::unexpected(ok.error());
+    return fail(ErrorKind::unsupported, "matmul on " + profile.name, print(problem), "permute: matmul has no kernels yet");
+  }
+  auto made = plan_permute(job, *permute);
   if (!made) return std::unexpected(made.error());
   if (auto ok = check_plan(plan, profile); !ok) return std::unexpected(ok.error());
   return plan;
@@ -318,20 +324,35 @@ std::size_t mix(std::size_t seed, std::uint64_t value) {
   return (seed ^ (value ^ value >> 29)) * 0xbf58476d1ce4e5b9ull;
 }
 
+std::size_t hash_of(const PermuteProblem& p) {
+  std::size_t h = mix(p.shape.size(), static_cast<std::uint64_t>(p.type));
+  for (const auto n : p.shape) h = mix(h, static_cast<std::uint64_t>(n));
+  for (const auto a : p.axes) h = mix(h, static_cast<std::uint64_t>(a));
+  for (const auto layout : {std::string_view(p.src_layout), std::string_view(p.dst_layout)})
+    for (const char letter : layout) h = mix(h, static_cast<std::uint64_t>(letter));
+  for (const auto& [letter, n] : p.extents) h = mix(h, static_cast<std::uint64_t>(n));
+  for (const auto n : p.src_strides) h = mix(h, static_cast<std::uint64_t>(n));
+  for (const auto n : p.dst_strides) h = mix(h, static_cast<std::uint64_t>(n));
+  h = mix(mix(h, static_cast<std::uint64_t>(p.src_offset)), static_cast<std::uint64_t>(p.dst_offset));
+  return mix(mix(h, p.src_align), p.dst_align);
+}
+
+std::size_t hash_of(const MatmulProblem& p) {
+  std::size_t h = mix(static_cast<std::uint64_t>(p.type), static_cast<std::uint64_t>(p.m));
+  for (const std::int64_t n : {p.n, p.k, p.batch, p.lda, p.ldb, p.ldc, p.ldd, p.ldr, p.a_batch, p.b_batch, p.c_batch,
+                               p.d_batch, p.r_batch})
+    h = mix(h, static_cast<std::uint64_t>(n));
+  for (const bool bit : {p.transpose_a, p.transpose_b, p.c_is_d, p.residual, p.a_scale}) h = mix(h, bit ? 1 : 0);
+  for (const DType type : {p.a_type, p.b_type, p.acc, p.out}) h = mix(h, static_cast<std::uint64_t>(type));
+  for (const float number : {p.alpha, p.beta}) h = mix(h, std::bit_cast<std::uint32_t>(number + 0.0f));  // -0 equals 0
+  h = mix(mix(h, static_cast<std::uint64_t>(p.b_format)), static_cast<std::uint64_t>(p.activation));
+  h = mix(mix(h, static_cast<std::uint64_t>(p.scale)), static_cast<std::uint64_t>(p.bias));
+  return mix(mix(mix(h, p.a_align), p.b_align), p.d_align);
+}
+
 struct ProblemHash {
   std::size_t operator()(const Problem& problem) const {
-    return std::visit([](const PermuteProblem& p) {
-      std::size_t h = mix(p.shape.size(), static_cast<std::uint64_t>(p.type));
-      for (const auto n : p.shape) h = mix(h, static_cast<std::uint64_t>(n));
-      for (const auto a : p.axes) h = mix(h, static_cast<std::uint64_t>(a));
-      for (const auto layout : {std::string_view(p.src_layout), std::string_view(p.dst_layout)})
-        for (const char letter : layout) h = mix(h, static_cast<std::uint64_t>(letter));
-      for (const auto& [letter, n] : p.extents) h = mix(h, static_cast<std::uint64_t>(n));
-      for (const auto n : p.src_strides) h = mix(h, static_cast<std::uint64_t>(n));
-      for (const auto n : p.dst_strides) h = mix(h, static_cast<std::uint64_t>(n));
-      h = mix(mix(h, static_cast<std::uint64_t>(p.src_offset)), static_cast<std::uint64_t>(p.dst_offset));
-      return mix(mix(h, p.src_align), p.dst_align);
-    }, problem);
+    return std::visit([](const auto& p) { return hash_of(p); }, problem);
   }
 };
 
