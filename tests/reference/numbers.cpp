@@ -32,6 +32,7 @@ std::uint16_t half_bits(double value) noexcept {
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double magnitude = std::fabs(value);
   if (std::isnan(value)) return 0x7e00;
+  if (magnitude == 0) return sign;
   if (magnitude >= 65520) return static_cast<std::uint16_t>(sign | 0x7c00);
   int exponent = 0;
   std::frexp(magnitude, &exponent);                       // magnitude in [2^(exponent - 1), 2^exponent)
