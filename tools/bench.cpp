@@ -28,7 +28,9 @@ Result<std::vector<BenchRow>> rows_of(const BenchOptions& options) {
     const auto problem = parse_problem(text);
     if (!problem) return std::unexpected(problem.error());
     if (auto valid = validate(*problem); !valid) return std::unexpected(valid.error());
-    rows.push_back({row_name(std::get<PermuteProblem>(*problem)), std::get<PermuteProblem>(*problem)});
+    const auto* permute = std::get_if<PermuteProblem>(&*problem);
+    if (permute == nullptr) return fail(ErrorKind::unsupported, "bench", text, "a permute");
+    rows.push_back({row_name(*permute), *permute});
   }
   std::erase_if(rows, [&](const BenchRow& row) { return row.name.find(options.only) == std::string::npos; });
   if (rows.empty())

@@ -52,6 +52,8 @@ Result<void> look_at(const CheckOptions& options) {
   if (options.problem.empty()) return {};
   const auto problem = parse_problem(options.problem);
   if (!problem) return std::unexpected(problem.error());
+  if (!std::holds_alternative<PermuteProblem>(*problem))
+    return fail(ErrorKind::unsupported, "check", options.problem, "a permute");
   return validate(*problem);
 }
 

@@ -50,8 +50,64 @@ struct PermuteProblem {
   bool operator==(const PermuteProblem&) const = default;
 };
 
+// What a matmul's B holds.
+enum class WeightFormat : std::uint8_t {
+  plain,   // elements of b_type
+  q8,      // int8, value = q * b.scale[n]: one f32 a column of B
+  q4,      // 4 bits in blocks of 32 along K, value = (q - 8) * b.scale[n][k / 32]; f16 scales. Two to a byte, the low
+           // nibble first. B transposed (N x K) alone, ldb a multiple of 32.
+};
+
+// A vector's place in an epilogue: one value a row (M) or a column (N) of the result, the same for all batches.
+enum class PerAxis : std::uint8_t { none, row, column };
+
+enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };   // gelu: by erf
+
+// Batched, strided matrix multiplication with what comes before and after it:
+//   acc = sum over k of A[m, k] * a.scale[k] * B[k, n]
+//   v = alpha * scale * acc + beta * C + bias;  v = activation(v);  v += residual;  D = v, rounded once
+// Rows lie `ld` elements apart and are contiguous inside. D, C and the residual are M x N, row-major, of type `out`.
+// beta = 0 does not read C. K = 0 leaves acc at 0. int8 to int32 takes no alpha, beta or scale, and of the activations
+// relu alone; its bias is i32.
+struct MatmulProblem {
+  DType type = DType::f32;        // what A and B are rounded to before they are multiplied: f32, f16, bf16 or i8
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;    // each from 0 to 2^31 - 1
+  bool transpose_a = false;       // A is stored K x M
+  bool transpose_b = false;       // B is stored N x K
+  DType a_type = DType::f32;      // as stored: f32, f16 or bf16, and i8 where `type` is
+  DType b_type = DType::f32;      // the same; i8 where b_format is not plain
+  WeightFormat b_format = WeightFormat::plain;
+  DType acc = DType::f32;         // f32; f16 where `type` is: sums may then be kept in f16, and need not be; i32 for i8
+  DType out = DType::f32;         // f32, f16, bf16; i32 for i8
+  std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0, ldr = 0;   // elements from row to row as stored; 0: rows are packed
+  // Elements from one batch's matrix to the next; kPacked: (rows as stored) * ld. 0 (of sources): one for all batches.
+  static constexpr std::int64_t kPacked = -1;
+  std::int64_t a_batch = kPacked, b_batch = kPacked, c_batch = kPacked, d_batch = kPacked, r_batch = kPacked;
+  float alpha = 1, beta = 0;
+  bool c_is_d = false;            // C is what D held before; no operand of its own, no ldc
+  PerAxis scale = PerAxis::none;  // f32
+  PerAxis bias = PerAxis::none;   // of type `out`
+  Activation activation = Activation::none;
+  bool residual = false;
+  bool a_scale = false;           // f32, one a step of K, multiplied into A when it is fetched, before rounding to `type`
+  std::uint32_t a_align = 16, b_align = 16;   // bytes that the operand's address is promised to be a multiple of
+  std::uint32_t d_align = 16;     // the same of D, C and the residual; vectors promise their element's size
+  bool operator==(const MatmulProblem&) const = default;
+};
+
 // One alternative an operation.
-using Problem = std::variant<PermuteProblem>;
+using Problem = std::variant<PermuteProblem, MatmulProblem>;
+
+// What a problem reads and writes, in the order of its plans' operands.
+struct OperandSpec {
+  std::string name;               // permute: "src", "dst"; matmul: "a", "b", "d", then those that it has of "c",
+                                  // "bias", "scale", "residual", "b.scale", "a.scale"
+  bool written = false;
+  std::uint64_t bytes = 0;        // from its address to the end of its last element; 0: not touched
+  std::uint32_t align = 1;        // promised
+};
+// Errors as `validate`.
+Result<std::vector<OperandSpec>> operands_of(const Problem& problem);
 
 // The destination's shape in the destination's layout order; errors as `validate`.
 Result<std::vector<std::int64_t>> dst_shape(const PermuteProblem& problem);

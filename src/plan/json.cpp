@@ -1,5 +1,6 @@
 // Problems and plans as JSON.
 #include "json_text.hpp"
+#include "matmul_problem.hpp"
 
 #include <sectile/plan.hpp>
 
@@ -57,7 +58,7 @@ void read_extents(JsonObject& o, const json& extents, const std::string& what, P
   }
 }
 
-Result<Problem> read_problem(const json& value, const std::string& what) {
+Result<Problem> read_permute(const json& value, const std::string& what) {
   JsonObject o(value, what);
   PermuteProblem p;
   std::string operation, type;
@@ -75,11 +76,21 @@ Result<Problem> read_problem(const json& value, const std::string& what) {
   o.optional("dst_align", p.dst_align);
   if (const json* extents = o.find("extents")) read_extents(o, *extents, what + ".extents", p);
   if (auto ok = o.finish(); !ok) return std::unexpected(std::move(ok.error()));
-  if (operation != "permute") return fail(ErrorKind::parse, what + ".operation", JsonObject::cut(operation), "permute");
   auto parsed = parse_dtype(type);
   if (!parsed) return fail(ErrorKind::parse, what + ".type", JsonObject::cut(type), parsed.error().limit);
   p.type = *parsed;
   return p;
+}
+
+Result<Problem> read_problem(const json& value, const std::string& what) {
+  const auto operation = value.is_object() ? value.find("operation") : value.end();
+  if (operation != value.end() && operation->is_string()) {
+    const auto& word = operation->get_ref<const std::string&>();
+    if (word == "matmul") return detail::read_matmul(value, what);
+    if (word != "permute")
+      return fail(ErrorKind::parse, what + ".operation", JsonObject::cut(word), "permute or matmul");
+  }
+  return read_permute(value, what);
 }
 
 constexpr std::string_view kRoles[] = {"source", "destination", "scratch"};
@@ -300,7 +311,10 @@ Result<void> read(const json& value, const std::string& what, Candidate& out) {
 
 std::string to_json(const Problem& problem) {
   JsonWriter w;
-  std::visit([&](const PermuteProblem& p) { write(w, p); }, problem);
+  if (const auto* matmul = std::get_if<MatmulProblem>(&problem))
+    detail::write(w, *matmul);
+  else
+    write(w, std::get<PermuteProblem>(problem));
   return std::move(w).text();
 }
 

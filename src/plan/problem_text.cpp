@@ -1,12 +1,14 @@
-// The problem string (docs/problem-string.md).
-#include <sectile/problem.hpp>
-
-#include <algorithm>
-#include <charconv>
-#include <optional>
-#include <utility>
+// The problem string (docs/problem-string.md): permutes, and which operation it is.
+#include "matmul_problem.hpp"
+#include "text_tokens.hpp"
 
 namespace sectile {
+
+using detail::parse_into;
+using detail::parse_list;
+using detail::refuse;
+using detail::Split;
+using detail::Token;
 
 namespace {
 
@@ -16,72 +18,6 @@ void append_list(std::string& text, const std::vector<T>& items, char separator)
     if (i > 0) text += separator;
     text += std::to_string(items[i]);
   }
-}
-
-struct Token {
-  std::string_view text;
-  std::size_t column = 1;  // of its first character, counted from 1
-};
-
-std::unexpected<Error> refuse(std::string_view what, Token token, std::string_view want,
-                              ErrorKind kind = ErrorKind::parse) {
-  constexpr std::size_t kLongest = 60;
-  std::string shown(token.text.substr(0, kLongest));
-  if (token.text.size() > kLongest) shown += "...";
-  return fail(kind, std::string(what), "\"" + shown + "\" at column " + std::to_string(token.column),
-              std::string(want));
-}
-
-// Splits at `separator`; an empty text is one empty token, so that "3x" is refused for its end.
-class Split {
- public:
-  Split(Token token, char separator) : rest_(token), separator_(separator) {}
-
-  std::optional<Token> next() {
-    if (done_) return {};
-    const std::size_t end = rest_.text.find(separator_);
-    const Token token{rest_.text.substr(0, end), rest_.column};
-    done_ = end == std::string_view::npos;
-    if (!done_) rest_ = {rest_.text.substr(end + 1), rest_.column + end + 1};
-    return token;
-  }
-
- private:
-  Token rest_;
-  char separator_;
-  bool done_ = false;
-};
-
-template <class T>
-Result<T> parse_integer(std::string_view what, Token token) {
-  T number = 0;
-  const char* begin = token.text.data();
-  const char* end = begin + token.text.size();
-  const auto [stop, error] = std::from_chars(begin, end, number);
-  if (error == std::errc::result_out_of_range && stop == end)
-    return refuse(what, token, "a number of " + std::to_string(8 * sizeof(T)) + " bits", ErrorKind::overflow);
-  if (error != std::errc() || stop != end) return refuse(what, token, "an integer");
-  return number;
-}
-
-template <class T>
-Result<void> parse_list(std::string_view what, Token token, char separator, std::vector<T>& out) {
-  Split items(token, separator);
-  while (const auto item = items.next()) {
-    if (out.size() == kMaxRank) return refuse("rank", token, "at most 16 numbers", ErrorKind::invalid_problem);
-    auto number = parse_integer<T>(what, *item);
-    if (!number) return std::unexpected(std::move(number.error()));
-    out.push_back(*number);
-  }
-  return {};
-}
-
-template <class T>
-Result<void> parse_into(std::string_view what, Token token, T& out) {
-  auto number = parse_integer<T>(what, token);
-  if (!number) return std::unexpected(std::move(number.error()));
-  out = *number;
-  return {};
 }
 
 Result<void> parse_axes(PermuteProblem& p, Token value) {
@@ -108,7 +44,7 @@ Result<void> parse_extents(PermuteProblem& p, Token value) {
     if (item->text.size() < 3 || item->text[0] < 'A' || item->text[0] > 'Z' || item->text[1] != ':')
       return refuse("extent", *item, "an upper-case letter, a colon, a size");
     const char letter = item->text[0];
-    auto size = parse_integer<std::int64_t>("extent", {item->text.substr(2), item->column + 2});
+    auto size = detail::parse_integer<std::int64_t>("extent", {item->text.substr(2), item->column + 2});
     if (!size) return std::unexpected(std::move(size.error()));
     if (std::ranges::any_of(p.extents, [&](const auto& e) { return e.first == letter; }))
       return refuse("extent", *item, "each letter once");
@@ -118,12 +54,7 @@ Result<void> parse_extents(PermuteProblem& p, Token value) {
   return {};
 }
 
-// In the order that they are printed in.
-struct Option {
-  std::string_view key;
-  Result<void> (*parse)(PermuteProblem&, Token);
-};
-constexpr Option kOptions[] = {
+constexpr detail::Option<PermuteProblem> kOptions[] = {
     {"axes", parse_axes},
     {"layout", parse_layouts},
     {"extent", parse_extents},
@@ -142,40 +73,16 @@ constexpr Option kOptions[] = {
 };
 
 Result<Problem> parse_permute(Split words) {
-  const auto word = [&]() -> std::optional<Token> {  // several spaces are one
-    auto token = words.next();
-    while (token && token->text.empty()) token = words.next();
-    return token;
-  };
   PermuteProblem p;
-  const auto type = word();
+  const auto type = words.word();
   if (!type) return fail(ErrorKind::parse, "type", "not there", "permute TYPE SIZES axes=... or layout=...");
   auto parsed = parse_dtype(type->text);
   if (!parsed) return refuse("type", *type, parsed.error().limit);
   p.type = *parsed;
-  const auto shape = word();
+  const auto shape = words.word();
   if (!shape) return fail(ErrorKind::parse, "shape", "not there", "sizes, as in 2x3x4");
   if (auto ok = parse_list("shape", *shape, 'x', p.shape); !ok) return std::unexpected(std::move(ok.error()));
-
-  std::vector<std::string_view> seen;
-  const auto given = [&](std::string_view key) { return std::ranges::find(seen, key) != seen.end(); };
-  while (const auto option = word()) {
-    const std::size_t equals = option->text.find('=');
-    const std::string_view key = option->text.substr(0, equals);
-    const auto row = std::ranges::find(kOptions, key, &Option::key);
-    if (row == std::end(kOptions) || equals == std::string_view::npos) {
-      std::string known;
-      for (const Option& o : kOptions) known.append(known.empty() ? "" : " ").append(o.key).append("=");
-      return refuse("option", *option, "one of " + known);
-    }
-    // A second value would silently win over the first.
-    if (given(key) || (key == "align" && (given("src.align") || given("dst.align"))) ||
-        (key.ends_with(".align") && given("align")))
-      return refuse("option", *option, "each option once");
-    seen.push_back(key);
-    const Token value{option->text.substr(equals + 1), option->column + equals + 1};
-    if (auto ok = row->parse(p, value); !ok) return std::unexpected(std::move(ok.error()));
-  }
+  if (auto ok = detail::parse_options(words, p, kOptions); !ok) return std::unexpected(std::move(ok.error()));
   return p;
 }
 
@@ -208,16 +115,17 @@ std::string print_permute(const PermuteProblem& p) {
 }  // namespace
 
 std::string print(const Problem& problem) {
-  return std::visit([](const PermuteProblem& p) { return print_permute(p); }, problem);
+  if (const auto* matmul = std::get_if<MatmulProblem>(&problem)) return detail::print_matmul(*matmul);
+  return print_permute(std::get<PermuteProblem>(problem));
 }
 
 Result<Problem> parse_problem(std::string_view text) {
   Split words({text, 1}, ' ');
-  auto operation = words.next();
-  while (operation && operation->text.empty()) operation = words.next();
-  if (!operation) return fail(ErrorKind::parse, "operation", "not there", "permute");
-  if (operation->text != "permute") return refuse("operation", *operation, "permute");
-  return parse_permute(words);
+  const auto operation = words.word();
+  if (!operation) return fail(ErrorKind::parse, "operation", "not there", "permute or matmul");
+  if (operation->text == "permute") return parse_permute(words);
+  if (operation->text == "matmul") return detail::parse_matmul(words);
+  return refuse("operation", *operation, "permute or matmul");
 }
 
 }  // namespace sectile

@@ -2,13 +2,12 @@
 #pragma once
 
 #include "nest.hpp"
+#include "refusal.hpp"
 #include "walk.hpp"
 #include "words.hpp"
 
 #include <sectile/plan.hpp>
 #include <sectile/profile.hpp>
-
-#include <fmt/format.h>
 
 #include <cstdint>
 #include <span>
@@ -25,21 +24,6 @@ struct Context {
   bool explain;            // refusals are worded, counts are complete
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
-};
-
-// Why a candidate cannot be: worded only where somebody will read it.
-class Refusal {
- public:
-  explicit Refusal(bool worded) : worded_(worded) {}
-  template <class... Args>
-  bool no(fmt::format_string<Args...> text, Args&&... args) {
-    if (worded_) reason = fmt::format(text, std::forward<Args>(args)...);
-    return false;
-  }
-  std::string reason;
-
- private:
-  bool worded_;
 };
 
 // What a candidate would do, before it is made into a step.
@@ -78,12 +62,5 @@ struct VectorSide {
   bool source;
 };
 bool vector_fits(const Context& c, VectorSide side, std::uint32_t elements, Refusal& refusal);
-
-// The bias of a row that is there to be measured (`--force`, `--all-candidates`) and loses otherwise.
-inline constexpr std::int64_t kSpare = 1'000'000;
-
-inline constexpr std::uint64_t kMaxIds = std::uint64_t{1} << 31;
-
-inline std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
 
 }  // namespace sectile::detail

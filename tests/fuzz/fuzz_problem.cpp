@@ -1,6 +1,7 @@
 // Whatever a problem string or its JSON holds: no crash, and what is accepted means the same when it is
 // written again, in either form.
 #include "../../src/plan/layout.hpp"
+#include "../../src/plan/matmul_problem.hpp"
 
 #include <sectile/problem.hpp>
 
@@ -14,20 +15,36 @@ void require(bool ok) {
   if (!ok) std::abort();
 }
 
+void accepted_permute(const sectile::PermuteProblem& permute, bool valid) {
+  const auto bytes = sectile::operand_bytes(permute);
+  const auto nest = sectile::detail::loop_nest(permute);
+  require(valid == bytes.has_value() && valid == nest.has_value());
+  if (!valid) return;
+  require(nest->empty || (bytes->src > 0 && bytes->dst > 0));
+  require(nest->axes.size() <= 16 && nest->bounds.size() <= 2);
+}
+
+void accepted_matmul(const sectile::MatmulProblem& matmul, const std::vector<sectile::OperandSpec>& operands) {
+  require(operands.size() >= 3 && operands[2].name == "d" && operands[2].written);
+  const bool empty = matmul.m == 0 || matmul.n == 0 || matmul.batch == 0;
+  require((operands[2].bytes == 0) == empty);
+  for (const auto& operand : operands) require(!empty || operand.bytes == 0);
+  const auto strides = sectile::detail::effective(matmul);
+  require(strides.ldd >= matmul.n && strides.lda >= 0 && strides.ldb >= 0);
+}
+
 void accepted(const sectile::Problem& problem) {
   const auto json = sectile::problem_from_json(sectile::to_json(problem));
   require(json && *json == problem);
   const auto ok = sectile::validate(problem);
-  const auto& permute = std::get<sectile::PermuteProblem>(problem);
-  const auto bytes = sectile::operand_bytes(permute);
-  const auto nest = sectile::detail::loop_nest(permute);
-  require(ok.has_value() == bytes.has_value() && ok.has_value() == nest.has_value());
+  const auto operands = sectile::operands_of(problem);
+  require(ok.has_value() == operands.has_value());
+  if (const auto* permute = std::get_if<sectile::PermuteProblem>(&problem)) accepted_permute(*permute, ok.has_value());
   if (!ok) return;
+  if (const auto* matmul = std::get_if<sectile::MatmulProblem>(&problem)) accepted_matmul(*matmul, *operands);
   // What is valid can always be said as text.
   const auto text = sectile::parse_problem(sectile::print(problem));
   require(text && *text == problem);
-  require(nest->empty || (bytes->src > 0 && bytes->dst > 0));
-  require(nest->axes.size() <= 16 && nest->bounds.size() <= 2);
 }
 
 }  // namespace

@@ -44,8 +44,8 @@ TEST_CASE("printsInAFixedOrderAndLeavesDefaultsOut") {
 }
 
 TEST_CASE("parseErrorsNameTheTokenAndItsColumn") {
-  CHECK(error_of("") == "parse: operation: not there (want permute)");
-  CHECK(error_of("  transpose f32") == "parse: operation: \"transpose\" at column 3 (want permute)");
+  CHECK(error_of("") == "parse: operation: not there (want permute or matmul)");
+  CHECK(error_of("  transpose f32") == "parse: operation: \"transpose\" at column 3 (want permute or matmul)");
   CHECK(error_of("permute") == "parse: type: not there (want permute TYPE SIZES axes=... or layout=...)");
   CHECK(error_of("permute f32") == "parse: shape: not there (want sizes, as in 2x3x4)");
   CHECK(error_of("permute f32 2xx3") == "parse: shape: \"\" at column 15 (want an integer)");
@@ -82,8 +82,8 @@ TEST_CASE("problemJsonRefusesByKey") {
   CHECK(message(R"({"operation":"permute","type":"f99","shape":[2]})").starts_with("parse: problem.type: f99"));
   CHECK(message(R"({"operation":"permute","type":"f32","shape":[2],"extents":{"c":1}})") ==
         "parse: problem.extents: c (want upper-case letters)");
-  CHECK(message(R"({"operation":"matmul","type":"f32","shape":[2]})") ==
-        "parse: problem.operation: matmul (want permute)");
+  CHECK(message(R"({"operation":"conv2d","type":"f32","shape":[2]})") ==
+        "parse: problem.operation: conv2d (want permute or matmul)");
   CHECK(message(std::string(100, '[')) == "parse: problem: nested too deeply at byte 64 (want at most 64 levels)");
 }
 

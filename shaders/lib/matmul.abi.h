@@ -1,0 +1,72 @@
+// What all matmul kernels share: the push struct, the stream of words in it, and the constants that say what is asked.
+//
+// Addresses of a, b and d come first; a step of a split-K plan that writes partial sums has scratch's in d. The stream
+// of words follows, in this order, each part only where the constants say that the problem has it:
+//   addresses, 2 words each     c (EPILOGUE_C), bias, scale, residual, b.scale (B_FORMAT), a.scale (EPILOGUE_A_SCALE)
+//   M, N, K, alpha (f32 bits)
+//   lda, ldb, ldd               elements
+//   ldc, beta (f32 bits)        EPILOGUE_C or EPILOGUE_C_IS_D; ldc only for the first
+//   ldr                         EPILOGUE_RESIDUAL
+//   K of a split                EPILOGUE_SPLIT: a multiple of the kernel's K step; split s has k from s times that on
+//   splits                      EPILOGUE_SPLIT, and in matmul_reduce
+//   batches                     EPILOGUE_BATCHED
+//   a_batch, b_batch, d_batch   EPILOGUE_BATCHED, 2 words each: low, high; elements
+//   c_batch, r_batch            EPILOGUE_BATCHED and the operand, 2 words each
+// The first MATMUL_PUSH_WORDS are pushed; word k beyond them is specialization constant MATMUL_SPEC_WORD0 + k - 26.
+// Addresses are always pushed. Rows' offsets are formed in 64 bits; inside a workgroup's tile offsets have 32.
+//
+// Workgroups: tiles of the result along N, tiles along M, splits, batches, from fastest to slowest, but that ORDER tiles
+// along M are gone through before the next tile along N (ORDER 1: plain rows), so that neighbours share operands in L2.
+#ifndef SECTILE_LIB_MATMUL_ABI_H
+#define SECTILE_LIB_MATMUL_ABI_H
+
+#include "abi.h"
+
+#define MATMUL_PUSH_WORDS 26
+#define MATMUL_MAX_WORDS 42
+
+struct MatmulPush {
+  SECTILE_ADDRESS a;
+  SECTILE_ADDRESS b;
+  SECTILE_ADDRESS d;
+  SECTILE_UINT words[MATMUL_PUSH_WORDS];
+};
+
+#define MATMUL_SPEC_TYPE 1            // what A and B are rounded to: a MATMUL_TYPE
+#define MATMUL_SPEC_A_TYPE 2          // as stored
+#define MATMUL_SPEC_B_TYPE 3
+#define MATMUL_SPEC_OUT_TYPE 4
+#define MATMUL_SPEC_TRANS_A 5         // 1: stored K x M
+#define MATMUL_SPEC_TRANS_B 6         // 1: stored N x K
+#define MATMUL_SPEC_EPILOGUE 7        // bits, below
+#define MATMUL_SPEC_WIDTH_A 8         // elements an access of A has: 1, 2, 4 or 8, at most 16 bytes; rows and the
+#define MATMUL_SPEC_WIDTH_B 9         // address are aligned to it, and the contiguous side is a multiple of it
+#define MATMUL_SPEC_WIDTH_D 10        // the same of D, C and the residual
+#define MATMUL_SPEC_ORDER 11          // tiles along M in a band
+#define MATMUL_SPEC_TILE_M 12         // of a workgroup
+#define MATMUL_SPEC_TILE_N 13
+#define MATMUL_SPEC_TILE_K 14         // K of one step
+#define MATMUL_SPEC_STEM 16           // a kernel's own constants start here
+#define MATMUL_SPEC_WORD0 48          // word MATMUL_PUSH_WORDS, where there are more
+
+#define MATMUL_TYPE_F32 0
+#define MATMUL_TYPE_F16 1
+#define MATMUL_TYPE_BF16 2
+#define MATMUL_TYPE_I8 3
+#define MATMUL_TYPE_I32 4
+#define MATMUL_TYPE_Q8 5              // B alone: int8 times b.scale[n], f32
+#define MATMUL_TYPE_Q4 6              // B alone: (4 bits - 8) times b.scale[n][k / 32], f16; stored N x K
+
+#define MATMUL_EPILOGUE_C 1
+#define MATMUL_EPILOGUE_C_IS_D 2
+#define MATMUL_EPILOGUE_BIAS_ROW 4
+#define MATMUL_EPILOGUE_BIAS_COLUMN 8
+#define MATMUL_EPILOGUE_SCALE_ROW 16
+#define MATMUL_EPILOGUE_SCALE_COLUMN 32
+#define MATMUL_EPILOGUE_RESIDUAL 64
+#define MATMUL_EPILOGUE_A_SCALE 128
+#define MATMUL_EPILOGUE_BATCHED 256
+#define MATMUL_EPILOGUE_SPLIT 512     // partial sums go to scratch; matmul_reduce does the rest
+#define MATMUL_EPILOGUE_ACTIVATION_SHIFT 12   // 3 bits: 0 none, 1 relu, 2 gelu, 3 gelu_tanh, 4 silu
+
+#endif

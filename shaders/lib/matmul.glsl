@@ -1,0 +1,305 @@
+// Reads the stream of words that lib/matmul.abi.h describes; where a workgroup's tile lies; fetching and storing runs.
+// NARROW (from the variant): loads and stores of 1 and 2 bytes. INTEGER: int8 products, summed as int.
+#extension GL_EXT_buffer_reference : require
+#extension GL_EXT_buffer_reference_uvec2 : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_scalar_block_layout : require
+#ifdef NARROW
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
+#extension GL_EXT_shader_8bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
+#endif
+#include "matmul.abi.h"
+
+layout(local_size_x_id = SECTILE_SPEC_WORKGROUP, local_size_y = 1, local_size_z = 1) in;
+layout(constant_id = SECTILE_SPEC_WORKGROUP) const uint kWorkgroup = 128u;
+layout(constant_id = MATMUL_SPEC_TYPE) const uint kType = MATMUL_TYPE_F32;
+layout(constant_id = MATMUL_SPEC_A_TYPE) const uint kAType = MATMUL_TYPE_F32;
+layout(constant_id = MATMUL_SPEC_B_TYPE) const uint kBType = MATMUL_TYPE_F32;
+layout(constant_id = MATMUL_SPEC_OUT_TYPE) const uint kOutType = MATMUL_TYPE_F32;
+layout(constant_id = MATMUL_SPEC_TRANS_A) const uint kTransA = 0u;
+layout(constant_id = MATMUL_SPEC_TRANS_B) const uint kTransB = 0u;
+layout(constant_id = MATMUL_SPEC_EPILOGUE) const uint kEpilogue = 0u;
+layout(constant_id = MATMUL_SPEC_WIDTH_A) const uint kWidthA = 1u;
+layout(constant_id = MATMUL_SPEC_WIDTH_B) const uint kWidthB = 1u;
+layout(constant_id = MATMUL_SPEC_WIDTH_D) const uint kWidthD = 1u;
+layout(constant_id = MATMUL_SPEC_ORDER) const uint kOrder = 1u;
+layout(constant_id = MATMUL_SPEC_TILE_M) const uint kTileM = 64u;
+layout(constant_id = MATMUL_SPEC_TILE_N) const uint kTileN = 64u;
+layout(constant_id = MATMUL_SPEC_TILE_K) const uint kTileK = 16u;
+
+layout(push_constant, std430) uniform Push { MatmulPush push; };
+
+// ---- words
+
+#define W1(k) layout(constant_id = MATMUL_SPEC_WORD0 + k) const uint kWord##k = 0u;
+W1(0) W1(1) W1(2) W1(3) W1(4) W1(5) W1(6) W1(7) W1(8) W1(9) W1(10) W1(11) W1(12) W1(13) W1(14) W1(15)
+#undef W1
+uint specialized_words[MATMUL_MAX_WORDS - MATMUL_PUSH_WORDS] = uint[MATMUL_MAX_WORDS - MATMUL_PUSH_WORDS](
+    kWord0, kWord1, kWord2, kWord3, kWord4, kWord5, kWord6, kWord7,
+    kWord8, kWord9, kWord10, kWord11, kWord12, kWord13, kWord14, kWord15);
+uint word(const uint k) {
+  return k < MATMUL_PUSH_WORDS ? push.words[min(k, MATMUL_PUSH_WORDS - 1)]
+                               : specialized_words[max(k, MATMUL_PUSH_WORDS) - MATMUL_PUSH_WORDS];
+}
+uvec2 word2(const uint k) { return uvec2(word(k), word(k + 1u)); }
+
+const uint kHasC = kEpilogue & MATMUL_EPILOGUE_C;
+const uint kHasCIsD = (kEpilogue & MATMUL_EPILOGUE_C_IS_D) != 0u ? 1u : 0u;
+const uint kHasBias = (kEpilogue & (MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN)) != 0u ? 1u : 0u;
+const uint kHasScale = (kEpilogue & (MATMUL_EPILOGUE_SCALE_ROW | MATMUL_EPILOGUE_SCALE_COLUMN)) != 0u ? 1u : 0u;
+const uint kHasResidual = (kEpilogue & MATMUL_EPILOGUE_RESIDUAL) != 0u ? 1u : 0u;
+const uint kHasBScale = kBType >= MATMUL_TYPE_Q8 ? 1u : 0u;
+const uint kHasAScale = (kEpilogue & MATMUL_EPILOGUE_A_SCALE) != 0u ? 1u : 0u;
+const uint kBatched = (kEpilogue & MATMUL_EPILOGUE_BATCHED) != 0u ? 1u : 0u;
+const uint kSplit = (kEpilogue & MATMUL_EPILOGUE_SPLIT) != 0u ? 1u : 0u;
+const uint kActivation = (kEpilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) & 7u;
+
+const uint kAtC = 0u;
+const uint kAtBias = kAtC + 2u * kHasC;
+const uint kAtScale = kAtBias + 2u * kHasBias;
+const uint kAtResidual = kAtScale + 2u * kHasScale;
+const uint kAtBScale = kAtResidual + 2u * kHasResidual;
+const uint kAtAScale = kAtBScale + 2u * kHasBScale;
+const uint kAtSizes = kAtAScale + 2u * kHasAScale;          // M, N, K, alpha, lda, ldb, ldd
+const uint kAtLdc = kAtSizes + 7u;
+const uint kAtBeta = kAtLdc + kHasC;
+const uint kAtLdr = kAtBeta + (kHasC | kHasCIsD);
+const uint kAtSplitK = kAtLdr + kHasResidual;
+#ifdef MATMUL_REDUCE
+const uint kHasSplits = 1u;
+#else
+const uint kHasSplits = kSplit;
+#endif
+const uint kAtSplits = kAtSplitK + kSplit;
+const uint kAtBatches = kAtSplits + kHasSplits;
+const uint kAtBatchA = kAtBatches + kBatched;
+const uint kAtBatchB = kAtBatchA + 2u * kBatched;
+const uint kAtBatchD = kAtBatchB + 2u * kBatched;
+const uint kAtBatchC = kAtBatchD + 2u * kBatched;
+const uint kAtBatchR = kAtBatchC + 2u * kHasC * kBatched;
+
+uint size_m() { return word(kAtSizes); }
+uint size_n() { return word(kAtSizes + 1u); }
+uint size_k() { return word(kAtSizes + 2u); }
+float alpha() { return uintBitsToFloat(word(kAtSizes + 3u)); }
+uint lda() { return word(kAtSizes + 4u); }
+uint ldb() { return word(kAtSizes + 5u); }
+uint ldd() { return word(kAtSizes + 6u); }
+uint ldc() { return kHasC != 0u ? word(kAtLdc) : ldd(); }
+float beta() { return uintBitsToFloat(word(kAtBeta)); }
+uint splits() { return kHasSplits != 0u ? word(kAtSplits) : 1u; }
+uint batches() { return kBatched != 0u ? word(kAtBatches) : 1u; }
+
+// ---- addresses: 64 bits by hand, so that no kernel needs 64-bit integers
+
+uvec2 add64(uvec2 a, uvec2 b) {
+  uint carry;
+  uint low = uaddCarry(a.x, b.x, carry);
+  return uvec2(low, a.y + b.y + carry);
+}
+// Elements of a type as bytes; two elements of Q4 to a byte.
+uvec2 bytes_of(const uint type, uvec2 elements) {
+  if (type == MATMUL_TYPE_F32 || type == MATMUL_TYPE_I32) return uvec2(elements.x << 2, (elements.y << 2) | (elements.x >> 30));
+  if (type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16) return uvec2(elements.x << 1, (elements.y << 1) | (elements.x >> 31));
+  if (type == MATMUL_TYPE_Q4) return uvec2((elements.x >> 1) | (elements.y << 31), elements.y >> 1);
+  return elements;
+}
+uvec2 product64(uint a, uint b) {
+  uint high, low;
+  umulExtended(a, b, high, low);
+  return uvec2(low, high);
+}
+// address + (row * ld + column) elements.
+uvec2 element_address(uvec2 address, const uint type, uint row, uint ld, uint column) {
+  return add64(address, bytes_of(type, add64(product64(row, ld), uvec2(column, 0u))));
+}
+// address + batch * stride elements, stride the two words from k on.
+uvec2 batch_address(uvec2 address, const uint type, uint batch, const uint k) {
+  if (kBatched == 0u) return address;
+  uvec2 elements = product64(batch, word(k));
+  elements.y += batch * word(k + 1u);
+  return add64(address, bytes_of(type, elements));
+}
+uint bytes_of_type(const uint type) {
+  return type == MATMUL_TYPE_F32 || type == MATMUL_TYPE_I32 ? 4u : type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16 ? 2u : 1u;
+}
+
+// ---- tiles
+
+struct Tile {
+  uint m, n;              // first row and column of the result
+  uint k, k_end;          // what is summed here
+  uint batch, split;
+};
+
+uint group_id() {
+  return gl_WorkGroupID.x + gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z);
+}
+
+// False for the folded grid's surplus: whole workgroups, so that no barrier is missed.
+bool locate_tile(out Tile t) {
+  uint id = group_id();
+  uint tiles_m = (size_m() + kTileM - 1u) / kTileM, tiles_n = (size_n() + kTileN - 1u) / kTileN;
+  uint tiles = tiles_m * tiles_n;
+  uint outer = id / tiles;
+  id -= outer * tiles;
+  t.split = 0u;
+  t.batch = outer;
+  if (kSplit != 0u) {
+    t.batch = outer / splits();
+    t.split = outer - t.batch * splits();
+  }
+  if (kOrder <= 1u) {
+    t.m = id / tiles_n;
+    t.n = id - t.m * tiles_n;
+  } else {
+    uint band = id / (kOrder * tiles_n);
+    uint rows = min(tiles_m - band * kOrder, kOrder);
+    id -= band * kOrder * tiles_n;
+    t.n = id / rows;
+    t.m = band * kOrder + id - t.n * rows;
+  }
+  t.m *= kTileM;
+  t.n *= kTileN;
+  t.k = 0u;
+  t.k_end = size_k();
+  if (kSplit != 0u) {
+    t.k = t.split * word(kAtSplitK);
+    t.k_end = min(t.k_end, t.k + word(kAtSplitK));
+  }
+  return t.batch < batches();
+}
+
+// First element of row `outer` (as stored), column `inner`.
+uvec2 a_address(Tile t, uint m, uint k) {
+  uvec2 base = batch_address(push.a, kAType, t.batch, kAtBatchA);
+  return kTransA == 0u ? element_address(base, kAType, m, lda(), k) : element_address(base, kAType, k, lda(), m);
+}
+uvec2 b_address(Tile t, uint k, uint n) {
+  uvec2 base = batch_address(push.b, kBType, t.batch, kAtBatchB);
+  return kTransB == 0u ? element_address(base, kBType, k, ldb(), n) : element_address(base, kBType, n, ldb(), k);
+}
+
+// ---- numbers
+
+float bf16_to_float(uint bits) { return uintBitsToFloat(bits << 16); }
+// To nearest, ties to even; a NaN stays one.
+uint float_to_bf16(float v) {
+  uint bits = floatBitsToUint(v);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u;
+  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+}
+uint pack_pair(const uint type, float a, float b) {
+  if (type == MATMUL_TYPE_F16) return packHalf2x16(vec2(a, b));
+  return float_to_bf16(a) | (float_to_bf16(b) << 16);
+}
+vec2 unpack_pair(const uint type, uint bits) {
+  if (type == MATMUL_TYPE_F16) return unpackHalf2x16(bits);
+  return vec2(uintBitsToFloat(bits << 16), uintBitsToFloat(bits & 0xffff0000u));
+}
+// What is left of v in `type`.
+float rounded_to(const uint type, float v) {
+  if (type == MATMUL_TYPE_F16) return unpackHalf2x16(packHalf2x16(vec2(v, 0.0))).x;
+  if (type == MATMUL_TYPE_BF16) return bf16_to_float(float_to_bf16(v));
+  return v;
+}
+
+// ---- memory: arrays stand inside the block and are indexed there
+
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Ref16 { uvec4 x[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) buffer Ref8 { uvec2 x[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Ref4 { uint x[]; };
+#ifdef NARROW
+layout(buffer_reference, std430, buffer_reference_align = 2) buffer Ref2 { uint16_t x[]; };
+layout(buffer_reference, std430, buffer_reference_align = 1) buffer Ref1 { uint8_t x[]; };
+#endif
+
+// `bytes` (1, 2, 4, 8 or 16, known when specialized) from `at` bytes behind base, a multiple of `bytes`; shorter values
+// stand in the low bits of word 0.
+uvec4 load_raw(uvec2 base, uint at, const uint bytes) {
+  if (bytes == 16u) return Ref16(base).x[at >> 4];
+  if (bytes == 8u) return uvec4(Ref8(base).x[at >> 3], 0u, 0u);
+#ifdef NARROW
+  if (bytes == 2u) return uvec4(uint(Ref2(base).x[at >> 1]), 0u, 0u, 0u);
+  if (bytes == 1u) return uvec4(uint(Ref1(base).x[at]), 0u, 0u, 0u);
+#endif
+  return uvec4(Ref4(base).x[at >> 2], 0u, 0u, 0u);
+}
+void store_raw(uvec2 base, uint at, const uint bytes, uvec4 v) {
+  if (bytes == 16u) Ref16(base).x[at >> 4] = v;
+  else if (bytes == 8u) Ref8(base).x[at >> 3] = v.xy;
+#ifdef NARROW
+  else if (bytes == 2u) Ref2(base).x[at >> 1] = uint16_t(v.x);
+  else if (bytes == 1u) Ref1(base).x[at] = uint8_t(v.x);
+#endif
+  else Ref4(base).x[at >> 2] = v.x;
+}
+
+#define MAX_RUN 8     // elements that one access holds
+
+// The elements of a raw run as floats. Q4's nibbles come as q - 8: the caller knows the block's scale.
+void unpack_run(const uint type, const uint width, uvec4 raw, out float v[MAX_RUN]) {
+  [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i) v[i] = 0.0;
+  if (type == MATMUL_TYPE_F32) {
+    [[unroll]] for (uint i = 0u; i < min(width, 4u); ++i) v[i] = uintBitsToFloat(raw[i]);
+  } else if (type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16) {
+    if (width == 1u) v[0] = unpack_pair(type, raw.x).x;
+    [[unroll]] for (uint i = 0u; i < width / 2u; ++i) {
+      vec2 pair = unpack_pair(type, raw[i]);
+      v[2u * i] = pair.x;
+      v[2u * i + 1u] = pair.y;
+    }
+  } else if (type == MATMUL_TYPE_Q4) {
+    [[unroll]] for (uint i = 0u; i < width; ++i) v[i] = float(int((raw.x >> (4u * i)) & 15u) - 8);
+  } else {
+    [[unroll]] for (uint i = 0u; i < width; ++i) v[i] = float(bitfieldExtract(int(raw[i / 4u]), int(8u * (i % 4u)), 8));
+  }
+}
+
+// Bytes of a run of `width` elements.
+uint run_bytes(const uint type, const uint width) { return type == MATMUL_TYPE_Q4 ? width / 2u : width * bytes_of_type(type); }
+// Bytes behind the base of element `at`, the first of a run.
+uint run_at(const uint type, uint at) { return type == MATMUL_TYPE_Q4 ? at / 2u : at * bytes_of_type(type); }
+
+float load_float(uvec2 address, uint at) { return uintBitsToFloat(Ref4(address).x[at]); }
+float load_half(uvec2 address, uint at) {
+#ifdef NARROW
+  return unpackHalf2x16(uint(Ref2(address).x[at])).x;
+#else
+  return unpackHalf2x16(Ref4(address).x[at / 2u])[at % 2u];
+#endif
+}
+
+// A[m, k] for the run of kWidthA elements whose first is `at` elements behind `base`; where `inside` is false, zeros, and
+// the element at base is read in its place. `k` is the first's, for a.scale (a run lies along K, or along M where A is
+// transposed).
+void fetch_a(uvec2 base, uint at, uint k, bool inside, out float v[MAX_RUN]) {
+  uvec4 raw = load_raw(base, inside ? run_at(kAType, at) : 0u, run_bytes(kAType, kWidthA));
+  unpack_run(kAType, kWidthA, raw, v);
+  [[unroll]] for (uint i = 0u; i < kWidthA; ++i) {
+    if (kHasAScale != 0u) v[i] *= load_float(word2(kAtAScale), inside ? k + (kTransA == 0u ? i : 0u) : 0u);
+    if (kHasAScale != 0u || kAType != kType) v[i] = rounded_to(kType, v[i]);
+    if (!inside) v[i] = 0.0;
+  }
+}
+
+// The same of B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is one for all batches.
+void fetch_b(uvec2 base, uint at, uint k, uint n, bool inside, out float v[MAX_RUN]) {
+  uvec4 raw = load_raw(base, inside ? run_at(kBType, at) : 0u, run_bytes(kBType, kWidthB));
+  unpack_run(kBType, kWidthB, raw, v);
+  if (kBType == MATMUL_TYPE_Q8) {
+    [[unroll]] for (uint i = 0u; i < kWidthB; ++i) v[i] *= load_float(word2(kAtBScale), inside ? n + (kTransB == 0u ? i : 0u) : 0u);
+  } else if (kBType == MATMUL_TYPE_Q4) {
+    // Runs lie along K and never cross a block.
+    uint row = inside ? n : 0u;
+    uvec2 scale_row = add64(word2(kAtBScale), bytes_of(MATMUL_TYPE_F16, product64(row, ldb() / 32u)));
+    float scale = load_half(scale_row, inside ? k / 32u : 0u);
+    [[unroll]] for (uint i = 0u; i < kWidthB; ++i) v[i] *= scale;
+  }
+  [[unroll]] for (uint i = 0u; i < kWidthB; ++i) {
+    if (kBType != kType) v[i] = rounded_to(kType, v[i]);
+    if (!inside) v[i] = 0.0;
+  }
+}

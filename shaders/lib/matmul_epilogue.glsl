@@ -1,0 +1,112 @@
+// From sums to the result: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
+// After lib/matmul.glsl. INTEGER: sums are int, and an int result takes bias, relu and residual alone.
+
+#ifdef INTEGER
+#define acc_t int
+#else
+#define acc_t float
+#endif
+
+// erf to 1.5e-7: Abramowitz and Stegun 7.1.26.
+float erf_of(float x) {
+  float a = abs(x);
+  float t = 1.0 / (1.0 + 0.3275911 * a);
+  float poly = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
+  float y = 1.0 - poly * exp(-min(a * a, 80.0));
+  return x < 0.0 ? -y : y;
+}
+
+float activated(float v) {
+  if (kActivation == 1u) return v < 0.0 ? 0.0 : v;    // a NaN stays
+  if (kActivation == 2u) return 0.5 * v * (1.0 + erf_of(v * 0.70710678118654752));
+  if (kActivation == 3u) {
+    // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)); beyond 80 either way nothing changes.
+    float u = 0.7978845608028654 * (v + 0.044715 * v * v * v);
+    return v / (1.0 + exp(clamp(-2.0 * u, -80.0, 80.0)));
+  }
+  if (kActivation == 4u) return v / (1.0 + exp(clamp(-v, -80.0, 80.0)));
+  return v;
+}
+
+// Element `at` of a vector of the output's type.
+float load_out(uvec2 address, uint at) {
+  if (kOutType == MATMUL_TYPE_F32) return load_float(address, at);
+#ifdef NARROW
+  uint bits = uint(Ref2(address).x[at]);
+#else
+  uint bits = (Ref4(address).x[at / 2u] >> (16u * (at % 2u))) & 0xffffu;
+#endif
+  return kOutType == MATMUL_TYPE_F16 ? unpackHalf2x16(bits).x : bf16_to_float(bits);
+}
+
+// Where runs of a tile's result go; made once a workgroup.
+struct Target {
+  uvec2 d, c, residual;    // element (first row, first column) of the tile
+  uint row, column;
+};
+
+Target target_of(Tile t) {
+  Target g;
+  g.row = t.m;
+  g.column = t.n;
+  uvec2 d = batch_address(push.d, kOutType, t.batch, kAtBatchD);
+  g.d = element_address(d, kOutType, t.m, ldd(), t.n);
+  g.c = g.d;
+  if (kHasC != 0u)
+    g.c = element_address(batch_address(word2(kAtC), kOutType, t.batch, kAtBatchC), kOutType, t.m, ldc(), t.n);
+  g.residual = g.d;
+  if (kHasResidual != 0u)
+    g.residual = element_address(batch_address(word2(kAtResidual), kOutType, t.batch, kAtBatchR), kOutType, t.m, word(kAtLdr), t.n);
+  return g;
+}
+
+#ifdef INTEGER
+int finished_int(Target g, int acc, uint m, uint n, int residual) {
+  if (kHasBias != 0u) acc += int(Ref4(word2(kAtBias)).x[(kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n]);
+  if (kActivation == 1u) acc = max(acc, 0);
+  return acc + residual;
+}
+#endif
+
+float finished(acc_t acc, uint m, uint n, float c, float residual) {
+  float v = alpha() * float(acc);
+  if (kHasScale != 0u) v *= load_float(word2(kAtScale), (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u ? m : n);
+  if ((kHasC | kHasCIsD) != 0u) v += beta() * c;
+  if (kHasBias != 0u) v += load_out(word2(kAtBias), (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n);
+  return activated(v) + residual;
+}
+
+// Finishes and stores kWidthD sums of row m from column n on; the caller has checked that they are inside the result
+// (kWidthD divides N). Offsets inside a tile have 32 bits.
+void store_run(Target g, uint m, uint n, acc_t acc[MAX_RUN]) {
+  const uint bytes = kWidthD * bytes_of_type(kOutType);
+  uint inside = n - g.column;
+  uint at = ((m - g.row) * ldd() + inside) * bytes_of_type(kOutType);
+  uvec4 raw = uvec4(0u);
+#ifdef INTEGER
+  if (kOutType == MATMUL_TYPE_I32) {
+    uvec4 other = uvec4(0u);
+    if (kHasResidual != 0u) other = load_raw(g.residual, ((m - g.row) * word(kAtLdr) + inside) * 4u, bytes);
+    [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i) raw[i] = uint(finished_int(g, acc[i], m, n + i, int(other[i])));
+    store_raw(g.d, at, bytes, raw);
+    return;
+  }
+#endif
+  float c[MAX_RUN], other[MAX_RUN];
+  unpack_run(kOutType, kWidthD, uvec4(0u), c);
+  unpack_run(kOutType, kWidthD, uvec4(0u), other);
+  if ((kHasC | kHasCIsD) != 0u)
+    unpack_run(kOutType, kWidthD, load_raw(g.c, ((m - g.row) * ldc() + inside) * bytes_of_type(kOutType), bytes), c);
+  if (kHasResidual != 0u)
+    unpack_run(kOutType, kWidthD, load_raw(g.residual, ((m - g.row) * word(kAtLdr) + inside) * bytes_of_type(kOutType), bytes), other);
+  if (kOutType == MATMUL_TYPE_F32) {
+    [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i) raw[i] = floatBitsToUint(finished(acc[i], m, n + i, c[i], other[i]));
+  } else if (kWidthD == 1u) {
+    raw.x = pack_pair(kOutType, finished(acc[0], m, n, c[0], other[0]), 0.0) & 0xffffu;
+  } else {
+    [[unroll]] for (uint i = 0u; i < kWidthD / 2u; ++i)
+      raw[i] = pack_pair(kOutType, finished(acc[2u * i], m, n + 2u * i, c[2u * i], other[2u * i]),
+                         finished(acc[2u * i + 1u], m, n + 2u * i + 1u, c[2u * i + 1u], other[2u * i + 1u]));
+  }
+  store_raw(g.d, at, bytes, raw);
+}

@@ -1,0 +1,97 @@
+// What every matmul strategy gives the planner, and what they share; the counterpart of strategy.hpp.
+#pragma once
+
+#include "matmul_problem.hpp"
+#include "refusal.hpp"
+#include "words.hpp"
+
+#include "lib/matmul.abi.h"
+
+#include <sectile/plan.hpp>
+#include <sectile/profile.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace sectile::detail {
+
+// A problem on a device.
+struct MatmulContext {
+  const MatmulProblem& problem;
+  MatmulStrides at;                // what leading dimensions and batch strides come to
+  const DeviceProfile& profile;
+  Limits limits;
+  std::uint32_t epilogue = 0;      // MATMUL_EPILOGUE bits, without SPLIT
+  std::uint32_t a_type = 0, b_type = 0, type = 0, out_type = 0;   // MATMUL_TYPEs
+  std::uint32_t width_a = 1, width_b = 1, width_d = 1;            // the widest accesses that alignment allows
+  bool explain = false;
+
+  bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
+  bool integer() const noexcept { return type == MATMUL_TYPE_I8; }
+};
+
+// What a candidate has worked out. Width, order and tile are constants that every kernel has; `own` are the kernel's.
+struct MatmulDraft {
+  const char* stem = "";
+  std::string base = "f32";        // of the variant's name; ".narrow" follows where accesses of 1 or 2 bytes are needed
+  std::uint32_t tile_m = 64, tile_n = 64, tile_k = 16;
+  std::uint32_t width_a = 1, width_b = 1, width_d = 1;
+  std::uint32_t order = 1;
+  std::uint32_t workgroup = 128, required_subgroup_size = 0;
+  std::uint32_t workgroup_memory_bytes = 0;
+  std::uint32_t splits = 1;        // of K; more than 1: partial sums in scratch, and a second step
+  std::array<Constant, 24> own{};
+  std::uint32_t own_count = 0;
+  // For the cost.
+  std::uint32_t registers = 64;    // of an invocation
+  std::uint32_t rate_permille = 1000;   // of the unit's rate that the inner loop reaches when nothing else holds it up
+  bool matrix_unit = false;
+
+  void add(std::uint32_t id, std::uint32_t value) { own[own_count++] = {id, value}; }
+};
+
+struct MatmulEstimate {
+  AccessCount interior;            // of one step of K of one workgroup, bank conflicts of its fragment loads among them
+  std::int64_t bias_permille = 0;  // measured preference of a row, see its table; less is better
+};
+
+struct MatmulStrategy {
+  const char* stem;
+  std::uint32_t rows;
+  bool (*applicable)(const MatmulContext&, std::uint32_t row, Refusal&);
+  MatmulDraft (*make)(const MatmulContext&, std::uint32_t row);
+  MatmulEstimate (*estimate)(const MatmulContext&, std::uint32_t row, const MatmulDraft&);
+  bool (*spare)(const MatmulContext&, std::uint32_t row);   // loses to every row that is none
+  std::string (*print)(std::uint32_t row);                  // the candidate's name after the stem
+};
+
+extern const MatmulStrategy kMatmulDirect, kMatmulSimt, kMatvec, kMatmulCoopmat, kMatmulCoopmat2;
+
+std::span<const MatmulStrategy* const> matmul_strategies() noexcept;
+
+std::uint32_t matmul_type_bytes(std::uint32_t type) noexcept;   // 4-bit elements: 1
+
+// What holds for every stem: limits of the device, offsets inside a tile that fit 32 bits, narrow accesses.
+bool matmul_fits(const MatmulContext& c, const MatmulDraft& d, Refusal& refusal);
+
+// Tiles of one batch's result.
+std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulDraft& d) noexcept;
+
+// How many parts K is cut in so that the device is full: 1 where tiles fill it already.
+std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d) noexcept;
+
+// Picoseconds, as integers; see matmul_cost.cpp.
+std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const MatmulEstimate& e);
+
+// The steps of a candidate, over the operands that plan_operation lists; `scratch` is the scratch operand's index and
+// its bytes are raised to what is needed.
+Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulDraft& d, std::span<PlanOperand> operands,
+                                       std::uint64_t& scratch_bytes);
+// K = 0: no product, only what follows it.
+Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands);
+
+MatmulContext matmul_context(const MatmulProblem& problem, const DeviceProfile& profile, bool explain);
+
+}  // namespace sectile::detail

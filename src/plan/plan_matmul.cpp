@@ -1,0 +1,151 @@
+// Planning a matmul: the table of its candidates.
+#include "choose.hpp"
+#include "job.hpp"
+#include "matmul.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+constexpr const MatmulStrategy* kMatmul[] = {&kMatmulDirect};
+
+void describe(Candidate& candidate, const MatmulContext& c, const MatmulDraft& d, const MatmulEstimate& e) {
+  candidate.interior = e.interior;
+  candidate.detail = fmt::format("wg={} groups={} shared={} registers={}", d.workgroup,
+                                 matmul_tiles(c, d) * d.splits * static_cast<std::uint64_t>(c.problem.batch),
+                                 d.workgroup_memory_bytes, d.registers);
+  if (d.splits > 1) candidate.detail += fmt::format(" splits={}", d.splits);
+}
+
+struct Matmuls {
+  using Strategy = MatmulStrategy;
+  using Draft = MatmulDraft;
+  const MatmulContext& c;
+  std::span<PlanOperand> operands;
+
+  std::span<const MatmulStrategy* const> table() const { return kMatmul; }
+  bool applicable(const MatmulStrategy& s, std::uint32_t row, Refusal& refusal) const { return s.applicable(c, row, refusal); }
+  bool spare(const MatmulStrategy& s, std::uint32_t row) const { return s.spare(c, row); }
+  MatmulDraft make(const MatmulStrategy& s, std::uint32_t row) const { return s.make(c, row); }
+  std::int64_t cost(const MatmulStrategy& s, std::uint32_t row, const MatmulDraft& draft, Candidate* told) const {
+    const auto estimate = s.estimate(c, row, draft);
+    if (told != nullptr) describe(*told, c, draft, estimate);
+    return matmul_cost(c, draft, estimate);
+  }
+  bool has_code(const MatmulStrategy&, const MatmulDraft& draft, const KernelSet& kernels, Refusal& refusal) const {
+    std::uint64_t scratch = 0;
+    const auto steps = matmul_steps(c, draft, operands, scratch);
+    if (!steps) return true;   // told when it is chosen
+    for (const Step& step : *steps)
+      if (!kernels.has(step)) return refusal.no("the pack has no {}.{} with its constants", step.kernel.stem, step.kernel.variant);
+    return true;
+  }
+};
+
+Result<void> not_in_pack(const Job& job, const Matmuls& family) {
+  const auto choice = choose(family, {.explain = false, .force = job.options.force, .kernels = nullptr}, nullptr);
+  if (choice.strategy == nullptr) return {};
+  std::uint64_t scratch = 0;
+  const auto steps = matmul_steps(family.c, choice.draft, family.operands, scratch);
+  if (!steps) return std::unexpected(steps.error());
+  for (const Step& step : *steps)
+    if (!job.options.kernels->has(step))
+      return fail(ErrorKind::missing, "kernel in the pack for " + job.profile.name, print(job.plan.problem),
+                  job.options.kernels->nearest(step));
+  return {};
+}
+
+std::uint32_t type_code(DType type) {
+  switch (type) {
+    case DType::f16: return MATMUL_TYPE_F16;
+    case DType::bf16: return MATMUL_TYPE_BF16;
+    case DType::i8: return MATMUL_TYPE_I8;
+    case DType::i32: return MATMUL_TYPE_I32;
+    default: return MATMUL_TYPE_F32;
+  }
+}
+
+// The most elements that an access of an operand may have: its address, its rows and the contiguous side allow it.
+std::uint32_t widest(std::uint32_t type, std::uint32_t align, std::int64_t ld, std::int64_t batch, std::int64_t side) {
+  const std::uint32_t bytes = matmul_type_bytes(type);
+  // Blocks of 32 are whole in memory, whatever K is.
+  if (type == MATMUL_TYPE_Q4) return align % 4 == 0 ? 8 : 2;
+  std::uint32_t width = std::min(8u, 16 / bytes);
+  while (width > 1 && (align % (width * bytes) != 0 || ld % width != 0 || batch % width != 0 || side % width != 0)) width /= 2;
+  return width;
+}
+
+std::uint32_t epilogue_of(const MatmulProblem& p) {
+  std::uint32_t bits = static_cast<std::uint32_t>(p.activation) << MATMUL_EPILOGUE_ACTIVATION_SHIFT;
+  if (p.beta != 0) bits |= p.c_is_d ? MATMUL_EPILOGUE_C_IS_D : MATMUL_EPILOGUE_C;
+  if (p.bias != PerAxis::none) bits |= p.bias == PerAxis::row ? MATMUL_EPILOGUE_BIAS_ROW : MATMUL_EPILOGUE_BIAS_COLUMN;
+  if (p.scale != PerAxis::none) bits |= p.scale == PerAxis::row ? MATMUL_EPILOGUE_SCALE_ROW : MATMUL_EPILOGUE_SCALE_COLUMN;
+  if (p.residual) bits |= MATMUL_EPILOGUE_RESIDUAL;
+  if (p.a_scale) bits |= MATMUL_EPILOGUE_A_SCALE;
+  if (p.batch > 1) bits |= MATMUL_EPILOGUE_BATCHED;
+  return bits;
+}
+
+}  // namespace
+
+std::span<const MatmulStrategy* const> matmul_strategies() noexcept { return kMatmul; }
+
+MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profile, bool explain) {
+  MatmulContext c{.problem = p, .at = effective(p), .profile = profile, .limits = limits_of(profile)};
+  c.explain = explain;
+  c.epilogue = epilogue_of(p);
+  c.type = type_code(p.type);
+  c.a_type = type_code(p.a_type);
+  c.b_type = p.b_format == WeightFormat::q4 ? MATMUL_TYPE_Q4 : p.b_format == WeightFormat::q8 ? MATMUL_TYPE_Q8 : type_code(p.b_type);
+  c.out_type = type_code(p.out);
+  const auto batched = [&](std::int64_t stride) { return p.batch > 1 ? stride : 0; };
+  c.width_a = widest(c.a_type, p.a_align, c.at.lda, batched(c.at.a_batch), p.transpose_a ? p.m : p.k);
+  c.width_b = widest(c.b_type, p.b_align, c.at.ldb, batched(c.at.b_batch), p.transpose_b ? p.k : p.n);
+  c.width_d = widest(c.out_type, p.d_align, c.at.ldd, batched(c.at.d_batch), p.n);
+  if (p.beta != 0 && !p.c_is_d) c.width_d = std::min(c.width_d, widest(c.out_type, p.d_align, c.at.ldc, batched(c.at.c_batch), p.n));
+  if (p.residual) c.width_d = std::min(c.width_d, widest(c.out_type, p.d_align, c.at.ldr, batched(c.at.r_batch), p.n));
+  return c;
+}
+
+Result<void> plan_operation(Job& job, const MatmulProblem& problem) {
+  auto specs = operands_of(Problem(problem));
+  if (!specs) return std::unexpected(specs.error());
+  for (const auto& spec : *specs)
+    job.plan.operands.push_back({spec.name, spec.written ? OperandRole::destination : OperandRole::source, spec.bytes, spec.align});
+  if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return {};
+  const MatmulContext c = matmul_context(problem, job.profile, job.options.explain);
+  constexpr std::int64_t kMostLd = std::int64_t{1} << 31;
+  for (const auto ld : {c.at.lda, c.at.ldb, c.at.ldc, c.at.ldd, c.at.ldr})
+    if (ld >= kMostLd) return fail(ErrorKind::limit_exceeded, "leading dimension", fmt::format("{}", ld), "2^31 - 1");
+  if (problem.k == 0) {
+    auto steps = matmul_epilogue_alone(c, job.plan.operands);
+    if (!steps) return std::unexpected(steps.error());
+    job.plan.steps = std::move(*steps);
+    return {};
+  }
+  job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, 16});
+  const Matmuls family{c, job.plan.operands};
+  const auto choice = choose(family, job.options, job.options.explain ? &job.plan.candidates : nullptr);
+  if (choice.strategy == nullptr) {
+    if (job.options.kernels != nullptr)
+      if (auto told = not_in_pack(job, family); !told) return told;
+    MatmulContext worded = c;
+    worded.explain = true;
+    std::vector<Candidate> log;
+    choose(Matmuls{worded, job.plan.operands}, job.options, &log);
+    return fail(ErrorKind::unsupported, "matmul on " + job.profile.name, print(job.plan.problem), reasons(log));
+  }
+  job.plan.operands.back().bytes = 0;
+  std::uint64_t scratch = 0;
+  auto steps = matmul_steps(c, choice.draft, job.plan.operands, scratch);
+  if (!steps) return std::unexpected(steps.error());
+  job.plan.steps = std::move(*steps);
+  if (scratch == 0) job.plan.operands.pop_back();
+  return {};
+}
+
+}  // namespace sectile::detail

@@ -1,0 +1,34 @@
+// What the families of candidates share.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+namespace sectile::detail {
+
+// Why a candidate cannot be: worded only where somebody will read it.
+class Refusal {
+ public:
+  explicit Refusal(bool worded) : worded_(worded) {}
+  template <class... Args>
+  bool no(fmt::format_string<Args...> text, Args&&... args) {
+    if (worded_) reason = fmt::format(text, std::forward<Args>(args)...);
+    return false;
+  }
+  std::string reason;
+
+ private:
+  bool worded_;
+};
+
+// The bias of a row that is there to be measured (`--force`, `--all-candidates`) and loses otherwise.
+inline constexpr std::int64_t kSpare = 1'000'000;
+
+inline constexpr std::uint64_t kMaxIds = std::uint64_t{1} << 31;
+
+inline std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }
+
+}  // namespace sectile::detail
