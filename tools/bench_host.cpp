@@ -101,7 +101,7 @@ Result<nlohmann::json> time_record(Machine& machine) {
   if (!src) return std::unexpected(src.error());
   const auto dst = machine.make_memory(bytes->dst);
   if (!dst) return std::unexpected(dst.error());
-  const Launch launch{program->get(), {src->get(), 0, bytes->src}, {dst->get(), 0, bytes->dst}};
+  const Launch launch{program->get(), {{src->get(), 0, bytes->src}, {dst->get(), 0, bytes->dst}}};
   std::vector<double> times;
   std::uint64_t allocations = 0;
   for (int round = 0; round < 50; ++round) {

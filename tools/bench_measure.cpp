@@ -150,7 +150,7 @@ Result<void> RowBench::Impl::fill_slots(std::uint64_t src_bytes) {
   if (auto filled = machine.fill(*dst, 0, slots * dst_pitch, kPoison); !filled) return filled;
   std::vector<Launch> copies;
   for (std::uint64_t slot = 1; slot < slots; ++slot)
-    copies.push_back({nullptr, {src.get(), 0, src_bytes}, {src.get(), slot * src_pitch, src_bytes}});
+    copies.push_back({nullptr, {{src.get(), 0, src_bytes}, {src.get(), slot * src_pitch, src_bytes}}});
   return machine.run(copies, [](std::size_t, const Error&) {});
 }
 
@@ -206,7 +206,8 @@ Result<std::vector<Runner>> RowBench::Impl::prepare_row(const BenchRow& row) {
 }
 
 Launch RowBench::Impl::launch(const Runner& runner, std::uint64_t slot) const {
-  return {runner.program.get(), {src.get(), slot * src_pitch, runner.src_bytes}, {dst.get(), slot * dst_pitch, runner.dst_bytes}};
+  return {runner.program.get(),
+          {{src.get(), slot * src_pitch, runner.src_bytes}, {dst.get(), slot * dst_pitch, runner.dst_bytes}}};
 }
 
 Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runners) {

@@ -52,8 +52,6 @@ Result<void> look_at(const CheckOptions& options) {
   if (options.problem.empty()) return {};
   const auto problem = parse_problem(options.problem);
   if (!problem) return std::unexpected(problem.error());
-  if (!std::holds_alternative<PermuteProblem>(*problem))
-    return fail(ErrorKind::unsupported, "check", options.problem, "a permute");
   return validate(*problem);
 }
 
@@ -96,6 +94,9 @@ std::string reproduce_command(const CheckOptions& options, const Failure& failur
     command += " --big";
   } else {
     command += " --problem " + shell_quoted(failure.problem);
+    // The same data: it belongs to the case's number.
+    if (options.seed != CheckOptions{}.seed) command += " --seed " + std::to_string(options.seed);
+    if (failure.index != CheckOptions{}.first) command += " --first " + std::to_string(failure.index);
     if (!failure.candidate.empty()) command += " --force " + shell_quoted(failure.candidate);
   }
   if (!options.device.empty()) command += " --device " + shell_quoted(options.device);
@@ -107,16 +108,17 @@ std::string junit_xml(const CheckOptions& options, const CheckReport& report) {
   std::map<std::uint64_t, const Failure*> failed;
   for (const Failure& failure : report.failures) failed.emplace(failure.index, &failure);
   std::map<std::uint64_t, std::string> skipped(report.skipped.begin(), report.skipped.end());
+  const std::string operation =
+      options.problem.empty() ? options.operation : std::string(operation_of(case_problem(options, options.first)));
   std::string xml = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   xml += fmt::format(
-      "<testsuite name=\"sectile check permute\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{:.3f}\" "
+      "<testsuite name=\"sectile check {}\" tests=\"{}\" failures=\"{}\" skipped=\"{}\" time=\"{:.3f}\" "
       "hostname=\"{}\">\n",
-      report.cases, failed.size(), skipped.size(), report.seconds, markup_text(report.device));
+      operation, report.cases, failed.size(), skipped.size(), report.seconds, markup_text(report.device));
   for (std::uint64_t at = 0; at < report.cases; ++at) {
     const std::uint64_t index = options.big ? at : options.first + at;
-    const PermuteProblem problem = options.big ? big_case(at) : case_problem(options, index);
-    xml += fmt::format("  <testcase classname=\"check.permute\" name=\"{}: {}\"", index,
-                       markup_text(print(Problem(problem))));
+    const Problem problem = options.big ? Problem(big_case(at)) : case_problem(options, index);
+    xml += fmt::format("  <testcase classname=\"check.{}\" name=\"{}: {}\"", operation, index, markup_text(print(problem)));
     if (const auto failure = failed.find(index); failure != failed.end()) {
       xml += fmt::format(">\n    <failure message=\"{}\">{}\n{}</failure>\n  </testcase>\n",
                          markup_text(failure->second->message), markup_text(failure->second->candidate),
@@ -132,13 +134,15 @@ std::string junit_xml(const CheckOptions& options, const CheckReport& report) {
 
 Command add_check(CLI::App& parent) {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App* app = parent.add_subcommand("check", "Run generated problems and compare every byte with the reference");
-  app->add_option("--op", "The operation: permute")->check(CLI::IsMember({"permute"}));
+  CLI::App* app = parent.add_subcommand("check", "Run generated problems and compare all that they write with the reference");
+  auto* operation = app->add_option("--op", options->operation, "The operation of generated problems: permute or matmul")
+                        ->capture_default_str()
+                        ->check(CLI::IsMember(checked_operations()));
   app->add_option("--seed", options->seed, "Of the generated problems and their data")->capture_default_str();
   app->add_option("--cases", options->cases, "How many")->capture_default_str();
   app->add_option("--first", options->first, "The first case's number")->capture_default_str();
   app->add_option("--device", options->device,
-                  "vulkan:N, cuda:N, a UUID or part of a name; several with commas between are compared bit for bit");
+                  "vulkan:N, cuda:N, a UUID or part of a name; several with commas between are compared with each other");
   app->add_option("--junit", options->junit, "Write the results to this file, as JUnit XML");
   app->add_option("--problem", options->problem, "This one problem instead of generated ones");
   auto* force =
@@ -146,7 +150,8 @@ Command add_check(CLI::App& parent) {
   app->add_flag("--all-candidates", options->all_candidates,
                 "Every admissible candidate, not just the chosen one and one more")
       ->excludes(force);
-  app->add_flag("--big", options->big, "Instead: a tensor over 4 GiB, and indices at 2^31 and 2^32");
+  app->add_flag("--big", options->big, "Instead: permutes of a tensor over 4 GiB, and with indices at 2^31 and 2^32")
+      ->excludes(operation);
   app->add_flag("--no-protect", options->no_protect, "No protected pages behind operands on CPU devices");
   app->add_flag("--no-validation", options->no_validation, "Without the validation layer");
   app->add_flag("--in-process", options->in_process, "Without child processes, for a debugger");

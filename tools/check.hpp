@@ -2,6 +2,7 @@
 // that a case that kills its process (a read past the end of memory) is named and the rest goes on.
 #pragma once
 
+#include "check_operation.hpp"
 #include "machine.hpp"
 
 #include <sectile/problem.hpp>
@@ -22,6 +23,7 @@ namespace sectile::tools {
 struct CheckOptions {
   std::uint64_t seed = 1, cases = 1000, first = 0;
   std::string device;              // or several, with commas between: their results are compared as well
+  std::string operation = "permute";   // of generated problems
   std::string junit, problem, force;
   bool all_candidates = false, no_protect = false, no_validation = false, in_process = false, big = false, json = false;
   unsigned batch = 64;
@@ -31,7 +33,7 @@ struct CheckOptions {
 };
 
 // Case `index`: generated, or the one that the user gave.
-PermuteProblem case_problem(const CheckOptions& options, std::uint64_t index);
+Problem case_problem(const CheckOptions& options, std::uint64_t index);
 
 struct Failure {
   std::uint64_t index = 0;
@@ -52,7 +54,8 @@ class CheckSink {
 // What a case left in its destination, and how far its operands stand behind their regions' first bytes: data belongs
 // to a place in the region, so that two devices' results can be compared where these agree.
 struct Outcome {
-  std::uint64_t src_at = 0, dst_at = 0;
+  std::shared_ptr<CheckedProblem> checked;
+  std::vector<std::uint64_t> at;   // one an operand of the problem
   std::vector<std::byte> dst;
 };
 
@@ -95,7 +98,7 @@ Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, con
 // The devices that `device` lists.
 std::vector<std::string> device_list(const std::string& device);
 
-// Runs cases on every device and compares what they wrote, bit for bit.
+// Runs cases on every device and compares what they wrote: bit for bit, or where numbers are rounded, within tolerance.
 class CaseRunners {
  public:
   // Errors: such as open_for_check's, of the first device that has one.

@@ -142,7 +142,7 @@ Result<std::string> run_case(Machine& machine, const Buffers& buffers, const Pro
   if (auto filled = machine.fill(*buffers.dst, 0, dst_bytes, kPoison); !filled) return std::unexpected(filled.error());
   sink.doing(text + " | running");
   const auto done = machine.run(
-      {&program, {buffers.src.get(), 0, definition.src_bytes()}, {buffers.dst.get(), 0, definition.dst_bytes()}});
+      {&program, {{buffers.src.get(), 0, definition.src_bytes()}, {buffers.dst.get(), 0, definition.dst_bytes()}}});
   if (!done) return std::unexpected(done.error());
   sink.doing(text + " | reading back");
   std::vector<std::byte> got(static_cast<std::size_t>(dst_bytes));

@@ -1,21 +1,20 @@
 // Running generated cases: plan, place, fill, submit, compare.
 #include "check.hpp"
 #include "check_arena.hpp"
+#include "check_operation.hpp"
 
-#include "reference/generate.hpp"
-#include "reference/permute.hpp"
+#include "reference/random.hpp"
 
 #include <sectile/planner.hpp>
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <optional>
-#include <map>
 #include <set>
 #include <utility>
 
@@ -28,42 +27,65 @@ constexpr std::size_t kMostPipelines = 600;  // before those that no one uses an
 // One candidate of one case, placed once.
 struct Attempt {
   std::uint64_t index = 0;
-  PermuteProblem problem;
+  std::shared_ptr<CheckedProblem> checked;
   std::string candidate;
   Placement placement = Placement::exact;
-  std::uint64_t data_seed = 0;
+  std::uint64_t data_seed = 0;   // one for all candidates of a case: what is right is worked out once
   ProgramPtr program;
-  Placed src, dst;
+  std::vector<PlanOperand> operands;
+  std::vector<Placed> placed;    // one an operand
+
+  const Problem& problem() const { return checked->problem(); }
+  std::size_t destination() const {
+    const auto at = std::ranges::find(operands, OperandRole::destination, &PlanOperand::role);
+    return static_cast<std::size_t>(at - operands.begin());
+  }
+  // Of the bytes that an operand's region holds before the run.
+  std::uint64_t stream(std::size_t operand) const {
+    return operand == 0 ? data_seed : operand == 1 ? ~data_seed : reference::mix(data_seed + operand);
+  }
 };
 
 std::string describe(const Attempt& attempt) {
-  return fmt::format("{} | {} | {}", print(Problem(attempt.problem)), attempt.candidate, name(attempt.placement));
+  return fmt::format("{} | {} | {}", print(attempt.problem()), attempt.candidate, name(attempt.placement));
 }
 
-// What the library says of a problem, against the reference: shape, bytes, and its own string form.
-std::string check_words(const PermuteProblem& problem, const reference::PermuteDefinition& definition) {
-  const std::string text = print(Problem(problem));
-  const auto again = parse_problem(text);
-  if (!again) return "its own string is refused: " + again.error().message();
-  if (*again != Problem(problem)) return "its own string is read as another problem";
-  const auto json = problem_from_json(to_json(Problem(problem)));
-  if (!json || *json != Problem(problem)) return "its JSON is read as another problem";
-  if (const auto valid = validate(problem); !valid) return "refused: " + valid.error().message();
-  const auto shape = dst_shape(problem);
-  if (!shape || *shape != definition.dst_shape()) return "dst_shape differs from the reference's";
-  const auto bytes = operand_bytes(problem);
-  if (!bytes || bytes->src != definition.src_bytes() || bytes->dst != definition.dst_bytes()) {
-    return "operand_bytes differ from the reference's";
-  }
+std::span<std::byte> inside(std::span<std::byte> region, const Placed& placed) {
+  return region.subspan(static_cast<std::size_t>(placed.operand - placed.begin), static_cast<std::size_t>(placed.bytes));
+}
+
+// Where a region differs from what it held, outside of its operand: bytes from the operand's address.
+std::optional<std::ptrdiff_t> spoiled_guard(std::span<const std::byte> was, std::span<const std::byte> is, const Placed& placed) {
+  const auto first = static_cast<std::ptrdiff_t>(placed.operand - placed.begin);
+  const auto last = first + static_cast<std::ptrdiff_t>(placed.bytes);
+  const auto before = std::mismatch(was.begin(), was.begin() + first, is.begin());
+  if (before.first != was.begin() + first) return before.first - was.begin() - first;
+  const auto behind = std::mismatch(was.begin() + last, was.end(), is.begin() + last);
+  if (behind.first != was.end()) return behind.first - was.begin() - first;
   return {};
+}
+
+// A plan's operands are the problem's, and scratch behind them.
+std::string check_operands(const Plan& plan) {
+  const auto specs = operands_of(plan.problem);
+  if (!specs) return specs.error().message();
+  for (std::size_t i = 0; i < plan.operands.size(); ++i) {
+    const PlanOperand& operand = plan.operands[i];
+    if (i >= specs->size() ? operand.role == OperandRole::scratch
+                           : operand.name == (*specs)[i].name && operand.bytes == (*specs)[i].bytes &&
+                                 operand.align == (*specs)[i].align &&
+                                 operand.role == ((*specs)[i].written ? OperandRole::destination : OperandRole::source))
+      continue;
+    return fmt::format("the plan's operand {} is none of the problem's, or stands elsewhere", operand.name);
+  }
+  return plan.operands.size() < specs->size() ? "the plan lacks operands of the problem" : std::string();
 }
 
 }  // namespace
 
-PermuteProblem case_problem(const CheckOptions& options, std::uint64_t index) {
-  if (options.problem.empty()) return reference::generate_permute(options.seed, index);
-  const auto problem = parse_problem(options.problem);
-  return problem ? std::get<PermuteProblem>(*problem) : PermuteProblem{};
+Problem case_problem(const CheckOptions& options, std::uint64_t index) {
+  if (options.problem.empty()) return generate_problem(options.operation, options.seed, index);
+  return parse_problem(options.problem).value_or(Problem{});
 }
 
 std::string ValidationWatch::fresh() {
@@ -83,7 +105,7 @@ struct CaseRunner::Impl {
   std::vector<Attempt> attempts;   // placed, not yet run
   std::set<std::uint64_t> broken;  // cases with a failure already told: one is enough
   std::uint64_t runs = 0;
-  std::vector<std::byte> want_src, want_dst;
+  std::vector<std::vector<std::byte>> before;   // one an operand: its region as it was before the run
   bool compare = false;                       // with other devices
   std::map<std::uint64_t, Outcome> outcomes;
 
@@ -92,25 +114,28 @@ struct CaseRunner::Impl {
     import = !compare && !o.no_protect && m.profile().kind == DeviceKind::cpu && m.import_alignment() != 0;
   }
 
-  void fail_case(std::uint64_t index, const PermuteProblem& problem, std::string candidate, std::string message) {
+  void fail_case(std::uint64_t index, const Problem& problem, std::string candidate, std::string message) {
     if (broken.insert(index).second)
-      sink.failed({index, print(Problem(problem)), std::move(candidate), std::move(message)});
+      sink.failed({index, print(problem), std::move(candidate), std::move(message)});
+  }
+  void fail_attempt(const Attempt& attempt, std::string message) {
+    fail_case(attempt.index, attempt.problem(), attempt.candidate, std::move(message));
   }
 
   Result<void> add_case(std::uint64_t index, bool alone);
-  std::vector<std::string> choose(std::uint64_t index, const PermuteProblem& problem);
+  std::vector<std::string> choose(std::uint64_t index, const Problem& problem);
   std::vector<Placement> placements(std::uint64_t index, std::size_t attempt) const;
   Result<void> add_attempt(Attempt attempt, const Plan& plan);
   Result<void> flush();
+  Result<void> reserve(const Attempt& attempt);
   Result<void> submit();
+  void fill(const Attempt& attempt, std::size_t operand, std::span<std::byte> region) const;
   void verify(const Attempt& attempt);
-  std::string compare_src(const Attempt& attempt);
-  std::string compare_dst(const Attempt& attempt, const reference::PermuteDefinition& definition);
-  bool is_poison(const Attempt& attempt, std::uint64_t dst_byte);
+  std::string find_wrong(const Attempt& attempt);
 };
 
 // The names of the candidates to run: the chosen one first.
-std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const PermuteProblem& problem) {
+std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Problem& problem) {
   if (!options.force.empty()) return {options.force};
   const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = {}});
   if (!plan) {
@@ -151,10 +176,10 @@ std::vector<Placement> CaseRunner::Impl::placements(std::uint64_t index, std::si
 }
 
 Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
-  const PermuteProblem problem = case_problem(options, index);
-  const reference::PermuteDefinition definition(problem);
-  sink.doing(print(Problem(problem)) + " | planning");
-  if (auto wrong = check_words(problem, definition); !wrong.empty()) {
+  const auto checked = CheckedProblem::make(case_problem(options, index));
+  const Problem& problem = checked->problem();
+  sink.doing(print(problem) + " | planning");
+  if (auto wrong = checked->check_words(); !wrong.empty()) {
     fail_case(index, problem, "", std::move(wrong));
     return {};
   }
@@ -168,13 +193,12 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
         fail_case(index, problem, candidate, "no plan: " + plan.error().message());
       continue;
     }
-    if (definition.empty()) {
+    if (checked->empty()) {
       if (!plan->steps.empty()) fail_case(index, problem, candidate, "a plan with steps, for no element");
       continue;
     }
     for (const Placement placement : placements(index, number)) {
-      Attempt attempt{index, problem, candidate, placement, reference::mix(options.seed) ^ (index * 64 + number),
-                      {},    {},      {}};
+      Attempt attempt{index, checked, candidate, placement, reference::mix(options.seed) ^ (index * 64), {}, {}, {}};
       if (auto added = add_attempt(std::move(attempt), *plan); !added) return added;
       if (!alone) continue;
       if (auto flushed = flush(); !flushed) return flushed;
@@ -186,56 +210,64 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
 
 Result<void> CaseRunner::Impl::add_attempt(Attempt attempt, const Plan& plan) {
   sink.doing(describe(attempt) + " | preparing");
-  auto program = machine.prepare(plan);
-  if (!program) {
-    fail_case(attempt.index, attempt.problem, attempt.candidate, "prepare: " + program.error().message());
+  if (auto wrong = check_operands(plan); !wrong.empty()) {
+    fail_attempt(attempt, std::move(wrong));
     return {};
   }
-  if (auto said = validation.fresh(); !said.empty()) {
-    fail_case(attempt.index, attempt.problem, attempt.candidate, "validation layer, while preparing: " + said);
+  auto program = machine.prepare(plan);
+  if (!program) {
+    fail_attempt(attempt, "prepare: " + program.error().message());
+    return {};
   }
+  if (auto said = validation.fresh(); !said.empty()) fail_attempt(attempt, "validation layer, while preparing: " + said);
   attempt.program = std::move(*program);
-
-  const auto bytes = operand_bytes(attempt.problem);
-  if (!bytes) return std::unexpected(bytes.error());
-  const std::uint64_t room =
-      Arena::room_for(bytes->src, attempt.problem.src_align) + Arena::room_for(bytes->dst, attempt.problem.dst_align);
-  if (!arena || arena->used() + room > arena->size()) {
-    if (auto flushed = flush(); !flushed) return flushed;
-    if (!arena || room > arena->size()) {
-      arena.reset();
-      auto made = Arena::make(machine, std::max(room, kArenaBytes), import);
-      if (!made) return std::unexpected(made.error());
-      arena = std::move(*made);
-    }
-  }
-  if (!arena->place(attempt.placement, bytes->src, attempt.problem.src_align, attempt.src) ||
-      !arena->place(attempt.placement, bytes->dst, attempt.problem.dst_align, attempt.dst)) {
-    return fail(ErrorKind::too_small, "arena", std::to_string(arena->size()), std::to_string(room));
-  }
+  attempt.operands = plan.operands;
+  if (auto room = reserve(attempt); !room) return room;
+  for (const PlanOperand& operand : attempt.operands)
+    if (!arena->place(attempt.placement, operand.bytes, operand.align, attempt.placed.emplace_back()))
+      return fail(ErrorKind::too_small, "arena", std::to_string(arena->size()), operand.name);
   attempts.push_back(std::move(attempt));
   return {};
 }
 
+// Room for all of the attempt's operands: what is placed already is run first where there is too little.
+Result<void> CaseRunner::Impl::reserve(const Attempt& attempt) {
+  std::uint64_t room = 0;
+  for (const PlanOperand& operand : attempt.operands) room += Arena::room_for(operand.bytes, operand.align);
+  if (arena && arena->used() + room <= arena->size()) return {};
+  if (auto flushed = flush(); !flushed) return flushed;
+  if (arena && room <= arena->size()) return {};
+  arena.reset();
+  auto made = Arena::make(machine, std::max(room, kArenaBytes), import);
+  if (!made) return std::unexpected(made.error());
+  arena = std::move(*made);
+  return {};
+}
+
+// What a region holds before the run: sources their data, a destination and scratch poison, guard bands whatever.
+void CaseRunner::Impl::fill(const Attempt& attempt, std::size_t operand, std::span<std::byte> region) const {
+  reference::fill_data(region, attempt.stream(operand));
+  attempt.checked->fill(attempt.operands[operand].name, inside(region, attempt.placed[operand]), attempt.data_seed);
+}
+
 Result<void> CaseRunner::Impl::submit() {
-  for (const Attempt& attempt : attempts) {
-    reference::fill_data(arena->bytes(attempt.src.begin, attempt.src.end), attempt.data_seed);
-    reference::fill_data(arena->bytes(attempt.dst.begin, attempt.dst.end), ~attempt.data_seed);
-  }
+  for (const Attempt& attempt : attempts)
+    for (std::size_t i = 0; i < attempt.placed.size(); ++i)
+      fill(attempt, i, arena->bytes(attempt.placed[i].begin, attempt.placed[i].end));
   if (auto sent = arena->to_device(); !sent) return sent;
   sink.doing(attempts.size() == 1 ? describe(attempts[0]) : fmt::format("a batch of {} runs", attempts.size()));
   std::vector<Launch> launches;
-  for (const Attempt& attempt : attempts)
-    launches.push_back({attempt.program.get(),
-                        {&arena->memory(), attempt.src.operand, attempt.src.bytes},
-                        {&arena->memory(), attempt.dst.operand, attempt.dst.bytes}});
-  const auto done = machine.run(launches, [&](std::size_t i, const Error& error) {
-    fail_case(attempts[i].index, attempts[i].problem, attempts[i].candidate, "record: " + error.message());
-  });
+  for (const Attempt& attempt : attempts) {
+    Launch& launch = launches.emplace_back(attempt.program.get(), std::vector<Part>{});
+    for (const Placed& placed : attempt.placed) launch.parts.push_back({&arena->memory(), placed.operand, placed.bytes});
+  }
+  const auto done = machine.run(
+      launches, [&](std::size_t i, const Error& error) { fail_attempt(attempts[i], "record: " + error.message()); });
   if (!done) return done;
   if (auto back = arena->from_device(); !back) return back;
   for (const Attempt& attempt : attempts) {
-    if (options.spoil == attempt.index) arena->bytes(attempt.dst.operand, attempt.dst.operand + 1)[0] ^= std::byte{1};
+    const Placed& placed = attempt.placed[attempt.destination()];
+    if (options.spoil == attempt.index) attempt.checked->spoil(arena->bytes(placed.operand, placed.operand + placed.bytes));
     if (options.kill == attempt.index) std::raise(SIGSEGV);
   }
   return {};
@@ -247,15 +279,21 @@ Result<void> CaseRunner::Impl::flush() {
   for (const Attempt& attempt : attempts) {
     verify(attempt);
     if (!compare) continue;
-    const auto got = arena->bytes(attempt.dst.operand, attempt.dst.operand + attempt.dst.bytes);
-    outcomes[attempt.index] = {attempt.src.operand - attempt.src.begin, attempt.dst.operand - attempt.dst.begin, {got.begin(), got.end()}};
+    const Placed& placed = attempt.placed[attempt.destination()];
+    const auto got = arena->bytes(placed.operand, placed.operand + placed.bytes);
+    Outcome& outcome = outcomes[attempt.index];
+    outcome = {attempt.checked, {}, {got.begin(), got.end()}};
+    // Scratch, which the devices' plans may or may not have, holds no data.
+    for (std::size_t i = 0; i < attempt.placed.size(); ++i)
+      if (attempt.operands[i].role != OperandRole::scratch)
+        outcome.at.push_back(attempt.placed[i].operand - attempt.placed[i].begin);
   }
   runs += attempts.size();
   if (auto said = validation.fresh(); !said.empty()) {
     const Attempt& first = attempts.front();
     const std::string which =
         attempts.size() == 1 ? "" : fmt::format(" (in cases {} to {})", first.index, attempts.back().index);
-    fail_case(first.index, first.problem, first.candidate, "validation layer" + which + ": " + said);
+    fail_attempt(first, "validation layer" + which + ": " + said);
   }
   attempts.clear();
   arena->clear();
@@ -263,59 +301,39 @@ Result<void> CaseRunner::Impl::flush() {
   return {};
 }
 
-std::string CaseRunner::Impl::compare_src(const Attempt& attempt) {
-  const auto got = arena->bytes(attempt.src.begin, attempt.src.end);
-  want_src.resize(got.size());
-  reference::fill_data(want_src, attempt.data_seed);
-  if (std::memcmp(want_src.data(), got.data(), got.size()) == 0) return {};
-  const auto at = std::mismatch(want_src.begin(), want_src.end(), got.begin()).first - want_src.begin();
-  const auto offset = at - static_cast<std::ptrdiff_t>(attempt.src.operand - attempt.src.begin);
-  return fmt::format("the source, or a guard band of it, was written at byte {}", offset);
-}
-
-// Whether the element there still holds what it held before the run.
-bool CaseRunner::Impl::is_poison(const Attempt& attempt, std::uint64_t dst_byte) {
-  const std::uint64_t size = size_bytes(attempt.problem.type);
-  const std::uint64_t at = attempt.dst.operand - attempt.dst.begin + dst_byte / size * size;
-  std::array<std::byte, 16> poison{};
-  const std::span was(poison.data(), static_cast<std::size_t>(size));
-  reference::SourceData{{}, ~attempt.data_seed}.read(at, was);
-  const auto now = arena->bytes(attempt.dst.begin + at, attempt.dst.begin + at + size);
-  return std::equal(was.begin(), was.end(), now.begin());
-}
-
-std::string CaseRunner::Impl::compare_dst(const Attempt& attempt, const reference::PermuteDefinition& definition) {
-  const auto got = arena->bytes(attempt.dst.begin, attempt.dst.end);
-  want_dst.resize(got.size());
-  reference::fill_data(want_dst, ~attempt.data_seed);
-  const auto inside = [](std::span<std::byte> region, const Placed& placed) {
-    return region.subspan(static_cast<std::size_t>(placed.operand - placed.begin),
-                          static_cast<std::size_t>(placed.bytes));
-  };
-  const auto src = inside(want_src, attempt.src);
-  const auto want = inside(want_dst, attempt.dst);
-  reference::permute(definition, src, want);
-  if (std::memcmp(want_dst.data(), got.data(), got.size()) != 0) {
-    if (const auto wrong = reference::compare(definition, want, inside(got, attempt.dst))) {
-      return wrong->message() + (is_poison(attempt, wrong->dst_byte) ? ", the poison: never written" : "");
-    }
-    const auto at = std::mismatch(want_dst.begin(), want_dst.end(), got.begin()).first - want_dst.begin();
-    const auto offset = at - static_cast<std::ptrdiff_t>(attempt.dst.operand - attempt.dst.begin);
-    return fmt::format("a guard band of the destination was written at byte {} of its {}", offset, attempt.dst.bytes);
+// What is wrong with what the run left behind; empty where nothing is.
+std::string CaseRunner::Impl::find_wrong(const Attempt& attempt) {
+  OperandData data;
+  before.resize(attempt.placed.size());
+  for (std::size_t i = 0; i < attempt.placed.size(); ++i) {
+    const Placed& placed = attempt.placed[i];
+    before[i].resize(static_cast<std::size_t>(placed.end - placed.begin));
+    fill(attempt, i, before[i]);
+    data[attempt.operands[i].name] = inside(before[i], placed);
+    if (attempt.operands[i].role != OperandRole::source) continue;
+    const auto got = arena->bytes(placed.begin, placed.end);
+    if (std::memcmp(before[i].data(), got.data(), got.size()) == 0) continue;
+    const auto at = std::mismatch(before[i].begin(), before[i].end(), got.begin()).first - before[i].begin();
+    return fmt::format("{}, or a guard band of it, was written at byte {}", attempt.operands[i].name,
+                       at - static_cast<std::ptrdiff_t>(placed.operand - placed.begin));
   }
-  const auto sample = reference::check_samples(definition, {src, 0}, inside(got, attempt.dst), attempt.data_seed, 64);
-  return sample ? "by the definition: " + sample->message() : std::string();
+  const std::size_t d = attempt.destination();
+  const Placed& destination = attempt.placed[d];
+  const auto got = arena->bytes(destination.begin, destination.end);
+  if (auto wrong = attempt.checked->compare(data, attempt.data_seed, inside(got, destination)); !wrong.empty()) return wrong;
+  for (std::size_t i = 0; i < attempt.placed.size(); ++i) {
+    const Placed& placed = attempt.placed[i];
+    if (attempt.operands[i].role == OperandRole::source) continue;
+    if (const auto at = spoiled_guard(before[i], arena->bytes(placed.begin, placed.end), placed))
+      return fmt::format("a guard band of {} was written at byte {} of its {}", attempt.operands[i].name, *at, placed.bytes);
+  }
+  return {};
 }
 
 void CaseRunner::Impl::verify(const Attempt& attempt) {
   if (broken.contains(attempt.index)) return;
-  const reference::PermuteDefinition definition(attempt.problem);
-  std::string wrong = compare_src(attempt);
-  if (wrong.empty()) wrong = compare_dst(attempt, definition);
-  if (!wrong.empty()) {
-    fail_case(attempt.index, attempt.problem, attempt.candidate,
-              fmt::format("{} ({})", wrong, name(attempt.placement)));
-  }
+  if (auto wrong = find_wrong(attempt); !wrong.empty())
+    fail_attempt(attempt, fmt::format("{} ({})", wrong, name(attempt.placement)));
 }
 
 CaseRunner::CaseRunner(Machine& machine, const CheckOptions& options, CheckSink& sink)

@@ -55,14 +55,10 @@ void CaseRunners::Impl::compare(const One& a, const One& b) {
     const auto found = b.runner->outcomes().find(index);
     if (found == b.runner->outcomes().end()) continue;
     const Outcome& theirs = found->second;
-    std::string wrong;
-    if (ours.src_at != theirs.src_at || ours.dst_at != theirs.dst_at)
-      wrong = "operands stand differently: not compared";
-    else if (const auto differ = std::mismatch(ours.dst.begin(), ours.dst.end(), theirs.dst.begin(), theirs.dst.end());
-             differ.first != ours.dst.end() || differ.second != theirs.dst.end())
-      wrong = fmt::format("differ at byte {}", differ.first - ours.dst.begin());
+    std::string wrong = "operands stand differently: not compared";
+    if (ours.at == theirs.at) wrong = ours.checked->compare_devices(ours.dst, theirs.dst);
     if (!wrong.empty())
-      sink.failed({index, print(Problem(case_problem(options, index))), "", fmt::format("{} and {}: {}", a.selector, b.selector, wrong)});
+      sink.failed({index, print(case_problem(options, index)), "", fmt::format("{} and {}: {}", a.selector, b.selector, wrong)});
   }
 }
 

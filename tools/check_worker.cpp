@@ -144,8 +144,8 @@ class Supervisor {
   void listen(int pipe, pid_t worker, Ended& ended);
   void take_line(const std::string& line, Ended& ended);
   void take_failure(Failure failure);
-  PermuteProblem problem_at(std::uint64_t at) const {
-    return options_.big ? big_case(at) : case_problem(options_, options_.first + at);
+  Problem problem_at(std::uint64_t at) const {
+    return options_.big ? Problem(big_case(at)) : case_problem(options_, options_.first + at);
   }
   void take_death(const Ended& ended, std::uint64_t& next, std::uint64_t& alone_until);
 
@@ -253,7 +253,7 @@ void Supervisor::take_death(const Ended& ended, std::uint64_t& next, std::uint64
   const std::string what(state_->what, ::strnlen(state_->what, sizeof state_->what));
   const std::size_t bar = what.find(" | ");
   const std::string rest = bar == std::string::npos ? "" : what.substr(bar + 3);
-  take_failure({options_.first + begin, print(Problem(problem_at(begin))), rest.substr(0, rest.find(" | ")),
+  take_failure({options_.first + begin, print(problem_at(begin)), rest.substr(0, rest.find(" | ")),
                 "its worker ended: " + ended.how + " while at: " + what});
   next = begin + 1;
 }
@@ -272,7 +272,7 @@ Result<CheckReport> Supervisor::run() {
     if (state_->begin == state_->end && state_->end == next) {
       const Error error = ended->error.value_or(Error{ErrorKind::device, "worker", ended->how, ""});
       if (next == 0) return std::unexpected(error);
-      take_failure({options_.first + next, print(Problem(problem_at(next))), "",
+      take_failure({options_.first + next, print(problem_at(next)), "",
                     "the device cannot be opened again: " + error.message()});
       break;
     }
@@ -284,7 +284,7 @@ Result<CheckReport> Supervisor::run() {
       unexplained.reset();
   }
   if (unexplained) {
-    take_failure({options_.first + unexplained->first, print(Problem(problem_at(unexplained->first))), "",
+    take_failure({options_.first + unexplained->first, print(problem_at(unexplained->first)), "",
                   "a batch that begins with this case ended its worker (" + unexplained->second +
                       "), but none of its cases did alone"});
   }

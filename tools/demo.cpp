@@ -3,7 +3,7 @@
 #include "command.hpp"
 #include "npy.hpp"
 #include "picture.hpp"
-#include "run_permute.hpp"
+#include "run_problem.hpp"
 #include "target.hpp"
 #include "text.hpp"
 
@@ -64,8 +64,9 @@ std::vector<Job> make_jobs(const Picture& photo) {
 }
 
 // Runs one job on the picture and compares every byte; the error says what was wrong.
-Result<Permuted> run_checked(Machine& machine, const Job& job, const Picture& photo) {
-  auto result = run_permute(machine, job.one, photo.bytes);
+Result<Ran> run_checked(Machine& machine, const Job& job, const Picture& photo) {
+  const std::span<const std::byte> inputs[] = {photo.bytes};
+  auto result = run_problem(machine, job.one, inputs);
   if (!result) return result;
   const reference::PermuteDefinition definition(job.one);
   std::vector<std::byte> want(result->bytes.size(), std::byte{0x5a});
@@ -100,7 +101,7 @@ std::vector<std::byte> reverse_rows(std::span<const std::byte> bytes, std::size_
   return out;
 }
 
-Result<void> write_results(const DemoOptions& options, const Job& job, const Picture& photo, const Permuted& result,
+Result<void> write_results(const DemoOptions& options, const Job& job, const Picture& photo, const Ran& result,
                            std::vector<std::string>& files) {
   const std::string base = options.out + "/" + job.name;
   if (auto written = write_picture(base + ".png", job, photo, result.bytes); !written) return written;

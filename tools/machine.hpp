@@ -38,11 +38,13 @@ struct Part {
   std::uint64_t offset = 0, bytes = 0;
 };
 
-// One thing to do: a program on its operands, or, without a program, a copy of src.bytes by the API's own command.
+// One thing to do: a program on its plan's operands, in their order, or, without a program, a copy of all of the first
+// part to the second by the API's own command.
 struct Launch {
   const Program* program = nullptr;
-  Part src, dst;
+  std::vector<Part> parts;
 };
+inline constexpr std::size_t kMostParts = 16;   // more operands than any plan has
 using LaunchSource = std::function<Launch()>;
 
 struct TimingWish {

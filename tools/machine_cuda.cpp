@@ -108,11 +108,15 @@ class CudaMachine final : public Machine {
   cuda::CompileCounts counts() const { return const_cast<cuda::Runtime&>(runtime_).device().compile_counts(); }
 
   Result<void> put(cuda::Stream stream, const Launch& launch) const {
-    const std::uint64_t src = launch.src.memory->address() + launch.src.offset;
-    const std::uint64_t dst = launch.dst.memory->address() + launch.dst.offset;
-    if (launch.program == nullptr) return runtime_.launch_copy(stream, dst, src, launch.src.bytes);
-    const std::array operands = {cuda::OperandAddress{src, launch.src.bytes}, cuda::OperandAddress{dst, launch.dst.bytes}};
-    return cuda::launch(stream, static_cast<const CudaProgram*>(launch.program)->executable(), operands);
+    const auto address = [](const Part& part) { return part.memory->address() + part.offset; };
+    if (launch.program == nullptr)
+      return runtime_.launch_copy(stream, address(launch.parts[1]), address(launch.parts[0]), launch.parts[0].bytes);
+    if (launch.parts.size() > kMostParts)
+      return fail(ErrorKind::limit_exceeded, "operands", std::to_string(launch.parts.size()), std::to_string(kMostParts));
+    std::array<cuda::OperandAddress, kMostParts> operands;
+    for (std::size_t i = 0; i < launch.parts.size(); ++i) operands[i] = {address(launch.parts[i]), launch.parts[i].bytes};
+    return cuda::launch(stream, static_cast<const CudaProgram*>(launch.program)->executable(),
+                        std::span(operands.data(), launch.parts.size()));
   }
 
   cuda::Runtime runtime_;

@@ -124,14 +124,17 @@ class VulkanMachine final : public Machine {
   }
   Result<void> record(VkCommandBuffer commands, const Launch& launch) const {
     if (launch.program == nullptr) {
-      runtime_.record_copy(commands, buffer_of(*launch.dst.memory), launch.dst.offset, buffer_of(*launch.src.memory),
-                           launch.src.offset, launch.src.bytes);
+      const Part &from = launch.parts[0], &to = launch.parts[1];
+      runtime_.record_copy(commands, buffer_of(*to.memory), to.offset, buffer_of(*from.memory), from.offset, from.bytes);
       return {};
     }
-    const std::array operands = {
-        vulkan::OperandAddress{launch.src.memory->address() + launch.src.offset, launch.src.bytes},
-        vulkan::OperandAddress{launch.dst.memory->address() + launch.dst.offset, launch.dst.bytes}};
-    return vulkan::record(commands, static_cast<const VulkanProgram*>(launch.program)->executable(), operands);
+    if (launch.parts.size() > kMostParts)
+      return fail(ErrorKind::limit_exceeded, "operands", std::to_string(launch.parts.size()), std::to_string(kMostParts));
+    std::array<vulkan::OperandAddress, kMostParts> operands;
+    for (std::size_t i = 0; i < launch.parts.size(); ++i)
+      operands[i] = {launch.parts[i].memory->address() + launch.parts[i].offset, launch.parts[i].bytes};
+    return vulkan::record(commands, static_cast<const VulkanProgram*>(launch.program)->executable(),
+                          std::span(operands.data(), launch.parts.size()));
   }
 
   vulkan::Runtime runtime_;

@@ -2,7 +2,7 @@
 #include "command.hpp"
 #include "files.hpp"
 #include "npy.hpp"
-#include "run_permute.hpp"
+#include "run_problem.hpp"
 #include "target.hpp"
 #include "text.hpp"
 
@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,7 +105,7 @@ int run(const PermuteOptions& options) {
   const auto shape = dst_shape(*problem);
   if (!shape) return report(shape.error(), options.json);
 
-  Permuted result;
+  Ran result;
   std::string device = "none: nothing to do";
   const auto bytes = operand_bytes(*problem);
   if (!bytes) return report(bytes.error(), options.json);
@@ -112,7 +113,8 @@ int run(const PermuteOptions& options) {
     auto machine = Machine::open(options.device);
     if (!machine) return report(machine.error(), options.json);
     device = (*machine)->name();
-    auto permuted = run_permute(**machine, *problem, array->data);
+    const std::span<const std::byte> inputs[] = {array->data};
+    auto permuted = run_problem(**machine, *problem, inputs);
     if (!permuted) return report(permuted.error(), options.json);
     result = std::move(*permuted);
   }

@@ -258,6 +258,12 @@ void unpack_run(const uint type, const uint width, uvec4 raw, out float v[MAX_RU
   }
 }
 
+// The int8 elements of a raw run.
+void unpack_bytes(const uint width, uvec4 raw, out int v[MAX_RUN]) {
+  [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i)
+    v[i] = i < width ? bitfieldExtract(int(raw[i / 4u]), int(8u * (i % 4u)), 8) : 0;
+}
+
 // Bytes of a run of `width` elements.
 uint run_bytes(const uint type, const uint width) { return type == MATMUL_TYPE_Q4 ? width / 2u : width * bytes_of_type(type); }
 // Bytes behind the base of element `at`, the first of a run.
@@ -272,11 +278,9 @@ float load_half(uvec2 address, uint at) {
 #endif
 }
 
-// A[m, k] for the run of kWidthA elements whose first is `at` elements behind `base`; where `inside` is false, zeros, and
-// the element at base is read in its place. `k` is the first's, for a.scale (a run lies along K, or along M where A is
-// transposed).
-void fetch_a(uvec2 base, uint at, uint k, bool inside, out float v[MAX_RUN]) {
-  uvec4 raw = load_raw(base, inside ? run_at(kAType, at) : 0u, run_bytes(kAType, kWidthA));
+// What a raw run of kWidthA elements of A holds; `k` is the first's, for a.scale (a run lies along K, or along M where A
+// is transposed). Zeros where `inside` is false.
+void convert_a(uvec4 raw, uint k, bool inside, out float v[MAX_RUN]) {
   unpack_run(kAType, kWidthA, raw, v);
   [[unroll]] for (uint i = 0u; i < kWidthA; ++i) {
     if (kHasAScale != 0u) v[i] *= load_float(word2(kAtAScale), inside ? k + (kTransA == 0u ? i : 0u) : 0u);
@@ -285,21 +289,32 @@ void fetch_a(uvec2 base, uint at, uint k, bool inside, out float v[MAX_RUN]) {
   }
 }
 
+// b.scale[n][k / 32] of a B of 4 bits.
+float block_scale(uint n, uint k) {
+  return load_half(add64(word2(kAtBScale), bytes_of(MATMUL_TYPE_F16, product64(n, ldb() / 32u))), k / 32u);
+}
+
 // The same of B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is one for all batches.
-void fetch_b(uvec2 base, uint at, uint k, uint n, bool inside, out float v[MAX_RUN]) {
-  uvec4 raw = load_raw(base, inside ? run_at(kBType, at) : 0u, run_bytes(kBType, kWidthB));
+void convert_b(uvec4 raw, uint k, uint n, bool inside, out float v[MAX_RUN]) {
   unpack_run(kBType, kWidthB, raw, v);
   if (kBType == MATMUL_TYPE_Q8) {
     [[unroll]] for (uint i = 0u; i < kWidthB; ++i) v[i] *= load_float(word2(kAtBScale), inside ? n + (kTransB == 0u ? i : 0u) : 0u);
   } else if (kBType == MATMUL_TYPE_Q4) {
-    // Runs lie along K and never cross a block.
-    uint row = inside ? n : 0u;
-    uvec2 scale_row = add64(word2(kAtBScale), bytes_of(MATMUL_TYPE_F16, product64(row, ldb() / 32u)));
-    float scale = load_half(scale_row, inside ? k / 32u : 0u);
-    [[unroll]] for (uint i = 0u; i < kWidthB; ++i) v[i] *= scale;
+    // Runs lie along K and never cross a block; the last one may pass K, where its nibbles mean nothing.
+    float scale = block_scale(inside ? n : 0u, inside ? k : 0u);
+    [[unroll]] for (uint i = 0u; i < kWidthB; ++i) v[i] = k + i < size_k() ? v[i] * scale : 0.0;
   }
   [[unroll]] for (uint i = 0u; i < kWidthB; ++i) {
     if (kBType != kType) v[i] = rounded_to(kType, v[i]);
     if (!inside) v[i] = 0.0;
   }
+}
+
+// A[m, k] for the run of kWidthA elements whose first is `at` elements behind `base`; where `inside` is false, zeros, and
+// the element at base is read in its place.
+void fetch_a(uvec2 base, uint at, uint k, bool inside, out float v[MAX_RUN]) {
+  convert_a(load_raw(base, inside ? run_at(kAType, at) : 0u, run_bytes(kAType, kWidthA)), k, inside, v);
+}
+void fetch_b(uvec2 base, uint at, uint k, uint n, bool inside, out float v[MAX_RUN]) {
+  convert_b(load_raw(base, inside ? run_at(kBType, at) : 0u, run_bytes(kBType, kWidthB)), k, n, inside, v);
 }

@@ -50,6 +50,8 @@ Target target_of(Tile t) {
   g.row = t.m;
   g.column = t.n;
   uvec2 d = batch_address(push.d, kOutType, t.batch, kAtBatchD);
+  // Partial sums: one M x ldd matrix after the other.
+  if (kSplit != 0u) d = element_address(d, kOutType, t.split * size_m(), ldd(), 0u);
   g.d = element_address(d, kOutType, t.m, ldd(), t.n);
   g.c = g.d;
   if (kHasC != 0u)

@@ -3,6 +3,7 @@
 
 #include "matmul_problem.hpp"
 #include "refusal.hpp"
+#include "walk.hpp"
 #include "words.hpp"
 
 #include "lib/matmul.abi.h"
@@ -37,7 +38,9 @@ struct MatmulDraft {
   const char* stem = "";
   std::string base = "f32";        // of the variant's name; ".narrow" follows where accesses of 1 or 2 bytes are needed
   std::uint32_t tile_m = 64, tile_n = 64, tile_k = 16;
+  std::uint32_t span_m = 0, span_n = 0;   // rows and columns that 32-bit offsets reach from one address; 0: the tile's
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;
+  std::uint32_t run_d = 4;         // elements that an invocation has side by side: no access of D is wider
   std::uint32_t order = 1;
   std::uint32_t workgroup = 128, required_subgroup_size = 0;
   std::uint32_t workgroup_memory_bytes = 0;

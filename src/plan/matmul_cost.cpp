@@ -11,7 +11,9 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d) noexc
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(c.problem.k), d.tile_k);
   if (tiles * 2 > held) return 1;
   // A split of less than 8 steps spends its time starting and storing; 32 splits are as many as pay.
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(held / tiles, 1, std::max<std::uint64_t>(1, std::min<std::uint64_t>(32, steps / 8))));
+  const std::uint64_t splits = std::clamp<std::uint64_t>(held / tiles, 1, std::max<std::uint64_t>(1, std::min<std::uint64_t>(32, steps / 8)));
+  // As few as share the steps alike: none is left without any.
+  return static_cast<std::uint32_t>(ceil_div(steps, ceil_div(steps, splits)));
 }
 
 std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const MatmulEstimate& e) {

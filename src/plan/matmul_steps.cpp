@@ -169,14 +169,15 @@ bool matmul_fits(const MatmulContext& c, const MatmulDraft& d, Refusal& refusal)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", d.workgroup_memory_bytes, c.limits.workgroup_memory);
   // Rows of a tile are reached by 32-bit byte offsets, which NVIDIA's driver wraps at 2^31 (see words.cpp).
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
-  const auto spans = [&](const char* what, std::int64_t rows, std::int64_t ld, std::uint32_t type) {
-    const std::int64_t bytes = rows * ld * matmul_type_bytes(type);
-    return bytes < kLimit || refusal.no("{} rows of {} lie {} bytes apart: offsets pass 2^31", rows, what, bytes / std::max<std::int64_t>(rows, 1));
+  const auto spans = [&](const char* what, std::int64_t rows, std::int64_t ld, std::int64_t run, std::uint32_t type) {
+    const std::int64_t bytes = matmul_type_bytes(type);
+    return ((rows - 1) * ld + run) * bytes < kLimit || refusal.no("{} rows of {} lie {} bytes apart: offsets pass 2^31", rows, what, ld * bytes);
   };
-  if (!spans("a", p.transpose_a ? d.tile_k : std::min<std::int64_t>(d.tile_m, p.m), c.at.lda, c.a_type)) return false;
-  if (!spans("b", p.transpose_b ? std::min<std::int64_t>(d.tile_n, p.n) : d.tile_k, c.at.ldb, c.b_type)) return false;
-  const auto rows = std::min<std::int64_t>(d.tile_m, p.m);
-  if (!spans("d", rows, std::max({c.at.ldd, c.at.ldc, c.at.ldr}), c.out_type)) return false;
+  const auto rows = std::min<std::int64_t>(d.span_m != 0 ? d.span_m : d.tile_m, p.m);
+  const auto columns = std::min<std::int64_t>(d.span_n != 0 ? d.span_n : d.tile_n, p.n);
+  if (!spans("a", p.transpose_a ? d.tile_k : rows, c.at.lda, p.transpose_a ? rows : d.tile_k, c.a_type)) return false;
+  if (!spans("b", p.transpose_b ? columns : d.tile_k, c.at.ldb, p.transpose_b ? d.tile_k : columns, c.b_type)) return false;
+  if (!spans("d", rows, std::max({c.at.ldd, c.at.ldc, c.at.ldr}), columns, c.out_type)) return false;
   Parts parts{.epilogue = c.epilogue, .b_scale = false, .reduce = false};
   if (variant_of(c, d, parts, c.out_type).ends_with(".narrow") &&
       !(c.profile.storage8.value_or(false) && c.profile.storage16.value_or(false)))
@@ -201,7 +202,7 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulDraft
     into = scratch_layout(c, d.splits);
     out_type = c.integer() ? MATMUL_TYPE_I32 : MATMUL_TYPE_F32;
     // Rows of scratch are whole runs of 4, but the last run of a row must not pass N: its width divides N.
-    draft.width_d = c.problem.n % 4 == 0 ? 4 : c.problem.n % 2 == 0 ? 2 : 1;
+    draft.width_d = std::min(d.run_d, c.problem.n % 4 == 0 ? 4u : c.problem.n % 2 == 0 ? 2u : 1u);
     written = scratch;
     scratch_bytes = std::max<std::uint64_t>(scratch_bytes, 4 * static_cast<std::uint64_t>(into.d_batch) * static_cast<std::uint64_t>(c.problem.batch));
     operands[scratch].bytes = scratch_bytes;

@@ -1,4 +1,4 @@
-// Random permute problems from a seed: case `index` of `seed` is the same on every machine.
+// Random problems from a seed: case `index` of `seed` is the same on every machine.
 #pragma once
 
 #include <sectile/problem.hpp>
@@ -9,5 +9,9 @@ namespace sectile::reference {
 
 // Always a valid problem. Most have fewer than 200,000 elements; one in some hundreds has more.
 PermuteProblem generate_permute(std::uint64_t seed, std::uint64_t index);
+
+// Always a valid problem, with at most some 10^7 multiplications, and with fewer than 10^6 nearly always: every layout,
+// type, format, stride, batch and epilogue, sizes of 0 and 1, primes, those beside a tile's, skinny ones, long sums.
+MatmulProblem generate_matmul(std::uint64_t seed, std::uint64_t index);
 
 }  // namespace sectile::reference

@@ -1,0 +1,58 @@
+//! variant f32
+//! variant f32.narrow -DNARROW
+//! variant i8 -DINTEGER
+//! variant i8.narrow -DINTEGER -DNARROW
+// What follows the sums: a is scratch, [batch][split][M][ldd] of 4-byte sums, and every run of kWidthD elements of the
+// result is the sum of its splits, taken in order, so that the result is the same each time. With no split at all
+// (K = 0) nothing is read.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#define MATMUL_REDUCE
+#include "lib/matmul.glsl"
+#include "lib/matmul_epilogue.glsl"
+
+void main() {
+  // Run group * kWorkgroup + lane of a batch; that number may pass 32 bits where M * N does, so it is never formed.
+  const uint shift = findMSB(kWorkgroup);   // a power of two
+  uint runs_n = size_n() / kWidthD;
+  uvec2 rounded = add64(product64(size_m(), runs_n), uvec2(kWorkgroup - 1u, 0u));
+  uint groups = (rounded.y >> shift) != 0u ? ~0u : (rounded.x >> shift) | (rounded.y << (32u - shift));
+  uint id = group_id();
+  Tile t;
+  t.batch = id / groups;
+  id -= t.batch * groups;
+  // (id << shift | lane) / runs_n, a bit of the lane at a time: the remainder stays below 2^31.
+  uint row = id / runs_n, run = id - row * runs_n;
+  [[unroll]] for (uint bit = 0u; bit < shift; ++bit) {
+    run = run * 2u + ((gl_LocalInvocationID.x >> (shift - 1u - bit)) & 1u);
+    uint more = run >= runs_n ? 1u : 0u;
+    row = row * 2u + more;
+    run -= more * runs_n;
+  }
+  if (t.batch >= batches() || row >= size_m()) return;
+  t.m = row;
+  t.n = run * kWidthD;
+  t.k = t.k_end = t.split = 0u;
+
+  acc_t acc[MAX_RUN];
+  [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i) acc[i] = acc_t(0);
+  uint left = splits();
+  if (left != 0u) {
+    uvec2 from = batch_address(push.a, MATMUL_TYPE_F32, t.batch, kAtBatchA);
+    from = element_address(from, MATMUL_TYPE_F32, t.m, lda(), t.n);
+    uvec2 step = bytes_of(MATMUL_TYPE_F32, product64(size_m(), lda()));
+    // Tested at the bottom: lavapipe loads once more behind a top-tested loop's end.
+    do {
+      uvec4 raw = load_raw(from, 0u, 4u * kWidthD);
+      [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i) {
+#ifdef INTEGER
+        acc[i] += int(raw[i]);
+#else
+        acc[i] += uintBitsToFloat(raw[i]);
+#endif
+      }
+      from = add64(from, step);
+    } while (--left != 0u);
+  }
+  store_run(target_of(t), t.m, t.n, acc);
+}

@@ -1,0 +1,244 @@
+//! variant f32
+//! variant f32.narrow -DNARROW
+//! variant f32.subgroup -DSUBGROUP
+//! variant f32.subgroup.narrow -DSUBGROUP -DNARROW
+//! variant i8 -DINTEGER
+//! variant i8.narrow -DINTEGER -DNARROW
+//! variant i8.subgroup -DINTEGER -DSUBGROUP
+//! variant i8.subgroup.narrow -DINTEGER -DSUBGROUP -DNARROW
+// A thin operand (up to 16 rows of A, or columns of B) times a thick one. The thick one is what takes time: it is read
+// once, in the widest runs, straight into registers; a step's piece of the thin one stands in workgroup memory.
+// Where the thick operand is contiguous along K, lanes share its rows and sum at the end, by subgroup operations
+// (SUBGROUP: full subgroups of the required size) or through workgroup memory; where it is contiguous across, each lane
+// has columns of its own and groups of lanes share K.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#ifdef SUBGROUP
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#endif
+#include "lib/matmul.glsl"
+#include "matvec.abi.h"
+#include "lib/matmul_epilogue.glsl"
+
+layout(constant_id = MATVEC_SPEC_SIDE) const uint kSide = 0u;
+layout(constant_id = MATVEC_SPEC_ROWS) const uint kRows = 1u;
+layout(constant_id = MATVEC_SPEC_LANES) const uint kLanes = 32u;
+layout(constant_id = MATVEC_SPEC_ROUNDS) const uint kRounds = 1u;
+
+const uint kThin = kSide == 0u ? kTileM : kTileN;                       // rows of the thin operand
+const bool kAlongK = kSide == 0u ? kTransB == 1u : kTransA == 0u;       // the thick one
+const bool kThinAlongK = kSide == 0u ? kTransA == 0u : kTransB == 1u;
+const uint kRun = kSide == 0u ? kWidthB : kWidthA;                      // of the thick one
+const uint kThinRun = kSide == 0u ? kWidthA : kWidthB;
+
+// Sharers of K, and how many such parties there are; sums of an invocation.
+const uint kSharers = kAlongK ? kLanes : kWorkgroup / kLanes;
+const uint kParties = kWorkgroup / kSharers;
+const uint kAcross = kAlongK ? kRows : kRun;
+const uint kSums = kAcross * kThin;
+
+#ifdef INTEGER
+#define staged4 ivec4
+#else
+#define staged4 vec4
+#endif
+// The thin operand's step: [row][k] where lanes lie along K, else [k][row], so that either way they read vectors.
+shared staged4 thin4[(kThin * kTileK + 3u) / 4u];
+const uint kBatch = kSums < 16u ? kSums : 16u;                  // sums that are shared out at a time
+shared acc_t partial[kBatch * kWorkgroup];
+shared acc_t result[kTileM * kTileN];
+
+uint size_across() { return kSide == 0u ? size_n() : size_m(); }
+uint size_thin() { return kSide == 0u ? size_m() : size_n(); }
+
+uvec4 load_thick(uvec2 base, uint at) {
+  return kSide == 0u ? load_raw(base, run_at(kBType, at), run_bytes(kBType, kWidthB))
+                     : load_raw(base, run_at(kAType, at), run_bytes(kAType, kWidthA));
+}
+uvec4 load_thin(uvec2 base, uint at) {
+  return kSide == 0u ? load_raw(base, run_at(kAType, at), run_bytes(kAType, kWidthA))
+                     : load_raw(base, run_at(kBType, at), run_bytes(kBType, kWidthB));
+}
+// A raw run of A (`a`) or B at step k, row or column `across`.
+void convert(const bool a, uvec4 raw, uint k, uint across, bool inside, out acc_t v[MAX_RUN]) {
+#ifdef INTEGER
+  unpack_bytes(a ? kWidthA : kWidthB, raw, v);
+  [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i)
+    if (!inside) v[i] = 0;
+#else
+  if (a) convert_a(raw, k, inside, v);
+  else convert_b(raw, k, across, inside, v);
+#endif
+}
+
+void put_thin(uint row, uint k, acc_t v) {
+  uint at = kAlongK ? row * kTileK + k : k * kThin + row;
+  thin4[at / 4u][at % 4u] = v;
+}
+
+// The piece from step k on, `left` steps long; zeros behind it. `row0`: the tile's first row.
+void stage_thin(uvec2 base, uint k, uint left, uint row0, uint ld) {
+  const uint runs = kThinAlongK ? kTileK / kThinRun : (kThin + kThinRun - 1u) / kThinRun;
+  const uint items = kThinAlongK ? kThin * runs : kTileK * runs;
+  uint last = size_thin() - row0 - (kThinAlongK ? 1u : kThinRun);
+  uint item = gl_LocalInvocationID.x;
+  if (item >= items) return;
+  do {
+    uint row = item / runs, step = item % runs * kThinRun;
+    if (!kThinAlongK) {
+      step = item / runs;
+      row = item % runs * kThinRun;
+    }
+    bool inside = step < left;
+    uint from = min(row, last);
+    uint at = kThinAlongK ? from * ld + step : step * ld + from;
+    acc_t v[MAX_RUN];
+    convert(kSide == 0u, load_thin(base, inside ? at : 0u), k + step, row0 + from, inside, v);
+    [[unroll]] for (uint i = 0u; i < kThinRun; ++i) {
+      if (kThinAlongK) put_thin(row, step + i, v[i]);
+      else if (row + i < kThin) put_thin(row + i, step, v[i]);
+    }
+    item += kWorkgroup;
+  } while (item < items);
+}
+
+acc_t acc[kSums];              // [across][thin]
+
+// Products of a run of one row: lanes along K.
+void multiply_along(const uint r, acc_t x[MAX_RUN], uint step) {
+  [[unroll]] for (uint s = 0u; s < kThin; ++s) {
+    uint at = s * kTileK + step;
+    [[unroll]] for (uint i = 0u; i < kRun; ++i) {
+      if (kRun >= 4u) {
+        if (i % 4u == 0u) {
+          staged4 y = thin4[at / 4u + i / 4u];
+          acc[r * kThin + s] += x[i] * y.x + x[i + 1u] * y.y + x[i + 2u] * y.z + x[i + 3u] * y.w;
+        }
+      } else {
+        acc[r * kThin + s] += x[i] * thin4[(at + i) / 4u][(at + i) % 4u];
+      }
+    }
+  }
+}
+// Products of a run across at one step.
+void multiply_across(acc_t x[MAX_RUN], uint step) {
+  [[unroll]] for (uint s = 0u; s < kThin; s += min(kThin, 4u)) {
+    uint at = step * kThin + s;
+    if (kThin >= 4u) {
+      staged4 y = thin4[at / 4u];
+      [[unroll]] for (uint i = 0u; i < kRun; ++i)
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) acc[i * kThin + s + j] += x[i] * y[j];
+    } else {
+      acc_t y = thin4[at / 4u][at % 4u];
+      [[unroll]] for (uint i = 0u; i < kRun; ++i) acc[i * kThin + s] += x[i] * y;
+    }
+  }
+}
+
+// Where sum v of a party lies in the tile's result.
+uint result_at(uint party, uint v) {
+  uint across = party * kAcross + v / kThin, thin = v % kThin;
+  return kSide == 0u ? thin * kTileN + across : across * kTileN + thin;
+}
+
+// Sums over a party's sharers, into `result`.
+void sum_up(uint lane, uint sharer, uint party) {
+#ifdef SUBGROUP
+  if (kAlongK) {
+    const uint parts = kWorkgroup / gl_SubgroupSize;
+    [[unroll]] for (uint v = 0u; v < kSums; ++v) {
+      acc_t sum = subgroupAdd(acc[v]);
+      if (gl_SubgroupInvocationID == 0u) partial[v * parts + gl_SubgroupID] = sum;
+    }
+    barrier();   // every subgroup's sums are there before they are summed
+    uint each = kLanes / gl_SubgroupSize;
+    for (uint e = lane; e < kParties * kSums; e += kWorkgroup) {
+      uint v = e / kParties, of = e % kParties;
+      acc_t sum = acc_t(0);
+      for (uint i = 0u; i < each; ++i) sum += partial[v * parts + of * each + i];
+      result[result_at(of, v)] = sum;
+    }
+    return;
+  }
+#endif
+  uint at = sharer * kParties + party;
+  [[unroll]] for (uint first = 0u; first < kSums; first += kBatch) {
+    if (first != 0u) barrier();   // the batch before has been read
+    [[unroll]] for (uint v = 0u; v < kBatch; ++v)
+      if (first + v < kSums) partial[v * kWorkgroup + at] = acc[first + v];
+    for (uint upper = kSharers / 2u; upper > 0u; upper /= 2u) {
+      barrier();   // what the upper part holds is there before the lower part adds it
+      if (sharer < upper) {
+        [[unroll]] for (uint v = 0u; v < kBatch; ++v)
+          partial[v * kWorkgroup + at] += partial[v * kWorkgroup + at + upper * kParties];
+      }
+    }
+    if (sharer == 0u) {
+      [[unroll]] for (uint v = 0u; v < kBatch; ++v)
+        if (first + v < kSums) result[result_at(party, first + v)] = partial[v * kWorkgroup + at];
+    }
+  }
+}
+
+void main() {
+  Tile t;
+  if (!locate_tile(t)) return;
+  uint lane = gl_LocalInvocationID.x;
+#ifdef SUBGROUP
+  lane = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;   // whole subgroups share a row
+#endif
+  uint sharer = kAlongK ? lane % kLanes : lane / kLanes, party = kAlongK ? lane / kLanes : lane % kLanes;
+  uint across0 = kSide == 0u ? t.n : t.m, thin0 = kSide == 0u ? t.m : t.n;
+  uint last = size_across() - across0 - (kAlongK ? 1u : kRun);
+  const uint ld = kSide == 0u ? ldb() : lda(), ld_thin = kSide == 0u ? lda() : ldb();
+  const uint held = kAlongK ? kRows : 1u;
+  uint from[held];
+  [[unroll]] for (uint r = 0u; r < held; ++r)
+    from[r] = kAlongK ? min(party * kRows + r, last) * ld : min(party * kRun, last);
+
+  [[unroll]] for (uint v = 0u; v < kSums; ++v) acc[v] = acc_t(0);
+  // The splits behind the last whole step of K have nothing to sum.
+  if (t.k < t.k_end) {
+    uvec2 a = a_address(t, t.m, t.k), b = b_address(t, t.k, t.n);
+    const uvec2 step_a = bytes_of(kAType, product64(kTileK, kTransA == 0u ? 1u : lda()));
+    const uvec2 step_b = bytes_of(kBType, product64(kTileK, kTransB == 1u ? 1u : ldb()));
+    uint k = t.k;
+    do {
+      uint left = t.k_end - k;
+      uvec2 thick = kSide == 0u ? b : a;
+      uvec4 raw[kRounds][held];
+      [[unroll]] for (uint u = 0u; u < kRounds; ++u) {
+        uint step = kAlongK ? (u * kLanes + sharer) * kRun : u * kSharers + sharer;
+        [[unroll]] for (uint r = 0u; r < held; ++r)
+          raw[u][r] = load_thick(thick, step < left ? (kAlongK ? from[r] + step : step * ld + from[r]) : 0u);
+      }
+      stage_thin(kSide == 0u ? a : b, k, left, thin0, ld_thin);
+      barrier();   // the thin operand's piece is there before it is read
+      [[unroll]] for (uint u = 0u; u < kRounds; ++u) {
+        uint step = kAlongK ? (u * kLanes + sharer) * kRun : u * kSharers + sharer;
+        [[unroll]] for (uint r = 0u; r < held; ++r) {
+          uint across = across0 + (kAlongK ? min(party * kRows + r, last) : from[r]);
+          acc_t x[MAX_RUN];
+          convert(kSide != 0u, raw[u][r], k + step, across, step < left, x);
+          if (kAlongK) multiply_along(r, x, step);
+          else multiply_across(x, step);
+        }
+      }
+      barrier();   // every lane has read the piece before the next takes its place
+      a = add64(a, step_a);
+      b = add64(b, step_b);
+      k += kTileK;
+    } while (k < t.k_end);
+  }
+
+  sum_up(lane, sharer, party);
+  barrier();   // every sum is there before runs of them are stored
+  Target target = target_of(t);
+  const uint runs_n = kTileN / kWidthD;
+  for (uint e = gl_LocalInvocationID.x; e < kTileM * runs_n; e += kWorkgroup) {
+    uint m = e / runs_n, n = e % runs_n * kWidthD;
+    acc_t run[MAX_RUN];
+    [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i) run[i] = result[m * kTileN + min(n + i, kTileN - 1u)];
+    if (t.m + m < size_m() && t.n + n < size_n()) store_run(target, t.m + m, t.n + n, run);
+  }
+}

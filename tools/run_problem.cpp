@@ -1,0 +1,60 @@
+#include "run_problem.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <string>
+#include <utility>
+
+namespace sectile::tools {
+namespace {
+
+// Memory for every operand of the plan, with what it holds before.
+Result<std::vector<MemoryPtr>> make_operands(Machine& machine, const Plan& plan,
+                                             std::span<const std::span<const std::byte>> inputs) {
+  std::vector<MemoryPtr> memories;
+  for (std::size_t i = 0; i < plan.operands.size(); ++i) {
+    const PlanOperand& operand = plan.operands[i];
+    if (operand.bytes == 0) {   // nothing of it is touched
+      memories.push_back(nullptr);
+      continue;
+    }
+    auto memory = machine.make_memory(operand.bytes);
+    if (!memory) return std::unexpected(memory.error());
+    const auto input = i < inputs.size() ? inputs[i] : std::span<const std::byte>{};
+    if (operand.role == OperandRole::source && input.size() < operand.bytes)
+      return fail(ErrorKind::too_small, operand.name, std::to_string(input.size()), std::to_string(operand.bytes));
+    if (input.size() >= operand.bytes)
+      if (auto sent = machine.upload(**memory, 0, input.first(static_cast<std::size_t>(operand.bytes))); !sent)
+        return std::unexpected(sent.error());
+    memories.push_back(std::move(*memory));
+  }
+  return memories;
+}
+
+}  // namespace
+
+Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<const std::span<const std::byte>> inputs) {
+  auto plan = make_plan(problem, machine.profile());
+  if (!plan) return std::unexpected(plan.error());
+  std::size_t written = 0;
+  while (written < plan->operands.size() && plan->operands[written].role != OperandRole::destination) ++written;
+  if (written == plan->operands.size()) return fail(ErrorKind::missing, "destination", print(problem), "an operand");
+  Ran result{std::vector<std::byte>(static_cast<std::size_t>(plan->operands[written].bytes)), std::move(*plan)};
+  if (result.bytes.empty()) return result;
+
+  const auto program = machine.prepare(result.plan);
+  if (!program) return std::unexpected(program.error());
+  const auto memories = make_operands(machine, result.plan, inputs);
+  if (!memories) return std::unexpected(memories.error());
+  Launch launch{program->get(), {}};
+  for (std::size_t i = 0; i < memories->size(); ++i) {
+    // An operand of which nothing is touched still needs an address: the destination's is one.
+    const Memory* const memory = (*memories)[i] != nullptr ? (*memories)[i].get() : (*memories)[written].get();
+    launch.parts.push_back({memory, 0, result.plan.operands[i].bytes});
+  }
+  if (auto ran = machine.run(launch); !ran) return std::unexpected(ran.error());
+  if (auto down = machine.download(*(*memories)[written], 0, result.bytes); !down) return std::unexpected(down.error());
+  return result;
+}
+
+}  // namespace sectile::tools
