@@ -31,7 +31,7 @@ function(sectile_test folder)
   add_test(NAME ${folder} COMMAND test_${folder} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
   # Drivers leave memory behind when they are unloaded: leaks are looked for where no driver is.
   set(leaks 1)
-  if(folder MATCHES "vulkan|cuda|tools|spirv|pack")
+  if(folder MATCHES "vulkan|cuda|tools|spirv|pack|drivers")
     set(leaks 0)
   endif()
   # A worker that a protected page kills has to die of the signal, which the sanitizer would catch.
@@ -128,6 +128,13 @@ if(SECTILE_BUILD_TESTS)
       target_compile_definitions(test_${folder} PRIVATE SECTILE_PACK_ONLY="$<TARGET_FILE:pack_only>")
       add_dependencies(test_${folder} pack_only)
     endforeach()
+  endif()
+  # GPUs that are not here, behind no-op shims: a process each, which no sanitizer can be loaded into.
+  if(NOT SECTILE_SANITIZE AND NOT SECTILE_THIRD_PARTY)
+    sectile_test(drivers sectile sectile_dep_volk)
+    target_sources(test_drivers PRIVATE ${PROJECT_SOURCE_DIR}/tests/vulkan/helpers.cpp
+      ${PROJECT_SOURCE_DIR}/tests/tools/run_command.cpp)
+    target_compile_definitions(test_drivers PRIVATE SECTILE_COMMAND="")
   endif()
   # The command itself, for tests that start it.
   foreach(folder tools spirv pack)

@@ -68,6 +68,11 @@ struct DeviceProfile {
   std::optional<bool> cooperative_matrix_workgroup_scope, cooperative_matrix_tensor_addressing;
   std::vector<MatrixShape> matrix_shapes;
 
+  // Of matrices at workgroup scope, and of flexible dimensions (VK_NV_cooperative_matrix2).
+  std::optional<std::uint32_t> matrix_max_workgroup_invocations;
+  std::optional<std::uint32_t> matrix_reserved_workgroup_memory_bytes;  // less for the kernel's own, in each workgroup
+  std::optional<std::uint32_t> matrix_max_dimension;
+
   // What the memory system is made of.
   std::optional<std::uint32_t> transaction_bytes;              // least unit of a global access (32 on NVIDIA)
   std::optional<std::uint32_t> cache_line_bytes;

@@ -114,6 +114,7 @@ constexpr Shape kRdna3Shapes[] = {
     {16, 16, 16, "f16", "f16"},
     {16, 16, 16, "f16", "f32"},
     {16, 16, 16, "s8", "s32"},
+    {16, 16, 16, "u8", "u32"},
 };
 
 constexpr Shape kRdna4Shapes[] = {
@@ -127,7 +128,9 @@ constexpr Target kTargets[] = {
     {.name = "amd-rdna3",
      .facts = kRdna3,
      .shapes = kRdna3Shapes,
-     .shapes_source = "executorch #18726: f16 to f16 and f32, int8 to int32, all 16x16x16"},
+     .shapes_source = "executorch #18726: f16 to f16 and f32, int8 to int32, all 16x16x16; RADV 26.1.6 for navi31 "
+                      "(mesa-drm-shim): the same and u8 to u32, of its 14 rows those of one signedness without "
+                      "saturation"},
     {.name = "amd-rdna4",
      .facts = kRdna4,
      .shapes = kRdna4Shapes,

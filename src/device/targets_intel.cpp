@@ -7,6 +7,7 @@ namespace {
 
 constexpr std::string_view kPci = "the PCI ID list: 0x8086 is Intel";
 constexpr std::string_view kAnv = "Mesa, anv_physical_device.c";
+constexpr std::string_view kA380 = "ANV 26.1.6 for an Arc A380 (dg2, 0x56a5; Mesa's intel_noop_drm_shim)";
 
 constexpr Fact kIntel[] = {
     {"vendor", R"("intel")", kNamed},
@@ -37,6 +38,26 @@ constexpr Fact kXeLpg[] = {
     {"min_subgroup_size", "8", kAnv},
 };
 
+// Arc A380 to A770, under ANV. The quirks take the matrices from the A770.
+constexpr Fact kXeHpg[] = {
+    {"max_workgroup_invocations", "1024", kA380},
+    {"max_workgroup_size", "[1024,1024,1024]", kA380},
+    // ANV gives 49152.
+    {"workgroup_memory_bytes", "32768", "Intel's Windows driver, on an A770: llama.cpp PR #14001"},
+    {"subgroup_size", "32", kA380},
+    {"min_subgroup_size", "8", kA380},
+    {"bfloat16", "true", kA380},
+    {"cooperative_matrix", "true", kA380},
+    {"cooperative_matrix2", "false", "VK_NV_cooperative_matrix2 is not listed by ANV 26.1.6"},
+};
+
+constexpr Shape kXeHpgShapes[] = {
+    {8, 8, 16, "f16", "f32"},
+    {8, 8, 16, "bf16", "f32"},
+    {8, 8, 32, "s8", "s32"},
+    {8, 8, 32, "u8", "u32"},
+};
+
 constexpr Fact kXe2[] = {
     {"max_workgroup_invocations", "512",
      "ggml-vulkan.cpp runs its large tile with 512 threads on Xe2; ANV allows 1024"},
@@ -47,6 +68,7 @@ constexpr Fact kXe2[] = {
     {"min_subgroup_size", "16", "llama.cpp PR #18178; IGCIT #1402: drivers that say 8 are wrong; ANV says 16"},
     {"bfloat16", "true", "Arc Pro B50 on ANV: llama.cpp PR #25380"},
     {"cooperative_matrix", "true", "blade PR #399, B570; Arc Pro B50 on ANV: llama.cpp PR #25380"},
+    {"cooperative_matrix2", "false", "VK_NV_cooperative_matrix2 is not listed by ANV 26.1.6"},
 };
 
 constexpr Shape kXe2Shapes[] = {
@@ -56,11 +78,17 @@ constexpr Shape kXe2Shapes[] = {
 
 constexpr Target kTargets[] = {
     {.name = "intel-xe-lpg", .facts = kXeLpg, .family = kIntel},
+    {.name = "intel-xe-hpg",
+     .facts = kXeHpg,
+     .family = kIntel,
+     .shapes = kXeHpgShapes,
+     .shapes_source = kA380},
     {.name = "intel-xe2",
      .facts = kXe2,
      .family = kIntel,
      .shapes = kXe2Shapes,
-     .shapes_source = "Mesa, intel_device_info.c, CMAT_XE2_CONFIGURATIONS; 8x16x16 also on a B570: blade PR #399"},
+     .shapes_source = "Mesa, intel_device_info.c, CMAT_XE2_CONFIGURATIONS, and so says ANV 26.1.6 for bmg "
+                      "(Mesa's intel_noop_drm_shim); 8x16x16 also on a B570: blade PR #399"},
 };
 
 }  // namespace

@@ -162,10 +162,51 @@ void put_features(DeviceProfile& out, const FeatureSet& features) {
           Feature::cooperative_matrix_tensor_addressing);
 }
 
+// A driver lists all rows that it has; a row is of use where the device was made with the features of its types.
+// Of types that Sectile has no feature for (8-bit floats), the row is told and nothing uses it.
+bool types_enabled(const FeatureSet& features, std::initializer_list<VkComponentTypeKHR> types) {
+  for (const VkComponentTypeKHR type : types) {
+    if (type == VK_COMPONENT_TYPE_FLOAT16_KHR && !features.has(Feature::shader_float16)) return false;
+    if (type == VK_COMPONENT_TYPE_BFLOAT16_KHR && !features.has(Feature::bfloat16_cooperative_matrix)) return false;
+    const bool byte = type == VK_COMPONENT_TYPE_SINT8_KHR || type == VK_COMPONENT_TYPE_UINT8_KHR;
+    if (byte && !features.has(Feature::shader_int8)) return false;
+  }
+  return true;
+}
+
+void put_flexible_matrices(DeviceProfile& out, const Snapshot& s, const FeatureSet& features) {
+  for (const auto& row : s.flexible_matrices) {
+    if (row.scope == VK_SCOPE_WORKGROUP_KHR && !features.has(Feature::cooperative_matrix_workgroup_scope)) continue;
+    if (!types_enabled(features, {row.AType, row.BType, row.CType, row.ResultType})) continue;
+    out.matrix_shapes.push_back({.m = row.MGranularity,
+                                 .n = row.NGranularity,
+                                 .k = row.KGranularity,
+                                 .a = component_name(row.AType),
+                                 .b = component_name(row.BType),
+                                 .c = component_name(row.CType),
+                                 .result = component_name(row.ResultType),
+                                 .saturating = row.saturatingAccumulation != VK_FALSE,
+                                 .scope = scope_name(row.scope),
+                                 .workgroup_invocations = row.workgroupInvocations,
+                                 .flexible = true});
+  }
+  // Not asked for where a quirk leaves the matrices out.
+  if (s.matrix2.cooperativeMatrixFlexibleDimensionsMaxDimension == 0) return;
+  constexpr std::string_view limits = "driver: VkPhysicalDeviceCooperativeMatrix2PropertiesNV";
+  put(out, out.matrix_max_dimension, "matrix_max_dimension", s.matrix2.cooperativeMatrixFlexibleDimensionsMaxDimension,
+      limits);
+  if (!features.has(Feature::cooperative_matrix_workgroup_scope)) return;
+  put(out, out.matrix_max_workgroup_invocations, "matrix_max_workgroup_invocations",
+      s.matrix2.cooperativeMatrixWorkgroupScopeMaxWorkgroupSize, limits);
+  put(out, out.matrix_reserved_workgroup_memory_bytes, "matrix_reserved_workgroup_memory_bytes",
+      s.matrix2.cooperativeMatrixWorkgroupScopeReservedSharedMemory, limits);
+}
+
 void put_matrices(DeviceProfile& out, const Snapshot& s, const FeatureSet& features) {
   if (!features.has(Feature::cooperative_matrix)) return;
   std::string source = "driver: vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR";
-  for (const auto& row : s.matrices)
+  for (const auto& row : s.matrices) {
+    if (!types_enabled(features, {row.AType, row.BType, row.CType, row.ResultType})) continue;
     out.matrix_shapes.push_back({.m = row.MSize,
                                  .n = row.NSize,
                                  .k = row.KSize,
@@ -177,22 +218,10 @@ void put_matrices(DeviceProfile& out, const Snapshot& s, const FeatureSet& featu
                                  .scope = scope_name(row.scope),
                                  .workgroup_invocations = 0,
                                  .flexible = false});
+  }
   if (features.has(Feature::cooperative_matrix_flexible)) {
     source += ", ...FlexibleDimensionsPropertiesNV";
-    for (const auto& row : s.flexible_matrices) {
-      if (row.scope == VK_SCOPE_WORKGROUP_KHR && !features.has(Feature::cooperative_matrix_workgroup_scope)) continue;
-      out.matrix_shapes.push_back({.m = row.MGranularity,
-                                   .n = row.NGranularity,
-                                   .k = row.KGranularity,
-                                   .a = component_name(row.AType),
-                                   .b = component_name(row.BType),
-                                   .c = component_name(row.CType),
-                                   .result = component_name(row.ResultType),
-                                   .saturating = row.saturatingAccumulation != VK_FALSE,
-                                   .scope = scope_name(row.scope),
-                                   .workgroup_invocations = row.workgroupInvocations,
-                                   .flexible = true});
-    }
+    put_flexible_matrices(out, s, features);
   }
   if (!out.matrix_shapes.empty()) out.sources["matrix_shapes"] = source;
 }

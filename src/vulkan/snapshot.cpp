@@ -75,6 +75,13 @@ Result<void> query_matrices(const InstanceFunctions& functions, VkPhysicalDevice
     if (!rows) return std::unexpected(rows.error());
     out.flexible_matrices = std::move(*rows);
   }
+  if (out.offer.has_extension(VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME)) {
+    auto limits = linked<VkPhysicalDeviceCooperativeMatrix2PropertiesNV>(
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_2_PROPERTIES_NV, nullptr);
+    auto properties = linked<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &limits);
+    functions.vkGetPhysicalDeviceProperties2(device, &properties);
+    out.matrix2 = limits;
+  }
   return {};
 }
 

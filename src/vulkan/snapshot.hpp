@@ -20,6 +20,7 @@ struct Snapshot {
   const char* multiprocessors_source = "";
   std::vector<VkCooperativeMatrixPropertiesKHR> matrices;
   std::vector<VkCooperativeMatrixFlexibleDimensionsPropertiesNV> flexible_matrices;
+  VkPhysicalDeviceCooperativeMatrix2PropertiesNV matrix2{};
 };
 
 // Errors: as query_offer; device.

@@ -12,10 +12,10 @@ using namespace sectile;
 TEST_CASE("knowsItsTargets") {
   CHECK(builtin_target_names() ==
         std::vector<std::string_view>{
-            "lavapipe",         "swiftshader", "nvidia-turing", "nvidia-ampere",    "nvidia-ada", "nvidia-hopper",
-            "nvidia-blackwell", "amd-gcn5",    "amd-rdna2",     "amd-rdna3",        "amd-rdna4",  "intel-xe-lpg",
-            "intel-xe2",        "arm-valhall", "arm-5th-gen",   "qualcomm-adreno7", "apple-m",    "cuda:sm_75",
-            "cuda:sm_80",       "cuda:sm_86",  "cuda:sm_89",    "cuda:sm_90a",      "cuda:sm_100"});
+            "lavapipe",         "swiftshader", "nvidia-turing", "nvidia-ampere", "nvidia-ada",       "nvidia-hopper",
+            "nvidia-blackwell", "amd-gcn5",    "amd-rdna2",     "amd-rdna3",     "amd-rdna4",        "intel-xe-lpg",
+            "intel-xe-hpg",     "intel-xe2",   "arm-valhall",   "arm-5th-gen",   "qualcomm-adreno7", "apple-m",
+            "cuda:sm_75",       "cuda:sm_80",  "cuda:sm_86",    "cuda:sm_89",    "cuda:sm_90a",      "cuda:sm_100"});
   const std::string refusal = builtin_target("h100").error().message();
   CHECK(refusal.starts_with("missing: target: h100 (want one of lavapipe swiftshader nvidia-turing "));
   CHECK(refusal.ends_with(" cuda:sm_90a cuda:sm_100)"));

@@ -5,12 +5,11 @@
 #include "../tools/run_command.hpp"
 #include "bench.hpp"
 #include "text.hpp"
-#include "support/radv.hpp"
+#include "support/noop.hpp"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 using namespace sectile;
 using namespace sectile::test;
@@ -85,19 +84,17 @@ TEST_CASE("child: emitted modules compile") {
 }
 
 TEST_CASE("RADV compiles every emitted module of the seeds' rows, without spills and with the planner's LDS") {
-  if (kSanitized || !std::filesystem::exists(kShim) || !std::filesystem::exists(kDriver)) {
-    MESSAGE("skipped: no drm-shim for RADV here, or a sanitizer in its way");
+  if (const std::string why = absent(radv("navi31")); !why.empty()) {
+    MESSAGE("skipped: " << why);
     return;
   }
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   for (const char* const gpu : {"navi21", "navi31", "gfx1201"}) {
     for (const char* const mode : {"pushed", "frozen"}) {
       CAPTURE(gpu);
       CAPTURE(mode);
-      const Ran ran = run_program("/usr/bin/env", {std::string("AMDGPU_GPU_ID=") + gpu, std::string("VK_DRIVER_FILES=") + kDriver,
-                                                   std::string("LD_PRELOAD=") + kShim, "MESA_SHADER_CACHE_DISABLE=1",
-                                                   "SECTILE_REQUIRE=vulkan", std::string("SECTILE_TEST_ABSENT=") + mode,
-                                                   self, "-tc=child: emitted modules compile"});
+      const std::vector<std::string> variables{std::string("SECTILE_TEST_ABSENT=") + mode};
+      const Ran ran =
+          run_program("/usr/bin/env", noop_process(radv(gpu), variables, "child: emitted modules compile"));
       CHECK_MESSAGE(ran.code == 0, ran.out << ran.err);
       CHECK_MESSAGE(ran.out.find("LDS planned") != std::string::npos, ran.out << ran.err);
       // Its table, and not its own summary: tools/dev test counts those.

@@ -3,12 +3,11 @@
 #include "helpers.hpp"
 
 #include "reference/generate.hpp"
-#include "support/radv.hpp"
+#include "support/noop.hpp"
 
 #include <sectile/planner.hpp>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <string>
 
@@ -17,14 +16,13 @@ using namespace sectile::test;
 
 namespace {
 
-// Runs one of this program's test cases under the shim; the driver's own disk cache is off.
-int run_child(const std::string& gpu, const std::string& cache, bool expect_hits) {
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
-  const std::string command = "env AMDGPU_GPU_ID=" + gpu + " VK_DRIVER_FILES=" + kDriver + " LD_PRELOAD=" + kShim +
-                              " MESA_SHADER_CACHE_DISABLE=1 SECTILE_REQUIRE=vulkan SECTILE_TEST_CACHE=" + cache +
-                              " SECTILE_TEST_HITS=" + (expect_hits ? "1" : "0") + " '" + self +
-                              "' -tc='child: plans compile' >" + cache + ".log 2>&1";
-  return std::system(command.c_str());
+// Runs one of this program's test cases under the shim.
+int run_child(const char* gpu, const std::string& cache, bool expect_hits) {
+  const std::vector<std::string> variables{"SECTILE_TEST_CACHE=" + cache,
+                                           std::string("SECTILE_TEST_HITS=") + (expect_hits ? "1" : "0")};
+  std::string command = "env";
+  for (const std::string& word : noop_process(radv(gpu), variables, "child: plans compile")) command += " '" + word + "'";
+  return std::system((command + " >" + cache + ".log 2>&1").c_str());
 }
 
 std::string child_log(const std::string& cache) {
@@ -65,8 +63,8 @@ TEST_CASE("child: plans compile") {
 }
 
 TEST_CASE("a second process start compiles nothing, on a driver whose cache holds something") {
-  if (kSanitized || !std::filesystem::exists(kShim) || !std::filesystem::exists(kDriver)) {
-    MESSAGE("skipped: no drm-shim for RADV here, or a sanitizer in its way");
+  if (const std::string why = absent(radv("navi31")); !why.empty()) {
+    MESSAGE("skipped: " << why);
     return;
   }
   for (const char* const gpu : {"navi31", "renoir"}) {

@@ -1,6 +1,10 @@
 // What an app is asked to enable, in whichever structs it spells its features; and what modules need.
 #include "helpers.hpp"
 
+#include "module/capabilities.hpp"
+#include "vulkan/capabilities.hpp"
+#include "vulkan/snapshot.hpp"
+
 #include <sectile/shaders.hpp>
 
 #include <set>
@@ -151,6 +155,63 @@ TEST_CASE("every embedded kernel's capabilities are known by name") {
     CHECK_FALSE(names.empty());
     for (const std::string& name : names) CHECK_MESSAGE(name.find("capability") == std::string::npos, name);
   }
+}
+
+// What glslang 16.6 declares for GL_KHR_cooperative_matrix, GL_NV_cooperative_matrix2 (reductions, conversions,
+// per-element operations, tensor addressing, decode functions), GL_KHR_memory_scope_semantics, GL_EXT_bfloat16,
+// GL_EXT_integer_dot_product and 8- and 16-bit storage: each has a feature that is asked for.
+TEST_CASE("matrix kernels' capabilities have features that are wanted") {
+  for (const std::uint32_t capability : {9u,    11u,   22u,   39u,   4433u, 4448u, 4428u, 4429u, 4430u, 5116u, 5117u,
+                                         5118u, 5345u, 5346u, 5347u, 5430u, 5431u, 5432u, 5433u, 5434u, 5439u, 6016u,
+                                         6017u, 6018u, 6019u, 6022u}) {
+    const module::Capability* row = module::find_capability(capability);
+    CAPTURE(capability);
+    REQUIRE(row != nullptr);
+    CHECK(row->grant == module::Grant::feature);
+    vulkan::FeatureSet features;
+    CHECK_FALSE(vulkan::capability_allowed(capability, features, 0));
+    bool wanted = false;
+    for (std::size_t i = 0; i < static_cast<std::size_t>(vulkan::Feature::count); ++i) {
+      const auto feature = static_cast<vulkan::Feature>(i);
+      if (vulkan::vulkan_name(feature) != row->feature) continue;
+      wanted = vulkan::use_of(feature) != vulkan::FeatureUse::runtime;
+      CHECK(vulkan::extension_of(feature) == row->extension);
+      features.set(feature);
+    }
+    CHECK(wanted);
+    CHECK(vulkan::capability_allowed(capability, features, 0));
+  }
+}
+
+TEST_CASE("matrix rows of types that the device was not made with are left out") {
+  vulkan::Snapshot snapshot;
+  snapshot.offer.properties.apiVersion = VK_API_VERSION_1_3;
+  const auto row = [&](VkComponentTypeKHR in, VkComponentTypeKHR out) {
+    VkCooperativeMatrixPropertiesKHR shape{};
+    shape.MSize = shape.NSize = shape.KSize = 16;
+    shape.AType = shape.BType = in;
+    shape.CType = shape.ResultType = out;
+    shape.scope = VK_SCOPE_SUBGROUP_KHR;
+    snapshot.matrices.push_back(shape);
+  };
+  row(VK_COMPONENT_TYPE_FLOAT16_KHR, VK_COMPONENT_TYPE_FLOAT32_KHR);
+  row(VK_COMPONENT_TYPE_BFLOAT16_KHR, VK_COMPONENT_TYPE_FLOAT32_KHR);
+  row(VK_COMPONENT_TYPE_SINT8_KHR, VK_COMPONENT_TYPE_SINT32_KHR);
+  vulkan::FeatureSet features;
+  const auto listed = [&] {
+    std::string types;
+    for (const MatrixShape& shape : vulkan::make_profile(snapshot, features).matrix_shapes) types += shape.a + " ";
+    return types;
+  };
+  features.set(vulkan::Feature::cooperative_matrix);
+  CHECK(listed() == "");
+  features.set(vulkan::Feature::shader_float16);
+  CHECK(listed() == "f16 ");
+  features.set(vulkan::Feature::bfloat16);
+  CHECK(listed() == "f16 ");
+  features.set(vulkan::Feature::bfloat16_cooperative_matrix);
+  features.set(vulkan::Feature::shader_int8);
+  CHECK(listed() == "f16 bf16 s8 ");
 }
 
 TEST_CASE("capabilities of what is no module are refused") {

@@ -1,7 +1,7 @@
 # Makes the contained root, or brings it up to date. Runs as root in a private mount namespace.
-# usage: make-root.sh REPO RECIPE_HASH
+# usage: make-root.sh REPO RECIPE_HASH [SHIM_HASH]    (with the latter: Intel's no-op shim as well)
 set -euo pipefail
-repo=$1 hash=$2
+repo=$1 hash=$2 shim_hash=${3:-}
 lib=$repo/tools/dev.d
 root=$repo/.root
 log=$repo/.cache/root.log
@@ -166,9 +166,18 @@ install_photos() {
     fail "no package has china.jpg and flower.jpg"
 }
 
-main() {
-    local begin=$SECONDS
-    mkdir -p "$repo/.cache"
+# What only tests need, and has to be compiled: not part of every root.
+install_intel_shim() {
+    local folder=/opt/drm-shim
+    rm -rf "${root:?}$folder"
+    cp "$lib/intel-shim.sh" "$root/var/tmp/intel-shim.sh"
+    inside bash /var/tmp/intel-shim.sh "$folder" 3>&2 >>"$log" 2>&1 ||
+        fail "Intel's no-op shim could not be built, which the tests of its driver need (the root is fine without it)"
+    rm -f "$root/var/tmp/intel-shim.sh"
+    printf '%s\n' "$shim_hash" >"$root$folder/.recipe"
+}
+
+make_root() {
     host_packages
     if [[ -e $root/.sectile-recipe ]]; then
         say "the root's recipe has changed: bringing it up to date"
@@ -183,6 +192,13 @@ main() {
     install_photos
     inside apt-get clean
     printf '%s\n' "$hash" >"$root/.sectile-recipe"
+}
+
+main() {
+    local begin=$SECONDS
+    mkdir -p "$repo/.cache"
+    if [[ -e $root/.sectile-recipe && $(<"$root/.sectile-recipe") == "$hash" ]]; then mount_all; else make_root; fi
+    [[ -z $shim_hash ]] || install_intel_shim
     say "the root is ready ($((SECONDS - begin)) s)"
 }
 

@@ -7,7 +7,14 @@ root_stamp=$root/.sectile-recipe
 # The recipe is these two files; a root made by another recipe is not used as it is.
 recipe_hash() { cat "$lib/packages.sh" "$lib/make-root.sh" | sha256sum | cut -c1-32; }
 
-root_is_ready() { [[ -r $root_stamp && $(<"$root_stamp") == "$(recipe_hash)" ]]; }
+shim_hash() { sha256sum <"$lib/intel-shim.sh" | cut -c1-32; }
+
+stamp_is() { [[ -r $1 && $(<"$1") == "$2" ]]; }
+
+# Intel's no-op shim is made for what runs the tests (want_shim=1), and for nothing else.
+shim_is_ready() { ((!${want_shim:-0})) || stamp_is "$root/opt/drm-shim/.recipe" "$(shim_hash)"; }
+
+root_is_ready() { stamp_is "$root_stamp" "$(recipe_hash)" && shim_is_ready; }
 
 # Runs a command as root, by sudo where need be.
 as_root() {
@@ -24,7 +31,7 @@ root_ready() {
     flock --nonblock "$lock" || { say "another tools/dev is making the root: waiting"; flock "$lock"; }
     if ! root_is_ready; then
         as_root unshare --mount --propagation private bash "$lib/make-root.sh" "$repo" "$(recipe_hash)" \
-            {lock}>&- || die "the root could not be made (log: ${cache#"$PWD"/}/root.log)"
+            $(shim_is_ready || shim_hash) {lock}>&- || die "the root could not be made (log: ${cache#"$PWD"/}/root.log)"
     fi
     exec {lock}>&-
 }

@@ -1,0 +1,163 @@
+// Every candidate that the planner admits on a GPU's live profile compiles there without spills and with the
+// validation layer silent; every other is refused with a reason, and tests/data/drivers holds which and why.
+// After a change that means to move these lists: SECTILE_UPDATE=1 test_drivers, and read the difference.
+#include "drivers.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+using namespace sectile;
+using namespace sectile::test;
+
+namespace {
+
+// How drivers name what must be 0: a register that had no room, and the memory that it went to.
+constexpr std::string_view kSpills[] = {
+    "Spilled SGPRs", "Spilled VGPRs", "Scratch size",             // RADV
+    "Spill count",   "Fill count",    "Scratch Memory Size",      // ANV
+};
+
+bool is_spill(const std::string& name) {
+  return std::ranges::find(kSpills, name) != std::end(kSpills);
+}
+
+// A reason without its numbers: those are the problem's, and the list is of reasons.
+std::string worded(const std::string& reason) {
+  std::string out;
+  for (const char c : reason) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) out += c;
+    if (digit && !out.ends_with('#')) out += '#';
+  }
+  return out;
+}
+
+std::string stem_of(const std::string& candidate) {
+  return candidate.substr(0, candidate.find(' '));
+}
+
+// Compiles each kernel, with its constants, once; says what spilled.
+class Compiler {
+ public:
+  explicit Compiler(vulkan::Runtime& runtime) : runtime_(runtime) {}
+
+  void compile(const Plan& plan) {
+    std::string key;
+    for (const Step& step : plan.steps) key += step_key(step);
+    if (!seen_.insert(key).second) return;
+    CAPTURE(print(plan));
+    const auto ready = runtime_.device().prepare(plan);
+    REQUIRE_MESSAGE(ready.has_value(), ready.error().message());
+    std::set<std::string> told;
+    for (const auto& step : must(runtime_.device().statistics(*ready))) {
+      CAPTURE(step.kernel.stem);
+      CAPTURE(step.kernel.variant);
+      int spills = 0;
+      for (const auto& statistic : step.statistics) {
+        if (!is_spill(statistic.name)) continue;
+        ++spills;
+        CHECK_MESSAGE(statistic.value == "0", statistic.name << " " << statistic.value << ", subgroup "
+                                                              << step.subgroup_size);
+      }
+      CHECK_MESSAGE(spills > 0, "the driver tells nothing of spills");
+      told.insert(step.kernel.stem + "." + step.kernel.variant);
+    }
+    for (const Step& step : plan.steps) CHECK(told.contains(step.kernel.stem + "." + step.kernel.variant));
+    ++compiled_;
+  }
+  int compiled() const { return compiled_; }
+
+ private:
+  static std::string step_key(const Step& step) {
+    std::string key = step.kernel.stem + "." + step.kernel.variant + " " + std::to_string(step.required_subgroup_size);
+    for (const auto& constant : step.constants)
+      key += " " + std::to_string(constant.id) + ":" + std::to_string(constant.value);
+    return key + ";";
+  }
+  vulkan::Runtime& runtime_;
+  std::set<std::string> seen_;
+  int compiled_ = 0;
+};
+
+// All candidates of one problem: lines "+ stem" and "- stem: reason".
+void walk_candidates(const Problem& problem, const DeviceProfile& profile, Compiler& compiler,
+                     std::set<std::string>& lines) {
+  CAPTURE(print(problem));
+  PlanOptions explained;
+  explained.explain = true;
+  const auto plan = make_plan(problem, profile, explained);
+  REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
+  CHECK_FALSE(plan->candidates.empty());
+  for (const Candidate& candidate : plan->candidates) {
+    if (!candidate.refusal.empty()) {
+      lines.insert("- " + stem_of(candidate.name) + ": " + worded(candidate.refusal));
+      continue;
+    }
+    CAPTURE(candidate.name);
+    PlanOptions forced;
+    forced.force = candidate.name;
+    const auto alone = make_plan(problem, profile, forced);
+    REQUIRE_MESSAGE(alone.has_value(), alone.error().message());
+    compiler.compile(*alone);
+    lines.insert("+ " + stem_of(candidate.name));
+  }
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);)
+    if (!line.empty()) out.push_back(line);
+  return out;
+}
+
+std::string missing_in(const std::vector<std::string>& all, const std::vector<std::string>& some) {
+  std::string out;
+  for (const std::string& line : all)
+    if (std::ranges::find(some, line) == some.end()) out += "\n    " + line;
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("child: candidates compile") {
+  const char* const list = std::getenv("SECTILE_TEST_LIST");
+  if (list == nullptr) return;  // not the child
+  vulkan::RuntimeOptions options;
+  options.executable_statistics = true;
+  on_every_device(options, [&](vulkan::Runtime& runtime) {
+    Compiler compiler(runtime);
+    std::set<std::string> lines;
+    for (const Problem& problem : problems()) walk_candidates(problem, runtime.profile(), compiler, lines);
+    CHECK(compiler.compiled() > 20);
+    std::ofstream file(list);
+    for (const std::string& line : lines) file << line << "\n";
+    std::printf("%s: %d kernels\n", runtime.profile().name.c_str(), compiler.compiled());
+  });
+}
+
+TEST_CASE("every admitted candidate compiles without spills, and the refused ones stand in a list") {
+  for (const NoopGpu& gpu : driver_gpus()) {
+    CAPTURE(gpu.name);
+    if (!present(gpu)) continue;
+    const std::string held = std::string(SECTILE_TEST_DATA) + "/drivers/" + gpu.name + ".txt";
+    const std::string found = temporary_folder() + "/" + gpu.name + ".txt";
+    const Ran ran = run_noop(gpu, {"SECTILE_TEST_LIST=" + found}, "child: candidates compile");
+    CHECK_MESSAGE(ran.code == 0, ran.out << ran.err);
+    const auto now = lines_of(read_file(found)), before = lines_of(read_file(held));
+    CHECK_FALSE(now.empty());
+    if (std::getenv("SECTILE_UPDATE") != nullptr) {
+      write_file(held, read_file(found));
+      continue;
+    }
+    CHECK_MESSAGE(now == before, held << " differs (SECTILE_UPDATE=1 writes it anew).\n  new:"
+                                      << missing_in(now, before) << "\n  gone:" << missing_in(before, now));
+  }
+}
