@@ -52,6 +52,7 @@ struct MatmulDraft {
   std::uint32_t registers = 64;    // of an invocation
   std::uint32_t rate_permille = 1000;   // of the unit's rate that the inner loop reaches when nothing else holds it up
   bool matrix_unit = false;
+  bool driver_staged = false;      // the driver's compiler decides how operands reach the matrix unit
 
   void add(std::uint32_t id, std::uint32_t value) { own[own_count++] = {id, value}; }
 };
