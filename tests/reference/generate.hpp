@@ -15,6 +15,6 @@ PermuteProblem generate_permute(std::uint64_t seed, std::uint64_t index);
 MatmulProblem generate_matmul(std::uint64_t seed, std::uint64_t index);
 // Cases of one kind have types, layouts, epilogue and alignments in common, and with them most of their pipelines: a
 // CPU device compiles for a second what it then runs in a millisecond.
-constexpr std::uint64_t matmul_kind(std::uint64_t index) noexcept { return index / 8; }
+constexpr std::uint64_t matmul_kind(std::uint64_t index) noexcept { return index / 16; }
 
 }  // namespace sectile::reference
