@@ -14,6 +14,7 @@ namespace {
 struct Row {
   std::uint32_t tile_m, tile_n, tile_k, sub_m, sub_n;
   std::uint32_t schedule = MATMUL_COOPMAT_LOADS_FIRST;
+  std::uint32_t rate = 300;          // permille of the matrix unit's rate that its steps reach, fetching included
   bool half_sums = false;            // only where sums are f16: f32 ones would not fit the registers
 
   std::uint32_t subgroups() const { return tile_m / sub_m * (tile_n / sub_n); }
@@ -24,32 +25,32 @@ struct Row {
 // of workgroup memory never paid; the driver gives a multiprocessor some 48 KiB for all of its workgroups, so 128x128x32
 // (20 KiB) runs twice at a time, and all larger ones once.
 constexpr Row kTable[] = {
-    {256, 256, 32, 64, 128, MATMUL_COOPMAT_LOADS_BEHIND, true},   // f16 sums: nn 359 and 398, nt 325
-    {256, 256, 32, 128, 64, MATMUL_COOPMAT_LOADS_BEHIND, true},   // nn 352, nt 341
-    {256, 256, 32, 64, 128, MATMUL_COOPMAT_LOADS_FIRST, true},    // nt 334
-    {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FENCED},          // f32 sums: nt 307 (n = 4608)
-    {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FIRST},           // nt 290, 314 at n = 8064
-    {192, 128, 64, 48, 64, MATMUL_COOPMAT_LOADS_FENCED},
-    {128, 256, 32, 64, 64, MATMUL_COOPMAT_LOADS_BEHIND},          // nn 278 and 301, nt 251
-    {256, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_BEHIND},          // nn 263
-    {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_BEHIND},          // nn 288, nt 267
-    {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_FIRST},           // nn 276, nt 263
-    {128, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FENCED},
-    {128, 64, 64, 32, 64, MATMUL_COOPMAT_LOADS_FIRST},
-    {64, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FIRST},
-    {128, 64, 32, 64, 32, MATMUL_COOPMAT_LOADS_FIRST},
-    {64, 128, 32, 32, 64, MATMUL_COOPMAT_LOADS_FIRST},
-    {64, 64, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST},
-    {64, 64, 32, 32, 32, MATMUL_COOPMAT_LOADS_FIRST},
-    {32, 128, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST},
-    {128, 32, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST},
-    {32, 64, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST},
-    {64, 32, 64, 32, 16, MATMUL_COOPMAT_LOADS_FIRST},
-    {32, 32, 64, 16, 16, MATMUL_COOPMAT_LOADS_FIRST},
-    {16, 128, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST},
-    {16, 64, 128, 16, 16, MATMUL_COOPMAT_LOADS_FIRST},
-    {8, 128, 64, 8, 32, MATMUL_COOPMAT_LOADS_FIRST},              // fragments of 8 rows: Intel's
-    {8, 64, 64, 8, 16, MATMUL_COOPMAT_LOADS_FIRST},
+    {256, 256, 32, 64, 128, MATMUL_COOPMAT_LOADS_BEHIND, 670, true},   // f16 sums: nn 359 and 398, nt 325
+    {256, 256, 32, 128, 64, MATMUL_COOPMAT_LOADS_BEHIND, 640, true},   // nn 352, nt 341
+    {256, 256, 32, 64, 128, MATMUL_COOPMAT_LOADS_FIRST, 630, true},    // nt 334
+    {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FENCED, 560},          // f32 sums: nt 307 (n = 4608)
+    {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FIRST, 530},           // nt 290, 314 at n = 8064
+    {192, 128, 64, 48, 64, MATMUL_COOPMAT_LOADS_FENCED, 540},
+    {128, 256, 32, 64, 64, MATMUL_COOPMAT_LOADS_BEHIND, 500},          // nn 278 and 301, nt 251
+    {256, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_BEHIND, 490},          // nn 263
+    {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_BEHIND, 490},          // nn 288, nt 267
+    {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_FIRST, 480},           // nn 276, nt 263
+    {128, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FENCED, 430},
+    {128, 64, 64, 32, 64, MATMUL_COOPMAT_LOADS_FIRST, 380},
+    {64, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FIRST, 380},
+    {128, 64, 32, 64, 32, MATMUL_COOPMAT_LOADS_FIRST, 380},
+    {64, 128, 32, 32, 64, MATMUL_COOPMAT_LOADS_FIRST, 380},
+    {64, 64, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 280},
+    {64, 64, 32, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 280},
+    {32, 128, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 280},
+    {128, 32, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 280},
+    {32, 64, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST, 180},
+    {64, 32, 64, 32, 16, MATMUL_COOPMAT_LOADS_FIRST, 180},
+    {32, 32, 64, 16, 16, MATMUL_COOPMAT_LOADS_FIRST, 120},
+    {16, 128, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST, 180},
+    {16, 64, 128, 16, 16, MATMUL_COOPMAT_LOADS_FIRST, 120},
+    {8, 128, 64, 8, 32, MATMUL_COOPMAT_LOADS_FIRST, 100},              // fragments of 8 rows: Intel's
+    {8, 64, 64, 8, 16, MATMUL_COOPMAT_LOADS_FIRST, 60},
     {32, 32, 32, 16, 16, MATMUL_COOPMAT_LOADS_NOW},               // a CPU's
     {16, 32, 16, 8, 16, MATMUL_COOPMAT_LOADS_NOW},
 };
@@ -156,7 +157,7 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   d.workgroup_memory_bytes = staged * 16;
   d.registers = registers_of(c, r, d, s);
   d.matrix_unit = true;
-  d.rate_permille = 1000 * r.sub_m * r.sub_n / (r.sub_m * r.sub_n + 16 * (r.sub_m + r.sub_n));
+  d.rate_permille = r.rate;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_COOPMAT_SPEC_SUBGROUP, d.required_subgroup_size},
                                   {MATMUL_COOPMAT_SPEC_SUB_M, r.sub_m}, {MATMUL_COOPMAT_SPEC_SUB_N, r.sub_n},
                                   {MATMUL_COOPMAT_SPEC_FRAG_M, s.m}, {MATMUL_COOPMAT_SPEC_FRAG_N, s.n},

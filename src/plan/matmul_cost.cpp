@@ -16,14 +16,83 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d) noexc
   return static_cast<std::uint32_t>(ceil_div(steps, ceil_div(steps, splits)));
 }
 
+namespace {
+
+// An H200's multiprocessor, and its share of the caches, per clock at 1.8 GHz (driver 580.159.04, 2026-11-22, `sectile
+// bench --preset matmul --all-candidates`): rates of other devices differ, but what a candidate asks of them does not.
+constexpr std::uint64_t kMatrixRate = 1215;        // f16 multiply-adds: what the driver's matrix code reaches when nothing else is done
+constexpr std::uint64_t kScalarRate = 128;         // f32
+constexpr std::uint64_t kDotRate = 512;            // int8 by integer dot product
+constexpr std::uint64_t kL2Bytes = 24;             // to one multiprocessor, while all of them read
+constexpr std::uint64_t kDramBytes = 2300;         // of the device
+constexpr std::uint64_t kLatency = 700;            // of a load that misses the L1
+constexpr std::uint64_t kBarriers = 150;           // a step's, with the first fragments behind them
+constexpr std::uint64_t kStart = 1800;             // of a workgroup: its first loads, and its results' way out
+constexpr std::uint64_t kStep = 6000;              // of a second step of the plan: a barrier and another dispatch
+constexpr std::uint64_t kPicoseconds = 555;        // a clock
+
+std::uint64_t clamped(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  return __builtin_mul_overflow(a, b, &product) ? kMost : std::min(product, kMost);
+}
+
+// Workgroups that a multiprocessor holds at a time.
+std::uint64_t resident(const MatmulContext& c, const MatmulDraft& d) {
+  const auto& p = c.profile;
+  const std::uint64_t registers = p.registers_per_multiprocessor.value_or(65536);
+  const std::uint64_t memory = p.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.workgroup_memory);
+  const std::uint64_t invocations = p.max_invocations_per_multiprocessor.value_or(2048);
+  std::uint64_t held = std::min<std::uint64_t>(16, invocations / d.workgroup);
+  held = std::min(held, registers / (std::uint64_t{(d.registers + 7) / 8 * 8} * d.workgroup));
+  // A workgroup takes 1 KiB besides its own (NVIDIA).
+  const std::uint64_t own = d.driver_staged ? 36864 : d.workgroup_memory_bytes;
+  if (own != 0) held = std::min(held, memory / (own + 1024));
+  return std::max<std::uint64_t>(held, 1);
+}
+
+std::uint64_t rate_of(const MatmulContext& c, const MatmulDraft& d) {
+  const std::uint64_t unit = d.matrix_unit ? kMatrixRate * (c.integer() ? 2 : 1)
+                             : c.integer() && c.profile.integer_dot_product.value_or(false) ? kDotRate : kScalarRate;
+  return std::max<std::uint64_t>(1, unit * d.rate_permille / 1000);
+}
+
+// What a CPU's candidate costs is its multiply-adds, at the rate that its row was measured to reach.
+std::int64_t cpu_cost(const MatmulContext& c, const MatmulDraft& d, std::uint64_t groups, std::uint64_t k) {
+  const std::uint64_t group = std::uint64_t{d.tile_m} * d.tile_n * k * 100 / std::max<std::uint32_t>(1, d.rate_permille) + 1;
+  return static_cast<std::int64_t>(clamped(ceil_div(groups, c.profile.multiprocessors.value_or(2)), group) * 100) + (d.splits > 1 ? 1000000 : 0);
+}
+
+}  // namespace
+
 std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const MatmulEstimate& e) {
-  const std::uint64_t groups = matmul_tiles(c, d) * d.splits * static_cast<std::uint64_t>(c.problem.batch);
-  const std::uint64_t k = ceil_div(ceil_div(static_cast<std::uint64_t>(c.problem.k), d.splits), d.tile_k) * d.tile_k;
-  const std::uint64_t macs = std::uint64_t{d.tile_m} * d.tile_n * k / std::max<std::uint32_t>(1, d.rate_permille) + 1;
-  const std::uint64_t held = c.profile.multiprocessors.value_or(16);
-  const std::uint64_t waves = ceil_div(groups, held);
-  const std::uint64_t total = std::min<std::uint64_t>(waves * macs, std::uint64_t{1} << 40);
-  return static_cast<std::int64_t>(total) * (1000 + e.bias_permille) / 10 + (d.splits > 1 ? 1000000 : 0);
+  const auto& p = c.problem;
+  if (e.bias_permille >= kSpare) return std::int64_t{1} << 60;
+  const std::uint64_t batch = static_cast<std::uint64_t>(p.batch), m = static_cast<std::uint64_t>(p.m), n = static_cast<std::uint64_t>(p.n);
+  const std::uint64_t groups = matmul_tiles(c, d) * d.splits * batch;
+  const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k), d.splits);
+  if (c.cpu()) return cpu_cost(c, d, groups, steps * d.tile_k);
+
+  // One step of K: multiplying, and what it loads; both go on side by side.
+  const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, d) + e.interior.bank_conflicts / 2;
+  const std::uint64_t bytes = e.interior.load_transactions * c.profile.transaction_bytes.value_or(32);
+  const std::uint64_t load = bytes / kL2Bytes;
+  const auto step = [&](std::uint64_t held) {
+    return std::max({held * multiply, held * load, kLatency}) + kBarriers / held;
+  };
+  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(64);
+  const std::uint64_t held = resident(c, d), rounds = ceil_div(groups, multiprocessors);
+  const std::uint64_t whole = rounds / held, rest = rounds % held;
+  const std::uint64_t result = std::uint64_t{d.tile_m} * d.tile_n * 4 / kL2Bytes / 4;
+  std::uint64_t clocks = clamped(whole, clamped(steps, step(held)) + kStart + held * result);
+  if (rest != 0) clocks += clamped(steps, step(rest)) + kStart + rest * result;
+  // Operands come from memory once, and from the L2 as often as tiles ask for them.
+  const std::uint64_t a_bytes = matmul_type_bytes(c.a_type), b_bytes = matmul_type_bytes(c.b_type), d_bytes = matmul_type_bytes(c.out_type);
+  const std::uint64_t k = static_cast<std::uint64_t>(p.k);
+  const std::uint64_t once = clamped(batch, m * k * a_bytes + n * k * b_bytes / (c.b_type == MATMUL_TYPE_Q4 ? 2 : 1) + m * n * d_bytes);
+  clocks = std::max(clocks, once / kDramBytes + kStart);
+  if (d.splits > 1) clocks += kStep + clamped(2 * batch * d.splits, m * n * 4) / (2 * kDramBytes);
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(clamped(clocks, kPicoseconds), std::uint64_t{1} << 50)) * (1000 + e.bias_permille) / 1000;
 }
 
 }  // namespace sectile::detail

@@ -30,7 +30,18 @@ struct Matmuls {
   std::span<const MatmulStrategy* const> table() const { return kMatmul; }
   bool applicable(const MatmulStrategy& s, std::uint32_t row, Refusal& refusal) const { return s.applicable(c, row, refusal); }
   bool spare(const MatmulStrategy& s, std::uint32_t row) const { return s.spare(c, row); }
-  MatmulDraft make(const MatmulStrategy& s, std::uint32_t row) const { return s.make(c, row); }
+  // A strategy says in how many parts K could be cut; fewer, or one, may cost less.
+  MatmulDraft make(const MatmulStrategy& s, std::uint32_t row) const {
+    MatmulDraft draft = s.make(c, row);
+    if (draft.splits <= 1) return draft;
+    const auto estimate = s.estimate(c, row, draft);
+    MatmulDraft best = draft;
+    for (std::uint32_t splits = draft.splits / 2;; splits /= 2) {
+      draft.splits = std::max(splits, 1u);
+      if (matmul_cost(c, draft, estimate) < matmul_cost(c, best, estimate)) best = draft;
+      if (splits <= 1) return best;
+    }
+  }
   std::int64_t cost(const MatmulStrategy& s, std::uint32_t row, const MatmulDraft& draft, Candidate* told) const {
     const auto estimate = s.estimate(c, row, draft);
     if (told != nullptr) describe(*told, c, draft, estimate);
