@@ -42,17 +42,21 @@ Result<std::vector<BenchRow>> rows_of(const BenchOptions& options) {
 // The matmuls that are asked for; nothing where it is not matmuls.
 Result<std::optional<std::vector<MatmulRow>>> matmuls_of(const BenchOptions& options) {
   auto rows = matmul_preset(options.preset, options.large);
+  std::string permute;
   for (const std::string& text : options.problems) {
     const auto problem = parse_problem(text);
     if (!problem) return std::unexpected(problem.error());
     const auto* matmul = std::get_if<MatmulProblem>(&*problem);
-    if (matmul == nullptr && rows) return fail(ErrorKind::unsupported, "bench", text, "a matmul beside matmuls");
-    if (matmul == nullptr) continue;
+    if (matmul == nullptr) {
+      permute = text;
+      continue;
+    }
     if (auto valid = validate(*problem); !valid) return std::unexpected(valid.error());
     if (!rows) rows.emplace();
     rows->push_back(matmul_row(*matmul));
   }
   if (!rows) return std::nullopt;
+  if (!permute.empty()) return fail(ErrorKind::unsupported, "bench", permute, "a matmul beside matmuls");
   std::erase_if(*rows, [&](const MatmulRow& row) { return row.name.find(options.only) == std::string::npos; });
   if (rows->empty()) return fail(ErrorKind::missing, "rows", options.only, "a part of a row's name");
   return rows;
@@ -121,6 +125,8 @@ int run(const BenchOptions& options) {
   if (options.preset == "host") return run_host(options);
   const auto matmuls = matmuls_of(options);
   if (!matmuls) return report(matmuls.error(), options.json);
+  if (*matmuls && !options.html_file.empty())
+    return report(Error{ErrorKind::unsupported, "--html", "matmuls", "permutes"}, options.json);
   if (*matmuls) return run_matmul_bench(options, **matmuls);
   const auto rows = rows_of(options);
   if (!rows) return report(rows.error(), options.json);

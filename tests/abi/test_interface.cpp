@@ -2,7 +2,11 @@
 #include <sectile/shaders.hpp>
 
 #include "lib/canary.abi.h"
+#include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
+#include "matmul_direct.abi.h"
+#include "matmul_simt.abi.h"
+#include "matvec.abi.h"
 #include "permute_box.abi.h"
 #include "permute_copy.abi.h"
 #include "permute_rows.abi.h"
@@ -39,6 +43,17 @@ constexpr std::size_t kPermutePush = sizeof(PermutePush);
 const std::vector<Field> kPermuteFields = {FIELD(PermutePush, src), FIELD(PermutePush, dst), FIELD(PermutePush, words)};
 const std::set<std::uint32_t> kCommon = {SECTILE_SPEC_WORKGROUP, PERMUTE_SPEC_AXES, PERMUTE_SPEC_READ_BOUNDS, PERMUTE_SPEC_WRITE_BOUNDS};
 
+constexpr std::size_t kMatmulPush = sizeof(MatmulPush);
+const std::vector<Field> kMatmulFields = {FIELD(MatmulPush, a), FIELD(MatmulPush, b), FIELD(MatmulPush, d), FIELD(MatmulPush, words)};
+// Every matmul kernel's constants, those of the words beyond the pushed ones among them, and its own: `own` of them.
+std::set<std::uint32_t> matmul_constants(std::uint32_t own) {
+  std::set<std::uint32_t> all = {SECTILE_SPEC_WORKGROUP};
+  for (std::uint32_t id = MATMUL_SPEC_TYPE; id <= MATMUL_SPEC_TILE_K; ++id) all.insert(id);
+  for (std::uint32_t id = MATMUL_SPEC_STEM; id < MATMUL_SPEC_STEM + own; ++id) all.insert(id);
+  for (std::uint32_t w = MATMUL_PUSH_WORDS; w < MATMUL_MAX_WORDS; ++w) all.insert(MATMUL_SPEC_WORD0 + w - MATMUL_PUSH_WORDS);
+  return all;
+}
+
 std::set<std::uint32_t> with(std::set<std::uint32_t> base, std::initializer_list<std::uint32_t> more) {
   base.insert(more);
   return base;
@@ -68,6 +83,10 @@ const std::vector<Interface> kInterfaces = {
      with(kCommon, {PERMUTE_WEAVE_SPEC_STEPS, PERMUTE_WEAVE_SPEC_LOAD_BYTES, PERMUTE_WEAVE_SPEC_STORE_BYTES, PERMUTE_WEAVE_SPEC_SOURCES, PERMUTE_WEAVE_SPEC_SRC_RUN,
                     PERMUTE_WEAVE_SPEC_TARGETS, PERMUTE_WEAVE_SPEC_DST_RUN, PERMUTE_WEAVE_SPEC_SWAP}), true},
     {"permute_words", kPermutePush, kPermuteFields, kCommon, true},
+    {"matmul_reduce", kMatmulPush, kMatmulFields, matmul_constants(0), false},
+    {"matmul_direct", kMatmulPush, kMatmulFields, matmul_constants(MATMUL_DIRECT_SPEC_FAR - MATMUL_SPEC_STEM + 1), false},
+    {"matmul_simt", kMatmulPush, kMatmulFields, matmul_constants(MATMUL_SIMT_SPEC_CHECKED - MATMUL_SPEC_STEM + 1), false},
+    {"matvec", kMatmulPush, kMatmulFields, matmul_constants(MATVEC_SPEC_ROUNDS - MATMUL_SPEC_STEM + 1), false},
 };
 
 struct Reflected {
