@@ -12,6 +12,7 @@
 
 constexpr uint kRows = sectile_constant(MATMUL_DIRECT_SPEC_ROWS, 1u);
 constexpr uint kColumns = sectile_constant(MATMUL_DIRECT_SPEC_COLUMNS, 1u);
+constexpr uint kFar = sectile_constant(MATMUL_DIRECT_SPEC_FAR, 0u);
 
 constexpr uint kLanes = kTileN / kColumns;     // invocations side by side
 
@@ -38,13 +39,14 @@ __device__ __forceinline__ acc_t element_b(const MatmulPush& push, uint64 base, 
 #endif
 }
 
-SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ MatmulPush push) {
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
   Tile t;
   if (!locate_tile(push, t)) return;
   const uint lane = threadIdx.x % kLanes, group = threadIdx.x / kLanes;
   const uint last_m = size_m(push) - 1u, last_n = size_n(push) - 1u;
   const uint m = t.m + group * kRows, n = t.n + lane;
-  const uint base_m = min(m, last_m), base_n = min(n, last_n);
+  // What differs inside a workgroup is a 32-bit offset, but where rows lie too far apart for that.
+  const uint base_m = kFar != 0u ? min(m, last_m) : t.m, base_n = kFar != 0u ? min(n, last_n) : t.n;
   uint at_a[kRows], at_b[kColumns], column[kColumns];
 #pragma unroll
   for (uint r = 0u; r < kRows; ++r) at_a[r] = (min(m + r, last_m) - base_m) * (kTransA == 0u ? lda(push) : 1u);

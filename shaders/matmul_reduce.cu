@@ -10,7 +10,7 @@
 #include "lib/matmul.cuh"
 #include "lib/matmul_epilogue.cuh"
 
-SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ MatmulPush push) {
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
   // Run group * kWorkgroup + lane of the batch.
   const uint runs_n = size_n(push) / kWidthD;
   const uint64 runs = uint64(size_m(push)) * runs_n;

@@ -21,7 +21,6 @@ constexpr uint kLanesN = sectile_constant(MATMUL_SIMT_SPEC_LANES_N, 4u);
 constexpr uint kVector = sectile_constant(MATMUL_SIMT_SPEC_VECTOR, 4u);
 constexpr uint kStrided = sectile_constant(MATMUL_SIMT_SPEC_STRIDED, 1u);
 constexpr uint kStages = sectile_constant(MATMUL_SIMT_SPEC_STAGES, 2u);
-constexpr uint kPrefetch = sectile_constant(MATMUL_SIMT_SPEC_PREFETCH, 1u);
 constexpr uint kFetchers = sectile_constant(MATMUL_SIMT_SPEC_FETCHERS, 128u);
 constexpr uint kInterleaved = sectile_constant(MATMUL_SIMT_SPEC_INTERLEAVED, 1u);
 constexpr uint kPadA = sectile_constant(MATMUL_SIMT_SPEC_PAD_A, 0u);
@@ -32,8 +31,11 @@ constexpr uint kChecked = sectile_constant(MATMUL_SIMT_SPEC_CHECKED, 0u);
 
 #ifdef INTEGER
 constexpr uint kPacked = 4u;       // steps of K in a word of workgroup memory
+// Bytes that are loaded one or two at a time take a register each on their way: the widest tiles would spill.
+constexpr uint kPrefetch = kWidthA < 4u || kWidthB < 4u ? 0u : sectile_constant(MATMUL_SIMT_SPEC_PREFETCH, 1u);
 #else
 constexpr uint kPacked = 1u;
+constexpr uint kPrefetch = sectile_constant(MATMUL_SIMT_SPEC_PREFETCH, 1u);
 #endif
 
 // ---- workgroup memory: [stage][k][row of A], [stage][k][column of B], words
@@ -95,6 +97,23 @@ __device__ __forceinline__ uint offset_of(const Side& s, Item item) {
   return s.along_k ? inside_of(s, item) * s.ld + item.k : item.k * s.ld + inside_of(s, item);
 }
 
+#ifdef INTEGER
+// The item's words: one along K, or one of each of its neighbours.
+__device__ __forceinline__ uvec4 packed_item(const Side& s, const uvec4& raw) {
+  uvec4 words = {};
+  if (s.along_k) {
+    words[0] = s.width == 4u ? raw[0] : s.width == 2u ? raw[0] | raw[1] << 16 : raw[0] | raw[1] << 8 | raw[2] << 16 | raw[3] << 24;
+    return words;
+  }
+#pragma unroll
+  for (uint i = 0u; i < 4u; ++i)
+#pragma unroll
+    for (uint k = 0u; k < 4u; ++k)
+      if (i < s.width) words[i] |= ((raw[k] >> (8u * i)) & 255u) << (8u * k);
+  return words;
+}
+#endif
+
 // `left`: steps of K from the tile's on.
 __device__ __forceinline__ uvec4 fetch_item(const Side& s, uint64 base, uint at, uint k, uint left) {
 #ifdef INTEGER
@@ -113,23 +132,6 @@ __device__ __forceinline__ uvec4 fetch_item(const Side& s, uint64 base, uint at,
 }
 
 __device__ __forceinline__ uint& staged(const Side& s, uint at) { return s.b ? staged_b[at] : staged_a[at]; }
-
-#ifdef INTEGER
-// The item's words: one along K, or one of each of its neighbours.
-__device__ __forceinline__ uvec4 packed_item(const Side& s, const uvec4& raw) {
-  uvec4 words = {};
-  if (s.along_k) {
-    words[0] = s.width == 4u ? raw[0] : s.width == 2u ? raw[0] | raw[1] << 16 : raw[0] | raw[1] << 8 | raw[2] << 16 | raw[3] << 24;
-    return words;
-  }
-#pragma unroll
-  for (uint i = 0u; i < 4u; ++i)
-#pragma unroll
-    for (uint k = 0u; k < 4u; ++k)
-      if (i < s.width) words[i] |= ((raw[k] >> (8u * i)) & 255u) << (8u * k);
-  return words;
-}
-#endif
 
 // Into workgroup memory; `tail` where the step may hold less than TILE_K.
 __device__ __forceinline__ void stage_item(const MatmulPush& push, const Tile& t, const Side& s, uint stage, Item item, const uvec4& raw,
@@ -300,7 +302,7 @@ __device__ __forceinline__ void sum_products(const MatmulPush& push, const Tile&
   } while (more);
 }
 
-SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ MatmulPush push) {
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
   Tile t;
   if (!locate_tile(push, t)) return;
   const Own own = locate_invocation();

@@ -33,7 +33,6 @@ constexpr uint kParties = kWorkgroup / kSharers;
 constexpr uint kHeld = kAlongK ? kRows : 1u;                                // runs of a round
 constexpr uint kAcross = kAlongK ? kRows : kRun;
 constexpr uint kSums = kAcross * kThin;
-constexpr uint kSubgroup = 32u;
 
 // The thin operand's step: [row][k] where lanes lie along K, else [k][row], so that either way they read vectors. Words.
 constexpr uint kBatch = kSums < 16u ? kSums : 16u;                  // sums that are shared out at a time
@@ -117,6 +116,7 @@ __device__ __forceinline__ uint result_at(uint party, uint v) {
 }
 
 #ifdef SUBGROUP
+constexpr uint kSubgroup = 32u;
 // Sums over the warps that share a row, into `result`.
 __device__ __forceinline__ void sum_up_warps(const acc_t* acc) {
   constexpr uint parts = kWorkgroup / kSubgroup, each = kLanes / kSubgroup;
@@ -144,6 +144,7 @@ __device__ __forceinline__ void sum_up(uint sharer, uint party, const acc_t* acc
 #pragma unroll
     for (uint v = 0u; v < kBatch; ++v)
       if (first + v < kSums) partial[v * kWorkgroup + at] = word_of(acc[first + v]);
+#pragma unroll 1
     for (uint upper = kSharers / 2u; upper > 0u; upper /= 2u) {
       __syncthreads();   // what the upper part holds is there before the lower part adds it
       if (sharer < upper) {
@@ -206,7 +207,7 @@ __device__ __forceinline__ void sum_products(const MatmulPush& push, const Tile&
   } while (k < t.k_end);
 }
 
-SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ MatmulPush push) {
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
   Tile t;
   if (!locate_tile(push, t)) return;
   const uint lane = threadIdx.x;

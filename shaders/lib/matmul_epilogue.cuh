@@ -1,12 +1,13 @@
 // From sums to the result: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
-// After lib/matmul.cuh. INTEGER: sums are int, and an int result takes bias, relu and residual alone.
+// After lib/matmul.cuh. Exponentials and quotients are those of a few last places, as GLSL's are: precise ones are a page
+// of code each, of which a tile has a hundred. INTEGER: sums are int, and an int result takes bias, relu and residual alone.
 
 // erf to 1.5e-7: Abramowitz and Stegun 7.1.26.
 __device__ __forceinline__ float erf_of(float x) {
   const float a = fabsf(x);
-  const float t = 1.0f / (1.0f + 0.3275911f * a);
+  const float t = __fdividef(1.0f, 1.0f + 0.3275911f * a);
   const float poly = t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
-  const float y = 1.0f - poly * expf(-fminf(a * a, 80.0f));
+  const float y = 1.0f - poly * __expf(-fminf(a * a, 80.0f));
   return x < 0.0f ? -y : y;
 }
 
@@ -16,9 +17,9 @@ __device__ __forceinline__ float activated(float v) {
   if (kActivation == 3u) {
     // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)); beyond 80 either way nothing changes.
     const float u = 0.7978845608028654f * (v + 0.044715f * v * v * v);
-    return v / (1.0f + expf(fminf(fmaxf(-2.0f * u, -80.0f), 80.0f)));
+    return __fdividef(v, 1.0f + __expf(fminf(fmaxf(-2.0f * u, -80.0f), 80.0f)));
   }
-  if (kActivation == 4u) return v / (1.0f + expf(fminf(fmaxf(-v, -80.0f), 80.0f)));
+  if (kActivation == 4u) return __fdividef(v, 1.0f + __expf(fminf(fmaxf(-v, -80.0f), 80.0f)));
   return v;
 }
 
