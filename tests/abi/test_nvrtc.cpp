@@ -1,5 +1,6 @@
 // The interface headers compile with NVRTC, which the CUDA kernels are compiled with, and lay the
 // structs out as C++ does. Skipped, and said so, where the host has no NVRTC.
+#include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
 #include "nvrtc.hpp"
 #include "permute_copy.abi.h"
@@ -31,6 +32,10 @@ TEST_CASE("interfaceHeadersCompileWithNvrtc") {
   same("sizeof(PermuteCopyPush)", sizeof(PermuteCopyPush));
   same("sizeof(((PermuteCopyPush*)0)->groups)", sizeof(PermuteCopyPush::groups));
   same("alignof(PermuteCopyPush)", alignof(PermuteCopyPush));
+  same("sizeof(MatmulPush)", sizeof(MatmulPush));
+  same("sizeof(((MatmulPush*)0)->a)", sizeof(MatmulPush::a));
+  same("sizeof(((MatmulPush*)0)->words)", sizeof(MatmulPush::words));
+  same("alignof(MatmulPush)", alignof(MatmulPush));
   source += "extern \"C\" __global__ void kernel(PermutePush push) { (void)push; }\n";
   const auto compiled = nvrtc.compile(source, "interface.cu", headers, {"--gpu-architecture=compute_90", "--std=c++17"});
   CHECK_MESSAGE(compiled.good, compiled.log);

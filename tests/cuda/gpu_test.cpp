@@ -1,6 +1,7 @@
 // On a GPU: that what is launched computes, under capture too. Without one each test says that it was skipped.
 #include "helpers.hpp"
 
+#include "reference/matmul.hpp"
 #include "reference/permute.hpp"
 #include "support/counted.hpp"
 
@@ -9,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 
 using namespace sectile;
 using namespace sectile::test;
@@ -272,6 +274,58 @@ TEST_CASE("gpu: planned permutes match the reference") {
       must(runtime.download(dst_buffer, 0, got));
       const auto mismatch = reference::compare(definition, wanted, got);
       CHECK_MESSAGE(!mismatch.has_value(), (mismatch ? mismatch->message() : std::string()));
+    }
+  });
+}
+
+// Every admissible candidate of a few matmuls, against double precision.
+TEST_CASE("gpu: planned matmuls match the reference") {
+  constexpr const char* kProblems[] = {
+      "matmul f32 nn 130x200x77 epi=bias+gelu",      "matmul f16 nt 64x96x130 batch=2 beta=0.5 epi=residual",
+      "matmul bf16 tn 70x129x40 out=f32",            "matmul i8 nt 65x68x300",
+      "matmul f16 nt 40x64x96 b=q4 epi=bias",        "matmul f32 nn 16x24x3000 epi=scale.m+silu",
+      "matmul f16 nt 1x500x1000 epi=bias+gelu_tanh", "matmul f32 nn 9x7x0 c=d beta=2 epi=bias",
+  };
+  on_every_device("gpu: planned matmuls match the reference", [&](cuda::Runtime& runtime) {
+    for (const char* text : kProblems) {
+      CAPTURE(text);
+      const Problem problem = must(parse_problem(text));
+      const reference::MatmulDefinition definition(std::get<MatmulProblem>(problem));
+      std::map<std::string, std::vector<std::byte>> held;
+      reference::MatmulData data;
+      for (const auto& [name, operand] : definition.operands()) {
+        auto& bytes = held[name];
+        bytes.assign((operand.bytes() + 3) / 4 * 4, std::byte{0xCD});
+        definition.fill(name, std::span(bytes).first(operand.bytes()), 7);
+        data[name] = std::span(bytes).first(operand.bytes());
+      }
+      const auto before = data.at("d");
+      const auto want = definition.result(data, before);
+      const Plan explained = must(make_plan(problem, runtime.profile(), {.explain = true}));
+      std::vector<std::string> names;
+      for (const Candidate& candidate : explained.candidates)
+        if (candidate.refusal.empty()) names.push_back(candidate.name);
+      if (names.empty()) names.emplace_back();   // K = 0: there is nothing to choose from
+      for (const std::string& name : names) {
+        CAPTURE(name);
+        const Plan plan = must(make_plan(problem, runtime.profile(), {.force = name}));
+        std::vector<cuda::Buffer> buffers;
+        std::vector<OperandAddress> operands;
+        std::size_t d = 0;
+        for (const PlanOperand& operand : plan.operands) {
+          buffers.push_back(must(runtime.make_buffer((std::max<std::uint64_t>(operand.bytes, 4) + 3) / 4 * 4)));
+          must(runtime.fill(buffers.back(), 0, buffers.back().size(), 0xCDCDCDCD));
+          if (operand.role != OperandRole::scratch && operand.bytes != 0) must(runtime.upload(buffers.back(), 0, std::span<const std::byte>(held.at(operand.name))));
+          if (operand.name == "d") d = buffers.size() - 1;
+          operands.push_back({buffers.back().address(), operand.bytes});
+        }
+        const auto executable = must(runtime.device().prepare(plan));
+        must(runtime.run_and_wait([&](cuda::Stream stream) { return cuda::launch(stream, executable, operands); }));
+        std::vector<std::byte> got(before.size());
+        must(runtime.download(buffers[d], 0, got));
+        const auto mismatch = reference::compare(definition, want, before, got);
+        CHECK_MESSAGE(!mismatch.has_value(), (mismatch ? mismatch->message : std::string()));
+      }
     }
   });
 }

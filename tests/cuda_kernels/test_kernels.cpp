@@ -7,6 +7,8 @@
 // candidates of all of them that the planner takes only when forced. Problems differ in their specialized words (more
 // than 28 numbers) without end. They are values in the same code: of combinations that differ in them alone the first
 // is compiled.
+#include "compiling.hpp"
+
 #include "bench.hpp"
 #include "nvrtc.hpp"
 #include "reference/generate.hpp"
@@ -18,24 +20,17 @@
 #include <sectile/planner.hpp>
 
 #include <doctest/doctest.h>
-#include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
-#include <atomic>
-#include <chrono>
 #include <map>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 using namespace sectile;
+using namespace sectile::test;
 
 namespace {
-
-using Constants = std::vector<Constant>;
-using Combinations = std::map<std::pair<KernelName, Constants>, Step>;
 
 std::vector<PermuteProblem> problems_of(const char* preset) {
   const auto rows = tools::preset_rows(preset);
@@ -73,56 +68,13 @@ void add_steps(const PermuteProblem& problem, const DeviceProfile& profile, Comb
   }
 }
 
-struct Job {
-  const Step* step = nullptr;
-  const char* architecture = nullptr;
-  Result<cuda::Code> code = {};
-};
-
-void compile_all(std::vector<Job>& jobs) {
-  std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < jobs.size(); i = next++)
-      jobs[i].code = cuda::compile(*jobs[i].step, jobs[i].architecture, {.verbose = true});
-  };
-  std::jthread other(work);
-  work();
-}
-
-struct Most {
-  std::uint32_t registers = 0, shared = 0;
-};
-
-void check(const Job& job, Most& most) {
-  std::string constants;
-  for (const Constant& constant : job.step->constants) constants += fmt::format(" {}={}", constant.id, constant.value);
-  CAPTURE(constants);
-  CAPTURE(job.architecture);
-  CHECK_MESSAGE(job.code.has_value(), job.step->kernel.stem << "." << job.step->kernel.variant << ": "
-                                                            << (job.code ? "" : job.code.error().message()));
-  if (!job.code) return;
-  CAPTURE(job.code->log);
-  CHECK(job.code->log.find("warning") == std::string::npos);
-  const auto figures = cuda::figures(*job.code);
-  REQUIRE(figures.has_value());
-  CHECK(figures->stack_bytes == 0);
-  CHECK(figures->spill_store_bytes == 0);
-  CHECK(figures->spill_load_bytes == 0);
-  CHECK(figures->shared_bytes <= 48 * 1024);
-  CHECK(figures->shared_bytes <= job.step->workgroup_memory_bytes);
-  CHECK(figures->registers > 0);
-  most.registers = std::max(most.registers, figures->registers);
-  most.shared = std::max(most.shared, figures->shared_bytes);
-}
-
 }  // namespace
 
 // Every admissible candidate, chosen or not, of the seeds' rows on every architecture, each planned for with its own
 // target; on the oldest and on the one that is measured also those of pictures and of generated problems.
 TEST_CASE("everyChoiceOfThePlannerCompilesWithoutSpills") {
-  const test::Nvrtc nvrtc;
+  const Nvrtc nvrtc;
   if (!nvrtc.there()) return;
-  constexpr std::array kArchitectures = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100"};
   std::array<Combinations, kArchitectures.size()> combinations;
   for (std::size_t i = 0; i < kArchitectures.size(); ++i) {
     const auto profile = builtin_target("cuda:" + std::string(kArchitectures[i]));
@@ -136,14 +88,8 @@ TEST_CASE("everyChoiceOfThePlannerCompilesWithoutSpills") {
   std::vector<Job> jobs;
   for (std::size_t i = 0; i < kArchitectures.size(); ++i)
     for (const auto& [kernel, step] : combinations[i]) jobs.push_back({&step, kArchitectures[i]});
-  const auto start = std::chrono::steady_clock::now();
-  compile_all(jobs);
-  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   std::map<std::string, Most> most;
-  for (const Job& job : jobs) check(job, most[job.step->kernel.stem]);
+  const std::string told = compile_and_check(jobs, most);
   CHECK(most.contains("permute_tma"));
-  std::string table;
-  for (const auto& [stem, figures] : most)
-    table += fmt::format("\n  {}: at most {} registers, {} bytes shared", stem, figures.registers, figures.shared);
-  MESSAGE(fmt::format("{} compilations for {} architectures in {:.1f} s{}", jobs.size(), kArchitectures.size(), seconds.count(), table));
+  MESSAGE(told);
 }
