@@ -36,9 +36,10 @@ std::uint64_t aligned(std::uint64_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
 
-// A flexible dimension is tested over two granules where there is room for them.
+// A workgroup's matrix is tested over two granules each way where there is room for them; a subgroup's, which is code
+// that grows with its sides, over one: mostly the same as a shape that is listed as fixed, and the same pipeline.
 std::uint32_t side(const MatrixShape& shape, std::uint32_t granule, std::uint32_t most) {
-  return shape.flexible && granule <= most / 2 ? 2 * granule : granule;
+  return shape.scope == "workgroup" && shape.flexible && granule <= most / 2 ? 2 * granule : granule;
 }
 
 void lay_out(CanaryTest& test, const Types& types, std::uint64_t begin) {
