@@ -135,6 +135,8 @@ if(SECTILE_BUILD_TESTS)
     target_sources(test_drivers PRIVATE ${PROJECT_SOURCE_DIR}/tests/vulkan/helpers.cpp
       ${PROJECT_SOURCE_DIR}/tests/tools/run_command.cpp)
     target_compile_definitions(test_drivers PRIVATE SECTILE_COMMAND="")
+    # Some thousand kernels, by drivers on two threads.
+    set_tests_properties(drivers PROPERTIES PROCESSORS 2 TIMEOUT 1800)
   endif()
   # The command itself, for tests that start it.
   foreach(folder tools spirv pack)

@@ -1,6 +1,7 @@
 // sectile devices: what is there, and a device's profile as a file.
 #include "command.hpp"
 #include "files.hpp"
+#include "machine_vulkan.hpp"
 #include "target.hpp"
 #include "text.hpp"
 
@@ -28,6 +29,21 @@ struct DevicesOptions {
   std::string record;
   bool json = false;
 };
+
+// What the canary has found so far: a line a shape that failed, one in all where none did.
+std::vector<std::string> canary_lines(const DeviceProfile& profile) {
+  std::vector<std::string> lines;
+  for (const MatrixShape& shape : profile.canary_failed) lines.push_back("failed: " + print(shape) + " is not used");
+  if (!lines.empty() || profile.matrix_shapes.empty()) return lines;
+  lines.push_back(fmt::format("{}: {} matrix shapes", profile.canary == Canary::passed ? "passed" : "not run yet",
+                              profile.matrix_shapes.size()));
+  return lines;
+}
+std::vector<std::string> canary_lines(const vulkan::DeviceEntry& entry) {
+  if (!entry.unusable.empty()) return {};
+  const auto profile = vulkan::device_profile(fmt::format("vulkan:{}", entry.index), default_canary_folder());
+  return profile ? canary_lines(*profile) : std::vector<std::string>{};
+}
 
 std::string api(const vulkan::DeviceEntry& entry) {
   return fmt::format("{}.{}.{}", entry.api_major, entry.api_minor, entry.api_patch);
@@ -59,6 +75,7 @@ int list_all(const DevicesOptions& options) {
                       {"usable", entry.unusable.empty()},
                       {"unusable", entry.unusable},
                       {"quirks", entry.quirks},
+                      {"canary", canary_lines(entry)},
                       {"same_card", same_card(entry.uuid, cuda_entries, "cuda")}});
     }
     for (const auto& entry : cuda_entries) {
@@ -94,6 +111,8 @@ int list_all(const DevicesOptions& options) {
   if (!cuda_found) fmt::print(stderr, "sectile: no CUDA device: {}\n", cuda_found.error().message());
   for (const auto& entry : *entries)
     for (const std::string& quirk : entry.quirks) fmt::print("vulkan:{}: quirk: {}\n", entry.index, quirk);
+  for (const auto& entry : *entries)
+    for (const std::string& line : canary_lines(entry)) fmt::print("vulkan:{}: canary {}\n", entry.index, line);
   return kOk;
 }
 
@@ -115,6 +134,7 @@ int run(const DevicesOptions& options) {
   else if (options.record.empty()) {
     fmt::print("{}\n", print(*profile));
     for (const auto& quirk : detail::quirks_for(*profile)) fmt::print("quirk: {}\n", detail::describe(quirk));
+    for (const std::string& line : canary_lines(*profile)) fmt::print("canary {}\n", line);
   }
   return kOk;
 }

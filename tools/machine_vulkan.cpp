@@ -1,9 +1,14 @@
 #include "machine_vulkan.hpp"
 
 #include "bench.hpp"
+#include "files.hpp"
 #include "text.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 namespace sectile::tools {
@@ -153,13 +158,26 @@ class VulkanMachine final : public Machine {
 
 }  // namespace
 
+std::string default_canary_folder() { return cache_folder("canary"); }
+
+bool canary_wanted() {
+  const char* canary = std::getenv("SECTILE_CANARY");
+  return canary == nullptr || std::string_view(canary) != "0";
+}
+
 Result<std::unique_ptr<Machine>> open_vulkan(const std::string& selector, const MachineOptions& options) {
   vulkan::RuntimeOptions wanted;
   wanted.validation = options.validation;
   wanted.executable_statistics = options.executable_statistics;
   wanted.pipeline_cache = options.cache;
+  wanted.canary = canary_wanted();
+  wanted.canary_folder = default_canary_folder();
   auto runtime = vulkan::Runtime::open(selector, wanted);
   if (!runtime) return std::unexpected(runtime.error());
+  if (!runtime->canary_warning().empty()) fmt::print(stderr, "sectile: warning: {}\n", runtime->canary_warning());
+  for (const CanaryRow& row : runtime->canary().rows)
+    if (row.verdict == Canary::failed)
+      fmt::print(stderr, "sectile: {}: canary of {}; not used\n", runtime->entry().name, print(row));
   return std::make_unique<VulkanMachine>(std::move(*runtime));
 }
 

@@ -47,6 +47,7 @@ Result<void> print_statistics(const PlanCommandOptions& options, const DevicePro
   }
   vulkan::RuntimeOptions with_statistics;
   with_statistics.executable_statistics = true;
+  with_statistics.canary = false;  // the plan is made, and nothing runs
   auto runtime = vulkan::Runtime::open(default_device(options.device), with_statistics);
   if (!runtime) return std::unexpected(runtime.error());
   const auto ready = runtime->device().prepare(plan);

@@ -2,6 +2,7 @@
 
 #include "files.hpp"
 #include "machine.hpp"
+#include "machine_vulkan.hpp"
 
 #include <sectile/planner.hpp>
 #include <sectile/cuda_runtime.hpp>
@@ -50,7 +51,7 @@ Result<DeviceProfile> read_target(const std::string& name_or_file) {
 
 Result<DeviceProfile> device_profile(const std::string& selector) {
   const std::string device = default_device(selector);
-  if (!is_cuda(device)) return vulkan::device_profile(device);
+  if (!is_cuda(device)) return vulkan::device_profile(device, default_canary_folder());
   int ordinal = -1;
   const std::string_view digits = std::string_view(device).substr(5);
   const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), ordinal);

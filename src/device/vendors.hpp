@@ -1,6 +1,8 @@
 // PCI and Khronos vendor ids as DeviceProfile::vendor names them.
 #pragma once
 
+#include <sectile/profile.hpp>
+
 #include <cstdint>
 #include <string_view>
 
@@ -32,6 +34,13 @@ constexpr std::string_view vendor_name(std::uint32_t vendor_id) {
     default:
       return {};
   }
+}
+
+// The subgroup size that a matrix unit's kernels run at. Intel's drivers run them at the least size alone (8 on Xe-HPG, 16
+// on Xe2; ANV refuses to compile others); elsewhere the default size is the unit's. 0: not known.
+inline std::uint32_t matrix_subgroup_size(const DeviceProfile& profile) {
+  const std::uint32_t size = profile.subgroup_size.value_or(0);
+  return profile.vendor == "intel" ? profile.min_subgroup_size.value_or(size) : size;
 }
 
 }  // namespace sectile::detail

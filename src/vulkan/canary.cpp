@@ -1,5 +1,7 @@
 #include "canary.hpp"
 
+#include "../device/vendors.hpp"
+
 #include "lib/canary.abi.h"
 
 #include <fmt/format.h>
@@ -36,9 +38,10 @@ std::uint64_t aligned(std::uint64_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
 
-// A flexible dimension is tested over two granules where there is room for them.
+// A workgroup's matrix is tested over two granules each way where there is room for them; a subgroup's, which is code
+// that grows with its sides, over one: mostly the same as a shape that is listed as fixed, and the same pipeline.
 std::uint32_t side(const MatrixShape& shape, std::uint32_t granule, std::uint32_t most) {
-  return shape.flexible && granule <= most / 2 ? 2 * granule : granule;
+  return shape.scope == "workgroup" && shape.flexible && granule <= most / 2 ? 2 * granule : granule;
 }
 
 void lay_out(CanaryTest& test, const Types& types, std::uint64_t begin) {
@@ -81,7 +84,7 @@ std::string untestable(const DeviceProfile& profile, const MatrixShape& shape, s
   test.k = side(shape, shape.k, std::min(most, std::uint32_t{CANARY_MOST_K}));
   if (test.k > CANARY_MOST_K) return "K is too large for exact sums";
   if (std::min({test.m, test.n, test.k}) <= CANARY_CUT) return "too small for a clamped product";
-  test.workgroup = workgroup_scope ? shape.workgroup_invocations : profile.subgroup_size.value_or(0);
+  test.workgroup = workgroup_scope ? shape.workgroup_invocations : detail::matrix_subgroup_size(profile);
   if (test.workgroup == 0) return "the workgroup's size is not known";
   if (workgroup_scope) test.workgroup_memory_bytes = profile.matrix_reserved_workgroup_memory_bytes.value_or(0);
   lay_out(test, *types, begin);

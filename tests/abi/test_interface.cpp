@@ -4,6 +4,8 @@
 #include "lib/canary.abi.h"
 #include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
+#include "matmul_coopmat.abi.h"
+#include "matmul_coopmat2.abi.h"
 #include "matmul_direct.abi.h"
 #include "matmul_simt.abi.h"
 #include "matvec.abi.h"
@@ -19,7 +21,9 @@
 
 #include <cstddef>
 #include <set>
+#include <span>
 #include <string>
+#include <vector>
 
 using namespace sectile;
 
@@ -37,22 +41,12 @@ struct Interface {
   std::vector<Field> fields;
   std::set<std::uint32_t> constants;        // without the words
   bool words;                               // reads the stream of words
+  std::set<std::uint32_t> may = {};         // constants that not every variant reads
 };
 
 constexpr std::size_t kPermutePush = sizeof(PermutePush);
 const std::vector<Field> kPermuteFields = {FIELD(PermutePush, src), FIELD(PermutePush, dst), FIELD(PermutePush, words)};
 const std::set<std::uint32_t> kCommon = {SECTILE_SPEC_WORKGROUP, PERMUTE_SPEC_AXES, PERMUTE_SPEC_READ_BOUNDS, PERMUTE_SPEC_WRITE_BOUNDS};
-
-constexpr std::size_t kMatmulPush = sizeof(MatmulPush);
-const std::vector<Field> kMatmulFields = {FIELD(MatmulPush, a), FIELD(MatmulPush, b), FIELD(MatmulPush, d), FIELD(MatmulPush, words)};
-// Every matmul kernel's constants, those of the words beyond the pushed ones among them, and its own: `own` of them.
-std::set<std::uint32_t> matmul_constants(std::uint32_t own) {
-  std::set<std::uint32_t> all = {SECTILE_SPEC_WORKGROUP};
-  for (std::uint32_t id = MATMUL_SPEC_TYPE; id <= MATMUL_SPEC_TILE_K; ++id) all.insert(id);
-  for (std::uint32_t id = MATMUL_SPEC_STEM; id < MATMUL_SPEC_STEM + own; ++id) all.insert(id);
-  for (std::uint32_t w = MATMUL_PUSH_WORDS; w < MATMUL_MAX_WORDS; ++w) all.insert(MATMUL_SPEC_WORD0 + w - MATMUL_PUSH_WORDS);
-  return all;
-}
 
 std::set<std::uint32_t> with(std::set<std::uint32_t> base, std::initializer_list<std::uint32_t> more) {
   base.insert(more);
@@ -64,7 +58,31 @@ const std::vector<Field> kCanaryFields = {FIELD(CanaryPush, a_rows),    FIELD(Ca
                                           FIELD(CanaryPush, d),         FIELD(CanaryPush, d_bytes),   FIELD(CanaryPush, seed)};
 const std::set<std::uint32_t> kCanaryConstants = {SECTILE_SPEC_WORKGROUP, CANARY_SPEC_M, CANARY_SPEC_N, CANARY_SPEC_K};
 
+// A matmul's words are pushed, and those beyond the push bytes are constants.
+std::set<std::uint32_t> matmul_constants(std::initializer_list<std::uint32_t> own) {
+  std::set<std::uint32_t> out(own);
+  for (std::uint32_t id = MATMUL_SPEC_TYPE; id <= MATMUL_SPEC_TILE_K; ++id) out.insert(id);
+  for (std::uint32_t word = MATMUL_PUSH_WORDS; word < MATMUL_MAX_WORDS; ++word) out.insert(MATMUL_SPEC_WORD0 + word - MATMUL_PUSH_WORDS);
+  return out;
+}
+const std::vector<Field> kMatmulFields = {FIELD(MatmulPush, a), FIELD(MatmulPush, b), FIELD(MatmulPush, d), FIELD(MatmulPush, words)};
+Interface matmul_interface(std::string_view stem, std::initializer_list<std::uint32_t> own) {
+  return {stem, sizeof(MatmulPush), kMatmulFields, {SECTILE_SPEC_WORKGROUP}, false, matmul_constants(own)};
+}
+
 const std::vector<Interface> kInterfaces = {
+    matmul_interface("matmul_coopmat", {MATMUL_COOPMAT_SPEC_SUBGROUP, MATMUL_COOPMAT_SPEC_SUB_M, MATMUL_COOPMAT_SPEC_SUB_N,
+                                        MATMUL_COOPMAT_SPEC_FRAG_M, MATMUL_COOPMAT_SPEC_FRAG_N, MATMUL_COOPMAT_SPEC_FRAG_K,
+                                        MATMUL_COOPMAT_SPEC_PAD, MATMUL_COOPMAT_SPEC_SCHEDULE, MATMUL_COOPMAT_SPEC_STORE_N,
+                                        MATMUL_COOPMAT_SPEC_STAGED}),
+    matmul_interface("matmul_coopmat2", {MATMUL_COOPMAT2_SPEC_RAGGED, MATMUL_COOPMAT2_SPEC_UNROLL}),
+    matmul_interface("matmul_direct", {MATMUL_DIRECT_SPEC_ROWS, MATMUL_DIRECT_SPEC_COLUMNS, MATMUL_DIRECT_SPEC_FAR}),
+    matmul_interface("matmul_reduce", {}),
+    matmul_interface("matmul_simt", {MATMUL_SIMT_SPEC_ROWS, MATMUL_SIMT_SPEC_COLUMNS, MATMUL_SIMT_SPEC_LANES_M, MATMUL_SIMT_SPEC_LANES_N,
+                                     MATMUL_SIMT_SPEC_VECTOR, MATMUL_SIMT_SPEC_STRIDED, MATMUL_SIMT_SPEC_STAGES, MATMUL_SIMT_SPEC_PREFETCH,
+                                     MATMUL_SIMT_SPEC_FETCHERS, MATMUL_SIMT_SPEC_INTERLEAVED, MATMUL_SIMT_SPEC_PAD_A, MATMUL_SIMT_SPEC_PAD_B,
+                                     MATMUL_SIMT_SPEC_GROUP_A, MATMUL_SIMT_SPEC_GROUP_B, MATMUL_SIMT_SPEC_CHECKED}),
+    matmul_interface("matvec", {MATVEC_SPEC_SIDE, MATVEC_SPEC_ROWS, MATVEC_SPEC_LANES, MATVEC_SPEC_ROUNDS}),
     {"canary_coopmat", sizeof(CanaryPush), kCanaryFields, kCanaryConstants, false},
     {"canary_coopmat2", sizeof(CanaryPush), kCanaryFields, kCanaryConstants, false},
     {"permute_copy", offsetof(PermuteCopyPush, groups) + 4,
@@ -83,16 +101,31 @@ const std::vector<Interface> kInterfaces = {
      with(kCommon, {PERMUTE_WEAVE_SPEC_STEPS, PERMUTE_WEAVE_SPEC_LOAD_BYTES, PERMUTE_WEAVE_SPEC_STORE_BYTES, PERMUTE_WEAVE_SPEC_SOURCES, PERMUTE_WEAVE_SPEC_SRC_RUN,
                     PERMUTE_WEAVE_SPEC_TARGETS, PERMUTE_WEAVE_SPEC_DST_RUN, PERMUTE_WEAVE_SPEC_SWAP}), true},
     {"permute_words", kPermutePush, kPermuteFields, kCommon, true},
-    {"matmul_reduce", kMatmulPush, kMatmulFields, matmul_constants(0), false},
-    {"matmul_direct", kMatmulPush, kMatmulFields, matmul_constants(MATMUL_DIRECT_SPEC_FAR - MATMUL_SPEC_STEM + 1), false},
-    {"matmul_simt", kMatmulPush, kMatmulFields, matmul_constants(MATMUL_SIMT_SPEC_CHECKED - MATMUL_SPEC_STEM + 1), false},
-    {"matvec", kMatmulPush, kMatmulFields, matmul_constants(MATVEC_SPEC_ROUNDS - MATMUL_SPEC_STEM + 1), false},
 };
+
+// SPIRV-Reflect knows no tensor layouts and views, and gives up at a pointer to one: it is shown empty types instead.
+// Neither is part of any interface.
+std::vector<std::uint32_t> without_tensor_types(std::span<const std::uint32_t> module) {
+  constexpr std::uint32_t kTensorLayout = 5370, kTensorView = 5371, kTypeVoid = 19, kNop = 0, kHeaderWords = 5;
+  std::vector<std::uint32_t> words(module.begin(), module.end());
+  for (std::size_t at = kHeaderWords; at < words.size();) {
+    const std::uint32_t count = words[at] >> 16, opcode = words[at] & 0xFFFF;
+    REQUIRE(count > 0);
+    if (opcode == kTensorLayout || opcode == kTensorView) {
+      words[at] = 2u << 16 | kTypeVoid;
+      for (std::uint32_t rest = 2; rest < count; ++rest) words[at + rest] = 1u << 16 | kNop;
+    }
+    at += count;
+  }
+  return words;
+}
 
 struct Reflected {
   SpvReflectShaderModule module{};
   explicit Reflected(const EmbeddedModule& m) {
-    REQUIRE(spvReflectCreateShaderModule(m.words.size_bytes(), m.words.data(), &module) == SPV_REFLECT_RESULT_SUCCESS);
+    const auto words = without_tensor_types(m.words);
+    CAPTURE(m.stem);
+    REQUIRE(spvReflectCreateShaderModule(words.size() * 4, words.data(), &module) == SPV_REFLECT_RESULT_SUCCESS);
   }
   ~Reflected() { spvReflectDestroyShaderModule(&module); }
   Reflected(const Reflected&) = delete;
@@ -155,7 +188,7 @@ TEST_CASE("specializationConstantsAgree") {
       for (std::uint32_t c = 0; c < reflected.module.spec_constant_count; ++c)
         found.insert(reflected.module.spec_constants[c].constant_id);
       // What a kernel does not read it need not have; what it has must have a name in the header.
-      for (const auto id : found) CHECK_MESSAGE(wanted.contains(id), "constant " << id);
+      for (const auto id : found) CHECK_MESSAGE((wanted.contains(id) || i.may.contains(id)), "constant " << id);
       for (const auto id : i.constants) CHECK_MESSAGE(found.contains(id), "constant " << id);
     }
   }

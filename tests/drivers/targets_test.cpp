@@ -33,10 +33,6 @@ bool has(const DeviceProfile& profile, const MatrixShape& shape) {
   return std::ranges::find(profile.matrix_shapes, shape) != profile.matrix_shapes.end();
 }
 
-std::string print(const MatrixShape& s) {
-  return std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " " + s.a + " " + s.c;
-}
-
 void compare_features(const DeviceProfile& target, const DeviceProfile& live) {
   const auto granted = [&](const char* name, std::optional<bool> DeviceProfile::*field) {
     if ((target.*field) != true) return;

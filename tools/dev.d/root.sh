@@ -30,8 +30,9 @@ root_ready() {
     exec {lock}>"$cache/root.lock"
     flock --nonblock "$lock" || { say "another tools/dev is making the root: waiting"; flock "$lock"; }
     if ! root_is_ready; then
+        # shellcheck disable=SC2046  # no argument at all where the shim is not wanted, or is there
         as_root unshare --mount --propagation private bash "$lib/make-root.sh" "$repo" "$(recipe_hash)" \
-            $(shim_is_ready || shim_hash) {lock}>&- || die "the root could not be made (log: ${cache#"$PWD"/}/root.log)"
+            $(shim_is_ready || shim_hash) {lock}>&- || die "the root is not ready (log: ${cache#"$PWD"/}/root.log)"
     fi
     exec {lock}>&-
 }
