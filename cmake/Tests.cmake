@@ -160,16 +160,23 @@ function(sectile_check name device)
   add_test(NAME check_${name} COMMAND sectile_command check --cases ${SECTILE_CHECK_CASES} --device ${device}
     --junit ${PROJECT_BINARY_DIR}/check_${name}.xml)
   set_tests_properties(check_${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_${name}}")
+  # Fewer: a CPU driver compiles a tile of a matmul for a second.
+  add_test(NAME check_matmul_${name} COMMAND sectile_command check --op matmul --cases ${SECTILE_CHECK_MATMUL_CASES}
+    --device ${device} --junit ${PROJECT_BINARY_DIR}/check_matmul_${name}.xml)
+  set_tests_properties(check_matmul_${name} PROPERTIES TIMEOUT 1200 ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_${name}}")
 endfunction()
 
 if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   set(SECTILE_CHECK_CASES 1000 CACHE STRING "Generated problems of a check as a test")
+  set(SECTILE_CHECK_MATMUL_CASES 128 CACHE STRING "Generated matmuls of a check as a test")
   sectile_check(lavapipe llvmpipe lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
   sectile_check(swiftshader SwiftShader vk_swiftshader_icd.json)
   # The same problems on both, compared with each other as well.
   if(SECTILE_ICD_lavapipe AND SECTILE_ICD_swiftshader)
     add_test(NAME check_both COMMAND sectile_command check --cases 200 --seed 7 --device llvmpipe,SwiftShader)
-    set_tests_properties(check_both PROPERTIES TIMEOUT 600
+    add_test(NAME check_both_matmul
+      COMMAND sectile_command check --op matmul --cases 48 --seed 7 --device llvmpipe,SwiftShader)
+    set_tests_properties(check_both check_both_matmul PROPERTIES TIMEOUT 1200
       ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}:${SECTILE_ICD_swiftshader}")
   endif()
   add_test(NAME consumer COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
@@ -192,7 +199,7 @@ if(SECTILE_BUILD_FUZZERS)
     add_executable(${name} ${source})
     target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
     target_link_libraries(${name} PRIVATE sectile_own sectile_files sectile_module sectile_device sectile_plan
-      sectile_dep_xxhash)
+      sectile_dep_json sectile_dep_xxhash)
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_dependencies(fuzzers ${name})

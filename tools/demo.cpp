@@ -1,6 +1,7 @@
 // sectile demo: the main job on a real photograph, checked, and what it costs.
 #include "bench.hpp"
 #include "command.hpp"
+#include "demo_colours.hpp"
 #include "npy.hpp"
 #include "picture.hpp"
 #include "run_problem.hpp"
@@ -118,6 +119,7 @@ Result<void> write_results(const DemoOptions& options, const Job& job, const Pic
 struct DemoResult {
   std::vector<RowResult> rows;
   std::vector<std::string> files;
+  std::vector<Coloured> coloured;
 };
 
 Result<DemoResult> run_jobs(const DemoOptions& options, const Picture& photo, Machine& machine) {
@@ -137,6 +139,10 @@ Result<DemoResult> run_jobs(const DemoOptions& options, const Picture& photo, Ma
     if (!row.error.empty()) return fail(ErrorKind::device, job.name, row.error);
     result.rows.push_back(std::move(row));
   }
+  auto coloured = colour_photograph(machine, photo, options.out);
+  if (!coloured) return std::unexpected(coloured.error());
+  result.coloured = std::move(*coloured);
+  for (const Coloured& one : result.coloured) result.files.push_back(fmt::format("{}/{}.png: {}", options.out, one.name, one.what));
   return result;
 }
 
@@ -149,10 +155,12 @@ void tell(const DemoOptions& options, const Picture& photo, const Machine& machi
     report.rows = result.rows;
     nlohmann::json json = to_json(report);
     json["files"] = result.files;
+    for (const Coloured& one : result.coloured)
+      json["matmuls"].push_back({{"name", one.name}, {"problem", one.problem}, {"plan", one.plan}, {"of_tolerance", one.worst}});
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("{}: {}x{} pixels; every result is what the reference says, byte by byte.\n\n", options.photo, photo.width,
+  fmt::print("{}: {}x{} pixels; every layout is what the reference says, byte by byte.\n\n", options.photo, photo.width,
              photo.height);
   Table table({"problem (the photograph repeated to 64 MB)", "kernel", "device", "time", "rate", "of a plain copy"});
   for (const RowResult& row : result.rows) {
@@ -161,6 +169,10 @@ void tell(const DemoOptions& options, const Picture& photo, const Machine& machi
                fmt::format("{:.2f} ({})", row.fraction(), row.copy_name())});
   }
   fmt::print("{}\n", table.print());
+  for (const Coloured& one : result.coloured)
+    fmt::print("{}: {}\n  {}; every element is within {:.2f} of what rounding may leave of double precision\n", one.name,
+               one.problem, one.plan, one.worst);
+  fmt::print("\n");
   for (const std::string& file : result.files) fmt::print("{}\n", file);
 }
 
@@ -186,7 +198,7 @@ int run(const DemoOptions& options) {
 Command add_demo(CLI::App& parent) {
   auto options = std::make_shared<DemoOptions>();
   CLI::App* app =
-      parent.add_subcommand("demo", "Change the layout of a photograph, check it, and show the pictures and the times");
+      parent.add_subcommand("demo", "Change the layout and the colours of a photograph, check them, and show the pictures and the times");
   app->add_option("--photo,photo", options->photo, "A photograph: JPEG, PNG, ...")->capture_default_str();
   app->add_option("--out", options->out, "The folder for the pictures and tensors")->capture_default_str();
   app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");

@@ -14,11 +14,11 @@
 namespace {
 
 int run(int argc, char** argv) {
-  CLI::App app{"GPU layout transforms, planned and run.", "sectile"};
+  CLI::App app{"GPU layout transforms and matrix products, planned and run.", "sectile"};
   app.require_subcommand(1);
   app.set_version_flag("--version", "planner " + std::string(sectile::planner_version()));
   using namespace sectile::tools;
-  const std::array commands = {add_devices(app), add_targets(app), add_permute(app), add_plan(app), add_check(app),
+  const std::array commands = {add_devices(app), add_targets(app), add_permute(app), add_matmul(app), add_plan(app), add_check(app),
                                add_bench(app),   add_demo(app),    add_emit(app),    add_pack(app)};
   try {
     app.parse(argc, argv);

@@ -51,6 +51,33 @@ TEST_CASE("checkSeesASpoiledByte") {
   CHECK(read_file(folder.path("junit.xml")).find("<failure message=") != std::string::npos);
 }
 
+TEST_CASE("checkOfMatmulsPassesCountsAndSeesASpoiledElement") {
+  if (no_device()) return;
+  const Folder folder;
+  const Ran ran = run_sectile({"check", "--op", "matmul", "--cases", "16", "--device", cpu_device(), "--test-spoil", "7",
+                               "--junit", folder.path("junit.xml")});
+  CHECK(ran.code == 1);
+  CHECK(last_line(ran.out) == "15 passed, 1 failed");
+  CHECK(ran.err.find("FAILED case 7: matmul ") != std::string::npos);
+  CHECK(ran.err.find("d[") != std::string::npos);
+  CHECK(ran.err.find(" --first 7") != std::string::npos);   // the same data again
+  const std::string xml = read_file(folder.path("junit.xml"));
+  CHECK(xml.find("tests=\"16\" failures=\"1\" skipped=\"0\"") != std::string::npos);
+  CHECK(xml.find("<testcase classname=\"check.matmul\" name=\"15: matmul ") != std::string::npos);
+}
+
+// A protected page behind an operand, one before it, and guard bands: every placement of every operand.
+TEST_CASE("checkRunsOneMatmulFromEverySide") {
+  if (no_device()) return;
+  const Ran ran = run_sectile({"check", "--problem", "matmul f16 nt 33x17x65 batch=2 b.batch=0 beta=0.5 epi=bias+gelu+residual",
+                               "--device", cpu_device(), "--json"});
+  CHECK_MESSAGE(ran.code == 0, ran.err);
+  const auto json = nlohmann::json::parse(ran.out, nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json["passed"] == 1);
+  CHECK(json["runs"].get<int>() >= 3);
+}
+
 TEST_CASE("checkNamesTheCaseThatKillsItsWorkerAndGoesOn") {
   if (no_device()) return;
   const Ran ran = run_sectile({"check", "--cases", "20", "--device", cpu_device(), "--test-kill", "8", "--json"});

@@ -45,6 +45,7 @@ std::vector<std::string> filled(std::vector<std::string> arguments, const Folder
 
 void write_inputs(const Folder& folder) {
   write_file(folder.path("IN.npy"), npy("(2, 3, 4)", 24));
+  write_file(folder.path("INmatrix.npy"), npy("(3, 4)", 12));
   write_file(folder.path("IN17.npy"), npy("(1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1)", 1));
   write_file(folder.path("INscalar.npy"), npy("()", 1));
   write_file(folder.path("INshort.npy"), npy("(2, 3, 4)", 23));
@@ -96,6 +97,22 @@ std::vector<Case> refusals_of_the_rest() {
   return {
       {"plan: no problem", {"plan", "", "--target", "lavapipe"}, ""},
       {"plan: unknown operation", {"plan", "transmogrify f32 2x2", "--target", "lavapipe"}, "transmogrify"},
+      {"matmul: K differs", {"matmul", "INmatrix.npy", "INmatrix.npy", "-o", "OUT"}, "K"},
+      {"matmul: three axes and one", {"matmul", "INscalar.npy", "INmatrix.npy", "-o", "OUT"}, "shape"},
+      {"matmul: a type that is none", {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--type", "f31", "-o", "OUT"}, "f31"},
+      {"matmul: i8 of floats", {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--type", "i8", "-o", "OUT"}, "a: f32"},
+      {"matmul: f16 sums of f32", {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--acc", "f16", "-o", "OUT"}, "acc"},
+      {"matmul: beta without C", {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--beta", "2", "-o", "OUT"}, "--c"},
+      {"matmul: C of another shape",
+       {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--c", "INmatrix.npy", "-o", "OUT"},
+       "shape"},
+      {"matmul: bias of another length",
+       {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--bias", "INmatrix.npy", "-o", "OUT"},
+       "shape"},
+      {"matmul: unknown activation",
+       {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--activation", "tanh", "-o", "OUT"},
+       "tanh"},
+      {"plan: a matmul of types that do not go", {"plan", "matmul bf16 nn 2x2x2 acc=f16", "--target", "lavapipe"}, "acc"},
       {"plan: unknown type", {"plan", "permute f31 2x2 axes=1,0", "--target", "lavapipe"}, "f31"},
       {"plan: axes repeated", {"plan", "permute f32 2x2 axes=0,0", "--target", "lavapipe"}, "axes"},
       {"plan: rank 17",
@@ -129,7 +146,7 @@ std::vector<Case> refusals_of_the_rest() {
       {"check: unknown device",
        {"check", "--cases", "1", "--device", "no such device", "--junit", "OUT"},
        "no such device"},
-      {"check: unknown operation", {"check", "--op", "matmul", "--junit", "OUT"}, "op"},
+      {"check: unknown operation", {"check", "--op", "conv2d", "--junit", "OUT"}, "op"},
       {"bench: unknown preset", {"bench", "--preset", "everything", "--html", "OUT"}, "everything"},
       {"bench: nothing to do", {"bench", "--html", "OUT"}, "preset"},
       {"bench: bad problem", {"bench", "permute f32 2x2 axes=2,0", "--html", "OUT"}, "axes"},

@@ -1,0 +1,316 @@
+// The reference of matmul, its random problems, and the command that multiplies files.
+#include "run_command.hpp"
+
+#include "reference/generate.hpp"
+#include "reference/matmul.hpp"
+#include "reference/numbers.hpp"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace sectile;
+using namespace sectile::test;
+using namespace sectile::reference;
+
+namespace {
+
+MatmulProblem matmul(std::string_view text) { return std::get<MatmulProblem>(parse_problem(text).value()); }
+
+// Operands' bytes, filled as a check fills them.
+struct Filled {
+  std::map<std::string, std::vector<std::byte>> bytes;
+  MatmulData data;
+  Filled(const MatmulDefinition& definition, std::uint64_t seed) {
+    for (const auto& [name, operand] : definition.operands()) {
+      auto& own = bytes[name];
+      own.resize(operand.bytes());
+      fill_data(own, mix(seed ^ own.size()));
+      definition.fill(name, own, seed);
+      data[name] = own;
+    }
+  }
+};
+
+template <class T>
+std::span<const std::byte> bytes_of(const std::vector<T>& values) {
+  return std::as_bytes(std::span(values));
+}
+
+std::vector<double> values(std::string_view problem, const MatmulData& data, std::span<const std::byte> d_before = {}) {
+  std::vector<double> out;
+  for (const auto& element : MatmulDefinition(matmul(problem)).result(data, d_before)) out.push_back(element.value);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("halvesReadAndWriteAsTheirDefinition") {
+  const auto half = [](double value) {
+    std::byte bytes[2];
+    encode(DType::f16, value, bytes);
+    return std::bit_cast<std::uint16_t>(bytes);
+  };
+  CHECK(half(0) == 0);
+  CHECK(half(-0.0) == 0x8000);
+  CHECK(half(1) == 0x3c00);
+  CHECK(half(65504) == 0x7bff);
+  CHECK(half(65519.99) == 0x7bff);
+  CHECK(half(65520) == 0x7c00);
+  CHECK(half(std::ldexp(1, -24)) == 1);
+  CHECK(half(std::ldexp(1, -25)) == 0);              // a tie, to even
+  CHECK(half(std::ldexp(1.001, -25)) == 1);
+  CHECK(half(std::ldexp(1, -14)) == 0x0400);
+  CHECK(half(1 + std::ldexp(1, -11)) == 0x3c00);     // ties to even
+  CHECK(half(1 + std::ldexp(3, -11)) == 0x3c02);
+  CHECK(half(2 - std::ldexp(1, -12)) == 0x4000);     // the carry is the next exponent
+  for (unsigned bits = 0; bits < 0x7c00; ++bits) {
+    const auto exact = static_cast<std::uint16_t>(bits);
+    std::byte bytes[2];
+    std::memcpy(bytes, &exact, 2);
+    REQUIRE(half(decode(DType::f16, bytes)) == exact);
+  }
+  CHECK(rounded(DType::bf16, 1 + std::ldexp(1, -8)) == 1);
+  CHECK(rounded(DType::bf16, 1 + std::ldexp(1.01, -8)) == 1 + std::ldexp(1, -7));
+  // Through an f32 this one would be a tie first, and then the lower one.
+  CHECK(rounded(DType::bf16, 1 + std::ldexp(1, -8) + std::ldexp(1, -40)) == 1 + std::ldexp(1, -7));
+}
+
+TEST_CASE("matmulReferenceKnownAnswers") {
+  const std::vector<float> a = {1, 2, 3, 4, 5, 6}, b = {1, 0, 2, 0, 1, -1};
+  const MatmulData data = {{"a", bytes_of(a)}, {"b", bytes_of(b)}};
+  // A is 2x3: 1 2 3 / 4 5 6. B as 3x2: 1 0 / 2 0 / 1 -1.
+  CHECK(values("matmul f32 nn 2x2x3", data) == std::vector<double>{8, -3, 20, -6});
+  // B as 2x3, transposed: 1 0 2 / 0 1 -1.
+  CHECK(values("matmul f32 nt 2x2x3", data) == std::vector<double>{7, -1, 16, -1});
+  // A as 3x2, transposed: 1 3 5 / 2 4 6.
+  CHECK(values("matmul f32 tn 2x2x3", data) == std::vector<double>{12, -5, 16, -6});
+  CHECK(values("matmul f32 nn 2x2x3 alpha=-0.5", data) == std::vector<double>{-4, 1.5, -10, 3});
+  CHECK(values("matmul f32 nn 1x1x2 batch=2 a.batch=1 b.batch=0", data) == std::vector<double>{1, 2});
+  CHECK(values("matmul f32 nn 0x2x3", data).empty());
+
+  const std::vector<float> c = {1, 1, 1, 1}, bias = {10, 20}, residual = {100, 200, 300, 400};
+  MatmulData all = data;
+  all["c"] = bytes_of(c);
+  all["bias"] = bytes_of(bias);
+  all["scale"] = bytes_of(bias);
+  all["residual"] = bytes_of(residual);
+  CHECK(values("matmul f32 nn 2x2x3 beta=2 epi=bias", all) == std::vector<double>{20, 19, 32, 16});
+  CHECK(values("matmul f32 nn 2x2x3 epi=bias.m", all) == std::vector<double>{18, 7, 40, 14});
+  CHECK(values("matmul f32 nn 2x2x3 epi=scale+relu+residual", all) == std::vector<double>{180, 200, 500, 400});
+  CHECK(values("matmul f32 nn 2x2x0 epi=bias+residual", all) == std::vector<double>{110, 220, 310, 420});
+  CHECK(values("matmul f32 nn 2x2x3 beta=2 c=d", data, bytes_of(c)) == std::vector<double>{10, -1, 22, -4});
+
+  const auto gelu = values("matmul f32 nn 2x2x3 alpha=0.125 epi=gelu", data);
+  CHECK(gelu[0] == doctest::Approx(0.8413447460685429));                       // 1: half of 1 + erf(1 / sqrt 2)
+  CHECK(gelu[1] == doctest::Approx(-0.375 * 0.35383023332727631));
+  CHECK(values("matmul f32 nn 2x2x3 alpha=0.125 epi=silu", data)[0] == doctest::Approx(1 / (1 + std::exp(-1.0))));
+}
+
+TEST_CASE("quantizedWeightsAreWhatTheirWordsSay") {
+  std::vector<float> ones(64, 1), a_scale(64, 2);
+  std::vector<std::uint8_t> nibbles(64, 0x98);              // low nibble first: 0, 1, 0, 1 ...
+  std::vector<std::uint16_t> halves = {0x3c00, 0x4000, 0x4200, 0x4400};   // 1 2 / 3 4
+  MatmulData data = {{"a", bytes_of(ones)}, {"b", bytes_of(nibbles)}, {"b.scale", bytes_of(halves)}, {"a.scale", bytes_of(a_scale)}};
+  CHECK(values("matmul f32 nt 1x2x64 b=q4", data) == std::vector<double>{16 + 32, 48 + 64});
+  CHECK(values("matmul f32 nt 1x2x64 b=q4 pro=scale", data) == std::vector<double>{2 * 48, 2 * 112});
+  CHECK(values("matmul f32 nt 1x2x1 b=q4 ldb=64", data) == std::vector<double>{0, 0});
+  CHECK(values("matmul f32 nt 1x2x34 b=q4 ldb=64", data) == std::vector<double>{16 + 2, 48 + 4});
+  const std::vector<std::int8_t> bytes = {-128, 127, 1, 2};
+  const std::vector<float> scales = {0.5, 2};
+  data["b"] = bytes_of(bytes);
+  data["b.scale"] = bytes_of(scales);
+  CHECK(values("matmul f32 nn 1x2x2 b=q8", data) == std::vector<double>{-63.5, 258});
+  CHECK(values("matmul f32 nt 1x2x2 b=q8", data) == std::vector<double>{-0.5, 6});
+}
+
+TEST_CASE("integersAreExactAndWrap") {
+  const std::vector<std::int8_t> most(4, -128);
+  const std::vector<std::int32_t> bias = {std::numeric_limits<std::int32_t>::max(), -5};
+  const MatmulData data = {{"a", bytes_of(most)}, {"b", bytes_of(most)}, {"bias", bytes_of(bias)}};
+  const MatmulDefinition definition(matmul("matmul i8 nn 1x2x2 epi=bias"));
+  const auto result = definition.result(data, {});
+  CHECK(result[0].value == -2147450881.0);   // 2^31 - 1 + 32768, less 2^32
+  CHECK(result[1].value == 32763);
+  CHECK(result[0].tolerance == 0);
+}
+
+TEST_CASE("matmulReferenceAgreesWithItselfAndSeesEveryChange") {
+  for (std::uint64_t i = 0; i < 400; ++i) {
+    const MatmulProblem problem = generate_matmul(5, i);
+    CAPTURE(print(Problem(problem)));
+    const MatmulDefinition definition(problem);
+    if (definition.empty() || problem.m * problem.n * problem.k * problem.batch > 200'000) continue;
+    const Filled filled(definition, i);
+    const auto& before = filled.bytes.at("d");
+    const auto want = definition.result(filled.data, before);
+    // The device that rounds once, as it should.
+    std::vector<std::byte> got = before;
+    const MatmulOperand& d = definition.operand("d");
+    const std::size_t size = element_bytes(d.type);
+    Random random(i);
+    for (std::size_t e = 0; e < want.size(); ++e) {
+      const auto at = static_cast<std::int64_t>(e);
+      const std::int64_t b = at / (problem.m * problem.n), m = at / problem.n % problem.m, n = at % problem.n;
+      REQUIRE(std::isfinite(want[e].value));
+      encode(d.type, want[e].value, got.data() + static_cast<std::size_t>(d.index(b, m, n)) * size);
+      if (random.one_in(10)) REQUIRE(definition.element(filled.data, before, b, m, n) == doctest::Approx(want[e].value));
+    }
+    REQUIRE_FALSE(compare(definition, want, before, got).has_value());
+    REQUIRE_FALSE(compare_devices(definition, want, got, got).has_value());
+    // One element never written, one with its sign turned, one byte between elements.
+    const std::size_t first = static_cast<std::size_t>(d.index(0, 0, 0)) * size;
+    auto wrong = got;
+    for (std::size_t k = 0; k < size; ++k) wrong[first + k] = ~wrong[first + k];
+    const auto seen = compare(definition, want, before, wrong);
+    REQUIRE(seen.has_value());
+    CHECK(seen->byte == first);
+    CHECK(compare_devices(definition, want, got, wrong).has_value());
+    if (d.type != DType::i32 && !(problem.c_is_d && problem.beta != 0)) {
+      wrong = got;
+      std::memcpy(wrong.data() + first, before.data() + first, size);
+      REQUIRE(compare(definition, want, before, wrong).has_value());
+      CHECK(compare(definition, want, before, wrong)->message.find("never written") != std::string::npos);
+    }
+    if (d.row_step > d.columns && d.rows > 1 && (d.batches == 1 || d.batch_step >= d.rows * d.row_step)) {
+      wrong = got;
+      wrong[static_cast<std::size_t>(d.columns) * size] ^= std::byte{1};
+      CHECK(compare(definition, want, before, wrong).has_value());
+    }
+  }
+}
+
+// What a tolerance must still see: a term of the sum left out, or one too many.
+TEST_CASE("tolerancesSeeAMissingTerm") {
+  for (const char* text : {"matmul f32 nn 8x8x1000", "matmul f16 nn 8x8x300 out=f32", "matmul bf16 nn 8x8x300 out=f32",
+                           "matmul f16 nn 8x8x64 acc=f16 out=f32"}) {
+    CAPTURE(text);
+    const MatmulDefinition definition(matmul(text));
+    const Filled filled(definition, 3);
+    MatmulProblem shorter = definition.problem();
+    --shorter.k;
+    shorter.lda = definition.problem().k;
+    const auto want = definition.result(filled.data, {}), less = MatmulDefinition(shorter).result(filled.data, {});
+    std::size_t seen = 0;
+    for (std::size_t i = 0; i < want.size(); ++i) seen += std::fabs(want[i].value - less[i].value) > want[i].tolerance ? 1 : 0;
+    CHECK(seen >= want.size() / 2);
+  }
+}
+
+TEST_CASE("generatedMatmulsAreValidAndOfEveryKind") {
+  std::map<std::string, int> kinds;
+  for (std::uint64_t i = 0; i < 6000; ++i) {
+    const MatmulProblem p = generate_matmul(1, i);
+    const Problem problem(p);
+    const auto operands = operands_of(problem);
+    REQUIRE_MESSAGE(operands.has_value(), print(problem) << ": " << operands.error().message());
+    REQUIRE(parse_problem(print(problem)).value() == problem);
+    REQUIRE(problem_from_json(to_json(problem)).value() == problem);
+    REQUIRE(generate_matmul(1, i) == p);
+    const MatmulDefinition definition(p);
+    REQUIRE(operands->size() == definition.operands().size());
+    for (std::size_t o = 0; o < operands->size(); ++o) {
+      CHECK((*operands)[o].name == definition.operands()[o].first);
+      CHECK((*operands)[o].bytes == definition.operands()[o].second.bytes());
+      ++kinds[(*operands)[o].name];
+    }
+    CHECK(p.m * p.n * p.k * p.batch < 40'000'000);
+    ++kinds[std::string(name(p.type))];
+    ++kinds["out " + std::string(name(p.out))];
+    ++kinds["a " + std::string(name(p.a_type))];
+    if (p.acc == DType::f16) ++kinds["acc f16"];
+    ++kinds[p.transpose_a ? p.transpose_b ? "tt" : "tn" : p.transpose_b ? "nt" : "nn"];
+    ++kinds["b " + (p.b_format == WeightFormat::q4 ? "q4" : p.b_format == WeightFormat::q8 ? "q8" : std::string(name(p.b_type)))];
+    if (p.batch > 1 && p.a_batch == 0) ++kinds["one for all"];
+    if (p.batch > 1 && p.d_batch >= 0 && p.d_batch < p.m * p.n) ++kinds["interleaved"];
+    if (p.lda != 0) ++kinds["lda"];
+    if (p.c_is_d && p.beta == 0) ++kinds["D of NaNs"];
+    ++kinds["activation " + std::to_string(static_cast<int>(p.activation))];
+    if (definition.empty()) ++kinds["empty"];
+    if (!definition.empty() && p.k == 0) ++kinds["no sum"];
+    if (p.m == 1 || p.n == 1) ++kinds["vector"];
+    if (p.k > 5000) ++kinds["long sum"];
+    if (p.d_align != 16) ++kinds["align"];
+  }
+  for (const char* kind : {"c", "bias", "scale", "residual", "b.scale", "a.scale", "f32", "f16", "bf16", "i8", "out i32", "out f32",
+                           "out f16", "out bf16", "a f32", "a f16", "a bf16", "acc f16", "nn", "nt", "tn", "tt", "b q4", "b q8",
+                           "b f16", "one for all", "interleaved", "lda", "D of NaNs", "activation 0", "activation 1",
+                           "activation 2", "activation 3", "activation 4", "empty", "no sum", "vector", "long sum", "align"}) {
+    CAPTURE(kind);
+    CHECK(kinds[kind] >= 10);
+  }
+}
+
+TEST_CASE("matmulAgreesWithNumPy") {
+  if (cpu_device().empty()) {
+    MESSAGE("skipped: no CPU device");
+    return;
+  }
+  const Folder folder;
+  write_file(folder.path("make.py"), R"(
+import sys, numpy as np
+folder, step = sys.argv[1], sys.argv[2]
+# type, A, B, transposed, options; what is right, by NumPy in double precision
+cases = [
+  ('f4', (5, 7), (7, 3), '', [], lambda a, b, c, v: a @ b),
+  ('f4', (7, 5), (3, 7), 'ab', ['--bias', 'v', '--activation', 'relu'], lambda a, b, c, v: np.maximum(a.T @ b.T + v, 0)),
+  ('f2', (16, 40), (24, 40), 'b', ['--acc', 'f32', '--out-type', 'f32', '--alpha', '0.5'], lambda a, b, c, v: 0.5 * (a @ b.T)),
+  ('f2', (9, 8), (8, 6), '', ['--c', 'c', '--beta', '-2'], lambda a, b, c, v: a @ b - 2 * c),
+  ('i1', (6, 33), (33, 4), '', [], lambda a, b, c, v: a @ b),
+  ('f4', (3, 5, 7), (7, 2), '', [], lambda a, b, c, v: a @ b),
+  ('f4', (3, 5, 7), (3, 7, 2), '', ['--c', 'c'], lambda a, b, c, v: a @ b + c),
+  ('f4', (5, 0), (0, 3), '', ['--bias', 'v'], lambda a, b, c, v: np.zeros((5, 3)) + v),
+  ('f4', (5, 7), (7, 3), '', ['--bias', 'column'], lambda a, b, c, v: a @ b + np.arange(5).reshape(5, 1)),
+]
+for n, (t, sa, sb, turned, options, right) in enumerate(cases):
+    rng = np.random.default_rng(n)
+    make = lambda shape: (rng.integers(-128, 128, shape) if t == 'i1' else rng.uniform(-1, 1, shape)).astype(t)
+    a, b = make(sa), make(sb)
+    if n == 1: a = np.asfortranarray(a)
+    wide = [x.astype('f8') for x in (a, b)]
+    N = sb[-2] if 'b' in turned else sb[-1]
+    M = sa[-1] if 'a' in turned else sa[-2]
+    shape = (max(a.shape[0] if a.ndim == 3 else 1, b.shape[0] if b.ndim == 3 else 1),) * (a.ndim == 3 or b.ndim == 3) + (M, N)
+    c, v, column = make(shape), make((N,)), np.arange(M).reshape(M, 1).astype(t)
+    if step == 'write':
+        for name, array in (('a', a), ('b', b), ('c', c), ('v', v), ('column', column)): np.save(f'{folder}/{n}{name}.npy', array)
+        words = ['--transpose-a'] * ('a' in turned) + ['--transpose-b'] * ('b' in turned)
+        print(' '.join(words + [f'{folder}/{n}{o}.npy' if o in ('c', 'v', 'column') else o for o in options]))
+        continue
+    want = right(wide[0], wide[1], c.astype('f8'), v.astype('f8'))
+    got = np.load(f'{folder}/{n}.out.npy')
+    assert got.dtype == ('i4' if t == 'i1' else 'f4' if '--out-type' in options else t) and got.shape == want.shape, (n, got.dtype, got.shape, want.shape)
+    error = np.abs(got - want).max()
+    assert error <= (0 if t == 'i1' else 4e-3 if got.dtype == 'f2' else 1e-5), (n, error)
+)");
+  const Ran wrote = run_program("python3", {folder.path("make.py"), folder.path(""), "write"});
+  if (wrote.code != 0) {
+    MESSAGE("skipped: no python3 with numpy: " << wrote.err);
+    return;
+  }
+  int n = 0;
+  for (std::size_t begin = 0; begin < wrote.out.size(); ++n) {
+    const std::size_t end = wrote.out.find('\n', begin);
+    std::string line = wrote.out.substr(begin, end - begin) + " ";
+    begin = end + 1;
+    const std::string number = std::to_string(n);
+    std::vector<std::string> arguments = {"matmul", folder.path(number + "a.npy"), folder.path(number + "b.npy"), "-o",
+                                          folder.path(number + ".out.npy"), "--device", cpu_device()};
+    for (std::size_t at = line.find(' '); at != std::string::npos; at = line.find(' ')) {
+      if (at > 0) arguments.push_back(line.substr(0, at));
+      line.erase(0, at + 1);
+    }
+    const Ran ran = run_sectile(arguments);
+    CHECK_MESSAGE(ran.code == 0, ran.err);
+  }
+  CHECK(n == 9);
+  const Ran read = run_program("python3", {folder.path("make.py"), folder.path(""), "read"});
+  CHECK_MESSAGE(read.code == 0, read.err);
+}
