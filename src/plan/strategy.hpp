@@ -46,6 +46,7 @@ struct Strategy {
   bool (*spare)(const Context&, std::uint32_t row);   // loses to every row that is none: looked at on demand alone
   std::string (*print)(std::uint32_t row);   // the candidate's name after the stem
   Result<Step> (*step)(const Draft&, const Nest&, const DeviceProfile&);
+  bool fused = false;   // for nests with an elementwise stage, and for no others
 };
 
 extern const Strategy kCopy, kRows, kTile, kBlock, kWeave, kTma, kBox, kWords;

@@ -105,7 +105,8 @@ bool needs_wide(const Nest& nest) noexcept {
   // Bytes, not indices: NVIDIA's driver (580.159.04) forms 32-bit byte offsets for 32-bit indices, and a
   // 4-byte element at index 2^30 is read at offset 0 (`sectile check --big`).
   constexpr std::int64_t limit = std::int64_t{1} << 31;
-  return nest.src_span() * nest.element_bytes >= limit || nest.dst_span() * nest.element_bytes >= limit;
+  return nest.src_span() * nest.element_bytes >= limit || nest.dst_span() * nest.dst_element_bytes >= limit ||
+         nest.add_span() * nest.dst_element_bytes >= limit;
 }
 
 Result<Step> make_step(const Draft& draft, const Nest& nest, const DeviceProfile& profile) {
