@@ -6,5 +6,6 @@
 
 #define MATMUL_DIRECT_SPEC_ROWS 16     // of an invocation, neighbours
 #define MATMUL_DIRECT_SPEC_COLUMNS 17  // of an invocation, TILE_N / COLUMNS apart
+#define MATMUL_DIRECT_SPEC_FAR 18      // 1: every invocation has 64-bit addresses of its own, and its tile alone counts
 
 #endif

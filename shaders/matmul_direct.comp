@@ -13,6 +13,7 @@
 
 layout(constant_id = MATMUL_DIRECT_SPEC_ROWS) const uint kRows = 1u;
 layout(constant_id = MATMUL_DIRECT_SPEC_COLUMNS) const uint kColumns = 1u;
+layout(constant_id = MATMUL_DIRECT_SPEC_FAR) const uint kFar = 0u;
 
 const uint kLanes = kTileN / kColumns;     // invocations side by side
 
@@ -50,7 +51,9 @@ void main() {
   }
   uint last_m = size_m() - 1u, last_n = size_n() - 1u;
   uint m = t.m + group * kRows, n = t.n + lane;
-  uint base_m = min(m, last_m), base_n = min(n, last_n);
+  // Addresses are the workgroup's, and what differs inside it is a 32-bit offset: lavapipe 26.1.6 smashes its stack over
+  // 64-bit addresses that differ in a subgroup of 16 (LP_NATIVE_VECTOR_WIDTH=512).
+  uint base_m = kFar != 0u ? min(m, last_m) : t.m, base_n = kFar != 0u ? min(n, last_n) : t.n;
   uint at_a[kRows], at_b[kColumns], column[kColumns];
   [[unroll]] for (uint r = 0u; r < kRows; ++r) at_a[r] = (min(m + r, last_m) - base_m) * (kTransA == 0u ? lda() : 1u);
   [[unroll]] for (uint c = 0u; c < kColumns; ++c) {

@@ -33,11 +33,12 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   d.tile_n = r.columns * lanes;
   // Two 4-bit elements share a byte, which a step of K must not cut.
   d.tile_k = c.b_type == MATMUL_TYPE_Q4 ? std::max(r.tile_k, 2u) : r.tile_k;
-  d.span_m = r.rows;
-  d.span_n = r.columns == 1 ? 1 : d.tile_n;
+  const bool far = r.tile_k == 1;
+  if (far) d.span_m = d.span_n = 1;
   d.width_a = d.width_b = d.width_d = d.run_d = 1;
   d.add(MATMUL_DIRECT_SPEC_ROWS, r.rows);
   d.add(MATMUL_DIRECT_SPEC_COLUMNS, r.columns);
+  d.add(MATMUL_DIRECT_SPEC_FAR, far ? 1 : 0);
   d.registers = r.rows * r.columns + 2 * (r.rows + r.columns) + 24;
   d.rate_permille = r.permille;
   if (r.cpu) d.splits = splits_to_fill(c, d);

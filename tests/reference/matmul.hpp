@@ -54,7 +54,7 @@ class MatmulDefinition {
   bool has(std::string_view name) const noexcept;
 
   // Numbers in place of what the elements of an operand hold; bytes between elements stay as they are. What is filled in
-  // is a function of seed and index: no zeros alone, no overflow, and where the problem does not read C, NaNs in D.
+  // is a function of seed and index, wherever the operand lies: no zeros alone, no overflow, and where the problem does not read C, NaNs in D.
   void fill(std::string_view operand, std::span<std::byte> bytes, std::uint64_t seed) const;
 
   // The whole result, [batch][m][n]. `d_before` is what D held, which a problem whose C is D reads.

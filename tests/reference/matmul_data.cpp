@@ -56,10 +56,14 @@ double MatmulDefinition::number(std::string_view operand, std::uint64_t word, bo
 void MatmulDefinition::fill(std::string_view name, std::span<std::byte> bytes, std::uint64_t seed) const {
   const MatmulOperand& o = operand(name);
   const bool writes_only = name == "d" && !(p_.c_is_d && p_.beta != 0);
-  if (o.nibbles || (writes_only && o.type == DType::i32)) return;   // any bits are numbers
+  if (writes_only && o.type == DType::i32) return;   // any bits are poison
   const bool coarse = data_word(seed, ~std::uint64_t{0}) % 4 == 0;
   std::uint64_t own = seed;
   for (const char letter : name) own = mix(own ^ static_cast<std::uint64_t>(letter));
+  if (o.nibbles) {   // any bits are numbers, those between rows too
+    for (std::size_t i = 0; i < o.bytes(); ++i) bytes[i] = static_cast<std::byte>(data_word(own, i) & 255);
+    return;
+  }
   for (std::int64_t batch = 0; batch < o.batches; ++batch)
     for (std::int64_t row = 0; row < o.rows; ++row)
       for (std::int64_t column = 0; column < o.columns; ++column) {
