@@ -130,6 +130,8 @@ std::int64_t span_of(const Nest& nest, std::int64_t NestAxis::*stride) {
 std::int64_t Nest::src_span() const { return span_of(*this, &NestAxis::src_stride); }
 std::int64_t Nest::dst_span() const { return span_of(*this, &NestAxis::dst_stride); }
 std::int64_t Nest::add_span() const { return span_of(*this, &NestAxis::add_stride); }
+std::int64_t Nest::scale_span() const { return span_of(*this, &NestAxis::scale_step); }
+std::int64_t Nest::bias_span() const { return span_of(*this, &NestAxis::bias_step); }
 
 int Nest::src_innermost() const {
   int best = -1;

@@ -54,6 +54,8 @@ struct Nest {
   std::int64_t src_span() const;
   std::int64_t dst_span() const;
   std::int64_t add_span() const;
+  std::int64_t scale_span() const;               // of a stage's vectors: where blocks pad, beyond their ends
+  std::int64_t bias_span() const;
   // Number of the axis with the least nonzero source stride; -1 where every stride is 0 or rank is 0.
   int src_innermost() const;
   // Axes that a bound's read (write) limit is checked for, as counts that kernels take.
