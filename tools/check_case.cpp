@@ -152,8 +152,14 @@ std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Pro
   }
   if (compare) return {chosen};   // operands then stand alike on all devices
   if (!options.all_candidates && others.size() > 1) {
-    reference::Random random(options.seed ^ reference::mix(index));
-    others = {others[random.below(others.size())]};
+    // Whichever candidates there are, those of one kind agree on the first among them as far as they can.
+    const std::uint64_t kind = options.seed ^ reference::mix(problem_kind(problem, index));
+    const auto rank = [&](const std::string& candidate) {
+      std::uint64_t place = kind;
+      for (const char letter : candidate) place = reference::mix(place ^ static_cast<std::uint64_t>(letter));
+      return place;
+    };
+    others = {*std::ranges::max_element(others, {}, rank)};
   }
   others.insert(others.begin(), chosen);
   return others;

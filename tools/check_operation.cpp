@@ -32,4 +32,8 @@ Problem generate_problem(std::string_view operation, std::uint64_t seed, std::ui
   return reference::generate_permute(seed, index);
 }
 
+std::uint64_t problem_kind(const Problem& problem, std::uint64_t index) noexcept {
+  return std::holds_alternative<MatmulProblem>(problem) ? reference::matmul_kind(index) : index;
+}
+
 }  // namespace sectile::tools

@@ -49,6 +49,8 @@ class CheckedProblem {
 std::vector<std::string> checked_operations();
 std::string_view operation_of(const Problem& problem) noexcept;
 Problem generate_problem(std::string_view operation, std::uint64_t seed, std::uint64_t index);
+// What decides which candidate is run beside the chosen one: the same for cases that share pipelines.
+std::uint64_t problem_kind(const Problem& problem, std::uint64_t index) noexcept;
 
 std::shared_ptr<CheckedProblem> checked_permute(const PermuteProblem& problem);
 std::shared_ptr<CheckedProblem> checked_matmul(const MatmulProblem& problem);

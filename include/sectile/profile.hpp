@@ -32,6 +32,10 @@ struct MatrixShape {
   bool operator==(const MatrixShape&) const = default;
 };
 
+// What came of multiplying with a matrix shape (vulkan.hpp, record_canary). Untested is trusted: what is known of a
+// driver's faults (quirks) has taken its shapes away already.
+enum class Canary : std::uint8_t { untested, passed, failed };
+
 struct DeviceProfile {
   // Who it is.
   Api api = Api::vulkan;                   // JSON without it means Vulkan
@@ -66,7 +70,9 @@ struct DeviceProfile {
   std::optional<bool> integer_dot_product;
   std::optional<bool> cooperative_matrix, cooperative_matrix2;
   std::optional<bool> cooperative_matrix_workgroup_scope, cooperative_matrix_tensor_addressing;
-  std::vector<MatrixShape> matrix_shapes;
+  std::vector<MatrixShape> matrix_shapes;  // those that are to be used
+  Canary canary = Canary::untested;        // failed: some shape did
+  std::vector<MatrixShape> canary_failed;  // the driver lists them and their products are wrong: not in matrix_shapes
 
   // Of matrices at workgroup scope, and of flexible dimensions (VK_NV_cooperative_matrix2).
   std::optional<std::uint32_t> matrix_max_workgroup_invocations;
@@ -115,6 +121,30 @@ Result<DeviceProfile> profile_from_vulkaninfo(std::string_view json_text);
 // or the matrix-shape listing printed by vk_cooperative_matrix_perf. Known fields are not overwritten:
 // a contradiction is an error naming the field.
 Result<DeviceProfile> supplement(DeviceProfile profile, std::string_view text);
+
+// ---- the canary's outcome, for the app to keep by device and driver version (uuid, driver_version)
+
+struct CanaryRow {
+  MatrixShape shape;
+  Canary verdict = Canary::untested;
+  std::string detail;                      // "D[3][5] is 17, not 12 (column-major, by workgroup memory)"; empty if passed
+  bool operator==(const CanaryRow&) const = default;
+};
+struct CanaryResult {
+  std::vector<CanaryRow> rows;             // one a shape that was listed; empty: nothing was tested
+  bool operator==(const CanaryResult&) const = default;
+};
+
+// The profile with what the canary found: shapes that failed are taken out.
+DeviceProfile with_canary(DeviceProfile profile, const CanaryResult& result);
+
+// Why plans for this profile must not use the shape: not listed, by a quirk, or the canary failed. Empty: they may.
+std::string matrix_objection(const DeviceProfile& profile, const MatrixShape& shape);
+
+std::string print(const MatrixShape& shape);                   // "16x16x16 f16*f16+f32->f32 subgroup"
+std::string print(const CanaryRow& row);                       // "16x16x16 …: failed: …"
+std::string to_json(const CanaryResult& result);               // canonical
+Result<CanaryResult> canary_from_json(std::string_view text);
 
 // Built-in targets, by name: families of GPUs ("nvidia-hopper", "amd-rdna3"), CPU drivers ("lavapipe"), and CUDA's
 // architectures ("cuda:sm_90a"). What is known of their drivers' faults has been applied, as to a live profile.

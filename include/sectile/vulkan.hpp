@@ -222,6 +222,41 @@ class Device {
   std::unique_ptr<Impl> impl_;
 };
 
+// ---------------------------------------------------------------------------------------------
+// The canary: whether the matrix unit multiplies as it should, for an app that wants to know before it relies on it.
+//
+//   const auto bytes = canary_scratch_bytes(device.profile());     // 0: no matrix unit here
+//   auto run = record_canary(device, cmd, scratch_address);        // compiles; then the app submits and waits
+//   auto result = read_canary(*run, what_the_scratch_holds);
+//   profile = with_canary(device.profile(), *result);              // and plans are made for this profile
+//
+// Sectile's own Runtime does all this by itself; nothing else does.
+
+// Memory that the canary wants on the device that has this profile; its address a multiple of 256. 0: nothing to test.
+std::uint64_t canary_scratch_bytes(const DeviceProfile& profile);
+
+// What was recorded. Keeps its pipelines: must live until the commands have finished, and not outlive its Device.
+class CanaryRun {
+ public:
+  std::uint64_t scratch_bytes() const noexcept;
+
+  struct State;  // in src/vulkan
+
+ private:
+  friend struct CanaryAccess;  // in src/vulkan
+  std::shared_ptr<const State> state_;
+};
+
+// Compiles a kernel for every matrix shape that the device's profile lists and that some plan could use, and writes
+// their commands. Each shape multiplies whole numbers that it makes itself, loaded row by row and column by column, by
+// address and through workgroup memory. A shape whose kernel the driver refuses has failed; it records nothing.
+// Results are written by VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT / SHADER_WRITE; the app makes them visible to whoever
+// reads the scratch memory. Errors: missing (address 0), misaligned.
+Result<CanaryRun> record_canary(Device& device, VkCommandBuffer commands, VkDeviceAddress scratch);
+
+// From what the scratch memory holds when the commands have finished. Errors: too_small.
+Result<CanaryResult> read_canary(const CanaryRun& run, std::span<const std::byte> scratch);
+
 // The SPIR-V capabilities that a module declares, by name where Sectile knows it ("Int64"), else as
 // "capability 4423". Errors: parse, for what is no SPIR-V.
 Result<std::vector<std::string>> module_capabilities(std::span<const std::uint32_t> words);

@@ -36,8 +36,9 @@ std::string_view name(DeviceKind kind) noexcept;  // "cpu", "integrated", "discr
 // libvulkan, "Vulkan device" where no driver is there); device.
 Result<std::vector<DeviceEntry>> list_devices();
 
-// The device's profile, without making a device of it. Selector as Runtime::open.
-Result<DeviceProfile> device_profile(std::string_view selector);
+// The device's profile, without making a device of it; with what the canary has found, where a RuntimeOptions'
+// canary_folder keeps it. Selector as Runtime::open.
+Result<DeviceProfile> device_profile(std::string_view selector, std::string_view canary_folder = {});
 
 struct RuntimeOptions {
   bool validation = false;              // VK_LAYER_KHRONOS_validation with synchronization validation; an
@@ -45,6 +46,12 @@ struct RuntimeOptions {
   bool executable_statistics = false;   // Device::statistics() works, where the driver has them
   bool only_required_features = false;  // make the device with no optional feature; for tests
   std::string pipeline_cache = {};      // a file's path; empty: no cache on disk. Saved by save_cache() only
+  // Runs the canary (vulkan.hpp) before the Runtime is handed out, where the device lists matrix shapes: once a driver
+  // version, if there is a place to keep the outcome in; else once a process. False: shapes stay untested.
+  bool canary = true;
+  // Where outcomes are kept, a file a device and driver version; made where it is missing. Empty: beside the pipeline
+  // cache's file (".canary" behind its name), where that is given.
+  std::string canary_folder = {};
   std::uint64_t largest_allocation =
       0;  // pretend that one allocation may have no more bytes; 0: the device's; for tests
   std::span<const Module> modules = {};  // kernels besides the embedded ones; as Adoption::modules
@@ -108,7 +115,9 @@ class Runtime {
   Runtime& operator=(Runtime&&) noexcept;
 
   Device& device() noexcept;
-  const DeviceProfile& profile() const noexcept;  // device().profile()
+  const DeviceProfile& profile() const noexcept;  // device().profile(), and what the canary found
+  const CanaryResult& canary() const noexcept;    // by shape; empty where nothing was tested
+  std::string_view canary_warning() const noexcept;  // why the canary's file was ignored or not written; else empty
   const DeviceEntry& entry() const noexcept;
 
   // ---- memory

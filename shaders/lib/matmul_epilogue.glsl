@@ -70,13 +70,15 @@ int finished_int(Target g, int acc, uint m, uint n, int residual) {
 }
 #endif
 
-float finished(acc_t acc, uint m, uint n, float c, float residual) {
-  float v = alpha() * float(acc);
+float finished_float(float acc, uint m, uint n, float c, float residual) {
+  float v = alpha() * acc;
   if (kHasScale != 0u) v *= load_float(word2(kAtScale), (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u ? m : n);
   if ((kHasC | kHasCIsD) != 0u) v += beta() * c;
   if (kHasBias != 0u) v += load_out(word2(kAtBias), (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n);
   return activated(v) + residual;
 }
+
+float finished(acc_t acc, uint m, uint n, float c, float residual) { return finished_float(float(acc), m, n, c, residual); }
 
 // Finishes and stores kWidthD sums of row m from column n on; the caller has checked that they are inside the result
 // (kWidthD divides N). Offsets inside a tile have 32 bits.

@@ -1,8 +1,7 @@
 // DeviceProfile's own JSON, and filling in what one lacks.
 #include "fields.hpp"
 #include "listing.hpp"
-
-#include "../plan/json_text.hpp"
+#include "matrix_json.hpp"
 
 #include <bit>
 #include <span>
@@ -17,24 +16,6 @@ namespace {
 
 constexpr std::string_view kKinds[] = {"unknown", "cpu", "integrated", "discrete", "virtual_gpu"};
 constexpr std::string_view kApis[] = {"vulkan", "cuda"};
-constexpr std::size_t kMostShapes = 1024;
-
-void write(JsonWriter& w, const MatrixShape& s) {
-  w.begin('{');
-  w.field("a", s.a);
-  w.field("b", s.b);
-  w.field("c", s.c);
-  w.field("flexible", s.flexible);
-  w.field("k", s.k);
-  w.field("m", s.m);
-  w.field("n", s.n);
-  w.field("result", s.result);
-  w.field("saturating", s.saturating);
-  w.field("scope", s.scope);
-  w.field("workgroup_invocations", s.workgroup_invocations);
-  w.end('}');
-}
-
 template <class T>
 void write_field(JsonWriter& w, std::string_view key, const T& field) {
   w.key(key);
@@ -42,9 +23,11 @@ void write_field(JsonWriter& w, std::string_view key, const T& field) {
     w.value(kKinds[std::to_underlying(field)]);
   } else if constexpr (std::same_as<T, Api>) {
     w.value(kApis[std::to_underlying(field)]);
+  } else if constexpr (std::same_as<T, Canary>) {
+    w.value(detail::kVerdicts[std::to_underlying(field)]);
   } else if constexpr (std::same_as<T, std::vector<MatrixShape>>) {
     w.begin('[');
-    for (const MatrixShape& shape : field) write(w, shape);
+    for (const MatrixShape& shape : field) detail::write(w, shape);
     w.end(']');
   } else if constexpr (std::same_as<T, std::map<std::string, std::string>>) {
     w.begin('{');
@@ -55,22 +38,6 @@ void write_field(JsonWriter& w, std::string_view key, const T& field) {
   } else {
     w.value(field);
   }
-}
-
-Result<void> read(const json& value, const std::string& what, MatrixShape& s) {
-  JsonObject o(value, what);
-  o.required("m", s.m);
-  o.required("n", s.n);
-  o.required("k", s.k);
-  o.required("a", s.a);
-  o.required("b", s.b);
-  o.required("c", s.c);
-  o.required("result", s.result);
-  o.optional("saturating", s.saturating);
-  o.optional("scope", s.scope);
-  o.optional("workgroup_invocations", s.workgroup_invocations);
-  o.optional("flexible", s.flexible);
-  return o.finish();
 }
 
 // One of `names`, in the order of the enumerators.
@@ -106,9 +73,11 @@ Result<DeviceProfile> read_fields(std::string_view text) {
       read_name(o, key, field, kKinds, "unknown, cpu, integrated, discrete or virtual_gpu");
     } else if constexpr (std::same_as<T, Api>) {
       read_name(o, key, field, kApis, "vulkan or cuda");
+    } else if constexpr (std::same_as<T, Canary>) {
+      read_name(o, key, field, detail::kVerdicts, "untested, passed or failed");
     } else if constexpr (std::same_as<T, std::vector<MatrixShape>>) {
-      o.each(key, kMostShapes,
-             [&](const json& item, const std::string& what) { return read(item, what, field.emplace_back()); });
+      o.each(key, detail::kMostShapes,
+             [&](const json& item, const std::string& what) { return detail::read(item, what, field.emplace_back()); });
     } else if constexpr (std::same_as<T, std::map<std::string, std::string>>) {
       read_sources(o, key, field);
     } else {
@@ -171,6 +140,9 @@ Result<void> check_profile(const DeviceProfile& p) {
     return fail(ErrorKind::parse, "profile.uuid", JsonObject::cut(p.uuid), "32 lower-case hex digits");
   for (const MatrixShape& shape : p.matrix_shapes)
     if (shape.m == 0 || shape.n == 0 || shape.k == 0) return refuse("matrix_shapes", 0, "sizes of at least 1");
+  if ((p.canary == Canary::failed) == p.canary_failed.empty())
+    return fail(ErrorKind::parse, "profile.canary", std::string(kVerdicts[std::to_underlying(p.canary)]),
+                "failed where, and only where, canary_failed lists a shape");
   return {};
 }
 
@@ -204,6 +176,7 @@ std::string print(const DeviceProfile& p) {
   add("transaction", p.transaction_bytes);
   add("banks", p.banks);
   if (!p.matrix_shapes.empty()) text += " shapes=" + std::to_string(p.matrix_shapes.size());
+  if (p.canary != Canary::untested) text.append(" canary=").append(detail::kVerdicts[std::to_underlying(p.canary)]);
   return text;
 }
 

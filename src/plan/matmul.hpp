@@ -37,6 +37,7 @@ struct MatmulContext {
 struct MatmulDraft {
   const char* stem = "";
   std::string base = "f32";        // of the variant's name; ".narrow" follows where accesses of 1 or 2 bytes are needed
+  bool narrow = false;             // the kernel has such accesses in all its variants
   std::uint32_t tile_m = 64, tile_n = 64, tile_k = 16;
   std::uint32_t span_m = 0, span_n = 0;   // rows and columns that 32-bit offsets reach from one address; 0: the tile's
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;
@@ -51,6 +52,7 @@ struct MatmulDraft {
   std::uint32_t registers = 64;    // of an invocation
   std::uint32_t rate_permille = 1000;   // of the unit's rate that the inner loop reaches when nothing else holds it up
   bool matrix_unit = false;
+  bool driver_staged = false;      // the driver's compiler decides how operands reach the matrix unit
 
   void add(std::uint32_t id, std::uint32_t value) { own[own_count++] = {id, value}; }
 };

@@ -140,7 +140,13 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   return d;
 }
 
+// What a CPU device's compiler unrolls in a second or so; its vectors would not hold more anyway.
+constexpr std::uint32_t kMostSumsOfCpu = 64;
+
 bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
+  const Row& r = kTable[row];
+  if (c.cpu() && r.rows * r.columns > kMostSumsOfCpu)
+    return refusal.no("{}x{} sums an invocation, a CPU device takes {}", r.rows, r.columns, kMostSumsOfCpu);
   return matmul_fits(c, make(c, row), refusal);
 }
 

@@ -95,6 +95,7 @@ void finish_words(StepWords& w, std::span<const PlanOperand> operands, std::uint
 bool narrow(std::uint32_t type, std::uint32_t width) { return width * matmul_type_bytes(type) < 4; }
 
 std::string variant_of(const MatmulContext& c, const MatmulDraft& d, const Parts& parts, std::uint32_t out_type) {
+  if (d.narrow) return d.base;
   const auto half = [](std::uint32_t type) { return type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16; };
   const bool half_bias = (parts.epilogue & (MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN)) != 0 && half(out_type);
   const bool loads = !parts.reduce && (narrow(c.a_type, d.width_a) || narrow(c.b_type, d.width_b) || c.b_type == MATMUL_TYPE_Q4);

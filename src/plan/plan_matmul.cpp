@@ -11,7 +11,7 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr const MatmulStrategy* kMatmul[] = {&kMatmulSimt, &kMatmulDirect};
+constexpr const MatmulStrategy* kMatmul[] = {&kMatmulCoopmat, &kMatmulCoopmat2, &kMatmulSimt, &kMatvec, &kMatmulDirect};
 
 void describe(Candidate& candidate, const MatmulContext& c, const MatmulDraft& d, const MatmulEstimate& e) {
   candidate.interior = e.interior;

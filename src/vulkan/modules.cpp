@@ -16,7 +16,8 @@ Modules::Modules(std::span<const Module> extra, const Pack* pack) {
 }
 
 Result<StepCode> Modules::find(const Step& step) const {
-  if (pack_) {
+  // A pack holds what problems need, and the canary is none.
+  if (pack_ && !step.kernel.stem.starts_with("canary_")) {
     if (const PackedModule* packed = pack_->find(step)) return StepCode{packed->words, true};
     return fail(ErrorKind::missing, "kernel in the pack", step.kernel.stem + "." + step.kernel.variant,
                 pack_->nearest(step));

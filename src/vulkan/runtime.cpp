@@ -158,13 +158,14 @@ Result<void> Runtime::Impl::make_memory() {
   return {};
 }
 
-Result<void> Runtime::Impl::adopt() {
+Result<Device> Runtime::Impl::adopted(VkPipelineCache pipelines) const {
   Adoption adoption;
   adoption.get_instance_proc_addr = loader_proc_addr();
   adoption.instance = instance->handle();
   adoption.physical_device = chosen.device;
   adoption.device = logical.handle;
   adoption.queue_family = family;
+  adoption.pipeline_cache = pipelines;
   adoption.executable_statistics = options.executable_statistics;
   adoption.modules = options.modules;
   adoption.pack = options.pack;
@@ -174,16 +175,19 @@ Result<void> Runtime::Impl::adopt() {
   write_features(&chain, features);
   adoption.enabled_features = &chain;
   adoption.enabled_extensions = extensions;
+  return Device::adopt(adoption);
+}
+
+Result<void> Runtime::Impl::adopt() {
   if (!options.pipeline_cache.empty()) {
-    auto file = PipelineCacheFile::open(adoption.get_instance_proc_addr, adoption.instance, adoption.physical_device,
-                                        adoption.device, options.pipeline_cache);
+    auto file = PipelineCacheFile::open(loader_proc_addr(), instance->handle(), chosen.device, logical.handle,
+                                        options.pipeline_cache);
     if (!file) return std::unexpected(file.error());
     cache = std::make_unique<PipelineCacheFile>(std::move(*file));
-    adoption.pipeline_cache = cache->cache();
   }
-  auto adopted = Device::adopt(adoption);
-  if (!adopted) return std::unexpected(adopted.error());
-  device = std::make_unique<Device>(std::move(*adopted));
+  auto made = adopted(cache ? cache->cache() : VK_NULL_HANDLE);
+  if (!made) return std::unexpected(made.error());
+  device = std::make_unique<Device>(std::move(*made));
   return {};
 }
 
@@ -210,7 +214,9 @@ Result<Runtime> Runtime::open(std::string_view selector, const RuntimeOptions& o
   auto impl = std::make_unique<Impl>();
   impl->options = options;
   if (auto opened = impl->open(selector); !opened) return std::unexpected(opened.error());
-  return Runtime(std::move(impl));
+  Runtime out(std::move(impl));
+  if (auto tested = out.impl_->test_matrices(out); !tested) return std::unexpected(tested.error());
+  return out;
 }
 
 Result<void> Runtime::Impl::submit() {
@@ -302,7 +308,13 @@ Device& Runtime::device() noexcept {
   return *impl_->device;
 }
 const DeviceProfile& Runtime::profile() const noexcept {
-  return impl_->device->profile();
+  return impl_->profile;
+}
+const CanaryResult& Runtime::canary() const noexcept {
+  return impl_->canary;
+}
+std::string_view Runtime::canary_warning() const noexcept {
+  return impl_->canary_warning;
 }
 const DeviceEntry& Runtime::entry() const noexcept {
   return impl_->chosen.entry;

@@ -44,9 +44,16 @@ struct Runtime::Impl {
   Buffer staging;
   std::unique_ptr<PipelineCacheFile> cache;  // null: none asked for
   std::unique_ptr<Device> device;
+  DeviceProfile profile;  // the device's, and what the canary found
+  CanaryResult canary;
+  std::string canary_warning;
 
   ~Impl();
   Result<void> open(std::string_view selector);
+  // Fills in the profile, by the canary where that is asked for and the device lists matrix shapes.
+  Result<void> test_matrices(Runtime& owner);
+  // Another Device on the same VkDevice, whose pipelines are its own.
+  Result<Device> adopted(VkPipelineCache pipelines) const;
 
   const volk::VolkDeviceTable& table() const noexcept { return logical.table; }
 

@@ -1,4 +1,5 @@
 #include "runtime_instance.hpp"
+#include "runtime_canary.hpp"
 
 #include "../device/quirks.hpp"
 
@@ -226,7 +227,7 @@ Result<std::vector<DeviceEntry>> list_devices() {
   return out;
 }
 
-Result<DeviceProfile> device_profile(std::string_view selector) {
+Result<DeviceProfile> device_profile(std::string_view selector, std::string_view canary_folder) {
   const auto instance = Instance::make(false);
   if (!instance) return std::unexpected(instance.error());
   const auto candidates = (*instance)->devices();
@@ -234,7 +235,7 @@ Result<DeviceProfile> device_profile(std::string_view selector) {
   const auto chosen = select(selector, *candidates);
   if (!chosen) return std::unexpected(chosen.error());
   const Snapshot& snapshot = (*candidates)[*chosen].snapshot;
-  return make_profile(snapshot, snapshot.offer.features);
+  return with_kept_canary(make_profile(snapshot, snapshot.offer.features), snapshot, canary_folder);
 }
 
 }  // namespace sectile::vulkan

@@ -1,6 +1,7 @@
 // The kernels' SPIR-V against the headers that C++ reads: push structs, specialization constants.
 #include <sectile/shaders.hpp>
 
+#include "lib/canary.abi.h"
 #include "lib/permute.abi.h"
 #include "permute_box.abi.h"
 #include "permute_copy.abi.h"
@@ -43,7 +44,14 @@ std::set<std::uint32_t> with(std::set<std::uint32_t> base, std::initializer_list
   return base;
 }
 
+const std::vector<Field> kCanaryFields = {FIELD(CanaryPush, a_rows),    FIELD(CanaryPush, a_columns), FIELD(CanaryPush, b_rows),
+                                          FIELD(CanaryPush, b_columns), FIELD(CanaryPush, c_rows),    FIELD(CanaryPush, c_columns),
+                                          FIELD(CanaryPush, d),         FIELD(CanaryPush, d_bytes),   FIELD(CanaryPush, seed)};
+const std::set<std::uint32_t> kCanaryConstants = {SECTILE_SPEC_WORKGROUP, CANARY_SPEC_M, CANARY_SPEC_N, CANARY_SPEC_K};
+
 const std::vector<Interface> kInterfaces = {
+    {"canary_coopmat", sizeof(CanaryPush), kCanaryFields, kCanaryConstants, false},
+    {"canary_coopmat2", sizeof(CanaryPush), kCanaryFields, kCanaryConstants, false},
     {"permute_copy", offsetof(PermuteCopyPush, groups) + 4,
      {FIELD(PermuteCopyPush, src), FIELD(PermuteCopyPush, dst), FIELD(PermuteCopyPush, bytes_lo), FIELD(PermuteCopyPush, bytes_hi), FIELD(PermuteCopyPush, groups)},
      {SECTILE_SPEC_WORKGROUP, PERMUTE_COPY_SPEC_WIDTH, PERMUTE_COPY_SPEC_UNROLL}, false},

@@ -33,10 +33,11 @@ std::int64_t pick_size(Random& random, std::int64_t limit) {
   return std::clamp<std::int64_t>(size, 1, limit);
 }
 
-void pick_sizes(MatmulProblem& p, Random& random) {
+std::int64_t up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
+
+void pick_sizes(MatmulProblem& p, Random& random, std::int64_t unit) {
   std::int64_t budget = std::int64_t{1} << (8 + random.below(13));
   if (random.one_in(300)) budget = std::int64_t{1} << 23;
-  p.batch = random.one_in(3) ? random.between(2, 5) : 1;
   budget = std::max<std::int64_t>(budget / p.batch, 64);
   switch (random.below(8)) {
     case 0:   // a vector, or nearly
@@ -66,6 +67,8 @@ void pick_sizes(MatmulProblem& p, Random& random) {
       break;
     }
   }
+  for (std::int64_t* const size : {&p.m, &p.n, &p.k})
+    if (*size >= unit) *size = up(*size, unit);
   if (random.one_in(60)) *one_of(random, {&p.m, &p.n, &p.k, &p.k, &p.k, &p.batch}) = 0;
 }
 
@@ -86,54 +89,52 @@ void pick_types(MatmulProblem& p, Random& random) {
   if (random.one_in(7)) {
     p.b_format = one_of(random, {WeightFormat::q8, WeightFormat::q4});
     p.b_type = DType::i8;
+    if (p.b_format == WeightFormat::q4) p.transpose_b = true;
   }
   p.a_scale = random.one_in(9);
 }
 
-std::int64_t up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
-
 // A row's step: packed, a multiple of what vectors need, or anything.
-std::int64_t pick_ld(Random& random, std::int64_t columns) {
+std::int64_t pick_ld(Random& random, std::int64_t columns, std::int64_t unit) {
   switch (random.below(6)) {
-    case 0: return columns + random.between(0, 9);
+    case 0: return up(columns + random.between(0, 9), unit);
     case 1: return up(columns, one_of<std::int64_t>(random, {4, 8, 16, 32}));
     default: return 0;
   }
 }
 
 // Steps of one operand of `rows` rows of `columns`; a source may be one for all batches.
-void pick_steps(Random& random, const MatmulProblem& p, std::int64_t rows, std::int64_t columns, bool source, std::int64_t& ld,
-                std::int64_t& step) {
-  ld = pick_ld(random, columns);
+void pick_steps(Random& random, std::int64_t unit, const MatmulProblem& p, std::int64_t rows, std::int64_t columns,
+                bool source, std::int64_t& ld, std::int64_t& step) {
+  ld = pick_ld(random, columns, unit);
   if (p.batch <= 1) return;
   const std::int64_t row = ld == 0 ? columns : ld;
   switch (random.below(6)) {
     case 0:
       if (source) step = 0;
       break;
-    case 1: step = up(rows * row + random.between(0, 9), random.one_in(2) ? 8 : 1); break;
+    case 1: step = up(rows * row + random.between(0, 9), random.one_in(2) ? 8 : unit); break;
     case 2:   // the batches' rows side by side
-      step = up(columns, random.one_in(2) ? 8 : 1);
+      step = up(columns, random.one_in(2) ? 8 : unit);
       ld = p.batch * step;
       break;
     case 3:
-      if (source) step = random.between(0, rows * row);   // batches that share rows, or parts of them
+      if (source) step = up(random.between(0, rows * row), unit);   // batches that share rows, or parts of them
       break;
     default: break;
   }
 }
 
-void pick_strides(MatmulProblem& p, Random& random) {
-  pick_steps(random, p, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, true, p.lda, p.a_batch);
-  pick_steps(random, p, p.m, p.n, false, p.ldd, p.d_batch);
-  if (p.beta != 0 && !p.c_is_d) pick_steps(random, p, p.m, p.n, true, p.ldc, p.c_batch);
-  if (p.residual) pick_steps(random, p, p.m, p.n, true, p.ldr, p.r_batch);
+void pick_strides(MatmulProblem& p, Random& random, std::int64_t unit) {
+  pick_steps(random, unit, p, p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, true, p.lda, p.a_batch);
+  pick_steps(random, unit, p, p.m, p.n, false, p.ldd, p.d_batch);
+  if (p.beta != 0 && !p.c_is_d) pick_steps(random, unit, p, p.m, p.n, true, p.ldc, p.c_batch);
+  if (p.residual) pick_steps(random, unit, p, p.m, p.n, true, p.ldr, p.r_batch);
   if (p.b_format == WeightFormat::q4) {
-    p.transpose_b = true;
     if (p.k % 32 != 0 || random.one_in(3)) p.ldb = up(p.k, 32) + 32 * random.between(0, 2);
     if (p.batch > 1 && random.one_in(2)) p.b_batch = 32 * random.between(0, 8);
   } else {
-    pick_steps(random, p, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, true, p.ldb, p.b_batch);
+    pick_steps(random, unit, p, p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, true, p.ldb, p.b_batch);
   }
 }
 
@@ -165,17 +166,21 @@ std::uint32_t pick_align(Random& random, std::size_t element) {
 }  // namespace
 
 MatmulProblem generate_matmul(std::uint64_t seed, std::uint64_t index) {
-  Random random(mix(seed ^ 0x6d61746d756cu) ^ mix(index));   // "matmul"
+  const std::uint64_t own = mix(seed ^ 0x6d61746d756cu);   // "matmul"
+  Random kind(own ^ mix(~matmul_kind(index))), random(own ^ mix(index));
   MatmulProblem p;
-  pick_sizes(p, random);
-  pick_types(p, random);
-  p.transpose_a = random.one_in(2);
-  p.transpose_b = random.one_in(2);
-  pick_epilogue(p, random);
-  pick_strides(p, random);
-  p.a_align = pick_align(random, size_bytes(p.a_type));
-  p.b_align = pick_align(random, size_bytes(p.b_type));
-  p.d_align = pick_align(random, size_bytes(p.out));
+  p.transpose_a = kind.one_in(2);
+  p.transpose_b = kind.one_in(2);
+  pick_types(p, kind);
+  pick_epilogue(p, kind);
+  p.a_align = pick_align(kind, size_bytes(p.a_type));
+  p.b_align = pick_align(kind, size_bytes(p.b_type));
+  p.d_align = pick_align(kind, size_bytes(p.out));
+  const auto unit = one_of<std::int64_t>(kind, {1, 1, 1, 2, 4, 8, 8});
+  const bool batched = kind.one_in(3);
+  p.batch = batched ? random.between(2, 5) : 1;
+  pick_sizes(p, random, unit);
+  pick_strides(p, random, unit);
   return p;
 }
 

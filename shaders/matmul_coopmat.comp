@@ -1,0 +1,355 @@
+//! variant f16 -DCOMPONENT=float16_t -DSUM=float -DBYTES=2 -DSUM_BYTES=4 -DNARROW
+//! variant f16.f16 -DCOMPONENT=float16_t -DSUM=float16_t -DBYTES=2 -DSUM_BYTES=2 -DNARROW
+//! variant bf16 -DCOMPONENT=bfloat16_t -DSUM=float -DBYTES=2 -DSUM_BYTES=4 -DNARROW -DBRAIN
+//! variant i8 -DCOMPONENT=int8_t -DSUM=int32_t -DBYTES=1 -DSUM_BYTES=4 -DNARROW -DINTEGER
+// A workgroup's tile in steps of K through workgroup memory, multiplied by a matrix unit, fragment by fragment; the next
+// step's operands are on their way in registers meanwhile. The sums go to the result through the same workgroup memory,
+// so that stores are whole runs and no epilogue needs global memory.
+// Bounds are minded where operands are fetched and results are stored: rows and columns beyond the result are its last
+// ones again, K's surplus is zeros (local padding: Zheng et al., "DietCode", MLSys 2022).
+#version 460
+#pragma use_vulkan_memory_model
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int32 : require
+#ifdef BRAIN
+#extension GL_EXT_bfloat16 : require
+#endif
+#include "lib/matmul.glsl"
+#include "matmul_coopmat.abi.h"
+#include "lib/matmul_epilogue.glsl"
+
+layout(constant_id = MATMUL_COOPMAT_SPEC_SUBGROUP) const uint kSubgroup = 32u;
+layout(constant_id = MATMUL_COOPMAT_SPEC_SUB_M) const uint kSubM = 64u;
+layout(constant_id = MATMUL_COOPMAT_SPEC_SUB_N) const uint kSubN = 64u;
+layout(constant_id = MATMUL_COOPMAT_SPEC_FRAG_M) const uint kFragM = 16u;
+layout(constant_id = MATMUL_COOPMAT_SPEC_FRAG_N) const uint kFragN = 16u;
+layout(constant_id = MATMUL_COOPMAT_SPEC_FRAG_K) const uint kFragK = 16u;
+layout(constant_id = MATMUL_COOPMAT_SPEC_PAD) const uint kPad = 1u;
+layout(constant_id = MATMUL_COOPMAT_SPEC_SCHEDULE) const uint kSchedule = MATMUL_COOPMAT_LOADS_FIRST;
+layout(constant_id = MATMUL_COOPMAT_SPEC_STORE_N) const uint kStoreN = 16u;
+layout(constant_id = MATMUL_COOPMAT_SPEC_STAGED) const uint kStaged = 1024u;
+
+// ---- workgroup memory, in chunks of 16 bytes: A's rows, then B's; a row is what is contiguous in the operand
+
+const uint kE = 16u / BYTES;               // elements of a chunk
+const bool kAlongKA = kTransA == 0u;       // whether rows lie along K
+const bool kAlongKB = kTransB != 0u;
+const uint kRowsA = kAlongKA ? kTileM : kTileK, kChunksA = (kAlongKA ? kTileK : kTileM) / kE;
+const uint kRowsB = kAlongKB ? kTileN : kTileK, kChunksB = (kAlongKB ? kTileK : kTileN) / kE;
+const uint kPitchA = kChunksA + kPad, kPitchB = kChunksB + kPad;
+const uint kStartB = kRowsA * kPitchA;
+
+// Fragments of int8 may start at 8 bytes, all others at 16.
+#if BYTES == 1
+shared uvec2 staged[2u * kStaged];
+#define PER_CHUNK 2u
+void put(uint chunk, uvec4 v) { staged[2u * chunk] = v.xy; staged[2u * chunk + 1u] = v.zw; }
+uvec4 get(uint chunk) { return uvec4(staged[2u * chunk], staged[2u * chunk + 1u]); }
+#else
+shared uvec4 staged[kStaged];
+#define PER_CHUNK 1u
+void put(uint chunk, uvec4 v) { staged[chunk] = v; }
+uvec4 get(uint chunk) { return staged[chunk]; }
+#endif
+const uint kUnit = kE / PER_CHUNK;         // elements of what is indexed
+
+// ---- fetching: every invocation has a chunk a turn
+
+const uint kTurnsA = (kRowsA * kChunksA + kWorkgroup - 1u) / kWorkgroup;
+const uint kTurnsB = (kRowsB * kChunksB + kWorkgroup - 1u) / kWorkgroup;
+const bool kEvenA = kRowsA * kChunksA % kWorkgroup == 0u, kEvenB = kRowsB * kChunksB % kWorkgroup == 0u;
+
+// Row and chunk of a turn. Where a row has two or four chunks, the eight invocations whose 16 bytes are stored at once
+// take rows that, with one chunk of padding, lie in different banks: four apart (offsets 0 and 320 of 128) or two apart.
+uvec2 place(uint turn, const uint chunks) {
+  uint lane = gl_LocalInvocationID.x;
+  if (kWorkgroup % (8u * chunks) == 0u) {
+    uint first = turn * (kWorkgroup / chunks);
+    if (chunks == 4u) return uvec2(first + (lane >> 5) * 8u + ((lane >> 2) & 1u) * 4u + ((lane >> 3) & 3u), lane & 3u);
+    if (chunks == 2u) return uvec2(first + (lane >> 4) * 8u + ((lane >> 1) & 3u) * 2u + ((lane >> 3) & 1u), lane & 1u);
+    return uvec2(first + lane / chunks, lane % chunks);
+  }
+  uint q = lane + turn * kWorkgroup;
+  return uvec2(q / chunks, q % chunks);
+}
+
+struct Source {
+  uvec2 base;            // of the step's first row and column
+  uint rows, columns;    // that are inside, in the tile; along K the whole step's
+};
+
+uvec4 packed(float v[MAX_RUN]) {
+  uvec4 words;
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) words[i] = pack_pair(kType, v[2u * i], v[2u * i + 1u]);
+  return words;
+}
+
+// `width` elements into a chunk's element `first` and on.
+void insert_run(inout uvec4 words, uvec4 raw, const uint first, const uint width) {
+  const uint bytes = width * BYTES;
+  if (bytes == 16u) words = raw;
+  else if (bytes == 8u) { if (first == 0u) words.xy = raw.xy; else words.zw = raw.xy; }
+  else if (bytes == 4u) words[first * BYTES / 4u] = raw.x;
+  else words[first * BYTES / 4u] |= raw.x << (8u * (first * BYTES % 4u));
+}
+
+const bool kRawA = kAType == kType && kHasAScale == 0u, kRawB = kBType == kType;
+
+// A chunk of A: row and column (of its first element) in the step's part of the tile; `left` is how much of K the step
+// has where `last` says that it may be less than all.
+uvec4 chunk_a(Source s, uint row, uint column, uint k, uint left, const bool last) {
+  uvec4 words = uvec4(0u);
+  float v[MAX_RUN];
+  float all[MAX_RUN];
+  [[unroll]] for (uint i = 0u; i < kE / kWidthA; ++i) {
+    uint r = kAlongKA ? min(row, s.rows - 1u) : row;
+    uint c = column + i * kWidthA;
+    if (!kAlongKA) c = min(c, s.columns - kWidthA);
+    bool inside = !last || (kAlongKA ? c : r) < left;
+    uint at = inside ? r * lda() + c : 0u;
+    uvec4 raw = load_raw(s.base, run_at(kAType, at), run_bytes(kAType, kWidthA));
+    if (kRawA) {
+      if (last && !inside) raw = uvec4(0u);
+      insert_run(words, raw, i * kWidthA, kWidthA);
+    } else {
+      convert_a(raw, k + (kAlongKA ? c : r), inside, v);
+      [[unroll]] for (uint e = 0u; e < min(kWidthA, 8u); ++e) all[(i * kWidthA + e) % MAX_RUN] = v[e];
+    }
+  }
+  return kRawA ? words : packed(all);
+}
+
+uvec4 chunk_b(Source s, uint row, uint column, uint k, uint n, uint left, const bool last) {
+  uvec4 words = uvec4(0u);
+  float v[MAX_RUN];
+  float all[MAX_RUN];
+  [[unroll]] for (uint i = 0u; i < kE / kWidthB; ++i) {
+    uint r = kAlongKB ? min(row, s.rows - 1u) : row;
+    uint c = column + i * kWidthB;
+    if (!kAlongKB) c = min(c, s.columns - kWidthB);
+    bool inside = !last || (kAlongKB ? c : r) < left;
+    uint at = inside ? r * ldb() + c : 0u;
+    uvec4 raw = load_raw(s.base, run_at(kBType, at), run_bytes(kBType, kWidthB));
+    if (kRawB) {
+      if (last && !inside) raw = uvec4(0u);
+      insert_run(words, raw, i * kWidthB, kWidthB);
+    } else {
+      convert_b(raw, k + (kAlongKB ? c : r), n + (kAlongKB ? r : c), inside, v);
+      [[unroll]] for (uint e = 0u; e < min(kWidthB, 8u); ++e) all[(i * kWidthB + e) % MAX_RUN] = v[e];
+    }
+  }
+  return kRawB ? words : packed(all);
+}
+
+uvec4 coming_a[kTurnsA], coming_b[kTurnsB];
+
+void fetch(Source a, Source b, uint k, uint n, uint left, const bool last) {
+  [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) {
+    uvec2 p = place(i, kChunksA);
+    if (!kEvenA) p.x = min(p.x, kRowsA - 1u);
+    coming_a[i] = chunk_a(a, p.x, p.y * kE, k, left, last);
+  }
+  [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) {
+    uvec2 p = place(i, kChunksB);
+    if (!kEvenB) p.x = min(p.x, kRowsB - 1u);
+    coming_b[i] = chunk_b(b, p.x, p.y * kE, k, n, left, last);
+  }
+}
+
+void stage() {
+  [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) {
+    uvec2 p = place(i, kChunksA);
+    if (kEvenA || p.x < kRowsA) put(p.x * kPitchA + p.y, coming_a[i]);
+  }
+  [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) {
+    uvec2 p = place(i, kChunksB);
+    if (kEvenB || p.x < kRowsB) put(kStartB + p.x * kPitchB + p.y, coming_b[i]);
+  }
+}
+
+// ---- multiplying
+
+const uint kFragsM = kSubM / kFragM, kFragsN = kSubN / kFragN, kProducts = kTileK / kFragK;
+coopmat<SUM, gl_ScopeSubgroup, kFragM, kFragN, gl_MatrixUseAccumulator> sums[kFragsM][kFragsN];
+coopmat<COMPONENT, gl_ScopeSubgroup, kFragM, kFragK, gl_MatrixUseA> frag_a[2][kFragsM];
+coopmat<COMPONENT, gl_ScopeSubgroup, kFragK, kFragN, gl_MatrixUseB> frag_b[2][kFragsN];
+
+void load_fragments(const uint set, const uint product, uint sub_m, uint sub_n) {
+  [[unroll]] for (uint i = 0u; i < kFragsM; ++i) {
+    uint m = sub_m + i * kFragM, k = product * kFragK;
+    uint at = kAlongKA ? m * kPitchA * PER_CHUNK + k / kUnit : k * kPitchA * PER_CHUNK + m / kUnit;
+    coopMatLoad(frag_a[set][i], staged, at, kPitchA * PER_CHUNK,
+                kAlongKA ? gl_CooperativeMatrixLayoutRowMajor : gl_CooperativeMatrixLayoutColumnMajor);
+  }
+  [[unroll]] for (uint j = 0u; j < kFragsN; ++j) {
+    uint n = sub_n + j * kFragN, k = product * kFragK;
+    uint at = (kStartB + (kAlongKB ? n : k) * kPitchB) * PER_CHUNK + (kAlongKB ? k : n) / kUnit;
+    coopMatLoad(frag_b[set][j], staged, at, kPitchB * PER_CHUNK,
+                kAlongKB ? gl_CooperativeMatrixLayoutColumnMajor : gl_CooperativeMatrixLayoutRowMajor);
+  }
+}
+
+void multiply(const uint set) {
+  [[unroll]] for (uint i = 0u; i < kFragsM; ++i)
+    [[unroll]] for (uint j = 0u; j < kFragsN; ++j) sums[i][j] = coopMatMulAdd(frag_a[set][i], frag_b[set][j], sums[i][j]);
+}
+
+// ---- the result: a fragment's rows of the subgroup's tile through its own part of workgroup memory
+
+const uint kStorePitch = kStoreN * SUM_BYTES / 16u + 1u;     // chunks
+
+float sum_at(uint chunk, const uint element) {
+#if SUM_BYTES == 2
+  return unpackHalf2x16(get(chunk + element / 8u)[element % 8u / 2u])[element % 2u];
+#else
+  return uintBitsToFloat(get(chunk + element / 4u)[element % 4u]);
+#endif
+}
+
+// Sums of a run in workgroup memory to the result.
+void store_staged(Target target, uint chunk, uint column, uint m, uint n) {
+  const uint sum_elements = 16u / SUM_BYTES;
+  acc_t v[MAX_RUN];
+  [[unroll]] for (uint e = 0u; e < MAX_RUN; ++e) {
+    v[e] = acc_t(0);
+    if (e < kWidthD) {
+      // Runs of less than a chunk start inside one.
+      uint inside = kWidthD < sum_elements ? column % sum_elements + e : e;
+#ifdef INTEGER
+      v[e] = int(get(chunk + inside / 4u)[inside % 4u]);
+#else
+      v[e] = sum_at(chunk, inside);
+#endif
+    }
+  }
+  store_run(target, m, n, v);
+}
+
+void store_tile(Tile t, uint sub_m, uint sub_n) {
+  Target target = target_of(t);
+  const uint runs = kStoreN / kWidthD, sum_elements = 16u / SUM_BYTES, parts = kSubN / kStoreN;
+  uint base = gl_SubgroupID * kFragM * kStorePitch;
+  uint part = 0u;
+  // Fragments cannot be indexed by a variable: what belongs to a part is picked out, and the code that finishes runs,
+  // which is long, stands here once.
+  do {
+    [[unroll]] for (uint i = 0u; i < kFragsM; ++i)
+      [[unroll]] for (uint first = 0u; first < parts; ++first)
+        if (part == i * parts + first)
+          [[unroll]] for (uint j = 0u; j < kStoreN / kFragN; ++j)
+            coopMatStore(sums[i][first * (kStoreN / kFragN) + j], staged, (base + j * kFragN / sum_elements) * PER_CHUNK,
+                         kStorePitch * PER_CHUNK, gl_CooperativeMatrixLayoutRowMajor);
+    subgroupMemoryBarrierShared();   // the fragments are stored before other invocations of the subgroup read them
+    subgroupBarrier();
+    uint run = gl_SubgroupInvocationID;
+    do {
+      uint row = run / runs, column = run % runs * kWidthD;
+      uint m = t.m + sub_m + part / parts * kFragM + row, n = t.n + sub_n + part % parts * kStoreN + column;
+      if (row < kFragM && m < size_m() && n < size_n())
+        store_staged(target, base + row * kStorePitch + column / sum_elements, column, m, n);
+      run += kSubgroup;
+    } while (run < kFragM * runs);
+    subgroupBarrier();               // what is stored next overwrites what was read
+    ++part;
+  } while (part < kFragsM * parts);
+}
+
+// The whole of K with nothing in flight.
+void multiply_now(Source a, Source b, uvec2 step_a, uvec2 step_b, uint k, uint n, uint length, uint sub_m, uint sub_n) {
+  uint left = length;
+  do {
+    uint i = 0u;
+    do {
+      uvec2 p = place(i, kChunksA);
+      if (kEvenA || p.x < kRowsA) put(p.x * kPitchA + p.y, chunk_a(a, p.x, p.y * kE, k, left, true));
+    } while (++i < kTurnsA);
+    i = 0u;
+    do {
+      uvec2 p = place(i, kChunksB);
+      if (kEvenB || p.x < kRowsB) put(kStartB + p.x * kPitchB + p.y, chunk_b(b, p.x, p.y * kE, k, n, left, true));
+    } while (++i < kTurnsB);
+    barrier();                         // the step's tiles are in workgroup memory before fragments are loaded
+    [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
+      load_fragments(0u, p, sub_m, sub_n);
+      multiply(0u);
+    }
+    barrier();                         // all fragments are loaded before the next step overwrites the tiles
+    a.base = add64(a.base, step_a);
+    b.base = add64(b.base, step_b);
+    k += kTileK;
+    left -= min(left, kTileK);
+  } while (left != 0u);
+}
+
+void main() {
+  Tile t;
+  if (!locate_tile(t)) return;     // whole workgroups, so no barrier is missed
+  const uint subs_n = kTileN / kSubN;
+  uint sub_m = gl_SubgroupID / subs_n * kSubM, sub_n = gl_SubgroupID % subs_n * kSubN;
+  [[unroll]] for (uint i = 0u; i < kFragsM; ++i)
+    [[unroll]] for (uint j = 0u; j < kFragsN; ++j)
+      sums[i][j] = coopmat<SUM, gl_ScopeSubgroup, kFragM, kFragN, gl_MatrixUseAccumulator>(SUM(0));
+
+  Source a = Source(a_address(t, t.m, t.k), size_m() - t.m, size_m() - t.m);
+  Source b = Source(b_address(t, t.k, t.n), size_n() - t.n, size_n() - t.n);
+  // From one step to the next.
+  uvec2 step_a = bytes_of(kAType, kAlongKA ? uvec2(kTileK, 0u) : product64(kTileK, lda()));
+  uvec2 step_b = bytes_of(kBType, kAlongKB ? uvec2(kTileK, 0u) : product64(kTileK, ldb()));
+  uint length = t.k_end - t.k, k = t.k;
+  uint full = length / kTileK, left = length - full * kTileK;
+
+  if (kSchedule == MATMUL_COOPMAT_LOADS_NOW) {
+    multiply_now(a, b, step_a, step_b, k, t.n, length, sub_m, sub_n);
+    left = 0u;
+  } else if (full != 0u) {
+    fetch(a, b, k, t.n, kTileK, false);
+    uint step = 0u;
+    do {
+      stage();
+      barrier();                       // the step's tiles are in workgroup memory before fragments are loaded
+      ++step;
+      // Behind the last full step the same operands are loaded once more, into registers that nobody reads: a branch
+      // here would keep the compiler from moving loads.
+      bool more = step < full;
+      a.base = add64(a.base, more ? step_a : uvec2(0u));
+      b.base = add64(b.base, more ? step_b : uvec2(0u));
+      k += more ? kTileK : 0u;
+      if (kSchedule == MATMUL_COOPMAT_LOADS_FIRST) fetch(a, b, k, t.n, kTileK, false);
+      load_fragments(0u, 0u, sub_m, sub_n);
+      [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
+        if (kSchedule == MATMUL_COOPMAT_LOADS_BEHIND) {
+          if (p + 1u < kProducts) load_fragments((p + 1u) % 2u, p + 1u, sub_m, sub_n);
+          if (p == 0u) fetch(a, b, k, t.n, kTileK, false);
+          multiply(p % 2u);
+        } else {
+          if (p > 0u) load_fragments(0u, p, sub_m, sub_n);
+          if (kSchedule == MATMUL_COOPMAT_LOADS_FENCED && p == 0u) {
+            subgroupMemoryBarrierShared();   // orders nothing that needs it: keeps the loads behind the fragments
+            fetch(a, b, k, t.n, kTileK, false);
+            subgroupMemoryBarrierShared();
+          }
+          multiply(0u);
+        }
+      }
+      barrier();                       // all fragments are loaded before the next step overwrites the tiles
+    } while (step < full);
+    a.base = add64(a.base, step_a);
+    b.base = add64(b.base, step_b);
+    k += kTileK;
+  }
+  if (left != 0u) {
+    fetch(a, b, k, t.n, left, true);
+    stage();
+    barrier();                         // as above
+    [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
+      load_fragments(0u, p, sub_m, sub_n);
+      multiply(0u);
+    }
+    barrier();                         // as above; the results go through the same memory
+  }
+  store_tile(t, sub_m, sub_n);
+}

@@ -1,0 +1,169 @@
+//! variant f16 -DCOMPONENT=float16_t -DSUM=float -DBYTES=2 -DNARROW
+//! variant f16.f16 -DCOMPONENT=float16_t -DSUM=float16_t -DBYTES=2 -DNARROW
+//! variant bf16 -DCOMPONENT=bfloat16_t -DSUM=float -DBYTES=2 -DNARROW -DBRAIN
+//! variant i8 -DCOMPONENT=int8_t -DSUM=int32_t -DBYTES=1 -DNARROW -DINTEGER
+// A workgroup's tile as one matrix: the driver stages, shares and multiplies. Ragged edges cost nothing but the clamp of
+// tensor addressing: what lies outside is zeros when it is loaded, and is not stored.
+// Row strides are masked to what their alignment promises: only so does the compiler load 16 bytes at a time (229 against
+// 46 TFLOP/s; NVIDIA H200, driver 580.159.04).
+#version 460
+#pragma use_vulkan_memory_model
+#extension GL_GOOGLE_include_directive : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_NV_cooperative_matrix2 : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int32 : require
+#ifdef BRAIN
+#extension GL_EXT_bfloat16 : require
+#endif
+#include "lib/matmul.glsl"
+#include "matmul_coopmat2.abi.h"
+#include "lib/matmul_epilogue.glsl"
+
+layout(constant_id = MATMUL_COOPMAT2_SPEC_RAGGED) const uint kRagged = 0u;
+layout(constant_id = MATMUL_COOPMAT2_SPEC_UNROLL) const uint kUnroll = 1u;
+
+// A reference's alignment is a promise: rows that are whole chunks of 16 bytes have one of their own.
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer Chunks { COMPONENT x[]; };
+layout(buffer_reference, std430, buffer_reference_align = BYTES) buffer Elements { COMPONENT x[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { int x[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { float x[]; };
+layout(buffer_reference, std430, buffer_reference_align = 2) buffer Halves { float16_t x[]; };
+#ifdef BRAIN
+layout(buffer_reference, std430, buffer_reference_align = 2) buffer Brains { bfloat16_t x[]; };
+#endif
+
+#define ZEROS gl_CooperativeMatrixClampModeConstantNV
+#define WHOLE gl_CooperativeMatrixClampModeUndefinedNV
+
+// Sums to results, element by element: what a run's store does for other kernels.
+float finish(const in uint row, const in uint column, const in float sum, const in uint m0, const in uint n0, const in uvec2 c_at,
+             const in uvec2 residual_at) {
+  uint m = m0 + row, n = n0 + column;
+  if (m >= size_m() || n >= size_n()) return sum;
+  float c = (kHasC | kHasCIsD) != 0u ? load_out(c_at, row * ldc() + column) : 0.0;
+  float other = kHasResidual != 0u ? load_out(residual_at, row * word(kAtLdr) + column) : 0.0;
+  return finished_float(sum, m, n, c, other);
+}
+#ifdef INTEGER
+int finish_int(const in uint row, const in uint column, const in int sum, const in uint m0, const in uint n0,
+               const in uvec2 residual_at) {
+  uint m = m0 + row, n = n0 + column;
+  if (m >= size_m() || n >= size_n()) return sum;
+  Target none;
+  return finished_int(none, sum, m, n, kHasResidual != 0u ? int(Ref4(residual_at).x[row * word(kAtLdr) + column]) : 0);
+}
+#endif
+
+coopmat<SUM, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator> sums;
+
+#define LOAD(tile, width, base, slice)                                              \
+  if (width * BYTES == 16u) coopMatLoadTensorNV(tile, Chunks(base).x, 0u, slice);  \
+  else coopMatLoadTensorNV(tile, Elements(base).x, 0u, slice)
+#define LOAD_TURNED(tile, width, base, slice)                                               \
+  if (width * BYTES == 16u) coopMatLoadTensorNV(tile, Chunks(base).x, 0u, slice, turned);  \
+  else coopMatLoadTensorNV(tile, Elements(base).x, 0u, slice, turned)
+
+// One step: a tile of A and one of B from where the addresses point.
+void multiply_whole(uvec2 a, uvec2 b) {
+  const uint mask_a = ~(kWidthA - 1u), mask_b = ~(kWidthB - 1u);
+  tensorViewNV<2, false, 1, 0> turned = createTensorViewNV(2, false, 1, 0);
+  tensorLayoutNV<2, WHOLE> rows_a = createTensorLayoutNV(2, WHOLE), rows_b = createTensorLayoutNV(2, WHOLE);
+  coopmat<COMPONENT, gl_ScopeWorkgroup, kTileM, kTileK, gl_MatrixUseA> tile_a;
+  coopmat<COMPONENT, gl_ScopeWorkgroup, kTileK, kTileN, gl_MatrixUseB> tile_b;
+  if (kTransA == 0u) {
+    rows_a = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_a, kTileM, kTileK), lda() & mask_a, 1u);
+    LOAD(tile_a, kWidthA, a, sliceTensorLayoutNV(rows_a, 0u, kTileM, 0u, kTileK));
+  } else {
+    rows_a = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_a, kTileK, kTileM), lda() & mask_a, 1u);
+    LOAD_TURNED(tile_a, kWidthA, a, sliceTensorLayoutNV(rows_a, 0u, kTileK, 0u, kTileM));
+  }
+  if (kTransB == 0u) {
+    rows_b = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_b, kTileK, kTileN), ldb() & mask_b, 1u);
+    LOAD(tile_b, kWidthB, b, sliceTensorLayoutNV(rows_b, 0u, kTileK, 0u, kTileN));
+  } else {
+    rows_b = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_b, kTileN, kTileK), ldb() & mask_b, 1u);
+    LOAD_TURNED(tile_b, kWidthB, b, sliceTensorLayoutNV(rows_b, 0u, kTileN, 0u, kTileK));
+  }
+  sums = coopMatMulAdd(tile_a, tile_b, sums);
+}
+
+// The same where only so much is left of the problem; what is beyond it is zeros.
+void multiply_ragged(uvec2 a, uvec2 b, uint left_m, uint left_n, uint left_k) {
+  const uint mask_a = ~(kWidthA - 1u), mask_b = ~(kWidthB - 1u);
+  tensorViewNV<2, false, 1, 0> turned = createTensorViewNV(2, false, 1, 0);
+  tensorLayoutNV<2, ZEROS> rows_a = createTensorLayoutNV(2, ZEROS), rows_b = createTensorLayoutNV(2, ZEROS);
+  coopmat<COMPONENT, gl_ScopeWorkgroup, kTileM, kTileK, gl_MatrixUseA> tile_a;
+  coopmat<COMPONENT, gl_ScopeWorkgroup, kTileK, kTileN, gl_MatrixUseB> tile_b;
+  if (kTransA == 0u) {
+    rows_a = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_a, left_m, left_k), lda() & mask_a, 1u);
+    LOAD(tile_a, kWidthA, a, sliceTensorLayoutNV(rows_a, 0u, kTileM, 0u, kTileK));
+  } else {
+    rows_a = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_a, left_k, left_m), lda() & mask_a, 1u);
+    LOAD_TURNED(tile_a, kWidthA, a, sliceTensorLayoutNV(rows_a, 0u, kTileK, 0u, kTileM));
+  }
+  if (kTransB == 0u) {
+    rows_b = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_b, left_k, left_n), ldb() & mask_b, 1u);
+    LOAD(tile_b, kWidthB, b, sliceTensorLayoutNV(rows_b, 0u, kTileK, 0u, kTileN));
+  } else {
+    rows_b = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_b, left_n, left_k), ldb() & mask_b, 1u);
+    LOAD_TURNED(tile_b, kWidthB, b, sliceTensorLayoutNV(rows_b, 0u, kTileN, 0u, kTileK));
+  }
+  sums = coopMatMulAdd(tile_a, tile_b, sums);
+}
+
+void main() {
+  Tile t;
+  if (!locate_tile(t)) return;     // whole workgroups: matrices of theirs are in uniform control flow
+  sums = coopmat<SUM, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator>(SUM(0));
+  uvec2 a = a_address(t, t.m, t.k), b = b_address(t, t.k, t.n);
+  uvec2 step_a = bytes_of(kAType, kTransA == 0u ? uvec2(kTileK, 0u) : product64(kTileK, lda()));
+  uvec2 step_b = bytes_of(kBType, kTransB != 0u ? uvec2(kTileK, 0u) : product64(kTileK, ldb()));
+  uint left = t.k_end - t.k;
+  if (kRagged == 0u) {
+    do {
+      [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
+        multiply_whole(a, b);
+        a = add64(a, step_a);
+        b = add64(b, step_b);
+      }
+      left -= kUnroll * kTileK;
+    } while (left != 0u);
+  } else {
+    do {
+      multiply_ragged(a, b, size_m() - t.m, size_n() - t.n, left);
+      a = add64(a, step_a);
+      b = add64(b, step_b);
+      left -= min(left, kTileK);
+    } while (left != 0u);
+  }
+
+  Target target = target_of(t);
+  tensorLayoutNV<2, ZEROS> rows = createTensorLayoutNV(2, ZEROS);
+  rows = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows, size_m() - t.m, size_n() - t.n), ldd() & ~(kWidthD - 1u), 1u);
+  rows = sliceTensorLayoutNV(rows, 0u, kTileM, 0u, kTileN);
+#ifdef INTEGER
+  if (kOutType == MATMUL_TYPE_I32) {
+    if (kSplit == 0u) coopMatPerElementNV(sums, sums, finish_int, t.m, t.n, target.residual);
+    coopMatStoreTensorNV(sums, Words(target.d).x, 0u, rows);
+    return;
+  }
+#endif
+  coopmat<float, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator> values =
+      coopmat<float, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator>(sums);
+  if (kSplit == 0u) coopMatPerElementNV(values, values, finish, t.m, t.n, target.c, target.residual);
+  if (kOutType == MATMUL_TYPE_F32) coopMatStoreTensorNV(values, Floats(target.d).x, 0u, rows);
+  else if (kOutType == MATMUL_TYPE_F16) {
+    coopmat<float16_t, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator> halves =
+        coopmat<float16_t, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator>(values);
+    coopMatStoreTensorNV(halves, Halves(target.d).x, 0u, rows);
+  }
+#ifdef BRAIN
+  else {
+    coopmat<bfloat16_t, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator> brains =
+        coopmat<bfloat16_t, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator>(values);
+    coopMatStoreTensorNV(brains, Brains(target.d).x, 0u, rows);
+  }
+#endif
+}

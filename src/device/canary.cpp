@@ -1,0 +1,109 @@
+// The canary's outcome: text, JSON, and what it does to a profile.
+#include "matrix_json.hpp"
+
+#include <algorithm>
+
+namespace sectile {
+
+using detail::JsonObject;
+using detail::JsonWriter;
+
+namespace {
+
+bool listed(const std::vector<MatrixShape>& shapes, const MatrixShape& shape) {
+  return std::ranges::find(shapes, shape) != shapes.end();
+}
+
+}  // namespace
+
+std::string print(const MatrixShape& s) {
+  std::string text = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " " + s.a + "*" + s.b +
+                     "+" + s.c + "->" + s.result + " " + s.scope;
+  if (s.workgroup_invocations != 0) text += " of " + std::to_string(s.workgroup_invocations);
+  if (s.flexible) text += " flexible";
+  if (s.saturating) text += " saturating";
+  return text;
+}
+
+std::string print(const CanaryRow& row) {
+  std::string text = print(row.shape) + ": " + std::string(detail::kVerdicts[std::to_underlying(row.verdict)]);
+  return row.detail.empty() ? text : text + ": " + row.detail;
+}
+
+DeviceProfile with_canary(DeviceProfile profile, const CanaryResult& result) {
+  bool passed = false;
+  for (const CanaryRow& row : result.rows) {
+    passed = passed || row.verdict == Canary::passed;
+    if (row.verdict != Canary::failed || !listed(profile.matrix_shapes, row.shape)) continue;
+    std::erase(profile.matrix_shapes, row.shape);
+    profile.canary_failed.push_back(row.shape);
+  }
+  if (!profile.canary_failed.empty())
+    profile.canary = Canary::failed;
+  else if (passed)
+    profile.canary = Canary::passed;
+  if (profile.canary != Canary::untested) profile.sources["canary"] = "record_canary on this device and driver version";
+  return profile;
+}
+
+std::string matrix_objection(const DeviceProfile& profile, const MatrixShape& shape) {
+  if (listed(profile.canary_failed, shape)) return "the canary failed: the driver's products of " + print(shape) + " are wrong";
+  if (listed(profile.matrix_shapes, shape) && profile.cooperative_matrix != false) return {};
+  const auto source = profile.sources.find("cooperative_matrix");
+  if (source != profile.sources.end() && source->second.starts_with("quirk: ")) return source->second;
+  return "the device lists no " + print(shape);
+}
+
+std::string to_json(const CanaryResult& result) {
+  JsonWriter w;
+  w.begin('{');
+  w.key("rows");
+  w.begin('[');
+  for (const CanaryRow& row : result.rows) {
+    w.begin('{');
+    if (!row.detail.empty()) w.field("detail", row.detail);
+    w.key("shape");
+    detail::write(w, row.shape);
+    w.field("verdict", detail::kVerdicts[std::to_underlying(row.verdict)]);
+    w.end('}');
+  }
+  w.end(']');
+  w.end('}');
+  return std::move(w).text();
+}
+
+namespace {
+
+Result<void> read(const nlohmann::json& value, const std::string& what, CanaryRow& row) {
+  JsonObject o(value, what);
+  o.optional("detail", row.detail);
+  if (const nlohmann::json* shape = o.find("shape")) {
+    if (auto ok = detail::read(*shape, what + ".shape", row.shape); !ok) return ok;
+  } else {
+    return fail(ErrorKind::parse, what + ".shape", "not there");
+  }
+  std::string verdict;
+  o.required("verdict", verdict);
+  const auto found = std::ranges::find(detail::kVerdicts, verdict);
+  if (found == std::end(detail::kVerdicts))
+    o.fail({ErrorKind::parse, what + ".verdict", JsonObject::cut(verdict), "untested, passed or failed"});
+  else
+    row.verdict = static_cast<Canary>(found - std::begin(detail::kVerdicts));
+  return o.finish();
+}
+
+}  // namespace
+
+Result<CanaryResult> canary_from_json(std::string_view text) {
+  const auto value = detail::parse_json(text, "canary");
+  if (!value) return std::unexpected(value.error());
+  JsonObject o(*value, "canary");
+  CanaryResult result;
+  o.each("rows", detail::kMostShapes, [&](const nlohmann::json& item, const std::string& what) {
+    return read(item, what, result.rows.emplace_back());
+  });
+  if (auto ok = o.finish(); !ok) return std::unexpected(ok.error());
+  return result;
+}
+
+}  // namespace sectile

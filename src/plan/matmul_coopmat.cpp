@@ -1,0 +1,270 @@
+// Workgroup tiles staged through workgroup memory, multiplied by a matrix unit at subgroup scope (VK_KHR_cooperative_matrix).
+#include "matmul.hpp"
+
+#include "matmul_coopmat.abi.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace sectile::detail {
+
+namespace {
+
+// Workgroup tile and K of a step, a subgroup's tile, where loads stand.
+struct Row {
+  std::uint32_t tile_m, tile_n, tile_k, sub_m, sub_n;
+  std::uint32_t schedule = MATMUL_COOPMAT_LOADS_FIRST;
+  bool half_sums = false;            // only where sums are f16: f32 ones would not fit the registers
+
+  std::uint32_t subgroups() const { return tile_m / sub_m * (tile_n / sub_n); }
+};
+
+// NVIDIA H200 (driver 580.159.04, 2026-11-22), n = 4096 and 8192, TFLOP/s; docs/performance.md has all that was tried.
+// Loads that are fetched 128 bytes a row (K of 64) cost less than those of 64, and those of 32 cost most; a second stage
+// of workgroup memory never paid; the driver gives a multiprocessor some 48 KiB for all of its workgroups, so 128x128x32
+// (20 KiB) runs twice at a time, and all larger ones once.
+constexpr Row kTable[] = {
+    {256, 256, 32, 64, 128, MATMUL_COOPMAT_LOADS_BEHIND, true},   // f16 sums: nn 359 and 398, nt 325
+    {256, 256, 32, 128, 64, MATMUL_COOPMAT_LOADS_BEHIND, true},   // nn 352, nt 341
+    {256, 256, 32, 64, 128, MATMUL_COOPMAT_LOADS_FIRST, true},    // nt 334
+    {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FENCED},          // f32 sums: nt 307 (n = 4608)
+    {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FIRST},           // nt 290, 314 at n = 8064
+    {192, 128, 64, 48, 64, MATMUL_COOPMAT_LOADS_FENCED},
+    {128, 256, 32, 64, 64, MATMUL_COOPMAT_LOADS_BEHIND},          // nn 278 and 301, nt 251
+    {256, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_BEHIND},          // nn 263
+    {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_BEHIND},          // nn 288, nt 267
+    {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_FIRST},           // nn 276, nt 263
+    {128, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FENCED},
+    {128, 64, 64, 32, 64, MATMUL_COOPMAT_LOADS_FIRST},
+    {64, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FIRST},
+    {128, 64, 32, 64, 32, MATMUL_COOPMAT_LOADS_FIRST},
+    {64, 128, 32, 32, 64, MATMUL_COOPMAT_LOADS_FIRST},
+    {64, 64, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST},
+    {64, 64, 32, 32, 32, MATMUL_COOPMAT_LOADS_FIRST},
+    {32, 128, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST},
+    {128, 32, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST},
+    {32, 64, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST},
+    {64, 32, 64, 32, 16, MATMUL_COOPMAT_LOADS_FIRST},
+    {32, 32, 64, 16, 16, MATMUL_COOPMAT_LOADS_FIRST},
+    {16, 128, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST},
+    {16, 64, 128, 16, 16, MATMUL_COOPMAT_LOADS_FIRST},
+    {8, 128, 64, 8, 32, MATMUL_COOPMAT_LOADS_FIRST},              // fragments of 8 rows: Intel's
+    {8, 64, 64, 8, 16, MATMUL_COOPMAT_LOADS_FIRST},
+    {32, 32, 32, 16, 16, MATMUL_COOPMAT_LOADS_NOW},               // a CPU's
+    {16, 32, 16, 8, 16, MATMUL_COOPMAT_LOADS_NOW},
+};
+
+const char* component(std::uint32_t type) {
+  switch (type) {
+    case MATMUL_TYPE_F16: return "f16";
+    case MATMUL_TYPE_BF16: return "bf16";
+    default: return "s8";
+  }
+}
+
+const char* sum_name(const MatmulContext& c) {
+  return c.integer() ? "s32" : c.problem.acc == DType::f16 ? "f16" : "f32";
+}
+
+// Of the profile's shapes with the problem's types, those that divide a row's tiles; the one with the most products, so
+// that a step takes the fewest instructions. What is padded is the row's tile: it decides nothing here.
+std::optional<MatrixShape> shape_for(const MatmulContext& c, const Row& r) {
+  std::optional<MatrixShape> best;
+  for (const MatrixShape& s : c.profile.matrix_shapes) {
+    if (s.scope != "subgroup" || s.flexible || s.saturating) continue;
+    if (s.a != component(c.type) || s.b != s.a || s.c != sum_name(c) || s.result != s.c) continue;
+    if (r.sub_m % s.m != 0 || r.sub_n % s.n != 0 || r.tile_k % s.k != 0) continue;
+    if (!best || std::uint64_t{s.m} * s.n * s.k > std::uint64_t{best->m} * best->n * best->k) best = s;
+  }
+  return best;
+}
+
+// Intel's drivers run matrix kernels at the least subgroup size alone (8 on Xe-HPG, 16 on Xe2; Mesa's anv refuses others
+// by its BRW_SUBGROUP_SIZE requirement); elsewhere the default size is the matrix unit's.
+std::uint32_t matrix_subgroup(const DeviceProfile& p) {
+  const std::uint32_t size = p.subgroup_size.value_or(32);
+  return p.vendor == "intel" ? p.min_subgroup_size.value_or(size) : size;
+}
+
+// Registers that one invocation can have; Intel's threads have 128 of a subgroup's width.
+std::uint32_t most_registers(const DeviceProfile& p) { return p.vendor == "intel" ? 128 : 255; }
+
+struct Memory {
+  std::uint32_t tiles, result, store_n;   // 16-byte chunks; columns of a fragment row that are stored at a time
+};
+
+// Results go through what the tiles leave free, as many columns at a time as fit it.
+Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
+  const std::uint32_t per_chunk = 16 / matmul_type_bytes(c.type);
+  const auto tile = [&](bool along_k, std::uint32_t side) {
+    const std::uint32_t rows = along_k ? side : r.tile_k, chunks = (along_k ? r.tile_k : side) / per_chunk;
+    return rows * (chunks + 1);
+  };
+  Memory m{};
+  m.tiles = tile(!c.problem.transpose_a, r.tile_m) + tile(c.problem.transpose_b, r.tile_n);
+  const std::uint32_t sums = !c.integer() && c.problem.acc == DType::f16 ? 8 : 4;   // of a chunk
+  const auto result = [&](std::uint32_t columns) { return r.subgroups() * s.m * (columns / sums + 1); };
+  m.store_n = s.n;
+  for (std::uint32_t columns = r.sub_n; columns > s.n; columns -= s.n)
+    if (r.sub_n % columns == 0 && columns % 8 == 0 && result(columns) <= m.tiles) {
+      m.store_n = columns;
+      break;
+    }
+  m.result = result(m.store_n);
+  return m;
+}
+
+std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulDraft& d, const MatrixShape& s) {
+  const std::uint32_t lanes = d.required_subgroup_size, bytes = matmul_type_bytes(c.type);
+  const std::uint32_t sum_bytes = !c.integer() && c.problem.acc == DType::f16 ? 2 : 4;
+  // RDNA 3's lanes 16 to 31 hold A and B a second time (AMD, "RDNA3 ISA", WMMA).
+  const std::uint32_t copies = c.profile.vendor == "amd" && s.m == 16 ? 2 : 1;
+  const std::uint32_t sums = r.sub_m * r.sub_n * sum_bytes / 4 / lanes;
+  const std::uint32_t fragments = (r.sub_m + r.sub_n) * s.k * bytes / 4 / lanes * copies *
+                                  (r.schedule == MATMUL_COOPMAT_LOADS_BEHIND ? 2 : 1);
+  const std::uint32_t coming = static_cast<std::uint32_t>(ceil_div((r.tile_m + r.tile_n) * r.tile_k * bytes / 16, d.workgroup)) * 4;
+  return sums + fragments + coming + 24;
+}
+
+std::uint32_t widest(std::uint32_t width, const MatmulContext& c, std::uint32_t type, std::uint32_t align, std::int64_t ld,
+                     std::int64_t batch, std::int64_t side) {
+  // Bytes may come 16 at a time here, where other kernels take 8.
+  if (!c.integer() || type != MATMUL_TYPE_I8 || width != 8) return width;
+  const bool fits = align % 16 == 0 && ld % 16 == 0 && (c.problem.batch == 1 || batch % 16 == 0) && side % 16 == 0;
+  return fits ? 16 : width;
+}
+
+MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  const auto& p = c.problem;
+  const MatrixShape s = shape_for(c, r).value_or(MatrixShape());   // applicable() has found one
+  MatmulDraft d;
+  d.stem = "matmul_coopmat";
+  d.narrow = true;
+  d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : p.acc == DType::f16 ? "f16.f16" : "f16";
+  d.tile_m = r.tile_m;
+  d.tile_n = r.tile_n;
+  d.tile_k = r.tile_k;
+  d.required_subgroup_size = matrix_subgroup(c.profile);
+  d.workgroup = r.subgroups() * d.required_subgroup_size;
+  d.width_a = widest(c.width_a, c, c.a_type, p.a_align, c.at.lda, c.at.a_batch, p.transpose_a ? p.m : p.k);
+  d.width_b = widest(c.width_b, c, c.b_type, p.b_align, c.at.ldb, c.at.b_batch, p.transpose_b ? p.k : p.n);
+  d.width_d = std::min(c.width_d, 8u);
+  d.run_d = 8;
+  const Memory memory = memory_of(c, r, s);
+  const std::uint32_t staged = std::max(memory.tiles, memory.result);
+  d.workgroup_memory_bytes = staged * 16;
+  d.registers = registers_of(c, r, d, s);
+  d.matrix_unit = true;
+  d.rate_permille = 1000 * r.sub_m * r.sub_n / (r.sub_m * r.sub_n + 16 * (r.sub_m + r.sub_n));
+  for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_COOPMAT_SPEC_SUBGROUP, d.required_subgroup_size},
+                                  {MATMUL_COOPMAT_SPEC_SUB_M, r.sub_m}, {MATMUL_COOPMAT_SPEC_SUB_N, r.sub_n},
+                                  {MATMUL_COOPMAT_SPEC_FRAG_M, s.m}, {MATMUL_COOPMAT_SPEC_FRAG_N, s.n},
+                                  {MATMUL_COOPMAT_SPEC_FRAG_K, s.k}, {MATMUL_COOPMAT_SPEC_PAD, 1},
+                                  {MATMUL_COOPMAT_SPEC_SCHEDULE, r.schedule}, {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n},
+                                  {MATMUL_COOPMAT_SPEC_STAGED, staged}})
+    d.add(id, value);
+  const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
+  d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
+  d.splits = splits_to_fill(c, d);
+  return d;
+}
+
+bool unit_applicable(const MatmulContext& c, Refusal& refusal) {
+  const DeviceProfile& p = c.profile;
+  if (p.api != Api::vulkan) return refusal.no("a Vulkan kernel");
+  if (!p.cooperative_matrix.value_or(false)) return refusal.no("the device lists no cooperative matrix");
+  if (c.type == MATMUL_TYPE_F32) return refusal.no("matrix units multiply f16, bf16 and i8");
+  if (!(p.storage8.value_or(false) && p.storage16.value_or(false))) return refusal.no("accesses of 1 or 2 bytes, the device has none");
+  if (c.type == MATMUL_TYPE_F16 && !p.float16.value_or(false)) return refusal.no("f16 arithmetic, the device has none");
+  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false)) return refusal.no("bf16, the device has none");
+  if (c.integer() && !p.int8.value_or(false)) return refusal.no("8-bit integers, the device has none");
+  return true;
+}
+
+bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
+  const Row& r = kTable[row];
+  if (!unit_applicable(c, refusal)) return false;
+  // Unrolled for the loads in flight, a CPU's compiler takes half a minute and gains nothing.
+  if (c.cpu() && r.schedule != MATMUL_COOPMAT_LOADS_NOW) return refusal.no("loads in flight gain nothing on a CPU");
+  const bool half = !c.integer() && c.problem.acc == DType::f16;
+  if (r.half_sums && !half) return refusal.no("its sums fit the registers as f16 alone");
+  const auto shape = shape_for(c, r);
+  if (!shape)
+    return refusal.no("the device lists no {} x {} -> {} matrix that divides {}x{} in steps of {}", component(c.type),
+                      component(c.type), sum_name(c), r.sub_m, r.sub_n, r.tile_k);
+  const std::uint32_t subgroup = matrix_subgroup(c.profile);
+  if (!c.profile.required_subgroup_size.value_or(false) && c.profile.min_subgroup_size != c.profile.max_subgroup_size)
+    return refusal.no("the device cannot be asked for subgroups of {}", subgroup);
+  const MatmulDraft d = make(c, row);
+  if (d.registers > most_registers(c.profile) && !c.cpu())
+    return refusal.no("{} registers an invocation, there are {}", d.registers, most_registers(c.profile));
+  return matmul_fits(c, d, refusal);
+}
+
+// The loads of one operand's tile, and the stores of its chunks; mirrors place() of the kernel.
+void count_operand(Walk& walk, const MatmulContext& c, const MatmulDraft& d, bool b) {
+  const bool along_k = b ? c.problem.transpose_b : !c.problem.transpose_a;
+  const std::uint32_t bytes = matmul_type_bytes(c.type), type = b ? c.b_type : c.a_type, per_chunk = 16 / bytes;
+  const std::uint32_t side = b ? d.tile_n : d.tile_m;
+  const std::uint32_t rows = along_k ? side : d.tile_k, chunks = (along_k ? d.tile_k : side) / per_chunk;
+  const std::uint32_t width = b ? d.width_b : d.width_a, stored = type == MATMUL_TYPE_Q4 ? 1 : matmul_type_bytes(type) * 2;
+  const std::int64_t ld = b ? c.at.ldb : c.at.lda;
+  const Sample turns{static_cast<std::uint32_t>(ceil_div(std::uint64_t{rows} * chunks, walk.lanes())), c.explain};
+  for (std::uint32_t i = 0; i < turns.size(); ++i) {
+    Request from, to;
+    from.bytes = std::max(1u, width * stored / 2);
+    to.bytes = 16;
+    for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+      const std::uint32_t q = turns.at(i) * walk.lanes() + l;
+      std::uint32_t r = q / chunks, x = q % chunks;
+      if (chunks == 4) r = q / 32 * 8 + q / 4 % 2 * 4 + q / 8 % 4;
+      if (chunks == 2) r = q / 16 * 8 + q / 2 % 4 * 2 + q / 8 % 2;
+      const bool active = q < rows * chunks;
+      from.address[l] = active ? (r * ld + x * per_chunk) * stored / 2 : Request::kInactive;
+      to.address[l] = active ? std::int64_t{16} * (r * (chunks + 1) + x) : Request::kInactive;
+    }
+    walk.load(from, turns.times(i) * std::max(1u, per_chunk / width));
+    walk.shared(to, turns.times(i));
+  }
+}
+
+// A subgroup's fragments: rows of 16 bytes, one chunk of padding between rows of chunks.
+void count_fragments(Walk& walk, const MatmulContext& c, const Row& r, const MatmulDraft& d) {
+  const std::uint32_t bytes = matmul_type_bytes(c.type);
+  const auto side = [&](bool along_k, std::uint32_t tile, std::uint32_t sub) {
+    Request request;
+    request.bytes = 16;
+    const std::uint32_t pitch = (along_k ? r.tile_k : tile) * bytes / 16 + 1;
+    for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = std::int64_t{16} * l * pitch;
+    walk.shared(request, std::uint64_t{sub} * r.tile_k * bytes / 16 / walk.lanes() * (d.workgroup / d.required_subgroup_size));
+  };
+  side(!c.problem.transpose_a, r.tile_m, r.sub_m);
+  side(c.problem.transpose_b, r.tile_n, r.sub_n);
+}
+
+bool spare(const MatmulContext& c, std::uint32_t row) { return !c.cpu() && kTable[row].schedule == MATMUL_COOPMAT_LOADS_NOW; }
+
+MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulDraft& d) {
+  Walk walk(c.profile);
+  count_operand(walk, c, d, false);
+  count_operand(walk, c, d, true);
+  count_fragments(walk, c, kTable[row], d);
+  MatmulEstimate e;
+  e.interior = walk.count();
+  e.bias_permille = spare(c, row) ? kSpare : 0;
+  return e;
+}
+
+std::string print(std::uint32_t row) {
+  constexpr const char* kSchedules[] = {"", " behind", " fenced", " now"};
+  const Row& r = kTable[row];
+  return fmt::format("{}x{}x{} {}x{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n, kSchedules[r.schedule],
+                     r.half_sums ? " h" : "");
+}
+
+}  // namespace
+
+const MatmulStrategy kMatmulCoopmat = {"matmul_coopmat", std::size(kTable), applicable, make, estimate, spare, print};
+
+}  // namespace sectile::detail

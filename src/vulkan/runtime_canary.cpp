@@ -1,0 +1,188 @@
+// The canary as the Runtime runs it: by itself, once a driver version, its outcome kept in a file.
+#include "canary.hpp"
+#include "runtime.hpp"
+#include "runtime_canary.hpp"
+
+#include "backend/framed_file.hpp"
+
+#include <sectile/shaders.hpp>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <mutex>
+
+namespace sectile::vulkan {
+namespace {
+
+constexpr std::string_view kStem = "canary_";
+
+// Whose matrices were tested, and by which kernels; its bytes stand in the file's header.
+struct Identity {
+  std::uint32_t vendor_id = 0;
+  std::uint32_t device_id = 0;
+  std::uint32_t driver_version = 0;
+  std::array<std::uint8_t, VK_UUID_SIZE> device_uuid{};
+  std::uint32_t kernels = 0;
+};
+static_assert(sizeof(Identity) == 32, "written as it stands, so without gaps");
+
+std::uint32_t hash_of_kernels(std::span<const Module> own) {
+  XXH64_hash_t hash = 0;
+  const auto add = [&](std::span<const std::uint32_t> words) { hash = XXH3_64bits_withSeed(words.data(), words.size_bytes(), hash); };
+  for (const EmbeddedModule& module : embedded_modules())
+    if (module.stem.starts_with(kStem)) add(module.words);
+  for (const Module& module : own)
+    if (module.stem.starts_with(kStem)) add(module.words);
+  return static_cast<std::uint32_t>(hash ^ hash >> 32);
+}
+
+Identity identity_of(const Snapshot& snapshot, std::span<const Module> own) {
+  const VkPhysicalDeviceProperties& p = snapshot.offer.properties;
+  Identity out{p.vendorID, p.deviceID, p.driverVersion, {}, hash_of_kernels(own)};
+  std::memcpy(out.device_uuid.data(), snapshot.v11.deviceUUID, VK_UUID_SIZE);
+  return out;
+}
+
+backend::Frame frame_of(const Identity& identity) {
+  return {"canary's outcome",
+          {'S', 'E', 'C', 'T', 'I', 'L', 'E', 'M'},
+          1,
+          std::as_bytes(std::span(&identity, 1)),
+          std::uint64_t{1} << 20};
+}
+
+std::string objection(const Identity& ours, std::span<const std::byte> found) {
+  Identity theirs;
+  std::memcpy(&theirs, found.data(), sizeof(theirs));
+  if (theirs.vendor_id != ours.vendor_id || theirs.device_id != ours.device_id || theirs.device_uuid != ours.device_uuid)
+    return "of another device";
+  if (theirs.driver_version != ours.driver_version) return "of another driver version";
+  return theirs.kernels == ours.kernels ? "" : "of other kernels";
+}
+
+// An outcome that was kept speaks for this device where it has a row for every test; one made with fewer features
+// enabled has not.
+bool covers(const CanaryResult& kept, const CanaryTests& tests) {
+  return std::ranges::all_of(tests.tests, [&](const CanaryTest& test) {
+    return std::ranges::any_of(kept.rows, [&](const CanaryRow& row) {
+      return row.shape == test.shape && row.verdict != Canary::untested;
+    });
+  });
+}
+
+std::string path_in(std::string_view folder, const Identity& identity) {
+  std::string name;
+  for (const std::uint8_t byte : identity.device_uuid) name += fmt::format("{:02x}", byte);
+  return fmt::format("{}/{}-{:08x}.canary", folder, name, identity.driver_version);
+}
+
+struct Kept {
+  CanaryResult result;
+  std::string warning;
+};
+Kept read_kept(const std::string& path, const Identity& identity) {
+  auto file = backend::read_framed(path, frame_of(identity), [&](auto found) { return objection(identity, found); });
+  auto result = canary_from_json({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
+  return {result ? std::move(*result) : CanaryResult(), std::move(file.warning)};
+}
+
+// Of this process, for devices whose outcome no file keeps.
+std::mutex outcomes_mutex;
+std::map<std::string, CanaryResult>& outcomes() {
+  static std::map<std::string, CanaryResult> kept;
+  return kept;
+}
+
+}  // namespace
+
+namespace {
+
+// A device that does not survive its canary has failed it, as far as it came.
+CanaryResult lost(const CanaryTests& tests, const Error& error) {
+  CanaryResult out;
+  for (const CanaryTest& test : tests.tests) out.rows.push_back({test.shape, Canary::failed, error.message()});
+  return out;
+}
+
+Result<CanaryResult> run_canary(Runtime& runtime, Device& device, std::uint64_t bytes) {
+  auto scratch = runtime.make_buffer(bytes);
+  if (!scratch) return std::unexpected(scratch.error());
+  // What no kernel writes is no whole number.
+  if (auto filled = runtime.fill(*scratch, 0, bytes, 0x7E01FFFFu); !filled) return std::unexpected(filled.error());
+  Result<CanaryRun> run = CanaryRun();
+  auto done = runtime.submit_and_wait([&](VkCommandBuffer commands) -> Result<void> {
+    run = record_canary(device, commands, scratch->address());
+    return run ? Result<void>() : std::unexpected(run.error());
+  });
+  if (!done) return std::unexpected(done.error());
+  std::vector<std::byte> held(bytes);
+  if (auto read = runtime.download(*scratch, 0, held); !read) return std::unexpected(read.error());
+  return read_canary(*run, held);
+}
+
+}  // namespace
+
+DeviceProfile with_kept_canary(DeviceProfile profile, const Snapshot& snapshot, std::string_view folder) {
+  if (folder.empty()) return profile;
+  const Identity identity = identity_of(snapshot, {});
+  return with_canary(std::move(profile), read_kept(path_in(folder, identity), identity).result);
+}
+
+Result<void> Runtime::Impl::test_matrices(Runtime& owner) {
+  profile = device->profile();
+  const CanaryTests tests = canary_tests(profile);
+  if (!options.canary || tests.tests.empty()) return {};
+  const Identity identity = identity_of(chosen.snapshot, options.modules);
+  std::string path;
+  if (!options.canary_folder.empty()) {
+    std::error_code ignored;  // writing says it
+    std::filesystem::create_directories(options.canary_folder, ignored);
+    path = path_in(options.canary_folder, identity);
+  } else if (!options.pipeline_cache.empty()) {
+    path = options.pipeline_cache + ".canary";
+  }
+  const std::string key(reinterpret_cast<const char*>(&identity), sizeof(identity));
+
+  CanaryResult found;
+  if (!path.empty()) {
+    Kept kept = read_kept(path, identity);
+    found = std::move(kept.result);
+    canary_warning = std::move(kept.warning);
+  } else {
+    const std::scoped_lock lock(outcomes_mutex);
+    if (const auto kept = outcomes().find(key); kept != outcomes().end()) found = kept->second;
+  }
+  std::optional<Error> fatal;
+  if (!covers(found, tests)) {
+    // The Runtime's own Device counts pipelines that were asked for, and the canary's are gone after it.
+    auto tester = adopted(VK_NULL_HANDLE);
+    if (!tester) return std::unexpected(tester.error());
+    auto result = run_canary(owner, *tester, tests.scratch_bytes);
+    if (!result) fatal = result.error();
+    // Only a driver's error says something about its matrices.
+    if (fatal && fatal->kind != ErrorKind::device) return std::unexpected(*fatal);
+    found = fatal ? lost(tests, *fatal) : std::move(*result);
+    const std::string text = to_json(found);
+    if (!path.empty()) {
+      if (auto saved = backend::write_framed(path, frame_of(identity), std::as_bytes(std::span(text))); !saved)
+        canary_warning = saved.error().message();
+    } else {
+      const std::scoped_lock lock(outcomes_mutex);
+      outcomes().insert_or_assign(key, found);
+    }
+  }
+  // The next start knows, and leaves the matrices alone; this device may be gone.
+  if (fatal) return fail(ErrorKind::device, "canary of the matrix unit on " + profile.name, fatal->message());
+  canary = std::move(found);
+  profile = with_canary(std::move(profile), canary);
+  return {};
+}
+
+}  // namespace sectile::vulkan
