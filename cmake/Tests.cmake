@@ -91,7 +91,7 @@ endfunction()
 
 if(SECTILE_BUILD_TESTS)
   if(NOT SECTILE_THIRD_PARTY)
-    sectile_test(plan sectile_plan sectile_dep_rapidcheck)
+    sectile_test(plan sectile_plan sectile_device sectile_dep_rapidcheck)
     sectile_test(device sectile_device sectile_dep_rapidcheck)
     sectile_test(abi sectile_plan sectile_shaders sectile_dep_spirv_reflect ${CMAKE_DL_LIBS})
   endif()

@@ -1,5 +1,6 @@
 // sectile bench: our plans and their rivals, in one run.
 #include "bench.hpp"
+#include "bench_matmul.hpp"
 #include "command.hpp"
 #include "files.hpp"
 #include "target.hpp"
@@ -21,7 +22,7 @@ Result<std::vector<BenchRow>> rows_of(const BenchOptions& options) {
   std::vector<BenchRow> rows;
   if (!options.preset.empty()) {
     auto preset = preset_rows(options.preset);
-    if (!preset) return fail(ErrorKind::missing, "preset", options.preset, "seeds-permute, images, cpu or host");
+    if (!preset) return fail(ErrorKind::missing, "preset", options.preset, "seeds-permute, images, cpu, host, matmul, gemm-ladder or dietcode");
     rows = std::move(*preset);
   }
   for (const std::string& text : options.problems) {
@@ -35,6 +36,25 @@ Result<std::vector<BenchRow>> rows_of(const BenchOptions& options) {
   std::erase_if(rows, [&](const BenchRow& row) { return row.name.find(options.only) == std::string::npos; });
   if (rows.empty())
     return fail(ErrorKind::missing, "rows", options.only, "a problem, or --preset seeds-permute, images, cpu or host");
+  return rows;
+}
+
+// The matmuls that are asked for; nothing where it is not matmuls.
+Result<std::optional<std::vector<MatmulRow>>> matmuls_of(const BenchOptions& options) {
+  auto rows = matmul_preset(options.preset, options.large);
+  for (const std::string& text : options.problems) {
+    const auto problem = parse_problem(text);
+    if (!problem) return std::unexpected(problem.error());
+    const auto* matmul = std::get_if<MatmulProblem>(&*problem);
+    if (matmul == nullptr && rows) return fail(ErrorKind::unsupported, "bench", text, "a matmul beside matmuls");
+    if (matmul == nullptr) continue;
+    if (auto valid = validate(*problem); !valid) return std::unexpected(valid.error());
+    if (!rows) rows.emplace();
+    rows->push_back(matmul_row(*matmul));
+  }
+  if (!rows) return std::nullopt;
+  std::erase_if(*rows, [&](const MatmulRow& row) { return row.name.find(options.only) == std::string::npos; });
+  if (rows->empty()) return fail(ErrorKind::missing, "rows", options.only, "a part of a row's name");
   return rows;
 }
 
@@ -99,6 +119,9 @@ int run(const BenchOptions& options) {
     if (auto place = check_place(path); !place) return report(place.error(), options.json);
   }
   if (options.preset == "host") return run_host(options);
+  const auto matmuls = matmuls_of(options);
+  if (!matmuls) return report(matmuls.error(), options.json);
+  if (*matmuls) return run_matmul_bench(options, **matmuls);
   const auto rows = rows_of(options);
   if (!rows) return report(rows.error(), options.json);
   if (options.list) {
@@ -129,9 +152,9 @@ int run(const BenchOptions& options) {
 
 Command add_bench(CLI::App& parent) {
   auto options = std::make_shared<BenchOptions>();
-  CLI::App* app = parent.add_subcommand("bench", "Time plans against a plain copy of the same bytes");
+  CLI::App* app = parent.add_subcommand("bench", "Time plans against a plain copy of the same bytes, or matmuls against each other and rivals");
   app->add_option("problems", options->problems, "Such as \"permute f32 8192x8192 axes=1,0\"");
-  app->add_option("--preset", options->preset, "seeds-permute, images, cpu or host");
+  app->add_option("--preset", options->preset, "seeds-permute, images, cpu, host, matmul, gemm-ladder or dietcode");
   app->add_option("--only", options->only, "Only rows whose name contains this");
   app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
   app->add_option("--html", options->html_file, "Write one self-contained page with plots to this file");
@@ -151,6 +174,8 @@ Command add_bench(CLI::App& parent) {
       ->check(CLI::Range(0.0, 1e6));
   app->add_flag("--no-verify", options->no_verify, "Do not compare results before timing");
   app->add_flag("--no-numpy", options->no_numpy, "--preset cpu: leave NumPy out");
+  app->add_flag("--large", options->large, "--preset gemm-ladder: n = 16384, the seed's own size");
+  app->add_flag("--statistics", options->statistics, "matmul: what the driver tells of each pipeline");
   app->add_flag("--list", options->list, "Only name the rows");
   CLI::Option* json =
       app->add_option("--json", options->json_file, "The figures as JSON: to this file, or else to standard output")

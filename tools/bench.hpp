@@ -34,6 +34,7 @@ nlohmann::json rows_json(const std::vector<BenchRow>& rows);
 struct BenchOptions {
   std::vector<std::string> problems;
   std::string preset, device, json_file, html_file, rivals_file, force, only, cache_file;
+  bool large = false, statistics = false;
   bool all_candidates = false, list = false, json = false, no_numpy = false,
        no_verify = false;  // json: on standard output
   double min_time = 0.3;   // seconds of samples for each candidate

@@ -95,6 +95,9 @@ class Machine {
   virtual Result<std::vector<ProgramPtr>> prepare_all(std::span<const Plan> plans);
   virtual std::size_t kernel_count() const = 0;
   virtual KernelCounts kernel_counts() const = 0;
+  // What the driver tells of a program's kernels (registers, spills, workgroup memory), a line each; empty where it
+  // tells nothing or MachineOptions did not ask.
+  virtual std::string statistics(const Program&) const { return {}; }
   virtual Result<void> save_cache() { return {}; }
   virtual void trim() {}                      // drops kernels that no program uses
 

@@ -74,6 +74,17 @@ class VulkanMachine final : public Machine {
     const auto counts = const_cast<vulkan::Runtime&>(runtime_).device().pipeline_counts();
     return {counts.created, counts.cache_hits, counts.last_hit_cache.has_value()};
   }
+  std::string statistics(const Program& program) const override {
+    const auto told = const_cast<vulkan::Runtime&>(runtime_).device().statistics(static_cast<const VulkanProgram&>(program).executable());
+    std::string text;
+    if (!told) return text;
+    for (const auto& step : *told) {
+      text += "    " + step.kernel.stem + "." + step.kernel.variant + " subgroup=" + std::to_string(step.subgroup_size);
+      for (const auto& s : step.statistics) text += ", " + s.name + " " + s.value;
+      text += "\n";
+    }
+    return text;
+  }
   Result<void> save_cache() override { return runtime_.save_cache(); }
 
   Result<void> run(std::span<const Launch> launches, const Refused& refused) override {

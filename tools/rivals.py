@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Times what PyTorch makes of the rows of `sectile bench`: eager permute().contiguous(), and Inductor.
+"""Times what PyTorch makes of the rows of `sectile bench`: eager permute().contiguous(), and Inductor; of matmul rows,
+torch.matmul and torch._int_mm.
 
     sectile bench --preset seeds-permute --list --json > rows.json
     python3 tools/rivals.py --rows rows.json > rivals.json
@@ -111,6 +112,42 @@ def measure_row(row, arguments):
     return times
 
 
+def matmul_slots(row, cycle_bytes):
+    """Pairs of operands, a pair a slot, laid out as the row says."""
+    dtype = DTYPES[row["type"]]
+    m, n, k, batch = row["m"], row["n"], row["k"], row["batch"]
+    size = torch.empty((), dtype=dtype).element_size()
+    bytes_one = batch * ((m * k + k * n) * size + m * n * (4 if row["type"] == "i8" else size))
+    slots = max(2, min(256, math.ceil(cycle_bytes / bytes_one)))
+
+    def operand(rows, columns, transposed):
+        shape = (columns, rows) if transposed else (rows, columns)
+        shape = shape if batch == 1 else (batch, *shape)
+        if dtype == torch.int8:
+            x = torch.randint(-128, 128, shape, dtype=dtype, device="cuda")
+        else:
+            x = torch.randn(shape, dtype=torch.float32, device="cuda").to(dtype)
+        return x.transpose(-1, -2) if transposed else x
+
+    return [(operand(m, k, row["transpose_a"]), operand(k, n, row["transpose_b"])) for _ in range(slots)]
+
+
+def measure_matmul(row, arguments):
+    """The row's product by cuBLAS: f32 without TF32, f16 sums only where the row allows them."""
+    torch.backends.cuda.matmul.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = row["acc"] == "f16"
+    if hasattr(torch.backends.cuda.matmul, "allow_fp16_accumulation"):
+        torch.backends.cuda.matmul.allow_fp16_accumulation = row["acc"] == "f16"
+    if row["type"] == "i8":
+        if row["batch"] != 1:
+            return {}
+        function = lambda pair: torch._int_mm(pair[0], pair[1])
+    else:
+        function = lambda pair: torch.matmul(pair[0], pair[1])
+    slots = matmul_slots(row, arguments.cycle_mb * 1e6)
+    return {"torch": median_seconds(Calls(function, slots), arguments.min_time, arguments.warmup)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", required=True, help="JSON of `sectile bench --list --json`; - for standard input")
@@ -127,12 +164,13 @@ def main():
     for row in rows:
         if arguments.only not in row["name"]:
             continue
-        if row.get("axes") is None or row["type"] not in DTYPES:
+        matmul = row.get("operation") == "matmul"
+        if not matmul and row.get("axes") is None or row["type"] not in DTYPES:
             print(f"rivals: {row['name']}: left out, it is no plain permutation", file=sys.stderr)
             continue
         try:
-            results[row["name"]] = measure_row(row, arguments)
-        except torch.OutOfMemoryError as error:
+            results[row["name"]] = measure_matmul(row, arguments) if matmul else measure_row(row, arguments)
+        except RuntimeError as error:  # out of memory, or a product that it does not take
             print(f"rivals: {row['name']}: {error}", file=sys.stderr)
         torch.cuda.empty_cache()
         figures = ", ".join(f"{name} {seconds * 1e6:.1f} us" for name, seconds in results.get(row["name"], {}).items())

@@ -16,18 +16,20 @@ struct Row {
   bool wide = true;                  // accesses as wide as alignment allows, not an element each
   std::uint32_t vector = 4, strided = 1, stages = 2, prefetch = 1, fetchers = 0, interleaved = 1;   // fetchers 0: all
   std::uint32_t order = 0;           // 0: as the number of tiles says
+  bool few = false;                  // one of those that serve where there are few tiles
 
   std::uint32_t workgroup() const { return tile_m * tile_n / (rows * columns); }
 };
 
-constexpr Row with_note(Row r, const char* note) {
-  r.note = note;
+constexpr Row for_few(Row r) {
+  r.few = true;
   return r;
 }
 
 constexpr Row twin(Row r) {
   r.checked = true;
-  return with_note(r, " checked");
+  r.note = " checked";
+  return r;
 }
 
 // A rung of tvm_gpu_gemm's ladder: what the rungs below it have, and one thing more.
@@ -59,12 +61,12 @@ constexpr Row kTable[] = {
     {96, 96, 8, 8, 12, 4, 8},
     {128, 64, 8, 8, 8, 8, 4},
     {64, 128, 8, 8, 8, 8, 4},
-    k64x64,
+    for_few(k64x64),
     {64, 64, 8, 8, 8, 8, 4},
     {32, 128, 16, 4, 8, 8, 4},
     {128, 32, 16, 8, 4, 8, 4},
     {64, 32, 16, 4, 4, 8, 4},
-    {32, 64, 16, 4, 4, 8, 4},
+    for_few({32, 64, 16, 4, 4, 8, 4}),
     k32x32,
     {32, 32, 32, 4, 4, 8, 4},
     {16, 64, 32, 4, 4, 4, 8},
@@ -200,7 +202,21 @@ void count_fragments(Walk& walk, const Row& r, std::uint32_t depth, std::uint64_
   side(r.columns, r.lanes_n, false);
 }
 
-bool spare(const MatmulContext& c, std::uint32_t row) { return c.cpu() || kTable[row].note[0] != 0; }
+// Sizes change from call to call along one side (tokens): up to 512 of them, where 128x128 tiles would not fill the
+// device, two tiles serve for all, with and without a split, so that a new size is no new pipeline; and thin ones are
+// matvec's.
+constexpr std::int64_t kFewRows = 512, kThin = 16;
+bool few(const MatmulContext& c) {
+  const auto& p = c.problem;
+  const auto tiles = ceil_div(static_cast<std::uint64_t>(p.m), 128) * ceil_div(static_cast<std::uint64_t>(p.n), 128);
+  return p.batch == 1 && std::min(p.m, p.n) <= kFewRows && tiles < c.profile.multiprocessors.value_or(64);
+}
+
+bool spare(const MatmulContext& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  if (c.cpu() || r.note[0] != 0) return true;
+  return few(c) && (!r.few || std::min(c.problem.m, c.problem.n) <= kThin);
+}
 
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulDraft& d) {
   const Row& r = kTable[row];

@@ -1,0 +1,114 @@
+// Which kernels matmuls without a matrix unit get, and how many pipelines.
+#include "profiles.hpp"
+
+#include "lib/matmul.abi.h"
+
+#include <sectile/planner.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+
+using namespace sectile;
+
+namespace {
+
+Plan planned(const std::string& text, const DeviceProfile& profile = test::gpu(), PlanOptions options = {}) {
+  const auto problem = parse_problem(text);
+  REQUIRE_MESSAGE(problem.has_value(), text);
+  auto plan = make_plan(*problem, profile, options);
+  REQUIRE_MESSAGE(plan.has_value(), text << ": " << plan.error().message());
+  return *plan;
+}
+
+std::string chosen(const Plan& plan) {
+  for (const auto& c : plan.candidates)
+    if (c.chosen) return c.name;
+  return "";
+}
+
+// What a pipeline is keyed by.
+using Pipeline = std::tuple<KernelName, std::vector<Constant>, std::uint32_t>;
+
+void add_pipelines(const Plan& plan, std::set<Pipeline>& all) {
+  for (const Step& step : plan.steps) all.insert({step.kernel, step.constants, step.required_subgroup_size});
+}
+
+std::uint32_t constant(const Step& step, std::uint32_t id) {
+  const auto at = std::ranges::find(step.constants, id, &Constant::id);
+  return at == step.constants.end() ? ~0u : at->value;
+}
+
+}  // namespace
+
+TEST_CASE("aNewNumberOfRowsIsNoNewPipeline") {
+  for (const char* target : {"nvidia-hopper", "lavapipe", "amd-rdna3"})
+    for (const char* type : {"f32", "f16"})
+      for (const char* layout : {"nn", "nt"}) {
+        auto profile = builtin_target(target);
+        REQUIRE(profile.has_value());
+        std::set<Pipeline> all;
+        std::set<std::string> kernels;
+        for (int t = 1; t <= 512; ++t) {
+          const Plan plan = planned(std::string("matmul ") + type + " " + layout + " " + std::to_string(t) + "x768x2304", *profile, {.explain = true});
+          add_pipelines(plan, all);
+          kernels.insert(chosen(plan) + (plan.steps.size() > 1 ? " split" : ""));
+        }
+        std::string names;
+        for (const auto& name : kernels) names += name + "; ";
+        CAPTURE(target << " " << type << " " << layout << ": " << names);
+        CHECK(all.size() <= 8);
+      }
+}
+
+TEST_CASE("everyMatmulHasAKernel") {
+  const auto stem = [](const char* text, const DeviceProfile& profile) { return planned(text, profile).steps.at(0).kernel.stem; };
+  CHECK(stem("matmul f32 nn 4096x4096x4096", test::gpu()) == "matmul_simt");
+  CHECK(stem("matmul i8 nt 4096x4096x4096", test::gpu()) == "matmul_simt");
+  CHECK(stem("matmul f32 nn 1024x1024x1024", test::cpu()) == "matmul_direct");
+  CHECK(stem("matmul f16 nt 1x4096x4096", test::gpu()) == "matvec");
+  CHECK(stem("matmul f16 nn 4096x16x4096", test::gpu()) == "matvec");
+  CHECK(stem("matmul f32 nn 1000x1000x0", test::gpu()) == "matmul_reduce");
+  // Rows 2^33 bytes apart: no offset but one step's may be formed.
+  const Plan far = planned("matmul f32 nn 3x3x3 lda=2147483647 ldb=2147483647 ldd=2147483647", test::gpu(), {.explain = true});
+  CHECK(chosen(far) == "matmul_direct 1x1 far");
+}
+
+TEST_CASE("ladderAndTwinsAreForcedByName") {
+  const std::string tile = "matmul_simt 128x128x16 8x8 ";
+  std::set<Pipeline> rungs;
+  for (const char* rung : {"staged", "cooperative", "conflict-free", "strided", "wide loads", "wide fragments", "double buffer", "banded"})
+    add_pipelines(planned("matmul f32 tn 1024x1024x1024", test::gpu(), {.explain = false, .force = tile + rung}), rungs);
+  CHECK(rungs.size() == 8);
+  // A twin is its tile's pipeline but for one constant.
+  const Step plain = planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x16"}).steps.at(0);
+  Step twin = planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x16 checked"}).steps.at(0);
+  CHECK(plain != twin);
+  for (auto& c : twin.constants)
+    if (c.id == 30) c.value = 0;
+  CHECK(plain == twin);
+  CHECK(constant(plain, MATMUL_SPEC_WIDTH_A) == 2);   // rows of 770 are 8-byte aligned
+}
+
+TEST_CASE("stagedTilesHaveNoBankConflicts") {
+  for (const char* text : {"matmul f32 nn 4096x4096x4096", "matmul f32 nt 4096x4096x4096", "matmul f32 tn 4096x4096x4096", "matmul f32 nt 4096x4096x4098",
+                           "matmul f32 nt 4096x4096x4097", "matmul i8 nt 4096x4096x4096"}) {
+    const Plan plan = planned(text, test::gpu(), {.explain = true});
+    for (const auto& c : plan.candidates)
+      if (c.name.starts_with("matmul_simt") && c.refusal.empty() && (c.name.ends_with("8x16") || c.name.ends_with("8x8") || c.name.ends_with("12x12")))
+        CHECK_MESSAGE(c.interior.bank_conflicts == 0, text << " " << c.name);
+  }
+}
+
+TEST_CASE("splitsShareKAlike") {
+  const Plan plan = planned("matmul f32 nn 64x64x100000", test::gpu());
+  REQUIRE(plan.steps.size() == 2);
+  CHECK(plan.steps[1].kernel.stem == "matmul_reduce");
+  CHECK(plan.steps[1].barrier_before);
+  Plan broken = plan;
+  broken.steps[1].barrier_before = false;
+  CHECK(!check_plan(broken).has_value());
+}

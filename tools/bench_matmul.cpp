@@ -1,0 +1,291 @@
+#include "bench_matmul.hpp"
+
+#include "lib/matmul.abi.h"
+#include "reference/matmul.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+namespace sectile::tools {
+namespace {
+
+constexpr std::uint64_t kSeed = 0x5eed;
+constexpr std::uint32_t kPoison = 0xffffffff;   // NaNs
+constexpr double kSampleSeconds = 200e-6;
+constexpr double kLongRun = 0.5;                // seconds: a contender that takes longer is timed but twice
+constexpr std::uint64_t kMostSlots = 256;
+constexpr int kSamples = 64;                    // elements that are compared with the reference before timing
+
+// Operands of one problem in several slots, so that no run finds its data in a cache.
+struct Slots {
+  MatmulProblem problem;
+  std::vector<OperandSpec> specs;
+  std::vector<MemoryPtr> memory;
+  std::vector<std::uint64_t> pitch;
+  std::vector<std::vector<std::byte>> host;     // what slot 0 holds of sources
+  std::uint64_t count = 0, turn = 0;
+};
+
+struct Runner {
+  std::size_t contender = 0;
+  Slots* slots = nullptr;
+  Plan plan;
+  ProgramPtr program;
+  MemoryPtr scratch;
+};
+
+// Numbers from 0.5 to 1 with either sign, in any type: nothing overflows, and nothing is lost in a sum's rounding.
+void fill_numbers(DType type, std::span<std::byte> bytes, std::uint64_t seed) {
+  std::uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1;
+  for (std::size_t at = 0; at < bytes.size(); at += 4) {
+    state ^= state << 13;
+    state ^= state >> 7;
+    state ^= state << 17;
+    auto word = static_cast<std::uint32_t>(state >> 32);
+    if (type == DType::f32) word = (word & 0x807fffffu) | 0x3f000000u;
+    if (type == DType::f16) word = (word & 0x83ff83ffu) | 0x38003800u;
+    if (type == DType::bf16) word = (word & 0x807f807fu) | 0x3f003f00u;
+    if (type == DType::i32) word &= 0xffu;
+    std::memcpy(bytes.data() + at, &word, std::min<std::size_t>(4, bytes.size() - at));
+  }
+}
+
+class Bench {
+ public:
+  Bench(Machine& machine, const BenchOptions& options) : machine_(machine), options_(options) {}
+  Result<void> run(MatmulResult& result);
+
+ private:
+  Result<Slots*> slots_for(const MatmulProblem& problem);
+  Result<void> make_slots(Slots& slots);
+  Result<Plan> add(MatmulResult& result, const MatmulContender& contender);
+  void add_twins(MatmulResult& result, const Plan& chosen);
+  void add_candidates(MatmulResult& result, const Plan& chosen);
+  std::string verify(const Runner& runner);
+  Result<void> time(MatmulResult& result);
+  Launch launch(const Runner& runner, std::uint64_t slot) const;
+
+  Machine& machine_;
+  const BenchOptions& options_;
+  std::vector<std::unique_ptr<Slots>> slots_;
+  std::vector<Runner> runners_;
+};
+
+Result<void> Bench::make_slots(Slots& slots) {
+  auto specs = operands_of(Problem(slots.problem));
+  if (!specs) return std::unexpected(specs.error());
+  slots.specs = std::move(*specs);
+  std::uint64_t all = 0;
+  for (const auto& spec : slots.specs) {
+    slots.pitch.push_back((spec.bytes + 255) / 256 * 256);
+    all += spec.bytes;
+  }
+  const double cycle = std::max(options_.cycle_mb * 1e6, 8 * static_cast<double>(machine_.profile().l2_bytes.value_or(0)));
+  const double wanted = std::ceil(cycle / static_cast<double>(std::max<std::uint64_t>(all, 1)));
+  slots.count = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 2, kMostSlots);
+  const reference::MatmulDefinition definition(slots.problem);
+  for (std::size_t i = 0; i < slots.specs.size(); ++i) {
+    const auto& spec = slots.specs[i];
+    auto memory = machine_.make_memory(std::max<std::uint64_t>(256, slots.count * slots.pitch[i]));
+    if (!memory) return std::unexpected(memory.error());
+    slots.host.emplace_back(static_cast<std::size_t>(spec.bytes));
+    if (!spec.written) {
+      fill_numbers(definition.operand(spec.name).type, slots.host[i], kSeed + i);
+      if (auto sent = machine_.upload(**memory, 0, slots.host[i]); !sent) return sent;
+      std::vector<Launch> copies;
+      for (std::uint64_t slot = 1; slot < slots.count; ++slot)
+        copies.push_back({nullptr, {{memory->get(), 0, spec.bytes}, {memory->get(), slot * slots.pitch[i], spec.bytes}}});
+      if (auto copied = machine_.run(copies, [](std::size_t, const Error&) {}); !copied) return copied;
+    }
+    slots.memory.push_back(std::move(*memory));
+  }
+  return {};
+}
+
+Result<Slots*> Bench::slots_for(const MatmulProblem& problem) {
+  for (const auto& slots : slots_)
+    if (slots->problem == problem) return slots.get();
+  auto slots = std::make_unique<Slots>();
+  slots->problem = problem;
+  if (auto made = make_slots(*slots); !made) return std::unexpected(made.error());
+  slots_.push_back(std::move(slots));
+  return slots_.back().get();
+}
+
+std::string chosen_name(const Plan& plan) {
+  for (const Candidate& candidate : plan.candidates)
+    if (candidate.chosen) return candidate.name;
+  return plan.steps.empty() ? "" : plan.steps[0].kernel.stem;
+}
+
+// A runner for it, or the reason why not in its time's error.
+Result<Plan> Bench::add(MatmulResult& result, const MatmulContender& contender) {
+  const auto& p = contender.problem;
+  result.times.push_back({.label = contender.label, .problem = print(Problem(p)), .candidate = contender.force, .plan = {}, .statistics = {}, .error = {},
+                          .operations = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(p.batch),
+                          .time = {}});
+  MatmulTime& told = result.times.back();
+  const auto failed = [&](const Error& error) {
+    told.error = error.message();
+    return std::unexpected(error);
+  };
+  auto plan = make_plan(Problem(p), machine_.profile(), {.explain = true, .force = contender.force});
+  if (!plan) return failed(plan.error());
+  told.candidate = chosen_name(*plan);
+  told.plan = print(*plan);
+  auto program = machine_.prepare(*plan);
+  if (!program) return failed(program.error());
+  if (options_.statistics) told.statistics = machine_.statistics(**program);
+  auto slots = slots_for(p);
+  if (!slots) return failed(slots.error());
+  Runner runner{result.times.size() - 1, *slots, *plan, std::move(*program), nullptr};
+  for (const PlanOperand& operand : plan->operands) {
+    if (operand.role != OperandRole::scratch) continue;
+    auto scratch = machine_.make_memory(std::max<std::uint64_t>(operand.bytes, 256));
+    if (!scratch) return failed(scratch.error());
+    runner.scratch = std::move(*scratch);
+  }
+  if (!options_.no_verify) told.error = verify(runner);
+  if (told.error.empty()) runners_.push_back(std::move(runner));
+  return *plan;
+}
+
+Launch Bench::launch(const Runner& runner, std::uint64_t slot) const {
+  Launch launch{runner.program.get(), {}};
+  const Slots& s = *runner.slots;
+  for (std::size_t i = 0; i < runner.plan.operands.size(); ++i) {
+    const auto bytes = runner.plan.operands[i].bytes;
+    if (runner.plan.operands[i].role == OperandRole::scratch) launch.parts.push_back({runner.scratch.get(), 0, bytes});
+    else launch.parts.push_back({s.memory[i].get(), slot * s.pitch[i], bytes});
+  }
+  return launch;
+}
+
+// Some elements against the definition, the corners among them; `sectile check` compares all.
+std::string Bench::verify(const Runner& runner) {
+  const Slots& s = *runner.slots;
+  const MatmulProblem& p = s.problem;
+  if (p.c_is_d) return {};   // what D held is not kept here
+  if (auto filled = machine_.fill(*s.memory[2], 0, s.pitch[2], kPoison); !filled) return filled.error().message();
+  if (auto done = machine_.run(launch(runner, 0)); !done) return done.error().message();
+  std::vector<std::byte> got(static_cast<std::size_t>(s.specs[2].bytes));
+  if (auto down = machine_.download(*s.memory[2], 0, got); !down) return down.error().message();
+  const reference::MatmulDefinition definition(p);
+  reference::MatmulData data;
+  for (std::size_t i = 0; i < s.specs.size(); ++i)
+    if (!s.specs[i].written) data[s.specs[i].name] = s.host[i];
+  const auto& d = definition.operand("d");
+  const bool rough = p.acc == DType::f16, integer = p.acc == DType::i32;
+  const auto pick = [](std::int64_t n, int i, std::uint64_t by) {
+    return i < 2 ? (i == 0 ? 0 : n - 1) : static_cast<std::int64_t>((static_cast<std::uint64_t>(i) * by) % static_cast<std::uint64_t>(n));
+  };
+  for (int i = 0; i < kSamples; ++i) {
+    const std::int64_t b = pick(p.batch, i, 7919), m = pick(p.m, i, 104729), n = pick(p.n, i, 1299709);
+    const double want = definition.element(data, {}, b, m, n), have = d.at(got, d.index(b, m, n));
+    const double bits = p.out == DType::f16 ? 0x1p-10 : p.out == DType::bf16 ? 0x1p-7 : 0x1p-22;
+    const double sums = static_cast<double>(p.k) * (rough ? 0x1p-10 : 0x1p-22);
+    const double most = integer ? 0 : bits * std::abs(want) + sums;
+    if (!(std::abs(have - want) <= most)) return fmt::format("WRONG RESULT: d[{},{},{}] is {}, not {} within {}", b, m, n, have, want, most);
+  }
+  return {};
+}
+
+// The tile of a plan's first step, as its constants say.
+std::uint32_t constant_of(const Plan& plan, std::uint32_t id) {
+  for (const Constant& constant : plan.steps.at(0).constants)
+    if (constant.id == id) return constant.value;
+  return 1;
+}
+
+// The same pipeline where nothing is ragged.
+MatmulProblem rounded_up(const MatmulProblem& problem, const Plan& plan) {
+  MatmulProblem p = problem;
+  const auto up = [](std::int64_t n, std::uint32_t tile) { return (n + tile - 1) / tile * tile; };
+  p.m = up(p.m, constant_of(plan, MATMUL_SPEC_TILE_M));
+  p.n = up(p.n, constant_of(plan, MATMUL_SPEC_TILE_N));
+  p.k = up(p.k, constant_of(plan, MATMUL_SPEC_TILE_K));
+  return p;
+}
+
+void Bench::add_twins(MatmulResult& result, const Plan& chosen) {
+  const MatmulProblem& p = result.row.contenders.front().problem;
+  const std::string mine = chosen_name(chosen);
+  (void)add(result, {"planned, rounded up", rounded_up(p, chosen), mine});
+  // A tile that has a twin: the planned one, or DietCode's own.
+  std::string base = "matmul_simt 128x128x8 8x16";
+  for (const Candidate& candidate : chosen.candidates)
+    if (candidate.name == mine + " checked" && candidate.refusal.empty()) base = mine;
+  if (base != mine) {
+    const auto plan = add(result, {"local padding", p, base});
+    if (plan) (void)add(result, {"local padding, rounded up", rounded_up(p, *plan), base});
+  }
+  (void)add(result, {"checks in the compute stage", p, base + " checked"});
+}
+
+void Bench::add_candidates(MatmulResult& result, const Plan& chosen) {
+  const std::string mine = chosen_name(chosen);
+  for (const Candidate& candidate : chosen.candidates)
+    if (candidate.refusal.empty() && candidate.name != mine)
+      (void)add(result, {fmt::format("cost {}", candidate.cost), result.row.contenders.front().problem, candidate.name});
+}
+
+Result<void> Bench::time(MatmulResult& result) {
+  std::vector<LaunchSource> all;
+  for (Runner& runner : runners_)
+    all.emplace_back([this, &runner] { return launch(runner, runner.slots->turn++ % runner.slots->count); });
+  if (all.empty()) return {};
+  const auto rough = machine_.time(all, {.repeats = 2, .inner = 1, .warmup_seconds = 0});
+  if (!rough) return std::unexpected(rough.error());
+  std::vector<LaunchSource> close;
+  std::vector<std::size_t> places;
+  double fastest = kLongRun, sum = 0;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    Spread& spread = result.times[runners_[i].contender].time;
+    spread = spread_of((*rough)[i]);
+    if (spread.median > kLongRun) continue;
+    fastest = std::min(fastest, spread.median);
+    sum += spread.median;
+    close.push_back(all[i]);
+    places.push_back(i);
+  }
+  if (close.empty()) return {};
+  const double each = sum / static_cast<double>(close.size());
+  const auto inner = static_cast<unsigned>(std::clamp(std::ceil(kSampleSeconds / std::max(fastest, 1e-7)), 1.0, 256.0));
+  const auto repeats = static_cast<unsigned>(std::clamp(std::ceil(options_.min_time / std::max(each * inner, 1e-7)), 5.0, 400.0));
+  const double warmup = options_.warmup * std::min(1.0, 4.0 / static_cast<double>(close.size()));
+  const auto fine = machine_.time(close, {.repeats = repeats, .inner = inner, .warmup_seconds = warmup});
+  if (!fine) return std::unexpected(fine.error());
+  for (std::size_t i = 0; i < places.size(); ++i) result.times[runners_[places[i]].contender].time = spread_of((*fine)[i]);
+  return {};
+}
+
+Result<void> Bench::run(MatmulResult& result) {
+  std::optional<Plan> first;
+  for (MatmulContender contender : result.row.contenders) {
+    if (contender.force.empty()) contender.force = options_.force;
+    auto plan = add(result, contender);
+    if (!first && !plan) return std::unexpected(plan.error());
+    if (!first) first = std::move(*plan);
+  }
+  if (result.row.twins) add_twins(result, *first);
+  if (options_.all_candidates) add_candidates(result, *first);
+  return time(result);
+}
+
+}  // namespace
+
+MatmulResult bench_matmul(Machine& machine, const BenchOptions& options, const MatmulRow& row) {
+  MatmulResult result;
+  result.row = row;
+  if (auto ran = Bench(machine, options).run(result); !ran) result.error = ran.error().message();
+  return result;
+}
+
+}  // namespace sectile::tools
