@@ -79,11 +79,11 @@ function(sectile_emulated_kernels target)
     set(source ${PROJECT_BINARY_DIR}/emulated/${stem}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "${text}" @ONLY)
     target_sources(${target} PRIVATE ${source})
-    # Arrays whose size a constant gives have a variable size here, whether a loop fills them is not known, and memory
-    # is read as words and as vectors.
-    set(options -Wno-unknown-pragmas -Wno-maybe-uninitialized -fno-strict-aliasing)
+    # Arrays whose size a constant gives have a variable size here, whether a loop fills them is not known, memory is
+    # read as words and as vectors, and some parameters serve one variant.
+    set(options -Wno-unknown-pragmas -Wno-maybe-uninitialized -Wno-unused-parameter -fno-strict-aliasing)
     if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-      set(options -Wno-unknown-pragmas -Wno-vla-cxx-extension -Wno-pass-failed -fno-strict-aliasing)
+      set(options -Wno-unknown-pragmas -Wno-vla-cxx-extension -Wno-pass-failed -Wno-unused-parameter -fno-strict-aliasing)
     endif()
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}" SKIP_LINTING ON)
   endforeach()

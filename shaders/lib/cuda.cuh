@@ -32,7 +32,29 @@ __device__ __forceinline__ T* global_pointer(uint64 base, uint64 bytes) {
 }
 
 template <class T>
+__device__ __forceinline__ T load_global(const T* pointer) { return *pointer; }
+template <class T>
 __device__ __forceinline__ void store_global(T* pointer, T value) { *pointer = value; }
+
+// f16 as bits: NVRTC alone finds no cuda_fp16.h. To nearest, ties to even.
+__device__ __forceinline__ uint float_to_half(float v) {
+  unsigned short bits;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(v));
+  return bits;
+}
+__device__ __forceinline__ float half_to_float(uint bits) {
+  float v;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(v) : "h"(static_cast<unsigned short>(bits)));
+  return v;
+}
+
+// The sum over a full warp, in every lane.
+template <class T>
+__device__ __forceinline__ T subgroup_add(T v) {
+#pragma unroll
+  for (uint distance = 16u; distance > 0u; distance /= 2u) v += __shfl_xor_sync(0xffffffffu, v, distance);
+  return v;
+}
 
 #endif
 

@@ -72,8 +72,8 @@ std::uint32_t type_code(DType type) {
 // The most elements that an access of an operand may have: its address, its rows and the contiguous side allow it.
 std::uint32_t widest(std::uint32_t type, std::uint32_t align, std::int64_t ld, std::int64_t batch, std::int64_t side) {
   const std::uint32_t bytes = matmul_type_bytes(type);
-  // Blocks of 32 are whole in memory, whatever K is.
-  if (type == MATMUL_TYPE_Q4) return align % 4 == 0 ? 8 : 2;
+  // Rows begin with whole blocks; the last one ends with the byte of its last element.
+  if (type == MATMUL_TYPE_Q4) return align % 4 == 0 && (side + 1) / 2 % 4 == 0 ? 8 : 2;
   std::uint32_t width = std::min(8u, 16 / bytes);
   while (width > 1 && (align % (width * bytes) != 0 || ld % width != 0 || batch % width != 0 || side % width != 0)) width /= 2;
   return width;

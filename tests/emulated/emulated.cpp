@@ -1,4 +1,6 @@
-// A workgroup's invocations as fibers: each runs until it ends or reaches a barrier, and goes on when all have.
+// A workgroup's invocations as fibers: each runs until it ends or reaches a barrier, and goes on when all have. Every
+// other workgroup runs its invocations from the last to the first, so that what one may only read before (or behind)
+// another's write is found either way.
 #include "emulated.hpp"
 
 #include "kernel.hpp"
@@ -6,6 +8,8 @@
 #include <fmt/format.h>
 #include <ucontext.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -32,7 +36,15 @@ struct Fiber {
   ucontext_t context{};
   std::unique_ptr<std::byte[]> stack;
   unsigned invocation = 0;
+  unsigned exchanges = 0, barriers = 0;      // that its invocation came to
   void* fake_stack = nullptr;   // the address sanitizer's
+};
+
+// A warp's lanes on the way to an exchange. Those who have their values may hand in the next before the others have
+// read these, but no more: hence two places.
+struct Warp {
+  std::array<std::array<unsigned, kWarp>, 2> values{};
+  std::vector<Fiber*> waiting;
 };
 
 // The workgroup that runs now, and everything about it.
@@ -49,9 +61,13 @@ struct Machine {
   std::size_t scheduler_stack_bytes = 0;
   std::vector<std::unique_ptr<Fiber>> fibers;   // kept from group to group
   std::vector<Fiber*> idle, waiting;
+  std::vector<Warp> warps;
+  bool backwards = false;
   Fiber* running = nullptr;
   unsigned next = 0, finished = 0;              // invocations
+  unsigned barriers = 0, left_out = kNoBarrier;
 
+  unsigned size() const { return step->workgroup[0]; }
   void fail(std::string what) {
     if (failure.empty()) failure = std::move(what);
   }
@@ -89,8 +105,10 @@ void fiber_main() {
 #endif
   for (;;) {
     Fiber* const self = machine.running;
-    while (machine.next < machine.step->workgroup[0]) {
-      self->invocation = machine.next++;
+    while (machine.next < machine.size()) {
+      self->invocation = machine.backwards ? machine.size() - 1 - machine.next : machine.next;
+      self->exchanges = self->barriers = 0;
+      ++machine.next;
       threadIdx = {self->invocation, 0, 0};
       machine.kernel->invoke(machine.push);
       ++machine.finished;
@@ -117,31 +135,63 @@ Fiber& idle_fiber() {
   return fiber;
 }
 
+void release(std::vector<Fiber*>& waiting) {
+  auto released = std::exchange(waiting, {});
+  std::ranges::sort(released, {}, &Fiber::invocation);
+  if (machine.backwards) std::ranges::reverse(released);
+  for (Fiber* fiber : released) resume(*fiber);
+}
+
+// Lets whole warps go on, until none waits. What is left waits for lanes that do not come: it stays where it is.
+void finish_exchanges() {
+  for (bool any = true; any;) {
+    any = false;
+    for (Warp& warp : machine.warps)
+      if (warp.waiting.size() == kWarp) {
+        any = true;
+        release(warp.waiting);
+      }
+  }
+  for (Warp& warp : machine.warps) {
+    if (warp.waiting.empty()) continue;
+    machine.fail(fmt::format("{} lanes of a warp exchange values, and the others do not", warp.waiting.size()));
+    // They stay as they are, for ever; other workgroups have fibers of their own.
+    warp.waiting.clear();
+  }
+}
+
 void run_group(Kernel& kernel) {
   for (SharedArray* array : kernel.shared()) array->poison();
   machine.next = machine.finished = 0;
-  while (machine.next < machine.step->workgroup[0]) resume(idle_fiber());
+  machine.backwards = (blockIdx.x + blockIdx.y + blockIdx.z) % 2 != 0;
+  machine.warps.assign((machine.size() + kWarp - 1) / kWarp, {});
+  while (machine.next < machine.size()) resume(idle_fiber());
+  finish_exchanges();
   while (!machine.waiting.empty()) {
     if (machine.finished != 0)
       machine.fail(fmt::format("{} of {} invocations ended before a barrier that others reached", machine.finished,
-                               machine.step->workgroup[0]));
-    const auto released = std::move(machine.waiting);
-    machine.waiting.clear();
+                               machine.size()));
     machine.finished = 0;
-    for (Fiber* fiber : released) resume(*fiber);
+    release(machine.waiting);
+    finish_exchanges();
   }
   for (const SharedArray* array : kernel.shared())
     if (!array->guards_stand()) machine.fail("workgroup memory is overrun");
 }
 
-// permute_words reads and writes whole words, whose other bytes it leaves as they are.
+// permute_words reads and writes whole words, whose other bytes it leaves as they are. A matmul whose C is D reads D.
 std::vector<Range> ranges_of(const Step& step, std::span<const Operand> operands) {
   std::vector<Range> ranges;
+  const bool matmul = !step.kernel.stem.starts_with("permute");
+  const bool reads_d = matmul && std::ranges::any_of(step.constants, [](const Constant& c) {
+                         return c.id == MATMUL_SPEC_EPILOGUE && (c.value & MATMUL_EPILOGUE_C_IS_D) != 0;
+                       });
   for (const AccessRange& access : step.accesses) {
     const auto base = reinterpret_cast<std::uintptr_t>(operands[access.operand].address);
     Range range{base + access.begin, base + access.end, access.write};
     if (step.kernel.stem == "permute_words") range = {range.begin & ~3ull, (range.end + 3) & ~3ull, range.write};
     ranges.push_back(range);
+    if (range.write && reads_d) ranges.push_back({range.begin, range.end, false});
   }
   return ranges;
 }
@@ -159,7 +209,20 @@ const KernelRow* find_kernel(const KernelName& name) {
   return nullptr;
 }
 
+const unsigned* exchange(unsigned value) {
+  Fiber& self = *machine.running;
+  Warp& warp = machine.warps[self.invocation / kWarp];
+  auto& values = warp.values[self.exchanges++ % 2];
+  values[self.invocation % kWarp] = value;
+  warp.waiting.push_back(&self);
+  switch_to_scheduler();
+  return values.data();
+}
+
 void __syncthreads() {
+  const unsigned number = machine.running->barriers++;
+  machine.barriers = std::max(machine.barriers, number + 1);
+  if (number == machine.left_out) return;
   machine.waiting.push_back(machine.running);
   switch_to_scheduler();
 }
@@ -177,7 +240,9 @@ bool may_access(const void* address, std::uint64_t bytes, bool write) {
   return say("lies outside the step's ranges");
 }
 
-std::string run(const Step& step, std::span<const Operand> operands) {
+unsigned barriers() { return machine.barriers; }
+
+std::string run(const Step& step, std::span<const Operand> operands, unsigned left_out) {
   const KernelRow* row = find_kernel(step.kernel);
   if (row == nullptr) return fmt::format("no CUDA kernel {}.{}", step.kernel.stem, step.kernel.variant);
   const auto kernel = row->make(step);
@@ -191,6 +256,8 @@ std::string run(const Step& step, std::span<const Operand> operands) {
   machine.push = push.data();
   machine.ranges = ranges_of(step, operands);
   machine.failure.clear();
+  machine.barriers = 0;
+  machine.left_out = left_out;
   if (kernel->shared_bytes() > step.workgroup_memory_bytes)
     machine.fail(fmt::format("{} bytes of workgroup memory, the step states {}", kernel->shared_bytes(),
                              step.workgroup_memory_bytes));

@@ -46,6 +46,10 @@ struct Operand {
 // Carries out one step. What the kernel did wrong comes back as text, the first thing alone: an access outside the
 // step's ranges or misaligned, a barrier that not every invocation reached, workgroup memory overrun or more than
 // the step states. Empty: nothing.
-std::string run(const Step& step, std::span<const Operand> operands);
+// `left_out`: that barrier, counted from 0 in each invocation, is none. So a test sees what each barrier is for.
+inline constexpr unsigned kNoBarrier = ~0u;
+std::string run(const Step& step, std::span<const Operand> operands, unsigned left_out = kNoBarrier);
+// The most barriers that an invocation of the last run came to.
+unsigned barriers();
 
 }  // namespace sectile::emulated

@@ -5,7 +5,11 @@
 
 #include "emulated.hpp"
 
+#include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
+#include "matmul_direct.abi.h"
+#include "matmul_simt.abi.h"
+#include "matvec.abi.h"
 #include "permute_box.abi.h"
 #include "permute_copy.abi.h"
 #include "permute_rows.abi.h"
@@ -13,7 +17,11 @@
 #include "permute_weave.abi.h"
 #include "permute_words.abi.h"
 
+#include "reference/numbers.hpp"
+
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -25,7 +33,7 @@
 #define SECTILE_SHARED(type, name, count) Shared<type> name{*this, count}
 #define __device__
 #define __forceinline__ inline
-#define __launch_bounds__(invocations)
+#define __launch_bounds__(...)
 #define __grid_constant__
 
 namespace sectile::emulated {
@@ -41,8 +49,45 @@ inline uint3 threadIdx{}, blockIdx{}, gridDim{};
 
 void __syncthreads();                                            // lets the others come here
 bool may_access(const void* address, std::uint64_t bytes, bool write);   // notes what may not be
+// What each lane of this invocation's warp hands in, once all have.
+constexpr unsigned kWarp = 32;
+const unsigned* exchange(unsigned value);
 
 inline unsigned min(unsigned a, unsigned b) { return std::min(a, b); }
+inline unsigned max(unsigned a, unsigned b) { return std::max(a, b); }
+// A device's own roundings are not looked for here: the tolerances of the reference hold for these too.
+inline float fmaf(float a, float b, float c) { return a * b + c; }
+inline float fabsf(float v) { return std::fabs(v); }
+inline float fminf(float a, float b) { return std::fmin(a, b); }
+inline float fmaxf(float a, float b) { return std::fmax(a, b); }
+inline float __expf(float v) { return std::exp(v); }
+inline float __fdividef(float a, float b) { return a / b; }
+inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+inline unsigned __float_as_uint(float v) { return std::bit_cast<unsigned>(v); }
+inline unsigned float_to_half(float v) {
+  std::uint16_t bits = 0;
+  reference::encode(DType::f16, static_cast<double>(v), reinterpret_cast<std::byte*>(&bits));
+  return bits;
+}
+inline float half_to_float(unsigned bits) {
+  const auto half = static_cast<std::uint16_t>(bits);
+  return static_cast<float>(reference::decode(DType::f16, reinterpret_cast<const std::byte*>(&half)));
+}
+inline int __dp4a(int a, int b, int sum) {
+  for (unsigned i = 0; i < 4; ++i) {
+    const int product = std::int8_t(unsigned(a) >> (8 * i)) * std::int8_t(unsigned(b) >> (8 * i));
+    sum = static_cast<int>(static_cast<unsigned>(sum) + static_cast<unsigned>(product));
+  }
+  return sum;
+}
+
+// In the order of a butterfly of shuffles.
+template <class T>
+T subgroup_add(T v) {
+  for (unsigned distance = kWarp / 2; distance > 0; distance /= 2)
+    v += std::bit_cast<T>(exchange(std::bit_cast<unsigned>(v))[(threadIdx.x % kWarp) ^ distance]);
+  return v;
+}
 
 inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(std::uint64_t{a} * b >> 32); }
 
@@ -63,6 +108,11 @@ T __ldg(const T* pointer) {
   std::memset(&value, 0xEE, sizeof value);
   if (may_access(pointer, sizeof value, false)) std::memcpy(&value, pointer, sizeof value);
   return value;
+}
+
+template <class T>
+T load_global(const T* pointer) {
+  return __ldg(pointer);
 }
 
 template <class T>

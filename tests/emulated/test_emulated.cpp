@@ -1,5 +1,5 @@
 // The CUDA kernels against the reference, on the host: problem -> planner -> kernel -> every byte compared.
-#include "emulated.hpp"
+#include "memory.hpp"
 
 #include "reference/generate.hpp"
 #include "reference/permute.hpp"
@@ -9,88 +9,23 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
-#include <sys/mman.h>
 
 #include <algorithm>
-#include <map>
 #include <optional>
 #include <utility>
 
 using namespace sectile;
+using emulated::Memory;
+using emulated::Tally;
+using emulated::admissible;
+using emulated::plan_by;
 
 namespace {
-
-// An operand's memory: it begins at a multiple of `align` and of nothing more, poisoned, guards on both sides. Pages
-// that nobody touches cost nothing, so that operands of gigabytes can be had.
-class Memory {
- public:
-  Memory(std::uint64_t bytes, std::uint32_t align) : bytes_(bytes) {
-    size_ = bytes + 4 * kPage;
-    base_ = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    REQUIRE(base_ != MAP_FAILED);
-    begin_ = static_cast<std::byte*>(base_) + kPage + align;
-  }
-  ~Memory() { munmap(base_, size_); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-
-  std::byte* address() const { return begin_; }
-  std::span<std::byte> bytes() const { return {begin_, bytes_}; }
-  std::span<std::byte> with_guards() const { return {begin_ - kGuard, bytes_ + 2 * kGuard}; }
-  void poison() const { std::ranges::fill(with_guards(), kPoison); }
-  bool guards_stand() const {
-    const auto all = with_guards();
-    const auto poisoned = [](std::byte b) { return b == kPoison; };
-    return std::ranges::all_of(all.first(kGuard), poisoned) && std::ranges::all_of(all.last(kGuard), poisoned);
-  }
-  static constexpr std::byte kPoison{0xCD};
-
- private:
-  static constexpr std::size_t kPage = 4096, kGuard = 64;
-  void* base_ = nullptr;
-  std::uint64_t size_ = 0, bytes_ = 0;
-  std::byte* begin_ = nullptr;
-};
 
 DeviceProfile hopper() {
   auto profile = builtin_target("nvidia-hopper");
   REQUIRE(profile.has_value());
   return std::move(*profile);
-}
-
-std::vector<std::string> admissible(const PermuteProblem& problem, const DeviceProfile& profile) {
-  const auto plan = make_plan(problem, profile, {.explain = true});
-  REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
-  std::vector<std::string> names;
-  for (const Candidate& candidate : plan->candidates)
-    if (candidate.refusal.empty()) names.push_back(candidate.name);
-  return names;
-}
-
-// How often each kernel has run.
-class Tally {
- public:
-  void count(const KernelName& kernel) { ++runs_[{kernel.stem, kernel.variant}]; }
-  std::size_t runs() const {
-    std::size_t sum = 0;
-    for (const auto& [kernel, runs] : runs_) sum += runs;
-    return sum;
-  }
-  std::string missing() const {
-    std::string names;
-    for (const auto& row : emulated::kernels())
-      if (!runs_.contains({std::string(row.stem), std::string(row.variant)})) names += fmt::format(" {}.{}", row.stem, row.variant);
-    return names;
-  }
-
- private:
-  std::map<std::pair<std::string, std::string>, std::size_t> runs_;
-};
-
-Plan plan_by(const PermuteProblem& problem, const DeviceProfile& profile, const std::string& candidate) {
-  auto plan = make_plan(problem, profile, {.force = candidate});
-  REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
-  return std::move(*plan);
 }
 
 void run_plan(const Plan& plan, const Memory& src, const Memory& dst, Tally& tally) {
@@ -237,7 +172,7 @@ TEST_CASE("everyCandidateOfGeneratedPermutesComesOutRight") {
   halves.dst_align = 4;
   check_candidates(halves, no_bytes, 7, tally);
   check_far_rows(profile, tally);
-  CHECK_MESSAGE(tally.missing().empty(), "never run:" << tally.missing());
+  CHECK_MESSAGE(tally.missing("permute").empty(), "never run:" << tally.missing("permute"));
   MESSAGE(problems << " generated problems, " << tally.runs() << " kernels run");
 }
 

@@ -1,0 +1,301 @@
+// Reads the stream of words that lib/matmul.abi.h describes; where a workgroup's tile lies; fetching and storing runs.
+// After lib/cuda.cuh. INTEGER (from the variant): int8 products, summed as int. Every CUDA device has accesses of 1 and
+// 2 bytes: the variants that have "narrow" in their names, which plans use, are the same code.
+#include "matmul.abi.h"
+
+constexpr uint kWorkgroup = sectile_constant(SECTILE_SPEC_WORKGROUP, 128u);
+constexpr uint kType = sectile_constant(MATMUL_SPEC_TYPE, MATMUL_TYPE_F32);
+constexpr uint kAType = sectile_constant(MATMUL_SPEC_A_TYPE, MATMUL_TYPE_F32);
+constexpr uint kBType = sectile_constant(MATMUL_SPEC_B_TYPE, MATMUL_TYPE_F32);
+constexpr uint kOutType = sectile_constant(MATMUL_SPEC_OUT_TYPE, MATMUL_TYPE_F32);
+constexpr uint kTransA = sectile_constant(MATMUL_SPEC_TRANS_A, 0u);
+constexpr uint kTransB = sectile_constant(MATMUL_SPEC_TRANS_B, 0u);
+constexpr uint kEpilogue = sectile_constant(MATMUL_SPEC_EPILOGUE, 0u);
+constexpr uint kWidthA = sectile_constant(MATMUL_SPEC_WIDTH_A, 1u);
+constexpr uint kWidthB = sectile_constant(MATMUL_SPEC_WIDTH_B, 1u);
+constexpr uint kWidthD = sectile_constant(MATMUL_SPEC_WIDTH_D, 1u);
+constexpr uint kOrder = sectile_constant(MATMUL_SPEC_ORDER, 1u);
+constexpr uint kTileM = sectile_constant(MATMUL_SPEC_TILE_M, 64u);
+constexpr uint kTileN = sectile_constant(MATMUL_SPEC_TILE_N, 64u);
+constexpr uint kTileK = sectile_constant(MATMUL_SPEC_TILE_K, 16u);
+
+// ---- words
+
+// Those that are not pushed: a constant table, whose loads fold away once the index is a constant.
+struct SpecializedWords {
+  uint word[MATMUL_MAX_WORDS - MATMUL_PUSH_WORDS];
+};
+__device__ constexpr SpecializedWords specialize_words() {
+  SpecializedWords words{};
+  for (uint k = 0u; k < MATMUL_MAX_WORDS - MATMUL_PUSH_WORDS; ++k) words.word[k] = sectile_constant(MATMUL_SPEC_WORD0 + k, 0u);
+  return words;
+}
+__device__ constexpr SpecializedWords specialized_words = specialize_words();
+__device__ __forceinline__ uint word(const MatmulPush& push, const uint k) {
+  return k < MATMUL_PUSH_WORDS ? push.words[min(k, MATMUL_PUSH_WORDS - 1u)]
+                               : specialized_words.word[max(k, uint(MATMUL_PUSH_WORDS)) - MATMUL_PUSH_WORDS];
+}
+__device__ __forceinline__ uint64 word2(const MatmulPush& push, const uint k) {
+  return uint64(word(push, k + 1u)) << 32 | word(push, k);
+}
+
+constexpr uint kHasC = kEpilogue & MATMUL_EPILOGUE_C;
+constexpr uint kHasCIsD = (kEpilogue & MATMUL_EPILOGUE_C_IS_D) != 0u ? 1u : 0u;
+constexpr uint kHasBias = (kEpilogue & (MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN)) != 0u ? 1u : 0u;
+constexpr uint kHasScale = (kEpilogue & (MATMUL_EPILOGUE_SCALE_ROW | MATMUL_EPILOGUE_SCALE_COLUMN)) != 0u ? 1u : 0u;
+constexpr uint kHasResidual = (kEpilogue & MATMUL_EPILOGUE_RESIDUAL) != 0u ? 1u : 0u;
+constexpr uint kHasBScale = kBType >= MATMUL_TYPE_Q8 ? 1u : 0u;
+constexpr uint kHasAScale = (kEpilogue & MATMUL_EPILOGUE_A_SCALE) != 0u ? 1u : 0u;
+constexpr uint kBatched = (kEpilogue & MATMUL_EPILOGUE_BATCHED) != 0u ? 1u : 0u;
+constexpr uint kSplit = (kEpilogue & MATMUL_EPILOGUE_SPLIT) != 0u ? 1u : 0u;
+constexpr uint kActivation = (kEpilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) & 7u;
+
+constexpr uint kAtC = 0u;
+constexpr uint kAtBias = kAtC + 2u * kHasC;
+constexpr uint kAtScale = kAtBias + 2u * kHasBias;
+constexpr uint kAtResidual = kAtScale + 2u * kHasScale;
+constexpr uint kAtBScale = kAtResidual + 2u * kHasResidual;
+constexpr uint kAtAScale = kAtBScale + 2u * kHasBScale;
+constexpr uint kAtSizes = kAtAScale + 2u * kHasAScale;          // M, N, K, alpha, lda, ldb, ldd
+constexpr uint kAtLdc = kAtSizes + 7u;
+constexpr uint kAtBeta = kAtLdc + kHasC;
+constexpr uint kAtLdr = kAtBeta + (kHasC | kHasCIsD);
+constexpr uint kAtSplitK = kAtLdr + kHasResidual;
+#ifdef MATMUL_REDUCE
+constexpr uint kHasSplits = 1u;
+#else
+constexpr uint kHasSplits = kSplit;
+#endif
+constexpr uint kAtSplits = kAtSplitK + kSplit;
+constexpr uint kAtBatches = kAtSplits + kHasSplits;
+constexpr uint kAtBatchA = kAtBatches + kBatched;
+constexpr uint kAtBatchB = kAtBatchA + 2u * kBatched;
+constexpr uint kAtBatchD = kAtBatchB + 2u * kBatched;
+constexpr uint kAtBatchC = kAtBatchD + 2u * kBatched;
+constexpr uint kAtBatchR = kAtBatchC + 2u * kHasC * kBatched;
+
+__device__ __forceinline__ uint size_m(const MatmulPush& push) { return word(push, kAtSizes); }
+__device__ __forceinline__ uint size_n(const MatmulPush& push) { return word(push, kAtSizes + 1u); }
+__device__ __forceinline__ uint size_k(const MatmulPush& push) { return word(push, kAtSizes + 2u); }
+__device__ __forceinline__ float alpha(const MatmulPush& push) { return __uint_as_float(word(push, kAtSizes + 3u)); }
+__device__ __forceinline__ uint lda(const MatmulPush& push) { return word(push, kAtSizes + 4u); }
+__device__ __forceinline__ uint ldb(const MatmulPush& push) { return word(push, kAtSizes + 5u); }
+__device__ __forceinline__ uint ldd(const MatmulPush& push) { return word(push, kAtSizes + 6u); }
+__device__ __forceinline__ uint ldc(const MatmulPush& push) { return kHasC != 0u ? word(push, kAtLdc) : ldd(push); }
+__device__ __forceinline__ uint ldr(const MatmulPush& push) { return word(push, kAtLdr); }
+__device__ __forceinline__ float beta(const MatmulPush& push) { return __uint_as_float(word(push, kAtBeta)); }
+__device__ __forceinline__ uint splits(const MatmulPush& push) { return kHasSplits != 0u ? word(push, kAtSplits) : 1u; }
+__device__ __forceinline__ uint batches(const MatmulPush& push) { return kBatched != 0u ? word(push, kAtBatches) : 1u; }
+
+// ---- addresses
+
+__device__ __forceinline__ uint64 address_of(SectileAddress a) { return uint64(a.hi) << 32 | a.lo; }
+
+__device__ __forceinline__ uint bytes_of_type(const uint type) {
+  return type == MATMUL_TYPE_F32 || type == MATMUL_TYPE_I32 ? 4u : type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16 ? 2u : 1u;
+}
+// Elements of a type as bytes; two elements of Q4 to a byte.
+__device__ __forceinline__ uint64 bytes_of(const uint type, uint64 elements) {
+  return type == MATMUL_TYPE_Q4 ? elements / 2u : elements * bytes_of_type(type);
+}
+// address + (row * ld + column) elements.
+__device__ __forceinline__ uint64 element_address(uint64 address, const uint type, uint row, uint ld, uint column) {
+  return address + bytes_of(type, uint64(row) * ld + column);
+}
+// address + batch * stride elements, stride the two words from k on.
+__device__ __forceinline__ uint64 batch_address(const MatmulPush& push, uint64 address, const uint type, uint batch, const uint k) {
+  return kBatched == 0u ? address : address + bytes_of(type, batch * word2(push, k));
+}
+
+// ---- tiles
+
+struct Tile {
+  uint m, n;              // first row and column of the result
+  uint k, k_end;          // what is summed here
+  uint batch, split;
+};
+
+// False for the folded grid's surplus: whole workgroups, so that no barrier is missed.
+__device__ __forceinline__ bool locate_tile(const MatmulPush& push, Tile& t) {
+  uint id = group_id();
+  const uint tiles_m = (size_m(push) + kTileM - 1u) / kTileM, tiles_n = (size_n(push) + kTileN - 1u) / kTileN;
+  const uint tiles = tiles_m * tiles_n;
+  const uint outer = id / tiles;
+  id -= outer * tiles;
+  t.split = 0u;
+  t.batch = outer;
+  if (kSplit != 0u) {
+    t.batch = outer / splits(push);
+    t.split = outer - t.batch * splits(push);
+  }
+  if (kOrder <= 1u) {
+    t.m = id / tiles_n;
+    t.n = id - t.m * tiles_n;
+  } else {
+    const uint band = id / (kOrder * tiles_n);
+    const uint rows = min(tiles_m - band * kOrder, kOrder);
+    id -= band * kOrder * tiles_n;
+    t.n = id / rows;
+    t.m = band * kOrder + id - t.n * rows;
+  }
+  t.m *= kTileM;
+  t.n *= kTileN;
+  t.k = 0u;
+  t.k_end = size_k(push);
+  if (kSplit != 0u) {
+    t.k = t.split * word(push, kAtSplitK);
+    t.k_end = min(t.k_end, t.k + word(push, kAtSplitK));
+  }
+  return t.batch < batches(push);
+}
+
+__device__ __forceinline__ uint64 a_address(const MatmulPush& push, const Tile& t, uint m, uint k) {
+  const uint64 base = batch_address(push, address_of(push.a), kAType, t.batch, kAtBatchA);
+  return kTransA == 0u ? element_address(base, kAType, m, lda(push), k) : element_address(base, kAType, k, lda(push), m);
+}
+__device__ __forceinline__ uint64 b_address(const MatmulPush& push, const Tile& t, uint k, uint n) {
+  const uint64 base = batch_address(push, address_of(push.b), kBType, t.batch, kAtBatchB);
+  return kTransB == 0u ? element_address(base, kBType, k, ldb(push), n) : element_address(base, kBType, n, ldb(push), k);
+}
+
+// ---- numbers
+
+#ifdef INTEGER
+using acc_t = int;
+#else
+using acc_t = float;
+#endif
+// As it stands in a word of workgroup memory, and back.
+__device__ __forceinline__ uint word_of(int v) { return uint(v); }
+__device__ __forceinline__ uint word_of(float v) { return __float_as_uint(v); }
+__device__ __forceinline__ acc_t acc_of(uint word) {
+#ifdef INTEGER
+  return int(word);
+#else
+  return __uint_as_float(word);
+#endif
+}
+// Sums of integers wrap.
+__device__ __forceinline__ int plus(int a, int b) { return int(uint(a) + uint(b)); }
+__device__ __forceinline__ float plus(float a, float b) { return a + b; }
+__device__ __forceinline__ int plus_product(int a, int b, int acc) { return int(uint(acc) + uint(a * b)); }
+__device__ __forceinline__ float plus_product(float a, float b, float acc) { return fmaf(a, b, acc); }
+
+// To nearest, ties to even; a NaN stays one.
+__device__ __forceinline__ uint float_to_bf16(float v) {
+  const uint bits = __float_as_uint(v);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u;
+  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+}
+__device__ __forceinline__ uint pack_pair(const uint type, float a, float b) {
+  if (type == MATMUL_TYPE_F16) return float_to_half(a) | float_to_half(b) << 16;
+  return float_to_bf16(a) | float_to_bf16(b) << 16;
+}
+__device__ __forceinline__ float unpack_low(const uint type, uint bits) {
+  return type == MATMUL_TYPE_F16 ? half_to_float(bits & 0xffffu) : __uint_as_float(bits << 16);
+}
+__device__ __forceinline__ float unpack_high(const uint type, uint bits) {
+  return type == MATMUL_TYPE_F16 ? half_to_float(bits >> 16) : __uint_as_float(bits & 0xffff0000u);
+}
+// What is left of v in `type`.
+__device__ __forceinline__ float rounded_to(const uint type, float v) {
+  return type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16 ? unpack_low(type, pack_pair(type, v, 0.0f)) : v;
+}
+// Byte i of a word, signed.
+__device__ __forceinline__ int byte_of(uint word, const uint i) { return int(word << (24u - 8u * i)) >> 24; }
+
+// ---- memory
+
+// `bytes` (1, 2, 4, 8 or 16, known when specialized) from `at` bytes behind base, a multiple of `bytes`; shorter values
+// stand in the low bits of word 0. For what the same kernel never writes.
+__device__ __forceinline__ uvec4 load_raw(uint64 base, uint at, const uint bytes) {
+  if (bytes == 16u) return words_of(__ldg(global_pointer<const uint4>(base, at)));
+  if (bytes == 8u) return words_of(__ldg(global_pointer<const uint2>(base, at)));
+  if (bytes == 2u) return words_of(uint(__ldg(global_pointer<const unsigned short>(base, at))));
+  if (bytes == 1u) return words_of(uint(__ldg(global_pointer<const unsigned char>(base, at))));
+  return words_of(__ldg(global_pointer<const uint>(base, at)));
+}
+// The same for what the same invocation may write later: C and the residual, which may be D.
+__device__ __forceinline__ uvec4 load_written(uint64 base, uint at, const uint bytes) {
+  if (bytes == 16u) return words_of(load_global(global_pointer<const uint4>(base, at)));
+  if (bytes == 8u) return words_of(load_global(global_pointer<const uint2>(base, at)));
+  if (bytes == 2u) return words_of(uint(load_global(global_pointer<const unsigned short>(base, at))));
+  return words_of(load_global(global_pointer<const uint>(base, at)));
+}
+__device__ __forceinline__ void store_raw(uint64 base, uint at, const uint bytes, const uvec4& v) {
+  if (bytes == 16u) store_global(global_pointer<uint4>(base, at), make_uint4(v[0], v[1], v[2], v[3]));
+  else if (bytes == 8u) store_global(global_pointer<uint2>(base, at), make_uint2(v[0], v[1]));
+  else if (bytes == 2u) store_global(global_pointer<unsigned short>(base, at), static_cast<unsigned short>(v[0]));
+  else store_global(global_pointer<uint>(base, at), v[0]);
+}
+
+#define MAX_RUN 8u    // elements that one access holds
+
+// The elements of a raw run as floats. Q4's nibbles come as q - 8: the caller knows the block's scale.
+__device__ __forceinline__ void unpack_run(const uint type, const uint width, const uvec4& raw, float (&v)[MAX_RUN]) {
+#pragma unroll
+  for (uint i = 0u; i < MAX_RUN; ++i) {
+    v[i] = 0.0f;
+    if (i >= width) continue;
+    if (type == MATMUL_TYPE_F32) v[i] = __uint_as_float(raw[i % 4u]);
+    else if (type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16) v[i] = i % 2u == 0u ? unpack_low(type, raw[i / 2u]) : unpack_high(type, raw[i / 2u]);
+    else if (type == MATMUL_TYPE_Q4) v[i] = float(int((raw[0] >> (4u * i)) & 15u) - 8);
+    else v[i] = float(byte_of(raw[i / 4u], i % 4u));
+  }
+}
+
+// The int8 elements of a raw run.
+__device__ __forceinline__ void unpack_bytes(const uint width, const uvec4& raw, int (&v)[MAX_RUN]) {
+#pragma unroll
+  for (uint i = 0u; i < MAX_RUN; ++i) v[i] = i < width ? byte_of(raw[i / 4u], i % 4u) : 0;
+}
+
+// Bytes of a run of `width` elements.
+__device__ __forceinline__ uint run_bytes(const uint type, const uint width) {
+  return type == MATMUL_TYPE_Q4 ? width / 2u : width * bytes_of_type(type);
+}
+// Bytes behind the base of element `at`, the first of a run.
+__device__ __forceinline__ uint run_at(const uint type, uint at) {
+  return type == MATMUL_TYPE_Q4 ? at / 2u : at * bytes_of_type(type);
+}
+
+__device__ __forceinline__ float load_float(uint64 address, uint at) {
+  return __uint_as_float(__ldg(global_pointer<const uint>(address, uint64(at) * 4u)));
+}
+
+// What a raw run of kWidthA elements of A holds; `k` is the first's, for a.scale (a run lies along K, or along M where A
+// is transposed). Zeros where `inside` is false.
+__device__ __forceinline__ void convert_a(const MatmulPush& push, const uvec4& raw, uint k, bool inside, float (&v)[MAX_RUN]) {
+  unpack_run(kAType, kWidthA, raw, v);
+#pragma unroll
+  for (uint i = 0u; i < kWidthA; ++i) {
+    if (kHasAScale != 0u) v[i] *= load_float(word2(push, kAtAScale), inside ? k + (kTransA == 0u ? i : 0u) : 0u);
+    if (kHasAScale != 0u || kAType != kType) v[i] = rounded_to(kType, v[i]);
+    if (!inside) v[i] = 0.0f;
+  }
+}
+
+// b.scale[n][k / 32] of a B of 4 bits.
+__device__ __forceinline__ float block_scale(const MatmulPush& push, uint n, uint k) {
+  const uint64 at = 2u * (uint64(n) * (ldb(push) / 32u) + k / 32u);
+  return half_to_float(__ldg(global_pointer<const unsigned short>(word2(push, kAtBScale), at)));
+}
+
+// The same of B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is one for all batches.
+__device__ __forceinline__ void convert_b(const MatmulPush& push, const uvec4& raw, uint k, uint n, bool inside, float (&v)[MAX_RUN]) {
+  unpack_run(kBType, kWidthB, raw, v);
+  if (kBType == MATMUL_TYPE_Q8) {
+#pragma unroll
+    for (uint i = 0u; i < kWidthB; ++i) v[i] *= load_float(word2(push, kAtBScale), inside ? n + (kTransB == 0u ? i : 0u) : 0u);
+  } else if (kBType == MATMUL_TYPE_Q4) {
+    // Runs lie along K and never cross a block; the last one may pass K, where its nibbles mean nothing.
+    const float scale = block_scale(push, inside ? n : 0u, inside ? k : 0u);
+#pragma unroll
+    for (uint i = 0u; i < kWidthB; ++i) v[i] = k + i < size_k(push) ? v[i] * scale : 0.0f;
+  }
+#pragma unroll
+  for (uint i = 0u; i < kWidthB; ++i) {
+    if (kBType != kType) v[i] = rounded_to(kType, v[i]);
+    if (!inside) v[i] = 0.0f;
+  }
+}

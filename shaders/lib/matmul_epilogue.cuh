@@ -1,0 +1,101 @@
+// From sums to the result: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
+// After lib/matmul.cuh. Exponentials and quotients are those of a few last places, as GLSL's are: precise ones are a page
+// of code each, of which a tile has a hundred. INTEGER: sums are int, and an int result takes bias, relu and residual alone.
+
+// erf to 1.5e-7: Abramowitz and Stegun 7.1.26.
+__device__ __forceinline__ float erf_of(float x) {
+  const float a = fabsf(x);
+  const float t = __fdividef(1.0f, 1.0f + 0.3275911f * a);
+  const float poly = t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+  const float y = 1.0f - poly * __expf(-fminf(a * a, 80.0f));
+  return x < 0.0f ? -y : y;
+}
+
+__device__ __forceinline__ float activated(float v) {
+  if (kActivation == 1u) return v < 0.0f ? 0.0f : v;    // a NaN stays
+  if (kActivation == 2u) return 0.5f * v * (1.0f + erf_of(v * 0.70710678118654752f));
+  if (kActivation == 3u) {
+    // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)); beyond 80 either way nothing changes.
+    const float u = 0.7978845608028654f * (v + 0.044715f * v * v * v);
+    return __fdividef(v, 1.0f + __expf(fminf(fmaxf(-2.0f * u, -80.0f), 80.0f)));
+  }
+  if (kActivation == 4u) return __fdividef(v, 1.0f + __expf(fminf(fmaxf(-v, -80.0f), 80.0f)));
+  return v;
+}
+
+// Element `at` of a vector of the output's type.
+__device__ __forceinline__ float load_out(uint64 address, uint at) {
+  if (kOutType == MATMUL_TYPE_F32) return load_float(address, at);
+  return unpack_low(kOutType, __ldg(global_pointer<const unsigned short>(address, uint64(at) * 2u)));
+}
+
+// Where runs of a tile's result go; made once a workgroup.
+struct Target {
+  uint64 d, c, residual;    // element (first row, first column) of the tile
+  uint row, column;
+};
+
+__device__ __forceinline__ Target target_of(const MatmulPush& push, const Tile& t) {
+  Target g;
+  g.row = t.m;
+  g.column = t.n;
+  uint64 d = batch_address(push, address_of(push.d), kOutType, t.batch, kAtBatchD);
+  // Partial sums: one M x ldd matrix after the other.
+  if (kSplit != 0u) d += bytes_of(kOutType, uint64(t.split) * size_m(push) * ldd(push));
+  g.d = element_address(d, kOutType, t.m, ldd(push), t.n);
+  g.c = g.d;
+  if (kHasC != 0u)
+    g.c = element_address(batch_address(push, word2(push, kAtC), kOutType, t.batch, kAtBatchC), kOutType, t.m, ldc(push), t.n);
+  g.residual = g.d;
+  if (kHasResidual != 0u)
+    g.residual = element_address(batch_address(push, word2(push, kAtResidual), kOutType, t.batch, kAtBatchR), kOutType, t.m, ldr(push), t.n);
+  return g;
+}
+
+#ifdef INTEGER
+__device__ __forceinline__ int finished_int(const MatmulPush& push, int acc, uint m, uint n, int residual) {
+  if (kHasBias != 0u) {
+    const uint at = (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n;
+    acc = plus(acc, int(__ldg(global_pointer<const uint>(word2(push, kAtBias), uint64(at) * 4u))));
+  }
+  if (kActivation == 1u) acc = acc < 0 ? 0 : acc;
+  return plus(acc, residual);
+}
+#endif
+
+__device__ __forceinline__ float finished(const MatmulPush& push, acc_t acc, uint m, uint n, float c, float residual) {
+  float v = alpha(push) * float(acc);
+  if (kHasScale != 0u) v *= load_float(word2(push, kAtScale), (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u ? m : n);
+  if ((kHasC | kHasCIsD) != 0u) v += beta(push) * c;
+  if (kHasBias != 0u) v += load_out(word2(push, kAtBias), (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n);
+  return activated(v) + residual;
+}
+
+// Finishes and stores kWidthD sums of row m from column n on; the caller has checked that they are inside the result
+// (kWidthD divides N). Offsets inside a tile have 32 bits.
+__device__ __forceinline__ void store_run(const MatmulPush& push, const Target& g, uint m, uint n, const acc_t (&acc)[MAX_RUN]) {
+  const uint bytes = kWidthD * bytes_of_type(kOutType);
+  const uint inside = n - g.column;
+  const uint at = ((m - g.row) * ldd(push) + inside) * bytes_of_type(kOutType);
+  uvec4 raw = {}, before = {}, other = {};
+  if (kHasResidual != 0u) other = load_written(g.residual, ((m - g.row) * ldr(push) + inside) * bytes_of_type(kOutType), bytes);
+#ifdef INTEGER
+  if (kOutType == MATMUL_TYPE_I32) {
+#pragma unroll
+    for (uint i = 0u; i < 4u; ++i)
+      if (i < kWidthD) raw[i] = uint(finished_int(push, acc[i], m, n + i, int(other[i])));
+    store_raw(g.d, at, bytes, raw);
+    return;
+  }
+#endif
+  if ((kHasC | kHasCIsD) != 0u) before = load_written(g.c, ((m - g.row) * ldc(push) + inside) * bytes_of_type(kOutType), bytes);
+  float c[MAX_RUN], residual[MAX_RUN], v[MAX_RUN];
+  unpack_run(kOutType, kWidthD, before, c);
+  unpack_run(kOutType, kWidthD, other, residual);
+#pragma unroll
+  for (uint i = 0u; i < MAX_RUN; ++i) v[i] = i < kWidthD ? finished(push, acc[i], m, n + i, c[i], residual[i]) : 0.0f;
+#pragma unroll
+  for (uint i = 0u; i < 4u; ++i)
+    raw[i] = kOutType == MATMUL_TYPE_F32 ? __float_as_uint(v[i]) : pack_pair(kOutType, v[2u * i], v[2u * i + 1u]);
+  store_raw(g.d, at, bytes, raw);
+}

@@ -1,0 +1,328 @@
+//! variant f32
+//! variant f32.narrow
+//! variant i8 -DINTEGER
+//! variant i8.narrow -DINTEGER
+//! variant i8.dot -DINTEGER -DDOT
+//! variant i8.dot.narrow -DINTEGER -DDOT
+// A workgroup's tile in steps of K through workgroup memory, its rows and columns kept in registers; the way of CUTLASS's
+// efficient GEMM, each of its parts a constant. Whatever the operands hold, workgroup memory and sums are f32; with
+// INTEGER it holds words of four int8 along K, and sums are int.
+// Bounds are minded where operands are fetched and results are stored: rows and columns beyond the result are its last
+// ones again, K's surplus is zeros (local padding: Zheng et al., "DietCode", MLSys 2022).
+#include "lib/cuda.cuh"
+#include "lib/matmul.cuh"
+#include "matmul_simt.abi.h"
+#include "lib/matmul_epilogue.cuh"
+
+constexpr uint kRows = sectile_constant(MATMUL_SIMT_SPEC_ROWS, 8u);
+constexpr uint kColumns = sectile_constant(MATMUL_SIMT_SPEC_COLUMNS, 8u);
+constexpr uint kLanesM = sectile_constant(MATMUL_SIMT_SPEC_LANES_M, 8u);
+constexpr uint kLanesN = sectile_constant(MATMUL_SIMT_SPEC_LANES_N, 4u);
+constexpr uint kVector = sectile_constant(MATMUL_SIMT_SPEC_VECTOR, 4u);
+constexpr uint kStrided = sectile_constant(MATMUL_SIMT_SPEC_STRIDED, 1u);
+constexpr uint kStages = sectile_constant(MATMUL_SIMT_SPEC_STAGES, 2u);
+constexpr uint kFetchers = sectile_constant(MATMUL_SIMT_SPEC_FETCHERS, 128u);
+constexpr uint kInterleaved = sectile_constant(MATMUL_SIMT_SPEC_INTERLEAVED, 1u);
+constexpr uint kPadA = sectile_constant(MATMUL_SIMT_SPEC_PAD_A, 0u);
+constexpr uint kPadB = sectile_constant(MATMUL_SIMT_SPEC_PAD_B, 0u);
+constexpr uint kGroupA = sectile_constant(MATMUL_SIMT_SPEC_GROUP_A, 1u);
+constexpr uint kGroupB = sectile_constant(MATMUL_SIMT_SPEC_GROUP_B, 1u);
+constexpr uint kChecked = sectile_constant(MATMUL_SIMT_SPEC_CHECKED, 0u);
+
+#ifdef INTEGER
+constexpr uint kPacked = 4u;       // steps of K in a word of workgroup memory
+// Bytes that are loaded one or two at a time take a register each on their way: the widest tiles would spill.
+constexpr uint kPrefetch = kWidthA < 4u || kWidthB < 4u ? 0u : sectile_constant(MATMUL_SIMT_SPEC_PREFETCH, 1u);
+#else
+constexpr uint kPacked = 1u;
+constexpr uint kPrefetch = sectile_constant(MATMUL_SIMT_SPEC_PREFETCH, 1u);
+#endif
+
+// ---- workgroup memory: [stage][k][row of A], [stage][k][column of B], words
+
+constexpr uint kDepth = kTileK / kPacked;
+constexpr uint kPitchA = kTileM + kPadA, kPitchB = kTileN + kPadB;
+SECTILE_SHARED(uint, staged_a, kStages * kDepth * kPitchA);
+SECTILE_SHARED(uint, staged_b, kStages * kDepth * kPitchB);
+
+// ---- items: what an invocation fetches at a time, a run and with INTEGER as many runs as whole words take
+
+// A: along K where it is stored so, else along M. B: along K where it is stored so, else along N.
+constexpr bool kAlongKA = kTransA == 0u, kAlongKB = kTransB == 1u;
+constexpr uint kSpanKA = kPacked == 1u ? (kAlongKA ? kWidthA : 1u) : kPacked;
+constexpr uint kSpanKB = kPacked == 1u ? (kAlongKB ? kWidthB : 1u) : kPacked;
+constexpr uint kSpanA = kAlongKA ? 1u : kWidthA, kSpanB = kAlongKB ? 1u : kWidthB;
+constexpr uint kItemsA = (kTileK / kSpanKA) * (kTileM / kSpanA), kItemsB = (kTileK / kSpanKB) * (kTileN / kSpanB);
+constexpr uint kTurnsA = (kItemsA + kFetchers - 1u) / kFetchers, kTurnsB = (kItemsB + kFetchers - 1u) / kFetchers;
+
+// An operand: constants, but for its leading dimension and the rows that the result has from the tile's first on.
+struct Side {
+  bool b, along_k;
+  uint type, width, span, span_k, tile, group, items, turns, pitch;
+  uint ld, left;
+};
+__device__ __forceinline__ Side side_a(const MatmulPush& push, const Tile& t) {
+  return {false, kAlongKA, kAType, kWidthA, kSpanA, kSpanKA, kTileM, kGroupA, kItemsA, kTurnsA, kPitchA, lda(push), size_m(push) - t.m};
+}
+__device__ __forceinline__ Side side_b(const MatmulPush& push, const Tile& t) {
+  return {true, kAlongKB, kBType, kWidthB, kSpanB, kSpanKB, kTileN, kGroupB, kItemsB, kTurnsB, kPitchB, ldb(push), size_n(push) - t.n};
+}
+
+// Where the item of an invocation's turn lies in the tile. Turns differ by constants where the tile is made so.
+struct Item {
+  uint across, k;
+};
+__device__ __forceinline__ Item item_of(const Side& s, uint turn) {
+  const uint runs = s.tile / s.span, rows = kFetchers / s.group, lane = threadIdx.x;
+  if (kInterleaved != 0u && s.along_k && kFetchers % s.group == 0u && s.tile % max(rows, 1u) == 0u) {
+    const uint turns = s.tile / max(rows, 1u);
+    return {lane / s.group + turn % turns * rows, (lane % s.group + turn / turns * s.group) * s.span_k};
+  }
+  if (kInterleaved != 0u && !s.along_k && kFetchers % runs == 0u)
+    return {lane % runs * s.span, (lane / runs + turn * (kFetchers / runs)) * s.span_k};
+  const uint q = min(kInterleaved != 0u ? lane + turn * kFetchers : lane * s.turns + turn, s.items - 1u);
+  if (!s.along_k) return {q % runs * s.span, q / runs * s.span_k};
+  const uint outer = q / s.group;
+  return {outer % s.tile, (outer / s.tile * s.group + q % s.group) * s.span_k};
+}
+// Whether the turn has an item at all.
+__device__ __forceinline__ bool has_item(const Side& s, uint turn) {
+  if (s.items % kFetchers == 0u) return true;
+  return (kInterleaved != 0u ? threadIdx.x + turn * kFetchers : threadIdx.x * s.turns + turn) < s.items;
+}
+// The item's row (column), counted from the tile's first.
+__device__ __forceinline__ uint inside_of(const Side& s, Item item) { return min(item.across, s.left - s.span); }
+// Elements behind the tile's first one.
+__device__ __forceinline__ uint offset_of(const Side& s, Item item) {
+  return s.along_k ? inside_of(s, item) * s.ld + item.k : item.k * s.ld + inside_of(s, item);
+}
+
+#ifdef INTEGER
+// The item's words: one along K, or one of each of its neighbours.
+__device__ __forceinline__ uvec4 packed_item(const Side& s, const uvec4& raw) {
+  uvec4 words = {};
+  if (s.along_k) {
+    words[0] = s.width == 4u ? raw[0] : s.width == 2u ? raw[0] | raw[1] << 16 : raw[0] | raw[1] << 8 | raw[2] << 16 | raw[3] << 24;
+    return words;
+  }
+#pragma unroll
+  for (uint i = 0u; i < 4u; ++i)
+#pragma unroll
+    for (uint k = 0u; k < 4u; ++k)
+      if (i < s.width) words[i] |= ((raw[k] >> (8u * i)) & 255u) << (8u * k);
+  return words;
+}
+#endif
+
+// `left`: steps of K from the tile's on.
+__device__ __forceinline__ uvec4 fetch_item(const Side& s, uint64 base, uint at, uint k, uint left) {
+#ifdef INTEGER
+  uvec4 raw = {};
+#pragma unroll
+  for (uint i = 0u; i < 4u; ++i) {
+    if (s.along_k && i >= 4u / s.width) continue;
+    const bool inside = k + i * (s.along_k ? s.width : 1u) < left;
+    const uint word = load_raw(base, inside ? at + i * (s.along_k ? s.width : s.ld) : 0u, s.width)[0];
+    raw[i] = inside ? word : 0u;
+  }
+  return raw;
+#else
+  return load_raw(base, k < left ? run_at(s.type, at) : 0u, run_bytes(s.type, s.width));
+#endif
+}
+
+__device__ __forceinline__ uint& staged(const Side& s, uint at) { return s.b ? staged_b[at] : staged_a[at]; }
+
+// Into workgroup memory; `tail` where the step may hold less than TILE_K.
+__device__ __forceinline__ void stage_item(const MatmulPush& push, const Tile& t, const Side& s, uint stage, Item item, const uvec4& raw,
+                                           uint k, uint left, const bool tail) {
+  const uint at = (stage * kDepth + item.k / kPacked) * s.pitch + item.across;
+#ifdef INTEGER
+  const uvec4 words = packed_item(s, raw);
+  if (!s.along_k && s.width == 4u) {
+    store_shared(&staged(s, at), 4u, words);
+    return;
+  }
+#pragma unroll
+  for (uint i = 0u; i < 4u; ++i)
+    if (i < s.span) staged(s, at + i) = words[i];
+#else
+  const bool inside = !tail || item.k < left;
+  float v[MAX_RUN];
+  if (s.b) convert_b(push, raw, k + item.k, t.n + inside_of(s, item), inside, v);
+  else convert_a(push, raw, k + item.k, inside, v);
+  if (s.along_k || s.width < 4u) {
+#pragma unroll
+    for (uint i = 0u; i < MAX_RUN; ++i)
+      if (i < s.width) staged(s, at + i * (s.along_k ? s.pitch : 1u)) = word_of(v[i]);
+    return;
+  }
+#pragma unroll
+  for (uint i = 0u; i < MAX_RUN; i += 4u)
+    if (i < s.width) store_shared(&staged(s, at + i), 4u, {{word_of(v[i]), word_of(v[i + 1u]), word_of(v[i + 2u]), word_of(v[i + 3u])}});
+#endif
+}
+
+// ---- steps
+
+// A step's runs on their way, where there is a prefetch.
+__device__ __forceinline__ void prefetch(const Side& s, uint64 base, uint left, const uint* at, uvec4* raw) {
+#pragma unroll
+  for (uint i = 0u; i < s.turns; ++i) raw[i] = fetch_item(s, base, at[i], item_of(s, i).k, left);
+}
+__device__ __forceinline__ void stage_prefetched(const MatmulPush& push, const Tile& t, const Side& s, uint stage, uint k, uint left,
+                                                 const bool tail, const uvec4* raw) {
+#pragma unroll
+  for (uint i = 0u; i < s.turns; ++i)
+    if (has_item(s, i)) stage_item(push, t, s, stage, item_of(s, i), raw[i], k, left, tail);
+}
+// Without a prefetch, and perhaps by few: an item at a time.
+__device__ __forceinline__ void stage_fetched(const MatmulPush& push, const Tile& t, const Side& s, uint stage, uint64 base, uint k, uint left) {
+  if (threadIdx.x >= kFetchers) return;
+#pragma unroll 1
+  for (uint i = 0u; i < s.turns; ++i) {
+    const Item item = item_of(s, i);
+    if (has_item(s, i)) stage_item(push, t, s, stage, item, fetch_item(s, base, offset_of(s, item), item.k, left), k, left, true);
+  }
+}
+__device__ __forceinline__ void stage_step(const MatmulPush& push, const Tile& t, const Side& s, uint stage, uint64 base, uint k,
+                                           const uvec4* raw) {
+  const uint left = t.k_end - k;
+  if (kPrefetch == 0u) stage_fetched(push, t, s, stage, base, k, left);
+  else if (left >= kTileK) stage_prefetched(push, t, s, stage, k, left, false, raw);
+  else stage_prefetched(push, t, s, stage, k, left, true, raw);
+}
+
+// ---- products
+
+constexpr uint kSubgroupM = kLanesM * kRows, kSubgroupN = kLanesN * kColumns;
+
+// This invocation's first row and column in the tile.
+struct Own {
+  uint m, n;
+};
+// How far the i-th row (column) lies from the first; a constant.
+__device__ __forceinline__ uint row_offset(uint i) { return i / kVector * (kStrided != 0u ? kLanesM * kVector : kVector) + i % kVector; }
+__device__ __forceinline__ uint column_offset(uint i) { return i / kVector * (kStrided != 0u ? kLanesN * kVector : kVector) + i % kVector; }
+
+__device__ __forceinline__ Own locate_invocation() {
+  const uint lanes = kLanesM * kLanesN, across = kTileN / kSubgroupN;
+  const uint subgroup = threadIdx.x / lanes, lane = threadIdx.x % lanes;
+  return {subgroup / across * kSubgroupM + lane / kLanesN * (kStrided != 0u ? kVector : kRows),
+          subgroup % across * kSubgroupN + lane % kLanesN * (kStrided != 0u ? kVector : kColumns)};
+}
+
+__device__ __forceinline__ acc_t multiplied(uint x, uint y, acc_t acc) {
+#if defined(DOT)
+  return __dp4a(int(x), int(y), acc);
+#elif defined(INTEGER)
+#pragma unroll
+  for (uint i = 0u; i < 4u; ++i) acc = plus_product(byte_of(x, i), byte_of(y, i), acc);
+  return acc;
+#else
+  return fmaf(__uint_as_float(x), __uint_as_float(y), acc);
+#endif
+}
+
+// acc: [row][column] of the invocation; `row`: of the step.
+__device__ __forceinline__ void multiply_row(const MatmulPush& push, const Tile& t, Own own, uint stage, uint row, uint k, acc_t* acc) {
+  uint x[kRows], y[kColumns];
+  const uint from_a = (stage * kDepth + row) * kPitchA + own.m, from_b = (stage * kDepth + row) * kPitchB + own.n;
+#pragma unroll
+  for (uint i = 0u; i < kRows; i += kVector) {
+    const uvec4 v = load_shared(&staged_a[from_a + row_offset(i)], kVector);
+#pragma unroll
+    for (uint j = 0u; j < kVector; ++j) x[i + j] = v[j];
+  }
+#pragma unroll
+  for (uint i = 0u; i < kColumns; i += kVector) {
+    const uvec4 v = load_shared(&staged_b[from_b + column_offset(i)], kVector);
+#pragma unroll
+    for (uint j = 0u; j < kVector; ++j) y[i + j] = v[j];
+  }
+#pragma unroll
+  for (uint i = 0u; i < kRows; ++i)
+#pragma unroll
+    for (uint j = 0u; j < kColumns; ++j) {
+      if (kChecked != 0u && !(t.m + own.m + row_offset(i) < size_m(push) && t.n + own.n + column_offset(j) < size_n(push) &&
+                              k + row * kPacked < t.k_end))
+        continue;
+      acc[i * kColumns + j] = multiplied(x[i], y[j], acc[i * kColumns + j]);
+    }
+}
+
+__device__ __forceinline__ void multiply(const MatmulPush& push, const Tile& t, Own own, uint stage, uint k, acc_t* acc) {
+  constexpr uint unrolled = kDepth < 8u ? kDepth : 8u;
+#pragma unroll 1
+  for (uint row = 0u; row < kDepth; row += unrolled) {
+#pragma unroll
+    for (uint i = 0u; i < unrolled; ++i) multiply_row(push, t, own, stage, row + i, k, acc);
+  }
+}
+
+__device__ __forceinline__ void sum_products(const MatmulPush& push, const Tile& t, Own own, acc_t* acc) {
+  const Side side[2] = {side_a(push, t), side_b(push, t)};
+  uint64 a = a_address(push, t, t.m, t.k), b = b_address(push, t, t.k, t.n);
+  const uint64 step_a = bytes_of(kAType, uint64(kTileK) * (kAlongKA ? 1u : lda(push)));
+  const uint64 step_b = bytes_of(kBType, uint64(kTileK) * (kAlongKB ? 1u : ldb(push)));
+  uvec4 raw_a[kPrefetch != 0u ? kTurnsA : 1u], raw_b[kPrefetch != 0u ? kTurnsB : 1u];
+  uint at_a[kPrefetch != 0u ? kTurnsA : 1u], at_b[kPrefetch != 0u ? kTurnsB : 1u];
+  if (kPrefetch != 0u) {
+#pragma unroll
+    for (uint i = 0u; i < kTurnsA; ++i) at_a[i] = offset_of(side[0], item_of(side[0], i));
+#pragma unroll
+    for (uint i = 0u; i < kTurnsB; ++i) at_b[i] = offset_of(side[1], item_of(side[1], i));
+    prefetch(side[0], a, t.k_end - t.k, at_a, raw_a);
+    prefetch(side[1], b, t.k_end - t.k, at_b, raw_b);
+  }
+  stage_step(push, t, side[0], 0u, a, t.k, raw_a);
+  stage_step(push, t, side[1], 0u, b, t.k, raw_b);
+  __syncthreads();   // the first step is staged before it is multiplied
+  uint k = t.k, stage = 0u;
+  bool more;
+  do {
+    more = k + kTileK < t.k_end;
+    if (more) {
+      a += step_a;
+      b += step_b;
+      if (kPrefetch != 0u) {
+        prefetch(side[0], a, t.k_end - k - kTileK, at_a, raw_a);
+        prefetch(side[1], b, t.k_end - k - kTileK, at_b, raw_b);
+      }
+    }
+    multiply(push, t, own, stage, k, acc);
+    if (more) {
+      if (kStages == 1u) __syncthreads();   // every invocation has read this step before the next takes its place
+      else stage ^= 1u;
+      stage_step(push, t, side[0], stage, a, k + kTileK, raw_a);
+      stage_step(push, t, side[1], stage, b, k + kTileK, raw_b);
+      __syncthreads();   // the next step is staged before it is multiplied; with two stages, this one is read
+    }
+    k += kTileK;
+  } while (more);
+}
+
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
+  Tile t;
+  if (!locate_tile(push, t)) return;
+  const Own own = locate_invocation();
+  acc_t acc[kRows * kColumns];
+#pragma unroll
+  for (uint i = 0u; i < kRows * kColumns; ++i) acc[i] = 0;
+  // The splits behind the last whole step of K have nothing to sum.
+  if (t.k < t.k_end) sum_products(push, t, own, acc);
+
+  const Target target = target_of(push, t);
+#pragma unroll
+  for (uint i = 0u; i < kRows; ++i) {
+    const uint m = t.m + own.m + row_offset(i);
+#pragma unroll
+    for (uint j = 0u; j < kColumns; j += kWidthD) {
+      const uint n = t.n + own.n + column_offset(j);
+      acc_t run[MAX_RUN];
+#pragma unroll
+      for (uint e = 0u; e < MAX_RUN; ++e) run[e] = acc[i * kColumns + min(j + e, kColumns - 1u)];
+      if (m < size_m(push) && n < size_n(push)) store_run(push, target, m, n, run);
+    }
+  }
+}

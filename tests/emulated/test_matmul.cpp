@@ -1,0 +1,263 @@
+// Matmul's CUDA kernels against the reference in double precision, on the host.
+#include "memory.hpp"
+
+#include "reference/generate.hpp"
+#include "reference/matmul.hpp"
+
+#include "lib/matmul.abi.h"
+#include "matmul_simt.abi.h"
+
+#include <optional>
+#include <set>
+#include <variant>
+
+using namespace sectile;
+using emulated::Memory;
+using emulated::Tally;
+using emulated::admissible;
+using emulated::plan_by;
+
+namespace {
+
+DeviceProfile hopper() {
+  auto profile = builtin_target("cuda:sm_90a");
+  REQUIRE(profile.has_value());
+  return std::move(*profile);
+}
+
+// A problem, its data, and what should come out.
+class Case {
+ public:
+  Case(const MatmulProblem& problem, std::uint64_t seed) : problem_(problem), definition_(problem) {
+    for (const auto& [name, operand] : definition_.operands()) {
+      const auto& memory = memory_.emplace(name, std::make_unique<Memory>(operand.bytes(), operand.align)).first->second;
+      memory->poison();
+      definition_.fill(name, memory->bytes(), seed);
+      data_[name] = memory->bytes();
+    }
+    const auto d = memory_.at("d")->bytes();
+    before_.assign(d.begin(), d.end());
+    want_ = definition_.result(data_, before_);
+  }
+
+  // By the steps of a plan; what went wrong, or nothing. `left_out` of the step of that number.
+  std::string run(const Plan& plan, Tally* tally, unsigned left_out = emulated::kNoBarrier, std::size_t of_step = 0) {
+    std::ranges::copy(before_, memory_.at("d")->address());
+    std::vector<std::unique_ptr<Memory>> scratch;
+    std::vector<emulated::Operand> operands;
+    for (const PlanOperand& operand : plan.operands) {
+      if (operand.role == OperandRole::scratch) {
+        scratch.push_back(std::make_unique<Memory>(operand.bytes, operand.align));
+        scratch.back()->poison();
+        operands.push_back({scratch.back()->address()});
+      } else {
+        operands.push_back({memory_.at(operand.name)->address()});
+      }
+    }
+    barriers_.clear();
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      const Step& step = plan.steps[i];
+      if (tally != nullptr) tally->count(step.kernel);
+      auto failure = emulated::run(step, operands, i == of_step ? left_out : emulated::kNoBarrier);
+      barriers_.push_back(emulated::barriers());
+      if (!failure.empty()) return step.kernel.stem + "." + step.kernel.variant + ": " + failure;
+    }
+    if (const auto wrong = reference::compare(definition_, want_, before_, memory_.at("d")->bytes())) return wrong->message;
+    for (const auto& [name, memory] : memory_)
+      if (!memory->guards_stand()) return "a write beside " + name;
+    for (const auto& memory : scratch)
+      if (!memory->guards_stand()) return "a write beside scratch";
+    return {};
+  }
+  // Of the last run, each step's.
+  const std::vector<unsigned>& barriers() const { return barriers_; }
+  const MatmulProblem& problem() const { return problem_; }
+
+ private:
+  MatmulProblem problem_;
+  reference::MatmulDefinition definition_;
+  std::map<std::string, std::unique_ptr<Memory>, std::less<>> memory_;
+  reference::MatmulData data_;
+  std::vector<std::byte> before_;
+  std::vector<reference::MatmulElement> want_;
+  std::vector<unsigned> barriers_;
+};
+
+MatmulProblem parsed(const char* text) {
+  const auto problem = parse_problem(text);
+  REQUIRE_MESSAGE(problem.has_value(), text << ": " << problem.error().message());
+  return std::get<MatmulProblem>(*problem);
+}
+
+// The problem by its admissible candidates, of which every `every`-th is taken, from number `from` on.
+void check_candidates(const MatmulProblem& problem, const DeviceProfile& profile, std::uint64_t seed, Tally& tally, std::size_t every = 1,
+                      std::size_t from = 0) {
+  CAPTURE(print(Problem(problem)));
+  Case c(problem, seed);
+  if (problem.k == 0) {   // what follows the product, alone
+    const auto plan = make_plan(problem, profile);
+    REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
+    CHECK(c.run(*plan, &tally) == "");
+    return;
+  }
+  const auto candidates = admissible(problem, profile);
+  for (std::size_t i = from % every; i < candidates.size(); i += every) {
+    CAPTURE(candidates[i]);
+    CHECK(c.run(plan_by(problem, profile, candidates[i]), &tally) == "");
+  }
+}
+
+std::uint64_t work_of(const MatmulProblem& p) {
+  return static_cast<std::uint64_t>(p.batch) * static_cast<std::uint64_t>(p.m) * static_cast<std::uint64_t>(p.n) * static_cast<std::uint64_t>(p.k);
+}
+
+// Every layout and type, wide and narrow accesses, every part of an epilogue, quantized weights, batches, splits of K.
+constexpr const char* kProblems[] = {
+    "matmul f32 nn 72x136x40",
+    "matmul f32 nt 33x70x37 epi=bias+gelu",
+    "matmul f32 tn 40x36x52 beta=0.5 epi=scale.m+bias.m+silu+residual",
+    "matmul f32 tt 37x41x29 batch=3 alpha=0.5 beta=-1.25 c=d epi=relu",
+    "matmul f16 nn 64x80x64 epi=bias+gelu_tanh",
+    "matmul f16 nt 50x66x70 out=f32 pro=scale",
+    "matmul f16 tn 41x35x27 batch=2 a.batch=0 epi=bias.m",
+    "matmul bf16 nt 40x72x48 beta=1 epi=residual",
+    "matmul bf16 tt 48x40x32 a=f32 out=f16",
+    "matmul f32 nn 36x40x64 a=f16 b=bf16",
+    "matmul f16 nn 40x48x40 b=q8 epi=bias",
+    "matmul f16 nt 40x44x96 b=q4 epi=scale",
+    "matmul f32 nt 33x37x45 b=q4 ldb=64 batch=2 b.batch=0",
+    "matmul f32 tt 17x40x44 b=q8",
+    "matmul i8 nn 40x48x72",
+    "matmul i8 nt 37x41x53 epi=bias+relu+residual",
+    "matmul i8 tn 36x40x64 out=f32 alpha=0.001 epi=scale+bias+silu",
+    "matmul i8 tt 33x35x37 out=f16 alpha=0.002 beta=0.5",
+    "matmul i8 tn 32x40x44 out=bf16 alpha=0.01",
+    "matmul f32 nn 24x20x900",
+    "matmul f16 nt 20x12x1500 epi=bias+residual batch=2",
+    "matmul i8 nt 16x24x1700",
+    "matmul f32 nt 1x96x300",
+    "matmul f16 nt 3x70x256 epi=bias+gelu",
+    "matmul f16 nn 1x131x90",
+    "matmul f32 nn 13x60x40",
+    "matmul f32 tn 70x1x64",
+    "matmul bf16 nn 90x4x128",
+    "matmul f16 nt 9x40x96 b=q4",
+    "matmul i8 nt 1x70x256",
+    "matmul i8 nn 5x72x60 out=f32 alpha=0.01",
+    "matmul f32 nn 8x12x0 beta=0.5 epi=bias+relu",
+    "matmul f16 nn 9x7x0 batch=3 epi=bias+gelu",
+    "matmul i8 nn 6x8x0 epi=bias",
+    "matmul i8 nn 5x7x0 out=f16 epi=bias",
+};
+
+}  // namespace
+
+TEST_CASE("everyCandidateOfMatmulsComesOutRight") {
+  const DeviceProfile profile = hopper();
+  // As if its subgroups were not to be relied on, and it had no product of four bytes.
+  DeviceProfile bare = profile;
+  bare.required_subgroup_size = false;
+  bare.min_subgroup_size.reset();
+  bare.max_subgroup_size.reset();
+  bare.integer_dot_product = false;
+  // Tiles in registers alone are for CPU devices; the code is the same.
+  DeviceProfile cpu = bare;
+  cpu.kind = DeviceKind::cpu;
+  Tally tally;
+  std::size_t problems = 0;
+  for (const char* text : kProblems) {
+    const MatmulProblem problem = parsed(text);
+    check_candidates(problem, profile, problems, tally);
+    const std::size_t turn = problems % 3;
+    check_candidates(problem, bare, problems, tally, 3, turn);
+    check_candidates(problem, cpu, problems, tally, 5, turn);
+    ++problems;
+  }
+  for (std::uint64_t index = 0; problems < 200; ++index) {
+    const MatmulProblem problem = reference::generate_matmul(33, index);
+    const std::uint64_t work = work_of(problem);
+    if (problem.m == 0 || problem.n == 0 || problem.batch == 0 || work > 200000) continue;
+    ++problems;
+    check_candidates(problem, index % 4 == 0 ? bare : profile, index, tally, 6, problems % 6);
+  }
+  for (const char* stem : {"matmul", "matvec"}) CHECK_MESSAGE(tally.missing(stem).empty(), "never run:" << tally.missing(stem));
+  MESSAGE(problems << " problems, " << tally.runs() << " kernels run");
+}
+
+// Each barrier of each kernel orders what would come out wrong without it.
+TEST_CASE("everyBarrierOfMatmulsIsNeeded") {
+  const DeviceProfile profile = hopper();
+  DeviceProfile bare = profile;
+  bare.required_subgroup_size = false;
+  bare.min_subgroup_size.reset();
+  bare.max_subgroup_size.reset();
+  struct Row {
+    const char* problem;
+    const char* stem;
+    bool subgroups;
+  };
+  std::set<std::string> seen;
+  std::size_t left_out = 0;
+  for (const Row& row : {Row{"matmul f32 nn 264x136x40", "matmul_simt", true}, Row{"matmul i8 nt 264x132x160", "matmul_simt", true},
+                         Row{"matmul f32 nt 1x96x1100", "matvec", true}, Row{"matmul f32 nt 4x96x1100", "matvec", false},
+                         Row{"matmul f16 nn 4x300x70", "matvec", true}}) {
+    CAPTURE(row.problem);
+    Case c(parsed(row.problem), 5);
+    for (const std::string& candidate : admissible(c.problem(), row.subgroups ? profile : bare)) {
+      if (!candidate.starts_with(row.stem)) continue;
+      CAPTURE(candidate);
+      const Plan plan = plan_by(c.problem(), row.subgroups ? profile : bare, candidate);
+      REQUIRE(c.run(plan, nullptr) == "");
+      seen.insert(plan.steps[0].kernel.variant);
+      const unsigned barriers = c.barriers().at(0);
+      REQUIRE(barriers >= 2);
+      std::vector<unsigned> unseen;
+      for (unsigned b = 0; b < barriers; ++b, ++left_out)
+        if (c.run(plan, nullptr, b) == "") unseen.push_back(b);
+      // matvec's second barrier of a step keeps the next step's piece out, and the last step has none behind it.
+      CAPTURE(barriers);
+      CHECK(unseen.size() <= (std::string_view(row.stem) == "matvec" ? 1 : 0));
+    }
+  }
+  CHECK(seen.size() >= 4);
+  MESSAGE(left_out << " barriers left out");
+}
+
+TEST_CASE("emulationSeesWhatIsWrongWithMatmuls") {
+  const DeviceProfile profile = hopper();
+  Case c(parsed("matmul f32 nn 100x72x40 beta=0.5 c=d epi=bias"), 1);
+  std::string simt;
+  for (const std::string& name : admissible(c.problem(), profile))
+    if (simt.empty() && name.starts_with("matmul_simt 64x64")) simt = name;
+  REQUIRE(!simt.empty());
+  const Plan good = plan_by(c.problem(), profile, simt);
+  REQUIRE(c.run(good, nullptr) == "");
+  const auto constant = [](Plan& plan, std::uint32_t id) -> std::uint32_t& {
+    return std::ranges::find(plan.steps.at(0).constants, id, &Constant::id)->value;
+  };
+  const auto push_word = [](Plan& plan, std::uint32_t word, std::uint32_t value) {
+    std::memcpy(plan.steps[0].push.data() + offsetof(MatmulPush, words) + 4 * word, &value, 4);
+  };
+  const auto says = [&](const Plan& plan, std::string_view what) {
+    const std::string failure = c.run(plan, nullptr);
+    CHECK_MESSAGE(failure.find(what) != std::string::npos, failure);
+  };
+  Plan plan = good;
+  plan.steps[0].accesses[0].end -= 4;
+  says(plan, "load of");
+  plan = good;
+  constant(plan, MATMUL_SIMT_SPEC_PAD_A) += 4;
+  says(plan, "of workgroup memory");
+  plan = good;
+  push_word(plan, 2, 101);   // M behind bias' address: a row more than there is
+  says(plan, "lies outside the step's ranges");
+  plan = good;
+  push_word(plan, 4, 41);    // K: a step more than there is
+  CHECK(c.run(plan, nullptr) != "");
+  plan = good;
+  push_word(plan, 4, 39);
+  CHECK(c.run(plan, nullptr) != "");
+  plan = good;
+  constant(plan, MATMUL_SPEC_EPILOGUE) &= ~std::uint32_t{MATMUL_EPILOGUE_C_IS_D};
+  CHECK(c.run(plan, nullptr) != "");
+}
