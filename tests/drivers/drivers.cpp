@@ -33,6 +33,7 @@ std::vector<Problem> problems() {
       out.push_back(must(parse_problem(std::string("permute ") + type + " " + shape)));
   }
   for (std::uint64_t index = 0; index < 40; ++index) out.emplace_back(reference::generate_permute(9, index));
+  for (std::uint64_t index = 0; index < 30; ++index) out.emplace_back(reference::generate_elementwise(9, index));
   return out;
 }
 
