@@ -3,6 +3,7 @@
 
 #include "machine.hpp"
 
+#include <sectile/plan.hpp>
 #include <sectile/problem.hpp>
 
 #include <nlohmann/json.hpp>
@@ -121,5 +122,8 @@ std::string print_host(const nlohmann::json& host);
 
 // Heap allocations of this thread so far: the tool counts them, so that it can show that there are none.
 std::uint64_t allocation_count() noexcept;
+
+// A plan that moves elements first and computes with them in a second pass, where the problem has axes and a stage.
+Result<Plan> separate_passes(const PermuteProblem& problem, const DeviceProfile& profile);
 
 }  // namespace sectile::tools

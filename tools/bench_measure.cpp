@@ -56,6 +56,7 @@ struct Runner {
   bool chosen = false;
   std::int64_t cost = 0;
   std::uint64_t src_bytes = 0, dst_bytes = 0;
+  std::vector<PlanOperand> more;   // operands behind them: a stage's, scratch
 };
 
 }  // namespace
@@ -99,6 +100,7 @@ struct RowBench::Impl {
   Machine& machine;
   const BenchOptions& options;
   MemoryPtr src, dst;
+  std::vector<MemoryPtr> more;   // what follows src and dst in plans, one for all slots; grown as plans ask
   std::uint64_t src_pitch = 0, dst_pitch = 0, slots = 0, turn = 0;
   Spread empty;
 
@@ -107,6 +109,7 @@ struct RowBench::Impl {
   Result<void> make_slots(std::uint64_t src_bytes, std::uint64_t dst_bytes);
   Result<void> fill_slots(std::uint64_t src_bytes);
   Result<Runner> prepare(const PermuteProblem& problem, const std::string& force);
+  Result<Runner> prepare_plan(const Plan& plan);
   Result<std::vector<Runner>> prepare_row(const BenchRow& row);
   Launch launch(const Runner& runner, std::uint64_t slot) const;
   Result<std::vector<Spread>> time(const std::vector<Runner>& runners);
@@ -157,19 +160,33 @@ Result<void> RowBench::Impl::fill_slots(std::uint64_t src_bytes) {
 Result<Runner> RowBench::Impl::prepare(const PermuteProblem& problem, const std::string& force) {
   const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = force});
   if (!plan) return std::unexpected(plan.error());
-  auto program = machine.prepare(*plan);
-  if (!program) return std::unexpected(program.error());
-  const auto bytes = operand_bytes(problem);
-  if (!bytes) return std::unexpected(bytes.error());
-  Runner runner{.name = {},
-                .plan = print(*plan),
-                .program = std::move(*program),
-                .src_bytes = bytes->src,
-                .dst_bytes = bytes->dst};
+  auto runner = prepare_plan(*plan);
+  if (!runner) return runner;
   for (const Candidate& candidate : plan->candidates) {
     if (!candidate.chosen) continue;
-    runner.name = candidate.name;
-    runner.cost = candidate.cost;
+    runner->name = candidate.name;
+    runner->cost = candidate.cost;
+  }
+  return runner;
+}
+
+Result<Runner> RowBench::Impl::prepare_plan(const Plan& plan) {
+  auto program = machine.prepare(plan);
+  if (!program) return std::unexpected(program.error());
+  Runner runner{.name = {},
+                .plan = print(plan),
+                .program = std::move(*program),
+                .src_bytes = plan.operands[0].bytes,
+                .dst_bytes = plan.operands[1].bytes,
+                .more = {plan.operands.begin() + 2, plan.operands.end()}};
+  for (std::size_t i = 0; i < runner.more.size(); ++i) {
+    if (more.size() <= i) more.emplace_back();
+    const std::uint64_t bytes = std::max<std::uint64_t>(runner.more[i].bytes, 16);
+    if (more[i] != nullptr && more[i]->size() >= bytes) continue;
+    auto memory = machine.make_memory(bytes);
+    if (!memory) return std::unexpected(memory.error());
+    if (auto filled = machine.fill(**memory, 0, bytes / 4 * 4, 0); !filled) return std::unexpected(filled.error());
+    more[i] = std::move(*memory);
   }
   return runner;
 }
@@ -191,6 +208,14 @@ Result<std::vector<Runner>> RowBench::Impl::prepare_row(const BenchRow& row) {
                      .program = nullptr,
                      .src_bytes = copied,
                      .dst_bytes = copied});
+  if (has_stage(row.problem) && !row.problem.axes.empty()) {
+    const auto plan = separate_passes(row.problem, machine.profile());
+    if (!plan) return std::unexpected(plan.error());
+    auto passes = prepare_plan(*plan);
+    if (!passes) return std::unexpected(passes.error());
+    passes->name = "two passes, the stage in the second";
+    runners.push_back(std::move(*passes));
+  }
   if (!options.all_candidates) return runners;
   const auto explained = make_plan(row.problem, machine.profile(), {.explain = true, .force = {}});
   if (!explained) return std::unexpected(explained.error());
@@ -206,8 +231,10 @@ Result<std::vector<Runner>> RowBench::Impl::prepare_row(const BenchRow& row) {
 }
 
 Launch RowBench::Impl::launch(const Runner& runner, std::uint64_t slot) const {
-  return {runner.program.get(),
-          {{src.get(), slot * src_pitch, runner.src_bytes}, {dst.get(), slot * dst_pitch, runner.dst_bytes}}};
+  Launch launch{runner.program.get(),
+                {{src.get(), slot * src_pitch, runner.src_bytes}, {dst.get(), slot * dst_pitch, runner.dst_bytes}}};
+  for (std::size_t i = 0; i < runner.more.size(); ++i) launch.parts.push_back({more[i].get(), 0, runner.more[i].bytes});
+  return launch;
 }
 
 Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runners) {
@@ -247,6 +274,7 @@ Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runn
 
 // One run into poisoned memory, every element compared.
 std::string RowBench::Impl::verify(const Runner& runner, const PermuteProblem& problem) {
+  if (has_stage(problem)) return {};   // random bits are no numbers: `sectile check` looks at such problems
   const auto wrong = [](const Error& error) { return error.message(); };
   if (auto filled = machine.fill(*dst, 0, dst_pitch, kPoison); !filled) return wrong(filled.error());
   const auto done = machine.run(launch(runner, 0));
@@ -295,7 +323,7 @@ Result<void> RowBench::Impl::run(RowResult& result) {
   result.copy_kernel = (*spreads)[1];
   result.copy_buffer = (*spreads)[2];
   result.empty = empty;
-  if (!options.all_candidates) return {};
+  if (!options.all_candidates && runners->size() == kFixedRunners) return {};
   for (std::size_t i = 0; i < runners->size(); ++i) {
     if (i == 1 || i == 2) continue;
     const Runner& runner = (*runners)[i];

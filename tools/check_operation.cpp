@@ -18,7 +18,8 @@ std::string CheckedProblem::check_words() const {
 
 std::shared_ptr<CheckedProblem> CheckedProblem::make(const Problem& problem) {
   if (const auto* matmul = std::get_if<MatmulProblem>(&problem)) return checked_matmul(*matmul);
-  return checked_permute(std::get<PermuteProblem>(problem));
+  const auto& permute = std::get<PermuteProblem>(problem);
+  return has_stage(permute) ? checked_elementwise(permute) : checked_permute(permute);
 }
 
 std::vector<std::string> checked_operations() { return {"permute", "matmul"}; }
@@ -29,7 +30,8 @@ std::string_view operation_of(const Problem& problem) noexcept {
 
 Problem generate_problem(std::string_view operation, std::uint64_t seed, std::uint64_t index) {
   if (operation == "matmul") return reference::generate_matmul(seed, index);
-  return reference::generate_permute(seed, index);
+  // One permute in four computes with its elements.
+  return index % 4 == 3 ? reference::generate_elementwise(seed, index) : reference::generate_permute(seed, index);
 }
 
 std::uint64_t problem_kind(const Problem& problem, std::uint64_t index) noexcept {

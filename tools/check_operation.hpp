@@ -53,6 +53,7 @@ Problem generate_problem(std::string_view operation, std::uint64_t seed, std::ui
 std::uint64_t problem_kind(const Problem& problem, std::uint64_t index) noexcept;
 
 std::shared_ptr<CheckedProblem> checked_permute(const PermuteProblem& problem);
+std::shared_ptr<CheckedProblem> checked_elementwise(const PermuteProblem& problem);   // a permute that has a stage
 std::shared_ptr<CheckedProblem> checked_matmul(const MatmulProblem& problem);
 
 }  // namespace sectile::tools

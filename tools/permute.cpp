@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -25,6 +26,7 @@ namespace {
 
 struct PermuteOptions {
   std::string in, out, axes, layout, device;
+  std::string cast, scale, bias, add;
   std::int64_t channels = 0;
   bool json = false;
 };
@@ -69,7 +71,70 @@ Result<void> set_layout(PermuteProblem& problem, const PermuteOptions& options) 
   return {};
 }
 
-Result<PermuteProblem> problem_of(const NpyHeader& header, const PermuteOptions& options) {
+// The arrays that a stage reads besides the source, in the order of operands.
+using Arrays = std::vector<NpyArray>;
+
+// "AXIS:FILE.npy", a vector of f32 along an axis of the source.
+Result<void> set_vector(std::string_view what, const std::string& text, std::string& axis, Arrays& arrays) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == text.size())
+    return fail(ErrorKind::invalid_problem, std::string(what), text, "AXIS:FILE.npy, as C:mean.npy or 3:mean.npy");
+  auto array = read_npy(text.substr(colon + 1));
+  if (!array) return std::unexpected(array.error());
+  if (array->header.dtype() != DType::f32 || array->header.shape.size() != 1)
+    return fail(ErrorKind::invalid_problem, std::string(what), array->header.descr, "one axis of <f4");
+  axis = text.substr(0, colon);
+  arrays.push_back(std::move(*array));
+  return {};
+}
+
+// What is done to elements on their way; the arrays that it takes.
+Result<void> set_stage(PermuteProblem& problem, const PermuteOptions& options, Arrays& arrays) {
+  ElementwiseStage& stage = problem.stage;
+  if (!options.cast.empty()) {
+    auto type = parse_dtype(options.cast);
+    if (!type) return std::unexpected(type.error());
+    stage.out = *type;
+    problem.dst_align = std::max<std::uint32_t>(16, size_bytes(*type));
+  }
+  if (options.scale.find(':') == std::string::npos && !options.scale.empty()) {
+    const char* const end = options.scale.data() + options.scale.size();
+    const auto [stop, error] = std::from_chars(options.scale.data(), end, stage.alpha);
+    if (error != std::errc() || stop != end)
+      return fail(ErrorKind::invalid_problem, "scale", options.scale, "a number, or AXIS:FILE.npy");
+  } else if (!options.scale.empty()) {
+    if (auto set = set_vector("scale", options.scale, stage.scale, arrays); !set) return set;
+  }
+  if (!options.bias.empty())
+    if (auto set = set_vector("bias", options.bias, stage.bias, arrays); !set) return set;
+  if (options.add.empty()) return {};
+  auto array = read_npy(options.add);
+  if (!array) return std::unexpected(array.error());
+  stage.add = true;
+  if (array->header.dtype() != out_type(problem))
+    return fail(ErrorKind::invalid_problem, "add", array->header.descr, npy_descr(out_type(problem)) + ", as the result");
+  if (array->header.fortran_order) stage.add_strides = array->header.strides();
+  arrays.push_back(std::move(*array));
+  return {};
+}
+
+// The arrays have the sizes that the problem asks for.
+Result<void> check_arrays(const PermuteProblem& problem, const Arrays& arrays) {
+  const auto operands = operands_of(problem);
+  if (!operands) return std::unexpected(operands.error());
+  const auto shape = dst_shape(problem);
+  if (!shape) return std::unexpected(shape.error());
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const OperandSpec& operand = (*operands)[i + 2];
+    const bool fits = operand.name == "add" ? arrays[i].header.shape == *shape : arrays[i].data.size() == operand.bytes;
+    if (!fits)
+      return fail(ErrorKind::invalid_problem, operand.name, fmt::format("{} bytes", arrays[i].data.size()),
+                  fmt::format("{} bytes{}", operand.bytes, operand.name == "add" ? ", the result's shape" : ""));
+  }
+  return {};
+}
+
+Result<PermuteProblem> problem_of(const NpyHeader& header, const PermuteOptions& options, Arrays& arrays) {
   PermuteProblem problem;
   problem.type = header.dtype();
   problem.shape = header.shape;
@@ -78,7 +143,9 @@ Result<PermuteProblem> problem_of(const NpyHeader& header, const PermuteOptions&
   if (auto set = options.axes.empty() ? set_layout(problem, options) : set_axes(problem, options); !set) {
     return std::unexpected(set.error());
   }
+  if (auto set = set_stage(problem, options, arrays); !set) return std::unexpected(set.error());
   if (auto valid = validate(problem); !valid) return std::unexpected(valid.error());
+  if (auto fine = check_arrays(problem, arrays); !fine) return std::unexpected(fine.error());
   return problem;
 }
 
@@ -100,7 +167,8 @@ int run(const PermuteOptions& options) {
   if (auto place = check_place(options.out); !place) return report(place.error(), options.json);
   const auto array = read_npy(options.in);
   if (!array) return report(array.error(), options.json);
-  const auto problem = problem_of(array->header, options);
+  Arrays arrays;
+  const auto problem = problem_of(array->header, options, arrays);
   if (!problem) return report(problem.error(), options.json);
   const auto shape = dst_shape(*problem);
   if (!shape) return report(shape.error(), options.json);
@@ -113,12 +181,13 @@ int run(const PermuteOptions& options) {
     auto machine = Machine::open(options.device);
     if (!machine) return report(machine.error(), options.json);
     device = (*machine)->name();
-    const std::span<const std::byte> inputs[] = {array->data};
+    std::vector<std::span<const std::byte>> inputs = {array->data, {}};
+    for (const NpyArray& further : arrays) inputs.push_back(further.data);
     auto permuted = run_problem(**machine, *problem, inputs);
     if (!permuted) return report(permuted.error(), options.json);
     result = std::move(*permuted);
   }
-  if (auto written = write_npy(options.out, array->header.descr, *shape, result.bytes); !written) {
+  if (auto written = write_npy(options.out, problem->stage.out ? npy_descr(*problem->stage.out) : array->header.descr, *shape, result.bytes); !written) {
     report(written.error(), options.json);
     return kFailure;
   }
@@ -135,6 +204,10 @@ Command add_permute(CLI::App& parent) {
   app->add_option("--axes", options->axes, "Axis i of the result is axis AXES[i] of the input, as 0,3,1,2");
   app->add_option("--layout", options->layout, "FROM:TO, as NHWC:NCHW4c");
   app->add_option("--channels", options->channels, "True size of the axis that FROM splits in blocks");
+  app->add_option("--cast", options->cast, "The result's type, as f16: rounded once, to integers saturated");
+  app->add_option("--scale", options->scale, "A number, or AXIS:FILE.npy (f32, along an axis of the input, as C:scale.npy)");
+  app->add_option("--bias", options->bias, "AXIS:FILE.npy, added after the scale");
+  app->add_option("--add", options->add, "A .npy file of the result's shape and type, added last");
   app->add_option("-o,--out", options->out, "The .npy file to write")->required();
   app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
   app->add_flag("--json", options->json, "What was done, as JSON on standard output");

@@ -5,6 +5,7 @@
 #include <sectile/error.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,7 +16,7 @@ namespace sectile {
 
 inline constexpr int kMaxRank = 16;
 
-// Element types. A permute moves bits and looks at the size alone; b8..b128 name plain bits.
+// Element types. A permute without a stage moves bits and looks at the size alone; b8..b128 name plain bits.
 enum class DType : std::uint8_t {
   i8, u8, b8,
   i16, u16, f16, bf16, b16,
@@ -27,6 +28,22 @@ enum class DType : std::uint8_t {
 std::uint32_t size_bytes(DType type) noexcept;       // 1, 2, 4, 8 or 16
 std::string_view name(DType type) noexcept;          // "f16"
 Result<DType> parse_dtype(std::string_view text);
+
+// What is done to a permute's elements on their way:
+//   v = alpha * scale * x + bias;  v += add;  rounded once to `out`, to nearest, ties to even
+// in f32 (an i32 beyond 2^24 is rounded to it first). To integers the result saturates, and a NaN becomes 0. Where source
+// and destination are integers and there is no alpha, scale or bias, the sum is exact. Types are f32, f16, bf16, i8, u8
+// or i32. Nothing of this touches the zero bits that a destination's surplus is.
+struct ElementwiseStage {
+  std::optional<DType> out;                // the destination's type; the source's where there is none
+  float alpha = 1;
+  // Vectors of f32 along one axis of the source: its number where the problem has axes, its upper-case letter where it
+  // has layouts (the index then counts through the blocks). Empty: none.
+  std::string scale, bias;
+  bool add = false;                        // a second operand of the destination's shape and type, aligned as it is
+  std::vector<std::int64_t> add_strides;   // elements, in the destination's axis order, >= 0; empty: row-major
+  bool operator==(const ElementwiseStage&) const = default;
+};
 
 // N-D permute / layout transform.
 //
@@ -47,6 +64,7 @@ struct PermuteProblem {
   std::int64_t dst_offset = 0;
   std::uint32_t src_align = 16;            // bytes that the source's address is promised to be a multiple of
   std::uint32_t dst_align = 16;            // powers of two from the element's size to 4096
+  ElementwiseStage stage;                  // nothing: bits are moved
   bool operator==(const PermuteProblem&) const = default;
 };
 
@@ -100,22 +118,29 @@ using Problem = std::variant<PermuteProblem, MatmulProblem>;
 
 // What a problem reads and writes, in the order of its plans' operands.
 struct OperandSpec {
-  std::string name;               // permute: "src", "dst"; matmul: "a", "b", "d", then those that it has of "c",
+  std::string name;               // permute: "src", "dst", then those that it has of "scale", "bias",
+                                  // "add"; matmul: "a", "b", "d", then those that it has of "c",
                                   // "bias", "scale", "residual", "b.scale", "a.scale"
   bool written = false;
   std::uint64_t bytes = 0;        // from its address to the end of its last element; 0: not touched
   std::uint32_t align = 1;        // promised
 };
+// The destination's type.
+DType out_type(const PermuteProblem& problem) noexcept;
+// Whether elements are computed with, and not moved alone.
+bool has_stage(const PermuteProblem& problem) noexcept;
+
 // Errors as `validate`.
 Result<std::vector<OperandSpec>> operands_of(const Problem& problem);
 
 // The destination's shape in the destination's layout order; errors as `validate`.
 Result<std::vector<std::int64_t>> dst_shape(const PermuteProblem& problem);
 
-// Bytes from each operand's address to the end of its last element (0 for an empty problem).
+// Bytes from each operand's address to the end of its last element (0 for an empty problem, and where there is none).
 struct OperandBytes {
   std::uint64_t src = 0;
   std::uint64_t dst = 0;
+  std::uint64_t scale = 0, bias = 0, add = 0;
 };
 Result<OperandBytes> operand_bytes(const PermuteProblem& problem);
 

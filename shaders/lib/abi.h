@@ -17,4 +17,14 @@ struct SectileAddress {
 // Specialization constants that every kernel has.
 #define SECTILE_SPEC_WORKGROUP 0      // invocations in x; y and z are 1
 
+// Element types of kernels that compute.
+#define SECTILE_TYPE_F32 0
+#define SECTILE_TYPE_F16 1
+#define SECTILE_TYPE_BF16 2
+#define SECTILE_TYPE_I8 3
+#define SECTILE_TYPE_I32 4
+#define SECTILE_TYPE_Q8 5             // of weights: see lib/matmul.abi.h
+#define SECTILE_TYPE_Q4 6
+#define SECTILE_TYPE_U8 7
+
 #endif

@@ -48,6 +48,9 @@ __device__ __forceinline__ float half_to_float(uint bits) {
   return v;
 }
 
+// To nearest, ties to even; saturates.
+__device__ __forceinline__ int nearest_int(float v) { return __float2int_rn(v); }
+
 // The sum over a full warp, in every lane.
 template <class T>
 __device__ __forceinline__ T subgroup_add(T v) {

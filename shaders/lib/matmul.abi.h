@@ -49,13 +49,13 @@ struct MatmulPush {
 #define MATMUL_SPEC_STEM 16           // a kernel's own constants start here
 #define MATMUL_SPEC_WORD0 48          // word MATMUL_PUSH_WORDS, where there are more
 
-#define MATMUL_TYPE_F32 0
-#define MATMUL_TYPE_F16 1
-#define MATMUL_TYPE_BF16 2
-#define MATMUL_TYPE_I8 3
-#define MATMUL_TYPE_I32 4
-#define MATMUL_TYPE_Q8 5              // B alone: int8 times b.scale[n], f32
-#define MATMUL_TYPE_Q4 6              // B alone: (4 bits - 8) times b.scale[n][k / 32], f16; stored N x K
+#define MATMUL_TYPE_F32 SECTILE_TYPE_F32
+#define MATMUL_TYPE_F16 SECTILE_TYPE_F16
+#define MATMUL_TYPE_BF16 SECTILE_TYPE_BF16
+#define MATMUL_TYPE_I8 SECTILE_TYPE_I8
+#define MATMUL_TYPE_I32 SECTILE_TYPE_I32
+#define MATMUL_TYPE_Q8 SECTILE_TYPE_Q8   // B alone: int8 times b.scale[n], f32
+#define MATMUL_TYPE_Q4 SECTILE_TYPE_Q4   // B alone: (4 bits - 8) times b.scale[n][k / 32], f16; stored N x K
 
 #define MATMUL_EPILOGUE_C 1
 #define MATMUL_EPILOGUE_C_IS_D 2

@@ -2,6 +2,7 @@
 // After lib/cuda.cuh. INTEGER (from the variant): int8 products, summed as int. Every CUDA device has accesses of 1 and
 // 2 bytes: the variants that have "narrow" in their names, which plans use, are the same code.
 #include "matmul.abi.h"
+#include "numbers.cuh"
 
 constexpr uint kWorkgroup = sectile_constant(SECTILE_SPEC_WORKGROUP, 128u);
 constexpr uint kType = sectile_constant(MATMUL_SPEC_TYPE, MATMUL_TYPE_F32);
@@ -89,11 +90,6 @@ __device__ __forceinline__ uint batches(const MatmulPush& push) { return kBatche
 
 // ---- addresses
 
-__device__ __forceinline__ uint64 address_of(SectileAddress a) { return uint64(a.hi) << 32 | a.lo; }
-
-__device__ __forceinline__ uint bytes_of_type(const uint type) {
-  return type == MATMUL_TYPE_F32 || type == MATMUL_TYPE_I32 ? 4u : type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16 ? 2u : 1u;
-}
 // Elements of a type as bytes; two elements of Q4 to a byte.
 __device__ __forceinline__ uint64 bytes_of(const uint type, uint64 elements) {
   return type == MATMUL_TYPE_Q4 ? elements / 2u : elements * bytes_of_type(type);
@@ -181,68 +177,11 @@ __device__ __forceinline__ float plus(float a, float b) { return a + b; }
 __device__ __forceinline__ int plus_product(int a, int b, int acc) { return int(uint(acc) + uint(a * b)); }
 __device__ __forceinline__ float plus_product(float a, float b, float acc) { return fmaf(a, b, acc); }
 
-// To nearest, ties to even; a NaN stays one.
-__device__ __forceinline__ uint float_to_bf16(float v) {
-  const uint bits = __float_as_uint(v);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u;
-  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-}
-__device__ __forceinline__ uint pack_pair(const uint type, float a, float b) {
-  if (type == MATMUL_TYPE_F16) return float_to_half(a) | float_to_half(b) << 16;
-  return float_to_bf16(a) | float_to_bf16(b) << 16;
-}
-__device__ __forceinline__ float unpack_low(const uint type, uint bits) {
-  return type == MATMUL_TYPE_F16 ? half_to_float(bits & 0xffffu) : __uint_as_float(bits << 16);
-}
-__device__ __forceinline__ float unpack_high(const uint type, uint bits) {
-  return type == MATMUL_TYPE_F16 ? half_to_float(bits >> 16) : __uint_as_float(bits & 0xffff0000u);
-}
 // What is left of v in `type`.
 __device__ __forceinline__ float rounded_to(const uint type, float v) {
   return type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16 ? unpack_low(type, pack_pair(type, v, 0.0f)) : v;
 }
-// Byte i of a word, signed.
-__device__ __forceinline__ int byte_of(uint word, const uint i) { return int(word << (24u - 8u * i)) >> 24; }
-
-// ---- memory
-
-// `bytes` (1, 2, 4, 8 or 16, known when specialized) from `at` bytes behind base, a multiple of `bytes`; shorter values
-// stand in the low bits of word 0. For what the same kernel never writes.
-__device__ __forceinline__ uvec4 load_raw(uint64 base, uint at, const uint bytes) {
-  if (bytes == 16u) return words_of(__ldg(global_pointer<const uint4>(base, at)));
-  if (bytes == 8u) return words_of(__ldg(global_pointer<const uint2>(base, at)));
-  if (bytes == 2u) return words_of(uint(__ldg(global_pointer<const unsigned short>(base, at))));
-  if (bytes == 1u) return words_of(uint(__ldg(global_pointer<const unsigned char>(base, at))));
-  return words_of(__ldg(global_pointer<const uint>(base, at)));
-}
-// The same for what the same invocation may write later: C and the residual, which may be D.
-__device__ __forceinline__ uvec4 load_written(uint64 base, uint at, const uint bytes) {
-  if (bytes == 16u) return words_of(load_global(global_pointer<const uint4>(base, at)));
-  if (bytes == 8u) return words_of(load_global(global_pointer<const uint2>(base, at)));
-  if (bytes == 2u) return words_of(uint(load_global(global_pointer<const unsigned short>(base, at))));
-  return words_of(load_global(global_pointer<const uint>(base, at)));
-}
-__device__ __forceinline__ void store_raw(uint64 base, uint at, const uint bytes, const uvec4& v) {
-  if (bytes == 16u) store_global(global_pointer<uint4>(base, at), make_uint4(v[0], v[1], v[2], v[3]));
-  else if (bytes == 8u) store_global(global_pointer<uint2>(base, at), make_uint2(v[0], v[1]));
-  else if (bytes == 2u) store_global(global_pointer<unsigned short>(base, at), static_cast<unsigned short>(v[0]));
-  else store_global(global_pointer<uint>(base, at), v[0]);
-}
-
-#define MAX_RUN 8u    // elements that one access holds
-
-// The elements of a raw run as floats. Q4's nibbles come as q - 8: the caller knows the block's scale.
-__device__ __forceinline__ void unpack_run(const uint type, const uint width, const uvec4& raw, float (&v)[MAX_RUN]) {
-#pragma unroll
-  for (uint i = 0u; i < MAX_RUN; ++i) {
-    v[i] = 0.0f;
-    if (i >= width) continue;
-    if (type == MATMUL_TYPE_F32) v[i] = __uint_as_float(raw[i % 4u]);
-    else if (type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16) v[i] = i % 2u == 0u ? unpack_low(type, raw[i / 2u]) : unpack_high(type, raw[i / 2u]);
-    else if (type == MATMUL_TYPE_Q4) v[i] = float(int((raw[0] >> (4u * i)) & 15u) - 8);
-    else v[i] = float(byte_of(raw[i / 4u], i % 4u));
-  }
-}
+// ---- runs
 
 // The int8 elements of a raw run.
 __device__ __forceinline__ void unpack_bytes(const uint width, const uvec4& raw, int (&v)[MAX_RUN]) {

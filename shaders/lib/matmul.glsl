@@ -1,15 +1,6 @@
 // Reads the stream of words that lib/matmul.abi.h describes; where a workgroup's tile lies; fetching and storing runs.
 // NARROW (from the variant): loads and stores of 1 and 2 bytes. INTEGER: int8 products, summed as int.
-#extension GL_EXT_buffer_reference : require
-#extension GL_EXT_buffer_reference_uvec2 : require
-#extension GL_EXT_control_flow_attributes : require
-#extension GL_EXT_scalar_block_layout : require
-#ifdef NARROW
-#extension GL_EXT_shader_16bit_storage : require
-#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
-#extension GL_EXT_shader_8bit_storage : require
-#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
-#endif
+#include "numbers.glsl"
 #include "matmul.abi.h"
 
 layout(local_size_x_id = SECTILE_SPEC_WORKGROUP, local_size_y = 1, local_size_z = 1) in;
@@ -122,9 +113,6 @@ uvec2 batch_address(uvec2 address, const uint type, uint batch, const uint k) {
   elements.y += batch * word(k + 1u);
   return add64(address, bytes_of(type, elements));
 }
-uint bytes_of_type(const uint type) {
-  return type == MATMUL_TYPE_F32 || type == MATMUL_TYPE_I32 ? 4u : type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16 ? 2u : 1u;
-}
 
 // ---- tiles
 
@@ -182,81 +170,7 @@ uvec2 b_address(Tile t, uint k, uint n) {
   return kTransB == 0u ? element_address(base, kBType, k, ldb(), n) : element_address(base, kBType, n, ldb(), k);
 }
 
-// ---- numbers
-
-float bf16_to_float(uint bits) { return uintBitsToFloat(bits << 16); }
-// To nearest, ties to even; a NaN stays one.
-uint float_to_bf16(float v) {
-  uint bits = floatBitsToUint(v);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u;
-  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-}
-uint pack_pair(const uint type, float a, float b) {
-  if (type == MATMUL_TYPE_F16) return packHalf2x16(vec2(a, b));
-  return float_to_bf16(a) | (float_to_bf16(b) << 16);
-}
-vec2 unpack_pair(const uint type, uint bits) {
-  if (type == MATMUL_TYPE_F16) return unpackHalf2x16(bits);
-  return vec2(uintBitsToFloat(bits << 16), uintBitsToFloat(bits & 0xffff0000u));
-}
-// What is left of v in `type`.
-float rounded_to(const uint type, float v) {
-  if (type == MATMUL_TYPE_F16) return unpackHalf2x16(packHalf2x16(vec2(v, 0.0))).x;
-  if (type == MATMUL_TYPE_BF16) return bf16_to_float(float_to_bf16(v));
-  return v;
-}
-
-// ---- memory: arrays stand inside the block and are indexed there
-
-layout(buffer_reference, std430, buffer_reference_align = 16) buffer Ref16 { uvec4 x[]; };
-layout(buffer_reference, std430, buffer_reference_align = 8) buffer Ref8 { uvec2 x[]; };
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer Ref4 { uint x[]; };
-#ifdef NARROW
-layout(buffer_reference, std430, buffer_reference_align = 2) buffer Ref2 { uint16_t x[]; };
-layout(buffer_reference, std430, buffer_reference_align = 1) buffer Ref1 { uint8_t x[]; };
-#endif
-
-// `bytes` (1, 2, 4, 8 or 16, known when specialized) from `at` bytes behind base, a multiple of `bytes`; shorter values
-// stand in the low bits of word 0.
-uvec4 load_raw(uvec2 base, uint at, const uint bytes) {
-  if (bytes == 16u) return Ref16(base).x[at >> 4];
-  if (bytes == 8u) return uvec4(Ref8(base).x[at >> 3], 0u, 0u);
-#ifdef NARROW
-  if (bytes == 2u) return uvec4(uint(Ref2(base).x[at >> 1]), 0u, 0u, 0u);
-  if (bytes == 1u) return uvec4(uint(Ref1(base).x[at]), 0u, 0u, 0u);
-#endif
-  return uvec4(Ref4(base).x[at >> 2], 0u, 0u, 0u);
-}
-void store_raw(uvec2 base, uint at, const uint bytes, uvec4 v) {
-  if (bytes == 16u) Ref16(base).x[at >> 4] = v;
-  else if (bytes == 8u) Ref8(base).x[at >> 3] = v.xy;
-#ifdef NARROW
-  else if (bytes == 2u) Ref2(base).x[at >> 1] = uint16_t(v.x);
-  else if (bytes == 1u) Ref1(base).x[at] = uint8_t(v.x);
-#endif
-  else Ref4(base).x[at >> 2] = v.x;
-}
-
-#define MAX_RUN 8     // elements that one access holds
-
-// The elements of a raw run as floats. Q4's nibbles come as q - 8: the caller knows the block's scale.
-void unpack_run(const uint type, const uint width, uvec4 raw, out float v[MAX_RUN]) {
-  [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i) v[i] = 0.0;
-  if (type == MATMUL_TYPE_F32) {
-    [[unroll]] for (uint i = 0u; i < min(width, 4u); ++i) v[i] = uintBitsToFloat(raw[i]);
-  } else if (type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16) {
-    if (width == 1u) v[0] = unpack_pair(type, raw.x).x;
-    [[unroll]] for (uint i = 0u; i < width / 2u; ++i) {
-      vec2 pair = unpack_pair(type, raw[i]);
-      v[2u * i] = pair.x;
-      v[2u * i + 1u] = pair.y;
-    }
-  } else if (type == MATMUL_TYPE_Q4) {
-    [[unroll]] for (uint i = 0u; i < width; ++i) v[i] = float(int((raw.x >> (4u * i)) & 15u) - 8);
-  } else {
-    [[unroll]] for (uint i = 0u; i < width; ++i) v[i] = float(bitfieldExtract(int(raw[i / 4u]), int(8u * (i % 4u)), 8));
-  }
-}
+// ---- runs
 
 // The int8 elements of a raw run.
 void unpack_bytes(const uint width, uvec4 raw, out int v[MAX_RUN]) {

@@ -1,6 +1,13 @@
 // Reads the stream of words that lib/permute.abi.h describes.
 #include "permute.abi.h"
 
+#ifndef FIRST_WORD
+#define FIRST_WORD 0u     // of the axes: a kernel may have words in front
+#endif
+#ifndef MAX_WORDS
+#define MAX_WORDS PERMUTE_MAX_WORDS
+#endif
+
 constexpr uint kWorkgroup = sectile_constant(SECTILE_SPEC_WORKGROUP, 64u);
 constexpr uint kAxes = sectile_constant(PERMUTE_SPEC_AXES, 2u);
 constexpr uint kReadBounds = sectile_constant(PERMUTE_SPEC_READ_BOUNDS, 0u);
@@ -10,11 +17,11 @@ constexpr uint kBounds = kReadBounds > kWriteBounds ? kReadBounds : kWriteBounds
 #ifdef LONG
 // The words that are not pushed: a constant table, whose loads fold away once the index is a constant.
 struct SpecializedWords {
-  uint word[PERMUTE_MAX_WORDS];
+  uint word[MAX_WORDS];
 };
 __device__ constexpr SpecializedWords specialize_words() {
   SpecializedWords words{};
-  for (uint k = 0u; k < PERMUTE_MAX_WORDS; ++k) words.word[k] = sectile_constant(PERMUTE_SPEC_WORD0 + k, 0u);
+  for (uint k = 0u; k < MAX_WORDS; ++k) words.word[k] = sectile_constant(PERMUTE_SPEC_WORD0 + k, 0u);
   return words;
 }
 __device__ constexpr SpecializedWords specialized_words = specialize_words();
@@ -37,15 +44,16 @@ __device__ __forceinline__ offset_t stride_at(const PermutePush& push, const uin
 #endif
 
 constexpr uint kAxisWords = 2u + 2u * kStrideWords;
-constexpr uint kShiftWord = kAxes * kAxisWords;
+constexpr uint kShiftWord = FIRST_WORD + kAxes * kAxisWords;
 constexpr uint kOwnWord = kShiftWord + (kAxes + PERMUTE_SHIFTS_PER_WORD - 1u) / PERMUTE_SHIFTS_PER_WORD;
 
-__device__ __forceinline__ uint axis_count(const PermutePush& push, const uint a) { return word(push, a * kAxisWords); }
+__device__ __forceinline__ uint axis_word(const uint a) { return FIRST_WORD + a * kAxisWords; }
+__device__ __forceinline__ uint axis_count(const PermutePush& push, const uint a) { return word(push, axis_word(a)); }
 __device__ __forceinline__ offset_t src_stride(const PermutePush& push, const uint a) {
-  return stride_at(push, a * kAxisWords + 2u);
+  return stride_at(push, axis_word(a) + 2u);
 }
 __device__ __forceinline__ offset_t dst_stride(const PermutePush& push, const uint a) {
-  return stride_at(push, a * kAxisWords + 2u + kStrideWords);
+  return stride_at(push, axis_word(a) + 2u + kStrideWords);
 }
 
 __device__ __forceinline__ uint id_count(const PermutePush& push) {
@@ -57,7 +65,7 @@ __device__ __forceinline__ uint id_count(const PermutePush& push) {
 
 // n / count of axis a, for n below 2^31 (Granlund and Montgomery 1994, figure 4.1, 32-bit).
 __device__ __forceinline__ uint divide_by_count(const PermutePush& push, uint n, const uint a) {
-  const uint high = __umulhi(n, word(push, a * kAxisWords + 1u));
+  const uint high = __umulhi(n, word(push, axis_word(a) + 1u));
   const uint shifts = word(push, kShiftWord + a / PERMUTE_SHIFTS_PER_WORD);
   return (high + n) >> ((shifts >> (5u * (a % PERMUTE_SHIFTS_PER_WORD))) & 31u);
 }

@@ -1,6 +1,13 @@
 // Reads the stream of words that lib/permute.abi.h describes.
 #include "permute.abi.h"
 
+#ifndef FIRST_WORD
+#define FIRST_WORD 0u     // of the axes: a kernel may have words in front
+#endif
+#ifndef MAX_WORDS
+#define MAX_WORDS PERMUTE_MAX_WORDS
+#endif
+
 layout(local_size_x_id = SECTILE_SPEC_WORKGROUP, local_size_y = 1, local_size_z = 1) in;
 layout(constant_id = SECTILE_SPEC_WORKGROUP) const uint kWorkgroup = 64u;
 layout(constant_id = PERMUTE_SPEC_AXES) const uint kAxes = 2u;
@@ -19,12 +26,19 @@ layout(push_constant, std430) uniform Push { PermutePush push; };
 W10(kWord, 0) W10(kWord1, 10) W10(kWord2, 20) W10(kWord3, 30) W10(kWord4, 40) W10(kWord5, 50)
 W10(kWord6, 60) W10(kWord7, 70) W10(kWord8, 80) W10(kWord9, 90) W10(kWord10, 100) W10(kWord11, 110)
 W10(kWord12, 120) W10(kWord13, 130) W10(kWord14, 140) W10(kWord15, 150)
+#if MAX_WORDS > 160
+W10(kWord16, 160) W10(kWord17, 170) W10(kWord18, 180) W10(kWord19, 190) W10(kWord20, 200)
+#endif
 #undef W1
 #undef W10
 #define L10(name) name##0, name##1, name##2, name##3, name##4, name##5, name##6, name##7, name##8, name##9
-uint specialized_words[PERMUTE_MAX_WORDS] = uint[PERMUTE_MAX_WORDS](
+uint specialized_words[MAX_WORDS] = uint[MAX_WORDS](
     L10(kWord), L10(kWord1), L10(kWord2), L10(kWord3), L10(kWord4), L10(kWord5), L10(kWord6), L10(kWord7),
-    L10(kWord8), L10(kWord9), L10(kWord10), L10(kWord11), L10(kWord12), L10(kWord13), L10(kWord14), L10(kWord15));
+    L10(kWord8), L10(kWord9), L10(kWord10), L10(kWord11), L10(kWord12), L10(kWord13), L10(kWord14), L10(kWord15)
+#if MAX_WORDS > 160
+    , L10(kWord16), L10(kWord17), L10(kWord18), L10(kWord19), L10(kWord20)
+#endif
+    );
 #undef L10
 layout(constant_id = PERMUTE_SPEC_PUSHED) const uint kPushed = PERMUTE_PUSH_WORDS;
 uint word(const uint k) { return k < kPushed ? push.words[min(k, PERMUTE_PUSH_WORDS - 1)] : specialized_words[k]; }
@@ -41,12 +55,13 @@ offset_t stride_at(const uint k) { return offset_t(word(k)); }
 #endif
 
 const uint kAxisWords = 2u + 2u * STRIDE_WORDS;
-const uint kShiftWord = kAxes * kAxisWords;
+const uint kShiftWord = FIRST_WORD + kAxes * kAxisWords;
 const uint kOwnWord = kShiftWord + (kAxes + PERMUTE_SHIFTS_PER_WORD - 1u) / PERMUTE_SHIFTS_PER_WORD;
 
-uint axis_count(const uint a) { return word(a * kAxisWords); }
-offset_t src_stride(const uint a) { return stride_at(a * kAxisWords + 2u); }
-offset_t dst_stride(const uint a) { return stride_at(a * kAxisWords + 2u + STRIDE_WORDS); }
+uint axis_word(const uint a) { return FIRST_WORD + a * kAxisWords; }
+uint axis_count(const uint a) { return word(axis_word(a)); }
+offset_t src_stride(const uint a) { return stride_at(axis_word(a) + 2u); }
+offset_t dst_stride(const uint a) { return stride_at(axis_word(a) + 2u + STRIDE_WORDS); }
 
 uint id_count() {
   uint ids = axis_count(0u);
@@ -57,7 +72,7 @@ uint id_count() {
 // n / count of axis a, for n below 2^31 (Granlund and Montgomery 1994, figure 4.1, 32-bit).
 uint divide_by_count(uint n, const uint a) {
   uint high, low;
-  umulExtended(n, word(a * kAxisWords + 1u), high, low);
+  umulExtended(n, word(axis_word(a) + 1u), high, low);
   uint shifts = word(kShiftWord + a / PERMUTE_SHIFTS_PER_WORD);
   return (high + n) >> ((shifts >> (5u * (a % PERMUTE_SHIFTS_PER_WORD))) & 31u);
 }

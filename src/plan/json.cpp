@@ -1,6 +1,7 @@
 // Problems and plans as JSON.
 #include "json_text.hpp"
 #include "matmul_problem.hpp"
+#include "text_tokens.hpp"
 
 #include <sectile/plan.hpp>
 
@@ -26,8 +27,13 @@ Result<void> read(const json& value, const std::string& what, Candidate& out);
 
 void write(JsonWriter& w, const PermuteProblem& p) {
   const PermuteProblem defaults;
+  const ElementwiseStage& stage = p.stage;
   w.begin('{');
+  if (stage.add) w.field("add", true);
+  if (!stage.add_strides.empty()) w.field("add_strides", stage.add_strides);
+  if (stage.alpha != 1) w.field("alpha", std::string_view(detail::float_text(stage.alpha)));
   if (!p.axes.empty()) w.field("axes", p.axes);
+  if (!stage.bias.empty()) w.field("bias", std::string_view(stage.bias));
   if (p.dst_align != defaults.dst_align) w.field("dst_align", p.dst_align);
   if (!p.dst_layout.empty()) w.field("dst_layout", p.dst_layout);
   if (p.dst_offset != 0) w.field("dst_offset", p.dst_offset);
@@ -39,6 +45,8 @@ void write(JsonWriter& w, const PermuteProblem& p) {
     w.end('}');
   }
   w.field("operation", "permute");
+  if (stage.out) w.field("out", name(*stage.out));
+  if (!stage.scale.empty()) w.field("scale", std::string_view(stage.scale));
   w.field("shape", p.shape);
   if (p.src_align != defaults.src_align) w.field("src_align", p.src_align);
   if (!p.src_layout.empty()) w.field("src_layout", p.src_layout);
@@ -58,6 +66,25 @@ void read_extents(JsonObject& o, const json& extents, const std::string& what, P
   }
 }
 
+void read_stage(JsonObject& o, const std::string& what, ElementwiseStage& stage) {
+  std::string out, alpha;
+  o.optional("add", stage.add);
+  o.optional("add_strides", stage.add_strides);
+  o.optional("alpha", alpha);
+  o.optional("bias", stage.bias);
+  o.optional("out", out);
+  o.optional("scale", stage.scale);
+  if (o.find("out") != nullptr) {
+    auto type = parse_dtype(out);
+    if (!type) return o.fail({ErrorKind::parse, what + ".out", JsonObject::cut(out), type.error().limit});
+    stage.out = *type;
+  }
+  if (o.find("alpha") == nullptr) return;
+  auto number = detail::parse_float("alpha", {alpha, 1});
+  if (!number) return o.fail({ErrorKind::parse, what + ".alpha", JsonObject::cut(alpha), number.error().limit});
+  stage.alpha = *number;
+}
+
 Result<Problem> read_permute(const json& value, const std::string& what) {
   JsonObject o(value, what);
   PermuteProblem p;
@@ -74,6 +101,7 @@ Result<Problem> read_permute(const json& value, const std::string& what) {
   o.optional("dst_offset", p.dst_offset);
   o.optional("src_align", p.src_align);
   o.optional("dst_align", p.dst_align);
+  read_stage(o, what, p.stage);
   if (const json* extents = o.find("extents")) read_extents(o, *extents, what + ".extents", p);
   if (auto ok = o.finish(); !ok) return std::unexpected(std::move(ok.error()));
   auto parsed = parse_dtype(type);

@@ -1,10 +1,12 @@
 #include "layout.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <span>
 #include <string>
+#include <tuple>
 #include <utility>
 
 namespace sectile::detail {
@@ -122,6 +124,13 @@ bool is_zero(std::int64_t size) {
   return size == 0;
 }
 
+Result<void> check_stage_type(std::string_view what, DType type) {
+  constexpr DType kNumbers[] = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32};
+  if (std::ranges::find(kNumbers, type) != std::end(kNumbers)) return {};
+  return fail(ErrorKind::invalid_problem, std::string(what), std::string(name(type)),
+              "f32, f16, bf16, i8, u8 or i32 where elements are computed with");
+}
+
 class Analysis {
  public:
   explicit Analysis(const PermuteProblem& problem) : p_(problem) {}
@@ -131,13 +140,17 @@ class Analysis {
     const bool by_layout = !p_.src_layout.empty() || !p_.dst_layout.empty();
     if (auto ok = by_layout ? shape_by_layout() : shape_by_axes(); !ok) return std::unexpected(std::move(ok.error()));
     if (auto ok = check_stride_lists(); !ok) return std::unexpected(std::move(ok.error()));
+    if (auto ok = check_stage(); !ok) return std::unexpected(std::move(ok.error()));
+    if (auto ok = find_vectors(by_layout); !ok) return std::unexpected(std::move(ok.error()));
     const std::span<const std::int64_t> dst(g_.dst_shape.data(), rank(g_.dst_rank));
     g_.empty = std::ranges::any_of(p_.shape, is_zero) || std::ranges::any_of(dst, is_zero);
     if (g_.empty) return g_;
-    if (auto ok = place(p_.shape, p_.src_strides, p_.src_offset, "src", g_.src_strides, g_.src_bytes); !ok)
-      return std::unexpected(std::move(ok.error()));
-    if (auto ok = place(dst, p_.dst_strides, p_.dst_offset, "dst", g_.dst_strides, g_.dst_bytes); !ok)
-      return std::unexpected(std::move(ok.error()));
+    const Side src_side{"src", p_.src_strides, p_.src_offset, p_.type}, dst_side{"dst", p_.dst_strides, p_.dst_offset, out_type(p_)};
+    if (auto ok = place(p_.shape, src_side, g_.src_strides, g_.src_bytes); !ok) return std::unexpected(std::move(ok.error()));
+    if (auto ok = place(dst, dst_side, g_.dst_strides, g_.dst_bytes); !ok) return std::unexpected(std::move(ok.error()));
+    if (p_.stage.add)
+      if (auto ok = place(dst, {"add", p_.stage.add_strides, 0, out_type(p_)}, g_.add_strides, g_.add_bytes); !ok)
+        return std::unexpected(std::move(ok.error()));
     if (auto ok = check_distinct(dst); !ok) return std::unexpected(std::move(ok.error()));
     if (auto ok = by_layout ? loops_by_layout() : loops_by_axes(); !ok) return std::unexpected(std::move(ok.error()));
     return g_;
@@ -152,12 +165,61 @@ class Analysis {
     if (std::ranges::any_of(p_.shape, [](std::int64_t n) { return n < 0; }))
       return fail(ErrorKind::invalid_problem, "shape", sizes_text(p_.shape), "sizes of at least 0");
     g_.src_rank = static_cast<int>(p_.shape.size());
-    for (const auto& [key, align] : {std::pair{"src.align", p_.src_align}, std::pair{"dst.align", p_.dst_align}})
-      if (align < size_bytes(p_.type) || align > 4096 || (align & (align - 1)) != 0)
+    for (const auto& [key, align, type] : {std::tuple{"src.align", p_.src_align, p_.type},
+                                           std::tuple{"dst.align", p_.dst_align, out_type(p_)}})
+      if (align < size_bytes(type) || align > 4096 || (align & (align - 1)) != 0)
         return fail(ErrorKind::invalid_problem, key, std::to_string(align),
-                    "a power of two from " + std::to_string(size_bytes(p_.type)) + " to 4096");
+                    "a power of two from " + std::to_string(size_bytes(type)) + " to 4096");
     for (const auto& [key, offset] : {std::pair{"src.offset", p_.src_offset}, std::pair{"dst.offset", p_.dst_offset}})
       if (offset < 0) return fail(ErrorKind::invalid_problem, key, std::to_string(offset), "at least 0");
+    return {};
+  }
+
+  Result<void> check_stage() const {
+    const ElementwiseStage& stage = p_.stage;
+    if (has_stage(p_)) {
+      if (auto ok = check_stage_type("type", p_.type); !ok) return ok;
+      if (auto ok = check_stage_type("out", out_type(p_)); !ok) return ok;
+    }
+    if (!std::isfinite(stage.alpha))
+      return fail(ErrorKind::invalid_problem, "alpha", std::to_string(stage.alpha), "a finite number");
+    if (!stage.add && !stage.add_strides.empty())
+      return fail(ErrorKind::invalid_problem, "add", "strides of none", "no strides without the operand");
+    if (stage.add && !stage.add_strides.empty() && stage.add_strides.size() != rank(g_.dst_rank))
+      return fail(ErrorKind::invalid_problem, "add", sizes_text(stage.add_strides), std::to_string(g_.dst_rank) + " strides");
+    if (std::ranges::any_of(stage.add_strides, [](std::int64_t s) { return s < 0; }))
+      return fail(ErrorKind::invalid_problem, "add", sizes_text(stage.add_strides), "strides of at least 0");
+    return {};
+  }
+
+  // Which axis of the source (by axes) or letter (by layouts) a vector of the stage lies along, and how long it is.
+  Result<int> vector_axis(std::string_view what, const std::string& text, bool by_layout, std::int64_t& length) const {
+    if (text.empty()) return -1;
+    int at = -1;
+    if (by_layout) {
+      if (text.size() == 1) at = letter_index(text[0]);
+    } else {
+      for (int a = 0; a < g_.src_rank; ++a)
+        if (text == std::to_string(a)) at = a;
+    }
+    if (at < 0)
+      return fail(ErrorKind::invalid_problem, std::string(what), text,
+                  by_layout ? "an upper-case letter of " + p_.src_layout
+                            : "an axis of the source, 0 to " + std::to_string(g_.src_rank - 1));
+    length = by_layout ? g_.letter[rank(at)].extent : p_.shape[rank(at)];
+    // An index into it has 32 bits, and so has the offset in bytes.
+    if (length >= std::int64_t{1} << 29)
+      return fail(ErrorKind::unsupported, std::string(what), std::to_string(length), "a vector of at most 2^29 - 1 elements");
+    return at;
+  }
+
+  Result<void> find_vectors(bool by_layout) {
+    auto scale = vector_axis("scale", p_.stage.scale, by_layout, g_.scale_length);
+    if (!scale) return std::unexpected(std::move(scale.error()));
+    auto bias = vector_axis("bias", p_.stage.bias, by_layout, g_.bias_length);
+    if (!bias) return std::unexpected(std::move(bias.error()));
+    scale_axis_ = *scale;
+    bias_axis_ = *bias;
     return {};
   }
 
@@ -186,7 +248,8 @@ class Analysis {
   Result<void> loops_by_axes() {
     g_.digits = g_.dst_rank;
     for (std::size_t i = 0; i < p_.axes.size(); ++i)
-      g_.digit[i].loop = {g_.dst_shape[i], g_.src_strides[rank(p_.axes[i])], g_.dst_strides[i]};
+      g_.digit[i].loop = {g_.dst_shape[i], g_.src_strides[rank(p_.axes[i])], g_.dst_strides[i], g_.add_strides[i],
+                          p_.axes[i] == scale_axis_ ? 1 : 0, p_.axes[i] == bias_axis_ ? 1 : 0};
     return check_count();
   }
 
@@ -295,20 +358,28 @@ class Analysis {
                 sizes_text(p_.shape) + " " + std::string(name(p_.type)), "less than 2^63 bytes");
   }
 
+  // What one operand's place is made of.
+  struct Side {
+    std::string_view name;
+    std::span<const std::int64_t> strides;   // none: row-major
+    std::int64_t offset = 0;
+    DType type = DType::f32;
+  };
+
   // Strides of one operand, and the bytes up to the end of its last element.
-  Result<void> place(std::span<const std::int64_t> shape, std::span<const std::int64_t> given, std::int64_t offset,
-                     std::string_view side, std::array<std::int64_t, kMaxRank>& strides, std::uint64_t& bytes) const {
-    std::int64_t packed = 1, last = offset;
+  Result<void> place(std::span<const std::int64_t> shape, const Side& side, std::array<std::int64_t, kMaxRank>& strides,
+                     std::uint64_t& bytes) const {
+    std::int64_t packed = 1, last = side.offset;
     for (std::size_t i = shape.size(); i-- > 0;) {
-      strides[i] = given.empty() ? packed : given[i];
+      strides[i] = side.strides.empty() ? packed : side.strides[i];
       std::int64_t reach = 0;
       if (__builtin_mul_overflow(packed, shape[i], &packed) ||
           __builtin_mul_overflow(shape[i] - 1, strides[i], &reach) || __builtin_add_overflow(last, reach, &last))
-        return too_large(side);
+        return too_large(side.name);
     }
     std::int64_t end = 0;
-    if (__builtin_add_overflow(last, 1, &end) || __builtin_mul_overflow(end, std::int64_t{size_bytes(p_.type)}, &end))
-      return too_large(side);
+    if (__builtin_add_overflow(last, 1, &end) || __builtin_mul_overflow(end, std::int64_t{size_bytes(side.type)}, &end))
+      return too_large(side.name);
     bytes = static_cast<std::uint64_t>(end);
     return {};
   }
@@ -341,6 +412,7 @@ class Analysis {
   Geometry g_;
   Layout src_, dst_;
   std::array<Chain, kMaxRank> src_chain_{}, dst_chain_{};
+  int scale_axis_ = -1, bias_axis_ = -1;   // of the source, or a letter
 };
 
 // Exact, but only for two axes or few elements; strides that defeat both are refused.
@@ -400,11 +472,15 @@ Result<void> Analysis::loops_by_layout() {
       if (g_.digits == kMaxRank)
         return fail(ErrorKind::invalid_problem, "rank", p_.src_layout + ":" + p_.dst_layout,
                     "at most 16 axes after splitting");
-      Geometry::Digit digit{.loop = {extents[rank(at)][rank(i)], 0, 0}, .weight = weight, .letter = at};
+      Geometry::Digit digit{.loop = {.extent = extents[rank(at)][rank(i)]}, .weight = weight, .letter = at};
       if (digit.loop.extent > 1 && !stride_at(src_chain_[rank(at)], g_.src_strides, weight, digit.loop.src_stride))
         return too_large("src");
       if (digit.loop.extent > 1 && !stride_at(chain, g_.dst_strides, weight, digit.loop.dst_stride))
         return too_large("dst");
+      if (digit.loop.extent > 1 && p_.stage.add && !stride_at(chain, g_.add_strides, weight, digit.loop.add_stride))
+        return too_large("add");
+      if (digit.loop.extent > 1 && at == scale_axis_) digit.loop.scale_step = weight;
+      if (digit.loop.extent > 1 && at == bias_axis_) digit.loop.bias_step = weight;
       g_.digit[rank(g_.digits++)] = digit;
     }
   }
@@ -417,7 +493,7 @@ Result<void> Analysis::loops_by_layout() {
 
 // The loops may reach past both operands' ends; what they count must fit as well.
 Result<void> Analysis::check_count() const {
-  std::int64_t count = size_bytes(p_.type);
+  std::int64_t count = std::max(size_bytes(p_.type), size_bytes(out_type(p_)));
   for (int i = 0; i < g_.digits; ++i)
     if (__builtin_mul_overflow(count, g_.digit[rank(i)].loop.extent, &count)) return too_large("dst");
   return {};

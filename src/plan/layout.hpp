@@ -14,6 +14,8 @@ namespace sectile::detail {
 struct LoopAxis {
   std::int64_t extent = 1;  // >= 1
   std::int64_t src_stride = 0, dst_stride = 0;
+  std::int64_t add_stride = 0;                   // of a stage's second operand
+  std::int64_t scale_step = 0, bias_step = 0;    // of the index into a stage's vectors
   bool operator==(const LoopAxis&) const = default;
 };
 
@@ -71,11 +73,12 @@ struct Geometry {
   using PerAxis = std::array<T, kMaxRank>;
 
   int src_rank = 0, dst_rank = 0, digits = 0, letters = 0;
-  PerAxis<std::int64_t> src_strides{}, dst_shape{}, dst_strides{};
+  PerAxis<std::int64_t> src_strides{}, dst_shape{}, dst_strides{}, add_strides{};
   PerAxis<Digit> digit{};
   PerAxis<Letter> letter{};
   bool empty = false;
-  std::uint64_t src_bytes = 0, dst_bytes = 0;
+  std::uint64_t src_bytes = 0, dst_bytes = 0, add_bytes = 0;
+  std::int64_t scale_length = 0, bias_length = 0;  // elements; 0 where there is none
 };
 
 Result<Geometry> geometry(const PermuteProblem& problem);

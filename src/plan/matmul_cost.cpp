@@ -18,17 +18,18 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d) noexc
 
 namespace {
 
-// An H200's multiprocessor, and its share of the caches, per clock at 1.8 GHz (driver 580.159.04, 2026-11-22, `sectile
-// bench --preset matmul --all-candidates`): rates of other devices differ, but what a candidate asks of them does not.
+// An H200's multiprocessor, and its share of the caches, per clock at 1.8 GHz. The first five and the rows' rates are
+// fitted to 900 measurements of 60 shapes (NVIDIA H200, driver 580.159.04, 2026-11-22: `sectile bench "matmul …"
+// --all-candidates --limit 16`; docs/performance.md). Other devices' rates differ, but not what a candidate asks of them.
+constexpr std::uint64_t kLatency = 1025;           // of a step whose loads wait for the L2
+constexpr std::uint64_t kBarriers = 215;           // a step's, with the first fragments behind them
+constexpr std::uint64_t kStart = 4000;             // of a workgroup: its first loads, and its results' way out
+constexpr std::uint64_t kStep = 10000;             // of a second step of the plan: a barrier and another dispatch
+constexpr std::uint64_t kCacheBytes = 89;          // to one multiprocessor, from the L2 and the L1 together
 constexpr std::uint64_t kMatrixRate = 1215;        // f16 multiply-adds: what the driver's matrix code reaches when nothing else is done
 constexpr std::uint64_t kScalarRate = 128;         // f32
 constexpr std::uint64_t kDotRate = 512;            // int8 by integer dot product
-constexpr std::uint64_t kL2Bytes = 24;             // to one multiprocessor, while all of them read
 constexpr std::uint64_t kDramBytes = 2300;         // of the device
-constexpr std::uint64_t kLatency = 700;            // of a load that misses the L1
-constexpr std::uint64_t kBarriers = 150;           // a step's, with the first fragments behind them
-constexpr std::uint64_t kStart = 1800;             // of a workgroup: its first loads, and its results' way out
-constexpr std::uint64_t kStep = 6000;              // of a second step of the plan: a barrier and another dispatch
 constexpr std::uint64_t kPicoseconds = 555;        // a clock
 
 std::uint64_t clamped(std::uint64_t a, std::uint64_t b) {
@@ -73,17 +74,20 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const Mat
   const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k), d.splits);
   if (c.cpu()) return cpu_cost(c, d, groups, steps * d.tile_k);
 
-  // One step of K: multiplying, and what it loads; both go on side by side.
+  // One step of K: multiplying, and what it loads; both go on side by side. A workgroup that is alone where others could
+  // be hides nothing of its staging behind theirs.
   const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, d) + e.interior.bank_conflicts / 2;
-  const std::uint64_t bytes = e.interior.load_transactions * c.profile.transaction_bytes.value_or(32);
-  const std::uint64_t load = bytes / kL2Bytes;
-  const auto step = [&](std::uint64_t held) {
-    return std::max({held * multiply, held * load, kLatency}) + kBarriers / held;
+  const std::uint64_t bytes = e.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
+  const std::uint64_t load = bytes / kCacheBytes;
+  const std::uint64_t held = resident(c, d);
+  const auto step = [&](std::uint64_t beside) {
+    const std::uint64_t alone = multiply + multiply * (held - beside) / held;
+    return std::max({beside * multiply, alone, beside * load, kLatency}) + kBarriers / beside;
   };
   const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(64);
-  const std::uint64_t held = resident(c, d), rounds = ceil_div(groups, multiprocessors);
+  const std::uint64_t rounds = ceil_div(groups, multiprocessors);
   const std::uint64_t whole = rounds / held, rest = rounds % held;
-  const std::uint64_t result = std::uint64_t{d.tile_m} * d.tile_n * 4 / kL2Bytes / 4;
+  const std::uint64_t result = std::uint64_t{d.tile_m} * d.tile_n / 24;   // its way out
   std::uint64_t clocks = clamped(whole, clamped(steps, step(held)) + kStart + held * result);
   if (rest != 0) clocks += clamped(steps, step(rest)) + kStart + rest * result;
   // Operands come from memory once, and from the L2 as often as tiles ask for them.

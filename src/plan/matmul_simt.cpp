@@ -76,6 +76,19 @@ constexpr Row kTable[] = {
     rung(5, " wide fragments"), rung(6, " double buffer"), rung(7, " banded"),
 };
 
+// Permille of the multiply-add rate that a row's steps reach, fetching included; fitted as matmul_cost.cpp says.
+std::uint32_t rate_of(const Row& r) {
+  const std::uint32_t tile = r.tile_m * r.tile_n;
+  switch (r.rows * r.columns) {
+    case 144: return 606;
+    case 128: return tile > 128 * 128 ? 605 : 585;
+    case 96: return 574;
+    case 64: return tile > 64 * 64 ? 705 : 495;
+    case 32: return 505;
+    default: return r.tile_k > 16 ? 420 : 470;
+  }
+}
+
 // An operand as the kernel fetches it; see matmul_simt.comp.
 struct Side {
   std::uint32_t type, width, tile, pad, group, span, span_k;
@@ -145,7 +158,7 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   const auto words = [&](const Side& s) { return std::max<std::uint32_t>(1, s.span_k * s.span * matmul_type_bytes(s.type) / 4); };
   const std::uint32_t flying = r.prefetch != 0 ? turns(a) * (words(a) + 1) + turns(b) * (words(b) + 1) : 4;
   d.registers = r.rows * r.columns + r.rows + r.columns + flying + 24;
-  d.rate_permille = 1000 * r.rows * r.columns / (r.rows * r.columns + r.rows + r.columns);
+  d.rate_permille = rate_of(r);
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
   d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few(c) ? 8 : 1;
   if (r.order == 0) d.splits = splits_to_fill(c, d);

@@ -19,6 +19,8 @@ std::uint32_t access_align(std::uint32_t promised, std::int64_t byte_offset) {
 bool mergeable(const Nest& nest, const NestAxis& outer, const NestAxis& inner) {
   if (outer.src_stride != inner.extent * inner.src_stride) return false;
   if (outer.dst_stride != inner.extent * inner.dst_stride) return false;
+  if (outer.add_stride != inner.extent * inner.add_stride) return false;
+  if (outer.scale_step != inner.extent * inner.scale_step || outer.bias_step != inner.extent * inner.bias_step) return false;
   for (int b = 0; b < nest.bounds; ++b) {
     const auto i = static_cast<std::size_t>(b);
     if (outer.coef[i] != inner.extent * inner.coef[i]) return false;
@@ -75,6 +77,7 @@ void widen(Nest& nest) {
   while (factor > 1 && !fits(factor)) factor /= 2;
   if (factor == 1) return;
   nest.element_bytes *= static_cast<std::uint32_t>(factor);
+  nest.dst_element_bytes = nest.element_bytes;
   nest.axis[0].extent /= factor;
   for (int a = 1; a < nest.rank; ++a) {
     nest.axis[static_cast<std::size_t>(a)].src_stride /= factor;
@@ -109,17 +112,26 @@ std::int64_t Nest::elements() const {
 std::uint32_t Nest::src_access_align() const { return access_align(src_align, src_byte_offset); }
 std::uint32_t Nest::dst_access_align() const { return access_align(dst_align, dst_byte_offset); }
 
-std::int64_t Nest::src_span() const {
+std::uint32_t Nest::add_access_align() const { return access_align(dst_align, stage.add_byte_offset); }
+
+namespace {
+
+std::int64_t span_of(const Nest& nest, std::int64_t NestAxis::*stride) {
   std::int64_t last = 0;
-  for (int a = 0; a < rank; ++a) last += (axis[static_cast<std::size_t>(a)].extent - 1) * axis[static_cast<std::size_t>(a)].src_stride;
+  for (int a = 0; a < nest.rank; ++a) {
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    last += (axis.extent - 1) * axis.*stride;
+  }
   return last + 1;
 }
 
-std::int64_t Nest::dst_span() const {
-  std::int64_t last = 0;
-  for (int a = 0; a < rank; ++a) last += (axis[static_cast<std::size_t>(a)].extent - 1) * axis[static_cast<std::size_t>(a)].dst_stride;
-  return last + 1;
-}
+}  // namespace
+
+std::int64_t Nest::src_span() const { return span_of(*this, &NestAxis::src_stride); }
+std::int64_t Nest::dst_span() const { return span_of(*this, &NestAxis::dst_stride); }
+std::int64_t Nest::add_span() const { return span_of(*this, &NestAxis::add_stride); }
+std::int64_t Nest::scale_span() const { return span_of(*this, &NestAxis::scale_step); }
+std::int64_t Nest::bias_span() const { return span_of(*this, &NestAxis::bias_step); }
 
 int Nest::src_innermost() const {
   int best = -1;
@@ -145,39 +157,71 @@ std::uint32_t Nest::write_bounds() const {
 }
 
 bool Nest::contiguous_copy() const {
+  if (stage.present) return false;
   if (read_bounds() != 0 || write_bounds() != 0) return false;
   return rank == 0 || (rank == 1 && axis[0].src_stride == 1 && axis[0].dst_stride == 1);
 }
 
-Nest canonical(const LoopNest& loops, std::uint32_t element_bytes, std::uint32_t src_align,
-               std::uint32_t dst_align) {
-  Nest nest;
-  nest.element_bytes = element_bytes;
-  nest.src_align = src_align;
-  nest.dst_align = dst_align;
-  nest.src_byte_offset = loops.src_offset * element_bytes;
-  nest.dst_byte_offset = loops.dst_offset * element_bytes;
+namespace {
+
+// `nest` has what is not the loops': element sizes, alignment, stage.
+Nest canonical_of(const LoopNest& loops, Nest nest) {
+  nest.src_byte_offset = loops.src_offset * nest.element_bytes;
+  nest.dst_byte_offset = loops.dst_offset * nest.dst_element_bytes;
   nest.bounds = static_cast<int>(loops.bounds.size());
   for (std::size_t b = 0; b < loops.bounds.size(); ++b)
     nest.bound[b] = {loops.bounds[b].read_limit, loops.bounds[b].write_limit, false, false};
   for (std::size_t a = 0; a < loops.axes.size(); ++a) {
     if (loops.axes[a].extent == 1) continue;
     auto& axis = nest.axis[static_cast<std::size_t>(nest.rank++)];
-    axis = {loops.axes[a].extent, loops.axes[a].src_stride, loops.axes[a].dst_stride, {}};
+    const LoopAxis& loop = loops.axes[a];
+    axis = {loop.extent, loop.src_stride, loop.dst_stride, {}, loop.add_stride, loop.scale_step, loop.bias_step};
     for (std::size_t b = 0; b < loops.bounds.size(); ++b) axis.coef[b] = loops.bounds[b].coef[a];
   }
   merge_neighbours(nest);
   sort_by_destination(nest);
-  widen(nest);
+  if (!nest.stage.present) widen(nest);
   note_bounds(nest);
   return nest;
+}
+
+}  // namespace
+
+Nest canonical(const LoopNest& loops, std::uint32_t element_bytes, std::uint32_t src_align,
+               std::uint32_t dst_align) {
+  Nest nest;
+  nest.element_bytes = nest.dst_element_bytes = element_bytes;
+  nest.src_align = src_align;
+  nest.dst_align = dst_align;
+  return canonical_of(loops, nest);
+}
+
+Nest canonical(const LoopNest& loops, const PermuteProblem& problem) {
+  if (!has_stage(problem)) return canonical(loops, size_bytes(problem.type), problem.src_align, problem.dst_align);
+  const ElementwiseStage& stage = problem.stage;
+  Nest nest;
+  nest.element_bytes = size_bytes(problem.type);
+  nest.dst_element_bytes = size_bytes(out_type(problem));
+  nest.src_align = problem.src_align;
+  nest.dst_align = problem.dst_align;
+  nest.stage = {.present = true,
+                .out = out_type(problem),
+                .type = problem.type,
+                .alpha = stage.alpha,
+                .scale = !stage.scale.empty(),
+                .bias = !stage.bias.empty(),
+                .add = stage.add};
+  return canonical_of(loops, nest);
 }
 
 Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent) {
   Nest part = nest;
   auto& cut = part.axis[static_cast<std::size_t>(axis)];
   part.src_byte_offset += first * cut.src_stride * nest.element_bytes;
-  part.dst_byte_offset += first * cut.dst_stride * nest.element_bytes;
+  part.dst_byte_offset += first * cut.dst_stride * nest.dst_element_bytes;
+  part.stage.add_byte_offset += first * cut.add_stride * nest.dst_element_bytes;
+  part.stage.scale_byte_offset += first * cut.scale_step * 4;
+  part.stage.bias_byte_offset += first * cut.bias_step * 4;
   for (int b = 0; b < nest.bounds; ++b) {
     const auto i = static_cast<std::size_t>(b);
     part.bound[i].read_limit -= first * cut.coef[i];

@@ -12,7 +12,7 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr const Strategy* kPermute[] = {&kCopy, &kRows, &kTile, &kBlock, &kWeave, &kTma, &kBox, &kWords};
+constexpr const Strategy* kPermute[] = {&kCopy, &kRows, &kTile, &kBlock, &kWeave, &kTma, &kBox, &kWords, &kFused, &kFusedBlock};
 
 std::int64_t biased(std::uint64_t group, std::uint64_t groups, std::int64_t bias_permille) {
   const std::uint64_t total = group * std::min<std::uint64_t>(groups, 1ull << 31);
@@ -59,7 +59,12 @@ struct Permutes {
   const Context& c;
 
   std::span<const Strategy* const> table() const { return kPermute; }
-  bool applicable(const Strategy& s, std::uint32_t row, Refusal& refusal) const { return s.applicable(c, row, refusal); }
+  bool applicable(const Strategy& s, std::uint32_t row, Refusal& refusal) const {
+    if (s.fused != c.nest.stage.present)
+      return s.fused ? refusal.no("elements are moved, and not computed with")
+                     : refusal.no("elements are computed with, {} moves them alone", s.stem);
+    return s.applicable(c, row, refusal);
+  }
   bool spare(const Strategy& s, std::uint32_t row) const { return s.spare(c, row); }
   Draft make(const Strategy& s, std::uint32_t row) const { return s.make(c, row); }
   std::int64_t cost(const Strategy& s, std::uint32_t row, const Draft& draft, Candidate* told) const {
@@ -169,8 +174,11 @@ Result<void> plan_operation(Job& job, const PermuteProblem& problem) {
   if (!bytes) return std::unexpected(bytes.error());
   job.plan.operands = {{"src", OperandRole::source, bytes->src, problem.src_align},
                        {"dst", OperandRole::destination, bytes->dst, problem.dst_align}};
+  if (!problem.stage.scale.empty()) job.plan.operands.push_back({"scale", OperandRole::source, bytes->scale, 4});
+  if (!problem.stage.bias.empty()) job.plan.operands.push_back({"bias", OperandRole::source, bytes->bias, 4});
+  if (problem.stage.add) job.plan.operands.push_back({"add", OperandRole::source, bytes->add, problem.dst_align});
   if (loops->empty) return {};
-  return plan_part(job, canonical(*loops, size_bytes(problem.type), problem.src_align, problem.dst_align));
+  return plan_part(job, canonical(*loops, problem));
 }
 
 std::span<const Strategy* const> permute_strategies() noexcept { return kPermute; }

@@ -3,6 +3,7 @@
 
 #include "permute_box.abi.h"
 #include "permute_copy.abi.h"
+#include "permute_fused.abi.h"
 #include "permute_rows.abi.h"
 #include "permute_tile.abi.h"
 #include "permute_weave.abi.h"
@@ -30,6 +31,9 @@ constexpr Named kNamed[] = {
     {"permute_box", PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"}, {"permute_weave", PERMUTE_WEAVE_SPEC_STEPS, "steps"},
     {"permute_weave", PERMUTE_WEAVE_SPEC_SOURCES, "from"},    {"permute_weave", PERMUTE_WEAVE_SPEC_SRC_RUN, "from"},
     {"permute_weave", PERMUTE_WEAVE_SPEC_TARGETS, "to"},      {"permute_weave", PERMUTE_WEAVE_SPEC_DST_RUN, "to"},
+    {"permute_fused", PERMUTE_FUSED_SPEC_VECTOR, "vector"},   {"permute_fused_block", PERMUTE_FUSED_SPEC_TILE_S, "tile"},
+    {"permute_fused_block", PERMUTE_FUSED_SPEC_TILE_D, "tile"}, {"permute_fused_block", PERMUTE_FUSED_SPEC_VECTOR_S, "vector"},
+    {"permute_fused_block", PERMUTE_FUSED_SPEC_VECTOR_D, "vector"},
 };
 
 // The least that is left out of {1, 1, 1}'s tail, so that a one-dimensional size is one number.

@@ -80,7 +80,14 @@ std::size_t hash_of(const PermuteProblem& p) {
   for (const auto n : p.src_strides) h = mix(h, static_cast<std::uint64_t>(n));
   for (const auto n : p.dst_strides) h = mix(h, static_cast<std::uint64_t>(n));
   h = mix(mix(h, static_cast<std::uint64_t>(p.src_offset)), static_cast<std::uint64_t>(p.dst_offset));
-  return mix(mix(h, p.src_align), p.dst_align);
+  h = mix(mix(h, p.src_align), p.dst_align);
+  const ElementwiseStage& stage = p.stage;
+  if (stage == ElementwiseStage{}) return h;
+  h = mix(mix(h, stage.out ? 1 + static_cast<std::uint64_t>(*stage.out) : 0), std::bit_cast<std::uint32_t>(stage.alpha));
+  for (const auto axis : {std::string_view(stage.scale), std::string_view(stage.bias)})
+    for (const char c : axis) h = mix(h, static_cast<std::uint64_t>(c));
+  for (const auto n : stage.add_strides) h = mix(h, static_cast<std::uint64_t>(n));
+  return mix(h, stage.add ? 1 : 0);
 }
 
 std::size_t hash_of(const MatmulProblem& p) {

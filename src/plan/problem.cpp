@@ -3,6 +3,13 @@
 
 namespace sectile {
 
+DType out_type(const PermuteProblem& problem) noexcept { return problem.stage.out.value_or(problem.type); }
+
+bool has_stage(const PermuteProblem& problem) noexcept {
+  const ElementwiseStage& stage = problem.stage;
+  return out_type(problem) != problem.type || stage.alpha != 1 || !stage.scale.empty() || !stage.bias.empty() || stage.add;
+}
+
 Result<std::vector<std::int64_t>> dst_shape(const PermuteProblem& problem) {
   auto g = detail::geometry(problem);
   if (!g) return std::unexpected(std::move(g.error()));
@@ -12,7 +19,11 @@ Result<std::vector<std::int64_t>> dst_shape(const PermuteProblem& problem) {
 Result<OperandBytes> operand_bytes(const PermuteProblem& problem) {
   auto g = detail::geometry(problem);
   if (!g) return std::unexpected(std::move(g.error()));
-  return OperandBytes{g->src_bytes, g->dst_bytes};
+  OperandBytes bytes{.src = g->src_bytes, .dst = g->dst_bytes, .add = g->add_bytes};
+  if (g->empty) return bytes;
+  bytes.scale = 4 * static_cast<std::uint64_t>(g->scale_length);
+  bytes.bias = 4 * static_cast<std::uint64_t>(g->bias_length);
+  return bytes;
 }
 
 Result<std::vector<OperandSpec>> operands_of(const Problem& problem) {
@@ -20,7 +31,11 @@ Result<std::vector<OperandSpec>> operands_of(const Problem& problem) {
   const auto& permute = std::get<PermuteProblem>(problem);
   const auto bytes = operand_bytes(permute);
   if (!bytes) return std::unexpected(bytes.error());
-  return std::vector<OperandSpec>{{"src", false, bytes->src, permute.src_align}, {"dst", true, bytes->dst, permute.dst_align}};
+  std::vector<OperandSpec> operands{{"src", false, bytes->src, permute.src_align}, {"dst", true, bytes->dst, permute.dst_align}};
+  if (!permute.stage.scale.empty()) operands.push_back({"scale", false, bytes->scale, 4});
+  if (!permute.stage.bias.empty()) operands.push_back({"bias", false, bytes->bias, 4});
+  if (permute.stage.add) operands.push_back({"add", false, bytes->add, permute.dst_align});
+  return operands;
 }
 
 Result<void> validate(const Problem& problem) {

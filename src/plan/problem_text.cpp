@@ -54,6 +54,39 @@ Result<void> parse_extents(PermuteProblem& p, Token value) {
   return {};
 }
 
+Result<void> parse_out(PermuteProblem& p, Token value) {
+  auto type = parse_dtype(value.text);
+  if (!type) return refuse("out", value, type.error().limit);
+  p.stage.out = *type;
+  return {};
+}
+
+Result<void> parse_alpha(PermuteProblem& p, Token value) {
+  auto number = detail::parse_float("alpha", value);
+  if (!number) return std::unexpected(std::move(number.error()));
+  p.stage.alpha = *number;
+  return {};
+}
+
+// An axis of the source: a number where the problem has axes, a letter where it has layouts. Which of the two is
+// validate's to say: options come in any order.
+Result<void> parse_axis(std::string_view what, Token value, std::string& out) {
+  const bool letter = value.text.size() == 1 && value.text[0] >= 'A' && value.text[0] <= 'Z';
+  if (!letter) {
+    auto number = detail::parse_integer<int>(what, value);
+    if (!number || *number < 0 || std::to_string(*number) != value.text)
+      return refuse(what, value, "the number of an axis, or an upper-case letter");
+  }
+  out = value.text;
+  return {};
+}
+
+Result<void> parse_add(PermuteProblem& p, Token value) {
+  p.stage.add = true;
+  if (value.text == "packed") return {};
+  return parse_list("add", value, 'x', p.stage.add_strides);
+}
+
 constexpr detail::Option<PermuteProblem> kOptions[] = {
     {"axes", parse_axes},
     {"layout", parse_layouts},
@@ -62,6 +95,11 @@ constexpr detail::Option<PermuteProblem> kOptions[] = {
     {"dst.strides", [](PermuteProblem& p, Token t) { return parse_list("dst.strides", t, 'x', p.dst_strides); }},
     {"src.offset", [](PermuteProblem& p, Token t) { return parse_into("src.offset", t, p.src_offset); }},
     {"dst.offset", [](PermuteProblem& p, Token t) { return parse_into("dst.offset", t, p.dst_offset); }},
+    {"out", parse_out},
+    {"alpha", parse_alpha},
+    {"scale", [](PermuteProblem& p, Token t) { return parse_axis("scale", t, p.stage.scale); }},
+    {"bias", [](PermuteProblem& p, Token t) { return parse_axis("bias", t, p.stage.bias); }},
+    {"add", parse_add},
     {"align",
      [](PermuteProblem& p, Token t) {
        auto ok = parse_into("align", t, p.src_align);
@@ -103,6 +141,12 @@ std::string print_permute(const PermuteProblem& p) {
   if (!p.dst_strides.empty()) append_list(text += " dst.strides=", p.dst_strides, 'x');
   if (p.src_offset != 0) text += " src.offset=" + std::to_string(p.src_offset);
   if (p.dst_offset != 0) text += " dst.offset=" + std::to_string(p.dst_offset);
+  if (p.stage.out) text.append(" out=").append(name(*p.stage.out));
+  if (p.stage.alpha != 1) text += " alpha=" + detail::float_text(p.stage.alpha);
+  if (!p.stage.scale.empty()) text += " scale=" + p.stage.scale;
+  if (!p.stage.bias.empty()) text += " bias=" + p.stage.bias;
+  if (p.stage.add && p.stage.add_strides.empty()) text += " add=packed";
+  if (p.stage.add && !p.stage.add_strides.empty()) append_list(text += " add=", p.stage.add_strides, 'x');
   if (p.src_align == p.dst_align) {
     if (p.src_align != defaults.src_align) text += " align=" + std::to_string(p.src_align);
   } else {

@@ -46,9 +46,10 @@ struct Strategy {
   bool (*spare)(const Context&, std::uint32_t row);   // loses to every row that is none: looked at on demand alone
   std::string (*print)(std::uint32_t row);   // the candidate's name after the stem
   Result<Step> (*step)(const Draft&, const Nest&, const DeviceProfile&);
+  bool fused = false;   // for nests with an elementwise stage, and for no others
 };
 
-extern const Strategy kCopy, kRows, kTile, kBlock, kWeave, kTma, kBox, kWords;
+extern const Strategy kCopy, kRows, kTile, kBlock, kWeave, kTma, kBox, kWords, kFused, kFusedBlock;
 
 // The table that the planner walks for a permute.
 std::span<const Strategy* const> permute_strategies() noexcept;

@@ -1,6 +1,6 @@
 #include "words.hpp"
 
-#include "lib/permute.abi.h"
+#include "permute_fused.abi.h"
 
 #include <fmt/format.h>
 
@@ -13,12 +13,12 @@ namespace sectile::detail {
 namespace {
 
 struct Stream {
-  std::array<std::uint32_t, PERMUTE_MAX_WORDS> word{};
-  std::uint32_t count = 0;
+  std::array<std::uint32_t, PERMUTE_FUSED_MAX_WORDS> word{};
+  std::uint32_t count = 0, most = PERMUTE_MAX_WORDS;
   bool full = false;
 
   void add(std::uint32_t value) {
-    if (count == word.size()) {
+    if (count == most) {
       full = true;
       return;
     }
@@ -30,8 +30,30 @@ struct Stream {
   }
 };
 
+// A stage's words in front of the axes: addresses, which are written when recording, and alpha.
+void add_front(Stream& stream, const Draft& draft, const Nest& nest) {
+  stream.most = PERMUTE_FUSED_MAX_WORDS;
+  for (const std::uint32_t bit : {PERMUTE_FUSED_SCALE, PERMUTE_FUSED_BIAS, PERMUTE_FUSED_ADD})
+    if ((draft.stage & bit) != 0) stream.add_stride(0, true);
+  if ((draft.stage & PERMUTE_FUSED_ALPHA) != 0) stream.add(std::bit_cast<std::uint32_t>(nest.stage.alpha));
+}
+
+// And those behind the kernel's own.
+void add_behind(Stream& stream, const Draft& draft, int axes) {
+  const auto each = [&](auto&& add) {
+    for (int a = 0; a < axes; ++a) add(draft.axis[static_cast<std::size_t>(a)]);
+  };
+  if ((draft.stage & PERMUTE_FUSED_SCALE) != 0)
+    each([&](const StreamAxis& axis) { stream.add(static_cast<std::uint32_t>(axis.scale_step)); });
+  if ((draft.stage & (PERMUTE_FUSED_BIAS | PERMUTE_FUSED_ONE_AXIS)) == PERMUTE_FUSED_BIAS)
+    each([&](const StreamAxis& axis) { stream.add(static_cast<std::uint32_t>(axis.bias_step)); });
+  if ((draft.stage & PERMUTE_FUSED_ADD) != 0)
+    each([&](const StreamAxis& axis) { stream.add_stride(axis.add_stride, draft.wide); });
+}
+
 Stream make_stream(const Draft& draft, const Nest& nest, int axes) {
   Stream stream;
+  if (nest.stage.present) add_front(stream, draft, nest);
   std::array<std::uint32_t, (PERMUTE_MAX_AXES + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD> shifts{};
   for (int a = 0; a < axes; ++a) {
     const auto& axis = draft.axis[static_cast<std::size_t>(a)];
@@ -46,6 +68,7 @@ Stream make_stream(const Draft& draft, const Nest& nest, int axes) {
   for (int s = 0; s < (axes + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD; ++s)
     stream.add(shifts[static_cast<std::size_t>(s)]);
   for (std::uint32_t w = 0; w < draft.own_count; ++w) stream.add(draft.own[w]);
+  if (nest.stage.present) add_behind(stream, draft, axes);
   const auto bounds = std::max(nest.read_bounds(), nest.write_bounds());
   const auto limit = [](std::int64_t v) {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(v, INT32_MIN, INT32_MAX));
@@ -68,12 +91,14 @@ FastDivision fast_division(std::uint32_t d) noexcept {
 }
 
 void Draft::add_axis(const NestAxis& from, std::uint32_t count) {
-  axis[static_cast<std::size_t>(axes++)] = {count, from.src_stride, from.dst_stride, from.coef};
+  axis[static_cast<std::size_t>(axes++)] = {count,           from.src_stride, from.dst_stride, from.coef,
+                                           from.add_stride, from.scale_step, from.bias_step};
 }
 
-int axis_class(int axes) noexcept {
+int axis_class(int axes, bool staged) noexcept {
   // 5 is the most that fits the push bytes beside any kernel's own words. What a digit too many costs
-  // is paid once a workgroup by most kernels.
+  // is paid once a workgroup by most kernels. Beside a stage's words 3 fit nearly always.
+  if (staged && axes <= 3) return 3;
   return axes <= 5 ? 5 : axes;
 }
 
@@ -105,18 +130,21 @@ bool needs_wide(const Nest& nest) noexcept {
   // Bytes, not indices: NVIDIA's driver (580.159.04) forms 32-bit byte offsets for 32-bit indices, and a
   // 4-byte element at index 2^30 is read at offset 0 (`sectile check --big`).
   constexpr std::int64_t limit = std::int64_t{1} << 31;
-  return nest.src_span() * nest.element_bytes >= limit || nest.dst_span() * nest.element_bytes >= limit;
+  return nest.src_span() * nest.element_bytes >= limit || nest.dst_span() * nest.dst_element_bytes >= limit ||
+         nest.add_span() * nest.dst_element_bytes >= limit;
 }
 
 Result<Step> make_step(const Draft& draft, const Nest& nest, const DeviceProfile& profile) {
-  const int axes = axis_class(draft.axes);
+  const int axes = axis_class(draft.axes, nest.stage.present);
   const Stream stream = make_stream(draft, nest, axes);
   if (stream.full)
-    return fail(ErrorKind::limit_exceeded, "words", "more", fmt::format("{}", PERMUTE_MAX_WORDS));
+    return fail(ErrorKind::limit_exceeded, "words", "more", fmt::format("{}", stream.most));
 
   Step step;
   const bool longer = draft.wide || stream.count > PERMUTE_PUSH_WORDS;
-  step.kernel = {draft.stem, fmt::format("e{}{}", draft.element_bytes, draft.wide ? ".wide" : longer ? ".long" : "")};
+  const char* const suffix = draft.wide ? ".wide" : longer ? ".long" : "";
+  step.kernel = {draft.stem, draft.variant != nullptr ? fmt::format("{}{}", draft.variant, suffix)
+                                                      : fmt::format("e{}{}", draft.element_bytes, suffix)};
   step.workgroup = {draft.workgroup, 1, 1};
   auto grid = fold_grid(draft.groups, profile);
   if (!grid) return std::unexpected(grid.error());
@@ -140,12 +168,22 @@ Result<Step> make_step(const Draft& draft, const Nest& nest, const DeviceProfile
   std::memcpy(step.push.data(), &push, sizeof push);
   step.addresses = {{offsetof(PermutePush, src), 0, static_cast<std::uint64_t>(nest.src_byte_offset)},
                     {offsetof(PermutePush, dst), 1, static_cast<std::uint64_t>(nest.dst_byte_offset)}};
-  const auto range = [&](std::uint32_t operand, std::int64_t from, std::int64_t span, bool write) {
+  const auto range = [&](std::uint32_t operand, std::int64_t from, std::int64_t span, std::uint32_t bytes, bool write = false) {
     const auto begin = static_cast<std::uint64_t>(from);
-    return AccessRange{operand, begin, begin + static_cast<std::uint64_t>(span) * nest.element_bytes, write};
+    return AccessRange{operand, begin, begin + static_cast<std::uint64_t>(span) * bytes, write};
   };
-  step.accesses = {range(0, nest.src_byte_offset, nest.src_span(), false),
-                   range(1, nest.dst_byte_offset, nest.dst_span(), true)};
+  step.accesses = {range(0, nest.src_byte_offset, nest.src_span(), nest.element_bytes),
+                   range(1, nest.dst_byte_offset, nest.dst_span(), nest.dst_element_bytes, true)};
+  const NestStage& stage = nest.stage;
+  const auto operand = [&](std::int64_t from, std::int64_t span, std::uint32_t bytes) {
+    const auto number = static_cast<std::uint32_t>(step.addresses.size());   // of the operand, and of its slot
+    step.addresses.push_back({static_cast<std::uint32_t>(offsetof(PermutePush, words)) + 8 * (number - 2), number,
+                              static_cast<std::uint64_t>(from)});
+    step.accesses.push_back(range(number, from, span, bytes));
+  };
+  if (stage.scale) operand(stage.scale_byte_offset, nest.scale_span(), 4);
+  if (stage.bias) operand(stage.bias_byte_offset, nest.bias_span(), 4);
+  if (stage.add) operand(stage.add_byte_offset, nest.add_span(), nest.dst_element_bytes);
   return step;
 }
 

@@ -36,17 +36,20 @@ struct StreamAxis {
   std::uint32_t count = 1;
   std::int64_t src_stride = 0, dst_stride = 0;
   std::array<std::int64_t, kMaxBounds> coef{};
+  std::int64_t add_stride = 0, scale_step = 0, bias_step = 0;   // of an elementwise stage
 };
 
 // What a strategy has worked out for one step.
 struct Draft {
   const char* stem = "";
   std::uint32_t element_bytes = 4;
+  const char* variant = nullptr;                  // the kernel's, before ".wide" or ".long"; null: "e<element_bytes>"
   bool wide = false;
   std::array<StreamAxis, kMaxRank> axis{};
   int axes = 0;
   std::array<std::uint32_t, 16> own{};            // the kernel's own words
   std::uint32_t own_count = 0;
+  std::uint32_t stage = 0;                        // PERMUTE_FUSED_* bits
   std::array<Constant, 12> constants{};           // the kernel's own constants
   std::uint32_t constant_count = 0;
   std::uint32_t workgroup = 64;
@@ -60,7 +63,7 @@ struct Draft {
 };
 
 // Axis numbers are padded to few classes, so that problems of like rank share a pipeline.
-int axis_class(int axes) noexcept;
+int axis_class(int axes, bool staged = false) noexcept;
 
 // The step for a draft over a nest: constants, pushed words, specialized words, addresses, ranges,
 // the grid folded to the profile's limits.

@@ -11,6 +11,7 @@
 #include "matvec.abi.h"
 #include "permute_box.abi.h"
 #include "permute_copy.abi.h"
+#include "permute_fused.abi.h"
 #include "permute_rows.abi.h"
 #include "permute_tile.abi.h"
 #include "permute_weave.abi.h"
@@ -52,6 +53,10 @@ std::set<std::uint32_t> with(std::set<std::uint32_t> base, std::initializer_list
   base.insert(more);
   return base;
 }
+
+const std::set<std::uint32_t> kFused =
+    with(kCommon, {PERMUTE_FUSED_SPEC_TYPE, PERMUTE_FUSED_SPEC_OUT, PERMUTE_FUSED_SPEC_STAGE, PERMUTE_FUSED_SPEC_LOAD,
+                   PERMUTE_FUSED_SPEC_STORE, PERMUTE_FUSED_SPEC_ADD});
 
 const std::vector<Field> kCanaryFields = {FIELD(CanaryPush, a_rows),    FIELD(CanaryPush, a_columns), FIELD(CanaryPush, b_rows),
                                           FIELD(CanaryPush, b_columns), FIELD(CanaryPush, c_rows),    FIELD(CanaryPush, c_columns),
@@ -101,6 +106,10 @@ const std::vector<Interface> kInterfaces = {
      with(kCommon, {PERMUTE_WEAVE_SPEC_STEPS, PERMUTE_WEAVE_SPEC_LOAD_BYTES, PERMUTE_WEAVE_SPEC_STORE_BYTES, PERMUTE_WEAVE_SPEC_SOURCES, PERMUTE_WEAVE_SPEC_SRC_RUN,
                     PERMUTE_WEAVE_SPEC_TARGETS, PERMUTE_WEAVE_SPEC_DST_RUN, PERMUTE_WEAVE_SPEC_SWAP}), true},
     {"permute_words", kPermutePush, kPermuteFields, kCommon, true},
+    {"permute_fused", kPermutePush, kPermuteFields, with(kFused, {PERMUTE_FUSED_SPEC_VECTOR}), true},
+    {"permute_fused_block", kPermutePush, kPermuteFields,
+     with(kFused, {PERMUTE_FUSED_SPEC_VECTOR_S, PERMUTE_FUSED_SPEC_VECTOR_D, PERMUTE_FUSED_SPEC_TILE_S, PERMUTE_FUSED_SPEC_TILE_D,
+                   PERMUTE_FUSED_SPEC_SWAP, PERMUTE_FUSED_SPEC_LANES_D}), true},
 };
 
 // SPIRV-Reflect knows no tensor layouts and views, and gives up at a pointer to one: it is shown empty types instead.
@@ -182,7 +191,8 @@ TEST_CASE("specializationConstantsAgree") {
       auto wanted = i.constants;
       if (longer && i.words) {
         wanted.insert(PERMUTE_SPEC_PUSHED);
-        for (std::uint32_t w = 0; w < PERMUTE_MAX_WORDS; ++w) wanted.insert(PERMUTE_SPEC_WORD0 + w);
+        const std::uint32_t most = m.stem.starts_with("permute_fused") ? PERMUTE_FUSED_MAX_WORDS : PERMUTE_MAX_WORDS;
+        for (std::uint32_t w = 0; w < most; ++w) wanted.insert(PERMUTE_SPEC_WORD0 + w);
       }
       std::set<std::uint32_t> found;
       for (std::uint32_t c = 0; c < reflected.module.spec_constant_count; ++c)

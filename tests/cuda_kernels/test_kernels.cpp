@@ -46,6 +46,10 @@ std::vector<PermuteProblem> generated_problems() {
     problems.push_back(reference::generate_permute(5, index));
     if (reference::PermuteDefinition(problems.back()).empty()) problems.pop_back();
   }
+  for (std::uint64_t index = 0; problems.size() < 80; ++index) {
+    problems.push_back(reference::generate_elementwise(5, index));
+    if (reference::PermuteDefinition(problems.back()).empty()) problems.pop_back();
+  }
   return problems;
 }
 

@@ -42,6 +42,7 @@ std::vector<Problem> problems() {
         "matmul f32 nn 7x5x3 alpha=2 beta=1 c=d epi=silu pro=scale"})
     out.push_back(must(parse_problem(text)));
   for (std::uint64_t index = 0; index < 20; ++index) out.emplace_back(reference::generate_permute(9, index));
+  for (std::uint64_t index = 0; index < 12; ++index) out.emplace_back(reference::generate_elementwise(9, index));
   return out;
 }
 

@@ -12,6 +12,7 @@
 #include "matvec.abi.h"
 #include "permute_box.abi.h"
 #include "permute_copy.abi.h"
+#include "permute_fused.abi.h"
 #include "permute_rows.abi.h"
 #include "permute_tile.abi.h"
 #include "permute_weave.abi.h"
@@ -72,6 +73,10 @@ inline unsigned float_to_half(float v) {
 inline float half_to_float(unsigned bits) {
   const auto half = static_cast<std::uint16_t>(bits);
   return static_cast<float>(reference::decode(DType::f16, reinterpret_cast<const std::byte*>(&half)));
+}
+inline int nearest_int(float v) {
+  if (v >= 2147483648.0f) return 0x7fffffff;
+  return v < -2147483648.0f ? -0x7fffffff - 1 : static_cast<int>(std::nearbyint(v));
 }
 inline int __dp4a(int a, int b, int sum) {
   for (unsigned i = 0; i < 4; ++i) {

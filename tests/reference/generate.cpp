@@ -292,4 +292,33 @@ PermuteProblem generate_permute(std::uint64_t seed, std::uint64_t index) {
   return problem;
 }
 
+PermuteProblem generate_elementwise(std::uint64_t seed, std::uint64_t index) {
+  constexpr std::array kNumbers = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32};
+  constexpr std::array kAlphas = {0.5f, -2.0f, 0.125f, 1.0f / 255, 3.0f};
+  PermuteProblem problem = generate_permute(seed, index);
+  Random random(mix(seed + 1) ^ mix(index + 1));
+  ElementwiseStage& stage = problem.stage;
+  problem.type = kNumbers[random.below(kNumbers.size())];
+  const DType out = kNumbers[random.below(kNumbers.size())];
+  if (!random.one_in(3)) stage.out = out;
+  // The vectors' axes: numbers, or the letters of the source.
+  std::vector<std::string> axes;
+  for (std::size_t a = 0; a < problem.shape.size() && problem.src_layout.empty(); ++a) axes.push_back(std::to_string(a));
+  for (const char c : problem.src_layout)
+    if (c >= 'A' && c <= 'Z') axes.emplace_back(1, c);
+  if (random.one_in(4)) stage.alpha = kAlphas[random.below(kAlphas.size())];
+  if (random.one_in(2)) stage.scale = axes[random.below(axes.size())];
+  if (random.one_in(2)) stage.bias = random.one_in(2) && !stage.scale.empty() ? stage.scale : axes[random.below(axes.size())];
+  stage.add = random.one_in(3);
+  if (stage.add && random.one_in(3)) {
+    stage.add_strides = spread_strides(PermuteDefinition(problem).dst_shape(), random, random.one_in(3));
+    for (std::int64_t& stride : stage.add_strides)
+      if (random.one_in(8)) stride = 0;
+  }
+  if (!has_stage(problem)) stage.alpha = 0.5f;
+  problem.src_align = std::max(problem.src_align, size_bytes(problem.type));
+  problem.dst_align = std::max(problem.dst_align, size_bytes(out_type(problem)));
+  return problem;
+}
+
 }  // namespace sectile::reference

@@ -9,6 +9,8 @@ namespace sectile::reference {
 
 // Always a valid problem. Most have fewer than 200,000 elements; one in some hundreds has more.
 PermuteProblem generate_permute(std::uint64_t seed, std::uint64_t index);
+// The same with an elementwise stage: every pair of types, every subset of its parts.
+PermuteProblem generate_elementwise(std::uint64_t seed, std::uint64_t index);
 
 // Always a valid problem, with at most some 10^7 multiplications, and with fewer than 10^6 nearly always: every layout,
 // type, format, stride, batch and epilogue, sizes of 0 and 1, primes, those beside a tile's, skinny ones, long sums.

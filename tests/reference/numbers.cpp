@@ -56,7 +56,7 @@ std::uint16_t bfloat_bits(double value) noexcept {
 }  // namespace
 
 std::size_t element_bytes(DType type) noexcept {
-  return type == DType::i8 ? 1 : type == DType::f16 || type == DType::bf16 ? 2 : 4;
+  return type == DType::i8 || type == DType::u8 ? 1 : type == DType::f16 || type == DType::bf16 ? 2 : 4;
 }
 
 double decode(DType type, const std::byte* at) noexcept {
@@ -65,6 +65,7 @@ double decode(DType type, const std::byte* at) noexcept {
     case DType::f16: return half_value(read<std::uint16_t>(at));
     case DType::bf16: return std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(at)) << 16);
     case DType::i8: return read<std::int8_t>(at);
+    case DType::u8: return read<std::uint8_t>(at);
     case DType::i32: return read<std::int32_t>(at);
     default: return std::nan("");
   }
@@ -77,6 +78,7 @@ void encode(DType type, double value, std::byte* at) noexcept {
     case DType::f16: return write(half_bits(value));
     case DType::bf16: return write(bfloat_bits(value));
     case DType::i8: return write(static_cast<std::int8_t>(value));
+    case DType::u8: return write(static_cast<std::uint8_t>(value));
     case DType::i32: return write(static_cast<std::int32_t>(value));
     default: return;
   }

@@ -1,4 +1,5 @@
 // The reference against results written down by hand, and the generator against the library's rules.
+#include "reference/elementwise.hpp"
 #include "reference/generate.hpp"
 #include "reference/permute.hpp"
 #include "reference/stream.hpp"
@@ -9,8 +10,10 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <cmath>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -111,6 +114,56 @@ TEST_CASE("generatorMakesValidProblemsOfEveryKind") {
   CHECK(strided > 1000);
   CHECK(broadcast > 50);
   CHECK(empty > 5);
+}
+
+TEST_CASE("generatorMakesEveryKindOfStage") {
+  std::set<std::pair<DType, DType>> casts;
+  int scaled = 0, biased = 0, added = 0, strided = 0, alphas = 0, padded = 0;
+  for (std::uint64_t i = 0; i < 3000; ++i) {
+    const PermuteProblem problem = generate_elementwise(1, i);
+    const auto valid = validate(problem);
+    REQUIRE_MESSAGE(valid.has_value(), print(Problem(problem)) << ": " << valid.error().message());
+    CHECK(has_stage(problem));
+    CHECK(parse_problem(print(Problem(problem))) == Problem(problem));
+    const auto operands = operands_of(problem);
+    const auto want = ElementwiseDefinition(problem).operands();
+    REQUIRE(operands->size() == want.size());
+    for (std::size_t o = 0; o < want.size(); ++o) {
+      CHECK((*operands)[o].name == want[o].first);
+      CHECK((*operands)[o].bytes == want[o].second);
+    }
+    casts.emplace(problem.type, out_type(problem));
+    alphas += problem.stage.alpha != 1;
+    scaled += !problem.stage.scale.empty();
+    biased += !problem.stage.bias.empty();
+    added += problem.stage.add;
+    strided += !problem.stage.add_strides.empty();
+    padded += !problem.src_layout.empty() && problem.stage.add;
+  }
+  CHECK(casts.size() == 36);
+  for (const int n : {alphas, scaled, biased, added, strided, padded}) CHECK(n > 100);
+}
+
+// By hand: what a stage makes of numbers, and what is let pass.
+TEST_CASE("elementwiseKnownAnswers") {
+  const auto result = [](const char* text, std::vector<float> src, std::vector<float> scale, std::vector<float> bias) {
+    const ElementwiseDefinition definition(std::get<PermuteProblem>(*parse_problem(text)));
+    return definition.result({{"src", std::as_bytes(std::span(src))}, {"scale", std::as_bytes(std::span(scale))}, {"bias", std::as_bytes(std::span(bias))}});
+  };
+  const auto ints = result("permute f32 2x3 axes=1,0 out=i8", {0.5f, 1.5f, 2.5f, -300, std::nanf(""), 200}, {}, {});
+  const std::vector<double> want = {0, -128, 2, 0, 2, 127};
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    CHECK(ints[i].low == want[i]);
+    CHECK(ints[i].high == want[i]);
+  }
+  const auto planes = result("permute f32 1x2x1x3 layout=NHWC:NCHW4c alpha=2 scale=C bias=C", {1, 2, 3, 4, 5, 6}, {1, 10, 100}, {0.5f, 0, -1});
+  const std::vector<double> values = {2.5, 40, 599, 0, 8.5, 100, 1199, 0};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    CHECK(planes[i].zero == (i % 4 == 3));
+    CHECK(planes[i].low <= values[i]);
+    CHECK(planes[i].high >= values[i]);
+    CHECK(planes[i].high - planes[i].low <= 1e-3);
+  }
 }
 
 // A check that never met a kernel would say nothing of it.

@@ -1,0 +1,132 @@
+// What permute_fused and permute_fused_block share: the words around the stream, accesses, and what is done to elements.
+// After lib/cuda.cuh. OWN_WORDS: the kernel's own. Every CUDA device has accesses of 1 and 2 bytes: "word" and "narrow"
+// variants are the same code.
+#ifdef WIDE
+using offset_t = long long;
+#else
+using offset_t = int;
+#endif
+#include "numbers.cuh"
+#include "permute_fused.abi.h"
+
+constexpr uint kType = sectile_constant(PERMUTE_FUSED_SPEC_TYPE, SECTILE_TYPE_F32);
+constexpr uint kOut = sectile_constant(PERMUTE_FUSED_SPEC_OUT, SECTILE_TYPE_F32);
+constexpr uint kStage = sectile_constant(PERMUTE_FUSED_SPEC_STAGE, 0u);
+constexpr uint kLoad = sectile_constant(PERMUTE_FUSED_SPEC_LOAD, 1u);
+constexpr uint kStore = sectile_constant(PERMUTE_FUSED_SPEC_STORE, 1u);
+constexpr uint kAddLoad = sectile_constant(PERMUTE_FUSED_SPEC_ADD, 1u);
+
+constexpr uint kHasAlpha = kStage & PERMUTE_FUSED_ALPHA;
+constexpr uint kHasScale = (kStage & PERMUTE_FUSED_SCALE) != 0u ? 1u : 0u;
+constexpr uint kHasBias = (kStage & PERMUTE_FUSED_BIAS) != 0u ? 1u : 0u;
+constexpr uint kHasAdd = (kStage & PERMUTE_FUSED_ADD) != 0u ? 1u : 0u;
+constexpr uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBias;   // steps of its own
+
+constexpr uint kAtBias = 2u * kHasScale;
+constexpr uint kAtAdd = kAtBias + 2u * kHasBias;
+constexpr uint kAtAlpha = kAtAdd + 2u * kHasAdd;
+constexpr uint kFirstWord = kAtAlpha + kHasAlpha;
+#define FIRST_WORD kFirstWord
+#define MAX_WORDS PERMUTE_FUSED_MAX_WORDS
+#include "permute.cuh"
+
+constexpr uint kScaleSteps = kOwnWord + OWN_WORDS;
+constexpr uint kBiasSteps = kScaleSteps + (kOwnBias != 0u ? kAxes * kHasScale : 0u);
+constexpr uint kAddStrides = kScaleSteps + kAxes * (kHasScale + kOwnBias);
+constexpr uint kWordsBehind = OWN_WORDS + kAxes * (kHasScale + kOwnBias + kHasAdd * kStrideWords);
+
+// Two words as an address.
+__device__ __forceinline__ uint64 word2(const PermutePush& push, const uint k) {
+  return uint64(word(push, k + 1u)) << 32 | word(push, k);
+}
+__device__ __forceinline__ float alpha(const PermutePush& push) {
+  return kHasAlpha != 0u ? __uint_as_float(word(push, kAtAlpha)) : 1.0f;
+}
+__device__ __forceinline__ uint scale_step(const PermutePush& push, const uint a) {
+  return kHasScale != 0u ? word(push, kScaleSteps + a) : 0u;
+}
+__device__ __forceinline__ uint bias_step(const PermutePush& push, const uint a) {
+  return kHasBias != 0u ? word(push, kBiasSteps + a) : 0u;
+}
+__device__ __forceinline__ offset_t add_stride(const PermutePush& push, const uint a) {
+  return kHasAdd != 0u ? stride_at(push, kAddStrides + a * kStrideWords) : offset_t(0);
+}
+__device__ __forceinline__ float vector_element(uint64 address, uint at) {
+  return __uint_as_float(__ldg(global_pointer<const uint>(address, uint64(at) * 4u)));
+}
+
+// ---- accesses: `width` elements from element `at` on
+
+__device__ __forceinline__ uvec4 load_elements(const uint type, uint64 base, offset_t at, const uint width) {
+  const uint bytes = bytes_of_type(type);
+  return load_raw(base + uint64(at) * bytes, 0u, width * bytes);
+}
+__device__ __forceinline__ void store_elements(const PermutePush& push, offset_t at, const uint width, const uvec4& v) {
+  const uint bytes = bytes_of_type(kOut);
+  store_raw(address_of(push.dst) + uint64(at) * bytes, 0u, width * bytes, v);
+}
+
+// ---- elements on their way: the bits of a float or, where nothing but integers is added, of an int
+
+constexpr uint kFromInteger = kType == SECTILE_TYPE_I8 || kType == SECTILE_TYPE_U8 || kType == SECTILE_TYPE_I32 ? 1u : 0u;
+constexpr uint kToInteger = kOut == SECTILE_TYPE_I8 || kOut == SECTILE_TYPE_U8 || kOut == SECTILE_TYPE_I32 ? 1u : 0u;
+constexpr uint kInteger = (kHasAlpha | kHasScale | kHasBias) == 0u ? kFromInteger & kToInteger : 0u;
+
+// Those of a raw run to v[first] and on.
+__device__ __forceinline__ void unpack_elements(const uint type, const uint width, const uvec4& raw, const uint first, uint (&v)[MAX_RUN]) {
+  float f[MAX_RUN];
+  unpack_run(type, width, raw, f);
+#pragma unroll
+  for (uint i = 0u; i < MAX_RUN; ++i) {
+    if (i >= width) continue;
+    const int part = byte_of(raw[(i / 4u) % 4u], i % 4u);
+    if (kInteger == 0u) v[(first + i) % MAX_RUN] = __float_as_uint(f[i]);
+    else if (type == SECTILE_TYPE_I32) v[(first + i) % MAX_RUN] = raw[i % 4u];
+    else v[(first + i) % MAX_RUN] = type == SECTILE_TYPE_U8 ? uint(part) & 0xffu : uint(part);
+  }
+}
+
+// `factor`: alpha times scale.
+__device__ __forceinline__ uint computed(uint x, float factor, float bias, uint add) {
+  if (kInteger != 0u) {
+    const uint sum = x + add;
+    // Both of one sign, the sum of the other: it has wrapped.
+    if (int((x ^ sum) & (add ^ sum)) < 0) return int(x) < 0 ? 0x80000000u : 0x7fffffffu;
+    return sum;
+  }
+  float v = __uint_as_float(x);
+  if ((kHasAlpha | kHasScale) != 0u) v *= factor;
+  if (kHasBias != 0u) v += bias;
+  if (kHasAdd != 0u) v += __uint_as_float(add);
+  return __float_as_uint(v);
+}
+
+// To nearest, ties to even; saturates; a NaN becomes 0.
+__device__ __forceinline__ int to_integer(uint bits) {
+  const int low = kOut == SECTILE_TYPE_I8 ? -128 : 0, high = kOut == SECTILE_TYPE_I8 ? 127 : 255;
+  int v = int(bits);
+  if (kInteger == 0u) v = (bits & 0x7fffffffu) > 0x7f800000u ? 0 : nearest_int(__uint_as_float(bits));
+  if (kOut == SECTILE_TYPE_I32) return v;
+  return v < low ? low : v > high ? high : v;
+}
+
+// v[first] and on as a raw run.
+__device__ __forceinline__ uvec4 pack_elements(const uint width, const uint first, const uint (&v)[MAX_RUN]) {
+  uvec4 raw = {};
+#pragma unroll
+  for (uint i = 0u; i < MAX_RUN; ++i) {
+    if (i >= width) continue;
+    const uint bits = v[(first + i) % MAX_RUN];
+    if (kOut == SECTILE_TYPE_F32) {
+      raw[i % 4u] = bits;
+    } else if (kOut == SECTILE_TYPE_I32) {
+      raw[i % 4u] = uint(to_integer(bits));
+    } else if (kToInteger != 0u) {
+      raw[i / 4u] |= (uint(to_integer(bits)) & 0xffu) << (8u * (i % 4u));
+    } else if (i % 2u == 0u) {
+      const uint other = i + 1u < width ? v[(first + i + 1u) % MAX_RUN] : 0u;
+      raw[i / 2u] = pack_pair(kOut, __uint_as_float(bits), __uint_as_float(other));
+    }
+  }
+  return raw;
+}

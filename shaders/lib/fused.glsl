@@ -1,0 +1,166 @@
+// What permute_fused and permute_fused_block share: the words around the stream, accesses, and what is done to elements.
+// OWN_WORDS: the kernel's own. WORDS (from the variant): elements of 1 and 2 bytes on a device that loads and stores
+// 32-bit words alone.
+#ifdef WIDE
+#extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
+#define offset_t int64_t
+#else
+#define offset_t int
+#endif
+#include "numbers.glsl"
+#include "../permute_fused.abi.h"
+
+layout(constant_id = PERMUTE_FUSED_SPEC_TYPE) const uint kType = SECTILE_TYPE_F32;
+layout(constant_id = PERMUTE_FUSED_SPEC_OUT) const uint kOut = SECTILE_TYPE_F32;
+layout(constant_id = PERMUTE_FUSED_SPEC_STAGE) const uint kStage = 0u;
+layout(constant_id = PERMUTE_FUSED_SPEC_LOAD) const uint kLoad = 1u;
+layout(constant_id = PERMUTE_FUSED_SPEC_STORE) const uint kStore = 1u;
+layout(constant_id = PERMUTE_FUSED_SPEC_ADD) const uint kAddLoad = 1u;
+
+const uint kHasAlpha = kStage & PERMUTE_FUSED_ALPHA;
+const uint kHasScale = (kStage & PERMUTE_FUSED_SCALE) != 0u ? 1u : 0u;
+const uint kHasBias = (kStage & PERMUTE_FUSED_BIAS) != 0u ? 1u : 0u;
+const uint kHasAdd = (kStage & PERMUTE_FUSED_ADD) != 0u ? 1u : 0u;
+const uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBias;   // steps of its own
+
+const uint kAtBias = 2u * kHasScale;
+const uint kAtAdd = kAtBias + 2u * kHasBias;
+const uint kAtAlpha = kAtAdd + 2u * kHasAdd;
+const uint kFirstWord = kAtAlpha + kHasAlpha;
+#define FIRST_WORD kFirstWord
+#define MAX_WORDS PERMUTE_FUSED_MAX_WORDS
+#include "permute.glsl"
+
+const uint kScaleSteps = kOwnWord + OWN_WORDS;
+const uint kBiasSteps = kScaleSteps + (kOwnBias != 0u ? kAxes * kHasScale : 0u);
+const uint kAddStrides = kScaleSteps + kAxes * (kHasScale + kOwnBias);
+const uint kWordsBehind = OWN_WORDS + kAxes * (kHasScale + kOwnBias + kHasAdd * STRIDE_WORDS);
+
+uvec2 scale_address() { return uvec2(word(0u), word(1u)); }
+uvec2 bias_address() { return uvec2(word(kAtBias), word(kAtBias + 1u)); }
+uvec2 add_address() { return uvec2(word(kAtAdd), word(kAtAdd + 1u)); }
+float alpha() { return kHasAlpha != 0u ? uintBitsToFloat(word(kAtAlpha)) : 1.0; }
+uint scale_step(const uint a) { return kHasScale != 0u ? word(kScaleSteps + a) : 0u; }
+uint bias_step(const uint a) { return kHasBias != 0u ? word(kBiasSteps + a) : 0u; }
+offset_t add_stride(const uint a) { return kHasAdd != 0u ? stride_at(kAddStrides + a * STRIDE_WORDS) : offset_t(0); }
+
+float vector_element(uvec2 address, uint at) { return uintBitsToFloat(Ref4(address).x[at]); }
+
+// ---- accesses: `width` elements from element `at` on
+
+#ifdef WORDS
+// The word that holds a byte; part of it may be none of the operand's.
+uvec2 word_of(uvec2 base, uint byte) {
+  uint carry;
+  uint low = uaddCarry(base.x, byte, carry);
+  return uvec2(low, base.y + carry);
+}
+uvec4 load_part(uvec2 base, uint byte, const uint bytes) {
+  uvec2 at = word_of(base, byte);
+  return uvec4((Ref4(uvec2(at.x & ~3u, at.y)).x[0] >> (8u * (at.x & 3u))) & (0xffffffffu >> (32u - 8u * bytes)), 0u, 0u, 0u);
+}
+// Bits belong to one invocation each, so no order among neighbours matters.
+void store_part(uvec2 base, uint byte, const uint bytes, uint v) {
+  uvec2 at = word_of(base, byte);
+  uint shift = 8u * (at.x & 3u), mask = (0xffffffffu >> (32u - 8u * bytes)) << shift;
+  at.x &= ~3u;
+  atomicAnd(Ref4(at).x[0], ~mask);
+  atomicOr(Ref4(at).x[0], (v << shift) & mask);
+}
+#endif
+
+#ifdef WIDE
+#define BASE(base, at, bytes) unpackUint2x32(packUint2x32(base) + uint64_t(at) * (bytes))
+#define BYTE(at, bytes) 0u
+#else
+#define BASE(base, at, bytes) (base)
+#define BYTE(at, bytes) (uint(at) * (bytes))
+#endif
+
+uvec4 load_elements(const uint type, uvec2 base, offset_t at, const uint width) {
+  const uint bytes = bytes_of_type(type);
+#ifdef WORDS
+  if (width * bytes < 4u) return load_part(BASE(base, at, bytes), BYTE(at, bytes), width * bytes);
+#endif
+  return load_raw(BASE(base, at, bytes), BYTE(at, bytes), width * bytes);
+}
+
+void store_elements(offset_t at, const uint width, uvec4 v) {
+  const uint bytes = bytes_of_type(kOut);
+#ifdef WORDS
+  if (width * bytes < 4u) {
+    store_part(BASE(push.dst, at, bytes), BYTE(at, bytes), width * bytes, v.x);
+    return;
+  }
+#endif
+  store_raw(BASE(push.dst, at, bytes), BYTE(at, bytes), width * bytes, v);
+}
+
+// ---- elements on their way: the bits of a float or, where nothing but integers is added, of an int
+
+// Numbers, not bools: glslang makes branches of || between specialization constants.
+const uint kFromInteger = kType == SECTILE_TYPE_I8 ? 1u : kType == SECTILE_TYPE_U8 ? 1u : kType == SECTILE_TYPE_I32 ? 1u : 0u;
+const uint kToInteger = kOut == SECTILE_TYPE_I8 ? 1u : kOut == SECTILE_TYPE_U8 ? 1u : kOut == SECTILE_TYPE_I32 ? 1u : 0u;
+const uint kInteger = (kHasAlpha | kHasScale | kHasBias) == 0u ? kFromInteger & kToInteger : 0u;
+
+// Those of a raw run to v[first] and on.
+void unpack_elements(const uint type, const uint width, uvec4 raw, const uint first, inout uint v[MAX_RUN]) {
+  if (kInteger != 0u) {
+    [[unroll]] for (uint i = 0u; i < width; ++i) {
+      int part = int(raw[(i / 4u) % 4u]), shift = int(8u * (i % 4u));
+      v[(first + i) % MAX_RUN] = type == SECTILE_TYPE_I32 ? raw[i % 4u]
+                                 : type == SECTILE_TYPE_U8 ? bitfieldExtract(uint(part), shift, 8)
+                                                           : uint(bitfieldExtract(part, shift, 8));
+    }
+    return;
+  }
+  float f[MAX_RUN];
+  unpack_run(type, width, raw, f);
+  [[unroll]] for (uint i = 0u; i < width; ++i) v[(first + i) % MAX_RUN] = floatBitsToUint(f[i]);
+}
+
+// `factor`: alpha times scale.
+uint computed(uint x, float factor, float bias, uint add) {
+  if (kInteger != 0u) {
+    int a = int(x), b = int(add), sum = a + b;
+    // Both of one sign, the sum of the other: it has wrapped.
+    if (((a ^ sum) & (b ^ sum)) < 0) return a < 0 ? 0x80000000u : 0x7fffffffu;
+    return uint(sum);
+  }
+  float v = uintBitsToFloat(x);
+  if ((kHasAlpha | kHasScale) != 0u) v *= factor;
+  if (kHasBias != 0u) v += bias;
+  if (kHasAdd != 0u) v += uintBitsToFloat(add);
+  return floatBitsToUint(v);
+}
+
+// To nearest, ties to even; saturates; a NaN becomes 0.
+int to_integer(uint bits) {
+  const int low = kOut == SECTILE_TYPE_I8 ? -128 : 0, high = kOut == SECTILE_TYPE_I8 ? 127 : 255;
+  if (kInteger != 0u) return kOut == SECTILE_TYPE_I32 ? int(bits) : clamp(int(bits), low, high);
+  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0;
+  float v = roundEven(uintBitsToFloat(bits));
+  if (kOut != SECTILE_TYPE_I32) return int(clamp(v, float(low), float(high)));
+  if (v >= 2147483648.0) return 0x7fffffff;
+  return v <= -2147483648.0 ? int(0x80000000u) : int(v);
+}
+
+// v[first] and on as a raw run.
+uvec4 pack_elements(const uint width, const uint first, uint v[MAX_RUN]) {
+  uvec4 raw = uvec4(0u);
+  [[unroll]] for (uint i = 0u; i < width; ++i) {
+    uint bits = v[(first + i) % MAX_RUN];
+    if (kOut == SECTILE_TYPE_F32) {
+      raw[i % 4u] = bits;
+    } else if (kOut == SECTILE_TYPE_I32) {
+      raw[i % 4u] = uint(to_integer(bits));
+    } else if (kToInteger != 0u) {
+      raw[(i / 4u) % 4u] |= (uint(to_integer(bits)) & 0xffu) << (8u * (i % 4u));
+    } else if (i % 2u == 0u) {
+      // Two at once: that is what there is an instruction for.
+      uint other = i + 1u < width ? v[(first + i + 1u) % MAX_RUN] : 0u;
+      raw[(i / 2u) % 4u] = pack_pair(kOut, uintBitsToFloat(bits), uintBitsToFloat(other));
+    }
+  }
+  return raw;
+}

@@ -1,0 +1,84 @@
+//! variant word
+//! variant word.long -DLONG
+//! variant word.wide -DWIDE -DLONG
+//! variant narrow -DNARROW
+//! variant narrow.long -DNARROW -DLONG
+//! variant narrow.wide -DNARROW -DWIDE -DLONG
+// Elements computed with on their way, a run along the destination an invocation. The way out for any problem that has
+// an elementwise stage: the source may be gathered element by element, and blocks may pad.
+// Variants: accesses of whole words alone; of 1 and 2 bytes as well. Plans for CUDA ask for no other.
+#include "lib/cuda.cuh"
+#define OWN_WORDS 0u
+#include "lib/fused.cuh"
+
+constexpr uint kVector = sectile_constant(PERMUTE_FUSED_SPEC_VECTOR, 1u);
+
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
+  uint id = group_id() * kWorkgroup + threadIdx.x;
+  if (id >= id_count(push)) return;
+  offset_t from = 0, to = 0, add_at = 0;
+  uint scale_at = 0u, bias_at = 0u;
+  int at[PERMUTE_MAX_BOUNDS];
+#pragma unroll
+  for (uint b = 0u; b < PERMUTE_MAX_BOUNDS; ++b) at[b] = 0;
+#pragma unroll
+  for (uint a = 0u; a < kAxes; ++a) {
+    uint digit = take_digit(push, id, a);
+    from += offset_t(digit) * src_stride(push, a);
+    to += offset_t(digit) * dst_stride(push, a);
+    add_at += offset_t(digit) * add_stride(push, a);
+    scale_at += digit * scale_step(push, a);
+    bias_at += digit * bias_step(push, a);
+#pragma unroll
+    for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(push, kWordsBehind, b, a);
+  }
+
+  // Sums grow along a run: where the first element has no source, none has.
+  bool reads[MAX_RUN], writes[MAX_RUN];
+#pragma unroll
+  for (uint i = 0u; i < kVector; ++i) {
+    reads[i] = true;
+    writes[i] = true;
+#pragma unroll
+    for (uint b = 0u; b < kBounds; ++b) {
+      int sum = at[b] + int(i) * (bound_coefficient(push, kWordsBehind, b, 0u) / int(kVector));
+      if (b < kReadBounds) reads[i] = reads[i] && sum < read_limit(push, kWordsBehind, b);
+      if (b < kWriteBounds) writes[i] = writes[i] && sum < write_limit(push, kWordsBehind, b);
+    }
+    reads[i] = reads[i] && writes[i];
+  }
+
+  uint x[MAX_RUN], add[MAX_RUN], v[MAX_RUN];
+#pragma unroll
+  for (uint i = 0u; i < MAX_RUN; ++i) {
+    x[i] = 0u;
+    add[i] = 0u;
+    v[i] = 0u;
+  }
+#pragma unroll
+  for (uint i = 0u; i < kVector; i += kLoad)
+    if (reads[i])
+      unpack_elements(kType, kLoad, load_elements(kType, address_of(push.src), from + offset_t(i) * (src_stride(push, 0u) / offset_t(kVector)), kLoad), i, x);
+  if (kHasAdd != 0u)
+#pragma unroll
+    for (uint i = 0u; i < kVector; i += kAddLoad)
+      if (reads[i])
+        unpack_elements(kOut, kAddLoad, load_elements(kOut, word2(push, kAtAdd), add_at + offset_t(i) * (add_stride(push, 0u) / offset_t(kVector)), kAddLoad), i, add);
+
+  const bool scales = (kStage & PERMUTE_FUSED_SCALE_S) != 0u, shifts = (kStage & PERMUTE_FUSED_BIAS_S) != 0u;
+  float factor = alpha(push), bias = 0.0;
+  if (kHasScale != 0u && !scales && reads[0]) factor *= vector_element(word2(push, 0u), scale_at);
+  if (kHasBias != 0u && !shifts && reads[0]) bias = vector_element(word2(push, kAtBias), bias_at);
+#pragma unroll
+  for (uint i = 0u; i < kVector; ++i) {
+    if (reads[i]) {
+      float own_factor = factor, own_bias = bias;
+      if (scales) own_factor *= vector_element(word2(push, 0u), scale_at + i * (scale_step(push, 0u) / kVector));
+      if (shifts) own_bias = vector_element(word2(push, kAtBias), bias_at + i * (bias_step(push, 0u) / kVector));
+      v[i] = computed(x[i], own_factor, own_bias, add[i]);
+    }
+  }
+#pragma unroll
+  for (uint i = 0u; i < kVector; i += kStore)
+    if (writes[i]) store_elements(push, to + offset_t(i) * (dst_stride(push, 0u) / offset_t(kVector)), kStore, pack_elements(kStore, i, v));
+}

@@ -1,0 +1,144 @@
+//! variant word
+//! variant word.long -DLONG
+//! variant word.wide -DWIDE -DLONG
+//! variant narrow -DNARROW
+//! variant narrow.long -DNARROW -DLONG
+//! variant narrow.wide -DNARROW -DWIDE -DLONG
+// Elements computed with on their way where the innermost axis moves: blocks turned in registers, rows of the source in,
+// columns of the destination out.
+// Variants: accesses of whole words alone; of 1 and 2 bytes as well.
+#include "lib/cuda.cuh"
+#define OWN_WORDS PERMUTE_FUSED_BLOCK_OWN_WORDS
+#include "lib/fused.cuh"
+
+constexpr uint kVectorS = sectile_constant(PERMUTE_FUSED_SPEC_VECTOR_S, 4u);
+constexpr uint kVectorD = sectile_constant(PERMUTE_FUSED_SPEC_VECTOR_D, 4u);
+constexpr uint kTileS = sectile_constant(PERMUTE_FUSED_SPEC_TILE_S, 32u);
+constexpr uint kTileD = sectile_constant(PERMUTE_FUSED_SPEC_TILE_D, 32u);
+constexpr uint kSwap = sectile_constant(PERMUTE_FUSED_SPEC_SWAP, 0u);
+constexpr uint kLanesD = sectile_constant(PERMUTE_FUSED_SPEC_LANES_D, 0u);
+
+constexpr uint kBlocksS = kTileS / kVectorS;
+constexpr uint kBlocksD = kTileD / kVectorD;
+constexpr uint kBlocks = (kBlocksS * kBlocksD + kWorkgroup - 1u) / kWorkgroup;   // an invocation's
+constexpr uint kAxisS = kSwap == 0u ? 0u : 1u;
+constexpr uint kAxisD = 1u - kAxisS;
+
+struct Tile {
+  offset_t from, to, add;      // its first element
+  uint scale, bias;
+  uint size_s, size_d;         // elements inside the problem
+};
+
+__device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
+  Tile t;
+  t.from = 0; t.to = 0; t.add = 0;
+  t.scale = 0u; t.bias = 0u;
+  t.size_s = kTileS; t.size_d = kTileD;
+#pragma unroll
+  for (uint a = 0u; a < kAxes; ++a) {
+    uint digit = take_digit(push, id, a);
+    if (a < 2u) {
+      if (digit + 1u == axis_count(push, a)) {
+        if (a == kAxisS) t.size_s = word(push, kOwnWord); else t.size_d = word(push, kOwnWord + 1u);
+      }
+      digit *= a == kAxisS ? kTileS : kTileD;
+    }
+    t.from += offset_t(digit) * src_stride(push, a);
+    t.to += offset_t(digit) * dst_stride(push, a);
+    t.add += offset_t(digit) * add_stride(push, a);
+    t.scale += digit * scale_step(push, a);
+    t.bias += digit * bias_step(push, a);
+  }
+  return t;
+}
+
+// A vector's elements for a block: one for all, one a row or a column, or (blocks of one axis both ways) of neither.
+struct Along {
+  uint64 address;
+  uint at, step_s, step_d;
+  float value[MAX_RUN];
+};
+__device__ __forceinline__ void load_along(Along& v, const bool along_s, const bool along_d, uint s, uint d, const Tile& t) {
+  if (along_s && along_d) return;
+  const uint count = along_s ? kVectorS : along_d ? kVectorD : 1u;
+#pragma unroll
+  for (uint i = 0u; i < count; ++i) {
+    uint at = v.at;
+    if (along_s) at += min(s + i, t.size_s - 1u) * v.step_s;
+    if (along_d) at += min(d + i, t.size_d - 1u) * v.step_d;
+    v.value[i] = vector_element(v.address, at);
+  }
+}
+__device__ __forceinline__ float value_along(const Along& v, const bool along_s, const bool along_d, uint s, uint d, const uint column, const uint row, const Tile& t) {
+  if (along_s && along_d)
+    return vector_element(v.address, v.at + min(s + column, t.size_s - 1u) * v.step_s + min(d + row, t.size_d - 1u) * v.step_d);
+  return v.value[along_s ? column : along_d ? row : 0u];
+}
+
+constexpr bool kScaleS = (kStage & PERMUTE_FUSED_SCALE_S) != 0u, kScaleD = (kStage & PERMUTE_FUSED_SCALE_D) != 0u;
+constexpr bool kBiasS = (kStage & PERMUTE_FUSED_BIAS_S) != 0u, kBiasD = (kStage & PERMUTE_FUSED_BIAS_D) != 0u;
+
+// Rows and columns outside the problem are read at the last one inside: what they hold is never stored.
+__device__ __forceinline__ void turn_block(const PermutePush& push, const Tile& t, uint s, uint d) {
+  uint rows[kVectorD][MAX_RUN];
+#pragma unroll
+  for (uint r = 0u; r < kVectorD; ++r) {
+    offset_t row = t.from + offset_t(min(d + r, t.size_d - 1u)) * src_stride(push, kAxisD);
+#pragma unroll
+    for (uint c = 0u; c < kVectorS; c += kLoad)
+      unpack_elements(kType, kLoad,
+                      load_elements(kType, address_of(push.src), row + offset_t(min(s + c, t.size_s - kLoad)) * src_stride(push, kAxisS), kLoad), c, rows[r]);
+  }
+  Along scale, bias;
+  if (kHasScale != 0u) {
+    scale.address = word2(push, 0u);
+    scale.at = t.scale; scale.step_s = scale_step(push, kAxisS); scale.step_d = scale_step(push, kAxisD);
+    load_along(scale, kScaleS, kScaleD, s, d, t);
+  }
+  if (kHasBias != 0u) {
+    bias.address = word2(push, kAtBias);
+    bias.at = t.bias; bias.step_s = bias_step(push, kAxisS); bias.step_d = bias_step(push, kAxisD);
+    load_along(bias, kBiasS, kBiasD, s, d, t);
+  }
+#pragma unroll
+  for (uint c = 0u; c < kVectorS; ++c) {
+    uint column = min(s + c, t.size_s - 1u);
+    uint v[MAX_RUN], add[MAX_RUN];
+#pragma unroll
+    for (uint r = 0u; r < MAX_RUN; ++r) add[r] = 0u;
+    if (kHasAdd != 0u)
+#pragma unroll
+      for (uint r = 0u; r < kVectorD; r += kAddLoad)
+        unpack_elements(kOut, kAddLoad,
+                        load_elements(kOut, word2(push, kAtAdd), t.add + offset_t(column) * add_stride(push, kAxisS) +
+                                      offset_t(min(d + r, t.size_d - kAddLoad)) * add_stride(push, kAxisD), kAddLoad), r, add);
+#pragma unroll
+    for (uint r = 0u; r < kVectorD; ++r) {
+      float factor = alpha(push), shift = 0.0;
+      if (kHasScale != 0u) factor *= value_along(scale, kScaleS, kScaleD, s, d, c, r, t);
+      if (kHasBias != 0u) shift = value_along(bias, kBiasS, kBiasD, s, d, c, r, t);
+      v[r] = computed(rows[r][c], factor, shift, add[r]);
+    }
+    if (s + c < t.size_s) {
+#pragma unroll
+      for (uint r = 0u; r < kVectorD; r += kStore)
+        if (d + r < t.size_d)
+          store_elements(push, t.to + offset_t(column) * dst_stride(push, kAxisS) + offset_t(d + r) * dst_stride(push, kAxisD), kStore,
+                         pack_elements(kStore, r, v));
+    }
+  }
+}
+
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
+  uint id = group_id();
+  if (id >= id_count(push)) return;     // the folded grid's surplus
+  Tile t = locate_tile(push, id);
+#pragma unroll
+  for (uint k = 0u; k < kBlocks; ++k) {
+    uint b = threadIdx.x + k * kWorkgroup;
+    uint s = (kLanesD != 0u ? b / kBlocksD : b % kBlocksS) * kVectorS;
+    uint d = (kLanesD != 0u ? b % kBlocksD : b / kBlocksS) * kVectorD;
+    if (s < t.size_s && d < t.size_d) turn_block(push, t, s, d);
+  }
+}

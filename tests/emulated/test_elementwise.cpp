@@ -1,0 +1,75 @@
+// The CUDA kernels of permutes that compute with their elements, against the reference, on the host.
+#include "memory.hpp"
+
+#include "reference/elementwise.hpp"
+#include "reference/generate.hpp"
+#include "reference/random.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace sectile;
+using emulated::Memory;
+
+namespace {
+
+// The problem by each admissible candidate, every element and every byte between them compared.
+void check_candidates(const PermuteProblem& problem, const DeviceProfile& profile, std::uint64_t seed, std::set<std::string>& ran) {
+  CAPTURE(print(Problem(problem)));
+  const reference::ElementwiseDefinition definition(problem);
+  const auto specs = operands_of(problem);
+  REQUIRE(specs.has_value());
+  std::vector<std::unique_ptr<Memory>> memories;
+  std::vector<emulated::Operand> operands;
+  reference::ElementwiseData data;
+  for (const OperandSpec& spec : *specs) {
+    const auto& memory = memories.emplace_back(std::make_unique<Memory>(spec.bytes, spec.align));
+    memory->poison();
+    definition.fill(spec.name, memory->bytes(), seed);
+    operands.push_back({memory->address()});
+    data[spec.name] = memory->bytes();
+  }
+  const auto want = definition.result(data);
+  const Memory& dst = *memories[1];
+  const std::vector<std::byte> before(dst.bytes().begin(), dst.bytes().end());
+  for (const std::string& candidate : emulated::admissible(problem, profile)) {
+    CAPTURE(candidate);
+    dst.poison();
+    for (const Step& step : emulated::plan_by(problem, profile, candidate).steps) {
+      ran.insert(step.kernel.stem + "." + step.kernel.variant);
+      const std::string failure = emulated::run(step, operands);
+      CHECK_MESSAGE(failure.empty(), step.kernel.stem << "." << step.kernel.variant << ": " << failure);
+    }
+    const std::string wrong = reference::compare(definition, want, before, dst.bytes());
+    CHECK_MESSAGE(wrong.empty(), wrong);
+    CHECK(dst.guards_stand());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("everyCandidateOfGeneratedElementwisePermutesComesOutRight") {
+  const auto profile = builtin_target("nvidia-hopper");
+  REQUIRE(profile.has_value());
+  std::set<std::string> ran;
+  std::size_t problems = 0;
+  for (std::uint64_t index = 0; problems < 300; ++index) {
+    const PermuteProblem problem = reference::generate_elementwise(31, index);
+    const auto bytes = operand_bytes(problem);
+    REQUIRE(bytes.has_value());
+    if (bytes->dst == 0 || bytes->src + bytes->dst + bytes->add > 128 * 1024) continue;
+    ++problems;
+    check_candidates(problem, *profile, index, ran);
+  }
+  for (const char* stem : {"permute_fused", "permute_fused_block"})
+    for (const char* variant : {"word", "word.long", "narrow", "narrow.long"})
+      CHECK_MESSAGE(ran.contains(std::string(stem) + "." + variant), stem << "." << variant << " never ran");
+}
