@@ -163,6 +163,7 @@ Command add_bench(CLI::App& parent) {
   auto* force = app->add_option("--force", options->force, "Time this candidate instead of the chosen one");
   app->add_flag("--all-candidates", options->all_candidates, "Time every admissible candidate, fastest first")
       ->excludes(force);
+  app->add_option("--limit", options->limit, "matmul, --all-candidates: the so many cheapest by the planner's cost");
   app->add_option("--min-time", options->min_time, "Seconds of samples for each kernel")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 60.0));

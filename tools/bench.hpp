@@ -36,6 +36,7 @@ struct BenchOptions {
   bool large = false, statistics = false;
   bool all_candidates = false, list = false, json = false, no_numpy = false,
        no_verify = false;  // json: on standard output
+  std::size_t limit = 0;   // of all candidates, those that the planner takes for the cheapest; 0: all
   double min_time = 0.3;   // seconds of samples for each candidate
   double warmup = 0.25;    // seconds of work right before each timed part
   double cycle_mb = 512;   // bytes that one round over the rotated buffers touches, in 10^6, at least

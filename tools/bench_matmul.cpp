@@ -231,9 +231,13 @@ void Bench::add_twins(MatmulResult& result, const Plan& chosen) {
 
 void Bench::add_candidates(MatmulResult& result, const Plan& chosen) {
   const std::string mine = chosen_name(chosen);
+  std::vector<const Candidate*> others;
   for (const Candidate& candidate : chosen.candidates)
-    if (candidate.refusal.empty() && candidate.name != mine)
-      (void)add(result, {fmt::format("cost {}", candidate.cost), result.row.contenders.front().problem, candidate.name});
+    if (candidate.refusal.empty() && candidate.name != mine) others.push_back(&candidate);
+  std::ranges::stable_sort(others, {}, &Candidate::cost);
+  if (options_.limit != 0 && others.size() >= options_.limit) others.resize(options_.limit - 1);
+  for (const Candidate* candidate : others)
+    (void)add(result, {fmt::format("cost {}", candidate->cost), result.row.contenders.front().problem, candidate->name});
 }
 
 Result<void> Bench::time(MatmulResult& result) {
