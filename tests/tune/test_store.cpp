@@ -17,11 +17,7 @@ using namespace sectile;
 
 namespace {
 
-Problem problem(const char* text) {
-  auto parsed = parse_problem(text);
-  REQUIRE(parsed.has_value());
-  return *parsed;
-}
+Problem problem(const char* text) { return parse_problem(text).value(); }
 
 const Problem kSquare = problem("permute f32 512x512 axes=1,0");
 const Problem kOther = problem("matmul f16 nt 64x64x64 epi=bias+gelu");
