@@ -26,6 +26,7 @@ sectile_library(plan)
 sectile_library(device)
 sectile_library(backend)
 sectile_library(module)
+sectile_library(tune)
 sectile_library(vulkan)
 if(SECTILE_CUDA)
   sectile_library(cuda)
@@ -49,6 +50,11 @@ target_link_libraries(sectile_module PUBLIC sectile_plan
   PRIVATE $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 target_include_directories(sectile_module BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
 
+# What was measured, in a file: neither a planner nor a backend needs it.
+target_link_libraries(sectile_tune PUBLIC sectile_plan
+  PRIVATE sectile_backend ${fmt_library} $<BUILD_INTERFACE:sectile_dep_json>)
+target_include_directories(sectile_tune BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
+
 # The offline generator stands on SPIRV-Tools, and nothing else does.
 if(SECTILE_OFFLINE)
   sectile_library(spirv)
@@ -69,7 +75,7 @@ target_link_libraries(sectile_vulkan
     $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 
 # CUDA's driver and NVRTC are loaded when they are first asked for: nothing of CUDA is needed to build or to link.
-set(SECTILE_LIBRARIES plan device backend module shaders no_shaders vulkan)
+set(SECTILE_LIBRARIES plan device backend module tune shaders no_shaders vulkan)
 if(SECTILE_CUDA)
   list(APPEND SECTILE_LIBRARIES cuda)
   target_link_libraries(sectile_cuda
@@ -81,13 +87,14 @@ endif()
 
 # sectile::sectile has the templates; sectile::packed runs from a pack alone, and has none. A program links one of them.
 add_library(sectile INTERFACE)
-target_link_libraries(sectile INTERFACE sectile_plan sectile_device sectile_module sectile_vulkan sectile_shaders)
+target_link_libraries(sectile INTERFACE
+  sectile_plan sectile_device sectile_module sectile_tune sectile_vulkan sectile_shaders)
 if(SECTILE_CUDA)
   target_link_libraries(sectile INTERFACE sectile_cuda)
 endif()
 add_library(sectile_packed INTERFACE)
 target_link_libraries(sectile_packed INTERFACE
-  sectile_plan sectile_device sectile_module sectile_vulkan sectile_no_shaders)
+  sectile_plan sectile_device sectile_module sectile_tune sectile_vulkan sectile_no_shaders)
 set_target_properties(sectile_packed PROPERTIES EXPORT_NAME packed)
 add_library(sectile::packed ALIAS sectile_packed)
 

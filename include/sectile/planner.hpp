@@ -25,13 +25,27 @@ class KernelSet {
   virtual std::string_view id() const noexcept = 0;
 };
 
+// What was measured to be best: a TuneStore (tune.hpp). Thread-safe.
+class TunedChoices {
+ public:
+  virtual ~TunedChoices() = default;
+  // The whole name of the candidate for this problem on the device with this profile; empty where nothing is known.
+  virtual std::string candidate(const Problem& problem, std::string_view profile_hash) const = 0;
+};
+
 struct PlanOptions {
   bool explain = false;        // keep every candidate, with its counts or the constraint that it failed
   std::string force = {};      // take this candidate (its whole name, or its stem alone) or fail; for tests and tuning
   const KernelSet* kernels = nullptr;  // choose only among candidates that these have code for; null: no such limit
+  // Take what was measured, where it is still a candidate for the problem, is admissible and passes check_plan; else,
+  // and with `force`, as without it. The name is then part of the plan's id,
+  // and explain's candidate says "tuned".
+  const TunedChoices* tuned = nullptr;
 };
 
 std::string_view planner_version() noexcept;
+// Plan::profile_hash of every plan for this profile.
+std::string profile_hash_of(const DeviceProfile& profile);
 
 // Errors: as validate(); unsupported (with the reasons of all candidates); limit_exceeded; missing (the problem
 // could be planned, but PlanOptions::kernels has no candidate's code: names the nearest).
@@ -40,8 +54,9 @@ Result<Plan> make_plan(const Problem& problem, const DeviceProfile& profile, con
 // A planner that remembers. Safe from several threads. A hit takes no heap allocation.
 class Planner {
  public:
-  // `kernels` as PlanOptions::kernels; must outlive the planner.
-  explicit Planner(DeviceProfile profile, const KernelSet* kernels = nullptr);
+  // `kernels` and `tuned` as in PlanOptions; both must outlive the planner. What `tuned` learns later does not change a
+  // plan that is remembered.
+  explicit Planner(DeviceProfile profile, const KernelSet* kernels = nullptr, const TunedChoices* tuned = nullptr);
   ~Planner();
   Planner(Planner&&) noexcept;
   Planner& operator=(Planner&&) noexcept;

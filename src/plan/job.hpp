@@ -14,6 +14,7 @@ struct Job {
   const DeviceProfile& profile;
   const PlanOptions& options;
   Plan& plan;
+  bool chose = false;   // among candidates: a problem without work has none
 };
 
 // More parts than this would be more launches than work.

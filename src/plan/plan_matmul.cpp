@@ -150,6 +150,7 @@ Result<void> plan_operation(Job& job, const MatmulProblem& problem) {
     choose(Matmuls{worded, job.plan.operands}, job.options, &log);
     return fail(ErrorKind::unsupported, "matmul on " + job.profile.name, print(job.plan.problem), reasons(log));
   }
+  job.chose = true;
   job.plan.operands.back().bytes = 0;
   std::uint64_t scratch = 0;
   auto steps = matmul_steps(c, choice.draft, job.plan.operands, scratch);

@@ -162,6 +162,7 @@ Result<void> plan_part(Job& job, const Nest& nest) {
       for (const auto& b : step->accesses)
         if (a.operand == b.operand && (a.write || b.write) && a.begin < b.end && b.begin < a.end) step->barrier_before = true;
   job.plan.steps.push_back(std::move(*step));
+  job.chose = true;
   return {};
 }
 

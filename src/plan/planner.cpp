@@ -7,6 +7,7 @@
 
 #include <bit>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 
@@ -16,23 +17,56 @@ namespace detail {
 
 namespace {
 
-Result<Plan> plan_with(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
-                       const PlanOptions& options) {
+// `tuned`: the candidate that options.force names was measured, and not asked for.
+Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
+                     const PlanOptions& options, bool tuned) {
   Plan plan;
   plan.problem = problem;
   plan.profile_name = profile.name;
   plan.profile_hash = profile_hash;
   plan.planner_version = planner_version();
-  std::string identity = fmt::format("{}\n{}\n{}\n{}", to_json(problem), profile_hash, plan.planner_version, options.force);
+  std::string identity =
+      fmt::format("{}\n{}\n{}\n{}", to_json(problem), profile_hash, plan.planner_version, tuned ? "" : options.force);
   if (options.kernels != nullptr) identity += fmt::format("\n{}", options.kernels->id());
+  if (tuned) identity += fmt::format("\ntuned {}", options.force);
   plan.id = hash128(identity);
   if (profile.buffer_device_address == false)
     return fail(ErrorKind::unsupported, "buffer device addresses on " + profile.name, "absent", "present");
   Job job{profile, options, plan};
   auto made = std::visit([&](const auto& p) { return plan_operation(job, p); }, problem);
   if (!made) return std::unexpected(made.error());
+  if (tuned && !job.chose) return fail(ErrorKind::missing, "candidates", print(problem), "something to do");
   if (auto ok = check_plan(plan, profile); !ok) return std::unexpected(ok.error());
   return plan;
+}
+
+// The plan of the candidate that was measured, made and checked as any other; nothing where that cannot be.
+std::optional<Plan> tuned_plan(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
+                               const PlanOptions& options) {
+  PlanOptions forced = options;
+  forced.explain = false;
+  forced.force = options.tuned->candidate(problem, profile_hash);
+  // A stem alone would leave it to the costs which of its rows it is.
+  if (forced.force.find(' ') == std::string::npos) return {};
+  auto plan = plan_as(problem, profile, profile_hash, forced, true);
+  if (!plan) return {};
+  if (!options.explain) return std::move(*plan);
+  // All candidates and their costs, as they are without the measurement.
+  auto listed = plan_as(problem, profile, profile_hash, options, false);
+  if (!listed) return {};
+  plan->candidates = std::move(listed->candidates);
+  for (Candidate& candidate : plan->candidates) {
+    candidate.chosen = candidate.name == forced.force;
+    if (candidate.chosen) candidate.detail = "tuned; " + candidate.detail;
+  }
+  return std::move(*plan);
+}
+
+Result<Plan> plan_with(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
+                       const PlanOptions& options) {
+  if (options.tuned != nullptr && options.force.empty())
+    if (auto plan = tuned_plan(problem, profile, profile_hash, options)) return std::move(*plan);
+  return plan_as(problem, profile, profile_hash, options, false);
 }
 
 }  // namespace
@@ -41,8 +75,10 @@ Result<Plan> plan_with(const Problem& problem, const DeviceProfile& profile, con
 
 std::string_view planner_version() noexcept { return "1"; }
 
+std::string profile_hash_of(const DeviceProfile& profile) { return detail::hash128(to_json(profile)); }
+
 Result<Plan> make_plan(const Problem& problem, const DeviceProfile& profile, const PlanOptions& options) {
-  return detail::plan_with(problem, profile, detail::hash128(to_json(profile)), options);
+  return detail::plan_with(problem, profile, profile_hash_of(profile), options);
 }
 
 std::string explain(const Plan& plan) {
@@ -120,9 +156,11 @@ struct Planner::Impl {
   std::unordered_map<Problem, std::shared_ptr<const Plan>, ProblemHash> plans;
 };
 
-Planner::Planner(DeviceProfile profile, const KernelSet* kernels) : impl_(std::make_unique<Impl>()) {
+Planner::Planner(DeviceProfile profile, const KernelSet* kernels, const TunedChoices* tuned)
+    : impl_(std::make_unique<Impl>()) {
   impl_->options.kernels = kernels;
-  impl_->profile_hash = detail::hash128(to_json(profile));
+  impl_->options.tuned = tuned;
+  impl_->profile_hash = profile_hash_of(profile);
   impl_->profile = std::move(profile);
 }
 Planner::~Planner() = default;

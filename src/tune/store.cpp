@@ -1,0 +1,151 @@
+#include <sectile/tune.hpp>
+
+#include "backend/framed_file.hpp"
+#include "plan/json_text.hpp"
+
+#include <fmt/format.h>
+
+#include <cstddef>
+#include <functional>
+#include <tuple>
+#include <vector>
+
+namespace sectile {
+namespace {
+
+using detail::JsonObject;
+using detail::JsonWriter;
+using nlohmann::json;
+
+constexpr std::size_t kMostGroups = 65536;
+
+// 64 MiB are some hundred thousand problems; a file that is larger is not ours.
+constexpr backend::Frame kFrame = {"tuned choices", {'S', 'E', 'C', 'T', 'I', 'L', 'E', 'T'}, 1, {}, std::uint64_t{64} << 20};
+
+void write(JsonWriter& w, const TunedChoice& choice) {
+  w.begin('{');
+  w.field("candidate", choice.candidate);
+  w.field("measured", choice.measured);
+  w.field("model", choice.model);
+  w.field("model_picoseconds", choice.model_picoseconds);
+  w.field("picoseconds", choice.picoseconds);
+  w.end('}');
+}
+
+Result<TunedChoice> read_choice(const json& value, const std::string& what) {
+  TunedChoice out;
+  JsonObject o(value, what);
+  o.required("candidate", out.candidate);
+  o.required("measured", out.measured);
+  o.required("model", out.model);
+  o.required("model_picoseconds", out.model_picoseconds);
+  o.required("picoseconds", out.picoseconds);
+  if (auto ok = o.finish(); !ok) return std::unexpected(ok.error());
+  if (out.candidate.empty() || out.picoseconds <= 0 || out.model_picoseconds <= 0 || out.measured == 0)
+    return fail(ErrorKind::parse, what, JsonObject::shown(value), "a candidate with times above 0");
+  return out;
+}
+
+}  // namespace
+
+TuneStore::Groups TuneStore::read(const std::string& path, std::string& warning) {
+  const auto [bytes, why] = backend::read_framed(path, kFrame, [](auto) { return std::string(); });
+  warning = why;
+  if (bytes.empty()) return {};
+  const auto ignored = [&](const Error& error) {
+    warning = fmt::format("{} {} ignored: {}", kFrame.what, path, error.message());
+    return Groups();
+  };
+  const auto root = detail::parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "store");
+  if (!root) return ignored(root.error());
+  Groups groups;
+  JsonObject o(*root, "store");
+  o.each("groups", kMostGroups, [&](const json& item, const std::string& name) -> Result<void> {
+    std::string planner, profile;
+    JsonObject group(item, name);
+    group.required("planner_version", planner);
+    group.required("profile_hash", profile);
+    const json* problems = group.find("problems");
+    if (auto ok = group.finish(); !ok) return ok;
+    if (problems == nullptr || !problems->is_object()) return fail(ErrorKind::parse, name + ".problems", "", "an object");
+    for (const auto& [problem, value] : problems->items()) {
+      auto choice = read_choice(value, name + ".problems");
+      if (!choice) return std::unexpected(choice.error());
+      groups[{planner, profile}][problem] = std::move(*choice);
+    }
+    return {};
+  });
+  if (auto ok = o.finish(); !ok) return ignored(ok.error());
+  return groups;
+}
+
+TuneStore TuneStore::load(const std::string& path) {
+  TuneStore store;
+  store.known_ = read(path, store.warning_);
+  return store;
+}
+
+const TuneStore::Choices* TuneStore::group(std::string_view profile_hash) const {
+  const auto found = known_.find(std::pair<std::string, std::string>(planner_version(), profile_hash));
+  return found == known_.end() ? nullptr : &found->second;
+}
+
+const TunedChoice* TuneStore::find(const Problem& problem, std::string_view profile_hash) const {
+  const Choices* choices = group(profile_hash);
+  if (choices == nullptr) return nullptr;
+  const auto found = choices->find(to_json(problem));
+  return found == choices->end() ? nullptr : &found->second;
+}
+
+std::string TuneStore::candidate(const Problem& problem, std::string_view profile_hash) const {
+  const TunedChoice* choice = find(problem, profile_hash);
+  return choice == nullptr ? std::string() : choice->candidate;
+}
+
+std::size_t TuneStore::size(std::string_view profile_hash) const {
+  const Choices* choices = group(profile_hash);
+  return choices == nullptr ? 0 : choices->size();
+}
+
+void TuneStore::put(const Problem& problem, const std::string& profile_hash, TunedChoice choice) {
+  const std::pair key(std::string(planner_version()), profile_hash);
+  const std::string text = to_json(problem);
+  fresh_[key][text] = choice;
+  known_[key][text] = std::move(choice);
+}
+
+void TuneStore::put_into(Groups& groups, const Groups& others) {
+  for (const auto& [key, choices] : others)
+    for (const auto& [problem, choice] : choices) groups[key][problem] = choice;
+}
+
+Result<void> TuneStore::save(const std::string& path) {
+  std::string broken;   // load() told; a file that cannot be read is replaced
+  Groups all = read(path, broken);
+  put_into(all, fresh_);
+  JsonWriter w;
+  w.begin('{');
+  w.key("groups");
+  w.begin('[');
+  for (const auto& [key, choices] : all) {
+    w.begin('{');
+    w.field("planner_version", key.first);
+    w.field("profile_hash", key.second);
+    w.key("problems");
+    w.begin('{');
+    for (const auto& [problem, choice] : choices) {
+      w.key(problem);
+      write(w, choice);
+    }
+    w.end('}');
+    w.end('}');
+  }
+  w.end(']');
+  w.end('}');
+  if (auto written = backend::write_framed(path, kFrame, std::as_bytes(std::span(w.text()))); !written) return written;
+  put_into(known_, all);
+  fresh_.clear();
+  return {};
+}
+
+}  // namespace sectile

@@ -1,0 +1,181 @@
+// The file of tuned choices: what it keeps, and what it survives.
+#include "plan/profiles.hpp"
+#include "support/folder.hpp"
+
+#include "backend/framed_file.hpp"
+
+#include <sectile/tune.hpp>
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+using namespace sectile;
+
+namespace {
+
+Problem problem(const char* text) { return parse_problem(text).value(); }
+
+const Problem kSquare = problem("permute f32 512x512 axes=1,0");
+const Problem kOther = problem("matmul f16 nt 64x64x64 epi=bias+gelu");
+const std::string kHere(32, 'a'), kThere(32, 'b');
+
+TunedChoice choice(std::string name, std::int64_t picoseconds = 1000) { return {std::move(name), picoseconds, "model 1", 2000, 3}; }
+
+std::string path_for(const char* name) {
+  const std::string path = test::process_folder() + "/" + name;
+  std::filesystem::remove(path);
+  return path;
+}
+
+std::string bytes_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+// A file with the right header around any JSON.
+void write_framed_json(const std::string& path, const std::string& json, std::uint32_t version = 1) {
+  const backend::Frame frame = {"test", {'S', 'E', 'C', 'T', 'I', 'L', 'E', 'T'}, version, {}, 1 << 20};
+  REQUIRE(backend::write_framed(path, frame, std::as_bytes(std::span(json))).has_value());
+}
+
+}  // namespace
+
+TEST_CASE("whatIsStoredIsFoundAgain") {
+  const std::string path = path_for("round-trip");
+  CHECK(TuneStore::load(path).warning().empty());   // not there: empty, and nothing to warn of
+  CHECK(TuneStore::load(path).size(kHere) == 0);
+  TuneStore store;
+  store.put(kSquare, kHere, choice("permute_tile 32x32"));
+  store.put(kOther, kHere, choice("matmul_simt 64x64", std::int64_t{1} << 40));
+  CHECK(store.candidate(kSquare, kHere) == "permute_tile 32x32");
+  REQUIRE(store.save(path).has_value());
+  const TuneStore again = TuneStore::load(path);
+  CHECK(again.warning().empty());
+  CHECK(again.size(kHere) == 2);
+  REQUIRE(again.find(kSquare, kHere) != nullptr);
+  CHECK(*again.find(kSquare, kHere) == choice("permute_tile 32x32"));
+  REQUIRE(again.find(kOther, kHere) != nullptr);
+  CHECK(*again.find(kOther, kHere) == choice("matmul_simt 64x64", std::int64_t{1} << 40));
+  CHECK(again.find(problem("permute f32 512x513 axes=1,0"), kHere) == nullptr);
+}
+
+TEST_CASE("anotherProfileOrPlannerFindsNothing") {
+  const std::string path = path_for("foreign");
+  TuneStore store;
+  store.put(kSquare, kHere, choice("permute_tile 32x32"));
+  REQUIRE(store.save(path).has_value());
+  const TuneStore again = TuneStore::load(path);
+  CHECK(again.candidate(kSquare, kHere) == "permute_tile 32x32");
+  CHECK(again.candidate(kSquare, kThere).empty());
+  CHECK(again.size(kThere) == 0);
+  std::string json = bytes_of(path).substr(8 + 4 + 16);
+  const std::string version = "\"planner_version\":\"" + std::string(planner_version()) + "\"";
+  REQUIRE(json.find(version) != std::string::npos);
+  json.replace(json.find(version), version.size(), "\"planner_version\":\"before\"");
+  write_framed_json(path, json);
+  const TuneStore older = TuneStore::load(path);
+  CHECK(older.warning().empty());
+  CHECK(older.candidate(kSquare, kHere).empty());
+}
+
+TEST_CASE("savingKeepsWhatOthersStored") {
+  const std::string path = path_for("merged");
+  TuneStore first = TuneStore::load(path), second = TuneStore::load(path);
+  first.put(kSquare, kHere, choice("permute_tile 32x32"));
+  REQUIRE(first.save(path).has_value());
+  second.put(kOther, kHere, choice("matmul_simt 64x64"));
+  second.put(kSquare, kThere, choice("permute_box 1"));
+  REQUIRE(second.save(path).has_value());   // knew nothing of the first's
+  CHECK(second.candidate(kSquare, kHere) == "permute_tile 32x32");
+  first.put(kOther, kThere, choice("matmul_direct 1x1"));
+  REQUIRE(first.save(path).has_value());
+  // A process that measured nothing anew does not put back what it once read.
+  TuneStore third = TuneStore::load(path);
+  first.put(kSquare, kHere, choice("permute_tile 64x64"));
+  REQUIRE(first.save(path).has_value());
+  third.put(kOther, kHere, choice("matmul_simt 32x32"));
+  REQUIRE(third.save(path).has_value());
+  const TuneStore all = TuneStore::load(path);
+  CHECK(all.candidate(kSquare, kHere) == "permute_tile 64x64");
+  CHECK(all.candidate(kOther, kHere) == "matmul_simt 32x32");
+  CHECK(all.candidate(kSquare, kThere) == "permute_box 1");
+  CHECK(all.candidate(kOther, kThere) == "matmul_direct 1x1");
+}
+
+TEST_CASE("aBrokenFileIsIgnoredWithAWarning") {
+  const std::string path = path_for("broken");
+  TuneStore store;
+  store.put(kSquare, kHere, choice("permute_tile 32x32"));
+  REQUIRE(store.save(path).has_value());
+  const std::string whole = bytes_of(path);
+  const auto ignored = [&](std::string_view why) {
+    const TuneStore broken = TuneStore::load(path);
+    CAPTURE(std::string(broken.warning()));
+    CHECK(broken.warning().find(path) != std::string_view::npos);
+    CHECK(broken.warning().find(why) != std::string_view::npos);
+    CHECK(broken.size(kHere) == 0);
+  };
+  for (std::size_t bytes = 0; bytes < whole.size(); ++bytes) {
+    write(path, whole.substr(0, bytes));
+    ignored("truncated");
+  }
+  for (std::size_t at = 0; at < whole.size(); ++at) {
+    std::string spoiled = whole;
+    spoiled[at] = static_cast<char>(spoiled[at] ^ 0x20);
+    write(path, spoiled);
+    ignored("ignored");
+  }
+  write(path, std::string(4096, 'x'));
+  ignored("not a tuned choices");
+  std::filesystem::remove(path);
+  std::filesystem::create_directory(path);
+  ignored("regular file");
+  std::filesystem::remove(path);
+  const std::string json = whole.substr(8 + 4 + 16);
+  write_framed_json(path, json, 2);
+  ignored("format 2");
+  write_framed_json(path, json);
+  CHECK(TuneStore::load(path).size(kHere) == 1);
+  for (const char* wrong : {"[]", "nothing", "{\"groups\":7}", "{\"groups\":[{}]}", "{\"groups\":[],\"more\":1}",
+                            R"({"groups":[{"planner_version":"1","profile_hash":"a","problems":[]}]})",
+                            R"({"groups":[{"planner_version":"1","profile_hash":"a","problems":{"x":{"candidate":"c"}}}]})"}) {
+    write_framed_json(path, wrong);
+    ignored("ignored");
+  }
+  std::string negative = json;
+  negative.replace(negative.find("\"picoseconds\":1000"), 18, "\"picoseconds\":-100");
+  write_framed_json(path, negative);
+  ignored("above 0");
+  // And the next save mends it.
+  TuneStore mended = TuneStore::load(path);
+  mended.put(kOther, kHere, choice("matmul_simt 64x64"));
+  REQUIRE(mended.save(path).has_value());
+  CHECK(TuneStore::load(path).size(kHere) == 1);
+  CHECK(TuneStore::load(path).warning().empty());
+}
+
+TEST_CASE("aFolderThatIsNotThereIsAnErrorOfSaving") {
+  TuneStore store;
+  store.put(kSquare, kHere, choice("permute_tile 32x32"));
+  const auto saved = store.save(test::process_folder() + "/none/store");
+  REQUIRE_FALSE(saved.has_value());
+  CHECK(saved.error().kind == ErrorKind::io);
+}
+
+TEST_CASE("theFastestWinsWhereItIsClearlyFaster") {
+  CHECK_FALSE(fastest_of({}).has_value());
+  const MeasuredCandidate fast[] = {{"model", 1000}, {"slow", 5000}, {"fast", 900}, {"faster", 899}};
+  CHECK(fastest_of(fast) == TunedChoice{"faster", 899, "model", 1000, 4});
+  const MeasuredCandidate alike[] = {{"model", 1000}, {"other", 995}};
+  CHECK(fastest_of(alike) == TunedChoice{"model", 1000, "model", 1000, 2});
+  const MeasuredCandidate unmeasured[] = {{"model", 1000}, {"other", 0}};
+  CHECK_FALSE(fastest_of(unmeasured).has_value());
+}
