@@ -134,7 +134,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
   uint id = group_id();
   if (id >= id_count(push)) return;     // the folded grid's surplus
   Tile t = locate_tile(push, id);
-#pragma unroll
+#pragma unroll 1
   for (uint k = 0u; k < kBlocks; ++k) {
     uint b = threadIdx.x + k * kWorkgroup;
     uint s = (kLanesD != 0u ? b / kBlocksD : b % kBlocksS) * kVectorS;
