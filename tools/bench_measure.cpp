@@ -56,7 +56,7 @@ struct Runner {
   bool chosen = false;
   std::int64_t cost = 0;
   std::uint64_t src_bytes = 0, dst_bytes = 0;
-  std::vector<PlanOperand> more;   // operands behind them: a stage's, scratch
+  std::vector<PlanOperand> more = {};   // operands behind them: a stage's, scratch
 };
 
 }  // namespace

@@ -81,7 +81,7 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const Mat
   const std::uint64_t load = bytes / kCacheBytes;
   const std::uint64_t held = resident(c, d);
   const auto step = [&](std::uint64_t beside) {
-    const std::uint64_t alone = multiply + multiply * (held - beside) / held;
+    const std::uint64_t alone = multiply + multiply * 3 * (held - beside) / (2 * held);
     return std::max({beside * multiply, alone, beside * load, kLatency}) + kBarriers / beside;
   };
   const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(64);
