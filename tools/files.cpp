@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -86,6 +87,14 @@ Result<void> write_atomically(const std::string& path, std::span<const std::span
 Result<void> write_atomically(const std::string& path, std::string_view text) {
   const std::array parts = {std::as_bytes(std::span(text))};
   return write_atomically(path, parts);
+}
+
+std::string cache_folder(std::string_view name) {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return std::string(cache) + "/sectile/" + std::string(name);
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return std::string(home) + "/.cache/sectile/" + std::string(name);
+  return {};
 }
 
 }  // namespace sectile::tools

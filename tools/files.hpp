@@ -22,4 +22,7 @@ Result<void> check_place(const std::string& path);
 Result<void> write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts);
 Result<void> write_atomically(const std::string& path, std::string_view text);
 
+// Where this user's programs keep what they can make again: ~/.cache/sectile/NAME. Empty where there is no such place.
+std::string cache_folder(std::string_view name);
+
 }  // namespace sectile::tools

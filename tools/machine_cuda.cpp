@@ -1,6 +1,7 @@
 #include "machine_cuda.hpp"
 
 #include "bench.hpp"
+#include "files.hpp"
 #include "text.hpp"
 
 #include <sectile/cuda_runtime.hpp>
@@ -124,13 +125,7 @@ class CudaMachine final : public Machine {
 
 }  // namespace
 
-std::string default_cubin_folder() {
-  if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache != nullptr && *cache != '\0')
-    return std::string(cache) + "/sectile/cubin";
-  if (const char* home = std::getenv("HOME"); home != nullptr && *home != '\0')
-    return std::string(home) + "/.cache/sectile/cubin";
-  return {};
-}
+std::string default_cubin_folder() { return cache_folder("cubin"); }
 
 Result<std::unique_ptr<Machine>> open_cuda(const std::string& selector, const MachineOptions& options) {
   auto runtime = cuda::Runtime::open(selector, {.cubin_folder = options.cache.empty() ? default_cubin_folder() : options.cache});

@@ -5,7 +5,7 @@
 #include "run_problem.hpp"
 #include "target.hpp"
 #include "text.hpp"
-
+#include "tuned.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -24,7 +24,7 @@ namespace sectile::tools {
 namespace {
 
 struct PermuteOptions {
-  std::string in, out, axes, layout, device;
+  std::string in, out, axes, layout, device, tuned;
   std::int64_t channels = 0;
   bool json = false;
 };
@@ -114,7 +114,7 @@ int run(const PermuteOptions& options) {
     if (!machine) return report(machine.error(), options.json);
     device = (*machine)->name();
     const std::span<const std::byte> inputs[] = {array->data};
-    auto permuted = run_problem(**machine, *problem, inputs);
+    auto permuted = run_problem(**machine, *problem, inputs, read_tuned(options.tuned).get());
     if (!permuted) return report(permuted.error(), options.json);
     result = std::move(*permuted);
   }
@@ -137,6 +137,7 @@ Command add_permute(CLI::App& parent) {
   app->add_option("--channels", options->channels, "True size of the axis that FROM splits in blocks");
   app->add_option("-o,--out", options->out, "The .npy file to write")->required();
   app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
+  app->add_option("--tuned", options->tuned, kTunedHelp);
   app->add_flag("--json", options->json, "What was done, as JSON on standard output");
   return {app, [options] { return run(*options); }};
 }
