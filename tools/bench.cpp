@@ -5,6 +5,7 @@
 #include "files.hpp"
 #include "target.hpp"
 #include "text.hpp"
+#include "tuned.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -117,7 +118,9 @@ int run_host(const BenchOptions& options) {
   return write_files(options, host->dump(2) + "\n", "");
 }
 
-int run(const BenchOptions& options) {
+int run(BenchOptions options) {
+  const auto tuned = read_tuned(options.tuned_file);
+  options.tuned = tuned.get();
   for (const std::string& path : {options.json_file, options.html_file}) {
     if (path.empty()) continue;
     if (auto place = check_place(path); !place) return report(place.error(), options.json);
@@ -169,7 +172,8 @@ Command add_bench(CLI::App& parent) {
   auto* force = app->add_option("--force", options->force, "Time this candidate instead of the chosen one");
   app->add_flag("--all-candidates", options->all_candidates, "Time every admissible candidate, fastest first")
       ->excludes(force);
-  app->add_option("--limit", options->limit, "matmul, --all-candidates: the so many cheapest by the planner's cost");
+  app->add_option("--limit", options->limit, "--all-candidates: the so many cheapest by the planner's cost");
+  app->add_option("--tuned", options->tuned_file, kTunedHelp);
   app->add_option("--min-time", options->min_time, "Seconds of samples for each kernel")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 60.0));

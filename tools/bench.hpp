@@ -3,7 +3,11 @@
 
 #include "machine.hpp"
 
+<<<<<<< HEAD
 #include <sectile/plan.hpp>
+=======
+#include <sectile/planner.hpp>
+>>>>>>> w-tune
 #include <sectile/problem.hpp>
 
 #include <nlohmann/json.hpp>
@@ -38,6 +42,9 @@ struct BenchOptions {
   bool all_candidates = false, list = false, json = false, no_numpy = false,
        no_verify = false;  // json: on standard output
   std::size_t limit = 0;   // of all candidates, those that the planner takes for the cheapest; 0: all
+  std::string tuned_file;
+  const TunedChoices* tuned = nullptr;   // what is in it
+  bool compare_outputs = false;          // each candidate's against the planner's own choice's, every element
   double min_time = 0.3;   // seconds of samples for each candidate
   double warmup = 0.25;    // seconds of work right before each timed part
   double cycle_mb = 512;   // bytes that one round over the rotated buffers touches, in 10^6, at least

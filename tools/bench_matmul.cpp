@@ -30,6 +30,7 @@ struct Slots {
   std::vector<MemoryPtr> memory;
   std::vector<std::uint64_t> pitch;
   std::vector<std::vector<std::byte>> host;     // what slot 0 holds of sources
+  std::vector<std::byte> first;                 // what the first contender made of it
   std::uint64_t count = 0, turn = 0;
 };
 
@@ -96,7 +97,7 @@ Result<void> Bench::make_slots(Slots& slots) {
     auto memory = machine_.make_memory(std::max<std::uint64_t>(256, slots.count * slots.pitch[i]));
     if (!memory) return std::unexpected(memory.error());
     slots.host.emplace_back(static_cast<std::size_t>(spec.bytes));
-    if (!spec.written) {
+    if (!spec.written || slots.problem.c_is_d) {   // C is what D held
       fill_numbers(definition.operand(spec.name).type, slots.host[i], kSeed + i);
       if (auto sent = machine_.upload(**memory, 0, slots.host[i]); !sent) return sent;
       std::vector<Launch> copies;
@@ -136,7 +137,7 @@ Result<Plan> Bench::add(MatmulResult& result, const MatmulContender& contender) 
     told.error = error.message();
     return std::unexpected(error);
   };
-  auto plan = make_plan(Problem(p), machine_.profile(), {.explain = true, .force = contender.force});
+  auto plan = make_plan(Problem(p), machine_.profile(), {.explain = true, .force = contender.force, .tuned = options_.tuned});
   if (!plan) return failed(plan.error());
   told.candidate = chosen_name(*plan);
   told.plan = print(*plan);
@@ -168,12 +169,35 @@ Launch Bench::launch(const Runner& runner, std::uint64_t slot) const {
   return launch;
 }
 
+// How far from what is right an element may be: rounding of the result, and of the sums.
+double tolerance_of(const MatmulProblem& p, double want) {
+  if (p.acc == DType::i32) return 0;
+  const double bits = p.out == DType::f16 ? 0x1p-10 : p.out == DType::bf16 ? 0x1p-7 : 0x1p-22;
+  const double sums = static_cast<double>(p.k) * (p.acc == DType::f16 ? 0x1p-10 : 0x1p-22);
+  return bits * std::abs(want) + sums * std::max(1.0, std::abs(static_cast<double>(p.alpha)));
+}
+
+// Every element of two results, each of which may be off by as much.
+std::string difference(const reference::MatmulDefinition& definition, std::span<const std::byte> first, std::span<const std::byte> other) {
+  if (std::ranges::equal(first, other)) return {};
+  const MatmulProblem& p = definition.problem();
+  const auto& d = definition.operand("d");
+  for (std::int64_t b = 0; b < p.batch; ++b)
+    for (std::int64_t m = 0; m < p.m; ++m)
+      for (std::int64_t n = 0; n < p.n; ++n) {
+        const std::int64_t at = d.index(b, m, n);
+        const double x = d.at(first, at), y = d.at(other, at);
+        if (!(std::abs(x - y) <= 2 * tolerance_of(p, x))) return fmt::format("WRONG RESULT: d[{},{},{}] is {}, the planner's own choice makes it {}", b, m, n, y, x);
+      }
+  return {};
+}
+
 // Some elements against the definition, the corners among them; `sectile check` compares all.
 std::string Bench::verify(const Runner& runner) {
-  const Slots& s = *runner.slots;
+  Slots& s = *runner.slots;
   const MatmulProblem& p = s.problem;
-  if (p.c_is_d) return {};   // what D held is not kept here
-  if (auto filled = machine_.fill(*s.memory[2], 0, s.pitch[2], kPoison); !filled) return filled.error().message();
+  const auto prepared = p.c_is_d ? machine_.upload(*s.memory[2], 0, s.host[2]) : machine_.fill(*s.memory[2], 0, s.pitch[2], kPoison);
+  if (!prepared) return prepared.error().message();
   if (auto done = machine_.run(launch(runner, 0)); !done) return done.error().message();
   std::vector<std::byte> got(static_cast<std::size_t>(s.specs[2].bytes));
   if (auto down = machine_.download(*s.memory[2], 0, got); !down) return down.error().message();
@@ -182,18 +206,18 @@ std::string Bench::verify(const Runner& runner) {
   for (std::size_t i = 0; i < s.specs.size(); ++i)
     if (!s.specs[i].written) data[s.specs[i].name] = s.host[i];
   const auto& d = definition.operand("d");
-  const bool rough = p.acc == DType::f16, integer = p.acc == DType::i32;
   const auto pick = [](std::int64_t n, int i, std::uint64_t by) {
     return i < 2 ? (i == 0 ? 0 : n - 1) : static_cast<std::int64_t>((static_cast<std::uint64_t>(i) * by) % static_cast<std::uint64_t>(n));
   };
   for (int i = 0; i < kSamples; ++i) {
     const std::int64_t b = pick(p.batch, i, 7919), m = pick(p.m, i, 104729), n = pick(p.n, i, 1299709);
-    const double want = definition.element(data, {}, b, m, n), have = d.at(got, d.index(b, m, n));
-    const double bits = p.out == DType::f16 ? 0x1p-10 : p.out == DType::bf16 ? 0x1p-7 : 0x1p-22;
-    const double sums = static_cast<double>(p.k) * (rough ? 0x1p-10 : 0x1p-22);
-    const double most = integer ? 0 : bits * std::abs(want) + sums;
+    const double want = definition.element(data, s.host[2], b, m, n), have = d.at(got, d.index(b, m, n));
+    const double most = tolerance_of(p, want);
     if (!(std::abs(have - want) <= most)) return fmt::format("WRONG RESULT: d[{},{},{}] is {}, not {} within {}", b, m, n, have, want, most);
   }
+  if (!options_.compare_outputs) return {};
+  if (!s.first.empty()) return difference(definition, s.first, got);
+  s.first = std::move(got);
   return {};
 }
 

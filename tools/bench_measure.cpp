@@ -103,6 +103,7 @@ struct RowBench::Impl {
   std::vector<MemoryPtr> more;   // what follows src and dst in plans, one for all slots; grown as plans ask
   std::uint64_t src_pitch = 0, dst_pitch = 0, slots = 0, turn = 0;
   Spread empty;
+  std::vector<CandidateTime> failed;   // candidates that could not even be prepared
 
   Impl(Machine& m, const BenchOptions& o) : machine(m), options(o) {}
 
@@ -158,7 +159,7 @@ Result<void> RowBench::Impl::fill_slots(std::uint64_t src_bytes) {
 }
 
 Result<Runner> RowBench::Impl::prepare(const PermuteProblem& problem, const std::string& force) {
-  const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = force});
+  const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = force, .tuned = options.tuned});
   if (!plan) return std::unexpected(plan.error());
   auto runner = prepare_plan(*plan);
   if (!runner) return runner;
@@ -219,10 +220,17 @@ Result<std::vector<Runner>> RowBench::Impl::prepare_row(const BenchRow& row) {
   if (!options.all_candidates) return runners;
   const auto explained = make_plan(row.problem, machine.profile(), {.explain = true, .force = {}});
   if (!explained) return std::unexpected(explained.error());
-  for (const Candidate& candidate : explained->candidates) {
-    if (!candidate.refusal.empty() || candidate.name == runners[0].name) continue;
+  std::vector<Candidate> others = explained->candidates;
+  std::erase_if(others, [&](const Candidate& c) { return !c.refusal.empty() || c.name == runners[0].name; });
+  std::ranges::stable_sort(others, {}, &Candidate::cost);
+  if (options.limit != 0 && others.size() >= options.limit) others.resize(options.limit - 1);
+  failed.clear();
+  for (const Candidate& candidate : others) {
     auto other = prepare(row.problem, candidate.name);
-    if (!other) return std::unexpected(other.error());
+    if (!other) {
+      failed.push_back({candidate.name, {}, false, candidate.cost, other.error().message(), {}});
+      continue;
+    }
     other->name = candidate.name;
     other->cost = candidate.cost;
     runners.push_back(std::move(*other));
@@ -331,6 +339,7 @@ Result<void> RowBench::Impl::run(RowResult& result) {
   }
   std::sort(result.candidates.begin(), result.candidates.end(),
             [](const CandidateTime& a, const CandidateTime& b) { return a.time.median < b.time.median; });
+  result.candidates.insert(result.candidates.end(), failed.begin(), failed.end());
   return {};
 }
 

@@ -24,6 +24,7 @@ Command add_matmul(CLI::App& parent);
 Command add_plan(CLI::App& parent);
 Command add_check(CLI::App& parent);
 Command add_bench(CLI::App& parent);
+Command add_tune(CLI::App& parent);
 Command add_demo(CLI::App& parent);
 Command add_targets(CLI::App& parent);
 Command add_emit(CLI::App& parent);

@@ -5,7 +5,7 @@
 #include "run_problem.hpp"
 #include "target.hpp"
 #include "text.hpp"
-
+#include "tuned.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,8 +25,12 @@ namespace sectile::tools {
 namespace {
 
 struct PermuteOptions {
+<<<<<<< HEAD
   std::string in, out, axes, layout, device;
   std::string cast, scale, bias, add;
+=======
+  std::string in, out, axes, layout, device, tuned;
+>>>>>>> w-tune
   std::int64_t channels = 0;
   bool json = false;
 };
@@ -181,9 +185,14 @@ int run(const PermuteOptions& options) {
     auto machine = Machine::open(options.device);
     if (!machine) return report(machine.error(), options.json);
     device = (*machine)->name();
+<<<<<<< HEAD
     std::vector<std::span<const std::byte>> inputs = {array->data, {}};
     for (const NpyArray& further : arrays) inputs.push_back(further.data);
     auto permuted = run_problem(**machine, *problem, inputs);
+=======
+    const std::span<const std::byte> inputs[] = {array->data};
+    auto permuted = run_problem(**machine, *problem, inputs, read_tuned(options.tuned).get());
+>>>>>>> w-tune
     if (!permuted) return report(permuted.error(), options.json);
     result = std::move(*permuted);
   }
@@ -210,6 +219,7 @@ Command add_permute(CLI::App& parent) {
   app->add_option("--add", options->add, "A .npy file of the result's shape and type, added last");
   app->add_option("-o,--out", options->out, "The .npy file to write")->required();
   app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
+  app->add_option("--tuned", options->tuned, kTunedHelp);
   app->add_flag("--json", options->json, "What was done, as JSON on standard output");
   return {app, [options] { return run(*options); }};
 }

@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "files.hpp"
 #include "target.hpp"
+#include "tuned.hpp"
 
 #include <sectile/cuda.hpp>
 #include <sectile/pack.hpp>
@@ -17,7 +18,7 @@ namespace sectile::tools {
 namespace {
 
 struct PlanCommandOptions {
-  std::string problem, target, device, supplement, force, pack;
+  std::string problem, target, device, supplement, force, pack, tuned;
   bool explain = false, statistics = false, json = false;
 };
 
@@ -76,10 +77,12 @@ int run(const PlanCommandOptions& options) {
     if (!read) return report(read.error(), options.json);
     pack = std::move(*read);
   }
+  const auto tuned = read_tuned(options.tuned);
   const auto plan = make_plan(*problem, *profile,
                               {.explain = options.explain,
                                .force = options.force,
-                               .kernels = options.pack.empty() ? nullptr : &pack});
+                               .kernels = options.pack.empty() ? nullptr : &pack,
+                               .tuned = tuned.get()});
   if (!plan) return report(plan.error(), options.json);
   if (options.json) {
     fmt::print("{}\n", to_json(*plan));
@@ -104,6 +107,7 @@ Command add_plan(CLI::App& parent) {
   app->add_option("--supplement", options->supplement, "A file with facts that the profile lacks");
   app->add_option("--pack", options->pack, "Choose only among the kernels of this pack");
   app->add_option("--force", options->force, "Take the candidate of this name");
+  app->add_option("--tuned", options->tuned, kTunedHelp);
   app->add_flag("--explain", options->explain, "Show every candidate: its counts, or why it was refused");
   app->add_flag("--statistics", options->statistics, "Compile for the device, and print its driver's figures")
       ->excludes(target);

@@ -33,8 +33,9 @@ Result<std::vector<MemoryPtr>> make_operands(Machine& machine, const Plan& plan,
 
 }  // namespace
 
-Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<const std::span<const std::byte>> inputs) {
-  auto plan = make_plan(problem, machine.profile());
+Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<const std::span<const std::byte>> inputs,
+                        const TunedChoices* tuned) {
+  auto plan = make_plan(problem, machine.profile(), {.tuned = tuned});
   if (!plan) return std::unexpected(plan.error());
   std::size_t written = 0;
   while (written < plan->operands.size() && plan->operands[written].role != OperandRole::destination) ++written;

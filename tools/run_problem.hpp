@@ -4,6 +4,7 @@
 #include "machine.hpp"
 
 #include <sectile/plan.hpp>
+#include <sectile/planner.hpp>
 #include <sectile/problem.hpp>
 
 #include <cstddef>
@@ -19,6 +20,7 @@ struct Ran {
 
 // `inputs`: what each operand of operands_of holds before, from its address on; nothing for a destination that is not
 // read. Errors: those of planning and of the device; too_small, missing.
-Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<const std::span<const std::byte>> inputs);
+Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<const std::span<const std::byte>> inputs,
+                        const TunedChoices* tuned = nullptr);
 
 }  // namespace sectile::tools
