@@ -89,7 +89,7 @@ MatmulProblem parsed(const char* text) {
   return std::get<MatmulProblem>(*problem);
 }
 
-// The problem by its admissible candidates, of which every `every`-th is taken, from number `from` on.
+// The problem by its admissible candidates: all of matvec's, and of the others every `every`-th, from number `from` on.
 void check_candidates(const MatmulProblem& problem, const DeviceProfile& profile, std::uint64_t seed, Tally& tally, std::size_t every = 1,
                       std::size_t from = 0) {
   CAPTURE(print(Problem(problem)));
@@ -101,7 +101,8 @@ void check_candidates(const MatmulProblem& problem, const DeviceProfile& profile
     return;
   }
   const auto candidates = admissible(problem, profile);
-  for (std::size_t i = from % every; i < candidates.size(); i += every) {
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (i % every != from % every && !candidates[i].starts_with("matvec")) continue;
     CAPTURE(candidates[i]);
     CHECK(c.run(plan_by(problem, profile, candidates[i]), &tally) == "");
   }
@@ -179,7 +180,9 @@ TEST_CASE("everyCandidateOfMatmulsComesOutRight") {
     ++problems;
     check_candidates(problem, index % 4 == 0 ? bare : profile, index, tally, 9, problems);
   }
-  for (const char* stem : {"matmul", "matvec"}) CHECK_MESSAGE(tally.missing(stem).empty(), "never run:" << tally.missing(stem));
+  // No plan has matmul_direct.i8: an int8 at a time is a narrow access.
+  CHECK(tally.missing("matmul") == " matmul_direct.i8");
+  CHECK(tally.missing("matvec") == "");
   MESSAGE(problems << " problems, " << tally.runs() << " kernels run");
 }
 
