@@ -89,7 +89,7 @@ MatmulProblem parsed(const char* text) {
   return std::get<MatmulProblem>(*problem);
 }
 
-// The problem by its admissible candidates, of which every `every`-th is taken, from number `from` on.
+// The problem by its admissible candidates: all of matvec's, and of the others every `every`-th, from number `from` on.
 void check_candidates(const MatmulProblem& problem, const DeviceProfile& profile, std::uint64_t seed, Tally& tally, std::size_t every = 1,
                       std::size_t from = 0) {
   CAPTURE(print(Problem(problem)));
@@ -101,7 +101,8 @@ void check_candidates(const MatmulProblem& problem, const DeviceProfile& profile
     return;
   }
   const auto candidates = admissible(problem, profile);
-  for (std::size_t i = from % every; i < candidates.size(); i += every) {
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (i % every != from % every && !candidates[i].starts_with("matvec")) continue;
     CAPTURE(candidates[i]);
     CHECK(c.run(plan_by(problem, profile, candidates[i]), &tally) == "");
   }
@@ -179,7 +180,9 @@ TEST_CASE("everyCandidateOfMatmulsComesOutRight") {
     ++problems;
     check_candidates(problem, index % 4 == 0 ? bare : profile, index, tally, 9, problems);
   }
-  for (const char* stem : {"matmul", "matvec"}) CHECK_MESSAGE(tally.missing(stem).empty(), "never run:" << tally.missing(stem));
+  // No plan has matmul_direct.i8: an int8 at a time is a narrow access.
+  CHECK(tally.missing("matmul") == " matmul_direct.i8");
+  CHECK(tally.missing("matvec") == "");
   MESSAGE(problems << " problems, " << tally.runs() << " kernels run");
 }
 
@@ -197,10 +200,11 @@ TEST_CASE("everyBarrierOfMatmulsIsNeeded") {
   };
   std::set<std::string> seen;
   std::size_t left_out = 0;
+  // matvec's operands differ in width: with the same, lanes would read just what they have staged themselves.
   for (const Row& row : {Row{"matmul f32 nn 264x136x40", "matmul_simt", true}, Row{"matmul i8 nt 264x132x160", "matmul_simt", true},
-                         Row{"matmul f32 nt 1x96x1100", "matvec", true}, Row{"matmul f32 nt 4x96x1100", "matvec", false},
-                         Row{"matmul f16 nn 4x300x70", "matvec", true}}) {
-    CAPTURE(row.problem);
+                         Row{"matmul f32 nt 1x96x1104 a=f16", "matvec", true}, Row{"matmul f32 nt 4x96x1104 a=f16", "matvec", false},
+                         Row{"matmul f16 nn 4x304x70", "matvec", true}}) {
+    CAPTURE(std::string(row.problem));
     Case c(parsed(row.problem), 5);
     for (const std::string& candidate : admissible(c.problem(), row.subgroups ? profile : bare)) {
       if (!candidate.starts_with(row.stem)) continue;
