@@ -208,7 +208,8 @@ Result<std::vector<Runner>> RowBench::Impl::prepare_row(const BenchRow& row) {
                      .plan = {},
                      .program = nullptr,
                      .src_bytes = copied,
-                     .dst_bytes = copied});
+                     .dst_bytes = copied,
+                     .more = {}});
   if (has_stage(row.problem) && !row.problem.axes.empty()) {
     const auto plan = separate_passes(row.problem, machine.profile());
     if (!plan) return std::unexpected(plan.error());
