@@ -163,7 +163,7 @@ function(sectile_check name device)
   set_tests_properties(check_${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_${name}}")
   # Fewer: a CPU driver compiles a tile of a matmul for a second.
   add_test(NAME check_matmul_${name} COMMAND sectile_command check --op matmul --cases ${SECTILE_CHECK_MATMUL_CASES}
-    --device ${device} --junit ${PROJECT_BINARY_DIR}/check_matmul_${name}.xml)
+    --batch 8 --device ${device} --junit ${PROJECT_BINARY_DIR}/check_matmul_${name}.xml)
   set_tests_properties(check_matmul_${name} PROPERTIES TIMEOUT 1200 ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_${name}}")
 endfunction()
 
@@ -176,7 +176,7 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   if(SECTILE_ICD_lavapipe AND SECTILE_ICD_swiftshader)
     add_test(NAME check_both COMMAND sectile_command check --cases 200 --seed 7 --device llvmpipe,SwiftShader)
     add_test(NAME check_both_matmul
-      COMMAND sectile_command check --op matmul --cases 48 --seed 7 --device llvmpipe,SwiftShader)
+      COMMAND sectile_command check --op matmul --cases 32 --batch 8 --seed 7 --device llvmpipe,SwiftShader)
     set_tests_properties(check_both check_both_matmul PROPERTIES TIMEOUT 1200
       ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}:${SECTILE_ICD_swiftshader}")
   endif()

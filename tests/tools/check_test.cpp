@@ -69,7 +69,7 @@ TEST_CASE("checkOfMatmulsPassesCountsAndSeesASpoiledElement") {
 // A protected page behind an operand, one before it, and guard bands: every placement of every operand.
 TEST_CASE("checkRunsOneMatmulFromEverySide") {
   if (no_device()) return;
-  const Ran ran = run_sectile({"check", "--problem", "matmul f16 nt 33x17x65 batch=2 b.batch=0 beta=0.5 epi=bias+gelu+residual",
+  const Ran ran = run_sectile({"check", "--problem", "matmul f32 nt 33x17x65 batch=2 b.batch=0 beta=0.5 epi=bias+gelu+residual",
                                "--device", cpu_device(), "--json"});
   CHECK_MESSAGE(ran.code == 0, ran.err);
   const auto json = nlohmann::json::parse(ran.out, nullptr, false);
