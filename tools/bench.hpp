@@ -3,11 +3,7 @@
 
 #include "machine.hpp"
 
-<<<<<<< HEAD
-#include <sectile/plan.hpp>
-=======
 #include <sectile/planner.hpp>
->>>>>>> w-tune
 #include <sectile/problem.hpp>
 
 #include <nlohmann/json.hpp>

@@ -18,14 +18,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   app.set_version_flag("--version", "planner " + std::string(sectile::planner_version()));
   using namespace sectile::tools;
-<<<<<<< HEAD
   const std::array commands = {add_devices(app), add_targets(app), add_permute(app), add_matmul(app), add_plan(app), add_check(app),
-                               add_bench(app),   add_demo(app),    add_emit(app),    add_pack(app)};
-=======
-  const std::array commands = {add_devices(app), add_targets(app), add_permute(app), add_plan(app), add_check(app),
-                               add_bench(app),   add_tune(app),    add_demo(app),    add_emit(app),
-                               add_pack(app)};
->>>>>>> w-tune
+                               add_bench(app),   add_tune(app),    add_demo(app),    add_emit(app),   add_pack(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

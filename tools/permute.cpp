@@ -25,12 +25,8 @@ namespace sectile::tools {
 namespace {
 
 struct PermuteOptions {
-<<<<<<< HEAD
-  std::string in, out, axes, layout, device;
-  std::string cast, scale, bias, add;
-=======
   std::string in, out, axes, layout, device, tuned;
->>>>>>> w-tune
+  std::string cast, scale, bias, add;
   std::int64_t channels = 0;
   bool json = false;
 };
@@ -185,14 +181,9 @@ int run(const PermuteOptions& options) {
     auto machine = Machine::open(options.device);
     if (!machine) return report(machine.error(), options.json);
     device = (*machine)->name();
-<<<<<<< HEAD
     std::vector<std::span<const std::byte>> inputs = {array->data, {}};
     for (const NpyArray& further : arrays) inputs.push_back(further.data);
-    auto permuted = run_problem(**machine, *problem, inputs);
-=======
-    const std::span<const std::byte> inputs[] = {array->data};
     auto permuted = run_problem(**machine, *problem, inputs, read_tuned(options.tuned).get());
->>>>>>> w-tune
     if (!permuted) return report(permuted.error(), options.json);
     result = std::move(*permuted);
   }
