@@ -1,6 +1,8 @@
 // Workgroup tiles staged through workgroup memory, multiplied by a matrix unit at subgroup scope (VK_KHR_cooperative_matrix).
 #include "matmul.hpp"
 
+#include "device/vendors.hpp"
+
 #include "matmul_coopmat.abi.h"
 
 #include <algorithm>
@@ -80,13 +82,6 @@ std::optional<MatrixShape> shape_for(const MatmulContext& c, const Row& r) {
   return best;
 }
 
-// Intel's drivers run matrix kernels at the least subgroup size alone (8 on Xe-HPG, 16 on Xe2; Mesa's anv refuses others
-// by its BRW_SUBGROUP_SIZE requirement); elsewhere the default size is the matrix unit's.
-std::uint32_t matrix_subgroup(const DeviceProfile& p) {
-  const std::uint32_t size = p.subgroup_size.value_or(32);
-  return p.vendor == "intel" ? p.min_subgroup_size.value_or(size) : size;
-}
-
 // Registers that one invocation can have; Intel's threads have 128 of a subgroup's width.
 std::uint32_t most_registers(const DeviceProfile& p) { return p.vendor == "intel" ? 128 : 255; }
 
@@ -117,9 +112,11 @@ Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
 
 std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulDraft& d, const MatrixShape& s) {
   const std::uint32_t lanes = d.required_subgroup_size, bytes = matmul_type_bytes(c.type);
-  const std::uint32_t sum_bytes = !c.integer() && c.problem.acc == DType::f16 ? 2 : 4;
-  // RDNA 3's lanes 16 to 31 hold A and B a second time (AMD, "RDNA3 ISA", WMMA).
-  const std::uint32_t copies = c.profile.vendor == "amd" && s.m == 16 ? 2 : 1;
+  // RADV 26.1.6 gives each f16 sum a register of its own (navi31: what does not count so spills).
+  const bool amd = c.profile.vendor == "amd";
+  const std::uint32_t sum_bytes = !c.integer() && c.problem.acc == DType::f16 && !amd ? 2 : 4;
+  // Sixteen of RDNA 3's lanes hold all of A and B, and the others hold them again (AMD, "RDNA3 ISA", WMMA).
+  const std::uint32_t copies = amd && s.m == 16 ? std::max(1u, lanes / 16) : 1;
   const std::uint32_t sums = r.sub_m * r.sub_n * sum_bytes / 4 / lanes;
   const std::uint32_t fragments = (r.sub_m + r.sub_n) * s.k * bytes / 4 / lanes * copies *
                                   // NVIDIA's compiler keeps no second set where registers are short.
@@ -147,7 +144,7 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   d.tile_m = r.tile_m;
   d.tile_n = r.tile_n;
   d.tile_k = r.tile_k;
-  d.required_subgroup_size = matrix_subgroup(c.profile);
+  d.required_subgroup_size = matrix_subgroup_size(c.profile);
   d.workgroup = r.subgroups() * d.required_subgroup_size;
   d.width_a = widest(c.width_a, c, c.a_type, p.a_align, c.at.lda, c.at.a_batch, p.transpose_a ? p.m : p.k);
   d.width_b = widest(c.width_b, c, c.b_type, p.b_align, c.at.ldb, c.at.b_batch, p.transpose_b ? p.k : p.n);
@@ -196,7 +193,8 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   if (!shape)
     return refusal.no("the device lists no {} x {} -> {} matrix that divides {}x{} in steps of {}", component(c.type),
                       component(c.type), sum_name(c), r.sub_m, r.sub_n, r.tile_k);
-  const std::uint32_t subgroup = matrix_subgroup(c.profile);
+  const std::uint32_t subgroup = matrix_subgroup_size(c.profile);
+  if (subgroup == 0) return refusal.no("the subgroup size is not known");
   if (!c.profile.required_subgroup_size.value_or(false) && c.profile.min_subgroup_size != c.profile.max_subgroup_size)
     return refusal.no("the device cannot be asked for subgroups of {}", subgroup);
   const MatmulDraft d = make(c, row);
