@@ -3,6 +3,7 @@
 #include "files.hpp"
 #include "npy.hpp"
 #include "run_problem.hpp"
+#include "tuned.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -21,7 +22,7 @@ namespace sectile::tools {
 namespace {
 
 struct MatmulOptions {
-  std::string a, b, c, bias, out, device;
+  std::string a, b, c, bias, out, device, tuned;
   std::string type, acc, out_type, activation;
   std::optional<float> beta;
   float alpha = 1;
@@ -200,7 +201,7 @@ int run(const MatmulOptions& options) {
     device = (*machine)->name();
     std::vector<std::span<const std::byte>> bytes;
     for (const OperandSpec& operand : *operands) bytes.push_back(inputs.of(operand.name));
-    auto ran = run_problem(**machine, *problem, bytes);
+    auto ran = run_problem(**machine, *problem, bytes, read_tuned(options.tuned).get());
     if (!ran) return report(ran.error(), options.json);
     result = std::move(*ran);
   }
@@ -238,6 +239,7 @@ Command add_matmul(CLI::App& parent) {
   app->add_option("--out-type", options->out_type, "The result's, the bias's and C's: f32, f16, bf16, or i32 of i8");
   app->add_option("-o,--out", options->out, "The .npy file to write")->required();
   app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
+  app->add_option("--tuned", options->tuned, kTunedHelp);
   app->add_flag("--json", options->json, "What was done, as JSON on standard output");
   return {app, [options] { return run(*options); }};
 }

@@ -78,6 +78,8 @@ Result<Measurements> measure(Machine& machine, const BenchOptions& options, cons
 }
 
 Result<Measurements> measure(Machine& machine, const BenchOptions& options, const PermuteProblem& problem) {
+  // A benchmark's data are random bits, which are no numbers to compute with: nothing would be compared.
+  if (has_stage(problem)) return fail(ErrorKind::unsupported, "tune", print(Problem(problem)), "a permute that moves elements alone");
   const RowResult result = RowBench(machine, options).run({row_name(problem), problem});
   if (!result.error.empty()) return fail(ErrorKind::device, print(Problem(problem)), result.error);
   Measurements out;
