@@ -84,6 +84,10 @@ bool matmul_fits(const MatmulContext& c, const MatmulDraft& d, Refusal& refusal)
 // Tiles of one batch's result.
 std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulDraft& d) noexcept;
 
+// Tiles of 128x128 are fewer than the multiprocessors: a few rows of each table then serve all sizes, so that a new number
+// of rows is no new pipeline.
+bool few_tiles(const MatmulContext& c) noexcept;
+
 // How many parts K is cut in so that the device is full: 1 where tiles fill it already.
 std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d) noexcept;
 

@@ -107,13 +107,14 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   return matmul_fits(c, make(c, row), refusal);
 }
 
-bool spare(const MatmulContext&, std::uint32_t) { return false; }
+bool spare(const MatmulContext& c, std::uint32_t) { return few_tiles(c); }   // see matmul_coopmat.cpp
 
 // How the driver loads is its own; the tiles' bytes are what is known.
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t, const MatmulDraft& d) {
   MatmulEstimate e;
   const std::uint64_t bytes = std::uint64_t{d.tile_m + d.tile_n} * d.tile_k * matmul_type_bytes(c.type);
   e.interior.load_transactions = e.interior.ideal_load_transactions = bytes / c.profile.transaction_bytes.value_or(32);
+  if (few_tiles(c)) e.bias_permille = kSpare;
   return e;
 }
 

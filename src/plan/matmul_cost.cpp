@@ -5,6 +5,15 @@
 
 namespace sectile::detail {
 
+// Sizes change from call to call along one side (tokens): up to 512 of them, where 128x128 tiles would not fill the
+// device, few rows serve for all, with and without a split, so that a new size is no new pipeline.
+bool few_tiles(const MatmulContext& c) noexcept {
+  constexpr std::int64_t kFewRows = 512;
+  const auto& p = c.problem;
+  const auto tiles = ceil_div(static_cast<std::uint64_t>(p.m), 128) * ceil_div(static_cast<std::uint64_t>(p.n), 128);
+  return p.batch == 1 && std::min(p.m, p.n) <= kFewRows && tiles < c.profile.multiprocessors.value_or(64);
+}
+
 std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d) noexcept {
   const std::uint64_t tiles = matmul_tiles(c, d) * static_cast<std::uint64_t>(c.problem.batch);
   const std::uint64_t held = std::uint64_t{c.profile.multiprocessors.value_or(c.cpu() ? 2 : 16)} * (c.cpu() ? 1 : 2);

@@ -116,15 +116,8 @@ Side side_of(const MatmulContext& c, const Row& r, const MatmulDraft& d, bool b)
   return s;
 }
 
-// Sizes change from call to call along one side (tokens): up to 512 of them, where 128x128 tiles would not fill the
-// device, two tiles serve for all, with and without a split, so that a new size is no new pipeline; and thin ones are
-// matvec's.
-constexpr std::int64_t kFewRows = 512, kThin = 16;
-bool few(const MatmulContext& c) {
-  const auto& p = c.problem;
-  const auto tiles = ceil_div(static_cast<std::uint64_t>(p.m), 128) * ceil_div(static_cast<std::uint64_t>(p.n), 128);
-  return p.batch == 1 && std::min(p.m, p.n) <= kFewRows && tiles < c.profile.multiprocessors.value_or(64);
-}
+// Thin sides are matvec's where few rows serve.
+constexpr std::int64_t kThin = 16;
 
 MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
@@ -160,7 +153,7 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   d.registers = r.rows * r.columns + r.rows + r.columns + flying + 24;
   d.rate_permille = rate_of(r);
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
-  d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few(c) ? 8 : 1;
+  d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few_tiles(c) ? 8 : 1;
   if (r.order == 0) d.splits = splits_to_fill(c, d);
   return d;
 }
@@ -228,7 +221,7 @@ void count_fragments(Walk& walk, const Row& r, std::uint32_t depth, std::uint64_
 bool spare(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   if (c.cpu() || r.note[0] != 0) return true;
-  return few(c) && (!r.few || std::min(c.problem.m, c.problem.n) <= kThin);
+  return few_tiles(c) && (!r.few || std::min(c.problem.m, c.problem.n) <= kThin);
 }
 
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulDraft& d) {

@@ -129,7 +129,7 @@ TEST_CASE("addressesOfAStageArePushed") {
   CHECK((constant(step, PERMUTE_FUSED_SPEC_STAGE) & 31u) ==
         (PERMUTE_FUSED_ALPHA | PERMUTE_FUSED_SCALE | PERMUTE_FUSED_BIAS | PERMUTE_FUSED_ADD));
   // Another shape is another plan, and no other pipeline.
-  const auto other = planned("permute f32 256x512 axes=1,0 scale=0 bias=0"), same = planned("permute f32 1024x64 axes=1,0 scale=0 bias=0");
+  const auto other = planned("permute f32 256x512 axes=1,0 scale=0 bias=0"), same = planned("permute f32 512x256 axes=1,0 scale=0 bias=0");
   CHECK(other.steps[0].constants == same.steps[0].constants);
   CHECK((constant(other.steps[0], PERMUTE_FUSED_SPEC_STAGE) & PERMUTE_FUSED_ONE_AXIS) != 0);
 }
@@ -141,12 +141,12 @@ TEST_CASE("accessesOfAStageAreAsWideAsTypesAndAlignmentAllow") {
     return std::array{constant(step, PERMUTE_FUSED_SPEC_LOAD), constant(step, PERMUTE_FUSED_SPEC_STORE)};
   };
   CHECK(widths("permute f32 1024x1024 axes=1,0 out=f16") == std::array{4u, 8u});
-  CHECK(widths("permute f32 1024x1024 axes=0,1 out=f16") == std::array{4u, 8u});
+  CHECK(widths("permute f32 1024x1024 axes=0,1 out=f16") == std::array{4u, 4u});   // one run: an access each way
   CHECK(widths("permute f32 1022x1026 axes=1,0 out=f16") == std::array{2u, 2u});
   CHECK(widths("permute f32 1024x1024 axes=1,0 out=f16 src.align=4") == std::array{1u, 8u});
   CHECK(planned("permute f32 1024x1024 axes=1,0 out=f16").steps[0].kernel.variant == "word");
-  CHECK(planned("permute f32 1024x1023 axes=0,1 out=f16").steps[0].kernel.variant == "narrow");
-  CHECK(planned("permute f32 1024x1023 axes=0,1 out=f16", test::words_only()).steps[0].kernel.variant == "split");
+  CHECK(planned("permute f32 1023x1023 axes=0,1 out=f16").steps[0].kernel.variant == "narrow");
+  CHECK(planned("permute f32 1023x1023 axes=0,1 out=f16", test::words_only()).steps[0].kernel.variant == "split");
 }
 
 TEST_CASE("stagesBeyond2To31AndManyAxesHavePlans") {
@@ -154,7 +154,7 @@ TEST_CASE("stagesBeyond2To31AndManyAxesHavePlans") {
   CHECK(planned("permute f32 2x3x4x5x6x7x3x2 axes=7,5,3,1,0,2,4,6 scale=3 bias=1 add=packed").steps[0].kernel.variant.ends_with(".long"));
   auto profile = test::gpu();
   profile.int64 = false;
-  const auto cut = planned("permute i8 2x1073741825 axes=1,0 bias=1", profile);
+  const auto cut = planned("permute i8 5x500000000 axes=1,0 bias=1", profile);
   CHECK(cut.steps.size() >= 2);
   std::uint64_t offset = 0;
   for (const auto& step : cut.steps) offset = std::max(offset, step.addresses.at(2).byte_offset);
