@@ -198,8 +198,9 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   if (!c.profile.required_subgroup_size.value_or(false) && c.profile.min_subgroup_size != c.profile.max_subgroup_size)
     return refusal.no("the device cannot be asked for subgroups of {}", subgroup);
   const MatmulDraft d = make(c, row);
-  if (d.registers > most_registers(c.profile) && !c.cpu())
-    return refusal.no("{} registers an invocation, there are {}", d.registers, most_registers(c.profile));
+  // A workgroup's registers must fit a multiprocessor's: RADV spills where 8 subgroups of 64 ask for more than 192 each.
+  const std::uint32_t most = std::min(most_registers(c.profile), c.profile.registers_per_multiprocessor.value_or(65536) / d.workgroup);
+  if (d.registers > most && !c.cpu()) return refusal.no("{} registers an invocation, there are {}", d.registers, most);
   return matmul_fits(c, d, refusal);
 }
 
