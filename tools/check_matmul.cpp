@@ -37,6 +37,8 @@ class CheckedMatmul final : public CheckedProblem {
     return wrong ? wrong->message : std::string();
   }
 
+  bool data_by_place() const override { return false; }   // by indices
+
   // A float whose bits are all turned over is another by more than any tolerance, and so is an integer.
   void spoil(std::span<std::byte> destination) const override {
     for (std::byte& byte : destination.first(reference::element_bytes(definition_.problem().out))) byte = ~byte;

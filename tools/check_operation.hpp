@@ -32,6 +32,8 @@ class CheckedProblem {
   virtual std::string compare(const OperandData& before, std::uint64_t seed, std::span<const std::byte> got) = 0;
   // Whether two devices' results for the same data, both compared before, differ by more than they may.
   virtual std::string compare_devices(std::span<const std::byte> one, std::span<const std::byte> other) const = 0;
+  // Whether an operand's data depends on where it stands in its region, and results only compare where that agrees.
+  virtual bool data_by_place() const { return true; }
   // Changes the result so that compare must see it.
   virtual void spoil(std::span<std::byte> destination) const = 0;
 
