@@ -6,6 +6,7 @@
 #include "../device/vendors.hpp"
 
 #include <fmt/format.h>
+#include <utility>
 
 namespace sectile::vulkan {
 namespace {
@@ -174,21 +175,30 @@ bool types_enabled(const FeatureSet& features, std::initializer_list<VkComponent
   return true;
 }
 
+// A row of either list; sizes and what only flexible ones have are the caller's.
+template <class Row>
+MatrixShape shape_of(const Row& row, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
+  return {.m = m,
+          .n = n,
+          .k = k,
+          .a = component_name(row.AType),
+          .b = component_name(row.BType),
+          .c = component_name(row.CType),
+          .result = component_name(row.ResultType),
+          .saturating = row.saturatingAccumulation != VK_FALSE,
+          .scope = scope_name(row.scope),
+          .workgroup_invocations = 0,
+          .flexible = false};
+}
+
 void put_flexible_matrices(DeviceProfile& out, const Snapshot& s, const FeatureSet& features) {
   for (const auto& row : s.flexible_matrices) {
     if (row.scope == VK_SCOPE_WORKGROUP_KHR && !features.has(Feature::cooperative_matrix_workgroup_scope)) continue;
     if (!types_enabled(features, {row.AType, row.BType, row.CType, row.ResultType})) continue;
-    out.matrix_shapes.push_back({.m = row.MGranularity,
-                                 .n = row.NGranularity,
-                                 .k = row.KGranularity,
-                                 .a = component_name(row.AType),
-                                 .b = component_name(row.BType),
-                                 .c = component_name(row.CType),
-                                 .result = component_name(row.ResultType),
-                                 .saturating = row.saturatingAccumulation != VK_FALSE,
-                                 .scope = scope_name(row.scope),
-                                 .workgroup_invocations = row.workgroupInvocations,
-                                 .flexible = true});
+    MatrixShape shape = shape_of(row, row.MGranularity, row.NGranularity, row.KGranularity);
+    shape.workgroup_invocations = row.workgroupInvocations;
+    shape.flexible = true;
+    out.matrix_shapes.push_back(std::move(shape));
   }
   // Not asked for where a quirk leaves the matrices out.
   if (s.matrix2.cooperativeMatrixFlexibleDimensionsMaxDimension == 0) return;
@@ -207,17 +217,7 @@ void put_matrices(DeviceProfile& out, const Snapshot& s, const FeatureSet& featu
   std::string source = "driver: vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR";
   for (const auto& row : s.matrices) {
     if (!types_enabled(features, {row.AType, row.BType, row.CType, row.ResultType})) continue;
-    out.matrix_shapes.push_back({.m = row.MSize,
-                                 .n = row.NSize,
-                                 .k = row.KSize,
-                                 .a = component_name(row.AType),
-                                 .b = component_name(row.BType),
-                                 .c = component_name(row.CType),
-                                 .result = component_name(row.ResultType),
-                                 .saturating = row.saturatingAccumulation != VK_FALSE,
-                                 .scope = scope_name(row.scope),
-                                 .workgroup_invocations = 0,
-                                 .flexible = false});
+    out.matrix_shapes.push_back(shape_of(row, row.MSize, row.NSize, row.KSize));
   }
   if (features.has(Feature::cooperative_matrix_flexible)) {
     source += ", ...FlexibleDimensionsPropertiesNV";
