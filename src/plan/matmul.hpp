@@ -78,6 +78,11 @@ std::span<const MatmulStrategy* const> matmul_strategies() noexcept;
 
 std::uint32_t matmul_type_bytes(std::uint32_t type) noexcept;   // 4-bit elements: 1
 
+// The most elements, up to `most`, that an access of an operand may have: its address, its rows and the contiguous side
+// allow it.
+std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_t align, std::int64_t ld, std::int64_t batch,
+                            std::int64_t side) noexcept;
+
 // What holds for every stem: limits of the device, offsets inside a tile that fit 32 bits, narrow accesses.
 bool matmul_fits(const MatmulContext& c, const MatmulDraft& d, Refusal& refusal);
 

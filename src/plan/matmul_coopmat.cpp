@@ -125,14 +125,6 @@ std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulDra
   return sums + fragments + coming + 24;
 }
 
-std::uint32_t widest(std::uint32_t width, const MatmulContext& c, std::uint32_t type, std::uint32_t align, std::int64_t ld,
-                     std::int64_t batch, std::int64_t side) {
-  // Bytes may come 16 at a time here, where other kernels take 8.
-  if (!c.integer() || type != MATMUL_TYPE_I8 || width != 8) return width;
-  const bool fits = align % 16 == 0 && ld % 16 == 0 && (c.problem.batch == 1 || batch % 16 == 0) && side % 16 == 0;
-  return fits ? 16 : width;
-}
-
 MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const auto& p = c.problem;
@@ -146,8 +138,12 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   d.tile_k = r.tile_k;
   d.required_subgroup_size = matrix_subgroup_size(c.profile);
   d.workgroup = r.subgroups() * d.required_subgroup_size;
-  d.width_a = widest(c.width_a, c, c.a_type, p.a_align, c.at.lda, c.at.a_batch, p.transpose_a ? p.m : p.k);
-  d.width_b = widest(c.width_b, c, c.b_type, p.b_align, c.at.ldb, c.at.b_batch, p.transpose_b ? p.k : p.n);
+  d.width_a = c.width_a;
+  d.width_b = c.width_b;
+  if (c.integer() && d.width_a == 8)   // bytes may come 16 at a time here
+    d.width_a = widest_access(c.a_type, 16, p.a_align, c.at.lda, p.batch > 1 ? c.at.a_batch : 0, p.transpose_a ? p.m : p.k);
+  if (c.integer() && d.width_b == 8 && c.b_type == MATMUL_TYPE_I8)
+    d.width_b = widest_access(c.b_type, 16, p.b_align, c.at.ldb, p.batch > 1 ? c.at.b_batch : 0, p.transpose_b ? p.k : p.n);
   d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
   const Memory memory = memory_of(c, r, s);

@@ -80,16 +80,6 @@ std::uint32_t type_code(DType type) {
   }
 }
 
-// The most elements that an access of an operand may have: its address, its rows and the contiguous side allow it.
-std::uint32_t widest(std::uint32_t type, std::uint32_t align, std::int64_t ld, std::int64_t batch, std::int64_t side) {
-  const std::uint32_t bytes = matmul_type_bytes(type);
-  // Rows begin with whole blocks; the last one ends with the byte of its last element.
-  if (type == MATMUL_TYPE_Q4) return align % 4 == 0 && (side + 1) / 2 % 4 == 0 ? 8 : 2;
-  std::uint32_t width = std::min(8u, 16 / bytes);
-  while (width > 1 && (align % (width * bytes) != 0 || ld % width != 0 || batch % width != 0 || side % width != 0)) width /= 2;
-  return width;
-}
-
 std::uint32_t epilogue_of(const MatmulProblem& p) {
   std::uint32_t bits = static_cast<std::uint32_t>(p.activation) << MATMUL_EPILOGUE_ACTIVATION_SHIFT;
   if (p.beta != 0) bits |= p.c_is_d ? MATMUL_EPILOGUE_C_IS_D : MATMUL_EPILOGUE_C;
@@ -105,6 +95,18 @@ std::uint32_t epilogue_of(const MatmulProblem& p) {
 
 std::span<const MatmulStrategy* const> matmul_strategies() noexcept { return kMatmul; }
 
+constexpr std::uint32_t kMostWide = 8;   // elements, in all kernels but those that copy bytes as they are
+
+std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_t align, std::int64_t ld, std::int64_t batch,
+                            std::int64_t side) noexcept {
+  const std::uint32_t bytes = matmul_type_bytes(type);
+  // Rows begin with whole blocks; the last one ends with the byte of its last element.
+  if (type == MATMUL_TYPE_Q4) return align % 4 == 0 && (side + 1) / 2 % 4 == 0 ? 8 : 2;
+  std::uint32_t width = std::min(most, 16 / bytes);
+  while (width > 1 && (align % (width * bytes) != 0 || ld % width != 0 || batch % width != 0 || side % width != 0)) width /= 2;
+  return width;
+}
+
 MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profile, bool explain) {
   MatmulContext c{.problem = p, .at = effective(p), .profile = profile, .limits = limits_of(profile)};
   c.explain = explain;
@@ -114,11 +116,11 @@ MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profil
   c.b_type = p.b_format == WeightFormat::q4 ? MATMUL_TYPE_Q4 : p.b_format == WeightFormat::q8 ? MATMUL_TYPE_Q8 : type_code(p.b_type);
   c.out_type = type_code(p.out);
   const auto batched = [&](std::int64_t stride) { return p.batch > 1 ? stride : 0; };
-  c.width_a = widest(c.a_type, p.a_align, c.at.lda, batched(c.at.a_batch), p.transpose_a ? p.m : p.k);
-  c.width_b = widest(c.b_type, p.b_align, c.at.ldb, batched(c.at.b_batch), p.transpose_b ? p.k : p.n);
-  c.width_d = widest(c.out_type, p.d_align, c.at.ldd, batched(c.at.d_batch), p.n);
-  if (p.beta != 0 && !p.c_is_d) c.width_d = std::min(c.width_d, widest(c.out_type, p.d_align, c.at.ldc, batched(c.at.c_batch), p.n));
-  if (p.residual) c.width_d = std::min(c.width_d, widest(c.out_type, p.d_align, c.at.ldr, batched(c.at.r_batch), p.n));
+  c.width_a = widest_access(c.a_type, kMostWide, p.a_align, c.at.lda, batched(c.at.a_batch), p.transpose_a ? p.m : p.k);
+  c.width_b = widest_access(c.b_type, kMostWide, p.b_align, c.at.ldb, batched(c.at.b_batch), p.transpose_b ? p.k : p.n);
+  c.width_d = widest_access(c.out_type, kMostWide, p.d_align, c.at.ldd, batched(c.at.d_batch), p.n);
+  if (p.beta != 0 && !p.c_is_d) c.width_d = std::min(c.width_d, widest_access(c.out_type, kMostWide, p.d_align, c.at.ldc, batched(c.at.c_batch), p.n));
+  if (p.residual) c.width_d = std::min(c.width_d, widest_access(c.out_type, kMostWide, p.d_align, c.at.ldr, batched(c.at.r_batch), p.n));
   return c;
 }
 
