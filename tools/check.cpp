@@ -78,7 +78,7 @@ int run(const CheckOptions& options) {
                result->note.empty() ? "" : " (" + result->note + ")");
     if (options.big) {
       for (const auto& [index, why] : result->skipped)
-        fmt::print("skipped {}: {}\n", print(Problem(big_case(index))), why);
+        fmt::print("skipped {}: {}\n", print(big_case(index)), why);
     }
     const std::string skips = skipped.empty() ? "" : fmt::format(", {} skipped", skipped.size());
     fmt::print("{} passed, {} failed{}\n", result->cases - failed.size() - skipped.size(), failed.size(), skips);
@@ -117,7 +117,7 @@ std::string junit_xml(const CheckOptions& options, const CheckReport& report) {
       operation, report.cases, failed.size(), skipped.size(), report.seconds, markup_text(report.device));
   for (std::uint64_t at = 0; at < report.cases; ++at) {
     const std::uint64_t index = options.big ? at : options.first + at;
-    const Problem problem = options.big ? Problem(big_case(at)) : case_problem(options, index);
+    const Problem problem = options.big ? big_case(at) : case_problem(options, index);
     xml += fmt::format("  <testcase classname=\"check.{}\" name=\"{}: {}\"", operation, index, markup_text(print(problem)));
     if (const auto failure = failed.find(index); failure != failed.end()) {
       xml += fmt::format(">\n    <failure message=\"{}\">{}\n{}</failure>\n  </testcase>\n",
@@ -150,7 +150,7 @@ Command add_check(CLI::App& parent) {
   app->add_flag("--all-candidates", options->all_candidates,
                 "Every admissible candidate, not just the chosen one and one more")
       ->excludes(force);
-  app->add_flag("--big", options->big, "Instead: permutes of a tensor over 4 GiB, and with indices at 2^31 and 2^32")
+  app->add_flag("--big", options->big, "Instead: operands over 4 GiB, and indices and bytes at 2^31 and 2^32")
       ->excludes(operation);
   app->add_flag("--no-protect", options->no_protect, "No protected pages behind operands on CPU devices");
   app->add_flag("--no-validation", options->no_validation, "Without the validation layer");

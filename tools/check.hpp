@@ -76,10 +76,10 @@ class CaseRunner {
   std::unique_ptr<Impl> impl_;
 };
 
-// The tensors over 4 GiB and the indices at 2^31; each a case of its own, skipped where memory lacks.
+// The tensors over 4 GiB and the indices at 2^31, of every operation; each a case of its own, skipped where memory lacks.
 Result<void> check_big(Machine& machine, std::uint64_t first, CheckSink& sink);
 std::uint64_t big_case_count() noexcept;
-PermuteProblem big_case(std::uint64_t index);
+Problem big_case(std::uint64_t index);
 
 // The validation layer's messages since the last call, one text.
 class ValidationWatch {

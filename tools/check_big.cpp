@@ -1,26 +1,40 @@
 // The cases that need gigabytes: a tensor over 4 GiB, and elements at indices 2^31 - 1, 2^31 and
 // 2^31 + 1, where a signed 32-bit index ends, and at byte 2^32, where an unsigned one does.
 #include "check.hpp"
-
-#include "reference/permute.hpp"
-#include "reference/stream.hpp"
+#include "check_big.hpp"
 
 #include <sectile/planner.hpp>
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <array>
-#include <cstring>
+#include <set>
 #include <utility>
 
 namespace sectile::tools {
 namespace {
 
-constexpr std::uint64_t kSeed = 0x5ec711e;
-constexpr std::uint32_t kPoison = 0xa5c3e17b;
-constexpr std::uint64_t kTail = 256;                       // guard band behind the destination
-constexpr std::uint64_t kPiece = std::uint64_t{64} << 20;  // of an upload
+constexpr std::uint64_t kTail = 256;   // guard band behind the destination
+
+// Rows, columns and batches so far apart that a, b and d in turn have elements at indices from 2^31 on, and bytes from
+// 2^31 and 2^32 on, at which NVIDIA's driver wraps; and dense ones of that size.
+constexpr const char* kMatmuls[] = {
+    "matmul i8 nn 129x64x64 lda=16777217",
+    "matmul i8 tn 64x96x129 lda=16777217",
+    "matmul i8 nt 64x129x64 ldb=16777217",
+    "matmul i8 nn 5x129x4099 ldb=524417",
+    "matmul i8 nn 33x65x70 batch=3 b.batch=1073741827",
+    "matmul f32 nn 131x96x40 ldd=4194305 epi=bias+relu",
+    "matmul f32 nn 3x300x40 ldd=306783380",
+    "matmul f32 nn 70x65x33 beta=0.5 ldc=8388617",
+    "matmul f16 nt 129x64x4000 ldd=16777221",
+    "matmul f16 nt 257x64x48 lda=8388611",
+    "matmul f16 nn 1x500x3000 ldb=715829",
+    "matmul f32 nn 1025x64x64 ldd=1048577",
+    "matmul i8 nn 65537x5x32769",
+    "matmul i8 nt 3x65537x32769",
+    "matmul i8 nt 23173x23173x8",
+    "matmul i8 nn 46343x46343x8",
+};
 
 PermuteProblem transpose(DType type, std::int64_t rows, std::int64_t columns) {
   PermuteProblem problem;
@@ -42,8 +56,8 @@ PermuteProblem reach(DType type, std::int64_t last, bool in_source) {
   return problem;
 }
 
-std::vector<PermuteProblem> make_cases() {
-  std::vector<PermuteProblem> cases = {transpose(DType::b8, 65537, 65537)};
+std::vector<Problem> make_cases() {
+  std::vector<Problem> cases = {transpose(DType::b8, 65537, 65537)};
   constexpr std::int64_t edge = std::int64_t{1} << 31;
   for (const std::int64_t last : {edge - 1, edge, edge + 1}) {
     cases.push_back(reach(DType::b8, last, true));
@@ -61,95 +75,111 @@ std::vector<PermuteProblem> make_cases() {
   copy.shape = {edge - 1};
   copy.axes = {0};
   cases.push_back(copy);
+  for (const char* const text : kMatmuls) cases.push_back(parse_problem(text).value());
   return cases;
 }
 
-const std::vector<PermuteProblem>& cases() {
-  static const std::vector<PermuteProblem> all = make_cases();
+const std::vector<Problem>& cases() {
+  static const std::vector<Problem> all = make_cases();
   return all;
 }
 
-std::uint64_t up4(std::uint64_t bytes) {
-  return (bytes + 3) / 4 * 4;
-}
-
-// The stream, where the source has elements: all of it, or both ends where it is two rows far apart.
-Result<void> fill_source(Machine& machine, const Memory& memory,
-                         const reference::PermuteDefinition& definition) {
-  const std::uint64_t bytes = definition.src_bytes();
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges = {{0, bytes}};
-  const auto& axes = definition.src_axes();
-  if (axes.size() == 2 && axes[0].stride > axes[1].size * 2) {
-    const std::uint64_t row = static_cast<std::uint64_t>(axes[1].size) * definition.element_bytes();
-    ranges = {{0, up4(row) + 4}, {(bytes - row) / 8 * 8, bytes}};
-    if (auto filled = machine.fill(memory, 0, up4(bytes), ~kPoison); !filled) return filled;
-  }
-  std::vector<std::byte> piece;
-  for (const auto& [begin, end] : ranges) {
-    for (std::uint64_t at = begin; at < end; at += kPiece) {
-      piece.resize(static_cast<std::size_t>(std::min(kPiece, end - at)));
-      reference::fill_data(piece, kSeed, at);
-      if (auto sent = machine.upload(memory, at, piece); !sent) return sent;
-    }
-  }
-  return {};
-}
-
-// Every byte that belongs to no element still holds the poison: between two far rows, and behind the last.
-std::string check_gaps(const reference::PermuteDefinition& definition, std::span<const std::byte> got) {
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> used = {{0, definition.dst_bytes()}};
-  const auto& axes = definition.dst_axes();
-  if (axes.size() == 2 && axes[1].stride > axes[0].size * 2) {
-    const std::uint64_t row = static_cast<std::uint64_t>(axes[0].size) * definition.element_bytes();
-    used = {{0, row}, {definition.dst_bytes() - row, definition.dst_bytes()}};
-  }
-  std::array<std::byte, 4> poison{};
-  std::memcpy(poison.data(), &kPoison, 4);
-  std::uint64_t at = 0;
-  used.emplace_back(got.size(), got.size());
-  for (const auto& [begin, end] : used) {
-    for (; at < begin; ++at) {
-      if (got[static_cast<std::size_t>(at)] != poison[at % 4])
-        return fmt::format("byte {} of no element was written", at);
-    }
-    at = end;
-  }
-  return {};
+std::unique_ptr<BigCase> make_case(const Problem& problem) {
+  if (const auto* permute = std::get_if<PermuteProblem>(&problem)) return big_permute(*permute);
+  return big_matmul(std::get<MatmulProblem>(problem));
 }
 
 bool is_out_of_memory(const Error& error) {
   return error.kind == ErrorKind::device || error.kind == ErrorKind::limit_exceeded;
 }
 
-struct Buffers {
-  MemoryPtr src, dst;
-};
-
-Result<Buffers> make_buffers(Machine& machine, const reference::PermuteDefinition& definition) {
-  auto src = machine.make_memory(up4(definition.src_bytes()));
-  if (!src) return std::unexpected(src.error());
-  auto dst = machine.make_memory(up4(definition.dst_bytes()) + kTail);
-  if (!dst) return std::unexpected(dst.error());
-  return Buffers{std::move(*src), std::move(*dst)};
+// The chosen plan, and of matmuls one of every other stem: each forms addresses in its own way.
+Result<std::vector<Plan>> plans_of(const Problem& problem, const DeviceProfile& profile) {
+  auto chosen = make_plan(problem, profile, {.explain = true});
+  if (!chosen) return std::unexpected(chosen.error());
+  std::vector<Plan> plans;
+  const auto stem = [](const std::string& name) { return name.substr(0, name.find(' ')); };
+  std::set<std::string> seen;
+  for (const Candidate& candidate : chosen->candidates)
+    if (candidate.chosen) seen.insert(stem(candidate.name));
+  const bool matmul = std::holds_alternative<MatmulProblem>(problem);
+  for (const Candidate& candidate : chosen->candidates) {
+    if (!matmul || !candidate.refusal.empty() || !seen.insert(stem(candidate.name)).second) continue;
+    auto other = make_plan(problem, profile, {.force = candidate.name});
+    if (!other) return std::unexpected(other.error());
+    plans.push_back(std::move(*other));
+  }
+  plans.insert(plans.begin(), std::move(*chosen));
+  return plans;
 }
 
-// What is wrong with one case; empty where nothing is.
-Result<std::string> run_case(Machine& machine, const Buffers& buffers, const Program& program,
-                             const reference::PermuteDefinition& definition, CheckSink& sink, const std::string& text) {
+Result<std::vector<MemoryPtr>> make_memories(Machine& machine, const Plan& plan) {
+  std::vector<MemoryPtr> memories;
+  for (const PlanOperand& operand : plan.operands) {
+    const std::uint64_t tail = operand.role == OperandRole::destination ? kTail : 0;
+    auto memory = machine.make_memory(up4(operand.bytes) + tail);
+    if (!memory) return std::unexpected(memory.error());
+    memories.push_back(std::move(*memory));
+  }
+  return memories;
+}
+
+// What is wrong with one plan; empty where nothing is.
+Result<std::string> run_plan(Machine& machine, BigCase& big, const Plan& plan, std::span<const MemoryPtr> memories,
+                             CheckSink& sink, const std::string& text) {
+  const auto program = machine.prepare(plan);
+  if (!program) return std::unexpected(program.error());
   sink.doing(text + " | filling");
-  if (auto filled = fill_source(machine, *buffers.src, definition); !filled) return std::unexpected(filled.error());
-  const std::uint64_t dst_bytes = up4(definition.dst_bytes()) + kTail;
-  if (auto filled = machine.fill(*buffers.dst, 0, dst_bytes, kPoison); !filled) return std::unexpected(filled.error());
+  if (auto filled = big.fill(machine, memories); !filled) return std::unexpected(filled.error());
+  const Memory& destination = *memories[big.destination()];
+  if (auto filled = big.poison(machine, destination, destination.size()); !filled) return std::unexpected(filled.error());
   sink.doing(text + " | running");
-  const auto done = machine.run(
-      {&program, {{buffers.src.get(), 0, definition.src_bytes()}, {buffers.dst.get(), 0, definition.dst_bytes()}}});
-  if (!done) return std::unexpected(done.error());
+  Launch launch{program->get(), {}};
+  for (std::size_t i = 0; i < memories.size(); ++i) launch.parts.push_back({memories[i].get(), 0, plan.operands[i].bytes});
+  if (const auto done = machine.run(launch); !done) return std::unexpected(done.error());
   sink.doing(text + " | reading back");
-  std::vector<std::byte> got(static_cast<std::size_t>(dst_bytes));
-  if (auto down = machine.download(*buffers.dst, 0, got); !down) return std::unexpected(down.error());
+  std::vector<std::byte> got(static_cast<std::size_t>(up4(big.destination_bytes()) + kTail));
+  if (auto down = machine.download(destination, 0, got); !down) return std::unexpected(down.error());
   sink.doing(text + " | comparing");
-  if (const auto wrong = reference::check_streamed(definition, kSeed, got)) return wrong->message();
-  return check_gaps(definition, got);
+  return big.compare(got);
+}
+
+// All plans of one case. An error stands for a device that cannot go on.
+Result<void> run_case(Machine& machine, ValidationWatch& validation, std::uint64_t index, CheckSink& sink) {
+  const Problem& problem = cases()[static_cast<std::size_t>(index)];
+  const std::string text = print(problem);
+  sink.doing(text + " | planning");
+  const auto plans = plans_of(problem, machine.profile());
+  if (!plans) {
+    if (plans.error().kind == ErrorKind::limit_exceeded || plans.error().kind == ErrorKind::unsupported)
+      sink.skipped(index, plans.error().message());
+    else
+      sink.failed({index, text, "", "no plan: " + plans.error().message()});
+    sink.finished(1);
+    return {};
+  }
+  std::unique_ptr<BigCase> big;   // its data takes gigabytes of the host: once the device is known to have them
+  std::uint64_t runs = 0;
+  for (const Plan& plan : *plans) {
+    const auto memories = make_memories(machine, plan);
+    // Over its limit of one allocation the runtime asks the driver all the same, which the layer warns of.
+    validation.fresh();
+    if (!memories && is_out_of_memory(memories.error())) {
+      sink.skipped(index, memories.error().message());
+      break;
+    }
+    if (!memories) return std::unexpected(memories.error());
+    if (!big) big = make_case(problem);
+    auto wrong = run_plan(machine, *big, plan, *memories, sink, text + " | " + print(plan));
+    if (!wrong) return std::unexpected(wrong.error());
+    ++runs;
+    if (auto said = validation.fresh(); !said.empty() && wrong->empty()) *wrong = "validation layer: " + said;
+    if (wrong->empty()) continue;
+    sink.failed({index, text, print(plan), *wrong});
+    break;
+  }
+  sink.finished(runs);
+  return {};
 }
 
 }  // namespace
@@ -157,7 +187,7 @@ Result<std::string> run_case(Machine& machine, const Buffers& buffers, const Pro
 std::uint64_t big_case_count() noexcept {
   return cases().size();
 }
-PermuteProblem big_case(std::uint64_t index) {
+Problem big_case(std::uint64_t index) {
   return cases().at(static_cast<std::size_t>(index));
 }
 
@@ -165,33 +195,7 @@ Result<void> check_big(Machine& machine, std::uint64_t first, CheckSink& sink) {
   ValidationWatch validation(machine);
   for (std::uint64_t index = first; index < cases().size(); ++index) {
     sink.starting(index, index + 1);
-    const PermuteProblem& problem = cases()[static_cast<std::size_t>(index)];
-    const reference::PermuteDefinition definition(problem);
-    const std::string text = print(Problem(problem));
-    sink.doing(text + " | planning");
-    const auto plan = make_plan(problem, machine.profile());
-    if (!plan && plan.error().kind == ErrorKind::limit_exceeded) {
-      sink.skipped(index, plan.error().message());
-    } else if (!plan) {
-      sink.failed({index, text, "", "no plan: " + plan.error().message()});
-    } else {
-      const auto program = machine.prepare(*plan);
-      if (!program) return std::unexpected(program.error());
-      const auto buffers = make_buffers(machine, definition);
-      if (!buffers && is_out_of_memory(buffers.error())) {
-        sink.skipped(index, buffers.error().message());
-      } else if (!buffers) {
-        return std::unexpected(buffers.error());
-      } else {
-        // Over its limit of one allocation the runtime asks the driver all the same, which the layer warns of.
-        validation.fresh();
-        auto wrong = run_case(machine, *buffers, **program, definition, sink, text);
-        if (!wrong) return std::unexpected(wrong.error());
-        if (auto said = validation.fresh(); !said.empty() && wrong->empty()) *wrong = "validation layer: " + said;
-        if (!wrong->empty()) sink.failed({index, text, print(*plan), *wrong});
-      }
-    }
-    sink.finished(1);
+    if (auto ran = run_case(machine, validation, index, sink); !ran) return ran;
   }
   return {};
 }

@@ -145,7 +145,7 @@ class Supervisor {
   void take_line(const std::string& line, Ended& ended);
   void take_failure(Failure failure);
   Problem problem_at(std::uint64_t at) const {
-    return options_.big ? Problem(big_case(at)) : case_problem(options_, options_.first + at);
+    return options_.big ? big_case(at) : case_problem(options_, options_.first + at);
   }
   void take_death(const Ended& ended, std::uint64_t& next, std::uint64_t& alone_until);
 

@@ -1,5 +1,6 @@
 // Which kernels matmuls without a matrix unit get, and how many pipelines.
 #include "profiles.hpp"
+#include "reference/generate.hpp"
 
 #include "matmul_simt.abi.h"
 
@@ -111,4 +112,34 @@ TEST_CASE("splitsShareKAlike") {
   Plan broken = plan;
   broken.steps[1].barrier_before = false;
   CHECK(!check_plan(broken).has_value());
+}
+
+TEST_CASE("noBarrierOfAMatmulCanBeLeftOut") {
+  std::size_t deleted = 0;
+  std::set<std::string> stems;   // whose sums are split
+  for (const char* target : {"lavapipe", "nvidia-hopper", "amd-rdna3", "intel-xe-hpg"}) {
+    const DeviceProfile profile = builtin_target(target).value();
+    for (std::uint64_t index = 0; index < 150; ++index) {
+      const Problem problem = reference::generate_matmul(11, index);
+      const auto explained = make_plan(problem, profile, {.explain = true});
+      REQUIRE_MESSAGE(explained.has_value(), explained.error().message());
+      for (const Candidate& candidate : explained->candidates) {
+        if (!candidate.refusal.empty()) continue;
+        const auto plan = make_plan(problem, profile, {.force = candidate.name});
+        REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
+        REQUIRE(check_plan(*plan).has_value());
+        for (std::size_t step = 0; step < plan->steps.size(); ++step) {
+          if (!plan->steps[step].barrier_before) continue;
+          Plan broken = *plan;
+          broken.steps[step].barrier_before = false;
+          CHECK_MESSAGE(!check_plan(broken).has_value(), target << ": " << print(problem) << ": " << candidate.name);
+          ++deleted;
+          stems.insert(plan->steps[0].kernel.stem);
+        }
+      }
+    }
+  }
+  MESSAGE(deleted << " barriers left out");
+  CHECK(deleted > 100);
+  for (const char* stem : {"matmul_simt", "matmul_coopmat", "matvec"}) CHECK_MESSAGE(stems.contains(stem), stem);
 }
