@@ -1,5 +1,6 @@
 // --preset host: what planning, recording and pipelines cost the processor.
 #include "bench.hpp"
+#include "bench_matmul.hpp"
 #include "target.hpp"
 #include "text.hpp"
 
@@ -43,7 +44,7 @@ std::vector<PermuteProblem> random_permutes(DType type, std::size_t count) {
   return problems;
 }
 
-std::vector<Problem> planning_problems() {
+std::vector<Problem> planned_permutes() {
   std::vector<Problem> problems;
   const auto rows = preset_rows("seeds-permute");
   for (const BenchRow& row : *rows) problems.emplace_back(row.problem);
@@ -51,16 +52,37 @@ std::vector<Problem> planning_problems() {
   return problems;
 }
 
-Result<nlohmann::json> time_planning(const DeviceProfile& profile) {
+// Those of --preset matmul and random ones that the device has accesses for.
+std::vector<Problem> planned_matmuls(const DeviceProfile& profile) {
+  std::vector<Problem> problems;
+  const auto rows = matmul_preset("matmul", false);
+  for (const MatmulRow& row : *rows) problems.emplace_back(row.contenders.front().problem);
+  for (std::uint64_t i = 0; i < 1000; ++i) problems.emplace_back(reference::generate_matmul(11, i));
+  if (!profile.storage8.value_or(false) || !profile.storage16.value_or(false))
+    std::erase_if(problems, [&](const Problem& problem) { return !make_plan(problem, profile).has_value(); });
+  return problems;
+}
+
+Result<nlohmann::json> time_cold(const std::vector<Problem>& problems, const DeviceProfile& profile) {
   std::vector<double> cold;
-  for (const Problem& problem : planning_problems()) {
+  for (const Problem& problem : problems) {
     const double started = now_seconds();
     const auto plan = make_plan(problem, profile);
     cold.push_back(now_seconds() - started);
     if (!plan) return std::unexpected(plan.error());
   }
-  nlohmann::json result = {{"plan_cold", nanoseconds(spread_of(cold))}, {"plan_cold_goal_ns", 50000}};
-  result["plan_cold"]["worst_ns"] = *std::max_element(cold.begin(), cold.end()) * 1e9;
+  nlohmann::json result = nanoseconds(spread_of(cold));
+  result["worst_ns"] = *std::max_element(cold.begin(), cold.end()) * 1e9;
+  return result;
+}
+
+Result<nlohmann::json> time_planning(const DeviceProfile& profile) {
+  const auto permutes = time_cold(planned_permutes(), profile);
+  if (!permutes) return std::unexpected(permutes.error());
+  const auto matmuls = time_cold(planned_matmuls(profile), profile);
+  if (!matmuls) return std::unexpected(matmuls.error());
+  nlohmann::json result = {{"plan_cold", *permutes}, {"plan_cold_goal_ns", 50000},
+                           {"plan_matmul_cold", *matmuls}, {"plan_matmul_cold_goal_ns", 200000}};
 
   Planner planner(profile);
   const Problem problem = seeds_rows().front().problem;
@@ -204,6 +226,8 @@ std::string print_host(const nlohmann::json& host) {
   Table table({"what", "figure", "goal"});
   table.add({"plan a permute, cold", ns(host["plan_cold"]), "< 50 us"});
   table.add({"  the slowest of them", format_seconds(host["plan_cold"]["worst_ns"].get<double>() * 1e-9), ""});
+  table.add({"plan a matmul, cold", ns(host["plan_matmul_cold"]), "< 200 us"});
+  table.add({"  the slowest of them", format_seconds(host["plan_matmul_cold"]["worst_ns"].get<double>() * 1e-9), ""});
   table.add({"plan cache hit", ns(host["plan_hit"]), "< 1 us"});
   table.add({"  heap allocations", host["plan_hit"]["allocations"].dump(), "none"});
   table.add({"record a dispatch", ns(host["record"]), "< 2 us"});

@@ -21,9 +21,14 @@ void describe(Candidate& candidate, const MatmulContext& c, const MatmulDraft& d
   if (d.splits > 1) candidate.detail += fmt::format(" splits={}", d.splits);
 }
 
+// The walk costs most of planning: one for all ways to cut K, and for the costs.
+struct EstimatedDraft : MatmulDraft {
+  MatmulEstimate estimate;
+};
+
 struct Matmuls {
   using Strategy = MatmulStrategy;
-  using Draft = MatmulDraft;
+  using Draft = EstimatedDraft;
   const MatmulContext& c;
   std::span<PlanOperand> operands;
 
@@ -31,23 +36,26 @@ struct Matmuls {
   bool applicable(const MatmulStrategy& s, std::uint32_t row, Refusal& refusal) const { return s.applicable(c, row, refusal); }
   bool spare(const MatmulStrategy& s, std::uint32_t row) const { return s.spare(c, row); }
   // A strategy says in how many parts K could be cut; fewer, or one, may cost less.
-  MatmulDraft make(const MatmulStrategy& s, std::uint32_t row) const {
-    MatmulDraft draft = s.make(c, row);
+  EstimatedDraft make(const MatmulStrategy& s, std::uint32_t row) const {
+    EstimatedDraft draft{s.make(c, row), {}};
+    draft.estimate = s.estimate(c, row, draft);
     if (draft.splits <= 1) return draft;
-    const auto estimate = s.estimate(c, row, draft);
-    MatmulDraft best = draft;
+    std::uint32_t best = draft.splits;
+    std::int64_t least = matmul_cost(c, draft, draft.estimate);
     for (std::uint32_t splits = draft.splits / 2;; splits /= 2) {
       draft.splits = std::max(splits, 1u);
-      if (matmul_cost(c, draft, estimate) < matmul_cost(c, best, estimate)) best = draft;
-      if (splits <= 1) return best;
+      const std::int64_t cost = matmul_cost(c, draft, draft.estimate);
+      if (cost < least) best = draft.splits, least = cost;
+      if (splits <= 1) break;
     }
+    draft.splits = best;
+    return draft;
   }
-  std::int64_t cost(const MatmulStrategy& s, std::uint32_t row, const MatmulDraft& draft, Candidate* told) const {
-    const auto estimate = s.estimate(c, row, draft);
-    if (told != nullptr) describe(*told, c, draft, estimate);
-    return matmul_cost(c, draft, estimate);
+  std::int64_t cost(const MatmulStrategy&, std::uint32_t, const EstimatedDraft& draft, Candidate* told) const {
+    if (told != nullptr) describe(*told, c, draft, draft.estimate);
+    return matmul_cost(c, draft, draft.estimate);
   }
-  bool has_code(const MatmulStrategy&, const MatmulDraft& draft, const KernelSet& kernels, Refusal& refusal) const {
+  bool has_code(const MatmulStrategy&, const EstimatedDraft& draft, const KernelSet& kernels, Refusal& refusal) const {
     std::uint64_t scratch = 0;
     const auto steps = matmul_steps(c, draft, operands, scratch);
     if (!steps) return true;   // told when it is chosen

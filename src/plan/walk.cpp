@@ -52,18 +52,19 @@ void Walk::store(const Request& request, std::uint64_t times) noexcept {
 
 void Walk::shared(const Request& r, std::uint64_t times) noexcept {
   const std::uint32_t words = std::max(1u, r.bytes / bank_bytes_);       // banks that a lane touches
-  const std::uint32_t part = std::max(1u, std::min(lanes_, banks_ / words));
+  const std::uint32_t part = std::max(1u, std::min(lanes_, banks_ / words)), banks = std::min(banks_, 64u);
   std::uint64_t extra = 0;
   for (std::uint32_t first = 0; first < lanes_; first += part) {
     // Distinct words a bank: lanes that ask for the same word are served together.
-    std::array<std::array<std::int64_t, kMaxLanes>, 64> at;
+    std::array<std::array<std::uint32_t, kMaxLanes>, 64> at;
     std::array<std::uint32_t, 64> used{};
     std::uint32_t most = 0;
     for (std::uint32_t l = first; l < std::min(first + part, lanes_); ++l) {
       if (r.address[l] == Request::kInactive) continue;
-      for (std::uint32_t w = 0; w < words; ++w) {
-        const std::int64_t word = r.address[l] / bank_bytes_ + w;
-        const auto bank = static_cast<std::size_t>(word % std::min<std::int64_t>(banks_, 64));
+      // Workgroup memory ends long before 2^32, and 32-bit division is what planning has time for.
+      const std::uint32_t begin = static_cast<std::uint32_t>(r.address[l]) / bank_bytes_;
+      for (std::uint32_t word = begin; word < begin + words; ++word) {
+        const std::size_t bank = word % banks;
         const auto end = at[bank].begin() + used[bank];
         if (std::find(at[bank].begin(), end, word) != end) continue;
         if (used[bank] < kMaxLanes) at[bank][used[bank]++] = word;
