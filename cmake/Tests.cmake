@@ -169,7 +169,7 @@ endfunction()
 
 if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   set(SECTILE_CHECK_CASES 1000 CACHE STRING "Generated problems of a check as a test")
-  set(SECTILE_CHECK_MATMUL_CASES 128 CACHE STRING "Generated matmuls of a check as a test")
+  set(SECTILE_CHECK_MATMUL_CASES 96 CACHE STRING "Generated matmuls of a check as a test")
   sectile_check(lavapipe llvmpipe lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
   sectile_check(swiftshader SwiftShader vk_swiftshader_icd.json)
   # The same problems on both, compared with each other as well.

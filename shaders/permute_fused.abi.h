@@ -34,6 +34,9 @@
 #define PERMUTE_FUSED_SPEC_TILE_D 17
 #define PERMUTE_FUSED_SPEC_SWAP 18       // 1: axis 0 is D
 #define PERMUTE_FUSED_SPEC_LANES_D 19    // 1: neighbouring invocations take blocks along D
+#define PERMUTE_FUSED_SPEC_JOINED_S 20   // 1: S is a record of VECTOR_S elements, D is whole blocks: a block of the
+                                         // source is one run, and LOAD divides it instead of VECTOR_S
+#define PERMUTE_FUSED_SPEC_JOINED_D 21   // 1: the same of D, the destination and STORE
 
 #define PERMUTE_FUSED_ALPHA 1
 #define PERMUTE_FUSED_SCALE 2

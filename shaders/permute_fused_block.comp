@@ -18,6 +18,8 @@ layout(constant_id = PERMUTE_FUSED_SPEC_TILE_S) const uint kTileS = 32u;
 layout(constant_id = PERMUTE_FUSED_SPEC_TILE_D) const uint kTileD = 32u;
 layout(constant_id = PERMUTE_FUSED_SPEC_SWAP) const uint kSwap = 0u;
 layout(constant_id = PERMUTE_FUSED_SPEC_LANES_D) const uint kLanesD = 0u;
+layout(constant_id = PERMUTE_FUSED_SPEC_JOINED_S) const uint kJoinedS = 0u;
+layout(constant_id = PERMUTE_FUSED_SPEC_JOINED_D) const uint kJoinedD = 0u;
 
 const uint kBlocksS = kTileS / kVectorS;
 const uint kBlocksD = kTileD / kVectorD;
@@ -78,15 +80,47 @@ float value_along(Along v, const bool along_s, const bool along_d, uint s, uint 
 const bool kScaleS = (kStage & PERMUTE_FUSED_SCALE_S) != 0u, kScaleD = (kStage & PERMUTE_FUSED_SCALE_D) != 0u;
 const bool kBiasS = (kStage & PERMUTE_FUSED_BIAS_S) != 0u, kBiasD = (kStage & PERMUTE_FUSED_BIAS_D) != 0u;
 
+const uint kElements = kVectorS * kVectorD;   // of a block
+
 // Rows and columns outside the problem are read at the last one inside: what they hold is never stored.
-void turn_block(Tile t, uint s, uint d) {
-  uint rows[kVectorD][MAX_RUN];
+void read_rows(Tile t, uint s, uint d, out uint rows[kVectorD][MAX_RUN]) {
+  if (kJoinedS != 0u) {
+    const offset_t block = t.from + offset_t(d) * src_stride(kAxisD);
+    [[unroll]] for (uint e = 0u; e < kElements; e += kLoad) {
+      uint run[MAX_RUN];
+      unpack_elements(kType, kLoad, load_elements(kType, push.src, block + offset_t(e), kLoad), 0u, run);
+      [[unroll]] for (uint i = 0u; i < kLoad; ++i) rows[(e + i) / kVectorS % kVectorD][(e + i) % kVectorS] = run[i % MAX_RUN];
+    }
+    return;
+  }
   [[unroll]] for (uint r = 0u; r < kVectorD; ++r) {
     offset_t row = t.from + offset_t(min(d + r, t.size_d - 1u)) * src_stride(kAxisD);
     [[unroll]] for (uint c = 0u; c < kVectorS; c += kLoad)
       unpack_elements(kType, kLoad,
                       load_elements(kType, push.src, row + offset_t(min(s + c, t.size_s - kLoad)) * src_stride(kAxisS), kLoad), c, rows[r]);
   }
+}
+
+void write_column(Tile t, uint s, uint d, const uint c, uint v[MAX_RUN]) {
+  if (s + c >= t.size_s) return;
+  [[unroll]] for (uint r = 0u; r < kVectorD; r += kStore)
+    if (d + r < t.size_d)
+      store_elements(t.to + offset_t(s + c) * dst_stride(kAxisS) + offset_t(d + r) * dst_stride(kAxisD), kStore,
+                     pack_elements(kStore, r, v));
+}
+
+void write_joined(Tile t, uint s, uint columns[kVectorS][MAX_RUN]) {
+  const offset_t block = t.to + offset_t(s) * dst_stride(kAxisS);
+  [[unroll]] for (uint e = 0u; e < kElements; e += kStore) {
+    uint run[MAX_RUN];
+    [[unroll]] for (uint i = 0u; i < kStore; ++i) run[i % MAX_RUN] = columns[(e + i) / kVectorD % kVectorS][(e + i) % kVectorD];
+    store_elements(block + offset_t(e), kStore, pack_elements(kStore, 0u, run));
+  }
+}
+
+void turn_block(Tile t, uint s, uint d) {
+  uint rows[kVectorD][MAX_RUN];
+  read_rows(t, s, d, rows);
   Along scale, bias;
   if (kHasScale != 0u) {
     scale.address = scale_address();
@@ -98,9 +132,10 @@ void turn_block(Tile t, uint s, uint d) {
     bias.at = t.bias; bias.step_s = bias_step(kAxisS); bias.step_d = bias_step(kAxisD);
     load_along(bias, kBiasS, kBiasD, s, d, t);
   }
+  uint columns[kVectorS][MAX_RUN];
   [[unroll]] for (uint c = 0u; c < kVectorS; ++c) {
     uint column = min(s + c, t.size_s - 1u);
-    uint v[MAX_RUN], add[MAX_RUN];
+    uint add[MAX_RUN];
     [[unroll]] for (uint r = 0u; r < MAX_RUN; ++r) add[r] = 0u;
     if (kHasAdd != 0u)
       [[unroll]] for (uint r = 0u; r < kVectorD; r += kAddLoad)
@@ -111,15 +146,11 @@ void turn_block(Tile t, uint s, uint d) {
       float factor = alpha(), shift = 0.0;
       if (kHasScale != 0u) factor *= value_along(scale, kScaleS, kScaleD, s, d, c, r, t);
       if (kHasBias != 0u) shift = value_along(bias, kBiasS, kBiasD, s, d, c, r, t);
-      v[r] = computed(rows[r][c], factor, shift, add[r]);
+      columns[c][r] = computed(rows[r][c], factor, shift, add[r]);
     }
-    if (s + c < t.size_s) {
-      [[unroll]] for (uint r = 0u; r < kVectorD; r += kStore)
-        if (d + r < t.size_d)
-          store_elements(t.to + offset_t(column) * dst_stride(kAxisS) + offset_t(d + r) * dst_stride(kAxisD), kStore,
-                         pack_elements(kStore, r, v));
-    }
+    if (kJoinedD == 0u) write_column(t, s, d, c, columns[c]);
   }
+  if (kJoinedD != 0u) write_joined(t, s, columns);
 }
 
 void main() {

@@ -17,6 +17,8 @@ constexpr uint kTileS = sectile_constant(PERMUTE_FUSED_SPEC_TILE_S, 32u);
 constexpr uint kTileD = sectile_constant(PERMUTE_FUSED_SPEC_TILE_D, 32u);
 constexpr uint kSwap = sectile_constant(PERMUTE_FUSED_SPEC_SWAP, 0u);
 constexpr uint kLanesD = sectile_constant(PERMUTE_FUSED_SPEC_LANES_D, 0u);
+constexpr uint kJoinedS = sectile_constant(PERMUTE_FUSED_SPEC_JOINED_S, 0u);
+constexpr uint kJoinedD = sectile_constant(PERMUTE_FUSED_SPEC_JOINED_D, 0u);
 
 constexpr uint kBlocksS = kTileS / kVectorS;
 constexpr uint kBlocksD = kTileD / kVectorD;
@@ -79,9 +81,21 @@ __device__ __forceinline__ float value_along(const Along& v, const bool along_s,
 constexpr bool kScaleS = (kStage & PERMUTE_FUSED_SCALE_S) != 0u, kScaleD = (kStage & PERMUTE_FUSED_SCALE_D) != 0u;
 constexpr bool kBiasS = (kStage & PERMUTE_FUSED_BIAS_S) != 0u, kBiasD = (kStage & PERMUTE_FUSED_BIAS_D) != 0u;
 
+constexpr uint kElements = kVectorS * kVectorD;   // of a block
+
 // Rows and columns outside the problem are read at the last one inside: what they hold is never stored.
-__device__ __forceinline__ void turn_block(const PermutePush& push, const Tile& t, uint s, uint d) {
-  uint rows[kVectorD][MAX_RUN];
+__device__ __forceinline__ void read_rows(const PermutePush& push, const Tile& t, uint s, uint d, uint (&rows)[MAX_RUN][MAX_RUN]) {
+  if (kJoinedS != 0u) {
+    const offset_t block = t.from + offset_t(d) * src_stride(push, kAxisD);
+#pragma unroll
+    for (uint e = 0u; e < kElements; e += kLoad) {
+      uint run[MAX_RUN];
+      unpack_elements(kType, kLoad, load_elements(kType, address_of(push.src), block + offset_t(e), kLoad), 0u, run);
+#pragma unroll
+      for (uint i = 0u; i < kLoad; ++i) rows[(e + i) / kVectorS % kVectorD][(e + i) % kVectorS] = run[i % MAX_RUN];
+    }
+    return;
+  }
 #pragma unroll
   for (uint r = 0u; r < kVectorD; ++r) {
     offset_t row = t.from + offset_t(min(d + r, t.size_d - 1u)) * src_stride(push, kAxisD);
@@ -90,6 +104,31 @@ __device__ __forceinline__ void turn_block(const PermutePush& push, const Tile& 
       unpack_elements(kType, kLoad,
                       load_elements(kType, address_of(push.src), row + offset_t(min(s + c, t.size_s - kLoad)) * src_stride(push, kAxisS), kLoad), c, rows[r]);
   }
+}
+
+__device__ __forceinline__ void write_column(const PermutePush& push, const Tile& t, uint s, uint d, const uint c, const uint (&v)[MAX_RUN]) {
+  if (s + c >= t.size_s) return;
+#pragma unroll
+  for (uint r = 0u; r < kVectorD; r += kStore)
+    if (d + r < t.size_d)
+      store_elements(push, t.to + offset_t(s + c) * dst_stride(push, kAxisS) + offset_t(d + r) * dst_stride(push, kAxisD), kStore,
+                     pack_elements(kStore, r, v));
+}
+
+__device__ __forceinline__ void write_joined(const PermutePush& push, const Tile& t, uint s, const uint (&columns)[MAX_RUN][MAX_RUN]) {
+  const offset_t block = t.to + offset_t(s) * dst_stride(push, kAxisS);
+#pragma unroll
+  for (uint e = 0u; e < kElements; e += kStore) {
+    uint run[MAX_RUN] = {};
+#pragma unroll
+    for (uint i = 0u; i < kStore; ++i) run[i % MAX_RUN] = columns[(e + i) / kVectorD % kVectorS][(e + i) % kVectorD];
+    store_elements(push, block + offset_t(e), kStore, pack_elements(kStore, 0u, run));
+  }
+}
+
+__device__ __forceinline__ void turn_block(const PermutePush& push, const Tile& t, uint s, uint d) {
+  uint rows[MAX_RUN][MAX_RUN];
+  read_rows(push, t, s, d, rows);
   Along scale, bias;
   if (kHasScale != 0u) {
     scale.address = word2(push, 0u);
@@ -101,10 +140,11 @@ __device__ __forceinline__ void turn_block(const PermutePush& push, const Tile& 
     bias.at = t.bias; bias.step_s = bias_step(push, kAxisS); bias.step_d = bias_step(push, kAxisD);
     load_along(bias, kBiasS, kBiasD, s, d, t);
   }
+  uint columns[MAX_RUN][MAX_RUN];
 #pragma unroll
   for (uint c = 0u; c < kVectorS; ++c) {
     uint column = min(s + c, t.size_s - 1u);
-    uint v[MAX_RUN], add[MAX_RUN];
+    uint add[MAX_RUN];
 #pragma unroll
     for (uint r = 0u; r < MAX_RUN; ++r) add[r] = 0u;
     if (kHasAdd != 0u)
@@ -118,16 +158,11 @@ __device__ __forceinline__ void turn_block(const PermutePush& push, const Tile& 
       float factor = alpha(push), shift = 0.0;
       if (kHasScale != 0u) factor *= value_along(scale, kScaleS, kScaleD, s, d, c, r, t);
       if (kHasBias != 0u) shift = value_along(bias, kBiasS, kBiasD, s, d, c, r, t);
-      v[r] = computed(rows[r][c], factor, shift, add[r]);
+      columns[c][r] = computed(rows[r][c], factor, shift, add[r]);
     }
-    if (s + c < t.size_s) {
-#pragma unroll
-      for (uint r = 0u; r < kVectorD; r += kStore)
-        if (d + r < t.size_d)
-          store_elements(push, t.to + offset_t(column) * dst_stride(push, kAxisS) + offset_t(d + r) * dst_stride(push, kAxisD), kStore,
-                         pack_elements(kStore, r, v));
-    }
+    if (kJoinedD == 0u) write_column(push, t, s, d, c, columns[c]);
   }
+  if (kJoinedD != 0u) write_joined(push, t, s, columns);
 }
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {

@@ -38,6 +38,17 @@ bool bounded_along(const Nest& nest, int a) {
   return false;
 }
 
+// Whether accesses of `width` elements begin at multiples of their size, whatever axes but those two are at.
+bool aligned_to(const Nest& nest, FusedSide side, std::uint32_t width, int axis, int other) {
+  const std::uint32_t bytes = side == FusedSide::src ? nest.element_bytes : nest.dst_element_bytes;
+  const std::uint32_t align = side == FusedSide::src ? nest.src_access_align()
+                              : side == FusedSide::dst ? nest.dst_access_align() : nest.add_access_align();
+  if (width * bytes > 16 || align % (width * bytes) != 0) return false;
+  for (int a = 0; a < nest.rank; ++a)
+    if (a != axis && a != other && stride_of(nest, side, a) % width != 0) return false;
+  return true;
+}
+
 struct Run {
   std::uint32_t vector = 1;
   FusedWidths widths;
@@ -145,19 +156,22 @@ std::string print(std::uint32_t row) { return fmt::format("v{} wg{}", kTable[row
 
 std::uint32_t fused_width(const Nest& nest, FusedSide side, int axis, std::uint32_t most) {
   if (bounded_along(nest, axis) || stride_of(nest, side, axis) != 1) return 1;
-  const std::uint32_t bytes = side == FusedSide::src ? nest.element_bytes : nest.dst_element_bytes;
-  const std::uint32_t align = side == FusedSide::src ? nest.src_access_align()
-                              : side == FusedSide::dst ? nest.dst_access_align() : nest.add_access_align();
-  const auto fits = [&](std::uint32_t width) {
-    if (width * bytes > 16 || align % (width * bytes) != 0) return false;
-    if (nest.axis[static_cast<std::size_t>(axis)].extent % width != 0) return false;
-    for (int a = 0; a < nest.rank; ++a)
-      if (a != axis && stride_of(nest, side, a) % width != 0) return false;
-    return true;
-  };
   std::uint32_t width = std::bit_floor(most);
   // Runs of other lengths, and accesses that do not divide them, are of whole short axes.
-  while (width > 1 && (most % width != 0 || !fits(width))) width /= 2;
+  while (width > 1 && (most % width != 0 || nest.axis[static_cast<std::size_t>(axis)].extent % width != 0 ||
+                       !aligned_to(nest, side, width, axis, axis)))
+    width /= 2;
+  return width;
+}
+
+std::uint32_t fused_joined_width(const Nest& nest, FusedSide side, int record, int along, std::uint32_t count) {
+  const auto& short_axis = nest.axis[static_cast<std::size_t>(record)];
+  if (bounded_along(nest, record) || bounded_along(nest, along) || stride_of(nest, side, record) != 1 ||
+      stride_of(nest, side, along) != short_axis.extent ||
+      nest.axis[static_cast<std::size_t>(along)].extent * short_axis.extent % count != 0)
+    return 1;
+  std::uint32_t width = 8;   // what a run of the kernels holds
+  while (width > 1 && (count % width != 0 || !aligned_to(nest, side, width, record, along))) width /= 2;
   return width;
 }
 

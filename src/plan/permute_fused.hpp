@@ -13,6 +13,10 @@ enum class FusedSide : std::uint8_t { src, dst, add };
 // The widest access, in elements, at most `most` (a power of two) and 16 bytes, that goes along `axis` of an operand.
 std::uint32_t fused_width(const Nest& nest, FusedSide side, int axis, std::uint32_t most);
 
+// The same for `count` elements of records of a short axis, one behind the other along the axis `along`: 1 where they
+// are none.
+std::uint32_t fused_joined_width(const Nest& nest, FusedSide side, int record, int along, std::uint32_t count);
+
 // Accesses of a kernel: elements each.
 struct FusedWidths {
   std::uint32_t load = 1, store = 1, add = 1;

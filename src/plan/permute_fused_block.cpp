@@ -24,6 +24,7 @@ struct Shape {
   int s = -1;
   std::uint32_t vector_s = 1, vector_d = 1, blocks_s = 1, blocks_d = 1;
   FusedWidths widths;
+  bool joined_s = false, joined_d = false;   // short records, read (written) as one run a block
 
   std::uint32_t tile_s() const { return vector_s * blocks_s; }
   std::uint32_t tile_d() const { return vector_d * blocks_d; }
@@ -48,6 +49,18 @@ Shape shape_of(const Nest& nest, const Row& r) {
   else if (axis_d.extent <= 8) shape.blocks_s *= std::exchange(shape.blocks_d, 1);
   shape.widths = {fused_width(nest, FusedSide::src, shape.s, shape.vector_s), fused_width(nest, FusedSide::dst, 0, shape.vector_d),
                   nest.stage.add ? fused_width(nest, FusedSide::add, 0, shape.vector_d) : 1};
+  // Records of 3 bytes have no access wider than one; four of them have three words.
+  const std::uint32_t block = shape.vector_s * shape.vector_d;
+  if (axis_s.extent == shape.vector_s) {
+    const auto width = fused_joined_width(nest, FusedSide::src, shape.s, 0, block);
+    shape.joined_s = width > shape.widths.load;
+    if (shape.joined_s) shape.widths.load = width;
+  }
+  if (axis_d.extent == shape.vector_d) {
+    const auto width = fused_joined_width(nest, FusedSide::dst, 0, shape.s, block);
+    shape.joined_d = width > shape.widths.store;
+    if (shape.joined_d) shape.widths.store = width;
+  }
   return shape;
 }
 
@@ -98,6 +111,8 @@ Draft make(const Context& c, std::uint32_t row) {
   d.add_constant(PERMUTE_FUSED_SPEC_TILE_D, shape.tile_d());
   d.add_constant(PERMUTE_FUSED_SPEC_SWAP, r.swap ? 1 : 0);
   d.add_constant(PERMUTE_FUSED_SPEC_LANES_D, r.lanes_d ? 1 : 0);
+  d.add_constant(PERMUTE_FUSED_SPEC_JOINED_S, shape.joined_s ? 1 : 0);
+  d.add_constant(PERMUTE_FUSED_SPEC_JOINED_D, shape.joined_d ? 1 : 0);
   return d;
 }
 
@@ -124,9 +139,24 @@ AccessCount count_tile(const Context& c, const Row& r, std::int64_t first_s, std
       request.address[l] = b < blocks && s < size_s && d < size_d ? address(s, d) : Request::kInactive;
     }
   };
+  // The runs of joined blocks: `at` is where a block's record begins.
+  const std::uint32_t elements = shape.vector_s * shape.vector_d;
+  const auto joined = [&](std::uint32_t p, bool store) {
+    const std::uint32_t width = store ? shape.widths.store : shape.widths.load;
+    const std::uint32_t bytes = store ? nest.dst_element_bytes : nest.element_bytes;
+    request.bytes = width * bytes;
+    for (std::uint32_t e = 0; e < elements; e += width) {
+      request_of(parts.at(p), [&](std::int64_t s, std::int64_t d) {
+        return (store ? nest.dst_byte_offset + (first_s + s) * axis_s.dst_stride * bytes
+                      : nest.src_byte_offset + (first_d + d) * axis_d.src_stride * bytes) + std::int64_t{e} * bytes;
+      });
+      store ? walk.store(request, parts.times(p)) : walk.load(request, parts.times(p));
+    }
+  };
   for (std::uint32_t p = 0; p < parts.size(); ++p) {
     request.bytes = shape.widths.load * nest.element_bytes;
-    for (std::uint32_t i = 0; i < shape.vector_d; ++i)
+    if (shape.joined_s) joined(p, false);
+    for (std::uint32_t i = 0; !shape.joined_s && i < shape.vector_d; ++i)
       for (std::uint32_t k = 0; k < shape.vector_s; k += shape.widths.load) {
         request_of(parts.at(p), [&](std::int64_t s, std::int64_t d) {
           const auto at_s = first_s + std::min<std::int64_t>(s + k, size_s - shape.widths.load);
@@ -137,6 +167,10 @@ AccessCount count_tile(const Context& c, const Row& r, std::int64_t first_s, std
       }
     for (const bool store : {false, true}) {
       if (!store && !nest.stage.add) continue;
+      if (store && shape.joined_d) {
+        joined(p, true);
+        continue;
+      }
       const std::uint32_t width = store ? shape.widths.store : shape.widths.add;
       request.bytes = width * nest.dst_element_bytes;
       for (std::uint32_t i = 0; i < shape.vector_s; ++i)

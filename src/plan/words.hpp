@@ -50,7 +50,7 @@ struct Draft {
   std::array<std::uint32_t, 16> own{};            // the kernel's own words
   std::uint32_t own_count = 0;
   std::uint32_t stage = 0;                        // PERMUTE_FUSED_* bits
-  std::array<Constant, 12> constants{};           // the kernel's own constants
+  std::array<Constant, 16> constants{};           // the kernel's own constants
   std::uint32_t constant_count = 0;
   std::uint32_t workgroup = 64;
   std::uint64_t groups = 1;
@@ -59,7 +59,7 @@ struct Draft {
 
   void add_axis(const NestAxis& from, std::uint32_t count);
   void add_own(std::uint32_t word) { own[own_count++] = word; }
-  void add_constant(std::uint32_t id, std::uint32_t value) { constants[constant_count++] = {id, value}; }
+  void add_constant(std::uint32_t id, std::uint32_t value) { constants.at(constant_count++) = {id, value}; }
 };
 
 // Axis numbers are padded to few classes, so that problems of like rank share a pipeline.

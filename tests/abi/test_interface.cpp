@@ -109,7 +109,8 @@ const std::vector<Interface> kInterfaces = {
     {"permute_fused", kPermutePush, kPermuteFields, with(kFused, {PERMUTE_FUSED_SPEC_VECTOR}), true},
     {"permute_fused_block", kPermutePush, kPermuteFields,
      with(kFused, {PERMUTE_FUSED_SPEC_VECTOR_S, PERMUTE_FUSED_SPEC_VECTOR_D, PERMUTE_FUSED_SPEC_TILE_S, PERMUTE_FUSED_SPEC_TILE_D,
-                   PERMUTE_FUSED_SPEC_SWAP, PERMUTE_FUSED_SPEC_LANES_D}), true},
+                   PERMUTE_FUSED_SPEC_SWAP, PERMUTE_FUSED_SPEC_LANES_D, PERMUTE_FUSED_SPEC_JOINED_S,
+                   PERMUTE_FUSED_SPEC_JOINED_D}), true},
 };
 
 // SPIRV-Reflect knows no tensor layouts and views, and gives up at a pointer to one: it is shown empty types instead.

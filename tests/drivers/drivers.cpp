@@ -7,7 +7,8 @@
 namespace sectile::test {
 
 std::vector<NoopGpu> driver_gpus() {
-  return {radv("navi31"), radv("gfx1201"), anv("dg2", "dg2"), anv("dg2-a380", "dg2", "0x56a5"), anv("bmg", "bmg")};
+  // dg2 by the id of an A380: the shim's own first id of the family has no matrix unit.
+  return {radv("navi31"), radv("gfx1201"), anv("dg2", "dg2", "0x56a5"), anv("bmg", "bmg")};
 }
 
 bool present(const NoopGpu& gpu) {
