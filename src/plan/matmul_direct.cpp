@@ -1,4 +1,4 @@
-// Register tiles straight from global memory: a CPU device's matmul, and the way out for whatever nothing else takes.
+// Register tiles straight from global memory: a CPU device's small matmuls, and the way out for whatever nothing else takes.
 #include "matmul.hpp"
 
 #include "matmul_direct.abi.h"

@@ -89,6 +89,12 @@ std::uint32_t rate_of(const Row& r) {
   }
 }
 
+// The same of a CPU device, in multiply-adds of matmul_direct's 8x4: lavapipe 26.1.6, two Xeon cores, 2026-11-22,
+// `sectile bench PROBLEM --force ROW`, times 8x4's rate: f32 1024x1024x1024 nn 1.4, nt 1.7, 128x128x128 1.7, f16 2.0, bf16
+// 2.5, i8 4.3; SwiftShader f32 128x128x128 2.5, 512x512x512 4.9. Smaller shares lose to it on one layout or another.
+std::uint32_t cpu_rate_of(const Row& r) { return r.tile_m * r.tile_n > 64 * 64 ? 1650 : 1500; }
+bool for_cpu(const Row& r) { return r.rows * r.columns == 64; }
+
 // An operand as the kernel fetches it; see matmul_simt.comp.
 struct Side {
   std::uint32_t type, width, tile, pad, group, span, span_k;
@@ -151,7 +157,7 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   const auto words = [&](const Side& s) { return std::max<std::uint32_t>(1, s.span_k * s.span * matmul_type_bytes(s.type) / 4); };
   const std::uint32_t flying = r.prefetch != 0 ? turns(a) * (words(a) + 1) + turns(b) * (words(b) + 1) : 4;
   d.registers = r.rows * r.columns + r.rows + r.columns + flying + 24;
-  d.rate_permille = rate_of(r);
+  d.rate_permille = c.cpu() ? cpu_rate_of(r) : rate_of(r);
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
   d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few_tiles(c) ? 8 : 1;
   if (r.order == 0) d.splits = splits_to_fill(c, d);
@@ -235,7 +241,8 @@ void count_fragments(Walk& walk, const Row& r, std::uint32_t depth, std::uint64_
 
 bool spare(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
-  if (c.cpu() || r.note[0] != 0) return true;
+  if (r.note[0] != 0) return true;
+  if (c.cpu()) return !for_cpu(r);
   return few_tiles(c) && (!r.few || std::min(c.problem.m, c.problem.n) <= kThin);
 }
 
