@@ -158,6 +158,9 @@ Command add_check(CLI::App& parent) {
   app->add_option("--batch", options->batch, "Cases in one submission")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
+  app->add_option("--jobs", options->jobs, "Processes side by side, each with a part of the generated cases")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 256));
   app->add_option("--timeout", options->timeout_seconds, "Seconds without a sign of life until a worker is ended")
       ->capture_default_str();
   app->add_option("--test-spoil", options->spoil, "Spoil the result of this case")->group("");

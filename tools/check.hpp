@@ -27,6 +27,7 @@ struct CheckOptions {
   std::string junit, problem, force;
   bool all_candidates = false, no_protect = false, no_validation = false, in_process = false, big = false, json = false;
   unsigned batch = 64;
+  unsigned jobs = 1;               // processes side by side, each with a part of the cases
   unsigned timeout_seconds = 300;  // of one batch
   // For tests of the check itself: the case whose result is spoiled, and the one that kills its worker.
   std::optional<std::uint64_t> spoil, kill;
@@ -136,6 +137,7 @@ struct WorkerState {
 
 // Runs all cases in workers. Errors: such as no case could be run at all.
 Result<CheckReport> supervise(const CheckOptions& options);
+Result<CheckReport> supervise_parts(const CheckOptions& options);   // of `jobs` processes
 
 std::string reproduce_command(const CheckOptions& options, const Failure& failure);
 std::string junit_xml(const CheckOptions& options, const CheckReport& report);

@@ -350,6 +350,7 @@ Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, con
 
 Result<CheckReport> supervise(const CheckOptions& options) {
   if (options.in_process) return run_in_process(options);
+  if (options.jobs > 1 && options.cases > 1 && options.problem.empty() && !options.big) return supervise_parts(options);
   return Supervisor(options).run();
 }
 

@@ -91,6 +91,28 @@ TEST_CASE("checkNamesTheCaseThatKillsItsWorkerAndGoesOn") {
   CHECK(json["failures"][0]["message"].get<std::string>().find("signal 11") != std::string::npos);
 }
 
+// The same cases, failures and skips as of one process.
+TEST_CASE("checkInPartsFindsWhatOneFinds") {
+  if (no_device()) return;
+  const Folder folder;
+  std::string said[2];
+  for (const int jobs : {1, 3}) {
+    const std::string xml = folder.path("junit.xml");
+    const Ran ran = run_sectile({"check", "--cases", "40", "--first", "5", "--device", cpu_device(), "--jobs", std::to_string(jobs),
+                                 "--test-spoil", "38", "--test-kill", "21", "--batch", "4", "--junit", xml});
+    CHECK(ran.code == 1);
+    CHECK(last_line(ran.out) == "38 passed, 2 failed");
+    CHECK(ran.err.find("FAILED case 38: permute ") != std::string::npos);
+    CHECK(ran.err.find("FAILED case 21: permute ") != std::string::npos);
+    // Names of all cases, but not their times.
+    const std::string text = read_file(xml);
+    for (std::size_t at = text.find("<testcase"); at != std::string::npos; at = text.find("<testcase", at + 1))
+      said[jobs == 1 ? 0 : 1] += text.substr(at, text.find('>', at) - at);
+  }
+  CHECK(said[0] == said[1]);
+  CHECK_FALSE(said[0].empty());
+}
+
 TEST_CASE("checkRunsOneProblemFromEverySide") {
   if (no_device()) return;
   const Ran ran = run_sectile(
