@@ -33,7 +33,7 @@ struct Stream {
 // A stage's words in front of the axes: addresses, which are written when recording, and alpha.
 void add_front(Stream& stream, const Draft& draft, const Nest& nest) {
   stream.most = PERMUTE_FUSED_MAX_WORDS;
-  for (const std::uint32_t bit : {PERMUTE_FUSED_SCALE, PERMUTE_FUSED_BIAS, PERMUTE_FUSED_ADD})
+  for (const std::uint32_t bit : {std::uint32_t{PERMUTE_FUSED_SCALE}, std::uint32_t{PERMUTE_FUSED_BIAS}, std::uint32_t{PERMUTE_FUSED_ADD}})
     if ((draft.stage & bit) != 0) stream.add_stride(0, true);
   if ((draft.stage & PERMUTE_FUSED_ALPHA) != 0) stream.add(std::bit_cast<std::uint32_t>(nest.stage.alpha));
 }
