@@ -136,7 +136,7 @@ class BigMatmul final : public BigCase {
       // The four corners, then anywhere.
       const std::int64_t m = i < 4 ? i / 2 * (p.m - 1) : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(p.m)));
       const std::int64_t n = i < 4 ? i % 2 * (p.n - 1) : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(p.n)));
-      const auto want = static_cast<std::int64_t>(definition_.element(data_, data_.at("d"), 0, m, n));
+      const auto want = static_cast<std::int64_t>(definition_.element(data_, data_.at("d"), 0, m, n).value);
       const auto found = static_cast<std::int32_t>(at(m, n));
       if (found != want) return fmt::format("element {}, {} is {}, want {}", m, n, found, want);
     }

@@ -53,7 +53,7 @@ class CheckedMatmul final : public CheckedProblem {
       const std::uint64_t at = random.below(want_.size());
       const auto mn = static_cast<std::uint64_t>(p.m * p.n), n = static_cast<std::uint64_t>(p.n);
       const double value = definition_.element(before, before.at("d"), static_cast<std::int64_t>(at / mn),
-                                               static_cast<std::int64_t>(at % mn / n), static_cast<std::int64_t>(at % n));
+                                               static_cast<std::int64_t>(at % mn / n), static_cast<std::int64_t>(at % n)).value;
       const double ours = want_[static_cast<std::size_t>(at)].value;
       if (!(std::fabs(value - ours) <= 1e-9 * (1 + std::fabs(ours))))
         return fmt::format("the reference disagrees with itself at element {}: {} and {}", at, ours, value);

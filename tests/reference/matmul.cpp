@@ -227,13 +227,17 @@ std::vector<MatmulElement> MatmulDefinition::result(const MatmulData& data, std:
   return out;
 }
 
-double MatmulDefinition::element(const MatmulData& data, std::span<const std::byte> d_before, std::int64_t batch,
-                                 std::int64_t m, std::int64_t n) const {
+MatmulElement MatmulDefinition::element(const MatmulData& data, std::span<const std::byte> d_before, std::int64_t batch,
+                                        std::int64_t m, std::int64_t n) const {
   Sums sums;
-  bool ignored = false;
-  for (std::int64_t k = p_.k; k-- > 0;)
-    sums.sum += a_value(data, batch, m, k, ignored) * b_value(data, batch, k, n, ignored);
-  return finish(data, d_before, batch, m, n, sums).value;
+  for (std::int64_t k = p_.k; k-- > 0;) {
+    bool a_rough = false, b_rough = false;
+    const double term = a_value(data, batch, m, k, a_rough) * b_value(data, batch, k, n, b_rough);
+    sums.sum += term;
+    sums.squares += term * term;
+    sums.rough += term * term * ((a_rough ? 1 : 0) + (b_rough ? 1 : 0));
+  }
+  return finish(data, d_before, batch, m, n, sums);
 }
 
 }  // namespace sectile::reference

@@ -59,8 +59,8 @@ class MatmulDefinition {
 
   // The whole result, [batch][m][n]. `d_before` is what D held, which a problem whose C is D reads.
   std::vector<MatmulElement> result(const MatmulData& data, std::span<const std::byte> d_before) const;
-  // One element, by nothing but the words: the second opinion. Its tolerance is not filled in.
-  double element(const MatmulData& data, std::span<const std::byte> d_before, std::int64_t batch, std::int64_t m,
+  // One element, by nothing but the words: the second opinion.
+  MatmulElement element(const MatmulData& data, std::span<const std::byte> d_before, std::int64_t batch, std::int64_t m,
                  std::int64_t n) const;
 
  private:
