@@ -10,12 +10,15 @@ Result<double> Runtime::Impl::sample(const RecordFunction& record, unsigned inne
   const auto several = [&](VkCommandBuffer commands) -> Result<void> {
     for (unsigned i = 0; i < inner; ++i) {
       if (i > 0) {
+        // What an application puts between dispatches and copies that follow each other. Every stage and every access,
+        // the host's among them, costs 2.4 us more on NVIDIA's driver (H200, 580.159.04: 1.5 us an empty dispatch, or 3.9).
+        constexpr VkPipelineStageFlags kStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
         VkMemoryBarrier barrier{};
         barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
-        barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
-        barrier.dstAccessMask = VK_ACCESS_MEMORY_READ_BIT | VK_ACCESS_MEMORY_WRITE_BIT;
-        table().vkCmdPipelineBarrier(commands, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT, VK_PIPELINE_STAGE_ALL_COMMANDS_BIT,
-                                     0, 1, &barrier, 0, nullptr, 0, nullptr);
+        barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+        barrier.dstAccessMask = VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_READ_BIT |
+                                VK_ACCESS_TRANSFER_WRITE_BIT;
+        table().vkCmdPipelineBarrier(commands, kStages, kStages, 0, 1, &barrier, 0, nullptr, 0, nullptr);
       }
       if (auto recorded = record(commands); !recorded) return recorded;
     }
