@@ -19,5 +19,6 @@
 #define MATMUL_SIMT_SPEC_GROUP_A 28     // neighbours that share a row of an operand that is contiguous along K
 #define MATMUL_SIMT_SPEC_GROUP_B 29
 #define MATMUL_SIMT_SPEC_CHECKED 30     // 1: bounds are checked around every product as well, for comparison
+#define MATMUL_SIMT_SPEC_PAIRED 31      // 1: with two stages, the loop holds a step of each, so that no address depends on which
 
 #endif

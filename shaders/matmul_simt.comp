@@ -33,6 +33,7 @@ layout(constant_id = MATMUL_SIMT_SPEC_PAD_B) const uint kPadB = 0u;
 layout(constant_id = MATMUL_SIMT_SPEC_GROUP_A) const uint kGroupA = 1u;
 layout(constant_id = MATMUL_SIMT_SPEC_GROUP_B) const uint kGroupB = 1u;
 layout(constant_id = MATMUL_SIMT_SPEC_CHECKED) const uint kChecked = 0u;
+layout(constant_id = MATMUL_SIMT_SPEC_PAIRED) const uint kPaired = 0u;
 
 #ifdef INTEGER
 #define staged4 ivec4
@@ -60,15 +61,15 @@ const uint kItemsA = (kTileK / kSpanKA) * (kTileM / kSpanA);
 const uint kTurnsA = (kItemsA + kFetchers - 1u) / kFetchers;
 
 // Where the item of an invocation's turn lies in the tile: .x along M, .y along K. Turns differ by constants where the
-// tile is made so.
+// tile is made so, and shared out without a rest: what is fetched in a turn without an item is the last one again.
 uvec2 item_a(uint turn) {
   const uint runs = kTileM / kSpanA, rows = kFetchers / kGroupA;
   uint lane = gl_LocalInvocationID.x;
-  if (kInterleaved != 0u && kAlongKA && kFetchers % kGroupA == 0u && kTileM % max(rows, 1u) == 0u) {
+  if (kItemsA % kFetchers == 0u && kInterleaved != 0u && kAlongKA && kFetchers % kGroupA == 0u && kTileM % max(rows, 1u) == 0u) {
     const uint turns = kTileM / max(rows, 1u);
     return uvec2(lane / kGroupA + turn % turns * rows, (lane % kGroupA + turn / turns * kGroupA) * kSpanKA);
   }
-  if (kInterleaved != 0u && !kAlongKA && kFetchers % runs == 0u)
+  if (kItemsA % kFetchers == 0u && kInterleaved != 0u && !kAlongKA && kFetchers % runs == 0u)
     return uvec2(lane % runs * kSpanA, (lane / runs + turn * (kFetchers / runs)) * kSpanKA);
   uint q = min(kInterleaved != 0u ? lane + turn * kFetchers : lane * kTurnsA + turn, kItemsA - 1u);
   if (!kAlongKA) return uvec2(q % runs * kSpanA, q / runs * kSpanKA);
@@ -86,18 +87,18 @@ uint offset_a(Tile t, uvec2 item) {
   return kAlongKA ? inside * lda() + item.y : item.y * lda() + inside;
 }
 
-// `left`: steps of K from the tile's on.
-uvec4 fetch_item_a(uvec2 base, uint at, uint k, uint left) {
+// `left`: steps of K from the tile's on, where `tail` says that they may be less than TILE_K.
+uvec4 fetch_item_a(uvec2 base, uint at, uint k, uint left, const bool tail) {
 #ifdef INTEGER
   uvec4 raw = uvec4(0u);
   [[unroll]] for (uint i = 0u; i < (kAlongKA ? 4u / kWidthA : 4u); ++i) {
-    bool inside = k + i * (kAlongKA ? kWidthA : 1u) < left;
+    bool inside = !tail || k + i * (kAlongKA ? kWidthA : 1u) < left;
     uint word = load_raw(base, inside ? at + i * (kAlongKA ? kWidthA : lda()) : 0u, kWidthA).x;
     raw[i] = inside ? word : 0u;
   }
   return raw;
 #else
-  return load_raw(base, k < left ? run_at(kAType, at) : 0u, run_bytes(kAType, kWidthA));
+  return load_raw(base, !tail || k < left ? run_at(kAType, at) : 0u, run_bytes(kAType, kWidthA));
 #endif
 }
 
@@ -144,11 +145,11 @@ const uint kTurnsB = (kItemsB + kFetchers - 1u) / kFetchers;
 uvec2 item_b(uint turn) {
   const uint runs = kTileN / kSpanB, rows = kFetchers / kGroupB;
   uint lane = gl_LocalInvocationID.x;
-  if (kInterleaved != 0u && kAlongKB && kFetchers % kGroupB == 0u && kTileN % max(rows, 1u) == 0u) {
+  if (kItemsB % kFetchers == 0u && kInterleaved != 0u && kAlongKB && kFetchers % kGroupB == 0u && kTileN % max(rows, 1u) == 0u) {
     const uint turns = kTileN / max(rows, 1u);
     return uvec2(lane / kGroupB + turn % turns * rows, (lane % kGroupB + turn / turns * kGroupB) * kSpanKB);
   }
-  if (kInterleaved != 0u && !kAlongKB && kFetchers % runs == 0u)
+  if (kItemsB % kFetchers == 0u && kInterleaved != 0u && !kAlongKB && kFetchers % runs == 0u)
     return uvec2(lane % runs * kSpanB, (lane / runs + turn * (kFetchers / runs)) * kSpanKB);
   uint q = min(kInterleaved != 0u ? lane + turn * kFetchers : lane * kTurnsB + turn, kItemsB - 1u);
   if (!kAlongKB) return uvec2(q % runs * kSpanB, q / runs * kSpanKB);
@@ -166,18 +167,18 @@ uint offset_b(Tile t, uvec2 item) {
   return kAlongKB ? inside * ldb() + item.y : item.y * ldb() + inside;
 }
 
-// `left`: steps of K from the tile's on.
-uvec4 fetch_item_b(uvec2 base, uint at, uint k, uint left) {
+// `left`: steps of K from the tile's on, where `tail` says that they may be less than TILE_K.
+uvec4 fetch_item_b(uvec2 base, uint at, uint k, uint left, const bool tail) {
 #ifdef INTEGER
   uvec4 raw = uvec4(0u);
   [[unroll]] for (uint i = 0u; i < (kAlongKB ? 4u / kWidthB : 4u); ++i) {
-    bool inside = k + i * (kAlongKB ? kWidthB : 1u) < left;
+    bool inside = !tail || k + i * (kAlongKB ? kWidthB : 1u) < left;
     uint word = load_raw(base, inside ? at + i * (kAlongKB ? kWidthB : ldb()) : 0u, kWidthB).x;
     raw[i] = inside ? word : 0u;
   }
   return raw;
 #else
-  return load_raw(base, k < left ? run_at(kBType, at) : 0u, run_bytes(kBType, kWidthB));
+  return load_raw(base, !tail || k < left ? run_at(kBType, at) : 0u, run_bytes(kBType, kWidthB));
 #endif
 }
 
@@ -218,9 +219,9 @@ void stage_item_b(Tile t, uint stage, uvec2 item, uvec4 raw, uint k, uint left, 
 uvec4 raw_a[kPrefetch != 0u ? kTurnsA : 1u], raw_b[kPrefetch != 0u ? kTurnsB : 1u];
 uint at_a[kPrefetch != 0u ? kTurnsA : 1u], at_b[kPrefetch != 0u ? kTurnsB : 1u];
 
-void prefetch(uvec2 a, uvec2 b, uint left) {
-  [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) raw_a[i] = fetch_item_a(a, at_a[i], item_a(i).y, left);
-  [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) raw_b[i] = fetch_item_b(b, at_b[i], item_b(i).y, left);
+void prefetch(uvec2 a, uvec2 b, uint left, const bool tail) {
+  [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) raw_a[i] = fetch_item_a(a, at_a[i], item_a(i).y, left, tail);
+  [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) raw_b[i] = fetch_item_b(b, at_b[i], item_b(i).y, left, tail);
 }
 void stage_prefetched(Tile t, uint stage, uint k, uint left, const bool tail) {
   [[unroll]] for (uint i = 0u; i < kTurnsA; ++i)
@@ -234,21 +235,14 @@ void stage_fetched(Tile t, uint stage, uvec2 a, uvec2 b, uint k, uint left) {
   uint i = 0u;
   do {
     uvec2 item = item_a(i);
-    if (has_a(i)) stage_item_a(t, stage, item, fetch_item_a(a, offset_a(t, item), item.y, left), k, left, true);
+    if (has_a(i)) stage_item_a(t, stage, item, fetch_item_a(a, offset_a(t, item), item.y, left, true), k, left, true);
   } while (++i < kTurnsA);
   i = 0u;
   do {
     uvec2 item = item_b(i);
-    if (has_b(i)) stage_item_b(t, stage, item, fetch_item_b(b, offset_b(t, item), item.y, left), k, left, true);
+    if (has_b(i)) stage_item_b(t, stage, item, fetch_item_b(b, offset_b(t, item), item.y, left, true), k, left, true);
   } while (++i < kTurnsB);
 }
-void stage_step(Tile t, uint stage, uvec2 a, uvec2 b, uint k) {
-  uint left = t.k_end - k;
-  if (kPrefetch == 0u) stage_fetched(t, stage, a, b, k, left);
-  else if (left >= kTileK) stage_prefetched(t, stage, k, left, false);
-  else stage_prefetched(t, stage, k, left, true);
-}
-
 // ---- products
 
 const uint kSubgroupM = kLanesM * kRows, kSubgroupN = kLanesN * kColumns;
@@ -313,6 +307,57 @@ void multiply(Tile t, uint stage, uint k) {
   } while (row < kDepth);
 }
 
+// ---- the way along K
+
+struct Way {
+  uvec2 a, b, step_a, step_b;    // operands of the step that was fetched last, and how far the next one's lie
+  uint k, coming;                // coming: full steps behind that one
+};
+
+// Behind the last full step the same operands are fetched and staged once more, for nobody: a branch would keep the
+// compiler from mixing loads and products.
+void advance(inout Way way) {
+  bool more = way.coming != 0u;
+  way.a = add64(way.a, more ? way.step_a : uvec2(0u));
+  way.b = add64(way.b, more ? way.step_b : uvec2(0u));
+  way.k += more ? kTileK : 0u;
+  way.coming -= more ? 1u : 0u;
+}
+
+// Multiplies the step in `stage` while the next comes in.
+void multiply_step(Tile t, uint stage, inout Way way) {
+  uint k = way.k;
+  advance(way);
+  prefetch(way.a, way.b, kTileK, false);
+  multiply(t, stage, k);
+  if (kStages == 1u) barrier();   // every invocation has read this step before the next takes its place
+  stage_prefetched(t, kStages == 1u ? 0u : stage ^ 1u, way.k, kTileK, false);
+  barrier();   // the next step is staged before it is multiplied; with two stages, this one is read
+}
+
+// The full steps of K; moves the operands behind them.
+void multiply_full(Tile t, inout uvec2 a, inout uvec2 b, uvec2 step_a, uvec2 step_b, uint full) {
+  Way way = Way(a, b, step_a, step_b, t.k, full - 1u);
+  prefetch(a, b, kTileK, false);
+  stage_prefetched(t, 0u, way.k, kTileK, false);
+  barrier();   // the first step is staged before it is multiplied
+  uint step = 0u, stage = 0u;
+  do {
+    multiply_step(t, kPaired != 0u ? 0u : stage, way);
+    ++step;
+    if (kPaired != 0u) {
+      if (step < full) {
+        multiply_step(t, 1u, way);
+        ++step;
+      }
+    } else if (kStages == 2u) {
+      stage ^= 1u;
+    }
+  } while (step < full);
+  a = add64(way.a, step_a);
+  b = add64(way.b, step_b);
+}
+
 void main() {
   Tile t;
   if (!locate_tile(t)) return;
@@ -321,35 +366,32 @@ void main() {
     [[unroll]] for (uint j = 0u; j < kColumns; ++j) acc[i][j] = acc_t(0);
 
   // The splits behind the last whole step of K have nothing to sum.
-  if (t.k < t.k_end) {
-    uvec2 a = a_address(t, t.m, t.k), b = b_address(t, t.k, t.n);
-    const uvec2 step_a = bytes_of(kAType, product64(kTileK, kAlongKA ? 1u : lda()));
-    const uvec2 step_b = bytes_of(kBType, product64(kTileK, kAlongKB ? 1u : ldb()));
-    if (kPrefetch != 0u) {
-      [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) at_a[i] = offset_a(t, item_a(i));
-      [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) at_b[i] = offset_b(t, item_b(i));
-      prefetch(a, b, t.k_end - t.k);
+  uint length = t.k_end - min(t.k, t.k_end), full = length / kTileK, left = length - full * kTileK;
+  uvec2 a = a_address(t, t.m, t.k), b = b_address(t, t.k, t.n);
+  const uvec2 step_a = bytes_of(kAType, product64(kTileK, kAlongKA ? 1u : lda()));
+  const uvec2 step_b = bytes_of(kBType, product64(kTileK, kAlongKB ? 1u : ldb()));
+  if (kPrefetch != 0u) {
+    [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) at_a[i] = offset_a(t, item_a(i));
+    [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) at_b[i] = offset_b(t, item_b(i));
+    uint k = t.k + full * kTileK;
+    if (full != 0u) multiply_full(t, a, b, step_a, step_b, full);
+    if (left != 0u) {
+      prefetch(a, b, left, true);
+      stage_prefetched(t, 0u, k, left, true);
+      barrier();   // as in multiply_full()
+      multiply(t, 0u, k);
     }
-    stage_step(t, 0u, a, b, t.k);
-    barrier();   // the first step is staged before it is multiplied
-    uint k = t.k, stage = 0u;
-    bool more;
+  } else if (length != 0u) {
+    uint k = t.k;
     do {
-      more = k + kTileK < t.k_end;
-      if (more) {
-        a = add64(a, step_a);
-        b = add64(b, step_b);
-        if (kPrefetch != 0u) prefetch(a, b, t.k_end - k - kTileK);
-      }
-      multiply(t, stage, k);
-      if (more) {
-        if (kStages == 1u) barrier();   // every invocation has read this step before the next takes its place
-        else stage ^= 1u;
-        stage_step(t, stage, a, b, k + kTileK);
-        barrier();   // the next step is staged before it is multiplied; with two stages, this one is read
-      }
+      stage_fetched(t, 0u, a, b, k, t.k_end - k);
+      barrier();   // the step is staged before it is multiplied
+      multiply(t, 0u, k);
+      barrier();   // every invocation has read this step before the next takes its place
+      a = add64(a, step_a);
+      b = add64(b, step_b);
       k += kTileK;
-    } while (more);
+    } while (k < t.k_end);
   }
 
   Target target = target_of(t);

@@ -21,6 +21,7 @@ constexpr uint kLanesN = sectile_constant(MATMUL_SIMT_SPEC_LANES_N, 4u);
 constexpr uint kVector = sectile_constant(MATMUL_SIMT_SPEC_VECTOR, 4u);
 constexpr uint kStrided = sectile_constant(MATMUL_SIMT_SPEC_STRIDED, 1u);
 constexpr uint kStages = sectile_constant(MATMUL_SIMT_SPEC_STAGES, 2u);
+constexpr uint kPaired = sectile_constant(MATMUL_SIMT_SPEC_PAIRED, 0u);
 constexpr uint kFetchers = sectile_constant(MATMUL_SIMT_SPEC_FETCHERS, 128u);
 constexpr uint kInterleaved = sectile_constant(MATMUL_SIMT_SPEC_INTERLEAVED, 1u);
 constexpr uint kPadA = sectile_constant(MATMUL_SIMT_SPEC_PAD_A, 0u);
@@ -74,11 +75,12 @@ struct Item {
 };
 __device__ __forceinline__ Item item_of(const Side& s, uint turn) {
   const uint runs = s.tile / s.span, rows = kFetchers / s.group, lane = threadIdx.x;
-  if (kInterleaved != 0u && s.along_k && kFetchers % s.group == 0u && s.tile % max(rows, 1u) == 0u) {
+  const bool whole = kInterleaved != 0u && s.items % kFetchers == 0u;   // else some would lie beyond the tile
+  if (whole && s.along_k && kFetchers % s.group == 0u && s.tile % max(rows, 1u) == 0u) {
     const uint turns = s.tile / max(rows, 1u);
     return {lane / s.group + turn % turns * rows, (lane % s.group + turn / turns * s.group) * s.span_k};
   }
-  if (kInterleaved != 0u && !s.along_k && kFetchers % runs == 0u)
+  if (whole && !s.along_k && kFetchers % runs == 0u)
     return {lane % runs * s.span, (lane / runs + turn * (kFetchers / runs)) * s.span_k};
   const uint q = min(kInterleaved != 0u ? lane + turn * kFetchers : lane * s.turns + turn, s.items - 1u);
   if (!s.along_k) return {q % runs * s.span, q / runs * s.span_k};
@@ -114,20 +116,20 @@ __device__ __forceinline__ uvec4 packed_item(const Side& s, const uvec4& raw) {
 }
 #endif
 
-// `left`: steps of K from the tile's on.
-__device__ __forceinline__ uvec4 fetch_item(const Side& s, uint64 base, uint at, uint k, uint left) {
+// `left`: steps of K from the tile's on, where `tail` says that they may be less than TILE_K.
+__device__ __forceinline__ uvec4 fetch_item(const Side& s, uint64 base, uint at, uint k, uint left, const bool tail) {
 #ifdef INTEGER
   uvec4 raw = {};
 #pragma unroll
   for (uint i = 0u; i < 4u; ++i) {
     if (s.along_k && i >= 4u / s.width) continue;
-    const bool inside = k + i * (s.along_k ? s.width : 1u) < left;
+    const bool inside = !tail || k + i * (s.along_k ? s.width : 1u) < left;
     const uint word = load_raw(base, inside ? at + i * (s.along_k ? s.width : s.ld) : 0u, s.width)[0];
     raw[i] = inside ? word : 0u;
   }
   return raw;
 #else
-  return load_raw(base, k < left ? run_at(s.type, at) : 0u, run_bytes(s.type, s.width));
+  return load_raw(base, !tail || k < left ? run_at(s.type, at) : 0u, run_bytes(s.type, s.width));
 #endif
 }
 
@@ -166,9 +168,9 @@ __device__ __forceinline__ void stage_item(const MatmulPush& push, const Tile& t
 // ---- steps
 
 // A step's runs on their way, where there is a prefetch.
-__device__ __forceinline__ void prefetch(const Side& s, uint64 base, uint left, const uint* at, uvec4* raw) {
+__device__ __forceinline__ void prefetch(const Side& s, uint64 base, uint left, const bool tail, const uint* at, uvec4* raw) {
 #pragma unroll
-  for (uint i = 0u; i < s.turns; ++i) raw[i] = fetch_item(s, base, at[i], item_of(s, i).k, left);
+  for (uint i = 0u; i < s.turns; ++i) raw[i] = fetch_item(s, base, at[i], item_of(s, i).k, left, tail);
 }
 __device__ __forceinline__ void stage_prefetched(const MatmulPush& push, const Tile& t, const Side& s, uint stage, uint k, uint left,
                                                  const bool tail, const uvec4* raw) {
@@ -182,17 +184,9 @@ __device__ __forceinline__ void stage_fetched(const MatmulPush& push, const Tile
 #pragma unroll 1
   for (uint i = 0u; i < s.turns; ++i) {
     const Item item = item_of(s, i);
-    if (has_item(s, i)) stage_item(push, t, s, stage, item, fetch_item(s, base, offset_of(s, item), item.k, left), k, left, true);
+    if (has_item(s, i)) stage_item(push, t, s, stage, item, fetch_item(s, base, offset_of(s, item), item.k, left, true), k, left, true);
   }
 }
-__device__ __forceinline__ void stage_step(const MatmulPush& push, const Tile& t, const Side& s, uint stage, uint64 base, uint k,
-                                           const uvec4* raw) {
-  const uint left = t.k_end - k;
-  if (kPrefetch == 0u) stage_fetched(push, t, s, stage, base, k, left);
-  else if (left >= kTileK) stage_prefetched(push, t, s, stage, k, left, false, raw);
-  else stage_prefetched(push, t, s, stage, k, left, true, raw);
-}
-
 // ---- products
 
 constexpr uint kSubgroupM = kLanesM * kRows, kSubgroupN = kLanesN * kColumns;
@@ -227,7 +221,7 @@ __device__ __forceinline__ acc_t multiplied(uint x, uint y, acc_t acc) {
 // acc: [row][column] of the invocation; `row`: of the step.
 __device__ __forceinline__ void multiply_row(const MatmulPush& push, const Tile& t, Own own, uint stage, uint row, uint k, acc_t* acc) {
   uint x[kRows], y[kColumns];
-  const uint from_a = (stage * kDepth + row) * kPitchA + own.m, from_b = (stage * kDepth + row) * kPitchB + own.n;
+  const uint from_a = own.m + (stage * kDepth + row) * kPitchA, from_b = own.n + (stage * kDepth + row) * kPitchB;
 #pragma unroll
   for (uint i = 0u; i < kRows; i += kVector) {
     const uvec4 v = load_shared(&staged_a[from_a + row_offset(i)], kVector);
@@ -260,46 +254,91 @@ __device__ __forceinline__ void multiply(const MatmulPush& push, const Tile& t, 
   }
 }
 
-__device__ __forceinline__ void sum_products(const MatmulPush& push, const Tile& t, Own own, acc_t* acc) {
-  const Side side[2] = {side_a(push, t), side_b(push, t)};
-  uint64 a = a_address(push, t, t.m, t.k), b = b_address(push, t, t.k, t.n);
-  const uint64 step_a = bytes_of(kAType, uint64(kTileK) * (kAlongKA ? 1u : lda(push)));
-  const uint64 step_b = bytes_of(kBType, uint64(kTileK) * (kAlongKB ? 1u : ldb(push)));
-  uvec4 raw_a[kPrefetch != 0u ? kTurnsA : 1u], raw_b[kPrefetch != 0u ? kTurnsB : 1u];
-  uint at_a[kPrefetch != 0u ? kTurnsA : 1u], at_b[kPrefetch != 0u ? kTurnsB : 1u];
-  if (kPrefetch != 0u) {
-#pragma unroll
-    for (uint i = 0u; i < kTurnsA; ++i) at_a[i] = offset_of(side[0], item_of(side[0], i));
-#pragma unroll
-    for (uint i = 0u; i < kTurnsB; ++i) at_b[i] = offset_of(side[1], item_of(side[1], i));
-    prefetch(side[0], a, t.k_end - t.k, at_a, raw_a);
-    prefetch(side[1], b, t.k_end - t.k, at_b, raw_b);
+// ---- the way along K
+
+struct Operands {
+  Side a, b;
+  uint64 at_a, at_b, step_a, step_b;   // of the step that was fetched last, and how far the next one's lie
+};
+
+// Nothing in flight, and one stage.
+__device__ __forceinline__ void multiply_fetched(const MatmulPush& push, const Tile& t, Own own, Operands o, acc_t* acc) {
+#pragma unroll 1
+  for (uint k = t.k; k < t.k_end; k += kTileK) {
+    stage_fetched(push, t, o.a, 0u, o.at_a, k, t.k_end - k);
+    stage_fetched(push, t, o.b, 0u, o.at_b, k, t.k_end - k);
+    __syncthreads();   // the step is staged before it is multiplied
+    multiply(push, t, own, 0u, k, acc);
+    __syncthreads();   // every invocation has read this step before the next takes its place
+    o.at_a += o.step_a;
+    o.at_b += o.step_b;
   }
-  stage_step(push, t, side[0], 0u, a, t.k, raw_a);
-  stage_step(push, t, side[1], 0u, b, t.k, raw_b);
-  __syncthreads();   // the first step is staged before it is multiplied
-  uint k = t.k, stage = 0u;
-  bool more;
-  do {
-    more = k + kTileK < t.k_end;
-    if (more) {
-      a += step_a;
-      b += step_b;
-      if (kPrefetch != 0u) {
-        prefetch(side[0], a, t.k_end - k - kTileK, at_a, raw_a);
-        prefetch(side[1], b, t.k_end - k - kTileK, at_b, raw_b);
+}
+
+__device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, const Tile& t, Own own, Operands o, acc_t* acc) {
+  uvec4 raw_a[kTurnsA], raw_b[kTurnsB];
+  uint at_a[kTurnsA], at_b[kTurnsB];
+#pragma unroll
+  for (uint i = 0u; i < kTurnsA; ++i) at_a[i] = offset_of(o.a, item_of(o.a, i));
+#pragma unroll
+  for (uint i = 0u; i < kTurnsB; ++i) at_b[i] = offset_of(o.b, item_of(o.b, i));
+  const auto fetch = [&](uint left, const bool tail) {
+    prefetch(o.a, o.at_a, left, tail, at_a, raw_a);
+    prefetch(o.b, o.at_b, left, tail, at_b, raw_b);
+  };
+  const auto stage_to = [&](uint stage, uint k, uint left, const bool tail) {
+    stage_prefetched(push, t, o.a, stage, k, left, tail, raw_a);
+    stage_prefetched(push, t, o.b, stage, k, left, tail, raw_b);
+  };
+  uint k = t.k;
+  const uint length = t.k_end - t.k, full = length / kTileK, left = length - full * kTileK;
+  uint coming = full;   // full steps that are not fetched yet, the one in flight among them
+  // Multiplies the step in `stage` while the next comes in. Behind the last full step the same operands are fetched and
+  // staged once more, for nobody: a branch would keep the compiler from mixing loads and products.
+  const auto multiply_step = [&](uint stage) {
+    const uint now = k;
+    const bool more = --coming != 0u;
+    o.at_a += more ? o.step_a : 0u;
+    o.at_b += more ? o.step_b : 0u;
+    k += more ? kTileK : 0u;
+    fetch(kTileK, false);
+    multiply(push, t, own, stage, now, acc);
+    if (kStages == 1u) __syncthreads();   // every invocation has read this step before the next takes its place
+    stage_to(kStages == 1u ? 0u : stage ^ 1u, k, kTileK, false);
+    __syncthreads();   // the next step is staged before it is multiplied; with two stages, this one is read
+  };
+  if (full != 0u) {
+    fetch(kTileK, false);
+    stage_to(0u, k, kTileK, false);
+    __syncthreads();   // the first step is staged before it is multiplied
+    uint stage = 0u;
+#pragma unroll 1
+    do {
+      multiply_step(kPaired != 0u ? 0u : stage);
+      if (kPaired == 0u) {
+        if (kStages == 2u) stage ^= 1u;
+      } else if (coming != 0u) {
+        multiply_step(1u);
       }
-    }
-    multiply(push, t, own, stage, k, acc);
-    if (more) {
-      if (kStages == 1u) __syncthreads();   // every invocation has read this step before the next takes its place
-      else stage ^= 1u;
-      stage_step(push, t, side[0], stage, a, k + kTileK, raw_a);
-      stage_step(push, t, side[1], stage, b, k + kTileK, raw_b);
-      __syncthreads();   // the next step is staged before it is multiplied; with two stages, this one is read
-    }
+    } while (coming != 0u);
+    o.at_a += o.step_a;
+    o.at_b += o.step_b;
     k += kTileK;
-  } while (more);
+  }
+  if (left != 0u) {
+    fetch(left, true);
+    stage_to(0u, k, left, true);
+    __syncthreads();   // as above
+    multiply(push, t, own, 0u, k, acc);
+  }
+}
+
+__device__ __forceinline__ void sum_products(const MatmulPush& push, const Tile& t, Own own, acc_t* acc) {
+  Operands o = {side_a(push, t), side_b(push, t), a_address(push, t, t.m, t.k), b_address(push, t, t.k, t.n), 0u, 0u};
+  o.step_a = bytes_of(kAType, uint64(kTileK) * (kAlongKA ? 1u : lda(push)));
+  o.step_b = bytes_of(kBType, uint64(kTileK) * (kAlongKB ? 1u : ldb(push)));
+  if (kPrefetch != 0u) multiply_prefetched(push, t, own, o, acc);
+  else multiply_fetched(push, t, own, o, acc);
 }
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {

@@ -10,7 +10,7 @@ namespace sectile::detail {
 namespace {
 
 struct Row {
-  std::uint32_t tile_m, tile_n, tile_k, rows, columns, lanes_m, lanes_n;
+  std::uint32_t tile_m, tile_n, tile_k, rows, columns, lanes_m, lanes_n, rate = 470;
   const char* note = "";             // behind the name; rows with one are there to be compared
   bool checked = false;              // bounds in the compute stage as well
   bool wide = true;                  // accesses as wide as alignment allows, not an element each
@@ -34,7 +34,7 @@ constexpr Row twin(Row r) {
 
 // A rung of tvm_gpu_gemm's ladder: what the rungs below it have, and one thing more.
 constexpr Row rung(int height, const char* note) {
-  Row r{128, 128, 16, 8, 8, 16, 16, note};
+  Row r{128, 128, 16, 8, 8, 16, 16, 470, note};
   r.fetchers = height >= 1 ? 0 : 1;
   r.interleaved = height >= 2;
   r.strided = height >= 3;
@@ -46,54 +46,48 @@ constexpr Row rung(int height, const char* note) {
   return r;
 }
 
-// Tile, K of a step, an invocation's share, invocations of a subgroup's tile. The share of 8 x 16 is what a first try on
-// the NVIDIA H200 (driver 580.159.04, 2026-11-21) had that reached 47.3 TFLOP/s of cuBLAS's 51.3. 96x192 lays the 960x2304
-// of DietCode's dense layer on 120 of its 132 multiprocessors in one wave, where 128x128 takes two.
-constexpr Row k128x128 = {128, 128, 8, 8, 16, 8, 4}, k96x192 = {96, 192, 8, 12, 12, 8, 4}, k64x64 = {64, 64, 16, 4, 8, 8, 4},
-              k32x32 = {32, 32, 16, 4, 4, 8, 4};
+// Tile, K of a step, an invocation's share, invocations of a subgroup's tile; a permille of the multiply-add rate that
+// its steps reach, fetching included: NVIDIA H200, driver 580.159.04, 2026-11-22, fitted as matmul_cost.cpp says. Shares of
+// 8x16 and 12x12 reach more in a kernel of few registers besides (128x256: 49 TFLOP/s at n = 4096, where 128x128 with 8x8
+// has 45.6), but not in this one (34, and spills where B is transposed). 64x96, 96x64, 96x96,
+// 96x192, 128x160 and 192x128 were tried for the 960x2304 of DietCode's dense layer, on 132 multiprocessors: 120 to 151 us,
+// and 64x128 takes 124.
+constexpr Row k128x128 = {128, 128, 8, 8, 8, 8, 4, 790}, k64x64 = {64, 64, 16, 4, 8, 8, 4, 560}, k32x32 = {32, 32, 16, 4, 4, 8, 4, 470};
 constexpr Row kTable[] = {
     k128x128,
-    {128, 256, 8, 8, 16, 8, 4},
-    {256, 128, 8, 8, 16, 8, 4},
-    {128, 128, 16, 8, 16, 8, 4},
-    k96x192,
-    {192, 96, 8, 12, 12, 4, 8},
-    {96, 96, 8, 8, 12, 4, 8},
-    {128, 64, 8, 8, 8, 8, 4},
-    {64, 128, 8, 8, 8, 8, 4},
+    {128, 64, 8, 8, 8, 8, 4, 745},
+    for_few({64, 128, 8, 8, 8, 8, 4, 775}),
+    {64, 64, 8, 8, 8, 8, 4, 560},
     for_few(k64x64),
-    {64, 64, 8, 8, 8, 8, 4},
-    {32, 128, 16, 4, 8, 8, 4},
-    {128, 32, 16, 8, 4, 8, 4},
-    {64, 32, 16, 4, 4, 8, 4},
-    for_few({32, 64, 16, 4, 4, 8, 4}),
+    {32, 128, 16, 4, 8, 8, 4, 505},
+    {128, 32, 16, 8, 4, 8, 4, 505},
+    {64, 32, 16, 4, 4, 8, 4, 470},
+    for_few({32, 64, 16, 4, 4, 8, 4, 470}),
     k32x32,
-    {32, 32, 32, 4, 4, 8, 4},
-    {16, 64, 32, 4, 4, 4, 8},
-    {64, 16, 32, 4, 4, 8, 4},
-    twin(k128x128), twin(k96x192), twin(k64x64), twin(k32x32),
+    {32, 32, 32, 4, 4, 8, 4, 420},
+    {16, 64, 32, 4, 4, 4, 8, 420},
+    {64, 16, 32, 4, 4, 8, 4, 420},
+    twin(k128x128), twin(k64x64), twin(k32x32),
     rung(0, " staged"), rung(1, " cooperative"), rung(2, " conflict-free"), rung(3, " strided"), rung(4, " wide loads"),
     rung(5, " wide fragments"), rung(6, " double buffer"), rung(7, " banded"),
 };
 
-// Permille of the multiply-add rate that a row's steps reach, fetching included; fitted as matmul_cost.cpp says.
-std::uint32_t rate_of(const Row& r) {
-  const std::uint32_t tile = r.tile_m * r.tile_n;
-  switch (r.rows * r.columns) {
-    case 144: return 606;
-    case 128: return tile > 128 * 128 ? 605 : 585;
-    case 96: return 574;
-    case 64: return tile > 64 * 64 ? 705 : 495;
-    case 32: return 505;
-    default: return r.tile_k > 16 ? 420 : 470;
-  }
+// The loop holds a step of each stage: addresses do not depend on which, and the compiler has two steps to mix. n = 4096,
+// TFLOP/s, as above: 128x128 42.6 -> 45.6, 128x64 40.3 -> 43.0; with K of 16 nothing (1024: 72.9 -> 75.0 us).
+bool paired(const MatmulContext& c, const Row& r) {
+  return !c.cpu() && (r.note[0] == 0 || r.checked) && r.stages == 2 && r.tile_k == 8;
+}
+
+// CUDA's compiler makes less of the largest (n = 4096, as above: 37.7 TFLOP/s, 64x128 44.0).
+std::uint32_t gpu_rate_of(const MatmulContext& c, const Row& r) {
+  return c.profile.api == Api::cuda && r.tile_m * r.tile_n == 128 * 128 ? 660 : r.rate;
 }
 
 // The same of a CPU device, in multiply-adds of matmul_direct's 8x4: lavapipe 26.1.6, two Xeon cores, 2026-11-22,
 // `sectile bench PROBLEM --force ROW`, times 8x4's rate: f32 1024x1024x1024 nn 1.4, nt 1.7, 128x128x128 1.7, f16 2.0, bf16
 // 2.5, i8 4.3; SwiftShader f32 128x128x128 2.5, 512x512x512 4.9. Smaller shares lose to it on one layout or another.
 std::uint32_t cpu_rate_of(const Row& r) { return r.tile_m * r.tile_n > 64 * 64 ? 1650 : 1500; }
-bool for_cpu(const Row& r) { return r.rows * r.columns == 64; }
+bool for_cpu(const Row& r) { return r.rows * r.columns == 64 && r.tile_m * r.tile_n <= 128 * 64; }
 
 // An operand as the kernel fetches it; see matmul_simt.comp.
 struct Side {
@@ -150,14 +144,14 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
                                   {MATMUL_SIMT_SPEC_FETCHERS, fetchers}, {MATMUL_SIMT_SPEC_INTERLEAVED, r.interleaved},
                                   {MATMUL_SIMT_SPEC_PAD_A, a.pad}, {MATMUL_SIMT_SPEC_PAD_B, b.pad},
                                   {MATMUL_SIMT_SPEC_GROUP_A, a.group}, {MATMUL_SIMT_SPEC_GROUP_B, b.group},
-                                  {MATMUL_SIMT_SPEC_CHECKED, r.checked ? 1u : 0u}})
+                                  {MATMUL_SIMT_SPEC_CHECKED, r.checked ? 1u : 0u}, {MATMUL_SIMT_SPEC_PAIRED, paired(c, r) ? 1u : 0u}})
     d.add(id, value);
   // Sums, one step's fragments, the runs on their way with their offsets, and what addresses and counters take.
   const auto turns = [&](const Side& s) { return static_cast<std::uint32_t>(ceil_div(s.items(d.tile_k), fetchers)); };
   const auto words = [&](const Side& s) { return std::max<std::uint32_t>(1, s.span_k * s.span * matmul_type_bytes(s.type) / 4); };
   const std::uint32_t flying = r.prefetch != 0 ? turns(a) * (words(a) + 1) + turns(b) * (words(b) + 1) : 4;
   d.registers = r.rows * r.columns + r.rows + r.columns + flying + 24;
-  d.rate_permille = c.cpu() ? cpu_rate_of(r) : rate_of(r);
+  d.rate_permille = c.cpu() ? cpu_rate_of(r) : gpu_rate_of(c, r);
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
   d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few_tiles(c) ? 8 : 1;
   if (r.order == 0) d.splits = splits_to_fill(c, d);

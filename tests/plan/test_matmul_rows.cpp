@@ -86,8 +86,8 @@ TEST_CASE("ladderAndTwinsAreForcedByName") {
     add_pipelines(planned("matmul f32 tn 1024x1024x1024", test::gpu(), {.explain = false, .force = tile + rung}), rungs);
   CHECK(rungs.size() == 8);
   // A twin is its tile's pipeline but for one constant.
-  const Step plain = planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x16"}).steps.at(0);
-  Step twin = planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x16 checked"}).steps.at(0);
+  const Step plain = planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x8"}).steps.at(0);
+  Step twin = planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x8 checked"}).steps.at(0);
   CHECK(plain != twin);
   for (auto& c : twin.constants)
     if (c.id == MATMUL_SIMT_SPEC_CHECKED) c.value = 0;
@@ -100,7 +100,7 @@ TEST_CASE("stagedTilesHaveNoBankConflicts") {
                            "matmul f32 nt 4096x4096x4097", "matmul i8 nt 4096x4096x4096"}) {
     const Plan plan = planned(text, test::gpu(), {.explain = true});
     for (const auto& c : plan.candidates)
-      if (c.name.starts_with("matmul_simt") && c.refusal.empty() && (c.name.ends_with("8x16") || c.name.ends_with("8x8") || c.name.ends_with("12x12")))
+      if (c.name.starts_with("matmul_simt") && c.refusal.empty() && c.name.ends_with("8x8"))
         CHECK_MESSAGE(c.interior.bank_conflicts == 0, text << " " << c.name);
   }
 }
