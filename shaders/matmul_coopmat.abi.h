@@ -14,6 +14,7 @@
 #define MATMUL_COOPMAT_SPEC_SCHEDULE 23   // where the next step's loads stand, a MATMUL_COOPMAT_LOADS
 #define MATMUL_COOPMAT_SPEC_STORE_N 24    // columns of a subgroup's tile that go through workgroup memory at a time
 #define MATMUL_COOPMAT_SPEC_STAGED 25     // 16-byte chunks of workgroup memory
+#define MATMUL_COOPMAT_SPEC_AHEAD 26      // steps of K that are on their way in registers: 1 or 2
 
 #define MATMUL_COOPMAT_LOADS_FIRST 0      // before the step's fragments
 #define MATMUL_COOPMAT_LOADS_BEHIND 1     // after the fragments of two products; fragments are fetched a product ahead

@@ -32,6 +32,7 @@ layout(constant_id = MATMUL_COOPMAT_SPEC_PAD) const uint kPad = 1u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_SCHEDULE) const uint kSchedule = MATMUL_COOPMAT_LOADS_FIRST;
 layout(constant_id = MATMUL_COOPMAT_SPEC_STORE_N) const uint kStoreN = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_STAGED) const uint kStaged = 1024u;
+layout(constant_id = MATMUL_COOPMAT_SPEC_AHEAD) const uint kAhead = 1u;
 
 // ---- workgroup memory, in chunks of 16 bytes: A's rows, then B's; a row is what is contiguous in the operand
 
@@ -145,29 +146,30 @@ uvec4 chunk_b(Source s, uint row, uint column, uint k, uint n, uint left, const 
   return kRawB ? words : packed(all);
 }
 
-uvec4 coming_a[kTurnsA], coming_b[kTurnsB];
+// Sets of a step's chunks on their way.
+uvec4 coming_a[kAhead][kTurnsA], coming_b[kAhead][kTurnsB];
 
-void fetch(Source a, Source b, uint k, uint n, uint left, const bool last) {
+void fetch(const uint set, Source a, Source b, uint k, uint n, uint left, const bool last) {
   [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) {
     uvec2 p = place(i, kChunksA);
     if (!kEvenA) p.x = min(p.x, kRowsA - 1u);
-    coming_a[i] = chunk_a(a, p.x, p.y * kE, k, left, last);
+    coming_a[set][i] = chunk_a(a, p.x, p.y * kE, k, left, last);
   }
   [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) {
     uvec2 p = place(i, kChunksB);
     if (!kEvenB) p.x = min(p.x, kRowsB - 1u);
-    coming_b[i] = chunk_b(b, p.x, p.y * kE, k, n, left, last);
+    coming_b[set][i] = chunk_b(b, p.x, p.y * kE, k, n, left, last);
   }
 }
 
-void stage() {
+void stage(const uint set) {
   [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) {
     uvec2 p = place(i, kChunksA);
-    if (kEvenA || p.x < kRowsA) put(p.x * kPitchA + p.y, coming_a[i]);
+    if (kEvenA || p.x < kRowsA) put(p.x * kPitchA + p.y, coming_a[set][i]);
   }
   [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) {
     uvec2 p = place(i, kChunksB);
-    if (kEvenB || p.x < kRowsB) put(kStartB + p.x * kPitchB + p.y, coming_b[i]);
+    if (kEvenB || p.x < kRowsB) put(kStartB + p.x * kPitchB + p.y, coming_b[set][i]);
   }
 }
 
@@ -285,6 +287,48 @@ void multiply_now(Source a, Source b, uvec2 step_a, uvec2 step_b, uint k, uint n
   } while (left != 0u);
 }
 
+// Along the full steps of K.
+struct Way {
+  Source a, b;               // of the step whose loads were issued last
+  uvec2 step_a, step_b;
+  uint k, n, coming;         // coming: steps behind that one
+};
+
+// Behind the last step the same operands are loaded once more, into registers that nobody reads: a branch would keep the
+// compiler from moving loads.
+void advance(inout Way way) {
+  bool more = way.coming != 0u;
+  way.a.base = add64(way.a.base, more ? way.step_a : uvec2(0u));
+  way.b.base = add64(way.b.base, more ? way.step_b : uvec2(0u));
+  way.k += more ? kTileK : 0u;
+  way.coming -= more ? 1u : 0u;
+}
+
+// Stages and multiplies what has come in `set`, which takes the loads of another step.
+void multiply_step(const uint set, inout Way way, uint sub_m, uint sub_n) {
+  stage(set);
+  barrier();                           // the step's tiles are in workgroup memory before fragments are loaded
+  advance(way);
+  if (kSchedule == MATMUL_COOPMAT_LOADS_FIRST) fetch(set, way.a, way.b, way.k, way.n, kTileK, false);
+  load_fragments(0u, 0u, sub_m, sub_n);
+  [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
+    if (kSchedule == MATMUL_COOPMAT_LOADS_BEHIND) {
+      if (p + 1u < kProducts) load_fragments((p + 1u) % 2u, p + 1u, sub_m, sub_n);
+      if (p == 0u) fetch(set, way.a, way.b, way.k, way.n, kTileK, false);
+      multiply(p % 2u);
+    } else {
+      if (p > 0u) load_fragments(0u, p, sub_m, sub_n);
+      if (kSchedule == MATMUL_COOPMAT_LOADS_FENCED && p == 0u) {
+        subgroupMemoryBarrierShared();   // orders nothing that needs it: keeps the loads behind the fragments
+        fetch(set, way.a, way.b, way.k, way.n, kTileK, false);
+        subgroupMemoryBarrierShared();
+      }
+      multiply(0u);
+    }
+  }
+  barrier();                           // all fragments are loaded before the next step overwrites the tiles
+}
+
 void main() {
   Tile t;
   if (!locate_tile(t)) return;     // whole workgroups, so no barrier is missed
@@ -306,44 +350,28 @@ void main() {
     multiply_now(a, b, step_a, step_b, k, t.n, length, sub_m, sub_n);
     left = 0u;
   } else if (full != 0u) {
-    fetch(a, b, k, t.n, kTileK, false);
+    Way way = Way(a, b, step_a, step_b, k, t.n, full - 1u);
+    fetch(0u, way.a, way.b, way.k, t.n, kTileK, false);
+    if (kAhead == 2u) {
+      advance(way);
+      fetch(1u, way.a, way.b, way.k, t.n, kTileK, false);
+    }
     uint step = 0u;
     do {
-      stage();
-      barrier();                       // the step's tiles are in workgroup memory before fragments are loaded
+      multiply_step(0u, way, sub_m, sub_n);
       ++step;
-      // Behind the last full step the same operands are loaded once more, into registers that nobody reads: a branch
-      // here would keep the compiler from moving loads.
-      bool more = step < full;
-      a.base = add64(a.base, more ? step_a : uvec2(0u));
-      b.base = add64(b.base, more ? step_b : uvec2(0u));
-      k += more ? kTileK : 0u;
-      if (kSchedule == MATMUL_COOPMAT_LOADS_FIRST) fetch(a, b, k, t.n, kTileK, false);
-      load_fragments(0u, 0u, sub_m, sub_n);
-      [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
-        if (kSchedule == MATMUL_COOPMAT_LOADS_BEHIND) {
-          if (p + 1u < kProducts) load_fragments((p + 1u) % 2u, p + 1u, sub_m, sub_n);
-          if (p == 0u) fetch(a, b, k, t.n, kTileK, false);
-          multiply(p % 2u);
-        } else {
-          if (p > 0u) load_fragments(0u, p, sub_m, sub_n);
-          if (kSchedule == MATMUL_COOPMAT_LOADS_FENCED && p == 0u) {
-            subgroupMemoryBarrierShared();   // orders nothing that needs it: keeps the loads behind the fragments
-            fetch(a, b, k, t.n, kTileK, false);
-            subgroupMemoryBarrierShared();
-          }
-          multiply(0u);
-        }
+      if (kAhead == 2u && step < full) {
+        multiply_step(1u, way, sub_m, sub_n);
+        ++step;
       }
-      barrier();                       // all fragments are loaded before the next step overwrites the tiles
     } while (step < full);
-    a.base = add64(a.base, step_a);
-    b.base = add64(b.base, step_b);
-    k += kTileK;
+    a.base = add64(way.a.base, step_a);
+    b.base = add64(way.b.base, step_b);
+    k = way.k + kTileK;
   }
   if (left != 0u) {
-    fetch(a, b, k, t.n, left, true);
-    stage();
+    fetch(0u, a, b, k, t.n, left, true);
+    stage(0u);
     barrier();                         // as above
     [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
       load_fragments(0u, p, sub_m, sub_n);

@@ -76,30 +76,40 @@ void put_thin(uint row, uint k, acc_t v) {
   thin4[at / 4u][at % 4u] = v;
 }
 
-// The piece from step k on, `left` steps long; zeros behind it. `row0`: the tile's first row.
-void stage_thin(uvec2 base, uint k, uint left, uint row0, uint ld) {
-  const uint runs = kThinAlongK ? kTileK / kThinRun : (kThin + kThinRun - 1u) / kThinRun;
-  const uint items = kThinAlongK ? kThin * runs : kTileK * runs;
-  uint last = size_thin() - row0 - (kThinAlongK ? 1u : kThinRun);
-  uint item = gl_LocalInvocationID.x;
-  if (item >= items) return;
-  do {
-    uint row = item / runs, step = item % runs * kThinRun;
-    if (!kThinAlongK) {
-      step = item / runs;
-      row = item % runs * kThinRun;
-    }
-    bool inside = step < left;
-    uint from = min(row, last);
-    uint at = kThinAlongK ? from * ld + step : step * ld + from;
+// The piece's runs: an invocation has one a turn.
+const uint kThinRuns = kThinAlongK ? kTileK / kThinRun : (kThin + kThinRun - 1u) / kThinRun;
+const uint kThinItems = (kThinAlongK ? kThin : kTileK) * kThinRuns;
+const uint kThinTurns = (kThinItems + kWorkgroup - 1u) / kWorkgroup;
+uvec4 coming_thin[kThinTurns];
+
+// Row and step of a turn's run.
+uvec2 thin_item(uint turn) {
+  uint item = min(gl_LocalInvocationID.x + turn * kWorkgroup, kThinItems - 1u);
+  uint outer = item / kThinRuns, inner = item % kThinRuns * kThinRun;
+  return kThinAlongK ? uvec2(outer, inner) : uvec2(inner, outer);
+}
+
+// `row0`: the tile's first row; `left`: steps from the piece's first on, where `tail` says that they may be less than all.
+uint thin_row(uint row, uint row0) { return min(row, size_thin() - row0 - (kThinAlongK ? 1u : kThinRun)); }
+void fetch_thin(uvec2 base, uint row0, uint ld, uint left, const bool tail) {
+  [[unroll]] for (uint i = 0u; i < kThinTurns; ++i) {
+    uvec2 item = thin_item(i);
+    uint from = thin_row(item.x, row0);
+    uint at = kThinAlongK ? from * ld + item.y : item.y * ld + from;
+    coming_thin[i] = load_thin(base, !tail || item.y < left ? at : 0u);
+  }
+}
+void stage_thin(uint k, uint row0, uint left, const bool tail) {
+  [[unroll]] for (uint t = 0u; t < kThinTurns; ++t) {
+    if (kThinItems % kWorkgroup != 0u && gl_LocalInvocationID.x + t * kWorkgroup >= kThinItems) continue;
+    uvec2 item = thin_item(t);
     acc_t v[MAX_RUN];
-    convert(kSide == 0u, load_thin(base, inside ? at : 0u), k + step, row0 + from, inside, v);
+    convert(kSide == 0u, coming_thin[t], k + item.y, row0 + thin_row(item.x, row0), !tail || item.y < left, v);
     [[unroll]] for (uint i = 0u; i < kThinRun; ++i) {
-      if (kThinAlongK) put_thin(row, step + i, v[i]);
-      else if (row + i < kThin) put_thin(row + i, step, v[i]);
+      if (kThinAlongK) put_thin(item.x, item.y + i, v[i]);
+      else if (item.x + i < kThin) put_thin(item.x + i, item.y, v[i]);
     }
-    item += kWorkgroup;
-  } while (item < items);
+  }
 }
 
 acc_t acc[kSums];              // [across][thin]
@@ -180,6 +190,82 @@ void sum_up(uint lane, uint sharer, uint party) {
   }
 }
 
+// ---- the way along K
+
+const uint kHeld = kAlongK ? kRows : 1u;
+uvec4 coming[kRounds][kHeld], raw[kRounds][kHeld];   // of the thick operand: on their way, and there
+uint row[kHeld];                 // of this invocation, in the tile
+
+uint step_of(uint round, uint sharer) { return kAlongK ? (round * kLanes + sharer) * kRun : round * kSharers + sharer; }
+
+// `left`: steps from the operands' first on, where `tail` says that they may be less than TILE_K.
+void fetch(uvec2 a, uvec2 b, uint thin0, uint sharer, uint left, const bool tail) {
+  const uint ld = kSide == 0u ? ldb() : lda(), ld_thin = kSide == 0u ? lda() : ldb();
+  [[unroll]] for (uint u = 0u; u < kRounds; ++u) {
+    uint step = step_of(u, sharer);
+    [[unroll]] for (uint r = 0u; r < kHeld; ++r)
+      coming[u][r] = load_thick(kSide == 0u ? b : a, !tail || step < left ? (kAlongK ? row[r] * ld + step : step * ld + row[r]) : 0u);
+  }
+  fetch_thin(kSide == 0u ? a : b, thin0, ld_thin, left, tail);
+}
+
+void take() {
+  [[unroll]] for (uint u = 0u; u < kRounds; ++u)
+    [[unroll]] for (uint r = 0u; r < kHeld; ++r) raw[u][r] = coming[u][r];
+}
+
+void multiply(uint k, uint across0, uint sharer, uint left, const bool tail) {
+  [[unroll]] for (uint u = 0u; u < kRounds; ++u) {
+    uint step = step_of(u, sharer);
+    [[unroll]] for (uint r = 0u; r < kHeld; ++r) {
+      acc_t x[MAX_RUN];
+      convert(kSide != 0u, raw[u][r], k + step, across0 + row[r], !tail || step < left, x);
+      if (kAlongK) multiply_along(r, x, step);
+      else multiply_across(x, step);
+    }
+  }
+}
+
+void sum_products(Tile t, uint sharer, uint party) {
+  uint across0 = kSide == 0u ? t.n : t.m, thin0 = kSide == 0u ? t.m : t.n;
+  uint last = size_across() - across0 - (kAlongK ? 1u : kRun);
+  [[unroll]] for (uint r = 0u; r < kHeld; ++r) row[r] = kAlongK ? min(party * kRows + r, last) : min(party * kRun, last);
+  uvec2 a = a_address(t, t.m, t.k), b = b_address(t, t.k, t.n);
+  const uvec2 step_a = bytes_of(kAType, product64(kTileK, kTransA == 0u ? 1u : lda()));
+  const uvec2 step_b = bytes_of(kBType, product64(kTileK, kTransB == 1u ? 1u : ldb()));
+  uint length = t.k_end - t.k, full = length / kTileK, left = length - full * kTileK, k = t.k;
+  if (full != 0u) {
+    fetch(a, b, thin0, sharer, kTileK, false);
+    uint step = 0u;
+    do {
+      take();
+      uint now = k;
+      stage_thin(now, thin0, kTileK, false);
+      barrier();   // the thin operand's piece is there before it is read
+      ++step;
+      // Behind the last full step the same operands are fetched once more, for nobody: a branch would keep the compiler
+      // from moving loads.
+      bool more = step < full;
+      a = add64(a, more ? step_a : uvec2(0u));
+      b = add64(b, more ? step_b : uvec2(0u));
+      k += more ? kTileK : 0u;
+      fetch(a, b, thin0, sharer, kTileK, false);
+      multiply(now, across0, sharer, kTileK, false);
+      barrier();   // every lane has read the piece before the next takes its place
+    } while (step < full);
+    a = add64(a, step_a);
+    b = add64(b, step_b);
+    k += kTileK;
+  }
+  if (left != 0u) {
+    fetch(a, b, thin0, sharer, left, true);
+    take();
+    stage_thin(k, thin0, left, true);
+    barrier();   // as above
+    multiply(k, across0, sharer, left, true);
+  }
+}
+
 void main() {
   Tile t;
   if (!locate_tile(t)) return;
@@ -188,48 +274,9 @@ void main() {
   lane = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;   // whole subgroups share a row
 #endif
   uint sharer = kAlongK ? lane % kLanes : lane / kLanes, party = kAlongK ? lane / kLanes : lane % kLanes;
-  uint across0 = kSide == 0u ? t.n : t.m, thin0 = kSide == 0u ? t.m : t.n;
-  uint last = size_across() - across0 - (kAlongK ? 1u : kRun);
-  const uint ld = kSide == 0u ? ldb() : lda(), ld_thin = kSide == 0u ? lda() : ldb();
-  const uint held = kAlongK ? kRows : 1u;
-  uint from[held];
-  [[unroll]] for (uint r = 0u; r < held; ++r)
-    from[r] = kAlongK ? min(party * kRows + r, last) * ld : min(party * kRun, last);
-
   [[unroll]] for (uint v = 0u; v < kSums; ++v) acc[v] = acc_t(0);
   // The splits behind the last whole step of K have nothing to sum.
-  if (t.k < t.k_end) {
-    uvec2 a = a_address(t, t.m, t.k), b = b_address(t, t.k, t.n);
-    const uvec2 step_a = bytes_of(kAType, product64(kTileK, kTransA == 0u ? 1u : lda()));
-    const uvec2 step_b = bytes_of(kBType, product64(kTileK, kTransB == 1u ? 1u : ldb()));
-    uint k = t.k;
-    do {
-      uint left = t.k_end - k;
-      uvec2 thick = kSide == 0u ? b : a;
-      uvec4 raw[kRounds][held];
-      [[unroll]] for (uint u = 0u; u < kRounds; ++u) {
-        uint step = kAlongK ? (u * kLanes + sharer) * kRun : u * kSharers + sharer;
-        [[unroll]] for (uint r = 0u; r < held; ++r)
-          raw[u][r] = load_thick(thick, step < left ? (kAlongK ? from[r] + step : step * ld + from[r]) : 0u);
-      }
-      stage_thin(kSide == 0u ? a : b, k, left, thin0, ld_thin);
-      barrier();   // the thin operand's piece is there before it is read
-      [[unroll]] for (uint u = 0u; u < kRounds; ++u) {
-        uint step = kAlongK ? (u * kLanes + sharer) * kRun : u * kSharers + sharer;
-        [[unroll]] for (uint r = 0u; r < held; ++r) {
-          uint across = across0 + (kAlongK ? min(party * kRows + r, last) : from[r]);
-          acc_t x[MAX_RUN];
-          convert(kSide != 0u, raw[u][r], k + step, across, step < left, x);
-          if (kAlongK) multiply_along(r, x, step);
-          else multiply_across(x, step);
-        }
-      }
-      barrier();   // every lane has read the piece before the next takes its place
-      a = add64(a, step_a);
-      b = add64(b, step_b);
-      k += kTileK;
-    } while (k < t.k_end);
-  }
+  if (t.k < t.k_end) sum_products(t, sharer, party);
 
   sum_up(lane, sharer, party);
   barrier();   // every sum is there before runs of them are stored

@@ -63,23 +63,43 @@ __device__ __forceinline__ void convert(const MatmulPush& push, const bool a, co
 
 __device__ __forceinline__ void put_thin(uint row, uint k, acc_t v) { thin[kAlongK ? row * kTileK + k : k * kThin + row] = word_of(v); }
 
-// The piece from step k on, `left` steps long; zeros behind it. `row0`: the tile's first row.
-__device__ __forceinline__ void stage_thin(const MatmulPush& push, uint64 base, uint k, uint left, uint row0, uint ld) {
-  constexpr uint runs = kThinAlongK ? kTileK / kThinRun : (kThin + kThinRun - 1u) / kThinRun;
-  constexpr uint items = kThinAlongK ? kThin * runs : kTileK * runs;
-  const uint last = size_thin(push) - row0 - (kThinAlongK ? 1u : kThinRun);
-  for (uint item = threadIdx.x; item < items; item += kWorkgroup) {
-    const uint row = kThinAlongK ? item / runs : item % runs * kThinRun;
-    const uint step = kThinAlongK ? item % runs * kThinRun : item / runs;
-    const bool inside = step < left;
-    const uint from = min(row, last);
-    const uint at = kThinAlongK ? from * ld + step : step * ld + from;
+// The piece's runs: an invocation has one a turn.
+constexpr uint kThinRuns = kThinAlongK ? kTileK / kThinRun : (kThin + kThinRun - 1u) / kThinRun;
+constexpr uint kThinItems = (kThinAlongK ? kThin : kTileK) * kThinRuns;
+constexpr uint kThinTurns = (kThinItems + kWorkgroup - 1u) / kWorkgroup;
+
+struct ThinItem {
+  uint row, step;
+};
+__device__ __forceinline__ ThinItem thin_item(uint turn) {
+  const uint item = min(threadIdx.x + turn * kWorkgroup, kThinItems - 1u);
+  const uint outer = item / kThinRuns, inner = item % kThinRuns * kThinRun;
+  return kThinAlongK ? ThinItem{outer, inner} : ThinItem{inner, outer};
+}
+
+// `row0`: the tile's first row; `left`: steps from the piece's first on, where `tail` says that they may be less than all.
+__device__ __forceinline__ uint thin_row(const MatmulPush& push, uint row, uint row0) {
+  return min(row, size_thin(push) - row0 - (kThinAlongK ? 1u : kThinRun));
+}
+__device__ __forceinline__ void fetch_thin(const MatmulPush& push, uint64 base, uint row0, uint ld, uint left, const bool tail, uvec4* coming) {
+#pragma unroll
+  for (uint i = 0u; i < kThinTurns; ++i) {
+    const ThinItem item = thin_item(i);
+    const uint from = thin_row(push, item.row, row0), at = kThinAlongK ? from * ld + item.step : item.step * ld + from;
+    coming[i] = load_run(kSide == 0u, base, !tail || item.step < left ? at : 0u);
+  }
+}
+__device__ __forceinline__ void stage_thin(const MatmulPush& push, uint k, uint row0, uint left, const bool tail, const uvec4* coming) {
+#pragma unroll
+  for (uint turn = 0u; turn < kThinTurns; ++turn) {
+    if (kThinItems % kWorkgroup != 0u && threadIdx.x + turn * kWorkgroup >= kThinItems) continue;
+    const ThinItem item = thin_item(turn);
     acc_t v[MAX_RUN];
-    convert(push, kSide == 0u, load_run(kSide == 0u, base, inside ? at : 0u), k + step, row0 + from, inside, v);
+    convert(push, kSide == 0u, coming[turn], k + item.step, row0 + thin_row(push, item.row, row0), !tail || item.step < left, v);
 #pragma unroll
     for (uint i = 0u; i < kThinRun; ++i) {
-      if (kThinAlongK) put_thin(row, step + i, v[i]);
-      else if (row + i < kThin) put_thin(row + i, step, v[i]);
+      if (kThinAlongK) put_thin(item.row, item.step + i, v[i]);
+      else if (item.row + i < kThin) put_thin(item.row + i, item.step, v[i]);
     }
   }
 }
@@ -176,35 +196,66 @@ __device__ __forceinline__ void sum_products(const MatmulPush& push, const Tile&
   uint64 a = a_address(push, t, t.m, t.k), b = b_address(push, t, t.k, t.n);
   const uint64 step_a = bytes_of(kAType, uint64(kTileK) * (kTransA == 0u ? 1u : lda(push)));
   const uint64 step_b = bytes_of(kBType, uint64(kTileK) * (kTransB == 1u ? 1u : ldb(push)));
-  uint k = t.k;
-  do {
-    const uint left = t.k_end - k;
-    uvec4 raw[kRounds * kHeld];
+  uvec4 coming[kRounds * kHeld], raw[kRounds * kHeld], coming_thin[kThinTurns];   // on their way, and there
+  const auto fetch = [&](uint left, const bool tail) {
 #pragma unroll
     for (uint u = 0u; u < kRounds; ++u)
 #pragma unroll
       for (uint r = 0u; r < kHeld; ++r) {
         const uint step = step_of(u, sharer), at = kAlongK ? row[r] * ld + step : step * ld + row[r];
-        raw[u * kHeld + r] = load_run(kSide != 0u, kSide == 0u ? b : a, step < left ? at : 0u);
+        coming[u * kHeld + r] = load_run(kSide != 0u, kSide == 0u ? b : a, !tail || step < left ? at : 0u);
       }
-    stage_thin(push, kSide == 0u ? a : b, k, left, thin0, ld_thin);
-    __syncthreads();   // the thin operand's piece is there before it is read
+    fetch_thin(push, kSide == 0u ? a : b, thin0, ld_thin, left, tail, coming_thin);
+  };
+  const auto take = [&] {
+#pragma unroll
+    for (uint i = 0u; i < kRounds * kHeld; ++i) raw[i] = coming[i];
+  };
+  const auto multiply = [&](uint k, uint left, const bool tail) {
 #pragma unroll
     for (uint u = 0u; u < kRounds; ++u) {
       const uint step = step_of(u, sharer);
 #pragma unroll
       for (uint r = 0u; r < kHeld; ++r) {
         acc_t x[MAX_RUN];
-        convert(push, kSide != 0u, raw[u * kHeld + r], k + step, across0 + row[r], step < left, x);
+        convert(push, kSide != 0u, raw[u * kHeld + r], k + step, across0 + row[r], !tail || step < left, x);
         if (kAlongK) multiply_along(r, x, step, acc);
         else multiply_across(x, step, acc);
       }
     }
-    __syncthreads();   // every lane has read the piece before the next takes its place
+  };
+  const uint length = t.k_end - t.k, full = length / kTileK, left = length - full * kTileK;
+  uint k = t.k;
+  if (full != 0u) {
+    fetch(kTileK, false);
+    uint step = 0u;
+#pragma unroll 1
+    do {
+      const uint now = k;
+      take();
+      stage_thin(push, now, thin0, kTileK, false, coming_thin);
+      __syncthreads();   // the thin operand's piece is there before it is read
+      // Behind the last full step the same operands are fetched once more, for nobody: a branch would keep the compiler
+      // from moving loads.
+      const bool more = ++step < full;
+      a += more ? step_a : 0u;
+      b += more ? step_b : 0u;
+      k += more ? kTileK : 0u;
+      fetch(kTileK, false);
+      multiply(now, kTileK, false);
+      __syncthreads();   // every lane has read the piece before the next takes its place
+    } while (step < full);
     a += step_a;
     b += step_b;
     k += kTileK;
-  } while (k < t.k_end);
+  }
+  if (left != 0u) {
+    fetch(left, true);
+    take();
+    stage_thin(push, k, thin0, left, true, coming_thin);
+    __syncthreads();   // as above
+    multiply(k, left, true);
+  }
 }
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
