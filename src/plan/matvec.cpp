@@ -65,7 +65,10 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   d.add(MATVEC_SPEC_ROWS, along ? r.rows : 1);
   d.add(MATVEC_SPEC_LANES, lanes);
   d.add(MATVEC_SPEC_ROUNDS, rounds);
-  d.registers = sums + rounds * (along ? r.rows : 1) * 4 + (along ? r.rows : 1) * 8 + 24;
+  // Sums, runs that are there and on their way, of the thin operand as well, and what unpacking takes.
+  const std::uint32_t held = along ? r.rows : 1;
+  const auto thin_runs = static_cast<std::uint32_t>(ceil_div(std::uint64_t{r.thin} * d.tile_k, std::uint64_t{thin_run} * kWorkgroup));
+  d.registers = sums + 2 * rounds * held * 4 + thin_runs * 4 + held * 8 + 24;
   // 16 rows wait for their sums (f32, 16x4096x4096: 86 us where tiles take 55; NVIDIA H200, driver 580.159.04).
   d.rate_permille = r.thin == kMostThin ? 100 : 500;
   d.splits = splits_to_fill(c, d);
@@ -76,7 +79,10 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const auto thin = std::min(c.problem.m, c.problem.n);
   if (thin > kMostThin) return refusal.no("neither side has up to {} rows", kMostThin);
   const auto fits = std::ranges::find_if(kTable, [&](const Row& r) { return r.thin >= thin; });
-  if (kTable[row].thin != fits->thin) return refusal.no("{} rows take the kernel for {}", thin, fits->thin);
+  const Row& r = kTable[row];
+  if (r.thin != fits->thin) return refusal.no("{} rows take the kernel for {}", thin, fits->thin);
+  // RADV 26.1.6 spills 49 registers on navi31; tiles are as fast (see make()).
+  if (r.thin == kMostThin && c.b_type == MATMUL_TYPE_Q4) return refusal.no("4-bit elements are not unpacked beside {} rows", kMostThin);
   return matmul_fits(c, make(c, row), refusal);
 }
 
