@@ -11,7 +11,7 @@
 #define MATMUL_COOPMAT_SPEC_FRAG_N 20
 #define MATMUL_COOPMAT_SPEC_FRAG_K 21
 #define MATMUL_COOPMAT_SPEC_PAD 22        // 16-byte chunks between rows of the staged tiles
-#define MATMUL_COOPMAT_SPEC_SCHEDULE 23   // where the next step's loads stand, a MATMUL_COOPMAT_LOADS
+#define MATMUL_COOPMAT_SPEC_SCHEDULE 23   // where a coming step's loads stand, a MATMUL_COOPMAT_LOADS
 #define MATMUL_COOPMAT_SPEC_STORE_N 24    // columns of a subgroup's tile that go through workgroup memory at a time
 #define MATMUL_COOPMAT_SPEC_STAGED 25     // 16-byte chunks of workgroup memory
 #define MATMUL_COOPMAT_SPEC_AHEAD 26      // steps of K that are on their way in registers: 1 or 2

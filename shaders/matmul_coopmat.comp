@@ -2,9 +2,9 @@
 //! variant f16.f16 -DCOMPONENT=float16_t -DSUM=float16_t -DBYTES=2 -DSUM_BYTES=2 -DNARROW
 //! variant bf16 -DCOMPONENT=bfloat16_t -DSUM=float -DBYTES=2 -DSUM_BYTES=4 -DNARROW -DBRAIN
 //! variant i8 -DCOMPONENT=int8_t -DSUM=int32_t -DBYTES=1 -DSUM_BYTES=4 -DNARROW -DINTEGER
-// A workgroup's tile in steps of K through workgroup memory, multiplied by a matrix unit, fragment by fragment; the next
-// step's operands are on their way in registers meanwhile. The sums go to the result through the same workgroup memory,
-// so that stores are whole runs and no epilogue needs global memory.
+// A workgroup's tile in steps of K through workgroup memory, multiplied by a matrix unit, fragment by fragment; the
+// operands of the next step, or the next two, are on their way in registers meanwhile. The sums go to the result through
+// the same workgroup memory, so that stores are whole runs and no epilogue needs global memory.
 // Bounds are minded where operands are fetched and results are stored: rows and columns beyond the result are its last
 // ones again, K's surplus is zeros (local padding: Zheng et al., "DietCode", MLSys 2022).
 #version 460

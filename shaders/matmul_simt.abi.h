@@ -10,7 +10,7 @@
 #define MATMUL_SIMT_SPEC_LANES_N 19     // LANES_M * ROWS by LANES_N * COLUMNS
 #define MATMUL_SIMT_SPEC_VECTOR 20      // elements of workgroup memory that one load has: 1 or 4
 #define MATMUL_SIMT_SPEC_STRIDED 21     // 1: an invocation's vectors lie LANES_M (LANES_N) vectors apart; 0: side by side
-#define MATMUL_SIMT_SPEC_STAGES 22      // copies of the staged tiles: 1 or 2
+#define MATMUL_SIMT_SPEC_STAGES 22      // copies of the staged tiles: 2 with a prefetch, else 1
 #define MATMUL_SIMT_SPEC_PREFETCH 23    // 1: the next step's runs are loaded into registers before this one's products
 #define MATMUL_SIMT_SPEC_FETCHERS 24    // invocations that fetch: the workgroup, or fewer
 #define MATMUL_SIMT_SPEC_INTERLEAVED 25 // 1: neighbours fetch neighbouring runs; 0: each fetches runs that lie together
@@ -19,6 +19,6 @@
 #define MATMUL_SIMT_SPEC_GROUP_A 28     // neighbours that share a row of an operand that is contiguous along K
 #define MATMUL_SIMT_SPEC_GROUP_B 29
 #define MATMUL_SIMT_SPEC_CHECKED 30     // 1: bounds are checked around every product as well, for comparison
-#define MATMUL_SIMT_SPEC_PAIRED 31      // 1: with two stages, the loop holds a step of each, so that no address depends on which
+#define MATMUL_SIMT_SPEC_PAIRED 31      // 1: with a prefetch, the loop holds a step of each, so that no address depends on which
 
 #endif

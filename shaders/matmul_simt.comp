@@ -230,17 +230,17 @@ void stage_prefetched(Tile t, uint stage, uint k, uint left, const bool tail) {
     if (has_b(i)) stage_item_b(t, stage, item_b(i), raw_b[i], k, left, tail);
 }
 // Without a prefetch, and perhaps by few: an item at a time.
-void stage_fetched(Tile t, uint stage, uvec2 a, uvec2 b, uint k, uint left) {
+void stage_fetched(Tile t, uvec2 a, uvec2 b, uint k, uint left) {
   if (gl_LocalInvocationID.x >= kFetchers) return;
   uint i = 0u;
   do {
     uvec2 item = item_a(i);
-    if (has_a(i)) stage_item_a(t, stage, item, fetch_item_a(a, offset_a(t, item), item.y, left, true), k, left, true);
+    if (has_a(i)) stage_item_a(t, 0u, item, fetch_item_a(a, offset_a(t, item), item.y, left, true), k, left, true);
   } while (++i < kTurnsA);
   i = 0u;
   do {
     uvec2 item = item_b(i);
-    if (has_b(i)) stage_item_b(t, stage, item, fetch_item_b(b, offset_b(t, item), item.y, left, true), k, left, true);
+    if (has_b(i)) stage_item_b(t, 0u, item, fetch_item_b(b, offset_b(t, item), item.y, left, true), k, left, true);
   } while (++i < kTurnsB);
 }
 // ---- products
@@ -324,15 +324,14 @@ void advance(inout Way way) {
   way.coming -= more ? 1u : 0u;
 }
 
-// Multiplies the step in `stage` while the next comes in.
+// Multiplies the step in `stage` while the next comes in, into the other one.
 void multiply_step(Tile t, uint stage, inout Way way) {
   uint k = way.k;
   advance(way);
   prefetch(way.a, way.b, kTileK, false);
   multiply(t, stage, k);
-  if (kStages == 1u) barrier();   // every invocation has read this step before the next takes its place
-  stage_prefetched(t, kStages == 1u ? 0u : stage ^ 1u, way.k, kTileK, false);
-  barrier();   // the next step is staged before it is multiplied; with two stages, this one is read
+  stage_prefetched(t, stage ^ 1u, way.k, kTileK, false);
+  barrier();   // the next step is staged before it is multiplied, and this one is read before its stage is taken
 }
 
 // The full steps of K; moves the operands behind them.
@@ -350,7 +349,7 @@ void multiply_full(Tile t, inout uvec2 a, inout uvec2 b, uvec2 step_a, uvec2 ste
         multiply_step(t, 1u, way);
         ++step;
       }
-    } else if (kStages == 2u) {
+    } else {
       stage ^= 1u;
     }
   } while (step < full);
@@ -384,7 +383,7 @@ void main() {
   } else if (length != 0u) {
     uint k = t.k;
     do {
-      stage_fetched(t, 0u, a, b, k, t.k_end - k);
+      stage_fetched(t, a, b, k, t.k_end - k);
       barrier();   // the step is staged before it is multiplied
       multiply(t, 0u, k);
       barrier();   // every invocation has read this step before the next takes its place

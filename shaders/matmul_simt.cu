@@ -21,6 +21,7 @@ constexpr uint kLanesN = sectile_constant(MATMUL_SIMT_SPEC_LANES_N, 4u);
 constexpr uint kVector = sectile_constant(MATMUL_SIMT_SPEC_VECTOR, 4u);
 constexpr uint kStrided = sectile_constant(MATMUL_SIMT_SPEC_STRIDED, 1u);
 constexpr uint kStages = sectile_constant(MATMUL_SIMT_SPEC_STAGES, 2u);
+constexpr uint kPrefetch = sectile_constant(MATMUL_SIMT_SPEC_PREFETCH, 1u);
 constexpr uint kPaired = sectile_constant(MATMUL_SIMT_SPEC_PAIRED, 0u);
 constexpr uint kFetchers = sectile_constant(MATMUL_SIMT_SPEC_FETCHERS, 128u);
 constexpr uint kInterleaved = sectile_constant(MATMUL_SIMT_SPEC_INTERLEAVED, 1u);
@@ -32,11 +33,8 @@ constexpr uint kChecked = sectile_constant(MATMUL_SIMT_SPEC_CHECKED, 0u);
 
 #ifdef INTEGER
 constexpr uint kPacked = 4u;       // steps of K in a word of workgroup memory
-// Bytes that are loaded one or two at a time take a register each on their way: the widest tiles would spill.
-constexpr uint kPrefetch = kWidthA < 4u || kWidthB < 4u ? 0u : sectile_constant(MATMUL_SIMT_SPEC_PREFETCH, 1u);
 #else
 constexpr uint kPacked = 1u;
-constexpr uint kPrefetch = sectile_constant(MATMUL_SIMT_SPEC_PREFETCH, 1u);
 #endif
 
 // ---- workgroup memory: [stage][k][row of A], [stage][k][column of B], words
@@ -179,12 +177,12 @@ __device__ __forceinline__ void stage_prefetched(const MatmulPush& push, const T
     if (has_item(s, i)) stage_item(push, t, s, stage, item_of(s, i), raw[i], k, left, tail);
 }
 // Without a prefetch, and perhaps by few: an item at a time.
-__device__ __forceinline__ void stage_fetched(const MatmulPush& push, const Tile& t, const Side& s, uint stage, uint64 base, uint k, uint left) {
+__device__ __forceinline__ void stage_fetched(const MatmulPush& push, const Tile& t, const Side& s, uint64 base, uint k, uint left) {
   if (threadIdx.x >= kFetchers) return;
 #pragma unroll 1
   for (uint i = 0u; i < s.turns; ++i) {
     const Item item = item_of(s, i);
-    if (has_item(s, i)) stage_item(push, t, s, stage, item, fetch_item(s, base, offset_of(s, item), item.k, left, true), k, left, true);
+    if (has_item(s, i)) stage_item(push, t, s, 0u, item, fetch_item(s, base, offset_of(s, item), item.k, left, true), k, left, true);
   }
 }
 // ---- products
@@ -265,8 +263,8 @@ struct Operands {
 __device__ __forceinline__ void multiply_fetched(const MatmulPush& push, const Tile& t, Own own, Operands o, acc_t* acc) {
 #pragma unroll 1
   for (uint k = t.k; k < t.k_end; k += kTileK) {
-    stage_fetched(push, t, o.a, 0u, o.at_a, k, t.k_end - k);
-    stage_fetched(push, t, o.b, 0u, o.at_b, k, t.k_end - k);
+    stage_fetched(push, t, o.a, o.at_a, k, t.k_end - k);
+    stage_fetched(push, t, o.b, o.at_b, k, t.k_end - k);
     __syncthreads();   // the step is staged before it is multiplied
     multiply(push, t, own, 0u, k, acc);
     __syncthreads();   // every invocation has read this step before the next takes its place
@@ -293,7 +291,7 @@ __device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, cons
   uint k = t.k;
   const uint length = t.k_end - t.k, full = length / kTileK, left = length - full * kTileK;
   uint coming = full;   // full steps that are not fetched yet, the one in flight among them
-  // Multiplies the step in `stage` while the next comes in. Behind the last full step the same operands are fetched and
+  // Multiplies the step in `stage` while the next comes in, into the other one. Behind the last full step the same operands are fetched and
   // staged once more, for nobody: a branch would keep the compiler from mixing loads and products.
   const auto multiply_step = [&](uint stage) {
     const uint now = k;
@@ -303,9 +301,8 @@ __device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, cons
     k += more ? kTileK : 0u;
     fetch(kTileK, false);
     multiply(push, t, own, stage, now, acc);
-    if (kStages == 1u) __syncthreads();   // every invocation has read this step before the next takes its place
-    stage_to(kStages == 1u ? 0u : stage ^ 1u, k, kTileK, false);
-    __syncthreads();   // the next step is staged before it is multiplied; with two stages, this one is read
+    stage_to(stage ^ 1u, k, kTileK, false);
+    __syncthreads();   // the next step is staged before it is multiplied, and this one is read before its stage is taken
   };
   if (full != 0u) {
     fetch(kTileK, false);
@@ -316,7 +313,7 @@ __device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, cons
     do {
       multiply_step(kPaired != 0u ? 0u : stage);
       if (kPaired == 0u) {
-        if (kStages == 2u) stage ^= 1u;
+        stage ^= 1u;
       } else if (coming != 0u) {
         multiply_step(1u);
       }

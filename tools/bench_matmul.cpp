@@ -243,8 +243,8 @@ void Bench::add_twins(MatmulResult& result, const Plan& chosen) {
   const MatmulProblem& p = result.row.contenders.front().problem;
   const std::string mine = chosen_name(chosen);
   (void)add(result, {"planned, rounded up", rounded_up(p, chosen), mine});
-  // A tile that has a twin: the planned one, or DietCode's own.
-  std::string base = "matmul_simt 128x128x8 8x16";
+  // A tile that has a twin: the planned one, or one that has.
+  std::string base = kTwinTile;
   for (const Candidate& candidate : chosen.candidates)
     if (candidate.name == mine + " checked" && candidate.refusal.empty()) base = mine;
   if (base != mine) {

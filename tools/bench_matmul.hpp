@@ -22,6 +22,9 @@ struct MatmulRow {
   double goal_vulkan = 0, goal_cuda = 0;     // times the rival, as targets.md wants it; 0: none
 };
 
+// A candidate with a twin " checked", for problems whose planned tile has none.
+inline constexpr const char* kTwinTile = "matmul_simt 128x128x8 8x8";
+
 // "matmul", "gemm-ladder" or "dietcode"; nothing for another name. `large`: the ladder at n = 16384.
 std::optional<std::vector<MatmulRow>> matmul_preset(const std::string& name, bool large);
 MatmulRow matmul_row(const MatmulProblem& problem);

@@ -27,9 +27,9 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d) noexc
 
 namespace {
 
-// An H200's multiprocessor, and its share of the caches, per clock at 1.8 GHz. The first five and the rows' rates are
-// fitted to 900 measurements of 60 shapes (NVIDIA H200, driver 580.159.04, 2026-11-22: `sectile bench "matmul …"
-// --all-candidates --limit 16`; docs/performance.md). Other devices' rates differ, but not what a candidate asks of them.
+// An H200's multiprocessor, and its share of the caches, per clock at 1.8 GHz. The first six and the rows' rates are
+// fitted to measurements of 60 shapes, some 900 and then some 600 (NVIDIA H200, driver 580.159.04, 2026-11-22: `sectile
+// bench "matmul …" --all-candidates`; docs/performance.md). Other devices' rates differ, but not what a candidate asks.
 constexpr std::uint64_t kLatency = 1025;           // of a step whose loads wait for the L2
 constexpr std::uint64_t kLatencyAhead = 850;       // the same with two steps on their way
 constexpr std::uint64_t kBarriers = 215;           // a step's, with the first fragments behind them

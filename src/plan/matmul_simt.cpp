@@ -75,7 +75,7 @@ constexpr Row kTable[] = {
 // The loop holds a step of each stage: addresses do not depend on which, and the compiler has two steps to mix. n = 4096,
 // TFLOP/s, as above: 128x128 42.6 -> 45.6, 128x64 40.3 -> 43.0; with K of 16 nothing (1024: 72.9 -> 75.0 us).
 bool paired(const MatmulContext& c, const Row& r) {
-  return !c.cpu() && (r.note[0] == 0 || r.checked) && r.stages == 2 && r.tile_k == 8;
+  return !c.cpu() && r.tile_k == 8;
 }
 
 // CUDA's compiler makes less of the largest (n = 4096, as above: 37.7 TFLOP/s, 64x128 44.0).
@@ -116,8 +116,10 @@ Side side_of(const MatmulContext& c, const Row& r, const MatmulDraft& d, bool b)
   return s;
 }
 
-// Thin sides are matvec's where few rows serve.
-constexpr std::int64_t kThin = 16;
+// Thin sides are matvec's where few rows serve; it does not unpack 4-bit elements beside more than 4 rows.
+bool thin(const MatmulContext& c) {
+  return std::min(c.problem.m, c.problem.n) <= (c.b_type == MATMUL_TYPE_Q4 ? 4 : 16);
+}
 
 MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
@@ -158,30 +160,7 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   return d;
 }
 
-// What a CPU device's compiler unrolls in a second or so; its vectors would not hold more anyway.
-constexpr std::uint32_t kMostSumsOfCpu = 64;
-
-// What an element that is unpacked, packed or scaled on its way to workgroup memory takes beyond the estimate, and what
-// an invocation can have. Found by ptxas 13.0 for sm_75 to sm_100 (2026-11-22, test_cuda_kernels with every row of 96 sums
-// and more for 18 problems, 666 compilations): of plain f32, none spilled with an estimate up to 240; of the others 28,
-// and none below 214.
-constexpr std::uint32_t kConverting = 44, kMostRegisters = 255;
-
-bool converts(const MatmulContext& c) {
-  return c.integer() || c.type != MATMUL_TYPE_F32 || c.a_type != MATMUL_TYPE_F32 || c.b_type != MATMUL_TYPE_F32 ||
-         (c.epilogue & MATMUL_EPILOGUE_A_SCALE) != 0;
-}
-
-bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
-  const Row& r = kTable[row];
-  if (c.cpu() && r.rows * r.columns > kMostSumsOfCpu)
-    return refusal.no("{}x{} sums an invocation, a CPU device takes {}", r.rows, r.columns, kMostSumsOfCpu);
-  const MatmulDraft d = make(c, row);
-  const std::uint32_t registers = d.registers + (converts(c) ? kConverting : 0);
-  if (registers > kMostRegisters && !c.cpu())
-    return refusal.no("{} registers an invocation, there are {}", registers, kMostRegisters);
-  return matmul_fits(c, d, refusal);
-}
+bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) { return matmul_fits(c, make(c, row), refusal); }
 
 // Where lane's item of a turn lies: along the tile, along K.
 std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std::uint32_t tile_k, std::uint32_t fetchers,
@@ -237,7 +216,7 @@ bool spare(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   if (r.note[0] != 0) return true;
   if (c.cpu()) return !for_cpu(r);
-  return few_tiles(c) && (!r.few || std::min(c.problem.m, c.problem.n) <= kThin);
+  return few_tiles(c) && (!r.few || thin(c));
 }
 
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulDraft& d) {

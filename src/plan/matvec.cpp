@@ -68,8 +68,9 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   // Sums, runs that are there and on their way, of the thin operand as well, and what unpacking takes.
   const std::uint32_t held = along ? r.rows : 1;
   const auto thin_runs = static_cast<std::uint32_t>(ceil_div(std::uint64_t{r.thin} * d.tile_k, std::uint64_t{thin_run} * kWorkgroup));
-  d.registers = sums + 2 * rounds * held * 4 + thin_runs * 4 + held * 8 + 24;
-  // 16 rows wait for their sums (f32, 16x4096x4096: 86 us where tiles take 55; NVIDIA H200, driver 580.159.04).
+  const std::uint32_t thin_words = std::max(1u, thin_run * matmul_type_bytes(side_a ? c.a_type : c.b_type) / 4);
+  d.registers = sums + 2 * rounds * held * 4 + thin_runs * thin_words + held * 8 + 24;
+  // 16 rows wait for their sums (f32, 16x4096x4096: 56 us, of which 19 are one row's; NVIDIA H200, driver 580.159.04).
   d.rate_permille = r.thin == kMostThin ? 100 : 500;
   d.splits = splits_to_fill(c, d);
   return d;
@@ -81,7 +82,9 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const auto fits = std::ranges::find_if(kTable, [&](const Row& r) { return r.thin >= thin; });
   const Row& r = kTable[row];
   if (r.thin != fits->thin) return refusal.no("{} rows take the kernel for {}", thin, fits->thin);
-  // RADV 26.1.6 spills 49 registers on navi31; tiles are as fast (see make()).
+  // Rows an invocation are of a thick operand along K; across, the first row of the table is the second one as well.
+  if (r.thin == 1 && r.rows == 4 && r.lanes == 32 && !along_k(c)) return refusal.no("the same kernel as the row before");
+  // RADV 26.1.6 spills 49 registers on navi31; tiles of matmul_simt unpack them.
   if (r.thin == kMostThin && c.b_type == MATMUL_TYPE_Q4) return refusal.no("4-bit elements are not unpacked beside {} rows", kMostThin);
   return matmul_fits(c, make(c, row), refusal);
 }

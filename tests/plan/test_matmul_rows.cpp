@@ -74,6 +74,8 @@ TEST_CASE("everyMatmulHasAKernel") {
   CHECK(stem("matmul f16 nt 1x4096x4096", test::gpu()) == "matvec");
   CHECK(stem("matmul f16 nn 4096x16x4096", test::gpu()) == "matvec");
   CHECK(stem("matmul f32 nn 1000x1000x0", test::gpu()) == "matmul_reduce");
+  // Few rows and 4-bit weights are no matvec's: a small tile's then, not the first in the table.
+  CHECK(chosen(planned("matmul f32 nt 9x4096x4096 b=q4", test::gpu(), {.explain = true})).starts_with("matmul_simt 32x64"));
   // Rows 2^33 bytes apart: no offset but one step's may be formed.
   const Plan far = planned("matmul f32 nn 3x3x3 lda=2147483647 ldb=2147483647 ldd=2147483647", test::gpu(), {.explain = true});
   CHECK(chosen(far) == "matmul_direct 1x1 far");

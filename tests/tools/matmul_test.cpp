@@ -1,6 +1,8 @@
 // The reference of matmul, its random problems, and the command that multiplies files.
 #include "run_command.hpp"
 
+#include "bench_matmul.hpp"
+
 #include "reference/generate.hpp"
 #include "reference/matmul.hpp"
 #include "reference/numbers.hpp"
@@ -257,6 +259,26 @@ TEST_CASE("generatedMatmulsAreValidAndOfEveryKind") {
                            "activation 2", "activation 3", "activation 4", "empty", "no sum", "vector", "long sum", "align"}) {
     CAPTURE(kind);
     CHECK(kinds[kind] >= 10);
+  }
+}
+
+TEST_CASE("benchmarksNameCandidatesThatThereAre") {
+  const auto profile = builtin_target("nvidia-hopper");
+  REQUIRE(profile);
+  const auto planned = [&](const MatmulProblem& problem, const std::string& force) {
+    CAPTURE(print(Problem(problem)));
+    const auto plan = make_plan(Problem(problem), *profile, {.explain = false, .force = force});
+    CHECK_MESSAGE(plan.has_value(), force);
+  };
+  for (const char* preset : {"matmul", "gemm-ladder", "dietcode"}) {
+    const auto rows = tools::matmul_preset(preset, false);
+    REQUIRE(rows);
+    for (const auto& row : *rows) {
+      for (const auto& contender : row.contenders) planned(contender.problem, contender.force);
+      if (!row.twins) continue;
+      planned(row.contenders.front().problem, tools::kTwinTile);
+      planned(row.contenders.front().problem, std::string(tools::kTwinTile) + " checked");
+    }
   }
 }
 
