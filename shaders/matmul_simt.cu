@@ -291,8 +291,8 @@ __device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, cons
   uint k = t.k;
   const uint length = t.k_end - t.k, full = length / kTileK, left = length - full * kTileK;
   uint coming = full;   // full steps that are not fetched yet, the one in flight among them
-  // Multiplies the step in `stage` while the next comes in, into the other one. Behind the last full step the same operands are fetched and
-  // staged once more, for nobody: a branch would keep the compiler from mixing loads and products.
+  // Multiplies the step in `stage` while the next comes in, into the other one. Behind the last full step the same operands
+  // are fetched and staged once more, for nobody: a branch would keep the compiler from mixing loads and products.
   const auto multiply_step = [&](uint stage) {
     const uint now = k;
     const bool more = --coming != 0u;
