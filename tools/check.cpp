@@ -55,8 +55,12 @@ Result<void> look_at(const CheckOptions& options) {
   return validate(*problem);
 }
 
-int run(const CheckOptions& options) {
+int run(CheckOptions options) {
   if (auto fine = look_at(options); !fine) return report(fine.error(), options.json);
+  if (options.big) {
+    options.first = std::min(options.first, big_case_count());
+    options.cases = std::min(options.cases, big_case_count() - options.first);
+  }
   const auto result = supervise(options);
   if (!result) return report(result.error(), options.json);
 
@@ -91,7 +95,7 @@ int run(const CheckOptions& options) {
 std::string reproduce_command(const CheckOptions& options, const Failure& failure) {
   std::string command = "sectile check";
   if (options.big) {
-    command += " --big";
+    command += fmt::format(" --big --first {} --cases 1", failure.index);
   } else {
     command += " --problem " + shell_quoted(failure.problem);
     // The same data: it belongs to the case's number.
@@ -116,8 +120,8 @@ std::string junit_xml(const CheckOptions& options, const CheckReport& report) {
       "hostname=\"{}\">\n",
       operation, report.cases, failed.size(), skipped.size(), report.seconds, markup_text(report.device));
   for (std::uint64_t at = 0; at < report.cases; ++at) {
-    const std::uint64_t index = options.big ? at : options.first + at;
-    const Problem problem = options.big ? big_case(at) : case_problem(options, index);
+    const std::uint64_t index = options.first + at;
+    const Problem problem = case_problem(options, index);
     xml += fmt::format("  <testcase classname=\"check.{}\" name=\"{}: {}\"", operation, index, markup_text(print(problem)));
     if (const auto failure = failed.find(index); failure != failed.end()) {
       xml += fmt::format(">\n    <failure message=\"{}\">{}\n{}</failure>\n  </testcase>\n",
@@ -158,7 +162,7 @@ Command add_check(CLI::App& parent) {
   app->add_option("--batch", options->batch, "Cases in one submission")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
-  app->add_option("--jobs", options->jobs, "Processes side by side, each with a part of the generated cases")
+  app->add_option("--jobs", options->jobs, "Processes side by side, each with a part of the cases")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));
   app->add_option("--timeout", options->timeout_seconds, "Seconds without a sign of life until a worker is ended")

@@ -78,7 +78,8 @@ class CaseRunner {
 };
 
 // The tensors over 4 GiB and the indices at 2^31, of every operation; each a case of its own, skipped where memory lacks.
-Result<void> check_big(Machine& machine, std::uint64_t first, CheckSink& sink);
+// Cases [offset + first, offset + last) of all big ones; `first` and `last` as in CheckSink.
+Result<void> check_big(Machine& machine, std::uint64_t offset, std::uint64_t first, std::uint64_t last, CheckSink& sink);
 std::uint64_t big_case_count() noexcept;
 Problem big_case(std::uint64_t index);
 
@@ -107,7 +108,7 @@ class CaseRunners {
   ~CaseRunners();
   CaseRunners(CaseRunners&&) noexcept;
   Result<void> run(std::uint64_t first, std::uint64_t last, bool alone);
-  Result<void> run_big(std::uint64_t first);
+  Result<void> run_big(std::uint64_t first, std::uint64_t last);
   std::string names() const;    // of the devices, with their drivers
   const std::string& note() const noexcept;
 

@@ -92,6 +92,7 @@ bool lacks_accesses(const Problem& problem, const DeviceProfile& profile) {
 }  // namespace
 
 Problem case_problem(const CheckOptions& options, std::uint64_t index) {
+  if (options.big) return big_case(index);
   if (options.problem.empty()) return generate_problem(options.operation, options.seed, index);
   return parse_problem(options.problem).value_or(Problem{});
 }

@@ -102,9 +102,9 @@ Result<void> CaseRunners::run(std::uint64_t first, std::uint64_t last, bool alon
   return {};
 }
 
-Result<void> CaseRunners::run_big(std::uint64_t first) {
+Result<void> CaseRunners::run_big(std::uint64_t first, std::uint64_t last) {
   for (One& one : impl_->devices)
-    if (auto ran = check_big(*one.machine, first, impl_->sink); !ran) return ran;
+    if (auto ran = check_big(*one.machine, impl_->options.first, first, last, impl_->sink); !ran) return ran;
   return {};
 }
 

@@ -25,7 +25,6 @@ namespace sectile::tools {
 namespace {
 
 std::uint64_t total_cases(const CheckOptions& options) {
-  if (options.big) return big_case_count();
   return options.problem.empty() ? options.cases : 1;
 }
 
@@ -79,8 +78,8 @@ Result<void> work(const CheckOptions& options, PipeSink& sink, std::uint64_t fir
   auto runners = CaseRunners::open(options, sink);
   if (!runners) return std::unexpected(runners.error());
   sink.tell({{"device", runners->names()}, {"note", runners->note()}});
-  if (options.big) return runners->run_big(first);
   const std::uint64_t total = total_cases(options);
+  if (options.big) return runners->run_big(first, total);
   for (std::uint64_t at = first; at < total;) {
     const std::uint64_t last = std::min<std::uint64_t>(total, at < alone_until ? at + 1 : at + options.batch);
     sink.starting(at, last);
@@ -145,7 +144,7 @@ class Supervisor {
   void take_line(const std::string& line, Ended& ended);
   void take_failure(Failure failure);
   Problem problem_at(std::uint64_t at) const {
-    return options_.big ? big_case(at) : case_problem(options_, options_.first + at);
+    return case_problem(options_, options_.first + at);
   }
   void take_death(const Ended& ended, std::uint64_t& next, std::uint64_t& alone_until);
 
@@ -323,7 +322,7 @@ Result<CheckReport> run_in_process(const CheckOptions& options) {
   report.device = runners->names();
   report.note = runners->note();
   if (options.big) {
-    if (auto ran = runners->run_big(0); !ran) return std::unexpected(ran.error());
+    if (auto ran = runners->run_big(0, report.cases); !ran) return std::unexpected(ran.error());
     return report;
   }
   for (std::uint64_t at = 0; at < report.cases; at += options.batch) {
@@ -350,7 +349,7 @@ Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, con
 
 Result<CheckReport> supervise(const CheckOptions& options) {
   if (options.in_process) return run_in_process(options);
-  if (options.jobs > 1 && options.cases > 1 && options.problem.empty() && !options.big) return supervise_parts(options);
+  if (options.jobs > 1 && options.cases > 1 && options.problem.empty()) return supervise_parts(options);
   return Supervisor(options).run();
 }
 
