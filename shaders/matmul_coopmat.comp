@@ -33,6 +33,7 @@ layout(constant_id = MATMUL_COOPMAT_SPEC_SCHEDULE) const uint kSchedule = MATMUL
 layout(constant_id = MATMUL_COOPMAT_SPEC_STORE_N) const uint kStoreN = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_STAGED) const uint kStaged = 1024u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_AHEAD) const uint kAhead = 1u;
+layout(constant_id = MATMUL_COOPMAT_SPEC_AGAIN) const uint kAgain = 0u;
 
 // ---- workgroup memory, in chunks of 16 bytes: A's rows, then B's; a row is what is contiguous in the operand
 
@@ -100,46 +101,54 @@ void insert_run(inout uvec4 words, uvec4 raw, const uint first, const uint width
 
 const bool kRawA = kAType == kType && kHasAScale == 0u, kRawB = kBType == kType;
 
-// A chunk of A: row and column (of its first element) in the step's part of the tile; `left` is how much of K the step
-// has where `last` says that it may be less than all.
-uvec4 chunk_a(Source s, uint row, uint column, uint k, uint left, const bool last) {
+// A turn's chunk of A. Rows and columns beyond the operand are its last ones; a turn that has not work for all gives the
+// rest its last row. `left` is how much of K the step has where `last` says that it may be less than all.
+// Where the chunk lies is worked out at every step: kept in registers instead it was slower by up to 15 % (H200, driver
+// 580.159.04), since loads then follow each other at once, and fragments wait behind them.
+uvec4 chunk_a(Source s, uint turn, uint k, uint left, const bool last) {
+  uvec2 p = place(turn, kChunksA);
+  uint row = kEvenA ? p.x : min(p.x, kRowsA - 1u);
+  if (kAlongKA) row = min(row, s.rows - 1u);
   uvec4 words = uvec4(0u);
   float v[MAX_RUN];
   float all[MAX_RUN];
   [[unroll]] for (uint i = 0u; i < kE / kWidthA; ++i) {
-    uint r = kAlongKA ? min(row, s.rows - 1u) : row;
-    uint c = column + i * kWidthA;
-    if (!kAlongKA) c = min(c, s.columns - kWidthA);
-    bool inside = !last || (kAlongKA ? c : r) < left;
-    uint at = inside ? r * lda() + c : 0u;
+    uint column = p.y * kE + i * kWidthA;
+    if (!kAlongKA) column = min(column, s.columns - kWidthA);
+    uint along = kAlongKA ? column : row;
+    bool inside = !last || along < left;
+    uint at = inside ? row * lda() + column : 0u;
     uvec4 raw = load_raw(s.base, run_at(kAType, at), run_bytes(kAType, kWidthA));
     if (kRawA) {
       if (last && !inside) raw = uvec4(0u);
       insert_run(words, raw, i * kWidthA, kWidthA);
     } else {
-      convert_a(raw, k + (kAlongKA ? c : r), inside, v);
+      convert_a(raw, k + along, inside, v);
       [[unroll]] for (uint e = 0u; e < min(kWidthA, 8u); ++e) all[(i * kWidthA + e) % MAX_RUN] = v[e];
     }
   }
   return kRawA ? words : packed(all);
 }
 
-uvec4 chunk_b(Source s, uint row, uint column, uint k, uint n, uint left, const bool last) {
+uvec4 chunk_b(Source s, uint turn, uint k, uint n, uint left, const bool last) {
+  uvec2 p = place(turn, kChunksB);
+  uint row = kEvenB ? p.x : min(p.x, kRowsB - 1u);
+  if (kAlongKB) row = min(row, s.rows - 1u);
   uvec4 words = uvec4(0u);
   float v[MAX_RUN];
   float all[MAX_RUN];
   [[unroll]] for (uint i = 0u; i < kE / kWidthB; ++i) {
-    uint r = kAlongKB ? min(row, s.rows - 1u) : row;
-    uint c = column + i * kWidthB;
-    if (!kAlongKB) c = min(c, s.columns - kWidthB);
-    bool inside = !last || (kAlongKB ? c : r) < left;
-    uint at = inside ? r * ldb() + c : 0u;
+    uint column = p.y * kE + i * kWidthB;
+    if (!kAlongKB) column = min(column, s.columns - kWidthB);
+    uint along = kAlongKB ? column : row, across = kAlongKB ? row : column;
+    bool inside = !last || along < left;
+    uint at = inside ? row * ldb() + column : 0u;
     uvec4 raw = load_raw(s.base, run_at(kBType, at), run_bytes(kBType, kWidthB));
     if (kRawB) {
       if (last && !inside) raw = uvec4(0u);
       insert_run(words, raw, i * kWidthB, kWidthB);
     } else {
-      convert_b(raw, k + (kAlongKB ? c : r), n + (kAlongKB ? r : c), inside, v);
+      convert_b(raw, k + along, n + across, inside, v);
       [[unroll]] for (uint e = 0u; e < min(kWidthB, 8u); ++e) all[(i * kWidthB + e) % MAX_RUN] = v[e];
     }
   }
@@ -149,20 +158,36 @@ uvec4 chunk_b(Source s, uint row, uint column, uint k, uint n, uint left, const 
 // Sets of a step's chunks on their way.
 uvec4 coming_a[kAhead][kTurnsA], coming_b[kAhead][kTurnsB];
 
-void fetch(const uint set, Source a, Source b, uint k, uint n, uint left, const bool last) {
-  [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) {
-    uvec2 p = place(i, kChunksA);
-    if (!kEvenA) p.x = min(p.x, kRowsA - 1u);
-    coming_a[set][i] = chunk_a(a, p.x, p.y * kE, k, left, last);
-  }
-  [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) {
-    uvec2 p = place(i, kChunksB);
-    if (!kEvenB) p.x = min(p.x, kRowsB - 1u);
-    coming_b[set][i] = chunk_b(b, p.x, p.y * kE, k, n, left, last);
-  }
+// Along K: the step that is fetched next, and how much of K is left from its beginning on.
+struct Way {
+  Source a, b;
+  uvec2 step_a, step_b;
+  uint k, n, left;
+};
+
+// `last`: the step may have been a partial one.
+void advance(inout Way way, const bool last) {
+  way.a.base = add64(way.a.base, way.step_a);
+  way.b.base = add64(way.b.base, way.step_b);
+  way.k += kTileK;
+  way.left -= last ? min(way.left, kTileK) : kTileK;
 }
 
-void stage(const uint set) {
+// Of a step's turns, A's before B's, those that belong to part `part` of `parts`.
+void fetch_part(const uint set, Way way, const uint part, const uint parts, const bool last) {
+  const uint turns = kTurnsA + kTurnsB;
+  [[unroll]] for (uint i = 0u; i < kTurnsA; ++i)
+    if (i * parts / turns == part) coming_a[set][i] = chunk_a(way.a, i, way.k, way.left, last);
+  [[unroll]] for (uint i = 0u; i < kTurnsB; ++i)
+    if ((kTurnsA + i) * parts / turns == part) coming_b[set][i] = chunk_b(way.b, i, way.k, way.n, way.left, last);
+}
+
+void fetch_next(const uint set, inout Way way, const bool last) {
+  fetch_part(set, way, 0u, 1u, last);
+  advance(way, last);
+}
+
+void put_step(const uint set) {
   [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) {
     uvec2 p = place(i, kChunksA);
     if (kEvenA || p.x < kRowsA) put(p.x * kPitchA + p.y, coming_a[set][i]);
@@ -177,27 +202,33 @@ void stage(const uint set) {
 
 const uint kFragsM = kSubM / kFragM, kFragsN = kSubN / kFragN, kProducts = kTileK / kFragK;
 coopmat<SUM, gl_ScopeSubgroup, kFragM, kFragN, gl_MatrixUseAccumulator> sums[kFragsM][kFragsN];
-coopmat<COMPONENT, gl_ScopeSubgroup, kFragM, kFragK, gl_MatrixUseA> frag_a[2][kFragsM];
-coopmat<COMPONENT, gl_ScopeSubgroup, kFragK, kFragN, gl_MatrixUseB> frag_b[2][kFragsN];
+coopmat<COMPONENT, gl_ScopeSubgroup, kFragM, kFragK, gl_MatrixUseA> frag_a[kFragsM];
+coopmat<COMPONENT, gl_ScopeSubgroup, kFragK, kFragN, gl_MatrixUseB> frag_b[kFragsN];
 
-void load_fragments(const uint set, const uint product, uint sub_m, uint sub_n) {
+void load_fragments(const uint product, uint sub_m, uint sub_n) {
   [[unroll]] for (uint i = 0u; i < kFragsM; ++i) {
     uint m = sub_m + i * kFragM, k = product * kFragK;
     uint at = kAlongKA ? m * kPitchA * PER_CHUNK + k / kUnit : k * kPitchA * PER_CHUNK + m / kUnit;
-    coopMatLoad(frag_a[set][i], staged, at, kPitchA * PER_CHUNK,
+    coopMatLoad(frag_a[i], staged, at, kPitchA * PER_CHUNK,
                 kAlongKA ? gl_CooperativeMatrixLayoutRowMajor : gl_CooperativeMatrixLayoutColumnMajor);
   }
   [[unroll]] for (uint j = 0u; j < kFragsN; ++j) {
     uint n = sub_n + j * kFragN, k = product * kFragK;
     uint at = (kStartB + (kAlongKB ? n : k) * kPitchB) * PER_CHUNK + (kAlongKB ? k : n) / kUnit;
-    coopMatLoad(frag_b[set][j], staged, at, kPitchB * PER_CHUNK,
+    coopMatLoad(frag_b[j], staged, at, kPitchB * PER_CHUNK,
                 kAlongKB ? gl_CooperativeMatrixLayoutColumnMajor : gl_CooperativeMatrixLayoutRowMajor);
   }
 }
 
-void multiply(const uint set) {
-  [[unroll]] for (uint i = 0u; i < kFragsM; ++i)
-    [[unroll]] for (uint j = 0u; j < kFragsN; ++j) sums[i][j] = coopMatMulAdd(frag_a[set][i], frag_b[set][j], sums[i][j]);
+void multiply_row(const uint i) {
+  [[unroll]] for (uint j = 0u; j < kFragsN; ++j) sums[i][j] = coopMatMulAdd(frag_a[i], frag_b[j], sums[i][j]);
+}
+
+void multiply_all(uint sub_m, uint sub_n) {
+  [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
+    load_fragments(p, sub_m, sub_n);
+    [[unroll]] for (uint i = 0u; i < kFragsM; ++i) multiply_row(i);
+  }
 }
 
 // ---- the result: a fragment's rows of the subgroup's tile through its own part of workgroup memory
@@ -261,72 +292,107 @@ void store_tile(Tile t, uint sub_m, uint sub_n) {
 }
 
 // The whole of K with nothing in flight.
-void multiply_now(Source a, Source b, uvec2 step_a, uvec2 step_b, uint k, uint n, uint length, uint sub_m, uint sub_n) {
-  uint left = length;
+void multiply_now(Way way, uint sub_m, uint sub_n) {
   do {
-    uint i = 0u;
+    uint turn = 0u;
     do {
-      uvec2 p = place(i, kChunksA);
-      if (kEvenA || p.x < kRowsA) put(p.x * kPitchA + p.y, chunk_a(a, p.x, p.y * kE, k, left, true));
-    } while (++i < kTurnsA);
-    i = 0u;
+      uvec2 p = place(turn, kChunksA);
+      if (kEvenA || p.x < kRowsA) put(p.x * kPitchA + p.y, chunk_a(way.a, turn, way.k, way.left, true));
+    } while (++turn < kTurnsA);
+    turn = 0u;
     do {
-      uvec2 p = place(i, kChunksB);
-      if (kEvenB || p.x < kRowsB) put(kStartB + p.x * kPitchB + p.y, chunk_b(b, p.x, p.y * kE, k, n, left, true));
-    } while (++i < kTurnsB);
+      uvec2 p = place(turn, kChunksB);
+      if (kEvenB || p.x < kRowsB) put(kStartB + p.x * kPitchB + p.y, chunk_b(way.b, turn, way.k, way.n, way.left, true));
+    } while (++turn < kTurnsB);
     barrier();                         // the step's tiles are in workgroup memory before fragments are loaded
-    [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
-      load_fragments(0u, p, sub_m, sub_n);
-      multiply(0u);
-    }
+    multiply_all(sub_m, sub_n);
     barrier();                         // all fragments are loaded before the next step overwrites the tiles
-    a.base = add64(a.base, step_a);
-    b.base = add64(b.base, step_b);
-    k += kTileK;
-    left -= min(left, kTileK);
-  } while (left != 0u);
+    advance(way, true);
+  } while (way.left != 0u);
 }
 
-// Along the full steps of K.
-struct Way {
-  Source a, b;               // of the step whose loads were issued last
-  uvec2 step_a, step_b;
-  uint k, n, coming;         // coming: steps behind that one
-};
-
-// Behind the last step the same operands are loaded once more, into registers that nobody reads: a branch would keep the
-// compiler from moving loads.
-void advance(inout Way way) {
-  bool more = way.coming != 0u;
+// On to the next whole step; behind the last one its operands come once more, for nobody.
+void advance_or_stay(inout Way way) {
+  bool more = way.left >= 2u * kTileK;
   way.a.base = add64(way.a.base, more ? way.step_a : uvec2(0u));
   way.b.base = add64(way.b.base, more ? way.step_b : uvec2(0u));
   way.k += more ? kTileK : 0u;
-  way.coming -= more ? 1u : 0u;
+  way.left -= more ? kTileK : 0u;
 }
 
-// Stages and multiplies what has come in `set`, which takes the loads of another step.
+// Stages and multiplies what has come in `set`, which takes the loads of another whole step.
 void multiply_step(const uint set, inout Way way, uint sub_m, uint sub_n) {
-  stage(set);
+  put_step(set);
   barrier();                           // the step's tiles are in workgroup memory before fragments are loaded
-  advance(way);
-  if (kSchedule == MATMUL_COOPMAT_LOADS_FIRST) fetch(set, way.a, way.b, way.k, way.n, kTileK, false);
-  load_fragments(0u, 0u, sub_m, sub_n);
+  if (kAgain != 0u) advance_or_stay(way);
+  if (kSchedule == MATMUL_COOPMAT_LOADS_FIRST) fetch_part(set, way, 0u, 1u, false);
   [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
-    if (kSchedule == MATMUL_COOPMAT_LOADS_BEHIND) {
-      if (p + 1u < kProducts) load_fragments((p + 1u) % 2u, p + 1u, sub_m, sub_n);
-      if (p == 0u) fetch(set, way.a, way.b, way.k, way.n, kTileK, false);
-      multiply(p % 2u);
-    } else {
-      if (p > 0u) load_fragments(0u, p, sub_m, sub_n);
-      if (kSchedule == MATMUL_COOPMAT_LOADS_FENCED && p == 0u) {
-        subgroupMemoryBarrierShared();   // orders nothing that needs it: keeps the loads behind the fragments
-        fetch(set, way.a, way.b, way.k, way.n, kTileK, false);
-        subgroupMemoryBarrierShared();
-      }
-      multiply(0u);
+    load_fragments(p, sub_m, sub_n);
+    if (kSchedule == MATMUL_COOPMAT_LOADS_FENCED && p == 0u) {
+      subgroupMemoryBarrierShared();   // orders nothing that needs it: keeps the loads behind the fragments
+      fetch_part(set, way, 0u, 1u, false);
+      subgroupMemoryBarrierShared();
+    }
+    [[unroll]] for (uint i = 0u; i < kFragsM; ++i) {
+      if (kSchedule == MATMUL_COOPMAT_LOADS_SPREAD) fetch_part(set, way, p * kFragsM + i, kProducts * kFragsM, false);
+      multiply_row(i);
     }
   }
+  // Behind the loads: in front of them, with no choice to make, it costs 2 to 10 % (H200, driver 580.159.04).
+  if (kAgain == 0u) advance(way, false);
   barrier();                           // all fragments are loaded before the next step overwrites the tiles
+}
+
+// The same for the last steps, of which one may be partial, and behind which nothing is left to fetch.
+void multiply_last(Way way, uint steps, uint sub_m, uint sub_n) {
+  do {
+    put_step(0u);
+    barrier();                         // as above
+    [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) coming_a[0][i] = coming_a[kAhead - 1u][i];
+    [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) coming_b[0][i] = coming_b[kAhead - 1u][i];
+    if (way.left != 0u) fetch_next(kAhead - 1u, way, true);
+    multiply_all(sub_m, sub_n);
+    barrier();                         // as above; the results go through the same memory
+  } while (--steps != 0u);
+}
+
+void fetch_first(inout Way way, const bool last) {
+  fetch_next(0u, way, last);
+  if (kAhead == 2u && (!last || way.left != 0u)) fetch_next(kAhead - 1u, way, last);
+}
+
+// The loops have no branch, which would keep the compiler from moving loads. This one has all whole steps, and is for one
+// step ahead; which of the two is faster only a measurement says.
+void multiply_again(Way way, uint sub_m, uint sub_n) {
+  uint turns = way.left / kTileK;
+  if (turns != 0u) {
+    fetch_part(0u, way, 0u, 1u, false);
+    do {
+      multiply_step(0u, way, sub_m, sub_n);
+    } while (--turns != 0u);
+    advance(way, false);
+  }
+  if (way.left != 0u) {
+    fetch_next(0u, way, true);
+    multiply_last(way, 1u, sub_m, sub_n);
+  }
+}
+
+// This one ends where the last whole step is fetched.
+void multiply_steps(Way way, uint sub_m, uint sub_n) {
+  uint steps = (way.left - 1u) / kTileK + 1u, whole = way.left / kTileK;
+  // Two times, since zeros in the place of what is beyond K have each load waited for.
+  if (whole >= kAhead) fetch_first(way, false);
+  else fetch_first(way, true);
+  if (whole >= 2u * kAhead) {
+    uint turns = whole / kAhead - 1u;   // of a step for each set
+    steps -= turns * kAhead;
+    do {
+      multiply_step(0u, way, sub_m, sub_n);
+      if (kAhead == 2u) multiply_step(kAhead - 1u, way, sub_m, sub_n);
+    } while (--turns != 0u);
+  }
+  multiply_last(way, steps, sub_m, sub_n);
 }
 
 void main() {
@@ -338,46 +404,17 @@ void main() {
     [[unroll]] for (uint j = 0u; j < kFragsN; ++j)
       sums[i][j] = coopmat<SUM, gl_ScopeSubgroup, kFragM, kFragN, gl_MatrixUseAccumulator>(SUM(0));
 
-  Source a = Source(a_address(t, t.m, t.k), size_m() - t.m, size_m() - t.m);
-  Source b = Source(b_address(t, t.k, t.n), size_n() - t.n, size_n() - t.n);
-  // From one step to the next.
-  uvec2 step_a = bytes_of(kAType, kAlongKA ? uvec2(kTileK, 0u) : product64(kTileK, lda()));
-  uvec2 step_b = bytes_of(kBType, kAlongKB ? uvec2(kTileK, 0u) : product64(kTileK, ldb()));
-  uint length = t.k_end - t.k, k = t.k;
-  uint full = length / kTileK, left = length - full * kTileK;
-
-  if (kSchedule == MATMUL_COOPMAT_LOADS_NOW) {
-    multiply_now(a, b, step_a, step_b, k, t.n, length, sub_m, sub_n);
-    left = 0u;
-  } else if (full != 0u) {
-    Way way = Way(a, b, step_a, step_b, k, t.n, full - 1u);
-    fetch(0u, way.a, way.b, way.k, t.n, kTileK, false);
-    if (kAhead == 2u) {
-      advance(way);
-      fetch(1u, way.a, way.b, way.k, t.n, kTileK, false);
-    }
-    uint step = 0u;
-    do {
-      multiply_step(0u, way, sub_m, sub_n);
-      ++step;
-      if (kAhead == 2u && step < full) {
-        multiply_step(1u, way, sub_m, sub_n);
-        ++step;
-      }
-    } while (step < full);
-    a.base = add64(way.a.base, step_a);
-    b.base = add64(way.b.base, step_b);
-    k = way.k + kTileK;
-  }
-  if (left != 0u) {
-    fetch(0u, a, b, k, t.n, left, true);
-    stage(0u);
-    barrier();                         // as above
-    [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
-      load_fragments(0u, p, sub_m, sub_n);
-      multiply(0u);
-    }
-    barrier();                         // as above; the results go through the same memory
+  Way way = Way(Source(a_address(t, t.m, t.k), size_m() - t.m, size_m() - t.m),
+                Source(b_address(t, t.k, t.n), size_n() - t.n, size_n() - t.n),
+                bytes_of(kAType, kAlongKA ? uvec2(kTileK, 0u) : product64(kTileK, lda())),
+                bytes_of(kBType, kAlongKB ? uvec2(kTileK, 0u) : product64(kTileK, ldb())), t.k, t.n, t.k_end - t.k);
+  if (way.left != 0u) {
+    if (kSchedule == MATMUL_COOPMAT_LOADS_NOW)
+      multiply_now(way, sub_m, sub_n);
+    else if (kAgain != 0u)
+      multiply_again(way, sub_m, sub_n);
+    else
+      multiply_steps(way, sub_m, sub_n);
   }
   store_tile(t, sub_m, sub_n);
 }

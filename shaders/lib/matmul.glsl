@@ -131,8 +131,11 @@ bool locate_tile(out Tile t) {
   uint id = group_id();
   uint tiles_m = (size_m() + kTileM - 1u) / kTileM, tiles_n = (size_n() + kTileN - 1u) / kTileN;
   uint tiles = tiles_m * tiles_n;
-  uint outer = id / tiles;
-  id -= outer * tiles;
+  uint outer = 0u;
+  if (id >= tiles) {   // a branch: most grids have one of everything, and a division takes some 150 clocks
+    outer = id / tiles;
+    id -= outer * tiles;
+  }
   t.split = 0u;
   t.batch = outer;
   if (kSplit != 0u) {

@@ -12,56 +12,62 @@ namespace sectile::detail {
 
 namespace {
 
+constexpr std::uint32_t kAgain = 1;       // MATMUL_COOPMAT_SPEC_AGAIN
+constexpr std::uint32_t kHalfSums = 2;    // only where sums are f16: f32 ones would not fit the registers
+constexpr std::uint32_t kBytes = 4;       // only for int8: f16's step is twice as long, and too much to have on its way
+
 // Workgroup tile and K of a step, a subgroup's tile, where loads stand.
 struct Row {
   std::uint32_t tile_m, tile_n, tile_k, sub_m, sub_n;
   std::uint32_t schedule = MATMUL_COOPMAT_LOADS_FIRST;
   std::uint32_t rate = 300;          // permille of the matrix unit's rate that its steps reach, fetching included
   std::uint32_t ahead = 1;           // steps of K on their way
-  bool half_sums = false;            // only where sums are f16: f32 ones would not fit the registers
+  std::uint32_t flags = 0;
 
   std::uint32_t subgroups() const { return tile_m / sub_m * (tile_n / sub_n); }
 };
 
-// NVIDIA H200 (driver 580.159.04, 2026-11-22), n = 4096 and 8192, TFLOP/s; docs/performance.md has all that was tried.
-// Loads that are fetched 128 bytes a row (K of 64) cost less than those of 64, and those of 32 cost most; a second stage
-// of workgroup memory never paid; the driver gives a multiprocessor some 48 KiB for all of its workgroups, so 128x128x32
-// (20 KiB) runs twice at a time, and all larger ones once.
+// NVIDIA H200 (driver 580.159.04, 2026-11-22), `sectile bench PROBLEM --force ROW` at n = 1024 to 8192 and the 61 shapes of
+// docs/performance.md, which has all that was tried. Loads that are fetched 128 bytes a row (f16's K of 64) cost less than
+// those of 64, and those of 32 cost most; a second stage of workgroup memory never paid; the driver gives a multiprocessor
+// some 48 KiB for all of its workgroups, so 128x128x32 (20 KiB) runs twice at a time, and all larger ones once. Two steps
+// on their way are spread between the products: all at once, registers go to memory, at a tenth of the speed.
 constexpr Row kTable[] = {
-    {256, 256, 32, 64, 128, MATMUL_COOPMAT_LOADS_BEHIND, 490, 1, true},   // f16 sums: nn 334, nt 325
-    {256, 256, 32, 128, 64, MATMUL_COOPMAT_LOADS_BEHIND, 545, 1, true},   // nn 370, nt 341
-    {256, 256, 32, 64, 128, MATMUL_COOPMAT_LOADS_FIRST, 484, 1, true},    // nt 334
-    {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FENCED, 540},          // f32 sums: nt 307 (n = 4608)
-    {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FIRST, 545},           // nt 290, 314 at n = 8064
-    {192, 128, 64, 48, 64, MATMUL_COOPMAT_LOADS_FENCED, 540},
-    {128, 256, 32, 64, 64, MATMUL_COOPMAT_LOADS_BEHIND, 453},          // nn 278 and 301, nt 251
-    {256, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_BEHIND, 450},          // nn 263
-    {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_BEHIND, 461},          // nn 288, nt 267
-    {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_FIRST, 457},           // nn 276, nt 263
-    {128, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FENCED, 440},
-    {128, 64, 64, 32, 64, MATMUL_COOPMAT_LOADS_FIRST, 331, 2},
-    {128, 64, 64, 32, 64, MATMUL_COOPMAT_LOADS_FIRST, 331},
-    {64, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FIRST, 337, 2},
-    {64, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FIRST, 337},
-    {128, 64, 32, 64, 32, MATMUL_COOPMAT_LOADS_FIRST, 340},
-    {64, 128, 32, 32, 64, MATMUL_COOPMAT_LOADS_FIRST, 349},
-    // Two steps on their way (" ahead") where a step is shorter than its loads take: i8 1024 14.9 -> 12.7 us, f16 nt 512
-    // 8.6 -> 7.6; f16 1024 stays at 16.3 us.
-    {64, 64, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 372, 2},
-    {64, 64, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 372},
-    {64, 64, 32, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 450},
-    {32, 128, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 316},
-    {128, 32, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 296},
-    {32, 64, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST, 225, 2},
-    {32, 64, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST, 225},
-    {64, 32, 64, 32, 16, MATMUL_COOPMAT_LOADS_FIRST, 235, 2},
-    {64, 32, 64, 32, 16, MATMUL_COOPMAT_LOADS_FIRST, 235},
-    {32, 32, 128, 16, 16, MATMUL_COOPMAT_LOADS_FIRST, 151, 2},
-    {32, 32, 64, 16, 16, MATMUL_COOPMAT_LOADS_FIRST, 151},
-    {16, 128, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST, 167},
-    {16, 64, 128, 16, 16, MATMUL_COOPMAT_LOADS_FIRST, 166},
-    {8, 128, 64, 8, 32, MATMUL_COOPMAT_LOADS_FIRST, 100},              // fragments of 8 rows: Intel's
-    {8, 64, 64, 8, 16, MATMUL_COOPMAT_LOADS_FIRST, 60},
+    {256, 256, 32, 128, 64, MATMUL_COOPMAT_LOADS_SPREAD, 580, 1, kHalfSums},
+    {256, 256, 32, 64, 128, MATMUL_COOPMAT_LOADS_SPREAD, 545, 1, kHalfSums},
+    {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FENCED, 540, 1, kAgain},
+    {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FIRST, 580, 1, kAgain},
+    {192, 128, 64, 48, 64, MATMUL_COOPMAT_LOADS_FENCED, 540, 1, kAgain},
+    {128, 256, 64, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 560, 2, kBytes},
+    {256, 128, 64, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 555, 2, kBytes},
+    {128, 128, 64, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 525, 1, kAgain | kBytes},
+    {128, 256, 32, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 453, 2},
+    {256, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 450, 2},
+    {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 475, 2},
+    {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 461, 1, kAgain},
+    {128, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_SPREAD, 450, 1, kAgain},
+    {128, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FENCED, 440, 1, kAgain},
+    {128, 64, 64, 32, 64, MATMUL_COOPMAT_LOADS_FIRST, 331, 1, kAgain},
+    {64, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FIRST, 337, 1, kAgain},
+    {128, 64, 32, 64, 32, MATMUL_COOPMAT_LOADS_FIRST, 340, 1, kAgain},
+    {64, 128, 32, 32, 64, MATMUL_COOPMAT_LOADS_FIRST, 349, 1, kAgain},
+    {64, 128, 64, 32, 32, MATMUL_COOPMAT_LOADS_SPREAD, 372, 2},
+    {128, 64, 64, 32, 32, MATMUL_COOPMAT_LOADS_SPREAD, 360, 2},
+    {64, 64, 64, 32, 32, MATMUL_COOPMAT_LOADS_SPREAD, 372, 2},
+    {64, 64, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 365, 1, kAgain},
+    {64, 64, 32, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 450, 1, kAgain},
+    {32, 128, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 316, 1, kAgain},
+    {128, 32, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 296, 1, kAgain},
+    {32, 64, 64, 16, 32, MATMUL_COOPMAT_LOADS_SPREAD, 225, 2},
+    {32, 64, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST, 225, 1, kAgain},
+    {64, 32, 64, 32, 16, MATMUL_COOPMAT_LOADS_SPREAD, 235, 2},
+    {64, 32, 64, 32, 16, MATMUL_COOPMAT_LOADS_FIRST, 235, 1, kAgain},
+    {32, 32, 128, 16, 16, MATMUL_COOPMAT_LOADS_SPREAD, 151, 2},
+    {32, 32, 64, 16, 16, MATMUL_COOPMAT_LOADS_FIRST, 151, 1, kAgain},
+    {16, 128, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST, 167, 1, kAgain},
+    {16, 64, 128, 16, 16, MATMUL_COOPMAT_LOADS_FIRST, 166, 1, kAgain},
+    {8, 128, 64, 8, 32, MATMUL_COOPMAT_LOADS_FIRST, 100, 1, kAgain},   // fragments of 8 rows: Intel's
+    {8, 64, 64, 8, 16, MATMUL_COOPMAT_LOADS_FIRST, 60, 1, kAgain},
     {32, 32, 32, 16, 16, MATMUL_COOPMAT_LOADS_NOW},               // a CPU's
     {16, 32, 16, 8, 16, MATMUL_COOPMAT_LOADS_NOW},
 };
@@ -127,9 +133,7 @@ std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulDra
   // Sixteen of RDNA 3's lanes hold all of A and B, and the others hold them again (AMD, "RDNA3 ISA", WMMA).
   const std::uint32_t copies = amd && s.m == 16 ? std::max(1u, lanes / 16) : 1;
   const std::uint32_t sums = r.sub_m * r.sub_n * sum_bytes / 4 / lanes;
-  const std::uint32_t fragments = (r.sub_m + r.sub_n) * s.k * bytes / 4 / lanes * copies *
-                                  // NVIDIA's compiler keeps no second set where registers are short.
-                                  (r.schedule == MATMUL_COOPMAT_LOADS_BEHIND && c.profile.vendor != "nvidia" ? 2 : 1);
+  const std::uint32_t fragments = (r.sub_m + r.sub_n) * s.k * bytes / 4 / lanes * copies;
   const std::uint32_t coming = static_cast<std::uint32_t>(ceil_div((r.tile_m + r.tile_n) * r.tile_k * bytes / 16, d.workgroup)) * 4;
   return sums + fragments + coming * r.ahead + 24;
 }
@@ -161,8 +165,10 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   d.registers = registers_of(c, r, d, s);
   d.steps_ahead = r.ahead;
   d.matrix_unit = true;
-  // Rows of B that lie along N are long: short steps of K then load whole lines too, and long ones gain nothing.
-  d.rate_permille = p.transpose_b ? r.rate : r.tile_k == 32 ? r.rate * 109 / 100 : r.rate * 95 / 100;
+  // Rows of B that lie along N are long: short steps of K then load whole lines too, and long ones gain nothing, but where
+  // their loads are kept behind the first fragments.
+  const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.schedule == MATMUL_COOPMAT_LOADS_FENCED ? 108 : 95;
+  d.rate_permille = p.transpose_b ? r.rate : r.rate * along_n / 100;
   // Rows of int8 are half as long, whatever K is (4096: 128x128x32 357 us, 128x192x64 341, and fenced 380).
   if (c.integer()) d.rate_permille = r.tile_k == 32 ? r.rate * 111 / 100 : r.schedule == MATMUL_COOPMAT_LOADS_FENCED ? r.rate * 90 / 100 : r.rate;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_COOPMAT_SPEC_SUBGROUP, d.required_subgroup_size},
@@ -170,7 +176,8 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
                                   {MATMUL_COOPMAT_SPEC_FRAG_M, s.m}, {MATMUL_COOPMAT_SPEC_FRAG_N, s.n},
                                   {MATMUL_COOPMAT_SPEC_FRAG_K, s.k}, {MATMUL_COOPMAT_SPEC_PAD, 1},
                                   {MATMUL_COOPMAT_SPEC_SCHEDULE, r.schedule}, {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n},
-                                  {MATMUL_COOPMAT_SPEC_STAGED, staged}, {MATMUL_COOPMAT_SPEC_AHEAD, r.ahead}})
+                                  {MATMUL_COOPMAT_SPEC_STAGED, staged}, {MATMUL_COOPMAT_SPEC_AHEAD, r.ahead},
+                                  {MATMUL_COOPMAT_SPEC_AGAIN, r.flags & kAgain}})
     d.add(id, value);
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
   d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
@@ -196,7 +203,8 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   // Unrolled for the loads in flight, a CPU's compiler takes half a minute and gains nothing.
   if (c.cpu() && r.schedule != MATMUL_COOPMAT_LOADS_NOW) return refusal.no("loads in flight gain nothing on a CPU");
   const bool half = !c.integer() && c.problem.acc == DType::f16;
-  if (r.half_sums && !half) return refusal.no("its sums fit the registers as f16 alone");
+  if ((r.flags & kBytes) != 0 && !c.integer()) return refusal.no("steps of 64 are for int8 here: of f16 too much would be on its way");
+  if ((r.flags & kHalfSums) != 0 && !half) return refusal.no("its sums fit the registers as f16 alone");
   const auto shape = shape_for(c, r);
   if (!shape)
     return refusal.no("the device lists no {} x {} -> {} matrix that divides {}x{} in steps of {}", component(c.type),
@@ -277,10 +285,10 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulD
 }
 
 std::string print(std::uint32_t row) {
-  constexpr const char* kSchedules[] = {"", " behind", " fenced", " now"};
+  constexpr const char* kSchedules[] = {"", " fenced", " spread", " now"};
   const Row& r = kTable[row];
   return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n, kSchedules[r.schedule],
-                     r.ahead == 2 ? " ahead" : "", r.half_sums ? " h" : "");
+                     r.ahead == 2 ? " ahead" : "", (r.flags & kHalfSums) != 0 ? " h" : "");
 }
 
 }  // namespace
