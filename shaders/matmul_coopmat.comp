@@ -381,7 +381,8 @@ void multiply_again(Way way, uint sub_m, uint sub_n) {
 // This one ends where the last whole step is fetched.
 void multiply_steps(Way way, uint sub_m, uint sub_n) {
   uint steps = (way.left - 1u) / kTileK + 1u, whole = way.left / kTileK;
-  // Two times, since zeros in the place of what is beyond K have each load waited for.
+  // Here twice: with bounds, where K has too few whole steps, each load is waited for, so that zeros can take the place of
+  // what is beyond K.
   if (whole >= kAhead) fetch_first(way, false);
   else fetch_first(way, true);
   if (whole >= 2u * kAhead) {

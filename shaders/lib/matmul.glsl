@@ -132,7 +132,7 @@ bool locate_tile(out Tile t) {
   uint tiles_m = (size_m() + kTileM - 1u) / kTileM, tiles_n = (size_n() + kTileN - 1u) / kTileN;
   uint tiles = tiles_m * tiles_n;
   uint outer = 0u;
-  if (id >= tiles) {   // a branch: most grids have one of everything, and a division takes some 150 clocks
+  if (id >= tiles) {   // a branch: most grids have one batch and no split, and a division takes some 150 clocks
     outer = id / tiles;
     id -= outer * tiles;
   }

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kAgain = 1;       // MATMUL_COOPMAT_SPEC_AGAIN
 constexpr std::uint32_t kHalfSums = 2;    // only where sums are f16: f32 ones would not fit the registers
-constexpr std::uint32_t kBytes = 4;       // only for int8: f16's step is twice as long, and too much to have on its way
+constexpr std::uint32_t kInt8Only = 4;    // f16's step of as many K is twice as long: too much to have on its way
 
 // Workgroup tile and K of a step, a subgroup's tile, where loads stand.
 struct Row {
@@ -38,9 +38,9 @@ constexpr Row kTable[] = {
     {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FENCED, 540, 1, kAgain},
     {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FIRST, 580, 1, kAgain},
     {192, 128, 64, 48, 64, MATMUL_COOPMAT_LOADS_FENCED, 540, 1, kAgain},
-    {128, 256, 64, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 560, 2, kBytes},
-    {256, 128, 64, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 555, 2, kBytes},
-    {128, 128, 64, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 525, 1, kAgain | kBytes},
+    {128, 256, 64, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 560, 2, kInt8Only},
+    {256, 128, 64, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 555, 2, kInt8Only},
+    {128, 128, 64, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 525, 1, kAgain | kInt8Only},
     {128, 256, 32, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 453, 2},
     {256, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 450, 2},
     {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 475, 2},
@@ -71,6 +71,15 @@ constexpr Row kTable[] = {
     {32, 32, 32, 16, 16, MATMUL_COOPMAT_LOADS_NOW},               // a CPU's
     {16, 32, 16, 8, 16, MATMUL_COOPMAT_LOADS_NOW},
 };
+
+consteval bool rows_are_sound() {
+  for (const Row& r : kTable) {
+    if (r.tile_m % r.sub_m != 0 || r.tile_n % r.sub_n != 0) return false;
+    if ((r.flags & kAgain) != 0 && r.ahead != 1) return false;   // that loop has one set of registers
+  }
+  return true;
+}
+static_assert(rows_are_sound());
 
 const char* component(std::uint32_t type) {
   switch (type) {
@@ -203,8 +212,12 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   // Unrolled for the loads in flight, a CPU's compiler takes half a minute and gains nothing.
   if (c.cpu() && r.schedule != MATMUL_COOPMAT_LOADS_NOW) return refusal.no("loads in flight gain nothing on a CPU");
   const bool half = !c.integer() && c.problem.acc == DType::f16;
-  if ((r.flags & kBytes) != 0 && !c.integer()) return refusal.no("steps of 64 are for int8 here: of f16 too much would be on its way");
+  if ((r.flags & kInt8Only) != 0 && !c.integer()) return refusal.no("for int8: of f16 a step of {} would be too much to have on its way", r.tile_k);
   if ((r.flags & kHalfSums) != 0 && !half) return refusal.no("its sums fit the registers as f16 alone");
+  // A tile is staged in chunks of 16 bytes along its rows: eight rows of A hold but 8 bytes of int8 where they lie along M.
+  const std::uint32_t per_chunk = 16 / matmul_type_bytes(c.type);
+  for (const std::uint32_t inner : {c.problem.transpose_a ? r.tile_m : r.tile_k, c.problem.transpose_b ? r.tile_k : r.tile_n})
+    if (inner % per_chunk != 0) return refusal.no("staged rows of {} elements are not whole pieces of {}", inner, per_chunk);
   const auto shape = shape_for(c, r);
   if (!shape)
     return refusal.no("the device lists no {} x {} -> {} matrix that divides {}x{} in steps of {}", component(c.type),

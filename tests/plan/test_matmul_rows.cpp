@@ -81,6 +81,24 @@ TEST_CASE("everyMatmulHasAKernel") {
   CHECK(chosen(far) == "matmul_direct 1x1 far");
 }
 
+TEST_CASE("eightRowsOfBytesAlongMAreNotStaged") {
+  for (const char* target : {"intel-xe2", "intel-xe-hpg"}) {
+    auto profile = builtin_target(target);
+    REQUIRE(profile.has_value());
+    int eights = 0;
+    for (const char* layout : {"nn", "nt", "tn", "tt"}) {
+      const Plan plan = planned(fmt::format("matmul i8 {} 8x512x512 batch=64", layout), *profile, {.explain = true});
+      for (const auto& c : plan.candidates) {
+        if (!c.name.starts_with("matmul_coopmat 8x")) continue;
+        ++eights;
+        CAPTURE(c.name);
+        CHECK_MESSAGE(c.refusal.contains("whole pieces") == (layout[0] == 't'), layout << ": " << c.refusal);
+      }
+    }
+    CHECK(eights == 8);   // two rows of the table in each layout
+  }
+}
+
 TEST_CASE("ladderAndTwinsAreForcedByName") {
   const std::string tile = "matmul_simt 128x128x16 8x8 ";
   std::set<Pipeline> rungs;
