@@ -30,7 +30,7 @@ target_compile_options(sectile_own INTERFACE -Wall -Wextra -Wconversion)
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 warns of its own std::string and std::vector (gcc bugs 105651, 105329) and of replaced new and delete.
   target_compile_options(sectile_own INTERFACE
-    -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-mismatched-new-delete)
+    -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread -Wno-mismatched-new-delete)
 endif()
 if(SECTILE_WERROR)
   target_compile_options(sectile_own INTERFACE -Werror)
