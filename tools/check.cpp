@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -49,6 +50,8 @@ Result<void> look_at(const CheckOptions& options) {
   if (!options.junit.empty()) {
     if (auto place = check_place(options.junit); !place) return place;
   }
+  if (options.big && options.first >= big_case_count())
+    return fail(ErrorKind::missing, "big case", std::to_string(options.first), fmt::format("below {}", big_case_count()));
   if (options.problem.empty()) return {};
   const auto problem = parse_problem(options.problem);
   if (!problem) return std::unexpected(problem.error());
@@ -57,10 +60,7 @@ Result<void> look_at(const CheckOptions& options) {
 
 int run(CheckOptions options) {
   if (auto fine = look_at(options); !fine) return report(fine.error(), options.json);
-  if (options.big) {
-    options.first = std::min(options.first, big_case_count());
-    options.cases = std::min(options.cases, big_case_count() - options.first);
-  }
+  if (options.big) options.cases = std::min(options.cases, big_case_count() - options.first);
   const auto result = supervise(options);
   if (!result) return report(result.error(), options.json);
 
@@ -148,14 +148,15 @@ Command add_check(CLI::App& parent) {
   app->add_option("--device", options->device,
                   "vulkan:N, cuda:N, a UUID or part of a name; several with commas between are compared with each other");
   app->add_option("--junit", options->junit, "Write the results to this file, as JUnit XML");
-  app->add_option("--problem", options->problem, "This one problem instead of generated ones");
+  auto* problem = app->add_option("--problem", options->problem, "This one problem instead of generated ones");
   auto* force =
       app->add_option("--force", options->force, "Only this candidate; a case that does not admit it is skipped");
   app->add_flag("--all-candidates", options->all_candidates,
                 "Every admissible candidate, not just the chosen one and one more")
       ->excludes(force);
   app->add_flag("--big", options->big, "Instead: operands over 4 GiB, and indices and bytes at 2^31 and 2^32")
-      ->excludes(operation);
+      ->excludes(operation)
+      ->excludes(problem);
   app->add_flag("--no-protect", options->no_protect, "No protected pages behind operands on CPU devices");
   app->add_flag("--no-validation", options->no_validation, "Without the validation layer");
   app->add_flag("--in-process", options->in_process, "Without child processes, for a debugger");
