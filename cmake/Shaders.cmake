@@ -1,6 +1,7 @@
 # Compiles, validates and embeds the kernels: sectile_shaders (include/sectile/shaders.hpp).
 #
-# shaders/STEM.comp is a template; lines `//! variant NAME -DX=1 ...` at its top say what is made of it.
+# shaders/STEM.comp is a template; lines `//! variant NAME [-O] -DX=1 ...` at its top say what is made of it; with -O the
+# module goes through spirv-opt -O, for compilers that keep in registers only what comes as values.
 # Each (stem, variant) becomes STEM.VARIANT.spv. shaders/STEM.cu and the headers are embedded as text.
 file(GLOB shader_templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*.comp)
 set(spirv_folder ${PROJECT_BINARY_DIR}/spirv)
@@ -21,9 +22,15 @@ function(sectile_module source stem variant options output)
       DEPENDS ${prebuilt} VERBATIM)
     return()
   endif()
+  set(optimize "")
+  if("-O" IN_LIST options)
+    list(REMOVE_ITEM options -O)
+    set(optimize COMMAND ${SpirvOpt_EXECUTABLE} -O ${output} -o ${output})
+  endif()
   add_custom_command(OUTPUT ${output}
     COMMAND ${Glslang_EXECUTABLE} -V --quiet --target-env vulkan1.3 -I${PROJECT_SOURCE_DIR}/shaders
       ${options} --depfile ${output}.d -o ${output} ${source}
+    ${optimize}
     COMMAND ${SpirvVal_EXECUTABLE} --target-env vulkan1.3 ${output}
     DEPENDS ${source}
     DEPFILE ${output}.d

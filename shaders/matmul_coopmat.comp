@@ -1,21 +1,80 @@
-//! variant f16 -DCOMPONENT=float16_t -DSUM=float -DBYTES=2 -DSUM_BYTES=4 -DNARROW
-//! variant f16.f16 -DCOMPONENT=float16_t -DSUM=float16_t -DBYTES=2 -DSUM_BYTES=2 -DNARROW
-//! variant bf16 -DCOMPONENT=bfloat16_t -DSUM=float -DBYTES=2 -DSUM_BYTES=4 -DNARROW -DBRAIN
-//! variant i8 -DCOMPONENT=int8_t -DSUM=int32_t -DBYTES=1 -DSUM_BYTES=4 -DNARROW -DINTEGER
+//! variant f16.first -DF16 -DLOOP=AGAIN -DLOADS=FIRST
+//! variant f16.fenced -DF16 -DLOOP=AGAIN -DLOADS=FENCED
+//! variant f16.spread -O -DF16 -DLOOP=AGAIN -DLOADS=SPREAD
+//! variant f16.once -O -DF16 -DLOOP=ENDS -DLOADS=SPREAD
+//! variant f16.ahead -DF16 -DLOOP=ENDS -DLOADS=SPREAD -DAHEAD=2
+//! variant f16.whole -O -DF16 -DLOOP=WHOLE -DLOADS=SPREAD -DAHEAD=2
+//! variant f16.now -DF16 -DLOOP=NOW
+//! variant f16.f16.first -DF16 -DHALF_SUMS -DLOOP=AGAIN -DLOADS=FIRST
+//! variant f16.f16.fenced -DF16 -DHALF_SUMS -DLOOP=AGAIN -DLOADS=FENCED
+//! variant f16.f16.spread -O -DF16 -DHALF_SUMS -DLOOP=AGAIN -DLOADS=SPREAD
+//! variant f16.f16.once -O -DF16 -DHALF_SUMS -DLOOP=ENDS -DLOADS=SPREAD
+//! variant f16.f16.ahead -DF16 -DHALF_SUMS -DLOOP=ENDS -DLOADS=SPREAD -DAHEAD=2
+//! variant f16.f16.whole -O -DF16 -DHALF_SUMS -DLOOP=WHOLE -DLOADS=SPREAD -DAHEAD=2
+//! variant f16.f16.now -DF16 -DHALF_SUMS -DLOOP=NOW
+//! variant bf16.first -DBF16 -DLOOP=AGAIN -DLOADS=FIRST
+//! variant bf16.fenced -DBF16 -DLOOP=AGAIN -DLOADS=FENCED
+//! variant bf16.spread -O -DBF16 -DLOOP=AGAIN -DLOADS=SPREAD
+//! variant bf16.once -O -DBF16 -DLOOP=ENDS -DLOADS=SPREAD
+//! variant bf16.ahead -DBF16 -DLOOP=ENDS -DLOADS=SPREAD -DAHEAD=2
+//! variant bf16.whole -O -DBF16 -DLOOP=WHOLE -DLOADS=SPREAD -DAHEAD=2
+//! variant bf16.now -DBF16 -DLOOP=NOW
+//! variant i8.first -DI8 -DLOOP=AGAIN -DLOADS=FIRST
+//! variant i8.fenced -DI8 -DLOOP=AGAIN -DLOADS=FENCED
+//! variant i8.spread -O -DI8 -DLOOP=AGAIN -DLOADS=SPREAD
+//! variant i8.once -O -DI8 -DLOOP=ENDS -DLOADS=SPREAD
+//! variant i8.ahead -DI8 -DLOOP=ENDS -DLOADS=SPREAD -DAHEAD=2
+//! variant i8.whole -O -DI8 -DLOOP=WHOLE -DLOADS=SPREAD -DAHEAD=2
+//! variant i8.now -DI8 -DLOOP=NOW
 // A workgroup's tile in steps of K through workgroup memory, multiplied by a matrix unit, fragment by fragment; the
 // operands of the next step, or the next two, are on their way in registers meanwhile. The sums go to the result through
 // the same workgroup memory, so that stores are whole runs and no epilogue needs global memory.
 // Bounds are minded where operands are fetched and results are stored: rows and columns beyond the result are its last
 // ones again, K's surplus is zeros (local padding: Zheng et al., "DietCode", MLSys 2022).
+// LOOP over the steps of K, where its LOADS stand and how many steps they are AHEAD are a module's own and no constants of
+// specialization: with all of them in one module, used or not, NVIDIA's compiler (580.159.04) kept the coming operands of
+// some in memory (n = 1024: 86 us instead of 16).
 #version 460
 #pragma use_vulkan_memory_model
+#define NARROW
+#ifdef F16
+#define COMPONENT float16_t
+#define BYTES 2
+#elif defined(BF16)
+#define COMPONENT bfloat16_t
+#define BYTES 2
+#else
+#define INTEGER
+#define COMPONENT int8_t
+#define BYTES 1
+#endif
+#ifdef HALF_SUMS
+#define SUM float16_t
+#define SUM_BYTES 2
+#elif defined(INTEGER)
+#define SUM int32_t
+#define SUM_BYTES 4
+#else
+#define SUM float
+#define SUM_BYTES 4
+#endif
+#define AGAIN 1    // LOOP: has the last whole step too, whose loads come once more
+#define ENDS 2     // where the last whole step is fetched
+#define WHOLE 3    // no step is partial, they are an even number, 4 or more, and all operands have been asked for before
+#define NOW 4      // nothing is on its way while a step is multiplied: short loops, little code
+#define FIRST 1    // LOADS: before the step's fragments
+#define FENCED 2   // after the first product's fragments, and kept there
+#define SPREAD 3   // a part before each row of fragments is multiplied
+#ifndef AHEAD
+#define AHEAD 1   // steps that are on their way in registers
+#endif
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int32 : require
-#ifdef BRAIN
+#ifdef BF16
 #extension GL_EXT_bfloat16 : require
 #endif
 #include "lib/matmul.glsl"
@@ -29,11 +88,9 @@ layout(constant_id = MATMUL_COOPMAT_SPEC_FRAG_M) const uint kFragM = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_FRAG_N) const uint kFragN = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_FRAG_K) const uint kFragK = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_PAD) const uint kPad = 1u;
-layout(constant_id = MATMUL_COOPMAT_SPEC_SCHEDULE) const uint kSchedule = MATMUL_COOPMAT_LOADS_FIRST;
 layout(constant_id = MATMUL_COOPMAT_SPEC_STORE_N) const uint kStoreN = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_STAGED) const uint kStaged = 1024u;
-layout(constant_id = MATMUL_COOPMAT_SPEC_AHEAD) const uint kAhead = 1u;
-layout(constant_id = MATMUL_COOPMAT_SPEC_AGAIN) const uint kAgain = 0u;
+layout(constant_id = MATMUL_COOPMAT_SPEC_SLICES) const uint kSlices = 1u;
 
 // ---- workgroup memory, in chunks of 16 bytes: A's rows, then B's; a row is what is contiguous in the operand
 
@@ -156,7 +213,7 @@ uvec4 chunk_b(Source s, uint turn, uint k, uint n, uint left, const bool last) {
 }
 
 // Sets of a step's chunks on their way.
-uvec4 coming_a[kAhead][kTurnsA], coming_b[kAhead][kTurnsB];
+uvec4 coming_a[AHEAD][kTurnsA], coming_b[AHEAD][kTurnsB];
 
 // Along K: the step that is fetched next, and how much of K is left from its beginning on.
 struct Way {
@@ -200,20 +257,27 @@ void put_step(const uint set) {
 
 // ---- multiplying
 
-const uint kFragsM = kSubM / kFragM, kFragsN = kSubN / kFragN, kProducts = kTileK / kFragK;
+const uint kFragsM = kSubM / kFragM, kFragsN = kSubN / kFragN, kProducts = kTileK / kFragK / kSlices;
 coopmat<SUM, gl_ScopeSubgroup, kFragM, kFragN, gl_MatrixUseAccumulator> sums[kFragsM][kFragsN];
 coopmat<COMPONENT, gl_ScopeSubgroup, kFragM, kFragK, gl_MatrixUseA> frag_a[kFragsM];
 coopmat<COMPONENT, gl_ScopeSubgroup, kFragK, kFragN, gl_MatrixUseB> frag_b[kFragsN];
 
-void load_fragments(const uint product, uint sub_m, uint sub_n) {
+// A subgroup's part of the tile, and where in each step its slice of K begins.
+struct Part {
+  uint m, n, k;
+};
+
+void load_fragments(const uint product, Part sub) {
+  uint k = product * kFragK;
+  if (kSlices > 1u) k += sub.k;
   [[unroll]] for (uint i = 0u; i < kFragsM; ++i) {
-    uint m = sub_m + i * kFragM, k = product * kFragK;
+    uint m = sub.m + i * kFragM;
     uint at = kAlongKA ? m * kPitchA * PER_CHUNK + k / kUnit : k * kPitchA * PER_CHUNK + m / kUnit;
     coopMatLoad(frag_a[i], staged, at, kPitchA * PER_CHUNK,
                 kAlongKA ? gl_CooperativeMatrixLayoutRowMajor : gl_CooperativeMatrixLayoutColumnMajor);
   }
   [[unroll]] for (uint j = 0u; j < kFragsN; ++j) {
-    uint n = sub_n + j * kFragN, k = product * kFragK;
+    uint n = sub.n + j * kFragN;
     uint at = (kStartB + (kAlongKB ? n : k) * kPitchB) * PER_CHUNK + (kAlongKB ? k : n) / kUnit;
     coopMatLoad(frag_b[j], staged, at, kPitchB * PER_CHUNK,
                 kAlongKB ? gl_CooperativeMatrixLayoutColumnMajor : gl_CooperativeMatrixLayoutRowMajor);
@@ -224,9 +288,9 @@ void multiply_row(const uint i) {
   [[unroll]] for (uint j = 0u; j < kFragsN; ++j) sums[i][j] = coopMatMulAdd(frag_a[i], frag_b[j], sums[i][j]);
 }
 
-void multiply_all(uint sub_m, uint sub_n) {
+void multiply_all(Part sub) {
   [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
-    load_fragments(p, sub_m, sub_n);
+    load_fragments(p, sub);
     [[unroll]] for (uint i = 0u; i < kFragsM; ++i) multiply_row(i);
   }
 }
@@ -234,10 +298,14 @@ void multiply_all(uint sub_m, uint sub_n) {
 // ---- the result: a fragment's rows of the subgroup's tile through its own part of workgroup memory
 
 const uint kStorePitch = kStoreN * SUM_BYTES / 16u + 1u;     // chunks
+const uint kSubs = kTileM / kSubM * (kTileN / kSubN);        // subgroups of a slice
+const uint kSliceChunks = kSubs * kFragM * kStorePitch;
 
-float sum_at(uint chunk, const uint element) {
+acc_t sum_at(uint chunk, const uint element) {
 #if SUM_BYTES == 2
   return unpackHalf2x16(get(chunk + element / 8u)[element % 8u / 2u])[element % 2u];
+#elif defined(INTEGER)
+  return int(get(chunk + element / 4u)[element % 4u]);
 #else
   return uintBitsToFloat(get(chunk + element / 4u)[element % 4u]);
 #endif
@@ -252,20 +320,28 @@ void store_staged(Target target, uint chunk, uint column, uint m, uint n) {
     if (e < kWidthD) {
       // Runs of less than a chunk start inside one.
       uint inside = kWidthD < sum_elements ? column % sum_elements + e : e;
-#ifdef INTEGER
-      v[e] = int(get(chunk + inside / 4u)[inside % 4u]);
-#else
       v[e] = sum_at(chunk, inside);
-#endif
+      [[unroll]] for (uint s = 1u; s < kSlices; ++s) v[e] += sum_at(chunk + s * kSliceChunks, inside);
     }
   }
   store_run(target, m, n, v);
 }
 
-void store_tile(Tile t, uint sub_m, uint sub_n) {
+// Orders what a subgroup stores and what is read of it: by itself, or by the subgroups of the other slices too.
+void order_results() {
+  if (kSlices > 1u) {
+    barrier();
+  } else {
+    subgroupMemoryBarrierShared();
+    subgroupBarrier();
+  }
+}
+
+// The slices' subgroups share the runs of what they have summed.
+void store_tile(Tile t, Part sub) {
   Target target = target_of(t);
   const uint runs = kStoreN / kWidthD, sum_elements = 16u / SUM_BYTES, parts = kSubN / kStoreN;
-  uint base = gl_SubgroupID * kFragM * kStorePitch;
+  uint own = gl_SubgroupID * kFragM * kStorePitch, base = gl_SubgroupID % kSubs * kFragM * kStorePitch;
   uint part = 0u;
   // Fragments cannot be indexed by a variable: what belongs to a part is picked out, and the code that finishes runs,
   // which is long, stands here once.
@@ -274,25 +350,25 @@ void store_tile(Tile t, uint sub_m, uint sub_n) {
       [[unroll]] for (uint first = 0u; first < parts; ++first)
         if (part == i * parts + first)
           [[unroll]] for (uint j = 0u; j < kStoreN / kFragN; ++j)
-            coopMatStore(sums[i][first * (kStoreN / kFragN) + j], staged, (base + j * kFragN / sum_elements) * PER_CHUNK,
+            coopMatStore(sums[i][first * (kStoreN / kFragN) + j], staged, (own + j * kFragN / sum_elements) * PER_CHUNK,
                          kStorePitch * PER_CHUNK, gl_CooperativeMatrixLayoutRowMajor);
-    subgroupMemoryBarrierShared();   // the fragments are stored before other invocations of the subgroup read them
-    subgroupBarrier();
-    uint run = gl_SubgroupInvocationID;
+    order_results();                 // the fragments are stored before other invocations read them
+    uint run = gl_SubgroupInvocationID + gl_SubgroupID / kSubs * kSubgroup;
     do {
       uint row = run / runs, column = run % runs * kWidthD;
-      uint m = t.m + sub_m + part / parts * kFragM + row, n = t.n + sub_n + part % parts * kStoreN + column;
+      uint m = t.m + sub.m + part / parts * kFragM + row, n = t.n + sub.n + part % parts * kStoreN + column;
       if (row < kFragM && m < size_m() && n < size_n())
         store_staged(target, base + row * kStorePitch + column / sum_elements, column, m, n);
-      run += kSubgroup;
+      run += kSubgroup * kSlices;
     } while (run < kFragM * runs);
-    subgroupBarrier();               // what is stored next overwrites what was read
+    order_results();                 // what is stored next overwrites what was read
     ++part;
   } while (part < kFragsM * parts);
 }
 
-// The whole of K with nothing in flight.
-void multiply_now(Way way, uint sub_m, uint sub_n) {
+#if LOOP == NOW
+
+void multiply(Way way, Part sub) {
   do {
     uint turn = 0u;
     do {
@@ -305,12 +381,15 @@ void multiply_now(Way way, uint sub_m, uint sub_n) {
       if (kEvenB || p.x < kRowsB) put(kStartB + p.x * kPitchB + p.y, chunk_b(way.b, turn, way.k, way.n, way.left, true));
     } while (++turn < kTurnsB);
     barrier();                         // the step's tiles are in workgroup memory before fragments are loaded
-    multiply_all(sub_m, sub_n);
+    multiply_all(sub);
     barrier();                         // all fragments are loaded before the next step overwrites the tiles
     advance(way, true);
   } while (way.left != 0u);
 }
 
+#else
+
+#if LOOP == AGAIN
 // On to the next whole step; behind the last one its operands come once more, for nobody.
 void advance_or_stay(inout Way way) {
   bool more = way.left >= 2u * kTileK;
@@ -319,103 +398,161 @@ void advance_or_stay(inout Way way) {
   way.k += more ? kTileK : 0u;
   way.left -= more ? kTileK : 0u;
 }
+#endif
 
 // Stages and multiplies what has come in `set`, which takes the loads of another whole step.
-void multiply_step(const uint set, inout Way way, uint sub_m, uint sub_n) {
+void multiply_step(const uint set, inout Way way, Part sub) {
   put_step(set);
   barrier();                           // the step's tiles are in workgroup memory before fragments are loaded
-  if (kAgain != 0u) advance_or_stay(way);
-  if (kSchedule == MATMUL_COOPMAT_LOADS_FIRST) fetch_part(set, way, 0u, 1u, false);
+#if LOOP == AGAIN
+  advance_or_stay(way);
+#endif
+#if LOADS == FIRST
+  fetch_part(set, way, 0u, 1u, false);
+#endif
   [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
-    load_fragments(p, sub_m, sub_n);
-    if (kSchedule == MATMUL_COOPMAT_LOADS_FENCED && p == 0u) {
+    load_fragments(p, sub);
+#if LOADS == FENCED
+    if (p == 0u) {
       subgroupMemoryBarrierShared();   // orders nothing that needs it: keeps the loads behind the fragments
       fetch_part(set, way, 0u, 1u, false);
       subgroupMemoryBarrierShared();
     }
+#endif
     [[unroll]] for (uint i = 0u; i < kFragsM; ++i) {
-      if (kSchedule == MATMUL_COOPMAT_LOADS_SPREAD) fetch_part(set, way, p * kFragsM + i, kProducts * kFragsM, false);
+#if LOADS == SPREAD
+      fetch_part(set, way, p * kFragsM + i, kProducts * kFragsM, false);
+#endif
       multiply_row(i);
     }
   }
+#if LOOP != AGAIN
   // Behind the loads: in front of them, with no choice to make, it costs 2 to 10 % (H200, driver 580.159.04).
-  if (kAgain == 0u) advance(way, false);
+  advance(way, false);
+#endif
   barrier();                           // all fragments are loaded before the next step overwrites the tiles
 }
 
-// The same for the last steps, of which one may be partial, and behind which nothing is left to fetch.
-void multiply_last(Way way, uint steps, uint sub_m, uint sub_n) {
+#if LOOP == WHOLE
+
+uint seen[4];
+
+// Asks for every 32 bytes of both operands, each a run of memory, at once, by whichever invocation of the device: otherwise
+// each step waits for the DRAM, since all workgroups are at the same K. What has come is looked at only when all is done.
+void touch_operands() {
+  uint id = group_id() * kWorkgroup + gl_LocalInvocationID.x, all = gl_NumWorkGroups.x * kWorkgroup;
+  uint end_a = size_m() * size_k() * BYTES, end_b = size_n() * size_k() * BYTES;
+  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
+    uint at = 32u * (id + i * all);
+    seen[2u * i] = at < end_a ? Ref4(push.a).x[at / 4u] : 0u;
+    seen[2u * i + 1u] = at < end_b ? Ref4(push.b).x[at / 4u] : 0u;
+  }
+}
+
+// Nothing is fetched twice, and nothing minds bounds of K. The sets are written out: by a loop, unrolled or not, they went
+// to memory (NVIDIA 580.159.04).
+void multiply(Way way, Part sub) {
+  uint turns = way.left / (2u * kTileK) - 1u;
+  touch_operands();
+  fetch_next(0u, way, false);
+  fetch_next(1u, way, false);
+  do {
+    multiply_step(0u, way, sub);
+    multiply_step(1u, way, sub);
+  } while (--turns != 0u);
+  put_step(0u);
+  barrier();                           // as above, and so on
+  multiply_all(sub);
+  barrier();
+  put_step(1u);
+  barrier();
+  multiply_all(sub);
+  barrier();                           // the results go through the same memory
+  if (size_k() == 0xffffffffu) put(0u, uvec4(seen[0], seen[1], seen[2], seen[3]));   // never: keeps the loads
+}
+
+#else
+
+// The last steps, of which one may be partial, and behind which nothing is left to fetch.
+void multiply_last(Way way, uint steps, Part sub) {
   do {
     put_step(0u);
     barrier();                         // as above
-    [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) coming_a[0][i] = coming_a[kAhead - 1u][i];
-    [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) coming_b[0][i] = coming_b[kAhead - 1u][i];
-    if (way.left != 0u) fetch_next(kAhead - 1u, way, true);
-    multiply_all(sub_m, sub_n);
+#if AHEAD == 2
+    [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) coming_a[0][i] = coming_a[1][i];
+    [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) coming_b[0][i] = coming_b[1][i];
+#endif
+    if (way.left != 0u) fetch_next(AHEAD - 1, way, true);
+    multiply_all(sub);
     barrier();                         // as above; the results go through the same memory
   } while (--steps != 0u);
 }
 
 void fetch_first(inout Way way, const bool last) {
   fetch_next(0u, way, last);
-  if (kAhead == 2u && (!last || way.left != 0u)) fetch_next(kAhead - 1u, way, last);
+#if AHEAD == 2
+  if (!last || way.left != 0u) fetch_next(1u, way, last);
+#endif
 }
 
-// The loops have no branch, which would keep the compiler from moving loads. This one has all whole steps, and is for one
-// step ahead; which of the two is faster only a measurement says.
-void multiply_again(Way way, uint sub_m, uint sub_n) {
+// The loops have no branch, which would keep the compiler from moving loads. Which of the two is faster only a measurement
+// says.
+#if LOOP == AGAIN
+void multiply(Way way, Part sub) {
   uint turns = way.left / kTileK;
   if (turns != 0u) {
     fetch_part(0u, way, 0u, 1u, false);
     do {
-      multiply_step(0u, way, sub_m, sub_n);
+      multiply_step(0u, way, sub);
     } while (--turns != 0u);
     advance(way, false);
   }
   if (way.left != 0u) {
     fetch_next(0u, way, true);
-    multiply_last(way, 1u, sub_m, sub_n);
+    multiply_last(way, 1u, sub);
   }
 }
-
-// This one ends where the last whole step is fetched.
-void multiply_steps(Way way, uint sub_m, uint sub_n) {
+#else
+void multiply(Way way, Part sub) {
   uint steps = (way.left - 1u) / kTileK + 1u, whole = way.left / kTileK;
   // Here twice: with bounds, where K has too few whole steps, each load is waited for, so that zeros can take the place of
   // what is beyond K.
-  if (whole >= kAhead) fetch_first(way, false);
+  if (whole >= AHEAD) fetch_first(way, false);
   else fetch_first(way, true);
-  if (whole >= 2u * kAhead) {
-    uint turns = whole / kAhead - 1u;   // of a step for each set
-    steps -= turns * kAhead;
+  if (whole >= 2u * AHEAD) {
+    uint turns = whole / AHEAD - 1;   // of a step for each set
+    steps -= turns * AHEAD;
     do {
-      multiply_step(0u, way, sub_m, sub_n);
-      if (kAhead == 2u) multiply_step(kAhead - 1u, way, sub_m, sub_n);
+      multiply_step(0u, way, sub);
+#if AHEAD == 2
+      multiply_step(1u, way, sub);
+#endif
     } while (--turns != 0u);
   }
-  multiply_last(way, steps, sub_m, sub_n);
+  multiply_last(way, steps, sub);
 }
+#endif
+#endif
+#endif
 
 void main() {
   Tile t;
   if (!locate_tile(t)) return;     // whole workgroups, so no barrier is missed
   const uint subs_n = kTileN / kSubN;
-  uint sub_m = gl_SubgroupID / subs_n * kSubM, sub_n = gl_SubgroupID % subs_n * kSubN;
+  uint id = gl_SubgroupID % kSubs;
+  Part sub = Part(id / subs_n * kSubM, id % subs_n * kSubN, gl_SubgroupID / kSubs * (kTileK / kSlices));
   [[unroll]] for (uint i = 0u; i < kFragsM; ++i)
     [[unroll]] for (uint j = 0u; j < kFragsN; ++j)
       sums[i][j] = coopmat<SUM, gl_ScopeSubgroup, kFragM, kFragN, gl_MatrixUseAccumulator>(SUM(0));
 
-  Way way = Way(Source(a_address(t, t.m, t.k), size_m() - t.m, size_m() - t.m),
-                Source(b_address(t, t.k, t.n), size_n() - t.n, size_n() - t.n),
-                bytes_of(kAType, kAlongKA ? uvec2(kTileK, 0u) : product64(kTileK, lda())),
-                bytes_of(kBType, kAlongKB ? uvec2(kTileK, 0u) : product64(kTileK, ldb())), t.k, t.n, t.k_end - t.k);
-  if (way.left != 0u) {
-    if (kSchedule == MATMUL_COOPMAT_LOADS_NOW)
-      multiply_now(way, sub_m, sub_n);
-    else if (kAgain != 0u)
-      multiply_again(way, sub_m, sub_n);
-    else
-      multiply_steps(way, sub_m, sub_n);
-  }
-  store_tile(t, sub_m, sub_n);
+  Way way;
+  way.a = Source(a_address(t, t.m, t.k), size_m() - t.m, size_m() - t.m);
+  way.b = Source(b_address(t, t.k, t.n), size_n() - t.n, size_n() - t.n);
+  way.step_a = bytes_of(kAType, kAlongKA ? uvec2(kTileK, 0u) : product64(kTileK, lda()));
+  way.step_b = bytes_of(kBType, kAlongKB ? uvec2(kTileK, 0u) : product64(kTileK, ldb()));
+  way.k = t.k;
+  way.n = t.n;
+  way.left = t.k_end - t.k;
+  if (way.left != 0u) multiply(way, sub);
+  store_tile(t, sub);
 }

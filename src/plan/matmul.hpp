@@ -94,8 +94,8 @@ std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulDraft& d) noexcep
 // of rows is no new pipeline.
 bool few_tiles(const MatmulContext& c) noexcept;
 
-// How many parts K is cut in so that the device is full: 1 where tiles fill it already.
-std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d) noexcept;
+// How many parts K is cut in so that each multiprocessor has `each` workgroups: 1 where tiles fill the device already.
+std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d, std::uint32_t each = 2) noexcept;
 
 // Picoseconds, as integers; see matmul_cost.cpp.
 std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const MatmulEstimate& e);

@@ -12,19 +12,24 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr std::uint32_t kAgain = 1;       // MATMUL_COOPMAT_SPEC_AGAIN
-constexpr std::uint32_t kHalfSums = 2;    // only where sums are f16: f32 ones would not fit the registers
-constexpr std::uint32_t kInt8Only = 4;    // f16's step of as many K is twice as long: too much to have on its way
+constexpr std::uint32_t kHalfSums = 1;    // only where sums are f16: f32 ones would not fit the registers
+constexpr std::uint32_t kInt8Only = 2;    // f16's step of as many K is twice as long: too much to have on its way
+
+// Where loads stand: a module each, see the kernel.
+enum Loads : std::uint32_t { kFirst, kFenced, kSpread, kOnce, kAhead, kWhole, kNow };
+constexpr const char* kModule[] = {"first", "fenced", "spread", "once", "ahead", "whole", "now"};
+constexpr const char* kNames[] = {"", " fenced", " spread", " once", " spread ahead", " whole", " now"};
 
 // Workgroup tile and K of a step, a subgroup's tile, where loads stand.
 struct Row {
   std::uint32_t tile_m, tile_n, tile_k, sub_m, sub_n;
-  std::uint32_t schedule = MATMUL_COOPMAT_LOADS_FIRST;
+  Loads loads = kFirst;
   std::uint32_t rate = 300;          // permille of the matrix unit's rate that its steps reach, fetching included
-  std::uint32_t ahead = 1;           // steps of K on their way
   std::uint32_t flags = 0;
+  std::uint32_t slices = 1;          // of a step of K, each with subgroups of its own
 
-  std::uint32_t subgroups() const { return tile_m / sub_m * (tile_n / sub_n); }
+  std::uint32_t ahead() const { return loads == kAhead || loads == kWhole ? 2 : 1; }   // steps of K on their way
+  std::uint32_t subgroups() const { return tile_m / sub_m * (tile_n / sub_n) * slices; }
 };
 
 // NVIDIA H200 (driver 580.159.04, 2026-11-22), `sectile bench PROBLEM --force ROW` at n = 1024 to 8192 and the 61 shapes of
@@ -33,49 +38,55 @@ struct Row {
 // some 48 KiB for all of its workgroups, so 128x128x32 (20 KiB) runs twice at a time, and all larger ones once. Two steps
 // on their way are spread between the products: all at once, registers go to memory, at a tenth of the speed.
 constexpr Row kTable[] = {
-    {256, 256, 32, 128, 64, MATMUL_COOPMAT_LOADS_SPREAD, 580, 1, kHalfSums},
-    {256, 256, 32, 64, 128, MATMUL_COOPMAT_LOADS_SPREAD, 545, 1, kHalfSums},
-    {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FENCED, 540, 1, kAgain},
-    {128, 192, 64, 64, 48, MATMUL_COOPMAT_LOADS_FIRST, 580, 1, kAgain},
-    {192, 128, 64, 48, 64, MATMUL_COOPMAT_LOADS_FENCED, 540, 1, kAgain},
-    {128, 256, 64, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 560, 2, kInt8Only},
-    {256, 128, 64, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 555, 2, kInt8Only},
-    {128, 128, 64, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 525, 1, kAgain | kInt8Only},
-    {128, 256, 32, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 453, 2},
-    {256, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 450, 2},
-    {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 475, 2},
-    {128, 128, 32, 64, 64, MATMUL_COOPMAT_LOADS_SPREAD, 461, 1, kAgain},
-    {128, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_SPREAD, 450, 1, kAgain},
-    {128, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FENCED, 440, 1, kAgain},
-    {128, 64, 64, 32, 64, MATMUL_COOPMAT_LOADS_FIRST, 331, 1, kAgain},
-    {64, 128, 64, 64, 32, MATMUL_COOPMAT_LOADS_FIRST, 337, 1, kAgain},
-    {128, 64, 32, 64, 32, MATMUL_COOPMAT_LOADS_FIRST, 340, 1, kAgain},
-    {64, 128, 32, 32, 64, MATMUL_COOPMAT_LOADS_FIRST, 349, 1, kAgain},
-    {64, 128, 64, 32, 32, MATMUL_COOPMAT_LOADS_SPREAD, 372, 2},
-    {128, 64, 64, 32, 32, MATMUL_COOPMAT_LOADS_SPREAD, 360, 2},
-    {64, 64, 64, 32, 32, MATMUL_COOPMAT_LOADS_SPREAD, 372, 2},
-    {64, 64, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 365, 1, kAgain},
-    {64, 64, 32, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 450, 1, kAgain},
-    {32, 128, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 316, 1, kAgain},
-    {128, 32, 64, 32, 32, MATMUL_COOPMAT_LOADS_FIRST, 296, 1, kAgain},
-    {32, 64, 64, 16, 32, MATMUL_COOPMAT_LOADS_SPREAD, 225, 2},
-    {32, 64, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST, 225, 1, kAgain},
-    {64, 32, 64, 32, 16, MATMUL_COOPMAT_LOADS_SPREAD, 235, 2},
-    {64, 32, 64, 32, 16, MATMUL_COOPMAT_LOADS_FIRST, 235, 1, kAgain},
-    {32, 32, 128, 16, 16, MATMUL_COOPMAT_LOADS_SPREAD, 151, 2},
-    {32, 32, 64, 16, 16, MATMUL_COOPMAT_LOADS_FIRST, 151, 1, kAgain},
-    {16, 128, 64, 16, 32, MATMUL_COOPMAT_LOADS_FIRST, 167, 1, kAgain},
-    {16, 64, 128, 16, 16, MATMUL_COOPMAT_LOADS_FIRST, 166, 1, kAgain},
-    {8, 128, 64, 8, 32, MATMUL_COOPMAT_LOADS_FIRST, 100, 1, kAgain},   // fragments of 8 rows: Intel's
-    {8, 64, 64, 8, 16, MATMUL_COOPMAT_LOADS_FIRST, 60, 1, kAgain},
-    {32, 32, 32, 16, 16, MATMUL_COOPMAT_LOADS_NOW},               // a CPU's
-    {16, 32, 16, 8, 16, MATMUL_COOPMAT_LOADS_NOW},
+    {256, 256, 32, 128, 64, kOnce, 580, kHalfSums},
+    {256, 256, 32, 64, 128, kOnce, 545, kHalfSums},
+    {128, 192, 64, 64, 48, kFenced, 540},
+    {128, 192, 64, 64, 48, kFirst, 580},
+    {192, 128, 64, 48, 64, kFenced, 540},
+    {128, 256, 64, 64, 64, kAhead, 560, kInt8Only},
+    {256, 128, 64, 64, 64, kAhead, 555, kInt8Only},
+    {128, 128, 64, 64, 64, kSpread, 525, kInt8Only},
+    {128, 256, 32, 64, 64, kAhead, 453},
+    {256, 128, 32, 64, 64, kAhead, 450},
+    {128, 128, 32, 64, 64, kAhead, 475},
+    {128, 128, 32, 64, 64, kSpread, 461},
+    {128, 128, 64, 64, 32, kSpread, 450},
+    {128, 128, 64, 64, 32, kFenced, 440},
+    {128, 64, 64, 32, 64, kFirst, 331},
+    {64, 128, 64, 64, 32, kFirst, 337},
+    {128, 64, 32, 64, 32, kFirst, 340},
+    {64, 128, 32, 32, 64, kFirst, 349},
+    {128, 64, 64, 32, 32, kWhole, 435},
+    {64, 128, 64, 32, 32, kWhole, 430},
+    {64, 64, 64, 32, 32, kWhole, 372},
+    {32, 64, 64, 16, 32, kWhole, 235},
+    {64, 128, 64, 32, 32, kAhead, 372},
+    {128, 64, 64, 32, 32, kAhead, 360},
+    {64, 64, 64, 32, 32, kAhead, 372},
+    {64, 64, 64, 32, 32, kFirst, 365},
+    {64, 64, 32, 32, 32, kFirst, 450},
+    {32, 128, 64, 32, 32, kFirst, 316},
+    {128, 32, 64, 32, 32, kFirst, 296},
+    {32, 64, 64, 16, 32, kAhead, 225},
+    {32, 64, 64, 16, 32, kFirst, 225},
+    {64, 32, 64, 32, 16, kAhead, 235},
+    {64, 32, 64, 32, 16, kFirst, 235},
+    {32, 32, 128, 16, 16, kAhead, 151},
+    {32, 32, 64, 16, 16, kFirst, 151},
+    {16, 128, 64, 16, 32, kFirst, 167},
+    {16, 64, 128, 16, 16, kFirst, 166},
+    {32, 32, 256, 32, 32, kAhead, 160, 0, 8},
+    {16, 16, 256, 16, 16, kAhead, 80, 0, 8},
+    {8, 128, 64, 8, 32, kFirst, 100},   // fragments of 8 rows: Intel's
+    {8, 64, 64, 8, 16, kFirst, 60},
+    {32, 32, 32, 16, 16, kNow},               // a CPU's
+    {16, 32, 16, 8, 16, kNow},
+    {32, 32, 32, 16, 32, kNow, 290, 0, 2},
 };
 
 consteval bool rows_are_sound() {
   for (const Row& r : kTable) {
-    if (r.tile_m % r.sub_m != 0 || r.tile_n % r.sub_n != 0) return false;
-    if ((r.flags & kAgain) != 0 && r.ahead != 1) return false;   // that loop has one set of registers
+    if (r.tile_m % r.sub_m != 0 || r.tile_n % r.sub_n != 0 || r.tile_k % r.slices != 0) return false;
   }
   return true;
 }
@@ -100,7 +111,7 @@ std::optional<MatrixShape> shape_for(const MatmulContext& c, const Row& r) {
   for (const MatrixShape& s : c.profile.matrix_shapes) {
     if (s.scope != "subgroup" || s.flexible || s.saturating) continue;
     if (s.a != component(c.type) || s.b != s.a || s.c != sum_name(c) || s.result != s.c) continue;
-    if (r.sub_m % s.m != 0 || r.sub_n % s.n != 0 || r.tile_k % s.k != 0) continue;
+    if (r.sub_m % s.m != 0 || r.sub_n % s.n != 0 || r.tile_k / r.slices % s.k != 0) continue;
     if (!best || std::uint64_t{s.m} * s.n * s.k > std::uint64_t{best->m} * best->n * best->k) best = s;
   }
   return best;
@@ -144,7 +155,7 @@ std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulDra
   const std::uint32_t sums = r.sub_m * r.sub_n * sum_bytes / 4 / lanes;
   const std::uint32_t fragments = (r.sub_m + r.sub_n) * s.k * bytes / 4 / lanes * copies;
   const std::uint32_t coming = static_cast<std::uint32_t>(ceil_div((r.tile_m + r.tile_n) * r.tile_k * bytes / 16, d.workgroup)) * 4;
-  return sums + fragments + coming * r.ahead + 24;
+  return sums + fragments + coming * r.ahead() + 24;
 }
 
 MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
@@ -155,6 +166,7 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   d.stem = "matmul_coopmat";
   d.narrow = true;
   d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : p.acc == DType::f16 ? "f16.f16" : "f16";
+  d.base += std::string(".") + kModule[r.loads];
   d.tile_m = r.tile_m;
   d.tile_n = r.tile_n;
   d.tile_k = r.tile_k;
@@ -172,25 +184,25 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   const std::uint32_t staged = std::max(memory.tiles, memory.result);
   d.workgroup_memory_bytes = staged * 16;
   d.registers = registers_of(c, r, d, s);
-  d.steps_ahead = r.ahead;
+  d.steps_ahead = r.ahead();
   d.matrix_unit = true;
   // Rows of B that lie along N are long: short steps of K then load whole lines too, and long ones gain nothing, but where
   // their loads are kept behind the first fragments.
-  const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.schedule == MATMUL_COOPMAT_LOADS_FENCED ? 108 : 95;
+  const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.loads == kFenced ? 108 : 95;
   d.rate_permille = p.transpose_b ? r.rate : r.rate * along_n / 100;
   // Rows of int8 are half as long, whatever K is (4096: 128x128x32 357 us, 128x192x64 341, and fenced 380).
-  if (c.integer()) d.rate_permille = r.tile_k == 32 ? r.rate * 111 / 100 : r.schedule == MATMUL_COOPMAT_LOADS_FENCED ? r.rate * 90 / 100 : r.rate;
+  if (c.integer()) d.rate_permille = r.tile_k == 32 ? r.rate * 111 / 100 : r.loads == kFenced ? r.rate * 90 / 100 : r.rate;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_COOPMAT_SPEC_SUBGROUP, d.required_subgroup_size},
                                   {MATMUL_COOPMAT_SPEC_SUB_M, r.sub_m}, {MATMUL_COOPMAT_SPEC_SUB_N, r.sub_n},
                                   {MATMUL_COOPMAT_SPEC_FRAG_M, s.m}, {MATMUL_COOPMAT_SPEC_FRAG_N, s.n},
                                   {MATMUL_COOPMAT_SPEC_FRAG_K, s.k}, {MATMUL_COOPMAT_SPEC_PAD, 1},
-                                  {MATMUL_COOPMAT_SPEC_SCHEDULE, r.schedule}, {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n},
-                                  {MATMUL_COOPMAT_SPEC_STAGED, staged}, {MATMUL_COOPMAT_SPEC_AHEAD, r.ahead},
-                                  {MATMUL_COOPMAT_SPEC_AGAIN, r.flags & kAgain}})
+                                  {MATMUL_COOPMAT_SPEC_SLICES, r.slices}, {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n},
+                                  {MATMUL_COOPMAT_SPEC_STAGED, staged}})
     d.add(id, value);
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
   d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
-  d.splits = splits_to_fill(c, d);
+  // Slices have filled a multiprocessor's subgroups already.
+  d.splits = r.loads == kWhole ? 1 : splits_to_fill(c, d, r.slices > 1 ? 1 : 2);
   return d;
 }
 
@@ -206,13 +218,27 @@ bool unit_applicable(const MatmulContext& c, Refusal& refusal) {
   return true;
 }
 
+// That loop has no bounds of K, and asks for its operands as runs of memory.
+bool whole_applicable(const MatmulContext& c, const Row& r, Refusal& refusal) {
+  constexpr std::int64_t kMostBytes = std::int64_t{32} << 20;   // of both operands: more would not stay in the L2
+  const auto& p = c.problem;
+  if (p.k % (2 * r.tile_k) != 0 || p.k < 4 * r.tile_k) return refusal.no("has an even number of whole steps of {}, 4 or more", r.tile_k);
+  if (p.batch != 1 || c.at.lda != (p.transpose_a ? p.m : p.k) || c.at.ldb != (p.transpose_b ? p.k : p.n) || c.a_type != c.type || c.b_type != c.type)
+    return refusal.no("asks for operands as runs of memory: no batch, no padded rows, no types to convert");
+  if (std::min(c.width_a, c.width_b) * matmul_type_bytes(c.type) < 4) return refusal.no("asks for operands by 4 bytes, which their addresses do not allow");
+  if (p.m > kMostBytes / p.k || p.n > kMostBytes / p.k || (p.m + p.n) * p.k * matmul_type_bytes(c.type) > kMostBytes)
+    return refusal.no("asks for operands of {} bytes at most", kMostBytes);
+  return true;
+}
+
 bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   if (!unit_applicable(c, refusal)) return false;
   // Unrolled for the loads in flight, a CPU's compiler takes half a minute and gains nothing.
-  if (c.cpu() && r.schedule != MATMUL_COOPMAT_LOADS_NOW) return refusal.no("loads in flight gain nothing on a CPU");
+  if (c.cpu() && r.loads != kNow) return refusal.no("loads in flight gain nothing on a CPU");
   const bool half = !c.integer() && c.problem.acc == DType::f16;
   if ((r.flags & kInt8Only) != 0 && !c.integer()) return refusal.no("for int8: of f16 a step of {} would be too much to have on its way", r.tile_k);
+  if (r.loads == kWhole && !whole_applicable(c, r, refusal)) return false;
   if ((r.flags & kHalfSums) != 0 && !half) return refusal.no("its sums fit the registers as f16 alone");
   // A tile is staged in chunks of 16 bytes along its rows: eight rows of A hold but 8 bytes of int8 where they lie along M.
   const std::uint32_t per_chunk = 16 / matmul_type_bytes(c.type);
@@ -261,14 +287,14 @@ void count_operand(Walk& walk, const MatmulContext& c, const MatmulDraft& d, boo
 }
 
 // A subgroup's fragments: rows of 16 bytes, one chunk of padding between rows of chunks.
-void count_fragments(Walk& walk, const MatmulContext& c, const Row& r, const MatmulDraft& d) {
+void count_fragments(Walk& walk, const MatmulContext& c, const Row& r) {
   const std::uint32_t bytes = matmul_type_bytes(c.type);
   const auto side = [&](bool along_k, std::uint32_t tile, std::uint32_t sub) {
     Request request;
     request.bytes = 16;
     const std::uint32_t pitch = (along_k ? r.tile_k : tile) * bytes / 16 + 1;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = std::int64_t{16} * l * pitch;
-    walk.shared(request, std::uint64_t{sub} * r.tile_k * bytes / 16 / walk.lanes() * (d.workgroup / d.required_subgroup_size));
+    walk.shared(request, std::uint64_t{sub} * r.tile_k * bytes / 16 / walk.lanes() * r.subgroups() / r.slices);
   };
   side(!c.problem.transpose_a, r.tile_m, r.sub_m);
   side(c.problem.transpose_b, r.tile_n, r.sub_n);
@@ -276,21 +302,22 @@ void count_fragments(Walk& walk, const MatmulContext& c, const Row& r, const Mat
 
 // Those that serve where there are few tiles: measured best, or within a sixth of it, from 5 rows to 512.
 bool for_few(const Row& r) {
-  if (r.tile_m == 16 && r.tile_n == 64 && r.tile_k == 128) return true;
+  if (r.slices > 1) return true;
+  if (r.loads == kWhole) return r.tile_m == 32;
   return r.tile_k == 64 && ((r.tile_m == 32 && r.tile_n == 64) || (r.tile_m == 64 && r.tile_n == 64) || (r.tile_m == 128 && r.tile_n == 128));
 }
 
 bool spare(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   if (c.cpu()) return false;
-  return r.schedule == MATMUL_COOPMAT_LOADS_NOW || (few_tiles(c) && !for_few(r));
+  return r.loads == kNow || (few_tiles(c) && !for_few(r));
 }
 
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulDraft& d) {
   Walk walk(c.profile);
   count_operand(walk, c, d, false);
   count_operand(walk, c, d, true);
-  count_fragments(walk, c, kTable[row], d);
+  count_fragments(walk, c, kTable[row]);
   MatmulEstimate e;
   e.interior = walk.count();
   e.bias_permille = spare(c, row) ? kSpare : 0;
@@ -298,10 +325,10 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulD
 }
 
 std::string print(std::uint32_t row) {
-  constexpr const char* kSchedules[] = {"", " fenced", " spread", " now"};
   const Row& r = kTable[row];
-  return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n, kSchedules[r.schedule],
-                     r.ahead == 2 ? " ahead" : "", (r.flags & kHalfSums) != 0 ? " h" : "");
+  const std::string slices = r.slices > 1 ? fmt::format(" slices={}", r.slices) : "";
+  return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n, kNames[r.loads],
+                     (r.flags & kHalfSums) != 0 ? " h" : "", slices);
 }
 
 }  // namespace

@@ -14,9 +14,9 @@ bool few_tiles(const MatmulContext& c) noexcept {
   return p.batch == 1 && std::min(p.m, p.n) <= kFewRows && tiles < c.profile.multiprocessors.value_or(64);
 }
 
-std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d) noexcept {
+std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d, std::uint32_t each) noexcept {
   const std::uint64_t tiles = matmul_tiles(c, d) * static_cast<std::uint64_t>(c.problem.batch);
-  const std::uint64_t held = std::uint64_t{c.profile.multiprocessors.value_or(c.cpu() ? 2 : 16)} * (c.cpu() ? 1 : 2);
+  const std::uint64_t held = std::uint64_t{c.profile.multiprocessors.value_or(c.cpu() ? 2 : 16)} * (c.cpu() ? 1 : each);
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(c.problem.k), d.tile_k);
   if (tiles * 2 > held) return 1;
   // A split of less than 8 steps spends its time starting and storing; 32 splits are as many as pay.
