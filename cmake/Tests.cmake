@@ -149,8 +149,9 @@ if(SECTILE_BUILD_TESTS)
 endif()
 
 # From outside: the command's own check on each driver that runs without a GPU, an installed tree, README's snippet.
-# sectile_check(NAME DEVICE ICD...): `sectile check` on the driver that an ICD file names, where there is one.
-function(sectile_check name device)
+# sectile_check(NAME DEVICE FEWER FEWER_MATMULS ICD...): `sectile check` on the driver that an ICD file names, where there
+# is one. So many cases; with SECTILE_THOROUGH in the environment SECTILE_CHECK_CASES and SECTILE_CHECK_MATMUL_CASES.
+function(sectile_check name device fewer fewer_matmuls)
   find_file(SECTILE_ICD_${name} NAMES ${ARGN}
     PATHS /usr/share/vulkan/icd.d /usr/local/share/vulkan/icd.d /opt/swiftshader NO_DEFAULT_PATH)
   mark_as_advanced(SECTILE_ICD_${name})
@@ -158,25 +159,27 @@ function(sectile_check name device)
     message(STATUS "No ${name} driver here: its check is left out")
     return()
   endif()
-  add_test(NAME check_${name} COMMAND sectile_command check --cases ${SECTILE_CHECK_CASES} --device ${device}
-    --junit ${PROJECT_BINARY_DIR}/check_${name}.xml)
+  add_test(NAME check_${name} COMMAND ${check} ${SECTILE_CHECK_CASES} ${fewer} $<TARGET_FILE:sectile_command>
+    --device ${device} --junit ${PROJECT_BINARY_DIR}/check_${name}.xml)
   set_tests_properties(check_${name} PROPERTIES TIMEOUT 600 ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_${name}}")
   # Fewer: a CPU driver compiles a tile of a matmul for a second.
-  add_test(NAME check_matmul_${name} COMMAND sectile_command check --op matmul --cases ${SECTILE_CHECK_MATMUL_CASES}
-    --batch 8 --device ${device} --junit ${PROJECT_BINARY_DIR}/check_matmul_${name}.xml)
+  add_test(NAME check_matmul_${name} COMMAND ${check} ${SECTILE_CHECK_MATMUL_CASES} ${fewer_matmuls}
+    $<TARGET_FILE:sectile_command> --op matmul --batch 8 --device ${device} --junit ${PROJECT_BINARY_DIR}/check_matmul_${name}.xml)
   set_tests_properties(check_matmul_${name} PROPERTIES TIMEOUT 1200 ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_${name}}")
 endfunction()
 
 if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
-  set(SECTILE_CHECK_CASES 1000 CACHE STRING "Generated problems of a check as a test")
-  set(SECTILE_CHECK_MATMUL_CASES 96 CACHE STRING "Generated matmuls of a check as a test")
-  sectile_check(lavapipe llvmpipe lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
-  sectile_check(swiftshader SwiftShader vk_swiftshader_icd.json)
+  set(SECTILE_CHECK_CASES 1000 CACHE STRING "Generated problems of a thorough check as a test")
+  set(SECTILE_CHECK_MATMUL_CASES 96 CACHE STRING "Generated matmuls of a thorough check as a test")
+  set(check sh ${PROJECT_SOURCE_DIR}/tests/check.sh)
+  # SwiftShader compiles several times as long as lavapipe.
+  sectile_check(lavapipe llvmpipe 600 48 lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
+  sectile_check(swiftshader SwiftShader 200 32 vk_swiftshader_icd.json)
   # The same problems on both, compared with each other as well.
   if(SECTILE_ICD_lavapipe AND SECTILE_ICD_swiftshader)
-    add_test(NAME check_both COMMAND sectile_command check --cases 200 --seed 7 --device llvmpipe,SwiftShader)
+    add_test(NAME check_both COMMAND ${check} 200 100 $<TARGET_FILE:sectile_command> --seed 7 --device llvmpipe,SwiftShader)
     add_test(NAME check_both_matmul
-      COMMAND sectile_command check --op matmul --cases 32 --batch 8 --seed 7 --device llvmpipe,SwiftShader)
+      COMMAND ${check} 32 16 $<TARGET_FILE:sectile_command> --op matmul --batch 8 --seed 7 --device llvmpipe,SwiftShader)
     set_tests_properties(check_both check_both_matmul PROPERTIES TIMEOUT 1200
       ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}:${SECTILE_ICD_swiftshader}")
   endif()

@@ -2,6 +2,8 @@
 // ptxas says of them.
 #pragma once
 
+#include "support/scope.hpp"
+
 #include <sectile/cuda.hpp>
 
 #include <doctest/doctest.h>
@@ -13,6 +15,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <thread>
@@ -22,6 +25,9 @@
 namespace sectile::test {
 
 inline constexpr std::array kArchitectures = {"sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100"};
+
+// SECTILE_ALL_KERNELS: nothing that takes turns is left out.
+inline bool all_kernels() { return thorough() || std::getenv("SECTILE_ALL_KERNELS") != nullptr; }
 
 using Constants = std::vector<Constant>;
 using Combinations = std::map<std::pair<KernelName, Constants>, Step>;

@@ -3,7 +3,7 @@
 //
 // A tile without a matrix unit takes seconds of a core, so most combinations are left out: what the planner chooses is
 // compiled for two architectures, the small kernels' candidates and every row of the tiles with other problems on
-// others, by turns. SECTILE_ALL_KERNELS, where it is set, leaves none out.
+// others, by turns. SECTILE_ALL_KERNELS or SECTILE_THOROUGH, where it is set, leaves none out.
 #include "compiling.hpp"
 
 #include "nvrtc.hpp"
@@ -11,8 +11,6 @@
 #include "lib/matmul.abi.h"
 
 #include <sectile/planner.hpp>
-
-#include <cstdlib>
 
 using namespace sectile;
 using namespace sectile::test;
@@ -70,7 +68,7 @@ class Choice {
 TEST_CASE("matmulsCompileWithoutSpills") {
   const Nvrtc nvrtc;
   if (!nvrtc.there()) return;
-  const bool all = std::getenv("SECTILE_ALL_KERNELS") != nullptr;
+  const bool all = all_kernels();
   constexpr std::size_t kTurns = 9, kCount = kArchitectures.size();
   Choice choice;
   for (std::size_t a = 0; a < kCount; ++a) {

@@ -5,6 +5,8 @@
 #include "reference/permute.hpp"
 #include "reference/random.hpp"
 
+#include "support/scope.hpp"
+
 #include <sectile/planner.hpp>
 
 #include <doctest/doctest.h>
@@ -141,8 +143,9 @@ void check_far_rows(const DeviceProfile& profile, Tally& tally) {
 TEST_CASE("everyCandidateOfGeneratedPermutesComesOutRight") {
   const DeviceProfile profile = hopper();
   Tally tally;
+  const std::size_t most = test::scope(300, 200, 40);
   std::size_t problems = 0;
-  for (std::uint64_t index = 0; problems < 300; ++index) {
+  for (std::uint64_t index = 0; problems < most; ++index) {
     const PermuteProblem problem = reference::generate_permute(21, index);
     const reference::PermuteDefinition definition(problem);
     if (definition.empty() || definition.src_bytes() + definition.dst_bytes() > 128 * 1024) continue;

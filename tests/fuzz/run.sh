@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs one fuzzer as a test: for a minute (SECTILE_FUZZ_SECONDS), and for some seconds where the very same program
-# has passed its minute before. usage: run.sh FUZZER FOLDER SEEDS
+# Runs one fuzzer as a test: for 12 seconds, or as many as SECTILE_FUZZ_SECONDS says; for a minute where SECTILE_THOROUGH
+# is set. The very same program that has passed its minute before runs for some seconds more.
+# usage: run.sh FUZZER FOLDER SEEDS
 set -eu
 fuzzer=$1 folder=$2 seeds=$3
 name=$(basename "$fuzzer")
@@ -10,7 +11,8 @@ stamp=$folder/$name/passed
 mkdir -p "$corpus" "$findings"
 [ -d "$seeds" ] || seeds=
 
-seconds=${SECTILE_FUZZ_SECONDS:-60}
+seconds=${SECTILE_FUZZ_SECONDS:-12}
+[ -z "${SECTILE_THOROUGH:-}" ] || seconds=${SECTILE_FUZZ_SECONDS:-60}
 sum=$(cksum <"$fuzzer")
 if [ -z "${SECTILE_FUZZ_SECONDS:-}" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ]; then
     echo "$name has passed its minute as it is: 5 seconds more"

@@ -5,6 +5,7 @@
 #include "module/facts.hpp"
 #include "module/spirv_words.hpp"
 #include "nvrtc.hpp"
+#include "support/scope.hpp"
 
 #include <sectile/shaders.hpp>
 #include <sectile/spirv.hpp>
@@ -73,8 +74,12 @@ TEST_CASE("every permute of the presets is emitted for every target, with nothin
   for (const bool freeze_shape : {false, true}) {
     tools::CodeMaker code(freeze_shape);
     std::size_t modules = 0, plans = 0;
-    const auto all = targets();
+    auto all = targets();
     CHECK(all.size() >= 17);
+    // Every third alone under a sanitizer, and others with frozen shapes.
+    std::size_t turn = freeze_shape ? 1 : 0;
+    std::erase_if(all, [&](const auto&) { return turn++ % scope(1u, 1u, 3u) != 0; });
+    CHECK(all.size() >= 5);
     for (const auto& profile : all) {
       CAPTURE(profile.name);
       const auto target = emitted(profile, problems, code);

@@ -2,6 +2,8 @@
 // rest does nothing. The shim must be loaded before everything else, so each such GPU is a process of its own.
 #pragma once
 
+#include "scope.hpp"
+
 #include <filesystem>
 #include <span>
 #include <string>
@@ -9,14 +11,6 @@
 #include <vector>
 
 namespace sectile::test {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;  // its runtime must be loaded first, and so must the shim
-#elif defined(__has_feature)
-inline constexpr bool kSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 struct NoopGpu {
   const char* name;    // RADV's and ANV's own name for it
