@@ -17,6 +17,9 @@
 
 namespace sectile::tools {
 
+inline constexpr std::uint64_t kBenchSeed = 0x5eed;
+inline constexpr double kSampleSeconds = 200e-6;  // of one sample, at least: timestamps tick at up to 1 us
+
 struct BenchRow {
   std::string name;
   PermuteProblem problem;

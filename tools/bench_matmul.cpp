@@ -16,11 +16,9 @@
 namespace sectile::tools {
 namespace {
 
-constexpr std::uint64_t kSeed = 0x5eed;
-constexpr std::uint32_t kPoison = 0xffffffff;   // NaNs
-constexpr double kSampleSeconds = 200e-6;
+constexpr std::uint32_t kPoisonOfNans = 0xffffffff;
 constexpr double kLongRun = 0.5;                // seconds: a contender that takes longer is timed once, while it is verified
-constexpr std::uint64_t kMostSlots = 256;
+constexpr std::uint64_t kMostMatmulSlots = 256;
 constexpr int kSamples = 64;                    // elements that are compared with the reference before timing
 
 // Operands of one problem in several slots, so that no run finds its data in a cache.
@@ -34,7 +32,7 @@ struct Slots {
   std::uint64_t count = 0, turn = 0;
 };
 
-struct Runner {
+struct Contestant {
   std::size_t contender = 0;
   Slots* slots = nullptr;
   Plan plan;
@@ -69,14 +67,14 @@ class Bench {
   Result<Plan> add(MatmulResult& result, const MatmulContender& contender);
   void add_twins(MatmulResult& result, const Plan& chosen);
   void add_candidates(MatmulResult& result, const Plan& chosen);
-  std::string verify(const Runner& runner, Spread& took);
+  std::string verify(const Contestant& runner, Spread& took);
   Result<void> time(MatmulResult& result);
-  Launch launch(const Runner& runner, std::uint64_t slot) const;
+  Launch launch(const Contestant& runner, std::uint64_t slot) const;
 
   Machine& machine_;
   const BenchOptions& options_;
   std::vector<std::unique_ptr<Slots>> slots_;
-  std::vector<Runner> runners_;
+  std::vector<Contestant> runners_;
 };
 
 Result<void> Bench::make_slots(Slots& slots) {
@@ -90,7 +88,7 @@ Result<void> Bench::make_slots(Slots& slots) {
   }
   const double cycle = std::max(options_.cycle_mb * 1e6, 8 * static_cast<double>(machine_.profile().l2_bytes.value_or(0)));
   const double wanted = std::ceil(cycle / static_cast<double>(std::max<std::uint64_t>(all, 1)));
-  slots.count = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 2, kMostSlots);
+  slots.count = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 2, kMostMatmulSlots);
   const reference::MatmulDefinition definition(slots.problem);
   for (std::size_t i = 0; i < slots.specs.size(); ++i) {
     const auto& spec = slots.specs[i];
@@ -98,7 +96,7 @@ Result<void> Bench::make_slots(Slots& slots) {
     if (!memory) return std::unexpected(memory.error());
     slots.host.emplace_back(static_cast<std::size_t>(spec.bytes));
     if (!spec.written || slots.problem.c_is_d) {   // C is what D held
-      fill_numbers(definition.operand(spec.name).type, slots.host[i], kSeed + i);
+      fill_numbers(definition.operand(spec.name).type, slots.host[i], kBenchSeed + i);
       if (auto sent = machine_.upload(**memory, 0, slots.host[i]); !sent) return sent;
       std::vector<Launch> copies;
       for (std::uint64_t slot = 1; slot < slots.count; ++slot)
@@ -146,7 +144,7 @@ Result<Plan> Bench::add(MatmulResult& result, const MatmulContender& contender) 
   if (options_.statistics) told.statistics = machine_.statistics(**program);
   auto slots = slots_for(p);
   if (!slots) return failed(slots.error());
-  Runner runner{result.times.size() - 1, *slots, *plan, std::move(*program), nullptr};
+  Contestant runner{result.times.size() - 1, *slots, *plan, std::move(*program), nullptr};
   for (const PlanOperand& operand : plan->operands) {
     if (operand.role != OperandRole::scratch) continue;
     auto scratch = machine_.make_memory(std::max<std::uint64_t>(operand.bytes, 256));
@@ -158,7 +156,7 @@ Result<Plan> Bench::add(MatmulResult& result, const MatmulContender& contender) 
   return *plan;
 }
 
-Launch Bench::launch(const Runner& runner, std::uint64_t slot) const {
+Launch Bench::launch(const Contestant& runner, std::uint64_t slot) const {
   Launch launch{runner.program.get(), {}};
   const Slots& s = *runner.slots;
   for (std::size_t i = 0; i < runner.plan.operands.size(); ++i) {
@@ -193,10 +191,10 @@ std::string difference(const reference::MatmulDefinition& definition, std::span<
 }
 
 // Some elements against the definition, the corners among them; `sectile check` compares all. And what the run took.
-std::string Bench::verify(const Runner& runner, Spread& took) {
+std::string Bench::verify(const Contestant& runner, Spread& took) {
   Slots& s = *runner.slots;
   const MatmulProblem& p = s.problem;
-  const auto prepared = p.c_is_d ? machine_.upload(*s.memory[2], 0, s.host[2]) : machine_.fill(*s.memory[2], 0, s.pitch[2], kPoison);
+  const auto prepared = p.c_is_d ? machine_.upload(*s.memory[2], 0, s.host[2]) : machine_.fill(*s.memory[2], 0, s.pitch[2], kPoisonOfNans);
   if (!prepared) return prepared.error().message();
   const LaunchSource once = [&] { return launch(runner, 0); };
   const auto ran = machine_.time(std::span(&once, 1), {.repeats = 1, .inner = 1, .warmup_seconds = 0});
@@ -270,7 +268,7 @@ void Bench::add_candidates(MatmulResult& result, const Plan& chosen) {
 
 Result<void> Bench::time(MatmulResult& result) {
   std::vector<LaunchSource> all;
-  for (Runner& runner : runners_)
+  for (Contestant& runner : runners_)
     all.emplace_back([this, &runner] { return launch(runner, runner.slots->turn++ % runner.slots->count); });
   if (all.empty()) return {};
   const auto rough = machine_.time(all, {.repeats = 2, .inner = 1, .warmup_seconds = 0});

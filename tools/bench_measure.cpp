@@ -20,14 +20,8 @@
 namespace sectile::tools {
 namespace {
 
-constexpr std::uint64_t kSeed = 0x5eed;
 constexpr std::uint32_t kPoison = 0xdeadbeef;
-constexpr double kSampleSeconds = 200e-6;  // of one sample, at least: timestamps tick at up to 1 us
 constexpr std::uint64_t kMostSlots = 4096;
-
-std::uint64_t up(std::uint64_t value, std::uint64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
 
 // A copy of `bytes` as a problem: one that any plan carries out with 16 bytes an invocation.
 PermuteProblem copy_problem(std::uint64_t bytes) {
@@ -120,8 +114,8 @@ struct RowBench::Impl {
 };
 
 Result<void> RowBench::Impl::make_slots(std::uint64_t src_bytes, std::uint64_t dst_bytes) {
-  src_pitch = up(src_bytes, 4096);
-  dst_pitch = up(dst_bytes, 4096);
+  src_pitch = round_up(src_bytes, 4096);
+  dst_pitch = round_up(dst_bytes, 4096);
   // A cache several times smaller than what one round touches keeps nothing until the round is over.
   const double l2 = static_cast<double>(machine.profile().l2_bytes.value_or(0));
   const double cycle = std::max(options.cycle_mb * 1e6, 8 * l2);
@@ -149,7 +143,7 @@ Result<void> RowBench::Impl::make_slots(std::uint64_t src_bytes, std::uint64_t d
 // Random data in every slot: pages that were never written may all be one and the same, and in cache.
 Result<void> RowBench::Impl::fill_slots(std::uint64_t src_bytes) {
   std::vector<std::byte> data(static_cast<std::size_t>(src_bytes));
-  reference::fill_data(data, kSeed);
+  reference::fill_data(data, kBenchSeed);
   if (auto sent = machine.upload(*src, 0, data); !sent) return sent;
   if (auto filled = machine.fill(*dst, 0, slots * dst_pitch, kPoison); !filled) return filled;
   std::vector<Launch> copies;
@@ -290,7 +284,7 @@ std::string RowBench::Impl::verify(const Runner& runner, const PermuteProblem& p
   if (!done) return wrong(done.error());
   std::vector<std::byte> got(static_cast<std::size_t>(runner.dst_bytes));
   if (auto down = machine.download(*dst, 0, got); !down) return wrong(down.error());
-  const auto mismatch = reference::check_streamed(reference::PermuteDefinition(problem), kSeed, got);
+  const auto mismatch = reference::check_streamed(reference::PermuteDefinition(problem), kBenchSeed, got);
   return mismatch ? "WRONG RESULT: " + mismatch->message() : std::string();
 }
 

@@ -18,10 +18,6 @@ std::uint64_t page_bytes() {
   return bytes;
 }
 
-std::uint64_t up(std::uint64_t value, std::uint64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
 
 std::string_view name(Placement placement) noexcept {
@@ -41,12 +37,12 @@ Result<Arena> Arena::make(Machine& machine, std::uint64_t bytes, bool import) {
   arena.machine_ = &machine;
   arena.imported_ = import;
   const std::uint64_t unit =
-      import ? up(page_bytes(), std::max<std::uint64_t>(1, machine.import_alignment())) : page_bytes();
+      import ? round_up(page_bytes(), std::max<std::uint64_t>(1, machine.import_alignment())) : page_bytes();
   if (import && machine.import_alignment() == 0) {
     return fail(ErrorKind::unsupported, "VK_EXT_external_memory_host", machine.name());
   }
   // Operands begin at a page on every device, so that they stand alike where two are compared.
-  arena.size_ = up(bytes + (import ? 0 : page_bytes()), unit);
+  arena.size_ = round_up(bytes + (import ? 0 : page_bytes()), unit);
   void* pages =
       ::mmap(nullptr, arena.size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED)
@@ -55,7 +51,7 @@ Result<Arena> Arena::make(Machine& machine, std::uint64_t bytes, bool import) {
   auto buffer = import ? machine.import_pages(pages, arena.size_) : machine.make_memory(arena.size_);
   if (!buffer) return std::unexpected(buffer.error());
   arena.buffer_ = std::move(*buffer);
-  arena.first_ = up(arena.address(0), page_bytes()) - arena.address(0);
+  arena.first_ = round_up(arena.address(0), page_bytes()) - arena.address(0);
   arena.used_ = arena.first_;
   return arena;
 }
@@ -93,7 +89,7 @@ Arena& Arena::operator=(Arena&& other) noexcept {
 }
 
 std::uint64_t Arena::room_for(std::uint64_t bytes, std::uint64_t align) noexcept {
-  return up(bytes + 2 * align + 2 * kGuardBytes, page_bytes()) + 3 * page_bytes();
+  return round_up(bytes + 2 * align + 2 * kGuardBytes, page_bytes()) + 3 * page_bytes();
 }
 
 bool Arena::place(Placement placement, std::uint64_t bytes, std::uint64_t align, Placed& out) {
@@ -102,23 +98,23 @@ bool Arena::place(Placement placement, std::uint64_t bytes, std::uint64_t align,
   out.bytes = bytes;
   if (!imported_) placement = Placement::exact;
   if (placement == Placement::behind) {
-    out.begin = up(used_, page);
-    out.end = up(out.begin + kGuardBytes + bytes + align, page);
+    out.begin = round_up(used_, page);
+    out.end = round_up(out.begin + kGuardBytes + bytes + align, page);
     out.operand = (address(out.end) - bytes) / align * align - address(0);
     ::mprotect(host_ + out.end, page, PROT_NONE);
     used_ = out.end + page;
   } else if (placement == Placement::before) {
-    out.begin = up(used_, page) + page;
+    out.begin = round_up(used_, page) + page;
     out.operand = out.begin;
-    out.end = up(out.operand + bytes + kGuardBytes, page);
+    out.end = round_up(out.operand + bytes + kGuardBytes, page);
     ::mprotect(host_ + out.begin - page, page, PROT_NONE);
     used_ = out.end;
   } else {
-    out.begin = up(used_, 8);
-    const std::uint64_t least = up(address(out.begin + kGuardBytes), align);
+    out.begin = round_up(used_, 8);
+    const std::uint64_t least = round_up(address(out.begin + kGuardBytes), align);
     // An even multiple of the promise would keep a better promise than the one that was made.
     out.operand = (least / align % 2 == 0 ? least + align : least) - address(0);
-    out.end = up(out.operand + bytes + kGuardBytes, 8);
+    out.end = round_up(out.operand + bytes + kGuardBytes, 8);
     used_ = out.end;
   }
   return true;

@@ -13,6 +13,7 @@
 
 namespace sectile::tools {
 
+inline constexpr std::uint64_t kBigSeed = 0x5ec711e;
 inline constexpr std::uint32_t kBigPoison = 0xa5c3e17b;
 inline constexpr std::uint64_t kBigPiece = std::uint64_t{64} << 20;   // of an upload
 

@@ -19,7 +19,6 @@
 namespace sectile::tools {
 namespace {
 
-constexpr std::uint64_t kSeed = 0x5ec711e;
 constexpr std::int64_t kMostWorkedOut = std::int64_t{1} << 28;   // multiplications; beyond, elements are sampled
 
 // Zeros that take no memory until they are written.
@@ -74,9 +73,9 @@ class BigMatmul final : public BigCase {
         for (std::size_t at = 0; at < image.size(); at += 4) std::memcpy(&image[at], &kBigPoison, 4);
       // Any bits are an int8, and the stream is faster than numbers for billions of them.
       if (sampled_ && name != "d")
-        reference::fill_data(image, kSeed + images_.size());
+        reference::fill_data(image, kBigSeed + images_.size());
       else
-        definition_.fill(name, image, kSeed);
+        definition_.fill(name, image, kBigSeed);
       data_[name] = image.first(static_cast<std::size_t>(operand.bytes()));
     }
     if (!sampled_) want_ = definition_.result(data_, data_.at("d"));
@@ -130,7 +129,7 @@ class BigMatmul final : public BigCase {
     for (std::int64_t m = 0; m < p.m; ++m)
       for (std::int64_t n = 0; n < p.n; ++n)
         if (at(m, n) == kBigPoison) return fmt::format("element {}, {} was not written", m, n);
-    reference::Random random(kSeed);
+    reference::Random random(kBigSeed);
     const std::int64_t samples = std::clamp<std::int64_t>((std::int64_t{1} << 27) / p.k, 16, 1 << 20);
     for (std::int64_t i = 0; i < samples; ++i) {
       // The four corners, then anywhere.

@@ -15,8 +15,6 @@
 namespace sectile::tools {
 namespace {
 
-constexpr std::uint64_t kSeed = 0x5ec711e;
-
 // The stream, where the source has elements: all of it, or both ends where it is two rows far apart.
 Result<void> fill_source(Machine& machine, const Memory& memory,
                          const reference::PermuteDefinition& definition) {
@@ -32,7 +30,7 @@ Result<void> fill_source(Machine& machine, const Memory& memory,
   for (const auto& [begin, end] : ranges) {
     for (std::uint64_t at = begin; at < end; at += kBigPiece) {
       piece.resize(static_cast<std::size_t>(std::min(kBigPiece, end - at)));
-      reference::fill_data(piece, kSeed, at);
+      reference::fill_data(piece, kBigSeed, at);
       if (auto sent = machine.upload(memory, at, piece); !sent) return sent;
     }
   }
@@ -74,7 +72,7 @@ class BigPermute final : public BigCase {
     return machine.fill(memory, 0, bytes, kBigPoison);
   }
   std::string compare(std::span<const std::byte> got) override {
-    if (const auto wrong = reference::check_streamed(definition_, kSeed, got)) return wrong->message();
+    if (const auto wrong = reference::check_streamed(definition_, kBigSeed, got)) return wrong->message();
     return check_gaps(definition_, got);
   }
 

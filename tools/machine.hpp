@@ -17,6 +17,10 @@
 
 namespace sectile::tools {
 
+constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
+}
+
 // Device memory. Must not outlive its Machine.
 class Memory {
  public:

@@ -33,7 +33,7 @@ class CudaProgram final : public Program {
   cuda::Executable executable_;
 };
 
-const cuda::Buffer& buffer_of(const Memory& memory) { return static_cast<const CudaMemory&>(memory).buffer(); }
+const cuda::Buffer& cuda_buffer_of(const Memory& memory) { return static_cast<const CudaMemory&>(memory).buffer(); }
 
 class CudaMachine final : public Machine {
  public:
@@ -50,13 +50,13 @@ class CudaMachine final : public Machine {
     return std::make_unique<CudaMemory>(std::move(*buffer));
   }
   Result<void> upload(const Memory& memory, std::uint64_t offset, std::span<const std::byte> bytes) override {
-    return runtime_.upload(buffer_of(memory), offset, bytes);
+    return runtime_.upload(cuda_buffer_of(memory), offset, bytes);
   }
   Result<void> download(const Memory& memory, std::uint64_t offset, std::span<std::byte> bytes) override {
-    return runtime_.download(buffer_of(memory), offset, bytes);
+    return runtime_.download(cuda_buffer_of(memory), offset, bytes);
   }
   Result<void> fill(const Memory& memory, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
-    return runtime_.fill(buffer_of(memory), offset, bytes, word);
+    return runtime_.fill(cuda_buffer_of(memory), offset, bytes, word);
   }
 
   Result<ProgramPtr> prepare(const Plan& plan) override {

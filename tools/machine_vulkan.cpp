@@ -35,7 +35,7 @@ class VulkanProgram final : public Program {
 };
 
 // Memory and programs of a machine are its own kind: it made them.
-const vulkan::Buffer& buffer_of(const Memory& memory) { return static_cast<const VulkanMemory&>(memory).buffer(); }
+const vulkan::Buffer& vulkan_buffer_of(const Memory& memory) { return static_cast<const VulkanMemory&>(memory).buffer(); }
 
 class VulkanMachine final : public Machine {
  public:
@@ -52,13 +52,13 @@ class VulkanMachine final : public Machine {
     return wrap(runtime_.import_pages(pages, bytes));
   }
   Result<void> upload(const Memory& memory, std::uint64_t offset, std::span<const std::byte> bytes) override {
-    return runtime_.upload(buffer_of(memory), offset, bytes);
+    return runtime_.upload(vulkan_buffer_of(memory), offset, bytes);
   }
   Result<void> download(const Memory& memory, std::uint64_t offset, std::span<std::byte> bytes) override {
-    return runtime_.download(buffer_of(memory), offset, bytes);
+    return runtime_.download(vulkan_buffer_of(memory), offset, bytes);
   }
   Result<void> fill(const Memory& memory, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
-    return runtime_.fill(buffer_of(memory), offset, bytes, word);
+    return runtime_.fill(vulkan_buffer_of(memory), offset, bytes, word);
   }
 
   Result<ProgramPtr> prepare(const Plan& plan) override {
@@ -141,7 +141,7 @@ class VulkanMachine final : public Machine {
   Result<void> record(VkCommandBuffer commands, const Launch& launch) const {
     if (launch.program == nullptr) {
       const Part &from = launch.parts[0], &to = launch.parts[1];
-      runtime_.record_copy(commands, buffer_of(*to.memory), to.offset, buffer_of(*from.memory), from.offset, from.bytes);
+      runtime_.record_copy(commands, vulkan_buffer_of(*to.memory), to.offset, vulkan_buffer_of(*from.memory), from.offset, from.bytes);
       return {};
     }
     if (launch.parts.size() > kMostParts)

@@ -45,6 +45,7 @@ Result<void> check_target(std::string_view name, const DeviceProfile& profile);
 
 // Sources that rows of several vendors share.
 inline constexpr std::string_view kNamed = "the target's name";
+inline constexpr std::string_view kCudaBanks = "CUDA C++ Programming Guide, Shared Memory: 32 banks of 32-bit words";
 inline constexpr std::string_view kIree = "IREE, GPU/TargetUtils/KnownTargets.cpp";
 inline constexpr std::string_view kVkFft = "VkFFT's default coalesced memory: 32 bytes on NVIDIA and AMD, 64 elsewhere";
 

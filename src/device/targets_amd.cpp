@@ -9,11 +9,11 @@ constexpr std::string_view kRadvInfo = "vulkaninfo of RADV 26.1.6 for navi31 (me
 constexpr std::string_view kVega10 = "vulkaninfo of RADV 26.1.6 for vega10 (mesa-drm-shim)";
 constexpr std::string_view kNavi21 = "vulkaninfo of RADV 26.1.6 for navi21 (mesa-drm-shim)";
 constexpr std::string_view kGfx1201 = "vulkaninfo of RADV 26.1.6 for gfx1201 (mesa-drm-shim)";
-constexpr std::string_view kPci = "the PCI ID list: 0x1002 is AMD";
+constexpr std::string_view kAmdPci = "the PCI ID list: 0x1002 is AMD";
 
 constexpr Fact kGcn5[] = {
     {"vendor", R"("amd")", kNamed},
-    {"vendor_id", "4098", kPci},
+    {"vendor_id", "4098", kAmdPci},
     {"max_workgroup_invocations", "1024", kVega10},
     {"max_workgroup_size", "[1024,1024,1024]", kVega10},
     // RADV gives 65536, and so did AMD's driver before Adrenalin 26.5.2.
@@ -36,7 +36,7 @@ constexpr Fact kGcn5[] = {
 
 constexpr Fact kRdna2[] = {
     {"vendor", R"("amd")", kNamed},
-    {"vendor_id", "4098", kPci},
+    {"vendor_id", "4098", kAmdPci},
     {"max_workgroup_invocations", "1024", kNavi21},
     {"max_workgroup_size", "[1024,1024,1024]", kNavi21},
     // RADV gives 65536; a plan for this target must run on either driver.
@@ -60,7 +60,7 @@ constexpr Fact kRdna2[] = {
 
 constexpr Fact kRdna4[] = {
     {"vendor", R"("amd")", kNamed},
-    {"vendor_id", "4098", kPci},
+    {"vendor_id", "4098", kAmdPci},
     {"max_workgroup_invocations", "1024", kGfx1201},
     {"max_workgroup_size", "[1024,1024,1024]", kGfx1201},
     // RADV gives 65536; a plan for this target must run on either driver.
@@ -122,7 +122,7 @@ constexpr Shape kRdna4Shapes[] = {
     {16, 16, 16, "e4m3", "f32"}, {16, 16, 16, "e5m2", "f32"}, {16, 16, 16, "u8", "u32"},    {16, 16, 16, "s8", "s32"},
 };
 
-constexpr Target kTargets[] = {
+constexpr Target kAmdTargets[] = {
     {.name = "amd-gcn5", .facts = kGcn5},
     {.name = "amd-rdna2", .facts = kRdna2},
     {.name = "amd-rdna3",
@@ -141,7 +141,7 @@ constexpr Target kTargets[] = {
 }  // namespace
 
 std::span<const Target> amd_targets() {
-  return kTargets;
+  return kAmdTargets;
 }
 
 }  // namespace sectile::detail

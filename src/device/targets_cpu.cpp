@@ -86,7 +86,7 @@ constexpr Shape kLavapipeShapes[] = {
     {8, 8, 8, "s8", "s32"},
 };
 
-constexpr Target kTargets[] = {
+constexpr Target kCpuTargets[] = {
     {.name = "lavapipe",
      .facts = kLavapipe,
      .shapes = kLavapipeShapes,
@@ -97,7 +97,7 @@ constexpr Target kTargets[] = {
 }  // namespace
 
 std::span<const Target> cpu_targets() {
-  return kTargets;
+  return kCpuTargets;
 }
 
 }  // namespace sectile::detail

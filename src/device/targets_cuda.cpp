@@ -13,7 +13,6 @@ constexpr std::string_view kTraits =
     "Technical Specifications per Compute Capability";
 constexpr std::string_view kPtxas = "PTX ISA, Target ISA Notes; tried with ptxas 13.0";
 constexpr std::string_view kTypes = "CUDA C++ Programming Guide: types of the language, in memory and arithmetic";
-constexpr std::string_view kBanks = "CUDA C++ Programming Guide, Shared Memory: 32 banks of 32-bit words";
 constexpr std::string_view kMemory = "CUDA C++ Best Practices Guide, Coalesced Access: 32-byte transactions";
 
 constexpr Fact kCuda[] = {
@@ -39,8 +38,8 @@ constexpr Fact kCuda[] = {
     {"float16", "true", "PTX ISA: add.f16 and fma.f16 from sm_53 on"},
     {"integer_dot_product", "true", "PTX ISA: dp4a from sm_61 on"},
     {"transaction_bytes", "32", kMemory},
-    {"banks", "32", kBanks},
-    {"bank_bytes", "4", kBanks},
+    {"banks", "32", kCudaBanks},
+    {"bank_bytes", "4", kCudaBanks},
     {"registers_per_multiprocessor", "65536", kTraits},
 };
 
@@ -117,7 +116,7 @@ constexpr Fact kSm100[] = {
     {"matrix_units", R"(["mma.sync"])", kPtxas},
 };
 
-constexpr Target kTargets[] = {
+constexpr Target kCudaTargets[] = {
     {.name = "cuda:sm_75", .facts = kSm75, .family = kCuda},
     {.name = "cuda:sm_80", .facts = kSm80, .family = kCuda},
     {.name = "cuda:sm_86", .facts = kSm86, .family = kCuda},
@@ -129,7 +128,7 @@ constexpr Target kTargets[] = {
 }  // namespace
 
 std::span<const Target> cuda_targets() {
-  return kTargets;
+  return kCudaTargets;
 }
 
 }  // namespace sectile::detail

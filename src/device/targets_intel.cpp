@@ -5,13 +5,13 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr std::string_view kPci = "the PCI ID list: 0x8086 is Intel";
+constexpr std::string_view kIntelPci = "the PCI ID list: 0x8086 is Intel";
 constexpr std::string_view kAnv = "Mesa, anv_physical_device.c";
 constexpr std::string_view kA380 = "ANV 26.1.6 for an Arc A380 (dg2, 0x56a5; Mesa's intel_noop_drm_shim)";
 
 constexpr Fact kIntel[] = {
     {"vendor", R"("intel")", kNamed},
-    {"vendor_id", "32902", kPci},
+    {"vendor_id", "32902", kIntelPci},
     {"max_grid", "[65535,65535,65535]", kAnv},
     {"max_subgroup_size", "32", kAnv},
     {"required_subgroup_size", "true", kAnv},
@@ -76,7 +76,7 @@ constexpr Shape kXe2Shapes[] = {
     {8, 16, 16, "bf16", "f32"}, {8, 16, 32, "s8", "s32"},  {8, 16, 32, "u8", "u32"},
 };
 
-constexpr Target kTargets[] = {
+constexpr Target kIntelTargets[] = {
     {.name = "intel-xe-lpg", .facts = kXeLpg, .family = kIntel},
     {.name = "intel-xe-hpg",
      .facts = kXeHpg,
@@ -94,7 +94,7 @@ constexpr Target kTargets[] = {
 }  // namespace
 
 std::span<const Target> intel_targets() {
-  return kTargets;
+  return kIntelTargets;
 }
 
 }  // namespace sectile::detail

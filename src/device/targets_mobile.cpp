@@ -103,7 +103,7 @@ constexpr Fact kAppleM[] = {
     {"transaction_bytes", "64", kVkFft},
 };
 
-constexpr Target kTargets[] = {
+constexpr Target kMobileTargets[] = {
     {.name = "arm-valhall", .facts = kValhall},
     {.name = "arm-5th-gen", .facts = kFifthGen},
     {.name = "qualcomm-adreno7", .facts = kAdreno7},
@@ -113,7 +113,7 @@ constexpr Target kTargets[] = {
 }  // namespace
 
 std::span<const Target> mobile_targets() {
-  return kTargets;
+  return kMobileTargets;
 }
 
 }  // namespace sectile::detail

@@ -11,7 +11,6 @@ constexpr std::string_view kH100Listing =
     "vk_cooperative_matrix_perf on an H100, driver 580.159.04 (tests/data/nvidia-h100-coopmat.txt)";
 // The same numbers for every chip that it drives, Turing to Blackwell; the H200's own driver reports them too.
 constexpr std::string_view kNvk = "Mesa, nvk_physical_device.c: the same for all chips";
-constexpr std::string_view kBanks = "CUDA C++ Programming Guide, Shared Memory: 32 banks of 32-bit words";
 
 constexpr Fact kNvidia[] = {
     {"vendor", R"("nvidia")", kNamed},
@@ -31,8 +30,8 @@ constexpr Fact kNvidia[] = {
     {"float16", "true", kNvk},
     {"integer_dot_product", "true", kNvk},
     {"transaction_bytes", "32", kVkFft},
-    {"banks", "32", kBanks},
-    {"bank_bytes", "4", kBanks},
+    {"banks", "32", kCudaBanks},
+    {"bank_bytes", "4", kCudaBanks},
 };
 
 constexpr std::string_view kNvkTuring = "vulkaninfo of NVK 26.1.6 for TU102 (mesa-drm-shim)";
@@ -154,7 +153,7 @@ constexpr Shape kHopperShapes[] = {
     {32, 32, 16, "bf16", "f32", 256, true},
 };
 
-constexpr Target kTargets[] = {
+constexpr Target kNvidiaTargets[] = {
     {.name = "nvidia-turing",
      .facts = kTuring,
      .family = kNvidia,
@@ -173,7 +172,7 @@ constexpr Target kTargets[] = {
 }  // namespace
 
 std::span<const Target> nvidia_targets() {
-  return kTargets;
+  return kNvidiaTargets;
 }
 
 }  // namespace sectile::detail

@@ -24,14 +24,14 @@ namespace {
 constexpr std::string_view kStem = "canary_";
 
 // Whose matrices were tested, and by which kernels; its bytes stand in the file's header.
-struct Identity {
+struct TestedDevice {
   std::uint32_t vendor_id = 0;
   std::uint32_t device_id = 0;
   std::uint32_t driver_version = 0;
   std::array<std::uint8_t, VK_UUID_SIZE> device_uuid{};
   std::uint32_t kernels = 0;
 };
-static_assert(sizeof(Identity) == 32, "written as it stands, so without gaps");
+static_assert(sizeof(TestedDevice) == 32, "written as it stands, so without gaps");
 
 std::uint32_t hash_of_kernels(std::span<const Module> own) {
   XXH64_hash_t hash = 0;
@@ -43,14 +43,14 @@ std::uint32_t hash_of_kernels(std::span<const Module> own) {
   return static_cast<std::uint32_t>(hash ^ hash >> 32);
 }
 
-Identity identity_of(const Snapshot& snapshot, std::span<const Module> own) {
+TestedDevice tested_device_of(const Snapshot& snapshot, std::span<const Module> own) {
   const VkPhysicalDeviceProperties& p = snapshot.offer.properties;
-  Identity out{p.vendorID, p.deviceID, p.driverVersion, {}, hash_of_kernels(own)};
+  TestedDevice out{p.vendorID, p.deviceID, p.driverVersion, {}, hash_of_kernels(own)};
   std::memcpy(out.device_uuid.data(), snapshot.v11.deviceUUID, VK_UUID_SIZE);
   return out;
 }
 
-backend::Frame frame_of(const Identity& identity) {
+backend::Frame outcome_frame_of(const TestedDevice& identity) {
   return {"canary's outcome",
           {'S', 'E', 'C', 'T', 'I', 'L', 'E', 'M'},
           1,
@@ -58,8 +58,8 @@ backend::Frame frame_of(const Identity& identity) {
           std::uint64_t{1} << 20};
 }
 
-std::string objection(const Identity& ours, std::span<const std::byte> found) {
-  Identity theirs;
+std::string outcome_objection(const TestedDevice& ours, std::span<const std::byte> found) {
+  TestedDevice theirs;
   std::memcpy(&theirs, found.data(), sizeof(theirs));
   if (theirs.vendor_id != ours.vendor_id || theirs.device_id != ours.device_id || theirs.device_uuid != ours.device_uuid)
     return "of another device";
@@ -77,7 +77,7 @@ bool covers(const CanaryResult& kept, const CanaryTests& tests) {
   });
 }
 
-std::string path_in(std::string_view folder, const Identity& identity) {
+std::string path_in(std::string_view folder, const TestedDevice& identity) {
   std::string name;
   for (const std::uint8_t byte : identity.device_uuid) name += fmt::format("{:02x}", byte);
   return fmt::format("{}/{}-{:08x}.canary", folder, name, identity.driver_version);
@@ -87,8 +87,8 @@ struct Kept {
   CanaryResult result;
   std::string warning;
 };
-Kept read_kept(const std::string& path, const Identity& identity) {
-  auto file = backend::read_framed(path, frame_of(identity), [&](auto found) { return objection(identity, found); });
+Kept read_kept(const std::string& path, const TestedDevice& identity) {
+  auto file = backend::read_framed(path, outcome_frame_of(identity), [&](auto found) { return outcome_objection(identity, found); });
   auto result = canary_from_json({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
   return {result ? std::move(*result) : CanaryResult(), std::move(file.warning)};
 }
@@ -131,7 +131,7 @@ Result<CanaryResult> run_canary(Runtime& runtime, Device& device, std::uint64_t 
 
 DeviceProfile with_kept_canary(DeviceProfile profile, const Snapshot& snapshot, std::string_view folder) {
   if (folder.empty()) return profile;
-  const Identity identity = identity_of(snapshot, {});
+  const TestedDevice identity = tested_device_of(snapshot, {});
   return with_canary(std::move(profile), read_kept(path_in(folder, identity), identity).result);
 }
 
@@ -139,7 +139,7 @@ Result<void> Runtime::Impl::test_matrices(Runtime& owner) {
   profile = device->profile();
   const CanaryTests tests = canary_tests(profile);
   if (!options.canary || tests.tests.empty()) return {};
-  const Identity identity = identity_of(chosen.snapshot, options.modules);
+  const TestedDevice identity = tested_device_of(chosen.snapshot, options.modules);
   std::string path;
   if (!options.canary_folder.empty()) {
     std::error_code ignored;  // writing says it
@@ -171,7 +171,7 @@ Result<void> Runtime::Impl::test_matrices(Runtime& owner) {
     found = fatal ? lost(tests, *fatal) : std::move(*result);
     const std::string text = to_json(found);
     if (!path.empty()) {
-      if (auto saved = backend::write_framed(path, frame_of(identity), std::as_bytes(std::span(text))); !saved)
+      if (auto saved = backend::write_framed(path, outcome_frame_of(identity), std::as_bytes(std::span(text))); !saved)
         canary_warning = saved.error().message();
     } else {
       const std::scoped_lock lock(outcomes_mutex);

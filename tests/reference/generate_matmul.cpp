@@ -11,7 +11,7 @@
 namespace sectile::reference {
 namespace {
 
-constexpr std::array<std::int64_t, 16> kPrimes = {2, 3, 5, 7, 11, 13, 17, 31, 37, 61, 67, 97, 127, 131, 257, 509};
+constexpr std::array<std::int64_t, 16> kMatmulPrimes = {2, 3, 5, 7, 11, 13, 17, 31, 37, 61, 67, 97, 127, 131, 257, 509};
 
 template <class T>
 T one_of(Random& random, std::initializer_list<T> values) {
@@ -19,11 +19,11 @@ T one_of(Random& random, std::initializer_list<T> values) {
 }
 
 // At most `limit`, which is at least 1.
-std::int64_t pick_size(Random& random, std::int64_t limit) {
+std::int64_t pick_matmul_size(Random& random, std::int64_t limit) {
   std::int64_t size = 1;
   switch (random.below(7)) {
     case 0: size = std::int64_t{1} << random.below(10); break;
-    case 1: size = kPrimes[random.below(kPrimes.size())]; break;
+    case 1: size = kMatmulPrimes[random.below(kMatmulPrimes.size())]; break;
     case 2: size = random.between(1, 9); break;
     case 3:
     case 4: size = (std::int64_t{8} << random.below(6)) * random.between(1, 3) + random.between(-1, 1); break;   // by a tile
@@ -43,8 +43,8 @@ void pick_sizes(MatmulProblem& p, Random& random, std::int64_t unit) {
     case 0:   // a vector, or nearly
     case 1: {
       const std::int64_t few = random.one_in(2) ? 1 : random.between(2, 16);
-      const std::int64_t many = pick_size(random, std::max<std::int64_t>(budget / few, 1));
-      p.k = pick_size(random, std::max<std::int64_t>(budget / few / many, 1));
+      const std::int64_t many = pick_matmul_size(random, std::max<std::int64_t>(budget / few, 1));
+      p.k = pick_matmul_size(random, std::max<std::int64_t>(budget / few / many, 1));
       p.m = few;
       p.n = many;
       if (random.one_in(2)) std::swap(p.m, p.n);
@@ -61,7 +61,7 @@ void pick_sizes(MatmulProblem& p, Random& random, std::int64_t unit) {
       for (std::size_t i = 3; i > 1; --i) std::swap(sizes[i - 1], sizes[random.below(i)]);
       for (std::size_t i = 0; i < 3; ++i) {
         const std::int64_t left = i == 2 ? budget : std::max<std::int64_t>(budget >> (2 + random.below(6)), 1);
-        *sizes[i] = pick_size(random, left);
+        *sizes[i] = pick_matmul_size(random, left);
         budget = std::max<std::int64_t>(budget / *sizes[i], 1);
       }
       break;
@@ -157,7 +157,7 @@ void pick_epilogue(MatmulProblem& p, Random& random) {
 }
 
 // Most promise 16 bytes, as the default is; others just what an element needs, or what no vector can use.
-std::uint32_t pick_align(Random& random, std::size_t element) {
+std::uint32_t pick_matmul_align(Random& random, std::size_t element) {
   if (random.one_in(2)) return 16;
   const auto align = std::uint32_t{1} << random.below(9);
   return std::max(align, static_cast<std::uint32_t>(element));
@@ -173,9 +173,9 @@ MatmulProblem generate_matmul(std::uint64_t seed, std::uint64_t index) {
   p.transpose_b = kind.one_in(2);
   pick_types(p, kind);
   pick_epilogue(p, kind);
-  p.a_align = pick_align(kind, size_bytes(p.a_type));
-  p.b_align = pick_align(kind, size_bytes(p.b_type));
-  p.d_align = pick_align(kind, size_bytes(p.out));
+  p.a_align = pick_matmul_align(kind, size_bytes(p.a_type));
+  p.b_align = pick_matmul_align(kind, size_bytes(p.b_type));
+  p.d_align = pick_matmul_align(kind, size_bytes(p.out));
   const auto unit = one_of<std::int64_t>(kind, {1, 1, 1, 2, 4, 8, 8});
   const bool batched = kind.one_in(3);
   p.batch = batched ? random.between(2, 5) : 1;
