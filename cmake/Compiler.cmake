@@ -44,6 +44,16 @@ if(SECTILE_SANITIZE)
     target_compile_options(sectile_own INTERFACE -Wno-maybe-uninitialized)
   endif()
 endif()
+if(SECTILE_UNITY)
+  # Most of a file's cost is what it includes. Off by default: each file alone proves its own includes, and is built
+  # again alone. File-local names then share a namespace: two that clash are renamed, or stand once in a header.
+  set(CMAKE_UNITY_BUILD ON)
+  set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # g++ takes a unity file's sources for headers, in which a type of an anonymous namespace is a mistake.
+    target_compile_options(sectile_own INTERFACE -Wno-subobject-linkage)
+  endif()
+endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)

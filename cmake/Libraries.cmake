@@ -23,6 +23,8 @@ if(SECTILE_THIRD_PARTY)
 endif()
 
 sectile_library(plan)
+# A strategy is a file, and all of them give their parts the same names (Row, kTable, applicable, make).
+set_target_properties(sectile_plan PROPERTIES UNITY_BUILD OFF)
 sectile_library(device)
 sectile_library(backend)
 sectile_library(module)

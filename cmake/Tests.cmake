@@ -101,6 +101,8 @@ if(SECTILE_BUILD_TESTS)
   sectile_test(vulkan sectile sectile_dep_volk sectile_test_counted)
   if(SECTILE_CUDA)
     sectile_test(cuda sectile_cuda sectile_backend sectile_test_counted ${CMAKE_DL_LIBS})
+    # It has the driver's own names for what ours are called too.
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/cuda/fake_driver.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     # What src/cuda declares by itself is compared with CUDA's headers where there are some.
     find_path(SECTILE_CUDA_HEADERS NAMES nvrtc.h PATHS /usr/local/cuda/include ENV CUDA_HOME PATH_SUFFIXES include)
     mark_as_advanced(SECTILE_CUDA_HEADERS)

@@ -19,7 +19,7 @@ DeviceProfile device() {
   return profile;
 }
 
-std::string error_of(const auto& result) { return result ? "" : result.error().message(); }
+std::string refusal_of(const auto& result) { return result ? "" : result.error().message(); }
 
 }  // namespace
 
@@ -65,12 +65,12 @@ TEST_CASE("theCanarysOutcomeSurvivesJson") {
 }
 
 TEST_CASE("canaryGarbageIsRefused") {
-  CHECK(error_of(canary_from_json("")) == "parse: canary: not JSON");
-  CHECK(error_of(canary_from_json(R"({"rows":[{"verdict":"passed"}]})")).find("shape: not there") != std::string::npos);
-  CHECK(error_of(canary_from_json(
+  CHECK(refusal_of(canary_from_json("")) == "parse: canary: not JSON");
+  CHECK(refusal_of(canary_from_json(R"({"rows":[{"verdict":"passed"}]})")).find("shape: not there") != std::string::npos);
+  CHECK(refusal_of(canary_from_json(
             R"({"rows":[{"shape":{"m":1,"n":1,"k":1,"a":"","b":"","c":"","result":""},"verdict":"fine"}]})"))
             .find("verdict: fine (want untested, passed or failed)") != std::string::npos);
-  CHECK(error_of(canary_from_json(R"({"row":[]})")) == "parse: canary.row: unknown key");
-  CHECK(error_of(profile_from_json(R"({"name":"x","canary":"failed"})")).starts_with("parse: profile.canary: failed"));
-  CHECK(error_of(profile_from_json(R"({"name":"x","canary":"well"})")).starts_with("parse: profile.canary: well"));
+  CHECK(refusal_of(canary_from_json(R"({"row":[]})")) == "parse: canary.row: unknown key");
+  CHECK(refusal_of(profile_from_json(R"({"name":"x","canary":"failed"})")).starts_with("parse: profile.canary: failed"));
+  CHECK(refusal_of(profile_from_json(R"({"name":"x","canary":"well"})")).starts_with("parse: profile.canary: well"));
 }

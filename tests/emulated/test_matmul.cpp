@@ -21,7 +21,7 @@ using emulated::plan_by;
 
 namespace {
 
-DeviceProfile hopper() {
+DeviceProfile hopper_for_cuda() {
   auto profile = builtin_target("cuda:sm_90a");
   REQUIRE(profile.has_value());
   return std::move(*profile);
@@ -156,7 +156,7 @@ constexpr const char* kProblems[] = {
 }  // namespace
 
 TEST_CASE("everyCandidateOfMatmulsComesOutRight") {
-  const DeviceProfile profile = hopper();
+  const DeviceProfile profile = hopper_for_cuda();
   // As if its subgroups were not to be relied on, and it had no product of four bytes.
   DeviceProfile bare = profile;
   bare.required_subgroup_size = false;
@@ -192,7 +192,7 @@ TEST_CASE("everyCandidateOfMatmulsComesOutRight") {
 
 // Each barrier of each kernel orders what would come out wrong without it.
 TEST_CASE("everyBarrierOfMatmulsIsNeeded") {
-  const DeviceProfile profile = hopper();
+  const DeviceProfile profile = hopper_for_cuda();
   DeviceProfile bare = profile;
   bare.required_subgroup_size = false;
   bare.min_subgroup_size.reset();
@@ -233,7 +233,7 @@ TEST_CASE("everyBarrierOfMatmulsIsNeeded") {
 }
 
 TEST_CASE("emulationSeesWhatIsWrongWithMatmuls") {
-  const DeviceProfile profile = hopper();
+  const DeviceProfile profile = hopper_for_cuda();
   Case c(parsed("matmul f32 nn 100x72x40 beta=0.5 c=d epi=bias"), 1);
   std::string simt;
   for (const std::string& name : admissible(c.problem(), profile))

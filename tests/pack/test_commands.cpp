@@ -18,8 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kTurn = "permute f16 1x96x128x64 axes=0,3,1,2";
-constexpr const char* kOther = "permute f16 1x64x160x96 axes=0,3,1,2";
+constexpr const char* kTurnOfHalves = "permute f16 1x96x128x64 axes=0,3,1,2";
+constexpr const char* kOtherOfHalves = "permute f16 1x64x160x96 axes=0,3,1,2";
 
 // File names under a folder, and what is in them.
 std::map<std::string, std::string> content(const std::string& folder) {
@@ -37,7 +37,7 @@ bool there(const std::string& program) {
 
 TEST_CASE("two processes write the same bytes for every target") {
   const Folder folder;
-  std::string problems = std::string("# a comment\n\n") + kTurn + "\n" + kOther + "\n";
+  std::string problems = std::string("# a comment\n\n") + kTurnOfHalves + "\n" + kOtherOfHalves + "\n";
   if (scope(true, true, false)) problems += "permute u8 8191x8193 axes=1,0\npermute f32 1x64x448x3 layout=NHWC:NCHW4c\n";
   write_file(folder.path("problems"), problems);
   for (const std::string freeze : {"", "--freeze-shape"}) {
@@ -58,14 +58,14 @@ TEST_CASE("two processes write the same bytes for every target") {
 TEST_CASE("emit writes SPIR-V, its text, headers that compile as C and C++, and a manifest") {
   const Folder folder;
   const std::string out = folder.path("out");
-  const Ran ran = run_sectile({"emit", kTurn, "--target", "nvidia-hopper", "-o", out, "--json"});
+  const Ran ran = run_sectile({"emit", kTurnOfHalves, "--target", "nvidia-hopper", "-o", out, "--json"});
   REQUIRE_MESSAGE(ran.code == 0, ran.err);
   CHECK(nlohmann::json::parse(ran.out)["targets"][0]["modules"] == 1);
   const auto manifest = nlohmann::json::parse(read_file(out + "/manifest.json"));
   CHECK(manifest["schema_version"] == 1);
   const auto& module = manifest["modules"].at(0);
   const auto& plan = manifest["plans"].at(0);
-  CHECK(plan["problem"] == kTurn);
+  CHECK(plan["problem"] == kTurnOfHalves);
   CHECK(plan["operands"].size() == 2);
   CHECK(plan["steps"][0]["module"] == module["name"]);
   CHECK(plan["steps"][0]["addresses"].size() == 2);
@@ -91,7 +91,7 @@ TEST_CASE("emit writes SPIR-V, its text, headers that compile as C and C++, and 
 
 TEST_CASE("emit and pack refuse with 2, and leave nothing behind") {
   const Folder folder;
-  write_file(folder.path("bad"), std::string(kTurn) + "\n\npermute f16 2x3 axes=0,0\n");
+  write_file(folder.path("bad"), std::string(kTurnOfHalves) + "\n\npermute f16 2x3 axes=0,0\n");
   write_file(folder.path("file"), "no folder");
   write_file(folder.path("empty"), "# nothing\n");
   fs::create_directory(folder.path("mine"));
@@ -108,18 +108,18 @@ TEST_CASE("emit and pack refuse with 2, and leave nothing behind") {
     CHECK(content(folder.path("")).size() == before);
     CHECK_FALSE(fs::exists(out));
   };
-  refused({"emit", kTurn, "--target", "nvidia-hoper", "-o", out}, "nvidia-hopper");
+  refused({"emit", kTurnOfHalves, "--target", "nvidia-hoper", "-o", out}, "nvidia-hopper");
   refused({"emit", "--from", folder.path("bad"), "--target", "lavapipe", "-o", out}, "bad line 3");
   refused({"emit", "--from", folder.path("none"), "--target", "lavapipe", "-o", out}, "none");
   refused({"emit", "--from", folder.path("empty"), "--target", "lavapipe", "-o", out}, "problem");
   refused({"emit", "--target", "lavapipe", "-o", out}, "problem");
-  refused({"emit", kTurn, "--target", "lavapipe"}, "-o DIR");
-  refused({"emit", kTurn, "-o", out}, "--target");
-  refused({"emit", kTurn, "--target", "lavapipe", "-o", folder.path("file")}, "a folder, not a file");
-  refused({"emit", kTurn, "--target", "lavapipe", "-o", folder.path("nowhere/out")}, "nowhere");
-  refused({"emit", kTurn, "--target", "lavapipe", "-o", "/proc/sectile-out"}, "/proc/sectile-out");
-  refused({"emit", kTurn, "--target", "lavapipe", "-o", folder.path("mine")}, "an empty folder");
-  refused({"emit", kTurn, "--target", "lavapipe", "--force", "permute_none", "-o", out}, "permute");
+  refused({"emit", kTurnOfHalves, "--target", "lavapipe"}, "-o DIR");
+  refused({"emit", kTurnOfHalves, "-o", out}, "--target");
+  refused({"emit", kTurnOfHalves, "--target", "lavapipe", "-o", folder.path("file")}, "a folder, not a file");
+  refused({"emit", kTurnOfHalves, "--target", "lavapipe", "-o", folder.path("nowhere/out")}, "nowhere");
+  refused({"emit", kTurnOfHalves, "--target", "lavapipe", "-o", "/proc/sectile-out"}, "/proc/sectile-out");
+  refused({"emit", kTurnOfHalves, "--target", "lavapipe", "-o", folder.path("mine")}, "an empty folder");
+  refused({"emit", kTurnOfHalves, "--target", "lavapipe", "--force", "permute_none", "-o", out}, "permute");
   refused({"pack", folder.path("mine"), "-o", pack}, "manifest.json");
   refused({"pack", folder.path("foreign"), "-o", pack}, "schema 9");
   refused({"pack", folder.path("foreign")}, "-o FILE");
@@ -130,7 +130,7 @@ TEST_CASE("emit and pack refuse with 2, and leave nothing behind") {
 TEST_CASE("pack refuses a module that is not what its manifest says") {
   const Folder folder;
   const std::string out = folder.path("out");
-  REQUIRE(run_sectile({"emit", kTurn, "--target", "nvidia-hopper", "-o", out}).code == 0);
+  REQUIRE(run_sectile({"emit", kTurnOfHalves, "--target", "nvidia-hopper", "-o", out}).code == 0);
   const auto manifest = nlohmann::json::parse(read_file(out + "/manifest.json"));
   const std::string file = out + "/" + manifest["modules"][0]["file"].get<std::string>();
   std::string bytes = read_file(file);
@@ -150,17 +150,17 @@ TEST_CASE("a program with a pack alone runs two shapes from one module, bit-equa
     CAPTURE(profile.name);
     write_file(folder.path("profile.json"), to_json(profile));
     // Emitted for the first shape only; the second runs from the same module.
-    const Ran emitted = run_sectile({"emit", kTurn, "--target", folder.path("profile.json"), "-o", folder.path("out")});
+    const Ran emitted = run_sectile({"emit", kTurnOfHalves, "--target", folder.path("profile.json"), "-o", folder.path("out")});
     REQUIRE_MESSAGE(emitted.code == 0, emitted.err);
     const Ran packed = run_sectile({"pack", folder.path("out"), "-o", folder.path("p.pack"), "--json"});
     REQUIRE_MESSAGE(packed.code == 0, packed.err);
     CHECK(nlohmann::json::parse(packed.out)["modules"] == 1);
-    const Ran ran = run_program(SECTILE_PACK_ONLY, {folder.path("p.pack"), folder.path("result"), selector, kTurn, kOther});
+    const Ran ran = run_program(SECTILE_PACK_ONLY, {folder.path("p.pack"), folder.path("result"), selector, kTurnOfHalves, kOtherOfHalves});
     REQUIRE_MESSAGE(ran.code == 0, ran.err);
     CHECK(ran.out == "1 modules, 1 pipelines\n");
 
     std::string expected;
-    for (const char* const text : {kTurn, kOther}) {
+    for (const char* const text : {kTurnOfHalves, kOtherOfHalves}) {
       const auto plan = must(make_plan(must(parse_problem(text)), profile));
       std::vector<std::byte> src(plan.operands[0].bytes);
       std::uint32_t state = 7;

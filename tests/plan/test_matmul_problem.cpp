@@ -1,4 +1,5 @@
 // A matmul's words: text and JSON both ways, what is refused and by which name, and where its operands end.
+#include "helpers.hpp"
 #include "made_up.hpp"
 
 #include "plan/matmul_problem.hpp"
@@ -11,20 +12,13 @@
 #include <set>
 
 using namespace sectile;
+using test::refusal;
 
 namespace {
 
 std::string parse_error(std::string_view text) {
   auto problem = parse_problem(text);
   return problem ? "" : problem.error().message();
-}
-
-// "kind: what" of the refusal; empty where the problem is accepted.
-std::string refusal(std::string_view text) {
-  auto problem = parse_problem(text);
-  if (!problem) return std::string(name(problem.error().kind)) + ": " + problem.error().what;
-  auto ok = validate(*problem);
-  return ok ? "" : std::string(name(ok.error().kind)) + ": " + ok.error().what;
 }
 
 MatmulProblem matmul(std::string_view text) { return std::get<MatmulProblem>(parse_problem(text).value()); }

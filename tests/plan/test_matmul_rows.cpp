@@ -1,5 +1,5 @@
 // Which kernels matmuls without a matrix unit get, and how many pipelines.
-#include "profiles.hpp"
+#include "helpers.hpp"
 #include "reference/generate.hpp"
 
 #include "matmul_simt.abi.h"
@@ -15,16 +15,9 @@
 #include <tuple>
 
 using namespace sectile;
+using test::planned;
 
 namespace {
-
-Plan planned(const std::string& text, const DeviceProfile& profile = test::gpu(), PlanOptions options = {}) {
-  const auto problem = parse_problem(text);
-  REQUIRE_MESSAGE(problem.has_value(), text);
-  auto plan = make_plan(*problem, profile, options);
-  REQUIRE_MESSAGE(plan.has_value(), text << ": " << plan.error().message());
-  return *plan;
-}
 
 std::string chosen(const Plan& plan) {
   for (const auto& c : plan.candidates)
@@ -39,7 +32,7 @@ void add_pipelines(const Plan& plan, std::set<Pipeline>& all) {
   for (const Step& step : plan.steps) all.insert({step.kernel, step.constants, step.required_subgroup_size});
 }
 
-std::uint32_t constant(const Step& step, std::uint32_t id) {
+std::uint32_t constant_or_none(const Step& step, std::uint32_t id) {
   const auto at = std::ranges::find(step.constants, id, &Constant::id);
   return at == step.constants.end() ? ~0u : at->value;
 }
@@ -112,7 +105,7 @@ TEST_CASE("ladderAndTwinsAreForcedByName") {
   for (auto& c : twin.constants)
     if (c.id == MATMUL_SIMT_SPEC_CHECKED) c.value = 0;
   CHECK(plain == twin);
-  CHECK(constant(plain, MATMUL_SPEC_WIDTH_A) == 2);   // rows of 770 are 8-byte aligned
+  CHECK(constant_or_none(plain, MATMUL_SPEC_WIDTH_A) == 2);   // rows of 770 are 8-byte aligned
 }
 
 TEST_CASE("stagedTilesHaveNoBankConflicts") {

@@ -16,7 +16,7 @@ std::string error_of(std::string_view text) {
 
 // The JSON of a good plan, with one change.
 template <class F>
-std::string changed(F change) {
+std::string changed_json(F change) {
   nlohmann::json json = nlohmann::json::parse(to_json(made_up::two_steps()));
   change(json);
   return error_of(json.dump());
@@ -61,24 +61,24 @@ TEST_CASE("planJsonRefusesByPath") {
   CHECK(error_of("\xff\xfe") == "parse: plan: not JSON");
   CHECK(error_of("null") == "parse: plan: null (want an object)");
   CHECK(error_of("{}") == "parse: plan.id: not there");
-  CHECK(changed([](auto& j) { j["steps"] = 3; }) == "parse: plan.steps: 3 (want an array of at most 64)");
-  CHECK(changed([](auto& j) { j["steps"][0]["grid"] = {1, 2}; }) ==
+  CHECK(changed_json([](auto& j) { j["steps"] = 3; }) == "parse: plan.steps: 3 (want an array of at most 64)");
+  CHECK(changed_json([](auto& j) { j["steps"][0]["grid"] = {1, 2}; }) ==
         "parse: plan.steps.grid: an array of 2 (want an array of 3)");
-  CHECK(changed([](auto& j) {
+  CHECK(changed_json([](auto& j) {
           j["steps"][0]["grid"][0] = -1;
         }).starts_with("parse: plan.steps.grid: an array of 3 (want an integer from 0"));
-  CHECK(changed([](auto& j) { j["steps"][0]["push"] = "0g"; }).starts_with("parse: plan.steps.push: 0g"));
-  CHECK(changed([](auto& j) { j["steps"][0]["kernel"] = "x"; }) == "parse: plan.steps.kernel: \"x\" (want an object)");
-  CHECK(changed([](auto& j) { j["operands"][0]["role"] = "both"; }).starts_with("parse: plan.operands.role: both"));
-  CHECK(changed([](auto& j) { j["problem"]["type"] = 1; }) == "parse: plan.problem.type: 1 (want a string)");
-  CHECK(changed([](auto& j) { j["extra"] = 1; }) == "parse: plan.extra: unknown key");
-  CHECK(changed([](auto& j) { j.erase("problem"); }) == "parse: plan.problem: not there");
+  CHECK(changed_json([](auto& j) { j["steps"][0]["push"] = "0g"; }).starts_with("parse: plan.steps.push: 0g"));
+  CHECK(changed_json([](auto& j) { j["steps"][0]["kernel"] = "x"; }) == "parse: plan.steps.kernel: \"x\" (want an object)");
+  CHECK(changed_json([](auto& j) { j["operands"][0]["role"] = "both"; }).starts_with("parse: plan.operands.role: both"));
+  CHECK(changed_json([](auto& j) { j["problem"]["type"] = 1; }) == "parse: plan.problem.type: 1 (want a string)");
+  CHECK(changed_json([](auto& j) { j["extra"] = 1; }) == "parse: plan.extra: unknown key");
+  CHECK(changed_json([](auto& j) { j.erase("problem"); }) == "parse: plan.problem: not there");
 }
 
 TEST_CASE("planJsonIsCheckedLikeAnyPlan") {
-  CHECK(changed([](auto& j) { j["steps"][1]["barrier_before"] = false; }).starts_with("invalid_plan: step 1 ordering"));
-  CHECK(changed([](auto& j) { j["problem"]["axes"] = {0, 0}; }).starts_with("invalid_problem: axes"));
-  CHECK(changed([](auto& j) { j["operands"][0]["bytes"] = 1; }).starts_with("invalid_plan: step 0 range"));
+  CHECK(changed_json([](auto& j) { j["steps"][1]["barrier_before"] = false; }).starts_with("invalid_plan: step 1 ordering"));
+  CHECK(changed_json([](auto& j) { j["problem"]["axes"] = {0, 0}; }).starts_with("invalid_problem: axes"));
+  CHECK(changed_json([](auto& j) { j["operands"][0]["bytes"] = 1; }).starts_with("invalid_plan: step 0 range"));
 }
 
 TEST_CASE("hostileJsonIsRefusedBeforeItCosts") {
@@ -87,13 +87,13 @@ TEST_CASE("hostileJsonIsRefusedBeforeItCosts") {
   for (int i = 0; i < 100'000; ++i) deep += R"({"a":)";
   CHECK(error_of(deep).starts_with("parse: plan: nested too deeply"));
   CHECK(error_of(R"({"id":")" + std::string(100'000, 'x') + "\"}").size() < 300);
-  CHECK(changed([](auto& j) {
+  CHECK(changed_json([](auto& j) {
           j["steps"][0]["accesses"] = nlohmann::json::array_t(2000, j["steps"][0]["accesses"][0]);
         }).starts_with("parse: plan.steps.accesses: an array of 2000"));
-  CHECK(changed([](auto& j) {
+  CHECK(changed_json([](auto& j) {
           j["steps"][0]["accesses"] = nlohmann::json::array_t(100, j["steps"][0]["accesses"][0]);
         }).starts_with("invalid_plan: step 0 "));
-  CHECK(changed([](auto& j) { j["id"] = 1e300; }) == "parse: plan.id: 1e+300 (want a string)");
+  CHECK(changed_json([](auto& j) { j["id"] = 1e300; }) == "parse: plan.id: 1e+300 (want a string)");
 }
 
 TEST_CASE("truncatedPlanJsonIsNeverAPlan") {

@@ -1,5 +1,5 @@
 #include "plan/nest.hpp"
-#include "profiles.hpp"
+#include "helpers.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -10,16 +10,9 @@
 #include <set>
 
 using namespace sectile;
+using test::planned;
 
 namespace {
-
-Plan planned(const std::string& text, const DeviceProfile& profile = test::gpu(), PlanOptions options = {}) {
-  const auto problem = parse_problem(text);
-  REQUIRE_MESSAGE(problem.has_value(), text);
-  auto plan = make_plan(*problem, profile, options);
-  REQUIRE_MESSAGE(plan.has_value(), text << ": " << plan.error().message());
-  return *plan;
-}
 
 std::string stem_of(const Plan& plan) { return plan.steps.empty() ? "" : plan.steps[0].kernel.stem; }
 

@@ -1,19 +1,14 @@
 // What validate() refuses, and by which name.
+#include "helpers.hpp"
+
 #include <sectile/problem.hpp>
 
 #include <doctest/doctest.h>
 
 using namespace sectile;
+using test::refusal;
 
 namespace {
-
-// "kind: what" of the refusal; empty where the problem is accepted.
-std::string refusal(std::string_view text) {
-  auto problem = parse_problem(text);
-  if (!problem) return std::string(name(problem.error().kind)) + ": " + problem.error().what;
-  auto ok = validate(*problem);
-  return ok ? "" : std::string(name(ok.error().kind)) + ": " + ok.error().what;
-}
 
 std::vector<std::int64_t> destination(std::string_view text) {
   return dst_shape(std::get<PermuteProblem>(parse_problem(text).value())).value();

@@ -8,7 +8,7 @@ using namespace sectile;
 
 namespace {
 
-std::string error_of(std::string_view text) {
+std::string parse_error_of(std::string_view text) {
   auto problem = parse_problem(text);
   return problem ? "" : problem.error().message();
 }
@@ -44,25 +44,25 @@ TEST_CASE("printsInAFixedOrderAndLeavesDefaultsOut") {
 }
 
 TEST_CASE("parseErrorsNameTheTokenAndItsColumn") {
-  CHECK(error_of("") == "parse: operation: not there (want permute or matmul)");
-  CHECK(error_of("  transpose f32") == "parse: operation: \"transpose\" at column 3 (want permute or matmul)");
-  CHECK(error_of("permute") == "parse: type: not there (want permute TYPE SIZES axes=... or layout=...)");
-  CHECK(error_of("permute f32") == "parse: shape: not there (want sizes, as in 2x3x4)");
-  CHECK(error_of("permute f32 2xx3") == "parse: shape: \"\" at column 15 (want an integer)");
-  CHECK(error_of("permute f32 2x3.5") == "parse: shape: \"3.5\" at column 15 (want an integer)");
-  CHECK(error_of("permute f32 2x3 axes=1,a") == "parse: axes: \"a\" at column 24 (want an integer)");
-  CHECK(error_of("permute f32 2x99999999999999999999 axes=1,0") ==
+  CHECK(parse_error_of("") == "parse: operation: not there (want permute or matmul)");
+  CHECK(parse_error_of("  transpose f32") == "parse: operation: \"transpose\" at column 3 (want permute or matmul)");
+  CHECK(parse_error_of("permute") == "parse: type: not there (want permute TYPE SIZES axes=... or layout=...)");
+  CHECK(parse_error_of("permute f32") == "parse: shape: not there (want sizes, as in 2x3x4)");
+  CHECK(parse_error_of("permute f32 2xx3") == "parse: shape: \"\" at column 15 (want an integer)");
+  CHECK(parse_error_of("permute f32 2x3.5") == "parse: shape: \"3.5\" at column 15 (want an integer)");
+  CHECK(parse_error_of("permute f32 2x3 axes=1,a") == "parse: axes: \"a\" at column 24 (want an integer)");
+  CHECK(parse_error_of("permute f32 2x99999999999999999999 axes=1,0") ==
         "overflow: shape: \"99999999999999999999\" at column 15 (want a number of 64 bits)");
-  CHECK(error_of("permute f32 2x3 layout=AB") ==
+  CHECK(parse_error_of("permute f32 2x3 layout=AB") ==
         "parse: layout: \"AB\" at column 24 (want source layout, a colon, destination layout)");
-  CHECK(error_of("permute f32 2x3 extent=c:3") ==
+  CHECK(parse_error_of("permute f32 2x3 extent=c:3") ==
         "parse: extent: \"c:3\" at column 24 (want an upper-case letter, a colon, a size)");
-  CHECK(error_of("permute f32 2x3 axes=1,0 axes=0,1") ==
+  CHECK(parse_error_of("permute f32 2x3 axes=1,0 axes=0,1") ==
         "parse: option: \"axes=0,1\" at column 26 (want each option once)");
-  CHECK(error_of("permute f32 2x3 align=4 src.align=8").starts_with("parse: option: \"src.align=8\" at column 25"));
-  CHECK(error_of("permute f32 2x3 pad=1").starts_with("parse: option: \"pad=1\" at column 17 (want one of axes="));
-  CHECK(error_of("permute f32 2x3 axes").starts_with("parse: option: \"axes\" at column 17"));
-  CHECK(error_of("permute f32 " + std::string(1000, '7')).size() < 200);
+  CHECK(parse_error_of("permute f32 2x3 align=4 src.align=8").starts_with("parse: option: \"src.align=8\" at column 25"));
+  CHECK(parse_error_of("permute f32 2x3 pad=1").starts_with("parse: option: \"pad=1\" at column 17 (want one of axes="));
+  CHECK(parse_error_of("permute f32 2x3 axes").starts_with("parse: option: \"axes\" at column 17"));
+  CHECK(parse_error_of("permute f32 " + std::string(1000, '7')).size() < 200);
 }
 
 TEST_CASE("problemJsonRefusesByKey") {

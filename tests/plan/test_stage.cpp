@@ -1,6 +1,6 @@
 // Permutes with an elementwise stage: what is said, what is refused, which plans come of it.
 #include "plan/nest.hpp"
-#include "profiles.hpp"
+#include "helpers.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -13,10 +13,11 @@
 #include <string>
 
 using namespace sectile;
+using test::planned;
 
 namespace {
 
-std::string again(const char* text) {
+std::string reread(const char* text) {
   const auto problem = parse_problem(text);
   REQUIRE_MESSAGE(problem.has_value(), problem.error().message());
   CHECK(problem_from_json(to_json(*problem)) == *problem);
@@ -30,14 +31,6 @@ std::string refused(const char* text) {
   return valid ? "" : valid.error().message();
 }
 
-Plan planned(const char* text, const DeviceProfile& profile = test::gpu(), PlanOptions options = {}) {
-  const auto problem = parse_problem(text);
-  REQUIRE_MESSAGE(problem.has_value(), problem.error().message());
-  auto plan = make_plan(*problem, profile, options);
-  REQUIRE_MESSAGE(plan.has_value(), text << ": " << plan.error().message());
-  return *plan;
-}
-
 std::uint32_t constant(const Step& step, std::uint32_t id) {
   const auto at = std::ranges::find(step.constants, id, &Constant::id);
   REQUIRE(at != step.constants.end());
@@ -49,8 +42,8 @@ std::uint32_t constant(const Step& step, std::uint32_t id) {
 TEST_CASE("stagesReadBackAsPrinted") {
   for (const char* text : {"permute f32 4x6 axes=1,0 out=f16", "permute i8 4x6 axes=1,0 alpha=-0.1 scale=1 bias=0 add=packed",
                            "permute u8 1x4x4x3 layout=NHWC:NCHW4c out=bf16 scale=C bias=C add=64x64x16x0x1 align=4"})
-    CHECK(again(text) == text);
-  CHECK(again("permute f32 4x6 axes=1,0 alpha=1") == "permute f32 4x6 axes=1,0");
+    CHECK(reread(text) == text);
+  CHECK(reread("permute f32 4x6 axes=1,0 alpha=1") == "permute f32 4x6 axes=1,0");
   CHECK(to_json(*parse_problem("permute f32 4x6 axes=1,0 add=packed bias=1 scale=0 alpha=0.5 out=i8")) ==
         R"({"add":true,"alpha":"0.5","axes":[1,0],"bias":"1","operation":"permute","out":"i8","scale":"0","shape":[4,6],"type":"f32"})");
 }

@@ -1,0 +1,31 @@
+// What several of the planner's tests ask of a problem string.
+#pragma once
+
+#include "profiles.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <string_view>
+
+namespace sectile::test {
+
+inline Plan planned(const std::string& text, const DeviceProfile& profile = gpu(), PlanOptions options = {}) {
+  const auto problem = parse_problem(text);
+  REQUIRE_MESSAGE(problem.has_value(), text << ": " << problem.error().message());
+  auto plan = make_plan(*problem, profile, options);
+  REQUIRE_MESSAGE(plan.has_value(), text << ": " << plan.error().message());
+  return *plan;
+}
+
+// "kind: what" of the refusal; empty where the problem is accepted.
+inline std::string refusal(std::string_view text) {
+  auto problem = parse_problem(text);
+  if (!problem) return std::string(name(problem.error().kind)) + ": " + problem.error().what;
+  auto ok = validate(*problem);
+  return ok ? "" : std::string(name(ok.error().kind)) + ": " + ok.error().what;
+}
+
+}  // namespace sectile::test
