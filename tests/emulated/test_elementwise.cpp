@@ -62,7 +62,7 @@ TEST_CASE("everyCandidateOfGeneratedElementwisePermutesComesOutRight") {
   const auto profile = builtin_target("nvidia-hopper");
   REQUIRE(profile.has_value());
   std::set<std::string> ran;
-  const std::size_t most = test::scope(300, 200, 60);
+  const std::size_t most = test::scope(300, 200, 120);
   std::size_t problems = 0;
   for (std::uint64_t index = 0; problems < most; ++index) {
     const PermuteProblem problem = reference::generate_elementwise(31, index);
@@ -74,5 +74,5 @@ TEST_CASE("everyCandidateOfGeneratedElementwisePermutesComesOutRight") {
   }
   for (const char* stem : {"permute_fused", "permute_fused_block"})
     for (const char* variant : {"word", "word.long", "narrow", "narrow.long"})
-      CHECK_MESSAGE(ran.contains(std::string(stem) + "." + variant), stem << "." << variant << " never ran");
+      CHECK_MESSAGE(ran.contains(std::string(stem) + "." + variant), std::string(stem) << "." << std::string(variant) << " never ran");
 }

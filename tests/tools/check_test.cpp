@@ -57,7 +57,7 @@ TEST_CASE("checkOfMatmulsPassesCountsAndSeesASpoiledElement") {
   if (no_device()) return;
   const Folder folder;
   // A CPU driver compiles a matmul for seconds; check_matmul_* of ctest run many.
-  const int cases = scope(16, 6, 5);
+  const int cases = scope(16, 6, 4);
   const std::string all = std::to_string(cases), last = std::to_string(cases - 1);
   const Ran ran = run_sectile({"check", "--op", "matmul", "--cases", all, "--device", cpu_device(), "--test-spoil", "3",
                                "--junit", folder.path("junit.xml")});
