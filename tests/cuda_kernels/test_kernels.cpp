@@ -2,12 +2,12 @@
 // benchmark presets and for generated problems, compiled by NVRTC for the architectures that Sectile supports: no
 // error, no warning, no spill, no stack, no more workgroup memory than is static, and than the plan states.
 //
-// A compilation takes some 0.1 s of a core, so not all are made. For every architecture: what the planner can choose
-// for the rows of seeds-permute, its candidates that are taken only when forced among them. For the oldest or for Hopper
-// besides: those of the rows of `images` and of generated problems. A combination that both have is compiled for one of
-// them, by turns; for both where SECTILE_ALL_KERNELS or SECTILE_THOROUGH is set. Problems differ in their specialized
-// words (more than 28 numbers) without end. They are values in the same code: of combinations that differ in them alone
-// the first is compiled.
+// A compilation takes some 0.1 s of a core, so not all are made. Candidates are those of the rows of seeds-permute, for
+// the oldest architecture and for Hopper also of the rows of `images` and of generated problems. What the planner chooses
+// of them is compiled for every architecture that it is chosen for. What it takes only when forced is compiled for one in
+// three of the architectures that it is admitted for, by turns, and for all where SECTILE_ALL_KERNELS or SECTILE_THOROUGH
+// is set. Problems differ in their specialized words (more than 28 numbers) without end. They are values in the same code:
+// of combinations that differ in them alone the first is compiled.
 #include "compiling.hpp"
 
 #include "bench.hpp"
@@ -54,8 +54,12 @@ std::vector<PermuteProblem> generated_problems() {
   return problems;
 }
 
+struct Wanted {
+  Combinations chosen, forced;
+};
+
 // Every admissible candidate's steps, each kernel with its constants once.
-void add_steps(const PermuteProblem& problem, const DeviceProfile& profile, Combinations& combinations) {
+void add_steps(const PermuteProblem& problem, const DeviceProfile& profile, Wanted& wanted) {
   CAPTURE(print(Problem(problem)));
   const auto explained = make_plan(problem, profile, {.explain = true});
   REQUIRE_MESSAGE(explained.has_value(), explained.error().message());
@@ -68,50 +72,45 @@ void add_steps(const PermuteProblem& problem, const DeviceProfile& profile, Comb
       Constants shaping;
       for (const Constant& constant : step.constants)
         if (constant.id < PERMUTE_SPEC_WORD0) shaping.push_back(constant);
-      combinations.try_emplace({step.kernel, shaping}, step);
+      (candidate.chosen ? wanted.chosen : wanted.forced).try_emplace({step.kernel, shaping}, step);
     }
   }
 }
 
-// What both have is left to one of them, by turns.
-void take_turns(Combinations& one, Combinations& other) {
-  bool turn = false;
-  for (auto at = one.begin(); at != one.end();) {
-    const auto twin = other.find(at->first);
-    if (twin == other.end()) {
-      ++at;
-    } else if (turn = !turn; turn) {
-      other.erase(twin);
-      ++at;
-    } else {
-      at = one.erase(at);
-    }
+// What several architectures force stays with one in three of them, by turns.
+void take_turns(std::array<Wanted, kArchitectures.size()>& wanted) {
+  std::map<Combinations::key_type, std::vector<Combinations*>> all;
+  for (Wanted& w : wanted)
+    for (const auto& [kernel, step] : w.forced) all[kernel].push_back(&w.forced);
+  std::size_t turn = 0;
+  for (const auto& [kernel, holders] : all) {
+    ++turn;
+    for (std::size_t i = 0; i < holders.size(); ++i)
+      if ((i + turn) % std::min<std::size_t>(3, holders.size()) != 0) holders[i]->erase(kernel);
   }
 }
 
 }  // namespace
 
-// Every admissible candidate, chosen or not, of the seeds' rows on every architecture, each planned for with its own
-// target; on the oldest or on the one that is measured also those of pictures and of generated problems.
 TEST_CASE("everyChoiceOfThePlannerCompilesWithoutSpills") {
   const Nvrtc nvrtc;
   if (!nvrtc.there()) return;
-  std::array<Combinations, kArchitectures.size()> combinations, more;
+  std::array<Wanted, kArchitectures.size()> wanted;
   for (std::size_t i = 0; i < kArchitectures.size(); ++i) {
     const auto profile = builtin_target("cuda:" + std::string(kArchitectures[i]));
     REQUIRE(profile.has_value());
-    for (const auto& problem : problems_of("seeds-permute")) add_steps(problem, *profile, combinations[i]);
-    REQUIRE(combinations[i].size() >= 40);
+    for (const auto& problem : problems_of("seeds-permute")) add_steps(problem, *profile, wanted[i]);
+    REQUIRE(wanted[i].forced.size() >= 40);
     if (i != 0 && i != 4) continue;
-    for (const auto& problem : problems_of("images")) add_steps(problem, *profile, more[i]);
-    for (const auto& problem : generated_problems()) add_steps(problem, *profile, more[i]);
-    std::erase_if(more[i], [&](const auto& known) { return combinations[i].contains(known.first); });
+    for (const auto& problem : problems_of("images")) add_steps(problem, *profile, wanted[i]);
+    for (const auto& problem : generated_problems()) add_steps(problem, *profile, wanted[i]);
   }
-  if (!all_kernels()) take_turns(more[0], more[4]);
-  for (std::size_t i = 0; i < kArchitectures.size(); ++i) combinations[i].merge(more[i]);
+  if (!all_kernels()) take_turns(wanted);
   std::vector<Job> jobs;
-  for (std::size_t i = 0; i < kArchitectures.size(); ++i)
-    for (const auto& [kernel, step] : combinations[i]) jobs.push_back({&step, kArchitectures[i]});
+  for (std::size_t i = 0; i < kArchitectures.size(); ++i) {
+    wanted[i].chosen.merge(wanted[i].forced);
+    for (const auto& [kernel, step] : wanted[i].chosen) jobs.push_back({&step, kArchitectures[i]});
+  }
   std::map<std::string, Most> most;
   const std::string told = compile_and_check(jobs, most);
   CHECK(most.contains("permute_tma"));
