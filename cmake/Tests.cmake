@@ -28,11 +28,19 @@ function(sectile_test folder)
     SECTILE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   target_link_libraries(test_${folder} PRIVATE ${main} sectile_own sectile_reference sectile_dep_doctest
     sectile_dep_json sectile_dep_fmt sectile_dep_xxhash ${ARGN})
+  # What a sanitizer slows is the libraries' code and the emulated kernels; of a test's own the compiler takes longest.
+  if(SECTILE_SANITIZE AND NOT folder STREQUAL "emulated")
+    target_compile_options(test_${folder} PRIVATE -O0)
+  endif()
   add_test(NAME ${folder} COMMAND test_${folder} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
   # Drivers leave memory behind when they are unloaded: leaks are looked for where no driver is.
   set(leaks 1)
   if(folder MATCHES "vulkan|cuda|tools|spirv|pack|drivers")
     set(leaks 0)
+  endif()
+  # The longest first, also where ctest has not timed them yet.
+  if(folder MATCHES "tools|spirv|emulated")
+    set_tests_properties(${folder} PROPERTIES COST 100)
   endif()
   # A worker that a protected page kills has to die of the signal, which the sanitizer would catch.
   set(segv 1)

@@ -3,7 +3,11 @@
 // After a change that means to move these lists: SECTILE_UPDATE=1 test_drivers, and read the difference.
 #include "drivers.hpp"
 
+#include "support/scope.hpp"
+
 #include <sectile/planner.hpp>
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -52,9 +56,7 @@ class Compiler {
 
   // A row of a strategy's table once with each template of it: its constants, whichever problem comes first.
   void compile(const Plan& plan, const std::string& candidate) {
-    std::string key = candidate;
-    for (const Step& step : plan.steps) key += " " + step.kernel.stem + "." + step.kernel.variant;
-    if (!seen_.insert(key).second) return;
+    if (!is_new(plan, candidate)) return;
     // A twin with its bounds checked in the compute stage is there to lose: RADV keeps its scalars in vector registers.
     const bool twin = candidate.ends_with(" checked");
     CAPTURE(print(plan));
@@ -81,6 +83,24 @@ class Compiler {
   int compiled() const { return compiled_; }
 
  private:
+  bool is_new(const Plan& plan, const std::string& candidate) {
+    std::string key = candidate, first;
+    bool rest_is_known = true;
+    for (const Step& step : plan.steps) {
+      key += " " + step.kernel.stem + "." + step.kernel.variant;
+      if (first.empty()) {
+        first = key;
+        continue;
+      }
+      std::string rest = step.kernel.stem + "." + step.kernel.variant;
+      for (const Constant& constant : step.constants) rest += fmt::format(" {}={}", constant.id, constant.value);
+      rest_is_known &= !seen_.insert(rest).second;
+    }
+    // The row has been compiled with all that follows its sum: with a sum that it only stores it is a smaller kernel.
+    const bool smaller = plan.steps.size() > 1 && rest_is_known && seen_.contains(first) && !thorough();
+    return seen_.insert(key).second && !smaller;
+  }
+
   vulkan::Runtime& runtime_;
   std::set<std::string> seen_;
   int compiled_ = 0;
