@@ -22,16 +22,19 @@ function(sectile_module source stem variant options output)
       DEPENDS ${prebuilt} VERBATIM)
     return()
   endif()
+  # Under another name until it is valid: what a failed command leaves behind is not taken for the module.
+  set(raw ${output}.raw)
   set(optimize "")
   if("-O" IN_LIST options)
     list(REMOVE_ITEM options -O)
-    set(optimize COMMAND ${SpirvOpt_EXECUTABLE} -O ${output} -o ${output})
+    set(optimize COMMAND ${SpirvOpt_EXECUTABLE} -O ${raw} -o ${raw})
   endif()
   add_custom_command(OUTPUT ${output}
     COMMAND ${Glslang_EXECUTABLE} -V --quiet --target-env vulkan1.3 -I${PROJECT_SOURCE_DIR}/shaders
-      ${options} --depfile ${output}.d -o ${output} ${source}
+      ${options} --depfile ${output}.d -o ${raw} ${source}
     ${optimize}
-    COMMAND ${SpirvVal_EXECUTABLE} --target-env vulkan1.3 ${output}
+    COMMAND ${SpirvVal_EXECUTABLE} --target-env vulkan1.3 ${raw}
+    COMMAND ${CMAKE_COMMAND} -E rename ${raw} ${output}
     DEPENDS ${source}
     DEPFILE ${output}.d
     COMMENT "Shader ${stem} ${variant}"
@@ -44,7 +47,7 @@ foreach(source IN LISTS shader_templates)
   cmake_path(GET source STEM LAST_ONLY stem)
   file(STRINGS ${source} lines REGEX "^//! variant ")
   if(NOT lines)
-    message(FATAL_ERROR "${source} states no variant (//! variant NAME [-DX=1 ...])")
+    message(FATAL_ERROR "${source} states no variant (//! variant NAME [-O] [-DX=1 ...])")
   endif()
   foreach(line IN LISTS lines)
     separate_arguments(words UNIX_COMMAND "${line}")
@@ -109,8 +112,8 @@ add_library(sectile_shaders STATIC ${PROJECT_BINARY_DIR}/embedded_modules.cpp)
 target_link_libraries(sectile_shaders PRIVATE $<BUILD_INTERFACE:sectile_own>)
 target_include_directories(sectile_shaders PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(sectile_shaders PUBLIC cxx_std_23)
-# What an .incbin names, a compiler cache does not see.
-set_target_properties(sectile_shaders PROPERTIES CXX_COMPILER_LAUNCHER "" CXX_CLANG_TIDY "")
+# What an .incbin names, a compiler cache does not see, and a unity build forgets that the object depends on it.
+set_target_properties(sectile_shaders PROPERTIES CXX_COMPILER_LAUNCHER "" CXX_CLANG_TIDY "" UNITY_BUILD OFF)
 add_dependencies(sectile_shaders sectile_spirv_modules)
 
 # The same functions with nothing behind them, for programs that run from a pack alone (sectile::packed).

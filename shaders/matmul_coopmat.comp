@@ -1,7 +1,6 @@
 //! variant f16.first -DF16 -DLOOP=AGAIN -DLOADS=FIRST
 //! variant f16.fenced -DF16 -DLOOP=AGAIN -DLOADS=FENCED
 //! variant f16.spread -O -DF16 -DLOOP=AGAIN -DLOADS=SPREAD
-//! variant f16.once -O -DF16 -DLOOP=ENDS -DLOADS=SPREAD
 //! variant f16.ahead -DF16 -DLOOP=ENDS -DLOADS=SPREAD -DAHEAD=2
 //! variant f16.whole -O -DF16 -DLOOP=WHOLE -DLOADS=SPREAD -DAHEAD=2
 //! variant f16.now -DF16 -DLOOP=NOW
@@ -15,14 +14,12 @@
 //! variant bf16.first -DBF16 -DLOOP=AGAIN -DLOADS=FIRST
 //! variant bf16.fenced -DBF16 -DLOOP=AGAIN -DLOADS=FENCED
 //! variant bf16.spread -O -DBF16 -DLOOP=AGAIN -DLOADS=SPREAD
-//! variant bf16.once -O -DBF16 -DLOOP=ENDS -DLOADS=SPREAD
 //! variant bf16.ahead -DBF16 -DLOOP=ENDS -DLOADS=SPREAD -DAHEAD=2
 //! variant bf16.whole -O -DBF16 -DLOOP=WHOLE -DLOADS=SPREAD -DAHEAD=2
 //! variant bf16.now -DBF16 -DLOOP=NOW
 //! variant i8.first -DI8 -DLOOP=AGAIN -DLOADS=FIRST
 //! variant i8.fenced -DI8 -DLOOP=AGAIN -DLOADS=FENCED
 //! variant i8.spread -O -DI8 -DLOOP=AGAIN -DLOADS=SPREAD
-//! variant i8.once -O -DI8 -DLOOP=ENDS -DLOADS=SPREAD
 //! variant i8.ahead -DI8 -DLOOP=ENDS -DLOADS=SPREAD -DAHEAD=2
 //! variant i8.whole -O -DI8 -DLOOP=WHOLE -DLOADS=SPREAD -DAHEAD=2
 //! variant i8.now -DI8 -DLOOP=NOW
@@ -60,7 +57,7 @@
 #endif
 #define AGAIN 1    // LOOP: has the last whole step too, whose loads come once more
 #define ENDS 2     // where the last whole step is fetched
-#define WHOLE 3    // no step is partial, they are an even number, 4 or more, and all operands have been asked for before
+#define WHOLE 3    // no step is partial, they are an even number, 4 or more, and operands have been asked for before
 #define NOW 4      // nothing is on its way while a step is multiplied: short loops, little code
 #define FIRST 1    // LOADS: before the step's fragments
 #define FENCED 2   // after the first product's fragments, and kept there
@@ -437,8 +434,9 @@ void multiply_step(const uint set, inout Way way, Part sub) {
 
 uint seen[4];
 
-// Asks for every 32 bytes of both operands, each a run of memory, at once, by whichever invocation of the device: otherwise
-// each step waits for the DRAM, since all workgroups are at the same K. What has come is looked at only when all is done.
+// Asks for both operands, each a run of memory, in pieces of 32 bytes, two an invocation, at once: otherwise each step waits
+// for the DRAM, since all workgroups are at the same K. More pieces than that (few tiles, long K) come with their steps. What
+// has come is looked at only when all is done.
 void touch_operands() {
   uint id = group_id() * kWorkgroup + gl_LocalInvocationID.x, all = gl_NumWorkGroups.x * kWorkgroup;
   uint end_a = size_m() * size_k() * BYTES, end_b = size_n() * size_k() * BYTES;
@@ -468,7 +466,7 @@ void multiply(Way way, Part sub) {
   barrier();
   multiply_all(sub);
   barrier();                           // the results go through the same memory
-  if (size_k() == 0xffffffffu) put(0u, uvec4(seen[0], seen[1], seen[2], seen[3]));   // never: keeps the loads
+  if (size_k() == 0xffffffffu) put(0u, uvec4(seen[0], seen[1], seen[2], seen[3]));   // never: K is pushed, so the loads stay
 }
 
 #else

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Runs `sectile check` as a test, with fewer cases than it has where SECTILE_THOROUGH is not set.
+# Runs `sectile check` as a test, with fewer cases where SECTILE_THOROUGH is not set.
 # usage: check.sh ALL FEWER SECTILE ARGUMENTS...
 set -eu
-cases=$2
-[ -z "${SECTILE_THOROUGH:-}" ] || cases=$1
+cases=$1
+[ -n "${SECTILE_THOROUGH:-}" ] || [ "$2" -ge "$cases" ] || cases=$2
 shift 2
 sectile=$1
 shift

@@ -94,7 +94,7 @@ std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulDraft& d) noexcep
 // of rows is no new pipeline.
 bool few_tiles(const MatmulContext& c) noexcept;
 
-// How many parts K is cut in so that each multiprocessor has `each` workgroups: 1 where tiles fill the device already.
+// How many parts K is cut in so that each multiprocessor (of a GPU) has `each` workgroups: 1 where tiles fill the device already.
 std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d, std::uint32_t each = 2) noexcept;
 
 // Picoseconds, as integers; see matmul_cost.cpp.

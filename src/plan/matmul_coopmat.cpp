@@ -220,14 +220,15 @@ bool unit_applicable(const MatmulContext& c, Refusal& refusal) {
 
 // That loop has no bounds of K, and asks for its operands as runs of memory.
 bool whole_applicable(const MatmulContext& c, const Row& r, Refusal& refusal) {
-  constexpr std::int64_t kMostBytes = std::int64_t{32} << 20;   // of both operands: more would not stay in the L2
+  // Of both operands: more would not stay in the L2, nor be asked for by the invocations of one round.
+  const auto most_bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(std::uint64_t{32} << 20, c.profile.l2_bytes.value_or(16 << 20) / 2));
   const auto& p = c.problem;
   if (p.k % (2 * r.tile_k) != 0 || p.k < 4 * r.tile_k) return refusal.no("has an even number of whole steps of {}, 4 or more", r.tile_k);
   if (p.batch != 1 || c.at.lda != (p.transpose_a ? p.m : p.k) || c.at.ldb != (p.transpose_b ? p.k : p.n) || c.a_type != c.type || c.b_type != c.type)
     return refusal.no("asks for operands as runs of memory: no batch, no padded rows, no types to convert");
   if (std::min(c.width_a, c.width_b) * matmul_type_bytes(c.type) < 4) return refusal.no("asks for operands by 4 bytes, which their addresses do not allow");
-  if (p.m > kMostBytes / p.k || p.n > kMostBytes / p.k || (p.m + p.n) * p.k * matmul_type_bytes(c.type) > kMostBytes)
-    return refusal.no("asks for operands of {} bytes at most", kMostBytes);
+  if (p.m > most_bytes / p.k || p.n > most_bytes / p.k || (p.m + p.n) * p.k * matmul_type_bytes(c.type) > most_bytes)
+    return refusal.no("asks for operands of {} bytes at most", most_bytes);
   return true;
 }
 

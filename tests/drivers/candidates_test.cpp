@@ -85,7 +85,7 @@ class Compiler {
  private:
   bool is_new(const Plan& plan, const std::string& candidate) {
     std::string key = candidate, first;
-    bool rest_is_known = true;
+    std::vector<std::string> rests;
     for (const Step& step : plan.steps) {
       key += " " + step.kernel.stem + "." + step.kernel.variant;
       if (first.empty()) {
@@ -94,11 +94,15 @@ class Compiler {
       }
       std::string rest = step.kernel.stem + "." + step.kernel.variant;
       for (const Constant& constant : step.constants) rest += fmt::format(" {}={}", constant.id, constant.value);
-      rest_is_known &= !seen_.insert(rest).second;
+      rests.push_back(rest);
     }
+    const bool new_rest = std::ranges::any_of(rests, [&](const std::string& rest) { return !seen_.contains(rest); });
     // The row has been compiled with all that follows its sum: with a sum that it only stores it is a smaller kernel.
-    const bool smaller = plan.steps.size() > 1 && rest_is_known && seen_.contains(first) && !thorough();
-    return seen_.insert(key).second && !smaller;
+    const bool smaller = plan.steps.size() > 1 && seen_.contains(first) && !thorough();
+    if (!new_rest && (smaller || seen_.contains(key))) return false;
+    seen_.insert(key);
+    seen_.insert(rests.begin(), rests.end());
+    return true;
   }
 
   vulkan::Runtime& runtime_;

@@ -14,7 +14,7 @@ mkdir -p "$corpus" "$findings"
 seconds=${SECTILE_FUZZ_SECONDS:-12}
 [ -z "${SECTILE_THOROUGH:-}" ] || seconds=${SECTILE_FUZZ_SECONDS:-60}
 sum=$(cksum <"$fuzzer")
-if [ -z "${SECTILE_FUZZ_SECONDS:-}" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ]; then
+if [ -z "${SECTILE_FUZZ_SECONDS:-}${SECTILE_THOROUGH:-}" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ]; then
     echo "$name has passed its minute as it is: 5 seconds more"
     seconds=5
 fi

@@ -40,6 +40,34 @@ std::uint32_t constant_or_none(const Step& step, std::uint32_t id) {
 
 }  // namespace
 
+// That loop reads both operands as runs of memory and minds no bounds of K: what admits it keeps it inside.
+TEST_CASE("theWholeLoopIsAdmittedWhereItStaysInside") {
+  const auto profile = builtin_target("nvidia-hopper");
+  REQUIRE(profile.has_value());
+  const auto admitted = [&](const std::string& text) {
+    std::size_t count = 0;
+    const Plan plan = planned(text, *profile, {.explain = true});
+    for (const Candidate& c : plan.candidates) {
+      if (!c.name.ends_with(" whole") || !c.refusal.empty()) continue;
+      ++count;
+      const Plan forced = planned(text, *profile, {.force = c.name});
+      CHECK(forced.steps.size() == 1);
+      CHECK(forced.steps[0].kernel.variant.ends_with(".whole"));
+    }
+    return count;
+  };
+  for (const char* text :
+       {"matmul f16 nn 64x64x256", "matmul f16 tt 72x80x384 epi=bias+gelu", "matmul bf16 nt 33x7x512", "matmul i8 tn 64x48x1024",
+        "matmul f16 nn 1000x1000x512 acc=f16", "matmul f16 nt 14000x14000x512"})
+    CHECK_MESSAGE(admitted(text) > 0, std::string(text));
+  for (const char* text :
+       {"matmul f16 nn 64x64x128", "matmul f16 nn 64x64x192", "matmul f16 nn 64x64x320", "matmul f16 nn 64x64x0",
+        "matmul f16 nn 64x64x256 batch=2", "matmul f16 nn 64x64x256 lda=264", "matmul f16 nn 64x64x256 ldb=72",
+        "matmul f16 nn 64x64x256 a=f32", "matmul f16 nt 64x64x256 b=q8", "matmul f16 nt 64x64x256 b=q4", "matmul f16 nn 64x64x256 align=2",
+        "matmul i8 nt 64x64x256 a.align=2", "matmul f16 nt 16384x16384x512", "matmul f32 nn 64x64x256"})
+    CHECK_MESSAGE(admitted(text) == 0, std::string(text));
+}
+
 TEST_CASE("aNewNumberOfRowsIsNoNewPipeline") {
   const int every = test::scope(1, 1, 7);
   for (const char* target : {"nvidia-hopper", "lavapipe", "amd-rdna3"})

@@ -69,6 +69,8 @@ void pick_sizes(MatmulProblem& p, Random& random, std::int64_t unit) {
   }
   for (std::int64_t* const size : {&p.m, &p.n, &p.k})
     if (*size >= unit) *size = up(*size, unit);
+  // Whole steps, as kernels without bounds of K want them.
+  if (random.one_in(12)) p.k = 128 * random.between(2, 5);
   if (random.one_in(60)) *one_of(random, {&p.m, &p.n, &p.k, &p.k, &p.k, &p.batch}) = 0;
 }
 
