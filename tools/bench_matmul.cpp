@@ -233,10 +233,9 @@ std::uint32_t constant_of(const Plan& plan, std::uint32_t id) {
 // The same pipeline where nothing is ragged.
 MatmulProblem rounded_up(const MatmulProblem& problem, const Plan& plan) {
   MatmulProblem p = problem;
-  const auto up = [](std::int64_t n, std::uint32_t tile) { return (n + tile - 1) / tile * tile; };
-  p.m = up(p.m, constant_of(plan, MATMUL_SPEC_TILE_M));
-  p.n = up(p.n, constant_of(plan, MATMUL_SPEC_TILE_N));
-  p.k = up(p.k, constant_of(plan, MATMUL_SPEC_TILE_K));
+  p.m = round_up(p.m, constant_of(plan, MATMUL_SPEC_TILE_M));
+  p.n = round_up(p.n, constant_of(plan, MATMUL_SPEC_TILE_N));
+  p.k = round_up(p.k, constant_of(plan, MATMUL_SPEC_TILE_K));
   return p;
 }
 

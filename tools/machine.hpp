@@ -6,6 +6,7 @@
 #include <sectile/plan.hpp>
 #include <sectile/profile.hpp>
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -13,11 +14,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace sectile::tools {
 
-constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t multiple) {
+template <std::integral T>
+constexpr T round_up(T value, std::type_identity_t<T> multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 

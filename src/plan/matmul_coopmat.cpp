@@ -15,10 +15,10 @@ namespace {
 constexpr std::uint32_t kHalfSums = 1;    // only where sums are f16: f32 ones would not fit the registers
 constexpr std::uint32_t kInt8Only = 2;    // f16's step of as many K is twice as long: too much to have on its way
 
-// Where loads stand: a module each, see the kernel.
+// Where loads stand: a module each, see the kernel; and how a candidate's name says so.
 enum Loads : std::uint32_t { kFirst, kFenced, kSpread, kOnce, kAhead, kWhole, kNow };
-constexpr const char* kModule[] = {"first", "fenced", "spread", "once", "ahead", "whole", "now"};
-constexpr const char* kNames[] = {"", " fenced", " spread", " once", " spread ahead", " whole", " now"};
+constexpr struct { const char *module, *name; } kLoads[] = {
+    {"first", ""}, {"fenced", " fenced"}, {"spread", " spread"}, {"once", " once"}, {"ahead", " spread ahead"}, {"whole", " whole"}, {"now", " now"}};
 
 // Workgroup tile and K of a step, a subgroup's tile, where loads stand.
 struct Row {
@@ -81,7 +81,7 @@ constexpr Row kTable[] = {
     {8, 64, 64, 8, 16, kFirst, 60},
     {32, 32, 32, 16, 16, kNow},               // a CPU's
     {16, 32, 16, 8, 16, kNow},
-    {32, 32, 32, 16, 32, kNow, 290, 0, 2},
+    {32, 32, 32, 16, 32, kNow, 290, 0, 2},    // behind the others: slices run without a GPU, when forced
 };
 
 consteval bool rows_are_sound() {
@@ -166,7 +166,7 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   d.stem = "matmul_coopmat";
   d.narrow = true;
   d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : p.acc == DType::f16 ? "f16.f16" : "f16";
-  d.base += std::string(".") + kModule[r.loads];
+  d.base += std::string(".") + kLoads[r.loads].module;
   d.tile_m = r.tile_m;
   d.tile_n = r.tile_n;
   d.tile_k = r.tile_k;
@@ -328,7 +328,7 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulD
 std::string print(std::uint32_t row) {
   const Row& r = kTable[row];
   const std::string slices = r.slices > 1 ? fmt::format(" slices={}", r.slices) : "";
-  return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n, kNames[r.loads],
+  return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n, kLoads[r.loads].name,
                      (r.flags & kHalfSums) != 0 ? " h" : "", slices);
 }
 
