@@ -1,36 +1,32 @@
 //! variant f16.first -DF16 -DLOOP=AGAIN -DLOADS=FIRST
-//! variant f16.fenced -DF16 -DLOOP=AGAIN -DLOADS=FENCED
 //! variant f16.spread -O -DF16 -DLOOP=AGAIN -DLOADS=SPREAD
-//! variant f16.ahead -DF16 -DLOOP=ENDS -DLOADS=SPREAD -DAHEAD=2
-//! variant f16.whole -O -DF16 -DLOOP=WHOLE -DLOADS=SPREAD -DAHEAD=2
+//! variant f16.early -O -DF16 -DLOOP=EARLY
+//! variant f16.whole -O -DF16 -DLOOP=WHOLE
 //! variant f16.now -DF16 -DLOOP=NOW
 //! variant f16.f16.first -DF16 -DHALF_SUMS -DLOOP=AGAIN -DLOADS=FIRST
-//! variant f16.f16.fenced -DF16 -DHALF_SUMS -DLOOP=AGAIN -DLOADS=FENCED
 //! variant f16.f16.spread -O -DF16 -DHALF_SUMS -DLOOP=AGAIN -DLOADS=SPREAD
 //! variant f16.f16.once -O -DF16 -DHALF_SUMS -DLOOP=ENDS -DLOADS=SPREAD
-//! variant f16.f16.ahead -DF16 -DHALF_SUMS -DLOOP=ENDS -DLOADS=SPREAD -DAHEAD=2
-//! variant f16.f16.whole -O -DF16 -DHALF_SUMS -DLOOP=WHOLE -DLOADS=SPREAD -DAHEAD=2
+//! variant f16.f16.early -O -DF16 -DHALF_SUMS -DLOOP=EARLY
+//! variant f16.f16.whole -O -DF16 -DHALF_SUMS -DLOOP=WHOLE
 //! variant f16.f16.now -DF16 -DHALF_SUMS -DLOOP=NOW
 //! variant bf16.first -DBF16 -DLOOP=AGAIN -DLOADS=FIRST
-//! variant bf16.fenced -DBF16 -DLOOP=AGAIN -DLOADS=FENCED
 //! variant bf16.spread -O -DBF16 -DLOOP=AGAIN -DLOADS=SPREAD
-//! variant bf16.ahead -DBF16 -DLOOP=ENDS -DLOADS=SPREAD -DAHEAD=2
-//! variant bf16.whole -O -DBF16 -DLOOP=WHOLE -DLOADS=SPREAD -DAHEAD=2
+//! variant bf16.early -O -DBF16 -DLOOP=EARLY
+//! variant bf16.whole -O -DBF16 -DLOOP=WHOLE
 //! variant bf16.now -DBF16 -DLOOP=NOW
 //! variant i8.first -DI8 -DLOOP=AGAIN -DLOADS=FIRST
-//! variant i8.fenced -DI8 -DLOOP=AGAIN -DLOADS=FENCED
 //! variant i8.spread -O -DI8 -DLOOP=AGAIN -DLOADS=SPREAD
-//! variant i8.ahead -DI8 -DLOOP=ENDS -DLOADS=SPREAD -DAHEAD=2
-//! variant i8.whole -O -DI8 -DLOOP=WHOLE -DLOADS=SPREAD -DAHEAD=2
+//! variant i8.early -O -DI8 -DLOOP=EARLY
+//! variant i8.whole -O -DI8 -DLOOP=WHOLE
 //! variant i8.now -DI8 -DLOOP=NOW
 // A workgroup's tile in steps of K through workgroup memory, multiplied by a matrix unit, fragment by fragment; the
-// operands of the next step, or the next two, are on their way in registers meanwhile. The sums go to the result through
-// the same workgroup memory, so that stores are whole runs and no epilogue needs global memory.
+// operands of the next step are on their way in registers meanwhile. The sums go to the result through the same workgroup
+// memory, so that stores are whole runs and no epilogue needs global memory.
 // Bounds are minded where operands are fetched and results are stored: rows and columns beyond the result are its last
 // ones again, K's surplus is zeros (local padding: Zheng et al., "DietCode", MLSys 2022).
-// LOOP over the steps of K, where its LOADS stand and how many steps they are AHEAD are a module's own and no constants of
-// specialization: with all of them in one module, used or not, NVIDIA's compiler (580.159.04) kept the coming operands of
-// some in memory (n = 1024: 86 us instead of 16).
+// LOOP over the steps of K and where its LOADS stand are a module's own and no constants of specialization: with all of them
+// in one module, used or not, NVIDIA's compiler (580.159.04) kept the coming operands of some in memory (n = 1024: 86 us
+// instead of 16).
 #version 460
 #pragma use_vulkan_memory_model
 #define NARROW
@@ -55,16 +51,13 @@
 #define SUM float
 #define SUM_BYTES 4
 #endif
-#define AGAIN 1    // LOOP: has the last whole step too, whose loads come once more
-#define ENDS 2     // where the last whole step is fetched
-#define WHOLE 3    // no step is partial, they are an even number, 4 or more, and operands have been asked for before
-#define NOW 4      // nothing is on its way while a step is multiplied: short loops, little code
+#define AGAIN 1    // LOOP: loads stand among a step's products; the last whole step's come once more
+#define ENDS 2     // the same, but ends where the last whole step is fetched
+#define EARLY 3    // what comes next is staged before a step's last product, whose fragments are loaded by then
+#define WHOLE 4    // the same where no step is partial, they are 3 or more, and operands have been asked for before
+#define NOW 5      // nothing is on its way while a step is multiplied: short loops, little code
 #define FIRST 1    // LOADS: before the step's fragments
-#define FENCED 2   // after the first product's fragments, and kept there
-#define SPREAD 3   // a part before each row of fragments is multiplied
-#ifndef AHEAD
-#define AHEAD 1   // steps that are on their way in registers
-#endif
+#define SPREAD 2   // a part before each row of fragments is multiplied
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -73,6 +66,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int32 : require
 #ifdef BF16
 #extension GL_EXT_bfloat16 : require
+#define BF16_CONVERTED
 #endif
 #include "lib/matmul.glsl"
 #include "matmul_coopmat.abi.h"
@@ -85,6 +79,7 @@ layout(constant_id = MATMUL_COOPMAT_SPEC_FRAG_M) const uint kFragM = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_FRAG_N) const uint kFragN = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_FRAG_K) const uint kFragK = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_PAD) const uint kPad = 1u;
+layout(constant_id = MATMUL_COOPMAT_SPEC_STORE_M) const uint kStoreM = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_STORE_N) const uint kStoreN = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_STAGED) const uint kStaged = 1024u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_SLICES) const uint kSlices = 1u;
@@ -209,8 +204,8 @@ uvec4 chunk_b(Source s, uint turn, uint k, uint n, uint left, const bool last) {
   return kRawB ? words : packed(all);
 }
 
-// Sets of a step's chunks on their way.
-uvec4 coming_a[AHEAD][kTurnsA], coming_b[AHEAD][kTurnsB];
+// A step's chunks on their way.
+uvec4 coming_a[kTurnsA], coming_b[kTurnsB];
 
 // Along K: the step that is fetched next, and how much of K is left from its beginning on.
 struct Way {
@@ -228,27 +223,27 @@ void advance(inout Way way, const bool last) {
 }
 
 // Of a step's turns, A's before B's, those that belong to part `part` of `parts`.
-void fetch_part(const uint set, Way way, const uint part, const uint parts, const bool last) {
+void fetch_part(Way way, const uint part, const uint parts, const bool last) {
   const uint turns = kTurnsA + kTurnsB;
   [[unroll]] for (uint i = 0u; i < kTurnsA; ++i)
-    if (i * parts / turns == part) coming_a[set][i] = chunk_a(way.a, i, way.k, way.left, last);
+    if (i * parts / turns == part) coming_a[i] = chunk_a(way.a, i, way.k, way.left, last);
   [[unroll]] for (uint i = 0u; i < kTurnsB; ++i)
-    if ((kTurnsA + i) * parts / turns == part) coming_b[set][i] = chunk_b(way.b, i, way.k, way.n, way.left, last);
+    if ((kTurnsA + i) * parts / turns == part) coming_b[i] = chunk_b(way.b, i, way.k, way.n, way.left, last);
 }
 
-void fetch_next(const uint set, inout Way way, const bool last) {
-  fetch_part(set, way, 0u, 1u, last);
+void fetch_next(inout Way way, const bool last) {
+  fetch_part(way, 0u, 1u, last);
   advance(way, last);
 }
 
-void put_step(const uint set) {
+void put_step() {
   [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) {
     uvec2 p = place(i, kChunksA);
-    if (kEvenA || p.x < kRowsA) put(p.x * kPitchA + p.y, coming_a[set][i]);
+    if (kEvenA || p.x < kRowsA) put(p.x * kPitchA + p.y, coming_a[i]);
   }
   [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) {
     uvec2 p = place(i, kChunksB);
-    if (kEvenB || p.x < kRowsB) put(kStartB + p.x * kPitchB + p.y, coming_b[set][i]);
+    if (kEvenB || p.x < kRowsB) put(kStartB + p.x * kPitchB + p.y, coming_b[i]);
   }
 }
 
@@ -256,8 +251,15 @@ void put_step(const uint set) {
 
 const uint kFragsM = kSubM / kFragM, kFragsN = kSubN / kFragN, kProducts = kTileK / kFragK / kSlices;
 coopmat<SUM, gl_ScopeSubgroup, kFragM, kFragN, gl_MatrixUseAccumulator> sums[kFragsM][kFragsN];
-coopmat<COMPONENT, gl_ScopeSubgroup, kFragM, kFragK, gl_MatrixUseA> frag_a[kFragsM];
-coopmat<COMPONENT, gl_ScopeSubgroup, kFragK, kFragN, gl_MatrixUseB> frag_b[kFragsN];
+#if LOOP == EARLY || LOOP == WHOLE
+#define SETS kProducts               // a product's fragments are loaded while the one before is multiplied
+#define SET(product) product
+#else
+#define SETS 1
+#define SET(product) 0
+#endif
+coopmat<COMPONENT, gl_ScopeSubgroup, kFragM, kFragK, gl_MatrixUseA> frag_a[SETS][kFragsM];
+coopmat<COMPONENT, gl_ScopeSubgroup, kFragK, kFragN, gl_MatrixUseB> frag_b[SETS][kFragsN];
 
 // A subgroup's part of the tile, and where in each step its slice of K begins.
 struct Part {
@@ -270,98 +272,34 @@ void load_fragments(const uint product, Part sub) {
   [[unroll]] for (uint i = 0u; i < kFragsM; ++i) {
     uint m = sub.m + i * kFragM;
     uint at = kAlongKA ? m * kPitchA * PER_CHUNK + k / kUnit : k * kPitchA * PER_CHUNK + m / kUnit;
-    coopMatLoad(frag_a[i], staged, at, kPitchA * PER_CHUNK,
+    coopMatLoad(frag_a[SET(product)][i], staged, at, kPitchA * PER_CHUNK,
                 kAlongKA ? gl_CooperativeMatrixLayoutRowMajor : gl_CooperativeMatrixLayoutColumnMajor);
   }
   [[unroll]] for (uint j = 0u; j < kFragsN; ++j) {
     uint n = sub.n + j * kFragN;
     uint at = (kStartB + (kAlongKB ? n : k) * kPitchB) * PER_CHUNK + (kAlongKB ? k : n) / kUnit;
-    coopMatLoad(frag_b[j], staged, at, kPitchB * PER_CHUNK,
+    coopMatLoad(frag_b[SET(product)][j], staged, at, kPitchB * PER_CHUNK,
                 kAlongKB ? gl_CooperativeMatrixLayoutColumnMajor : gl_CooperativeMatrixLayoutRowMajor);
   }
 }
 
-void multiply_row(const uint i) {
-  [[unroll]] for (uint j = 0u; j < kFragsN; ++j) sums[i][j] = coopMatMulAdd(frag_a[i], frag_b[j], sums[i][j]);
+void multiply_row(const uint product, const uint i) {
+  [[unroll]] for (uint j = 0u; j < kFragsN; ++j)
+    sums[i][j] = coopMatMulAdd(frag_a[SET(product)][i], frag_b[SET(product)][j], sums[i][j]);
+}
+
+void multiply_product(const uint product) {
+  [[unroll]] for (uint i = 0u; i < kFragsM; ++i) multiply_row(product, i);
 }
 
 void multiply_all(Part sub) {
   [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
     load_fragments(p, sub);
-    [[unroll]] for (uint i = 0u; i < kFragsM; ++i) multiply_row(i);
+    multiply_product(p);
   }
 }
 
-// ---- the result: a fragment's rows of the subgroup's tile through its own part of workgroup memory
-
-const uint kStorePitch = kStoreN * SUM_BYTES / 16u + 1u;     // chunks
-const uint kSubs = kTileM / kSubM * (kTileN / kSubN);        // subgroups of a slice
-const uint kSliceChunks = kSubs * kFragM * kStorePitch;
-
-acc_t sum_at(uint chunk, const uint element) {
-#if SUM_BYTES == 2
-  return unpackHalf2x16(get(chunk + element / 8u)[element % 8u / 2u])[element % 2u];
-#elif defined(INTEGER)
-  return int(get(chunk + element / 4u)[element % 4u]);
-#else
-  return uintBitsToFloat(get(chunk + element / 4u)[element % 4u]);
-#endif
-}
-
-// Sums of a run in workgroup memory to the result.
-void store_staged(Target target, uint chunk, uint column, uint m, uint n) {
-  const uint sum_elements = 16u / SUM_BYTES;
-  acc_t v[MAX_RUN];
-  [[unroll]] for (uint e = 0u; e < MAX_RUN; ++e) {
-    v[e] = acc_t(0);
-    if (e < kWidthD) {
-      // Runs of less than a chunk start inside one.
-      uint inside = kWidthD < sum_elements ? column % sum_elements + e : e;
-      v[e] = sum_at(chunk, inside);
-      [[unroll]] for (uint s = 1u; s < kSlices; ++s) v[e] += sum_at(chunk + s * kSliceChunks, inside);
-    }
-  }
-  store_run(target, m, n, v);
-}
-
-// Orders what a subgroup stores and what is read of it: by itself, or by the subgroups of the other slices too.
-void order_results() {
-  if (kSlices > 1u) {
-    barrier();
-  } else {
-    subgroupMemoryBarrierShared();
-    subgroupBarrier();
-  }
-}
-
-// The slices' subgroups share the runs of what they have summed.
-void store_tile(Tile t, Part sub) {
-  Target target = target_of(t);
-  const uint runs = kStoreN / kWidthD, sum_elements = 16u / SUM_BYTES, parts = kSubN / kStoreN;
-  uint own = gl_SubgroupID * kFragM * kStorePitch, base = gl_SubgroupID % kSubs * kFragM * kStorePitch;
-  uint part = 0u;
-  // Fragments cannot be indexed by a variable: what belongs to a part is picked out, and the code that finishes runs,
-  // which is long, stands here once.
-  do {
-    [[unroll]] for (uint i = 0u; i < kFragsM; ++i)
-      [[unroll]] for (uint first = 0u; first < parts; ++first)
-        if (part == i * parts + first)
-          [[unroll]] for (uint j = 0u; j < kStoreN / kFragN; ++j)
-            coopMatStore(sums[i][first * (kStoreN / kFragN) + j], staged, (own + j * kFragN / sum_elements) * PER_CHUNK,
-                         kStorePitch * PER_CHUNK, gl_CooperativeMatrixLayoutRowMajor);
-    order_results();                 // the fragments are stored before other invocations read them
-    uint run = gl_SubgroupInvocationID + gl_SubgroupID / kSubs * kSubgroup;
-    do {
-      uint row = run / runs, column = run % runs * kWidthD;
-      uint m = t.m + sub.m + part / parts * kFragM + row, n = t.n + sub.n + part % parts * kStoreN + column;
-      if (row < kFragM && m < size_m() && n < size_n())
-        store_staged(target, base + row * kStorePitch + column / sum_elements, column, m, n);
-      run += kSubgroup * kSlices;
-    } while (run < kFragM * runs);
-    order_results();                 // what is stored next overwrites what was read
-    ++part;
-  } while (part < kFragsM * parts);
-}
+#include "lib/coopmat_store.glsl"
 
 #if LOOP == NOW
 
@@ -384,7 +322,7 @@ void multiply(Way way, Part sub) {
   } while (way.left != 0u);
 }
 
-#else
+#elif LOOP == AGAIN || LOOP == ENDS
 
 #if LOOP == AGAIN
 // On to the next whole step; behind the last one its operands come once more, for nobody.
@@ -397,37 +335,97 @@ void advance_or_stay(inout Way way) {
 }
 #endif
 
-// Stages and multiplies what has come in `set`, which takes the loads of another whole step.
-void multiply_step(const uint set, inout Way way, Part sub) {
-  put_step(set);
+// Stages and multiplies what has come, and fetches another whole step meanwhile.
+void multiply_step(inout Way way, Part sub) {
+  put_step();
   barrier();                           // the step's tiles are in workgroup memory before fragments are loaded
 #if LOOP == AGAIN
   advance_or_stay(way);
 #endif
 #if LOADS == FIRST
-  fetch_part(set, way, 0u, 1u, false);
+  fetch_part(way, 0u, 1u, false);
 #endif
   [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
     load_fragments(p, sub);
-#if LOADS == FENCED
-    if (p == 0u) {
-      subgroupMemoryBarrierShared();   // orders nothing that needs it: keeps the loads behind the fragments
-      fetch_part(set, way, 0u, 1u, false);
-      subgroupMemoryBarrierShared();
-    }
-#endif
     [[unroll]] for (uint i = 0u; i < kFragsM; ++i) {
 #if LOADS == SPREAD
-      fetch_part(set, way, p * kFragsM + i, kProducts * kFragsM, false);
+      fetch_part(way, p * kFragsM + i, kProducts * kFragsM, false);
 #endif
-      multiply_row(i);
+      multiply_row(p, i);
     }
   }
-#if LOOP != AGAIN
+#if LOOP == ENDS
   // Behind the loads: in front of them, with no choice to make, it costs 2 to 10 % (H200, driver 580.159.04).
   advance(way, false);
 #endif
   barrier();                           // all fragments are loaded before the next step overwrites the tiles
+}
+
+// The last steps, of which one may be partial, and behind which nothing is left to fetch.
+void multiply_last(Way way, uint steps, Part sub) {
+  do {
+    put_step();
+    barrier();                         // as above
+    if (way.left != 0u) fetch_next(way, true);
+    multiply_all(sub);
+    barrier();                         // as above; the results go through the same memory
+  } while (--steps != 0u);
+}
+
+// The loops have no branch, which would keep the compiler from moving loads. Which of the two is faster only a measurement
+// says.
+#if LOOP == AGAIN
+void multiply(Way way, Part sub) {
+  uint turns = way.left / kTileK;
+  if (turns != 0u) {
+    fetch_part(way, 0u, 1u, false);
+    do {
+      multiply_step(way, sub);
+    } while (--turns != 0u);
+    advance(way, false);
+  }
+  if (way.left != 0u) {
+    fetch_next(way, true);
+    multiply_last(way, 1u, sub);
+  }
+}
+#else
+void multiply(Way way, Part sub) {
+  uint steps = (way.left - 1u) / kTileK + 1u, whole = way.left / kTileK;
+  // Here twice: with bounds, where K has no whole step, each load is waited for, so that zeros can take the place of what is
+  // beyond K.
+  if (whole != 0u) fetch_next(way, false);
+  else fetch_next(way, true);
+  if (whole > 1u) {
+    uint turns = whole - 1u;
+    steps -= turns;
+    do {
+      multiply_step(way, sub);
+    } while (--turns != 0u);
+  }
+  multiply_last(way, steps, sub);
+}
+#endif
+
+#else
+
+// Of the step that is staged, all products but the last one, whose fragments it loads.
+void multiply_first(Part sub) {
+  barrier();                           // the step's tiles are in workgroup memory before fragments are loaded
+  [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
+    load_fragments(p, sub);
+    if (p != 0u) multiply_product(p - 1u);
+  }
+  barrier();                           // all fragments are loaded before anything overwrites the tiles
+}
+
+// The step that is staged; meanwhile the next one is staged, and a whole one behind that is fetched.
+void multiply_step(inout Way way, Part sub) {
+  multiply_first(sub);
+  put_step();
+  fetch_part(way, 0u, 1u, false);
+  multiply_product(kProducts - 1u);
+  advance(way, false);
 }
 
 #if LOOP == WHOLE
@@ -447,89 +445,55 @@ void touch_operands() {
   }
 }
 
-// Nothing is fetched twice, and nothing minds bounds of K. The sets are written out: by a loop, unrolled or not, they went
-// to memory (NVIDIA 580.159.04).
+// Nothing minds bounds of K; the last two steps, without loads, are written out.
 void multiply(Way way, Part sub) {
-  uint turns = way.left / (2u * kTileK) - 1u;
+  uint turns = way.left / kTileK - 2u;
   touch_operands();
-  fetch_next(0u, way, false);
-  fetch_next(1u, way, false);
+  fetch_next(way, false);
+  put_step();
+  fetch_next(way, false);
   do {
-    multiply_step(0u, way, sub);
-    multiply_step(1u, way, sub);
+    multiply_step(way, sub);
   } while (--turns != 0u);
-  put_step(0u);
-  barrier();                           // as above, and so on
-  multiply_all(sub);
-  barrier();
-  put_step(1u);
-  barrier();
-  multiply_all(sub);
-  barrier();                           // the results go through the same memory
+  multiply_first(sub);
+  put_step();
+  multiply_product(kProducts - 1u);
+  multiply_first(sub);
+  multiply_product(kProducts - 1u);    // the results go through the tiles' memory: no fragment is left to load
   if (size_k() == 0xffffffffu) put(0u, uvec4(seen[0], seen[1], seen[2], seen[3]));   // never: K is pushed, so the loads stay
 }
 
 #else
 
-// The last steps, of which one may be partial, and behind which nothing is left to fetch.
-void multiply_last(Way way, uint steps, Part sub) {
-  do {
-    put_step(0u);
-    barrier();                         // as above
-#if AHEAD == 2
-    [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) coming_a[0][i] = coming_a[1][i];
-    [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) coming_b[0][i] = coming_b[1][i];
-#endif
-    if (way.left != 0u) fetch_next(AHEAD - 1, way, true);
-    multiply_all(sub);
-    barrier();                         // as above; the results go through the same memory
-  } while (--steps != 0u);
-}
-
-void fetch_first(inout Way way, const bool last) {
-  fetch_next(0u, way, last);
-#if AHEAD == 2
-  if (!last || way.left != 0u) fetch_next(1u, way, last);
-#endif
-}
-
-// The loops have no branch, which would keep the compiler from moving loads. Which of the two is faster only a measurement
-// says.
-#if LOOP == AGAIN
-void multiply(Way way, Part sub) {
-  uint turns = way.left / kTileK;
-  if (turns != 0u) {
-    fetch_part(0u, way, 0u, 1u, false);
-    do {
-      multiply_step(0u, way, sub);
-    } while (--turns != 0u);
-    advance(way, false);
-  }
-  if (way.left != 0u) {
-    fetch_next(0u, way, true);
-    multiply_last(way, 1u, sub);
-  }
-}
-#else
 void multiply(Way way, Part sub) {
   uint steps = (way.left - 1u) / kTileK + 1u, whole = way.left / kTileK;
-  // Here twice: with bounds, where K has too few whole steps, each load is waited for, so that zeros can take the place of
-  // what is beyond K.
-  if (whole >= AHEAD) fetch_first(way, false);
-  else fetch_first(way, true);
-  if (whole >= 2u * AHEAD) {
-    uint turns = whole / AHEAD - 1;   // of a step for each set
-    steps -= turns * AHEAD;
-    do {
-      multiply_step(0u, way, sub);
-#if AHEAD == 2
-      multiply_step(1u, way, sub);
-#endif
-    } while (--turns != 0u);
+  // Here twice: with bounds each load is waited for, so that zeros can take the place of what is beyond K.
+  if (whole >= 2u) {
+    fetch_next(way, false);
+    put_step();
+    fetch_next(way, false);
+    uint turns = whole - 2u;
+    steps -= turns;
+    if (turns != 0u) {
+      do {
+        multiply_step(way, sub);
+      } while (--turns != 0u);
+    }
+  } else {
+    fetch_next(way, true);
+    put_step();
+    if (way.left != 0u) fetch_next(way, true);
   }
-  multiply_last(way, steps, sub);
+  // Two steps, or three of which one is partial.
+  do {
+    multiply_first(sub);
+    if (steps > 1u) {
+      put_step();
+      if (way.left != 0u) fetch_next(way, true);
+    }
+    multiply_product(kProducts - 1u);
+  } while (--steps != 0u);
 }
-#endif
 #endif
 #endif
 

@@ -19,15 +19,24 @@ uint bytes_of_type(const uint type) {
 // ---- numbers
 
 float bf16_to_float(uint bits) { return uintBitsToFloat(bits << 16); }
-// To nearest, ties to even; a NaN stays one.
+// To nearest, ties to even; a NaN stays one. BF16_CONVERTED (from a kernel that needs bf16 anyway): by the device's own
+// conversion, which NVIDIA's compiler makes one instruction of a pair.
 uint float_to_bf16(float v) {
+#ifdef BF16_CONVERTED
+  return uint(bfloat16BitsToUintEXT(bfloat16_t(v)));
+#else
   uint bits = floatBitsToUint(v);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u;
   return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+#endif
 }
 uint pack_pair(const uint type, float a, float b) {
   if (type == SECTILE_TYPE_F16) return packHalf2x16(vec2(a, b));
+#ifdef BF16_CONVERTED
+  return pack32(bfloat16BitsToUintEXT(bf16vec2(a, b)));
+#else
   return float_to_bf16(a) | (float_to_bf16(b) << 16);
+#endif
 }
 vec2 unpack_pair(const uint type, uint bits) {
   if (type == SECTILE_TYPE_F16) return unpackHalf2x16(bits);

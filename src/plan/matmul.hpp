@@ -51,7 +51,8 @@ struct MatmulDraft {
   // For the cost.
   std::uint32_t registers = 64;    // of an invocation
   std::uint32_t rate_permille = 1000;   // of the unit's rate that the inner loop reaches when nothing else holds it up
-  std::uint32_t steps_ahead = 1;   // whose loads are on their way
+  bool asked_before = false;       // for all operands, at the beginning
+  bool staged_early = false;       // the next step is staged while the last product of one is multiplied
   bool matrix_unit = false;
   bool driver_staged = false;      // the driver's compiler decides how operands reach the matrix unit
 

@@ -14,11 +14,12 @@ namespace {
 
 constexpr std::uint32_t kHalfSums = 1;    // only where sums are f16: f32 ones would not fit the registers
 constexpr std::uint32_t kInt8Only = 2;    // f16's step of as many K is twice as long: too much to have on its way
+constexpr std::uint32_t kCpuOnly = 4;     // a GPU's loop on a tile that a CPU's compiler takes a second for: never the fastest
 
 // Where loads stand: a module each, see the kernel; and how a candidate's name says so.
-enum Loads : std::uint32_t { kFirst, kFenced, kSpread, kOnce, kAhead, kWhole, kNow };
+enum Loads : std::uint32_t { kFirst, kSpread, kOnce, kEarly, kWhole, kNow };
 constexpr struct { const char *module, *name; } kLoads[] = {
-    {"first", ""}, {"fenced", " fenced"}, {"spread", " spread"}, {"once", " once"}, {"ahead", " spread ahead"}, {"whole", " whole"}, {"now", " now"}};
+    {"first", ""}, {"spread", " spread"}, {"once", " once"}, {"early", " early"}, {"whole", " whole"}, {"now", " now"}};
 
 // Workgroup tile and K of a step, a subgroup's tile, where loads stand.
 struct Row {
@@ -28,60 +29,63 @@ struct Row {
   std::uint32_t flags = 0;
   std::uint32_t slices = 1;          // of a step of K, each with subgroups of its own
 
-  std::uint32_t ahead() const { return loads == kAhead || loads == kWhole ? 2 : 1; }   // steps of K on their way
+  bool early() const { return loads == kEarly || loads == kWhole; }   // staged while the step before is multiplied
   std::uint32_t subgroups() const { return tile_m / sub_m * (tile_n / sub_n) * slices; }
 };
 
 // NVIDIA H200 (driver 580.159.04, 2026-11-22), `sectile bench PROBLEM --force ROW` at n = 1024 to 8192 and the 61 shapes of
 // docs/performance.md, which has all that was tried. Loads that are fetched 128 bytes a row (f16's K of 64) cost less than
 // those of 64, and those of 32 cost most; a second stage of workgroup memory never paid; the driver gives a multiprocessor
-// some 48 KiB for all of its workgroups, so 128x128x32 (20 KiB) runs twice at a time, and all larger ones once. Two steps
-// on their way are spread between the products: all at once, registers go to memory, at a tenth of the speed.
+// some 48 KiB for all of its workgroups, so 128x128x32 (20 KiB) runs twice at a time, and all larger ones once. To stage what
+// comes next before a step's last product pays nearly everywhere (`early`, `whole`: 2 to 8 %).
 constexpr Row kTable[] = {
     {256, 256, 32, 128, 64, kOnce, 580, kHalfSums},
     {256, 256, 32, 64, 128, kOnce, 545, kHalfSums},
-    {128, 192, 64, 64, 48, kFenced, 540},
-    {128, 192, 64, 64, 48, kFirst, 580},
-    {192, 128, 64, 48, 64, kFenced, 540},
-    {128, 256, 64, 64, 64, kAhead, 560, kInt8Only},
-    {256, 128, 64, 64, 64, kAhead, 555, kInt8Only},
-    {128, 128, 64, 64, 64, kSpread, 525, kInt8Only},
-    {128, 256, 32, 64, 64, kAhead, 453},
-    {256, 128, 32, 64, 64, kAhead, 450},
-    {128, 128, 32, 64, 64, kAhead, 475},
-    {128, 128, 32, 64, 64, kSpread, 461},
+    {128, 192, 64, 64, 48, kEarly, 580},
+    {192, 128, 64, 48, 64, kEarly, 575},
+    {128, 256, 64, 64, 64, kEarly, 590, kInt8Only},
+    {256, 128, 64, 64, 64, kEarly, 585, kInt8Only},
+    {128, 128, 64, 64, 64, kEarly, 565, kInt8Only},
+    {128, 256, 32, 64, 64, kEarly, 470},
+    {256, 128, 32, 64, 64, kEarly, 460},
+    {128, 128, 32, 64, 64, kEarly, 495},
     {128, 128, 64, 64, 32, kSpread, 450},
-    {128, 128, 64, 64, 32, kFenced, 440},
+    {128, 64, 64, 64, 32, kWhole, 450, 0, 2},
+    {128, 64, 64, 32, 32, kWhole, 435},
+    {64, 128, 64, 32, 32, kWhole, 430},
+    {64, 64, 64, 32, 32, kWhole, 372},
+    {32, 64, 64, 16, 32, kWhole, 275},
     {128, 64, 64, 32, 64, kFirst, 331},
     {64, 128, 64, 64, 32, kFirst, 337},
     {128, 64, 32, 64, 32, kFirst, 340},
     {64, 128, 32, 32, 64, kFirst, 349},
-    {128, 64, 64, 32, 32, kWhole, 435},
-    {64, 128, 64, 32, 32, kWhole, 430},
-    {64, 64, 64, 32, 32, kWhole, 372},
-    {32, 64, 64, 16, 32, kWhole, 235},
-    {64, 128, 64, 32, 32, kAhead, 372},
-    {128, 64, 64, 32, 32, kAhead, 360},
-    {64, 64, 64, 32, 32, kAhead, 372},
+    {64, 128, 64, 32, 32, kEarly, 372},
+    {128, 64, 64, 32, 32, kEarly, 360},
+    {64, 64, 64, 32, 32, kEarly, 372},
     {64, 64, 64, 32, 32, kFirst, 365},
     {64, 64, 32, 32, 32, kFirst, 450},
     {32, 128, 64, 32, 32, kFirst, 316},
     {128, 32, 64, 32, 32, kFirst, 296},
-    {32, 64, 64, 16, 32, kAhead, 225},
+    {32, 64, 64, 16, 32, kEarly, 225},
     {32, 64, 64, 16, 32, kFirst, 225},
-    {64, 32, 64, 32, 16, kAhead, 235},
+    {64, 32, 64, 32, 16, kEarly, 235},
     {64, 32, 64, 32, 16, kFirst, 235},
-    {32, 32, 128, 16, 16, kAhead, 151},
+    {32, 32, 128, 16, 16, kEarly, 151},
     {32, 32, 64, 16, 16, kFirst, 151},
     {16, 128, 64, 16, 32, kFirst, 167},
     {16, 64, 128, 16, 16, kFirst, 166},
-    {32, 32, 256, 32, 32, kAhead, 160, 0, 8},
-    {16, 16, 256, 16, 16, kAhead, 80, 0, 8},
+    {32, 32, 256, 32, 32, kEarly, 160, 0, 8},
+    {16, 16, 256, 16, 16, kEarly, 80, 0, 8},
     {8, 128, 64, 8, 32, kFirst, 100},   // fragments of 8 rows: Intel's
     {8, 64, 64, 8, 16, kFirst, 60},
     {32, 32, 32, 16, 16, kNow},               // a CPU's
     {16, 32, 16, 8, 16, kNow},
-    {32, 32, 32, 16, 32, kNow, 290, 0, 2},    // behind the others: slices run without a GPU, when forced
+    {32, 32, 32, 16, 32, kNow, 290, 0, 2},    // behind the others: slices and loops run without a GPU, when forced
+    {16, 16, 16, 8, 16, kFirst, 100, kCpuOnly},
+    {16, 16, 16, 8, 16, kSpread, 100, kCpuOnly},
+    {16, 16, 16, 8, 16, kOnce, 100, kCpuOnly | kHalfSums},
+    {16, 16, 16, 8, 16, kEarly, 100, kCpuOnly},
+    {16, 16, 16, 8, 16, kWhole, 100, kCpuOnly},
 };
 
 consteval bool rows_are_sound() {
@@ -121,11 +125,14 @@ std::optional<MatrixShape> shape_for(const MatmulContext& c, const Row& r) {
 std::uint32_t most_registers(const DeviceProfile& p) { return p.vendor == "intel" ? 128 : 255; }
 
 struct Memory {
-  std::uint32_t tiles, result, store_n;   // 16-byte chunks; columns of a fragment row that are stored at a time
+  std::uint32_t tiles, result;       // 16-byte chunks
+  std::uint32_t store_m, store_n;    // of a subgroup's tile, what is stored at a time
 };
 
-// Results go through what the tiles leave free, as many columns at a time as fit it.
+// Results go through what the tiles leave free, as many columns and then rows at a time as fit it. A workgroup that is alone
+// on its multiprocessor may take more for all of them: f16 sums of 128x64 13.8 us instead of 14.3 (n = 1024).
 Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
+  constexpr std::uint32_t kAlone = 40 * 1024 / 16;
   const std::uint32_t per_chunk = 16 / matmul_type_bytes(c.type);
   const auto tile = [&](bool along_k, std::uint32_t side) {
     const std::uint32_t rows = along_k ? side : r.tile_k, chunks = (along_k ? r.tile_k : side) / per_chunk;
@@ -134,14 +141,15 @@ Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
   Memory m{};
   m.tiles = tile(!c.problem.transpose_a, r.tile_m) + tile(c.problem.transpose_b, r.tile_n);
   const std::uint32_t sums = !c.integer() && c.problem.acc == DType::f16 ? 8 : 4;   // of a chunk
-  const auto result = [&](std::uint32_t columns) { return r.subgroups() * s.m * (columns / sums + 1); };
+  const auto result = [&](std::uint32_t rows, std::uint32_t columns) { return r.subgroups() * rows * (columns / sums + (sums == 4 ? 2 : 1)); };
+  m.store_m = s.m;
   m.store_n = s.n;
-  for (std::uint32_t columns = r.sub_n; columns > s.n; columns -= s.n)
-    if (r.sub_n % columns == 0 && columns % 8 == 0 && result(columns) <= m.tiles) {
-      m.store_n = columns;
-      break;
-    }
-  m.result = result(m.store_n);
+  for (std::uint32_t columns = r.sub_n; columns > s.n && m.store_n == s.n; columns -= s.n)
+    if (r.sub_n % columns == 0 && columns % 8 == 0 && result(s.m, columns) <= m.tiles) m.store_n = columns;
+  const bool alone = r.loads == kWhole && r.slices > 1 && result(r.sub_m, r.sub_n) <= kAlone;
+  for (std::uint32_t rows = r.sub_m; rows > s.m && m.store_m == s.m && m.store_n == r.sub_n; rows -= s.m)
+    if (r.sub_m % rows == 0 && (alone || result(rows, r.sub_n) <= m.tiles)) m.store_m = rows;
+  m.result = result(m.store_m, m.store_n);
   return m;
 }
 
@@ -153,9 +161,11 @@ std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulDra
   // Sixteen of RDNA 3's lanes hold all of A and B, and the others hold them again (AMD, "RDNA3 ISA", WMMA).
   const std::uint32_t copies = amd && s.m == 16 ? std::max(1u, lanes / 16) : 1;
   const std::uint32_t sums = r.sub_m * r.sub_n * sum_bytes / 4 / lanes;
-  const std::uint32_t fragments = (r.sub_m + r.sub_n) * s.k * bytes / 4 / lanes * copies;
+  // Early ones are loaded a product ahead.
+  const std::uint32_t sets = r.early() && r.tile_k / r.slices > s.k ? 2 : 1;
+  const std::uint32_t fragments = (r.sub_m + r.sub_n) * s.k * bytes / 4 / lanes * copies * sets;
   const std::uint32_t coming = static_cast<std::uint32_t>(ceil_div((r.tile_m + r.tile_n) * r.tile_k * bytes / 16, d.workgroup)) * 4;
-  return sums + fragments + coming * r.ahead() + 24;
+  return sums + fragments + coming + 24;
 }
 
 MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
@@ -184,20 +194,20 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   const std::uint32_t staged = std::max(memory.tiles, memory.result);
   d.workgroup_memory_bytes = staged * 16;
   d.registers = registers_of(c, r, d, s);
-  d.steps_ahead = r.ahead();
+  d.staged_early = r.early();
+  d.asked_before = r.loads == kWhole;
   d.matrix_unit = true;
-  // Rows of B that lie along N are long: short steps of K then load whole lines too, and long ones gain nothing, but where
-  // their loads are kept behind the first fragments.
-  const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.loads == kFenced ? 108 : 95;
+  // Rows of B that lie along N are long: short steps of K then load whole lines too, and long ones gain less.
+  const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.loads == kEarly ? 103 : 95;
   d.rate_permille = p.transpose_b ? r.rate : r.rate * along_n / 100;
-  // Rows of int8 are half as long, whatever K is (4096: 128x128x32 357 us, 128x192x64 341, and fenced 380).
-  if (c.integer()) d.rate_permille = r.tile_k == 32 ? r.rate * 111 / 100 : r.loads == kFenced ? r.rate * 90 / 100 : r.rate;
+  // Rows of int8 are half as long, whatever K is.
+  if (c.integer()) d.rate_permille = r.tile_k == 32 ? r.rate * 111 / 100 : r.rate;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_COOPMAT_SPEC_SUBGROUP, d.required_subgroup_size},
                                   {MATMUL_COOPMAT_SPEC_SUB_M, r.sub_m}, {MATMUL_COOPMAT_SPEC_SUB_N, r.sub_n},
                                   {MATMUL_COOPMAT_SPEC_FRAG_M, s.m}, {MATMUL_COOPMAT_SPEC_FRAG_N, s.n},
                                   {MATMUL_COOPMAT_SPEC_FRAG_K, s.k}, {MATMUL_COOPMAT_SPEC_PAD, 1},
-                                  {MATMUL_COOPMAT_SPEC_SLICES, r.slices}, {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n},
-                                  {MATMUL_COOPMAT_SPEC_STAGED, staged}})
+                                  {MATMUL_COOPMAT_SPEC_SLICES, r.slices}, {MATMUL_COOPMAT_SPEC_STORE_M, memory.store_m},
+                                  {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n}, {MATMUL_COOPMAT_SPEC_STAGED, staged}})
     d.add(id, value);
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
   d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
@@ -223,7 +233,7 @@ bool whole_applicable(const MatmulContext& c, const Row& r, Refusal& refusal) {
   // Of both operands: more would not stay in the L2, nor be asked for by the invocations of one round.
   const auto most_bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(std::uint64_t{32} << 20, c.profile.l2_bytes.value_or(16 << 20) / 2));
   const auto& p = c.problem;
-  if (p.k % (2 * r.tile_k) != 0 || p.k < 4 * r.tile_k) return refusal.no("has an even number of whole steps of {}, 4 or more", r.tile_k);
+  if (p.k % r.tile_k != 0 || p.k < 3 * r.tile_k) return refusal.no("has whole steps of {}, 3 or more", r.tile_k);
   if (p.batch != 1 || c.at.lda != (p.transpose_a ? p.m : p.k) || c.at.ldb != (p.transpose_b ? p.k : p.n) || c.a_type != c.type || c.b_type != c.type)
     return refusal.no("asks for operands as runs of memory: no batch, no padded rows, no types to convert");
   if (std::min(c.width_a, c.width_b) * matmul_type_bytes(c.type) < 4) return refusal.no("asks for operands by 4 bytes, which their addresses do not allow");
@@ -236,7 +246,9 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   if (!unit_applicable(c, refusal)) return false;
   // Unrolled for the loads in flight, a CPU's compiler takes half a minute and gains nothing.
-  if (c.cpu() && r.loads != kNow) return refusal.no("loads in flight gain nothing on a CPU");
+  const bool for_cpu = r.loads == kNow || (r.flags & kCpuOnly) != 0;
+  if (c.cpu() && !for_cpu) return refusal.no("loads in flight gain nothing on a CPU");
+  if (!c.cpu() && (r.flags & kCpuOnly) != 0) return refusal.no("for a CPU, where it runs a GPU's loop on little code");
   const bool half = !c.integer() && c.problem.acc == DType::f16;
   if ((r.flags & kInt8Only) != 0 && !c.integer()) return refusal.no("for int8: of f16 a step of {} would be too much to have on its way", r.tile_k);
   if (r.loads == kWhole && !whole_applicable(c, r, refusal)) return false;
@@ -303,8 +315,8 @@ void count_fragments(Walk& walk, const MatmulContext& c, const Row& r) {
 
 // Those that serve where there are few tiles: measured best, or within a sixth of it, from 5 rows to 512.
 bool for_few(const Row& r) {
-  if (r.slices > 1) return true;
   if (r.loads == kWhole) return r.tile_m == 32;
+  if (r.slices > 1) return true;
   return r.tile_k == 64 && ((r.tile_m == 32 && r.tile_n == 64) || (r.tile_m == 64 && r.tile_n == 64) || (r.tile_m == 128 && r.tile_n == 128));
 }
 

@@ -31,7 +31,8 @@ namespace {
 // fitted to measurements of 60 shapes, some 900 and then some 600 (NVIDIA H200, driver 580.159.04, 2026-11-22: `sectile
 // bench "matmul …" --all-candidates`; docs/performance.md). Other devices' rates differ, but not what a candidate asks.
 constexpr std::uint64_t kLatency = 1025;           // of a step whose loads wait for the L2
-constexpr std::uint64_t kLatencyAhead = 850;       // the same with two steps on their way
+constexpr std::uint64_t kLatencyEarly = 850;       // the same where the next one is staged early
+constexpr std::uint64_t kLatencyAsked = 700;       // and has been asked for at the beginning
 constexpr std::uint64_t kBarriers = 215;           // a step's, with the first fragments behind them
 constexpr std::uint64_t kStart = 4000;             // of a workgroup: its first loads, and its results' way out
 constexpr std::uint64_t kStep = 10000;             // of a second step of the plan: a barrier and another dispatch
@@ -90,7 +91,7 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const Mat
   const std::uint64_t bytes = e.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
   const std::uint64_t load = bytes / kCacheBytes;
   const std::uint64_t held = resident(c, d);
-  const std::uint64_t latency = d.steps_ahead > 1 ? kLatencyAhead : kLatency;
+  const std::uint64_t latency = d.asked_before ? kLatencyAsked : d.staged_early ? kLatencyEarly : kLatency;
   const auto step = [&](std::uint64_t beside) {
     const std::uint64_t alone = multiply + multiply * 3 * (held - beside) / (2 * held);
     return std::max({beside * multiply, alone, beside * load, latency}) + kBarriers / beside;

@@ -78,8 +78,8 @@ Interface matmul_interface(std::string_view stem, std::initializer_list<std::uin
 const std::vector<Interface> kInterfaces = {
     matmul_interface("matmul_coopmat", {MATMUL_COOPMAT_SPEC_SUBGROUP, MATMUL_COOPMAT_SPEC_SUB_M, MATMUL_COOPMAT_SPEC_SUB_N,
                                         MATMUL_COOPMAT_SPEC_FRAG_M, MATMUL_COOPMAT_SPEC_FRAG_N, MATMUL_COOPMAT_SPEC_FRAG_K,
-                                        MATMUL_COOPMAT_SPEC_PAD, MATMUL_COOPMAT_SPEC_SLICES, MATMUL_COOPMAT_SPEC_STORE_N,
-                                        MATMUL_COOPMAT_SPEC_STAGED}),
+                                        MATMUL_COOPMAT_SPEC_PAD, MATMUL_COOPMAT_SPEC_SLICES, MATMUL_COOPMAT_SPEC_STORE_M,
+                                        MATMUL_COOPMAT_SPEC_STORE_N, MATMUL_COOPMAT_SPEC_STAGED}),
     matmul_interface("matmul_coopmat2", {MATMUL_COOPMAT2_SPEC_RAGGED, MATMUL_COOPMAT2_SPEC_UNROLL}),
     matmul_interface("matmul_direct", {MATMUL_DIRECT_SPEC_ROWS, MATMUL_DIRECT_SPEC_COLUMNS, MATMUL_DIRECT_SPEC_FAR}),
     matmul_interface("matmul_reduce", {}),

@@ -48,7 +48,7 @@ TEST_CASE("theWholeLoopIsAdmittedWhereItStaysInside") {
     std::size_t count = 0;
     const Plan plan = planned(text, *profile, {.explain = true});
     for (const Candidate& c : plan.candidates) {
-      if (!c.name.ends_with(" whole") || !c.refusal.empty()) continue;
+      if (!c.name.contains(" whole") || !c.refusal.empty()) continue;
       ++count;
       const Plan forced = planned(text, *profile, {.force = c.name});
       CHECK(forced.steps.size() == 1);
@@ -57,11 +57,11 @@ TEST_CASE("theWholeLoopIsAdmittedWhereItStaysInside") {
     return count;
   };
   for (const char* text :
-       {"matmul f16 nn 64x64x256", "matmul f16 tt 72x80x384 epi=bias+gelu", "matmul bf16 nt 33x7x512", "matmul i8 tn 64x48x1024",
+       {"matmul f16 nn 64x64x192", "matmul f16 nn 64x64x320", "matmul f16 tt 72x80x384 epi=bias+gelu", "matmul bf16 nt 33x7x512", "matmul i8 tn 64x48x1024",
         "matmul f16 nn 1000x1000x512 acc=f16", "matmul f16 nt 14000x14000x512"})
     CHECK_MESSAGE(admitted(text) > 0, std::string(text));
   for (const char* text :
-       {"matmul f16 nn 64x64x128", "matmul f16 nn 64x64x192", "matmul f16 nn 64x64x320", "matmul f16 nn 64x64x0",
+       {"matmul f16 nn 64x64x128", "matmul f16 nn 64x64x200", "matmul f16 nn 64x64x260", "matmul f16 nn 64x64x0",
         "matmul f16 nn 64x64x256 batch=2", "matmul f16 nn 64x64x256 lda=264", "matmul f16 nn 64x64x256 ldb=72",
         "matmul f16 nn 64x64x256 a=f32", "matmul f16 nt 64x64x256 b=q8", "matmul f16 nt 64x64x256 b=q4", "matmul f16 nn 64x64x256 align=2",
         "matmul i8 nt 64x64x256 a.align=2", "matmul f16 nt 16384x16384x512", "matmul f32 nn 64x64x256"})
