@@ -484,7 +484,7 @@ void multiply(Way way, Part sub) {
     put_step();
     if (way.left != 0u) fetch_next(way, true);
   }
-  // Two steps, or three of which one is partial.
+  // What is left: at most three steps, the last of which may be partial.
   do {
     multiply_first(sub);
     if (steps > 1u) {

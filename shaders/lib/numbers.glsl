@@ -19,8 +19,8 @@ uint bytes_of_type(const uint type) {
 // ---- numbers
 
 float bf16_to_float(uint bits) { return uintBitsToFloat(bits << 16); }
-// To nearest, ties to even; a NaN stays one. BF16_CONVERTED (from a kernel that needs bf16 anyway): by the device's own
-// conversion, which NVIDIA's compiler makes one instruction of a pair.
+// To nearest, ties to even; a NaN stays one. BF16_CONVERTED (from a kernel that needs bf16 anyway): as the device rounds, to
+// nearest or to zero (VK_KHR_shader_bfloat16), in fewer instructions; its module asks for 16-bit integers and floats.
 uint float_to_bf16(float v) {
 #ifdef BF16_CONVERTED
   return uint(bfloat16BitsToUintEXT(bfloat16_t(v)));

@@ -146,7 +146,7 @@ Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
   m.store_n = s.n;
   for (std::uint32_t columns = r.sub_n; columns > s.n && m.store_n == s.n; columns -= s.n)
     if (r.sub_n % columns == 0 && columns % 8 == 0 && result(s.m, columns) <= m.tiles) m.store_n = columns;
-  const bool alone = r.loads == kWhole && r.slices > 1 && result(r.sub_m, r.sub_n) <= kAlone;
+  const bool alone = r.loads == kWhole && r.slices > 1 && result(r.sub_m, r.sub_n) <= std::min(kAlone, c.limits.workgroup_memory / 16);
   for (std::uint32_t rows = r.sub_m; rows > s.m && m.store_m == s.m && m.store_n == r.sub_n; rows -= s.m)
     if (r.sub_m % rows == 0 && (alone || result(rows, r.sub_n) <= m.tiles)) m.store_m = rows;
   m.result = result(m.store_m, m.store_n);
@@ -224,6 +224,9 @@ bool unit_applicable(const MatmulContext& c, Refusal& refusal) {
   if (!(p.storage8.value_or(false) && p.storage16.value_or(false))) return refusal.no("accesses of 1 or 2 bytes, the device has none");
   if (c.type == MATMUL_TYPE_F16 && !p.float16.value_or(false)) return refusal.no("f16 arithmetic, the device has none");
   if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false)) return refusal.no("bf16, the device has none");
+  // Results are rounded by a conversion whose bits are taken as 16-bit integers.
+  if (c.type == MATMUL_TYPE_BF16 && !(p.float16.value_or(false) && p.int16.value_or(false)))
+    return refusal.no("f16 and 16-bit integers beside bf16, the device has not both");
   if (c.integer() && !p.int8.value_or(false)) return refusal.no("8-bit integers, the device has none");
   return true;
 }

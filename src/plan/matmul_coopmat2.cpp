@@ -88,7 +88,8 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   const DeviceProfile& p = c.profile;
   if (p.api != Api::vulkan) return refusal.no("a Vulkan kernel");
-  if (!p.cooperative_matrix2.value_or(false)) return refusal.no("the device lists no VK_NV_cooperative_matrix2");
+  if (!(p.cooperative_matrix.value_or(false) && p.cooperative_matrix2.value_or(false)))
+    return refusal.no("the device lists no VK_NV_cooperative_matrix2");
   if (!p.cooperative_matrix_workgroup_scope.value_or(false)) return refusal.no("the device has no matrices at workgroup scope");
   if (!p.cooperative_matrix_tensor_addressing.value_or(false)) return refusal.no("the device has no tensor addressing");
   if (c.type == MATMUL_TYPE_F32) return refusal.no("matrix units multiply f16, bf16 and i8");
@@ -104,6 +105,9 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   if (r.invocations > p.matrix_max_workgroup_invocations.value_or(r.invocations))
     return refusal.no("a workgroup of {}, matrices allow {}", r.invocations, *p.matrix_max_workgroup_invocations);
   if (!(p.storage8.value_or(false) && p.storage16.value_or(false))) return refusal.no("accesses of 1 or 2 bytes, the device has none");
+  if (!p.float16.value_or(false)) return refusal.no("f16 arithmetic, the device has none");   // results may be f16
+  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false)) return refusal.no("bf16, the device has none");
+  if (c.integer() && !p.int8.value_or(false)) return refusal.no("8-bit integers, the device has none");
   return matmul_fits(c, make(c, row), refusal);
 }
 

@@ -27,12 +27,12 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d, std::
 
 namespace {
 
-// An H200's multiprocessor, and its share of the caches, per clock at 1.8 GHz. The first six and the rows' rates are
+// An H200's multiprocessor, and its share of the caches, per clock at 1.8 GHz. These and the rows' rates are
 // fitted to measurements of 60 shapes, some 900 and then some 600 (NVIDIA H200, driver 580.159.04, 2026-11-22: `sectile
 // bench "matmul …" --all-candidates`; docs/performance.md). Other devices' rates differ, but not what a candidate asks.
 constexpr std::uint64_t kLatency = 1025;           // of a step whose loads wait for the L2
 constexpr std::uint64_t kLatencyEarly = 850;       // the same where the next one is staged early
-constexpr std::uint64_t kLatencyAsked = 700;       // and has been asked for at the beginning
+constexpr std::uint64_t kLatencyAsked = 700;       // and has been asked for at the beginning: so that 512x512x512 chooses it (6.3 us, 8.0)
 constexpr std::uint64_t kBarriers = 215;           // a step's, with the first fragments behind them
 constexpr std::uint64_t kStart = 4000;             // of a workgroup: its first loads, and its results' way out
 constexpr std::uint64_t kStep = 10000;             // of a second step of the plan: a barrier and another dispatch

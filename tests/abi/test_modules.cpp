@@ -1,7 +1,10 @@
-// The matrix kernel has a module for each loop and type: none is embedded in vain, and none is missing.
+// The matrix kernel has a module for each loop and type: none is embedded in vain, and none is missing. And no plan has a
+// module that asks for a feature which the profile is without.
 #include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
 #include <sectile/shaders.hpp>
+
+#include "module/capabilities.hpp"
 
 #include <doctest/doctest.h>
 
@@ -31,4 +34,59 @@ TEST_CASE("eachModuleOfTheMatrixKernelIsSomeRows") {
   CHECK(embedded.size() > 20);
   for (const std::string& variant : embedded) CHECK_MESSAGE(wanted.contains(variant), variant);
   for (const std::string& variant : wanted) CHECK_MESSAGE(embedded.contains(variant), variant);
+}
+
+TEST_CASE("whatAProfileIsWithoutNoModuleAsksFor") {
+  struct Feature {
+    std::optional<bool> DeviceProfile::*field;
+    std::set<std::string> capabilities;
+  };
+  const Feature features[] = {
+      {&DeviceProfile::int8, {"Int8"}},
+      {&DeviceProfile::int16, {"Int16"}},
+      {&DeviceProfile::int64, {"Int64"}},
+      {&DeviceProfile::float16, {"Float16"}},
+      {&DeviceProfile::bfloat16, {"BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR"}},
+      {&DeviceProfile::storage8, {"StorageBuffer8BitAccess"}},
+      {&DeviceProfile::storage16, {"StorageBuffer16BitAccess"}},
+      {&DeviceProfile::integer_dot_product, {"DotProduct", "DotProductInputAll", "DotProductInput4x8Bit", "DotProductInput4x8BitPacked"}},
+      {&DeviceProfile::cooperative_matrix, {"CooperativeMatrixKHR"}},
+      {&DeviceProfile::cooperative_matrix_tensor_addressing, {"TensorAddressingNV", "CooperativeMatrixTensorAddressingNV"}},
+  };
+  std::size_t asked = 0;   // for a feature that is there
+  for (const char* target : {"nvidia-hopper", "amd-rdna4", "lavapipe"})
+    for (const char* text :
+         {"matmul f32 nn 256x256x256", "matmul f16 nn 256x256x256", "matmul bf16 nn 256x256x256", "matmul i8 nt 256x256x256",
+          "matmul f16 nt 256x256x256 acc=f16", "matmul f16 nt 256x256x256 b=q4", "matmul i8 nt 256x256x256 out=f16",
+          "permute i8 64x48x40 axes=2,0,1", "permute f16 640x480 axes=1,0", "permute f16 64x480 axes=1,0 out=bf16"}) {
+      const auto problem = parse_problem(text);
+      REQUIRE_MESSAGE(problem.has_value(), text);
+      for (const Feature& f : features)
+        for (const bool there : {true, false}) {
+          DeviceProfile profile = builtin_target(target).value();
+          if (profile.vendor == "nvidia")   // a driver's own listing says more than the built-in target
+            profile.cooperative_matrix2 = profile.cooperative_matrix_workgroup_scope = profile.cooperative_matrix_tensor_addressing = true;
+          if (there && !(profile.*f.field).value_or(false)) continue;
+          if (!there) profile.*f.field = false;
+          const auto plan = make_plan(*problem, profile, {.explain = true});
+          if (!plan) continue;
+          for (const Candidate& c : plan->candidates) {
+            if (!c.refusal.empty()) continue;
+            const auto forced = make_plan(*problem, profile, {.force = c.name});
+            REQUIRE(forced.has_value());
+            for (const Step& step : forced->steps) {
+              const EmbeddedModule* m = find_module(step.kernel.stem, step.kernel.variant);
+              REQUIRE_MESSAGE(m != nullptr, step.kernel.stem << "." << step.kernel.variant);
+              const auto numbers = module::read_capabilities(m->words);
+              REQUIRE(numbers.has_value());
+              for (const std::uint32_t number : *numbers) {
+                if (!f.capabilities.contains(module::capability_name(number))) continue;
+                asked += there ? 1 : 0;
+                CHECK_MESSAGE(there, std::string(target) << ": " << std::string(text) << ": " << c.name << " asks for " << module::capability_name(number));
+              }
+            }
+          }
+        }
+    }
+  CHECK(asked > 100);
 }
