@@ -430,18 +430,23 @@ void multiply_step(inout Way way, Part sub) {
 
 #if LOOP == WHOLE
 
-uint seen[4];
+const uint kAsked = 2u;
+uint seen_a[kAsked], seen_b[kAsked];
 
 // Asks for both operands, each a run of memory, in pieces of 32 bytes, two an invocation, at once: otherwise each step waits
-// for the DRAM, since all workgroups are at the same K. More pieces than that (few tiles, long K) come with their steps. What
-// has come is looked at only when all is done.
+// for the DRAM, since all workgroups are at the same K. More pieces than that (few tiles, long K) come with their steps: with
+// all of B's asked for, 16 rows take 19.6 us instead of 15.2 (f16 nt 16x4096x4096). What has come is looked at only when all
+// is done.
 void touch_operands() {
   uint id = group_id() * kWorkgroup + gl_LocalInvocationID.x, all = gl_NumWorkGroups.x * kWorkgroup;
   uint end_a = size_m() * size_k() * BYTES, end_b = size_n() * size_k() * BYTES;
-  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
+  [[unroll]] for (uint i = 0u; i < kAsked; ++i) {
     uint at = 32u * (id + i * all);
-    seen[2u * i] = at < end_a ? Ref4(push.a).x[at / 4u] : 0u;
-    seen[2u * i + 1u] = at < end_b ? Ref4(push.b).x[at / 4u] : 0u;
+    seen_a[i] = at < end_a ? Ref4(push.a).x[at / 4u] : 0u;
+  }
+  [[unroll]] for (uint i = 0u; i < kAsked; ++i) {
+    uint at = 32u * (id + i * all);
+    seen_b[i] = at < end_b ? Ref4(push.b).x[at / 4u] : 0u;
   }
 }
 
@@ -460,7 +465,11 @@ void multiply(Way way, Part sub) {
   multiply_product(kProducts - 1u);
   multiply_first(sub);
   multiply_product(kProducts - 1u);    // the results go through the tiles' memory: no fragment is left to load
-  if (size_k() == 0xffffffffu) put(0u, uvec4(seen[0], seen[1], seen[2], seen[3]));   // never: K is pushed, so the loads stay
+  if (size_k() == 0xffffffffu) {       // never: K is pushed, so the loads stay
+    uint any = 0u;
+    [[unroll]] for (uint i = 0u; i < kAsked; ++i) any ^= seen_a[i] ^ seen_b[i];
+    put(0u, uvec4(any));
+  }
 }
 
 #else

@@ -17,38 +17,37 @@ acc_t sum_at(uint chunk, const uint element) {
 #endif
 }
 
+// Four sums of a chunk, of all slices.
+void sum_slices(uint chunk, const uint first, out acc_t v[4]) {
+  [[unroll]] for (uint e = 0u; e < 4u; ++e) v[e] = sum_at(chunk, first + e);
+  [[unroll]] for (uint s = 1u; s < kSlices; ++s)
+    [[unroll]] for (uint e = 0u; e < 4u; ++e) v[e] += sum_at(chunk + s * kSliceChunks, first + e);
+}
+
 // Sums of a run in workgroup memory to the result.
 void store_staged(Target target, uint chunk, uint column, uint m, uint n) {
   const uint sum_elements = 16u / SUM_BYTES;
   acc_t v[MAX_RUN];
-#if SUM_BYTES == 4
   if (kWidthD == 8u) {
-    // Two chunks: every other four invocations read the second one first, so that eight have different banks.
-    uint swapped = (gl_SubgroupInvocationID >> 2) & 1u;
+    // Of 4-byte sums two chunks: every other four invocations read the second one first, so that eight have different banks.
+    const uint step = 4u * SUM_BYTES / 16u;
+    uint swapped = SUM_BYTES == 4u ? (gl_SubgroupInvocationID >> 2) & 1u : 0u;
     acc_t one[4], other[4];
-    [[unroll]] for (uint e = 0u; e < 4u; ++e) {
-      one[e] = acc_t(0);
-      other[e] = acc_t(0);
-    }
-    [[unroll]] for (uint s = 0u; s < kSlices; ++s) {
-      [[unroll]] for (uint e = 0u; e < 4u; ++e) one[e] += sum_at(chunk + s * kSliceChunks + swapped, e);
-      [[unroll]] for (uint e = 0u; e < 4u; ++e) other[e] += sum_at(chunk + s * kSliceChunks + 1u - swapped, e);
-    }
+    sum_slices(chunk + swapped, 0u, one);
+    sum_slices(chunk + step - swapped, 4u - 4u * step, other);
     [[unroll]] for (uint e = 0u; e < 4u; ++e) {
       v[e] = swapped == 0u ? one[e] : other[e];
       v[e + 4u] = swapped == 0u ? other[e] : one[e];
     }
-    store_run(target, m, n, v);
-    return;
-  }
-#endif
-  [[unroll]] for (uint e = 0u; e < MAX_RUN; ++e) {
-    v[e] = acc_t(0);
-    if (e < kWidthD) {
-      // Runs of less than a chunk start inside one.
-      uint inside = kWidthD < sum_elements ? column % sum_elements + e : e;
-      v[e] = sum_at(chunk, inside);
-      [[unroll]] for (uint s = 1u; s < kSlices; ++s) v[e] += sum_at(chunk + s * kSliceChunks, inside);
+  } else {
+    [[unroll]] for (uint e = 0u; e < MAX_RUN; ++e) {
+      v[e] = acc_t(0);
+      if (e < kWidthD) {
+        // Runs of less than a chunk start inside one.
+        uint inside = kWidthD < sum_elements ? column % sum_elements + e : e;
+        v[e] = sum_at(chunk, inside);
+        [[unroll]] for (uint s = 1u; s < kSlices; ++s) v[e] += sum_at(chunk + s * kSliceChunks, inside);
+      }
     }
   }
   store_run(target, m, n, v);
