@@ -46,6 +46,8 @@ struct MatmulDraft {
   std::uint32_t workgroup = 128, required_subgroup_size = 0;
   std::uint32_t workgroup_memory_bytes = 0;
   std::uint32_t splits = 1;        // of K; more than 1: partial sums in scratch, and a second step
+  bool can_rest = false;           // the last rows of tiles may be split apart from the others, see rest_to_fill()
+  std::uint32_t rest_rows = 0, rest_splits = 1;   // of the result, at its end: a step of their own
   std::array<Constant, 24> own{};
   std::uint32_t own_count = 0;
   // For the cost.
@@ -97,6 +99,11 @@ bool few_tiles(const MatmulContext& c) noexcept;
 
 // How many parts K is cut in so that each multiprocessor (of a GPU) has `each` workgroups: 1 where tiles fill the device already.
 std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d, std::uint32_t each = 2) noexcept;
+
+// Where the last round of tiles would leave most multiprocessors idle: the rows of tiles at the end that do not fit the
+// rounds before it are split along K, so that they are a round of short workgroups (stream-K's "data-parallel plus" in two
+// dispatches: Osama et al., "Stream-K", PPoPP 2023). False where there is nothing to gain.
+bool rest_to_fill(const MatmulContext& c, MatmulDraft& d) noexcept;
 
 // Picoseconds, as integers; see matmul_cost.cpp.
 std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const MatmulEstimate& e);

@@ -50,7 +50,7 @@ constexpr Row kTable[] = {
     {128, 128, 64, 64, 64, kEarly, 565, kInt8Only},
     {128, 256, 32, 64, 64, kEarly, 470},
     {256, 128, 32, 64, 64, kEarly, 460},
-    {128, 128, 32, 64, 64, kEarly, 495},
+    {128, 128, 32, 64, 64, kEarly, 520},
     {128, 128, 64, 64, 32, kSpread, 450},
     {128, 64, 64, 64, 32, kWhole, 450, 0, 2},
     {128, 64, 64, 32, 32, kWhole, 435},
@@ -217,6 +217,7 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
   // Slices have filled a multiprocessor's subgroups already.
   d.splits = r.loads == kWhole ? 1 : splits_to_fill(c, d, r.slices > 1 ? 1 : 2);
+  d.can_rest = r.loads != kWhole;
   return d;
 }
 

@@ -25,6 +25,24 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d, std::
   return static_cast<std::uint32_t>(ceil_div(steps, ceil_div(steps, splits)));
 }
 
+bool rest_to_fill(const MatmulContext& c, MatmulDraft& d) noexcept {
+  const auto& p = c.problem;
+  const std::uint64_t round = c.profile.multiprocessors.value_or(c.cpu() ? 2 : 0);
+  if (!d.can_rest || p.batch != 1 || round == 0 || (!c.cpu() && few_tiles(c))) return false;
+  const std::uint64_t tiles = matmul_tiles(c, d), across = ceil_div(static_cast<std::uint64_t>(p.n), d.tile_n);
+  const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k);
+  if (tiles <= round || tiles % round == 0) return false;
+  const std::uint64_t rows = ceil_div(tiles % round, across);
+  // A split of less than 8 steps spends its time starting and storing.
+  const std::uint64_t splits = std::min<std::uint64_t>({round / (rows * across), steps / 8, 32});
+  if (rows * across >= tiles || splits < 2) return false;
+  const std::uint64_t whole = (tiles / across - rows) * d.tile_m;
+  d.splits = 1;
+  d.rest_rows = static_cast<std::uint32_t>(static_cast<std::uint64_t>(p.m) - whole);
+  d.rest_splits = static_cast<std::uint32_t>(ceil_div(steps, ceil_div(steps, splits)));
+  return true;
+}
+
 namespace {
 
 // An H200's multiprocessor, and its share of the caches, per clock at 1.8 GHz. These and the rows' rates are
@@ -72,7 +90,16 @@ std::uint64_t rate_of(const MatmulContext& c, const MatmulDraft& d) {
 // What a CPU's candidate costs is its multiply-adds, at the rate that its row was measured to reach.
 std::int64_t cpu_cost(const MatmulContext& c, const MatmulDraft& d, std::uint64_t groups, std::uint64_t k) {
   const std::uint64_t group = std::uint64_t{d.tile_m} * d.tile_n * k * 100 / std::max<std::uint32_t>(1, d.rate_permille) + 1;
-  return static_cast<std::int64_t>(clamped(ceil_div(groups, c.profile.multiprocessors.value_or(2)), group) * 100) + (d.splits > 1 ? 1000000 : 0);
+  const std::uint64_t rest = d.rest_rows != 0 ? group / d.rest_splits : 0;
+  return static_cast<std::int64_t>((clamped(ceil_div(groups, c.profile.multiprocessors.value_or(2)), group) + rest) * 100) +
+         (d.splits > 1 || d.rest_rows != 0 ? 1000000 : 0);
+}
+
+// The result's elements whose partial sums are stored and read again.
+std::uint64_t split_elements(const MatmulContext& c, const MatmulDraft& d) {
+  const auto n = static_cast<std::uint64_t>(c.problem.n), batch = static_cast<std::uint64_t>(c.problem.batch);
+  if (d.rest_rows != 0) return clamped(d.rest_rows * n, d.rest_splits);
+  return d.splits > 1 ? clamped(batch * d.splits, static_cast<std::uint64_t>(c.problem.m) * n) : 0;
 }
 
 }  // namespace
@@ -81,7 +108,8 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const Mat
   const auto& p = c.problem;
   if (e.bias_permille >= kSpare) return std::int64_t{1} << 60;
   const std::uint64_t batch = static_cast<std::uint64_t>(p.batch), m = static_cast<std::uint64_t>(p.m), n = static_cast<std::uint64_t>(p.n);
-  const std::uint64_t groups = matmul_tiles(c, d) * d.splits * batch;
+  const std::uint64_t rest = ceil_div(d.rest_rows, d.tile_m) * ceil_div(n, d.tile_n);
+  const std::uint64_t groups = (matmul_tiles(c, d) - rest) * d.splits * batch;
   const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k), d.splits);
   if (c.cpu()) return cpu_cost(c, d, groups, steps * d.tile_k);
 
@@ -98,16 +126,18 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const Mat
   };
   const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(64);
   const std::uint64_t rounds = ceil_div(groups, multiprocessors);
-  const std::uint64_t whole = rounds / held, rest = rounds % held;
+  const std::uint64_t whole = rounds / held, last = rounds % held;
   const std::uint64_t result = std::uint64_t{d.tile_m} * d.tile_n / 24;   // its way out
   std::uint64_t clocks = clamped(whole, clamped(steps, step(held)) + kStart + held * result);
-  if (rest != 0) clocks += clamped(steps, step(rest)) + kStart + rest * result;
+  if (last != 0) clocks += clamped(steps, step(last)) + kStart + last * result;
+  // Beside the last of the others, which it slows down.
+  if (rest != 0) clocks += clamped(ceil_div(steps, d.rest_splits), step(1)) * 3 / 2;
   // Operands come from memory once, and from the L2 as often as tiles ask for them.
   const std::uint64_t a_bytes = matmul_type_bytes(c.a_type), b_bytes = matmul_type_bytes(c.b_type), d_bytes = matmul_type_bytes(c.out_type);
   const std::uint64_t k = static_cast<std::uint64_t>(p.k);
   const std::uint64_t once = clamped(batch, m * k * a_bytes + n * k * b_bytes / (c.b_type == MATMUL_TYPE_Q4 ? 2 : 1) + m * n * d_bytes);
   clocks = std::max(clocks, once / kDramBytes + kStart);
-  if (d.splits > 1) clocks += kStep + clamped(2 * batch * d.splits, m * n * 4) / (2 * kDramBytes);
+  if (const std::uint64_t split = split_elements(c, d); split != 0) clocks += kStep + split * 4 / kDramBytes;
   return static_cast<std::int64_t>(std::min<std::uint64_t>(clamped(clocks, kPicoseconds), std::uint64_t{1} << 50)) * (1000 + e.bias_permille) / 1000;
 }
 

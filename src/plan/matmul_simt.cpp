@@ -157,6 +157,7 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
   d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few_tiles(c) ? 8 : 1;
   if (r.order == 0) d.splits = splits_to_fill(c, d);
+  d.can_rest = r.order == 0;
   return d;
 }
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstring>
+#include <tuple>
 
 namespace sectile::detail {
 
@@ -25,8 +26,8 @@ struct StepWords {
     add(static_cast<std::uint32_t>(value));
     add(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value) >> 32));
   }
-  void address(std::uint32_t operand) {
-    step.addresses.push_back({static_cast<std::uint32_t>(offsetof(MatmulPush, words)) + 4 * count, operand, 0});
+  void address(std::uint32_t operand, std::uint64_t byte_offset) {
+    step.addresses.push_back({static_cast<std::uint32_t>(offsetof(MatmulPush, words)) + 4 * count, operand, byte_offset});
     add(0);
     add(0);
   }
@@ -36,6 +37,20 @@ struct StepWords {
 std::uint32_t find(std::span<const PlanOperand> operands, std::string_view name) {
   const auto at = std::ranges::find(operands, name, &PlanOperand::name);
   return at == operands.end() ? kNone : static_cast<std::uint32_t>(at - operands.begin());
+}
+
+// Bytes from an operand's beginning to what row `first` of the result takes or has; 0 where it is the same for all rows.
+std::uint64_t row_bytes(const MatmulContext& c, std::string_view name, std::int64_t first) {
+  const auto& p = c.problem;
+  const std::int64_t out = matmul_type_bytes(c.out_type);
+  std::int64_t each = 0;
+  if (name == "a") each = (p.transpose_a ? 1 : c.at.lda) * static_cast<std::int64_t>(matmul_type_bytes(c.a_type));
+  if (name == "c") each = c.at.ldc * out;
+  if (name == "d") each = c.at.ldd * out;
+  if (name == "residual") each = c.at.ldr * out;
+  if (name == "bias" && p.bias == PerAxis::row) each = out;
+  if (name == "scale" && p.scale == PerAxis::row) each = 4;
+  return static_cast<std::uint64_t>(first * each);
 }
 
 // Which of the words' optional parts a step has.
@@ -69,14 +84,16 @@ void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, Into 
   if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add64(c.at.r_batch);
 }
 
-void add_addresses(StepWords& w, std::span<const PlanOperand> operands, const Parts& parts) {
-  const auto has = [&](std::uint32_t bit) { return (parts.epilogue & bit) != 0; };
-  if (has(MATMUL_EPILOGUE_C)) w.address(find(operands, "c"));
-  if (has(MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN)) w.address(find(operands, "bias"));
-  if (has(MATMUL_EPILOGUE_SCALE_ROW | MATMUL_EPILOGUE_SCALE_COLUMN)) w.address(find(operands, "scale"));
-  if (has(MATMUL_EPILOGUE_RESIDUAL)) w.address(find(operands, "residual"));
-  if (parts.b_scale) w.address(find(operands, "b.scale"));
-  if (has(MATMUL_EPILOGUE_A_SCALE)) w.address(find(operands, "a.scale"));
+void add_addresses(StepWords& w, const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands, const Parts& parts) {
+  const auto add = [&](std::uint32_t bits, std::string_view name) {
+    if ((parts.epilogue & bits) != 0) w.address(find(operands, name), row_bytes(c, name, first));
+  };
+  add(MATMUL_EPILOGUE_C, "c");
+  add(MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN, "bias");
+  add(MATMUL_EPILOGUE_SCALE_ROW | MATMUL_EPILOGUE_SCALE_COLUMN, "scale");
+  add(MATMUL_EPILOGUE_RESIDUAL, "residual");
+  if (parts.b_scale) w.address(find(operands, "b.scale"), 0);
+  add(MATMUL_EPILOGUE_A_SCALE, "a.scale");
 }
 
 // Pushes the words, and takes those that do not fit as constants.
@@ -119,7 +136,8 @@ Into scratch_layout(const MatmulContext& c, std::uint32_t splits) {
 }
 
 // Sums the splits of scratch (none for K = 0) and finishes.
-Result<Step> reduce_step(const MatmulContext& c, std::span<const PlanOperand> operands, std::uint32_t scratch, std::uint32_t splits) {
+Result<Step> reduce_step(const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands, std::uint32_t scratch,
+                         std::uint32_t splits) {
   MatmulDraft d;
   d.stem = "matmul_reduce";
   d.base = c.integer() ? "i8" : "f32";
@@ -143,8 +161,8 @@ Result<Step> reduce_step(const MatmulContext& c, std::span<const PlanOperand> op
     if (constant.id == MATMUL_SPEC_TRANS_A || constant.id == MATMUL_SPEC_TRANS_B) constant.value = 0;
   const std::uint32_t written = find(operands, "d");
   if (splits != 0) w.step.addresses.push_back({offsetof(MatmulPush, a), scratch, 0});
-  w.step.addresses.push_back({offsetof(MatmulPush, d), written, 0});
-  add_addresses(w, operands, parts);
+  w.step.addresses.push_back({offsetof(MatmulPush, d), written, row_bytes(c, "d", first)});
+  add_addresses(w, c, first, operands, parts);
   add_numbers(w, c, parts, {c.at.ldd, c.at.d_batch}, from.ldd, from.d_batch, 0, splits);
   finish_words(w, operands, written);
   return std::move(w.step);
@@ -190,55 +208,80 @@ std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulDraft& d) noexcep
   return ceil_div(static_cast<std::uint64_t>(c.problem.m), d.tile_m) * ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
 }
 
-Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulDraft& d, std::span<PlanOperand> operands,
-                                       std::uint64_t& scratch_bytes) {
-  const bool split = d.splits > 1;
+namespace {
+
+// The steps of a result whose row 0 is the whole problem's row `first`.
+Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulDraft draft, std::int64_t first,
+                       std::span<PlanOperand> operands, std::uint64_t& scratch_bytes) {
+  const std::uint32_t splits = draft.splits;
   Parts parts{.epilogue = c.epilogue, .b_scale = c.b_type >= MATMUL_TYPE_Q8, .reduce = false};
   Into into{c.at.ldd, c.at.d_batch};
-  MatmulDraft draft = d;
   const auto scratch = static_cast<std::uint32_t>(operands.size() - 1);
   std::uint32_t out_type = c.out_type, written = find(operands, "d");
-  if (split) {
+  if (splits > 1) {
     parts.epilogue = (c.epilogue & (MATMUL_EPILOGUE_A_SCALE | MATMUL_EPILOGUE_BATCHED)) | MATMUL_EPILOGUE_SPLIT;
-    into = scratch_layout(c, d.splits);
+    into = scratch_layout(c, splits);
     out_type = c.integer() ? MATMUL_TYPE_I32 : MATMUL_TYPE_F32;
     // Rows of scratch are whole runs of 4, but the last run of a row must not pass N: its width divides N.
-    draft.width_d = std::min(d.run_d, c.problem.n % 4 == 0 ? 4u : c.problem.n % 2 == 0 ? 2u : 1u);
+    draft.width_d = std::min(draft.run_d, c.problem.n % 4 == 0 ? 4u : c.problem.n % 2 == 0 ? 2u : 1u);
     written = scratch;
     scratch_bytes = std::max<std::uint64_t>(scratch_bytes, 4 * static_cast<std::uint64_t>(into.d_batch) * static_cast<std::uint64_t>(c.problem.batch));
     operands[scratch].bytes = scratch_bytes;
   }
   StepWords w;
-  w.step.kernel = {d.stem, variant_of(c, draft, parts, out_type)};
-  w.step.workgroup = {d.workgroup, 1, 1};
-  w.step.required_subgroup_size = d.required_subgroup_size;
-  w.step.workgroup_memory_bytes = d.workgroup_memory_bytes;
-  const std::uint64_t groups = matmul_tiles(c, d) * d.splits * static_cast<std::uint64_t>(c.problem.batch);
+  w.step.kernel = {draft.stem, variant_of(c, draft, parts, out_type)};
+  w.step.workgroup = {draft.workgroup, 1, 1};
+  w.step.required_subgroup_size = draft.required_subgroup_size;
+  w.step.workgroup_memory_bytes = draft.workgroup_memory_bytes;
+  const std::uint64_t groups = matmul_tiles(c, draft) * splits * static_cast<std::uint64_t>(c.problem.batch);
   if (groups >= kMaxIds) return fail(ErrorKind::limit_exceeded, "workgroups", fmt::format("{}", groups), "2^31 - 1");
   auto grid = fold_grid(groups, c.profile);
   if (!grid) return std::unexpected(grid.error());
   w.step.grid = *grid;
   common_constants(w.step, c, draft, parts, out_type);
-  w.step.addresses = {{offsetof(MatmulPush, a), find(operands, "a"), 0},
+  w.step.addresses = {{offsetof(MatmulPush, a), find(operands, "a"), row_bytes(c, "a", first)},
                       {offsetof(MatmulPush, b), find(operands, "b"), 0},
-                      {offsetof(MatmulPush, d), written, 0}};
-  add_addresses(w, operands, parts);
-  const auto steps_k = ceil_div(static_cast<std::uint64_t>(c.problem.k), d.tile_k);
-  const auto split_k = static_cast<std::uint32_t>(ceil_div(steps_k, d.splits) * d.tile_k);
-  add_numbers(w, c, parts, into, c.at.lda, c.at.a_batch, split_k, d.splits);
+                      {offsetof(MatmulPush, d), written, written == scratch ? 0 : row_bytes(c, "d", first)}};
+  add_addresses(w, c, first, operands, parts);
+  const auto steps_k = ceil_div(static_cast<std::uint64_t>(c.problem.k), draft.tile_k);
+  const auto split_k = static_cast<std::uint32_t>(ceil_div(steps_k, splits) * draft.tile_k);
+  add_numbers(w, c, parts, into, c.at.lda, c.at.a_batch, split_k, splits);
   finish_words(w, operands, written);
-  std::vector<Step> steps;
   steps.push_back(std::move(w.step));
-  if (!split) return steps;
-  auto reduce = reduce_step(c, operands, scratch, d.splits);
+  if (splits <= 1) return {};
+  auto reduce = reduce_step(c, first, operands, scratch, splits);
   if (!reduce) return std::unexpected(reduce.error());
   reduce->barrier_before = true;   // the partial sums are written before they are summed
   steps.push_back(std::move(*reduce));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulDraft& d, std::span<PlanOperand> operands,
+                                       std::uint64_t& scratch_bytes) {
+  std::vector<Step> steps;
+  if (d.rest_rows == 0) {
+    if (auto added = add_steps(steps, c, d, 0, operands, scratch_bytes); !added) return std::unexpected(added.error());
+    return steps;
+  }
+  // No barrier between the two: the first writes D, the other scratch, and their workgroups run side by side.
+  const std::int64_t whole = c.problem.m - d.rest_rows;
+  for (const auto& [first, rows, splits] : {std::tuple{std::int64_t{0}, whole, 1u}, std::tuple{whole, std::int64_t{d.rest_rows}, d.rest_splits}}) {
+    MatmulProblem problem = c.problem;
+    problem.m = rows;
+    const MatmulContext part{.problem = problem, .at = c.at, .profile = c.profile, .limits = c.limits, .epilogue = c.epilogue,
+                             .a_type = c.a_type, .b_type = c.b_type, .type = c.type, .out_type = c.out_type,
+                             .width_a = c.width_a, .width_b = c.width_b, .width_d = c.width_d, .explain = c.explain};
+    MatmulDraft draft = d;
+    draft.splits = splits;
+    if (auto added = add_steps(steps, part, draft, first, operands, scratch_bytes); !added) return std::unexpected(added.error());
+  }
   return steps;
 }
 
 Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands) {
-  auto step = reduce_step(c, operands, kNone, 0);
+  auto step = reduce_step(c, 0, operands, kNone, 0);
   if (!step) return std::unexpected(step.error());
   return std::vector<Step>{std::move(*step)};
 }

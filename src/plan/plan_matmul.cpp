@@ -19,6 +19,7 @@ void describe(Candidate& candidate, const MatmulContext& c, const MatmulDraft& d
                                  matmul_tiles(c, d) * d.splits * static_cast<std::uint64_t>(c.problem.batch),
                                  d.workgroup_memory_bytes, d.registers);
   if (d.splits > 1) candidate.detail += fmt::format(" splits={}", d.splits);
+  if (d.rest_rows != 0) candidate.detail += fmt::format(" rest={} rows in {} splits", d.rest_rows, d.rest_splits);
 }
 
 // The walk costs most of planning: one for all ways to cut K, and for the costs.
@@ -35,21 +36,25 @@ struct Matmuls {
   std::span<const MatmulStrategy* const> table() const { return kMatmul; }
   bool applicable(const MatmulStrategy& s, std::uint32_t row, Refusal& refusal) const { return s.applicable(c, row, refusal); }
   bool spare(const MatmulStrategy& s, std::uint32_t row) const { return s.spare(c, row); }
-  // A strategy says in how many parts K could be cut; fewer, or one, may cost less.
+  // A strategy says in how many parts K could be cut; fewer, or one, or those of the last rows alone may cost less. What a
+  // row is liked for is left out: a twin is cut as its row is.
   EstimatedDraft make(const MatmulStrategy& s, std::uint32_t row) const {
     EstimatedDraft draft{s.make(c, row), {}};
     draft.estimate = s.estimate(c, row, draft);
-    if (draft.splits <= 1) return draft;
+    const MatmulEstimate plain{.interior = draft.estimate.interior};
+    EstimatedDraft rest = draft;
+    const bool rests = rest_to_fill(c, rest);
+    if (draft.splits <= 1 && !rests) return draft;
     std::uint32_t best = draft.splits;
-    std::int64_t least = matmul_cost(c, draft, draft.estimate);
+    std::int64_t least = matmul_cost(c, draft, plain);
     for (std::uint32_t splits = draft.splits / 2;; splits /= 2) {
       draft.splits = std::max(splits, 1u);
-      const std::int64_t cost = matmul_cost(c, draft, draft.estimate);
+      const std::int64_t cost = matmul_cost(c, draft, plain);
       if (cost < least) best = draft.splits, least = cost;
       if (splits <= 1) break;
     }
     draft.splits = best;
-    return draft;
+    return rests && matmul_cost(c, rest, plain) < least ? rest : draft;
   }
   std::int64_t cost(const MatmulStrategy&, std::uint32_t, const EstimatedDraft& draft, Candidate* told) const {
     if (told != nullptr) describe(*told, c, draft, draft.estimate);

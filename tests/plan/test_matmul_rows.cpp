@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <string>
 #include <tuple>
@@ -156,6 +157,46 @@ TEST_CASE("splitsShareKAlike") {
   Plan broken = plan;
   broken.steps[1].barrier_before = false;
   CHECK(!check_plan(broken).has_value());
+}
+
+// 15 by 18 tiles are two rounds of 132 multiprocessors and six tiles more.
+TEST_CASE("lastRowsThatLeaveMultiprocessorsIdleAreSplit") {
+  const DeviceProfile profile = builtin_target("nvidia-hopper").value();
+  const std::string text = "matmul f32 nt 960x2304x770";
+  const Plan plan = planned(text + " beta=0.5 epi=scale.m+bias.m+residual", profile, {.force = "matmul_simt 64x128x8 8x8"});
+  REQUIRE(plan.steps.size() == 3);
+  CHECK(plan.steps[0].grid == std::array<std::uint32_t, 3>{14 * 18, 1, 1});
+  CHECK(plan.steps[1].grid == std::array<std::uint32_t, 3>{18 * 7, 1, 1});
+  CHECK(!plan.steps[1].barrier_before);
+  CHECK(plan.steps[2].kernel.stem == "matmul_reduce");
+  const auto offset = [&](std::size_t step, std::string_view name) {
+    for (const AddressSlot& slot : plan.steps[step].addresses)
+      if (plan.operands[slot.operand].name == name) return static_cast<std::int64_t>(slot.byte_offset);
+    return std::int64_t{-1};
+  };
+  for (const char* name : {"a", "b", "c", "d", "scale", "bias", "residual"}) CHECK_MESSAGE(offset(0, name) == 0, name);
+  constexpr std::int64_t kFirst = 896;
+  CHECK(offset(1, "a") == kFirst * 770 * 4);
+  CHECK(offset(1, "b") == 0);
+  CHECK(offset(1, "d") == -1);
+  CHECK(offset(1, "scratch") == 0);
+  for (const char* name : {"c", "d", "residual"}) CHECK_MESSAGE(offset(2, name) == kFirst * 2304 * 4, name);
+  for (const char* name : {"scale", "bias"}) CHECK_MESSAGE(offset(2, name) == kFirst * 4, name);
+  REQUIRE(check_plan(plan).has_value());
+  Plan broken = plan;
+  broken.steps[2].barrier_before = false;
+  CHECK(!check_plan(broken).has_value());
+  // Stored K x M, what A has of a row lies side by side; a vector along N is the same for all rows.
+  const Plan turned = planned("matmul f32 tn 960x2304x770 epi=bias", profile, {.force = "matmul_simt 64x128x8 8x8"});
+  REQUIRE(turned.steps.size() == 3);
+  CHECK(turned.steps[1].addresses[0].byte_offset == kFirst * 4);
+  for (const AddressSlot& slot : turned.steps[2].addresses)
+    if (turned.operands[slot.operand].name == "bias") CHECK(slot.byte_offset == 0);
+  // Whole rounds, a sum that is not worth another step, and batches.
+  for (const char* other : {"matmul f32 nt 1408x1536x770", "matmul f32 nt 960x2304x64", "matmul f32 nt 960x2304x770 batch=2"})
+    CHECK_MESSAGE(planned(other, profile, {.force = "matmul_simt 64x128x8 8x8"}).steps.size() == 1, other);
+  // On two cores: four tiles and a fifth in halves, which `check_matmul_rest` runs.
+  CHECK(planned("matmul f32 nn 310x61x1024 beta=0.5 epi=scale.m+bias.m+residual", builtin_target("lavapipe").value()).steps.size() == 3);
 }
 
 TEST_CASE("noBarrierOfAMatmulCanBeLeftOut") {
