@@ -130,7 +130,8 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const Mat
   const std::uint64_t result = std::uint64_t{d.tile_m} * d.tile_n / 24;   // its way out
   std::uint64_t clocks = clamped(whole, clamped(steps, step(held)) + kStart + held * result);
   if (last != 0) clocks += clamped(steps, step(last)) + kStart + last * result;
-  // Beside the last of the others, which it slows down.
+  // Beside the last of the others, which it slows down (measured with 128x192, 128x128 and 64x128 on an H200, 2026-11-23;
+  // docs/performance.md, the sixth round).
   if (rest != 0) clocks += clamped(ceil_div(steps, d.rest_splits), step(1)) * 3 / 2;
   // Operands come from memory once, and from the L2 as often as tiles ask for them.
   const std::uint64_t a_bytes = matmul_type_bytes(c.a_type), b_bytes = matmul_type_bytes(c.b_type), d_bytes = matmul_type_bytes(c.out_type);
