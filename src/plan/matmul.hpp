@@ -93,6 +93,9 @@ bool matmul_fits(const MatmulContext& c, const MatmulDraft& d, Refusal& refusal)
 // Tiles of one batch's result.
 std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulDraft& d) noexcept;
 
+// Those of them that a step of their own splits along K.
+std::uint64_t matmul_rest_tiles(const MatmulContext& c, const MatmulDraft& d) noexcept;
+
 // Tiles of 128x128 are fewer than the multiprocessors: a few rows of each table then serve all sizes, so that a new number
 // of rows is no new pipeline.
 bool few_tiles(const MatmulContext& c) noexcept;

@@ -27,7 +27,7 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d, std::
 
 bool rest_to_fill(const MatmulContext& c, MatmulDraft& d) noexcept {
   const auto& p = c.problem;
-  const std::uint64_t round = c.profile.multiprocessors.value_or(c.cpu() ? 2 : 0);
+  const std::uint64_t round = c.profile.multiprocessors.value_or(0);   // unknown: so is what a round is
   if (!d.can_rest || p.batch != 1 || round == 0 || (!c.cpu() && few_tiles(c))) return false;
   const std::uint64_t tiles = matmul_tiles(c, d), across = ceil_div(static_cast<std::uint64_t>(p.n), d.tile_n);
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k);
@@ -108,7 +108,7 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const Mat
   const auto& p = c.problem;
   if (e.bias_permille >= kSpare) return std::int64_t{1} << 60;
   const std::uint64_t batch = static_cast<std::uint64_t>(p.batch), m = static_cast<std::uint64_t>(p.m), n = static_cast<std::uint64_t>(p.n);
-  const std::uint64_t rest = ceil_div(d.rest_rows, d.tile_m) * ceil_div(n, d.tile_n);
+  const std::uint64_t rest = matmul_rest_tiles(c, d);
   const std::uint64_t groups = (matmul_tiles(c, d) - rest) * d.splits * batch;
   const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k), d.splits);
   if (c.cpu()) return cpu_cost(c, d, groups, steps * d.tile_k);
@@ -131,8 +131,8 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const Mat
   std::uint64_t clocks = clamped(whole, clamped(steps, step(held)) + kStart + held * result);
   if (last != 0) clocks += clamped(steps, step(last)) + kStart + last * result;
   // Beside the last of the others, which it slows down (measured with 128x192, 128x128 and 64x128 on an H200, 2026-11-23;
-  // docs/performance.md, the sixth round).
-  if (rest != 0) clocks += clamped(ceil_div(steps, d.rest_splits), step(1)) * 3 / 2;
+  // docs/performance.md, the sixth round); behind them in a CUDA stream.
+  if (rest != 0) clocks += clamped(ceil_div(steps, d.rest_splits), step(1)) * 3 / 2 + (c.profile.api == Api::cuda ? kStart + result : 0);
   // Operands come from memory once, and from the L2 as often as tiles ask for them.
   const std::uint64_t a_bytes = matmul_type_bytes(c.a_type), b_bytes = matmul_type_bytes(c.b_type), d_bytes = matmul_type_bytes(c.out_type);
   const std::uint64_t k = static_cast<std::uint64_t>(p.k);

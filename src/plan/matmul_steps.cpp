@@ -208,6 +208,10 @@ std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulDraft& d) noexcep
   return ceil_div(static_cast<std::uint64_t>(c.problem.m), d.tile_m) * ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
 }
 
+std::uint64_t matmul_rest_tiles(const MatmulContext& c, const MatmulDraft& d) noexcept {
+  return ceil_div(std::uint64_t{d.rest_rows}, d.tile_m) * ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
+}
+
 namespace {
 
 // The steps of a result whose row 0 is the whole problem's row `first`.

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
 namespace sectile::detail {
 
@@ -15,8 +17,9 @@ constexpr const MatmulStrategy* kMatmul[] = {&kMatmulCoopmat, &kMatmulCoopmat2, 
 
 void describe(Candidate& candidate, const MatmulContext& c, const MatmulDraft& d, const MatmulEstimate& e) {
   candidate.interior = e.interior;
+  const std::uint64_t rest = matmul_rest_tiles(c, d);
   candidate.detail = fmt::format("wg={} groups={} shared={} registers={}", d.workgroup,
-                                 matmul_tiles(c, d) * d.splits * static_cast<std::uint64_t>(c.problem.batch),
+                                 (matmul_tiles(c, d) - rest) * d.splits * static_cast<std::uint64_t>(c.problem.batch) + rest * d.rest_splits,
                                  d.workgroup_memory_bytes, d.registers);
   if (d.splits > 1) candidate.detail += fmt::format(" splits={}", d.splits);
   if (d.rest_rows != 0) candidate.detail += fmt::format(" rest={} rows in {} splits", d.rest_rows, d.rest_splits);
@@ -32,46 +35,55 @@ struct Matmuls {
   using Draft = EstimatedDraft;
   const MatmulContext& c;
   std::span<PlanOperand> operands;
+  const KernelSet* kernels = nullptr;   // that there are; none: all
 
   std::span<const MatmulStrategy* const> table() const { return kMatmul; }
   bool applicable(const MatmulStrategy& s, std::uint32_t row, Refusal& refusal) const { return s.applicable(c, row, refusal); }
   bool spare(const MatmulStrategy& s, std::uint32_t row) const { return s.spare(c, row); }
-  // A strategy says in how many parts K could be cut; fewer, or one, or those of the last rows alone may cost less. What a
-  // row is liked for is left out: a twin is cut as its row is.
+  // A strategy says in how many parts K could be cut; fewer, or one, or those of the last rows alone may cost less. A pack
+  // need not have the kernels of each way. What a row is liked for is left out: a twin is cut as its row is.
   EstimatedDraft make(const MatmulStrategy& s, std::uint32_t row) const {
-    EstimatedDraft draft{s.make(c, row), {}};
-    draft.estimate = s.estimate(c, row, draft);
-    const MatmulEstimate plain{.interior = draft.estimate.interior};
-    EstimatedDraft rest = draft;
+    EstimatedDraft best{s.make(c, row), {}};
+    best.estimate = s.estimate(c, row, best);
+    EstimatedDraft way = best, rest = best;
     const bool rests = rest_to_fill(c, rest);
-    if (draft.splits <= 1 && !rests) return draft;
-    std::uint32_t best = draft.splits;
-    std::int64_t least = matmul_cost(c, draft, plain);
-    for (std::uint32_t splits = draft.splits / 2;; splits /= 2) {
-      draft.splits = std::max(splits, 1u);
+    if (best.splits <= 1 && !rests) return best;
+    const MatmulEstimate plain{.interior = best.estimate.interior};
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    const auto consider = [&](const EstimatedDraft& draft) {
       const std::int64_t cost = matmul_cost(c, draft, plain);
-      if (cost < least) best = draft.splits, least = cost;
-      if (splits <= 1) break;
-    }
-    draft.splits = best;
-    return rests && matmul_cost(c, rest, plain) < least ? rest : draft;
+      if (cost >= least || (kernels != nullptr && lacking(draft, *kernels))) return;
+      least = cost;
+      best = draft;
+    };
+    for (; way.splits > 1; way.splits /= 2) consider(way);
+    consider(way);
+    if (rests) consider(rest);
+    return best;
   }
   std::int64_t cost(const MatmulStrategy&, std::uint32_t, const EstimatedDraft& draft, Candidate* told) const {
     if (told != nullptr) describe(*told, c, draft, draft.estimate);
     return matmul_cost(c, draft, draft.estimate);
   }
-  bool has_code(const MatmulStrategy&, const EstimatedDraft& draft, const KernelSet& kernels, Refusal& refusal) const {
+  bool has_code(const MatmulStrategy&, const EstimatedDraft& draft, const KernelSet& set, Refusal& refusal) const {
+    const auto step = lacking(draft, set);
+    if (!step) return true;
+    return refusal.no("the pack has no {}.{} with its constants", step->kernel.stem, step->kernel.variant);
+  }
+  // The first step whose kernel is not there. A plan that cannot be made is told of when it is chosen.
+  std::optional<Step> lacking(const MatmulDraft& draft, const KernelSet& set) const {
     std::uint64_t scratch = 0;
     const auto steps = matmul_steps(c, draft, operands, scratch);
-    if (!steps) return true;   // told when it is chosen
-    for (const Step& step : *steps)
-      if (!kernels.has(step)) return refusal.no("the pack has no {}.{} with its constants", step.kernel.stem, step.kernel.variant);
-    return true;
+    if (steps)
+      for (const Step& step : *steps)
+        if (!set.has(step)) return step;
+    return std::nullopt;
   }
 };
 
 Result<void> not_in_pack(const Job& job, const Matmuls& family) {
-  const auto choice = choose(family, {.explain = false, .force = job.options.force, .kernels = nullptr}, nullptr);
+  const Matmuls any{family.c, family.operands};
+  const auto choice = choose(any, {.explain = false, .force = job.options.force, .kernels = nullptr}, nullptr);
   if (choice.strategy == nullptr) return {};
   std::uint64_t scratch = 0;
   const auto steps = matmul_steps(family.c, choice.draft, family.operands, scratch);
@@ -154,7 +166,7 @@ Result<void> plan_operation(Job& job, const MatmulProblem& problem) {
     return {};
   }
   job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, 16});
-  const Matmuls family{c, job.plan.operands};
+  const Matmuls family{c, job.plan.operands, job.options.kernels};
   const auto choice = choose(family, job.options, job.options.explain ? &job.plan.candidates : nullptr);
   if (choice.strategy == nullptr) {
     if (job.options.kernels != nullptr)
@@ -162,7 +174,7 @@ Result<void> plan_operation(Job& job, const MatmulProblem& problem) {
     MatmulContext worded = c;
     worded.explain = true;
     std::vector<Candidate> log;
-    choose(Matmuls{worded, job.plan.operands}, job.options, &log);
+    choose(Matmuls{worded, job.plan.operands, job.options.kernels}, job.options, &log);
     return fail(ErrorKind::unsupported, "matmul on " + job.profile.name, print(job.plan.problem), reasons(log));
   }
   job.chose = true;

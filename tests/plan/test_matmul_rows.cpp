@@ -195,8 +195,40 @@ TEST_CASE("lastRowsThatLeaveMultiprocessorsIdleAreSplit") {
   // Whole rounds, a sum that is not worth another step, and batches.
   for (const char* other : {"matmul f32 nt 1408x1536x770", "matmul f32 nt 960x2304x64", "matmul f32 nt 960x2304x770 batch=2"})
     CHECK_MESSAGE(planned(other, profile, {.force = "matmul_simt 64x128x8 8x8"}).steps.size() == 1, other);
-  // On two cores: four tiles and a fifth in halves, which `check_matmul_rest` runs.
-  CHECK(planned("matmul f32 nn 310x61x1024 beta=0.5 epi=scale.m+bias.m+residual", builtin_target("lavapipe").value()).steps.size() == 3);
+  // How many multiprocessors there are is to be known.
+  DeviceProfile unknown = profile;
+  unknown.multiprocessors.reset();
+  CHECK(planned(text, unknown, {.force = "matmul_simt 64x128x8 8x8"}).steps.size() == 1);
+}
+
+namespace {
+
+// Holds the kernels of one plan.
+class KernelsOf final : public KernelSet {
+ public:
+  explicit KernelsOf(const Plan& plan) { add_pipelines(plan, held_); }
+  bool has(const Step& step) const override { return held_.contains({step.kernel, step.constants, step.required_subgroup_size}); }
+  std::string nearest(const Step&) const override { return "none"; }
+  std::string_view id() const noexcept override { return "one plan's"; }
+
+ private:
+  std::set<Pipeline> held_;
+};
+
+}  // namespace
+
+// The way that costs least needs kernels that another size's plan has not.
+TEST_CASE("aPackWithoutTheKernelsOfARestServesTheSizeAllTheSame") {
+  const DeviceProfile profile = builtin_target("nvidia-hopper").value();
+  const PlanOptions forced{.force = "matmul_simt 64x128x8 8x8"};
+  const Plan whole = planned("matmul f32 nt 1408x1536x770", profile, forced);
+  REQUIRE(whole.steps.size() == 1);
+  REQUIRE(planned("matmul f32 nt 960x2304x770", profile, forced).steps.size() == 3);
+  const KernelsOf kernels(whole);
+  const Plan plan = planned("matmul f32 nt 960x2304x770", profile, {.kernels = &kernels});
+  REQUIRE(plan.steps.size() == 1);
+  CHECK(plan.steps[0].kernel == whole.steps[0].kernel);
+  CHECK(plan.steps[0].constants == whole.steps[0].constants);
 }
 
 TEST_CASE("noBarrierOfAMatmulCanBeLeftOut") {

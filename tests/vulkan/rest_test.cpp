@@ -1,0 +1,96 @@
+// Matmuls whose last rows are split apart: generated problems are too small for it, and CPU drivers do not say how many
+// tiles they work on at a time.
+#include "helpers.hpp"
+
+#include "reference/matmul.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <variant>
+
+using namespace sectile;
+using namespace sectile::test;
+
+namespace {
+
+constexpr std::uint64_t kPoison = 0xCD;
+
+// Runs a plan of the problem, and compares all that D holds with the reference.
+void run_matmul(vulkan::Runtime& runtime, const MatmulProblem& problem, const Plan& plan) {
+  const reference::MatmulDefinition definition(problem);
+  std::map<std::string, std::vector<std::byte>, std::less<>> host;
+  std::map<std::string, vulkan::Buffer, std::less<>> device;
+  reference::MatmulData data;
+  for (const auto& [name, operand] : definition.operands()) {
+    auto& bytes = host.emplace(name, std::vector<std::byte>((operand.bytes() + 3) / 4 * 4, std::byte{kPoison})).first->second;
+    definition.fill(name, std::span(bytes).first(operand.bytes()), 5);
+    data[name] = std::span(bytes).first(operand.bytes());
+    const auto& buffer = device.emplace(name, must(runtime.make_buffer(bytes.size()))).first->second;
+    must(runtime.upload(buffer, 0, bytes));
+  }
+  const auto d_before = data.at("d");
+  const auto want = definition.result(data, d_before);
+  std::vector<vulkan::Buffer> scratch;
+  std::vector<vulkan::OperandAddress> operands;
+  for (const PlanOperand& operand : plan.operands) {
+    if (operand.role != OperandRole::scratch) {
+      operands.push_back({device.at(operand.name).address(), operand.bytes});
+      continue;
+    }
+    scratch.push_back(must(runtime.make_buffer((operand.bytes + 3) / 4 * 4)));
+    must(runtime.fill(scratch.back(), 0, scratch.back().size(), 0xFFFFFFFF));   // NaNs
+    operands.push_back({scratch.back().address(), operand.bytes});
+  }
+  const auto executable = must(runtime.device().prepare(plan));
+  must(runtime.submit_and_wait([&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); }));
+  const auto got = read_back(runtime, device.at("d"));
+  const auto wrong = reference::compare(definition, want, d_before, std::span(got).first(d_before.size()));
+  CHECK_MESSAGE(!wrong.has_value(), wrong->message);
+}
+
+struct Row {
+  const char *problem, *force;
+};
+
+// Four tiles and a fifth, or two and a third, for two cores.
+constexpr Row kRows[] = {
+    {"matmul f32 nn 310x61x1024 beta=0.5 epi=scale.m+bias.m+residual", "matmul_simt 64x64x8 8x8"},
+    {"matmul f32 tn 310x61x1031 lda=321 epi=bias.m+residual", "matmul_simt 64x64x8 8x8"},
+    {"matmul f16 tn 312x61x1024 beta=0.5 c=d epi=bias.m+relu+residual", "matmul_simt 64x64x8 8x8"},
+    {"matmul bf16 nt 310x63x1032 beta=0.5 ldc=67 ldd=65 ldr=70 epi=scale+bias+residual", "matmul_simt 64x64x8 8x8"},
+    {"matmul i8 tt 310x61x2048 epi=bias.m+relu+residual", "matmul_simt 64x64x8 8x8"},
+    {"matmul f16 nt 310x60x1024 b=q4 pro=scale beta=0.25 epi=bias.m", "matmul_simt 64x64x8 8x8"},
+    {"matmul f16 nt 96x30x1024 acc=f16 beta=1 epi=bias.m", "matmul_coopmat 32x32x32 16x16 now"},
+    {"matmul f16 nt 40x16x512", "matmul_coopmat 16x16x16 8x16 early"},
+    {"matmul i8 tt 96x32x1024 out=f16 epi=scale.m+bias.m", "matmul_coopmat 32x32x32 16x32 now slices=2"},
+};
+
+}  // namespace
+
+TEST_CASE("lastRowsThatAreSplitApartComeOutRight") {
+  on_every_device([](vulkan::Runtime& runtime) {
+    DeviceProfile two = runtime.profile();
+    two.multiprocessors = 2;
+    two.kind = DeviceKind::cpu;   // a GPU of two would have the rows for few tiles
+    std::size_t run = 0;
+    for (const Row& row : kRows) {
+      CAPTURE(std::string(row.problem));
+      const auto problem = parse_problem(row.problem);
+      REQUIRE(problem.has_value());
+      const auto plan = make_plan(*problem, two, {.force = row.force});
+      if (!plan.has_value()) {   // matrix units and narrow accesses, not every device has
+        REQUIRE(plan.error().kind == ErrorKind::unsupported);
+        continue;
+      }
+      REQUIRE(plan->steps.size() == 3);
+      run_matmul(runtime, std::get<MatmulProblem>(*problem), *plan);
+      ++run;
+    }
+    const bool all = two.cooperative_matrix.value_or(false) && two.name.starts_with("llvmpipe");
+    CHECK(run >= (all ? std::size(kRows) : 1));
+    MESSAGE(run << " problems on " << two.name);
+  });
+}
