@@ -14,15 +14,23 @@ bool few_tiles(const MatmulContext& c) noexcept {
   return p.batch == 1 && std::min(p.m, p.n) <= kFewRows && tiles < c.profile.multiprocessors.value_or(64);
 }
 
+namespace {
+
+// Into how many parts, `wanted` at most, the steps of K go alike. A split of less than 8 steps spends its time starting and
+// storing; 32 splits are as many as pay; as few as share the steps alike, so that none is left without any.
+std::uint32_t even_splits(std::uint64_t steps, std::uint64_t wanted) {
+  const std::uint64_t splits = std::max<std::uint64_t>(1, std::min<std::uint64_t>({wanted, steps / 8, 32}));
+  return static_cast<std::uint32_t>(ceil_div(steps, ceil_div(steps, splits)));
+}
+
+}  // namespace
+
 std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d, std::uint32_t each) noexcept {
   const std::uint64_t tiles = matmul_tiles(c, d) * static_cast<std::uint64_t>(c.problem.batch);
   const std::uint64_t held = std::uint64_t{c.profile.multiprocessors.value_or(c.cpu() ? 2 : 16)} * (c.cpu() ? 1 : each);
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(c.problem.k), d.tile_k);
   if (tiles * 2 > held) return 1;
-  // A split of less than 8 steps spends its time starting and storing; 32 splits are as many as pay.
-  const std::uint64_t splits = std::clamp<std::uint64_t>(held / tiles, 1, std::max<std::uint64_t>(1, std::min<std::uint64_t>(32, steps / 8)));
-  // As few as share the steps alike: none is left without any.
-  return static_cast<std::uint32_t>(ceil_div(steps, ceil_div(steps, splits)));
+  return even_splits(steps, held / tiles);
 }
 
 bool rest_to_fill(const MatmulContext& c, MatmulDraft& d) noexcept {
@@ -33,13 +41,13 @@ bool rest_to_fill(const MatmulContext& c, MatmulDraft& d) noexcept {
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k);
   if (tiles <= round || tiles % round == 0) return false;
   const std::uint64_t rows = ceil_div(tiles % round, across);
-  // A split of less than 8 steps spends its time starting and storing.
-  const std::uint64_t splits = std::min<std::uint64_t>({round / (rows * across), steps / 8, 32});
-  if (rows * across >= tiles || splits < 2) return false;
+  if (rows * across >= tiles) return false;
+  const std::uint32_t splits = even_splits(steps, round / (rows * across));
+  if (splits < 2) return false;
   const std::uint64_t whole = (tiles / across - rows) * d.tile_m;
   d.splits = 1;
   d.rest_rows = static_cast<std::uint32_t>(static_cast<std::uint64_t>(p.m) - whole);
-  d.rest_splits = static_cast<std::uint32_t>(ceil_div(steps, ceil_div(steps, splits)));
+  d.rest_splits = splits;
   return true;
 }
 

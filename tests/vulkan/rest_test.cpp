@@ -6,9 +6,10 @@
 
 #include <sectile/planner.hpp>
 
-#include <algorithm>
+#include <iterator>
 #include <map>
-#include <optional>
+#include <span>
+#include <string_view>
 #include <variant>
 
 using namespace sectile;
@@ -16,7 +17,7 @@ using namespace sectile::test;
 
 namespace {
 
-constexpr std::uint64_t kPoison = 0xCD;
+constexpr std::byte kPoison{0xCD};
 
 // Runs a plan of the problem, and compares all that D holds with the reference.
 void run_matmul(vulkan::Runtime& runtime, const MatmulProblem& problem, const Plan& plan) {
@@ -25,7 +26,7 @@ void run_matmul(vulkan::Runtime& runtime, const MatmulProblem& problem, const Pl
   std::map<std::string, vulkan::Buffer, std::less<>> device;
   reference::MatmulData data;
   for (const auto& [name, operand] : definition.operands()) {
-    auto& bytes = host.emplace(name, std::vector<std::byte>((operand.bytes() + 3) / 4 * 4, std::byte{kPoison})).first->second;
+    auto& bytes = host.emplace(name, std::vector<std::byte>((operand.bytes() + 3) / 4 * 4, kPoison)).first->second;
     definition.fill(name, std::span(bytes).first(operand.bytes()), 5);
     data[name] = std::span(bytes).first(operand.bytes());
     const auto& buffer = device.emplace(name, must(runtime.make_buffer(bytes.size()))).first->second;
