@@ -27,11 +27,12 @@ int report(const Error& error, bool json) {
                                      {"what", error.what},
                                      {"value", error.value},
                                      {"limit", error.limit},
+                                     {"detail", error.detail},
                                      {"message", error.message()}}}};
     // Bytes of a broken file may stand in an error's value; dump() would throw on them.
     fmt::print(stderr, "{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
-    fmt::print(stderr, "sectile: error: {}\n", error.message());
+    fmt::print(stderr, "sectile: error: {}\n{}", error.message(), error.detail);
   }
   return exit_code(error.kind);
 }

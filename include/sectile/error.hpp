@@ -33,6 +33,7 @@ struct Error {
   std::string what;   // the thing that is wrong, in the user's words: "axes", "dst_align", "workgroup memory"
   std::string value;  // the offending value, printed
   std::string limit;  // what would have been right, printed; empty where there is no such bound
+  std::string detail = {};  // more lines, where they were asked for: why each candidate was refused; not in message()
 
   // "invalid_problem: axes: 0,0,1 (want a permutation of 0..2)"
   std::string message() const;
@@ -44,7 +45,7 @@ using Result = std::expected<T, Error>;
 
 inline std::unexpected<Error> fail(ErrorKind kind, std::string what, std::string value = {},
                                    std::string limit = {}) {
-  return std::unexpected(Error{kind, std::move(what), std::move(value), std::move(limit)});
+  return std::unexpected(Error{kind, std::move(what), std::move(value), std::move(limit), {}});
 }
 
 }  // namespace sectile

@@ -112,6 +112,18 @@ struct Candidate {
   bool operator==(const Candidate&) const = default;
 };
 
+enum class ChosenBy : std::uint8_t { cost, force, tuned };
+
+// Which candidate a plan took, and by whose word: with the problem, the profile and the pack it is all that is needed to
+// make the same plan again.
+struct PlanChoice {
+  ChosenBy by = ChosenBy::cost;
+  std::string candidate;                        // "permute_tile 32x32 w1", of the first step; empty: there was no choice
+  std::string asked;                            // by force: PlanOptions::force as it was given; by tuned: the measured name
+  std::string kernels;                          // id of the pack that limited the choice; empty: none did
+  bool operator==(const PlanChoice&) const = default;
+};
+
 struct Plan {
   Problem problem;
   std::string profile_name;
@@ -120,14 +132,14 @@ struct Plan {
   std::vector<PlanOperand> operands;            // permute: src, dst
   std::vector<Step> steps;                      // empty: nothing to do
   std::vector<Candidate> candidates;            // only where explain was asked for; not part of JSON's identity
-  std::string id;                               // 32 hex digits: XXH3-128 of problem, profile and version
+  PlanChoice choice;
+  std::string id;                               // 32 hex digits: XXH3-128 of problem, profile, version and what was asked for
   bool operator==(const Plan&) const = default;
 };
 
 // "permute_tile.e2 tile=128x32 wg=128 grid=1024x1x1 shared=8448 push=116"
 std::string print(const Plan& plan);
-std::string to_json(const Plan& plan);          // canonical: sorted keys, integers and strings only
-Result<Plan> plan_from_json(std::string_view text);  // refuses garbage, and what check_plan refuses
+std::string to_json(const Plan& plan);          // canonical: sorted keys, integers and strings only; planner.hpp reads it
 
 struct DeviceProfile;
 

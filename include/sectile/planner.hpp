@@ -7,6 +7,7 @@
 #include <sectile/problem.hpp>
 #include <sectile/profile.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -51,18 +52,37 @@ std::string profile_hash_of(const DeviceProfile& profile);
 // could be planned, but PlanOptions::kernels has no candidate's code: names the nearest).
 Result<Plan> make_plan(const Problem& problem, const DeviceProfile& profile, const PlanOptions& options = {});
 
-// A planner that remembers. Safe from several threads. A hit takes no heap allocation.
+struct PlanReading {
+  const KernelSet* kernels = nullptr;   // the pack that the plan was made with; null: none
+  // Take the plan as it stands. Only what check_plan sees is then checked: constants, push bytes, strides and scratch sizes
+  // go to the GPU as the text has them. A text that was tampered with can write outside the operands, hang the device or
+  // crash the driver's compiler. For texts that nobody else can write, and for plans of another planner version.
+  bool trusted = false;
+};
+
+// Reads what to_json wrote. A plan is a function of its problem, profile, pack and choice: the same problem is planned again
+// with the candidate that the text names, and everything is compared. Costs as much as make_plan.
+// Errors: parse (no plan); as validate(); missing (PlanReading::kernels: the plan was made with a pack and none is given);
+// invalid_plan, by name: another profile, planner version or pack, the first part that differs, what check_plan refuses.
+Result<Plan> plan_from_json(std::string_view text, const DeviceProfile& profile, const PlanReading& reading = {});
+
+// A planner that remembers the plans that were asked for last. Safe from several threads. A hit takes no heap allocation.
 class Planner {
  public:
+  static constexpr std::size_t kMostPlans = 4096;   // some 8 MB: a plan takes about 2 KB
+
   // `kernels` and `tuned` as in PlanOptions; both must outlive the planner. What `tuned` learns later does not change a
-  // plan that is remembered.
-  explicit Planner(DeviceProfile profile, const KernelSet* kernels = nullptr, const TunedChoices* tuned = nullptr);
+  // plan that is remembered. At most `most_plans` are remembered (at least 1): the one that was not asked for longest
+  // makes room. It lives on where a caller holds it, and is planned again when it is asked for again.
+  explicit Planner(DeviceProfile profile, const KernelSet* kernels = nullptr, const TunedChoices* tuned = nullptr,
+                   std::size_t most_plans = kMostPlans);
   ~Planner();
   Planner(Planner&&) noexcept;
   Planner& operator=(Planner&&) noexcept;
 
   const DeviceProfile& profile() const noexcept;
   Result<std::shared_ptr<const Plan>> plan(const Problem& problem);
+  std::size_t remembered() const;   // how many plans
 
  private:
   struct Impl;

@@ -2,6 +2,8 @@
 #include <sectile/plan.hpp>
 #include <sectile/profile.hpp>
 
+#include "lib/abi.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -47,6 +49,10 @@ Result<void> check_launch(const Step& step, std::size_t at) {
   const auto out_of_order = [](const Constant& a, const Constant& b) { return a.id >= b.id; };
   if (std::ranges::adjacent_find(step.constants, out_of_order) != step.constants.end())
     return refuse(at, "constants", "not sorted by id", "each id once, ascending");
+  // The kernel's size in x is its constant: what the limits are compared with is what runs.
+  const auto size = std::ranges::find(step.constants, std::uint32_t{SECTILE_SPEC_WORKGROUP}, &Constant::id);
+  if (size != step.constants.end() && size->value != step.workgroup[0])
+    return refuse(at, "constant 0", std::to_string(size->value), "the workgroup's size, " + std::to_string(step.workgroup[0]));
   if (step.push.size() % 4 != 0) return refuse(at, "push bytes", std::to_string(step.push.size()), "a multiple of 4");
   return {};
 }

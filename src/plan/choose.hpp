@@ -88,12 +88,4 @@ Choice<Family> choose(const Family& family, const PlanOptions& options, std::vec
   return choice.strategy != nullptr || log != nullptr ? choice : choose(family, options, log, true);
 }
 
-// Why no candidate would do, as one text.
-inline std::string reasons(const std::vector<Candidate>& log) {
-  std::string text;
-  for (const auto& candidate : log)
-    if (!candidate.refusal.empty()) text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", candidate.name, candidate.refusal);
-  return text;
-}
-
 }  // namespace sectile::detail

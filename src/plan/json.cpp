@@ -22,6 +22,7 @@ constexpr std::size_t kMostSteps = 64, kMostOperands = 64, kMostItems = 1024, kM
 void write(JsonWriter& w, const Step& step);
 void write(JsonWriter& w, const Candidate& candidate);
 Result<void> read(const json& value, const std::string& what, KernelName& out);
+Result<void> read(const json& value, const std::string& what, PlanChoice& out);
 Result<void> read(const json& value, const std::string& what, Step& out);
 Result<void> read(const json& value, const std::string& what, Candidate& out);
 
@@ -119,6 +120,17 @@ Result<Problem> read_problem(const json& value, const std::string& what) {
       return fail(ErrorKind::parse, what + ".operation", JsonObject::cut(word), "permute or matmul");
   }
   return read_permute(value, what);
+}
+
+constexpr std::string_view kChosenBy[] = {"cost", "force", "tuned"};
+
+void write(JsonWriter& w, const PlanChoice& choice) {
+  w.begin('{');
+  if (!choice.asked.empty()) w.field("asked", choice.asked);
+  w.field("by", kChosenBy[std::to_underlying(choice.by)]);
+  if (!choice.candidate.empty()) w.field("candidate", choice.candidate);
+  if (!choice.kernels.empty()) w.field("kernels", choice.kernels);
+  w.end('}');
 }
 
 constexpr std::string_view kRoles[] = {"source", "destination", "scratch"};
@@ -303,6 +315,22 @@ Result<void> read(const json& value, const std::string& what, KernelName& out) {
   return o.finish();
 }
 
+Result<void> read(const json& value, const std::string& what, PlanChoice& out) {
+  JsonObject o(value, what);
+  std::string by;
+  o.optional("asked", out.asked);
+  o.required("by", by);
+  o.optional("candidate", out.candidate);
+  o.optional("kernels", out.kernels);
+  if (auto ok = o.finish(); !ok) return ok;
+  const auto found = std::ranges::find(kChosenBy, by);
+  if (found == std::end(kChosenBy)) return fail(ErrorKind::parse, what + ".by", JsonObject::cut(by), "cost, force or tuned");
+  out.by = static_cast<ChosenBy>(found - std::begin(kChosenBy));
+  if (out.asked.empty() != (out.by == ChosenBy::cost))
+    return fail(ErrorKind::parse, what + ".asked", JsonObject::cut(out.asked), "the candidate that was asked for, where one was");
+  return {};
+}
+
 Result<void> read(const json& value, const std::string& what, Step& out) {
   JsonObject o(value, what);
   std::string push;
@@ -356,6 +384,8 @@ std::string to_json(const Plan& plan) {
   JsonWriter w;
   w.begin('{');
   if (!plan.candidates.empty()) write_list(w, "candidates", plan.candidates);
+  w.key("choice");
+  write(w, plan.choice);
   w.field("id", plan.id);
   write_list(w, "operands", plan.operands);
   w.field("planner_version", plan.planner_version);
@@ -368,12 +398,15 @@ std::string to_json(const Plan& plan) {
   return std::move(w).text();
 }
 
-Result<Plan> plan_from_json(std::string_view text) {
+namespace detail {
+
+Result<Plan> parse_plan(std::string_view text) {
   auto value = detail::parse_json(text, "plan");
   if (!value) return std::unexpected(std::move(value.error()));
   JsonObject o(*value, "plan");
   Plan plan;
   read_list(o, "candidates", kMostCandidates, plan.candidates);
+  read_member(o, "plan", "choice", plan.choice);
   o.required("id", plan.id);
   read_list(o, "operands", kMostOperands, plan.operands);
   o.required("planner_version", plan.planner_version);
@@ -394,5 +427,7 @@ Result<Plan> plan_from_json(std::string_view text) {
   if (auto ok = check_plan(plan); !ok) return std::unexpected(std::move(ok.error()));
   return plan;
 }
+
+}  // namespace detail
 
 }  // namespace sectile

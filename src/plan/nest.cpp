@@ -156,6 +156,14 @@ std::uint32_t Nest::write_bounds() const {
   return n;
 }
 
+// Sums are never negative: a limit of 0 or less is never kept.
+bool Nest::reads_nothing() const {
+  return std::any_of(bound.begin(), bound.begin() + bounds, [](const NestBound& b) { return b.read_limit <= 0; });
+}
+bool Nest::writes_nothing() const {
+  return std::any_of(bound.begin(), bound.begin() + bounds, [](const NestBound& b) { return b.write_limit <= 0; });
+}
+
 bool Nest::contiguous_copy() const {
   if (stage.present) return false;
   if (read_bounds() != 0 || write_bounds() != 0) return false;
@@ -227,6 +235,8 @@ Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent
     part.bound[i].read_limit -= first * cut.coef[i];
     part.bound[i].write_limit -= first * cut.coef[i];
   }
+  // A part that lies wholly in the padding reads nothing; offsets that only reads use would point past their operands.
+  if (part.reads_nothing()) part.src_byte_offset = part.stage.scale_byte_offset = part.stage.bias_byte_offset = 0;
   cut.extent = extent;
   if (extent == 1) erase_axis(part, axis);
   note_bounds(part);

@@ -61,6 +61,8 @@ struct Nest {
   // Axes that a bound's read (write) limit is checked for, as counts that kernels take.
   std::uint32_t read_bounds() const;
   std::uint32_t write_bounds() const;
+  bool reads_nothing() const;                    // it lies in the destination's padding: zeros are written
+  bool writes_nothing() const;                   // it lies in the source's padding
   bool contiguous_copy() const;                  // both operands one and the same run
 };
 

@@ -2,6 +2,7 @@
 #include "choose.hpp"
 #include "job.hpp"
 #include "matmul.hpp"
+#include "unsupported.hpp"
 
 #include <fmt/format.h>
 
@@ -175,9 +176,13 @@ Result<void> plan_operation(Job& job, const MatmulProblem& problem) {
     worded.explain = true;
     std::vector<Candidate> log;
     choose(Matmuls{worded, job.plan.operands, job.options.kernels}, job.options, &log);
-    return fail(ErrorKind::unsupported, "matmul on " + job.profile.name, print(job.plan.problem), reasons(log));
+    return std::unexpected(unsupported(job, "matmul", log, [&](const DeviceProfile& other) {
+      const MatmulContext there = matmul_context(problem, other, false);
+      return choose(Matmuls{there, job.plan.operands}, PlanOptions(), nullptr).strategy != nullptr;
+    }));
   }
   job.chose = true;
+  job.plan.choice.candidate = candidate_name(*choice.strategy, choice.row);
   job.plan.operands.back().bytes = 0;
   std::uint64_t scratch = 0;
   auto steps = matmul_steps(c, choice.draft, job.plan.operands, scratch);

@@ -2,6 +2,7 @@
 #include "choose.hpp"
 #include "job.hpp"
 #include "strategy.hpp"
+#include "unsupported.hpp"
 
 #include <fmt/format.h>
 
@@ -137,6 +138,7 @@ bool too_large(const Nest& nest, bool wide_offsets) {
 }
 
 Result<void> plan_part(Job& job, const Nest& nest) {
+  if (nest.writes_nothing()) return {};
   const bool can_cut = nest.rank > 0 && nest.elements() > 1;
   if (too_large(nest, job.profile.int64.value_or(false)) && can_cut) return plan_halves(job, nest);
   const bool first = job.plan.steps.empty();
@@ -150,7 +152,10 @@ Result<void> plan_part(Job& job, const Nest& nest) {
     std::vector<Candidate> log;
     const Context worded{c.nest, c.profile, c.limits, c.wide, true};
     choose(Permutes{worded}, job.options, &log);
-    return fail(ErrorKind::unsupported, "permute on " + job.profile.name, print(job.plan.problem), reasons(log));
+    return std::unexpected(unsupported(job, "permute", log, [&](const DeviceProfile& other) {
+      const Context there{c.nest, other, limits_of(other), c.wide, false};
+      return choose(Permutes{there}, PlanOptions(), nullptr).strategy != nullptr;
+    }));
   }
   const std::uint64_t ids = choice.draft.groups * choice.draft.workgroup;
   if (choice.strategy != &kCopy && ids >= kMaxIds * 2 && can_cut) return plan_halves(job, nest);
@@ -161,6 +166,7 @@ Result<void> plan_part(Job& job, const Nest& nest) {
     for (const auto& a : earlier.accesses)
       for (const auto& b : step->accesses)
         if (a.operand == b.operand && (a.write || b.write) && a.begin < b.end && b.begin < a.end) step->barrier_before = true;
+  if (!job.chose) job.plan.choice.candidate = candidate_name(*choice.strategy, choice.row);
   job.plan.steps.push_back(std::move(*step));
   job.chose = true;
   return {};

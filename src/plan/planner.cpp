@@ -5,19 +5,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <list>
 #include <mutex>
-#include <optional>
-#include <shared_mutex>
 #include <unordered_map>
+#include <utility>
 
 namespace sectile {
 
 namespace detail {
 
-namespace {
-
-// `tuned`: the candidate that options.force names was measured, and not asked for.
 Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
                      const PlanOptions& options, bool tuned) {
   Plan plan;
@@ -30,6 +28,8 @@ Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const
   if (options.kernels != nullptr) identity += fmt::format("\n{}", options.kernels->id());
   if (tuned) identity += fmt::format("\ntuned {}", options.force);
   plan.id = hash128(identity);
+  if (!options.force.empty()) plan.choice = {tuned ? ChosenBy::tuned : ChosenBy::force, {}, options.force, {}};
+  if (options.kernels != nullptr) plan.choice.kernels = options.kernels->id();
   if (profile.buffer_device_address == false)
     return fail(ErrorKind::unsupported, "buffer device addresses on " + profile.name, "absent", "present");
   Job job{profile, options, plan};
@@ -40,32 +40,33 @@ Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const
   return plan;
 }
 
-// The plan of the candidate that was measured, made and checked as any other; nothing where that cannot be.
-std::optional<Plan> tuned_plan(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
-                               const PlanOptions& options) {
+Result<Plan> plan_tuned(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
+                        const PlanOptions& options, const std::string& name) {
+  // A stem alone would leave it to the costs which of its rows it is.
+  if (name.find(' ') == std::string::npos) return fail(ErrorKind::missing, "candidate", name, "a candidate's whole name");
   PlanOptions forced = options;
   forced.explain = false;
-  forced.force = options.tuned->candidate(problem, profile_hash);
-  // A stem alone would leave it to the costs which of its rows it is.
-  if (forced.force.find(' ') == std::string::npos) return {};
+  forced.force = name;
   auto plan = plan_as(problem, profile, profile_hash, forced, true);
-  if (!plan) return {};
-  if (!options.explain) return std::move(*plan);
-  // All candidates and their costs, as they are without the measurement.
-  auto listed = plan_as(problem, profile, profile_hash, options, false);
-  if (!listed) return {};
-  plan->candidates = std::move(listed->candidates);
+  if (!plan || !options.explain) return plan;
+  const auto listed = plan_as(problem, profile, profile_hash, options, false);
+  if (!listed) return std::unexpected(listed.error());
+  plan->candidates = listed->candidates;
   for (Candidate& candidate : plan->candidates) {
-    candidate.chosen = candidate.name == forced.force;
+    candidate.chosen = candidate.name == name;
     if (candidate.chosen) candidate.detail = "tuned; " + candidate.detail;
   }
-  return std::move(*plan);
+  return plan;
 }
+
+namespace {
 
 Result<Plan> plan_with(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
                        const PlanOptions& options) {
+  // A measured candidate that cannot be taken any more is as none.
   if (options.tuned != nullptr && options.force.empty())
-    if (auto plan = tuned_plan(problem, profile, profile_hash, options)) return std::move(*plan);
+    if (auto plan = plan_tuned(problem, profile, profile_hash, options, options.tuned->candidate(problem, profile_hash)))
+      return plan;
   return plan_as(problem, profile, profile_hash, options, false);
 }
 
@@ -152,12 +153,45 @@ struct Planner::Impl {
   DeviceProfile profile;
   std::string profile_hash;
   PlanOptions options;
-  std::shared_mutex lock;
-  std::unordered_map<Problem, std::shared_ptr<const Plan>, ProblemHash> plans;
+  std::size_t most_plans = kMostPlans;
+
+  struct Remembered {
+    std::shared_ptr<const Plan> plan;
+    std::list<const Problem*>::iterator use;
+  };
+  std::mutex lock;
+  std::unordered_map<Problem, Remembered, ProblemHash> plans;
+  std::list<const Problem*> uses;   // keys of `plans`, the one asked for last in front
+
+  // Null where it is not remembered. A hit moves a list's link: nothing is allocated.
+  std::shared_ptr<const Plan> find(const Problem& problem) {
+    const std::scoped_lock held(lock);
+    const auto found = plans.find(problem);
+    if (found == plans.end()) return nullptr;
+    uses.splice(uses.begin(), uses, found->second.use);
+    return found->second.plan;
+  }
+
+  std::shared_ptr<const Plan> remember(const Problem& problem, std::shared_ptr<const Plan> plan) {
+    const std::scoped_lock held(lock);
+    std::list<const Problem*> use{nullptr};   // outside the list until nothing can fail any more
+    const auto [at, fresh] = plans.try_emplace(problem, Remembered{std::move(plan), use.begin()});
+    // Another thread may have been faster; the plan is the same, and the first one stays.
+    if (!fresh) return at->second.plan;
+    use.front() = &at->first;
+    uses.splice(uses.begin(), use);
+    const auto kept = at->second.plan;
+    if (plans.size() > most_plans) {
+      plans.erase(plans.find(*uses.back()));
+      uses.pop_back();
+    }
+    return kept;
+  }
 };
 
-Planner::Planner(DeviceProfile profile, const KernelSet* kernels, const TunedChoices* tuned)
+Planner::Planner(DeviceProfile profile, const KernelSet* kernels, const TunedChoices* tuned, std::size_t most_plans)
     : impl_(std::make_unique<Impl>()) {
+  impl_->most_plans = std::max<std::size_t>(most_plans, 1);
   impl_->options.kernels = kernels;
   impl_->options.tuned = tuned;
   impl_->profile_hash = profile_hash_of(profile);
@@ -170,15 +204,15 @@ Planner& Planner::operator=(Planner&&) noexcept = default;
 const DeviceProfile& Planner::profile() const noexcept { return impl_->profile; }
 
 Result<std::shared_ptr<const Plan>> Planner::plan(const Problem& problem) {
-  {
-    std::shared_lock read(impl_->lock);
-    if (const auto found = impl_->plans.find(problem); found != impl_->plans.end()) return found->second;
-  }
+  if (auto known = impl_->find(problem)) return known;
   auto made = detail::plan_with(problem, impl_->profile, impl_->profile_hash, impl_->options);
   if (!made) return std::unexpected(made.error());
-  std::unique_lock write(impl_->lock);
-  // Another thread may have been faster; the plan is the same, and the first one stays.
-  return impl_->plans.try_emplace(problem, std::make_shared<const Plan>(std::move(*made))).first->second;
+  return impl_->remember(problem, std::make_shared<const Plan>(std::move(*made)));
+}
+
+std::size_t Planner::remembered() const {
+  const std::scoped_lock held(impl_->lock);
+  return impl_->plans.size();
 }
 
 }  // namespace sectile

@@ -1,21 +1,24 @@
-// Whatever a plan's JSON holds: no crash; one that is accepted passes the checker and reads back as written.
-#include <sectile/plan.hpp>
-#include <sectile/profile.hpp>
+// Whatever a plan's JSON holds: no crash. Trusted, one that is accepted passes the checker and reads back as written; not
+// trusted, it is what the planner makes.
+#include <sectile/planner.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto plan = sectile::plan_from_json({reinterpret_cast<const char*>(data), size});
+  static const sectile::DeviceProfile profile = sectile::builtin_target("nvidia-hopper").value();
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const auto plan = sectile::plan_from_json(bytes, profile, {.trusted = true});
   if (!plan) {
     if (plan.error().message().empty()) std::abort();
     return 0;
   }
-  if (!sectile::check_plan(*plan) || sectile::print(*plan).empty()) std::abort();
-  (void)sectile::check_plan(*plan, sectile::DeviceProfile{});
+  if (!sectile::check_plan(*plan, profile) || sectile::print(*plan).empty()) std::abort();
   const std::string text = sectile::to_json(*plan);
-  const auto again = sectile::plan_from_json(text);
+  const auto again = sectile::plan_from_json(text, profile, {.trusted = true});
   if (!again || *again != *plan || sectile::to_json(*again) != text) std::abort();
+  const auto planned = sectile::plan_from_json(text, profile);
+  if (planned && *planned != *plan) std::abort();
   return 0;
 }

@@ -113,6 +113,8 @@ TEST_CASE("refusesLaunchesThatMakeNoSense") {
   CHECK(
       refusal(changed([](Plan& p) { p.steps[0].constants[1].id = 0; })).starts_with("invalid_plan: step 0 constants"));
   CHECK(refusal(changed([](Plan& p) { p.steps[0].kernel.stem.clear(); })).starts_with("invalid_plan: step 0 kernel"));
+  CHECK(refusal(changed([](Plan& p) { p.steps[0].workgroup[0] = 32; })) ==
+        "invalid_plan: step 0 constant 0: 64 (want the workgroup's size, 32)");
   CHECK(refusal(changed([](Plan& p) {
           p.steps[0].push.push_back(0);
         })).starts_with("invalid_plan: step 0 push bytes: 33"));
@@ -131,11 +133,15 @@ TEST_CASE("refusesEachLimitByName") {
              [](DeviceProfile& d) { d.workgroup_memory_bytes = 32768; }) == "");
   CHECK(over([](Plan& p) { p.steps[1].workgroup_memory_bytes = 49153; },
              [](DeviceProfile& d) { d.workgroup_memory_bytes = 49152; }) == "limit_exceeded: workgroup memory");
-  CHECK(over([](Plan& p) { p.steps[0].workgroup = {129, 1, 1}; }, nothing) == "limit_exceeded: workgroup size x");
-  CHECK(over([](Plan& p) { p.steps[0].workgroup = {1, 129, 1}; }, nothing) == "limit_exceeded: workgroup size y");
-  CHECK(over([](Plan& p) { p.steps[0].workgroup = {1, 1, 65}; }, nothing) == "limit_exceeded: workgroup size z");
-  CHECK(over([](Plan& p) { p.steps[0].workgroup = {64, 4, 1}; }, nothing) == "limit_exceeded: workgroup invocations");
-  CHECK(over([](Plan& p) { p.steps[0].workgroup = {64, 4, 1}; },
+  const auto size = [](Plan& p, std::array<std::uint32_t, 3> workgroup) {
+    p.steps[0].workgroup = workgroup;
+    p.steps[0].constants[0].value = workgroup[0];
+  };
+  CHECK(over([&](Plan& p) { size(p, {129, 1, 1}); }, nothing) == "limit_exceeded: workgroup size x");
+  CHECK(over([&](Plan& p) { size(p, {1, 129, 1}); }, nothing) == "limit_exceeded: workgroup size y");
+  CHECK(over([&](Plan& p) { size(p, {1, 1, 65}); }, nothing) == "limit_exceeded: workgroup size z");
+  CHECK(over([&](Plan& p) { size(p, {64, 4, 1}); }, nothing) == "limit_exceeded: workgroup invocations");
+  CHECK(over([&](Plan& p) { size(p, {64, 4, 1}); },
              [](DeviceProfile& d) { d.max_workgroup_invocations = 256; }) == "");
   CHECK(over([](Plan& p) { p.steps[0].grid = {65536, 1, 1}; }, nothing) == "limit_exceeded: grid x");
   CHECK(over([](Plan& p) { p.steps[0].grid = {1, 65536, 1}; }, nothing) == "limit_exceeded: grid y");
@@ -169,7 +175,7 @@ TEST_CASE("statesASubgroupSizeOnlyWhereTheDeviceTakesOne") {
           d.min_subgroup_size = d.max_subgroup_size = 16;
           d.required_subgroup_size = true;
         }) == "limit_exceeded: required subgroup size");
-  plan.steps[0].workgroup[0] = 48;
+  plan.steps[0].workgroup[0] = plan.steps[0].constants[0].value = 48;
   CHECK(limit(plan, [](DeviceProfile& d) { d.min_subgroup_size = d.max_subgroup_size = 32; }) ==
         "limit_exceeded: workgroup size x");
 }

@@ -6,8 +6,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <random>
 #include <set>
+#include <thread>
 
 using namespace sectile;
 using test::planned;
@@ -58,7 +60,7 @@ TEST_CASE("samePlanFromSameInput") {
     CHECK(a == b);
     CHECK(a.id == b.id);
     CHECK(to_json(a) == to_json(b));
-    CHECK(plan_from_json(to_json(a)) == a);
+    CHECK(plan_from_json(to_json(a), test::gpu()) == a);
   }
   CHECK(planned("permute f32 8192x8192 axes=1,0").id != planned("permute f32 8192x8193 axes=1,0").id);
   CHECK(planned("permute f32 64x64 axes=1,0").id != planned("permute f32 64x64 axes=1,0", test::cpu()).id);
@@ -146,6 +148,97 @@ TEST_CASE("plannerRemembers") {
   CHECK(**first == *make_plan(problem, test::gpu()));
 }
 
+TEST_CASE("aPlannerForgetsThePlanThatWasNotAskedForLongest") {
+  Planner planner(test::gpu(), nullptr, nullptr, 3);
+  const auto problem = [](int n) { return *parse_problem("permute f32 " + std::to_string(64 + n) + "x512 axes=1,0"); };
+  const auto asked = [&](int n) { return planner.plan(problem(n)).value(); };
+  const auto first = asked(0), second = asked(1), third = asked(2);
+  CHECK(planner.remembered() == 3);
+  CHECK(asked(0) == first);        // now 1 is the one that was not asked for longest
+  const auto fourth = asked(3);
+  CHECK(planner.remembered() == 3);
+  CHECK(asked(0) == first);
+  CHECK(asked(2) == third);
+  CHECK(asked(3) == fourth);
+  CHECK(asked(1) != second);       // planned again, and the same plan
+  CHECK(*asked(1) == *second);
+  CHECK(planner.remembered() == 3);
+  for (int n = 0; n < 100; ++n) CHECK(*asked(n) == *make_plan(problem(n), test::gpu()));
+  CHECK(planner.remembered() == 3);
+  Planner one(test::gpu(), nullptr, nullptr, 0);
+  CHECK(one.plan(problem(0)).has_value());
+  CHECK(one.remembered() == 1);
+}
+
+TEST_CASE("aBoundedPlannerServesManyThreads") {
+  Planner planner(test::gpu(), nullptr, nullptr, 4);
+  std::vector<Problem> problems;
+  for (int n = 0; n < 8; ++n) problems.push_back(*parse_problem("permute f32 " + std::to_string(32 + n) + "x96 axes=1,0"));
+  std::atomic<int> wrong{0};
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t < 4; ++t)
+      threads.emplace_back([&, t] {
+        for (unsigned i = 0; i < 200; ++i) {
+          const Problem& problem = problems[(i * 7 + t) % problems.size()];
+          const auto plan = planner.plan(problem);
+          if (!plan || (*plan)->problem != problem) ++wrong;
+        }
+      });
+  }
+  CHECK(wrong == 0);
+  CHECK(planner.remembered() == 4);
+}
+
+// Found by hand: a part of a cut problem that lies wholly in padding had an offset past its source.
+TEST_CASE("aPartThatLiesInPaddingReadsNothing") {
+  DeviceProfile narrow = test::gpu();
+  narrow.int64 = false;
+  for (const char* text :
+       {"permute f32 3x4 layout=AB:BA1073741824a", "permute f32 1x4x1073741824 layout=AB1073741824a:BA extent=A:3",
+        "permute u8 5x7 layout=AB:BA2147483648a scale=A bias=B out=f16", "permute f16 3x4x5 layout=ABC:A1073741824aBC",
+        "permute u8 3x4 layout=AB:A1073741824aB4b"}) {
+    const auto problem = parse_problem(text);
+    REQUIRE_MESSAGE(problem.has_value(), text << ": " << problem.error().message());
+    for (const auto& profile : {test::gpu(), narrow, test::cpu()}) {
+      const auto plan = make_plan(*problem, profile);
+      REQUIRE_MESSAGE(plan.has_value(), text << ": " << plan.error().message());
+      CHECK(check_plan(*plan, profile).has_value());
+      CHECK(!plan->steps.empty());
+    }
+  }
+}
+
+TEST_CASE("anUnsupportedProblemIsToldInOneSentenceByWhatTheDeviceLacks") {
+  const auto refused = [](const char* text, const DeviceProfile& profile, bool explain = false) {
+    const auto plan = make_plan(*parse_problem(text), profile, {.explain = explain});
+    REQUIRE_FALSE(plan.has_value());
+    CHECK(plan.error().kind == ErrorKind::unsupported);
+    CHECK_MESSAGE(plan.error().message().size() < 250, plan.error().message());
+    return plan.error();
+  };
+  DeviceProfile target = test::words_only();
+  CHECK(refused("matmul f16 nt 100x100x101 epi=bias", target).limit.find("storageBuffer16BitAccess") != std::string::npos);
+  CHECK(refused("matmul f16 nt 100x100x101 epi=bias", target).limit.find("which the target lacks") != std::string::npos);
+  CHECK(refused("matmul f16 nt 100x100x101 epi=bias", target).detail.empty());
+  const Error listed = refused("matmul f16 nt 100x100x101 epi=bias", target, true);
+  CHECK(std::ranges::count(listed.detail, '\n') > 50);
+  CHECK(listed.detail.find("matmul_simt") != std::string::npos);
+  // A live device: what the app has not enabled is not the device's fault.
+  target.uuid = std::string(32, '1');
+  CHECK(refused("matmul f16 nt 100x100x101 epi=bias", target).limit.find("the app has not enabled") != std::string::npos);
+  // What the sentence names is enough.
+  DeviceProfile mended = target;
+  mended.storage16 = true;
+  if (!make_plan(*parse_problem("matmul f16 nt 100x100x101 epi=bias"), mended)) mended.storage8 = true;
+  CHECK(make_plan(*parse_problem("matmul f16 nt 100x100x101 epi=bias"), mended).has_value());
+  // A limit, where no feature would do.
+  DeviceProfile tiny = test::gpu();
+  tiny.max_workgroup_invocations = 1;
+  tiny.max_workgroup_size = {1, 1, 1};
+  CHECK(refused("permute f32 64x64 axes=1,0", tiny).limit.find("more than 1 invocations") != std::string::npos);
+}
+
 // targets.md, Host: at most 16 pipelines for 200 random permutes of ranks 2 to 5 in one type.
 TEST_CASE("twoHundredRandomPermutesNeedFewPipelines") {
   for (const DType type : {DType::f32, DType::f16, DType::i8}) {
@@ -190,7 +283,7 @@ TEST_CASE("tensorMapsWhereTheDeviceHasThem") {
   CHECK(maps[0].box == std::vector<std::uint32_t>{64, 64, 1});
   CHECK(maps[1].dims == std::vector<std::uint64_t>{4096, 8192, 4});
   CHECK(plan.steps[0].grid[0] == 64 * 128 * 4);
-  const auto again = plan_from_json(to_json(plan));
+  const auto again = plan_from_json(to_json(plan), cuda);
   REQUIRE(again.has_value());
   CHECK(*again == plan);
 

@@ -79,9 +79,10 @@ TEST_CASE("theTunedCandidateIsTaken") {
     CHECK(tuned.id != model.id);
     CHECK(tuned.id != planned(p, {.force = winner}).id);
     CHECK(tuned == planned(p, {.tuned = &store}));
-    CHECK(plan_from_json(to_json(tuned)) == tuned);
+    CHECK(plan_from_json(to_json(tuned), test::gpu()) == tuned);
     const Plan told = planned(p, {.explain = true, .tuned = &store});
     CHECK(chosen(told) == winner);
+    CHECK(plan_from_json(to_json(told), test::gpu()) == told);
     CHECK(told.steps == tuned.steps);
     CHECK(told.id == tuned.id);
     CHECK(std::ranges::count(told.candidates, true, &Candidate::chosen) == 1);

@@ -1,0 +1,126 @@
+#include "unsupported.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+namespace sectile::detail {
+
+namespace {
+
+// What a device may have or lack, by Vulkan's name for what an app enables.
+struct Feature {
+  std::optional<bool> DeviceProfile::*field;
+  const char* vulkan;
+};
+constexpr Feature kFeatures[] = {
+    {&DeviceProfile::storage16, "storageBuffer16BitAccess"},
+    {&DeviceProfile::storage8, "storageBuffer8BitAccess"},
+    {&DeviceProfile::float16, "shaderFloat16"},
+    {&DeviceProfile::int8, "shaderInt8"},
+    {&DeviceProfile::int16, "shaderInt16"},
+    {&DeviceProfile::int64, "shaderInt64"},
+    {&DeviceProfile::bfloat16, "shaderBFloat16Type"},
+    {&DeviceProfile::integer_dot_product, "shaderIntegerDotProduct"},
+};
+
+// Limits, each with what today's GPUs have.
+struct Limit {
+  const char* name;
+  void (*raise)(DeviceProfile&);
+  std::string (*told)(const DeviceProfile&);
+};
+std::string number(const std::optional<std::uint32_t>& value, std::uint32_t least) { return std::to_string(value.value_or(least)); }
+constexpr Limit kLimits[] = {
+    {"workgroup memory of more than {} bytes", [](DeviceProfile& p) { p.workgroup_memory_bytes = 49152; },
+     [](const DeviceProfile& p) { return number(p.workgroup_memory_bytes, 16384); }},
+    {"workgroups of more than {} invocations",
+     [](DeviceProfile& p) {
+       p.max_workgroup_invocations = 1024;
+       p.max_workgroup_size = {1024, 1024, 64};
+     },
+     [](const DeviceProfile& p) { return number(p.max_workgroup_invocations, 128); }},
+    {"grids beyond {} workgroups along x", [](DeviceProfile& p) { p.max_grid = {0x7fffffff, 65535, 65535}; },
+     [](const DeviceProfile& p) { return std::to_string(p.max_grid ? (*p.max_grid)[0] : 65535); }},
+};
+
+// The fewest of the features that are missing which would do; empty where not even all of them would.
+std::vector<const Feature*> fewest(const DeviceProfile& profile, const std::function<bool(const DeviceProfile&)>& plannable) {
+  std::vector<const Feature*> missing;
+  for (const Feature& feature : kFeatures)
+    if (!(profile.*feature.field).value_or(false)) missing.push_back(&feature);
+  const auto would_do = [&](const std::vector<const Feature*>& with) {
+    DeviceProfile other = profile;
+    for (const Feature* feature : with) other.*feature->field = true;
+    return plannable(other);
+  };
+  if (missing.empty() || !would_do(missing)) return {};
+  for (std::size_t i = 0; i < missing.size(); ++i)
+    if (would_do({missing[i]})) return {missing[i]};
+  for (std::size_t i = 0; i < missing.size(); ++i)
+    for (std::size_t j = i + 1; j < missing.size(); ++j)
+      if (would_do({missing[i], missing[j]})) return {missing[i], missing[j]};
+  // Three and more: leave out what can be left out.
+  for (std::size_t i = 0; i < missing.size();) {
+    auto without = missing;
+    without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
+    if (would_do(without))
+      missing = std::move(without);
+    else
+      ++i;
+  }
+  return missing;
+}
+
+std::string wanted(const DeviceProfile& profile, const std::function<bool(const DeviceProfile&)>& plannable) {
+  if (const auto features = fewest(profile, plannable); !features.empty()) {
+    std::string names;
+    for (const Feature* feature : features) names += fmt::format("{}{}", names.empty() ? "" : " and ", feature->vulkan);
+    // A profile is made of what was enabled: that the device lacks it cannot be told from that nobody asked for it.
+    return names + (profile.uuid.empty() ? ", which the target lacks" : ", which the device lacks or the app has not enabled");
+  }
+  for (const Limit& limit : kLimits) {
+    DeviceProfile other = profile;
+    limit.raise(other);
+    if (plannable(other)) return fmt::format(fmt::runtime(limit.name), limit.told(profile));
+  }
+  return "another device; PlanOptions::explain lists why each candidate is refused";
+}
+
+// What the candidates say that were asked for by name, each thing once.
+std::string refusals_of_forced(const std::vector<Candidate>& log, const std::string& force) {
+  constexpr std::size_t kMost = 3;
+  std::vector<std::string> said;
+  for (const Candidate& candidate : log) {
+    const bool meant = candidate.name == force || candidate.name.starts_with(force + " ");
+    if (meant && !candidate.refusal.empty() && std::ranges::find(said, candidate.refusal) == said.end())
+      said.push_back(candidate.refusal);
+  }
+  std::string text;
+  for (std::size_t i = 0; i < std::min(said.size(), kMost); ++i) text += fmt::format("{}{}", i == 0 ? "" : "; or ", said[i]);
+  if (said.size() > kMost) text += fmt::format("; and {} more reasons", said.size() - kMost);
+  return text;
+}
+
+}  // namespace
+
+Error unsupported(const Job& job, const char* operation, const std::vector<Candidate>& log,
+                  const std::function<bool(const DeviceProfile&)>& plannable) {
+  const std::string& force = job.options.force;
+  Error error{ErrorKind::unsupported, fmt::format("{} on {}", operation, job.profile.name), print(job.plan.problem), {}, {}};
+  if (!force.empty()) {
+    const std::string said = refusals_of_forced(log, force);
+    error.limit = said.empty() ? "a candidate that there is, not '" + force + "'" : "another candidate than " + force + ": " + said;
+  } else {
+    error.limit = wanted(job.profile, plannable);
+  }
+  if (job.options.explain)
+    for (const Candidate& candidate : log)
+      if (!candidate.refusal.empty()) error.detail += fmt::format("  - {}: {}\n", candidate.name, candidate.refusal);
+  return error;
+}
+
+}  // namespace sectile::detail
