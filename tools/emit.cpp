@@ -24,6 +24,21 @@ struct EmitOptions {
   bool all_targets = false, freeze_shape = false, json = false;
 };
 
+// A target, and the folder in the output that its files go to; one target alone needs none.
+struct Place {
+  std::string folder;
+  DeviceProfile profile;
+};
+
+// What all targets together come to.
+struct Output {
+  std::vector<EmittedFile> files;
+  std::vector<std::string> folders;
+  std::vector<LeftOut> left_out;   // by target: targets, and problems of targets
+  nlohmann::json rows = nlohmann::json::array();
+  Table table{{"target", "plans", "modules", "bytes", "left out"}};
+};
+
 std::string plan_name(const Plan& plan) {
   std::string out;
   for (const char c : print(plan.problem)) {
@@ -56,18 +71,17 @@ Result<std::vector<Problem>> gather(const EmitOptions& options) {
   return out;
 }
 
-// The targets, each with the folder that its files go to; one target needs none.
-Result<std::vector<std::pair<std::string, DeviceProfile>>> targets_of(const EmitOptions& options, const CodeMaker& code) {
-  std::vector<std::pair<std::string, DeviceProfile>> out;
+Result<std::vector<Place>> targets_of(const EmitOptions& options, const CodeMaker& code, std::vector<LeftOut>& left_out) {
+  std::vector<Place> out;
   if (options.all_targets) {
     for (const std::string_view name : builtin_target_names()) {
       auto profile = builtin_target(name);
       if (!profile) return std::unexpected(profile.error());
       if (const std::string why = code.cannot(*profile); !why.empty()) {
-        fmt::print(stderr, "sectile: {} left out: {}\n", name, why);
+        left_out.push_back({std::string(name), why});
         continue;
       }
-      out.emplace_back(std::string(name), std::move(*profile));
+      out.push_back({folder_name(name), std::move(*profile)});
     }
     return out;
   }
@@ -79,7 +93,7 @@ Result<std::vector<std::pair<std::string, DeviceProfile>>> targets_of(const Emit
     profile = supplement(std::move(*profile), *facts);
   }
   if (!profile) return std::unexpected(profile.error());
-  out.emplace_back("", std::move(*profile));
+  out.push_back({"", std::move(*profile)});
   return out;
 }
 
@@ -89,44 +103,66 @@ std::uint64_t bytes_in(const EmittedTarget& target) {
   return bytes;
 }
 
+void add(Output& out, const Place& place, EmittedTarget& made) {
+  for (const LeftOut& one : made.left_out) out.left_out.push_back({made.profile.name + ": " + one.what, one.why});
+  const std::uint64_t bytes = bytes_in(made);
+  out.rows.push_back({{"target", made.profile.name}, {"plans", made.plans.size()}, {"modules", made.modules.size()},
+                      {"bytes", bytes}, {"left_out", made.left_out.size()}});
+  out.table.add({made.profile.name, std::to_string(made.plans.size()), std::to_string(made.modules.size()),
+                 std::to_string(bytes), std::to_string(made.left_out.size())});
+  // No folder for a target that takes none of the problems.
+  if (made.plans.empty()) return;
+  const std::string in = place.folder.empty() ? "" : place.folder + "/";
+  for (const EmittedModule& m : made.modules)
+    for (const EmittedFile& file : m.files) out.files.push_back({in + file.name, file.bytes});
+  for (EmittedFile& file : made.files) out.files.push_back({in + file.name, std::move(file.bytes)});
+  if (!place.folder.empty()) out.folders.push_back(place.folder);
+}
+
+void tell(const EmitOptions& options, const Output& out, const std::vector<std::string>& kept, double seconds) {
+  for (const LeftOut& one : out.left_out) fmt::print(stderr, "sectile: left out: {}: {}\n", one.what, one.why);
+  for (const std::string& name : kept)
+    fmt::print(stderr, "sectile: {}/{} was changed since emit wrote it, and is needed no more: it stays\n", options.output, name);
+  if (options.json) {
+    nlohmann::json left_out = nlohmann::json::array();
+    for (const LeftOut& one : out.left_out) left_out.push_back({{"what", one.what}, {"why", one.why}});
+    fmt::print("{}\n", nlohmann::json{{"folder", options.output}, {"targets", out.rows}, {"left_out", left_out},
+                                      {"kept", kept}, {"seconds", seconds}}
+                           .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  } else {
+    fmt::print("{}{} files in {}, {}\n", out.table.print(), out.files.size(), options.output, format_seconds(seconds));
+  }
+}
+
 Result<void> emit_all(const EmitOptions& options) {
   if (options.output.empty()) return fail(ErrorKind::missing, "output folder", "none", "-o DIR");
   const auto problems = gather(options);
   if (!problems) return std::unexpected(problems.error());
   CodeMaker code(options.freeze_shape);
-  const auto targets = targets_of(options, code);
+  Output out;
+  const auto targets = targets_of(options, code, out.left_out);
   if (!targets) return std::unexpected(targets.error());
   if (auto place = check_output_folder(options.output); !place) return place;
 
   const double start = now_seconds();
-  std::vector<EmittedFile> files;
-  nlohmann::json names = nlohmann::json::array(), rows = nlohmann::json::array();
-  Table table({"target", "plans", "modules", "bytes"});
   {
     Progress progress("emit", targets->size() * problems->size());
     std::uint64_t done = 0;
-    for (const auto& [folder, profile] : *targets) {
-      auto made = emit_target(profile, *problems, code, options.force, [&] { progress.show(++done, profile.name); });
+    for (const Place& place : *targets) {
+      auto made = emit_target(place.profile, *problems, code, options.force, [&] { progress.show(++done, place.profile.name); },
+                              options.all_targets ? Refused::left_out : Refused::error);
       if (!made) return std::unexpected(made.error());
-      const std::string in = folder.empty() ? "" : folder + "/";
-      for (const EmittedModule& m : made->modules)
-        for (const EmittedFile& file : m.files) files.push_back({in + file.name, file.bytes});
-      for (EmittedFile& file : made->files) files.push_back({in + file.name, std::move(file.bytes)});
-      names.push_back(folder);
-      rows.push_back({{"target", profile.name}, {"plans", made->plans.size()}, {"modules", made->modules.size()},
-                      {"bytes", bytes_in(*made)}});
-      table.add({profile.name, std::to_string(made->plans.size()), std::to_string(made->modules.size()),
-                 std::to_string(bytes_in(*made))});
+      add(out, place, *made);
     }
   }
-  if (options.all_targets)
-    files.push_back({"manifest.json", nlohmann::json{{"schema_version", kManifestVersion}, {"targets", names}}.dump(1) + "\n"});
-  if (auto written = write_folder(options.output, files); !written) return written;
-  const double seconds = now_seconds() - start;
-  if (options.json)
-    fmt::print("{}\n", nlohmann::json{{"folder", options.output}, {"targets", rows}, {"seconds", seconds}}.dump());
-  else
-    fmt::print("{}{} files in {}, {}\n", table.print(), files.size(), options.output, format_seconds(seconds));
+  if (out.files.empty()) {
+    const LeftOut& first = out.left_out.front();
+    return fail(ErrorKind::unsupported, "every target refuses", first.what + ": " + first.why, "one that does not");
+  }
+  if (options.all_targets) out.files.push_back({"manifest.json", index_text(out.folders, out.left_out)});
+  const auto kept = write_folder(options.output, out.files);
+  if (!kept) return std::unexpected(kept.error());
+  tell(options, out, *kept, now_seconds() - start);
   return {};
 }
 
@@ -161,24 +197,47 @@ Result<std::vector<Problem>> read_problems(const std::string& path) {
   return out;
 }
 
+namespace {
+
+struct MadePlan {
+  Plan plan;
+  std::vector<EmittedModule> modules;   // one a step
+};
+
+Result<MadePlan> make_one(const DeviceProfile& profile, const Problem& problem, CodeMaker& code, const std::string& force) {
+  auto plan = make_plan(problem, profile, {.explain = false, .force = force, .kernels = nullptr});
+  if (!plan) return std::unexpected(plan.error());
+  MadePlan out{std::move(*plan), {}};
+  for (const Step& step : out.plan.steps) {
+    auto module = code.make(step, profile);
+    if (!module) return std::unexpected(module.error());
+    out.modules.push_back(std::move(*module));
+  }
+  return out;
+}
+
+}  // namespace
+
 Result<EmittedTarget> emit_target(const DeviceProfile& profile, const std::vector<Problem>& problems, CodeMaker& code,
-                                  const std::string& force, const std::function<void()>& step_done) {
+                                  const std::string& force, const std::function<void()>& step_done, Refused refused) {
   EmittedTarget out;
   out.profile = profile;
   std::map<std::string, std::size_t> indices;  // of modules, by name
   std::set<std::string> ids;
   for (const Problem& problem : problems) {
-    auto plan = make_plan(problem, profile, {.explain = false, .force = force, .kernels = nullptr});
-    if (!plan) return std::unexpected(about(plan.error(), problem, profile));
+    auto made = make_one(profile, problem, code, force);
     step_done();
-    if (!ids.insert(plan->id).second) continue;  // the same problem twice
-    EmittedPlan emitted{std::move(*plan), "", {}};
+    if (!made && refused == Refused::error) return std::unexpected(about(made.error(), problem, profile));
+    if (!made) {
+      out.left_out.push_back({print(problem), made.error().message()});
+      continue;
+    }
+    if (!ids.insert(made->plan.id).second) continue;  // the same problem twice
+    EmittedPlan emitted{std::move(made->plan), "", {}};
     emitted.name = plan_name(emitted.plan);
-    for (const Step& step : emitted.plan.steps) {
-      auto module = code.make(step, profile);
-      if (!module) return std::unexpected(about(module.error(), problem, profile));
-      const auto [at, fresh] = indices.try_emplace(module->name, out.modules.size());
-      if (fresh) out.modules.push_back(std::move(*module));
+    for (EmittedModule& module : made->modules) {
+      const auto [at, fresh] = indices.try_emplace(module.name, out.modules.size());
+      if (fresh) out.modules.push_back(std::move(module));
       emitted.modules.push_back(at->second);
     }
     out.plans.push_back(std::move(emitted));
@@ -196,9 +255,10 @@ Command add_emit(CLI::App& parent) {
   auto* target =
       app->add_option("--target", options->target, "A built-in target's name, or a file: profile or vulkaninfo JSON");
   app->add_option("--supplement", options->supplement, "A file with facts that the profile lacks");
-  app->add_flag("--all-targets", options->all_targets, "Every built-in target, each in a folder of its name")
+  app->add_flag("--all-targets", options->all_targets,
+                "Every built-in target, each in a folder of its name; what one of them refuses is left out and told")
       ->excludes(target);
-  app->add_option("-o,--output", options->output, "The folder to write; one that emit has written is replaced");
+  app->add_option("-o,--output", options->output, "The folder to write; in one that emit has written, what it wrote is replaced");
   app->add_option("--force", options->force, "Take the candidate of this name");
   app->add_flag("--freeze-shape", options->freeze_shape, "Make sizes and strides constants too; addresses stay pushed");
   app->add_flag("--json", options->json, "JSON on standard output");

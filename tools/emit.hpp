@@ -19,6 +19,7 @@
 namespace sectile::tools {
 
 inline constexpr int kManifestVersion = 1;
+inline constexpr const char* kMadeBy = "sectile emit";   // in every manifest: no other tool's is taken for ours
 
 struct EmittedFile {
   std::string name;
@@ -39,10 +40,17 @@ struct EmittedPlan {
   std::vector<std::size_t> modules;  // of each step, an index into EmittedTarget::modules
 };
 
+// What was asked for and not made, and why.
+struct LeftOut {
+  std::string what;   // a problem, or a target
+  std::string why;
+};
+
 struct EmittedTarget {
   DeviceProfile profile;
   std::vector<EmittedModule> modules;
   std::vector<EmittedPlan> plans;
+  std::vector<LeftOut> left_out;   // problems that this target refuses
   std::vector<EmittedFile> files;  // manifest.json and the plans' headers
 };
 
@@ -71,15 +79,25 @@ class CodeMaker {
   std::map<std::pair<std::string, Key>, EmittedModule, LessOnCuda> made_for_cuda_;   // by architecture as well
 };
 
+// A problem that a target refuses: an error, or left out where there are other targets.
+enum class Refused : std::uint8_t { error, left_out };
+
 // Plans and code for one target. Errors name the problem and the target.
 Result<EmittedTarget> emit_target(const DeviceProfile& profile, const std::vector<Problem>& problems, CodeMaker& code,
-                                  const std::string& force, const std::function<void()>& step_done);
+                                  const std::string& force, const std::function<void()>& step_done,
+                                  Refused refused = Refused::error);
 
 // The C headers and the manifest's text.
 std::string c_identifier(std::string_view name);
+// As the inside of a C comment: on one line, without its end.
+std::string c_comment(std::string_view text);
 std::string module_header(const EmittedModule& module);
 std::string plan_header(const EmittedTarget& target, const EmittedPlan& plan);
 std::string manifest_text(const EmittedTarget& target, bool freeze_shape);
+// The manifest above the folders of several targets.
+std::string index_text(const std::vector<std::string>& folders, const std::vector<LeftOut>& left_out);
+// A target's folder: its name, with '-' for what a file system may not take ("cuda:sm_90a" -> "cuda-sm_90a").
+std::string folder_name(std::string_view target);
 
 // XXH3-128, 32 hex digits.
 std::string hash_text(std::string_view bytes);
@@ -92,13 +110,22 @@ Result<std::vector<Problem>> read_problems(const std::string& path);
 // Whether `path` can become a folder of emit's: not there, empty, or written by emit before.
 Result<void> check_output_folder(const std::string& path);
 
-// Writes all files (names may hold one folder) beside `path` and puts them there in one step; what emit had written
-// there before is gone with it. On an error `path` is as it was.
-Result<void> write_folder(const std::string& path, const std::vector<EmittedFile>& files);
+// Writes all files (names may hold one folder) under `path`; folders above it are made. Where nothing is there they appear
+// in one step. Into a folder that emit wrote before they are put one by one, manifests last; then what its old manifests
+// list, and the new ones do not, is removed. Nothing else is touched: a file that emit did not write, or that was changed
+// since, is never replaced or removed. Gives the names of the changed ones that stay though they are listed no more.
+// Errors: io; where a new file would replace such a one, before anything is written.
+Result<std::vector<std::string>> write_folder(const std::string& path, const std::vector<EmittedFile>& files);
 
-// The modules and manifests under a folder that emit wrote, for one target or for many.
+// What pack takes of folders that emit wrote.
+struct Emitted {
+  std::vector<PackedModule> modules;
+  std::vector<std::string> manifests;   // of the folders that have modules
+  std::vector<LeftOut> left_out;        // folders whose code is no SPIR-V
+};
+
+// Adds what is under a folder that emit wrote, for one target or for many.
 // Errors, by file name: missing, io, parse (no manifest of emit's; a module whose hash is not the manifest's).
-Result<void> read_emitted(const std::string& folder, std::vector<PackedModule>& modules,
-                          std::vector<std::string>& manifests);
+Result<void> read_emitted(const std::string& folder, Emitted& emitted);
 
 }  // namespace sectile::tools

@@ -1,10 +1,8 @@
-// Folders that emit writes and pack reads: whole or not at all.
+// Folders that emit writes, and writes again: nothing in them is lost that emit did not write.
 #include "emit.hpp"
 
 #include "files.hpp"
 #include "plan/json_text.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,9 +11,10 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <system_error>
 
-#include <fcntl.h>
 #include <sys/stat.h>
 
 namespace sectile::tools {
@@ -34,11 +33,57 @@ std::string without_slashes(std::string path) {
   return path;
 }
 
-bool written_by_emit(const fs::path& folder) {
-  const auto text = read_text((folder / kManifest).string());
-  if (!text) return false;
-  const auto json = nlohmann::json::parse(*text, nullptr, false);
-  return json.is_object() && json.contains("schema_version") && (json.contains("modules") || json.contains("targets"));
+// A name that stays in its folder.
+bool plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+}
+
+// The file itself, and no link to one.
+bool is_regular(const fs::path& path) {
+  std::error_code code;
+  return fs::is_regular_file(fs::symlink_status(path, code));
+}
+bool is_folder(const fs::path& path) {
+  std::error_code code;
+  return fs::is_directory(fs::symlink_status(path, code));
+}
+
+// A manifest of emit's with the list of what it wrote; null where it is none.
+nlohmann::json read_manifest(const fs::path& folder) {
+  const fs::path path = folder / kManifest;
+  if (!is_regular(path)) return {};
+  const auto text = read_text(path.string());
+  if (!text) return {};
+  auto json = nlohmann::json::parse(*text, nullptr, false);
+  const bool ours = json.is_object() && json.contains("made_by") && json["made_by"] == kMadeBy && json.contains("files") &&
+                    json["files"].is_object();
+  return ours ? json : nlohmann::json();
+}
+
+// What emit wrote, by name under its folder, and the hash that it had; manifests without one.
+using Owned = std::map<std::string, std::string>;
+
+void add_owned(Owned& owned, const fs::path& folder, const std::string& in, bool above) {
+  const nlohmann::json manifest = read_manifest(folder);
+  if (manifest.is_null()) return;
+  owned[in + kManifest];
+  for (const auto& [name, hash] : manifest["files"].items())
+    if (plain_name(name) && hash.is_string()) owned[in + name] = hash.get<std::string>();
+  std::vector<std::string> targets;
+  if (!above || !manifest.contains("targets") || detail::read_json(manifest["targets"], targets)) return;
+  for (const std::string& target : targets)
+    if (plain_name(target) && is_folder(folder / target)) add_owned(owned, folder / target, target + "/", false);
+}
+
+bool is_manifest(const std::string& name) { return name == kManifest || name.ends_with(std::string("/") + kManifest); }
+
+// Whether the file is as emit left it.
+bool unchanged(const fs::path& path, const std::string& name, const Owned& owned) {
+  const auto found = owned.find(name);
+  if (found == owned.end() || !is_regular(path)) return false;
+  if (is_manifest(name)) return true;   // it was read as one
+  const auto bytes = read_text(path.string());
+  return bytes && hash_text(*bytes) == found->second;
 }
 
 // Removes what is left of a try.
@@ -61,56 +106,75 @@ Result<void> write_one(const fs::path& path, const std::string& bytes) {
   return {};
 }
 
-// Puts `fresh` where `path` is; what was there is in `fresh` afterwards, or gone.
-Result<void> put_in_place(const std::string& fresh, const std::string& path) {
-  if (::rename(fresh.c_str(), path.c_str()) == 0) return {};  // nothing there, or an empty folder
-  if (errno != ENOTEMPTY && errno != EEXIST) return cannot_write(path, errno);
-#ifdef RENAME_EXCHANGE
-  if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) == 0) return {};
-#endif
-  // A file system that cannot exchange: for a moment there is no folder, and on a failure the old one comes back.
-  const std::string old = fresh + ".old";
-  if (::rename(path.c_str(), old.c_str()) != 0) return cannot_write(path, errno);
-  const Temporary remove{old};
-  if (::rename(fresh.c_str(), path.c_str()) == 0) return {};
-  const int error = errno;
-  if (::rename(old.c_str(), path.c_str()) != 0) return cannot_write(old, errno);
-  return cannot_write(path, error);
+// All files in a folder of their own beside `place`.
+Result<std::string> write_beside(const std::string& place, const std::vector<EmittedFile>& files) {
+  std::string name = place + ".XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr) return cannot_write(place, errno);
+  Temporary temporary{name};
+  // mkdtemp makes a folder for its owner alone; the result is to be as any other.
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  if (::chmod(name.c_str(), 0777 & ~mask) != 0) return cannot_write(place, errno);
+  for (const EmittedFile& file : files)
+    if (auto written = write_one(fs::path(name) / file.name, file.bytes); !written) return std::unexpected(written.error());
+  temporary.path.clear();
+  return name;
 }
 
-Result<PackedModule> read_module(const std::string& folder, const nlohmann::json& value, const std::string& manifest) {
-  const auto bad = [&](std::string what, std::string limit = {}) {
-    return fail(ErrorKind::parse, manifest, std::move(what), std::move(limit));
-  };
-  const auto text_of = [&](const char* key) {
-    return value.is_object() && value.contains(key) && value[key].is_string() ? value[key].get<std::string>() : std::string();
-  };
-  if (text_of("format") != "spirv") return bad("a module of format '" + text_of("format") + "'", "spirv");
-  const std::string file = text_of("file"), hash = text_of("xxh3_128");
-  if (file.empty() || file.find('/') != std::string::npos) return bad("module file '" + file + "'", "a name in the folder");
-  PackedModule out;
-  const auto kernel = value.find("kernel");
-  if (kernel == value.end() || !kernel->is_object()) return bad(file + " names no kernel");
-  detail::JsonObject names(*kernel, manifest + ": kernel");
-  names.required("stem", out.kernel.stem);
-  names.required("variant", out.kernel.variant);
-  if (auto ok = names.finish(); !ok) return std::unexpected(ok.error());
-  std::vector<std::array<std::uint32_t, 2>> constants;
-  if (!value.contains("constants") || detail::read_json(value["constants"], constants)) return bad(file + " has no constants");
-  for (const auto& [id, number] : constants) out.constants.push_back({id, number});
-  if (!value.contains("frozen_push") || !detail::bytes_of_hex(text_of("frozen_push"), out.push))
-    return bad(file + " has no frozen_push");
-  const std::string vulkan = text_of("vulkan_version");
-  if (vulkan.size() != 3 || vulkan[0] != '1' || vulkan[1] != '.' || vulkan[2] < '1' || vulkan[2] > '9')
-    return bad(file + ": vulkan_version '" + vulkan + "'", "1.1 or later");
-  out.api_version = 1000 + static_cast<std::uint32_t>(vulkan[2] - '0');
-  const auto bytes = read_text(folder + "/" + file);
-  if (!bytes) return std::unexpected(bytes.error());
-  if (hash_text(*bytes) != hash || bytes->size() % 4 != 0)
-    return fail(ErrorKind::parse, folder + "/" + file, "not what its manifest says", "XXH3-128 " + hash);
-  out.words.resize(bytes->size() / 4);
-  std::memcpy(out.words.data(), bytes->data(), bytes->size());
-  return out;
+// No new file takes the place of one that is not emit's, or was changed since.
+Result<void> check_replaced(const fs::path& place, const std::vector<EmittedFile>& files, const Owned& owned) {
+  for (const EmittedFile& file : files) {
+    const fs::path path = place / file.name, folder = path.parent_path();
+    std::error_code code;
+    if (fs::exists(fs::symlink_status(folder, code)) && !is_folder(folder))
+      return fail(ErrorKind::io, "writing", folder.string(), "a folder, or nothing there");
+    if (!fs::exists(fs::symlink_status(path, code)) || unchanged(path, file.name, owned)) continue;
+    // A run that was killed may have left the very same file, and no manifest that lists it.
+    const auto there = is_regular(path) ? read_text(path.string()) : Result<std::string>(std::string());
+    if (is_regular(path) && there && *there == file.bytes) continue;
+    return fail(ErrorKind::io, "writing", path.string(), "a file as emit wrote it, or nothing there");
+  }
+  return {};
+}
+
+// Puts the files of `fresh` into `place`, manifests last: until then the old ones list what is there.
+Result<void> move_in(const fs::path& fresh, const fs::path& place, const std::vector<EmittedFile>& files) {
+  for (const bool manifests : {false, true}) {
+    for (const EmittedFile& file : files) {
+      if (is_manifest(file.name) != manifests) continue;
+      const fs::path to = place / file.name;
+      std::error_code code;
+      fs::create_directories(to.parent_path(), code);
+      if (!code) fs::rename(fresh / file.name, to, code);
+      if (code) return cannot_write(to.string(), code.value());
+    }
+  }
+  return {};
+}
+
+// Removes what was emit's and is no more; gives what was changed since and stays.
+std::vector<std::string> remove_stale(const fs::path& place, const std::vector<EmittedFile>& files, const Owned& owned) {
+  std::set<std::string> fresh;
+  for (const EmittedFile& file : files) fresh.insert(file.name);
+  std::vector<std::string> kept;
+  std::set<fs::path> folders;
+  for (const auto& [name, hash] : owned) {
+    const fs::path path = place / name;
+    if (fresh.contains(name) || !is_regular(path)) continue;
+    if (!unchanged(path, name, owned)) {
+      kept.push_back(name);
+      continue;
+    }
+    std::error_code ignored;
+    fs::remove(path, ignored);
+    if (path.parent_path() != place) folders.insert(path.parent_path());
+  }
+  // A target's folder goes where nothing is left in it: rmdir takes no other.
+  for (const fs::path& folder : folders) {
+    std::error_code ignored;
+    fs::remove(folder, ignored);
+  }
+  return kept;
 }
 
 }  // namespace
@@ -119,59 +183,39 @@ Result<void> check_output_folder(const std::string& path) {
   std::error_code code;
   const fs::path place = without_slashes(path);
   if (place.empty()) return fail(ErrorKind::missing, "folder", path);
-  const fs::path parent = place.has_parent_path() ? place.parent_path() : fs::path(".");
   if (!fs::exists(place, code)) {
-    if (!fs::is_directory(parent, code)) return fail(ErrorKind::missing, "folder", parent.string());
+    // Folders above it are made; what stands in their way is told now.
+    fs::path above = place.parent_path();
+    while (!above.empty() && !fs::exists(above, code)) above = above.parent_path();
+    if (!above.empty() && !fs::is_directory(above, code)) return fail(ErrorKind::io, "writing", above.string(), "a folder, not a file");
     return {};
   }
   if (!fs::is_directory(place, code)) return fail(ErrorKind::io, "writing", path, "a folder, not a file");
-  if (fs::is_empty(place, code) || written_by_emit(place)) return {};
+  if (fs::is_empty(place, code) || !read_manifest(place).is_null()) return {};
   return fail(ErrorKind::io, "writing", path, "an empty folder, or one that emit has written");
 }
 
-Result<void> write_folder(const std::string& path, const std::vector<EmittedFile>& files) {
+Result<std::vector<std::string>> write_folder(const std::string& path, const std::vector<EmittedFile>& files) {
   const std::string place = without_slashes(path);
-  std::string name = place + ".XXXXXX";
-  if (::mkdtemp(name.data()) == nullptr) return cannot_write(path, errno);
-  const Temporary temporary{name};
-  // mkdtemp makes a folder for its owner alone; the result is to be as any other.
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  if (::chmod(name.c_str(), 0777 & ~mask) != 0) return cannot_write(path, errno);
-  for (const EmittedFile& file : files)
-    if (auto written = write_one(fs::path(name) / file.name, file.bytes); !written) return written;
-  return put_in_place(name, place);
-}
-
-Result<void> read_emitted(const std::string& folder, std::vector<PackedModule>& modules,
-                          std::vector<std::string>& manifests) {
-  const std::string path = without_slashes(folder) + "/" + kManifest;
-  auto text = read_text(path);
-  if (!text) return std::unexpected(text.error());
-  const auto json = detail::parse_json(*text, path);
-  if (!json) return std::unexpected(json.error());
-  if (!json->is_object() || !json->contains("schema_version"))
-    return fail(ErrorKind::parse, path, "no manifest of emit's", "schema_version");
-  if ((*json)["schema_version"] != kManifestVersion)
-    return fail(ErrorKind::parse, path, "schema " + (*json)["schema_version"].dump(), std::to_string(kManifestVersion));
-  if (const auto targets = json->find("targets"); targets != json->end()) {
-    std::vector<std::string> names;
-    if (detail::read_json(*targets, names)) return fail(ErrorKind::parse, path, "targets", "a list of folders");
-    for (const std::string& name : names) {
-      if (name.empty() || name.find('/') != std::string::npos || name == "..")
-        return fail(ErrorKind::parse, path, "target '" + name + "'", "a folder in this one");
-      if (auto read = read_emitted(without_slashes(folder) + "/" + name, modules, manifests); !read) return read;
-    }
+  std::error_code code;
+  const bool there = fs::exists(place, code) && !fs::is_empty(place, code);
+  Owned owned;
+  if (there) {
+    add_owned(owned, place, "", true);
+    if (auto fine = check_replaced(place, files, owned); !fine) return std::unexpected(fine.error());
+  } else if (const fs::path above = fs::path(place).parent_path(); !above.empty()) {
+    fs::create_directories(above, code);
+    if (code) return cannot_write(above.string(), code.value());
+  }
+  const auto fresh = write_beside(place, files);
+  if (!fresh) return std::unexpected(fresh.error());
+  const Temporary temporary{*fresh};
+  if (!there) {
+    if (::rename(fresh->c_str(), place.c_str()) != 0) return cannot_write(path, errno);
     return {};
   }
-  if (!json->contains("modules") || !(*json)["modules"].is_array()) return fail(ErrorKind::parse, path, "no modules");
-  for (const nlohmann::json& value : (*json)["modules"]) {
-    auto module = read_module(without_slashes(folder), value, path);
-    if (!module) return std::unexpected(module.error());
-    modules.push_back(std::move(*module));
-  }
-  manifests.push_back(std::move(*text));
-  return {};
+  if (auto moved = move_in(*fresh, place, files); !moved) return std::unexpected(moved.error());
+  return remove_stale(place, files, owned);
 }
 
 }  // namespace sectile::tools

@@ -130,11 +130,44 @@ nlohmann::json json_of(const EmittedTarget& target, const EmittedPlan& emitted) 
           {"steps", steps}};
 }
 
+nlohmann::json json_of(const std::vector<LeftOut>& left_out) {
+  nlohmann::json out = nlohmann::json::array();
+  for (const LeftOut& one : left_out) out.push_back({{"what", one.what}, {"why", one.why}});
+  return out;
+}
+
 }  // namespace
+
+std::string folder_name(std::string_view target) {
+  std::string out(target);
+  const auto plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '-' || c == '_' || c == '.'; };
+  std::ranges::replace_if(out, [&](char c) { return !plain(static_cast<unsigned char>(c)); }, '-');
+  return out;
+}
+
+std::string index_text(const std::vector<std::string>& folders, const std::vector<LeftOut>& left_out) {
+  const nlohmann::json out = {{"schema_version", kManifestVersion},
+                              {"made_by", kMadeBy},
+                              {"files", nlohmann::json::object()},
+                              {"left_out", json_of(left_out)},
+                              {"targets", folders}};
+  return out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
 
 std::string c_identifier(std::string_view name) {
   std::string out;
   for (const char c : name) out += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  return out;
+}
+
+std::string c_comment(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    // Neither its end, nor a start that compilers warn of, nor a line's end.
+    if ((c == '/' && out.ends_with('*')) || (c == '*' && out.ends_with('/'))) out += ' ';
+    out += byte < 0x20 || byte == 0x7f ? ' ' : c;
+  }
   return out;
 }
 
@@ -156,8 +189,8 @@ std::string module_header(const EmittedModule& m) {
 std::string plan_header(const EmittedTarget& target, const EmittedPlan& emitted) {
   const Plan& plan = emitted.plan;
   const std::string id = "sectile_" + c_identifier(emitted.name), problem = print(plan.problem);
-  std::string out = fmt::format("/* Made by `sectile emit` for {}: {} */\n#ifndef {}\n#define {} 1\n\n{}\n", target.profile.name,
-                                problem, guard(emitted.name), guard(emitted.name), kTypes);
+  std::string out = fmt::format("/* Made by `sectile emit` for {}: {} */\n#ifndef {}\n#define {} 1\n\n{}\n",
+                                c_comment(target.profile.name), c_comment(problem), guard(emitted.name), guard(emitted.name), kTypes);
   std::vector<std::string> included;
   for (const std::size_t m : emitted.modules) {
     const std::string line = fmt::format("#include \"{}.h\"\n", target.modules[m].name);
@@ -185,15 +218,22 @@ std::string manifest_text(const EmittedTarget& target, bool freeze_shape) {
   nlohmann::json modules = nlohmann::json::array(), plans = nlohmann::json::array();
   for (const EmittedModule& m : target.modules) modules.push_back(m.facts);
   for (const EmittedPlan& p : target.plans) plans.push_back(json_of(target, p));
+  nlohmann::json files = nlohmann::json::object();
+  for (const EmittedModule& m : target.modules)
+    for (const EmittedFile& file : m.files) files[file.name] = hash_text(file.bytes);
+  for (const EmittedFile& file : target.files) files[file.name] = hash_text(file.bytes);
   const std::uint32_t api = target.profile.api_version;
   const nlohmann::json out = {
       {"schema_version", kManifestVersion},
+      {"made_by", kMadeBy},
       {"planner_version", planner_version()},
       {"freeze_shape", freeze_shape},
       {"target",
        {{"name", target.profile.name},
         {"profile_hash", hash_text(to_json(target.profile))},
         {"vulkan_version", api == 0 ? "unknown" : fmt::format("{}.{}", api / 1000, api % 1000)}}},
+      {"files", files},
+      {"left_out", json_of(target.left_out)},
       {"modules", modules},
       {"plans", plans}};
   return out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

@@ -49,21 +49,28 @@ Result<void> bundle(const PackOptions& options) {
   if (options.folders.empty()) return fail(ErrorKind::missing, "folder", "none", "folders that emit has written");
   if (options.output.empty()) return fail(ErrorKind::missing, "output", "none", "-o FILE");
   if (auto place = check_place(options.output); !place) return place;
-  std::vector<PackedModule> modules;
-  std::vector<std::string> manifests;
+  Emitted emitted;
   for (const std::string& folder : options.folders)
-    if (auto read = read_emitted(folder, modules, manifests); !read) return read;
-  const std::size_t given = modules.size();
-  const auto bytes = make_pack(std::move(modules), std::move(manifests));
+    if (auto read = read_emitted(folder, emitted); !read) return read;
+  if (emitted.modules.empty() && !emitted.left_out.empty())
+    return fail(ErrorKind::unsupported, "pack", emitted.left_out.front().what + ": " + emitted.left_out.front().why,
+                "a folder of a Vulkan target");
+  const std::size_t given = emitted.modules.size();
+  const auto bytes = make_pack(std::move(emitted.modules), std::move(emitted.manifests));
   if (!bytes) return std::unexpected(bytes.error());
   // What was made is what will be read: opened before it is written.
   const auto pack = Pack::open(*bytes, options.output);
   if (!pack) return std::unexpected(pack.error());
   const std::array parts = {std::span<const std::byte>(*bytes)};
   if (auto written = write_atomically(options.output, parts); !written) return written;
+  nlohmann::json left_out = nlohmann::json::array();
+  for (const LeftOut& one : emitted.left_out) {
+    fmt::print(stderr, "sectile: left out: {}: {}\n", one.what, one.why);
+    left_out.push_back({{"what", one.what}, {"why", one.why}});
+  }
   if (options.json)
     fmt::print("{}\n", nlohmann::json{{"file", options.output}, {"id", pack->id()}, {"bytes", bytes->size()},
-                                      {"modules", pack->modules().size()}, {"given", given}}.dump());
+                                      {"modules", pack->modules().size()}, {"given", given}, {"left_out", left_out}}.dump());
   else
     fmt::print("{}: {} modules (of {} given), {}\n", options.output, pack->modules().size(), given,
                format_bytes(static_cast<double>(bytes->size())));

@@ -77,6 +77,21 @@ Result<Words> specialize(const Words& words, std::span<const Constant> constants
   });
 }
 
+// Which word of the push block is read is an argument of the template's functions, and in some the counter of a loop: only
+// once the functions are inlined, and where that is not enough the loops unrolled, is it a constant, and can addresses and
+// numbers that stand in one array be told apart.
+Result<Words> without_push(const Words& words, const PushFreeze& push) {
+  const auto inlined =
+      optimize(words, "inlining", [](spvtools::Optimizer& optimizer) { optimizer.RegisterPerformancePasses(); });
+  if (!inlined) return inlined;
+  auto made = freeze_push(*inlined, push);
+  if (made || made.error().kind != ErrorKind::unsupported) return made;
+  const auto unrolled = optimize(*inlined, "unrolling", [](spvtools::Optimizer& optimizer) {
+    optimizer.RegisterPass(spvtools::CreateLoopUnrollPass(true)).RegisterPerformancePasses();
+  });
+  return unrolled ? freeze_push(*unrolled, push) : unrolled;
+}
+
 // Puts the workgroup's size into the execution mode as literals: LocalSizeId is of SPIR-V 1.2's and needs
 // Vulkan 1.3's maintenance4; LocalSize is taken everywhere.
 Result<Words> with_literal_workgroup(const Words& words) {
@@ -186,7 +201,7 @@ Result<std::vector<std::uint32_t>> freeze(std::span<const std::uint32_t> words, 
     return fail(ErrorKind::parse, "SPIR-V", valid.error().value, "a valid module");
   auto made = specialize(Words(words.begin(), words.end()), constants);
   if (made) made = with_literal_workgroup(*made);
-  if (made && options.push != nullptr) made = freeze_push(*made, *options.push);
+  if (made && options.push != nullptr) made = without_push(*made, *options.push);
   if (made)
     made = optimize(*made, "optimizing", [](spvtools::Optimizer& optimizer) {
       optimizer.RegisterPerformancePasses().RegisterPass(spvtools::CreateCompactIdsPass());

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <sstream>
 
 using namespace sectile;
 using namespace sectile::test;
@@ -27,6 +28,26 @@ std::map<std::string, std::string> content(const std::string& folder) {
   for (const auto& entry : fs::recursive_directory_iterator(folder))
     if (entry.is_regular_file()) out[fs::relative(entry.path(), folder).string()] = read_file(entry.path().string());
   return out;
+}
+
+// The lines of README's first shell block behind a heading.
+std::vector<std::string> readme_commands(const std::string& heading) {
+  const std::string text = read_file(SECTILE_SOURCE_DIR "/README.md");
+  const std::size_t section = text.find("## " + heading), begin = text.find("```sh\n", section);
+  REQUIRE(section != std::string::npos);
+  REQUIRE(begin != std::string::npos);
+  std::vector<std::string> out;
+  std::istringstream lines(text.substr(begin + 6, text.find("\n```", begin) - begin - 6));
+  for (std::string line; std::getline(lines, line);)
+    if (!line.empty()) out.push_back(line);
+  return out;
+}
+
+// A folder of links, so that a shell finds the built command as `sectile`.
+std::string path_with_sectile(const Folder& folder) {
+  fs::create_directory(folder.path("bin"));
+  fs::create_symlink(SECTILE_COMMAND, folder.path("bin") + "/sectile");
+  return folder.path("bin") + ":/usr/local/bin:/usr/bin:/bin";
 }
 
 bool there(const std::string& program) {
@@ -116,7 +137,7 @@ TEST_CASE("emit and pack refuse with 2, and leave nothing behind") {
   refused({"emit", kTurnOfHalves, "--target", "lavapipe"}, "-o DIR");
   refused({"emit", kTurnOfHalves, "-o", out}, "--target");
   refused({"emit", kTurnOfHalves, "--target", "lavapipe", "-o", folder.path("file")}, "a folder, not a file");
-  refused({"emit", kTurnOfHalves, "--target", "lavapipe", "-o", folder.path("nowhere/out")}, "nowhere");
+  refused({"emit", kTurnOfHalves, "--target", "lavapipe", "-o", folder.path("file") + "/out"}, "a folder, not a file");
   refused({"emit", kTurnOfHalves, "--target", "lavapipe", "-o", "/proc/sectile-out"}, "/proc/sectile-out");
   refused({"emit", kTurnOfHalves, "--target", "lavapipe", "-o", folder.path("mine")}, "an empty folder");
   refused({"emit", kTurnOfHalves, "--target", "lavapipe", "--force", "permute_none", "-o", out}, "permute");
@@ -177,4 +198,168 @@ TEST_CASE("a program with a pack alone runs two shapes from one module, bit-equa
     }
     CHECK(read_file(folder.path("result")) == expected);
   }
+}
+
+TEST_CASE("README's offline flow runs word for word, and a program with a pack alone runs what it makes") {
+  const Folder folder;
+  const std::string path = path_with_sectile(folder);
+  const auto commands = readme_commands("Shipping SPIR-V for a GPU that is not here");
+  REQUIRE(commands.size() == 3);
+  std::string script = "set -e\ncd " + folder.path("") + "\nexport PATH=" + path + "\n";
+  for (const std::string& command : commands) script += command + "\n";
+  const Ran ran = run_program("/bin/sh", {"-c", script});
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  const Pack pack = must(Pack::read(folder.path("kernels.pack")));
+  CHECK(pack.modules().size() >= 4);
+  // Cubins stay where they are, and are told of; folder names are taken by every file system.
+  for (const auto& entry : fs::directory_iterator(folder.path("all"))) CHECK(entry.path().filename().string().find(':') == std::string::npos);
+  std::size_t ran_on = 0;
+  for (const std::string& selector : selectors()) {
+    auto runtime = open(selector);
+    CAPTURE(runtime.entry().name);
+    const std::string problem = "permute f16 1x384x512x128 axes=0,3,1,2";
+    const Ran run = run_program(SECTILE_PACK_ONLY, {folder.path("kernels.pack"), folder.path("result"), selector, problem});
+    CHECK_MESSAGE(run.code == 0, run.err);
+    const auto definition = reference::PermuteDefinition(std::get<PermuteProblem>(must(parse_problem(problem))));
+    std::vector<std::byte> src(definition.src_bytes()), want(definition.dst_bytes());
+    std::uint32_t state = 7;
+    for (std::byte& byte : src) {
+      state = state * 1664525u + 1013904223u;
+      byte = static_cast<std::byte>(state >> 24);
+    }
+    reference::permute(definition, src, want);
+    const std::string got = read_file(folder.path("result"));
+    CHECK(got == std::string(reinterpret_cast<const char*>(want.data()), want.size()));
+    ++ran_on;
+  }
+  CHECK(ran_on == selectors().size());
+}
+
+TEST_CASE("with all targets, what one of them refuses is left out and told, and the others are written") {
+  const Folder folder;
+  const std::string out = folder.path("new/out"), bias = "matmul f16 nt 64x64x64 epi=bias";
+  const Ran ran = run_sectile({"emit", kTurnOfHalves, bias, "--all-targets", "-o", out, "--json"});
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  CHECK(ran.err.find("left out: swiftshader: " + bias) != std::string::npos);
+  CHECK(ran.err.find("storageBuffer16BitAccess") != std::string::npos);
+  const auto index = nlohmann::json::parse(read_file(out + "/manifest.json"));
+  CHECK(index["targets"].size() >= 17);
+  bool told = false;
+  for (const auto& one : index["left_out"]) told = told || one["what"] == "swiftshader: " + bias;
+  CHECK(told);
+  CHECK(nlohmann::json::parse(read_file(out + "/swiftshader/manifest.json"))["left_out"].size() == 1);
+  CHECK(nlohmann::json::parse(read_file(out + "/swiftshader/manifest.json"))["plans"].size() == 1);
+  CHECK(nlohmann::json::parse(read_file(out + "/nvidia-hopper/manifest.json"))["plans"].size() == 2);
+  const Ran packed = run_sectile({"pack", out, "-o", folder.path("p.pack")});
+  CHECK_MESSAGE(packed.code == 0, packed.err);
+  // One target that refuses is an error, and so is that every one does.
+  CHECK(run_sectile({"emit", bias, "--target", "swiftshader", "-o", folder.path("one")}).code == 2);
+  const Ran none = run_sectile({"emit", kTurnOfHalves, "--force", "permute_none 1x1", "--all-targets", "-o", folder.path("none")});
+  CHECK(none.code == 2);
+  CHECK(none.err.find("every target refuses") != std::string::npos);
+  CHECK_FALSE(fs::exists(folder.path("none")));
+}
+
+TEST_CASE("a folder of cubins alone is no pack") {
+  const Folder folder;
+  const std::string out = folder.path("out");
+  fs::create_directory(out);
+  write_file(out + "/manifest.json", R"({"schema_version": 1, "modules": [{"format": "cubin", "file": "a.cubin"}]})");
+  const Ran ran = run_sectile({"pack", out, "-o", folder.path("p.pack")});
+  CHECK(ran.code == 2);
+  CHECK_MESSAGE(ran.err.find("cubins") != std::string::npos, ran.err);
+  CHECK_FALSE(fs::exists(folder.path("p.pack")));
+}
+
+TEST_CASE("a manifest that names itself, or targets below a target, is refused and not followed") {
+  const Folder folder;
+  const std::string out = folder.path("out");
+  fs::create_directories(out + "/below");
+  for (const char* const name : {".", "..", "", "below/x"}) {
+    write_file(out + "/manifest.json", R"({"schema_version": 1, "targets": [")" + std::string(name) + "\"]}");
+    const Ran ran = run_sectile({"pack", out, "-o", folder.path("p.pack")});
+    CHECK(ran.code == 2);
+    CHECK_MESSAGE(ran.err.find("a folder in this one") != std::string::npos, ran.err);
+  }
+  write_file(out + "/manifest.json", R"({"schema_version": 1, "targets": ["below"]})");
+  write_file(out + "/below/manifest.json", R"({"schema_version": 1, "targets": ["below"]})");
+  const Ran ran = run_sectile({"pack", out, "-o", folder.path("p.pack")});
+  CHECK(ran.code == 2);
+  CHECK_MESSAGE(ran.err.find("targets below a target") != std::string::npos, ran.err);
+}
+
+TEST_CASE("emit removes what its own manifest lists, and nothing else") {
+  const Folder folder;
+  const std::string out = folder.path("out");
+  const auto emit = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = {"emit", "-o", out};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run_sectile(arguments);
+  };
+  REQUIRE(emit({kTurnOfHalves, "--target", "nvidia-hopper"}).code == 0);
+  const auto first = content(out);
+  // The user's own files, one of them a changed one of emit's.
+  write_file(out + "/notes.txt", "mine");
+  fs::create_directory(out + "/mine");
+  write_file(out + "/mine/manifest.json", "mine too");
+  const auto manifest = nlohmann::json::parse(first.at("manifest.json"));
+  const std::string header = manifest["plans"][0]["header"];
+  write_file(out + "/" + header, first.at(header) + "/* my change */\n");
+
+  const Ran second = emit({"permute u8 511x513 axes=1,0", "--target", "nvidia-hopper"});
+  REQUIRE_MESSAGE(second.code == 0, second.err);
+  CHECK(second.err.find(header) != std::string::npos);
+  auto now = content(out);
+  CHECK(now.at("notes.txt") == "mine");
+  CHECK(now.at("mine/manifest.json") == "mine too");
+  CHECK(now.at(header) == first.at(header) + "/* my change */\n");
+  for (const auto& [name, bytes] : first)
+    if (name != "manifest.json" && name != header) CHECK_FALSE(now.contains(name));
+  // The very same again is no change.
+  const Ran again = emit({"permute u8 511x513 axes=1,0", "--target", "nvidia-hopper"});
+  CHECK(again.code == 0);
+  CHECK(content(out) == now);
+  // A changed file that would be replaced, and a file of another's that stands in the way: nothing is written.
+  CHECK(emit({kTurnOfHalves, "--target", "nvidia-hopper"}).code != 0);
+  CHECK(content(out) == now);
+  // Every target's folder: what is listed below it goes, what is not stays.
+  fs::remove(out + "/" + header);
+  REQUIRE(emit({kTurnOfHalves, "--all-targets"}).code == 0);
+  write_file(out + "/lavapipe/mine.spv", "mine");
+  REQUIRE(emit({kTurnOfHalves, "--target", "nvidia-hopper"}).code == 0);
+  now = content(out);
+  CHECK(now.at("lavapipe/mine.spv") == "mine");
+  CHECK(now.at("notes.txt") == "mine");
+  CHECK_FALSE(now.contains("lavapipe/manifest.json"));
+  CHECK_FALSE(fs::exists(out + "/amd-rdna3"));
+  // Whatever a manifest lists, nothing outside its folder is touched.
+  write_file(folder.path("outside"), "");
+  auto forged = nlohmann::json::parse(read_file(out + "/manifest.json"));
+  forged["files"]["../outside"] = tools::hash_text("");
+  forged["targets"] = {".."};
+  write_file(out + "/manifest.json", forged.dump());
+  REQUIRE(emit({kTurnOfHalves, "--target", "amd-rdna3"}).code == 0);
+  CHECK(fs::exists(folder.path("outside")));
+  // No manifest of emit's.
+  const std::string other = folder.path("other");
+  fs::create_directory(other);
+  write_file(other + "/manifest.json", R"({"schema_version": 1, "modules": []})");
+  write_file(other + "/thesis.txt", "not to be lost");
+  CHECK(run_sectile({"emit", kTurnOfHalves, "--target", "lavapipe", "-o", other}).code == 2);
+  CHECK(read_file(other + "/thesis.txt") == "not to be lost");
+}
+
+TEST_CASE("a profile's name cannot end the comment that it stands in") {
+  const Folder folder;
+  auto profile = nlohmann::json::parse(to_json(must(builtin_target("nvidia-hopper"))));
+  profile["name"] = "a \n*/ #error x /* \\";
+  profile.erase("sources");
+  write_file(folder.path("profile.json"), profile.dump());
+  const Ran ran = run_sectile({"emit", kTurnOfHalves, "--target", folder.path("profile.json"), "-o", folder.path("out")});
+  REQUIRE_MESSAGE(ran.code == 0, ran.err);
+  const std::string header = nlohmann::json::parse(read_file(folder.path("out/manifest.json")))["plans"][0]["header"];
+  write_file(folder.path("out/use.c"), "#include \"" + header + "\"\nint main(void) { return 0; }\n");
+  const Ran compiled = run_program("/usr/bin/env", {"cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", folder.path("out/use.c"), "-Wno-unused"});
+  CHECK_MESSAGE(compiled.code == 0, compiled.err);
+  CHECK(tools::c_comment("*/ /* **/ */*") == "* / / * ** / * / *");
 }

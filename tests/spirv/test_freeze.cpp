@@ -60,12 +60,13 @@ const EmbeddedModule& tile_module() {
   return *module;
 }
 
-Step tile_step() {
+Step step_of(const char* text, const char* force) {
   const auto profile = must(builtin_target("nvidia-hopper"));
-  const auto plan = must(make_plan(must(parse_problem("permute f32 512x512 axes=1,0")), profile,
-                                   {.explain = false, .force = "permute_tile"}));
+  const auto plan = must(make_plan(must(parse_problem(text)), profile, {.explain = false, .force = force}));
   return plan.steps.at(0);
 }
+
+Step tile_step() { return step_of("permute f32 512x512 axes=1,0", "permute_tile"); }
 
 }  // namespace
 
@@ -165,9 +166,12 @@ TEST_CASE("what cannot be frozen is refused by name") {
   CHECK(spirv::freeze(words, step.constants, {.api_version = 1003, .push = &shorter}).error().kind ==
         ErrorKind::limit_exceeded);
   // An address slot among the numbers that the shader walks by an index.
-  const std::vector<AddressSlot> among = {step.addresses[0], step.addresses[1], {24, 0, 0}};
-  const spirv::PushFreeze mixed{step.push, among};
-  const auto refused = spirv::freeze(words, step.constants, {.api_version = 1003, .push = &mixed});
+  const Step rows = step_of("permute f32 7x9x11x13 axes=3,1,2,0", "permute_rows");
+  const std::vector<AddressSlot> among = {rows.addresses[0], rows.addresses[1], {24, 0, 0}};
+  const spirv::PushFreeze mixed{rows.push, among};
+  const EmbeddedModule* module = find_module(rows.kernel.stem, rows.kernel.variant);
+  REQUIRE(module != nullptr);
+  const auto refused = spirv::freeze(module->words, rows.constants, {.api_version = 1003, .push = &mixed});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::unsupported);
   CHECK_MESSAGE(refused.error().value.find("address") != std::string::npos, refused.error().message());

@@ -1,6 +1,7 @@
 // Frozen modules give what templates give, bit for bit, on every device that is here.
 #include "emitted.hpp"
 
+#include "../vulkan/run_matmul.hpp"
 #include "reference/generate.hpp"
 #include "support/scope.hpp"
 
@@ -41,5 +42,37 @@ TEST_CASE("generated permutes come out the same from templates and from packs") 
       }
       for (const std::string& message : packed.validation_messages()) FAIL_CHECK(message);
     }
+  }
+}
+
+// Each operand whose address stands among the pushed numbers, alone and with others, for each kernel that reads them.
+TEST_CASE("matmuls with operands besides A, B and D come out right from modules with frozen shapes") {
+  constexpr const char* kTexts[] = {
+      "matmul f32 nn 45x37x70 beta=0.5 c=d epi=scale.m+bias+residual",
+      "matmul f32 tn 33x20x50 batch=3 beta=-1 epi=bias.m+gelu",
+      "matmul f16 nt 45x64x96 b=q4 pro=scale epi=bias",
+      "matmul f16 nt 40x48x64 epi=bias+gelu_tanh+residual",
+      "matmul f16 nn 3x64x70 b=q8 epi=scale+relu",
+      "matmul f32 nt 5x6x0 beta=2 epi=bias+residual",
+      "matmul f32 nn 30x20x6000 epi=bias",
+  };
+  for (const std::string& selector : selectors()) {
+    auto templates = open(selector);
+    CAPTURE(templates.entry().name);
+    std::vector<Problem> problems;
+    for (const char* text : kTexts)
+      if (const Problem problem = must(parse_problem(text)); make_plan(problem, templates.profile())) problems.push_back(problem);
+    CHECK(problems.size() >= 4);   // devices without 16-bit storage take those of f32
+    tools::CodeMaker code(true);
+    const Pack pack = pack_of(emitted(templates.profile(), problems, code));
+    vulkan::RuntimeOptions options;
+    options.pack = &pack;
+    auto packed = open(selector, options);
+    for (const Problem& problem : problems) {
+      CAPTURE(print(problem));
+      const auto plan = must(make_plan(problem, templates.profile(), {.explain = false, .force = {}, .kernels = &pack}));
+      run_matmul(packed, std::get<MatmulProblem>(problem), plan);
+    }
+    for (const std::string& message : packed.validation_messages()) FAIL_CHECK(message);
   }
 }
