@@ -49,7 +49,7 @@ target_link_libraries(sectile_backend
   PUBLIC sectile_plan PRIVATE ${fmt_library} $<BUILD_INTERFACE:sectile_dep_xxhash>)
 # SPIR-V modules as data, and packs of them: no GPU's header either.
 target_link_libraries(sectile_module PUBLIC sectile_plan
-  PRIVATE $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
+  PRIVATE sectile_backend $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 target_include_directories(sectile_module BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
 
 # What was measured, in a file: neither a planner nor a backend needs it.

@@ -6,8 +6,8 @@ target_link_libraries(sectile_reference PUBLIC sectile_plan PRIVATE sectile_own 
 
 # The command's file formats: all of it that the fuzzers need.
 add_library(sectile_files STATIC ${PROJECT_SOURCE_DIR}/tools/npy.cpp ${PROJECT_SOURCE_DIR}/tools/files.cpp)
-target_include_directories(sectile_files PUBLIC ${PROJECT_SOURCE_DIR}/tools)
-target_link_libraries(sectile_files PUBLIC sectile_plan sectile_dep_fmt PRIVATE sectile_own)
+target_include_directories(sectile_files PUBLIC ${PROJECT_SOURCE_DIR}/tools PRIVATE ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(sectile_files PUBLIC sectile_plan sectile_dep_fmt PRIVATE sectile_backend sectile_own)
 
 if(NOT SECTILE_BUILD_TOOLS AND NOT SECTILE_BUILD_TESTS)
   return()

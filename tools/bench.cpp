@@ -74,7 +74,7 @@ void tell_row(const BenchOptions& options, const BenchReport& report) {
     fmt::print(stderr, "{}: {}\n", row.row.name, row.error);
   }
   std::fflush(stdout);
-  if (!options.json_file.empty()) (void)write_atomically(options.json_file, to_json(report).dump(2) + "\n");
+  if (!options.json_file.empty()) write_so_far(options.json_file, to_json(report).dump(2) + "\n");
 }
 
 Result<BenchReport> measure(const BenchOptions& options, const std::vector<BenchRow>& rows) {

@@ -127,7 +127,7 @@ int run_matmul_bench(const BenchOptions& options, const std::vector<MatmulRow>& 
     broken = broken || !report.rows.back().error.empty();
     for (const MatmulTime& time : report.rows.back().times) broken = broken || !time.error.empty();
     // As soon as a row is done: a run that is cut short has then told all it measured.
-    if (!options.json_file.empty()) (void)write_atomically(options.json_file, to_json(report).dump(2) + "\n");
+    if (!options.json_file.empty()) write_so_far(options.json_file, to_json(report).dump(2) + "\n");
   }
   if (!options.rivals_file.empty())
     if (auto merged = merge(report, options.rivals_file); !merged) return tools::report(merged.error(), options.json);

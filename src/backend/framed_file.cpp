@@ -1,5 +1,7 @@
 #include "framed_file.hpp"
 
+#include "whole_file.hpp"
+
 #include <fmt/format.h>
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -7,9 +9,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <atomic>
+#include <algorithm>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 
 namespace sectile::backend {
@@ -38,18 +39,6 @@ bool read_all(int file, void* to, std::size_t bytes) {
     if (got <= 0) return false;
     at += got;
     bytes -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
-bool write_all(int file, const void* from, std::size_t bytes) {
-  const auto* at = static_cast<const std::byte*>(from);
-  while (bytes > 0) {
-    const ssize_t put = ::write(file, at, bytes);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return false;
-    at += put;
-    bytes -= static_cast<std::size_t>(put);
   }
   return true;
 }
@@ -103,44 +92,33 @@ std::string objection_to(const Header& header, const Frame& frame, std::uint64_t
   return {};
 }
 
-std::unexpected<Error> io_error(const std::string& path, std::string_view what) {
-  return fail(ErrorKind::io, path, fmt::format("{}: {}", what, std::strerror(errno)));
-}
-
-// A file in the making: gone again unless it was renamed.
-struct Temporary {
-  std::string path;
-  bool kept = false;
-  ~Temporary() {
-    if (!kept) ::unlink(path.c_str());
-  }
-};
-
-Result<void> sync_folder(const std::string& path) {
-  const auto slash = path.rfind('/');
-  const std::string folder = slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-  const File file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a folder; the rename is atomic all the same.
-  if (file && ::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) return io_error(folder, "fsync");
-  return {};
+// Whether these first bytes of a file, as many as there are, are what a file of this format begins with.
+bool begins(std::span<const std::byte> raw, const Frame& frame) {
+  std::array<std::byte, sizeof(frame.magic) + sizeof(frame.version)> want{};
+  std::memcpy(want.data(), frame.magic.data(), sizeof(frame.magic));
+  std::memcpy(want.data() + sizeof(frame.magic), &frame.version, sizeof(frame.version));
+  return std::ranges::equal(raw.first(std::min(raw.size(), want.size())), std::span(want).first(std::min(raw.size(), want.size())));
 }
 
 }  // namespace
 
 FramedBytes read_framed(const std::string& path, const Frame& frame, const IdentityObjection& objection) {
+  bool foreign = true;   // until its first bytes say otherwise
   const auto ignore = [&](std::string_view why) {
-    return FramedBytes{{}, fmt::format("{} {} ignored: {}", frame.what, path, why)};
+    return FramedBytes{{}, fmt::format("{} {} ignored: {}", frame.what, path, why), foreign};
   };
-  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Without waiting: a pipe may have no writer.
+  const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file) return errno == ENOENT ? FramedBytes() : ignore(std::strerror(errno));
   struct stat status {};
   if (::fstat(file.get(), &status) != 0) return ignore(std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return ignore("not a regular file");
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
-  if (bytes > frame.most_bytes) return ignore(fmt::format("{} bytes", bytes));
-  if (bytes < header_bytes(frame)) return ignore(fmt::format("truncated: {} bytes", bytes));
-  std::vector<std::byte> raw(header_bytes(frame));
+  std::vector<std::byte> raw(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, header_bytes(frame))));
   if (!read_all(file.get(), raw.data(), raw.size())) return ignore("cannot be read");
+  foreign = !begins(raw, frame);
+  if (bytes > frame.most_bytes) return ignore(fmt::format("{} bytes", bytes));
+  if (raw.size() < header_bytes(frame)) return ignore(fmt::format("truncated: {} bytes", bytes));
   const Header header = parse_header(raw, frame.identity.size());
   if (const std::string why = objection_to(header, frame, bytes, objection); !why.empty()) return ignore(why);
   FramedBytes out;
@@ -151,19 +129,11 @@ FramedBytes read_framed(const std::string& path, const Frame& frame, const Ident
 }
 
 Result<void> write_framed(const std::string& path, const Frame& frame, std::span<const std::byte> bytes) {
-  // Two writers at once, in one process or in several, never share a temporary file; the last rename wins.
-  static std::atomic<unsigned> serial{0};
-  const std::string name = fmt::format("{}.{}.{}.part", path, ::getpid(), serial++);
-  const File file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file) return io_error(name, "open");
-  Temporary temporary{name};
   const std::vector<std::byte> header = header_for(frame, bytes);
-  if (!write_all(file.get(), header.data(), header.size()) || !write_all(file.get(), bytes.data(), bytes.size()))
-    return io_error(name, "write");
-  if (::fsync(file.get()) != 0) return io_error(name, "fsync");
-  if (::rename(name.c_str(), path.c_str()) != 0) return io_error(path, "rename");
-  temporary.kept = true;
-  return sync_folder(path);
+  const std::array parts = {std::span<const std::byte>(header), bytes};
+  auto written = write_whole_file(path, parts, Streams::refused);
+  if (!written) written.error().kind = ErrorKind::io;   // a folder that is not there among them
+  return written;
 }
 
 }  // namespace sectile::backend

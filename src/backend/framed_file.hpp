@@ -32,6 +32,7 @@ constexpr std::size_t header_bytes(const Frame& frame) noexcept {
 struct FramedBytes {
   std::vector<std::byte> bytes;  // empty where the file is not there or was ignored
   std::string warning;           // why it was ignored; empty where it was not, or is not there
+  bool foreign = false;          // ignored, and not for being a damaged file of this format: another's, or a newer one's
 };
 
 // Says why a header's identity is not ours; empty where it is.
@@ -39,7 +40,7 @@ using IdentityObjection = std::function<std::string(std::span<const std::byte> f
 
 FramedBytes read_framed(const std::string& path, const Frame& frame, const IdentityObjection& objection);
 
-// Writes a new file beside the old one, syncs it and renames it over it. Errors: io.
+// As write_whole_file, of regular files alone. Errors: io.
 Result<void> write_framed(const std::string& path, const Frame& frame, std::span<const std::byte> bytes);
 
 }  // namespace sectile::backend

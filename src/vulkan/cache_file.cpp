@@ -91,7 +91,7 @@ Result<PipelineCacheFile> PipelineCacheFile::open(PFN_vkGetInstanceProcAddr get_
   functions->vkGetPhysicalDeviceProperties(physical_device, &impl->properties);
 
   const Identity ours = identity_of(impl->properties);
-  const auto [data, warning] =
+  const auto [data, warning, foreign] =
       backend::read_framed(impl->path, frame_of(ours), [&](auto found) { return objection(ours, found); });
   impl->warning = warning;
   VkResult result = impl->create(data);

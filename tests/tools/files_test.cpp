@@ -1,0 +1,175 @@
+// What is written and read where no plain file stands: links, pipes, devices. Device nodes are made in a folder of the
+// test's own; nothing here goes near those of the machine.
+#include "files.hpp"
+#include "run_command.hpp"
+
+#include "backend/whole_file.hpp"
+
+#include <doctest/doctest.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <iterator>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+using namespace sectile;
+using namespace sectile::test;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A .npy without elements: permuting it needs no device.
+std::string empty_npy() {
+  std::string dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 0), }";
+  while ((10 + dictionary.size() + 1) % 64 != 0) dictionary += ' ';
+  dictionary += '\n';
+  return std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(dictionary.size()) + std::string(1, '\0') + dictionary;
+}
+
+Ran permute_to(const Folder& folder, const std::string& out) {
+  write_file(folder.path("in.npy"), empty_npy());
+  return run_sectile({"permute", folder.path("in.npy"), "--axes", "1,0", "-o", out});
+}
+
+bool is_npy(const std::string& text) { return text.size() == 128 && text.find("(0, 2)") != std::string::npos; }
+
+mode_t kind_of(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & S_IFMT : 0;
+}
+
+// A node like /dev/full, which takes nothing, or /dev/zero, which never ends; false where the machine allows none.
+bool make_node(const std::string& path, unsigned minor, int flags) {
+  const bool made = ::mknod(path.c_str(), S_IFCHR | 0666, makedev(1, minor)) == 0;
+  const int file = made ? ::open(path.c_str(), flags | O_CLOEXEC) : -1;
+  if (file >= 0) ::close(file);
+  if (file < 0) MESSAGE("skipped: device nodes cannot be made and opened here: " << std::strerror(errno));
+  return file >= 0;
+}
+
+// What is written into a pipe, until its writer closes it, for at most ten seconds.
+class Reader {
+ public:
+  explicit Reader(const std::string& pipe) : file_(::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC)) {
+    thread_ = std::thread([this] {
+      std::array<char, 4096> piece{};
+      pollfd waiting{file_, POLLIN, 0};
+      while (::poll(&waiting, 1, 10000) > 0) {
+        const ssize_t got = ::read(file_, piece.data(), piece.size());
+        if (got <= 0) return;
+        text_.append(piece.data(), static_cast<std::size_t>(got));
+      }
+    });
+  }
+  Reader(const Reader&) = delete;
+  Reader& operator=(const Reader&) = delete;
+  ~Reader() { ::close(file_); }
+  std::string text() {
+    thread_.join();
+    return text_;
+  }
+
+ private:
+  int file_;
+  std::thread thread_;
+  std::string text_;
+};
+
+}  // namespace
+
+TEST_CASE("aLinkStaysAndWhatItLeadsToIsReplaced") {
+  const Folder folder;
+  fs::create_directory(folder.path("far"));
+  write_file(folder.path("far/there"), "old");
+  REQUIRE(::chmod(folder.path("far/there").c_str(), 0640) == 0);
+  fs::create_symlink("far/there", folder.path("link"));
+  fs::create_symlink("link", folder.path("link to it"));
+  fs::create_symlink("far/new", folder.path("dangling"));
+  for (const char* name : {"link", "link to it", "dangling"}) {
+    CAPTURE(std::string(name));
+    const Ran ran = permute_to(folder, folder.path(name));
+    CHECK_MESSAGE(ran.code == 0, ran.err);
+    CHECK(kind_of(folder.path(name)) == S_IFLNK);
+    CHECK(is_npy(read_file(folder.path(name))));
+  }
+  CHECK(kind_of(folder.path("far/there")) == S_IFREG);
+  CHECK(is_npy(read_file(folder.path("far/there"))));
+  CHECK(is_npy(read_file(folder.path("far/new"))));
+  CHECK((fs::status(folder.path("far/there")).permissions() & fs::perms::all) == fs::perms(0640));
+  CHECK(std::distance(fs::directory_iterator(folder.path("far")), {}) == 2);
+  // A link that leads into a circle, and one into no folder.
+  fs::create_symlink("circle", folder.path("circle"));
+  fs::create_symlink("nowhere/file", folder.path("lost"));
+  CHECK(permute_to(folder, folder.path("circle")).code != 0);
+  CHECK(permute_to(folder, folder.path("lost")).code == 2);
+  CHECK(kind_of(folder.path("circle")) == S_IFLNK);
+}
+
+TEST_CASE("aPipeIsWrittenToAndStays") {
+  const Folder folder;
+  const std::string pipe = folder.path("pipe");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  fs::create_symlink("pipe", folder.path("link"));
+  for (const std::string& path : {pipe, folder.path("link")}) {
+    Reader reader(pipe);
+    const Ran ran = permute_to(folder, path);
+    if (ran.code != 0) ::close(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));   // or the reader waits
+    CHECK_MESSAGE(ran.code == 0, ran.err);
+    CHECK(is_npy(reader.text()));
+    CHECK(kind_of(pipe) == S_IFIFO);
+  }
+  const Ran unread = permute_to(folder, pipe);
+  CHECK(unread.code == 1);
+  CHECK(unread.err.find(pipe) != std::string::npos);
+  CHECK(unread.err.find("nobody reads") != std::string::npos);
+  CHECK(kind_of(pipe) == S_IFIFO);
+  CHECK(folder.files() == 3);
+}
+
+TEST_CASE("aDeviceIsWrittenToAndStays") {
+  const Folder folder;
+  const std::string full = folder.path("full");
+  if (!make_node(full, 7, O_WRONLY)) return;
+  const Ran ran = permute_to(folder, full);
+  CHECK(ran.code == 1);
+  CHECK(ran.err.find("No space left") != std::string::npos);
+  CHECK(kind_of(full) == S_IFCHR);
+  const Ran recorded = run_sectile({"bench", "--preset", "cpu", "--list", "--json", full});
+  CHECK(recorded.code == 1);
+  CHECK(kind_of(full) == S_IFCHR);
+  // Where only a file makes sense, it is refused by name.
+  const auto store = backend::place_of(full, backend::Streams::refused);
+  REQUIRE_FALSE(store.has_value());
+  CHECK(store.error().message().find(full) != std::string::npos);
+  CHECK(folder.files() == 2);
+}
+
+TEST_CASE("standardOutputIsWrittenToByItsName") {
+  const Folder folder;
+  write_file(folder.path("in.npy"), empty_npy());
+  const Ran ran = run_sectile({"permute", folder.path("in.npy"), "--axes", "1,0", "-o", "/dev/stdout"});
+  CHECK_MESSAGE(ran.code == 0, ran.err);
+  CHECK(is_npy(ran.out));
+  CHECK(kind_of("/dev/stdout") == S_IFLNK);
+}
+
+TEST_CASE("aPlaceThatIsNoneIsRefusedByName") {
+  const Folder folder;
+  const Ran empty = permute_to(folder, "");
+  CHECK(empty.code == 2);
+  CHECK(empty.err.find("want a file's name") != std::string::npos);
+  CHECK(empty.err.find("No such file") == std::string::npos);
+  CHECK(permute_to(folder, folder.path("in.npy/inside")).code == 2);
+  CHECK(permute_to(folder, folder.path("")).code == 2);
+  CHECK(folder.files() == 1);
+}
