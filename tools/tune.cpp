@@ -150,12 +150,13 @@ nlohmann::json to_json(const Machine& machine, const TuneOptions& options, const
 
 // The store's place, whose folder is made where it is the cache's own.
 Result<void> settle_store(TuneOptions& options) {
-  if (!options.store.empty()) return check_place(options.store);
+  // Before anything is measured: what is there and is no store stays.
+  if (!options.store.empty()) return TuneStore::check_place(options.store);
   options.store = default_tuned_file();
   if (options.store.empty()) return fail(ErrorKind::missing, "store", "no HOME", "--store FILE");
   std::error_code code;
   std::filesystem::create_directories(std::filesystem::path(options.store).parent_path(), code);
-  return check_place(options.store);
+  return TuneStore::check_place(options.store);
 }
 
 int run(TuneOptions options) {
@@ -181,10 +182,7 @@ int run(TuneOptions options) {
     if (!row->error.empty()) continue;
     // As soon as it is known: a run that is cut short has then stored all it measured.
     store.put(problem, profile, row->choice);
-    if (auto saved = store.save(options.store); !saved) {
-      report(saved.error(), json);
-      return kFailure;
-    }
+    if (auto saved = store.save(options.store); !saved) return report(saved.error(), json);
   }
   if (json)
     fmt::print("{}\n", to_json(**machine, options, rows).dump(2));

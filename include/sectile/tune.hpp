@@ -53,9 +53,14 @@ class TuneStore final : public TunedChoices {
   std::size_t size(std::string_view profile_hash) const;
 
   void put(const Problem& problem, const std::string& profile_hash, TunedChoice choice);
-  // Reads the file again, puts what put() was given into it and writes it whole beside the old one, then over it: what
-  // other devices, planners and processes stored stays. The folder must be there. Errors: io.
+  // Reads the file again, puts what put() was given into it and writes it whole beside the old one, then over it, under a
+  // lock: what other devices, planners and processes stored stays. The folder must be there. Errors: check_place's, io.
   Result<void> save(const std::string& path);
+
+  // Whether save() would write there: nothing is there, or a store of this format, be it damaged. A file that is something
+  // else, or a newer format's, is never replaced. Errors: parse (such a file), io (no folder, or no
+  // regular file).
+  static Result<void> check_place(const std::string& path);
 
  private:
   using Choices = std::map<std::string, TunedChoice, std::less<>>;                     // by the problem's JSON

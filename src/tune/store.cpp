@@ -1,6 +1,7 @@
 #include <sectile/tune.hpp>
 
 #include "backend/framed_file.hpp"
+#include "backend/whole_file.hpp"
 #include "plan/json_text.hpp"
 
 #include <fmt/format.h>
@@ -46,10 +47,16 @@ Result<TunedChoice> read_choice(const json& value, const std::string& what) {
   return out;
 }
 
+Result<backend::Place> file_of(const std::string& path) {
+  auto place = backend::place_of(path, backend::Streams::refused);
+  if (!place) place.error().kind = ErrorKind::io;   // a folder that is not there among them
+  return place;
+}
+
 }  // namespace
 
 TuneStore::Groups TuneStore::read(const std::string& path, std::string& warning) {
-  const auto [bytes, why] = backend::read_framed(path, kFrame, [](auto) { return std::string(); });
+  const auto [bytes, why, foreign] = backend::read_framed(path, kFrame, [](auto) { return std::string(); });
   warning = why;
   if (bytes.empty()) return {};
   const auto ignored = [&](const Error& error) {
@@ -119,8 +126,22 @@ void TuneStore::put_into(Groups& groups, const Groups& others) {
     for (const auto& [problem, choice] : choices) groups[key][problem] = choice;
 }
 
+Result<void> TuneStore::check_place(const std::string& path) {
+  if (auto place = file_of(path); !place) return std::unexpected(place.error());
+  const auto found = backend::read_framed(path, kFrame, [](auto) { return std::string(); });
+  if (!found.foreign) return {};
+  return fail(ErrorKind::parse, "store " + path, found.warning.substr(found.warning.rfind("ignored: ") + 9),
+              "a file of tuned choices in this format, or none: another's is left as it is");
+}
+
 Result<void> TuneStore::save(const std::string& path) {
-  std::string broken;   // load() told; a file that cannot be read is replaced
+  const auto place = file_of(path);
+  if (!place) return std::unexpected(place.error());
+  // Held until the new file is in its place: what another process saves meanwhile would be lost.
+  const auto lock = backend::FileLock::take(place->path);
+  if (!lock) return std::unexpected(lock.error());
+  if (auto fine = check_place(path); !fine) return fine;
+  std::string broken;   // load() told; a store of ours that is damaged is replaced
   Groups all = read(path, broken);
   put_into(all, fresh_);
   JsonWriter w;

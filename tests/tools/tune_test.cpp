@@ -110,3 +110,18 @@ TEST_CASE("tuningRefusesWhatItCannotDo") {
     CHECK(folder.files() == 0);
   }
 }
+
+TEST_CASE("tuningRefusesAFileThatIsNoStoreBeforeItMeasures") {
+  const Folder folder;
+  const std::string store = folder.path("letter");
+  for (const std::string& content : {std::string("a letter to a friend"), std::string("SECTILET\2\0\0\0", 12) + std::string(16, 'x')}) {
+    write_file(store, content);
+    // No device is there by this name: it is not even looked for.
+    const Ran ran = run_sectile({"tune", kProblems[1], "--device", "no such device", "--store", store});
+    CHECK(ran.code == 2);
+    CHECK(ran.err.find(store) != std::string::npos);
+    CHECK(ran.err.find("left as it is") != std::string::npos);
+    CHECK(read_file(store) == content);
+    CHECK(folder.files() == 1);
+  }
+}

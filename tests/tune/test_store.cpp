@@ -7,11 +7,18 @@
 #include <sectile/tune.hpp>
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
+#include <atomic>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace sectile;
 
@@ -160,6 +167,81 @@ TEST_CASE("aBrokenFileIsIgnoredWithAWarning") {
   REQUIRE(mended.save(path).has_value());
   CHECK(TuneStore::load(path).size(kHere) == 1);
   CHECK(TuneStore::load(path).warning().empty());
+}
+
+TEST_CASE("aFileThatIsNoStoreOrANewerOneIsNotReplaced") {
+  const std::string path = path_for("others");
+  TuneStore store;
+  store.put(kSquare, kHere, choice("permute_tile 32x32"));
+  const auto stays = [&](const std::string& bytes, std::string_view why) {
+    write(path, bytes);
+    const auto place = TuneStore::check_place(path);
+    REQUIRE_FALSE(place.has_value());
+    CHECK(place.error().kind == ErrorKind::parse);
+    CHECK(place.error().message().find(path) != std::string::npos);
+    CHECK_MESSAGE(place.error().message().find(why) != std::string::npos, place.error().message());
+    CHECK(store.save(path) == place);
+    CHECK(bytes_of(path) == bytes);
+  };
+  stays("a letter to a friend", "truncated");
+  stays(std::string(4096, 'x'), "not a tuned choices");
+  write_framed_json(path, "{\"groups\":[]}", 2);
+  stays(bytes_of(path), "format 2");
+  stays(bytes_of(path).substr(0, 20), "truncated");
+  // What is empty, or ours and damaged, is replaced.
+  write_framed_json(path, "{\"groups\":[]}");
+  for (const std::string& bytes : {std::string(), bytes_of(path).substr(0, 20), bytes_of(path) + "x"}) {
+    write(path, bytes);
+    CHECK(TuneStore::check_place(path).has_value());
+    REQUIRE(store.save(path).has_value());
+    CHECK(TuneStore::load(path).size(kHere) == 1);
+    store.put(kSquare, kHere, choice("permute_tile 32x32"));
+  }
+}
+
+TEST_CASE("savingFromManyProcessesLosesNothing") {
+  const std::string path = path_for("shared");
+  constexpr int processes = 6, each = 12;
+  std::vector<pid_t> children;
+  for (int p = 0; p < processes; ++p) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      bool fine = true;
+      TuneStore store = TuneStore::load(path);
+      for (int i = 0; i < each; ++i) {
+        store.put(problem(fmt::format("permute f32 {}x{} axes=1,0", p + 2, i + 2).c_str()), kHere, choice("permute_tile 32x32"));
+        fine = fine && store.save(path).has_value();
+      }
+      ::_exit(fine ? 0 : 1);
+    }
+    children.push_back(child);
+  }
+  for (const pid_t child : children) {
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+  }
+  CHECK(TuneStore::load(path).size(kHere) == processes * each);
+  for (const auto& entry : std::filesystem::directory_iterator(test::process_folder()))
+    CHECK_FALSE(entry.path().filename().string().starts_with("shared."));   // neither a lock nor a part is left
+}
+
+TEST_CASE("savingFromManyThreadsLosesNothing") {
+  const std::string path = path_for("threads");
+  std::vector<std::thread> threads;
+  std::atomic<int> failed = 0;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      TuneStore store = TuneStore::load(path);
+      for (int i = 0; i < 8; ++i) {
+        store.put(problem(fmt::format("permute f32 {}x{} axes=1,0", t + 2, i + 2).c_str()), kHere, choice("permute_tile 32x32"));
+        if (!store.save(path)) ++failed;
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  CHECK(failed == 0);
+  CHECK(TuneStore::load(path).size(kHere) == 32);
 }
 
 TEST_CASE("aFolderThatIsNotThereIsAnErrorOfSaving") {
