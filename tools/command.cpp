@@ -1,20 +1,46 @@
 #include "command.hpp"
 
+#include "backend/whole_file.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <cstdio>
 #include <string>
 
 namespace sectile::tools {
 
-int exit_code(ErrorKind kind) noexcept {
-  switch (kind) {
+CLI::Validator number_in(double least, double most) {
+  const std::string want = fmt::format("a number from {} to {}", least, most);
+  return CLI::Validator(
+      [least, most, want](std::string& text) {
+        double value = 0;
+        const bool number = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
+        return number && value >= least && value <= most ? std::string() : fmt::format("{} (want {})", text, want);
+      },
+      fmt::format("{} - {}", least, most));
+}
+
+CLI::Validator finite_number() {
+  return CLI::Validator(
+      [](std::string& text) {
+        float value = 0;
+        const bool number = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
+        return number ? std::string() : text + " (want a finite number)";
+      },
+      "");
+}
+
+int exit_code(const Error& error) noexcept {
+  switch (error.kind) {
     case ErrorKind::device:
     case ErrorKind::invalid_plan:  // a plan of ours that our checker refuses is no fault of the user's
     case ErrorKind::misaligned:    // and neither are addresses that this program chose
     case ErrorKind::too_small:
       return kFailure;
+    case ErrorKind::io:  // an output that could not be written, or an input that could not be read
+      return error.what.starts_with(backend::kWriting) ? kFailure : kBadInput;
     default:
       return kBadInput;
   }
@@ -34,7 +60,7 @@ int report(const Error& error, bool json) {
   } else {
     fmt::print(stderr, "sectile: error: {}\n{}", error.message(), error.detail);
   }
-  return exit_code(error.kind);
+  return exit_code(error);
 }
 
 }  // namespace sectile::tools

@@ -9,9 +9,10 @@
 
 namespace sectile::tools {
 
+// docs/exit-codes.md says what each stands for.
 inline constexpr int kOk = 0;
-inline constexpr int kFailure = 1;   // wrong results; a device or a disk that failed
-inline constexpr int kBadInput = 2;  // what the user gave cannot be done; nothing was written
+inline constexpr int kFailure = 1;   // wrong results, or none; a device that failed; an output that could not be written
+inline constexpr int kBadInput = 2;  // what the user gave cannot be done or read; nothing was written
 
 struct Command {
   CLI::App* app = nullptr;
@@ -30,8 +31,12 @@ Command add_targets(CLI::App& parent);
 Command add_emit(CLI::App& parent);
 Command add_pack(CLI::App& parent);
 
+// For options that are a number: finite, and from `least` to `most`. CLI::Range takes NaN, with which no comparison holds.
+CLI::Validator number_in(double least, double most);
+CLI::Validator finite_number();
+
 // Prints an error on standard error, as a line for people or as one JSON object, and gives the exit code.
 int report(const Error& error, bool json = false);
-int exit_code(ErrorKind kind) noexcept;
+int exit_code(const Error& error) noexcept;
 
 }  // namespace sectile::tools

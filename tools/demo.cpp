@@ -8,6 +8,7 @@
 #include "target.hpp"
 #include "text.hpp"
 
+#include "backend/whole_file.hpp"
 #include "reference/permute.hpp"
 
 #include <fmt/format.h>
@@ -183,7 +184,7 @@ int run(const DemoOptions& options) {
   if (!machine) return report(machine.error(), options.json);
   std::error_code code;
   std::filesystem::create_directories(options.out, code);
-  if (code) return report({ErrorKind::io, "making the folder", options.out, code.message()}, options.json);
+  if (code) return report(backend::write_failed(options.out, code.value()).error(), options.json);
   const auto result = run_jobs(options, *photo, **machine);
   if (!result) {
     report(result.error(), options.json);
@@ -200,9 +201,11 @@ Command add_demo(CLI::App& parent) {
   CLI::App* app =
       parent.add_subcommand("demo", "Change the layout and the colours of a photograph, check them, and show the pictures and the times");
   app->add_option("--photo,photo", options->photo, "A photograph: JPEG, PNG, ...")->capture_default_str();
-  app->add_option("--out", options->out, "The folder for the pictures and tensors")->capture_default_str();
+  app->add_option("-o,--out,--output", options->out, "The folder for the pictures and tensors")->capture_default_str();
   app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
-  app->add_option("--min-time", options->min_time, "Seconds of samples for each timed row")->capture_default_str();
+  app->add_option("--min-time", options->min_time, "Seconds of samples for each timed row")
+      ->capture_default_str()
+      ->check(number_in(0.001, 60));
   app->add_flag("--json", options->json, "JSON on standard output");
   return {app, [options] { return run(*options); }};
 }

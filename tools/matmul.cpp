@@ -205,10 +205,8 @@ int run(const MatmulOptions& options) {
     if (!ran) return report(ran.error(), options.json);
     result = std::move(*ran);
   }
-  if (auto written = write_npy(options.out, npy_descr(problem->out), shape, result.bytes); !written) {
-    report(written.error(), options.json);
-    return kFailure;
-  }
+  if (auto written = write_npy(options.out, npy_descr(problem->out), shape, result.bytes); !written)
+    return report(written.error(), options.json);
   const std::string plan = empty ? "no step" : print(result.plan);
   if (options.json) {
     const nlohmann::json object = {
@@ -231,13 +229,13 @@ Command add_matmul(CLI::App& parent) {
   app->add_flag("--transpose-b", options->transpose_b, "B's file holds it transposed: N x K");
   app->add_option("--bias", options->bias, "Added to every row (N values), or as (M, 1) to every column");
   app->add_option("--c", options->c, "C: as large as the result; times beta, which is then 1 if nothing is said");
-  app->add_option("--alpha", options->alpha, "Times the product")->capture_default_str();
-  app->add_option("--beta", options->beta, "Times C");
+  app->add_option("--alpha", options->alpha, "Times the product")->capture_default_str()->check(finite_number());
+  app->add_option("--beta", options->beta, "Times C")->check(finite_number());
   app->add_option("--activation", options->activation, "none, relu, gelu, gelu_tanh or silu");
   app->add_option("--type", options->type, "What A and B are rounded to: f32, f16, bf16 or i8; A's own if nothing is said");
   app->add_option("--acc", options->acc, "What is summed in: f32, f16 (of f16) or i32 (of i8)");
   app->add_option("--out-type", options->out_type, "The result's, the bias's and C's: f32, f16, bf16, or i32 of i8");
-  app->add_option("-o,--out", options->out, "The .npy file to write")->required();
+  app->add_option("-o,--out,--output", options->out, "The .npy file to write")->required();
   app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
   app->add_option("--tuned", options->tuned, kTunedHelp);
   app->add_flag("--json", options->json, "What was done, as JSON on standard output");

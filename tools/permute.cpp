@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstdio>
 #include <limits>
 #include <memory>
@@ -100,8 +101,8 @@ Result<void> set_stage(PermuteProblem& problem, const PermuteOptions& options, A
   if (options.scale.find(':') == std::string::npos && !options.scale.empty()) {
     const char* const end = options.scale.data() + options.scale.size();
     const auto [stop, error] = std::from_chars(options.scale.data(), end, stage.alpha);
-    if (error != std::errc() || stop != end)
-      return fail(ErrorKind::invalid_problem, "scale", options.scale, "a number, or AXIS:FILE.npy");
+    if (error != std::errc() || stop != end || !std::isfinite(stage.alpha))
+      return fail(ErrorKind::invalid_problem, "scale", options.scale, "a finite number, or AXIS:FILE.npy");
   } else if (!options.scale.empty()) {
     if (auto set = set_vector("scale", options.scale, stage.scale, arrays); !set) return set;
   }
@@ -126,10 +127,13 @@ Result<void> check_arrays(const PermuteProblem& problem, const Arrays& arrays) {
   if (!shape) return std::unexpected(shape.error());
   for (std::size_t i = 0; i < arrays.size(); ++i) {
     const OperandSpec& operand = (*operands)[i + 2];
-    const bool fits = operand.name == "add" ? arrays[i].header.shape == *shape : arrays[i].data.size() == operand.bytes;
-    if (!fits)
-      return fail(ErrorKind::invalid_problem, operand.name, fmt::format("{} bytes", arrays[i].data.size()),
-                  fmt::format("{} bytes{}", operand.bytes, operand.name == "add" ? ", the result's shape" : ""));
+    const auto& have = arrays[i].header.shape;
+    if (operand.name == "add" && have != *shape)
+      return fail(ErrorKind::invalid_problem, "add: shape", fmt::format("({})", fmt::join(have, ", ")),
+                  fmt::format("({}), the result's", fmt::join(*shape, ", ")));
+    if (operand.name != "add" && arrays[i].data.size() != operand.bytes)   // vectors of f32
+      return fail(ErrorKind::invalid_problem, operand.name, fmt::format("{} elements", arrays[i].data.size() / 4),
+                  fmt::format("{}, one for each of the axis", operand.bytes / 4));
   }
   return {};
 }
@@ -187,10 +191,8 @@ int run(const PermuteOptions& options) {
     if (!permuted) return report(permuted.error(), options.json);
     result = std::move(*permuted);
   }
-  if (auto written = write_npy(options.out, problem->stage.out ? npy_descr(*problem->stage.out) : array->header.descr, *shape, result.bytes); !written) {
-    report(written.error(), options.json);
-    return kFailure;
-  }
+  if (auto written = write_npy(options.out, problem->stage.out ? npy_descr(*problem->stage.out) : array->header.descr, *shape, result.bytes); !written)
+    return report(written.error(), options.json);
   tell(options, *problem, *shape, device, result.bytes.empty() ? "no step" : print(result.plan));
   return kOk;
 }
@@ -208,7 +210,7 @@ Command add_permute(CLI::App& parent) {
   app->add_option("--scale", options->scale, "A number, or AXIS:FILE.npy (f32, along an axis of the input, as C:scale.npy)");
   app->add_option("--bias", options->bias, "AXIS:FILE.npy, added after the scale");
   app->add_option("--add", options->add, "A .npy file of the result's shape and type, added last");
-  app->add_option("-o,--out", options->out, "The .npy file to write")->required();
+  app->add_option("-o,--out,--output", options->out, "The .npy file to write")->required();
   app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
   app->add_option("--tuned", options->tuned, kTunedHelp);
   app->add_flag("--json", options->json, "What was done, as JSON on standard output");

@@ -26,7 +26,7 @@ constexpr std::string_view kPart = ".part";  // PATH.0123456789abcdef.part: a fi
 constexpr std::size_t kPartDigits = 16;
 constexpr std::time_t kDeadAfter = 60;       // seconds: a part that is older and that nobody holds was left by a killed writer
 constexpr std::time_t kDeadAnyway = 86400;   // where the file system has no locks
-constexpr int kWriterWait = 1000;            // milliseconds for a pipe's writer to come
+constexpr int kWriterWait = 500;             // milliseconds for a pipe's writer to come
 constexpr std::string_view kLock = ".sectile-lock";
 constexpr int kLockWait = 30000;
 

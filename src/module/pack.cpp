@@ -2,6 +2,7 @@
 
 #include "facts.hpp"
 
+#include "../backend/whole_file.hpp"
 #include "../plan/json_text.hpp"
 
 #define XXH_INLINE_ALL
@@ -11,7 +12,6 @@
 #include <array>
 #include <bit>
 #include <cstring>
-#include <fstream>
 #include <tuple>
 
 namespace sectile {
@@ -31,6 +31,7 @@ static_assert(std::endian::native == std::endian::little, "packs are little-endi
 
 constexpr std::string_view kMagic = "SECTPACK";
 constexpr std::size_t kHeaderBytes = 40;  // magic, version, zero, content's bytes, its XXH3-128
+constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;   // of a pack's file
 constexpr std::size_t kMostModules = 65536, kMostManifests = 4096, kMostConstants = 1024;
 
 std::array<std::uint8_t, 16> digest_of(std::span<const std::byte> bytes) {
@@ -211,14 +212,12 @@ Result<Pack> Pack::open(std::span<const std::byte> bytes, std::string_view name)
 }
 
 Result<Pack> Pack::read(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(ErrorKind::missing, "pack", path);
-  std::vector<std::byte> bytes;
-  std::array<char, 65536> piece{};
-  while (file.read(piece.data(), piece.size()) || file.gcount() > 0)
-    append(bytes, piece.data(), static_cast<std::size_t>(file.gcount()));
-  if (file.bad()) return fail(ErrorKind::io, "reading", path);
-  return open(bytes, path);
+  auto text = backend::read_whole_file(path, kMostBytes, backend::Streams::refused);
+  if (!text) {
+    if (text.error().kind == ErrorKind::missing) text.error().what = "pack";
+    return std::unexpected(std::move(text.error()));
+  }
+  return open(std::as_bytes(std::span(*text)), path);
 }
 
 std::span<const PackedModule> Pack::modules() const noexcept { return content_->modules; }

@@ -5,6 +5,8 @@
 
 #include "backend/whole_file.hpp"
 
+#include <sectile/profile.hpp>
+
 #include <doctest/doctest.h>
 
 #include <array>
@@ -172,4 +174,147 @@ TEST_CASE("aPlaceThatIsNoneIsRefusedByName") {
   CHECK(permute_to(folder, folder.path("in.npy/inside")).code == 2);
   CHECK(permute_to(folder, folder.path("")).code == 2);
   CHECK(folder.files() == 1);
+}
+
+// ---- what is printed
+
+namespace {
+
+// Through a shell, so that a descriptor can be closed or lead to what takes nothing.
+Ran in_shell(const std::string& command) {
+  return run_program("/bin/sh", {"-c", "sectile='" SECTILE_COMMAND "'\n" + command});
+}
+
+bool is_device(const char* path) {
+  struct stat status {};
+  if (::stat(path, &status) == 0 && S_ISCHR(status.st_mode)) return true;
+  MESSAGE("skipped: no " << path);
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("outputThatIsLostIsAnError") {
+  if (!is_device("/dev/full")) return;
+  const std::string problem = "'permute f32 512x512 axes=1,0'";
+  for (const std::string& arguments :
+       {"plan " + problem + " --target lavapipe", "plan " + problem + " --target lavapipe --json --explain", std::string("devices --json"),
+        std::string("targets"), std::string("bench --preset matmul --list"), std::string("--help"), std::string("--version"),
+        std::string("check --help")}) {
+    CAPTURE(arguments);
+    const Ran fine = in_shell("\"$sectile\" " + arguments);
+    CHECK_MESSAGE(fine.code == 0, fine.err);
+    const Ran lost = in_shell("\"$sectile\" " + arguments + " > /dev/full");
+    CHECK(lost.code == 1);
+    CHECK_MESSAGE(lost.err.find("No space left") != std::string::npos, lost.err);
+    const Ran closed = in_shell("\"$sectile\" " + arguments + " >&-");
+    CHECK(closed.code == 1);
+    CHECK_MESSAGE(closed.err.find("standard output") != std::string::npos, closed.err);
+  }
+  if (cpu_device().empty()) return;
+  const Ran check = in_shell("\"$sectile\" check --cases 2 --device '" + cpu_device() + "' > /dev/full");
+  CHECK(check.code == 1);
+  CHECK(check.err.find("No space left") != std::string::npos);
+}
+
+TEST_CASE("closedDescriptorsNeitherAbortNorTakeWhatIsPrinted") {
+  const Folder folder;
+  write_file(folder.path("in.npy"), empty_npy());
+  const std::string permute = "\"$sectile\" permute '" + folder.path("in.npy") + "' --axes 1,0 -o '" + folder.path("out.npy") + "'";
+  for (const char* closed : {">&- 2>&-", "2>&-", "<&- >&- 2>&-", ">&-"}) {
+    CAPTURE(std::string(closed));
+    const Ran ran = in_shell(permute + " " + closed);
+    CHECK(ran.code == 0);   // it prints nothing on standard output
+    CHECK(is_npy(read_file(folder.path("out.npy"))));
+    write_file(folder.path("out.npy"), "");
+    // What it would print must not go into the file that it writes.
+    const Ran json = in_shell(permute + " --json " + closed);
+    CHECK(json.code == (std::string(closed) == "2>&-" ? 0 : 1));
+    CHECK(is_npy(read_file(folder.path("out.npy"))));
+  }
+  // And errors that nobody can read still have their code.
+  if (is_device("/dev/full")) CHECK(in_shell("\"$sectile\" plan nonsense --target lavapipe 2> /dev/full").code != 0);
+  CHECK(in_shell("\"$sectile\" plan nonsense --target lavapipe 2>&-").code == 2);
+}
+
+// One code for what could not be written, from every subcommand, and another for what could not be read.
+TEST_CASE("codesTellWhatCouldNotBeWrittenFromWhatCouldNotBeRead") {
+  const Folder folder;
+  const std::string pipe = folder.path("pipe");
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  write_file(folder.path("in.npy"), empty_npy());
+  write_file(folder.path("other.npy"), "");
+  const std::string in = folder.path("in.npy");
+  for (const std::vector<std::string>& unwritten :
+       {std::vector<std::string>{"permute", in, "--axes", "1,0", "-o", pipe},
+        {"bench", "--preset", "matmul", "--list", "--json-file", pipe},
+        {"bench", "--preset", "cpu", "--list", "--json-file", pipe}}) {
+    const Ran ran = run_sectile(unwritten);
+    CAPTURE(unwritten[0]);
+    CHECK_MESSAGE(ran.code == 1, ran.err);
+  }
+  for (const std::vector<std::string>& unread :
+       {std::vector<std::string>{"plan", "permute f32 2x2 axes=1,0", "--target", pipe},
+        {"plan", "permute f32 2x2 axes=1,0", "--target", "lavapipe", "--supplement", pipe},
+        {"plan", "permute f32 2x2 axes=1,0", "--target", "lavapipe", "--pack", pipe},
+        {"permute", pipe, "--axes", "1,0", "-o", folder.path("out")},
+        {"emit", "--from", pipe, "--target", "lavapipe", "-o", folder.path("out")},
+        {"demo", "--photo", pipe, "--out", folder.path("out")},
+        {"pack", "--list", pipe}}) {
+    const Ran ran = run_sectile(unread);   // and none of them waits for a writer
+    CAPTURE(unread[0]);
+    CHECK(ran.code == 2);
+    CHECK_MESSAGE(ran.err.find(pipe) != std::string::npos, ran.err);
+  }
+  CHECK(folder.files() == 3);
+}
+
+// ---- what is read
+
+TEST_CASE("aDeviceWithoutAnEndIsNotRead") {
+  const Folder folder;
+  const std::string zero = folder.path("zero");
+  if (!make_node(zero, 5, O_RDONLY)) return;
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"pack", "--list", zero},
+        {"plan", "permute f32 2x2 axes=1,0", "--target", zero},
+        {"emit", "--from", zero, "--target", "lavapipe", "-o", folder.path("out")},
+        {"permute", zero, "--axes", "1,0", "-o", folder.path("out")}}) {
+    const Ran ran = run_sectile(arguments);
+    CAPTURE(arguments[0]);
+    CHECK(ran.code == 2);
+    CHECK_MESSAGE(ran.err.find(zero) != std::string::npos, ran.err);
+  }
+}
+
+TEST_CASE("aPipeThatSomethingIsWrittenToIsReadToItsEnd") {
+  const std::string target = "\"$sectile\" plan 'permute f32 512x512 axes=1,0' --target ";
+  const Ran direct = in_shell(target + "lavapipe");
+  REQUIRE_MESSAGE(direct.code == 0, direct.err);
+  const Folder folder;
+  const std::string profile = folder.path("profile.json"), pipe = folder.path("pipe");
+  const auto lavapipe = builtin_target("lavapipe");
+  REQUIRE(lavapipe.has_value());
+  write_file(profile, to_json(*lavapipe));
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const Ran piped = in_shell("cat '" + profile + "' | " + target + "/dev/stdin");
+  CHECK_MESSAGE(piped.code == 0, piped.err);
+  CHECK(piped.out == direct.out);
+  // Its writer is slow: begun, and then silent for a while.
+  const Ran slow = in_shell("{ head -c 10 '" + profile + "'; sleep 0.2; tail -c +11 '" + profile + "'; } > '" + pipe + "' & " + target + "'" + pipe + "'");
+  CHECK_MESSAGE(slow.code == 0, slow.err);
+  CHECK(slow.out == direct.out);
+}
+
+TEST_CASE("whatIsReadHasABound") {
+  const Folder folder;
+  write_file(folder.path("big"), std::string(1000, 'x'));
+  REQUIRE(::truncate(folder.path("big").c_str(), off_t{1} << 40) == 0);   // takes no space
+  const Ran ran = run_sectile({"pack", "--list", folder.path("big")});
+  CHECK(ran.code == 2);
+  CHECK_MESSAGE(ran.err.find("at most") != std::string::npos, ran.err);
+  CHECK(tools::read_text(folder.path("big")).error().kind == ErrorKind::io);
+  write_file(folder.path("small"), std::string(1000, 'x'));
+  CHECK(tools::read_text(folder.path("small"), 999).has_value() == false);
+  CHECK(tools::read_text(folder.path("small"), 1000) == std::string(1000, 'x'));
 }
