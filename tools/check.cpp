@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -21,6 +22,11 @@ std::string shell_quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
+}
+
+// Cases that were run and found right: none where nothing ran.
+std::uint64_t passed(const CheckReport& report, std::uint64_t failed, std::uint64_t skipped) {
+  return report.runs == 0 ? 0 : report.cases - failed - skipped;
 }
 
 nlohmann::json json_of(const CheckOptions& options, const CheckReport& report, std::uint64_t failed,
@@ -38,15 +44,30 @@ nlohmann::json json_of(const CheckOptions& options, const CheckReport& report, s
           {"seed", options.seed},
           {"cases", report.cases},
           {"runs", report.runs},
-          {"passed", report.cases - failed - skipped},
+          {"passed", passed(report, failed, skipped)},
           {"failed", failed},
           {"skipped", skipped},
           {"milliseconds", static_cast<std::int64_t>(report.seconds * 1e3)},
           {"failures", failures}};
 }
 
+// Cases that there are, and devices that have a name: a check of none passes nothing.
+Result<void> check_numbers(const CheckOptions& options) {
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  if (options.cases == 0) return fail(ErrorKind::invalid_problem, "--cases", "0", "at least 1");
+  // Cut short where there are fewer big cases; one problem is one case.
+  const std::uint64_t cases = options.big || !options.problem.empty() ? 1 : options.cases;
+  if (options.first > most - cases)
+    return fail(ErrorKind::overflow, "--first", std::to_string(options.first), fmt::format("at most {} with {} cases", most - cases, cases));
+  if (options.device.empty()) return {};
+  for (const std::string& device : device_list(options.device))
+    if (device.empty()) return fail(ErrorKind::missing, "--device", options.device, "a device on each side of a comma");
+  return {};
+}
+
 // What can be refused before a worker is asked to run anything.
 Result<void> look_at(const CheckOptions& options) {
+  if (auto fine = check_numbers(options); !fine) return fine;
   if (!options.junit.empty()) {
     if (auto place = check_place(options.junit); !place) return place;
   }
@@ -70,10 +91,8 @@ int run(CheckOptions options) {
     if (!failed.contains(index)) skipped.insert(index);
   }
   if (!options.junit.empty()) {
-    if (auto written = write_atomically(options.junit, junit_xml(options, *result)); !written) {
-      report(written.error(), options.json);
-      return kFailure;
-    }
+    if (auto written = write_atomically(options.junit, junit_xml(options, *result)); !written)
+      return report(written.error(), options.json);
   }
   if (options.json) {
     fmt::print("{}\n", json_of(options, *result, failed.size(), skipped.size()).dump(2));
@@ -85,9 +104,16 @@ int run(CheckOptions options) {
         fmt::print("skipped {}: {}\n", print(big_case(index)), why);
     }
     const std::string skips = skipped.empty() ? "" : fmt::format(", {} skipped", skipped.size());
-    fmt::print("{} passed, {} failed{}\n", result->cases - failed.size() - skipped.size(), failed.size(), skips);
+    fmt::print("{} passed, {} failed{}\n", passed(*result, failed.size(), skipped.size()), failed.size(), skips);
   }
-  return failed.empty() ? kOk : kFailure;
+  if (!failed.empty()) return kFailure;
+  if (passed(*result, 0, skipped.size()) > 0) return kOk;
+  // Whatever the reason: what ran nothing has shown nothing.
+  std::string why = result->skipped.empty() ? "" : ", the first because: " + result->skipped.front().second;
+  if (why.size() > 300) why.replace(300, std::string::npos, "...");
+  report({ErrorKind::unsupported, "check", fmt::format("nothing ran: {} of {} cases were skipped{}", skipped.size(), result->cases, why), ""},
+         options.json);
+  return kFailure;
 }
 
 }  // namespace
@@ -167,7 +193,9 @@ Command add_check(CLI::App& parent) {
       ->capture_default_str()
       ->check(CLI::Range(1, 256));
   app->add_option("--timeout", options->timeout_seconds, "Seconds without a sign of life until a worker is ended")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000));
+  app->add_option("--test-progress", options->progress_seconds, "Seconds between lines that say how far it is")->group("")->check(number_in(0, 1e6));
   app->add_option("--test-spoil", options->spoil, "Spoil the result of this case")->group("");
   app->add_option("--test-kill", options->kill, "Let this case kill its worker")->group("");
   app->add_flag("--json", options->json, "JSON on standard output");

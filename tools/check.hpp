@@ -29,6 +29,8 @@ struct CheckOptions {
   unsigned batch = 64;
   unsigned jobs = 1;               // processes side by side, each with a part of the cases
   unsigned timeout_seconds = 300;  // of one batch
+  double progress_seconds = 10;    // between lines that say how far it is, where no terminal shows it
+  std::string name = "check";      // what those lines begin with
   // For tests of the check itself: the case whose result is spoiled, and the one that kills its worker.
   std::optional<std::uint64_t> spoil, kill;
 };
@@ -139,6 +141,9 @@ struct WorkerState {
 // Runs all cases in workers. Errors: such as no case could be run at all.
 Result<CheckReport> supervise(const CheckOptions& options);
 Result<CheckReport> supervise_parts(const CheckOptions& options);   // of `jobs` processes
+
+// In a process just forked by `parent`: it dies when that does, however that ends.
+void die_with(int parent) noexcept;
 
 std::string reproduce_command(const CheckOptions& options, const Failure& failure);
 std::string junit_xml(const CheckOptions& options, const CheckReport& report);

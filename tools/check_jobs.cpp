@@ -57,6 +57,7 @@ Result<void> start(Slice& slice) {
   int ends[2];
   if (::pipe(ends) != 0) return fail(ErrorKind::device, "pipe", std::strerror(errno));
   std::fflush(nullptr);   // or what is buffered would be printed by both
+  const pid_t self = ::getpid();
   slice.process = ::fork();
   if (slice.process < 0) {
     ::close(ends[0]);
@@ -64,6 +65,7 @@ Result<void> start(Slice& slice) {
     return fail(ErrorKind::device, "fork", std::strerror(errno));
   }
   if (slice.process == 0) {
+    die_with(self);
     ::close(ends[0]);
     write_all(ends[1], json_of(supervise(slice.options)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     std::fflush(nullptr);
@@ -102,11 +104,15 @@ Result<CheckReport> supervise_parts(const CheckOptions& options) {
   std::vector<Slice> slices;
   Result<void> fine;
   for (std::uint64_t j = 0; j < jobs && fine; ++j) {
-    const std::uint64_t begin = options.cases * j / jobs, end = options.cases * (j + 1) / jobs;
+    // No product of the two: it may not fit.
+    const auto part = [&](std::uint64_t at) { return options.cases / jobs * at + std::min(at, options.cases % jobs); };
+    const std::uint64_t begin = part(j), end = part(j + 1);
     Slice slice{options};
     slice.options.jobs = 1;
+    slice.options.progress_seconds *= static_cast<double>(jobs);   // as many lines as of one
     slice.options.first = options.first + begin;
     slice.options.cases = end - begin;
+    slice.options.name = fmt::format("check of cases {} to {}", slice.options.first, slice.options.first + (end - begin - 1));
     fine = start(slice);
     if (fine) slices.push_back(std::move(slice));
   }

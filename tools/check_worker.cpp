@@ -18,6 +18,7 @@
 
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -126,7 +127,7 @@ struct Ended {
 class Supervisor {
  public:
   explicit Supervisor(const CheckOptions& options)
-      : options_(options), total_(total_cases(options)), bar_("check", total_) {
+      : options_(options), total_(total_cases(options)), bar_(options.name, total_, options.progress_seconds) {
     void* memory = ::mmap(nullptr, sizeof(WorkerState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     state_ = memory == MAP_FAILED ? nullptr : new (memory) WorkerState;
   }
@@ -216,9 +217,11 @@ Result<Ended> Supervisor::run_worker(std::uint64_t first, std::uint64_t alone_un
   int ends[2];
   if (::pipe(ends) != 0) return fail(ErrorKind::device, "pipe", std::strerror(errno));
   std::fflush(nullptr);  // or what is buffered would be printed by both
+  const pid_t self = ::getpid();
   const pid_t worker = ::fork();
   if (worker < 0) return fail(ErrorKind::device, "fork", std::strerror(errno));
   if (worker == 0) {
+    die_with(self);
     ::close(ends[0]);
     worker_process(options_, *state_, ends[1], first, alone_until);
   }
@@ -334,6 +337,12 @@ Result<CheckReport> run_in_process(const CheckOptions& options) {
 }
 
 }  // namespace
+
+void die_with(int parent) noexcept {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // It may have ended before that was set.
+  if (::getppid() != parent) ::_exit(1);
+}
 
 Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, const std::string& device, std::string& note) {
   MachineOptions wanted;

@@ -99,8 +99,14 @@ double now_seconds() noexcept {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-Progress::Progress(std::string what, std::uint64_t total)
-    : what_(std::move(what)), total_(total), started_(now_seconds()), terminal_(::isatty(STDERR_FILENO) == 1) {}
+Progress::Progress(std::string what, std::uint64_t total, double line_seconds)
+    : what_(std::move(what)),
+      total_(total),
+      started_(now_seconds()),
+      line_seconds_(line_seconds),
+      terminal_(::isatty(STDERR_FILENO) == 1) {
+  if (!terminal_) last_ = started_;
+}
 
 Progress::~Progress() {
   if (drawn_) fmt::print(stderr, "\r\033[K");
@@ -108,16 +114,21 @@ Progress::~Progress() {
 
 void Progress::show(std::uint64_t done, std::string_view note) {
   const double now = now_seconds();
-  if (!terminal_ || total_ == 0 || now - last_ < 0.1) return;
+  if (total_ == 0 || (!terminal_ && line_seconds_ <= 0)) return;
+  if (now - last_ < (terminal_ ? 0.1 : line_seconds_)) return;
   last_ = now;
-  drawn_ = true;
-  constexpr std::uint64_t cells = 30;
-  const auto full = static_cast<std::size_t>(std::min(done, total_) * cells / total_);
   const double elapsed = now - started_;
   const std::string left =
       done > 0 && elapsed > 1 ? fmt::format(", {:.0f} s left", elapsed / static_cast<double>(done) *
                                                                    static_cast<double>(total_ - std::min(done, total_)))
                               : "";
+  if (!terminal_) {
+    fmt::print(stderr, "{}: {}/{} after {:.0f} s{}{}{}\n", what_, done, total_, elapsed, left, note.empty() ? "" : ", ", note);
+    return;
+  }
+  drawn_ = true;
+  constexpr std::uint64_t cells = 30;
+  const auto full = static_cast<std::size_t>(std::min(done, total_) * cells / total_);
   fmt::print(stderr, "\r\033[K{} [{}{}] {}/{}{} {}", what_, std::string(full, '#'), std::string(cells - full, '.'),
              done, total_, left, note);
   std::fflush(stderr);

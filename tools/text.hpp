@@ -24,10 +24,10 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-// A bar on standard error, where that is a terminal; nothing elsewhere.
+// A bar on standard error, where that is a terminal; elsewhere a line every `line_seconds`, or nothing where that is 0.
 class Progress {
  public:
-  Progress(std::string what, std::uint64_t total);
+  Progress(std::string what, std::uint64_t total, double line_seconds = 0);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -37,7 +37,7 @@ class Progress {
  private:
   std::string what_;
   std::uint64_t total_;
-  double started_, last_ = 0;
+  double started_, last_ = 0, line_seconds_;
   bool terminal_, drawn_ = false;
 };
 

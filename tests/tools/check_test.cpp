@@ -7,7 +7,18 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <functional>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 using namespace sectile::test;
 
@@ -129,9 +140,121 @@ TEST_CASE("checkRunsOneProblemFromEverySide") {
   CHECK(json["runs"].get<int>() >= 3);  // a protected page behind, one before, and guard bands
 }
 
-TEST_CASE("checkSkipsWhatACandidateCannotDo") {
+// What ran nothing has not passed, and says why.
+TEST_CASE("checkThatSkippedAllHasNotPassed") {
   if (no_device()) return;
-  const Ran ran = run_sectile({"check", "--cases", "5", "--device", cpu_device(), "--force", "no such candidate"});
-  CHECK_MESSAGE(ran.code == 0, ran.err);
-  CHECK(last_line(ran.out) == "0 passed, 0 failed, 5 skipped");
+  for (const bool json : {false, true}) {
+    std::vector<std::string> arguments = {"check", "--cases", "5", "--device", cpu_device(), "--force", "no such candidate"};
+    if (json) arguments.emplace_back("--json");
+    const Ran ran = run_sectile(arguments);
+    CHECK(ran.code == 1);
+    CHECK_MESSAGE(ran.err.find("nothing ran: 5 of 5 cases were skipped") != std::string::npos, ran.err);
+    if (json) CHECK(nlohmann::json::parse(ran.out, nullptr, false)["skipped"] == 5);
+    if (!json) CHECK(last_line(ran.out) == "0 passed, 0 failed, 5 skipped");
+  }
+}
+
+TEST_CASE("checkOfAProblemWithoutElementsHasNotPassed") {
+  if (no_device()) return;
+  for (const char* problem : {"permute f32 0x4 axes=1,0", "matmul f32 nn 0x4x4"}) {
+    const Ran ran = run_sectile({"check", "--problem", problem, "--device", cpu_device()});
+    CHECK(ran.code == 1);
+    CHECK_MESSAGE(ran.err.find("nothing ran") != std::string::npos, ran.err);
+    CHECK(last_line(ran.out) == "0 passed, 0 failed");
+  }
+}
+
+TEST_CASE("checkOfNoCasesIsRefused") {
+  const std::vector<std::pair<std::vector<std::string>, const char*>> bad = {
+      {{"--cases", "0"}, "at least 1"},
+      {{"--big", "--cases", "0"}, "at least 1"},
+      {{"--first", "18446744073709551615", "--cases", "3"}, "18446744073709551612"},
+      {{"--first", "18446744073709551615", "--problem", "permute f32 3x4 axes=1,0"}, "18446744073709551614"},
+      {{"--device", ","}, "each side of a comma"},
+      {{"--device", "llvmpipe,"}, "each side of a comma"}};
+  for (const auto& [more, says] : bad) {
+    std::vector<std::string> arguments = {"check"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ran ran = run_sectile(arguments);
+    CAPTURE(says);
+    CHECK(ran.code == 2);
+    CHECK(ran.out.empty());
+    CHECK_MESSAGE(ran.err.find(says) != std::string::npos, ran.err);
+  }
+}
+
+TEST_CASE("checkOfTheLastCasesThatThereAreRunsThem") {
+  if (no_device()) return;
+  for (const char* jobs : {"1", "2"}) {
+    const Ran ran = run_sectile({"check", "--first", "18446744073709551612", "--cases", "3", "--jobs", jobs, "--device", cpu_device()});
+    CHECK_MESSAGE(ran.code == 0, ran.err);
+    CHECK(last_line(ran.out) == "3 passed, 0 failed");
+  }
+}
+
+namespace {
+
+// The living processes whose parent, or its parent, is this one.
+std::vector<pid_t> descendants(pid_t of) {
+  std::vector<pid_t> found = {of};
+  for (std::size_t i = 0; i < found.size(); ++i)
+    for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+      const std::string name = entry.path().filename().string();
+      if (name.find_first_not_of("0123456789") != std::string::npos) continue;
+      const std::string stat = read_file(entry.path().string() + "/stat");
+      const std::size_t end = stat.rfind(')');
+      if (end == std::string::npos || stat[end + 2] == 'Z') continue;
+      if (std::stol(stat.substr(end + 4)) == found[i]) found.push_back(static_cast<pid_t>(std::stol(name)));
+    }
+  found.erase(found.begin());
+  return found;
+}
+
+bool lives(pid_t process) {
+  const std::string stat = read_file("/proc/" + std::to_string(process) + "/stat");
+  const std::size_t end = stat.rfind(')');
+  return end != std::string::npos && stat[end + 2] != 'Z' && stat.find("sectile") != std::string::npos;
+}
+
+// Whether it comes true within half a minute.
+bool comes_true(const std::function<bool()>& what) {
+  for (int tries = 0; tries < 600; ++tries) {
+    if (what()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("workersEndWithTheProcessThatStartedThem") {
+  if (no_device()) return;
+  const pid_t parent = ::fork();
+  REQUIRE(parent >= 0);
+  if (parent == 0) {
+    const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ::dup2(null, STDOUT_FILENO);
+    ::dup2(null, STDERR_FILENO);
+    ::execl(SECTILE_COMMAND, "sectile", "check", "--jobs", "2", "--cases", "100000000", "--device", cpu_device().c_str(), nullptr);
+    ::_exit(127);
+  }
+  // Two parts, with a worker each.
+  std::vector<pid_t> processes;
+  CHECK(comes_true([&] { return (processes = descendants(parent)).size() >= 4; }));
+  ::kill(parent, SIGKILL);
+  REQUIRE(::waitpid(parent, nullptr, 0) == parent);
+  CHECK(comes_true([&] { return std::ranges::none_of(processes, lives); }));
+  for (const pid_t process : processes)
+    if (lives(process)) ::kill(process, SIGKILL);
+}
+
+TEST_CASE("checkSaysHowFarItIsWhereNoTerminalShowsIt") {
+  if (no_device()) return;
+  for (const char* jobs : {"1", "2"}) {
+    const Ran ran = run_sectile({"check", "--cases", "20", "--batch", "1", "--jobs", jobs, "--device", cpu_device(), "--test-progress", "0.001"});
+    CHECK_MESSAGE(ran.code == 0, ran.err);
+    CHECK_MESSAGE(ran.err.find(std::string(jobs) == "1" ? "/20 after " : "check of cases 10 to 19: ") != std::string::npos, ran.err);
+    CHECK(ran.err.find("0 failed") != std::string::npos);
+    CHECK(last_line(ran.out) == "20 passed, 0 failed");
+  }
 }
