@@ -19,6 +19,11 @@
 namespace sectile::tools {
 namespace {
 
+std::unexpected<Error> no_rows(const BenchOptions& options) {
+  if (options.only.empty()) return fail(ErrorKind::missing, "rows", "none", "a problem, or --preset seeds-permute, images, cpu, host, matmul, gemm-ladder or dietcode");
+  return fail(ErrorKind::missing, "--only", options.only, "a part of a row's name, as --list shows them");
+}
+
 Result<std::vector<BenchRow>> rows_of(const BenchOptions& options) {
   std::vector<BenchRow> rows;
   if (!options.preset.empty()) {
@@ -30,13 +35,13 @@ Result<std::vector<BenchRow>> rows_of(const BenchOptions& options) {
     const auto problem = parse_problem(text);
     if (!problem) return std::unexpected(problem.error());
     if (auto valid = validate(*problem); !valid) return std::unexpected(valid.error());
+    if (auto timed = check_timed(*problem); !timed) return std::unexpected(timed.error());
     const auto* permute = std::get_if<PermuteProblem>(&*problem);
     if (permute == nullptr) return fail(ErrorKind::unsupported, "bench", text, "a permute");
     rows.push_back({row_name(*permute), *permute});
   }
   std::erase_if(rows, [&](const BenchRow& row) { return row.name.find(options.only) == std::string::npos; });
-  if (rows.empty())
-    return fail(ErrorKind::missing, "rows", options.only, "a problem, or --preset seeds-permute, images, cpu or host");
+  if (rows.empty()) return no_rows(options);
   return rows;
 }
 
@@ -53,13 +58,14 @@ Result<std::optional<std::vector<MatmulRow>>> matmuls_of(const BenchOptions& opt
       continue;
     }
     if (auto valid = validate(*problem); !valid) return std::unexpected(valid.error());
+    if (auto timed = check_timed(*problem); !timed) return std::unexpected(timed.error());
     if (!rows) rows.emplace();
     rows->push_back(matmul_row(*matmul));
   }
   if (!rows) return std::nullopt;
   if (!permute.empty()) return fail(ErrorKind::unsupported, "bench", permute, "a matmul beside matmuls");
   std::erase_if(*rows, [&](const MatmulRow& row) { return row.name.find(options.only) == std::string::npos; });
-  if (rows->empty()) return fail(ErrorKind::missing, "rows", options.only, "a part of a row's name");
+  if (rows->empty()) return no_rows(options);
   return rows;
 }
 
@@ -102,16 +108,25 @@ Result<BenchReport> measure(const BenchOptions& options, const std::vector<Bench
 int write_files(const BenchOptions& options, const std::string& json, const std::string& html) {
   for (const auto& [path, text] : {std::pair(options.json_file, json), std::pair(options.html_file, html)}) {
     if (path.empty()) continue;
-    if (auto written = write_atomically(path, text); !written) {
-      report(written.error(), options.json);
-      return kFailure;
-    }
+    if (auto written = write_atomically(path, text); !written) return report(written.error(), options.json);
     fmt::print(stderr, "sectile: wrote {}\n", path);
   }
   return kOk;
 }
 
+int list_host(const BenchOptions& options) {
+  const std::vector<std::string> names = host_figures();
+  const std::string json = nlohmann::json{{"rows", names}}.dump(1) + "\n";
+  if (!options.json_file.empty()) return write_files(options, json, "");
+  if (options.json)
+    fmt::print("{}", json);
+  else
+    for (const std::string& name : names) fmt::print("{}\n", name);
+  return kOk;
+}
+
 int run_host(const BenchOptions& options) {
+  if (options.list) return list_host(options);
   const auto host = bench_host(options);
   if (!host) return report(host.error(), options.json);
   fmt::print("{}", options.json ? host->dump(2) + "\n" : print_host(*host));
@@ -119,6 +134,11 @@ int run_host(const BenchOptions& options) {
 }
 
 int run(BenchOptions options) {
+  // `--json` is a flag that once took a file: what is a problem behind it was never meant to be one.
+  if (!options.json_file.empty() && parse_problem(options.json_file)) {
+    options.problems.push_back(std::exchange(options.json_file, {}));
+    options.json = true;
+  }
   const auto tuned = read_tuned(options.tuned_file);
   options.tuned = tuned.get();
   for (const std::string& path : {options.json_file, options.html_file}) {
@@ -176,23 +196,25 @@ Command add_bench(CLI::App& parent) {
   app->add_option("--tuned", options->tuned_file, kTunedHelp);
   app->add_option("--min-time", options->min_time, "Seconds of samples for each kernel")
       ->capture_default_str()
-      ->check(CLI::Range(0.001, 60.0));
+      ->check(number_in(0.001, 60));
   app->add_option("--warmup", options->warmup, "Seconds of work before each timed part")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 10.0));
+      ->check(number_in(0, 10));
   app->add_option("--cycle-mb", options->cycle_mb, "Megabytes that the runs rotate over, at least")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(number_in(0, 1e6));
   app->add_flag("--no-verify", options->no_verify, "Do not compare results before timing");
   app->add_flag("--no-numpy", options->no_numpy, "--preset cpu: leave NumPy out");
   app->add_flag("--large", options->large, "--preset gemm-ladder: n = 16384, the seed's own size");
   app->add_flag("--statistics", options->statistics, "matmul: what the driver tells of each pipeline");
   app->add_flag("--list", options->list, "Only name the rows");
+  app->add_option("--json-file", options->json_file, "Write the figures as JSON to this file, row by row");
+  auto file = std::make_shared<std::string>();
   CLI::Option* json =
-      app->add_option("--json", options->json_file, "The figures as JSON: to this file, or else to standard output")
-          ->expected(0, 1);
-  return {app, [options, json] {
-            options->json = json->count() > 0 && options->json_file.empty();
+      app->add_option("--json", *file, "JSON on standard output (with a file behind it, as once: --json-file)")->expected(0, 1);
+  return {app, [options, file, json] {
+            if (!file->empty()) options->json_file = *file;
+            options->json = json->count() > 0 && file->empty();
             return run(*options);
           }};
 }

@@ -30,6 +30,9 @@ std::optional<std::vector<BenchRow>> preset_rows(const std::string& name);
 std::vector<BenchRow> seeds_rows();  // of "seeds-permute"
 std::string row_name(const PermuteProblem& problem);
 
+// Whether there is anything to time. Errors: invalid_problem (no elements in its result).
+Result<void> check_timed(const Problem& problem);
+
 // The permutation that a row is, in logical axes; nothing where blocks split an axis.
 std::optional<std::vector<int>> plain_axes(const PermuteProblem& problem);
 nlohmann::json rows_json(const std::vector<BenchRow>& rows);
@@ -124,6 +127,7 @@ void time_numpy(BenchReport& report);
 
 // --preset host: planning, recording, pipelines, the cache's second start.
 Result<nlohmann::json> bench_host(const BenchOptions& options);
+std::vector<std::string> host_figures();   // what it reports, by name
 std::string print_host(const nlohmann::json& host);
 
 // Heap allocations of this thread so far: the tool counts them, so that it can show that there are none.

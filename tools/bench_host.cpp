@@ -217,6 +217,11 @@ Result<nlohmann::json> bench_host(const BenchOptions& options) {
   return host;
 }
 
+std::vector<std::string> host_figures() {
+  return {"plan a permute, cold", "plan a matmul, cold", "plan cache hit", "record a dispatch",
+          "pipelines for permutes of ranks 2-5", "first start: pipelines made", "second start: pipelines made"};
+}
+
 std::string print_host(const nlohmann::json& host) {
   const auto ns = [](const nlohmann::json& spread) {
     return fmt::format("{} (p10 {}, p90 {})", format_seconds(spread["median_ns"].get<double>() * 1e-9),

@@ -67,7 +67,9 @@ class Bench {
   Result<Plan> add(MatmulResult& result, const MatmulContender& contender);
   void add_twins(MatmulResult& result, const Plan& chosen);
   void add_candidates(MatmulResult& result, const Plan& chosen);
-  std::string verify(const Contestant& runner, Spread& took);
+  std::string run_first(const Contestant& runner);
+  std::string verify(const Contestant& runner);
+  Result<Spread> time_once(const Contestant& runner);
   Result<void> time(MatmulResult& result);
   Launch launch(const Contestant& runner, std::uint64_t slot) const;
 
@@ -99,7 +101,7 @@ Result<void> Bench::make_slots(Slots& slots) {
       fill_numbers(definition.operand(spec.name).type, slots.host[i], kBenchSeed + i);
       if (auto sent = machine_.upload(**memory, 0, slots.host[i]); !sent) return sent;
       std::vector<Launch> copies;
-      for (std::uint64_t slot = 1; slot < slots.count; ++slot)
+      for (std::uint64_t slot = 1; slot < slots.count && spec.bytes > 0; ++slot)   // none where K is 0
         copies.push_back({nullptr, {{memory->get(), 0, spec.bytes}, {memory->get(), slot * slots.pitch[i], spec.bytes}}});
       if (auto copied = machine_.run(copies, [](std::size_t, const Error&) {}); !copied) return copied;
     }
@@ -151,8 +153,13 @@ Result<Plan> Bench::add(MatmulResult& result, const MatmulContender& contender) 
     if (!scratch) return failed(scratch.error());
     runner.scratch = std::move(*scratch);
   }
-  if (!options_.no_verify) told.error = verify(runner, told.time);
-  if (told.error.empty() && told.time.median <= kLongRun) runners_.push_back(std::move(runner));
+  // A driver may compile at a kernel's first run: that run is verified, and is never a sample.
+  told.error = options_.no_verify ? run_first(runner) : verify(runner);
+  if (!told.error.empty()) return *plan;
+  auto took = time_once(runner);
+  if (!took) return failed(took.error());
+  told.time = *took;
+  if (told.time.median <= kLongRun) runners_.push_back(std::move(runner));
   return *plan;
 }
 
@@ -190,16 +197,28 @@ std::string difference(const reference::MatmulDefinition& definition, std::span<
   return {};
 }
 
-// Some elements against the definition, the corners among them; `sectile check` compares all. And what the run took.
-std::string Bench::verify(const Contestant& runner, Spread& took) {
+// Into memory that holds what C is, or poison.
+std::string Bench::run_first(const Contestant& runner) {
   Slots& s = *runner.slots;
-  const MatmulProblem& p = s.problem;
-  const auto prepared = p.c_is_d ? machine_.upload(*s.memory[2], 0, s.host[2]) : machine_.fill(*s.memory[2], 0, s.pitch[2], kPoisonOfNans);
+  const auto prepared = s.problem.c_is_d ? machine_.upload(*s.memory[2], 0, s.host[2]) : machine_.fill(*s.memory[2], 0, s.pitch[2], kPoisonOfNans);
   if (!prepared) return prepared.error().message();
+  const auto ran = machine_.run(launch(runner, 0));
+  return ran ? std::string() : ran.error().message();
+}
+
+// What says whether it is worth many samples; the one sample of what is not.
+Result<Spread> Bench::time_once(const Contestant& runner) {
   const LaunchSource once = [&] { return launch(runner, 0); };
   const auto ran = machine_.time(std::span(&once, 1), {.repeats = 1, .inner = 1, .warmup_seconds = 0});
-  if (!ran) return ran.error().message();
-  took = spread_of(ran->front());
+  if (!ran) return std::unexpected(ran.error());
+  return spread_of(ran->front());
+}
+
+// The first run, some of its elements against the definition, the corners among them; `sectile check` compares all.
+std::string Bench::verify(const Contestant& runner) {
+  if (auto wrong = run_first(runner); !wrong.empty()) return wrong;
+  Slots& s = *runner.slots;
+  const MatmulProblem& p = s.problem;
   std::vector<std::byte> got(static_cast<std::size_t>(s.specs[2].bytes));
   if (auto down = machine_.download(*s.memory[2], 0, got); !down) return down.error().message();
   const reference::MatmulDefinition definition(p);
@@ -296,6 +315,8 @@ Result<void> Bench::time(MatmulResult& result) {
 }
 
 Result<void> Bench::run(MatmulResult& result) {
+  for (const MatmulContender& contender : result.row.contenders)
+    if (auto timed = check_timed(Problem(contender.problem)); !timed) return timed;
   std::optional<Plan> first;
   for (MatmulContender contender : result.row.contenders) {
     if (contender.force.empty()) contender.force = options_.force;

@@ -246,6 +246,9 @@ Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runn
     // All take their turn at the same slots: what one has just touched is not the next one's.
     functions.emplace_back([this, &runner] { return launch(runner, turn++ % slots); });
   }
+  // What was not verified has not run yet, and a driver may compile at a kernel's first run: no sample of that.
+  if (const auto first = machine.time(functions, {.repeats = 1, .inner = 1, .warmup_seconds = 0}); !first)
+    return std::unexpected(first.error());
   const auto rough = spreads_of(machine.time(functions, {.repeats = 2, .inner = 1, .warmup_seconds = 0}));
   if (!rough) return rough;
   std::vector<Spread> spreads = *rough;

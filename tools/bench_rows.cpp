@@ -99,6 +99,15 @@ std::vector<BenchRow> seeds_rows() {
   return rows;
 }
 
+Result<void> check_timed(const Problem& problem) {
+  const auto operands = operands_of(problem);
+  if (!operands) return std::unexpected(operands.error());
+  for (const OperandSpec& operand : *operands)
+    if (operand.written && operand.bytes == 0)
+      return fail(ErrorKind::invalid_problem, "shape", print(problem), "at least one element in the result: there is nothing to time");
+  return {};
+}
+
 std::string row_name(const PermuteProblem& problem) {
   const std::string shape = join(problem.shape, "x");
   if (problem.src_layout.empty()) return fmt::format("{} ({}) {}", shape, join(problem.axes, ","), name(problem.type));

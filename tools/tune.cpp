@@ -60,6 +60,7 @@ Result<std::vector<Problem>> problems_of(const BenchOptions& options) {
     auto problem = parse_problem(text);
     if (!problem) return std::unexpected(problem.error());
     if (auto valid = validate(*problem); !valid) return std::unexpected(valid.error());
+    if (auto timed = check_timed(*problem); !timed) return std::unexpected(timed.error());
     problems.push_back(std::move(*problem));
   }
   if (problems.empty()) return fail(ErrorKind::missing, "problems", "", "a problem, or --preset matmul or seeds-permute");
@@ -206,13 +207,13 @@ Command add_tune(CLI::App& parent) {
   app->add_option("--limit", bench.limit, "Only the so many cheapest by the planner's cost");
   app->add_option("--min-time", bench.min_time, "Seconds of samples for each candidate")
       ->capture_default_str()
-      ->check(CLI::Range(0.001, 60.0));
+      ->check(number_in(0.001, 60));
   app->add_option("--warmup", bench.warmup, "Seconds of work before each timed part")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 10.0));
+      ->check(number_in(0, 10));
   app->add_option("--cycle-mb", bench.cycle_mb, "Megabytes that the runs rotate over, at least")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(number_in(0, 1e6));
   app->add_flag("--json", bench.json, "The figures as JSON on standard output");
   return {app, [options] { return run(*options); }};
 }

@@ -1,0 +1,168 @@
+// What the benchmark takes for a kernel's time, and what it lists and refuses.
+#include "bench.hpp"
+#include "bench_matmul.hpp"
+#include "run_command.hpp"
+
+#include <doctest/doctest.h>
+
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace sectile;
+using namespace sectile::test;
+using namespace sectile::tools;
+
+namespace {
+
+constexpr double kCompiling = 100;   // seconds that the first run of a program seems to take
+
+// A device whose driver compiles at a kernel's first run.
+class CompilesAtFirstRun final : public Machine {
+ public:
+  explicit CompilesAtFirstRun(std::unique_ptr<Machine> inner) : inner_(std::move(inner)) {}
+
+  const DeviceProfile& profile() const override { return inner_->profile(); }
+  std::string name() const override { return inner_->name(); }
+  std::string driver() const override { return inner_->driver(); }
+  std::string_view copy_name() const override { return inner_->copy_name(); }
+  Result<MemoryPtr> make_memory(std::uint64_t bytes) override { return inner_->make_memory(bytes); }
+  Result<void> upload(const Memory& memory, std::uint64_t offset, std::span<const std::byte> bytes) override {
+    return inner_->upload(memory, offset, bytes);
+  }
+  Result<void> download(const Memory& memory, std::uint64_t offset, std::span<std::byte> bytes) override {
+    return inner_->download(memory, offset, bytes);
+  }
+  Result<void> fill(const Memory& memory, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) override {
+    return inner_->fill(memory, offset, bytes, word);
+  }
+  Result<ProgramPtr> prepare(const Plan& plan) override { return inner_->prepare(plan); }
+  std::size_t kernel_count() const override { return inner_->kernel_count(); }
+  KernelCounts kernel_counts() const override { return inner_->kernel_counts(); }
+  Result<void> run(std::span<const Launch> launches, const Refused& refused) override {
+    for (const Launch& launch : launches) ran_.insert(launch.program);
+    return inner_->run(launches, refused);
+  }
+  Result<std::vector<std::vector<double>>> time(std::span<const LaunchSource> candidates, const TimingWish& wish) override {
+    auto seconds = inner_->time(candidates, wish);
+    for (std::size_t i = 0; seconds && i < candidates.size(); ++i)
+      if (ran_.insert(candidates[i]().program).second && !(*seconds)[i].empty()) (*seconds)[i].front() += kCompiling;
+    return seconds;
+  }
+  Result<HostCost> host_cost(const Launch& launch, unsigned times) override { return inner_->host_cost(launch, times); }
+
+ private:
+  std::unique_ptr<Machine> inner_;
+  std::set<const Program*> ran_ = {nullptr};   // a copy of the API's own has nothing to compile
+};
+
+BenchOptions quick() {
+  BenchOptions options;
+  options.min_time = 0.001;
+  options.warmup = 0;
+  options.cycle_mb = 0;
+  options.all_candidates = true;
+  options.limit = 3;
+  return options;
+}
+
+std::unique_ptr<Machine> compiling() {
+  auto machine = cpu_device().empty() ? fail(ErrorKind::missing, "device") : Machine::open(cpu_device());
+  if (machine) return std::make_unique<CompilesAtFirstRun>(std::move(*machine));
+  MESSAGE("skipped: no CPU device");
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("aMatmulsFirstRunIsNoSample") {
+  for (const bool verify : {true, false}) {
+    const auto machine = compiling();
+    if (machine == nullptr) return;
+    BenchOptions options = quick();
+    options.no_verify = !verify;
+    const auto problem = std::get<MatmulProblem>(parse_problem("matmul f32 nn 33x17x20 beta=0.5").value());
+    const MatmulResult result = bench_matmul(*machine, options, matmul_row(problem));
+    CHECK(result.error == "");
+    REQUIRE(result.times.size() > 1);
+    for (const MatmulTime& time : result.times) {
+      CAPTURE(time.candidate);
+      CHECK(time.error == "");
+      CHECK(time.time.median > 0);
+      CHECK(time.time.p90 < kCompiling / 2);
+      CHECK(time.time.samples >= 5);   // and it was not left out for being slow
+    }
+  }
+}
+
+TEST_CASE("aPermutesFirstRunIsNoSample") {
+  for (const bool verify : {true, false}) {
+    const auto machine = compiling();
+    if (machine == nullptr) return;
+    BenchOptions options = quick();
+    options.no_verify = !verify;
+    const auto problem = std::get<PermuteProblem>(parse_problem("permute f32 64x48 axes=1,0").value());
+    const RowResult result = RowBench(*machine, options).run({row_name(problem), problem});
+    CHECK(result.error == "");
+    CHECK(result.ours.p90 < kCompiling / 2);
+    CHECK(result.copy_kernel.p90 < kCompiling / 2);
+    CHECK(result.empty.p90 < kCompiling / 2);
+    REQUIRE(result.candidates.size() > 1);
+    for (const CandidateTime& candidate : result.candidates) {
+      CAPTURE(candidate.name);
+      CHECK(candidate.error == "");
+      CHECK(candidate.time.p90 < kCompiling / 2);
+    }
+  }
+}
+
+// Neither has anything to read of A and B; the first has a result all the same.
+TEST_CASE("aMatmulWithoutAnInnerSizeIsTimedAndOneWithoutElementsIsRefused") {
+  const auto machine = compiling();
+  if (machine == nullptr) return;
+  const auto bench = [&](const char* text) {
+    return bench_matmul(*machine, quick(), matmul_row(std::get<MatmulProblem>(parse_problem(text).value())));
+  };
+  const MatmulResult inner = bench("matmul f32 nn 4x4x0");
+  CHECK(inner.error == "");
+  for (const char* text : {"matmul f32 nn 0x4x4", "matmul f32 nn 4x0x4", "matmul f32 nn 0x0x0"}) {
+    const MatmulResult none = bench(text);
+    CHECK_MESSAGE(none.error.find("at least one element") != std::string::npos, none.error);
+    CHECK(none.times.empty());
+  }
+}
+
+TEST_CASE("benchListsAndDoesNotRun") {
+  // No device is there by this name: nothing looks for one.
+  const Ran host = run_sectile({"bench", "--preset", "host", "--list", "--device", "no such device"});
+  CHECK_MESSAGE(host.code == 0, host.err);
+  CHECK(host.out.find("plan a permute, cold\n") != std::string::npos);
+  const Ran json = run_sectile({"bench", "--preset", "host", "--list", "--json"});
+  CHECK(json.out.find("\"record a dispatch\"") != std::string::npos);
+}
+
+TEST_CASE("aRowThatThereIsNotIsNamed") {
+  for (const char* preset : {"cpu", "matmul"}) {
+    const Ran ran = run_sectile({"bench", "--preset", preset, "--only", "zzz"});
+    CHECK(ran.code == 2);
+    CHECK_MESSAGE(ran.err.find("--only: zzz (want a part of a row's name") != std::string::npos, ran.err);
+    CHECK(ran.err.find("--preset") == std::string::npos);
+  }
+}
+
+// A flag, as everywhere; a file behind it is taken as before, and a problem is no file.
+TEST_CASE("benchWritesJsonToAFileOrToStandardOutput") {
+  const Folder folder;
+  const std::string rows = run_sectile({"bench", "--preset", "matmul", "--list", "--json"}).out;
+  CHECK(rows.find("\"rows\"") != std::string::npos);
+  CHECK(run_sectile({"bench", "--preset", "matmul", "--list", "--json-file", folder.path("a")}).code == 0);
+  CHECK(run_sectile({"bench", "--preset", "matmul", "--list", "--json", folder.path("b")}).code == 0);
+  CHECK(read_file(folder.path("a")) == rows);
+  CHECK(read_file(folder.path("b")) == rows);
+  const Ran ran = run_sectile({"bench", "--list", "--json", "permute f32 64x48 axes=1,0"});
+  CHECK_MESSAGE(ran.code == 0, ran.err);
+  CHECK(ran.out.find("\"rows\"") != std::string::npos);
+  CHECK(folder.files() == 2);
+}
