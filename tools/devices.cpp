@@ -106,9 +106,10 @@ int list_all(const DevicesOptions& options) {
     table.add({fmt::format("cuda:{}", entry.index), entry.name, "", entry.architecture, entry.driver, entry.uuid,
                same_card(entry.uuid, *entries, "vulkan"), "yes"});
   fmt::print("{}", table.print());
-  // Standard output lists devices; that there is no CUDA here is nothing wrong.
+  // Standard output lists devices. That there is no CUDA here is nothing wrong, and nothing to say unless its driver is.
+  const bool no_driver = !cuda_found && cuda_found.error().kind == ErrorKind::missing && cuda_found.error().what == "libcuda.so.1";
   if (!found) fmt::print(stderr, "sectile: no Vulkan device: {}\n", found.error().message());
-  if (!cuda_found) fmt::print(stderr, "sectile: no CUDA device: {}\n", cuda_found.error().message());
+  if (!cuda_found && !no_driver) fmt::print(stderr, "sectile: no CUDA device: {}\n", cuda_found.error().message());
   for (const auto& entry : *entries)
     for (const std::string& quirk : entry.quirks) fmt::print("vulkan:{}: quirk: {}\n", entry.index, quirk);
   for (const auto& entry : *entries)

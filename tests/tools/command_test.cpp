@@ -1,6 +1,7 @@
 // The command from outside: what it refuses, with which exit code, and that it then writes nothing.
 #include "run_command.hpp"
 
+#include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
 
 #include <doctest/doctest.h>
@@ -165,7 +166,17 @@ std::vector<Case> refusals_of_the_rest() {
       {"permute: output is a folder", {"permute", "IN.npy", "--axes", "0,2,1", "-o", "/tmp"}, "/tmp"},
       {"devices: unknown", {"devices", "--device", "no such device", "--record", "OUT"}, "no such device"},
       {"demo: no photograph", {"demo", "--photo", "INgarbage.npy", "--out", "OUT"}, "picture"},
-      {"unknown subcommand", {"frobnicate"}, ""},
+      {"bench: a matmul without elements", {"bench", "matmul f32 nn 0x4x4", "--html", "OUT"}, "at least one element"},
+      {"bench: a matmul of nothing at all", {"bench", "matmul f32 nn 0x0x0", "--json", "OUT"}, "at least one element"},
+      {"bench: a permute without elements", {"bench", "permute f32 0x4 axes=1,0", "--json", "OUT"}, "at least one element"},
+      {"tune: a matmul without elements", {"tune", "matmul f32 nn 4x0x4", "--store", "OUT"}, "at least one element"},
+      {"tune: a permute without elements", {"tune", "permute f32 4x0 axes=1,0", "--store", "OUT"}, "at least one element"},
+      {"unknown subcommand", {"frobnicate"}, "frobnicate (want devices, targets, permute"},
+      {"unknown subcommand with options", {"frobnicate", "--json"}, "subcommand: frobnicate"},
+      {"permute: an empty name to write to", {"permute", "IN.npy", "--axes", "0,2,1", "-o", ""}, "want a file's name"},
+      {"permute: an array of another shape to add",
+       {"permute", "INmatrix.npy", "--axes", "1,0", "--add", "INmatrix.npy", "-o", "OUT"},
+       "add: shape: (3, 4) (want (4, 3), the result's)"},
       {"unknown option", {"devices", "--frobnicate"}, ""},
       {"no subcommand", {}, ""},
   };
@@ -189,6 +200,73 @@ TEST_CASE("badInputIsRefusedWithCode2AndNothingIsWritten") {
     CHECK_FALSE(ran.err.empty());
     CHECK(ran.err.find(bad.says) != std::string::npos);
     CHECK(folder.files() == before);
+  }
+}
+
+TEST_CASE("theVersionIsTheCommandsAndThePlanners") {
+  const Ran ran = run_sectile({"--version"});
+  CHECK(ran.code == 0);
+  CHECK(ran.out == "sectile " SECTILE_VERSION " (planner " + std::string(planner_version()) + ")\n");
+}
+
+// Where no driver of NVIDIA's is, nobody waits to hear of CUDA.
+TEST_CASE("devicesSaysNothingOfCudaWhereItsDriverIsNot") {
+  const auto json = nlohmann::json::parse(run_sectile({"devices", "--json"}).out, nullptr, false);
+  const std::string cuda = json.is_object() ? json.value("cuda", "") : "";
+  if (cuda.find("libcuda.so.1: not found") == std::string::npos || cpu_device().empty()) {
+    MESSAGE("skipped: a CUDA driver, or no Vulkan device");
+    return;
+  }
+  CHECK(run_sectile({"devices"}).err.find("CUDA") == std::string::npos);
+  const Ran asked = run_sectile({"devices", "--device", "cuda:0"});
+  CHECK(asked.code == 2);
+  CHECK(asked.err.find("libcuda.so.1") != std::string::npos);
+}
+
+TEST_CASE("outputIsNamedInOneWayByEverySubcommand") {
+  const Folder folder;
+  write_file(folder.path("IN.npy"), npy("(2, 0)", 0));
+  for (const char* option : {"-o", "--out", "--output"}) {
+    const std::string in = folder.path("IN.npy"), out = folder.path(std::string("out") + option);
+    CHECK(run_sectile({"permute", in, "--axes", "1,0", option, out}).code == 0);
+    CHECK(run_sectile({"matmul", in, in, "--transpose-b", "--help", option, out}).out.find("--output") != std::string::npos);
+    // Past the options, to what is wrong with the folder and the photograph.
+    CHECK(run_sectile({"pack", folder.path("none"), option, out}).err.find("none/manifest.json") != std::string::npos);
+    CHECK(run_sectile({"demo", "--photo", in, option, out}).err.find("picture") != std::string::npos);
+  }
+}
+
+// NaN is neither below a bound nor above it.
+TEST_CASE("numbersThatAreNoneAreRefusedByEveryOption") {
+  const Folder folder;
+  write_inputs(folder);
+  const std::string permute = "permute f32 4x4 axes=1,0", in = folder.path("IN.npy"), square = folder.path("INmatrix.npy");
+  const std::vector<std::vector<std::string>> commands = {
+      {"bench", permute, "--min-time"},
+      {"bench", permute, "--warmup"},
+      {"bench", permute, "--cycle-mb"},
+      {"tune", permute, "--min-time"},
+      {"tune", permute, "--warmup"},
+      {"tune", permute, "--cycle-mb"},
+      {"demo", "--min-time"},
+      {"matmul", square, square, "--transpose-b", "-o", folder.path("out"), "--alpha"},
+      {"matmul", square, square, "--transpose-b", "-o", folder.path("out"), "--c", square, "--beta"},
+      {"permute", in, "--axes", "0,2,1", "-o", folder.path("out"), "--scale"}};
+  const std::size_t before = folder.files();
+  for (std::vector<std::string> arguments : commands) {
+    const std::string option = arguments.back();
+    arguments.emplace_back();
+    for (const char* number : {"nan", "-nan", "NAN", "inf", "-inf", "1e999"}) {
+      arguments.back() = number;
+      // As --min-time=-nan, which no parser takes for an option.
+      std::vector<std::string> joined(arguments.begin(), arguments.end() - 2);
+      joined.push_back(option + "=" + number);
+      const Ran ran = run_sectile(joined);
+      CAPTURE(option + "=" + number);
+      CHECK(ran.code == 2);
+      CHECK_MESSAGE(ran.err.find(option.substr(2)) != std::string::npos, ran.err);
+      CHECK(folder.files() == before);
+    }
   }
 }
 
