@@ -89,7 +89,7 @@ Command add_pack(CLI::App& parent) {
   auto options = std::make_shared<PackOptions>();
   CLI::App* app = parent.add_subcommand("pack", "Bundle what emit has written into one file");
   auto* folders = app->add_option("folder", options->folders, "Folders that emit has written");
-  app->add_option("-o,--output", options->output, "The pack to write");
+  app->add_option("-o,--out,--output", options->output, "The pack to write");
   app->add_option("--list", options->list, "Print what a pack holds")->excludes(folders);
   app->add_flag("--json", options->json, "JSON on standard output");
   return {app, [options] { return run(*options); }};
