@@ -83,10 +83,11 @@ TEST_CASE("aMatmulsFirstRunIsNoSample") {
     if (machine == nullptr) return;
     BenchOptions options = quick();
     options.no_verify = !verify;
+    options.all_candidates = false;   // a CPU driver compiles a matmul for seconds
     const auto problem = std::get<MatmulProblem>(parse_problem("matmul f32 nn 33x17x20 beta=0.5").value());
     const MatmulResult result = bench_matmul(*machine, options, matmul_row(problem));
     CHECK(result.error == "");
-    REQUIRE(result.times.size() > 1);
+    REQUIRE(result.times.size() == 1);
     for (const MatmulTime& time : result.times) {
       CAPTURE(time.candidate);
       CHECK(time.error == "");
@@ -123,7 +124,9 @@ TEST_CASE("aMatmulWithoutAnInnerSizeIsTimedAndOneWithoutElementsIsRefused") {
   const auto machine = compiling();
   if (machine == nullptr) return;
   const auto bench = [&](const char* text) {
-    return bench_matmul(*machine, quick(), matmul_row(std::get<MatmulProblem>(parse_problem(text).value())));
+    BenchOptions options = quick();
+    options.all_candidates = false;
+    return bench_matmul(*machine, options, matmul_row(std::get<MatmulProblem>(parse_problem(text).value())));
   };
   const MatmulResult inner = bench("matmul f32 nn 4x4x0");
   CHECK(inner.error == "");
