@@ -32,7 +32,7 @@ FeatureSet enabled_features(const Adoption& adoption, const Offer& offer) {
         std::ranges::find(adoption.enabled_extensions, extension) == adoption.enabled_extensions.end())
       features.set(feature, false);
   }
-  return features;
+  return without_unmet_needs(features);
 }
 
 Result<void> check_queue_family(const InstanceFunctions& functions, const Adoption& adoption) {

@@ -160,6 +160,31 @@ static_assert(
     }(),
     "row i describes feature i");
 
+// What a feature depends on. An extension's dependence on another extension is that of its features: no feature of
+// VK_NV_cooperative_matrix2 is asked for without VK_KHR_cooperative_matrix's, and an extension goes with its features.
+// All other extensions here depend on what Vulkan 1.1 has.
+constexpr FeatureNeed kNeeds[] = {
+    {Feature::sparse_residency_buffer, Feature::sparse_binding},
+    {Feature::memory_model_device_scope, Feature::memory_model},
+    // SPIR-V: each of these capabilities declares the other.
+    {Feature::bfloat16_dot_product, Feature::bfloat16},
+    {Feature::bfloat16_cooperative_matrix, Feature::bfloat16},
+    {Feature::bfloat16_cooperative_matrix, Feature::cooperative_matrix},
+    {Feature::workgroup_layout_scalar, Feature::workgroup_layout},
+    {Feature::workgroup_layout8, Feature::workgroup_layout},
+    {Feature::workgroup_layout16, Feature::workgroup_layout},
+    // SPV_KHR_cooperative_matrix: a module with such matrices has the Vulkan memory model.
+    {Feature::cooperative_matrix, Feature::memory_model},
+    // VK_NV_cooperative_matrix2 depends on VK_KHR_cooperative_matrix.
+    {Feature::cooperative_matrix_workgroup_scope, Feature::cooperative_matrix},
+    {Feature::cooperative_matrix_flexible, Feature::cooperative_matrix},
+    {Feature::cooperative_matrix_reductions, Feature::cooperative_matrix},
+    {Feature::cooperative_matrix_conversions, Feature::cooperative_matrix},
+    {Feature::cooperative_matrix_per_element, Feature::cooperative_matrix},
+    {Feature::cooperative_matrix_tensor_addressing, Feature::cooperative_matrix},
+    {Feature::cooperative_matrix_block_loads, Feature::cooperative_matrix},
+};
+
 const Row& row(Feature feature) noexcept {
   return kRows[static_cast<std::size_t>(feature)];
 }
@@ -191,6 +216,23 @@ FeatureUse use_of(Feature feature) noexcept {
 }
 std::string_view extension_of(Feature feature) noexcept {
   return row(feature).extension == nullptr ? std::string_view{} : row(feature).extension;
+}
+
+std::span<const FeatureNeed> feature_needs() noexcept {
+  return kNeeds;
+}
+
+FeatureSet without_unmet_needs(FeatureSet features) noexcept {
+  // Again until nothing changes: what is dropped may be what another needs.
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (const FeatureNeed& need : kNeeds) {
+      if (!features.has(need.feature) || features.has(need.needs)) continue;
+      features.set(need.feature, false);
+      changed = true;
+    }
+  }
+  return features;
 }
 
 FeatureSet read_features(const void* chain) noexcept {
@@ -276,7 +318,7 @@ Result<Offer> query_offer(const InstanceFunctions& functions, VkPhysicalDevice p
   VkPhysicalDeviceFeatures2& chain = structs.make_core_chain();
   structs.complete(chain, askable);
   functions.vkGetPhysicalDeviceFeatures2(physical_device, &chain);
-  out.features = read_features(&chain);
+  out.features = without_unmet_needs(read_features(&chain));
   return out;
 }
 
@@ -297,7 +339,7 @@ FeatureSet choose(const Offer& offer, std::span<const FeatureUse> uses) {
   FeatureSet out;
   for (const Row& r : kRows)
     out.set(r.feature, offer.features.has(r.feature) && std::ranges::find(uses, r.use) != uses.end());
-  return out;
+  return without_unmet_needs(out);
 }
 
 std::vector<const char*> extensions_for(const FeatureSet& features) {

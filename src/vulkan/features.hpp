@@ -103,9 +103,17 @@ class FeatureStructs {
 // Switches features on wherever `chain` has a place for them.
 void write_features(void* chain, const FeatureSet& features) noexcept;
 
+// A feature, and one that it depends on: without it, Vulkan's rules or SPIR-V's forbid the first, or it does nothing.
+struct FeatureNeed {
+  Feature feature, needs;
+};
+std::span<const FeatureNeed> feature_needs() noexcept;
+// Those of the features whose needs are all among them.
+FeatureSet without_unmet_needs(FeatureSet features) noexcept;
+
 // What the device offers, and what it is called.
 struct Offer {
-  FeatureSet features;
+  FeatureSet features;             // none that depends on what is not offered
   std::vector<std::string> extensions;
   VkPhysicalDeviceProperties properties{};
   bool compute_queue = false;
@@ -116,7 +124,7 @@ Result<Offer> query_offer(const InstanceFunctions& functions, VkPhysicalDevice p
 // Why Sectile cannot use a device with this offer: an unsupported error naming it; else nothing.
 Result<void> check_usable(const Offer& offer);
 
-// Features that the runtime or an app should switch on, of those offered.
+// Features that the runtime or an app should switch on, of those offered: each with all that it depends on.
 FeatureSet choose(const Offer& offer, std::span<const FeatureUse> uses);
 // The extensions that those need, with static lifetime.
 std::vector<const char*> extensions_for(const FeatureSet& features);

@@ -87,6 +87,36 @@ TEST_CASE("a device can be made with the whole wanted chain") {
   });
 }
 
+TEST_CASE("a feature is asked for only together with all that it depends on") {
+  using vulkan::Feature;
+  const std::vector<vulkan::FeatureUse> uses = {vulkan::FeatureUse::required, vulkan::FeatureUse::wanted,
+                                                vulkan::FeatureUse::runtime};
+  vulkan::Offer all;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Feature::count); ++i) all.features.set(static_cast<Feature>(i));
+  for (const vulkan::FeatureNeed& need : vulkan::feature_needs()) {
+    CAPTURE(vulkan::vulkan_name(need.feature));
+    CAPTURE(vulkan::vulkan_name(need.needs));
+    CHECK(vulkan::choose(all, uses).has(need.feature));
+    vulkan::Offer offer = all;
+    offer.features.set(need.needs, false);
+    CHECK_FALSE(vulkan::choose(offer, uses).has(need.feature));
+  }
+  // What lavapipe offers at 128 bits: the second extension, and not the first one.
+  vulkan::Offer offer = all;
+  offer.features.set(Feature::cooperative_matrix, false);
+  const auto extensions = vulkan::extensions_for(vulkan::choose(offer, uses));
+  const std::set<std::string> names(extensions.begin(), extensions.end());
+  CHECK(names.count(VK_NV_COOPERATIVE_MATRIX_2_EXTENSION_NAME) == 0);
+  CHECK(names.count(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME) == 0);
+  CHECK(names.count(VK_KHR_SHADER_BFLOAT16_EXTENSION_NAME) == 1);
+  // And what depends on it by way of another.
+  offer = all;
+  offer.features.set(Feature::memory_model, false);
+  CHECK_FALSE(vulkan::choose(offer, uses).has(Feature::cooperative_matrix_flexible));
+  CHECK_FALSE(vulkan::choose(offer, uses).has(Feature::bfloat16_cooperative_matrix));
+  CHECK(vulkan::choose(offer, uses).has(Feature::bfloat16));
+}
+
 TEST_CASE("features go into an app's chain of aggregates") {
   on_every_device([](vulkan::Runtime& runtime) {
     VkPhysicalDeviceVulkan13Features v13{};
