@@ -62,7 +62,7 @@ TEST_CASE("everyCandidateOfGeneratedElementwisePermutesComesOutRight") {
   const auto profile = builtin_target("nvidia-hopper");
   REQUIRE(profile.has_value());
   std::set<std::string> ran;
-  const std::size_t most = test::scope(300, 200, 120);
+  const std::size_t most = test::scope<std::size_t>(300, 200, 120);
   std::size_t problems = 0;
   for (std::uint64_t index = 0; problems < most; ++index) {
     const PermuteProblem problem = reference::generate_elementwise(31, index);

@@ -143,7 +143,7 @@ void check_far_rows(const DeviceProfile& profile, Tally& tally) {
 TEST_CASE("everyCandidateOfGeneratedPermutesComesOutRight") {
   const DeviceProfile profile = hopper();
   Tally tally;
-  const std::size_t most = test::scope(300, 200, 80);
+  const std::size_t most = test::scope<std::size_t>(300, 200, 80);
   std::size_t problems = 0;
   for (std::uint64_t index = 0; problems < most; ++index) {
     const PermuteProblem problem = reference::generate_permute(21, index);

@@ -167,7 +167,7 @@ TEST_CASE("everyCandidateOfMatmulsComesOutRight") {
   DeviceProfile cpu = bare;
   cpu.kind = DeviceKind::cpu;
   // Of the candidates one in so many, others for each problem.
-  const std::size_t fewer = test::scope(1, 2, 8), most = test::scope(130, 100, 60);
+  const std::size_t fewer = test::scope<std::size_t>(1, 2, 8), most = test::scope<std::size_t>(130, 100, 60);
   Tally tally;
   std::size_t problems = 0;
   for (const char* text : kProblems) {
@@ -203,7 +203,7 @@ TEST_CASE("everyBarrierOfMatmulsIsNeeded") {
     bool subgroups;
   };
   // A sanitizer sees a sample: what a barrier orders does not depend on it.
-  const std::size_t every = test::scope(1, 1, 5);
+  const std::size_t every = test::scope<std::size_t>(1, 1, 5);
   std::set<std::string> seen;
   std::size_t left_out = 0, turn = 0;
   // matvec's operands differ in width: with the same, lanes would read just what they have staged themselves.
