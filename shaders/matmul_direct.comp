@@ -1,5 +1,5 @@
 //! variant f32
-//! variant f32.narrow -DNARROW
+//! variant f32.narrow -DNARROW -DNO_BYTES
 //! variant i8 -DINTEGER
 //! variant i8.narrow -DINTEGER -DNARROW
 // ROWS x COLUMNS of the result an invocation, operands straight from global memory an element at a time: what a CPU

@@ -1,5 +1,5 @@
 //! variant f32
-//! variant f32.narrow -DNARROW
+//! variant f32.narrow -DNARROW -DNO_BYTES
 //! variant i8 -DINTEGER
 //! variant i8.narrow -DINTEGER -DNARROW
 // What follows the sums: a is scratch, [batch][split][M][ldd] of 4-byte sums, and every run of kWidthD elements of the

@@ -1,7 +1,7 @@
 //! variant f32
-//! variant f32.narrow -DNARROW
+//! variant f32.narrow -DNARROW -DNO_BYTES
 //! variant f32.subgroup -DSUBGROUP
-//! variant f32.subgroup.narrow -DSUBGROUP -DNARROW
+//! variant f32.subgroup.narrow -DSUBGROUP -DNARROW -DNO_BYTES
 //! variant i8 -DINTEGER
 //! variant i8.narrow -DINTEGER -DNARROW
 //! variant i8.subgroup -DINTEGER -DSUBGROUP

@@ -82,10 +82,13 @@ std::string check_operands(const Plan& plan) {
   return plan.operands.size() < specs->size() ? "the plan lacks operands of the problem" : std::string();
 }
 
-// The one lack for which a matmul may have no plan: SwiftShader's, whose 16-bit accesses are not to be used.
+// The one lack for which a matmul may have no plan: SwiftShader's, whose 16-bit accesses are not to be used; or that of
+// 8-bit ones, which int8 alone needs.
 bool lacks_accesses(const Problem& problem, const DeviceProfile& profile) {
   const auto* matmul = std::get_if<MatmulProblem>(&problem);
-  if (matmul == nullptr || (profile.storage8.value_or(false) && profile.storage16.value_or(false))) return false;
+  if (matmul == nullptr) return false;
+  const bool halves = profile.storage16.value_or(false), bytes = halves && profile.storage8.value_or(false);
+  if (bytes || (halves && matmul->type != DType::i8)) return false;
   return std::ranges::any_of(std::array{matmul->a_type, matmul->b_type, matmul->out}, [](DType type) { return size_bytes(type) < 4; });
 }
 

@@ -1,5 +1,6 @@
 // Reads the stream of words that lib/matmul.abi.h describes; where a workgroup's tile lies; fetching and storing runs.
-// NARROW (from the variant): loads and stores of 1 and 2 bytes. INTEGER: int8 products, summed as int.
+// NARROW (from the variant): loads and stores of 1 and 2 bytes; NO_BYTES (with it): numbers.glsl. INTEGER: int8 products,
+// summed as int.
 #include "numbers.glsl"
 #include "matmul.abi.h"
 

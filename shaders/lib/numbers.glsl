@@ -1,5 +1,6 @@
 // Element types as numbers, and accesses of whole runs of them: what every kernel that computes shares.
-// NARROW (from the variant): loads and stores of 1 and 2 bytes.
+// NARROW (from the variant): loads and stores of 1 and 2 bytes. NO_BYTES (beside it): stores of 2 bytes alone, and a byte
+// is loaded as one of two, so that the module needs no 8-bit storage.
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
 #extension GL_EXT_control_flow_attributes : require
@@ -7,8 +8,10 @@
 #ifdef NARROW
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
+#ifndef NO_BYTES
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
+#endif
 #endif
 #include "abi.h"
 
@@ -56,7 +59,17 @@ layout(buffer_reference, std430, buffer_reference_align = 8) buffer Ref8 { uvec2
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Ref4 { uint x[]; };
 #ifdef NARROW
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer Ref2 { uint16_t x[]; };
+#ifdef NO_BYTES
+// The two bytes that hold it: one of them may be none of the operand's, and lies in the same page.
+uint load_byte(uvec2 base, uint at) {
+  uint carry;
+  uint low = uaddCarry(base.x, at, carry);
+  return (uint(Ref2(uvec2(low & ~1u, base.y + carry)).x[0]) >> (8u * (low & 1u))) & 0xffu;
+}
+#else
 layout(buffer_reference, std430, buffer_reference_align = 1) buffer Ref1 { uint8_t x[]; };
+#define load_byte(base, at) uint(Ref1(base).x[at])
+#endif
 #endif
 
 // `bytes` (1, 2, 4, 8 or 16, known when specialized) from `at` bytes behind base, a multiple of `bytes`; shorter values
@@ -66,7 +79,7 @@ uvec4 load_raw(uvec2 base, uint at, const uint bytes) {
   if (bytes == 8u) return uvec4(Ref8(base).x[at >> 3], 0u, 0u);
 #ifdef NARROW
   if (bytes == 2u) return uvec4(uint(Ref2(base).x[at >> 1]), 0u, 0u, 0u);
-  if (bytes == 1u) return uvec4(uint(Ref1(base).x[at]), 0u, 0u, 0u);
+  if (bytes == 1u) return uvec4(load_byte(base, at), 0u, 0u, 0u);
 #endif
   return uvec4(Ref4(base).x[at >> 2], 0u, 0u, 0u);
 }
@@ -75,7 +88,9 @@ void store_raw(uvec2 base, uint at, const uint bytes, uvec4 v) {
   else if (bytes == 8u) Ref8(base).x[at >> 3] = v.xy;
 #ifdef NARROW
   else if (bytes == 2u) Ref2(base).x[at >> 1] = uint16_t(v.x);
+#ifndef NO_BYTES
   else if (bytes == 1u) Ref1(base).x[at] = uint8_t(v.x);
+#endif
 #endif
   else Ref4(base).x[at >> 2] = v.x;
 }

@@ -198,9 +198,10 @@ bool matmul_fits(const MatmulContext& c, const MatmulDraft& d, Refusal& refusal)
   if (!spans("b", p.transpose_b ? columns : d.tile_k, c.at.ldb, p.transpose_b ? d.tile_k : columns, c.b_type)) return false;
   if (!spans("d", rows, std::max({c.at.ldd, c.at.ldc, c.at.ldr}), columns, c.out_type)) return false;
   Parts parts{.epilogue = c.epilogue, .b_scale = false, .reduce = false};
-  if (variant_of(c, d, parts, c.out_type).ends_with(".narrow") &&
-      !(c.profile.storage8.value_or(false) && c.profile.storage16.value_or(false)))
-    return refusal.no("accesses of 1 or 2 bytes, the device has none");
+  if (!variant_of(c, d, parts, c.out_type).ends_with(".narrow")) return true;
+  // The float kernels take a byte out of two (NO_BYTES in shaders/lib/numbers.glsl).
+  if (!c.profile.storage16.value_or(false)) return refusal.no("accesses of 2 bytes, the device has none");
+  if (c.integer() && !c.profile.storage8.value_or(false)) return refusal.no("accesses of 1 byte, the device has none");
   return true;
 }
 

@@ -44,7 +44,9 @@ Draft make(const Context& c, std::uint32_t row) {
 }
 
 // For devices that can do no better.
-bool spare(const Context& c, std::uint32_t) { return c.profile.storage8.value_or(false) && c.profile.storage16.value_or(false); }
+bool spare(const Context& c, std::uint32_t) {
+  return c.profile.storage16.value_or(false) && (c.nest.element_bytes == 2 || c.profile.storage8.value_or(false));
+}
 
 Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   Estimate e;

@@ -106,3 +106,33 @@ TEST_CASE("whatAProfileIsWithoutNoModuleAsksFor") {
     }
   CHECK(asked > 100);
 }
+
+// The built-in target qualcomm-adreno7 and other mobiles have the one and not the other.
+TEST_CASE("elementsOf2BytesNeed16BitStorageAlone") {
+  DeviceProfile hopper = builtin_target("nvidia-hopper").value();
+  hopper.storage8 = hopper.int8 = false;
+  DeviceProfile adreno = builtin_target("qualcomm-adreno7").value();
+  CHECK_FALSE(adreno.storage8.value_or(false));
+  adreno.int8 = false;
+  for (const DeviceProfile& profile : {hopper, adreno})
+    for (const char* text :
+         {"matmul f16 nn 960x2304x770 epi=bias+gelu", "matmul f16 nt 255x127x63", "matmul f16 tn 33x65x129 epi=bias.m+residual",
+          "matmul bf16 nn 31x33x35 epi=scale+bias+silu", "matmul f16 nt 1x4097x1023 epi=bias", "matmul f16 nn 3x5x0 epi=bias",
+          "matmul f16 nt 33x127x8191 epi=bias", "matmul f16 nt 17x255x127 b=q8", "matmul f16 nt 16x255x4096 b=q4 epi=bias",
+          "matmul f32 nn 17x255x127 out=f16", "permute f16 7x9x11 axes=2,0,1", "permute f16 641x481 axes=1,0",
+          "permute f16 4099 axes=0", "permute bf16 7x9x11 axes=2,0,1 out=f16"}) {
+      CAPTURE(text);
+      CAPTURE(profile.name);
+      const auto problem = parse_problem(text);
+      REQUIRE(problem.has_value());
+      const auto plan = make_plan(*problem, profile);
+      REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
+      for (const Step& step : plan->steps) {
+        const auto capabilities = capabilities_of(step);
+        CAPTURE(step.kernel.stem + "." + step.kernel.variant);
+        CHECK_FALSE(capabilities.contains("StorageBuffer8BitAccess"));
+        CHECK_FALSE(capabilities.contains("Int8"));
+        if (text[0] == 'p') CHECK(step.kernel.stem != "permute_words");
+      }
+    }
+}
