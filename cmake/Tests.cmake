@@ -185,6 +185,23 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   # SwiftShader compiles several times as long as lavapipe.
   sectile_check(lavapipe llvmpipe 600 48 lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
   sectile_check(swiftshader SwiftShader 200 32 vk_swiftshader_icd.json)
+  # lavapipe with subgroups of 4 and of 16: a device is made with all that is wanted, and a few cases of each operation
+  # run. It compiles and runs slowly at 512 bits.
+  if(SECTILE_ICD_lavapipe)
+    set(width sh ${PROJECT_SOURCE_DIR}/tests/width.sh)
+    foreach(bits 128 512)
+      add_test(NAME vulkan_${bits} COMMAND ${width} ${bits} $<TARGET_FILE:test_vulkan>
+        "--test-case=a device can be made*,features go into*,a live profile survives*")
+      add_test(NAME check_${bits} COMMAND ${width} ${bits} $<TARGET_FILE:sectile_command> check --cases 40 --seed 5512 --device llvmpipe)
+      add_test(NAME check_matmul_${bits} COMMAND ${width} ${bits}
+        $<TARGET_FILE:sectile_command> check --op matmul --cases 8 --seed 5512 --batch 8 --device llvmpipe)
+      # K = 0 goes by the reduction alone, a long K by a split and the reduction.
+      add_test(NAME check_reduce_${bits} COMMAND ${width} ${bits} $<TARGET_FILE:sectile_command> check --cases 1 --device llvmpipe
+        --problem "matmul f32 nt 77x1x0 b=f16 beta=0.3 c=d epi=scale.m+bias+gelu_tanh+residual")
+      set_tests_properties(vulkan_${bits} check_${bits} check_matmul_${bits} check_reduce_${bits} PROPERTIES TIMEOUT 600
+        SKIP_RETURN_CODE 77 ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
+    endforeach()
+  endif()
   # The same problems on both, compared with each other as well.
   if(SECTILE_ICD_lavapipe AND SECTILE_ICD_swiftshader)
     add_test(NAME check_both COMMAND ${check} 200 100 $<TARGET_FILE:sectile_command> --seed 7 --device llvmpipe,SwiftShader)

@@ -4,7 +4,8 @@
 //! variant i8.narrow -DINTEGER -DNARROW
 // What follows the sums: a is scratch, [batch][split][M][ldd] of 4-byte sums, and every run of kWidthD elements of the
 // result is the sum of its splits, taken in order, so that the result is the same each time. With no split at all
-// (K = 0) nothing is read.
+// (K = 0) nothing is read. TILE_M 1: what the runs of a workgroup span fits 32-bit offsets from its first row, so that
+// addresses are the workgroup's; 2: each invocation has its own.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define MATMUL_REDUCE
@@ -22,16 +23,22 @@ void main() {
   t.batch = id / groups;
   id -= t.batch * groups;
   // (id << shift | lane) / runs_n, a bit of the lane at a time: the remainder stays below 2^31.
-  uint row = id / runs_n, run = id - row * runs_n;
+  uint row = id / runs_n, run = id - row * runs_n, first_row = row, first_run = run;
   [[unroll]] for (uint bit = 0u; bit < shift; ++bit) {
     run = run * 2u + ((gl_LocalInvocationID.x >> (shift - 1u - bit)) & 1u);
     uint more = run >= runs_n ? 1u : 0u;
     row = row * 2u + more;
     run -= more * runs_n;
+    first_run *= 2u;   // lane 0's
+    more = first_run >= runs_n ? 1u : 0u;
+    first_row = first_row * 2u + more;
+    first_run -= more * runs_n;
   }
   if (t.batch >= batches() || row >= size_m()) return;
-  t.m = row;
-  t.n = run * kWidthD;
+  // lavapipe's compiler overruns its stack where subgroups of 16 have addresses that differ from lane to lane.
+  uint column = run * kWidthD;
+  t.m = kTileM == 1u ? first_row : row;
+  t.n = kTileM == 1u ? 0u : column;
   t.k = t.k_end = t.split = 0u;
 
   acc_t acc[MAX_RUN];
@@ -40,10 +47,11 @@ void main() {
   if (left != 0u) {
     uvec2 from = batch_address(push.a, MATMUL_TYPE_F32, t.batch, kAtBatchA);
     from = element_address(from, MATMUL_TYPE_F32, t.m, lda(), t.n);
+    uint inside = ((row - t.m) * lda() + column - t.n) * 4u;
     uvec2 step = bytes_of(MATMUL_TYPE_F32, product64(size_m(), lda()));
     // Tested at the bottom: lavapipe loads once more behind a top-tested loop's end.
     do {
-      uvec4 raw = load_raw(from, 0u, 4u * kWidthD);
+      uvec4 raw = load_raw(from, inside, 4u * kWidthD);
       [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i) {
 #ifdef INTEGER
         acc[i] += int(raw[i]);
@@ -54,5 +62,5 @@ void main() {
       from = add64(from, step);
     } while (--left != 0u);
   }
-  store_run(target_of(t), t.m, t.n, acc);
+  store_run(target_of(t), row, column, acc);
 }

@@ -62,9 +62,8 @@ layout(buffer_reference, std430, buffer_reference_align = 2) buffer Ref2 { uint1
 #ifdef NO_BYTES
 // The two bytes that hold it: one of them may be none of the operand's, and lies in the same page.
 uint load_byte(uvec2 base, uint at) {
-  uint carry;
-  uint low = uaddCarry(base.x, at, carry);
-  return (uint(Ref2(uvec2(low & ~1u, base.y + carry)).x[0]) >> (8u * (low & 1u))) & 0xffu;
+  at += base.x & 1u;   // a sum of 32 bits: offsets stay below 2^31
+  return (uint(Ref2(uvec2(base.x & ~1u, base.y)).x[at >> 1]) >> (8u * (at & 1u))) & 0xffu;
 }
 #else
 layout(buffer_reference, std430, buffer_reference_align = 1) buffer Ref1 { uint8_t x[]; };

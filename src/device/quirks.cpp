@@ -24,6 +24,20 @@ constexpr Quirk kQuirks[] = {
      .why = "a load through an address that the whole subgroup shares runs once more after a for or while has ended; "
             "across a page's end the process dies. Test the loop at its bottom, or clamp the index",
      .source = "seen and reproduced on lavapipe 26.1.6, 2026-11"},
+    {.vendor = "mesa",
+     .driver = "llvmpipe",
+     .subgroup_size = 16,
+     .avoid = "address of two words that differs from lane to lane",
+     .why = "its compiler joins two words to 64 bits in an array on its stack that has room for 8 lanes: the process dies of "
+            "it. Give the subgroup one address, and each lane a 32-bit offset",
+     .source = "seen under gdb on lavapipe 26.1.6 with LP_NATIVE_VECTOR_WIDTH=512, 2026-11"},
+    {.vendor = "mesa",
+     .driver = "llvmpipe",
+     .subgroup_size = 16,
+     .avoid = "cooperative_matrix",
+     .effect = Effect::forbid,
+     .why = "compiling its loads kills the process: their addresses differ from lane to lane",
+     .source = "seen under gdb on lavapipe 26.1.6 with LP_NATIVE_VECTOR_WIDTH=512, 2026-11"},
     {.vendor = "google",
      .avoid = "storage16",
      .effect = Effect::forbid,
@@ -225,6 +239,7 @@ bool version_in(std::string_view version, std::string_view from, std::string_vie
 bool speaks_for(const Quirk& quirk, const DeviceProfile& profile) {
   return (quirk.vendor.empty() || quirk.vendor == profile.vendor) && part_of(quirk.driver, profile.driver) &&
          part_of(quirk.device, profile.name) && (quirk.kind == DeviceKind::unknown || quirk.kind == profile.kind) &&
+         (quirk.subgroup_size == 0 || quirk.subgroup_size == profile.subgroup_size) &&
          std::ranges::none_of(quirk.except, [&](std::string_view name) { return part_of(name, profile.name); }) &&
          version_in(driver_version_of(profile.driver), quirk.from, quirk.below);
 }

@@ -23,6 +23,7 @@ struct Quirk {
   std::string_view driver = {};           // part of DeviceProfile::driver; empty: any
   std::string_view device = {};           // part of DeviceProfile::name; empty: any
   DeviceKind kind = DeviceKind::unknown;  // unknown: any
+  std::uint32_t subgroup_size = 0;        // DeviceProfile::subgroup_size; 0: any
   std::string_view from = {};             // driver versions that have it: the first one,
   std::string_view below = {};            // and the first one that has it no more; empty: no such bound
   std::string_view avoid = {};            // a field of DeviceProfile, or a habit

@@ -135,6 +135,13 @@ Into scratch_layout(const MatmulContext& c, std::uint32_t splits) {
   return {ldd, ldd * c.problem.m * splits};
 }
 
+// Whether 32-bit offsets (below 2^31, see words.cpp) from the first row of a workgroup's runs reach all of them.
+bool runs_are_near(const MatmulContext& c, const MatmulDraft& d, std::int64_t scratch_ld) {
+  const std::int64_t rows = d.workgroup / std::max<std::int64_t>(1, c.problem.n / d.width_d) + 1;
+  const std::int64_t ld = std::max({c.at.ldd, c.at.ldc, c.at.ldr, scratch_ld});
+  return rows * ld + c.problem.n < (std::int64_t{1} << 31) / 4;
+}
+
 // Sums the splits of scratch (none for K = 0) and finishes.
 Result<Step> reduce_step(const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands, std::uint32_t scratch,
                          std::uint32_t splits) {
@@ -155,7 +162,8 @@ Result<Step> reduce_step(const MatmulContext& c, std::int64_t first, std::span<c
   // What does not matter to the reduction is the same for all problems, so that they share a pipeline.
   MatmulContext plain = c;
   plain.type = plain.a_type = plain.b_type = c.integer() ? MATMUL_TYPE_I8 : MATMUL_TYPE_F32;
-  d.tile_m = d.tile_n = d.tile_k = 1;
+  d.tile_m = runs_are_near(c, d, from.ldd) ? 1 : 2;
+  d.tile_n = d.tile_k = 1;
   common_constants(w.step, plain, d, parts, c.out_type);
   for (auto& constant : w.step.constants)
     if (constant.id == MATMUL_SPEC_TRANS_A || constant.id == MATMUL_SPEC_TRANS_B) constant.value = 0;

@@ -102,6 +102,20 @@ TEST_CASE("aDriverOfUnknownVersionIsSpokenFor") {
   CHECK_FALSE(detail::speaks_for(quirk, device("amd", "", "x")));  // whether it is radv is not known
 }
 
+TEST_CASE("aQuirkMaySpeakForOneSubgroupSize") {
+  DeviceProfile profile = builtin_target("lavapipe").value();
+  CHECK(profile.subgroup_size == 8u);
+  CHECK(profile.cooperative_matrix == true);
+  CHECK_FALSE(profile.matrix_shapes.empty());
+  for (const std::uint32_t size : {4u, 16u}) {
+    DeviceProfile other = profile;
+    other.subgroup_size = size;
+    detail::apply_quirks(other);
+    CHECK(other.cooperative_matrix == (size != 16));
+    CHECK(other.matrix_shapes.empty() == (size == 16));
+  }
+}
+
 TEST_CASE("forbiddenFeaturesGoWithWhatHangsOnThem") {
   DeviceProfile profile = device("qualcomm", "Qualcomm Technologies Inc. Adreno Vulkan Driver", "Adreno (TM) 840");
   const DeviceProfile before = profile;
