@@ -122,6 +122,7 @@ nlohmann::json json_of(const EmittedTarget& target, const EmittedPlan& emitted) 
   for (std::size_t s = 0; s < emitted.plan.steps.size(); ++s)
     steps.push_back(json_of(emitted.plan.steps[s], target.modules[emitted.modules[s]].name));
   return {{"name", emitted.name},
+          {"matrix_unit_unused", matrix_unit_remark(emitted.plan, target.profile)},
           {"header", emitted.name + ".h"},
           {"problem", print(emitted.plan.problem)},
           {"plan_id", emitted.plan.id},

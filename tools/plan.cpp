@@ -84,6 +84,7 @@ int run(const PlanCommandOptions& options) {
                                .kernels = options.pack.empty() ? nullptr : &pack,
                                .tuned = tuned.get()});
   if (!plan) return report(plan.error(), options.json);
+  print_matrix_remark(*plan, *profile);
   if (options.json) {
     fmt::print("{}\n", to_json(*plan));
     return kOk;

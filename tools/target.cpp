@@ -8,10 +8,12 @@
 #include <sectile/cuda_runtime.hpp>
 #include <sectile/vulkan_runtime.hpp>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
@@ -76,6 +78,11 @@ std::string default_device(const std::string& selector) {
     if (best == nullptr || version(entry) > version(*best)) best = &entry;
   }
   return best == nullptr ? selector : "vulkan:" + std::to_string(best->index);
+}
+
+void print_matrix_remark(const Plan& plan, const DeviceProfile& profile) {
+  const std::string remark = matrix_unit_remark(plan, profile);
+  if (!remark.empty()) fmt::print(stderr, "sectile: note: {} on {}: {}\n", print(plan.problem), profile.name, remark);
 }
 
 Result<void> check_candidate(const Problem& problem, const DeviceProfile& profile, const std::string& force) {

@@ -5,6 +5,7 @@
 
 #include "device/quirks.hpp"
 
+#include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
 
 #include <fmt/format.h>
@@ -43,8 +44,8 @@ std::string matrices(const DeviceProfile& p) {
   for (const std::string& unit : p.matrix_units) text += (text.empty() ? "" : " ") + unit;
   if (!text.empty()) return text;
   if (!p.matrix_shapes.empty()) return fmt::format("{} shapes", p.matrix_shapes.size());
-  if (!p.cooperative_matrix) return "-";
-  return *p.cooperative_matrix ? "yes" : "no";
+  if (!p.cooperative_matrix) return "not known, not used";
+  return *p.cooperative_matrix ? "shapes not known, not used" : "no";
 }
 
 int list_all(bool as_json) {
@@ -123,7 +124,7 @@ int compare(const TargetsOptions& options) {
   std::vector<json> profiles;
   json as_json = json::array();
   std::set<std::string> fields;
-  std::string quirks;
+  std::string quirks, units;
   for (const std::string& name : options.names) {
     const auto profile = read_target(name);
     if (!profile) return report(profile.error(), options.json);
@@ -134,7 +135,10 @@ int compare(const TargetsOptions& options) {
       quirks += fmt::format("{}: {}\n", profile->name, detail::describe(quirk));
       notes.push_back(detail::describe(quirk));
     }
+    const std::string unit = matrix_unit_remark(*profile);
+    if (!unit.empty()) units += fmt::format("{}: {}\n", profile->name, unit);
     as_json.push_back({{"name", profile->name}, {"profile", profiles.back()}, {"quirks", std::move(notes)}});
+    if (!unit.empty()) as_json.back()["matrix_unit_unused"] = unit;
   }
   // Vulkan is what a profile without the field is for: said here, so that the column does not read "not known".
   for (json& profile : profiles) profile.emplace("api", "vulkan");
@@ -150,6 +154,7 @@ int compare(const TargetsOptions& options) {
   }
   print_comparison(profiles, fields, options.sources);
   if (!quirks.empty()) fmt::print("\nQuirks\n{}", quirks);
+  if (!units.empty()) fmt::print("\nMatrix units that no matmul uses\n{}", units);
   return kOk;
 }
 

@@ -89,6 +89,13 @@ class Planner {
   std::unique_ptr<Impl> impl_;
 };
 
+// Why matmuls of f16, bf16 and int8 leave the device's matrix unit alone, as far as the profile tells: it is not known, a
+// quirk forbids it, no kernel uses it. Empty: the profile lists shapes.
+std::string matrix_unit_remark(const DeviceProfile& profile);
+// The same of a plan that was made for the profile, where the problem could use the unit: also when no kernel fits the
+// listed shapes, or another one costs less. Empty where the plan uses it.
+std::string matrix_unit_remark(const Plan& plan, const DeviceProfile& profile);
+
 // A text for people: each candidate with its counts and cost, or why it was refused.
 std::string explain(const Plan& plan);
 

@@ -114,6 +114,17 @@ constexpr Shape kAmpereShapes[] = {
     {8, 8, 16, "u8", "u32"},    {8, 8, 16, "s8", "s32"},
 };
 
+// Of NVK's list for these chips what NVIDIA's own driver lists on an H100 too: the lesser of both drivers. NVK has
+// 8x8x16 of int8 besides on Ada, and 16x8x16 on both.
+constexpr Shape kAdaAndBlackwellShapes[] = {
+    {16, 16, 16, "f16", "f16"}, {16, 8, 16, "f16", "f16"}, {16, 8, 8, "f16", "f16"},  {16, 16, 16, "f16", "f32"},
+    {16, 8, 16, "f16", "f32"},  {16, 8, 8, "f16", "f32"},  {16, 16, 32, "u8", "u32"}, {16, 16, 32, "s8", "s32"},
+    {16, 8, 32, "u8", "u32"},   {16, 8, 32, "s8", "s32"},
+};
+constexpr std::string_view kAdaAndBlackwellListing =
+    "Mesa, nvk_physical_device.c, nvk_GetPhysicalDeviceCooperativeMatrixPropertiesKHR: Turing and newer, of which those "
+    "that NVIDIA's driver 580.159.04 lists on an H100 too (tests/data/nvidia-h100-coopmat.txt)";
+
 constexpr Shape kHopperShapes[] = {
     {16, 16, 16, "f16", "f16"},
     {16, 8, 16, "f16", "f16"},
@@ -164,9 +175,17 @@ constexpr Target kNvidiaTargets[] = {
      .family = kNvidia,
      .shapes = kAmpereShapes,
      .shapes_source = kNvkAmpere},
-    {.name = "nvidia-ada", .facts = kAda, .family = kNvidia},
+    {.name = "nvidia-ada",
+     .facts = kAda,
+     .family = kNvidia,
+     .shapes = kAdaAndBlackwellShapes,
+     .shapes_source = kAdaAndBlackwellListing},
     {.name = "nvidia-hopper", .facts = kHopper, .shapes = kHopperShapes, .shapes_source = kH100Listing},
-    {.name = "nvidia-blackwell", .facts = kBlackwell, .family = kNvidia},
+    {.name = "nvidia-blackwell",
+     .facts = kBlackwell,
+     .family = kNvidia,
+     .shapes = kAdaAndBlackwellShapes,
+     .shapes_source = kAdaAndBlackwellListing},
 };
 
 }  // namespace

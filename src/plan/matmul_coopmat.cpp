@@ -14,6 +14,7 @@ namespace {
 
 constexpr std::uint32_t kHalfSums = 1;    // only where sums are f16: f32 ones would not fit the registers
 constexpr std::uint32_t kInt8Only = 2;    // f16's step of as many K is twice as long: too much to have on its way
+constexpr std::uint32_t kEightLanes = 8;  // small enough for subgroups of 8, and for nothing else
 constexpr std::uint32_t kCpuOnly = 4;     // a GPU's loop on a tile that a CPU's compiler takes a second for: never the fastest
 
 // Where loads stand: a module each, see the kernel; and how a candidate's name says so.
@@ -80,6 +81,11 @@ constexpr Row kTable[] = {
     {16, 16, 256, 16, 16, kEarly, 80, 0, 8},
     {8, 128, 64, 8, 32, kFirst, 100},   // fragments of 8 rows: Intel's
     {8, 64, 64, 8, 16, kFirst, 60},
+    // Subgroups of 8 with 128 registers: Xe-HPG's. A tile of 16x16 takes half of them, so that no larger one fits. Not
+    // measured: the rates are those of like tiles above.
+    {64, 64, 64, 16, 16, kFirst, 200, kEightLanes},
+    {64, 64, 32, 16, 16, kFirst, 190, kEightLanes},
+    {32, 64, 32, 16, 16, kFirst, 160, kEightLanes},
     {32, 32, 32, 16, 16, kNow},               // a CPU's
     {16, 32, 16, 8, 16, kNow},
     {32, 32, 32, 16, 32, kNow, 290, 0, 2},    // behind the others: slices and loops run without a GPU, when forced
@@ -271,6 +277,7 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
                       component(c.type), sum_name(c), r.sub_m, r.sub_n, r.tile_k);
   const std::uint32_t subgroup = matrix_subgroup_size(c.profile);
   if (subgroup == 0) return refusal.no("the subgroup size is not known");
+  if ((r.flags & kEightLanes) != 0 && subgroup != 8) return refusal.no("for subgroups of 8, the device's have {}", subgroup);
   if (!c.profile.required_subgroup_size.value_or(false) && c.profile.min_subgroup_size != c.profile.max_subgroup_size)
     return refusal.no("the device cannot be asked for subgroups of {}", subgroup);
   const MatmulDraft d = make(c, row);

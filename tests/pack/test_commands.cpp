@@ -110,6 +110,25 @@ TEST_CASE("emit writes SPIR-V, its text, headers that compile as C and C++, and 
   CHECK(run_program(out + "/use_cpp", {}).code == 0);
 }
 
+TEST_CASE("emit says why a matrix unit is left alone") {
+  const Folder folder;
+  const Ran unknown = run_sectile({"emit", "matmul f16 nn 512x512x512", "--target", "intel-xe-lpg", "-o", folder.path("a")});
+  CHECK(unknown.code == 0);
+  CHECK(unknown.err.contains("on intel-xe-lpg: the matrix unit is not known, and not used"));
+  CHECK(run_sectile({"emit", "matmul f16 nn 512x512x512", "--target", "nvidia-ada", "-o", folder.path("b")}).err.empty());
+}
+
+// Its shaders store 16 bits, and 8 as far as is known not.
+TEST_CASE("emit writes matmuls of halves with a bias for a device without 8-bit storage") {
+  const Folder folder;
+  const Ran ran = run_sectile({"emit", "matmul f16 nn 96x230x77 epi=bias+gelu", "--target", "qualcomm-adreno7", "-o", folder.path("out")});
+  CHECK_MESSAGE(ran.code == 0, ran.err);
+  const auto features = nlohmann::json::parse(read_file(folder.path("out/manifest.json"))).dump();
+  CHECK(features.contains("storageBuffer16BitAccess"));
+  CHECK_FALSE(features.contains("storageBuffer8BitAccess"));
+  CHECK_FALSE(features.contains("shaderInt8"));
+}
+
 TEST_CASE("emit and pack refuse with 2, and leave nothing behind") {
   const Folder folder;
   write_file(folder.path("bad"), std::string(kTurnOfHalves) + "\n\npermute f16 2x3 axes=0,0\n");

@@ -260,3 +260,43 @@ TEST_CASE("noBarrierOfAMatmulCanBeLeftOut") {
   CHECK(deleted > 100);
   for (const char* stem : {"matmul_simt", "matmul_coopmat", "matvec"}) CHECK_MESSAGE(stems.contains(stem), stem);
 }
+
+TEST_CASE("everyTargetMultipliesWithItsMatrixUnitOrSaysWhyNot") {
+  const Problem problem = parse_problem("matmul f16 nn 2048x2048x2048").value();
+  std::set<std::string> used;
+  for (const std::string_view target : builtin_target_names()) {
+    CAPTURE(target);
+    const DeviceProfile profile = builtin_target(target).value();
+    const auto plan = make_plan(problem, profile);
+    REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
+    const bool unit = plan->steps[0].kernel.stem.starts_with("matmul_coopmat");
+    if (unit) used.insert(std::string(target));
+    CHECK(matrix_unit_remark(*plan, profile).empty() == unit);
+    if (profile.matrix_shapes.empty()) CHECK_FALSE(matrix_unit_remark(profile).empty());
+  }
+  CHECK(used == std::set<std::string>{"nvidia-turing", "nvidia-ampere", "nvidia-ada", "nvidia-hopper", "nvidia-blackwell",
+                                      "amd-rdna3", "amd-rdna4", "intel-xe-hpg", "intel-xe2"});
+}
+
+TEST_CASE("whyAMatrixUnitIsLeftAloneIsSaidInASentence") {
+  const auto remark = [](const char* text, const DeviceProfile& profile) {
+    return matrix_unit_remark(make_plan(parse_problem(text).value(), profile).value(), profile);
+  };
+  const auto target = [](const char* name) { return builtin_target(name).value(); };
+  constexpr const char* kText = "matmul f16 nn 512x512x512";
+  CHECK(remark(kText, target("intel-xe-lpg")) == "the matrix unit is not known, and not used");
+  CHECK(remark(kText, target("cuda:sm_90a")) == "the matrix unit (mma.sync, wgmma) is not used: matmul has no CUDA kernel for it");
+  CHECK(remark(kText, target("lavapipe")) == "the matrix unit is not used: another kernel costs less");
+  DeviceProfile hopper = target("nvidia-hopper");
+  CHECK(remark(kText, hopper).empty());
+  CHECK(remark("matmul f32 nn 512x512x512", target("intel-xe-lpg")).empty());   // not what such units multiply
+  CHECK(remark("matmul f16 nn 1x512x512", target("intel-xe-lpg")).empty());     // a kernel of its own
+  CHECK(remark("matmul f16 nn 512x512x0", target("intel-xe-lpg")).empty());
+  CHECK(remark("matmul f16 nn 512x512x512 acc=f16", target("intel-xe-hpg"))
+            .starts_with("the matrix unit is not used: the device lists no f16 x f16 -> f16 matrix that divides"));
+  hopper.matrix_shapes.clear();
+  CHECK(remark(kText, hopper) == "the matrix unit's shapes are not known, and it is not used");
+  hopper.cooperative_matrix = false;
+  hopper.sources["cooperative_matrix"] = "quirk: slow (an issue)";
+  CHECK(remark(kText, hopper) == "the device has no matrix unit to use: quirk: slow (an issue)");
+}

@@ -354,6 +354,18 @@ TEST_CASE("targetsAreComparedFieldByField") {
   CHECK(unknown.err.contains("voodoo"));
 }
 
+TEST_CASE("planAndTargetsSayWhyAMatrixUnitIsLeftAlone") {
+  const std::string said = "on intel-xe-lpg: the matrix unit is not known, and not used";
+  const Ran plan = run_sectile({"plan", "matmul f16 nn 512x512x512", "--target", "intel-xe-lpg"});
+  CHECK(plan.code == 0);
+  CHECK(plan.err.contains(said));
+  CHECK(plan.out.starts_with("matmul_simt"));   // and nothing else stands there
+  CHECK(run_sectile({"plan", "matmul f16 nn 512x512x512", "--target", "nvidia-ada"}).err.empty());
+  CHECK(run_sectile({"plan", "permute f16 64x64 axes=1,0", "--target", "intel-xe-lpg"}).err.empty());
+  CHECK(run_sectile({"targets", "intel-xe-lpg"}).out.contains("intel-xe-lpg: the matrix unit is not known, and not used"));
+  CHECK(run_sectile({"targets"}).out.contains("not known, not used"));
+}
+
 TEST_CASE("recordedProfilesAreTargets") {
   if (cpu_device().empty()) {
     MESSAGE("skipped: no CPU device");
