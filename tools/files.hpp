@@ -20,7 +20,7 @@ Result<void> check_place(const std::string& path);
 
 // Writes `parts` one behind the other: into a new file beside `path` that is synced and renamed over it, so that whoever
 // looks sees the old file or the whole new one. A symbolic link stays and what it leads to is replaced; a pipe or a
-// device is written to. On an error nothing is left behind. Errors: check_place's, and io; main exits with 1 for the latter.
+// device is written to. On an error nothing is left behind. Errors: io.
 Result<void> write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts);
 Result<void> write_atomically(const std::string& path, std::string_view text);
 

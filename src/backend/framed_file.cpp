@@ -131,9 +131,7 @@ FramedBytes read_framed(const std::string& path, const Frame& frame, const Ident
 Result<void> write_framed(const std::string& path, const Frame& frame, std::span<const std::byte> bytes) {
   const std::vector<std::byte> header = header_for(frame, bytes);
   const std::array parts = {std::span<const std::byte>(header), bytes};
-  auto written = write_whole_file(path, parts, Streams::refused);
-  if (!written) written.error().kind = ErrorKind::io;   // a folder that is not there among them
-  return written;
+  return write_whole_file(path, parts, Streams::refused);
 }
 
 }  // namespace sectile::backend

@@ -201,6 +201,7 @@ Result<Place> place_of(const std::string& path, Streams streams) {
 
 Result<void> write_whole_file(const std::string& path, std::span<const std::span<const std::byte>> parts, Streams streams) {
   const auto place = place_of(path, streams);
+  if (!place && place.error().kind == ErrorKind::missing) return write_failed(path, ENOENT);
   if (!place) return std::unexpected(place.error());
   if (place->stream) return write_stream(path, *place, parts);
   remove_dead_parts(place->path);

@@ -32,7 +32,7 @@ Result<Place> place_of(const std::string& path, Streams streams);
 
 // A regular file: `parts` are written one behind the other into a new file beside it, synced and renamed over it, so that
 // whoever looks sees the old file or the whole new one. A symbolic link stays, and what it leads to is replaced. A stream
-// is written to. Errors: place_of's, and io; nothing is left behind.
+// is written to. Errors: io; nothing is left behind.
 Result<void> write_whole_file(const std::string& path, std::span<const std::span<const std::byte>> parts, Streams streams);
 
 // All of a file, of at most `most` bytes. A pipe is read to its end; one that nobody writes to is refused, and so is a
