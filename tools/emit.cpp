@@ -259,7 +259,7 @@ Command add_emit(CLI::App& parent) {
   app->add_flag("--all-targets", options->all_targets,
                 "Every built-in target, each in a folder of its name; what one of them refuses is left out and told")
       ->excludes(target);
-  app->add_option("-o,--output", options->output, "The folder to write; in one that emit has written, what it wrote is replaced");
+  app->add_option("-o,--out,--output", options->output, "The folder to write; in one that emit has written, what it wrote is replaced");
   app->add_option("--force", options->force, "Take the candidate of this name");
   app->add_flag("--freeze-shape", options->freeze_shape, "Make sizes and strides constants too; addresses stay pushed");
   app->add_flag("--json", options->json, "JSON on standard output");

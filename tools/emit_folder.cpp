@@ -2,6 +2,7 @@
 #include "emit.hpp"
 
 #include "files.hpp"
+#include "backend/whole_file.hpp"
 #include "plan/json_text.hpp"
 
 #include <algorithm>
@@ -24,9 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kManifest = "manifest.json";
 
-std::unexpected<Error> cannot_write(const std::string& path, int error) {
-  return fail(ErrorKind::io, "writing", path, std::strerror(error));
-}
+std::unexpected<Error> cannot_write(const std::string& path, int error) { return backend::write_failed(path, error); }
 
 std::string without_slashes(std::string path) {
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
