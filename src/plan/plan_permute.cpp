@@ -13,7 +13,8 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr const Strategy* kPermute[] = {&kCopy, &kRows, &kTile, &kBlock, &kWeave, &kTma, &kBox, &kWords, &kFused, &kFusedBlock};
+constexpr const Strategy* kPermute[] = {&kCopy,  &kRows, &kTile, &kBlock, &kRuns,  &kWeave,
+                                          &kTma, &kBox,  &kWords, &kFused, &kFusedBlock};
 
 std::int64_t biased(std::uint64_t group, std::uint64_t groups, std::int64_t bias_permille) {
   const std::uint64_t total = group * std::min<std::uint64_t>(groups, 1ull << 31);

@@ -5,6 +5,7 @@
 #include "permute_copy.abi.h"
 #include "permute_fused.abi.h"
 #include "permute_rows.abi.h"
+#include "permute_runs.abi.h"
 #include "permute_tile.abi.h"
 #include "permute_weave.abi.h"
 #include "permute_words.abi.h"
@@ -31,6 +32,9 @@ constexpr Named kNamed[] = {
     {"permute_box", PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"}, {"permute_weave", PERMUTE_WEAVE_SPEC_STEPS, "steps"},
     {"permute_weave", PERMUTE_WEAVE_SPEC_SOURCES, "from"},    {"permute_weave", PERMUTE_WEAVE_SPEC_SRC_RUN, "from"},
     {"permute_weave", PERMUTE_WEAVE_SPEC_TARGETS, "to"},      {"permute_weave", PERMUTE_WEAVE_SPEC_DST_RUN, "to"},
+    {"permute_runs", PERMUTE_RUNS_SPEC_RUN, "run"},           {"permute_runs", PERMUTE_RUNS_SPEC_TILE_S, "tile"},
+    {"permute_runs", PERMUTE_RUNS_SPEC_TILE_D, "tile"},       {"permute_runs", PERMUTE_RUNS_SPEC_BLOCK_S, "block"},
+    {"permute_runs", PERMUTE_RUNS_SPEC_BLOCK_D, "block"},
     {"permute_fused", PERMUTE_FUSED_SPEC_VECTOR, "vector"},   {"permute_fused_block", PERMUTE_FUSED_SPEC_TILE_S, "tile"},
     {"permute_fused_block", PERMUTE_FUSED_SPEC_TILE_D, "tile"}, {"permute_fused_block", PERMUTE_FUSED_SPEC_VECTOR_S, "vector"},
     {"permute_fused_block", PERMUTE_FUSED_SPEC_VECTOR_D, "vector"},

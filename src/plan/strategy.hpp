@@ -49,7 +49,7 @@ struct Strategy {
   bool fused = false;   // for nests with an elementwise stage, and for no others
 };
 
-extern const Strategy kCopy, kRows, kTile, kBlock, kWeave, kTma, kBox, kWords, kFused, kFusedBlock;
+extern const Strategy kCopy, kRows, kTile, kBlock, kRuns, kWeave, kTma, kBox, kWords, kFused, kFusedBlock;
 
 // The table that the planner walks for a permute.
 std::span<const Strategy* const> permute_strategies() noexcept;

@@ -13,6 +13,7 @@
 #include "permute_copy.abi.h"
 #include "permute_fused.abi.h"
 #include "permute_rows.abi.h"
+#include "permute_runs.abi.h"
 #include "permute_tile.abi.h"
 #include "permute_weave.abi.h"
 #include "permute_words.abi.h"
@@ -105,6 +106,10 @@ const std::vector<Interface> kInterfaces = {
     {"permute_weave", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_WEAVE_SPEC_STEPS, PERMUTE_WEAVE_SPEC_LOAD_BYTES, PERMUTE_WEAVE_SPEC_STORE_BYTES, PERMUTE_WEAVE_SPEC_SOURCES, PERMUTE_WEAVE_SPEC_SRC_RUN,
                     PERMUTE_WEAVE_SPEC_TARGETS, PERMUTE_WEAVE_SPEC_DST_RUN, PERMUTE_WEAVE_SPEC_SWAP}), true},
+    {"permute_runs", kPermutePush, kPermuteFields,
+     with(kCommon, {PERMUTE_RUNS_SPEC_RUN, PERMUTE_RUNS_SPEC_TILE_S, PERMUTE_RUNS_SPEC_TILE_D, PERMUTE_RUNS_SPEC_BLOCK_S,
+                    PERMUTE_RUNS_SPEC_BLOCK_D, PERMUTE_RUNS_SPEC_LOAD_BYTES, PERMUTE_RUNS_SPEC_STORE_BYTES, PERMUTE_RUNS_SPEC_SHIFT,
+                    PERMUTE_RUNS_SPEC_HALO, PERMUTE_RUNS_SPEC_PARK, PERMUTE_RUNS_SPEC_SKEW, PERMUTE_RUNS_SPEC_SWAP}), true},
     {"permute_words", kPermutePush, kPermuteFields, kCommon, true},
     {"permute_fused", kPermutePush, kPermuteFields, with(kFused, {PERMUTE_FUSED_SPEC_VECTOR}), true},
     {"permute_fused_block", kPermutePush, kPermuteFields,

@@ -14,6 +14,7 @@
 #include "permute_copy.abi.h"
 #include "permute_fused.abi.h"
 #include "permute_rows.abi.h"
+#include "permute_runs.abi.h"
 #include "permute_tile.abi.h"
 #include "permute_weave.abi.h"
 #include "permute_words.abi.h"

@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -121,7 +122,8 @@ void check_far_rows(const DeviceProfile& profile, Tally& tally) {
   for (const DType type : kTypes) {
     for (const auto& [shape, axes] : {std::pair<std::vector<std::int64_t>, std::vector<int>>{{80, 96}, {1, 0}},
                                       {{9, 20, 7}, {2, 1, 0}},      // a box
-                                      {{3, 64, 3}, {0, 2, 1}}}) {   // a weave
+                                      {{3, 64, 3}, {0, 2, 1}},      // a weave
+                                      {{7, 9, 3}, {1, 0, 2}}}) {    // runs
       for (const bool source : {true, false}) {
         PermuteProblem problem = by_axes(type, shape, axes);
         auto& strides = source ? problem.src_strides : problem.dst_strides;
@@ -156,6 +158,8 @@ TEST_CASE("everyCandidateOfGeneratedPermutesComesOutRight") {
   for (const DType type : kTypes) {
     check_candidates(by_axes(type, {3, 2, 2, 3, 16, 2, 16}, {6, 0, 2, 4, 1, 3, 5}), profile, 1, tally);
     check_candidates(by_axes(type, {2, 3, 2, 3, 2, 32, 3}, {0, 6, 4, 2, 1, 5, 3}), profile, 2, tally);
+    // Runs of three among many axes.
+    check_candidates(by_axes(type, {2, 3, 2, 2, 2, 3, 7, 3}, {6, 4, 2, 5, 3, 1, 0, 7}), profile, 2, tally);
     // Pixels of three channels, strided in all the other axes.
     PermuteProblem weave = by_axes(type, {2, 2, 2, 2, 2, 16, 3}, {6, 1, 3, 0, 4, 2, 5});
     weave.src_strides = {6000, 2900, 1400, 600, 200, 3, 1};
@@ -177,6 +181,30 @@ TEST_CASE("everyCandidateOfGeneratedPermutesComesOutRight") {
   check_far_rows(profile, tally);
   CHECK_MESSAGE(tally.missing("permute", "permute_fused").empty(), "never run:" << tally.missing("permute", "permute_fused"));
   MESSAGE(problems << " generated problems, " << tally.runs() << " kernels run");
+}
+
+// Rows that begin anywhere, in both operands: lengths of runs, sizes beside a tile's and a block's, addresses.
+TEST_CASE("runsOfEveryLengthComeOutRight") {
+  const DeviceProfile profile = hopper();
+  Tally tally;
+  constexpr std::array<std::pair<std::int64_t, std::int64_t>, 6> kSides = {{{61, 67}, {60, 64}, {5, 131}, {129, 3}, {17, 120}, {2, 2}}};
+  std::uint64_t seed = 1;
+  for (const DType type : kTypes)
+    for (std::int64_t run = 2; run <= 9; ++run) {
+      const auto [rows, columns] = kSides[static_cast<std::size_t>(run + size_bytes(type)) % kSides.size()];
+      PermuteProblem problem = by_axes(type, {2, rows, columns, run}, {0, 2, 1, 3});
+      problem.src_offset = run % 4;
+      problem.dst_offset = run % 3;
+      problem.src_align = problem.dst_align = size_bytes(type);
+      check_candidates(problem, profile, ++seed, tally);
+      problem.axes = {2, 1, 0, 3};
+      problem.src_offset = problem.dst_offset = 0;
+      problem.src_align = problem.dst_align = 16;
+      problem.dst_strides = {2 * rows * run + 5, 2 * run, run, 1};
+      check_candidates(problem, profile, ++seed, tally);
+    }
+  const std::string missing = tally.missing("permute_runs") + " ";
+  for (const char* variant : {"e1 ", "e2 ", "e4 "}) CHECK_MESSAGE(missing.find(std::string("runs.") + variant) == std::string::npos, missing);
 }
 
 // None of the checks above is blind.

@@ -146,6 +146,24 @@ void make_records(PermuteProblem& problem, Random& random) {
   }
 }
 
+// A short run stays whole while what is around it is transposed: pictures laid on their sides. Rows may be pitched.
+void make_runs(PermuteProblem& problem, Random& random) {
+  const std::int64_t run = random.between(1, 9), batch = random.one_in(2) ? 1 : random.between(2, 4);
+  const std::int64_t rows = pick_size(random, 200), columns = pick_size(random, std::max<std::int64_t>(3, 20'000 / rows / run));
+  problem.shape = {batch, rows, columns, run};
+  problem.axes = random.one_in(3) ? std::vector<int>{2, 0, 1, 3} : random.one_in(2) ? std::vector<int>{2, 1, 0, 3}
+                                                                                    : std::vector<int>{0, 2, 1, 3};
+  if (random.one_in(3)) {
+    const std::int64_t pitch = columns * run + random.between(0, 7);
+    problem.src_strides = {rows * pitch + random.between(0, 3), pitch, run, 1};
+  }
+  if (random.one_in(3)) {
+    const auto shape = PermuteDefinition(problem).dst_shape();
+    const std::int64_t pitch = shape[2] * run + random.between(0, 7);
+    problem.dst_strides = {shape[1] * pitch + random.between(0, 3), pitch, run, 1};
+  }
+}
+
 struct LayoutKind {
   std::string_view letters;
   char blocked;  // the axis that is split most often
@@ -279,11 +297,14 @@ PermuteProblem generate_permute(std::uint64_t seed, std::uint64_t index) {
     make_general(problem, random, static_cast<std::size_t>(random.between(1, 8)));
   } else if (kind < 73) {
     make_general(problem, random, static_cast<std::size_t>(random.between(9, kMaxRank)));
-  } else {
+  } else if (kind < 94) {
     make_layout(problem, random);
+  } else {
+    make_runs(problem, random);
   }
   if (random.one_in(150) && problem.src_layout.empty()) problem.shape[random.below(problem.shape.size())] = 0;
-  add_strides(problem, random);
+  // Runs have strides of their own, or none: others would part them.
+  if (kind < 94 || random.one_in(8)) add_strides(problem, random);
   if (random.one_in(4)) problem.src_offset = random.between(0, 40);
   if (random.one_in(4)) problem.dst_offset = random.between(0, 40);
   const std::uint32_t element = size_bytes(problem.type);

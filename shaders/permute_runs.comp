@@ -1,0 +1,293 @@
+//! variant e1 -DELEMENT_BYTES=1
+//! variant e2 -DELEMENT_BYTES=2
+//! variant e4 -DELEMENT_BYTES=4
+//! variant e1.long -DELEMENT_BYTES=1 -DLONG
+//! variant e2.long -DELEMENT_BYTES=2 -DLONG
+//! variant e4.long -DELEMENT_BYTES=4 -DLONG
+//! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
+//! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
+//! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
+// Runs of a few units change places: pixels of three bytes when a picture is laid on its side. Both sides are walked in
+// whole aligned words, wherever a row begins; runs are cut out and joined in registers.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "lib/memory.glsl"
+#include "permute_runs.abi.h"
+#include "lib/permute.glsl"
+
+layout(constant_id = PERMUTE_RUNS_SPEC_RUN) const uint kRun = 3u;
+layout(constant_id = PERMUTE_RUNS_SPEC_TILE_S) const uint kTileS = 64u;
+layout(constant_id = PERMUTE_RUNS_SPEC_TILE_D) const uint kTileD = 64u;
+layout(constant_id = PERMUTE_RUNS_SPEC_BLOCK_S) const uint kBlockS = 4u;
+layout(constant_id = PERMUTE_RUNS_SPEC_BLOCK_D) const uint kBlockD = 4u;
+layout(constant_id = PERMUTE_RUNS_SPEC_LOAD_BYTES) const uint kLoad = 4u;
+layout(constant_id = PERMUTE_RUNS_SPEC_STORE_BYTES) const uint kStore = 4u;
+layout(constant_id = PERMUTE_RUNS_SPEC_SHIFT) const uint kShift = 1u;
+layout(constant_id = PERMUTE_RUNS_SPEC_HALO) const uint kHalo = 4u;
+layout(constant_id = PERMUTE_RUNS_SPEC_PARK) const uint kPark = 1u;
+layout(constant_id = PERMUTE_RUNS_SPEC_SKEW) const uint kSkew = 1u;
+layout(constant_id = PERMUTE_RUNS_SPEC_SWAP) const uint kSwap = 0u;
+
+const uint kPer = 4u / ELEMENT_BYTES;                           // units a word
+const uint kPerShift = 2u - ELEMENT_SHIFT;
+const uint kStepD = kTileD - kHalo;
+const uint kBlocksS = kTileS / kBlockS;
+const uint kBlocks = kBlocksS * (kTileD / kBlockD);
+const uint kRowWords = kBlockS * kRun / kPer;                   // of a block's row
+const uint kColWords = kBlockD * kRun / kPer;                   // and of its column
+// Rows in front of the block, for the rest of the first word.
+const uint kFront = kPark == 0u && kShift != 0u ? (kPer - 1u + kRun - 1u) / kRun : 0u;
+const uint kRows = kFront + kBlockD;
+
+// What is parked: row s holds the bytes of its TILE_D runs side by side.
+const uint kPitch = kTileD * kRun / kPer;
+shared uint parked[kPark != 0u ? kTileS * kPitch + kBlocksS * kSkew + 1u : 1u];   // one is read beyond, and not used
+uint parked_at(uint s, uint w) { return s * kPitch + s / kBlockS * kSkew + w; }
+
+uint held[kRows * kRowWords];                                   // the rows of one block
+uint joined[kColWords < 4u ? 4u : kColWords];                   // words as they are stored
+
+// Accesses are aligned by their own size: units count from the access at or before the operand's address.
+const uint kStorePer = kStore / ELEMENT_BYTES;
+uvec2 word_base() { return uvec2(push.src.x & ~3u, push.src.y); }
+uint word_lead() { return (push.src.x & 3u) / ELEMENT_BYTES; }
+uvec2 store_base() { return uvec2(push.dst.x & ~(kStore - 1u), push.dst.y); }
+uint store_lead() { return (push.dst.x & (kStore - 1u)) / ELEMENT_BYTES; }
+
+struct Tile {
+  offset_t from, to;            // units: first run of the tile's step, in source and destination
+  offset_t src_d, dst_s;        // strides of a run along D in the source, along S in the destination
+  int size_s;                   // runs inside the problem
+  int size_d;                   // from the tile's first run to the last of all, or two steps; may be less than one
+  int low;                      // the first row that is there: 0, or the halo's in front of it
+  offset_t first_whole, last_whole;   // words of the source that lie wholly inside of it
+  uint head, tail;              // the words around those, as far as they lie inside
+};
+
+offset_t source_units() {
+#ifdef WIDE
+  return stride_at(kOwnWord + 2u);
+#else
+  return offset_t(word(kOwnWord + 2u));
+#endif
+}
+
+#if ELEMENT_BYTES < 4
+uint unit_at(offset_t at) { return load_bytes(push.src, at, ELEMENT_BYTES).x; }
+
+// The source's first and last word where they are not wholly its own, in units. Tiles that hold neither skip this; what
+// is read is the source's own in any case.
+void load_ends(inout Tile t) {
+  const offset_t lead = offset_t(word_lead()), units = source_units(), end = units + lead;
+  t.first_whole = lead != 0 ? 1 : 0;
+  t.last_whole = (end >> kPerShift) - 1;
+  t.head = 0u;
+  t.tail = 0u;
+  if (t.from + offset_t(t.low) * t.src_d + lead < offset_t(kPer)) {
+    [[unroll]] for (int e = 0; e < int(kPer); ++e)
+      t.head |= unit_at(max(offset_t(e) - lead, offset_t(0))) << (8 * ELEMENT_BYTES * e);
+  }
+  if (t.from + offset_t(t.size_d - 1) * t.src_d + offset_t(kTileS * kRun + 2u * kPer) + lead > end) {
+    [[unroll]] for (int e = 0; e < int(kPer); ++e)
+      t.tail |= unit_at(min(((t.last_whole + 1) << kPerShift) + offset_t(e) - lead, units - 1)) << (8 * ELEMENT_BYTES * e);
+  }
+}
+
+uint fetch(Tile t, offset_t w) {
+  uint value = load_bytes(word_base(), clamp(w, t.first_whole, t.last_whole) << kPerShift, 4u).x;
+  if (w < t.first_whole) value = t.head;
+  if (w > t.last_whole) value = t.tail;
+  return value;
+}
+#endif
+
+Tile locate_tile(uint id) {
+  Tile t;
+  const uint axis_s = kSwap == 0u ? 0u : 1u;
+  t.from = 0; t.to = 0;
+  t.size_s = int(kTileS); t.size_d = 0;
+  t.low = 0;
+  t.src_d = kSwap == 0u ? src_stride(1u) : src_stride(0u);
+  t.dst_s = kSwap == 0u ? dst_stride(0u) : dst_stride(1u);
+  [[unroll]] for (uint a = 0u; a < kAxes; ++a) {
+    uint digit = take_digit(id, a);
+    uint step = 1u;
+    if (a < 2u) {
+      step = a == axis_s ? kTileS : kStepD;
+      if (a == axis_s) {
+        if (digit + 1u == axis_count(a)) t.size_s = int(word(kOwnWord));
+      } else {
+        t.size_d = int(min(word(kOwnWord + 1u) - digit * kStepD + 2u * kStepD, 4u * kStepD)) - 2 * int(kStepD);
+        if (digit != 0u) t.low = -int(kPark != 0u ? kHalo : kFront);
+      }
+    }
+    t.from += offset_t(digit * step) * src_stride(a);
+    t.to += offset_t(digit * step) * dst_stride(a);
+  }
+#if ELEMENT_BYTES < 4
+  if (kLoad == 0u) load_ends(t);
+#endif
+  return t;
+}
+
+// Rows `row` and on of the block whose first run along S is `col`. Rows and columns outside the problem are read at the
+// last ones inside: what they hold is never stored, and no branch stands between the loads.
+void load_block(Tile t, uint col, int row) {
+  [[unroll]] for (uint r = 0u; r < kRows; ++r) {
+    const offset_t start = t.from + offset_t(clamp(row + int(r), t.low, t.size_d - 1)) * t.src_d;
+    if (kLoad == 0u) {
+#if ELEMENT_BYTES < 4
+      const offset_t at = start + offset_t(col * kRun + word_lead());
+      const offset_t first = at >> kPerShift;
+      const uint shift = 8u * ELEMENT_BYTES * (uint(at) % kPer);
+      uint value = fetch(t, first);
+      [[unroll]] for (uint w = 0u; w < kRowWords; ++w) {
+        const uint next = fetch(t, first + offset_t(w + 1u));
+        // A shift by 32 in two parts.
+        held[r * kRowWords + w] = (value >> shift) | ((next << 1u) << (31u - shift));
+        value = next;
+      }
+#endif
+    } else {
+      const uint per = kLoad / ELEMENT_BYTES;
+      const uint last = uint(t.size_s) * kRun - per;
+      [[unroll]] for (uint k = 0u; k < kRowWords * 4u / (kLoad == 0u ? 4u : kLoad); ++k) {
+        const uvec4 v = load_bytes(push.src, start + offset_t(min(col * kRun + k * per, last)), kLoad);
+        [[unroll]] for (uint w = 0u; w < kLoad / 4u; ++w) held[r * kRowWords + k * (kLoad / 4u) + w] = v[w];
+      }
+    }
+  }
+}
+
+// Word w of column c of the block, counted from the one in front of its first run; all of it known when unrolled.
+uint word_of(const uint c, const uint w) {
+  uint value = 0u;
+  [[unroll]] for (uint e = 0u; e < kPer; ++e) {
+    const uint at = w * kPer + e + kFront * kRun;
+    if (at >= kPer) {
+      const uint row = (at - kPer) / kRun, unit = c * kRun + (at - kPer) % kRun;
+#if ELEMENT_BYTES == 4
+      value = held[row * kRowWords + unit];
+#else
+      value |= ((held[row * kRowWords + unit / kPer] >> (8u * ELEMENT_BYTES * (unit % kPer))) &
+                (0xffffffffu >> (32u - 8u * ELEMENT_BYTES))) << (8u * ELEMENT_BYTES * e);
+#endif
+    }
+  }
+  return value;
+}
+
+// Column c of the block in joined[], as it is stored where `skew` units of a word lie in front of its first run.
+void join_column(const uint c, uint skew) {
+  uint front = word_of(c, 0u);
+  const uint bits = 8u * ELEMENT_BYTES * skew;
+  [[unroll]] for (uint w = 0u; w < kColWords; ++w) {
+    const uint next = word_of(c, w + 1u);
+    // A shift by 32 in two parts.
+    joined[w] = kShift == 0u ? next : (next << bits) | ((front >> 1u) >> (31u - bits));
+    front = next;
+  }
+}
+
+// Words of joined[] from `first` on, as one access.
+uvec4 access_of(const uint first) {
+  uvec4 v = uvec4(0u);
+  [[unroll]] for (uint w = 0u; w < kStore / 4u; ++w) v[w] = joined[first + w];
+  return v;
+}
+
+// Stores `words` of joined[] from unit `at` on, where an access begins; of their units those from `begin` to `end` are
+// the row's own.
+void store_joined(offset_t at, const uint words, int begin, int end) {
+  if (begin <= 0 && end >= int(words * kPer)) {
+    [[unroll]] for (uint k = 0u; k < words * 4u / kStore; ++k)
+      store_bytes(store_base(), at + offset_t(k * kStorePer), kStore, access_of(k * (kStore / 4u)));
+    return;
+  }
+  [[unroll]] for (uint w = 0u; w < words; ++w) {
+    const int first = int(w * kPer);
+    if (begin <= first && end >= first + int(kPer)) {
+      store_bytes(store_base(), at + offset_t(first), 4u, uvec4(joined[w], 0u, 0u, 0u));
+#if ELEMENT_BYTES < 4
+    } else {
+      [[unroll]] for (int e = 0; e < int(kPer); ++e) {
+        if (first + e >= begin && first + e < end)
+          store_bytes(store_base(), at + offset_t(first + e), ELEMENT_BYTES,
+                      uvec4(joined[w] >> (8 * ELEMENT_BYTES * e), 0u, 0u, 0u));
+      }
+#endif
+    }
+  }
+}
+
+const int kFar = 0x3fffffff;
+
+// The block's columns, stored at once. `d` is its first run along D.
+void store_columns(Tile t, uint col, uint d) {
+  [[unroll]] for (uint c = 0u; c < kBlockS; ++c) {
+    const offset_t row = t.to + offset_t(col + c) * t.dst_s + offset_t(d * kRun) + offset_t(store_lead());
+    const uint skew = kShift != 0u ? uint(row) % kStorePer : 0u;
+    join_column(c, skew);
+    const int begin = t.low == 0 && d == 0u ? 0 : -kFar;
+    const int end = (t.size_d - int(d)) * int(kRun);
+    if (col + c < uint(t.size_s)) store_joined(row - offset_t(skew), kColWords, begin + int(skew), end + int(skew));
+  }
+}
+
+// Accesses of the parked tile's rows.
+void store_parked(Tile t) {
+  const uint chunks = kStepD * kRun / kStorePer;   // a row's
+  const uint words = kStore / 4u;
+  [[unroll]] for (uint k = 0u; k < (kTileS * chunks + kWorkgroup - 1u) / kWorkgroup; ++k) {
+    const uint o = gl_LocalInvocationID.x + k * kWorkgroup, s = o / chunks, place = o % chunks * kStorePer;
+    const offset_t row = t.to + offset_t(s) * t.dst_s + offset_t(store_lead());
+    const uint skew = kShift != 0u ? uint(row) % kStorePer : 0u;
+    const int begin = t.low == 0 ? int(skew) - int(place) : -kFar;
+    const int end = t.size_d * int(kRun) + int(skew) - int(place);
+    if (s < uint(t.size_s) && end > 0) {
+      const uint unit = kHalo * kRun + place - skew, bits = 8u * ELEMENT_BYTES * (unit % kPer);
+      const uint at = parked_at(s, unit / kPer);
+      uint value = parked[at];
+      [[unroll]] for (uint w = 0u; w < words; ++w) {
+        if (kShift == 0u || ELEMENT_BYTES == 4) {
+          joined[w] = value;
+          if (w + 1u < words) value = parked[at + w + 1u];
+        } else {
+          const uint next = parked[at + w + 1u];
+          joined[w] = (value >> bits) | ((next << 1u) << (31u - bits));
+          value = next;
+        }
+      }
+      store_joined(row + offset_t(place) - offset_t(skew), words, begin, end);
+    }
+  }
+}
+
+void main() {
+  uint id = group_id();
+  if (id >= id_count()) return;     // the folded grid's surplus; whole workgroups, so no barrier is missed
+  Tile t = locate_tile(id);
+  [[unroll]] for (uint k = 0u; k < (kBlocks + kWorkgroup - 1u) / kWorkgroup; ++k) {
+    const uint b = gl_LocalInvocationID.x + k * kWorkgroup;
+    if (kPark != 0u) {
+      const uint col = b % kBlocksS * kBlockS, d = b / kBlocksS;
+      if ((kBlocks % kWorkgroup == 0u || b < kBlocks) && col < uint(t.size_s)) {
+        load_block(t, col, int(d * kBlockD) - int(kHalo));
+        [[unroll]] for (uint c = 0u; c < kBlockS; ++c)
+          [[unroll]] for (uint w = 0u; w < kColWords; ++w)
+            parked[parked_at(col + c, d * kColWords + w)] = word_of(c, w + 1u);
+      }
+    } else {
+      // Neighbouring invocations take blocks along D: they fill the destination's lines.
+      const uint col = b / (kTileD / kBlockD) * kBlockS, d = b % (kTileD / kBlockD) * kBlockD;
+      if ((kBlocks % kWorkgroup == 0u || b < kBlocks) && col < uint(t.size_s) && int(d) < t.size_d + int(kFront)) {
+        load_block(t, col, int(d) - int(kFront));
+        store_columns(t, col, d);
+      }
+    }
+  }
+  if (kPark != 0u) {
+    barrier();   // every word is parked before any invocation reads words that others parked
+    store_parked(t);
+  }
+}

@@ -1,0 +1,327 @@
+//! variant e1 -DELEMENT_BYTES=1
+//! variant e2 -DELEMENT_BYTES=2
+//! variant e4 -DELEMENT_BYTES=4
+//! variant e1.long -DELEMENT_BYTES=1 -DLONG
+//! variant e2.long -DELEMENT_BYTES=2 -DLONG
+//! variant e4.long -DELEMENT_BYTES=4 -DLONG
+//! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
+//! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
+//! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
+// Runs of a few units change places: pixels of three bytes when a picture is laid on its side. Both sides are walked in
+// whole aligned words, wherever a row begins; runs are cut out and joined in registers.
+#include "lib/cuda.cuh"
+#include "lib/memory.cuh"
+#include "permute_runs.abi.h"
+#include "lib/permute.cuh"
+
+constexpr uint kRun = sectile_constant(PERMUTE_RUNS_SPEC_RUN, 3u);
+constexpr uint kTileS = sectile_constant(PERMUTE_RUNS_SPEC_TILE_S, 64u);
+constexpr uint kTileD = sectile_constant(PERMUTE_RUNS_SPEC_TILE_D, 64u);
+constexpr uint kBlockS = sectile_constant(PERMUTE_RUNS_SPEC_BLOCK_S, 4u);
+constexpr uint kBlockD = sectile_constant(PERMUTE_RUNS_SPEC_BLOCK_D, 4u);
+constexpr uint kLoad = sectile_constant(PERMUTE_RUNS_SPEC_LOAD_BYTES, 4u);
+constexpr uint kStore = sectile_constant(PERMUTE_RUNS_SPEC_STORE_BYTES, 4u);
+constexpr uint kShift = sectile_constant(PERMUTE_RUNS_SPEC_SHIFT, 1u);
+constexpr uint kHalo = sectile_constant(PERMUTE_RUNS_SPEC_HALO, 4u);
+constexpr uint kPark = sectile_constant(PERMUTE_RUNS_SPEC_PARK, 1u);
+constexpr uint kSkew = sectile_constant(PERMUTE_RUNS_SPEC_SKEW, 1u);
+constexpr uint kSwap = sectile_constant(PERMUTE_RUNS_SPEC_SWAP, 0u);
+
+constexpr uint kPer = 4u / ELEMENT_BYTES;                           // units a word
+constexpr uint kPerShift = kPer == 4u ? 2u : kPer == 2u ? 1u : 0u;
+constexpr uint kStepD = kTileD - kHalo;
+constexpr uint kBlocksS = kTileS / kBlockS;
+constexpr uint kBlocks = kBlocksS * (kTileD / kBlockD);
+constexpr uint kRowWords = kBlockS * kRun / kPer;                   // of a block's row
+constexpr uint kColWords = kBlockD * kRun / kPer;                   // and of its column
+// Rows in front of the block, for the rest of the first word.
+constexpr uint kFront = kPark == 0u && kShift != 0u ? (kPer - 1u + kRun - 1u) / kRun : 0u;
+constexpr uint kRows = kFront + kBlockD;
+
+// What is parked: row s holds the bytes of its TILE_D runs side by side.
+constexpr uint kPitch = kTileD * kRun / kPer;
+SECTILE_SHARED(uint, parked, (kPark != 0u ? kTileS * kPitch + kBlocksS * kSkew + 1u : 1u));   // one is read beyond, and not used
+__device__ __forceinline__ uint parked_at(uint s, uint w) { return s * kPitch + s / kBlockS * kSkew + w; }
+
+struct Held {
+  uint word[PERMUTE_RUNS_MAX_WORDS];                            // the rows of one block
+};
+struct Joined {
+  uint word[PERMUTE_RUNS_MAX_WORDS];                            // words as they are stored
+};
+
+// Accesses are aligned by their own size: units count from the access at or before the operand's address.
+constexpr uint kStorePer = kStore / ELEMENT_BYTES;
+__device__ __forceinline__ SectileAddress word_base(const PermutePush& push) { return {push.src.lo & ~3u, push.src.hi}; }
+__device__ __forceinline__ uint word_lead(const PermutePush& push) { return (push.src.lo & 3u) / ELEMENT_BYTES; }
+__device__ __forceinline__ SectileAddress store_base(const PermutePush& push) { return {push.dst.lo & ~(kStore - 1u), push.dst.hi}; }
+__device__ __forceinline__ uint store_lead(const PermutePush& push) { return (push.dst.lo & (kStore - 1u)) / ELEMENT_BYTES; }
+
+struct Tile {
+  offset_t from, to;            // units: first run of the tile's step, in source and destination
+  offset_t src_d, dst_s;        // strides of a run along D in the source, along S in the destination
+  int size_s;                   // runs inside the problem
+  int size_d;                   // from the tile's first run to the last of all, or two steps; may be less than one
+  int low;                      // the first row that is there: 0, or the halo's in front of it
+  offset_t first_whole, last_whole;   // words of the source that lie wholly inside of it
+  uint head, tail;              // the words around those, as far as they lie inside
+};
+
+__device__ __forceinline__ offset_t source_units(const PermutePush& push) {
+#ifdef WIDE
+  return stride_at(push, kOwnWord + 2u);
+#else
+  return offset_t(word(push, kOwnWord + 2u));
+#endif
+}
+
+#if ELEMENT_BYTES < 4
+__device__ __forceinline__ uint unit_at(const PermutePush& push, offset_t at) { return load_bytes(push.src, at, ELEMENT_BYTES)[0]; }
+
+__device__ __forceinline__ offset_t least(offset_t a, offset_t b) { return a < b ? a : b; }
+__device__ __forceinline__ offset_t most(offset_t a, offset_t b) { return a < b ? b : a; }
+
+// The source's first and last word where they are not wholly its own, in units. Tiles that hold neither skip this; what
+// is read is the source's own in any case.
+__device__ __forceinline__ void load_ends(const PermutePush& push, Tile& t) {
+  const offset_t lead = offset_t(word_lead(push)), units = source_units(push), end = units + lead;
+  t.first_whole = lead != 0 ? 1 : 0;
+  t.last_whole = (end >> kPerShift) - 1;
+  t.head = 0u;
+  t.tail = 0u;
+  if (t.from + offset_t(t.low) * t.src_d + lead < offset_t(kPer)) {
+#pragma unroll
+    for (int e = 0; e < int(kPer); ++e)
+      t.head |= unit_at(push, most(offset_t(e) - lead, offset_t(0))) << (8 * ELEMENT_BYTES * e);
+  }
+  if (t.from + offset_t(t.size_d - 1) * t.src_d + offset_t(kTileS * kRun + 2u * kPer) + lead > end) {
+#pragma unroll
+    for (int e = 0; e < int(kPer); ++e)
+      t.tail |= unit_at(push, least(((t.last_whole + 1) << kPerShift) + offset_t(e) - lead, units - 1)) << (8 * ELEMENT_BYTES * e);
+  }
+}
+
+__device__ __forceinline__ uint fetch(const PermutePush& push, const Tile& t, offset_t w) {
+  uint value = load_bytes(word_base(push), most(least(w, t.last_whole), t.first_whole) << kPerShift, 4u)[0];
+  if (w < t.first_whole) value = t.head;
+  if (w > t.last_whole) value = t.tail;
+  return value;
+}
+#endif
+
+__device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
+  Tile t = {};
+  constexpr uint axis_s = kSwap == 0u ? 0u : 1u;
+  t.from = 0; t.to = 0;
+  t.size_s = int(kTileS); t.size_d = 0;
+  t.low = 0;
+  t.src_d = kSwap == 0u ? src_stride(push, 1u) : src_stride(push, 0u);
+  t.dst_s = kSwap == 0u ? dst_stride(push, 0u) : dst_stride(push, 1u);
+#pragma unroll
+  for (uint a = 0u; a < kAxes; ++a) {
+    uint digit = take_digit(push, id, a);
+    uint step = 1u;
+    if (a < 2u) {
+      step = a == axis_s ? kTileS : kStepD;
+      if (a == axis_s) {
+        if (digit + 1u == axis_count(push, a)) t.size_s = int(word(push, kOwnWord));
+      } else {
+        t.size_d = int(min(word(push, kOwnWord + 1u) - digit * kStepD + 2u * kStepD, 4u * kStepD)) - 2 * int(kStepD);
+        if (digit != 0u) t.low = -int(kPark != 0u ? kHalo : kFront);
+      }
+    }
+    t.from += offset_t(digit * step) * src_stride(push, a);
+    t.to += offset_t(digit * step) * dst_stride(push, a);
+  }
+#if ELEMENT_BYTES < 4
+  if (kLoad == 0u) load_ends(push, t);
+#endif
+  return t;
+}
+
+__device__ __forceinline__ int row_inside(const Tile& t, int row) {
+  return row < t.low ? t.low : row < t.size_d ? row : t.size_d - 1;
+}
+
+// Rows `row` and on of the block whose first run along S is `col`. Rows and columns outside the problem are read at the
+// last ones inside: what they hold is never stored, and no branch stands between the loads.
+__device__ __forceinline__ void load_block(const PermutePush& push, const Tile& t, uint col, int row, Held& held) {
+#pragma unroll
+  for (uint r = 0u; r < kRows; ++r) {
+    const offset_t start = t.from + offset_t(row_inside(t, row + int(r))) * t.src_d;
+    if (kLoad == 0u) {
+#if ELEMENT_BYTES < 4
+      const offset_t at = start + offset_t(col * kRun + word_lead(push));
+      const offset_t first = at >> kPerShift;
+      const uint shift = 8u * ELEMENT_BYTES * (uint(at) % kPer);
+      uint value = fetch(push, t, first);
+#pragma unroll
+      for (uint w = 0u; w < kRowWords; ++w) {
+        const uint next = fetch(push, t, first + offset_t(w + 1u));
+        // A shift by 32 in two parts.
+        held.word[r * kRowWords + w] = (value >> shift) | ((next << 1u) << (31u - shift));
+        value = next;
+      }
+#endif
+    } else {
+      const uint per = kLoad / ELEMENT_BYTES;
+      const uint last = uint(t.size_s) * kRun - per;
+#pragma unroll
+      for (uint k = 0u; k < kRowWords * 4u / (kLoad == 0u ? 4u : kLoad); ++k) {
+        const uvec4 v = load_bytes(push.src, start + offset_t(min(col * kRun + k * per, last)), kLoad);
+#pragma unroll
+        for (uint w = 0u; w < kLoad / 4u; ++w) held.word[r * kRowWords + k * (kLoad / 4u) + w] = v[w];
+      }
+    }
+  }
+}
+
+// Word w of column c of the block, counted from the one in front of its first run; all of it known when unrolled.
+__device__ __forceinline__ uint word_of(const Held& held, const uint c, const uint w) {
+  uint value = 0u;
+#pragma unroll
+  for (uint e = 0u; e < kPer; ++e) {
+    const uint at = w * kPer + e + kFront * kRun;
+    if (at >= kPer) {
+      const uint row = (at - kPer) / kRun, unit = c * kRun + (at - kPer) % kRun;
+#if ELEMENT_BYTES == 4
+      value = held.word[row * kRowWords + unit];
+#else
+      value |= ((held.word[row * kRowWords + unit / kPer] >> (8u * ELEMENT_BYTES * (unit % kPer))) &
+                (0xffffffffu >> (32u - 8u * ELEMENT_BYTES))) << (8u * ELEMENT_BYTES * e);
+#endif
+    }
+  }
+  return value;
+}
+
+// Column c of the block in `joined`, as it is stored where `skew` units of a word lie in front of its first run.
+__device__ __forceinline__ void join_column(const Held& held, const uint c, uint skew, Joined& joined) {
+  uint front = word_of(held, c, 0u);
+  const uint bits = 8u * ELEMENT_BYTES * skew;
+#pragma unroll
+  for (uint w = 0u; w < kColWords; ++w) {
+    const uint next = word_of(held, c, w + 1u);
+    // A shift by 32 in two parts.
+    joined.word[w] = kShift == 0u ? next : (next << bits) | ((front >> 1u) >> (31u - bits));
+    front = next;
+  }
+}
+
+// Words of `joined` from `first` on, as one access.
+__device__ __forceinline__ uvec4 access_of(const Joined& joined, const uint first) {
+  uvec4 v = {};
+#pragma unroll
+  for (uint w = 0u; w < kStore / 4u; ++w) v[w] = joined.word[first + w];
+  return v;
+}
+
+// Stores `words` of `joined` from unit `at` on, where an access begins; of their units those from `begin` to `end` are
+// the row's own.
+__device__ __forceinline__ void store_joined(const PermutePush& push, const Joined& joined, offset_t at, const uint words,
+                                             int begin, int end) {
+  if (begin <= 0 && end >= int(words * kPer)) {
+#pragma unroll
+    for (uint k = 0u; k < words * 4u / kStore; ++k)
+      store_bytes(store_base(push), at + offset_t(k * kStorePer), kStore, access_of(joined, k * (kStore / 4u)));
+    return;
+  }
+#pragma unroll
+  for (uint w = 0u; w < words; ++w) {
+    const int first = int(w * kPer);
+    if (begin <= first && end >= first + int(kPer)) {
+      store_bytes(store_base(push), at + offset_t(first), 4u, words_of(joined.word[w]));
+#if ELEMENT_BYTES < 4
+    } else {
+#pragma unroll
+      for (int e = 0; e < int(kPer); ++e) {
+        if (first + e >= begin && first + e < end)
+          store_bytes(store_base(push), at + offset_t(first + e), ELEMENT_BYTES,
+                      words_of(joined.word[w] >> (8 * ELEMENT_BYTES * e)));
+      }
+#endif
+    }
+  }
+}
+
+constexpr int kFar = 0x3fffffff;
+
+// The block's columns, stored at once. `d` is its first run along D.
+__device__ __forceinline__ void store_columns(const PermutePush& push, const Tile& t, const Held& held, uint col, uint d) {
+#pragma unroll
+  for (uint c = 0u; c < kBlockS; ++c) {
+    const offset_t row = t.to + offset_t(col + c) * t.dst_s + offset_t(d * kRun) + offset_t(store_lead(push));
+    const uint skew = kShift != 0u ? uint(row) % kStorePer : 0u;
+    Joined joined;
+    join_column(held, c, skew, joined);
+    const int begin = t.low == 0 && d == 0u ? 0 : -kFar;
+    const int end = (t.size_d - int(d)) * int(kRun);
+    if (col + c < uint(t.size_s)) store_joined(push, joined, row - offset_t(skew), kColWords, begin + int(skew), end + int(skew));
+  }
+}
+
+// Accesses of the parked tile's rows.
+__device__ __forceinline__ void store_parked(const PermutePush& push, const Tile& t) {
+  const uint chunks = kStepD * kRun / kStorePer;   // a row's
+  const uint words = kStore / 4u;
+#pragma unroll
+  for (uint k = 0u; k < (kTileS * chunks + kWorkgroup - 1u) / kWorkgroup; ++k) {
+    const uint o = threadIdx.x + k * kWorkgroup, s = o / chunks, place = o % chunks * kStorePer;
+    const offset_t row = t.to + offset_t(s) * t.dst_s + offset_t(store_lead(push));
+    const uint skew = kShift != 0u ? uint(row) % kStorePer : 0u;
+    const int begin = t.low == 0 ? int(skew) - int(place) : -kFar;
+    const int end = t.size_d * int(kRun) + int(skew) - int(place);
+    if (s < uint(t.size_s) && end > 0) {
+      const uint unit = kHalo * kRun + place - skew, bits = 8u * ELEMENT_BYTES * (unit % kPer);
+      const uint at = parked_at(s, unit / kPer);
+      Joined joined;
+      uint value = parked[at];
+#pragma unroll
+      for (uint w = 0u; w < words; ++w) {
+        if (kShift == 0u || ELEMENT_BYTES == 4) {
+          joined.word[w] = value;
+          if (w + 1u < words) value = parked[at + w + 1u];
+        } else {
+          const uint next = parked[at + w + 1u];
+          joined.word[w] = (value >> bits) | ((next << 1u) << (31u - bits));
+          value = next;
+        }
+      }
+      store_joined(push, joined, row + offset_t(place) - offset_t(skew), words, begin, end);
+    }
+  }
+}
+
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
+  const uint id = group_id();
+  if (id >= id_count(push)) return;     // the folded grid's surplus; whole workgroups, so no barrier is missed
+  const Tile t = locate_tile(push, id);
+#pragma unroll
+  for (uint k = 0u; k < (kBlocks + kWorkgroup - 1u) / kWorkgroup; ++k) {
+    const uint b = threadIdx.x + k * kWorkgroup;
+    if (kPark != 0u) {
+      const uint col = b % kBlocksS * kBlockS, d = b / kBlocksS;
+      if ((kBlocks % kWorkgroup == 0u || b < kBlocks) && col < uint(t.size_s)) {
+        Held held;
+        load_block(push, t, col, int(d * kBlockD) - int(kHalo), held);
+#pragma unroll
+        for (uint c = 0u; c < kBlockS; ++c)
+#pragma unroll
+          for (uint w = 0u; w < kColWords; ++w)
+            parked[parked_at(col + c, d * kColWords + w)] = word_of(held, c, w + 1u);
+      }
+    } else {
+      // Neighbouring invocations take blocks along D: they fill the destination's lines.
+      const uint col = b / (kTileD / kBlockD) * kBlockS, d = b % (kTileD / kBlockD) * kBlockD;
+      if ((kBlocks % kWorkgroup == 0u || b < kBlocks) && col < uint(t.size_s) && int(d) < t.size_d + int(kFront)) {
+        Held held;
+        load_block(push, t, col, int(d) - int(kFront), held);
+        store_columns(push, t, held, col, d);
+      }
+    }
+  }
+  if (kPark != 0u) {
+    __syncthreads();   // every word is parked before any invocation reads words that others parked
+    store_parked(push, t);
+  }
+}
