@@ -36,6 +36,19 @@ TEST_CASE("theInnermostAxisDecidesTheKernel") {
   CHECK(planned("permute f32 0x5 axes=1,0").steps.empty());
 }
 
+TEST_CASE("shortRunsThatStayWholeHaveAKernelOfTheirOwn") {
+  // Pictures on their sides, batched and strided; runs of 3, 5, 6 and 7 bytes, of halves and of words; odd sizes.
+  for (const char* text : {"u8 82x427x640x3 axes=0,2,1,3", "u8 7x1431x643x3 axes=0,2,1,3 align=1", "u8 431x31x643x3 axes=2,1,0,3",
+                           "u8 21x431x643x5 axes=0,2,1,3", "i8 18x431x643x6 axes=0,2,1,3", "u8 15x431x643x7 axes=0,2,1,3",
+                           "f16 18x431x643x3 axes=0,2,1,3 src.offset=1", "f32 9x431x643x3 axes=0,2,1,3"})
+    for (const auto& profile : {test::gpu(), test::cpu()}) {
+      CAPTURE(text);
+      CHECK(stem_of(planned(std::string("permute ") + text, profile)) == "permute_runs");
+    }
+  CHECK(stem_of(planned("permute u8 2x27x40x3 axes=0,2,1,3")) == "permute_rows");   // too small for a pipeline of its own
+  CHECK(stem_of(planned("permute u8 82x427x640x3 axes=0,2,1,3", test::words_only())) == "permute_words");
+}
+
 TEST_CASE("rowsMoveAsWidelyAsAlignmentAllows") {
   CHECK(planned("permute f16 64x128x512 axes=1,0,2").steps[0].kernel.variant == "e16");
   CHECK(planned("permute f16 64x128x510 axes=1,0,2").steps[0].kernel.variant == "e4");
