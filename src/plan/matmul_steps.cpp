@@ -137,7 +137,7 @@ Into scratch_layout(const MatmulContext& c, std::uint32_t splits) {
 
 // Whether 32-bit offsets (below 2^31, see words.cpp) from the first row of a workgroup's runs reach all of them.
 bool runs_are_near(const MatmulContext& c, const MatmulDraft& d, std::int64_t scratch_ld) {
-  const std::int64_t rows = d.workgroup / std::max<std::int64_t>(1, c.problem.n / d.width_d) + 1;
+  const std::int64_t rows = std::min(c.problem.m, d.workgroup / (c.problem.n / d.width_d) + 1);
   const std::int64_t ld = std::max({c.at.ldd, c.at.ldc, c.at.ldr, scratch_ld});
   return rows * ld + c.problem.n < (std::int64_t{1} << 31) / 4;
 }

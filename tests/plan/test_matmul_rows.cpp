@@ -300,3 +300,15 @@ TEST_CASE("whyAMatrixUnitIsLeftAloneIsSaidInASentence") {
   hopper.sources["cooperative_matrix"] = "quirk: slow (an issue)";
   CHECK(remark(kText, hopper) == "the device has no matrix unit to use: quirk: slow (an issue)");
 }
+
+TEST_CASE("reductionsOfRowsThatLieFarApartTakeAnAddressEach") {
+  const DeviceProfile profile = builtin_target("nvidia-hopper").value();
+  const auto rows = [&](const char* text) {
+    return constant_or_none(make_plan(parse_problem(text).value(), profile).value().steps.back(), MATMUL_SPEC_TILE_M);
+  };
+  CHECK(rows("matmul f32 nn 200x4x0") == 1);
+  CHECK(rows("matmul f32 nn 200x4x0 ldd=4000000") == 1);
+  CHECK(rows("matmul f32 nn 200x4x0 ldd=5000000") == 2);   // 129 rows of 20 MB: past 2^31 bytes
+  CHECK(rows("matmul f32 nn 200x4x0 beta=1 ldc=5000000") == 2);
+  CHECK(rows("matmul f32 nn 2x4x0 ldd=5000000") == 1);
+}

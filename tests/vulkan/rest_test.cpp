@@ -2,6 +2,8 @@
 // tiles they work on at a time.
 #include "run_matmul.hpp"
 
+#include "lib/matmul.abi.h"
+
 #include <sectile/planner.hpp>
 
 #include <iterator>
@@ -53,5 +55,34 @@ TEST_CASE("lastRowsThatAreSplitApartComeOutRight") {
     const bool all = two.cooperative_matrix.value_or(false) && two.name.starts_with("llvmpipe");
     CHECK(run >= (all ? std::size(kRows) : 1));
     MESSAGE(run << " problems on " << two.name);
+  });
+}
+
+// Which of the two the planner takes depends on how far apart a result's rows lie: too far for a test.
+TEST_CASE("reductionsComeOutRightByOffsetsAndByAddresses") {
+  on_every_device([](vulkan::Runtime& runtime) {
+    for (const std::string text : {"matmul f32 nt 77x1x0 beta=0.3 epi=scale.m+bias+residual",
+                                   "matmul f32 nn 33x31x1031 epi=bias", "matmul f32 nn 40x28x1024 beta=0.5 c=d ldd=30"}) {
+      CAPTURE(text);
+      const Problem problem = must(parse_problem(text));
+      PlanOptions options;
+      if (!text.contains("x0 ")) options.force = "matmul_simt 64x64x8 8x8";   // one tile, in splits
+      Plan plan = must(make_plan(problem, runtime.profile(), options));
+      for (const std::uint32_t rows : {1u, 2u}) {
+        CAPTURE(rows);
+        // Subgroups of 16 are lavapipe's at 512 bits: its compiler cannot take addresses (src/device/quirks.cpp).
+        if (rows == 2 && runtime.profile().vendor == "mesa" && runtime.profile().subgroup_size == 16u) continue;
+        std::size_t reductions = 0;
+        for (Step& step : plan.steps)
+          for (Constant& constant : step.constants)
+            if (step.kernel.stem == "matmul_reduce" && constant.id == MATMUL_SPEC_TILE_M) {
+              if (rows == 1) CHECK(constant.value == 1);
+              constant.value = rows;
+              ++reductions;
+            }
+        CHECK(reductions == 1);
+        run_matmul(runtime, std::get<MatmulProblem>(problem), plan);
+      }
+    }
   });
 }
