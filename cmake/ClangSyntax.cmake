@@ -1,7 +1,8 @@
 # The tests' sources through clang's front end, with the flags that this build compiles them with and warnings as errors:
 # clang warns of conversions that g++ lets pass. A folder's files go in together, as in a unity build: most of the time
-# is their headers'.
-# usage: cmake -DBUILD=... -DSOURCE=... -DWORK=... -DCLANG=... "-DFOLDERS=emulated;plan" -P ClangSyntax.cmake
+# is their headers'. Those in ALONE do not stand that.
+# usage: cmake -DBUILD=... -DSOURCE=... -DWORK=... -DCLANG=... "-DFOLDERS=emulated;plan"
+#        "-DALONE=fake_driver.cpp" -P ClangSyntax.cmake
 cmake_minimum_required(VERSION 3.25)
 file(READ ${BUILD}/compile_commands.json commands)
 string(JSON count LENGTH "${commands}")
@@ -42,10 +43,18 @@ foreach(folder IN LISTS FOLDERS)
     message(FATAL_ERROR "${BUILD}/compile_commands.json has no source of tests/${folder}")
   endif()
   list(LENGTH files_${folder} number)
+  set(alone "")
+  foreach(file IN LISTS files_${folder})
+    cmake_path(GET file FILENAME name)
+    if(name IN_LIST ALONE)
+      list(APPEND alone ${file})
+    endif()
+  endforeach()
+  list(REMOVE_ITEM files_${folder} ${alone})
   list(JOIN files_${folder} "\"\n#include \"" text)
   file(WRITE ${WORK}/${folder}.cpp "#include \"${text}\"\n")
   string(TIMESTAMP start "%s")
-  execute_process(COMMAND ${CLANG} ${flags_${folder}} -Werror -Wno-unknown-warning-option -fsyntax-only ${WORK}/${folder}.cpp
+  execute_process(COMMAND ${CLANG} ${flags_${folder}} -Werror -Wno-unknown-warning-option -fsyntax-only ${WORK}/${folder}.cpp ${alone}
     RESULT_VARIABLE result)
   string(TIMESTAMP end "%s")
   math(EXPR seconds "${end} - ${start}")
