@@ -357,6 +357,8 @@ TEST_CASE("prepare refuses what cannot be, and compiles nothing of it") {
   CHECK(device.prepare(plan).error().kind == ErrorKind::invalid_plan);
   plan = add_plan(1024, 3);
   plan.steps[0].workgroup = {2048, 1, 1};
+  CHECK(device.prepare(plan).error().kind == ErrorKind::invalid_plan);   // not what the kernel is compiled for
+  std::ranges::find(plan.steps[0].constants, 0u, &Constant::id)->value = 2048;
   CHECK(device.prepare(plan).error().kind == ErrorKind::limit_exceeded);
   CHECK(device.compile_counts().compiled == 0);
   plan = add_plan(1024, 3);

@@ -45,7 +45,7 @@ Ran permute_to(const Folder& folder, const std::string& out) {
 
 bool is_npy(const std::string& text) { return text.size() == 128 && text.find("(0, 2)") != std::string::npos; }
 
-mode_t kind_of(const std::string& path) {
+mode_t file_type(const std::string& path) {
   struct stat status {};
   return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
@@ -101,10 +101,10 @@ TEST_CASE("aLinkStaysAndWhatItLeadsToIsReplaced") {
     CAPTURE(std::string(name));
     const Ran ran = permute_to(folder, folder.path(name));
     CHECK_MESSAGE(ran.code == 0, ran.err);
-    CHECK(kind_of(folder.path(name)) == S_IFLNK);
+    CHECK(file_type(folder.path(name)) == S_IFLNK);
     CHECK(is_npy(read_file(folder.path(name))));
   }
-  CHECK(kind_of(folder.path("far/there")) == S_IFREG);
+  CHECK(file_type(folder.path("far/there")) == S_IFREG);
   CHECK(is_npy(read_file(folder.path("far/there"))));
   CHECK(is_npy(read_file(folder.path("far/new"))));
   CHECK((fs::status(folder.path("far/there")).permissions() & fs::perms::all) == fs::perms(0640));
@@ -114,7 +114,7 @@ TEST_CASE("aLinkStaysAndWhatItLeadsToIsReplaced") {
   fs::create_symlink("nowhere/file", folder.path("lost"));
   CHECK(permute_to(folder, folder.path("circle")).code != 0);
   CHECK(permute_to(folder, folder.path("lost")).code == 2);
-  CHECK(kind_of(folder.path("circle")) == S_IFLNK);
+  CHECK(file_type(folder.path("circle")) == S_IFLNK);
 }
 
 TEST_CASE("aPipeIsWrittenToAndStays") {
@@ -128,13 +128,13 @@ TEST_CASE("aPipeIsWrittenToAndStays") {
     if (ran.code != 0) ::close(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));   // or the reader waits
     CHECK_MESSAGE(ran.code == 0, ran.err);
     CHECK(is_npy(reader.text()));
-    CHECK(kind_of(pipe) == S_IFIFO);
+    CHECK(file_type(pipe) == S_IFIFO);
   }
   const Ran unread = permute_to(folder, pipe);
   CHECK(unread.code == 1);
   CHECK(unread.err.find(pipe) != std::string::npos);
   CHECK(unread.err.find("nobody reads") != std::string::npos);
-  CHECK(kind_of(pipe) == S_IFIFO);
+  CHECK(file_type(pipe) == S_IFIFO);
   CHECK(folder.files() == 3);
 }
 
@@ -145,10 +145,10 @@ TEST_CASE("aDeviceIsWrittenToAndStays") {
   const Ran ran = permute_to(folder, full);
   CHECK(ran.code == 1);
   CHECK(ran.err.find("No space left") != std::string::npos);
-  CHECK(kind_of(full) == S_IFCHR);
+  CHECK(file_type(full) == S_IFCHR);
   const Ran recorded = run_sectile({"bench", "--preset", "cpu", "--list", "--json", full});
   CHECK(recorded.code == 1);
-  CHECK(kind_of(full) == S_IFCHR);
+  CHECK(file_type(full) == S_IFCHR);
   // Where only a file makes sense, it is refused by name.
   const auto store = backend::place_of(full, backend::Streams::refused);
   REQUIRE_FALSE(store.has_value());
@@ -162,7 +162,7 @@ TEST_CASE("standardOutputIsWrittenToByItsName") {
   const Ran ran = run_sectile({"permute", folder.path("in.npy"), "--axes", "1,0", "-o", "/dev/stdout"});
   CHECK_MESSAGE(ran.code == 0, ran.err);
   CHECK(is_npy(ran.out));
-  CHECK(kind_of("/dev/stdout") == S_IFLNK);
+  CHECK(file_type("/dev/stdout") == S_IFLNK);
 }
 
 TEST_CASE("aPlaceThatIsNoneIsRefusedByName") {
