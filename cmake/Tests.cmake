@@ -214,23 +214,6 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     -DSOURCE=${PROJECT_SOURCE_DIR}/tests/consumer -DWORK=${PROJECT_BINARY_DIR}/consumer -DCXX=${CMAKE_CXX_COMPILER}
     -DGENERATOR=${CMAKE_GENERATOR} -DBUILD_TYPE=${CMAKE_BUILD_TYPE} -P ${PROJECT_SOURCE_DIR}/cmake/ConsumerTest.cmake)
 endif()
-# What clang warns of and g++ does not would stop tools/dev compilers alone. Its front end takes all tests' sources in some
-# 50 seconds of one core.
-if(SECTILE_BUILD_TESTS AND NOT SECTILE_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU AND CMAKE_EXPORT_COMPILE_COMMANDS)
-  find_program(SECTILE_CLANG NAMES clang++ clang++-19)
-  get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
-  list(FILTER targets INCLUDE REGEX "^test_")
-  list(TRANSFORM targets REPLACE "^test_" "" OUTPUT_VARIABLE tested)
-  mark_as_advanced(SECTILE_CLANG)
-  if(SECTILE_CLANG)
-    add_test(NAME clang_syntax COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR} -DSOURCE=${PROJECT_SOURCE_DIR}
-      -DWORK=${PROJECT_BINARY_DIR}/clang_syntax -DCLANG=${SECTILE_CLANG} "-DFOLDERS=${tested}" -DALONE=fake_driver.cpp
-      -P ${PROJECT_SOURCE_DIR}/cmake/ClangSyntax.cmake)
-    set_tests_properties(clang_syntax PROPERTIES TIMEOUT 600)
-  else()
-    message(STATUS "No clang++ here: the tests' sources are not checked with it")
-  endif()
-endif()
 include(ReadmeSnippet)
 
 if(SECTILE_BUILD_FUZZERS)

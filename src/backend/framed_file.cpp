@@ -1,5 +1,6 @@
 #include "framed_file.hpp"
 
+#include "descriptor.hpp"
 #include "whole_file.hpp"
 
 #include <fmt/format.h>
@@ -15,21 +16,6 @@
 
 namespace sectile::backend {
 namespace {
-
-class File {
- public:
-  explicit File(int descriptor) noexcept : descriptor_(descriptor) {}
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  explicit operator bool() const noexcept { return descriptor_ >= 0; }
-  int get() const noexcept { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 bool read_all(int file, void* to, std::size_t bytes) {
   auto* at = static_cast<std::byte*>(to);

@@ -1,5 +1,7 @@
 #include "whole_file.hpp"
 
+#include "descriptor.hpp"
+
 #include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,22 +31,6 @@ constexpr std::time_t kDeadAnyway = 86400;   // where the file system has no loc
 constexpr int kWriterWait = 500;             // milliseconds for a pipe's writer to come
 constexpr std::string_view kLock = ".sectile-lock";
 constexpr int kLockWait = 30000;
-
-class File {
- public:
-  explicit File(int descriptor) noexcept : descriptor_(descriptor) {}
-  ~File() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  explicit operator bool() const noexcept { return descriptor_ >= 0; }
-  int get() const noexcept { return descriptor_; }
-  int close() noexcept { return ::close(std::exchange(descriptor_, -1)); }
-
- private:
-  int descriptor_;
-};
 
 // A file in the making: gone again unless it was renamed.
 struct Temporary {

@@ -60,9 +60,9 @@ TEST_CASE("matmuls with operands besides A, B and D come out right from modules 
     auto templates = open(selector);
     CAPTURE(templates.entry().name);
     std::vector<Problem> problems;
-    for (const char* text : kTexts)
+    for (const char* text : std::span(kTexts).first(scope(std::size(kTexts), std::size(kTexts), std::size_t{2})))
       if (const Problem problem = must(parse_problem(text)); make_plan(problem, templates.profile())) problems.push_back(problem);
-    CHECK(problems.size() >= 4);   // devices without 16-bit storage take those of f32
+    CHECK(problems.size() >= scope(4u, 4u, 2u));   // devices without 16-bit storage take those of f32
     tools::CodeMaker code(true);
     const Pack pack = pack_of(emitted(templates.profile(), problems, code));
     vulkan::RuntimeOptions options;

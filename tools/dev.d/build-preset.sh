@@ -12,7 +12,10 @@ configure() {
     mark="${SECTILE_INSIDE:-host} $(cat /.sectile-recipe 2>/dev/null || true)"
     [[ -e $folder/.place && $(<"$folder/.place") == "$mark" && -e $folder/build.ninja ]] && return 0
     echo "dev: configuring $preset"
-    output=$(cmake --preset "$preset" --fresh -DSECTILE_WERROR="${SECTILE_WERROR:-ON}" 2>&1) ||
+    # The sanitizer build is clang's where there is one: so every source, the tests' too, goes through two compilers.
+    compiler=()
+    if [[ $preset == asan ]] && command -v clang++ >/dev/null; then compiler=(-DCMAKE_CXX_COMPILER=clang++); fi
+    output=$(cmake --preset "$preset" --fresh -DSECTILE_WERROR="${SECTILE_WERROR:-ON}" "${compiler[@]}" 2>&1) ||
         { printf '%s\n' "$output"; return 1; }
     printf '%s\n' "$mark" >"$folder/.place"
 }
