@@ -191,7 +191,7 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     set(width sh ${PROJECT_SOURCE_DIR}/tests/width.sh)
     foreach(bits 128 512)
       add_test(NAME vulkan_${bits} COMMAND ${width} ${bits} $<TARGET_FILE:test_vulkan>
-        "--test-case=a device can be made*,features go into*,a live profile survives*")
+        --no-skipped-summary "--test-case=a device can be made*,features go into*,a live profile survives*")
       add_test(NAME check_${bits} COMMAND ${width} ${bits} $<TARGET_FILE:sectile_command> check --cases 40 --seed 5512 --device llvmpipe)
       add_test(NAME check_matmul_${bits} COMMAND ${width} ${bits}
         $<TARGET_FILE:sectile_command> check --op matmul --cases 8 --seed 5512 --batch 8 --device llvmpipe)
