@@ -105,9 +105,20 @@ Result<void> write_one(const fs::path& path, const std::string& bytes) {
   return {};
 }
 
-// All files in a folder of their own beside `place`.
-Result<std::string> write_beside(const std::string& place, const std::vector<EmittedFile>& files) {
-  std::string name = place + ".XXXXXX";
+// Begins the names of folders that a run which was killed may leave in its output.
+constexpr std::string_view kFresh = ".emit";
+
+// Nothing but what killed runs left.
+bool is_empty_folder(const fs::path& place) {
+  std::error_code code;
+  for (fs::directory_iterator at(place, code), end; !code && at != end; at.increment(code))
+    if (!at->path().filename().string().starts_with(std::string(kFresh) + ".")) return false;
+  return !code;
+}
+
+// All files in a folder of their own, whose name begins with `stem`.
+Result<std::string> write_beside(const std::string& place, const std::string& stem, const std::vector<EmittedFile>& files) {
+  std::string name = stem + ".XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) return cannot_write(place, errno);
   Temporary temporary{name};
   // mkdtemp makes a folder for its owner alone; the result is to be as any other.
@@ -125,7 +136,8 @@ Result<void> check_replaced(const fs::path& place, const std::vector<EmittedFile
   for (const EmittedFile& file : files) {
     const fs::path path = place / file.name, folder = path.parent_path();
     std::error_code code;
-    if (fs::exists(fs::symlink_status(folder, code)) && !is_folder(folder))
+    // The output itself may be a link; a target's folder in it may not, or files would be written elsewhere.
+    if (folder != place && fs::exists(fs::symlink_status(folder, code)) && !is_folder(folder))
       return fail(ErrorKind::io, "writing", folder.string(), "a folder, or nothing there");
     if (!fs::exists(fs::symlink_status(path, code)) || unchanged(path, file.name, owned)) continue;
     // A run that was killed may have left the very same file, and no manifest that lists it.
@@ -190,14 +202,15 @@ Result<void> check_output_folder(const std::string& path) {
     return {};
   }
   if (!fs::is_directory(place, code)) return fail(ErrorKind::io, "writing", path, "a folder, not a file");
-  if (fs::is_empty(place, code) || !read_manifest(place).is_null()) return {};
+  if (is_empty_folder(place) || !read_manifest(place).is_null()) return {};
   return fail(ErrorKind::io, "writing", path, "an empty folder, or one that emit has written");
 }
 
 Result<std::vector<std::string>> write_folder(const std::string& path, const std::vector<EmittedFile>& files) {
   const std::string place = without_slashes(path);
   std::error_code code;
-  const bool there = fs::exists(place, code) && !fs::is_empty(place, code);
+  // What is there may be a mount, a link to a folder, or have a parent that cannot be written to: it is written into.
+  const bool there = fs::exists(place, code);
   Owned owned;
   if (there) {
     add_owned(owned, place, "", true);
@@ -206,7 +219,7 @@ Result<std::vector<std::string>> write_folder(const std::string& path, const std
     fs::create_directories(above, code);
     if (code) return cannot_write(above.string(), code.value());
   }
-  const auto fresh = write_beside(place, files);
+  const auto fresh = write_beside(place, there ? place + "/" + std::string(kFresh) : place, files);
   if (!fresh) return std::unexpected(fresh.error());
   const Temporary temporary{*fresh};
   if (!there) {

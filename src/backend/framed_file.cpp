@@ -103,13 +103,19 @@ FramedBytes read_framed(const std::string& path, const Frame& frame, const Ident
   std::vector<std::byte> raw(static_cast<std::size_t>(std::min<std::uint64_t>(bytes, header_bytes(frame))));
   if (!read_all(file.get(), raw.data(), raw.size())) return ignore("cannot be read");
   foreign = !begins(raw, frame);
-  if (bytes > frame.most_bytes) return ignore(fmt::format("{} bytes", bytes));
+  if (bytes > frame.most_bytes) {
+    foreign = true;   // it may be whole, and is more than was looked at
+    return ignore(fmt::format("{} bytes", bytes));
+  }
   if (raw.size() < header_bytes(frame)) return ignore(fmt::format("truncated: {} bytes", bytes));
   const Header header = parse_header(raw, frame.identity.size());
   if (const std::string why = objection_to(header, frame, bytes, objection); !why.empty()) return ignore(why);
   FramedBytes out;
   out.bytes.resize(header.bytes);
-  if (!read_all(file.get(), out.bytes.data(), out.bytes.size())) return ignore("cannot be read");
+  if (!read_all(file.get(), out.bytes.data(), out.bytes.size())) {
+    foreign = true;   // the disk's fault: what it holds is not known
+    return ignore("cannot be read");
+  }
   if (XXH3_64bits(out.bytes.data(), out.bytes.size()) != header.checksum) return ignore("checksum does not match");
   return out;
 }

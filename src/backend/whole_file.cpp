@@ -107,6 +107,17 @@ Result<void> write_stream(const std::string& path, const Place& place, std::span
   if (!file && errno == ENXIO) return fail(ErrorKind::io, std::string(kWriting) + path, "a pipe that nobody reads, or a socket");
   if (!file) return write_failed(path, errno);
   if (::fcntl(file.get(), F_SETFL, O_APPEND) != 0) return write_failed(path, errno);
+  // A file that our own standard output or error goes to as well has one place to write at: theirs.
+  struct stat opened {}, ours {};
+  if (::fstat(file.get(), &opened) == 0 && S_ISREG(opened.st_mode)) {
+    std::fflush(nullptr);
+    for (const int standard : {STDOUT_FILENO, STDERR_FILENO}) {
+      if (::fstat(standard, &ours) != 0 || ours.st_dev != opened.st_dev || ours.st_ino != opened.st_ino) continue;
+      for (const auto& part : parts)
+        if (const int error = write_all(standard, part); error != 0) return write_failed(path, error);
+      return {};
+    }
+  }
   for (const auto& part : parts)
     if (const int error = write_all(file.get(), part); error != 0) return write_failed(path, error);
   if (file.close() != 0) return write_failed(path, errno);
@@ -267,6 +278,8 @@ Result<FileLock> FileLock::take(const std::string& path) {
       continue;
     }
     const int error = errno;
+    // A file system without locks: nobody else has one either.
+    if (error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP) return lock;
     lock.path_.clear();   // another's
     if (error != EWOULDBLOCK && error != EINTR) return write_failed(name, error);
     ::poll(nullptr, 0, step);

@@ -129,8 +129,12 @@ void TuneStore::put_into(Groups& groups, const Groups& others) {
 Result<void> TuneStore::check_place(const std::string& path) {
   if (auto place = file_of(path); !place) return std::unexpected(place.error());
   const auto found = backend::read_framed(path, kFrame, [](auto) { return std::string(); });
-  if (!found.foreign) return {};
-  return fail(ErrorKind::parse, "store " + path, found.warning.substr(found.warning.rfind("ignored: ") + 9),
+  std::string why = found.warning;
+  // A whole file whose content this version cannot read is not damaged.
+  if (!found.bytes.empty()) (void)read(path, why);
+  if (!found.foreign && (found.bytes.empty() || why.empty())) return {};
+  const std::size_t reason = why.find("ignored: ");
+  return fail(ErrorKind::parse, "store " + path, reason == std::string::npos ? why : why.substr(reason + 9),
               "a file of tuned choices in this format, or none: another's is left as it is");
 }
 

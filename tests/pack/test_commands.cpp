@@ -370,6 +370,22 @@ TEST_CASE("emit removes what its own manifest lists, and nothing else") {
   CHECK(read_file(other + "/thesis.txt") == "not to be lost");
 }
 
+TEST_CASE("emit writes into a folder that is there, and behind a link") {
+  const Folder folder;
+  fs::create_directory(folder.path("empty"));
+  fs::permissions(folder.path("empty"), fs::perms::owner_all);
+  fs::create_directory_symlink("empty", folder.path("link"));
+  REQUIRE(run_sectile({"emit", kTurnOfHalves, "--target", "nvidia-hopper", "-o", folder.path("link")}).code == 0);
+  CHECK(fs::is_symlink(fs::symlink_status(folder.path("link"))));
+  CHECK(fs::status(folder.path("empty")).permissions() == fs::perms::owner_all);
+  CHECK(fs::exists(folder.path("empty/manifest.json")));
+  fs::create_directory(folder.path("here"));
+  fs::create_directory(folder.path("here/.emit.abcdef"));   // left by a run that was killed
+  const Ran here = run_program("/bin/sh", {"-c", "cd " + folder.path("here") + " && exec " + SECTILE_COMMAND + " emit '" + kTurnOfHalves + "' --target nvidia-hopper -o ."});
+  CHECK_MESSAGE(here.code == 0, here.err);
+  CHECK(content(folder.path("here")) == content(folder.path("empty")));
+}
+
 TEST_CASE("a profile's name cannot end the comment that it stands in") {
   const Folder folder;
   auto profile = nlohmann::json::parse(to_json(must(builtin_target("nvidia-hopper"))));

@@ -194,6 +194,19 @@ bool is_device(const char* path) {
 
 }  // namespace
 
+TEST_CASE("whatIsPrintedStandsBehindAnOutputThatGoesToTheSameFile") {
+  const Folder folder;
+  write_file(folder.path("in.npy"), empty_npy());
+  const std::string permute = "\"$sectile\" permute " + folder.path("in.npy") + " --axes 1,0 -o /dev/stdout ";
+  for (const char* const to : {"--json > ", "> "}) {
+    const Ran ran = in_shell(permute + to + folder.path("out") + " 2>&1");
+    CHECK_MESSAGE(ran.code == 0, ran.err);
+    const std::string out = read_file(folder.path("out"));
+    CHECK(is_npy(out.substr(0, 128)));
+    CHECK(out.find("permute f32") != std::string::npos);
+  }
+}
+
 TEST_CASE("outputThatIsLostIsAnError") {
   if (!is_device("/dev/full")) return;
   const std::string problem = "'permute f32 512x512 axes=1,0'";

@@ -161,7 +161,15 @@ TEST_CASE("aBrokenFileIsIgnoredWithAWarning") {
   negative.replace(negative.find("\"picoseconds\":1000"), 18, "\"picoseconds\":-100");
   write_framed_json(path, negative);
   ignored("above 0");
-  // And the next save mends it.
+  // Whole, and of a content that this version cannot read: others' choices, which a save would lose.
+  TuneStore unread = TuneStore::load(path);
+  unread.put(kOther, kHere, choice("matmul_simt 64x64"));
+  const std::string before = bytes_of(path);
+  CHECK_FALSE(TuneStore::check_place(path).has_value());
+  CHECK_FALSE(unread.save(path).has_value());
+  CHECK(bytes_of(path) == before);
+  // Damaged, the next save mends it.
+  write(path, whole.substr(0, whole.size() - 1));
   TuneStore mended = TuneStore::load(path);
   mended.put(kOther, kHere, choice("matmul_simt 64x64"));
   REQUIRE(mended.save(path).has_value());
