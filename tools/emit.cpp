@@ -124,9 +124,7 @@ void tell(const EmitOptions& options, const Output& out, const std::vector<std::
   for (const std::string& name : kept)
     fmt::print(stderr, "sectile: {}/{} was changed since emit wrote it, and is needed no more: it stays\n", options.output, name);
   if (options.json) {
-    nlohmann::json left_out = nlohmann::json::array();
-    for (const LeftOut& one : out.left_out) left_out.push_back({{"what", one.what}, {"why", one.why}});
-    fmt::print("{}\n", nlohmann::json{{"folder", options.output}, {"targets", out.rows}, {"left_out", left_out},
+    fmt::print("{}\n", nlohmann::json{{"folder", options.output}, {"targets", out.rows}, {"left_out", to_json(out.left_out)},
                                       {"kept", kept}, {"seconds", seconds}}
                            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {

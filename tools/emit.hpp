@@ -46,6 +46,8 @@ struct LeftOut {
   std::string why;
 };
 
+nlohmann::json to_json(const std::vector<LeftOut>& left_out);
+
 struct EmittedTarget {
   DeviceProfile profile;
   std::vector<EmittedModule> modules;

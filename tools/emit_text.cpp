@@ -131,13 +131,13 @@ nlohmann::json json_of(const EmittedTarget& target, const EmittedPlan& emitted) 
           {"steps", steps}};
 }
 
-nlohmann::json json_of(const std::vector<LeftOut>& left_out) {
+}  // namespace
+
+nlohmann::json to_json(const std::vector<LeftOut>& left_out) {
   nlohmann::json out = nlohmann::json::array();
   for (const LeftOut& one : left_out) out.push_back({{"what", one.what}, {"why", one.why}});
   return out;
 }
-
-}  // namespace
 
 std::string folder_name(std::string_view target) {
   std::string out(target);
@@ -150,7 +150,7 @@ std::string index_text(const std::vector<std::string>& folders, const std::vecto
   const nlohmann::json out = {{"schema_version", kManifestVersion},
                               {"made_by", kMadeBy},
                               {"files", nlohmann::json::object()},
-                              {"left_out", json_of(left_out)},
+                              {"left_out", to_json(left_out)},
                               {"targets", folders}};
   return out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
@@ -234,7 +234,7 @@ std::string manifest_text(const EmittedTarget& target, bool freeze_shape) {
         {"profile_hash", hash_text(to_json(target.profile))},
         {"vulkan_version", api == 0 ? "unknown" : fmt::format("{}.{}", api / 1000, api % 1000)}}},
       {"files", files},
-      {"left_out", json_of(target.left_out)},
+      {"left_out", to_json(target.left_out)},
       {"modules", modules},
       {"plans", plans}};
   return out.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

@@ -63,14 +63,10 @@ Result<void> bundle(const PackOptions& options) {
   if (!pack) return std::unexpected(pack.error());
   const std::array parts = {std::span<const std::byte>(*bytes)};
   if (auto written = write_atomically(options.output, parts); !written) return written;
-  nlohmann::json left_out = nlohmann::json::array();
-  for (const LeftOut& one : emitted.left_out) {
-    fmt::print(stderr, "sectile: left out: {}: {}\n", one.what, one.why);
-    left_out.push_back({{"what", one.what}, {"why", one.why}});
-  }
+  for (const LeftOut& one : emitted.left_out) fmt::print(stderr, "sectile: left out: {}: {}\n", one.what, one.why);
   if (options.json)
     fmt::print("{}\n", nlohmann::json{{"file", options.output}, {"id", pack->id()}, {"bytes", bytes->size()},
-                                      {"modules", pack->modules().size()}, {"given", given}, {"left_out", left_out}}.dump());
+                                      {"modules", pack->modules().size()}, {"given", given}, {"left_out", to_json(emitted.left_out)}}.dump());
   else
     fmt::print("{}: {} modules (of {} given), {}\n", options.output, pack->modules().size(), given,
                format_bytes(static_cast<double>(bytes->size())));
