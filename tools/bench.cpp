@@ -1,6 +1,7 @@
 // sectile bench: our plans and their rivals, in one run.
 #include "bench.hpp"
 #include "bench_matmul.hpp"
+#include "bench_sweep.hpp"
 #include "command.hpp"
 #include "files.hpp"
 #include "target.hpp"
@@ -70,8 +71,8 @@ Result<std::optional<std::vector<MatmulRow>>> matmuls_of(const BenchOptions& opt
 }
 
 // As soon as a row is done: a run that is cut short has then told all it measured.
-void tell_row(const BenchOptions& options, const BenchReport& report) {
-  const RowResult& row = report.rows.back();
+void tell_row(const BenchOptions& options, const BenchReport& report, std::size_t index) {
+  const RowResult& row = report.rows[index];
   if (!options.json && !row.candidates.empty()) fmt::print("{}\n", print_candidates(row));
   if (row.error.empty()) {
     fmt::print(stderr, "{}: {} {:.2f} us, {:.3f} of the copy\n", row.row.name, row.candidate, row.ours.median * 1e6,
@@ -89,12 +90,17 @@ Result<BenchReport> measure(const BenchOptions& options, const std::vector<Bench
   BenchReport report{(*machine)->name(), (*machine)->driver(), options.preset,   std::string(planner_version()),
                      options.min_time,      options.warmup,          options.cycle_mb, {}};
   Progress bar("bench", rows.size());
-  RowBench bench(**machine, options);
+  Steady steady(**machine, options.warmup);
+  RowBench bench(**machine, options, steady);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     bar.show(i, rows[i].name);
     report.rows.push_back(bench.run(rows[i]));
-    tell_row(options, report);
+    tell_row(options, report, i);
   }
+  measure_drifted_again(steady, report.rows, [&](std::size_t i) {
+    bar.show(i, rows[i].name + ", again");
+    return bench.run(rows[i]);
+  });
   if (!options.rivals_file.empty()) {
     if (auto merged = merge_rivals(report, options.rivals_file); !merged) return std::unexpected(merged.error());
   }
@@ -133,7 +139,7 @@ int run_host(const BenchOptions& options) {
   return write_files(options, host->dump(2) + "\n", "");
 }
 
-int run(BenchOptions options) {
+int run(BenchOptions options, const SweepOptions& sweep, const std::vector<std::string>& merged) {
   // `--json` is a flag that once took a file: what is a problem behind it was never meant to be one.
   if (!options.json_file.empty() && parse_problem(options.json_file)) {
     options.problems.push_back(std::exchange(options.json_file, {}));
@@ -144,6 +150,11 @@ int run(BenchOptions options) {
   for (const std::string& path : {options.json_file, options.html_file}) {
     if (path.empty()) continue;
     if (auto place = check_place(path); !place) return report(place.error(), options.json);
+  }
+  if (!merged.empty()) return run_merge(options, merged);
+  if (!sweep.operation.empty()) {
+    options.all_candidates = options.regret;
+    return run_sweep(options, sweep);
   }
   if (options.preset == "host") return run_host(options);
   const auto matmuls = matmuls_of(options);
@@ -177,10 +188,30 @@ int run(BenchOptions options) {
   return broken ? kFailure : written;
 }
 
+void add_sweep_options(CLI::App& app, BenchOptions& options, SweepOptions& sweep, std::vector<std::string>& merged) {
+  auto* operation = app.add_option("--sweep", sweep.operation, "Problems drawn from a seed, in classes (docs/sweep.md): permute or matmul")
+                        ->check(CLI::IsMember({"permute", "matmul"}));
+  app.add_option("--seed", sweep.seed, "--sweep: of the draw")->capture_default_str()->needs(operation);
+  app.add_option("--cases", sweep.cases, "--sweep: how many")->capture_default_str()->check(CLI::Range(1, 1000000))->needs(operation);
+  app.add_option("--first", sweep.first, "--sweep: the first case's number; for several processes")->capture_default_str()->needs(operation);
+  app.add_option("--class", sweep.only_class, "--sweep: only this class, by letter or name")->needs(operation);
+  app.add_option("--type", sweep.only_type, "--sweep: only this element type")->needs(operation);
+  app.add_option("--min-mb", sweep.min_mb, "--sweep permute: 10^6 bytes of the larger operand, at least; at most 16 times as many (default: 32, on CPUs 4)")
+      ->check(number_in(0.001, 1e5))
+      ->needs(operation);
+  app.add_option("--max-gflop", sweep.max_gflop, "--sweep matmul: 10^9 operations, at most (default: no bound, on CPUs 2)")
+      ->check(number_in(0.001, 1e6))
+      ->needs(operation);
+  app.add_flag("--regret", options.regret, "--sweep: time every admissible candidate of each problem as well")->needs(operation);
+  app.add_option("--merge", merged, "Reports that --sweep wrote as JSON, as one")->excludes(operation);
+}
+
 }  // namespace
 
 Command add_bench(CLI::App& parent) {
   auto options = std::make_shared<BenchOptions>();
+  auto sweep = std::make_shared<SweepOptions>();
+  auto merged = std::make_shared<std::vector<std::string>>();
   CLI::App* app = parent.add_subcommand("bench", "Time plans against a plain copy of the same bytes, or matmuls against each other and rivals");
   app->add_option("problems", options->problems, "Such as \"permute f32 8192x8192 axes=1,0\"");
   app->add_option("--preset", options->preset, "seeds-permute, images, cpu, host, matmul, gemm-ladder or dietcode");
@@ -192,14 +223,15 @@ Command add_bench(CLI::App& parent) {
   auto* force = app->add_option("--force", options->force, "Time this candidate instead of the chosen one");
   app->add_flag("--all-candidates", options->all_candidates, "Time every admissible candidate, fastest first")
       ->excludes(force);
+  add_sweep_options(*app, *options, *sweep, *merged);
   app->add_option("--limit", options->limit, "--all-candidates: the so many cheapest by the planner's cost");
   app->add_option("--tuned", options->tuned_file, kTunedHelp);
   app->add_option("--min-time", options->min_time, "Seconds of samples for each kernel")
       ->capture_default_str()
       ->check(number_in(0.001, 60));
-  app->add_option("--warmup", options->warmup, "Seconds of work before each timed part")
+  app->add_option("--warmup", options->warmup, kWarmupHelp)
       ->capture_default_str()
-      ->check(number_in(0, 10));
+      ->check(number_in(0, 60));
   app->add_option("--cycle-mb", options->cycle_mb, "Megabytes that the runs rotate over, at least")
       ->capture_default_str()
       ->check(number_in(0, 1e6));
@@ -212,10 +244,10 @@ Command add_bench(CLI::App& parent) {
   auto file = std::make_shared<std::string>();
   CLI::Option* json =
       app->add_option("--json", *file, "JSON on standard output (with a file behind it, as once: --json-file)")->expected(0, 1);
-  return {app, [options, file, json] {
+  return {app, [options, sweep, merged, file, json] {
             if (!file->empty()) options->json_file = *file;
             options->json = json->count() > 0 && file->empty();
-            return run(*options);
+            return run(*options, *sweep, *merged);
           }};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "machine.hpp"
+#include "steady.hpp"
 
 #include <sectile/planner.hpp>
 #include <sectile/problem.hpp>
@@ -19,10 +20,15 @@ namespace sectile::tools {
 
 inline constexpr std::uint64_t kBenchSeed = 0x5eed;
 inline constexpr double kSampleSeconds = 200e-6;  // of one sample, at least: timestamps tick at up to 1 us
+inline constexpr double kHopeless = 4;            // times slower than ours: a candidate that keeps its first, rough time
+
+inline constexpr const char* kWarmupHelp =
+    "Seconds at most that a reference kernel runs before each row, until its time stands still; 0: it does not run";
 
 struct BenchRow {
   std::string name;
   PermuteProblem problem;
+  std::optional<PermuteProblem> neighbour = {};   // a problem that contains this one, timed beside it (bench_sweep.hpp)
 };
 
 // "seeds-permute" or "cpu"; nothing for an unknown name.
@@ -41,6 +47,7 @@ struct BenchOptions {
   std::vector<std::string> problems;
   std::string preset, device, json_file, html_file, rivals_file, force, only, cache_file;
   bool large = false, statistics = false;
+  bool regret = false;     // --sweep: all candidates
   bool all_candidates = false, list = false, json = false, no_numpy = false,
        no_verify = false;  // json: on standard output
   std::size_t limit = 0;   // of all candidates, those that the planner takes for the cheapest; 0: all
@@ -48,7 +55,7 @@ struct BenchOptions {
   const TunedChoices* tuned = nullptr;   // what is in it
   bool compare_outputs = false;          // each candidate's against the planner's own choice's, every element
   double min_time = 0.3;   // seconds of samples for each candidate
-  double warmup = 0.25;    // seconds of work right before each timed part
+  double warmup = kWarmupSeconds;   // at most so long runs the reference before each row; 0: none (steady.hpp)
   double cycle_mb = 512;   // bytes that one round over the rotated buffers touches, in 10^6, at least
 };
 
@@ -77,6 +84,10 @@ struct RowResult {
   Spread ours, copy_buffer, copy_kernel, empty;  // `empty`: a dispatch that moves 16 bytes
   std::vector<CandidateTime> candidates;         // with --all-candidates: every admissible one
   std::map<std::string, double> rivals;          // seconds
+  Spread neighbour;                              // of row.neighbour, by the planner's own choice
+  std::string neighbour_candidate;
+  ReferenceTimes reference;
+  bool unsteady = false;                         // the reference had drifted, twice
 
   // The better of the two copies, and which it was.
   const Spread& copy() const noexcept { return copy_kernel.median <= copy_buffer.median ? copy_kernel : copy_buffer; }
@@ -100,7 +111,8 @@ Goal goal_of(const RowResult& result);
 // Runs the rows of one device one by one. Errors of one row stand in its result.
 class RowBench {
  public:
-  RowBench(Machine& machine, const BenchOptions& options);
+  // All must outlive it.
+  RowBench(Machine& machine, const BenchOptions& options, Steady& steady);
   ~RowBench();
   RowResult run(const BenchRow& row);
 

@@ -1,5 +1,7 @@
 #include "bench_matmul.hpp"
 
+#include "bench_data.hpp"
+
 #include "lib/matmul.abi.h"
 #include "reference/matmul.hpp"
 
@@ -17,7 +19,7 @@ namespace sectile::tools {
 namespace {
 
 constexpr std::uint32_t kPoisonOfNans = 0xffffffff;
-constexpr double kLongRun = 0.5;                // seconds: a contender that takes longer is timed once, while it is verified
+constexpr double kLongRun = 0.5;                // seconds: a contender that takes longer is timed once
 constexpr std::uint64_t kMostMatmulSlots = 256;
 constexpr int kSamples = 64;                    // elements that are compared with the reference before timing
 
@@ -38,27 +40,12 @@ struct Contestant {
   Plan plan;
   ProgramPtr program;
   MemoryPtr scratch;
+  double rough = 0;                             // seconds of its second run
 };
-
-// Numbers from 0.5 to 1 with either sign, in any type: nothing overflows, and nothing is lost in a sum's rounding.
-void fill_numbers(DType type, std::span<std::byte> bytes, std::uint64_t seed) {
-  std::uint64_t state = seed * 0x9e3779b97f4a7c15ull + 1;
-  for (std::size_t at = 0; at < bytes.size(); at += 4) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    auto word = static_cast<std::uint32_t>(state >> 32);
-    if (type == DType::f32) word = (word & 0x807fffffu) | 0x3f000000u;
-    if (type == DType::f16) word = (word & 0x83ff83ffu) | 0x38003800u;
-    if (type == DType::bf16) word = (word & 0x807f807fu) | 0x3f003f00u;
-    if (type == DType::i32) word &= 0xffu;
-    std::memcpy(bytes.data() + at, &word, std::min<std::size_t>(4, bytes.size() - at));
-  }
-}
 
 class Bench {
  public:
-  Bench(Machine& machine, const BenchOptions& options) : machine_(machine), options_(options) {}
+  Bench(Machine& machine, const BenchOptions& options, Steady& steady) : machine_(machine), options_(options), steady_(steady) {}
   Result<void> run(MatmulResult& result);
 
  private:
@@ -69,12 +56,15 @@ class Bench {
   void add_candidates(MatmulResult& result, const Plan& chosen);
   std::string run_first(const Contestant& runner);
   std::string verify(const Contestant& runner);
-  Result<Spread> time_once(const Contestant& runner);
+  Result<double> time_once(const Contestant& runner);
+  Result<void> choose_reference(MatmulResult& result);
   Result<void> time(MatmulResult& result);
   Launch launch(const Contestant& runner, std::uint64_t slot) const;
 
   Machine& machine_;
   const BenchOptions& options_;
+  Steady& steady_;
+  std::size_t fixed_ = 0;                       // contenders that are timed however slow they are
   std::vector<std::unique_ptr<Slots>> slots_;
   std::vector<Contestant> runners_;
 };
@@ -158,8 +148,8 @@ Result<Plan> Bench::add(MatmulResult& result, const MatmulContender& contender) 
   if (!told.error.empty()) return *plan;
   auto took = time_once(runner);
   if (!took) return failed(took.error());
-  told.time = *took;
-  if (told.time.median <= kLongRun) runners_.push_back(std::move(runner));
+  runner.rough = *took;
+  runners_.push_back(std::move(runner));
   return *plan;
 }
 
@@ -206,12 +196,12 @@ std::string Bench::run_first(const Contestant& runner) {
   return ran ? std::string() : ran.error().message();
 }
 
-// What says whether it is worth many samples; the one sample of what is not.
-Result<Spread> Bench::time_once(const Contestant& runner) {
+// What says whether it is worth many samples: the host has just worked, and a clock may be low.
+Result<double> Bench::time_once(const Contestant& runner) {
   const LaunchSource once = [&] { return launch(runner, 0); };
   const auto ran = machine_.time(std::span(&once, 1), {.repeats = 1, .inner = 1, .warmup_seconds = 0});
   if (!ran) return std::unexpected(ran.error());
-  return spread_of(ran->front());
+  return ran->front().front();
 }
 
 // The first run, some of its elements against the definition, the corners among them; `sectile check` compares all.
@@ -284,34 +274,57 @@ void Bench::add_candidates(MatmulResult& result, const Plan& chosen) {
     (void)add(result, {fmt::format("cost {}", candidate->cost), result.row.contenders.front().problem, candidate->name});
 }
 
+// By what bounds the row's own problem.
+Result<void> Bench::choose_reference(MatmulResult& result) {
+  const MatmulProblem& p = result.row.contenders.front().problem;
+  const auto specs = operands_of(Problem(p));
+  if (!specs) return std::unexpected(specs.error());
+  double bytes = 0;
+  for (const OperandSpec& spec : *specs) bytes += static_cast<double>(spec.bytes);
+  const double operations = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(p.batch);
+  const auto reference = steady_.reference_for(bytes, operations, size_bytes(p.type) <= 2);
+  if (!reference) return std::unexpected(reference.error());
+  result.reference.reference = *reference;
+  return steady_.prepare(*reference);
+}
+
+// All that is close to the fastest in turn, behind the reference; then what is long, once each.
 Result<void> Bench::time(MatmulResult& result) {
-  std::vector<LaunchSource> all;
-  for (Contestant& runner : runners_)
-    all.emplace_back([this, &runner] { return launch(runner, runner.slots->turn++ % runner.slots->count); });
-  if (all.empty()) return {};
-  const auto rough = machine_.time(all, {.repeats = 2, .inner = 1, .warmup_seconds = 0});
-  if (!rough) return std::unexpected(rough.error());
-  std::vector<LaunchSource> close;
-  std::vector<std::size_t> places;
+  if (runners_.empty()) return {};
+  if (auto chosen = choose_reference(result); !chosen) return chosen;
+  std::vector<LaunchSource> close, slow;
+  std::vector<std::size_t> close_places, slow_places;
   double fastest = kLongRun, sum = 0;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    Spread& spread = result.times[runners_[i].contender].time;
-    spread = spread_of((*rough)[i]);
-    if (spread.median > kLongRun) continue;
-    fastest = std::min(fastest, spread.median);
-    sum += spread.median;
-    close.push_back(all[i]);
-    places.push_back(i);
+  for (Contestant& runner : runners_) {
+    const bool candidate = runner.contender >= fixed_;
+    const bool is_long = runner.rough > kLongRun || (candidate && runner.rough > kHopeless * runners_.front().rough);
+    auto& list = is_long ? slow : close;
+    (is_long ? slow_places : close_places).push_back(runner.contender);
+    list.emplace_back([this, &runner] { return launch(runner, runner.slots->turn++ % runner.slots->count); });
+    if (is_long) continue;
+    fastest = std::min(fastest, runner.rough);
+    sum += runner.rough;
   }
-  if (close.empty()) return {};
-  const double each = sum / static_cast<double>(close.size());
-  const auto inner = static_cast<unsigned>(std::clamp(std::ceil(kSampleSeconds / std::max(fastest, 1e-7)), 1.0, 256.0));
-  const auto repeats = static_cast<unsigned>(std::clamp(std::ceil(options_.min_time / std::max(each * inner, 1e-7)), 5.0, 400.0));
-  const double warmup = options_.warmup * std::min(1.0, 4.0 / static_cast<double>(close.size()));
-  const auto fine = machine_.time(close, {.repeats = repeats, .inner = inner, .warmup_seconds = warmup});
-  if (!fine) return std::unexpected(fine.error());
-  for (std::size_t i = 0; i < places.size(); ++i) result.times[runners_[places[i]].contender].time = spread_of((*fine)[i]);
-  return {};
+  const auto take = [&](const std::vector<std::vector<double>>& seconds, const std::vector<std::size_t>& places) {
+    for (std::size_t i = 0; i < places.size(); ++i) result.times[places[i]].time = spread_of(seconds[i]);
+  };
+  const auto settle = [&] { return steady_.settle(result.reference); };
+  if (!close.empty()) {
+    const double each = sum / static_cast<double>(close.size());
+    const auto inner = static_cast<unsigned>(std::clamp(std::ceil(kSampleSeconds / std::max(fastest, 1e-7)), 1.0, 256.0));
+    const auto repeats = static_cast<unsigned>(std::clamp(std::ceil(options_.min_time / std::max(each * inner, 1e-7)), 5.0, 400.0));
+    const auto fine = machine_.time(close, {.repeats = repeats, .inner = inner, .warmup_seconds = 0, .ready = settle});
+    if (!fine) return std::unexpected(fine.error());
+    take(*fine, close_places);
+  }
+  if (!slow.empty()) {
+    TimingWish once{.repeats = 1, .inner = 1, .warmup_seconds = 0};
+    if (close.empty()) once.ready = settle;
+    const auto timed = machine_.time(slow, once);
+    if (!timed) return std::unexpected(timed.error());
+    take(*timed, slow_places);
+  }
+  return steady_.confirm(result.reference);
 }
 
 Result<void> Bench::run(MatmulResult& result) {
@@ -325,16 +338,17 @@ Result<void> Bench::run(MatmulResult& result) {
     if (!first) first = std::move(*plan);
   }
   if (result.row.twins) add_twins(result, *first);
+  fixed_ = result.times.size();
   if (options_.all_candidates) add_candidates(result, *first);
   return time(result);
 }
 
 }  // namespace
 
-MatmulResult bench_matmul(Machine& machine, const BenchOptions& options, const MatmulRow& row) {
+MatmulResult bench_matmul(Machine& machine, const BenchOptions& options, Steady& steady, const MatmulRow& row) {
   MatmulResult result;
   result.row = row;
-  if (auto ran = Bench(machine, options).run(result); !ran) result.error = ran.error().message();
+  if (auto ran = Bench(machine, options, steady).run(result); !ran) result.error = ran.error().message();
   return result;
 }
 

@@ -42,6 +42,8 @@ struct MatmulResult {
   std::string error;
   std::vector<MatmulTime> times;
   std::map<std::string, double> rivals;      // seconds
+  ReferenceTimes reference;
+  bool unsteady = false;                     // the reference had drifted, twice
 
   const std::pair<const std::string, double>* best_rival() const noexcept;
 };
@@ -56,7 +58,7 @@ nlohmann::json to_json(const MatmulReport& report);
 std::string print_table(const MatmulReport& report);
 
 // Runs one row. Errors of one contender stand in its result.
-MatmulResult bench_matmul(Machine& machine, const BenchOptions& options, const MatmulRow& row);
+MatmulResult bench_matmul(Machine& machine, const BenchOptions& options, Steady& steady, const MatmulRow& row);
 
 // `sectile bench` for a matmul preset or matmul problems; its exit code.
 int run_matmul_bench(const BenchOptions& options, const std::vector<MatmulRow>& rows);

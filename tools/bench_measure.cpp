@@ -3,6 +3,8 @@
 // finds its data in a cache.
 #include "bench.hpp"
 
+#include "bench_data.hpp"
+
 #include "reference/permute.hpp"
 #include "reference/stream.hpp"
 
@@ -23,18 +25,8 @@ namespace {
 constexpr std::uint32_t kPoison = 0xdeadbeef;
 constexpr std::uint64_t kMostSlots = 4096;
 
-// A copy of `bytes` as a problem: one that any plan carries out with 16 bytes an invocation.
-PermuteProblem copy_problem(std::uint64_t bytes) {
-  PermuteProblem problem;
-  const bool wide = bytes % 16 == 0;
-  problem.type = wide ? DType::b128 : DType::b8;
-  problem.shape = {static_cast<std::int64_t>(wide ? bytes / 16 : bytes)};
-  problem.axes.assign(1, 0);   // g++ 12 takes a list of one for an overread
-  return problem;
-}
-
-constexpr std::size_t kFixedRunners = 3;  // ours and the two copies; what follows are other candidates
-constexpr double kHopeless = 4;           // times slower than ours
+// What is timed, in this order; candidates follow.
+enum Place : std::size_t { kOurs, kCopyKernel, kCopyCommand, kFirstOther };
 
 Result<std::vector<Spread>> spreads_of(const Result<std::vector<std::vector<double>>>& timings) {
   if (!timings) return std::unexpected(timings.error());
@@ -51,7 +43,22 @@ struct Runner {
   std::int64_t cost = 0;
   std::uint64_t src_bytes = 0, dst_bytes = 0;
   std::vector<PlanOperand> more = {};   // operands behind them: a stage's, scratch
+  bool candidate = false;               // may be left out where it is hopeless
 };
+
+// Without what lies between a slice's elements.
+OperandBytes moved_bytes(const PermuteProblem& problem, const Runner& runner) {
+  const auto dense = [](const std::vector<std::int64_t>& shape, DType type) {
+    std::uint64_t bytes = size_bytes(type);
+    for (const std::int64_t size : shape) bytes *= static_cast<std::uint64_t>(size);
+    return bytes;
+  };
+  OperandBytes moved{runner.src_bytes, runner.dst_bytes};
+  if (!problem.src_strides.empty()) moved.src = std::min(moved.src, dense(problem.shape, problem.type));
+  const auto result = dst_shape(problem);
+  if (!problem.dst_strides.empty() && result) moved.dst = std::min(moved.dst, dense(*result, out_type(problem)));
+  return moved;
+}
 
 }  // namespace
 
@@ -93,13 +100,14 @@ Goal goal_of(const RowResult& result) {
 struct RowBench::Impl {
   Machine& machine;
   const BenchOptions& options;
+  Steady& steady;
   MemoryPtr src, dst;
   std::vector<MemoryPtr> more;   // what follows src and dst in plans, one for all slots; grown as plans ask
   std::uint64_t src_pitch = 0, dst_pitch = 0, slots = 0, turn = 0;
   Spread empty;
   std::vector<CandidateTime> failed;   // candidates that could not even be prepared
 
-  Impl(Machine& m, const BenchOptions& o) : machine(m), options(o) {}
+  Impl(Machine& m, const BenchOptions& o, Steady& s) : machine(m), options(o), steady(s) {}
 
   Result<void> make_slots(std::uint64_t src_bytes, std::uint64_t dst_bytes);
   Result<void> fill_slots(std::uint64_t src_bytes);
@@ -107,7 +115,7 @@ struct RowBench::Impl {
   Result<Runner> prepare_plan(const Plan& plan);
   Result<std::vector<Runner>> prepare_row(const BenchRow& row);
   Launch launch(const Runner& runner, std::uint64_t slot) const;
-  Result<std::vector<Spread>> time(const std::vector<Runner>& runners);
+  Result<std::vector<Spread>> time(const std::vector<Runner>& runners, ReferenceTimes& reference);
   std::string verify(const Runner& runner, const PermuteProblem& problem);
   Result<void> time_empty();
   Result<void> run(RowResult& result);
@@ -192,7 +200,8 @@ Result<std::vector<Runner>> RowBench::Impl::prepare_row(const BenchRow& row) {
   auto ours = prepare(row.problem, options.force);
   if (!ours) return std::unexpected(ours.error());
   ours->chosen = true;
-  const std::uint64_t half = (ours->src_bytes + ours->dst_bytes) / 2;
+  const OperandBytes moved = moved_bytes(row.problem, *ours);
+  const std::uint64_t half = (moved.src + moved.dst) / 2;
   const std::uint64_t copied = std::min({half, src_pitch, dst_pitch});
   auto kernel = prepare(copy_problem(copied), "");
   if (!kernel) return std::unexpected(kernel.error());
@@ -204,12 +213,18 @@ Result<std::vector<Runner>> RowBench::Impl::prepare_row(const BenchRow& row) {
                      .src_bytes = copied,
                      .dst_bytes = copied,
                      .more = {}});
+  if (row.neighbour) {
+    auto neighbour = prepare(*row.neighbour, "");
+    if (!neighbour) return std::unexpected(neighbour.error());
+    runners.push_back(std::move(*neighbour));
+  }
   if (has_stage(row.problem) && !row.problem.axes.empty()) {
     const auto plan = separate_passes(row.problem, machine.profile());
     if (!plan) return std::unexpected(plan.error());
     auto passes = prepare_plan(*plan);
     if (!passes) return std::unexpected(passes.error());
     passes->name = "two passes, the stage in the second";
+    passes->candidate = true;
     runners.push_back(std::move(*passes));
   }
   if (!options.all_candidates) return runners;
@@ -228,6 +243,7 @@ Result<std::vector<Runner>> RowBench::Impl::prepare_row(const BenchRow& row) {
     }
     other->name = candidate.name;
     other->cost = candidate.cost;
+    other->candidate = true;
     runners.push_back(std::move(*other));
   }
   return runners;
@@ -240,7 +256,7 @@ Launch RowBench::Impl::launch(const Runner& runner, std::uint64_t slot) const {
   return launch;
 }
 
-Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runners) {
+Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runners, ReferenceTimes& reference) {
   std::vector<LaunchSource> functions;
   for (const Runner& runner : runners) {
     // All take their turn at the same slots: what one has just touched is not the next one's.
@@ -262,7 +278,7 @@ Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runn
   std::vector<std::size_t> places;
   double all = 0;
   for (std::size_t i = 0; i < runners.size(); ++i) {
-    if (i >= kFixedRunners && spreads[i].median > kHopeless * spreads[0].median) continue;
+    if (runners[i].candidate && spreads[i].median > kHopeless * spreads[0].median) continue;
     close.push_back(functions[i]);
     places.push_back(i);
     all += spreads[i].median;
@@ -270,10 +286,10 @@ Result<std::vector<Spread>> RowBench::Impl::time(const std::vector<Runner>& runn
   const double per_round = all * inner / static_cast<double>(close.size());
   const auto repeats = static_cast<unsigned>(
       std::clamp(std::ceil(options.min_time / std::max(per_round, 1e-7)), all > 2 ? 3.0 : 7.0, 400.0));
-  // Every function is warmed up for as long as this says; many of them keep the GPU busy together.
-  const double warmup = options.warmup * std::min(1.0, 4.0 / static_cast<double>(close.size()));
-  const auto fine = spreads_of(machine.time(close, {.repeats = repeats, .inner = inner, .warmup_seconds = warmup}));
+  const auto settle = [&] { return steady.settle(reference); };
+  const auto fine = spreads_of(machine.time(close, {.repeats = repeats, .inner = inner, .warmup_seconds = 0, .ready = settle}));
   if (!fine) return fine;
+  if (auto confirmed = steady.confirm(reference); !confirmed) return std::unexpected(confirmed.error());
   for (std::size_t i = 0; i < places.size(); ++i) spreads[places[i]] = (*fine)[i];
   return spreads;
 }
@@ -297,7 +313,8 @@ Result<void> RowBench::Impl::time_empty() {
   auto runner = prepare(copy_problem(16), "");
   if (!runner) return std::unexpected(runner.error());
   const std::vector<Runner> one = {std::move(*runner)};
-  const auto spread = time(one);
+  ReferenceTimes reference;
+  const auto spread = time(one, reference);
   if (!spread) return std::unexpected(spread.error());
   empty = spread->front();
   return {};
@@ -308,31 +325,46 @@ Result<void> RowBench::Impl::run(RowResult& result) {
   if (!bytes) return std::unexpected(bytes.error());
   if (bytes->dst == 0)
     return fail(ErrorKind::invalid_problem, "shape", print(Problem(result.row.problem)), "at least one element");
-  if (auto made = make_slots(bytes->src, bytes->dst); !made) return made;
+  OperandBytes room = *bytes;
+  if (result.row.neighbour) {
+    const auto around = operand_bytes(*result.row.neighbour);
+    if (!around) return std::unexpected(around.error());
+    room = {std::max(room.src, around->src), std::max(room.dst, around->dst)};
+  }
+  if (auto made = make_slots(room.src, room.dst); !made) return made;
+  if (auto prepared = steady.prepare(Reference::copy); !prepared) return prepared;
   const auto runners = prepare_row(result.row);
   if (!runners) return std::unexpected(runners.error());
   const Runner& ours = runners->front();
   result.candidate = ours.name;
   result.copy_command = machine.copy_name();
   result.plan = ours.plan;
-  result.src_bytes = ours.src_bytes;
-  result.dst_bytes = ours.dst_bytes;
+  const OperandBytes moved = moved_bytes(result.row.problem, ours);
+  result.src_bytes = moved.src;
+  result.dst_bytes = moved.dst;
   std::vector<std::string> wrong(runners->size());
   for (std::size_t i = 0; i < runners->size() && !options.no_verify; ++i) {
-    if (i != 1 && i != 2) wrong[i] = verify((*runners)[i], result.row.problem);
+    if (i == kCopyKernel || i == kCopyCommand) continue;
+    wrong[i] = verify((*runners)[i], result.row.neighbour && i == kFirstOther ? *result.row.neighbour : result.row.problem);
   }
   if (!wrong[0].empty()) return fail(ErrorKind::device, ours.name, wrong[0]);
   if (auto timed = time_empty(); !timed) return timed;
-  const auto spreads = time(*runners);
+  const auto spreads = time(*runners, result.reference);
   if (!spreads) return std::unexpected(spreads.error());
-  result.ours = (*spreads)[0];
-  result.copy_kernel = (*spreads)[1];
-  result.copy_buffer = (*spreads)[2];
+  result.ours = (*spreads)[kOurs];
+  result.copy_kernel = (*spreads)[kCopyKernel];
+  result.copy_buffer = (*spreads)[kCopyCommand];
   result.empty = empty;
-  if (!options.all_candidates && runners->size() == kFixedRunners) return {};
+  if (result.row.neighbour) {
+    if (!wrong[kFirstOther].empty()) return fail(ErrorKind::device, (*runners)[kFirstOther].name, wrong[kFirstOther]);
+    result.neighbour = (*spreads)[kFirstOther];
+    result.neighbour_candidate = (*runners)[kFirstOther].name;
+  }
+  const auto is_candidate = [&](const Runner& runner) { return runner.candidate || &runner == &ours; };
+  if (std::ranges::count_if(*runners, is_candidate) == 1 && !options.all_candidates) return {};
   for (std::size_t i = 0; i < runners->size(); ++i) {
-    if (i == 1 || i == 2) continue;
     const Runner& runner = (*runners)[i];
+    if (!is_candidate(runner)) continue;
     result.candidates.push_back({runner.name, runner.plan, runner.chosen, runner.cost, wrong[i], (*spreads)[i]});
   }
   std::sort(result.candidates.begin(), result.candidates.end(),
@@ -341,7 +373,8 @@ Result<void> RowBench::Impl::run(RowResult& result) {
   return {};
 }
 
-RowBench::RowBench(Machine& machine, const BenchOptions& options) : impl_(std::make_unique<Impl>(machine, options)) {}
+RowBench::RowBench(Machine& machine, const BenchOptions& options, Steady& steady)
+    : impl_(std::make_unique<Impl>(machine, options, steady)) {}
 RowBench::~RowBench() = default;
 
 RowResult RowBench::run(const BenchRow& row) {

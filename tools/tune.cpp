@@ -67,8 +67,8 @@ Result<std::vector<Problem>> problems_of(const BenchOptions& options) {
   return problems;
 }
 
-Result<Measurements> measure(Machine& machine, const BenchOptions& options, const MatmulProblem& problem) {
-  const MatmulResult result = bench_matmul(machine, options, matmul_row(problem));
+Result<Measurements> measure(Machine& machine, const BenchOptions& options, Steady& steady, const MatmulProblem& problem) {
+  const MatmulResult result = bench_matmul(machine, options, steady, matmul_row(problem));
   if (!result.error.empty()) return fail(ErrorKind::device, print(Problem(problem)), result.error);
   Measurements out;
   for (const MatmulTime& time : result.times) out.add(time.candidate, time.error, time.time);
@@ -78,10 +78,10 @@ Result<Measurements> measure(Machine& machine, const BenchOptions& options, cons
   return out;
 }
 
-Result<Measurements> measure(Machine& machine, const BenchOptions& options, const PermuteProblem& problem) {
+Result<Measurements> measure(Machine& machine, const BenchOptions& options, Steady& steady, const PermuteProblem& problem) {
   // A benchmark's data are random bits, which are no numbers to compute with: nothing would be compared.
   if (has_stage(problem)) return fail(ErrorKind::unsupported, "tune", print(Problem(problem)), "a permute that moves elements alone");
-  const RowResult result = RowBench(machine, options).run({row_name(problem), problem});
+  const RowResult result = RowBench(machine, options, steady).run({row_name(problem), problem});
   if (!result.error.empty()) return fail(ErrorKind::device, print(Problem(problem)), result.error);
   Measurements out;
   for (const bool chosen : {true, false})
@@ -90,11 +90,11 @@ Result<Measurements> measure(Machine& machine, const BenchOptions& options, cons
   return out;
 }
 
-Result<TuneRow> tune(Machine& machine, const BenchOptions& options, const Problem& problem) {
+Result<TuneRow> tune(Machine& machine, const BenchOptions& options, Steady& steady, const Problem& problem) {
   const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = {}});
   if (!plan) return std::unexpected(plan.error());
   if (plan->candidates.empty()) return fail(ErrorKind::unsupported, "tune", print(problem), "a problem with something to do");
-  auto measured = std::visit([&](const auto& p) { return measure(machine, options, p); }, problem);
+  auto measured = std::visit([&](const auto& p) { return measure(machine, options, steady, p); }, problem);
   if (!measured) return std::unexpected(measured.error());
   auto choice = fastest_of(measured->candidates);
   if (!choice) return fail(ErrorKind::device, print(problem), "a candidate without a time");
@@ -173,9 +173,10 @@ int run(TuneOptions options) {
   std::vector<TuneRow> rows;
   bool broken = false;
   Progress bar("tune", problems->size());
+  Steady steady(**machine, options.bench.warmup);
   for (const Problem& problem : *problems) {
     bar.show(rows.size(), print(problem));
-    auto row = tune(**machine, options.bench, problem);
+    auto row = tune(**machine, options.bench, steady, problem);
     if (!row) row = TuneRow{print(problem), row.error().message(), {}, {}};
     tell(*row);
     broken = broken || !row->error.empty() || !row->left_out.empty();
@@ -208,9 +209,9 @@ Command add_tune(CLI::App& parent) {
   app->add_option("--min-time", bench.min_time, "Seconds of samples for each candidate")
       ->capture_default_str()
       ->check(number_in(0.001, 60));
-  app->add_option("--warmup", bench.warmup, "Seconds of work before each timed part")
+  app->add_option("--warmup", bench.warmup, kWarmupHelp)
       ->capture_default_str()
-      ->check(number_in(0, 10));
+      ->check(number_in(0, 60));
   app->add_option("--cycle-mb", bench.cycle_mb, "Megabytes that the runs rotate over, at least")
       ->capture_default_str()
       ->check(number_in(0, 1e6));

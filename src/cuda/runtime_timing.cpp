@@ -66,6 +66,8 @@ Result<std::vector<Timing>> Runtime::time(std::span<const LaunchFunction> candid
   }
   for (const OwnedGraph& graph : graphs)
     if (auto warm = impl_->warm_up(graph, options.warmup_seconds); !warm) return std::unexpected(warm.error());
+  if (options.ready)
+    if (auto ready = options.ready(); !ready) return std::unexpected(ready.error());
   std::vector<Timing> out(candidates.size());
   for (unsigned i = 0; i < options.repeats; ++i) {
     for (std::size_t c = 0; c < graphs.size(); ++c) {

@@ -53,6 +53,8 @@ Result<std::vector<Timing>> Runtime::time(std::span<const RecordFunction> candid
   const unsigned inner = std::max(1u, options.inner);
   for (const RecordFunction& record : candidates)
     if (auto warm = impl_->warm_up(record, inner, options.warmup_seconds); !warm) return std::unexpected(warm.error());
+  if (options.ready)
+    if (auto ready = options.ready(); !ready) return std::unexpected(ready.error());
   std::vector<Timing> out(candidates.size());
   for (unsigned i = 0; i < options.repeats; ++i) {
     for (std::size_t c = 0; c < candidates.size(); ++c) {

@@ -83,9 +83,10 @@ TEST_CASE("aMatmulsFirstRunIsNoSample") {
     if (machine == nullptr) return;
     BenchOptions options = quick();
     options.no_verify = !verify;
+    Steady steady(*machine, options.warmup);
     options.all_candidates = false;   // a CPU driver compiles a matmul for seconds
     const auto problem = std::get<MatmulProblem>(parse_problem("matmul f32 nn 33x17x20 beta=0.5").value());
-    const MatmulResult result = bench_matmul(*machine, options, matmul_row(problem));
+    const MatmulResult result = bench_matmul(*machine, options, steady, matmul_row(problem));
     CHECK(result.error == "");
     REQUIRE(result.times.size() == 1);
     for (const MatmulTime& time : result.times) {
@@ -104,8 +105,9 @@ TEST_CASE("aPermutesFirstRunIsNoSample") {
     if (machine == nullptr) return;
     BenchOptions options = quick();
     options.no_verify = !verify;
+    Steady steady(*machine, options.warmup);
     const auto problem = std::get<PermuteProblem>(parse_problem("permute f32 64x48 axes=1,0").value());
-    const RowResult result = RowBench(*machine, options).run({row_name(problem), problem});
+    const RowResult result = RowBench(*machine, options, steady).run({row_name(problem), problem});
     CHECK(result.error == "");
     CHECK(result.ours.p90 < kCompiling / 2);
     CHECK(result.ours.samples >= 7);   // as many as the time of a run says, and not of a first one
