@@ -88,7 +88,8 @@ Result<BenchReport> measure(const BenchOptions& options, const std::vector<Bench
   const auto machine = Machine::open(options.device);
   if (!machine) return std::unexpected(machine.error());
   BenchReport report{(*machine)->name(), (*machine)->driver(), options.preset,   std::string(planner_version()),
-                     options.min_time,      options.warmup,          options.cycle_mb, {}};
+                     options.min_time,      options.warmup,          options.cycle_mb, {},
+                     utc_now(),             command_line()};
   Progress bar("bench", rows.size());
   Steady steady(**machine, options.warmup);
   RowBench bench(**machine, options, steady);

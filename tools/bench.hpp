@@ -125,6 +125,7 @@ struct BenchReport {
   std::string device, driver, preset, planner;
   double min_time = 0, warmup = 0, cycle_mb = 0;
   std::vector<RowResult> rows;
+  std::string date = {}, command = {};  // UTC, ISO 8601; as typed
 };
 
 nlohmann::json to_json(const BenchReport& report);

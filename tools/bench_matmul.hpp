@@ -52,6 +52,8 @@ struct MatmulReport {
   std::string device, driver, preset;
   bool cuda = false;
   std::vector<MatmulResult> rows;
+  std::string date = {}, command = {};       // UTC, ISO 8601; as typed
+  double min_time = 0, warmup = 0, cycle_mb = 0;
 };
 
 nlohmann::json to_json(const MatmulReport& report);

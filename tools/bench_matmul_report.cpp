@@ -75,7 +75,11 @@ const std::pair<const std::string, double>* MatmulResult::best_rival() const noe
 nlohmann::json to_json(const MatmulReport& report) {
   nlohmann::json rows = nlohmann::json::array();
   for (const MatmulResult& result : report.rows) rows.push_back(row_json(report, result));
-  return {{"device", report.device}, {"driver", report.driver}, {"preset", report.preset}, {"planner", std::string(planner_version())}, {"rows", rows}};
+  return {{"device", report.device},       {"driver", report.driver},
+          {"preset", report.preset},       {"planner", std::string(planner_version())},
+          {"min_time_s", report.min_time}, {"warmup_s", report.warmup},
+          {"cycle_mb", report.cycle_mb},   {"date", report.date},
+          {"command", report.command},     {"rows", rows}};
 }
 
 std::string print_table(const MatmulReport& report) {
@@ -117,7 +121,8 @@ int run_matmul_bench(const BenchOptions& options, const std::vector<MatmulRow>& 
   }
   const auto machine = Machine::open(options.device, {.validation = false, .executable_statistics = options.statistics, .cache = {}});
   if (!machine) return tools::report(machine.error(), options.json);
-  MatmulReport report{(*machine)->name(), (*machine)->driver(), options.preset, (*machine)->profile().api == Api::cuda, {}};
+  MatmulReport report{(*machine)->name(), (*machine)->driver(), options.preset, (*machine)->profile().api == Api::cuda, {},
+                      utc_now(), command_line(), options.min_time, options.warmup, options.cycle_mb};
   Progress bar("bench", rows.size());
   Steady steady(**machine, options.warmup);
   for (std::size_t i = 0; i < rows.size(); ++i) {

@@ -61,7 +61,8 @@ nlohmann::json to_json(const BenchReport& report) {
   return {{"device", report.device},       {"driver", report.driver},
           {"preset", report.preset},       {"planner", report.planner},
           {"min_time_s", report.min_time}, {"warmup_s", report.warmup},
-          {"cycle_mb", report.cycle_mb},   {"rows", rows}};
+          {"cycle_mb", report.cycle_mb},   {"date", report.date},
+          {"command", report.command},     {"rows", rows}};
 }
 
 std::string print_table(const BenchReport& report) {

@@ -159,6 +159,8 @@ void tell(const DemoOptions& options, const Picture& photo, const Machine& machi
     report.device = device;
     report.driver = machine.driver();
     report.rows = result.rows;
+    report.date = utc_now();
+    report.command = command_line();
     nlohmann::json json = to_json(report);
     json["files"] = result.files;
     for (const Coloured& one : result.coloured)

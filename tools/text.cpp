@@ -1,12 +1,15 @@
 #include "text.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <ctime>
+#include <fstream>
 #include <utility>
 
 #include <unistd.h>
@@ -97,6 +100,31 @@ std::string markup_text(std::string_view text) {
 
 double now_seconds() noexcept {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string utc_now() {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  std::array<char, 32> text{};
+  const std::size_t size = std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%MZ", &utc);
+  return {text.data(), size};
+}
+
+std::string command_line() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::string out, word;
+  while (std::getline(file, word, '\0')) {
+    constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+@%";
+    if (word.empty() || word.find_first_not_of(plain) != std::string::npos) {
+      for (std::size_t at = 0; (at = word.find('\'', at)) != std::string::npos; at += 4) word.replace(at, 1, "'\\''");
+      word = "'" + word + "'";
+    }
+    out += (out.empty() ? "" : " ") + word;
+  }
+  // A file's name need not be UTF-8, and JSON is.
+  const nlohmann::json text = out;
+  return nlohmann::json::parse(text.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)).get<std::string>();
 }
 
 Progress::Progress(std::string what, std::uint64_t total, double line_seconds)

@@ -45,6 +45,8 @@ class Progress {
 std::string markup_text(std::string_view text);
 
 double now_seconds() noexcept;  // of a steady clock
+std::string utc_now();          // "2026-11-23T12:34Z"
+std::string command_line();     // of this process, quoted as a shell takes it
 
 // "0,3,1" as integers; nothing where it is no such list.
 bool parse_list(std::string_view text, std::vector<std::int64_t>& out);
