@@ -1,6 +1,7 @@
 // sectile bench: our plans and their rivals, in one run.
 #include "bench.hpp"
 #include "bench_matmul.hpp"
+#include "bench_page.hpp"
 #include "bench_sweep.hpp"
 #include "command.hpp"
 #include "files.hpp"
@@ -160,8 +161,6 @@ int run(BenchOptions options, const SweepOptions& sweep, const std::vector<std::
   if (options.preset == "host") return run_host(options);
   const auto matmuls = matmuls_of(options);
   if (!matmuls) return report(matmuls.error(), options.json);
-  if (*matmuls && !options.html_file.empty())
-    return report(Error{ErrorKind::unsupported, "--html", "matmuls", "permutes"}, options.json);
   if (*matmuls) return run_matmul_bench(options, **matmuls);
   const auto rows = rows_of(options);
   if (!rows) return report(rows.error(), options.json);
@@ -181,7 +180,7 @@ int run(BenchOptions options, const SweepOptions& sweep, const std::vector<std::
   } else {
     fmt::print("{}", print_table(*result));
   }
-  const int written = write_files(options, json, to_html(*result));
+  const int written = write_files(options, json, to_html(page_of(*result)));
   const bool broken = std::any_of(result->rows.begin(), result->rows.end(), [](const RowResult& row) {
     return !row.error.empty() || std::any_of(row.candidates.begin(), row.candidates.end(),
                                              [](const CandidateTime& c) { return !c.error.empty(); });

@@ -18,6 +18,8 @@
 
 namespace sectile::tools {
 
+struct Page;  // bench_page.hpp
+
 inline constexpr std::uint64_t kBenchSeed = 0x5eed;
 inline constexpr double kSampleSeconds = 200e-6;  // of one sample, at least: timestamps tick at up to 1 us
 inline constexpr double kHopeless = 4;            // times slower than ours: a candidate that keeps its first, rough time
@@ -78,6 +80,7 @@ struct RowResult {
   BenchRow row;
   std::string error;  // why there are no times
   bool on_cpu = false;
+  bool unsteady = false;  // the reference had drifted, twice
   std::string candidate, plan;
   std::string copy_command;               // the API's own: vkCmdCopyBuffer
   std::uint64_t src_bytes = 0, dst_bytes = 0;
@@ -131,7 +134,7 @@ struct BenchReport {
 nlohmann::json to_json(const BenchReport& report);
 std::string print_table(const BenchReport& report);
 std::string print_candidates(const RowResult& result);
-std::string to_html(const BenchReport& report);  // one page, nothing outside it
+Page page_of(const BenchReport& report);
 
 // Adds {row name: {rival: seconds}} to the rows. Errors: parse, missing.
 Result<void> merge_rivals(BenchReport& report, const std::string& file);

@@ -40,6 +40,7 @@ struct MatmulTime {
 struct MatmulResult {
   MatmulRow row;
   std::string error;
+  bool unsteady = false;                     // the reference had drifted, twice
   std::vector<MatmulTime> times;
   std::map<std::string, double> rivals;      // seconds
   ReferenceTimes reference;
@@ -58,6 +59,7 @@ struct MatmulReport {
 
 nlohmann::json to_json(const MatmulReport& report);
 std::string print_table(const MatmulReport& report);
+Page page_of(const MatmulReport& report);
 
 // Runs one row. Errors of one contender stand in its result.
 MatmulResult bench_matmul(Machine& machine, const BenchOptions& options, Steady& steady, const MatmulRow& row);

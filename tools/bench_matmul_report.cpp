@@ -1,5 +1,6 @@
 // What a benchmark of matrix multiplications found, and how it is run from the command line.
 #include "bench_matmul.hpp"
+#include "bench_page.hpp"
 #include "command.hpp"
 #include "files.hpp"
 #include "text.hpp"
@@ -145,8 +146,11 @@ int run_matmul_bench(const BenchOptions& options, const std::vector<MatmulRow>& 
     if (auto merged = merge(report, options.rivals_file); !merged) return tools::report(merged.error(), options.json);
   const std::string json = to_json(report).dump(2) + "\n";
   fmt::print("{}", options.json ? json : print_table(report));
-  if (!options.json_file.empty())
-    if (auto written = write_atomically(options.json_file, json); !written) return tools::report(written.error(), options.json);
+  for (const auto& [path, text] : {std::pair(options.json_file, json), std::pair(options.html_file, to_html(page_of(report)))}) {
+    if (path.empty()) continue;
+    if (auto written = write_atomically(path, text); !written) return tools::report(written.error(), options.json);
+    fmt::print(stderr, "sectile: wrote {}\n", path);
+  }
   return broken ? kFailure : kOk;
 }
 

@@ -140,6 +140,25 @@ TEST_CASE("aMatmulWithoutAnInnerSizeIsTimedAndOneWithoutElementsIsRefused") {
   }
 }
 
+TEST_CASE("benchWritesAPageOfPermutesAndOfMatmuls") {
+  if (cpu_device().empty()) {
+    MESSAGE("skipped: no CPU device");
+    return;
+  }
+  const Folder folder;
+  for (const char* problem : {"permute f32 8x6 axes=1,0", "matmul f32 nn 4x4x4"}) {
+    const Ran ran = run_sectile({"bench", problem, "--device", cpu_device(), "--min-time", "0.001", "--warmup", "0", "--cycle-mb",
+                                 "0", "--html", folder.path("page")});
+    CHECK_MESSAGE(ran.code == 0, ran.err);
+    const std::string html = read_file(folder.path("page"));
+    CHECK(html.find("</html>") != std::string::npos);
+    // The command as a shell takes it.
+    CHECK(html.find(std::string("bench '") + problem + "' --device ") != std::string::npos);
+    CHECK(html.find("class=\"w\"") != std::string::npos);
+  }
+  CHECK(folder.files() == 1);
+}
+
 TEST_CASE("benchListsAndDoesNotRun") {
   // No device is there by this name: nothing looks for one.
   const Ran host = run_sectile({"bench", "--preset", "host", "--list", "--device", "no such device"});

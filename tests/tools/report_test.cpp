@@ -1,5 +1,7 @@
 // Reports: figures, goals, and an HTML page that needs nothing from outside.
 #include "bench.hpp"
+#include "bench_matmul.hpp"
+#include "bench_page.hpp"
 #include "text.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +18,8 @@ Spread seconds(double median) {
 }
 
 BenchReport sample_report() {
-  BenchReport report{"A <device> & \"more\"", "driver 1", "seeds-permute", "test", 0.3, 0.25, 512, {}};
+  BenchReport report{"A <device> & \"more\"", "driver 1", "seeds-permute", "test", 0.3, 0.25, 512, {},
+                     "2026-11-23T12:34Z", "sectile bench --html 'a <b>'"};
   for (const BenchRow& row : seeds_rows()) {
     RowResult result;
     result.row = row;
@@ -38,6 +41,62 @@ BenchReport sample_report() {
   broken.error = "no memory";
   report.rows.push_back(broken);
   return report;
+}
+
+MatmulReport sample_matmuls() {
+  MatmulReport report{"A <device>", "driver & 2", "dietcode", false, {}, "2026-11-23T12:34Z", "sectile bench --rivals 'r<1>.json'",
+                      0.3,          0.25,         512};
+  const auto rows = matmul_preset("dietcode", false);
+  REQUIRE(rows.has_value());
+  for (const MatmulRow& row : *rows) {
+    MatmulResult result;
+    result.row = row;
+    const MatmulProblem& p = row.contenders.front().problem;
+    const double operations = 2 * static_cast<double>(p.m * p.n * p.k * p.batch), best = operations / 3e13 + 5e-6;
+    for (const char* label : {"planned", "planned, rounded up", "cost 1234"}) {
+      MatmulTime time;
+      time.label = label;
+      time.problem = row.name;
+      time.candidate = std::string("matmul_simt <") + label + ">";
+      time.operations = operations;
+      time.time = seconds(best * (1 + 0.1 * static_cast<double>(result.times.size())));
+      result.times.push_back(time);
+    }
+    result.rivals = {{"torch <eager>", best * 1.3}, {"cutlass", best * 1.1}};
+    report.rows.push_back(result);
+  }
+  report.rows[0].row.goal_vulkan = 1.05;
+  report.rows[1].row.goal_vulkan = 2;
+  report.rows[1].unsteady = true;
+  report.rows[2].times[1].time = {};
+  report.rows[2].times[1].error = "WRONG <RESULT>";
+  report.rows[3].rivals.clear();
+  MatmulResult broken;
+  broken.row.name = "broken <row>";
+  broken.error = "no <memory>";
+  report.rows.push_back(broken);
+  return report;
+}
+
+// Nothing that a browser would fetch or run, and no figure that is none.
+void check_self_contained(const std::string& html) {
+  for (const char* outside : {"http:", "https:", "src=", "href=", "@import", "url(", "<script", "<link", "<iframe", "nan", "inf"}) {
+    CAPTURE(std::string(outside));
+    CHECK(html.find(outside) == std::string::npos);
+  }
+}
+
+void check_has(const std::string& html, std::initializer_list<const char*> texts) {
+  for (const char* text : texts) {
+    CAPTURE(std::string(text));
+    CHECK(html.find(text) != std::string::npos);
+  }
+}
+
+std::size_t count(const std::string& html, std::string_view text) {
+  std::size_t found = 0;
+  for (std::size_t at = 0; (at = html.find(text, at)) != std::string::npos; at += text.size()) ++found;
+  return found;
 }
 
 }  // namespace
@@ -81,17 +140,93 @@ TEST_CASE("goalsFollowTheSize") {
 }
 
 TEST_CASE("htmlIsSelfContained") {
-  const std::string html = to_html(sample_report());
+  BenchReport report = sample_report();
+  report.rows[4].ours = seconds(1);
+  const std::string html = to_html(page_of(report));
   CHECK(html.size() > 10000);
-  CHECK(html.find("<svg") != std::string::npos);
-  for (const char* outside : {"http:", "https:", "src=", "href=", "@import", "url(", "<script", "<link", "<iframe"}) {
-    CAPTURE(outside);
-    CHECK(html.find(outside) == std::string::npos);
-  }
-  CHECK(html.find("A &lt;device&gt; &amp; &quot;more&quot;") != std::string::npos);
+  check_self_contained(html);
+  check_has(html, {"<svg", "A &lt;device&gt; &amp; &quot;more&quot;", "driver 1", "2026-11-23T12:34Z", "'a &lt;b&gt;'", "no memory",
+                   "&gt;= 0.95 ", "not met", "copy kernel", "inductor", "MiB</text>", "width=device-width", "prefers-color-scheme:dark"});
   CHECK(html.find("permute_tile <32>") == std::string::npos);
-  CHECK(html.find("nan") == std::string::npos);
-  CHECK(html.find("inf") == std::string::npos);
+  CHECK(html.find(">unsteady<") == std::string::npos);
+  // A whisker for each row that was timed; rivals tell one time only.
+  CHECK(count(html, "class=\"w\"") == seeds_rows().size());
+  report.rows[3].unsteady = true;
+  CHECK(count(to_html(page_of(report)), ">unsteady<") == 2);  // its bars and its figures
+}
+
+TEST_CASE("htmlOfMatmulsIsSelfContained") {
+  const MatmulReport report = sample_matmuls();
+  const std::string html = to_html(page_of(report));
+  check_self_contained(html);
+  for (const MatmulResult& result : report.rows) CHECK(html.find(markup_text(result.row.name)) != std::string::npos);
+  check_has(html, {"A &lt;device&gt;", "driver &amp; 2", "2026-11-23T12:34Z", "'r&lt;1&gt;.json'", "TFLOP/s", "operations a byte",
+                   "torch &lt;eager&gt;", "cutlass", "planned, rounded up", "matmul_simt &lt;cost 1234&gt;", "WRONG &lt;RESULT&gt;",
+                   "broken &lt;row&gt;", "no &lt;memory&gt;", "Rate relative to the best rival",
+                   "&gt;= 1.05 of the best rival <span class=\"good\">met<", "&gt;= 2.00 of the best rival <span class=\"bad mark\">not met<"});
+  CHECK(count(html, ">unsteady<") == 2);
+  CHECK(count(html, "class=\"w\"") == 3 * 6 - 1);
+  for (const char* raw : {"<device>", "<eager>", "<1>", "<RESULT>", "<row>", "<memory>", "<cost"}) {
+    CAPTURE(std::string(raw));
+    CHECK(html.find(raw) == std::string::npos);
+  }
+}
+
+TEST_CASE("matmulsWithoutRivalsAreRelativeToTheirOwnBest") {
+  MatmulReport report = sample_matmuls();
+  for (MatmulResult& result : report.rows) result.rivals.clear();
+  const Page page = page_of(report);
+  CHECK(page.reference_name.empty());
+  CHECK(page.rows[0].reference_seconds == 0);
+  CHECK_FALSE(page.rows[0].goal_met.has_value());
+  const std::string html = to_html(page);
+  check_self_contained(html);
+  check_has(html, {"Rate relative to each row's best", "&gt;= 1.05"});
+  CHECK(html.find("met<") == std::string::npos);
+}
+
+TEST_CASE("htmlWithoutRowsIsWhole") {
+  for (const std::string& html : {to_html(page_of(BenchReport())), to_html(page_of(MatmulReport())), to_html(Page())}) {
+    check_self_contained(html);
+    check_has(html, {"<!doctype html>", "There are no rows.", "</html>"});
+  }
+  BenchReport failed;
+  failed.rows.emplace_back().error = "no device";
+  const std::string html = to_html(page_of(failed));
+  check_self_contained(html);
+  check_has(html, {"no device"});
+  CHECK(html.find("<svg") == std::string::npos);
+}
+
+TEST_CASE("pagesOfOddContentsAreWhole") {
+  Page page;
+  page.title = page.command = page.device = page.driver = page.notes = page.reference_name = "</style><b onclick=\"x\">";
+  page.work_unit = page.x_label = page.y_label = page.ceiling_name = "</svg><i>";
+  page.ceiling = {{0, 1}, {1, 0}, {2, 3}};
+  page.tables = {{"<u>", {"<a>", "b"}, {{"1"}, {"<td>", "2", "3"}, {}}}};
+  page.histograms = {{"<hr>", {"<0.5", ">0.5", "too many"}, {3, 0}}, {"empty", {}, {}}};
+  PageSeries odd, one;
+  odd.name = one.name = "<s>";
+  odd.kernel = "<k>";
+  one.seconds = one.p10 = one.p90 = 1e-3;
+  PageRow row;
+  row.name = "<p>";
+  row.group = "<g>";
+  row.detail = "<d>";
+  row.goal = "<o>";
+  row.series = {odd};
+  page.rows = {row, row};
+  page.rows[1].series = {one, one};
+  page.rows[1].work = 1;
+  page.rows[1].intensity_or_bytes = 1;
+  const std::string html = to_html(page);
+  check_self_contained(html);
+  check_has(html, {"not timed", "&lt;p&gt;", "&lt;g&gt;", "&lt;0.5"});
+  for (const char* raw : {"</style><b", "<i>", "<u>", "<a>", "<hr>", "<0.5", "<s>", "<k>", "<g>", "<d>", "<o>"}) {
+    CAPTURE(std::string(raw));
+    CHECK(html.find(raw) == std::string::npos);
+  }
+  CHECK(count(html, "<h1>") == 1);
 }
 
 TEST_CASE("jsonHasEveryRow") {
@@ -100,6 +235,9 @@ TEST_CASE("jsonHasEveryRow") {
   REQUIRE(json["rows"].size() == report.rows.size());
   CHECK(json["rows"][0]["best_rival"] == "inductor");
   CHECK(json["rows"].back()["error"] == "no memory");
+  CHECK(json["date"] == report.date);
+  CHECK(json["command"] == report.command);
+  CHECK(to_json(sample_matmuls())["command"] == sample_matmuls().command);
   const std::string table = print_table(report);
   CHECK(table.find("broken: no memory") != std::string::npos);
 }
@@ -118,6 +256,14 @@ TEST_CASE("everyPresetRowIsValidAndNamedOnce") {
   // The rivals are told plain axes: those of NHWC->NCHW are NumPy's 0,3,1,2.
   const auto json = rows_json(seeds_rows());
   CHECK(json["rows"][0]["axes"] == nlohmann::json::array({0, 3, 1, 2}));
+}
+
+TEST_CASE("reportsKnowTheirDateAndCommand") {
+  const std::string date = utc_now(), command = command_line();
+  CHECK(date.size() == 17);
+  CHECK(date[10] == 'T');
+  CHECK(date.back() == 'Z');
+  CHECK(command.find("test_tools") != std::string::npos);
 }
 
 TEST_CASE("tablesAlignAndListsParse") {
