@@ -185,6 +185,13 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   # SwiftShader compiles several times as long as lavapipe.
   sectile_check(lavapipe llvmpipe 600 48 lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
   sectile_check(swiftshader SwiftShader 200 32 vk_swiftshader_icd.json)
+  # Sweeps of 24 problems: errors alone fail, times do not.
+  if(SECTILE_ICD_lavapipe)
+    set(sweep $<TARGET_FILE:sectile_command> bench --device llvmpipe --seed 24 --warmup 0 --min-time 0.001 --cycle-mb 1)
+    add_test(NAME sweep_permute COMMAND ${sweep} --sweep permute --cases 16 --min-mb 0.05)
+    add_test(NAME sweep_matmul COMMAND ${sweep} --sweep matmul --cases 8 --max-gflop 1.2)
+    set_tests_properties(sweep_permute sweep_matmul PROPERTIES TIMEOUT 600 ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
+  endif()
   # lavapipe with subgroups of 4 and of 16: a device is made with all that is wanted, and a few cases of each operation
   # run. It compiles and runs slowly at 512 bits.
   if(SECTILE_ICD_lavapipe)

@@ -71,9 +71,7 @@ Result<std::optional<std::vector<MatmulRow>>> matmuls_of(const BenchOptions& opt
   return rows;
 }
 
-// As soon as a row is done: a run that is cut short has then told all it measured.
-void tell_row(const BenchOptions& options, const BenchReport& report, std::size_t index) {
-  const RowResult& row = report.rows[index];
+void tell_row(const BenchOptions& options, const RowResult& row) {
   if (!options.json && !row.candidates.empty()) fmt::print("{}\n", print_candidates(row));
   if (row.error.empty()) {
     fmt::print(stderr, "{}: {} {:.2f} us, {:.3f} of the copy\n", row.row.name, row.candidate, row.ours.median * 1e6,
@@ -82,7 +80,6 @@ void tell_row(const BenchOptions& options, const BenchReport& report, std::size_
     fmt::print(stderr, "{}: {}\n", row.row.name, row.error);
   }
   std::fflush(stdout);
-  if (!options.json_file.empty()) write_so_far(options.json_file, to_json(report).dump(2) + "\n");
 }
 
 Result<BenchReport> measure(const BenchOptions& options, const std::vector<BenchRow>& rows) {
@@ -97,11 +94,15 @@ Result<BenchReport> measure(const BenchOptions& options, const std::vector<Bench
   for (std::size_t i = 0; i < rows.size(); ++i) {
     bar.show(i, rows[i].name);
     report.rows.push_back(bench.run(rows[i]));
-    tell_row(options, report, i);
+    tell_row(options, report.rows.back());
+    // As soon as a row is done: a run that is cut short has then told all it measured.
+    if (!options.json_file.empty()) write_so_far(options.json_file, to_json(report).dump(2) + "\n");
   }
   measure_drifted_again(steady, report.rows, [&](std::size_t i) {
     bar.show(i, rows[i].name + ", again");
-    return bench.run(rows[i]);
+    RowResult again = bench.run(rows[i]);
+    tell_row(options, again);
+    return again;
   });
   if (!options.rivals_file.empty()) {
     if (auto merged = merge_rivals(report, options.rivals_file); !merged) return std::unexpected(merged.error());

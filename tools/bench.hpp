@@ -80,7 +80,6 @@ struct RowResult {
   BenchRow row;
   std::string error;  // why there are no times
   bool on_cpu = false;
-  bool unsteady = false;  // the reference had drifted, twice
   std::string candidate, plan;
   std::string copy_command;               // the API's own: vkCmdCopyBuffer
   std::uint64_t src_bytes = 0, dst_bytes = 0;
@@ -131,12 +130,16 @@ struct BenchReport {
   std::string date = {}, command = {};  // UTC, ISO 8601; as typed
 };
 
+nlohmann::json reference_json(const ReferenceTimes& reference);
 nlohmann::json to_json(const BenchReport& report);
 std::string print_table(const BenchReport& report);
 std::string print_candidates(const RowResult& result);
 Page page_of(const BenchReport& report);
 
-// Adds {row name: {rival: seconds}} to the rows. Errors: parse, missing.
+// Seconds of each rival, by row and by name, as tools/rivals.py writes them. Errors: parse, missing.
+using Rivals = std::map<std::string, std::map<std::string, double>>;
+Result<Rivals> read_rivals(const std::string& file);
+// Adds them to the rows. Errors as read_rivals.
 Result<void> merge_rivals(BenchReport& report, const std::string& file);
 // NumPy's time for each row, by python3; nothing where it is not there.
 void time_numpy(BenchReport& report);

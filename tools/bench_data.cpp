@@ -10,7 +10,7 @@ PermuteProblem copy_problem(std::uint64_t bytes) {
   const bool wide = bytes % 16 == 0;
   problem.type = wide ? DType::b128 : DType::b8;
   problem.shape = {static_cast<std::int64_t>(wide ? bytes / 16 : bytes)};
-  problem.axes.assign(1, 0);   // g++ 12 takes a list of one for an overread
+  problem.axes.assign(1, 0);  // g++ 12 takes a list of one for an overread
   return problem;
 }
 

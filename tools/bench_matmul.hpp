@@ -40,7 +40,6 @@ struct MatmulTime {
 struct MatmulResult {
   MatmulRow row;
   std::string error;
-  bool unsteady = false;                     // the reference had drifted, twice
   std::vector<MatmulTime> times;
   std::map<std::string, double> rivals;      // seconds
   ReferenceTimes reference;

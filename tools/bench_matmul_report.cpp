@@ -31,7 +31,7 @@ nlohmann::json time_json(const MatmulTime& time, const MatmulTime& first) {
 }
 
 nlohmann::json row_json(const MatmulReport& report, MatmulResult result) {
-  nlohmann::json object = {{"name", result.row.name}};
+  nlohmann::json object = {{"name", result.row.name}, {"reference", reference_json(result.reference)}, {"unsteady", result.unsteady}};
   if (!result.error.empty()) object["error"] = result.error;
   for (const MatmulTime& time : result.times) object["contenders"].push_back(time_json(time, result.times.front()));
   if (const auto* rival = result.best_rival(); rival != nullptr && !result.times.empty() && result.times.front().time.median > 0) {
@@ -43,18 +43,11 @@ nlohmann::json row_json(const MatmulReport& report, MatmulResult result) {
 }
 
 Result<void> merge(MatmulReport& report, const std::string& file) {
-  const auto text = read_text(file);
-  if (!text) return std::unexpected(text.error());
-  const auto json = nlohmann::json::parse(*text, nullptr, false);
-  if (!json.is_object()) return fail(ErrorKind::parse, "rivals", file, "{row name: {rival: seconds}}");
-  for (MatmulResult& result : report.rows) {
-    const auto row = json.find(result.row.name);
-    if (row == json.end() || !row->is_object()) continue;
-    for (const auto& [rival, seconds] : row->items()) {
-      if (!seconds.is_number() || seconds.get<double>() <= 0) return fail(ErrorKind::parse, "rivals: " + rival, seconds.dump(), "seconds");
-      result.rivals[rival] = seconds.get<double>();
-    }
-  }
+  const auto rivals = read_rivals(file);
+  if (!rivals) return std::unexpected(rivals.error());
+  for (MatmulResult& result : report.rows)
+    if (const auto row = rivals->find(result.row.name); row != rivals->end())
+      for (const auto& [rival, seconds] : row->second) result.rivals[rival] = seconds;
   return {};
 }
 
@@ -98,7 +91,7 @@ std::string print_table(const MatmulReport& report) {
       if (time.time.samples == 0) continue;
       const auto* rival = first ? result.best_rival() : nullptr;
       const double ratio = rival != nullptr ? rival->second / time.time.median : 0, goal = first ? goal_of(report, result.row) : 0;
-      table.add({first ? result.row.name : "", time.label, time.candidate, fmt::format("{:.2f}", time.time.median * 1e6),
+      table.add({!first ? "" : result.row.name + (result.unsteady ? " (unsteady)" : ""), time.label, time.candidate, fmt::format("{:.2f}", time.time.median * 1e6),
                  fmt::format("{:.2f}-{:.2f}", time.time.p10 * 1e6, time.time.p90 * 1e6), fmt::format("{:.3f}", time.rate() / 1e12),
                  fmt::format("{:.3f}", result.times.front().time.median / time.time.median), rival != nullptr ? rival->first : "-",
                  rival != nullptr ? fmt::format("{:.2f}", rival->second * 1e6) : "-", rival != nullptr ? fmt::format("{:.3f}", ratio) : "-",
@@ -135,7 +128,9 @@ int run_matmul_bench(const BenchOptions& options, const std::vector<MatmulRow>& 
   }
   measure_drifted_again(steady, report.rows, [&](std::size_t i) {
     bar.show(i, rows[i].name + ", again");
-    return bench_matmul(**machine, options, steady, rows[i]);
+    MatmulResult again = bench_matmul(**machine, options, steady, rows[i]);
+    tell(again);
+    return again;
   });
   bool broken = false;
   for (const MatmulResult& row : report.rows) {

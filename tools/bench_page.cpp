@@ -130,11 +130,9 @@ Page page_of(const BenchReport& report) {
   for (const RowResult& result : report.rows)
     if (!result.copy_command.empty()) copy = result.copy_command;
   page.notes = fmt::format(
-      "Medians of device time; {:g} s of work right before each timed part, {:g} s of samples for each kernel, ours "
-      "and the "
-      "copies in turn; every run takes other memory, {:g} MB a round, so that no cache helps. The copy is the faster "
-      "of "
-      "{} and a kernel of 16 bytes an invocation, in the same run. Rivals were timed by themselves.",
+      "Medians of device time; before each row a reference ran until its time stood still ({:g} s at most); {:g} s of "
+      "samples for each kernel, ours and the copies in turn; every run takes other memory, {:g} MB a round, so that no cache helps. The copy is the faster "
+      "of {} and a kernel of 16 bytes an invocation, in the same run. Rivals were timed by themselves.",
       report.warmup, report.min_time, report.cycle_mb, copy);
   page.work_unit = "GB/s";
   page.unit_scale = 1e9;
@@ -160,9 +158,8 @@ Page page_of(const MatmulReport& report) {
   page.driver = report.driver;
   page.planner = std::string(planner_version());
   page.notes = fmt::format(
-      "Medians of device time; {:g} s of work before each timed part, {:g} s of samples for each kernel, those of a "
-      "row in "
-      "turn; runs rotate over {:g} MB at least, so that no cache helps. A multiplication and an addition are two "
+      "Medians of device time; before each row a reference ran until its time stood still ({:g} s at most); {:g} s of "
+      "samples for each kernel, those of a row in turn; runs rotate over {:g} MB at least, so that no cache helps. A multiplication and an addition are two "
       "operations; bytes are those of every operand, once. Rivals were timed by themselves.",
       report.warmup, report.min_time, report.cycle_mb);
   page.work_unit = "TFLOP/s";

@@ -36,7 +36,9 @@ nlohmann::json row_json(const RowResult& result) {
                  {"fraction_of_copy", result.fraction()},
                  {"goal", goal.text},
                  {"goal_met", goal.met},
-                 {"rivals_s", result.rivals}});
+                 {"rivals_s", result.rivals},
+                 {"reference", reference_json(result.reference)},
+                 {"unsteady", result.unsteady}});
   if (const auto rival = result.best_rival()) {
     object["best_rival"] = rival->first;
     object["times_best_rival"] = rival->second / result.ours.median;
@@ -54,6 +56,10 @@ nlohmann::json row_json(const RowResult& result) {
 }
 
 }  // namespace
+
+nlohmann::json reference_json(const ReferenceTimes& reference) {
+  return {{"kind", std::string(name(reference.reference))}, {"before_s", reference.before}, {"after_s", reference.after}, {"agreed", reference.agreed}};
+}
 
 nlohmann::json to_json(const BenchReport& report) {
   nlohmann::json rows = nlohmann::json::array();
@@ -79,7 +85,7 @@ std::string print_table(const BenchReport& report) {
     ++timed;
     if (goal.met) ++met;
     const auto rival = result.best_rival();
-    table.add({result.row.name, result.candidate, fmt::format("{:.2f}", result.ours.median * 1e6),
+    table.add({result.row.name + (result.unsteady ? " (unsteady)" : ""), result.candidate, fmt::format("{:.2f}", result.ours.median * 1e6),
                fmt::format("{:.2f}-{:.2f}", result.ours.p10 * 1e6, result.ours.p90 * 1e6),
                fmt::format("{:.1f}", result.bytes_per_second(result.ours.median) / 1e9),
                fmt::format("{:.1f}", result.bytes_per_second(result.copy().median) / 1e9),
@@ -106,20 +112,29 @@ std::string print_candidates(const RowResult& result) {
   return result.row.name + "\n" + table.print();
 }
 
-Result<void> merge_rivals(BenchReport& report, const std::string& file) {
+Result<Rivals> read_rivals(const std::string& file) {
   const auto text = read_text(file);
   if (!text) return std::unexpected(text.error());
   const auto json = nlohmann::json::parse(*text, nullptr, false);
   if (!json.is_object()) return fail(ErrorKind::parse, "rivals", file, "{row name: {rival: seconds}}");
-  for (RowResult& result : report.rows) {
-    const auto row = json.find(result.row.name);
-    if (row == json.end() || !row->is_object()) continue;
-    for (const auto& [rival, seconds] : row->items()) {
+  Rivals rivals;
+  for (const auto& [row, object] : json.items()) {
+    if (!object.is_object()) continue;
+    for (const auto& [rival, seconds] : object.items()) {
       if (!seconds.is_number() || seconds.get<double>() <= 0)
         return fail(ErrorKind::parse, "rivals: " + rival, seconds.dump(), "seconds");
-      result.rivals[rival] = seconds.get<double>();
+      rivals[row][rival] = seconds.get<double>();
     }
   }
+  return rivals;
+}
+
+Result<void> merge_rivals(BenchReport& report, const std::string& file) {
+  const auto rivals = read_rivals(file);
+  if (!rivals) return std::unexpected(rivals.error());
+  for (RowResult& result : report.rows)
+    if (const auto row = rivals->find(result.row.name); row != rivals->end())
+      for (const auto& [rival, seconds] : row->second) result.rivals[rival] = seconds;
   return {};
 }
 

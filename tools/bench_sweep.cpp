@@ -20,7 +20,8 @@ namespace {
 // One operation's part: a case measured.
 class Sweeper {
  public:
-  Sweeper(Machine& machine, const BenchOptions& options) : machine_(machine), options_(options), steady_(machine, options.warmup), permutes_(machine, options_, steady_) {}
+  Sweeper(Machine& machine, const BenchOptions& options)
+      : machine_(machine), options_(options), steady_(machine, options.warmup), permutes_(machine, options_, steady_) {}
 
   // Rows are told and kept as they come; those whose reference drifted are measured again at the end.
   void run(const std::vector<SweepCase>& cases, SweepReport& report, auto&& done) {
@@ -34,7 +35,8 @@ class Sweeper {
     const auto one = [&](std::size_t i) {
       bar.show(i, print(cases[i].problem));
       Measured measured;
-      measured.row = std::visit([&](const auto& p) { return measure(cases[i], p, measured.reference); }, cases[i].problem);
+      measured.row =
+          std::visit([&](const auto& p) { return measure(cases[i], p, measured.reference); }, cases[i].problem);
       measured.row.group = cases[i].group;
       measured.row.type = cases[i].type;
       measured.row.problem = print(cases[i].problem);
@@ -75,8 +77,10 @@ class Sweeper {
       out.neighbour_seconds = result.neighbour.median;
     }
     for (const CandidateTime& candidate : result.candidates) {
-      if (!candidate.error.empty()) out.error = candidate.name + ": " + candidate.error;
-      else take_best(out, candidate.name, candidate.time);
+      if (!candidate.error.empty())
+        out.error = candidate.name + ": " + candidate.error;
+      else
+        take_best(out, candidate.name, candidate.time);
     }
     return out;
   }
@@ -93,7 +97,8 @@ class Sweeper {
     for (std::size_t i = 0; specs && i < specs->size(); ++i) out.bytes += static_cast<double>((*specs)[i].bytes);
     for (std::size_t i = 0; i < result.times.size(); ++i) {
       const MatmulTime& time = result.times[i];
-      if (!time.error.empty()) out.error = time.candidate + ": " + time.error;
+      if (!time.error.empty())
+        out.error = time.candidate + ": " + time.error;
       else if (i == 0) {
         out.candidate = time.candidate;
         out.operations = time.operations;
@@ -102,7 +107,8 @@ class Sweeper {
         out.neighbour = time.problem;
         out.neighbour_seconds = time.time.median;
       }
-      if (time.error.empty() && options_.all_candidates && !(i == 1 && c.neighbour)) take_best(out, time.candidate, time.time);
+      if (time.error.empty() && options_.all_candidates && !(i == 1 && c.neighbour))
+        take_best(out, time.candidate, time.time);
     }
     return out;
   }
@@ -140,18 +146,11 @@ nlohmann::json list_json(const std::vector<SweepCase>& cases, const std::string&
 }
 
 Result<void> add_rivals(SweepReport& report, const std::string& file) {
-  const auto text = read_text(file);
-  if (!text) return std::unexpected(text.error());
-  const auto json = nlohmann::json::parse(*text, nullptr, false);
-  if (!json.is_object()) return fail(ErrorKind::parse, "rivals", file, "{row name: {rival: seconds}}");
-  for (SweepRow& row : report.rows) {
-    const auto found = json.find(row.problem);
-    if (found == json.end() || !found->is_object()) continue;
-    for (const auto& [rival, seconds] : found->items()) {
-      if (!seconds.is_number() || seconds.get<double>() <= 0) return fail(ErrorKind::parse, "rivals: " + rival, seconds.dump(), "seconds");
-      row.rivals[rival] = seconds.get<double>();
-    }
-  }
+  const auto rivals = read_rivals(file);
+  if (!rivals) return std::unexpected(rivals.error());
+  for (SweepRow& row : report.rows)
+    if (const auto found = rivals->find(row.problem); found != rivals->end())
+      for (const auto& [rival, seconds] : found->second) row.rivals[rival] = seconds;
   return {};
 }
 
@@ -162,7 +161,11 @@ int finish(const BenchOptions& options, SweepReport& report) {
   const std::string json = to_json(report).dump(1) + "\n";
   fmt::print("{}", options.json ? json : print_sweep(report));
   if (!options.json_file.empty())
-    if (auto written = write_atomically(options.json_file, json); !written) return tools::report(written.error(), options.json);
+    if (auto written = write_atomically(options.json_file, json); !written)
+      return tools::report(written.error(), options.json);
+  if (!options.html_file.empty())
+    if (auto written = write_atomically(options.html_file, to_html(page_of(report))); !written)
+      return tools::report(written.error(), options.json);
   const bool broken = std::ranges::any_of(report.rows, [](const SweepRow& row) { return !row.error.empty(); });
   return broken ? kFailure : kOk;
 }
@@ -170,7 +173,8 @@ int finish(const BenchOptions& options, SweepReport& report) {
 }  // namespace
 
 int run_sweep(const BenchOptions& options, SweepOptions sweep) {
-  const auto machine = options.list && options.device.empty() ? Result<std::unique_ptr<Machine>>(nullptr) : Machine::open(options.device);
+  const auto machine = options.list && options.device.empty() ? Result<std::unique_ptr<Machine>>(nullptr)
+                                                              : Machine::open(options.device);
   if (!machine) return report(machine.error(), options.json);
   sweep.cpu = *machine != nullptr && (*machine)->profile().kind == DeviceKind::cpu;
   const auto cases = sweep_cases(sweep);
@@ -178,7 +182,8 @@ int run_sweep(const BenchOptions& options, SweepOptions sweep) {
   if (options.list) {
     const std::string json = list_json(*cases, sweep.operation).dump(1) + "\n";
     if (!options.json_file.empty()) {
-      if (auto written = write_atomically(options.json_file, json); !written) return report(written.error(), options.json);
+      if (auto written = write_atomically(options.json_file, json); !written)
+        return report(written.error(), options.json);
     } else if (options.json) {
       fmt::print("{}", json);
     } else {
@@ -186,12 +191,21 @@ int run_sweep(const BenchOptions& options, SweepOptions sweep) {
     }
     return kOk;
   }
-  SweepReport report{.operation = sweep.operation, .device = (*machine)->name(), .driver = (*machine)->driver(),
-                     .planner = std::string(planner_version()), .date = {}, .command = {}, .seed = sweep.seed, .rows = {}};
+  SweepReport report{.operation = sweep.operation,
+                     .device = (*machine)->name(),
+                     .driver = (*machine)->driver(),
+                     .planner = std::string(planner_version()),
+                     .date = utc_now(),
+                     .command = command_line(),
+                     .seed = sweep.seed,
+                     .rows = {}};
   Sweeper(**machine, options).run(*cases, report, [&](const SweepReport& so_far, const SweepRow& row) {
     const SweepRatio ratio = ratio_of(so_far, row);
-    if (!row.error.empty()) fmt::print(stderr, "{}: {}\n", row.problem, row.error);
-    else fmt::print(stderr, "{}: {} {:.2f} us, {:.3f} of {}\n", row.problem, row.candidate, row.ours * 1e6, ratio.value, ratio.name);
+    if (!row.error.empty())
+      fmt::print(stderr, "{}: {}\n", row.problem, row.error);
+    else
+      fmt::print(stderr, "{}: {} {:.2f} us, {:.3f} of {}\n", row.problem, row.candidate, row.ours * 1e6, ratio.value,
+                 ratio.name);
     if (!options.json_file.empty()) write_so_far(options.json_file, to_json(so_far).dump(1) + "\n");
   });
   return finish(options, report);
@@ -203,7 +217,8 @@ int run_merge(const BenchOptions& options, const std::vector<std::string>& files
     const auto text = read_text(file);
     if (!text) return report(text.error(), options.json);
     auto one = sweep_from_json(*text);
-    if (!one) return report(Error{one.error().kind, file, one.error().message(), "the JSON of bench --sweep"}, options.json);
+    if (!one)
+      return report(Error{one.error().kind, file, one.error().message(), "the JSON of bench --sweep"}, options.json);
     reports.push_back(std::move(*one));
   }
   auto merged = merge_sweeps(std::move(reports));

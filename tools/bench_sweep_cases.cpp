@@ -1,5 +1,5 @@
-// The distribution that sweeps are drawn from. docs/sweep.md describes it for readers; nothing here is changed, reweighted
-// or added, or figures of different days are no longer of the same problems.
+// The distribution that sweeps are drawn from. docs/sweep.md describes it for readers; nothing here is changed,
+// reweighted or added, or figures of different days are no longer of the same problems.
 #include "bench_sweep.hpp"
 
 #include "bench_sweep_draw.hpp"
@@ -40,8 +40,8 @@ constexpr std::array<SweepClass, 8> kMatmulClasses = {{
 }};
 constexpr std::array<std::string_view, 7> kMatmulTypes = {"f32", "f16", "bf16", "f16acc", "i8", "q8", "q4"};
 
-constexpr double kSpan = 16;         // between the smallest and the largest operand of a permute
-constexpr double kMostBytes = 8e9;   // of a matmul's operands together
+constexpr double kSpan = 16;        // between the smallest and the largest operand of a permute
+constexpr double kMostBytes = 8e9;  // of a matmul's operands together
 constexpr int kTries = 100000;
 
 template <class T>
@@ -54,7 +54,8 @@ std::string list_of(const T& items, auto&& text) {
 // The first case at or behind `try`s that fits: the same for the same arguments.
 Result<SweepCase> draw_case(const SweepOptions& options, std::size_t cls, std::size_t type, std::size_t index) {
   const bool permute = options.operation == "permute";
-  reference::Random random(reference::mix(options.seed) ^ reference::mix((permute ? 1u : 2u) + 16 * cls) ^ reference::mix(index + 1));
+  reference::Random random(reference::mix(options.seed) ^ reference::mix((permute ? 1u : 2u) + 16 * cls) ^
+                           reference::mix(index + 1));
   for (int i = 0; i < kTries; ++i) {
     SweepCase drawn;
     if (permute) {
@@ -97,12 +98,16 @@ Result<std::vector<SweepCase>> sweep_cases(const SweepOptions& options) {
   const auto classes = sweep_classes(options.operation);
   const auto types = sweep_types(options.operation);
   if (classes.empty()) return fail(ErrorKind::missing, "--sweep", options.operation, "permute or matmul");
-  const auto is_class = [&](const SweepClass& c) { return options.only_class == c.name || options.only_class == std::string_view(&c.letter, 1); };
+  const auto is_class = [&](const SweepClass& c) {
+    return options.only_class == c.name || options.only_class == std::string_view(&c.letter, 1);
+  };
   const auto is_type = [&](std::string_view t) { return options.only_type == t; };
   if (!options.only_class.empty() && std::ranges::none_of(classes, is_class))
-    return fail(ErrorKind::missing, "--class", options.only_class, list_of(classes, [](const SweepClass& c) { return fmt::format("{} {}", c.letter, c.name); }));
+    return fail(ErrorKind::missing, "--class", options.only_class,
+                list_of(classes, [](const SweepClass& c) { return fmt::format("{} {}", c.letter, c.name); }));
   if (!options.only_type.empty() && std::ranges::none_of(types, is_type))
-    return fail(ErrorKind::missing, "--type", options.only_type, list_of(types, [](std::string_view t) { return std::string(t); }));
+    return fail(ErrorKind::missing, "--type", options.only_type,
+                list_of(types, [](std::string_view t) { return std::string(t); }));
   std::vector<SweepCase> cases;
   for (std::size_t i = 0, seen = 0; cases.size() < options.cases; ++i) {
     const std::size_t cls = i % classes.size(), index = i / classes.size(), type = index % types.size();

@@ -11,7 +11,10 @@ using reference::Random;
 
 void set_type(MatmulProblem& p, std::string_view type) {
   const bool half = type == "f16" || type == "f16acc" || type == "q8" || type == "q4";
-  p.type = p.a_type = p.b_type = p.out = half ? DType::f16 : type == "bf16" ? DType::bf16 : type == "i8" ? DType::i8 : DType::f32;
+  p.type = p.a_type = p.b_type = p.out = half             ? DType::f16
+                                         : type == "bf16" ? DType::bf16
+                                         : type == "i8"   ? DType::i8
+                                                          : DType::f32;
   p.acc = type == "f16acc" ? DType::f16 : type == "i8" ? DType::i32 : DType::f32;
   if (type == "i8") p.out = DType::i32;
   if (type != "q8" && type != "q4") return;
@@ -19,12 +22,18 @@ void set_type(MatmulProblem& p, std::string_view type) {
   p.b_format = type == "q8" ? WeightFormat::q8 : WeightFormat::q4;
 }
 
-std::int64_t width(Random& random) { return 64 * draw_size(random, 16, 512); }
+std::int64_t width(Random& random) {
+  return 64 * draw_size(random, 16, 512);
+}
 
 void set_sizes(MatmulProblem& p, char letter, Random& random) {
   switch (letter) {
-    case 'a': p.m = p.n = p.k = 64 * draw_size(random, 4, 128); return;
-    case 'b': p.m = p.n = p.k = draw_size(random, 256, 8192); return;
+    case 'a':
+      p.m = p.n = p.k = 64 * draw_size(random, 4, 128);
+      return;
+    case 'b':
+      p.m = p.n = p.k = draw_size(random, 256, 8192);
+      return;
     case 'f':
       p.m = draw_size(random, 8, 512);
       p.n = draw_size(random, 8, 2048);
@@ -36,7 +45,8 @@ void set_sizes(MatmulProblem& p, char letter, Random& random) {
       p.n = draw_size(random, 16, 512);
       p.k = draw_size(random, 16, 512);
       return;
-    default: break;
+    default:
+      break;
   }
   const bool few = letter == 'd' || (letter == 'h' && random.one_in(2));
   p.m = letter == 'c' ? draw_size(random, 1, 32) : few ? draw_size(random, 33, 512) : draw_size(random, 513, 8192);
@@ -46,7 +56,8 @@ void set_sizes(MatmulProblem& p, char letter, Random& random) {
 
 // Of int8 to int32 relu is all that there is.
 void set_epilogue(MatmulProblem& p, Random& random) {
-  constexpr std::array kActivations = {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu};
+  constexpr std::array kActivations = {Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
+                                       Activation::silu};
   p.bias = random.one_in(4) ? PerAxis::row : PerAxis::column;
   p.activation = kActivations[random.below(p.out == DType::i32 ? 2 : kActivations.size())];
   p.residual = random.one_in(2);
@@ -54,12 +65,13 @@ void set_epilogue(MatmulProblem& p, Random& random) {
 
 }  // namespace
 
-std::optional<Drawn<MatmulProblem>> draw_matmul(char letter, std::string_view type, double operations, double bytes, Random& random) {
+std::optional<Drawn<MatmulProblem>> draw_matmul(char letter, std::string_view type, double operations, double bytes,
+                                                Random& random) {
   MatmulProblem p;
   set_type(p, type);
   set_sizes(p, letter, random);
   const auto order = random.below(4);
-  const bool q4 = type == "q4";                 // B transposed alone
+  const bool q4 = type == "q4";  // B transposed alone
   p.transpose_a = (order & 1) != 0;
   p.transpose_b = q4 || (order & 2) != 0;
   if (letter == 'h') set_epilogue(p, random);
@@ -67,7 +79,8 @@ std::optional<Drawn<MatmulProblem>> draw_matmul(char letter, std::string_view ty
     if (q4) of.ldb = (of.k + 31) / 32 * 32;
   };
   packed(p);
-  const double all = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(p.batch);
+  const double all = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
+                     static_cast<double>(p.batch);
   if (operations > 0 && all > operations) return std::nullopt;
   const auto specs = operands_of(Problem(p));
   if (!specs) return std::nullopt;

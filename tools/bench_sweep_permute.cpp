@@ -21,7 +21,9 @@ std::int64_t draw_size(reference::Random& random, std::int64_t low, std::int64_t
   return std::clamp(static_cast<std::int64_t>(std::exp2(from + u * (to - from))), low, high);
 }
 
-std::int64_t neighbour_size(std::int64_t size) { return size > 64 ? (size + 63) / 64 * 64 : size; }
+std::int64_t neighbour_size(std::int64_t size) {
+  return size > 64 ? (size + 63) / 64 * 64 : size;
+}
 
 namespace {
 
@@ -83,20 +85,27 @@ Shape nhwc(double all, Random& random) {
 }
 
 Shape attention(double all, Random& random) {
-  const std::int64_t depth = 8 * draw_size(random, 4, 32), tokens = draw_size(random, 16, 16384), heads = draw_size(random, 1, 128);
+  const std::int64_t depth = 8 * draw_size(random, 4, 32), tokens = draw_size(random, 16, 16384),
+                     heads = draw_size(random, 1, 128);
   const std::int64_t batch = rest_of(all, {depth, tokens, heads});
   switch (random.below(4)) {
-    case 0: return by_axes({batch, tokens, heads, depth}, {0, 2, 1, 3});   // BTHD to BHTD
-    case 1: return by_axes({batch, heads, tokens, depth}, {0, 2, 1, 3});   // and back
-    case 2: return by_axes({batch, tokens, heads, depth}, {0, 2, 3, 1});   // BTHD to BHDT
-    default: return by_axes({batch, heads, depth, tokens}, {0, 3, 1, 2});  // and back
+    case 0:
+      return by_axes({batch, tokens, heads, depth}, {0, 2, 1, 3});  // BTHD to BHTD
+    case 1:
+      return by_axes({batch, heads, tokens, depth}, {0, 2, 1, 3});  // and back
+    case 2:
+      return by_axes({batch, tokens, heads, depth}, {0, 2, 3, 1});  // BTHD to BHDT
+    default:
+      return by_axes({batch, heads, depth, tokens}, {0, 3, 1, 2});  // and back
   }
 }
 
 // Runs that stay whole: the axes in front of them change places.
 Shape kept(double all, std::int64_t run, std::int64_t least, Random& random) {
   const double runs = all / static_cast<double>(run);
-  const auto most = [&](double parts) { return std::max(least, static_cast<std::int64_t>(runs / parts / static_cast<double>(least))); };
+  const auto most = [&](double parts) {
+    return std::max(least, static_cast<std::int64_t>(runs / parts / static_cast<double>(least)));
+  };
   switch (random.below(5)) {
     case 0: {
       const std::int64_t a = draw_size(random, least, most(1));
@@ -106,26 +115,37 @@ Shape kept(double all, std::int64_t run, std::int64_t least, Random& random) {
       const std::int64_t n = draw_size(random, 2, 256), a = draw_size(random, least, most(static_cast<double>(n)));
       return by_axes({n, a, rest_of(runs, {n, a}), run}, {0, 2, 1, 3});
     }
-    default: break;
+    default:
+      break;
   }
-  const std::int64_t a = draw_size(random, least, most(static_cast<double>(least))), b = draw_size(random, least, most(static_cast<double>(a)));
+  const std::int64_t a = draw_size(random, least, most(static_cast<double>(least))),
+                     b = draw_size(random, least, most(static_cast<double>(a)));
   const std::int64_t c = rest_of(runs, {a, b});
   switch (random.below(3)) {
-    case 0: return by_axes({a, b, c, run}, {2, 1, 0, 3});
-    case 1: return by_axes({a, b, c, run}, {1, 2, 0, 3});
-    default: return by_axes({a, b, c, run}, {2, 0, 1, 3});
+    case 0:
+      return by_axes({a, b, c, run}, {2, 1, 0, 3});
+    case 1:
+      return by_axes({a, b, c, run}, {1, 2, 0, 3});
+    default:
+      return by_axes({a, b, c, run}, {2, 0, 1, 3});
   }
 }
 
 Shape small(double all, Random& random) {
   const std::int64_t i = draw_size(random, 2, 40), o = draw_size(random, 2, 40);
-  const std::int64_t x = draw_size(random, 2, std::max<std::int64_t>(2, static_cast<std::int64_t>(all / static_cast<double>(2 * i * o))));
+  const std::int64_t x =
+      draw_size(random, 2, std::max<std::int64_t>(2, static_cast<std::int64_t>(all / static_cast<double>(2 * i * o))));
   switch (random.below(5)) {
-    case 0: return by_axes({o, rest_of(all, {o, i}), i}, {2, 1, 0});
-    case 1: return by_axes({o, x, rest_of(all, {o, x, i}), i}, {3, 2, 1, 0});
-    case 2: return by_axes({o, x, rest_of(all, {o, x, i}), i}, {3, 1, 2, 0});
-    case 3: return by_axes({x, o, rest_of(all, {x, o, i}), i}, {0, 3, 2, 1});
-    default: return by_axes({rest_of(all, {o, i}), o, i}, {0, 2, 1});
+    case 0:
+      return by_axes({o, rest_of(all, {o, i}), i}, {2, 1, 0});
+    case 1:
+      return by_axes({o, x, rest_of(all, {o, x, i}), i}, {3, 2, 1, 0});
+    case 2:
+      return by_axes({o, x, rest_of(all, {o, x, i}), i}, {3, 1, 2, 0});
+    case 3:
+      return by_axes({x, o, rest_of(all, {x, o, i}), i}, {0, 3, 2, 1});
+    default:
+      return by_axes({rest_of(all, {o, i}), o, i}, {0, 2, 1});
   }
 }
 
@@ -135,7 +155,8 @@ Shape ranks(double all, Random& random) {
   for (double& weight : weights) weight = 1 + static_cast<double>(random.below(1000));
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   Sizes sizes;
-  for (const double weight : weights) sizes.push_back(std::max<std::int64_t>(2, std::llround(std::exp2(std::log2(all) * weight / sum))));
+  for (const double weight : weights)
+    sizes.push_back(std::max<std::int64_t>(2, std::llround(std::exp2(std::log2(all) * weight / sum))));
   const auto largest = std::ranges::max_element(sizes);
   double others = 1;
   for (const std::int64_t& size : sizes)
@@ -160,8 +181,9 @@ Sizes blocked_shape(const std::string& layout, const std::string& letters, const
       continue;
     }
     std::int64_t size = sizes[letters.find(layout[at])], block = 1;
-    for (std::size_t k = 0, number = 0; k < layout.size(); ++k) {   // the letter's own blocks
-      if (layout[k] >= '0' && layout[k] <= '9') number = 10 * number + static_cast<std::size_t>(layout[k] - '0');
+    for (std::size_t k = 0, number = 0; k < layout.size(); ++k) {  // the letter's own blocks
+      if (layout[k] >= '0' && layout[k] <= '9')
+        number = 10 * number + static_cast<std::size_t>(layout[k] - '0');
       else {
         if (layout[k] == layout[at] - 'A' + 'a') block *= static_cast<std::int64_t>(number);
         number = 0;
@@ -205,11 +227,16 @@ Shape blocked(double all, Random& random) {
   }
   const Sizes sizes = images(all, random, channels(1, 2048, std::max(block, other)));
   switch (kind) {
-    case 0: return between("NCHW", sizes, "NCHW", tiled);
-    case 1: return between("NCHW", sizes, "NHWC", tiled);
-    case 2: return between("NCHW", sizes, tiled, "NCHW");
-    case 3: return between("NCHW", sizes, tiled, "NHWC");
-    default: return between("NCHW", sizes, tiled, fmt::format("NCHW{}c", block == other ? (block == 4 ? 8 : 4) : other));
+    case 0:
+      return between("NCHW", sizes, "NCHW", tiled);
+    case 1:
+      return between("NCHW", sizes, "NHWC", tiled);
+    case 2:
+      return between("NCHW", sizes, tiled, "NCHW");
+    case 3:
+      return between("NCHW", sizes, tiled, "NHWC");
+    default:
+      return between("NCHW", sizes, tiled, fmt::format("NCHW{}c", block == other ? (block == 4 ? 8 : 4) : other));
   }
 }
 
@@ -223,14 +250,23 @@ Sizes strides_in(const Sizes& shape, const Sizes& margins) {
 Shape strided(double all, Random& random) {
   Shape base;
   switch (random.below(4)) {
-    case 0: base = transposes(all, false, random); break;
-    case 1: base = attention(all, random); break;
-    case 2: base = kept(all, draw_size(random, 1, 512), 16, random); break;
-    default: base = ranks(all, random); break;
+    case 0:
+      base = transposes(all, false, random);
+      break;
+    case 1:
+      base = attention(all, random);
+      break;
+    case 2:
+      base = kept(all, draw_size(random, 1, 512), 16, random);
+      break;
+    default:
+      base = ranks(all, random);
+      break;
   }
   const auto margins = [&] {
     Sizes m;
-    for (const std::int64_t size : base.sizes) m.push_back(random.one_in(2) ? 0 : draw_size(random, 1, std::max<std::int64_t>(1, size / 4)));
+    for (const std::int64_t size : base.sizes)
+      m.push_back(random.one_in(2) ? 0 : draw_size(random, 1, std::max<std::int64_t>(1, size / 4)));
     return m;
   };
   const Sizes around_source = margins(), around_result = random.one_in(2) ? margins() : Sizes{};
@@ -249,16 +285,26 @@ Shape strided(double all, Random& random) {
 
 Shape shape_of(char letter, double all, std::uint32_t element, Random& random) {
   switch (letter) {
-    case 'a': return transposes(all, true, random);
-    case 'b': return transposes(all, false, random);
-    case 'c': return nhwc(all, random);
-    case 'd': return attention(all, random);
-    case 'e': return kept(all, draw_size(random, 1, 64 / element), 16, random);
-    case 'f': return kept(all, draw_size(random, 64 / element + 1, 65536 / element), 4, random);
-    case 'g': return small(all, random);
-    case 'h': return ranks(all, random);
-    case 'i': return blocked(all, random);
-    default: return strided(all, random);
+    case 'a':
+      return transposes(all, true, random);
+    case 'b':
+      return transposes(all, false, random);
+    case 'c':
+      return nhwc(all, random);
+    case 'd':
+      return attention(all, random);
+    case 'e':
+      return kept(all, draw_size(random, 1, 64 / element), 16, random);
+    case 'f':
+      return kept(all, draw_size(random, 64 / element + 1, 65536 / element), 4, random);
+    case 'g':
+      return small(all, random);
+    case 'h':
+      return ranks(all, random);
+    case 'i':
+      return blocked(all, random);
+    default:
+      return strided(all, random);
   }
 }
 
@@ -266,12 +312,14 @@ double moved_bytes(const PermuteProblem& p) {
   double bytes = size_bytes(p.type);
   for (const std::int64_t size : p.shape) bytes *= static_cast<double>(size);
   const auto result = operand_bytes(p);
-  return p.src_strides.empty() && p.dst_strides.empty() && result ? std::max(bytes, static_cast<double>(result->dst)) : bytes;
+  return p.src_strides.empty() && p.dst_strides.empty() && result ? std::max(bytes, static_cast<double>(result->dst))
+                                                                  : bytes;
 }
 
 }  // namespace
 
-std::optional<Drawn<PermuteProblem>> draw_permute(char letter, std::string_view type, double least, double most, Random& random) {
+std::optional<Drawn<PermuteProblem>> draw_permute(char letter, std::string_view type, double least, double most,
+                                                  Random& random) {
   const DType dtype = parse_dtype(type).value();
   const std::uint32_t element = size_bytes(dtype);
   const double bytes = least * std::exp2(static_cast<double>(random.next() >> 11) * 0x1p-53 * std::log2(most / least));

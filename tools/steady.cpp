@@ -13,8 +13,9 @@
 namespace sectile::tools {
 namespace {
 
-constexpr double kSample = 2e-3;   // seconds of one sample: the host's part between samples is small beside it
+constexpr double kSample = 2e-3;  // seconds of one sample: the host's part between samples is small beside it
 constexpr std::size_t kWindows = 3;
+constexpr std::uint32_t kPattern = 0x5ec711e5;
 
 // A copy that no cache holds, and a product that fills the device.
 constexpr std::uint64_t kCopyGpu = std::uint64_t{256} << 20, kCopyCpu = std::uint64_t{32} << 20, kCopyLeast = 1 << 20;
@@ -32,9 +33,12 @@ MatmulProblem product(DType type, std::int64_t n) {
 
 std::string_view name(Reference reference) noexcept {
   switch (reference) {
-    case Reference::copy: return "copy";
-    case Reference::matmul_f32: return "matmul f32";
-    case Reference::matmul_f16: return "matmul f16";
+    case Reference::copy:
+      return "copy";
+    case Reference::matmul_f32:
+      return "matmul f32";
+    case Reference::matmul_f16:
+      return "matmul f16";
   }
   return "";
 }
@@ -43,9 +47,9 @@ struct Steady::Load {
   ProgramPtr program;
   std::vector<MemoryPtr> memory;
   Launch launch;
-  double rough = 0;          // seconds of one run, when it was made
+  double rough = 0;  // seconds of one run, when it was made
   double best = 0;
-  double work = 0;           // bytes, or operations, of one run
+  double work = 0;  // bytes, or operations, of one run
 };
 
 Steady::Steady(Machine& machine, double most) : machine_(machine), most_(most) {}
@@ -66,14 +70,16 @@ Result<Steady::Load*> Steady::load_of(Reference reference) {
     for (const PlanOperand& operand : plan->operands) {
       auto memory = machine_.make_memory(std::max<std::uint64_t>(operand.bytes, 256));
       if (!memory) return std::unexpected(memory.error());
-      // Zeros would draw less power than numbers do.
-      std::vector<std::byte> data(static_cast<std::size_t>(operand.bytes));
+      // Pages that were never written may all be one; and zeros would draw less power than numbers do.
+      std::vector<std::byte> data(copy ? 0 : static_cast<std::size_t>(operand.bytes));
       fill_numbers(reference == Reference::matmul_f16 ? DType::f16 : DType::f32, data, 1);
-      if (auto sent = machine_.upload(**memory, 0, data); !sent) return std::unexpected(sent.error());
+      const auto filled =
+          copy ? machine_.fill(**memory, 0, operand.bytes, kPattern) : machine_.upload(**memory, 0, data);
+      if (!filled) return std::unexpected(filled.error());
       load.launch.parts.push_back({memory->get(), 0, operand.bytes});
       load.memory.push_back(std::move(*memory));
     }
-    if (auto ran = machine_.run(load.launch); !ran) return std::unexpected(ran.error());   // a driver may compile here
+    if (auto ran = machine_.run(load.launch); !ran) return std::unexpected(ran.error());  // a driver may compile here
     const LaunchSource once = [&] { return load.launch; };
     const auto rough = machine_.time(std::span(&once, 1), {.repeats = 2, .inner = 1, .warmup_seconds = 0});
     if (!rough) return std::unexpected(rough.error());
@@ -89,7 +95,7 @@ Result<Steady::Load*> Steady::load_of(Reference reference) {
   } else {
     const std::int64_t n = cpu ? kMatmulCpu : kMatmulGpu;
     if (reference == Reference::matmul_f16) load = made(product(DType::f16, n));
-    if (!load) load = made(product(DType::f32, n));   // no 16-bit storage
+    if (!load) load = made(product(DType::f32, n));  // no 16-bit storage
     if (load) load->work = 2.0 * static_cast<double>(n * n * n);
   }
   if (!load) return std::unexpected(load.error());
@@ -108,9 +114,9 @@ Result<double> Steady::window(Load& load, double seconds) {
   const double inner = std::clamp(std::ceil(kSample / run), 1.0, 256.0);
   const double repeats = std::clamp(std::ceil(seconds / (inner * run)), 3.0, 1000.0);
   const LaunchSource one = [&] { return load.launch; };
-  const auto timed = machine_.time(std::span(&one, 1), {.repeats = static_cast<unsigned>(repeats),
-                                                        .inner = static_cast<unsigned>(inner),
-                                                        .warmup_seconds = 0});
+  const auto timed = machine_.time(
+      std::span(&one, 1),
+      {.repeats = static_cast<unsigned>(repeats), .inner = static_cast<unsigned>(inner), .warmup_seconds = 0});
   if (!timed) return std::unexpected(timed.error());
   std::vector<double> samples = timed->front();
   for (const double sample : samples) spent_ += sample * inner;

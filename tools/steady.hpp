@@ -1,8 +1,8 @@
 // A clock that comes back: before samples are taken, a reference kernel runs until its own time stands still.
 //
-// A GPU that idled while the host made data lowers its clocks, and takes more than a quarter of a second of work to raise
-// them again; until then kernels read up to three times too slow, each with a narrow spread. A reference that is the same
-// for a whole call shows it: its time right before and right behind a row says what the device did meanwhile.
+// A GPU that idled while the host made data lowers its clocks, and takes more than a quarter of a second of work to
+// raise them again; until then kernels read up to three times too slow, each with a narrow spread. A reference that is
+// the same for a whole call shows it: its time right before and right behind a row says what the device did meanwhile.
 #pragma once
 
 #include "machine.hpp"
@@ -18,27 +18,27 @@ namespace sectile::tools {
 
 // What runs: a copy for rows that memory bounds, a product for those that arithmetic bounds.
 enum class Reference : std::uint8_t { copy, matmul_f32, matmul_f16 };
-std::string_view name(Reference reference) noexcept;   // "copy", "matmul f32", "matmul f16"
+std::string_view name(Reference reference) noexcept;  // "copy", "matmul f32", "matmul f16"
 
 // What the reference did around one row. Seconds of one of its runs; 0: it did not run.
 struct ReferenceTimes {
   Reference reference = Reference::copy;
   double before = 0, after = 0;
-  bool agreed = false;             // three windows did, before the samples
+  bool agreed = false;  // three windows did, before the samples
   double worst() const noexcept { return before > after ? before : after; }
 };
 
-inline constexpr double kWarmupSeconds = 4;        // at most, before one row
+inline constexpr double kWarmupSeconds = 4;  // at most, before one row
 inline constexpr double kWindowSeconds = 0.2;
-inline constexpr double kWindowsAgree = 0.01;      // of each other
-inline constexpr double kDriftGpu = 0.03, kDriftCpu = 0.10;   // under the call's best rate
+inline constexpr double kWindowsAgree = 0.01;                // of each other
+inline constexpr double kDriftGpu = 0.03, kDriftCpu = 0.10;  // under the call's best rate
 
 // Of one call of the command: its best is the least time that any window has read since it was made.
 // The machine must outlive it. Not thread-safe.
 class Steady {
  public:
-  // most: seconds that the reference may run before one row; 0: it never runs, and no row drifts. Less than three windows
-  // of 0.2 s shortens them.
+  // most: seconds that the reference may run before one row; 0: it never runs, and no row drifts. Less than three
+  // windows of 0.2 s shortens them.
   Steady(Machine& machine, double most);
   ~Steady();
 
@@ -56,8 +56,8 @@ class Steady {
 
   bool on() const noexcept { return most_ > 0; }
   bool drifted(const ReferenceTimes& times) const;
-  double best(Reference reference) const;           // seconds of one run; 0: it has not run
-  double best_rate(Reference reference) const;      // bytes read and written, or operations, a second; 0: it has not run
+  double best(Reference reference) const;       // seconds of one run; 0: it has not run
+  double best_rate(Reference reference) const;  // bytes read and written, or operations, a second; 0: it has not run
   // What it did since the last call of this: seconds of GPU time of the reference itself.
   double spent() const noexcept { return spent_; }
 

@@ -129,7 +129,8 @@ TEST_CASE("aMatmulWithoutAnInnerSizeIsTimedAndOneWithoutElementsIsRefused") {
   const auto bench = [&](const char* text) {
     BenchOptions options = quick();
     options.all_candidates = false;
-    return bench_matmul(*machine, options, matmul_row(std::get<MatmulProblem>(parse_problem(text).value())));
+    Steady steady(*machine, options.warmup);
+    return bench_matmul(*machine, options, steady, matmul_row(std::get<MatmulProblem>(parse_problem(text).value())));
   };
   const MatmulResult inner = bench("matmul f32 nn 4x4x0");
   CHECK(inner.error == "");

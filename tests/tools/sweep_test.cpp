@@ -1,0 +1,373 @@
+// The problems that sweeps draw, and what is made of their times.
+#include "bench_sweep.hpp"
+#include "run_command.hpp"
+
+#include <sectile/planner.hpp>
+#include <sectile/profile.hpp>
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace sectile;
+using namespace sectile::test;
+using namespace sectile::tools;
+
+namespace {
+
+std::vector<std::string> texts(const std::vector<SweepCase>& cases) {
+  std::vector<std::string> list;
+  for (const SweepCase& c : cases) list.push_back(print(c.problem));
+  return list;
+}
+
+std::vector<SweepCase> drawn(const char* operation, std::size_t cases, const char* cls = "", const char* type = "",
+                             std::size_t first = 0) {
+  SweepOptions options;
+  options.operation = operation;
+  options.seed = 11;
+  options.cases = cases;
+  options.first = first;
+  options.only_class = cls;
+  options.only_type = type;
+  return sweep_cases(options).value();
+}
+
+std::int64_t innermost_of_result(const PermuteProblem& p) {
+  return p.shape[static_cast<std::size_t>(p.axes.back())];
+}
+
+void check_permute(char letter, const PermuteProblem& p) {
+  const auto bytes = operand_bytes(p).value();
+  const std::int64_t element = size_bytes(p.type);
+  const auto all = [&](auto&& holds) { return std::ranges::all_of(p.shape, holds); };
+  if (letter != 'j') {
+    CHECK(std::max(bytes.src, bytes.dst) >= 32e6);
+    CHECK(std::max(bytes.src, bytes.dst) <= 512e6);
+  }
+  if (letter == 'a' || letter == 'b') {
+    const std::size_t sides = p.shape.size() - 2;
+    REQUIRE((p.axes == std::vector<int>{1, 0} || p.axes == std::vector<int>{0, 2, 1}));
+    for (std::size_t i = sides; i < p.shape.size(); ++i) {
+      CHECK(p.shape[i] >= 64);
+      if (letter == 'a') CHECK(p.shape[i] % 64 == 0);
+    }
+  }
+  if (letter == 'c') {
+    CHECK(p.src_layout != p.dst_layout);
+    CHECK(p.shape[p.src_layout.find('C')] <= 2048);
+  }
+  if (letter == 'd') {
+    CHECK(p.shape.size() == 4);
+    CHECK(std::ranges::any_of(p.shape, [](std::int64_t size) { return size >= 32 && size <= 256 && size % 8 == 0; }));
+  }
+  if (letter == 'e' || letter == 'f') {
+    CHECK(p.axes.back() == static_cast<int>(p.shape.size()) - 1);
+    CHECK((letter == 'e') == (p.shape.back() * element <= 64));
+  }
+  if (letter == 'g') {
+    CHECK(p.axes.back() != static_cast<int>(p.shape.size()) - 1);
+    for (const std::int64_t size : {p.shape.back(), innermost_of_result(p)}) CHECK((size >= 2 && size <= 40));
+  }
+  if (letter == 'h') {
+    CHECK((p.shape.size() >= 4 && p.shape.size() <= 8));
+    CHECK(all([](std::int64_t size) { return size >= 2; }));
+    CHECK_FALSE(std::ranges::is_sorted(p.axes));
+  }
+  if (letter == 'i') CHECK((p.src_layout + p.dst_layout).find_first_of("0123456789") != std::string::npos);
+  if (letter == 'j') {
+    CHECK_FALSE(p.src_strides.empty());
+    CHECK(p.src_align == size_bytes(p.type));
+    CHECK(p.dst_align == size_bytes(p.type));
+  }
+}
+
+void check_matmul(char letter, const MatmulProblem& p) {
+  const auto in = [](std::int64_t value, std::int64_t low, std::int64_t high) { return value >= low && value <= high; };
+  if (letter == 'a') CHECK((p.m == p.n && p.n == p.k && p.m % 64 == 0 && in(p.m, 256, 8192)));
+  if (letter == 'b') CHECK((p.m == p.n && p.n == p.k && in(p.m, 256, 8192)));
+  if (letter == 'c') CHECK(in(p.m, 1, 32));
+  if (letter == 'd') CHECK(in(p.m, 33, 512));
+  if (letter == 'e') CHECK(in(p.m, 513, 8192));
+  if (letter == 'h') CHECK((in(p.m, 33, 8192) && p.bias != PerAxis::none));
+  if (letter == 'c' || letter == 'd' || letter == 'e' || letter == 'h')
+    CHECK((in(p.n, 1024, 32768) && in(p.k, 1024, 32768)));
+  if (letter == 'f') CHECK((in(p.k, 16384, 1000000) && p.m <= 512 && p.n <= 2048));
+  if (letter == 'g') CHECK((in(p.batch, 8, 2048) && in(p.m, 16, 512) && in(p.n, 16, 512) && in(p.k, 16, 512)));
+  if (letter != 'g') CHECK(p.batch == 1);
+}
+
+// A neighbour contains its problem, and has no size above 64 that is no multiple of it.
+void check_neighbour(const SweepCase& c) {
+  if (!c.neighbour) return;
+  CHECK(validate(*c.neighbour).has_value());
+  if (const auto* p = std::get_if<MatmulProblem>(&c.problem)) {
+    const auto& around = std::get<MatmulProblem>(*c.neighbour);
+    for (const auto& [mine, rounded] :
+         {std::pair(p->m, around.m), std::pair(p->n, around.n), std::pair(p->k, around.k)})
+      CHECK(rounded == (mine > 64 ? (mine + 63) / 64 * 64 : mine));
+    CHECK(around.batch == p->batch);
+    return;
+  }
+  const auto& p = std::get<PermuteProblem>(c.problem);
+  const auto& around = std::get<PermuteProblem>(*c.neighbour);
+  CHECK(p.axes == around.axes);
+  REQUIRE(p.shape.size() == around.shape.size());
+  const bool split = p.src_layout.find_first_of("0123456789") != std::string::npos;
+  for (std::size_t i = 0; i < p.shape.size(); ++i) {
+    CHECK(around.shape[i] >= p.shape[i]);
+    if (!split) CHECK(around.shape[i] == (p.shape[i] > 64 ? (p.shape[i] + 63) / 64 * 64 : p.shape[i]));
+  }
+}
+
+SweepRow row(const char* group, const char* problem, double ours, double copy) {
+  SweepRow r;
+  r.group = group;
+  r.type = "f32";
+  r.problem = problem;
+  r.candidate = "kernel";
+  r.ours = ours;
+  r.copy = copy;
+  r.bytes = 1e6;
+  return r;
+}
+
+SweepReport report_of(std::vector<SweepRow> rows) {
+  return {.operation = "permute",
+          .device = "a <device>",
+          .driver = "1",
+          .planner = "4",
+          .date = "2026-11-23T12:00Z",
+          .command = "sectile bench --sweep permute",
+          .seed = 5,
+          .bytes_per_second = 1e12,
+          .rows = std::move(rows)};
+}
+
+}  // namespace
+
+// Figures of different days are to be of the same problems: this list does not change.
+TEST_CASE("aSweepDrawsTheSameProblemsEverywhere") {
+  SweepOptions options;
+  options.seed = 1;
+  options.cases = 10;
+  options.operation = "permute";
+  CHECK(texts(sweep_cases(options).value()) ==
+        std::vector<std::string>{
+            "permute u8 100x768x6144 axes=0,2,1", "permute u8 78x219x2669 axes=0,2,1",
+            "permute u8 4669x234x137x1 layout=NHWC:NCHW", "permute u8 8732x92x1x248 axes=0,2,1,3",
+            "permute u8 833x26x2111x6 axes=2,0,1,3", "permute u8 15x892x57x115 axes=0,2,1,3",
+            "permute u8 25x20x32563x11 axes=3,2,1,0", "permute u8 9x3x338x183x102 axes=3,0,2,4,1",
+            "permute u8 928x1x26x310x32 layout=NCHW32c:NCHW8c extent=C:32",
+            "permute u8 20x44x14x20x9x5x12 axes=1,3,5,4,6,0,2 src.strides=11200000x224000x14000x700x70x14x1 "
+            "dst.strides=6804000x272160x34020x3780x315x15x1 src.offset=11886001 dst.offset=7382340 align=1"});
+  options.cases = 16;
+  options.operation = "matmul";
+  CHECK(texts(sweep_cases(options).value()) ==
+        std::vector<std::string>{
+            "matmul f32 nn 2304x2304x2304", "matmul f32 nn 266x266x266", "matmul f32 tn 17x2368x25344",
+            "matmul f32 nt 93x32128x1024", "matmul f32 tt 952x8192x2944", "matmul f32 tn 54x600x495578",
+            "matmul f32 tn 376x83x50 batch=260", "matmul f32 tn 786x2560x1792 epi=bias+gelu",
+            "matmul f16 tn 7424x7424x7424", "matmul f16 nt 551x551x551", "matmul f16 nt 13x2560x5824",
+            "matmul f16 tt 153x3072x11200", "matmul f16 nn 760x3136x18432", "matmul f16 nn 472x275x157562",
+            "matmul f16 nn 266x24x344 batch=60", "matmul f16 nt 7524x6208x4864 epi=bias+residual"});
+}
+
+TEST_CASE("everyProblemOfASweepIsOfItsClass") {
+  for (const char* operation : {"permute", "matmul"}) {
+    std::map<std::string, int> groups, types;
+    std::set<std::string> names;
+    const std::size_t classes = sweep_classes(operation).size(), kinds = sweep_types(operation).size();
+    const auto cases = drawn(operation, classes * kinds * 12);
+    for (const SweepCase& c : cases) {
+      CAPTURE(print(c.problem));
+      CHECK(validate(c.problem).has_value());
+      ++groups[c.group];
+      ++types[c.type];
+      names.insert(print(c.problem));
+      if (const auto* p = std::get_if<PermuteProblem>(&c.problem))
+        check_permute(c.group[0], *p);
+      else
+        check_matmul(c.group[0], std::get<MatmulProblem>(c.problem));
+      check_neighbour(c);
+    }
+    CHECK(groups.size() == classes);
+    CHECK(types.size() == kinds);
+    for (const auto& [group, count] : groups) CHECK(static_cast<std::size_t>(count) == kinds * 12);
+    for (const auto& [type, count] : types) CHECK(static_cast<std::size_t>(count) == classes * 12);
+    CHECK(names.size() > cases.size() * 9 / 10);
+  }
+}
+
+TEST_CASE("halfOfTheArbitrarySidesAreOdd") {
+  std::int64_t odd = 0, all = 0;
+  for (const SweepCase& c : drawn("permute", 400, "transpose")) {
+    const auto& shape = std::get<PermuteProblem>(c.problem).shape;
+    for (std::size_t i = shape.size() - 2; i < shape.size(); ++i, ++all) odd += shape[i] % 2;
+  }
+  CHECK(odd > all * 2 / 5);
+  CHECK(odd < all * 3 / 5);
+}
+
+TEST_CASE("whatIsDrawnDoesNotDependOnFiltersOrCounts") {
+  for (const char* operation : {"permute", "matmul"}) {
+    const auto all = drawn(operation, 240);
+    const std::string group = all[2].group, type = all[0].type;
+    std::vector<std::string> of_class, of_type;
+    for (const SweepCase& c : all) {
+      if (c.group == group) of_class.push_back(print(c.problem));
+      if (c.type == type) of_type.push_back(print(c.problem));
+    }
+    CHECK(texts(drawn(operation, of_class.size(), group.substr(0, 1).c_str())) == of_class);
+    CHECK(texts(drawn(operation, of_class.size(), group.substr(2).c_str())) == of_class);
+    CHECK(texts(drawn(operation, of_type.size(), "", type.c_str())) == of_type);
+    const auto names = texts(all);
+    CHECK(texts(drawn(operation, 40, "", "", 200)) == std::vector<std::string>(names.begin() + 200, names.end()));
+  }
+}
+
+TEST_CASE("unknownClassesAndTypesAreRefusedByName") {
+  SweepOptions options;
+  options.operation = "permute";
+  options.only_class = "z";
+  CHECK(sweep_cases(options).error().message().find("b transpose") != std::string::npos);
+  options.only_class = "";
+  options.only_type = "f17";
+  CHECK(sweep_cases(options).error().message().find("c128") != std::string::npos);
+  options.operation = "conv";
+  CHECK_FALSE(sweep_cases(options).has_value());
+  options = {.operation = "matmul", .only_class = "e", .only_type = {}, .max_gflop = 0.01};
+  CHECK(sweep_cases(options).error().kind == ErrorKind::limit_exceeded);
+}
+
+TEST_CASE("percentilesAreByNearestRank") {
+  std::vector<double> values;
+  for (int i = 20; i >= 1; --i) values.push_back(i);
+  values.push_back(0);  // no time, no figure
+  const SweepSummary s = summary_of(values);
+  CHECK(s.rows == 20);
+  CHECK(s.least == 1);
+  CHECK(s.p10 == 2);
+  CHECK(s.median == 10);
+  CHECK(s.p90 == 18);
+  CHECK(s.most == 20);
+  CHECK(summary_of({2, 8}).mean == doctest::Approx(4));
+  CHECK(summary_of({}).rows == 0);
+}
+
+TEST_CASE("aMatmulIsHeldAgainstItsRivalOrTheBestRate") {
+  SweepReport report = report_of({row("a", "one", 2e-6, 0), row("a", "two", 1e-6, 0)});
+  report.operation = "matmul";
+  report.rows[0].operations = 2e6;  // 1e12 a second
+  report.rows[1].operations = 4e6;  // 4e12: the best
+  report.rows[0].bytes = report.rows[1].bytes = 1;
+  CHECK(ratio_of(report, report.rows[0]).value == doctest::Approx(0.25));
+  CHECK(ratio_of(report, report.rows[1]).value == doctest::Approx(1));
+  report.rows[0].bytes = 1e6;  // 1 us of memory
+  CHECK(ratio_of(report, report.rows[0]).value == doctest::Approx(0.5));
+  report.rows[0].rivals = {{"torch", 3e-6}, {"slow", 9e-6}};
+  CHECK(ratio_of(report, report.rows[0]).value == doctest::Approx(1.5));
+  CHECK(ratio_of(report, report.rows[0]).name == "torch");
+}
+
+TEST_CASE("aSweepIsReadBackAndMerged") {
+  SweepReport first = report_of({row("a x", "p1", 2e-6, 1e-6), row("b y", "p2", 2e-6, 2e-6)});
+  first.rows[0].neighbour = "n1";
+  first.rows[0].neighbour_seconds = 1e-6;
+  first.rows[0].best = "faster";
+  first.rows[0].best_seconds = 1.6e-6;
+  first.rows[0].unsteady = true;
+  first.rows[1].rivals = {{"torch", 1e-6}};
+  const auto back = sweep_from_json(to_json(first).dump());
+  REQUIRE(back.has_value());
+  CHECK(to_json(*back) == to_json(first));
+  SweepReport second = report_of({row("b y", "p2", 4e-6, 2e-6), row("b y", "p3", 2e-6, 1e-6)});
+  second.rows[1].error = "broken";
+  const auto merged = merge_sweeps({first, second});
+  REQUIRE(merged.has_value());
+  REQUIRE(merged->rows.size() == 3);
+  CHECK(merged->rows[1].ours == 4e-6);  // the later one's
+  const auto json = to_json(*merged);
+  CHECK(json["classes"]["all"]["ratio"]["rows"] == 2);
+  CHECK(json["classes"]["all"]["errors"] == 1);
+  CHECK(json["classes"]["a x"]["regret"]["most"].get<double>() == doctest::Approx(1.25));
+  CHECK(json["classes"]["a x"]["times_neighbour"]["most"].get<double>() == doctest::Approx(2));
+  const std::string text = print_sweep(*merged), html = to_html(page_of(*merged));
+  for (const std::string& shown : {text, html}) {
+    CHECK(shown.find("p1") != std::string::npos);
+    CHECK(shown.find("broken") != std::string::npos);
+    CHECK(shown.find("nan") == std::string::npos);
+  }
+  CHECK(html.find("a <device>") == std::string::npos);
+  second.device = "another";
+  CHECK_FALSE(merge_sweeps({first, second}).has_value());
+  for (const char* bad :
+       {"", "[]", "{}", "{\"sweep\": \"permute\"}", "{\"sweep\": \"permute\", \"rows\": [3]}",
+        "{\"sweep\": \"permute\", \"rows\": [{\"median_s\": \"x\"}]}", "{\"sweep\": 4, \"rows\": []}"})
+    CHECK_FALSE(sweep_from_json(bad).has_value());
+}
+
+TEST_CASE("aSweepRunsOnACpuDevice") {
+  if (cpu_device().empty()) {
+    MESSAGE("skipped: no CPU device");
+    return;
+  }
+  const Folder folder;
+  const std::string json = folder.path("s.json"), half = folder.path("h.json"), html = folder.path("s.html");
+  const std::vector<std::string> common = {"bench",    "--sweep",    "permute",  "--class",    "nhwc",
+                                           "--min-mb", "0.02",       "--device", cpu_device(), "--warmup",
+                                           "0",        "--min-time", "0.001",    "--cycle-mb", "0"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), common.begin(), common.end());
+    return run_sectile(more);
+  };
+  const Ran first = with({"--cases", "3", "--json-file", json, "--html", html, "--regret", "--limit", "3"});
+  CHECK(first.code == 0);
+  const auto report = sweep_from_json(read_file(json));
+  REQUIRE(report.has_value());
+  REQUIRE(report->rows.size() == 3);
+  for (const SweepRow& r : report->rows) {
+    CAPTURE(r.problem);
+    CHECK(r.ours > 0);
+    CHECK(r.copy > 0);
+    CHECK(r.best_seconds > 0);
+    CHECK(r.best_seconds <= r.ours);
+    CHECK(first.out.find(r.problem) != std::string::npos);  // among the worst, with the command that repeats it
+  }
+  CHECK(read_file(html).find(report->rows[0].problem) != std::string::npos);
+  CHECK(with({"--cases", "2", "--first", "2", "--json-file", half}).code == 0);
+  const Ran merged = run_sectile({"bench", "--merge", json, half, "--json"});
+  CHECK(merged.code == 0);
+  CHECK(sweep_from_json(merged.out).value().rows.size() == 4);
+  CHECK(run_sectile({"bench", "--merge", html}).code != 0);
+  CHECK(with({"--cases", "0"}).code != 0);
+  CHECK(run_sectile({"bench", "--regret"}).code != 0);
+}
+
+// The candidates of 2026-11-23, by name: sweeps' regret is against these and what came since.
+TEST_CASE("noCandidateOfTheFirstSweepIsLost") {
+  std::set<std::string> known;
+  for (const char* target : {"nvidia-hopper", "cuda:sm_90a", "lavapipe"})
+    for (const char* text : {"permute f32 512x512 axes=1,0", "permute u8 8x427x640x3 axes=0,2,1,3 out=f32",
+                             "matmul f16 nt 512x512x512", "matmul f32 nn 512x512x512", "matmul i8 nt 512x512x512"}) {
+      const auto plan = make_plan(parse_problem(text).value(), builtin_target(target).value(), {.explain = true});
+      REQUIRE(plan.has_value());
+      for (const Candidate& candidate : plan->candidates) known.insert(candidate.name);
+    }
+  std::size_t names = 0;
+  const std::string file = read_file(SECTILE_SOURCE_DIR "/tests/plan/candidates-2026-11-23.txt");
+  for (std::size_t at = 0; at < file.size(); ++names) {
+    const std::size_t end = std::min(file.find('\n', at), file.size());
+    const std::string name = file.substr(at, end - at);
+    CAPTURE(name);
+    CHECK(known.contains(name));
+    at = end + 1;
+  }
+  CHECK(names > 100);
+}
