@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <string_view>
 #include <utility>
 
 namespace sectile::tools {
@@ -86,6 +87,10 @@ std::vector<MatmulRow> dietcode_rows() {
   return rows;
 }
 
+// By the enumerations' order.
+constexpr std::string_view kFormats[] = {"plain", "q8", "q4"}, kVectors[] = {"none", "row", "column"},
+                           kActivations[] = {"none", "relu", "gelu", "gelu_tanh", "silu"};
+
 }  // namespace
 
 MatmulRow matmul_row(const MatmulProblem& problem) {
@@ -102,21 +107,48 @@ std::optional<std::vector<MatmulRow>> matmul_preset(const std::string& name, boo
   return std::nullopt;
 }
 
+// Every part of the problem by name, strides where they are not packed.
 nlohmann::json matmul_rows_json(const std::vector<MatmulRow>& rows) {
   nlohmann::json list = nlohmann::json::array();
   for (const MatmulRow& row : rows) {
     const MatmulProblem& p = row.contenders.front().problem;
-    list.push_back({{"name", row.name},
-                    {"problem", row.name},
-                    {"operation", "matmul"},
-                    {"type", std::string(name(p.type))},
-                    {"acc", std::string(name(p.acc))},
-                    {"m", p.m},
-                    {"n", p.n},
-                    {"k", p.k},
-                    {"batch", p.batch},
-                    {"transpose_a", p.transpose_a},
-                    {"transpose_b", p.transpose_b}});
+    nlohmann::json object = {{"name", row.name},
+                             {"problem", row.name},
+                             {"operation", "matmul"},
+                             {"type", name(p.type)},
+                             {"a_type", name(p.a_type)},
+                             {"b_type", name(p.b_type)},
+                             {"b_format", kFormats[std::to_underlying(p.b_format)]},
+                             {"acc", name(p.acc)},
+                             {"out", name(p.out)},
+                             {"m", p.m},
+                             {"n", p.n},
+                             {"k", p.k},
+                             {"batch", p.batch},
+                             {"transpose_a", p.transpose_a},
+                             {"transpose_b", p.transpose_b},
+                             {"alpha", p.alpha},
+                             {"beta", p.beta},
+                             {"c_is_d", p.c_is_d},
+                             {"bias", kVectors[std::to_underlying(p.bias)]},
+                             {"scale", kVectors[std::to_underlying(p.scale)]},
+                             {"activation", kActivations[std::to_underlying(p.activation)]},
+                             {"residual", p.residual},
+                             {"a_scale", p.a_scale}};
+    const auto given = [&](const char* key, std::int64_t value, std::int64_t left_out) {
+      if (value != left_out) object[key] = value;
+    };
+    given("lda", p.lda, 0);
+    given("ldb", p.ldb, 0);
+    given("ldc", p.ldc, 0);
+    given("ldd", p.ldd, 0);
+    given("ldr", p.ldr, 0);
+    given("a_batch", p.a_batch, MatmulProblem::kPacked);
+    given("b_batch", p.b_batch, MatmulProblem::kPacked);
+    given("c_batch", p.c_batch, MatmulProblem::kPacked);
+    given("d_batch", p.d_batch, MatmulProblem::kPacked);
+    given("r_batch", p.r_batch, MatmulProblem::kPacked);
+    list.push_back(std::move(object));
   }
   return {{"rows", list}};
 }

@@ -133,17 +133,19 @@ std::optional<std::vector<int>> plain_axes(const PermuteProblem& problem) {
   return axes;
 }
 
+// What is given of the problem, by to_json's names. `axes` stands for a plain permutation of packed data alone: who reads
+// nothing else leaves the others out. A row that has axes all the same names them as `permutation`.
 nlohmann::json rows_json(const std::vector<BenchRow>& rows) {
   nlohmann::json list = nlohmann::json::array();
   for (const BenchRow& row : rows) {
     const auto axes = plain_axes(row.problem);
     const bool dense = row.problem.src_strides.empty() && row.problem.dst_strides.empty();
-    nlohmann::json object = {{"name", row.name},
-                             {"problem", print(Problem(row.problem))},
-                             {"type", std::string(name(row.problem.type))},
-                             {"shape", row.problem.shape},
-                             {"axes", nullptr}};
-    if (axes && dense) object["axes"] = *axes;
+    nlohmann::json object = nlohmann::json::parse(to_json(Problem(row.problem)));
+    object.update({{"name", row.name}, {"problem", print(Problem(row.problem))}, {"axes", nullptr}});
+    if (axes && dense && !has_stage(row.problem))
+      object["axes"] = *axes;
+    else if (!row.problem.axes.empty())
+      object["permutation"] = row.problem.axes;
     list.push_back(std::move(object));
   }
   return {{"rows", list}};

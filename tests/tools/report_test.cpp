@@ -266,6 +266,81 @@ TEST_CASE("reportsKnowTheirDateAndCommand") {
   CHECK(command.find("test_tools") != std::string::npos);
 }
 
+TEST_CASE("rivalsAreToldAllOfAPermutation") {
+  const auto told = [](const char* text) {
+    const auto problem = parse_problem(text);
+    REQUIRE_MESSAGE(problem.has_value(), text);
+    return rows_json({{"row", std::get<PermuteProblem>(*problem)}})["rows"][0];
+  };
+  const auto plain = told("permute f32 8x6 axes=1,0");
+  CHECK(plain["name"] == "row");
+  CHECK(plain["problem"] == "permute f32 8x6 axes=1,0");
+  CHECK(plain["axes"] == nlohmann::json({1, 0}));
+  for (const char* key : {"permutation", "src_layout", "extents", "src_strides", "dst_strides", "src_offset", "src_align", "out"})
+    CHECK_MESSAGE(!plain.contains(key), key);
+
+  const auto strided = told("permute f32 8x6 axes=1,0 src.strides=9x1 dst.strides=16x2 src.offset=3 dst.offset=5 src.align=4 dst.align=8");
+  CHECK(strided["axes"].is_null());
+  CHECK(strided["permutation"] == nlohmann::json({1, 0}));
+  CHECK(strided["src_strides"] == nlohmann::json({9, 1}));
+  CHECK(strided["dst_strides"] == nlohmann::json({16, 2}));
+  CHECK(strided["src_offset"] == 3);
+  CHECK(strided["dst_offset"] == 5);
+  CHECK(strided["src_align"] == 4);
+  CHECK(strided["dst_align"] == 8);
+
+  const auto blocked = told("permute f16 8x2x7x5x8 layout=NCHW8c:NCHW4c extent=C:13");
+  CHECK(blocked["axes"].is_null());
+  CHECK(blocked["src_layout"] == "NCHW8c");
+  CHECK(blocked["dst_layout"] == "NCHW4c");
+  CHECK(blocked["extents"] == nlohmann::json{{"C", 13}});
+
+  // Elements that are computed with are no permutation that NumPy could be timed by.
+  const auto staged = told("permute f32 8x6 axes=1,0 out=i8 alpha=0.5");
+  CHECK(staged["axes"].is_null());
+  CHECK(staged["out"] == "i8");
+}
+
+TEST_CASE("rivalsAreToldAllOfAMatmul") {
+  const auto told = [](const char* text) {
+    const auto problem = parse_problem(text);
+    REQUIRE_MESSAGE(problem.has_value(), text);
+    return matmul_rows_json({matmul_row(std::get<MatmulProblem>(*problem))})["rows"][0];
+  };
+  const auto plain = told("matmul i8 nt 8x6x4");
+  CHECK(plain["type"] == "i8");
+  CHECK(plain["a_type"] == "i8");
+  CHECK(plain["b_format"] == "plain");
+  CHECK(plain["out"] == "i32");
+  CHECK(plain["alpha"] == 1.0);
+  CHECK(plain["beta"] == 0.0);
+  CHECK(plain["c_is_d"] == false);
+  for (const char* key : {"bias", "scale", "activation"}) CHECK_MESSAGE(plain[key] == "none", key);
+  for (const char* key : {"lda", "ldb", "ldc", "ldd", "ldr", "a_batch", "d_batch"}) CHECK_MESSAGE(!plain.contains(key), key);
+
+  const auto full = told(
+      "matmul f16 tn 8x6x4 batch=3 a=f32 b=q8 out=f32 lda=9 ldb=10 ldd=40 ldr=7 a.batch=0 d.batch=320 "
+      "alpha=0.5 beta=-2 c=d epi=scale.m+bias+gelu_tanh+residual pro=scale");
+  CHECK(full["a_type"] == "f32");
+  CHECK(full["b_type"] == "i8");
+  CHECK(full["b_format"] == "q8");
+  CHECK(full["out"] == "f32");
+  CHECK(full["lda"] == 9);
+  CHECK(full["ldb"] == 10);
+  CHECK(full["ldd"] == 40);
+  CHECK(full["ldr"] == 7);
+  CHECK(full["a_batch"] == 0);
+  CHECK(full["d_batch"] == 320);
+  CHECK(full["alpha"] == 0.5);
+  CHECK(full["beta"] == -2.0);
+  CHECK(full["c_is_d"] == true);
+  CHECK(full["scale"] == "row");
+  CHECK(full["bias"] == "column");
+  CHECK(full["activation"] == "gelu_tanh");
+  CHECK(full["residual"] == true);
+  CHECK(full["a_scale"] == true);
+}
+
 TEST_CASE("tablesAlignAndListsParse") {
   Table table({"name", "n"});
   table.add({"a", "1"});
