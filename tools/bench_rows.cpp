@@ -133,8 +133,8 @@ std::optional<std::vector<int>> plain_axes(const PermuteProblem& problem) {
   return axes;
 }
 
-// What is given of the problem, by to_json's names. `axes` stands for a plain permutation of packed data alone: who reads
-// nothing else leaves the others out. A row that has axes all the same names them as `permutation`.
+// What is given of the problem, by to_json's names. `axes` stands for a plain permutation of packed data alone: who
+// reads nothing else leaves the others out. A row that has axes all the same names them as `permutation`.
 nlohmann::json rows_json(const std::vector<BenchRow>& rows) {
   nlohmann::json list = nlohmann::json::array();
   for (const BenchRow& row : rows) {

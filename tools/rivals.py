@@ -1,18 +1,19 @@
 #!/usr/bin/env python3
 """Times what PyTorch makes of the rows of `sectile bench` on an NVIDIA GPU: of permutes, eager mode and Inductor; of
-matmuls, the one call of cuBLAS that says the row (torch.matmul, addmm, baddbmm, _addmm_activation, _int_mm), and with an
-epilogue eager mode and Inductor as well.
+matmuls, the one call of cuBLAS that says the row (torch.matmul, addmm, baddbmm, _addmm_activation, _int_mm), and with
+an epilogue eager mode and Inductor as well.
 
     sectile bench --preset seeds-permute --list --json > rows.json
     python3 tools/rivals.py --rows rows.json --output rivals.json --details details.json > /dev/null
     sectile bench --preset seeds-permute --rivals rivals.json
 
-Prints {row name: {rival: seconds}}; with --output the same stands in a file that grows row by row. Figures are medians. Data
-is out of cache (each call takes another slot of 512 MB in all). Calls are replayed from a CUDA graph where that works, so
-that Python's launch overhead is not counted against a rival. All rivals of a row are compiled, checked and captured first.
-Then a reference kernel, a copy or a product, runs until its speed is the best one again, rivals take turns, and the
-reference runs once more. Rows whose reference was too slow are measured again at the end, and are named and marked in the
-details as unsteady if that repeats. `copy_cuda` is the copy of the same bytes, for comparison; it is no rival.
+Prints {row name: {rival: seconds}}; with --output the same stands in a file that grows row by row. Figures are medians.
+Data is out of cache (each call takes another slot of 512 MB in all). Calls are replayed from a CUDA graph where that
+works, so that Python's launch overhead is not counted against a rival. All rivals of a row are compiled, checked and
+captured first. Then a reference kernel, a copy or a product, runs until its speed is the best one again, rivals take
+turns, and the reference runs once more. Rows whose reference was too slow are measured again at the end, and are named
+and marked in the details as unsteady if that repeats. `copy_cuda` is the copy of the same bytes, for comparison; it is
+no rival.
 """
 import argparse
 import json
@@ -74,15 +75,16 @@ def is_spread(value):
 
 
 def chosen_rows(rows, only, shard, have):
-    """Those to be measured: of those named, a shard, without what there is already. Figures are known by their row's name: a
-    name that two problems share would give one the other's, so both are left out."""
+    """Those to be measured: of those named, a shard, without what there is already. Figures are known by their row's
+    name: a name that two problems share would give one the other's, so both are left out."""
     problems = {}
     for row in rows:
         problems.setdefault(row["name"], set()).add(row.get("problem"))
     for name, sharing in problems.items():
         if len(sharing) > 1:
             say(f"{name}: left out: {len(sharing)} problems have this name")
-    rows = [row for row in {row["name"]: row for row in rows}.values() if only in row["name"] and len(problems[row["name"]]) == 1]
+    once = {row["name"]: row for row in rows}.values()
+    rows = [row for row in once if only in row["name"] and len(problems[row["name"]]) == 1]
     rows = rivals_rows.shard_of(rows, shard) if shard else rows
     return [row for row in rows if row["name"] not in have]
 
@@ -90,7 +92,7 @@ def chosen_rows(rows, only, shard, have):
 def told(name, details):
     figures = [f"{rival} {taken['median'] * 1e6:.1f} us" for rival, taken in details.items() if is_spread(taken)]
     figures += [f"{rival} left out: {why}" for rival, why in details["left_out"].items()]
-    return f"{name}: {', '.join(figures)}" + ("; UNSTEADY so far" if details["unsteady"] else "")
+    return f"{name}: {', '.join(figures)}" + ("; UNSTEADY" if details["unsteady"] else "")
 
 
 def measure(row, backend, reference, arguments):
@@ -98,7 +100,8 @@ def measure(row, backend, reference, arguments):
     left_out = {}
     stage = rivals_rows.stage_of(row) if row.get("operation") != "matmul" else []
     if stage:
-        return {"reference": None, "left_out": {"all": f"elements are computed with ({', '.join(stage)}), not moved alone"}}
+        why = f"elements are computed with ({', '.join(stage)}), not moved alone"
+        return {"reference": None, "left_out": {"all": why}}
     try:
         kind, work = None, rivals_rows.row_operations(row)
         if reference is not None:
@@ -133,7 +136,8 @@ def run(arguments):
             results.put(row["name"], details)
             say(told(row["name"], details))
 
-        unsteady = rivals_steady.time_rows(rows, lambda row: measure(row, backend, reference, arguments), reference, tell)
+        measure_row = lambda row: measure(row, backend, reference, arguments)
+        unsteady = rivals_steady.time_rows(rows, measure_row, reference, tell)
         for name in unsteady:
             say(f"{name}: UNSTEADY: its reference was more than {rivals_steady.SLOWER:.0%} under the best one twice")
     json.dump(results.seconds, sys.stdout, indent=1)
@@ -146,7 +150,7 @@ def main():
     what.add_argument("--rows", help="JSON of `sectile bench --list --json`; - for standard input")
     what.add_argument("--merge", nargs="+", metavar="FILE", help="print the union of such outputs; the later file wins")
     parser.add_argument("--output", help="write what is printed to this file as well, whenever a row is done")
-    parser.add_argument("--resume", action="store_true", help="leave out the rows that --output's file has, and keep them")
+    parser.add_argument("--resume", action="store_true", help="keep the rows that --output's file has, and skip them")
     parser.add_argument("--details", help="write spreads, references and what was left out to this file")
     parser.add_argument("--shard", default="", metavar="I/N", help="every N-th row, beginning with the I-th")
     parser.add_argument("--only", default="", help="rows whose name contains this")

@@ -1,17 +1,17 @@
-"""What a row of `sectile bench --list --json` is in PyTorch's words: views, an order of operations on them, and which calls
-say the same. Nothing here imports torch: tools/rivals_torch.py runs it, tests/tools/rivals_test.py checks it against the
-definition of a permute by its indices."""
+"""What a row of `sectile bench --list --json` is in PyTorch's words: views, an order of operations on them, and which
+calls say the same. Nothing here imports torch: tools/rivals_torch.py runs it, tests/tools/rivals_test.py checks it
+against the definition of a permute by its indices."""
 import math
 import re
 from collections import namedtuple
 
-SIZES = {"i8": 1, "u8": 1, "b8": 1, "i16": 2, "u16": 2, "f16": 2, "bf16": 2, "b16": 2, "i32": 4, "u32": 4, "f32": 4, "b32": 4,
-         "i64": 8, "u64": 8, "f64": 8, "c64": 8, "b64": 8, "c128": 16, "b128": 16}
+SIZES = {"i8": 1, "u8": 1, "b8": 1, "i16": 2, "u16": 2, "f16": 2, "bf16": 2, "b16": 2, "i32": 4, "u32": 4, "f32": 4,
+         "b32": 4, "i64": 8, "u64": 8, "f64": 8, "c64": 8, "b64": 8, "c128": 16, "b128": 16}
 
 # Strided elements in a buffer that has `span` of them.
 View = namedtuple("View", "shape strides offset span")
-# The source as the problem has it; operations that lead to the destination's digits in its order; the destination in those
-# digits; its own shape; whether it is packed, so that a fresh contiguous result is the destination.
+# The source as the problem has it; operations that lead to the destination's digits in its order; the destination in
+# those digits; its own shape; whether it is packed, so that a fresh contiguous result is the destination.
 Recipe = namedtuple("Recipe", "src ops dst dst_shape packed")
 # One axis of a layout: its letter, the block's size (0: the axis itself), and what a step along it means.
 Axis = namedtuple("Axis", "letter block weight")
@@ -86,7 +86,8 @@ def span_of(shape, strides, offset):
 
 
 def digits_of(axes, place, sizes, weights):
-    """Sizes of the digits that one axis is split in, outermost first. `weights`: of all digits of its letter, falling."""
+    """Sizes of the digits that one axis is split in, outermost first. `weights`: of all digits of its letter,
+    falling."""
     axis, places = axes[place], chain(axes, axes[place].letter)
     at = places.index(place)
     limit = axes[places[at - 1]].weight if at else math.inf
@@ -99,9 +100,9 @@ def digits_of(axes, place, sizes, weights):
 
 
 def permute_recipe(row, lanes=1):
-    """How torch says a permute. Axes that fit their blocks on both sides are split in digits and moved at once; one that is
-    sliced or padded is put together first, cut or padded with zeros, and split again. `lanes`: an element is so many of the
-    tensor's, side by side."""
+    """How torch says a permute. Axes that fit their blocks on both sides are split in digits and moved at once; one
+    that is sliced or padded is put together first, cut or padded with zeros, and split again. `lanes`: an element is so
+    many of the tensor's, side by side."""
     p = Permute(row)
     letters = list(p.whole)
     fits = {x: p.whole[x] == p.extent[x] == p.written[x] for x in letters}
@@ -111,7 +112,9 @@ def permute_recipe(row, lanes=1):
     # Sources' axes in digits: (letter, weight) of one that fits, (letter, place) of one that does not.
     names, sizes = [], []
     for place, axis in enumerate(p.src):
-        parts = digits_of(p.src, place, p.shape, weights[axis.letter]) if fits[axis.letter] else [(-1 - place, p.shape[place])]
+        parts = [(-1 - place, p.shape[place])]
+        if fits[axis.letter]:
+            parts = digits_of(p.src, place, p.shape, weights[axis.letter])
         names += [(axis.letter, w) for w, _ in parts]
         sizes += [n for _, n in parts]
     last = [lanes] if lanes > 1 else []
@@ -152,7 +155,9 @@ def permute_recipe(row, lanes=1):
     # The destination's digits, and where they lie.
     final, shape, strides = [], [], []
     for place, axis in enumerate(p.dst):
-        parts = digits_of(p.dst, place, p.dst_shape, weights[axis.letter]) if fits[axis.letter] else [(-1 - place, p.dst_shape[place])]
+        parts = [(-1 - place, p.dst_shape[place])]
+        if fits[axis.letter]:
+            parts = digits_of(p.dst, place, p.dst_shape, weights[axis.letter])
         final += [(axis.letter, w) for w, _ in parts]
         shape += [n for _, n in parts]
         strides += [p.dst_strides[place] * math.prod(n for _, n in parts[i + 1:]) for i in range(len(parts))]
@@ -164,7 +169,8 @@ def permute_recipe(row, lanes=1):
         span = span_of(shape, strides, offset) * lanes
         return View(shape + last, [s * lanes for s in strides] + ([1] if last else []), offset * lanes, span)
 
-    return Recipe(view(p.shape, p.src_strides, p.src_offset), ops, view(shape, strides, p.dst_offset), p.dst_shape + last, p.packed)
+    source, target = view(p.shape, p.src_strides, p.src_offset), view(shape, strides, p.dst_offset)
+    return Recipe(source, ops, target, p.dst_shape + last, p.packed)
 
 
 def stage_of(row):
@@ -185,7 +191,8 @@ def row_operations(row):
 
 
 def matmul_operands(row):
-    """{name: (View [batch, rows, columns] as stored, bytes of an element)} of a, b, d, c and residual; 4 bits count as half."""
+    """{name: (View [batch, rows, columns] as stored, bytes of an element)} of a, b, d, c and residual; 4 bits count as
+    half."""
     m, n, k, batch, out = row["m"], row["n"], row["k"], row["batch"], SIZES[row["out"]]
 
     def matrix(rows, columns, ld, step):
@@ -198,8 +205,9 @@ def matmul_operands(row):
         return View(shape, strides, 0, span_of(shape, strides, 0) if 0 not in shape else 0)
 
     b_size = {"plain": SIZES[row.get("b_type", row["type"])], "q8": 1, "q4": 0.5}[row.get("b_format", "plain")]
+    a_size = SIZES[row.get("a_type", row["type"])]
     operands = {
-        "a": (matrix(*((k, m) if row["transpose_a"] else (m, k)), "lda", "a_batch"), SIZES[row.get("a_type", row["type"])]),
+        "a": (matrix(*((k, m) if row["transpose_a"] else (m, k)), "lda", "a_batch"), a_size),
         "b": (matrix(*((n, k) if row["transpose_b"] else (k, n)), "ldb", "b_batch"), b_size),
         "d": (matrix(m, n, "ldd", "d_batch"), out),
     }
@@ -215,8 +223,8 @@ def is_packed(view):
     return all(s == want for n, s, want in zip(view.shape, view.strides, packed_strides(view.shape)) if n > 1)
 
 
-# How a matmul row is said: the one call of cuBLAS that says all of it (None: there is none, and `why` tells the reason), and
-# whether it is also run as a product with pointwise operations behind it. `left_out`: nothing can be run.
+# How a matmul row is said: the one call of cuBLAS that says all of it (None: there is none, and `why` tells the
+# reason), and whether it is also run as a product with pointwise operations behind it. `left_out`: nothing can be run.
 MatmulCalls = namedtuple("MatmulCalls", "call composed why left_out")
 
 
@@ -226,7 +234,7 @@ def matmul_calls(row):
     quantised = row.get("b_format", "plain") != "plain"
     alpha, beta = row.get("alpha", 1), row.get("beta", 0)
     bias, scale, activation = (row.get(key, "none") for key in ("bias", "scale", "activation"))
-    more = bias != "none" or scale != "none" or activation != "none" or row.get("residual", False) or alpha != 1 or beta != 0
+    more = {bias, scale, activation} != {"none"} or row.get("residual", False) or alpha != 1 or beta != 0
     if type_ == "i8":
         if row["batch"] != 1:
             return MatmulCalls(None, False, "", "torch._int_mm takes no batch")
@@ -238,8 +246,8 @@ def matmul_calls(row):
             return MatmulCalls("int_mm", False, "", "")
         return MatmulCalls(None, True, "an epilogue behind torch._int_mm", "")
     if quantised or a_type != type_ or b_type != type_ or row.get("a_scale"):
-        why = "weights are unpacked first" if quantised else "A is scaled first" if row.get("a_scale") else "operands are converted first"
-        return MatmulCalls(None, True, why, "")
+        scaled = "A is scaled first" if row.get("a_scale") else "operands are converted first"
+        return MatmulCalls(None, True, "weights are unpacked first" if quantised else scaled, "")
     if row["out"] != type_:
         # torch.mm's out_dtype knows f32 alone.
         if not more and row["out"] == "f32" and type_ != "f32":

@@ -20,8 +20,8 @@ def slow(seconds, best):
 
 
 class Reference:
-    """The reference kernels of one call. `measure(kind, seconds)` runs kernel `kind` for so long and returns seconds of one
-    run; `clock()` tells seconds; `most` is how long to wait for agreement."""
+    """The reference kernels of one call. `measure(kind, seconds)` runs kernel `kind` for so long and returns seconds of
+    one run; `clock()` tells seconds; `most` is how long to wait for agreement."""
 
     def __init__(self, measure, clock, most):
         self.measure, self.clock, self.most, self.best = measure, clock, most, {}
@@ -51,7 +51,8 @@ class Reference:
         return {kind: work_of(kind) / self.best[kind] for kind in kinds}
 
     def unsteady(self, told):
-        """Whether a row's reference, the worse of before and after, was too slow. `told`: what its details say of it."""
+        """Whether a row's reference, the worse of before and after, was too slow. `told`: what its details say of
+        it."""
         return told is not None and slow(max(told["before"], told["after"]), self.best[told["kind"]])
 
 
@@ -79,7 +80,8 @@ def spread(samples):
 
 
 def sample(timed, min_time, clock):
-    """Samples of each of {name: function that returns seconds}, by turns, until each had its time. The first round is none."""
+    """Samples of each of {name: function that returns seconds}, by turns, until each had its time. The first round is
+    none."""
     for one in timed.values():
         one()
     samples, begun = {name: [] for name in timed}, clock()
@@ -92,9 +94,9 @@ def sample(timed, min_time, clock):
 
 
 def time_row(prepare, reference, kind, min_time, clock):
-    """One measurement of a row: (details of each rival, details of the reference or None). `prepare()` does all work of the
-    host, data, compilation, verification and capture, and returns {name: function that returns seconds}: between the
-    reference's settling and the samples nothing but kernels runs. `reference`: None for none."""
+    """One measurement of a row: (details of each rival, details of the reference or None). `prepare()` does all work of
+    the host, data, compilation, verification and capture, and returns {name: function that returns seconds}: between
+    the reference's settling and the samples nothing but kernels runs. `reference`: None for none."""
     timed = prepare()
     if not timed:
         return {}, None
@@ -107,9 +109,10 @@ def time_row(prepare, reference, kind, min_time, clock):
 
 
 def time_rows(rows, measure_row, reference, tell):
-    """Measures every row, then those once more whose reference was too slow beside the best of the whole call. `measure_row(row)`
-    returns a row's details; `tell(row, details)` is called whenever a row has new ones. Later figures replace earlier ones,
-    but for a second measurement that was no steadier than the first. Returns the names of the rows that stay unsteady."""
+    """Measures every row, then those once more whose reference was too slow beside the best of the whole call.
+    `measure_row(row)` returns a row's details; `tell(row, details)` is called whenever a row has new ones. Later
+    figures replace earlier ones, but for a second measurement that was no steadier than the first. Returns the names of
+    the rows that stay unsteady."""
     told = {}
 
     def mark(details):

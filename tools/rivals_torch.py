@@ -17,7 +17,8 @@ DEVICE = "cuda"
 DTYPES = {
     "i8": torch.int8, "u8": torch.uint8, "b8": torch.uint8, "i16": torch.int16, "u16": torch.int16, "b16": torch.int16,
     "f16": torch.float16, "bf16": torch.bfloat16, "i32": torch.int32, "u32": torch.int32, "b32": torch.int32,
-    "f32": torch.float32, "i64": torch.int64, "u64": torch.int64, "b64": torch.int64, "c64": torch.int64, "f64": torch.float64,
+    "f32": torch.float32, "i64": torch.int64, "u64": torch.int64, "b64": torch.int64, "c64": torch.int64,
+    "f64": torch.float64,
 }
 MOST_BYTES = 32e9          # of one operand's slots
 CHECKED_ELEMENTS = 512     # of a permute's result; a matmul's are fewer, of long sums
@@ -81,7 +82,8 @@ def brief(error):
 
 
 class ReferenceKernels:
-    """What rivals_steady.Reference measures: passes of some milliseconds, the next one queued before the last is read."""
+    """What rivals_steady.Reference measures: passes of some milliseconds, the next one queued before the last is
+    read."""
 
     def __init__(self):
         self.calls = {}
@@ -131,11 +133,11 @@ def slot_count(cycle_bytes, one, spans, most):
 
 def compiled(arguments, function):
     """{rival: function} of Inductor."""
-    rivals = {}
+    rivals, options = {}, {"dynamic": False, "fullgraph": True}
     if not arguments.no_inductor:
-        rivals["inductor"] = torch.compile(function, dynamic=False, fullgraph=True)
+        rivals["inductor"] = torch.compile(function, **options)
     if arguments.autotune:
-        rivals["inductor-autotune"] = torch.compile(function, dynamic=False, fullgraph=True, mode="max-autotune-no-cudagraphs")
+        rivals["inductor-autotune"] = torch.compile(function, mode="max-autotune-no-cudagraphs", **options)
     return rivals
 
 
@@ -199,12 +201,13 @@ def permute_rivals(row, arguments, left_out):
     pitch = lambda view: (view.span * size + 255) // 256 * 256
     plain = recipes["eager"]
     count = slot_count(arguments.cycle_mb * 1e6, rivals_rows.row_bytes(row), [pitch(plain.src), pitch(plain.dst)], 4096)
-    raw = torch.randint(0, 256, (count, pitch(plain.src)), dtype=torch.uint8, device=DEVICE)
-    # Results are compared as bytes. Of a NaN some bits may change where f16 passes through f32: the exponent's highest bit
-    # is cleared.
+    noise = lambda view: torch.randint(0, 256, (count, pitch(view)), dtype=torch.uint8, device=DEVICE)
+    raw = noise(plain.src)
+    # Results are compared as bytes. Of a NaN some bits may change where f16 passes through f32: the exponent's highest
+    # bit is cleared.
     if kinds["eager"][0].is_floating_point:
         raw.view(count, -1, size)[:, :, size - 1].bitwise_and_(0xBF)
-    target = None if plain.packed else torch.randint(0, 256, (count, pitch(plain.dst)), dtype=torch.uint8, device=DEVICE)
+    target = None if plain.packed else noise(plain.dst)
 
     def slots_of(kind):
         dtype, _ = kinds[kind]
@@ -231,7 +234,8 @@ def permute_rivals(row, arguments, left_out):
 # Matmuls
 
 def matmul_slot(row, operands):
-    """Operands of one call by name, filled with random numbers; matrices as they are multiplied, [batch,] rows, columns."""
+    """Operands of one call by name, filled with random numbers; matrices as they are multiplied, [batch,] rows,
+    columns."""
     out = DTYPES[row["out"]]
 
     def numbers(shape, dtype):
@@ -250,7 +254,8 @@ def matmul_slot(row, operands):
         # C is a matrix of its own also where it is D: in place, numbers would grow from call to call.
         shape, strides, span = view.shape, view.strides, view.span
         if name == "b" and row.get("b_format") == "q4":
-            shape, strides, span = [shape[0], shape[1], -(-shape[2] // 2)], [strides[0] // 2, strides[1] // 2, 1], -(-span // 2)
+            shape, span = [shape[0], shape[1], -(-shape[2] // 2)], -(-span // 2)
+            strides = [strides[0] // 2, strides[1] // 2, 1]
         x = torch.as_strided(numbers((span,), types.get(name, out)), shape, strides)
         x = x[0] if row["batch"] == 1 else x
         turned = name in ("a", "b") and row["transpose_" + name] and not (name == "b" and row.get("b_format") == "q4")
@@ -430,7 +435,13 @@ def matmul_rivals(row, arguments, left_out):
     if calls.composed:
         rivals["eager"] = composed(row)
         rivals |= compiled(arguments, composed(row))
-    return {name: (one, slots, lambda result: matmul_is_right(row, slots[0][0], result)) for name, one in rivals.items()}
+
+    def right(result):
+        good = matmul_is_right(row, slots[0][0], result)
+        result.fill_(77)  # or what one rival left in D would pass for the next one's
+        return good
+
+    return {name: (one, slots, right) for name, one in rivals.items()}
 
 
 # Both

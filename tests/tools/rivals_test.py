@@ -1,5 +1,5 @@
-"""tools/rivals.py without a GPU and without PyTorch: recipes of permutes against the definition by indices, when a row is
-timed and timed again, and what becomes of files."""
+"""tools/rivals.py without a GPU and without PyTorch: recipes of permutes against the definition by indices, when a row
+is timed and timed again, and what becomes of files."""
 import contextlib
 import io
 import itertools
@@ -38,7 +38,8 @@ class Array:
         if name == "permute":
             axes = values[0]
             assert sorted(axes) == list(range(len(self.shape))), axes
-            return self.picked([self.shape[a] for a in axes], lambda index: [index[axes.index(a)] for a in range(len(axes))])
+            before = lambda index: [index[axes.index(a)] for a in range(len(axes))]
+            return self.picked([self.shape[a] for a in axes], before)
         if name == "narrow":
             axis, start, count = values
             assert 0 <= start and start + count <= self.shape[axis]
@@ -58,7 +59,8 @@ def addresses(view):
 
 
 def by_recipe(row, lanes=1):
-    """The destination's buffer, -1 where nothing is written. Source elements are their own addresses, from 1; 0 is zero bits."""
+    """The destination's buffer, -1 where nothing is written. Source elements are their own addresses, from 1; 0 is zero
+    bits."""
     recipe = rivals_rows.permute_recipe(row, lanes)
     taken = addresses(recipe.src)
     assert max(taken) == recipe.src.span - 1
@@ -307,7 +309,8 @@ class Steadiness(unittest.TestCase):
         self.assertEqual(choose(1e9, 0), "copy")
         self.assertEqual(choose(3 * 2 * 4096**2, 2 * 4096**3), "matmul f16")
         self.assertEqual(choose(2 * 4096**2, 2 * 4096**2), "copy")
-        self.assertEqual([rivals_steady.matmul_reference(t) for t in ("i8", "bf16", "f32")], ["matmul f16", "matmul f16", "matmul f32"])
+        for type_, kind in (("i8", "matmul f16"), ("bf16", "matmul f16"), ("f32", "matmul f32")):
+            self.assertEqual(rivals_steady.matmul_reference(type_), kind)
         gpu = Gpu(lambda now: 1e-3)
         self.assertEqual(gpu.reference().rates(["copy"]), {"copy": 512e9})
 
@@ -438,7 +441,8 @@ class Files(unittest.TestCase):
         return self.path(name)
 
     def command(self, *words):
-        return subprocess.run([sys.executable, os.path.join(TOOLS, "rivals.py"), *words], capture_output=True, text=True)
+        command = [sys.executable, "-B", os.path.join(TOOLS, "rivals.py"), *words]
+        return subprocess.run(command, capture_output=True, text=True)
 
     def test_rows_are_written_one_by_one_and_whole(self):
         results = rivals.Results(self.path("out"), self.path("details"), resume=False)
@@ -486,7 +490,7 @@ class Files(unittest.TestCase):
         self.assertIn("--shard: 9/3 (want I/N", ran.stderr)
 
     def test_a_name_that_two_problems_share_is_left_out(self):
-        rows = [{"name": "x", "problem": "p"}, {"name": "y", "problem": "q"}, {"name": "y", "problem": "r"}, {"name": "x", "problem": "p"}]
+        rows = [{"name": name, "problem": problem} for name, problem in ("xp", "yq", "yr", "xp")]
         with contextlib.redirect_stderr(io.StringIO()) as told:
             self.assertEqual(rivals.chosen_rows(rows, "", "", {}), rows[3:])
         self.assertIn("y: left out: 2 problems", told.getvalue())
