@@ -27,7 +27,7 @@ struct MatmulContext {
   std::uint32_t epilogue = 0;      // MATMUL_EPILOGUE bits, without SPLIT
   std::uint32_t a_type = 0, b_type = 0, type = 0, out_type = 0;   // MATMUL_TYPEs
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;            // the widest accesses that alignment allows
-  bool explain = false;
+  bool explain = false;            // counts are complete: for whom they are told, and not for the choice
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
   bool integer() const noexcept { return type == MATMUL_TYPE_I8; }
@@ -118,6 +118,6 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulDraft
 // K = 0: no product, only what follows it.
 Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands);
 
-MatmulContext matmul_context(const MatmulProblem& problem, const DeviceProfile& profile, bool explain);
+MatmulContext matmul_context(const MatmulProblem& problem, const DeviceProfile& profile);
 
 }  // namespace sectile::detail

@@ -19,7 +19,7 @@ std::string without_digits(std::string text) {
 
 // What most rows of the matrix kernels' tables say, where none of them is admitted.
 std::string most_frequent_refusal(const MatmulProblem& problem, const DeviceProfile& profile) {
-  const detail::MatmulContext context = detail::matmul_context(problem, profile, true);
+  const detail::MatmulContext context = detail::matmul_context(problem, profile);
   std::map<std::string, std::pair<int, std::string>> reasons;   // how often, and one of them as it stands
   for (const auto* strategy : {&detail::kMatmulCoopmat, &detail::kMatmulCoopmat2})
     for (std::uint32_t row = 0; row < strategy->rows; ++row) {

@@ -62,8 +62,13 @@ struct Matmuls {
     if (rests) consider(rest);
     return best;
   }
-  std::int64_t cost(const MatmulStrategy&, std::uint32_t, const EstimatedDraft& draft, Candidate* told) const {
-    if (told != nullptr) describe(*told, c, draft, draft.estimate);
+  // What is told is counted in full; the choice is by the same counts whether anybody is told or not.
+  std::int64_t cost(const MatmulStrategy& s, std::uint32_t row, const EstimatedDraft& draft, Candidate* told) const {
+    if (told != nullptr) {
+      MatmulContext full = c;
+      full.explain = true;
+      describe(*told, c, draft, s.estimate(full, row, draft));
+    }
     return matmul_cost(c, draft, draft.estimate);
   }
   bool has_code(const MatmulStrategy&, const EstimatedDraft& draft, const KernelSet& set, Refusal& refusal) const {
@@ -133,9 +138,8 @@ std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_
   return width;
 }
 
-MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profile, bool explain) {
+MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profile) {
   MatmulContext c{.problem = p, .at = effective(p), .profile = profile, .limits = limits_of(profile)};
-  c.explain = explain;
   c.epilogue = epilogue_of(p);
   c.type = type_code(p.type);
   c.a_type = type_code(p.a_type);
@@ -156,7 +160,7 @@ Result<void> plan_operation(Job& job, const MatmulProblem& problem) {
   for (const auto& spec : *specs)
     job.plan.operands.push_back({spec.name, spec.written ? OperandRole::destination : OperandRole::source, spec.bytes, spec.align});
   if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return {};
-  const MatmulContext c = matmul_context(problem, job.profile, job.options.explain);
+  const MatmulContext c = matmul_context(problem, job.profile);
   constexpr std::int64_t kMostLd = std::int64_t{1} << 31;
   for (const auto ld : {c.at.lda, c.at.ldb, c.at.ldc, c.at.ldd, c.at.ldr})
     if (ld >= kMostLd) return fail(ErrorKind::limit_exceeded, "leading dimension", fmt::format("{}", ld), "2^31 - 1");
@@ -172,12 +176,10 @@ Result<void> plan_operation(Job& job, const MatmulProblem& problem) {
   if (choice.strategy == nullptr) {
     if (job.options.kernels != nullptr)
       if (auto told = not_in_pack(job, family); !told) return told;
-    MatmulContext worded = c;
-    worded.explain = true;
     std::vector<Candidate> log;
-    choose(Matmuls{worded, job.plan.operands, job.options.kernels}, job.options, &log);
+    choose(Matmuls{c, job.plan.operands, job.options.kernels}, job.options, &log);
     return std::unexpected(unsupported(job, "matmul", log, [&](const DeviceProfile& other) {
-      const MatmulContext there = matmul_context(problem, other, false);
+      const MatmulContext there = matmul_context(problem, other);
       return choose(Matmuls{there, job.plan.operands}, PlanOptions(), nullptr).strategy != nullptr;
     }));
   }

@@ -70,8 +70,9 @@ struct Permutes {
   bool spare(const Strategy& s, std::uint32_t row) const { return s.spare(c, row); }
   Draft make(const Strategy& s, std::uint32_t row) const { return s.make(c, row); }
   std::int64_t cost(const Strategy& s, std::uint32_t row, const Draft& draft, Candidate* told) const {
+    // What is told is counted in full; the choice is by the same counts whether anybody is told or not.
+    if (told != nullptr) describe(*told, draft, s.estimate({c.nest, c.profile, c.limits, c.wide, true}, row, draft));
     const Estimate estimate = s.estimate(c, row, draft);
-    if (told != nullptr) describe(*told, draft, estimate);
     return c.cpu() ? cpu_cost_of(s, estimate, draft) : cost_of(c, estimate);
   }
   bool has_code(const Strategy& s, const Draft& draft, const KernelSet& kernels, Refusal& refusal) const {
@@ -144,15 +145,14 @@ Result<void> plan_part(Job& job, const Nest& nest) {
   if (too_large(nest, job.profile.int64.value_or(false)) && can_cut) return plan_halves(job, nest);
   const bool first = job.plan.steps.empty();
   const bool explain = job.options.explain && first;
-  const Context c{nest, job.profile, limits_of(job.profile), !nest.contiguous_copy() && needs_wide(nest), explain};
+  const Context c{nest, job.profile, limits_of(job.profile), !nest.contiguous_copy() && needs_wide(nest), false};
   const auto choice = choose(Permutes{c}, job.options, explain ? &job.plan.candidates : nullptr);
   if (choice.strategy == nullptr) {
     if (job.options.kernels != nullptr)
       if (auto told = not_in_pack(job, c, {.explain = false, .force = job.options.force, .kernels = nullptr}); !told)
         return told;
     std::vector<Candidate> log;
-    const Context worded{c.nest, c.profile, c.limits, c.wide, true};
-    choose(Permutes{worded}, job.options, &log);
+    choose(Permutes{c}, job.options, &log);
     return std::unexpected(unsupported(job, "permute", log, [&](const DeviceProfile& other) {
       const Context there{c.nest, other, limits_of(other), c.wide, false};
       return choose(Permutes{there}, PlanOptions(), nullptr).strategy != nullptr;

@@ -21,7 +21,7 @@ struct Context {
   const DeviceProfile& profile;
   Limits limits;
   bool wide;               // byte offsets pass 2^31
-  bool explain;            // refusals are worded, counts are complete
+  bool explain;            // counts are complete: for whom they are told, and not for the choice
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
 };

@@ -1,0 +1,123 @@
+// A golden record: what is planned for some three hundred problems on every built-in target, a line each. A change of
+// structure leaves it as it is, word by word; a change of choices is a commit whose diff a reader sees.
+// `tools/dev golden` writes it.
+#include <sectile/planner.hpp>
+#include <sectile/profile.hpp>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace sectile;
+
+namespace {
+
+constexpr std::size_t kMostShown = 10;   // differences of one target
+
+// Sanitizers plan twenty times as long: they look at a part, and the release build at all.
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kEach = 16;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+constexpr std::size_t kEach = 16;
+#else
+constexpr std::size_t kEach = 1;
+#endif
+#else
+constexpr std::size_t kEach = 1;
+#endif
+
+std::string folder() { return std::string(SECTILE_SOURCE_DIR) + "/tests/plan/golden/"; }
+
+// "cuda:sm_90a" as a file's name.
+std::string file_of(std::string_view target) {
+  std::string name(target);
+  for (char& c : name)
+    if (c == ':') c = '-';
+  return folder() + name + ".txt";
+}
+
+std::string text_of(const std::string& file) {
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+// FNV-1a, of what the line does not spell out.
+std::uint32_t hash_of(std::uint32_t hash, std::uint64_t value) {
+  for (int i = 0; i < 8; ++i, value >>= 8) hash = (hash ^ static_cast<std::uint32_t>(value & 0xff)) * 16777619u;
+  return hash;
+}
+
+std::string line_of(const Problem& problem, const DeviceProfile& profile) {
+  const auto plan = make_plan(problem, profile);
+  if (!plan) return fmt::format("refused: {}", name(plan.error().kind));
+  const std::string& chosen = plan->choice.candidate;
+  std::uint32_t hash = 2166136261u;
+  for (const Step& step : plan->steps) {
+    for (const Constant& constant : step.constants) hash = hash_of(hash_of(hash, constant.id), constant.value);
+    for (const std::uint8_t byte : step.push) hash = hash_of(hash, byte);
+  }
+  for (const PlanOperand& operand : plan->operands) hash = hash_of(hash, operand.bytes);
+  return fmt::format("{}: {} [{:08x}]", chosen.empty() ? "nothing" : chosen, print(*plan), hash);
+}
+
+}  // namespace
+
+TEST_CASE("plansAreThoseOfTheGoldenRecord") {
+  const bool write = std::getenv("SECTILE_WRITE_GOLDEN") != nullptr;
+  const auto problems = lines_of(text_of(folder() + "problems.txt"));
+  REQUIRE(problems.size() >= 290);
+  for (const std::string_view target : builtin_target_names()) {
+    const DeviceProfile profile = builtin_target(target).value();
+    const auto kept = lines_of(text_of(file_of(target)));
+    if (!write) REQUIRE_MESSAGE(kept.size() == problems.size(), file_of(target));
+    std::string record;
+    for (std::size_t i = 0, shown = 0; i < problems.size() && shown < kMostShown; i += write ? 1 : kEach) {
+      const auto problem = parse_problem(problems[i]);
+      REQUIRE_MESSAGE(problem.has_value(), problems[i]);
+      const std::string line = line_of(*problem, profile);
+      record += line + "\n";
+      if (write || line == kept[i]) continue;
+      ++shown;
+      FAIL_CHECK(fmt::format("{}: {}\n  kept:    {}\n  planned: {}", target, problems[i], kept[i], line));
+    }
+    if (write) std::ofstream(file_of(target), std::ios::binary) << record;
+  }
+  if (write) MESSAGE("written; look at the difference before you commit it");
+}
+
+// What a benchmark times and a user is shown is what an application gets.
+TEST_CASE("explainingChangesNoChoice") {
+  const auto problems = lines_of(text_of(folder() + "problems.txt"));
+  for (const char* target : {"nvidia-hopper", "cuda:sm_90a", "lavapipe"}) {
+    const DeviceProfile profile = builtin_target(target).value();
+    for (std::size_t i = 0; i < problems.size(); i += kEach) {
+      CAPTURE(target);
+      CAPTURE(problems[i]);
+      const Problem problem = parse_problem(problems[i]).value();
+      const auto plain = make_plan(problem, profile);
+      auto explained = make_plan(problem, profile, {.explain = true});
+      REQUIRE(plain.has_value() == explained.has_value());
+      if (!plain) continue;
+      for (const Candidate& candidate : explained->candidates)
+        if (candidate.chosen) CHECK(candidate.name == plain->choice.candidate);
+      explained->candidates.clear();
+      CHECK(to_json(*explained) == to_json(*plain));
+    }
+  }
+}
