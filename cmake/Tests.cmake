@@ -28,6 +28,14 @@ function(sectile_test folder)
     SECTILE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
   target_link_libraries(test_${folder} PRIVATE ${main} sectile_own sectile_reference sectile_dep_doctest
     sectile_dep_json sectile_dep_fmt sectile_dep_xxhash ${ARGN})
+  # doctest and what is tested are most of what a test's file costs. (The files' names clash no more than in the
+  # sanitizer build, which compiles everything so.) See cmake/Compiler.cmake for g++'s warning.
+  if(SECTILE_TEST_UNITY AND NOT SECTILE_UNITY)
+    set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+      target_compile_options(test_${folder} PRIVATE -Wno-subobject-linkage)
+    endif()
+  endif()
   # What a sanitizer slows is the libraries' code and the emulated kernels; of a test's own the compiler takes longest.
   if(SECTILE_SANITIZE AND NOT folder STREQUAL "emulated")
     target_compile_options(test_${folder} PRIVATE -O0)

@@ -25,7 +25,7 @@ inline constexpr double kSampleSeconds = 200e-6;  // of one sample, at least: ti
 inline constexpr double kHopeless = 4;            // times slower than ours: a candidate that keeps its first, rough time
 
 inline constexpr const char* kWarmupHelp =
-    "Seconds at most that a reference kernel runs before each row, until its time stands still; 0: it does not run";
+    "Seconds at most that a reference kernel runs before each row, until its time is stable; 0: it does not run";
 
 struct BenchRow {
   std::string name;
@@ -72,6 +72,7 @@ struct CandidateTime {
   std::string name, plan;
   bool chosen = false;
   std::int64_t cost = 0;  // the planner's
+  bool fallback = false;  // Candidate::fallback
   std::string error;      // what went wrong; empty where nothing did
   Spread time;
 };

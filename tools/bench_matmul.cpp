@@ -271,7 +271,7 @@ void Bench::add_candidates(MatmulResult& result, const Plan& chosen) {
   std::ranges::stable_sort(others, {}, &Candidate::cost);
   if (options_.limit != 0 && others.size() >= options_.limit) others.resize(options_.limit - 1);
   for (const Candidate* candidate : others)
-    (void)add(result, {fmt::format("cost {}", candidate->cost), result.row.contenders.front().problem, candidate->name});
+    (void)add(result, {candidate->fallback ? "fallback" : fmt::format("cost {}", candidate->cost), result.row.contenders.front().problem, candidate->name});
 }
 
 // By what bounds the row's own problem.

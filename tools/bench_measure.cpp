@@ -41,6 +41,7 @@ struct Runner {
   ProgramPtr program;  // null: the API's own copy
   bool chosen = false;
   std::int64_t cost = 0;
+  bool fallback = false;
   std::uint64_t src_bytes = 0, dst_bytes = 0;
   std::vector<PlanOperand> more = {};   // operands behind them: a stage's, scratch
   bool candidate = false;               // may be left out where it is hopeless
@@ -169,6 +170,7 @@ Result<Runner> RowBench::Impl::prepare(const PermuteProblem& problem, const std:
     if (!candidate.chosen) continue;
     runner->name = candidate.name;
     runner->cost = candidate.cost;
+    runner->fallback = candidate.fallback;
   }
   return runner;
 }
@@ -238,11 +240,12 @@ Result<std::vector<Runner>> RowBench::Impl::prepare_row(const BenchRow& row) {
   for (const Candidate& candidate : others) {
     auto other = prepare(row.problem, candidate.name);
     if (!other) {
-      failed.push_back({candidate.name, {}, false, candidate.cost, other.error().message(), {}});
+      failed.push_back({candidate.name, {}, false, candidate.cost, candidate.fallback, other.error().message(), {}});
       continue;
     }
     other->name = candidate.name;
     other->cost = candidate.cost;
+    other->fallback = candidate.fallback;
     other->candidate = true;
     runners.push_back(std::move(*other));
   }
@@ -365,7 +368,7 @@ Result<void> RowBench::Impl::run(RowResult& result) {
   for (std::size_t i = 0; i < runners->size(); ++i) {
     const Runner& runner = (*runners)[i];
     if (!is_candidate(runner)) continue;
-    result.candidates.push_back({runner.name, runner.plan, runner.chosen, runner.cost, wrong[i], (*spreads)[i]});
+    result.candidates.push_back({runner.name, runner.plan, runner.chosen, runner.cost, runner.fallback, wrong[i], (*spreads)[i]});
   }
   std::sort(result.candidates.begin(), result.candidates.end(),
             [](const CandidateTime& a, const CandidateTime& b) { return a.time.median < b.time.median; });

@@ -60,7 +60,7 @@ PageRow row_of(const RowResult& result) {
 
 PageSeries series_of(const MatmulTime& time, bool first) {
   // Of all candidates the label tells the planner's cost, which names nothing.
-  const bool named = !time.label.starts_with("cost ");
+  const bool named = !time.label.starts_with("cost ") && time.label != "fallback";
   PageSeries series = series_of(first ? "Sectile" : named ? time.label : time.candidate, time.time);
   series.own = !first;
   series.work = time.operations;
@@ -130,7 +130,7 @@ Page page_of(const BenchReport& report) {
   for (const RowResult& result : report.rows)
     if (!result.copy_command.empty()) copy = result.copy_command;
   page.notes = fmt::format(
-      "Medians of device time; before each row a reference ran until its time stood still ({:g} s at most); {:g} s of "
+      "Medians of device time; before each row a reference ran until its time was stable ({:g} s at most); {:g} s of "
       "samples for each kernel, ours and the copies in turn; every run takes other memory, {:g} MB a round, so that no cache helps. The copy is the faster "
       "of {} and a kernel of 16 bytes an invocation, in the same run. Rivals were timed by themselves.",
       report.warmup, report.min_time, report.cycle_mb, copy);
@@ -158,7 +158,7 @@ Page page_of(const MatmulReport& report) {
   page.driver = report.driver;
   page.planner = std::string(planner_version());
   page.notes = fmt::format(
-      "Medians of device time; before each row a reference ran until its time stood still ({:g} s at most); {:g} s of "
+      "Medians of device time; before each row a reference ran until its time was stable ({:g} s at most); {:g} s of "
       "samples for each kernel, those of a row in turn; runs rotate over {:g} MB at least, so that no cache helps. A multiplication and an addition are two "
       "operations; bytes are those of every operand, once. Rivals were timed by themselves.",
       report.warmup, report.min_time, report.cycle_mb);

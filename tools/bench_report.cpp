@@ -45,7 +45,7 @@ nlohmann::json row_json(const RowResult& result) {
   }
   for (const CandidateTime& candidate : result.candidates) {
     nlohmann::json entry = {
-        {"name", candidate.name}, {"plan", candidate.plan}, {"chosen", candidate.chosen}, {"cost", candidate.cost}};
+        {"name", candidate.name}, {"plan", candidate.plan}, {"chosen", candidate.chosen}, {"cost", candidate.cost}, {"fallback", candidate.fallback}};
     if (candidate.error.empty())
       entry["time"] = seconds_json(candidate.time);
     else
@@ -100,13 +100,14 @@ std::string print_table(const BenchReport& report) {
 std::string print_candidates(const RowResult& result) {
   Table table({"  candidate", "us", "GB/s", "of copy", "planner's cost", ""});
   for (const CandidateTime& candidate : result.candidates) {
+    const std::string cost = candidate.fallback ? "fallback" : std::to_string(candidate.cost);
     if (!candidate.error.empty()) {
-      table.add({"  " + candidate.name, "-", "-", "-", std::to_string(candidate.cost), candidate.error});
+      table.add({"  " + candidate.name, "-", "-", "-", cost, candidate.error});
       continue;
     }
     table.add({"  " + candidate.name, fmt::format("{:.2f}", candidate.time.median * 1e6),
                fmt::format("{:.1f}", result.bytes_per_second(candidate.time.median) / 1e9),
-               fmt::format("{:.3f}", result.copy().median / candidate.time.median), std::to_string(candidate.cost),
+               fmt::format("{:.3f}", result.copy().median / candidate.time.median), cost,
                candidate.chosen ? "chosen" : ""});
   }
   return result.row.name + "\n" + table.print();

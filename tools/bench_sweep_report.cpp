@@ -308,7 +308,7 @@ Page page_of(const SweepReport& report) {
   page.planner = report.planner;
   page.notes = fmt::format(
       "Problems drawn from seed {} in classes of equal weight. Medians of device time, behind a reference that ran "
-      "until its time stood still. x neighbour: "
+      "until its time was stable. x neighbour: "
       "the time over that of the problem whose sizes above 64 are rounded up to multiples of 64. Regret: the time over "
       "the fastest candidate's.",
       report.seed);

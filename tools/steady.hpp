@@ -1,4 +1,4 @@
-// A clock that comes back: before samples are taken, a reference kernel runs until its own time stands still.
+// Warm-up: before samples are taken, a reference kernel runs until its own time is stable.
 //
 // A GPU that idled while the host made data lowers its clocks, and takes more than a quarter of a second of work to
 // raise them again; until then kernels read up to three times too slow, each with a narrow spread. A reference that is

@@ -106,7 +106,8 @@ struct Candidate {
   std::string name;                             // row of the table: "permute_tile 32x32 w1"
   bool chosen = false;
   std::string refusal;                          // the constraint that it failed; empty where it is admissible
-  std::int64_t cost = 0;                        // picoseconds-like integer units; lower is better; 0 where refused
+  std::int64_t cost = 0;                        // the model's own units; lower is better; 0 where refused
+  bool fallback = false;                        // admissible, and taken only where no other candidate is
   AccessCount interior, edge;
   std::string detail;                           // one line: tile, workgroup, grid, shared
   bool operator==(const Candidate&) const = default;

@@ -67,6 +67,7 @@ Choice<Family> choose(const Family& family, const PlanOptions& options, std::vec
         const auto draft = family.make(*s, row);
         const auto cost = family.cost(*s, row, draft, log != nullptr ? &candidate : nullptr);
         candidate.cost = cost;
+        candidate.fallback = log != nullptr && family.spare(*s, row);
         if (cost < best.cost && (options.kernels == nullptr || family.has_code(*s, draft, *options.kernels, refusal))) {
           best = {s, row, draft, cost};
           chosen = log != nullptr ? log->size() : 0;

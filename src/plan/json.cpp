@@ -232,6 +232,7 @@ void write(JsonWriter& w, const Candidate& candidate) {
   w.field("detail", candidate.detail);
   w.key("edge");
   write(w, candidate.edge);
+  w.field("fallback", candidate.fallback);
   w.key("interior");
   write(w, candidate.interior);
   w.field("name", candidate.name);
@@ -357,6 +358,7 @@ Result<void> read(const json& value, const std::string& what, Candidate& out) {
   o.required("cost", out.cost);
   o.required("detail", out.detail);
   read_member(o, what, "edge", out.edge);
+  o.required("fallback", out.fallback);
   read_member(o, what, "interior", out.interior);
   o.required("name", out.name);
   o.required("refusal", out.refusal);

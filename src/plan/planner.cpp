@@ -82,21 +82,45 @@ Result<Plan> make_plan(const Problem& problem, const DeviceProfile& profile, con
   return detail::plan_with(problem, profile, profile_hash_of(profile), options);
 }
 
+namespace {
+
+// The chosen one, the others by cost, fallback rows, and what was refused in the table's order.
+std::vector<const Candidate*> in_order(const std::vector<Candidate>& candidates) {
+  std::vector<const Candidate*> order;
+  for (const Candidate& c : candidates) order.push_back(&c);
+  const auto rank = [](const Candidate* c) { return !c->refusal.empty() ? 3 : c->chosen ? 0 : c->fallback ? 2 : 1; };
+  std::ranges::stable_sort(order, [&](const Candidate* a, const Candidate* b) {
+    const int x = rank(a), y = rank(b);
+    return x != y ? x < y : x < 3 && a->cost < b->cost;
+  });
+  return order;
+}
+
+std::string explain(const Candidate& c) {
+  if (!c.refusal.empty()) return fmt::format("  - {}: {}\n", c.name, c.refusal);
+  const auto& n = c.interior;
+  std::string text = fmt::format(
+      "  {} {}: {}; {}\n      interior: loads {} transactions (full: {}) in {} requests, stores {} ({}) in {}, bank conflicts {}\n",
+      c.chosen ? "*" : "+", c.name, c.fallback ? "fallback" : fmt::format("cost {}", c.cost), c.detail, n.load_transactions,
+      n.ideal_load_transactions, n.load_requests, n.store_transactions, n.ideal_store_transactions, n.store_requests, n.bank_conflicts);
+  if (c.edge == AccessCount{}) return text;
+  return text + fmt::format("      edge: loads {} transactions (full: {}), stores {} ({})\n", c.edge.load_transactions,
+                            c.edge.ideal_load_transactions, c.edge.store_transactions, c.edge.ideal_store_transactions);
+}
+
+}  // namespace
+
 std::string explain(const Plan& plan) {
   std::string text = fmt::format("{}\n{}\n", print(plan.problem), print(plan));
-  for (const auto& c : plan.candidates) {
-    if (!c.refusal.empty()) {
-      text += fmt::format("  - {}: {}\n", c.name, c.refusal);
-      continue;
-    }
-    const auto& n = c.interior;
-    text += fmt::format("  {} {}: cost {}; {}\n      interior: loads {} transactions (full: {}) in {} requests, stores {} ({}) in {}, bank conflicts {}\n",
-                        c.chosen ? "*" : "+", c.name, c.cost, c.detail, n.load_transactions, n.ideal_load_transactions,
-                        n.load_requests, n.store_transactions, n.ideal_store_transactions, n.store_requests, n.bank_conflicts);
-    if (c.edge == AccessCount{}) continue;
-    text += fmt::format("      edge: loads {} transactions (full: {}), stores {} ({})\n", c.edge.load_transactions,
-                        c.edge.ideal_load_transactions, c.edge.store_transactions, c.edge.ideal_store_transactions);
+  if (plan.candidates.empty()) return text;
+  std::size_t fallback = 0, refused = 0;
+  for (const Candidate& c : plan.candidates) {
+    fallback += c.fallback ? 1 : 0;
+    refused += c.refusal.empty() ? 0 : 1;
   }
+  text += fmt::format("{} candidates: {} admissible, {} of them fallback; {} refused\n", plan.candidates.size(),
+                      plan.candidates.size() - refused, fallback, refused);
+  for (const Candidate* c : in_order(plan.candidates)) text += explain(*c);
   return text;
 }
 

@@ -7,6 +7,8 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -18,7 +20,7 @@ using namespace sectile;
 
 namespace {
 
-constexpr std::size_t kMostShown = 10;   // differences of one target
+constexpr std::size_t kMostShown = 10;  // differences of one target
 
 // Sanitizers plan twenty times as long: they look at a part, and the release build at all.
 #if defined(__SANITIZE_ADDRESS__)
@@ -33,7 +35,9 @@ constexpr std::size_t kEach = 1;
 constexpr std::size_t kEach = 1;
 #endif
 
-std::string folder() { return std::string(SECTILE_SOURCE_DIR) + "/tests/plan/golden/"; }
+std::string folder() {
+  return std::string(SECTILE_SOURCE_DIR) + "/tests/plan/golden/";
+}
 
 // "cuda:sm_90a" as a file's name.
 std::string file_of(std::string_view target) {
@@ -119,5 +123,32 @@ TEST_CASE("explainingChangesNoChoice") {
       explained->candidates.clear();
       CHECK(to_json(*explained) == to_json(*plain));
     }
+  }
+}
+
+TEST_CASE("anExplanationBeginsWithTheChoiceAndNamesFallbacks") {
+  for (const char* text : {"permute u8 82x427x640x3 axes=0,2,1,3", "matmul f16 nt 512x512x512"}) {
+    const auto plan =
+        make_plan(parse_problem(text).value(), builtin_target("nvidia-hopper").value(), {.explain = true});
+    REQUIRE(plan.has_value());
+    const auto lines = lines_of(explain(*plan));
+    REQUIRE(lines.size() > 4);
+    CHECK(lines[2].starts_with(fmt::format("{} candidates: ", plan->candidates.size())));
+    CHECK(lines[3].starts_with("  * " + plan->choice.candidate + ": cost "));
+    std::string marks;  // + by cost, then fallback rows, then what was refused
+    std::int64_t last = 0;
+    for (std::size_t i = 4; i < lines.size(); ++i) {
+      if (lines[i].starts_with("      ")) continue;
+      const bool refused = lines[i].starts_with("  - "), fallback = lines[i].find(": fallback;") != std::string::npos;
+      marks += refused ? 'r' : fallback ? 'f' : 'c';
+      if (marks.back() != 'c') continue;
+      const std::int64_t cost = std::stoll(lines[i].substr(lines[i].find(": cost ") + 7));
+      CHECK(cost >= last);
+      CHECK(cost < std::int64_t{1} << 60);
+      last = cost;
+    }
+    CHECK(std::ranges::is_sorted(marks));
+    CHECK(marks.find('f') != std::string::npos);
+    CHECK(marks.find('r') != std::string::npos);
   }
 }

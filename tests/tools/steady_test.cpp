@@ -1,4 +1,4 @@
-// A device whose clock falls while the host works and comes back with work: what benchmarks read on it.
+// A device that lowers its clock while the host works and raises it again under load: what benchmarks read on it.
 #include "steady.hpp"
 #include "bench.hpp"
 #include "bench_matmul.hpp"
@@ -112,7 +112,7 @@ BenchOptions options_with(double warmup) {
 
 }  // namespace
 
-TEST_CASE("aClockThatComesBackIsWaitedFor") {
+TEST_CASE("aLowClockIsWaitedFor") {
   Clock clock("nvidia-hopper");
   cools_down(clock);
   Steady steady(clock, kWarmupSeconds);
@@ -127,7 +127,7 @@ TEST_CASE("aClockThatComesBackIsWaitedFor") {
   CHECK_FALSE(steady.drifted(times));
 }
 
-TEST_CASE("aClockThatNeverStandsStillEndsTheWait") {
+TEST_CASE("aClockThatIsNeverStableEndsTheWait") {
   Clock clock("nvidia-hopper");
   clock.slower = [&clock] { return static_cast<long>(clock.total / 0.2) % 2 == 0 ? 1.0 : 1.06; };
   Steady steady(clock, kWarmupSeconds);

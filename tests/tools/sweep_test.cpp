@@ -350,6 +350,27 @@ TEST_CASE("aSweepRunsOnACpuDevice") {
   CHECK(run_sectile({"bench", "--regret"}).code != 0);
 }
 
+TEST_CASE("aSweepThatIsKilledHasToldTheRowsThatItFinished") {
+  if (cpu_device().empty()) {
+    MESSAGE("skipped: no CPU device");
+    return;
+  }
+  const Folder folder;
+  const std::string json = folder.path("s.json");
+  // Killed as soon as the file is there; that it still runs then is checked as well.
+  const std::string script =
+      "\"$0\" bench --sweep permute --class nhwc --cases 400 --min-mb 0.02 --device \"$1\" --warmup 0 "
+      "--min-time 0.001 --cycle-mb 0 --json-file \"$2\" > /dev/null 2>&1 & "
+      "while [ ! -s \"$2\" ]; do kill -0 $! || exit 3; sleep 0.02; done; kill -KILL $! || exit 4; wait $!; exit 0";
+  const Ran ran = run_program("/bin/sh", {"-c", script, SECTILE_COMMAND, cpu_device(), json});
+  CHECK(ran.code == 0);
+  const auto report = sweep_from_json(read_file(json));
+  REQUIRE(report.has_value());
+  CHECK(report->rows.size() >= 1);
+  CHECK(report->rows.size() < 400);
+  for (const SweepRow& r : report->rows) CHECK(r.ours > 0);
+}
+
 // The candidates of 2026-11-23, by name: sweeps' regret is against these and what came since.
 TEST_CASE("noCandidateOfTheFirstSweepIsLost") {
   std::set<std::string> known;
