@@ -105,7 +105,7 @@ Result<BenchReport> measure(const BenchOptions& options, const std::vector<Bench
     return again;
   });
   if (!options.rivals_file.empty()) {
-    if (auto merged = merge_rivals(report, options.rivals_file); !merged) return std::unexpected(merged.error());
+    if (auto merged = add_rivals(report.rows, options.rivals_file, [](const RowResult& row) { return row.row.name; }); !merged) return std::unexpected(merged.error());
   }
   if (options.preset == "cpu" && !options.no_numpy) {
     bar.show(rows.size(), "numpy");

@@ -88,7 +88,6 @@ struct RowResult {
   std::vector<CandidateTime> candidates;         // with --all-candidates: every admissible one
   std::map<std::string, double> rivals;          // seconds
   Spread neighbour;                              // of row.neighbour, by the planner's own choice
-  std::string neighbour_candidate;
   ReferenceTimes reference;
   bool unsteady = false;                         // the reference had drifted, twice
 
@@ -140,8 +139,16 @@ Page page_of(const BenchReport& report);
 // Seconds of each rival, by row and by name, as tools/rivals.py writes them. Errors: parse, missing.
 using Rivals = std::map<std::string, std::map<std::string, double>>;
 Result<Rivals> read_rivals(const std::string& file);
-// Adds them to the rows. Errors as read_rivals.
-Result<void> merge_rivals(BenchReport& report, const std::string& file);
+// Adds a file's rivals to rows that have such a map; name_of(row) is the row's name there. Errors as read_rivals.
+template <class Row, class NameOf>
+Result<void> add_rivals(std::vector<Row>& rows, const std::string& file, NameOf&& name_of) {
+  const auto rivals = read_rivals(file);
+  if (!rivals) return std::unexpected(rivals.error());
+  for (Row& row : rows)
+    if (const auto found = rivals->find(name_of(row)); found != rivals->end())
+      for (const auto& [rival, seconds] : found->second) row.rivals[rival] = seconds;
+  return {};
+}
 // NumPy's time for each row, by python3; nothing where it is not there.
 void time_numpy(BenchReport& report);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace sectile::tools {
 
@@ -12,6 +13,18 @@ PermuteProblem copy_problem(std::uint64_t bytes) {
   problem.shape = {static_cast<std::int64_t>(wide ? bytes / 16 : bytes)};
   problem.axes.assign(1, 0);  // g++ 12 takes a list of one for an overread
   return problem;
+}
+
+double operand_bytes_of(const Problem& problem) {
+  double bytes = 0;
+  if (const auto operands = operands_of(problem))
+    for (const OperandSpec& operand : *operands) bytes += static_cast<double>(operand.bytes);
+  return bytes;
+}
+
+double operations_of(const MatmulProblem& problem) {
+  const auto real = [](std::int64_t size) { return static_cast<double>(size); };
+  return 2 * real(problem.m) * real(problem.n) * real(problem.k) * real(problem.batch);
 }
 
 void fill_numbers(DType type, std::span<std::byte> bytes, std::uint64_t seed) {

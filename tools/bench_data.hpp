@@ -12,6 +12,11 @@ namespace sectile::tools {
 // A copy of `bytes` as a problem: one that any plan carries out with 16 bytes an invocation.
 PermuteProblem copy_problem(std::uint64_t bytes);
 
+// Of all operands, each once; 0 for a problem that is refused.
+double operand_bytes_of(const Problem& problem);
+// 2 M N K batch.
+double operations_of(const MatmulProblem& problem);
+
 // Numbers from 0.5 to 1 with either sign, in any type: nothing overflows, and nothing is lost in a sum's rounding.
 void fill_numbers(DType type, std::span<std::byte> bytes, std::uint64_t seed);
 

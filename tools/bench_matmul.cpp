@@ -120,7 +120,7 @@ std::string chosen_name(const Plan& plan) {
 Result<Plan> Bench::add(MatmulResult& result, const MatmulContender& contender) {
   const auto& p = contender.problem;
   result.times.push_back({.label = contender.label, .problem = print(Problem(p)), .candidate = contender.force, .plan = {}, .statistics = {}, .error = {},
-                          .operations = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(p.batch),
+                          .operations = operations_of(p),
                           .time = {}});
   MatmulTime& told = result.times.back();
   const auto failed = [&](const Error& error) {
@@ -277,12 +277,7 @@ void Bench::add_candidates(MatmulResult& result, const Plan& chosen) {
 // By what bounds the row's own problem.
 Result<void> Bench::choose_reference(MatmulResult& result) {
   const MatmulProblem& p = result.row.contenders.front().problem;
-  const auto specs = operands_of(Problem(p));
-  if (!specs) return std::unexpected(specs.error());
-  double bytes = 0;
-  for (const OperandSpec& spec : *specs) bytes += static_cast<double>(spec.bytes);
-  const double operations = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) * static_cast<double>(p.batch);
-  const auto reference = steady_.reference_for(bytes, operations, size_bytes(p.type) <= 2);
+  const auto reference = steady_.reference_for(operand_bytes_of(Problem(p)), operations_of(p), size_bytes(p.type) <= 2);
   if (!reference) return std::unexpected(reference.error());
   result.reference.reference = *reference;
   return steady_.prepare(*reference);

@@ -42,15 +42,6 @@ nlohmann::json row_json(const MatmulReport& report, MatmulResult result) {
   return object;
 }
 
-Result<void> merge(MatmulReport& report, const std::string& file) {
-  const auto rivals = read_rivals(file);
-  if (!rivals) return std::unexpected(rivals.error());
-  for (MatmulResult& result : report.rows)
-    if (const auto row = rivals->find(result.row.name); row != rivals->end())
-      for (const auto& [rival, seconds] : row->second) result.rivals[rival] = seconds;
-  return {};
-}
-
 void tell(const MatmulResult& result) {
   if (!result.error.empty()) fmt::print(stderr, "{}: {}\n", result.row.name, result.error);
   for (const MatmulTime& time : result.times) {
@@ -138,7 +129,7 @@ int run_matmul_bench(const BenchOptions& options, const std::vector<MatmulRow>& 
     for (const MatmulTime& time : row.times) broken = broken || !time.error.empty();
   }
   if (!options.rivals_file.empty())
-    if (auto merged = merge(report, options.rivals_file); !merged) return tools::report(merged.error(), options.json);
+    if (auto merged = add_rivals(report.rows, options.rivals_file, [](const MatmulResult& row) { return row.row.name; }); !merged) return tools::report(merged.error(), options.json);
   const std::string json = to_json(report).dump(2) + "\n";
   fmt::print("{}", options.json ? json : print_table(report));
   for (const auto& [path, text] : {std::pair(options.json_file, json), std::pair(options.html_file, to_html(page_of(report)))}) {

@@ -47,7 +47,7 @@ struct Runner {
   bool candidate = false;               // may be left out where it is hopeless
 };
 
-// Without what lies between a slice's elements.
+// Bytes that are read and written; the gaps of strided operands are not counted.
 OperandBytes moved_bytes(const PermuteProblem& problem, const Runner& runner) {
   const auto dense = [](const std::vector<std::int64_t>& shape, DType type) {
     std::uint64_t bytes = size_bytes(type);
@@ -361,7 +361,6 @@ Result<void> RowBench::Impl::run(RowResult& result) {
   if (result.row.neighbour) {
     if (!wrong[kFirstOther].empty()) return fail(ErrorKind::device, (*runners)[kFirstOther].name, wrong[kFirstOther]);
     result.neighbour = (*spreads)[kFirstOther];
-    result.neighbour_candidate = (*runners)[kFirstOther].name;
   }
   const auto is_candidate = [&](const Runner& runner) { return runner.candidate || &runner == &ours; };
   if (std::ranges::count_if(*runners, is_candidate) == 1 && !options.all_candidates) return {};

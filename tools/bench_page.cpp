@@ -1,4 +1,5 @@
 // Reports of permutes and of matrix multiplications as pages.
+#include "bench_data.hpp"
 #include "bench_page.hpp"
 
 #include "bench.hpp"
@@ -82,10 +83,7 @@ PageRow row_of(const MatmulResult& result, double goal) {
   row.plan = first.plan;
   row.detail = first.problem;
   row.work = first.operations;
-  const auto operands = operands_of(Problem(result.row.contenders.front().problem));
-  double bytes = 0;
-  for (const OperandSpec& operand : operands ? *operands : std::vector<OperandSpec>())
-    bytes += static_cast<double>(operand.bytes);
+  const double bytes = operand_bytes_of(Problem(result.row.contenders.front().problem));
   if (bytes > 0) row.intensity_or_bytes = row.work / bytes;
   if (goal > 0) row.goal = fmt::format(">= {:.2f} of the best rival", goal);
   if (const auto* rival = result.best_rival()) {
@@ -119,20 +117,14 @@ void add_ceiling(Page& page) {
 }  // namespace
 
 Page page_of(const BenchReport& report) {
-  Page page;
-  page.title = title_of(report.preset);
-  page.command = report.command;
-  page.date = report.date;
-  page.device = report.device;
-  page.driver = report.driver;
-  page.planner = report.planner;
+  Page page = page_about(report, title_of(report.preset), report.planner);
   std::string copy = "the API's own copy";
   for (const RowResult& result : report.rows)
     if (!result.copy_command.empty()) copy = result.copy_command;
   page.notes = fmt::format(
       "Medians of device time; before each row a reference ran until its time was stable ({:g} s at most); {:g} s of "
-      "samples for each kernel, ours and the copies in turn; every run takes other memory, {:g} MB a round, so that no cache helps. The copy is the faster "
-      "of {} and a kernel of 16 bytes an invocation, in the same run. Rivals were timed by themselves.",
+      "samples for each kernel, ours and the copies in turn; every run takes other memory, {:g} MB a round, so that no "
+      "cache helps. The copy is the faster of {} and a kernel of 16 bytes an invocation, in the same run. Rivals were timed by themselves.",
       report.warmup, report.min_time, report.cycle_mb, copy);
   page.work_unit = "GB/s";
   page.unit_scale = 1e9;
@@ -150,17 +142,11 @@ Page page_of(const BenchReport& report) {
 }
 
 Page page_of(const MatmulReport& report) {
-  Page page;
-  page.title = title_of(report.preset);
-  page.command = report.command;
-  page.date = report.date;
-  page.device = report.device;
-  page.driver = report.driver;
-  page.planner = std::string(planner_version());
+  Page page = page_about(report, title_of(report.preset), std::string(planner_version()));
   page.notes = fmt::format(
       "Medians of device time; before each row a reference ran until its time was stable ({:g} s at most); {:g} s of "
-      "samples for each kernel, those of a row in turn; runs rotate over {:g} MB at least, so that no cache helps. A multiplication and an addition are two "
-      "operations; bytes are those of every operand, once. Rivals were timed by themselves.",
+      "samples for each kernel, those of a row in turn; runs rotate over {:g} MB at least, so that no cache helps. A "
+      "multiplication and an addition are two operations; bytes are those of every operand, once. Rivals were timed by themselves.",
       report.warmup, report.min_time, report.cycle_mb);
   page.work_unit = "TFLOP/s";
   page.unit_scale = 1e12;

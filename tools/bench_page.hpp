@@ -69,6 +69,19 @@ struct Page {
   std::vector<PageRow> rows;
 };
 
+// A page's head, of any report that has device, driver, date and command.
+template <class Report>
+Page page_about(const Report& report, std::string title, std::string planner) {
+  Page page;
+  page.title = std::move(title);
+  page.command = report.command;
+  page.date = report.date;
+  page.device = report.device;
+  page.driver = report.driver;
+  page.planner = std::move(planner);
+  return page;
+}
+
 // One HTML page: no scripts, and nothing from outside it.
 std::string to_html(const Page& page);
 

@@ -130,15 +130,6 @@ Result<Rivals> read_rivals(const std::string& file) {
   return rivals;
 }
 
-Result<void> merge_rivals(BenchReport& report, const std::string& file) {
-  const auto rivals = read_rivals(file);
-  if (!rivals) return std::unexpected(rivals.error());
-  for (RowResult& result : report.rows)
-    if (const auto row = rivals->find(result.row.name); row != rivals->end())
-      for (const auto& [rival, seconds] : row->second) result.rivals[rival] = seconds;
-  return {};
-}
-
 void time_numpy(BenchReport& report) {
   // Best of some runs, each into fresh memory as a user of NumPy has it, with its input out of cache.
   static constexpr const char* script =

@@ -1,6 +1,7 @@
 // Running a sweep, and what its options mean.
 #include "bench_sweep.hpp"
 
+#include "bench_data.hpp"
 #include "command.hpp"
 #include "files.hpp"
 #include "text.hpp"
@@ -25,47 +26,31 @@ class Sweeper {
 
   // Rows are told and kept as they come; those whose reference drifted are measured again at the end.
   void run(const std::vector<SweepCase>& cases, SweepReport& report, auto&& done) {
-    struct Measured {
-      SweepRow row;
-      ReferenceTimes reference;
-      bool unsteady = false;
-    };
-    std::vector<Measured> rows;
     Progress bar("sweep", cases.size());
     const auto one = [&](std::size_t i) {
       bar.show(i, print(cases[i].problem));
-      Measured measured;
-      measured.row =
-          std::visit([&](const auto& p) { return measure(cases[i], p, measured.reference); }, cases[i].problem);
-      measured.row.group = cases[i].group;
-      measured.row.type = cases[i].type;
-      measured.row.problem = print(cases[i].problem);
-      return measured;
-    };
-    const auto keep = [&] {
-      report.bytes_per_second = steady_.best_rate(Reference::copy);
-      report.rows.clear();
-      for (const Measured& measured : rows) {
-        report.rows.push_back(measured.row);
-        report.rows.back().unsteady = measured.unsteady;
-      }
+      SweepRow row = std::visit([&](const auto& p) { return measure(cases[i], p); }, cases[i].problem);
+      row.group = cases[i].group;
+      row.type = cases[i].type;
+      row.problem = print(cases[i].problem);
+      return row;
     };
     for (std::size_t i = 0; i < cases.size(); ++i) {
-      rows.push_back(one(i));
-      keep();
+      report.rows.push_back(one(i));
+      report.bytes_per_second = steady_.best_rate(Reference::copy);
       done(report, report.rows.back());
     }
-    measure_drifted_again(steady_, rows, one);
-    keep();
+    measure_drifted_again(steady_, report.rows, one);
+    report.bytes_per_second = steady_.best_rate(Reference::copy);
   }
 
  private:
-  SweepRow measure(const SweepCase& c, const PermuteProblem& problem, ReferenceTimes& reference) {
+  SweepRow measure(const SweepCase& c, const PermuteProblem& problem) {
     BenchRow row{row_name(problem), problem};
     if (c.neighbour) row.neighbour = std::get<PermuteProblem>(*c.neighbour);
     const RowResult result = permutes_.run(row);
-    reference = result.reference;
     SweepRow out;
+    out.reference = result.reference;
     out.error = result.error;
     if (!out.error.empty()) return out;
     out.candidate = result.candidate;
@@ -85,16 +70,15 @@ class Sweeper {
     return out;
   }
 
-  SweepRow measure(const SweepCase& c, const MatmulProblem& problem, ReferenceTimes& reference) {
+  SweepRow measure(const SweepCase& c, const MatmulProblem& problem) {
     MatmulRow row = matmul_row(problem);
     if (c.neighbour) row.contenders.push_back({"neighbour", std::get<MatmulProblem>(*c.neighbour), ""});
     const MatmulResult result = bench_matmul(machine_, options_, steady_, row);
-    reference = result.reference;
     SweepRow out;
+    out.reference = result.reference;
     out.error = result.error;
     if (!out.error.empty()) return out;
-    const auto specs = operands_of(Problem(problem));
-    for (std::size_t i = 0; specs && i < specs->size(); ++i) out.bytes += static_cast<double>((*specs)[i].bytes);
+    out.bytes = operand_bytes_of(Problem(problem));
     for (std::size_t i = 0; i < result.times.size(); ++i) {
       const MatmulTime& time = result.times[i];
       if (!time.error.empty())
@@ -145,19 +129,12 @@ nlohmann::json list_json(const std::vector<SweepCase>& cases, const std::string&
   return list;
 }
 
-Result<void> add_rivals(SweepReport& report, const std::string& file) {
-  const auto rivals = read_rivals(file);
-  if (!rivals) return std::unexpected(rivals.error());
-  for (SweepRow& row : report.rows)
-    if (const auto found = rivals->find(row.problem); found != rivals->end())
-      for (const auto& [rival, seconds] : found->second) row.rivals[rival] = seconds;
-  return {};
-}
-
 // What a report is told as, and where to.
 int finish(const BenchOptions& options, SweepReport& report) {
   if (!options.rivals_file.empty())
-    if (auto added = add_rivals(report, options.rivals_file); !added) return tools::report(added.error(), options.json);
+    if (auto added = add_rivals(report.rows, options.rivals_file, [](const SweepRow& row) { return row.problem; });
+        !added)
+      return tools::report(added.error(), options.json);
   const std::string json = to_json(report).dump(1) + "\n";
   fmt::print("{}", options.json ? json : print_sweep(report));
   if (!options.json_file.empty())

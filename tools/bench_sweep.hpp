@@ -59,6 +59,7 @@ struct SweepRow {
   double neighbour_seconds = 0;
   std::string best;  // with --regret: the fastest admissible candidate
   double best_seconds = 0;
+  ReferenceTimes reference;  // not in the JSON
   bool unsteady = false;
 };
 

@@ -1,4 +1,5 @@
 // A sweep's matmuls, class by class.
+#include "bench_data.hpp"
 #include "bench_sweep_draw.hpp"
 
 #include <array>
@@ -79,14 +80,8 @@ std::optional<Drawn<MatmulProblem>> draw_matmul(char letter, std::string_view ty
     if (q4) of.ldb = (of.k + 31) / 32 * 32;
   };
   packed(p);
-  const double all = 2.0 * static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) *
-                     static_cast<double>(p.batch);
-  if (operations > 0 && all > operations) return std::nullopt;
-  const auto specs = operands_of(Problem(p));
-  if (!specs) return std::nullopt;
-  double held = 0;
-  for (const OperandSpec& spec : *specs) held += static_cast<double>(spec.bytes);
-  if (held > bytes) return std::nullopt;
+  if (operations > 0 && operations_of(p) > operations) return std::nullopt;
+  if (!validate(Problem(p)) || operand_bytes_of(Problem(p)) > bytes) return std::nullopt;
   MatmulProblem around = p;
   around.m = neighbour_size(p.m);
   around.n = neighbour_size(p.n);

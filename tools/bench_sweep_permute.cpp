@@ -308,7 +308,8 @@ Shape shape_of(char letter, double all, std::uint32_t element, Random& random) {
   }
 }
 
-double moved_bytes(const PermuteProblem& p) {
+// Of the larger operand, the surplus of blocks counted and the gaps of strided operands not.
+double larger_operand(const PermuteProblem& p) {
   double bytes = size_bytes(p.type);
   for (const std::int64_t size : p.shape) bytes *= static_cast<double>(size);
   const auto result = operand_bytes(p);
@@ -331,7 +332,7 @@ std::optional<Drawn<PermuteProblem>> draw_permute(char letter, std::string_view 
     return p;
   };
   Drawn<PermuteProblem> drawn{made(shape.sizes), {}};
-  const double moved = moved_bytes(drawn.problem);
+  const double moved = larger_operand(drawn.problem);
   if (moved < least || moved > most || !validate(Problem(drawn.problem))) return std::nullopt;
   Sizes rounded = shape.sizes;
   for (std::int64_t& size : rounded) size = neighbour_size(size);

@@ -299,13 +299,7 @@ std::string print_sweep(const SweepReport& report) {
 
 Page page_of(const SweepReport& report) {
   const bool permute = report.operation == "permute";
-  Page page;
-  page.title = fmt::format("sectile bench --sweep {}", report.operation);
-  page.command = report.command;
-  page.date = report.date;
-  page.device = report.device;
-  page.driver = report.driver;
-  page.planner = report.planner;
+  Page page = page_about(report, fmt::format("sectile bench --sweep {}", report.operation), report.planner);
   page.notes = fmt::format(
       "Problems drawn from seed {} in classes of equal weight. Medians of device time, behind a reference that ran "
       "until its time was stable. x neighbour: "

@@ -183,9 +183,4 @@ double Steady::best_rate(Reference reference) const {
   return load == loads_.end() || load->second->best == 0 ? 0 : load->second->work / load->second->best;
 }
 
-double Steady::best(Reference reference) const {
-  const auto load = loads_.find(reference);
-  return load == loads_.end() ? 0 : load->second->best;
-}
-
 }  // namespace sectile::tools

@@ -56,10 +56,7 @@ class Steady {
 
   bool on() const noexcept { return most_ > 0; }
   bool drifted(const ReferenceTimes& times) const;
-  double best(Reference reference) const;       // seconds of one run; 0: it has not run
   double best_rate(Reference reference) const;  // bytes read and written, or operations, a second; 0: it has not run
-  // What it did since the last call of this: seconds of GPU time of the reference itself.
-  double spent() const noexcept { return spent_; }
 
  private:
   struct Load;

@@ -48,8 +48,9 @@ using LaunchFunction = std::function<Result<void>(Stream)>;
 struct TimingOptions {
   unsigned repeats = 10, inner = 1;        // as vulkan::TimingOptions
   double warmup_seconds = 0.0;
-  std::function<Result<void>()> ready = {};   // called after the warm-up, right before the first sample; it may run and time
-                                         // other things by this Runtime. Its error ends the timing.
+  // Called after the warm-up, right before the first sample; it may run and time other things by this Runtime. Its
+  // error ends the timing.
+  std::function<Result<void>()> ready = {};
 };
 struct Timing {
   std::vector<double> gpu_ns;              // of one run, sample by sample, by events; runs of a sample follow each

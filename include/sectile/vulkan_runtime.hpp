@@ -95,8 +95,9 @@ struct TimingOptions {
   unsigned inner = 1;           // runs in one sample, one after the other with a barrier between
   double warmup_seconds = 0.0;  // each candidate is run this long right before its samples, and
                                 // where candidates alternate, all of them in turn before the first
-  std::function<Result<void>()> ready = {};   // called after the warm-up, right before the first sample; it may run and time
-                                         // other things by this Runtime. Its error ends the timing.
+  // Called after the warm-up, right before the first sample; it may run and time other things by this Runtime. Its
+  // error ends the timing.
+  std::function<Result<void>()> ready = {};
 };
 
 struct Timing {

@@ -278,7 +278,7 @@ Result<FileLock> FileLock::take(const std::string& path) {
       continue;
     }
     const int error = errno;
-    // A file system without locks: nobody else has one either.
+    // The file system has no locks, so no other process holds one there.
     if (error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP) return lock;
     lock.path_.clear();   // another's
     if (error != EWOULDBLOCK && error != EINTR) return write_failed(name, error);

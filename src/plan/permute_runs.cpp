@@ -20,12 +20,12 @@ struct Row {
   bool cpu, gpu;                       // worth looking at there
 };
 // GPUs park. H200, CUDA 13.0, 2026-11-23, `sectile bench PROBLEM --device cuda:0 --all-candidates --min-time 0.05
-// --warmup 0.3`, fractions of a copy (docs/performance.md has the table): 16x16 blocks of 4x4 runs with stores of 8 bytes
-// 0.74 on u8 82x427x640x3 and ahead of stores of 4 bytes on every run of 3 to 7 bytes; runs of 3 words 0.86 in blocks of
-// 2x2, runs of 6 words 0.92 in blocks of 1x1. Vulkan on a GPU was not timed. CPUs: lavapipe 26.1.6 on two Xeon cores
-// at real-time priority beside other work, 2026-11-23, `sectile bench "permute u8 82x427x640x3 axes=0,2,1,3" --force ROW`,
-// fractions of a copy: tiles of 4x4 blocks 0.29 to 0.35, 8x4 0.32, 4x16 0.20 to 0.27, 16x16 0.14; blocks of 4x8 runs 0.27
-// at best, of 8x8 0.13; permute_rows 0.04.
+// --warmup 0.3`, fractions of a copy (docs/performance.md has the table): 16x16 blocks of 4x4 runs with stores of 8
+// bytes 0.74 on u8 82x427x640x3 and ahead of stores of 4 bytes on every run of 3 to 7 bytes; runs of 3 words 0.86 in
+// blocks of 2x2, runs of 6 words 0.92 in blocks of 1x1. Vulkan on a GPU was not timed. CPUs: lavapipe 26.1.6 on two
+// Xeon cores at real-time priority beside other work, 2026-11-23, `sectile bench "permute u8 82x427x640x3 axes=0,2,1,3"
+// --force ROW`, fractions of a copy: tiles of 4x4 blocks 0.29 to 0.35, 8x4 0.32, 4x16 0.20 to 0.27, 16x16 0.14; blocks
+// of 4x8 runs 0.27 at best, of 8x8 0.13; permute_rows 0.04.
 constexpr Row kTable[] = {
     {4, 4, 16, 16, 16, 4, 256, true, true, false, false},
     {4, 4, 16, 16, 16, 4, 128, true, true, false, false},
@@ -50,8 +50,8 @@ constexpr Row kTable[] = {
 // What an invocation may hold where it has registers; a CPU has its caches.
 constexpr std::uint32_t kMostWords = 96;
 
-// Lengths are specialized, so every one has a pipeline of its own: small problems are not worth it, and long runs, which
-// elements moved one by one lose less with, only where they are large.
+// Lengths are specialized, so every one has a pipeline of its own: small problems are not worth it, and long runs,
+// which elements moved one by one lose less with, only where they are large.
 constexpr std::int64_t kLeastBytes = 4 << 20, kLeastBytesLong = 64 << 20;
 
 // The nest as the kernel sees it: units of at most a word.
@@ -242,11 +242,11 @@ bool spare(const Context& c, std::uint32_t row) {
   return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() * bytes < least;
 }
 
-// Runs of whole words need no joining, and smaller blocks keep more invocations at work. lavapipe: f32 9x431x643x3 ran at
-// 0.30, 0.27 and 0.15 of a copy in blocks of 1, 2 and 4. H200 (see kTable), by the words that an invocation holds: 3 and
-// 12 words 69 and 62 us, 48 words 109 us (f32 33x431x643x3); 6, 24 and 96 words 60, 78 and 129 us (f64 17x431x643x3).
-// Of runs that are joined there, stores of 4 bytes took 1.09 to 1.43 times as long as those of 8, which the cost alone
-// puts at 0.99 to 1.07.
+// Runs of whole words need no joining, and smaller blocks keep more invocations at work. lavapipe: f32 9x431x643x3 ran
+// at 0.30, 0.27 and 0.15 of a copy in blocks of 1, 2 and 4. H200 (see kTable), by the words that an invocation holds: 3
+// and 12 words 69 and 62 us, 48 words 109 us (f32 33x431x643x3); 6, 24 and 96 words 60, 78 and 129 us (f64
+// 17x431x643x3). Of runs that are joined there, stores of 4 bytes took 1.09 to 1.43 times as long as those of 8, which
+// the cost alone puts at 0.99 to 1.07.
 std::int64_t bias_of(const Context& c, const Row& r, const Matrix& m) {
   if (m.unit < 4) return !c.cpu() && r.store_bytes == 4 ? 100 : 0;
   if (c.cpu()) return 100 * (r.block_s - 1);

@@ -99,10 +99,12 @@ std::vector<const Candidate*> in_order(const std::vector<Candidate>& candidates)
 std::string explain(const Candidate& c) {
   if (!c.refusal.empty()) return fmt::format("  - {}: {}\n", c.name, c.refusal);
   const auto& n = c.interior;
-  std::string text = fmt::format(
-      "  {} {}: {}; {}\n      interior: loads {} transactions (full: {}) in {} requests, stores {} ({}) in {}, bank conflicts {}\n",
-      c.chosen ? "*" : "+", c.name, c.fallback ? "fallback" : fmt::format("cost {}", c.cost), c.detail, n.load_transactions,
-      n.ideal_load_transactions, n.load_requests, n.store_transactions, n.ideal_store_transactions, n.store_requests, n.bank_conflicts);
+  std::string text = fmt::format("  {} {}: {}; {}\n", c.chosen ? "*" : "+", c.name,
+                                 c.fallback ? "fallback" : fmt::format("cost {}", c.cost), c.detail);
+  text += fmt::format("      interior: loads {} transactions (full: {}) in {} requests, stores {} ({}) in {}, "
+                      "bank conflicts {}\n",
+                      n.load_transactions, n.ideal_load_transactions, n.load_requests, n.store_transactions,
+                      n.ideal_store_transactions, n.store_requests, n.bank_conflicts);
   if (c.edge == AccessCount{}) return text;
   return text + fmt::format("      edge: loads {} transactions (full: {}), stores {} ({})\n", c.edge.load_transactions,
                             c.edge.ideal_load_transactions, c.edge.store_transactions, c.edge.ideal_store_transactions);
