@@ -83,6 +83,8 @@ void tell_row(const BenchOptions& options, const RowResult& row) {
 }
 
 Result<BenchReport> measure(const BenchOptions& options, const std::vector<BenchRow>& rows) {
+  const auto rivals = read_rivals(options.rivals_file);
+  if (!rivals) return std::unexpected(rivals.error());
   const auto machine = Machine::open(options.device);
   if (!machine) return std::unexpected(machine.error());
   BenchReport report{(*machine)->name(), (*machine)->driver(), options.preset,   std::string(planner_version()),
@@ -91,22 +93,22 @@ Result<BenchReport> measure(const BenchOptions& options, const std::vector<Bench
   Progress bar("bench", rows.size());
   Steady steady(**machine, options.warmup);
   RowBench bench(**machine, options, steady);
+  const auto one = [&](std::size_t i) {
+    RowResult result = bench.run(rows[i]);
+    add_rivals(result, *rivals, rows[i].name);
+    tell_row(options, result);
+    return result;
+  };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     bar.show(i, rows[i].name);
-    report.rows.push_back(bench.run(rows[i]));
-    tell_row(options, report.rows.back());
+    report.rows.push_back(one(i));
     // As soon as a row is done: a run that is cut short has then told all it measured.
     if (!options.json_file.empty()) write_so_far(options.json_file, to_json(report).dump(2) + "\n");
   }
   measure_drifted_again(steady, report.rows, [&](std::size_t i) {
     bar.show(i, rows[i].name + ", again");
-    RowResult again = bench.run(rows[i]);
-    tell_row(options, again);
-    return again;
+    return one(i);
   });
-  if (!options.rivals_file.empty()) {
-    if (auto merged = add_rivals(report.rows, options.rivals_file, [](const RowResult& row) { return row.row.name; }); !merged) return std::unexpected(merged.error());
-  }
   if (options.preset == "cpu" && !options.no_numpy) {
     bar.show(rows.size(), "numpy");
     time_numpy(report);

@@ -136,18 +136,14 @@ std::string print_table(const BenchReport& report);
 std::string print_candidates(const RowResult& result);
 Page page_of(const BenchReport& report);
 
-// Seconds of each rival, by row and by name, as tools/rivals.py writes them. Errors: parse, missing.
+// Seconds of each rival, by row and by name, as tools/rivals.py writes them; of no file, none. Errors: parse, missing.
 using Rivals = std::map<std::string, std::map<std::string, double>>;
 Result<Rivals> read_rivals(const std::string& file);
-// Adds a file's rivals to rows that have such a map; name_of(row) is the row's name there. Errors as read_rivals.
-template <class Row, class NameOf>
-Result<void> add_rivals(std::vector<Row>& rows, const std::string& file, NameOf&& name_of) {
-  const auto rivals = read_rivals(file);
-  if (!rivals) return std::unexpected(rivals.error());
-  for (Row& row : rows)
-    if (const auto found = rivals->find(name_of(row)); found != rivals->end())
-      for (const auto& [rival, seconds] : found->second) row.rivals[rival] = seconds;
-  return {};
+// Adds what stands there under `name` to a row that has such a map.
+template <class Row>
+void add_rivals(Row& row, const Rivals& rivals, const std::string& name) {
+  if (const auto found = rivals.find(name); found != rivals.end())
+    for (const auto& [rival, seconds] : found->second) row.rivals[rival] = seconds;
 }
 // NumPy's time for each row, by python3; nothing where it is not there.
 void time_numpy(BenchReport& report);

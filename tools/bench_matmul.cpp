@@ -270,8 +270,14 @@ void Bench::add_candidates(MatmulResult& result, const Plan& chosen) {
     if (candidate.refusal.empty() && candidate.name != mine) others.push_back(&candidate);
   std::ranges::stable_sort(others, {}, &Candidate::cost);
   if (options_.limit != 0 && others.size() >= options_.limit) others.resize(options_.limit - 1);
+  const MatmulProblem& problem = result.row.contenders.front().problem;
+  // All kernels are compiled side by side before one is asked for alone; what is refused is told then.
+  std::vector<Plan> plans;
   for (const Candidate* candidate : others)
-    (void)add(result, {candidate->fallback ? "fallback" : fmt::format("cost {}", candidate->cost), result.row.contenders.front().problem, candidate->name});
+    if (auto plan = make_plan(Problem(problem), machine_.profile(), {.force = candidate->name})) plans.push_back(std::move(*plan));
+  const auto compiled = machine_.prepare_all(plans);
+  for (const Candidate* candidate : others)
+    (void)add(result, {candidate->fallback ? "fallback" : fmt::format("cost {}", candidate->cost), problem, candidate->name});
 }
 
 // By what bounds the row's own problem.

@@ -104,32 +104,35 @@ int run_matmul_bench(const BenchOptions& options, const std::vector<MatmulRow>& 
     }
     return kOk;
   }
+  const auto rivals = read_rivals(options.rivals_file);
+  if (!rivals) return tools::report(rivals.error(), options.json);
   const auto machine = Machine::open(options.device, {.validation = false, .executable_statistics = options.statistics, .cache = {}});
   if (!machine) return tools::report(machine.error(), options.json);
   MatmulReport report{(*machine)->name(), (*machine)->driver(), options.preset, (*machine)->profile().api == Api::cuda, {},
                       utc_now(), command_line(), options.min_time, options.warmup, options.cycle_mb};
   Progress bar("bench", rows.size());
   Steady steady(**machine, options.warmup);
+  const auto one = [&](std::size_t i) {
+    MatmulResult result = bench_matmul(**machine, options, steady, rows[i]);
+    add_rivals(result, *rivals, rows[i].name);
+    tell(result);
+    return result;
+  };
   for (std::size_t i = 0; i < rows.size(); ++i) {
     bar.show(i, rows[i].name);
-    report.rows.push_back(bench_matmul(**machine, options, steady, rows[i]));
-    tell(report.rows.back());
+    report.rows.push_back(one(i));
     // As soon as a row is done: a run that is cut short has then told all it measured.
     if (!options.json_file.empty()) write_so_far(options.json_file, to_json(report).dump(2) + "\n");
   }
   measure_drifted_again(steady, report.rows, [&](std::size_t i) {
     bar.show(i, rows[i].name + ", again");
-    MatmulResult again = bench_matmul(**machine, options, steady, rows[i]);
-    tell(again);
-    return again;
+    return one(i);
   });
   bool broken = false;
   for (const MatmulResult& row : report.rows) {
     broken = broken || !row.error.empty();
     for (const MatmulTime& time : row.times) broken = broken || !time.error.empty();
   }
-  if (!options.rivals_file.empty())
-    if (auto merged = add_rivals(report.rows, options.rivals_file, [](const MatmulResult& row) { return row.row.name; }); !merged) return tools::report(merged.error(), options.json);
   const std::string json = to_json(report).dump(2) + "\n";
   fmt::print("{}", options.json ? json : print_table(report));
   for (const auto& [path, text] : {std::pair(options.json_file, json), std::pair(options.html_file, to_html(page_of(report)))}) {

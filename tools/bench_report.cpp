@@ -114,6 +114,7 @@ std::string print_candidates(const RowResult& result) {
 }
 
 Result<Rivals> read_rivals(const std::string& file) {
+  if (file.empty()) return Rivals();
   const auto text = read_text(file);
   if (!text) return std::unexpected(text.error());
   const auto json = nlohmann::json::parse(*text, nullptr, false);

@@ -21,8 +21,8 @@ namespace {
 // One operation's part: a case measured.
 class Sweeper {
  public:
-  Sweeper(Machine& machine, const BenchOptions& options)
-      : machine_(machine), options_(options), steady_(machine, options.warmup), permutes_(machine, options_, steady_) {}
+  Sweeper(Machine& machine, const BenchOptions& options, const Rivals& rivals)
+      : machine_(machine), options_(options), rivals_(rivals), steady_(machine, options.warmup), permutes_(machine, options_, steady_) {}
 
   // Rows are told and kept as they come; those whose reference drifted are measured again at the end.
   void run(const std::vector<SweepCase>& cases, SweepReport& report, auto&& done) {
@@ -33,6 +33,7 @@ class Sweeper {
       row.group = cases[i].group;
       row.type = cases[i].type;
       row.problem = print(cases[i].problem);
+      add_rivals(row, rivals_, row.problem);
       return row;
     };
     for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -110,6 +111,7 @@ class Sweeper {
 
   Machine& machine_;
   const BenchOptions options_;
+  const Rivals& rivals_;
   Steady steady_;
   RowBench permutes_;
 };
@@ -131,10 +133,6 @@ nlohmann::json list_json(const std::vector<SweepCase>& cases, const std::string&
 
 // What a report is told as, and where to.
 int finish(const BenchOptions& options, SweepReport& report) {
-  if (!options.rivals_file.empty())
-    if (auto added = add_rivals(report.rows, options.rivals_file, [](const SweepRow& row) { return row.problem; });
-        !added)
-      return tools::report(added.error(), options.json);
   const std::string json = to_json(report).dump(1) + "\n";
   fmt::print("{}", options.json ? json : print_sweep(report));
   if (!options.json_file.empty())
@@ -150,6 +148,8 @@ int finish(const BenchOptions& options, SweepReport& report) {
 }  // namespace
 
 int run_sweep(const BenchOptions& options, SweepOptions sweep) {
+  const auto rivals = read_rivals(options.rivals_file);
+  if (!rivals) return report(rivals.error(), options.json);
   const auto machine = options.list && options.device.empty() ? Result<std::unique_ptr<Machine>>(nullptr)
                                                               : Machine::open(options.device);
   if (!machine) return report(machine.error(), options.json);
@@ -176,7 +176,7 @@ int run_sweep(const BenchOptions& options, SweepOptions sweep) {
                      .command = command_line(),
                      .seed = sweep.seed,
                      .rows = {}};
-  Sweeper(**machine, options).run(*cases, report, [&](const SweepReport& so_far, const SweepRow& row) {
+  Sweeper(**machine, options, *rivals).run(*cases, report, [&](const SweepReport& so_far, const SweepRow& row) {
     const SweepRatio ratio = ratio_of(so_far, row);
     if (!row.error.empty())
       fmt::print(stderr, "{}: {}\n", row.problem, row.error);
@@ -200,6 +200,9 @@ int run_merge(const BenchOptions& options, const std::vector<std::string>& files
   }
   auto merged = merge_sweeps(std::move(reports));
   if (!merged) return report(merged.error(), options.json);
+  const auto rivals = read_rivals(options.rivals_file);
+  if (!rivals) return report(rivals.error(), options.json);
+  for (SweepRow& row : merged->rows) add_rivals(row, *rivals, row.problem);
   return finish(options, *merged);
 }
 

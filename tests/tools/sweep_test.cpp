@@ -356,19 +356,36 @@ TEST_CASE("aSweepThatIsKilledHasToldTheRowsThatItFinished") {
     return;
   }
   const Folder folder;
-  const std::string json = folder.path("s.json");
+  const std::string json = folder.path("s.json"), rivals = folder.path("rivals.json");
+  const std::vector<std::string> sweep = {"bench", "--sweep", "permute", "--class", "nhwc", "--cases", "400", "--min-mb", "0.02"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), sweep.begin(), sweep.end());
+    return run_sectile(more);
+  };
+  const auto listed = nlohmann::json::parse(with({"--list", "--json", "--device", cpu_device()}).out);
+  nlohmann::json others;
+  for (const auto& row : listed.at("rows"))
+    others[row.at("problem").get<std::string>()]["torch"] = 0.5;
+  write_file(rivals, others.dump());
   // Killed as soon as the file is there; that it still runs then is checked as well.
   const std::string script =
       "\"$0\" bench --sweep permute --class nhwc --cases 400 --min-mb 0.02 --device \"$1\" --warmup 0 "
-      "--min-time 0.001 --cycle-mb 0 --json-file \"$2\" > /dev/null 2>&1 & "
+      "--min-time 0.001 --cycle-mb 0 --json-file \"$2\" --rivals \"$3\" > /dev/null 2>&1 & "
       "while [ ! -s \"$2\" ]; do kill -0 $! || exit 3; sleep 0.02; done; kill -KILL $! || exit 4; wait $!; exit 0";
-  const Ran ran = run_program("/bin/sh", {"-c", script, SECTILE_COMMAND, cpu_device(), json});
+  const Ran ran = run_program("/bin/sh", {"-c", script, SECTILE_COMMAND, cpu_device(), json, rivals});
   CHECK(ran.code == 0);
   const auto report = sweep_from_json(read_file(json));
   REQUIRE(report.has_value());
   CHECK(report->rows.size() >= 1);
   CHECK(report->rows.size() < 400);
-  for (const SweepRow& r : report->rows) CHECK(r.ours > 0);
+  for (const SweepRow& r : report->rows) {
+    CHECK(r.ours > 0);
+    CHECK(r.rivals == std::map<std::string, double>{{"torch", 0.5}});
+  }
+  // Before anything is timed: the device is not even looked for.
+  const Ran missing = with({"--rivals", folder.path("none.json"), "--device", "no such device"});
+  CHECK(missing.code != 0);
+  CHECK(missing.err.find("none.json") != std::string::npos);
 }
 
 // The candidates of 2026-11-23, by name: sweeps' regret is against these and what came since.
