@@ -1,8 +1,8 @@
 # The libraries, one a folder of src/, and who may see what.
 
-# sectile_library(NAME): sectile_NAME from src/NAME/*.cpp.
+# sectile_library(NAME): sectile_NAME from src/NAME/*.cpp and the folders below.
 function(sectile_library name)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
   if(NOT sources)
     message(WARNING "src/${name} has no source yet")
     set(sources ${PROJECT_SOURCE_DIR}/cmake/empty.cpp)
@@ -22,10 +22,12 @@ if(SECTILE_THIRD_PARTY)
   set(fmt_library $<BUILD_INTERFACE:sectile_dep_fmt>)
 endif()
 
+# From the ground up: a library links those above it in this list, and no two each other.
+sectile_library(base)
+sectile_library(device)
 sectile_library(plan)
 # A strategy is a file, and all of them give their parts the same names (Row, kTable, applicable, make).
 set_target_properties(sectile_plan PROPERTIES UNITY_BUILD OFF)
-sectile_library(device)
 sectile_library(backend)
 sectile_library(module)
 sectile_library(tune)
@@ -34,13 +36,13 @@ if(SECTILE_CUDA)
   sectile_library(cuda)
 endif()
 
-# A plan's id is a hash over the profile's JSON, which src/device writes; profiles use the errors of src/plan.
+# Errors, element types, hashes and JSON's text; a plan's id is a hash over the profile's JSON, which src/device writes.
+target_link_libraries(sectile_device PUBLIC sectile_base)
 target_link_libraries(sectile_plan PUBLIC sectile_device)
-target_link_libraries(sectile_device PUBLIC sectile_plan)
-foreach(pure plan device)
+foreach(pure base device plan)
   target_link_libraries(sectile_${pure} PRIVATE
     ${fmt_library} $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
-  # These two are pure: an include of a GPU's header meets one of ours that stops the compiler.
+  # These are pure: an include of a GPU's header meets one of ours that stops the compiler.
   target_include_directories(sectile_${pure} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
 endforeach()
 
@@ -77,7 +79,7 @@ target_link_libraries(sectile_vulkan
     $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 
 # CUDA's driver and NVRTC are loaded when they are first asked for: nothing of CUDA is needed to build or to link.
-set(SECTILE_LIBRARIES plan device backend module tune shaders no_shaders vulkan)
+set(SECTILE_LIBRARIES base device plan backend module tune shaders no_shaders vulkan)
 if(SECTILE_CUDA)
   list(APPEND SECTILE_LIBRARIES cuda)
   target_link_libraries(sectile_cuda
@@ -90,13 +92,13 @@ endif()
 # sectile::sectile has the templates; sectile::packed runs from a pack alone, and has none. A program links one of them.
 add_library(sectile INTERFACE)
 target_link_libraries(sectile INTERFACE
-  sectile_plan sectile_device sectile_module sectile_tune sectile_vulkan sectile_shaders)
+  sectile_plan sectile_module sectile_tune sectile_vulkan sectile_shaders)
 if(SECTILE_CUDA)
   target_link_libraries(sectile INTERFACE sectile_cuda)
 endif()
 add_library(sectile_packed INTERFACE)
 target_link_libraries(sectile_packed INTERFACE
-  sectile_plan sectile_device sectile_module sectile_tune sectile_vulkan sectile_no_shaders)
+  sectile_plan sectile_module sectile_tune sectile_vulkan sectile_no_shaders)
 set_target_properties(sectile_packed PROPERTIES EXPORT_NAME packed)
 add_library(sectile::packed ALIAS sectile_packed)
 

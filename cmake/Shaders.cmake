@@ -1,9 +1,9 @@
 # Compiles, validates and embeds the kernels: sectile_shaders (include/sectile/shaders.hpp).
 #
-# shaders/STEM.comp is a template; lines `//! variant NAME [-O] -DX=1 ...` at its top say what is made of it; with -O the
-# module goes through spirv-opt -O, for compilers that keep in registers only what comes as values.
-# Each (stem, variant) becomes STEM.VARIANT.spv. shaders/STEM.cu and the headers are embedded as text.
-file(GLOB shader_templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*.comp)
+# shaders/OPERATION/STEM.comp is a template; lines `//! variant NAME [-O] -DX=1 ...` at its top say what is made of it;
+# with -O the module goes through spirv-opt -O, for compilers that keep in registers only what comes as values.
+# Each (stem, variant) becomes STEM.VARIANT.spv. shaders/OPERATION/STEM.cu and the headers are embedded as text.
+file(GLOB shader_templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.comp)
 set(spirv_folder ${PROJECT_BINARY_DIR}/spirv)
 file(MAKE_DIRECTORY ${spirv_folder})
 set(spirv_modules "")
@@ -80,10 +80,9 @@ set(index 0)
 # Fills SHADER_<KIND>_ROWS and _COUNT from files; their names are relative to shaders/, a source's is its stem.
 foreach(kind SOURCE HEADER)
   if(kind STREQUAL SOURCE)
-    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*.cu)
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.cu)
   else()
-    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*.abi.h ${PROJECT_SOURCE_DIR}/shaders/lib/*.cuh
-      ${PROJECT_SOURCE_DIR}/shaders/lib/*abi.h)
+    file(GLOB files CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*abi.h ${PROJECT_SOURCE_DIR}/shaders/lib/*.cuh)
   endif()
   set(SHADER_${kind}_ROWS "")
   list(LENGTH files SHADER_${kind}_COUNT)

@@ -61,7 +61,7 @@ endfunction()
 
 # The CUDA kernels as C++ for the host: a source a stem, in it a class for every `//! variant` line.
 function(sectile_emulated_kernels target)
-  file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*.cu)
+  file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.cu)
   # The copy engine, its barriers and matrix loads are no C++: permute_tma runs on a GPU alone.
   list(FILTER kernels EXCLUDE REGEX "permute_tma")
   foreach(kernel IN LISTS kernels)
@@ -88,7 +88,7 @@ function(sectile_emulated_kernels target)
         string(APPEND undo "${undefine}")
       endforeach()
       string(APPEND text "#define constexpr const\nnamespace sectile::emulated { namespace {\n"
-        "struct ${class} : Emulated {\n  using Emulated::Emulated;\n#include \"${stem}.cu\"\n};\n"
+        "struct ${class} : Emulated {\n  using Emulated::Emulated;\n#include \"${kernel}\"\n};\n"
         "#undef constexpr\n"
         "const bool ${class}_known = register_kernel<${class}>(\"${stem}\", \"${variant}\");\n} }\n${undo}")
     endforeach()
@@ -135,6 +135,10 @@ if(SECTILE_BUILD_TESTS)
     # Two threads; on a machine that does much else it takes many times as long.
     set_tests_properties(cuda_kernels PROPERTIES PROCESSORS 2 TIMEOUT 1800)
   endif()
+  # Which folder of src/ includes which.
+  if(NOT SECTILE_SANITIZE)
+    add_test(NAME rooms COMMAND bash ${PROJECT_SOURCE_DIR}/tests/rooms.sh)
+  endif()
   sectile_test(tools sectile_tool)
   # Its PyTorch part runs on a GPU alone; all that it decides is in modules that need no PyTorch. tools/dev brings python3.
   find_program(SECTILE_PYTHON python3)
@@ -143,7 +147,7 @@ if(SECTILE_BUILD_TESTS)
     add_test(NAME rivals COMMAND ${SECTILE_PYTHON} -B ${PROJECT_SOURCE_DIR}/tests/tools/rivals_test.py)
     set_tests_properties(rivals PROPERTIES TIMEOUT 120)
   elseif(NOT SECTILE_PYTHON)
-    message(STATUS "No python3 here: the test of tools/rivals.py is left out")
+    message(STATUS "No python3 here: the test of tools/python/rivals.py is left out")
   endif()
   # Offline SPIR-V, on both drivers that run without a GPU; the packs; and a program that has nothing but a pack.
   if(TARGET sectile_spirv AND TARGET sectile_command)

@@ -5,7 +5,7 @@ target_include_directories(sectile_reference PUBLIC ${PROJECT_SOURCE_DIR}/tests)
 target_link_libraries(sectile_reference PUBLIC sectile_plan PRIVATE sectile_own sectile_dep_fmt)
 
 # The command's file formats: all of it that the fuzzers need.
-add_library(sectile_files STATIC ${PROJECT_SOURCE_DIR}/tools/npy.cpp ${PROJECT_SOURCE_DIR}/tools/files.cpp)
+add_library(sectile_files STATIC ${PROJECT_SOURCE_DIR}/tools/cli/npy.cpp ${PROJECT_SOURCE_DIR}/tools/cli/files.cpp)
 target_include_directories(sectile_files PUBLIC ${PROJECT_SOURCE_DIR}/tools PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(sectile_files PUBLIC sectile_plan sectile_dep_fmt PRIVATE sectile_backend sectile_own)
 
@@ -14,9 +14,9 @@ if(NOT SECTILE_BUILD_TOOLS AND NOT SECTILE_BUILD_TESTS)
 endif()
 
 # All of the command but main.cpp, so that tests reach it.
-file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*.cpp ${PROJECT_SOURCE_DIR}/tools/*/*.cpp)
-set(tool_main ${PROJECT_SOURCE_DIR}/tools/main.cpp)
-list(REMOVE_ITEM tool_sources ${tool_main} ${PROJECT_SOURCE_DIR}/tools/npy.cpp ${PROJECT_SOURCE_DIR}/tools/files.cpp)
+file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*/*.cpp)
+set(tool_main ${PROJECT_SOURCE_DIR}/tools/cli/main.cpp)
+list(REMOVE_ITEM tool_sources ${tool_main} ${PROJECT_SOURCE_DIR}/tools/cli/npy.cpp ${PROJECT_SOURCE_DIR}/tools/cli/files.cpp)
 add_library(sectile_tool STATIC ${tool_sources})
 target_include_directories(sectile_tool PUBLIC
   ${PROJECT_SOURCE_DIR}/tools ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/shaders)
@@ -26,7 +26,7 @@ target_link_libraries(sectile_tool
     sectile_dep_xxhash sectile_dep_stb
   PRIVATE sectile_own)
 if(TARGET sectile_spirv)
-  set_property(SOURCE ${PROJECT_SOURCE_DIR}/tools/emit_code.cpp APPEND PROPERTY COMPILE_DEFINITIONS SECTILE_HAS_SPIRV)
+  set_property(SOURCE ${PROJECT_SOURCE_DIR}/tools/emit/code.cpp APPEND PROPERTY COMPILE_DEFINITIONS SECTILE_HAS_SPIRV)
   target_link_libraries(sectile_tool PUBLIC sectile_spirv)
 endif()
 

@@ -24,7 +24,7 @@ struct EmbeddedSource {
   std::string_view text;
 };
 
-std::span<const EmbeddedSource> embedded_cuda_sources() noexcept;  // shaders/*.cu
+std::span<const EmbeddedSource> embedded_cuda_sources() noexcept;  // shaders/*/*.cu
 std::span<const EmbeddedSource> embedded_cuda_headers() noexcept;  // "lib/cuda.cuh", "permute_copy.abi.h", ...
 
 }  // namespace sectile

@@ -7,7 +7,7 @@ using offset_t = long long;
 using offset_t = int;
 #endif
 #include "numbers.cuh"
-#include "permute_fused.abi.h"
+#include "permute/permute_fused.abi.h"
 
 constexpr uint kType = sectile_constant(PERMUTE_FUSED_SPEC_TYPE, SECTILE_TYPE_F32);
 constexpr uint kOut = sectile_constant(PERMUTE_FUSED_SPEC_OUT, SECTILE_TYPE_F32);

@@ -8,7 +8,7 @@
 #define offset_t int
 #endif
 #include "numbers.glsl"
-#include "../permute_fused.abi.h"
+#include "permute/permute_fused.abi.h"
 
 layout(constant_id = PERMUTE_FUSED_SPEC_TYPE) const uint kType = SECTILE_TYPE_F32;
 layout(constant_id = PERMUTE_FUSED_SPEC_OUT) const uint kOut = SECTILE_TYPE_F32;

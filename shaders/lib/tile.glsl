@@ -1,5 +1,5 @@
 // What permute_tile and permute_block share: where a workgroup's tile is, and how a block is loaded.
-#include "../permute_tile.abi.h"
+#include "permute/permute_tile.abi.h"
 #include "permute.glsl"
 #include "turn.glsl"
 

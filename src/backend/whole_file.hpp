@@ -16,7 +16,7 @@ namespace sectile::backend {
 // Whether what is no regular file (a pipe, a terminal; for writing any character device) will do as well.
 enum class Streams { refused, taken };
 
-// The error of an output that could not be written; the command exits with 1 for these (tools/command.cpp).
+// The error of an output that could not be written; the command exits with 1 for these (tools/cli/command.cpp).
 inline constexpr std::string_view kWriting = "writing ";
 std::unexpected<Error> write_failed(const std::string& path, int error);
 

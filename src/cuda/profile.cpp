@@ -1,6 +1,6 @@
 #include "profile.hpp"
 
-#include "../device/quirks.hpp"
+#include "device/quirks.hpp"
 
 #include <sectile/cuda.hpp>
 

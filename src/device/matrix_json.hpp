@@ -1,7 +1,7 @@
 // Matrix shapes in JSON, of profiles and of the canary's outcome.
 #pragma once
 
-#include "../plan/json_text.hpp"
+#include "base/json_text.hpp"
 
 #include <sectile/profile.hpp>
 

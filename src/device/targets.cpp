@@ -4,7 +4,7 @@
 #include "fields.hpp"
 #include "quirks.hpp"
 
-#include "../plan/json_text.hpp"
+#include "base/json_text.hpp"
 
 #include <array>
 

@@ -4,7 +4,7 @@
 #include "quirks.hpp"
 #include "vendors.hpp"
 
-#include "../plan/json_text.hpp"
+#include "base/json_text.hpp"
 
 #include <initializer_list>
 

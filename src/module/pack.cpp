@@ -2,8 +2,8 @@
 
 #include "facts.hpp"
 
-#include "../backend/whole_file.hpp"
-#include "../plan/json_text.hpp"
+#include "backend/whole_file.hpp"
+#include "base/json_text.hpp"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,7 +1,7 @@
 // Problems and plans as JSON.
-#include "json_text.hpp"
-#include "matmul_problem.hpp"
-#include "text_tokens.hpp"
+#include "base/json_text.hpp"
+#include "plan/matmul/problem.hpp"
+#include "base/text_tokens.hpp"
 
 #include <sectile/plan.hpp>
 

@@ -1,14 +1,14 @@
 // One line a plan, for people.
 #include <sectile/plan.hpp>
 
-#include "permute_box.abi.h"
-#include "permute_copy.abi.h"
-#include "permute_fused.abi.h"
-#include "permute_rows.abi.h"
-#include "permute_runs.abi.h"
-#include "permute_tile.abi.h"
-#include "permute_weave.abi.h"
-#include "permute_words.abi.h"
+#include "permute/permute_box.abi.h"
+#include "permute/permute_copy.abi.h"
+#include "permute/permute_fused.abi.h"
+#include "permute/permute_rows.abi.h"
+#include "permute/permute_runs.abi.h"
+#include "permute/permute_tile.abi.h"
+#include "permute/permute_weave.abi.h"
+#include "permute/permute_words.abi.h"
 
 #include <algorithm>
 

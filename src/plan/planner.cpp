@@ -1,6 +1,6 @@
 #include <sectile/planner.hpp>
 
-#include "hash.hpp"
+#include "base/hash.hpp"
 #include "job.hpp"
 
 #include <fmt/format.h>

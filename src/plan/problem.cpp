@@ -1,5 +1,5 @@
-#include "layout.hpp"
-#include "matmul_problem.hpp"
+#include "plan/permute/layout.hpp"
+#include "plan/matmul/problem.hpp"
 
 namespace sectile {
 

@@ -1,6 +1,6 @@
 // The problem string (docs/problem-string.md): permutes, and which operation it is.
-#include "matmul_problem.hpp"
-#include "text_tokens.hpp"
+#include "plan/matmul/problem.hpp"
+#include "base/text_tokens.hpp"
 
 namespace sectile {
 

@@ -2,7 +2,7 @@
 
 #include "backend/framed_file.hpp"
 #include "backend/whole_file.hpp"
-#include "plan/json_text.hpp"
+#include "base/json_text.hpp"
 
 #include <fmt/format.h>
 

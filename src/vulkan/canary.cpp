@@ -1,6 +1,6 @@
 #include "canary.hpp"
 
-#include "../device/vendors.hpp"
+#include "device/vendors.hpp"
 
 #include "lib/canary.abi.h"
 

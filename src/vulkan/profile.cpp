@@ -2,8 +2,8 @@
 
 #include "snapshot.hpp"
 
-#include "../device/quirks.hpp"
-#include "../device/vendors.hpp"
+#include "device/quirks.hpp"
+#include "device/vendors.hpp"
 
 #include <fmt/format.h>
 #include <utility>

@@ -1,7 +1,7 @@
 #include "runtime_instance.hpp"
 #include "runtime_canary.hpp"
 
-#include "../device/quirks.hpp"
+#include "device/quirks.hpp"
 
 #include <fmt/format.h>
 

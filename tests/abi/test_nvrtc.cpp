@@ -3,7 +3,7 @@
 #include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
 #include "nvrtc.hpp"
-#include "permute_copy.abi.h"
+#include "permute/permute_copy.abi.h"
 
 #include <doctest/doctest.h>
 

@@ -29,7 +29,7 @@ constexpr std::string_view kAddWords = R"(//! variant e4
 //! variant e4.plain -DPLAIN
 #include "lib/cuda.cuh"
 #include "lib/abi.h"
-#include "permute_copy.abi.h"
+#include "permute/permute_copy.abi.h"
 struct WordsPush { SectileAddress src, dst; unsigned words, rest; };
 constexpr unsigned kWorkgroup = sectile_constant(SECTILE_SPEC_WORKGROUP, 1u);
 #ifdef ADD

@@ -10,7 +10,7 @@
 // of combinations that differ in them alone the first is compiled.
 #include "compiling.hpp"
 
-#include "bench.hpp"
+#include "bench/bench.hpp"
 #include "nvrtc.hpp"
 #include "reference/generate.hpp"
 #include "reference/permute.hpp"

@@ -1,4 +1,4 @@
-// Runs the CUDA kernels on the host: shaders/*.cu compiled as C++, workgroup by workgroup, so that a wrong kernel is
+// Runs the CUDA kernels on the host: shaders/*/*.cu compiled as C++, workgroup by workgroup, so that a wrong kernel is
 // found without a GPU. What it does not show: races that a real warp's order would bring out (compute-sanitizer does),
 // and what NVRTC makes of the source.
 #pragma once
@@ -35,7 +35,7 @@ struct KernelRow {
   std::string_view stem, variant;
   std::unique_ptr<Kernel> (*make)(const Step& step);
 };
-std::vector<KernelRow>& kernels();   // filled before main() by what CMake makes of shaders/*.cu
+std::vector<KernelRow>& kernels();   // filled before main() by what CMake makes of shaders/*/*.cu
 const KernelRow* find_kernel(const KernelName& name);
 
 // Where an operand stands. Its bytes are the process' own memory.

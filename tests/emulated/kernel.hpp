@@ -1,4 +1,4 @@
-// What a kernel sees of CUDA on the host. CMake puts each shaders/*.cu, a variant at a time, into a class derived from
+// What a kernel sees of CUDA on the host. CMake puts each shaders/*/*.cu, a variant at a time, into a class derived from
 // Emulated, where `constexpr` reads `const`: namespace-scope constants become members that are worked out from the step
 // when the object is made, functions become member functions, and one compilation serves all constants.
 #pragma once
@@ -7,17 +7,17 @@
 
 #include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
-#include "matmul_direct.abi.h"
-#include "matmul_simt.abi.h"
-#include "matvec.abi.h"
-#include "permute_box.abi.h"
-#include "permute_copy.abi.h"
-#include "permute_fused.abi.h"
-#include "permute_rows.abi.h"
-#include "permute_runs.abi.h"
-#include "permute_tile.abi.h"
-#include "permute_weave.abi.h"
-#include "permute_words.abi.h"
+#include "matmul/matmul_direct.abi.h"
+#include "matmul/matmul_simt.abi.h"
+#include "matmul/matvec.abi.h"
+#include "permute/permute_box.abi.h"
+#include "permute/permute_copy.abi.h"
+#include "permute/permute_fused.abi.h"
+#include "permute/permute_rows.abi.h"
+#include "permute/permute_runs.abi.h"
+#include "permute/permute_tile.abi.h"
+#include "permute/permute_weave.abi.h"
+#include "permute/permute_words.abi.h"
 
 #include "reference/numbers.hpp"
 

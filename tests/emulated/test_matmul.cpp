@@ -7,7 +7,7 @@
 #include "support/scope.hpp"
 
 #include "lib/matmul.abi.h"
-#include "matmul_simt.abi.h"
+#include "matmul/matmul_simt.abi.h"
 
 #include <optional>
 #include <set>

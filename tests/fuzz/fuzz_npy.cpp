@@ -1,6 +1,6 @@
 // Whatever bytes a .npy file holds: no crash, no allocation beyond its size, and what is accepted
 // means the same when it is written again.
-#include "npy.hpp"
+#include "cli/npy.hpp"
 
 #include <cstddef>
 #include <cstdint>

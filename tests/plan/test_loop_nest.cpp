@@ -1,5 +1,5 @@
 // Loop nests carried out element by element against the reference, which shares no code with them.
-#include "plan/layout.hpp"
+#include "plan/permute/layout.hpp"
 #include "properties.hpp"
 
 #include "reference/permute.hpp"

@@ -2,7 +2,7 @@
 #include "helpers.hpp"
 #include "made_up.hpp"
 
-#include "plan/matmul_problem.hpp"
+#include "plan/matmul/problem.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -3,7 +3,7 @@
 #include "reference/generate.hpp"
 #include "support/scope.hpp"
 
-#include "matmul_simt.abi.h"
+#include "matmul/matmul_simt.abi.h"
 
 #include <sectile/planner.hpp>
 

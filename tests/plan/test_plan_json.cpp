@@ -1,7 +1,7 @@
 #include "helpers.hpp"
 #include "made_up.hpp"
 
-#include "plan/hash.hpp"
+#include "base/hash.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "plan/nest.hpp"
+#include "plan/permute/nest.hpp"
 #include "helpers.hpp"
 
 #include <sectile/planner.hpp>

@@ -1,12 +1,12 @@
 // Permutes with an elementwise stage: what is said, what is refused, which plans come of it.
-#include "plan/nest.hpp"
+#include "plan/permute/nest.hpp"
 #include "helpers.hpp"
 
 #include <sectile/planner.hpp>
 
 #include <doctest/doctest.h>
 
-#include "permute_fused.abi.h"
+#include "permute/permute_fused.abi.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,7 @@
 // The access walk counts what can be worked out by hand.
-#include "plan/permute_box.hpp"
-#include "plan/permute_tile.hpp"
-#include "plan/walk.hpp"
+#include "plan/permute/box.hpp"
+#include "plan/permute/tile.hpp"
+#include "plan/access/walk.hpp"
 #include "profiles.hpp"
 
 #include <sectile/planner.hpp>

@@ -1,5 +1,5 @@
 // Division by multiplication, and the stream of words.
-#include "plan/words.hpp"
+#include "plan/permute/kernel_parameters.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // What the tests of offline SPIR-V share: emitted targets, packs made of them, and running on a device.
 #pragma once
 
-#include "emit.hpp"
+#include "emit/emit.hpp"
 
 #include "../vulkan/helpers.hpp"
 #include "reference/permute.hpp"

@@ -3,8 +3,8 @@
 #include "emitted.hpp"
 
 #include "../tools/run_command.hpp"
-#include "bench.hpp"
-#include "text.hpp"
+#include "bench/bench.hpp"
+#include "cli/text.hpp"
 #include "support/noop.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // What the benchmark takes for a kernel's time, and what it lists and refuses.
-#include "bench.hpp"
-#include "bench_matmul.hpp"
+#include "bench/bench.hpp"
+#include "bench/matmul.hpp"
 #include "run_command.hpp"
 
 #include <doctest/doctest.h>

@@ -1,6 +1,6 @@
 // What is written and read where no plain file stands: links, pipes, devices. Device nodes are made in a folder of the
 // test's own; nothing here goes near those of the machine.
-#include "files.hpp"
+#include "cli/files.hpp"
 #include "run_command.hpp"
 
 #include "backend/whole_file.hpp"

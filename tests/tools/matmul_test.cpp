@@ -1,7 +1,7 @@
 // The reference of matmul, its random problems, and the command that multiplies files.
 #include "run_command.hpp"
 
-#include "bench_matmul.hpp"
+#include "bench/matmul.hpp"
 
 #include "reference/generate.hpp"
 #include "reference/matmul.hpp"

@@ -1,4 +1,4 @@
-#include "npy.hpp"
+#include "cli/npy.hpp"
 #include "run_command.hpp"
 
 #include <doctest/doctest.h>

@@ -1,8 +1,8 @@
 // Reports: figures, goals, and an HTML page that needs nothing from outside.
-#include "bench.hpp"
-#include "bench_matmul.hpp"
-#include "bench_page.hpp"
-#include "text.hpp"
+#include "bench/bench.hpp"
+#include "bench/matmul.hpp"
+#include "bench/page.hpp"
+#include "cli/text.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-"""tools/rivals.py without a GPU and without PyTorch: recipes of permutes against the definition by indices, when a row
+"""tools/python/rivals.py without a GPU and without PyTorch: recipes of permutes against the definition by indices, when a row
 is timed and timed again, and what becomes of files."""
 import contextlib
 import io
@@ -12,7 +12,7 @@ import sys
 import tempfile
 import unittest
 
-TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools")
+TOOLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "tools", "python")
 sys.path.insert(0, TOOLS)
 
 import rivals

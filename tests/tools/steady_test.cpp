@@ -1,7 +1,7 @@
 // A device that lowers its clock while the host works and raises it again under load: what benchmarks read on it.
-#include "steady.hpp"
-#include "bench.hpp"
-#include "bench_matmul.hpp"
+#include "machine/steady.hpp"
+#include "bench/bench.hpp"
+#include "bench/matmul.hpp"
 
 #include <sectile/planner.hpp>
 #include <sectile/profile.hpp>

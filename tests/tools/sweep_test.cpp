@@ -1,5 +1,5 @@
 // The problems that sweeps draw, and what is made of their times.
-#include "bench_sweep.hpp"
+#include "bench/sweep.hpp"
 #include "run_command.hpp"
 
 #include <sectile/planner.hpp>

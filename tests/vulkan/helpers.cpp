@@ -1,7 +1,7 @@
 #include "helpers.hpp"
 #include "support/folder.hpp"
 
-#include "permute_copy.abi.h"
+#include "permute/permute_copy.abi.h"
 
 #include <unistd.h>
 #include <algorithm>

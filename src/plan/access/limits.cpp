@@ -1,0 +1,33 @@
+#include "limits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+Limits limits_of(const DeviceProfile& p) noexcept {
+  const auto size = p.max_workgroup_size.value_or(std::array<std::uint32_t, 3>{128, 128, 64});
+  // All workgroups stand along x: a profile may know the invocations and not the size.
+  return {std::min(p.max_workgroup_invocations.value_or(128), size[0]), size[0], p.workgroup_memory_bytes.value_or(16384),
+          p.max_push_bytes.value_or(128),
+          p.max_grid.value_or(std::array<std::uint32_t, 3>{65535, 65535, 65535})};
+}
+
+Result<std::array<std::uint32_t, 3>> fold_grid(std::uint64_t groups, const DeviceProfile& profile) {
+  const auto max = limits_of(profile).grid;
+  std::array<std::uint32_t, 3> grid{1, 1, 1};
+  std::uint64_t left = std::max<std::uint64_t>(groups, 1);
+  for (std::size_t i = 0; i < 3 && left > 1; ++i) {
+    // As few as will do along this axis, so that the surplus (workgroups with nothing to do) stays small.
+    const std::uint64_t outer = (left + max[i] - 1) / max[i];
+    grid[i] = static_cast<std::uint32_t>((left + outer - 1) / outer);
+    left = outer;
+  }
+  if (left > 1)
+    return fail(ErrorKind::limit_exceeded, "grid", fmt::format("{}", groups),
+                fmt::format("{}x{}x{}", max[0], max[1], max[2]));
+  return grid;
+}
+
+}  // namespace sectile::detail

@@ -1,0 +1,135 @@
+// A workgroup's tile as one matrix, with tensor addressing (VK_NV_cooperative_matrix2).
+#include "context.hpp"
+
+#include "matmul/matmul_coopmat2.abi.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace sectile::detail {
+
+namespace {
+
+struct Row {
+  std::uint32_t tile_m, tile_n, tile_k, invocations, rate, unroll = 1;   // rate: permille of the matrix unit's
+  bool half_sums = false;            // only where sums are f16
+};
+
+// NVIDIA H200 (driver 580.159.04, 2026-11-22), nt, n = 4096, TFLOP/s. The driver takes 12 to 48 KiB of workgroup memory
+// for them; two steps of 128x256x64 written out would take 48128 bytes with f32 sums (187), and fit with f16 ones (245).
+constexpr Row kTable[] = {
+    {256, 256, 32, 256, 463, 1, true},    // f16 sums: 246
+    {128, 256, 64, 256, 450, 2, true},    // 245
+    {128, 256, 64, 256, 334},             // f32 sums: 197, nn 201
+    {256, 128, 64, 256, 314},             // 180
+    {128, 128, 64, 256, 335},             // 180
+    {128, 128, 32, 256, 385},             // 187
+    {128, 64, 64, 256, 195},
+    {64, 128, 64, 256, 193},
+    {64, 64, 64, 128, 145},
+    {32, 64, 64, 128, 110},
+    {64, 32, 64, 128, 88},
+    {32, 32, 64, 128, 70},
+};
+
+const char* component(std::uint32_t type) {
+  return type == MATMUL_TYPE_F16 ? "f16" : type == MATMUL_TYPE_BF16 ? "bf16" : "s8";
+}
+
+const char* sum_name(const MatmulContext& c) {
+  return c.integer() ? "s32" : c.problem.acc == DType::f16 ? "f16" : "f32";
+}
+
+// Flexible dimensions: a listed shape's sizes are what the tile's must be multiples of.
+bool lists(const MatmulContext& c, const Row& r) {
+  return std::ranges::any_of(c.profile.matrix_shapes, [&](const MatrixShape& s) {
+    return s.scope == "workgroup" && s.flexible && !s.saturating && s.workgroup_invocations == r.invocations &&
+           s.a == component(c.type) && s.b == s.a && s.c == sum_name(c) && s.result == s.c && r.tile_m % s.m == 0 &&
+           r.tile_n % s.n == 0 && r.tile_k % s.k == 0;
+  });
+}
+
+bool ragged(const MatmulContext& c, const Row& r) {
+  const auto& p = c.problem;
+  return p.m % r.tile_m != 0 || p.n % r.tile_n != 0 || p.k % (r.tile_k * r.unroll) != 0;
+}
+
+MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  MatmulDraft d;
+  d.stem = "matmul_coopmat2";
+  d.narrow = true;
+  d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : c.problem.acc == DType::f16 ? "f16.f16" : "f16";
+  d.tile_m = r.tile_m;
+  d.tile_n = r.tile_n;
+  d.tile_k = r.tile_k;
+  d.workgroup = r.invocations;
+  d.required_subgroup_size = c.profile.subgroup_size.value_or(32);
+  d.width_a = c.width_a;
+  d.width_b = c.width_b;
+  d.width_d = c.width_d;
+  d.run_d = 8;
+  d.workgroup_memory_bytes = c.profile.matrix_reserved_workgroup_memory_bytes.value_or(0);
+  d.registers = std::min(255u, r.tile_m * r.tile_n * (c.problem.acc == DType::f16 ? 2 : 4) / 4 / r.invocations + 112);
+  d.matrix_unit = true;
+  d.driver_staged = true;
+  // Clamping takes a seventh (168 against 197); rows that are not whole chunks of 16 bytes most of the rest (46).
+  d.rate_permille = ragged(c, r) ? r.rate * 6 / 7 : r.rate;
+  const std::uint32_t bytes = matmul_type_bytes(c.type);
+  if (std::min(d.width_a, d.width_b) * bytes < std::min(16u, 8 * bytes)) d.rate_permille = d.rate_permille * 2 / 5;
+  const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
+  d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
+  d.add(MATMUL_COOPMAT2_SPEC_RAGGED, ragged(c, r) ? 1 : 0);
+  d.add(MATMUL_COOPMAT2_SPEC_UNROLL, ragged(c, r) ? 1 : r.unroll);
+  return d;
+}
+
+bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
+  const Row& r = kTable[row];
+  const DeviceProfile& p = c.profile;
+  if (p.api != Api::vulkan) return refusal.no("a Vulkan kernel");
+  if (!(p.cooperative_matrix.value_or(false) && p.cooperative_matrix2.value_or(false)))
+    return refusal.no("the device lists no VK_NV_cooperative_matrix2");
+  if (!p.cooperative_matrix_workgroup_scope.value_or(false)) return refusal.no("the device has no matrices at workgroup scope");
+  if (!p.cooperative_matrix_tensor_addressing.value_or(false)) return refusal.no("the device has no tensor addressing");
+  if (c.type == MATMUL_TYPE_F32) return refusal.no("matrix units multiply f16, bf16 and i8");
+  if (c.a_type != c.type || c.b_type != c.type || c.problem.a_scale) return refusal.no("operands are converted when they are fetched");
+  if (c.type == MATMUL_TYPE_F16 && c.out_type == MATMUL_TYPE_BF16) return refusal.no("no bf16 result of f16 products");
+  if (c.integer() && c.out_type == MATMUL_TYPE_BF16) return refusal.no("no bf16 result of int8 products");
+  if (r.half_sums && c.problem.acc != DType::f16) return refusal.no("its sums fit the registers as f16 alone");
+  if (c.problem.acc == DType::f16 && c.integer()) return refusal.no("int8 products are summed as int32");
+  if (!lists(c, r))
+    return refusal.no("the device lists no {} x {} -> {} matrix of a workgroup of {} that {}x{}x{} is a multiple of",
+                      component(c.type), component(c.type), sum_name(c), r.invocations, r.tile_m, r.tile_n, r.tile_k);
+  if (r.unroll > 1 && ragged(c, r)) return refusal.no("steps are written out for whole tiles alone");
+  if (r.invocations > p.matrix_max_workgroup_invocations.value_or(r.invocations))
+    return refusal.no("a workgroup of {}, matrices allow {}", r.invocations, *p.matrix_max_workgroup_invocations);
+  if (!(p.storage8.value_or(false) && p.storage16.value_or(false))) return refusal.no("accesses of 1 or 2 bytes, the device has none");
+  if (!p.float16.value_or(false)) return refusal.no("f16 arithmetic, the device has none");   // results may be f16
+  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false)) return refusal.no("bf16, the device has none");
+  if (c.integer() && !p.int8.value_or(false)) return refusal.no("8-bit integers, the device has none");
+  return matmul_fits(c, make(c, row), refusal);
+}
+
+bool spare(const MatmulContext& c, std::uint32_t) { return few_tiles(c); }   // see matmul_coopmat.cpp
+
+// How the driver loads is its own; the tiles' bytes are what is known.
+MatmulEstimate estimate(const MatmulContext& c, std::uint32_t, const MatmulDraft& d) {
+  MatmulEstimate e;
+  const std::uint64_t bytes = std::uint64_t{d.tile_m + d.tile_n} * d.tile_k * matmul_type_bytes(c.type);
+  e.interior.load_transactions = e.interior.ideal_load_transactions = bytes / c.profile.transaction_bytes.value_or(32);
+  if (few_tiles(c)) e.bias_permille = kSpare;
+  return e;
+}
+
+std::string print(std::uint32_t row) {
+  const Row& r = kTable[row];
+  return fmt::format("{}x{}x{} wg{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.invocations, r.unroll > 1 ? fmt::format(" u{}", r.unroll) : "",
+                     r.half_sums ? " h" : "");
+}
+
+}  // namespace
+
+const MatmulStrategy kMatmulCoopmat2 = {"matmul_coopmat2", std::size(kTable), applicable, make, estimate, spare, print};
+
+}  // namespace sectile::detail

@@ -1,0 +1,95 @@
+// Register tiles straight from global memory: a CPU device's small matmuls, and the way out for whatever nothing else takes.
+#include "context.hpp"
+
+#include "matmul/matmul_direct.abi.h"
+
+namespace sectile::detail {
+
+namespace {
+
+// rows, columns of an invocation; invocations along N (0: a subgroup's) and along M; K of one advance of the addresses.
+struct Row {
+  std::uint32_t rows, columns, lanes, groups, tile_k;
+  bool cpu;                   // a candidate on CPU devices alone
+  std::uint32_t permille;     // of the rate that a multiply-add a lane and cycle would be
+};
+constexpr Row kTable[] = {
+    {8, 4, 0, 1, 64, true, 1000}, {4, 4, 0, 1, 64, true, 700},  {4, 8, 0, 1, 64, true, 700}, {8, 2, 0, 1, 64, true, 600},
+    {1, 8, 0, 1, 64, true, 300},  {1, 1, 128, 1, 32, false, 120}, {1, 1, 16, 16, 32, false, 100},
+    // The last resort: no offset but that of one step of K is ever formed.
+    {1, 1, 128, 1, 1, false, 50},
+};
+
+std::uint32_t lanes_of(const MatmulContext& c, const Row& r) { return r.lanes != 0 ? r.lanes : c.profile.subgroup_size.value_or(8); }
+
+MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  MatmulDraft d;
+  d.stem = "matmul_direct";
+  d.base = c.integer() ? "i8" : "f32";
+  const std::uint32_t lanes = lanes_of(c, r);
+  d.workgroup = lanes * r.groups;
+  d.tile_m = r.rows * r.groups;
+  d.tile_n = r.columns * lanes;
+  // Two 4-bit elements share a byte, which a step of K must not cut.
+  d.tile_k = c.b_type == MATMUL_TYPE_Q4 ? std::max(r.tile_k, 2u) : r.tile_k;
+  const bool far = r.tile_k == 1;
+  if (far) d.span_m = d.span_n = 1;
+  d.width_a = d.width_b = d.width_d = d.run_d = 1;
+  d.add(MATMUL_DIRECT_SPEC_ROWS, r.rows);
+  d.add(MATMUL_DIRECT_SPEC_COLUMNS, r.columns);
+  d.add(MATMUL_DIRECT_SPEC_FAR, far ? 1 : 0);
+  d.registers = r.rows * r.columns + 2 * (r.rows + r.columns) + 24;
+  d.rate_permille = r.permille;
+  if (r.cpu) d.splits = splits_to_fill(c, d);
+  return d;
+}
+
+bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
+  const Row& r = kTable[row];
+  if (r.cpu && !c.cpu()) return refusal.no("a tile for CPU devices");
+  return matmul_fits(c, make(c, row), refusal);
+}
+
+// A subgroup's loads in one step of K, at the start of both operands: what a workgroup in the middle does, but for the
+// alignment of its first row.
+AccessCount count_step(const MatmulContext& c, const Row& r) {
+  Walk walk(c.profile);
+  Request request;
+  const auto& p = c.problem;
+  const std::uint32_t lanes = lanes_of(c, r), bytes_a = matmul_type_bytes(c.a_type), bytes_b = matmul_type_bytes(c.b_type);
+  const auto load = [&](std::uint32_t bytes, auto&& element) {
+    request.bytes = bytes;
+    for (std::uint32_t l = 0; l < walk.lanes(); ++l)
+      request.address[l] = l < lanes * r.groups ? element(l) * bytes : Request::kInactive;
+    walk.load(request, ceil_div(std::uint64_t{lanes} * r.groups, walk.lanes()));
+  };
+  for (std::uint32_t i = 0; i < r.rows; ++i)
+    load(bytes_a, [&](std::uint32_t l) { return (std::int64_t{l / lanes} * r.rows + i) * (p.transpose_a ? 1 : c.at.lda); });
+  for (std::uint32_t j = 0; j < r.columns; ++j)
+    load(bytes_b, [&](std::uint32_t l) { return (std::int64_t{l % lanes} + j * lanes) * (p.transpose_b ? c.at.ldb : 1); });
+  return walk.count();
+}
+
+bool spare(const MatmulContext& c, std::uint32_t row) { return !kTable[row].cpu || !c.cpu(); }
+
+MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulDraft&) {
+  MatmulEstimate e;
+  e.interior = count_step(c, kTable[row]);
+  e.bias_permille = spare(c, row) ? kSpare : 0;
+  return e;
+}
+
+std::string print(std::uint32_t row) {
+  const Row& r = kTable[row];
+  std::string text = fmt::format("{}x{}", r.rows, r.columns);
+  if (r.groups > 1) text += fmt::format(" tile {}x{}", r.rows * r.groups, r.columns * r.lanes);
+  if (r.tile_k == 1) text += " far";
+  return text;
+}
+
+}  // namespace
+
+const MatmulStrategy kMatmulDirect = {"matmul_direct", std::size(kTable), applicable, make, estimate, spare, print};
+
+}  // namespace sectile::detail

@@ -1,0 +1,135 @@
+// One of the operands has up to 16 rows (A) or columns (B): the other is read once, and that is what takes time.
+#include "context.hpp"
+
+#include "matmul/matvec.abi.h"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+constexpr std::uint32_t kWorkgroup = 128;
+
+// Rows of the thin operand; of the thick one along K: rows an invocation, invocations to a row, runs on their way; and
+// across: invocations side by side, runs on their way. Thin sizes between are padded, so that there are few pipelines.
+struct Row {
+  std::uint32_t thin, rows, lanes, rounds, lanes_across, rounds_across;
+};
+// 1x4096x4096, us, NVIDIA H200, driver 580.159.04, 2026-11-22: f16 4x2 13.9, 2x4 13.1, 1x4 15.5, 1x8 17.9, 2x2 13.6, 4x4 13.4,
+// a whole workgroup to a row (4x2) 15.7; f32 21.2, 19.4, 19.2, 22.9, 20.4, 20.1 and 23.0.
+constexpr Row kTable[] = {
+    {1, 2, 32, 4, 16, 8}, {1, 4, 32, 4, 16, 8}, {1, 4, 128, 2, 32, 8}, {4, 4, 32, 1, 16, 8}, {16, 4, 32, 1, 16, 4},
+};
+constexpr std::uint32_t kMostThin = 16;
+
+// A is the thin operand.
+bool thin_a(const MatmulContext& c) { return c.problem.m <= c.problem.n; }
+
+bool along_k(const MatmulContext& c) { return thin_a(c) ? c.problem.transpose_b : !c.problem.transpose_a; }
+
+// Full subgroups of a known size share a row.
+std::uint32_t subgroup_of(const MatmulContext& c, const Row& r) {
+  const auto& p = c.profile;
+  const std::uint32_t size = p.subgroup_size.value_or(0);
+  const bool fixed = p.min_subgroup_size.has_value() && p.min_subgroup_size == p.max_subgroup_size;
+  if (size < 4 || !(p.required_subgroup_size.value_or(false) || fixed)) return 0;
+  return along_k(c) && r.lanes % size == 0 ? size : 0;
+}
+
+MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  const bool side_a = thin_a(c), along = along_k(c);
+  MatmulDraft d;
+  d.stem = "matvec";
+  d.workgroup = kWorkgroup;
+  const std::uint32_t subgroup = subgroup_of(c, r);
+  d.base = std::string(c.integer() ? "i8" : "f32") + (subgroup != 0 ? ".subgroup" : "");
+  if (c.profile.required_subgroup_size.value_or(false)) d.required_subgroup_size = subgroup;
+  d.width_a = c.width_a;
+  d.width_b = c.width_b;
+  auto& run = side_a ? d.width_b : d.width_a;
+  if (!along && r.thin == kMostThin) run = std::min(run, 4u);
+  auto& thin_run = side_a ? d.width_a : d.width_b;
+  thin_run = std::min(thin_run, 8u);
+  const std::uint32_t lanes = along ? r.lanes : r.lanes_across, rounds = along ? r.rounds : r.rounds_across;
+  const std::uint32_t across = along ? kWorkgroup / lanes * r.rows : lanes * run;
+  d.tile_m = side_a ? r.thin : across;
+  d.tile_n = side_a ? across : r.thin;
+  d.tile_k = along ? lanes * run * rounds : kWorkgroup / lanes * rounds;
+  d.run_d = std::min(4u, d.tile_n);
+  d.width_d = std::min(c.width_d, d.run_d);
+  const std::uint32_t sums = (along ? r.rows : run) * r.thin;
+  d.workgroup_memory_bytes = 4 * ((r.thin * d.tile_k + 3) / 4 * 4 + std::min(sums, 16u) * kWorkgroup + d.tile_m * d.tile_n);
+  d.add(MATVEC_SPEC_SIDE, side_a ? 0 : 1);
+  d.add(MATVEC_SPEC_ROWS, along ? r.rows : 1);
+  d.add(MATVEC_SPEC_LANES, lanes);
+  d.add(MATVEC_SPEC_ROUNDS, rounds);
+  // Sums, runs that are there and on their way, of the thin operand as well, and what unpacking takes.
+  const std::uint32_t held = along ? r.rows : 1;
+  const auto thin_runs = static_cast<std::uint32_t>(ceil_div(std::uint64_t{r.thin} * d.tile_k, std::uint64_t{thin_run} * kWorkgroup));
+  const std::uint32_t thin_words = std::max(1u, thin_run * matmul_type_bytes(side_a ? c.a_type : c.b_type) / 4);
+  d.registers = sums + 2 * rounds * held * 4 + thin_runs * thin_words + held * 8 + 24;
+  // 16 rows wait for their sums (f32, 16x4096x4096: 56 us, of which 19 are one row's; NVIDIA H200, driver 580.159.04).
+  d.rate_permille = r.thin == kMostThin ? 100 : 500;
+  d.splits = splits_to_fill(c, d);
+  return d;
+}
+
+bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
+  const auto thin = std::min(c.problem.m, c.problem.n);
+  if (thin > kMostThin) return refusal.no("neither side has up to {} rows", kMostThin);
+  const auto fits = std::ranges::find_if(kTable, [&](const Row& r) { return r.thin >= thin; });
+  const Row& r = kTable[row];
+  if (r.thin != fits->thin) return refusal.no("{} rows take the kernel for {}", thin, fits->thin);
+  // Rows an invocation are of a thick operand along K; across, the first row of the table is the second one as well.
+  if (r.thin == 1 && r.rows == 4 && r.lanes == 32 && !along_k(c)) return refusal.no("the same kernel as the row before");
+  // RADV 26.1.6 spills 49 registers on navi31; tiles of matmul_simt unpack them.
+  if (r.thin == kMostThin && c.b_type == MATMUL_TYPE_Q4) return refusal.no("4-bit elements are not unpacked beside {} rows", kMostThin);
+  return matmul_fits(c, make(c, row), refusal);
+}
+
+bool spare(const MatmulContext&, std::uint32_t) { return false; }
+
+// A step of K: the thick operand's runs, the thin one's, and the vectors that are read back.
+MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulDraft& d) {
+  const Row& r = kTable[row];
+  const bool side_a = thin_a(c), along = along_k(c);
+  const std::uint32_t type = side_a ? c.b_type : c.a_type, run = side_a ? d.width_b : d.width_a;
+  const std::int64_t ld = side_a ? c.at.ldb : c.at.lda, nibble = type == MATMUL_TYPE_Q4 ? 2 : 1;
+  const std::int64_t bytes = matmul_type_bytes(type);
+  const std::uint32_t lanes = along ? r.lanes : r.lanes_across, rounds = along ? r.rounds : r.rounds_across;
+  Walk walk(c.profile);
+  Request from;
+  from.bytes = static_cast<std::uint32_t>(std::max<std::int64_t>(1, run * bytes / nibble));
+  for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+    const std::int64_t inner = std::int64_t{l % lanes} * run, outer = l / lanes;
+    from.address[l] = (outer * (along ? r.rows : 1) * ld + inner) * bytes / nibble;
+  }
+  const std::uint64_t subgroups = ceil_div(kWorkgroup, walk.lanes());
+  walk.load(from, subgroups * rounds * (along ? r.rows : 1));
+  Request thin;
+  const std::uint32_t thin_bytes = matmul_type_bytes(side_a ? c.a_type : c.b_type), thin_run = side_a ? d.width_a : d.width_b;
+  thin.bytes = thin_bytes * thin_run;
+  for (std::uint32_t l = 0; l < walk.lanes(); ++l) thin.address[l] = std::int64_t{l} * thin.bytes;
+  walk.load(thin, ceil_div(std::uint64_t{r.thin} * d.tile_k, std::uint64_t{walk.lanes()} * thin_run));
+  Request read;
+  read.bytes = run >= 4 || !along ? 16 : 4;
+  for (std::uint32_t l = 0; l < walk.lanes(); ++l)
+    read.address[l] = 4 * (along ? std::int64_t{l % lanes} * run : std::int64_t{l / lanes} * r.thin);
+  walk.shared(read, subgroups * rounds * (along ? r.thin * std::max(1u, run / 4) : ceil_div(r.thin, 4)));
+  MatmulEstimate e;
+  e.interior = walk.count();
+  // Whole workgroups to a row lose a little (1x4096x4096: f32 26.0 us against 24.5, f16 18.3 against 16.9; NVIDIA H200,
+  // driver 580.159.04).
+  e.bias_permille = spare(c, row) ? kSpare : !c.cpu() && r.lanes == kWorkgroup ? 50 : 0;
+  return e;
+}
+
+std::string print(std::uint32_t row) { return fmt::format("{} by {} {}x{}", kTable[row].thin, kTable[row].lanes, kTable[row].rows, kTable[row].rounds); }
+
+}  // namespace
+
+const MatmulStrategy kMatvec = {"matvec", std::size(kTable), applicable, make, estimate, spare, print};
+
+}  // namespace sectile::detail

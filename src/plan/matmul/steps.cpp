@@ -1,0 +1,302 @@
+// The words, constants and steps of a matmul candidate (shaders/lib/matmul.abi.h).
+#include "context.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstring>
+#include <tuple>
+
+namespace sectile::detail {
+
+namespace {
+
+constexpr std::uint32_t kNone = ~0u;
+
+// Fills a step: addresses first, then numbers, in the order of matmul.abi.h.
+struct StepWords {
+  Step step;
+  std::array<std::uint32_t, MATMUL_MAX_WORDS> word{};
+  std::uint32_t count = 0;
+
+  void add(std::uint32_t value) { word[count++] = value; }
+  void add64(std::int64_t value) {
+    add(static_cast<std::uint32_t>(value));
+    add(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value) >> 32));
+  }
+  void address(std::uint32_t operand, std::uint64_t byte_offset) {
+    step.addresses.push_back({static_cast<std::uint32_t>(offsetof(MatmulPush, words)) + 4 * count, operand, byte_offset});
+    add(0);
+    add(0);
+  }
+};
+
+// The operand of that name, or kNone.
+std::uint32_t find(std::span<const PlanOperand> operands, std::string_view name) {
+  const auto at = std::ranges::find(operands, name, &PlanOperand::name);
+  return at == operands.end() ? kNone : static_cast<std::uint32_t>(at - operands.begin());
+}
+
+// Bytes from an operand's beginning to what row `first` of the result takes or has; 0 where it is the same for all rows.
+std::uint64_t row_bytes(const MatmulContext& c, std::string_view name, std::int64_t first) {
+  const auto& p = c.problem;
+  const std::int64_t out = matmul_type_bytes(c.out_type);
+  std::int64_t each = 0;
+  if (name == "a") each = (p.transpose_a ? 1 : c.at.lda) * static_cast<std::int64_t>(matmul_type_bytes(c.a_type));
+  if (name == "c") each = c.at.ldc * out;
+  if (name == "d") each = c.at.ldd * out;
+  if (name == "residual") each = c.at.ldr * out;
+  if (name == "bias" && p.bias == PerAxis::row) each = out;
+  if (name == "scale" && p.scale == PerAxis::row) each = 4;
+  return static_cast<std::uint64_t>(first * each);
+}
+
+// Which of the words' optional parts a step has.
+struct Parts {
+  std::uint32_t epilogue = 0;
+  bool b_scale = false;
+  bool reduce = false;
+};
+
+// A destination, or the scratch that stands for one.
+struct Into {
+  std::int64_t ldd, d_batch;
+};
+
+void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, Into into, std::int64_t lda, std::int64_t a_batch,
+                 std::uint32_t split_k, std::uint32_t splits) {
+  const auto has = [&](std::uint32_t bit) { return (parts.epilogue & bit) != 0; };
+  const auto& p = c.problem;
+  for (const auto n : {p.m, p.n, p.k}) w.add(static_cast<std::uint32_t>(n));
+  w.add(std::bit_cast<std::uint32_t>(has(MATMUL_EPILOGUE_SPLIT) ? 1.0f : p.alpha));
+  for (const auto ld : {lda, c.at.ldb, into.ldd}) w.add(static_cast<std::uint32_t>(ld));
+  if (has(MATMUL_EPILOGUE_C)) w.add(static_cast<std::uint32_t>(c.at.ldc));
+  if (has(MATMUL_EPILOGUE_C | MATMUL_EPILOGUE_C_IS_D)) w.add(std::bit_cast<std::uint32_t>(p.beta));
+  if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add(static_cast<std::uint32_t>(c.at.ldr));
+  if (has(MATMUL_EPILOGUE_SPLIT)) w.add(split_k);
+  if (has(MATMUL_EPILOGUE_SPLIT) || parts.reduce) w.add(splits);
+  if (!has(MATMUL_EPILOGUE_BATCHED)) return;
+  w.add(static_cast<std::uint32_t>(p.batch));
+  for (const auto stride : {a_batch, c.at.b_batch, into.d_batch}) w.add64(stride);
+  if (has(MATMUL_EPILOGUE_C)) w.add64(c.at.c_batch);
+  if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add64(c.at.r_batch);
+}
+
+void add_addresses(StepWords& w, const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands, const Parts& parts) {
+  const auto add = [&](std::uint32_t bits, std::string_view name) {
+    if ((parts.epilogue & bits) != 0) w.address(find(operands, name), row_bytes(c, name, first));
+  };
+  add(MATMUL_EPILOGUE_C, "c");
+  add(MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN, "bias");
+  add(MATMUL_EPILOGUE_SCALE_ROW | MATMUL_EPILOGUE_SCALE_COLUMN, "scale");
+  add(MATMUL_EPILOGUE_RESIDUAL, "residual");
+  if (parts.b_scale) w.address(find(operands, "b.scale"), 0);
+  add(MATMUL_EPILOGUE_A_SCALE, "a.scale");
+}
+
+// Pushes the words, and takes those that do not fit as constants.
+void finish_words(StepWords& w, std::span<const PlanOperand> operands, std::uint32_t written) {
+  MatmulPush push{};
+  std::copy_n(w.word.begin(), std::min<std::uint32_t>(w.count, MATMUL_PUSH_WORDS), push.words);
+  w.step.push.resize(sizeof push);
+  std::memcpy(w.step.push.data(), &push, sizeof push);
+  for (std::uint32_t k = MATMUL_PUSH_WORDS; k < w.count; ++k)
+    w.step.constants.push_back({MATMUL_SPEC_WORD0 + k - MATMUL_PUSH_WORDS, w.word[k]});
+  std::ranges::sort(w.step.constants);
+  for (const auto& slot : w.step.addresses)
+    w.step.accesses.push_back({slot.operand, 0, operands[slot.operand].bytes, slot.operand == written});
+}
+
+bool narrow(std::uint32_t type, std::uint32_t width) { return width * matmul_type_bytes(type) < 4; }
+
+std::string variant_of(const MatmulContext& c, const MatmulDraft& d, const Parts& parts, std::uint32_t out_type) {
+  if (d.narrow) return d.base;
+  const auto half = [](std::uint32_t type) { return type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16; };
+  const bool half_bias = (parts.epilogue & (MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN)) != 0 && half(out_type);
+  const bool loads = !parts.reduce && (narrow(c.a_type, d.width_a) || narrow(c.b_type, d.width_b) || c.b_type == MATMUL_TYPE_Q4);
+  return d.base + (loads || narrow(out_type, d.width_d) || half_bias ? ".narrow" : "");
+}
+
+void common_constants(Step& step, const MatmulContext& c, const MatmulDraft& d, const Parts& parts, std::uint32_t out_type) {
+  step.constants = {{SECTILE_SPEC_WORKGROUP, d.workgroup}, {MATMUL_SPEC_TYPE, c.type},       {MATMUL_SPEC_A_TYPE, c.a_type},
+                    {MATMUL_SPEC_B_TYPE, c.b_type},        {MATMUL_SPEC_OUT_TYPE, out_type}, {MATMUL_SPEC_TRANS_A, c.problem.transpose_a},
+                    {MATMUL_SPEC_TRANS_B, c.problem.transpose_b}, {MATMUL_SPEC_EPILOGUE, parts.epilogue},
+                    {MATMUL_SPEC_WIDTH_A, d.width_a},      {MATMUL_SPEC_WIDTH_B, d.width_b}, {MATMUL_SPEC_WIDTH_D, d.width_d},
+                    {MATMUL_SPEC_ORDER, d.order},          {MATMUL_SPEC_TILE_M, d.tile_m},   {MATMUL_SPEC_TILE_N, d.tile_n},
+                    {MATMUL_SPEC_TILE_K, d.tile_k}};
+  step.constants.insert(step.constants.end(), d.own.begin(), d.own.begin() + d.own_count);
+}
+
+// Partial sums: [batch][split][M][ldd], 4 bytes each; rows are whole runs of 4.
+Into scratch_layout(const MatmulContext& c, std::uint32_t splits) {
+  const std::int64_t ldd = (c.problem.n + 3) / 4 * 4;
+  return {ldd, ldd * c.problem.m * splits};
+}
+
+// Whether 32-bit offsets (below 2^31, see words.cpp) from the first row of a workgroup's runs reach all of them.
+bool runs_are_near(const MatmulContext& c, const MatmulDraft& d, std::int64_t scratch_ld) {
+  const std::int64_t rows = std::min(c.problem.m, d.workgroup / (c.problem.n / d.width_d) + 1);
+  const std::int64_t ld = std::max({c.at.ldd, c.at.ldc, c.at.ldr, scratch_ld});
+  return rows * ld + c.problem.n < (std::int64_t{1} << 31) / 4;
+}
+
+// Sums the splits of scratch (none for K = 0) and finishes.
+Result<Step> reduce_step(const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands, std::uint32_t scratch,
+                         std::uint32_t splits) {
+  MatmulDraft d;
+  d.stem = "matmul_reduce";
+  d.base = c.integer() ? "i8" : "f32";
+  d.workgroup = std::min<std::uint32_t>(128, c.limits.workgroup_invocations);
+  d.width_d = std::min(c.width_d, 4u);
+  Parts parts{.epilogue = c.epilogue & ~static_cast<std::uint32_t>(MATMUL_EPILOGUE_A_SCALE), .b_scale = false, .reduce = true};
+  StepWords w;
+  w.step.kernel = {d.stem, variant_of(c, d, parts, c.out_type)};
+  w.step.workgroup = {d.workgroup, 1, 1};
+  const Into from = splits == 0 ? Into{0, 0} : scratch_layout(c, splits);
+  const std::uint64_t runs = static_cast<std::uint64_t>(c.problem.m) * static_cast<std::uint64_t>(c.problem.n / d.width_d);
+  auto grid = fold_grid(ceil_div(runs, d.workgroup) * static_cast<std::uint64_t>(c.problem.batch), c.profile);
+  if (!grid) return std::unexpected(grid.error());
+  w.step.grid = *grid;
+  // What does not matter to the reduction is the same for all problems, so that they share a pipeline.
+  MatmulContext plain = c;
+  plain.type = plain.a_type = plain.b_type = c.integer() ? MATMUL_TYPE_I8 : MATMUL_TYPE_F32;
+  d.tile_m = runs_are_near(c, d, from.ldd) ? 1 : 2;
+  d.tile_n = d.tile_k = 1;
+  common_constants(w.step, plain, d, parts, c.out_type);
+  for (auto& constant : w.step.constants)
+    if (constant.id == MATMUL_SPEC_TRANS_A || constant.id == MATMUL_SPEC_TRANS_B) constant.value = 0;
+  const std::uint32_t written = find(operands, "d");
+  if (splits != 0) w.step.addresses.push_back({offsetof(MatmulPush, a), scratch, 0});
+  w.step.addresses.push_back({offsetof(MatmulPush, d), written, row_bytes(c, "d", first)});
+  add_addresses(w, c, first, operands, parts);
+  add_numbers(w, c, parts, {c.at.ldd, c.at.d_batch}, from.ldd, from.d_batch, 0, splits);
+  finish_words(w, operands, written);
+  return std::move(w.step);
+}
+
+}  // namespace
+
+std::uint32_t matmul_type_bytes(std::uint32_t type) noexcept {
+  switch (type) {
+    case MATMUL_TYPE_F32:
+    case MATMUL_TYPE_I32: return 4;
+    case MATMUL_TYPE_F16:
+    case MATMUL_TYPE_BF16: return 2;
+    default: return 1;
+  }
+}
+
+bool matmul_fits(const MatmulContext& c, const MatmulDraft& d, Refusal& refusal) {
+  const auto& p = c.problem;
+  if (d.workgroup > c.limits.workgroup_invocations || d.workgroup > c.limits.workgroup_x)
+    return refusal.no("workgroup of {} invocations, the device allows {}", d.workgroup, c.limits.workgroup_invocations);
+  if (d.workgroup_memory_bytes > c.limits.workgroup_memory)
+    return refusal.no("workgroup memory of {} bytes, the device allows {}", d.workgroup_memory_bytes, c.limits.workgroup_memory);
+  // Rows of a tile are reached by 32-bit byte offsets, which NVIDIA's driver wraps at 2^31 (see words.cpp).
+  constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+  const auto spans = [&](const char* what, std::int64_t rows, std::int64_t ld, std::int64_t run, std::uint32_t type) {
+    const std::int64_t bytes = matmul_type_bytes(type);
+    return ((rows - 1) * ld + run) * bytes < kLimit || refusal.no("{} rows of {} lie {} bytes apart: offsets pass 2^31", rows, what, ld * bytes);
+  };
+  const auto rows = std::min<std::int64_t>(d.span_m != 0 ? d.span_m : d.tile_m, p.m);
+  const auto columns = std::min<std::int64_t>(d.span_n != 0 ? d.span_n : d.tile_n, p.n);
+  if (!spans("a", p.transpose_a ? d.tile_k : rows, c.at.lda, p.transpose_a ? rows : d.tile_k, c.a_type)) return false;
+  if (!spans("b", p.transpose_b ? columns : d.tile_k, c.at.ldb, p.transpose_b ? d.tile_k : columns, c.b_type)) return false;
+  if (!spans("d", rows, std::max({c.at.ldd, c.at.ldc, c.at.ldr}), columns, c.out_type)) return false;
+  Parts parts{.epilogue = c.epilogue, .b_scale = false, .reduce = false};
+  if (!variant_of(c, d, parts, c.out_type).ends_with(".narrow")) return true;
+  // The float kernels take a byte out of two (NO_BYTES in shaders/lib/numbers.glsl).
+  if (!c.profile.storage16.value_or(false)) return refusal.no("accesses of 2 bytes, the device has none");
+  if (c.integer() && !c.profile.storage8.value_or(false)) return refusal.no("accesses of 1 byte, the device has none");
+  return true;
+}
+
+std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulDraft& d) noexcept {
+  return ceil_div(static_cast<std::uint64_t>(c.problem.m), d.tile_m) * ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
+}
+
+std::uint64_t matmul_rest_tiles(const MatmulContext& c, const MatmulDraft& d) noexcept {
+  return ceil_div(std::uint64_t{d.rest_rows}, d.tile_m) * ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
+}
+
+namespace {
+
+// The steps of a result whose row 0 is the whole problem's row `first`.
+Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulDraft draft, std::int64_t first,
+                       std::span<PlanOperand> operands, std::uint64_t& scratch_bytes) {
+  const std::uint32_t splits = draft.splits;
+  Parts parts{.epilogue = c.epilogue, .b_scale = c.b_type >= MATMUL_TYPE_Q8, .reduce = false};
+  Into into{c.at.ldd, c.at.d_batch};
+  const auto scratch = static_cast<std::uint32_t>(operands.size() - 1);
+  std::uint32_t out_type = c.out_type, written = find(operands, "d");
+  if (splits > 1) {
+    parts.epilogue = (c.epilogue & (MATMUL_EPILOGUE_A_SCALE | MATMUL_EPILOGUE_BATCHED)) | MATMUL_EPILOGUE_SPLIT;
+    into = scratch_layout(c, splits);
+    out_type = c.integer() ? MATMUL_TYPE_I32 : MATMUL_TYPE_F32;
+    // Rows of scratch are whole runs of 4, but the last run of a row must not pass N: its width divides N.
+    draft.width_d = std::min(draft.run_d, c.problem.n % 4 == 0 ? 4u : c.problem.n % 2 == 0 ? 2u : 1u);
+    written = scratch;
+    scratch_bytes = std::max<std::uint64_t>(scratch_bytes, 4 * static_cast<std::uint64_t>(into.d_batch) * static_cast<std::uint64_t>(c.problem.batch));
+    operands[scratch].bytes = scratch_bytes;
+  }
+  StepWords w;
+  w.step.kernel = {draft.stem, variant_of(c, draft, parts, out_type)};
+  w.step.workgroup = {draft.workgroup, 1, 1};
+  w.step.required_subgroup_size = draft.required_subgroup_size;
+  w.step.workgroup_memory_bytes = draft.workgroup_memory_bytes;
+  const std::uint64_t groups = matmul_tiles(c, draft) * splits * static_cast<std::uint64_t>(c.problem.batch);
+  if (groups >= kMaxIds) return fail(ErrorKind::limit_exceeded, "workgroups", fmt::format("{}", groups), "2^31 - 1");
+  auto grid = fold_grid(groups, c.profile);
+  if (!grid) return std::unexpected(grid.error());
+  w.step.grid = *grid;
+  common_constants(w.step, c, draft, parts, out_type);
+  w.step.addresses = {{offsetof(MatmulPush, a), find(operands, "a"), row_bytes(c, "a", first)},
+                      {offsetof(MatmulPush, b), find(operands, "b"), 0},
+                      {offsetof(MatmulPush, d), written, written == scratch ? 0 : row_bytes(c, "d", first)}};
+  add_addresses(w, c, first, operands, parts);
+  const auto steps_k = ceil_div(static_cast<std::uint64_t>(c.problem.k), draft.tile_k);
+  const auto split_k = static_cast<std::uint32_t>(ceil_div(steps_k, splits) * draft.tile_k);
+  add_numbers(w, c, parts, into, c.at.lda, c.at.a_batch, split_k, splits);
+  finish_words(w, operands, written);
+  steps.push_back(std::move(w.step));
+  if (splits <= 1) return {};
+  auto reduce = reduce_step(c, first, operands, scratch, splits);
+  if (!reduce) return std::unexpected(reduce.error());
+  reduce->barrier_before = true;   // the partial sums are written before they are summed
+  steps.push_back(std::move(*reduce));
+  return {};
+}
+
+}  // namespace
+
+Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulDraft& d, std::span<PlanOperand> operands,
+                                       std::uint64_t& scratch_bytes) {
+  std::vector<Step> steps;
+  if (d.rest_rows == 0) {
+    if (auto added = add_steps(steps, c, d, 0, operands, scratch_bytes); !added) return std::unexpected(added.error());
+    return steps;
+  }
+  // No barrier between the two: the first writes D, the other scratch, and their workgroups run side by side.
+  const std::int64_t whole = c.problem.m - d.rest_rows;
+  for (const auto& [first, rows, splits] : {std::tuple{std::int64_t{0}, whole, 1u}, std::tuple{whole, std::int64_t{d.rest_rows}, d.rest_splits}}) {
+    MatmulProblem problem = c.problem;
+    problem.m = rows;
+    const MatmulContext part{.problem = problem, .at = c.at, .profile = c.profile, .limits = c.limits, .epilogue = c.epilogue,
+                             .a_type = c.a_type, .b_type = c.b_type, .type = c.type, .out_type = c.out_type,
+                             .width_a = c.width_a, .width_b = c.width_b, .width_d = c.width_d, .explain = c.explain};
+    MatmulDraft draft = d;
+    draft.splits = splits;
+    if (auto added = add_steps(steps, part, draft, first, operands, scratch_bytes); !added) return std::unexpected(added.error());
+  }
+  return steps;
+}
+
+Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands) {
+  auto step = reduce_step(c, 0, operands, kNone, 0);
+  if (!step) return std::unexpected(step.error());
+  return std::vector<Step>{std::move(*step)};
+}
+
+}  // namespace sectile::detail

@@ -1,0 +1,222 @@
+// A matmul's problem string (docs/problem-string.md).
+#include "problem.hpp"
+
+#include <array>
+
+namespace sectile::detail {
+
+namespace {
+
+using P = MatmulProblem;
+
+Result<void> parse_type(std::string_view what, Token token, DType& out) {
+  auto type = parse_dtype(token.text);
+  if (!type) return refuse(what, token, type.error().limit);
+  out = *type;
+  return {};
+}
+
+Result<void> parse_b(P& p, Token token) {
+  for (const WeightFormat format : {WeightFormat::q8, WeightFormat::q4}) {
+    if (token.text != format_name(format)) continue;
+    p.b_format = format;
+    p.b_type = DType::i8;
+    return {};
+  }
+  auto ok = parse_type("b", token, p.b_type);
+  return ok ? ok : refuse("b", token, "q8, q4 or " + ok.error().limit);
+}
+
+Result<void> parse_number(std::string_view what, Token token, float& out) {
+  auto number = parse_float(what, token);
+  if (!number) return std::unexpected(std::move(number.error()));
+  out = *number;
+  return {};
+}
+
+Result<void> parse_c(P& p, Token token) {
+  if (token.text != "d") return refuse("c", token, "d");
+  p.c_is_d = true;
+  return {};
+}
+
+// The stages in the order that they are run in; of each stage at most one word.
+struct Stage {
+  std::string_view word;
+  int place;
+  void (*set)(P&);
+};
+constexpr Stage kStages[] = {
+    {"scale", 0, [](P& p) { p.scale = PerAxis::column; }},
+    {"scale.m", 0, [](P& p) { p.scale = PerAxis::row; }},
+    {"bias", 1, [](P& p) { p.bias = PerAxis::column; }},
+    {"bias.m", 1, [](P& p) { p.bias = PerAxis::row; }},
+    {"relu", 2, [](P& p) { p.activation = Activation::relu; }},
+    {"gelu", 2, [](P& p) { p.activation = Activation::gelu; }},
+    {"gelu_tanh", 2, [](P& p) { p.activation = Activation::gelu_tanh; }},
+    {"silu", 2, [](P& p) { p.activation = Activation::silu; }},
+    {"residual", 3, [](P& p) { p.residual = true; }},
+};
+
+Result<void> parse_epilogue(P& p, Token value) {
+  constexpr std::string_view kWant = "scale or scale.m, bias or bias.m, relu or gelu or gelu_tanh or silu, residual, joined by + in this order";
+  Split items(value, '+');
+  int done = -1;
+  while (const auto item = items.next()) {
+    const auto stage = std::ranges::find(kStages, item->text, &Stage::word);
+    // The order is what is computed: other orders would be other results.
+    if (stage == std::end(kStages) || stage->place <= done) return refuse("epi", *item, kWant);
+    stage->set(p);
+    done = stage->place;
+  }
+  return {};
+}
+
+Result<void> parse_prologue(P& p, Token token) {
+  if (token.text != "scale") return refuse("pro", token, "scale");
+  p.a_scale = true;
+  return {};
+}
+
+constexpr Option<P> kOptions[] = {
+    {"batch", [](P& p, Token t) { return parse_into("batch", t, p.batch); }},
+    {"a", [](P& p, Token t) { return parse_type("a", t, p.a_type); }},
+    {"b", parse_b},
+    {"acc", [](P& p, Token t) { return parse_type("acc", t, p.acc); }},
+    {"out", [](P& p, Token t) { return parse_type("out", t, p.out); }},
+    {"lda", [](P& p, Token t) { return parse_into("lda", t, p.lda); }},
+    {"ldb", [](P& p, Token t) { return parse_into("ldb", t, p.ldb); }},
+    {"ldc", [](P& p, Token t) { return parse_into("ldc", t, p.ldc); }},
+    {"ldd", [](P& p, Token t) { return parse_into("ldd", t, p.ldd); }},
+    {"ldr", [](P& p, Token t) { return parse_into("ldr", t, p.ldr); }},
+    {"a.batch", [](P& p, Token t) { return parse_into("a.batch", t, p.a_batch); }},
+    {"b.batch", [](P& p, Token t) { return parse_into("b.batch", t, p.b_batch); }},
+    {"c.batch", [](P& p, Token t) { return parse_into("c.batch", t, p.c_batch); }},
+    {"d.batch", [](P& p, Token t) { return parse_into("d.batch", t, p.d_batch); }},
+    {"r.batch", [](P& p, Token t) { return parse_into("r.batch", t, p.r_batch); }},
+    {"alpha", [](P& p, Token t) { return parse_number("alpha", t, p.alpha); }},
+    {"beta", [](P& p, Token t) { return parse_number("beta", t, p.beta); }},
+    {"c", parse_c},
+    {"epi", parse_epilogue},
+    {"pro", parse_prologue},
+    {"align",
+     [](P& p, Token t) {
+       auto ok = parse_into("align", t, p.a_align);
+       p.b_align = p.d_align = p.a_align;
+       return ok;
+     }},
+    {"a.align", [](P& p, Token t) { return parse_into("a.align", t, p.a_align); }},
+    {"b.align", [](P& p, Token t) { return parse_into("b.align", t, p.b_align); }},
+    {"d.align", [](P& p, Token t) { return parse_into("d.align", t, p.d_align); }},
+};
+
+constexpr std::string_view kLayouts[] = {"nn", "nt", "tn", "tt"};   // by 2 * transpose_a + transpose_b
+
+Result<void> parse_sizes(P& p, Token token) {
+  Split items(token, 'x');
+  for (std::int64_t* const size : {&p.m, &p.n, &p.k}) {
+    const auto item = items.next();
+    if (!item) return refuse("sizes", token, "MxNxK, as in 960x2304x770");
+    if (auto ok = parse_into("sizes", *item, *size); !ok) return ok;
+  }
+  if (items.next()) return refuse("sizes", token, "MxNxK, as in 960x2304x770");
+  return {};
+}
+
+class Words {
+ public:
+  explicit Words(std::string start) : text_(std::move(start)) {}
+  void add(std::string_view key, std::string_view value) { text_.append(" ").append(key).append("=").append(value); }
+  void add(std::string_view key, std::int64_t value, std::int64_t left_out) {
+    if (value != left_out) add(key, std::to_string(value));
+  }
+  std::string text() && { return std::move(text_); }
+
+ private:
+  std::string text_;
+};
+
+void add_strides(Words& words, const P& p) {
+  words.add("lda", p.lda, 0);
+  words.add("ldb", p.ldb, 0);
+  words.add("ldc", p.ldc, 0);
+  words.add("ldd", p.ldd, 0);
+  words.add("ldr", p.ldr, 0);
+  words.add("a.batch", p.a_batch, P::kPacked);
+  words.add("b.batch", p.b_batch, P::kPacked);
+  words.add("c.batch", p.c_batch, P::kPacked);
+  words.add("d.batch", p.d_batch, P::kPacked);
+  words.add("r.batch", p.r_batch, P::kPacked);
+}
+
+std::string epilogue_text(const P& p) {
+  std::string text;
+  const auto add = [&](std::string_view word) { text.append(text.empty() ? "" : "+").append(word); };
+  if (p.scale != PerAxis::none) add(p.scale == PerAxis::row ? "scale.m" : "scale");
+  if (p.bias != PerAxis::none) add(p.bias == PerAxis::row ? "bias.m" : "bias");
+  if (p.activation != Activation::none) add(activation_name(p.activation));
+  if (p.residual) add("residual");
+  return text;
+}
+
+void add_alignments(Words& words, const P& p) {
+  const P defaults;
+  if (p.a_align == p.b_align && p.b_align == p.d_align) return words.add("align", p.a_align, defaults.a_align);
+  words.add("a.align", p.a_align, defaults.a_align);
+  words.add("b.align", p.b_align, defaults.b_align);
+  words.add("d.align", p.d_align, defaults.d_align);
+}
+
+}  // namespace
+
+std::string_view format_name(WeightFormat format) noexcept {
+  return std::array<std::string_view, 3>{"", "q8", "q4"}[std::to_underlying(format)];
+}
+
+std::string_view activation_name(Activation activation) noexcept {
+  return std::array<std::string_view, 5>{"", "relu", "gelu", "gelu_tanh", "silu"}[std::to_underlying(activation)];
+}
+
+Result<Problem> parse_matmul(Split words) {
+  const auto type = words.word();
+  if (!type) return fail(ErrorKind::parse, "type", "not there", "matmul TYPE nn|nt|tn|tt MxNxK ...");
+  DType parsed{};
+  if (auto ok = parse_type("type", *type, parsed); !ok) return std::unexpected(std::move(ok.error()));
+  P p = matmul_defaults(parsed);
+  const auto layout = words.word();
+  if (!layout) return fail(ErrorKind::parse, "layout", "not there", "nn, nt, tn or tt");
+  const auto found = std::ranges::find(kLayouts, layout->text);
+  if (found == std::end(kLayouts)) return refuse("layout", *layout, "nn, nt, tn or tt");
+  p.transpose_a = found - std::begin(kLayouts) >= 2;
+  p.transpose_b = (found - std::begin(kLayouts)) % 2 != 0;
+  const auto sizes = words.word();
+  if (!sizes) return fail(ErrorKind::parse, "sizes", "not there", "MxNxK, as in 960x2304x770");
+  if (auto ok = parse_sizes(p, *sizes); !ok) return std::unexpected(std::move(ok.error()));
+  if (auto ok = parse_options(words, p, kOptions); !ok) return std::unexpected(std::move(ok.error()));
+  return p;
+}
+
+std::string print_matmul(const P& p) {
+  const P defaults = matmul_defaults(p.type);
+  const std::size_t layout = (p.transpose_a ? 2u : 0u) + (p.transpose_b ? 1u : 0u);
+  Words words("matmul " + std::string(name(p.type)) + " " + std::string(kLayouts[layout]) + " " + std::to_string(p.m) +
+              "x" + std::to_string(p.n) + "x" + std::to_string(p.k));
+  words.add("batch", p.batch, 1);
+  if (p.a_type != defaults.a_type) words.add("a", name(p.a_type));
+  if (p.b_format != WeightFormat::plain)
+    words.add("b", format_name(p.b_format));
+  else if (p.b_type != defaults.b_type)
+    words.add("b", name(p.b_type));
+  if (p.acc != defaults.acc) words.add("acc", name(p.acc));
+  if (p.out != defaults.out) words.add("out", name(p.out));
+  add_strides(words, p);
+  if (p.alpha != 1) words.add("alpha", float_text(p.alpha));
+  if (p.beta != 0) words.add("beta", float_text(p.beta));
+  if (p.c_is_d) words.add("c", "d");
+  if (const std::string epilogue = epilogue_text(p); !epilogue.empty()) words.add("epi", epilogue);
+  if (p.a_scale) words.add("pro", "scale");
+  add_alignments(words, p);
+  return std::move(words).text();
+}
+
+}  // namespace sectile::detail

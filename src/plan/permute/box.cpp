@@ -1,0 +1,381 @@
+// A box over up to three axes: sides made of as many axes, whole or cut, as make long runs in both
+// operands. What permute_tile cannot take: small or odd inner axes, axes shared by both sides,
+// blocks that do not divide.
+#include "box.hpp"
+
+#include "permute/permute_box.abi.h"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+// source run, destination run, workgroup, loads in flight, bytes an access, bias.
+// NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: docs/performance.md.
+constexpr BoxRow kTable[] = {
+    {768, 768, 128, 4, 16, 0}, {512, 512, 128, 4, 16, 0}, {288, 288, 128, 4, 16, 0}, {512, 512, 128, 4, 4, 0},
+    {256, 256, 128, 4, 4, 0},  {128, 128, 128, 4, 4, 0},
+};
+
+// One size for all boxes, so that they share pipelines. Small boxes won: on the H200 six axes f32 ran at 0.854 of a
+// copy with 5 KiB in workgroups of 128, 0.815 with 10 KiB in 256 (0.733 where those reserved 16 KiB, 0.626 with 24);
+// 3 x 1048576 x 7 f16 at 0.730, 0.709 and 0.698.
+constexpr std::uint32_t kSharedBytes = 6 * 1024;
+
+struct Sides {
+  const Nest& nest;
+  std::array<std::int64_t, kMaxRank> size;   // in the box, per nest axis
+  int boxed = 0;                             // axes with more than one element in the box
+
+  // False where the box has no room for another axis.
+  bool set(int a, std::int64_t elements) {
+    auto& s = size[static_cast<std::size_t>(a)];
+    if (s == 1 && elements > 1 && ++boxed > kMaxBoxed) {
+      boxed = kMaxBoxed;
+      return false;
+    }
+    s = std::max(s, elements);
+    return true;
+  }
+
+  std::int64_t stride(int a, bool source) const {
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    return source ? axis.src_stride : axis.dst_stride;
+  }
+};
+
+// A piece of `extent` near `wanted`, so that pieces are alike and begin on whole accesses.
+std::int64_t cut(std::int64_t extent, std::int64_t wanted, std::uint32_t element_bytes) {
+  const std::int64_t pieces = std::max<std::int64_t>(1, (extent + wanted / 2) / wanted);
+  std::int64_t piece = (extent + pieces - 1) / pieces;
+  for (const std::int64_t bytes : {32, 16, 4}) {
+    const std::int64_t unit = std::max<std::int64_t>(1, bytes / element_bytes);
+    if (piece < 2 * unit) continue;
+    piece = (piece + unit - 1) / unit * unit;
+    break;
+  }
+  return std::min(piece, extent);
+}
+
+// Makes the run along one side long enough: axes whole while they are too short, then one cut.
+void extend_side(Sides& s, const int* order, int n, bool source, std::int64_t target) {
+  std::int64_t run = 1;
+  for (int i = 0; i < n; ++i) {
+    const auto a = static_cast<std::size_t>(order[i]);
+    if (i > 0 && s.stride(order[i], source) != run * s.stride(order[0], source)) return;   // a gap ends the run
+    const std::int64_t extent = s.nest.axis[a].extent;
+    const std::int64_t need = (target + run - 1) / run;
+    if (need <= 1) return;
+    if (extent > need + need / 2) {
+      s.set(order[i], cut(extent, need, s.nest.element_bytes));
+      return;
+    }
+    if (!s.set(order[i], extent)) return;
+    run *= extent;
+  }
+}
+
+// The widest access along one side for which every one is whole, aligned and inside or outside as one.
+std::uint32_t choose_vector(const Context& c, const Box& box, bool source, std::uint32_t access) {
+  const Nest& nest = c.nest;
+  const auto align = source ? nest.src_access_align() : nest.dst_access_align();
+  const auto bounds = source ? nest.read_bounds() : nest.write_bounds();
+  const auto stride = [&](int a) {
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    return source ? axis.src_stride : axis.dst_stride;
+  };
+  for (const std::uint32_t bytes : {16u, 4u}) {
+    const std::uint32_t v = bytes / nest.element_bytes;
+    if (bytes > access || v < 2 || align % bytes != 0) continue;
+    std::array<bool, kMaxRank> in_vector{};
+    std::int64_t run = 1;
+    bool ok = false;
+    for (int place = 0; place < box.boxed; ++place) {
+      const int b = source ? place : box.order[static_cast<std::size_t>(place)];
+      const int a = box.axis[static_cast<std::size_t>(b)];
+      if (stride(a) != run) break;
+      const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+      bool bounded = false;
+      for (std::uint32_t i = 0; i < bounds; ++i) bounded = bounded || axis.coef[i] != 0;
+      if (bounded) break;
+      in_vector[static_cast<std::size_t>(a)] = true;
+      const auto size = static_cast<std::int64_t>(box.size[static_cast<std::size_t>(b)]);
+      // The kernel's stores follow two digits within an access.
+      if (!source && place == 2) break;
+      if (run * size % v == 0) {
+        ok = run * box.last[static_cast<std::size_t>(b)] % v == 0;
+        break;
+      }
+      if (size != axis.extent) break;
+      run *= size;
+    }
+    for (int a = 0; ok && a < nest.rank; ++a)
+      if (!in_vector[static_cast<std::size_t>(a)] && stride(a) % v != 0) ok = false;
+    if (ok) return v;
+  }
+  return 1;
+}
+
+std::uint32_t words_of(const Context& c, const Box& box) {
+  const std::uint32_t e = c.nest.element_bytes;
+  if (e >= 4) return box.elements * (e / 4);
+  return box.load_vector * e >= 4 ? (box.elements * e + 3) / 4 : box.elements;
+}
+
+std::uint32_t padded(const Box& box, std::uint32_t w) { return w + (w >> box.padding_shift) * box.padding; }
+
+// The padding with the fewest conflicts; none where there are none.
+std::uint64_t choose_padding(const Context& c, const BoxRow& row, Box& box) {
+  const std::uint32_t words = words_of(c, box);
+  std::uint64_t least = box_conflicts(c, row, box, false);
+  Box best = box;
+  best.shared_words = words;
+  struct Padding { std::uint32_t shift, words; };
+  constexpr Padding kPaddings[] = {{5, 1}, {6, 1}, {4, 1}, {5, 2}};
+  for (const auto& p : kPaddings) {
+    if (least == 0) break;
+    Box tried = box;
+    tried.padding_shift = p.shift;
+    tried.padding = p.words;
+    tried.shared_words = padded(tried, words - 1) + 1;
+    if (tried.shared_words * 4 > std::min(c.limits.workgroup_memory, kSharedBytes)) continue;
+    const auto conflicts = box_conflicts(c, row, tried, false);
+    // A little less is not worth the padding.
+    if (conflicts + conflicts / 8 >= least) continue;
+    least = conflicts;
+    best = tried;
+  }
+  box = best;
+  return least;
+}
+
+}  // namespace
+
+bool build_box(const Context& c, const BoxRow& row, Box& box, Refusal& refusal) {
+  const Nest& nest = c.nest;
+  Sides sides{nest, {}, 0};
+  sides.size.fill(1);
+  std::array<int, kMaxRank> by_source{}, by_destination{};
+  int moving = 0;
+  for (int a = 0; a < nest.rank; ++a) {
+    by_destination[static_cast<std::size_t>(a)] = a;
+    if (nest.axis[static_cast<std::size_t>(a)].src_stride != 0) by_source[static_cast<std::size_t>(moving++)] = a;
+  }
+  std::sort(by_source.begin(), by_source.begin() + moving, [&](int a, int b) {
+    return std::pair(sides.stride(a, true), a) < std::pair(sides.stride(b, true), b);
+  });
+  const auto elements_of = [&](std::uint32_t bytes) { return std::max<std::int64_t>(1, bytes / nest.element_bytes); };
+  extend_side(sides, by_source.data(), moving, true, elements_of(row.run_s));
+  extend_side(sides, by_destination.data(), nest.rank, false, elements_of(row.run_d));
+
+  std::int64_t elements = 1;
+  for (int i = 0; i < moving; ++i) {
+    const auto a = static_cast<std::size_t>(by_source[static_cast<std::size_t>(i)]);
+    if (sides.size[a] == 1) continue;
+    const auto b = static_cast<std::size_t>(box.boxed++);
+    const std::int64_t count = (nest.axis[a].extent + sides.size[a] - 1) / sides.size[a];
+    box.axis[b] = static_cast<int>(a);
+    box.size[b] = static_cast<std::uint32_t>(sides.size[a]);
+    box.count[b] = static_cast<std::uint32_t>(count);
+    box.last[b] = static_cast<std::uint32_t>(nest.axis[a].extent - (count - 1) * sides.size[a]);
+    elements *= sides.size[a];
+    if (elements > (1 << 16)) return refusal.no("box of more than {} elements", 1 << 16);
+  }
+  if (box.boxed < 2) return refusal.no("fewer than two axes to box");
+  box.elements = static_cast<std::uint32_t>(elements);
+  int place = 0;
+  for (int a = 0; a < nest.rank; ++a)
+    for (int b = 0; b < box.boxed; ++b)
+      if (box.axis[static_cast<std::size_t>(b)] == a) box.order[static_cast<std::size_t>(place++)] = b;
+  if (box.boxed < kMaxBoxed) box.order[2] = 2;   // an axis of size 1, last in both orders
+  box.load_vector = choose_vector(c, box, true, row.access);
+  // One width for both sides: a mixed pair would be a pipeline more for little.
+  box.store_vector = choose_vector(c, box, false, box.load_vector * nest.element_bytes);
+  box.load_vector = choose_vector(c, box, true, box.store_vector * nest.element_bytes);
+  box.shared_words = words_of(c, box);
+  const auto most = std::min(c.limits.workgroup_memory, kSharedBytes);
+  if (box.shared_words * 4 > most)
+    return refusal.no("workgroup memory of {} bytes, {} are allowed", box.shared_words * 4, most);
+  return true;
+}
+
+// Mirrors park_access() and store_access() of shaders/permute/permute_box.comp.
+std::uint64_t box_conflicts(const Context& c, const BoxRow& row, const Box& box, bool all) {
+  Walk walk(c.profile);
+  const std::uint32_t e = c.nest.element_bytes;
+  const bool packed = e < 4 && box.load_vector * e >= 4;
+  const std::uint32_t element_words = e >= 4 ? e / 4 : 1, per_word = packed ? 4 / e : 1;
+  const auto place = [&](std::uint32_t element) { return element * element_words / per_word; };
+  Request request;
+  request.bytes = 4;
+  const std::uint32_t load_words = std::max(1u, e >= 4 || packed ? box.load_vector * e / 4 : box.load_vector);
+  const Sample loads{static_cast<std::uint32_t>(ceil_div(ceil_div(box.elements, box.load_vector), walk.lanes())), all};
+  for (std::uint32_t i = 0; i < loads.size(); ++i) {
+    for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+      const std::uint32_t element = (loads.at(i) * walk.lanes() + l) * box.load_vector;
+      request.address[l] = element < box.elements ? std::int64_t{padded(box, place(element))} * 4 : Request::kInactive;
+    }
+    walk.shared(request, loads.times(i) * load_words);
+  }
+  const Sample stores{static_cast<std::uint32_t>(ceil_div(ceil_div(box.elements, box.store_vector), walk.lanes())), all};
+  std::array<std::uint32_t, kMaxBoxed> step{};
+  for (int b = 0, s = 1; b < box.boxed; s *= static_cast<int>(box.size[static_cast<std::size_t>(b)]), ++b)
+    step[static_cast<std::size_t>(b)] = static_cast<std::uint32_t>(s);
+  const Sample parts{box.store_vector, all};
+  for (std::uint32_t i = 0; i < stores.size(); ++i)
+    for (std::uint32_t k = 0; k < parts.size(); ++k) {
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+        std::uint32_t o = (stores.at(i) * walk.lanes() + l) * box.store_vector + parts.at(k);
+        request.address[l] = Request::kInactive;
+        if (o >= box.elements) continue;
+        std::uint32_t element = 0;
+        for (int p = 0; p < box.boxed; ++p) {
+          const auto b = static_cast<std::size_t>(box.order[static_cast<std::size_t>(p)]);
+          element += o % box.size[b] * step[b];
+          o /= box.size[b];
+        }
+        request.address[l] = std::int64_t{padded(box, place(element))} * 4;
+      }
+      walk.shared(request, stores.times(i) * parts.times(k) * element_words);
+    }
+  (void)row;
+  return walk.count().bank_conflicts;
+}
+
+namespace {
+
+bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  const BoxRow& r = kTable[row];
+  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
+    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  if (c.nest.element_bytes >= r.access * 2 && r.access < 16) return refusal.no("elements are wider than {} bytes", r.access);
+  if (c.nest.rank > 0 && c.nest.src_innermost() == 0 && c.nest.element_bytes >= 4)
+    return refusal.no("the innermost axis stays innermost, {} bytes at a time", c.nest.element_bytes);
+  // Counting boxes is most of what planning costs, and a plain tile does as well here.
+  if (const int s = c.nest.src_innermost(); s > 0 && c.nest.read_bounds() + c.nest.write_bounds() == 0) {
+    const std::int64_t side = 128 / c.nest.element_bytes;
+    if (c.nest.axis[0].extent >= side && c.nest.axis[static_cast<std::size_t>(s)].extent >= side)
+      return refusal.no("both innermost axes are long enough for a tile");
+  }
+  Box box;
+  return stores_elements(c, refusal) && build_box(c, r, box, refusal);
+}
+
+Draft make(const Context& c, std::uint32_t row) {
+  const BoxRow& r = kTable[row];
+  Box box;
+  Refusal ignored(false);
+  build_box(c, r, box, ignored);
+  Draft d;
+  d.bank_conflicts = choose_padding(c, r, box);
+  d.stem = "permute_box";
+  d.element_bytes = c.nest.element_bytes;
+  d.wide = c.wide;
+  d.workgroup = r.workgroup;
+  std::array<bool, kMaxRank> boxed{};
+  d.groups = 1;
+  const auto add = [&](int axis, std::uint32_t count) {
+    boxed[static_cast<std::size_t>(axis)] = true;
+    d.add_axis(c.nest.axis[static_cast<std::size_t>(axis)], count);
+    d.groups *= count;
+  };
+  for (std::size_t b = 0; b < static_cast<std::size_t>(box.boxed); ++b) add(box.axis[b], box.count[b]);
+  for (int a = 0; a < c.nest.rank; ++a)
+    if (!boxed[static_cast<std::size_t>(a)]) add(a, static_cast<std::uint32_t>(c.nest.axis[static_cast<std::size_t>(a)].extent));
+  // A third boxed axis that is none: the first of the others, one index in the box.
+  if (d.axes < kMaxBoxed) d.add_axis(NestAxis{}, 1);
+  std::uint32_t order = 0;
+  for (std::size_t b = 0; b < kMaxBoxed; ++b) {
+    d.add_own(box.size[b] | box.last[b] << 16);
+    order |= static_cast<std::uint32_t>(box.order[b]) << (4 * b);
+  }
+  for (std::size_t b = 0; b < kMaxBoxed; ++b) d.add_own(box.size[b] > 1 ? small_multiplier(box.size[b]) : 0);
+  d.add_own(box.padding_shift | box.padding << 8 | order << 16);
+  // One size of workgroup memory for all boxes, so that they share pipelines.
+  const std::uint32_t shared = std::min(c.limits.workgroup_memory, kSharedBytes) / 4;
+  d.add_constant(PERMUTE_BOX_SPEC_LOAD_VECTOR, box.load_vector);
+  d.add_constant(PERMUTE_BOX_SPEC_STORE_VECTOR, box.store_vector);
+  d.add_constant(PERMUTE_BOX_SPEC_SHARED_WORDS, shared);
+  d.add_constant(PERMUTE_BOX_SPEC_UNROLL, r.unroll);
+  d.workgroup_memory_bytes = shared * 4;
+  return d;
+}
+
+// Transactions of the box at the given digits of the boxed axes.
+AccessCount count_box(const Context& c, const Box& box, bool edge, bool all) {
+  Walk walk(c.profile);
+  const std::int64_t e = c.nest.element_bytes;
+  std::int64_t src = c.nest.src_byte_offset, dst = c.nest.dst_byte_offset;
+  std::array<std::uint32_t, kMaxBoxed> inside = box.size;
+  for (std::size_t b = 0; b < static_cast<std::size_t>(box.boxed); ++b) {
+    const auto& axis = c.nest.axis[static_cast<std::size_t>(box.axis[b])];
+    const std::int64_t start = std::int64_t{edge ? box.count[b] - 1 : (box.count[b] - 1) / 2} * box.size[b];
+    if (edge || box.count[b] == 1) inside[b] = box.last[b];
+    src += start * axis.src_stride * e;
+    dst += start * axis.dst_stride * e;
+  }
+  Request request;
+  for (const bool source : {true, false}) {
+    const std::uint32_t v = source ? box.load_vector : box.store_vector;
+    request.bytes = v * c.nest.element_bytes;
+    const Sample parts{static_cast<std::uint32_t>(ceil_div(ceil_div(box.elements, v), walk.lanes())), all};
+    for (std::uint32_t i = 0; i < parts.size(); ++i) {
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+        std::uint32_t o = (parts.at(i) * walk.lanes() + l) * v;
+        request.address[l] = Request::kInactive;
+        if (o >= box.elements) continue;
+        std::int64_t at = source ? src : dst;
+        bool within = true;
+        for (int p = 0; p < box.boxed; ++p) {
+          const auto b = static_cast<std::size_t>(source ? p : box.order[static_cast<std::size_t>(p)]);
+          const auto& axis = c.nest.axis[static_cast<std::size_t>(box.axis[b])];
+          const std::uint32_t digit = o % box.size[b];
+          o /= box.size[b];
+          within = within && digit < inside[b];
+          at += digit * (source ? axis.src_stride : axis.dst_stride) * e;
+        }
+        if (within) request.address[l] = at;
+      }
+      if (source) walk.load(request, parts.times(i));
+      else walk.store(request, parts.times(i));
+    }
+  }
+  return walk.count();
+}
+
+Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+  const BoxRow& r = kTable[row];
+  Box box;
+  Refusal ignored(false);
+  build_box(c, r, box, ignored);
+  const std::uint32_t padding = d.own[d.own_count - 1];
+  box.padding_shift = padding & 255;
+  box.padding = padding >> 8 & 255;
+  Estimate e;
+  e.groups = d.groups;
+  e.interior = count_box(c, box, false, c.explain);
+  e.interior.bank_conflicts = c.explain ? box_conflicts(c, r, box, true) : d.bank_conflicts;
+  if (c.explain) {
+    e.edge = count_box(c, box, true, true);
+    e.edge.bank_conflicts = e.interior.bank_conflicts;
+  }
+  // Fitted to the H200's times of boxes of 1000 to 7400 elements: so many a subgroup in any case, then these.
+  e.instructions = ceil_div(r.workgroup, 32) * 450 + e.interior.load_requests * 60 +
+                   e.interior.store_requests * (40 + (c.nest.element_bytes < 4 ? 16 : 10) * box.store_vector);
+  e.bias_permille = r.bias_permille;
+  return e;
+}
+
+bool spare(const Context&, std::uint32_t) { return false; }
+
+std::string print(std::uint32_t row) {
+  const BoxRow& r = kTable[row];
+  return fmt::format("{}x{} a{} u{} wg{}", r.run_s, r.run_d, r.access, r.unroll, r.workgroup);
+}
+
+}  // namespace
+
+const Strategy kBox = {"permute_box", std::size(kTable), applicable, make, estimate, spare, print, make_step};
+
+}  // namespace sectile::detail

@@ -1,0 +1,91 @@
+// Contiguous bytes: what an identity, or any permute whose axes all merge, comes down to.
+#include "strategy.hpp"
+
+#include "permute/permute_copy.abi.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace sectile::detail {
+
+namespace {
+
+struct Row {
+  std::uint32_t workgroup, unroll;
+};
+// NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: see docs/performance.md.
+constexpr Row kTable[] = {{256, 1}, {256, 2}, {256, 4}, {128, 1}, {512, 1}};
+
+std::uint32_t width_of(const Nest& nest) {
+  return std::min({nest.src_access_align(), nest.dst_access_align(), 16u});
+}
+
+bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  if (!c.nest.contiguous_copy()) return refusal.no("operands are not one contiguous run each");
+  if (kTable[row].workgroup > c.limits.workgroup_invocations)
+    return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup, c.limits.workgroup_invocations);
+  return stores_elements(c, refusal);
+}
+
+Draft make(const Context& c, std::uint32_t row) {
+  Draft d;
+  d.stem = "permute_copy";
+  // Only the tail is moved an element at a time.
+  d.element_bytes = c.nest.element_bytes >= 4 ? 4 : c.profile.storage8.value_or(false) ? 1 : c.nest.element_bytes;
+  d.workgroup = kTable[row].workgroup;
+  d.add_constant(PERMUTE_COPY_SPEC_WIDTH, width_of(c.nest));
+  d.add_constant(PERMUTE_COPY_SPEC_UNROLL, kTable[row].unroll);
+  const auto bytes = static_cast<std::uint64_t>(c.nest.elements()) * c.nest.element_bytes;
+  d.groups = ceil_div(bytes, std::uint64_t{d.workgroup} * kTable[row].unroll * width_of(c.nest));
+  return d;
+}
+
+bool spare(const Context&, std::uint32_t row) { return row != 0; }
+
+Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+  Estimate e;
+  Walk walk(c.profile);
+  const auto width = width_of(c.nest);
+  Request request;
+  request.bytes = width;
+  for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = std::int64_t{l} * width;
+  const std::uint64_t times = ceil_div(d.workgroup, walk.lanes()) * kTable[row].unroll;
+  walk.load(request, times);
+  walk.store(request, times);
+  e.interior = e.edge = walk.count();
+  e.groups = d.groups;
+  e.instructions = times * 8;
+  e.bias_permille = spare(c, row) ? kSpare : 0;
+  return e;
+}
+
+std::string print(std::uint32_t row) { return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup); }
+
+Result<Step> step(const Draft& draft, const Nest& nest, const DeviceProfile& profile) {
+  Step s;
+  s.kernel = {draft.stem, fmt::format("e{}", draft.element_bytes)};
+  s.constants = {{SECTILE_SPEC_WORKGROUP, draft.workgroup}};
+  s.constants.insert(s.constants.end(), draft.constants.begin(), draft.constants.begin() + draft.constant_count);
+  s.workgroup = {draft.workgroup, 1, 1};
+  auto grid = fold_grid(draft.groups, profile);
+  if (!grid) return std::unexpected(grid.error());
+  s.grid = *grid;
+  const auto bytes = static_cast<std::uint64_t>(nest.elements()) * nest.element_bytes;
+  PermuteCopyPush push{};
+  push.bytes_lo = static_cast<std::uint32_t>(bytes);
+  push.bytes_hi = static_cast<std::uint32_t>(bytes >> 32);
+  push.groups = static_cast<std::uint32_t>(draft.groups);
+  s.push.resize(sizeof push);
+  std::memcpy(s.push.data(), &push, sizeof push);
+  const auto src = static_cast<std::uint64_t>(nest.src_byte_offset);
+  const auto dst = static_cast<std::uint64_t>(nest.dst_byte_offset);
+  s.addresses = {{offsetof(PermuteCopyPush, src), 0, src}, {offsetof(PermuteCopyPush, dst), 1, dst}};
+  s.accesses = {{0, src, src + bytes, false}, {1, dst, dst + bytes, true}};
+  return s;
+}
+
+}  // namespace
+
+const Strategy kCopy = {"permute_copy", std::size(kTable), applicable, make, estimate, spare, print, step};
+
+}  // namespace sectile::detail

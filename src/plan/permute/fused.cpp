@@ -1,0 +1,210 @@
+// Elements computed with on their way, a run along the destination an invocation: the way out for whatever has an
+// elementwise stage.
+#include "fused.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace sectile::detail {
+
+namespace {
+
+struct Row {
+  std::uint32_t workgroup, vector;   // at most so many elements a run
+};
+constexpr Row kTable[] = {{128, 8}, {256, 4}, {256, 1}, {64, 8}};
+
+std::uint32_t type_number(DType type) {
+  switch (type) {
+    case DType::f16: return SECTILE_TYPE_F16;
+    case DType::bf16: return SECTILE_TYPE_BF16;
+    case DType::i8: return SECTILE_TYPE_I8;
+    case DType::u8: return SECTILE_TYPE_U8;
+    case DType::i32: return SECTILE_TYPE_I32;
+    default: return SECTILE_TYPE_F32;
+  }
+}
+
+std::int64_t stride_of(const Nest& nest, FusedSide side, int a) {
+  const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+  return side == FusedSide::src ? axis.src_stride : side == FusedSide::dst ? axis.dst_stride : axis.add_stride;
+}
+
+// Whether an element's bounds change along an axis: then one of a run may be there and the next not.
+bool bounded_along(const Nest& nest, int a) {
+  const auto bounds = std::max(nest.read_bounds(), nest.write_bounds());
+  for (std::uint32_t b = 0; b < bounds; ++b)
+    if (nest.axis[static_cast<std::size_t>(a)].coef[b] != 0) return true;
+  return false;
+}
+
+// Whether accesses of `width` elements begin at multiples of their size, whatever axes but those two are at.
+bool aligned_to(const Nest& nest, FusedSide side, std::uint32_t width, int axis, int other) {
+  const std::uint32_t bytes = side == FusedSide::src ? nest.element_bytes : nest.dst_element_bytes;
+  const std::uint32_t align = side == FusedSide::src ? nest.src_access_align()
+                              : side == FusedSide::dst ? nest.dst_access_align() : nest.add_access_align();
+  if (width * bytes > 16 || align % (width * bytes) != 0) return false;
+  for (int a = 0; a < nest.rank; ++a)
+    if (a != axis && a != other && stride_of(nest, side, a) % width != 0) return false;
+  return true;
+}
+
+struct Run {
+  std::uint32_t vector = 1;
+  FusedWidths widths;
+};
+
+Run run_of(const Nest& nest, std::uint32_t row) {
+  Run run;
+  if (nest.rank == 0) return run;
+  run.vector = kTable[row].vector;
+  while (nest.axis[0].extent % run.vector != 0) run.vector /= 2;
+  run.widths = {fused_width(nest, FusedSide::src, 0, run.vector), fused_width(nest, FusedSide::dst, 0, run.vector),
+                nest.stage.add ? fused_width(nest, FusedSide::add, 0, run.vector) : 1};
+  return run;
+}
+
+bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  if (kTable[row].workgroup > c.limits.workgroup_invocations)
+    return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup, c.limits.workgroup_invocations);
+  return true;
+}
+
+Draft make(const Context& c, std::uint32_t row) {
+  const Run run = run_of(c.nest, row);
+  Draft d;
+  d.stem = "permute_fused";
+  d.element_bytes = c.nest.dst_element_bytes;
+  d.variant = fused_variant(c, run.widths);
+  d.wide = c.wide;
+  d.workgroup = kTable[row].workgroup;
+  d.stage = fused_stage(c.nest, c.nest.rank > 0 ? 0 : -1, -1);
+  add_fused_constants(d, c.nest, run.widths);
+  d.add_constant(PERMUTE_FUSED_SPEC_VECTOR, run.vector);
+  for (int a = 0; a < c.nest.rank; ++a) {
+    NestAxis axis = c.nest.axis[static_cast<std::size_t>(a)];
+    if (a == 0) {
+      axis.extent /= run.vector;
+      for (std::int64_t* step : {&axis.src_stride, &axis.dst_stride, &axis.add_stride, &axis.scale_step, &axis.bias_step,
+                                 &axis.coef[0], &axis.coef[1]})
+        *step *= run.vector;
+    }
+    d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
+  }
+  d.groups = ceil_div(static_cast<std::uint64_t>(c.nest.elements()) / run.vector, d.workgroup);
+  return d;
+}
+
+// The accesses of one subgroup, the first of whose runs is `first`: at element i of each run.
+void request_at(const Context& c, const Run& run, const Walk& walk, std::int64_t first, std::uint32_t i, FusedSide side,
+                Request& request) {
+  const auto bytes = static_cast<std::int64_t>(side == FusedSide::src ? c.nest.element_bytes : c.nest.dst_element_bytes);
+  const auto runs = c.nest.elements() / run.vector;
+  for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+    std::int64_t id = first + l;
+    request.address[l] = Request::kInactive;
+    if (id >= runs) continue;
+    std::int64_t at = side == FusedSide::src ? c.nest.src_byte_offset : side == FusedSide::dst ? c.nest.dst_byte_offset
+                                                                                               : c.nest.stage.add_byte_offset;
+    for (int a = 0; a < c.nest.rank; ++a) {
+      const std::int64_t extent = c.nest.axis[static_cast<std::size_t>(a)].extent / (a == 0 ? run.vector : 1);
+      const std::int64_t digit = id % extent * (a == 0 ? run.vector : 1) + (a == 0 ? i : 0);
+      id /= extent;
+      at += digit * stride_of(c.nest, side, a) * bytes;
+    }
+    request.address[l] = at;
+  }
+}
+
+AccessCount count_group(const Context& c, std::uint32_t row, std::uint64_t group) {
+  const Run run = run_of(c.nest, row);
+  Walk walk(c.profile);
+  const auto& r = kTable[row];
+  const auto first = static_cast<std::int64_t>(group * r.workgroup);
+  const std::uint64_t subgroups = ceil_div(r.workgroup, walk.lanes());
+  Request request;
+  const auto walk_side = [&](FusedSide side, std::uint32_t width, std::uint32_t element) {
+    request.bytes = width * element;
+    for (std::uint32_t i = 0; i < run.vector; i += width) {
+      request_at(c, run, walk, first, i, side, request);
+      side == FusedSide::dst ? walk.store(request, subgroups) : walk.load(request, subgroups);
+    }
+  };
+  walk_side(FusedSide::src, run.widths.load, c.nest.element_bytes);
+  if (c.nest.stage.add) walk_side(FusedSide::add, run.widths.add, c.nest.dst_element_bytes);
+  walk_side(FusedSide::dst, run.widths.store, c.nest.dst_element_bytes);
+  return walk.count();
+}
+
+bool spare(const Context& c, std::uint32_t row) { return c.limits.workgroup_invocations >= 256 && row == 3; }
+
+Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+  Estimate e;
+  e.groups = d.groups;
+  e.interior = count_group(c, row, d.groups / 2);
+  if (c.explain) e.edge = count_group(c, row, d.groups - 1);
+  const std::uint64_t subgroups = ceil_div(kTable[row].workgroup, c.profile.subgroup_size.value_or(32));
+  e.instructions = (e.interior.load_requests + e.interior.store_requests) * 8 +
+                   subgroups * static_cast<std::uint64_t>(20 + 8 * c.nest.rank + 6 * static_cast<int>(run_of(c.nest, row).vector));
+  e.bias_permille = spare(c, row) ? kSpare : 0;
+  return e;
+}
+
+std::string print(std::uint32_t row) { return fmt::format("v{} wg{}", kTable[row].vector, kTable[row].workgroup); }
+
+}  // namespace
+
+std::uint32_t fused_width(const Nest& nest, FusedSide side, int axis, std::uint32_t most) {
+  if (bounded_along(nest, axis) || stride_of(nest, side, axis) != 1) return 1;
+  std::uint32_t width = std::bit_floor(most);
+  // Runs of other lengths, and accesses that do not divide them, are of whole short axes.
+  while (width > 1 && (most % width != 0 || nest.axis[static_cast<std::size_t>(axis)].extent % width != 0 ||
+                       !aligned_to(nest, side, width, axis, axis)))
+    width /= 2;
+  return width;
+}
+
+std::uint32_t fused_joined_width(const Nest& nest, FusedSide side, int record, int along, std::uint32_t count) {
+  const auto& short_axis = nest.axis[static_cast<std::size_t>(record)];
+  if (bounded_along(nest, record) || bounded_along(nest, along) || stride_of(nest, side, record) != 1 ||
+      stride_of(nest, side, along) != short_axis.extent ||
+      nest.axis[static_cast<std::size_t>(along)].extent * short_axis.extent % count != 0)
+    return 1;
+  std::uint32_t width = 8;   // what a run of the kernels holds
+  while (width > 1 && (count % width != 0 || !aligned_to(nest, side, width, record, along))) width /= 2;
+  return width;
+}
+
+const char* fused_variant(const Context& c, const FusedWidths& widths) {
+  const std::uint32_t src = c.nest.element_bytes, dst = c.nest.dst_element_bytes;
+  const bool words = widths.load * src >= 4 && widths.store * dst >= 4 && (!c.nest.stage.add || widths.add * dst >= 4);
+  if (words) return "word";
+  return c.profile.storage8.value_or(false) && c.profile.storage16.value_or(false) ? "narrow" : "split";
+}
+
+std::uint32_t fused_stage(const Nest& nest, int axis_s, int axis_d) {
+  const NestStage& s = nest.stage;
+  std::uint32_t bits = (s.alpha != 1 ? PERMUTE_FUSED_ALPHA : 0) | (s.scale ? PERMUTE_FUSED_SCALE : 0) |
+                       (s.bias ? PERMUTE_FUSED_BIAS : 0) | (s.add ? PERMUTE_FUSED_ADD : 0);
+  bool one = s.scale && s.bias;
+  for (int a = 0; a < nest.rank; ++a) {
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    one = one && axis.scale_step == axis.bias_step;
+    if (s.scale && axis.scale_step != 0) bits |= a == axis_s ? PERMUTE_FUSED_SCALE_S : a == axis_d ? PERMUTE_FUSED_SCALE_D : 0;
+    if (s.bias && axis.bias_step != 0) bits |= a == axis_s ? PERMUTE_FUSED_BIAS_S : a == axis_d ? PERMUTE_FUSED_BIAS_D : 0;
+  }
+  return bits | (one ? PERMUTE_FUSED_ONE_AXIS : 0);
+}
+
+void add_fused_constants(Draft& draft, const Nest& nest, const FusedWidths& widths) {
+  draft.add_constant(PERMUTE_FUSED_SPEC_TYPE, type_number(nest.stage.type));
+  draft.add_constant(PERMUTE_FUSED_SPEC_OUT, type_number(nest.stage.out));
+  draft.add_constant(PERMUTE_FUSED_SPEC_STAGE, draft.stage);
+  draft.add_constant(PERMUTE_FUSED_SPEC_LOAD, widths.load);
+  draft.add_constant(PERMUTE_FUSED_SPEC_STORE, widths.store);
+  draft.add_constant(PERMUTE_FUSED_SPEC_ADD, widths.add);
+}
+
+const Strategy kFused = {"permute_fused", std::size(kTable), applicable, make, estimate, spare, print, make_step, true};
+
+}  // namespace sectile::detail

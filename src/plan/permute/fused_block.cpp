@@ -1,0 +1,216 @@
+// Elements computed with on their way where the innermost axis moves: blocks turned in registers.
+#include "fused.hpp"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+struct Row {
+  std::uint32_t blocks_s, blocks_d;   // of a workgroup
+  std::uint32_t workgroup;
+  bool swap, lanes_d;
+  bool cpu, gpu;                      // worth looking at there
+};
+constexpr Row kTable[] = {
+    {8, 16, 128, true, false, false, true},  {16, 8, 128, true, false, false, true}, {8, 8, 64, true, true, false, false},
+    {16, 8, 8, true, true, true, false},     {8, 4, 8, true, true, true, false},     {16, 2, 8, false, false, true, false},
+    {4, 16, 8, false, false, true, false},
+};
+
+// A block, and the tile of so many that a workgroup has.
+struct Shape {
+  int s = -1;
+  std::uint32_t vector_s = 1, vector_d = 1, blocks_s = 1, blocks_d = 1;
+  FusedWidths widths;
+  bool joined_s = false, joined_d = false;   // short records, read (written) as one run a block
+
+  std::uint32_t tile_s() const { return vector_s * blocks_s; }
+  std::uint32_t tile_d() const { return vector_d * blocks_d; }
+};
+
+// Elements of a block along an axis: what accesses of 16 bytes hold, the whole of a short axis.
+std::uint32_t side_of(std::int64_t extent, std::uint32_t bytes) {
+  return extent <= 8 ? static_cast<std::uint32_t>(extent) : std::clamp(16 / bytes, 4u, 8u);
+}
+
+Shape shape_of(const Nest& nest, const Row& r) {
+  Shape shape;
+  shape.s = nest.src_innermost();
+  const auto& axis_s = nest.axis[static_cast<std::size_t>(shape.s)];
+  const auto& axis_d = nest.axis[0];
+  shape.vector_s = side_of(axis_s.extent, nest.element_bytes);
+  shape.vector_d = side_of(axis_d.extent, nest.dst_element_bytes);
+  shape.blocks_s = r.blocks_s;
+  shape.blocks_d = r.blocks_d;
+  // One block along a short axis; what the other then has more keeps the workgroup full.
+  if (axis_s.extent <= 8) shape.blocks_d *= std::exchange(shape.blocks_s, 1);
+  else if (axis_d.extent <= 8) shape.blocks_s *= std::exchange(shape.blocks_d, 1);
+  shape.widths = {fused_width(nest, FusedSide::src, shape.s, shape.vector_s), fused_width(nest, FusedSide::dst, 0, shape.vector_d),
+                  nest.stage.add ? fused_width(nest, FusedSide::add, 0, shape.vector_d) : 1};
+  // Records of 3 bytes have no access wider than one; four of them have three words.
+  const std::uint32_t block = shape.vector_s * shape.vector_d;
+  if (axis_s.extent == shape.vector_s) {
+    const auto width = fused_joined_width(nest, FusedSide::src, shape.s, 0, block);
+    shape.joined_s = width > shape.widths.load;
+    if (shape.joined_s) shape.widths.load = width;
+  }
+  if (axis_d.extent == shape.vector_d) {
+    const auto width = fused_joined_width(nest, FusedSide::dst, 0, shape.s, block);
+    shape.joined_d = width > shape.widths.store;
+    if (shape.joined_d) shape.widths.store = width;
+  }
+  return shape;
+}
+
+bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  const Row& r = kTable[row];
+  const int s = c.nest.src_innermost();
+  if (c.nest.rank < 2 || s < 0) return refusal.no("fewer than two axes move");
+  if (s == 0) return refusal.no("the innermost axis stays innermost");
+  if (c.nest.read_bounds() + c.nest.write_bounds() != 0) return refusal.no("a block that does not divide its axis is not tiled");
+  if (r.workgroup > c.limits.workgroup_invocations)
+    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  if (std::string_view(fused_variant(c, shape_of(c.nest, r).widths)) == "split")
+    return refusal.no("accesses of 1 or 2 bytes, the device has none");
+  return true;
+}
+
+std::uint32_t tiles(std::int64_t extent, std::uint32_t tile) { return static_cast<std::uint32_t>((extent + tile - 1) / tile); }
+
+Draft make(const Context& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  const Nest& nest = c.nest;
+  const Shape shape = shape_of(nest, r);
+  const auto& axis_s = nest.axis[static_cast<std::size_t>(shape.s)];
+  const auto& axis_d = nest.axis[0];
+  const auto tiles_s = tiles(axis_s.extent, shape.tile_s()), tiles_d = tiles(axis_d.extent, shape.tile_d());
+  Draft d;
+  d.stem = "permute_fused_block";
+  d.element_bytes = nest.dst_element_bytes;
+  d.variant = fused_variant(c, shape.widths);
+  d.wide = c.wide;
+  d.workgroup = r.workgroup;
+  d.stage = fused_stage(nest, shape.s, 0);
+  d.add_axis(r.swap ? axis_d : axis_s, r.swap ? tiles_d : tiles_s);
+  d.add_axis(r.swap ? axis_s : axis_d, r.swap ? tiles_s : tiles_d);
+  d.groups = std::uint64_t{tiles_s} * tiles_d;
+  for (int a = 1; a < nest.rank; ++a) {
+    if (a == shape.s) continue;
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
+    d.groups *= static_cast<std::uint64_t>(axis.extent);
+  }
+  d.add_own(static_cast<std::uint32_t>(axis_s.extent - std::int64_t{tiles_s - 1} * shape.tile_s()));
+  d.add_own(static_cast<std::uint32_t>(axis_d.extent - std::int64_t{tiles_d - 1} * shape.tile_d()));
+  add_fused_constants(d, nest, shape.widths);
+  d.add_constant(PERMUTE_FUSED_SPEC_VECTOR_S, shape.vector_s);
+  d.add_constant(PERMUTE_FUSED_SPEC_VECTOR_D, shape.vector_d);
+  d.add_constant(PERMUTE_FUSED_SPEC_TILE_S, shape.tile_s());
+  d.add_constant(PERMUTE_FUSED_SPEC_TILE_D, shape.tile_d());
+  d.add_constant(PERMUTE_FUSED_SPEC_SWAP, r.swap ? 1 : 0);
+  d.add_constant(PERMUTE_FUSED_SPEC_LANES_D, r.lanes_d ? 1 : 0);
+  d.add_constant(PERMUTE_FUSED_SPEC_JOINED_S, shape.joined_s ? 1 : 0);
+  d.add_constant(PERMUTE_FUSED_SPEC_JOINED_D, shape.joined_d ? 1 : 0);
+  return d;
+}
+
+bool spare(const Context& c, std::uint32_t row) { return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu); }
+
+// Mirrors turn_block() of shaders/permute/permute_fused_block.comp for the tile whose first element has the given indices.
+AccessCount count_tile(const Context& c, const Row& r, std::int64_t first_s, std::int64_t first_d) {
+  const Nest& nest = c.nest;
+  const Shape shape = shape_of(nest, r);
+  const auto& axis_s = nest.axis[static_cast<std::size_t>(shape.s)];
+  const auto& axis_d = nest.axis[0];
+  const std::int64_t size_s = std::min<std::int64_t>(shape.tile_s(), axis_s.extent - first_s);
+  const std::int64_t size_d = std::min<std::int64_t>(shape.tile_d(), axis_d.extent - first_d);
+  Walk walk(c.profile);
+  Request request;
+  const std::uint32_t blocks = shape.blocks_s * shape.blocks_d;
+  const Sample parts{static_cast<std::uint32_t>(ceil_div(blocks, walk.lanes())), c.explain};
+  // One access of every lane; `address` says where, from a block's first element.
+  const auto request_of = [&](std::uint32_t part, auto&& address) {
+    for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+      const std::uint32_t b = part * walk.lanes() + l;
+      const std::int64_t s = std::int64_t{r.lanes_d ? b / shape.blocks_d : b % shape.blocks_s} * shape.vector_s;
+      const std::int64_t d = std::int64_t{r.lanes_d ? b % shape.blocks_d : b / shape.blocks_s} * shape.vector_d;
+      request.address[l] = b < blocks && s < size_s && d < size_d ? address(s, d) : Request::kInactive;
+    }
+  };
+  // The runs of joined blocks: `at` is where a block's record begins.
+  const std::uint32_t elements = shape.vector_s * shape.vector_d;
+  const auto joined = [&](std::uint32_t p, bool store) {
+    const std::uint32_t width = store ? shape.widths.store : shape.widths.load;
+    const std::uint32_t bytes = store ? nest.dst_element_bytes : nest.element_bytes;
+    request.bytes = width * bytes;
+    for (std::uint32_t e = 0; e < elements; e += width) {
+      request_of(parts.at(p), [&](std::int64_t s, std::int64_t d) {
+        return (store ? nest.dst_byte_offset + (first_s + s) * axis_s.dst_stride * bytes
+                      : nest.src_byte_offset + (first_d + d) * axis_d.src_stride * bytes) + std::int64_t{e} * bytes;
+      });
+      store ? walk.store(request, parts.times(p)) : walk.load(request, parts.times(p));
+    }
+  };
+  for (std::uint32_t p = 0; p < parts.size(); ++p) {
+    request.bytes = shape.widths.load * nest.element_bytes;
+    if (shape.joined_s) joined(p, false);
+    for (std::uint32_t i = 0; !shape.joined_s && i < shape.vector_d; ++i)
+      for (std::uint32_t k = 0; k < shape.vector_s; k += shape.widths.load) {
+        request_of(parts.at(p), [&](std::int64_t s, std::int64_t d) {
+          const auto at_s = first_s + std::min<std::int64_t>(s + k, size_s - shape.widths.load);
+          const auto at_d = first_d + std::min<std::int64_t>(d + i, size_d - 1);
+          return nest.src_byte_offset + (at_s * axis_s.src_stride + at_d * axis_d.src_stride) * nest.element_bytes;
+        });
+        walk.load(request, parts.times(p));
+      }
+    for (const bool store : {false, true}) {
+      if (!store && !nest.stage.add) continue;
+      if (store && shape.joined_d) {
+        joined(p, true);
+        continue;
+      }
+      const std::uint32_t width = store ? shape.widths.store : shape.widths.add;
+      request.bytes = width * nest.dst_element_bytes;
+      for (std::uint32_t i = 0; i < shape.vector_s; ++i)
+        for (std::uint32_t k = 0; k < shape.vector_d; k += width) {
+          request_of(parts.at(p), [&](std::int64_t s, std::int64_t d) {
+            if (s + i >= size_s || d + k >= size_d) return Request::kInactive;
+            const auto at = (first_s + s + i) * (store ? axis_s.dst_stride : axis_s.add_stride) +
+                            (first_d + d + k) * (store ? axis_d.dst_stride : axis_d.add_stride);
+            return (store ? nest.dst_byte_offset : nest.stage.add_byte_offset) + at * nest.dst_element_bytes;
+          });
+          store ? walk.store(request, parts.times(p)) : walk.load(request, parts.times(p));
+        }
+    }
+  }
+  return walk.count();
+}
+
+Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+  const Row& r = kTable[row];
+  const Shape shape = shape_of(c.nest, r);
+  const std::int64_t tiles_s = tiles(c.nest.axis[static_cast<std::size_t>(shape.s)].extent, shape.tile_s());
+  const std::int64_t tiles_d = tiles(c.nest.axis[0].extent, shape.tile_d());
+  Estimate e;
+  e.groups = d.groups;
+  e.interior = count_tile(c, r, (tiles_s - 1) / 2 * shape.tile_s(), (tiles_d - 1) / 2 * shape.tile_d());
+  if (c.explain) e.edge = count_tile(c, r, (tiles_s - 1) * shape.tile_s(), (tiles_d - 1) * shape.tile_d());
+  const auto lanes = c.profile.subgroup_size.value_or(32);
+  e.instructions = (e.interior.load_requests + e.interior.store_requests) * 8 +
+                   ceil_div(std::uint64_t{shape.tile_s()} * shape.tile_d(), lanes) * 5 + ceil_div(r.workgroup, lanes) * 100;
+  e.bias_permille = spare(c, row) ? kSpare : 0;
+  return e;
+}
+
+std::string print(std::uint32_t row) {
+  const Row& r = kTable[row];
+  return fmt::format("{}x{} wg{}{}{}", r.blocks_s, r.blocks_d, r.workgroup, r.swap ? " swap" : "", r.lanes_d ? " lanes-d" : "");
+}
+
+}  // namespace
+
+const Strategy kFusedBlock = {"permute_fused_block", std::size(kTable), applicable, make, estimate, spare, print, make_step, true};
+
+}  // namespace sectile::detail

@@ -1,0 +1,76 @@
+// Builds the stream of words that shaders/lib/permute.abi.h describes, and the step around it.
+#pragma once
+
+#include "nest.hpp"
+#include "plan/access/limits.hpp"
+
+#include <sectile/error.hpp>
+#include <sectile/plan.hpp>
+#include <sectile/profile.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace sectile::detail {
+
+// n / d == (umulhi(n, multiplier) + n) >> shift for every n below 2^31.
+// Granlund and Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994, figure 4.1.
+struct FastDivision {
+  std::uint32_t multiplier = 0;
+  std::uint32_t shift = 0;
+};
+FastDivision fast_division(std::uint32_t d) noexcept;   // 1 <= d < 2^31
+
+constexpr std::uint32_t divide(std::uint32_t n, FastDivision f) noexcept {
+  const auto high = static_cast<std::uint32_t>((std::uint64_t{n} * f.multiplier) >> 32);
+  return (high + n) >> f.shift;
+}
+
+// n / d == umulhi(n, multiplier) wherever n * d < 2^32; d >= 2.
+constexpr std::uint32_t small_multiplier(std::uint32_t d) noexcept {
+  return static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + d - 1) / d);
+}
+
+// One axis as a kernel sees it: how many steps (tiles, elements) it is counted in, and its strides.
+struct StreamAxis {
+  std::uint32_t count = 1;
+  std::int64_t src_stride = 0, dst_stride = 0;
+  std::array<std::int64_t, kMaxBounds> coef{};
+  std::int64_t add_stride = 0, scale_step = 0, bias_step = 0;   // of an elementwise stage
+};
+
+// What a strategy has worked out for one step.
+struct Draft {
+  const char* stem = "";
+  std::uint32_t element_bytes = 4;
+  const char* variant = nullptr;                  // the kernel's, before ".wide" or ".long"; null: "e<element_bytes>"
+  bool wide = false;
+  std::array<StreamAxis, kMaxRank> axis{};
+  int axes = 0;
+  std::array<std::uint32_t, 16> own{};            // the kernel's own words
+  std::uint32_t own_count = 0;
+  std::uint32_t stage = 0;                        // PERMUTE_FUSED_* bits
+  std::array<Constant, 16> constants{};           // the kernel's own constants
+  std::uint32_t constant_count = 0;
+  std::uint32_t workgroup = 64;
+  std::uint64_t groups = 1;
+  std::uint32_t workgroup_memory_bytes = 0;
+  std::uint64_t bank_conflicts = 0;               // of one workgroup, as sampled while padding was chosen
+
+  void add_axis(const NestAxis& from, std::uint32_t count);
+  void add_own(std::uint32_t word) { own[own_count++] = word; }
+  void add_constant(std::uint32_t id, std::uint32_t value) { constants.at(constant_count++) = {id, value}; }
+};
+
+// Axis numbers are padded to few classes, so that problems of like rank share a pipeline.
+int axis_class(int axes, bool staged = false) noexcept;
+
+// The step for a draft over a nest: constants, pushed words, specialized words, addresses, ranges,
+// the grid folded to the profile's limits.
+Result<Step> make_step(const Draft& draft, const Nest& nest, const DeviceProfile& profile);
+
+// Offsets of the nest need 64 bits: as bytes they would pass 2^31.
+bool needs_wide(const Nest& nest) noexcept;
+
+}  // namespace sectile::detail

@@ -1,0 +1,93 @@
+// The innermost axis stays innermost (its elements already as wide as alignment allows), and the way
+// out for whatever no other strategy takes: elements gathered in the destination's order.
+#include "strategy.hpp"
+
+#include "permute/permute_rows.abi.h"
+
+namespace sectile::detail {
+
+namespace {
+
+struct Row {
+  std::uint32_t workgroup, unroll;
+};
+// NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench --preset seeds-permute --all-candidates`: one element an
+// invocation moves 3897 GB/s of 64x1024x512 (1,0,2) f32, four 3802, eight 3788.
+constexpr Row kTable[] = {{256, 1}, {256, 4}, {128, 8}, {64, 4}};
+
+bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  if (kTable[row].workgroup > c.limits.workgroup_invocations)
+    return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup, c.limits.workgroup_invocations);
+  return stores_elements(c, refusal);
+}
+
+Draft make(const Context& c, std::uint32_t row) {
+  Draft d;
+  d.stem = "permute_rows";
+  d.element_bytes = c.nest.element_bytes;
+  d.wide = c.wide;
+  d.workgroup = kTable[row].workgroup;
+  d.add_constant(PERMUTE_ROWS_SPEC_UNROLL, kTable[row].unroll);
+  for (int a = 0; a < c.nest.rank; ++a) {
+    const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
+    d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
+  }
+  d.groups = ceil_div(static_cast<std::uint64_t>(c.nest.elements()), std::uint64_t{d.workgroup} * kTable[row].unroll);
+  return d;
+}
+
+// The subgroup-wide access whose first id is `first`.
+void request_at(const Context& c, const Walk& walk, std::int64_t first, Request& from, Request& to) {
+  const auto e = static_cast<std::int64_t>(c.nest.element_bytes);
+  from.bytes = to.bytes = c.nest.element_bytes;
+  for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+    std::int64_t id = first + l;
+    from.address[l] = to.address[l] = Request::kInactive;
+    if (id >= c.nest.elements()) continue;
+    std::int64_t src = c.nest.src_byte_offset, dst = c.nest.dst_byte_offset;
+    for (int a = 0; a < c.nest.rank; ++a) {
+      const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
+      const std::int64_t digit = id % axis.extent;
+      id /= axis.extent;
+      src += digit * axis.src_stride * e;
+      dst += digit * axis.dst_stride * e;
+    }
+    from.address[l] = src;
+    to.address[l] = dst;
+  }
+}
+
+AccessCount count_group(const Context& c, std::uint32_t row, std::uint64_t group, bool all) {
+  Walk walk(c.profile);
+  const auto& r = kTable[row];
+  const Sample requests{static_cast<std::uint32_t>(ceil_div(r.workgroup, walk.lanes())) * r.unroll, all};
+  Request from, to;
+  for (std::uint32_t i = 0; i < requests.size(); ++i) {
+    const auto first = static_cast<std::int64_t>(group * r.workgroup * r.unroll + std::uint64_t{requests.at(i)} * walk.lanes());
+    request_at(c, walk, first, from, to);
+    walk.load(from, requests.times(i));
+    walk.store(to, requests.times(i));
+  }
+  return walk.count();
+}
+
+// lavapipe takes 66 ms for 4099x4093 f32 with four elements an invocation, 100 ms with one.
+bool spare(const Context& c, std::uint32_t row) { return row != (c.cpu() ? 1u : 0u); }
+
+Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+  Estimate e;
+  e.groups = d.groups;
+  e.interior = count_group(c, row, d.groups / 2, c.explain);
+  if (c.explain) e.edge = count_group(c, row, d.groups - 1, true);
+  e.instructions = e.interior.load_requests * static_cast<std::uint64_t>(12 + 6 * c.nest.rank);
+  e.bias_permille = spare(c, row) ? kSpare : 0;
+  return e;
+}
+
+std::string print(std::uint32_t row) { return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup); }
+
+}  // namespace
+
+const Strategy kRows = {"permute_rows", std::size(kTable), applicable, make, estimate, spare, print, make_step};
+
+}  // namespace sectile::detail

@@ -1,0 +1,317 @@
+// Short runs stay whole and change places: a matrix whose element is a run of any number of bytes, as the pixels of a
+// picture that is laid on its side.
+#include "strategy.hpp"
+
+#include "permute/permute_runs.abi.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace sectile::detail {
+
+namespace {
+
+struct Row {
+  std::uint32_t block_s, block_d;      // runs that an invocation cuts out and joins
+  std::uint32_t blocks_s, blocks_d;    // of a workgroup's tile
+  std::uint32_t load_bytes, store_bytes;   // at most
+  std::uint32_t workgroup;
+  bool park, swap;
+  bool cpu, gpu;                       // worth looking at there
+};
+// GPUs park. H200, CUDA 13.0, 2026-11-23, `sectile bench PROBLEM --device cuda:0 --all-candidates --min-time 0.05
+// --warmup 0.3`, fractions of a copy (docs/performance.md has the table): 16x16 blocks of 4x4 runs with stores of 8
+// bytes 0.74 on u8 82x427x640x3 and ahead of stores of 4 bytes on every run of 3 to 7 bytes; runs of 3 words 0.86 in
+// blocks of 2x2, runs of 6 words 0.92 in blocks of 1x1. Vulkan on a GPU was not timed. CPUs: lavapipe 26.1.6 on two
+// Xeon cores at real-time priority beside other work, 2026-11-23, `sectile bench "permute u8 82x427x640x3 axes=0,2,1,3"
+// --force ROW`, fractions of a copy: tiles of 4x4 blocks 0.29 to 0.35, 8x4 0.32, 4x16 0.20 to 0.27, 16x16 0.14; blocks
+// of 4x8 runs 0.27 at best, of 8x8 0.13; permute_rows 0.04.
+constexpr Row kTable[] = {
+    {4, 4, 16, 16, 16, 4, 256, true, true, false, false},
+    {4, 4, 16, 16, 16, 4, 128, true, true, false, false},
+    {4, 4, 16, 16, 16, 4, 256, true, false, false, false},
+    {4, 4, 8, 16, 16, 4, 128, true, true, false, true},
+    {4, 4, 8, 32, 16, 4, 256, true, true, false, false},
+    {4, 4, 16, 32, 16, 4, 256, true, true, false, false},
+    {4, 4, 16, 32, 16, 16, 256, true, true, false, false},
+    {4, 4, 16, 16, 16, 8, 256, true, true, false, true},
+    {8, 4, 8, 16, 16, 4, 128, true, true, false, false},
+    {4, 4, 8, 8, 16, 4, 64, true, true, false, true},
+    {2, 2, 16, 16, 16, 4, 256, true, true, false, true},
+    {1, 1, 16, 16, 16, 4, 256, true, true, false, true},
+    {4, 4, 4, 4, 16, 16, 8, false, true, true, false},
+    {2, 2, 8, 8, 16, 16, 16, false, true, true, false},
+    {1, 1, 16, 16, 16, 16, 16, false, true, true, false},
+    {4, 4, 8, 4, 16, 16, 8, false, true, false, false},
+    {4, 4, 4, 16, 16, 16, 16, false, true, false, false},
+    {4, 8, 4, 4, 16, 16, 8, false, true, false, false},
+};
+
+// What an invocation may hold where it has registers; a CPU has its caches.
+constexpr std::uint32_t kMostWords = 96;
+
+// Lengths are specialized, so every one has a pipeline of its own: small problems are not worth it, and long runs,
+// which elements moved one by one lose less with, only where they are large.
+constexpr std::int64_t kLeastBytes = 4 << 20, kLeastBytesLong = 64 << 20;
+
+// The nest as the kernel sees it: units of at most a word.
+struct Matrix {
+  int s = -1, d = 1;                   // axes
+  std::uint32_t unit = 4;              // bytes
+  std::uint32_t scale = 1;             // units an element
+  std::int64_t run = 1;                // units
+};
+
+bool matrix_of(const Nest& nest, Matrix& m, Refusal& refusal) {
+  if (nest.rank < 3 || nest.axis[0].src_stride != 1 || nest.axis[0].dst_stride != 1)
+    return refusal.no("no run of elements stays whole while two axes move");
+  if (nest.read_bounds() + nest.write_bounds() != 0) return refusal.no("a block that does not divide its axis is not tiled");
+  if (nest.element_bytes == 16) return refusal.no("elements of 16 bytes are as wide as an access");
+  const std::int64_t run = nest.axis[0].extent;
+  if (nest.axis[1].dst_stride != run) return refusal.no("runs do not lie side by side in the destination");
+  for (int a = 2; a < nest.rank && m.s < 0; ++a)
+    if (nest.axis[static_cast<std::size_t>(a)].src_stride == run) m.s = a;
+  if (m.s < 0) return refusal.no("runs do not lie side by side in the source");
+  m.unit = std::min(nest.element_bytes, 4u);
+  m.scale = nest.element_bytes / m.unit;
+  m.run = run * m.scale;
+  return true;
+}
+
+// Whole aligned accesses of `bytes` make up the rows of the source (destination).
+bool whole(const Nest& nest, const Matrix& m, bool source, std::uint32_t bytes) {
+  if ((source ? nest.src_access_align() : nest.dst_access_align()) % bytes != 0) return false;
+  const int along = source ? m.s : m.d;
+  for (int a = 1; a < nest.rank; ++a) {
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    const std::int64_t step = a == along ? axis.extent * m.run : (source ? axis.src_stride : axis.dst_stride) * m.scale;
+    if (step * m.unit % bytes != 0) return false;
+  }
+  return true;
+}
+
+struct Shape {
+  std::uint32_t tile_s, tile_d, load, store, halo, front;   // runs; bytes; runs; rows
+  bool shift;
+  std::uint32_t step() const { return tile_d - halo; }
+};
+
+Shape shape_of(const Nest& nest, const Matrix& m, const Row& r) {
+  const auto run_bytes = static_cast<std::uint32_t>(m.run) * m.unit;
+  Shape s{r.block_s * r.blocks_s, r.block_d * r.blocks_d, r.load_bytes, r.store_bytes, 0, 0, false};
+  while (s.load >= 4 && (r.block_s * run_bytes % s.load != 0 || !whole(nest, m, true, s.load))) s.load /= 2;
+  if (s.load < 4) s.load = 0;
+  const auto fits = [&](std::uint32_t bytes) {
+    return r.block_d * run_bytes % bytes == 0 && whole(nest, m, false, bytes);
+  };
+  while (s.store > 4 && !fits(s.store)) s.store /= 2;
+  if (fits(s.store)) return s;
+  s.shift = true;
+  if (!r.park) {
+    s.front = static_cast<std::uint32_t>(ceil_div(s.store - m.unit, run_bytes));
+    return s;
+  }
+  s.store = r.store_bytes;
+  // Steps end where an access does, counted from the row's begin.
+  const std::uint32_t multiple = s.store / std::gcd(s.store, run_bytes);
+  const auto least = static_cast<std::uint32_t>(ceil_div(s.store - m.unit, run_bytes));
+  s.halo = s.tile_d <= least ? s.tile_d : s.tile_d - (s.tile_d - least) / multiple * multiple;
+  return s;
+}
+
+std::uint32_t shared_words(const Matrix& m, const Shape& s, const Row& r, std::uint32_t skew) {
+  const auto pitch = s.tile_d * static_cast<std::uint32_t>(m.run) * m.unit / 4;
+  return r.park ? s.tile_s * pitch + r.blocks_s * skew + 1 : 1;
+}
+
+bool near_limit(const Nest& nest) {
+  // What a row's last access reaches, and the tile's columns behind it.
+  constexpr std::int64_t limit = (std::int64_t{1} << 31) - (1 << 16);
+  return std::max(nest.src_span(), nest.dst_span()) * nest.element_bytes >= limit;
+}
+
+bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  const Row& r = kTable[row];
+  Matrix m;
+  if (!matrix_of(c.nest, m, refusal)) return false;
+  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
+    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  const std::int64_t run_bytes = m.run * m.unit;
+  if (run_bytes > 48) return refusal.no("runs have {} bytes, at most 48", run_bytes);
+  if (r.block_s * run_bytes % 4 != 0 || r.block_d * run_bytes % 4 != 0)
+    return refusal.no("blocks of {}x{} runs of {} bytes are no whole words", r.block_s, r.block_d, run_bytes);
+  const Shape s = shape_of(c.nest, m, r);
+  const std::int64_t words = (s.front + r.block_d) * r.block_s * run_bytes / 4, most = c.cpu() ? PERMUTE_RUNS_MAX_WORDS : kMostWords;
+  if (words > most) return refusal.no("{} words an invocation, at most {}", words, most);
+  if (s.halo * 2 > s.tile_d) return refusal.no("{} of {} runs are read for others' accesses", s.halo, s.tile_d);
+  if (4 * shared_words(m, s, r, 8) > c.limits.workgroup_memory)
+    return refusal.no("workgroup memory of {} bytes, the device allows {}", 4 * shared_words(m, s, r, 8), c.limits.workgroup_memory);
+  if (c.nest.src_span() * c.nest.element_bytes < 8) return refusal.no("the source has fewer than 8 bytes");
+  if (near_limit(c.nest) && !c.wide && !c.profile.int64.value_or(false))
+    return refusal.no("offsets come near 2^31 bytes, and the device has no 64-bit integers");
+  return stores_elements(c, refusal);
+}
+
+// Invocations' places in workgroup memory, by one skew; see parked_at() in shaders/permute/permute_runs.comp.
+std::uint64_t conflicts_of(const Context& c, const Matrix& m, const Row& r, const Shape& s, std::uint32_t skew) {
+  Walk walk(c.profile);
+  const auto run_bytes = static_cast<std::uint32_t>(m.run) * m.unit;
+  const std::uint32_t pitch = s.tile_d * run_bytes / 4, column = r.block_d * run_bytes / 4;
+  const std::uint32_t blocks = r.blocks_s * r.blocks_d, lanes = walk.lanes();
+  const auto parked_at = [&](std::uint32_t row, std::uint32_t w) { return row * pitch + row / r.block_s * skew + w; };
+  Request request;
+  request.bytes = 4;
+  for (std::uint32_t l = 0; l < lanes; ++l) {
+    const std::uint32_t b = l % blocks;
+    request.address[l] = std::int64_t{parked_at(b % r.blocks_s * r.block_s, b / r.blocks_s * column)} * 4;
+  }
+  walk.shared(request, ceil_div(blocks, lanes) * r.block_s * column);
+  const std::uint32_t words = s.store / 4, chunks = s.step() * run_bytes / s.store;
+  for (std::uint32_t l = 0; l < lanes; ++l)
+    request.address[l] = std::int64_t{parked_at(l / chunks % s.tile_s, l % chunks * words)} * 4;
+  walk.shared(request, ceil_div(std::uint64_t{s.tile_s} * chunks, lanes) * (words + (s.shift ? 1 : 0)));
+  return walk.count().bank_conflicts;
+}
+
+Draft make(const Context& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  Matrix m;
+  Refusal none(false);
+  matrix_of(c.nest, m, none);
+  const Shape s = shape_of(c.nest, m, r);
+  Draft d;
+  d.stem = "permute_runs";
+  d.element_bytes = m.unit;
+  d.wide = c.wide || near_limit(c.nest);
+  d.workgroup = r.workgroup;
+  const auto in_units = [&](int a) {
+    NestAxis axis = c.nest.axis[static_cast<std::size_t>(a)];
+    axis.src_stride *= m.scale;
+    axis.dst_stride *= m.scale;
+    return axis;
+  };
+  const NestAxis axis_s = in_units(m.s), axis_d = in_units(m.d);
+  const auto tiles_s = static_cast<std::uint32_t>(ceil_div(static_cast<std::uint64_t>(axis_s.extent), s.tile_s));
+  // Where accesses are rounded down, the last one must begin inside a tile.
+  const std::uint64_t units_d = static_cast<std::uint64_t>(axis_d.extent * m.run) + (s.shift ? s.store / m.unit - 1 : 0);
+  const auto tiles_d = static_cast<std::uint32_t>(ceil_div(units_d, static_cast<std::uint64_t>(s.step() * m.run)));
+  d.add_axis(r.swap ? axis_d : axis_s, r.swap ? tiles_d : tiles_s);
+  d.add_axis(r.swap ? axis_s : axis_d, r.swap ? tiles_s : tiles_d);
+  d.groups = std::uint64_t{tiles_s} * tiles_d;
+  for (int a = 2; a < c.nest.rank; ++a) {
+    if (a == m.s) continue;
+    const NestAxis axis = in_units(a);
+    d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
+    d.groups *= static_cast<std::uint64_t>(axis.extent);
+  }
+  const auto src_units = static_cast<std::uint64_t>((c.nest.src_span() * c.nest.element_bytes) / m.unit);
+  d.add_own(static_cast<std::uint32_t>(axis_s.extent - std::int64_t{tiles_s - 1} * s.tile_s));
+  d.add_own(static_cast<std::uint32_t>(axis_d.extent));
+  d.add_own(static_cast<std::uint32_t>(src_units));
+  if (d.wide) d.add_own(static_cast<std::uint32_t>(src_units >> 32));
+  std::uint32_t skew = 0;
+  if (r.park) {
+    d.bank_conflicts = conflicts_of(c, m, r, s, 0);
+    for (std::uint32_t other = 1; other <= 8 && d.bank_conflicts != 0; ++other)
+      if (const auto conflicts = conflicts_of(c, m, r, s, other); conflicts < d.bank_conflicts) {
+        d.bank_conflicts = conflicts;
+        skew = other;
+      }
+  }
+  d.workgroup_memory_bytes = 4 * shared_words(m, s, r, skew);
+  d.add_constant(PERMUTE_RUNS_SPEC_RUN, static_cast<std::uint32_t>(m.run));
+  d.add_constant(PERMUTE_RUNS_SPEC_TILE_S, s.tile_s);
+  d.add_constant(PERMUTE_RUNS_SPEC_TILE_D, s.tile_d);
+  d.add_constant(PERMUTE_RUNS_SPEC_BLOCK_S, r.block_s);
+  d.add_constant(PERMUTE_RUNS_SPEC_BLOCK_D, r.block_d);
+  d.add_constant(PERMUTE_RUNS_SPEC_LOAD_BYTES, s.load);
+  d.add_constant(PERMUTE_RUNS_SPEC_STORE_BYTES, s.store);
+  d.add_constant(PERMUTE_RUNS_SPEC_SHIFT, s.shift ? 1 : 0);
+  d.add_constant(PERMUTE_RUNS_SPEC_HALO, s.halo);
+  d.add_constant(PERMUTE_RUNS_SPEC_PARK, r.park ? 1 : 0);
+  d.add_constant(PERMUTE_RUNS_SPEC_SKEW, skew);
+  d.add_constant(PERMUTE_RUNS_SPEC_SWAP, r.swap ? 1 : 0);
+  return d;
+}
+
+bool spare(const Context& c, std::uint32_t row) {
+  const auto bytes = c.nest.element_bytes;
+  const std::int64_t least = c.nest.rank > 0 && c.nest.axis[0].extent * bytes > 12 ? kLeastBytesLong : kLeastBytes;
+  // lavapipe: f64 11x431x643x3 takes 28 ms as rows of 8 bytes, 40 ms so.
+  if (c.cpu() && bytes == 8) return true;
+  return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() * bytes < least;
+}
+
+// Runs of whole words need no joining, and smaller blocks keep more invocations at work. lavapipe: f32 9x431x643x3 ran
+// at 0.30, 0.27 and 0.15 of a copy in blocks of 1, 2 and 4. H200 (see kTable), by the words that an invocation holds: 3
+// and 12 words 69 and 62 us, 48 words 109 us (f32 33x431x643x3); 6, 24 and 96 words 60, 78 and 129 us (f64
+// 17x431x643x3). Of runs that are joined there, stores of 4 bytes took 1.09 to 1.43 times as long as those of 8, which
+// the cost alone puts at 0.99 to 1.07.
+std::int64_t bias_of(const Context& c, const Row& r, const Matrix& m) {
+  if (m.unit < 4) return !c.cpu() && r.store_bytes == 4 ? 100 : 0;
+  if (c.cpu()) return 100 * (r.block_s - 1);
+  const std::int64_t words = r.block_s * r.block_d * m.run;
+  return std::max<std::int64_t>(0, 25 * (words - 12));
+}
+
+Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+  const Row& r = kTable[row];
+  Matrix m;
+  Refusal none(false);
+  matrix_of(c.nest, m, none);
+  const Shape s = shape_of(c.nest, m, r);
+  Walk walk(c.profile);
+  Estimate e;
+  e.groups = d.groups;
+  const auto run_bytes = static_cast<std::uint32_t>(m.run) * m.unit;
+  const auto& axis_s = c.nest.axis[static_cast<std::size_t>(m.s)];
+  const auto& axis_d = c.nest.axis[static_cast<std::size_t>(m.d)];
+  const std::uint64_t lanes = walk.lanes(), blocks = std::uint64_t{r.blocks_s} * r.blocks_d;
+  const std::uint64_t rows = s.front + r.block_d, row_words = r.block_s * run_bytes / 4, column_words = r.block_d * run_bytes / 4;
+  // Requests as instructions count them; what they ask of memory are rows of the tile, whose lines they share.
+  const std::uint64_t turns = ceil_div(blocks, lanes);
+  const std::uint64_t loads = rows * (s.load == 0 ? row_words + 1 : row_words * 4 / s.load);
+  const std::uint64_t chunks = std::uint64_t{s.step()} * run_bytes / s.store;
+  e.interior.load_requests = turns * loads;
+  e.interior.store_requests = r.park ? ceil_div(s.tile_s * chunks, lanes) : turns * r.block_s * column_words * 4 / s.store;
+  const auto count = [&](bool source) {
+    const std::int64_t element = c.nest.element_bytes, t = walk.transaction();
+    const auto& across = source ? axis_d : axis_s;
+    const std::int64_t stride = (source ? across.src_stride : across.dst_stride) * element;
+    const std::int64_t begin = source ? c.nest.src_byte_offset : c.nest.dst_byte_offset;
+    const std::uint32_t count = source ? (r.park ? s.tile_d : r.blocks_d * static_cast<std::uint32_t>(rows)) : s.tile_s;
+    const std::int64_t extent = (source ? axis_s : axis_d).extent;
+    const std::int64_t segment = std::min<std::int64_t>(source ? s.tile_s : s.step(), extent) * run_bytes;
+    std::uint64_t transactions = 0, ideal = ceil_div(static_cast<std::uint64_t>(segment), static_cast<std::uint64_t>(t)) * count;
+    // Rows come by in all their places relative to a transaction: some are looked at.
+    constexpr std::uint32_t kLooks = 8;
+    for (std::uint32_t i = 0; i < kLooks; ++i) {
+      const std::int64_t first = begin + std::int64_t{i} * stride + segment;
+      transactions += static_cast<std::uint64_t>((first + segment - 1) / t - first / t + 1) * count;
+    }
+    (source ? e.interior.load_transactions : e.interior.store_transactions) = transactions / kLooks;
+    (source ? e.interior.ideal_load_transactions : e.interior.ideal_store_transactions) = ideal;
+  };
+  count(true);
+  count(false);
+  if (c.explain) e.edge = e.interior;
+  e.interior.bank_conflicts = d.bank_conflicts;
+  const std::uint64_t joins = m.unit == 4 ? 2 : 12 / m.unit;
+  e.instructions = ceil_div(r.workgroup, lanes) * 100 + e.interior.load_requests * (s.load == 0 ? 10 : 5) +
+                   turns * r.block_s * column_words * (joins + 2) +
+                   e.interior.store_requests * (r.park ? 16 + s.store / 4 * 6 : 8);
+  e.bias_permille = spare(c, row) ? kSpare : bias_of(c, r, m);
+  return e;
+}
+
+std::string print(std::uint32_t row) {
+  const Row& r = kTable[row];
+  return fmt::format("{}x{} of {}x{} l{} s{} wg{}{}{}", r.blocks_s, r.blocks_d, r.block_s, r.block_d, r.load_bytes,
+                     r.store_bytes, r.workgroup, r.park ? "" : " direct", r.swap ? " d-first" : "");
+}
+
+}  // namespace
+
+const Strategy kRuns = {"permute_runs", std::size(kTable), applicable, make, estimate, spare, print, make_step};
+
+}  // namespace sectile::detail

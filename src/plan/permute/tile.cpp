@@ -1,0 +1,337 @@
+// The innermost axis moves: a tile that is contiguous in the source along S and in the destination
+// along D, turned in registers and, in permute_tile, in workgroup memory.
+#include "tile.hpp"
+
+#include "permute/permute_tile.abi.h"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+// bytes, tile S x D, vectors S x D, store bytes, workgroup, skew, swap, group, bias.
+// NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench --preset seeds-permute --all-candidates`; what was
+// tried and lost stands in docs/performance.md. Rows biased by kSpare are there to be measured again.
+constexpr TileRow kTileTable[] = {
+    {1, 64, 64, 4, 4, 4, 128, 2, false, 0, 0},      {1, 64, 64, 4, 4, 4, 128, 2, false, 8, -10},
+    {1, 64, 64, 4, 4, 16, 128, 2, false, 0, kSpare}, {1, 64, 64, 1, 4, 4, 256, 1, false, 0, 0},
+    {1, 64, 64, 4, 4, 1, 256, 2, false, 0, 0},      {1, 64, 64, 1, 4, 1, 256, 1, false, 0, 0},
+    {2, 64, 64, 4, 4, 8, 256, 1, true, 0, 0},       {2, 64, 32, 4, 4, 8, 64, 1, true, 0, 0},
+    {2, 32, 64, 8, 2, 4, 128, 4, false, 0, kSpare}, {2, 32, 64, 2, 2, 4, 128, 1, true, 0, 20},
+    {2, 32, 64, 1, 2, 4, 128, 1, false, 0, 0},      {2, 64, 32, 2, 2, 2, 128, 1, false, 0, 0},
+    {2, 32, 64, 1, 2, 2, 128, 1, false, 0, 0},
+    {4, 32, 32, 4, 1, 8, 128, 4, false, 0, 0},      {4, 32, 32, 4, 1, 4, 128, 4, true, 0, 10},
+    {4, 32, 32, 4, 1, 4, 128, 4, false, 0, 20},     {4, 32, 64, 4, 1, 16, 128, 4, false, 8, kSpare},
+    {4, 32, 32, 1, 1, 4, 256, 1, false, 0, 0},
+    {8, 32, 32, 1, 1, 8, 128, 1, false, 0, 0},      {8, 32, 32, 2, 1, 8, 128, 2, false, 0, kSpare},
+    {8, 32, 32, 2, 2, 16, 128, 1, false, 0, kSpare},
+    {16, 16, 16, 1, 1, 16, 128, 1, false, 0, 0},
+};
+
+// For CPU devices, where a block is what one invocation keeps in registers. lavapipe 26.1.6 on two Xeon cores (Sapphire
+// Rapids), 2026-11-21, 352 shapes by `sectile bench PROBLEM --all-candidates`: 16 bytes square turned in registers,
+// workgroups of one subgroup, lanes along D so that neighbours fill cache lines of the destination. As fractions of a
+// copy, chosen shape first and then a square of blocks: i8 8192x8192 0.276 and 0.212, i8 NHWC->NCHW 0.685 and 0.533,
+// f16 NHWC->NCHW 0.591 and 0.295, f16 NCHW->NHWC 0.665 and 0.356, f32 4112x4080 0.315 and 0.285. Row 128x64 in 32
+// invocations is the H200's.
+constexpr TileRow kBlockTable[] = {
+    {1, 128, 64, 16, 16, 16, 8, 1, false, 0, 0, kLongS | kLarge | kPaged},
+    {1, 32, 128, 16, 16, 16, 8, 1, true, 0, 0, kLongD},
+    {1, 128, 64, 16, 16, 16, 32, 0, true, 0, -30},  {1, 64, 64, 8, 8, 8, 16, 0, false, 0, kSpare},
+    {1, 32, 32, 4, 4, 4, 16, 0, false, 0, 0},       {1, 32, 32, 1, 4, 4, 64, 0, false, 0, kSpare},
+    {1, 32, 32, 4, 1, 1, 64, 0, false, 0, kSpare},  {1, 32, 32, 1, 1, 1, 64, 0, false, 0, 100},
+    {2, 64, 64, 8, 8, 16, 8, 1, true, 0, 0, kLongS}, {2, 64, 16, 8, 8, 16, 8, 1, true, 0, 0, kLongD},
+    {2, 64, 16, 8, 8, 16, 8, 1, false, 0, 0, kLarge},
+    {2, 32, 32, 8, 8, 16, 8, 0, false, 0, 0, kPaged},
+    {2, 32, 32, 4, 4, 8, 16, 0, false, 0, 0},       {2, 32, 32, 2, 2, 4, 64, 0, true, 0, 60},
+    {2, 32, 32, 1, 1, 2, 64, 0, false, 0, 100},
+    {4, 64, 32, 4, 4, 16, 8, 1, true, 0, 0, kLongS}, {4, 32, 16, 4, 4, 16, 8, 1, true, 0, 0, kLongD},
+    {4, 64, 8, 4, 4, 16, 8, 1, false, 0, 0, kLarge}, {4, 16, 64, 4, 4, 16, 8, 0, false, 0, 0, kPaged},
+    {4, 32, 32, 2, 2, 8, 64, 0, false, 0, 60},      {4, 32, 32, 1, 1, 4, 64, 0, false, 0, 100},
+    {8, 8, 32, 2, 2, 16, 8, 0, false, 0, 0},        {8, 16, 16, 1, 1, 8, 64, 0, false, 0, 100},
+    {16, 16, 16, 1, 1, 16, 64, 0, false, 0, 100},
+};
+
+bool fits_problem(const Context& c, const TileRow& r, bool parks, Refusal& refusal) {
+  const Nest& nest = c.nest;
+  if (nest.element_bytes != r.element_bytes) return refusal.no("elements have {} bytes", nest.element_bytes);
+  const int s = nest.src_innermost();
+  if (nest.rank < 2 || s < 0) return refusal.no("fewer than two axes move");
+  if (s == 0) return refusal.no("the innermost axis stays innermost");
+  if (nest.read_bounds() + nest.write_bounds() != 0) return refusal.no("a block that does not divide its axis is not tiled");
+  if (!stores_elements(c, refusal)) return false;
+  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
+    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  if (!vector_fits(c, {s, true}, r.vector_s, refusal)) return false;
+  if (r.group != 0) {
+    const auto& axis_s = nest.axis[static_cast<std::size_t>(s)];
+    if (axis_s.extent % (r.tile_s * r.group) != 0 || nest.axis[0].extent % (r.tile_d * r.group) != 0)
+      return refusal.no("{}x{} elements are no whole squares of {}x{} tiles", axis_s.extent, nest.axis[0].extent, r.group, r.group);
+  }
+  const auto store = r.store_bytes / r.element_bytes;
+  if (!vector_fits(c, {0, false}, parks ? store : r.vector_d, refusal)) return false;
+  return true;
+}
+
+bool tile_applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  const TileRow& r = kTileTable[row];
+  if (!fits_problem(c, r, true, refusal)) return false;
+  if (tile_shared_bytes(r, r.skew) > c.limits.workgroup_memory)
+    return refusal.no("workgroup memory of {} bytes, the device allows {}", tile_shared_bytes(r, r.skew), c.limits.workgroup_memory);
+  return true;
+}
+
+bool block_applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  return fits_problem(c, kBlockTable[row], false, refusal);
+}
+
+std::uint32_t count_of(const NestAxis& axis, std::uint32_t tile) {
+  return static_cast<std::uint32_t>((axis.extent + tile - 1) / tile);
+}
+
+Draft make_draft(const Context& c, const TileRow& r, const char* stem, std::uint32_t skew) {
+  Draft d;
+  d.stem = stem;
+  d.element_bytes = r.element_bytes;
+  d.wide = c.wide;
+  d.workgroup = r.workgroup;
+  const int s = c.nest.src_innermost();
+  const auto& axis_s = c.nest.axis[static_cast<std::size_t>(s)];
+  const auto& axis_d = c.nest.axis[0];
+  const auto tiles_s = count_of(axis_s, r.tile_s), tiles_d = count_of(axis_d, r.tile_d);
+  const auto group = r.group == 0 ? 1 : r.group;
+  d.add_axis(r.swap ? axis_d : axis_s, group > 1 ? group : r.swap ? tiles_d : tiles_s);
+  d.add_axis(r.swap ? axis_s : axis_d, group > 1 ? group : r.swap ? tiles_s : tiles_d);
+  d.groups = std::uint64_t{tiles_s} * tiles_d;
+  if (group > 1) {
+    // The squares themselves: axes whose step is a whole square, so that the kernel needs no word of it.
+    for (const auto* axis : {&axis_s, &axis_d}) {
+      const std::int64_t step = std::int64_t{group} * (axis == &axis_s ? r.tile_s : r.tile_d);
+      d.add_axis({0, axis->src_stride * step, axis->dst_stride * step, {}}, (axis == &axis_s ? tiles_s : tiles_d) / group);
+    }
+  }
+  for (int a = 1; a < c.nest.rank; ++a) {
+    if (a == s) continue;
+    const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
+    d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
+    d.groups *= static_cast<std::uint64_t>(axis.extent);
+  }
+  d.add_own(static_cast<std::uint32_t>(axis_s.extent - std::int64_t{tiles_s - 1} * r.tile_s));
+  d.add_own(static_cast<std::uint32_t>(axis_d.extent - std::int64_t{tiles_d - 1} * r.tile_d));
+  d.add_constant(PERMUTE_TILE_SPEC_TILE_S, r.tile_s);
+  d.add_constant(PERMUTE_TILE_SPEC_TILE_D, r.tile_d);
+  d.add_constant(PERMUTE_TILE_SPEC_VECTOR_S, r.vector_s);
+  d.add_constant(PERMUTE_TILE_SPEC_VECTOR_D, r.vector_d);
+  d.add_constant(PERMUTE_TILE_SPEC_STORE_BYTES, r.store_bytes);
+  static_assert(PERMUTE_TILE_SPEC_SKEW == PERMUTE_BLOCK_SPEC_LANES_D);
+  d.add_constant(PERMUTE_TILE_SPEC_SKEW, skew);
+  d.add_constant(PERMUTE_TILE_SPEC_SWAP, r.swap ? 1 : 0);
+  return d;
+}
+
+// The row's own skew where it is free of conflicts, otherwise the least skew with the fewest.
+std::uint32_t choose_skew(const Context& c, const TileRow& r, std::uint64_t& least) {
+  std::uint32_t best = r.skew;
+  least = tile_conflicts(c.profile, r, r.skew, false);
+  for (const std::uint32_t skew : {0u, 1u, 2u, 4u, 8u, 16u}) {
+    if (least == 0) break;
+    if (tile_shared_bytes(r, skew) > c.limits.workgroup_memory) continue;
+    const auto conflicts = tile_conflicts(c.profile, r, skew, false);
+    if (conflicts >= least) continue;
+    least = conflicts;
+    best = skew;
+  }
+  return best;
+}
+
+Draft tile_make(const Context& c, std::uint32_t row) {
+  const TileRow& r = kTileTable[row];
+  std::uint64_t conflicts = 0;
+  const auto skew = choose_skew(c, r, conflicts);
+  Draft d = make_draft(c, r, "permute_tile", skew);
+  d.bank_conflicts = conflicts;
+  d.workgroup_memory_bytes = tile_shared_bytes(r, skew);
+  return d;
+}
+
+Draft block_make(const Context& c, std::uint32_t row) {
+  return make_draft(c, kBlockTable[row], "permute_block", kBlockTable[row].skew);
+}
+
+TilePlace place_of(const Context& c, const TileRow& r, bool edge) {
+  const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
+  const auto& axis_d = c.nest.axis[0];
+  const std::int64_t tiles_s = count_of(axis_s, r.tile_s), tiles_d = count_of(axis_d, r.tile_d);
+  const std::int64_t s = (edge ? tiles_s - 1 : (tiles_s - 1) / 2) * r.tile_s;
+  const std::int64_t d = (edge ? tiles_d - 1 : (tiles_d - 1) / 2) * r.tile_d;
+  return {s, d, std::min<std::int64_t>(r.tile_s, axis_s.extent - s), std::min<std::int64_t>(r.tile_d, axis_d.extent - d)};
+}
+
+Suits shape_of(const Context& c) {
+  const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
+  const auto& axis_d = c.nest.axis[0];
+  if (axis_s.extent < 2048 || axis_d.extent < 2048) return axis_s.extent < axis_d.extent ? kLongD : kLongS;
+  return axis_d.src_stride * c.nest.element_bytes % 4096 == 0 ? kPaged : kLarge;
+}
+
+// What the order and the shape of tiles cost, in permille. Workgroups in flight at once (some 2000 on an H200)
+// cover a band of tiles; where rows are long, a band along S scatters its writes, which costs more than scattered
+// reads: 8192 x 8192 f32 ran at 0.942 of a copy along D and 0.897 along S, 64 x 1024 x 512 at 0.963 and 0.976.
+// Elements of 2 bytes: tiles of 32 along D do best where matrices are batched or square (16 x 3456 x 3456: 0.967,
+// 64 wide 0.947), tiles of 64 where one side is short (196608 x 128: 0.940, 32 wide 0.927).
+std::int64_t order_bias(const Context& c, const TileRow& r) {
+  const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
+  const bool large = axis_s.extent >= 2048 && c.nest.axis[0].extent >= 2048;
+  std::int64_t bias = 0;
+  if (c.cpu()) {
+    if (r.workgroup > 16) bias += 200;
+    if ((r.suits & shape_of(c)) == 0) bias += 900;
+  }
+  if (large && !r.swap && r.element_bytes > 1) bias += 50;
+  if (r.element_bytes == 2 && r.vector_d == 4) bias += (large || c.nest.rank > 2) == (r.tile_d == 32) ? 0 : 60;
+  return bias;
+}
+
+Estimate estimate(const Context& c, const TileRow& r, const Draft& d, bool parks) {
+  Estimate e;
+  e.groups = d.groups;
+  e.interior = count_tile(c, r, place_of(c, r, false), parks, c.explain);
+  if (c.explain) e.edge = count_tile(c, r, place_of(c, r, true), parks, true);
+  if (parks && c.explain) {
+    for (std::uint32_t i = 0; i < d.constant_count; ++i)
+      if (d.constants[i].id == PERMUTE_TILE_SPEC_SKEW) e.edge.bank_conflicts = tile_conflicts(c.profile, r, d.constants[i].value, true);
+  }
+  e.interior.bank_conflicts = parks && c.explain ? e.edge.bank_conflicts : d.bank_conflicts;
+  const std::uint64_t turns = r.element_bytes < 4 ? std::uint64_t{r.tile_s} * r.tile_d / 32 : 0;
+  e.instructions = (e.interior.load_requests + e.interior.store_requests) * 10 + turns * 2 / std::max(1u, r.vector_d / 2) +
+                   ceil_div(r.workgroup, 32) * 100;
+  e.bias_permille = r.bias_permille + order_bias(c, r);
+  return e;
+}
+
+Estimate tile_estimate(const Context& c, std::uint32_t row, const Draft& d) { return estimate(c, kTileTable[row], d, true); }
+
+bool tile_spare(const Context&, std::uint32_t row) { return kTileTable[row].bias_permille >= kSpare; }
+
+// But for the widest blocks of bytes (16384 x 16384: 0.905 of a copy, the tile 0.871), blocks lose to the tile on a
+// GPU: 2 bytes 0.910 against 0.918, 4 bytes 0.914 against 0.942.
+bool block_spare(const Context& c, std::uint32_t row) {
+  const TileRow& r = kBlockTable[row];
+  return r.bias_permille >= kSpare || (!c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
+}
+
+Estimate block_estimate(const Context& c, std::uint32_t row, const Draft& d) {
+  Estimate e = estimate(c, kBlockTable[row], d, false);
+  if (block_spare(c, row)) e.bias_permille = kSpare;
+  return e;
+}
+
+std::string print_row(const TileRow& r) {
+  return fmt::format("{}x{} v{}x{} s{} wg{}{}{}", r.tile_s, r.tile_d, r.vector_s, r.vector_d, r.store_bytes, r.workgroup,
+                     r.swap ? " swap" : "", r.group != 0 ? fmt::format(" g{}", r.group) : "");
+}
+std::string tile_print(std::uint32_t row) { return print_row(kTileTable[row]); }
+std::string block_print(std::uint32_t row) { return print_row(kBlockTable[row]) + (kBlockTable[row].skew == 1 ? " lanes-d" : ""); }
+
+}  // namespace
+
+std::uint32_t tile_shared_bytes(const TileRow& r, std::uint32_t skew) {
+  const std::uint32_t word = std::max(4u, r.vector_d * r.element_bytes);
+  const std::uint32_t words = r.tile_s * (r.tile_d / r.vector_d) + r.tile_s / r.vector_s * skew;
+  // The arrays of the other two word sizes keep one element each.
+  return words * word + (word == 4 ? 24 : word == 8 ? 20 : 12);
+}
+
+// Mirrors parked_at() and the two phases of shaders/permute/permute_tile.comp.
+std::uint64_t tile_conflicts(const DeviceProfile& profile, const TileRow& r, std::uint32_t skew, bool all) {
+  Walk walk(profile);
+  const std::uint32_t word = std::max(4u, r.vector_d * r.element_bytes);
+  const std::uint32_t row_words = r.tile_d / r.vector_d, blocks_s = r.tile_s / r.vector_s;
+  const std::uint32_t blocks = blocks_s * row_words;
+  const auto parked_at = [&](std::uint32_t s, std::uint32_t w) { return s * row_words + s / r.vector_s * skew + w; };
+  Request request;
+  request.bytes = word;
+  const Sample parks{static_cast<std::uint32_t>(ceil_div(blocks, walk.lanes())), all};
+  const Sample columns{r.vector_s, all};
+  for (std::uint32_t i = 0; i < parks.size(); ++i)
+    for (std::uint32_t k = 0; k < columns.size(); ++k) {
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+        const std::uint32_t b = parks.at(i) * walk.lanes() + l;
+        request.address[l] = b < blocks ? std::int64_t{parked_at(b % blocks_s * r.vector_s + columns.at(k), b / blocks_s)} * word
+                                        : Request::kInactive;
+      }
+      walk.shared(request, parks.times(i) * columns.times(k));
+    }
+  const std::uint32_t vector = r.store_bytes / r.element_bytes, vectors_d = r.tile_d / vector;
+  const std::uint32_t stores = r.tile_s * vectors_d;
+  // Neighbouring words of a store are read at once where their place allows it: compilers join such reads (ncu counts
+  // no conflict for 32x32 of 4x1, which two reads of 4 bytes would have).
+  const bool joined = r.store_bytes > word && r.vector_s * row_words * word % r.store_bytes == 0 && skew * word % r.store_bytes == 0;
+  const std::uint32_t words = joined ? 1 : std::max(1u, r.store_bytes / word);
+  if (joined) request.bytes = r.store_bytes;
+  const Sample reads{static_cast<std::uint32_t>(ceil_div(stores, walk.lanes())), all};
+  for (std::uint32_t i = 0; i < reads.size(); ++i)
+    for (std::uint32_t w = 0; w < words; ++w) {
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+        const std::uint32_t o = reads.at(i) * walk.lanes() + l;
+        request.address[l] = o < stores ? std::int64_t{parked_at(o / vectors_d, o % vectors_d * vector / r.vector_d) + w} * word
+                                        : Request::kInactive;
+      }
+      walk.shared(request, reads.times(i));
+    }
+  return walk.count().bank_conflicts;
+}
+
+AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& place, bool parks, bool all) {
+  Walk walk(c.profile);
+  const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
+  const auto& axis_d = c.nest.axis[0];
+  const std::int64_t e = r.element_bytes;
+  const std::uint32_t blocks_s = r.tile_s / r.vector_s, blocks = blocks_s * (r.tile_d / r.vector_d);
+  const bool lanes_d = !parks && r.skew != 0;
+  const std::uint32_t blocks_d = r.tile_d / r.vector_d;
+  const auto block_s = [&](std::uint32_t b) { return lanes_d ? b / blocks_d : b % blocks_s; };
+  const auto block_d = [&](std::uint32_t b) { return lanes_d ? b % blocks_d : b / blocks_s; };
+  const Sample parts{static_cast<std::uint32_t>(ceil_div(blocks, walk.lanes())), all};
+  const Sample rows{r.vector_d, all};
+  Request request;
+  request.bytes = r.vector_s * r.element_bytes;
+  for (std::uint32_t i = 0; i < parts.size(); ++i)
+    for (std::uint32_t k = 0; k < rows.size(); ++k) {
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+        const std::uint32_t b = parts.at(i) * walk.lanes() + l;
+        request.address[l] = Request::kInactive;
+        if (b >= blocks) continue;
+        const std::int64_t s = place.s + std::min<std::int64_t>(block_s(b) * r.vector_s, place.size_s - r.vector_s);
+        const std::int64_t d = place.d + std::min<std::int64_t>(block_d(b) * r.vector_d + rows.at(k), place.size_d - 1);
+        request.address[l] = c.nest.src_byte_offset + (s * axis_s.src_stride + d * axis_d.src_stride) * e;
+      }
+      walk.load(request, parts.times(i) * rows.times(k));
+    }
+  // permute_block stores the columns of its blocks; permute_tile walks D again.
+  const std::uint32_t store_bytes = parks ? r.store_bytes : r.vector_d * r.element_bytes;
+  const std::uint32_t vector = store_bytes / r.element_bytes, vectors_d = r.tile_d / vector;
+  const std::uint32_t columns = parks ? 1 : r.vector_s;
+  const std::uint32_t stores = parks ? r.tile_s * vectors_d : blocks;
+  const Sample parts_out{static_cast<std::uint32_t>(ceil_div(stores, walk.lanes())), all};
+  request.bytes = store_bytes;
+  for (std::uint32_t i = 0; i < parts_out.size(); ++i) {
+    for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+      const std::uint32_t o = parts_out.at(i) * walk.lanes() + l;
+      request.address[l] = Request::kInactive;
+      if (o >= stores) continue;
+      const std::int64_t s = parks ? o / vectors_d : block_s(o) * r.vector_s;
+      const std::int64_t d = parks ? o % vectors_d * vector : block_d(o) * r.vector_d;
+      if (s >= place.size_s || d >= place.size_d) continue;
+      request.address[l] = c.nest.dst_byte_offset + ((place.s + s) * axis_s.dst_stride + (place.d + d) * axis_d.dst_stride) * e;
+    }
+    walk.store(request, parts_out.times(i) * columns);
+  }
+  return walk.count();
+}
+
+const Strategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make, tile_estimate, tile_spare, tile_print, make_step};
+const Strategy kBlock = {"permute_block", std::size(kBlockTable), block_applicable, block_make, block_estimate, block_spare, block_print, make_step};
+
+}  // namespace sectile::detail

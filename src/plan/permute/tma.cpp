@@ -1,0 +1,145 @@
+// Large transposes where the copy engine of sm_90 moves whole tiles; the workgroup only turns them.
+#include "strategy.hpp"
+
+#include "permute/permute_tma.abi.h"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+struct Row {
+  std::uint32_t element_bytes, workgroup;
+  std::uint32_t reserve;                 // bytes of workgroup memory left unused
+};
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-21, a stand-alone program (docs/performance.md); fractions of a
+// copy. One tile a workgroup, D first; with several tiles in flight a workgroup (persistent ones with 2 to 4 stages)
+// 0.75 to 0.95. More workgroups at once cost: without the reserve 16384x16384 f16 0.949 (0.957), 8192x8192 f32 0.955
+// (0.970), i8 16384x16384 0.951 (0.961).
+constexpr Row kTable[] = {{1, 128, 14336}, {2, 64, 8192}, {4, 64, 8192}, {1, 128, 0}, {2, 64, 0}, {4, 64, 0}};
+
+std::uint32_t shared_bytes(const Row& r) {
+  return 2 * PERMUTE_TMA_TILE_D(r.element_bytes) * PERMUTE_TMA_ROW_BYTES + 16 + r.reserve;
+}
+
+// Strides of whole 16 bytes on both sides, but along the innermost axis.
+bool strides_fit(const Context& c, int innermost, bool source, Refusal& refusal) {
+  for (int a = 0; a < c.nest.rank; ++a) {
+    const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
+    const auto stride = source ? axis.src_stride : axis.dst_stride;
+    if (a == innermost ? stride != 1 : stride * c.nest.element_bytes % 16 != 0 || stride == 0)
+      return refusal.no("a stride of {} elements in the {}", stride, source ? "source" : "destination");
+  }
+  return true;
+}
+
+bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  const Row& r = kTable[row];
+  if (!c.profile.tensor_maps.value_or(false)) return refusal.no("the device has no tensor maps");
+  if (c.nest.element_bytes != r.element_bytes) return refusal.no("elements have {} bytes", c.nest.element_bytes);
+  const int s = c.nest.src_innermost();
+  if (c.nest.rank < 2 || c.nest.rank > 5 || s <= 0) return refusal.no("{} axes, or the innermost stays innermost", c.nest.rank);
+  if (c.nest.read_bounds() + c.nest.write_bounds() != 0) return refusal.no("a block that does not divide its axis is not tiled");
+  if (c.nest.src_access_align() % 16 != 0 || c.nest.dst_access_align() % 16 != 0) return refusal.no("operands are not aligned to 16 bytes");
+  if (!strides_fit(c, s, true, refusal) || !strides_fit(c, 0, false, refusal)) return false;
+  if (shared_bytes(r) > c.limits.workgroup_memory)
+    return refusal.no("workgroup memory of {} bytes, the device allows {}", shared_bytes(r), c.limits.workgroup_memory);
+  return true;
+}
+
+Draft make(const Context& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  const auto s = static_cast<std::size_t>(c.nest.src_innermost());
+  Draft d;
+  d.stem = "permute_tma";
+  d.element_bytes = r.element_bytes;
+  d.wide = c.wide;
+  d.workgroup = r.workgroup;
+  d.workgroup_memory_bytes = shared_bytes(r);
+  const auto tiles_d = ceil_div(static_cast<std::uint64_t>(c.nest.axis[0].extent), PERMUTE_TMA_TILE_D(r.element_bytes));
+  const auto tiles_s = ceil_div(static_cast<std::uint64_t>(c.nest.axis[s].extent), PERMUTE_TMA_TILE_S(r.element_bytes));
+  d.add_axis(c.nest.axis[0], static_cast<std::uint32_t>(tiles_d));
+  d.add_axis(c.nest.axis[s], static_cast<std::uint32_t>(tiles_s));
+  d.groups = tiles_d * tiles_s;
+  for (std::size_t a = 1; a < static_cast<std::size_t>(c.nest.rank); ++a) {
+    if (a == s) continue;
+    d.add_axis(c.nest.axis[a], static_cast<std::uint32_t>(c.nest.axis[a].extent));
+    d.groups *= static_cast<std::uint64_t>(c.nest.axis[a].extent);
+  }
+  d.add_constant(PERMUTE_TMA_SPEC_RANK, static_cast<std::uint32_t>(c.nest.rank));
+  d.add_constant(PERMUTE_TMA_SPEC_RESERVE, r.reserve);
+  return d;
+}
+
+// One side of the problem as a tensor: its innermost axis, the other side's, then the batches in the kernel's order.
+TensorMap map_of(const Nest& nest, bool source) {
+  const auto s = static_cast<std::size_t>(nest.src_innermost());
+  const auto e = nest.element_bytes;
+  TensorMap map;
+  map.operand = source ? 0 : 1;
+  map.byte_offset = static_cast<std::uint64_t>(source ? nest.src_byte_offset : nest.dst_byte_offset);
+  map.element_bytes = e;
+  map.swizzle_bytes = PERMUTE_TMA_ROW_BYTES;
+  const auto add = [&](std::size_t a, std::uint32_t box) {
+    const auto& axis = nest.axis[a];
+    if (!map.dims.empty()) map.strides.push_back(static_cast<std::uint64_t>(source ? axis.src_stride : axis.dst_stride) * e);
+    map.dims.push_back(static_cast<std::uint64_t>(axis.extent));
+    map.box.push_back(box);
+  };
+  const std::uint32_t tile_s = PERMUTE_TMA_TILE_S(e), tile_d = PERMUTE_TMA_TILE_D(e), box_d = PERMUTE_TMA_BOX_D(e);
+  if (source) {
+    add(s, tile_s);
+    add(0, tile_d);
+  } else {
+    add(0, box_d);
+    add(s, tile_s);
+  }
+  for (std::size_t a = 1; a < static_cast<std::size_t>(nest.rank); ++a)
+    if (a != s) add(a, 1);
+  return map;
+}
+
+Result<Step> make_tma_step(const Draft& draft, const Nest& nest, const DeviceProfile& profile) {
+  auto step = make_step(draft, nest, profile);
+  if (step) step->tensor_maps = {map_of(nest, true), map_of(nest, false)};
+  return step;
+}
+
+bool large(const Context& c) {
+  return c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())].extent >= 2048 && c.nest.axis[0].extent >= 2048;
+}
+
+// Where one side is short (196608 x 128 f16: 0.910, the tile 0.934; 64 x 1024 x 512 f32: 0.985, the tile 0.986) the
+// tile does as well or better.
+bool spare(const Context& c, std::uint32_t row) {
+  return kTable[row].reserve == 0 || c.nest.rank < 2 || c.nest.src_innermost() < 1 || !large(c);
+}
+
+Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+  const Row& r = kTable[row];
+  Estimate e;
+  e.groups = d.groups;
+  // The engine asks for whole rows of 128 bytes; one invocation speaks to it.
+  const std::uint64_t transactions = ceil_div(PERMUTE_TMA_TILE_D(r.element_bytes) * PERMUTE_TMA_ROW_BYTES, c.profile.transaction_bytes.value_or(32));
+  e.interior.load_transactions = e.interior.store_transactions = transactions;
+  e.interior.ideal_load_transactions = e.interior.ideal_store_transactions = transactions;
+  e.interior.load_requests = 1;
+  e.interior.store_requests = PERMUTE_TMA_TILE_D(r.element_bytes) / PERMUTE_TMA_BOX_D(r.element_bytes);
+  if (c.explain) e.edge = e.interior;
+  e.instructions = ceil_div(r.workgroup, 32) * 200;
+  e.bias_permille = spare(c, row) ? kSpare : -200;
+  return e;
+}
+
+std::string print(std::uint32_t row) {
+  const Row& r = kTable[row];
+  return fmt::format("{}x{} wg{}{}", PERMUTE_TMA_TILE_S(r.element_bytes), PERMUTE_TMA_TILE_D(r.element_bytes), r.workgroup,
+                     r.reserve != 0 ? fmt::format(" r{}", r.reserve) : "");
+}
+
+}  // namespace
+
+const Strategy kTma = {"permute_tma", std::size(kTable), applicable, make, estimate, spare, print, make_tma_step};
+
+}  // namespace sectile::detail

@@ -1,0 +1,235 @@
+// Axes of a few elements change places around a long one, in registers: channels last to planes and back,
+// channels padded. Composite problems that would otherwise need a box.
+#include "strategy.hpp"
+
+#include "permute/permute_weave.abi.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace sectile::detail {
+
+namespace {
+
+// Bytes of P that an invocation moves of each stream; accesses are as wide as whole records of so many steps allow.
+// NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench PROBLEM --all-candidates`, fractions of a copy for 4, 8
+// and 16 bytes: u8 128x448x640x3 NHWC->NCHW 0.943, 1.005, 0.989 (box 0.429); f16 64x3x448x640 NCHW->NHWC 0.918, 0.998,
+// 0.769; f32 32x4x512x512 NCHW->NHWC 0.983, 0.921, 0.646; i8 32x8x512x512 NCHW->NHWC 0.939, 0.666, 0.386.
+// lavapipe: 16 bytes, photo u8 NHWC->NCHW 0.472 of a copy (box 0.077).
+struct Row {
+  std::uint32_t step_bytes, workgroup;
+  bool cpu, gpu;   // worth looking at there
+};
+constexpr Row kTable[] = {{16, 128, true, false}, {8, 128, true, true}, {4, 256, true, true},
+                          {16, 64, false, false}, {16, 256, false, false}, {8, 256, false, false}, {4, 128, false, false}};
+
+// Records longer than this are rows of a tile.
+constexpr std::int64_t kMaxRun = 8;
+// Shapes are specialized, so every number of channels has a pipeline of its own: small problems are not worth it.
+constexpr std::int64_t kLeastElements = 1 << 20;
+
+struct Weave {
+  int p = -1, a = -1, c = -1;                    // long axis; innermost in the destination, in the source
+  bool swap = true;
+  std::uint32_t sources = 1, src_run = 1, targets = 1, dst_run = 1;
+};
+
+// How many of an axis' elements are read (written), where its bounds speak of it alone.
+struct Limit {
+  std::int64_t read, write;
+};
+Limit limit_of(const Nest& nest, int a) {
+  const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+  Limit limit{axis.extent, axis.extent};
+  for (int b = 0; b < nest.bounds; ++b) {
+    const auto& bound = nest.bound[static_cast<std::size_t>(b)];
+    if (axis.coef[static_cast<std::size_t>(b)] == 0) continue;
+    if (bound.reads) limit.read = std::min(limit.read, bound.read_limit);
+    if (bound.writes) limit.write = std::min(limit.write, bound.write_limit);
+  }
+  return limit;
+}
+
+bool bounds_speak_of(const Nest& nest, int first, int second) {
+  for (int b = 0; b < nest.bounds; ++b) {
+    const auto i = static_cast<std::size_t>(b);
+    if (!nest.bound[i].reads && !nest.bound[i].writes) continue;
+    int axes = 0;
+    for (int a = 0; a < nest.rank; ++a) {
+      const auto coef = nest.axis[static_cast<std::size_t>(a)].coef[i];
+      if (coef == 0) continue;
+      if (coef != 1 || (a != first && a != second)) return false;
+      ++axes;
+    }
+    if (axes > 1) return false;
+  }
+  return true;
+}
+
+int axis_with(const Nest& nest, bool source, int except) {
+  for (int a = 0; a < nest.rank; ++a) {
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    if (a != except && (source ? axis.src_stride : axis.dst_stride) == 1) return a;
+  }
+  return -1;
+}
+
+// The weave around axis p, where it is one.
+std::optional<Weave> weave_around(const Nest& nest, int p) {
+  const auto& axis = nest.axis[static_cast<std::size_t>(p)];
+  const std::int64_t src_run = axis.src_stride, dst_run = axis.dst_stride;
+  if (src_run < 1 || dst_run < 1 || src_run > kMaxRun || dst_run > kMaxRun || src_run * dst_run < 2) return std::nullopt;
+  Weave w{.p = p, .a = axis_with(nest, false, p), .c = axis_with(nest, true, p)};
+  if ((src_run > 1) != (w.c >= 0) || (dst_run > 1) != (w.a >= 0) || !bounds_speak_of(nest, w.a, w.c)) return std::nullopt;
+  w.swap = w.a != w.c;
+  // Gaps in the source's records would be read, and gaps in the destination's written.
+  if (w.c >= 0 && limit_of(nest, w.c).read != src_run) return std::nullopt;
+  if (w.a >= 0 && limit_of(nest, w.a).write != dst_run) return std::nullopt;
+  w.src_run = static_cast<std::uint32_t>(src_run);
+  w.dst_run = static_cast<std::uint32_t>(dst_run);
+  if (!w.swap) return w;
+  const auto sources = w.a >= 0 ? limit_of(nest, w.a).read : 1, targets = w.c >= 0 ? limit_of(nest, w.c).write : 1;
+  if (sources < 1 || targets < 1 || sources > kMaxRun || targets > kMaxRun) return std::nullopt;
+  w.sources = static_cast<std::uint32_t>(sources);
+  w.targets = static_cast<std::uint32_t>(targets);
+  return w;
+}
+
+std::optional<Weave> weave_of(const Nest& nest) {
+  std::optional<Weave> best;
+  for (int p = 0; p < nest.rank; ++p)
+    if (const auto w = weave_around(nest, p);
+        w && (!best || nest.axis[static_cast<std::size_t>(p)].extent > nest.axis[static_cast<std::size_t>(best->p)].extent))
+      best = w;
+  return best;
+}
+
+// The widest access, at most 16 bytes, that records of `bytes` and every stride and address allow; 0: none of 4.
+std::uint32_t access_of(const Nest& nest, const Weave& w, bool source, std::uint64_t bytes) {
+  std::uint64_t all = bytes | (source ? nest.src_access_align() : nest.dst_access_align());
+  for (int a = 0; a < nest.rank; ++a) {
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    if (a == w.p || a == (source ? w.c : w.a)) continue;
+    all |= static_cast<std::uint64_t>(source ? axis.src_stride : axis.dst_stride) * nest.element_bytes;
+  }
+  const auto widest = std::min<std::uint64_t>(all & (~all + 1), 16);
+  return widest < 4 ? 0 : static_cast<std::uint32_t>(widest);
+}
+
+struct Widths {
+  std::uint32_t steps, load, store;
+};
+Widths widths_of(const Nest& nest, const Weave& w, const Row& r) {
+  const auto steps = r.step_bytes / nest.element_bytes;
+  return {steps, access_of(nest, w, true, std::uint64_t{r.step_bytes} * w.src_run),
+          access_of(nest, w, false, std::uint64_t{r.step_bytes} * w.dst_run)};
+}
+
+bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+  const Row& r = kTable[row];
+  if (c.nest.element_bytes > 8 || r.step_bytes < c.nest.element_bytes)
+    return refusal.no("elements have {} bytes, an invocation's steps {}", c.nest.element_bytes, r.step_bytes);
+  const auto w = weave_of(c.nest);
+  if (!w) return refusal.no("no axis has all others that move within records of {} elements", kMaxRun);
+  const auto words = w->sources * w->src_run * r.step_bytes / 4;
+  if (words > PERMUTE_WEAVE_MAX_WORDS) return refusal.no("{} words an invocation, at most {}", words, PERMUTE_WEAVE_MAX_WORDS);
+  if (r.workgroup > c.limits.workgroup_invocations)
+    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  const Widths widths = widths_of(c.nest, *w, r);
+  const auto extent = c.nest.axis[static_cast<std::size_t>(w->p)].extent;
+  if (extent % widths.steps != 0) return refusal.no("{} steps are no multiple of {}", extent, widths.steps);
+  if (widths.load == 0 || widths.store == 0) return refusal.no("records are not aligned to words in the {}", widths.load == 0 ? "source" : "destination");
+  return true;
+}
+
+Draft make(const Context& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  const Weave w = weave_of(c.nest).value_or(Weave{});
+  const auto& nest = c.nest;
+  const auto axis_at = [&](int a) { return a >= 0 ? nest.axis[static_cast<std::size_t>(a)] : NestAxis{}; };
+  const Widths widths = widths_of(nest, w, r);
+  Draft d;
+  d.stem = "permute_weave";
+  d.element_bytes = nest.element_bytes;
+  d.wide = c.wide;
+  d.workgroup = r.workgroup;
+  auto p = axis_at(w.p);
+  const auto blocks = static_cast<std::uint32_t>(p.extent / widths.steps);
+  p.src_stride *= widths.steps;
+  p.dst_stride *= widths.steps;
+  d.add_axis(p, blocks);
+  d.add_axis({1, w.swap ? axis_at(w.a).src_stride : 0, w.swap ? axis_at(w.c).dst_stride : 0, {}}, 1);
+  std::uint64_t ids = blocks;
+  for (int a = 0; a < nest.rank; ++a) {
+    if (a == w.p || a == w.a || a == w.c) continue;
+    d.add_axis(axis_at(a), static_cast<std::uint32_t>(axis_at(a).extent));
+    ids *= static_cast<std::uint64_t>(axis_at(a).extent);
+  }
+  d.groups = ceil_div(ids, r.workgroup);
+  d.add_constant(PERMUTE_WEAVE_SPEC_STEPS, widths.steps);
+  d.add_constant(PERMUTE_WEAVE_SPEC_SOURCES, w.sources);
+  d.add_constant(PERMUTE_WEAVE_SPEC_SRC_RUN, w.src_run);
+  d.add_constant(PERMUTE_WEAVE_SPEC_TARGETS, w.targets);
+  d.add_constant(PERMUTE_WEAVE_SPEC_DST_RUN, w.dst_run);
+  d.add_constant(PERMUTE_WEAVE_SPEC_SWAP, w.swap ? 1 : 0);
+  d.add_constant(PERMUTE_WEAVE_SPEC_LOAD_BYTES, widths.load);
+  d.add_constant(PERMUTE_WEAVE_SPEC_STORE_BYTES, widths.store);
+  return d;
+}
+
+bool spare(const Context& c, std::uint32_t row) {
+  return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() < kLeastElements;
+}
+
+// What the table's figures show: a lane's stores may lie 24 bytes apart, beyond that they are written in parts;
+// fewer than 8 bytes a stream cost a little; axes small on both sides (3x1048576x7 f16 0.711, the box 0.741) a lot.
+std::int64_t bias_of(const Row& r, const Weave& w) {
+  std::int64_t bias = 0;
+  if (r.step_bytes > 4 && w.dst_run * r.step_bytes > 24) bias += 600;
+  if (r.step_bytes == 4) bias += w.dst_run * 8 > 24 ? -100 : 60;
+  if (w.sources > 1 && w.targets > 1) bias += 2000;
+  return bias;
+}
+
+Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+  const Row& r = kTable[row];
+  const Weave w = weave_of(c.nest).value_or(Weave{});
+  const Widths widths = widths_of(c.nest, w, r);
+  // Every request goes to lanes a whole record apart; those of one stream meet in the same lines.
+  Walk walk(c.profile), merged(c.profile);
+  const std::uint64_t subgroups = ceil_div(r.workgroup, walk.lanes());
+  const auto count = [&](bool source) {
+    const std::uint32_t record = (source ? w.src_run : w.dst_run) * r.step_bytes, width = source ? widths.load : widths.store;
+    const std::uint64_t streams = source ? w.sources : w.targets;
+    const std::int64_t base = source ? c.nest.src_byte_offset : c.nest.dst_byte_offset;
+    Request request;
+    for (std::uint32_t at = 0; at < record; at += width) {
+      request.bytes = width;
+      for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = base + std::int64_t{l} * record + at;
+      source ? walk.load(request, subgroups * streams) : walk.store(request, subgroups * streams);
+    }
+    request.bytes = record;
+    for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = base + std::int64_t{l} * record;
+    source ? merged.load(request, subgroups * streams) : merged.store(request, subgroups * streams);
+  };
+  count(true);
+  count(false);
+  Estimate e;
+  e.groups = d.groups;
+  e.interior = walk.count();
+  e.memory_transactions = merged.count().load_transactions + merged.count().store_transactions;
+  if (c.explain) e.edge = e.interior;
+  const std::uint64_t words = std::uint64_t{w.targets} * w.dst_run * r.step_bytes / 4;
+  e.instructions = (e.interior.load_requests + e.interior.store_requests) * 4 +
+                   subgroups * (60 + words * (c.nest.element_bytes < 4 ? 8 / c.nest.element_bytes : 1));
+  e.bias_permille = spare(c, row) ? kSpare : c.cpu() ? 0 : bias_of(r, w);
+  return e;
+}
+
+std::string print(std::uint32_t row) { return fmt::format("p{} wg{}", kTable[row].step_bytes, kTable[row].workgroup); }
+
+}  // namespace
+
+const Strategy kWeave = {"permute_weave", std::size(kTable), applicable, make, estimate, spare, print, make_step};
+
+}  // namespace sectile::detail

@@ -1,0 +1,73 @@
+// Elements of 1 or 2 bytes on a device whose shaders store only 32-bit words.
+#include "strategy.hpp"
+
+#include "permute/permute_words.abi.h"
+
+namespace sectile::detail {
+
+namespace {
+
+constexpr std::uint32_t kWorkgroups[] = {64};
+
+bool applicable(const Context& c, std::uint32_t, Refusal& refusal) {
+  if (c.nest.element_bytes > 2) return refusal.no("elements of {} bytes need no words", c.nest.element_bytes);
+  return true;
+}
+
+// Words that a run may touch: a contiguous one may begin anywhere in its first word.
+std::uint32_t words_of_run(const Nest& nest) {
+  if (nest.rank == 0) return 1;
+  const auto& run = nest.axis[0];
+  if (run.dst_stride != 1) return static_cast<std::uint32_t>(run.extent);
+  return static_cast<std::uint32_t>((run.extent * nest.element_bytes + 3) / 4 + 1);
+}
+
+Draft make(const Context& c, std::uint32_t row) {
+  Draft d;
+  d.stem = "permute_words";
+  d.element_bytes = c.nest.element_bytes;
+  // Byte offsets are worked out in the kernel, so bytes have to stay below 2^31.
+  constexpr std::int64_t limit = std::int64_t{1} << 31;
+  d.wide = c.wide || (c.nest.src_span() + 4) * c.nest.element_bytes >= limit || (c.nest.dst_span() + 4) * c.nest.element_bytes >= limit;
+  d.workgroup = kWorkgroups[row];
+  NestAxis run = c.nest.rank > 0 ? c.nest.axis[0] : NestAxis{1, 1, 1, {}};
+  d.add_axis(run, words_of_run(c.nest));
+  std::uint64_t ids = words_of_run(c.nest);
+  for (int a = 1; a < c.nest.rank; ++a) {
+    const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
+    d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
+    ids *= static_cast<std::uint64_t>(axis.extent);
+  }
+  d.add_own(static_cast<std::uint32_t>(run.extent));
+  d.groups = ceil_div(ids, d.workgroup);
+  return d;
+}
+
+// For devices that can do no better.
+bool spare(const Context& c, std::uint32_t) {
+  return c.profile.storage16.value_or(false) && (c.nest.element_bytes == 2 || c.profile.storage8.value_or(false));
+}
+
+Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+  Estimate e;
+  e.groups = d.groups;
+  // Scalar gathers, an element at a time: dearer than whatever else can do the same.
+  const std::uint64_t elements = std::uint64_t{d.workgroup} * 4 / c.nest.element_bytes;
+  e.interior.load_requests = ceil_div(elements, 4);
+  e.interior.load_transactions = elements;
+  e.interior.store_requests = ceil_div(d.workgroup, 32);
+  e.interior.store_transactions = ceil_div(d.workgroup * 4, 32);
+  e.interior.ideal_load_transactions = e.interior.ideal_store_transactions = e.interior.store_transactions;
+  e.edge = e.interior;
+  e.instructions = elements * 4;
+  e.bias_permille = spare(c, row) ? kSpare : 0;
+  return e;
+}
+
+std::string print(std::uint32_t row) { return fmt::format("wg{}", kWorkgroups[row]); }
+
+}  // namespace
+
+const Strategy kWords = {"permute_words", std::size(kWorkgroups), applicable, make, estimate, spare, print, make_step};
+
+}  // namespace sectile::detail

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Which room of src/ may include which: an include that the table below does not have fails. Run by ctest as `rooms`.
+set -euo pipefail
+cd -- "${1:-$(dirname -- "${BASH_SOURCE[0]}")/..}/src"
+
+# Room: rooms that its files may include, beside itself and the public headers. "shaders" are the interface headers that
+# kernels share with C++. The planner's own files name operations, which stand on what is common to all of them.
+allowed='
+base:
+device: base
+plan/access:
+plan/permute: plan plan/access shaders
+plan/matmul: base device plan plan/access shaders
+plan: base plan/permute plan/matmul shaders
+backend:
+module: backend base
+tune: backend base
+spirv: module
+vulkan: backend device module shaders
+cuda: backend device
+'
+
+wrong=0 seen=0
+while IFS=: read -r file line; do
+  file=${file#./} room=${file%/*}
+  name=${line#*\"} name=${name%%\"*}
+  if [[ $name == ../* ]]; then
+    echo "src/$file: \"$name\": from src/ on, as \"room/name\""; wrong=1; continue
+  fi
+  if [[ -e $room/$name ]]; then target=$room/$name; target=${target%/*}
+  elif [[ -e $name ]]; then target=${name%/*}
+  elif [[ -e ../shaders/$name ]]; then target=shaders
+  else echo "src/$file: \"$name\" is nowhere"; wrong=1; continue
+  fi
+  seen=$((seen + 1))
+  [[ $target == "$room" ]] && continue
+  row=$(grep -m1 "^$room:" <<< "$allowed") || { echo "src/$room/ is in no row of tests/rooms.sh"; wrong=1; continue; }
+  [[ " ${row#*:} " == *" $target "* ]] || { echo "src/$file: src/$room/ may not include \"$name\""; wrong=1; }
+done < <(grep -rE '^\s*#\s*include\s+"' --include='*.cpp' --include='*.hpp' .)
+
+# What was not read was not checked.
+(( seen > 100 )) || { echo "only $seen includes were found"; wrong=1; }
+exit $wrong

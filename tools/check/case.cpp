@@ -1,0 +1,380 @@
+// Running generated cases: plan, place, fill, submit, compare.
+#include "check.hpp"
+#include "arena.hpp"
+#include "operation.hpp"
+
+#include "reference/random.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace sectile::tools {
+namespace {
+
+constexpr std::uint64_t kArenaBytes = std::uint64_t{64} << 20;
+constexpr std::size_t kMostPipelines = 600;  // before those that no one uses any more are destroyed
+
+// One candidate of one case, placed once.
+struct Attempt {
+  std::uint64_t index = 0;
+  std::shared_ptr<CheckedProblem> checked;
+  std::string candidate;
+  Placement placement = Placement::exact;
+  std::uint64_t data_seed = 0;   // one for all candidates of a case: what is right is worked out once
+  ProgramPtr program;
+  std::vector<PlanOperand> operands;
+  std::vector<Placed> placed;    // one an operand
+
+  const Problem& problem() const { return checked->problem(); }
+  std::size_t destination() const {
+    const auto at = std::ranges::find(operands, OperandRole::destination, &PlanOperand::role);
+    return static_cast<std::size_t>(at - operands.begin());
+  }
+  // Of the bytes that an operand's region holds before the run.
+  std::uint64_t stream(std::size_t operand) const {
+    return operand == 0 ? data_seed : operand == 1 ? ~data_seed : reference::mix(data_seed + operand);
+  }
+};
+
+std::string describe(const Attempt& attempt) {
+  return fmt::format("{} | {} | {}", print(attempt.problem()), attempt.candidate, name(attempt.placement));
+}
+
+std::span<std::byte> inside(std::span<std::byte> region, const Placed& placed) {
+  return region.subspan(static_cast<std::size_t>(placed.operand - placed.begin), static_cast<std::size_t>(placed.bytes));
+}
+
+// Where a region differs from what it held, outside of its operand: bytes from the operand's address.
+std::optional<std::ptrdiff_t> spoiled_guard(std::span<const std::byte> was, std::span<const std::byte> is, const Placed& placed) {
+  const auto first = static_cast<std::ptrdiff_t>(placed.operand - placed.begin);
+  const auto last = first + static_cast<std::ptrdiff_t>(placed.bytes);
+  const auto before = std::mismatch(was.begin(), was.begin() + first, is.begin());
+  if (before.first != was.begin() + first) return before.first - was.begin() - first;
+  const auto behind = std::mismatch(was.begin() + last, was.end(), is.begin() + last);
+  if (behind.first != was.end()) return behind.first - was.begin() - first;
+  return {};
+}
+
+// A plan's operands are the problem's, and scratch behind them.
+std::string check_operands(const Plan& plan) {
+  const auto specs = operands_of(plan.problem);
+  if (!specs) return specs.error().message();
+  for (std::size_t i = 0; i < plan.operands.size(); ++i) {
+    const PlanOperand& operand = plan.operands[i];
+    if (i >= specs->size() ? operand.role == OperandRole::scratch
+                           : operand.name == (*specs)[i].name && operand.bytes == (*specs)[i].bytes &&
+                                 operand.align == (*specs)[i].align &&
+                                 operand.role == ((*specs)[i].written ? OperandRole::destination : OperandRole::source))
+      continue;
+    return fmt::format("the plan's operand {} is none of the problem's, or stands elsewhere", operand.name);
+  }
+  return plan.operands.size() < specs->size() ? "the plan lacks operands of the problem" : std::string();
+}
+
+// The one lack for which a matmul may have no plan: SwiftShader's, whose 16-bit accesses are not to be used; or that of
+// 8-bit ones, which int8 alone needs.
+bool lacks_accesses(const Problem& problem, const DeviceProfile& profile) {
+  const auto* matmul = std::get_if<MatmulProblem>(&problem);
+  if (matmul == nullptr) return false;
+  const bool halves = profile.storage16.value_or(false), bytes = halves && profile.storage8.value_or(false);
+  if (bytes || (halves && matmul->type != DType::i8)) return false;
+  return std::ranges::any_of(std::array{matmul->a_type, matmul->b_type, matmul->out}, [](DType type) { return size_bytes(type) < 4; });
+}
+
+}  // namespace
+
+Problem case_problem(const CheckOptions& options, std::uint64_t index) {
+  if (options.big) return big_case(index);
+  if (options.problem.empty()) return generate_problem(options.operation, options.seed, index);
+  return parse_problem(options.problem).value_or(Problem{});
+}
+
+std::string ValidationWatch::fresh() {
+  const auto messages = machine_->validation_messages();
+  std::string text;
+  for (; seen_ < messages.size(); ++seen_) text += (text.empty() ? "" : "\n") + messages[seen_];
+  return text;
+}
+
+struct CaseRunner::Impl {
+  Machine& machine;
+  const CheckOptions& options;
+  CheckSink& sink;
+  ValidationWatch validation;
+  bool import = false;
+  std::optional<Arena> arena;
+  std::vector<Attempt> attempts;   // placed, not yet run
+  std::set<std::uint64_t> broken;  // cases with a failure already told: one is enough
+  std::uint64_t runs = 0;
+  std::vector<std::vector<std::byte>> before;   // one an operand: its region as it was before the run
+  bool compare = false;                       // with other devices
+  std::map<std::uint64_t, Outcome> outcomes;
+
+  Impl(Machine& m, const CheckOptions& o, CheckSink& s) : machine(m), options(o), sink(s), validation(m) {
+    compare = device_list(o.device).size() > 1;
+    import = !compare && !o.no_protect && m.profile().kind == DeviceKind::cpu && m.import_alignment() != 0;
+  }
+
+  void fail_case(std::uint64_t index, const Problem& problem, std::string candidate, std::string message) {
+    if (broken.insert(index).second)
+      sink.failed({index, print(problem), std::move(candidate), std::move(message)});
+  }
+  void fail_attempt(const Attempt& attempt, std::string message) {
+    fail_case(attempt.index, attempt.problem(), attempt.candidate, std::move(message));
+  }
+
+  Result<void> add_case(std::uint64_t index, bool alone);
+  std::vector<std::string> choose(std::uint64_t index, const Problem& problem);
+  std::vector<Placement> placements(std::uint64_t index, std::size_t attempt) const;
+  Result<void> add_attempt(Attempt attempt, const Plan& plan);
+  Result<void> flush();
+  Result<void> reserve(const Attempt& attempt);
+  Result<void> submit();
+  void fill(const Attempt& attempt, std::size_t operand, std::span<std::byte> region) const;
+  void verify(const Attempt& attempt);
+  std::string find_wrong(const Attempt& attempt);
+};
+
+// The names of the candidates to run: the chosen one first.
+std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Problem& problem) {
+  if (!options.force.empty()) return {options.force};
+  const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = {}});
+  if (!plan) {
+    if (plan.error().kind == ErrorKind::unsupported && lacks_accesses(problem, machine.profile()))
+      sink.skipped(index, "the device has no accesses of 1 and 2 bytes, which some element of the problem needs");
+    else
+      fail_case(index, problem, "", "no plan: " + plan.error().message());
+    return {};
+  }
+  std::string chosen;
+  std::vector<std::string> others;
+  for (const Candidate& candidate : plan->candidates) {
+    if (candidate.chosen)
+      chosen = candidate.name;
+    else if (candidate.refusal.empty())
+      others.push_back(candidate.name);
+  }
+  if (compare) return {chosen};   // operands then stand alike on all devices
+  if (!options.all_candidates && others.size() > 1) {
+    // Whichever candidates there are, those of one kind agree on the first among them as far as they can.
+    const std::uint64_t kind = options.seed ^ reference::mix(problem_kind(problem, index));
+    const auto rank = [&](const std::string& candidate) {
+      std::uint64_t place = kind;
+      for (const char letter : candidate) place = reference::mix(place ^ static_cast<std::uint64_t>(letter));
+      return place;
+    };
+    others = {*std::ranges::max_element(others, {}, rank)};
+  }
+  others.insert(others.begin(), chosen);
+  return others;
+}
+
+std::vector<Placement> CaseRunner::Impl::placements(std::uint64_t index, std::size_t attempt) const {
+  if (!import) return {Placement::exact};
+  // A case that is looked at alone is looked at from every side.
+  if (!options.problem.empty()) return {Placement::behind, Placement::before, Placement::exact};
+  switch (reference::mix(index * 64 + attempt) % 8) {
+    case 0:
+    case 1:
+      return {Placement::before};
+    case 2:
+    case 3:
+      return {Placement::exact};
+    default:
+      return {Placement::behind};
+  }
+}
+
+Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
+  const auto checked = CheckedProblem::make(case_problem(options, index));
+  const Problem& problem = checked->problem();
+  sink.doing(print(problem) + " | planning");
+  if (auto wrong = checked->check_words(); !wrong.empty()) {
+    fail_case(index, problem, "", std::move(wrong));
+    return {};
+  }
+  std::size_t number = 0;
+  for (const std::string& candidate : choose(index, problem)) {
+    const auto plan = make_plan(problem, machine.profile(), {.explain = false, .force = candidate});
+    if (!plan) {
+      if (!options.force.empty())
+        sink.skipped(index, plan.error().message());
+      else
+        fail_case(index, problem, candidate, "no plan: " + plan.error().message());
+      continue;
+    }
+    if (checked->empty()) {
+      if (!plan->steps.empty()) fail_case(index, problem, candidate, "a plan with steps, for no element");
+      continue;
+    }
+    for (const Placement placement : placements(index, number)) {
+      Attempt attempt{index, checked, candidate, placement, reference::mix(options.seed) ^ (index * 64), {}, {}, {}};
+      if (auto added = add_attempt(std::move(attempt), *plan); !added) return added;
+      if (!alone) continue;
+      if (auto flushed = flush(); !flushed) return flushed;
+    }
+    ++number;
+  }
+  return {};
+}
+
+Result<void> CaseRunner::Impl::add_attempt(Attempt attempt, const Plan& plan) {
+  sink.doing(describe(attempt) + " | preparing");
+  if (auto wrong = check_operands(plan); !wrong.empty()) {
+    fail_attempt(attempt, std::move(wrong));
+    return {};
+  }
+  auto program = machine.prepare(plan);
+  if (!program) {
+    fail_attempt(attempt, "prepare: " + program.error().message());
+    return {};
+  }
+  if (auto said = validation.fresh(); !said.empty()) fail_attempt(attempt, "validation layer, while preparing: " + said);
+  attempt.program = std::move(*program);
+  attempt.operands = plan.operands;
+  if (auto room = reserve(attempt); !room) return room;
+  for (const PlanOperand& operand : attempt.operands)
+    if (!arena->place(attempt.placement, operand.bytes, operand.align, attempt.placed.emplace_back()))
+      return fail(ErrorKind::too_small, "arena", std::to_string(arena->size()), operand.name);
+  attempts.push_back(std::move(attempt));
+  return {};
+}
+
+// Room for all of the attempt's operands: what is placed already is run first where there is too little.
+Result<void> CaseRunner::Impl::reserve(const Attempt& attempt) {
+  std::uint64_t room = 0;
+  for (const PlanOperand& operand : attempt.operands) room += Arena::room_for(operand.bytes, operand.align);
+  if (arena && arena->used() + room <= arena->size()) return {};
+  if (auto flushed = flush(); !flushed) return flushed;
+  if (arena && room <= arena->size()) return {};
+  arena.reset();
+  auto made = Arena::make(machine, std::max(room, kArenaBytes), import);
+  if (!made) return std::unexpected(made.error());
+  arena = std::move(*made);
+  return {};
+}
+
+// What a region holds before the run: sources their data, a destination and scratch poison, guard bands whatever.
+void CaseRunner::Impl::fill(const Attempt& attempt, std::size_t operand, std::span<std::byte> region) const {
+  reference::fill_data(region, attempt.stream(operand));
+  attempt.checked->fill(attempt.operands[operand].name, inside(region, attempt.placed[operand]), attempt.data_seed);
+}
+
+Result<void> CaseRunner::Impl::submit() {
+  for (const Attempt& attempt : attempts)
+    for (std::size_t i = 0; i < attempt.placed.size(); ++i)
+      fill(attempt, i, arena->bytes(attempt.placed[i].begin, attempt.placed[i].end));
+  if (auto sent = arena->to_device(); !sent) return sent;
+  sink.doing(attempts.size() == 1 ? describe(attempts[0]) : fmt::format("a batch of {} runs", attempts.size()));
+  std::vector<Launch> launches;
+  for (const Attempt& attempt : attempts) {
+    Launch& launch = launches.emplace_back(attempt.program.get(), std::vector<Part>{});
+    for (const Placed& placed : attempt.placed) launch.parts.push_back({&arena->memory(), placed.operand, placed.bytes});
+  }
+  const auto done = machine.run(
+      launches, [&](std::size_t i, const Error& error) { fail_attempt(attempts[i], "record: " + error.message()); });
+  if (!done) return done;
+  if (auto back = arena->from_device(); !back) return back;
+  for (const Attempt& attempt : attempts) {
+    const Placed& placed = attempt.placed[attempt.destination()];
+    if (options.spoil == attempt.index) attempt.checked->spoil(arena->bytes(placed.operand, placed.operand + placed.bytes));
+    if (options.kill == attempt.index) std::raise(SIGSEGV);
+  }
+  return {};
+}
+
+Result<void> CaseRunner::Impl::flush() {
+  if (attempts.empty()) return {};
+  if (auto done = submit(); !done) return done;
+  for (const Attempt& attempt : attempts) {
+    verify(attempt);
+    if (!compare) continue;
+    const Placed& placed = attempt.placed[attempt.destination()];
+    const auto got = arena->bytes(placed.operand, placed.operand + placed.bytes);
+    Outcome& outcome = outcomes[attempt.index];
+    outcome = {attempt.checked, {}, {got.begin(), got.end()}};
+    // Scratch, which the devices' plans may or may not have, holds no data.
+    for (std::size_t i = 0; i < attempt.placed.size(); ++i)
+      if (attempt.operands[i].role != OperandRole::scratch)
+        outcome.at.push_back(attempt.placed[i].operand - attempt.placed[i].begin);
+  }
+  runs += attempts.size();
+  if (auto said = validation.fresh(); !said.empty()) {
+    const Attempt& first = attempts.front();
+    const std::string which =
+        attempts.size() == 1 ? "" : fmt::format(" (in cases {} to {})", first.index, attempts.back().index);
+    fail_attempt(first, "validation layer" + which + ": " + said);
+  }
+  attempts.clear();
+  arena->clear();
+  if (machine.kernel_count() > kMostPipelines) machine.trim();
+  return {};
+}
+
+// What is wrong with what the run left behind; empty where nothing is.
+std::string CaseRunner::Impl::find_wrong(const Attempt& attempt) {
+  OperandData data;
+  before.resize(attempt.placed.size());
+  for (std::size_t i = 0; i < attempt.placed.size(); ++i) {
+    const Placed& placed = attempt.placed[i];
+    before[i].resize(static_cast<std::size_t>(placed.end - placed.begin));
+    fill(attempt, i, before[i]);
+    data[attempt.operands[i].name] = inside(before[i], placed);
+    if (attempt.operands[i].role != OperandRole::source) continue;
+    const auto got = arena->bytes(placed.begin, placed.end);
+    if (std::memcmp(before[i].data(), got.data(), got.size()) == 0) continue;
+    const auto at = std::mismatch(before[i].begin(), before[i].end(), got.begin()).first - before[i].begin();
+    return fmt::format("{}, or a guard band of it, was written at byte {}", attempt.operands[i].name,
+                       at - static_cast<std::ptrdiff_t>(placed.operand - placed.begin));
+  }
+  const std::size_t d = attempt.destination();
+  const Placed& destination = attempt.placed[d];
+  const auto got = arena->bytes(destination.begin, destination.end);
+  if (auto wrong = attempt.checked->compare(data, attempt.data_seed, inside(got, destination)); !wrong.empty()) return wrong;
+  for (std::size_t i = 0; i < attempt.placed.size(); ++i) {
+    const Placed& placed = attempt.placed[i];
+    if (attempt.operands[i].role == OperandRole::source) continue;
+    if (const auto at = spoiled_guard(before[i], arena->bytes(placed.begin, placed.end), placed))
+      return fmt::format("a guard band of {} was written at byte {} of its {}", attempt.operands[i].name, *at, placed.bytes);
+  }
+  return {};
+}
+
+void CaseRunner::Impl::verify(const Attempt& attempt) {
+  if (broken.contains(attempt.index)) return;
+  if (auto wrong = find_wrong(attempt); !wrong.empty())
+    fail_attempt(attempt, fmt::format("{} ({})", wrong, name(attempt.placement)));
+}
+
+CaseRunner::CaseRunner(Machine& machine, const CheckOptions& options, CheckSink& sink)
+    : impl_(std::make_unique<Impl>(machine, options, sink)) {}
+
+CaseRunner::~CaseRunner() = default;
+
+const std::map<std::uint64_t, Outcome>& CaseRunner::outcomes() const noexcept {
+  return impl_->outcomes;
+}
+
+Result<void> CaseRunner::run(std::uint64_t first, std::uint64_t last, bool alone) {
+  impl_->runs = 0;
+  impl_->outcomes.clear();
+  for (std::uint64_t index = first; index < last; ++index) {
+    if (auto added = impl_->add_case(index, alone); !added) return added;
+  }
+  if (auto flushed = impl_->flush(); !flushed) return flushed;
+  impl_->sink.finished(impl_->runs);
+  return {};
+}
+
+}  // namespace sectile::tools

@@ -1,0 +1,151 @@
+// The parts of `sectile check`. The parent process makes no Vulkan call: workers, which it forks, do, so
+// that a case that kills its process (a read past the end of memory) is named and the rest goes on.
+#pragma once
+
+#include "operation.hpp"
+#include "machine/machine.hpp"
+
+#include <sectile/problem.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sectile::tools {
+
+struct CheckOptions {
+  std::uint64_t seed = 1, cases = 1000, first = 0;
+  std::string device;              // or several, with commas between: their results are compared as well
+  std::string operation = "permute";   // of generated problems
+  std::string junit, problem, force;
+  bool all_candidates = false, no_protect = false, no_validation = false, in_process = false, big = false, json = false;
+  unsigned batch = 64;
+  unsigned jobs = 1;               // processes side by side, each with a part of the cases
+  unsigned timeout_seconds = 300;  // of one batch
+  double progress_seconds = 10;    // between lines that say how far it is, where no terminal shows it
+  std::string name = "check";      // what those lines begin with
+  // For tests of the check itself: the case whose result is spoiled, and the one that kills its worker.
+  std::optional<std::uint64_t> spoil, kill;
+};
+
+// Case `index`: generated, or the one that the user gave.
+Problem case_problem(const CheckOptions& options, std::uint64_t index);
+
+struct Failure {
+  std::uint64_t index = 0;
+  std::string problem, candidate, message;
+};
+
+// What a worker tells while it runs.
+class CheckSink {
+ public:
+  virtual ~CheckSink() = default;
+  virtual void starting(std::uint64_t first, std::uint64_t last) = 0;  // cases [first, last), counted from 0
+  virtual void doing(std::string_view what) = 0;                       // before anything that might kill the process
+  virtual void failed(const Failure& failure) = 0;
+  virtual void skipped(std::uint64_t index, std::string_view why) = 0;
+  virtual void finished(std::uint64_t runs) = 0;  // what was started, in so many runs
+};
+
+// What a case left in its destination, and how far its operands stand behind their regions' first bytes: data belongs
+// to a place in the region, so that two devices' results can be compared where these agree.
+struct Outcome {
+  std::shared_ptr<CheckedProblem> checked;
+  std::vector<std::uint64_t> at;   // one an operand of the problem
+  std::vector<std::byte> dst;
+};
+
+// Runs cases on a device, many in one submission.
+class CaseRunner {
+ public:
+  CaseRunner(Machine& machine, const CheckOptions& options, CheckSink& sink);
+  ~CaseRunner();
+  // Cases [first, last), by their number. With `alone`, one submission for each run, so that `doing` names a culprit.
+  // Errors: only such as no further case can be run after.
+  Result<void> run(std::uint64_t first, std::uint64_t last, bool alone);
+
+  // With `compare`: what the chosen candidates of the last run() wrote, by case.
+  const std::map<std::uint64_t, Outcome>& outcomes() const noexcept;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+// The tensors over 4 GiB and the indices at 2^31, of every operation; each a case of its own, skipped where memory lacks.
+// Cases [offset + first, offset + last) of all big ones; `first` and `last` as in CheckSink.
+Result<void> check_big(Machine& machine, std::uint64_t offset, std::uint64_t first, std::uint64_t last, CheckSink& sink);
+std::uint64_t big_case_count() noexcept;
+Problem big_case(std::uint64_t index);
+
+// The validation layer's messages since the last call, one text.
+class ValidationWatch {
+ public:
+  explicit ValidationWatch(const Machine& machine) : machine_(&machine) {}
+  std::string fresh();
+
+ private:
+  const Machine* machine_;
+  std::size_t seen_ = 0;
+};
+
+// Opens the device, with the validation layer where it is there; `note` says where it is not.
+Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, const std::string& device, std::string& note);
+
+// The devices that `device` lists.
+std::vector<std::string> device_list(const std::string& device);
+
+// Runs cases on every device and compares what they wrote: bit for bit, or where numbers are rounded, within tolerance.
+class CaseRunners {
+ public:
+  // Errors: such as open_for_check's, of the first device that has one.
+  static Result<CaseRunners> open(const CheckOptions& options, CheckSink& sink);
+  ~CaseRunners();
+  CaseRunners(CaseRunners&&) noexcept;
+  Result<void> run(std::uint64_t first, std::uint64_t last, bool alone);
+  Result<void> run_big(std::uint64_t first, std::uint64_t last);
+  std::string names() const;    // of the devices, with their drivers
+  const std::string& note() const noexcept;
+
+ private:
+  struct Impl;
+  explicit CaseRunners(std::unique_ptr<Impl> impl) noexcept;
+  std::unique_ptr<Impl> impl_;
+};
+
+// ---- parent and worker
+
+struct CheckReport {
+  std::string device, note;
+  std::vector<Failure> failures;
+  std::vector<std::pair<std::uint64_t, std::string>> skipped;
+  std::uint64_t cases = 0, runs = 0;
+  double seconds = 0;
+};
+
+// Where a worker stands, in memory that parent and worker share.
+struct WorkerState {
+  std::atomic<std::uint64_t> begin{0}, end{0};  // under way, counted from 0; equal: none
+  std::atomic<std::uint64_t> runs{0};
+  std::atomic<std::uint64_t> beats{0};  // grows while the worker lives
+  char what[1024] = {};                 // problem and candidate under way
+};
+
+// Runs all cases in workers. Errors: such as no case could be run at all.
+Result<CheckReport> supervise(const CheckOptions& options);
+Result<CheckReport> supervise_parts(const CheckOptions& options);   // of `jobs` processes
+
+// In a process just forked by `parent`: it dies when that does, however that ends.
+void die_with(int parent) noexcept;
+
+std::string reproduce_command(const CheckOptions& options, const Failure& failure);
+std::string junit_xml(const CheckOptions& options, const CheckReport& report);
+
+}  // namespace sectile::tools

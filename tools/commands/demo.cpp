@@ -1,0 +1,220 @@
+// sectile demo: the main job on a real photograph, checked, and what it costs.
+#include "bench/bench.hpp"
+#include "cli/command.hpp"
+#include "demo_colours.hpp"
+#include "cli/npy.hpp"
+#include "cli/picture.hpp"
+#include "cli/run_problem.hpp"
+#include "cli/target.hpp"
+#include "cli/text.hpp"
+
+#include "backend/whole_file.hpp"
+#include "reference/permute.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace sectile::tools {
+namespace {
+
+constexpr std::int64_t kTimedBytes = std::int64_t{64} << 20;
+
+struct DemoOptions {
+  std::string photo = "/opt/photos/china.jpg";
+  std::string out = "out/demo";
+  std::string device;
+  double min_time = 0.3;
+  bool json = false;
+};
+
+// One change of layout: on the picture as it is, and on many of it for the clock.
+struct Job {
+  std::string name, what;
+  PermuteProblem one, many;
+};
+
+std::vector<Job> make_jobs(const Picture& photo) {
+  const std::int64_t h = photo.height, w = photo.width, c = photo.channels;
+  const std::int64_t n = (kTimedBytes + h * w * c - 1) / (h * w * c);
+  const auto layout = [&](std::int64_t batch, const char* to) {
+    PermuteProblem problem;
+    problem.type = DType::u8;
+    problem.shape = {batch, h, w, c};
+    problem.src_layout = "NHWC";
+    problem.dst_layout = to;
+    return problem;
+  };
+  const auto turn = [&](std::int64_t batch) {
+    PermuteProblem problem;
+    problem.type = DType::u8;
+    problem.shape = {batch, h, w, c};
+    problem.axes = {0, 2, 1, 3};
+    return problem;
+  };
+  return {
+      {"nchw", "planes one below the other", layout(1, "NCHW"), layout(n, "NCHW")},
+      {"nchw4c", "a fourth channel of zeros added, left out in the picture", layout(1, "NCHW4c"), layout(n, "NCHW4c")},
+      {"transposed", "rows and columns changed places", turn(1), turn(n)}};
+}
+
+// Runs one job on the picture and compares every byte; the error says what was wrong.
+Result<Ran> run_checked(Machine& machine, const Job& job, const Picture& photo) {
+  const std::span<const std::byte> inputs[] = {photo.bytes};
+  auto result = run_problem(machine, job.one, inputs);
+  if (!result) return result;
+  const reference::PermuteDefinition definition(job.one);
+  std::vector<std::byte> want(result->bytes.size(), std::byte{0x5a});
+  reference::permute(definition, photo.bytes, want);
+  auto wrong = reference::compare(definition, want, result->bytes);
+  if (!wrong) wrong = reference::check_samples(definition, {photo.bytes, 0}, result->bytes, 1, 1000);
+  if (wrong) return fail(ErrorKind::device, "wrong result: " + print(Problem(job.one)), wrong->message());
+  return result;
+}
+
+// The picture of a job's result: something that a viewer shows rightly.
+Result<void> write_picture(const std::string& path, const Job& job, const Picture& photo,
+                           std::span<const std::byte> bytes) {
+  if (job.name == "nchw") return write_png(path, photo.width, photo.height * 3, 1, bytes);
+  if (job.name == "transposed") return write_png(path, photo.height, photo.width, 3, bytes);
+  std::vector<std::byte> rgb;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    if (i % 4 != 3) rgb.push_back(bytes[i]);
+  }
+  return write_png(path, photo.width, photo.height, 3, rgb);
+}
+
+// A turn to the right is the transpose with each row reversed; the reversal is done here, by the host.
+std::vector<std::byte> reverse_rows(std::span<const std::byte> bytes, std::size_t pixels_in_row) {
+  std::vector<std::byte> out(bytes.begin(), bytes.end());
+  for (std::size_t pixel = 0; pixel < bytes.size() / 3; ++pixel) {
+    const std::size_t row = pixel / pixels_in_row, column = pixel % pixels_in_row;
+    const std::size_t to = row * pixels_in_row + (pixels_in_row - 1 - column);
+    std::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(pixel * 3), 3,
+                out.begin() + static_cast<std::ptrdiff_t>(to * 3));
+  }
+  return out;
+}
+
+Result<void> write_results(const DemoOptions& options, const Job& job, const Picture& photo, const Ran& result,
+                           std::vector<std::string>& files) {
+  const std::string base = options.out + "/" + job.name;
+  if (auto written = write_picture(base + ".png", job, photo, result.bytes); !written) return written;
+  const auto shape = dst_shape(job.one);
+  if (!shape) return std::unexpected(shape.error());
+  if (auto written = write_npy(base + ".npy", "|u1", *shape, result.bytes); !written) return written;
+  files.push_back(fmt::format("{0}.png, {0}.npy: {1}", base, job.what));
+  if (job.name != "transposed") return {};
+  const auto turned = reverse_rows(result.bytes, static_cast<std::size_t>(photo.height));
+  files.push_back(options.out + "/rotated.png: that with each row reversed (by the host): a quarter turn to the right");
+  return write_png(options.out + "/rotated.png", photo.height, photo.width, 3, turned);
+}
+
+// Seconds at most of warm-up before a row: a demo is to be over soon, and its figures are no record.
+constexpr double kDemoWarmup = 0.6;
+
+struct DemoResult {
+  std::vector<RowResult> rows;
+  std::vector<std::string> files;
+  std::vector<Coloured> coloured;
+};
+
+Result<DemoResult> run_jobs(const DemoOptions& options, const Picture& photo, Machine& machine) {
+  DemoResult result;
+  BenchOptions bench_options;
+  bench_options.min_time = options.min_time;
+  bench_options.warmup = kDemoWarmup;
+  Steady steady(machine, bench_options.warmup);
+  RowBench bench(machine, bench_options, steady);
+  const auto jobs = make_jobs(photo);
+  Progress bar("demo", jobs.size());
+  for (const Job& job : jobs) {
+    bar.show(result.rows.size(), job.name);
+    const auto done = run_checked(machine, job, photo);
+    if (!done) return std::unexpected(done.error());
+    if (auto written = write_results(options, job, photo, *done, result.files); !written)
+      return std::unexpected(written.error());
+    RowResult row = bench.run({job.name, job.many});
+    if (!row.error.empty()) return fail(ErrorKind::device, job.name, row.error);
+    result.rows.push_back(std::move(row));
+  }
+  auto coloured = colour_photograph(machine, photo, options.out);
+  if (!coloured) return std::unexpected(coloured.error());
+  result.coloured = std::move(*coloured);
+  for (const Coloured& one : result.coloured) result.files.push_back(fmt::format("{}/{}.png: {}", options.out, one.name, one.what));
+  return result;
+}
+
+void tell(const DemoOptions& options, const Picture& photo, const Machine& machine, const DemoResult& result) {
+  const std::string device = machine.name();
+  if (options.json) {
+    BenchReport report;
+    report.device = device;
+    report.driver = machine.driver();
+    report.rows = result.rows;
+    report.date = utc_now();
+    report.command = command_line();
+    nlohmann::json json = to_json(report);
+    json["files"] = result.files;
+    for (const Coloured& one : result.coloured)
+      json["matmuls"].push_back({{"name", one.name}, {"problem", one.problem}, {"plan", one.plan}, {"of_tolerance", one.worst}});
+    fmt::print("{}\n", json.dump(2));
+    return;
+  }
+  fmt::print("{}: {}x{} pixels; every layout is what the reference says, byte by byte.\n\n", options.photo, photo.width,
+             photo.height);
+  Table table({"problem (the photograph repeated to 64 MB)", "kernel", "device", "time", "rate", "of a plain copy"});
+  for (const RowResult& row : result.rows) {
+    table.add({print(Problem(row.row.problem)), row.candidate, device, format_seconds(row.ours.median),
+               format_rate(row.bytes_per_second(row.ours.median)),
+               fmt::format("{:.2f} ({})", row.fraction(), row.copy_name())});
+  }
+  fmt::print("{}\n", table.print());
+  for (const Coloured& one : result.coloured)
+    fmt::print("{}: {}\n  {}; every element is within {:.2f} of what rounding may leave of double precision\n", one.name,
+               one.problem, one.plan, one.worst);
+  fmt::print("\n");
+  for (const std::string& file : result.files) fmt::print("{}\n", file);
+}
+
+int run(const DemoOptions& options) {
+  const auto photo = read_picture(options.photo);
+  if (!photo) return report(photo.error(), options.json);
+  const auto machine = Machine::open(options.device);
+  if (!machine) return report(machine.error(), options.json);
+  std::error_code code;
+  std::filesystem::create_directories(options.out, code);
+  if (code) return report(backend::write_failed(options.out, code.value()).error(), options.json);
+  const auto result = run_jobs(options, *photo, **machine);
+  if (!result) {
+    report(result.error(), options.json);
+    return kFailure;
+  }
+  tell(options, *photo, **machine, *result);
+  return kOk;
+}
+
+}  // namespace
+
+Command add_demo(CLI::App& parent) {
+  auto options = std::make_shared<DemoOptions>();
+  CLI::App* app =
+      parent.add_subcommand("demo", "Change the layout and the colours of a photograph, check them, and show the pictures and the times");
+  app->add_option("--photo,photo", options->photo, "A photograph: JPEG, PNG, ...")->capture_default_str();
+  app->add_option("-o,--out,--output", options->out, "The folder for the pictures and tensors")->capture_default_str();
+  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
+  app->add_option("--min-time", options->min_time, "Seconds of samples for each timed row")
+      ->capture_default_str()
+      ->check(number_in(0.001, 60));
+  app->add_flag("--json", options->json, "JSON on standard output");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace sectile::tools

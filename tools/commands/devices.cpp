@@ -1,0 +1,154 @@
+// sectile devices: what is there, and a device's profile as a file.
+#include "cli/command.hpp"
+#include "cli/files.hpp"
+#include "machine/vulkan.hpp"
+#include "cli/target.hpp"
+#include "cli/text.hpp"
+
+#include "device/quirks.hpp"
+
+#include <sectile/profile.hpp>
+#include <sectile/cuda_runtime.hpp>
+#include <sectile/vulkan_runtime.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sectile::tools {
+namespace {
+
+struct DevicesOptions {
+  std::string device;
+  std::string record;
+  bool json = false;
+};
+
+// What the canary has found so far: a line a shape that failed, one in all where none did.
+std::vector<std::string> canary_lines(const DeviceProfile& profile) {
+  std::vector<std::string> lines;
+  for (const MatrixShape& shape : profile.canary_failed) lines.push_back("failed: " + print(shape) + " is not used");
+  if (!lines.empty() || profile.matrix_shapes.empty()) return lines;
+  lines.push_back(fmt::format("{}: {} matrix shapes", profile.canary == Canary::passed ? "passed" : "not run yet",
+                              profile.matrix_shapes.size()));
+  return lines;
+}
+std::vector<std::string> canary_lines(const vulkan::DeviceEntry& entry) {
+  if (!entry.unusable.empty()) return {};
+  const auto profile = vulkan::device_profile(fmt::format("vulkan:{}", entry.index), default_canary_folder());
+  return profile ? canary_lines(*profile) : std::vector<std::string>{};
+}
+
+std::string api(const vulkan::DeviceEntry& entry) {
+  return fmt::format("{}.{}.{}", entry.api_major, entry.api_minor, entry.api_patch);
+}
+
+// Of the other world's devices, the one that is the same card: by its UUID.
+std::string same_card(const std::string& uuid, const auto& others, std::string_view world) {
+  for (const auto& other : others)
+    if (other.uuid == uuid) return fmt::format("{}:{}", world, other.index);
+  return {};
+}
+
+int list_all(const DevicesOptions& options) {
+  auto found = vulkan::list_devices();
+  auto cuda_found = cuda::list_devices();
+  if (!found && !cuda_found) return report(found.error(), options.json);
+  const auto entries = std::make_optional(found ? std::move(*found) : std::vector<vulkan::DeviceEntry>{});
+  const auto cuda_entries = cuda_found ? std::move(*cuda_found) : std::vector<cuda::DeviceEntry>{};
+  if (options.json) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const auto& entry : *entries) {
+      list.push_back({{"index", entry.index},
+                      {"selector", fmt::format("vulkan:{}", entry.index)},
+                      {"name", entry.name},
+                      {"uuid", entry.uuid},
+                      {"kind", std::string(vulkan::name(entry.kind))},
+                      {"api", api(entry)},
+                      {"driver", entry.driver},
+                      {"usable", entry.unusable.empty()},
+                      {"unusable", entry.unusable},
+                      {"quirks", entry.quirks},
+                      {"canary", canary_lines(entry)},
+                      {"same_card", same_card(entry.uuid, cuda_entries, "cuda")}});
+    }
+    for (const auto& entry : cuda_entries) {
+      list.push_back({{"index", entry.index},
+                      {"selector", fmt::format("cuda:{}", entry.index)},
+                      {"name", entry.name},
+                      {"uuid", entry.uuid},
+                      {"kind", "discrete"},
+                      {"api", entry.architecture},
+                      {"driver", entry.driver},
+                      {"usable", true},
+                      {"unusable", ""},
+                      {"same_card", same_card(entry.uuid, *entries, "vulkan")}});
+    }
+    nlohmann::json all = {{"devices", list}};
+    if (!found) all["vulkan"] = found.error().message();
+    if (!cuda_found) all["cuda"] = cuda_found.error().message();
+    fmt::print("{}\n", all.dump(2));
+    return kOk;
+  }
+  Table table({"device", "name", "kind", "API", "driver", "UUID", "same card", "usable"});
+  for (const auto& entry : *entries) {
+    table.add({fmt::format("vulkan:{}", entry.index), entry.name, std::string(vulkan::name(entry.kind)), api(entry),
+               entry.driver, entry.uuid, same_card(entry.uuid, cuda_entries, "cuda"),
+               entry.unusable.empty() ? "yes" : "no: " + entry.unusable});
+  }
+  for (const auto& entry : cuda_entries)
+    table.add({fmt::format("cuda:{}", entry.index), entry.name, "", entry.architecture, entry.driver, entry.uuid,
+               same_card(entry.uuid, *entries, "vulkan"), "yes"});
+  fmt::print("{}", table.print());
+  // Standard output lists devices. That there is no CUDA here is nothing wrong, and nothing to say unless its driver is.
+  const bool no_driver = !cuda_found && cuda_found.error().kind == ErrorKind::missing && cuda_found.error().what == "libcuda.so.1";
+  if (!found) fmt::print(stderr, "sectile: no Vulkan device: {}\n", found.error().message());
+  if (!cuda_found && !no_driver) fmt::print(stderr, "sectile: no CUDA device: {}\n", cuda_found.error().message());
+  for (const auto& entry : *entries)
+    for (const std::string& quirk : entry.quirks) fmt::print("vulkan:{}: quirk: {}\n", entry.index, quirk);
+  for (const auto& entry : *entries)
+    for (const std::string& line : canary_lines(entry)) fmt::print("vulkan:{}: canary {}\n", entry.index, line);
+  return kOk;
+}
+
+int run(const DevicesOptions& options) {
+  if (options.device.empty() && options.record.empty()) return list_all(options);
+  if (!options.record.empty()) {
+    if (auto place = check_place(options.record); !place) return report(place.error(), options.json);
+  }
+  const auto profile = device_profile(options.device);
+  if (!profile) return report(profile.error(), options.json);
+  const std::string json = to_json(*profile);
+  if (!options.record.empty()) {
+    const auto written = write_atomically(options.record, json + "\n");
+    if (!written) return report(written.error(), options.json);
+    fmt::print(stderr, "sectile: wrote the profile of {} to {}\n", profile->name, options.record);
+  }
+  if (options.json)
+    fmt::print("{}\n", json);
+  else if (options.record.empty()) {
+    fmt::print("{}\n", print(*profile));
+    for (const auto& quirk : detail::quirks_for(*profile)) fmt::print("quirk: {}\n", detail::describe(quirk));
+    for (const std::string& line : canary_lines(*profile)) fmt::print("canary {}\n", line);
+  }
+  return kOk;
+}
+
+}  // namespace
+
+Command add_devices(CLI::App& parent) {
+  auto options = std::make_shared<DevicesOptions>();
+  CLI::App* app = parent.add_subcommand("devices", "List devices, or record one's profile");
+  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name: print this one's profile");
+  app->add_option("--record", options->record, "Write the profile (JSON) to this file");
+  app->add_flag("--json", options->json, "JSON on standard output");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace sectile::tools

@@ -1,0 +1,220 @@
+// sectile permute: a .npy file in another layout.
+#include "cli/command.hpp"
+#include "cli/files.hpp"
+#include "cli/npy.hpp"
+#include "cli/run_problem.hpp"
+#include "cli/target.hpp"
+#include "cli/text.hpp"
+#include "cli/tuned.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sectile::tools {
+namespace {
+
+struct PermuteOptions {
+  std::string in, out, axes, layout, device, tuned;
+  std::string cast, scale, bias, add;
+  std::int64_t channels = 0;
+  bool json = false;
+};
+
+// The letter that `layout` splits in blocks: 'C' for "NCHW4c"; 0 where it splits none.
+char blocked_letter(const std::string& layout) {
+  const auto block = std::find_if(layout.begin(), layout.end(), [](unsigned char c) { return std::islower(c) != 0; });
+  return block == layout.end() ? '\0' : static_cast<char>(std::toupper(static_cast<unsigned char>(*block)));
+}
+
+Result<void> set_axes(PermuteProblem& problem, const PermuteOptions& options) {
+  std::vector<std::int64_t> axes;
+  if (!parse_list(options.axes, axes)) {
+    return fail(ErrorKind::invalid_problem, "axes", options.axes, "integers and commas, as 0,3,1,2");
+  }
+  for (const std::int64_t axis : axes) {
+    // validate() says the rest; here only what an int cannot hold.
+    if (axis < std::numeric_limits<int>::min() || axis > std::numeric_limits<int>::max()) {
+      return fail(ErrorKind::invalid_problem, "axes", std::to_string(axis),
+                  fmt::format("0..{}", problem.shape.size() - 1));
+    }
+    problem.axes.push_back(static_cast<int>(axis));
+  }
+  return {};
+}
+
+Result<void> set_layout(PermuteProblem& problem, const PermuteOptions& options) {
+  const std::size_t colon = options.layout.find(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == options.layout.size()) {
+    return fail(ErrorKind::invalid_problem, "layout", options.layout, "FROM:TO, as NHWC:NCHW4c");
+  }
+  problem.src_layout = options.layout.substr(0, colon);
+  problem.dst_layout = options.layout.substr(colon + 1);
+  if (options.channels != 0) {
+    const char letter = blocked_letter(problem.src_layout);
+    if (letter == 0) {
+      return fail(ErrorKind::invalid_problem, "channels", std::to_string(options.channels),
+                  "a source layout with blocks, as NCHW4c:NHWC");
+    }
+    problem.extents = {{letter, options.channels}};
+  }
+  return {};
+}
+
+// The arrays that a stage reads besides the source, in the order of operands.
+using Arrays = std::vector<NpyArray>;
+
+// "AXIS:FILE.npy", a vector of f32 along an axis of the source.
+Result<void> set_vector(std::string_view what, const std::string& text, std::string& axis, Arrays& arrays) {
+  const std::size_t colon = text.find(':');
+  if (colon == std::string::npos || colon == 0 || colon + 1 == text.size())
+    return fail(ErrorKind::invalid_problem, std::string(what), text, "AXIS:FILE.npy, as C:mean.npy or 3:mean.npy");
+  auto array = read_npy(text.substr(colon + 1));
+  if (!array) return std::unexpected(array.error());
+  if (array->header.dtype() != DType::f32 || array->header.shape.size() != 1)
+    return fail(ErrorKind::invalid_problem, std::string(what), array->header.descr, "one axis of <f4");
+  axis = text.substr(0, colon);
+  arrays.push_back(std::move(*array));
+  return {};
+}
+
+// What is done to elements on their way; the arrays that it takes.
+Result<void> set_stage(PermuteProblem& problem, const PermuteOptions& options, Arrays& arrays) {
+  ElementwiseStage& stage = problem.stage;
+  if (!options.cast.empty()) {
+    auto type = parse_dtype(options.cast);
+    if (!type) return std::unexpected(type.error());
+    stage.out = *type;
+    problem.dst_align = std::max<std::uint32_t>(16, size_bytes(*type));
+  }
+  if (options.scale.find(':') == std::string::npos && !options.scale.empty()) {
+    const char* const end = options.scale.data() + options.scale.size();
+    const auto [stop, error] = std::from_chars(options.scale.data(), end, stage.alpha);
+    if (error != std::errc() || stop != end || !std::isfinite(stage.alpha))
+      return fail(ErrorKind::invalid_problem, "scale", options.scale, "a finite number, or AXIS:FILE.npy");
+  } else if (!options.scale.empty()) {
+    if (auto set = set_vector("scale", options.scale, stage.scale, arrays); !set) return set;
+  }
+  if (!options.bias.empty())
+    if (auto set = set_vector("bias", options.bias, stage.bias, arrays); !set) return set;
+  if (options.add.empty()) return {};
+  auto array = read_npy(options.add);
+  if (!array) return std::unexpected(array.error());
+  stage.add = true;
+  if (array->header.dtype() != out_type(problem))
+    return fail(ErrorKind::invalid_problem, "add", array->header.descr, npy_descr(out_type(problem)) + ", as the result");
+  if (array->header.fortran_order) stage.add_strides = array->header.strides();
+  arrays.push_back(std::move(*array));
+  return {};
+}
+
+// The arrays have the sizes that the problem asks for.
+Result<void> check_arrays(const PermuteProblem& problem, const Arrays& arrays) {
+  const auto operands = operands_of(problem);
+  if (!operands) return std::unexpected(operands.error());
+  const auto shape = dst_shape(problem);
+  if (!shape) return std::unexpected(shape.error());
+  for (std::size_t i = 0; i < arrays.size(); ++i) {
+    const OperandSpec& operand = (*operands)[i + 2];
+    const auto& have = arrays[i].header.shape;
+    if (operand.name == "add" && have != *shape)
+      return fail(ErrorKind::invalid_problem, "add: shape", fmt::format("({})", fmt::join(have, ", ")),
+                  fmt::format("({}), the result's", fmt::join(*shape, ", ")));
+    if (operand.name != "add" && arrays[i].data.size() != operand.bytes)   // vectors of f32
+      return fail(ErrorKind::invalid_problem, operand.name, fmt::format("{} elements", arrays[i].data.size() / 4),
+                  fmt::format("{}, one for each of the axis", operand.bytes / 4));
+  }
+  return {};
+}
+
+Result<PermuteProblem> problem_of(const NpyHeader& header, const PermuteOptions& options, Arrays& arrays) {
+  PermuteProblem problem;
+  problem.type = header.dtype();
+  problem.shape = header.shape;
+  problem.src_align = problem.dst_align = std::max<std::uint32_t>(16, header.item_bytes);
+  if (header.fortran_order && header.shape.size() > 1 && header.data_bytes > 0) problem.src_strides = header.strides();
+  if (auto set = options.axes.empty() ? set_layout(problem, options) : set_axes(problem, options); !set) {
+    return std::unexpected(set.error());
+  }
+  if (auto set = set_stage(problem, options, arrays); !set) return std::unexpected(set.error());
+  if (auto valid = validate(problem); !valid) return std::unexpected(valid.error());
+  if (auto fine = check_arrays(problem, arrays); !fine) return std::unexpected(fine.error());
+  return problem;
+}
+
+void tell(const PermuteOptions& options, const PermuteProblem& problem, const std::vector<std::int64_t>& shape,
+          const std::string& device, const std::string& plan) {
+  if (options.json) {
+    const nlohmann::json object = {
+        {"problem", print(problem)}, {"shape", shape}, {"device", device}, {"plan", plan}, {"out", options.out}};
+    fmt::print("{}\n", object.dump());
+  } else {
+    fmt::print(stderr, "sectile: {} -> {}: {}\n", print(problem), options.out, plan);
+  }
+}
+
+int run(const PermuteOptions& options) {
+  if (options.axes.empty() == options.layout.empty()) {
+    return report({ErrorKind::invalid_problem, "axes, layout", "", "one of --axes and --layout"}, options.json);
+  }
+  if (auto place = check_place(options.out); !place) return report(place.error(), options.json);
+  const auto array = read_npy(options.in);
+  if (!array) return report(array.error(), options.json);
+  Arrays arrays;
+  const auto problem = problem_of(array->header, options, arrays);
+  if (!problem) return report(problem.error(), options.json);
+  const auto shape = dst_shape(*problem);
+  if (!shape) return report(shape.error(), options.json);
+
+  Ran result;
+  std::string device = "none: nothing to do";
+  const auto bytes = operand_bytes(*problem);
+  if (!bytes) return report(bytes.error(), options.json);
+  if (bytes->dst > 0) {
+    auto machine = Machine::open(options.device);
+    if (!machine) return report(machine.error(), options.json);
+    device = (*machine)->name();
+    std::vector<std::span<const std::byte>> inputs = {array->data, {}};
+    for (const NpyArray& further : arrays) inputs.push_back(further.data);
+    auto permuted = run_problem(**machine, *problem, inputs, read_tuned(options.tuned).get());
+    if (!permuted) return report(permuted.error(), options.json);
+    result = std::move(*permuted);
+  }
+  if (auto written = write_npy(options.out, problem->stage.out ? npy_descr(*problem->stage.out) : array->header.descr, *shape, result.bytes); !written)
+    return report(written.error(), options.json);
+  tell(options, *problem, *shape, device, result.bytes.empty() ? "no step" : print(result.plan));
+  return kOk;
+}
+
+}  // namespace
+
+Command add_permute(CLI::App& parent) {
+  auto options = std::make_shared<PermuteOptions>();
+  CLI::App* app = parent.add_subcommand("permute", "Change the layout of a .npy file");
+  app->add_option("in", options->in, "The .npy file to read")->required();
+  app->add_option("--axes", options->axes, "Axis i of the result is axis AXES[i] of the input, as 0,3,1,2");
+  app->add_option("--layout", options->layout, "FROM:TO, as NHWC:NCHW4c");
+  app->add_option("--channels", options->channels, "True size of the axis that FROM splits in blocks");
+  app->add_option("--cast", options->cast, "The result's type, as f16: rounded once, to integers saturated");
+  app->add_option("--scale", options->scale, "A number, or AXIS:FILE.npy (f32, along an axis of the input, as C:scale.npy)");
+  app->add_option("--bias", options->bias, "AXIS:FILE.npy, added after the scale");
+  app->add_option("--add", options->add, "A .npy file of the result's shape and type, added last");
+  app->add_option("-o,--out,--output", options->out, "The .npy file to write")->required();
+  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
+  app->add_option("--tuned", options->tuned, kTunedHelp);
+  app->add_flag("--json", options->json, "What was done, as JSON on standard output");
+  return {app, [options] { return run(*options); }};
+}
+
+}  // namespace sectile::tools

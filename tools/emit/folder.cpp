@@ -1,0 +1,233 @@
+// Folders that emit writes, and writes again: nothing in them is lost that emit did not write.
+#include "emit.hpp"
+
+#include "cli/files.hpp"
+#include "backend/whole_file.hpp"
+#include "base/json_text.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <system_error>
+
+#include <sys/stat.h>
+
+namespace sectile::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kManifest = "manifest.json";
+
+std::unexpected<Error> cannot_write(const std::string& path, int error) { return backend::write_failed(path, error); }
+
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+// A name that stays in its folder.
+bool plain_name(const std::string& name) {
+  return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
+}
+
+// The file itself, and no link to one.
+bool is_regular(const fs::path& path) {
+  std::error_code code;
+  return fs::is_regular_file(fs::symlink_status(path, code));
+}
+bool is_folder(const fs::path& path) {
+  std::error_code code;
+  return fs::is_directory(fs::symlink_status(path, code));
+}
+
+// A manifest of emit's with the list of what it wrote; null where it is none.
+nlohmann::json read_manifest(const fs::path& folder) {
+  const fs::path path = folder / kManifest;
+  if (!is_regular(path)) return {};
+  const auto text = read_text(path.string());
+  if (!text) return {};
+  auto json = nlohmann::json::parse(*text, nullptr, false);
+  const bool ours = json.is_object() && json.contains("made_by") && json["made_by"] == kMadeBy && json.contains("files") &&
+                    json["files"].is_object();
+  return ours ? json : nlohmann::json();
+}
+
+// What emit wrote, by name under its folder, and the hash that it had; manifests without one.
+using Owned = std::map<std::string, std::string>;
+
+void add_owned(Owned& owned, const fs::path& folder, const std::string& in, bool above) {
+  const nlohmann::json manifest = read_manifest(folder);
+  if (manifest.is_null()) return;
+  owned[in + kManifest];
+  for (const auto& [name, hash] : manifest["files"].items())
+    if (plain_name(name) && hash.is_string()) owned[in + name] = hash.get<std::string>();
+  std::vector<std::string> targets;
+  if (!above || !manifest.contains("targets") || detail::read_json(manifest["targets"], targets)) return;
+  for (const std::string& target : targets)
+    if (plain_name(target) && is_folder(folder / target)) add_owned(owned, folder / target, target + "/", false);
+}
+
+bool is_manifest(const std::string& name) { return name == kManifest || name.ends_with(std::string("/") + kManifest); }
+
+// Whether the file is as emit left it.
+bool unchanged(const fs::path& path, const std::string& name, const Owned& owned) {
+  const auto found = owned.find(name);
+  if (found == owned.end() || !is_regular(path)) return false;
+  if (is_manifest(name)) return true;   // it was read as one
+  const auto bytes = read_text(path.string());
+  return bytes && hash_text(*bytes) == found->second;
+}
+
+// Removes what is left of a try.
+struct Temporary {
+  std::string path;
+  ~Temporary() {
+    std::error_code ignored;
+    if (!path.empty()) fs::remove_all(path, ignored);
+  }
+};
+
+Result<void> write_one(const fs::path& path, const std::string& bytes) {
+  std::error_code code;
+  fs::create_directories(path.parent_path(), code);
+  if (code) return cannot_write(path.parent_path().string(), code.value());
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  if (!file) return cannot_write(path.string(), errno);
+  return {};
+}
+
+// Begins the names of folders that a run which was killed may leave in its output.
+constexpr std::string_view kFresh = ".emit";
+
+// Nothing but what killed runs left.
+bool is_empty_folder(const fs::path& place) {
+  std::error_code code;
+  for (fs::directory_iterator at(place, code), end; !code && at != end; at.increment(code))
+    if (!at->path().filename().string().starts_with(std::string(kFresh) + ".")) return false;
+  return !code;
+}
+
+// All files in a folder of their own, whose name begins with `stem`.
+Result<std::string> write_beside(const std::string& place, const std::string& stem, const std::vector<EmittedFile>& files) {
+  std::string name = stem + ".XXXXXX";
+  if (::mkdtemp(name.data()) == nullptr) return cannot_write(place, errno);
+  Temporary temporary{name};
+  // mkdtemp makes a folder for its owner alone; the result is to be as any other.
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  if (::chmod(name.c_str(), 0777 & ~mask) != 0) return cannot_write(place, errno);
+  for (const EmittedFile& file : files)
+    if (auto written = write_one(fs::path(name) / file.name, file.bytes); !written) return std::unexpected(written.error());
+  temporary.path.clear();
+  return name;
+}
+
+// No new file takes the place of one that is not emit's, or was changed since.
+Result<void> check_replaced(const fs::path& place, const std::vector<EmittedFile>& files, const Owned& owned) {
+  for (const EmittedFile& file : files) {
+    const fs::path path = place / file.name, folder = path.parent_path();
+    std::error_code code;
+    // The output itself may be a link; a target's folder in it may not, or files would be written elsewhere.
+    if (folder != place && fs::exists(fs::symlink_status(folder, code)) && !is_folder(folder))
+      return fail(ErrorKind::io, "writing", folder.string(), "a folder, or nothing there");
+    if (!fs::exists(fs::symlink_status(path, code)) || unchanged(path, file.name, owned)) continue;
+    // A run that was killed may have left the very same file, and no manifest that lists it.
+    const auto there = is_regular(path) ? read_text(path.string()) : Result<std::string>(std::string());
+    if (is_regular(path) && there && *there == file.bytes) continue;
+    return fail(ErrorKind::io, "writing", path.string(), "a file as emit wrote it, or nothing there");
+  }
+  return {};
+}
+
+// Puts the files of `fresh` into `place`, manifests last: until then the old ones list what is there.
+Result<void> move_in(const fs::path& fresh, const fs::path& place, const std::vector<EmittedFile>& files) {
+  for (const bool manifests : {false, true}) {
+    for (const EmittedFile& file : files) {
+      if (is_manifest(file.name) != manifests) continue;
+      const fs::path to = place / file.name;
+      std::error_code code;
+      fs::create_directories(to.parent_path(), code);
+      if (!code) fs::rename(fresh / file.name, to, code);
+      if (code) return cannot_write(to.string(), code.value());
+    }
+  }
+  return {};
+}
+
+// Removes what was emit's and is no more; gives what was changed since and stays.
+std::vector<std::string> remove_stale(const fs::path& place, const std::vector<EmittedFile>& files, const Owned& owned) {
+  std::set<std::string> fresh;
+  for (const EmittedFile& file : files) fresh.insert(file.name);
+  std::vector<std::string> kept;
+  std::set<fs::path> folders;
+  for (const auto& [name, hash] : owned) {
+    const fs::path path = place / name;
+    if (fresh.contains(name) || !is_regular(path)) continue;
+    if (!unchanged(path, name, owned)) {
+      kept.push_back(name);
+      continue;
+    }
+    std::error_code ignored;
+    fs::remove(path, ignored);
+    if (path.parent_path() != place) folders.insert(path.parent_path());
+  }
+  // A target's folder goes where nothing is left in it: rmdir takes no other.
+  for (const fs::path& folder : folders) {
+    std::error_code ignored;
+    fs::remove(folder, ignored);
+  }
+  return kept;
+}
+
+}  // namespace
+
+Result<void> check_output_folder(const std::string& path) {
+  std::error_code code;
+  const fs::path place = without_slashes(path);
+  if (place.empty()) return fail(ErrorKind::missing, "folder", path);
+  if (!fs::exists(place, code)) {
+    // Folders above it are made; what stands in their way is told now.
+    fs::path above = place.parent_path();
+    while (!above.empty() && !fs::exists(above, code)) above = above.parent_path();
+    if (!above.empty() && !fs::is_directory(above, code)) return fail(ErrorKind::io, "writing", above.string(), "a folder, not a file");
+    return {};
+  }
+  if (!fs::is_directory(place, code)) return fail(ErrorKind::io, "writing", path, "a folder, not a file");
+  if (is_empty_folder(place) || !read_manifest(place).is_null()) return {};
+  return fail(ErrorKind::io, "writing", path, "an empty folder, or one that emit has written");
+}
+
+Result<std::vector<std::string>> write_folder(const std::string& path, const std::vector<EmittedFile>& files) {
+  const std::string place = without_slashes(path);
+  std::error_code code;
+  // What is there may be a mount, a link to a folder, or have a parent that cannot be written to: it is written into.
+  const bool there = fs::exists(place, code);
+  Owned owned;
+  if (there) {
+    add_owned(owned, place, "", true);
+    if (auto fine = check_replaced(place, files, owned); !fine) return std::unexpected(fine.error());
+  } else if (const fs::path above = fs::path(place).parent_path(); !above.empty()) {
+    fs::create_directories(above, code);
+    if (code) return cannot_write(above.string(), code.value());
+  }
+  const auto fresh = write_beside(place, there ? place + "/" + std::string(kFresh) : place, files);
+  if (!fresh) return std::unexpected(fresh.error());
+  const Temporary temporary{*fresh};
+  if (!there) {
+    if (::rename(fresh->c_str(), place.c_str()) != 0) return cannot_write(path, errno);
+    return {};
+  }
+  if (auto moved = move_in(*fresh, place, files); !moved) return std::unexpected(moved.error());
+  return remove_stale(place, files, owned);
+}
+
+}  // namespace sectile::tools
