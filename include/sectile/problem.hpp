@@ -116,6 +116,9 @@ struct MatmulProblem {
 // One alternative an operation.
 using Problem = std::variant<PermuteProblem, MatmulProblem>;
 
+// "permute" or "matmul": the first word of the problem string.
+std::string_view operation_of(const Problem& problem) noexcept;
+
 // What a problem reads and writes, in the order of its plans' operands.
 struct OperandSpec {
   std::string name;               // permute: "src", "dst", then those that it has of "scale", "bias",

@@ -31,8 +31,4 @@ Result<Plan> parse_plan(std::string_view text);
 // More parts than this would be more launches than work.
 inline constexpr std::size_t kMaxSteps = 64;   // check_plan takes no more
 
-// Fill the plan's operands and steps.
-Result<void> plan_operation(Job& job, const PermuteProblem& problem);
-Result<void> plan_operation(Job& job, const MatmulProblem& problem);
-
 }  // namespace sectile::detail

@@ -1,7 +1,6 @@
-// Problems and plans as JSON.
+// Plans as JSON.
 #include "base/json_text.hpp"
-#include "plan/matmul/problem.hpp"
-#include "base/text_tokens.hpp"
+#include "operation.hpp"
 
 #include <sectile/plan.hpp>
 
@@ -25,102 +24,6 @@ Result<void> read(const json& value, const std::string& what, KernelName& out);
 Result<void> read(const json& value, const std::string& what, PlanChoice& out);
 Result<void> read(const json& value, const std::string& what, Step& out);
 Result<void> read(const json& value, const std::string& what, Candidate& out);
-
-void write(JsonWriter& w, const PermuteProblem& p) {
-  const PermuteProblem defaults;
-  const ElementwiseStage& stage = p.stage;
-  w.begin('{');
-  if (stage.add) w.field("add", true);
-  if (!stage.add_strides.empty()) w.field("add_strides", stage.add_strides);
-  if (stage.alpha != 1) w.field("alpha", std::string_view(detail::float_text(stage.alpha)));
-  if (!p.axes.empty()) w.field("axes", p.axes);
-  if (!stage.bias.empty()) w.field("bias", std::string_view(stage.bias));
-  if (p.dst_align != defaults.dst_align) w.field("dst_align", p.dst_align);
-  if (!p.dst_layout.empty()) w.field("dst_layout", p.dst_layout);
-  if (p.dst_offset != 0) w.field("dst_offset", p.dst_offset);
-  if (!p.dst_strides.empty()) w.field("dst_strides", p.dst_strides);
-  if (!p.extents.empty()) {
-    w.key("extents");
-    w.begin('{');
-    for (const auto& [letter, size] : p.extents) w.field(std::string_view(&letter, 1), size);
-    w.end('}');
-  }
-  w.field("operation", "permute");
-  if (stage.out) w.field("out", name(*stage.out));
-  if (!stage.scale.empty()) w.field("scale", std::string_view(stage.scale));
-  w.field("shape", p.shape);
-  if (p.src_align != defaults.src_align) w.field("src_align", p.src_align);
-  if (!p.src_layout.empty()) w.field("src_layout", p.src_layout);
-  if (p.src_offset != 0) w.field("src_offset", p.src_offset);
-  if (!p.src_strides.empty()) w.field("src_strides", p.src_strides);
-  w.field("type", name(p.type));
-  w.end('}');
-}
-
-void read_extents(JsonObject& o, const json& extents, const std::string& what, PermuteProblem& p) {
-  if (!extents.is_object()) return o.fail({ErrorKind::parse, what, JsonObject::shown(extents), "an object"});
-  for (const auto& [key, size] : extents.items()) {  // nlohmann keeps keys sorted
-    if (key.size() != 1 || key[0] < 'A' || key[0] > 'Z')
-      return o.fail({ErrorKind::parse, what, JsonObject::cut(key), "upper-case letters"});
-    if (auto want = detail::read_json(size, p.extents.emplace_back(key[0], 0).second))
-      return o.fail({ErrorKind::parse, what + "." + key, JsonObject::shown(size), *want});
-  }
-}
-
-void read_stage(JsonObject& o, const std::string& what, ElementwiseStage& stage) {
-  std::string out, alpha;
-  o.optional("add", stage.add);
-  o.optional("add_strides", stage.add_strides);
-  o.optional("alpha", alpha);
-  o.optional("bias", stage.bias);
-  o.optional("out", out);
-  o.optional("scale", stage.scale);
-  if (o.find("out") != nullptr) {
-    auto type = parse_dtype(out);
-    if (!type) return o.fail({ErrorKind::parse, what + ".out", JsonObject::cut(out), type.error().limit});
-    stage.out = *type;
-  }
-  if (o.find("alpha") == nullptr) return;
-  auto number = detail::parse_float("alpha", {alpha, 1});
-  if (!number) return o.fail({ErrorKind::parse, what + ".alpha", JsonObject::cut(alpha), number.error().limit});
-  stage.alpha = *number;
-}
-
-Result<Problem> read_permute(const json& value, const std::string& what) {
-  JsonObject o(value, what);
-  PermuteProblem p;
-  std::string operation, type;
-  o.required("operation", operation);
-  o.required("type", type);
-  o.required("shape", p.shape);
-  o.optional("axes", p.axes);
-  o.optional("src_layout", p.src_layout);
-  o.optional("dst_layout", p.dst_layout);
-  o.optional("src_strides", p.src_strides);
-  o.optional("dst_strides", p.dst_strides);
-  o.optional("src_offset", p.src_offset);
-  o.optional("dst_offset", p.dst_offset);
-  o.optional("src_align", p.src_align);
-  o.optional("dst_align", p.dst_align);
-  read_stage(o, what, p.stage);
-  if (const json* extents = o.find("extents")) read_extents(o, *extents, what + ".extents", p);
-  if (auto ok = o.finish(); !ok) return std::unexpected(std::move(ok.error()));
-  auto parsed = parse_dtype(type);
-  if (!parsed) return fail(ErrorKind::parse, what + ".type", JsonObject::cut(type), parsed.error().limit);
-  p.type = *parsed;
-  return p;
-}
-
-Result<Problem> read_problem(const json& value, const std::string& what) {
-  const auto operation = value.is_object() ? value.find("operation") : value.end();
-  if (operation != value.end() && operation->is_string()) {
-    const auto& word = operation->get_ref<const std::string&>();
-    if (word == "matmul") return detail::read_matmul(value, what);
-    if (word != "permute")
-      return fail(ErrorKind::parse, what + ".operation", JsonObject::cut(word), "permute or matmul");
-  }
-  return read_permute(value, what);
-}
 
 constexpr std::string_view kChosenBy[] = {"cost", "force", "tuned"};
 
@@ -366,21 +269,6 @@ Result<void> read(const json& value, const std::string& what, Candidate& out) {
 }
 
 }  // namespace
-
-std::string to_json(const Problem& problem) {
-  JsonWriter w;
-  if (const auto* matmul = std::get_if<MatmulProblem>(&problem))
-    detail::write(w, *matmul);
-  else
-    write(w, std::get<PermuteProblem>(problem));
-  return std::move(w).text();
-}
-
-Result<Problem> problem_from_json(std::string_view text) {
-  auto value = detail::parse_json(text, "problem");
-  if (!value) return std::unexpected(std::move(value.error()));
-  return read_problem(*value, "problem");
-}
 
 std::string to_json(const Plan& plan) {
   JsonWriter w;

@@ -1,12 +1,11 @@
 #include <sectile/planner.hpp>
 
 #include "base/hash.hpp"
-#include "job.hpp"
+#include "operation.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <list>
 #include <mutex>
 #include <unordered_map>
@@ -33,7 +32,7 @@ Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const
   if (profile.buffer_device_address == false)
     return fail(ErrorKind::unsupported, "buffer device addresses on " + profile.name, "absent", "present");
   Job job{profile, options, plan};
-  auto made = std::visit([&](const auto& p) { return plan_operation(job, p); }, problem);
+  auto made = visit_operation([&](auto operation, const auto& p) { return operation.plan(job, p); }, problem);
   if (!made) return std::unexpected(made.error());
   if (tuned && !job.chose) return fail(ErrorKind::missing, "candidates", print(problem), "something to do");
   if (auto ok = check_plan(plan, profile); !ok) return std::unexpected(ok.error());
@@ -128,48 +127,9 @@ std::string explain(const Plan& plan) {
 
 namespace {
 
-std::size_t mix(std::size_t seed, std::uint64_t value) {
-  value *= 0x9e3779b97f4a7c15ull;
-  return (seed ^ (value ^ value >> 29)) * 0xbf58476d1ce4e5b9ull;
-}
-
-std::size_t hash_of(const PermuteProblem& p) {
-  std::size_t h = mix(p.shape.size(), static_cast<std::uint64_t>(p.type));
-  for (const auto n : p.shape) h = mix(h, static_cast<std::uint64_t>(n));
-  for (const auto a : p.axes) h = mix(h, static_cast<std::uint64_t>(a));
-  for (const auto layout : {std::string_view(p.src_layout), std::string_view(p.dst_layout)})
-    for (const char letter : layout) h = mix(h, static_cast<std::uint64_t>(letter));
-  for (const auto& [letter, n] : p.extents) h = mix(h, static_cast<std::uint64_t>(n));
-  for (const auto n : p.src_strides) h = mix(h, static_cast<std::uint64_t>(n));
-  for (const auto n : p.dst_strides) h = mix(h, static_cast<std::uint64_t>(n));
-  h = mix(mix(h, static_cast<std::uint64_t>(p.src_offset)), static_cast<std::uint64_t>(p.dst_offset));
-  h = mix(mix(h, p.src_align), p.dst_align);
-  const ElementwiseStage& stage = p.stage;
-  if (stage == ElementwiseStage{}) return h;
-  h = mix(mix(h, stage.out ? 1 + static_cast<std::uint64_t>(*stage.out) : 0), std::bit_cast<std::uint32_t>(stage.alpha));
-  for (const auto axis : {std::string_view(stage.scale), std::string_view(stage.bias)})
-    for (const char c : axis) h = mix(h, static_cast<std::uint64_t>(c));
-  for (const auto n : stage.add_strides) h = mix(h, static_cast<std::uint64_t>(n));
-  return mix(h, stage.add ? 1 : 0);
-}
-
-std::size_t hash_of(const MatmulProblem& p) {
-  std::size_t h = mix(0, static_cast<std::uint64_t>(p.type));
-  for (const auto n : {p.m, p.n, p.k, p.batch, p.lda, p.ldb, p.ldc, p.ldd, p.ldr, p.a_batch, p.b_batch, p.c_batch, p.d_batch, p.r_batch})
-    h = mix(h, static_cast<std::uint64_t>(n));
-  for (const auto e : {static_cast<unsigned>(p.a_type), static_cast<unsigned>(p.b_type), static_cast<unsigned>(p.b_format),
-                       static_cast<unsigned>(p.acc), static_cast<unsigned>(p.out), static_cast<unsigned>(p.scale),
-                       static_cast<unsigned>(p.bias), static_cast<unsigned>(p.activation), std::bit_cast<unsigned>(p.alpha),
-                       std::bit_cast<unsigned>(p.beta), p.a_align, p.b_align, p.d_align})
-    h = mix(h, e);
-  const unsigned flags = (p.transpose_a ? 1u : 0u) | (p.transpose_b ? 2u : 0u) | (p.c_is_d ? 4u : 0u) |
-                         (p.residual ? 8u : 0u) | (p.a_scale ? 16u : 0u);
-  return mix(h, flags);
-}
-
 struct ProblemHash {
   std::size_t operator()(const Problem& problem) const {
-    return std::visit([](const auto& p) { return hash_of(p); }, problem);
+    return detail::hash_of(problem);
   }
 };
 

@@ -1,52 +1,86 @@
-#include "plan/permute/layout.hpp"
-#include "plan/matmul/problem.hpp"
+// Problems of any operation.
+#include "base/json_text.hpp"
+#include "operation.hpp"
+
+#include <utility>
 
 namespace sectile {
 
-DType out_type(const PermuteProblem& problem) noexcept { return problem.stage.out.value_or(problem.type); }
+using detail::Operation;
+using detail::visit_operation;
 
-bool has_stage(const PermuteProblem& problem) noexcept {
-  const ElementwiseStage& stage = problem.stage;
-  return out_type(problem) != problem.type || stage.alpha != 1 || !stage.scale.empty() || !stage.bias.empty() || stage.add;
+namespace {
+
+// "permute or matmul": of three and more, all but the last with commas.
+std::string operation_names() {
+  return []<class... P>(std::type_identity<std::variant<P...>>) {
+    std::string text;
+    std::size_t left = sizeof...(P);
+    ((text.append(Operation<P>::kName).append(--left == 0 ? "" : left == 1 ? " or " : ", ")), ...);
+    return text;
+  }(std::type_identity<Problem>());
 }
 
-Result<std::vector<std::int64_t>> dst_shape(const PermuteProblem& problem) {
-  auto g = detail::geometry(problem);
-  if (!g) return std::unexpected(std::move(g.error()));
-  return std::vector<std::int64_t>(g->dst_shape.begin(), g->dst_shape.begin() + g->dst_rank);
-}
+}  // namespace
 
-Result<OperandBytes> operand_bytes(const PermuteProblem& problem) {
-  auto g = detail::geometry(problem);
-  if (!g) return std::unexpected(std::move(g.error()));
-  OperandBytes bytes{.src = g->src_bytes, .dst = g->dst_bytes, .add = g->add_bytes};
-  if (g->empty) return bytes;
-  bytes.scale = 4 * static_cast<std::uint64_t>(g->scale_length);
-  bytes.bias = 4 * static_cast<std::uint64_t>(g->bias_length);
-  return bytes;
+std::string_view operation_of(const Problem& problem) noexcept {
+  return visit_operation([](auto operation, const auto&) { return operation.kName; }, problem);
 }
 
 Result<std::vector<OperandSpec>> operands_of(const Problem& problem) {
-  if (const auto* matmul = std::get_if<MatmulProblem>(&problem)) return detail::matmul_operands(*matmul);
-  const auto& permute = std::get<PermuteProblem>(problem);
-  const auto bytes = operand_bytes(permute);
-  if (!bytes) return std::unexpected(bytes.error());
-  std::vector<OperandSpec> operands{{"src", false, bytes->src, permute.src_align}, {"dst", true, bytes->dst, permute.dst_align}};
-  if (!permute.stage.scale.empty()) operands.push_back({"scale", false, bytes->scale, 4});
-  if (!permute.stage.bias.empty()) operands.push_back({"bias", false, bytes->bias, 4});
-  if (permute.stage.add) operands.push_back({"add", false, bytes->add, permute.dst_align});
-  return operands;
+  return visit_operation([](auto operation, const auto& p) { return operation.operands(p); }, problem);
 }
 
 Result<void> validate(const Problem& problem) {
-  if (const auto* permute = std::get_if<PermuteProblem>(&problem)) {
-    auto g = detail::geometry(*permute);   // operands_of would allocate, and planning has 50 us in all
-    if (!g) return std::unexpected(std::move(g.error()));
-    return {};
-  }
-  auto operands = operands_of(problem);
-  if (!operands) return std::unexpected(std::move(operands.error()));
-  return {};
+  return visit_operation([](auto operation, const auto& p) { return operation.validate(p); }, problem);
 }
+
+std::string print(const Problem& problem) {
+  return visit_operation([](auto operation, const auto& p) { return operation.print(p); }, problem);
+}
+
+Result<Problem> parse_problem(std::string_view text) {
+  detail::Split words({text, 1}, ' ');
+  const auto word = words.word();
+  if (!word) return fail(ErrorKind::parse, "operation", "not there", operation_names());
+  return detail::with_operation<Result<Problem>>(
+      word->text, [&]<class P>(std::type_identity<P>) { return Operation<P>::parse(words); },
+      [&]() -> Result<Problem> { return detail::refuse("operation", *word, operation_names()); });
+}
+
+std::string to_json(const Problem& problem) {
+  detail::JsonWriter w;
+  visit_operation([&](auto operation, const auto& p) { operation.write(w, p); }, problem);
+  return std::move(w).text();
+}
+
+Result<Problem> problem_from_json(std::string_view text) {
+  auto value = detail::parse_json(text, "problem");
+  if (!value) return std::unexpected(std::move(value.error()));
+  return detail::read_problem(*value, "problem");
+}
+
+namespace detail {
+
+std::size_t hash_of(const Problem& problem) {
+  return visit_operation([](auto operation, const auto& p) { return operation.hash(p); }, problem);
+}
+
+Result<Problem> read_problem(const nlohmann::json& value, const std::string& what) {
+  std::string name;
+  if (!value.is_object() || !value.contains("operation") || !value["operation"].is_string()) {
+    JsonObject object(value, what);
+    object.required("operation", name);
+    return std::unexpected(object.finish().error());
+  }
+  name = value["operation"].get_ref<const std::string&>();
+  return with_operation<Result<Problem>>(
+      name, [&]<class P>(std::type_identity<P>) { return Operation<P>::read(value, what); },
+      [&]() -> Result<Problem> {
+        return sectile::fail(ErrorKind::parse, what + ".operation", JsonObject::cut(name), operation_names());
+      });
+}
+
+}  // namespace detail
 
 }  // namespace sectile

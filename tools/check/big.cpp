@@ -84,16 +84,18 @@ const std::vector<Problem>& cases() {
   return all;
 }
 
-std::unique_ptr<BigCase> make_case(const Problem& problem) {
-  if (const auto* permute = std::get_if<PermuteProblem>(&problem)) return big_permute(*permute);
-  return big_matmul(std::get<MatmulProblem>(problem));
-}
+std::unique_ptr<BigCase> make_case(const PermuteProblem& problem) { return big_permute(problem); }
+std::unique_ptr<BigCase> make_case(const MatmulProblem& problem) { return big_matmul(problem); }
+
+// Whether each stem forms addresses in its own way.
+bool each_stem_alone(const PermuteProblem&) { return false; }
+bool each_stem_alone(const MatmulProblem&) { return true; }
 
 bool is_out_of_memory(const Error& error) {
   return error.kind == ErrorKind::device || error.kind == ErrorKind::limit_exceeded;
 }
 
-// The chosen plan, and of matmuls one of every other stem: each forms addresses in its own way.
+// The chosen plan, and of matmuls one of every other stem.
 Result<std::vector<Plan>> plans_of(const Problem& problem, const DeviceProfile& profile) {
   auto chosen = make_plan(problem, profile, {.explain = true});
   if (!chosen) return std::unexpected(chosen.error());
@@ -102,9 +104,9 @@ Result<std::vector<Plan>> plans_of(const Problem& problem, const DeviceProfile& 
   std::set<std::string> seen;
   for (const Candidate& candidate : chosen->candidates)
     if (candidate.chosen) seen.insert(stem(candidate.name));
-  const bool matmul = std::holds_alternative<MatmulProblem>(problem);
+  const bool others = std::visit([](const auto& p) { return each_stem_alone(p); }, problem);
   for (const Candidate& candidate : chosen->candidates) {
-    if (!matmul || !candidate.refusal.empty() || !seen.insert(stem(candidate.name)).second) continue;
+    if (!others || !candidate.refusal.empty() || !seen.insert(stem(candidate.name)).second) continue;
     auto other = make_plan(problem, profile, {.force = candidate.name});
     if (!other) return std::unexpected(other.error());
     plans.push_back(std::move(*other));
@@ -169,7 +171,7 @@ Result<void> run_case(Machine& machine, ValidationWatch& validation, std::uint64
       break;
     }
     if (!memories) return std::unexpected(memories.error());
-    if (!big) big = make_case(problem);
+    if (!big) big = std::visit([](const auto& p) { return make_case(p); }, problem);
     auto wrong = run_plan(machine, *big, plan, *memories, sink, text + " | " + print(plan));
     if (!wrong) return std::unexpected(wrong.error());
     ++runs;

@@ -84,13 +84,12 @@ std::string check_operands(const Plan& plan) {
 
 // The one lack for which a matmul may have no plan: SwiftShader's, whose 16-bit accesses are not to be used; or that of
 // 8-bit ones, which int8 alone needs.
-bool lacks_accesses(const Problem& problem, const DeviceProfile& profile) {
-  const auto* matmul = std::get_if<MatmulProblem>(&problem);
-  if (matmul == nullptr) return false;
+bool lacks_accesses(const MatmulProblem& problem, const DeviceProfile& profile) {
   const bool halves = profile.storage16.value_or(false), bytes = halves && profile.storage8.value_or(false);
-  if (bytes || (halves && matmul->type != DType::i8)) return false;
-  return std::ranges::any_of(std::array{matmul->a_type, matmul->b_type, matmul->out}, [](DType type) { return size_bytes(type) < 4; });
+  if (bytes || (halves && problem.type != DType::i8)) return false;
+  return std::ranges::any_of(std::array{problem.a_type, problem.b_type, problem.out}, [](DType type) { return size_bytes(type) < 4; });
 }
+bool lacks_accesses(const PermuteProblem&, const DeviceProfile&) { return false; }
 
 }  // namespace
 
@@ -151,7 +150,7 @@ std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Pro
   if (!options.force.empty()) return {options.force};
   const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = {}});
   if (!plan) {
-    if (plan.error().kind == ErrorKind::unsupported && lacks_accesses(problem, machine.profile()))
+    if (plan.error().kind == ErrorKind::unsupported && std::visit([&](const auto& p) { return lacks_accesses(p, machine.profile()); }, problem))
       sink.skipped(index, "the device has no accesses of 1 and 2 bytes, which some element of the problem needs");
     else
       fail_case(index, problem, "", "no plan: " + plan.error().message());

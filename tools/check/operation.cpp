@@ -2,7 +2,42 @@
 
 #include "reference/generate.hpp"
 
+#include <optional>
+#include <type_traits>
+#include <variant>
+
 namespace sectile::tools {
+
+namespace {
+
+// What each operation brings; a problem of another does not compile.
+std::shared_ptr<CheckedProblem> checked(const PermuteProblem& problem) {
+  return has_stage(problem) ? checked_elementwise(problem) : checked_permute(problem);
+}
+std::shared_ptr<CheckedProblem> checked(const MatmulProblem& problem) { return checked_matmul(problem); }
+
+// One permute in four computes with its elements.
+Problem generate(std::type_identity<PermuteProblem>, std::uint64_t seed, std::uint64_t index) {
+  return index % 4 == 3 ? reference::generate_elementwise(seed, index) : reference::generate_permute(seed, index);
+}
+Problem generate(std::type_identity<MatmulProblem>, std::uint64_t seed, std::uint64_t index) {
+  return reference::generate_matmul(seed, index);
+}
+
+std::uint64_t kind_of(const PermuteProblem&, std::uint64_t index) { return index; }
+std::uint64_t kind_of(const MatmulProblem&, std::uint64_t index) { return reference::matmul_kind(index); }
+
+template <class P>
+struct CheckedOperation {
+  static std::string name() { return std::string(operation_of(P())); }
+};
+
+// visit(CheckedOperation<P>()) for each problem type P.
+void each_operation(auto&& visit) {
+  [&]<class... P>(std::type_identity<std::variant<P...>>) { (visit(CheckedOperation<P>()), ...); }(std::type_identity<Problem>());
+}
+
+}  // namespace
 
 std::string CheckedProblem::check_words() const {
   const auto again = parse_problem(print(problem_));
@@ -17,25 +52,25 @@ std::string CheckedProblem::check_words() const {
 }
 
 std::shared_ptr<CheckedProblem> CheckedProblem::make(const Problem& problem) {
-  if (const auto* matmul = std::get_if<MatmulProblem>(&problem)) return checked_matmul(*matmul);
-  const auto& permute = std::get<PermuteProblem>(problem);
-  return has_stage(permute) ? checked_elementwise(permute) : checked_permute(permute);
+  return std::visit([](const auto& p) { return checked(p); }, problem);
 }
 
-std::vector<std::string> checked_operations() { return {"permute", "matmul"}; }
-
-std::string_view operation_of(const Problem& problem) noexcept {
-  return std::holds_alternative<MatmulProblem>(problem) ? "matmul" : "permute";
+std::vector<std::string> checked_operations() {
+  std::vector<std::string> names;
+  each_operation([&](auto operation) { names.push_back(operation.name()); });
+  return names;
 }
 
 Problem generate_problem(std::string_view operation, std::uint64_t seed, std::uint64_t index) {
-  if (operation == "matmul") return reference::generate_matmul(seed, index);
-  // One permute in four computes with its elements.
-  return index % 4 == 3 ? reference::generate_elementwise(seed, index) : reference::generate_permute(seed, index);
+  std::optional<Problem> problem;
+  each_operation([&]<class P>(CheckedOperation<P> one) {
+    if (operation == one.name()) problem = generate(std::type_identity<P>(), seed, index);
+  });
+  return problem.value();   // the command takes no other name
 }
 
 std::uint64_t problem_kind(const Problem& problem, std::uint64_t index) noexcept {
-  return std::holds_alternative<MatmulProblem>(problem) ? reference::matmul_kind(index) : index;
+  return std::visit([&](const auto& p) { return kind_of(p, index); }, problem);
 }
 
 }  // namespace sectile::tools

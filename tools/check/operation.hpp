@@ -49,7 +49,6 @@ class CheckedProblem {
 
 // The operations that a check knows: "permute", "matmul".
 std::vector<std::string> checked_operations();
-std::string_view operation_of(const Problem& problem) noexcept;
 Problem generate_problem(std::string_view operation, std::uint64_t seed, std::uint64_t index);
 // What decides which candidate is run beside the chosen one: the same for cases that share pipelines.
 std::uint64_t problem_kind(const Problem& problem, std::uint64_t index) noexcept;

@@ -111,7 +111,7 @@ bool rest_to_fill(const MatmulContext& c, MatmulDraft& d) noexcept;
 // Picoseconds, as integers; see matmul_cost.cpp.
 std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const MatmulEstimate& e);
 
-// The steps of a candidate, over the operands that plan_operation lists; `scratch` is the scratch operand's index and
+// The steps of a candidate, over the operands that Operation::plan lists; `scratch` is the scratch operand's index and
 // its bytes are raised to what is needed.
 Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulDraft& d, std::span<PlanOperand> operands,
                                        std::uint64_t& scratch_bytes);

@@ -1,6 +1,6 @@
 // Planning a matmul: the table of its candidates.
 #include "plan/choose.hpp"
-#include "plan/job.hpp"
+#include "operation.hpp"
 #include "context.hpp"
 #include "plan/unsupported.hpp"
 
@@ -154,7 +154,10 @@ MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profil
   return c;
 }
 
-Result<void> plan_operation(Job& job, const MatmulProblem& problem) {
+// A candidate's name says its tile, and it is beside the line wherever that is shown.
+std::span<const NamedConstant> Operation<MatmulProblem>::named_constants(std::string_view) { return {}; }
+
+Result<void> Operation<MatmulProblem>::plan(Job& job, const MatmulProblem& problem) {
   auto specs = operands_of(Problem(problem));
   if (!specs) return std::unexpected(specs.error());
   for (const auto& spec : *specs)

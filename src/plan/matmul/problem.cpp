@@ -1,3 +1,4 @@
+#include "operation.hpp"
 #include "problem.hpp"
 
 #include <bit>
@@ -210,7 +211,7 @@ MatmulStrides effective(const MatmulProblem& p) noexcept {
   return s;
 }
 
-Result<std::vector<OperandSpec>> matmul_operands(const MatmulProblem& p) {
+Result<std::vector<OperandSpec>> Operation<MatmulProblem>::operands(const MatmulProblem& p) {
   if (auto ok = check(p); !ok) return std::unexpected(std::move(ok.error()));
   std::vector<OperandSpec> operands;
   Result<void> failed;
@@ -243,6 +244,12 @@ Result<std::vector<OperandSpec>> matmul_operands(const MatmulProblem& p) {
   if (!failed) return std::unexpected(std::move(failed.error()));
   if (auto ok = check_distinct(p); !ok) return std::unexpected(std::move(ok.error()));
   return operands;
+}
+
+Result<void> Operation<MatmulProblem>::validate(const MatmulProblem& p) {
+  auto listed = operands(p);
+  if (!listed) return std::unexpected(std::move(listed.error()));
+  return {};
 }
 
 }  // namespace sectile::detail

@@ -6,15 +6,11 @@
 
 #include <sectile/problem.hpp>
 
-#include <nlohmann/json_fwd.hpp>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace sectile::detail {
-
-class JsonWriter;
 
 // A problem of this type and nothing else: what all other words stand for where they are left out.
 MatmulProblem matmul_defaults(DType type) noexcept;
@@ -22,11 +18,6 @@ MatmulProblem matmul_defaults(DType type) noexcept;
 // Names as the problem string and JSON spell them; "" for `plain` and `none`.
 std::string_view format_name(WeightFormat format) noexcept;
 std::string_view activation_name(Activation activation) noexcept;
-
-std::string print_matmul(const MatmulProblem& problem);
-Result<Problem> parse_matmul(Split words);                   // the words behind "matmul"
-void write(JsonWriter& w, const MatmulProblem& problem);
-Result<Problem> read_matmul(const nlohmann::json& value, const std::string& what);
 
 // Elements from row to row as stored, and from one batch's matrix to the next: what 0 and kPacked stand for. Where C is
 // what D held, its strides are D's. Numbers beyond 63 bits, which validate() refuses wherever they count, are cut there.
@@ -40,8 +31,5 @@ MatmulStrides effective(const MatmulProblem& problem) noexcept;
 inline bool reads_c(const MatmulProblem& p) noexcept { return p.beta != 0; }
 // No element of D is there.
 inline bool is_empty(const MatmulProblem& p) noexcept { return p.m == 0 || p.n == 0 || p.batch == 0; }
-
-// Errors as validate().
-Result<std::vector<OperandSpec>> matmul_operands(const MatmulProblem& problem);
 
 }  // namespace sectile::detail

@@ -1,4 +1,5 @@
 // A matmul's problem string (docs/problem-string.md).
+#include "operation.hpp"
 #include "problem.hpp"
 
 #include <array>
@@ -177,7 +178,7 @@ std::string_view activation_name(Activation activation) noexcept {
   return std::array<std::string_view, 5>{"", "relu", "gelu", "gelu_tanh", "silu"}[std::to_underlying(activation)];
 }
 
-Result<Problem> parse_matmul(Split words) {
+Result<Problem> Operation<MatmulProblem>::parse(Split words) {
   const auto type = words.word();
   if (!type) return fail(ErrorKind::parse, "type", "not there", "matmul TYPE nn|nt|tn|tt MxNxK ...");
   DType parsed{};
@@ -196,7 +197,7 @@ Result<Problem> parse_matmul(Split words) {
   return p;
 }
 
-std::string print_matmul(const P& p) {
+std::string Operation<MatmulProblem>::print(const P& p) {
   const P defaults = matmul_defaults(p.type);
   const std::size_t layout = (p.transpose_a ? 2u : 0u) + (p.transpose_b ? 1u : 0u);
   Words words("matmul " + std::string(name(p.type)) + " " + std::string(kLayouts[layout]) + " " + std::to_string(p.m) +

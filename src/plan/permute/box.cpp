@@ -374,8 +374,11 @@ std::string print(std::uint32_t row) {
   return fmt::format("{}x{} a{} u{} wg{}", r.run_s, r.run_d, r.access, r.unroll, r.workgroup);
 }
 
+constexpr NamedConstant kNamed[] = {
+    {PERMUTE_BOX_SPEC_LOAD_VECTOR, "vector"}, {PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"}};
+
 }  // namespace
 
-const Strategy kBox = {"permute_box", std::size(kTable), applicable, make, estimate, spare, print, make_step};
+const Strategy kBox = {"permute_box", std::size(kTable), applicable, make, estimate, spare, print, make_step, kNamed};
 
 }  // namespace sectile::detail

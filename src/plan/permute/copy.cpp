@@ -84,8 +84,10 @@ Result<Step> step(const Draft& draft, const Nest& nest, const DeviceProfile& pro
   return s;
 }
 
+constexpr NamedConstant kNamed[] = {{PERMUTE_COPY_SPEC_WIDTH, "width"}, {PERMUTE_COPY_SPEC_UNROLL, "unroll"}};
+
 }  // namespace
 
-const Strategy kCopy = {"permute_copy", std::size(kTable), applicable, make, estimate, spare, print, step};
+const Strategy kCopy = {"permute_copy", std::size(kTable), applicable, make, estimate, spare, print, step, kNamed};
 
 }  // namespace sectile::detail

@@ -152,6 +152,8 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
 
 std::string print(std::uint32_t row) { return fmt::format("v{} wg{}", kTable[row].vector, kTable[row].workgroup); }
 
+constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_VECTOR, "vector"}};
+
 }  // namespace
 
 std::uint32_t fused_width(const Nest& nest, FusedSide side, int axis, std::uint32_t most) {
@@ -205,6 +207,7 @@ void add_fused_constants(Draft& draft, const Nest& nest, const FusedWidths& widt
   draft.add_constant(PERMUTE_FUSED_SPEC_ADD, widths.add);
 }
 
-const Strategy kFused = {"permute_fused", std::size(kTable), applicable, make, estimate, spare, print, make_step, true};
+const Strategy kFused = {"permute_fused", std::size(kTable), applicable, make, estimate, spare, print,
+                         make_step, kNamed, true};
 
 }  // namespace sectile::detail

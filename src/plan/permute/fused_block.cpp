@@ -209,8 +209,13 @@ std::string print(std::uint32_t row) {
   return fmt::format("{}x{} wg{}{}{}", r.blocks_s, r.blocks_d, r.workgroup, r.swap ? " swap" : "", r.lanes_d ? " lanes-d" : "");
 }
 
+constexpr NamedConstant kNamed[] = {
+    {PERMUTE_FUSED_SPEC_TILE_S, "tile"}, {PERMUTE_FUSED_SPEC_TILE_D, "tile"}, {PERMUTE_FUSED_SPEC_VECTOR_S, "vector"},
+    {PERMUTE_FUSED_SPEC_VECTOR_D, "vector"}};
+
 }  // namespace
 
-const Strategy kFusedBlock = {"permute_fused_block", std::size(kTable), applicable, make, estimate, spare, print, make_step, true};
+const Strategy kFusedBlock = {"permute_fused_block", std::size(kTable), applicable, make, estimate, spare,
+                              print, make_step, kNamed, true};
 
 }  // namespace sectile::detail

@@ -1,6 +1,6 @@
 // Planning a permute: the table of its candidates, what they cost, and problems that take several steps.
 #include "plan/choose.hpp"
-#include "plan/job.hpp"
+#include "operation.hpp"
 #include "strategy.hpp"
 #include "plan/unsupported.hpp"
 
@@ -175,7 +175,13 @@ Result<void> plan_part(Job& job, const Nest& nest) {
 
 }  // namespace
 
-Result<void> plan_operation(Job& job, const PermuteProblem& problem) {
+std::span<const NamedConstant> Operation<PermuteProblem>::named_constants(std::string_view stem) {
+  for (const Strategy* strategy : kPermute)
+    if (stem == strategy->stem) return strategy->named;
+  return {};
+}
+
+Result<void> Operation<PermuteProblem>::plan(Job& job, const PermuteProblem& problem) {
   auto loops = loop_nest(problem);
   if (!loops) return std::unexpected(loops.error());
   auto bytes = operand_bytes(problem);

@@ -86,8 +86,10 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
 
 std::string print(std::uint32_t row) { return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup); }
 
+constexpr NamedConstant kNamed[] = {{PERMUTE_ROWS_SPEC_UNROLL, "unroll"}};
+
 }  // namespace
 
-const Strategy kRows = {"permute_rows", std::size(kTable), applicable, make, estimate, spare, print, make_step};
+const Strategy kRows = {"permute_rows", std::size(kTable), applicable, make, estimate, spare, print, make_step, kNamed};
 
 }  // namespace sectile::detail

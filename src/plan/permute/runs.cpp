@@ -310,8 +310,12 @@ std::string print(std::uint32_t row) {
                      r.store_bytes, r.workgroup, r.park ? "" : " direct", r.swap ? " d-first" : "");
 }
 
+constexpr NamedConstant kNamed[] = {
+    {PERMUTE_RUNS_SPEC_RUN, "run"}, {PERMUTE_RUNS_SPEC_TILE_S, "tile"}, {PERMUTE_RUNS_SPEC_TILE_D, "tile"},
+    {PERMUTE_RUNS_SPEC_BLOCK_S, "block"}, {PERMUTE_RUNS_SPEC_BLOCK_D, "block"}};
+
 }  // namespace
 
-const Strategy kRuns = {"permute_runs", std::size(kTable), applicable, make, estimate, spare, print, make_step};
+const Strategy kRuns = {"permute_runs", std::size(kTable), applicable, make, estimate, spare, print, make_step, kNamed};
 
 }  // namespace sectile::detail

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "nest.hpp"
+#include "plan/named_constant.hpp"
 #include "plan/refusal.hpp"
 #include "plan/access/walk.hpp"
 #include "kernel_parameters.hpp"
@@ -46,6 +47,7 @@ struct Strategy {
   bool (*spare)(const Context&, std::uint32_t row);   // loses to every row that is none: looked at on demand alone
   std::string (*print)(std::uint32_t row);   // the candidate's name after the stem
   Result<Step> (*step)(const Draft&, const Nest&, const DeviceProfile&);
+  std::span<const NamedConstant> named = {};   // what a plan's line tells of its constants
   bool fused = false;   // for nests with an elementwise stage, and for no others
 };
 

@@ -234,6 +234,10 @@ std::string print_row(const TileRow& r) {
 std::string tile_print(std::uint32_t row) { return print_row(kTileTable[row]); }
 std::string block_print(std::uint32_t row) { return print_row(kBlockTable[row]) + (kBlockTable[row].skew == 1 ? " lanes-d" : ""); }
 
+constexpr NamedConstant kNamed[] = {
+    {PERMUTE_TILE_SPEC_TILE_S, "tile"}, {PERMUTE_TILE_SPEC_TILE_D, "tile"}, {PERMUTE_TILE_SPEC_VECTOR_S, "vector"},
+    {PERMUTE_TILE_SPEC_VECTOR_D, "vector"}};
+
 }  // namespace
 
 std::uint32_t tile_shared_bytes(const TileRow& r, std::uint32_t skew) {
@@ -331,7 +335,9 @@ AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& plac
   return walk.count();
 }
 
-const Strategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make, tile_estimate, tile_spare, tile_print, make_step};
-const Strategy kBlock = {"permute_block", std::size(kBlockTable), block_applicable, block_make, block_estimate, block_spare, block_print, make_step};
+const Strategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make, tile_estimate,
+                        tile_spare, tile_print, make_step, kNamed};
+const Strategy kBlock = {"permute_block", std::size(kBlockTable), block_applicable, block_make,
+                         block_estimate, block_spare, block_print, make_step, kNamed};
 
 }  // namespace sectile::detail

@@ -228,8 +228,13 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
 
 std::string print(std::uint32_t row) { return fmt::format("p{} wg{}", kTable[row].step_bytes, kTable[row].workgroup); }
 
+constexpr NamedConstant kNamed[] = {
+    {PERMUTE_WEAVE_SPEC_STEPS, "steps"}, {PERMUTE_WEAVE_SPEC_SOURCES, "from"}, {PERMUTE_WEAVE_SPEC_SRC_RUN, "from"},
+    {PERMUTE_WEAVE_SPEC_TARGETS, "to"}, {PERMUTE_WEAVE_SPEC_DST_RUN, "to"}};
+
 }  // namespace
 
-const Strategy kWeave = {"permute_weave", std::size(kTable), applicable, make, estimate, spare, print, make_step};
+const Strategy kWeave = {"permute_weave", std::size(kTable), applicable, make, estimate, spare, print,
+                         make_step, kNamed};
 
 }  // namespace sectile::detail

@@ -1,14 +1,7 @@
-// The problem string (docs/problem-string.md): permutes, and which operation it is.
-#include "plan/matmul/problem.hpp"
-#include "base/text_tokens.hpp"
+// A permute's problem string (docs/problem-string.md).
+#include "operation.hpp"
 
-namespace sectile {
-
-using detail::parse_into;
-using detail::parse_list;
-using detail::refuse;
-using detail::Split;
-using detail::Token;
+namespace sectile::detail {
 
 namespace {
 
@@ -44,7 +37,7 @@ Result<void> parse_extents(PermuteProblem& p, Token value) {
     if (item->text.size() < 3 || item->text[0] < 'A' || item->text[0] > 'Z' || item->text[1] != ':')
       return refuse("extent", *item, "an upper-case letter, a colon, a size");
     const char letter = item->text[0];
-    auto size = detail::parse_integer<std::int64_t>("extent", {item->text.substr(2), item->column + 2});
+    auto size = parse_integer<std::int64_t>("extent", {item->text.substr(2), item->column + 2});
     if (!size) return std::unexpected(std::move(size.error()));
     if (std::ranges::any_of(p.extents, [&](const auto& e) { return e.first == letter; }))
       return refuse("extent", *item, "each letter once");
@@ -62,7 +55,7 @@ Result<void> parse_out(PermuteProblem& p, Token value) {
 }
 
 Result<void> parse_alpha(PermuteProblem& p, Token value) {
-  auto number = detail::parse_float("alpha", value);
+  auto number = parse_float("alpha", value);
   if (!number) return std::unexpected(std::move(number.error()));
   p.stage.alpha = *number;
   return {};
@@ -73,7 +66,7 @@ Result<void> parse_alpha(PermuteProblem& p, Token value) {
 Result<void> parse_axis(std::string_view what, Token value, std::string& out) {
   const bool letter = value.text.size() == 1 && value.text[0] >= 'A' && value.text[0] <= 'Z';
   if (!letter) {
-    auto number = detail::parse_integer<int>(what, value);
+    auto number = parse_integer<int>(what, value);
     if (!number || *number < 0 || std::to_string(*number) != value.text)
       return refuse(what, value, "the number of an axis, or an upper-case letter");
   }
@@ -87,7 +80,7 @@ Result<void> parse_add(PermuteProblem& p, Token value) {
   return parse_list("add", value, 'x', p.stage.add_strides);
 }
 
-constexpr detail::Option<PermuteProblem> kOptions[] = {
+constexpr Option<PermuteProblem> kOptions[] = {
     {"axes", parse_axes},
     {"layout", parse_layouts},
     {"extent", parse_extents},
@@ -110,7 +103,9 @@ constexpr detail::Option<PermuteProblem> kOptions[] = {
     {"dst.align", [](PermuteProblem& p, Token t) { return parse_into("dst.align", t, p.dst_align); }},
 };
 
-Result<Problem> parse_permute(Split words) {
+}  // namespace
+
+Result<Problem> Operation<PermuteProblem>::parse(Split words) {
   PermuteProblem p;
   const auto type = words.word();
   if (!type) return fail(ErrorKind::parse, "type", "not there", "permute TYPE SIZES axes=... or layout=...");
@@ -120,11 +115,11 @@ Result<Problem> parse_permute(Split words) {
   const auto shape = words.word();
   if (!shape) return fail(ErrorKind::parse, "shape", "not there", "sizes, as in 2x3x4");
   if (auto ok = parse_list("shape", *shape, 'x', p.shape); !ok) return std::unexpected(std::move(ok.error()));
-  if (auto ok = detail::parse_options(words, p, kOptions); !ok) return std::unexpected(std::move(ok.error()));
+  if (auto ok = parse_options(words, p, kOptions); !ok) return std::unexpected(std::move(ok.error()));
   return p;
 }
 
-std::string print_permute(const PermuteProblem& p) {
+std::string Operation<PermuteProblem>::print(const PermuteProblem& p) {
   const PermuteProblem defaults;
   std::string text = "permute ";
   text += name(p.type);
@@ -142,7 +137,7 @@ std::string print_permute(const PermuteProblem& p) {
   if (p.src_offset != 0) text += " src.offset=" + std::to_string(p.src_offset);
   if (p.dst_offset != 0) text += " dst.offset=" + std::to_string(p.dst_offset);
   if (p.stage.out) text.append(" out=").append(name(*p.stage.out));
-  if (p.stage.alpha != 1) text += " alpha=" + detail::float_text(p.stage.alpha);
+  if (p.stage.alpha != 1) text += " alpha=" + float_text(p.stage.alpha);
   if (!p.stage.scale.empty()) text += " scale=" + p.stage.scale;
   if (!p.stage.bias.empty()) text += " bias=" + p.stage.bias;
   if (p.stage.add && p.stage.add_strides.empty()) text += " add=packed";
@@ -156,20 +151,4 @@ std::string print_permute(const PermuteProblem& p) {
   return text;
 }
 
-}  // namespace
-
-std::string print(const Problem& problem) {
-  if (const auto* matmul = std::get_if<MatmulProblem>(&problem)) return detail::print_matmul(*matmul);
-  return print_permute(std::get<PermuteProblem>(problem));
-}
-
-Result<Problem> parse_problem(std::string_view text) {
-  Split words({text, 1}, ' ');
-  const auto operation = words.word();
-  if (!operation) return fail(ErrorKind::parse, "operation", "not there", "permute or matmul");
-  if (operation->text == "permute") return parse_permute(words);
-  if (operation->text == "matmul") return detail::parse_matmul(words);
-  return refuse("operation", *operation, "permute or matmul");
-}
-
-}  // namespace sectile
+}  // namespace sectile::detail

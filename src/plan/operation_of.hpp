@@ -1,0 +1,32 @@
+// The template that an operation's folder specializes for its problem; see operation.hpp.
+#pragma once
+
+#include "job.hpp"
+#include "named_constant.hpp"
+#include "base/text_tokens.hpp"
+
+#include <sectile/problem.hpp>
+
+#include <nlohmann/json_fwd.hpp>
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sectile::detail {
+
+class JsonWriter;
+
+// A specialization has
+//   kName                         the first word of the problem string, and "operation" in JSON
+//   parse(words), print(p)        the words behind the name; the whole problem string
+//   write(w, p), read(json, what) JSON both ways
+//   hash(p)                       without allocating
+//   operands(p), validate(p)      as operands_of() and validate()
+//   named_constants(stem)         what a plan's line tells of a kernel's constants; empty of other operations' kernels
+//   plan(job, p)                  fills the plan's operands and steps
+template <class P>
+struct Operation;
+
+}  // namespace sectile::detail

@@ -1,0 +1,54 @@
+// A permute's fields: JSON both ways, and its hash.
+#include "operation.hpp"
+#include "plan/fields.hpp"
+
+namespace sectile::detail {
+
+namespace {
+
+void each_field(auto& p, auto&& visit) {
+  const PermuteProblem left_out;
+  visit("add", p.stage.add, left_out.stage.add);
+  visit("add_strides", p.stage.add_strides, left_out.stage.add_strides);
+  visit("alpha", p.stage.alpha, left_out.stage.alpha);
+  visit("axes", p.axes, left_out.axes);
+  visit("bias", p.stage.bias, left_out.stage.bias);
+  visit("dst_align", p.dst_align, left_out.dst_align);
+  visit("dst_layout", p.dst_layout, left_out.dst_layout);
+  visit("dst_offset", p.dst_offset, left_out.dst_offset);
+  visit("dst_strides", p.dst_strides, left_out.dst_strides);
+  visit("extents", p.extents, left_out.extents);
+  visit("operation", OperationName{Operation<PermuteProblem>::kName});
+  visit("out", p.stage.out, left_out.stage.out);
+  visit("scale", p.stage.scale, left_out.stage.scale);
+  visit("shape", p.shape);
+  visit("src_align", p.src_align, left_out.src_align);
+  visit("src_layout", p.src_layout, left_out.src_layout);
+  visit("src_offset", p.src_offset, left_out.src_offset);
+  visit("src_strides", p.src_strides, left_out.src_strides);
+  visit("type", p.type);
+}
+
+}  // namespace
+
+void Operation<PermuteProblem>::write(JsonWriter& w, const PermuteProblem& problem) {
+  w.begin('{');
+  each_field(problem, FieldWriter(w));
+  w.end('}');
+}
+
+Result<Problem> Operation<PermuteProblem>::read(const nlohmann::json& value, const std::string& what) {
+  JsonObject object(value, what);
+  PermuteProblem problem;
+  each_field(problem, FieldReader(object, what));
+  if (auto ok = object.finish(); !ok) return std::unexpected(std::move(ok.error()));
+  return problem;
+}
+
+std::size_t Operation<PermuteProblem>::hash(const PermuteProblem& problem) {
+  FieldHash hash;
+  each_field(problem, hash);
+  return hash.value();
+}
+
+}  // namespace sectile::detail
