@@ -5,7 +5,7 @@
 //   auto plan   = sectile::make_plan(problem, device->profile(), {.kernels = &*pack});   // only what the pack has
 //   auto ready  = device->prepare(*plan);
 //
-// The file's format is in docs/manifest.md.
+// The file's format is in docs/reference/manifest.md.
 #pragma once
 
 #include <sectile/error.hpp>

@@ -1,5 +1,5 @@
 // What is asked: one operation on operands of stated shapes, with no word about any device.
-// One string form (docs/problem-string.md) and one JSON form; print and parse are inverse.
+// One string form (docs/reference/problem-string.md) and one JSON form; print and parse are inverse.
 #pragma once
 
 #include <sectile/error.hpp>

@@ -1,5 +1,5 @@
 // Built-in targets as rows of facts: field, value as JSON, source. What is not known has no row. A file a vendor;
-// docs/targets.md says how to add one.
+// docs/reference/targets.md says how to add one.
 #pragma once
 
 #include <sectile/profile.hpp>

@@ -109,7 +109,7 @@ TEST_CASE("cudaTargetsHoldTheCapabilityTable") {
 }
 
 TEST_CASE("theDocumentTellsOfEveryField") {
-  std::ifstream file(SECTILE_SOURCE_DIR "/docs/targets.md");
+  std::ifstream file(SECTILE_SOURCE_DIR "/docs/reference/targets.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   REQUIRE_FALSE(text.empty());
   const DeviceProfile profile;

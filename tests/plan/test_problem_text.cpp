@@ -88,7 +88,7 @@ TEST_CASE("problemJsonRefusesByKey") {
 }
 
 TEST_CASE("documentedExamplesAreValidAndPrintAsWritten") {
-  std::ifstream file(SECTILE_SOURCE_DIR "/docs/problem-string.md");
+  std::ifstream file(SECTILE_SOURCE_DIR "/docs/reference/problem-string.md");
   int examples = 0;
   for (std::string line; std::getline(file, line);) {
     const std::size_t start = line.find("| `permute ") == 0 ? 2 : line.find("| `matmul ") == 0 ? 2 : std::string::npos;

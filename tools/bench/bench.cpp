@@ -192,7 +192,7 @@ int run(BenchOptions options, const SweepOptions& sweep, const std::vector<std::
 }
 
 void add_sweep_options(CLI::App& app, BenchOptions& options, SweepOptions& sweep, std::vector<std::string>& merged) {
-  auto* operation = app.add_option("--sweep", sweep.operation, "Problems drawn from a seed, in classes (docs/sweep.md): permute or matmul")
+  auto* operation = app.add_option("--sweep", sweep.operation, "Problems drawn from a seed, in classes (docs/reference/sweep.md): permute or matmul")
                         ->check(CLI::IsMember({"permute", "matmul"}));
   app.add_option("--seed", sweep.seed, "--sweep: of the draw")->capture_default_str()->needs(operation);
   app.add_option("--cases", sweep.cases, "--sweep: how many")->capture_default_str()->check(CLI::Range(1, 1000000))->needs(operation);

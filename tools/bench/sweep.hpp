@@ -1,4 +1,4 @@
-// `sectile bench --sweep`: problems drawn from a seed, in classes of equal weight (docs/sweep.md), and how plans do on
+// `sectile bench --sweep`: problems drawn from a seed, in classes of equal weight (docs/reference/sweep.md), and how plans do on
 // them.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The distribution that sweeps are drawn from. docs/sweep.md describes it for readers; nothing here is changed,
+// The distribution that sweeps are drawn from. docs/reference/sweep.md describes it for readers; nothing here is changed,
 // reweighted or added, or figures of different days are no longer of the same problems.
 #include "sweep.hpp"
 

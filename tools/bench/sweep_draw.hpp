@@ -1,4 +1,4 @@
-// One draw of a sweep's class; see docs/sweep.md. Private to the sweep.
+// One draw of a sweep's class; see docs/reference/sweep.md. Private to the sweep.
 #pragma once
 
 #include "reference/random.hpp"

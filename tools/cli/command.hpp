@@ -9,7 +9,7 @@
 
 namespace sectile::tools {
 
-// docs/exit-codes.md says what each stands for.
+// docs/reference/exit-codes.md says what each stands for.
 inline constexpr int kOk = 0;
 inline constexpr int kFailure = 1;   // wrong results, or none; a device that failed; an output that could not be written
 inline constexpr int kBadInput = 2;  // what the user gave cannot be done or read; nothing was written

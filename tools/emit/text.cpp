@@ -1,4 +1,4 @@
-// What emit writes besides the code: C headers and the manifest (docs/manifest.md).
+// What emit writes besides the code: C headers and the manifest (docs/reference/manifest.md).
 #include "emit.hpp"
 
 #include <sectile/planner.hpp>

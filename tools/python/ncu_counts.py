@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the planner's counts with a GPU's own counters: one row a plan, for the tables in docs/performance.md.
+"""Compares the planner's counts with a GPU's own counters: one row a plan, for the tables in docs/lab/2026-11.md.
 
 usage: ncu_counts.py SECTILE [DEVICE]      (needs ncu, and the right to read counters)
 

@@ -38,7 +38,7 @@ def packed_strides(shape):
 
 
 class Permute:
-    """A row's axes on both sides, straight from the words of docs/problem-string.md."""
+    """A row's axes on both sides, straight from the words of docs/reference/problem-string.md."""
 
     def __init__(self, row):
         self.shape = list(row["shape"])

@@ -55,7 +55,7 @@ namespace {
 
 // An H200's multiprocessor, and its share of the caches, per clock at 1.8 GHz. These and the rows' rates are
 // fitted to measurements of 60 shapes, some 900 and then some 600 (NVIDIA H200, driver 580.159.04, 2026-11-22: `sectile
-// bench "matmul …" --all-candidates`; docs/performance.md). Other devices' rates differ, but not what a candidate asks.
+// bench "matmul …" --all-candidates`; docs/lab/2026-11.md). Other devices' rates differ, but not what a candidate asks.
 constexpr std::uint64_t kLatency = 1025;           // of a step whose loads wait for the L2
 constexpr std::uint64_t kLatencyEarly = 850;       // the same where the next one is staged early
 constexpr std::uint64_t kLatencyAsked = 700;       // and has been asked for at the beginning: so that 512x512x512 chooses it (6.3 us, 8.0)
@@ -139,7 +139,7 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const Mat
   std::uint64_t clocks = clamped(whole, clamped(steps, step(held)) + kStart + held * result);
   if (last != 0) clocks += clamped(steps, step(last)) + kStart + last * result;
   // Beside the last of the others, which it slows down (measured with 128x192, 128x128 and 64x128 on an H200, 2026-11-23;
-  // docs/performance.md, the sixth round); behind them in a CUDA stream.
+  // docs/lab/2026-11.md, the sixth round); behind them in a CUDA stream.
   if (rest != 0) clocks += clamped(ceil_div(steps, d.rest_splits), step(1)) * 3 / 2 + (c.profile.api == Api::cuda ? kStart + result : 0);
   // Operands come from memory once, and from the L2 as often as tiles ask for them.
   const std::uint64_t a_bytes = matmul_type_bytes(c.a_type), b_bytes = matmul_type_bytes(c.b_type), d_bytes = matmul_type_bytes(c.out_type);

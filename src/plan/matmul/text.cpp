@@ -1,4 +1,4 @@
-// A matmul's problem string (docs/problem-string.md).
+// A matmul's problem string (docs/reference/problem-string.md).
 #include "operation.hpp"
 #include "problem.hpp"
 

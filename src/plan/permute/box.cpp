@@ -12,7 +12,7 @@ namespace sectile::detail {
 namespace {
 
 // source run, destination run, workgroup, loads in flight, bytes an access, bias.
-// NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: docs/performance.md.
+// NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: docs/lab/2026-11.md.
 constexpr BoxRow kTable[] = {
     {768, 768, 128, 4, 16, 0}, {512, 512, 128, 4, 16, 0}, {288, 288, 128, 4, 16, 0}, {512, 512, 128, 4, 4, 0},
     {256, 256, 128, 4, 4, 0},  {128, 128, 128, 4, 4, 0},

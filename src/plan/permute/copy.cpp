@@ -13,7 +13,7 @@ namespace {
 struct Row {
   std::uint32_t workgroup, unroll;
 };
-// NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: see docs/performance.md.
+// NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: see docs/lab/2026-11.md.
 constexpr Row kTable[] = {{256, 1}, {256, 2}, {256, 4}, {128, 1}, {512, 1}};
 
 std::uint32_t width_of(const Nest& nest) {

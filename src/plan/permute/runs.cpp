@@ -20,7 +20,7 @@ struct Row {
   bool cpu, gpu;                       // worth looking at there
 };
 // GPUs park. H200, CUDA 13.0, 2026-11-23, `sectile bench PROBLEM --device cuda:0 --all-candidates --min-time 0.05
-// --warmup 0.3`, fractions of a copy (docs/performance.md has the table): 16x16 blocks of 4x4 runs with stores of 8
+// --warmup 0.3`, fractions of a copy (docs/lab/2026-11.md has the table): 16x16 blocks of 4x4 runs with stores of 8
 // bytes 0.74 on u8 82x427x640x3 and ahead of stores of 4 bytes on every run of 3 to 7 bytes; runs of 3 words 0.86 in
 // blocks of 2x2, runs of 6 words 0.92 in blocks of 1x1. Vulkan on a GPU was not timed. CPUs: lavapipe 26.1.6 on two
 // Xeon cores at real-time priority beside other work, 2026-11-23, `sectile bench "permute u8 82x427x640x3 axes=0,2,1,3"

@@ -1,4 +1,4 @@
-// A permute's problem string (docs/problem-string.md).
+// A permute's problem string (docs/reference/problem-string.md).
 #include "operation.hpp"
 
 namespace sectile::detail {

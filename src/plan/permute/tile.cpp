@@ -12,7 +12,7 @@ namespace {
 
 // bytes, tile S x D, vectors S x D, store bytes, workgroup, skew, swap, group, bias.
 // NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench --preset seeds-permute --all-candidates`; what was
-// tried and lost stands in docs/performance.md. Rows biased by kSpare are there to be measured again.
+// tried and lost stands in docs/lab/2026-11.md. Rows biased by kSpare are there to be measured again.
 constexpr TileRow kTileTable[] = {
     {1, 64, 64, 4, 4, 4, 128, 2, false, 0, 0},      {1, 64, 64, 4, 4, 4, 128, 2, false, 8, -10},
     {1, 64, 64, 4, 4, 16, 128, 2, false, 0, kSpare}, {1, 64, 64, 1, 4, 4, 256, 1, false, 0, 0},

@@ -13,7 +13,7 @@ struct Row {
   std::uint32_t element_bytes, workgroup;
   std::uint32_t reserve;                 // bytes of workgroup memory left unused
 };
-// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-21, a stand-alone program (docs/performance.md); fractions of a
+// NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-21, a stand-alone program (docs/lab/2026-11.md); fractions of a
 // copy. One tile a workgroup, D first; with several tiles in flight a workgroup (persistent ones with 2 to 4 stages)
 // 0.75 to 0.95. More workgroups at once cost: without the reserve 16384x16384 f16 0.949 (0.957), 8192x8192 f32 0.955
 // (0.970), i8 16384x16384 0.951 (0.961).
