@@ -16,7 +16,7 @@ namespace sectile::tools {
 namespace {
 
 // What a series looks like; the numbers are those of its classes in the style and of its shape below.
-constexpr std::size_t kOurs = 0, kOwn = 7, kRivals = 6;
+constexpr std::size_t kOurSeries = 0, kOwn = 7, kRivals = 6;
 // SVG around its center: Sectile, six rivals, and Sectile's other plans.
 constexpr std::array<std::string_view, kOwn + 1> kShapes = {
     "<circle r=\"4.5\"/>",
@@ -134,7 +134,7 @@ class Looks {
       }
   }
   std::size_t of(const PageRow& row, const PageSeries& series) const {
-    if (&series == &row.series.front()) return kOurs;
+    if (&series == &row.series.front()) return kOurSeries;
     return series.own ? kOwn
                       : of_rival(static_cast<std::size_t>(std::ranges::find(rivals_, series.name) - rivals_.begin()));
   }
@@ -232,7 +232,7 @@ std::string goal_mark(const PageRow& row) {
 }
 
 std::string bar(const PageRow& row, const PageSeries& series, std::size_t look, double most) {
-  std::string html = fmt::format("<div class=\"b\"><span{}>{}</span>", look == kOurs ? " class=\"ours\"" : "",
+  std::string html = fmt::format("<div class=\"b\"><span{}>{}</span>", look == kOurSeries ? " class=\"ours\"" : "",
                                  markup_text(series.name));
   if (!timed(series)) {
     const std::string why = series.error.empty() ? "not timed" : markup_text(series.error);
@@ -341,7 +341,7 @@ std::string key(const Page& page, const Looks& looks) {
     html +=
         fmt::format("<li><svg class=\"{}\" viewBox=\"-9 -6 18 12\">{}</svg> {}</li>\n", look, mark, markup_text(name));
   };
-  add("m0", kShapes[kOurs], "Sectile");
+  add("m0", kShapes[kOurSeries], "Sectile");
   if (looks.own()) add("m7", kShapes[kOwn], "its other plans");
   for (std::size_t i = 0; i < looks.rivals().size(); ++i) {
     const std::size_t look = Looks::of_rival(i);
