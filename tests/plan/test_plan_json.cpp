@@ -193,18 +193,17 @@ TEST_CASE("hashIsXxh3AsXxhsumPrintsIt") {
   CHECK(detail::hash128("sectile") != detail::hash128("Sectile"));
 }
 
-TEST_CASE("planIdCoversProblemProfileAndVersion") {
-  const Plan plan = made_up::two_steps();
-  const std::string id = detail::plan_id(plan);
-  const auto with = [&](auto change) {
-    Plan other = plan;
-    change(other);
-    return detail::plan_id(other);
+TEST_CASE("planIdCoversProblemProfileAndCandidate") {
+  const auto id = [](std::string_view text, const char* target, const PlanOptions& options = {}) {
+    return make_plan(parse_problem(text).value(), builtin_target(target).value(), options).value().id;
   };
-  CHECK(with([](Plan& p) { std::get<PermuteProblem>(p.problem).src_align = 8; }) != id);
-  CHECK(with([](Plan& p) { p.profile_hash[0] = 'c'; }) != id);
-  CHECK(with([](Plan& p) { p.planner_version = "2"; }) != id);
-  CHECK(with([](Plan& p) { p.steps.clear(); }) == id);
+  const std::string_view text = "permute f32 64x48 axes=1,0";
+  const std::string plain = id(text, "nvidia-hopper");
+  CHECK(id(text, "nvidia-hopper") == plain);
+  CHECK(id(text, "nvidia-hopper", {.explain = true}) == plain);
+  CHECK(id("permute f32 64x48 axes=1,0 src.align=8", "nvidia-hopper") != plain);
+  CHECK(id(text, "nvidia-ada") != plain);
+  CHECK(id(text, "nvidia-hopper", {.force = "permute_rows u1 wg256"}) != plain);
 }
 
 TEST_CASE("aPlanPrintsOnOneLine") {
