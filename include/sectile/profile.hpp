@@ -1,6 +1,6 @@
 // What a device can do, as plain data: the planner sees nothing else of it.
 // Unknown is not used: a field without a value makes no promise, and the planner then takes what
-// every Vulkan 1.3 device must give, or leaves the candidate out. docs/reference/targets.md tells each field's meaning and unit.
+// every Vulkan 1.3 device must give, or leaves the candidate out. docs/reference/targets.md has meanings and units.
 #pragma once
 
 #include <sectile/error.hpp>

@@ -1,7 +1,7 @@
 // One list of a problem's fields drives its JSON both ways and its hash. An operation writes it as a template
 //   void each_field(auto& p, auto&& visit)
-// that calls visit(key, value) for what JSON always has and visit(key, value, left_out) for what it has where the value is
-// another; keys sorted, for the JSON is canonical.
+// that calls visit(key, value) for what JSON always has, and visit(key, value, left_out) for what it has only where the
+// value is another. Keys are sorted, for the JSON is canonical.
 #pragma once
 
 #include "base/json_text.hpp"

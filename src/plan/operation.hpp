@@ -11,7 +11,7 @@
 
 namespace sectile::detail {
 
-// The operation of that name: visit(std::type_identity<P>()) for its problem's type P. Where there is none, otherwise().
+// visit(std::type_identity<P>()), P the problem type of the operation of that name; otherwise() where there is none.
 template <class R, std::size_t I = 0>
 R with_operation(std::string_view name, auto&& visit, auto&& otherwise) {
   if constexpr (I == std::variant_size_v<Problem>) {
@@ -25,7 +25,8 @@ R with_operation(std::string_view name, auto&& visit, auto&& otherwise) {
 
 // visit(operation) for each.
 void each_operation(auto&& visit) {
-  [&]<class... P>(std::type_identity<std::variant<P...>>) { (visit(Operation<P>()), ...); }(std::type_identity<Problem>());
+  const auto all = [&]<class... P>(std::type_identity<std::variant<P...>>) { (visit(Operation<P>()), ...); };
+  all(std::type_identity<Problem>());
 }
 
 // visit(operation, problem), where `operation` has the static functions.

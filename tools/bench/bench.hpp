@@ -136,7 +136,8 @@ std::string print_table(const BenchReport& report);
 std::string print_candidates(const RowResult& result);
 Page page_of(const BenchReport& report);
 
-// Seconds of each rival, by row and by name, as tools/python/rivals.py writes them; of no file, none. Errors: parse, missing.
+// Seconds of each rival, by row and by name, as tools/python/rivals.py writes them; none of no file. Errors: parse,
+// missing.
 using Rivals = std::map<std::string, std::map<std::string, double>>;
 Result<Rivals> read_rivals(const std::string& file);
 // Adds what stands there under `name` to a row that has such a map.

@@ -274,7 +274,8 @@ void Bench::add_candidates(MatmulResult& result, const Plan& chosen) {
   // All kernels are compiled side by side before one is asked for alone; what is refused is told then.
   std::vector<Plan> plans;
   for (const Candidate* candidate : others)
-    if (auto plan = make_plan(Problem(problem), machine_.profile(), {.force = candidate->name})) plans.push_back(std::move(*plan));
+    if (auto plan = make_plan(Problem(problem), machine_.profile(), {.force = candidate->name}))
+      plans.push_back(std::move(*plan));
   const auto compiled = machine_.prepare_all(plans);
   for (const Candidate* candidate : others)
     (void)add(result, {candidate->fallback ? "fallback" : fmt::format("cost {}", candidate->cost), problem, candidate->name});

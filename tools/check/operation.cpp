@@ -1,8 +1,9 @@
 #include "operation.hpp"
 
+#include "plan/operation.hpp"
 #include "reference/generate.hpp"
 
-#include <optional>
+#include <cstdlib>
 #include <type_traits>
 #include <variant>
 
@@ -27,16 +28,6 @@ Problem generate(std::type_identity<MatmulProblem>, std::uint64_t seed, std::uin
 std::uint64_t kind_of(const PermuteProblem&, std::uint64_t index) { return index; }
 std::uint64_t kind_of(const MatmulProblem&, std::uint64_t index) { return reference::matmul_kind(index); }
 
-template <class P>
-struct CheckedOperation {
-  static std::string name() { return std::string(operation_of(P())); }
-};
-
-// visit(CheckedOperation<P>()) for each problem type P.
-void each_operation(auto&& visit) {
-  [&]<class... P>(std::type_identity<std::variant<P...>>) { (visit(CheckedOperation<P>()), ...); }(std::type_identity<Problem>());
-}
-
 }  // namespace
 
 std::string CheckedProblem::check_words() const {
@@ -57,16 +48,14 @@ std::shared_ptr<CheckedProblem> CheckedProblem::make(const Problem& problem) {
 
 std::vector<std::string> checked_operations() {
   std::vector<std::string> names;
-  each_operation([&](auto operation) { names.push_back(operation.name()); });
+  detail::each_operation([&](auto operation) { names.emplace_back(operation.kName); });
   return names;
 }
 
 Problem generate_problem(std::string_view operation, std::uint64_t seed, std::uint64_t index) {
-  std::optional<Problem> problem;
-  each_operation([&]<class P>(CheckedOperation<P> one) {
-    if (operation == one.name()) problem = generate(std::type_identity<P>(), seed, index);
-  });
-  return problem.value();   // the command takes no other name
+  return detail::with_operation<Problem>(
+      operation, [&](auto type) { return generate(type, seed, index); },
+      []() -> Problem { std::abort(); });   // the command takes no other name
 }
 
 std::uint64_t problem_kind(const Problem& problem, std::uint64_t index) noexcept {

@@ -9,8 +9,8 @@ namespace sectile::detail {
 Limits limits_of(const DeviceProfile& p) noexcept {
   const auto size = p.max_workgroup_size.value_or(std::array<std::uint32_t, 3>{128, 128, 64});
   // All workgroups stand along x: a profile may know the invocations and not the size.
-  return {std::min(p.max_workgroup_invocations.value_or(128), size[0]), size[0], p.workgroup_memory_bytes.value_or(16384),
-          p.max_push_bytes.value_or(128),
+  return {std::min(p.max_workgroup_invocations.value_or(128), size[0]), size[0],
+          p.workgroup_memory_bytes.value_or(16384), p.max_push_bytes.value_or(128),
           p.max_grid.value_or(std::array<std::uint32_t, 3>{65535, 65535, 65535})};
 }
 

@@ -35,7 +35,7 @@ struct Row {
 };
 
 // NVIDIA H200 (driver 580.159.04, 2026-11-22 and 23), `sectile bench PROBLEM --force ROW` at n = 1024 to 8192 and the 61
-// shapes of docs/lab/2026-11.md, which has all that was tried. Loads that are fetched 128 bytes a row (f16's K of 64) cost
+// shapes of docs/lab/2026-11.md, which has all that was tried. Loads of 128 bytes a row (f16's K of 64) cost
 // less than those of 64, and those of 32 cost most; a second stage of workgroup memory never paid; the driver gives a
 // multiprocessor some 48 KiB for all of its workgroups, so 128x128x32 (20 KiB) runs twice at a time, and all larger ones
 // once. To stage what comes next before a step's last product pays nearly everywhere (`early`, `whole`: 2 to 8 %).

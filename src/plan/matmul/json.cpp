@@ -22,7 +22,8 @@ struct Weights {
 
 // One of an enumeration's words.
 template <class T>
-Result<void> read_one_of(std::span<const T> all, auto&& word_of, std::string_view word, std::string_view words, T& out) {
+Result<void> read_one_of(std::span<const T> all, auto&& word_of, std::string_view word, std::string_view words,
+                         T& out) {
   for (const T one : all)
     if (word == word_of(one)) {
       out = one;
@@ -35,7 +36,9 @@ Result<void> read_one_of(std::span<const T> all, auto&& word_of, std::string_vie
 
 template <>
 struct Words<PerAxis> {
-  static std::string_view of(PerAxis axis) { return axis == PerAxis::row ? "row" : axis == PerAxis::column ? "column" : ""; }
+  static std::string_view of(PerAxis axis) {
+    return axis == PerAxis::row ? "row" : axis == PerAxis::column ? "column" : "";
+  }
   static Result<void> read(std::string_view word, PerAxis& out) {
     static constexpr PerAxis all[] = {PerAxis::row, PerAxis::column};
     return read_one_of<PerAxis>(all, of, word, "row or column", out);
