@@ -77,7 +77,7 @@ enum class OperandRole : std::uint8_t { source, destination, scratch };
 struct PlanOperand {
   std::string name;                             // "src", "dst", "scratch"
   OperandRole role = OperandRole::source;
-  std::uint64_t bytes = 0;                      // from its address to the end of the last byte touched
+  std::uint64_t bytes = 0;                      // from its address to the end of the last accessed byte
   std::uint32_t align = 16;                     // its address is promised to be a multiple of this
   bool operator==(const PlanOperand&) const = default;
 };

@@ -125,7 +125,7 @@ struct OperandSpec {
                                   // "add"; matmul: "a", "b", "d", then those that it has of "c",
                                   // "bias", "scale", "residual", "b.scale", "a.scale"
   bool written = false;
-  std::uint64_t bytes = 0;        // from its address to the end of its last element; 0: not touched
+  std::uint64_t bytes = 0;        // from its address to the end of its last element; 0: not accessed
   std::uint32_t align = 1;        // promised
 };
 // The destination's type.

@@ -1,14 +1,14 @@
 // From a subgroup's matrices of sums to the result: rows of fragments of its tile through its own part of workgroup memory.
-// After lib/matmul_epilogue.glsl; sums[kFragsM][kFragsN], get(), Part and the sizes are the including kernel's (matmul_coopmat).
+// After lib/matmul_epilogue.glsl; acc[kFragsM][kFragsN], get(), Part and the sizes are the including kernel's (matmul_coopmat).
 
 // In chunks. A fragment's 4-byte sums are stored 8 bytes an invocation, four rows at once: with two chunks of padding these
 // lie in different banks (f16 n = 1024: 15.1 us, 14.75 with them; H200, driver 580.159.04).
-const uint kStorePitch = kStoreN * SUM_BYTES / 16u + SUM_BYTES / 2u;
+const uint kStorePitch = kStoreN * ACC_BYTES / 16u + ACC_BYTES / 2u;
 const uint kSubs = kTileM / kSubM * (kTileN / kSubN);        // subgroups of a slice
 const uint kSliceChunks = kSubs * kStoreM * kStorePitch;
 
 acc_t sum_at(uint chunk, const uint element) {
-#if SUM_BYTES == 2
+#if ACC_BYTES == 2
   return unpackHalf2x16(get(chunk + element / 8u)[element % 8u / 2u])[element % 2u];
 #elif defined(INTEGER)
   return int(get(chunk + element / 4u)[element % 4u]);
@@ -17,21 +17,21 @@ acc_t sum_at(uint chunk, const uint element) {
 #endif
 }
 
-// Four sums of a chunk, of all slices.
+// Four sums of a chunk, of all slices of K.
 void sum_slices(uint chunk, const uint first, out acc_t v[4]) {
   [[unroll]] for (uint e = 0u; e < 4u; ++e) v[e] = sum_at(chunk, first + e);
-  [[unroll]] for (uint s = 1u; s < kSlices; ++s)
+  [[unroll]] for (uint s = 1u; s < kSliceK; ++s)
     [[unroll]] for (uint e = 0u; e < 4u; ++e) v[e] += sum_at(chunk + s * kSliceChunks, first + e);
 }
 
 // Sums of a run in workgroup memory to the result.
 void store_staged(Target target, uint chunk, uint column, uint m, uint n) {
-  const uint sum_elements = 16u / SUM_BYTES;
+  const uint sum_elements = 16u / ACC_BYTES;
   acc_t v[MAX_RUN];
   if (kWidthD == 8u) {
     // Of 4-byte sums two chunks: every other four invocations read the second one first, so that eight have different banks.
-    const uint step = 4u * SUM_BYTES / 16u;
-    uint swapped = SUM_BYTES == 4u ? (gl_SubgroupInvocationID >> 2) & 1u : 0u;
+    const uint step = 4u * ACC_BYTES / 16u;
+    uint swapped = ACC_BYTES == 4u ? (gl_SubgroupInvocationID >> 2) & 1u : 0u;
     acc_t one[4], other[4];
     sum_slices(chunk + swapped, 0u, one);
     sum_slices(chunk + step - swapped, 4u - 4u * step, other);
@@ -46,16 +46,16 @@ void store_staged(Target target, uint chunk, uint column, uint m, uint n) {
         // Runs of less than a chunk start inside one.
         uint inside = kWidthD < sum_elements ? column % sum_elements + e : e;
         v[e] = sum_at(chunk, inside);
-        [[unroll]] for (uint s = 1u; s < kSlices; ++s) v[e] += sum_at(chunk + s * kSliceChunks, inside);
+        [[unroll]] for (uint s = 1u; s < kSliceK; ++s) v[e] += sum_at(chunk + s * kSliceChunks, inside);
       }
     }
   }
   store_run(target, m, n, v);
 }
 
-// Orders what a subgroup stores and what is read of it: by itself, or by the subgroups of the other slices too.
+// Orders what a subgroup stores and what is read of it: by itself, or by the subgroups of the other slices of K too.
 void order_results() {
-  if (kSlices > 1u) {
+  if (kSliceK > 1u) {
     barrier();
   } else {
     subgroupMemoryBarrierShared();
@@ -63,10 +63,10 @@ void order_results() {
   }
 }
 
-// The slices' subgroups share the runs of what they have summed.
+// The subgroups of all slices of K share the runs of what they have summed.
 void store_tile(Tile t, Part sub) {
   Target target = target_of(t);
-  const uint runs = kStoreN / kWidthD, sum_elements = 16u / SUM_BYTES;
+  const uint runs = kStoreN / kWidthD, sum_elements = 16u / ACC_BYTES;
   const uint frags_m = kStoreM / kFragM, frags_n = kStoreN / kFragN, parts_n = kSubN / kStoreN, parts = kSubM / kStoreM * parts_n;
   uint own = gl_SubgroupID * kStoreM * kStorePitch, base = gl_SubgroupID % kSubs * kStoreM * kStorePitch;
   uint part = 0u;
@@ -77,7 +77,7 @@ void store_tile(Tile t, Part sub) {
       [[unroll]] for (uint first = 0u; first < parts_n; ++first)
         if (part == i / frags_m * parts_n + first)
           [[unroll]] for (uint j = 0u; j < frags_n; ++j)
-            coopMatStore(sums[i][first * frags_n + j], staged,
+            coopMatStore(acc[i][first * frags_n + j], staged,
                          (own + i % frags_m * kFragM * kStorePitch + j * kFragN / sum_elements) * PER_CHUNK,
                          kStorePitch * PER_CHUNK, gl_CooperativeMatrixLayoutRowMajor);
     order_results();                 // the fragments are stored before other invocations read them
@@ -87,7 +87,7 @@ void store_tile(Tile t, Part sub) {
       uint m = t.m + sub.m + part / parts_n * kStoreM + row, n = t.n + sub.n + part % parts_n * kStoreN + column;
       if (row < kStoreM && m < size_m() && n < size_n())
         store_staged(target, base + row * kStorePitch + column / sum_elements, column, m, n);
-      run += kSubgroup * kSlices;
+      run += kSubgroup * kSliceK;
     } while (run < kStoreM * runs);
     order_results();                 // what is stored next overwrites what was read
     ++part;

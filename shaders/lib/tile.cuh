@@ -1,7 +1,7 @@
 // What permute_tile and permute_block share: where a workgroup's tile is, and how a block is loaded.
 #include "permute/permute_tile.abi.h"
 #include "permute.cuh"
-#include "turn.cuh"
+#include "register_transpose.cuh"
 
 constexpr uint kTileS = sectile_constant(PERMUTE_TILE_SPEC_TILE_S, 32u);
 constexpr uint kTileD = sectile_constant(PERMUTE_TILE_SPEC_TILE_D, 32u);

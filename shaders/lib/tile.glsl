@@ -1,7 +1,7 @@
 // What permute_tile and permute_block share: where a workgroup's tile is, and how a block is loaded.
 #include "permute/permute_tile.abi.h"
 #include "permute.glsl"
-#include "turn.glsl"
+#include "register_transpose.glsl"
 
 layout(constant_id = PERMUTE_TILE_SPEC_TILE_S) const uint kTileS = 32u;
 layout(constant_id = PERMUTE_TILE_SPEC_TILE_D) const uint kTileD = 32u;

@@ -65,7 +65,7 @@ __device__ __forceinline__ void await_copies_out() {
 __device__ __forceinline__ void publish_to_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
 // Four 8x8 matrices of 2-byte elements, transposed; lane l gives the address of row l % 8 of matrix l / 8.
-__device__ __forceinline__ void load_matrices_turned(uint (&v)[4], uint row) {
+__device__ __forceinline__ void load_matrices_transposed(uint (&v)[4], uint row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(row) : "memory");
 }

@@ -1,7 +1,7 @@
-//! variant f16 -DCOMPONENT=float16_t -DSUM=float -DBYTES=2 -DNARROW
-//! variant f16.f16 -DCOMPONENT=float16_t -DSUM=float16_t -DBYTES=2 -DNARROW
-//! variant bf16 -DCOMPONENT=bfloat16_t -DSUM=float -DBYTES=2 -DNARROW -DBRAIN
-//! variant i8 -DCOMPONENT=int8_t -DSUM=int32_t -DBYTES=1 -DNARROW -DINTEGER
+//! variant f16 -DCOMPONENT=float16_t -DACC=float -DBYTES=2 -DNARROW
+//! variant f16.f16 -DCOMPONENT=float16_t -DACC=float16_t -DBYTES=2 -DNARROW
+//! variant bf16 -DCOMPONENT=bfloat16_t -DACC=float -DBYTES=2 -DNARROW -DBF16
+//! variant i8 -DCOMPONENT=int8_t -DACC=int32_t -DBYTES=1 -DNARROW -DINTEGER
 // A workgroup's tile as one matrix: the driver stages, shares and multiplies. Ragged edges cost nothing but the clamp of
 // tensor addressing: what lies outside is zeros when it is loaded, and is not stored.
 // Row strides are masked to what their alignment promises: only so does the compiler load 16 bytes at a time (229 against
@@ -14,7 +14,7 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int32 : require
-#ifdef BRAIN
+#ifdef BF16
 #extension GL_EXT_bfloat16 : require
 #endif
 #include "lib/matmul.glsl"
@@ -30,7 +30,7 @@ layout(buffer_reference, std430, buffer_reference_align = BYTES) buffer Elements
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { int x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { float x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer Halves { float16_t x[]; };
-#ifdef BRAIN
+#ifdef BF16
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer Brains { bfloat16_t x[]; };
 #endif
 
@@ -56,19 +56,19 @@ int finish_int(const in uint row, const in uint column, const in int sum, const 
 }
 #endif
 
-coopmat<SUM, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator> sums;
+coopmat<ACC, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator> acc;
 
 #define LOAD(tile, width, base, slice)                                              \
   if (width * BYTES == 16u) coopMatLoadTensorNV(tile, Chunks(base).x, 0u, slice);  \
   else coopMatLoadTensorNV(tile, Elements(base).x, 0u, slice)
 #define LOAD_TURNED(tile, width, base, slice)                                               \
-  if (width * BYTES == 16u) coopMatLoadTensorNV(tile, Chunks(base).x, 0u, slice, turned);  \
-  else coopMatLoadTensorNV(tile, Elements(base).x, 0u, slice, turned)
+  if (width * BYTES == 16u) coopMatLoadTensorNV(tile, Chunks(base).x, 0u, slice, transposed);  \
+  else coopMatLoadTensorNV(tile, Elements(base).x, 0u, slice, transposed)
 
 // One step: a tile of A and one of B from where the addresses point.
 void multiply_whole(uvec2 a, uvec2 b) {
   const uint mask_a = ~(kWidthA - 1u), mask_b = ~(kWidthB - 1u);
-  tensorViewNV<2, false, 1, 0> turned = createTensorViewNV(2, false, 1, 0);
+  tensorViewNV<2, false, 1, 0> transposed = createTensorViewNV(2, false, 1, 0);
   tensorLayoutNV<2, WHOLE> rows_a = createTensorLayoutNV(2, WHOLE), rows_b = createTensorLayoutNV(2, WHOLE);
   coopmat<COMPONENT, gl_ScopeWorkgroup, kTileM, kTileK, gl_MatrixUseA> tile_a;
   coopmat<COMPONENT, gl_ScopeWorkgroup, kTileK, kTileN, gl_MatrixUseB> tile_b;
@@ -86,13 +86,13 @@ void multiply_whole(uvec2 a, uvec2 b) {
     rows_b = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_b, kTileN, kTileK), ldb() & mask_b, 1u);
     LOAD_TURNED(tile_b, kWidthB, b, sliceTensorLayoutNV(rows_b, 0u, kTileN, 0u, kTileK));
   }
-  sums = coopMatMulAdd(tile_a, tile_b, sums);
+  acc = coopMatMulAdd(tile_a, tile_b, acc);
 }
 
 // The same where only so much is left of the problem; what is beyond it is zeros.
 void multiply_ragged(uvec2 a, uvec2 b, uint left_m, uint left_n, uint left_k) {
   const uint mask_a = ~(kWidthA - 1u), mask_b = ~(kWidthB - 1u);
-  tensorViewNV<2, false, 1, 0> turned = createTensorViewNV(2, false, 1, 0);
+  tensorViewNV<2, false, 1, 0> transposed = createTensorViewNV(2, false, 1, 0);
   tensorLayoutNV<2, ZEROS> rows_a = createTensorLayoutNV(2, ZEROS), rows_b = createTensorLayoutNV(2, ZEROS);
   coopmat<COMPONENT, gl_ScopeWorkgroup, kTileM, kTileK, gl_MatrixUseA> tile_a;
   coopmat<COMPONENT, gl_ScopeWorkgroup, kTileK, kTileN, gl_MatrixUseB> tile_b;
@@ -110,13 +110,13 @@ void multiply_ragged(uvec2 a, uvec2 b, uint left_m, uint left_n, uint left_k) {
     rows_b = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_b, left_n, left_k), ldb() & mask_b, 1u);
     LOAD_TURNED(tile_b, kWidthB, b, sliceTensorLayoutNV(rows_b, 0u, kTileN, 0u, kTileK));
   }
-  sums = coopMatMulAdd(tile_a, tile_b, sums);
+  acc = coopMatMulAdd(tile_a, tile_b, acc);
 }
 
 void main() {
   Tile t;
   if (!locate_tile(t)) return;     // whole workgroups: matrices of theirs are in uniform control flow
-  sums = coopmat<SUM, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator>(SUM(0));
+  acc = coopmat<ACC, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator>(ACC(0));
   uvec2 a = a_address(t, t.m, t.k), b = b_address(t, t.k, t.n);
   uvec2 step_a = bytes_of(kAType, kTransA == 0u ? uvec2(kTileK, 0u) : product64(kTileK, lda()));
   uvec2 step_b = bytes_of(kBType, kTransB != 0u ? uvec2(kTileK, 0u) : product64(kTileK, ldb()));
@@ -145,13 +145,13 @@ void main() {
   rows = sliceTensorLayoutNV(rows, 0u, kTileM, 0u, kTileN);
 #ifdef INTEGER
   if (kOutType == MATMUL_TYPE_I32) {
-    if (kSplit == 0u) coopMatPerElementNV(sums, sums, finish_int, t.m, t.n, target.residual);
-    coopMatStoreTensorNV(sums, Words(target.d).x, 0u, rows);
+    if (kSplit == 0u) coopMatPerElementNV(acc, acc, finish_int, t.m, t.n, target.residual);
+    coopMatStoreTensorNV(acc, Words(target.d).x, 0u, rows);
     return;
   }
 #endif
   coopmat<float, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator> values =
-      coopmat<float, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator>(sums);
+      coopmat<float, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator>(acc);
   if (kSplit == 0u) coopMatPerElementNV(values, values, finish, t.m, t.n, target.c, target.residual);
   if (kOutType == MATMUL_TYPE_F32) coopMatStoreTensorNV(values, Floats(target.d).x, 0u, rows);
   else if (kOutType == MATMUL_TYPE_F16) {
@@ -159,7 +159,7 @@ void main() {
         coopmat<float16_t, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator>(values);
     coopMatStoreTensorNV(halves, Halves(target.d).x, 0u, rows);
   }
-#ifdef BRAIN
+#ifdef BF16
   else {
     coopmat<bfloat16_t, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator> brains =
         coopmat<bfloat16_t, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator>(values);

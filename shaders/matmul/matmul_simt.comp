@@ -4,7 +4,7 @@
 //! variant i8.narrow -DINTEGER -DNARROW
 //! variant i8.dot -DINTEGER -DDOT
 //! variant i8.dot.narrow -DINTEGER -DDOT -DNARROW
-// A workgroup's tile in steps of K through workgroup memory, its rows and columns kept in registers; the way of CUTLASS's
+// A workgroup's tile in steps of K through workgroup memory, its rows and columns kept in registers; the method of CUTLASS's
 // efficient GEMM, each of its parts a constant. Whatever the operands hold, workgroup memory and sums are f32; with
 // INTEGER it holds words of four int8 along K, and sums are int.
 // Bounds are minded where operands are fetched and results are stored: rows and columns beyond the result are its last
@@ -58,28 +58,28 @@ const bool kAlongKA = kTransA == 0u;
 const uint kSpanKA = kPacked == 1u ? (kAlongKA ? kWidthA : 1u) : kPacked;
 const uint kSpanA = kAlongKA ? 1u : kWidthA;
 const uint kItemsA = (kTileK / kSpanKA) * (kTileM / kSpanA);
-const uint kTurnsA = (kItemsA + kFetchers - 1u) / kFetchers;
+const uint kLoadsA = (kItemsA + kFetchers - 1u) / kFetchers;
 
-// Where the item of an invocation's turn lies in the tile: .x along M, .y along K. Turns differ by constants where the
-// tile is made so, and shared out without a rest: what is fetched in a turn without an item is the last one again.
-uvec2 item_a(uint turn) {
+// Where the item of an invocation's load lies in the tile: .x along M, .y along K. Loads differ by constants where the
+// tile is made so, and shared out without a rest: what is fetched by a load without an item is the last one again.
+uvec2 item_a(uint load) {
   const uint runs = kTileM / kSpanA, rows = kFetchers / kGroupA;
   uint lane = gl_LocalInvocationID.x;
   if (kItemsA % kFetchers == 0u && kInterleaved != 0u && kAlongKA && kFetchers % kGroupA == 0u && kTileM % max(rows, 1u) == 0u) {
-    const uint turns = kTileM / max(rows, 1u);
-    return uvec2(lane / kGroupA + turn % turns * rows, (lane % kGroupA + turn / turns * kGroupA) * kSpanKA);
+    const uint spans = kTileM / max(rows, 1u);
+    return uvec2(lane / kGroupA + load % spans * rows, (lane % kGroupA + load / spans * kGroupA) * kSpanKA);
   }
   if (kItemsA % kFetchers == 0u && kInterleaved != 0u && !kAlongKA && kFetchers % runs == 0u)
-    return uvec2(lane % runs * kSpanA, (lane / runs + turn * (kFetchers / runs)) * kSpanKA);
-  uint q = min(kInterleaved != 0u ? lane + turn * kFetchers : lane * kTurnsA + turn, kItemsA - 1u);
+    return uvec2(lane % runs * kSpanA, (lane / runs + load * (kFetchers / runs)) * kSpanKA);
+  uint q = min(kInterleaved != 0u ? lane + load * kFetchers : lane * kLoadsA + load, kItemsA - 1u);
   if (!kAlongKA) return uvec2(q % runs * kSpanA, q / runs * kSpanKA);
   uint outer = q / kGroupA;
   return uvec2(outer % kTileM, (outer / kTileM * kGroupA + q % kGroupA) * kSpanKA);
 }
-// Whether the turn has an item at all.
-bool has_a(uint turn) {
+// Whether the load has an item at all.
+bool has_a(uint load) {
   if (kItemsA % kFetchers == 0u) return true;
-  return (kInterleaved != 0u ? gl_LocalInvocationID.x + turn * kFetchers : gl_LocalInvocationID.x * kTurnsA + turn) < kItemsA;
+  return (kInterleaved != 0u ? gl_LocalInvocationID.x + load * kFetchers : gl_LocalInvocationID.x * kLoadsA + load) < kItemsA;
 }
 // Elements behind the tile's first one.
 uint offset_a(Tile t, uvec2 item) {
@@ -111,14 +111,14 @@ void stage_item_a(Tile t, uint stage, uvec2 item, uvec4 raw, uint k, uint left, 
     staged_a[at][part] = int(word);
     return;
   }
-  ivec4 turned;
+  ivec4 transposed;
   [[unroll]] for (uint i = 0u; i < kWidthA; ++i) {
     uvec4 byte = (raw >> (8u * i)) & 255u;
-    turned[i] = int(byte.x | (byte.y << 8) | (byte.z << 16) | (byte.w << 24));
+    transposed[i] = int(byte.x | (byte.y << 8) | (byte.z << 16) | (byte.w << 24));
   }
-  if (kWidthA == 4u) staged_a[at] = turned;
+  if (kWidthA == 4u) staged_a[at] = transposed;
   else
-    [[unroll]] for (uint i = 0u; i < kWidthA; ++i) staged_a[at][part + i] = turned[i];
+    [[unroll]] for (uint i = 0u; i < kWidthA; ++i) staged_a[at][part + i] = transposed[i];
 #else
   float v[MAX_RUN];
   convert_a(raw, k + item.y, !tail || item.y < left, v);
@@ -138,28 +138,28 @@ const bool kAlongKB = kTransB == 1u;
 const uint kSpanKB = kPacked == 1u ? (kAlongKB ? kWidthB : 1u) : kPacked;
 const uint kSpanB = kAlongKB ? 1u : kWidthB;
 const uint kItemsB = (kTileK / kSpanKB) * (kTileN / kSpanB);
-const uint kTurnsB = (kItemsB + kFetchers - 1u) / kFetchers;
+const uint kLoadsB = (kItemsB + kFetchers - 1u) / kFetchers;
 
-// Where the item of an invocation's turn lies in the tile: .x along N, .y along K. Turns differ by constants where the
+// Where the item of an invocation's load lies in the tile: .x along N, .y along K. Loads differ by constants where the
 // tile is made so.
-uvec2 item_b(uint turn) {
+uvec2 item_b(uint load) {
   const uint runs = kTileN / kSpanB, rows = kFetchers / kGroupB;
   uint lane = gl_LocalInvocationID.x;
   if (kItemsB % kFetchers == 0u && kInterleaved != 0u && kAlongKB && kFetchers % kGroupB == 0u && kTileN % max(rows, 1u) == 0u) {
-    const uint turns = kTileN / max(rows, 1u);
-    return uvec2(lane / kGroupB + turn % turns * rows, (lane % kGroupB + turn / turns * kGroupB) * kSpanKB);
+    const uint spans = kTileN / max(rows, 1u);
+    return uvec2(lane / kGroupB + load % spans * rows, (lane % kGroupB + load / spans * kGroupB) * kSpanKB);
   }
   if (kItemsB % kFetchers == 0u && kInterleaved != 0u && !kAlongKB && kFetchers % runs == 0u)
-    return uvec2(lane % runs * kSpanB, (lane / runs + turn * (kFetchers / runs)) * kSpanKB);
-  uint q = min(kInterleaved != 0u ? lane + turn * kFetchers : lane * kTurnsB + turn, kItemsB - 1u);
+    return uvec2(lane % runs * kSpanB, (lane / runs + load * (kFetchers / runs)) * kSpanKB);
+  uint q = min(kInterleaved != 0u ? lane + load * kFetchers : lane * kLoadsB + load, kItemsB - 1u);
   if (!kAlongKB) return uvec2(q % runs * kSpanB, q / runs * kSpanKB);
   uint outer = q / kGroupB;
   return uvec2(outer % kTileN, (outer / kTileN * kGroupB + q % kGroupB) * kSpanKB);
 }
-// Whether the turn has an item at all.
-bool has_b(uint turn) {
+// Whether the load has an item at all.
+bool has_b(uint load) {
   if (kItemsB % kFetchers == 0u) return true;
-  return (kInterleaved != 0u ? gl_LocalInvocationID.x + turn * kFetchers : gl_LocalInvocationID.x * kTurnsB + turn) < kItemsB;
+  return (kInterleaved != 0u ? gl_LocalInvocationID.x + load * kFetchers : gl_LocalInvocationID.x * kLoadsB + load) < kItemsB;
 }
 // Elements behind the tile's first one.
 uint offset_b(Tile t, uvec2 item) {
@@ -191,14 +191,14 @@ void stage_item_b(Tile t, uint stage, uvec2 item, uvec4 raw, uint k, uint left, 
     staged_b[at][part] = int(word);
     return;
   }
-  ivec4 turned;
+  ivec4 transposed;
   [[unroll]] for (uint i = 0u; i < kWidthB; ++i) {
     uvec4 byte = (raw >> (8u * i)) & 255u;
-    turned[i] = int(byte.x | (byte.y << 8) | (byte.z << 16) | (byte.w << 24));
+    transposed[i] = int(byte.x | (byte.y << 8) | (byte.z << 16) | (byte.w << 24));
   }
-  if (kWidthB == 4u) staged_b[at] = turned;
+  if (kWidthB == 4u) staged_b[at] = transposed;
   else
-    [[unroll]] for (uint i = 0u; i < kWidthB; ++i) staged_b[at][part + i] = turned[i];
+    [[unroll]] for (uint i = 0u; i < kWidthB; ++i) staged_b[at][part + i] = transposed[i];
 #else
   float v[MAX_RUN];
   convert_b(raw, k + item.y, min(t.n + item.x, size_n() - kSpanB), !tail || item.y < left, v);
@@ -215,18 +215,18 @@ void stage_item_b(Tile t, uint stage, uvec2 item, uvec4 raw, uint k, uint left, 
 
 // ---- steps
 
-// A step's runs on their way, where there is a prefetch, and where they lie.
-uvec4 raw_a[kPrefetch != 0u ? kTurnsA : 1u], raw_b[kPrefetch != 0u ? kTurnsB : 1u];
-uint at_a[kPrefetch != 0u ? kTurnsA : 1u], at_b[kPrefetch != 0u ? kTurnsB : 1u];
+// A step's runs in flight, where there is a prefetch, and where they lie.
+uvec4 raw_a[kPrefetch != 0u ? kLoadsA : 1u], raw_b[kPrefetch != 0u ? kLoadsB : 1u];
+uint at_a[kPrefetch != 0u ? kLoadsA : 1u], at_b[kPrefetch != 0u ? kLoadsB : 1u];
 
 void prefetch(uvec2 a, uvec2 b, uint left, const bool tail) {
-  [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) raw_a[i] = fetch_item_a(a, at_a[i], item_a(i).y, left, tail);
-  [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) raw_b[i] = fetch_item_b(b, at_b[i], item_b(i).y, left, tail);
+  [[unroll]] for (uint i = 0u; i < kLoadsA; ++i) raw_a[i] = fetch_item_a(a, at_a[i], item_a(i).y, left, tail);
+  [[unroll]] for (uint i = 0u; i < kLoadsB; ++i) raw_b[i] = fetch_item_b(b, at_b[i], item_b(i).y, left, tail);
 }
 void stage_prefetched(Tile t, uint stage, uint k, uint left, const bool tail) {
-  [[unroll]] for (uint i = 0u; i < kTurnsA; ++i)
+  [[unroll]] for (uint i = 0u; i < kLoadsA; ++i)
     if (has_a(i)) stage_item_a(t, stage, item_a(i), raw_a[i], k, left, tail);
-  [[unroll]] for (uint i = 0u; i < kTurnsB; ++i)
+  [[unroll]] for (uint i = 0u; i < kLoadsB; ++i)
     if (has_b(i)) stage_item_b(t, stage, item_b(i), raw_b[i], k, left, tail);
 }
 // Without a prefetch, and perhaps by few: an item at a time.
@@ -236,12 +236,12 @@ void stage_fetched(Tile t, uvec2 a, uvec2 b, uint k, uint left) {
   do {
     uvec2 item = item_a(i);
     if (has_a(i)) stage_item_a(t, 0u, item, fetch_item_a(a, offset_a(t, item), item.y, left, true), k, left, true);
-  } while (++i < kTurnsA);
+  } while (++i < kLoadsA);
   i = 0u;
   do {
     uvec2 item = item_b(i);
     if (has_b(i)) stage_item_b(t, 0u, item, fetch_item_b(b, offset_b(t, item), item.y, left, true), k, left, true);
-  } while (++i < kTurnsB);
+  } while (++i < kLoadsB);
 }
 // ---- products
 
@@ -307,54 +307,54 @@ void multiply(Tile t, uint stage, uint k) {
   } while (row < kDepth);
 }
 
-// ---- the way along K
+// ---- the loop along K
 
-struct Way {
+struct Fetch {
   uvec2 a, b, step_a, step_b;    // operands of the step that was fetched last, and how far the next one's lie
-  uint k, coming;                // coming: full steps behind that one
+  uint k, remaining;                // remaining: full steps behind that one
 };
 
-// Behind the last full step the same operands are fetched and staged once more, for nobody: a branch would keep the
+// Behind the last full step the same operands are fetched and staged once more, and not used: a branch would keep the
 // compiler from mixing loads and products.
-void advance(inout Way way) {
-  bool more = way.coming != 0u;
-  way.a = add64(way.a, more ? way.step_a : uvec2(0u));
-  way.b = add64(way.b, more ? way.step_b : uvec2(0u));
-  way.k += more ? kTileK : 0u;
-  way.coming -= more ? 1u : 0u;
+void advance(inout Fetch fetch) {
+  bool more = fetch.remaining != 0u;
+  fetch.a = add64(fetch.a, more ? fetch.step_a : uvec2(0u));
+  fetch.b = add64(fetch.b, more ? fetch.step_b : uvec2(0u));
+  fetch.k += more ? kTileK : 0u;
+  fetch.remaining -= more ? 1u : 0u;
 }
 
 // Multiplies the step in `stage` while the next comes in, into the other one.
-void multiply_step(Tile t, uint stage, inout Way way) {
-  uint k = way.k;
-  advance(way);
-  prefetch(way.a, way.b, kTileK, false);
+void multiply_step(Tile t, uint stage, inout Fetch fetch) {
+  uint k = fetch.k;
+  advance(fetch);
+  prefetch(fetch.a, fetch.b, kTileK, false);
   multiply(t, stage, k);
-  stage_prefetched(t, stage ^ 1u, way.k, kTileK, false);
+  stage_prefetched(t, stage ^ 1u, fetch.k, kTileK, false);
   barrier();   // the next step is staged before it is multiplied, and this one is read before its stage is taken
 }
 
 // The full steps of K; moves the operands behind them.
 void multiply_full(Tile t, inout uvec2 a, inout uvec2 b, uvec2 step_a, uvec2 step_b, uint full) {
-  Way way = Way(a, b, step_a, step_b, t.k, full - 1u);
+  Fetch fetch = Fetch(a, b, step_a, step_b, t.k, full - 1u);
   prefetch(a, b, kTileK, false);
-  stage_prefetched(t, 0u, way.k, kTileK, false);
+  stage_prefetched(t, 0u, fetch.k, kTileK, false);
   barrier();   // the first step is staged before it is multiplied
   uint step = 0u, stage = 0u;
   do {
-    multiply_step(t, kPaired != 0u ? 0u : stage, way);
+    multiply_step(t, kPaired != 0u ? 0u : stage, fetch);
     ++step;
     if (kPaired != 0u) {
       if (step < full) {
-        multiply_step(t, 1u, way);
+        multiply_step(t, 1u, fetch);
         ++step;
       }
     } else {
       stage ^= 1u;
     }
   } while (step < full);
-  a = add64(way.a, step_a);
-  b = add64(way.b, step_b);
+  a = add64(fetch.a, step_a);
+  b = add64(fetch.b, step_b);
 }
 
 void main() {
@@ -370,8 +370,8 @@ void main() {
   const uvec2 step_a = bytes_of(kAType, product64(kTileK, kAlongKA ? 1u : lda()));
   const uvec2 step_b = bytes_of(kBType, product64(kTileK, kAlongKB ? 1u : ldb()));
   if (kPrefetch != 0u) {
-    [[unroll]] for (uint i = 0u; i < kTurnsA; ++i) at_a[i] = offset_a(t, item_a(i));
-    [[unroll]] for (uint i = 0u; i < kTurnsB; ++i) at_b[i] = offset_b(t, item_b(i));
+    [[unroll]] for (uint i = 0u; i < kLoadsA; ++i) at_a[i] = offset_a(t, item_a(i));
+    [[unroll]] for (uint i = 0u; i < kLoadsB; ++i) at_b[i] = offset_b(t, item_b(i));
     uint k = t.k + full * kTileK;
     if (full != 0u) multiply_full(t, a, b, step_a, step_b, full);
     if (left != 0u) {

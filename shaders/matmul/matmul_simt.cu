@@ -4,7 +4,7 @@
 //! variant i8.narrow -DINTEGER
 //! variant i8.dot -DINTEGER -DDOT
 //! variant i8.dot.narrow -DINTEGER -DDOT
-// A workgroup's tile in steps of K through workgroup memory, its rows and columns kept in registers; the way of CUTLASS's
+// A workgroup's tile in steps of K through workgroup memory, its rows and columns kept in registers; the method of CUTLASS's
 // efficient GEMM, each of its parts a constant. Whatever the operands hold, workgroup memory and sums are f32; with
 // INTEGER it holds words of four int8 along K, and sums are int.
 // Bounds are minded where operands are fetched and results are stored: rows and columns beyond the result are its last
@@ -52,43 +52,43 @@ constexpr uint kSpanKA = kPacked == 1u ? (kAlongKA ? kWidthA : 1u) : kPacked;
 constexpr uint kSpanKB = kPacked == 1u ? (kAlongKB ? kWidthB : 1u) : kPacked;
 constexpr uint kSpanA = kAlongKA ? 1u : kWidthA, kSpanB = kAlongKB ? 1u : kWidthB;
 constexpr uint kItemsA = (kTileK / kSpanKA) * (kTileM / kSpanA), kItemsB = (kTileK / kSpanKB) * (kTileN / kSpanB);
-constexpr uint kTurnsA = (kItemsA + kFetchers - 1u) / kFetchers, kTurnsB = (kItemsB + kFetchers - 1u) / kFetchers;
+constexpr uint kLoadsA = (kItemsA + kFetchers - 1u) / kFetchers, kLoadsB = (kItemsB + kFetchers - 1u) / kFetchers;
 
 // An operand: constants, but for its leading dimension and the rows that the result has from the tile's first on.
 struct Side {
   bool b, along_k;
-  uint type, width, span, span_k, tile, group, items, turns, pitch;
+  uint type, width, span, span_k, tile, group, items, loads, pitch;
   uint ld, left;
 };
 __device__ __forceinline__ Side side_a(const MatmulPush& push, const Tile& t) {
-  return {false, kAlongKA, kAType, kWidthA, kSpanA, kSpanKA, kTileM, kGroupA, kItemsA, kTurnsA, kPitchA, lda(push), size_m(push) - t.m};
+  return {false, kAlongKA, kAType, kWidthA, kSpanA, kSpanKA, kTileM, kGroupA, kItemsA, kLoadsA, kPitchA, lda(push), size_m(push) - t.m};
 }
 __device__ __forceinline__ Side side_b(const MatmulPush& push, const Tile& t) {
-  return {true, kAlongKB, kBType, kWidthB, kSpanB, kSpanKB, kTileN, kGroupB, kItemsB, kTurnsB, kPitchB, ldb(push), size_n(push) - t.n};
+  return {true, kAlongKB, kBType, kWidthB, kSpanB, kSpanKB, kTileN, kGroupB, kItemsB, kLoadsB, kPitchB, ldb(push), size_n(push) - t.n};
 }
 
-// Where the item of an invocation's turn lies in the tile. Turns differ by constants where the tile is made so.
+// Where the item of an invocation's load lies in the tile. Loads differ by constants where the tile is made so.
 struct Item {
   uint across, k;
 };
-__device__ __forceinline__ Item item_of(const Side& s, uint turn) {
+__device__ __forceinline__ Item item_of(const Side& s, uint load) {
   const uint runs = s.tile / s.span, rows = kFetchers / s.group, lane = threadIdx.x;
   const bool whole = kInterleaved != 0u && s.items % kFetchers == 0u;   // else some would lie beyond the tile
   if (whole && s.along_k && kFetchers % s.group == 0u && s.tile % max(rows, 1u) == 0u) {
-    const uint turns = s.tile / max(rows, 1u);
-    return {lane / s.group + turn % turns * rows, (lane % s.group + turn / turns * s.group) * s.span_k};
+    const uint spans = s.tile / max(rows, 1u);
+    return {lane / s.group + load % spans * rows, (lane % s.group + load / spans * s.group) * s.span_k};
   }
   if (whole && !s.along_k && kFetchers % runs == 0u)
-    return {lane % runs * s.span, (lane / runs + turn * (kFetchers / runs)) * s.span_k};
-  const uint q = min(kInterleaved != 0u ? lane + turn * kFetchers : lane * s.turns + turn, s.items - 1u);
+    return {lane % runs * s.span, (lane / runs + load * (kFetchers / runs)) * s.span_k};
+  const uint q = min(kInterleaved != 0u ? lane + load * kFetchers : lane * s.loads + load, s.items - 1u);
   if (!s.along_k) return {q % runs * s.span, q / runs * s.span_k};
   const uint outer = q / s.group;
   return {outer % s.tile, (outer / s.tile * s.group + q % s.group) * s.span_k};
 }
-// Whether the turn has an item at all.
-__device__ __forceinline__ bool has_item(const Side& s, uint turn) {
+// Whether the load has an item at all.
+__device__ __forceinline__ bool has_item(const Side& s, uint load) {
   if (s.items % kFetchers == 0u) return true;
-  return (kInterleaved != 0u ? threadIdx.x + turn * kFetchers : threadIdx.x * s.turns + turn) < s.items;
+  return (kInterleaved != 0u ? threadIdx.x + load * kFetchers : threadIdx.x * s.loads + load) < s.items;
 }
 // The item's row (column), counted from the tile's first.
 __device__ __forceinline__ uint inside_of(const Side& s, Item item) { return min(item.across, s.left - s.span); }
@@ -165,22 +165,22 @@ __device__ __forceinline__ void stage_item(const MatmulPush& push, const Tile& t
 
 // ---- steps
 
-// A step's runs on their way, where there is a prefetch.
+// A step's runs in flight, where there is a prefetch.
 __device__ __forceinline__ void prefetch(const Side& s, uint64 base, uint left, const bool tail, const uint* at, uvec4* raw) {
 #pragma unroll
-  for (uint i = 0u; i < s.turns; ++i) raw[i] = fetch_item(s, base, at[i], item_of(s, i).k, left, tail);
+  for (uint i = 0u; i < s.loads; ++i) raw[i] = fetch_item(s, base, at[i], item_of(s, i).k, left, tail);
 }
 __device__ __forceinline__ void stage_prefetched(const MatmulPush& push, const Tile& t, const Side& s, uint stage, uint k, uint left,
                                                  const bool tail, const uvec4* raw) {
 #pragma unroll
-  for (uint i = 0u; i < s.turns; ++i)
+  for (uint i = 0u; i < s.loads; ++i)
     if (has_item(s, i)) stage_item(push, t, s, stage, item_of(s, i), raw[i], k, left, tail);
 }
 // Without a prefetch, and perhaps by few: an item at a time.
 __device__ __forceinline__ void stage_fetched(const MatmulPush& push, const Tile& t, const Side& s, uint64 base, uint k, uint left) {
   if (threadIdx.x >= kFetchers) return;
 #pragma unroll 1
-  for (uint i = 0u; i < s.turns; ++i) {
+  for (uint i = 0u; i < s.loads; ++i) {
     const Item item = item_of(s, i);
     if (has_item(s, i)) stage_item(push, t, s, 0u, item, fetch_item(s, base, offset_of(s, item), item.k, left, true), k, left, true);
   }
@@ -252,7 +252,7 @@ __device__ __forceinline__ void multiply(const MatmulPush& push, const Tile& t, 
   }
 }
 
-// ---- the way along K
+// ---- the loop along K
 
 struct Operands {
   Side a, b;
@@ -274,12 +274,12 @@ __device__ __forceinline__ void multiply_fetched(const MatmulPush& push, const T
 }
 
 __device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, const Tile& t, Own own, Operands o, acc_t* acc) {
-  uvec4 raw_a[kTurnsA], raw_b[kTurnsB];
-  uint at_a[kTurnsA], at_b[kTurnsB];
+  uvec4 raw_a[kLoadsA], raw_b[kLoadsB];
+  uint at_a[kLoadsA], at_b[kLoadsB];
 #pragma unroll
-  for (uint i = 0u; i < kTurnsA; ++i) at_a[i] = offset_of(o.a, item_of(o.a, i));
+  for (uint i = 0u; i < kLoadsA; ++i) at_a[i] = offset_of(o.a, item_of(o.a, i));
 #pragma unroll
-  for (uint i = 0u; i < kTurnsB; ++i) at_b[i] = offset_of(o.b, item_of(o.b, i));
+  for (uint i = 0u; i < kLoadsB; ++i) at_b[i] = offset_of(o.b, item_of(o.b, i));
   const auto fetch = [&](uint left, const bool tail) {
     prefetch(o.a, o.at_a, left, tail, at_a, raw_a);
     prefetch(o.b, o.at_b, left, tail, at_b, raw_b);
@@ -292,7 +292,7 @@ __device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, cons
   const uint length = t.k_end - t.k, full = length / kTileK, left = length - full * kTileK;
   uint coming = full;   // full steps that are not fetched yet, the one in flight among them
   // Multiplies the step in `stage` while the next comes in, into the other one. Behind the last full step the same operands
-  // are fetched and staged once more, for nobody: a branch would keep the compiler from mixing loads and products.
+  // are fetched and staged once more, and not used: a branch would keep the compiler from mixing loads and products.
   const auto multiply_step = [&](uint stage) {
     const uint now = k;
     const bool more = --coming != 0u;

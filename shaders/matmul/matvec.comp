@@ -35,7 +35,7 @@ const uint kThinRun = kSide == 0u ? kWidthA : kWidthB;
 const uint kSharers = kAlongK ? kLanes : kWorkgroup / kLanes;
 const uint kParties = kWorkgroup / kSharers;
 const uint kAcross = kAlongK ? kRows : kRun;
-const uint kSums = kAcross * kThin;
+const uint kAccumulators = kAcross * kThin;
 
 #ifdef INTEGER
 #define staged4 ivec4
@@ -44,7 +44,7 @@ const uint kSums = kAcross * kThin;
 #endif
 // The thin operand's step: [row][k] where lanes lie along K, else [k][row], so that either way they read vectors.
 shared staged4 thin4[(kThin * kTileK + 3u) / 4u];
-const uint kBatch = kSums < 16u ? kSums : 16u;                  // sums that are shared out at a time
+const uint kBatch = kAccumulators < 16u ? kAccumulators : 16u;                  // sums that are shared out at a time
 shared acc_t partial[kBatch * kWorkgroup];
 shared acc_t result[kTileM * kTileN];
 
@@ -112,7 +112,7 @@ void stage_thin(uint k, uint row0, uint left, const bool tail) {
   }
 }
 
-acc_t acc[kSums];              // [across][thin]
+acc_t acc[kAccumulators];              // [across][thin]
 
 // Products of a run of one row: lanes along K.
 void multiply_along(const uint r, acc_t x[MAX_RUN], uint step) {
@@ -156,13 +156,13 @@ void sum_up(uint lane, uint sharer, uint party) {
 #ifdef SUBGROUP
   if (kAlongK) {
     const uint parts = kWorkgroup / gl_SubgroupSize;
-    [[unroll]] for (uint v = 0u; v < kSums; ++v) {
+    [[unroll]] for (uint v = 0u; v < kAccumulators; ++v) {
       acc_t sum = subgroupAdd(acc[v]);
       if (gl_SubgroupInvocationID == 0u) partial[v * parts + gl_SubgroupID] = sum;
     }
     barrier();   // every subgroup's sums are there before they are summed
     uint each = kLanes / gl_SubgroupSize;
-    for (uint e = lane; e < kParties * kSums; e += kWorkgroup) {
+    for (uint e = lane; e < kParties * kAccumulators; e += kWorkgroup) {
       uint v = e / kParties, of = e % kParties;
       acc_t sum = acc_t(0);
       for (uint i = 0u; i < each; ++i) sum += partial[v * parts + of * each + i];
@@ -172,10 +172,10 @@ void sum_up(uint lane, uint sharer, uint party) {
   }
 #endif
   uint at = sharer * kParties + party;
-  [[unroll]] for (uint first = 0u; first < kSums; first += kBatch) {
+  [[unroll]] for (uint first = 0u; first < kAccumulators; first += kBatch) {
     if (first != 0u) barrier();   // the batch before has been read
     [[unroll]] for (uint v = 0u; v < kBatch; ++v)
-      if (first + v < kSums) partial[v * kWorkgroup + at] = acc[first + v];
+      if (first + v < kAccumulators) partial[v * kWorkgroup + at] = acc[first + v];
     for (uint upper = kSharers / 2u; upper > 0u; upper /= 2u) {
       barrier();   // what the upper part holds is there before the lower part adds it
       if (sharer < upper) {
@@ -185,7 +185,7 @@ void sum_up(uint lane, uint sharer, uint party) {
     }
     if (sharer == 0u) {
       [[unroll]] for (uint v = 0u; v < kBatch; ++v)
-        if (first + v < kSums) result[result_at(party, first + v)] = partial[v * kWorkgroup + at];
+        if (first + v < kAccumulators) result[result_at(party, first + v)] = partial[v * kWorkgroup + at];
     }
   }
 }
@@ -274,7 +274,7 @@ void main() {
   lane = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;   // whole subgroups share a row
 #endif
   uint sharer = kAlongK ? lane % kLanes : lane / kLanes, party = kAlongK ? lane / kLanes : lane % kLanes;
-  [[unroll]] for (uint v = 0u; v < kSums; ++v) acc[v] = acc_t(0);
+  [[unroll]] for (uint v = 0u; v < kAccumulators; ++v) acc[v] = acc_t(0);
   // The splits behind the last whole step of K have nothing to sum.
   if (t.k < t.k_end) sum_products(t, sharer, party);
 

@@ -32,10 +32,10 @@ constexpr uint kSharers = kAlongK ? kLanes : kWorkgroup / kLanes;
 constexpr uint kParties = kWorkgroup / kSharers;
 constexpr uint kHeld = kAlongK ? kRows : 1u;                                // runs of a round
 constexpr uint kAcross = kAlongK ? kRows : kRun;
-constexpr uint kSums = kAcross * kThin;
+constexpr uint kAccumulators = kAcross * kThin;
 
 // The thin operand's step: [row][k] where lanes lie along K, else [k][row], so that either way they read vectors. Words.
-constexpr uint kBatch = kSums < 16u ? kSums : 16u;                  // sums that are shared out at a time
+constexpr uint kBatch = kAccumulators < 16u ? kAccumulators : 16u;                  // sums that are shared out at a time
 SECTILE_SHARED(uint, thin, (kThin * kTileK + 3u) / 4u * 4u);
 SECTILE_SHARED(uint, partial, kBatch * kWorkgroup);
 SECTILE_SHARED(uint, result, kTileM * kTileN);
@@ -141,12 +141,12 @@ constexpr uint kSubgroup = 32u;
 __device__ __forceinline__ void sum_up_warps(const acc_t* acc) {
   constexpr uint parts = kWorkgroup / kSubgroup, each = kLanes / kSubgroup;
 #pragma unroll
-  for (uint v = 0u; v < kSums; ++v) {
+  for (uint v = 0u; v < kAccumulators; ++v) {
     const acc_t sum = subgroup_add(acc[v]);
     if (threadIdx.x % kSubgroup == 0u) partial[v * parts + threadIdx.x / kSubgroup] = word_of(sum);
   }
   __syncthreads();   // every warp's sums are there before they are summed
-  for (uint e = threadIdx.x; e < kParties * kSums; e += kWorkgroup) {
+  for (uint e = threadIdx.x; e < kParties * kAccumulators; e += kWorkgroup) {
     const uint v = e / kParties, of = e % kParties;
     acc_t sum = 0;
     for (uint i = 0u; i < each; ++i) sum = plus(sum, acc_of(partial[v * parts + of * each + i]));
@@ -159,18 +159,18 @@ __device__ __forceinline__ void sum_up_warps(const acc_t* acc) {
 __device__ __forceinline__ void sum_up(uint sharer, uint party, const acc_t* acc) {
   const uint at = sharer * kParties + party;
 #pragma unroll
-  for (uint first = 0u; first < kSums; first += kBatch) {
+  for (uint first = 0u; first < kAccumulators; first += kBatch) {
     if (first != 0u) __syncthreads();   // the batch before has been read
 #pragma unroll
     for (uint v = 0u; v < kBatch; ++v)
-      if (first + v < kSums) partial[v * kWorkgroup + at] = word_of(acc[first + v]);
+      if (first + v < kAccumulators) partial[v * kWorkgroup + at] = word_of(acc[first + v]);
 #pragma unroll 1
     for (uint upper = kSharers / 2u; upper > 0u; upper /= 2u) {
       __syncthreads();   // what the upper part holds is there before the lower part adds it
       if (sharer < upper) {
 #pragma unroll
         for (uint v = 0u; v < kBatch; ++v)
-          if (first + v < kSums)
+          if (first + v < kAccumulators)
             partial[v * kWorkgroup + at] =
                 word_of(plus(acc_of(partial[v * kWorkgroup + at]), acc_of(partial[v * kWorkgroup + at + upper * kParties])));
       }
@@ -178,7 +178,7 @@ __device__ __forceinline__ void sum_up(uint sharer, uint party, const acc_t* acc
     if (sharer == 0u) {
 #pragma unroll
       for (uint v = 0u; v < kBatch; ++v)
-        if (first + v < kSums) result[result_at(party, first + v)] = partial[v * kWorkgroup + at];
+        if (first + v < kAccumulators) result[result_at(party, first + v)] = partial[v * kWorkgroup + at];
     }
   }
 }
@@ -263,9 +263,9 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   if (!locate_tile(push, t)) return;
   const uint lane = threadIdx.x;
   const uint sharer = kAlongK ? lane % kLanes : lane / kLanes, party = kAlongK ? lane / kLanes : lane % kLanes;
-  acc_t acc[kSums];
+  acc_t acc[kAccumulators];
 #pragma unroll
-  for (uint v = 0u; v < kSums; ++v) acc[v] = 0;
+  for (uint v = 0u; v < kAccumulators; ++v) acc[v] = 0;
   // The splits behind the last whole step of K have nothing to sum.
   if (t.k < t.k_end) sum_products(push, t, sharer, party, acc);
 

@@ -13,7 +13,7 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 //! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
-// Blocks turned in registers and stored at once, with no workgroup memory: for the widest blocks of bytes, and for
+// Blocks transposed in registers and stored at once, with no workgroup memory: for the widest blocks of bytes, and for
 // devices that run shaders on a CPU, whose caches do what workgroup memory does elsewhere.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"

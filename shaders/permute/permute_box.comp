@@ -22,7 +22,7 @@
 #include "lib/memory.glsl"
 #include "permute_box.abi.h"
 #include "lib/permute.glsl"
-#include "lib/turn.glsl"
+#include "lib/register_transpose.glsl"
 
 layout(constant_id = PERMUTE_BOX_SPEC_LOAD_VECTOR) const uint kLoad = 1u;
 layout(constant_id = PERMUTE_BOX_SPEC_STORE_VECTOR) const uint kStore = 1u;
@@ -41,7 +41,7 @@ const bool kPacked = false;
 const uint kElementWords = ELEMENT_BYTES / 4u;
 const uint kPerWord = 1u;
 #endif
-shared uint parked[kSharedWords];
+shared uint staged[kSharedWords];
 
 uint box_size(const uint axis) { return word(kOwnWord + axis) & 0xffffu; }
 uint box_last(const uint axis) { return word(kOwnWord + axis) >> 16; }
@@ -65,12 +65,12 @@ uint padded(uint w, uint padding) { return w + (w >> (padding & 255u)) * ((paddi
 // Element e of the box, e counted in the source's order, as it stands in workgroup memory.
 uint element_place(uint e) { return e * kElementWords / kPerWord; }
 
-void park_word(uint w, uint padding, uint value) { parked[padded(w, padding)] = value; }
+void stage_word(uint w, uint padding, uint value) { staged[padded(w, padding)] = value; }
 
 // One element, in the low words.
-uvec4 unpark(uint e, uint padding) {
+uvec4 unstage(uint e, uint padding) {
   uvec4 v = uvec4(0u);
-  [[unroll]] for (uint w = 0u; w < kElementWords; ++w) v[w] = parked[padded(element_place(e) + w, padding)];
+  [[unroll]] for (uint w = 0u; w < kElementWords; ++w) v[w] = staged[padded(element_place(e) + w, padding)];
   if (kPacked) v.x = (v.x >> (8u * ELEMENT_BYTES * (e % kPerWord))) & (0xffffffffu >> (32u - 8u * min(ELEMENT_BYTES, 4)));
   return v;
 }
@@ -134,11 +134,11 @@ bool load_access(Box box, uint e, out uvec4 value) {
   return inside;
 }
 
-void park_access(uint e, uvec4 value, uint padding) {
+void stage_access(uint e, uvec4 value, uint padding) {
   if (kPacked || ELEMENT_BYTES >= 4) {
-    [[unroll]] for (uint w = 0u; w < kLoad * ELEMENT_BYTES / 4u; ++w) park_word(element_place(e) + w, padding, value[w]);
+    [[unroll]] for (uint w = 0u; w < kLoad * ELEMENT_BYTES / 4u; ++w) stage_word(element_place(e) + w, padding, value[w]);
   } else {
-    [[unroll]] for (uint i = 0u; i < kLoad; ++i) park_word(e + i, padding, element_of(value, i));
+    [[unroll]] for (uint i = 0u; i < kLoad; ++i) stage_word(e + i, padding, element_of(value, i));
   }
 }
 
@@ -158,16 +158,16 @@ void insert_element(inout uvec4 access, const uint i, uvec4 element) {
 
 // The box's axes in the destination's order.
 Box in_store_order(Box box, uint order) {
-  Box turned = box;
+  Box stored = box;
   [[unroll]] for (uint place = 0u; place < kBoxed; ++place) {
     uint a = (order >> (4u * place)) & 15u;
-    turned.size[place] = PICK(a, box.size);
-    turned.inside[place] = PICK(a, box.inside);
-    turned.stride[place] = PICK(a, box.stride);
-    turned.dst[place] = PICK(a, box.dst);
-    turned.multiplier[place] = PICK(a, box.multiplier);
+    stored.size[place] = PICK(a, box.size);
+    stored.inside[place] = PICK(a, box.inside);
+    stored.stride[place] = PICK(a, box.stride);
+    stored.dst[place] = PICK(a, box.dst);
+    stored.multiplier[place] = PICK(a, box.multiplier);
   }
-  return turned;
+  return stored;
 }
 
 // Stores the access that starts at element `o` of the box; both stand in the destination's order.
@@ -202,7 +202,7 @@ void store_access(Box box, uint o, uint padding) {
   uvec4 value = uvec4(0u);
   [[unroll]] for (uint i = 0u; i < kStore; ++i) {
     uint e = base + (n + i) * box.stride[0] + divide_by_size(n + i, box.multiplier[0]) * turn;
-    insert_element(value, i, unpark(e, padding));
+    insert_element(value, i, unstage(e, padding));
   }
   store_bytes(push.dst, at, kStore * ELEMENT_BYTES, value);
 }
@@ -225,17 +225,17 @@ void main() {
       if (first + u * kWorkgroup < loads) inside[u] = load_access(box, (first + u * kWorkgroup) * kLoad, value[u]);
     }
     [[unroll]] for (uint u = 0u; u < kUnroll; ++u)
-      if (inside[u]) park_access((first + u * kWorkgroup) * kLoad, value[u], padding);
+      if (inside[u]) stage_access((first + u * kWorkgroup) * kLoad, value[u], padding);
     first += step;
   } while (first - gl_LocalInvocationID.x < loads);
 
-  barrier();   // the whole box is parked before any invocation reads what others parked
+  barrier();   // the whole box is staged before any invocation reads what others staged
 
-  Box turned = in_store_order(box, padding >> 16);
+  Box stored = in_store_order(box, padding >> 16);
   const uint stores = (box.elements + kStore - 1u) / kStore;
   uint next = gl_LocalInvocationID.x;
   do {
-    store_access(turned, next * kStore, padding);
+    store_access(stored, next * kStore, padding);
     next += kWorkgroup;
   } while (next - gl_LocalInvocationID.x < stores);
 }

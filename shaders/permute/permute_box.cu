@@ -21,7 +21,7 @@
 #include "lib/memory.cuh"
 #include "permute_box.abi.h"
 #include "lib/permute.cuh"
-#include "lib/turn.cuh"
+#include "lib/register_transpose.cuh"
 
 constexpr uint kLoad = sectile_constant(PERMUTE_BOX_SPEC_LOAD_VECTOR, 1u);
 constexpr uint kStore = sectile_constant(PERMUTE_BOX_SPEC_STORE_VECTOR, 1u);
@@ -42,7 +42,7 @@ constexpr uint kElementWords = ELEMENT_BYTES / 4u;
 constexpr uint kPerWord = 1u;
 constexpr uint kElementMask = 0xffffffffu;
 #endif
-SECTILE_SHARED(uint, parked, kSharedWords);
+SECTILE_SHARED(uint, staged, kSharedWords);
 
 __device__ __forceinline__ uint box_size(const PermutePush& push, const uint axis) {
   return word(push, kOwnWord + axis) & 0xffffu;
@@ -73,13 +73,13 @@ __device__ __forceinline__ uint padded(uint w, uint padding) {
 // Element e of the box, e counted in the source's order, as it stands in workgroup memory.
 __device__ __forceinline__ uint element_place(uint e) { return e * kElementWords / kPerWord; }
 
-__device__ __forceinline__ void park_word(uint w, uint padding, uint value) { parked[padded(w, padding)] = value; }
+__device__ __forceinline__ void stage_word(uint w, uint padding, uint value) { staged[padded(w, padding)] = value; }
 
 // One element, in the low words.
-__device__ __forceinline__ uvec4 unpark(uint e, uint padding) {
+__device__ __forceinline__ uvec4 unstage(uint e, uint padding) {
   uvec4 v = {};
 #pragma unroll
-  for (uint w = 0u; w < kElementWords; ++w) v[w] = parked[padded(element_place(e) + w, padding)];
+  for (uint w = 0u; w < kElementWords; ++w) v[w] = staged[padded(element_place(e) + w, padding)];
   if (kPacked) v[0] = (v[0] >> (8u * ELEMENT_BYTES * (e % kPerWord))) & kElementMask;
   return v;
 }
@@ -148,13 +148,13 @@ __device__ __forceinline__ bool load_access(const PermutePush& push, const Box& 
   return inside;
 }
 
-__device__ __forceinline__ void park_access(uint e, const uvec4& value, uint padding) {
+__device__ __forceinline__ void stage_access(uint e, const uvec4& value, uint padding) {
   if (kPacked || ELEMENT_BYTES >= 4) {
 #pragma unroll
-    for (uint w = 0u; w < kLoad * ELEMENT_BYTES / 4u; ++w) park_word(element_place(e) + w, padding, value[w]);
+    for (uint w = 0u; w < kLoad * ELEMENT_BYTES / 4u; ++w) stage_word(element_place(e) + w, padding, value[w]);
   } else {
 #pragma unroll
-    for (uint i = 0u; i < kLoad; ++i) park_word(e + i, padding, element_of(value, i));
+    for (uint i = 0u; i < kLoad; ++i) stage_word(e + i, padding, element_of(value, i));
   }
 }
 
@@ -171,17 +171,17 @@ __device__ __forceinline__ void insert_element(uvec4& access, const uint i, cons
 
 // The box's axes in the destination's order.
 __device__ __forceinline__ Box in_store_order(const Box& box, uint order) {
-  Box turned = box;
+  Box stored = box;
 #pragma unroll
   for (uint place = 0u; place < kBoxed; ++place) {
     const uint a = (order >> (4u * place)) & 15u;
-    turned.size[place] = pick(a, box.size);
-    turned.inside[place] = pick(a, box.inside);
-    turned.stride[place] = pick(a, box.stride);
-    turned.dst[place] = pick(a, box.dst);
-    turned.multiplier[place] = pick(a, box.multiplier);
+    stored.size[place] = pick(a, box.size);
+    stored.inside[place] = pick(a, box.inside);
+    stored.stride[place] = pick(a, box.stride);
+    stored.dst[place] = pick(a, box.dst);
+    stored.multiplier[place] = pick(a, box.multiplier);
   }
-  return turned;
+  return stored;
 }
 
 // Stores the access that starts at element `o` of the box; both stand in the destination's order.
@@ -223,7 +223,7 @@ __device__ __forceinline__ void store_access(const PermutePush& push, const Box&
 #pragma unroll
   for (uint i = 0u; i < kStore; ++i) {
     const uint e = base + (n + i) * box.stride[0] + divide_by_size(n + i, box.multiplier[0]) * turn;
-    insert_element(value, i, unpark(e, padding));
+    insert_element(value, i, unstage(e, padding));
   }
   store_bytes(push.dst, at, kStore * ELEMENT_BYTES, value);
 }
@@ -248,12 +248,12 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     }
 #pragma unroll
     for (uint u = 0u; u < kUnroll; ++u)
-      if (inside[u]) park_access((first + u * kWorkgroup) * kLoad, value[u], padding);
+      if (inside[u]) stage_access((first + u * kWorkgroup) * kLoad, value[u], padding);
   }
 
-  __syncthreads();   // the whole box is parked before any invocation reads what others parked
+  __syncthreads();   // the whole box is staged before any invocation reads what others staged
 
-  const Box turned = in_store_order(box, padding >> 16);
+  const Box stored = in_store_order(box, padding >> 16);
   const uint stores = (box.elements + kStore - 1u) / kStore;
-  for (uint next = threadIdx.x; next < stores; next += kWorkgroup) store_access(push, turned, next * kStore, padding);
+  for (uint next = threadIdx.x; next < stores; next += kWorkgroup) store_access(push, stored, next * kStore, padding);
 }

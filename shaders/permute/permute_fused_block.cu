@@ -4,7 +4,7 @@
 //! variant narrow -DNARROW
 //! variant narrow.long -DNARROW -DLONG
 //! variant narrow.wide -DNARROW -DWIDE -DLONG
-// Elements computed with on their way where the innermost axis moves: blocks turned in registers, rows of the source in,
+// Elements computed with on their way where the innermost axis moves: blocks transposed in registers, rows of the source in,
 // columns of the destination out.
 // Variants: accesses of whole words alone; of 1 and 2 bytes as well.
 #include "lib/cuda.cuh"

@@ -4,7 +4,7 @@
 // do: S is axis 0, or axis 1 where SWAP is 1. Their counts are of tiles, their strides those of a run.
 // A workgroup moves TILE_S x (TILE_D - HALO) runs, an invocation blocks of BLOCK_S x BLOCK_D: it reads the runs of
 // BLOCK_D source rows as words, shifted so that the first run begins a word, and joins the runs of each column into
-// words. Where PARK is 1 these go through workgroup memory, otherwise they are stored at once.
+// words. Where STAGED is 1 these go through workgroup memory, otherwise they are stored at once.
 // Source rows that begin anywhere: LOAD_BYTES is 0, aligned words are read and shifted. Otherwise rows of the source
 // consist of whole accesses of LOAD_BYTES.
 // Destination rows that begin anywhere: SHIFT is 1. A tile then writes the accesses of STORE_BYTES that begin inside of
@@ -24,8 +24,8 @@
 #define PERMUTE_RUNS_SPEC_LOAD_BYTES 13
 #define PERMUTE_RUNS_SPEC_STORE_BYTES 14
 #define PERMUTE_RUNS_SPEC_SHIFT 15
-#define PERMUTE_RUNS_SPEC_HALO 16          // runs; 0 where nothing is parked
-#define PERMUTE_RUNS_SPEC_PARK 17
+#define PERMUTE_RUNS_SPEC_HALO 16          // runs; 0 where nothing is staged
+#define PERMUTE_RUNS_SPEC_STAGED 17
 #define PERMUTE_RUNS_SPEC_SKEW 18          // words of padding after every BLOCK_S rows of workgroup memory
 #define PERMUTE_RUNS_SPEC_SWAP 19
 

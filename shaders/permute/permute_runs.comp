@@ -24,7 +24,7 @@ layout(constant_id = PERMUTE_RUNS_SPEC_LOAD_BYTES) const uint kLoad = 4u;
 layout(constant_id = PERMUTE_RUNS_SPEC_STORE_BYTES) const uint kStore = 4u;
 layout(constant_id = PERMUTE_RUNS_SPEC_SHIFT) const uint kShift = 1u;
 layout(constant_id = PERMUTE_RUNS_SPEC_HALO) const uint kHalo = 4u;
-layout(constant_id = PERMUTE_RUNS_SPEC_PARK) const uint kPark = 1u;
+layout(constant_id = PERMUTE_RUNS_SPEC_STAGED) const uint kStaged = 1u;
 layout(constant_id = PERMUTE_RUNS_SPEC_SKEW) const uint kSkew = 1u;
 layout(constant_id = PERMUTE_RUNS_SPEC_SWAP) const uint kSwap = 0u;
 
@@ -36,13 +36,13 @@ const uint kBlocks = kBlocksS * (kTileD / kBlockD);
 const uint kRowWords = kBlockS * kRun / kPer;                   // of a block's row
 const uint kColWords = kBlockD * kRun / kPer;                   // and of its column
 // Rows in front of the block, for the rest of the first word.
-const uint kFront = kPark == 0u && kShift != 0u ? (kPer - 1u + kRun - 1u) / kRun : 0u;
+const uint kFront = kStaged == 0u && kShift != 0u ? (kPer - 1u + kRun - 1u) / kRun : 0u;
 const uint kRows = kFront + kBlockD;
 
-// What is parked: row s holds the bytes of its TILE_D runs side by side.
+// What is staged: row s holds the bytes of its TILE_D runs side by side.
 const uint kPitch = kTileD * kRun / kPer;
-shared uint parked[kPark != 0u ? kTileS * kPitch + kBlocksS * kSkew + 1u : 1u];   // one is read beyond, and not used
-uint parked_at(uint s, uint w) { return s * kPitch + s / kBlockS * kSkew + w; }
+shared uint staged[kStaged != 0u ? kTileS * kPitch + kBlocksS * kSkew + 1u : 1u];   // one is read beyond, and not used
+uint staged_at(uint s, uint w) { return s * kPitch + s / kBlockS * kSkew + w; }
 
 uint held[kRows * kRowWords];                                   // the rows of one block
 uint joined[kColWords < 4u ? 4u : kColWords];                   // words as they are stored
@@ -118,7 +118,7 @@ Tile locate_tile(uint id) {
         if (digit + 1u == axis_count(a)) t.size_s = int(word(kOwnWord));
       } else {
         t.size_d = int(min(word(kOwnWord + 1u) - digit * kStepD + 2u * kStepD, 4u * kStepD)) - 2 * int(kStepD);
-        if (digit != 0u) t.low = -int(kPark != 0u ? kHalo : kFront);
+        if (digit != 0u) t.low = -int(kStaged != 0u ? kHalo : kFront);
       }
     }
     t.from += offset_t(digit * step) * src_stride(a);
@@ -234,8 +234,8 @@ void store_columns(Tile t, uint col, uint d) {
   }
 }
 
-// Accesses of the parked tile's rows.
-void store_parked(Tile t) {
+// Accesses of the staged tile's rows.
+void store_staged(Tile t) {
   const uint chunks = kStepD * kRun / kStorePer;   // a row's
   const uint words = kStore / 4u;
   [[unroll]] for (uint k = 0u; k < (kTileS * chunks + kWorkgroup - 1u) / kWorkgroup; ++k) {
@@ -246,14 +246,14 @@ void store_parked(Tile t) {
     const int end = t.size_d * int(kRun) + int(skew) - int(place);
     if (s < uint(t.size_s) && end > 0) {
       const uint unit = kHalo * kRun + place - skew, bits = 8u * ELEMENT_BYTES * (unit % kPer);
-      const uint at = parked_at(s, unit / kPer);
-      uint value = parked[at];
+      const uint at = staged_at(s, unit / kPer);
+      uint value = staged[at];
       [[unroll]] for (uint w = 0u; w < words; ++w) {
         if (kShift == 0u || ELEMENT_BYTES == 4) {
           joined[w] = value;
-          if (w + 1u < words) value = parked[at + w + 1u];
+          if (w + 1u < words) value = staged[at + w + 1u];
         } else {
-          const uint next = parked[at + w + 1u];
+          const uint next = staged[at + w + 1u];
           joined[w] = (value >> bits) | ((next << 1u) << (31u - bits));
           value = next;
         }
@@ -269,13 +269,13 @@ void main() {
   Tile t = locate_tile(id);
   [[unroll]] for (uint k = 0u; k < (kBlocks + kWorkgroup - 1u) / kWorkgroup; ++k) {
     const uint b = gl_LocalInvocationID.x + k * kWorkgroup;
-    if (kPark != 0u) {
+    if (kStaged != 0u) {
       const uint col = b % kBlocksS * kBlockS, d = b / kBlocksS;
       if ((kBlocks % kWorkgroup == 0u || b < kBlocks) && col < uint(t.size_s)) {
         load_block(t, col, int(d * kBlockD) - int(kHalo));
         [[unroll]] for (uint c = 0u; c < kBlockS; ++c)
           [[unroll]] for (uint w = 0u; w < kColWords; ++w)
-            parked[parked_at(col + c, d * kColWords + w)] = word_of(c, w + 1u);
+            staged[staged_at(col + c, d * kColWords + w)] = word_of(c, w + 1u);
       }
     } else {
       // Neighbouring invocations take blocks along D: they fill the destination's lines.
@@ -286,8 +286,8 @@ void main() {
       }
     }
   }
-  if (kPark != 0u) {
-    barrier();   // every word is parked before any invocation reads words that others parked
-    store_parked(t);
+  if (kStaged != 0u) {
+    barrier();   // every word is staged before any invocation reads words that others staged
+    store_staged(t);
   }
 }

@@ -23,7 +23,7 @@ constexpr uint kLoad = sectile_constant(PERMUTE_RUNS_SPEC_LOAD_BYTES, 4u);
 constexpr uint kStore = sectile_constant(PERMUTE_RUNS_SPEC_STORE_BYTES, 4u);
 constexpr uint kShift = sectile_constant(PERMUTE_RUNS_SPEC_SHIFT, 1u);
 constexpr uint kHalo = sectile_constant(PERMUTE_RUNS_SPEC_HALO, 4u);
-constexpr uint kPark = sectile_constant(PERMUTE_RUNS_SPEC_PARK, 1u);
+constexpr uint kStaged = sectile_constant(PERMUTE_RUNS_SPEC_STAGED, 1u);
 constexpr uint kSkew = sectile_constant(PERMUTE_RUNS_SPEC_SKEW, 1u);
 constexpr uint kSwap = sectile_constant(PERMUTE_RUNS_SPEC_SWAP, 0u);
 
@@ -35,13 +35,13 @@ constexpr uint kBlocks = kBlocksS * (kTileD / kBlockD);
 constexpr uint kRowWords = kBlockS * kRun / kPer;                   // of a block's row
 constexpr uint kColWords = kBlockD * kRun / kPer;                   // and of its column
 // Rows in front of the block, for the rest of the first word.
-constexpr uint kFront = kPark == 0u && kShift != 0u ? (kPer - 1u + kRun - 1u) / kRun : 0u;
+constexpr uint kFront = kStaged == 0u && kShift != 0u ? (kPer - 1u + kRun - 1u) / kRun : 0u;
 constexpr uint kRows = kFront + kBlockD;
 
-// What is parked: row s holds the bytes of its TILE_D runs side by side.
+// What is staged: row s holds the bytes of its TILE_D runs side by side.
 constexpr uint kPitch = kTileD * kRun / kPer;
-SECTILE_SHARED(uint, parked, (kPark != 0u ? kTileS * kPitch + kBlocksS * kSkew + 1u : 1u));   // one is read beyond, and not used
-__device__ __forceinline__ uint parked_at(uint s, uint w) { return s * kPitch + s / kBlockS * kSkew + w; }
+SECTILE_SHARED(uint, staged, (kStaged != 0u ? kTileS * kPitch + kBlocksS * kSkew + 1u : 1u));   // one is read beyond, and not used
+__device__ __forceinline__ uint staged_at(uint s, uint w) { return s * kPitch + s / kBlockS * kSkew + w; }
 
 struct Held {
   uint word[PERMUTE_RUNS_MAX_WORDS];                            // the rows of one block
@@ -127,7 +127,7 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
         if (digit + 1u == axis_count(push, a)) t.size_s = int(word(push, kOwnWord));
       } else {
         t.size_d = int(min(word(push, kOwnWord + 1u) - digit * kStepD + 2u * kStepD, 4u * kStepD)) - 2 * int(kStepD);
-        if (digit != 0u) t.low = -int(kPark != 0u ? kHalo : kFront);
+        if (digit != 0u) t.low = -int(kStaged != 0u ? kHalo : kFront);
       }
     }
     t.from += offset_t(digit * step) * src_stride(push, a);
@@ -260,8 +260,8 @@ __device__ __forceinline__ void store_columns(const PermutePush& push, const Til
   }
 }
 
-// Accesses of the parked tile's rows.
-__device__ __forceinline__ void store_parked(const PermutePush& push, const Tile& t) {
+// Accesses of the staged tile's rows.
+__device__ __forceinline__ void store_staged(const PermutePush& push, const Tile& t) {
   const uint chunks = kStepD * kRun / kStorePer;   // a row's
   const uint words = kStore / 4u;
 #pragma unroll
@@ -273,16 +273,16 @@ __device__ __forceinline__ void store_parked(const PermutePush& push, const Tile
     const int end = t.size_d * int(kRun) + int(skew) - int(place);
     if (s < uint(t.size_s) && end > 0) {
       const uint unit = kHalo * kRun + place - skew, bits = 8u * ELEMENT_BYTES * (unit % kPer);
-      const uint at = parked_at(s, unit / kPer);
+      const uint at = staged_at(s, unit / kPer);
       Joined joined;
-      uint value = parked[at];
+      uint value = staged[at];
 #pragma unroll
       for (uint w = 0u; w < words; ++w) {
         if (kShift == 0u || ELEMENT_BYTES == 4) {
           joined.word[w] = value;
-          if (w + 1u < words) value = parked[at + w + 1u];
+          if (w + 1u < words) value = staged[at + w + 1u];
         } else {
-          const uint next = parked[at + w + 1u];
+          const uint next = staged[at + w + 1u];
           joined.word[w] = (value >> bits) | ((next << 1u) << (31u - bits));
           value = next;
         }
@@ -299,7 +299,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
 #pragma unroll
   for (uint k = 0u; k < (kBlocks + kWorkgroup - 1u) / kWorkgroup; ++k) {
     const uint b = threadIdx.x + k * kWorkgroup;
-    if (kPark != 0u) {
+    if (kStaged != 0u) {
       const uint col = b % kBlocksS * kBlockS, d = b / kBlocksS;
       if ((kBlocks % kWorkgroup == 0u || b < kBlocks) && col < uint(t.size_s)) {
         Held held;
@@ -308,7 +308,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
         for (uint c = 0u; c < kBlockS; ++c)
 #pragma unroll
           for (uint w = 0u; w < kColWords; ++w)
-            parked[parked_at(col + c, d * kColWords + w)] = word_of(held, c, w + 1u);
+            staged[staged_at(col + c, d * kColWords + w)] = word_of(held, c, w + 1u);
       }
     } else {
       // Neighbouring invocations take blocks along D: they fill the destination's lines.
@@ -320,8 +320,8 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
       }
     }
   }
-  if (kPark != 0u) {
-    __syncthreads();   // every word is parked before any invocation reads words that others parked
-    store_parked(push, t);
+  if (kStaged != 0u) {
+    __syncthreads();   // every word is staged before any invocation reads words that others staged
+    store_staged(push, t);
   }
 }

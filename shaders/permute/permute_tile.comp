@@ -13,7 +13,7 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 //! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
-// A tile through workgroup memory: blocks are turned in registers, parked as words of VECTOR_D
+// A tile through workgroup memory: blocks are transposed in registers, staged as words of VECTOR_D
 // elements, and read back along D, so that both global sides walk contiguous bytes.
 // Method: Ruetsch and Micikevicius 2009 (padded tile); words of several elements as in OneFlow's permute.
 #version 460
@@ -24,26 +24,26 @@
 layout(constant_id = PERMUTE_TILE_SPEC_SKEW) const uint kSkew = 1u;
 
 const uint kWordBytes = kVectorD * ELEMENT_BYTES;             // a word of workgroup memory: up to 16 bytes
-const uint kRowWords = kBlocksD;                              // words a row of the parked tile
-const uint kParked = kTileS * kRowWords + (kTileS / kVectorS) * kSkew;
+const uint kRowWords = kBlocksD;                              // words a row of the staged tile
+const uint kStaged = kTileS * kRowWords + (kTileS / kVectorS) * kSkew;
 // One array a word size: only the one in use has more than one element.
-shared uint parked4[kWordBytes <= 4u ? kParked : 1u];
-shared uvec2 parked8[kWordBytes == 8u ? kParked : 1u];
-shared uvec4 parked16[kWordBytes == 16u ? kParked : 1u];
+shared uint staged4[kWordBytes <= 4u ? kStaged : 1u];
+shared uvec2 staged8[kWordBytes == 8u ? kStaged : 1u];
+shared uvec4 staged16[kWordBytes == 16u ? kStaged : 1u];
 
-uint parked_at(uint s, uint w) { return s * kRowWords + (s / kVectorS) * kSkew + w; }
+uint staged_at(uint s, uint w) { return s * kRowWords + (s / kVectorS) * kSkew + w; }
 
-uvec4 unpark(uint at) {
-  if (kWordBytes == 16u) return parked16[at];
-  if (kWordBytes == 8u) return uvec4(parked8[at], 0u, 0u);
-  return uvec4(parked4[at], 0u, 0u, 0u);
+uvec4 unstage(uint at) {
+  if (kWordBytes == 16u) return staged16[at];
+  if (kWordBytes == 8u) return uvec4(staged8[at], 0u, 0u);
+  return uvec4(staged4[at], 0u, 0u, 0u);
 }
 
 // kStoreBytes of row s from element d on: several words, one, or part of one.
 uvec4 gather_store(uint s, uint d) {
-  uint at = parked_at(s, d / kVectorD);
+  uint at = staged_at(s, d / kVectorD);
   if (kStoreBytes <= kWordBytes) {
-    uvec4 v = unpark(at);
+    uvec4 v = unstage(at);
     if (kStoreBytes == kWordBytes) return v;
     uint byte = (d % kVectorD) * ELEMENT_BYTES;
     if (kWordBytes >= 8u) {
@@ -53,9 +53,9 @@ uvec4 gather_store(uint s, uint d) {
     v.x >>= 8u * (byte % 4u);
     return v;
   }
-  uvec4 v = unpark(at);
+  uvec4 v = unstage(at);
   [[unroll]] for (uint w = 1u; w < kStoreBytes / kWordBytes; ++w) {
-    uvec4 next = unpark(at + w);
+    uvec4 next = unstage(at + w);
     if (kWordBytes == 8u) v.zw = next.xy; else v[w] = next.x;
   }
   return v;
@@ -76,15 +76,15 @@ void main() {
     if (kBlocksS * kBlocksD % kWorkgroup == 0u || b < kBlocksS * kBlocksD) {
       [[unroll]] for (uint c = 0u; c < kVectorS; ++c) {
         uvec4 v = column_of(rows[k], kVectorD, c);
-        uint at = parked_at((b % kBlocksS) * kVectorS + c, b / kBlocksS);
-        if (kWordBytes == 16u) parked16[at] = v;
-        else if (kWordBytes == 8u) parked8[at] = v.xy;
-        else parked4[at] = v.x;
+        uint at = staged_at((b % kBlocksS) * kVectorS + c, b / kBlocksS);
+        if (kWordBytes == 16u) staged16[at] = v;
+        else if (kWordBytes == 8u) staged8[at] = v.xy;
+        else staged4[at] = v.x;
       }
     }
   }
 
-  barrier();   // every word is parked before any invocation reads words that others parked
+  barrier();   // every word is staged before any invocation reads words that others staged
 
   const uint vector = kStoreBytes / ELEMENT_BYTES;
   const uint vectors_d = kTileD / vector;

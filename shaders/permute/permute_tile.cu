@@ -13,7 +13,7 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 //! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
-// A tile through workgroup memory: blocks are turned in registers, parked as words of VECTOR_D
+// A tile through workgroup memory: blocks are transposed in registers, staged as words of VECTOR_D
 // elements, and read back along D, so that both global sides walk contiguous bytes.
 // Method: Ruetsch and Micikevicius 2009 (padded tile); words of several elements as in OneFlow's permute.
 #include "lib/cuda.cuh"
@@ -22,20 +22,20 @@
 
 constexpr uint kSkew = sectile_constant(PERMUTE_TILE_SPEC_SKEW, 1u);
 
-constexpr uint kWordBytes = kVectorD * ELEMENT_BYTES;         // what is parked at once: up to 16 bytes
+constexpr uint kWordBytes = kVectorD * ELEMENT_BYTES;         // what is staged at once: up to 16 bytes
 constexpr uint kWords = kWordBytes <= 4u ? 1u : kWordBytes / 4u;   // in 32-bit words
-constexpr uint kRowWords = kBlocksD;                          // such units a row of the parked tile
-constexpr uint kParked = kTileS * kRowWords + (kTileS / kVectorS) * kSkew;
-SECTILE_SHARED(uint, parked, kParked * kWords);
+constexpr uint kRowWords = kBlocksD;                          // such units a row of the staged tile
+constexpr uint kStaged = kTileS * kRowWords + (kTileS / kVectorS) * kSkew;
+SECTILE_SHARED(uint, staged, kStaged * kWords);
 
-__device__ __forceinline__ uint parked_at(uint s, uint w) { return s * kRowWords + (s / kVectorS) * kSkew + w; }
+__device__ __forceinline__ uint staged_at(uint s, uint w) { return s * kRowWords + (s / kVectorS) * kSkew + w; }
 
-__device__ __forceinline__ uvec4 unpark(uint at) { return load_shared(&parked[at * kWords], kWords); }
+__device__ __forceinline__ uvec4 unstage(uint at) { return load_shared(&staged[at * kWords], kWords); }
 
 // kStoreBytes of row s from element d on: several words, one, or part of one.
 __device__ __forceinline__ uvec4 gather_store(uint s, uint d) {
-  const uint at = parked_at(s, d / kVectorD);
-  uvec4 v = unpark(at);
+  const uint at = staged_at(s, d / kVectorD);
+  uvec4 v = unstage(at);
   if (kStoreBytes <= kWordBytes) {
     if (kStoreBytes == kWordBytes) return v;
     const uint byte = (d % kVectorD) * ELEMENT_BYTES;
@@ -49,7 +49,7 @@ __device__ __forceinline__ uvec4 gather_store(uint s, uint d) {
   }
 #pragma unroll
   for (uint w = 1u; w < kStoreBytes / kWordBytes; ++w) {
-    const uvec4 next = unpark(at + w);
+    const uvec4 next = unstage(at + w);
     if (kWordBytes == 8u) { v[2] = next[0]; v[3] = next[1]; }
     else v[w] = next[0];
   }
@@ -73,13 +73,13 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     if (kBlocksS * kBlocksD % kWorkgroup == 0u || b < kBlocksS * kBlocksD) {
 #pragma unroll
       for (uint c = 0u; c < kVectorS; ++c) {
-        const uint at = parked_at((b % kBlocksS) * kVectorS + c, b / kBlocksS);
-        store_shared(&parked[at * kWords], kWords, column_of(rows[k], kVectorD, c));
+        const uint at = staged_at((b % kBlocksS) * kVectorS + c, b / kBlocksS);
+        store_shared(&staged[at * kWords], kWords, column_of(rows[k], kVectorD, c));
       }
     }
   }
 
-  __syncthreads();   // every word is parked before any invocation reads words that others parked
+  __syncthreads();   // every word is staged before any invocation reads words that others staged
 
   constexpr uint vector = kStoreBytes / ELEMENT_BYTES;
   constexpr uint vectors_d = kTileD / vector;

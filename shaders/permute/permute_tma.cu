@@ -41,7 +41,7 @@ __device__ __forceinline__ void turn(uint subgroup, uint lane) {
     // Four matrices along S at one place along D.
     const uint matrix = k / 8u * 4u + lane / 8u, along_d = k % 8u, row = lane % 8u;
     uint v[4];
-    load_matrices_turned(v, shared_address(tiles.in) + place(along_d * 8u + row, matrix));
+    load_matrices_transposed(v, shared_address(tiles.in) + place(along_d * 8u + row, matrix));
     store_matrices(shared_address(tiles.out) + place(matrix * 8u + row, along_d), v);
   }
 }
@@ -54,7 +54,7 @@ __device__ __forceinline__ void turn(uint subgroup, uint lane) {
     const uint along_d = k % 8u, matrix = lane / 8u, row = lane % 8u;
     const uint chunk = k / 8u * 2u + matrix / 2u;
     uint v[4], w[4];
-    load_matrices_turned(v, shared_address(tiles.in) + place(along_d * 16u + 4u * (row / 2u) + row % 2u + 2u * (matrix & 1u), chunk));
+    load_matrices_transposed(v, shared_address(tiles.in) + place(along_d * 16u + 4u * (row / 2u) + row % 2u + 2u * (matrix & 1u), chunk));
     w[0] = __byte_perm(v[0], v[1], 0x6420u);   // the even columns
     w[1] = __byte_perm(v[0], v[1], 0x7531u);   // the odd ones
     w[2] = __byte_perm(v[2], v[3], 0x6420u);

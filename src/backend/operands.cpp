@@ -13,7 +13,7 @@ std::string hex(std::uint64_t value) {
 }
 
 Result<void> check_operand(const PlanOperand& operand, const OperandAddress& given) {
-  if (operand.bytes == 0) return {};  // no byte of it is touched
+  if (operand.bytes == 0) return {};  // no byte of it is accessed
   if (given.address == 0) return fail(ErrorKind::missing, operand.name, "address 0");
   if ((given.address & (operand.align - 1)) != 0)
     return fail(ErrorKind::misaligned, operand.name, hex(given.address),
@@ -26,17 +26,17 @@ Result<void> check_operand(const PlanOperand& operand, const OperandAddress& giv
   return {};
 }
 
-std::string range_text(const PlanOperand& operand, const Touched& touched, const OperandAddress& given) {
-  return fmt::format("{} [{:#x}, {:#x})", operand.name, given.address + touched.begin, given.address + touched.end);
+std::string range_text(const PlanOperand& operand, const Accessed& accessed, const OperandAddress& given) {
+  return fmt::format("{} [{:#x}, {:#x})", operand.name, given.address + accessed.begin, given.address + accessed.end);
 }
 
 }  // namespace
 
-std::vector<Touched> touched_ranges(const Plan& plan) {
-  std::vector<Touched> out(plan.operands.size());
+std::vector<Accessed> accessed_ranges(const Plan& plan) {
+  std::vector<Accessed> out(plan.operands.size());
   for (const Step& step : plan.steps) {
     for (const AccessRange& range : step.accesses) {
-      Touched& t = out[range.operand];
+      Accessed& t = out[range.operand];
       t.begin = t.begin == t.end ? range.begin : std::min(t.begin, range.begin);
       t.end = std::max(t.end, range.end);
       t.written = t.written || range.write;
@@ -45,7 +45,7 @@ std::vector<Touched> touched_ranges(const Plan& plan) {
   return out;
 }
 
-Result<void> check_operands(std::span<const PlanOperand> operands, std::span<const Touched> touched,
+Result<void> check_operands(std::span<const PlanOperand> operands, std::span<const Accessed> accessed,
                             std::span<const OperandAddress> given) {
   if (given.size() != operands.size())
     return fail(ErrorKind::missing, "operand addresses", std::to_string(given.size()), std::to_string(operands.size()));
@@ -53,8 +53,8 @@ Result<void> check_operands(std::span<const PlanOperand> operands, std::span<con
     if (auto fine = check_operand(operands[i], given[i]); !fine) return fine;
   for (std::size_t a = 0; a < given.size(); ++a) {
     for (std::size_t b = a + 1; b < given.size(); ++b) {
-      const Touched& x = touched[a];
-      const Touched& y = touched[b];
+      const Accessed& x = accessed[a];
+      const Accessed& y = accessed[b];
       if ((!x.written && !y.written) || x.begin == x.end || y.begin == y.end) continue;
       if (given[a].address + x.begin < given[b].address + y.end &&
           given[b].address + y.begin < given[a].address + x.end)

@@ -11,17 +11,17 @@
 namespace sectile::backend {
 
 // The bytes of an operand between the first and the last that any step touches.
-struct Touched {
+struct Accessed {
   std::uint64_t begin = 0, end = 0;
   bool written = false;
 };
 
 // One an operand of the plan, over all its steps.
-std::vector<Touched> touched_ranges(const Plan& plan);
+std::vector<Accessed> accessed_ranges(const Plan& plan);
 
-// By name and in this order: every address there is, aligned, large enough, within 64 bits; no operand's touched
+// By name and in this order: every address there is, aligned, large enough, within 64 bits; no operand's accessed
 // bytes shared with those of one that is written. Takes no heap allocation where all is well.
-Result<void> check_operands(std::span<const PlanOperand> operands, std::span<const Touched> touched,
+Result<void> check_operands(std::span<const PlanOperand> operands, std::span<const Accessed> accessed,
                             std::span<const OperandAddress> given);
 
 // A step's push bytes with the operands' addresses in their slots. `to` has room for all of `push`.

@@ -188,7 +188,7 @@ Result<Executable> Device::prepare(const Plan& plan) {
   ready->driver = impl_->driver;
   ready->context = impl_->context;
   ready->operands = plan.operands;
-  ready->touched = backend::touched_ranges(plan);
+  ready->accessed = backend::accessed_ranges(plan);
   ready->plan_id = plan.id;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     auto step = impl_->ready_step(plan.steps[i], texts[i]);

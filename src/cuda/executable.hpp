@@ -38,7 +38,7 @@ struct Executable::Impl {
   const api::Driver* driver = nullptr;
   api::Context context = nullptr;
   std::vector<PlanOperand> operands;
-  std::vector<backend::Touched> touched;  // one an operand
+  std::vector<backend::Accessed> accessed;  // one an operand
   std::vector<ReadyStep> steps;
   std::string plan_id;
 };

@@ -48,7 +48,7 @@ Result<void> launch_step(const api::Driver& driver, Stream stream, const ReadySt
 Result<void> launch(Stream stream, const Executable& executable, std::span<const OperandAddress> operands) {
   const Executable::Impl* ready = executable.impl_.get();
   if (ready == nullptr) return {};
-  if (auto fine = backend::check_operands(ready->operands, ready->touched, operands); !fine) return fine;
+  if (auto fine = backend::check_operands(ready->operands, ready->accessed, operands); !fine) return fine;
   if (ready->steps.empty()) return {};
   const ContextScope scope(*ready->driver, ready->context);
   if (scope.status() != api::kSuccess)

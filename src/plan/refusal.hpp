@@ -25,7 +25,7 @@ class Refusal {
 };
 
 // The bias of a row that is there to be measured (`--force`, `--all-candidates`) and loses otherwise.
-inline constexpr std::int64_t kSpare = 1'000'000;
+inline constexpr std::int64_t kFallback = 1'000'000;
 
 inline constexpr std::uint64_t kMaxIds = std::uint64_t{1} << 31;
 

@@ -91,10 +91,10 @@ std::string wanted(const DeviceProfile& profile, const std::function<bool(const 
 }
 
 // What the candidates say that were asked for by name, each thing once.
-std::string refusals_of_forced(const std::vector<Candidate>& log, const std::string& force) {
+std::string refusals_of_forced(const std::vector<Candidate>& explanations, const std::string& force) {
   constexpr std::size_t kMost = 3;
   std::vector<std::string> said;
-  for (const Candidate& candidate : log) {
+  for (const Candidate& candidate : explanations) {
     const bool meant = candidate.name == force || candidate.name.starts_with(force + " ");
     if (meant && !candidate.refusal.empty() && std::ranges::find(said, candidate.refusal) == said.end())
       said.push_back(candidate.refusal);
@@ -107,18 +107,18 @@ std::string refusals_of_forced(const std::vector<Candidate>& log, const std::str
 
 }  // namespace
 
-Error unsupported(const Job& job, const char* operation, const std::vector<Candidate>& log,
+Error unsupported(const Job& job, const char* operation, const std::vector<Candidate>& explanations,
                   const std::function<bool(const DeviceProfile&)>& plannable) {
   const std::string& force = job.options.force;
   Error error{ErrorKind::unsupported, fmt::format("{} on {}", operation, job.profile.name), print(job.plan.problem), {}, {}};
   if (!force.empty()) {
-    const std::string said = refusals_of_forced(log, force);
+    const std::string said = refusals_of_forced(explanations, force);
     error.limit = said.empty() ? "a candidate that there is, not '" + force + "'" : "another candidate than " + force + ": " + said;
   } else {
     error.limit = wanted(job.profile, plannable);
   }
   if (job.options.explain)
-    for (const Candidate& candidate : log)
+    for (const Candidate& candidate : explanations)
       if (!candidate.refusal.empty()) error.detail += fmt::format("  - {}: {}\n", candidate.name, candidate.refusal);
   return error;
 }

@@ -151,7 +151,7 @@ Result<Executable> Device::prepare(const Plan& plan) {
   out->dispatch = functions.vkCmdDispatch;
   out->pipeline_barrier = functions.vkCmdPipelineBarrier;
   out->operands = plan.operands;
-  out->touched = backend::touched_ranges(plan);
+  out->accessed = backend::accessed_ranges(plan);
   out->plan_id = plan.id;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];

@@ -28,7 +28,7 @@ struct ReadyPlan {
   PFN_vkCmdDispatch dispatch = nullptr;
   PFN_vkCmdPipelineBarrier pipeline_barrier = nullptr;
   std::vector<PlanOperand> operands;
-  std::vector<backend::Touched> touched;  // one an operand
+  std::vector<backend::Accessed> accessed;  // one an operand
   std::vector<ReadyStep> steps;
   std::string plan_id;
   PrepareInfo info;

@@ -32,7 +32,7 @@ const PrepareInfo& Executable::info() const noexcept {
 Result<void> record(VkCommandBuffer commands, const Executable& handle, std::span<const OperandAddress> operands) {
   const ReadyPlan* executable = ExecutableAccess::get(handle);
   if (executable == nullptr) return {};
-  if (auto fine = backend::check_operands(executable->operands, executable->touched, operands); !fine) return fine;
+  if (auto fine = backend::check_operands(executable->operands, executable->accessed, operands); !fine) return fine;
   alignas(8) std::array<std::uint8_t, kMostPushBytes> push;
   for (const ReadyStep& step : executable->steps) {
     if (step.barrier_before) record_barrier(commands, *executable);

@@ -15,7 +15,7 @@
 #include "permute/permute_rows.abi.h"
 #include "permute/permute_runs.abi.h"
 #include "permute/permute_tile.abi.h"
-#include "permute/permute_weave.abi.h"
+#include "permute/permute_interleave.abi.h"
 #include "permute/permute_words.abi.h"
 
 #include <doctest/doctest.h>
@@ -79,7 +79,7 @@ Interface matmul_interface(std::string_view stem, std::initializer_list<std::uin
 const std::vector<Interface> kInterfaces = {
     matmul_interface("matmul_coopmat", {MATMUL_COOPMAT_SPEC_SUBGROUP, MATMUL_COOPMAT_SPEC_SUB_M, MATMUL_COOPMAT_SPEC_SUB_N,
                                         MATMUL_COOPMAT_SPEC_FRAG_M, MATMUL_COOPMAT_SPEC_FRAG_N, MATMUL_COOPMAT_SPEC_FRAG_K,
-                                        MATMUL_COOPMAT_SPEC_PAD, MATMUL_COOPMAT_SPEC_SLICES, MATMUL_COOPMAT_SPEC_STORE_M,
+                                        MATMUL_COOPMAT_SPEC_PAD, MATMUL_COOPMAT_SPEC_SLICE_K, MATMUL_COOPMAT_SPEC_STORE_M,
                                         MATMUL_COOPMAT_SPEC_STORE_N, MATMUL_COOPMAT_SPEC_STAGED}),
     matmul_interface("matmul_coopmat2", {MATMUL_COOPMAT2_SPEC_RAGGED, MATMUL_COOPMAT2_SPEC_UNROLL}),
     matmul_interface("matmul_direct", {MATMUL_DIRECT_SPEC_ROWS, MATMUL_DIRECT_SPEC_COLUMNS, MATMUL_DIRECT_SPEC_FAR}),
@@ -103,13 +103,13 @@ const std::vector<Interface> kInterfaces = {
                     PERMUTE_TILE_SPEC_STORE_BYTES, PERMUTE_BLOCK_SPEC_LANES_D, PERMUTE_TILE_SPEC_SWAP}), true},
     {"permute_box", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_BOX_SPEC_LOAD_VECTOR, PERMUTE_BOX_SPEC_STORE_VECTOR, PERMUTE_BOX_SPEC_SHARED_WORDS, PERMUTE_BOX_SPEC_UNROLL}), true},
-    {"permute_weave", kPermutePush, kPermuteFields,
-     with(kCommon, {PERMUTE_WEAVE_SPEC_STEPS, PERMUTE_WEAVE_SPEC_LOAD_BYTES, PERMUTE_WEAVE_SPEC_STORE_BYTES, PERMUTE_WEAVE_SPEC_SOURCES, PERMUTE_WEAVE_SPEC_SRC_RUN,
-                    PERMUTE_WEAVE_SPEC_TARGETS, PERMUTE_WEAVE_SPEC_DST_RUN, PERMUTE_WEAVE_SPEC_SWAP}), true},
+    {"permute_interleave", kPermutePush, kPermuteFields,
+     with(kCommon, {PERMUTE_INTERLEAVE_SPEC_STEPS, PERMUTE_INTERLEAVE_SPEC_LOAD_BYTES, PERMUTE_INTERLEAVE_SPEC_STORE_BYTES, PERMUTE_INTERLEAVE_SPEC_SOURCES, PERMUTE_INTERLEAVE_SPEC_SRC_RUN,
+                    PERMUTE_INTERLEAVE_SPEC_TARGETS, PERMUTE_INTERLEAVE_SPEC_DST_RUN, PERMUTE_INTERLEAVE_SPEC_SWAP}), true},
     {"permute_runs", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_RUNS_SPEC_RUN, PERMUTE_RUNS_SPEC_TILE_S, PERMUTE_RUNS_SPEC_TILE_D, PERMUTE_RUNS_SPEC_BLOCK_S,
                     PERMUTE_RUNS_SPEC_BLOCK_D, PERMUTE_RUNS_SPEC_LOAD_BYTES, PERMUTE_RUNS_SPEC_STORE_BYTES, PERMUTE_RUNS_SPEC_SHIFT,
-                    PERMUTE_RUNS_SPEC_HALO, PERMUTE_RUNS_SPEC_PARK, PERMUTE_RUNS_SPEC_SKEW, PERMUTE_RUNS_SPEC_SWAP}), true},
+                    PERMUTE_RUNS_SPEC_HALO, PERMUTE_RUNS_SPEC_STAGED, PERMUTE_RUNS_SPEC_SKEW, PERMUTE_RUNS_SPEC_SWAP}), true},
     {"permute_words", kPermutePush, kPermuteFields, kCommon, true},
     {"permute_fused", kPermutePush, kPermuteFields, with(kFused, {PERMUTE_FUSED_SPEC_VECTOR}), true},
     {"permute_fused_block", kPermutePush, kPermuteFields,

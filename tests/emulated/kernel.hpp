@@ -16,7 +16,7 @@
 #include "permute/permute_rows.abi.h"
 #include "permute/permute_runs.abi.h"
 #include "permute/permute_tile.abi.h"
-#include "permute/permute_weave.abi.h"
+#include "permute/permute_interleave.abi.h"
 #include "permute/permute_words.abi.h"
 
 #include "reference/numbers.hpp"

@@ -122,7 +122,7 @@ void check_far_rows(const DeviceProfile& profile, Tally& tally) {
   for (const DType type : kTypes) {
     for (const auto& [shape, axes] : {std::pair<std::vector<std::int64_t>, std::vector<int>>{{80, 96}, {1, 0}},
                                       {{9, 20, 7}, {2, 1, 0}},      // a box
-                                      {{3, 64, 3}, {0, 2, 1}},      // a weave
+                                      {{3, 64, 3}, {0, 2, 1}},      // an interleave
                                       {{7, 9, 3}, {1, 0, 2}}}) {    // runs
       for (const bool source : {true, false}) {
         PermuteProblem problem = by_axes(type, shape, axes);
@@ -161,9 +161,9 @@ TEST_CASE("everyCandidateOfGeneratedPermutesComesOutRight") {
     // Runs of three among many axes.
     check_candidates(by_axes(type, {2, 3, 2, 2, 2, 3, 7, 3}, {6, 4, 2, 5, 3, 1, 0, 7}), profile, 2, tally);
     // Pixels of three channels, strided in all the other axes.
-    PermuteProblem weave = by_axes(type, {2, 2, 2, 2, 2, 16, 3}, {6, 1, 3, 0, 4, 2, 5});
-    weave.src_strides = {6000, 2900, 1400, 600, 200, 3, 1};
-    check_candidates(weave, profile, 3, tally);
+    PermuteProblem interleave = by_axes(type, {2, 2, 2, 2, 2, 16, 3}, {6, 1, 3, 0, 4, 2, 5});
+    interleave.src_strides = {6000, 2900, 1400, 600, 200, 3, 1};
+    check_candidates(interleave, profile, 3, tally);
     // Three channels, and a fourth of zeros; then the fourth is dropped.
     check_candidates(by_layout(type, {2, 4, 16, 3}, "NHWC", "NCHW4c"), profile, 4, tally);
     check_candidates(by_layout(type, {2, 3, 4, 16}, "NCHW", "NCHW4c"), profile, 5, tally);

@@ -42,18 +42,18 @@ std::uint32_t constant_or_none(const Step& step, std::uint32_t id) {
 }  // namespace
 
 // That loop reads both operands as runs of memory and minds no bounds of K: what admits it keeps it inside.
-TEST_CASE("theWholeLoopIsAdmittedWhereItStaysInside") {
+TEST_CASE("theL2PrefetchLoopIsAdmittedWhereItStaysInside") {
   const auto profile = builtin_target("nvidia-hopper");
   REQUIRE(profile.has_value());
   const auto admitted = [&](const std::string& text) {
     std::size_t count = 0;
     const Plan plan = planned(text, *profile, {.explain = true});
     for (const Candidate& c : plan.candidates) {
-      if (!c.name.contains(" whole") || !c.refusal.empty()) continue;
+      if (!c.name.contains(" pipelined-l2") || !c.refusal.empty()) continue;
       ++count;
       const Plan forced = planned(text, *profile, {.force = c.name});
       CHECK(forced.steps.size() == 1);
-      CHECK(forced.steps[0].kernel.variant.ends_with(".whole"));
+      CHECK(forced.steps[0].kernel.variant.ends_with(".pipelined-l2"));
     }
     return count;
   };

@@ -26,10 +26,10 @@ TEST_CASE("theInnermostAxisDecidesTheKernel") {
   CHECK(stem_of(planned("permute f32 64x128x512 axes=1,0,2")) == "permute_rows");
   CHECK(stem_of(planned("permute f32 8192x8192 axes=1,0")) == "permute_tile");
   CHECK(stem_of(planned("permute f16 3x1024x1024x7 axes=3,1,2,0")) == "permute_box");
-  CHECK(stem_of(planned("permute u8 16x512x512x3 layout=NHWC:NCHW")) == "permute_weave");
-  CHECK(stem_of(planned("permute u8 16x512x512x3 layout=NHWC:NCHW4c")) == "permute_weave");
-  CHECK(stem_of(planned("permute u8 16x511x511x3 layout=NHWC:NCHW")) != "permute_weave");  // planes start at odd addresses
-  CHECK(stem_of(planned("permute u8 1x16x16x3 layout=NHWC:NCHW")) != "permute_weave");       // too small for a pipeline of its own
+  CHECK(stem_of(planned("permute u8 16x512x512x3 layout=NHWC:NCHW")) == "permute_interleave");
+  CHECK(stem_of(planned("permute u8 16x512x512x3 layout=NHWC:NCHW4c")) == "permute_interleave");
+  CHECK(stem_of(planned("permute u8 16x511x511x3 layout=NHWC:NCHW")) != "permute_interleave");  // planes start at odd addresses
+  CHECK(stem_of(planned("permute u8 1x16x16x3 layout=NHWC:NCHW")) != "permute_interleave");       // too small for a pipeline of its own
   CHECK(stem_of(planned("permute f32 32x16x24x20x36x18 axes=5,3,1,0,2,4")) == "permute_box");
   CHECK(stem_of(planned("permute f32 8192x8192 axes=1,0", test::cpu())) == "permute_block");
   CHECK(stem_of(planned("permute i8 100x101 axes=1,0", test::words_only())) == "permute_words");

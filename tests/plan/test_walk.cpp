@@ -59,7 +59,7 @@ TEST_CASE("bankConflictsByHand") {
 TEST_CASE("paddedTileHasNoConflictsAndUnpaddedOneIsCountedRight") {
   const TileRow row{4, 32, 32, 1, 1, 4, 128, 1, false, 0, 0};
   CHECK(tile_conflicts(test::gpu(), row, 1, true) == 0);
-  // Without padding each of the 32 parked columns lies in one bank: 31 extra passes a subgroup-wide store.
+  // Without padding each of the 32 staged columns lies in one bank: 31 extra passes a subgroup-wide store.
   CHECK(tile_conflicts(test::gpu(), row, 0, true) == 32 * 31);
   CHECK(tile_shared_bytes(row, 1) >= 32 * 33 * 4);
 }

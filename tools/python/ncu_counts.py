@@ -24,8 +24,8 @@ CASES = [
     ("permute f16 4096x4096 axes=1,0 align=128", "permute_tile 64x32 v4x4 s8 wg64 swap"),
     ("permute i8 4096x4096 axes=1,0 align=128", "permute_tile 64x64 v4x4 s4 wg128"),
     ("permute i8 4096x4096 axes=1,0 align=128", "permute_block 128x64 v16x16 s16 wg32 swap"),
-    ("permute u8 32x512x512x3 layout=NHWC:NCHW align=128", "permute_weave p8 wg128"),
-    ("permute f16 32x8x512x512 layout=NCHW:NHWC align=128", "permute_weave p4 wg256"),
+    ("permute u8 32x512x512x3 layout=NHWC:NCHW align=128", "permute_interleave p8 wg128"),
+    ("permute f16 32x8x512x512 layout=NCHW:NHWC align=128", "permute_interleave p4 wg256"),
     ("permute f32 32x16x24x20x36x18 axes=5,3,1,0,2,4 align=128", "permute_box 288x288 a16 u4 wg128"),
 ]
 METRICS = {

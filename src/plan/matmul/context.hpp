@@ -34,7 +34,7 @@ struct MatmulContext {
 };
 
 // What a candidate has worked out. Width, order and tile are constants that every kernel has; `own` are the kernel's.
-struct MatmulDraft {
+struct MatmulConfig {
   const char* stem = "";
   std::string base = "f32";        // of the variant's name; ".narrow" follows where accesses of 1 or 2 bytes are needed
   bool narrow = false;             // the kernel has such accesses in all its variants
@@ -46,15 +46,15 @@ struct MatmulDraft {
   std::uint32_t workgroup = 128, required_subgroup_size = 0;
   std::uint32_t workgroup_memory_bytes = 0;
   std::uint32_t splits = 1;        // of K; more than 1: partial sums in scratch, and a second step
-  bool can_rest = false;           // the last rows of tiles may be split apart from the others, see rest_to_fill()
-  std::uint32_t rest_rows = 0, rest_splits = 1;   // of the result, at its end: a step of their own
+  bool can_tail = false;           // the last rows of tiles may be split apart from the others, see tail_to_fill()
+  std::uint32_t tail_rows = 0, tail_splits = 1;   // of the result, at its end: a step of their own
   std::array<Constant, 24> own{};
   std::uint32_t own_count = 0;
   // For the cost.
   std::uint32_t registers = 64;    // of an invocation
   std::uint32_t rate_permille = 1000;   // of the unit's rate that the inner loop reaches when nothing else holds it up
-  bool asked_before = false;       // for all operands, at the beginning
-  bool staged_early = false;       // the next step is staged while the last product of one is multiplied
+  bool l2_prefetch = false;       // for all operands, at the beginning
+  bool pipelined = false;       // the next step is staged while the last product of one is multiplied
   bool matrix_unit = false;
   bool driver_staged = false;      // the driver's compiler decides how operands reach the matrix unit
 
@@ -70,9 +70,9 @@ struct MatmulStrategy {
   const char* stem;
   std::uint32_t rows;
   bool (*applicable)(const MatmulContext&, std::uint32_t row, Refusal&);
-  MatmulDraft (*make)(const MatmulContext&, std::uint32_t row);
-  MatmulEstimate (*estimate)(const MatmulContext&, std::uint32_t row, const MatmulDraft&);
-  bool (*spare)(const MatmulContext&, std::uint32_t row);   // loses to every row that is none
+  MatmulConfig (*make)(const MatmulContext&, std::uint32_t row);
+  MatmulEstimate (*estimate)(const MatmulContext&, std::uint32_t row, const MatmulConfig&);
+  bool (*fallback)(const MatmulContext&, std::uint32_t row);   // loses to every row that is none
   std::string (*print)(std::uint32_t row);                  // the candidate's name after the stem
 };
 
@@ -88,32 +88,32 @@ std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_
                             std::int64_t side) noexcept;
 
 // What holds for every stem: limits of the device, offsets inside a tile that fit 32 bits, narrow accesses.
-bool matmul_fits(const MatmulContext& c, const MatmulDraft& d, Refusal& refusal);
+bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal);
 
 // Tiles of one batch's result.
-std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulDraft& d) noexcept;
+std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept;
 
 // Those of them that a step of their own splits along K.
-std::uint64_t matmul_rest_tiles(const MatmulContext& c, const MatmulDraft& d) noexcept;
+std::uint64_t matmul_tail_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept;
 
 // Tiles of 128x128 are fewer than the multiprocessors: a few rows of each table then serve all sizes, so that a new number
 // of rows is no new pipeline.
 bool few_tiles(const MatmulContext& c) noexcept;
 
 // How many parts K is cut in so that each multiprocessor (of a GPU) has `each` workgroups: 1 where tiles fill the device already.
-std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d, std::uint32_t each = 2) noexcept;
+std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulConfig& d, std::uint32_t each = 2) noexcept;
 
 // Where the last round of tiles would leave most multiprocessors idle: the rows of tiles at the end that do not fit the
 // rounds before it are split along K, so that they are a round of short workgroups (stream-K's "data-parallel plus" in two
 // dispatches: Osama et al., "Stream-K", PPoPP 2023). False where there is nothing to gain.
-bool rest_to_fill(const MatmulContext& c, MatmulDraft& d) noexcept;
+bool tail_to_fill(const MatmulContext& c, MatmulConfig& d) noexcept;
 
 // Picoseconds, as integers; see matmul_cost.cpp.
-std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const MatmulEstimate& e);
+std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const MatmulEstimate& e);
 
 // The steps of a candidate, over the operands that Operation::plan lists; `scratch` is the scratch operand's index and
 // its bytes are raised to what is needed.
-Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulDraft& d, std::span<PlanOperand> operands,
+Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfig& d, std::span<PlanOperand> operands,
                                        std::uint64_t& scratch_bytes);
 // K = 0: no product, only what follows it.
 Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands);

@@ -12,26 +12,26 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr std::uint32_t kHalfSums = 1;    // only where sums are f16: f32 ones would not fit the registers
+constexpr std::uint32_t kHalfAccumulators = 1;    // only where sums are f16: f32 ones would not fit the registers
 constexpr std::uint32_t kInt8Only = 2;    // f16's step of as many K is twice as long: too much to have on its way
 constexpr std::uint32_t kEightLanes = 8;  // small enough for subgroups of 8, and for nothing else
 constexpr std::uint32_t kCpuOnly = 4;     // a GPU's loop on a tile that a CPU's compiler takes a second for: never the fastest
 
 // Where loads stand: a module each, see the kernel; and how a candidate's name says so.
-enum Loads : std::uint32_t { kFirst, kSpread, kOnce, kEarly, kWhole, kNow };
-constexpr struct { const char *module, *name; } kLoads[] = {
-    {"first", ""}, {"spread", " spread"}, {"once", " once"}, {"early", " early"}, {"whole", " whole"}, {"now", " now"}};
+enum Pipelining : std::uint32_t { kPrefetch, kInterleaved, kPeeled, kPipelined, kPipelinedL2, kSerial };
+constexpr struct { const char *module, *name; } kLoops[] = {
+    {"prefetch", ""}, {"interleaved", " interleaved"}, {"peeled", " peeled"}, {"pipelined", " pipelined"}, {"pipelined-l2", " pipelined-l2"}, {"serial", " serial"}};
 
 // Workgroup tile and K of a step, a subgroup's tile, where loads stand.
 struct Row {
   std::uint32_t tile_m, tile_n, tile_k, sub_m, sub_n;
-  Loads loads = kFirst;
+  Pipelining loop = kPrefetch;
   std::uint32_t rate = 300;          // permille of the matrix unit's rate that its steps reach, fetching included
   std::uint32_t flags = 0;
-  std::uint32_t slices = 1;          // of a step of K, each with subgroups of its own
+  std::uint32_t slice_k = 1;        // parts of a step of K, each with subgroups of its own
 
-  bool early() const { return loads == kEarly || loads == kWhole; }   // staged while the step before is multiplied
-  std::uint32_t subgroups() const { return tile_m / sub_m * (tile_n / sub_n) * slices; }
+  bool pipelined() const { return loop == kPipelined || loop == kPipelinedL2; }   // staged while the step before is multiplied
+  std::uint32_t subgroups() const { return tile_m / sub_m * (tile_n / sub_n) * slice_k; }
 };
 
 // NVIDIA H200 (driver 580.159.04, 2026-11-22 and 23), `sectile bench PROBLEM --force ROW` at n = 1024 to 8192 and the 61
@@ -40,65 +40,65 @@ struct Row {
 // multiprocessor some 48 KiB for all of its workgroups, so 128x128x32 (20 KiB) runs twice at a time, and all larger ones
 // once. To stage what comes next before a step's last product pays nearly everywhere (`early`, `whole`: 2 to 8 %).
 constexpr Row kTable[] = {
-    {256, 256, 32, 128, 64, kOnce, 580, kHalfSums},
-    {256, 256, 32, 64, 128, kOnce, 545, kHalfSums},
-    {128, 192, 64, 64, 48, kEarly, 580},
-    {192, 128, 64, 48, 64, kEarly, 575},
-    {96, 192, 64, 48, 48, kEarly, 500},
-    {192, 96, 64, 48, 48, kEarly, 500},
-    {128, 256, 64, 64, 64, kEarly, 590, kInt8Only},
-    {256, 128, 64, 64, 64, kEarly, 585, kInt8Only},
-    {128, 128, 64, 64, 64, kEarly, 565, kInt8Only},
-    {128, 256, 32, 64, 64, kEarly, 470},
-    {256, 128, 32, 64, 64, kEarly, 460},
-    {128, 128, 32, 64, 64, kEarly, 505},
-    {128, 128, 64, 64, 32, kSpread, 450},
-    {128, 64, 64, 64, 32, kWhole, 450, 0, 2},
-    {128, 64, 64, 32, 32, kWhole, 435},
-    {64, 128, 64, 32, 32, kWhole, 430},
-    {64, 64, 64, 32, 32, kWhole, 372},
-    {32, 64, 64, 16, 32, kWhole, 260},
-    {128, 64, 64, 32, 64, kFirst, 331},
-    {64, 128, 64, 64, 32, kFirst, 337},
-    {128, 64, 32, 64, 32, kFirst, 340},
-    {64, 128, 32, 32, 64, kFirst, 349},
-    {64, 128, 64, 32, 32, kEarly, 372},
-    {128, 64, 64, 32, 32, kEarly, 360},
-    {64, 64, 64, 32, 32, kEarly, 372},
-    {64, 64, 64, 32, 32, kFirst, 365},
-    {64, 64, 32, 32, 32, kFirst, 450},
-    {32, 128, 64, 32, 32, kFirst, 316},
-    {128, 32, 64, 32, 32, kFirst, 296},
-    {32, 64, 64, 16, 32, kEarly, 225},
-    {32, 64, 64, 16, 32, kFirst, 225},
-    {64, 32, 64, 32, 16, kEarly, 235},
-    {64, 32, 64, 32, 16, kFirst, 235},
-    {32, 32, 128, 16, 16, kEarly, 151},
-    {32, 32, 64, 16, 16, kFirst, 151},
-    {16, 128, 64, 16, 32, kFirst, 167},
-    {16, 64, 128, 16, 16, kFirst, 166},
-    {32, 32, 256, 32, 32, kEarly, 160, 0, 8},
-    {16, 16, 256, 16, 16, kEarly, 80, 0, 8},
-    {8, 128, 64, 8, 32, kFirst, 100},   // fragments of 8 rows: Intel's
-    {8, 64, 64, 8, 16, kFirst, 60},
+    {256, 256, 32, 128, 64, kPeeled, 580, kHalfAccumulators},
+    {256, 256, 32, 64, 128, kPeeled, 545, kHalfAccumulators},
+    {128, 192, 64, 64, 48, kPipelined, 580},
+    {192, 128, 64, 48, 64, kPipelined, 575},
+    {96, 192, 64, 48, 48, kPipelined, 500},
+    {192, 96, 64, 48, 48, kPipelined, 500},
+    {128, 256, 64, 64, 64, kPipelined, 590, kInt8Only},
+    {256, 128, 64, 64, 64, kPipelined, 585, kInt8Only},
+    {128, 128, 64, 64, 64, kPipelined, 565, kInt8Only},
+    {128, 256, 32, 64, 64, kPipelined, 470},
+    {256, 128, 32, 64, 64, kPipelined, 460},
+    {128, 128, 32, 64, 64, kPipelined, 505},
+    {128, 128, 64, 64, 32, kInterleaved, 450},
+    {128, 64, 64, 64, 32, kPipelinedL2, 450, 0, 2},
+    {128, 64, 64, 32, 32, kPipelinedL2, 435},
+    {64, 128, 64, 32, 32, kPipelinedL2, 430},
+    {64, 64, 64, 32, 32, kPipelinedL2, 372},
+    {32, 64, 64, 16, 32, kPipelinedL2, 260},
+    {128, 64, 64, 32, 64, kPrefetch, 331},
+    {64, 128, 64, 64, 32, kPrefetch, 337},
+    {128, 64, 32, 64, 32, kPrefetch, 340},
+    {64, 128, 32, 32, 64, kPrefetch, 349},
+    {64, 128, 64, 32, 32, kPipelined, 372},
+    {128, 64, 64, 32, 32, kPipelined, 360},
+    {64, 64, 64, 32, 32, kPipelined, 372},
+    {64, 64, 64, 32, 32, kPrefetch, 365},
+    {64, 64, 32, 32, 32, kPrefetch, 450},
+    {32, 128, 64, 32, 32, kPrefetch, 316},
+    {128, 32, 64, 32, 32, kPrefetch, 296},
+    {32, 64, 64, 16, 32, kPipelined, 225},
+    {32, 64, 64, 16, 32, kPrefetch, 225},
+    {64, 32, 64, 32, 16, kPipelined, 235},
+    {64, 32, 64, 32, 16, kPrefetch, 235},
+    {32, 32, 128, 16, 16, kPipelined, 151},
+    {32, 32, 64, 16, 16, kPrefetch, 151},
+    {16, 128, 64, 16, 32, kPrefetch, 167},
+    {16, 64, 128, 16, 16, kPrefetch, 166},
+    {32, 32, 256, 32, 32, kPipelined, 160, 0, 8},
+    {16, 16, 256, 16, 16, kPipelined, 80, 0, 8},
+    {8, 128, 64, 8, 32, kPrefetch, 100},   // fragments of 8 rows: Intel's
+    {8, 64, 64, 8, 16, kPrefetch, 60},
     // Subgroups of 8 with 128 registers: Xe-HPG's. A tile of 16x16 takes half of them, so that no larger one fits. Not
     // measured: the rates are those of like tiles above.
-    {64, 64, 64, 16, 16, kFirst, 200, kEightLanes},
-    {64, 64, 32, 16, 16, kFirst, 190, kEightLanes},
-    {32, 64, 32, 16, 16, kFirst, 160, kEightLanes},
-    {32, 32, 32, 16, 16, kNow},               // a CPU's
-    {16, 32, 16, 8, 16, kNow},
-    {32, 32, 32, 16, 32, kNow, 290, 0, 2},    // behind the others: slices and loops run without a GPU, when forced
-    {16, 16, 16, 8, 16, kFirst, 100, kCpuOnly},
-    {16, 16, 16, 8, 16, kSpread, 100, kCpuOnly},
-    {16, 16, 16, 8, 16, kOnce, 100, kCpuOnly | kHalfSums},
-    {16, 16, 16, 8, 16, kEarly, 100, kCpuOnly},
-    {16, 16, 16, 8, 16, kWhole, 100, kCpuOnly},
+    {64, 64, 64, 16, 16, kPrefetch, 200, kEightLanes},
+    {64, 64, 32, 16, 16, kPrefetch, 190, kEightLanes},
+    {32, 64, 32, 16, 16, kPrefetch, 160, kEightLanes},
+    {32, 32, 32, 16, 16, kSerial},               // a CPU's
+    {16, 32, 16, 8, 16, kSerial},
+    {32, 32, 32, 16, 32, kSerial, 290, 0, 2},    // behind the others: slice-K and loops run without a GPU, when forced
+    {16, 16, 16, 8, 16, kPrefetch, 100, kCpuOnly},
+    {16, 16, 16, 8, 16, kInterleaved, 100, kCpuOnly},
+    {16, 16, 16, 8, 16, kPeeled, 100, kCpuOnly | kHalfAccumulators},
+    {16, 16, 16, 8, 16, kPipelined, 100, kCpuOnly},
+    {16, 16, 16, 8, 16, kPipelinedL2, 100, kCpuOnly},
 };
 
 consteval bool rows_are_sound() {
   for (const Row& r : kTable) {
-    if (r.tile_m % r.sub_m != 0 || r.tile_n % r.sub_n != 0 || r.tile_k % r.slices != 0) return false;
+    if (r.tile_m % r.sub_m != 0 || r.tile_n % r.sub_n != 0 || r.tile_k % r.slice_k != 0) return false;
   }
   return true;
 }
@@ -123,7 +123,7 @@ std::optional<MatrixShape> shape_for(const MatmulContext& c, const Row& r) {
   for (const MatrixShape& s : c.profile.matrix_shapes) {
     if (s.scope != "subgroup" || s.flexible || s.saturating) continue;
     if (s.a != component(c.type) || s.b != s.a || s.c != sum_name(c) || s.result != s.c) continue;
-    if (r.sub_m % s.m != 0 || r.sub_n % s.n != 0 || r.tile_k / r.slices % s.k != 0) continue;
+    if (r.sub_m % s.m != 0 || r.sub_n % s.n != 0 || r.tile_k / r.slice_k % s.k != 0) continue;
     if (!best || std::uint64_t{s.m} * s.n * s.k > std::uint64_t{best->m} * best->n * best->k) best = s;
   }
   return best;
@@ -138,7 +138,7 @@ struct Memory {
 };
 
 // Results go through what the tiles leave free, as many columns and then rows at a time as fit it. A workgroup that is alone
-// on its multiprocessor may take more: 128x64 in two slices, n = 1024, f16 sums 13.8 us instead of 14.3, f32 sums, of which
+// on its multiprocessor may take more: 128x64 in two slices of K, n = 1024, f16 sums 13.8 us instead of 14.3, f32 sums, of which
 // half of the rows fit, 14.6 instead of 15.1 (bf16 14.7 for 14.8).
 Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
   constexpr std::uint32_t kAlone = 40 * 1024 / 16;
@@ -155,7 +155,7 @@ Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
   m.store_n = s.n;
   for (std::uint32_t columns = r.sub_n; columns > s.n && m.store_n == s.n; columns -= s.n)
     if (r.sub_n % columns == 0 && columns % 8 == 0 && result(s.m, columns) <= m.tiles) m.store_n = columns;
-  const bool alone = r.loads == kWhole && r.slices > 1;
+  const bool alone = r.loop == kPipelinedL2 && r.slice_k > 1;
   const std::uint32_t room = alone ? std::max(m.tiles, std::min(kAlone, c.limits.workgroup_memory / 16)) : m.tiles;
   for (std::uint32_t rows = r.sub_m; rows > s.m && m.store_m == s.m && m.store_n == r.sub_n; rows -= s.m)
     if (r.sub_m % rows == 0 && result(rows, r.sub_n) <= room) m.store_m = rows;
@@ -163,7 +163,7 @@ Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
   return m;
 }
 
-std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulDraft& d, const MatrixShape& s) {
+std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulConfig& d, const MatrixShape& s) {
   const std::uint32_t lanes = d.required_subgroup_size, bytes = matmul_type_bytes(c.type);
   // RADV 26.1.6 gives each f16 sum a register of its own (navi31: what does not count so spills).
   const bool amd = c.profile.vendor == "amd";
@@ -172,21 +172,21 @@ std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulDra
   const std::uint32_t copies = amd && s.m == 16 ? std::max(1u, lanes / 16) : 1;
   const std::uint32_t sums = r.sub_m * r.sub_n * sum_bytes / 4 / lanes;
   // Early ones are loaded a product ahead.
-  const std::uint32_t sets = r.early() && r.tile_k / r.slices > s.k ? 2 : 1;
+  const std::uint32_t sets = r.pipelined() && r.tile_k / r.slice_k > s.k ? 2 : 1;
   const std::uint32_t fragments = (r.sub_m + r.sub_n) * s.k * bytes / 4 / lanes * copies * sets;
   const std::uint32_t coming = static_cast<std::uint32_t>(ceil_div((r.tile_m + r.tile_n) * r.tile_k * bytes / 16, d.workgroup)) * 4;
   return sums + fragments + coming + 24;
 }
 
-MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
+MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const auto& p = c.problem;
   const MatrixShape s = shape_for(c, r).value_or(MatrixShape());   // applicable() has found one
-  MatmulDraft d;
+  MatmulConfig d;
   d.stem = "matmul_coopmat";
   d.narrow = true;
   d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : p.acc == DType::f16 ? "f16.f16" : "f16";
-  d.base += std::string(".") + kLoads[r.loads].module;
+  d.base += std::string(".") + kLoops[r.loop].module;
   d.tile_m = r.tile_m;
   d.tile_n = r.tile_n;
   d.tile_k = r.tile_k;
@@ -204,11 +204,11 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   const std::uint32_t staged = std::max(memory.tiles, memory.result);
   d.workgroup_memory_bytes = staged * 16;
   d.registers = registers_of(c, r, d, s);
-  d.staged_early = r.early();
-  d.asked_before = r.loads == kWhole;
+  d.pipelined = r.pipelined();
+  d.l2_prefetch = r.loop == kPipelinedL2;
   d.matrix_unit = true;
   // Rows of B that lie along N are long: short steps of K then load whole lines too, and long ones gain less.
-  const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.loads == kEarly ? 103 : 95;
+  const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.loop == kPipelined ? 103 : 95;
   d.rate_permille = p.transpose_b ? r.rate : r.rate * along_n / 100;
   // Rows of int8 are half as long, whatever K is.
   if (c.integer()) d.rate_permille = r.tile_k == 32 ? r.rate * 111 / 100 : r.rate;
@@ -216,14 +216,14 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
                                   {MATMUL_COOPMAT_SPEC_SUB_M, r.sub_m}, {MATMUL_COOPMAT_SPEC_SUB_N, r.sub_n},
                                   {MATMUL_COOPMAT_SPEC_FRAG_M, s.m}, {MATMUL_COOPMAT_SPEC_FRAG_N, s.n},
                                   {MATMUL_COOPMAT_SPEC_FRAG_K, s.k}, {MATMUL_COOPMAT_SPEC_PAD, 1},
-                                  {MATMUL_COOPMAT_SPEC_SLICES, r.slices}, {MATMUL_COOPMAT_SPEC_STORE_M, memory.store_m},
+                                  {MATMUL_COOPMAT_SPEC_SLICE_K, r.slice_k}, {MATMUL_COOPMAT_SPEC_STORE_M, memory.store_m},
                                   {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n}, {MATMUL_COOPMAT_SPEC_STAGED, staged}})
     d.add(id, value);
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
   d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
   // Slices have filled a multiprocessor's subgroups already.
-  d.splits = r.loads == kWhole ? 1 : splits_to_fill(c, d, r.slices > 1 ? 1 : 2);
-  d.can_rest = r.loads != kWhole;
+  d.splits = r.loop == kPipelinedL2 ? 1 : splits_to_fill(c, d, r.slice_k > 1 ? 1 : 2);
+  d.can_tail = r.loop != kPipelinedL2;
   return d;
 }
 
@@ -243,7 +243,7 @@ bool unit_applicable(const MatmulContext& c, Refusal& refusal) {
 }
 
 // That loop has no bounds of K, and asks for its operands as runs of memory.
-bool whole_applicable(const MatmulContext& c, const Row& r, Refusal& refusal) {
+bool l2_applicable(const MatmulContext& c, const Row& r, Refusal& refusal) {
   // Of both operands: more would not stay in the L2, nor be asked for by the invocations of one round.
   const auto most_bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(std::uint64_t{32} << 20, c.profile.l2_bytes.value_or(16 << 20) / 2));
   const auto& p = c.problem;
@@ -260,13 +260,13 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   if (!unit_applicable(c, refusal)) return false;
   // Unrolled for the loads in flight, a CPU's compiler takes half a minute and gains nothing.
-  const bool for_cpu = r.loads == kNow || (r.flags & kCpuOnly) != 0;
+  const bool for_cpu = r.loop == kSerial || (r.flags & kCpuOnly) != 0;
   if (c.cpu() && !for_cpu) return refusal.no("loads in flight gain nothing on a CPU");
   if (!c.cpu() && (r.flags & kCpuOnly) != 0) return refusal.no("for a CPU, where it runs a GPU's loop on little code");
   const bool half = !c.integer() && c.problem.acc == DType::f16;
   if ((r.flags & kInt8Only) != 0 && !c.integer()) return refusal.no("for int8: of f16 a step of {} would be too much to have on its way", r.tile_k);
-  if (r.loads == kWhole && !whole_applicable(c, r, refusal)) return false;
-  if ((r.flags & kHalfSums) != 0 && !half) return refusal.no("its sums fit the registers as f16 alone");
+  if (r.loop == kPipelinedL2 && !l2_applicable(c, r, refusal)) return false;
+  if ((r.flags & kHalfAccumulators) != 0 && !half) return refusal.no("its accumulators fit the registers only as f16");
   // A tile is staged in chunks of 16 bytes along its rows: eight rows of A hold but 8 bytes of int8 where they lie along M.
   const std::uint32_t per_chunk = 16 / matmul_type_bytes(c.type);
   for (const std::uint32_t inner : {c.problem.transpose_a ? r.tile_m : r.tile_k, c.problem.transpose_b ? r.tile_k : r.tile_n})
@@ -280,7 +280,7 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   if ((r.flags & kEightLanes) != 0 && subgroup != 8) return refusal.no("for subgroups of 8, the device's have {}", subgroup);
   if (!c.profile.required_subgroup_size.value_or(false) && c.profile.min_subgroup_size != c.profile.max_subgroup_size)
     return refusal.no("the device cannot be asked for subgroups of {}", subgroup);
-  const MatmulDraft d = make(c, row);
+  const MatmulConfig d = make(c, row);
   // A workgroup's registers must fit a multiprocessor's: RADV spills where 8 subgroups of 64 ask for more than 192 each.
   const std::uint32_t most = std::min(most_registers(c.profile), c.profile.registers_per_multiprocessor.value_or(65536) / d.workgroup);
   if (d.registers > most && !c.cpu()) return refusal.no("{} registers an invocation, there are {}", d.registers, most);
@@ -288,7 +288,7 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
 }
 
 // The loads of one operand's tile, and the stores of its chunks; mirrors place() of the kernel.
-void count_operand(Walk& walk, const MatmulContext& c, const MatmulDraft& d, bool b) {
+void count_operand(Walk& walk, const MatmulContext& c, const MatmulConfig& d, bool b) {
   const bool along_k = b ? c.problem.transpose_b : !c.problem.transpose_a;
   const std::uint32_t bytes = matmul_type_bytes(c.type), type = b ? c.b_type : c.a_type, per_chunk = 16 / bytes;
   const std::uint32_t side = b ? d.tile_n : d.tile_m;
@@ -322,7 +322,7 @@ void count_fragments(Walk& walk, const MatmulContext& c, const Row& r) {
     request.bytes = 16;
     const std::uint32_t pitch = (along_k ? r.tile_k : tile) * bytes / 16 + 1;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = std::int64_t{16} * l * pitch;
-    walk.shared(request, std::uint64_t{sub} * r.tile_k * bytes / 16 / walk.lanes() * r.subgroups() / r.slices);
+    walk.shared(request, std::uint64_t{sub} * r.tile_k * bytes / 16 / walk.lanes() * r.subgroups() / r.slice_k);
   };
   side(!c.problem.transpose_a, r.tile_m, r.sub_m);
   side(c.problem.transpose_b, r.tile_n, r.sub_n);
@@ -330,37 +330,37 @@ void count_fragments(Walk& walk, const MatmulContext& c, const Row& r) {
 
 // Those that serve where there are few tiles: measured best, or within a sixth of it, from 5 rows to 512.
 bool for_few(const Row& r) {
-  if (r.loads == kWhole) return r.tile_m == 32;
-  if (r.slices > 1) return true;
+  if (r.loop == kPipelinedL2) return r.tile_m == 32;
+  if (r.slice_k > 1) return true;
   return r.tile_k == 64 && ((r.tile_m == 32 && r.tile_n == 64) || (r.tile_m == 64 && r.tile_n == 64) || (r.tile_m == 128 && r.tile_n == 128));
 }
 
-bool spare(const MatmulContext& c, std::uint32_t row) {
+bool fallback(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   if (c.cpu()) return false;
-  return r.loads == kNow || (few_tiles(c) && !for_few(r));
+  return r.loop == kSerial || (few_tiles(c) && !for_few(r));
 }
 
-MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulDraft& d) {
+MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig& d) {
   Walk walk(c.profile);
   count_operand(walk, c, d, false);
   count_operand(walk, c, d, true);
   count_fragments(walk, c, kTable[row]);
   MatmulEstimate e;
   e.interior = walk.count();
-  e.bias_permille = spare(c, row) ? kSpare : 0;
+  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
 std::string print(std::uint32_t row) {
   const Row& r = kTable[row];
-  const std::string slices = r.slices > 1 ? fmt::format(" slices={}", r.slices) : "";
-  return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n, kLoads[r.loads].name,
-                     (r.flags & kHalfSums) != 0 ? " h" : "", slices);
+  const std::string slice_k = r.slice_k > 1 ? fmt::format(" slice-k={}", r.slice_k) : "";
+  return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n, kLoops[r.loop].name,
+                     (r.flags & kHalfAccumulators) != 0 ? " acc=f16" : "", slice_k);
 }
 
 }  // namespace
 
-const MatmulStrategy kMatmulCoopmat = {"matmul_coopmat", std::size(kTable), applicable, make, estimate, spare, print};
+const MatmulStrategy kMatmulCoopmat = {"matmul_coopmat", std::size(kTable), applicable, make, estimate, fallback, print};
 
 }  // namespace sectile::detail

@@ -12,7 +12,7 @@ namespace {
 
 struct Row {
   std::uint32_t tile_m, tile_n, tile_k, invocations, rate, unroll = 1;   // rate: permille of the matrix unit's
-  bool half_sums = false;            // only where sums are f16
+  bool half_accumulators = false;            // only where sums are f16
 };
 
 // NVIDIA H200 (driver 580.159.04, 2026-11-22), nt, n = 4096, TFLOP/s. The driver takes 12 to 48 KiB of workgroup memory
@@ -54,9 +54,9 @@ bool ragged(const MatmulContext& c, const Row& r) {
   return p.m % r.tile_m != 0 || p.n % r.tile_n != 0 || p.k % (r.tile_k * r.unroll) != 0;
 }
 
-MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
+MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
-  MatmulDraft d;
+  MatmulConfig d;
   d.stem = "matmul_coopmat2";
   d.narrow = true;
   d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : c.problem.acc == DType::f16 ? "f16.f16" : "f16";
@@ -96,7 +96,7 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   if (c.a_type != c.type || c.b_type != c.type || c.problem.a_scale) return refusal.no("operands are converted when they are fetched");
   if (c.type == MATMUL_TYPE_F16 && c.out_type == MATMUL_TYPE_BF16) return refusal.no("no bf16 result of f16 products");
   if (c.integer() && c.out_type == MATMUL_TYPE_BF16) return refusal.no("no bf16 result of int8 products");
-  if (r.half_sums && c.problem.acc != DType::f16) return refusal.no("its sums fit the registers as f16 alone");
+  if (r.half_accumulators && c.problem.acc != DType::f16) return refusal.no("its accumulators fit the registers only as f16");
   if (c.problem.acc == DType::f16 && c.integer()) return refusal.no("int8 products are summed as int32");
   if (!lists(c, r))
     return refusal.no("the device lists no {} x {} -> {} matrix of a workgroup of {} that {}x{}x{} is a multiple of",
@@ -111,25 +111,25 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   return matmul_fits(c, make(c, row), refusal);
 }
 
-bool spare(const MatmulContext& c, std::uint32_t) { return few_tiles(c); }   // see matmul_coopmat.cpp
+bool fallback(const MatmulContext& c, std::uint32_t) { return few_tiles(c); }   // see matmul_coopmat.cpp
 
 // How the driver loads is its own; the tiles' bytes are what is known.
-MatmulEstimate estimate(const MatmulContext& c, std::uint32_t, const MatmulDraft& d) {
+MatmulEstimate estimate(const MatmulContext& c, std::uint32_t, const MatmulConfig& d) {
   MatmulEstimate e;
   const std::uint64_t bytes = std::uint64_t{d.tile_m + d.tile_n} * d.tile_k * matmul_type_bytes(c.type);
   e.interior.load_transactions = e.interior.ideal_load_transactions = bytes / c.profile.transaction_bytes.value_or(32);
-  if (few_tiles(c)) e.bias_permille = kSpare;
+  if (few_tiles(c)) e.bias_permille = kFallback;
   return e;
 }
 
 std::string print(std::uint32_t row) {
   const Row& r = kTable[row];
   return fmt::format("{}x{}x{} wg{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.invocations, r.unroll > 1 ? fmt::format(" u{}", r.unroll) : "",
-                     r.half_sums ? " h" : "");
+                     r.half_accumulators ? " acc=f16" : "");
 }
 
 }  // namespace
 
-const MatmulStrategy kMatmulCoopmat2 = {"matmul_coopmat2", std::size(kTable), applicable, make, estimate, spare, print};
+const MatmulStrategy kMatmulCoopmat2 = {"matmul_coopmat2", std::size(kTable), applicable, make, estimate, fallback, print};
 
 }  // namespace sectile::detail

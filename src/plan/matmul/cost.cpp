@@ -25,7 +25,7 @@ std::uint32_t even_splits(std::uint64_t steps, std::uint64_t wanted) {
 
 }  // namespace
 
-std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d, std::uint32_t each) noexcept {
+std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulConfig& d, std::uint32_t each) noexcept {
   const std::uint64_t tiles = matmul_tiles(c, d) * static_cast<std::uint64_t>(c.problem.batch);
   const std::uint64_t held = std::uint64_t{c.profile.multiprocessors.value_or(c.cpu() ? 2 : 16)} * (c.cpu() ? 1 : each);
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(c.problem.k), d.tile_k);
@@ -33,10 +33,10 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulDraft& d, std::
   return even_splits(steps, held / tiles);
 }
 
-bool rest_to_fill(const MatmulContext& c, MatmulDraft& d) noexcept {
+bool tail_to_fill(const MatmulContext& c, MatmulConfig& d) noexcept {
   const auto& p = c.problem;
   const std::uint64_t round = c.profile.multiprocessors.value_or(0);   // unknown: so is what a round is
-  if (!d.can_rest || p.batch != 1 || round == 0 || (!c.cpu() && few_tiles(c))) return false;
+  if (!d.can_tail || p.batch != 1 || round == 0 || (!c.cpu() && few_tiles(c))) return false;
   const std::uint64_t tiles = matmul_tiles(c, d), across = ceil_div(static_cast<std::uint64_t>(p.n), d.tile_n);
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k);
   if (tiles <= round || tiles % round == 0) return false;
@@ -46,8 +46,8 @@ bool rest_to_fill(const MatmulContext& c, MatmulDraft& d) noexcept {
   if (splits < 2) return false;
   const std::uint64_t whole = (tiles / across - rows) * d.tile_m;
   d.splits = 1;
-  d.rest_rows = static_cast<std::uint32_t>(static_cast<std::uint64_t>(p.m) - whole);
-  d.rest_splits = splits;
+  d.tail_rows = static_cast<std::uint32_t>(static_cast<std::uint64_t>(p.m) - whole);
+  d.tail_splits = splits;
   return true;
 }
 
@@ -57,8 +57,8 @@ namespace {
 // fitted to measurements of 60 shapes, some 900 and then some 600 (NVIDIA H200, driver 580.159.04, 2026-11-22: `sectile
 // bench "matmul …" --all-candidates`; docs/lab/2026-11.md). Other devices' rates differ, but not what a candidate asks.
 constexpr std::uint64_t kLatency = 1025;           // of a step whose loads wait for the L2
-constexpr std::uint64_t kLatencyEarly = 850;       // the same where the next one is staged early
-constexpr std::uint64_t kLatencyAsked = 700;       // and has been asked for at the beginning: so that 512x512x512 chooses it (6.3 us, 8.0)
+constexpr std::uint64_t kLatencyPipelined = 850;       // the same where the next one is staged early
+constexpr std::uint64_t kLatencyL2Prefetch = 700;       // and has been asked for at the beginning: so that 512x512x512 chooses it (6.3 us, 8.0)
 constexpr std::uint64_t kBarriers = 215;           // a step's, with the first fragments behind them
 constexpr std::uint64_t kStart = 4000;             // of a workgroup: its first loads, and its results' way out
 constexpr std::uint64_t kStep = 10000;             // of a second step of the plan: a barrier and another dispatch
@@ -76,7 +76,7 @@ std::uint64_t clamped(std::uint64_t a, std::uint64_t b) {
 }
 
 // Workgroups that a multiprocessor holds at a time.
-std::uint64_t resident(const MatmulContext& c, const MatmulDraft& d) {
+std::uint64_t resident(const MatmulContext& c, const MatmulConfig& d) {
   const auto& p = c.profile;
   const std::uint64_t registers = p.registers_per_multiprocessor.value_or(65536);
   const std::uint64_t memory = p.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.workgroup_memory);
@@ -89,35 +89,35 @@ std::uint64_t resident(const MatmulContext& c, const MatmulDraft& d) {
   return std::max<std::uint64_t>(held, 1);
 }
 
-std::uint64_t rate_of(const MatmulContext& c, const MatmulDraft& d) {
+std::uint64_t rate_of(const MatmulContext& c, const MatmulConfig& d) {
   const std::uint64_t unit = d.matrix_unit ? kMatrixRate * (c.integer() ? 2 : 1)
                              : c.integer() && c.profile.integer_dot_product.value_or(false) ? kDotRate : kScalarRate;
   return std::max<std::uint64_t>(1, unit * d.rate_permille / 1000);
 }
 
 // What a CPU's candidate costs is its multiply-adds, at the rate that its row was measured to reach.
-std::int64_t cpu_cost(const MatmulContext& c, const MatmulDraft& d, std::uint64_t groups, std::uint64_t k) {
+std::int64_t cpu_cost(const MatmulContext& c, const MatmulConfig& d, std::uint64_t groups, std::uint64_t k) {
   const std::uint64_t group = std::uint64_t{d.tile_m} * d.tile_n * k * 100 / std::max<std::uint32_t>(1, d.rate_permille) + 1;
-  const std::uint64_t rest = d.rest_rows != 0 ? group / d.rest_splits : 0;
-  return static_cast<std::int64_t>((clamped(ceil_div(groups, c.profile.multiprocessors.value_or(2)), group) + rest) * 100) +
-         (d.splits > 1 || d.rest_rows != 0 ? 1000000 : 0);
+  const std::uint64_t tail = d.tail_rows != 0 ? group / d.tail_splits : 0;
+  return static_cast<std::int64_t>((clamped(ceil_div(groups, c.profile.multiprocessors.value_or(2)), group) + tail) * 100) +
+         (d.splits > 1 || d.tail_rows != 0 ? 1000000 : 0);
 }
 
 // The result's elements whose partial sums are stored and read again.
-std::uint64_t split_elements(const MatmulContext& c, const MatmulDraft& d) {
+std::uint64_t split_elements(const MatmulContext& c, const MatmulConfig& d) {
   const auto n = static_cast<std::uint64_t>(c.problem.n), batch = static_cast<std::uint64_t>(c.problem.batch);
-  if (d.rest_rows != 0) return clamped(d.rest_rows * n, d.rest_splits);
+  if (d.tail_rows != 0) return clamped(d.tail_rows * n, d.tail_splits);
   return d.splits > 1 ? clamped(batch * d.splits, static_cast<std::uint64_t>(c.problem.m) * n) : 0;
 }
 
 }  // namespace
 
-std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const MatmulEstimate& e) {
+std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const MatmulEstimate& e) {
   const auto& p = c.problem;
-  if (e.bias_permille >= kSpare) return std::int64_t{1} << 60;
+  if (e.bias_permille >= kFallback) return std::int64_t{1} << 60;
   const std::uint64_t batch = static_cast<std::uint64_t>(p.batch), m = static_cast<std::uint64_t>(p.m), n = static_cast<std::uint64_t>(p.n);
-  const std::uint64_t rest = matmul_rest_tiles(c, d);
-  const std::uint64_t groups = (matmul_tiles(c, d) - rest) * d.splits * batch;
+  const std::uint64_t tail = matmul_tail_tiles(c, d);
+  const std::uint64_t groups = (matmul_tiles(c, d) - tail) * d.splits * batch;
   const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k), d.splits);
   if (c.cpu()) return cpu_cost(c, d, groups, steps * d.tile_k);
 
@@ -127,7 +127,7 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const Mat
   const std::uint64_t bytes = e.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
   const std::uint64_t load = bytes / kCacheBytes;
   const std::uint64_t held = resident(c, d);
-  const std::uint64_t latency = d.asked_before ? kLatencyAsked : d.staged_early ? kLatencyEarly : kLatency;
+  const std::uint64_t latency = d.l2_prefetch ? kLatencyL2Prefetch : d.pipelined ? kLatencyPipelined : kLatency;
   const auto step = [&](std::uint64_t beside) {
     const std::uint64_t alone = multiply + multiply * 3 * (held - beside) / (2 * held);
     return std::max({beside * multiply, alone, beside * load, latency}) + kBarriers / beside;
@@ -140,7 +140,7 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulDraft& d, const Mat
   if (last != 0) clocks += clamped(steps, step(last)) + kStart + last * result;
   // Beside the last of the others, which it slows down (measured with 128x192, 128x128 and 64x128 on an H200, 2026-11-23;
   // docs/lab/2026-11.md, the sixth round); behind them in a CUDA stream.
-  if (rest != 0) clocks += clamped(ceil_div(steps, d.rest_splits), step(1)) * 3 / 2 + (c.profile.api == Api::cuda ? kStart + result : 0);
+  if (tail != 0) clocks += clamped(ceil_div(steps, d.tail_splits), step(1)) * 3 / 2 + (c.profile.api == Api::cuda ? kStart + result : 0);
   // Operands come from memory once, and from the L2 as often as tiles ask for them.
   const std::uint64_t a_bytes = matmul_type_bytes(c.a_type), b_bytes = matmul_type_bytes(c.b_type), d_bytes = matmul_type_bytes(c.out_type);
   const std::uint64_t k = static_cast<std::uint64_t>(p.k);

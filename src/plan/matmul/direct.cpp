@@ -22,9 +22,9 @@ constexpr Row kTable[] = {
 
 std::uint32_t lanes_of(const MatmulContext& c, const Row& r) { return r.lanes != 0 ? r.lanes : c.profile.subgroup_size.value_or(8); }
 
-MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
+MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
-  MatmulDraft d;
+  MatmulConfig d;
   d.stem = "matmul_direct";
   d.base = c.integer() ? "i8" : "f32";
   const std::uint32_t lanes = lanes_of(c, r);
@@ -71,12 +71,12 @@ AccessCount count_step(const MatmulContext& c, const Row& r) {
   return walk.count();
 }
 
-bool spare(const MatmulContext& c, std::uint32_t row) { return !kTable[row].cpu || !c.cpu(); }
+bool fallback(const MatmulContext& c, std::uint32_t row) { return !kTable[row].cpu || !c.cpu(); }
 
-MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulDraft&) {
+MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig&) {
   MatmulEstimate e;
   e.interior = count_step(c, kTable[row]);
-  e.bias_permille = spare(c, row) ? kSpare : 0;
+  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
@@ -90,6 +90,6 @@ std::string print(std::uint32_t row) {
 
 }  // namespace
 
-const MatmulStrategy kMatmulDirect = {"matmul_direct", std::size(kTable), applicable, make, estimate, spare, print};
+const MatmulStrategy kMatmulDirect = {"matmul_direct", std::size(kTable), applicable, make, estimate, fallback, print};
 
 }  // namespace sectile::detail

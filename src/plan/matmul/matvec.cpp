@@ -37,10 +37,10 @@ std::uint32_t subgroup_of(const MatmulContext& c, const Row& r) {
   return along_k(c) && r.lanes % size == 0 ? size : 0;
 }
 
-MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
+MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const bool side_a = thin_a(c), along = along_k(c);
-  MatmulDraft d;
+  MatmulConfig d;
   d.stem = "matvec";
   d.workgroup = kWorkgroup;
   const std::uint32_t subgroup = subgroup_of(c, r);
@@ -89,10 +89,10 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   return matmul_fits(c, make(c, row), refusal);
 }
 
-bool spare(const MatmulContext&, std::uint32_t) { return false; }
+bool fallback(const MatmulContext&, std::uint32_t) { return false; }
 
 // A step of K: the thick operand's runs, the thin one's, and the vectors that are read back.
-MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulDraft& d) {
+MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig& d) {
   const Row& r = kTable[row];
   const bool side_a = thin_a(c), along = along_k(c);
   const std::uint32_t type = side_a ? c.b_type : c.a_type, run = side_a ? d.width_b : d.width_a;
@@ -122,7 +122,7 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulD
   e.interior = walk.count();
   // Whole workgroups to a row lose a little (1x4096x4096: f32 26.0 us against 24.5, f16 18.3 against 16.9; NVIDIA H200,
   // driver 580.159.04).
-  e.bias_permille = spare(c, row) ? kSpare : !c.cpu() && r.lanes == kWorkgroup ? 50 : 0;
+  e.bias_permille = fallback(c, row) ? kFallback : !c.cpu() && r.lanes == kWorkgroup ? 50 : 0;
   return e;
 }
 
@@ -130,6 +130,6 @@ std::string print(std::uint32_t row) { return fmt::format("{} by {} {}x{}", kTab
 
 }  // namespace
 
-const MatmulStrategy kMatvec = {"matvec", std::size(kTable), applicable, make, estimate, spare, print};
+const MatmulStrategy kMatvec = {"matvec", std::size(kTable), applicable, make, estimate, fallback, print};
 
 }  // namespace sectile::detail

@@ -16,70 +16,70 @@ namespace {
 
 constexpr const MatmulStrategy* kMatmul[] = {&kMatmulCoopmat, &kMatmulCoopmat2, &kMatmulSimt, &kMatvec, &kMatmulDirect};
 
-void describe(Candidate& candidate, const MatmulContext& c, const MatmulDraft& d, const MatmulEstimate& e) {
+void describe(Candidate& candidate, const MatmulContext& c, const MatmulConfig& d, const MatmulEstimate& e) {
   candidate.interior = e.interior;
-  const std::uint64_t rest = matmul_rest_tiles(c, d);
+  const std::uint64_t tail = matmul_tail_tiles(c, d);
   candidate.detail = fmt::format("wg={} groups={} shared={} registers={}", d.workgroup,
-                                 (matmul_tiles(c, d) - rest) * d.splits * static_cast<std::uint64_t>(c.problem.batch) + rest * d.rest_splits,
+                                 (matmul_tiles(c, d) - tail) * d.splits * static_cast<std::uint64_t>(c.problem.batch) + tail * d.tail_splits,
                                  d.workgroup_memory_bytes, d.registers);
   if (d.splits > 1) candidate.detail += fmt::format(" splits={}", d.splits);
-  if (d.rest_rows != 0) candidate.detail += fmt::format(" rest={} rows in {} splits", d.rest_rows, d.rest_splits);
+  if (d.tail_rows != 0) candidate.detail += fmt::format(" tail={} rows in {} splits", d.tail_rows, d.tail_splits);
 }
 
 // The walk costs most of planning: one for all ways to cut K, and for the costs.
-struct EstimatedDraft : MatmulDraft {
+struct EstimatedConfig : MatmulConfig {
   MatmulEstimate estimate;
 };
 
 struct Matmuls {
   using Strategy = MatmulStrategy;
-  using Draft = EstimatedDraft;
+  using Config = EstimatedConfig;
   const MatmulContext& c;
   std::span<PlanOperand> operands;
   const KernelSet* kernels = nullptr;   // that there are; none: all
 
   std::span<const MatmulStrategy* const> table() const { return kMatmul; }
   bool applicable(const MatmulStrategy& s, std::uint32_t row, Refusal& refusal) const { return s.applicable(c, row, refusal); }
-  bool spare(const MatmulStrategy& s, std::uint32_t row) const { return s.spare(c, row); }
+  bool fallback(const MatmulStrategy& s, std::uint32_t row) const { return s.fallback(c, row); }
   // A strategy says in how many parts K could be cut; fewer, or one, or those of the last rows alone may cost less. A pack
   // need not have the kernels of each way. What a row is liked for is left out: a twin is cut as its row is.
-  EstimatedDraft make(const MatmulStrategy& s, std::uint32_t row) const {
-    EstimatedDraft best{s.make(c, row), {}};
+  EstimatedConfig make(const MatmulStrategy& s, std::uint32_t row) const {
+    EstimatedConfig best{s.make(c, row), {}};
     best.estimate = s.estimate(c, row, best);
-    EstimatedDraft way = best, rest = best;
-    const bool rests = rest_to_fill(c, rest);
-    if (best.splits <= 1 && !rests) return best;
+    EstimatedConfig way = best, tail = best;
+    const bool has_tail = tail_to_fill(c, tail);
+    if (best.splits <= 1 && !has_tail) return best;
     const MatmulEstimate plain{.interior = best.estimate.interior};
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    const auto consider = [&](const EstimatedDraft& draft) {
-      const std::int64_t cost = matmul_cost(c, draft, plain);
-      if (cost >= least || (kernels != nullptr && lacking(draft, *kernels))) return;
+    const auto consider = [&](const EstimatedConfig& config) {
+      const std::int64_t cost = matmul_cost(c, config, plain);
+      if (cost >= least || (kernels != nullptr && lacking(config, *kernels))) return;
       least = cost;
-      best = draft;
+      best = config;
     };
     for (; way.splits > 1; way.splits /= 2) consider(way);
     consider(way);
-    if (rests) consider(rest);
+    if (has_tail) consider(tail);
     return best;
   }
   // What is told is counted in full; the choice is by the same counts whether anybody is told or not.
-  std::int64_t cost(const MatmulStrategy& s, std::uint32_t row, const EstimatedDraft& draft, Candidate* told) const {
-    if (told != nullptr) {
+  std::int64_t cost(const MatmulStrategy& s, std::uint32_t row, const EstimatedConfig& config, Candidate* explanation) const {
+    if (explanation != nullptr) {
       MatmulContext full = c;
       full.explain = true;
-      describe(*told, c, draft, s.estimate(full, row, draft));
+      describe(*explanation, c, config, s.estimate(full, row, config));
     }
-    return matmul_cost(c, draft, draft.estimate);
+    return matmul_cost(c, config, config.estimate);
   }
-  bool has_code(const MatmulStrategy&, const EstimatedDraft& draft, const KernelSet& set, Refusal& refusal) const {
-    const auto step = lacking(draft, set);
+  bool has_code(const MatmulStrategy&, const EstimatedConfig& config, const KernelSet& set, Refusal& refusal) const {
+    const auto step = lacking(config, set);
     if (!step) return true;
     return refusal.no("the pack has no {}.{} with its constants", step->kernel.stem, step->kernel.variant);
   }
   // The first step whose kernel is not there. A plan that cannot be made is told of when it is chosen.
-  std::optional<Step> lacking(const MatmulDraft& draft, const KernelSet& set) const {
+  std::optional<Step> lacking(const MatmulConfig& config, const KernelSet& set) const {
     std::uint64_t scratch = 0;
-    const auto steps = matmul_steps(c, draft, operands, scratch);
+    const auto steps = matmul_steps(c, config, operands, scratch);
     if (steps)
       for (const Step& step : *steps)
         if (!set.has(step)) return step;
@@ -92,7 +92,7 @@ Result<void> not_in_pack(const Job& job, const Matmuls& family) {
   const auto choice = choose(any, {.explain = false, .force = job.options.force, .kernels = nullptr}, nullptr);
   if (choice.strategy == nullptr) return {};
   std::uint64_t scratch = 0;
-  const auto steps = matmul_steps(family.c, choice.draft, family.operands, scratch);
+  const auto steps = matmul_steps(family.c, choice.config, family.operands, scratch);
   if (!steps) return std::unexpected(steps.error());
   for (const Step& step : *steps)
     if (!job.options.kernels->has(step))
@@ -178,10 +178,10 @@ Result<void> Operation<MatmulProblem>::plan(Job& job, const MatmulProblem& probl
   const auto choice = choose(family, job.options, job.options.explain ? &job.plan.candidates : nullptr);
   if (choice.strategy == nullptr) {
     if (job.options.kernels != nullptr)
-      if (auto told = not_in_pack(job, family); !told) return told;
-    std::vector<Candidate> log;
-    choose(Matmuls{c, job.plan.operands, job.options.kernels}, job.options, &log);
-    return std::unexpected(unsupported(job, "matmul", log, [&](const DeviceProfile& other) {
+      if (auto missing = not_in_pack(job, family); !missing) return missing;
+    std::vector<Candidate> explanations;
+    choose(Matmuls{c, job.plan.operands, job.options.kernels}, job.options, &explanations);
+    return std::unexpected(unsupported(job, "matmul", explanations, [&](const DeviceProfile& other) {
       const MatmulContext there = matmul_context(problem, other);
       return choose(Matmuls{there, job.plan.operands}, PlanOptions(), nullptr).strategy != nullptr;
     }));
@@ -190,7 +190,7 @@ Result<void> Operation<MatmulProblem>::plan(Job& job, const MatmulProblem& probl
   job.plan.choice.candidate = candidate_name(*choice.strategy, choice.row);
   job.plan.operands.back().bytes = 0;
   std::uint64_t scratch = 0;
-  auto steps = matmul_steps(c, choice.draft, job.plan.operands, scratch);
+  auto steps = matmul_steps(c, choice.config, job.plan.operands, scratch);
   if (!steps) return std::unexpected(steps.error());
   job.plan.steps = std::move(*steps);
   if (scratch == 0) job.plan.operands.pop_back();

@@ -25,7 +25,7 @@ std::string most_frequent_refusal(const MatmulProblem& problem, const DeviceProf
     for (std::uint32_t row = 0; row < strategy->rows; ++row) {
       detail::Refusal refusal(true);
       if (strategy->applicable(context, row, refusal)) {
-        if (!strategy->spare(context, row)) return "another kernel costs less";
+        if (!strategy->fallback(context, row)) return "another kernel costs less";
         continue;
       }
       if (strategy == &detail::kMatmulCoopmat2) continue;   // an extension that few devices have tells little

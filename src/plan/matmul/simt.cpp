@@ -98,7 +98,7 @@ struct Side {
   std::uint32_t items(std::uint32_t tile_k) const { return tile_k / span_k * (tile / span); }
 };
 
-Side side_of(const MatmulContext& c, const Row& r, const MatmulDraft& d, bool b) {
+Side side_of(const MatmulContext& c, const Row& r, const MatmulConfig& d, bool b) {
   Side s{};
   s.type = b ? c.b_type : c.a_type;
   s.width = b ? d.width_b : d.width_a;
@@ -121,9 +121,9 @@ bool thin(const MatmulContext& c) {
   return std::min(c.problem.m, c.problem.n) <= (c.b_type == MATMUL_TYPE_Q4 ? 4 : 16);
 }
 
-MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
+MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
-  MatmulDraft d;
+  MatmulConfig d;
   d.stem = "matmul_simt";
   d.base = !c.integer() ? "f32" : c.profile.integer_dot_product.value_or(false) ? "i8.dot" : "i8";
   d.tile_m = r.tile_m;
@@ -157,7 +157,7 @@ MatmulDraft make(const MatmulContext& c, std::uint32_t row) {
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
   d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few_tiles(c) ? 8 : 1;
   if (r.order == 0) d.splits = splits_to_fill(c, d);
-  d.can_rest = r.order == 0;
+  d.can_tail = r.order == 0;
   return d;
 }
 
@@ -174,7 +174,7 @@ std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std
 }
 
 // One operand's loads and its stores to workgroup memory, of the first subgroup for all.
-void count_fetch(Walk& walk, const MatmulContext& c, const Side& s, const Row& r, const MatmulDraft& d) {
+void count_fetch(Walk& walk, const MatmulContext& c, const Side& s, const Row& r, const MatmulConfig& d) {
   const std::uint32_t fetchers = r.fetchers != 0 ? r.fetchers : d.workgroup;
   const std::uint32_t packed = c.integer() ? 4 : 1, pitch = s.tile + s.pad, bytes = matmul_type_bytes(s.type);
   const std::uint64_t subgroups = ceil_div(fetchers, walk.lanes());
@@ -213,14 +213,14 @@ void count_fragments(Walk& walk, const Row& r, std::uint32_t depth, std::uint64_
   side(r.columns, r.lanes_n, false);
 }
 
-bool spare(const MatmulContext& c, std::uint32_t row) {
+bool fallback(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   if (r.note[0] != 0) return true;
   if (c.cpu()) return !for_cpu(r);
   return few_tiles(c) && (!r.few || thin(c));
 }
 
-MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulDraft& d) {
+MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig& d) {
   const Row& r = kTable[row];
   Walk walk(c.profile);
   count_fetch(walk, c, side_of(c, r, d, false), r, d);
@@ -228,7 +228,7 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulD
   count_fragments(walk, r, r.tile_k, ceil_div(d.workgroup, walk.lanes()));
   MatmulEstimate e;
   e.interior = walk.count();
-  e.bias_permille = spare(c, row) ? kSpare : 0;
+  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
@@ -239,6 +239,6 @@ std::string print(std::uint32_t row) {
 
 }  // namespace
 
-const MatmulStrategy kMatmulSimt = {"matmul_simt", std::size(kTable), applicable, make, estimate, spare, print};
+const MatmulStrategy kMatmulSimt = {"matmul_simt", std::size(kTable), applicable, make, estimate, fallback, print};
 
 }  // namespace sectile::detail

@@ -111,7 +111,7 @@ void finish_words(StepWords& w, std::span<const PlanOperand> operands, std::uint
 
 bool narrow(std::uint32_t type, std::uint32_t width) { return width * matmul_type_bytes(type) < 4; }
 
-std::string variant_of(const MatmulContext& c, const MatmulDraft& d, const Parts& parts, std::uint32_t out_type) {
+std::string variant_of(const MatmulContext& c, const MatmulConfig& d, const Parts& parts, std::uint32_t out_type) {
   if (d.narrow) return d.base;
   const auto half = [](std::uint32_t type) { return type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16; };
   const bool half_bias = (parts.epilogue & (MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN)) != 0 && half(out_type);
@@ -119,7 +119,7 @@ std::string variant_of(const MatmulContext& c, const MatmulDraft& d, const Parts
   return d.base + (loads || narrow(out_type, d.width_d) || half_bias ? ".narrow" : "");
 }
 
-void common_constants(Step& step, const MatmulContext& c, const MatmulDraft& d, const Parts& parts, std::uint32_t out_type) {
+void common_constants(Step& step, const MatmulContext& c, const MatmulConfig& d, const Parts& parts, std::uint32_t out_type) {
   step.constants = {{SECTILE_SPEC_WORKGROUP, d.workgroup}, {MATMUL_SPEC_TYPE, c.type},       {MATMUL_SPEC_A_TYPE, c.a_type},
                     {MATMUL_SPEC_B_TYPE, c.b_type},        {MATMUL_SPEC_OUT_TYPE, out_type}, {MATMUL_SPEC_TRANS_A, c.problem.transpose_a},
                     {MATMUL_SPEC_TRANS_B, c.problem.transpose_b}, {MATMUL_SPEC_EPILOGUE, parts.epilogue},
@@ -136,7 +136,7 @@ Into scratch_layout(const MatmulContext& c, std::uint32_t splits) {
 }
 
 // Whether 32-bit offsets (below 2^31, see words.cpp) from the first row of a workgroup's runs reach all of them.
-bool runs_are_near(const MatmulContext& c, const MatmulDraft& d, std::int64_t scratch_ld) {
+bool runs_are_near(const MatmulContext& c, const MatmulConfig& d, std::int64_t scratch_ld) {
   const std::int64_t rows = std::min(c.problem.m, d.workgroup / (c.problem.n / d.width_d) + 1);
   const std::int64_t ld = std::max({c.at.ldd, c.at.ldc, c.at.ldr, scratch_ld});
   return rows * ld + c.problem.n < (std::int64_t{1} << 31) / 4;
@@ -145,7 +145,7 @@ bool runs_are_near(const MatmulContext& c, const MatmulDraft& d, std::int64_t sc
 // Sums the splits of scratch (none for K = 0) and finishes.
 Result<Step> reduce_step(const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands, std::uint32_t scratch,
                          std::uint32_t splits) {
-  MatmulDraft d;
+  MatmulConfig d;
   d.stem = "matmul_reduce";
   d.base = c.integer() ? "i8" : "f32";
   d.workgroup = std::min<std::uint32_t>(128, c.limits.workgroup_invocations);
@@ -188,7 +188,7 @@ std::uint32_t matmul_type_bytes(std::uint32_t type) noexcept {
   }
 }
 
-bool matmul_fits(const MatmulContext& c, const MatmulDraft& d, Refusal& refusal) {
+bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal) {
   const auto& p = c.problem;
   if (d.workgroup > c.limits.workgroup_invocations || d.workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", d.workgroup, c.limits.workgroup_invocations);
@@ -213,20 +213,20 @@ bool matmul_fits(const MatmulContext& c, const MatmulDraft& d, Refusal& refusal)
   return true;
 }
 
-std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulDraft& d) noexcept {
+std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept {
   return ceil_div(static_cast<std::uint64_t>(c.problem.m), d.tile_m) * ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
 }
 
-std::uint64_t matmul_rest_tiles(const MatmulContext& c, const MatmulDraft& d) noexcept {
-  return ceil_div(std::uint64_t{d.rest_rows}, d.tile_m) * ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
+std::uint64_t matmul_tail_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept {
+  return ceil_div(std::uint64_t{d.tail_rows}, d.tile_m) * ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
 }
 
 namespace {
 
 // The steps of a result whose row 0 is the whole problem's row `first`.
-Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulDraft draft, std::int64_t first,
+Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulConfig config, std::int64_t first,
                        std::span<PlanOperand> operands, std::uint64_t& scratch_bytes) {
-  const std::uint32_t splits = draft.splits;
+  const std::uint32_t splits = config.splits;
   Parts parts{.epilogue = c.epilogue, .b_scale = c.b_type >= MATMUL_TYPE_Q8, .reduce = false};
   Into into{c.at.ldd, c.at.d_batch};
   const auto scratch = static_cast<std::uint32_t>(operands.size() - 1);
@@ -236,28 +236,28 @@ Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulD
     into = scratch_layout(c, splits);
     out_type = c.integer() ? MATMUL_TYPE_I32 : MATMUL_TYPE_F32;
     // Rows of scratch are whole runs of 4, but the last run of a row must not pass N: its width divides N.
-    draft.width_d = std::min(draft.run_d, c.problem.n % 4 == 0 ? 4u : c.problem.n % 2 == 0 ? 2u : 1u);
+    config.width_d = std::min(config.run_d, c.problem.n % 4 == 0 ? 4u : c.problem.n % 2 == 0 ? 2u : 1u);
     written = scratch;
     scratch_bytes = std::max<std::uint64_t>(scratch_bytes, 4 * static_cast<std::uint64_t>(into.d_batch) * static_cast<std::uint64_t>(c.problem.batch));
     operands[scratch].bytes = scratch_bytes;
   }
   StepWords w;
-  w.step.kernel = {draft.stem, variant_of(c, draft, parts, out_type)};
-  w.step.workgroup = {draft.workgroup, 1, 1};
-  w.step.required_subgroup_size = draft.required_subgroup_size;
-  w.step.workgroup_memory_bytes = draft.workgroup_memory_bytes;
-  const std::uint64_t groups = matmul_tiles(c, draft) * splits * static_cast<std::uint64_t>(c.problem.batch);
+  w.step.kernel = {config.stem, variant_of(c, config, parts, out_type)};
+  w.step.workgroup = {config.workgroup, 1, 1};
+  w.step.required_subgroup_size = config.required_subgroup_size;
+  w.step.workgroup_memory_bytes = config.workgroup_memory_bytes;
+  const std::uint64_t groups = matmul_tiles(c, config) * splits * static_cast<std::uint64_t>(c.problem.batch);
   if (groups >= kMaxIds) return fail(ErrorKind::limit_exceeded, "workgroups", fmt::format("{}", groups), "2^31 - 1");
   auto grid = fold_grid(groups, c.profile);
   if (!grid) return std::unexpected(grid.error());
   w.step.grid = *grid;
-  common_constants(w.step, c, draft, parts, out_type);
+  common_constants(w.step, c, config, parts, out_type);
   w.step.addresses = {{offsetof(MatmulPush, a), find(operands, "a"), row_bytes(c, "a", first)},
                       {offsetof(MatmulPush, b), find(operands, "b"), 0},
                       {offsetof(MatmulPush, d), written, written == scratch ? 0 : row_bytes(c, "d", first)}};
   add_addresses(w, c, first, operands, parts);
-  const auto steps_k = ceil_div(static_cast<std::uint64_t>(c.problem.k), draft.tile_k);
-  const auto split_k = static_cast<std::uint32_t>(ceil_div(steps_k, splits) * draft.tile_k);
+  const auto steps_k = ceil_div(static_cast<std::uint64_t>(c.problem.k), config.tile_k);
+  const auto split_k = static_cast<std::uint32_t>(ceil_div(steps_k, splits) * config.tile_k);
   add_numbers(w, c, parts, into, c.at.lda, c.at.a_batch, split_k, splits);
   finish_words(w, operands, written);
   steps.push_back(std::move(w.step));
@@ -271,24 +271,24 @@ Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulD
 
 }  // namespace
 
-Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulDraft& d, std::span<PlanOperand> operands,
+Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfig& d, std::span<PlanOperand> operands,
                                        std::uint64_t& scratch_bytes) {
   std::vector<Step> steps;
-  if (d.rest_rows == 0) {
+  if (d.tail_rows == 0) {
     if (auto added = add_steps(steps, c, d, 0, operands, scratch_bytes); !added) return std::unexpected(added.error());
     return steps;
   }
   // No barrier between the two: the first writes D, the other scratch, and their workgroups run side by side.
-  const std::int64_t whole = c.problem.m - d.rest_rows;
-  for (const auto& [first, rows, splits] : {std::tuple{std::int64_t{0}, whole, 1u}, std::tuple{whole, std::int64_t{d.rest_rows}, d.rest_splits}}) {
+  const std::int64_t whole = c.problem.m - d.tail_rows;
+  for (const auto& [first, rows, splits] : {std::tuple{std::int64_t{0}, whole, 1u}, std::tuple{whole, std::int64_t{d.tail_rows}, d.tail_splits}}) {
     MatmulProblem problem = c.problem;
     problem.m = rows;
     const MatmulContext part{.problem = problem, .at = c.at, .profile = c.profile, .limits = c.limits, .epilogue = c.epilogue,
                              .a_type = c.a_type, .b_type = c.b_type, .type = c.type, .out_type = c.out_type,
                              .width_a = c.width_a, .width_b = c.width_b, .width_d = c.width_d, .explain = c.explain};
-    MatmulDraft draft = d;
-    draft.splits = splits;
-    if (auto added = add_steps(steps, part, draft, first, operands, scratch_bytes); !added) return std::unexpected(added.error());
+    MatmulConfig config = d;
+    config.splits = splits;
+    if (auto added = add_steps(steps, part, config, first, operands, scratch_bytes); !added) return std::unexpected(added.error());
   }
   return steps;
 }

@@ -200,7 +200,7 @@ bool build_box(const Context& c, const BoxRow& row, Box& box, Refusal& refusal) 
   return true;
 }
 
-// Mirrors park_access() and store_access() of shaders/permute/permute_box.comp.
+// Mirrors stage_access() and store_access() of shaders/permute/permute_box.comp.
 std::uint64_t box_conflicts(const Context& c, const BoxRow& row, const Box& box, bool all) {
   Walk walk(c.profile);
   const std::uint32_t e = c.nest.element_bytes;
@@ -262,12 +262,12 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   return stores_elements(c, refusal) && build_box(c, r, box, refusal);
 }
 
-Draft make(const Context& c, std::uint32_t row) {
+Config make(const Context& c, std::uint32_t row) {
   const BoxRow& r = kTable[row];
   Box box;
   Refusal ignored(false);
   build_box(c, r, box, ignored);
-  Draft d;
+  Config d;
   d.bank_conflicts = choose_padding(c, r, box);
   d.stem = "permute_box";
   d.element_bytes = c.nest.element_bytes;
@@ -344,7 +344,7 @@ AccessCount count_box(const Context& c, const Box& box, bool edge, bool all) {
   return walk.count();
 }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   const BoxRow& r = kTable[row];
   Box box;
   Refusal ignored(false);
@@ -367,7 +367,7 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   return e;
 }
 
-bool spare(const Context&, std::uint32_t) { return false; }
+bool fallback(const Context&, std::uint32_t) { return false; }
 
 std::string print(std::uint32_t row) {
   const BoxRow& r = kTable[row];
@@ -379,6 +379,6 @@ constexpr NamedConstant kNamed[] = {
 
 }  // namespace
 
-const Strategy kBox = {"permute_box", std::size(kTable), applicable, make, estimate, spare, print, make_step, kNamed};
+const Strategy kBox = {"permute_box", std::size(kTable), applicable, make, estimate, fallback, print, make_step, kNamed};
 
 }  // namespace sectile::detail

@@ -27,8 +27,8 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   return stores_elements(c, refusal);
 }
 
-Draft make(const Context& c, std::uint32_t row) {
-  Draft d;
+Config make(const Context& c, std::uint32_t row) {
+  Config d;
   d.stem = "permute_copy";
   // Only the tail is moved an element at a time.
   d.element_bytes = c.nest.element_bytes >= 4 ? 4 : c.profile.storage8.value_or(false) ? 1 : c.nest.element_bytes;
@@ -40,9 +40,9 @@ Draft make(const Context& c, std::uint32_t row) {
   return d;
 }
 
-bool spare(const Context&, std::uint32_t row) { return row != 0; }
+bool fallback(const Context&, std::uint32_t row) { return row != 0; }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   Estimate e;
   Walk walk(c.profile);
   const auto width = width_of(c.nest);
@@ -55,26 +55,26 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   e.interior = e.edge = walk.count();
   e.groups = d.groups;
   e.instructions = times * 8;
-  e.bias_permille = spare(c, row) ? kSpare : 0;
+  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
 std::string print(std::uint32_t row) { return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup); }
 
-Result<Step> step(const Draft& draft, const Nest& nest, const DeviceProfile& profile) {
+Result<Step> step(const Config& config, const Nest& nest, const DeviceProfile& profile) {
   Step s;
-  s.kernel = {draft.stem, fmt::format("e{}", draft.element_bytes)};
-  s.constants = {{SECTILE_SPEC_WORKGROUP, draft.workgroup}};
-  s.constants.insert(s.constants.end(), draft.constants.begin(), draft.constants.begin() + draft.constant_count);
-  s.workgroup = {draft.workgroup, 1, 1};
-  auto grid = fold_grid(draft.groups, profile);
+  s.kernel = {config.stem, fmt::format("e{}", config.element_bytes)};
+  s.constants = {{SECTILE_SPEC_WORKGROUP, config.workgroup}};
+  s.constants.insert(s.constants.end(), config.constants.begin(), config.constants.begin() + config.constant_count);
+  s.workgroup = {config.workgroup, 1, 1};
+  auto grid = fold_grid(config.groups, profile);
   if (!grid) return std::unexpected(grid.error());
   s.grid = *grid;
   const auto bytes = static_cast<std::uint64_t>(nest.elements()) * nest.element_bytes;
   PermuteCopyPush push{};
   push.bytes_lo = static_cast<std::uint32_t>(bytes);
   push.bytes_hi = static_cast<std::uint32_t>(bytes >> 32);
-  push.groups = static_cast<std::uint32_t>(draft.groups);
+  push.groups = static_cast<std::uint32_t>(config.groups);
   s.push.resize(sizeof push);
   std::memcpy(s.push.data(), &push, sizeof push);
   const auto src = static_cast<std::uint64_t>(nest.src_byte_offset);
@@ -88,6 +88,6 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_COPY_SPEC_WIDTH, "width"}, {PERMUTE
 
 }  // namespace
 
-const Strategy kCopy = {"permute_copy", std::size(kTable), applicable, make, estimate, spare, print, step, kNamed};
+const Strategy kCopy = {"permute_copy", std::size(kTable), applicable, make, estimate, fallback, print, step, kNamed};
 
 }  // namespace sectile::detail

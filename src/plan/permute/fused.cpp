@@ -70,9 +70,9 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   return true;
 }
 
-Draft make(const Context& c, std::uint32_t row) {
+Config make(const Context& c, std::uint32_t row) {
   const Run run = run_of(c.nest, row);
-  Draft d;
+  Config d;
   d.stem = "permute_fused";
   d.element_bytes = c.nest.dst_element_bytes;
   d.variant = fused_variant(c, run.widths);
@@ -136,9 +136,9 @@ AccessCount count_group(const Context& c, std::uint32_t row, std::uint64_t group
   return walk.count();
 }
 
-bool spare(const Context& c, std::uint32_t row) { return c.limits.workgroup_invocations >= 256 && row == 3; }
+bool fallback(const Context& c, std::uint32_t row) { return c.limits.workgroup_invocations >= 256 && row == 3; }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   Estimate e;
   e.groups = d.groups;
   e.interior = count_group(c, row, d.groups / 2);
@@ -146,7 +146,7 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   const std::uint64_t subgroups = ceil_div(kTable[row].workgroup, c.profile.subgroup_size.value_or(32));
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 8 +
                    subgroups * static_cast<std::uint64_t>(20 + 8 * c.nest.rank + 6 * static_cast<int>(run_of(c.nest, row).vector));
-  e.bias_permille = spare(c, row) ? kSpare : 0;
+  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
@@ -198,16 +198,16 @@ std::uint32_t fused_stage(const Nest& nest, int axis_s, int axis_d) {
   return bits | (one ? PERMUTE_FUSED_ONE_AXIS : 0);
 }
 
-void add_fused_constants(Draft& draft, const Nest& nest, const FusedWidths& widths) {
-  draft.add_constant(PERMUTE_FUSED_SPEC_TYPE, type_number(nest.stage.type));
-  draft.add_constant(PERMUTE_FUSED_SPEC_OUT, type_number(nest.stage.out));
-  draft.add_constant(PERMUTE_FUSED_SPEC_STAGE, draft.stage);
-  draft.add_constant(PERMUTE_FUSED_SPEC_LOAD, widths.load);
-  draft.add_constant(PERMUTE_FUSED_SPEC_STORE, widths.store);
-  draft.add_constant(PERMUTE_FUSED_SPEC_ADD, widths.add);
+void add_fused_constants(Config& config, const Nest& nest, const FusedWidths& widths) {
+  config.add_constant(PERMUTE_FUSED_SPEC_TYPE, type_number(nest.stage.type));
+  config.add_constant(PERMUTE_FUSED_SPEC_OUT, type_number(nest.stage.out));
+  config.add_constant(PERMUTE_FUSED_SPEC_STAGE, config.stage);
+  config.add_constant(PERMUTE_FUSED_SPEC_LOAD, widths.load);
+  config.add_constant(PERMUTE_FUSED_SPEC_STORE, widths.store);
+  config.add_constant(PERMUTE_FUSED_SPEC_ADD, widths.add);
 }
 
-const Strategy kFused = {"permute_fused", std::size(kTable), applicable, make, estimate, spare, print,
+const Strategy kFused = {"permute_fused", std::size(kTable), applicable, make, estimate, fallback, print,
                          make_step, kNamed, true};
 
 }  // namespace sectile::detail

@@ -29,6 +29,6 @@ const char* fused_variant(const Context& c, const FusedWidths& widths);
 std::uint32_t fused_stage(const Nest& nest, int axis_s, int axis_d);
 
 // Constants that both kernels have, in the order of their ids.
-void add_fused_constants(Draft& draft, const Nest& nest, const FusedWidths& widths);
+void add_fused_constants(Config& config, const Nest& nest, const FusedWidths& widths);
 
 }  // namespace sectile::detail

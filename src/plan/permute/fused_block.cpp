@@ -1,4 +1,4 @@
-// Elements computed with on their way where the innermost axis moves: blocks turned in registers.
+// Elements computed with on their way where the innermost axis moves: blocks transposed in registers.
 #include "fused.hpp"
 
 #include <algorithm>
@@ -79,14 +79,14 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
 
 std::uint32_t tiles(std::int64_t extent, std::uint32_t tile) { return static_cast<std::uint32_t>((extent + tile - 1) / tile); }
 
-Draft make(const Context& c, std::uint32_t row) {
+Config make(const Context& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const Nest& nest = c.nest;
   const Shape shape = shape_of(nest, r);
   const auto& axis_s = nest.axis[static_cast<std::size_t>(shape.s)];
   const auto& axis_d = nest.axis[0];
   const auto tiles_s = tiles(axis_s.extent, shape.tile_s()), tiles_d = tiles(axis_d.extent, shape.tile_d());
-  Draft d;
+  Config d;
   d.stem = "permute_fused_block";
   d.element_bytes = nest.dst_element_bytes;
   d.variant = fused_variant(c, shape.widths);
@@ -116,7 +116,7 @@ Draft make(const Context& c, std::uint32_t row) {
   return d;
 }
 
-bool spare(const Context& c, std::uint32_t row) { return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu); }
+bool fallback(const Context& c, std::uint32_t row) { return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu); }
 
 // Mirrors turn_block() of shaders/permute/permute_fused_block.comp for the tile whose first element has the given indices.
 AccessCount count_tile(const Context& c, const Row& r, std::int64_t first_s, std::int64_t first_d) {
@@ -188,7 +188,7 @@ AccessCount count_tile(const Context& c, const Row& r, std::int64_t first_s, std
   return walk.count();
 }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   const Row& r = kTable[row];
   const Shape shape = shape_of(c.nest, r);
   const std::int64_t tiles_s = tiles(c.nest.axis[static_cast<std::size_t>(shape.s)].extent, shape.tile_s());
@@ -200,7 +200,7 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   const auto lanes = c.profile.subgroup_size.value_or(32);
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 8 +
                    ceil_div(std::uint64_t{shape.tile_s()} * shape.tile_d(), lanes) * 5 + ceil_div(r.workgroup, lanes) * 100;
-  e.bias_permille = spare(c, row) ? kSpare : 0;
+  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
@@ -215,7 +215,7 @@ constexpr NamedConstant kNamed[] = {
 
 }  // namespace
 
-const Strategy kFusedBlock = {"permute_fused_block", std::size(kTable), applicable, make, estimate, spare,
+const Strategy kFusedBlock = {"permute_fused_block", std::size(kTable), applicable, make, estimate, fallback,
                               print, make_step, kNamed, true};
 
 }  // namespace sectile::detail

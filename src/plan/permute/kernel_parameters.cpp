@@ -31,51 +31,51 @@ struct Stream {
 };
 
 // A stage's words in front of the axes: addresses, which are written when recording, and alpha.
-void add_front(Stream& stream, const Draft& draft, const Nest& nest) {
+void add_front(Stream& stream, const Config& config, const Nest& nest) {
   stream.most = PERMUTE_FUSED_MAX_WORDS;
   for (const std::uint32_t bit : {std::uint32_t{PERMUTE_FUSED_SCALE}, std::uint32_t{PERMUTE_FUSED_BIAS}, std::uint32_t{PERMUTE_FUSED_ADD}})
-    if ((draft.stage & bit) != 0) stream.add_stride(0, true);
-  if ((draft.stage & PERMUTE_FUSED_ALPHA) != 0) stream.add(std::bit_cast<std::uint32_t>(nest.stage.alpha));
+    if ((config.stage & bit) != 0) stream.add_stride(0, true);
+  if ((config.stage & PERMUTE_FUSED_ALPHA) != 0) stream.add(std::bit_cast<std::uint32_t>(nest.stage.alpha));
 }
 
 // And those behind the kernel's own.
-void add_behind(Stream& stream, const Draft& draft, int axes) {
+void add_behind(Stream& stream, const Config& config, int axes) {
   const auto each = [&](auto&& add) {
-    for (int a = 0; a < axes; ++a) add(draft.axis[static_cast<std::size_t>(a)]);
+    for (int a = 0; a < axes; ++a) add(config.axis[static_cast<std::size_t>(a)]);
   };
-  if ((draft.stage & PERMUTE_FUSED_SCALE) != 0)
+  if ((config.stage & PERMUTE_FUSED_SCALE) != 0)
     each([&](const StreamAxis& axis) { stream.add(static_cast<std::uint32_t>(axis.scale_step)); });
-  if ((draft.stage & (PERMUTE_FUSED_BIAS | PERMUTE_FUSED_ONE_AXIS)) == PERMUTE_FUSED_BIAS)
+  if ((config.stage & (PERMUTE_FUSED_BIAS | PERMUTE_FUSED_ONE_AXIS)) == PERMUTE_FUSED_BIAS)
     each([&](const StreamAxis& axis) { stream.add(static_cast<std::uint32_t>(axis.bias_step)); });
-  if ((draft.stage & PERMUTE_FUSED_ADD) != 0)
-    each([&](const StreamAxis& axis) { stream.add_stride(axis.add_stride, draft.wide); });
+  if ((config.stage & PERMUTE_FUSED_ADD) != 0)
+    each([&](const StreamAxis& axis) { stream.add_stride(axis.add_stride, config.wide); });
 }
 
-Stream make_stream(const Draft& draft, const Nest& nest, int axes) {
+Stream make_stream(const Config& config, const Nest& nest, int axes) {
   Stream stream;
-  if (nest.stage.present) add_front(stream, draft, nest);
+  if (nest.stage.present) add_front(stream, config, nest);
   std::array<std::uint32_t, (PERMUTE_MAX_AXES + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD> shifts{};
   for (int a = 0; a < axes; ++a) {
-    const auto& axis = draft.axis[static_cast<std::size_t>(a)];
+    const auto& axis = config.axis[static_cast<std::size_t>(a)];
     const auto division = fast_division(axis.count);
     stream.add(axis.count);
     stream.add(division.multiplier);
-    stream.add_stride(axis.src_stride, draft.wide);
-    stream.add_stride(axis.dst_stride, draft.wide);
+    stream.add_stride(axis.src_stride, config.wide);
+    stream.add_stride(axis.dst_stride, config.wide);
     const auto at = static_cast<std::size_t>(a);
     shifts[at / PERMUTE_SHIFTS_PER_WORD] |= division.shift << (5 * (at % PERMUTE_SHIFTS_PER_WORD));
   }
   for (int s = 0; s < (axes + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD; ++s)
     stream.add(shifts[static_cast<std::size_t>(s)]);
-  for (std::uint32_t w = 0; w < draft.own_count; ++w) stream.add(draft.own[w]);
-  if (nest.stage.present) add_behind(stream, draft, axes);
+  for (std::uint32_t w = 0; w < config.own_count; ++w) stream.add(config.own[w]);
+  if (nest.stage.present) add_behind(stream, config, axes);
   const auto bounds = std::max(nest.read_bounds(), nest.write_bounds());
   const auto limit = [](std::int64_t v) {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(v, INT32_MIN, INT32_MAX));
   };
   for (std::uint32_t b = 0; b < bounds; ++b) {
     for (int a = 0; a < axes; ++a)
-      stream.add(static_cast<std::uint32_t>(draft.axis[static_cast<std::size_t>(a)].coef[b]));
+      stream.add(static_cast<std::uint32_t>(config.axis[static_cast<std::size_t>(a)].coef[b]));
     stream.add(limit(nest.bound[b].read_limit));
     stream.add(limit(nest.bound[b].write_limit));
   }
@@ -90,7 +90,7 @@ FastDivision fast_division(std::uint32_t d) noexcept {
   return {static_cast<std::uint32_t>((excess << 32) / d + 1), shift};
 }
 
-void Draft::add_axis(const NestAxis& from, std::uint32_t count) {
+void Config::add_axis(const NestAxis& from, std::uint32_t count) {
   axis[static_cast<std::size_t>(axes++)] = {count,           from.src_stride, from.dst_stride, from.coef,
                                            from.add_stride, from.scale_step, from.bias_step};
 }
@@ -110,31 +110,31 @@ bool needs_wide(const Nest& nest) noexcept {
          nest.add_span() * nest.dst_element_bytes >= limit;
 }
 
-Result<Step> make_step(const Draft& draft, const Nest& nest, const DeviceProfile& profile) {
-  const int axes = axis_class(draft.axes, nest.stage.present);
-  const Stream stream = make_stream(draft, nest, axes);
+Result<Step> make_step(const Config& config, const Nest& nest, const DeviceProfile& profile) {
+  const int axes = axis_class(config.axes, nest.stage.present);
+  const Stream stream = make_stream(config, nest, axes);
   if (stream.full)
     return fail(ErrorKind::limit_exceeded, "words", "more", fmt::format("{}", stream.most));
 
   Step step;
-  const bool longer = draft.wide || stream.count > PERMUTE_PUSH_WORDS;
-  const char* const suffix = draft.wide ? ".wide" : longer ? ".long" : "";
-  step.kernel = {draft.stem, draft.variant != nullptr ? fmt::format("{}{}", draft.variant, suffix)
-                                                      : fmt::format("e{}{}", draft.element_bytes, suffix)};
-  step.workgroup = {draft.workgroup, 1, 1};
-  auto grid = fold_grid(draft.groups, profile);
+  const bool longer = config.wide || stream.count > PERMUTE_PUSH_WORDS;
+  const char* const suffix = config.wide ? ".wide" : longer ? ".long" : "";
+  step.kernel = {config.stem, config.variant != nullptr ? fmt::format("{}{}", config.variant, suffix)
+                                                      : fmt::format("e{}{}", config.element_bytes, suffix)};
+  step.workgroup = {config.workgroup, 1, 1};
+  auto grid = fold_grid(config.groups, profile);
   if (!grid) return std::unexpected(grid.error());
   step.grid = *grid;
-  step.workgroup_memory_bytes = draft.workgroup_memory_bytes;
+  step.workgroup_memory_bytes = config.workgroup_memory_bytes;
 
   const std::uint32_t pushed = std::min<std::uint32_t>(stream.count, PERMUTE_PUSH_WORDS);
-  step.constants.reserve(5 + draft.constant_count + (stream.count - pushed));
-  step.constants = {{SECTILE_SPEC_WORKGROUP, draft.workgroup},
+  step.constants.reserve(5 + config.constant_count + (stream.count - pushed));
+  step.constants = {{SECTILE_SPEC_WORKGROUP, config.workgroup},
                     {PERMUTE_SPEC_AXES, static_cast<std::uint32_t>(axes)},
                     {PERMUTE_SPEC_READ_BOUNDS, nest.read_bounds()},
                     {PERMUTE_SPEC_WRITE_BOUNDS, nest.write_bounds()}};
   if (longer) step.constants.insert(step.constants.begin() + 2, {PERMUTE_SPEC_PUSHED, PERMUTE_PUSH_WORDS});
-  step.constants.insert(step.constants.end(), draft.constants.begin(), draft.constants.begin() + draft.constant_count);
+  step.constants.insert(step.constants.end(), config.constants.begin(), config.constants.begin() + config.constant_count);
   for (std::uint32_t w = pushed; w < stream.count; ++w)
     step.constants.push_back({PERMUTE_SPEC_WORD0 + w, stream.word[w]});
 

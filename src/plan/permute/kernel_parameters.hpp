@@ -41,7 +41,7 @@ struct StreamAxis {
 };
 
 // What a strategy has worked out for one step.
-struct Draft {
+struct Config {
   const char* stem = "";
   std::uint32_t element_bytes = 4;
   const char* variant = nullptr;                  // the kernel's, before ".wide" or ".long"; null: "e<element_bytes>"
@@ -66,9 +66,9 @@ struct Draft {
 // Axis numbers are padded to few classes, so that problems of like rank share a pipeline.
 int axis_class(int axes, bool staged = false) noexcept;
 
-// The step for a draft over a nest: constants, pushed words, specialized words, addresses, ranges,
+// The step for a config over a nest: constants, pushed words, specialized words, addresses, ranges,
 // the grid folded to the profile's limits.
-Result<Step> make_step(const Draft& draft, const Nest& nest, const DeviceProfile& profile);
+Result<Step> make_step(const Config& config, const Nest& nest, const DeviceProfile& profile);
 
 // Offsets of the nest need 64 bits: as bytes they would pass 2^31.
 bool needs_wide(const Nest& nest) noexcept;

@@ -13,12 +13,12 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr const Strategy* kPermute[] = {&kCopy,  &kRows, &kTile, &kBlock, &kRuns,  &kWeave,
+constexpr const Strategy* kPermute[] = {&kCopy,  &kRows, &kTile, &kBlock, &kRuns,  &kInterleave,
                                           &kTma, &kBox,  &kWords, &kFused, &kFusedBlock};
 
 std::int64_t biased(std::uint64_t group, std::uint64_t groups, std::int64_t bias_permille) {
   const std::uint64_t total = group * std::min<std::uint64_t>(groups, 1ull << 31);
-  if (bias_permille >= kSpare) return std::numeric_limits<std::int64_t>::max() / 2;
+  if (bias_permille >= kFallback) return std::numeric_limits<std::int64_t>::max() / 2;
   return static_cast<std::int64_t>(std::min<std::uint64_t>(total / 1000, 1ull << 50)) * (1000 + bias_permille);
 }
 
@@ -37,7 +37,7 @@ std::int64_t cost_of(const Context& c, const Estimate& e) {
 }
 
 // On a CPU every access is a scalar one a lane: what counts is how many there are and how wide.
-std::int64_t cpu_cost_of(const Strategy& s, const Estimate& e, const Draft& d) {
+std::int64_t cpu_cost_of(const Strategy& s, const Estimate& e, const Config& d) {
   const auto& n = e.interior;
   // Workgroup memory costs a CPU a second copy, and the box its index arithmetic an element.
   const std::uint64_t weight = &s == &kTile ? 400 : &s == &kBox ? (d.element_bytes == 1 ? 300 : 600) : &s == &kWords ? 400 : &s == &kRows ? 500 : 100;
@@ -48,7 +48,7 @@ std::int64_t cpu_cost_of(const Strategy& s, const Estimate& e, const Draft& d) {
   return biased(group, e.groups, e.bias_permille);
 }
 
-void describe(Candidate& candidate, const Draft& d, const Estimate& e) {
+void describe(Candidate& candidate, const Config& d, const Estimate& e) {
   candidate.interior = e.interior;
   candidate.edge = e.edge;
   candidate.detail = fmt::format("e{}{} wg={} groups={} shared={}", d.element_bytes, d.wide ? ".wide" : "",
@@ -57,7 +57,7 @@ void describe(Candidate& candidate, const Draft& d, const Estimate& e) {
 
 struct Permutes {
   using Strategy = detail::Strategy;
-  using Draft = detail::Draft;
+  using Config = detail::Config;
   const Context& c;
 
   std::span<const Strategy* const> table() const { return kPermute; }
@@ -67,17 +67,17 @@ struct Permutes {
                      : refusal.no("elements are computed with, {} moves them alone", s.stem);
     return s.applicable(c, row, refusal);
   }
-  bool spare(const Strategy& s, std::uint32_t row) const { return s.spare(c, row); }
-  Draft make(const Strategy& s, std::uint32_t row) const { return s.make(c, row); }
-  std::int64_t cost(const Strategy& s, std::uint32_t row, const Draft& draft, Candidate* told) const {
+  bool fallback(const Strategy& s, std::uint32_t row) const { return s.fallback(c, row); }
+  Config make(const Strategy& s, std::uint32_t row) const { return s.make(c, row); }
+  std::int64_t cost(const Strategy& s, std::uint32_t row, const Config& config, Candidate* explanation) const {
     // What is told is counted in full; the choice is by the same counts whether anybody is told or not.
-    if (told != nullptr) describe(*told, draft, s.estimate({c.nest, c.profile, c.limits, c.wide, true}, row, draft));
-    const Estimate estimate = s.estimate(c, row, draft);
-    return c.cpu() ? cpu_cost_of(s, estimate, draft) : cost_of(c, estimate);
+    if (explanation != nullptr) describe(*explanation, config, s.estimate({c.nest, c.profile, c.limits, c.wide, true}, row, config));
+    const Estimate estimate = s.estimate(c, row, config);
+    return c.cpu() ? cpu_cost_of(s, estimate, config) : cost_of(c, estimate);
   }
-  bool has_code(const Strategy& s, const Draft& draft, const KernelSet& kernels, Refusal& refusal) const {
+  bool has_code(const Strategy& s, const Config& config, const KernelSet& kernels, Refusal& refusal) const {
     // A step that cannot be made is told when it is chosen.
-    const auto step = s.step(draft, c.nest, c.profile);
+    const auto step = s.step(config, c.nest, c.profile);
     return !step || kernels.has(*step) || refusal.no("the pack has no {}.{} with its constants",
                                                      step->kernel.stem, step->kernel.variant);
   }
@@ -104,7 +104,7 @@ Result<void> plan_part(Job& job, const Nest& nest);
 Result<void> not_in_pack(const Job& job, const Context& c, const PlanOptions& unlimited) {
   const auto choice = choose(Permutes{c}, unlimited, nullptr);
   if (choice.strategy == nullptr) return {};
-  const auto step = choice.strategy->step(choice.draft, c.nest, c.profile);
+  const auto step = choice.strategy->step(choice.config, c.nest, c.profile);
   if (!step) return std::unexpected(step.error());
   return fail(ErrorKind::missing, "kernel in the pack for " + job.profile.name, print(job.plan.problem),
               job.options.kernels->nearest(*step));
@@ -149,18 +149,18 @@ Result<void> plan_part(Job& job, const Nest& nest) {
   const auto choice = choose(Permutes{c}, job.options, explain ? &job.plan.candidates : nullptr);
   if (choice.strategy == nullptr) {
     if (job.options.kernels != nullptr)
-      if (auto told = not_in_pack(job, c, {.explain = false, .force = job.options.force, .kernels = nullptr}); !told)
-        return told;
-    std::vector<Candidate> log;
-    choose(Permutes{c}, job.options, &log);
-    return std::unexpected(unsupported(job, "permute", log, [&](const DeviceProfile& other) {
+      if (auto missing = not_in_pack(job, c, {.explain = false, .force = job.options.force, .kernels = nullptr}); !missing)
+        return missing;
+    std::vector<Candidate> explanations;
+    choose(Permutes{c}, job.options, &explanations);
+    return std::unexpected(unsupported(job, "permute", explanations, [&](const DeviceProfile& other) {
       const Context there{c.nest, other, limits_of(other), c.wide, false};
       return choose(Permutes{there}, PlanOptions(), nullptr).strategy != nullptr;
     }));
   }
-  const std::uint64_t ids = choice.draft.groups * choice.draft.workgroup;
+  const std::uint64_t ids = choice.config.groups * choice.config.workgroup;
   if (choice.strategy != &kCopy && ids >= kMaxIds * 2 && can_cut) return plan_halves(job, nest);
-  auto step = choice.strategy->step(choice.draft, nest, job.profile);
+  auto step = choice.strategy->step(choice.config, nest, job.profile);
   if (!step) return std::unexpected(step.error());
   for (auto& range : step->accesses) range.end = std::min(range.end, job.plan.operands[range.operand].bytes);
   for (const auto& earlier : job.plan.steps)

@@ -21,8 +21,8 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   return stores_elements(c, refusal);
 }
 
-Draft make(const Context& c, std::uint32_t row) {
-  Draft d;
+Config make(const Context& c, std::uint32_t row) {
+  Config d;
   d.stem = "permute_rows";
   d.element_bytes = c.nest.element_bytes;
   d.wide = c.wide;
@@ -72,15 +72,15 @@ AccessCount count_group(const Context& c, std::uint32_t row, std::uint64_t group
 }
 
 // lavapipe takes 66 ms for 4099x4093 f32 with four elements an invocation, 100 ms with one.
-bool spare(const Context& c, std::uint32_t row) { return row != (c.cpu() ? 1u : 0u); }
+bool fallback(const Context& c, std::uint32_t row) { return row != (c.cpu() ? 1u : 0u); }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   Estimate e;
   e.groups = d.groups;
   e.interior = count_group(c, row, d.groups / 2, c.explain);
   if (c.explain) e.edge = count_group(c, row, d.groups - 1, true);
   e.instructions = e.interior.load_requests * static_cast<std::uint64_t>(12 + 6 * c.nest.rank);
-  e.bias_permille = spare(c, row) ? kSpare : 0;
+  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
@@ -90,6 +90,6 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_ROWS_SPEC_UNROLL, "unroll"}};
 
 }  // namespace
 
-const Strategy kRows = {"permute_rows", std::size(kTable), applicable, make, estimate, spare, print, make_step, kNamed};
+const Strategy kRows = {"permute_rows", std::size(kTable), applicable, make, estimate, fallback, print, make_step, kNamed};
 
 }  // namespace sectile::detail

@@ -16,10 +16,10 @@ struct Row {
   std::uint32_t blocks_s, blocks_d;    // of a workgroup's tile
   std::uint32_t load_bytes, store_bytes;   // at most
   std::uint32_t workgroup;
-  bool park, swap;
+  bool staged, swap;
   bool cpu, gpu;                       // worth looking at there
 };
-// GPUs park. H200, CUDA 13.0, 2026-11-23, `sectile bench PROBLEM --device cuda:0 --all-candidates --min-time 0.05
+// GPUs staged. H200, CUDA 13.0, 2026-11-23, `sectile bench PROBLEM --device cuda:0 --all-candidates --min-time 0.05
 // --warmup 0.3`, fractions of a copy (docs/lab/2026-11.md has the table): 16x16 blocks of 4x4 runs with stores of 8
 // bytes 0.74 on u8 82x427x640x3 and ahead of stores of 4 bytes on every run of 3 to 7 bytes; runs of 3 words 0.86 in
 // blocks of 2x2, runs of 6 words 0.92 in blocks of 1x1. Vulkan on a GPU was not timed. CPUs: lavapipe 26.1.6 on two
@@ -107,7 +107,7 @@ Shape shape_of(const Nest& nest, const Matrix& m, const Row& r) {
   while (s.store > 4 && !fits(s.store)) s.store /= 2;
   if (fits(s.store)) return s;
   s.shift = true;
-  if (!r.park) {
+  if (!r.staged) {
     s.front = static_cast<std::uint32_t>(ceil_div(s.store - m.unit, run_bytes));
     return s;
   }
@@ -121,7 +121,7 @@ Shape shape_of(const Nest& nest, const Matrix& m, const Row& r) {
 
 std::uint32_t shared_words(const Matrix& m, const Shape& s, const Row& r, std::uint32_t skew) {
   const auto pitch = s.tile_d * static_cast<std::uint32_t>(m.run) * m.unit / 4;
-  return r.park ? s.tile_s * pitch + r.blocks_s * skew + 1 : 1;
+  return r.staged ? s.tile_s * pitch + r.blocks_s * skew + 1 : 1;
 }
 
 bool near_limit(const Nest& nest) {
@@ -152,34 +152,34 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   return stores_elements(c, refusal);
 }
 
-// Invocations' places in workgroup memory, by one skew; see parked_at() in shaders/permute/permute_runs.comp.
+// Invocations' places in workgroup memory, by one skew; see staged_at() in shaders/permute/permute_runs.comp.
 std::uint64_t conflicts_of(const Context& c, const Matrix& m, const Row& r, const Shape& s, std::uint32_t skew) {
   Walk walk(c.profile);
   const auto run_bytes = static_cast<std::uint32_t>(m.run) * m.unit;
   const std::uint32_t pitch = s.tile_d * run_bytes / 4, column = r.block_d * run_bytes / 4;
   const std::uint32_t blocks = r.blocks_s * r.blocks_d, lanes = walk.lanes();
-  const auto parked_at = [&](std::uint32_t row, std::uint32_t w) { return row * pitch + row / r.block_s * skew + w; };
+  const auto staged_at = [&](std::uint32_t row, std::uint32_t w) { return row * pitch + row / r.block_s * skew + w; };
   Request request;
   request.bytes = 4;
   for (std::uint32_t l = 0; l < lanes; ++l) {
     const std::uint32_t b = l % blocks;
-    request.address[l] = std::int64_t{parked_at(b % r.blocks_s * r.block_s, b / r.blocks_s * column)} * 4;
+    request.address[l] = std::int64_t{staged_at(b % r.blocks_s * r.block_s, b / r.blocks_s * column)} * 4;
   }
   walk.shared(request, ceil_div(blocks, lanes) * r.block_s * column);
   const std::uint32_t words = s.store / 4, chunks = s.step() * run_bytes / s.store;
   for (std::uint32_t l = 0; l < lanes; ++l)
-    request.address[l] = std::int64_t{parked_at(l / chunks % s.tile_s, l % chunks * words)} * 4;
+    request.address[l] = std::int64_t{staged_at(l / chunks % s.tile_s, l % chunks * words)} * 4;
   walk.shared(request, ceil_div(std::uint64_t{s.tile_s} * chunks, lanes) * (words + (s.shift ? 1 : 0)));
   return walk.count().bank_conflicts;
 }
 
-Draft make(const Context& c, std::uint32_t row) {
+Config make(const Context& c, std::uint32_t row) {
   const Row& r = kTable[row];
   Matrix m;
   Refusal none(false);
   matrix_of(c.nest, m, none);
   const Shape s = shape_of(c.nest, m, r);
-  Draft d;
+  Config d;
   d.stem = "permute_runs";
   d.element_bytes = m.unit;
   d.wide = c.wide || near_limit(c.nest);
@@ -210,7 +210,7 @@ Draft make(const Context& c, std::uint32_t row) {
   d.add_own(static_cast<std::uint32_t>(src_units));
   if (d.wide) d.add_own(static_cast<std::uint32_t>(src_units >> 32));
   std::uint32_t skew = 0;
-  if (r.park) {
+  if (r.staged) {
     d.bank_conflicts = conflicts_of(c, m, r, s, 0);
     for (std::uint32_t other = 1; other <= 8 && d.bank_conflicts != 0; ++other)
       if (const auto conflicts = conflicts_of(c, m, r, s, other); conflicts < d.bank_conflicts) {
@@ -228,13 +228,13 @@ Draft make(const Context& c, std::uint32_t row) {
   d.add_constant(PERMUTE_RUNS_SPEC_STORE_BYTES, s.store);
   d.add_constant(PERMUTE_RUNS_SPEC_SHIFT, s.shift ? 1 : 0);
   d.add_constant(PERMUTE_RUNS_SPEC_HALO, s.halo);
-  d.add_constant(PERMUTE_RUNS_SPEC_PARK, r.park ? 1 : 0);
+  d.add_constant(PERMUTE_RUNS_SPEC_STAGED, r.staged ? 1 : 0);
   d.add_constant(PERMUTE_RUNS_SPEC_SKEW, skew);
   d.add_constant(PERMUTE_RUNS_SPEC_SWAP, r.swap ? 1 : 0);
   return d;
 }
 
-bool spare(const Context& c, std::uint32_t row) {
+bool fallback(const Context& c, std::uint32_t row) {
   const auto bytes = c.nest.element_bytes;
   const std::int64_t least = c.nest.rank > 0 && c.nest.axis[0].extent * bytes > 12 ? kLeastBytesLong : kLeastBytes;
   // lavapipe: f64 11x431x643x3 takes 28 ms as rows of 8 bytes, 40 ms so.
@@ -254,7 +254,7 @@ std::int64_t bias_of(const Context& c, const Row& r, const Matrix& m) {
   return std::max<std::int64_t>(0, 25 * (words - 12));
 }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   const Row& r = kTable[row];
   Matrix m;
   Refusal none(false);
@@ -273,13 +273,13 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   const std::uint64_t loads = rows * (s.load == 0 ? row_words + 1 : row_words * 4 / s.load);
   const std::uint64_t chunks = std::uint64_t{s.step()} * run_bytes / s.store;
   e.interior.load_requests = turns * loads;
-  e.interior.store_requests = r.park ? ceil_div(s.tile_s * chunks, lanes) : turns * r.block_s * column_words * 4 / s.store;
+  e.interior.store_requests = r.staged ? ceil_div(s.tile_s * chunks, lanes) : turns * r.block_s * column_words * 4 / s.store;
   const auto count = [&](bool source) {
     const std::int64_t element = c.nest.element_bytes, t = walk.transaction();
     const auto& across = source ? axis_d : axis_s;
     const std::int64_t stride = (source ? across.src_stride : across.dst_stride) * element;
     const std::int64_t begin = source ? c.nest.src_byte_offset : c.nest.dst_byte_offset;
-    const std::uint32_t count = source ? (r.park ? s.tile_d : r.blocks_d * static_cast<std::uint32_t>(rows)) : s.tile_s;
+    const std::uint32_t count = source ? (r.staged ? s.tile_d : r.blocks_d * static_cast<std::uint32_t>(rows)) : s.tile_s;
     const std::int64_t extent = (source ? axis_s : axis_d).extent;
     const std::int64_t segment = std::min<std::int64_t>(source ? s.tile_s : s.step(), extent) * run_bytes;
     std::uint64_t transactions = 0, ideal = ceil_div(static_cast<std::uint64_t>(segment), static_cast<std::uint64_t>(t)) * count;
@@ -299,15 +299,15 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   const std::uint64_t joins = m.unit == 4 ? 2 : 12 / m.unit;
   e.instructions = ceil_div(r.workgroup, lanes) * 100 + e.interior.load_requests * (s.load == 0 ? 10 : 5) +
                    turns * r.block_s * column_words * (joins + 2) +
-                   e.interior.store_requests * (r.park ? 16 + s.store / 4 * 6 : 8);
-  e.bias_permille = spare(c, row) ? kSpare : bias_of(c, r, m);
+                   e.interior.store_requests * (r.staged ? 16 + s.store / 4 * 6 : 8);
+  e.bias_permille = fallback(c, row) ? kFallback : bias_of(c, r, m);
   return e;
 }
 
 std::string print(std::uint32_t row) {
   const Row& r = kTable[row];
   return fmt::format("{}x{} of {}x{} l{} s{} wg{}{}{}", r.blocks_s, r.blocks_d, r.block_s, r.block_d, r.load_bytes,
-                     r.store_bytes, r.workgroup, r.park ? "" : " direct", r.swap ? " d-first" : "");
+                     r.store_bytes, r.workgroup, r.staged ? "" : " direct", r.swap ? " d-first" : "");
 }
 
 constexpr NamedConstant kNamed[] = {
@@ -316,6 +316,6 @@ constexpr NamedConstant kNamed[] = {
 
 }  // namespace
 
-const Strategy kRuns = {"permute_runs", std::size(kTable), applicable, make, estimate, spare, print, make_step, kNamed};
+const Strategy kRuns = {"permute_runs", std::size(kTable), applicable, make, estimate, fallback, print, make_step, kNamed};
 
 }  // namespace sectile::detail

@@ -42,16 +42,16 @@ struct Strategy {
   const char* stem;
   std::uint32_t rows;
   bool (*applicable)(const Context&, std::uint32_t row, Refusal&);
-  Draft (*make)(const Context&, std::uint32_t row);
-  Estimate (*estimate)(const Context&, std::uint32_t row, const Draft&);
-  bool (*spare)(const Context&, std::uint32_t row);   // loses to every row that is none: looked at on demand alone
+  Config (*make)(const Context&, std::uint32_t row);
+  Estimate (*estimate)(const Context&, std::uint32_t row, const Config&);
+  bool (*fallback)(const Context&, std::uint32_t row);   // loses to every row that is none: looked at on demand alone
   std::string (*print)(std::uint32_t row);   // the candidate's name after the stem
-  Result<Step> (*step)(const Draft&, const Nest&, const DeviceProfile&);
+  Result<Step> (*step)(const Config&, const Nest&, const DeviceProfile&);
   std::span<const NamedConstant> named = {};   // what a plan's line tells of its constants
   bool fused = false;   // for nests with an elementwise stage, and for no others
 };
 
-extern const Strategy kCopy, kRows, kTile, kBlock, kRuns, kWeave, kTma, kBox, kWords, kFused, kFusedBlock;
+extern const Strategy kCopy, kRows, kTile, kBlock, kRuns, kInterleave, kTma, kBox, kWords, kFused, kFusedBlock;
 
 // The table that the planner walks for a permute.
 std::span<const Strategy* const> permute_strategies() noexcept;

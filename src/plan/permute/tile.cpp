@@ -1,5 +1,5 @@
 // The innermost axis moves: a tile that is contiguous in the source along S and in the destination
-// along D, turned in registers and, in permute_tile, in workgroup memory.
+// along D, transposed in registers and, in permute_tile, in workgroup memory.
 #include "tile.hpp"
 
 #include "permute/permute_tile.abi.h"
@@ -12,25 +12,25 @@ namespace {
 
 // bytes, tile S x D, vectors S x D, store bytes, workgroup, skew, swap, group, bias.
 // NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench --preset seeds-permute --all-candidates`; what was
-// tried and lost stands in docs/lab/2026-11.md. Rows biased by kSpare are there to be measured again.
+// tried and lost stands in docs/lab/2026-11.md. Rows biased by kFallback are there to be measured again.
 constexpr TileRow kTileTable[] = {
     {1, 64, 64, 4, 4, 4, 128, 2, false, 0, 0},      {1, 64, 64, 4, 4, 4, 128, 2, false, 8, -10},
-    {1, 64, 64, 4, 4, 16, 128, 2, false, 0, kSpare}, {1, 64, 64, 1, 4, 4, 256, 1, false, 0, 0},
+    {1, 64, 64, 4, 4, 16, 128, 2, false, 0, kFallback}, {1, 64, 64, 1, 4, 4, 256, 1, false, 0, 0},
     {1, 64, 64, 4, 4, 1, 256, 2, false, 0, 0},      {1, 64, 64, 1, 4, 1, 256, 1, false, 0, 0},
     {2, 64, 64, 4, 4, 8, 256, 1, true, 0, 0},       {2, 64, 32, 4, 4, 8, 64, 1, true, 0, 0},
-    {2, 32, 64, 8, 2, 4, 128, 4, false, 0, kSpare}, {2, 32, 64, 2, 2, 4, 128, 1, true, 0, 20},
+    {2, 32, 64, 8, 2, 4, 128, 4, false, 0, kFallback}, {2, 32, 64, 2, 2, 4, 128, 1, true, 0, 20},
     {2, 32, 64, 1, 2, 4, 128, 1, false, 0, 0},      {2, 64, 32, 2, 2, 2, 128, 1, false, 0, 0},
     {2, 32, 64, 1, 2, 2, 128, 1, false, 0, 0},
     {4, 32, 32, 4, 1, 8, 128, 4, false, 0, 0},      {4, 32, 32, 4, 1, 4, 128, 4, true, 0, 10},
-    {4, 32, 32, 4, 1, 4, 128, 4, false, 0, 20},     {4, 32, 64, 4, 1, 16, 128, 4, false, 8, kSpare},
+    {4, 32, 32, 4, 1, 4, 128, 4, false, 0, 20},     {4, 32, 64, 4, 1, 16, 128, 4, false, 8, kFallback},
     {4, 32, 32, 1, 1, 4, 256, 1, false, 0, 0},
-    {8, 32, 32, 1, 1, 8, 128, 1, false, 0, 0},      {8, 32, 32, 2, 1, 8, 128, 2, false, 0, kSpare},
-    {8, 32, 32, 2, 2, 16, 128, 1, false, 0, kSpare},
+    {8, 32, 32, 1, 1, 8, 128, 1, false, 0, 0},      {8, 32, 32, 2, 1, 8, 128, 2, false, 0, kFallback},
+    {8, 32, 32, 2, 2, 16, 128, 1, false, 0, kFallback},
     {16, 16, 16, 1, 1, 16, 128, 1, false, 0, 0},
 };
 
 // For CPU devices, where a block is what one invocation keeps in registers. lavapipe 26.1.6 on two Xeon cores (Sapphire
-// Rapids), 2026-11-21, 352 shapes by `sectile bench PROBLEM --all-candidates`: 16 bytes square turned in registers,
+// Rapids), 2026-11-21, 352 shapes by `sectile bench PROBLEM --all-candidates`: 16 bytes square transposed in registers,
 // workgroups of one subgroup, lanes along D so that neighbours fill cache lines of the destination. As fractions of a
 // copy, chosen shape first and then a square of blocks: i8 8192x8192 0.276 and 0.212, i8 NHWC->NCHW 0.685 and 0.533,
 // f16 NHWC->NCHW 0.591 and 0.295, f16 NCHW->NHWC 0.665 and 0.356, f32 4112x4080 0.315 and 0.285. Row 128x64 in 32
@@ -38,9 +38,9 @@ constexpr TileRow kTileTable[] = {
 constexpr TileRow kBlockTable[] = {
     {1, 128, 64, 16, 16, 16, 8, 1, false, 0, 0, kLongS | kLarge | kPaged},
     {1, 32, 128, 16, 16, 16, 8, 1, true, 0, 0, kLongD},
-    {1, 128, 64, 16, 16, 16, 32, 0, true, 0, -30},  {1, 64, 64, 8, 8, 8, 16, 0, false, 0, kSpare},
-    {1, 32, 32, 4, 4, 4, 16, 0, false, 0, 0},       {1, 32, 32, 1, 4, 4, 64, 0, false, 0, kSpare},
-    {1, 32, 32, 4, 1, 1, 64, 0, false, 0, kSpare},  {1, 32, 32, 1, 1, 1, 64, 0, false, 0, 100},
+    {1, 128, 64, 16, 16, 16, 32, 0, true, 0, -30},  {1, 64, 64, 8, 8, 8, 16, 0, false, 0, kFallback},
+    {1, 32, 32, 4, 4, 4, 16, 0, false, 0, 0},       {1, 32, 32, 1, 4, 4, 64, 0, false, 0, kFallback},
+    {1, 32, 32, 4, 1, 1, 64, 0, false, 0, kFallback},  {1, 32, 32, 1, 1, 1, 64, 0, false, 0, 100},
     {2, 64, 64, 8, 8, 16, 8, 1, true, 0, 0, kLongS}, {2, 64, 16, 8, 8, 16, 8, 1, true, 0, 0, kLongD},
     {2, 64, 16, 8, 8, 16, 8, 1, false, 0, 0, kLarge},
     {2, 32, 32, 8, 8, 16, 8, 0, false, 0, 0, kPaged},
@@ -53,7 +53,7 @@ constexpr TileRow kBlockTable[] = {
     {16, 16, 16, 1, 1, 16, 64, 0, false, 0, 100},
 };
 
-bool fits_problem(const Context& c, const TileRow& r, bool parks, Refusal& refusal) {
+bool fits_problem(const Context& c, const TileRow& r, bool staged, Refusal& refusal) {
   const Nest& nest = c.nest;
   if (nest.element_bytes != r.element_bytes) return refusal.no("elements have {} bytes", nest.element_bytes);
   const int s = nest.src_innermost();
@@ -70,7 +70,7 @@ bool fits_problem(const Context& c, const TileRow& r, bool parks, Refusal& refus
       return refusal.no("{}x{} elements are no whole squares of {}x{} tiles", axis_s.extent, nest.axis[0].extent, r.group, r.group);
   }
   const auto store = r.store_bytes / r.element_bytes;
-  if (!vector_fits(c, {0, false}, parks ? store : r.vector_d, refusal)) return false;
+  if (!vector_fits(c, {0, false}, staged ? store : r.vector_d, refusal)) return false;
   return true;
 }
 
@@ -90,8 +90,8 @@ std::uint32_t count_of(const NestAxis& axis, std::uint32_t tile) {
   return static_cast<std::uint32_t>((axis.extent + tile - 1) / tile);
 }
 
-Draft make_draft(const Context& c, const TileRow& r, const char* stem, std::uint32_t skew) {
-  Draft d;
+Config make_config(const Context& c, const TileRow& r, const char* stem, std::uint32_t skew) {
+  Config d;
   d.stem = stem;
   d.element_bytes = r.element_bytes;
   d.wide = c.wide;
@@ -145,18 +145,18 @@ std::uint32_t choose_skew(const Context& c, const TileRow& r, std::uint64_t& lea
   return best;
 }
 
-Draft tile_make(const Context& c, std::uint32_t row) {
+Config tile_make(const Context& c, std::uint32_t row) {
   const TileRow& r = kTileTable[row];
   std::uint64_t conflicts = 0;
   const auto skew = choose_skew(c, r, conflicts);
-  Draft d = make_draft(c, r, "permute_tile", skew);
+  Config d = make_config(c, r, "permute_tile", skew);
   d.bank_conflicts = conflicts;
   d.workgroup_memory_bytes = tile_shared_bytes(r, skew);
   return d;
 }
 
-Draft block_make(const Context& c, std::uint32_t row) {
-  return make_draft(c, kBlockTable[row], "permute_block", kBlockTable[row].skew);
+Config block_make(const Context& c, std::uint32_t row) {
+  return make_config(c, kBlockTable[row], "permute_block", kBlockTable[row].skew);
 }
 
 TilePlace place_of(const Context& c, const TileRow& r, bool edge) {
@@ -193,16 +193,16 @@ std::int64_t order_bias(const Context& c, const TileRow& r) {
   return bias;
 }
 
-Estimate estimate(const Context& c, const TileRow& r, const Draft& d, bool parks) {
+Estimate estimate(const Context& c, const TileRow& r, const Config& d, bool staged) {
   Estimate e;
   e.groups = d.groups;
-  e.interior = count_tile(c, r, place_of(c, r, false), parks, c.explain);
-  if (c.explain) e.edge = count_tile(c, r, place_of(c, r, true), parks, true);
-  if (parks && c.explain) {
+  e.interior = count_tile(c, r, place_of(c, r, false), staged, c.explain);
+  if (c.explain) e.edge = count_tile(c, r, place_of(c, r, true), staged, true);
+  if (staged && c.explain) {
     for (std::uint32_t i = 0; i < d.constant_count; ++i)
       if (d.constants[i].id == PERMUTE_TILE_SPEC_SKEW) e.edge.bank_conflicts = tile_conflicts(c.profile, r, d.constants[i].value, true);
   }
-  e.interior.bank_conflicts = parks && c.explain ? e.edge.bank_conflicts : d.bank_conflicts;
+  e.interior.bank_conflicts = staged && c.explain ? e.edge.bank_conflicts : d.bank_conflicts;
   const std::uint64_t turns = r.element_bytes < 4 ? std::uint64_t{r.tile_s} * r.tile_d / 32 : 0;
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 10 + turns * 2 / std::max(1u, r.vector_d / 2) +
                    ceil_div(r.workgroup, 32) * 100;
@@ -210,20 +210,20 @@ Estimate estimate(const Context& c, const TileRow& r, const Draft& d, bool parks
   return e;
 }
 
-Estimate tile_estimate(const Context& c, std::uint32_t row, const Draft& d) { return estimate(c, kTileTable[row], d, true); }
+Estimate tile_estimate(const Context& c, std::uint32_t row, const Config& d) { return estimate(c, kTileTable[row], d, true); }
 
-bool tile_spare(const Context&, std::uint32_t row) { return kTileTable[row].bias_permille >= kSpare; }
+bool tile_fallback(const Context&, std::uint32_t row) { return kTileTable[row].bias_permille >= kFallback; }
 
 // But for the widest blocks of bytes (16384 x 16384: 0.905 of a copy, the tile 0.871), blocks lose to the tile on a
 // GPU: 2 bytes 0.910 against 0.918, 4 bytes 0.914 against 0.942.
-bool block_spare(const Context& c, std::uint32_t row) {
+bool block_fallback(const Context& c, std::uint32_t row) {
   const TileRow& r = kBlockTable[row];
-  return r.bias_permille >= kSpare || (!c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
+  return r.bias_permille >= kFallback || (!c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
 }
 
-Estimate block_estimate(const Context& c, std::uint32_t row, const Draft& d) {
+Estimate block_estimate(const Context& c, std::uint32_t row, const Config& d) {
   Estimate e = estimate(c, kBlockTable[row], d, false);
-  if (block_spare(c, row)) e.bias_permille = kSpare;
+  if (block_fallback(c, row)) e.bias_permille = kFallback;
   return e;
 }
 
@@ -247,25 +247,25 @@ std::uint32_t tile_shared_bytes(const TileRow& r, std::uint32_t skew) {
   return words * word + (word == 4 ? 24 : word == 8 ? 20 : 12);
 }
 
-// Mirrors parked_at() and the two phases of shaders/permute/permute_tile.comp.
+// Mirrors staged_at() and the two phases of shaders/permute/permute_tile.comp.
 std::uint64_t tile_conflicts(const DeviceProfile& profile, const TileRow& r, std::uint32_t skew, bool all) {
   Walk walk(profile);
   const std::uint32_t word = std::max(4u, r.vector_d * r.element_bytes);
   const std::uint32_t row_words = r.tile_d / r.vector_d, blocks_s = r.tile_s / r.vector_s;
   const std::uint32_t blocks = blocks_s * row_words;
-  const auto parked_at = [&](std::uint32_t s, std::uint32_t w) { return s * row_words + s / r.vector_s * skew + w; };
+  const auto staged_at = [&](std::uint32_t s, std::uint32_t w) { return s * row_words + s / r.vector_s * skew + w; };
   Request request;
   request.bytes = word;
-  const Sample parks{static_cast<std::uint32_t>(ceil_div(blocks, walk.lanes())), all};
+  const Sample staged{static_cast<std::uint32_t>(ceil_div(blocks, walk.lanes())), all};
   const Sample columns{r.vector_s, all};
-  for (std::uint32_t i = 0; i < parks.size(); ++i)
+  for (std::uint32_t i = 0; i < staged.size(); ++i)
     for (std::uint32_t k = 0; k < columns.size(); ++k) {
       for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
-        const std::uint32_t b = parks.at(i) * walk.lanes() + l;
-        request.address[l] = b < blocks ? std::int64_t{parked_at(b % blocks_s * r.vector_s + columns.at(k), b / blocks_s)} * word
+        const std::uint32_t b = staged.at(i) * walk.lanes() + l;
+        request.address[l] = b < blocks ? std::int64_t{staged_at(b % blocks_s * r.vector_s + columns.at(k), b / blocks_s)} * word
                                         : Request::kInactive;
       }
-      walk.shared(request, parks.times(i) * columns.times(k));
+      walk.shared(request, staged.times(i) * columns.times(k));
     }
   const std::uint32_t vector = r.store_bytes / r.element_bytes, vectors_d = r.tile_d / vector;
   const std::uint32_t stores = r.tile_s * vectors_d;
@@ -279,7 +279,7 @@ std::uint64_t tile_conflicts(const DeviceProfile& profile, const TileRow& r, std
     for (std::uint32_t w = 0; w < words; ++w) {
       for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
         const std::uint32_t o = reads.at(i) * walk.lanes() + l;
-        request.address[l] = o < stores ? std::int64_t{parked_at(o / vectors_d, o % vectors_d * vector / r.vector_d) + w} * word
+        request.address[l] = o < stores ? std::int64_t{staged_at(o / vectors_d, o % vectors_d * vector / r.vector_d) + w} * word
                                         : Request::kInactive;
       }
       walk.shared(request, reads.times(i));
@@ -287,13 +287,13 @@ std::uint64_t tile_conflicts(const DeviceProfile& profile, const TileRow& r, std
   return walk.count().bank_conflicts;
 }
 
-AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& place, bool parks, bool all) {
+AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& place, bool staged, bool all) {
   Walk walk(c.profile);
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
   const auto& axis_d = c.nest.axis[0];
   const std::int64_t e = r.element_bytes;
   const std::uint32_t blocks_s = r.tile_s / r.vector_s, blocks = blocks_s * (r.tile_d / r.vector_d);
-  const bool lanes_d = !parks && r.skew != 0;
+  const bool lanes_d = !staged && r.skew != 0;
   const std::uint32_t blocks_d = r.tile_d / r.vector_d;
   const auto block_s = [&](std::uint32_t b) { return lanes_d ? b / blocks_d : b % blocks_s; };
   const auto block_d = [&](std::uint32_t b) { return lanes_d ? b % blocks_d : b / blocks_s; };
@@ -314,10 +314,10 @@ AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& plac
       walk.load(request, parts.times(i) * rows.times(k));
     }
   // permute_block stores the columns of its blocks; permute_tile walks D again.
-  const std::uint32_t store_bytes = parks ? r.store_bytes : r.vector_d * r.element_bytes;
+  const std::uint32_t store_bytes = staged ? r.store_bytes : r.vector_d * r.element_bytes;
   const std::uint32_t vector = store_bytes / r.element_bytes, vectors_d = r.tile_d / vector;
-  const std::uint32_t columns = parks ? 1 : r.vector_s;
-  const std::uint32_t stores = parks ? r.tile_s * vectors_d : blocks;
+  const std::uint32_t columns = staged ? 1 : r.vector_s;
+  const std::uint32_t stores = staged ? r.tile_s * vectors_d : blocks;
   const Sample parts_out{static_cast<std::uint32_t>(ceil_div(stores, walk.lanes())), all};
   request.bytes = store_bytes;
   for (std::uint32_t i = 0; i < parts_out.size(); ++i) {
@@ -325,8 +325,8 @@ AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& plac
       const std::uint32_t o = parts_out.at(i) * walk.lanes() + l;
       request.address[l] = Request::kInactive;
       if (o >= stores) continue;
-      const std::int64_t s = parks ? o / vectors_d : block_s(o) * r.vector_s;
-      const std::int64_t d = parks ? o % vectors_d * vector : block_d(o) * r.vector_d;
+      const std::int64_t s = staged ? o / vectors_d : block_s(o) * r.vector_s;
+      const std::int64_t d = staged ? o % vectors_d * vector : block_d(o) * r.vector_d;
       if (s >= place.size_s || d >= place.size_d) continue;
       request.address[l] = c.nest.dst_byte_offset + ((place.s + s) * axis_s.dst_stride + (place.d + d) * axis_d.dst_stride) * e;
     }
@@ -336,8 +336,8 @@ AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& plac
 }
 
 const Strategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make, tile_estimate,
-                        tile_spare, tile_print, make_step, kNamed};
+                        tile_fallback, tile_print, make_step, kNamed};
 const Strategy kBlock = {"permute_block", std::size(kBlockTable), block_applicable, block_make,
-                         block_estimate, block_spare, block_print, make_step, kNamed};
+                         block_estimate, block_fallback, block_print, make_step, kNamed};
 
 }  // namespace sectile::detail

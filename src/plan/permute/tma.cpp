@@ -48,10 +48,10 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   return true;
 }
 
-Draft make(const Context& c, std::uint32_t row) {
+Config make(const Context& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const auto s = static_cast<std::size_t>(c.nest.src_innermost());
-  Draft d;
+  Config d;
   d.stem = "permute_tma";
   d.element_bytes = r.element_bytes;
   d.wide = c.wide;
@@ -100,8 +100,8 @@ TensorMap map_of(const Nest& nest, bool source) {
   return map;
 }
 
-Result<Step> make_tma_step(const Draft& draft, const Nest& nest, const DeviceProfile& profile) {
-  auto step = make_step(draft, nest, profile);
+Result<Step> make_tma_step(const Config& config, const Nest& nest, const DeviceProfile& profile) {
+  auto step = make_step(config, nest, profile);
   if (step) step->tensor_maps = {map_of(nest, true), map_of(nest, false)};
   return step;
 }
@@ -112,11 +112,11 @@ bool large(const Context& c) {
 
 // Where one side is short (196608 x 128 f16: 0.910, the tile 0.934; 64 x 1024 x 512 f32: 0.985, the tile 0.986) the
 // tile does as well or better.
-bool spare(const Context& c, std::uint32_t row) {
+bool fallback(const Context& c, std::uint32_t row) {
   return kTable[row].reserve == 0 || c.nest.rank < 2 || c.nest.src_innermost() < 1 || !large(c);
 }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   const Row& r = kTable[row];
   Estimate e;
   e.groups = d.groups;
@@ -128,7 +128,7 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   e.interior.store_requests = PERMUTE_TMA_TILE_D(r.element_bytes) / PERMUTE_TMA_BOX_D(r.element_bytes);
   if (c.explain) e.edge = e.interior;
   e.instructions = ceil_div(r.workgroup, 32) * 200;
-  e.bias_permille = spare(c, row) ? kSpare : -200;
+  e.bias_permille = fallback(c, row) ? kFallback : -200;
   return e;
 }
 
@@ -140,6 +140,6 @@ std::string print(std::uint32_t row) {
 
 }  // namespace
 
-const Strategy kTma = {"permute_tma", std::size(kTable), applicable, make, estimate, spare, print, make_tma_step};
+const Strategy kTma = {"permute_tma", std::size(kTable), applicable, make, estimate, fallback, print, make_tma_step};
 
 }  // namespace sectile::detail

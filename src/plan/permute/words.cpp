@@ -22,8 +22,8 @@ std::uint32_t words_of_run(const Nest& nest) {
   return static_cast<std::uint32_t>((run.extent * nest.element_bytes + 3) / 4 + 1);
 }
 
-Draft make(const Context& c, std::uint32_t row) {
-  Draft d;
+Config make(const Context& c, std::uint32_t row) {
+  Config d;
   d.stem = "permute_words";
   d.element_bytes = c.nest.element_bytes;
   // Byte offsets are worked out in the kernel, so bytes have to stay below 2^31.
@@ -44,11 +44,11 @@ Draft make(const Context& c, std::uint32_t row) {
 }
 
 // For devices that can do no better.
-bool spare(const Context& c, std::uint32_t) {
+bool fallback(const Context& c, std::uint32_t) {
   return c.profile.storage16.value_or(false) && (c.nest.element_bytes == 2 || c.profile.storage8.value_or(false));
 }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   Estimate e;
   e.groups = d.groups;
   // Scalar gathers, an element at a time: dearer than whatever else can do the same.
@@ -60,7 +60,7 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   e.interior.ideal_load_transactions = e.interior.ideal_store_transactions = e.interior.store_transactions;
   e.edge = e.interior;
   e.instructions = elements * 4;
-  e.bias_permille = spare(c, row) ? kSpare : 0;
+  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
@@ -68,6 +68,6 @@ std::string print(std::uint32_t row) { return fmt::format("wg{}", kWorkgroups[ro
 
 }  // namespace
 
-const Strategy kWords = {"permute_words", std::size(kWorkgroups), applicable, make, estimate, spare, print, make_step};
+const Strategy kWords = {"permute_words", std::size(kWorkgroups), applicable, make, estimate, fallback, print, make_step};
 
 }  // namespace sectile::detail

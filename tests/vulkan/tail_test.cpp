@@ -26,9 +26,9 @@ constexpr Row kRows[] = {
     {"matmul bf16 nt 310x63x1032 beta=0.5 ldc=67 ldd=65 ldr=70 epi=scale+bias+residual", "matmul_simt 64x64x8 8x8"},
     {"matmul i8 tt 310x61x2048 epi=bias.m+relu+residual", "matmul_simt 64x64x8 8x8"},
     {"matmul f16 nt 310x60x1024 b=q4 pro=scale beta=0.25 epi=bias.m", "matmul_simt 64x64x8 8x8"},
-    {"matmul f16 nt 96x30x1024 acc=f16 beta=1 epi=bias.m", "matmul_coopmat 32x32x32 16x16 now"},
-    {"matmul f16 nt 40x16x512", "matmul_coopmat 16x16x16 8x16 early"},
-    {"matmul i8 tt 96x32x1024 out=f16 epi=scale.m+bias.m", "matmul_coopmat 32x32x32 16x32 now slices=2"},
+    {"matmul f16 nt 96x30x1024 acc=f16 beta=1 epi=bias.m", "matmul_coopmat 32x32x32 16x16 serial"},
+    {"matmul f16 nt 40x16x512", "matmul_coopmat 16x16x16 8x16 pipelined"},
+    {"matmul i8 tt 96x32x1024 out=f16 epi=scale.m+bias.m", "matmul_coopmat 32x32x32 16x32 serial slice-k=2"},
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 // channels padded. Composite problems that would otherwise need a box.
 #include "strategy.hpp"
 
-#include "permute/permute_weave.abi.h"
+#include "permute/permute_interleave.abi.h"
 
 #include <algorithm>
 #include <optional>
@@ -28,7 +28,7 @@ constexpr std::int64_t kMaxRun = 8;
 // Shapes are specialized, so every number of channels has a pipeline of its own: small problems are not worth it.
 constexpr std::int64_t kLeastElements = 1 << 20;
 
-struct Weave {
+struct Interleave {
   int p = -1, a = -1, c = -1;                    // long axis; innermost in the destination, in the source
   bool swap = true;
   std::uint32_t sources = 1, src_run = 1, targets = 1, dst_run = 1;
@@ -74,12 +74,12 @@ int axis_with(const Nest& nest, bool source, int except) {
   return -1;
 }
 
-// The weave around axis p, where it is one.
-std::optional<Weave> weave_around(const Nest& nest, int p) {
+// The interleave around axis p, where it is one.
+std::optional<Interleave> interleave_around(const Nest& nest, int p) {
   const auto& axis = nest.axis[static_cast<std::size_t>(p)];
   const std::int64_t src_run = axis.src_stride, dst_run = axis.dst_stride;
   if (src_run < 1 || dst_run < 1 || src_run > kMaxRun || dst_run > kMaxRun || src_run * dst_run < 2) return std::nullopt;
-  Weave w{.p = p, .a = axis_with(nest, false, p), .c = axis_with(nest, true, p)};
+  Interleave w{.p = p, .a = axis_with(nest, false, p), .c = axis_with(nest, true, p)};
   if ((src_run > 1) != (w.c >= 0) || (dst_run > 1) != (w.a >= 0) || !bounds_speak_of(nest, w.a, w.c)) return std::nullopt;
   w.swap = w.a != w.c;
   // Gaps in the source's records would be read, and gaps in the destination's written.
@@ -95,17 +95,17 @@ std::optional<Weave> weave_around(const Nest& nest, int p) {
   return w;
 }
 
-std::optional<Weave> weave_of(const Nest& nest) {
-  std::optional<Weave> best;
+std::optional<Interleave> interleave_of(const Nest& nest) {
+  std::optional<Interleave> best;
   for (int p = 0; p < nest.rank; ++p)
-    if (const auto w = weave_around(nest, p);
+    if (const auto w = interleave_around(nest, p);
         w && (!best || nest.axis[static_cast<std::size_t>(p)].extent > nest.axis[static_cast<std::size_t>(best->p)].extent))
       best = w;
   return best;
 }
 
 // The widest access, at most 16 bytes, that records of `bytes` and every stride and address allow; 0: none of 4.
-std::uint32_t access_of(const Nest& nest, const Weave& w, bool source, std::uint64_t bytes) {
+std::uint32_t access_of(const Nest& nest, const Interleave& w, bool source, std::uint64_t bytes) {
   std::uint64_t all = bytes | (source ? nest.src_access_align() : nest.dst_access_align());
   for (int a = 0; a < nest.rank; ++a) {
     const auto& axis = nest.axis[static_cast<std::size_t>(a)];
@@ -119,7 +119,7 @@ std::uint32_t access_of(const Nest& nest, const Weave& w, bool source, std::uint
 struct Widths {
   std::uint32_t steps, load, store;
 };
-Widths widths_of(const Nest& nest, const Weave& w, const Row& r) {
+Widths widths_of(const Nest& nest, const Interleave& w, const Row& r) {
   const auto steps = r.step_bytes / nest.element_bytes;
   return {steps, access_of(nest, w, true, std::uint64_t{r.step_bytes} * w.src_run),
           access_of(nest, w, false, std::uint64_t{r.step_bytes} * w.dst_run)};
@@ -129,10 +129,10 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   if (c.nest.element_bytes > 8 || r.step_bytes < c.nest.element_bytes)
     return refusal.no("elements have {} bytes, an invocation's steps {}", c.nest.element_bytes, r.step_bytes);
-  const auto w = weave_of(c.nest);
+  const auto w = interleave_of(c.nest);
   if (!w) return refusal.no("no axis has all others that move within records of {} elements", kMaxRun);
   const auto words = w->sources * w->src_run * r.step_bytes / 4;
-  if (words > PERMUTE_WEAVE_MAX_WORDS) return refusal.no("{} words an invocation, at most {}", words, PERMUTE_WEAVE_MAX_WORDS);
+  if (words > PERMUTE_INTERLEAVE_MAX_WORDS) return refusal.no("{} words an invocation, at most {}", words, PERMUTE_INTERLEAVE_MAX_WORDS);
   if (r.workgroup > c.limits.workgroup_invocations)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
   const Widths widths = widths_of(c.nest, *w, r);
@@ -142,14 +142,14 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   return true;
 }
 
-Draft make(const Context& c, std::uint32_t row) {
+Config make(const Context& c, std::uint32_t row) {
   const Row& r = kTable[row];
-  const Weave w = weave_of(c.nest).value_or(Weave{});
+  const Interleave w = interleave_of(c.nest).value_or(Interleave{});
   const auto& nest = c.nest;
   const auto axis_at = [&](int a) { return a >= 0 ? nest.axis[static_cast<std::size_t>(a)] : NestAxis{}; };
   const Widths widths = widths_of(nest, w, r);
-  Draft d;
-  d.stem = "permute_weave";
+  Config d;
+  d.stem = "permute_interleave";
   d.element_bytes = nest.element_bytes;
   d.wide = c.wide;
   d.workgroup = r.workgroup;
@@ -166,24 +166,24 @@ Draft make(const Context& c, std::uint32_t row) {
     ids *= static_cast<std::uint64_t>(axis_at(a).extent);
   }
   d.groups = ceil_div(ids, r.workgroup);
-  d.add_constant(PERMUTE_WEAVE_SPEC_STEPS, widths.steps);
-  d.add_constant(PERMUTE_WEAVE_SPEC_SOURCES, w.sources);
-  d.add_constant(PERMUTE_WEAVE_SPEC_SRC_RUN, w.src_run);
-  d.add_constant(PERMUTE_WEAVE_SPEC_TARGETS, w.targets);
-  d.add_constant(PERMUTE_WEAVE_SPEC_DST_RUN, w.dst_run);
-  d.add_constant(PERMUTE_WEAVE_SPEC_SWAP, w.swap ? 1 : 0);
-  d.add_constant(PERMUTE_WEAVE_SPEC_LOAD_BYTES, widths.load);
-  d.add_constant(PERMUTE_WEAVE_SPEC_STORE_BYTES, widths.store);
+  d.add_constant(PERMUTE_INTERLEAVE_SPEC_STEPS, widths.steps);
+  d.add_constant(PERMUTE_INTERLEAVE_SPEC_SOURCES, w.sources);
+  d.add_constant(PERMUTE_INTERLEAVE_SPEC_SRC_RUN, w.src_run);
+  d.add_constant(PERMUTE_INTERLEAVE_SPEC_TARGETS, w.targets);
+  d.add_constant(PERMUTE_INTERLEAVE_SPEC_DST_RUN, w.dst_run);
+  d.add_constant(PERMUTE_INTERLEAVE_SPEC_SWAP, w.swap ? 1 : 0);
+  d.add_constant(PERMUTE_INTERLEAVE_SPEC_LOAD_BYTES, widths.load);
+  d.add_constant(PERMUTE_INTERLEAVE_SPEC_STORE_BYTES, widths.store);
   return d;
 }
 
-bool spare(const Context& c, std::uint32_t row) {
+bool fallback(const Context& c, std::uint32_t row) {
   return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() < kLeastElements;
 }
 
 // What the table's figures show: a lane's stores may lie 24 bytes apart, beyond that they are written in parts;
 // fewer than 8 bytes a stream cost a little; axes small on both sides (3x1048576x7 f16 0.711, the box 0.741) a lot.
-std::int64_t bias_of(const Row& r, const Weave& w) {
+std::int64_t bias_of(const Row& r, const Interleave& w) {
   std::int64_t bias = 0;
   if (r.step_bytes > 4 && w.dst_run * r.step_bytes > 24) bias += 600;
   if (r.step_bytes == 4) bias += w.dst_run * 8 > 24 ? -100 : 60;
@@ -191,9 +191,9 @@ std::int64_t bias_of(const Row& r, const Weave& w) {
   return bias;
 }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
+Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   const Row& r = kTable[row];
-  const Weave w = weave_of(c.nest).value_or(Weave{});
+  const Interleave w = interleave_of(c.nest).value_or(Interleave{});
   const Widths widths = widths_of(c.nest, w, r);
   // Every request goes to lanes a whole record apart; those of one stream meet in the same lines.
   Walk walk(c.profile), merged(c.profile);
@@ -222,19 +222,19 @@ Estimate estimate(const Context& c, std::uint32_t row, const Draft& d) {
   const std::uint64_t words = std::uint64_t{w.targets} * w.dst_run * r.step_bytes / 4;
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 4 +
                    subgroups * (60 + words * (c.nest.element_bytes < 4 ? 8 / c.nest.element_bytes : 1));
-  e.bias_permille = spare(c, row) ? kSpare : c.cpu() ? 0 : bias_of(r, w);
+  e.bias_permille = fallback(c, row) ? kFallback : c.cpu() ? 0 : bias_of(r, w);
   return e;
 }
 
 std::string print(std::uint32_t row) { return fmt::format("p{} wg{}", kTable[row].step_bytes, kTable[row].workgroup); }
 
 constexpr NamedConstant kNamed[] = {
-    {PERMUTE_WEAVE_SPEC_STEPS, "steps"}, {PERMUTE_WEAVE_SPEC_SOURCES, "from"}, {PERMUTE_WEAVE_SPEC_SRC_RUN, "from"},
-    {PERMUTE_WEAVE_SPEC_TARGETS, "to"}, {PERMUTE_WEAVE_SPEC_DST_RUN, "to"}};
+    {PERMUTE_INTERLEAVE_SPEC_STEPS, "steps"}, {PERMUTE_INTERLEAVE_SPEC_SOURCES, "from"}, {PERMUTE_INTERLEAVE_SPEC_SRC_RUN, "from"},
+    {PERMUTE_INTERLEAVE_SPEC_TARGETS, "to"}, {PERMUTE_INTERLEAVE_SPEC_DST_RUN, "to"}};
 
 }  // namespace
 
-const Strategy kWeave = {"permute_weave", std::size(kTable), applicable, make, estimate, spare, print,
+const Strategy kInterleave = {"permute_interleave", std::size(kTable), applicable, make, estimate, fallback, print,
                          make_step, kNamed};
 
 }  // namespace sectile::detail

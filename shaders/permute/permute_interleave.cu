@@ -11,28 +11,28 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 // Few elements change places around a long axis: pixels of three channels to planes and back, a channel of
-// zeros added. An invocation reads whole records, weaves them in registers and writes whole records; every
+// zeros added. An invocation reads whole records, interleaves them in registers and writes whole records; every
 // index into its registers is a constant once the loops are unrolled.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
-#include "permute_weave.abi.h"
+#include "permute_interleave.abi.h"
 #include "lib/permute.cuh"
 
-constexpr uint kSteps = sectile_constant(PERMUTE_WEAVE_SPEC_STEPS, 16u);
-constexpr uint kSources = sectile_constant(PERMUTE_WEAVE_SPEC_SOURCES, 1u);
-constexpr uint kSrcRun = sectile_constant(PERMUTE_WEAVE_SPEC_SRC_RUN, 3u);
-constexpr uint kTargets = sectile_constant(PERMUTE_WEAVE_SPEC_TARGETS, 3u);
-constexpr uint kDstRun = sectile_constant(PERMUTE_WEAVE_SPEC_DST_RUN, 1u);
-constexpr uint kSwap = sectile_constant(PERMUTE_WEAVE_SPEC_SWAP, 1u);
-constexpr uint kLoad = sectile_constant(PERMUTE_WEAVE_SPEC_LOAD_BYTES, 4u);
-constexpr uint kStore = sectile_constant(PERMUTE_WEAVE_SPEC_STORE_BYTES, 4u);
+constexpr uint kSteps = sectile_constant(PERMUTE_INTERLEAVE_SPEC_STEPS, 16u);
+constexpr uint kSources = sectile_constant(PERMUTE_INTERLEAVE_SPEC_SOURCES, 1u);
+constexpr uint kSrcRun = sectile_constant(PERMUTE_INTERLEAVE_SPEC_SRC_RUN, 3u);
+constexpr uint kTargets = sectile_constant(PERMUTE_INTERLEAVE_SPEC_TARGETS, 3u);
+constexpr uint kDstRun = sectile_constant(PERMUTE_INTERLEAVE_SPEC_DST_RUN, 1u);
+constexpr uint kSwap = sectile_constant(PERMUTE_INTERLEAVE_SPEC_SWAP, 1u);
+constexpr uint kLoad = sectile_constant(PERMUTE_INTERLEAVE_SPEC_LOAD_BYTES, 4u);
+constexpr uint kStore = sectile_constant(PERMUTE_INTERLEAVE_SPEC_STORE_BYTES, 4u);
 
 constexpr uint kLoads = kSteps * kSrcRun * ELEMENT_BYTES / kLoad;      // of one stream, an invocation
 constexpr uint kStores = kSteps * kDstRun * ELEMENT_BYTES / kStore;
 constexpr uint kSourceWords = kLoads * (kLoad / 4u);
 
 struct Held {
-  uint word[PERMUTE_WEAVE_MAX_WORDS];
+  uint word[PERMUTE_INTERLEAVE_MAX_WORDS];
 };
 
 // Element d of record `step` of target b, or word `part` of it; every argument is known when unrolled.

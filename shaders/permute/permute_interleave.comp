@@ -11,28 +11,28 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 // Few elements change places around a long axis: pixels of three channels to planes and back, a channel of
-// zeros added. An invocation reads whole records, weaves them in registers and writes whole records; every
+// zeros added. An invocation reads whole records, interleaves them in registers and writes whole records; every
 // index into its registers is a constant once the loops are unrolled.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
-#include "permute_weave.abi.h"
+#include "permute_interleave.abi.h"
 #include "lib/permute.glsl"
 
-layout(constant_id = PERMUTE_WEAVE_SPEC_STEPS) const uint kSteps = 16u;
-layout(constant_id = PERMUTE_WEAVE_SPEC_SOURCES) const uint kSources = 1u;
-layout(constant_id = PERMUTE_WEAVE_SPEC_SRC_RUN) const uint kSrcRun = 3u;
-layout(constant_id = PERMUTE_WEAVE_SPEC_TARGETS) const uint kTargets = 3u;
-layout(constant_id = PERMUTE_WEAVE_SPEC_DST_RUN) const uint kDstRun = 1u;
-layout(constant_id = PERMUTE_WEAVE_SPEC_SWAP) const uint kSwap = 1u;
-layout(constant_id = PERMUTE_WEAVE_SPEC_LOAD_BYTES) const uint kLoad = 4u;
-layout(constant_id = PERMUTE_WEAVE_SPEC_STORE_BYTES) const uint kStore = 4u;
+layout(constant_id = PERMUTE_INTERLEAVE_SPEC_STEPS) const uint kSteps = 16u;
+layout(constant_id = PERMUTE_INTERLEAVE_SPEC_SOURCES) const uint kSources = 1u;
+layout(constant_id = PERMUTE_INTERLEAVE_SPEC_SRC_RUN) const uint kSrcRun = 3u;
+layout(constant_id = PERMUTE_INTERLEAVE_SPEC_TARGETS) const uint kTargets = 3u;
+layout(constant_id = PERMUTE_INTERLEAVE_SPEC_DST_RUN) const uint kDstRun = 1u;
+layout(constant_id = PERMUTE_INTERLEAVE_SPEC_SWAP) const uint kSwap = 1u;
+layout(constant_id = PERMUTE_INTERLEAVE_SPEC_LOAD_BYTES) const uint kLoad = 4u;
+layout(constant_id = PERMUTE_INTERLEAVE_SPEC_STORE_BYTES) const uint kStore = 4u;
 
 const uint kLoads = kSteps * kSrcRun * ELEMENT_BYTES / kLoad;      // of one stream, an invocation
 const uint kStores = kSteps * kDstRun * ELEMENT_BYTES / kStore;
 const uint kSourceWords = kLoads * (kLoad / 4u);
 
-uint held[PERMUTE_WEAVE_MAX_WORDS];
+uint held[PERMUTE_INTERLEAVE_MAX_WORDS];
 
 // Element d of record `step` of target b, or word `part` of it; every argument is known when unrolled.
 uint element_of(const uint b, const uint step, const uint d, const uint part) {

@@ -1,4 +1,4 @@
-// Turning blocks of elements in registers.
+// Transposes blocks of elements in registers.
 // A row of `n` elements of ELEMENT_BYTES stands in words, lowest element first.
 
 // Element c of a packed row.
