@@ -2,6 +2,7 @@
 file(GLOB reference_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/reference/*.cpp)
 add_library(sectile_reference STATIC ${reference_sources})
 target_include_directories(sectile_reference PUBLIC ${PROJECT_SOURCE_DIR}/tests)
+target_include_directories(sectile_reference PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(sectile_reference PUBLIC sectile_plan PRIVATE sectile_own sectile_dep_fmt)
 
 # The command's file formats: all of it that the fuzzers need.

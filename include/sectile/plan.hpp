@@ -106,7 +106,7 @@ struct Candidate {
   std::string name;                             // row of the table: "permute_tile 32x32 w1"
   bool chosen = false;
   std::string refusal;                          // the constraint that it failed; empty where it is admissible
-  std::int64_t cost = 0;                        // the model's own units; lower is better; 0 where refused
+  std::int64_t cost = 0;                        // the cost model's estimate, picoseconds; 0 where refused
   bool fallback = false;                        // admissible, and taken only where no other candidate is
   AccessCount interior, edge;
   std::string detail;                           // one line: tile, workgroup, grid, shared
@@ -132,7 +132,8 @@ struct Plan {
   std::string planner_version;
   std::vector<PlanOperand> operands;            // permute: src, dst
   std::vector<Step> steps;                      // empty: nothing to do
-  std::vector<Candidate> candidates;            // only where explain was asked for; not part of JSON's identity
+  std::vector<Candidate> candidates;            // with PlanOptions::explain only
+  std::string cost_model;                       // with explain: the class of devices, and what was measured on it
   PlanChoice choice;
   std::string id;                               // 32 hex digits: XXH3-128 of problem, profile, version and what was asked for
   bool operator==(const Plan&) const = default;

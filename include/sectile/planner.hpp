@@ -12,6 +12,10 @@
 #include <string>
 #include <string_view>
 
+namespace sectile::detail {
+struct ExtraRows;
+}
+
 namespace sectile {
 
 // Which finished kernels there are, where that is not all of them: a pack (pack.hpp). Thread-safe.
@@ -42,6 +46,7 @@ struct PlanOptions {
   // and with `force`, as without it. The name is then part of the plan's id,
   // and explain's candidate says "tuned".
   const TunedChoices* tuned = nullptr;
+  const detail::ExtraRows* extra = nullptr;  // candidates that Sectile's own tests and benchmarks add, to be forced
 };
 
 std::string_view planner_version() noexcept;

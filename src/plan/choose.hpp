@@ -1,23 +1,28 @@
-// Walks a family's table of candidates and takes the cheapest. A family is an operation on one device:
+// Walks an operation's table of candidates and takes the cheapest. A Family is an operation's strategies on one problem and
+// device:
 //   struct Family {
-//     using Strategy, Config;                                       // a row's parts; what a candidate has worked out
+//     using Strategy, Config;                                  // strategy.hpp
 //     std::span<const Strategy* const> table() const;
-//     bool applicable(const Strategy&, std::uint32_t row, Refusal&) const;
-//     Config make(const Strategy&, std::uint32_t row) const;
-//     std::int64_t cost(const Strategy&, std::uint32_t row, const Config&, Candidate* explanation) const;   // fills `explanation` if any
-//     bool has_code(const Strategy&, const Config&, const KernelSet&, Refusal&) const;
-//     bool fallback(const Strategy&, std::uint32_t row) const;        // loses to every row that is none
+//     Config make(const Strategy&, row) const;
+//     std::int64_t cost(const Strategy&, row, const Config&) const;
+//     void explain(const Strategy&, row, const Config&, Candidate&) const;    // counts, detail, the cost in picoseconds
+//     Result<std::vector<Step>> steps(const Config&) const;
+//     const Context& context() const;
+//     Family without_pack() const;
+//     bool plannable(const DeviceProfile&) const;              // on another device
 //   };
 #pragma once
 
+#include "job.hpp"
 #include "refusal.hpp"
+#include "unsupported.hpp"
 
 #include <sectile/planner.hpp>
 
 #include <fmt/format.h>
 
 #include <cstdint>
-#include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,64 +34,112 @@ struct Choice {
   const typename Family::Strategy* strategy = nullptr;
   std::uint32_t row = 0;
   typename Family::Config config;
-  std::int64_t cost = std::numeric_limits<std::int64_t>::max();
+  std::int64_t cost = 0;
+  bool fallback = false;
 };
 
-template <class Strategy>
-std::string candidate_name(const Strategy& s, std::uint32_t row) {
-  return fmt::format("{} {}", s.stem, s.print(row));
+template <class Strategy, class Context>
+std::string candidate_name(const Strategy& s, const Context& c, std::uint32_t row) {
+  return fmt::format("{} {}", s.stem, s.print(c, row));
 }
 
-template <class Strategy>
-bool forced_out(const PlanOptions& options, const Strategy& s, std::uint32_t row) {
-  return !options.force.empty() && options.force != s.stem && options.force != candidate_name(s, row);
+template <class Strategy, class Context>
+bool forced_out(const PlanOptions& options, const Strategy& s, const Context& c, std::uint32_t row) {
+  return !options.force.empty() && options.force != s.stem && options.force != candidate_name(s, c, row);
 }
 
-// `explanations` gets every candidate where explain asks for it. Rows that lose to others are passed over unless `with_fallback` asks
-// for them.
+// The first step of a candidate whose kernel a pack does not have. A candidate whose steps cannot be made lacks none here:
+// it fails with its own error where it is chosen.
 template <class Family>
-Choice<Family> choose(const Family& family, const PlanOptions& options, std::vector<Candidate>* explanations, bool with_fallback) {
+std::optional<Step> lacking(const Family& family, const typename Family::Config& config, const KernelSet& kernels) {
+  if (const auto steps = family.steps(config))
+    for (const Step& step : *steps)
+      if (!kernels.has(step)) return step;
+  return std::nullopt;
+}
+
+template <class Family>
+bool in_pack(const Family& family, const typename Family::Config& config, const KernelSet* kernels, Refusal& refusal) {
+  if (kernels == nullptr) return true;
+  const auto step = lacking(family, config, *kernels);
+  return !step || refusal.no("the pack has no {}.{} with its constants", step->kernel.stem, step->kernel.variant);
+}
+
+// Fallback rows lose to all others; of two of them the first in the table wins.
+template <class Family>
+bool better(const Choice<Family>& best, bool fallback, std::int64_t cost) {
+  if (best.strategy == nullptr) return true;
+  return best.fallback ? !fallback : !fallback && cost < best.cost;
+}
+
+// `explanations`, where there is one, gets every candidate. Without it fallback rows are passed over, unless
+// `with_fallback` says otherwise or a candidate is forced.
+template <class Family>
+Choice<Family> choose(const Family& family, const PlanOptions& options, std::vector<Candidate>* explanations,
+                      bool with_fallback) {
   Choice<Family> best;
   std::size_t chosen = 0;
+  const bool explain = explanations != nullptr;
   for (const auto* s : family.table()) {
-    for (std::uint32_t row = 0; row < s->rows; ++row) {
-      if (explanations == nullptr && !with_fallback && options.force.empty() && family.fallback(*s, row)) continue;
-      Refusal refusal(explanations != nullptr);
-      bool admissible = family.applicable(*s, row, refusal);
-      if (!admissible && explanations == nullptr) continue;
-      if (forced_out(options, *s, row)) {
-        if (explanations == nullptr) continue;
-        if (admissible) admissible = refusal.no("another candidate is forced");
-      }
+    for (std::uint32_t row = 0; row < s->rows_for(family.context()); ++row) {
+      const bool fallback = s->fallback(family.context(), row);
+      if (!explain && !with_fallback && options.force.empty() && fallback) continue;
+      Refusal refusal(explain);
+      bool admissible = s->applicable(family.context(), row, refusal);
+      if (admissible && forced_out(options, *s, family.context(), row)) admissible = refusal.no("another candidate is forced");
       Candidate candidate;
-      if (explanations != nullptr) {
-        candidate.name = candidate_name(*s, row);
-        candidate.refusal = refusal.reason;
-      }
       if (admissible) {
         const auto config = family.make(*s, row);
-        const auto cost = family.cost(*s, row, config, explanations != nullptr ? &candidate : nullptr);
-        candidate.cost = cost;
-        candidate.fallback = explanations != nullptr && family.fallback(*s, row);
-        if (cost < best.cost && (options.kernels == nullptr || family.has_code(*s, config, *options.kernels, refusal))) {
-          best = {s, row, config, cost};
-          chosen = explanations != nullptr ? explanations->size() : 0;
+        const auto cost = family.cost(*s, row, config);
+        if (explain) family.explain(*s, row, config, candidate);
+        if (better(best, fallback, cost) && in_pack(family, config, options.kernels, refusal)) {
+          best = {s, row, config, cost, fallback};
+          chosen = explain ? explanations->size() : 0;
         }
-        candidate.refusal = refusal.reason;
       }
-      if (explanations != nullptr) explanations->push_back(std::move(candidate));
+      if (!explain) continue;
+      candidate.name = candidate_name(*s, family.context(), row);
+      candidate.refusal = refusal.reason;
+      candidate.fallback = admissible && fallback;
+      explanations->push_back(std::move(candidate));
     }
   }
-  if (best.strategy != nullptr && explanations != nullptr) (*explanations)[chosen].chosen = true;
+  if (best.strategy != nullptr && explain) (*explanations)[chosen].chosen = true;
   return best;
 }
 
-// A row that loses to others is the last resort where the device has no room for those (a workgroup of 128), or a
-// pack does not hold them.
+// A fallback row is taken where the device has no room for the others (a workgroup of 128), or a pack does not hold them.
 template <class Family>
 Choice<Family> choose(const Family& family, const PlanOptions& options, std::vector<Candidate>* explanations) {
   auto choice = choose(family, options, explanations, false);
   return choice.strategy != nullptr || explanations != nullptr ? choice : choose(family, options, explanations, true);
+}
+
+// Where a pack has no candidate's kernel: the error names what is nearest to the kernel that would be chosen without it.
+template <class Family>
+Result<void> not_in_pack(const Job& job, const Family& family) {
+  const auto choice = choose(family.without_pack(), {.explain = false, .force = job.options.force}, nullptr);
+  if (choice.strategy == nullptr) return {};
+  const auto steps = family.steps(choice.config);
+  if (!steps) return std::unexpected(steps.error());
+  const auto step = lacking(family, choice.config, *job.options.kernels);
+  if (!step) return {};
+  return fail(ErrorKind::missing, "kernel in the pack for " + job.profile.name, print(job.plan.problem),
+              job.options.kernels->nearest(*step));
+}
+
+// The choice, or why there is none. `explanations` as choose() has it; `operation` is its name in an error.
+template <class Family>
+Result<Choice<Family>> choose_or_refuse(const Job& job, const Family& family, const char* operation,
+                                        std::vector<Candidate>* explanations) {
+  auto choice = choose(family, job.options, explanations);
+  if (choice.strategy != nullptr) return choice;
+  if (job.options.kernels != nullptr)
+    if (auto found = not_in_pack(job, family); !found) return std::unexpected(found.error());
+  std::vector<Candidate> refused;
+  choose(family, job.options, &refused);
+  return std::unexpected(unsupported(job, operation, refused,
+                                     [&](const DeviceProfile& other) { return family.plannable(other); }));
 }
 
 }  // namespace sectile::detail

@@ -276,6 +276,7 @@ std::string to_json(const Plan& plan) {
   if (!plan.candidates.empty()) write_list(w, "candidates", plan.candidates);
   w.key("choice");
   write(w, plan.choice);
+  if (!plan.cost_model.empty()) w.field("cost_model", plan.cost_model);
   w.field("id", plan.id);
   write_list(w, "operands", plan.operands);
   w.field("planner_version", plan.planner_version);
@@ -296,6 +297,7 @@ Result<Plan> parse_plan(std::string_view text) {
   JsonObject o(*value, "plan");
   Plan plan;
   read_list(o, "candidates", kMostCandidates, plan.candidates);
+  o.optional("cost_model", plan.cost_model);
   read_member(o, "plan", "choice", plan.choice);
   o.required("id", plan.id);
   read_list(o, "operands", kMostOperands, plan.operands);

@@ -1,6 +1,7 @@
 #include <sectile/planner.hpp>
 
 #include "base/hash.hpp"
+#include "cost/model.hpp"
 #include "operation.hpp"
 
 #include <fmt/format.h>
@@ -34,6 +35,7 @@ Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const
   Job job{profile, options, plan};
   auto made = visit_operation([&](auto operation, const auto& p) { return operation.plan(job, p); }, problem);
   if (!made) return std::unexpected(made.error());
+  if (!plan.candidates.empty()) plan.cost_model = describe(cost_model_of(profile));
   if (tuned && !job.chose) return fail(ErrorKind::missing, "candidates", print(problem), "something to do");
   if (auto ok = check_plan(plan, profile); !ok) return std::unexpected(ok.error());
   return plan;
@@ -51,6 +53,7 @@ Result<Plan> plan_tuned(const Problem& problem, const DeviceProfile& profile, co
   const auto listed = plan_as(problem, profile, profile_hash, options, false);
   if (!listed) return std::unexpected(listed.error());
   plan->candidates = listed->candidates;
+  plan->cost_model = listed->cost_model;
   for (Candidate& candidate : plan->candidates) {
     candidate.chosen = candidate.name == name;
     if (candidate.chosen) candidate.detail = "tuned; " + candidate.detail;
@@ -98,8 +101,8 @@ std::vector<const Candidate*> in_order(const std::vector<Candidate>& candidates)
 std::string explain(const Candidate& c) {
   if (!c.refusal.empty()) return fmt::format("  - {}: {}\n", c.name, c.refusal);
   const auto& n = c.interior;
-  std::string text = fmt::format("  {} {}: {}; {}\n", c.chosen ? "*" : "+", c.name,
-                                 c.fallback ? "fallback" : fmt::format("cost {}", c.cost), c.detail);
+  std::string text = fmt::format("  {} {}: {}{:.4g} us; {}\n", c.chosen ? "*" : "+", c.name,
+                                 c.fallback ? "fallback, " : "", static_cast<double>(c.cost) * 1e-6, c.detail);
   text += fmt::format("      interior: loads {} transactions (full: {}) in {} requests, stores {} ({}) in {}, "
                       "bank conflicts {}\n",
                       n.load_transactions, n.ideal_load_transactions, n.load_requests, n.store_transactions,
@@ -119,8 +122,8 @@ std::string explain(const Plan& plan) {
     fallback += c.fallback ? 1 : 0;
     refused += c.refusal.empty() ? 0 : 1;
   }
-  text += fmt::format("{} candidates: {} admissible, {} of them fallback; {} refused\n", plan.candidates.size(),
-                      plan.candidates.size() - refused, fallback, refused);
+  text += fmt::format("{} candidates: {} admissible, {} of them fallback; {} refused; estimates by {}\n",
+                      plan.candidates.size(), plan.candidates.size() - refused, fallback, refused, plan.cost_model);
   for (const Candidate* c : in_order(plan.candidates)) text += explain(*c);
   return text;
 }

@@ -24,9 +24,6 @@ class Refusal {
   bool worded_;
 };
 
-// The bias of a row that is there to be measured (`--force`, `--all-candidates`) and loses otherwise.
-inline constexpr std::int64_t kFallback = 1'000'000;
-
 inline constexpr std::uint64_t kMaxIds = std::uint64_t{1} << 31;
 
 inline std::uint64_t ceil_div(std::uint64_t a, std::uint64_t b) { return (a + b - 1) / b; }

@@ -5,6 +5,7 @@
 #include <sectile/shaders.hpp>
 
 #include "module/capabilities.hpp"
+#include "reference/extra_rows.hpp"
 
 #include <doctest/doctest.h>
 
@@ -20,11 +21,11 @@ template <class Visit>
 void each_admitted(const char* text, const DeviceProfile& profile, Visit visit) {
   const auto problem = parse_problem(text);
   REQUIRE_MESSAGE(problem.has_value(), std::string(text));
-  const auto plan = make_plan(*problem, profile, {.explain = true});
+  const auto plan = make_plan(*problem, profile, {.explain = true, .extra = &reference::extra_rows()});
   if (!plan) return;
   for (const Candidate& c : plan->candidates) {
     if (!c.refusal.empty()) continue;
-    const auto forced = make_plan(*problem, profile, {.force = c.name});
+    const auto forced = make_plan(*problem, profile, {.force = c.name, .extra = &reference::extra_rows()});
     REQUIRE_MESSAGE(forced.has_value(), c.name);
     visit(c.name, *forced);
   }

@@ -1,5 +1,6 @@
 // On a GPU: that what is launched computes, under capture too. Without one each test says that it was skipped.
 #include "helpers.hpp"
+#include "reference/extra_rows.hpp"
 
 #include "reference/matmul.hpp"
 #include "reference/permute.hpp"
@@ -301,14 +302,14 @@ TEST_CASE("gpu: planned matmuls match the reference") {
       }
       const auto before = data.at("d");
       const auto want = definition.result(data, before);
-      const Plan explained = must(make_plan(problem, runtime.profile(), {.explain = true}));
+      const Plan explained = must(make_plan(problem, runtime.profile(), {.explain = true, .extra = &reference::extra_rows()}));
       std::vector<std::string> names;
       for (const Candidate& candidate : explained.candidates)
         if (candidate.refusal.empty()) names.push_back(candidate.name);
       if (names.empty()) names.emplace_back();   // K = 0: there is nothing to choose from
       for (const std::string& name : names) {
         CAPTURE(name);
-        const Plan plan = must(make_plan(problem, runtime.profile(), {.force = name}));
+        const Plan plan = must(make_plan(problem, runtime.profile(), {.force = name, .extra = &reference::extra_rows()}));
         std::vector<cuda::Buffer> buffers;
         std::vector<OperandAddress> operands;
         std::size_t d = 0;

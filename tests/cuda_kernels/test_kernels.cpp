@@ -9,6 +9,7 @@
 // is set. Problems differ in their specialized words (more than 28 numbers) without end. They are values in the same code:
 // of combinations that differ in them alone the first is compiled.
 #include "compiling.hpp"
+#include "reference/extra_rows.hpp"
 
 #include "bench/bench.hpp"
 #include "nvrtc.hpp"
@@ -61,12 +62,12 @@ struct Wanted {
 // Every admissible candidate's steps, each kernel with its constants once.
 void add_steps(const PermuteProblem& problem, const DeviceProfile& profile, Wanted& wanted) {
   CAPTURE(print(Problem(problem)));
-  const auto explained = make_plan(problem, profile, {.explain = true});
+  const auto explained = make_plan(problem, profile, {.explain = true, .extra = &reference::extra_rows()});
   REQUIRE_MESSAGE(explained.has_value(), explained.error().message());
   for (const Candidate& candidate : explained->candidates) {
     if (!candidate.refusal.empty()) continue;
     CAPTURE(candidate.name);
-    const auto plan = make_plan(problem, profile, {.force = candidate.name});
+    const auto plan = make_plan(problem, profile, {.force = candidate.name, .extra = &reference::extra_rows()});
     REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
     for (const Step& step : plan->steps) {
       Constants shaping;

@@ -5,6 +5,7 @@
 // compiled for two architectures, the small kernels' candidates and every row of the tiles with other problems on
 // others, by turns. SECTILE_ALL_KERNELS or SECTILE_THOROUGH, where it is set, leaves none out.
 #include "compiling.hpp"
+#include "reference/extra_rows.hpp"
 
 #include "nvrtc.hpp"
 
@@ -48,7 +49,7 @@ class Choice {
     combinations_[architecture].try_emplace({step.kernel, shaping}, step);
   }
   void add(const Problem& problem, const DeviceProfile& profile, std::size_t architecture, const std::string& force = {}) {
-    const auto plan = make_plan(problem, profile, {.force = force});
+    const auto plan = make_plan(problem, profile, {.force = force, .extra = &reference::extra_rows()});
     REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
     for (const Step& step : plan->steps) add(step, architecture);
   }
@@ -79,7 +80,7 @@ TEST_CASE("matmulsCompileWithoutSpills") {
       const auto problem = parse_problem(kProblems[p]);
       REQUIRE_MESSAGE(problem.has_value(), problem.error().message());
       if (all || a == p % kCount || a == (p + 3) % kCount) choice.add(*problem, *profile, a);
-      const auto explained = make_plan(*problem, *profile, {.explain = true});
+      const auto explained = make_plan(*problem, *profile, {.explain = true, .extra = &reference::extra_rows()});
       REQUIRE_MESSAGE(explained.has_value(), explained.error().message());
       for (std::size_t c = 0; c < explained->candidates.size(); ++c) {
         const Candidate& candidate = explained->candidates[c];

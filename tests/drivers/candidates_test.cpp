@@ -2,6 +2,7 @@
 // validation layer silent; every other is refused with a reason, and tests/data/drivers holds which and why.
 // After a change that means to move these lists: SECTILE_UPDATE=1 test_drivers, and read the difference.
 #include "drivers.hpp"
+#include "reference/extra_rows.hpp"
 
 #include "support/scope.hpp"
 
@@ -116,6 +117,7 @@ void walk_candidates(const Problem& problem, const DeviceProfile& profile, Compi
   CAPTURE(print(problem));
   PlanOptions explained;
   explained.explain = true;
+  explained.extra = &reference::extra_rows();
   const auto plan = make_plan(problem, profile, explained);
   REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
   CHECK_FALSE(plan->candidates.empty());
@@ -127,6 +129,7 @@ void walk_candidates(const Problem& problem, const DeviceProfile& profile, Compi
     CAPTURE(candidate.name);
     PlanOptions forced;
     forced.force = candidate.name;
+    forced.extra = &reference::extra_rows();
     const auto alone = make_plan(problem, profile, forced);
     REQUIRE_MESSAGE(alone.has_value(), alone.error().message());
     compiler.compile(*alone, candidate.name);

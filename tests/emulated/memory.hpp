@@ -2,6 +2,7 @@
 #pragma once
 
 #include "emulated.hpp"
+#include "reference/extra_rows.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -53,7 +54,7 @@ class Memory {
 };
 
 inline std::vector<std::string> admissible(const Problem& problem, const DeviceProfile& profile) {
-  const auto plan = make_plan(problem, profile, {.explain = true});
+  const auto plan = make_plan(problem, profile, {.explain = true, .extra = &reference::extra_rows()});
   REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
   std::vector<std::string> names;
   for (const Candidate& candidate : plan->candidates)
@@ -83,7 +84,7 @@ class Tally {
 };
 
 inline Plan plan_by(const Problem& problem, const DeviceProfile& profile, const std::string& candidate) {
-  auto plan = make_plan(problem, profile, {.force = candidate});
+  auto plan = make_plan(problem, profile, {.force = candidate, .extra = &reference::extra_rows()});
   REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
   return std::move(*plan);
 }

@@ -1,5 +1,6 @@
 // Which kernels matmuls without a matrix unit get, and how many pipelines.
 #include "helpers.hpp"
+#include "reference/extra_rows.hpp"
 #include "reference/generate.hpp"
 #include "support/scope.hpp"
 
@@ -127,11 +128,11 @@ TEST_CASE("ladderAndTwinsAreForcedByName") {
   const std::string tile = "matmul_simt 128x128x16 8x8 ";
   std::set<Pipeline> rungs;
   for (const char* rung : {"staged", "cooperative", "conflict-free", "strided", "wide loads", "wide fragments", "double buffer", "banded"})
-    add_pipelines(planned("matmul f32 tn 1024x1024x1024", test::gpu(), {.explain = false, .force = tile + rung}), rungs);
+    add_pipelines(planned("matmul f32 tn 1024x1024x1024", test::gpu(), {.explain = false, .force = tile + rung, .extra = &reference::extra_rows()}), rungs);
   CHECK(rungs.size() == 8);
   // A twin is its tile's pipeline but for one constant.
   const Step plain = planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x8"}).steps.at(0);
-  Step twin = planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x8 checked"}).steps.at(0);
+  Step twin = planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x8 checked", .extra = &reference::extra_rows()}).steps.at(0);
   CHECK(plain != twin);
   for (auto& c : twin.constants)
     if (c.id == MATMUL_SIMT_SPEC_CHECKED) c.value = 0;
@@ -238,11 +239,11 @@ TEST_CASE("noBarrierOfAMatmulCanBeLeftOut") {
     const DeviceProfile profile = builtin_target(target).value();
     for (std::uint64_t index = 0; index < 150; ++index) {
       const Problem problem = reference::generate_matmul(11, index);
-      const auto explained = make_plan(problem, profile, {.explain = true});
+      const auto explained = make_plan(problem, profile, {.explain = true, .extra = &reference::extra_rows()});
       REQUIRE_MESSAGE(explained.has_value(), explained.error().message());
       for (const Candidate& candidate : explained->candidates) {
         if (!candidate.refusal.empty()) continue;
-        const auto plan = make_plan(problem, profile, {.force = candidate.name});
+        const auto plan = make_plan(problem, profile, {.force = candidate.name, .extra = &reference::extra_rows()});
         REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
         REQUIRE(check_plan(*plan).has_value());
         for (std::size_t step = 0; step < plan->steps.size(); ++step) {

@@ -88,13 +88,13 @@ TEST_CASE("kernelsThatOnlyMoveRefuseAStageByName") {
   bool seen = false;
   for (const auto& c : plan.candidates) {
     if (c.name.starts_with("permute_fused")) continue;
-    seen = seen || c.refusal == "elements are computed with, permute_tile moves them alone";
+    seen = seen || c.refusal == "the problem computes with elements, and this kernel only moves them";
     CHECK_FALSE(c.refusal.empty());
   }
   CHECK(seen);
   const auto forced = make_plan(*parse_problem("permute f32 64x64 axes=1,0 out=f16"), test::gpu(), {.force = "permute_tile"});
   REQUIRE_FALSE(forced.has_value());
-  CHECK(forced.error().message().find("permute_tile moves them alone") != std::string::npos);
+  CHECK(forced.error().message().find("permute_tile: the problem computes with elements") != std::string::npos);
 }
 
 TEST_CASE("stagesAreAxesOfTheNest") {

@@ -1,5 +1,6 @@
 // The reference of matmul, its random problems, and the command that multiplies files.
 #include "run_command.hpp"
+#include "reference/extra_rows.hpp"
 
 #include "bench/matmul.hpp"
 
@@ -267,7 +268,7 @@ TEST_CASE("benchmarksNameCandidatesThatThereAre") {
   REQUIRE(profile);
   const auto planned = [&](const MatmulProblem& problem, const std::string& force) {
     CAPTURE(print(Problem(problem)));
-    const auto plan = make_plan(Problem(problem), *profile, {.explain = false, .force = force});
+    const auto plan = make_plan(Problem(problem), *profile, {.explain = false, .force = force, .extra = &reference::extra_rows()});
     CHECK_MESSAGE(plan.has_value(), force);
   };
   for (const char* preset : {"matmul", "gemm-ladder", "dietcode"}) {

@@ -1,6 +1,7 @@
 // Matmuls whose last rows are split apart: generated problems are too small for it, and CPU drivers do not say how many
 // tiles they work on at a time.
 #include "run_matmul.hpp"
+#include "reference/extra_rows.hpp"
 
 #include "lib/matmul.abi.h"
 
@@ -43,7 +44,7 @@ TEST_CASE("lastRowsThatAreSplitApartComeOutRight") {
       CAPTURE(std::string(row.problem));
       const auto problem = parse_problem(row.problem);
       REQUIRE(problem.has_value());
-      const auto plan = make_plan(*problem, two, {.force = row.force});
+      const auto plan = make_plan(*problem, two, {.force = row.force, .extra = &reference::extra_rows()});
       if (!plan.has_value()) {   // matrix units and narrow accesses, not every device has
         REQUIRE(plan.error().kind == ErrorKind::unsupported);
         continue;

@@ -2,32 +2,42 @@
 #pragma once
 
 #include "problem.hpp"
-#include "plan/refusal.hpp"
-#include "plan/access/walk.hpp"
 #include "plan/access/limits.hpp"
+#include "plan/access/walk.hpp"
+#include "plan/cost/model.hpp"
+#include "plan/extra_rows.hpp"
+#include "plan/strategy.hpp"
 
 #include "lib/matmul.abi.h"
 
 #include <sectile/plan.hpp>
 #include <sectile/profile.hpp>
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 
 namespace sectile::detail {
 
+struct MatmulEstimate {
+  AccessCount interior;            // of one step of K of one workgroup, bank conflicts of its fragment loads among them
+  std::int64_t bias_permille = 0;  // measured preference of a row, see its table; less is better
+};
+
 // A problem on a device.
 struct MatmulContext {
+  using Estimate = MatmulEstimate;
+
   const MatmulProblem& problem;
   MatmulStrides at;                // what leading dimensions and batch strides come to
   const DeviceProfile& profile;
+  const CostModel& model;
   Limits limits;
   std::uint32_t epilogue = 0;      // MATMUL_EPILOGUE bits, without SPLIT
   std::uint32_t a_type = 0, b_type = 0, type = 0, out_type = 0;   // MATMUL_TYPEs
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;            // the widest accesses that alignment allows
-  bool explain = false;            // counts are complete: for whom they are told, and not for the choice
+  const ExtraRows* extra = nullptr;
+  bool explain = false;            // counts are complete, as explain prints them; a choice needs less
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
   bool integer() const noexcept { return type == MATMUL_TYPE_I8; }
@@ -46,35 +56,21 @@ struct MatmulConfig {
   std::uint32_t workgroup = 128, required_subgroup_size = 0;
   std::uint32_t workgroup_memory_bytes = 0;
   std::uint32_t splits = 1;        // of K; more than 1: partial sums in scratch, and a second step
-  bool can_tail = false;           // the last rows of tiles may be split apart from the others, see tail_to_fill()
-  std::uint32_t tail_rows = 0, tail_splits = 1;   // of the result, at its end: a step of their own
-  std::array<Constant, 24> own{};
-  std::uint32_t own_count = 0;
+  bool can_tail = false;           // the tail wave may be split apart from the others, see tail_to_fill()
+  std::uint32_t tail_rows = 0, tail_splits = 1;   // rows at the result's end that have a step of their own
+  FixedList<Constant, 24> own;
   // For the cost.
   std::uint32_t registers = 64;    // of an invocation
   std::uint32_t rate_permille = 1000;   // of the unit's rate that the inner loop reaches when nothing else holds it up
-  bool l2_prefetch = false;       // for all operands, at the beginning
-  bool pipelined = false;       // the next step is staged while the last product of one is multiplied
+  bool l2_prefetch = false;        // of all operands, at the beginning
+  bool pipelined = false;          // the next step is staged while the last product of one is multiplied
   bool matrix_unit = false;
   bool driver_staged = false;      // the driver's compiler decides how operands reach the matrix unit
 
-  void add(std::uint32_t id, std::uint32_t value) { own[own_count++] = {id, value}; }
+  void add(std::uint32_t id, std::uint32_t value) { own.add({id, value}); }
 };
 
-struct MatmulEstimate {
-  AccessCount interior;            // of one step of K of one workgroup, bank conflicts of its fragment loads among them
-  std::int64_t bias_permille = 0;  // measured preference of a row, see its table; less is better
-};
-
-struct MatmulStrategy {
-  const char* stem;
-  std::uint32_t rows;
-  bool (*applicable)(const MatmulContext&, std::uint32_t row, Refusal&);
-  MatmulConfig (*make)(const MatmulContext&, std::uint32_t row);
-  MatmulEstimate (*estimate)(const MatmulContext&, std::uint32_t row, const MatmulConfig&);
-  bool (*fallback)(const MatmulContext&, std::uint32_t row);   // loses to every row that is none
-  std::string (*print)(std::uint32_t row);                  // the candidate's name after the stem
-};
+using MatmulStrategy = Strategy<MatmulContext, MatmulConfig>;
 
 extern const MatmulStrategy kMatmulDirect, kMatmulSimt, kMatvec, kMatmulCoopmat, kMatmulCoopmat2;
 
@@ -118,6 +114,7 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfi
 // K = 0: no product, only what follows it.
 Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands);
 
-MatmulContext matmul_context(const MatmulProblem& problem, const DeviceProfile& profile);
+MatmulContext matmul_context(const MatmulProblem& problem, const DeviceProfile& profile,
+                             const ExtraRows* extra = nullptr);
 
 }  // namespace sectile::detail

@@ -12,27 +12,13 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr std::uint32_t kHalfAccumulators = 1;    // only where sums are f16: f32 ones would not fit the registers
-constexpr std::uint32_t kInt8Only = 2;    // f16's step of as many K is twice as long: too much to have on its way
-constexpr std::uint32_t kEightLanes = 8;  // small enough for subgroups of 8, and for nothing else
-constexpr std::uint32_t kCpuOnly = 4;     // a GPU's loop on a tile that a CPU's compiler takes a second for: never the fastest
+using enum CoopmatLoop;
+using Row = CoopmatRow;
 
-// Where loads stand: a module each, see the kernel; and how a candidate's name says so.
-enum Pipelining : std::uint32_t { kPrefetch, kInterleaved, kPeeled, kPipelined, kPipelinedL2, kSerial };
+// By CoopmatLoop: a module each, see the kernel, and how a candidate's name says so.
 constexpr struct { const char *module, *name; } kLoops[] = {
-    {"prefetch", ""}, {"interleaved", " interleaved"}, {"peeled", " peeled"}, {"pipelined", " pipelined"}, {"pipelined-l2", " pipelined-l2"}, {"serial", " serial"}};
-
-// Workgroup tile and K of a step, a subgroup's tile, where loads stand.
-struct Row {
-  std::uint32_t tile_m, tile_n, tile_k, sub_m, sub_n;
-  Pipelining loop = kPrefetch;
-  std::uint32_t rate = 300;          // permille of the matrix unit's rate that its steps reach, fetching included
-  std::uint32_t flags = 0;
-  std::uint32_t slice_k = 1;        // parts of a step of K, each with subgroups of its own
-
-  bool pipelined() const { return loop == kPipelined || loop == kPipelinedL2; }   // staged while the step before is multiplied
-  std::uint32_t subgroups() const { return tile_m / sub_m * (tile_n / sub_n) * slice_k; }
-};
+    {"prefetch", ""}, {"interleaved", " interleaved"}, {"peeled", " peeled"},
+    {"pipelined", " pipelined"}, {"pipelined-l2", " pipelined-l2"}, {"serial", " serial"}};
 
 // NVIDIA H200 (driver 580.159.04, 2026-11-22 and 23), `sectile bench PROBLEM --force ROW` at n = 1024 to 8192 and the 61
 // shapes of docs/lab/2026-11.md, which has all that was tried. Loads of 128 bytes a row (f16's K of 64) cost
@@ -40,60 +26,62 @@ struct Row {
 // multiprocessor some 48 KiB for all of its workgroups, so 128x128x32 (20 KiB) runs twice at a time, and all larger ones
 // once. To stage what comes next before a step's last product pays nearly everywhere (`early`, `whole`: 2 to 8 %).
 constexpr Row kTable[] = {
-    {256, 256, 32, 128, 64, kPeeled, 580, kHalfAccumulators},
-    {256, 256, 32, 64, 128, kPeeled, 545, kHalfAccumulators},
-    {128, 192, 64, 64, 48, kPipelined, 580},
-    {192, 128, 64, 48, 64, kPipelined, 575},
-    {96, 192, 64, 48, 48, kPipelined, 500},
-    {192, 96, 64, 48, 48, kPipelined, 500},
-    {128, 256, 64, 64, 64, kPipelined, 590, kInt8Only},
-    {256, 128, 64, 64, 64, kPipelined, 585, kInt8Only},
-    {128, 128, 64, 64, 64, kPipelined, 565, kInt8Only},
-    {128, 256, 32, 64, 64, kPipelined, 470},
-    {256, 128, 32, 64, 64, kPipelined, 460},
-    {128, 128, 32, 64, 64, kPipelined, 505},
-    {128, 128, 64, 64, 32, kInterleaved, 450},
-    {128, 64, 64, 64, 32, kPipelinedL2, 450, 0, 2},
-    {128, 64, 64, 32, 32, kPipelinedL2, 435},
-    {64, 128, 64, 32, 32, kPipelinedL2, 430},
-    {64, 64, 64, 32, 32, kPipelinedL2, 372},
-    {32, 64, 64, 16, 32, kPipelinedL2, 260},
-    {128, 64, 64, 32, 64, kPrefetch, 331},
-    {64, 128, 64, 64, 32, kPrefetch, 337},
-    {128, 64, 32, 64, 32, kPrefetch, 340},
-    {64, 128, 32, 32, 64, kPrefetch, 349},
-    {64, 128, 64, 32, 32, kPipelined, 372},
-    {128, 64, 64, 32, 32, kPipelined, 360},
-    {64, 64, 64, 32, 32, kPipelined, 372},
-    {64, 64, 64, 32, 32, kPrefetch, 365},
-    {64, 64, 32, 32, 32, kPrefetch, 450},
-    {32, 128, 64, 32, 32, kPrefetch, 316},
-    {128, 32, 64, 32, 32, kPrefetch, 296},
-    {32, 64, 64, 16, 32, kPipelined, 225},
-    {32, 64, 64, 16, 32, kPrefetch, 225},
-    {64, 32, 64, 32, 16, kPipelined, 235},
-    {64, 32, 64, 32, 16, kPrefetch, 235},
-    {32, 32, 128, 16, 16, kPipelined, 151},
-    {32, 32, 64, 16, 16, kPrefetch, 151},
-    {16, 128, 64, 16, 32, kPrefetch, 167},
-    {16, 64, 128, 16, 16, kPrefetch, 166},
-    {32, 32, 256, 32, 32, kPipelined, 160, 0, 8},
-    {16, 16, 256, 16, 16, kPipelined, 80, 0, 8},
-    {8, 128, 64, 8, 32, kPrefetch, 100},   // fragments of 8 rows: Intel's
-    {8, 64, 64, 8, 16, kPrefetch, 60},
+    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 128, .sub_n = 64, .loop = kPeeled, .hopper_rate = 580,
+     .half_accumulators = true},
+    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 64, .sub_n = 128, .loop = kPeeled, .hopper_rate = 545,
+     .half_accumulators = true},
+    {.tile_m = 128, .tile_n = 192, .tile_k = 64, .sub_m = 64, .sub_n = 48, .loop = kPipelined, .hopper_rate = 580},
+    {.tile_m = 192, .tile_n = 128, .tile_k = 64, .sub_m = 48, .sub_n = 64, .loop = kPipelined, .hopper_rate = 575},
+    {.tile_m = 96, .tile_n = 192, .tile_k = 64, .sub_m = 48, .sub_n = 48, .loop = kPipelined, .hopper_rate = 500},
+    {.tile_m = 192, .tile_n = 96, .tile_k = 64, .sub_m = 48, .sub_n = 48, .loop = kPipelined, .hopper_rate = 500},
+    {.tile_m = 128, .tile_n = 256, .tile_k = 64, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
+     .hopper_rate = 590, .int8_only = true},
+    {.tile_m = 256, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
+     .hopper_rate = 585, .int8_only = true},
+    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
+     .hopper_rate = 565, .int8_only = true},
+    {.tile_m = 128, .tile_n = 256, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .hopper_rate = 470},
+    {.tile_m = 256, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .hopper_rate = 460},
+    {.tile_m = 128, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .hopper_rate = 505},
+    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kInterleaved, .hopper_rate = 450},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kPipelinedL2,
+     .hopper_rate = 450, .slice_k = 2},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2, .hopper_rate = 435},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2, .hopper_rate = 430},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2, .hopper_rate = 372},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .loop = kPipelinedL2, .hopper_rate = 260},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 64, .hopper_rate = 331},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .hopper_rate = 337},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 32, .sub_m = 64, .sub_n = 32, .hopper_rate = 340},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 32, .sub_m = 32, .sub_n = 64, .hopper_rate = 349},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 372},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 360},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 372},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 365},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 32, .sub_m = 32, .sub_n = 32, .hopper_rate = 450},
+    {.tile_m = 32, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 316},
+    {.tile_m = 128, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 296},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .loop = kPipelined, .hopper_rate = 225},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .hopper_rate = 225},
+    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .loop = kPipelined, .hopper_rate = 235},
+    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .hopper_rate = 235},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 128, .sub_m = 16, .sub_n = 16, .loop = kPipelined, .hopper_rate = 151},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 64, .sub_m = 16, .sub_n = 16, .hopper_rate = 151},
+    {.tile_m = 16, .tile_n = 128, .tile_k = 64, .sub_m = 16, .sub_n = 32, .hopper_rate = 167},
+    {.tile_m = 16, .tile_n = 64, .tile_k = 128, .sub_m = 16, .sub_n = 16, .hopper_rate = 166},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 256, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 160,
+     .slice_k = 8},
+    {.tile_m = 16, .tile_n = 16, .tile_k = 256, .sub_m = 16, .sub_n = 16, .loop = kPipelined, .hopper_rate = 80,
+     .slice_k = 8},
+    {.tile_m = 8, .tile_n = 128, .tile_k = 64, .sub_m = 8, .sub_n = 32, .hopper_rate = 100},   // fragments of 8 rows: Intel's
+    {.tile_m = 8, .tile_n = 64, .tile_k = 64, .sub_m = 8, .sub_n = 16, .hopper_rate = 60},
     // Subgroups of 8 with 128 registers: Xe-HPG's. A tile of 16x16 takes half of them, so that no larger one fits. Not
     // measured: the rates are those of like tiles above.
-    {64, 64, 64, 16, 16, kPrefetch, 200, kEightLanes},
-    {64, 64, 32, 16, 16, kPrefetch, 190, kEightLanes},
-    {32, 64, 32, 16, 16, kPrefetch, 160, kEightLanes},
-    {32, 32, 32, 16, 16, kSerial},               // a CPU's
-    {16, 32, 16, 8, 16, kSerial},
-    {32, 32, 32, 16, 32, kSerial, 290, 0, 2},    // behind the others: slice-K and loops run without a GPU, when forced
-    {16, 16, 16, 8, 16, kPrefetch, 100, kCpuOnly},
-    {16, 16, 16, 8, 16, kInterleaved, 100, kCpuOnly},
-    {16, 16, 16, 8, 16, kPeeled, 100, kCpuOnly | kHalfAccumulators},
-    {16, 16, 16, 8, 16, kPipelined, 100, kCpuOnly},
-    {16, 16, 16, 8, 16, kPipelinedL2, 100, kCpuOnly},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 16, .hopper_rate = 200, .eight_lanes = true},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 32, .sub_m = 16, .sub_n = 16, .hopper_rate = 190, .eight_lanes = true},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 32, .sub_m = 16, .sub_n = 16, .hopper_rate = 160, .eight_lanes = true},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 32, .sub_m = 16, .sub_n = 16, .loop = kSerial},   // a CPU's
+    {.tile_m = 16, .tile_n = 32, .tile_k = 16, .sub_m = 8, .sub_n = 16, .loop = kSerial},
 };
 
 consteval bool rows_are_sound() {
@@ -103,6 +91,14 @@ consteval bool rows_are_sound() {
   return true;
 }
 static_assert(rows_are_sound());
+
+std::uint32_t extra(const MatmulContext& c) {
+  return c.extra != nullptr ? static_cast<std::uint32_t>(c.extra->matmul_coopmat.size()) : 0;
+}
+
+const Row& row_of(const MatmulContext& c, std::uint32_t row) {
+  return row < std::size(kTable) ? kTable[row] : c.extra->matmul_coopmat[row - std::size(kTable)];
+}
 
 const char* component(std::uint32_t type) {
   switch (type) {
@@ -170,23 +166,23 @@ std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulCon
   const std::uint32_t sum_bytes = !c.integer() && c.problem.acc == DType::f16 && !amd ? 2 : 4;
   // Sixteen of RDNA 3's lanes hold all of A and B, and the others hold them again (AMD, "RDNA3 ISA", WMMA).
   const std::uint32_t copies = amd && s.m == 16 ? std::max(1u, lanes / 16) : 1;
-  const std::uint32_t sums = r.sub_m * r.sub_n * sum_bytes / 4 / lanes;
+  const std::uint32_t accumulators = r.sub_m * r.sub_n * sum_bytes / 4 / lanes;
   // Early ones are loaded a product ahead.
   const std::uint32_t sets = r.pipelined() && r.tile_k / r.slice_k > s.k ? 2 : 1;
   const std::uint32_t fragments = (r.sub_m + r.sub_n) * s.k * bytes / 4 / lanes * copies * sets;
-  const std::uint32_t coming = static_cast<std::uint32_t>(ceil_div((r.tile_m + r.tile_n) * r.tile_k * bytes / 16, d.workgroup)) * 4;
-  return sums + fragments + coming + 24;
+  const std::uint32_t prefetched = static_cast<std::uint32_t>(ceil_div((r.tile_m + r.tile_n) * r.tile_k * bytes / 16, d.workgroup)) * 4;
+  return accumulators + fragments + prefetched + 24;
 }
 
 MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
-  const Row& r = kTable[row];
+  const Row& r = row_of(c, row);
   const auto& p = c.problem;
   const MatrixShape s = shape_for(c, r).value_or(MatrixShape());   // applicable() has found one
   MatmulConfig d;
   d.stem = "matmul_coopmat";
   d.narrow = true;
   d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : p.acc == DType::f16 ? "f16.f16" : "f16";
-  d.base += std::string(".") + kLoops[r.loop].module;
+  d.base += std::string(".") + kLoops[static_cast<std::size_t>(r.loop)].module;
   d.tile_m = r.tile_m;
   d.tile_n = r.tile_n;
   d.tile_k = r.tile_k;
@@ -209,9 +205,9 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.matrix_unit = true;
   // Rows of B that lie along N are long: short steps of K then load whole lines too, and long ones gain less.
   const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.loop == kPipelined ? 103 : 95;
-  d.rate_permille = p.transpose_b ? r.rate : r.rate * along_n / 100;
+  d.rate_permille = p.transpose_b ? r.hopper_rate : r.hopper_rate * along_n / 100;
   // Rows of int8 are half as long, whatever K is.
-  if (c.integer()) d.rate_permille = r.tile_k == 32 ? r.rate * 111 / 100 : r.rate;
+  if (c.integer()) d.rate_permille = r.tile_k == 32 ? r.hopper_rate * 111 / 100 : r.hopper_rate;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_COOPMAT_SPEC_SUBGROUP, d.required_subgroup_size},
                                   {MATMUL_COOPMAT_SPEC_SUB_M, r.sub_m}, {MATMUL_COOPMAT_SPEC_SUB_N, r.sub_n},
                                   {MATMUL_COOPMAT_SPEC_FRAG_M, s.m}, {MATMUL_COOPMAT_SPEC_FRAG_N, s.n},
@@ -219,7 +215,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
                                   {MATMUL_COOPMAT_SPEC_SLICE_K, r.slice_k}, {MATMUL_COOPMAT_SPEC_STORE_M, memory.store_m},
                                   {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n}, {MATMUL_COOPMAT_SPEC_STAGED, staged}})
     d.add(id, value);
-  const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
+  const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
   d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
   // Slices have filled a multiprocessor's subgroups already.
   d.splits = r.loop == kPipelinedL2 ? 1 : splits_to_fill(c, d, r.slice_k > 1 ? 1 : 2);
@@ -257,16 +253,16 @@ bool l2_applicable(const MatmulContext& c, const Row& r, Refusal& refusal) {
 }
 
 bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
-  const Row& r = kTable[row];
+  const Row& r = row_of(c, row);
   if (!unit_applicable(c, refusal)) return false;
   // Unrolled for the loads in flight, a CPU's compiler takes half a minute and gains nothing.
-  const bool for_cpu = r.loop == kSerial || (r.flags & kCpuOnly) != 0;
+  const bool for_cpu = r.loop == kSerial || r.cpu_only;
   if (c.cpu() && !for_cpu) return refusal.no("loads in flight gain nothing on a CPU");
-  if (!c.cpu() && (r.flags & kCpuOnly) != 0) return refusal.no("for a CPU, where it runs a GPU's loop on little code");
+  if (!c.cpu() && r.cpu_only) return refusal.no("for a CPU, where it runs a GPU's loop on little code");
   const bool half = !c.integer() && c.problem.acc == DType::f16;
-  if ((r.flags & kInt8Only) != 0 && !c.integer()) return refusal.no("for int8: of f16 a step of {} would be too much to have on its way", r.tile_k);
+  if (r.int8_only && !c.integer()) return refusal.no("for int8: of f16 a step of {} would be too much to have on its way", r.tile_k);
   if (r.loop == kPipelinedL2 && !l2_applicable(c, r, refusal)) return false;
-  if ((r.flags & kHalfAccumulators) != 0 && !half) return refusal.no("its accumulators fit the registers only as f16");
+  if (r.half_accumulators && !half) return refusal.no("its accumulators fit the registers only as f16");
   // A tile is staged in chunks of 16 bytes along its rows: eight rows of A hold but 8 bytes of int8 where they lie along M.
   const std::uint32_t per_chunk = 16 / matmul_type_bytes(c.type);
   for (const std::uint32_t inner : {c.problem.transpose_a ? r.tile_m : r.tile_k, c.problem.transpose_b ? r.tile_k : r.tile_n})
@@ -277,7 +273,7 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
                       component(c.type), sum_name(c), r.sub_m, r.sub_n, r.tile_k);
   const std::uint32_t subgroup = matrix_subgroup_size(c.profile);
   if (subgroup == 0) return refusal.no("the subgroup size is not known");
-  if ((r.flags & kEightLanes) != 0 && subgroup != 8) return refusal.no("for subgroups of 8, the device's have {}", subgroup);
+  if (r.eight_lanes && subgroup != 8) return refusal.no("for subgroups of 8, the device's have {}", subgroup);
   if (!c.profile.required_subgroup_size.value_or(false) && c.profile.min_subgroup_size != c.profile.max_subgroup_size)
     return refusal.no("the device cannot be asked for subgroups of {}", subgroup);
   const MatmulConfig d = make(c, row);
@@ -295,13 +291,13 @@ void count_operand(Walk& walk, const MatmulContext& c, const MatmulConfig& d, bo
   const std::uint32_t rows = along_k ? side : d.tile_k, chunks = (along_k ? d.tile_k : side) / per_chunk;
   const std::uint32_t width = b ? d.width_b : d.width_a, stored = type == MATMUL_TYPE_Q4 ? 1 : matmul_type_bytes(type) * 2;
   const std::int64_t ld = b ? c.at.ldb : c.at.lda;
-  const Sample turns{static_cast<std::uint32_t>(ceil_div(std::uint64_t{rows} * chunks, walk.lanes())), c.explain};
-  for (std::uint32_t i = 0; i < turns.size(); ++i) {
+  const Sample samples{static_cast<std::uint32_t>(ceil_div(std::uint64_t{rows} * chunks, walk.lanes())), c.explain};
+  for (std::uint32_t i = 0; i < samples.size(); ++i) {
     Request from, to;
     from.bytes = std::max(1u, width * stored / 2);
     to.bytes = 16;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
-      const std::uint32_t q = turns.at(i) * walk.lanes() + l;
+      const std::uint32_t q = samples.at(i) * walk.lanes() + l;
       std::uint32_t r = q / chunks, x = q % chunks;
       if (chunks == 4) r = q / 32 * 8 + q / 4 % 2 * 4 + q / 8 % 4;
       if (chunks == 2) r = q / 16 * 8 + q / 2 % 4 * 2 + q / 8 % 2;
@@ -309,8 +305,8 @@ void count_operand(Walk& walk, const MatmulContext& c, const MatmulConfig& d, bo
       from.address[l] = active ? (r * ld + x * per_chunk) * stored / 2 : Request::kInactive;
       to.address[l] = active ? std::int64_t{16} * (r * (chunks + 1) + x) : Request::kInactive;
     }
-    walk.load(from, turns.times(i) * std::max(1u, per_chunk / width));
-    walk.shared(to, turns.times(i));
+    walk.load(from, samples.times(i) * std::max(1u, per_chunk / width));
+    walk.shared(to, samples.times(i));
   }
 }
 
@@ -336,7 +332,8 @@ bool for_few(const Row& r) {
 }
 
 bool fallback(const MatmulContext& c, std::uint32_t row) {
-  const Row& r = kTable[row];
+  if (row >= std::size(kTable)) return true;
+  const Row& r = row_of(c, row);
   if (c.cpu()) return false;
   return r.loop == kSerial || (few_tiles(c) && !for_few(r));
 }
@@ -345,22 +342,21 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulC
   Walk walk(c.profile);
   count_operand(walk, c, d, false);
   count_operand(walk, c, d, true);
-  count_fragments(walk, c, kTable[row]);
+  count_fragments(walk, c, row_of(c, row));
   MatmulEstimate e;
   e.interior = walk.count();
-  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
-std::string print(std::uint32_t row) {
-  const Row& r = kTable[row];
+std::string print(const MatmulContext& c, std::uint32_t row) {
+  const Row& r = row_of(c, row);
   const std::string slice_k = r.slice_k > 1 ? fmt::format(" slice-k={}", r.slice_k) : "";
-  return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n, kLoops[r.loop].name,
-                     (r.flags & kHalfAccumulators) != 0 ? " acc=f16" : "", slice_k);
+  return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n, kLoops[static_cast<std::size_t>(r.loop)].name,
+                     r.half_accumulators ? " acc=f16" : "", slice_k);
 }
 
 }  // namespace
 
-const MatmulStrategy kMatmulCoopmat = {"matmul_coopmat", std::size(kTable), applicable, make, estimate, fallback, print};
+const MatmulStrategy kMatmulCoopmat = {"matmul_coopmat", std::size(kTable), applicable, make, estimate, fallback, print, {}, extra};
 
 }  // namespace sectile::detail

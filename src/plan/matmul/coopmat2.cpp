@@ -11,25 +11,28 @@ namespace sectile::detail {
 namespace {
 
 struct Row {
-  std::uint32_t tile_m, tile_n, tile_k, invocations, rate, unroll = 1;   // rate: permille of the matrix unit's
-  bool half_accumulators = false;            // only where sums are f16
+  std::uint32_t tile_m, tile_n, tile_k, invocations;
+  std::uint32_t hopper_rate;          // permille of the matrix unit's rate, as measured
+  std::uint32_t unroll = 1;           // steps of K written out
+  bool half_accumulators = false;     // f16 accumulators only: f32 ones would not fit the registers
 };
 
 // NVIDIA H200 (driver 580.159.04, 2026-11-22), nt, n = 4096, TFLOP/s. The driver takes 12 to 48 KiB of workgroup memory
 // for them; two steps of 128x256x64 written out would take 48128 bytes with f32 sums (187), and fit with f16 ones (245).
 constexpr Row kTable[] = {
-    {256, 256, 32, 256, 463, 1, true},    // f16 sums: 246
-    {128, 256, 64, 256, 450, 2, true},    // 245
-    {128, 256, 64, 256, 334},             // f32 sums: 197, nn 201
-    {256, 128, 64, 256, 314},             // 180
-    {128, 128, 64, 256, 335},             // 180
-    {128, 128, 32, 256, 385},             // 187
-    {128, 64, 64, 256, 195},
-    {64, 128, 64, 256, 193},
-    {64, 64, 64, 128, 145},
-    {32, 64, 64, 128, 110},
-    {64, 32, 64, 128, 88},
-    {32, 32, 64, 128, 70},
+    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .invocations = 256, .hopper_rate = 463, .half_accumulators = true},   // f16 accumulators: 246
+    {.tile_m = 128, .tile_n = 256, .tile_k = 64, .invocations = 256, .hopper_rate = 450, .unroll = 2,
+     .half_accumulators = true},   // 245
+    {.tile_m = 128, .tile_n = 256, .tile_k = 64, .invocations = 256, .hopper_rate = 334},   // f32 accumulators: 197, nn 201
+    {.tile_m = 256, .tile_n = 128, .tile_k = 64, .invocations = 256, .hopper_rate = 314},   // 180
+    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .invocations = 256, .hopper_rate = 335},   // 180
+    {.tile_m = 128, .tile_n = 128, .tile_k = 32, .invocations = 256, .hopper_rate = 385},   // 187
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .invocations = 256, .hopper_rate = 195},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 64, .invocations = 256, .hopper_rate = 193},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .invocations = 128, .hopper_rate = 145},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 64, .invocations = 128, .hopper_rate = 110},
+    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .invocations = 128, .hopper_rate = 88},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 64, .invocations = 128, .hopper_rate = 70},
 };
 
 const char* component(std::uint32_t type) {
@@ -74,10 +77,10 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.matrix_unit = true;
   d.driver_staged = true;
   // Clamping takes a seventh (168 against 197); rows that are not whole chunks of 16 bytes most of the rest (46).
-  d.rate_permille = ragged(c, r) ? r.rate * 6 / 7 : r.rate;
+  d.rate_permille = ragged(c, r) ? r.hopper_rate * 6 / 7 : r.hopper_rate;
   const std::uint32_t bytes = matmul_type_bytes(c.type);
   if (std::min(d.width_a, d.width_b) * bytes < std::min(16u, 8 * bytes)) d.rate_permille = d.rate_permille * 2 / 5;
-  const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
+  const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
   d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
   d.add(MATMUL_COOPMAT2_SPEC_RAGGED, ragged(c, r) ? 1 : 0);
   d.add(MATMUL_COOPMAT2_SPEC_UNROLL, ragged(c, r) ? 1 : r.unroll);
@@ -118,11 +121,10 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t, const MatmulConfi
   MatmulEstimate e;
   const std::uint64_t bytes = std::uint64_t{d.tile_m + d.tile_n} * d.tile_k * matmul_type_bytes(c.type);
   e.interior.load_transactions = e.interior.ideal_load_transactions = bytes / c.profile.transaction_bytes.value_or(32);
-  if (few_tiles(c)) e.bias_permille = kFallback;
   return e;
 }
 
-std::string print(std::uint32_t row) {
+std::string print(const MatmulContext&, std::uint32_t row) {
   const Row& r = kTable[row];
   return fmt::format("{}x{}x{} wg{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.invocations, r.unroll > 1 ? fmt::format(" u{}", r.unroll) : "",
                      r.half_accumulators ? " acc=f16" : "");

@@ -7,17 +7,24 @@ namespace sectile::detail {
 
 namespace {
 
-// rows, columns of an invocation; invocations along N (0: a subgroup's) and along M; K of one advance of the addresses.
 struct Row {
-  std::uint32_t rows, columns, lanes, groups, tile_k;
-  bool cpu;                   // a candidate on CPU devices alone
-  std::uint32_t permille;     // of the rate that a multiply-add a lane and cycle would be
+  std::uint32_t rows, columns;        // of the result, an invocation's
+  std::uint32_t lanes = 0;            // invocations along N; 0: a subgroup's
+  std::uint32_t groups = 1;           // invocations along M
+  std::uint32_t tile_k;               // K of one advance of the addresses
+  bool cpu = false;                   // a candidate on CPU devices alone
+  std::uint32_t rate;                 // permille of one multiply-add a lane and clock; lavapipe, see cost/model.cpp
 };
 constexpr Row kTable[] = {
-    {8, 4, 0, 1, 64, true, 1000}, {4, 4, 0, 1, 64, true, 700},  {4, 8, 0, 1, 64, true, 700}, {8, 2, 0, 1, 64, true, 600},
-    {1, 8, 0, 1, 64, true, 300},  {1, 1, 128, 1, 32, false, 120}, {1, 1, 16, 16, 32, false, 100},
+    {.rows = 8, .columns = 4, .tile_k = 64, .cpu = true, .rate = 1000},
+    {.rows = 4, .columns = 4, .tile_k = 64, .cpu = true, .rate = 700},
+    {.rows = 4, .columns = 8, .tile_k = 64, .cpu = true, .rate = 700},
+    {.rows = 8, .columns = 2, .tile_k = 64, .cpu = true, .rate = 600},
+    {.rows = 1, .columns = 8, .tile_k = 64, .cpu = true, .rate = 300},
+    {.rows = 1, .columns = 1, .lanes = 128, .tile_k = 32, .rate = 120},
+    {.rows = 1, .columns = 1, .lanes = 16, .groups = 16, .tile_k = 32, .rate = 100},
     // The last resort: no offset but that of one step of K is ever formed.
-    {1, 1, 128, 1, 1, false, 50},
+    {.rows = 1, .columns = 1, .lanes = 128, .tile_k = 1, .rate = 50},
 };
 
 std::uint32_t lanes_of(const MatmulContext& c, const Row& r) { return r.lanes != 0 ? r.lanes : c.profile.subgroup_size.value_or(8); }
@@ -40,7 +47,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.add(MATMUL_DIRECT_SPEC_COLUMNS, r.columns);
   d.add(MATMUL_DIRECT_SPEC_FAR, far ? 1 : 0);
   d.registers = r.rows * r.columns + 2 * (r.rows + r.columns) + 24;
-  d.rate_permille = r.permille;
+  d.rate_permille = r.rate;
   if (r.cpu) d.splits = splits_to_fill(c, d);
   return d;
 }
@@ -76,11 +83,10 @@ bool fallback(const MatmulContext& c, std::uint32_t row) { return !kTable[row].c
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig&) {
   MatmulEstimate e;
   e.interior = count_step(c, kTable[row]);
-  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
-std::string print(std::uint32_t row) {
+std::string print(const MatmulContext&, std::uint32_t row) {
   const Row& r = kTable[row];
   std::string text = fmt::format("{}x{}", r.rows, r.columns);
   if (r.groups > 1) text += fmt::format(" tile {}x{}", r.rows * r.groups, r.columns * r.lanes);

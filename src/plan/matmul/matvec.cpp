@@ -19,7 +19,11 @@ struct Row {
 // 1x4096x4096, us, NVIDIA H200, driver 580.159.04, 2026-11-22: f16 4x2 13.9, 2x4 13.1, 1x4 15.5, 1x8 17.9, 2x2 13.6, 4x4 13.4,
 // a whole workgroup to a row (4x2) 15.7; f32 21.2, 19.4, 19.2, 22.9, 20.4, 20.1 and 23.0.
 constexpr Row kTable[] = {
-    {1, 2, 32, 4, 16, 8}, {1, 4, 32, 4, 16, 8}, {1, 4, 128, 2, 32, 8}, {4, 4, 32, 1, 16, 8}, {16, 4, 32, 1, 16, 4},
+    {.thin = 1, .rows = 2, .lanes = 32, .rounds = 4, .lanes_across = 16, .rounds_across = 8},
+    {.thin = 1, .rows = 4, .lanes = 32, .rounds = 4, .lanes_across = 16, .rounds_across = 8},
+    {.thin = 1, .rows = 4, .lanes = 128, .rounds = 2, .lanes_across = 32, .rounds_across = 8},
+    {.thin = 4, .rows = 4, .lanes = 32, .rounds = 1, .lanes_across = 16, .rounds_across = 8},
+    {.thin = 16, .rows = 4, .lanes = 32, .rounds = 1, .lanes_across = 16, .rounds_across = 4},
 };
 constexpr std::uint32_t kMostThin = 16;
 
@@ -122,11 +126,11 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulC
   e.interior = walk.count();
   // Whole workgroups to a row lose a little (1x4096x4096: f32 26.0 us against 24.5, f16 18.3 against 16.9; NVIDIA H200,
   // driver 580.159.04).
-  e.bias_permille = fallback(c, row) ? kFallback : !c.cpu() && r.lanes == kWorkgroup ? 50 : 0;
+  e.bias_permille = !c.cpu() && r.lanes == kWorkgroup ? 50 : 0;
   return e;
 }
 
-std::string print(std::uint32_t row) { return fmt::format("{} by {} {}x{}", kTable[row].thin, kTable[row].lanes, kTable[row].rows, kTable[row].rounds); }
+std::string print(const MatmulContext&, std::uint32_t row) { return fmt::format("{} by {} {}x{}", kTable[row].thin, kTable[row].lanes, kTable[row].rows, kTable[row].rounds); }
 
 }  // namespace
 

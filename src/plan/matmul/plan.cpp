@@ -2,13 +2,11 @@
 #include "plan/choose.hpp"
 #include "operation.hpp"
 #include "context.hpp"
-#include "plan/unsupported.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
-#include <optional>
 
 namespace sectile::detail {
 
@@ -16,17 +14,7 @@ namespace {
 
 constexpr const MatmulStrategy* kMatmul[] = {&kMatmulCoopmat, &kMatmulCoopmat2, &kMatmulSimt, &kMatvec, &kMatmulDirect};
 
-void describe(Candidate& candidate, const MatmulContext& c, const MatmulConfig& d, const MatmulEstimate& e) {
-  candidate.interior = e.interior;
-  const std::uint64_t tail = matmul_tail_tiles(c, d);
-  candidate.detail = fmt::format("wg={} groups={} shared={} registers={}", d.workgroup,
-                                 (matmul_tiles(c, d) - tail) * d.splits * static_cast<std::uint64_t>(c.problem.batch) + tail * d.tail_splits,
-                                 d.workgroup_memory_bytes, d.registers);
-  if (d.splits > 1) candidate.detail += fmt::format(" splits={}", d.splits);
-  if (d.tail_rows != 0) candidate.detail += fmt::format(" tail={} rows in {} splits", d.tail_rows, d.tail_splits);
-}
-
-// The walk costs most of planning: one for all ways to cut K, and for the costs.
+// The walk takes most of the time of planning: one serves all splits of K, and the cost.
 struct EstimatedConfig : MatmulConfig {
   MatmulEstimate estimate;
 };
@@ -36,70 +24,58 @@ struct Matmuls {
   using Config = EstimatedConfig;
   const MatmulContext& c;
   std::span<PlanOperand> operands;
-  const KernelSet* kernels = nullptr;   // that there are; none: all
+  const KernelSet* kernels = nullptr;   // of the pack; none: all
 
+  const MatmulContext& context() const { return c; }
   std::span<const MatmulStrategy* const> table() const { return kMatmul; }
-  bool applicable(const MatmulStrategy& s, std::uint32_t row, Refusal& refusal) const { return s.applicable(c, row, refusal); }
-  bool fallback(const MatmulStrategy& s, std::uint32_t row) const { return s.fallback(c, row); }
-  // A strategy says in how many parts K could be cut; fewer, or one, or those of the last rows alone may cost less. A pack
-  // need not have the kernels of each way. What a row is liked for is left out: a twin is cut as its row is.
+  // A strategy says in how many parts K could be split; fewer, or one, or those of the tail alone may cost less. A pack
+  // need not have the kernels of each. A row's bias is left out, so that two rows of one shape are split alike.
   EstimatedConfig make(const MatmulStrategy& s, std::uint32_t row) const {
     EstimatedConfig best{s.make(c, row), {}};
     best.estimate = s.estimate(c, row, best);
-    EstimatedConfig way = best, tail = best;
+    EstimatedConfig split = best, tail = best;
     const bool has_tail = tail_to_fill(c, tail);
     if (best.splits <= 1 && !has_tail) return best;
-    const MatmulEstimate plain{.interior = best.estimate.interior};
+    const MatmulEstimate unbiased{.interior = best.estimate.interior};
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     const auto consider = [&](const EstimatedConfig& config) {
-      const std::int64_t cost = matmul_cost(c, config, plain);
-      if (cost >= least || (kernels != nullptr && lacking(config, *kernels))) return;
+      const std::int64_t cost = matmul_cost(c, config, unbiased);
+      if (cost >= least || (kernels != nullptr && lacking(*this, config, *kernels))) return;
       least = cost;
       best = config;
     };
-    for (; way.splits > 1; way.splits /= 2) consider(way);
-    consider(way);
+    for (; split.splits > 1; split.splits /= 2) consider(split);
+    consider(split);
     if (has_tail) consider(tail);
     return best;
   }
-  // What is told is counted in full; the choice is by the same counts whether anybody is told or not.
-  std::int64_t cost(const MatmulStrategy& s, std::uint32_t row, const EstimatedConfig& config, Candidate* explanation) const {
-    if (explanation != nullptr) {
-      MatmulContext full = c;
-      full.explain = true;
-      describe(*explanation, c, config, s.estimate(full, row, config));
-    }
+  std::int64_t cost(const MatmulStrategy&, std::uint32_t, const EstimatedConfig& config) const {
     return matmul_cost(c, config, config.estimate);
   }
-  bool has_code(const MatmulStrategy&, const EstimatedConfig& config, const KernelSet& set, Refusal& refusal) const {
-    const auto step = lacking(config, set);
-    if (!step) return true;
-    return refusal.no("the pack has no {}.{} with its constants", step->kernel.stem, step->kernel.variant);
+  // The explanation counts in full; the cost is that of the choice.
+  void explain(const MatmulStrategy& s, std::uint32_t row, const EstimatedConfig& d, Candidate& candidate) const {
+    MatmulContext full = c;
+    full.explain = true;
+    candidate.interior = s.estimate(full, row, d).interior;
+    candidate.cost = matmul_cost(c, d, d.estimate);
+    const std::uint64_t tail = matmul_tail_tiles(c, d);
+    const std::uint64_t groups =
+        (matmul_tiles(c, d) - tail) * d.splits * static_cast<std::uint64_t>(c.problem.batch) + tail * d.tail_splits;
+    candidate.detail = fmt::format("wg={} groups={} shared={} registers={}", d.workgroup, groups,
+                                   d.workgroup_memory_bytes, d.registers);
+    if (d.splits > 1) candidate.detail += fmt::format(" splits={}", d.splits);
+    if (d.tail_rows != 0) candidate.detail += fmt::format(" tail={} rows in {} splits", d.tail_rows, d.tail_splits);
   }
-  // The first step whose kernel is not there. A plan that cannot be made is told of when it is chosen.
-  std::optional<Step> lacking(const MatmulConfig& config, const KernelSet& set) const {
+  Result<std::vector<Step>> steps(const EstimatedConfig& config) const {
     std::uint64_t scratch = 0;
-    const auto steps = matmul_steps(c, config, operands, scratch);
-    if (steps)
-      for (const Step& step : *steps)
-        if (!set.has(step)) return step;
-    return std::nullopt;
+    return matmul_steps(c, config, operands, scratch);
+  }
+  Matmuls without_pack() const { return {c, operands}; }
+  bool plannable(const DeviceProfile& other) const {
+    const MatmulContext there = matmul_context(c.problem, other);
+    return choose(Matmuls{there, operands}, PlanOptions(), nullptr).strategy != nullptr;
   }
 };
-
-Result<void> not_in_pack(const Job& job, const Matmuls& family) {
-  const Matmuls any{family.c, family.operands};
-  const auto choice = choose(any, {.explain = false, .force = job.options.force, .kernels = nullptr}, nullptr);
-  if (choice.strategy == nullptr) return {};
-  std::uint64_t scratch = 0;
-  const auto steps = matmul_steps(family.c, choice.config, family.operands, scratch);
-  if (!steps) return std::unexpected(steps.error());
-  for (const Step& step : *steps)
-    if (!job.options.kernels->has(step))
-      return fail(ErrorKind::missing, "kernel in the pack for " + job.profile.name, print(job.plan.problem),
-                  job.options.kernels->nearest(step));
-  return {};
-}
 
 std::uint32_t type_code(DType type) {
   switch (type) {
@@ -138,8 +114,8 @@ std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_
   return width;
 }
 
-MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profile) {
-  MatmulContext c{.problem = p, .at = effective(p), .profile = profile, .limits = limits_of(profile)};
+MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profile, const ExtraRows* extra) {
+  MatmulContext c{.problem = p, .at = effective(p), .profile = profile, .model = cost_model_of(profile), .limits = limits_of(profile), .extra = extra};
   c.epilogue = epilogue_of(p);
   c.type = type_code(p.type);
   c.a_type = type_code(p.a_type);
@@ -163,7 +139,7 @@ Result<void> Operation<MatmulProblem>::plan(Job& job, const MatmulProblem& probl
   for (const auto& spec : *specs)
     job.plan.operands.push_back({spec.name, spec.written ? OperandRole::destination : OperandRole::source, spec.bytes, spec.align});
   if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return {};
-  const MatmulContext c = matmul_context(problem, job.profile);
+  const MatmulContext c = matmul_context(problem, job.profile, job.options.extra);
   constexpr std::int64_t kMostLd = std::int64_t{1} << 31;
   for (const auto ld : {c.at.lda, c.at.ldb, c.at.ldc, c.at.ldd, c.at.ldr})
     if (ld >= kMostLd) return fail(ErrorKind::limit_exceeded, "leading dimension", fmt::format("{}", ld), "2^31 - 1");
@@ -175,22 +151,13 @@ Result<void> Operation<MatmulProblem>::plan(Job& job, const MatmulProblem& probl
   }
   job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, 16});
   const Matmuls family{c, job.plan.operands, job.options.kernels};
-  const auto choice = choose(family, job.options, job.options.explain ? &job.plan.candidates : nullptr);
-  if (choice.strategy == nullptr) {
-    if (job.options.kernels != nullptr)
-      if (auto missing = not_in_pack(job, family); !missing) return missing;
-    std::vector<Candidate> explanations;
-    choose(Matmuls{c, job.plan.operands, job.options.kernels}, job.options, &explanations);
-    return std::unexpected(unsupported(job, "matmul", explanations, [&](const DeviceProfile& other) {
-      const MatmulContext there = matmul_context(problem, other);
-      return choose(Matmuls{there, job.plan.operands}, PlanOptions(), nullptr).strategy != nullptr;
-    }));
-  }
+  const auto choice = choose_or_refuse(job, family, "matmul", job.options.explain ? &job.plan.candidates : nullptr);
+  if (!choice) return std::unexpected(choice.error());
   job.chose = true;
-  job.plan.choice.candidate = candidate_name(*choice.strategy, choice.row);
+  job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
   job.plan.operands.back().bytes = 0;
   std::uint64_t scratch = 0;
-  auto steps = matmul_steps(c, choice.config, job.plan.operands, scratch);
+  auto steps = matmul_steps(c, choice->config, job.plan.operands, scratch);
   if (!steps) return std::unexpected(steps.error());
   job.plan.steps = std::move(*steps);
   if (scratch == 0) job.plan.operands.pop_back();

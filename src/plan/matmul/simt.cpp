@@ -9,42 +9,7 @@ namespace sectile::detail {
 
 namespace {
 
-struct Row {
-  std::uint32_t tile_m, tile_n, tile_k, rows, columns, lanes_m, lanes_n, rate = 470;
-  const char* note = "";             // behind the name; rows with one are there to be compared
-  bool checked = false;              // bounds in the compute stage as well
-  bool wide = true;                  // accesses as wide as alignment allows, not an element each
-  std::uint32_t vector = 4, strided = 1, stages = 2, prefetch = 1, fetchers = 0, interleaved = 1;   // fetchers 0: all
-  std::uint32_t order = 0;           // 0: as the number of tiles says
-  bool few = false;                  // one of those that serve where there are few tiles
-
-  std::uint32_t workgroup() const { return tile_m * tile_n / (rows * columns); }
-};
-
-constexpr Row for_few(Row r) {
-  r.few = true;
-  return r;
-}
-
-constexpr Row twin(Row r) {
-  r.checked = true;
-  r.note = " checked";
-  return r;
-}
-
-// A rung of tvm_gpu_gemm's ladder: what the rungs below it have, and one thing more.
-constexpr Row rung(int height, const char* note) {
-  Row r{128, 128, 16, 8, 8, 16, 16, 470, note};
-  r.fetchers = height >= 1 ? 0 : 1;
-  r.interleaved = height >= 2;
-  r.strided = height >= 3;
-  r.wide = height >= 4;
-  r.vector = height >= 5 ? 4 : 1;
-  r.stages = height >= 6 ? 2 : 1;
-  r.prefetch = height >= 6;
-  r.order = height >= 7 ? 8 : 1;
-  return r;
-}
+using Row = SimtRow;
 
 // Tile, K of a step, an invocation's share, invocations of a subgroup's tile; a permille of the multiply-add rate that
 // its steps reach, fetching included: NVIDIA H200, driver 580.159.04, 2026-11-22, fitted as matmul_cost.cpp says. Shares of
@@ -52,25 +17,43 @@ constexpr Row rung(int height, const char* note) {
 // has 45.6), but not in this one (34, and spills where B is transposed). 64x96, 96x64, 96x96,
 // 96x192, 128x160 and 192x128 were tried for the 960x2304 of DietCode's dense layer, on 132 multiprocessors: 120 to 151 us,
 // and 64x128 takes 124.
-constexpr Row k128x128 = {128, 128, 8, 8, 8, 8, 4, 790}, k64x64 = {64, 64, 16, 4, 8, 8, 4, 560}, k32x32 = {32, 32, 16, 4, 4, 8, 4, 470};
+// CUDA's compiler makes less of the largest (n = 4096: 37.7 TFLOP/s, 64x128 44.0).
 constexpr Row kTable[] = {
-    k128x128,
-    {128, 64, 8, 8, 8, 8, 4, 745},
-    for_few({64, 128, 8, 8, 8, 8, 4, 775}),
-    {64, 64, 8, 8, 8, 8, 4, 560},
-    for_few(k64x64),
-    {32, 128, 16, 4, 8, 8, 4, 505},
-    {128, 32, 16, 8, 4, 8, 4, 505},
-    {64, 32, 16, 4, 4, 8, 4, 470},
-    for_few({32, 64, 16, 4, 4, 8, 4, 470}),
-    k32x32,
-    {32, 32, 32, 4, 4, 8, 4, 420},
-    {16, 64, 32, 4, 4, 4, 8, 420},
-    {64, 16, 32, 4, 4, 8, 4, 420},
-    twin(k128x128), twin(k64x64), twin(k32x32),
-    rung(0, " staged"), rung(1, " cooperative"), rung(2, " conflict-free"), rung(3, " strided"), rung(4, " wide loads"),
-    rung(5, " wide fragments"), rung(6, " double buffer"), rung(7, " banded"),
+    {.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
+     .hopper_rate = 790, .hopper_cuda_rate = 660},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
+     .hopper_rate = 745},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
+     .hopper_rate = 775, .few = true},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
+     .hopper_rate = 560},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
+     .hopper_rate = 560, .few = true},
+    {.tile_m = 32, .tile_n = 128, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
+     .hopper_rate = 505},
+    {.tile_m = 128, .tile_n = 32, .tile_k = 16, .rows = 8, .columns = 4, .lanes_m = 8, .lanes_n = 4,
+     .hopper_rate = 505},
+    {.tile_m = 64, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
+     .hopper_rate = 470},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
+     .hopper_rate = 470, .few = true},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
+     .hopper_rate = 470},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
+     .hopper_rate = 420},
+    {.tile_m = 16, .tile_n = 64, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 4, .lanes_n = 8,
+     .hopper_rate = 420},
+    {.tile_m = 64, .tile_n = 16, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
+     .hopper_rate = 420},
 };
+
+std::uint32_t extra(const MatmulContext& c) {
+  return c.extra != nullptr ? static_cast<std::uint32_t>(c.extra->matmul_simt.size()) : 0;
+}
+
+const Row& row_of(const MatmulContext& c, std::uint32_t row) {
+  return row < std::size(kTable) ? kTable[row] : c.extra->matmul_simt[row - std::size(kTable)];
+}
 
 // The loop holds a step of each stage: addresses do not depend on which, and the compiler has two steps to mix. n = 4096,
 // TFLOP/s, as above: 128x128 42.6 -> 45.6, 128x64 40.3 -> 43.0; with K of 16 nothing (1024: 72.9 -> 75.0 us).
@@ -78,9 +61,8 @@ bool paired(const MatmulContext& c, const Row& r) {
   return !c.cpu() && r.tile_k == 8;
 }
 
-// CUDA's compiler makes less of the largest (n = 4096, as above: 37.7 TFLOP/s, 64x128 44.0).
 std::uint32_t gpu_rate_of(const MatmulContext& c, const Row& r) {
-  return c.profile.api == Api::cuda && r.tile_m * r.tile_n == 128 * 128 ? 660 : r.rate;
+  return c.profile.api == Api::cuda && r.hopper_cuda_rate != 0 ? r.hopper_cuda_rate : r.hopper_rate;
 }
 
 // The same of a CPU device, in multiply-adds of matmul_direct's 8x4: lavapipe 26.1.6, two Xeon cores, 2026-11-22,
@@ -110,7 +92,7 @@ Side side_of(const MatmulContext& c, const Row& r, const MatmulConfig& d, bool b
   s.span = s.along_k ? 1 : s.width;
   // A run along K is scattered over rows of workgroup memory: with four words between them, neighbours that share 32
   // bytes of a row of the operand and neighbours in the next rows fall on banks of their own.
-  s.pad = s.along_k && r.interleaved != 0 ? 4 : 0;
+  s.pad = s.along_k && r.interleaved ? 4 : 0;
   const std::uint32_t bytes = std::max(1u, s.span_k * matmul_type_bytes(s.type) / (s.type == MATMUL_TYPE_Q4 ? 2 : 1));
   s.group = s.along_k ? std::clamp(32 / bytes, 1u, d.tile_k / s.span_k) : 1;
   return s;
@@ -122,7 +104,7 @@ bool thin(const MatmulContext& c) {
 }
 
 MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
-  const Row& r = kTable[row];
+  const Row& r = row_of(c, row);
   MatmulConfig d;
   d.stem = "matmul_simt";
   d.base = !c.integer() ? "f32" : c.profile.integer_dot_product.value_or(false) ? "i8.dot" : "i8";
@@ -134,27 +116,27 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const std::uint32_t most = !r.wide ? 1 : c.integer() ? 4 : 8;
   d.width_a = std::min(c.width_a, most);
   d.width_b = std::min(c.width_b, c.b_type == MATMUL_TYPE_Q4 ? 8 : most);   // a byte holds two
-  d.run_d = r.strided != 0 ? r.vector : 4;
+  d.run_d = r.strided ? r.vector : 4;
   d.width_d = std::min(c.width_d, d.run_d);
   const Side a = side_of(c, r, d, false), b = side_of(c, r, d, true);
   d.workgroup_memory_bytes = 4 * r.stages * depth * (r.tile_m + a.pad + r.tile_n + b.pad);
   const std::uint32_t fetchers = r.fetchers != 0 ? r.fetchers : d.workgroup;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_SIMT_SPEC_ROWS, r.rows}, {MATMUL_SIMT_SPEC_COLUMNS, r.columns},
                                   {MATMUL_SIMT_SPEC_LANES_M, r.lanes_m}, {MATMUL_SIMT_SPEC_LANES_N, r.lanes_n},
-                                  {MATMUL_SIMT_SPEC_VECTOR, r.vector}, {MATMUL_SIMT_SPEC_STRIDED, r.strided},
-                                  {MATMUL_SIMT_SPEC_STAGES, r.stages}, {MATMUL_SIMT_SPEC_PREFETCH, r.prefetch},
-                                  {MATMUL_SIMT_SPEC_FETCHERS, fetchers}, {MATMUL_SIMT_SPEC_INTERLEAVED, r.interleaved},
+                                  {MATMUL_SIMT_SPEC_VECTOR, r.vector}, {MATMUL_SIMT_SPEC_STRIDED, r.strided ? 1u : 0u},
+                                  {MATMUL_SIMT_SPEC_STAGES, r.stages}, {MATMUL_SIMT_SPEC_PREFETCH, r.prefetch ? 1u : 0u},
+                                  {MATMUL_SIMT_SPEC_FETCHERS, fetchers}, {MATMUL_SIMT_SPEC_INTERLEAVED, r.interleaved ? 1u : 0u},
                                   {MATMUL_SIMT_SPEC_PAD_A, a.pad}, {MATMUL_SIMT_SPEC_PAD_B, b.pad},
                                   {MATMUL_SIMT_SPEC_GROUP_A, a.group}, {MATMUL_SIMT_SPEC_GROUP_B, b.group},
                                   {MATMUL_SIMT_SPEC_CHECKED, r.checked ? 1u : 0u}, {MATMUL_SIMT_SPEC_PAIRED, paired(c, r) ? 1u : 0u}})
     d.add(id, value);
-  // Sums, one step's fragments, the runs on their way with their offsets, and what addresses and counters take.
-  const auto turns = [&](const Side& s) { return static_cast<std::uint32_t>(ceil_div(s.items(d.tile_k), fetchers)); };
+  // Accumulators, one step's fragments, the loads in flight with their offsets, addresses and counters.
+  const auto loads = [&](const Side& s) { return static_cast<std::uint32_t>(ceil_div(s.items(d.tile_k), fetchers)); };
   const auto words = [&](const Side& s) { return std::max<std::uint32_t>(1, s.span_k * s.span * matmul_type_bytes(s.type) / 4); };
-  const std::uint32_t flying = r.prefetch != 0 ? turns(a) * (words(a) + 1) + turns(b) * (words(b) + 1) : 4;
-  d.registers = r.rows * r.columns + r.rows + r.columns + flying + 24;
+  const std::uint32_t in_flight = r.prefetch ? loads(a) * (words(a) + 1) + loads(b) * (words(b) + 1) : 4;
+  d.registers = r.rows * r.columns + r.rows + r.columns + in_flight + 24;
   d.rate_permille = c.cpu() ? cpu_rate_of(r) : gpu_rate_of(c, r);
-  const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(16)};
+  const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
   d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few_tiles(c) ? 8 : 1;
   if (r.order == 0) d.splits = splits_to_fill(c, d);
   d.can_tail = r.order == 0;
@@ -163,11 +145,11 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
 
 bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) { return matmul_fits(c, make(c, row), refusal); }
 
-// Where lane's item of a turn lies: along the tile, along K.
+// Where the item of a lane's load lies: along the tile, along K.
 std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std::uint32_t tile_k, std::uint32_t fetchers,
-                                                std::uint32_t lane, std::uint32_t turn) {
-  const std::uint32_t items = s.items(tile_k), turns = static_cast<std::uint32_t>(ceil_div(items, fetchers));
-  const std::uint32_t q = std::min(r.interleaved != 0 ? lane + turn * fetchers : lane * turns + turn, items - 1);
+                                                std::uint32_t lane, std::uint32_t load) {
+  const std::uint32_t items = s.items(tile_k), loads = static_cast<std::uint32_t>(ceil_div(items, fetchers));
+  const std::uint32_t q = std::min(r.interleaved ? lane + load * fetchers : lane * loads + load, items - 1);
   if (!s.along_k) return {q % (s.tile / s.span) * s.span, q / (s.tile / s.span) * s.span_k};
   const std::uint32_t outer = q / s.group;
   return {outer % s.tile, (outer / s.tile * s.group + q % s.group) * s.span_k};
@@ -178,21 +160,21 @@ void count_fetch(Walk& walk, const MatmulContext& c, const Side& s, const Row& r
   const std::uint32_t fetchers = r.fetchers != 0 ? r.fetchers : d.workgroup;
   const std::uint32_t packed = c.integer() ? 4 : 1, pitch = s.tile + s.pad, bytes = matmul_type_bytes(s.type);
   const std::uint64_t subgroups = ceil_div(fetchers, walk.lanes());
-  const Sample turns{static_cast<std::uint32_t>(ceil_div(s.items(d.tile_k), fetchers)), c.explain};
+  const Sample samples{static_cast<std::uint32_t>(ceil_div(s.items(d.tile_k), fetchers)), c.explain};
   const std::uint32_t loads = s.span_k * s.span / s.width, words = packed > 1 ? s.span : s.width;
-  for (std::uint32_t i = 0; i < turns.size(); ++i) {
+  for (std::uint32_t i = 0; i < samples.size(); ++i) {
     Request from, to;
     from.bytes = std::max(1u, s.width * bytes / (s.type == MATMUL_TYPE_Q4 ? 2 : 1));
     const bool whole = !s.along_k && s.width >= 4;
     to.bytes = whole ? 16 : 4;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
-      const auto [along, k] = item_of(s, r, d.tile_k, fetchers, l, turns.at(i));
+      const auto [along, k] = item_of(s, r, d.tile_k, fetchers, l, samples.at(i));
       const bool active = l < fetchers;
       const std::int64_t element = s.along_k ? along * s.ld + k : k * s.ld + along;
       from.address[l] = active ? element * bytes / (s.type == MATMUL_TYPE_Q4 ? 2 : 1) : Request::kInactive;
       to.address[l] = active ? 4 * (std::int64_t{k / packed} * pitch + along) : Request::kInactive;
     }
-    const std::uint64_t times = turns.times(i) * subgroups;
+    const std::uint64_t times = samples.times(i) * subgroups;
     walk.load(from, times * loads);
     walk.shared(to, times * (whole ? words / 4 : words));
   }
@@ -205,7 +187,7 @@ void count_fragments(Walk& walk, const Row& r, std::uint32_t depth, std::uint64_
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
       const std::uint32_t lane = l % (r.lanes_m * r.lanes_n), at = m ? lane / r.lanes_n : lane % r.lanes_n;
       const std::uint32_t tile = l / (r.lanes_m * r.lanes_n) * lanes * share;   // wider subgroups take two tiles
-      request.address[l] = 4 * std::int64_t{tile + at * (r.strided != 0 ? r.vector : share)};
+      request.address[l] = 4 * std::int64_t{tile + at * (r.strided ? r.vector : share)};
     }
     walk.shared(request, subgroups * depth * (share / r.vector));
   };
@@ -214,31 +196,30 @@ void count_fragments(Walk& walk, const Row& r, std::uint32_t depth, std::uint64_
 }
 
 bool fallback(const MatmulContext& c, std::uint32_t row) {
-  const Row& r = kTable[row];
-  if (r.note[0] != 0) return true;
+  const Row& r = row_of(c, row);
+  if (row >= std::size(kTable)) return true;
   if (c.cpu()) return !for_cpu(r);
   return few_tiles(c) && (!r.few || thin(c));
 }
 
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig& d) {
-  const Row& r = kTable[row];
+  const Row& r = row_of(c, row);
   Walk walk(c.profile);
   count_fetch(walk, c, side_of(c, r, d, false), r, d);
   count_fetch(walk, c, side_of(c, r, d, true), r, d);
   count_fragments(walk, r, r.tile_k, ceil_div(d.workgroup, walk.lanes()));
   MatmulEstimate e;
   e.interior = walk.count();
-  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
-std::string print(std::uint32_t row) {
-  const Row& r = kTable[row];
+std::string print(const MatmulContext& c, std::uint32_t row) {
+  const Row& r = row_of(c, row);
   return fmt::format("{}x{}x{} {}x{}{}", r.tile_m, r.tile_n, r.tile_k, r.rows, r.columns, r.note);
 }
 
 }  // namespace
 
-const MatmulStrategy kMatmulSimt = {"matmul_simt", std::size(kTable), applicable, make, estimate, fallback, print};
+const MatmulStrategy kMatmulSimt = {"matmul_simt", std::size(kTable), applicable, make, estimate, fallback, print, {}, extra};
 
 }  // namespace sectile::detail

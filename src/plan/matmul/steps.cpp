@@ -126,7 +126,7 @@ void common_constants(Step& step, const MatmulContext& c, const MatmulConfig& d,
                     {MATMUL_SPEC_WIDTH_A, d.width_a},      {MATMUL_SPEC_WIDTH_B, d.width_b}, {MATMUL_SPEC_WIDTH_D, d.width_d},
                     {MATMUL_SPEC_ORDER, d.order},          {MATMUL_SPEC_TILE_M, d.tile_m},   {MATMUL_SPEC_TILE_N, d.tile_n},
                     {MATMUL_SPEC_TILE_K, d.tile_k}};
-  step.constants.insert(step.constants.end(), d.own.begin(), d.own.begin() + d.own_count);
+  d.own.append_to(step.constants);
 }
 
 // Partial sums: [batch][split][M][ldd], 4 bytes each; rows are whole runs of 4.
@@ -283,9 +283,9 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfi
   for (const auto& [first, rows, splits] : {std::tuple{std::int64_t{0}, whole, 1u}, std::tuple{whole, std::int64_t{d.tail_rows}, d.tail_splits}}) {
     MatmulProblem problem = c.problem;
     problem.m = rows;
-    const MatmulContext part{.problem = problem, .at = c.at, .profile = c.profile, .limits = c.limits, .epilogue = c.epilogue,
+    const MatmulContext part{.problem = problem, .at = c.at, .profile = c.profile, .model = c.model, .limits = c.limits, .epilogue = c.epilogue,
                              .a_type = c.a_type, .b_type = c.b_type, .type = c.type, .out_type = c.out_type,
-                             .width_a = c.width_a, .width_b = c.width_b, .width_d = c.width_d, .explain = c.explain};
+                             .width_a = c.width_a, .width_b = c.width_b, .width_d = c.width_d, .extra = c.extra, .explain = c.explain};
     MatmulConfig config = d;
     config.splits = splits;
     if (auto added = add_steps(steps, part, config, first, operands, scratch_bytes); !added) return std::unexpected(added.error());

@@ -11,11 +11,14 @@ namespace sectile::detail {
 
 namespace {
 
-// source run, destination run, workgroup, loads in flight, bytes an access, bias.
 // NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: docs/lab/2026-11.md.
 constexpr BoxRow kTable[] = {
-    {768, 768, 128, 4, 16, 0}, {512, 512, 128, 4, 16, 0}, {288, 288, 128, 4, 16, 0}, {512, 512, 128, 4, 4, 0},
-    {256, 256, 128, 4, 4, 0},  {128, 128, 128, 4, 4, 0},
+    {.run_s = 768, .run_d = 768, .workgroup = 128, .unroll = 4, .access = 16},
+    {.run_s = 512, .run_d = 512, .workgroup = 128, .unroll = 4, .access = 16},
+    {.run_s = 288, .run_d = 288, .workgroup = 128, .unroll = 4, .access = 16},
+    {.run_s = 512, .run_d = 512, .workgroup = 128, .unroll = 4, .access = 4},
+    {.run_s = 256, .run_d = 256, .workgroup = 128, .unroll = 4, .access = 4},
+    {.run_s = 128, .run_d = 128, .workgroup = 128, .unroll = 4, .access = 4},
 };
 
 // One size for all boxes, so that they share pipelines. Small boxes won: on the H200 six axes f32 ran at 0.854 of a
@@ -77,7 +80,7 @@ void extend_side(Sides& s, const int* order, int n, bool source, std::int64_t ta
 }
 
 // The widest access along one side for which every one is whole, aligned and inside or outside as one.
-std::uint32_t choose_vector(const Context& c, const Box& box, bool source, std::uint32_t access) {
+std::uint32_t choose_vector(const PermuteContext& c, const Box& box, bool source, std::uint32_t access) {
   const Nest& nest = c.nest;
   const auto align = source ? nest.src_access_align() : nest.dst_access_align();
   const auto bounds = source ? nest.read_bounds() : nest.write_bounds();
@@ -117,7 +120,7 @@ std::uint32_t choose_vector(const Context& c, const Box& box, bool source, std::
   return 1;
 }
 
-std::uint32_t words_of(const Context& c, const Box& box) {
+std::uint32_t words_of(const PermuteContext& c, const Box& box) {
   const std::uint32_t e = c.nest.element_bytes;
   if (e >= 4) return box.elements * (e / 4);
   return box.load_vector * e >= 4 ? (box.elements * e + 3) / 4 : box.elements;
@@ -126,7 +129,7 @@ std::uint32_t words_of(const Context& c, const Box& box) {
 std::uint32_t padded(const Box& box, std::uint32_t w) { return w + (w >> box.padding_shift) * box.padding; }
 
 // The padding with the fewest conflicts; none where there are none.
-std::uint64_t choose_padding(const Context& c, const BoxRow& row, Box& box) {
+std::uint64_t choose_padding(const PermuteContext& c, const BoxRow& row, Box& box) {
   const std::uint32_t words = words_of(c, box);
   std::uint64_t least = box_conflicts(c, row, box, false);
   Box best = box;
@@ -152,7 +155,7 @@ std::uint64_t choose_padding(const Context& c, const BoxRow& row, Box& box) {
 
 }  // namespace
 
-bool build_box(const Context& c, const BoxRow& row, Box& box, Refusal& refusal) {
+bool build_box(const PermuteContext& c, const BoxRow& row, Box& box, Refusal& refusal) {
   const Nest& nest = c.nest;
   Sides sides{nest, {}, 0};
   sides.size.fill(1);
@@ -201,7 +204,7 @@ bool build_box(const Context& c, const BoxRow& row, Box& box, Refusal& refusal) 
 }
 
 // Mirrors stage_access() and store_access() of shaders/permute/permute_box.comp.
-std::uint64_t box_conflicts(const Context& c, const BoxRow& row, const Box& box, bool all) {
+std::uint64_t box_conflicts(const PermuteContext& c, const BoxRow& row, const Box& box, bool all) {
   Walk walk(c.profile);
   const std::uint32_t e = c.nest.element_bytes;
   const bool packed = e < 4 && box.load_vector * e >= 4;
@@ -245,7 +248,8 @@ std::uint64_t box_conflicts(const Context& c, const BoxRow& row, const Box& box,
 
 namespace {
 
-bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
+  if (!only_moves(c, refusal)) return false;
   const BoxRow& r = kTable[row];
   if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
@@ -262,12 +266,12 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   return stores_elements(c, refusal) && build_box(c, r, box, refusal);
 }
 
-Config make(const Context& c, std::uint32_t row) {
+PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   const BoxRow& r = kTable[row];
   Box box;
   Refusal ignored(false);
   build_box(c, r, box, ignored);
-  Config d;
+  PermuteConfig d;
   d.bank_conflicts = choose_padding(c, r, box);
   d.stem = "permute_box";
   d.element_bytes = c.nest.element_bytes;
@@ -303,7 +307,7 @@ Config make(const Context& c, std::uint32_t row) {
 }
 
 // Transactions of the box at the given digits of the boxed axes.
-AccessCount count_box(const Context& c, const Box& box, bool edge, bool all) {
+AccessCount count_box(const PermuteContext& c, const Box& box, bool edge, bool all) {
   Walk walk(c.profile);
   const std::int64_t e = c.nest.element_bytes;
   std::int64_t src = c.nest.src_byte_offset, dst = c.nest.dst_byte_offset;
@@ -344,15 +348,15 @@ AccessCount count_box(const Context& c, const Box& box, bool edge, bool all) {
   return walk.count();
 }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
+PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   const BoxRow& r = kTable[row];
   Box box;
   Refusal ignored(false);
   build_box(c, r, box, ignored);
-  const std::uint32_t padding = d.own[d.own_count - 1];
+  const std::uint32_t padding = d.own.back();
   box.padding_shift = padding & 255;
   box.padding = padding >> 8 & 255;
-  Estimate e;
+  PermuteEstimate e;
   e.groups = d.groups;
   e.interior = count_box(c, box, false, c.explain);
   e.interior.bank_conflicts = c.explain ? box_conflicts(c, r, box, true) : d.bank_conflicts;
@@ -364,12 +368,13 @@ Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   e.instructions = ceil_div(r.workgroup, 32) * 450 + e.interior.load_requests * 60 +
                    e.interior.store_requests * (40 + (c.nest.element_bytes < 4 ? 16 : 10) * box.store_vector);
   e.bias_permille = r.bias_permille;
+  e.addressing = c.nest.element_bytes == 1 ? Addressing::box_bytes : Addressing::box;
   return e;
 }
 
-bool fallback(const Context&, std::uint32_t) { return false; }
+bool fallback(const PermuteContext&, std::uint32_t) { return false; }
 
-std::string print(std::uint32_t row) {
+std::string print(const PermuteContext&, std::uint32_t row) {
   const BoxRow& r = kTable[row];
   return fmt::format("{}x{} a{} u{} wg{}", r.run_s, r.run_d, r.access, r.unroll, r.workgroup);
 }
@@ -379,6 +384,6 @@ constexpr NamedConstant kNamed[] = {
 
 }  // namespace
 
-const Strategy kBox = {"permute_box", std::size(kTable), applicable, make, estimate, fallback, print, make_step, kNamed};
+const PermuteStrategy kBox = {"permute_box", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
 
 }  // namespace sectile::detail

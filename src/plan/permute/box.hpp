@@ -11,9 +11,10 @@ inline constexpr int kMaxBoxed = 3;   // PERMUTE_BOX_AXES
 
 struct BoxRow {
   std::uint32_t run_s, run_d;          // bytes that a run should have in the source and in the destination
-  std::uint32_t workgroup, unroll;
+  std::uint32_t workgroup;
+  std::uint32_t unroll;                // loads in flight
   std::uint32_t access;                // most bytes of one access
-  std::int64_t bias_permille;
+  std::int64_t bias_permille = 0;      // measured
 };
 
 struct Box {
@@ -28,9 +29,9 @@ struct Box {
 };
 
 // False with a reason where the row gives no box for the nest.
-bool build_box(const Context& c, const BoxRow& row, Box& box, Refusal& refusal);
+bool build_box(const PermuteContext& c, const BoxRow& row, Box& box, Refusal& refusal);
 
 // Extra passes of one workgroup over workgroup memory.
-std::uint64_t box_conflicts(const Context& c, const BoxRow& row, const Box& box, bool all);
+std::uint64_t box_conflicts(const PermuteContext& c, const BoxRow& row, const Box& box, bool all);
 
 }  // namespace sectile::detail

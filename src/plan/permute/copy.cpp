@@ -14,58 +14,31 @@ struct Row {
   std::uint32_t workgroup, unroll;
 };
 // NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: see docs/lab/2026-11.md.
-constexpr Row kTable[] = {{256, 1}, {256, 2}, {256, 4}, {128, 1}, {512, 1}};
+constexpr Row kTable[] = {
+    {.workgroup = 256, .unroll = 1},
+    {.workgroup = 256, .unroll = 2},
+    {.workgroup = 256, .unroll = 4},
+    {.workgroup = 128, .unroll = 1},
+    {.workgroup = 512, .unroll = 1},
+};
 
 std::uint32_t width_of(const Nest& nest) {
   return std::min({nest.src_access_align(), nest.dst_access_align(), 16u});
 }
 
-bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
+  if (!only_moves(c, refusal)) return false;
   if (!c.nest.contiguous_copy()) return refusal.no("operands are not one contiguous run each");
   if (kTable[row].workgroup > c.limits.workgroup_invocations)
     return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup, c.limits.workgroup_invocations);
   return stores_elements(c, refusal);
 }
 
-Config make(const Context& c, std::uint32_t row) {
-  Config d;
-  d.stem = "permute_copy";
-  // Only the tail is moved an element at a time.
-  d.element_bytes = c.nest.element_bytes >= 4 ? 4 : c.profile.storage8.value_or(false) ? 1 : c.nest.element_bytes;
-  d.workgroup = kTable[row].workgroup;
-  d.add_constant(PERMUTE_COPY_SPEC_WIDTH, width_of(c.nest));
-  d.add_constant(PERMUTE_COPY_SPEC_UNROLL, kTable[row].unroll);
-  const auto bytes = static_cast<std::uint64_t>(c.nest.elements()) * c.nest.element_bytes;
-  d.groups = ceil_div(bytes, std::uint64_t{d.workgroup} * kTable[row].unroll * width_of(c.nest));
-  return d;
-}
-
-bool fallback(const Context&, std::uint32_t row) { return row != 0; }
-
-Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
-  Estimate e;
-  Walk walk(c.profile);
-  const auto width = width_of(c.nest);
-  Request request;
-  request.bytes = width;
-  for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = std::int64_t{l} * width;
-  const std::uint64_t times = ceil_div(d.workgroup, walk.lanes()) * kTable[row].unroll;
-  walk.load(request, times);
-  walk.store(request, times);
-  e.interior = e.edge = walk.count();
-  e.groups = d.groups;
-  e.instructions = times * 8;
-  e.bias_permille = fallback(c, row) ? kFallback : 0;
-  return e;
-}
-
-std::string print(std::uint32_t row) { return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup); }
-
-Result<Step> step(const Config& config, const Nest& nest, const DeviceProfile& profile) {
+Result<Step> step(const PermuteConfig& config, const Nest& nest, const DeviceProfile& profile) {
   Step s;
   s.kernel = {config.stem, fmt::format("e{}", config.element_bytes)};
   s.constants = {{SECTILE_SPEC_WORKGROUP, config.workgroup}};
-  s.constants.insert(s.constants.end(), config.constants.begin(), config.constants.begin() + config.constant_count);
+  config.constants.append_to(s.constants);
   s.workgroup = {config.workgroup, 1, 1};
   auto grid = fold_grid(config.groups, profile);
   if (!grid) return std::unexpected(grid.error());
@@ -84,10 +57,44 @@ Result<Step> step(const Config& config, const Nest& nest, const DeviceProfile& p
   return s;
 }
 
+PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
+  PermuteConfig d;
+  d.stem = "permute_copy";
+  d.step = step;
+  // Only the tail is moved an element at a time.
+  d.element_bytes = c.nest.element_bytes >= 4 ? 4 : c.profile.storage8.value_or(false) ? 1 : c.nest.element_bytes;
+  d.workgroup = kTable[row].workgroup;
+  d.add_constant(PERMUTE_COPY_SPEC_WIDTH, width_of(c.nest));
+  d.add_constant(PERMUTE_COPY_SPEC_UNROLL, kTable[row].unroll);
+  const auto bytes = static_cast<std::uint64_t>(c.nest.elements()) * c.nest.element_bytes;
+  d.groups = ceil_div(bytes, std::uint64_t{d.workgroup} * kTable[row].unroll * width_of(c.nest));
+  return d;
+}
+
+bool fallback(const PermuteContext&, std::uint32_t row) { return row != 0; }
+
+PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
+  PermuteEstimate e;
+  Walk walk(c.profile);
+  const auto width = width_of(c.nest);
+  Request request;
+  request.bytes = width;
+  for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = std::int64_t{l} * width;
+  const std::uint64_t times = ceil_div(d.workgroup, walk.lanes()) * kTable[row].unroll;
+  walk.load(request, times);
+  walk.store(request, times);
+  e.interior = e.edge = walk.count();
+  e.groups = d.groups;
+  e.instructions = times * 8;
+  return e;
+}
+
+std::string print(const PermuteContext&, std::uint32_t row) { return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup); }
+
 constexpr NamedConstant kNamed[] = {{PERMUTE_COPY_SPEC_WIDTH, "width"}, {PERMUTE_COPY_SPEC_UNROLL, "unroll"}};
 
 }  // namespace
 
-const Strategy kCopy = {"permute_copy", std::size(kTable), applicable, make, estimate, fallback, print, step, kNamed};
+const PermuteStrategy kCopy = {"permute_copy", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
 
 }  // namespace sectile::detail

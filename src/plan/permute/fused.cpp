@@ -12,7 +12,12 @@ namespace {
 struct Row {
   std::uint32_t workgroup, vector;   // at most so many elements a run
 };
-constexpr Row kTable[] = {{128, 8}, {256, 4}, {256, 1}, {64, 8}};
+constexpr Row kTable[] = {
+    {.workgroup = 128, .vector = 8},
+    {.workgroup = 256, .vector = 4},
+    {.workgroup = 256, .vector = 1},
+    {.workgroup = 64, .vector = 8},
+};
 
 std::uint32_t type_number(DType type) {
   switch (type) {
@@ -64,15 +69,16 @@ Run run_of(const Nest& nest, std::uint32_t row) {
   return run;
 }
 
-bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
+  if (!c.nest.stage.present) return refusal.no("elements are moved, and not computed with");
   if (kTable[row].workgroup > c.limits.workgroup_invocations)
     return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup, c.limits.workgroup_invocations);
   return true;
 }
 
-Config make(const Context& c, std::uint32_t row) {
+PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   const Run run = run_of(c.nest, row);
-  Config d;
+  PermuteConfig d;
   d.stem = "permute_fused";
   d.element_bytes = c.nest.dst_element_bytes;
   d.variant = fused_variant(c, run.widths);
@@ -96,7 +102,7 @@ Config make(const Context& c, std::uint32_t row) {
 }
 
 // The accesses of one subgroup, the first of whose runs is `first`: at element i of each run.
-void request_at(const Context& c, const Run& run, const Walk& walk, std::int64_t first, std::uint32_t i, FusedSide side,
+void request_at(const PermuteContext& c, const Run& run, const Walk& walk, std::int64_t first, std::uint32_t i, FusedSide side,
                 Request& request) {
   const auto bytes = static_cast<std::int64_t>(side == FusedSide::src ? c.nest.element_bytes : c.nest.dst_element_bytes);
   const auto runs = c.nest.elements() / run.vector;
@@ -116,7 +122,7 @@ void request_at(const Context& c, const Run& run, const Walk& walk, std::int64_t
   }
 }
 
-AccessCount count_group(const Context& c, std::uint32_t row, std::uint64_t group) {
+AccessCount count_group(const PermuteContext& c, std::uint32_t row, std::uint64_t group) {
   const Run run = run_of(c.nest, row);
   Walk walk(c.profile);
   const auto& r = kTable[row];
@@ -136,21 +142,20 @@ AccessCount count_group(const Context& c, std::uint32_t row, std::uint64_t group
   return walk.count();
 }
 
-bool fallback(const Context& c, std::uint32_t row) { return c.limits.workgroup_invocations >= 256 && row == 3; }
+bool fallback(const PermuteContext& c, std::uint32_t row) { return c.limits.workgroup_invocations >= 256 && row == 3; }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
-  Estimate e;
+PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
+  PermuteEstimate e;
   e.groups = d.groups;
   e.interior = count_group(c, row, d.groups / 2);
   if (c.explain) e.edge = count_group(c, row, d.groups - 1);
   const std::uint64_t subgroups = ceil_div(kTable[row].workgroup, c.profile.subgroup_size.value_or(32));
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 8 +
                    subgroups * static_cast<std::uint64_t>(20 + 8 * c.nest.rank + 6 * static_cast<int>(run_of(c.nest, row).vector));
-  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
-std::string print(std::uint32_t row) { return fmt::format("v{} wg{}", kTable[row].vector, kTable[row].workgroup); }
+std::string print(const PermuteContext&, std::uint32_t row) { return fmt::format("v{} wg{}", kTable[row].vector, kTable[row].workgroup); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_VECTOR, "vector"}};
 
@@ -177,7 +182,7 @@ std::uint32_t fused_joined_width(const Nest& nest, FusedSide side, int record, i
   return width;
 }
 
-const char* fused_variant(const Context& c, const FusedWidths& widths) {
+const char* fused_variant(const PermuteContext& c, const FusedWidths& widths) {
   const std::uint32_t src = c.nest.element_bytes, dst = c.nest.dst_element_bytes;
   const bool words = widths.load * src >= 4 && widths.store * dst >= 4 && (!c.nest.stage.add || widths.add * dst >= 4);
   if (words) return "word";
@@ -198,7 +203,7 @@ std::uint32_t fused_stage(const Nest& nest, int axis_s, int axis_d) {
   return bits | (one ? PERMUTE_FUSED_ONE_AXIS : 0);
 }
 
-void add_fused_constants(Config& config, const Nest& nest, const FusedWidths& widths) {
+void add_fused_constants(PermuteConfig& config, const Nest& nest, const FusedWidths& widths) {
   config.add_constant(PERMUTE_FUSED_SPEC_TYPE, type_number(nest.stage.type));
   config.add_constant(PERMUTE_FUSED_SPEC_OUT, type_number(nest.stage.out));
   config.add_constant(PERMUTE_FUSED_SPEC_STAGE, config.stage);
@@ -207,7 +212,6 @@ void add_fused_constants(Config& config, const Nest& nest, const FusedWidths& wi
   config.add_constant(PERMUTE_FUSED_SPEC_ADD, widths.add);
 }
 
-const Strategy kFused = {"permute_fused", std::size(kTable), applicable, make, estimate, fallback, print,
-                         make_step, kNamed, true};
+const PermuteStrategy kFused = {"permute_fused", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
 
 }  // namespace sectile::detail

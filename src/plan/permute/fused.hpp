@@ -23,12 +23,12 @@ struct FusedWidths {
 };
 
 // The kernel's variant: accesses of less than a word are "narrow", and where the device has none, "split".
-const char* fused_variant(const Context& c, const FusedWidths& widths);
+const char* fused_variant(const PermuteContext& c, const FusedWidths& widths);
 
 // PERMUTE_FUSED_* bits; along a run or S goes `axis_s`, along D `axis_d` (-1: there is no such axis).
 std::uint32_t fused_stage(const Nest& nest, int axis_s, int axis_d);
 
 // Constants that both kernels have, in the order of their ids.
-void add_fused_constants(Config& config, const Nest& nest, const FusedWidths& widths);
+void add_fused_constants(PermuteConfig& config, const Nest& nest, const FusedWidths& widths);
 
 }  // namespace sectile::detail

@@ -10,13 +10,17 @@ namespace {
 struct Row {
   std::uint32_t blocks_s, blocks_d;   // of a workgroup
   std::uint32_t workgroup;
-  bool swap, lanes_d;
-  bool cpu, gpu;                      // worth looking at there
+  bool swap = false, lanes_d = false;
+  bool cpu = false, gpu = false;      // a row of that class of devices; elsewhere a fallback
 };
 constexpr Row kTable[] = {
-    {8, 16, 128, true, false, false, true},  {16, 8, 128, true, false, false, true}, {8, 8, 64, true, true, false, false},
-    {16, 8, 8, true, true, true, false},     {8, 4, 8, true, true, true, false},     {16, 2, 8, false, false, true, false},
-    {4, 16, 8, false, false, true, false},
+    {.blocks_s = 8, .blocks_d = 16, .workgroup = 128, .swap = true, .gpu = true},
+    {.blocks_s = 16, .blocks_d = 8, .workgroup = 128, .swap = true, .gpu = true},
+    {.blocks_s = 8, .blocks_d = 8, .workgroup = 64, .swap = true, .lanes_d = true},
+    {.blocks_s = 16, .blocks_d = 8, .workgroup = 8, .swap = true, .lanes_d = true, .cpu = true},
+    {.blocks_s = 8, .blocks_d = 4, .workgroup = 8, .swap = true, .lanes_d = true, .cpu = true},
+    {.blocks_s = 16, .blocks_d = 2, .workgroup = 8, .cpu = true},
+    {.blocks_s = 4, .blocks_d = 16, .workgroup = 8, .cpu = true},
 };
 
 // A block, and the tile of so many that a workgroup has.
@@ -64,7 +68,8 @@ Shape shape_of(const Nest& nest, const Row& r) {
   return shape;
 }
 
-bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
+  if (!c.nest.stage.present) return refusal.no("elements are moved, and not computed with");
   const Row& r = kTable[row];
   const int s = c.nest.src_innermost();
   if (c.nest.rank < 2 || s < 0) return refusal.no("fewer than two axes move");
@@ -79,14 +84,14 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
 
 std::uint32_t tiles(std::int64_t extent, std::uint32_t tile) { return static_cast<std::uint32_t>((extent + tile - 1) / tile); }
 
-Config make(const Context& c, std::uint32_t row) {
+PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const Nest& nest = c.nest;
   const Shape shape = shape_of(nest, r);
   const auto& axis_s = nest.axis[static_cast<std::size_t>(shape.s)];
   const auto& axis_d = nest.axis[0];
   const auto tiles_s = tiles(axis_s.extent, shape.tile_s()), tiles_d = tiles(axis_d.extent, shape.tile_d());
-  Config d;
+  PermuteConfig d;
   d.stem = "permute_fused_block";
   d.element_bytes = nest.dst_element_bytes;
   d.variant = fused_variant(c, shape.widths);
@@ -116,10 +121,10 @@ Config make(const Context& c, std::uint32_t row) {
   return d;
 }
 
-bool fallback(const Context& c, std::uint32_t row) { return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu); }
+bool fallback(const PermuteContext& c, std::uint32_t row) { return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu); }
 
 // Mirrors turn_block() of shaders/permute/permute_fused_block.comp for the tile whose first element has the given indices.
-AccessCount count_tile(const Context& c, const Row& r, std::int64_t first_s, std::int64_t first_d) {
+AccessCount count_tile(const PermuteContext& c, const Row& r, std::int64_t first_s, std::int64_t first_d) {
   const Nest& nest = c.nest;
   const Shape shape = shape_of(nest, r);
   const auto& axis_s = nest.axis[static_cast<std::size_t>(shape.s)];
@@ -188,23 +193,22 @@ AccessCount count_tile(const Context& c, const Row& r, std::int64_t first_s, std
   return walk.count();
 }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
+PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   const Row& r = kTable[row];
   const Shape shape = shape_of(c.nest, r);
   const std::int64_t tiles_s = tiles(c.nest.axis[static_cast<std::size_t>(shape.s)].extent, shape.tile_s());
   const std::int64_t tiles_d = tiles(c.nest.axis[0].extent, shape.tile_d());
-  Estimate e;
+  PermuteEstimate e;
   e.groups = d.groups;
   e.interior = count_tile(c, r, (tiles_s - 1) / 2 * shape.tile_s(), (tiles_d - 1) / 2 * shape.tile_d());
   if (c.explain) e.edge = count_tile(c, r, (tiles_s - 1) * shape.tile_s(), (tiles_d - 1) * shape.tile_d());
   const auto lanes = c.profile.subgroup_size.value_or(32);
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 8 +
                    ceil_div(std::uint64_t{shape.tile_s()} * shape.tile_d(), lanes) * 5 + ceil_div(r.workgroup, lanes) * 100;
-  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
-std::string print(std::uint32_t row) {
+std::string print(const PermuteContext&, std::uint32_t row) {
   const Row& r = kTable[row];
   return fmt::format("{}x{} wg{}{}{}", r.blocks_s, r.blocks_d, r.workgroup, r.swap ? " swap" : "", r.lanes_d ? " lanes-d" : "");
 }
@@ -215,7 +219,7 @@ constexpr NamedConstant kNamed[] = {
 
 }  // namespace
 
-const Strategy kFusedBlock = {"permute_fused_block", std::size(kTable), applicable, make, estimate, fallback,
-                              print, make_step, kNamed, true};
+const PermuteStrategy kFusedBlock = {"permute_fused_block", std::size(kTable), applicable, make, estimate, fallback,
+                              print, kNamed};
 
 }  // namespace sectile::detail

@@ -18,10 +18,17 @@ namespace {
 // lavapipe: 16 bytes, photo u8 NHWC->NCHW 0.472 of a copy (box 0.077).
 struct Row {
   std::uint32_t step_bytes, workgroup;
-  bool cpu, gpu;   // worth looking at there
+  bool cpu = false, gpu = false;   // a row of that class of devices; elsewhere a fallback
 };
-constexpr Row kTable[] = {{16, 128, true, false}, {8, 128, true, true}, {4, 256, true, true},
-                          {16, 64, false, false}, {16, 256, false, false}, {8, 256, false, false}, {4, 128, false, false}};
+constexpr Row kTable[] = {
+    {.step_bytes = 16, .workgroup = 128, .cpu = true},
+    {.step_bytes = 8, .workgroup = 128, .cpu = true, .gpu = true},
+    {.step_bytes = 4, .workgroup = 256, .cpu = true, .gpu = true},
+    {.step_bytes = 16, .workgroup = 64},
+    {.step_bytes = 16, .workgroup = 256},
+    {.step_bytes = 8, .workgroup = 256},
+    {.step_bytes = 4, .workgroup = 128},
+};
 
 // Records longer than this are rows of a tile.
 constexpr std::int64_t kMaxRun = 8;
@@ -125,7 +132,8 @@ Widths widths_of(const Nest& nest, const Interleave& w, const Row& r) {
           access_of(nest, w, false, std::uint64_t{r.step_bytes} * w.dst_run)};
 }
 
-bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
+  if (!only_moves(c, refusal)) return false;
   const Row& r = kTable[row];
   if (c.nest.element_bytes > 8 || r.step_bytes < c.nest.element_bytes)
     return refusal.no("elements have {} bytes, an invocation's steps {}", c.nest.element_bytes, r.step_bytes);
@@ -142,13 +150,13 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   return true;
 }
 
-Config make(const Context& c, std::uint32_t row) {
+PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const Interleave w = interleave_of(c.nest).value_or(Interleave{});
   const auto& nest = c.nest;
   const auto axis_at = [&](int a) { return a >= 0 ? nest.axis[static_cast<std::size_t>(a)] : NestAxis{}; };
   const Widths widths = widths_of(nest, w, r);
-  Config d;
+  PermuteConfig d;
   d.stem = "permute_interleave";
   d.element_bytes = nest.element_bytes;
   d.wide = c.wide;
@@ -177,7 +185,7 @@ Config make(const Context& c, std::uint32_t row) {
   return d;
 }
 
-bool fallback(const Context& c, std::uint32_t row) {
+bool fallback(const PermuteContext& c, std::uint32_t row) {
   return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() < kLeastElements;
 }
 
@@ -191,7 +199,7 @@ std::int64_t bias_of(const Row& r, const Interleave& w) {
   return bias;
 }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
+PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   const Row& r = kTable[row];
   const Interleave w = interleave_of(c.nest).value_or(Interleave{});
   const Widths widths = widths_of(c.nest, w, r);
@@ -214,7 +222,7 @@ Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   };
   count(true);
   count(false);
-  Estimate e;
+  PermuteEstimate e;
   e.groups = d.groups;
   e.interior = walk.count();
   e.memory_transactions = merged.count().load_transactions + merged.count().store_transactions;
@@ -222,11 +230,11 @@ Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   const std::uint64_t words = std::uint64_t{w.targets} * w.dst_run * r.step_bytes / 4;
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 4 +
                    subgroups * (60 + words * (c.nest.element_bytes < 4 ? 8 / c.nest.element_bytes : 1));
-  e.bias_permille = fallback(c, row) ? kFallback : c.cpu() ? 0 : bias_of(r, w);
+  e.bias_permille = c.cpu() ? 0 : bias_of(r, w);
   return e;
 }
 
-std::string print(std::uint32_t row) { return fmt::format("p{} wg{}", kTable[row].step_bytes, kTable[row].workgroup); }
+std::string print(const PermuteContext&, std::uint32_t row) { return fmt::format("p{} wg{}", kTable[row].step_bytes, kTable[row].workgroup); }
 
 constexpr NamedConstant kNamed[] = {
     {PERMUTE_INTERLEAVE_SPEC_STEPS, "steps"}, {PERMUTE_INTERLEAVE_SPEC_SOURCES, "from"}, {PERMUTE_INTERLEAVE_SPEC_SRC_RUN, "from"},
@@ -234,7 +242,6 @@ constexpr NamedConstant kNamed[] = {
 
 }  // namespace
 
-const Strategy kInterleave = {"permute_interleave", std::size(kTable), applicable, make, estimate, fallback, print,
-                         make_step, kNamed};
+const PermuteStrategy kInterleave = {"permute_interleave", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
 
 }  // namespace sectile::detail

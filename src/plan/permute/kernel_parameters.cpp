@@ -31,7 +31,7 @@ struct Stream {
 };
 
 // A stage's words in front of the axes: addresses, which are written when recording, and alpha.
-void add_front(Stream& stream, const Config& config, const Nest& nest) {
+void add_front(Stream& stream, const PermuteConfig& config, const Nest& nest) {
   stream.most = PERMUTE_FUSED_MAX_WORDS;
   for (const std::uint32_t bit : {std::uint32_t{PERMUTE_FUSED_SCALE}, std::uint32_t{PERMUTE_FUSED_BIAS}, std::uint32_t{PERMUTE_FUSED_ADD}})
     if ((config.stage & bit) != 0) stream.add_stride(0, true);
@@ -39,7 +39,7 @@ void add_front(Stream& stream, const Config& config, const Nest& nest) {
 }
 
 // And those behind the kernel's own.
-void add_behind(Stream& stream, const Config& config, int axes) {
+void add_behind(Stream& stream, const PermuteConfig& config, int axes) {
   const auto each = [&](auto&& add) {
     for (int a = 0; a < axes; ++a) add(config.axis[static_cast<std::size_t>(a)]);
   };
@@ -51,7 +51,7 @@ void add_behind(Stream& stream, const Config& config, int axes) {
     each([&](const StreamAxis& axis) { stream.add_stride(axis.add_stride, config.wide); });
 }
 
-Stream make_stream(const Config& config, const Nest& nest, int axes) {
+Stream make_stream(const PermuteConfig& config, const Nest& nest, int axes) {
   Stream stream;
   if (nest.stage.present) add_front(stream, config, nest);
   std::array<std::uint32_t, (PERMUTE_MAX_AXES + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD> shifts{};
@@ -67,7 +67,7 @@ Stream make_stream(const Config& config, const Nest& nest, int axes) {
   }
   for (int s = 0; s < (axes + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD; ++s)
     stream.add(shifts[static_cast<std::size_t>(s)]);
-  for (std::uint32_t w = 0; w < config.own_count; ++w) stream.add(config.own[w]);
+  for (const std::uint32_t word : config.own.all()) stream.add(word);
   if (nest.stage.present) add_behind(stream, config, axes);
   const auto bounds = std::max(nest.read_bounds(), nest.write_bounds());
   const auto limit = [](std::int64_t v) {
@@ -90,8 +90,8 @@ FastDivision fast_division(std::uint32_t d) noexcept {
   return {static_cast<std::uint32_t>((excess << 32) / d + 1), shift};
 }
 
-void Config::add_axis(const NestAxis& from, std::uint32_t count) {
-  axis[static_cast<std::size_t>(axes++)] = {count,           from.src_stride, from.dst_stride, from.coef,
+void PermuteConfig::add_axis(const NestAxis& from, std::uint32_t count) {
+  axis.at(static_cast<std::size_t>(axes++)) = {count,           from.src_stride, from.dst_stride, from.coef,
                                            from.add_stride, from.scale_step, from.bias_step};
 }
 
@@ -110,7 +110,7 @@ bool needs_wide(const Nest& nest) noexcept {
          nest.add_span() * nest.dst_element_bytes >= limit;
 }
 
-Result<Step> make_step(const Config& config, const Nest& nest, const DeviceProfile& profile) {
+Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const DeviceProfile& profile) {
   const int axes = axis_class(config.axes, nest.stage.present);
   const Stream stream = make_stream(config, nest, axes);
   if (stream.full)
@@ -128,13 +128,13 @@ Result<Step> make_step(const Config& config, const Nest& nest, const DeviceProfi
   step.workgroup_memory_bytes = config.workgroup_memory_bytes;
 
   const std::uint32_t pushed = std::min<std::uint32_t>(stream.count, PERMUTE_PUSH_WORDS);
-  step.constants.reserve(5 + config.constant_count + (stream.count - pushed));
+  step.constants.reserve(5 + config.constants.all().size() + (stream.count - pushed));
   step.constants = {{SECTILE_SPEC_WORKGROUP, config.workgroup},
                     {PERMUTE_SPEC_AXES, static_cast<std::uint32_t>(axes)},
                     {PERMUTE_SPEC_READ_BOUNDS, nest.read_bounds()},
                     {PERMUTE_SPEC_WRITE_BOUNDS, nest.write_bounds()}};
   if (longer) step.constants.insert(step.constants.begin() + 2, {PERMUTE_SPEC_PUSHED, PERMUTE_PUSH_WORDS});
-  step.constants.insert(step.constants.end(), config.constants.begin(), config.constants.begin() + config.constant_count);
+  config.constants.append_to(step.constants);
   for (std::uint32_t w = pushed; w < stream.count; ++w)
     step.constants.push_back({PERMUTE_SPEC_WORD0 + w, stream.word[w]});
 

@@ -3,6 +3,7 @@
 
 #include "nest.hpp"
 #include "plan/access/limits.hpp"
+#include "plan/strategy.hpp"
 
 #include <sectile/error.hpp>
 #include <sectile/plan.hpp>
@@ -40,35 +41,36 @@ struct StreamAxis {
   std::int64_t add_stride = 0, scale_step = 0, bias_step = 0;   // of an elementwise stage
 };
 
+struct PermuteConfig;
+
+// The step for a config over a nest: constants, pushed words, specialized words, addresses, ranges,
+// the grid folded to the profile's limits.
+Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const DeviceProfile& profile);
+
 // What a strategy has worked out for one step.
-struct Config {
+struct PermuteConfig {
   const char* stem = "";
   std::uint32_t element_bytes = 4;
   const char* variant = nullptr;                  // the kernel's, before ".wide" or ".long"; null: "e<element_bytes>"
   bool wide = false;
   std::array<StreamAxis, kMaxRank> axis{};
   int axes = 0;
-  std::array<std::uint32_t, 16> own{};            // the kernel's own words
-  std::uint32_t own_count = 0;
+  FixedList<std::uint32_t, 16> own;               // the kernel's own words
   std::uint32_t stage = 0;                        // PERMUTE_FUSED_* bits
-  std::array<Constant, 16> constants{};           // the kernel's own constants
-  std::uint32_t constant_count = 0;
+  FixedList<Constant, 16> constants;              // the kernel's own constants
   std::uint32_t workgroup = 64;
   std::uint64_t groups = 1;
   std::uint32_t workgroup_memory_bytes = 0;
+  Result<Step> (*step)(const PermuteConfig&, const Nest&, const DeviceProfile&) = make_step;
   std::uint64_t bank_conflicts = 0;               // of one workgroup, as sampled while padding was chosen
 
   void add_axis(const NestAxis& from, std::uint32_t count);
-  void add_own(std::uint32_t word) { own[own_count++] = word; }
-  void add_constant(std::uint32_t id, std::uint32_t value) { constants.at(constant_count++) = {id, value}; }
+  void add_own(std::uint32_t word) { own.add(word); }
+  void add_constant(std::uint32_t id, std::uint32_t value) { constants.add({id, value}); }
 };
 
 // Axis numbers are padded to few classes, so that problems of like rank share a pipeline.
 int axis_class(int axes, bool staged = false) noexcept;
-
-// The step for a config over a nest: constants, pushed words, specialized words, addresses, ranges,
-// the grid folded to the profile's limits.
-Result<Step> make_step(const Config& config, const Nest& nest, const DeviceProfile& profile);
 
 // Offsets of the nest need 64 bits: as bytes they would pass 2^31.
 bool needs_wide(const Nest& nest) noexcept;

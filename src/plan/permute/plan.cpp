@@ -1,85 +1,50 @@
-// Planning a permute: the table of its candidates, what they cost, and problems that take several steps.
+// Planning a permute: the table of its candidates, and problems that take several steps.
 #include "plan/choose.hpp"
 #include "operation.hpp"
 #include "strategy.hpp"
-#include "plan/unsupported.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 
 namespace sectile::detail {
 
 namespace {
 
-constexpr const Strategy* kPermute[] = {&kCopy,  &kRows, &kTile, &kBlock, &kRuns,  &kInterleave,
+constexpr const PermuteStrategy* kPermute[] = {&kCopy,  &kRows, &kTile, &kBlock, &kRuns,  &kInterleave,
                                           &kTma, &kBox,  &kWords, &kFused, &kFusedBlock};
 
-std::int64_t biased(std::uint64_t group, std::uint64_t groups, std::int64_t bias_permille) {
-  const std::uint64_t total = group * std::min<std::uint64_t>(groups, 1ull << 31);
-  if (bias_permille >= kFallback) return std::numeric_limits<std::int64_t>::max() / 2;
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(total / 1000, 1ull << 50)) * (1000 + bias_permille);
-}
-
-// Time that a workgroup keeps its multiprocessor busy, in picoseconds of an H200's share of memory
-// (4 TB/s over 132: 1.07 ns for 32 bytes) and issue slots (four instructions a clock at 1.7 GHz: 147 ps
-// each). Memory and issue overlap, so the longer one counts, and a quarter of the other.
-std::int64_t cost_of(const Context& c, const Estimate& e) {
-  const auto& n = e.interior;
-  const std::uint64_t transactions = e.memory_transactions != 0 ? e.memory_transactions : n.load_transactions + n.store_transactions;
-  const std::uint64_t memory = transactions * (c.profile.transaction_bytes.value_or(32)) * 33;
-  const std::uint64_t issue = e.instructions * 147 + n.bank_conflicts * 590;
-  const std::uint64_t group = std::max(memory, issue) + std::min(memory, issue) / 8;
-  // Fewer workgroups than the device holds at once cost as if they were as many: the rest stands idle.
-  const std::uint64_t held = std::uint64_t{c.profile.multiprocessors.value_or(64)} * 4;
-  return biased(group, std::max(e.groups, held), e.bias_permille);
-}
-
-// On a CPU every access is a scalar one a lane: what counts is how many there are and how wide.
-std::int64_t cpu_cost_of(const Strategy& s, const Estimate& e, const Config& d) {
-  const auto& n = e.interior;
-  // Workgroup memory costs a CPU a second copy, and the box its index arithmetic an element.
-  const std::uint64_t weight = &s == &kTile ? 400 : &s == &kBox ? (d.element_bytes == 1 ? 300 : 600) : &s == &kWords ? 400 : &s == &kRows ? 500 : 100;
-  const std::uint64_t requests = n.load_requests + n.store_requests;
-  const std::uint64_t loads = e.memory_transactions != 0 ? e.memory_transactions / 2 : n.load_transactions;
-  const std::uint64_t stores = e.memory_transactions != 0 ? e.memory_transactions / 2 : n.store_transactions;
-  const std::uint64_t group = requests * weight * (10 + d.element_bytes) + loads * 200 + stores * 300 + e.instructions * 10;
-  return biased(group, e.groups, e.bias_permille);
-}
-
-void describe(Candidate& candidate, const Config& d, const Estimate& e) {
-  candidate.interior = e.interior;
-  candidate.edge = e.edge;
-  candidate.detail = fmt::format("e{}{} wg={} groups={} shared={}", d.element_bytes, d.wide ? ".wide" : "",
-                                 d.workgroup, d.groups, d.workgroup_memory_bytes);
-}
-
 struct Permutes {
-  using Strategy = detail::Strategy;
-  using Config = detail::Config;
-  const Context& c;
+  using Strategy = PermuteStrategy;
+  using Config = PermuteConfig;
+  const PermuteContext& c;
 
-  std::span<const Strategy* const> table() const { return kPermute; }
-  bool applicable(const Strategy& s, std::uint32_t row, Refusal& refusal) const {
-    if (s.fused != c.nest.stage.present)
-      return s.fused ? refusal.no("elements are moved, and not computed with")
-                     : refusal.no("elements are computed with, {} moves them alone", s.stem);
-    return s.applicable(c, row, refusal);
+  const PermuteContext& context() const { return c; }
+  std::span<const PermuteStrategy* const> table() const { return kPermute; }
+  PermuteConfig make(const PermuteStrategy& s, std::uint32_t row) const { return s.make(c, row); }
+  std::int64_t cost(const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& config) const {
+    return permute_cost(c, s.estimate(c, row, config), config);
   }
-  bool fallback(const Strategy& s, std::uint32_t row) const { return s.fallback(c, row); }
-  Config make(const Strategy& s, std::uint32_t row) const { return s.make(c, row); }
-  std::int64_t cost(const Strategy& s, std::uint32_t row, const Config& config, Candidate* explanation) const {
-    // What is told is counted in full; the choice is by the same counts whether anybody is told or not.
-    if (explanation != nullptr) describe(*explanation, config, s.estimate({c.nest, c.profile, c.limits, c.wide, true}, row, config));
-    const Estimate estimate = s.estimate(c, row, config);
-    return c.cpu() ? cpu_cost_of(s, estimate, config) : cost_of(c, estimate);
+  // The explanation counts in full; the cost is that of the choice.
+  void explain(const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& d, Candidate& candidate) const {
+    const auto full = s.estimate({c.nest, c.profile, c.model, c.limits, c.wide, true}, row, d);
+    candidate.interior = full.interior;
+    candidate.edge = full.edge;
+    candidate.cost = permute_picoseconds(c, cost(s, row, d));
+    candidate.detail = fmt::format("e{}{} wg={} groups={} shared={}", d.element_bytes, d.wide ? ".wide" : "",
+                                   d.workgroup, d.groups, d.workgroup_memory_bytes);
   }
-  bool has_code(const Strategy& s, const Config& config, const KernelSet& kernels, Refusal& refusal) const {
-    // A step that cannot be made is told when it is chosen.
-    const auto step = s.step(config, c.nest, c.profile);
-    return !step || kernels.has(*step) || refusal.no("the pack has no {}.{} with its constants",
-                                                     step->kernel.stem, step->kernel.variant);
+  Result<std::vector<Step>> steps(const PermuteConfig& config) const {
+    auto step = config.step(config, c.nest, c.profile);
+    if (!step) return std::unexpected(step.error());
+    std::vector<Step> steps;
+    steps.push_back(std::move(*step));
+    return steps;
+  }
+  Permutes without_pack() const { return *this; }
+  bool plannable(const DeviceProfile& other) const {
+    const PermuteContext there{c.nest, other, cost_model_of(other), limits_of(other), c.wide, false};
+    return choose(Permutes{there}, PlanOptions(), nullptr).strategy != nullptr;
   }
 };
 
@@ -99,16 +64,6 @@ int axis_to_cut(const Nest& nest) {
 }
 
 Result<void> plan_part(Job& job, const Nest& nest);
-
-// Where a pack has no candidate's code: what comes nearest to what would be chosen without one.
-Result<void> not_in_pack(const Job& job, const Context& c, const PlanOptions& unlimited) {
-  const auto choice = choose(Permutes{c}, unlimited, nullptr);
-  if (choice.strategy == nullptr) return {};
-  const auto step = choice.strategy->step(choice.config, c.nest, c.profile);
-  if (!step) return std::unexpected(step.error());
-  return fail(ErrorKind::missing, "kernel in the pack for " + job.profile.name, print(job.plan.problem),
-              job.options.kernels->nearest(*step));
-}
 
 Result<void> plan_halves(Job& job, const Nest& nest) {
   if (job.plan.steps.size() >= kMaxSteps)
@@ -145,29 +100,21 @@ Result<void> plan_part(Job& job, const Nest& nest) {
   if (too_large(nest, job.profile.int64.value_or(false)) && can_cut) return plan_halves(job, nest);
   const bool first = job.plan.steps.empty();
   const bool explain = job.options.explain && first;
-  const Context c{nest, job.profile, limits_of(job.profile), !nest.contiguous_copy() && needs_wide(nest), false};
-  const auto choice = choose(Permutes{c}, job.options, explain ? &job.plan.candidates : nullptr);
-  if (choice.strategy == nullptr) {
-    if (job.options.kernels != nullptr)
-      if (auto missing = not_in_pack(job, c, {.explain = false, .force = job.options.force, .kernels = nullptr}); !missing)
-        return missing;
-    std::vector<Candidate> explanations;
-    choose(Permutes{c}, job.options, &explanations);
-    return std::unexpected(unsupported(job, "permute", explanations, [&](const DeviceProfile& other) {
-      const Context there{c.nest, other, limits_of(other), c.wide, false};
-      return choose(Permutes{there}, PlanOptions(), nullptr).strategy != nullptr;
-    }));
-  }
-  const std::uint64_t ids = choice.config.groups * choice.config.workgroup;
-  if (choice.strategy != &kCopy && ids >= kMaxIds * 2 && can_cut) return plan_halves(job, nest);
-  auto step = choice.strategy->step(choice.config, nest, job.profile);
+  const PermuteContext c{nest, job.profile, cost_model_of(job.profile), limits_of(job.profile),
+                         !nest.contiguous_copy() && needs_wide(nest), false};
+  const Permutes family{c};
+  const auto choice = choose_or_refuse(job, family, "permute", explain ? &job.plan.candidates : nullptr);
+  if (!choice) return std::unexpected(choice.error());
+  const std::uint64_t ids = choice->config.groups * choice->config.workgroup;
+  if (choice->strategy != &kCopy && ids >= kMaxIds * 2 && can_cut) return plan_halves(job, nest);
+  auto step = choice->config.step(choice->config, nest, job.profile);
   if (!step) return std::unexpected(step.error());
   for (auto& range : step->accesses) range.end = std::min(range.end, job.plan.operands[range.operand].bytes);
   for (const auto& earlier : job.plan.steps)
     for (const auto& a : earlier.accesses)
       for (const auto& b : step->accesses)
         if (a.operand == b.operand && (a.write || b.write) && a.begin < b.end && b.begin < a.end) step->barrier_before = true;
-  if (!job.chose) job.plan.choice.candidate = candidate_name(*choice.strategy, choice.row);
+  if (!job.chose) job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
   job.plan.steps.push_back(std::move(*step));
   job.chose = true;
   return {};
@@ -176,7 +123,7 @@ Result<void> plan_part(Job& job, const Nest& nest) {
 }  // namespace
 
 std::span<const NamedConstant> Operation<PermuteProblem>::named_constants(std::string_view stem) {
-  for (const Strategy* strategy : kPermute)
+  for (const PermuteStrategy* strategy : kPermute)
     if (stem == strategy->stem) return strategy->named;
   return {};
 }
@@ -195,16 +142,20 @@ Result<void> Operation<PermuteProblem>::plan(Job& job, const PermuteProblem& pro
   return plan_part(job, canonical(*loops, problem));
 }
 
-std::span<const Strategy* const> permute_strategies() noexcept { return kPermute; }
+std::span<const PermuteStrategy* const> permute_strategies() noexcept { return kPermute; }
 
-bool stores_elements(const Context& c, Refusal& refusal) {
+bool only_moves(const PermuteContext& c, Refusal& refusal) {
+  return !c.nest.stage.present || refusal.no("the problem computes with elements, and this kernel only moves them");
+}
+
+bool stores_elements(const PermuteContext& c, Refusal& refusal) {
   const auto e = c.nest.element_bytes;
   if (e <= 2 && !c.profile.storage16.value_or(false)) return refusal.no("storage16 is needed for elements of {} bytes", e);
   if (e == 1 && !c.profile.storage8.value_or(false)) return refusal.no("storage8 is needed for elements of 1 byte");
   return true;
 }
 
-bool vector_fits(const Context& c, VectorSide side, std::uint32_t elements, Refusal& refusal) {
+bool vector_fits(const PermuteContext& c, VectorSide side, std::uint32_t elements, Refusal& refusal) {
   if (elements <= 1) return true;
   const char* operand = side.source ? "source" : "destination";
   const auto stride = [&](int a) {

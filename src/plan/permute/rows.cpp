@@ -13,16 +13,22 @@ struct Row {
 };
 // NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench --preset seeds-permute --all-candidates`: one element an
 // invocation moves 3897 GB/s of 64x1024x512 (1,0,2) f32, four 3802, eight 3788.
-constexpr Row kTable[] = {{256, 1}, {256, 4}, {128, 8}, {64, 4}};
+constexpr Row kTable[] = {
+    {.workgroup = 256, .unroll = 1},
+    {.workgroup = 256, .unroll = 4},
+    {.workgroup = 128, .unroll = 8},
+    {.workgroup = 64, .unroll = 4},
+};
 
-bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
+  if (!only_moves(c, refusal)) return false;
   if (kTable[row].workgroup > c.limits.workgroup_invocations)
     return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup, c.limits.workgroup_invocations);
   return stores_elements(c, refusal);
 }
 
-Config make(const Context& c, std::uint32_t row) {
-  Config d;
+PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
+  PermuteConfig d;
   d.stem = "permute_rows";
   d.element_bytes = c.nest.element_bytes;
   d.wide = c.wide;
@@ -37,7 +43,7 @@ Config make(const Context& c, std::uint32_t row) {
 }
 
 // The subgroup-wide access whose first id is `first`.
-void request_at(const Context& c, const Walk& walk, std::int64_t first, Request& from, Request& to) {
+void request_at(const PermuteContext& c, const Walk& walk, std::int64_t first, Request& from, Request& to) {
   const auto e = static_cast<std::int64_t>(c.nest.element_bytes);
   from.bytes = to.bytes = c.nest.element_bytes;
   for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
@@ -57,7 +63,7 @@ void request_at(const Context& c, const Walk& walk, std::int64_t first, Request&
   }
 }
 
-AccessCount count_group(const Context& c, std::uint32_t row, std::uint64_t group, bool all) {
+AccessCount count_group(const PermuteContext& c, std::uint32_t row, std::uint64_t group, bool all) {
   Walk walk(c.profile);
   const auto& r = kTable[row];
   const Sample requests{static_cast<std::uint32_t>(ceil_div(r.workgroup, walk.lanes())) * r.unroll, all};
@@ -72,24 +78,24 @@ AccessCount count_group(const Context& c, std::uint32_t row, std::uint64_t group
 }
 
 // lavapipe takes 66 ms for 4099x4093 f32 with four elements an invocation, 100 ms with one.
-bool fallback(const Context& c, std::uint32_t row) { return row != (c.cpu() ? 1u : 0u); }
+bool fallback(const PermuteContext& c, std::uint32_t row) { return row != (c.cpu() ? 1u : 0u); }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
-  Estimate e;
+PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
+  PermuteEstimate e;
   e.groups = d.groups;
+  e.addressing = Addressing::rows;
   e.interior = count_group(c, row, d.groups / 2, c.explain);
   if (c.explain) e.edge = count_group(c, row, d.groups - 1, true);
   e.instructions = e.interior.load_requests * static_cast<std::uint64_t>(12 + 6 * c.nest.rank);
-  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
-std::string print(std::uint32_t row) { return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup); }
+std::string print(const PermuteContext&, std::uint32_t row) { return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_ROWS_SPEC_UNROLL, "unroll"}};
 
 }  // namespace
 
-const Strategy kRows = {"permute_rows", std::size(kTable), applicable, make, estimate, fallback, print, make_step, kNamed};
+const PermuteStrategy kRows = {"permute_rows", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
 
 }  // namespace sectile::detail

@@ -16,8 +16,8 @@ struct Row {
   std::uint32_t blocks_s, blocks_d;    // of a workgroup's tile
   std::uint32_t load_bytes, store_bytes;   // at most
   std::uint32_t workgroup;
-  bool staged, swap;
-  bool cpu, gpu;                       // worth looking at there
+  bool staged = false, swap = false;
+  bool cpu = false, gpu = false;       // a row of that class of devices; elsewhere a fallback
 };
 // GPUs staged. H200, CUDA 13.0, 2026-11-23, `sectile bench PROBLEM --device cuda:0 --all-candidates --min-time 0.05
 // --warmup 0.3`, fractions of a copy (docs/lab/2026-11.md has the table): 16x16 blocks of 4x4 runs with stores of 8
@@ -27,24 +27,42 @@ struct Row {
 // --force ROW`, fractions of a copy: tiles of 4x4 blocks 0.29 to 0.35, 8x4 0.32, 4x16 0.20 to 0.27, 16x16 0.14; blocks
 // of 4x8 runs 0.27 at best, of 8x8 0.13; permute_rows 0.04.
 constexpr Row kTable[] = {
-    {4, 4, 16, 16, 16, 4, 256, true, true, false, false},
-    {4, 4, 16, 16, 16, 4, 128, true, true, false, false},
-    {4, 4, 16, 16, 16, 4, 256, true, false, false, false},
-    {4, 4, 8, 16, 16, 4, 128, true, true, false, true},
-    {4, 4, 8, 32, 16, 4, 256, true, true, false, false},
-    {4, 4, 16, 32, 16, 4, 256, true, true, false, false},
-    {4, 4, 16, 32, 16, 16, 256, true, true, false, false},
-    {4, 4, 16, 16, 16, 8, 256, true, true, false, true},
-    {8, 4, 8, 16, 16, 4, 128, true, true, false, false},
-    {4, 4, 8, 8, 16, 4, 64, true, true, false, true},
-    {2, 2, 16, 16, 16, 4, 256, true, true, false, true},
-    {1, 1, 16, 16, 16, 4, 256, true, true, false, true},
-    {4, 4, 4, 4, 16, 16, 8, false, true, true, false},
-    {2, 2, 8, 8, 16, 16, 16, false, true, true, false},
-    {1, 1, 16, 16, 16, 16, 16, false, true, true, false},
-    {4, 4, 8, 4, 16, 16, 8, false, true, false, false},
-    {4, 4, 4, 16, 16, 16, 16, false, true, false, false},
-    {4, 8, 4, 4, 16, 16, 8, false, true, false, false},
+    {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 256, .staged = true, .swap = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 128, .staged = true, .swap = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 256, .staged = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 8, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 128, .staged = true, .swap = true, .gpu = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 8, .blocks_d = 32, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 256, .staged = true, .swap = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 32, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 256, .staged = true, .swap = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 32, .load_bytes = 16, .store_bytes = 16,
+     .workgroup = 256, .staged = true, .swap = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 8,
+     .workgroup = 256, .staged = true, .swap = true, .gpu = true},
+    {.block_s = 8, .block_d = 4, .blocks_s = 8, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 128, .staged = true, .swap = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 8, .blocks_d = 8, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 64, .staged = true, .swap = true, .gpu = true},
+    {.block_s = 2, .block_d = 2, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 256, .staged = true, .swap = true, .gpu = true},
+    {.block_s = 1, .block_d = 1, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 256, .staged = true, .swap = true, .gpu = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 4, .blocks_d = 4, .load_bytes = 16, .store_bytes = 16,
+     .workgroup = 8, .swap = true, .cpu = true},
+    {.block_s = 2, .block_d = 2, .blocks_s = 8, .blocks_d = 8, .load_bytes = 16, .store_bytes = 16,
+     .workgroup = 16, .swap = true, .cpu = true},
+    {.block_s = 1, .block_d = 1, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 16,
+     .workgroup = 16, .swap = true, .cpu = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 8, .blocks_d = 4, .load_bytes = 16, .store_bytes = 16,
+     .workgroup = 8, .swap = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 4, .blocks_d = 16, .load_bytes = 16, .store_bytes = 16,
+     .workgroup = 16, .swap = true},
+    {.block_s = 4, .block_d = 8, .blocks_s = 4, .blocks_d = 4, .load_bytes = 16, .store_bytes = 16,
+     .workgroup = 8, .swap = true},
 };
 
 // What an invocation may hold where it has registers; a CPU has its caches.
@@ -130,7 +148,8 @@ bool near_limit(const Nest& nest) {
   return std::max(nest.src_span(), nest.dst_span()) * nest.element_bytes >= limit;
 }
 
-bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
+  if (!only_moves(c, refusal)) return false;
   const Row& r = kTable[row];
   Matrix m;
   if (!matrix_of(c.nest, m, refusal)) return false;
@@ -153,7 +172,7 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
 }
 
 // Invocations' places in workgroup memory, by one skew; see staged_at() in shaders/permute/permute_runs.comp.
-std::uint64_t conflicts_of(const Context& c, const Matrix& m, const Row& r, const Shape& s, std::uint32_t skew) {
+std::uint64_t conflicts_of(const PermuteContext& c, const Matrix& m, const Row& r, const Shape& s, std::uint32_t skew) {
   Walk walk(c.profile);
   const auto run_bytes = static_cast<std::uint32_t>(m.run) * m.unit;
   const std::uint32_t pitch = s.tile_d * run_bytes / 4, column = r.block_d * run_bytes / 4;
@@ -173,13 +192,13 @@ std::uint64_t conflicts_of(const Context& c, const Matrix& m, const Row& r, cons
   return walk.count().bank_conflicts;
 }
 
-Config make(const Context& c, std::uint32_t row) {
+PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   Matrix m;
   Refusal none(false);
   matrix_of(c.nest, m, none);
   const Shape s = shape_of(c.nest, m, r);
-  Config d;
+  PermuteConfig d;
   d.stem = "permute_runs";
   d.element_bytes = m.unit;
   d.wide = c.wide || near_limit(c.nest);
@@ -234,7 +253,7 @@ Config make(const Context& c, std::uint32_t row) {
   return d;
 }
 
-bool fallback(const Context& c, std::uint32_t row) {
+bool fallback(const PermuteContext& c, std::uint32_t row) {
   const auto bytes = c.nest.element_bytes;
   const std::int64_t least = c.nest.rank > 0 && c.nest.axis[0].extent * bytes > 12 ? kLeastBytesLong : kLeastBytes;
   // lavapipe: f64 11x431x643x3 takes 28 ms as rows of 8 bytes, 40 ms so.
@@ -247,21 +266,21 @@ bool fallback(const Context& c, std::uint32_t row) {
 // and 12 words 69 and 62 us, 48 words 109 us (f32 33x431x643x3); 6, 24 and 96 words 60, 78 and 129 us (f64
 // 17x431x643x3). Of runs that are joined there, stores of 4 bytes took 1.09 to 1.43 times as long as those of 8, which
 // the cost alone puts at 0.99 to 1.07.
-std::int64_t bias_of(const Context& c, const Row& r, const Matrix& m) {
+std::int64_t bias_of(const PermuteContext& c, const Row& r, const Matrix& m) {
   if (m.unit < 4) return !c.cpu() && r.store_bytes == 4 ? 100 : 0;
   if (c.cpu()) return 100 * (r.block_s - 1);
   const std::int64_t words = r.block_s * r.block_d * m.run;
   return std::max<std::int64_t>(0, 25 * (words - 12));
 }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
+PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   const Row& r = kTable[row];
   Matrix m;
   Refusal none(false);
   matrix_of(c.nest, m, none);
   const Shape s = shape_of(c.nest, m, r);
   Walk walk(c.profile);
-  Estimate e;
+  PermuteEstimate e;
   e.groups = d.groups;
   const auto run_bytes = static_cast<std::uint32_t>(m.run) * m.unit;
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(m.s)];
@@ -300,11 +319,11 @@ Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   e.instructions = ceil_div(r.workgroup, lanes) * 100 + e.interior.load_requests * (s.load == 0 ? 10 : 5) +
                    turns * r.block_s * column_words * (joins + 2) +
                    e.interior.store_requests * (r.staged ? 16 + s.store / 4 * 6 : 8);
-  e.bias_permille = fallback(c, row) ? kFallback : bias_of(c, r, m);
+  e.bias_permille = bias_of(c, r, m);
   return e;
 }
 
-std::string print(std::uint32_t row) {
+std::string print(const PermuteContext&, std::uint32_t row) {
   const Row& r = kTable[row];
   return fmt::format("{}x{} of {}x{} l{} s{} wg{}{}{}", r.blocks_s, r.blocks_d, r.block_s, r.block_d, r.load_bytes,
                      r.store_bytes, r.workgroup, r.staged ? "" : " direct", r.swap ? " d-first" : "");
@@ -316,6 +335,6 @@ constexpr NamedConstant kNamed[] = {
 
 }  // namespace
 
-const Strategy kRuns = {"permute_runs", std::size(kTable), applicable, make, estimate, fallback, print, make_step, kNamed};
+const PermuteStrategy kRuns = {"permute_runs", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
 
 }  // namespace sectile::detail

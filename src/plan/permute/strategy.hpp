@@ -1,11 +1,11 @@
-// What every strategy gives the planner: applicable, make, print; rows of a table, not branches.
+// The strategies of permutes: what their estimates hold, and what they share.
 #pragma once
 
-#include "nest.hpp"
-#include "plan/named_constant.hpp"
-#include "plan/refusal.hpp"
-#include "plan/access/walk.hpp"
 #include "kernel_parameters.hpp"
+#include "nest.hpp"
+#include "plan/access/walk.hpp"
+#include "plan/cost/model.hpp"
+#include "plan/strategy.hpp"
 
 #include <sectile/plan.hpp>
 #include <sectile/profile.hpp>
@@ -16,54 +16,53 @@
 
 namespace sectile::detail {
 
-// One problem part on one device.
-struct Context {
-  const Nest& nest;
-  const DeviceProfile& profile;
-  Limits limits;
-  bool wide;               // byte offsets pass 2^31
-  bool explain;            // counts are complete: for whom they are told, and not for the choice
-
-  bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
-};
-
 // What a candidate would do, before it is made into a step.
-struct Estimate {
+struct PermuteEstimate {
   AccessCount interior, edge;      // of one workgroup
   std::uint64_t groups = 1;
   std::uint64_t memory_transactions = 0;  // what the L1 leaves of a workgroup's transactions, where requests share
                                           // lines; 0: all of them
   std::uint64_t instructions = 0;  // of one workgroup, all its subgroups together
   std::int64_t bias_permille = 0;  // measured preference of a row, see its table; less is better
+  Addressing addressing = Addressing::direct;
 };
 
-// A strategy with `rows` candidates.
-struct Strategy {
-  const char* stem;
-  std::uint32_t rows;
-  bool (*applicable)(const Context&, std::uint32_t row, Refusal&);
-  Config (*make)(const Context&, std::uint32_t row);
-  Estimate (*estimate)(const Context&, std::uint32_t row, const Config&);
-  bool (*fallback)(const Context&, std::uint32_t row);   // loses to every row that is none: looked at on demand alone
-  std::string (*print)(std::uint32_t row);   // the candidate's name after the stem
-  Result<Step> (*step)(const Config&, const Nest&, const DeviceProfile&);
-  std::span<const NamedConstant> named = {};   // what a plan's line tells of its constants
-  bool fused = false;   // for nests with an elementwise stage, and for no others
+// One problem part on one device.
+struct PermuteContext {
+  using Estimate = PermuteEstimate;
+
+  const Nest& nest;
+  const DeviceProfile& profile;
+  const CostModel& model;
+  Limits limits;
+  bool wide;               // byte offsets pass 2^31
+  bool explain;            // counts are complete, as explain prints them; a choice needs less
+
+  bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
 };
 
-extern const Strategy kCopy, kRows, kTile, kBlock, kRuns, kInterleave, kTma, kBox, kWords, kFused, kFusedBlock;
+using PermuteStrategy = Strategy<PermuteContext, PermuteConfig>;
+
+extern const PermuteStrategy kCopy, kRows, kTile, kBlock, kRuns, kInterleave, kTma, kBox, kWords, kFused, kFusedBlock;
+
+// What a candidate takes, in picoseconds of one multiprocessor; of the whole device.
+std::int64_t permute_cost(const PermuteContext& c, const PermuteEstimate& e, const PermuteConfig& d);
+std::int64_t permute_picoseconds(const PermuteContext& c, std::int64_t cost);
 
 // The table that the planner walks for a permute.
-std::span<const Strategy* const> permute_strategies() noexcept;
+std::span<const PermuteStrategy* const> permute_strategies() noexcept;
+
+// For the strategies that move elements as they are.
+bool only_moves(const PermuteContext& c, Refusal& refusal);
 
 // Every stem that loads and stores elements of less than a word needs the device to.
-bool stores_elements(const Context& c, Refusal& refusal);
+bool stores_elements(const PermuteContext& c, Refusal& refusal);
 
 // Accesses of `elements` elements at a stride-1 axis are whole and aligned in the source (destination).
 struct VectorSide {
   int axis;              // the axis walked
   bool source;
 };
-bool vector_fits(const Context& c, VectorSide side, std::uint32_t elements, Refusal& refusal);
+bool vector_fits(const PermuteContext& c, VectorSide side, std::uint32_t elements, Refusal& refusal);
 
 }  // namespace sectile::detail

@@ -10,23 +10,53 @@ namespace sectile::detail {
 
 namespace {
 
-// bytes, tile S x D, vectors S x D, store bytes, workgroup, skew, swap, group, bias.
 // NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench --preset seeds-permute --all-candidates`; what was
-// tried and lost stands in docs/lab/2026-11.md. Rows biased by kFallback are there to be measured again.
+// tried and lost stands in docs/lab/2026-11.md. Fallback rows are there to be measured again.
 constexpr TileRow kTileTable[] = {
-    {1, 64, 64, 4, 4, 4, 128, 2, false, 0, 0},      {1, 64, 64, 4, 4, 4, 128, 2, false, 8, -10},
-    {1, 64, 64, 4, 4, 16, 128, 2, false, 0, kFallback}, {1, 64, 64, 1, 4, 4, 256, 1, false, 0, 0},
-    {1, 64, 64, 4, 4, 1, 256, 2, false, 0, 0},      {1, 64, 64, 1, 4, 1, 256, 1, false, 0, 0},
-    {2, 64, 64, 4, 4, 8, 256, 1, true, 0, 0},       {2, 64, 32, 4, 4, 8, 64, 1, true, 0, 0},
-    {2, 32, 64, 8, 2, 4, 128, 4, false, 0, kFallback}, {2, 32, 64, 2, 2, 4, 128, 1, true, 0, 20},
-    {2, 32, 64, 1, 2, 4, 128, 1, false, 0, 0},      {2, 64, 32, 2, 2, 2, 128, 1, false, 0, 0},
-    {2, 32, 64, 1, 2, 2, 128, 1, false, 0, 0},
-    {4, 32, 32, 4, 1, 8, 128, 4, false, 0, 0},      {4, 32, 32, 4, 1, 4, 128, 4, true, 0, 10},
-    {4, 32, 32, 4, 1, 4, 128, 4, false, 0, 20},     {4, 32, 64, 4, 1, 16, 128, 4, false, 8, kFallback},
-    {4, 32, 32, 1, 1, 4, 256, 1, false, 0, 0},
-    {8, 32, 32, 1, 1, 8, 128, 1, false, 0, 0},      {8, 32, 32, 2, 1, 8, 128, 2, false, 0, kFallback},
-    {8, 32, 32, 2, 2, 16, 128, 1, false, 0, kFallback},
-    {16, 16, 16, 1, 1, 16, 128, 1, false, 0, 0},
+    {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
+     .workgroup = 128, .skew = 2},
+    {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
+     .workgroup = 128, .skew = 2, .group = 8, .bias_permille = -10},
+    {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
+     .workgroup = 128, .skew = 2, .fallback = true},
+    {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 1, .vector_d = 4, .store_bytes = 4,
+     .workgroup = 256, .skew = 1},
+    {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 1,
+     .workgroup = 256, .skew = 2},
+    {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 1, .vector_d = 4, .store_bytes = 1,
+     .workgroup = 256, .skew = 1},
+    {.element_bytes = 2, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 8,
+     .workgroup = 256, .skew = 1, .swap = true},
+    {.element_bytes = 2, .tile_s = 64, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 8,
+     .workgroup = 64, .skew = 1, .swap = true},
+    {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 8, .vector_d = 2, .store_bytes = 4,
+     .workgroup = 128, .skew = 4, .fallback = true},
+    {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 2, .vector_d = 2, .store_bytes = 4,
+     .workgroup = 128, .skew = 1, .swap = true, .bias_permille = 20},
+    {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 1, .vector_d = 2, .store_bytes = 4,
+     .workgroup = 128, .skew = 1},
+    {.element_bytes = 2, .tile_s = 64, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 2,
+     .workgroup = 128, .skew = 1},
+    {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 1, .vector_d = 2, .store_bytes = 2,
+     .workgroup = 128, .skew = 1},
+    {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 8,
+     .workgroup = 128, .skew = 4},
+    {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 4,
+     .workgroup = 128, .skew = 4, .swap = true, .bias_permille = 10},
+    {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 4,
+     .workgroup = 128, .skew = 4, .bias_permille = 20},
+    {.element_bytes = 4, .tile_s = 32, .tile_d = 64, .vector_s = 4, .vector_d = 1, .store_bytes = 16,
+     .workgroup = 128, .skew = 4, .group = 8, .fallback = true},
+    {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 4,
+     .workgroup = 256, .skew = 1},
+    {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 8,
+     .workgroup = 128, .skew = 1},
+    {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 1, .store_bytes = 8,
+     .workgroup = 128, .skew = 2, .fallback = true},
+    {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 16,
+     .workgroup = 128, .skew = 1, .fallback = true},
+    {.element_bytes = 16, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 16,
+     .workgroup = 128, .skew = 1},
 };
 
 // For CPU devices, where a block is what one invocation keeps in registers. lavapipe 26.1.6 on two Xeon cores (Sapphire
@@ -36,24 +66,55 @@ constexpr TileRow kTileTable[] = {
 // f16 NHWC->NCHW 0.591 and 0.295, f16 NCHW->NHWC 0.665 and 0.356, f32 4112x4080 0.315 and 0.285. Row 128x64 in 32
 // invocations is the H200's.
 constexpr TileRow kBlockTable[] = {
-    {1, 128, 64, 16, 16, 16, 8, 1, false, 0, 0, kLongS | kLarge | kPaged},
-    {1, 32, 128, 16, 16, 16, 8, 1, true, 0, 0, kLongD},
-    {1, 128, 64, 16, 16, 16, 32, 0, true, 0, -30},  {1, 64, 64, 8, 8, 8, 16, 0, false, 0, kFallback},
-    {1, 32, 32, 4, 4, 4, 16, 0, false, 0, 0},       {1, 32, 32, 1, 4, 4, 64, 0, false, 0, kFallback},
-    {1, 32, 32, 4, 1, 1, 64, 0, false, 0, kFallback},  {1, 32, 32, 1, 1, 1, 64, 0, false, 0, 100},
-    {2, 64, 64, 8, 8, 16, 8, 1, true, 0, 0, kLongS}, {2, 64, 16, 8, 8, 16, 8, 1, true, 0, 0, kLongD},
-    {2, 64, 16, 8, 8, 16, 8, 1, false, 0, 0, kLarge},
-    {2, 32, 32, 8, 8, 16, 8, 0, false, 0, 0, kPaged},
-    {2, 32, 32, 4, 4, 8, 16, 0, false, 0, 0},       {2, 32, 32, 2, 2, 4, 64, 0, true, 0, 60},
-    {2, 32, 32, 1, 1, 2, 64, 0, false, 0, 100},
-    {4, 64, 32, 4, 4, 16, 8, 1, true, 0, 0, kLongS}, {4, 32, 16, 4, 4, 16, 8, 1, true, 0, 0, kLongD},
-    {4, 64, 8, 4, 4, 16, 8, 1, false, 0, 0, kLarge}, {4, 16, 64, 4, 4, 16, 8, 0, false, 0, 0, kPaged},
-    {4, 32, 32, 2, 2, 8, 64, 0, false, 0, 60},      {4, 32, 32, 1, 1, 4, 64, 0, false, 0, 100},
-    {8, 8, 32, 2, 2, 16, 8, 0, false, 0, 0},        {8, 16, 16, 1, 1, 8, 64, 0, false, 0, 100},
-    {16, 16, 16, 1, 1, 16, 64, 0, false, 0, 100},
+    {.element_bytes = 1, .tile_s = 128, .tile_d = 64, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
+     .workgroup = 8, .skew = 1, .suits = kLongS | kLarge | kPaged},
+    {.element_bytes = 1, .tile_s = 32, .tile_d = 128, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
+     .workgroup = 8, .skew = 1, .swap = true, .suits = kLongD},
+    {.element_bytes = 1, .tile_s = 128, .tile_d = 64, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
+     .workgroup = 32, .swap = true, .bias_permille = -30},
+    {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 8,
+     .workgroup = 16, .fallback = true},
+    {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 4, .workgroup = 16},
+    {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 4, .store_bytes = 4,
+     .workgroup = 64, .fallback = true},
+    {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 1,
+     .workgroup = 64, .fallback = true},
+    {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 1,
+     .workgroup = 64, .bias_permille = 100},
+    {.element_bytes = 2, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
+     .workgroup = 8, .skew = 1, .swap = true, .suits = kLongS},
+    {.element_bytes = 2, .tile_s = 64, .tile_d = 16, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
+     .workgroup = 8, .skew = 1, .swap = true, .suits = kLongD},
+    {.element_bytes = 2, .tile_s = 64, .tile_d = 16, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
+     .workgroup = 8, .skew = 1, .suits = kLarge},
+    {.element_bytes = 2, .tile_s = 32, .tile_d = 32, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
+     .workgroup = 8, .suits = kPaged},
+    {.element_bytes = 2, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 8, .workgroup = 16},
+    {.element_bytes = 2, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 4,
+     .workgroup = 64, .swap = true, .bias_permille = 60},
+    {.element_bytes = 2, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 2,
+     .workgroup = 64, .bias_permille = 100},
+    {.element_bytes = 4, .tile_s = 64, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
+     .workgroup = 8, .skew = 1, .swap = true, .suits = kLongS},
+    {.element_bytes = 4, .tile_s = 32, .tile_d = 16, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
+     .workgroup = 8, .skew = 1, .swap = true, .suits = kLongD},
+    {.element_bytes = 4, .tile_s = 64, .tile_d = 8, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
+     .workgroup = 8, .skew = 1, .suits = kLarge},
+    {.element_bytes = 4, .tile_s = 16, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
+     .workgroup = 8, .suits = kPaged},
+    {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 8,
+     .workgroup = 64, .bias_permille = 60},
+    {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 4,
+     .workgroup = 64, .bias_permille = 100},
+    {.element_bytes = 8, .tile_s = 8, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 16, .workgroup = 8},
+    {.element_bytes = 8, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 8,
+     .workgroup = 64, .bias_permille = 100},
+    {.element_bytes = 16, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 16,
+     .workgroup = 64, .bias_permille = 100},
 };
 
-bool fits_problem(const Context& c, const TileRow& r, bool staged, Refusal& refusal) {
+bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusal& refusal) {
+  if (!only_moves(c, refusal)) return false;
   const Nest& nest = c.nest;
   if (nest.element_bytes != r.element_bytes) return refusal.no("elements have {} bytes", nest.element_bytes);
   const int s = nest.src_innermost();
@@ -74,7 +135,7 @@ bool fits_problem(const Context& c, const TileRow& r, bool staged, Refusal& refu
   return true;
 }
 
-bool tile_applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+bool tile_applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const TileRow& r = kTileTable[row];
   if (!fits_problem(c, r, true, refusal)) return false;
   if (tile_shared_bytes(r, r.skew) > c.limits.workgroup_memory)
@@ -82,7 +143,7 @@ bool tile_applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   return true;
 }
 
-bool block_applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+bool block_applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   return fits_problem(c, kBlockTable[row], false, refusal);
 }
 
@@ -90,8 +151,8 @@ std::uint32_t count_of(const NestAxis& axis, std::uint32_t tile) {
   return static_cast<std::uint32_t>((axis.extent + tile - 1) / tile);
 }
 
-Config make_config(const Context& c, const TileRow& r, const char* stem, std::uint32_t skew) {
-  Config d;
+PermuteConfig make_config(const PermuteContext& c, const TileRow& r, const char* stem, std::uint32_t skew) {
+  PermuteConfig d;
   d.stem = stem;
   d.element_bytes = r.element_bytes;
   d.wide = c.wide;
@@ -131,7 +192,7 @@ Config make_config(const Context& c, const TileRow& r, const char* stem, std::ui
 }
 
 // The row's own skew where it is free of conflicts, otherwise the least skew with the fewest.
-std::uint32_t choose_skew(const Context& c, const TileRow& r, std::uint64_t& least) {
+std::uint32_t choose_skew(const PermuteContext& c, const TileRow& r, std::uint64_t& least) {
   std::uint32_t best = r.skew;
   least = tile_conflicts(c.profile, r, r.skew, false);
   for (const std::uint32_t skew : {0u, 1u, 2u, 4u, 8u, 16u}) {
@@ -145,21 +206,21 @@ std::uint32_t choose_skew(const Context& c, const TileRow& r, std::uint64_t& lea
   return best;
 }
 
-Config tile_make(const Context& c, std::uint32_t row) {
+PermuteConfig tile_make(const PermuteContext& c, std::uint32_t row) {
   const TileRow& r = kTileTable[row];
   std::uint64_t conflicts = 0;
   const auto skew = choose_skew(c, r, conflicts);
-  Config d = make_config(c, r, "permute_tile", skew);
+  PermuteConfig d = make_config(c, r, "permute_tile", skew);
   d.bank_conflicts = conflicts;
   d.workgroup_memory_bytes = tile_shared_bytes(r, skew);
   return d;
 }
 
-Config block_make(const Context& c, std::uint32_t row) {
+PermuteConfig block_make(const PermuteContext& c, std::uint32_t row) {
   return make_config(c, kBlockTable[row], "permute_block", kBlockTable[row].skew);
 }
 
-TilePlace place_of(const Context& c, const TileRow& r, bool edge) {
+TilePlace place_of(const PermuteContext& c, const TileRow& r, bool edge) {
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
   const auto& axis_d = c.nest.axis[0];
   const std::int64_t tiles_s = count_of(axis_s, r.tile_s), tiles_d = count_of(axis_d, r.tile_d);
@@ -168,7 +229,7 @@ TilePlace place_of(const Context& c, const TileRow& r, bool edge) {
   return {s, d, std::min<std::int64_t>(r.tile_s, axis_s.extent - s), std::min<std::int64_t>(r.tile_d, axis_d.extent - d)};
 }
 
-Suits shape_of(const Context& c) {
+Suits shape_of(const PermuteContext& c) {
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
   const auto& axis_d = c.nest.axis[0];
   if (axis_s.extent < 2048 || axis_d.extent < 2048) return axis_s.extent < axis_d.extent ? kLongD : kLongS;
@@ -180,7 +241,7 @@ Suits shape_of(const Context& c) {
 // reads: 8192 x 8192 f32 ran at 0.942 of a copy along D and 0.897 along S, 64 x 1024 x 512 at 0.963 and 0.976.
 // Elements of 2 bytes: tiles of 32 along D do best where matrices are batched or square (16 x 3456 x 3456: 0.967,
 // 64 wide 0.947), tiles of 64 where one side is short (196608 x 128: 0.940, 32 wide 0.927).
-std::int64_t order_bias(const Context& c, const TileRow& r) {
+std::int64_t order_bias(const PermuteContext& c, const TileRow& r) {
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
   const bool large = axis_s.extent >= 2048 && c.nest.axis[0].extent >= 2048;
   std::int64_t bias = 0;
@@ -193,14 +254,15 @@ std::int64_t order_bias(const Context& c, const TileRow& r) {
   return bias;
 }
 
-Estimate estimate(const Context& c, const TileRow& r, const Config& d, bool staged) {
-  Estimate e;
+PermuteEstimate estimate(const PermuteContext& c, const TileRow& r, const PermuteConfig& d, bool staged) {
+  PermuteEstimate e;
   e.groups = d.groups;
+  e.addressing = staged ? Addressing::staged : Addressing::direct;
   e.interior = count_tile(c, r, place_of(c, r, false), staged, c.explain);
   if (c.explain) e.edge = count_tile(c, r, place_of(c, r, true), staged, true);
   if (staged && c.explain) {
-    for (std::uint32_t i = 0; i < d.constant_count; ++i)
-      if (d.constants[i].id == PERMUTE_TILE_SPEC_SKEW) e.edge.bank_conflicts = tile_conflicts(c.profile, r, d.constants[i].value, true);
+    for (const Constant& constant : d.constants.all())
+      if (constant.id == PERMUTE_TILE_SPEC_SKEW) e.edge.bank_conflicts = tile_conflicts(c.profile, r, constant.value, true);
   }
   e.interior.bank_conflicts = staged && c.explain ? e.edge.bank_conflicts : d.bank_conflicts;
   const std::uint64_t turns = r.element_bytes < 4 ? std::uint64_t{r.tile_s} * r.tile_d / 32 : 0;
@@ -210,29 +272,27 @@ Estimate estimate(const Context& c, const TileRow& r, const Config& d, bool stag
   return e;
 }
 
-Estimate tile_estimate(const Context& c, std::uint32_t row, const Config& d) { return estimate(c, kTileTable[row], d, true); }
+PermuteEstimate tile_estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) { return estimate(c, kTileTable[row], d, true); }
 
-bool tile_fallback(const Context&, std::uint32_t row) { return kTileTable[row].bias_permille >= kFallback; }
+bool tile_fallback(const PermuteContext&, std::uint32_t row) { return kTileTable[row].fallback; }
 
 // But for the widest blocks of bytes (16384 x 16384: 0.905 of a copy, the tile 0.871), blocks lose to the tile on a
 // GPU: 2 bytes 0.910 against 0.918, 4 bytes 0.914 against 0.942.
-bool block_fallback(const Context& c, std::uint32_t row) {
+bool block_fallback(const PermuteContext& c, std::uint32_t row) {
   const TileRow& r = kBlockTable[row];
-  return r.bias_permille >= kFallback || (!c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
+  return r.fallback || (!c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
 }
 
-Estimate block_estimate(const Context& c, std::uint32_t row, const Config& d) {
-  Estimate e = estimate(c, kBlockTable[row], d, false);
-  if (block_fallback(c, row)) e.bias_permille = kFallback;
-  return e;
+PermuteEstimate block_estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
+  return estimate(c, kBlockTable[row], d, false);
 }
 
 std::string print_row(const TileRow& r) {
   return fmt::format("{}x{} v{}x{} s{} wg{}{}{}", r.tile_s, r.tile_d, r.vector_s, r.vector_d, r.store_bytes, r.workgroup,
                      r.swap ? " swap" : "", r.group != 0 ? fmt::format(" g{}", r.group) : "");
 }
-std::string tile_print(std::uint32_t row) { return print_row(kTileTable[row]); }
-std::string block_print(std::uint32_t row) { return print_row(kBlockTable[row]) + (kBlockTable[row].skew == 1 ? " lanes-d" : ""); }
+std::string tile_print(const PermuteContext&, std::uint32_t row) { return print_row(kTileTable[row]); }
+std::string block_print(const PermuteContext&, std::uint32_t row) { return print_row(kBlockTable[row]) + (kBlockTable[row].skew == 1 ? " lanes-d" : ""); }
 
 constexpr NamedConstant kNamed[] = {
     {PERMUTE_TILE_SPEC_TILE_S, "tile"}, {PERMUTE_TILE_SPEC_TILE_D, "tile"}, {PERMUTE_TILE_SPEC_VECTOR_S, "vector"},
@@ -287,7 +347,7 @@ std::uint64_t tile_conflicts(const DeviceProfile& profile, const TileRow& r, std
   return walk.count().bank_conflicts;
 }
 
-AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& place, bool staged, bool all) {
+AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlace& place, bool staged, bool all) {
   Walk walk(c.profile);
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
   const auto& axis_d = c.nest.axis[0];
@@ -335,9 +395,9 @@ AccessCount count_tile(const Context& c, const TileRow& r, const TilePlace& plac
   return walk.count();
 }
 
-const Strategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make, tile_estimate,
-                        tile_fallback, tile_print, make_step, kNamed};
-const Strategy kBlock = {"permute_block", std::size(kBlockTable), block_applicable, block_make,
-                         block_estimate, block_fallback, block_print, make_step, kNamed};
+const PermuteStrategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make, tile_estimate,
+                        tile_fallback, tile_print, kNamed};
+const PermuteStrategy kBlock = {"permute_block", std::size(kBlockTable), block_applicable, block_make,
+                         block_estimate, block_fallback, block_print, kNamed};
 
 }  // namespace sectile::detail

@@ -15,11 +15,12 @@ struct TileRow {
   std::uint32_t vector_s, vector_d;    // elements a load; rows that are turned together
   std::uint32_t store_bytes;
   std::uint32_t workgroup;
-  std::uint32_t skew;                  // words after every vector_s staged rows; the walk may choose another.
+  std::uint32_t skew = 0;              // words after every vector_s staged rows; the walk may choose another.
                                        // Of a block, which staged nothing: 1 where lanes walk along D
-  bool swap;                           // ids walk the tiles along D first
-  std::uint32_t group;                 // ids walk squares of so many tiles a side, where sizes divide; 0: rows of them
-  std::int64_t bias_permille;          // measured, see the table
+  bool swap = false;                   // ids walk the tiles along D first
+  std::uint32_t group = 0;             // ids walk squares of so many tiles a side, where sizes divide; 0: rows of them
+  std::int64_t bias_permille = 0;      // measured, see the table
+  bool fallback = false;               // there to be measured
   std::uint32_t suits = kAnyShape;
 };
 
@@ -28,7 +29,7 @@ struct TilePlace {
   std::int64_t s, d;                   // first element
   std::int64_t size_s, size_d;         // elements inside the problem
 };
-AccessCount count_tile(const Context& c, const TileRow& row, const TilePlace& place, bool staged, bool all);
+AccessCount count_tile(const PermuteContext& c, const TileRow& row, const TilePlace& place, bool staged, bool all);
 
 // Passes over workgroup memory beyond the least, of one workgroup, for a skew.
 std::uint64_t tile_conflicts(const DeviceProfile& profile, const TileRow& row, std::uint32_t skew, bool all);

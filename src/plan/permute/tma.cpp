@@ -11,20 +11,27 @@ namespace {
 
 struct Row {
   std::uint32_t element_bytes, workgroup;
-  std::uint32_t reserve;                 // bytes of workgroup memory left unused
+  std::uint32_t reserve = 0;             // bytes of workgroup memory left unused
 };
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-21, a stand-alone program (docs/lab/2026-11.md); fractions of a
 // copy. One tile a workgroup, D first; with several tiles in flight a workgroup (persistent ones with 2 to 4 stages)
 // 0.75 to 0.95. More workgroups at once cost: without the reserve 16384x16384 f16 0.949 (0.957), 8192x8192 f32 0.955
 // (0.970), i8 16384x16384 0.951 (0.961).
-constexpr Row kTable[] = {{1, 128, 14336}, {2, 64, 8192}, {4, 64, 8192}, {1, 128, 0}, {2, 64, 0}, {4, 64, 0}};
+constexpr Row kTable[] = {
+    {.element_bytes = 1, .workgroup = 128, .reserve = 14336},
+    {.element_bytes = 2, .workgroup = 64, .reserve = 8192},
+    {.element_bytes = 4, .workgroup = 64, .reserve = 8192},
+    {.element_bytes = 1, .workgroup = 128},
+    {.element_bytes = 2, .workgroup = 64},
+    {.element_bytes = 4, .workgroup = 64},
+};
 
 std::uint32_t shared_bytes(const Row& r) {
   return 2 * PERMUTE_TMA_TILE_D(r.element_bytes) * PERMUTE_TMA_ROW_BYTES + 16 + r.reserve;
 }
 
 // Strides of whole 16 bytes on both sides, but along the innermost axis.
-bool strides_fit(const Context& c, int innermost, bool source, Refusal& refusal) {
+bool strides_fit(const PermuteContext& c, int innermost, bool source, Refusal& refusal) {
   for (int a = 0; a < c.nest.rank; ++a) {
     const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
     const auto stride = source ? axis.src_stride : axis.dst_stride;
@@ -34,7 +41,8 @@ bool strides_fit(const Context& c, int innermost, bool source, Refusal& refusal)
   return true;
 }
 
-bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
+bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
+  if (!only_moves(c, refusal)) return false;
   const Row& r = kTable[row];
   if (!c.profile.tensor_maps.value_or(false)) return refusal.no("the device has no tensor maps");
   if (c.nest.element_bytes != r.element_bytes) return refusal.no("elements have {} bytes", c.nest.element_bytes);
@@ -46,30 +54,6 @@ bool applicable(const Context& c, std::uint32_t row, Refusal& refusal) {
   if (shared_bytes(r) > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", shared_bytes(r), c.limits.workgroup_memory);
   return true;
-}
-
-Config make(const Context& c, std::uint32_t row) {
-  const Row& r = kTable[row];
-  const auto s = static_cast<std::size_t>(c.nest.src_innermost());
-  Config d;
-  d.stem = "permute_tma";
-  d.element_bytes = r.element_bytes;
-  d.wide = c.wide;
-  d.workgroup = r.workgroup;
-  d.workgroup_memory_bytes = shared_bytes(r);
-  const auto tiles_d = ceil_div(static_cast<std::uint64_t>(c.nest.axis[0].extent), PERMUTE_TMA_TILE_D(r.element_bytes));
-  const auto tiles_s = ceil_div(static_cast<std::uint64_t>(c.nest.axis[s].extent), PERMUTE_TMA_TILE_S(r.element_bytes));
-  d.add_axis(c.nest.axis[0], static_cast<std::uint32_t>(tiles_d));
-  d.add_axis(c.nest.axis[s], static_cast<std::uint32_t>(tiles_s));
-  d.groups = tiles_d * tiles_s;
-  for (std::size_t a = 1; a < static_cast<std::size_t>(c.nest.rank); ++a) {
-    if (a == s) continue;
-    d.add_axis(c.nest.axis[a], static_cast<std::uint32_t>(c.nest.axis[a].extent));
-    d.groups *= static_cast<std::uint64_t>(c.nest.axis[a].extent);
-  }
-  d.add_constant(PERMUTE_TMA_SPEC_RANK, static_cast<std::uint32_t>(c.nest.rank));
-  d.add_constant(PERMUTE_TMA_SPEC_RESERVE, r.reserve);
-  return d;
 }
 
 // One side of the problem as a tensor: its innermost axis, the other side's, then the batches in the kernel's order.
@@ -100,25 +84,50 @@ TensorMap map_of(const Nest& nest, bool source) {
   return map;
 }
 
-Result<Step> make_tma_step(const Config& config, const Nest& nest, const DeviceProfile& profile) {
+Result<Step> make_tma_step(const PermuteConfig& config, const Nest& nest, const DeviceProfile& profile) {
   auto step = make_step(config, nest, profile);
   if (step) step->tensor_maps = {map_of(nest, true), map_of(nest, false)};
   return step;
 }
 
-bool large(const Context& c) {
+PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  const auto s = static_cast<std::size_t>(c.nest.src_innermost());
+  PermuteConfig d;
+  d.stem = "permute_tma";
+  d.step = make_tma_step;
+  d.element_bytes = r.element_bytes;
+  d.wide = c.wide;
+  d.workgroup = r.workgroup;
+  d.workgroup_memory_bytes = shared_bytes(r);
+  const auto tiles_d = ceil_div(static_cast<std::uint64_t>(c.nest.axis[0].extent), PERMUTE_TMA_TILE_D(r.element_bytes));
+  const auto tiles_s = ceil_div(static_cast<std::uint64_t>(c.nest.axis[s].extent), PERMUTE_TMA_TILE_S(r.element_bytes));
+  d.add_axis(c.nest.axis[0], static_cast<std::uint32_t>(tiles_d));
+  d.add_axis(c.nest.axis[s], static_cast<std::uint32_t>(tiles_s));
+  d.groups = tiles_d * tiles_s;
+  for (std::size_t a = 1; a < static_cast<std::size_t>(c.nest.rank); ++a) {
+    if (a == s) continue;
+    d.add_axis(c.nest.axis[a], static_cast<std::uint32_t>(c.nest.axis[a].extent));
+    d.groups *= static_cast<std::uint64_t>(c.nest.axis[a].extent);
+  }
+  d.add_constant(PERMUTE_TMA_SPEC_RANK, static_cast<std::uint32_t>(c.nest.rank));
+  d.add_constant(PERMUTE_TMA_SPEC_RESERVE, r.reserve);
+  return d;
+}
+
+bool large(const PermuteContext& c) {
   return c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())].extent >= 2048 && c.nest.axis[0].extent >= 2048;
 }
 
 // Where one side is short (196608 x 128 f16: 0.910, the tile 0.934; 64 x 1024 x 512 f32: 0.985, the tile 0.986) the
 // tile does as well or better.
-bool fallback(const Context& c, std::uint32_t row) {
+bool fallback(const PermuteContext& c, std::uint32_t row) {
   return kTable[row].reserve == 0 || c.nest.rank < 2 || c.nest.src_innermost() < 1 || !large(c);
 }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
+PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   const Row& r = kTable[row];
-  Estimate e;
+  PermuteEstimate e;
   e.groups = d.groups;
   // The engine asks for whole rows of 128 bytes; one invocation speaks to it.
   const std::uint64_t transactions = ceil_div(PERMUTE_TMA_TILE_D(r.element_bytes) * PERMUTE_TMA_ROW_BYTES, c.profile.transaction_bytes.value_or(32));
@@ -128,11 +137,11 @@ Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   e.interior.store_requests = PERMUTE_TMA_TILE_D(r.element_bytes) / PERMUTE_TMA_BOX_D(r.element_bytes);
   if (c.explain) e.edge = e.interior;
   e.instructions = ceil_div(r.workgroup, 32) * 200;
-  e.bias_permille = fallback(c, row) ? kFallback : -200;
+  e.bias_permille = -200;
   return e;
 }
 
-std::string print(std::uint32_t row) {
+std::string print(const PermuteContext&, std::uint32_t row) {
   const Row& r = kTable[row];
   return fmt::format("{}x{} wg{}{}", PERMUTE_TMA_TILE_S(r.element_bytes), PERMUTE_TMA_TILE_D(r.element_bytes), r.workgroup,
                      r.reserve != 0 ? fmt::format(" r{}", r.reserve) : "");
@@ -140,6 +149,6 @@ std::string print(std::uint32_t row) {
 
 }  // namespace
 
-const Strategy kTma = {"permute_tma", std::size(kTable), applicable, make, estimate, fallback, print, make_tma_step};
+const PermuteStrategy kTma = {"permute_tma", std::size(kTable), applicable, make, estimate, fallback, print};
 
 }  // namespace sectile::detail

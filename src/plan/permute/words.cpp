@@ -9,7 +9,8 @@ namespace {
 
 constexpr std::uint32_t kWorkgroups[] = {64};
 
-bool applicable(const Context& c, std::uint32_t, Refusal& refusal) {
+bool applicable(const PermuteContext& c, std::uint32_t, Refusal& refusal) {
+  if (!only_moves(c, refusal)) return false;
   if (c.nest.element_bytes > 2) return refusal.no("elements of {} bytes need no words", c.nest.element_bytes);
   return true;
 }
@@ -22,8 +23,8 @@ std::uint32_t words_of_run(const Nest& nest) {
   return static_cast<std::uint32_t>((run.extent * nest.element_bytes + 3) / 4 + 1);
 }
 
-Config make(const Context& c, std::uint32_t row) {
-  Config d;
+PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
+  PermuteConfig d;
   d.stem = "permute_words";
   d.element_bytes = c.nest.element_bytes;
   // Byte offsets are worked out in the kernel, so bytes have to stay below 2^31.
@@ -44,13 +45,14 @@ Config make(const Context& c, std::uint32_t row) {
 }
 
 // For devices that can do no better.
-bool fallback(const Context& c, std::uint32_t) {
+bool fallback(const PermuteContext& c, std::uint32_t) {
   return c.profile.storage16.value_or(false) && (c.nest.element_bytes == 2 || c.profile.storage8.value_or(false));
 }
 
-Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
-  Estimate e;
+PermuteEstimate estimate(const PermuteContext& c, std::uint32_t, const PermuteConfig& d) {
+  PermuteEstimate e;
   e.groups = d.groups;
+  e.addressing = Addressing::words;
   // Scalar gathers, an element at a time: dearer than whatever else can do the same.
   const std::uint64_t elements = std::uint64_t{d.workgroup} * 4 / c.nest.element_bytes;
   e.interior.load_requests = ceil_div(elements, 4);
@@ -60,14 +62,13 @@ Estimate estimate(const Context& c, std::uint32_t row, const Config& d) {
   e.interior.ideal_load_transactions = e.interior.ideal_store_transactions = e.interior.store_transactions;
   e.edge = e.interior;
   e.instructions = elements * 4;
-  e.bias_permille = fallback(c, row) ? kFallback : 0;
   return e;
 }
 
-std::string print(std::uint32_t row) { return fmt::format("wg{}", kWorkgroups[row]); }
+std::string print(const PermuteContext&, std::uint32_t row) { return fmt::format("wg{}", kWorkgroups[row]); }
 
 }  // namespace
 
-const Strategy kWords = {"permute_words", std::size(kWorkgroups), applicable, make, estimate, fallback, print, make_step};
+const PermuteStrategy kWords = {"permute_words", std::size(kWorkgroups), applicable, make, estimate, fallback, print};
 
 }  // namespace sectile::detail

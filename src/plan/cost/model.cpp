@@ -1,0 +1,103 @@
+// The numbers of each class of devices.
+#include "model.hpp"
+
+#include <fmt/format.h>
+
+namespace sectile::detail {
+
+namespace {
+
+// NVIDIA H200, driver 580.159.04, 2026-11-21 to 23. Permute: its bandwidth and issue rate, and `sectile bench --preset
+// seeds-permute --all-candidates`. Matmul: fitted with the rows' rates to some 1500 measurements of 60 shapes, `sectile
+// bench "matmul ..." --all-candidates` (docs/lab/2026-11.md).
+constexpr CostModel kHopper = {
+    .name = "nvidia-hopper",
+    .measured = "NVIDIA H200, driver 580.159.04, 2026-11-21 to 23",
+    .multiprocessors = 64,
+    .multiprocessors_to_fill = 16,
+    .multiprocessors_of_few_tiles = 64,
+    .permute =
+        {
+            .byte = 33,           // 4 TB/s over 132 multiprocessors
+            .instruction = 147,   // four a clock at 1.7 GHz
+            .bank_pass = 590,     // one a clock
+            .overlap_divisor = 8,
+            .resident = 4,
+        },
+    .matmul =
+        {
+            .clock_picoseconds = 555,   // 1.8 GHz
+            .latency = 1025,
+            .latency_pipelined = 850,
+            .latency_l2_prefetch = 700,
+            .barriers = 215,
+            .workgroup_start = 4000,
+            .second_step = 10000,
+            .cache_bytes = 89,
+            .stored_elements = 24,
+            .matrix_rate = 1215,
+            .scalar_rate = 128,
+            .dot_rate = 512,
+            .dram_bytes = 2300,
+            .bank_pass_divisor = 2,
+            .alone_permille = 1500,
+            // 128x192, 128x128 and 64x128 beside their tails, 2026-11-23 (docs/lab/2026-11.md, the sixth round).
+            .tail_permille = 1500,
+            .most_resident = 16,
+            .reserved_bytes = 1024,
+            .driver_staged_bytes = 36864,
+        },
+    .permute_cpu = {},
+    .matmul_cpu = {},
+};
+
+constexpr CostModel generic_gpu() {
+  CostModel model = kHopper;
+  model.name = "gpu";
+  model.measured = {};
+  return model;
+}
+constexpr CostModel kGpu = generic_gpu();
+
+// lavapipe 26.1.6 and SwiftShader on two cores (Xeon Sapphire Rapids and AMD EPYC), 2026-11-21 to 23: every access is a
+// scalar one a lane, so that their number and width count. `sectile bench PROBLEM --device llvmpipe --all-candidates`.
+constexpr CostModel kCpu = {
+    .name = "cpu",
+    .measured = "lavapipe 26.1.6 and SwiftShader on two Xeon cores, 2026-11-21 to 23",
+    .multiprocessors = 2,
+    .multiprocessors_to_fill = 16,
+    .multiprocessors_of_few_tiles = 64,
+    .permute = {},
+    .matmul = {},
+    .permute_cpu =
+        {
+            .request = {100, 400, 400, 500, 600, 300},
+            .request_bytes = 10,
+            .load = 200,
+            .store = 300,
+            .instruction = 10,
+            .scale = 1000,
+        },
+    .matmul_cpu = {.thousand_products = 100000, .second_step = 1000000},
+};
+
+// GH100: the PCI device IDs 0x2300 to 0x23ff (NVIDIA, open-gpu-doc, "PCI IDs"; H100 0x2330, H200 0x2335).
+bool is_hopper(const DeviceProfile& p) {
+  if (p.api == Api::cuda) return p.cuda_architecture == 90;
+  return p.vendor == "nvidia" && (p.device_id == 0 ? p.name == "nvidia-hopper" : p.device_id >> 8 == 0x23);
+}
+
+}  // namespace
+
+const CostModel& cost_model_of(const DeviceProfile& profile) noexcept {
+  if (profile.kind == DeviceKind::cpu) return kCpu;
+  return is_hopper(profile) ? kHopper : kGpu;
+}
+
+std::string describe(const CostModel& model) {
+  if (!model.measured.empty()) return fmt::format("model {}, measured on {}", model.name, model.measured);
+  return fmt::format("model {}: nothing was measured on this class of devices, rows are taken as measured on {}", model.name,
+                     kHopper.name);
+}
+
+}  // namespace sectile::detail

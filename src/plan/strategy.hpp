@@ -1,0 +1,48 @@
+// What every strategy gives the planner: a kernel's table of rows, and for each row whether it applies, what it works
+// out and what that is estimated to take.
+#pragma once
+
+#include "named_constant.hpp"
+#include "refusal.hpp"
+
+#include <sectile/plan.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sectile::detail {
+
+// Context: a problem on a device, with the type `Estimate`. Config: what a candidate has worked out.
+template <class Context, class Config>
+struct Strategy {
+  const char* stem;
+  std::uint32_t rows;
+  bool (*applicable)(const Context&, std::uint32_t row, Refusal&);
+  Config (*make)(const Context&, std::uint32_t row);
+  typename Context::Estimate (*estimate)(const Context&, std::uint32_t row, const Config&);
+  bool (*fallback)(const Context&, std::uint32_t row);   // taken only where no row that is none applies
+  std::string (*print)(const Context&, std::uint32_t row);   // the candidate's name after the stem
+  std::span<const NamedConstant> named = {};             // what a plan's line says of its constants
+  std::uint32_t (*extra)(const Context&) = nullptr;      // rows behind the table's own, see extra_rows.hpp
+
+  std::uint32_t rows_for(const Context& c) const { return rows + (extra != nullptr ? extra(c) : 0); }
+};
+
+// Up to N values in order, without an allocation. Throws std::out_of_range where there are more: a strategy's mistake.
+template <class T, std::size_t N>
+class FixedList {
+ public:
+  void add(const T& value) { values_.at(size_++) = value; }
+  std::span<const T> all() const noexcept { return {values_.data(), size_}; }
+  void append_to(std::vector<T>& out) const { out.insert(out.end(), all().begin(), all().end()); }
+  const T& back() const { return values_.at(size_ - 1); }
+
+ private:
+  std::array<T, N> values_{};
+  std::size_t size_ = 0;
+};
+
+}  // namespace sectile::detail

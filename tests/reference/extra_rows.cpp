@@ -1,0 +1,81 @@
+#include "extra_rows.hpp"
+
+#include "plan/extra_rows.hpp"
+
+namespace sectile::reference {
+
+namespace {
+
+using detail::CoopmatLoop;
+using detail::CoopmatRow;
+using detail::SimtRow;
+
+constexpr SimtRow checked(SimtRow row) {
+  row.checked = true;
+  row.note = " checked";
+  return row;
+}
+
+// A rung of tvm_gpu_gemm's ladder: what the rungs below it have, and one thing more.
+constexpr SimtRow rung(int height, const char* note) {
+  return {.tile_m = 128,
+          .tile_n = 128,
+          .tile_k = 16,
+          .rows = 8,
+          .columns = 8,
+          .lanes_m = 16,
+          .lanes_n = 16,
+          .note = note,
+          .wide = height >= 4,
+          .vector = height >= 5 ? 4u : 1u,
+          .strided = height >= 3,
+          .stages = height >= 6 ? 2u : 1u,
+          .prefetch = height >= 6,
+          .fetchers = height >= 1 ? 0u : 1u,
+          .interleaved = height >= 2,
+          .order = height >= 7 ? 8u : 1u};
+}
+
+constexpr SimtRow kSimt[] = {
+    checked({.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4}),
+    checked({.tile_m = 64, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4}),
+    checked({.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4}),
+    rung(0, " staged"),
+    rung(1, " cooperative"),
+    rung(2, " conflict-free"),
+    rung(3, " strided"),
+    rung(4, " wide loads"),
+    rung(5, " wide fragments"),
+    rung(6, " double buffer"),
+    rung(7, " banded"),
+};
+
+constexpr CoopmatRow small(CoopmatLoop loop, bool half_accumulators = false) {
+  return {.tile_m = 16,
+          .tile_n = 16,
+          .tile_k = 16,
+          .sub_m = 8,
+          .sub_n = 16,
+          .loop = loop,
+          .half_accumulators = half_accumulators,
+          .cpu_only = true};
+}
+
+constexpr CoopmatRow kCoopmat[] = {
+    {.tile_m = 32, .tile_n = 32, .tile_k = 32, .sub_m = 16, .sub_n = 32, .loop = CoopmatLoop::kSerial, .slice_k = 2},
+    small(CoopmatLoop::kPrefetch),
+    small(CoopmatLoop::kInterleaved),
+    small(CoopmatLoop::kPeeled, true),
+    small(CoopmatLoop::kPipelined),
+    small(CoopmatLoop::kPipelinedL2),
+};
+
+constexpr detail::ExtraRows kRows = {.matmul_simt = kSimt, .matmul_coopmat = kCoopmat};
+
+}  // namespace
+
+const detail::ExtraRows& extra_rows() {
+  return kRows;
+}
+
+}  // namespace sectile::reference

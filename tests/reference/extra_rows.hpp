@@ -1,0 +1,13 @@
+// Rows that only tests and benchmarks use, for PlanOptions::extra.
+#pragma once
+
+#include <sectile/planner.hpp>
+
+namespace sectile::reference {
+
+// matmul_simt: the ladder of tvm_gpu_gemm, each rung one optimization more than the one before (" staged" to " banded"),
+// and three tiles with their bounds checked in the compute stage (" checked"), as DietCode's rivals do.
+// matmul_coopmat: small tiles that run every loop of a GPU on a CPU, and slice-K there.
+const detail::ExtraRows& extra_rows();
+
+}  // namespace sectile::reference
