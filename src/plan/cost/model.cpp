@@ -76,9 +76,12 @@ constexpr CostModel kCpu = {
             .load = 200,
             .store = 300,
             .instruction = 10,
-            .scale = 1000,
+            // The geometric mean of nine permutes on lavapipe (two AMD EPYC cores, 2026-11-23); each is within a factor of
+            // 3.5 of it. Costs order candidates of one problem; they do not foretell a CPU's times.
+            .scale = 9000,
         },
-    .matmul_cpu = {.thousand_products = 100000, .second_step = 1000000},
+    // The median of seven matmuls on lavapipe, as above.
+    .matmul_cpu = {.thousand_products = 2500000, .second_step = 25000000},
 };
 
 // GH100: the PCI device IDs 0x2300 to 0x23ff (NVIDIA, open-gpu-doc, "PCI IDs"; H100 0x2330, H200 0x2335).
