@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace sectile::detail {
 
 namespace {
@@ -51,6 +53,11 @@ constexpr CostModel kHopper = {
     .matmul_cpu = {},
 };
 
+// A GPU of which nothing was measured. Its multiprocessors are taken for Hopper's, as many as the profile says, each with the
+// same share of the memory. The makers' figures for others (GeForce RTX 4090, Radeon RX 7900 XTX, Arc B580: 8 to 23 GB/s and
+// 256 to 1090 f16 multiply-adds a clock for each multiprocessor) were tried in place of Hopper's rates, 2026-11-23: rows' rates
+// are parts of what Hopper's unit reaches, and scaled down so they send f16 4096x4096x4096 of a device with small matrix
+// shapes (Xe2) to kernels without the unit. Rates need rows that were measured there.
 constexpr CostModel generic_gpu() {
   CostModel model = kHopper;
   model.name = "gpu";
@@ -58,6 +65,7 @@ constexpr CostModel generic_gpu() {
   return model;
 }
 constexpr CostModel kGpu = generic_gpu();
+constexpr std::uint32_t kHopperMultiprocessors = 132;
 
 // lavapipe 26.1.6 and SwiftShader on two cores (Xeon Sapphire Rapids and AMD EPYC), 2026-11-21 to 23: every access is a
 // scalar one a lane, so that their number and width count. `sectile bench PROBLEM --device llvmpipe --all-candidates`.
@@ -92,9 +100,13 @@ bool is_hopper(const DeviceProfile& p) {
 
 }  // namespace
 
-const CostModel& cost_model_of(const DeviceProfile& profile) noexcept {
+CostModel cost_model_of(const DeviceProfile& profile) noexcept {
   if (profile.kind == DeviceKind::cpu) return kCpu;
-  return is_hopper(profile) ? kHopper : kGpu;
+  if (is_hopper(profile)) return kHopper;
+  CostModel model = kGpu;
+  model.matmul.dram_bytes = std::max(1u, static_cast<std::uint32_t>(
+      std::uint64_t{kHopper.matmul.dram_bytes} * profile.multiprocessors.value_or(model.multiprocessors) / kHopperMultiprocessors));
+  return model;
 }
 
 std::string describe(const CostModel& model) {

@@ -79,8 +79,8 @@ struct CostModel {
   MatmulCpuCost matmul_cpu;
 };
 
-// The class of a profile's device: a CPU, Hopper, or a GPU of which nothing was measured.
-const CostModel& cost_model_of(const DeviceProfile& profile) noexcept;
+// Of a profile's device: a CPU, Hopper, or a GPU of which nothing was measured.
+CostModel cost_model_of(const DeviceProfile& profile) noexcept;
 
 // One line: the class, and what was measured on it.
 std::string describe(const CostModel& model);

@@ -31,7 +31,7 @@ struct MatmulContext {
   const MatmulProblem& problem;
   MatmulStrides at;                // what leading dimensions and batch strides come to
   const DeviceProfile& profile;
-  const CostModel& model;
+  CostModel model;
   Limits limits;
   std::uint32_t epilogue = 0;      // MATMUL_EPILOGUE bits, without SPLIT
   std::uint32_t a_type = 0, b_type = 0, type = 0, out_type = 0;   // MATMUL_TYPEs

@@ -33,7 +33,7 @@ struct PermuteContext {
 
   const Nest& nest;
   const DeviceProfile& profile;
-  const CostModel& model;
+  CostModel model;
   Limits limits;
   bool wide;               // byte offsets pass 2^31
   bool explain;            // counts are complete, as explain prints them; a choice needs less
