@@ -13,7 +13,7 @@ endif()
 
 # sectile_test(FOLDER LIBRARIES...): test_FOLDER from tests/FOLDER/*.cpp; its own main.cpp goes before ours.
 function(sectile_test folder)
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${folder}/*.cpp)
   if(NOT sources)
     return()
   endif()
@@ -151,7 +151,7 @@ if(SECTILE_BUILD_TESTS)
   endif()
   # Offline SPIR-V, on both drivers that run without a GPU; the packs; and a program that has nothing but a pack.
   if(TARGET sectile_spirv AND TARGET sectile_command)
-    add_executable(pack_only ${PROJECT_SOURCE_DIR}/tests/pack/only/main.cpp)
+    add_executable(pack_only ${PROJECT_SOURCE_DIR}/tests/pack_only/main.cpp)
     target_link_libraries(pack_only PRIVATE sectile::packed sectile_own)
     foreach(folder spirv pack)
       sectile_test(${folder} sectile_tool)

@@ -9,9 +9,10 @@ allowed='
 base:
 device: base
 plan/access:
-plan/permute: plan plan/access shaders
-plan/matmul: base device plan plan/access shaders
-plan: base plan/permute plan/matmul shaders
+plan/cost:
+plan/permute: plan plan/access plan/cost shaders
+plan/matmul: base device plan plan/access plan/cost shaders
+plan: base plan/cost plan/permute plan/matmul shaders
 backend:
 module: backend base
 tune: backend base

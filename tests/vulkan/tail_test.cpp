@@ -34,7 +34,7 @@ constexpr Row kRows[] = {
 
 }  // namespace
 
-TEST_CASE("lastRowsThatAreSplitApartComeOutRight") {
+TEST_CASE("last rows that are split apart come out right") {
   on_every_device([](vulkan::Runtime& runtime) {
     DeviceProfile two = runtime.profile();
     two.multiprocessors = 2;
@@ -60,7 +60,7 @@ TEST_CASE("lastRowsThatAreSplitApartComeOutRight") {
 }
 
 // Which of the two the planner takes depends on how far apart a result's rows lie: too far for a test.
-TEST_CASE("reductionsComeOutRightByOffsetsAndByAddresses") {
+TEST_CASE("reductions come out right by offsets and by addresses") {
   on_every_device([](vulkan::Runtime& runtime) {
     for (const std::string text : {"matmul f32 nt 77x1x0 beta=0.3 epi=scale.m+bias+residual",
                                    "matmul f32 nn 33x31x1031 epi=bias", "matmul f32 nn 40x28x1024 beta=0.5 c=d ldd=30"}) {

@@ -23,7 +23,7 @@ std::string refusal_of(const auto& result) { return result ? "" : result.error()
 
 }  // namespace
 
-TEST_CASE("aShapeThatFailedItsCanaryIsTakenOut") {
+TEST_CASE("a shape that failed its canary is taken out") {
   const DeviceProfile before = device();
   CHECK(with_canary(before, {}) == before);
   const CanaryResult fine{{{shape("f16", "f16"), Canary::passed, ""}, {shape("s8", "s32"), Canary::untested, "no storage"}}};
@@ -46,7 +46,7 @@ TEST_CASE("aShapeThatFailedItsCanaryIsTakenOut") {
   CHECK(print(failed).ends_with(" shapes=2 canary=failed"));
 }
 
-TEST_CASE("aQuirkThatForbidsTheMatricesIsTheObjection") {
+TEST_CASE("a quirk that forbids the matrices is the objection") {
   DeviceProfile profile = device();
   profile.cooperative_matrix = false;
   profile.matrix_shapes.clear();
@@ -54,7 +54,7 @@ TEST_CASE("aQuirkThatForbidsTheMatricesIsTheObjection") {
   CHECK(matrix_objection(profile, shape("f16", "f32")) == "quirk: the device is lost (a report)");
 }
 
-TEST_CASE("theCanarysOutcomeSurvivesJson") {
+TEST_CASE("the canary's outcome survives JSON") {
   const CanaryResult result{{{shape("f16", "f32"), Canary::failed, "D[0][0] is 1, not 2"}, {shape("f16", "f16"), Canary::passed, ""}}};
   CHECK(canary_from_json(to_json(result)) == result);
   CHECK(canary_from_json(to_json(CanaryResult{})) == CanaryResult{});
@@ -64,7 +64,7 @@ TEST_CASE("theCanarysOutcomeSurvivesJson") {
   CHECK(to_json(device()).find("canary") == std::string::npos);
 }
 
-TEST_CASE("canaryGarbageIsRefused") {
+TEST_CASE("canary garbage is refused") {
   CHECK(refusal_of(canary_from_json("")) == "parse: canary: not JSON");
   CHECK(refusal_of(canary_from_json(R"({"rows":[{"verdict":"passed"}]})")).find("shape: not there") != std::string::npos);
   CHECK(refusal_of(canary_from_json(

@@ -15,7 +15,7 @@ std::string parse_error_of(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("problemStringsReadBackAsPrinted") {
+TEST_CASE("problem strings read back as printed") {
   CHECK(rc::check("parse(print(p)) == p", [] {
     const Problem problem = made_up::any_problem();
     const auto again = parse_problem(print(problem));
@@ -24,7 +24,7 @@ TEST_CASE("problemStringsReadBackAsPrinted") {
   }));
 }
 
-TEST_CASE("problemJsonReadsBackAndIsCanonical") {
+TEST_CASE("problem JSON reads back and is canonical") {
   CHECK(rc::check("problem_from_json(to_json(p)) == p", [] {
     const Problem problem = made_up::any_problem();
     const auto again = problem_from_json(to_json(problem));
@@ -33,7 +33,7 @@ TEST_CASE("problemJsonReadsBackAndIsCanonical") {
   }));
 }
 
-TEST_CASE("printsInAFixedOrderAndLeavesDefaultsOut") {
+TEST_CASE("prints in a fixed order and leaves defaults out") {
   CHECK(print(parse_problem("permute  f16 1x384x512x3   align=16 layout=NHWC:NCHW4c ").value()) ==
         "permute f16 1x384x512x3 layout=NHWC:NCHW4c");
   CHECK(
@@ -43,7 +43,7 @@ TEST_CASE("printsInAFixedOrderAndLeavesDefaultsOut") {
         "permute f32 1x2x2x4 layout=HC4h4c:HC extent=C:5,H:3");
 }
 
-TEST_CASE("parseErrorsNameTheTokenAndItsColumn") {
+TEST_CASE("parse errors name the token and its column") {
   CHECK(parse_error_of("") == "parse: operation: not there (want permute or matmul)");
   CHECK(parse_error_of("  transpose f32") == "parse: operation: \"transpose\" at column 3 (want permute or matmul)");
   CHECK(parse_error_of("permute") == "parse: type: not there (want permute TYPE SIZES axes=... or layout=...)");
@@ -65,7 +65,7 @@ TEST_CASE("parseErrorsNameTheTokenAndItsColumn") {
   CHECK(parse_error_of("permute f32 " + std::string(1000, '7')).size() < 200);
 }
 
-TEST_CASE("problemJsonRefusesByKey") {
+TEST_CASE("problem JSON refuses by key") {
   const auto message = [](std::string_view text) {
     auto problem = problem_from_json(text);
     return problem ? "" : problem.error().message();
@@ -87,7 +87,7 @@ TEST_CASE("problemJsonRefusesByKey") {
   CHECK(message(std::string(100, '[')) == "parse: problem: nested too deeply at byte 64 (want at most 64 levels)");
 }
 
-TEST_CASE("documentedExamplesAreValidAndPrintAsWritten") {
+TEST_CASE("documented examples are valid and print as written") {
   std::ifstream file(SECTILE_SOURCE_DIR "/docs/reference/problem-string.md");
   int examples = 0;
   for (std::string line; std::getline(file, line);) {

@@ -55,7 +55,7 @@ void write_framed_json(const std::string& path, const std::string& json, std::ui
 
 }  // namespace
 
-TEST_CASE("whatIsStoredIsFoundAgain") {
+TEST_CASE("what is stored is found again") {
   const std::string path = path_for("round-trip");
   CHECK(TuneStore::load(path).warning().empty());   // not there: empty, and nothing to warn of
   CHECK(TuneStore::load(path).size(kHere) == 0);
@@ -74,7 +74,7 @@ TEST_CASE("whatIsStoredIsFoundAgain") {
   CHECK(again.find(problem("permute f32 512x513 axes=1,0"), kHere) == nullptr);
 }
 
-TEST_CASE("anotherProfileOrPlannerFindsNothing") {
+TEST_CASE("another profile or planner finds nothing") {
   const std::string path = path_for("foreign");
   TuneStore store;
   store.put(kSquare, kHere, choice("permute_tile 32x32"));
@@ -93,7 +93,7 @@ TEST_CASE("anotherProfileOrPlannerFindsNothing") {
   CHECK(older.candidate(kSquare, kHere).empty());
 }
 
-TEST_CASE("savingKeepsWhatOthersStored") {
+TEST_CASE("saving keeps what others stored") {
   const std::string path = path_for("merged");
   TuneStore first = TuneStore::load(path), second = TuneStore::load(path);
   first.put(kSquare, kHere, choice("permute_tile 32x32"));
@@ -117,7 +117,7 @@ TEST_CASE("savingKeepsWhatOthersStored") {
   CHECK(all.candidate(kOther, kThere) == "matmul_direct 1x1");
 }
 
-TEST_CASE("aBrokenFileIsIgnoredWithAWarning") {
+TEST_CASE("a broken file is ignored with a warning") {
   const std::string path = path_for("broken");
   TuneStore store;
   store.put(kSquare, kHere, choice("permute_tile 32x32"));
@@ -177,7 +177,7 @@ TEST_CASE("aBrokenFileIsIgnoredWithAWarning") {
   CHECK(TuneStore::load(path).warning().empty());
 }
 
-TEST_CASE("aFileThatIsNoStoreOrANewerOneIsNotReplaced") {
+TEST_CASE("a file that is no store or a newer one is not replaced") {
   const std::string path = path_for("others");
   TuneStore store;
   store.put(kSquare, kHere, choice("permute_tile 32x32"));
@@ -207,7 +207,7 @@ TEST_CASE("aFileThatIsNoStoreOrANewerOneIsNotReplaced") {
   }
 }
 
-TEST_CASE("savingFromManyProcessesLosesNothing") {
+TEST_CASE("saving from many processes loses nothing") {
   const std::string path = path_for("shared");
   constexpr int processes = 6, each = 12;
   std::vector<pid_t> children;
@@ -235,7 +235,7 @@ TEST_CASE("savingFromManyProcessesLosesNothing") {
     CHECK_FALSE(entry.path().filename().string().starts_with("shared."));   // neither a lock nor a part is left
 }
 
-TEST_CASE("savingFromManyThreadsLosesNothing") {
+TEST_CASE("saving from many threads loses nothing") {
   const std::string path = path_for("threads");
   std::vector<std::thread> threads;
   std::atomic<int> failed = 0;
@@ -252,7 +252,7 @@ TEST_CASE("savingFromManyThreadsLosesNothing") {
   CHECK(TuneStore::load(path).size(kHere) == 32);
 }
 
-TEST_CASE("aFolderThatIsNotThereIsAnErrorOfSaving") {
+TEST_CASE("a folder that is not there is an error of saving") {
   TuneStore store;
   store.put(kSquare, kHere, choice("permute_tile 32x32"));
   const auto saved = store.save(test::process_folder() + "/none/store");
@@ -260,7 +260,7 @@ TEST_CASE("aFolderThatIsNotThereIsAnErrorOfSaving") {
   CHECK(saved.error().kind == ErrorKind::io);
 }
 
-TEST_CASE("theFastestWinsWhereItIsClearlyFaster") {
+TEST_CASE("the fastest wins where it is clearly faster") {
   CHECK_FALSE(fastest_of({}).has_value());
   const MeasuredCandidate fast[] = {{"model", 1000}, {"slow", 5000}, {"fast", 900}, {"faster", 899}};
   CHECK(fastest_of(fast) == TunedChoice{"faster", 899, "model", 1000, 4});

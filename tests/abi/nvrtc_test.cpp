@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <string>
 
-TEST_CASE("interfaceHeadersCompileWithNvrtc") {
+TEST_CASE("interface headers compile with NVRTC") {
   const sectile::test::Nvrtc nvrtc;
   if (!nvrtc.there()) return;
   const sectile::test::NvrtcHeaders headers(std::filesystem::path(SECTILE_SOURCE_DIR) / "shaders");

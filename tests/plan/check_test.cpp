@@ -31,13 +31,13 @@ Plan changed(F change) {
 
 }  // namespace
 
-TEST_CASE("acceptsAnOrderedPlan") {
+TEST_CASE("accepts an ordered plan") {
   CHECK(refusal(made_up::two_steps()) == "");
   CHECK(limit(made_up::two_steps(), [](DeviceProfile&) {}) == "");
   CHECK(refusal(Plan{}) == "");
 }
 
-TEST_CASE("refusesConflictingStepsWithoutABarrier") {
+TEST_CASE("refuses conflicting steps without a barrier") {
   CHECK(refusal(changed([](Plan& p) { p.steps[1].barrier_before = false; })) ==
         "invalid_plan: step 1 ordering: read of scratch [16, 4096) after step 0's write of scratch [16, 4096) (want a "
         "barrier before it)");
@@ -48,7 +48,7 @@ TEST_CASE("refusesConflictingStepsWithoutABarrier") {
         })).starts_with("invalid_plan: step 1 ordering: write of scratch"));
 }
 
-TEST_CASE("aBarrierOrdersEverythingBeforeIt") {
+TEST_CASE("a barrier orders everything before it") {
   const auto third = [](bool barrier) {
     return changed([&](Plan& p) {
       Step step = p.steps[1];
@@ -67,7 +67,7 @@ TEST_CASE("aBarrierOrdersEverythingBeforeIt") {
   CHECK(refusal(overlapping) == "");
 }
 
-TEST_CASE("refusesRangesAndAddressesOutsideTheirOperand") {
+TEST_CASE("refuses ranges and addresses outside their operand") {
   CHECK(refusal(changed([](Plan& p) {
           p.steps[0].accesses[0].end = 4097;
         })).starts_with("invalid_plan: step 0 range: read of src [0, 4097)"));
@@ -94,7 +94,7 @@ TEST_CASE("refusesRangesAndAddressesOutsideTheirOperand") {
   CHECK(refusal(changed([](Plan& p) { p.steps[0].push.clear(); })).starts_with("invalid_plan: step 0 address"));
 }
 
-TEST_CASE("refusesWhatAStepDoesNotDeclare") {
+TEST_CASE("refuses what a step does not declare") {
   CHECK(refusal(changed([](Plan& p) { p.steps[0].accesses.erase(p.steps[0].accesses.begin()); })) ==
         "invalid_plan: step 0 address: of src (want a range that it accesses)");
   CHECK(refusal(changed([](Plan& p) { p.steps[0].addresses.pop_back(); })) ==
@@ -106,7 +106,7 @@ TEST_CASE("refusesWhatAStepDoesNotDeclare") {
         })).starts_with("invalid_plan: step 0 ranges: write of scratch [16, 4096) and read of scratch [0, 17)"));
 }
 
-TEST_CASE("refusesLaunchesThatMakeNoSense") {
+TEST_CASE("refuses launches that make no sense") {
   CHECK(refusal(changed([](Plan& p) { p.steps[0].grid[2] = 0; })) == "invalid_plan: step 0 grid: 0 (want at least 1)");
   CHECK(refusal(changed([](Plan& p) { p.steps[0].workgroup[1] = 0; })) ==
         "invalid_plan: step 0 workgroup: 0 (want at least 1)");
@@ -124,7 +124,7 @@ TEST_CASE("refusesLaunchesThatMakeNoSense") {
         "invalid_plan: steps: 65 (want at most 64)");
 }
 
-TEST_CASE("refusesEachLimitByName") {
+TEST_CASE("refuses each limit by name") {
   const auto nothing = [](DeviceProfile&) {};
   const auto over = [&](auto change, auto set) { return limit(changed(change), set); };
   CHECK(over([](Plan& p) { p.steps[1].workgroup_memory_bytes = 16385; }, nothing) ==
@@ -154,14 +154,14 @@ TEST_CASE("refusesEachLimitByName") {
         "limit_exceeded: buffer device address");
 }
 
-TEST_CASE("refusesLimitsWithBothNumbers") {
+TEST_CASE("refuses limits with both numbers") {
   Plan plan = made_up::two_steps();
   plan.steps[1].workgroup_memory_bytes = 50000;
   CHECK(check_plan(plan, DeviceProfile{}).error().message() ==
         "limit_exceeded: workgroup memory: 50000 in step 1 (want at most 16384)");
 }
 
-TEST_CASE("statesASubgroupSizeOnlyWhereTheDeviceTakesOne") {
+TEST_CASE("states a subgroup size only where the device takes one") {
   Plan plan = made_up::two_steps();
   plan.steps[0].required_subgroup_size = 32;
   CHECK(limit(plan, [](DeviceProfile&) {}) == "limit_exceeded: required subgroup size");

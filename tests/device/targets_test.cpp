@@ -9,7 +9,7 @@
 
 using namespace sectile;
 
-TEST_CASE("knowsItsTargets") {
+TEST_CASE("knows its targets") {
   CHECK(builtin_target_names() ==
         std::vector<std::string_view>{
             "lavapipe",         "swiftshader", "nvidia-turing", "nvidia-ampere", "nvidia-ada",       "nvidia-hopper",
@@ -21,7 +21,7 @@ TEST_CASE("knowsItsTargets") {
   CHECK(refusal.ends_with(" cuda:sm_90a cuda:sm_100)"));
 }
 
-TEST_CASE("everyFactOfATargetHasASource") {
+TEST_CASE("every fact of a target has a source") {
   for (const auto target : builtin_target_names()) {
     CAPTURE(target);
     const auto profile = builtin_target(target);
@@ -35,7 +35,7 @@ TEST_CASE("everyFactOfATargetHasASource") {
   }
 }
 
-TEST_CASE("aTargetWithoutSourcesIsRefused") {
+TEST_CASE("a target without sources is refused") {
   const DeviceProfile good = builtin_target("nvidia-ada").value();
   REQUIRE(detail::check_target("nvidia-ada", good).has_value());
   const auto refusal = [](std::string_view name, const DeviceProfile& profile) {
@@ -57,7 +57,7 @@ TEST_CASE("aTargetWithoutSourcesIsRefused") {
   CHECK(refusal("nvidia-ada", bad).contains("kind: no source"));
 }
 
-TEST_CASE("aTargetWhoseNameDoesNotMatchIsRefused") {
+TEST_CASE("a target whose name does not match is refused") {
   const auto refused = [](std::string_view name, const DeviceProfile& profile) {
     return !detail::check_target(name, profile).has_value();
   };
@@ -75,7 +75,7 @@ TEST_CASE("aTargetWhoseNameDoesNotMatchIsRefused") {
   CHECK(refused("nvidia-sm_90a", profile));
 }
 
-TEST_CASE("cudaTargetsHoldTheCapabilityTable") {
+TEST_CASE("CUDA targets hold the capability table") {
   struct Row {
     std::string_view name;
     std::uint32_t dynamic_kib, multiprocessor_kib, invocations;
@@ -108,7 +108,7 @@ TEST_CASE("cudaTargetsHoldTheCapabilityTable") {
   }
 }
 
-TEST_CASE("theDocumentTellsOfEveryField") {
+TEST_CASE("the document tells of every field") {
   std::ifstream file(SECTILE_SOURCE_DIR "/docs/reference/targets.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   REQUIRE_FALSE(text.empty());
@@ -119,7 +119,7 @@ TEST_CASE("theDocumentTellsOfEveryField") {
   });
 }
 
-TEST_CASE("noTargetPromisesLessThanVulkan") {
+TEST_CASE("no target promises less than Vulkan") {
   for (const auto target : builtin_target_names()) {
     CAPTURE(target);
     const DeviceProfile p = builtin_target(target).value();

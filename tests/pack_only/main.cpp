@@ -1,5 +1,5 @@
 // A program that ships a pack and nothing else: no template is linked into it (sectile::packed), no compiler either.
-// pack_only PACK OUT DEVICE PROBLEM...: runs each problem on bytes that test_commands.cpp makes too, and writes the results
+// pack_only PACK OUT DEVICE PROBLEM...: runs each problem on bytes that commands_test.cpp makes too, and writes the results
 // one behind the other into OUT.
 #include <sectile/pack.hpp>
 #include <sectile/planner.hpp>

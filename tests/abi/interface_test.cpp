@@ -157,7 +157,7 @@ const SpvReflectBlockVariable& push_block(const SpvReflectShaderModule& module) 
 
 }  // namespace
 
-TEST_CASE("everyModuleHasAnInterface") {
+TEST_CASE("every module has an interface") {
   for (const auto& m : embedded_modules()) {
     bool known = false;
     for (const auto& i : kInterfaces) known = known || i.stem == m.stem;
@@ -166,7 +166,7 @@ TEST_CASE("everyModuleHasAnInterface") {
   CHECK(embedded_modules().size() > 60);
 }
 
-TEST_CASE("pushStructsAgree") {
+TEST_CASE("push structs agree") {
   for (const auto& m : embedded_modules()) {
     CAPTURE(std::string(m.stem) + "." + std::string(m.variant));
     const Reflected reflected(m);
@@ -187,7 +187,7 @@ TEST_CASE("pushStructsAgree") {
   }
 }
 
-TEST_CASE("specializationConstantsAgree") {
+TEST_CASE("specialization constants agree") {
   for (const auto& m : embedded_modules()) {
     CAPTURE(std::string(m.stem) + "." + std::string(m.variant));
     const Reflected reflected(m);
@@ -210,7 +210,7 @@ TEST_CASE("specializationConstantsAgree") {
   }
 }
 
-TEST_CASE("kernelsBindNothing") {
+TEST_CASE("kernels bind nothing") {
   for (const auto& m : embedded_modules()) {
     const Reflected reflected(m);
     CHECK_MESSAGE(reflected.module.descriptor_binding_count == 0, m.stem);

@@ -82,7 +82,7 @@ std::string line_of(const Problem& problem, const DeviceProfile& profile) {
 
 }  // namespace
 
-TEST_CASE("plansAreThoseOfTheGoldenRecord") {
+TEST_CASE("plans are those of the golden record") {
   const bool write = std::getenv("SECTILE_WRITE_GOLDEN") != nullptr;
   const auto problems = lines_of(text_of(folder() + "problems.txt"));
   REQUIRE(problems.size() >= 290);
@@ -106,7 +106,7 @@ TEST_CASE("plansAreThoseOfTheGoldenRecord") {
 }
 
 // What a benchmark times and a user is shown is what an application gets.
-TEST_CASE("explainingChangesNoChoice") {
+TEST_CASE("explaining changes no choice") {
   const auto problems = lines_of(text_of(folder() + "problems.txt"));
   for (const char* target : {"nvidia-hopper", "cuda:sm_90a", "lavapipe"}) {
     const DeviceProfile profile = builtin_target(target).value();
@@ -127,7 +127,7 @@ TEST_CASE("explainingChangesNoChoice") {
   }
 }
 
-TEST_CASE("anExplanationBeginsWithTheChoiceAndNamesFallbacks") {
+TEST_CASE("an explanation begins with the choice and names fallbacks") {
   for (const char* text : {"permute u8 82x427x640x3 axes=0,2,1,3", "matmul f16 nt 512x512x512"}) {
     const auto plan =
         make_plan(parse_problem(text).value(), builtin_target("nvidia-hopper").value(), {.explain = true});

@@ -66,7 +66,7 @@ class Choice {
 
 }  // namespace
 
-TEST_CASE("matmulsCompileWithoutSpills") {
+TEST_CASE("matmuls compile without spills") {
   const Nvrtc nvrtc;
   if (!nvrtc.there()) return;
   const bool all = all_kernels();

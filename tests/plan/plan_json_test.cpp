@@ -28,7 +28,7 @@ std::string changed_json(F change) {
 
 }  // namespace
 
-TEST_CASE("planJsonReadsBackAndIsCanonical") {
+TEST_CASE("plan JSON reads back and is canonical") {
   Plan plan = made_up::two_steps();
   const std::string text = to_json(plan);
   CHECK(trusted(text) == plan);
@@ -52,7 +52,7 @@ TEST_CASE("planJsonReadsBackAndIsCanonical") {
   CHECK(nlohmann::json::parse(explained).dump() == explained);
 }
 
-TEST_CASE("problemJsonHasSortedKeys") {
+TEST_CASE("problem JSON has sorted keys") {
   const Problem problem = parse_problem(
                               "permute f16 1x2x7x4 layout=NCW4c:NWC extent=C:5 src.offset=3 dst.align=4 "
                               "src.strides=100x50x4x1 dst.strides=50x5x1")
@@ -60,7 +60,7 @@ TEST_CASE("problemJsonHasSortedKeys") {
   CHECK(nlohmann::json::parse(to_json(problem)).dump() == to_json(problem));
 }
 
-TEST_CASE("planJsonRefusesByPath") {
+TEST_CASE("plan JSON refuses by path") {
   CHECK(error_of("") == "parse: plan: not JSON");
   CHECK(error_of("\xff\xfe") == "parse: plan: not JSON");
   CHECK(error_of("null") == "parse: plan: null (want an object)");
@@ -82,13 +82,13 @@ TEST_CASE("planJsonRefusesByPath") {
   CHECK(changed_json([](auto& j) { j.erase("problem"); }) == "parse: plan.problem: not there");
 }
 
-TEST_CASE("planJsonIsCheckedLikeAnyPlan") {
+TEST_CASE("plan JSON is checked like any plan") {
   CHECK(changed_json([](auto& j) { j["steps"][1]["barrier_before"] = false; }).starts_with("invalid_plan: step 1 ordering"));
   CHECK(changed_json([](auto& j) { j["problem"]["axes"] = {0, 0}; }).starts_with("invalid_problem: axes"));
   CHECK(changed_json([](auto& j) { j["operands"][0]["bytes"] = 1; }).starts_with("invalid_plan: step 0 range"));
 }
 
-TEST_CASE("aPlanThatIsReadIsPlannedAgainAndCompared") {
+TEST_CASE("a plan that is read is planned again and compared") {
   const DeviceProfile gpu = test::gpu();
   const Plan free = test::planned("permute f16 1x384x512x128 axes=0,3,1,2"), told = test::planned("permute f32 70x90 axes=1,0", gpu, {.explain = true});
   const Plan forced = test::planned("permute f32 512x512 axes=1,0", gpu, {.force = "permute_rows"});
@@ -156,7 +156,7 @@ struct NamedKernels : KernelSet {
   std::string_view id() const noexcept override { return named; }
 };
 
-TEST_CASE("aPlanThatWasMadeWithAPackIsReadWithThatPack") {
+TEST_CASE("a plan that was made with a pack is read with that pack") {
   const NamedKernels one("one"), other("other");
   const Plan plan = test::planned("permute f32 512x512 axes=1,0", test::gpu(), {.kernels = &one});
   CHECK(plan.choice.kernels == "one");
@@ -167,7 +167,7 @@ TEST_CASE("aPlanThatWasMadeWithAPackIsReadWithThatPack") {
   CHECK(plan_from_json(to_json(without), test::gpu(), {.kernels = &one}).error().message() == "invalid_plan: plan JSON: pack: none (want one)");
 }
 
-TEST_CASE("hostileJsonIsRefusedBeforeItCosts") {
+TEST_CASE("hostile JSON is refused before it costs") {
   CHECK(error_of(std::string(1'000'000, '[')).starts_with("parse: plan: nested too deeply"));
   std::string deep;
   for (int i = 0; i < 100'000; ++i) deep += R"({"a":)";
@@ -182,18 +182,18 @@ TEST_CASE("hostileJsonIsRefusedBeforeItCosts") {
   CHECK(changed_json([](auto& j) { j["id"] = 1e300; }) == "parse: plan.id: 1e+300 (want a string)");
 }
 
-TEST_CASE("truncatedPlanJsonIsNeverAPlan") {
+TEST_CASE("truncated plan JSON is never a plan") {
   const std::string text = to_json(made_up::two_steps());
   for (std::size_t length = 0; length < text.size(); ++length)
     CHECK_FALSE(trusted(text.substr(0, length)).has_value());
 }
 
-TEST_CASE("hashIsXxh3AsXxhsumPrintsIt") {
+TEST_CASE("hash is xxh3 as xxhsum prints it") {
   CHECK(detail::hash128("") == "99aa06d3014798d86001c324468d497f");
   CHECK(detail::hash128("sectile") != detail::hash128("Sectile"));
 }
 
-TEST_CASE("planIdCoversProblemProfileAndCandidate") {
+TEST_CASE("plan id covers problem profile and candidate") {
   const auto id = [](std::string_view text, const char* target, const PlanOptions& options = {}) {
     return make_plan(parse_problem(text).value(), builtin_target(target).value(), options).value().id;
   };
@@ -206,7 +206,7 @@ TEST_CASE("planIdCoversProblemProfileAndCandidate") {
   CHECK(id(text, "nvidia-hopper", {.force = "permute_rows u1 wg256"}) != plain);
 }
 
-TEST_CASE("aPlanPrintsOnOneLine") {
+TEST_CASE("a plan prints on one line") {
   CHECK(print(Plan{}) == "nothing");
   const std::string text = print(made_up::two_steps());
   CHECK(text.find('\n') == std::string::npos);

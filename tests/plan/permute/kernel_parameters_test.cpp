@@ -8,7 +8,7 @@
 using namespace sectile;
 using namespace sectile::detail;
 
-TEST_CASE("fastDivisionEqualsDivisionOverEdgeValues") {
+TEST_CASE("fast division equals division over edge values") {
   std::vector<std::uint32_t> edges{1, 2, 3, 5, 6, 7, 9, 10, 641, 1000, 65535, 65536, 65537};
   for (std::uint32_t bit = 1; bit < 31; ++bit)
     for (const std::uint32_t d : {(1u << bit) - 1, 1u << bit, (1u << bit) + 1}) edges.push_back(d);
@@ -26,7 +26,7 @@ TEST_CASE("fastDivisionEqualsDivisionOverEdgeValues") {
   }
 }
 
-TEST_CASE("fastDivisionEqualsDivisionOverAMillionRandomPairs") {
+TEST_CASE("fast division equals division over a million random pairs") {
   std::mt19937_64 random(20261121);
   for (int i = 0; i < 1000000; ++i) {
     // Sizes spread over all magnitudes, not crowded near 2^31.
@@ -36,7 +36,7 @@ TEST_CASE("fastDivisionEqualsDivisionOverAMillionRandomPairs") {
   }
 }
 
-TEST_CASE("smallMultiplierEqualsDivisionWhereThePlannerUsesIt") {
+TEST_CASE("small multiplier equals division where the planner uses it") {
   // Boxes have at most 2^16 elements.
   for (std::uint32_t d = 2; d <= 65535; d = d < 600 ? d + 1 : d + 97)
     for (std::uint32_t n = 0; n < 65536; n += (n < 3000 ? 1 : 61))
@@ -44,7 +44,7 @@ TEST_CASE("smallMultiplierEqualsDivisionWhereThePlannerUsesIt") {
         REQUIRE_MESSAGE(false, n << " / " << d);
 }
 
-TEST_CASE("gridsFoldAndCoverEveryGroup") {
+TEST_CASE("grids fold and cover every group") {
   DeviceProfile p;
   p.max_grid = {65535, 65535, 65535};
   for (const std::uint64_t groups : {1ull, 65535ull, 65536ull, 70000ull, 1ull << 31, (1ull << 31) - 1, 4294967295ull, 1ull << 40}) {

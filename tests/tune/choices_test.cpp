@@ -65,7 +65,7 @@ struct Without final : KernelSet {
 
 }  // namespace
 
-TEST_CASE("theTunedCandidateIsTaken") {
+TEST_CASE("the tuned candidate is taken") {
   for (const char* text : kTexts) {
     CAPTURE(std::string(text));
     const Problem p = problem(text);
@@ -95,7 +95,7 @@ TEST_CASE("theTunedCandidateIsTaken") {
   }
 }
 
-TEST_CASE("withoutAChoiceThePlanIsWhatItWas") {
+TEST_CASE("without a choice the plan is what it was") {
   const TuneStore empty, elsewhere = store_with(problem("permute f32 8x8 axes=1,0"), "permute_tile 32x32");
   const TuneStore foreign = store_with(problem(kTexts[0]), other_than_chosen(planned(problem(kTexts[0]), {.explain = true})), test::cpu());
   for (const char* text : kTexts) {
@@ -108,7 +108,7 @@ TEST_CASE("withoutAChoiceThePlanIsWhatItWas") {
   }
 }
 
-TEST_CASE("aChoiceThatWillNotDoAnyMoreIsPassedOver") {
+TEST_CASE("a choice that will not do any more is passed over") {
   for (const char* text : kTexts) {
     CAPTURE(std::string(text));
     const Problem p = problem(text);
@@ -135,7 +135,7 @@ TEST_CASE("aChoiceThatWillNotDoAnyMoreIsPassedOver") {
   CHECK(planned(p, {.tuned = &store}, small) == planned(p, {}, small));
 }
 
-TEST_CASE("aChoiceThatAPackLacksIsPassedOver") {
+TEST_CASE("a choice that a pack lacks is passed over") {
   const Problem p = problem("permute f32 8192x8192 axes=1,0");
   const Plan model = planned(p, {.explain = true});
   std::string other;
@@ -150,7 +150,7 @@ TEST_CASE("aChoiceThatAPackLacksIsPassedOver") {
   CHECK(planned(p, {.kernels = &pack, .tuned = &store}).steps == planned(p, {.force = other}).steps);
 }
 
-TEST_CASE("aProblemWithoutWorkHasNoCandidates") {
+TEST_CASE("a problem without work has no candidates") {
   for (const char* text : {"permute f32 0x8 axes=1,0", "matmul f32 nn 64x64x0", "matmul f32 nn 0x64x64"}) {
     CAPTURE(std::string(text));
     const Problem p = problem(text);
@@ -159,7 +159,7 @@ TEST_CASE("aProblemWithoutWorkHasNoCandidates") {
   }
 }
 
-TEST_CASE("aPlannerTakesTunedChoices") {
+TEST_CASE("a planner takes tuned choices") {
   const Problem p = problem(kTexts[2]);
   const TuneStore store = store_with(p, other_than_chosen(planned(p, {.explain = true})));
   Planner tuned(test::gpu(), nullptr, &store), plain(test::gpu());

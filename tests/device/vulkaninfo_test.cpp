@@ -37,7 +37,7 @@ constexpr std::string_view kOlder = R"({
 
 }  // namespace
 
-TEST_CASE("readsTheH200") {
+TEST_CASE("reads the H200") {
   const DeviceProfile p = profile_from_vulkaninfo(data_file("nvidia-h200-vulkaninfo.json")).value();
   CHECK(p.name == "NVIDIA H200");
   CHECK(p.vendor == "nvidia");
@@ -62,7 +62,7 @@ TEST_CASE("readsTheH200") {
   CHECK_FALSE(p.transaction_bytes.has_value());
 }
 
-TEST_CASE("readsLavapipe") {
+TEST_CASE("reads lavapipe") {
   const DeviceProfile p = profile_from_vulkaninfo(data_file("lavapipe-vulkaninfo.json")).value();
   CHECK(p.kind == DeviceKind::cpu);
   CHECK(p.vendor == "mesa");
@@ -75,7 +75,7 @@ TEST_CASE("readsLavapipe") {
   CHECK(supplement(p, to_json(target)).has_value());
 }
 
-TEST_CASE("theHopperTargetAgreesWithTheH200") {
+TEST_CASE("the hopper target agrees with the H200") {
   const DeviceProfile p = profile_from_vulkaninfo(data_file("nvidia-h200-vulkaninfo.json")).value();
   DeviceProfile target = builtin_target("nvidia-hopper").value();
   target.name = p.name;
@@ -84,7 +84,7 @@ TEST_CASE("theHopperTargetAgreesWithTheH200") {
   CHECK(both->banks == 32);
 }
 
-TEST_CASE("readsTheOlderForm") {
+TEST_CASE("reads the older form") {
   const auto p = profile_from_vulkaninfo(kOlder);
   REQUIRE(p.has_value());
   CHECK(p->name == "Mali-G78");
@@ -103,7 +103,7 @@ TEST_CASE("readsTheOlderForm") {
   CHECK(p->uuid.empty());
 }
 
-TEST_CASE("refusesWhatIsNoDump") {
+TEST_CASE("refuses what is no dump") {
   CHECK(error_of("") == "parse: vulkaninfo: not JSON");
   CHECK(error_of("7") == "parse: vulkaninfo: 7 (want an object)");
   CHECK(error_of("{}").starts_with("parse: vulkaninfo: no VkPhysicalDeviceProperties"));
@@ -117,7 +117,7 @@ TEST_CASE("refusesWhatIsNoDump") {
   CHECK(error_of(text.substr(0, text.size() / 2)) == "parse: vulkaninfo: not JSON");
 }
 
-TEST_CASE("wrongTypesAnywhereAreRefusedOrIgnored") {
+TEST_CASE("wrong types anywhere are refused or ignored") {
   // Every value in turn becomes something else: an error or a profile, never a crash.
   const auto root = nlohmann::json::parse(kOlder);
   const auto flat = root.flatten();

@@ -1,6 +1,6 @@
 // Loop nests carried out element by element against the reference, which shares no code with them.
 #include "plan/permute/layout.hpp"
-#include "properties.hpp"
+#include "plan/properties.hpp"
 
 #include "reference/permute.hpp"
 
@@ -75,7 +75,7 @@ std::string difference(const PermuteProblem& problem) {
 
 }  // namespace
 
-TEST_CASE("blockedDestinationPadsWithABound") {
+TEST_CASE("blocked destination pads with a bound") {
   const auto nest = detail::loop_nest(permute("permute f16 1x384x512x3 layout=NHWC:NCHW4c")).value();
   const std::vector<detail::LoopAxis> axes = {
       {1, 384 * 512 * 3, 384 * 512 * 4}, {1, 0, 0}, {384, 512 * 3, 512 * 4}, {512, 3, 4}, {4, 1, 1}};
@@ -88,7 +88,7 @@ TEST_CASE("blockedDestinationPadsWithABound") {
   CHECK(nest.bounds[0] == detail::Bound{{0, 4, 0, 0, 1}, 3, 4});
 }
 
-TEST_CASE("boundsThatCannotFailAreLeftOut") {
+TEST_CASE("bounds that cannot fail are left out") {
   CHECK(detail::loop_nest(permute("permute f16 1x8x5x6 layout=NCHW:NCHW4c"))->bounds.empty());
   CHECK(detail::loop_nest(permute("permute f16 1x2x5x6x4 layout=NCHW4c:NCHW"))->bounds.empty());
   // Within the only block, the loop itself ends where the channels do.
@@ -97,7 +97,7 @@ TEST_CASE("boundsThatCannotFailAreLeftOut") {
   CHECK(nest.axes[2].extent == 3);
 }
 
-TEST_CASE("blockedSourceStopsWhereTheDestinationEnds") {
+TEST_CASE("blocked source stops where the destination ends") {
   const auto nest = detail::loop_nest(permute("permute f16 1x2x5x6x4 layout=NCHW4c:NHWC extent=C:5")).value();
   REQUIRE(nest.bounds.size() == 1);
   CHECK(nest.bounds[0].read_limit == 5);
@@ -105,7 +105,7 @@ TEST_CASE("blockedSourceStopsWhereTheDestinationEnds") {
   CHECK(nest.axes.size() == 5);
 }
 
-TEST_CASE("loopNestsDoWhatTheReferenceDoes") {
+TEST_CASE("loop nests do what the reference does") {
   for (const std::string_view text : {
            "permute f16 2x3x4 axes=2,0,1",
            "permute f32 2x3x4 axes=2,0,1 src.strides=0x5x1 dst.strides=10x1x3 src.offset=7 dst.offset=3",
@@ -136,7 +136,7 @@ TEST_CASE("loopNestsDoWhatTheReferenceDoes") {
   }
 }
 
-TEST_CASE("randomLayoutsDoWhatTheReferenceDoes") {
+TEST_CASE("random layouts do what the reference does") {
   CHECK(rc::check("nest == reference", [] {
     PermuteProblem p;
     p.type = DType::i8;
@@ -180,7 +180,7 @@ TEST_CASE("randomLayoutsDoWhatTheReferenceDoes") {
   }));
 }
 
-TEST_CASE("randomPermutesDoWhatTheReferenceDoes") {
+TEST_CASE("random permutes do what the reference does") {
   CHECK(rc::check("nest == reference", [] {
     PermuteProblem p;
     p.type = *rc::gen::element(DType::i8, DType::f16, DType::c128);

@@ -1,5 +1,5 @@
 // Which kernels matmuls without a matrix unit get, and how many pipelines.
-#include "helpers.hpp"
+#include "plan/helpers.hpp"
 #include "reference/extra_rows.hpp"
 #include "reference/generate.hpp"
 #include "support/scope.hpp"
@@ -43,7 +43,7 @@ std::uint32_t constant_or_none(const Step& step, std::uint32_t id) {
 }  // namespace
 
 // That loop reads both operands as runs of memory and minds no bounds of K: what admits it keeps it inside.
-TEST_CASE("theL2PrefetchLoopIsAdmittedWhereItStaysInside") {
+TEST_CASE("the L2 prefetch loop is admitted where it stays inside") {
   const auto profile = builtin_target("nvidia-hopper");
   REQUIRE(profile.has_value());
   const auto admitted = [&](const std::string& text) {
@@ -70,7 +70,7 @@ TEST_CASE("theL2PrefetchLoopIsAdmittedWhereItStaysInside") {
     CHECK_MESSAGE(admitted(text) == 0, std::string(text));
 }
 
-TEST_CASE("aNewNumberOfRowsIsNoNewPipeline") {
+TEST_CASE("a new number of rows is no new pipeline") {
   const int every = test::scope(1, 1, 7);
   for (const char* target : {"nvidia-hopper", "lavapipe", "amd-rdna3"})
     for (const char* type : {"f32", "f16"})
@@ -90,7 +90,7 @@ TEST_CASE("aNewNumberOfRowsIsNoNewPipeline") {
       }
 }
 
-TEST_CASE("everyMatmulHasAKernel") {
+TEST_CASE("every matmul has a kernel") {
   const auto stem = [](const char* text, const DeviceProfile& profile) { return planned(text, profile).steps.at(0).kernel.stem; };
   CHECK(stem("matmul f32 nn 4096x4096x4096", test::gpu()) == "matmul_simt");
   CHECK(stem("matmul i8 nt 4096x4096x4096", test::gpu()) == "matmul_simt");
@@ -106,7 +106,7 @@ TEST_CASE("everyMatmulHasAKernel") {
   CHECK(chosen(far) == "matmul_direct 1x1 far");
 }
 
-TEST_CASE("eightRowsOfBytesAlongMAreNotStaged") {
+TEST_CASE("eight rows of bytes along M are not staged") {
   for (const char* target : {"intel-xe2", "intel-xe-hpg"}) {
     auto profile = builtin_target(target);
     REQUIRE(profile.has_value());
@@ -124,7 +124,7 @@ TEST_CASE("eightRowsOfBytesAlongMAreNotStaged") {
   }
 }
 
-TEST_CASE("ladderAndTwinsAreForcedByName") {
+TEST_CASE("ladder and twins are forced by name") {
   const std::string tile = "matmul_simt 128x128x16 8x8 ";
   std::set<Pipeline> rungs;
   for (const char* rung : {"staged", "cooperative", "conflict-free", "strided", "wide loads", "wide fragments", "double buffer", "banded"})
@@ -140,7 +140,7 @@ TEST_CASE("ladderAndTwinsAreForcedByName") {
   CHECK(constant_or_none(plain, MATMUL_SPEC_WIDTH_A) == 2);   // rows of 770 are 8-byte aligned
 }
 
-TEST_CASE("stagedTilesHaveNoBankConflicts") {
+TEST_CASE("staged tiles have no bank conflicts") {
   for (const char* text : {"matmul f32 nn 4096x4096x4096", "matmul f32 nt 4096x4096x4096", "matmul f32 tn 4096x4096x4096", "matmul f32 nt 4096x4096x4098",
                            "matmul f32 nt 4096x4096x4097", "matmul i8 nt 4096x4096x4096"}) {
     const Plan plan = planned(text, test::gpu(), {.explain = true});
@@ -150,7 +150,7 @@ TEST_CASE("stagedTilesHaveNoBankConflicts") {
   }
 }
 
-TEST_CASE("splitsShareKAlike") {
+TEST_CASE("splits share K alike") {
   const Plan plan = planned("matmul f32 nn 64x64x100000", test::gpu());
   REQUIRE(plan.steps.size() == 2);
   CHECK(plan.steps[1].kernel.stem == "matmul_reduce");
@@ -161,7 +161,7 @@ TEST_CASE("splitsShareKAlike") {
 }
 
 // 15 by 18 tiles are two rounds of 132 multiprocessors and six tiles more.
-TEST_CASE("lastRowsThatLeaveMultiprocessorsIdleAreSplit") {
+TEST_CASE("last rows that leave multiprocessors idle are split") {
   const DeviceProfile profile = builtin_target("nvidia-hopper").value();
   const std::string text = "matmul f32 nt 960x2304x770";
   const Plan plan = planned(text + " beta=0.5 epi=scale.m+bias.m+residual", profile, {.force = "matmul_simt 64x128x8 8x8"});
@@ -219,7 +219,7 @@ class KernelsOf final : public KernelSet {
 }  // namespace
 
 // The way that costs least needs kernels that another size's plan has not.
-TEST_CASE("aPackWithoutTheKernelsOfARestServesTheSizeAllTheSame") {
+TEST_CASE("a pack without the kernels of a rest serves the size all the same") {
   const DeviceProfile profile = builtin_target("nvidia-hopper").value();
   const PlanOptions forced{.force = "matmul_simt 64x128x8 8x8"};
   const Plan whole = planned("matmul f32 nt 1408x1536x770", profile, forced);
@@ -232,7 +232,7 @@ TEST_CASE("aPackWithoutTheKernelsOfARestServesTheSizeAllTheSame") {
   CHECK(plan.steps[0].constants == whole.steps[0].constants);
 }
 
-TEST_CASE("noBarrierOfAMatmulCanBeLeftOut") {
+TEST_CASE("no barrier of a matmul can be left out") {
   std::size_t deleted = 0;
   std::set<std::string> stems;   // whose sums are split
   for (const char* target : {"lavapipe", "nvidia-hopper", "amd-rdna3", "intel-xe-hpg"}) {
@@ -262,7 +262,7 @@ TEST_CASE("noBarrierOfAMatmulCanBeLeftOut") {
   for (const char* stem : {"matmul_simt", "matmul_coopmat", "matvec"}) CHECK_MESSAGE(stems.contains(stem), stem);
 }
 
-TEST_CASE("everyTargetMultipliesWithItsMatrixUnitOrSaysWhyNot") {
+TEST_CASE("every target multiplies with its matrix unit or says why not") {
   const Problem problem = parse_problem("matmul f16 nn 2048x2048x2048").value();
   std::set<std::string> used;
   for (const std::string_view target : builtin_target_names()) {
@@ -279,7 +279,7 @@ TEST_CASE("everyTargetMultipliesWithItsMatrixUnitOrSaysWhyNot") {
                                       "amd-rdna3", "amd-rdna4", "intel-xe-hpg", "intel-xe2"});
 }
 
-TEST_CASE("whyAMatrixUnitIsLeftAloneIsSaidInASentence") {
+TEST_CASE("why a matrix unit is left alone is said in a sentence") {
   const auto remark = [](const char* text, const DeviceProfile& profile) {
     return matrix_unit_remark(make_plan(parse_problem(text).value(), profile).value(), profile);
   };
@@ -302,7 +302,7 @@ TEST_CASE("whyAMatrixUnitIsLeftAloneIsSaidInASentence") {
   CHECK(remark(kText, hopper) == "the device has no matrix unit to use: quirk: slow (an issue)");
 }
 
-TEST_CASE("reductionsOfRowsThatLieFarApartTakeAnAddressEach") {
+TEST_CASE("reductions of rows that lie far apart take an address each") {
   const DeviceProfile profile = builtin_target("nvidia-hopper").value();
   const auto rows = [&](const char* text) {
     return constant_or_none(make_plan(parse_problem(text).value(), profile).value().steps.back(), MATMUL_SPEC_TILE_M);

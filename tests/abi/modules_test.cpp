@@ -44,7 +44,7 @@ std::set<std::string> capabilities_of(const Step& step) {
 
 }  // namespace
 
-TEST_CASE("eachModuleOfTheMatrixKernelIsSomeRows") {
+TEST_CASE("each module of the matrix kernel is some rows") {
   std::set<std::string> wanted;
   for (const char* target : {"nvidia-hopper", "intel-xe-hpg", "lavapipe"})
     for (const char* text : {"matmul f16 nn 256x256x256", "matmul bf16 nn 256x256x256", "matmul i8 nn 256x256x256", "matmul f16 nn 256x256x256 acc=f16"}) {
@@ -65,7 +65,7 @@ TEST_CASE("eachModuleOfTheMatrixKernelIsSomeRows") {
   for (const std::string& variant : wanted) CHECK_MESSAGE(embedded.contains(variant), variant);
 }
 
-TEST_CASE("whatAProfileIsWithoutNoModuleAsksFor") {
+TEST_CASE("what a profile is without no module asks for") {
   struct Feature {
     std::optional<bool> DeviceProfile::*field;
     std::set<std::string> capabilities;
@@ -109,7 +109,7 @@ TEST_CASE("whatAProfileIsWithoutNoModuleAsksFor") {
 }
 
 // The built-in target qualcomm-adreno7 and other mobiles have the one and not the other.
-TEST_CASE("elementsOf2BytesNeed16BitStorageAlone") {
+TEST_CASE("elements of2 bytes need16 bit storage alone") {
   DeviceProfile hopper = builtin_target("nvidia-hopper").value();
   hopper.storage8 = hopper.int8 = false;
   DeviceProfile adreno = builtin_target("qualcomm-adreno7").value();

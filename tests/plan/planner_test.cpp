@@ -20,7 +20,7 @@ std::string stem_of(const Plan& plan) { return plan.steps.empty() ? "" : plan.st
 
 }  // namespace
 
-TEST_CASE("theInnermostAxisDecidesTheKernel") {
+TEST_CASE("the innermost axis decides the kernel") {
   CHECK(stem_of(planned("permute f32 64x128x256 axes=0,1,2")) == "permute_copy");
   CHECK(stem_of(planned("permute f32 1x128x1x256 axes=2,1,0,3")) == "permute_copy");   // only axes of extent 1 move
   CHECK(stem_of(planned("permute f32 64x128x512 axes=1,0,2")) == "permute_rows");
@@ -36,7 +36,7 @@ TEST_CASE("theInnermostAxisDecidesTheKernel") {
   CHECK(planned("permute f32 0x5 axes=1,0").steps.empty());
 }
 
-TEST_CASE("shortRunsThatStayWholeHaveAKernelOfTheirOwn") {
+TEST_CASE("short runs that stay whole have a kernel of their own") {
   // Pictures on their sides, batched and strided; runs of 3, 5, 6 and 7 bytes, of halves and of words; odd sizes.
   for (const char* text : {"u8 82x427x640x3 axes=0,2,1,3", "u8 7x1431x643x3 axes=0,2,1,3 align=1", "u8 431x31x643x3 axes=2,1,0,3",
                            "u8 21x431x643x5 axes=0,2,1,3", "i8 18x431x643x6 axes=0,2,1,3", "u8 15x431x643x7 axes=0,2,1,3",
@@ -49,7 +49,7 @@ TEST_CASE("shortRunsThatStayWholeHaveAKernelOfTheirOwn") {
   CHECK(stem_of(planned("permute u8 82x427x640x3 axes=0,2,1,3", test::words_only())) == "permute_words");
 }
 
-TEST_CASE("rowsMoveAsWidelyAsAlignmentAllows") {
+TEST_CASE("rows move as widely as alignment allows") {
   CHECK(planned("permute f16 64x128x512 axes=1,0,2").steps[0].kernel.variant == "e16");
   CHECK(planned("permute f16 64x128x510 axes=1,0,2").steps[0].kernel.variant == "e4");
   CHECK(planned("permute f16 64x128x511 axes=1,0,2").steps[0].kernel.variant == "e2");
@@ -57,7 +57,7 @@ TEST_CASE("rowsMoveAsWidelyAsAlignmentAllows") {
   CHECK(planned("permute f16 64x128x512 axes=1,0,2 src.offset=1").steps[0].kernel.variant == "e2");
 }
 
-TEST_CASE("canonicalFormMergesNeighbours") {
+TEST_CASE("canonical form merges neighbours") {
   // OneFlow's example: (0,3,1,2) keeps axes 1 and 2 together.
   const auto nest = detail::canonical(*detail::loop_nest(std::get<PermuteProblem>(*parse_problem("permute f16 1x384x512x128 axes=0,3,1,2"))), 2, 16, 16);
   REQUIRE(nest.rank == 2);
@@ -67,7 +67,7 @@ TEST_CASE("canonicalFormMergesNeighbours") {
   CHECK(nest.src_innermost() == 1);
 }
 
-TEST_CASE("samePlanFromSameInput") {
+TEST_CASE("same plan from same input") {
   for (const char* text : {"permute f16 3x1024x1024x7 axes=3,1,2,0", "permute f32 8192x8192 axes=1,0"}) {
     const auto a = planned(text), b = planned(text);
     CHECK(a == b);
@@ -79,20 +79,20 @@ TEST_CASE("samePlanFromSameInput") {
   CHECK(planned("permute f32 64x64 axes=1,0").id != planned("permute f32 64x64 axes=1,0", test::cpu()).id);
 }
 
-TEST_CASE("aShapeIsPushedAndNotSpecialized") {
+TEST_CASE("a shape is pushed and not specialized") {
   const auto a = planned("permute f32 8192x8192 axes=1,0"), b = planned("permute f32 4096x12288 axes=1,0");
   CHECK(a.steps[0].constants == b.steps[0].constants);
   CHECK(a.steps[0].push != b.steps[0].push);
 }
 
-TEST_CASE("numbersBeyondThePushBytesAreSpecialized") {
+TEST_CASE("numbers beyond the push bytes are specialized") {
   const auto plan = planned("permute f32 3x4x5x6x7x3x5x4x3 axes=8,7,6,5,4,3,2,1,0");
   REQUIRE(plan.steps.size() == 1);
   CHECK(plan.steps[0].kernel.variant.ends_with(".long"));
   CHECK(plan.steps[0].push.size() == 128);
 }
 
-TEST_CASE("ranksUpToSixteen") {
+TEST_CASE("ranks up to sixteen") {
   std::string shape = "2", axes = "15";
   for (int i = 1; i < 16; ++i) shape += "x2", axes += "," + std::to_string(15 - i);
   CHECK(planned("permute i8 " + shape + " axes=" + axes).steps.size() == 1);
@@ -100,7 +100,7 @@ TEST_CASE("ranksUpToSixteen") {
   CHECK_FALSE(parse_problem("permute i8 " + shape + "x2 axes=" + axes + ",16").has_value());
 }
 
-TEST_CASE("offsetsBeyond2To31TakeTheWideVariant") {
+TEST_CASE("offsets beyond2 to31 take the wide variant") {
   CHECK(planned("permute i8 2147483647x2 axes=1,0").steps[0].kernel.variant == "e1.wide");
   CHECK(planned("permute i8 1073741823x2 axes=1,0").steps[0].kernel.variant == "e1");
   CHECK(planned("permute i8 2x1073741824 axes=1,0").steps[0].kernel.variant == "e1.wide");
@@ -114,13 +114,13 @@ TEST_CASE("offsetsBeyond2To31TakeTheWideVariant") {
   CHECK(planned("permute i8 2147483649 axes=0").steps.size() == 1);
 }
 
-TEST_CASE("gridsBeyondALimitAreFolded") {
+TEST_CASE("grids beyond a limit are folded") {
   const auto plan = planned("permute f32 65536x65536 axes=1,0", test::cpu());
   for (const auto& step : plan.steps)
     for (const auto n : step.grid) CHECK(n <= 65535);
 }
 
-TEST_CASE("plansStayWithinSmallProfiles") {
+TEST_CASE("plans stay within small profiles") {
   auto small = test::gpu();
   small.workgroup_memory_bytes = 2048;
   small.max_workgroup_invocations = 64;
@@ -133,7 +133,7 @@ TEST_CASE("plansStayWithinSmallProfiles") {
   CHECK(named);
 }
 
-TEST_CASE("everyRefusalSaysWhy") {
+TEST_CASE("every refusal says why") {
   const auto plan = planned("permute f16 64x129x33 axes=2,1,0", test::gpu(), {.explain = true});
   int chosen = 0;
   for (const auto& c : plan.candidates) {
@@ -145,14 +145,14 @@ TEST_CASE("everyRefusalSaysWhy") {
   CHECK(explain(plan).find(plan.steps[0].kernel.stem) != std::string::npos);
 }
 
-TEST_CASE("aForcedCandidateThatCannotBeIsRefusedByName") {
+TEST_CASE("a forced candidate that cannot be is refused by name") {
   const auto refused = make_plan(*parse_problem("permute f32 64x64x64 axes=1,0,2"), test::gpu(), {.force = "permute_tile"});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::unsupported);
   CHECK(refused.error().limit.find("the innermost axis stays innermost") != std::string::npos);
 }
 
-TEST_CASE("plannerRemembers") {
+TEST_CASE("planner remembers") {
   Planner planner(test::gpu());
   const auto problem = *parse_problem("permute f32 8192x8192 axes=1,0");
   const auto first = planner.plan(problem), second = planner.plan(problem);
@@ -161,7 +161,7 @@ TEST_CASE("plannerRemembers") {
   CHECK(**first == *make_plan(problem, test::gpu()));
 }
 
-TEST_CASE("aPlannerForgetsThePlanThatWasNotAskedForLongest") {
+TEST_CASE("a planner forgets the plan that was not asked for longest") {
   Planner planner(test::gpu(), nullptr, nullptr, 3);
   const auto problem = [](int n) { return *parse_problem("permute f32 " + std::to_string(64 + n) + "x512 axes=1,0"); };
   const auto asked = [&](int n) { return planner.plan(problem(n)).value(); };
@@ -183,7 +183,7 @@ TEST_CASE("aPlannerForgetsThePlanThatWasNotAskedForLongest") {
   CHECK(one.remembered() == 1);
 }
 
-TEST_CASE("aBoundedPlannerServesManyThreads") {
+TEST_CASE("a bounded planner serves many threads") {
   Planner planner(test::gpu(), nullptr, nullptr, 4);
   std::vector<Problem> problems;
   for (int n = 0; n < 8; ++n) problems.push_back(*parse_problem("permute f32 " + std::to_string(32 + n) + "x96 axes=1,0"));
@@ -204,7 +204,7 @@ TEST_CASE("aBoundedPlannerServesManyThreads") {
 }
 
 // Found by hand: a part of a cut problem that lies wholly in padding had an offset past its source.
-TEST_CASE("aPartThatLiesInPaddingReadsNothing") {
+TEST_CASE("a part that lies in padding reads nothing") {
   DeviceProfile narrow = test::gpu();
   narrow.int64 = false;
   for (const char* text :
@@ -222,7 +222,7 @@ TEST_CASE("aPartThatLiesInPaddingReadsNothing") {
   }
 }
 
-TEST_CASE("anUnsupportedProblemIsToldInOneSentenceByWhatTheDeviceLacks") {
+TEST_CASE("an unsupported problem is told in one sentence by what the device lacks") {
   const auto refused = [](const char* text, const DeviceProfile& profile, bool explain = false) {
     const auto plan = make_plan(*parse_problem(text), profile, {.explain = explain});
     REQUIRE_FALSE(plan.has_value());
@@ -253,7 +253,7 @@ TEST_CASE("anUnsupportedProblemIsToldInOneSentenceByWhatTheDeviceLacks") {
 }
 
 // targets.md, Host: at most 16 pipelines for 200 random permutes of ranks 2 to 5 in one type.
-TEST_CASE("twoHundredRandomPermutesNeedFewPipelines") {
+TEST_CASE("two hundred random permutes need few pipelines") {
   for (const DType type : {DType::f32, DType::f16, DType::i8}) {
     for (const auto& profile : {test::gpu(), test::cpu()}) {
       std::mt19937 random(7);
@@ -283,7 +283,7 @@ TEST_CASE("twoHundredRandomPermutesNeedFewPipelines") {
   }
 }
 
-TEST_CASE("tensorMapsWhereTheDeviceHasThem") {
+TEST_CASE("tensor maps where the device has them") {
   DeviceProfile cuda = test::gpu();
   cuda.api = Api::cuda;
   cuda.tensor_maps = true;
@@ -319,7 +319,7 @@ TEST_CASE("tensorMapsWhereTheDeviceHasThem") {
   CHECK(refused([](TensorMap& m) { m.strides[0] = ~0ull << 4; }));
 }
 
-TEST_CASE("aProfileThatKnowsNoWorkgroupSizeGetsWhatEveryDeviceTakes") {
+TEST_CASE("a profile that knows no workgroup size gets what every device takes") {
   DeviceProfile profile = test::gpu();
   profile.max_workgroup_size.reset();
   for (const char* text : {"permute f32 1209x9 axes=1,0", "permute f32 1x64x448x3 layout=NHWC:NCHW4c",

@@ -19,7 +19,7 @@ DeviceProfile h200() {
 
 }  // namespace
 
-TEST_CASE("profileJsonReadsBackAndIsCanonical") {
+TEST_CASE("profile JSON reads back and is canonical") {
   for (const auto target : builtin_target_names()) {
     CAPTURE(target);
     const DeviceProfile profile = builtin_target(target).value();
@@ -29,7 +29,7 @@ TEST_CASE("profileJsonReadsBackAndIsCanonical") {
   }
 }
 
-TEST_CASE("unknownFieldsAreLeftOut") {
+TEST_CASE("unknown fields are left out") {
   DeviceProfile profile;
   profile.name = "x";
   CHECK(to_json(profile) == R"({"name":"x"})");
@@ -38,7 +38,7 @@ TEST_CASE("unknownFieldsAreLeftOut") {
   CHECK(profile_from_json(to_json(profile)) == profile);
 }
 
-TEST_CASE("namesThatAreNotUtf8AreMadeReadable") {
+TEST_CASE("names that are not UTF-8 are made readable") {
   DeviceProfile profile;
   profile.name = "GPU \xff \"x\"";
   const auto again = profile_from_json(to_json(profile));
@@ -47,7 +47,7 @@ TEST_CASE("namesThatAreNotUtf8AreMadeReadable") {
   CHECK(profile_from_json(to_json(*again)) == *again);
 }
 
-TEST_CASE("garbageIsRefusedByField") {
+TEST_CASE("garbage is refused by field") {
   CHECK(error_of(profile_from_json("")) == "parse: profile: not JSON");
   CHECK(error_of(profile_from_json("\x7f"
                                    "ELF")) == "parse: profile: not JSON");
@@ -75,13 +75,13 @@ TEST_CASE("garbageIsRefusedByField") {
             .starts_with("parse: profile.matrix_shapes: an object"));
 }
 
-TEST_CASE("printsOnOneLine") {
+TEST_CASE("prints on one line") {
   CHECK(
       print(h200()) ==
       "NVIDIA H200 (nvidia, NVIDIA 580.159.04) discrete vulkan=1.4 subgroup=32 invocations=1024 shared=49152 push=256");
 }
 
-TEST_CASE("aCudaProfileSaysSo") {
+TEST_CASE("a CUDA profile says so") {
   const DeviceProfile profile = profile_from_json(R"({"api":"cuda","api_version":13000,"async_copy":true,
       "cuda_architecture":90,"cuda_architecture_features":true,"matrix_units":["mma.sync","wgmma"],
       "max_dynamic_workgroup_memory_bytes":232448,"max_invocations_per_multiprocessor":2048,"name":"x",
@@ -101,7 +101,7 @@ TEST_CASE("aCudaProfileSaysSo") {
   CHECK(cuda_architecture_name(plain).empty());
 }
 
-TEST_CASE("aProfileWithoutAnApiIsForVulkan") {
+TEST_CASE("a profile without an api is for Vulkan") {
   const DeviceProfile profile = profile_from_json(R"({"name":"x","api_version":1003})").value();
   CHECK(profile.api == Api::vulkan);
   CHECK(profile_from_json(R"({"api":"vulkan","name":"x","api_version":1003})") == profile);
@@ -111,7 +111,7 @@ TEST_CASE("aProfileWithoutAnApiIsForVulkan") {
         "parse: profile.api: metal (want vulkan or cuda)");
 }
 
-TEST_CASE("cudaFieldsAreChecked") {
+TEST_CASE("CUDA fields are checked") {
   CHECK(error_of(profile_from_json(R"({"name":"x","cuda_architecture":9})")).starts_with("parse: profile.cuda_archit"));
   CHECK(error_of(profile_from_json(R"({"name":"x","registers_per_multiprocessor":0})")) ==
         "parse: profile.registers_per_multiprocessor: 0 (want at least 1)");
@@ -122,7 +122,7 @@ TEST_CASE("cudaFieldsAreChecked") {
         "parse: profile.max_dynamic_workgroup_memory_bytes: 1024 (want at least workgroup_memory_bytes)");
 }
 
-TEST_CASE("supplementMixesNoApis") {
+TEST_CASE("supplement mixes no apis") {
   CHECK(error_of(supplement(h200(), R"({"api":"cuda"})")) ==
         "parse: profile.api: \"cuda\" (want \"vulkan\", as is known already)");
   const DeviceProfile cuda = profile_from_json(R"({"api":"cuda","name":"x"})").value();
@@ -134,7 +134,7 @@ TEST_CASE("supplementMixesNoApis") {
   CHECK(error_of(supplement(*more, R"({"matrix_units":["wgmma"]})")).starts_with("parse: profile.matrix_units"));
 }
 
-TEST_CASE("supplementFillsWhatIsUnknown") {
+TEST_CASE("supplement fills what is unknown") {
   const DeviceProfile profile = supplement(h200(), data_file("nvidia-h100-coopmat.txt")).value();
   CHECK(profile.matrix_shapes.size() == 36);
   CHECK(profile.cooperative_matrix == true);
@@ -149,7 +149,7 @@ TEST_CASE("supplementFillsWhatIsUnknown") {
   CHECK(supplement(profile, data_file("nvidia-h100-coopmat.txt")) == profile);
 }
 
-TEST_CASE("supplementTakesAnySubsetOfFields") {
+TEST_CASE("supplement takes any subset of fields") {
   const DeviceProfile profile =
       supplement(h200(), R"( {"banks":32,"bank_bytes":4,"sources":{"banks":"a manual"}} )").value();
   CHECK(profile.banks == 32);
@@ -158,7 +158,7 @@ TEST_CASE("supplementTakesAnySubsetOfFields") {
   CHECK(supplement(h200(), "{}") == h200());
 }
 
-TEST_CASE("supplementRefusesContradictionsByField") {
+TEST_CASE("supplement refuses contradictions by field") {
   CHECK(error_of(supplement(h200(), R"({"subgroup_size":64})")) ==
         "parse: profile.subgroup_size: 64 (want 32, as is known already)");
   CHECK(error_of(supplement(h200(), R"({"name":"H100"})")) ==
@@ -170,7 +170,7 @@ TEST_CASE("supplementRefusesContradictionsByField") {
             .starts_with("parse: profile.cooperative_matrix: true (want false"));
 }
 
-TEST_CASE("supplementRefusesOtherTexts") {
+TEST_CASE("supplement refuses other texts") {
   CHECK(error_of(supplement(h200(), "")).starts_with("parse: supplement: neither JSON nor a matrix listing"));
   CHECK(error_of(supplement(h200(), "hello")).starts_with("parse: supplement"));
   CHECK(error_of(supplement(h200(), "{\"banks\":")) == "parse: profile: not JSON");
@@ -181,7 +181,7 @@ TEST_CASE("supplementRefusesOtherTexts") {
             .starts_with("parse: matrix listing: line 2"));
 }
 
-TEST_CASE("listingWithoutAnExtensionSaysSo") {
+TEST_CASE("listing without an extension says so") {
   const auto facts =
       supplement({}, "VK_NV_cooperative_matrix2 not supported\r\nVK_KHR_cooperative_matrix properties: 0\r\n");
   REQUIRE(facts.has_value());

@@ -93,7 +93,7 @@ void take_turns(std::array<Wanted, kArchitectures.size()>& wanted) {
 
 }  // namespace
 
-TEST_CASE("everyChoiceOfThePlannerCompilesWithoutSpills") {
+TEST_CASE("every choice of the planner compiles without spills") {
   const Nvrtc nvrtc;
   if (!nvrtc.there()) return;
   std::array<Wanted, kArchitectures.size()> wanted;

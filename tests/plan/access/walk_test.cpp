@@ -2,7 +2,7 @@
 #include "plan/permute/box.hpp"
 #include "plan/permute/tile.hpp"
 #include "plan/access/walk.hpp"
-#include "profiles.hpp"
+#include "plan/profiles.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -28,7 +28,7 @@ std::uint64_t conflicts(const Request& r) {
 
 }  // namespace
 
-TEST_CASE("transactionsOfContiguousAndStridedLoads") {
+TEST_CASE("transactions of contiguous and strided loads") {
   Walk walk(test::gpu());
   walk.load(lanes(4, 4));             // 128 contiguous bytes
   CHECK(walk.count().load_transactions == 4);
@@ -45,7 +45,7 @@ TEST_CASE("transactionsOfContiguousAndStridedLoads") {
   CHECK(walk.count().store_requests == 10);
 }
 
-TEST_CASE("bankConflictsByHand") {
+TEST_CASE("bank conflicts by hand") {
   CHECK(conflicts(lanes(4, 4)) == 0);
   CHECK(conflicts(lanes(4, 8)) == 1);         // every second bank, two words each
   CHECK(conflicts(lanes(4, 128)) == 31);      // one bank
@@ -56,7 +56,7 @@ TEST_CASE("bankConflictsByHand") {
   CHECK(conflicts(lanes(8, 256)) == 2 * 15);  // each half: sixteen lanes on the same two banks
 }
 
-TEST_CASE("paddedTileHasNoConflictsAndUnpaddedOneIsCountedRight") {
+TEST_CASE("padded tile has no conflicts and unpadded one is counted right") {
   const TileRow row{4, 32, 32, 1, 1, 4, 128, 1, false, 0, 0};
   CHECK(tile_conflicts(test::gpu(), row, 1, true) == 0);
   // Without padding each of the 32 staged columns lies in one bank: 31 extra passes a subgroup-wide store.
@@ -64,7 +64,7 @@ TEST_CASE("paddedTileHasNoConflictsAndUnpaddedOneIsCountedRight") {
   CHECK(tile_shared_bytes(row, 1) >= 32 * 33 * 4);
 }
 
-TEST_CASE("everyChosenTileIsFreeOfConflicts") {
+TEST_CASE("every chosen tile is free of conflicts") {
   for (const char* text : {"permute f32 8192x8192 axes=1,0", "permute f16 8192x8192 axes=1,0", "permute i8 8192x8192 axes=1,0",
                            "permute f64 4096x4096 axes=1,0", "permute c128 2048x2048 axes=1,0", "permute f16 1x384x512x128 axes=0,3,1,2"}) {
     const auto plan = make_plan(*parse_problem(text), test::gpu(), {.explain = true});
@@ -79,7 +79,7 @@ TEST_CASE("everyChosenTileIsFreeOfConflicts") {
   }
 }
 
-TEST_CASE("sampledCountsStandForTheWhole") {
+TEST_CASE("sampled counts stand for the whole") {
   const auto problem = *parse_problem("permute f32 64x1024x512 axes=0,2,1");
   const auto whole = make_plan(problem, test::gpu(), {.explain = true});
   REQUIRE(whole.has_value());

@@ -1,6 +1,6 @@
 // A matmul's words: text and JSON both ways, what is refused and by which name, and where its operands end.
-#include "helpers.hpp"
-#include "made_up.hpp"
+#include "plan/helpers.hpp"
+#include "plan/made_up.hpp"
 
 #include "plan/matmul/problem.hpp"
 
@@ -36,7 +36,7 @@ std::string again(std::string_view text) { return print(parse_problem(text).valu
 
 }  // namespace
 
-TEST_CASE("matmulStringsReadBackAsPrinted") {
+TEST_CASE("matmul strings read back as printed") {
   CHECK(rc::check("parse(print(p)) == p", [] {
     const Problem problem = made_up::any_matmul();
     const auto read = parse_problem(print(problem));
@@ -46,7 +46,7 @@ TEST_CASE("matmulStringsReadBackAsPrinted") {
   }));
 }
 
-TEST_CASE("matmulJsonReadsBackAndIsCanonical") {
+TEST_CASE("matmul JSON reads back and is canonical") {
   CHECK(rc::check("problem_from_json(to_json(p)) == p", [] {
     const Problem problem = made_up::any_matmul();
     const auto read = problem_from_json(to_json(problem));
@@ -56,7 +56,7 @@ TEST_CASE("matmulJsonReadsBackAndIsCanonical") {
   }));
 }
 
-TEST_CASE("matmulPrintsInAFixedOrderAndLeavesDefaultsOut") {
+TEST_CASE("matmul prints in a fixed order and leaves defaults out") {
   CHECK(again("matmul  f16 nt 960x2304x770  epi=bias+gelu acc=f16 a=f16 out=f16 align=16 alpha=1.0 beta=-0 lda=0") ==
         "matmul f16 nt 960x2304x770 acc=f16 epi=bias+gelu");
   CHECK(again("matmul i8 nn 1x2x3 acc=i32 out=i32 b=i8") == "matmul i8 nn 1x2x3");
@@ -68,7 +68,7 @@ TEST_CASE("matmulPrintsInAFixedOrderAndLeavesDefaultsOut") {
         R"({"activation":"silu","alpha":"0.1","b":"q4","k":3,"m":1,"n":2,"operation":"matmul","scale":"row","transpose_a":true,"type":"f16"})");
 }
 
-TEST_CASE("negativeZeroIsZero") {
+TEST_CASE("negative zero is zero") {
   // They are equal, so that their strings, JSON and ids must be.
   MatmulProblem p = matmul("matmul f32 nn 1x2x3 alpha=0");
   p.alpha = -0.0f;
@@ -76,7 +76,7 @@ TEST_CASE("negativeZeroIsZero") {
   CHECK(to_json(Problem(p)) == to_json(Problem(matmul("matmul f32 nn 1x2x3 alpha=0"))));
 }
 
-TEST_CASE("matmulParseErrorsNameTheTokenAndItsColumn") {
+TEST_CASE("matmul parse errors name the token and its column") {
   CHECK(parse_error("matmul") == "parse: type: not there (want matmul TYPE nn|nt|tn|tt MxNxK ...)");
   CHECK(parse_error("matmul f32") == "parse: layout: not there (want nn, nt, tn or tt)");
   CHECK(parse_error("matmul f32 nx 1x2x3") == "parse: layout: \"nx\" at column 12 (want nn, nt, tn or tt)");
@@ -97,7 +97,7 @@ TEST_CASE("matmulParseErrorsNameTheTokenAndItsColumn") {
   CHECK(parse_error("matmul f32 nn 1x2x3 axes=1,0").starts_with("parse: option: \"axes=1,0\" at column 21 (want one of batch="));
 }
 
-TEST_CASE("matmulJsonRefusesByKey") {
+TEST_CASE("matmul JSON refuses by key") {
   const auto message = [](std::string_view text) {
     auto problem = problem_from_json(text);
     return problem ? "" : problem.error().message();
@@ -112,7 +112,7 @@ TEST_CASE("matmulJsonRefusesByKey") {
         "parse: problem.activation: tanh (want relu, gelu, gelu_tanh or silu)");
 }
 
-TEST_CASE("refusesTypesThatDoNotGoTogether") {
+TEST_CASE("refuses types that do not go together") {
   CHECK(refusal("matmul u8 nn 1x2x3") == "invalid_problem: type");
   CHECK(refusal("matmul f64 nn 1x2x3") == "invalid_problem: type");
   CHECK(refusal("matmul f32 nn 1x2x3 a=i8") == "invalid_problem: a");
@@ -134,14 +134,14 @@ TEST_CASE("refusesTypesThatDoNotGoTogether") {
   CHECK(validate(p).error().message() == "invalid_problem: b: f32 (want i8 as the type of q8)");
 }
 
-TEST_CASE("refusalOfAMatmulSaysWhatWasWanted") {
+TEST_CASE("refusal of a matmul says what was wanted") {
   CHECK(validate(matmul("matmul bf16 nn 1x2x3 acc=f16")).error().message() ==
         "invalid_problem: acc: f16 (want f32 where the type is bf16)");
   CHECK(validate(matmul("matmul f32 nn 4x5x6 ldb=4")).error().message() ==
         "invalid_problem: ldb: 4 (want 0 (packed) or at least 5, a row's elements)");
 }
 
-TEST_CASE("integerResultsTakeNoFractions") {
+TEST_CASE("integer results take no fractions") {
   CHECK(refusal("matmul i8 nn 1x2x3 epi=bias+relu+residual") == "");
   CHECK(refusal("matmul i8 nn 1x2x3 alpha=2") == "invalid_problem: alpha");
   CHECK(refusal("matmul i8 nn 1x2x3 beta=1") == "invalid_problem: beta");
@@ -151,7 +151,7 @@ TEST_CASE("integerResultsTakeNoFractions") {
   CHECK(refusal("matmul i8 nn 1x2x3 out=f32 pro=scale") == "invalid_problem: pro");
 }
 
-TEST_CASE("refusesWhatIsNotFinite") {
+TEST_CASE("refuses what is not finite") {
   MatmulProblem p;
   p.alpha = std::numeric_limits<float>::infinity();
   CHECK(validate(p).error().what == "alpha");
@@ -160,7 +160,7 @@ TEST_CASE("refusesWhatIsNotFinite") {
   CHECK(validate(p).error().what == "beta");
 }
 
-TEST_CASE("refusesSizesAndStridesThatAreNone") {
+TEST_CASE("refuses sizes and strides that are none") {
   CHECK(refusal("matmul f32 nn -1x2x3") == "invalid_problem: M");
   CHECK(refusal("matmul f32 nn 1x2147483648x3") == "invalid_problem: N");
   CHECK(refusal("matmul f32 nn 1x1x2147483647") == "");
@@ -177,7 +177,7 @@ TEST_CASE("refusesSizesAndStridesThatAreNone") {
   CHECK(refusal("matmul f32 nn 4x5x6 batch=2 c.batch=0 beta=1 c=d") == "invalid_problem: c.batch");
 }
 
-TEST_CASE("fourBitsLieTransposedInWholeBlocks") {
+TEST_CASE("four bits lie transposed in whole blocks") {
   CHECK(refusal("matmul f16 nt 4x5x64 b=q4") == "");
   CHECK(refusal("matmul f16 nn 4x5x64 b=q4") == "invalid_problem: b");
   CHECK(refusal("matmul f16 nt 4x5x33 b=q4") == "invalid_problem: ldb");
@@ -189,7 +189,7 @@ TEST_CASE("fourBitsLieTransposedInWholeBlocks") {
   CHECK(operands("matmul f16 nt 3x5x33 b=q4 ldb=64") == "a:198 b:145 d:30 b.scale:20");
 }
 
-TEST_CASE("alignmentsOfAMatmulAreThoseOfItsElements") {
+TEST_CASE("alignments of a matmul are those of its elements") {
   CHECK(refusal("matmul f32 nn 1x2x3 a.align=2") == "invalid_problem: a.align");
   CHECK(refusal("matmul f32 nn 1x2x3 a=f16 a.align=2") == "");
   CHECK(refusal("matmul f32 nt 1x2x3 b=q8 b.align=1") == "");
@@ -198,7 +198,7 @@ TEST_CASE("alignmentsOfAMatmulAreThoseOfItsElements") {
   CHECK(refusal("matmul i8 nn 1x2x3 align=2") == "invalid_problem: d.align");
 }
 
-TEST_CASE("batchesOfADestinationMayInterleaveButNotMeet") {
+TEST_CASE("batches of a destination may interleave but not meet") {
   CHECK(refusal("matmul f32 nn 4x5x6 batch=3") == "");
   CHECK(refusal("matmul f32 nn 4x5x6 batch=3 ldd=15 d.batch=5") == "");
   CHECK(refusal("matmul f32 nn 4x5x6 batch=3 ldd=14 d.batch=5") == "overlap: d.batch");
@@ -212,7 +212,7 @@ TEST_CASE("batchesOfADestinationMayInterleaveButNotMeet") {
 }
 
 // The rule by arithmetic against looking at every element.
-TEST_CASE("destinationsThatMeetAreFoundExactly") {
+TEST_CASE("destinations that meet are found exactly") {
   CHECK(rc::check("overlap exactly where two elements share an address", [] {
     MatmulProblem p;
     p.m = *rc::gen::inRange(1, 7);
@@ -230,7 +230,7 @@ TEST_CASE("destinationsThatMeetAreFoundExactly") {
   }));
 }
 
-TEST_CASE("matmulOperandsReachTheirLastElements") {
+TEST_CASE("matmul operands reach their last elements") {
   CHECK(operands("matmul f32 nn 4x5x6") == "a:96 b:120 d:80");
   CHECK(operands("matmul f16 tn 4x5x6 lda=8 ldd=9 batch=2 b.batch=0") == "a:184 b:60 d:136");
   CHECK(operands("matmul f16 nn 4x5x6 out=f32 beta=1 ldc=8 epi=scale.m+bias+residual pro=scale") ==
@@ -244,7 +244,7 @@ TEST_CASE("matmulOperandsReachTheirLastElements") {
   CHECK(operands("matmul f32 nt 4x5x0 epi=bias b=q8 pro=scale") == "a:0 b:0 d:80 bias:20 b.scale:0 a.scale:0");
 }
 
-TEST_CASE("refusesMatmulsBeyond63Bits") {
+TEST_CASE("refuses matmuls beyond63 bits") {
   CHECK(refusal("matmul f32 nn 2147483647x1x2147483647") == "overflow: a size");
   CHECK(refusal("matmul i8 nn 2147483647x1x2147483647") == "");
   CHECK(refusal("matmul f32 nn 2x2x2 ldd=4611686018427387904") == "overflow: d size");
@@ -256,7 +256,7 @@ TEST_CASE("refusesMatmulsBeyond63Bits") {
   CHECK(refusal("matmul f32 nn 0x2147483647x2147483647 batch=2147483647 ldb=9223372036854775807") == "");
 }
 
-TEST_CASE("effectiveStridesStandForWhatIsLeftOut") {
+TEST_CASE("effective strides stand for what is left out") {
   const auto at = [](std::string_view text) { return detail::effective(matmul(text)); };
   CHECK(at("matmul f32 tn 4x5x6") == detail::MatmulStrides{4, 5, 5, 5, 5, 24, 30, 20, 20, 20});
   CHECK(at("matmul f32 nt 4x5x6 lda=8 ldd=7 a.batch=0 beta=1 c=d") == detail::MatmulStrides{8, 6, 7, 7, 5, 0, 30, 28, 28, 20});
@@ -264,7 +264,7 @@ TEST_CASE("effectiveStridesStandForWhatIsLeftOut") {
   CHECK(at("matmul i8 nn 2147483647x1x1 lda=9223372036854775807").a_batch == std::numeric_limits<std::int64_t>::max());
 }
 
-TEST_CASE("validMatmulsHaveBytesWhereTheyHaveElements") {
+TEST_CASE("valid matmuls have bytes where they have elements") {
   CHECK(rc::check("operands_of agrees with validate", [] {
     const MatmulProblem p = made_up::any_matmul();
     const auto specs = operands_of(Problem(p));

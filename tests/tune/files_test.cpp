@@ -49,7 +49,7 @@ std::string load(const std::string& path) {
 }  // namespace
 
 // In a container the number of a process comes again with each start, and so did the names of parts.
-TEST_CASE("aPartLeftByAProcessOfTheSameNumberDoesNotStopSaving") {
+TEST_CASE("a part left by a process of the same number does not stop saving") {
   const std::string path = folder_for("recurring") + "/cache";
   for (int serial = 0; serial < 64; ++serial)
     make(path + "." + std::to_string(::getpid()) + "." + std::to_string(serial) + ".part", std::chrono::hours(1));
@@ -58,7 +58,7 @@ TEST_CASE("aPartLeftByAProcessOfTheSameNumberDoesNotStopSaving") {
   CHECK(load(path) == "kept");
 }
 
-TEST_CASE("whatKilledWritersLeftIsRemovedAndNothingElse") {
+TEST_CASE("what killed writers left is removed and nothing else") {
   const std::string folder = folder_for("killed"), path = folder + "/cache";
   const std::string dead = path + ".0123456789abcdef.part", held = path + ".fedcba9876543210.part";
   const std::string young = path + ".00000000000000ff.part";
@@ -82,7 +82,7 @@ TEST_CASE("whatKilledWritersLeftIsRemovedAndNothingElse") {
   CHECK(std::distance(fs::directory_iterator(folder), {}) == 2 + static_cast<long>(std::size(others)));
 }
 
-TEST_CASE("aCacheBehindALinkIsReplacedAndTheLinkStays") {
+TEST_CASE("a cache behind a link is replaced and the link stays") {
   const std::string folder = folder_for("linked");
   fs::create_symlink("far", folder + "/cache");
   for (const char* text : {"first", "second"}) {
@@ -92,7 +92,7 @@ TEST_CASE("aCacheBehindALinkIsReplacedAndTheLinkStays") {
   }
 }
 
-TEST_CASE("aPipeIsNoCacheAndIsNeitherWaitedForNorReplaced") {
+TEST_CASE("a pipe is no cache and is neither waited for nor replaced") {
   const std::string folder = folder_for("piped"), pipe = folder + "/pipe";
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
   const auto read = backend::read_framed(pipe, kFrame, [](auto) { return std::string(); });

@@ -1,5 +1,5 @@
 // The cost model's classes of devices, and its estimates beside times that were measured.
-#include "helpers.hpp"
+#include "plan/helpers.hpp"
 
 #include "plan/cost/model.hpp"
 

@@ -16,7 +16,7 @@ std::vector<std::int64_t> destination(std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("refusesAxesThatAreNoPermutation") {
+TEST_CASE("refuses axes that are no permutation") {
   CHECK(refusal("permute f32 2x3x4 axes=0,0,1") == "invalid_problem: axes");
   CHECK(refusal("permute f32 2x3x4 axes=0,1") == "invalid_problem: axes");
   CHECK(refusal("permute f32 2x3x4 axes=0,1,3") == "invalid_problem: axes");
@@ -25,12 +25,12 @@ TEST_CASE("refusesAxesThatAreNoPermutation") {
   CHECK(refusal("permute f32 2x3x4 axes=0,2,1 layout=ABC:ACB") == "invalid_problem: axes");
 }
 
-TEST_CASE("refusalSaysWhatWasWanted") {
+TEST_CASE("refusal says what was wanted") {
   auto ok = validate(parse_problem("permute f32 2x3x4 axes=0,0,1").value());
   CHECK(ok.error().message() == "invalid_problem: axes: 0,0,1 (want a permutation of 0..2)");
 }
 
-TEST_CASE("refusesRank17AndNegativeSizes") {
+TEST_CASE("refuses rank17 and negative sizes") {
   std::string shape = "1", axes = "0";
   for (int i = 1; i < 17; ++i) {
     shape += "x1";
@@ -41,7 +41,7 @@ TEST_CASE("refusesRank17AndNegativeSizes") {
   CHECK(validate(PermuteProblem{}).error().what == "rank");
 }
 
-TEST_CASE("refusesWhatOverflows") {
+TEST_CASE("refuses what overflows") {
   CHECK(refusal("permute f32 4294967296x4294967296 axes=1,0") == "overflow: src size");
   CHECK(refusal("permute i8 3037000500x3037000500 axes=1,0") == "overflow: src size");
   CHECK(refusal("permute i8 3037000499x3037000499 axes=1,0") == "");
@@ -52,7 +52,7 @@ TEST_CASE("refusesWhatOverflows") {
   CHECK(refusal("permute i8 3x3 layout=AC:AC4611686018427387904c") == "overflow: dst size");
 }
 
-TEST_CASE("zeroSizesAreNothingToDoWhateverTheOthersAre") {
+TEST_CASE("zero sizes are nothing to do whatever the others are") {
   CHECK(refusal("permute f32 0x4294967296x4294967296 axes=2,1,0") == "");
   CHECK(refusal("permute f32 0x5 axes=0,0") == "invalid_problem: axes");
   const auto p = std::get<PermuteProblem>(parse_problem("permute f32 3x0 axes=1,0").value());
@@ -61,7 +61,7 @@ TEST_CASE("zeroSizesAreNothingToDoWhateverTheOthersAre") {
   CHECK(dst_shape(p) == std::vector<std::int64_t>{0, 3});
 }
 
-TEST_CASE("refusesLayoutsThatDoNotFit") {
+TEST_CASE("refuses layouts that do not fit") {
   CHECK(refusal("permute f16 1x2x3 layout=NHWC:NCHW") == "invalid_problem: shape");
   CHECK(refusal("permute f16 1x2 layout=NN:NN") == "invalid_problem: src layout");
   CHECK(refusal("permute f16 1x2 layout=NC:NH") == "invalid_problem: layout");
@@ -81,7 +81,7 @@ TEST_CASE("refusesLayoutsThatDoNotFit") {
         "invalid_problem: rank");
 }
 
-TEST_CASE("extentsBelongToBlockedSourceAxes") {
+TEST_CASE("extents belong to blocked source axes") {
   CHECK(refusal("permute f16 1x2x4 layout=NC4c:NC extent=C:5") == "");
   CHECK(refusal("permute f16 1x2x4 layout=NC4c:NC extent=C:8") == "");
   CHECK(refusal("permute f16 1x2x4 layout=NC4c:NC extent=C:9") == "invalid_problem: extent");
@@ -94,7 +94,7 @@ TEST_CASE("extentsBelongToBlockedSourceAxes") {
   CHECK(destination("permute f16 1x384x512x3 layout=NHWC:NCHW4c") == std::vector<std::int64_t>{1, 1, 384, 512, 4});
 }
 
-TEST_CASE("alignmentIsAPowerOfTwoFromTheElementToAPage") {
+TEST_CASE("alignment is a power of two from the element to a page") {
   CHECK(refusal("permute f32 2x3 axes=1,0 src.align=2") == "invalid_problem: src.align");
   CHECK(refusal("permute f32 2x3 axes=1,0 dst.align=24") == "invalid_problem: dst.align");
   CHECK(refusal("permute f32 2x3 axes=1,0 align=8192") == "invalid_problem: src.align");
@@ -103,7 +103,7 @@ TEST_CASE("alignmentIsAPowerOfTwoFromTheElementToAPage") {
   CHECK(refusal("permute i8 2x3 axes=1,0 align=1") == "");
 }
 
-TEST_CASE("stridesMayRepeatTheSourceButNotTheDestination") {
+TEST_CASE("strides may repeat the source but not the destination") {
   CHECK(refusal("permute f32 2x3 axes=1,0 src.strides=0x1") == "");
   CHECK(refusal("permute f32 2x3 axes=1,0 src.strides=-1x1") == "invalid_problem: src.strides");
   CHECK(refusal("permute f32 2x3 axes=1,0 src.strides=1") == "invalid_problem: src.strides");
@@ -113,7 +113,7 @@ TEST_CASE("stridesMayRepeatTheSourceButNotTheDestination") {
   CHECK(refusal("permute f32 2x3 axes=1,0 src.offset=-1") == "invalid_problem: src.offset");
 }
 
-TEST_CASE("interleavedDestinationsAreToldApartExactly") {
+TEST_CASE("interleaved destinations are told apart exactly") {
   // 3x2 at strides 2 and 3: 0 3 2 5 4 7 are distinct, though neither axis steps past the other.
   CHECK(refusal("permute f32 2x3 axes=1,0 dst.strides=2x3") == "");
   CHECK(refusal("permute f32 3x4 axes=1,0 dst.strides=2x3") == "overlap: dst.strides");
@@ -124,7 +124,7 @@ TEST_CASE("interleavedDestinationsAreToldApartExactly") {
   CHECK(refusal("permute f32 2x3x1000000 axes=0,1,2 dst.strides=5x3x600") == "overlap: dst.strides");
 }
 
-TEST_CASE("operandBytesReachTheLastElement") {
+TEST_CASE("operand bytes reach the last element") {
   const auto bytes = [](std::string_view text) {
     return operand_bytes(std::get<PermuteProblem>(parse_problem(text).value())).value();
   };
@@ -135,7 +135,7 @@ TEST_CASE("operandBytesReachTheLastElement") {
   CHECK(bytes("permute f16 1x2x2x3 layout=NHWC:NCHW4c").dst == 2 * 4 * 4);
 }
 
-TEST_CASE("dtypesAreKnownBySizeAndName") {
+TEST_CASE("dtypes are known by size and name") {
   CHECK(size_bytes(parse_dtype("bf16").value()) == 2);
   CHECK(size_bytes(DType::c128) == 16);
   CHECK(name(DType::b128) == "b128");

@@ -1,6 +1,6 @@
 // Permutes with an elementwise stage: what is said, what is refused, which plans come of it.
 #include "plan/permute/nest.hpp"
-#include "helpers.hpp"
+#include "plan/helpers.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -39,7 +39,7 @@ std::uint32_t constant(const Step& step, std::uint32_t id) {
 
 }  // namespace
 
-TEST_CASE("stagesReadBackAsPrinted") {
+TEST_CASE("stages read back as printed") {
   for (const char* text : {"permute f32 4x6 axes=1,0 out=f16", "permute i8 4x6 axes=1,0 alpha=-0.1 scale=1 bias=0 add=packed",
                            "permute u8 1x4x4x3 layout=NHWC:NCHW4c out=bf16 scale=C bias=C add=64x64x16x0x1 align=4"})
     CHECK(reread(text) == text);
@@ -48,7 +48,7 @@ TEST_CASE("stagesReadBackAsPrinted") {
         R"({"add":true,"alpha":"0.5","axes":[1,0],"bias":"1","operation":"permute","out":"i8","scale":"0","shape":[4,6],"type":"f32"})");
 }
 
-TEST_CASE("stagesAreRefusedByName") {
+TEST_CASE("stages are refused by name") {
   CHECK(refused("permute f64 4x6 axes=1,0 alpha=2").starts_with("invalid_problem: type: f64"));
   CHECK(refused("permute f32 4x6 axes=1,0 out=f64").starts_with("invalid_problem: out: f64"));
   CHECK(refused("permute f32 4x6 axes=1,0 scale=2").starts_with("invalid_problem: scale: 2"));
@@ -63,7 +63,7 @@ TEST_CASE("stagesAreRefusedByName") {
   CHECK(refused("permute f64 4x6 axes=1,0 out=f64").empty());   // nothing is computed
 }
 
-TEST_CASE("operandsOfAStageFollowTheOthers") {
+TEST_CASE("operands of a stage follow the others") {
   const auto operands = operands_of(*parse_problem("permute f16 1x2x5x4 layout=NCW4c:NWC extent=C:7 out=f32 scale=C bias=W add=0x7x1"));
   REQUIRE(operands.has_value());
   const std::vector<std::pair<std::string, std::uint64_t>> want = {{"src", 80}, {"dst", 140}, {"scale", 28}, {"bias", 20}, {"add", 140}};
@@ -74,7 +74,7 @@ TEST_CASE("operandsOfAStageFollowTheOthers") {
   }
 }
 
-TEST_CASE("plainPermutesKnowNothingOfStages") {
+TEST_CASE("plain permutes know nothing of stages") {
   CHECK(to_json(*parse_problem("permute f32 64x64 axes=1,0")) == R"({"axes":[1,0],"operation":"permute","shape":[64,64],"type":"f32"})");
   const auto plan = planned("permute f32 64x64 axes=1,0", test::gpu(), {.explain = true});
   CHECK(plan.operands.size() == 2);
@@ -82,7 +82,7 @@ TEST_CASE("plainPermutesKnowNothingOfStages") {
     if (c.name.starts_with("permute_fused")) CHECK(c.refusal == "elements are moved, and not computed with");
 }
 
-TEST_CASE("kernelsThatOnlyMoveRefuseAStageByName") {
+TEST_CASE("kernels that only move refuse a stage by name") {
   const auto plan = planned("permute f32 64x64 axes=1,0 out=f16", test::gpu(), {.explain = true});
   CHECK(plan.steps.at(0).kernel.stem.starts_with("permute_fused"));
   bool seen = false;
@@ -97,7 +97,7 @@ TEST_CASE("kernelsThatOnlyMoveRefuseAStageByName") {
   CHECK(forced.error().message().find("permute_tile: the problem computes with elements") != std::string::npos);
 }
 
-TEST_CASE("stagesAreAxesOfTheNest") {
+TEST_CASE("stages are axes of the nest") {
   const auto problem = std::get<PermuteProblem>(*parse_problem("permute u8 2x8x8x3 layout=NHWC:NCHW out=f32 scale=C"));
   const auto nest = detail::canonical(*detail::loop_nest(problem), problem);
   REQUIRE(nest.rank == 3);                 // HW, C, N: scale keeps none of them apart that were not
@@ -107,7 +107,7 @@ TEST_CASE("stagesAreAxesOfTheNest") {
   CHECK(nest.dst_element_bytes == 4);
 }
 
-TEST_CASE("addressesOfAStageArePushed") {
+TEST_CASE("addresses of a stage are pushed") {
   const auto plan = planned("permute f32 128x64 axes=1,0 scale=0 bias=1 add=packed alpha=2 dst.align=4");
   REQUIRE(plan.steps.size() == 1);
   const Step& step = plan.steps[0];
@@ -127,7 +127,7 @@ TEST_CASE("addressesOfAStageArePushed") {
   CHECK((constant(other.steps[0], PERMUTE_FUSED_SPEC_STAGE) & PERMUTE_FUSED_ONE_AXIS) != 0);
 }
 
-TEST_CASE("accessesOfAStageAreAsWideAsTypesAndAlignmentAllow") {
+TEST_CASE("accesses of a stage are as wide as types and alignment allow") {
   const auto widths = [](const char* text) {
     const auto plan = planned(text);
     const Step& step = plan.steps.at(0);
@@ -142,7 +142,7 @@ TEST_CASE("accessesOfAStageAreAsWideAsTypesAndAlignmentAllow") {
   CHECK(planned("permute f32 1023x1023 axes=0,1 out=f16", test::words_only()).steps[0].kernel.variant == "split");
 }
 
-TEST_CASE("stagesBeyond2To31AndManyAxesHavePlans") {
+TEST_CASE("stages beyond2 to31 and many axes have plans") {
   CHECK(planned("permute f32 65536x65536 axes=1,0 out=f16 scale=0").steps[0].kernel.variant.ends_with(".wide"));
   CHECK(planned("permute f32 2x3x4x5x6x7x3x2 axes=7,5,3,1,0,2,4,6 scale=3 bias=1 add=packed").steps[0].kernel.variant.ends_with(".long"));
   auto profile = test::gpu();

@@ -33,7 +33,7 @@ DeviceProfile device(std::string vendor, std::string driver, std::string name) {
 
 }  // namespace
 
-TEST_CASE("quirksSpeakForTheirDevice") {
+TEST_CASE("quirks speak for their device") {
   using Names = std::vector<std::string>;
   CHECK(avoided(builtin_target("lavapipe").value()) == Names{"top-tested loop"});
   CHECK(avoided(builtin_target("swiftshader").value()) == Names{"storage16", "float16"});
@@ -55,7 +55,7 @@ TEST_CASE("quirksSpeakForTheirDevice") {
   CHECK(avoided(apu) == Names{"cooperative_matrix", "large matrix tiles"});
 }
 
-TEST_CASE("everyQuirkIsWhole") {
+TEST_CASE("every quirk is whole") {
   DeviceProfile any;
   for (const Quirk& quirk : detail::all_quirks()) {
     CAPTURE(quirk.avoid);
@@ -69,7 +69,7 @@ TEST_CASE("everyQuirkIsWhole") {
   }
 }
 
-TEST_CASE("driverVersionsAreReadFromTheDriversText") {
+TEST_CASE("driver versions are read from the drivers text") {
   CHECK(detail::driver_version_of("llvmpipe Mesa 26.1.6-1~bpo13+1 (LLVM 19.1.7)") == "26.1.6");
   CHECK(detail::driver_version_of("NVIDIA 580.159.04") == "580.159.04");
   CHECK(detail::driver_version_of("MoltenVK 1.3.") == "1.3");
@@ -79,7 +79,7 @@ TEST_CASE("driverVersionsAreReadFromTheDriversText") {
   CHECK(detail::driver_version_of("").empty());
 }
 
-TEST_CASE("versionRangesBeginInclusiveAndEndExclusive") {
+TEST_CASE("version ranges begin inclusive and end exclusive") {
   CHECK(detail::version_in("26.1.6", "26.1.6", "26.2"));
   CHECK(detail::version_in("26.1.99", "26.1.6", "26.2"));
   CHECK_FALSE(detail::version_in("26.2", "26.1.6", "26.2"));
@@ -93,7 +93,7 @@ TEST_CASE("versionRangesBeginInclusiveAndEndExclusive") {
   CHECK(detail::version_in("580.159.04", "580.159.4", "580.159.5"));
 }
 
-TEST_CASE("aDriverOfUnknownVersionIsSpokenFor") {
+TEST_CASE("a driver of unknown version is spoken for") {
   CHECK(detail::version_in("", "26.1.6", "26.2"));
   const Quirk quirk{.vendor = "amd", .driver = "radv", .from = "25.0", .below = "26.0", .avoid = "int8"};
   CHECK(detail::speaks_for(quirk, device("amd", "radv", "x")));
@@ -102,7 +102,7 @@ TEST_CASE("aDriverOfUnknownVersionIsSpokenFor") {
   CHECK_FALSE(detail::speaks_for(quirk, device("amd", "", "x")));  // whether it is radv is not known
 }
 
-TEST_CASE("aQuirkMaySpeakForOneSubgroupSize") {
+TEST_CASE("a quirk may speak for one subgroup size") {
   DeviceProfile profile = builtin_target("lavapipe").value();
   CHECK(profile.subgroup_size == 8u);
   CHECK(profile.cooperative_matrix == true);
@@ -116,7 +116,7 @@ TEST_CASE("aQuirkMaySpeakForOneSubgroupSize") {
   }
 }
 
-TEST_CASE("forbiddenFeaturesGoWithWhatHangsOnThem") {
+TEST_CASE("forbidden features go with what hangs on them") {
   DeviceProfile profile = device("qualcomm", "Qualcomm Technologies Inc. Adreno Vulkan Driver", "Adreno (TM) 840");
   const DeviceProfile before = profile;
   detail::apply_quirks(profile);
@@ -135,7 +135,7 @@ TEST_CASE("forbiddenFeaturesGoWithWhatHangsOnThem") {
   CHECK(profile_from_json(to_json(profile)) == profile);
 }
 
-TEST_CASE("limitsAreLoweredAndNeverRaised") {
+TEST_CASE("limits are lowered and never raised") {
   DeviceProfile profile = device("nvidia", "NVIDIA 999.1", "x");
   profile.workgroup_memory_bytes = 65536;
   detail::apply_quirks(profile);
@@ -148,7 +148,7 @@ TEST_CASE("limitsAreLoweredAndNeverRaised") {
   CHECK(same == small);
 }
 
-TEST_CASE("valuesThatAreNotToBeTrustedBecomeUnknown") {
+TEST_CASE("values that are not to be trusted become unknown") {
   DeviceProfile profile = device("intel", "Intel Corporation", "Intel(R) Arc(TM) 140T GPU (16GB)");
   profile.subgroup_size = 8;
   detail::apply_quirks(profile);
@@ -157,7 +157,7 @@ TEST_CASE("valuesThatAreNotToBeTrustedBecomeUnknown") {
   CHECK(profile.cooperative_matrix == true);
 }
 
-TEST_CASE("notesChangeNothing") {
+TEST_CASE("notes change nothing") {
   DeviceProfile profile = device("mesa", "llvmpipe Mesa 26.1.6", "llvmpipe");
   const DeviceProfile before = profile;
   detail::apply_quirks(profile);
@@ -165,7 +165,7 @@ TEST_CASE("notesChangeNothing") {
   CHECK(detail::describe(detail::quirks_for(profile).front()).starts_with("top-tested loop: a load through"));
 }
 
-TEST_CASE("importedDumpsAreLoweredToo") {
+TEST_CASE("imported dumps are lowered too") {
   std::string dump = data_file("lavapipe-vulkaninfo.json");
   const auto replace = [&](std::string_view from, std::string_view to) {
     const auto at = dump.find(from);
