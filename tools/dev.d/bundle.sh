@@ -22,7 +22,7 @@ copy_sources() {
     [[ ! -e $repo/README.md ]] || cp "$repo/README.md" "$to/"
     cp -r "$repo/tests" "$to/tests"
     mkdir -p "$to/tools"
-    (cd "$repo/tools" && find . \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' \) -print0 |
+    (cd "$repo/tools" && find . \( -name '*.cpp' -o -name '*.hpp' -o -name '*.h' -o -name '*.py' \) -print0 |
         xargs -0 cp --parents -t "$to/tools")
 }
 
