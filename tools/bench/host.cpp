@@ -1,6 +1,5 @@
 // --preset host: what planning, recording and pipelines cost the processor.
-#include "bench.hpp"
-#include "matmul.hpp"
+#include "operation.hpp"
 #include "cli/target.hpp"
 #include "cli/text.hpp"
 
@@ -47,7 +46,7 @@ std::vector<PermuteProblem> random_permutes(DType type, std::size_t count) {
 std::vector<Problem> planned_permutes() {
   std::vector<Problem> problems;
   const auto rows = preset_rows("seeds-permute");
-  for (const BenchRow& row : *rows) problems.emplace_back(row.problem);
+  for (const BenchRow& row : *rows) problems.push_back(row.problem);
   for (std::uint64_t i = 0; i < 1000; ++i) problems.emplace_back(reference::generate_permute(11, i));
   return problems;
 }
@@ -55,8 +54,8 @@ std::vector<Problem> planned_permutes() {
 // Those of --preset matmul and random ones that the device has accesses for.
 std::vector<Problem> planned_matmuls(const DeviceProfile& profile) {
   std::vector<Problem> problems;
-  const auto rows = matmul_preset("matmul", false);
-  for (const MatmulRow& row : *rows) problems.emplace_back(row.contenders.front().problem);
+  const auto rows = preset_rows("matmul");
+  for (const BenchRow& row : *rows) problems.push_back(row.problem);
   for (std::uint64_t i = 0; i < 1000; ++i) problems.emplace_back(reference::generate_matmul(11, i));
   if (!profile.storage8.value_or(false) || !profile.storage16.value_or(false))
     std::erase_if(problems, [&](const Problem& problem) { return !make_plan(problem, profile).has_value(); });
@@ -85,7 +84,7 @@ Result<nlohmann::json> time_planning(const DeviceProfile& profile) {
                            {"plan_matmul_cold", *matmuls}, {"plan_matmul_cold_goal_ns", 200000}};
 
   Planner planner(profile);
-  const Problem problem = seeds_rows().front().problem;
+  const Problem problem = preset_rows("seeds-permute")->front().problem;
   if (auto first = planner.plan(problem); !first) return std::unexpected(first.error());
   constexpr int rounds = 200, hits = 1000;
   std::vector<double> warm;

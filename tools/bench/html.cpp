@@ -126,12 +126,9 @@ double reference_rate(const PageRow& row) {
 class Looks {
  public:
   explicit Looks(const Page& page) {
-    for (const PageRow& row : page.rows)
-      for (std::size_t i = 1; i < row.series.size(); ++i) {
-        const PageSeries& series = row.series[i];
-        own_ = own_ || series.own;
-        if (!series.own && std::ranges::find(rivals_, series.name) == rivals_.end()) rivals_.push_back(series.name);
-      }
+    for (const PagePart& part : page.parts)
+      for (const PageRow& row : part.rows)
+        for (std::size_t i = 1; i < row.series.size(); ++i) add(row.series[i]);
   }
   std::size_t of(const PageRow& row, const PageSeries& series) const {
     if (&series == &row.series.front()) return kOurSeries;
@@ -143,6 +140,11 @@ class Looks {
   bool own() const { return own_; }
 
  private:
+  void add(const PageSeries& series) {
+    own_ = own_ || series.own;
+    if (!series.own && std::ranges::find(rivals_, series.name) == rivals_.end()) rivals_.push_back(series.name);
+  }
+
   std::vector<std::string> rivals_;
   bool own_ = false;
 };
@@ -266,11 +268,16 @@ std::string bars_of(const PageRow& row, const Looks& looks, double most) {
   return html;
 }
 
+// `text` is markup.
+std::string heading_of(const PagePart& part, const std::string& text) {
+  return fmt::format("<h2>{}{}</h2>\n", part.title.empty() ? "" : markup_text(part.title) + ": ", text);
+}
+
 // A group of bars a row, all over one scale.
-std::string bars(const Page& page, const Looks& looks) {
+std::string bars(const PagePart& part, const Looks& looks) {
   double most = 1.1;
   bool unsteady = false, referred = false;
-  for (const PageRow& row : page.rows) {
+  for (const PageRow& row : part.rows) {
     unsteady = unsteady || row.unsteady;
     referred = referred || row.reference_seconds > 0;
     for (const PageSeries& series : row.series) {
@@ -280,9 +287,9 @@ std::string bars(const Page& page, const Looks& looks) {
     }
   }
   most = std::min(most, 2.0);
-  const std::string name = page.reference_name.empty() ? "the reference" : markup_text(page.reference_name);
+  const std::string name = part.reference_name.empty() ? "the reference" : markup_text(part.reference_name);
   std::string html =
-      referred ? fmt::format("<h2>Rate relative to {}</h2>\n", name) : "<h2>Rate relative to each row's best</h2>\n";
+      heading_of(part, referred ? fmt::format("Rate relative to {}", name) : "Rate relative to each row's best");
   html += fmt::format(
       "<p class=\"soft\">The line is 1: {}. Bars are medians; whiskers go from the 10th to the 90th "
       "percentile.{}{}</p>\n",
@@ -294,7 +301,7 @@ std::string bars(const Page& page, const Looks& looks) {
     if (tick <= most) html += fmt::format("<span style=\"left:{:.2f}%\">{:g}</span>", 100 * tick / most, tick);
   html += "</span><span></span></div>\n";
   std::string group;
-  for (const PageRow& row : page.rows) html += group_heading(row, group) + bars_of(row, looks, most);
+  for (const PageRow& row : part.rows) html += group_heading(row, group) + bars_of(row, looks, most);
   return html + "</div>\n";
 }
 
@@ -335,7 +342,7 @@ std::string bytes_label(double bytes) {
   return fmt::format("{:g} {}", bytes, units[unit]);
 }
 
-std::string key(const Page& page, const Looks& looks) {
+std::string key(const PagePart& part, const Looks& looks) {
   std::string html = "<ul class=\"key\">\n";
   const auto add = [&](std::string_view look, std::string_view mark, std::string_view name) {
     html +=
@@ -347,32 +354,32 @@ std::string key(const Page& page, const Looks& looks) {
     const std::size_t look = Looks::of_rival(i);
     add(fmt::format("m{}", look), kShapes[look], looks.rivals()[i]);
   }
-  if (!page.ceiling.empty() && !page.ceiling_name.empty()) add("ceiling", "<path d=\"M-9 0h18\"/>", page.ceiling_name);
+  if (!part.ceiling.empty() && !part.ceiling_name.empty()) add("ceiling", "<path d=\"M-9 0h18\"/>", part.ceiling_name);
   return html + "</ul>\n";
 }
 
 constexpr double kPlotTop = 24, kPlotBottom = 296;
 
-std::string grid(const Page& page, const Axis& x, const Axis& y) {
+std::string grid(const PagePart& part, const Axis& x, const Axis& y) {
   std::string svg;
   const auto height = [&](double value) { return kPlotBottom + (kPlotTop - kPlotBottom) * y.at(value); };
   for (const double value : ticks(y, false, 8)) {
     svg += fmt::format("<line class=\"grid\" x1=\"0\" x2=\"100%\" y1=\"{0:.1f}\" y2=\"{0:.1f}\"/>", height(value));
     svg += fmt::format("<text x=\"-6\" y=\"{:.1f}\" text-anchor=\"end\">{:g}</text>\n", height(value) + 4,
-                       value / page.unit_scale);
+                       value / part.unit_scale);
   }
-  for (const double value : ticks(x, page.x_bytes, page.x_bytes ? 5 : 8)) {
+  for (const double value : ticks(x, part.x_bytes, part.x_bytes ? 5 : 8)) {
     svg += fmt::format("<line class=\"grid\" x1=\"{0:.2f}%\" x2=\"{0:.2f}%\" y1=\"{1}\" y2=\"{2}\"/>",
                        100 * x.at(value), kPlotTop, kPlotBottom);
     svg += fmt::format("<text x=\"{:.2f}%\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", 100 * x.at(value),
-                       kPlotBottom + 16, page.x_bytes ? bytes_label(value) : fmt::format("{:g}", value));
+                       kPlotBottom + 16, part.x_bytes ? bytes_label(value) : fmt::format("{:g}", value));
   }
   svg += fmt::format("<text x=\"50%\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", kPlotBottom + 36,
-                     markup_text(page.x_label));
-  svg += fmt::format("<text x=\"-40\" y=\"12\">{}</text>\n", markup_text(page.y_label));
-  for (std::size_t i = 1; i < page.ceiling.size(); ++i) {
-    const auto& [x1, y1] = page.ceiling[i - 1];
-    const auto& [x2, y2] = page.ceiling[i];
+                     markup_text(part.x_label));
+  svg += fmt::format("<text x=\"-40\" y=\"12\">{}</text>\n", markup_text(part.y_label));
+  for (std::size_t i = 1; i < part.ceiling.size(); ++i) {
+    const auto& [x1, y1] = part.ceiling[i - 1];
+    const auto& [x2, y2] = part.ceiling[i];
     if (!(x1 > 0 && y1 > 0 && x2 > 0 && y2 > 0)) continue;
     svg += fmt::format("<line class=\"ceiling\" x1=\"{:.2f}%\" y1=\"{:.1f}\" x2=\"{:.2f}%\" y2=\"{:.1f}\"/>\n",
                        100 * x.at(x1), height(y1), 100 * x.at(x2), height(y2));
@@ -381,7 +388,7 @@ std::string grid(const Page& page, const Axis& x, const Axis& y) {
 }
 
 // Rate over bytes or over operations a byte, both logarithmic, under the ceiling.
-std::string roofline(const Page& page, const Looks& looks) {
+std::string roofline(const PagePart& part, const Looks& looks) {
   Axis x, y;
   struct Point {
     const PageRow* row;
@@ -389,7 +396,7 @@ std::string roofline(const Page& page, const Looks& looks) {
     double rate;
   };
   std::vector<Point> points;
-  for (const PageRow& row : page.rows) {
+  for (const PageRow& row : part.rows) {
     if (!(row.intensity_or_bytes > 0)) continue;
     for (const PageSeries& series : row.series) {
       const double fast = rate(row, series, series.seconds);
@@ -400,15 +407,16 @@ std::string roofline(const Page& page, const Looks& looks) {
     }
   }
   if (points.empty()) return "";
-  for (const auto& [at, most] : page.ceiling) {
+  for (const auto& [at, most] : part.ceiling) {
     x.take(at);
     y.take(most);
   }
   x.widen(1.5);
   y.widen(1.5);
-  std::string html = fmt::format("<h2>Roofline</h2>\n{}<svg class=\"plot\" role=\"img\" aria-label=\"{} over {}\">\n",
-                                 key(page, looks), markup_text(page.y_label), markup_text(page.x_label)) +
-                     grid(page, x, y);
+  std::string html = heading_of(part, "Roofline") +
+                     fmt::format("{}<svg class=\"plot\" role=\"img\" aria-label=\"{} over {}\">\n",
+                                 key(part, looks), markup_text(part.y_label), markup_text(part.x_label)) +
+                     grid(part, x, y);
   // Sectile's last: they lie on top.
   std::ranges::stable_sort(points, [](const Point& a, const Point& b) {
     return &a.row->series.front() != a.series && &b.row->series.front() == b.series;
@@ -418,13 +426,13 @@ std::string roofline(const Page& page, const Looks& looks) {
     html += fmt::format("<svg class=\"m{}\" x=\"{:.2f}%\" y=\"{:.1f}\">{}<title>{}, {}: {} {}</title></svg>\n", look,
                         100 * x.at(row->intensity_or_bytes), kPlotBottom + (kPlotTop - kPlotBottom) * y.at(fast),
                         kShapes[look], markup_text(row->name), markup_text(series->name),
-                        figure(fast / page.unit_scale), markup_text(page.work_unit));
+                        figure(fast / part.unit_scale), markup_text(part.work_unit));
   }
   return html + "</svg>\n";
 }
 
 // One line of a row's figures, from its second cell on.
-std::string cells(const Page& page, const PageRow& row, const PageSeries& series, std::string_view goal) {
+std::string cells(const PagePart& part, const PageRow& row, const PageSeries& series, std::string_view goal) {
   const bool first = !row.series.empty() && &series == &row.series.front();
   const std::string& kernel = first && series.kernel.empty() ? row.kernel : series.kernel;
   const std::string plan = first && !row.plan.empty() ? fmt::format(" title=\"{}\"", markup_text(row.plan)) : "";
@@ -440,22 +448,22 @@ std::string cells(const Page& page, const PageRow& row, const PageSeries& series
       series.p10 > 0 && series.p90 > 0 ? microseconds(series.p10) + " – " + microseconds(series.p90) : "–";
   return html +
          fmt::format("<td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td>{}",
-                     microseconds(series.seconds), spread, figure(fast / page.unit_scale),
+                     microseconds(series.seconds), spread, figure(fast / part.unit_scale),
                      reference > 0 ? fmt::format("{:.3f}", fast / reference) : "–", last);
 }
 
 // Every series of a row on a line of its own, and the reference where it is none of them.
-std::string figures_of(const Page& page, const PageRow& row) {
+std::string figures_of(const PagePart& part, const PageRow& row) {
   std::vector<std::string> lines;
   const std::string goal = goal_mark(row);
-  for (const PageSeries& series : row.series) lines.push_back(cells(page, row, series, lines.empty() ? goal : ""));
+  for (const PageSeries& series : row.series) lines.push_back(cells(part, row, series, lines.empty() ? goal : ""));
   const bool among =
       std::ranges::any_of(row.series, [&](const PageSeries& series) { return series.name == row.reference; });
   if (row.reference_seconds > 0 && !among) {
     PageSeries reference;
-    reference.name = row.reference.empty() ? page.reference_name : row.reference;
+    reference.name = row.reference.empty() ? part.reference_name : row.reference;
     reference.seconds = row.reference_seconds;
-    lines.push_back(cells(page, row, reference, ""));
+    lines.push_back(cells(part, row, reference, ""));
   }
   if (!row.error.empty() || lines.empty()) {
     const std::string why = row.error.empty() ? "not timed" : row.error;
@@ -470,18 +478,18 @@ std::string figures_of(const Page& page, const PageRow& row) {
   return html;
 }
 
-std::string figures(const Page& page) {
-  std::string html = fmt::format(
-      "<h2>Figures</h2>\n<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>row</th><th>by</th>"
+std::string figures(const PagePart& part) {
+  std::string html = heading_of(part, "Figures") + fmt::format(
+      "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>row</th><th>by</th>"
       "<th class=\"n\">µs</th><th class=\"n\">p10 – p90 µs</th><th class=\"n\">{}</th>"
       "<th class=\"n\">relative</th><th>goal</th><th>kernel</th></tr></thead><tbody>\n",
-      markup_text(page.work_unit));
+      markup_text(part.work_unit));
   std::string group;
-  for (const PageRow& row : page.rows) {
+  for (const PageRow& row : part.rows) {
     if (row.group != group && !row.group.empty())
       html += fmt::format("<tr><th colspan=\"8\"><b>{}</b></th></tr>\n", markup_text(row.group));
     group = row.group;
-    html += figures_of(page, row);
+    html += figures_of(part, row);
   }
   return html + "</tbody></table></div>\n";
 }
@@ -492,12 +500,14 @@ std::string to_html(const Page& page) {
   std::string html = heading(page);
   for (const PageTable& one : page.tables) html += table(one);
   for (const PageHistogram& one : page.histograms) html += histogram(one);
-  if (!page.rows.empty()) {
-    const Looks looks(page);
-    html += bars(page, looks) + roofline(page, looks) + figures(page);
-  } else if (page.tables.empty() && page.histograms.empty()) {
-    html += "<p>There are no rows.</p>\n";
+  const Looks looks(page);
+  bool rows = false;
+  for (const PagePart& part : page.parts) {
+    if (part.rows.empty()) continue;
+    rows = true;
+    html += bars(part, looks) + roofline(part, looks) + figures(part);
   }
+  if (!rows && page.tables.empty() && page.histograms.empty()) html += "<p>There are no rows.</p>\n";
   return html + "</body></html>\n";
 }
 

@@ -1,3 +1,4 @@
+// A matmul's part of the benchmark: rows that are compared with each other and with rivals.
 #include "matmul.hpp"
 
 #include "data.hpp"
@@ -11,226 +12,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
-#include <memory>
+#include <string_view>
 #include <utility>
 
 namespace sectile::tools {
 namespace {
 
-constexpr std::uint32_t kPoisonOfNans = 0xffffffff;
-constexpr double kLongRun = 0.5;                // seconds: a contender that takes longer is timed once
-constexpr std::uint64_t kMostMatmulSlots = 256;
-constexpr int kSamples = 64;                    // elements that are compared with the reference before timing
+constexpr int kSamples = 64;   // elements that are compared with the reference before timing; `sectile check` compares all
 
-// Operands of one problem in several slots, so that no run finds its data in a cache.
-struct Slots {
-  MatmulProblem problem;
-  std::vector<OperandSpec> specs;
-  std::vector<MemoryPtr> memory;
-  std::vector<std::uint64_t> pitch;
-  std::vector<std::vector<std::byte>> host;     // what slot 0 holds of sources
-  std::vector<std::byte> first;                 // what the first contender made of it
-  std::uint64_t count = 0, turn = 0;
-};
-
-struct Contestant {
-  std::size_t contender = 0;
-  Slots* slots = nullptr;
-  Plan plan;
-  ProgramPtr program;
-  MemoryPtr scratch;
-  double rough = 0;                             // seconds of its second run
-};
-
-class Bench {
- public:
-  Bench(Machine& machine, const BenchOptions& options, Steady& steady) : machine_(machine), options_(options), steady_(steady) {}
-  Result<void> run(MatmulResult& result);
-
- private:
-  Result<Slots*> slots_for(const MatmulProblem& problem);
-  Result<void> make_slots(Slots& slots);
-  Result<Plan> add(MatmulResult& result, const MatmulContender& contender);
-  void add_twins(MatmulResult& result, const Plan& chosen);
-  void add_candidates(MatmulResult& result, const Plan& chosen);
-  std::string run_first(const Contestant& runner);
-  std::string verify(const Contestant& runner);
-  Result<double> time_once(const Contestant& runner);
-  Result<void> choose_reference(MatmulResult& result);
-  Result<void> time(MatmulResult& result);
-  Launch launch(const Contestant& runner, std::uint64_t slot) const;
-
-  Machine& machine_;
-  const BenchOptions& options_;
-  Steady& steady_;
-  std::size_t fixed_ = 0;                       // contenders that are timed however slow they are
-  std::vector<std::unique_ptr<Slots>> slots_;
-  std::vector<Contestant> runners_;
-};
-
-Result<void> Bench::make_slots(Slots& slots) {
-  auto specs = operands_of(Problem(slots.problem));
-  if (!specs) return std::unexpected(specs.error());
-  slots.specs = std::move(*specs);
-  std::uint64_t all = 0;
-  for (const auto& spec : slots.specs) {
-    slots.pitch.push_back((spec.bytes + 255) / 256 * 256);
-    all += spec.bytes;
-  }
-  const double cycle = std::max(options_.cycle_mb * 1e6, 8 * static_cast<double>(machine_.profile().l2_bytes.value_or(0)));
-  const double wanted = std::ceil(cycle / static_cast<double>(std::max<std::uint64_t>(all, 1)));
-  slots.count = std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), 2, kMostMatmulSlots);
-  const reference::MatmulDefinition definition(slots.problem);
-  for (std::size_t i = 0; i < slots.specs.size(); ++i) {
-    const auto& spec = slots.specs[i];
-    auto memory = machine_.make_memory(std::max<std::uint64_t>(256, slots.count * slots.pitch[i]));
-    if (!memory) return std::unexpected(memory.error());
-    slots.host.emplace_back(static_cast<std::size_t>(spec.bytes));
-    if (!spec.written || slots.problem.c_is_d) {   // C is what D held
-      fill_numbers(definition.operand(spec.name).type, slots.host[i], kBenchSeed + i);
-      if (auto sent = machine_.upload(**memory, 0, slots.host[i]); !sent) return sent;
-      std::vector<Launch> copies;
-      for (std::uint64_t slot = 1; slot < slots.count && spec.bytes > 0; ++slot)   // none where K is 0
-        copies.push_back({nullptr, {{memory->get(), 0, spec.bytes}, {memory->get(), slot * slots.pitch[i], spec.bytes}}});
-      if (auto copied = machine_.run(copies, [](std::size_t, const Error&) {}); !copied) return copied;
-    }
-    slots.memory.push_back(std::move(*memory));
-  }
-  return {};
-}
-
-Result<Slots*> Bench::slots_for(const MatmulProblem& problem) {
-  for (const auto& slots : slots_)
-    if (slots->problem == problem) return slots.get();
-  auto slots = std::make_unique<Slots>();
-  slots->problem = problem;
-  if (auto made = make_slots(*slots); !made) return std::unexpected(made.error());
-  slots_.push_back(std::move(slots));
-  return slots_.back().get();
-}
-
-std::string chosen_name(const Plan& plan) {
-  for (const Candidate& candidate : plan.candidates)
-    if (candidate.chosen) return candidate.name;
-  return plan.steps.empty() ? "" : plan.steps[0].kernel.stem;
-}
-
-// A runner for it, or the reason why not in its time's error.
-Result<Plan> Bench::add(MatmulResult& result, const MatmulContender& contender) {
-  const auto& p = contender.problem;
-  result.times.push_back({.label = contender.label, .problem = print(Problem(p)), .candidate = contender.force, .plan = {}, .statistics = {}, .error = {},
-                          .operations = operations_of(p),
-                          .time = {}});
-  MatmulTime& told = result.times.back();
-  const auto failed = [&](const Error& error) {
-    told.error = error.message();
-    return std::unexpected(error);
-  };
-  auto plan = make_plan(Problem(p), machine_.profile(), {.explain = true, .force = contender.force, .tuned = options_.tuned});
-  if (!plan) return failed(plan.error());
-  told.candidate = chosen_name(*plan);
-  told.plan = print(*plan);
-  auto program = machine_.prepare(*plan);
-  if (!program) return failed(program.error());
-  if (options_.statistics) told.statistics = machine_.statistics(**program);
-  auto slots = slots_for(p);
-  if (!slots) return failed(slots.error());
-  Contestant runner{result.times.size() - 1, *slots, *plan, std::move(*program), nullptr};
-  for (const PlanOperand& operand : plan->operands) {
-    if (operand.role != OperandRole::scratch) continue;
-    auto scratch = machine_.make_memory(std::max<std::uint64_t>(operand.bytes, 256));
-    if (!scratch) return failed(scratch.error());
-    runner.scratch = std::move(*scratch);
-  }
-  // A driver may compile at a kernel's first run: that run is verified, and is never a sample.
-  told.error = options_.no_verify ? run_first(runner) : verify(runner);
-  if (!told.error.empty()) return *plan;
-  auto took = time_once(runner);
-  if (!took) return failed(took.error());
-  runner.rough = *took;
-  runners_.push_back(std::move(runner));
-  return *plan;
-}
-
-Launch Bench::launch(const Contestant& runner, std::uint64_t slot) const {
-  Launch launch{runner.program.get(), {}};
-  const Slots& s = *runner.slots;
-  for (std::size_t i = 0; i < runner.plan.operands.size(); ++i) {
-    const auto bytes = runner.plan.operands[i].bytes;
-    if (runner.plan.operands[i].role == OperandRole::scratch) launch.parts.push_back({runner.scratch.get(), 0, bytes});
-    else launch.parts.push_back({s.memory[i].get(), slot * s.pitch[i], bytes});
-  }
-  return launch;
-}
-
-// How far from what is right an element may be: rounding of the result, and of the sums.
-double tolerance_of(const MatmulProblem& p, double want) {
-  if (p.acc == DType::i32) return 0;
-  const double bits = p.out == DType::f16 ? 0x1p-10 : p.out == DType::bf16 ? 0x1p-7 : 0x1p-22;
-  const double sums = static_cast<double>(p.k) * (p.acc == DType::f16 ? 0x1p-10 : 0x1p-22);
-  return bits * std::abs(want) + sums * std::max(1.0, std::abs(static_cast<double>(p.alpha)));
-}
-
-// Every element of two results, each of which may be off by as much.
-std::string difference(const reference::MatmulDefinition& definition, std::span<const std::byte> first, std::span<const std::byte> other) {
-  if (std::ranges::equal(first, other)) return {};
-  const MatmulProblem& p = definition.problem();
-  const auto& d = definition.operand("d");
-  for (std::int64_t b = 0; b < p.batch; ++b)
-    for (std::int64_t m = 0; m < p.m; ++m)
-      for (std::int64_t n = 0; n < p.n; ++n) {
-        const std::int64_t at = d.index(b, m, n);
-        const double x = d.at(first, at), y = d.at(other, at);
-        if (!(std::abs(x - y) <= 2 * tolerance_of(p, x))) return fmt::format("WRONG RESULT: d[{},{},{}] is {}, the planner's own choice makes it {}", b, m, n, y, x);
-      }
-  return {};
-}
-
-// Into memory that holds what C is, or poison.
-std::string Bench::run_first(const Contestant& runner) {
-  Slots& s = *runner.slots;
-  const auto prepared = s.problem.c_is_d ? machine_.upload(*s.memory[2], 0, s.host[2]) : machine_.fill(*s.memory[2], 0, s.pitch[2], kPoisonOfNans);
-  if (!prepared) return prepared.error().message();
-  const auto ran = machine_.run(launch(runner, 0));
-  return ran ? std::string() : ran.error().message();
-}
-
-// What says whether it is worth many samples: the host has just worked, and a clock may be low.
-Result<double> Bench::time_once(const Contestant& runner) {
-  const LaunchSource once = [&] { return launch(runner, 0); };
-  const auto ran = machine_.time(std::span(&once, 1), {.repeats = 1, .inner = 1, .warmup_seconds = 0});
-  if (!ran) return std::unexpected(ran.error());
-  return ran->front().front();
-}
-
-// The first run, some of its elements against the definition, the corners among them; `sectile check` compares all.
-std::string Bench::verify(const Contestant& runner) {
-  if (auto wrong = run_first(runner); !wrong.empty()) return wrong;
-  Slots& s = *runner.slots;
-  const MatmulProblem& p = s.problem;
-  std::vector<std::byte> got(static_cast<std::size_t>(s.specs[2].bytes));
-  if (auto down = machine_.download(*s.memory[2], 0, got); !down) return down.error().message();
-  const reference::MatmulDefinition definition(p);
-  reference::MatmulData data;
-  for (std::size_t i = 0; i < s.specs.size(); ++i)
-    if (!s.specs[i].written) data[s.specs[i].name] = s.host[i];
-  const auto& d = definition.operand("d");
-  const auto pick = [](std::int64_t n, int i, std::uint64_t by) {
-    return i < 2 ? (i == 0 ? 0 : n - 1) : static_cast<std::int64_t>((static_cast<std::uint64_t>(i) * by) % static_cast<std::uint64_t>(n));
-  };
-  for (int i = 0; i < kSamples; ++i) {
-    const std::int64_t b = pick(p.batch, i, 7919), m = pick(p.m, i, 104729), n = pick(p.n, i, 1299709);
-    const auto want = definition.element(data, s.host[2], b, m, n);
-    const double have = d.at(got, d.index(b, m, n));
-    if (!(std::abs(have - want.value) <= want.tolerance))
-      return fmt::format("WRONG RESULT: d[{},{},{}] is {}, not {} within {}", b, m, n, have, want.value, want.tolerance);
-  }
-  if (!options_.compare_outputs) return {};
-  if (!s.first.empty()) return difference(definition, s.first, got);
-  s.first = std::move(got);
-  return {};
-}
+BenchRow named(const MatmulProblem& problem) { return {.name = print(Problem(problem)), .problem = problem}; }
 
 // The tile of a plan's first step, as its constants say.
 std::uint32_t constant_of(const Plan& plan, std::uint32_t id) {
@@ -248,110 +38,246 @@ MatmulProblem rounded_up(const MatmulProblem& problem, const Plan& plan) {
   return p;
 }
 
-void Bench::add_twins(MatmulResult& result, const Plan& chosen) {
-  const MatmulProblem& p = result.row.contenders.front().problem;
-  const std::string mine = chosen_name(chosen);
-  (void)add(result, {"planned, rounded up", rounded_up(p, chosen), mine});
-  // A tile that has a twin: the planned one, or one that has.
+// The planned tile and its twin that checks bounds where it computes, each also where nothing is ragged. The tile is the
+// planned one, or one that has a twin.
+std::vector<Contender> twins_of(const MatmulProblem& p, const Plan& chosen, const DeviceProfile& profile) {
+  const auto mine = std::ranges::find(chosen.candidates, true, &Candidate::chosen);
+  if (mine == chosen.candidates.end()) return {};
+  std::vector<Contender> twins = {{"planned, rounded up", rounded_up(p, chosen), mine->name}};
   std::string base = kTwinTile;
   for (const Candidate& candidate : chosen.candidates)
-    if (candidate.name == mine + " checked" && candidate.refusal.empty()) base = mine;
-  if (base != mine) {
-    const auto plan = add(result, {"local padding", p, base});
-    if (plan) (void)add(result, {"local padding, rounded up", rounded_up(p, *plan), base});
+    if (candidate.name == mine->name + " checked" && candidate.refusal.empty()) base = mine->name;
+  if (base != mine->name) {
+    twins.push_back({"local padding", p, base});
+    if (const auto plan = make_plan(p, profile, {.force = base}))
+      twins.push_back({"local padding, rounded up", rounded_up(p, *plan), base});
   }
-  (void)add(result, {"checks in the compute stage", p, base + " checked"});
+  twins.push_back({"checks in the compute stage", p, base + " checked"});
+  return twins;
 }
 
-void Bench::add_candidates(MatmulResult& result, const Plan& chosen) {
-  const std::string mine = chosen_name(chosen);
-  std::vector<const Candidate*> others;
-  for (const Candidate& candidate : chosen.candidates)
-    if (candidate.refusal.empty() && candidate.name != mine) others.push_back(&candidate);
-  std::ranges::stable_sort(others, {}, &Candidate::cost);
-  if (options_.limit != 0 && others.size() >= options_.limit) others.resize(options_.limit - 1);
-  const MatmulProblem& problem = result.row.contenders.front().problem;
-  // All kernels are compiled side by side before one is asked for alone; what is refused is told then.
-  std::vector<Plan> plans;
-  for (const Candidate* candidate : others)
-    if (auto plan = make_plan(Problem(problem), machine_.profile(), {.force = candidate->name}))
-      plans.push_back(std::move(*plan));
-  const auto compiled = machine_.prepare_all(plans);
-  for (const Candidate* candidate : others)
-    (void)add(result, {candidate->fallback ? "fallback" : fmt::format("cost {}", candidate->cost), problem, candidate->name});
+MatmulProblem of(DType type, std::int64_t m, std::int64_t n, std::int64_t k, bool nt) {
+  MatmulProblem p;
+  const bool integer = type == DType::i8;
+  p.type = p.a_type = p.b_type = type;
+  p.acc = p.out = integer ? DType::i32 : type;
+  if (!integer) p.acc = DType::f32;
+  p.m = m;
+  p.n = n;
+  p.k = k;
+  p.transpose_b = nt;
+  return p;
 }
 
-// By what bounds the row's own problem.
-Result<void> Bench::choose_reference(MatmulResult& result) {
-  const MatmulProblem& p = result.row.contenders.front().problem;
-  const auto reference = steady_.reference_for(operand_bytes_of(Problem(p)), operations_of(p), size_bytes(p.type) <= 2);
-  if (!reference) return std::unexpected(reference.error());
-  result.reference.reference = *reference;
-  return steady_.prepare(*reference);
+BenchRow goal(const MatmulProblem& problem, double vulkan, double cuda) {
+  BenchRow row = named(problem);
+  row.goal_vulkan = vulkan;
+  row.goal_cuda = cuda;
+  return row;
 }
 
-// All that is close to the fastest in turn, behind the reference; then what is long, once each.
-Result<void> Bench::time(MatmulResult& result) {
-  if (runners_.empty()) return {};
-  if (auto chosen = choose_reference(result); !chosen) return chosen;
-  std::vector<LaunchSource> close, slow;
-  std::vector<std::size_t> close_places, slow_places;
-  double fastest = kLongRun, sum = 0;
-  for (Contestant& runner : runners_) {
-    const bool candidate = runner.contender >= fixed_;
-    const bool is_long = runner.rough > kLongRun || (candidate && runner.rough > kHopeless * runners_.front().rough);
-    auto& list = is_long ? slow : close;
-    (is_long ? slow_places : close_places).push_back(runner.contender);
-    list.emplace_back([this, &runner] { return launch(runner, runner.slots->turn++ % runner.slots->count); });
-    if (is_long) continue;
-    fastest = std::min(fastest, runner.rough);
-    sum += runner.rough;
+// targets.md's table, a size a row.
+std::vector<BenchRow> matmul_rows() {
+  using enum DType;
+  std::vector<BenchRow> rows;
+  for (const std::int64_t n : {1024, 2048, 4096, 8192}) rows.push_back(goal(of(f32, n, n, n, false), 1.0, 1.0));
+  for (const DType type : {f16, bf16})
+    for (const std::int64_t n : {1024, 2048, 4096, 8192}) rows.push_back(goal(of(type, n, n, n, false), 0.42, 0.97));
+  for (const std::int64_t n : {1024, 2048, 4096, 8192}) {
+    MatmulProblem p = of(f16, n, n, n, false);
+    p.acc = f16;
+    rows.push_back(goal(p, 0.50, 0));
   }
-  const auto take = [&](const std::vector<std::vector<double>>& seconds, const std::vector<std::size_t>& places) {
-    for (std::size_t i = 0; i < places.size(); ++i) result.times[places[i]].time = spread_of(seconds[i]);
-  };
-  const auto settle = [&] { return steady_.settle(result.reference); };
-  if (!close.empty()) {
-    const double each = sum / static_cast<double>(close.size());
-    const auto inner = static_cast<unsigned>(std::clamp(std::ceil(kSampleSeconds / std::max(fastest, 1e-7)), 1.0, 256.0));
-    const auto repeats = static_cast<unsigned>(std::clamp(std::ceil(options_.min_time / std::max(each * inner, 1e-7)), 5.0, 400.0));
-    const auto fine = machine_.time(close, {.repeats = repeats, .inner = inner, .warmup_seconds = 0, .ready = settle});
-    if (!fine) return std::unexpected(fine.error());
-    take(*fine, close_places);
+  for (const std::int64_t n : {1024, 2048, 4096, 8192}) rows.push_back(goal(of(i8, n, n, n, true), 0.50, 0.95));
+  rows.push_back(goal(of(f32, 960, 2304, 770, true), 1.1, 1.2));
+  rows.push_back(goal(of(f16, 960, 2304, 770, true), 1.3, 2.0));
+  for (const std::int64_t t : {120, 128}) {
+    MatmulProblem p = of(f32, t, t, 64, true);
+    p.batch = 192;
+    rows.push_back(goal(p, 1.5, 1.8));
   }
-  if (!slow.empty()) {
-    TimingWish once{.repeats = 1, .inner = 1, .warmup_seconds = 0};
-    if (close.empty()) once.ready = settle;
-    const auto timed = machine_.time(slow, once);
-    if (!timed) return std::unexpected(timed.error());
-    take(*timed, slow_places);
-  }
-  return steady_.confirm(result.reference);
+  for (const std::int64_t m : {1, 16}) rows.push_back(goal(of(f16, m, 4096, 4096, true), 1.5, 1.7));
+  return rows;
 }
 
-Result<void> Bench::run(MatmulResult& result) {
-  for (const MatmulContender& contender : result.row.contenders)
-    if (auto timed = check_timed(Problem(contender.problem)); !timed) return timed;
-  std::optional<Plan> first;
-  for (MatmulContender contender : result.row.contenders) {
-    if (contender.force.empty()) contender.force = options_.force;
-    auto plan = add(result, contender);
-    if (!first && !plan) return std::unexpected(plan.error());
-    if (!first) first = std::move(*plan);
-  }
-  if (result.row.twins) add_twins(result, *first);
-  fixed_ = result.times.size();
-  if (options_.all_candidates) add_candidates(result, *first);
-  return time(result);
+// tvm_gpu_gemm's ladder: C[m][n] = sum A[k][m] * B[k][n], each rung with one thing more than the one below.
+BenchRow ladder(std::int64_t n) {
+  MatmulProblem p = of(DType::f32, n, n, n, false);
+  p.transpose_a = true;
+  BenchRow row = named(p);
+  const std::string tile = "matmul_simt 128x128x16 8x8 ";
+  row.contenders = {{"naive", p, "matmul_direct 1x1"},
+                    {"workgroup tile", p, "matmul_direct 1x1 tile 16x16"},
+                    {"K-step staging", p, tile + "staged"},
+                    {"cooperative fetch", p, tile + "cooperative"},
+                    {"conflict-free stores", p, tile + "conflict-free"},
+                    {"strided invocation tile", p, tile + "strided"},
+                    {"16-byte global loads", p, tile + "wide loads"},
+                    {"16-byte workgroup loads", p, tile + "wide fragments"},
+                    {"double buffer", p, tile + "double buffer"},
+                    {"workgroup order", p, tile + "banded"}};
+  return row;
 }
+
+// DietCode's dense layer (16 x 60 tokens) and its batched product, T = 120 beside 128.
+std::vector<BenchRow> dietcode_rows() {
+  using enum DType;
+  std::vector<BenchRow> rows = {named(of(f32, 960, 2304, 770, true)), named(of(f16, 960, 2304, 770, true))};
+  for (const DType type : {f32, f16})
+    for (const std::int64_t t : {120, 128}) {
+      MatmulProblem p = of(type, t, t, 64, true);
+      p.batch = 192;
+      rows.push_back(named(p));
+    }
+  for (BenchRow& row : rows)
+    row.more = [problem = std::get<MatmulProblem>(row.problem)](const Plan& chosen, const DeviceProfile& profile) {
+      return twins_of(problem, chosen, profile);
+    };
+  return rows;
+}
+
+// By the enumerations' order.
+constexpr std::string_view kFormats[] = {"plain", "q8", "q4"}, kVectors[] = {"none", "row", "column"},
+                           kActivations[] = {"none", "relu", "gelu", "gelu_tanh", "silu"};
+
+// How far from what is right an element may be: rounding of the result, and of the sums.
+double tolerance_of(const MatmulProblem& p, double want) {
+  if (p.acc == DType::i32) return 0;
+  const double bits = p.out == DType::f16 ? 0x1p-10 : p.out == DType::bf16 ? 0x1p-7 : 0x1p-22;
+  const double sums = static_cast<double>(p.k) * (p.acc == DType::f16 ? 0x1p-10 : 0x1p-22);
+  return bits * std::abs(want) + sums * std::max(1.0, std::abs(static_cast<double>(p.alpha)));
+}
+
+class BenchMatmul final : public BenchOperation {
+ public:
+  std::vector<std::string_view> presets() const override { return {"matmul", "gemm-ladder", "dietcode"}; }
+
+  // `large`: the ladder at n = 16384.
+  std::optional<std::vector<BenchRow>> preset(std::string_view name, bool large) const override {
+    if (name == "matmul") return matmul_rows();
+    if (name == "dietcode") return dietcode_rows();
+    if (name == "gemm-ladder") return std::vector{ladder(large ? 16384 : 1024)};
+    return std::nullopt;
+  }
+
+  // Every part of the problem by name, strides where they are not packed.
+  nlohmann::json describe(const Problem& problem) const override {
+    const auto& p = std::get<MatmulProblem>(problem);
+    nlohmann::json object = {{"operation", "matmul"},
+                             {"type", name(p.type)},
+                             {"a_type", name(p.a_type)},
+                             {"b_type", name(p.b_type)},
+                             {"b_format", kFormats[std::to_underlying(p.b_format)]},
+                             {"acc", name(p.acc)},
+                             {"out", name(p.out)},
+                             {"m", p.m},
+                             {"n", p.n},
+                             {"k", p.k},
+                             {"batch", p.batch},
+                             {"transpose_a", p.transpose_a},
+                             {"transpose_b", p.transpose_b},
+                             {"alpha", p.alpha},
+                             {"beta", p.beta},
+                             {"c_is_d", p.c_is_d},
+                             {"bias", kVectors[std::to_underlying(p.bias)]},
+                             {"scale", kVectors[std::to_underlying(p.scale)]},
+                             {"activation", kActivations[std::to_underlying(p.activation)]},
+                             {"residual", p.residual},
+                             {"a_scale", p.a_scale}};
+    const auto given = [&](const char* key, std::int64_t value, std::int64_t left_out) {
+      if (value != left_out) object[key] = value;
+    };
+    given("lda", p.lda, 0);
+    given("ldb", p.ldb, 0);
+    given("ldc", p.ldc, 0);
+    given("ldd", p.ldd, 0);
+    given("ldr", p.ldr, 0);
+    given("a_batch", p.a_batch, MatmulProblem::kPacked);
+    given("b_batch", p.b_batch, MatmulProblem::kPacked);
+    given("c_batch", p.c_batch, MatmulProblem::kPacked);
+    given("d_batch", p.d_batch, MatmulProblem::kPacked);
+    given("r_batch", p.r_batch, MatmulProblem::kPacked);
+    return object;
+  }
+
+  Work work(const Problem& problem) const override {
+    Work work{.operations = operations_of(std::get<MatmulProblem>(problem))};
+    if (const auto operands = operands_of(problem))
+      for (const OperandSpec& operand : *operands) (operand.written ? work.written : work.read) += static_cast<double>(operand.bytes);
+    return work;
+  }
+
+  const RateUnit& unit() const override {
+    static constexpr RateUnit kUnit{.unit = "TFLOP/s",
+                                    .scale = 1e12,
+                                    .digits = 3,
+                                    .operations = true,
+                                    .axis = "TFLOP/s",
+                                    .note = "A multiplication and an addition are two operations; bytes are those of every operand, once."};
+    return kUnit;
+  }
+  bool beside_copy() const override { return false; }
+  bool narrow_factors(const Problem& problem) const override { return size_bytes(std::get<MatmulProblem>(problem).type) <= 2; }
+
+  std::uint64_t most_slots() const override { return 256; }
+
+  bool fill(const Problem& problem, const OperandSpec& spec, std::size_t index, std::span<std::byte> bytes) const override {
+    const auto& p = std::get<MatmulProblem>(problem);
+    if (spec.written && !p.c_is_d) return false;   // C is what D held
+    fill_numbers(reference::MatmulDefinition(p).operand(spec.name).type, bytes, kBenchSeed + index);
+    return true;
+  }
+
+  // Some elements against the definition, the corners among them.
+  std::string verify(const Problem& problem, const BenchData& before, std::span<const std::byte> got) const override {
+    const auto& p = std::get<MatmulProblem>(problem);
+    const reference::MatmulDefinition definition(p);
+    const auto& d = definition.operand("d");
+    const auto pick = [](std::int64_t n, int i, std::uint64_t by) {
+      return i < 2 ? (i == 0 ? 0 : n - 1) : static_cast<std::int64_t>((static_cast<std::uint64_t>(i) * by) % static_cast<std::uint64_t>(n));
+    };
+    for (int i = 0; i < kSamples; ++i) {
+      const std::int64_t b = pick(p.batch, i, 7919), m = pick(p.m, i, 104729), n = pick(p.n, i, 1299709);
+      const auto want = definition.element(before, before.at("d"), b, m, n);
+      const double have = d.at(got, d.index(b, m, n));
+      if (!(std::abs(have - want.value) <= want.tolerance))
+        return fmt::format("d[{},{},{}] is {}, not {} within {}", b, m, n, have, want.value, want.tolerance);
+    }
+    return {};
+  }
+
+  // Every element, each of which may be off by as much.
+  std::string compare(const Problem& problem, std::span<const std::byte> first, std::span<const std::byte> other) const override {
+    if (std::ranges::equal(first, other)) return {};
+    const auto& p = std::get<MatmulProblem>(problem);
+    const reference::MatmulDefinition definition(p);
+    const auto& d = definition.operand("d");
+    for (std::int64_t b = 0; b < p.batch; ++b)
+      for (std::int64_t m = 0; m < p.m; ++m)
+        for (std::int64_t n = 0; n < p.n; ++n) {
+          const std::int64_t at = d.index(b, m, n);
+          const double x = d.at(first, at), y = d.at(other, at);
+          if (!(std::abs(x - y) <= 2 * tolerance_of(p, x)))
+            return fmt::format("d[{},{},{}] is {}, the planner's own choice makes it {}", b, m, n, y, x);
+        }
+    return {};
+  }
+
+  std::span<const SweepClass> sweep_classes() const override { return matmul_classes(); }
+  std::span<const std::string_view> sweep_types() const override { return matmul_types(); }
+  std::uint64_t sweep_stream() const override { return 2; }
+  std::optional<Drawn> draw(const SweepOptions& options, char letter, std::string_view type, reference::Random& random) const override {
+    constexpr double most_bytes = 8e9;   // of all operands together
+    const double most = options.max_gflop > 0 ? options.max_gflop : options.cpu ? 2 : 0;
+    return draw_matmul(letter, type, most * 1e9, most_bytes, random);
+  }
+};
 
 }  // namespace
 
-MatmulResult bench_matmul(Machine& machine, const BenchOptions& options, Steady& steady, const MatmulRow& row) {
-  MatmulResult result;
-  result.row = row;
-  if (auto ran = Bench(machine, options, steady).run(result); !ran) result.error = ran.error().message();
-  return result;
+const BenchOperation& bench_operation(std::type_identity<MatmulProblem>) {
+  static const BenchMatmul operation;
+  return operation;
 }
 
 }  // namespace sectile::tools

@@ -1,11 +1,7 @@
-// Reports of permutes and of matrix multiplications as pages.
-#include "data.hpp"
+// A benchmark's report as a page: a part for each operation that has rows.
 #include "page.hpp"
 
-#include "bench.hpp"
-#include "matmul.hpp"
-
-#include <sectile/planner.hpp>
+#include "operation.hpp"
 
 #include <fmt/format.h>
 
@@ -13,10 +9,6 @@
 
 namespace sectile::tools {
 namespace {
-
-std::string title_of(const std::string& preset) {
-  return preset.empty() ? "sectile bench" : "sectile bench " + preset;
-}
 
 PageSeries series_of(std::string name, const Spread& spread) {
   PageSeries series;
@@ -27,77 +19,53 @@ PageSeries series_of(std::string name, const Spread& spread) {
   return series;
 }
 
-void add_rivals(PageRow& row, const std::map<std::string, double>& rivals) {
-  for (const auto& [name, seconds] : rivals) row.series.push_back(series_of(name, {.median = seconds}));
-}
+double work_of(const RateUnit& unit, const Work& work) { return unit.operations ? work.operations : work.bytes(); }
 
-PageRow row_of(const RowResult& result) {
-  PageRow row;
-  row.name = result.row.name;
-  row.detail = print(Problem(result.row.problem));
-  row.kernel = result.candidate;
-  row.plan = result.plan;
-  row.error = result.error;
-  row.unsteady = result.unsteady;
-  if (!result.error.empty()) return row;
-  const Goal goal = goal_of(result);
-  row.goal = goal.text;
-  row.goal_met = goal.met;
-  row.reference = result.copy_name() == "kernel" ? "copy kernel" : std::string(result.copy_name());
-  row.reference_seconds = result.copy().median;
-  row.work = static_cast<double>(result.src_bytes + result.dst_bytes);
-  row.intensity_or_bytes = static_cast<double>(std::max(result.src_bytes, result.dst_bytes));
-  row.series.push_back(series_of("Sectile", result.ours));
-  add_rivals(row, result.rivals);
-  for (const CandidateTime& candidate : result.candidates) {
-    if (candidate.name == result.candidate) continue;
-    PageSeries other = series_of(candidate.name, candidate.time);
-    other.own = true;
-    other.error = candidate.error;
-    row.series.push_back(std::move(other));
-  }
-  return row;
-}
-
-PageSeries series_of(const MatmulTime& time, bool first) {
-  // Of all candidates the label tells the planner's cost, which names nothing.
-  const bool named = !time.label.starts_with("cost ") && time.label != "fallback";
-  PageSeries series = series_of(first ? "Sectile" : named ? time.label : time.candidate, time.time);
+PageSeries series_of(const RateUnit& unit, const ContenderTime& time, bool first) {
+  PageSeries series = series_of(first ? "Sectile" : time.listed ? time.candidate : time.label, time.time);
   series.own = !first;
-  series.work = time.operations;
-  if (!first && named) series.kernel = time.candidate;
+  series.work = work_of(unit, time.work);
+  if (!first && !time.listed) series.kernel = time.candidate;
   series.error = time.error;
   return series;
 }
 
-PageRow row_of(const MatmulResult& result, double goal) {
+PageRow row_of(const BenchOperation& operation, const RowResult& result) {
+  const RateUnit& unit = operation.unit();
   PageRow row;
   row.name = result.row.name;
+  row.detail = print(result.row.problem);
   row.error = result.error;
   row.unsteady = result.unsteady;
-  for (const MatmulTime& time : result.times) row.series.push_back(series_of(time, &time == &result.times.front()));
-  add_rivals(row, result.rivals);
-  if (result.times.empty()) return row;
-  const MatmulTime& first = result.times.front();
-  row.kernel = first.candidate;
-  row.plan = first.plan;
-  row.detail = first.problem;
-  row.work = first.operations;
-  const double bytes = operand_bytes_of(Problem(result.row.contenders.front().problem));
-  if (bytes > 0) row.intensity_or_bytes = row.work / bytes;
-  if (goal > 0) row.goal = fmt::format(">= {:.2f} of the best rival", goal);
-  if (const auto* rival = result.best_rival()) {
+  if (result.contenders.empty()) return row;
+  const ContenderTime& own = result.own();
+  row.kernel = own.candidate;
+  row.plan = own.plan;
+  if (!result.error.empty()) return row;
+  row.work = work_of(unit, own.work);
+  if (!unit.operations)
+    row.intensity_or_bytes = std::max(own.work.read, own.work.written);
+  else if (own.work.bytes() > 0)
+    row.intensity_or_bytes = row.work / own.work.bytes();
+  const Goal goal = goal_of(result);
+  row.goal = goal.of.empty() ? goal.text : goal.text + " of " + goal.of;
+  row.goal_met = goal.met;
+  if (operation.beside_copy()) {
+    row.reference = result.copy_name() == "kernel" ? "copy kernel" : std::string(result.copy_name());
+    row.reference_seconds = result.copy().median;
+  } else if (const auto rival = result.best_rival()) {
     row.reference = rival->first;
     row.reference_seconds = rival->second;
-    if (goal > 0 && first.time.median > 0) row.goal_met = rival->second / first.time.median >= goal;
   }
+  for (const ContenderTime& time : result.contenders) row.series.push_back(series_of(unit, time, &time == &own));
+  for (const auto& [name, seconds] : result.rivals) row.series.push_back(series_of(name, {.median = seconds}));
   return row;
 }
 
 // The most operations a second and the most bytes a second that anything on the page reached.
-void add_ceiling(Page& page) {
+void add_best_rates(PagePart& part) {
   double most = 0, bytes = 0, low = 0, high = 0;
-  for (const PageRow& row : page.rows) {
+  for (const PageRow& row : part.rows) {
     const double x = row.intensity_or_bytes;
     if (x <= 0) continue;
     for (const PageSeries& series : row.series) {
@@ -110,53 +78,69 @@ void add_ceiling(Page& page) {
     }
   }
   if (most <= 0) return;
-  page.ceiling = {{low, low * bytes}, {most / bytes, most}, {high, most}};
-  page.ceiling_name = fmt::format("the best seen on this page: {:.4g} TFLOP/s, {:.4g} GB/s", most / 1e12, bytes / 1e9);
+  part.ceiling = {{low, low * bytes}, {most / bytes, most}, {high, most}};
+  part.ceiling_name = fmt::format("the best seen on this page: {:.4g} TFLOP/s, {:.4g} GB/s", most / 1e12, bytes / 1e9);
+}
+
+// What the copy reached at each size.
+void add_copy_rates(PagePart& part) {
+  for (const PageRow& row : part.rows)
+    if (row.reference_seconds > 0) part.ceiling.emplace_back(row.intensity_or_bytes, row.work / row.reference_seconds);
+  std::ranges::sort(part.ceiling);
+  part.ceiling_name = "the copy";
+}
+
+PagePart part_of(const BenchOperation& operation, const std::vector<const RowResult*>& rows) {
+  PagePart part = part_about(operation);
+  for (const RowResult* row : rows) part.rows.push_back(row_of(operation, *row));
+  if (operation.beside_copy()) {
+    part.reference_name = "the copy";
+    add_copy_rates(part);
+  } else {
+    for (const PageRow& row : part.rows)
+      if (row.reference_seconds > 0) part.reference_name = "the best rival";
+    add_best_rates(part);
+  }
+  return part;
 }
 
 }  // namespace
 
-Page page_of(const BenchReport& report) {
-  Page page = page_about(report, title_of(report.preset), report.planner);
-  std::string copy = "the API's own copy";
-  for (const RowResult& result : report.rows)
-    if (!result.copy_command.empty()) copy = result.copy_command;
-  page.notes = fmt::format(
-      "Medians of device time; before each row a reference ran until its time was stable ({:g} s at most); {:g} s of "
-      "samples for each kernel, ours and the copies in turn; every run takes other memory, {:g} MB a round, so that no "
-      "cache helps. The copy is the faster of {} and a kernel of 16 bytes an invocation, in the same run. Rivals were timed by themselves.",
-      report.warmup, report.min_time, report.cycle_mb, copy);
-  page.work_unit = "GB/s";
-  page.unit_scale = 1e9;
-  page.reference_name = page.ceiling_name = "the copy";
-  page.x_label = "bytes of the larger operand";
-  page.y_label = "GB/s, read + written";
-  page.x_bytes = true;
-  for (const RowResult& result : report.rows) {
-    page.rows.push_back(row_of(result));
-    const PageRow& row = page.rows.back();
-    if (row.reference_seconds > 0) page.ceiling.emplace_back(row.intensity_or_bytes, row.work / row.reference_seconds);
-  }
-  std::ranges::sort(page.ceiling);
-  return page;
+PagePart part_about(const BenchOperation& operation) {
+  const RateUnit& unit = operation.unit();
+  PagePart part;
+  part.work_unit = unit.unit;
+  part.unit_scale = unit.scale;
+  part.x_label = unit.operations ? "operations a byte" : "bytes of the larger operand";
+  part.y_label = unit.axis;
+  part.x_bytes = !unit.operations;
+  return part;
 }
 
-Page page_of(const MatmulReport& report) {
-  Page page = page_about(report, title_of(report.preset), std::string(planner_version()));
+Page page_of(const BenchReport& report) {
+  Page page = page_about(report, report.preset.empty() ? "sectile bench" : "sectile bench " + report.preset);
   page.notes = fmt::format(
       "Medians of device time; before each row a reference ran until its time was stable ({:g} s at most); {:g} s of "
-      "samples for each kernel, those of a row in turn; runs rotate over {:g} MB at least, so that no cache helps. A "
-      "multiplication and an addition are two operations; bytes are those of every operand, once. Rivals were timed by themselves.",
+      "samples for each kernel, those of a row in turn; every run takes other memory, {:g} MB a round at least, so that no "
+      "cache helps. Rivals were timed by themselves.",
       report.warmup, report.min_time, report.cycle_mb);
-  page.work_unit = "TFLOP/s";
-  page.unit_scale = 1e12;
-  page.x_label = "operations a byte";
-  page.y_label = "TFLOP/s";
-  for (const MatmulResult& result : report.rows) {
-    page.rows.push_back(row_of(result, report.cuda ? result.row.goal_cuda : result.row.goal_vulkan));
-    if (page.rows.back().reference_seconds > 0) page.reference_name = "the best rival";
+  for (const std::string& name : bench_operations()) {
+    const BenchOperation* const operation = bench_operation(name);
+    std::vector<const RowResult*> rows;
+    std::string copy = "the API's own copy";
+    for (const RowResult& result : report.rows) {
+      if (&bench_operation(result.row.problem) != operation) continue;
+      rows.push_back(&result);
+      if (!result.copy_command.empty()) copy = result.copy_command;
+    }
+    if (rows.empty()) continue;
+    if (operation->beside_copy())
+      page.notes += fmt::format(" The copy is the faster of {} and a kernel of 16 bytes an invocation, in the same run.", copy);
+    if (!operation->unit().note.empty()) page.notes.append(" ").append(operation->unit().note);
+    page.parts.push_back(part_of(*operation, rows));
+    page.parts.back().title = name;
   }
-  add_ceiling(page);
+  if (page.parts.size() == 1) page.parts.front().title.clear();
   return page;
 }
 

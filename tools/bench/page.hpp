@@ -27,7 +27,7 @@ struct PageRow {
   std::string kernel;             // that Sectile ran
   std::string plan;               // the kernel's parameters; its tooltip
   std::string error;              // why there are no times, or what else went wrong
-  std::string reference;          // what the reference was in this row: a series' name or another; empty: as Page says
+  std::string reference;          // what the reference was in this row: a series' name or another; empty: as PagePart says
   double reference_seconds = 0;   // of one run that does `work`; 0: bars are relative to the row's own best
   double work = 0;                // bytes or operations of one run
   double intensity_or_bytes = 0;  // x of the roofline; 0: not drawn there
@@ -50,13 +50,9 @@ struct PageTable {
   std::vector<std::vector<std::string>> rows;
 };
 
-// Nothing in it is markup: all text is escaped when it is drawn.
-struct Page {
-  std::string title;
-  std::string command;  // as typed
-  std::string date;     // UTC, ISO 8601
-  std::string device, driver, planner;
-  std::string notes;                               // a sentence or two on how it was timed
+// Rows whose rates have one unit.
+struct PagePart {
+  std::string title;                               // is shown where there are several
   std::string work_unit;                           // "GB/s", "TFLOP/s"
   double unit_scale = 1;                           // work a second that makes one unit: 1e9 of GB/s
   std::string reference_name;                      // "the copy", "cuBLAS (torch)"; empty: no row has a reference
@@ -64,23 +60,37 @@ struct Page {
   bool x_bytes = false;                            // x counts bytes: ticks are KiB, MiB and so on
   std::vector<std::pair<double, double>> ceiling;  // x, and work a second; drawn from one to the next
   std::string ceiling_name;
-  std::vector<PageTable> tables;
-  std::vector<PageHistogram> histograms;
   std::vector<PageRow> rows;
 };
 
-// A page's head, of any report that has device, driver, date and command.
+// Nothing in it is markup: all text is escaped when it is drawn.
+struct Page {
+  std::string title;
+  std::string command;  // as typed
+  std::string date;     // UTC, ISO 8601
+  std::string device, driver, planner;
+  std::string notes;                               // a sentence or two on how it was timed
+  std::vector<PageTable> tables;
+  std::vector<PageHistogram> histograms;
+  std::vector<PagePart> parts;
+};
+
+// A page's head, of any report that has device, driver, planner, date and command.
 template <class Report>
-Page page_about(const Report& report, std::string title, std::string planner) {
+Page page_about(const Report& report, std::string title) {
   Page page;
   page.title = std::move(title);
   page.command = report.command;
   page.date = report.date;
   page.device = report.device;
   page.driver = report.driver;
-  page.planner = std::move(planner);
+  page.planner = report.planner;
   return page;
 }
+
+class BenchOperation;
+// A part without rows, as an operation's rates are expressed.
+PagePart part_about(const BenchOperation& operation);
 
 // One HTML page: no scripts, and nothing from outside it.
 std::string to_html(const Page& page);

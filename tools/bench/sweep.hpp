@@ -3,8 +3,8 @@
 #pragma once
 
 #include "bench.hpp"
-#include "matmul.hpp"
 #include "page.hpp"
+#include "sweep_draw.hpp"
 
 #include <sectile/problem.hpp>
 
@@ -19,29 +19,13 @@
 
 namespace sectile::tools {
 
-struct SweepOptions {
-  std::string operation;  // "permute" or "matmul"
-  std::uint64_t seed = 1;
-  std::size_t cases = 100, first = 0;  // cases `first` to `first` + `cases` - 1
-  std::string only_class, only_type;   // a letter or a name; "f16"; empty: all
-  double min_mb = 0;                   // permute: 10^6 bytes of the larger operand, to 16 times as many; 0: 32, CPUs 4
-  double max_gflop = 0;                // matmul: what has more is drawn again; 0: no bound, CPUs 2
-  bool cpu = false;                    // the device is one
-};
-
-struct SweepClass {
-  char letter;
-  std::string_view name, what;
-};
-std::span<const SweepClass> sweep_classes(std::string_view operation);  // none for another operation
-std::span<const std::string_view> sweep_types(std::string_view operation);
-
 struct SweepCase {
   std::string group, type;  // its class's letter and name, "b transpose"; "f16"
   Problem problem;
-  // The same with each size above 64 rounded up to a multiple of 64 (a batch stays); none where that changes nothing.
-  std::optional<Problem> neighbour;
+  std::optional<Problem> neighbour;   // Drawn::neighbour
 };
+
+std::vector<std::string> sweep_operations();   // names of those that have classes
 
 // The same on every machine. Case i is of class i % classes and, in it, of type (i / classes) % types: what is drawn
 // does not depend on how many cases there are, nor on the filters, which leave cases out.
@@ -52,14 +36,14 @@ Result<std::vector<SweepCase>> sweep_cases(const SweepOptions& options);
 struct SweepRow {
   std::string group, type, problem, candidate, error;
   double ours = 0, p10 = 0, p90 = 0;
-  double copy = 0;                   // permute: the faster copy of the same bytes
-  double bytes = 0, operations = 0;  // read and written; 2 M N K batch
+  double copy = 0;                   // the faster copy of the same bytes, where it was timed
+  double bytes = 0, operations = 0;  // read and written; of arithmetic
   std::map<std::string, double> rivals;
   std::string neighbour;
   double neighbour_seconds = 0;
   std::string best;  // with --regret: the fastest admissible candidate
   double best_seconds = 0;
-  ReferenceTimes reference;  // not in the JSON
+  ReferenceTimes reference;
   bool unsteady = false;
 };
 
@@ -82,6 +66,9 @@ struct SweepSummary {
   double least = 0, p10 = 0, median = 0, p90 = 0, most = 0, mean = 0;  // mean: geometric
 };
 SweepSummary summary_of(std::vector<double> values);  // positive ones; by nearest rank
+
+// A sweep's rows out of the cases' results, one behind the other as far as there are some.
+SweepReport sweep_report(const SweepOptions& sweep, const BenchReport& report, std::span<const SweepCase> cases);
 
 nlohmann::json to_json(const SweepReport& report);
 Result<SweepReport> sweep_from_json(std::string_view text);  // errors: parse

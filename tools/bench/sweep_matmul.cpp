@@ -1,6 +1,6 @@
 // A sweep's matmuls, class by class.
 #include "data.hpp"
-#include "sweep_draw.hpp"
+#include "matmul.hpp"
 
 #include <array>
 #include <string_view>
@@ -9,6 +9,18 @@ namespace sectile::tools {
 namespace {
 
 using reference::Random;
+
+constexpr std::array<SweepClass, 8> kMatmulClasses = {{
+    {'a', "aligned", "squares of 256 to 8192, multiples of 64"},
+    {'b', "square", "squares of 256 to 8192, arbitrary"},
+    {'c', "rows32", "1 to 32 rows against widths of 1024 to 32768"},
+    {'d', "rows512", "33 to 512 rows against the same"},
+    {'e', "rows8192", "513 to 8192 rows against the same"},
+    {'f', "long-k", "K of 16384 to 1000000, result within 512x2048"},
+    {'g', "batch", "batches of 8 to 2048, sizes of 16 to 512"},
+    {'h', "epilogue", "d and e with bias, activation and residual"},
+}};
+constexpr std::array<std::string_view, 7> kMatmulTypes = {"f32", "f16", "bf16", "f16acc", "i8", "q8", "q4"};
 
 void set_type(MatmulProblem& p, std::string_view type) {
   const bool half = type == "f16" || type == "f16acc" || type == "q8" || type == "q4";
@@ -66,8 +78,10 @@ void set_epilogue(MatmulProblem& p, Random& random) {
 
 }  // namespace
 
-std::optional<Drawn<MatmulProblem>> draw_matmul(char letter, std::string_view type, double operations, double bytes,
-                                                Random& random) {
+std::span<const SweepClass> matmul_classes() { return kMatmulClasses; }
+std::span<const std::string_view> matmul_types() { return kMatmulTypes; }
+
+std::optional<Drawn> draw_matmul(char letter, std::string_view type, double operations, double bytes, Random& random) {
   MatmulProblem p;
   set_type(p, type);
   set_sizes(p, letter, random);
@@ -87,7 +101,7 @@ std::optional<Drawn<MatmulProblem>> draw_matmul(char letter, std::string_view ty
   around.n = neighbour_size(p.n);
   around.k = neighbour_size(p.k);
   packed(around);
-  Drawn<MatmulProblem> drawn{p, {}};
+  Drawn drawn{p};
   if (around != p) drawn.neighbour = around;
   return drawn;
 }

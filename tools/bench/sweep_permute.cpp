@@ -1,5 +1,5 @@
 // A sweep's permutes, class by class.
-#include "sweep_draw.hpp"
+#include "permute.hpp"
 
 #include <fmt/format.h>
 
@@ -14,18 +14,21 @@
 
 namespace sectile::tools {
 
-std::int64_t draw_size(reference::Random& random, std::int64_t low, std::int64_t high) {
-  if (high <= low) return low;
-  const double u = static_cast<double>(random.next() >> 11) * 0x1p-53;
-  const double from = std::log2(static_cast<double>(low)), to = std::log2(static_cast<double>(high) + 1);
-  return std::clamp(static_cast<std::int64_t>(std::exp2(from + u * (to - from))), low, high);
-}
-
-std::int64_t neighbour_size(std::int64_t size) {
-  return size > 64 ? (size + 63) / 64 * 64 : size;
-}
-
 namespace {
+
+constexpr std::array<SweepClass, 10> kPermuteClasses = {{
+    {'a', "aligned", "2-D and batched transposes, sides multiples of 64"},
+    {'b', "transpose", "2-D and batched transposes, arbitrary sides, half of them odd"},
+    {'c', "nhwc", "NHWC to NCHW and back, 1 to 2048 channels, arbitrary images"},
+    {'d', "attention", "BxTxHxD, BxHxTxD and BxHxDxT, D of 32 to 256"},
+    {'e', "runs", "innermost axis kept, runs of 1 to 64 bytes"},
+    {'f', "rows", "innermost axis kept, longer runs"},
+    {'g', "small", "both innermost axes of 2 to 40"},
+    {'h', "ranks", "ranks 4 to 8, arbitrary order and sizes"},
+    {'i', "blocked", "blocked layouts, with and without surplus"},
+    {'j', "strided", "slices of larger tensors, align = the element"},
+}};
+constexpr std::array<std::string_view, 5> kPermuteTypes = {"u8", "f16", "f32", "f64", "c128"};
 
 using reference::Random;
 using Sizes = std::vector<std::int64_t>;
@@ -319,8 +322,10 @@ double larger_operand(const PermuteProblem& p) {
 
 }  // namespace
 
-std::optional<Drawn<PermuteProblem>> draw_permute(char letter, std::string_view type, double least, double most,
-                                                  Random& random) {
+std::span<const SweepClass> permute_classes() { return kPermuteClasses; }
+std::span<const std::string_view> permute_types() { return kPermuteTypes; }
+
+std::optional<Drawn> draw_permute(char letter, std::string_view type, double least, double most, Random& random) {
   const DType dtype = parse_dtype(type).value();
   const std::uint32_t element = size_bytes(dtype);
   const double bytes = least * std::exp2(static_cast<double>(random.next() >> 11) * 0x1p-53 * std::log2(most / least));
@@ -331,9 +336,10 @@ std::optional<Drawn<PermuteProblem>> draw_permute(char letter, std::string_view 
     if (letter == 'j') p.src_align = p.dst_align = element;
     return p;
   };
-  Drawn<PermuteProblem> drawn{made(shape.sizes), {}};
-  const double moved = larger_operand(drawn.problem);
-  if (moved < least || moved > most || !validate(Problem(drawn.problem))) return std::nullopt;
+  const PermuteProblem problem = made(shape.sizes);
+  const double moved = larger_operand(problem);
+  if (moved < least || moved > most || !validate(Problem(problem))) return std::nullopt;
+  Drawn drawn{problem};
   Sizes rounded = shape.sizes;
   for (std::int64_t& size : rounded) size = neighbour_size(size);
   if (rounded != shape.sizes) drawn.neighbour = made(rounded);

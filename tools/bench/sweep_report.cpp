@@ -1,5 +1,7 @@
 // What a sweep found: by class and in all, as text and as JSON.
 #include "sweep.hpp"
+
+#include "operation.hpp"
 #include "cli/text.hpp"
 
 #include <fmt/format.h>
@@ -149,6 +151,7 @@ nlohmann::json row_json(const SweepReport& report, const SweepRow& row) {
                  {"p10_s", row.p10},
                  {"p90_s", row.p90},
                  {"bytes", row.bytes},
+                 {"reference_times", reference_json(row.reference)},
                  {"unsteady", row.unsteady}});
   if (row.copy > 0) object["copy_s"] = row.copy;
   if (row.operations > 0) object["operations"] = row.operations;
@@ -161,6 +164,50 @@ nlohmann::json row_json(const SweepReport& report, const SweepRow& row) {
   if (row.best_seconds > 0)
     object.update({{"best", row.best}, {"best_s", row.best_seconds}, {"regret", row.ours / row.best_seconds}});
   return object;
+}
+
+ReferenceTimes reference_from_json(const nlohmann::json& object) {
+  ReferenceTimes times;
+  const std::string kind = object.value("kind", std::string(name(times.reference)));
+  for (const Reference reference : {Reference::copy, Reference::matmul_f32, Reference::matmul_f16})
+    if (kind == name(reference)) times.reference = reference;
+  times.before = object.value("before_s", 0.0);
+  times.after = object.value("after_s", 0.0);
+  times.agreed = object.value("agreed", false);
+  return times;
+}
+
+// What rates are fractions of; ratio_of says which it is in a row.
+std::string reference_name(const SweepReport& report) {
+  const BenchOperation* const operation = bench_operation(report.operation);
+  return operation != nullptr && operation->beside_copy() ? "the copy" : "the best rival, or the best rate";
+}
+
+PageRow page_row(const SweepReport& report, const SweepRow& row, bool by_operations) {
+  const SweepRatio ratio = ratio_of(report, row);
+  PageRow out{.name = row.problem,
+              .group = row.group,
+              .detail = {},
+              .kernel = row.candidate,
+              .plan = {},
+              .error = row.error,
+              .reference = ratio.name,
+              .reference_seconds = ratio.value * row.ours,
+              .work = by_operations ? row.operations : row.bytes,
+              .unsteady = row.unsteady,
+              .goal = {},
+              .goal_met = {},
+              .series = {}};
+  if (row.bytes > 0) out.intensity_or_bytes = by_operations ? row.operations / row.bytes : row.bytes;
+  if (row.ours > 0)
+    out.series.push_back(
+        {.name = "Sectile", .seconds = row.ours, .p10 = row.p10, .p90 = row.p90, .kernel = row.candidate, .error = {}});
+  if (row.best_seconds > 0)
+    out.series.push_back(
+        {.name = "best candidate", .seconds = row.best_seconds, .own = true, .kernel = row.best, .error = {}});
+  for (const auto& [rival, seconds] : row.rivals)
+    out.series.push_back({.name = rival, .seconds = seconds, .kernel = {}, .error = {}});
+  return out;
 }
 
 }  // namespace
@@ -221,7 +268,7 @@ Result<SweepReport> sweep_from_json(std::string_view text) {
   // Whatever the file holds: a missing member is empty, one of another kind an error.
   try {
     report.operation = json.value("sweep", "");
-    if (sweep_classes(report.operation).empty()) return bad("sweep: " + report.operation);
+    if (bench_operation(report.operation) == nullptr) return bad("sweep: " + report.operation);
     report.seed = json.value("seed", std::uint64_t{0});
     report.device = json.value("device", "");
     report.driver = json.value("driver", "");
@@ -248,6 +295,7 @@ Result<SweepReport> sweep_from_json(std::string_view text) {
       row.best = object.value("best", "");
       row.best_seconds = object.value("best_s", 0.0);
       row.unsteady = object.value("unsteady", false);
+      row.reference = reference_from_json(object.value("reference_times", nlohmann::json::object()));
       report.rows.push_back(std::move(row));
     }
   } catch (const nlohmann::json::exception& error) {
@@ -287,7 +335,7 @@ std::string print_sweep(const SweepReport& report) {
   for (const Group& group : groups) table.add(class_cells(group));
   text += table.print();
   text += fmt::format("\nrate as a fraction of {}\n{}",
-                      report.operation == "permute" ? "the copy" : "the rival, or of the best rate",
+                      reference_name(report),
                       print_histogram(groups.back().ratios));
   Table worst(kWorstHead);
   for (const auto& cells : worst_cells(report)) worst.add(cells);
@@ -298,22 +346,16 @@ std::string print_sweep(const SweepReport& report) {
 }
 
 Page page_of(const SweepReport& report) {
-  const bool permute = report.operation == "permute";
-  Page page = page_about(report, fmt::format("sectile bench --sweep {}", report.operation), report.planner);
+  const BenchOperation* const operation = bench_operation(report.operation);
+  Page page = page_about(report, fmt::format("sectile bench --sweep {}", report.operation));
   page.notes = fmt::format(
       "Problems drawn from seed {} in classes of equal weight. Medians of device time, behind a reference that ran "
       "until its time was stable. x neighbour: "
       "the time over that of the problem whose sizes above 64 are rounded up to multiples of 64. Regret: the time over "
       "the fastest candidate's.",
       report.seed);
-  page.work_unit = permute ? "GB/s" : "TFLOP/s";
-  page.unit_scale = permute ? 1e9 : 1e12;
-  page.reference_name = permute ? "the copy" : "the best rival, or the best rate";
-  page.x_label = permute ? "bytes read and written" : "operations a byte";
-  page.y_label = permute ? "GB/s, read + written" : "TFLOP/s";
-  page.x_bytes = permute;
-  PageTable classes{"By class", kClassHead, {}}, worst{"The worst", kWorstHead, worst_cells(report)};
   const auto groups = groups_of(report);
+  PageTable classes{"By class", kClassHead, {}}, worst{"The worst", kWorstHead, worst_cells(report)};
   for (const Group& group : groups) classes.rows.push_back(class_cells(group));
   page.tables = {std::move(classes), std::move(worst)};
   PageHistogram ratios{"Rows by rate as a fraction of the reference", {}, {}};
@@ -323,38 +365,13 @@ Page page_of(const SweepReport& report) {
     ratios.counts.push_back(counts[i]);
   }
   page.histograms = {std::move(ratios)};
+  if (operation == nullptr) return page;
+  PagePart part = part_about(*operation);
+  part.reference_name = reference_name(report);
   std::vector<SweepRow> sorted = report.rows;
   std::ranges::stable_sort(sorted, {}, &SweepRow::group);
-  for (const SweepRow& row : sorted) {
-    const SweepRatio ratio = ratio_of(report, row);
-    PageRow out{.name = row.problem,
-                .group = row.group,
-                .detail = {},
-                .kernel = row.candidate,
-                .plan = {},
-                .error = row.error,
-                .reference = ratio.name,
-                .reference_seconds = ratio.value * row.ours,
-                .work = permute ? row.bytes : row.operations,
-                .unsteady = row.unsteady,
-                .goal = {},
-                .goal_met = {},
-                .series = {}};
-    if (row.bytes > 0) out.intensity_or_bytes = permute ? row.bytes : row.operations / row.bytes;
-    if (row.ours > 0)
-      out.series.push_back({.name = "Sectile",
-                            .seconds = row.ours,
-                            .p10 = row.p10,
-                            .p90 = row.p90,
-                            .kernel = row.candidate,
-                            .error = {}});
-    if (row.best_seconds > 0)
-      out.series.push_back(
-          {.name = "best candidate", .seconds = row.best_seconds, .own = true, .kernel = row.best, .error = {}});
-    for (const auto& [rival, seconds] : row.rivals)
-      out.series.push_back({.name = rival, .seconds = seconds, .kernel = {}, .error = {}});
-    page.rows.push_back(std::move(out));
-  }
+  for (const SweepRow& row : sorted) part.rows.push_back(page_row(report, row, operation->unit().operations));
+  page.parts = {std::move(part)};
   return page;
 }
 

@@ -141,7 +141,7 @@ Result<DemoResult> run_jobs(const DemoOptions& options, const Picture& photo, Ma
     if (!done) return std::unexpected(done.error());
     if (auto written = write_results(options, job, photo, *done, result.files); !written)
       return std::unexpected(written.error());
-    RowResult row = bench.run({job.name, job.many});
+    RowResult row = bench.run({.name = job.name, .problem = job.many});
     if (!row.error.empty()) return fail(ErrorKind::device, job.name, row.error);
     result.rows.push_back(std::move(row));
   }
@@ -172,8 +172,9 @@ void tell(const DemoOptions& options, const Picture& photo, const Machine& machi
              photo.height);
   Table table({"problem (the photograph repeated to 64 MB)", "kernel", "device", "time", "rate", "of a plain copy"});
   for (const RowResult& row : result.rows) {
-    table.add({print(Problem(row.row.problem)), row.candidate, device, format_seconds(row.ours.median),
-               format_rate(row.bytes_per_second(row.ours.median)),
+    const ContenderTime& own = row.own();
+    table.add({own.problem, own.candidate, device, format_seconds(own.time.median),
+               format_rate(own.time.median > 0 ? own.work.bytes() / own.time.median : 0),
                fmt::format("{:.2f} ({})", row.fraction(), row.copy_name())});
   }
   fmt::print("{}\n", table.print());

@@ -1,6 +1,5 @@
 // sectile tune: every admissible candidate of a list of problems, measured; the winners stored.
-#include "bench/bench.hpp"
-#include "bench/matmul.hpp"
+#include "bench/operation.hpp"
 #include "cli/command.hpp"
 #include "cli/files.hpp"
 #include "cli/text.hpp"
@@ -45,56 +44,24 @@ struct Measurements {
   }
 };
 
-Result<std::vector<Problem>> problems_of(const BenchOptions& options) {
-  std::vector<Problem> problems;
-  if (!options.preset.empty()) {
-    const auto matmuls = matmul_preset(options.preset, options.large);
-    const auto permutes = preset_rows(options.preset);
-    if (!matmuls && !permutes) return fail(ErrorKind::missing, "preset", options.preset, "matmul, dietcode, seeds-permute, images or cpu");
-    if (matmuls)
-      for (const MatmulRow& row : *matmuls) problems.emplace_back(row.contenders.front().problem);
-    if (permutes)
-      for (const BenchRow& row : *permutes) problems.emplace_back(row.problem);
-  }
-  for (const std::string& text : options.problems) {
-    auto problem = parse_problem(text);
-    if (!problem) return std::unexpected(problem.error());
-    if (auto valid = validate(*problem); !valid) return std::unexpected(valid.error());
-    if (auto timed = check_timed(*problem); !timed) return std::unexpected(timed.error());
-    problems.push_back(std::move(*problem));
-  }
-  if (problems.empty()) return fail(ErrorKind::missing, "problems", "", "a problem, or --preset matmul or seeds-permute");
-  return problems;
-}
-
-Result<Measurements> measure(Machine& machine, const BenchOptions& options, Steady& steady, const MatmulProblem& problem) {
-  const MatmulResult result = bench_matmul(machine, options, steady, matmul_row(problem));
-  if (!result.error.empty()) return fail(ErrorKind::device, print(Problem(problem)), result.error);
+Result<Measurements> measure(RowBench& bench, const BenchRow& row) {
+  const std::string text = print(row.problem);
+  // Results of candidates are compared with each other, or a wrong one might win.
+  if (const std::string why = bench_operation(row.problem).unverified(row.problem); !why.empty())
+    return fail(ErrorKind::unsupported, "tune", text, "a problem whose results the benchmark compares; of this one " + why);
+  const RowResult result = bench.run({.name = row.name, .problem = row.problem});
+  if (!result.error.empty()) return fail(ErrorKind::device, text, result.error);
   Measurements out;
-  for (const MatmulTime& time : result.times) out.add(time.candidate, time.error, time.time);
-  // Without what the planner itself takes there is nothing that the others were compared with.
-  if (result.times.empty() || !result.times.front().error.empty())
-    return fail(ErrorKind::device, print(Problem(problem)), out.left_out.empty() ? "not timed" : out.left_out.front());
+  for (const ContenderTime& time : result.contenders) out.add(time.candidate, time.error, time.time);
   return out;
 }
 
-Result<Measurements> measure(Machine& machine, const BenchOptions& options, Steady& steady, const PermuteProblem& problem) {
-  // A benchmark's data are random bits, which are no numbers to compute with: nothing would be compared.
-  if (has_stage(problem)) return fail(ErrorKind::unsupported, "tune", print(Problem(problem)), "a permute that moves elements alone");
-  const RowResult result = RowBench(machine, options, steady).run({row_name(problem), problem});
-  if (!result.error.empty()) return fail(ErrorKind::device, print(Problem(problem)), result.error);
-  Measurements out;
-  for (const bool chosen : {true, false})
-    for (const CandidateTime& candidate : result.candidates)
-      if (candidate.chosen == chosen) out.add(candidate.name, candidate.error, candidate.time);
-  return out;
-}
-
-Result<TuneRow> tune(Machine& machine, const BenchOptions& options, Steady& steady, const Problem& problem) {
+Result<TuneRow> tune(Machine& machine, RowBench& bench, const BenchRow& row) {
+  const Problem& problem = row.problem;
   const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = {}});
   if (!plan) return std::unexpected(plan.error());
   if (plan->candidates.empty()) return fail(ErrorKind::unsupported, "tune", print(problem), "a problem with something to do");
-  auto measured = std::visit([&](const auto& p) { return measure(machine, options, steady, p); }, problem);
+  auto measured = measure(bench, row);
   if (!measured) return std::unexpected(measured.error());
   auto choice = fastest_of(measured->candidates);
   if (!choice) return fail(ErrorKind::device, print(problem), "a candidate without a time");
@@ -162,8 +129,8 @@ Result<void> settle_store(TuneOptions& options) {
 
 int run(TuneOptions options) {
   const bool json = options.bench.json;
-  const auto problems = problems_of(options.bench);
-  if (!problems) return report(problems.error(), json);
+  const auto benched = rows_of(options.bench);
+  if (!benched) return report(benched.error(), json);
   if (auto place = settle_store(options); !place) return report(place.error(), json);
   const auto machine = Machine::open(options.bench.device);
   if (!machine) return report(machine.error(), json);
@@ -172,18 +139,20 @@ int run(TuneOptions options) {
   const std::string profile = profile_hash_of((*machine)->profile());
   std::vector<TuneRow> rows;
   bool broken = false;
-  Progress bar("tune", problems->size());
+  Progress bar("tune", benched->size());
   Steady steady(**machine, options.bench.warmup);
-  for (const Problem& problem : *problems) {
-    bar.show(rows.size(), print(problem));
-    auto row = tune(**machine, options.bench, steady, problem);
-    if (!row) row = TuneRow{print(problem), row.error().message(), {}, {}};
+  RowBench bench(**machine, options.bench, steady);
+  for (const BenchRow& one : *benched) {
+    const std::string problem = print(one.problem);
+    bar.show(rows.size(), problem);
+    auto row = tune(**machine, bench, one);
+    if (!row) row = TuneRow{problem, row.error().message(), {}, {}};
     tell(*row);
     broken = broken || !row->error.empty() || !row->left_out.empty();
     rows.push_back(*row);
     if (!row->error.empty()) continue;
     // As soon as it is known: a run that is cut short has then stored all it measured.
-    store.put(problem, profile, row->choice);
+    store.put(one.problem, profile, row->choice);
     if (auto saved = store.save(options.store); !saved) return report(saved.error(), json);
   }
   if (json)
@@ -202,7 +171,7 @@ Command add_tune(CLI::App& parent) {
   bench.all_candidates = bench.compare_outputs = true;
   CLI::App* app = parent.add_subcommand("tune", "Time the planner's candidates for problems, and store the fastest of each");
   app->add_option("problems", bench.problems, "Such as \"matmul f16 nt 960x2304x770\"");
-  app->add_option("--preset", bench.preset, "The problems of a benchmark: matmul, dietcode, seeds-permute, images or cpu");
+  app->add_option("--preset", bench.preset, "The problems of a benchmark: " + preset_names());
   app->add_option("--device", bench.device, "vulkan:N, cuda:N, a UUID or part of a name");
   app->add_option("--store", options->store, "The file to put them into; what it holds of others stays (default: " + default_tuned_file() + ")");
   app->add_option("--limit", bench.limit, "Only the so many cheapest by the planner's cost");

@@ -57,7 +57,6 @@ using LaunchSource = std::function<Launch()>;
 struct TimingWish {
   unsigned repeats = 10;          // samples of each candidate
   unsigned inner = 1;             // runs in one sample, one after the other
-  double warmup_seconds = 0;
   std::function<Result<void>()> ready = {};   // called right before the first sample; may call time() itself
 };
 

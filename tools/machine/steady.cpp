@@ -81,7 +81,7 @@ Result<Steady::Load*> Steady::load_of(Reference reference) {
     }
     if (auto ran = machine_.run(load.launch); !ran) return std::unexpected(ran.error());  // a driver may compile here
     const LaunchSource once = [&] { return load.launch; };
-    const auto rough = machine_.time(std::span(&once, 1), {.repeats = 2, .inner = 1, .warmup_seconds = 0});
+    const auto rough = machine_.time(std::span(&once, 1), {.repeats = 2, .inner = 1});
     if (!rough) return std::unexpected(rough.error());
     load.rough = std::max(std::ranges::min(rough->front()), 1e-7);
     return load;
@@ -114,9 +114,8 @@ Result<double> Steady::window(Load& load, double seconds) {
   const double inner = std::clamp(std::ceil(kSample / run), 1.0, 256.0);
   const double repeats = std::clamp(std::ceil(seconds / (inner * run)), 3.0, 1000.0);
   const LaunchSource one = [&] { return load.launch; };
-  const auto timed = machine_.time(
-      std::span(&one, 1),
-      {.repeats = static_cast<unsigned>(repeats), .inner = static_cast<unsigned>(inner), .warmup_seconds = 0});
+  const auto timed =
+      machine_.time(std::span(&one, 1), {.repeats = static_cast<unsigned>(repeats), .inner = static_cast<unsigned>(inner)});
   if (!timed) return std::unexpected(timed.error());
   std::vector<double> samples = timed->front();
   for (const double sample : samples) spent_ += sample * inner;

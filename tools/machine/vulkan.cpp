@@ -105,7 +105,7 @@ class VulkanMachine final : public Machine {
     for (const auto& candidate : candidates)
       functions.emplace_back([this, &candidate](VkCommandBuffer commands) { return record(commands, candidate()); });
     const auto timings = runtime_.time(
-        functions, {.repeats = wish.repeats, .inner = wish.inner, .warmup_seconds = wish.warmup_seconds, .ready = wish.ready});
+        functions, {.repeats = wish.repeats, .inner = wish.inner, .ready = wish.ready});
     if (!timings) return std::unexpected(timings.error());
     std::vector<std::vector<double>> seconds;
     for (const auto& timing : *timings) {

@@ -1,5 +1,5 @@
 // What a permute with an elementwise stage is measured against: the permute alone, and the stage in a pass of its own.
-#include "bench.hpp"
+#include "permute.hpp"
 
 #include <sectile/planner.hpp>
 
