@@ -11,7 +11,7 @@
 #include "compiling.hpp"
 #include "reference/extra_rows.hpp"
 
-#include "bench/bench.hpp"
+#include "bench/operation.hpp"
 #include "nvrtc.hpp"
 #include "reference/generate.hpp"
 #include "reference/permute.hpp"
@@ -38,7 +38,7 @@ std::vector<PermuteProblem> problems_of(const char* preset) {
   const auto rows = tools::preset_rows(preset);
   REQUIRE(rows.has_value());
   std::vector<PermuteProblem> problems;
-  for (const auto& row : *rows) problems.push_back(row.problem);
+  for (const auto& row : *rows) problems.push_back(std::get<PermuteProblem>(row.problem));
   return problems;
 }
 

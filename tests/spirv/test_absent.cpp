@@ -3,7 +3,7 @@
 #include "emitted.hpp"
 
 #include "../tools/run_command.hpp"
-#include "bench/bench.hpp"
+#include "bench/operation.hpp"
 #include "cli/text.hpp"
 #include "support/noop.hpp"
 
@@ -20,7 +20,7 @@ std::vector<Problem> seeds() {
   std::vector<Problem> out;
   const auto rows = tools::preset_rows("seeds-permute");
   REQUIRE(rows.has_value());
-  for (const auto& row : *rows) out.emplace_back(row.problem);
+  for (const auto& row : *rows) out.push_back(row.problem);
   return out;
 }
 

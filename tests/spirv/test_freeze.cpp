@@ -1,7 +1,7 @@
 // Modules as emit writes them: nothing left to specialize, valid for their targets, what the plan says of them.
 #include "emitted.hpp"
 
-#include "bench/bench.hpp"
+#include "bench/operation.hpp"
 #include "module/facts.hpp"
 #include "module/spirv_words.hpp"
 #include "nvrtc.hpp"

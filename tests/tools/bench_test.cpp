@@ -1,6 +1,5 @@
 // What the benchmark takes for a kernel's time, and what it lists and refuses.
-#include "bench/bench.hpp"
-#include "bench/matmul.hpp"
+#include "bench/operation.hpp"
 #include "run_command.hpp"
 
 #include <doctest/doctest.h>
@@ -85,11 +84,10 @@ TEST_CASE("aMatmulsFirstRunIsNoSample") {
     options.no_verify = !verify;
     Steady steady(*machine, options.warmup);
     options.all_candidates = false;   // a CPU driver compiles a matmul for seconds
-    const auto problem = std::get<MatmulProblem>(parse_problem("matmul f32 nn 33x17x20 beta=0.5").value());
-    const MatmulResult result = bench_matmul(*machine, options, steady, matmul_row(problem));
+    const RowResult result = RowBench(*machine, options, steady).run(row_of_text("matmul f32 nn 33x17x20 beta=0.5").value());
     CHECK(result.error == "");
-    REQUIRE(result.times.size() == 1);
-    for (const MatmulTime& time : result.times) {
+    REQUIRE(result.contenders.size() == 1);
+    for (const ContenderTime& time : result.contenders) {
       CAPTURE(time.candidate);
       CHECK(time.error == "");
       CHECK(time.time.median > 0);
@@ -106,18 +104,18 @@ TEST_CASE("aPermutesFirstRunIsNoSample") {
     BenchOptions options = quick();
     options.no_verify = !verify;
     Steady steady(*machine, options.warmup);
-    const auto problem = std::get<PermuteProblem>(parse_problem("permute f32 64x48 axes=1,0").value());
-    const RowResult result = RowBench(*machine, options, steady).run({row_name(problem), problem});
+    const RowResult result = RowBench(*machine, options, steady).run(row_of_text("permute f32 64x48 axes=1,0").value());
     CHECK(result.error == "");
-    CHECK(result.ours.p90 < kCompiling / 2);
-    CHECK(result.ours.samples >= 7);   // as many as the time of a run says, and not of a first one
+    CHECK(result.own().time.p90 < kCompiling / 2);
+    CHECK(result.own().time.samples >= 7);   // as many as the time of a run says, and not of a first one
     CHECK(result.copy_kernel.p90 < kCompiling / 2);
     CHECK(result.empty.p90 < kCompiling / 2);
-    REQUIRE(result.candidates.size() > 1);
-    for (const CandidateTime& candidate : result.candidates) {
-      CAPTURE(candidate.name);
-      CHECK(candidate.error == "");
-      CHECK(candidate.time.p90 < kCompiling / 2);
+    REQUIRE(result.candidates().size() > 1);
+    for (const ContenderTime* candidate : result.candidates()) {
+      CAPTURE(candidate->candidate);
+      CHECK(candidate->error == "");
+      CHECK(candidate->time.samples >= 1);
+      CHECK(candidate->time.p90 < kCompiling / 2);
     }
   }
 }
@@ -130,14 +128,15 @@ TEST_CASE("aMatmulWithoutAnInnerSizeIsTimedAndOneWithoutElementsIsRefused") {
     BenchOptions options = quick();
     options.all_candidates = false;
     Steady steady(*machine, options.warmup);
-    return bench_matmul(*machine, options, steady, matmul_row(std::get<MatmulProblem>(parse_problem(text).value())));
+    const Problem problem = parse_problem(text).value();
+    return RowBench(*machine, options, steady).run({.name = text, .problem = problem});
   };
-  const MatmulResult inner = bench("matmul f32 nn 4x4x0");
+  const RowResult inner = bench("matmul f32 nn 4x4x0");
   CHECK(inner.error == "");
   for (const char* text : {"matmul f32 nn 0x4x4", "matmul f32 nn 4x0x4", "matmul f32 nn 0x0x0"}) {
-    const MatmulResult none = bench(text);
+    const RowResult none = bench(text);
     CHECK_MESSAGE(none.error.find("at least one element") != std::string::npos, none.error);
-    CHECK(none.times.empty());
+    CHECK(none.contenders.empty());
   }
 }
 
@@ -147,17 +146,24 @@ TEST_CASE("benchWritesAPageOfPermutesAndOfMatmuls") {
     return;
   }
   const Folder folder;
-  for (const char* problem : {"permute f32 8x6 axes=1,0", "matmul f32 nn 4x4x4"}) {
-    const Ran ran = run_sectile({"bench", problem, "--device", cpu_device(), "--min-time", "0.001", "--warmup", "0", "--cycle-mb",
-                                 "0", "--html", folder.path("page")});
+  const std::string permute = "permute f32 8x6 axes=1,0", matmul = "matmul f32 nn 4x4x4";
+  for (const std::vector<std::string>& problems : {std::vector{permute}, std::vector{matmul}, std::vector{matmul, permute}}) {
+    std::vector<std::string> arguments = {"bench", "--device", cpu_device(), "--min-time", "0.001", "--warmup", "0", "--cycle-mb", "0",
+                                          "--html", folder.path("page"), "--json-file", folder.path("json")};
+    arguments.insert(arguments.end(), problems.begin(), problems.end());
+    const Ran ran = run_sectile(arguments);
     CHECK_MESSAGE(ran.code == 0, ran.err);
-    const std::string html = read_file(folder.path("page"));
+    const std::string html = read_file(folder.path("page")), json = read_file(folder.path("json"));
     CHECK(html.find("</html>") != std::string::npos);
-    // The command as a shell takes it.
-    CHECK(html.find(std::string("bench '") + problem + "' --device ") != std::string::npos);
     CHECK(html.find("class=\"w\"") != std::string::npos);
+    for (const std::string& problem : problems) {
+      CHECK(html.find(" '" + problem + "'") != std::string::npos);   // the command as a shell takes it
+      CHECK(json.find("\"problem\": \"" + problem + "\"") != std::string::npos);
+    }
+    CHECK((ran.out.find("TFLOP/s") != std::string::npos) == (problems[0] == matmul));
+    CHECK((ran.out.find("copy GB/s") != std::string::npos) == (problems.back() == permute));
   }
-  CHECK(folder.files() == 1);
+  CHECK(folder.files() == 2);
 }
 
 TEST_CASE("benchListsAndDoesNotRun") {

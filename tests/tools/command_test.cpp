@@ -151,7 +151,6 @@ std::vector<Case> refusals_of_the_rest() {
       {"bench: unknown preset", {"bench", "--preset", "everything", "--html", "OUT"}, "everything"},
       {"bench: nothing to do", {"bench", "--html", "OUT"}, "preset"},
       {"bench: bad problem", {"bench", "permute f32 2x2 axes=2,0", "--html", "OUT"}, "axes"},
-      {"bench: a permute among matmuls", {"bench", "permute f32 2x2 axes=1,0", "--preset", "gemm-ladder", "--html", "OUT"}, "matmul"},
       {"bench: unknown device",
        {"bench", "permute f32 2x2 axes=1,0", "--device", "no such device", "--html", "OUT"},
        "no such device"},

@@ -2,7 +2,7 @@
 #include "run_command.hpp"
 #include "reference/extra_rows.hpp"
 
-#include "bench/matmul.hpp"
+#include "bench/operation.hpp"
 
 #include "reference/generate.hpp"
 #include "reference/matmul.hpp"
@@ -266,21 +266,26 @@ TEST_CASE("generatedMatmulsAreValidAndOfEveryKind") {
 TEST_CASE("benchmarksNameCandidatesThatThereAre") {
   const auto profile = builtin_target("nvidia-hopper");
   REQUIRE(profile);
-  const auto planned = [&](const MatmulProblem& problem, const std::string& force) {
-    CAPTURE(print(Problem(problem)));
-    const auto plan = make_plan(Problem(problem), *profile, {.explain = false, .force = force, .extra = &reference::extra_rows()});
-    CHECK_MESSAGE(plan.has_value(), force);
+  std::size_t named = 0;
+  const auto planned = [&](const std::vector<tools::Contender>& contenders) {
+    for (const auto& contender : contenders) {
+      CAPTURE(print(contender.problem));
+      const auto plan = make_plan(contender.problem, *profile, {.explain = false, .force = contender.force, .extra = &reference::extra_rows()});
+      CHECK_MESSAGE(plan.has_value(), contender.force);
+      ++named;
+    }
   };
   for (const char* preset : {"matmul", "gemm-ladder", "dietcode"}) {
-    const auto rows = tools::matmul_preset(preset, false);
+    const auto rows = tools::preset_rows(preset);
     REQUIRE(rows);
     for (const auto& row : *rows) {
-      for (const auto& contender : row.contenders) planned(contender.problem, contender.force);
-      if (!row.twins) continue;
-      planned(row.contenders.front().problem, tools::kTwinTile);
-      planned(row.contenders.front().problem, std::string(tools::kTwinTile) + " checked");
+      planned(row.contenders);
+      const auto chosen = make_plan(row.problem, *profile, {.explain = true, .extra = &reference::extra_rows()});
+      REQUIRE(chosen);
+      if (row.more) planned(row.more(*chosen, *profile));
     }
   }
+  CHECK(named >= 10 + 6 * 2);   // the ladder's rungs, and at least two a row of dietcode
 }
 
 TEST_CASE("matmulAgreesWithNumPy") {

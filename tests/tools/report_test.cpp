@@ -1,12 +1,15 @@
 // Reports: figures, goals, and an HTML page that needs nothing from outside.
-#include "bench/bench.hpp"
-#include "bench/matmul.hpp"
+#include "bench/operation.hpp"
 #include "bench/page.hpp"
 #include "cli/text.hpp"
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 using namespace sectile;
 using namespace sectile::tools;
@@ -17,50 +20,60 @@ Spread seconds(double median) {
   return {median, median * 0.98, median * 1.05, 20};
 }
 
+// One row with its own plan timed.
+RowResult timed_row(const BenchRow& row, double seconds_of_it) {
+  RowResult result;
+  result.row = row;
+  ContenderTime own{.label = "planned", .problem = print(row.problem), .candidate = "permute_tile <32>", .plan = {}, .statistics = {},
+                    .error = {}, .chosen = true, .work = bench_operation(row.problem).work(row.problem), .time = seconds(seconds_of_it)};
+  result.contenders.push_back(std::move(own));
+  return result;
+}
+
+RowResult broken_row(const char* name, const char* error) {
+  RowResult broken;
+  broken.row.name = name;
+  broken.error = error;
+  return broken;
+}
+
+std::vector<BenchRow> rows_of_preset(const char* name) {
+  auto rows = preset_rows(name);
+  REQUIRE(rows.has_value());
+  return *rows;
+}
+
 BenchReport sample_report() {
   BenchReport report{"A <device> & \"more\"", "driver 1", "seeds-permute", "test", 0.3, 0.25, 512, {},
                      "2026-11-23T12:34Z", "sectile bench --html 'a <b>'"};
-  for (const BenchRow& row : seeds_rows()) {
-    RowResult result;
-    result.row = row;
-    const auto bytes = operand_bytes(row.problem);
-    REQUIRE(bytes.has_value());
-    result.src_bytes = bytes->src;
-    result.dst_bytes = bytes->dst;
-    const double copy = static_cast<double>(bytes->src + bytes->dst) / 3.9e12 + 2e-6;
-    result.candidate = "permute_tile <32>";
-    result.ours = seconds(copy * 1.03);
+  for (const BenchRow& row : rows_of_preset("seeds-permute")) {
+    const double copy = bench_operation(row.problem).work(row.problem).bytes() / 3.9e12 + 2e-6;
+    RowResult result = timed_row(row, copy * 1.03);
     result.copy_kernel = seconds(copy);
     result.copy_buffer = seconds(copy * 4);
     result.empty = seconds(2e-6);
     result.rivals = {{"eager", copy * 5}, {"inductor", copy * 1.2}, {"copy_cuda", copy * 0.9}};
     report.rows.push_back(result);
   }
-  RowResult broken;
-  broken.row.name = "broken";
-  broken.error = "no memory";
-  report.rows.push_back(broken);
+  report.rows.push_back(broken_row("broken", "no memory"));
   return report;
 }
 
-MatmulReport sample_matmuls() {
-  MatmulReport report{"A <device>", "driver & 2", "dietcode", false, {}, "2026-11-23T12:34Z", "sectile bench --rivals 'r<1>.json'",
-                      0.3,          0.25,         512};
-  const auto rows = matmul_preset("dietcode", false);
-  REQUIRE(rows.has_value());
-  for (const MatmulRow& row : *rows) {
-    MatmulResult result;
-    result.row = row;
-    const MatmulProblem& p = row.contenders.front().problem;
-    const double operations = 2 * static_cast<double>(p.m * p.n * p.k * p.batch), best = operations / 3e13 + 5e-6;
+BenchReport sample_matmuls() {
+  BenchReport report{"A <device>", "driver & 2", "dietcode", "test", 0.3, 0.25, 512, {},
+                     "2026-11-23T12:34Z", "sectile bench --rivals 'r<1>.json'"};
+  for (const BenchRow& row : rows_of_preset("dietcode")) {
+    const double best = bench_operation(row.problem).work(row.problem).operations / 3e13 + 5e-6;
+    RowResult result;
     for (const char* label : {"planned", "planned, rounded up", "cost 1234"}) {
-      MatmulTime time;
-      time.label = label;
-      time.problem = row.name;
-      time.candidate = std::string("matmul_simt <") + label + ">";
-      time.operations = operations;
-      time.time = seconds(best * (1 + 0.1 * static_cast<double>(result.times.size())));
-      result.times.push_back(time);
+      RowResult one = timed_row(row, best * (1 + 0.1 * static_cast<double>(result.contenders.size())));
+      one.contenders[0].label = label;
+      one.contenders[0].candidate = std::string("matmul_simt <") + label + ">";
+      one.contenders[0].listed = std::string_view(label) == "cost 1234";
+      if (result.contenders.empty())
+        result = one;
+      else
+        result.contenders.push_back(one.contenders[0]);
     }
     result.rivals = {{"torch <eager>", best * 1.3}, {"cutlass", best * 1.1}};
     report.rows.push_back(result);
@@ -68,12 +81,11 @@ MatmulReport sample_matmuls() {
   report.rows[0].row.goal_vulkan = 1.05;
   report.rows[1].row.goal_vulkan = 2;
   report.rows[1].unsteady = true;
-  report.rows[2].times[1].time = {};
-  report.rows[2].times[1].error = "WRONG <RESULT>";
+  report.rows[2].contenders[1].time = {};
+  report.rows[2].contenders[1].error = "WRONG <RESULT>";
   report.rows[3].rivals.clear();
-  MatmulResult broken;
-  broken.row.name = "broken <row>";
-  broken.error = "no <memory>";
+  RowResult broken = broken_row("broken <row>", "no <memory>");
+  broken.row.problem = report.rows[0].row.problem;
   report.rows.push_back(broken);
   return report;
 }
@@ -110,8 +122,7 @@ TEST_CASE("spreadIsMedianAndPercentiles") {
 }
 
 TEST_CASE("theCopyIsTheFasterOfTheTwo") {
-  RowResult result;
-  result.ours = seconds(1.0);
+  RowResult result = timed_row(row_of_text("permute f32 8x6 axes=1,0").value(), 1.0);
   result.copy_kernel = seconds(0.9);
   result.copy_buffer = seconds(0.8);
   result.copy_command = "vkCmdCopyBuffer";
@@ -122,26 +133,27 @@ TEST_CASE("theCopyIsTheFasterOfTheTwo") {
 }
 
 TEST_CASE("goalsFollowTheSize") {
-  RowResult result;
+  RowResult result = timed_row(row_of_text("permute f32 8x6 axes=1,0").value(), 96e-6);  // 0.9375 of the copy
   result.copy_kernel = seconds(90e-6);
   result.copy_buffer = seconds(100e-6);
   result.empty = seconds(2e-6);
-  result.ours = seconds(96e-6);  // 0.9375 of the copy
-  result.src_bytes = result.dst_bytes = std::uint64_t{64} << 20;
-  CHECK_FALSE(goal_of(result).met);
-  result.src_bytes = result.dst_bytes = std::uint64_t{16} << 20;
-  CHECK(goal_of(result).met);
-  result.src_bytes = result.dst_bytes = 40000;
+  Work& work = result.contenders[0].work;
+  work.read = work.written = 64 << 20;
+  CHECK(goal_of(result).text == ">= 0.95");
+  CHECK(goal_of(result).met == false);
+  work.read = work.written = 16 << 20;
+  CHECK(goal_of(result).met == true);
+  work.read = work.written = 40000;
   result.copy_kernel = seconds(2e-6);
-  result.ours = seconds(5.9e-6);
-  CHECK(goal_of(result).met);
-  result.ours = seconds(6.1e-6);
-  CHECK_FALSE(goal_of(result).met);
+  result.contenders[0].time = seconds(5.9e-6);
+  CHECK(goal_of(result).met == true);
+  result.contenders[0].time = seconds(6.1e-6);
+  CHECK(goal_of(result).met == false);
 }
 
 TEST_CASE("htmlIsSelfContained") {
   BenchReport report = sample_report();
-  report.rows[4].ours = seconds(1);
+  report.rows[4].contenders[0].time = seconds(1);
   const std::string html = to_html(page_of(report));
   CHECK(html.size() > 10000);
   check_self_contained(html);
@@ -150,16 +162,16 @@ TEST_CASE("htmlIsSelfContained") {
   CHECK(html.find("permute_tile <32>") == std::string::npos);
   CHECK(html.find(">unsteady<") == std::string::npos);
   // A whisker for each row that was timed; rivals tell one time only.
-  CHECK(count(html, "class=\"w\"") == seeds_rows().size());
+  CHECK(count(html, "class=\"w\"") == rows_of_preset("seeds-permute").size());
   report.rows[3].unsteady = true;
   CHECK(count(to_html(page_of(report)), ">unsteady<") == 2);  // its bars and its figures
 }
 
 TEST_CASE("htmlOfMatmulsIsSelfContained") {
-  const MatmulReport report = sample_matmuls();
+  const BenchReport report = sample_matmuls();
   const std::string html = to_html(page_of(report));
   check_self_contained(html);
-  for (const MatmulResult& result : report.rows) CHECK(html.find(markup_text(result.row.name)) != std::string::npos);
+  for (const RowResult& result : report.rows) CHECK(html.find(markup_text(result.row.name)) != std::string::npos);
   check_has(html, {"A &lt;device&gt;", "driver &amp; 2", "2026-11-23T12:34Z", "'r&lt;1&gt;.json'", "TFLOP/s", "operations a byte",
                    "torch &lt;eager&gt;", "cutlass", "planned, rounded up", "matmul_simt &lt;cost 1234&gt;", "WRONG &lt;RESULT&gt;",
                    "broken &lt;row&gt;", "no &lt;memory&gt;", "Rate relative to the best rival",
@@ -173,12 +185,13 @@ TEST_CASE("htmlOfMatmulsIsSelfContained") {
 }
 
 TEST_CASE("matmulsWithoutRivalsAreRelativeToTheirOwnBest") {
-  MatmulReport report = sample_matmuls();
-  for (MatmulResult& result : report.rows) result.rivals.clear();
+  BenchReport report = sample_matmuls();
+  for (RowResult& result : report.rows) result.rivals.clear();
   const Page page = page_of(report);
-  CHECK(page.reference_name.empty());
-  CHECK(page.rows[0].reference_seconds == 0);
-  CHECK_FALSE(page.rows[0].goal_met.has_value());
+  REQUIRE(page.parts.size() == 1);
+  CHECK(page.parts[0].reference_name.empty());
+  CHECK(page.parts[0].rows[0].reference_seconds == 0);
+  CHECK_FALSE(page.parts[0].rows[0].goal_met.has_value());
   const std::string html = to_html(page);
   check_self_contained(html);
   check_has(html, {"Rate relative to each row's best", "&gt;= 1.05"});
@@ -186,7 +199,7 @@ TEST_CASE("matmulsWithoutRivalsAreRelativeToTheirOwnBest") {
 }
 
 TEST_CASE("htmlWithoutRowsIsWhole") {
-  for (const std::string& html : {to_html(page_of(BenchReport())), to_html(page_of(MatmulReport())), to_html(Page())}) {
+  for (const std::string& html : {to_html(page_of(BenchReport())), to_html(Page())}) {
     check_self_contained(html);
     check_has(html, {"<!doctype html>", "There are no rows.", "</html>"});
   }
@@ -200,9 +213,10 @@ TEST_CASE("htmlWithoutRowsIsWhole") {
 
 TEST_CASE("pagesOfOddContentsAreWhole") {
   Page page;
-  page.title = page.command = page.device = page.driver = page.notes = page.reference_name = "</style><b onclick=\"x\">";
-  page.work_unit = page.x_label = page.y_label = page.ceiling_name = "</svg><i>";
-  page.ceiling = {{0, 1}, {1, 0}, {2, 3}};
+  PagePart& part = page.parts.emplace_back();
+  page.title = page.command = page.device = page.driver = page.notes = part.title = part.reference_name = "</style><b onclick=\"x\">";
+  part.work_unit = part.x_label = part.y_label = part.ceiling_name = "</svg><i>";
+  part.ceiling = {{0, 1}, {1, 0}, {2, 3}};
   page.tables = {{"<u>", {"<a>", "b"}, {{"1"}, {"<td>", "2", "3"}, {}}}};
   page.histograms = {{"<hr>", {"<0.5", ">0.5", "too many"}, {3, 0}}, {"empty", {}, {}}};
   PageSeries odd, one;
@@ -215,10 +229,10 @@ TEST_CASE("pagesOfOddContentsAreWhole") {
   row.detail = "<d>";
   row.goal = "<o>";
   row.series = {odd};
-  page.rows = {row, row};
-  page.rows[1].series = {one, one};
-  page.rows[1].work = 1;
-  page.rows[1].intensity_or_bytes = 1;
+  part.rows = {row, row};
+  part.rows[1].series = {one, one};
+  part.rows[1].work = 1;
+  part.rows[1].intensity_or_bytes = 1;
   const std::string html = to_html(page);
   check_self_contained(html);
   check_has(html, {"not timed", "&lt;p&gt;", "&lt;g&gt;", "&lt;0.5"});
@@ -242,8 +256,66 @@ TEST_CASE("jsonHasEveryRow") {
   CHECK(table.find("broken: no memory") != std::string::npos);
 }
 
+// Figures that have no unit in common stand in tables and parts of a page of their own.
+TEST_CASE("operationsShareOneReport") {
+  BenchReport report = sample_matmuls();
+  for (RowResult& result : sample_report().rows)
+    if (result.error.empty()) report.rows.push_back(std::move(result));
+  const Page page = page_of(report);
+  REQUIRE(page.parts.size() == 2);
+  CHECK(page.parts[0].work_unit == "GB/s");
+  CHECK(page.parts[1].work_unit == "TFLOP/s");
+  CHECK(page.parts[0].rows.size() + page.parts[1].rows.size() == report.rows.size());
+  const std::string html = to_html(page);
+  check_self_contained(html);
+  check_has(html, {"permute: Rate relative to the copy", "matmul: Rate relative to the best rival", "permute: Roofline", "matmul: Roofline"});
+  const std::string table = print_table(report);
+  CHECK(count(table, "TFLOP/s") == 1);
+  CHECK(count(table, "copy GB/s") == 1);
+  CHECK(table.find("broken <row>: no <memory>") != std::string::npos);
+  const auto json = to_json(report);
+  CHECK(json["rows"].front()["contenders"].size() == 3);
+  CHECK(json["rows"].front()["contenders"][0].contains("flops"));
+  CHECK(json["rows"].front()["goal"] == 1.05);
+  CHECK_FALSE(json["rows"].front().contains("copy_kernel"));
+  CHECK(json["rows"].back().contains("copy_kernel"));
+  CHECK(json["rows"].back()["contenders"].size() == 1);
+}
+
+TEST_CASE("candidatesAreListedFastestFirstAndFailuresLast") {
+  RowResult result = timed_row(row_of_text("permute f32 8x6 axes=1,0").value(), 3e-6);
+  for (const auto& [name, time, error] : {std::tuple("broken", 0.0, "no memory"), std::tuple("fast", 1e-6, ""), std::tuple("slow", 5e-6, "")}) {
+    ContenderTime other = result.contenders[0];
+    other.chosen = false;
+    other.candidate = name;
+    other.error = error;
+    other.time = seconds(time);
+    result.contenders.push_back(other);
+  }
+  CHECK(result.candidates().empty());   // without --all-candidates
+  for (ContenderTime& time : result.contenders) time.listed = true;
+  std::vector<std::string> names;
+  for (const ContenderTime* candidate : result.candidates()) names.push_back(candidate->candidate);
+  CHECK(names == std::vector<std::string>{"fast", "permute_tile <32>", "slow", "broken"});
+  BenchReport report;
+  report.rows.push_back(result);
+  CHECK(to_json(report)["rows"][0]["candidates"][3]["error"] == "no memory");
+  CHECK(print_candidates(result).find("no memory") != std::string::npos);
+}
+
+// Rivals' figures are known by a row's name: two problems never share one.
+TEST_CASE("aRowsShortNameSaysAllOfItsProblem") {
+  const auto name = [](const std::string& text) { return row_of_text(text).value().name; };
+  CHECK(name("permute f32 8x6 axes=1,0") == "8x6 (1,0) f32");
+  CHECK(name("permute f16 1x8x6x4 layout=NHWC:NCHW") == "1x8x6x4 NHWC->NCHW f16");
+  for (const char* text : {"permute f32 8x6 axes=1,0 src.strides=9x1", "permute f32 8x6 axes=1,0 dst.offset=5",
+                           "permute f32 8x6 axes=1,0 src.align=4", "permute f32 8x6 axes=1,0 out=f16",
+                           "permute f16 1x2x7x5x8 layout=NCHW8c:NCHW4c extent=C:13", "matmul f32 nn 4x4x4"})
+    CHECK(name(text) == text);
+}
+
 TEST_CASE("everyPresetRowIsValidAndNamedOnce") {
-  for (const char* preset : {"seeds-permute", "cpu"}) {
+  for (const char* preset : {"seeds-permute", "cpu", "images", "matmul", "gemm-ladder", "dietcode"}) {
     std::map<std::string, int> names;
     const auto rows = preset_rows(preset);
     REQUIRE(rows.has_value());
@@ -254,7 +326,7 @@ TEST_CASE("everyPresetRowIsValidAndNamedOnce") {
     }
   }
   // The rivals are told plain axes: those of NHWC->NCHW are NumPy's 0,3,1,2.
-  const auto json = rows_json(seeds_rows());
+  const auto json = rows_json(rows_of_preset("seeds-permute"));
   CHECK(json["rows"][0]["axes"] == nlohmann::json::array({0, 3, 1, 2}));
 }
 
@@ -270,7 +342,8 @@ TEST_CASE("rivalsAreToldAllOfAPermutation") {
   const auto told = [](const char* text) {
     const auto problem = parse_problem(text);
     REQUIRE_MESSAGE(problem.has_value(), text);
-    return rows_json({{"row", std::get<PermuteProblem>(*problem)}})["rows"][0];
+    const BenchRow row{.name = "row", .problem = *problem};
+    return rows_json({&row, 1})["rows"][0];
   };
   const auto plain = told("permute f32 8x6 axes=1,0");
   CHECK(plain["name"] == "row");
@@ -305,7 +378,8 @@ TEST_CASE("rivalsAreToldAllOfAMatmul") {
   const auto told = [](const char* text) {
     const auto problem = parse_problem(text);
     REQUIRE_MESSAGE(problem.has_value(), text);
-    return matmul_rows_json({matmul_row(std::get<MatmulProblem>(*problem))})["rows"][0];
+    const BenchRow row = bench_operation(*problem).row(*problem);
+    return rows_json({&row, 1})["rows"][0];
   };
   const auto plain = told("matmul i8 nt 8x6x4");
   CHECK(plain["type"] == "i8");

@@ -1,7 +1,6 @@
 // A device that lowers its clock while the host works and raises it again under load: what benchmarks read on it.
 #include "machine/steady.hpp"
-#include "bench/bench.hpp"
-#include "bench/matmul.hpp"
+#include "bench/operation.hpp"
 
 #include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
@@ -94,12 +93,7 @@ void cools_down(Clock& clock) {
   clock.slower = [&clock] { return 1 + 2 * std::max(0.0, 1 - clock.worked / 0.8); };
 }
 
-PermuteProblem a_permute() {
-  return std::get<PermuteProblem>(parse_problem("permute f32 512x512 axes=1,0").value());
-}
-MatmulProblem a_matmul(const char* text) {
-  return std::get<MatmulProblem>(parse_problem(text).value());
-}
+BenchRow a_permute() { return row_of_text("permute f32 512x512 axes=1,0").value(); }
 
 BenchOptions options_with(double warmup) {
   BenchOptions options;
@@ -194,20 +188,19 @@ TEST_CASE("aRowIsReadRightAfterTheHostHasWorked") {
     Steady steady(clock, options.warmup);
     RowBench bench(clock, options, steady);
     for (int i = 0; i < 2; ++i) {
-      const RowResult row = bench.run({"row", a_permute()});
+      const RowResult row = bench.run(a_permute());
       REQUIRE(row.error == "");
-      const MatmulResult product =
-          bench_matmul(clock, options, steady, matmul_row(a_matmul("matmul f16 nt 1x6144x4096")));
+      const RowResult product = bench.run(row_of_text("matmul f16 nt 1x6144x4096").value());
       REQUIRE(product.error == "");
-      REQUIRE(product.times.size() == 1);
+      REQUIRE(product.contenders.size() == 1);
       if (waits) {
-        CHECK(row.ours.median == doctest::Approx(Clock::kRun).epsilon(0.011));
-        CHECK(product.times[0].time.median == doctest::Approx(Clock::kRun).epsilon(0.011));
+        CHECK(row.own().time.median == doctest::Approx(Clock::kRun).epsilon(0.011));
+        CHECK(product.own().time.median == doctest::Approx(Clock::kRun).epsilon(0.011));
         CHECK(row.reference.agreed);
         CHECK(product.reference.agreed);
       } else {
-        CHECK(row.ours.median > 2 * Clock::kRun);
-        CHECK(product.times[0].time.median > 2 * Clock::kRun);
+        CHECK(row.own().time.median > 2 * Clock::kRun);
+        CHECK(product.own().time.median > 2 * Clock::kRun);
       }
     }
   }
@@ -231,10 +224,10 @@ TEST_CASE("theHostDoesNothingBetweenTheReferenceAndTheSamples") {
     clock.calls.clear();
   };
   RowBench bench(clock, options, steady);
-  REQUIRE(bench.run({"row", a_permute()}).error == "");
+  REQUIRE(bench.run(a_permute()).error == "");
   check_calls(2);  // an empty dispatch, once a call, and the row
   options.limit = 3;
-  REQUIRE(bench_matmul(clock, options, steady, matmul_row(a_matmul("matmul f32 nn 512x512x512"))).error == "");
+  REQUIRE(bench.run(row_of_text("matmul f32 nn 512x512x512").value()).error == "");
   check_calls(1);
 }
 

@@ -1,4 +1,5 @@
 // The problems that sweeps draw, and what is made of their times.
+#include "bench/operation.hpp"
 #include "bench/sweep.hpp"
 #include "run_command.hpp"
 #include "reference/extra_rows.hpp"
@@ -184,7 +185,8 @@ TEST_CASE("everyProblemOfASweepIsOfItsClass") {
   for (const char* operation : {"permute", "matmul"}) {
     std::map<std::string, int> groups, types;
     std::set<std::string> names;
-    const std::size_t classes = sweep_classes(operation).size(), kinds = sweep_types(operation).size();
+    const std::size_t classes = bench_operation(operation)->sweep_classes().size();
+    const std::size_t kinds = bench_operation(operation)->sweep_types().size();
     const auto cases = drawn(operation, classes * kinds * 12);
     for (const SweepCase& c : cases) {
       CAPTURE(print(c.problem));
@@ -285,9 +287,12 @@ TEST_CASE("aSweepIsReadBackAndMerged") {
   first.rows[0].best_seconds = 1.6e-6;
   first.rows[0].unsteady = true;
   first.rows[1].rivals = {{"torch", 1e-6}};
+  first.rows[1].reference = {.reference = Reference::matmul_f16, .before = 2e-3, .after = 3e-3, .agreed = true};
   const auto back = sweep_from_json(to_json(first).dump());
   REQUIRE(back.has_value());
   CHECK(to_json(*back) == to_json(first));
+  CHECK(back->rows[1].reference.reference == Reference::matmul_f16);
+  CHECK(back->rows[1].reference.after == 3e-3);
   SweepReport second = report_of({row("b y", "p2", 4e-6, 2e-6), row("b y", "p3", 2e-6, 1e-6)});
   second.rows[1].error = "broken";
   const auto merged = merge_sweeps({first, second});

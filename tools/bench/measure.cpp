@@ -62,10 +62,13 @@ struct Runner {
   }
 };
 
+// The chosen candidate; of a plan that lists none, its kernels.
 std::string chosen_name(const Plan& plan) {
   for (const Candidate& candidate : plan.candidates)
     if (candidate.chosen) return candidate.name;
-  return plan.steps.empty() ? "" : plan.steps[0].kernel.stem;
+  std::string stems;
+  for (const Step& step : plan.steps) stems += (stems.empty() ? "" : ", ") + step.kernel.stem;
+  return stems;
 }
 
 // One row. What a whole call shares is RowBench's.
@@ -144,7 +147,7 @@ Result<Plan> RowRun::add(const Contender& contender, const Candidate* listed) {
                              : make_plan(contender.problem, machine_.profile(),
                                          {.explain = true, .force = contender.force, .tuned = options_.tuned});
   if (!plan) return failed(plan.error());
-  out.candidate = contender.plan ? contender.label : chosen_name(*plan);
+  out.candidate = chosen_name(*plan);
   out.plan = print(*plan);
   for (const Candidate& candidate : plan->candidates) {
     if (!candidate.chosen) continue;

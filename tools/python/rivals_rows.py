@@ -109,14 +109,20 @@ def permute_recipe(row, lanes=1):
     weights = {x: sorted({a.weight for a in p.src + p.dst if a.letter == x}, reverse=True) for x in letters}
     ops = []
 
-    # Sources' axes in digits: (letter, weight) of one that fits, (letter, place) of one that does not.
-    names, sizes = [], []
-    for place, axis in enumerate(p.src):
-        parts = [(-1 - place, p.shape[place])]
-        if fits[axis.letter]:
-            parts = digits_of(p.src, place, p.shape, weights[axis.letter])
-        names += [(axis.letter, w) for w, _ in parts]
-        sizes += [n for _, n in parts]
+    def in_digits(axes, sizes, strides):
+        """A side's digits: names, (letter, weight) of an axis that fits and (letter, place) of one that does not; sizes;
+        strides."""
+        names, shape, steps = [], [], []
+        for place, axis in enumerate(axes):
+            parts = [(-1 - place, sizes[place])]
+            if fits[axis.letter]:
+                parts = digits_of(axes, place, sizes, weights[axis.letter])
+            names += [(axis.letter, w) for w, _ in parts]
+            shape += [n for _, n in parts]
+            steps += [strides[place] * math.prod(n for _, n in parts[i + 1:]) for i in range(len(parts))]
+        return names, shape, steps
+
+    names, sizes, _ = in_digits(p.src, p.shape, p.src_strides)
     last = [lanes] if lanes > 1 else []
     keep = lambda order: list(order) + ([len(order)] if lanes > 1 else [])
     if sizes != p.shape:
@@ -152,15 +158,7 @@ def permute_recipe(row, lanes=1):
     if len(split) != len(groups):
         ops.append(("reshape", [n for _, n in split] + last))
 
-    # The destination's digits, and where they lie.
-    final, shape, strides = [], [], []
-    for place, axis in enumerate(p.dst):
-        parts = [(-1 - place, p.dst_shape[place])]
-        if fits[axis.letter]:
-            parts = digits_of(p.dst, place, p.dst_shape, weights[axis.letter])
-        final += [(axis.letter, w) for w, _ in parts]
-        shape += [n for _, n in parts]
-        strides += [p.dst_strides[place] * math.prod(n for _, n in parts[i + 1:]) for i in range(len(parts))]
+    final, shape, strides = in_digits(p.dst, p.dst_shape, p.dst_strides)
     order = [[name for name, _ in split].index(name) for name in final]
     if order != sorted(order):
         ops.append(("permute", keep(order)))
