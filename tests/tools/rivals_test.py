@@ -521,6 +521,8 @@ class Files(unittest.TestCase):
         self.assertEqual(broken, {"reference": None, "left_out": {"all": "RuntimeError: out of memory"}})
         staged = measure(by_axes([8, 6], [1, 0], name="staged", out="i8"))
         self.assertIn("elements are computed with (out)", staged["left_out"]["all"])
+        unknown = measure({"operation": "conv2d", "name": "unknown"})
+        self.assertEqual(unknown, {"reference": None, "left_out": {"all": "no rival of a conv2d is known"}})
         large = measure(matmul(name="large", m=4096, n=4096, k=4096))
         self.assertTrue(large["reference"]["agreed"])
         # What is printed, and read by C++, holds numbers alone.

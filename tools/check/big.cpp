@@ -2,6 +2,7 @@
 // 2^31 + 1, where a signed 32-bit index ends, and at byte 2^32, where an unsigned one does.
 #include "check.hpp"
 #include "big.hpp"
+#include "operation.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -15,87 +16,16 @@ namespace {
 
 constexpr std::uint64_t kTail = 256;   // guard band behind the destination
 
-// Rows, columns and batches so far apart that a, b and d in turn have elements at indices from 2^31 on, and bytes from
-// 2^31 and 2^32 on, at which NVIDIA's driver wraps; and dense ones of that size.
-constexpr const char* kMatmuls[] = {
-    "matmul i8 nn 129x64x64 lda=16777217",
-    "matmul i8 tn 64x96x129 lda=16777217",
-    "matmul i8 nt 64x129x64 ldb=16777217",
-    "matmul i8 nn 5x129x4099 ldb=524417",
-    "matmul i8 nn 33x65x70 batch=3 b.batch=1073741827",
-    "matmul f32 nn 131x96x40 ldd=4194305 epi=bias+relu",
-    "matmul f32 nn 3x300x40 ldd=306783380",
-    "matmul f32 nn 70x65x33 beta=0.5 ldc=8388617",
-    "matmul f16 nt 129x64x4000 ldd=16777221",
-    "matmul f16 nt 257x64x48 lda=8388611",
-    "matmul f16 nn 1x500x3000 ldb=715829",
-    "matmul f32 nn 1025x64x64 ldd=1048577",
-    "matmul i8 nn 65537x5x32769",
-    "matmul i8 nt 3x65537x32769",
-    "matmul i8 nt 23173x23173x8",
-    "matmul i8 nn 46343x46343x8",
-};
-
-PermuteProblem transpose(DType type, std::int64_t rows, std::int64_t columns) {
-  PermuteProblem problem;
-  problem.type = type;
-  problem.shape = {rows, columns};
-  problem.axes = {1, 0};
-  return problem;
-}
-
-// Two rows so far apart that the last element of the source, or of the destination, has index `last`.
-PermuteProblem reach(DType type, std::int64_t last, bool in_source) {
-  constexpr std::int64_t columns = 777;
-  PermuteProblem problem = transpose(type, 2, columns);
-  const std::int64_t far = last - (columns - 1);
-  if (in_source)
-    problem.src_strides = {far, 1};
-  else
-    problem.dst_strides = {1, far};
-  return problem;
-}
-
-std::vector<Problem> make_cases() {
-  std::vector<Problem> cases = {transpose(DType::b8, 65537, 65537)};
-  constexpr std::int64_t edge = std::int64_t{1} << 31;
-  for (const std::int64_t last : {edge - 1, edge, edge + 1}) {
-    cases.push_back(reach(DType::b8, last, true));
-    cases.push_back(reach(DType::b8, last, false));
-  }
-  for (const std::int64_t last : {edge / 2 - 1, edge / 2, edge / 2 + 1}) {  // byte 2^32, of 4 each
-    cases.push_back(reach(DType::b32, last, true));
-    cases.push_back(reach(DType::b32, last, false));
-  }
-  cases.push_back(transpose(DType::b8, 32768, 65536));    // 2^31 elements
-  cases.push_back(transpose(DType::b8, 3, 715'827'883));  // 2^31 + 1
-  cases.push_back(transpose(DType::b8, 4194, 512'037));   // 2^31 - 470, ragged on both sides
-  PermuteProblem copy;                                    // 2^31 - 1, a prime: a copy
-  copy.type = DType::b8;
-  copy.shape = {edge - 1};
-  copy.axes = {0};
-  cases.push_back(copy);
-  for (const char* const text : kMatmuls) cases.push_back(parse_problem(text).value());
-  return cases;
-}
-
 const std::vector<Problem>& cases() {
-  static const std::vector<Problem> all = make_cases();
+  static const std::vector<Problem> all = all_big_cases();
   return all;
 }
-
-std::unique_ptr<BigCase> make_case(const PermuteProblem& problem) { return big_permute(problem); }
-std::unique_ptr<BigCase> make_case(const MatmulProblem& problem) { return big_matmul(problem); }
-
-// Whether each stem forms addresses in its own way.
-bool each_stem_alone(const PermuteProblem&) { return false; }
-bool each_stem_alone(const MatmulProblem&) { return true; }
 
 bool is_out_of_memory(const Error& error) {
   return error.kind == ErrorKind::device || error.kind == ErrorKind::limit_exceeded;
 }
 
-// The chosen plan, and of matmuls one of every other stem.
+// The chosen plan, and one of every other stem where each forms addresses in its own way.
 Result<std::vector<Plan>> plans_of(const Problem& problem, const DeviceProfile& profile) {
   auto chosen = make_plan(problem, profile, {.explain = true});
   if (!chosen) return std::unexpected(chosen.error());
@@ -104,7 +34,7 @@ Result<std::vector<Plan>> plans_of(const Problem& problem, const DeviceProfile& 
   std::set<std::string> seen;
   for (const Candidate& candidate : chosen->candidates)
     if (candidate.chosen) seen.insert(stem(candidate.name));
-  const bool others = std::visit([](const auto& p) { return each_stem_alone(p); }, problem);
+  const bool others = check_operation(problem).each_stem_alone();
   for (const Candidate& candidate : chosen->candidates) {
     if (!others || !candidate.refusal.empty() || !seen.insert(stem(candidate.name)).second) continue;
     auto other = make_plan(problem, profile, {.force = candidate.name});
@@ -171,7 +101,7 @@ Result<void> run_case(Machine& machine, ValidationWatch& validation, std::uint64
       break;
     }
     if (!memories) return std::unexpected(memories.error());
-    if (!big) big = std::visit([](const auto& p) { return make_case(p); }, problem);
+    if (!big) big = check_operation(problem).big(problem);
     auto wrong = run_plan(machine, *big, plan, *memories, sink, text + " | " + print(plan));
     if (!wrong) return std::unexpected(wrong.error());
     ++runs;

@@ -33,7 +33,4 @@ class BigCase {
   virtual std::string compare(std::span<const std::byte> got) = 0;
 };
 
-std::unique_ptr<BigCase> big_permute(const PermuteProblem& problem);
-std::unique_ptr<BigCase> big_matmul(const MatmulProblem& problem);
-
 }  // namespace sectile::tools

@@ -1,5 +1,5 @@
 // Big permutes' data: the reference's stream, which need not be held to be compared with.
-#include "big.hpp"
+#include "permute.hpp"
 
 #include "reference/permute.hpp"
 #include "reference/stream.hpp"
@@ -14,6 +14,26 @@
 
 namespace sectile::tools {
 namespace {
+
+PermuteProblem transpose(DType type, std::int64_t rows, std::int64_t columns) {
+  PermuteProblem problem;
+  problem.type = type;
+  problem.shape = {rows, columns};
+  problem.axes = {1, 0};
+  return problem;
+}
+
+// Two rows so far apart that the last element of the source, or of the destination, has index `last`.
+PermuteProblem reach(DType type, std::int64_t last, bool in_source) {
+  constexpr std::int64_t columns = 777;
+  PermuteProblem problem = transpose(type, 2, columns);
+  const std::int64_t far = last - (columns - 1);
+  if (in_source)
+    problem.src_strides = {far, 1};
+  else
+    problem.dst_strides = {1, far};
+  return problem;
+}
 
 // The stream, where the source has elements: all of it, or both ends where it is two rows far apart.
 Result<void> fill_source(Machine& machine, const Memory& memory,
@@ -81,6 +101,28 @@ class BigPermute final : public BigCase {
 };
 
 }  // namespace
+
+std::vector<Problem> big_permutes() {
+  std::vector<Problem> cases = {transpose(DType::b8, 65537, 65537)};
+  constexpr std::int64_t edge = std::int64_t{1} << 31;
+  for (const std::int64_t last : {edge - 1, edge, edge + 1}) {
+    cases.push_back(reach(DType::b8, last, true));
+    cases.push_back(reach(DType::b8, last, false));
+  }
+  for (const std::int64_t last : {edge / 2 - 1, edge / 2, edge / 2 + 1}) {  // byte 2^32, of 4 each
+    cases.push_back(reach(DType::b32, last, true));
+    cases.push_back(reach(DType::b32, last, false));
+  }
+  cases.push_back(transpose(DType::b8, 32768, 65536));    // 2^31 elements
+  cases.push_back(transpose(DType::b8, 3, 715'827'883));  // 2^31 + 1
+  cases.push_back(transpose(DType::b8, 4194, 512'037));   // 2^31 - 470, ragged on both sides
+  PermuteProblem copy;                                    // 2^31 - 1, a prime: a copy
+  copy.type = DType::b8;
+  copy.shape = {edge - 1};
+  copy.axes = {0};
+  cases.push_back(copy);
+  return cases;
+}
 
 std::unique_ptr<BigCase> big_permute(const PermuteProblem& problem) {
   return std::make_unique<BigPermute>(problem);

@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstring>
 #include <map>
@@ -82,15 +81,6 @@ std::string check_operands(const Plan& plan) {
   return plan.operands.size() < specs->size() ? "the plan lacks operands of the problem" : std::string();
 }
 
-// The one lack for which a matmul may have no plan: SwiftShader's, whose 16-bit accesses are not to be used; or that of
-// 8-bit ones, which int8 alone needs.
-bool lacks_accesses(const MatmulProblem& problem, const DeviceProfile& profile) {
-  const bool halves = profile.storage16.value_or(false), bytes = halves && profile.storage8.value_or(false);
-  if (bytes || (halves && problem.type != DType::i8)) return false;
-  return std::ranges::any_of(std::array{problem.a_type, problem.b_type, problem.out}, [](DType type) { return size_bytes(type) < 4; });
-}
-bool lacks_accesses(const PermuteProblem&, const DeviceProfile&) { return false; }
-
 }  // namespace
 
 Problem case_problem(const CheckOptions& options, std::uint64_t index) {
@@ -150,8 +140,9 @@ std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Pro
   if (!options.force.empty()) return {options.force};
   const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = {}});
   if (!plan) {
-    if (plan.error().kind == ErrorKind::unsupported && std::visit([&](const auto& p) { return lacks_accesses(p, machine.profile()); }, problem))
-      sink.skipped(index, "the device has no accesses of 1 and 2 bytes, which some element of the problem needs");
+    const std::string lack = check_operation(problem).lack(problem, machine.profile());
+    if (plan.error().kind == ErrorKind::unsupported && !lack.empty())
+      sink.skipped(index, lack);
     else
       fail_case(index, problem, "", "no plan: " + plan.error().message());
     return {};
@@ -167,7 +158,7 @@ std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Pro
   if (compare) return {chosen};   // operands then stand alike on all devices
   if (!options.all_candidates && others.size() > 1) {
     // Whichever candidates there are, those of one kind agree on the first among them as far as they can.
-    const std::uint64_t kind = options.seed ^ reference::mix(problem_kind(problem, index));
+    const std::uint64_t kind = options.seed ^ reference::mix(check_operation(problem).kind(index));
     const auto rank = [&](const std::string& candidate) {
       std::uint64_t place = kind;
       for (const char letter : candidate) place = reference::mix(place ^ static_cast<std::uint64_t>(letter));
@@ -196,7 +187,8 @@ std::vector<Placement> CaseRunner::Impl::placements(std::uint64_t index, std::si
 }
 
 Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
-  const auto checked = CheckedProblem::make(case_problem(options, index));
+  const Problem given = case_problem(options, index);
+  const auto checked = check_operation(given).checked(given);
   const Problem& problem = checked->problem();
   sink.doing(print(problem) + " | planning");
   if (auto wrong = checked->check_words(); !wrong.empty()) {

@@ -165,7 +165,7 @@ std::string junit_xml(const CheckOptions& options, const CheckReport& report) {
 Command add_check(CLI::App& parent) {
   auto options = std::make_shared<CheckOptions>();
   CLI::App* app = parent.add_subcommand("check", "Run generated problems and compare all that they write with the reference");
-  auto* operation = app->add_option("--op", options->operation, "The operation of generated problems: permute or matmul")
+  auto* operation = app->add_option("--op", options->operation, "The operation of generated problems")
                         ->capture_default_str()
                         ->check(CLI::IsMember(checked_operations()));
   app->add_option("--seed", options->seed, "Of the generated problems and their data")->capture_default_str();

@@ -1,6 +1,6 @@
 // The part of `sectile check` of a permute with an elementwise stage: every element against double precision, every byte
 // between elements.
-#include "operation.hpp"
+#include "permute.hpp"
 
 #include "reference/elementwise.hpp"
 #include "reference/numbers.hpp"

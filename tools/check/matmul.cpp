@@ -1,12 +1,14 @@
 // A matmul's part of `sectile check`: every element against double precision, every byte between elements.
-#include "operation.hpp"
+#include "matmul.hpp"
 
+#include "reference/generate.hpp"
 #include "reference/matmul.hpp"
 #include "reference/numbers.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <optional>
 
@@ -74,10 +76,33 @@ class CheckedMatmul final : public CheckedProblem {
   std::optional<std::uint64_t> known_;   // the data that `want_` is of
 };
 
+class CheckMatmuls final : public CheckOperation {
+ public:
+  std::shared_ptr<CheckedProblem> checked(const Problem& problem) const override {
+    return std::make_shared<CheckedMatmul>(std::get<MatmulProblem>(problem));
+  }
+  Problem generate(std::uint64_t seed, std::uint64_t index) const override { return reference::generate_matmul(seed, index); }
+  std::uint64_t kind(std::uint64_t index) const override { return reference::matmul_kind(index); }
+
+  // SwiftShader's 16-bit accesses are not to be used; int8 alone needs 8-bit ones.
+  std::string lack(const Problem& problem, const DeviceProfile& profile) const override {
+    const auto& p = std::get<MatmulProblem>(problem);
+    const bool halves = profile.storage16.value_or(false), bytes = halves && profile.storage8.value_or(false);
+    const bool narrow = std::ranges::any_of(std::array{p.a_type, p.b_type, p.out}, [](DType type) { return size_bytes(type) < 4; });
+    if (bytes || (halves && p.type != DType::i8) || !narrow) return {};
+    return "the device has no accesses of 1 and 2 bytes, which some element of the problem needs";
+  }
+
+  std::vector<Problem> big_cases() const override { return big_matmuls(); }
+  std::unique_ptr<BigCase> big(const Problem& problem) const override { return big_matmul(std::get<MatmulProblem>(problem)); }
+  bool each_stem_alone() const override { return true; }
+};
+
 }  // namespace
 
-std::shared_ptr<CheckedProblem> checked_matmul(const MatmulProblem& problem) {
-  return std::make_shared<CheckedMatmul>(problem);
+const CheckOperation& check_operation(std::type_identity<MatmulProblem>) {
+  static const CheckMatmuls operation;
+  return operation;
 }
 
 }  // namespace sectile::tools

@@ -1,34 +1,12 @@
 #include "operation.hpp"
 
 #include "plan/operation.hpp"
-#include "reference/generate.hpp"
 
 #include <cstdlib>
-#include <type_traits>
+#include <utility>
 #include <variant>
 
 namespace sectile::tools {
-
-namespace {
-
-// What each operation brings; a problem of another does not compile.
-std::shared_ptr<CheckedProblem> checked(const PermuteProblem& problem) {
-  return has_stage(problem) ? checked_elementwise(problem) : checked_permute(problem);
-}
-std::shared_ptr<CheckedProblem> checked(const MatmulProblem& problem) { return checked_matmul(problem); }
-
-// One permute in four computes with its elements.
-Problem generate(std::type_identity<PermuteProblem>, std::uint64_t seed, std::uint64_t index) {
-  return index % 4 == 3 ? reference::generate_elementwise(seed, index) : reference::generate_permute(seed, index);
-}
-Problem generate(std::type_identity<MatmulProblem>, std::uint64_t seed, std::uint64_t index) {
-  return reference::generate_matmul(seed, index);
-}
-
-std::uint64_t kind_of(const PermuteProblem&, std::uint64_t index) { return index; }
-std::uint64_t kind_of(const MatmulProblem&, std::uint64_t index) { return reference::matmul_kind(index); }
-
-}  // namespace
 
 std::string CheckedProblem::check_words() const {
   const auto again = parse_problem(print(problem_));
@@ -42,8 +20,8 @@ std::string CheckedProblem::check_words() const {
   return check_sizes(*operands);
 }
 
-std::shared_ptr<CheckedProblem> CheckedProblem::make(const Problem& problem) {
-  return std::visit([](const auto& p) { return checked(p); }, problem);
+const CheckOperation& check_operation(const Problem& problem) {
+  return std::visit([]<class P>(const P&) -> const CheckOperation& { return check_operation(std::type_identity<P>()); }, problem);
 }
 
 std::vector<std::string> checked_operations() {
@@ -54,12 +32,16 @@ std::vector<std::string> checked_operations() {
 
 Problem generate_problem(std::string_view operation, std::uint64_t seed, std::uint64_t index) {
   return detail::with_operation<Problem>(
-      operation, [&](auto type) { return generate(type, seed, index); },
+      operation, [&](auto type) { return check_operation(type).generate(seed, index); },
       []() -> Problem { std::abort(); });   // the command takes no other name
 }
 
-std::uint64_t problem_kind(const Problem& problem, std::uint64_t index) noexcept {
-  return std::visit([&](const auto& p) { return kind_of(p, index); }, problem);
+std::vector<Problem> all_big_cases() {
+  std::vector<Problem> cases;
+  detail::each_operation([&]<class P>(detail::Operation<P>) {
+    for (Problem& problem : check_operation(std::type_identity<P>()).big_cases()) cases.push_back(std::move(problem));
+  });
+  return cases;
 }
 
 }  // namespace sectile::tools

@@ -1,7 +1,10 @@
 // What `sectile check` needs of an operation: random problems, what their operands are filled with, and what is right.
 #pragma once
 
+#include "big.hpp"
+
 #include <sectile/problem.hpp>
+#include <sectile/profile.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace sectile::tools {
@@ -37,8 +41,6 @@ class CheckedProblem {
   // Changes the result so that compare must see it.
   virtual void spoil(std::span<std::byte> destination) const = 0;
 
-  static std::shared_ptr<CheckedProblem> make(const Problem& problem);
-
  protected:
   explicit CheckedProblem(Problem problem) : problem_(std::move(problem)) {}
   virtual std::string check_sizes(const std::vector<OperandSpec>& operands) const = 0;
@@ -47,14 +49,31 @@ class CheckedProblem {
   Problem problem_;
 };
 
-// The operations that a check knows: "permute", "matmul".
-std::vector<std::string> checked_operations();
-Problem generate_problem(std::string_view operation, std::uint64_t seed, std::uint64_t index);
-// What decides which candidate is run beside the chosen one: the same for cases that share pipelines.
-std::uint64_t problem_kind(const Problem& problem, std::uint64_t index) noexcept;
+// One file an operation: permute.cpp, matmul.cpp.
+class CheckOperation {
+ public:
+  virtual ~CheckOperation() = default;
+  virtual std::shared_ptr<CheckedProblem> checked(const Problem& problem) const = 0;
+  virtual Problem generate(std::uint64_t seed, std::uint64_t index) const = 0;
+  // What decides which candidate is run beside the chosen one: the same for cases that share pipelines.
+  virtual std::uint64_t kind(std::uint64_t index) const { return index; }
+  // What a device lacks that may have no plan for the problem; empty: it must have one.
+  virtual std::string lack(const Problem&, const DeviceProfile&) const { return {}; }
 
-std::shared_ptr<CheckedProblem> checked_permute(const PermuteProblem& problem);
-std::shared_ptr<CheckedProblem> checked_elementwise(const PermuteProblem& problem);   // a permute that has a stage
-std::shared_ptr<CheckedProblem> checked_matmul(const MatmulProblem& problem);
+  // `check --big`; see big.hpp. No case: there are none.
+  virtual std::vector<Problem> big_cases() const { return {}; }
+  virtual std::unique_ptr<BigCase> big(const Problem&) const { return nullptr; }   // of big_cases
+  // Whether each stem forms addresses in its own way, so that one candidate of each is run.
+  virtual bool each_stem_alone() const { return false; }
+};
+
+// One line an operation: a problem without one does not compile.
+const CheckOperation& check_operation(std::type_identity<PermuteProblem>);
+const CheckOperation& check_operation(std::type_identity<MatmulProblem>);
+
+const CheckOperation& check_operation(const Problem& problem);
+std::vector<std::string> checked_operations();   // their names, in Problem's order
+Problem generate_problem(std::string_view operation, std::uint64_t seed, std::uint64_t index);
+std::vector<Problem> all_big_cases();
 
 }  // namespace sectile::tools

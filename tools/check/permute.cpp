@@ -1,6 +1,7 @@
 // A permute's part of `sectile check`: bytes, every one of them.
-#include "operation.hpp"
+#include "permute.hpp"
 
+#include "reference/generate.hpp"
 #include "reference/permute.hpp"
 
 #include <fmt/format.h>
@@ -58,10 +59,25 @@ class CheckedPermute final : public CheckedProblem {
   std::vector<std::byte> want_;
 };
 
+class CheckPermutes final : public CheckOperation {
+ public:
+  std::shared_ptr<CheckedProblem> checked(const Problem& problem) const override {
+    const auto& permute = std::get<PermuteProblem>(problem);
+    return has_stage(permute) ? checked_elementwise(permute) : std::make_shared<CheckedPermute>(permute);
+  }
+  // One permute in four computes with its elements.
+  Problem generate(std::uint64_t seed, std::uint64_t index) const override {
+    return index % 4 == 3 ? reference::generate_elementwise(seed, index) : reference::generate_permute(seed, index);
+  }
+  std::vector<Problem> big_cases() const override { return big_permutes(); }
+  std::unique_ptr<BigCase> big(const Problem& problem) const override { return big_permute(std::get<PermuteProblem>(problem)); }
+};
+
 }  // namespace
 
-std::shared_ptr<CheckedProblem> checked_permute(const PermuteProblem& problem) {
-  return std::make_shared<CheckedPermute>(problem);
+const CheckOperation& check_operation(std::type_identity<PermuteProblem>) {
+  static const CheckPermutes operation;
+  return operation;
 }
 
 }  // namespace sectile::tools

@@ -1,6 +1,16 @@
 #include "run_problem.hpp"
 
+#include "command.hpp"
+#include "npy.hpp"
+#include "tuned.hpp"
+
 #include <sectile/planner.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cstdio>
 
 #include <string>
 #include <utility>
@@ -56,6 +66,32 @@ Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<cons
   if (auto ran = machine.run(launch); !ran) return std::unexpected(ran.error());
   if (auto down = machine.download(*(*memories)[written], 0, result.bytes); !down) return std::unexpected(down.error());
   return result;
+}
+
+int run_to_file(const ResultFile& file, const Problem& problem, std::span<const std::span<const std::byte>> inputs,
+                const std::string& descr, const std::vector<std::int64_t>& shape) {
+  const auto operands = operands_of(problem);
+  if (!operands) return report(operands.error(), file.json);
+  std::vector<std::byte> bytes;
+  std::string device = "none: nothing to do", plan = "no step";
+  if (std::ranges::any_of(*operands, [](const OperandSpec& operand) { return operand.written && operand.bytes > 0; })) {
+    const auto machine = Machine::open(file.device);
+    if (!machine) return report(machine.error(), file.json);
+    device = (*machine)->name();
+    auto ran = run_problem(**machine, problem, inputs, read_tuned(file.tuned).get());
+    if (!ran) return report(ran.error(), file.json);
+    bytes = std::move(ran->bytes);
+    plan = print(ran->plan);
+  }
+  if (auto written = write_npy(file.path, descr, shape, bytes); !written) return report(written.error(), file.json);
+  if (file.json) {
+    const nlohmann::json object = {
+        {"problem", print(problem)}, {"shape", shape}, {"device", device}, {"plan", plan}, {"out", file.path}};
+    fmt::print("{}\n", object.dump());
+  } else {
+    fmt::print(stderr, "sectile: {} -> {}: {}\n", print(problem), file.path, plan);
+  }
+  return kOk;
 }
 
 }  // namespace sectile::tools

@@ -1,4 +1,4 @@
-// One problem from host memory to host memory: plan, prepare, upload, run, download.
+// One problem from host memory to host memory, or to a file: plan, prepare, upload, run, download.
 #pragma once
 
 #include "machine/machine.hpp"
@@ -8,7 +8,9 @@
 #include <sectile/problem.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace sectile::tools {
@@ -22,5 +24,15 @@ struct Ran {
 // read. Errors: those of planning and of the device; too_small, missing.
 Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<const std::span<const std::byte>> inputs,
                         const TunedChoices* tuned = nullptr);
+
+// Where a command's result goes, and how it is made.
+struct ResultFile {
+  std::string path, device, tuned;   // tuned: a file of measured choices; may be empty
+  bool json = false;                 // what was done as JSON on standard output; otherwise a line on standard error
+};
+// Runs a problem, writes its result as a .npy file of that type and shape, and says what was done; the exit code. Where
+// the result has no element no device is opened.
+int run_to_file(const ResultFile& file, const Problem& problem, std::span<const std::span<const std::byte>> inputs,
+                const std::string& descr, const std::vector<std::int64_t>& shape);
 
 }  // namespace sectile::tools

@@ -6,11 +6,9 @@
 #include "cli/tuned.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <span>
@@ -191,31 +189,9 @@ int run(const MatmulOptions& options) {
   if (!problem) return report(problem.error(), options.json);
   const auto operands = operands_of(*problem);
   if (!operands) return report(operands.error(), options.json);
-
-  Ran result;
-  std::string device = "none: nothing to do";
-  const bool empty = problem->m == 0 || problem->n == 0 || problem->batch == 0;
-  if (!empty) {
-    auto machine = Machine::open(options.device);
-    if (!machine) return report(machine.error(), options.json);
-    device = (*machine)->name();
-    std::vector<std::span<const std::byte>> bytes;
-    for (const OperandSpec& operand : *operands) bytes.push_back(inputs.of(operand.name));
-    auto ran = run_problem(**machine, *problem, bytes, read_tuned(options.tuned).get());
-    if (!ran) return report(ran.error(), options.json);
-    result = std::move(*ran);
-  }
-  if (auto written = write_npy(options.out, npy_descr(problem->out), shape, result.bytes); !written)
-    return report(written.error(), options.json);
-  const std::string plan = empty ? "no step" : print(result.plan);
-  if (options.json) {
-    const nlohmann::json object = {
-        {"problem", print(*problem)}, {"shape", shape}, {"device", device}, {"plan", plan}, {"out", options.out}};
-    fmt::print("{}\n", object.dump());
-  } else {
-    fmt::print(stderr, "sectile: {} -> {}: {}\n", print(*problem), options.out, plan);
-  }
-  return kOk;
+  std::vector<std::span<const std::byte>> bytes;
+  for (const OperandSpec& operand : *operands) bytes.push_back(inputs.of(operand.name));
+  return run_to_file({options.out, options.device, options.tuned, options.json}, *problem, bytes, npy_descr(problem->out), shape);
 }
 
 }  // namespace

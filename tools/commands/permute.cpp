@@ -8,13 +8,11 @@
 #include "cli/tuned.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cctype>
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <memory>
 #include <span>
@@ -153,17 +151,6 @@ Result<PermuteProblem> problem_of(const NpyHeader& header, const PermuteOptions&
   return problem;
 }
 
-void tell(const PermuteOptions& options, const PermuteProblem& problem, const std::vector<std::int64_t>& shape,
-          const std::string& device, const std::string& plan) {
-  if (options.json) {
-    const nlohmann::json object = {
-        {"problem", print(problem)}, {"shape", shape}, {"device", device}, {"plan", plan}, {"out", options.out}};
-    fmt::print("{}\n", object.dump());
-  } else {
-    fmt::print(stderr, "sectile: {} -> {}: {}\n", print(problem), options.out, plan);
-  }
-}
-
 int run(const PermuteOptions& options) {
   if (options.axes.empty() == options.layout.empty()) {
     return report({ErrorKind::invalid_problem, "axes, layout", "", "one of --axes and --layout"}, options.json);
@@ -176,25 +163,10 @@ int run(const PermuteOptions& options) {
   if (!problem) return report(problem.error(), options.json);
   const auto shape = dst_shape(*problem);
   if (!shape) return report(shape.error(), options.json);
-
-  Ran result;
-  std::string device = "none: nothing to do";
-  const auto bytes = operand_bytes(*problem);
-  if (!bytes) return report(bytes.error(), options.json);
-  if (bytes->dst > 0) {
-    auto machine = Machine::open(options.device);
-    if (!machine) return report(machine.error(), options.json);
-    device = (*machine)->name();
-    std::vector<std::span<const std::byte>> inputs = {array->data, {}};
-    for (const NpyArray& further : arrays) inputs.push_back(further.data);
-    auto permuted = run_problem(**machine, *problem, inputs, read_tuned(options.tuned).get());
-    if (!permuted) return report(permuted.error(), options.json);
-    result = std::move(*permuted);
-  }
-  if (auto written = write_npy(options.out, problem->stage.out ? npy_descr(*problem->stage.out) : array->header.descr, *shape, result.bytes); !written)
-    return report(written.error(), options.json);
-  tell(options, *problem, *shape, device, result.bytes.empty() ? "no step" : print(result.plan));
-  return kOk;
+  std::vector<std::span<const std::byte>> inputs = {array->data, {}};
+  for (const NpyArray& further : arrays) inputs.push_back(further.data);
+  const std::string descr = problem->stage.out ? npy_descr(*problem->stage.out) : array->header.descr;
+  return run_to_file({options.out, options.device, options.tuned, options.json}, *problem, inputs, descr, *shape);
 }
 
 }  // namespace

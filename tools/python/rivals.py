@@ -98,9 +98,7 @@ def told(name, details):
 def measure(row, backend, reference, arguments):
     """A row's details, but for what the whole call decides."""
     left_out = {}
-    stage = rivals_rows.stage_of(row) if row.get("operation") != "matmul" else []
-    if stage:
-        why = f"elements are computed with ({', '.join(stage)}), not moved alone"
+    if why := rivals_rows.left_out(row):
         return {"reference": None, "left_out": {"all": why}}
     try:
         kind, work = None, rivals_rows.row_operations(row)

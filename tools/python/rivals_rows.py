@@ -176,16 +176,50 @@ def stage_of(row):
     return [key for key in ("out", "alpha", "scale", "bias", "add") if key in row]
 
 
-def row_bytes(row):
-    """Bytes that a row has to move, each once."""
-    if row.get("operation") != "matmul":
-        return Permute(row).touched() * SIZES[row["type"]]
+def permute_bytes(row):
+    return Permute(row).touched() * SIZES[row["type"]]
+
+
+def matmul_bytes(row):
     operands = matmul_operands(row)
     return sum(math.prod(n for n, s in zip(v.shape, v.strides) if s != 0) * size for v, size in operands.values())
 
 
+def matmul_operations(row):
+    return 2 * row["m"] * row["n"] * row["k"] * row["batch"]
+
+
+# What is asked of an operation here: bytes that a row has to move, each once; operations of arithmetic; why nothing can
+# be run (empty: something can).
+Operation = namedtuple("Operation", "bytes work left_out")
+
+
+def stage_left_out(row):
+    stage = stage_of(row)
+    return f"elements are computed with ({', '.join(stage)}), not moved alone" if stage else ""
+
+
+OPERATIONS = {
+    "permute": Operation(permute_bytes, lambda row: 0, stage_left_out),
+    "matmul": Operation(matmul_bytes, matmul_operations, lambda row: ""),
+}
+
+
+def operation_of(row):
+    return row.get("operation", "permute")
+
+
+def left_out(row):
+    name = operation_of(row)
+    return OPERATIONS[name].left_out(row) if name in OPERATIONS else f"no rival of a {name} is known"
+
+
+def row_bytes(row):
+    return OPERATIONS[operation_of(row)].bytes(row)
+
+
 def row_operations(row):
-    return 2 * row["m"] * row["n"] * row["k"] * row["batch"] if row.get("operation") == "matmul" else 0
+    return OPERATIONS[operation_of(row)].work(row)
 
 
 def matmul_operands(row):

@@ -444,12 +444,15 @@ def matmul_rivals(row, arguments, left_out):
     return {name: (one, slots, right) for name, one in rivals.items()}
 
 
-# Both
+# All operations
+
+RIVALS = {"permute": permute_rivals, "matmul": matmul_rivals}
+
 
 def prepare(row, arguments, left_out):
     """{rival: Calls}, captured, of those that give the right result; `left_out` gets why others are not there."""
     torch._dynamo.reset()  # or the recompile limit ends in eager mode after some rows
-    make = matmul_rivals if row.get("operation") == "matmul" else permute_rivals
+    make = RIVALS[rivals_rows.operation_of(row)]
     ready = {}
     for name, (function, slots, right) in make(row, arguments, left_out).items():
         try:
