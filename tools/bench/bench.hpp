@@ -98,11 +98,14 @@ struct ContenderTime {
   std::string error;             // what went wrong; empty where nothing did
   bool chosen = false;           // by the planner, or forced: the row's own
   bool listed = false;           // one of the planner's candidates, with --all-candidates
-  std::int64_t cost = 0;         // the planner's
+  std::int64_t cost = 0;         // Candidate::cost
   bool fallback = false;         // Candidate::fallback
   Work work;
   Spread time;
 };
+
+// A candidate's cost in microseconds, four digits.
+std::string estimate_text(std::int64_t picoseconds);
 
 struct RowResult {
   BenchRow row;

@@ -6,6 +6,8 @@
 #include "operation.hpp"
 #include "slots.hpp"
 
+#include "reference/extra_rows.hpp"
+
 #include <sectile/planner.hpp>
 
 #include <fmt/format.h>
@@ -145,7 +147,8 @@ Result<Plan> RowRun::add(const Contender& contender, const Candidate* listed) {
   };
   auto plan = contender.plan ? Result<Plan>(*contender.plan)
                              : make_plan(contender.problem, machine_.profile(),
-                                         {.explain = true, .force = contender.force, .tuned = options_.tuned});
+                                         {.explain = true, .force = contender.force, .tuned = options_.tuned,
+                                          .extra = &reference::extra_rows()});
   if (!plan) return failed(plan.error());
   out.candidate = chosen_name(*plan);
   out.plan = print(*plan);
@@ -183,17 +186,17 @@ void RowRun::add_listed(const Plan& chosen) {
   std::vector<const Candidate*> others;
   for (const Candidate& candidate : chosen.candidates)
     if (candidate.refusal.empty() && candidate.name != mine) others.push_back(&candidate);
-  std::ranges::stable_sort(others, {}, &Candidate::cost);
+  std::ranges::stable_sort(others, {}, [](const Candidate* c) { return std::pair(c->fallback, c->cost); });
   if (options_.limit != 0 && others.size() >= options_.limit) others.resize(options_.limit - 1);
   // All kernels are compiled side by side before each is prepared alone, where a refusal is reported.
   std::vector<Plan> plans;
   for (const Candidate* candidate : others)
-    if (auto plan = make_plan(result_.row.problem, machine_.profile(), {.force = candidate->name}))
+    if (auto plan = make_plan(result_.row.problem, machine_.profile(), {.force = candidate->name, .extra = &reference::extra_rows()}))
       plans.push_back(std::move(*plan));
   (void)machine_.prepare_all(plans);
   result_.contenders[0].listed = true;
   for (const Candidate* candidate : others) {
-    const std::string label = candidate->fallback ? "fallback" : fmt::format("cost {}", candidate->cost);
+    const std::string label = candidate->fallback ? "fallback" : fmt::format("estimate {} us", estimate_text(candidate->cost));
     (void)add({label, result_.row.problem, candidate->name}, candidate);
   }
 }

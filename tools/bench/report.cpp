@@ -10,6 +10,10 @@
 #include <set>
 
 namespace sectile::tools {
+
+std::string estimate_text(std::int64_t picoseconds) {
+  return fmt::format("{:.4g}", static_cast<double>(picoseconds) * 1e-6);
+}
 namespace {
 
 nlohmann::json seconds_json(const Spread& spread) {
@@ -228,9 +232,9 @@ std::string print_candidates(const RowResult& result) {
   const BenchOperation& operation = bench_operation(result.row.problem);
   const RateUnit& unit = operation.unit();
   const bool beside_copy = operation.beside_copy();
-  Table table({"  candidate", "us", std::string(unit.unit), beside_copy ? "of copy" : "x chosen", "planner's cost", ""});
+  Table table({"  candidate", "us", std::string(unit.unit), beside_copy ? "of copy" : "x chosen", "estimate, us", ""});
   for (const ContenderTime* candidate : result.candidates()) {
-    const std::string cost = candidate->fallback ? "fallback" : std::to_string(candidate->cost);
+    const std::string cost = candidate->fallback ? "fallback" : estimate_text(candidate->cost);
     if (!candidate->error.empty()) {
       table.add({"  " + candidate->candidate, "-", "-", "-", cost, candidate->error});
       continue;

@@ -3,6 +3,7 @@
 #include "arena.hpp"
 #include "operation.hpp"
 
+#include "reference/extra_rows.hpp"
 #include "reference/random.hpp"
 
 #include <sectile/planner.hpp>
@@ -138,7 +139,7 @@ struct CaseRunner::Impl {
 // The names of the candidates to run: the chosen one first.
 std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Problem& problem) {
   if (!options.force.empty()) return {options.force};
-  const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = {}});
+  const auto plan = make_plan(problem, machine.profile(), {.explain = true, .extra = &reference::extra_rows()});
   if (!plan) {
     const std::string lack = check_operation(problem).lack(problem, machine.profile());
     if (plan.error().kind == ErrorKind::unsupported && !lack.empty())
@@ -197,7 +198,7 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
   }
   std::size_t number = 0;
   for (const std::string& candidate : choose(index, problem)) {
-    const auto plan = make_plan(problem, machine.profile(), {.explain = false, .force = candidate});
+    const auto plan = make_plan(problem, machine.profile(), {.force = candidate, .extra = &reference::extra_rows()});
     if (!plan) {
       if (!options.force.empty())
         sink.skipped(index, plan.error().message());
