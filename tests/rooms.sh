@@ -4,15 +4,15 @@ set -euo pipefail
 cd -- "${1:-$(dirname -- "${BASH_SOURCE[0]}")/..}/src"
 
 # Room: rooms that its files may include, beside itself and the public headers. "shaders" are the interface headers that
-# kernels share with C++. The planner's own files name operations, which stand on what is common to all of them.
+# kernels share with C++. plan/OPERATION is every folder of src/plan with an operation.hpp. The planner's own files name
+# operations, which stand on what is common to all of them.
 allowed='
 base:
 device: base
 plan/access:
 plan/cost:
-plan/permute: plan plan/access plan/cost shaders
-plan/matmul: base device plan plan/access plan/cost shaders
-plan: base plan/cost plan/permute plan/matmul shaders
+plan/OPERATION: base device plan plan/access plan/cost shaders
+plan: base plan/cost plan/OPERATION shaders
 backend:
 module: backend base
 tune: backend base
@@ -20,6 +20,9 @@ spirv: module
 vulkan: backend device module shaders
 cuda: backend device
 '
+
+# An operation's folder goes by one name.
+room_of() { if [[ -e $1/operation.hpp && $1 == plan/* ]]; then echo plan/OPERATION; else echo "$1"; fi; }
 
 wrong=0 seen=0
 while IFS=: read -r file line; do
@@ -35,8 +38,8 @@ while IFS=: read -r file line; do
   fi
   seen=$((seen + 1))
   [[ $target == "$room" ]] && continue
-  row=$(grep -m1 "^$room:" <<< "$allowed") || { echo "src/$room/ is in no row of tests/rooms.sh"; wrong=1; continue; }
-  [[ " ${row#*:} " == *" $target "* ]] || { echo "src/$file: src/$room/ may not include \"$name\""; wrong=1; }
+  row=$(grep -m1 "^$(room_of "$room"):" <<< "$allowed") || { echo "src/$room/ is in no row of tests/rooms.sh"; wrong=1; continue; }
+  [[ " ${row#*:} " == *" $(room_of "$target") "* ]] || { echo "src/$file: src/$room/ may not include \"$name\""; wrong=1; }
 done < <(grep -rE '^\s*#\s*include\s+"' --include='*.cpp' --include='*.hpp' .)
 
 # What was not read was not checked.
