@@ -1,13 +1,13 @@
 // sectile bench: our plans and what they are compared with, in one run.
 #include "bench.hpp"
-#include "operation.hpp"
-#include "page.hpp"
-#include "sweep.hpp"
 #include "cli/command.hpp"
 #include "cli/files.hpp"
 #include "cli/target.hpp"
 #include "cli/text.hpp"
 #include "cli/tuned.hpp"
+#include "operation.hpp"
+#include "page.hpp"
+#include "sweep.hpp"
 
 #include <fmt/format.h>
 
@@ -18,9 +18,10 @@
 
 namespace sectile::tools {
 
-BenchReport run_rows(Machine& machine, const BenchOptions& options, const Rivals& rivals, std::span<const BenchRow> rows,
+BenchReport run_rows(Machine& machine, const BenchOptions& options, const Rivals& rivals,
+                     std::span<const BenchRow> rows,
                      const std::function<void(const BenchReport& so_far, std::size_t row)>& done) {
-  BenchReport report{machine.name(),  machine.driver(), options.preset,   std::string(planner_version()),
+  BenchReport report{machine.name(),   machine.driver(), options.preset,   std::string(planner_version()),
                      options.min_time, options.warmup,   options.cycle_mb, {},
                      utc_now(),        command_line()};
   Progress bar("bench", rows.size());
@@ -39,7 +40,9 @@ BenchReport run_rows(Machine& machine, const BenchOptions& options, const Rivals
   }
   measure_drifted_again(steady, report.rows, [&](std::size_t i) {
     bar.show(i, rows[i].name + ", again");
-    return one(i);
+    report.rows[i] = one(i);
+    done(report, i);
+    return report.rows[i];
   });
   return report;
 }
@@ -88,7 +91,8 @@ int list_rows(const BenchOptions& options, const std::vector<BenchRow>& rows) {
 Result<BenchReport> measure(const BenchOptions& options, const std::vector<BenchRow>& rows) {
   const auto rivals = read_rivals(options.rivals_file);
   if (!rivals) return std::unexpected(rivals.error());
-  const auto machine = Machine::open(options.device, {.validation = false, .executable_statistics = options.statistics, .cache = {}});
+  const auto machine =
+      Machine::open(options.device, {.validation = false, .executable_statistics = options.statistics, .cache = {}});
   if (!machine) return std::unexpected(machine.error());
   BenchReport report = run_rows(**machine, options, *rivals, rows, [&](const BenchReport& so_far, std::size_t i) {
     const RowResult& row = so_far.rows[i];
@@ -135,20 +139,30 @@ int run(BenchOptions options, const SweepOptions& sweep, const std::vector<std::
 }
 
 void add_sweep_options(CLI::App& app, BenchOptions& options, SweepOptions& sweep, std::vector<std::string>& merged) {
-  auto* operation = app.add_option("--sweep", sweep.operation, "Problems of an operation drawn from a seed, in classes (docs/reference/sweep.md)")
+  auto* operation = app.add_option("--sweep", sweep.operation,
+                                   "Problems of an operation drawn from a seed, in classes (docs/reference/sweep.md)")
                         ->check(CLI::IsMember(sweep_operations()));
   app.add_option("--seed", sweep.seed, "--sweep: of the draw")->capture_default_str()->needs(operation);
-  app.add_option("--cases", sweep.cases, "--sweep: how many")->capture_default_str()->check(CLI::Range(1, 1000000))->needs(operation);
-  app.add_option("--first", sweep.first, "--sweep: the first case's number; for several processes")->capture_default_str()->needs(operation);
+  app.add_option("--cases", sweep.cases, "--sweep: how many")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000000))
+      ->needs(operation);
+  app.add_option("--first", sweep.first, "--sweep: the first case's number; for several processes")
+      ->capture_default_str()
+      ->needs(operation);
   app.add_option("--class", sweep.only_class, "--sweep: only this class, by letter or name")->needs(operation);
   app.add_option("--type", sweep.only_type, "--sweep: only this element type")->needs(operation);
-  app.add_option("--min-mb", sweep.min_mb, "--sweep permute: 10^6 bytes of the larger operand, at least; at most 16 times as many (default: 32, on CPUs 4)")
+  app.add_option("--min-mb", sweep.min_mb,
+                 "--sweep permute: 10^6 bytes of the larger operand, at least; at most 16 times as many (default: 32, "
+                 "on CPUs 4)")
       ->check(number_in(0.001, 1e5))
       ->needs(operation);
-  app.add_option("--max-gflop", sweep.max_gflop, "--sweep matmul: 10^9 operations, at most (default: no bound, on CPUs 2)")
+  app.add_option("--max-gflop", sweep.max_gflop,
+                 "--sweep matmul: 10^9 operations, at most (default: no bound, on CPUs 2)")
       ->check(number_in(0.001, 1e6))
       ->needs(operation);
-  app.add_flag("--regret", options.regret, "--sweep: time every admissible candidate of each problem as well")->needs(operation);
+  app.add_flag("--regret", options.regret, "--sweep: time every admissible candidate of each problem as well")
+      ->needs(operation);
   app.add_option("--merge", merged, "Reports that --sweep wrote as JSON, as one")->excludes(operation);
 }
 
@@ -158,7 +172,8 @@ Command add_bench(CLI::App& parent) {
   auto options = std::make_shared<BenchOptions>();
   auto sweep = std::make_shared<SweepOptions>();
   auto merged = std::make_shared<std::vector<std::string>>();
-  CLI::App* app = parent.add_subcommand("bench", "Time plans: permutes beside a copy of the same bytes, matmuls beside each other and rivals");
+  CLI::App* app = parent.add_subcommand(
+      "bench", "Time plans: permutes beside a copy of the same bytes, matmuls beside each other and rivals");
   app->add_option("problems", options->problems, "Such as \"permute f32 8192x8192 axes=1,0\"");
   app->add_option("--preset", options->preset, preset_names({"host"}));
   app->add_option("--only", options->only, "Only rows whose name contains this");
@@ -175,9 +190,7 @@ Command add_bench(CLI::App& parent) {
   app->add_option("--min-time", options->min_time, "Seconds of samples for each kernel")
       ->capture_default_str()
       ->check(number_in(0.001, 60));
-  app->add_option("--warmup", options->warmup, kWarmupHelp)
-      ->capture_default_str()
-      ->check(number_in(0, 60));
+  app->add_option("--warmup", options->warmup, kWarmupHelp)->capture_default_str()->check(number_in(0, 60));
   app->add_option("--cycle-mb", options->cycle_mb, "Megabytes that the runs rotate over, at least")
       ->capture_default_str()
       ->check(number_in(0, 1e6));
@@ -189,7 +202,8 @@ Command add_bench(CLI::App& parent) {
   app->add_option("--json-file", options->json_file, "Write the figures as JSON to this file, row by row");
   auto file = std::make_shared<std::string>();
   CLI::Option* json =
-      app->add_option("--json", *file, "JSON on standard output (with a file behind it, as once: --json-file)")->expected(0, 1);
+      app->add_option("--json", *file, "JSON on standard output (with a file behind it, as once: --json-file)")
+          ->expected(0, 1);
   return {app, [options, sweep, merged, file, json] {
             if (!file->empty()) options->json_file = *file;
             options->json = json->count() > 0 && file->empty();

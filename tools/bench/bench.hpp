@@ -37,18 +37,18 @@ inline constexpr const char* kWarmupHelp =
 struct Contender {
   std::string label;
   Problem problem;
-  std::string force = {};               // a candidate; empty: the planner's choice
-  std::optional<Plan> plan = {};        // is timed as it is
+  std::string force = {};         // a candidate; empty: the planner's choice
+  std::optional<Plan> plan = {};  // is timed as it is
 };
 
 struct BenchRow {
-  std::string name;                           // as rivals' files have it
+  std::string name;  // as rivals' files have it
   Problem problem;
-  std::optional<Problem> neighbour = {};      // a problem that contains this one, timed in turn with it (sweep.hpp)
-  std::vector<Contender> contenders = {};     // further plans
+  std::optional<Problem> neighbour = {};   // a problem that contains this one, timed in turn with it (sweep.hpp)
+  std::vector<Contender> contenders = {};  // further plans
   // Further plans that depend on the chosen one.
   std::function<std::vector<Contender>(const Plan& chosen, const DeviceProfile& profile)> more = {};
-  double goal_vulkan = 0, goal_cuda = 0;      // times the best rival's rate; 0: none
+  double goal_vulkan = 0, goal_cuda = 0;  // times the best rival's rate; 0: none
 };
 
 // Whether there is anything to time. Errors: invalid_problem (no elements in its result).
@@ -61,20 +61,20 @@ struct BenchOptions {
   std::vector<std::string> problems;
   std::string preset, device, json_file, html_file, rivals_file, force, only, cache_file;
   bool large = false, statistics = false;
-  bool regret = false;     // --sweep: all candidates
+  bool regret = false;  // --sweep: all candidates
   bool all_candidates = false, list = false, json = false, no_numpy = false,
        no_verify = false;  // json: on standard output
   std::size_t limit = 0;   // of all candidates, those that the planner takes for the cheapest; 0: all
   std::string tuned_file;
-  const TunedChoices* tuned = nullptr;   // what is in it
-  bool compare_outputs = false;          // each candidate's against the planner's own choice's, every element
-  double min_time = 0.3;   // seconds of samples for each candidate
-  double warmup = kWarmupSeconds;   // at most so long runs the reference before each row; 0: none (steady.hpp)
-  double cycle_mb = 512;   // bytes that one round over the rotated buffers touches, in 10^6, at least
+  const TunedChoices* tuned = nullptr;  // what is in it
+  bool compare_outputs = false;         // each candidate's against the planner's own choice's, every element
+  double min_time = 0.3;                // seconds of samples for each candidate
+  double warmup = kWarmupSeconds;       // at most so long runs the reference before each row; 0: none (steady.hpp)
+  double cycle_mb = 512;                // bytes that one round over the rotated buffers touches, in 10^6, at least
 };
 
-// The preset's rows, then those of problems; --only's. Errors: no row, and what is wrong with a problem. `more`: presets
-// that errors name as well.
+// The preset's rows, then those of problems; --only's. Errors: no row, and what is wrong with a problem. `more`:
+// presets that errors name as well.
 Result<std::vector<BenchRow>> rows_of(const BenchOptions& options, const std::vector<std::string>& more = {});
 
 // ---- Results
@@ -95,11 +95,11 @@ struct Work {
 
 struct ContenderTime {
   std::string label, problem, candidate, plan, statistics;
-  std::string error;             // what went wrong; empty where nothing did
-  bool chosen = false;           // by the planner, or forced: the row's own
-  bool listed = false;           // one of the planner's candidates, with --all-candidates
-  std::int64_t cost = 0;         // Candidate::cost
-  bool fallback = false;         // Candidate::fallback
+  std::string error;      // what went wrong; empty where nothing did
+  bool chosen = false;    // by the planner, or forced: the row's own
+  bool listed = false;    // one of the planner's candidates, with --all-candidates
+  std::int64_t cost = 0;  // Candidate::cost
+  bool fallback = false;  // Candidate::fallback
   Work work;
   Spread time;
 };
@@ -109,15 +109,15 @@ std::string estimate_text(std::int64_t picoseconds);
 
 struct RowResult {
   BenchRow row;
-  std::string error;                             // why there are no times
+  std::string error;  // why there are no times
   bool on_cpu = false, on_cuda = false;
-  std::string copy_command;                      // the API's own: vkCmdCopyBuffer
-  std::vector<ContenderTime> contenders;         // the first is the row's own
-  Spread copy_buffer, copy_kernel, empty;        // beside a copy alone; `empty`: a dispatch that moves 16 bytes
-  std::map<std::string, double> rivals;          // seconds
-  Spread neighbour;                              // of row.neighbour, by the planner's own choice
+  std::string copy_command;                // the API's own: vkCmdCopyBuffer
+  std::vector<ContenderTime> contenders;   // the first is the row's own
+  Spread copy_buffer, copy_kernel, empty;  // beside a copy alone; `empty`: a dispatch that moves 16 bytes
+  std::map<std::string, double> rivals;    // seconds
+  Spread neighbour;                        // of row.neighbour, by the planner's own choice
   ReferenceTimes reference;
-  bool unsteady = false;                         // the reference had drifted, twice
+  bool unsteady = false;  // the reference had drifted, twice
 
   const ContenderTime& own() const { return contenders.at(0); }
   // The better of the two copies, and which it was.
@@ -129,15 +129,15 @@ struct RowResult {
   std::optional<std::pair<std::string, double>> best_rival() const;  // not the copies among them
   // With --all-candidates every admissible one, the row's own among them: the fastest first, behind them what failed.
   std::vector<const ContenderTime*> candidates() const;
-  bool broken() const;   // it or a contender has an error
+  bool broken() const;  // it or a contender has an error
 };
 
 // What a row is to reach, and whether it does.
 struct Goal {
-  std::string text;              // ">= 0.95"; empty: none
-  std::string of;                // "the copy"; empty: the text says it
-  std::optional<double> least;   // of times the best rival
-  std::optional<bool> met;       // nothing: there is nothing to compare with
+  std::string text;             // ">= 0.95"; empty: none
+  std::string of;               // "the copy"; empty: the text says it
+  std::optional<double> least;  // of times the best rival
+  std::optional<bool> met;      // nothing: there is nothing to compare with
 };
 Goal goal_of(const RowResult& result);
 
@@ -177,9 +177,10 @@ void add_rivals(Row& row, const Rivals& rivals, const std::string& name) {
 // NumPy's time for each row that is a plain permutation, by python3; nothing where it is not there.
 void time_numpy(BenchReport& report);
 
-// Every row in turn; then those whose reference drifted once more. `done` is called behind each row with the report so
-// far, whose last row, or the one of that number, is new.
-BenchReport run_rows(Machine& machine, const BenchOptions& options, const Rivals& rivals, std::span<const BenchRow> rows,
+// Every row in turn; then those whose reference drifted, once more. `done` is called after each with the report so far
+// and the number of the row that is new in it.
+BenchReport run_rows(Machine& machine, const BenchOptions& options, const Rivals& rivals,
+                     std::span<const BenchRow> rows,
                      const std::function<void(const BenchReport& so_far, std::size_t row)>& done);
 
 // Writes each file that has a name; the command's exit code.
@@ -189,16 +190,16 @@ int write_reports(const BenchOptions& options, const std::string& json, const st
 
 nlohmann::json reference_json(const ReferenceTimes& reference);
 nlohmann::json to_json(const BenchReport& report);
-std::string print_table(const BenchReport& report);       // a table an operation
+std::string print_table(const BenchReport& report);  // a table an operation
 std::string print_candidates(const RowResult& result);
-std::string print_line(const RowResult& result);          // a line, and one for each contender
+std::string print_line(const RowResult& result);  // a line, and one for each contender
 Page page_of(const BenchReport& report);
 
 // ---- The host's part
 
 // --preset host: planning, recording, pipelines, the cache's second start.
 Result<nlohmann::json> bench_host(const BenchOptions& options);
-std::vector<std::string> host_figures();   // what it reports, by name
+std::vector<std::string> host_figures();  // what it reports, by name
 std::string print_host(const nlohmann::json& host);
 
 // Heap allocations of this thread so far: the tool counts them, so that it can show that there are none.

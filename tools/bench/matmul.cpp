@@ -18,9 +18,15 @@
 namespace sectile::tools {
 namespace {
 
-constexpr int kSamples = 64;   // elements that are compared with the reference before timing; `sectile check` compares all
+constexpr int kSamples =
+    64;  // elements that are compared with the reference before timing; `sectile check` compares all
 
-BenchRow named(const MatmulProblem& problem) { return {.name = print(Problem(problem)), .problem = problem}; }
+// A candidate with a twin " checked", for problems whose planned tile has none.
+constexpr const char* kTwinTile = "matmul_simt 128x128x8 8x8";
+
+BenchRow named(const MatmulProblem& problem) {
+  return {.name = print(Problem(problem)), .problem = problem};
+}
 
 // The tile of a plan's first step, as its constants say.
 std::uint32_t constant_of(const Plan& plan, std::uint32_t id) {
@@ -38,8 +44,8 @@ MatmulProblem rounded_up(const MatmulProblem& problem, const Plan& plan) {
   return p;
 }
 
-// The planned tile and its twin that checks bounds where it computes, each also where nothing is ragged. The tile is the
-// planned one, or one that has a twin.
+// The planned tile and its twin that checks bounds where it computes, each also where nothing is ragged. The tile is
+// the planned one, or one that has a twin.
 std::vector<Contender> twins_of(const MatmulProblem& p, const Plan& chosen, const DeviceProfile& profile) {
   const auto mine = std::ranges::find(chosen.candidates, true, &Candidate::chosen);
   if (mine == chosen.candidates.end()) return {};
@@ -203,27 +209,32 @@ class BenchMatmul final : public BenchOperation {
   Work work(const Problem& problem) const override {
     Work work{.operations = operations_of(std::get<MatmulProblem>(problem))};
     if (const auto operands = operands_of(problem))
-      for (const OperandSpec& operand : *operands) (operand.written ? work.written : work.read) += static_cast<double>(operand.bytes);
+      for (const OperandSpec& operand : *operands)
+        (operand.written ? work.written : work.read) += static_cast<double>(operand.bytes);
     return work;
   }
 
   const RateUnit& unit() const override {
-    static constexpr RateUnit kUnit{.unit = "TFLOP/s",
-                                    .scale = 1e12,
-                                    .digits = 3,
-                                    .operations = true,
-                                    .axis = "TFLOP/s",
-                                    .note = "A multiplication and an addition are two operations; bytes are those of every operand, once."};
+    static constexpr RateUnit kUnit{
+        .unit = "TFLOP/s",
+        .scale = 1e12,
+        .digits = 3,
+        .operations = true,
+        .axis = "TFLOP/s",
+        .note = "A multiplication and an addition are two operations; bytes are those of every operand, once."};
     return kUnit;
   }
   bool beside_copy() const override { return false; }
-  bool narrow_factors(const Problem& problem) const override { return size_bytes(std::get<MatmulProblem>(problem).type) <= 2; }
+  bool narrow_factors(const Problem& problem) const override {
+    return size_bytes(std::get<MatmulProblem>(problem).type) <= 2;
+  }
 
   std::uint64_t most_slots() const override { return 256; }
 
-  bool fill(const Problem& problem, const OperandSpec& spec, std::size_t index, std::span<std::byte> bytes) const override {
+  bool fill(const Problem& problem, const OperandSpec& spec, std::size_t index,
+            std::span<std::byte> bytes) const override {
     const auto& p = std::get<MatmulProblem>(problem);
-    if (spec.written && !p.c_is_d) return false;   // C is what D held
+    if (spec.written && !p.c_is_d) return false;  // C is what D held
     fill_numbers(reference::MatmulDefinition(p).operand(spec.name).type, bytes, kBenchSeed + index);
     return true;
   }
@@ -234,7 +245,8 @@ class BenchMatmul final : public BenchOperation {
     const reference::MatmulDefinition definition(p);
     const auto& d = definition.operand("d");
     const auto pick = [](std::int64_t n, int i, std::uint64_t by) {
-      return i < 2 ? (i == 0 ? 0 : n - 1) : static_cast<std::int64_t>((static_cast<std::uint64_t>(i) * by) % static_cast<std::uint64_t>(n));
+      return i < 2 ? (i == 0 ? 0 : n - 1)
+                   : static_cast<std::int64_t>((static_cast<std::uint64_t>(i) * by) % static_cast<std::uint64_t>(n));
     };
     for (int i = 0; i < kSamples; ++i) {
       const std::int64_t b = pick(p.batch, i, 7919), m = pick(p.m, i, 104729), n = pick(p.n, i, 1299709);
@@ -247,7 +259,8 @@ class BenchMatmul final : public BenchOperation {
   }
 
   // Every element, each of which may be off by as much.
-  std::string compare(const Problem& problem, std::span<const std::byte> first, std::span<const std::byte> other) const override {
+  std::string compare(const Problem& problem, std::span<const std::byte> first,
+                      std::span<const std::byte> other) const override {
     if (std::ranges::equal(first, other)) return {};
     const auto& p = std::get<MatmulProblem>(problem);
     const reference::MatmulDefinition definition(p);
@@ -266,8 +279,9 @@ class BenchMatmul final : public BenchOperation {
   std::span<const SweepClass> sweep_classes() const override { return matmul_classes(); }
   std::span<const std::string_view> sweep_types() const override { return matmul_types(); }
   std::uint64_t sweep_stream() const override { return 2; }
-  std::optional<Drawn> draw(const SweepOptions& options, char letter, std::string_view type, reference::Random& random) const override {
-    constexpr double most_bytes = 8e9;   // of all operands together
+  std::optional<Drawn> draw(const SweepOptions& options, char letter, std::string_view type,
+                            reference::Random& random) const override {
+    constexpr double most_bytes = 8e9;  // of all operands together
     const double most = options.max_gflop > 0 ? options.max_gflop : options.cpu ? 2 : 0;
     return draw_matmul(letter, type, most * 1e9, most_bytes, random);
   }

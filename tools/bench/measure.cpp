@@ -36,8 +36,8 @@ Spread spread_of(std::vector<double> seconds) {
 
 namespace {
 
-constexpr double kLongRun = 0.5;   // seconds: what takes longer is timed once
-constexpr double kLongRound = 2;   // seconds of one run of each: few samples then
+constexpr double kLongRun = 0.5;  // seconds: what takes longer is timed once
+constexpr double kLongRound = 2;  // seconds of one run of each: few samples then
 constexpr std::uint64_t kEmptyBytes = 16;
 
 // A memory's piece of each slot.
@@ -48,13 +48,13 @@ struct Piece {
 
 // Something to time.
 struct Runner {
-  ProgramPtr program;                        // null: the API's own copy
+  ProgramPtr program;  // null: the API's own copy
   Slots* slots = nullptr;
   std::vector<Piece> pieces;
   std::vector<MemoryPtr> scratch;
-  std::optional<std::size_t> contender;      // whose time it is
-  bool candidate = false;                    // is timed once where it is hopeless
-  double rough = 0;                          // seconds of a run
+  std::optional<std::size_t> contender;  // whose time it is
+  bool candidate = false;                // is timed once where it is hopeless
+  double rough = 0;                      // seconds of a run
   Spread time;
 
   Launch launch(std::uint64_t slot) const {
@@ -77,7 +77,11 @@ std::string chosen_name(const Plan& plan) {
 class RowRun {
  public:
   RowRun(Machine& machine, const BenchOptions& options, Steady& steady, RowResult& result)
-      : machine_(machine), options_(options), steady_(steady), operation_(bench_operation(result.row.problem)), result_(result) {}
+      : machine_(machine),
+        options_(options),
+        steady_(steady),
+        operation_(bench_operation(result.row.problem)),
+        result_(result) {}
   // `empty`: a dispatch that has next to nothing to do; measured where it has not been.
   Result<void> run(Spread& empty);
 
@@ -133,9 +137,16 @@ Result<void> RowRun::start(Runner& runner, bool verified) {
 Result<Plan> RowRun::add(const Contender& contender, const Candidate* listed) {
   const std::size_t place = result_.contenders.size();
   const BenchOperation& operation = bench_operation(contender.problem);
-  result_.contenders.push_back({.label = contender.label, .problem = print(contender.problem), .candidate = contender.force,
-                                .plan = {}, .statistics = {}, .error = {}, .chosen = place == 0, .listed = listed != nullptr,
-                                .work = operation.work(contender.problem), .time = {}});
+  result_.contenders.push_back({.label = contender.label,
+                                .problem = print(contender.problem),
+                                .candidate = contender.force,
+                                .plan = {},
+                                .statistics = {},
+                                .error = {},
+                                .chosen = place == 0,
+                                .listed = listed != nullptr,
+                                .work = operation.work(contender.problem),
+                                .time = {}});
   ContenderTime& out = result_.contenders.back();
   if (listed != nullptr) {
     out.cost = listed->cost;
@@ -162,8 +173,13 @@ Result<Plan> RowRun::add(const Contender& contender, const Candidate* listed) {
   if (options_.statistics) out.statistics = machine_.statistics(**program);
   const auto slots = slots_for(contender.problem);
   if (!slots) return failed(slots.error());
-  Runner runner{.program = std::move(*program), .slots = *slots, .pieces = {}, .scratch = {}, .contender = place,
-                .candidate = listed != nullptr || contender.plan, .time = {}};
+  Runner runner{.program = std::move(*program),
+                .slots = *slots,
+                .pieces = {},
+                .scratch = {},
+                .contender = place,
+                .candidate = listed != nullptr || contender.plan,
+                .time = {}};
   for (std::size_t i = 0; i < plan->operands.size(); ++i) {
     const PlanOperand& operand = plan->operands[i];
     if (operand.role != OperandRole::scratch) {
@@ -244,7 +260,8 @@ Result<void> RowRun::time(std::vector<Runner*> runners, ReferenceTimes& referenc
   std::vector<Runner*> close_runners, slow_runners;
   double fastest = kLongRun, round = 0;
   for (Runner* const runner : runners) {
-    const bool is_slow = runner->rough > kLongRun || (runner->candidate && runner->rough > kHopeless * runners.front()->rough);
+    const bool is_slow =
+        runner->rough > kLongRun || (runner->candidate && runner->rough > kHopeless * runners.front()->rough);
     (is_slow ? slow_runners : close_runners).push_back(runner);
     (is_slow ? slow : close).emplace_back([runner] { return runner->launch(runner->slots->take_turn()); });
     if (is_slow) continue;
@@ -256,7 +273,8 @@ Result<void> RowRun::time(std::vector<Runner*> runners, ReferenceTimes& referenc
   };
   const auto settle = [&] { return steady_.settle(reference); };
   if (!close.empty()) {
-    const auto inner = static_cast<unsigned>(std::clamp(std::ceil(kSampleSeconds / std::max(fastest, 1e-7)), 1.0, 256.0));
+    const auto inner =
+        static_cast<unsigned>(std::clamp(std::ceil(kSampleSeconds / std::max(fastest, 1e-7)), 1.0, 256.0));
     const double each = round * inner / static_cast<double>(close.size());
     const auto repeats = static_cast<unsigned>(
         std::clamp(std::ceil(options_.min_time / std::max(each, 1e-7)), round > kLongRound ? 3.0 : 7.0, 400.0));
@@ -307,7 +325,8 @@ Result<void> RowRun::run(Spread& empty) {
     if (auto timed = time_empty(empty); !timed) return timed;
   std::vector<Runner*> all;
   for (Runner& runner : runners_) all.push_back(&runner);
-  for (std::size_t i = 0; i < copied.size(); ++i) all.insert(all.begin() + 1 + static_cast<std::ptrdiff_t>(i), &copied[i]);
+  for (std::size_t i = 0; i < copied.size(); ++i)
+    all.insert(all.begin() + 1 + static_cast<std::ptrdiff_t>(i), &copied[i]);
   if (auto timed = time(all, result_.reference); !timed) return timed;
   for (const Runner& runner : runners_) result_.contenders[*runner.contender].time = runner.time;
   if (row.neighbour) result_.neighbour = result_.contenders[neighbour].time;
@@ -324,7 +343,7 @@ struct RowBench::Impl {
   Machine& machine;
   const BenchOptions& options;
   Steady& steady;
-  Spread empty = {};   // on this device
+  Spread empty = {};  // on this device
 };
 
 RowBench::RowBench(Machine& machine, const BenchOptions& options, Steady& steady)

@@ -8,9 +8,13 @@
 
 namespace sectile::tools {
 
-BenchRow BenchOperation::row(const Problem& problem) const { return {.name = print(problem), .problem = problem}; }
+BenchRow BenchOperation::row(const Problem& problem) const {
+  return {.name = print(problem), .problem = problem};
+}
 
-nlohmann::json BenchOperation::describe(const Problem& problem) const { return nlohmann::json::parse(to_json(problem)); }
+nlohmann::json BenchOperation::describe(const Problem& problem) const {
+  return nlohmann::json::parse(to_json(problem));
+}
 
 // The rate is to be a multiple of the best rival's, where the row says which.
 Goal BenchOperation::goal(const RowResult& result) const {
@@ -23,14 +27,16 @@ Goal BenchOperation::goal(const RowResult& result) const {
   return goal;
 }
 
-std::string BenchOperation::compare(const Problem&, std::span<const std::byte> first, std::span<const std::byte> other) const {
+std::string BenchOperation::compare(const Problem&, std::span<const std::byte> first,
+                                    std::span<const std::byte> other) const {
   const auto differ = std::ranges::mismatch(first, other);
   if (differ.in1 == first.end() && differ.in2 == other.end()) return {};
   return fmt::format("differs from the planner's own choice at byte {}", differ.in1 - first.begin());
 }
 
 const BenchOperation& bench_operation(const Problem& problem) {
-  return std::visit([]<class P>(const P&) -> const BenchOperation& { return bench_operation(std::type_identity<P>()); }, problem);
+  return std::visit([]<class P>(const P&) -> const BenchOperation& { return bench_operation(std::type_identity<P>()); },
+                    problem);
 }
 
 const BenchOperation* bench_operation(std::string_view name) {

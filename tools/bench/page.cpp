@@ -19,7 +19,9 @@ PageSeries series_of(std::string name, const Spread& spread) {
   return series;
 }
 
-double work_of(const RateUnit& unit, const Work& work) { return unit.operations ? work.operations : work.bytes(); }
+double work_of(const RateUnit& unit, const Work& work) {
+  return unit.operations ? work.operations : work.bytes();
+}
 
 PageSeries series_of(const RateUnit& unit, const ContenderTime& time, bool first) {
   PageSeries series = series_of(first ? "Sectile" : time.listed ? time.candidate : time.label, time.time);
@@ -121,7 +123,8 @@ Page page_of(const BenchReport& report) {
   Page page = page_about(report, report.preset.empty() ? "sectile bench" : "sectile bench " + report.preset);
   page.notes = fmt::format(
       "Medians of device time; before each row a reference ran until its time was stable ({:g} s at most); {:g} s of "
-      "samples for each kernel, those of a row in turn; every run takes other memory, {:g} MB a round at least, so that no "
+      "samples for each kernel, those of a row in turn; every run takes other memory, {:g} MB a round at least, so "
+      "that no "
       "cache helps. Rivals were timed by themselves.",
       report.warmup, report.min_time, report.cycle_mb);
   for (const std::string& name : bench_operations()) {
@@ -135,7 +138,8 @@ Page page_of(const BenchReport& report) {
     }
     if (rows.empty()) continue;
     if (operation->beside_copy())
-      page.notes += fmt::format(" The copy is the faster of {} and a kernel of 16 bytes an invocation, in the same run.", copy);
+      page.notes +=
+          fmt::format(" The copy is the faster of {} and a kernel of 16 bytes an invocation, in the same run.", copy);
     if (!operation->unit().note.empty()) page.notes.append(" ").append(operation->unit().note);
     page.parts.push_back(part_of(*operation, rows));
     page.parts.back().title = name;

@@ -22,12 +22,12 @@ struct PageSeries {
 
 struct PageRow {
   std::string name;
-  std::string group;              // a heading stands wherever it changes; empty: none
-  std::string detail;             // such as the whole problem; may be empty, or the name again
-  std::string kernel;             // that Sectile ran
-  std::string plan;               // the kernel's parameters; its tooltip
-  std::string error;              // why there are no times, or what else went wrong
-  std::string reference;          // what the reference was in this row: a series' name or another; empty: as PagePart says
+  std::string group;      // a heading stands wherever it changes; empty: none
+  std::string detail;     // such as the whole problem; may be empty, or the name again
+  std::string kernel;     // that Sectile ran
+  std::string plan;       // the kernel's parameters; its tooltip
+  std::string error;      // why there are no times, or what else went wrong
+  std::string reference;  // what the reference was in this row: a series' name or another; empty: as PagePart says
   double reference_seconds = 0;   // of one run that does `work`; 0: bars are relative to the row's own best
   double work = 0;                // bytes or operations of one run
   double intensity_or_bytes = 0;  // x of the roofline; 0: not drawn there
@@ -69,7 +69,7 @@ struct Page {
   std::string command;  // as typed
   std::string date;     // UTC, ISO 8601
   std::string device, driver, planner;
-  std::string notes;                               // a sentence or two on how it was timed
+  std::string notes;  // a sentence or two on how it was timed
   std::vector<PageTable> tables;
   std::vector<PageHistogram> histograms;
   std::vector<PagePart> parts;

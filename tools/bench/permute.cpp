@@ -48,7 +48,8 @@ BenchRow by_axes(const std::string& name, DType type, std::vector<std::int64_t> 
   return named(name, problem);
 }
 
-BenchRow by_layout(const std::string& name, DType type, std::vector<std::int64_t> shape, std::string from, std::string to) {
+BenchRow by_layout(const std::string& name, DType type, std::vector<std::int64_t> shape, std::string from,
+                   std::string to) {
   PermuteProblem problem;
   problem.type = type;
   problem.shape = std::move(shape);
@@ -184,7 +185,8 @@ class BenchPermute final : public BenchOperation {
     Work work{.read = static_cast<double>(bytes->src), .written = static_cast<double>(bytes->dst)};
     if (!permute.src_strides.empty()) work.read = std::min(work.read, dense_bytes(permute.shape, permute.type));
     const auto result = dst_shape(permute);
-    if (!permute.dst_strides.empty() && result) work.written = std::min(work.written, dense_bytes(*result, out_type(permute)));
+    if (!permute.dst_strides.empty() && result)
+      work.written = std::min(work.written, dense_bytes(*result, out_type(permute)));
     return work;
   }
 
@@ -200,12 +202,16 @@ class BenchPermute final : public BenchOperation {
     const Work& work = result.own().work;
     const double bytes = std::max(work.read, work.written);
     const auto fraction = [&](double least) {
-      return Goal{.text = fmt::format(">= {:.2f}", least), .of = "the copy", .least = {}, .met = result.fraction() >= least};
+      return Goal{
+          .text = fmt::format(">= {:.2f}", least), .of = "the copy", .least = {}, .met = result.fraction() >= least};
     };
     if (result.on_cpu) return fraction(0.40);
     if (bytes >= 8 * mb) return fraction(bytes >= 32 * mb ? 0.95 : 0.90);
     const double most = 1.5 * (result.empty.median + result.copy().median);
-    return {.text = fmt::format("<= {:.2f} us", most * 1e6), .of = "", .least = {}, .met = result.own().time.median <= most};
+    return {.text = fmt::format("<= {:.2f} us", most * 1e6),
+            .of = "",
+            .least = {},
+            .met = result.own().time.median <= most};
   }
 
   // Random bits; what a stage reads beside the source is zero.
@@ -217,7 +223,7 @@ class BenchPermute final : public BenchOperation {
 
   std::string unverified(const Problem& problem) const override {
     if (!has_stage(std::get<PermuteProblem>(problem))) return {};
-    return "random bits are no numbers to compute with";   // `sectile check` looks at such problems
+    return "random bits are no numbers to compute with";  // `sectile check` looks at such problems
   }
 
   std::string verify(const Problem& problem, const BenchData&, std::span<const std::byte> got) const override {
@@ -229,8 +235,9 @@ class BenchPermute final : public BenchOperation {
   std::span<const SweepClass> sweep_classes() const override { return permute_classes(); }
   std::span<const std::string_view> sweep_types() const override { return permute_types(); }
   std::uint64_t sweep_stream() const override { return 1; }
-  std::optional<Drawn> draw(const SweepOptions& options, char letter, std::string_view type, reference::Random& random) const override {
-    constexpr double span = 16;   // between the smallest and the largest operand
+  std::optional<Drawn> draw(const SweepOptions& options, char letter, std::string_view type,
+                            reference::Random& random) const override {
+    constexpr double span = 16;  // between the smallest and the largest operand
     const double least = 1e6 * (options.min_mb > 0 ? options.min_mb : options.cpu ? 4 : 32);
     return draw_permute(letter, type, least, span * least, random);
   }

@@ -1,6 +1,6 @@
 // What a benchmark found, as a table and as JSON.
-#include "operation.hpp"
 #include "cli/text.hpp"
+#include "operation.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -28,12 +28,17 @@ std::string rate_text(const RateUnit& unit, const Work& work, double seconds) {
   return fmt::format("{:.{}f}", rate_of(unit, work, seconds) / unit.scale, unit.digits);
 }
 
-std::string microseconds_text(double seconds) { return fmt::format("{:.2f}", seconds * 1e6); }
+std::string microseconds_text(double seconds) {
+  return fmt::format("{:.2f}", seconds * 1e6);
+}
 
-std::string spread_text(const Spread& spread) { return microseconds_text(spread.p10) + "-" + microseconds_text(spread.p90); }
+std::string spread_text(const Spread& spread) {
+  return microseconds_text(spread.p10) + "-" + microseconds_text(spread.p90);
+}
 
 nlohmann::json contender_json(const ContenderTime& time, const ContenderTime& own) {
-  nlohmann::json object = {{"label", time.label}, {"problem", time.problem}, {"candidate", time.candidate}, {"plan", time.plan}};
+  nlohmann::json object = {
+      {"label", time.label}, {"problem", time.problem}, {"candidate", time.candidate}, {"plan", time.plan}};
   if (!time.statistics.empty()) object["statistics"] = time.statistics;
   if (!time.error.empty()) {
     object["error"] = time.error;
@@ -41,14 +46,18 @@ nlohmann::json contender_json(const ContenderTime& time, const ContenderTime& ow
   }
   object.update(seconds_json(time.time));
   if (time.time.median <= 0) return object;
-  object.update({{"bytes_per_second", time.work.bytes() / time.time.median}, {"times_first", own.time.median / time.time.median}});
+  object.update({{"bytes_per_second", time.work.bytes() / time.time.median},
+                 {"times_first", own.time.median / time.time.median}});
   if (time.work.operations > 0) object["flops"] = time.work.operations / time.time.median;
   return object;
 }
 
 nlohmann::json candidate_json(const ContenderTime& time) {
-  nlohmann::json object = {
-      {"name", time.candidate}, {"plan", time.plan}, {"chosen", time.chosen}, {"cost", time.cost}, {"fallback", time.fallback}};
+  nlohmann::json object = {{"name", time.candidate},
+                           {"plan", time.plan},
+                           {"chosen", time.chosen},
+                           {"cost", time.cost},
+                           {"fallback", time.fallback}};
   if (time.error.empty())
     object["time"] = seconds_json(time.time);
   else
@@ -70,7 +79,8 @@ nlohmann::json row_json(const RowResult& result) {
                            {"problem", print(result.row.problem)},
                            {"reference", reference_json(result.reference)},
                            {"unsteady", result.unsteady}};
-  for (const ContenderTime& time : result.contenders) object["contenders"].push_back(contender_json(time, result.own()));
+  for (const ContenderTime& time : result.contenders)
+    object["contenders"].push_back(contender_json(time, result.own()));
   if (!result.error.empty()) {
     object["error"] = result.error;
     return object;
@@ -103,7 +113,10 @@ class RowTable {
   RowTable(const BenchOperation& operation, const std::vector<const RowResult*>& rows)
       : unit_(operation.unit()),
         beside_copy_(operation.beside_copy()),
-        several_(std::ranges::any_of(rows, [](const RowResult* row) { return std::ranges::count(row->contenders, false, &ContenderTime::listed) > 1; })),
+        several_(std::ranges::any_of(rows,
+                                     [](const RowResult* row) {
+                                       return std::ranges::count(row->contenders, false, &ContenderTime::listed) > 1;
+                                     })),
         table_(heads()) {
     for (const RowResult* row : rows) add(*row);
   }
@@ -139,7 +152,10 @@ class RowTable {
       const Goal goal = first ? goal_of(result) : Goal();
       cells.insert(cells.end(), {rival ? rival->first : "-", rival ? microseconds_text(rival->second) : "-",
                                  rival ? fmt::format("{:.3f}", rival->second / time.time.median) : "-",
-                                 goal.text.empty() ? "-" : goal.text, !goal.met ? "-" : *goal.met ? "yes" : "NO"});
+                                 goal.text.empty() ? "-" : goal.text,
+                                 !goal.met   ? "-"
+                                 : *goal.met ? "yes"
+                                             : "NO"});
       table_.add(std::move(cells));
     }
   }
@@ -160,7 +176,8 @@ std::string statistics_of(const RowResult& result) {
 std::string errors_of(const RowResult& result) {
   std::string text = result.error.empty() ? "" : fmt::format("{}: {}\n", result.row.name, result.error);
   for (const ContenderTime& time : result.contenders)
-    if (!time.error.empty() && time.error != result.error) text += fmt::format("{}: {}: {}\n", result.row.name, time.candidate, time.error);
+    if (!time.error.empty() && time.error != result.error)
+      text += fmt::format("{}: {}: {}\n", result.row.name, time.candidate, time.error);
   return text;
 }
 
@@ -187,13 +204,19 @@ std::vector<const ContenderTime*> RowResult::candidates() const {
 }
 
 bool RowResult::broken() const {
-  return !error.empty() || std::ranges::any_of(contenders, [](const ContenderTime& time) { return !time.error.empty(); });
+  return !error.empty() ||
+         std::ranges::any_of(contenders, [](const ContenderTime& time) { return !time.error.empty(); });
 }
 
-Goal goal_of(const RowResult& result) { return bench_operation(result.row.problem).goal(result); }
+Goal goal_of(const RowResult& result) {
+  return bench_operation(result.row.problem).goal(result);
+}
 
 nlohmann::json reference_json(const ReferenceTimes& reference) {
-  return {{"kind", std::string(name(reference.reference))}, {"before_s", reference.before}, {"after_s", reference.after}, {"agreed", reference.agreed}};
+  return {{"kind", std::string(name(reference.reference))},
+          {"before_s", reference.before},
+          {"after_s", reference.after},
+          {"agreed", reference.agreed}};
 }
 
 nlohmann::json to_json(const BenchReport& report) {
@@ -232,7 +255,8 @@ std::string print_candidates(const RowResult& result) {
   const BenchOperation& operation = bench_operation(result.row.problem);
   const RateUnit& unit = operation.unit();
   const bool beside_copy = operation.beside_copy();
-  Table table({"  candidate", "us", std::string(unit.unit), beside_copy ? "of copy" : "x chosen", "estimate, us", ""});
+  Table table(
+      {"  candidate", "us", std::string(unit.unit), beside_copy ? "of copy" : "x chosen", "estimate, us", ""});
   for (const ContenderTime* candidate : result.candidates()) {
     const std::string cost = candidate->fallback ? "fallback" : estimate_text(candidate->cost);
     if (!candidate->error.empty()) {
@@ -241,8 +265,8 @@ std::string print_candidates(const RowResult& result) {
     }
     const double against = beside_copy ? result.copy().median : result.own().time.median;
     table.add({"  " + candidate->candidate, microseconds_text(candidate->time.median),
-               rate_text(unit, candidate->work, candidate->time.median), fmt::format("{:.3f}", against / candidate->time.median),
-               cost, candidate->chosen ? "chosen" : ""});
+               rate_text(unit, candidate->work, candidate->time.median),
+               fmt::format("{:.3f}", against / candidate->time.median), cost, candidate->chosen ? "chosen" : ""});
   }
   return result.row.name + "\n" + table.print();
 }

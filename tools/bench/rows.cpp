@@ -12,7 +12,8 @@ Result<void> check_timed(const Problem& problem) {
   if (!operands) return std::unexpected(operands.error());
   for (const OperandSpec& operand : *operands)
     if (operand.written && operand.bytes == 0)
-      return fail(ErrorKind::invalid_problem, "shape", print(problem), "at least one element in the result: there is nothing to time");
+      return fail(ErrorKind::invalid_problem, "shape", print(problem),
+                  "at least one element in the result: there is nothing to time");
   return {};
 }
 
@@ -39,7 +40,8 @@ Result<std::vector<BenchRow>> rows_of(const BenchOptions& options, const std::ve
   const bool none = rows.empty();
   std::erase_if(rows, [&](const BenchRow& row) { return row.name.find(options.only) == std::string::npos; });
   if (none) return fail(ErrorKind::missing, "rows", "none", "a problem, or --preset " + preset_names(more));
-  if (rows.empty()) return fail(ErrorKind::missing, "--only", options.only, "a part of a row's name, as --list shows them");
+  if (rows.empty())
+    return fail(ErrorKind::missing, "--only", options.only, "a part of a row's name, as --list shows them");
   return rows;
 }
 

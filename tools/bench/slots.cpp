@@ -7,8 +7,8 @@
 namespace sectile::tools {
 namespace {
 
-constexpr std::uint32_t kPoison = 0xffffffff;   // NaNs, where the result has some
-constexpr std::uint64_t kPitch = 4096;          // slots begin at multiples of it
+constexpr std::uint32_t kPoison = 0xffffffff;  // NaNs, where the result has some
+constexpr std::uint64_t kPitch = 4096;         // slots begin at multiples of it
 
 }  // namespace
 
@@ -24,7 +24,8 @@ Result<std::unique_ptr<Slots>> Slots::make(Machine& machine, const BenchOptions&
     if (spec.written) slots->result_ = slots->pitch_.size() - 1;
   }
   // A cache several times smaller than what one round touches keeps nothing until the round is over.
-  const double cycle = std::max(options.cycle_mb * 1e6, 8 * static_cast<double>(machine.profile().l2_bytes.value_or(0)));
+  const double cycle =
+      std::max(options.cycle_mb * 1e6, 8 * static_cast<double>(machine.profile().l2_bytes.value_or(0)));
   const auto wanted = static_cast<std::uint64_t>(std::ceil(cycle / std::max(all, 1.0)));
   slots->count_ = std::clamp<std::uint64_t>(wanted, 2, slots->operation_.most_slots());
   if (auto made = slots->allocate(); !made) return std::unexpected(made.error());
@@ -70,7 +71,8 @@ Result<void> Slots::fill() {
 
 Result<void> Slots::restore_result() {
   const Memory& memory = *memory_[result_];
-  return host_[result_].empty() ? machine_.fill(memory, 0, pitch_[result_], kPoison) : machine_.upload(memory, 0, host_[result_]);
+  return host_[result_].empty() ? machine_.fill(memory, 0, pitch_[result_], kPoison)
+                                : machine_.upload(memory, 0, host_[result_]);
 }
 
 std::string Slots::verify(bool with_first) {

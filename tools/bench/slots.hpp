@@ -20,7 +20,7 @@ class Slots {
 
   const Problem& problem() const noexcept { return problem_; }
   const std::vector<OperandSpec>& specs() const noexcept { return specs_; }
-  std::size_t result() const noexcept { return result_; }   // the operand that is written
+  std::size_t result() const noexcept { return result_; }  // the operand that is written
   const Memory& memory(std::size_t operand) const { return *memory_[operand]; }
   std::uint64_t pitch(std::size_t operand) const { return pitch_[operand]; }
   // All that run on these operands take turns at them: what one has just touched is not the next one's.
@@ -33,7 +33,8 @@ class Slots {
   std::string verify(bool with_first);
 
  private:
-  Slots(Machine& machine, const Problem& problem) : machine_(machine), operation_(bench_operation(problem)), problem_(problem) {}
+  Slots(Machine& machine, const Problem& problem)
+      : machine_(machine), operation_(bench_operation(problem)), problem_(problem) {}
   Result<void> allocate();
   Result<void> fill();
 
@@ -44,7 +45,7 @@ class Slots {
   std::size_t result_ = 0;
   std::vector<MemoryPtr> memory_;
   std::vector<std::uint64_t> pitch_;
-  std::vector<std::vector<std::byte>> host_;   // what slot 0 holds before a run; empty of what is only written
+  std::vector<std::vector<std::byte>> host_;  // what slot 0 holds before a run; empty of what is only written
   std::vector<std::byte> first_;
   std::uint64_t count_ = 0, turn_ = 0;
 };

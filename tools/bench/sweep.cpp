@@ -1,9 +1,9 @@
 // Running a sweep, and what its options mean.
 #include "sweep.hpp"
 
-#include "operation.hpp"
 #include "cli/command.hpp"
 #include "cli/files.hpp"
+#include "operation.hpp"
 
 #include <fmt/format.h>
 
@@ -16,8 +16,16 @@ namespace sectile::tools {
 namespace {
 
 SweepRow sweep_row(const SweepCase& c, const RowResult& result) {
-  SweepRow row{.group = c.group, .type = c.type, .problem = print(c.problem), .candidate = {}, .error = result.error,
-               .rivals = result.rivals, .neighbour = {}, .best = {}, .reference = result.reference, .unsteady = result.unsteady};
+  SweepRow row{.group = c.group,
+               .type = c.type,
+               .problem = print(c.problem),
+               .candidate = {},
+               .error = result.error,
+               .rivals = result.rivals,
+               .neighbour = {},
+               .best = {},
+               .reference = result.reference,
+               .unsteady = result.unsteady};
   if (!row.error.empty()) return row;
   const ContenderTime& own = result.own();
   row.candidate = own.candidate;
@@ -44,7 +52,8 @@ SweepRow sweep_row(const SweepCase& c, const RowResult& result) {
 // A name is the problem's text: rivals' files and --merge have no other.
 std::vector<BenchRow> rows_of(const std::vector<SweepCase>& cases) {
   std::vector<BenchRow> rows;
-  for (const SweepCase& c : cases) rows.push_back({.name = print(c.problem), .problem = c.problem, .neighbour = c.neighbour});
+  for (const SweepCase& c : cases)
+    rows.push_back({.name = print(c.problem), .problem = c.problem, .neighbour = c.neighbour});
   return rows;
 }
 
@@ -100,7 +109,8 @@ int run_sweep(const BenchOptions& options, SweepOptions sweep) {
     if (!row.error.empty())
       fmt::print(stderr, "{}: {}\n", row.problem, row.error);
     else
-      fmt::print(stderr, "{}: {} {:.2f} us, {:.3f} of {}\n", row.problem, row.candidate, row.ours * 1e6, ratio.value, ratio.name);
+      fmt::print(stderr, "{}: {} {:.2f} us, {:.3f} of {}\n", row.problem, row.candidate, row.ours * 1e6, ratio.value,
+                 ratio.name);
     if (!options.json_file.empty()) write_so_far(options.json_file, to_json(so_far).dump(1) + "\n");
   };
   const BenchReport bench = run_rows(**machine, options, *rivals, rows_of(*cases), done);

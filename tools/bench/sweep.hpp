@@ -1,5 +1,5 @@
-// `sectile bench --sweep`: problems drawn from a seed, in classes of equal weight (docs/reference/sweep.md), and how plans do on
-// them.
+// `sectile bench --sweep`: problems drawn from a seed, in classes of equal weight (docs/reference/sweep.md), and how
+// plans do on them.
 #pragma once
 
 #include "bench.hpp"
@@ -22,10 +22,10 @@ namespace sectile::tools {
 struct SweepCase {
   std::string group, type;  // its class's letter and name, "b transpose"; "f16"
   Problem problem;
-  std::optional<Problem> neighbour;   // Drawn::neighbour
+  std::optional<Problem> neighbour;  // Drawn::neighbour
 };
 
-std::vector<std::string> sweep_operations();   // names of those that have classes
+std::vector<std::string> sweep_operations();  // names of those that have classes
 
 // The same on every machine. Case i is of class i % classes and, in it, of type (i / classes) % types: what is drawn
 // does not depend on how many cases there are, nor on the filters, which leave cases out.

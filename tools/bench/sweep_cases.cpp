@@ -1,5 +1,6 @@
 // The distribution that sweeps are drawn from. docs/reference/sweep.md describes it for readers, an operation's classes
-// stand in its sweep_*.cpp; nothing of it is changed, reweighted or added, or figures of different days are no longer of the same problems.
+// stand in its sweep_*.cpp; nothing of it is changed, reweighted or added, or figures of different days are no longer
+// of the same problems.
 #include "sweep.hpp"
 
 #include "operation.hpp"
@@ -24,16 +25,18 @@ std::string list_of(const T& items, auto&& text) {
 }
 
 // The first case at or behind `try`s that fits: the same for the same arguments.
-Result<SweepCase> draw_case(const SweepOptions& options, const BenchOperation& operation, std::size_t cls, std::size_t type,
-                            std::size_t index) {
+Result<SweepCase> draw_case(const SweepOptions& options, const BenchOperation& operation, std::size_t cls,
+                            std::size_t type, std::size_t index) {
   const SweepClass& c = operation.sweep_classes()[cls];
   const std::string_view name = operation.sweep_types()[type];
   reference::Random random(reference::mix(options.seed) ^ reference::mix(operation.sweep_stream() + 16 * cls) ^
                            reference::mix(index + 1));
   for (int i = 0; i < kTries; ++i)
     if (auto drawn = operation.draw(options, c.letter, name, random))
-      return SweepCase{fmt::format("{} {}", c.letter, c.name), std::string(name), std::move(drawn->problem), std::move(drawn->neighbour)};
-  return fail(ErrorKind::limit_exceeded, "sweep", fmt::format("class {}", c.letter), "a problem within --min-mb or --max-gflop");
+      return SweepCase{fmt::format("{} {}", c.letter, c.name), std::string(name), std::move(drawn->problem),
+                       std::move(drawn->neighbour)};
+  return fail(ErrorKind::limit_exceeded, "sweep", fmt::format("class {}", c.letter),
+              "a problem within --min-mb or --max-gflop");
 }
 
 }  // namespace
@@ -58,7 +61,8 @@ std::vector<std::string> sweep_operations() {
 Result<std::vector<SweepCase>> sweep_cases(const SweepOptions& options) {
   const BenchOperation* const operation = bench_operation(options.operation);
   if (operation == nullptr || operation->sweep_classes().empty())
-    return fail(ErrorKind::missing, "--sweep", options.operation, list_of(sweep_operations(), [](const std::string& name) { return name; }));
+    return fail(ErrorKind::missing, "--sweep", options.operation,
+                list_of(sweep_operations(), [](const std::string& name) { return name; }));
   const auto classes = operation->sweep_classes();
   const auto types = operation->sweep_types();
   const auto is_class = [&](const SweepClass& c) {

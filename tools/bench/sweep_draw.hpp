@@ -14,7 +14,7 @@
 namespace sectile::tools {
 
 struct SweepOptions {
-  std::string operation;               // its name
+  std::string operation;  // its name
   std::uint64_t seed = 1;
   std::size_t cases = 100, first = 0;  // cases `first` to `first` + `cases` - 1
   std::string only_class, only_type;   // a letter or a name; "f16"; empty: all

@@ -78,8 +78,12 @@ void set_epilogue(MatmulProblem& p, Random& random) {
 
 }  // namespace
 
-std::span<const SweepClass> matmul_classes() { return kMatmulClasses; }
-std::span<const std::string_view> matmul_types() { return kMatmulTypes; }
+std::span<const SweepClass> matmul_classes() {
+  return kMatmulClasses;
+}
+std::span<const std::string_view> matmul_types() {
+  return kMatmulTypes;
+}
 
 std::optional<Drawn> draw_matmul(char letter, std::string_view type, double operations, double bytes, Random& random) {
   MatmulProblem p;

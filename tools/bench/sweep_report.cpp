@@ -1,8 +1,8 @@
 // What a sweep found: by class and in all, as text and as JSON.
 #include "sweep.hpp"
 
-#include "operation.hpp"
 #include "cli/text.hpp"
+#include "operation.hpp"
 
 #include <fmt/format.h>
 
@@ -334,9 +334,7 @@ std::string print_sweep(const SweepReport& report) {
   Table table(kClassHead);
   for (const Group& group : groups) table.add(class_cells(group));
   text += table.print();
-  text += fmt::format("\nrate as a fraction of {}\n{}",
-                      reference_name(report),
-                      print_histogram(groups.back().ratios));
+  text += fmt::format("\nrate as a fraction of {}\n{}", reference_name(report), print_histogram(groups.back().ratios));
   Table worst(kWorstHead);
   for (const auto& cells : worst_cells(report)) worst.add(cells);
   text += "\nthe worst\n" + worst.print();

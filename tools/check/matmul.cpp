@@ -39,7 +39,7 @@ class CheckedMatmul final : public CheckedProblem {
     return wrong ? wrong->message : std::string();
   }
 
-  bool data_by_place() const override { return false; }   // by indices
+  bool data_by_place() const override { return false; }  // by indices
 
   // A float whose bits are all turned over is another by more than any tolerance, and so is an integer.
   void spoil(std::span<std::byte> destination) const override {
@@ -54,8 +54,10 @@ class CheckedMatmul final : public CheckedProblem {
     for (int i = 0; i < 8; ++i) {
       const std::uint64_t at = random.below(want_.size());
       const auto mn = static_cast<std::uint64_t>(p.m * p.n), n = static_cast<std::uint64_t>(p.n);
-      const double value = definition_.element(before, before.at("d"), static_cast<std::int64_t>(at / mn),
-                                               static_cast<std::int64_t>(at % mn / n), static_cast<std::int64_t>(at % n)).value;
+      const double value = definition_
+                               .element(before, before.at("d"), static_cast<std::int64_t>(at / mn),
+                                        static_cast<std::int64_t>(at % mn / n), static_cast<std::int64_t>(at % n))
+                               .value;
       const double ours = want_[static_cast<std::size_t>(at)].value;
       if (!(std::fabs(value - ours) <= 1e-9 * (1 + std::fabs(ours))))
         return fmt::format("the reference disagrees with itself at element {}: {} and {}", at, ours, value);
@@ -65,15 +67,17 @@ class CheckedMatmul final : public CheckedProblem {
 
   std::string check_sizes(const std::vector<OperandSpec>& operands) const override {
     const auto& want = definition_.operands();
-    const bool same = std::equal(operands.begin(), operands.end(), want.begin(), want.end(), [](const auto& a, const auto& b) {
-      return a.name == b.first && a.bytes == b.second.bytes() && a.align == b.second.align && a.written == (a.name == "d");
-    });
+    const bool same =
+        std::equal(operands.begin(), operands.end(), want.begin(), want.end(), [](const auto& a, const auto& b) {
+          return a.name == b.first && a.bytes == b.second.bytes() && a.align == b.second.align &&
+                 a.written == (a.name == "d");
+        });
     return same ? "" : "operands_of differs from the reference's";
   }
 
   reference::MatmulDefinition definition_;
   std::vector<reference::MatmulElement> want_;
-  std::optional<std::uint64_t> known_;   // the data that `want_` is of
+  std::optional<std::uint64_t> known_;  // the data that `want_` is of
 };
 
 class CheckMatmuls final : public CheckOperation {
@@ -81,20 +85,25 @@ class CheckMatmuls final : public CheckOperation {
   std::shared_ptr<CheckedProblem> checked(const Problem& problem) const override {
     return std::make_shared<CheckedMatmul>(std::get<MatmulProblem>(problem));
   }
-  Problem generate(std::uint64_t seed, std::uint64_t index) const override { return reference::generate_matmul(seed, index); }
+  Problem generate(std::uint64_t seed, std::uint64_t index) const override {
+    return reference::generate_matmul(seed, index);
+  }
   std::uint64_t kind(std::uint64_t index) const override { return reference::matmul_kind(index); }
 
   // SwiftShader's 16-bit accesses are not to be used; int8 alone needs 8-bit ones.
   std::string lack(const Problem& problem, const DeviceProfile& profile) const override {
     const auto& p = std::get<MatmulProblem>(problem);
     const bool halves = profile.storage16.value_or(false), bytes = halves && profile.storage8.value_or(false);
-    const bool narrow = std::ranges::any_of(std::array{p.a_type, p.b_type, p.out}, [](DType type) { return size_bytes(type) < 4; });
+    const bool narrow =
+        std::ranges::any_of(std::array{p.a_type, p.b_type, p.out}, [](DType type) { return size_bytes(type) < 4; });
     if (bytes || (halves && p.type != DType::i8) || !narrow) return {};
     return "the device has no accesses of 1 and 2 bytes, which some element of the problem needs";
   }
 
   std::vector<Problem> big_cases() const override { return big_matmuls(); }
-  std::unique_ptr<BigCase> big(const Problem& problem) const override { return big_matmul(std::get<MatmulProblem>(problem)); }
+  std::unique_ptr<BigCase> big(const Problem& problem) const override {
+    return big_matmul(std::get<MatmulProblem>(problem));
+  }
   bool each_stem_alone() const override { return true; }
 };
 

@@ -21,7 +21,8 @@ std::string CheckedProblem::check_words() const {
 }
 
 const CheckOperation& check_operation(const Problem& problem) {
-  return std::visit([]<class P>(const P&) -> const CheckOperation& { return check_operation(std::type_identity<P>()); }, problem);
+  return std::visit([]<class P>(const P&) -> const CheckOperation& { return check_operation(std::type_identity<P>()); },
+                    problem);
 }
 
 std::vector<std::string> checked_operations() {
@@ -33,7 +34,7 @@ std::vector<std::string> checked_operations() {
 Problem generate_problem(std::string_view operation, std::uint64_t seed, std::uint64_t index) {
   return detail::with_operation<Problem>(
       operation, [&](auto type) { return check_operation(type).generate(seed, index); },
-      []() -> Problem { std::abort(); });   // the command takes no other name
+      []() -> Problem { std::abort(); });  // the command takes no other name
 }
 
 std::vector<Problem> all_big_cases() {

@@ -27,7 +27,7 @@ class CheckedProblem {
   virtual ~CheckedProblem() = default;
   const Problem& problem() const noexcept { return problem_; }
 
-  virtual bool empty() const = 0;               // no element is written
+  virtual bool empty() const = 0;  // no element is written
   // What the library says of the problem, against the reference; empty where they agree.
   std::string check_words() const;
   // `bytes` hold the stream `seed` (fill_data); where an operation's elements must be numbers, they are put there.
@@ -62,7 +62,7 @@ class CheckOperation {
 
   // `check --big`; see big.hpp. No case: there are none.
   virtual std::vector<Problem> big_cases() const { return {}; }
-  virtual std::unique_ptr<BigCase> big(const Problem&) const { return nullptr; }   // of big_cases
+  virtual std::unique_ptr<BigCase> big(const Problem&) const { return nullptr; }  // of big_cases
   // Whether each stem forms addresses in its own way, so that one candidate of each is run.
   virtual bool each_stem_alone() const { return false; }
 };
@@ -72,7 +72,7 @@ const CheckOperation& check_operation(std::type_identity<PermuteProblem>);
 const CheckOperation& check_operation(std::type_identity<MatmulProblem>);
 
 const CheckOperation& check_operation(const Problem& problem);
-std::vector<std::string> checked_operations();   // their names, in Problem's order
+std::vector<std::string> checked_operations();  // their names, in Problem's order
 Problem generate_problem(std::string_view operation, std::uint64_t seed, std::uint64_t index);
 std::vector<Problem> all_big_cases();
 

@@ -18,7 +18,7 @@ class CheckedPermute final : public CheckedProblem {
   explicit CheckedPermute(const PermuteProblem& problem) : CheckedProblem(problem), definition_(problem) {}
 
   bool empty() const override { return definition_.empty(); }
-  void fill(std::string_view, std::span<std::byte>, std::uint64_t) const override {}   // any bits will do
+  void fill(std::string_view, std::span<std::byte>, std::uint64_t) const override {}  // any bits will do
 
   std::string compare(const OperandData& before, std::uint64_t seed, std::span<const std::byte> got) override {
     const auto src = before.at("src"), poison = before.at("dst");
@@ -70,7 +70,9 @@ class CheckPermutes final : public CheckOperation {
     return index % 4 == 3 ? reference::generate_elementwise(seed, index) : reference::generate_permute(seed, index);
   }
   std::vector<Problem> big_cases() const override { return big_permutes(); }
-  std::unique_ptr<BigCase> big(const Problem& problem) const override { return big_permute(std::get<PermuteProblem>(problem)); }
+  std::unique_ptr<BigCase> big(const Problem& problem) const override {
+    return big_permute(std::get<PermuteProblem>(problem));
+  }
 };
 
 }  // namespace

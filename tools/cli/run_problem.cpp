@@ -24,7 +24,7 @@ Result<std::vector<MemoryPtr>> make_operands(Machine& machine, const Plan& plan,
   std::vector<MemoryPtr> memories;
   for (std::size_t i = 0; i < plan.operands.size(); ++i) {
     const PlanOperand& operand = plan.operands[i];
-    if (operand.bytes == 0) {   // nothing of it is touched
+    if (operand.bytes == 0) {  // nothing of it is touched
       memories.push_back(nullptr);
       continue;
     }

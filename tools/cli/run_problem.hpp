@@ -27,8 +27,8 @@ Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<cons
 
 // Where a command's result goes, and how it is made.
 struct ResultFile {
-  std::string path, device, tuned;   // tuned: a file of measured choices; may be empty
-  bool json = false;                 // what was done as JSON on standard output; otherwise a line on standard error
+  std::string path, device, tuned;  // tuned: a file of measured choices; may be empty
+  bool json = false;                // what was done as JSON on standard output; otherwise a line on standard error
 };
 // Runs a problem, writes its result as a .npy file of that type and shape, and says what was done; the exit code. Where
 // the result has no element no device is opened.
