@@ -87,19 +87,20 @@ function(sectile_emulated_kernels target)
         string(APPEND text "${define}")
         string(APPEND undo "${undefine}")
       endforeach()
-      string(APPEND text "#define constexpr const\nnamespace sectile::emulated { namespace {\n"
+      string(APPEND text "#define constexpr const\n#define for(...) SECTILE_FOR(__VA_ARGS__)\n"
+        "namespace sectile::emulated { namespace {\n"
         "struct ${class} : Emulated {\n  using Emulated::Emulated;\n#include \"${kernel}\"\n};\n"
-        "#undef constexpr\n"
+        "#undef constexpr\n#undef for\n"
         "const bool ${class}_known = register_kernel<${class}>(\"${stem}\", \"${variant}\");\n} }\n${undo}")
     endforeach()
     set(source ${PROJECT_BINARY_DIR}/emulated/${stem}.cpp)
     file(CONFIGURE OUTPUT ${source} CONTENT "${text}" @ONLY)
     target_sources(${target} PRIVATE ${source})
     # Arrays whose size a constant gives have a variable size here, whether a loop fills them is not known, memory is
-    # read as words and as vectors, and some parameters serve one variant.
-    set(options -Wno-unknown-pragmas -Wno-maybe-uninitialized -Wno-unused-parameter -fno-strict-aliasing)
+    # read as words and as vectors, some parameters serve one variant, and `for` is a macro with an `else` of its own.
+    set(options -Wno-unknown-pragmas -Wno-dangling-else -Wno-maybe-uninitialized -Wno-unused-parameter -fno-strict-aliasing)
     if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
-      set(options -Wno-unknown-pragmas -Wno-vla-cxx-extension -Wno-pass-failed -Wno-unused-parameter -fno-strict-aliasing)
+      set(options -Wno-unknown-pragmas -Wno-dangling-else -Wno-vla-cxx-extension -Wno-pass-failed -Wno-unused-parameter -fno-strict-aliasing)
     endif()
     set_source_files_properties(${source} PROPERTIES COMPILE_OPTIONS "${options}" SKIP_LINTING ON)
   endforeach()

@@ -36,6 +36,12 @@ __device__ __forceinline__ T load_global(const T* pointer) { return *pointer; }
 template <class T>
 __device__ __forceinline__ void store_global(T* pointer, T value) { *pointer = value; }
 
+// The same for workgroup memory, whose elements are words: for accesses of several.
+template <class T>
+__device__ __forceinline__ T load_workgroup(const T* pointer) { return *pointer; }
+template <class T>
+__device__ __forceinline__ void store_workgroup(T* pointer, T value) { *pointer = value; }
+
 // f16 as bits: NVRTC alone finds no cuda_fp16.h. To nearest, ties to even.
 __device__ __forceinline__ uint float_to_half(float v) {
   unsigned short bits;
@@ -75,15 +81,15 @@ __device__ __forceinline__ uvec4 words_of(uint v) { return {{v, 0u, 0u, 0u}}; }
 
 // 1, 2 or 4 words of workgroup memory in one access; `word` is a multiple of so many.
 __device__ __forceinline__ uvec4 load_shared(const uint* word, const uint words) {
-  if (words == 4u) return words_of(*reinterpret_cast<const uint4*>(word));
-  if (words == 2u) return words_of(*reinterpret_cast<const uint2*>(word));
-  return words_of(*word);
+  if (words == 4u) return words_of(load_workgroup(reinterpret_cast<const uint4*>(word)));
+  if (words == 2u) return words_of(load_workgroup(reinterpret_cast<const uint2*>(word)));
+  return words_of(load_workgroup(word));
 }
 
 __device__ __forceinline__ void store_shared(uint* word, const uint words, const uvec4& v) {
-  if (words == 4u) *reinterpret_cast<uint4*>(word) = make_uint4(v[0], v[1], v[2], v[3]);
-  else if (words == 2u) *reinterpret_cast<uint2*>(word) = make_uint2(v[0], v[1]);
-  else *word = v[0];
+  if (words == 4u) store_workgroup(reinterpret_cast<uint4*>(word), make_uint4(v[0], v[1], v[2], v[3]));
+  else if (words == 2u) store_workgroup(reinterpret_cast<uint2*>(word), make_uint2(v[0], v[1]));
+  else store_workgroup(word, v[0]);
 }
 
 // The folded grid's workgroup number.

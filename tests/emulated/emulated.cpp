@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <functional>
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SECTILE_ADDRESS_SANITIZER 1
@@ -65,7 +66,8 @@ struct Machine {
   bool backwards = false;
   Fiber* running = nullptr;
   unsigned next = 0, finished = 0;              // invocations
-  unsigned barriers = 0, left_out = kNoBarrier;
+  unsigned barriers = 0, left_out = kNoBarrier, last_barrier = kNoBarrier;
+  std::vector<Access> accesses;                 // while `tracing`
 
   unsigned size() const { return step->workgroup[0]; }
   void fail(std::string what) {
@@ -77,6 +79,7 @@ Machine machine;
 // Both directions of a switch tell the address sanitizer which stack comes next.
 void switch_to_scheduler() {
   Fiber& fiber = *machine.running;
+  const std::uint64_t here = iterations;
 #ifdef SECTILE_ADDRESS_SANITIZER
   __sanitizer_start_switch_fiber(&fiber.fake_stack, machine.scheduler_stack, machine.scheduler_stack_bytes);
 #endif
@@ -84,6 +87,7 @@ void switch_to_scheduler() {
 #ifdef SECTILE_ADDRESS_SANITIZER
   __sanitizer_finish_switch_fiber(fiber.fake_stack, &machine.scheduler_stack, &machine.scheduler_stack_bytes);
 #endif
+  iterations = here;
 }
 
 void resume(Fiber& fiber) {
@@ -98,6 +102,8 @@ void resume(Fiber& fiber) {
 #endif
 }
 
+struct ReachedLastBarrier {};
+
 // A fiber takes invocation after invocation as long as none waits at a barrier, then rests for the next workgroup.
 void fiber_main() {
 #ifdef SECTILE_ADDRESS_SANITIZER
@@ -110,7 +116,12 @@ void fiber_main() {
       self->exchanges = self->barriers = 0;
       ++machine.next;
       threadIdx = {self->invocation, 0, 0};
-      machine.kernel->invoke(machine.push);
+      iterations = 0;
+      try {
+        machine.kernel->invoke(machine.push);
+      } catch (const ReachedLastBarrier&) {
+        // Each invocation ends here: what comes behind is not traced.
+      }
       ++machine.finished;
     }
     machine.idle.push_back(self);
@@ -196,6 +207,44 @@ std::vector<Range> ranges_of(const Step& step, std::span<const Operand> operands
   return ranges;
 }
 
+void record(Access::Kind kind, const void* address, std::uint64_t bytes, const Where& where) {
+  const Fiber& fiber = *machine.running;
+  const std::uint64_t position = std::uint64_t{fiber.barriers} << 40 ^ std::uint64_t{where.line()} << 16 ^ where.column();
+  const std::uint64_t file = std::hash<std::string_view>()(where.file_name());
+  machine.accesses.push_back({kind, static_cast<std::uint32_t>(bytes), fiber.invocation, fiber.barriers,
+                              iterations ^ (position + 1) * 0x9e3779b97f4a7c15ull ^ file,
+                              reinterpret_cast<std::uintptr_t>(address)});
+}
+
+// The kernel of a step with its operands' addresses, ready for run_group().
+struct Prepared {
+  std::unique_ptr<Kernel> kernel;
+  std::vector<std::uint8_t> push;
+
+  Prepared(const KernelRow& row, const Step& step, std::span<const Operand> operands, unsigned left_out)
+      : kernel(row.make(step)), push(step.push) {
+    for (const AddressSlot& slot : step.addresses) {
+      const std::uint64_t address = reinterpret_cast<std::uintptr_t>(operands[slot.operand].address) + slot.byte_offset;
+      std::memcpy(push.data() + slot.push_offset, &address, sizeof address);
+    }
+    machine.step = &step;
+    machine.kernel = kernel.get();
+    machine.push = push.data();
+    machine.ranges = ranges_of(step, operands);
+    machine.failure.clear();
+    machine.barriers = 0;
+    machine.left_out = left_out;
+    if (kernel->shared_bytes() > step.workgroup_memory_bytes)
+      machine.fail(fmt::format("{} bytes of workgroup memory, the step states {}", kernel->shared_bytes(),
+                               step.workgroup_memory_bytes));
+    gridDim = {step.grid[0], step.grid[1], step.grid[2]};
+  }
+};
+
+std::string no_kernel(const Step& step) {
+  return fmt::format("no CUDA kernel {}.{}", step.kernel.stem, step.kernel.variant);
+}
+
 }  // namespace
 
 std::vector<KernelRow>& kernels() {
@@ -223,11 +272,13 @@ void __syncthreads() {
   const unsigned number = machine.running->barriers++;
   machine.barriers = std::max(machine.barriers, number + 1);
   if (number == machine.left_out) return;
+  if (number == machine.last_barrier) throw ReachedLastBarrier();
   machine.waiting.push_back(machine.running);
   switch_to_scheduler();
 }
 
-bool may_access(const void* address, std::uint64_t bytes, bool write) {
+bool may_access(const void* address, std::uint64_t bytes, bool write, const Where& where) {
+  if (tracing) record(write ? Access::Kind::store : Access::Kind::load, address, bytes, where);
   const auto at = reinterpret_cast<std::uintptr_t>(address);
   const auto say = [&](const char* what) {
     machine.fail(fmt::format("workgroup {},{},{} invocation {}: {} of {} bytes at {:#x} {}", blockIdx.x, blockIdx.y,
@@ -242,29 +293,43 @@ bool may_access(const void* address, std::uint64_t bytes, bool write) {
 
 unsigned barriers() { return machine.barriers; }
 
+void trace_word(const void* address, std::uint64_t bytes, const Where& where) {
+  record(Access::Kind::workgroup, address, bytes, where);
+}
+
+void widen_word(const void* address, std::uint64_t bytes) {
+  Access* const last = machine.accesses.empty() ? nullptr : &machine.accesses.back();
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  if (last == nullptr || last->kind != Access::Kind::workgroup || last->address != at)
+    return machine.fail("an access of several words does not begin at the element that was named last");
+  last->bytes = static_cast<std::uint32_t>(bytes);
+}
+
 std::string run(const Step& step, std::span<const Operand> operands, unsigned left_out) {
   const KernelRow* row = find_kernel(step.kernel);
-  if (row == nullptr) return fmt::format("no CUDA kernel {}.{}", step.kernel.stem, step.kernel.variant);
-  const auto kernel = row->make(step);
-  auto push = step.push;
-  for (const AddressSlot& slot : step.addresses) {
-    const std::uint64_t address = reinterpret_cast<std::uintptr_t>(operands[slot.operand].address) + slot.byte_offset;
-    std::memcpy(push.data() + slot.push_offset, &address, sizeof address);
-  }
-  machine.step = &step;
-  machine.kernel = kernel.get();
-  machine.push = push.data();
-  machine.ranges = ranges_of(step, operands);
-  machine.failure.clear();
-  machine.barriers = 0;
-  machine.left_out = left_out;
-  if (kernel->shared_bytes() > step.workgroup_memory_bytes)
-    machine.fail(fmt::format("{} bytes of workgroup memory, the step states {}", kernel->shared_bytes(),
-                             step.workgroup_memory_bytes));
-  gridDim = {step.grid[0], step.grid[1], step.grid[2]};
+  if (row == nullptr) return no_kernel(step);
+  const Prepared prepared(*row, step, operands, left_out);
   for (blockIdx.z = 0; blockIdx.z < gridDim.z; ++blockIdx.z)
     for (blockIdx.y = 0; blockIdx.y < gridDim.y; ++blockIdx.y)
-      for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x) run_group(*kernel);
+      for (blockIdx.x = 0; blockIdx.x < gridDim.x; ++blockIdx.x) run_group(*prepared.kernel);
+  return std::exchange(machine.failure, {});
+}
+
+std::string trace(const Step& step, std::span<const Operand> operands, std::uint64_t group, std::vector<Access>& accesses,
+                  unsigned last_barrier) {
+  const KernelRow* row = find_kernel(step.kernel);
+  if (row == nullptr) return no_kernel(step);
+  const Prepared prepared(*row, step, operands, kNoBarrier);
+  const std::uint64_t rest = group / gridDim.x;
+  blockIdx = {static_cast<unsigned>(group % gridDim.x), static_cast<unsigned>(rest % gridDim.y),
+              static_cast<unsigned>(rest / gridDim.y)};
+  machine.accesses.clear();
+  machine.last_barrier = last_barrier;
+  tracing = true;
+  run_group(*prepared.kernel);
+  tracing = false;
+  machine.last_barrier = kNoBarrier;
+  accesses = std::exchange(machine.accesses, {});
   return std::exchange(machine.failure, {});
 }
 

@@ -52,4 +52,20 @@ std::string run(const Step& step, std::span<const Operand> operands, unsigned le
 // The most barriers that an invocation of the last run came to.
 unsigned barriers();
 
+// What an invocation did to memory.
+struct Access {
+  enum class Kind : std::uint8_t { load, store, workgroup };   // of global memory; of workgroup memory, either
+  Kind kind = Kind::load;
+  std::uint32_t bytes = 0, invocation = 0;
+  std::uint32_t barriers = 0;      // that the invocation had passed
+  std::uint64_t instruction = 0;   // a number of its position in the source, the iterations of the loops around it, and
+                                   // `barriers`: lanes of a subgroup carry out the n-th accesses of one number together
+  std::uint64_t address = 0;       // the process' own
+};
+
+// Carries out one workgroup of a step, up to the barrier of that number, and lists its accesses, each invocation's in
+// program order. Returns as run().
+std::string trace(const Step& step, std::span<const Operand> operands, std::uint64_t group, std::vector<Access>& accesses,
+                  unsigned last_barrier = kNoBarrier);
+
 }  // namespace sectile::emulated

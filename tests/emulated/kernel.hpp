@@ -27,7 +27,9 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <source_location>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #define SECTILE_EMULATED 1
@@ -49,8 +51,39 @@ inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return
 // One invocation runs at a time.
 inline uint3 threadIdx{}, blockIdx{}, gridDim{};
 
+// Which iteration of which loops the invocation is in, as one number. Lanes whose accesses have the same number, and the
+// same position in the source, carry them out together on a GPU.
+inline std::uint64_t iterations = 0;
+class Loop {
+ public:
+  explicit Loop(unsigned number) : outer_(iterations), number_(number) {}
+  ~Loop() { iterations = outer_; }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  bool begins() { return !std::exchange(begun_, true); }
+  void next() { iterations = ((outer_ ^ number_) * 0x9e3779b97f4a7c15ull + ++iteration_) * 0xd1342543de82ef95ull; }
+
+ private:
+  std::uint64_t outer_;
+  unsigned number_, iteration_ = 0;
+  bool begun_ = false;
+};
+// What CMake makes of a kernel's `for`. A loop stands in front, so that `#pragma unroll` still precedes one.
+#define SECTILE_FOR(...) \
+  for (Loop sectile_loop(__COUNTER__); sectile_loop.begins();) \
+    for (__VA_ARGS__) \
+      if (sectile_loop.next(); false) { \
+      } else
+
+using Where = std::source_location;
+
 void __syncthreads();                                            // lets the others come here
-bool may_access(const void* address, std::uint64_t bytes, bool write);   // notes what may not be
+// Notes what may not be, and records what is traced.
+bool may_access(const void* address, std::uint64_t bytes, bool write, const Where& where);
+// The same of workgroup memory, while `tracing` says so: first the word, then how many bytes from it on.
+inline bool tracing = false;
+void trace_word(const void* address, std::uint64_t bytes, const Where& where);
+void widen_word(const void* address, std::uint64_t bytes);
 // What each lane of this invocation's warp hands in, once all have.
 constexpr unsigned kWarp = 32;
 const unsigned* exchange(unsigned value);
@@ -109,28 +142,39 @@ inline unsigned __byte_perm(unsigned x, unsigned y, unsigned select) {
 }
 
 template <class T>
-T __ldg(const T* pointer) {
+T __ldg(const T* pointer, Where where = Where::current()) {
   T value;
   std::memset(&value, 0xEE, sizeof value);
-  if (may_access(pointer, sizeof value, false)) std::memcpy(&value, pointer, sizeof value);
+  if (may_access(pointer, sizeof value, false, where)) std::memcpy(&value, pointer, sizeof value);
   return value;
 }
 
 template <class T>
-T load_global(const T* pointer) {
-  return __ldg(pointer);
+T load_global(const T* pointer, Where where = Where::current()) {
+  return __ldg(pointer, where);
 }
 
 template <class T>
-void store_global(T* pointer, T value) {
-  if (may_access(pointer, sizeof value, true)) std::memcpy(pointer, &value, sizeof value);
+void store_global(T* pointer, T value, Where where = Where::current()) {
+  if (may_access(pointer, sizeof value, true, where)) std::memcpy(pointer, &value, sizeof value);
 }
 
-inline void atomicAnd(unsigned* pointer, unsigned value) {
-  if (may_access(pointer, sizeof value, true)) *pointer &= value;
+inline void atomicAnd(unsigned* pointer, unsigned value, Where where = Where::current()) {
+  if (may_access(pointer, sizeof value, true, where)) *pointer &= value;
 }
-inline void atomicOr(unsigned* pointer, unsigned value) {
-  if (may_access(pointer, sizeof value, true)) *pointer |= value;
+inline void atomicOr(unsigned* pointer, unsigned value, Where where = Where::current()) {
+  if (may_access(pointer, sizeof value, true, where)) *pointer |= value;
+}
+
+template <class T>
+T load_workgroup(const T* pointer) {
+  if (tracing) widen_word(pointer, sizeof(T));
+  return *pointer;
+}
+template <class T>
+void store_workgroup(T* pointer, T value) {
+  if (tracing) widen_word(pointer, sizeof(T));
+  *pointer = value;
 }
 
 template <class T>
@@ -166,7 +210,11 @@ class Shared final : public SharedArray {
     kernel.shared_arrays.push_back(this);
     kernel.shared_bytes += count * sizeof(T);
   }
-  T& operator[](unsigned i) { return i < count_ ? data()[i] : data()[count_]; }   // overruns hit the guard
+  T& operator[](unsigned i, Where where = Where::current()) {
+    T& element = data()[std::min(i, count_)];   // overruns hit the guard
+    if (tracing) trace_word(&element, sizeof(T), where);
+    return element;
+  }
   void poison() override { std::memset(memory_.data(), kPoison, memory_.size() * sizeof(uint4)); }
   bool guards_stand() const override {
     const auto* bytes = reinterpret_cast<const unsigned char*>(memory_.data());

@@ -123,7 +123,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 
 bool fallback(const PermuteContext& c, std::uint32_t row) { return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu); }
 
-// Mirrors turn_block() of shaders/permute/permute_fused_block.comp for the tile whose first element has the given indices.
+// As turn_block() does for the tile whose first element is given: tests/emulated/test_accesses.cpp compares.
 AccessCount count_tile(const PermuteContext& c, const Row& r, std::int64_t first_s, std::int64_t first_d) {
   const Nest& nest = c.nest;
   const Shape shape = shape_of(nest, r);
