@@ -65,7 +65,13 @@ class TuneStore final : public TunedChoices {
  private:
   using Choices = std::map<std::string, TunedChoice, std::less<>>;                     // by the problem's JSON
   using Groups = std::map<std::pair<std::string, std::string>, Choices, std::less<>>;  // by planner version and profile
-  static Groups read(const std::string& path, std::string& warning);
+  struct Stored {
+    Groups groups;
+    std::string warning;        // why the file was ignored
+    bool replaceable = true;    // nothing is there, or a store of this format, be it damaged
+  };
+  static Stored read(const std::string& path);
+  static Result<void> refuse_others(const std::string& path, const Stored& stored);
   static void put_into(Groups& groups, const Groups& others);
   const Choices* group(std::string_view profile_hash) const;
 

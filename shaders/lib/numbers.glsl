@@ -60,7 +60,10 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer Ref4 { uint 
 #ifdef NARROW
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer Ref2 { uint16_t x[]; };
 #ifdef NO_BYTES
-// The two bytes that hold it: one of them may be none of the operand's, and lies in the same page.
+// Reads the two bytes, at an even address, that hold it. One of them may lie outside the operand: in front of one that
+// begins at an odd address, or behind one whose last byte is at an even address. Precondition on the operand's memory:
+// that byte can be read as well. It can where the allocation begins at an even address and has an even size, as those of
+// Vulkan's memory do; both bytes lie in one page in any case. Its value is not used. The plan's ranges do not have it.
 uint load_byte(uvec2 base, uint at) {
   at += base.x & 1u;   // a sum of 32 bits: offsets stay below 2^31
   return (uint(Ref2(uvec2(base.x & ~1u, base.y)).x[at >> 1]) >> (8u * (at & 1u))) & 0xffu;

@@ -40,8 +40,8 @@ class Addresses {
   std::span<const AddressSlot> slots_;
 };
 
-// A module as far as it is rewritten, in the order in which its parts stand; what is added to the globals stands between
-// them and the functions.
+// A module as far as it is rewritten, in the order in which its parts stand; what is added to the globals stands
+// between them and the functions.
 struct Sections {
   Words head, entry, globals, functions;
 
@@ -134,8 +134,8 @@ class PushReads {
   Addresses addresses_;
   PushValues* values_;
   Words& out_;
-  std::unordered_map<std::uint32_t, Place> pointers_;          // into the push block
-  std::unordered_map<std::uint32_t, std::uint32_t> arrays_;    // pointers into constant arrays, and to what type
+  std::unordered_map<std::uint32_t, Place> pointers_;        // into the push block
+  std::unordered_map<std::uint32_t, std::uint32_t> arrays_;  // pointers into constant arrays, and to what type
 };
 
 Words assemble(std::span<const std::uint32_t> header, const Sections& sections, const PushValues& values) {

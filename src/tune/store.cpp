@@ -55,13 +55,12 @@ Result<backend::Place> file_of(const std::string& path) {
 
 }  // namespace
 
-TuneStore::Groups TuneStore::read(const std::string& path, std::string& warning) {
+TuneStore::Stored TuneStore::read(const std::string& path) {
   const auto [bytes, why, foreign] = backend::read_framed(path, kFrame, [](auto) { return std::string(); });
-  warning = why;
-  if (bytes.empty()) return {};
+  if (bytes.empty()) return {{}, why, !foreign};
+  // A whole file whose content this version cannot read is not damaged.
   const auto ignored = [&](const Error& error) {
-    warning = fmt::format("{} {} ignored: {}", kFrame.what, path, error.message());
-    return Groups();
+    return Stored{{}, fmt::format("{} {} ignored: {}", kFrame.what, path, error.message()), false};
   };
   const auto root = detail::parse_json({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "store");
   if (!root) return ignored(root.error());
@@ -83,12 +82,14 @@ TuneStore::Groups TuneStore::read(const std::string& path, std::string& warning)
     return {};
   });
   if (auto ok = o.finish(); !ok) return ignored(ok.error());
-  return groups;
+  return {std::move(groups), {}, true};
 }
 
 TuneStore TuneStore::load(const std::string& path) {
   TuneStore store;
-  store.known_ = read(path, store.warning_);
+  Stored stored = read(path);
+  store.known_ = std::move(stored.groups);
+  store.warning_ = std::move(stored.warning);
   return store;
 }
 
@@ -128,11 +129,12 @@ void TuneStore::put_into(Groups& groups, const Groups& others) {
 
 Result<void> TuneStore::check_place(const std::string& path) {
   if (auto place = file_of(path); !place) return std::unexpected(place.error());
-  const auto found = backend::read_framed(path, kFrame, [](auto) { return std::string(); });
-  std::string why = found.warning;
-  // A whole file whose content this version cannot read is not damaged.
-  if (!found.bytes.empty()) (void)read(path, why);
-  if (!found.foreign && (found.bytes.empty() || why.empty())) return {};
+  return refuse_others(path, read(path));
+}
+
+Result<void> TuneStore::refuse_others(const std::string& path, const Stored& stored) {
+  if (stored.replaceable) return {};
+  const std::string& why = stored.warning;
   const std::size_t reason = why.find("ignored: ");
   return fail(ErrorKind::parse, "store " + path, reason == std::string::npos ? why : why.substr(reason + 9),
               "a file of tuned choices in this format, or none: another's is left as it is");
@@ -144,9 +146,9 @@ Result<void> TuneStore::save(const std::string& path) {
   // Held until the new file is in its place: what another process saves meanwhile would be lost.
   const auto lock = backend::FileLock::take(place->path);
   if (!lock) return std::unexpected(lock.error());
-  if (auto fine = check_place(path); !fine) return fine;
-  std::string broken;   // load() told; a store of ours that is damaged is replaced
-  Groups all = read(path, broken);
+  Stored stored = read(path);   // one that is damaged is replaced: load() has said so
+  if (auto fine = refuse_others(path, stored); !fine) return fine;
+  Groups all = std::move(stored.groups);
   put_into(all, fresh_);
   JsonWriter w;
   w.begin('{');
