@@ -13,8 +13,8 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 //! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
-// Blocks transposed in registers and stored at once, with no workgroup memory: for the widest blocks of bytes, and for
-// devices that run shaders on a CPU, whose caches do what workgroup memory does elsewhere.
+// Blocks are transposed in registers and stored directly, without workgroup memory: for the widest blocks of bytes, and
+// for devices that run shaders on a CPU, whose caches take the role of workgroup memory.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "lib/tile.cuh"
@@ -29,7 +29,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
   for (uint k = 0u; k < kBlocks; ++k) {
     const uint b = threadIdx.x + k * kWorkgroup;
     const uint s = kLanesD == 0u ? b % kBlocksS : b / kBlocksD, d = kLanesD == 0u ? b / kBlocksS : b % kBlocksD;
-    // Blocks lie wholly inside the problem or wholly outside: the planner sees to it.
+    // The planner makes every block lie wholly inside or wholly outside the problem.
     if (s * kVectorS < t.size_s && d * kVectorD < t.size_d) {
       uvec4 rows[MAX_VECTOR];
       load_block(push, t, s, d, rows);

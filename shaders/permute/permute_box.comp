@@ -13,10 +13,11 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 //! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
-// A box over up to three axes through workgroup memory: read in the source's order, written in the
-// destination's. Sides that are small, odd or shared by both orders (7, 9, 3; TVM PR 14167's unsolved
-// cases) become long runs this way, because a run goes on over the box's inner axes.
-// Method: the packed-split algorithm of cuTT (Hynninen and Lyakh 2017), with padding chosen by count.
+// A box over up to three axes goes through workgroup memory: loaded in the source's order, stored in the destination's.
+// Runs continue across the box's inner axes, so sides that are small, odd or innermost in both orders (7, 9, 3; the
+// unsolved cases of TVM PR 14167) still give long runs.
+// Method: the packed-split algorithm of cuTT (Hynninen and Lyakh 2017); the planner chooses the padding by counting
+// bank conflicts.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
@@ -31,7 +32,7 @@ layout(constant_id = PERMUTE_BOX_SPEC_UNROLL) const uint kUnroll = 4u;
 const uint kBoxed = PERMUTE_BOX_AXES;
 const uint kOwnWords = PERMUTE_BOX_OWN_WORDS;
 
-// Elements of less than a word stand packed where an access brings whole words, alone in a word otherwise.
+// Elements smaller than a word are staged packed where each access loads whole words; otherwise each takes a word.
 #if ELEMENT_BYTES < 4
 const bool kPacked = kLoad * ELEMENT_BYTES >= 4u;
 const uint kElementWords = 1u;
@@ -46,7 +47,7 @@ shared uint staged[kSharedWords];
 uint box_size(const uint axis) { return word(kOwnWord + axis) & 0xffffu; }
 uint box_last(const uint axis) { return word(kOwnWord + axis) >> 16; }
 
-// n / size, with the size's multiplier.
+// n / size by multiplication.
 uint divide_by_size(uint n, uint multiplier) {
   uint high, low;
   umulExtended(n, multiplier, high, low);
@@ -55,19 +56,18 @@ uint divide_by_size(uint n, uint multiplier) {
 
 uint multiplier_of(const uint axis) { return word(kOwnWord + kBoxed + axis); }
 
-// The value of the boxed axis at a place of the destination's order: two selects on uniform values,
-// where an indexed array would go to memory.
+// values[axis] for an axis that is not constant: two selects on uniform values; indexing would put the array in memory.
 #define PICK(axis, values) ((axis) == 0u ? (values)[0] : (axis) == 1u ? (values)[1] : (values)[2])
 
-// The word of workgroup memory where word w of the box stands, padding counted in.
+// Index in workgroup memory of word w of the box, including padding.
 uint padded(uint w, uint padding) { return w + (w >> (padding & 255u)) * ((padding >> 8) & 255u); }
 
-// Element e of the box, e counted in the source's order, as it stands in workgroup memory.
+// Word index, before padding, of element e of the box (in the source's order).
 uint element_place(uint e) { return e * kElementWords / kPerWord; }
 
 void stage_word(uint w, uint padding, uint value) { staged[padded(w, padding)] = value; }
 
-// One element, in the low words.
+// Loads one staged element, returned in the low words.
 uvec4 unstage(uint e, uint padding) {
   uvec4 v = uvec4(0u);
   [[unroll]] for (uint w = 0u; w < kElementWords; ++w) v[w] = staged[padded(element_place(e) + w, padding)];
@@ -77,13 +77,13 @@ uvec4 unstage(uint e, uint padding) {
 
 struct Box {
   offset_t from, to;                    // first element in source and destination
-  uint size[PERMUTE_BOX_AXES];     // of each boxed axis
-  uint inside[PERMUTE_BOX_AXES];   // how much of it lies inside the problem
-  uint stride[PERMUTE_BOX_AXES];     // elements of the box that one step along the axis passes over
+  uint size[PERMUTE_BOX_AXES];     // size in the box
+  uint inside[PERMUTE_BOX_AXES];   // elements inside the problem
+  uint stride[PERMUTE_BOX_AXES];     // distance in the box of one step along the axis, in elements
   offset_t dst[PERMUTE_BOX_AXES];       // destination strides
   uint multiplier[PERMUTE_BOX_AXES];
   uint elements;
-  int bound_at[PERMUTE_MAX_BOUNDS];     // the bounds' sums at the first element
+  int bound_at[PERMUTE_MAX_BOUNDS];     // each bound's sum at the first element
 };
 
 Box locate_box(uint id) {
@@ -110,7 +110,7 @@ Box locate_box(uint id) {
   return box;
 }
 
-// Loads the access that starts at element e of the box; false where it lies outside the problem.
+// Loads the access that starts at element e of the box; returns false where it lies outside the problem.
 bool load_access(Box box, uint e, out uvec4 value) {
   offset_t at = box.from;
   bool inside = e < box.elements;
@@ -142,7 +142,7 @@ void stage_access(uint e, uvec4 value, uint padding) {
   }
 }
 
-// Puts element i into a packed access.
+// Inserts element i into a packed access.
 void insert_element(inout uvec4 access, const uint i, uvec4 element) {
 #if ELEMENT_BYTES == 16
   access = element;
@@ -156,7 +156,7 @@ void insert_element(inout uvec4 access, const uint i, uvec4 element) {
 #endif
 }
 
-// The box's axes in the destination's order.
+// Reorders the box's axes to the destination's order.
 Box in_store_order(Box box, uint order) {
   Box stored = box;
   [[unroll]] for (uint place = 0u; place < kBoxed; ++place) {
@@ -170,7 +170,7 @@ Box in_store_order(Box box, uint order) {
   return stored;
 }
 
-// Stores the access that starts at element `o` of the box; both stand in the destination's order.
+// Stores the access that starts at element `o`. `o` and the axes of `box` are in the destination's order.
 void store_access(Box box, uint o, uint padding) {
   if (o >= box.elements) return;
   // o = first digit + size[0] * (second + size[1] * third)
@@ -194,8 +194,8 @@ void store_access(Box box, uint o, uint padding) {
   }
   [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b) inside = inside && bound_at[b] < write_limit(kOwnWords, b);
   if (!inside) return;
-  // Within an access only the first two digits move (the planner sees to it), so element n of the two
-  // stands at n * stride[0] + n / size[0] * (stride[1] - size[0] * stride[0]): no carry to follow.
+  // Within an access only the first two digits change (the planner ensures this). So element n of the plane that these
+  // two span is at n * stride[0] + n / size[0] * (stride[1] - size[0] * stride[0]), without carrying digits.
   uint n = o - third * box.size[0] * box.size[1];
   uint base = third * box.stride[2];
   uint turn = box.stride[1] - box.size[0] * box.stride[0];
@@ -209,19 +209,20 @@ void store_access(Box box, uint o, uint padding) {
 
 void main() {
   uint id = group_id();
-  if (id >= id_count()) return;   // the folded grid's surplus; whole workgroups, so no barrier is missed
+  // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
+  if (id >= id_count()) return;
   const uint padding = word(kOwnWord + 2u * kBoxed);
   Box box = locate_box(id);
 
   const uint step = kWorkgroup * kUnroll;
   uint first = gl_LocalInvocationID.x;
   const uint loads = (box.elements + kLoad - 1u) / kLoad;
-  do {   // tested at the bottom: lavapipe runs a top-tested loop's uniform loads once too often
+  do {   // tested at the bottom: lavapipe executes uniform loads of a top-tested loop once too often
     uvec4 value[kUnroll];
     bool inside[kUnroll];
     [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
       inside[u] = false;
-      // Small boxes leave whole subgroups without a load: they skip its arithmetic.
+      // Small boxes leave whole subgroups without a load; these skip the address arithmetic.
       if (first + u * kWorkgroup < loads) inside[u] = load_access(box, (first + u * kWorkgroup) * kLoad, value[u]);
     }
     [[unroll]] for (uint u = 0u; u < kUnroll; ++u)
@@ -229,7 +230,7 @@ void main() {
     first += step;
   } while (first - gl_LocalInvocationID.x < loads);
 
-  barrier();   // the whole box is staged before any invocation reads what others staged
+  barrier();   // the whole box is staged before loads by other invocations
 
   Box stored = in_store_order(box, padding >> 16);
   const uint stores = (box.elements + kStore - 1u) / kStore;

@@ -13,10 +13,11 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 //! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
-// A box over up to three axes through workgroup memory: read in the source's order, written in the
-// destination's. Sides that are small, odd or shared by both orders (7, 9, 3; TVM PR 14167's unsolved
-// cases) become long runs this way, because a run goes on over the box's inner axes.
-// Method: the packed-split algorithm of cuTT (Hynninen and Lyakh 2017), with padding chosen by count.
+// A box over up to three axes goes through workgroup memory: loaded in the source's order, stored in the destination's.
+// Runs continue across the box's inner axes, so sides that are small, odd or innermost in both orders (7, 9, 3; the
+// unsolved cases of TVM PR 14167) still give long runs.
+// Method: the packed-split algorithm of cuTT (Hynninen and Lyakh 2017); the planner chooses the padding by counting
+// bank conflicts.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "permute_box.abi.h"
@@ -30,7 +31,7 @@ constexpr uint kUnroll = sectile_constant(PERMUTE_BOX_SPEC_UNROLL, 4u);
 constexpr uint kBoxed = PERMUTE_BOX_AXES;
 constexpr uint kOwnWords = PERMUTE_BOX_OWN_WORDS;
 
-// Elements of less than a word stand packed where an access brings whole words, alone in a word otherwise.
+// Elements smaller than a word are staged packed where each access loads whole words; otherwise each takes a word.
 #if ELEMENT_BYTES < 4
 constexpr bool kPacked = kLoad * ELEMENT_BYTES >= 4u;
 constexpr uint kElementWords = 1u;
@@ -51,31 +52,30 @@ __device__ __forceinline__ uint box_last(const PermutePush& push, const uint axi
   return word(push, kOwnWord + axis) >> 16;
 }
 
-// n / size, with the size's multiplier.
+// n / size by multiplication.
 __device__ __forceinline__ uint divide_by_size(uint n, uint multiplier) { return __umulhi(n, multiplier); }
 
 __device__ __forceinline__ uint multiplier_of(const PermutePush& push, const uint axis) {
   return word(push, kOwnWord + kBoxed + axis);
 }
 
-// The value of the boxed axis at a place of the destination's order: two selects on uniform values,
-// where an indexed array would go to memory.
+// values[axis] for an axis that is not constant: two selects on uniform values; indexing would put the array in memory.
 template <class T>
 __device__ __forceinline__ T pick(uint axis, const T (&values)[PERMUTE_BOX_AXES]) {
   return axis == 0u ? values[0] : axis == 1u ? values[1] : values[2];
 }
 
-// The word of workgroup memory where word w of the box stands, padding counted in.
+// Index in workgroup memory of word w of the box, including padding.
 __device__ __forceinline__ uint padded(uint w, uint padding) {
   return w + (w >> (padding & 255u)) * ((padding >> 8) & 255u);
 }
 
-// Element e of the box, e counted in the source's order, as it stands in workgroup memory.
+// Word index, before padding, of element e of the box (in the source's order).
 __device__ __forceinline__ uint element_place(uint e) { return e * kElementWords / kPerWord; }
 
 __device__ __forceinline__ void stage_word(uint w, uint padding, uint value) { staged[padded(w, padding)] = value; }
 
-// One element, in the low words.
+// Loads one staged element, returned in the low words.
 __device__ __forceinline__ uvec4 unstage(uint e, uint padding) {
   uvec4 v = {};
 #pragma unroll
@@ -86,13 +86,13 @@ __device__ __forceinline__ uvec4 unstage(uint e, uint padding) {
 
 struct Box {
   offset_t from, to;                    // first element in source and destination
-  uint size[PERMUTE_BOX_AXES];          // of each boxed axis
-  uint inside[PERMUTE_BOX_AXES];        // how much of it lies inside the problem
-  uint stride[PERMUTE_BOX_AXES];        // elements of the box that one step along the axis passes over
+  uint size[PERMUTE_BOX_AXES];          // size in the box
+  uint inside[PERMUTE_BOX_AXES];        // elements inside the problem
+  uint stride[PERMUTE_BOX_AXES];        // distance in the box of one step along the axis, in elements
   offset_t dst[PERMUTE_BOX_AXES];       // destination strides
   uint multiplier[PERMUTE_BOX_AXES];
   uint elements;
-  int bound_at[PERMUTE_MAX_BOUNDS];     // the bounds' sums at the first element
+  int bound_at[PERMUTE_MAX_BOUNDS];     // each bound's sum at the first element
 };
 
 __device__ __forceinline__ Box locate_box(const PermutePush& push, uint id) {
@@ -121,7 +121,7 @@ __device__ __forceinline__ Box locate_box(const PermutePush& push, uint id) {
   return box;
 }
 
-// Loads the access that starts at element e of the box; false where it lies outside the problem.
+// Loads the access that starts at element e of the box; returns false where it lies outside the problem.
 __device__ __forceinline__ bool load_access(const PermutePush& push, const Box& box, uint e, uvec4& value) {
   offset_t at = box.from;
   bool inside = e < box.elements;
@@ -158,7 +158,7 @@ __device__ __forceinline__ void stage_access(uint e, const uvec4& value, uint pa
   }
 }
 
-// Puts element i into a packed access.
+// Inserts element i into a packed access.
 __device__ __forceinline__ void insert_element(uvec4& access, const uint i, const uvec4& element) {
 #if ELEMENT_BYTES >= 4
 #pragma unroll
@@ -169,7 +169,7 @@ __device__ __forceinline__ void insert_element(uvec4& access, const uint i, cons
 #endif
 }
 
-// The box's axes in the destination's order.
+// Reorders the box's axes to the destination's order.
 __device__ __forceinline__ Box in_store_order(const Box& box, uint order) {
   Box stored = box;
 #pragma unroll
@@ -184,7 +184,7 @@ __device__ __forceinline__ Box in_store_order(const Box& box, uint order) {
   return stored;
 }
 
-// Stores the access that starts at element `o` of the box; both stand in the destination's order.
+// Stores the access that starts at element `o`. `o` and the axes of `box` are in the destination's order.
 __device__ __forceinline__ void store_access(const PermutePush& push, const Box& box, uint o, uint padding) {
   if (o >= box.elements) return;
   // o = first digit + size[0] * (second + size[1] * third)
@@ -214,8 +214,8 @@ __device__ __forceinline__ void store_access(const PermutePush& push, const Box&
 #pragma unroll
   for (uint b = 0u; b < kWriteBounds; ++b) inside = inside && bound_at[b] < write_limit(push, kOwnWords, b);
   if (!inside) return;
-  // Within an access only the first two digits move (the planner sees to it), so element n of the two
-  // stands at n * stride[0] + n / size[0] * (stride[1] - size[0] * stride[0]): no carry to follow.
+  // Within an access only the first two digits change (the planner ensures this). So element n of the plane that these
+  // two span is at n * stride[0] + n / size[0] * (stride[1] - size[0] * stride[0]), without carrying digits.
   const uint n = o - third * box.size[0] * box.size[1];
   const uint base = third * box.stride[2];
   const uint turn = box.stride[1] - box.size[0] * box.stride[0];
@@ -230,7 +230,8 @@ __device__ __forceinline__ void store_access(const PermutePush& push, const Box&
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
   const uint id = group_id();
-  if (id >= id_count(push)) return;   // the folded grid's surplus; whole workgroups, so no barrier is missed
+  // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
+  if (id >= id_count(push)) return;
   const uint padding = word(push, kOwnWord + 2u * kBoxed);
   const Box box = locate_box(push, id);
 
@@ -243,7 +244,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
 #pragma unroll
     for (uint u = 0u; u < kUnroll; ++u) {
       inside[u] = false;
-      // Small boxes leave whole warps without a load: they skip its arithmetic.
+      // Small boxes leave whole warps without a load; these skip the address arithmetic.
       if (first + u * kWorkgroup < loads) inside[u] = load_access(push, box, (first + u * kWorkgroup) * kLoad, value[u]);
     }
 #pragma unroll
@@ -251,7 +252,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
       if (inside[u]) stage_access((first + u * kWorkgroup) * kLoad, value[u], padding);
   }
 
-  __syncthreads();   // the whole box is staged before any invocation reads what others staged
+  __syncthreads();   // the whole box is staged before loads by other invocations
 
   const Box stored = in_store_order(box, padding >> 16);
   const uint stores = (box.elements + kStore - 1u) / kStore;

@@ -1,4 +1,4 @@
-// Interface of permute_copy: contiguous bytes from one operand to the other.
+// Interface of permute_copy: a contiguous copy.
 #ifndef SECTILE_PERMUTE_COPY_ABI_H
 #define SECTILE_PERMUTE_COPY_ABI_H
 
@@ -7,11 +7,11 @@
 struct PermuteCopyPush {
   SECTILE_ADDRESS src;
   SECTILE_ADDRESS dst;
-  SECTILE_UINT bytes_lo, bytes_hi;   // how many bytes in all, a multiple of the variant's element
-  SECTILE_UINT groups;               // workgroups that have work; the folded grid may hold more
+  SECTILE_UINT bytes_lo, bytes_hi;   // bytes to copy, a multiple of the variant's element
+  SECTILE_UINT groups;               // workgroups with work; a folded grid may have more
 };
 
-#define PERMUTE_COPY_SPEC_WIDTH 8     // bytes an access: 1, 2, 4, 8 or 16
-#define PERMUTE_COPY_SPEC_UNROLL 9    // accesses an invocation
+#define PERMUTE_COPY_SPEC_WIDTH 8     // bytes per access: 1, 2, 4, 8 or 16
+#define PERMUTE_COPY_SPEC_UNROLL 9    // accesses per invocation
 
 #endif

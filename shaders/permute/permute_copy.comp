@@ -1,9 +1,8 @@
 //! variant e1 -DELEMENT_BYTES=1
 //! variant e2 -DELEMENT_BYTES=2
 //! variant e4 -DELEMENT_BYTES=4
-// Contiguous bytes, WIDTH an access, UNROLL accesses an invocation. Offsets inside a workgroup's part
-// are 32 bits; where the part starts is worked out in 64 bits from words, so no variant is needed
-// for large operands.
+// Copies contiguous bytes: WIDTH per access, UNROLL accesses per invocation. Offsets inside a workgroup's part are
+// 32-bit; the part's start is computed in 64 bits from words, so large operands need no variant.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
@@ -43,7 +42,7 @@ void main() {
   [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
     if (at[u] + kWidth <= left) store_bytes(dst, offset_t(at[u] / ELEMENT_BYTES), kWidth, value[u]);
   }
-  // What is left of the last access goes an element each, by the first invocations of the last workgroup.
+  // Tail: the last workgroup copies the bytes after its last whole access one element per invocation.
   uint rest = left % kWidth;
   if (gl_LocalInvocationID.x * ELEMENT_BYTES < rest) {
     offset_t e = offset_t((left - rest) / ELEMENT_BYTES + gl_LocalInvocationID.x);

@@ -1,8 +1,8 @@
 //! variant e1 -DELEMENT_BYTES=1
 //! variant e2 -DELEMENT_BYTES=2
 //! variant e4 -DELEMENT_BYTES=4
-// Contiguous bytes, WIDTH an access, UNROLL accesses an invocation. Offsets inside a workgroup's part
-// are 32 bits; where the part starts is worked out in 64 bits, so no variant is needed for large operands.
+// Copies contiguous bytes: WIDTH per access, UNROLL accesses per invocation. Offsets inside a workgroup's part are
+// 32-bit; the part's start is computed in 64 bits, so large operands need no variant.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "permute_copy.abi.h"
@@ -37,7 +37,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
   for (uint u = 0u; u < kUnroll; ++u) {
     if (at[u] + kWidth <= left) store_bytes(dst, offset_t(at[u] / ELEMENT_BYTES), kWidth, value[u]);
   }
-  // What is left of the last access goes an element each, by the first invocations of the last workgroup.
+  // Tail: the last workgroup copies the bytes after its last whole access one element per invocation.
   const uint rest = left % kWidth;
   if (threadIdx.x * ELEMENT_BYTES < rest) {
     const offset_t e = offset_t((left - rest) / ELEMENT_BYTES + threadIdx.x);

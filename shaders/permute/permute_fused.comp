@@ -7,9 +7,10 @@
 //! variant split -DWORDS
 //! variant split.long -DWORDS -DLONG
 //! variant split.wide -DWORDS -DWIDE -DLONG
-// Elements computed with on their way, a run along the destination an invocation. The way out for any problem that has
-// an elementwise stage: the source may be gathered element by element, and blocks may pad.
-// Variants: accesses of whole words alone; of 1 and 2 bytes as well; those made of words.
+// Permute with an elementwise stage; each invocation computes a run along the destination. This is the fallback for any
+// problem that has an elementwise stage: the source may be gathered element by element, and blocks may be padded.
+// Variants: word: 32-bit accesses and wider; narrow: 1-byte and 2-byte accesses as well; split: narrow accesses made
+// from words.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define OWN_WORDS 0u
@@ -36,7 +37,7 @@ void main() {
     [[unroll]] for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(kWordsBehind, b, a);
   }
 
-  // Sums grow along a run: where the first element has no source, none has.
+  // A bound's sum increases along a run: where the first element has no source, no later one has.
   bool reads[MAX_RUN], writes[MAX_RUN];
   [[unroll]] for (uint i = 0u; i < kVector; ++i) {
     reads[i] = true;

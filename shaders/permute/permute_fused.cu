@@ -4,9 +4,9 @@
 //! variant narrow -DNARROW
 //! variant narrow.long -DNARROW -DLONG
 //! variant narrow.wide -DNARROW -DWIDE -DLONG
-// Elements computed with on their way, a run along the destination an invocation. The way out for any problem that has
-// an elementwise stage: the source may be gathered element by element, and blocks may pad.
-// Variants: accesses of whole words alone; of 1 and 2 bytes as well. Plans for CUDA ask for no other.
+// Permute with an elementwise stage; each invocation computes a run along the destination. This is the fallback for any
+// problem that has an elementwise stage: the source may be gathered element by element, and blocks may be padded.
+// Variants: word: 32-bit accesses and wider; narrow: 1-byte and 2-byte accesses as well. Plans for CUDA use no others.
 #include "lib/cuda.cuh"
 #define OWN_WORDS 0u
 #include "lib/fused.cuh"
@@ -33,7 +33,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(push, kWordsBehind, b, a);
   }
 
-  // Sums grow along a run: where the first element has no source, none has.
+  // A bound's sum increases along a run: where the first element has no source, no later one has.
   bool reads[MAX_RUN], writes[MAX_RUN];
 #pragma unroll
   for (uint i = 0u; i < kVector; ++i) {

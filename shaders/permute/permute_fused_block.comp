@@ -4,9 +4,9 @@
 //! variant narrow -DNARROW
 //! variant narrow.long -DNARROW -DLONG
 //! variant narrow.wide -DNARROW -DWIDE -DLONG
-// Elements computed with on their way where the innermost axis moves: blocks transposed in registers, rows of the source in,
-// columns of the destination out.
-// Variants: accesses of whole words alone; of 1 and 2 bytes as well.
+// Permute with an elementwise stage where the innermost axis moves: blocks are transposed in registers, loaded as rows
+// of the source and stored as columns of the destination.
+// Variants: word: 32-bit accesses and wider; narrow: 1-byte and 2-byte accesses as well.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define OWN_WORDS PERMUTE_FUSED_BLOCK_OWN_WORDS
@@ -23,12 +23,12 @@ layout(constant_id = PERMUTE_FUSED_SPEC_JOINED_D) const uint kJoinedD = 0u;
 
 const uint kBlocksS = kTileS / kVectorS;
 const uint kBlocksD = kTileD / kVectorD;
-const uint kBlocks = (kBlocksS * kBlocksD + kWorkgroup - 1u) / kWorkgroup;   // an invocation's
+const uint kBlocks = (kBlocksS * kBlocksD + kWorkgroup - 1u) / kWorkgroup;   // blocks per invocation
 const uint kAxisS = kSwap == 0u ? 0u : 1u;
 const uint kAxisD = 1u - kAxisS;
 
 struct Tile {
-  offset_t from, to, add;      // its first element
+  offset_t from, to, add;      // offsets of the tile's first element
   uint scale, bias;
   uint size_s, size_d;         // elements inside the problem
 };
@@ -55,7 +55,9 @@ Tile locate_tile(uint id) {
   return t;
 }
 
-// A vector's elements for a block: one for all, one a row or a column, or (blocks of one axis both ways) of neither.
+// The elements of a vector (scale or bias) that a block needs: one for all, one per row, or one per column. Where the
+// vector's index varies along both S and D (both belong to one axis), none are held, and each is loaded where it is
+// used.
 struct Along {
   uvec2 address;
   uint at, step_s, step_d;
@@ -80,9 +82,9 @@ float value_along(Along v, const bool along_s, const bool along_d, uint s, uint 
 const bool kScaleS = (kStage & PERMUTE_FUSED_SCALE_S) != 0u, kScaleD = (kStage & PERMUTE_FUSED_SCALE_D) != 0u;
 const bool kBiasS = (kStage & PERMUTE_FUSED_BIAS_S) != 0u, kBiasD = (kStage & PERMUTE_FUSED_BIAS_D) != 0u;
 
-const uint kElements = kVectorS * kVectorD;   // of a block
+const uint kElements = kVectorS * kVectorD;   // elements of a block
 
-// Rows and columns outside the problem are read at the last one inside: what they hold is never stored.
+// Rows and columns outside the problem are clamped to the last one inside: the clamped values are never stored.
 void read_rows(Tile t, uint s, uint d, out uint rows[kVectorD][MAX_RUN]) {
   if (kJoinedS != 0u) {
     const offset_t block = t.from + offset_t(d) * src_stride(kAxisD);
@@ -155,10 +157,10 @@ void turn_block(Tile t, uint s, uint d) {
 
 void main() {
   uint id = group_id();
-  if (id >= id_count()) return;     // the folded grid's surplus
+  if (id >= id_count()) return;     // surplus of a folded grid
   Tile t = locate_tile(id);
-  // Tested at the bottom: lavapipe 26.1 runs a load of a top-tested loop once more after its end. Not unrolled: a block
-  // is code enough.
+  // Tested at the bottom: lavapipe 26.1 executes a load of a top-tested loop once more after its end. Not unrolled: the
+  // code of one block is long enough.
   uint k = 0u;
   [[dont_unroll]] do {
     uint b = gl_LocalInvocationID.x + k * kWorkgroup;

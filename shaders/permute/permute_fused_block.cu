@@ -4,9 +4,9 @@
 //! variant narrow -DNARROW
 //! variant narrow.long -DNARROW -DLONG
 //! variant narrow.wide -DNARROW -DWIDE -DLONG
-// Elements computed with on their way where the innermost axis moves: blocks transposed in registers, rows of the source in,
-// columns of the destination out.
-// Variants: accesses of whole words alone; of 1 and 2 bytes as well.
+// Permute with an elementwise stage where the innermost axis moves: blocks are transposed in registers, loaded as rows
+// of the source and stored as columns of the destination.
+// Variants: word: 32-bit accesses and wider; narrow: 1-byte and 2-byte accesses as well.
 #include "lib/cuda.cuh"
 #define OWN_WORDS PERMUTE_FUSED_BLOCK_OWN_WORDS
 #include "lib/fused.cuh"
@@ -22,12 +22,12 @@ constexpr uint kJoinedD = sectile_constant(PERMUTE_FUSED_SPEC_JOINED_D, 0u);
 
 constexpr uint kBlocksS = kTileS / kVectorS;
 constexpr uint kBlocksD = kTileD / kVectorD;
-constexpr uint kBlocks = (kBlocksS * kBlocksD + kWorkgroup - 1u) / kWorkgroup;   // an invocation's
+constexpr uint kBlocks = (kBlocksS * kBlocksD + kWorkgroup - 1u) / kWorkgroup;   // blocks per invocation
 constexpr uint kAxisS = kSwap == 0u ? 0u : 1u;
 constexpr uint kAxisD = 1u - kAxisS;
 
 struct Tile {
-  offset_t from, to, add;      // its first element
+  offset_t from, to, add;      // offsets of the tile's first element
   uint scale, bias;
   uint size_s, size_d;         // elements inside the problem
 };
@@ -55,7 +55,9 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
   return t;
 }
 
-// A vector's elements for a block: one for all, one a row or a column, or (blocks of one axis both ways) of neither.
+// The elements of a vector (scale or bias) that a block needs: one for all, one per row, or one per column. Where the
+// vector's index varies along both S and D (both belong to one axis), none are held, and each is loaded where it is
+// used.
 struct Along {
   uint64 address;
   uint at, step_s, step_d;
@@ -81,9 +83,9 @@ __device__ __forceinline__ float value_along(const Along& v, const bool along_s,
 constexpr bool kScaleS = (kStage & PERMUTE_FUSED_SCALE_S) != 0u, kScaleD = (kStage & PERMUTE_FUSED_SCALE_D) != 0u;
 constexpr bool kBiasS = (kStage & PERMUTE_FUSED_BIAS_S) != 0u, kBiasD = (kStage & PERMUTE_FUSED_BIAS_D) != 0u;
 
-constexpr uint kElements = kVectorS * kVectorD;   // of a block
+constexpr uint kElements = kVectorS * kVectorD;   // elements of a block
 
-// Rows and columns outside the problem are read at the last one inside: what they hold is never stored.
+// Rows and columns outside the problem are clamped to the last one inside: the clamped values are never stored.
 __device__ __forceinline__ void read_rows(const PermutePush& push, const Tile& t, uint s, uint d, uint (&rows)[MAX_RUN][MAX_RUN]) {
   if (kJoinedS != 0u) {
     const offset_t block = t.from + offset_t(d) * src_stride(push, kAxisD);
@@ -167,7 +169,7 @@ __device__ __forceinline__ void turn_block(const PermutePush& push, const Tile& 
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
   uint id = group_id();
-  if (id >= id_count(push)) return;     // the folded grid's surplus
+  if (id >= id_count(push)) return;     // surplus of a folded grid
   Tile t = locate_tile(push, id);
 #pragma unroll 1
   for (uint k = 0u; k < kBlocks; ++k) {

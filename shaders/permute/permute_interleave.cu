@@ -10,9 +10,9 @@
 //! variant e2.wide -DELEMENT_BYTES=2 -DWORD_ACCESS -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
-// Few elements change places around a long axis: pixels of three channels to planes and back, a channel of
-// zeros added. An invocation reads whole records, interleaves them in registers and writes whole records; every
-// index into its registers is a constant once the loops are unrolled.
+// Small axes trade places around a long one: e.g. pixels of three channels to planes and back, optionally with a
+// channel of zeros added. An invocation loads whole records, interleaves them in registers and stores whole records.
+// Every register index is constant after unrolling.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "permute_interleave.abi.h"
@@ -27,7 +27,7 @@ constexpr uint kSwap = sectile_constant(PERMUTE_INTERLEAVE_SPEC_SWAP, 1u);
 constexpr uint kLoad = sectile_constant(PERMUTE_INTERLEAVE_SPEC_LOAD_BYTES, 4u);
 constexpr uint kStore = sectile_constant(PERMUTE_INTERLEAVE_SPEC_STORE_BYTES, 4u);
 
-constexpr uint kLoads = kSteps * kSrcRun * ELEMENT_BYTES / kLoad;      // of one stream, an invocation
+constexpr uint kLoads = kSteps * kSrcRun * ELEMENT_BYTES / kLoad;      // loads of one stream per invocation
 constexpr uint kStores = kSteps * kDstRun * ELEMENT_BYTES / kStore;
 constexpr uint kSourceWords = kLoads * (kLoad / 4u);
 
@@ -35,7 +35,8 @@ struct Held {
   uint word[PERMUTE_INTERLEAVE_MAX_WORDS];
 };
 
-// Element d of record `step` of target b, or word `part` of it; every argument is known when unrolled.
+// Element d of record `step` of target b, or 32-bit word `part` of a wider element. All arguments are constant after
+// unrolling.
 __device__ __forceinline__ uint element_of(const Held& held, const uint b, const uint step, const uint d, const uint part) {
   const uint source = kSwap != 0u ? d : b, at = kSwap != 0u ? b : d;
   if (source >= kSources || at >= kSrcRun) return 0u;
@@ -48,7 +49,7 @@ __device__ __forceinline__ uint element_of(const Held& held, const uint b, const
 #endif
 }
 
-// Word w of what the invocation writes to target b.
+// 32-bit word w of the invocation's data for target b.
 __device__ __forceinline__ uint word_of(const Held& held, const uint b, const uint w) {
 #if ELEMENT_BYTES >= 4
   const uint at = w * 4u / ELEMENT_BYTES;

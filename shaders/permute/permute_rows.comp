@@ -13,8 +13,8 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 //! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
-// Every invocation moves UNROLL elements, numbered in the destination's order. Where the innermost axis
-// stays innermost the planner has already made its elements as wide as alignment allows.
+// Each invocation moves UNROLL elements; ids follow the destination's order. Where the innermost axis stays innermost,
+// the planner has already widened the elements as far as alignment allows.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
@@ -31,7 +31,7 @@ void main() {
   bool writes[kUnroll];
   [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
     uint id = first + u * kWorkgroup;
-    // A folded grid may pass 2^32 ids: `first` then wraps, which the planner rules out by cutting the problem.
+    // In a folded grid past 2^32 ids, `first` would wrap. The planner prevents this by splitting the problem.
     writes[u] = id < total;
     id = min(id, total - 1u);
     offset_t from = 0;

@@ -7,8 +7,8 @@
 //! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
-// Runs of a few units change places: pixels of three bytes when a picture is laid on its side. Both sides are walked in
-// whole aligned words, wherever a row begins; runs are cut out and joined in registers.
+// Transposes a matrix of short runs, e.g. three-byte pixels when a picture is rotated. Both sides are accessed in whole
+// aligned words, wherever a row starts; runs are extracted and joined in registers.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
@@ -28,26 +28,28 @@ layout(constant_id = PERMUTE_RUNS_SPEC_STAGED) const uint kStaged = 1u;
 layout(constant_id = PERMUTE_RUNS_SPEC_SKEW) const uint kSkew = 1u;
 layout(constant_id = PERMUTE_RUNS_SPEC_SWAP) const uint kSwap = 0u;
 
-const uint kPer = 4u / ELEMENT_BYTES;                           // units a word
+const uint kPer = 4u / ELEMENT_BYTES;                           // units per word
 const uint kPerShift = 2u - ELEMENT_SHIFT;
 const uint kStepD = kTileD - kHalo;
 const uint kBlocksS = kTileS / kBlockS;
 const uint kBlocks = kBlocksS * (kTileD / kBlockD);
-const uint kRowWords = kBlockS * kRun / kPer;                   // of a block's row
-const uint kColWords = kBlockD * kRun / kPer;                   // and of its column
-// Rows in front of the block, for the rest of the first word.
+const uint kRowWords = kBlockS * kRun / kPer;                   // words per row of a block
+const uint kColWords = kBlockD * kRun / kPer;                   // words per column of a block
+// Rows before the block, which supply the leading units of the column's first word.
 const uint kFront = kStaged == 0u && kShift != 0u ? (kPer - 1u + kRun - 1u) / kRun : 0u;
 const uint kRows = kFront + kBlockD;
 
-// What is staged: row s holds the bytes of its TILE_D runs side by side.
+// Staged tile: row s holds the bytes of its TILE_D runs, adjacent.
 const uint kPitch = kTileD * kRun / kPer;
-shared uint staged[kStaged != 0u ? kTileS * kPitch + kBlocksS * kSkew + 1u : 1u];   // one is read beyond, and not used
+// one word past the end is loaded, and not used
+shared uint staged[kStaged != 0u ? kTileS * kPitch + kBlocksS * kSkew + 1u : 1u];
 uint staged_at(uint s, uint w) { return s * kPitch + s / kBlockS * kSkew + w; }
 
-uint held[kRows * kRowWords];                                   // the rows of one block
-uint joined[kColWords < 4u ? 4u : kColWords];                   // words as they are stored
+uint held[kRows * kRowWords];                                   // rows of one block
+uint joined[kColWords < 4u ? 4u : kColWords];                   // words to store
 
-// Accesses are aligned by their own size: units count from the access at or before the operand's address.
+// Accesses are aligned to their own size: offsets in units are relative to the operand's address rounded down to an
+// access.
 const uint kStorePer = kStore / ELEMENT_BYTES;
 uvec2 word_base() { return uvec2(push.src.x & ~3u, push.src.y); }
 uint word_lead() { return (push.src.x & 3u) / ELEMENT_BYTES; }
@@ -55,13 +57,13 @@ uvec2 store_base() { return uvec2(push.dst.x & ~(kStore - 1u), push.dst.y); }
 uint store_lead() { return (push.dst.x & (kStore - 1u)) / ELEMENT_BYTES; }
 
 struct Tile {
-  offset_t from, to;            // units: first run of the tile's step, in source and destination
-  offset_t src_d, dst_s;        // strides of a run along D in the source, along S in the destination
-  int size_s;                   // runs inside the problem
-  int size_d;                   // from the tile's first run to the last of all, or two steps; may be less than one
-  int low;                      // the first row that is there: 0, or the halo's in front of it
-  offset_t first_whole, last_whole;   // words of the source that lie wholly inside of it
-  uint head, tail;              // the words around those, as far as they lie inside
+  offset_t from, to;            // in units: first run of the tile, without the halo, in source and destination
+  offset_t src_d, dst_s;        // run strides: along D in the source, along S in the destination
+  int size_s;                   // runs inside the problem along S
+  int size_d;  // runs from the tile's first to the problem's last along D, at most two tile steps; may be less than 1
+  int low;                      // first row that exists: 0, or minus the rows before the tile
+  offset_t first_whole, last_whole;   // first and last word that lie wholly inside the source
+  uint head, tail;              // the words before and after those, as far as they lie inside the source
 };
 
 offset_t source_units() {
@@ -75,8 +77,8 @@ offset_t source_units() {
 #if ELEMENT_BYTES < 4
 uint unit_at(offset_t at) { return load_bytes(push.src, at, ELEMENT_BYTES).x; }
 
-// The source's first and last word where they are not wholly its own, in units. Tiles that hold neither skip this; what
-// is read is the source's own in any case.
+// Loads the source's first and last word, where they lie only partly inside it, in units. Tiles that contain neither
+// skip this; all loads stay inside the source either way.
 void load_ends(inout Tile t) {
   const offset_t lead = offset_t(word_lead()), units = source_units(), end = units + lead;
   t.first_whole = lead != 0 ? 1 : 0;
@@ -130,8 +132,8 @@ Tile locate_tile(uint id) {
   return t;
 }
 
-// Rows `row` and on of the block whose first run along S is `col`. Rows and columns outside the problem are read at the
-// last ones inside: what they hold is never stored, and no branch stands between the loads.
+// Loads the rows of the block whose first run along S is `col`, from row `row` on. Rows and columns outside the problem
+// are clamped to the last ones inside: the clamped values are never stored, and the loads need no branch.
 void load_block(Tile t, uint col, int row) {
   [[unroll]] for (uint r = 0u; r < kRows; ++r) {
     const offset_t start = t.from + offset_t(clamp(row + int(r), t.low, t.size_d - 1)) * t.src_d;
@@ -143,7 +145,7 @@ void load_block(Tile t, uint col, int row) {
       uint value = fetch(t, first);
       [[unroll]] for (uint w = 0u; w < kRowWords; ++w) {
         const uint next = fetch(t, first + offset_t(w + 1u));
-        // A shift by 32 in two parts.
+        // The shift by 32 minus the offset is split in two: a single shift by 32 is undefined.
         held[r * kRowWords + w] = (value >> shift) | ((next << 1u) << (31u - shift));
         value = next;
       }
@@ -159,7 +161,8 @@ void load_block(Tile t, uint col, int row) {
   }
 }
 
-// Word w of column c of the block, counted from the one in front of its first run; all of it known when unrolled.
+// Word w of column c of the block. Word 0 is the one before the block's first run. Arguments are constant after
+// unrolling.
 uint word_of(const uint c, const uint w) {
   uint value = 0u;
   [[unroll]] for (uint e = 0u; e < kPer; ++e) {
@@ -177,27 +180,27 @@ uint word_of(const uint c, const uint w) {
   return value;
 }
 
-// Column c of the block in joined[], as it is stored where `skew` units of a word lie in front of its first run.
+// Joins column c of the block into the words to store, where `skew` units of the first word precede its first run.
 void join_column(const uint c, uint skew) {
   uint front = word_of(c, 0u);
   const uint bits = 8u * ELEMENT_BYTES * skew;
   [[unroll]] for (uint w = 0u; w < kColWords; ++w) {
     const uint next = word_of(c, w + 1u);
-    // A shift by 32 in two parts.
+    // The shift by 32 minus the offset is split in two: a single shift by 32 is undefined.
     joined[w] = kShift == 0u ? next : (next << bits) | ((front >> 1u) >> (31u - bits));
     front = next;
   }
 }
 
-// Words of joined[] from `first` on, as one access.
+// Words to store, from `first` on, as one access.
 uvec4 access_of(const uint first) {
   uvec4 v = uvec4(0u);
   [[unroll]] for (uint w = 0u; w < kStore / 4u; ++w) v[w] = joined[first + w];
   return v;
 }
 
-// Stores `words` of joined[] from unit `at` on, where an access begins; of their units those from `begin` to `end` are
-// the row's own.
+// Stores `words` joined words at unit offset `at`, where an access starts. Units from `begin` to `end` belong to the
+// row; only these are written.
 void store_joined(offset_t at, const uint words, int begin, int end) {
   if (begin <= 0 && end >= int(words * kPer)) {
     [[unroll]] for (uint k = 0u; k < words * 4u / kStore; ++k)
@@ -222,7 +225,7 @@ void store_joined(offset_t at, const uint words, int begin, int end) {
 
 const int kFar = 0x3fffffff;
 
-// The block's columns, stored at once. `d` is its first run along D.
+// Stores the block's columns directly. `d` is its first run along D.
 void store_columns(Tile t, uint col, uint d) {
   [[unroll]] for (uint c = 0u; c < kBlockS; ++c) {
     const offset_t row = t.to + offset_t(col + c) * t.dst_s + offset_t(d * kRun) + offset_t(store_lead());
@@ -234,9 +237,9 @@ void store_columns(Tile t, uint col, uint d) {
   }
 }
 
-// Accesses of the staged tile's rows.
+// Stores the rows of the staged tile.
 void store_staged(Tile t) {
-  const uint chunks = kStepD * kRun / kStorePer;   // a row's
+  const uint chunks = kStepD * kRun / kStorePer;   // accesses per row
   const uint words = kStore / 4u;
   [[unroll]] for (uint k = 0u; k < (kTileS * chunks + kWorkgroup - 1u) / kWorkgroup; ++k) {
     const uint o = gl_LocalInvocationID.x + k * kWorkgroup, s = o / chunks, place = o % chunks * kStorePer;
@@ -265,7 +268,8 @@ void store_staged(Tile t) {
 
 void main() {
   uint id = group_id();
-  if (id >= id_count()) return;     // the folded grid's surplus; whole workgroups, so no barrier is missed
+  // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
+  if (id >= id_count()) return;
   Tile t = locate_tile(id);
   [[unroll]] for (uint k = 0u; k < (kBlocks + kWorkgroup - 1u) / kWorkgroup; ++k) {
     const uint b = gl_LocalInvocationID.x + k * kWorkgroup;
@@ -278,7 +282,7 @@ void main() {
             staged[staged_at(col + c, d * kColWords + w)] = word_of(c, w + 1u);
       }
     } else {
-      // Neighbouring invocations take blocks along D: they fill the destination's lines.
+      // Consecutive invocations take blocks along D: together they fill the destination's cache lines.
       const uint col = b / (kTileD / kBlockD) * kBlockS, d = b % (kTileD / kBlockD) * kBlockD;
       if ((kBlocks % kWorkgroup == 0u || b < kBlocks) && col < uint(t.size_s) && int(d) < t.size_d + int(kFront)) {
         load_block(t, col, int(d) - int(kFront));
@@ -287,7 +291,7 @@ void main() {
     }
   }
   if (kStaged != 0u) {
-    barrier();   // every word is staged before any invocation reads words that others staged
+    barrier();   // all stores to workgroup memory before loads by other invocations
     store_staged(t);
   }
 }

@@ -7,8 +7,8 @@
 //! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
-// Runs of a few units change places: pixels of three bytes when a picture is laid on its side. Both sides are walked in
-// whole aligned words, wherever a row begins; runs are cut out and joined in registers.
+// Transposes a matrix of short runs, e.g. three-byte pixels when a picture is rotated. Both sides are accessed in whole
+// aligned words, wherever a row starts; runs are extracted and joined in registers.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "permute_runs.abi.h"
@@ -27,30 +27,32 @@ constexpr uint kStaged = sectile_constant(PERMUTE_RUNS_SPEC_STAGED, 1u);
 constexpr uint kSkew = sectile_constant(PERMUTE_RUNS_SPEC_SKEW, 1u);
 constexpr uint kSwap = sectile_constant(PERMUTE_RUNS_SPEC_SWAP, 0u);
 
-constexpr uint kPer = 4u / ELEMENT_BYTES;                           // units a word
+constexpr uint kPer = 4u / ELEMENT_BYTES;                           // units per word
 constexpr uint kPerShift = kPer == 4u ? 2u : kPer == 2u ? 1u : 0u;
 constexpr uint kStepD = kTileD - kHalo;
 constexpr uint kBlocksS = kTileS / kBlockS;
 constexpr uint kBlocks = kBlocksS * (kTileD / kBlockD);
-constexpr uint kRowWords = kBlockS * kRun / kPer;                   // of a block's row
-constexpr uint kColWords = kBlockD * kRun / kPer;                   // and of its column
-// Rows in front of the block, for the rest of the first word.
+constexpr uint kRowWords = kBlockS * kRun / kPer;                   // words per row of a block
+constexpr uint kColWords = kBlockD * kRun / kPer;                   // words per column of a block
+// Rows before the block, which supply the leading units of the column's first word.
 constexpr uint kFront = kStaged == 0u && kShift != 0u ? (kPer - 1u + kRun - 1u) / kRun : 0u;
 constexpr uint kRows = kFront + kBlockD;
 
-// What is staged: row s holds the bytes of its TILE_D runs side by side.
+// Staged tile: row s holds the bytes of its TILE_D runs, adjacent.
 constexpr uint kPitch = kTileD * kRun / kPer;
-SECTILE_SHARED(uint, staged, (kStaged != 0u ? kTileS * kPitch + kBlocksS * kSkew + 1u : 1u));   // one is read beyond, and not used
+// one word past the end is loaded, and not used
+SECTILE_SHARED(uint, staged, (kStaged != 0u ? kTileS * kPitch + kBlocksS * kSkew + 1u : 1u));
 __device__ __forceinline__ uint staged_at(uint s, uint w) { return s * kPitch + s / kBlockS * kSkew + w; }
 
 struct Held {
-  uint word[PERMUTE_RUNS_MAX_WORDS];                            // the rows of one block
+  uint word[PERMUTE_RUNS_MAX_WORDS];                            // rows of one block
 };
 struct Joined {
-  uint word[PERMUTE_RUNS_MAX_WORDS];                            // words as they are stored
+  uint word[PERMUTE_RUNS_MAX_WORDS];                            // words to store
 };
 
-// Accesses are aligned by their own size: units count from the access at or before the operand's address.
+// Accesses are aligned to their own size: offsets in units are relative to the operand's address rounded down to an
+// access.
 constexpr uint kStorePer = kStore / ELEMENT_BYTES;
 __device__ __forceinline__ SectileAddress word_base(const PermutePush& push) { return {push.src.lo & ~3u, push.src.hi}; }
 __device__ __forceinline__ uint word_lead(const PermutePush& push) { return (push.src.lo & 3u) / ELEMENT_BYTES; }
@@ -58,13 +60,13 @@ __device__ __forceinline__ SectileAddress store_base(const PermutePush& push) { 
 __device__ __forceinline__ uint store_lead(const PermutePush& push) { return (push.dst.lo & (kStore - 1u)) / ELEMENT_BYTES; }
 
 struct Tile {
-  offset_t from, to;            // units: first run of the tile's step, in source and destination
-  offset_t src_d, dst_s;        // strides of a run along D in the source, along S in the destination
-  int size_s;                   // runs inside the problem
-  int size_d;                   // from the tile's first run to the last of all, or two steps; may be less than one
-  int low;                      // the first row that is there: 0, or the halo's in front of it
-  offset_t first_whole, last_whole;   // words of the source that lie wholly inside of it
-  uint head, tail;              // the words around those, as far as they lie inside
+  offset_t from, to;            // in units: first run of the tile, without the halo, in source and destination
+  offset_t src_d, dst_s;        // run strides: along D in the source, along S in the destination
+  int size_s;                   // runs inside the problem along S
+  int size_d;  // runs from the tile's first to the problem's last along D, at most two tile steps; may be less than 1
+  int low;                      // first row that exists: 0, or minus the rows before the tile
+  offset_t first_whole, last_whole;   // first and last word that lie wholly inside the source
+  uint head, tail;              // the words before and after those, as far as they lie inside the source
 };
 
 __device__ __forceinline__ offset_t source_units(const PermutePush& push) {
@@ -81,8 +83,8 @@ __device__ __forceinline__ uint unit_at(const PermutePush& push, offset_t at) { 
 __device__ __forceinline__ offset_t least(offset_t a, offset_t b) { return a < b ? a : b; }
 __device__ __forceinline__ offset_t most(offset_t a, offset_t b) { return a < b ? b : a; }
 
-// The source's first and last word where they are not wholly its own, in units. Tiles that hold neither skip this; what
-// is read is the source's own in any case.
+// Loads the source's first and last word, where they lie only partly inside it, in units. Tiles that contain neither
+// skip this; all loads stay inside the source either way.
 __device__ __forceinline__ void load_ends(const PermutePush& push, Tile& t) {
   const offset_t lead = offset_t(word_lead(push)), units = source_units(push), end = units + lead;
   t.first_whole = lead != 0 ? 1 : 0;
@@ -143,8 +145,8 @@ __device__ __forceinline__ int row_inside(const Tile& t, int row) {
   return row < t.low ? t.low : row < t.size_d ? row : t.size_d - 1;
 }
 
-// Rows `row` and on of the block whose first run along S is `col`. Rows and columns outside the problem are read at the
-// last ones inside: what they hold is never stored, and no branch stands between the loads.
+// Loads the rows of the block whose first run along S is `col`, from row `row` on. Rows and columns outside the problem
+// are clamped to the last ones inside: the clamped values are never stored, and the loads need no branch.
 __device__ __forceinline__ void load_block(const PermutePush& push, const Tile& t, uint col, int row, Held& held) {
 #pragma unroll
   for (uint r = 0u; r < kRows; ++r) {
@@ -158,7 +160,7 @@ __device__ __forceinline__ void load_block(const PermutePush& push, const Tile& 
 #pragma unroll
       for (uint w = 0u; w < kRowWords; ++w) {
         const uint next = fetch(push, t, first + offset_t(w + 1u));
-        // A shift by 32 in two parts.
+        // The shift by 32 minus the offset is split in two: a single shift by 32 is undefined.
         held.word[r * kRowWords + w] = (value >> shift) | ((next << 1u) << (31u - shift));
         value = next;
       }
@@ -176,7 +178,8 @@ __device__ __forceinline__ void load_block(const PermutePush& push, const Tile& 
   }
 }
 
-// Word w of column c of the block, counted from the one in front of its first run; all of it known when unrolled.
+// Word w of column c of the block. Word 0 is the one before the block's first run. Arguments are constant after
+// unrolling.
 __device__ __forceinline__ uint word_of(const Held& held, const uint c, const uint w) {
   uint value = 0u;
 #pragma unroll
@@ -195,20 +198,20 @@ __device__ __forceinline__ uint word_of(const Held& held, const uint c, const ui
   return value;
 }
 
-// Column c of the block in `joined`, as it is stored where `skew` units of a word lie in front of its first run.
+// Joins column c of the block into the words to store, where `skew` units of the first word precede its first run.
 __device__ __forceinline__ void join_column(const Held& held, const uint c, uint skew, Joined& joined) {
   uint front = word_of(held, c, 0u);
   const uint bits = 8u * ELEMENT_BYTES * skew;
 #pragma unroll
   for (uint w = 0u; w < kColWords; ++w) {
     const uint next = word_of(held, c, w + 1u);
-    // A shift by 32 in two parts.
+    // The shift by 32 minus the offset is split in two: a single shift by 32 is undefined.
     joined.word[w] = kShift == 0u ? next : (next << bits) | ((front >> 1u) >> (31u - bits));
     front = next;
   }
 }
 
-// Words of `joined` from `first` on, as one access.
+// Words to store, from `first` on, as one access.
 __device__ __forceinline__ uvec4 access_of(const Joined& joined, const uint first) {
   uvec4 v = {};
 #pragma unroll
@@ -216,8 +219,8 @@ __device__ __forceinline__ uvec4 access_of(const Joined& joined, const uint firs
   return v;
 }
 
-// Stores `words` of `joined` from unit `at` on, where an access begins; of their units those from `begin` to `end` are
-// the row's own.
+// Stores `words` joined words at unit offset `at`, where an access starts. Units from `begin` to `end` belong to the
+// row; only these are written.
 __device__ __forceinline__ void store_joined(const PermutePush& push, const Joined& joined, offset_t at, const uint words,
                                              int begin, int end) {
   if (begin <= 0 && end >= int(words * kPer)) {
@@ -246,7 +249,7 @@ __device__ __forceinline__ void store_joined(const PermutePush& push, const Join
 
 constexpr int kFar = 0x3fffffff;
 
-// The block's columns, stored at once. `d` is its first run along D.
+// Stores the block's columns directly. `d` is its first run along D.
 __device__ __forceinline__ void store_columns(const PermutePush& push, const Tile& t, const Held& held, uint col, uint d) {
 #pragma unroll
   for (uint c = 0u; c < kBlockS; ++c) {
@@ -260,9 +263,9 @@ __device__ __forceinline__ void store_columns(const PermutePush& push, const Til
   }
 }
 
-// Accesses of the staged tile's rows.
+// Stores the rows of the staged tile.
 __device__ __forceinline__ void store_staged(const PermutePush& push, const Tile& t) {
-  const uint chunks = kStepD * kRun / kStorePer;   // a row's
+  const uint chunks = kStepD * kRun / kStorePer;   // accesses per row
   const uint words = kStore / 4u;
 #pragma unroll
   for (uint k = 0u; k < (kTileS * chunks + kWorkgroup - 1u) / kWorkgroup; ++k) {
@@ -294,7 +297,8 @@ __device__ __forceinline__ void store_staged(const PermutePush& push, const Tile
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
   const uint id = group_id();
-  if (id >= id_count(push)) return;     // the folded grid's surplus; whole workgroups, so no barrier is missed
+  // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
+  if (id >= id_count(push)) return;
   const Tile t = locate_tile(push, id);
 #pragma unroll
   for (uint k = 0u; k < (kBlocks + kWorkgroup - 1u) / kWorkgroup; ++k) {
@@ -311,7 +315,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
             staged[staged_at(col + c, d * kColWords + w)] = word_of(held, c, w + 1u);
       }
     } else {
-      // Neighbouring invocations take blocks along D: they fill the destination's lines.
+      // Consecutive invocations take blocks along D: together they fill the destination's cache lines.
       const uint col = b / (kTileD / kBlockD) * kBlockS, d = b % (kTileD / kBlockD) * kBlockD;
       if ((kBlocks % kWorkgroup == 0u || b < kBlocks) && col < uint(t.size_s) && int(d) < t.size_d + int(kFront)) {
         Held held;
@@ -321,7 +325,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     }
   }
   if (kStaged != 0u) {
-    __syncthreads();   // every word is staged before any invocation reads words that others staged
+    __syncthreads();   // all stores to workgroup memory before loads by other invocations
     store_staged(push, t);
   }
 }

@@ -13,8 +13,8 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 //! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
-// A tile through workgroup memory: blocks are transposed in registers, staged as words of VECTOR_D
-// elements, and read back along D, so that both global sides walk contiguous bytes.
+// A tile is transposed through workgroup memory: blocks are transposed in registers, staged as words of VECTOR_D
+// elements, and loaded back along D, so that both global loads and global stores are coalesced.
 // Method: Ruetsch and Micikevicius 2009 (padded tile); words of several elements as in OneFlow's permute.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -23,10 +23,10 @@
 
 layout(constant_id = PERMUTE_TILE_SPEC_SKEW) const uint kSkew = 1u;
 
-const uint kWordBytes = kVectorD * ELEMENT_BYTES;             // a word of workgroup memory: up to 16 bytes
-const uint kRowWords = kBlocksD;                              // words a row of the staged tile
+const uint kWordBytes = kVectorD * ELEMENT_BYTES;             // bytes of a staged word: up to 16
+const uint kRowWords = kBlocksD;                              // words per row of the staged tile
 const uint kStaged = kTileS * kRowWords + (kTileS / kVectorS) * kSkew;
-// One array a word size: only the one in use has more than one element.
+// One array per word size; the unused ones have a single element.
 shared uint staged4[kWordBytes <= 4u ? kStaged : 1u];
 shared uvec2 staged8[kWordBytes == 8u ? kStaged : 1u];
 shared uvec4 staged16[kWordBytes == 16u ? kStaged : 1u];
@@ -39,7 +39,7 @@ uvec4 unstage(uint at) {
   return uvec4(staged4[at], 0u, 0u, 0u);
 }
 
-// kStoreBytes of row s from element d on: several words, one, or part of one.
+// Loads kStoreBytes of staged row s from element d on: several words, one word, or part of one.
 uvec4 gather_store(uint s, uint d) {
   uint at = staged_at(s, d / kVectorD);
   if (kStoreBytes <= kWordBytes) {
@@ -63,7 +63,8 @@ uvec4 gather_store(uint s, uint d) {
 
 void main() {
   uint id = group_id();
-  if (id >= id_count()) return;     // the folded grid's surplus; whole workgroups, so no barrier is missed
+  // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
+  if (id >= id_count()) return;
   Tile t = locate_tile(id);
 
   uvec4 rows[kBlocks][MAX_VECTOR];
@@ -84,7 +85,7 @@ void main() {
     }
   }
 
-  barrier();   // every word is staged before any invocation reads words that others staged
+  barrier();   // all stores to workgroup memory before loads by other invocations
 
   const uint vector = kStoreBytes / ELEMENT_BYTES;
   const uint vectors_d = kTileD / vector;

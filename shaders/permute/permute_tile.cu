@@ -13,8 +13,8 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 //! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
-// A tile through workgroup memory: blocks are transposed in registers, staged as words of VECTOR_D
-// elements, and read back along D, so that both global sides walk contiguous bytes.
+// A tile is transposed through workgroup memory: blocks are transposed in registers, staged as words of VECTOR_D
+// elements, and loaded back along D, so that both global loads and global stores are coalesced.
 // Method: Ruetsch and Micikevicius 2009 (padded tile); words of several elements as in OneFlow's permute.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
@@ -22,9 +22,9 @@
 
 constexpr uint kSkew = sectile_constant(PERMUTE_TILE_SPEC_SKEW, 1u);
 
-constexpr uint kWordBytes = kVectorD * ELEMENT_BYTES;         // what is staged at once: up to 16 bytes
-constexpr uint kWords = kWordBytes <= 4u ? 1u : kWordBytes / 4u;   // in 32-bit words
-constexpr uint kRowWords = kBlocksD;                          // such units a row of the staged tile
+constexpr uint kWordBytes = kVectorD * ELEMENT_BYTES;         // bytes of a staged word: up to 16
+constexpr uint kWords = kWordBytes <= 4u ? 1u : kWordBytes / 4u;   // 32-bit words in a staged word
+constexpr uint kRowWords = kBlocksD;                          // staged words per row of the tile
 constexpr uint kStaged = kTileS * kRowWords + (kTileS / kVectorS) * kSkew;
 SECTILE_SHARED(uint, staged, kStaged * kWords);
 
@@ -32,7 +32,7 @@ __device__ __forceinline__ uint staged_at(uint s, uint w) { return s * kRowWords
 
 __device__ __forceinline__ uvec4 unstage(uint at) { return load_shared(&staged[at * kWords], kWords); }
 
-// kStoreBytes of row s from element d on: several words, one, or part of one.
+// Loads kStoreBytes of staged row s from element d on: several words, one word, or part of one.
 __device__ __forceinline__ uvec4 gather_store(uint s, uint d) {
   const uint at = staged_at(s, d / kVectorD);
   uvec4 v = unstage(at);
@@ -41,7 +41,7 @@ __device__ __forceinline__ uvec4 gather_store(uint s, uint d) {
     const uint byte = (d % kVectorD) * ELEMENT_BYTES;
     if (kWordBytes >= 8u) {
       if (kStoreBytes == 8u) return byte == 0u ? v : uvec4{{v[2], v[3], v[0], v[1]}};
-      // Selects, and no index that is not a constant.
+      // Selects instead of a variable index, which would move v to local memory.
       v[0] = byte < 8u ? (byte < 4u ? v[0] : v[1]) : byte < 12u ? v[2] : v[3];
     }
     v[0] >>= 8u * (byte % 4u);
@@ -58,7 +58,8 @@ __device__ __forceinline__ uvec4 gather_store(uint s, uint d) {
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
   const uint id = group_id();
-  if (id >= id_count(push)) return;     // the folded grid's surplus; whole workgroups, so no barrier is missed
+  // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
+  if (id >= id_count(push)) return;
   const Tile t = locate_tile(push, id);
 
   uvec4 rows[kBlocks][MAX_VECTOR];
@@ -79,7 +80,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     }
   }
 
-  __syncthreads();   // every word is staged before any invocation reads words that others staged
+  __syncthreads();   // all stores to workgroup memory before loads by other invocations
 
   constexpr uint vector = kStoreBytes / ELEMENT_BYTES;
   constexpr uint vectors_d = kTileD / vector;

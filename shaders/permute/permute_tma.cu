@@ -7,9 +7,9 @@
 //! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
-// Large transposes on sm_90 and later: the copy engine moves whole tiles, 128 bytes a row on both sides, and the
-// workgroup only turns them. Method: TMA with 128-byte swizzle; ldmatrix.trans and stmatrix for 1 and 2 bytes
-// (1 byte: pairs are transposed as 2-byte elements, then split), 4x4 blocks in registers for 4.
+// Large transposes on sm_90 and later: the copy engine moves whole tiles, with rows of 128 bytes on both sides, and the
+// workgroup transposes them in workgroup memory. Method: TMA with 128-byte swizzle; ldmatrix.trans and stmatrix for 1
+// and 2 bytes (1 byte: pairs are transposed as 2-byte elements, then split); 4x4 blocks in registers for 4 bytes.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "permute_tma.abi.h"
@@ -26,19 +26,19 @@ constexpr uint kSubgroups = kWorkgroup / 32u;
 
 struct Tiles {
   char in[kTileBytes], out[kTileBytes];
-  uint64 copied;                        // the barrier of the copy in
+  uint64 copied;                        // mbarrier of the copy from the source
   char unused[kReserve + 8u];
 };
-__shared__ __align__(1024) Tiles tiles;   // the swizzle's pattern repeats every 1024 bytes
+__shared__ __align__(1024) Tiles tiles;   // the swizzle pattern repeats every 1024 bytes
 
-// Byte 16 * chunk of a row, where 128-byte swizzle puts it.
+// Byte offset of a row's 16-byte chunk under 128-byte swizzle.
 __device__ __forceinline__ uint place(uint row, uint chunk) { return row * kRow + ((chunk ^ (row & 7u)) << 4); }
 
 #if ELEMENT_BYTES == 2
 __device__ __forceinline__ void turn(uint subgroup, uint lane) {
 #pragma unroll
   for (uint k = subgroup; k < 16u; k += kSubgroups) {
-    // Four matrices along S at one place along D.
+    // Four matrices along S, at one position along D.
     const uint matrix = k / 8u * 4u + lane / 8u, along_d = k % 8u, row = lane % 8u;
     uint v[4];
     load_matrices_transposed(v, shared_address(tiles.in) + place(along_d * 8u + row, matrix));
@@ -49,8 +49,8 @@ __device__ __forceinline__ void turn(uint subgroup, uint lane) {
 __device__ __forceinline__ void turn(uint subgroup, uint lane) {
 #pragma unroll
   for (uint k = subgroup; k < 32u; k += kSubgroups) {
-    // 16 rows along D by two chunks along S. Rows go to matrices so that a lane ends with four neighbours of D:
-    // matrix 0 has rows 0, 1, 4, 5, 8, 9, 12, 13, matrix 1 the others.
+    // 16 rows along D by two chunks along S. Rows are assigned to matrices so that a lane ends with four consecutive
+    // elements along D: matrix 0 has rows 0, 1, 4, 5, 8, 9, 12, 13, matrix 1 the others.
     const uint along_d = k % 8u, matrix = lane / 8u, row = lane % 8u;
     const uint chunk = k / 8u * 2u + matrix / 2u;
     uint v[4], w[4];
@@ -66,7 +66,7 @@ __device__ __forceinline__ void turn(uint subgroup, uint lane) {
 __device__ __forceinline__ void turn(uint subgroup, uint lane) {
 #pragma unroll
   for (uint k = subgroup; k < 4u; k += kSubgroups) {
-    // Blocks of 4x4; lanes go along a diagonal, so that eight of them meet all banks in rows and in columns.
+    // Blocks of 4x4. Lanes follow a diagonal, so that eight lanes access all banks in loads and in stores.
     const uint offset = k * 4u + lane / 8u, box = offset / 8u, along_s = lane % 8u;
     const uint along_d = (along_s + offset % 8u) & 7u;
     uint4 rows[4];
@@ -97,11 +97,12 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup)
     expect_copy(copied, kTileBytes);
     copy_in<kRank>(shared_address(tiles.in), &src, from, copied);
   }
-  __syncthreads();   // the barrier is made before others wait for it
+  __syncthreads();   // the mbarrier is initialized before other invocations wait on it
   await_copy(copied);
   turn(threadIdx.x / 32u, threadIdx.x % 32u);
   publish_to_copies();
-  __syncthreads();   // every invocation has published before the first one starts the copies out
+  // all invocations have published their stores before the first one starts the copies to global memory
+  __syncthreads();
   if (threadIdx.x == 0u) {
 #pragma unroll
     for (uint box = 0u; box < kTileD / kBoxD; ++box) {

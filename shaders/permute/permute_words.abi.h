@@ -1,8 +1,8 @@
-// Interface of permute_words: elements of 1 or 2 bytes on a device that stores only 32-bit words.
-// Axis 0 is the destination's innermost axis, counted in words that a run of it may touch; an
-// invocation writes one word, whole where the run covers it and by atomics where it does not.
-// Own word: elements in the run along axis 0. The run is contiguous in the destination where axis 0's
-// destination stride is 1; otherwise every element has a word to itself.
+// Interface of permute_words: elements of 1 or 2 bytes on a device that has only 32-bit stores.
+// Axis 0 is the destination's innermost axis, counted in 32-bit words that one run along it may overlap. An invocation
+// writes one word: with a plain store where the run covers the whole word, otherwise with atomics.
+// Own word: elements in a run along axis 0. Runs are contiguous in the destination where axis 0's destination stride is
+// 1; otherwise each element has its own word.
 #ifndef SECTILE_PERMUTE_WORDS_ABI_H
 #define SECTILE_PERMUTE_WORDS_ABI_H
 

@@ -4,10 +4,10 @@
 //! variant e2.long -DELEMENT_BYTES=2 -DWORD_ACCESS -DLONG
 //! variant e1.wide -DELEMENT_BYTES=1 -DWORD_ACCESS -DWIDE -DLONG
 //! variant e2.wide -DELEMENT_BYTES=2 -DWORD_ACCESS -DWIDE -DLONG
-// Elements of 1 or 2 bytes where the device loads and stores 32-bit words alone. An invocation gathers
-// the elements of one destination word. Where the word is shared with a neighbouring run, or with
-// bytes that are not the operand's, its own bits are cleared and set by atomics: bits belong to one
-// invocation each, so no order among neighbours matters.
+// Elements of 1 or 2 bytes on a device that has only 32-bit loads and stores. An invocation gathers the elements of one
+// destination word. Where the word is shared with a neighbouring run, or with bytes outside the operand, the invocation
+// clears and sets its own bits with atomics. Each bit is written by one invocation only, so neighbours may do this in
+// any order.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
@@ -16,7 +16,7 @@
 
 const uint kOwnWords = PERMUTE_WORDS_OWN_WORDS;
 
-// The word that holds a byte; bytes count from the whole word at or before the operand's address.
+// The 32-bit word that contains a byte. Byte offsets are relative to the operand's address rounded down to a word.
 #ifdef WIDE
 #define WORD_AT(base, byte) Ref4((packUint2x32(base) & ~uint64_t(3)) + uint64_t((byte) & ~offset_t(3))).x[0]
 #else
@@ -32,7 +32,7 @@ uint read_element(offset_t element) {
 void main() {
   uint id = group_id() * kWorkgroup + gl_LocalInvocationID.x;
   if (id >= id_count()) return;
-  uint place = take_digit(id, 0u);         // the word's number within its run
+  uint place = take_digit(id, 0u);         // index of the word within its run
   offset_t from = 0, to = 0;
   int bound_at[PERMUTE_MAX_BOUNDS];
   [[unroll]] for (uint b = 0u; b < PERMUTE_MAX_BOUNDS; ++b) bound_at[b] = 0;
@@ -47,7 +47,7 @@ void main() {
   const int per = 4 / ELEMENT_BYTES;
   const int run = int(word(kOwnWord));
   const bool contiguous = dst_stride(0u) == offset_t(1);
-  // The first element of this word, from the run's first: before the run in its first word, perhaps.
+  // `first`: index in the run of this word's first element; negative where the word starts before the run.
   offset_t run_byte = to * ELEMENT_BYTES + offset_t(push.dst.x & 3u);
   int lead = contiguous ? int(uint(run_byte) & 3u) / ELEMENT_BYTES : 0;
   int first = contiguous ? int(place) * per - lead : int(place);

@@ -4,11 +4,10 @@
 //! variant e2.long -DELEMENT_BYTES=2 -DWORD_ACCESS -DLONG
 //! variant e1.wide -DELEMENT_BYTES=1 -DWORD_ACCESS -DWIDE -DLONG
 //! variant e2.wide -DELEMENT_BYTES=2 -DWORD_ACCESS -DWIDE -DLONG
-// Elements of 1 or 2 bytes by loads and stores of 32-bit words alone. No CUDA device needs it: it is here so that a
-// plan made for another device, or a forced candidate, can be carried out. An invocation gathers
-// the elements of one destination word. Where the word is shared with a neighbouring run, or with
-// bytes that are not the operand's, its own bits are cleared and set by atomics: bits belong to one
-// invocation each, so no order among neighbours matters.
+// Elements of 1 or 2 bytes with 32-bit loads and stores only. No CUDA device needs this kernel; it is here to run plans
+// made for another device, and forced candidates. An invocation gathers the elements of one destination word. Where the
+// word is shared with a neighbouring run, or with bytes outside the operand, the invocation clears and sets its own
+// bits with atomics. Each bit is written by one invocation only, so neighbours may do this in any order.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "permute_words.abi.h"
@@ -17,7 +16,7 @@
 constexpr uint kOwnWords = PERMUTE_WORDS_OWN_WORDS;
 constexpr uint kElementMask = 0xffffffffu >> (32u - 8u * ELEMENT_BYTES);
 
-// The word that holds a byte; bytes count from the whole word at or before the operand's address.
+// The 32-bit word that contains a byte. Byte offsets are relative to the operand's address rounded down to a word.
 template <class T>
 __device__ __forceinline__ T* word_at(SectileAddress base, offset_t byte) {
   return global_pointer<T>((uint64(base.hi) << 32 | base.lo) & ~uint64(3), uint64(byte & ~offset_t(3)));
@@ -31,7 +30,7 @@ __device__ __forceinline__ uint read_element(SectileAddress base, offset_t eleme
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
   uint id = group_id() * kWorkgroup + threadIdx.x;
   if (id >= id_count(push)) return;
-  const uint place = take_digit(push, id, 0u);         // the word's number within its run
+  const uint place = take_digit(push, id, 0u);         // index of the word within its run
   offset_t from = 0, to = 0;
   int bound_at[PERMUTE_MAX_BOUNDS] = {};
 #pragma unroll
@@ -46,7 +45,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
   constexpr int per = 4 / ELEMENT_BYTES;
   const int run = int(word(push, kOwnWord));
   const bool contiguous = dst_stride(push, 0u) == offset_t(1);
-  // The first element of this word, from the run's first: before the run in its first word, perhaps.
+  // `first`: index in the run of this word's first element; negative where the word starts before the run.
   const offset_t run_byte = to * ELEMENT_BYTES + offset_t(push.dst.lo & 3u);
   const int lead = contiguous ? int(uint(run_byte) & 3u) / ELEMENT_BYTES : 0;
   const int first = contiguous ? int(place) * per - lead : int(place);
