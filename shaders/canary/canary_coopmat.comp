@@ -4,7 +4,8 @@
 //! variant bf16_f32 -DBYTES_AB=2 -DBFLOAT=1 -DTYPE_AB=bfloat16_t -DVIA_AB=float -DTYPE_CD=float -DVIA_CD=float
 //! variant s8_s32 -DBYTES_AB=1 -DTYPE_AB=int8_t -DVIA_AB=int -DTYPE_CD=int -DVIA_CD=int
 //! variant u8_u32 -DBYTES_AB=1 -DUNSIGNED=1 -DTYPE_AB=uint8_t -DVIA_AB=uint -DTYPE_CD=uint -DVIA_CD=uint
-// The canary of a subgroup's matrices: by address and through workgroup memory, row by row and column by column.
+// Canary for subgroup-scope cooperative matrices: loads and stores by address and through workgroup memory, row-major
+// and column-major.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/canary.glsl"

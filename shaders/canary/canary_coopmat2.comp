@@ -4,14 +4,14 @@
 //! variant bf16_f32 -DBYTES_AB=2 -DBFLOAT=1 -DTYPE_AB=bfloat16_t -DVIA_AB=float -DTYPE_CD=float -DVIA_CD=float
 //! variant s8_s32 -DBYTES_AB=1 -DTYPE_AB=int8_t -DVIA_AB=int -DTYPE_CD=int -DVIA_CD=int
 //! variant u8_u32 -DBYTES_AB=1 -DUNSIGNED=1 -DTYPE_AB=uint8_t -DVIA_AB=uint -DTYPE_CD=uint -DVIA_CD=uint
-// The canary of a workgroup's matrices (VK_NV_cooperative_matrix2): by address row by row and column by column, and by
-// tensor layouts, whole and clamped.
+// Canary for workgroup-scope cooperative matrices (VK_NV_cooperative_matrix2): row-major and column-major by address,
+// and through tensor layouts, unclamped and clamped.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/canary.glsl"
 #extension GL_NV_cooperative_matrix2 : require
 
-// `cut` rows and columns of every matrix lie outside its tensor.
+// The tensor dimensions are smaller than the matrices by `cut` rows and columns.
 void multiply_tensors(uint way, uint cut) {
   coopmat<TYPE_AB, gl_ScopeWorkgroup, kM, kK, gl_MatrixUseA> a;
   coopmat<TYPE_AB, gl_ScopeWorkgroup, kK, kN, gl_MatrixUseB> b;
@@ -23,7 +23,7 @@ void multiply_tensors(uint way, uint cut) {
   of_a = setTensorLayoutDimensionNV(of_a, kM - cut, kK - cut);
   of_b = setTensorLayoutDimensionNV(of_b, kK - cut, kN - cut);
   of_c = setTensorLayoutDimensionNV(of_c, kM - cut, kN - cut);
-  // The rows in memory keep their whole length.
+  // The row pitch is that of the full matrix.
   of_a = setTensorLayoutStrideNV(of_a, kK, 1u);
   of_b = setTensorLayoutStrideNV(of_b, kN, 1u);
   of_c = setTensorLayoutStrideNV(of_c, kN, 1u);

@@ -1,4 +1,4 @@
-// Read by GLSL, C++ and NVRTC alike: what the three must agree on before any kernel's own interface.
+// Shared by GLSL, C++ and NVRTC: the definitions that every kernel's own interface builds on.
 #ifndef SECTILE_LIB_ABI_H
 #define SECTILE_LIB_ABI_H
 
@@ -7,7 +7,7 @@
 #define SECTILE_ADDRESS uvec2
 #else
 #define SECTILE_UINT unsigned int
-// A device address as two words, so that no kernel needs 64-bit integers to receive one.
+// A device address as two 32-bit words: a kernel needs no 64-bit integers to receive one.
 struct SectileAddress {
   unsigned int lo, hi;
 };
@@ -15,7 +15,7 @@ struct SectileAddress {
 #endif
 
 // Specialization constants that every kernel has.
-#define SECTILE_SPEC_WORKGROUP 0      // invocations in x; y and z are 1
+#define SECTILE_SPEC_WORKGROUP 0      // workgroup size in x; y and z are 1
 
 // Element types of kernels that compute.
 #define SECTILE_TYPE_F32 0
@@ -23,7 +23,7 @@ struct SectileAddress {
 #define SECTILE_TYPE_BF16 2
 #define SECTILE_TYPE_I8 3
 #define SECTILE_TYPE_I32 4
-#define SECTILE_TYPE_Q8 5             // of weights: see lib/matmul.abi.h
+#define SECTILE_TYPE_Q8 5             // quantized weights: see lib/matmul.abi.h
 #define SECTILE_TYPE_Q4 6
 #define SECTILE_TYPE_U8 7
 

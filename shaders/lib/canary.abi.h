@@ -1,4 +1,4 @@
-// Interface of the canaries: one matrix product, on numbers that the kernel makes itself.
+// Interface of the canary kernels: one matrix product, on operands that the kernel generates itself.
 #ifndef SECTILE_LIB_CANARY_ABI_H
 #define SECTILE_LIB_CANARY_ABI_H
 
@@ -8,34 +8,37 @@
 #define CANARY_SPEC_N 9
 #define CANARY_SPEC_K 10
 
-// Each matrix lies in memory twice, row by row and column by column, and each way of the product has a D of its own.
+// Each operand is stored twice: row-major and column-major. Each of the CANARY_PATHS ways to load and store writes a D
+// of its own.
 struct CanaryPush {
   SECTILE_ADDRESS a_rows, a_columns;
   SECTILE_ADDRESS b_rows, b_columns;
   SECTILE_ADDRESS c_rows, c_columns;
-  SECTILE_ADDRESS d;            // CANARY_WAYS of them, d_bytes apart
+  SECTILE_ADDRESS d;            // CANARY_PATHS matrices, d_bytes apart
   SECTILE_UINT d_bytes;
   SECTILE_UINT seed;
 };
 
 #define CANARY_WAYS 4
 
-// Which way of loading and storing a D comes from. Rows lie row by row in D's memory as well, columns column by column.
+// Index of a D: how its operands were loaded and how it was stored. The ROWS paths store D row-major, the COLUMNS paths
+// column-major.
 #define CANARY_BY_ROWS 0            // coopMatLoad by address
 #define CANARY_BY_COLUMNS 1
 #define CANARY_SHARED_ROWS 2        // coopMatLoad from workgroup memory
 #define CANARY_SHARED_COLUMNS 3
-// At workgroup scope with tensor addressing:
-#define CANARY_TENSOR 2             // tensor layouts; D row by row
-#define CANARY_CLAMPED 3            // the same, the last CANARY_CUT of M, N and K outside the tensors: read as 0, not written
+// At workgroup scope, with tensor addressing:
+#define CANARY_TENSOR 2             // tensor layouts; D row-major
+// tensor dimensions reduced by CANARY_CUT in M, N and K: the rest reads as 0 and is not written
+#define CANARY_CLAMPED 3
 #define CANARY_CUT 3
 
-// Whole numbers that are exact in every type, and so is each of their sums: at most 4 a product, K at most 64.
+// Operands are small integers: every product is at most 4 and K at most 64, so each sum is exact in every type.
 #define CANARY_MOST_K 64
 #define CANARY_A 1
 #define CANARY_B 2
 #define CANARY_C 3
-// What a D holds where nothing was written: no sum of a clamped product.
+// Initial value of D. No sum of a clamped product equals it, so elements that were not written can be told.
 #define CANARY_POISON 77
 
 #endif

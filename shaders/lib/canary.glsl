@@ -1,4 +1,4 @@
-// What the canaries share: their numbers, their memory. TYPE_AB and TYPE_CD come from the variant.
+// What the canary kernels share: their operands and buffers. The variant defines TYPE_AB and TYPE_CD.
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_EXT_buffer_reference : require
@@ -24,11 +24,11 @@ layout(constant_id = CANARY_SPEC_N) const uint kN = 16u;
 layout(constant_id = CANARY_SPEC_K) const uint kK = 16u;
 layout(push_constant, std430) uniform Push { CanaryPush push; };
 
-// The invocations write what others' matrix loads read: no access is private to one of them.
+// workgroupcoherent: invocations write elements that the matrix loads of others read.
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer RefAB { workgroupcoherent TYPE_AB x[]; };
 layout(buffer_reference, scalar, buffer_reference_align = 16) buffer RefCD { workgroupcoherent TYPE_CD x[]; };
 
-// The host knows the same function.
+// The host evaluates the same function.
 uint noise(uint matrix, uint at) {
   uint h = at * 2654435761u ^ matrix * 0x9E3779B9u ^ push.seed * 0x85EBCA6Bu;
   h = (h ^ h >> 15) * 0x2C1B3C6Du;
@@ -40,7 +40,7 @@ uint noise(uint matrix, uint at) {
 #else
 #define NUMBER(matrix, at) (int(noise(matrix, at) % 5u) - 2)
 #endif
-// A bfloat16 is made of a float alone.
+// Conversions go through VIA_*: a bfloat16 can only be constructed from a float.
 #define TO_AB(number) TYPE_AB(VIA_AB(number))
 #define TO_CD(number) TYPE_CD(VIA_CD(number))
 
@@ -50,7 +50,7 @@ uvec2 d_of(uint way) {
   return uvec2(lo, push.d.y + carry);
 }
 
-// What the workgroup has written is there for all of it.
+// Execution and memory barrier: all writes of the workgroup are visible to all of its invocations afterwards.
 void written() {
   controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer | gl_StorageSemanticsShared,
                  gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);
@@ -75,7 +75,7 @@ void make_operands() {
   }
 }
 
-// D = A * B + C, every matrix loaded from an array and an index in it.
+// D = A * B + C. Each matrix is given as an array and a row pitch (column pitch where column-major).
 #define MULTIPLY(scope, layout, a_from, lda, b_from, ldb, c_from, d_to, ldc)                \
   {                                                                                         \
     coopmat<TYPE_AB, scope, kM, kK, gl_MatrixUseA> a;                                       \

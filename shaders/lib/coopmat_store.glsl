@@ -1,10 +1,13 @@
-// From a subgroup's matrices of sums to the result: rows of fragments of its tile through its own part of workgroup memory.
-// After lib/matmul_epilogue.glsl; acc[kFragsM][kFragsN], get(), Part and the sizes are the including kernel's (matmul_coopmat).
+// Stores a subgroup's accumulator fragments: each subgroup stages STORE_M x STORE_N of its tile at a time in its own
+// part of workgroup memory, then loads runs from there, applies the epilogue and stores them.
+// Include after lib/matmul_epilogue.glsl. The including kernel (matmul_coopmat) defines acc[kFragsM][kFragsN],
+// load_chunk(), SubgroupTile and the sizes.
 
-// In chunks. A fragment's 4-byte sums are stored 8 bytes an invocation, four rows at once: with two chunks of padding these
-// lie in different banks (f16 n = 1024: 15.1 us, 14.75 with them; H200, driver 580.159.04).
+// Row pitch in 16-byte chunks. Where accumulators have 4 bytes, a fragment store writes 8 bytes an invocation, four
+// rows at once. Two chunks of padding put these rows in different banks (f16 n = 1024: 14.75 us with them, 15.1
+// without; H200, driver 580.159.04).
 const uint kStorePitch = kStoreN * ACC_BYTES / 16u + ACC_BYTES / 2u;
-const uint kSubs = kTileM / kSubM * (kTileN / kSubN);        // subgroups of a slice
+const uint kSubs = kTileM / kSubM * (kTileN / kSubN);        // subgroups per slice of K
 const uint kSliceChunks = kSubs * kStoreM * kStorePitch;
 
 acc_t sum_at(uint chunk, const uint element) {
@@ -17,19 +20,20 @@ acc_t sum_at(uint chunk, const uint element) {
 #endif
 }
 
-// Four sums of a chunk, of all slices of K.
+// Loads four accumulators of a chunk, and adds those of all slices of K.
 void sum_slices(uint chunk, const uint first, out acc_t v[4]) {
   [[unroll]] for (uint e = 0u; e < 4u; ++e) v[e] = sum_at(chunk, first + e);
   [[unroll]] for (uint s = 1u; s < kSliceK; ++s)
     [[unroll]] for (uint e = 0u; e < 4u; ++e) v[e] += sum_at(chunk + s * kSliceChunks, first + e);
 }
 
-// Sums of a run in workgroup memory to the result.
+// Loads a run of staged accumulators, applies the epilogue and stores the run.
 void store_staged(Target target, uint chunk, uint column, uint m, uint n) {
   const uint sum_elements = 16u / ACC_BYTES;
   acc_t v[MAX_RUN];
   if (kWidthD == 8u) {
-    // Of 4-byte sums two chunks: every other four invocations read the second one first, so that eight have different banks.
+    // 4-byte accumulators of a run fill two chunks. Four of every eight invocations load the second chunk first, so
+    // that the eight access different banks.
     const uint step = 4u * ACC_BYTES / 16u;
     uint swapped = ACC_BYTES == 4u ? (gl_SubgroupInvocationID >> 2) & 1u : 0u;
     acc_t one[4], other[4];
@@ -43,7 +47,7 @@ void store_staged(Target target, uint chunk, uint column, uint m, uint n) {
     [[unroll]] for (uint e = 0u; e < MAX_RUN; ++e) {
       v[e] = acc_t(0);
       if (e < kWidthD) {
-        // Runs of less than a chunk start inside one.
+        // A run shorter than a chunk may start inside one.
         uint inside = kWidthD < sum_elements ? column % sum_elements + e : e;
         v[e] = sum_at(chunk, inside);
         [[unroll]] for (uint s = 1u; s < kSliceK; ++s) v[e] += sum_at(chunk + s * kSliceChunks, inside);
@@ -53,7 +57,8 @@ void store_staged(Target target, uint chunk, uint column, uint m, uint n) {
   store_run(target, m, n, v);
 }
 
-// Orders what a subgroup stores and what is read of it: by itself, or by the subgroups of the other slices of K too.
+// Orders a subgroup's accesses to staged accumulators: within the subgroup, or across all subgroups where other slices
+// of K read them too.
 void order_results() {
   if (kSliceK > 1u) {
     barrier();
@@ -63,15 +68,15 @@ void order_results() {
   }
 }
 
-// The subgroups of all slices of K share the runs of what they have summed.
+// Stores the tile part by part. The subgroups of all slices of K divide a part's runs among them.
 void store_tile(Tile t, Part sub) {
   Target target = target_of(t);
   const uint runs = kStoreN / kWidthD, sum_elements = 16u / ACC_BYTES;
   const uint frags_m = kStoreM / kFragM, frags_n = kStoreN / kFragN, parts_n = kSubN / kStoreN, parts = kSubM / kStoreM * parts_n;
   uint own = gl_SubgroupID * kStoreM * kStorePitch, base = gl_SubgroupID % kSubs * kStoreM * kStorePitch;
   uint part = 0u;
-  // Fragments cannot be indexed by a variable: what belongs to a part is picked out, and the code that finishes runs,
-  // which is long, stands here once.
+  // Fragment arrays need constant indices. So the loop over parts is not unrolled; it selects the fragments of its part
+  // by comparison, and the long epilogue code appears once.
   do {
     [[unroll]] for (uint i = 0u; i < kFragsM; ++i)
       [[unroll]] for (uint first = 0u; first < parts_n; ++first)
@@ -80,7 +85,7 @@ void store_tile(Tile t, Part sub) {
             coopMatStore(acc[i][first * frags_n + j], staged,
                          (own + i % frags_m * kFragM * kStorePitch + j * kFragN / sum_elements) * PER_CHUNK,
                          kStorePitch * PER_CHUNK, gl_CooperativeMatrixLayoutRowMajor);
-    order_results();                 // the fragments are stored before other invocations read them
+    order_results();                 // orders fragment stores before other invocations' loads
     uint run = gl_SubgroupInvocationID + gl_SubgroupID / kSubs * kSubgroup;
     do {
       uint row = run / runs, column = run % runs * kWidthD;
@@ -89,7 +94,7 @@ void store_tile(Tile t, Part sub) {
         store_staged(target, base + row * kStorePitch + column / sum_elements, column, m, n);
       run += kSubgroup * kSliceK;
     } while (run < kStoreM * runs);
-    order_results();                 // what is stored next overwrites what was read
+    order_results();                 // orders these loads before the next part's stores
     ++part;
   } while (part < parts);
 }

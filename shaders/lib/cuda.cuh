@@ -1,13 +1,14 @@
-// What every CUDA kernel begins with. NVRTC compiles alone: it finds our own headers and no others. In front of the
-// kernel stand the variant's macros and sectile_constants[], the (id, value) pairs of the plan's step.
+// Included first by every CUDA kernel. NVRTC has no include path: it finds only the headers that are passed to it. The
+// variant's macros and sectile_constants[], the (id, value) pairs of the plan's step, are put in front of the kernel
+// source.
 #include "abi.h"
 
 using uint = unsigned int;
 using uint64 = unsigned long long;
 
-#ifndef SECTILE_EMULATED   // tests/emulated runs kernels on the host, and brings this part itself
+#ifndef SECTILE_EMULATED   // tests/emulated runs kernels on the host and supplies its own version of this part
 
-// Constants make some loops empty and some branches unreachable, which is what they are for.
+// For some constants loops are empty and branches are unreachable. That is intended.
 #pragma nv_diag_suppress 128   // loop is not reachable
 #pragma nv_diag_suppress 186   // pointless comparison of unsigned integer with zero
 
@@ -15,15 +16,15 @@ using uint64 = unsigned long long;
 // Workgroup memory, aligned for the widest access.
 #define SECTILE_SHARED(type, name, count) __shared__ __align__(16) type name[count]
 
-// A specialization constant: the step's value, or the fallback where the step has none.
+// A specialization constant: the step's value, or `fallback` where the step sets none.
 __device__ constexpr uint sectile_constant(uint id, uint fallback) {
   for (const SectileConstant& constant : sectile_constants)
     if (constant.id == id) return constant.value;
   return fallback;
 }
 
-// A pointer into global memory. The push struct carries addresses as words, and the compiler takes pointers made of
-// words for generic ones unless told.
+// A pointer to global memory. The push struct carries addresses as words, and without __isGlobal the compiler would
+// emit generic accesses through pointers made from words.
 template <class T>
 __device__ __forceinline__ T* global_pointer(uint64 base, uint64 bytes) {
   char* pointer = reinterpret_cast<char*>(base);
@@ -36,13 +37,13 @@ __device__ __forceinline__ T load_global(const T* pointer) { return *pointer; }
 template <class T>
 __device__ __forceinline__ void store_global(T* pointer, T value) { *pointer = value; }
 
-// The same for workgroup memory, whose elements are words: for accesses of several.
+// Workgroup memory holds words; these access several at once.
 template <class T>
 __device__ __forceinline__ T load_workgroup(const T* pointer) { return *pointer; }
 template <class T>
 __device__ __forceinline__ void store_workgroup(T* pointer, T value) { *pointer = value; }
 
-// f16 as bits: NVRTC alone finds no cuda_fp16.h. To nearest, ties to even.
+// f16 as bits, since NVRTC finds no cuda_fp16.h. Rounds to nearest, ties to even.
 __device__ __forceinline__ uint float_to_half(float v) {
   unsigned short bits;
   asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(v));
@@ -54,7 +55,7 @@ __device__ __forceinline__ float half_to_float(uint bits) {
   return v;
 }
 
-// To nearest, ties to even; saturates.
+// Rounds to nearest, ties to even; saturates.
 __device__ __forceinline__ int nearest_int(float v) { return __float2int_rn(v); }
 
 // The sum over a full warp, in every lane.
@@ -67,8 +68,8 @@ __device__ __forceinline__ T subgroup_add(T v) {
 
 #endif
 
-// Four words that can be indexed. Every index is a constant once the loops are unrolled: others would put the
-// words into local memory.
+// Four words with an index operator. Every index must be constant after unrolling: other indices would move the words
+// to local memory.
 struct uvec4 {
   uint w[4];
   __device__ __forceinline__ uint& operator[](uint i) { return w[i]; }
@@ -79,7 +80,7 @@ __device__ __forceinline__ uvec4 words_of(uint4 v) { return {{v.x, v.y, v.z, v.w
 __device__ __forceinline__ uvec4 words_of(uint2 v) { return {{v.x, v.y, 0u, 0u}}; }
 __device__ __forceinline__ uvec4 words_of(uint v) { return {{v, 0u, 0u, 0u}}; }
 
-// 1, 2 or 4 words of workgroup memory in one access; `word` is a multiple of so many.
+// Accesses 1, 2 or 4 words of workgroup memory at once; the address of `word` is a multiple of that size.
 __device__ __forceinline__ uvec4 load_shared(const uint* word, const uint words) {
   if (words == 4u) return words_of(load_workgroup(reinterpret_cast<const uint4*>(word)));
   if (words == 2u) return words_of(load_workgroup(reinterpret_cast<const uint2*>(word)));
@@ -92,7 +93,7 @@ __device__ __forceinline__ void store_shared(uint* word, const uint words, const
   else store_workgroup(word, v[0]);
 }
 
-// The folded grid's workgroup number.
+// Linear workgroup index of a grid that is folded over x, y and z.
 __device__ __forceinline__ uint group_id() {
   return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }

@@ -1,6 +1,6 @@
-// What permute_fused and permute_fused_block share: the words around the stream, accesses, and what is done to elements.
-// After lib/cuda.cuh. OWN_WORDS: the kernel's own. Every CUDA device has accesses of 1 and 2 bytes: "word" and "narrow"
-// variants are the same code.
+// What permute_fused and permute_fused_block share: words, memory accesses, and the computation on elements.
+// Include after lib/cuda.cuh. The kernel defines OWN_WORDS, the number of its own words. Every CUDA device has 1-byte
+// and 2-byte accesses: the "word" and "narrow" variants are the same code.
 #ifdef WIDE
 using offset_t = long long;
 #else
@@ -20,7 +20,8 @@ constexpr uint kHasAlpha = kStage & PERMUTE_FUSED_ALPHA;
 constexpr uint kHasScale = (kStage & PERMUTE_FUSED_SCALE) != 0u ? 1u : 0u;
 constexpr uint kHasBias = (kStage & PERMUTE_FUSED_BIAS) != 0u ? 1u : 0u;
 constexpr uint kHasAdd = (kStage & PERMUTE_FUSED_ADD) != 0u ? 1u : 0u;
-constexpr uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBias;   // steps of its own
+// 1: bias has index steps of its own
+constexpr uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBias;
 
 constexpr uint kAtBias = 2u * kHasScale;
 constexpr uint kAtAdd = kAtBias + 2u * kHasBias;
@@ -55,7 +56,7 @@ __device__ __forceinline__ float vector_element(uint64 address, uint at) {
   return __uint_as_float(__ldg(global_pointer<const uint>(address, uint64(at) * 4u)));
 }
 
-// ---- accesses: `width` elements from element `at` on
+// ---- accesses: `width` elements, the first at element `at`
 
 __device__ __forceinline__ uvec4 load_elements(const uint type, uint64 base, offset_t at, const uint width) {
   const uint bytes = bytes_of_type(type);
@@ -66,13 +67,15 @@ __device__ __forceinline__ void store_elements(const PermutePush& push, offset_t
   store_raw(address_of(push.dst) + uint64(at) * bytes, 0u, width * bytes, v);
 }
 
-// ---- elements on their way: the bits of a float or, where nothing but integers is added, of an int
+// ---- computation
+
+// Elements are held as the bits of a float, or of an int where source and result are integers and only add applies.
 
 constexpr uint kFromInteger = kType == SECTILE_TYPE_I8 || kType == SECTILE_TYPE_U8 || kType == SECTILE_TYPE_I32 ? 1u : 0u;
 constexpr uint kToInteger = kOut == SECTILE_TYPE_I8 || kOut == SECTILE_TYPE_U8 || kOut == SECTILE_TYPE_I32 ? 1u : 0u;
 constexpr uint kInteger = (kHasAlpha | kHasScale | kHasBias) == 0u ? kFromInteger & kToInteger : 0u;
 
-// Those of a raw run to v[first] and on.
+// Unpacks a raw run to v[first] and following.
 __device__ __forceinline__ void unpack_elements(const uint type, const uint width, const uvec4& raw, const uint first, uint (&v)[MAX_RUN]) {
   float f[MAX_RUN];
   unpack_run(type, width, raw, f);
@@ -90,7 +93,7 @@ __device__ __forceinline__ void unpack_elements(const uint type, const uint widt
 __device__ __forceinline__ uint computed(uint x, float factor, float bias, uint add) {
   if (kInteger != 0u) {
     const uint sum = x + add;
-    // Both of one sign, the sum of the other: it has wrapped.
+    // The addends have one sign and the sum has the other: it overflowed. Saturate.
     if (int((x ^ sum) & (add ^ sum)) < 0) return int(x) < 0 ? 0x80000000u : 0x7fffffffu;
     return sum;
   }
@@ -101,7 +104,7 @@ __device__ __forceinline__ uint computed(uint x, float factor, float bias, uint 
   return __float_as_uint(v);
 }
 
-// To nearest, ties to even; saturates; a NaN becomes 0.
+// Rounds to nearest, ties to even; saturates; a NaN becomes 0.
 __device__ __forceinline__ int to_integer(uint bits) {
   const int low = kOut == SECTILE_TYPE_I8 ? -128 : 0, high = kOut == SECTILE_TYPE_I8 ? 127 : 255;
   int v = int(bits);
@@ -110,7 +113,7 @@ __device__ __forceinline__ int to_integer(uint bits) {
   return v < low ? low : v > high ? high : v;
 }
 
-// v[first] and on as a raw run.
+// Packs v[first] and following into a raw run.
 __device__ __forceinline__ uvec4 pack_elements(const uint width, const uint first, const uint (&v)[MAX_RUN]) {
   uvec4 raw = {};
 #pragma unroll

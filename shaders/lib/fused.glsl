@@ -1,6 +1,6 @@
-// What permute_fused and permute_fused_block share: the words around the stream, accesses, and what is done to elements.
-// OWN_WORDS: the kernel's own. WORDS (from the variant): elements of 1 and 2 bytes on a device that loads and stores
-// 32-bit words alone.
+// What permute_fused and permute_fused_block share: words, memory accesses, and the computation on elements.
+// The kernel defines OWN_WORDS, the number of its own words. WORDS (from the variant): 1-byte and 2-byte elements on a
+// device that has only 32-bit accesses.
 #ifdef WIDE
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #define offset_t int64_t
@@ -21,7 +21,7 @@ const uint kHasAlpha = kStage & PERMUTE_FUSED_ALPHA;
 const uint kHasScale = (kStage & PERMUTE_FUSED_SCALE) != 0u ? 1u : 0u;
 const uint kHasBias = (kStage & PERMUTE_FUSED_BIAS) != 0u ? 1u : 0u;
 const uint kHasAdd = (kStage & PERMUTE_FUSED_ADD) != 0u ? 1u : 0u;
-const uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBias;   // steps of its own
+const uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBias;   // 1: bias has index steps of its own
 
 const uint kAtBias = 2u * kHasScale;
 const uint kAtAdd = kAtBias + 2u * kHasBias;
@@ -46,10 +46,10 @@ offset_t add_stride(const uint a) { return kHasAdd != 0u ? stride_at(kAddStrides
 
 float vector_element(uvec2 address, uint at) { return uintBitsToFloat(Ref4(address).x[at]); }
 
-// ---- accesses: `width` elements from element `at` on
+// ---- accesses: `width` elements, the first at element `at`
 
 #ifdef WORDS
-// The word that holds a byte; part of it may be none of the operand's.
+// Address of a byte. Its aligned word may lie partly outside the operand.
 uvec2 word_of(uvec2 base, uint byte) {
   uint carry;
   uint low = uaddCarry(base.x, byte, carry);
@@ -59,7 +59,7 @@ uvec4 load_part(uvec2 base, uint byte, const uint bytes) {
   uvec2 at = word_of(base, byte);
   return uvec4((Ref4(uvec2(at.x & ~3u, at.y)).x[0] >> (8u * (at.x & 3u))) & (0xffffffffu >> (32u - 8u * bytes)), 0u, 0u, 0u);
 }
-// Bits belong to one invocation each, so no order among neighbours matters.
+// Each bit is written by one invocation only, so neighbours may do this in any order.
 void store_part(uvec2 base, uint byte, const uint bytes, uint v) {
   uvec2 at = word_of(base, byte);
   uint shift = 8u * (at.x & 3u), mask = (0xffffffffu >> (32u - 8u * bytes)) << shift;
@@ -96,14 +96,16 @@ void store_elements(offset_t at, const uint width, uvec4 v) {
   store_raw(BASE(push.dst, at, bytes), BYTE(at, bytes), width * bytes, v);
 }
 
-// ---- elements on their way: the bits of a float or, where nothing but integers is added, of an int
+// ---- computation
 
-// Numbers, not bools: glslang makes branches of || between specialization constants.
+// Elements are held as the bits of a float, or of an int where source and result are integers and only add applies.
+
+// Numbers, not bools: glslang compiles || between specialization constants to branches.
 const uint kFromInteger = kType == SECTILE_TYPE_I8 ? 1u : kType == SECTILE_TYPE_U8 ? 1u : kType == SECTILE_TYPE_I32 ? 1u : 0u;
 const uint kToInteger = kOut == SECTILE_TYPE_I8 ? 1u : kOut == SECTILE_TYPE_U8 ? 1u : kOut == SECTILE_TYPE_I32 ? 1u : 0u;
 const uint kInteger = (kHasAlpha | kHasScale | kHasBias) == 0u ? kFromInteger & kToInteger : 0u;
 
-// Those of a raw run to v[first] and on.
+// Unpacks a raw run to v[first] and following.
 void unpack_elements(const uint type, const uint width, uvec4 raw, const uint first, inout uint v[MAX_RUN]) {
   if (kInteger != 0u) {
     [[unroll]] for (uint i = 0u; i < width; ++i) {
@@ -123,7 +125,7 @@ void unpack_elements(const uint type, const uint width, uvec4 raw, const uint fi
 uint computed(uint x, float factor, float bias, uint add) {
   if (kInteger != 0u) {
     int a = int(x), b = int(add), sum = a + b;
-    // Both of one sign, the sum of the other: it has wrapped.
+    // The addends have one sign and the sum has the other: it overflowed. Saturate.
     if (((a ^ sum) & (b ^ sum)) < 0) return a < 0 ? 0x80000000u : 0x7fffffffu;
     return uint(sum);
   }
@@ -134,7 +136,7 @@ uint computed(uint x, float factor, float bias, uint add) {
   return floatBitsToUint(v);
 }
 
-// To nearest, ties to even; saturates; a NaN becomes 0.
+// Rounds to nearest, ties to even; saturates; a NaN becomes 0.
 int to_integer(uint bits) {
   const int low = kOut == SECTILE_TYPE_I8 ? -128 : 0, high = kOut == SECTILE_TYPE_I8 ? 127 : 255;
   if (kInteger != 0u) return kOut == SECTILE_TYPE_I32 ? int(bits) : clamp(int(bits), low, high);
@@ -145,7 +147,7 @@ int to_integer(uint bits) {
   return v <= -2147483648.0 ? int(0x80000000u) : int(v);
 }
 
-// v[first] and on as a raw run.
+// Packs v[first] and following into a raw run.
 uvec4 pack_elements(const uint width, const uint first, uint v[MAX_RUN]) {
   uvec4 raw = uvec4(0u);
   [[unroll]] for (uint i = 0u; i < width; ++i) {
@@ -157,7 +159,7 @@ uvec4 pack_elements(const uint width, const uint first, uint v[MAX_RUN]) {
     } else if (kToInteger != 0u) {
       raw[(i / 4u) % 4u] |= (uint(to_integer(bits)) & 0xffu) << (8u * (i % 4u));
     } else if (i % 2u == 0u) {
-      // Two at once: that is what there is an instruction for.
+      // Two elements at once, because the pack instruction takes two.
       uint other = i + 1u < width ? v[(first + i + 1u) % MAX_RUN] : 0u;
       raw[(i / 2u) % 4u] = pack_pair(kOut, uintBitsToFloat(bits), uintBitsToFloat(other));
     }

@@ -1,22 +1,24 @@
-// What all matmul kernels share: the push struct, the stream of words in it, and the constants that say what is asked.
+// What all matmul kernels share: the push struct, the word stream in it, and the constants that describe the problem.
 //
-// Addresses of a, b and d come first; a step of a split-K plan that writes partial sums has scratch's in d. The stream
-// of words follows, in this order, each part only where the constants say that the problem has it:
+// The addresses of a, b and d come first. A split-K step that writes partial sums has the scratch buffer's address in
+// d. The word stream follows in this order; a part is present only where the constants say that the problem has it:
 //   addresses, 2 words each     c (EPILOGUE_C), bias, scale, residual, b.scale (B_FORMAT), a.scale (EPILOGUE_A_SCALE)
 //   M, N, K, alpha (f32 bits)
 //   lda, ldb, ldd               elements
-//   ldc, beta (f32 bits)        EPILOGUE_C or EPILOGUE_C_IS_D; ldc only for the first
+//   ldc, beta (f32 bits)        EPILOGUE_C or EPILOGUE_C_IS_D; ldc only for EPILOGUE_C
 //   ldr                         EPILOGUE_RESIDUAL
-//   K of a split                EPILOGUE_SPLIT: a multiple of the kernel's K step; split s has k from s times that on
+//   K of a split                EPILOGUE_SPLIT: a multiple of the kernel's K step; split s starts at k = s * this
 //   splits                      EPILOGUE_SPLIT, and in matmul_reduce
 //   batches                     EPILOGUE_BATCHED
 //   a_batch, b_batch, d_batch   EPILOGUE_BATCHED, 2 words each: low, high; elements
 //   c_batch, r_batch            EPILOGUE_BATCHED and the operand, 2 words each
-// The first MATMUL_PUSH_WORDS are pushed; word k beyond them is specialization constant MATMUL_SPEC_WORD0 + k - 26.
-// Addresses are always pushed. Rows' offsets are formed in 64 bits; inside a workgroup's tile offsets have 32.
+// The first MATMUL_PUSH_WORDS words are pushed; word k after them is specialization constant
+// MATMUL_SPEC_WORD0 + k - 26. Addresses are always pushed. Row offsets are computed in 64 bits; offsets inside a
+// workgroup's tile in 32.
 //
-// Workgroups: tiles of the result along N, tiles along M, splits, batches, from fastest to slowest, but that ORDER tiles
-// along M are gone through before the next tile along N (ORDER 1: plain rows), so that neighbours share operands in L2.
+// Workgroup order, fastest to slowest: tiles along N, tiles along M, splits, batches. With ORDER > 1 the tiles along M
+// are grouped in bands of ORDER: the ORDER tiles of a band at one N come before the next N, so that neighbouring
+// workgroups share operands in L2. ORDER 1 is plain row order.
 #ifndef SECTILE_LIB_MATMUL_ABI_H
 #define SECTILE_LIB_MATMUL_ABI_H
 
@@ -32,30 +34,30 @@ struct MatmulPush {
   SECTILE_UINT words[MATMUL_PUSH_WORDS];
 };
 
-#define MATMUL_SPEC_TYPE 1            // what A and B are rounded to: a MATMUL_TYPE
-#define MATMUL_SPEC_A_TYPE 2          // as stored
+#define MATMUL_SPEC_TYPE 1            // type that A and B are rounded to: a MATMUL_TYPE
+#define MATMUL_SPEC_A_TYPE 2          // storage type
 #define MATMUL_SPEC_B_TYPE 3
 #define MATMUL_SPEC_OUT_TYPE 4
-#define MATMUL_SPEC_TRANS_A 5         // 1: stored K x M
-#define MATMUL_SPEC_TRANS_B 6         // 1: stored N x K
-#define MATMUL_SPEC_EPILOGUE 7        // bits, below
-#define MATMUL_SPEC_WIDTH_A 8         // elements an access of A has: 1, 2, 4 or 8, at most 16 bytes; rows and the
-#define MATMUL_SPEC_WIDTH_B 9         // address are aligned to it, and the contiguous side is a multiple of it
-#define MATMUL_SPEC_WIDTH_D 10        // the same of D, C and the residual
-#define MATMUL_SPEC_ORDER 11          // tiles along M in a band
-#define MATMUL_SPEC_TILE_M 12         // of a workgroup
+#define MATMUL_SPEC_TRANS_A 5         // 1: stored as K x M
+#define MATMUL_SPEC_TRANS_B 6         // 1: stored as N x K
+#define MATMUL_SPEC_EPILOGUE 7        // bit mask, below
+#define MATMUL_SPEC_WIDTH_A 8         // elements per access of A: 1, 2, 4 or 8, at most 16 bytes; the address and row
+#define MATMUL_SPEC_WIDTH_B 9         // pitch are aligned to it, and the contiguous side is a multiple of it
+#define MATMUL_SPEC_WIDTH_D 10        // the same for D, C and the residual
+#define MATMUL_SPEC_ORDER 11          // tiles along M in a band (see above)
+#define MATMUL_SPEC_TILE_M 12         // workgroup tile
 #define MATMUL_SPEC_TILE_N 13
-#define MATMUL_SPEC_TILE_K 14         // K of one step
+#define MATMUL_SPEC_TILE_K 14         // K per step
 #define MATMUL_SPEC_STEM 16           // a kernel's own constants start here
-#define MATMUL_SPEC_WORD0 48          // word MATMUL_PUSH_WORDS, where there are more
+#define MATMUL_SPEC_WORD0 48          // word MATMUL_PUSH_WORDS and the following ones
 
 #define MATMUL_TYPE_F32 SECTILE_TYPE_F32
 #define MATMUL_TYPE_F16 SECTILE_TYPE_F16
 #define MATMUL_TYPE_BF16 SECTILE_TYPE_BF16
 #define MATMUL_TYPE_I8 SECTILE_TYPE_I8
 #define MATMUL_TYPE_I32 SECTILE_TYPE_I32
-#define MATMUL_TYPE_Q8 SECTILE_TYPE_Q8   // B alone: int8 times b.scale[n], f32
-#define MATMUL_TYPE_Q4 SECTILE_TYPE_Q4   // B alone: (4 bits - 8) times b.scale[n][k / 32], f16; stored N x K
+#define MATMUL_TYPE_Q8 SECTILE_TYPE_Q8   // B only: int8 times b.scale[n], f32
+#define MATMUL_TYPE_Q4 SECTILE_TYPE_Q4   // B only: (4 bits - 8) times b.scale[n][k / 32], f16; stored as N x K
 
 #define MATMUL_EPILOGUE_C 1
 #define MATMUL_EPILOGUE_C_IS_D 2
@@ -66,7 +68,7 @@ struct MatmulPush {
 #define MATMUL_EPILOGUE_RESIDUAL 64
 #define MATMUL_EPILOGUE_A_SCALE 128
 #define MATMUL_EPILOGUE_BATCHED 256
-#define MATMUL_EPILOGUE_SPLIT 512     // partial sums go to scratch; matmul_reduce does the rest
+#define MATMUL_EPILOGUE_SPLIT 512     // partial sums go to scratch; matmul_reduce adds them and applies the epilogue
 #define MATMUL_EPILOGUE_ACTIVATION_SHIFT 12   // 3 bits: 0 none, 1 relu, 2 gelu, 3 gelu_tanh, 4 silu
 
 #endif

@@ -1,6 +1,7 @@
-// Reads the stream of words that lib/matmul.abi.h describes; where a workgroup's tile lies; fetching and storing runs.
-// After lib/cuda.cuh. INTEGER (from the variant): int8 products, summed as int. Every CUDA device has accesses of 1 and
-// 2 bytes: the variants that have "narrow" in their names, which plans use, are the same code.
+// Reads the word stream that lib/matmul.abi.h describes; locates a workgroup's tile; loads and converts runs of A and
+// B.
+// Include after lib/cuda.cuh. INTEGER (from the variant): int8 products with int accumulators. Every CUDA device has
+// 1-byte and 2-byte accesses, so the "narrow" variants that plans name are the same code as the others.
 #include "matmul.abi.h"
 #include "numbers.cuh"
 
@@ -22,7 +23,7 @@ constexpr uint kTileK = sectile_constant(MATMUL_SPEC_TILE_K, 16u);
 
 // ---- words
 
-// Those that are not pushed: a constant table, whose loads fold away once the index is a constant.
+// The words that are not pushed, as a constant table: loads with a constant index fold away.
 struct SpecializedWords {
   uint word[MATMUL_MAX_WORDS - MATMUL_PUSH_WORDS];
 };
@@ -90,7 +91,7 @@ __device__ __forceinline__ uint batches(const MatmulPush& push) { return kBatche
 
 // ---- addresses
 
-// Elements of a type as bytes; two elements of Q4 to a byte.
+// Bytes of a number of elements; Q4 has two elements a byte.
 __device__ __forceinline__ uint64 bytes_of(const uint type, uint64 elements) {
   return type == MATMUL_TYPE_Q4 ? elements / 2u : elements * bytes_of_type(type);
 }
@@ -98,7 +99,7 @@ __device__ __forceinline__ uint64 bytes_of(const uint type, uint64 elements) {
 __device__ __forceinline__ uint64 element_address(uint64 address, const uint type, uint row, uint ld, uint column) {
   return address + bytes_of(type, uint64(row) * ld + column);
 }
-// address + batch * stride elements, stride the two words from k on.
+// address + batch * stride elements; the stride is the two words from k on.
 __device__ __forceinline__ uint64 batch_address(const MatmulPush& push, uint64 address, const uint type, uint batch, const uint k) {
   return kBatched == 0u ? address : address + bytes_of(type, batch * word2(push, k));
 }
@@ -107,11 +108,11 @@ __device__ __forceinline__ uint64 batch_address(const MatmulPush& push, uint64 a
 
 struct Tile {
   uint m, n;              // first row and column of the result
-  uint k, k_end;          // what is summed here
+  uint k, k_end;          // range of K that this workgroup sums
   uint batch, split;
 };
 
-// False for the folded grid's surplus: whole workgroups, so that no barrier is missed.
+// False for surplus workgroups of a folded grid. Whole workgroups return together, so every barrier is reached by all.
 __device__ __forceinline__ bool locate_tile(const MatmulPush& push, Tile& t) {
   uint id = group_id();
   const uint tiles_m = (size_m(push) + kTileM - 1u) / kTileM, tiles_n = (size_n(push) + kTileN - 1u) / kTileN;
@@ -161,7 +162,7 @@ using acc_t = int;
 #else
 using acc_t = float;
 #endif
-// As it stands in a word of workgroup memory, and back.
+// An accumulator as a word of workgroup memory, and back.
 __device__ __forceinline__ uint word_of(int v) { return uint(v); }
 __device__ __forceinline__ uint word_of(float v) { return __float_as_uint(v); }
 __device__ __forceinline__ acc_t acc_of(uint word) {
@@ -171,19 +172,19 @@ __device__ __forceinline__ acc_t acc_of(uint word) {
   return __uint_as_float(word);
 #endif
 }
-// Sums of integers wrap.
+// Integer sums wrap.
 __device__ __forceinline__ int plus(int a, int b) { return int(uint(a) + uint(b)); }
 __device__ __forceinline__ float plus(float a, float b) { return a + b; }
 __device__ __forceinline__ int plus_product(int a, int b, int acc) { return int(uint(acc) + uint(a * b)); }
 __device__ __forceinline__ float plus_product(float a, float b, float acc) { return fmaf(a, b, acc); }
 
-// What is left of v in `type`.
+// v rounded to `type`.
 __device__ __forceinline__ float rounded_to(const uint type, float v) {
   return type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16 ? unpack_low(type, pack_pair(type, v, 0.0f)) : v;
 }
 // ---- runs
 
-// The int8 elements of a raw run.
+// Unpacks the int8 elements of a raw run.
 __device__ __forceinline__ void unpack_bytes(const uint width, const uvec4& raw, int (&v)[MAX_RUN]) {
 #pragma unroll
   for (uint i = 0u; i < MAX_RUN; ++i) v[i] = i < width ? byte_of(raw[i / 4u], i % 4u) : 0;
@@ -193,7 +194,7 @@ __device__ __forceinline__ void unpack_bytes(const uint width, const uvec4& raw,
 __device__ __forceinline__ uint run_bytes(const uint type, const uint width) {
   return type == MATMUL_TYPE_Q4 ? width / 2u : width * bytes_of_type(type);
 }
-// Bytes behind the base of element `at`, the first of a run.
+// Byte offset of element `at`, the first of a run.
 __device__ __forceinline__ uint run_at(const uint type, uint at) {
   return type == MATMUL_TYPE_Q4 ? at / 2u : at * bytes_of_type(type);
 }
@@ -202,8 +203,8 @@ __device__ __forceinline__ float load_float(uint64 address, uint at) {
   return __uint_as_float(__ldg(global_pointer<const uint>(address, uint64(at) * 4u)));
 }
 
-// What a raw run of kWidthA elements of A holds; `k` is the first's, for a.scale (a run lies along K, or along M where A
-// is transposed). Zeros where `inside` is false.
+// Converts a raw run of kWidthA elements of A. `k` is the first element's, for a.scale: a run lies along K, or along M
+// where A is transposed. Yields zeros where `inside` is false.
 __device__ __forceinline__ void convert_a(const MatmulPush& push, const uvec4& raw, uint k, bool inside, float (&v)[MAX_RUN]) {
   unpack_run(kAType, kWidthA, raw, v);
 #pragma unroll
@@ -214,20 +215,21 @@ __device__ __forceinline__ void convert_a(const MatmulPush& push, const uvec4& r
   }
 }
 
-// b.scale[n][k / 32] of a B of 4 bits.
+// b.scale[n][k / 32] of a 4-bit B.
 __device__ __forceinline__ float block_scale(const MatmulPush& push, uint n, uint k) {
   const uint64 at = 2u * (uint64(n) * (ldb(push) / 32u) + k / 32u);
   return half_to_float(__ldg(global_pointer<const unsigned short>(word2(push, kAtBScale), at)));
 }
 
-// The same of B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is one for all batches.
+// The same for B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is shared by all batches.
 __device__ __forceinline__ void convert_b(const MatmulPush& push, const uvec4& raw, uint k, uint n, bool inside, float (&v)[MAX_RUN]) {
   unpack_run(kBType, kWidthB, raw, v);
   if (kBType == MATMUL_TYPE_Q8) {
 #pragma unroll
     for (uint i = 0u; i < kWidthB; ++i) v[i] *= load_float(word2(push, kAtBScale), inside ? n + (kTransB == 0u ? i : 0u) : 0u);
   } else if (kBType == MATMUL_TYPE_Q4) {
-    // Runs lie along K and never cross a block; the last one may pass K, where its nibbles mean nothing.
+    // Runs lie along K and never cross a block of 32. The last run may extend beyond K; its surplus nibbles are set to
+    // zero.
     const float scale = block_scale(push, inside ? n : 0u, inside ? k : 0u);
 #pragma unroll
     for (uint i = 0u; i < kWidthB; ++i) v[i] = k + i < size_k(push) ? v[i] * scale : 0.0f;

@@ -1,6 +1,6 @@
-// Reads the stream of words that lib/matmul.abi.h describes; where a workgroup's tile lies; fetching and storing runs.
-// NARROW (from the variant): loads and stores of 1 and 2 bytes; NO_BYTES (with it): numbers.glsl. INTEGER: int8 products,
-// summed as int.
+// Reads the word stream that lib/matmul.abi.h describes; locates a workgroup's tile; loads and converts runs of A and
+// B.
+// NARROW and NO_BYTES (from the variant): see numbers.glsl. INTEGER: int8 products with int accumulators.
 #include "numbers.glsl"
 #include "matmul.abi.h"
 
@@ -84,14 +84,14 @@ float beta() { return uintBitsToFloat(word(kAtBeta)); }
 uint splits() { return kHasSplits != 0u ? word(kAtSplits) : 1u; }
 uint batches() { return kBatched != 0u ? word(kAtBatches) : 1u; }
 
-// ---- addresses: 64 bits by hand, so that no kernel needs 64-bit integers
+// ---- addresses: 64-bit arithmetic on two words, so that no kernel needs 64-bit integers
 
 uvec2 add64(uvec2 a, uvec2 b) {
   uint carry;
   uint low = uaddCarry(a.x, b.x, carry);
   return uvec2(low, a.y + b.y + carry);
 }
-// Elements of a type as bytes; two elements of Q4 to a byte.
+// Bytes of a number of elements; Q4 has two elements a byte.
 uvec2 bytes_of(const uint type, uvec2 elements) {
   if (type == MATMUL_TYPE_F32 || type == MATMUL_TYPE_I32) return uvec2(elements.x << 2, (elements.y << 2) | (elements.x >> 30));
   if (type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16) return uvec2(elements.x << 1, (elements.y << 1) | (elements.x >> 31));
@@ -107,7 +107,7 @@ uvec2 product64(uint a, uint b) {
 uvec2 element_address(uvec2 address, const uint type, uint row, uint ld, uint column) {
   return add64(address, bytes_of(type, add64(product64(row, ld), uvec2(column, 0u))));
 }
-// address + batch * stride elements, stride the two words from k on.
+// address + batch * stride elements; the stride is the two words from k on.
 uvec2 batch_address(uvec2 address, const uint type, uint batch, const uint k) {
   if (kBatched == 0u) return address;
   uvec2 elements = product64(batch, word(k));
@@ -119,7 +119,7 @@ uvec2 batch_address(uvec2 address, const uint type, uint batch, const uint k) {
 
 struct Tile {
   uint m, n;              // first row and column of the result
-  uint k, k_end;          // what is summed here
+  uint k, k_end;          // range of K that this workgroup sums
   uint batch, split;
 };
 
@@ -127,13 +127,13 @@ uint group_id() {
   return gl_WorkGroupID.x + gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z);
 }
 
-// False for the folded grid's surplus: whole workgroups, so that no barrier is missed.
+// False for surplus workgroups of a folded grid. Whole workgroups return together, so every barrier is reached by all.
 bool locate_tile(out Tile t) {
   uint id = group_id();
   uint tiles_m = (size_m() + kTileM - 1u) / kTileM, tiles_n = (size_n() + kTileN - 1u) / kTileN;
   uint tiles = tiles_m * tiles_n;
   uint outer = 0u;
-  if (id >= tiles) {   // a branch: most grids have one batch and no split, and a division takes some 150 clocks
+  if (id >= tiles) {   // a branch, because a division takes some 150 clocks and most grids have one batch and no split
     outer = id / tiles;
     id -= outer * tiles;
   }
@@ -164,7 +164,7 @@ bool locate_tile(out Tile t) {
   return t.batch < batches();
 }
 
-// First element of row `outer` (as stored), column `inner`.
+// Address of A[m, k]; B[k, n] below.
 uvec2 a_address(Tile t, uint m, uint k) {
   uvec2 base = batch_address(push.a, kAType, t.batch, kAtBatchA);
   return kTransA == 0u ? element_address(base, kAType, m, lda(), k) : element_address(base, kAType, k, lda(), m);
@@ -176,7 +176,7 @@ uvec2 b_address(Tile t, uint k, uint n) {
 
 // ---- runs
 
-// The int8 elements of a raw run.
+// Unpacks the int8 elements of a raw run.
 void unpack_bytes(const uint width, uvec4 raw, out int v[MAX_RUN]) {
   [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i)
     v[i] = i < width ? bitfieldExtract(int(raw[i / 4u]), int(8u * (i % 4u)), 8) : 0;
@@ -184,7 +184,7 @@ void unpack_bytes(const uint width, uvec4 raw, out int v[MAX_RUN]) {
 
 // Bytes of a run of `width` elements.
 uint run_bytes(const uint type, const uint width) { return type == MATMUL_TYPE_Q4 ? width / 2u : width * bytes_of_type(type); }
-// Bytes behind the base of element `at`, the first of a run.
+// Byte offset of element `at`, the first of a run.
 uint run_at(const uint type, uint at) { return type == MATMUL_TYPE_Q4 ? at / 2u : at * bytes_of_type(type); }
 
 float load_float(uvec2 address, uint at) { return uintBitsToFloat(Ref4(address).x[at]); }
@@ -196,8 +196,8 @@ float load_half(uvec2 address, uint at) {
 #endif
 }
 
-// What a raw run of kWidthA elements of A holds; `k` is the first's, for a.scale (a run lies along K, or along M where A
-// is transposed). Zeros where `inside` is false.
+// Converts a raw run of kWidthA elements of A. `k` is the first element's, for a.scale: a run lies along K, or along M
+// where A is transposed. Yields zeros where `inside` is false.
 void convert_a(uvec4 raw, uint k, bool inside, out float v[MAX_RUN]) {
   unpack_run(kAType, kWidthA, raw, v);
   [[unroll]] for (uint i = 0u; i < kWidthA; ++i) {
@@ -207,18 +207,19 @@ void convert_a(uvec4 raw, uint k, bool inside, out float v[MAX_RUN]) {
   }
 }
 
-// b.scale[n][k / 32] of a B of 4 bits.
+// b.scale[n][k / 32] of a 4-bit B.
 float block_scale(uint n, uint k) {
   return load_half(add64(word2(kAtBScale), bytes_of(MATMUL_TYPE_F16, product64(n, ldb() / 32u))), k / 32u);
 }
 
-// The same of B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is one for all batches.
+// The same for B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is shared by all batches.
 void convert_b(uvec4 raw, uint k, uint n, bool inside, out float v[MAX_RUN]) {
   unpack_run(kBType, kWidthB, raw, v);
   if (kBType == MATMUL_TYPE_Q8) {
     [[unroll]] for (uint i = 0u; i < kWidthB; ++i) v[i] *= load_float(word2(kAtBScale), inside ? n + (kTransB == 0u ? i : 0u) : 0u);
   } else if (kBType == MATMUL_TYPE_Q4) {
-    // Runs lie along K and never cross a block; the last one may pass K, where its nibbles mean nothing.
+    // Runs lie along K and never cross a block of 32. The last run may extend beyond K; its surplus nibbles are set to
+    // zero.
     float scale = block_scale(inside ? n : 0u, inside ? k : 0u);
     [[unroll]] for (uint i = 0u; i < kWidthB; ++i) v[i] = k + i < size_k() ? v[i] * scale : 0.0;
   }
@@ -228,8 +229,8 @@ void convert_b(uvec4 raw, uint k, uint n, bool inside, out float v[MAX_RUN]) {
   }
 }
 
-// A[m, k] for the run of kWidthA elements whose first is `at` elements behind `base`; where `inside` is false, zeros, and
-// the element at base is read in its place.
+// Loads and converts the run of kWidthA elements of A at element offset `at` from `base`. Where `inside` is false it
+// yields zeros, and the element at `base` is loaded instead, which is always in bounds.
 void fetch_a(uvec2 base, uint at, uint k, bool inside, out float v[MAX_RUN]) {
   convert_a(load_raw(base, inside ? run_at(kAType, at) : 0u, run_bytes(kAType, kWidthA)), k, inside, v);
 }

@@ -1,6 +1,7 @@
-// From sums to the result: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
-// After lib/matmul.cuh. Exponentials and quotients are those of a few last places, as GLSL's are: precise ones are a page
-// of code each, of which a tile has a hundred. INTEGER: sums are int, and an int result takes bias, relu and residual alone.
+// Epilogue: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
+// Include after lib/matmul.cuh. INTEGER: accumulators are int; an int result supports bias, relu and residual only.
+// Exponentials and quotients are the fast ones, accurate to a few units in the last place as GLSL's are. The precise
+// ones inline a page of code each, and an unrolled tile has a hundred of them.
 
 // erf to 1.5e-7: Abramowitz and Stegun 7.1.26.
 __device__ __forceinline__ float erf_of(float x) {
@@ -12,10 +13,10 @@ __device__ __forceinline__ float erf_of(float x) {
 }
 
 __device__ __forceinline__ float activated(float v) {
-  if (kActivation == 1u) return v < 0.0f ? 0.0f : v;    // a NaN stays
+  if (kActivation == 1u) return v < 0.0f ? 0.0f : v;    // a NaN stays a NaN
   if (kActivation == 2u) return 0.5f * v * (1.0f + erf_of(v * 0.70710678118654752f));
   if (kActivation == 3u) {
-    // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)); beyond 80 either way nothing changes.
+    // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)). Beyond +-80 the result no longer changes.
     const float u = 0.7978845608028654f * (v + 0.044715f * v * v * v);
     return __fdividef(v, 1.0f + __expf(fminf(fmaxf(-2.0f * u, -80.0f), 80.0f)));
   }
@@ -23,15 +24,15 @@ __device__ __forceinline__ float activated(float v) {
   return v;
 }
 
-// Element `at` of a vector of the output's type.
+// Element `at` of a vector of the output type.
 __device__ __forceinline__ float load_out(uint64 address, uint at) {
   if (kOutType == MATMUL_TYPE_F32) return load_float(address, at);
   return unpack_low(kOutType, __ldg(global_pointer<const unsigned short>(address, uint64(at) * 2u)));
 }
 
-// Where runs of a tile's result go; made once a workgroup.
+// Addresses for a tile's result and the operands of its epilogue; computed once a workgroup.
 struct Target {
-  uint64 d, c, residual;    // element (first row, first column) of the tile
+  uint64 d, c, residual;    // address of the tile's element (first row, first column)
   uint row, column;
 };
 
@@ -40,7 +41,7 @@ __device__ __forceinline__ Target target_of(const MatmulPush& push, const Tile& 
   g.row = t.m;
   g.column = t.n;
   uint64 d = batch_address(push, address_of(push.d), kOutType, t.batch, kAtBatchD);
-  // Partial sums: one M x ldd matrix after the other.
+  // Partial sums: one M x ldd matrix per split, consecutive.
   if (kSplit != 0u) d += bytes_of(kOutType, uint64(t.split) * size_m(push) * ldd(push));
   g.d = element_address(d, kOutType, t.m, ldd(push), t.n);
   g.c = g.d;
@@ -71,8 +72,8 @@ __device__ __forceinline__ float finished(const MatmulPush& push, acc_t acc, uin
   return activated(v) + residual;
 }
 
-// Finishes and stores kWidthD sums of row m from column n on; the caller has checked that they are inside the result
-// (kWidthD divides N). Offsets inside a tile have 32 bits.
+// Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them. The caller has checked that
+// they are inside the result (kWidthD divides N). Offsets inside a tile are 32-bit.
 __device__ __forceinline__ void store_run(const MatmulPush& push, const Target& g, uint m, uint n, const acc_t (&acc)[MAX_RUN]) {
   const uint bytes = kWidthD * bytes_of_type(kOutType);
   const uint inside = n - g.column;

@@ -1,5 +1,5 @@
-// From sums to the result: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
-// After lib/matmul.glsl. INTEGER: sums are int, and an int result takes bias, relu and residual alone.
+// Epilogue: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
+// Include after lib/matmul.glsl. INTEGER: accumulators are int; an int result supports bias, relu and residual only.
 
 #ifdef INTEGER
 #define acc_t int
@@ -17,10 +17,10 @@ float erf_of(float x) {
 }
 
 float activated(float v) {
-  if (kActivation == 1u) return v < 0.0 ? 0.0 : v;    // a NaN stays
+  if (kActivation == 1u) return v < 0.0 ? 0.0 : v;    // a NaN stays a NaN
   if (kActivation == 2u) return 0.5 * v * (1.0 + erf_of(v * 0.70710678118654752));
   if (kActivation == 3u) {
-    // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)); beyond 80 either way nothing changes.
+    // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)). Beyond +-80 the result no longer changes.
     float u = 0.7978845608028654 * (v + 0.044715 * v * v * v);
     return v / (1.0 + exp(clamp(-2.0 * u, -80.0, 80.0)));
   }
@@ -28,7 +28,7 @@ float activated(float v) {
   return v;
 }
 
-// Element `at` of a vector of the output's type.
+// Element `at` of a vector of the output type.
 float load_out(uvec2 address, uint at) {
   if (kOutType == MATMUL_TYPE_F32) return load_float(address, at);
 #ifdef NARROW
@@ -39,9 +39,9 @@ float load_out(uvec2 address, uint at) {
   return kOutType == MATMUL_TYPE_F16 ? unpackHalf2x16(bits).x : bf16_to_float(bits);
 }
 
-// Where runs of a tile's result go; made once a workgroup.
+// Addresses for a tile's result and the operands of its epilogue; computed once a workgroup.
 struct Target {
-  uvec2 d, c, residual;    // element (first row, first column) of the tile
+  uvec2 d, c, residual;    // address of the tile's element (first row, first column)
   uint row, column;
 };
 
@@ -50,7 +50,7 @@ Target target_of(Tile t) {
   g.row = t.m;
   g.column = t.n;
   uvec2 d = batch_address(push.d, kOutType, t.batch, kAtBatchD);
-  // Partial sums: one M x ldd matrix after the other.
+  // Partial sums: one M x ldd matrix per split, consecutive.
   if (kSplit != 0u) d = element_address(d, kOutType, t.split * size_m(), ldd(), 0u);
   g.d = element_address(d, kOutType, t.m, ldd(), t.n);
   g.c = g.d;
@@ -80,8 +80,8 @@ float finished_float(float acc, uint m, uint n, float c, float residual) {
 
 float finished(acc_t acc, uint m, uint n, float c, float residual) { return finished_float(float(acc), m, n, c, residual); }
 
-// Finishes and stores kWidthD sums of row m from column n on; the caller has checked that they are inside the result
-// (kWidthD divides N). Offsets inside a tile have 32 bits.
+// Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them. The caller has checked that
+// they are inside the result (kWidthD divides N). Offsets inside a tile are 32-bit.
 void store_run(Target g, uint m, uint n, acc_t acc[MAX_RUN]) {
   const uint bytes = kWidthD * bytes_of_type(kOutType);
   uint inside = n - g.column;

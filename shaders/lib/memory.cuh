@@ -1,21 +1,23 @@
-// Global memory by address: accesses of 1 to 16 bytes, values in 32-bit words.
-// ELEMENT_BYTES (1, 2, 4, 8, 16) and WIDE (64-bit offsets) come from the variant.
+// Global memory accesses by address: 1 to 16 bytes, values held in 32-bit words.
+// The variant defines ELEMENT_BYTES (1, 2, 4, 8, 16) and WIDE (64-bit offsets).
 
-// Signed, so that the compiler may split a constant off an offset and put it into the access itself.
+// Signed, so that the compiler can move a constant part of an offset into the load's or store's immediate offset.
 #ifdef WIDE
 using offset_t = long long;
 #else
 using offset_t = int;
 #endif
 
-// Where element `at` stands. It is widened before it is scaled: bytes may pass 2^32 where elements do not.
+// Pointer to element `at`. The index is widened before it is scaled: byte offsets may exceed 2^32 where element offsets
+// do not.
 template <class T>
 __device__ __forceinline__ T* element_at(SectileAddress base, offset_t at) {
   return global_pointer<T>(uint64(base.hi) << 32 | base.lo, uint64(at) * ELEMENT_BYTES);
 }
 
-// Loads `bytes` (a power of two from ELEMENT_BYTES to 16, known when specialized) from element
-// `at`; shorter values stand in the low bits of word 0. The source is never written by the same kernel.
+// Loads `bytes` bytes from element `at`. `bytes` is a power of two from ELEMENT_BYTES to 16, constant after
+// specialization. Shorter values are returned in the low bits of word 0. The kernel must not write the source: __ldg
+// uses the read-only path.
 __device__ __forceinline__ uvec4 load_bytes(SectileAddress base, offset_t at, const uint bytes) {
   if (bytes == 16u) return words_of(__ldg(element_at<const uint4>(base, at)));
 #if ELEMENT_BYTES <= 8

@@ -1,5 +1,5 @@
-// Global memory by address: accesses of 1 to 16 bytes, values in 32-bit words.
-// ELEMENT_BYTES (1, 2, 4, 8, 16) and WIDE (64-bit offsets) come from the variant.
+// Global memory accesses by address: 1 to 16 bytes, values held in 32-bit words.
+// The variant defines ELEMENT_BYTES (1, 2, 4, 8, 16) and WIDE (64-bit offsets).
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
 #extension GL_EXT_control_flow_attributes : require
@@ -19,7 +19,7 @@
 #define offset_t int
 #endif
 
-// Arrays stand inside the block and are indexed there: indexing the reference itself emits Int64.
+// Arrays are members of the block and are indexed there: indexing the reference itself would emit Int64.
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Ref16 { uvec4 x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer Ref8 { uvec2 x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Ref4 { uint x[]; };
@@ -30,7 +30,8 @@ layout(buffer_reference, std430, buffer_reference_align = 2) buffer Ref2 { uint1
 layout(buffer_reference, std430, buffer_reference_align = 1) buffer Ref1 { uint8_t x[]; };
 #endif
 
-// Elements to accesses of `bytes`: offsets are never negative, and a shift has no sign to mend.
+// Element offset to access index. Offsets are never negative, so a shift is enough; a signed division would need a
+// correction.
 #if ELEMENT_BYTES == 1
 #define ELEMENT_SHIFT 0
 #elif ELEMENT_BYTES == 2
@@ -46,14 +47,14 @@ layout(buffer_reference, std430, buffer_reference_align = 1) buffer Ref1 { uint8
                          (bytes) == 4 ? 2 - ELEMENT_SHIFT : (bytes) == 2 ? 1 - ELEMENT_SHIFT : 0)
 
 #ifdef WIDE
-// 64-bit offsets go into the address: glslang indexes arrays by 32 bits.
+// 64-bit offsets are added to the address: glslang indexes arrays by 32 bits.
 #define AT(Ref, base, at, bytes) Ref(packUint2x32(base) + uint64_t(at) * ELEMENT_BYTES).x[0]
 #else
 #define AT(Ref, base, at, bytes) Ref(base).x[(at) >> SHIFT_OF(bytes)]
 #endif
 
-// Loads `bytes` (a power of two from ELEMENT_BYTES to 16, known when specialized) from element
-// `at`; shorter values stand in the low bits of word 0.
+// Loads `bytes` bytes from element `at`. `bytes` is a power of two from ELEMENT_BYTES to 16, constant after
+// specialization. Shorter values are returned in the low bits of word 0.
 uvec4 load_bytes(uvec2 base, offset_t at, const uint bytes) {
   if (bytes == 16u) return AT(Ref16, base, at, 16);
 #if ELEMENT_BYTES <= 8

@@ -1,5 +1,5 @@
-// Element types as numbers, and accesses of whole runs of them: what every kernel that computes shares. After
-// lib/cuda.cuh.
+// Element types as numbers, and loads and stores of runs of elements: what every kernel that computes shares. Include
+// after lib/cuda.cuh.
 #include "abi.h"
 
 __device__ __forceinline__ uint64 address_of(SectileAddress a) { return uint64(a.hi) << 32 | a.lo; }
@@ -10,7 +10,7 @@ __device__ __forceinline__ uint bytes_of_type(const uint type) {
 
 // ---- numbers
 
-// To nearest, ties to even; a NaN stays one.
+// Rounds to nearest, ties to even; a NaN stays a NaN.
 __device__ __forceinline__ uint float_to_bf16(float v) {
   const uint bits = __float_as_uint(v);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u;
@@ -31,8 +31,8 @@ __device__ __forceinline__ int byte_of(uint word, const uint i) { return int(wor
 
 // ---- memory
 
-// `bytes` (1, 2, 4, 8 or 16, known when specialized) from `at` bytes behind base, a multiple of `bytes`; shorter values
-// stand in the low bits of word 0. For what the same kernel never writes.
+// Loads `bytes` bytes (1, 2, 4, 8 or 16, constant after specialization) from byte offset `at`, a multiple of `bytes`.
+// Shorter values are returned in the low bits of word 0. Only for memory that the kernel never writes.
 __device__ __forceinline__ uvec4 load_raw(uint64 base, uint at, const uint bytes) {
   if (bytes == 16u) return words_of(__ldg(global_pointer<const uint4>(base, at)));
   if (bytes == 8u) return words_of(__ldg(global_pointer<const uint2>(base, at)));
@@ -40,7 +40,7 @@ __device__ __forceinline__ uvec4 load_raw(uint64 base, uint at, const uint bytes
   if (bytes == 1u) return words_of(uint(__ldg(global_pointer<const unsigned char>(base, at))));
   return words_of(__ldg(global_pointer<const uint>(base, at)));
 }
-// The same for what the same invocation may write later: C and the residual, which may be D.
+// The same for memory that the same invocation may write later: C and the residual, which may be D.
 __device__ __forceinline__ uvec4 load_written(uint64 base, uint at, const uint bytes) {
   if (bytes == 16u) return words_of(load_global(global_pointer<const uint4>(base, at)));
   if (bytes == 8u) return words_of(load_global(global_pointer<const uint2>(base, at)));
@@ -55,9 +55,9 @@ __device__ __forceinline__ void store_raw(uint64 base, uint at, const uint bytes
   else store_global(global_pointer<uint>(base, at), v[0]);
 }
 
-#define MAX_RUN 8u    // elements that one access holds
+#define MAX_RUN 8u    // maximum number of elements in one access
 
-// The elements of a raw run as floats. Q4's nibbles come as q - 8: the caller knows the block's scale.
+// Unpacks the elements of a raw run to floats. A Q4 nibble q yields q - 8; the caller multiplies by the block's scale.
 __device__ __forceinline__ void unpack_run(const uint type, const uint width, const uvec4& raw, float (&v)[MAX_RUN]) {
 #pragma unroll
   for (uint i = 0u; i < MAX_RUN; ++i) {

@@ -1,6 +1,6 @@
-// Element types as numbers, and accesses of whole runs of them: what every kernel that computes shares.
-// NARROW (from the variant): loads and stores of 1 and 2 bytes. NO_BYTES (beside it): stores of 2 bytes alone, and a byte
-// is loaded as one of two, so that the module needs no 8-bit storage.
+// Element types as numbers, and loads and stores of runs of elements: what every kernel that computes shares.
+// NARROW (from the variant): 1-byte and 2-byte loads and stores are available. NO_BYTES (with NARROW): only 2-byte ones
+// are, and a byte is loaded as half of a 2-byte load, so that the module needs no 8-bit storage.
 #extension GL_EXT_buffer_reference : require
 #extension GL_EXT_buffer_reference_uvec2 : require
 #extension GL_EXT_control_flow_attributes : require
@@ -22,8 +22,9 @@ uint bytes_of_type(const uint type) {
 // ---- numbers
 
 float bf16_to_float(uint bits) { return uintBitsToFloat(bits << 16); }
-// To nearest, ties to even; a NaN stays one. BF16_CONVERTED (from a kernel that needs bf16 anyway): as the device rounds, to
-// nearest or to zero (VK_KHR_shader_bfloat16), in fewer instructions; its module asks for 16-bit integers and floats.
+// Rounds to nearest, ties to even; a NaN stays a NaN. With BF16_CONVERTED (set by a kernel that needs bf16 anyway) the
+// device rounds, to nearest or to zero (VK_KHR_shader_bfloat16), in fewer instructions. The module then requires 16-bit
+// integers and floats.
 uint float_to_bf16(float v) {
 #ifdef BF16_CONVERTED
   return uint(bfloat16BitsToUintEXT(bfloat16_t(v)));
@@ -45,14 +46,14 @@ vec2 unpack_pair(const uint type, uint bits) {
   if (type == SECTILE_TYPE_F16) return unpackHalf2x16(bits);
   return vec2(uintBitsToFloat(bits << 16), uintBitsToFloat(bits & 0xffff0000u));
 }
-// What is left of v in `type`.
+// v rounded to `type`.
 float rounded_to(const uint type, float v) {
   if (type == SECTILE_TYPE_F16) return unpackHalf2x16(packHalf2x16(vec2(v, 0.0))).x;
   if (type == SECTILE_TYPE_BF16) return bf16_to_float(float_to_bf16(v));
   return v;
 }
 
-// ---- memory: arrays stand inside the block and are indexed there
+// ---- memory: arrays are members of the block and are indexed there (indexing the reference would emit Int64)
 
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Ref16 { uvec4 x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) buffer Ref8 { uvec2 x[]; };
@@ -60,12 +61,12 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer Ref4 { uint 
 #ifdef NARROW
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer Ref2 { uint16_t x[]; };
 #ifdef NO_BYTES
-// Reads the two bytes, at an even address, that hold it. One of them may lie outside the operand: in front of one that
-// begins at an odd address, or behind one whose last byte is at an even address. Precondition on the operand's memory:
-// that byte can be read as well. It can where the allocation begins at an even address and has an even size, as those of
-// Vulkan's memory do; both bytes lie in one page in any case. Its value is not used. The plan's ranges do not have it.
+// Loads the aligned two bytes around it. The other byte may lie outside the operand: before an operand that begins at an
+// odd address, or behind one whose last byte has an even address. Precondition: that byte is readable. It is where the
+// allocation begins at an even address and has an even size, as Vulkan's memory does; both bytes lie in one page in any
+// case. Its value is not used, and the plan's ranges do not contain it.
 uint load_byte(uvec2 base, uint at) {
-  at += base.x & 1u;   // a sum of 32 bits: offsets stay below 2^31
+  at += base.x & 1u;   // 32-bit sum: offsets stay below 2^31
   return (uint(Ref2(uvec2(base.x & ~1u, base.y)).x[at >> 1]) >> (8u * (at & 1u))) & 0xffu;
 }
 #else
@@ -74,8 +75,8 @@ layout(buffer_reference, std430, buffer_reference_align = 1) buffer Ref1 { uint8
 #endif
 #endif
 
-// `bytes` (1, 2, 4, 8 or 16, known when specialized) from `at` bytes behind base, a multiple of `bytes`; shorter values
-// stand in the low bits of word 0.
+// Loads `bytes` bytes (1, 2, 4, 8 or 16, constant after specialization) from byte offset `at`, a multiple of `bytes`.
+// Shorter values are returned in the low bits of word 0.
 uvec4 load_raw(uvec2 base, uint at, const uint bytes) {
   if (bytes == 16u) return Ref16(base).x[at >> 4];
   if (bytes == 8u) return uvec4(Ref8(base).x[at >> 3], 0u, 0u);
@@ -97,9 +98,9 @@ void store_raw(uvec2 base, uint at, const uint bytes, uvec4 v) {
   else Ref4(base).x[at >> 2] = v.x;
 }
 
-#define MAX_RUN 8     // elements that one access holds
+#define MAX_RUN 8     // maximum number of elements in one access
 
-// The elements of a raw run as floats. Q4's nibbles come as q - 8: the caller knows the block's scale.
+// Unpacks the elements of a raw run to floats. A Q4 nibble q yields q - 8; the caller multiplies by the block's scale.
 void unpack_run(const uint type, const uint width, uvec4 raw, out float v[MAX_RUN]) {
   [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i) v[i] = 0.0;
   if (type == SECTILE_TYPE_F32) {

@@ -1,17 +1,16 @@
-// What all permute kernels share: the push struct and the stream of words in it.
+// What all permute kernels share: the push struct and the word stream in it.
 //
-// A problem's numbers (counts, division numbers, strides) form one stream of words. The first
-// PERMUTE_PUSH_WORDS of them are pushed. Where there are more, the .long (or .wide) variant reads word
-// k from the push struct for k < PERMUTE_SPEC_PUSHED and from specialization constant
-// PERMUTE_SPEC_WORD0 + k otherwise.
+// A problem's numbers (counts, division constants, strides) form one stream of 32-bit words. The first
+// PERMUTE_PUSH_WORDS are pushed. Where there are more, the .long and .wide variants read word k from the push struct
+// for k < PERMUTE_SPEC_PUSHED, and from specialization constant PERMUTE_SPEC_WORD0 + k otherwise.
 //
-// The stream, for N axes (N = PERMUTE_SPEC_AXES), one stride being S words (1, or 2 in .wide variants):
-//   axis a                   count, multiplier, source stride (S), destination stride (S)
-//   ceil(N/6) words          shifts of the divisions, 5 bits an axis, 6 a word
+// The stream, for N axes (N = PERMUTE_SPEC_AXES); a stride takes S words (1, or 2 in .wide variants):
+//   per axis                 count, division multiplier, source stride (S), destination stride (S)
+//   ceil(N/6) words          shifts of the divisions, 5 bits an axis, 6 axes a word
 //   the kernel's own words   (see its .abi.h)
 //   per bound                N coefficients, read limit, write limit
-// Ids run from 0 to the product of the counts. An id is taken apart into one digit an axis, axis 0
-// fastest: digit = id mod count, id /= count. The last axis' multiplier and shift are not read.
+// Ids run from 0 to the product of the counts. An id is split into one digit per axis, axis 0 fastest: digit = id mod
+// count, id /= count. The last axis' multiplier and shift are not read.
 #ifndef SECTILE_LIB_PERMUTE_ABI_H
 #define SECTILE_LIB_PERMUTE_ABI_H
 
@@ -31,9 +30,9 @@ struct PermutePush {
 
 #define PERMUTE_SPEC_AXES 1
 #define PERMUTE_SPEC_PUSHED 2         // .long and .wide only
-#define PERMUTE_SPEC_READ_BOUNDS 3    // how many bounds are checked before reading
-#define PERMUTE_SPEC_WRITE_BOUNDS 4   // and before writing; both count from bound 0
+#define PERMUTE_SPEC_READ_BOUNDS 3    // number of bounds checked before reading
+#define PERMUTE_SPEC_WRITE_BOUNDS 4   // number checked before writing; both start at bound 0
 #define PERMUTE_SPEC_STEM 8           // a kernel's own constants start here
-#define PERMUTE_SPEC_WORD0 32         // word k, where it is not pushed
+#define PERMUTE_SPEC_WORD0 32         // word k of the stream, where it is not pushed
 
 #endif

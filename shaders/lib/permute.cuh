@@ -1,8 +1,8 @@
-// Reads the stream of words that lib/permute.abi.h describes.
+// Reads the word stream that lib/permute.abi.h describes.
 #include "permute.abi.h"
 
 #ifndef FIRST_WORD
-#define FIRST_WORD 0u     // of the axes: a kernel may have words in front
+#define FIRST_WORD 0u     // first word of the axes; a kernel may put words of its own before them
 #endif
 #ifndef MAX_WORDS
 #define MAX_WORDS PERMUTE_MAX_WORDS
@@ -15,7 +15,7 @@ constexpr uint kWriteBounds = sectile_constant(PERMUTE_SPEC_WRITE_BOUNDS, 0u);
 constexpr uint kBounds = kReadBounds > kWriteBounds ? kReadBounds : kWriteBounds;
 
 #ifdef LONG
-// The words that are not pushed: a constant table, whose loads fold away once the index is a constant.
+// The words that are not pushed, as a constant table: loads with a constant index fold away.
 struct SpecializedWords {
   uint word[MAX_WORDS];
 };
@@ -70,7 +70,7 @@ __device__ __forceinline__ uint divide_by_count(const PermutePush& push, uint n,
   return (high + n) >> ((shifts >> (5u * (a % PERMUTE_SHIFTS_PER_WORD))) & 31u);
 }
 
-// Takes the digit of axis a off the id.
+// Returns the digit of axis a and removes it from the id.
 __device__ __forceinline__ uint take_digit(const PermutePush& push, uint& id, const uint a) {
   if (a + 1u >= kAxes) return id;
   const uint quotient = divide_by_count(push, id, a);
@@ -79,7 +79,7 @@ __device__ __forceinline__ uint take_digit(const PermutePush& push, uint& id, co
   return digit;
 }
 
-// Bound b, whose words start after the kernel's own.
+// First word of bound b. The bounds follow the kernel's own words, of which there are `own_words`.
 __device__ __forceinline__ uint bound_word(const uint own_words, const uint b) {
   return kOwnWord + own_words + b * (kAxes + 2u);
 }

@@ -1,8 +1,8 @@
-// Reads the stream of words that lib/permute.abi.h describes.
+// Reads the word stream that lib/permute.abi.h describes.
 #include "permute.abi.h"
 
 #ifndef FIRST_WORD
-#define FIRST_WORD 0u     // of the axes: a kernel may have words in front
+#define FIRST_WORD 0u     // first word of the axes; a kernel may put words of its own before them
 #endif
 #ifndef MAX_WORDS
 #define MAX_WORDS PERMUTE_MAX_WORDS
@@ -17,8 +17,8 @@ layout(constant_id = PERMUTE_SPEC_WRITE_BOUNDS) const uint kWriteBounds = 0u;
 layout(push_constant, std430) uniform Push { PermutePush push; };
 
 #ifdef LONG
-// The words that are not pushed. glslang takes no constant array of specialization constants, so they
-// fill a private one, which drivers fold away; and it pastes names and digits, but not two digits.
+// The words that are not pushed. glslang does not accept a constant array of specialization constants, so they fill a
+// private array, which drivers fold away. Macro pasting joins a name and one digit at a time, hence W10.
 #define W1(name, k) layout(constant_id = PERMUTE_SPEC_WORD0 + k) const uint name = 0u;
 #define W10(name, k) W1(name##0, k) W1(name##1, k + 1) W1(name##2, k + 2) W1(name##3, k + 3) \
                      W1(name##4, k + 4) W1(name##5, k + 5) W1(name##6, k + 6) W1(name##7, k + 7) \
@@ -77,7 +77,7 @@ uint divide_by_count(uint n, const uint a) {
   return (high + n) >> ((shifts >> (5u * (a % PERMUTE_SHIFTS_PER_WORD))) & 31u);
 }
 
-// Takes the digit of axis a off the id.
+// Returns the digit of axis a and removes it from the id.
 uint take_digit(inout uint id, const uint a) {
   if (a + 1u >= kAxes) return id;
   uint quotient = divide_by_count(id, a);
@@ -86,7 +86,7 @@ uint take_digit(inout uint id, const uint a) {
   return digit;
 }
 
-// Bound b, whose words start after the kernel's own.
+// First word of bound b. The bounds follow the kernel's own words, of which there are `own_words`.
 uint bound_word(const uint own_words, const uint b) { return kOwnWord + own_words + b * (kAxes + 2u); }
 int bound_coefficient(const uint own_words, const uint b, const uint a) {
   return int(word(bound_word(own_words, b) + a));
@@ -94,7 +94,7 @@ int bound_coefficient(const uint own_words, const uint b, const uint a) {
 int read_limit(const uint own_words, const uint b) { return int(word(bound_word(own_words, b) + kAxes)); }
 int write_limit(const uint own_words, const uint b) { return int(word(bound_word(own_words, b) + kAxes + 1u)); }
 
-// The folded grid's workgroup number.
+// Linear workgroup index of a grid that is folded over x, y and z.
 uint group_id() {
   return gl_WorkGroupID.x + gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z);
 }

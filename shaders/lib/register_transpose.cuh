@@ -1,5 +1,5 @@
 // Transposes blocks of elements in registers.
-// A row of `n` elements of ELEMENT_BYTES stands in words, lowest element first.
+// A row of elements of ELEMENT_BYTES each is packed in 32-bit words, lowest element first.
 
 // Element c of a packed row.
 __device__ __forceinline__ uint element_of(const uvec4& row, const uint c) {
@@ -22,7 +22,8 @@ __device__ __forceinline__ uint pair_of(const uvec4& a, const uvec4& b, const ui
 #if ELEMENT_BYTES == 1
 // The word {a[c], b[c], e[c], f[c]} of four packed rows.
 __device__ __forceinline__ uint quad_of(const uvec4& a, const uvec4& b, const uvec4& e, const uvec4& f, const uint c) {
-  // Bytes 0 and 2, or 1 and 3, of two rows side by side, so that neighbours c share the work.
+  // Interleaves bytes 0 and 2, or 1 and 3, of two rows. Columns c and c + 2 need the same intermediate values, so
+  // common subexpressions are shared.
   const uint select = c % 2u == 0u ? 0x6240u : 0x7351u;
   const uint upper = __byte_perm(a[c / 4u], b[c / 4u], select);
   const uint lower = __byte_perm(e[c / 4u], f[c / 4u], select);
@@ -30,7 +31,7 @@ __device__ __forceinline__ uint quad_of(const uvec4& a, const uvec4& b, const uv
 }
 #endif
 
-// The most elements that one access holds.
+// Maximum number of elements in one access.
 #define MAX_VECTOR (16u / ELEMENT_BYTES)
 
 // Column c of a block of `count` rows, packed: element r of the result is element c of rows[r].

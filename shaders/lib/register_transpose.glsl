@@ -1,5 +1,5 @@
 // Transposes blocks of elements in registers.
-// A row of `n` elements of ELEMENT_BYTES stands in words, lowest element first.
+// A row of elements of ELEMENT_BYTES each is packed in 32-bit words, lowest element first.
 
 // Element c of a packed row.
 uint element_of(uvec4 row, const uint c) {
@@ -24,7 +24,8 @@ uint pair_of(uvec4 a, uvec4 b, const uint c) {
 // The word {a[c], b[c], e[c], f[c]} of four packed rows.
 uint quad_of(uvec4 a, uvec4 b, uvec4 e, uvec4 f, const uint c) {
   uint x = a[c / 4u], y = b[c / 4u], z = e[c / 4u], w = f[c / 4u];
-  // Bytes 0 and 2, or 1 and 3, of two rows side by side, so that neighbours c share the work.
+  // Interleaves bytes 0 and 2, or 1 and 3, of two rows. Columns c and c + 2 need the same intermediate values, so
+  // common subexpressions are shared.
   uint even = c % 2u == 0u ? (x & 0x00ff00ffu) | ((y & 0x00ff00ffu) << 8)
                            : ((x >> 8) & 0x00ff00ffu) | (y & 0xff00ff00u);
   uint odd = c % 2u == 0u ? (z & 0x00ff00ffu) | ((w & 0x00ff00ffu) << 8)
@@ -33,7 +34,7 @@ uint quad_of(uvec4 a, uvec4 b, uvec4 e, uvec4 f, const uint c) {
 }
 #endif
 
-// The most elements that one access holds.
+// Maximum number of elements in one access.
 #define MAX_VECTOR (16 / ELEMENT_BYTES)
 
 // Column c of a block of `count` rows, packed: element r of the result is element c of rows[r].
@@ -48,7 +49,8 @@ uvec4 column_of(uvec4 rows[MAX_VECTOR], const uint count, const uint c) {
   [[unroll]] for (uint r = 0u; r < count; ++r) result[r] = rows[r][c];
 #elif ELEMENT_BYTES == 2
   if (count == 1u) result.x = element_of(rows[0], c);
-  // Loops count plain from 0: Mesa's unroller gives up on an end test of r + 1, and on every loop around it.
+  // Loop indices run from 0 with a plain end test: Mesa's unroller gives up on an end test of r + 1, and on every loop
+  // around it.
   [[unroll]] for (uint w = 0u; w < count / 2u; ++w) result[w] = pair_of(rows[2u * w], rows[2u * w + 1u], c);
 #else
   if (count < 4u)

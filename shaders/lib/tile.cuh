@@ -1,4 +1,4 @@
-// What permute_tile and permute_block share: where a workgroup's tile is, and how a block is loaded.
+// What permute_tile and permute_block share: the location of a workgroup's tile, and the load of a block.
 #include "permute/permute_tile.abi.h"
 #include "permute.cuh"
 #include "register_transpose.cuh"
@@ -12,7 +12,7 @@ constexpr uint kSwap = sectile_constant(PERMUTE_TILE_SPEC_SWAP, 0u);
 
 constexpr uint kBlocksS = kTileS / kVectorS;
 constexpr uint kBlocksD = kTileD / kVectorD;
-constexpr uint kBlocks = (kBlocksS * kBlocksD + kWorkgroup - 1u) / kWorkgroup;   // an invocation's
+constexpr uint kBlocks = (kBlocksS * kBlocksD + kWorkgroup - 1u) / kWorkgroup;   // blocks per invocation
 
 struct Tile {
   offset_t from, to;            // first element in source and destination
@@ -23,7 +23,7 @@ struct Tile {
 
 __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
   Tile t;
-  // Words hold axis 0 = S and axis 1 = D, or the other way round where kSwap asks for D first.
+  // The word stream has S as axis 0 and D as axis 1, or the reverse where kSwap is set.
   const uint axis_s = kSwap == 0u ? 0u : 1u, axis_d = 1u - axis_s;
   t.src_s = src_stride(push, axis_s); t.src_d = src_stride(push, axis_d);
   t.dst_s = dst_stride(push, axis_s); t.dst_d = dst_stride(push, axis_d);
@@ -45,8 +45,8 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
   return t;
 }
 
-// Rows of block (s, d), counted in blocks. Rows and columns outside the problem are read at the last
-// one inside: what they hold is never stored, and no branch stands between the loads.
+// Loads the rows of block (s, d); s and d count blocks. Rows and columns outside the problem are clamped to the last
+// one inside: the clamped values are never stored, and the loads need no branch.
 __device__ __forceinline__ void load_block(const PermutePush& push, const Tile& t, uint s, uint d,
                                            uvec4 (&rows)[MAX_VECTOR]) {
   const uint col = min(s * kVectorS, t.size_s - kVectorS);

@@ -1,4 +1,4 @@
-// What permute_tile and permute_block share: where a workgroup's tile is, and how a block is loaded.
+// What permute_tile and permute_block share: the location of a workgroup's tile, and the load of a block.
 #include "permute/permute_tile.abi.h"
 #include "permute.glsl"
 #include "register_transpose.glsl"
@@ -12,7 +12,7 @@ layout(constant_id = PERMUTE_TILE_SPEC_SWAP) const uint kSwap = 0u;
 
 const uint kBlocksS = kTileS / kVectorS;
 const uint kBlocksD = kTileD / kVectorD;
-const uint kBlocks = (kBlocksS * kBlocksD + kWorkgroup - 1u) / kWorkgroup;   // an invocation's
+const uint kBlocks = (kBlocksS * kBlocksD + kWorkgroup - 1u) / kWorkgroup;   // blocks per invocation
 
 struct Tile {
   offset_t from, to;            // first element in source and destination
@@ -25,7 +25,7 @@ Tile locate_tile(uint id) {
   Tile t;
   t.src_s = src_stride(0u); t.src_d = src_stride(1u);
   t.dst_s = dst_stride(0u); t.dst_d = dst_stride(1u);
-  // Words hold axis 0 = S and axis 1 = D, or the other way round where kSwap asks for D first.
+  // The word stream has S as axis 0 and D as axis 1, or the reverse where kSwap is set.
   if (kSwap != 0u) {
     t.src_s = src_stride(1u); t.src_d = src_stride(0u);
     t.dst_s = dst_stride(1u); t.dst_d = dst_stride(0u);
@@ -48,8 +48,8 @@ Tile locate_tile(uint id) {
   return t;
 }
 
-// Rows of block (s, d), counted in blocks. Rows and columns outside the problem are read at the last
-// one inside: what they hold is never stored, and no branch stands between the loads.
+// Loads the rows of block (s, d); s and d count blocks. Rows and columns outside the problem are clamped to the last
+// one inside: the clamped values are never stored, and the loads need no branch.
 void load_block(Tile t, uint s, uint d, out uvec4 rows[MAX_VECTOR]) {
   uint col = min(s * kVectorS, t.size_s - kVectorS);
   [[unroll]] for (uint r = 0u; r < kVectorD; ++r) {

@@ -1,27 +1,27 @@
 // The tensor memory accelerator of sm_90 and later: PTX ISA, "cp.async.bulk.tensor".
 
-// 128 bytes, made by the host (cuTensorMapEncodeTiled); a kernel's argument behind the push struct.
+// 128 bytes, encoded by the host (cuTensorMapEncodeTiled); a kernel argument after the push struct.
 struct alignas(128) TensorMap {
   uint64 opaque[16];
 };
 
 __device__ __forceinline__ uint shared_address(const void* pointer) { return uint(__cvta_generic_to_shared(pointer)); }
 
-// A barrier that one copy of `bytes` completes.
+// Initializes an mbarrier that completes when one copy of `bytes` bytes has arrived.
 __device__ __forceinline__ void expect_copy(uint barrier, uint bytes) {
   asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(barrier));
-  asm volatile("fence.mbarrier_init.release.cluster;");   // the copy engine sees the barrier made
+  asm volatile("fence.mbarrier_init.release.cluster;");   // makes the initialized mbarrier visible to the copy engine
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes) : "memory");
 }
 
-// Until the barrier's first phase is complete: what was copied is visible to this invocation then.
+// Waits for the mbarrier's first phase. The copied data is then visible to this invocation.
 __device__ __forceinline__ void await_copy(uint barrier) {
   asm volatile(
       "{\n .reg .pred done;\n again:\n mbarrier.try_wait.parity.shared.b64 done, [%0], 0;\n @!done bra again;\n}" ::"r"(barrier)
       : "memory");
 }
 
-// A box from global into workgroup memory; c: the coordinates of its first element, innermost first.
+// Copies a box from global to workgroup memory; c: coordinates of its first element, innermost first.
 template <uint rank>
 __device__ __forceinline__ void copy_in(uint to, const TensorMap* map, const int (&c)[5], uint barrier) {
   if constexpr (rank == 2u)
@@ -38,7 +38,7 @@ __device__ __forceinline__ void copy_in(uint to, const TensorMap* map, const int
                  ::"r"(to), "l"(map), "r"(barrier), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]), "r"(c[4]) : "memory");
 }
 
-// A box from workgroup memory to global. What lies outside the tensor is not written.
+// Copies a box from workgroup to global memory. Elements outside the tensor are not written.
 template <uint rank>
 __device__ __forceinline__ void copy_out(const TensorMap* map, uint from, const int (&c)[5]) {
   if constexpr (rank == 2u)
@@ -55,16 +55,17 @@ __device__ __forceinline__ void copy_out(const TensorMap* map, uint from, const 
                  ::"l"(map), "r"(from), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]), "r"(c[4]) : "memory");
 }
 
-// Until the copies out have read workgroup memory, which must not go away before; the grid's end makes them visible.
+// Waits until the copies to global memory have read workgroup memory, which must stay allocated until then. The end of
+// the grid makes the copied data visible.
 __device__ __forceinline__ void await_copies_out() {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
 
-// What this invocation stored in workgroup memory is visible to copies that start after a barrier.
+// Makes this invocation's stores to workgroup memory visible to copies that start after a following barrier.
 __device__ __forceinline__ void publish_to_copies() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
 
-// Four 8x8 matrices of 2-byte elements, transposed; lane l gives the address of row l % 8 of matrix l / 8.
+// Loads four 8x8 matrices of 2-byte elements, transposed; lane l gives the address of row l % 8 of matrix l / 8.
 __device__ __forceinline__ void load_matrices_transposed(uint (&v)[4], uint row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(v[0]), "=r"(v[1]), "=r"(v[2]), "=r"(v[3]) : "r"(row) : "memory");
