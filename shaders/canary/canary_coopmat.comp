@@ -14,19 +14,19 @@ shared TYPE_AB shared_a[kM * kK];
 shared TYPE_AB shared_b[kK * kN];
 shared TYPE_CD shared_c[kM * kN];
 
-#define MULTIPLY_SHARED(way, layout, a_from, lda, b_from, ldb, c_from, ldc)                               \
+#define MULTIPLY_SHARED(path, layout, a_from, lda, b_from, ldb, c_from, ldc)                               \
   {                                                                                                       \
     for (uint at = gl_LocalInvocationIndex; at < kM * kK; at += kWorkgroup) shared_a[at] = a_from[at];    \
     for (uint at = gl_LocalInvocationIndex; at < kK * kN; at += kWorkgroup) shared_b[at] = b_from[at];    \
     for (uint at = gl_LocalInvocationIndex; at < kM * kN; at += kWorkgroup) shared_c[at] = c_from[at];    \
-    written();                                                                                            \
-    MULTIPLY(gl_ScopeSubgroup, layout, shared_a, lda, shared_b, ldb, shared_c, RefCD(d_of(way)).x, ldc)   \
-    written();                                                                                            \
+    workgroup_barrier();                                                                                            \
+    MULTIPLY(gl_ScopeSubgroup, layout, shared_a, lda, shared_b, ldb, shared_c, RefCD(d_of(path)).x, ldc)   \
+    workgroup_barrier();                                                                                            \
   }
 
 void main() {
   make_operands();
-  written();
+  workgroup_barrier();
   MULTIPLY_ROWS(gl_ScopeSubgroup)
   MULTIPLY_COLUMNS(gl_ScopeSubgroup)
   MULTIPLY_SHARED(CANARY_SHARED_ROWS, gl_CooperativeMatrixLayoutRowMajor, RefAB(push.a_rows).x, kK,

@@ -12,7 +12,7 @@
 #extension GL_NV_cooperative_matrix2 : require
 
 // The tensor dimensions are smaller than the matrices by `cut` rows and columns.
-void multiply_tensors(uint way, uint cut) {
+void multiply_tensors(uint path, uint cut) {
   coopmat<TYPE_AB, gl_ScopeWorkgroup, kM, kK, gl_MatrixUseA> a;
   coopmat<TYPE_AB, gl_ScopeWorkgroup, kK, kN, gl_MatrixUseB> b;
   coopmat<TYPE_CD, gl_ScopeWorkgroup, kM, kN, gl_MatrixUseAccumulator> c;
@@ -34,12 +34,12 @@ void multiply_tensors(uint way, uint cut) {
   coopMatLoadTensorNV(b, RefAB(push.b_rows).x, 0, of_b);
   coopMatLoadTensorNV(c, RefCD(push.c_rows).x, 0, of_c);
   c = coopMatMulAdd(a, b, c);
-  coopMatStoreTensorNV(c, RefCD(d_of(way)).x, 0, of_c);
+  coopMatStoreTensorNV(c, RefCD(d_of(path)).x, 0, of_c);
 }
 
 void main() {
   make_operands();
-  written();
+  workgroup_barrier();
   MULTIPLY_ROWS(gl_ScopeWorkgroup)
   MULTIPLY_COLUMNS(gl_ScopeWorkgroup)
   multiply_tensors(CANARY_TENSOR, 0u);

@@ -19,7 +19,7 @@ struct CanaryPush {
   SECTILE_UINT seed;
 };
 
-#define CANARY_WAYS 4
+#define CANARY_PATHS 4
 
 // Index of a D: how its operands were loaded and how it was stored. The ROWS paths store D row-major, the COLUMNS paths
 // column-major.
@@ -38,7 +38,7 @@ struct CanaryPush {
 #define CANARY_A 1
 #define CANARY_B 2
 #define CANARY_C 3
-// Initial value of D. No sum of a clamped product equals it, so elements that were not written can be told.
+// Initial value of D. No sum of a clamped product equals it, so it marks elements that were not written.
 #define CANARY_POISON 77
 
 #endif

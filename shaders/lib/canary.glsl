@@ -44,14 +44,14 @@ uint noise(uint matrix, uint at) {
 #define TO_AB(number) TYPE_AB(VIA_AB(number))
 #define TO_CD(number) TYPE_CD(VIA_CD(number))
 
-uvec2 d_of(uint way) {
+uvec2 d_of(uint path) {
   uint carry;
-  uint lo = uaddCarry(push.d.x, way * push.d_bytes, carry);
+  uint lo = uaddCarry(push.d.x, path * push.d_bytes, carry);
   return uvec2(lo, push.d.y + carry);
 }
 
 // Execution and memory barrier: all writes of the workgroup are visible to all of its invocations afterwards.
-void written() {
+void workgroup_barrier() {
   controlBarrier(gl_ScopeWorkgroup, gl_ScopeWorkgroup, gl_StorageSemanticsBuffer | gl_StorageSemanticsShared,
                  gl_SemanticsAcquireRelease | gl_SemanticsMakeAvailable | gl_SemanticsMakeVisible);
 }
@@ -71,7 +71,7 @@ void make_operands() {
     TYPE_CD value = TO_CD(NUMBER(CANARY_C, at));
     RefCD(push.c_rows).x[at] = value;
     RefCD(push.c_columns).x[at % kN * kM + at / kN] = value;
-    for (uint way = 0u; way < CANARY_WAYS; ++way) RefCD(d_of(way)).x[at] = TO_CD(CANARY_POISON);
+    for (uint path = 0u; path < CANARY_PATHS; ++path) RefCD(d_of(path)).x[at] = TO_CD(CANARY_POISON);
   }
 }
 

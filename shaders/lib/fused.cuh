@@ -23,6 +23,7 @@ constexpr uint kHasAdd = (kStage & PERMUTE_FUSED_ADD) != 0u ? 1u : 0u;
 // 1: bias has index steps of its own
 constexpr uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBias;
 
+// Offsets of the words before the axes. A term that the stage lacks takes no words.
 constexpr uint kAtBias = 2u * kHasScale;
 constexpr uint kAtAdd = kAtBias + 2u * kHasBias;
 constexpr uint kAtAlpha = kAtAdd + 2u * kHasAdd;
@@ -34,7 +35,7 @@ constexpr uint kFirstWord = kAtAlpha + kHasAlpha;
 constexpr uint kScaleSteps = kOwnWord + OWN_WORDS;
 constexpr uint kBiasSteps = kScaleSteps + (kOwnBias != 0u ? kAxes * kHasScale : 0u);
 constexpr uint kAddStrides = kScaleSteps + kAxes * (kHasScale + kOwnBias);
-constexpr uint kWordsBehind = OWN_WORDS + kAxes * (kHasScale + kOwnBias + kHasAdd * kStrideWords);
+constexpr uint kWordsBeforeBounds = OWN_WORDS + kAxes * (kHasScale + kOwnBias + kHasAdd * kStrideWords);
 
 // Two words as an address.
 __device__ __forceinline__ uint64 word2(const PermutePush& push, const uint k) {
@@ -71,12 +72,14 @@ __device__ __forceinline__ void store_elements(const PermutePush& push, offset_t
 
 // Elements are held as the bits of a float, or of an int where source and result are integers and only add applies.
 
-constexpr uint kFromInteger = kType == SECTILE_TYPE_I8 || kType == SECTILE_TYPE_U8 || kType == SECTILE_TYPE_I32 ? 1u : 0u;
+constexpr uint kFromInteger =
+    kType == SECTILE_TYPE_I8 || kType == SECTILE_TYPE_U8 || kType == SECTILE_TYPE_I32 ? 1u : 0u;
 constexpr uint kToInteger = kOut == SECTILE_TYPE_I8 || kOut == SECTILE_TYPE_U8 || kOut == SECTILE_TYPE_I32 ? 1u : 0u;
 constexpr uint kInteger = (kHasAlpha | kHasScale | kHasBias) == 0u ? kFromInteger & kToInteger : 0u;
 
 // Unpacks a raw run to v[first] and following.
-__device__ __forceinline__ void unpack_elements(const uint type, const uint width, const uvec4& raw, const uint first, uint (&v)[MAX_RUN]) {
+__device__ __forceinline__ void unpack_elements(const uint type, const uint width, const uvec4& raw, const uint first,
+                                                uint (&v)[MAX_RUN]) {
   float f[MAX_RUN];
   unpack_run(type, width, raw, f);
 #pragma unroll

@@ -23,6 +23,7 @@ const uint kHasBias = (kStage & PERMUTE_FUSED_BIAS) != 0u ? 1u : 0u;
 const uint kHasAdd = (kStage & PERMUTE_FUSED_ADD) != 0u ? 1u : 0u;
 const uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBias;   // 1: bias has index steps of its own
 
+// Offsets of the words before the axes. A term that the stage lacks takes no words.
 const uint kAtBias = 2u * kHasScale;
 const uint kAtAdd = kAtBias + 2u * kHasBias;
 const uint kAtAlpha = kAtAdd + 2u * kHasAdd;
@@ -34,7 +35,7 @@ const uint kFirstWord = kAtAlpha + kHasAlpha;
 const uint kScaleSteps = kOwnWord + OWN_WORDS;
 const uint kBiasSteps = kScaleSteps + (kOwnBias != 0u ? kAxes * kHasScale : 0u);
 const uint kAddStrides = kScaleSteps + kAxes * (kHasScale + kOwnBias);
-const uint kWordsBehind = OWN_WORDS + kAxes * (kHasScale + kOwnBias + kHasAdd * STRIDE_WORDS);
+const uint kWordsBeforeBounds = OWN_WORDS + kAxes * (kHasScale + kOwnBias + kHasAdd * STRIDE_WORDS);
 
 uvec2 scale_address() { return uvec2(word(0u), word(1u)); }
 uvec2 bias_address() { return uvec2(word(kAtBias), word(kAtBias + 1u)); }
@@ -57,7 +58,8 @@ uvec2 word_of(uvec2 base, uint byte) {
 }
 uvec4 load_part(uvec2 base, uint byte, const uint bytes) {
   uvec2 at = word_of(base, byte);
-  return uvec4((Ref4(uvec2(at.x & ~3u, at.y)).x[0] >> (8u * (at.x & 3u))) & (0xffffffffu >> (32u - 8u * bytes)), 0u, 0u, 0u);
+  return uvec4((Ref4(uvec2(at.x & ~3u, at.y)).x[0] >> (8u * (at.x & 3u))) & (0xffffffffu >> (32u - 8u * bytes)), 0u, 0u,
+               0u);
 }
 // Each bit is written by one invocation only, so neighbours may do this in any order.
 void store_part(uvec2 base, uint byte, const uint bytes, uint v) {
@@ -101,8 +103,14 @@ void store_elements(offset_t at, const uint width, uvec4 v) {
 // Elements are held as the bits of a float, or of an int where source and result are integers and only add applies.
 
 // Numbers, not bools: glslang compiles || between specialization constants to branches.
-const uint kFromInteger = kType == SECTILE_TYPE_I8 ? 1u : kType == SECTILE_TYPE_U8 ? 1u : kType == SECTILE_TYPE_I32 ? 1u : 0u;
-const uint kToInteger = kOut == SECTILE_TYPE_I8 ? 1u : kOut == SECTILE_TYPE_U8 ? 1u : kOut == SECTILE_TYPE_I32 ? 1u : 0u;
+const uint kFromInteger = kType == SECTILE_TYPE_I8    ? 1u
+                          : kType == SECTILE_TYPE_U8  ? 1u
+                          : kType == SECTILE_TYPE_I32 ? 1u
+                                                      : 0u;
+const uint kToInteger = kOut == SECTILE_TYPE_I8    ? 1u
+                        : kOut == SECTILE_TYPE_U8  ? 1u
+                        : kOut == SECTILE_TYPE_I32 ? 1u
+                                                   : 0u;
 const uint kInteger = (kHasAlpha | kHasScale | kHasBias) == 0u ? kFromInteger & kToInteger : 0u;
 
 // Unpacks a raw run to v[first] and following.

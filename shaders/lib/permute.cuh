@@ -83,7 +83,8 @@ __device__ __forceinline__ uint take_digit(const PermutePush& push, uint& id, co
 __device__ __forceinline__ uint bound_word(const uint own_words, const uint b) {
   return kOwnWord + own_words + b * (kAxes + 2u);
 }
-__device__ __forceinline__ int bound_coefficient(const PermutePush& push, const uint own_words, const uint b, const uint a) {
+__device__ __forceinline__ int bound_coefficient(const PermutePush& push, const uint own_words, const uint b,
+                                                 const uint a) {
   return int(word(push, bound_word(own_words, b) + a));
 }
 __device__ __forceinline__ int read_limit(const PermutePush& push, const uint own_words, const uint b) {

@@ -53,6 +53,7 @@ __device__ __forceinline__ void load_block(const PermutePush& push, const Tile& 
 #pragma unroll
   for (uint r = 0u; r < kVectorD; ++r) {
     const uint row = min(d * kVectorD + r, t.size_d - 1u);
-    rows[r] = load_bytes(push.src, t.from + offset_t(col) * t.src_s + offset_t(row) * t.src_d, kVectorS * ELEMENT_BYTES);
+    rows[r] =
+        load_bytes(push.src, t.from + offset_t(col) * t.src_s + offset_t(row) * t.src_d, kVectorS * ELEMENT_BYTES);
   }
 }

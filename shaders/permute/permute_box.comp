@@ -71,7 +71,8 @@ void stage_word(uint w, uint padding, uint value) { staged[padded(w, padding)] =
 uvec4 unstage(uint e, uint padding) {
   uvec4 v = uvec4(0u);
   [[unroll]] for (uint w = 0u; w < kElementWords; ++w) v[w] = staged[padded(element_place(e) + w, padding)];
-  if (kPacked) v.x = (v.x >> (8u * ELEMENT_BYTES * (e % kPerWord))) & (0xffffffffu >> (32u - 8u * min(ELEMENT_BYTES, 4)));
+  if (kPacked)
+    v.x = (v.x >> (8u * ELEMENT_BYTES * (e % kPerWord))) & (0xffffffffu >> (32u - 8u * min(ELEMENT_BYTES, 4)));
   return v;
 }
 
@@ -136,7 +137,8 @@ bool load_access(Box box, uint e, out uvec4 value) {
 
 void stage_access(uint e, uvec4 value, uint padding) {
   if (kPacked || ELEMENT_BYTES >= 4) {
-    [[unroll]] for (uint w = 0u; w < kLoad * ELEMENT_BYTES / 4u; ++w) stage_word(element_place(e) + w, padding, value[w]);
+    [[unroll]] for (uint w = 0u; w < kLoad * ELEMENT_BYTES / 4u; ++w)
+      stage_word(element_place(e) + w, padding, value[w]);
   } else {
     [[unroll]] for (uint i = 0u; i < kLoad; ++i) stage_word(e + i, padding, element_of(value, i));
   }
@@ -198,10 +200,10 @@ void store_access(Box box, uint o, uint padding) {
   // two span is at n * stride[0] + n / size[0] * (stride[1] - size[0] * stride[0]), without carrying digits.
   uint n = o - third * box.size[0] * box.size[1];
   uint base = third * box.stride[2];
-  uint turn = box.stride[1] - box.size[0] * box.stride[0];
+  uint carry_stride = box.stride[1] - box.size[0] * box.stride[0];
   uvec4 value = uvec4(0u);
   [[unroll]] for (uint i = 0u; i < kStore; ++i) {
-    uint e = base + (n + i) * box.stride[0] + divide_by_size(n + i, box.multiplier[0]) * turn;
+    uint e = base + (n + i) * box.stride[0] + divide_by_size(n + i, box.multiplier[0]) * carry_stride;
     insert_element(value, i, unstage(e, padding));
   }
   store_bytes(push.dst, at, kStore * ELEMENT_BYTES, value);

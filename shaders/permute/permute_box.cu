@@ -218,11 +218,11 @@ __device__ __forceinline__ void store_access(const PermutePush& push, const Box&
   // two span is at n * stride[0] + n / size[0] * (stride[1] - size[0] * stride[0]), without carrying digits.
   const uint n = o - third * box.size[0] * box.size[1];
   const uint base = third * box.stride[2];
-  const uint turn = box.stride[1] - box.size[0] * box.stride[0];
+  const uint carry_stride = box.stride[1] - box.size[0] * box.stride[0];
   uvec4 value = {};
 #pragma unroll
   for (uint i = 0u; i < kStore; ++i) {
-    const uint e = base + (n + i) * box.stride[0] + divide_by_size(n + i, box.multiplier[0]) * turn;
+    const uint e = base + (n + i) * box.stride[0] + divide_by_size(n + i, box.multiplier[0]) * carry_stride;
     insert_element(value, i, unstage(e, padding));
   }
   store_bytes(push.dst, at, kStore * ELEMENT_BYTES, value);
@@ -245,7 +245,8 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     for (uint u = 0u; u < kUnroll; ++u) {
       inside[u] = false;
       // Small boxes leave whole warps without a load; these skip the address arithmetic.
-      if (first + u * kWorkgroup < loads) inside[u] = load_access(push, box, (first + u * kWorkgroup) * kLoad, value[u]);
+      if (first + u * kWorkgroup < loads)
+        inside[u] = load_access(push, box, (first + u * kWorkgroup) * kLoad, value[u]);
     }
 #pragma unroll
     for (uint u = 0u; u < kUnroll; ++u)

@@ -43,9 +43,9 @@ void main() {
     if (at[u] + kWidth <= left) store_bytes(dst, offset_t(at[u] / ELEMENT_BYTES), kWidth, value[u]);
   }
   // Tail: the last workgroup copies the bytes after its last whole access one element per invocation.
-  uint rest = left % kWidth;
-  if (gl_LocalInvocationID.x * ELEMENT_BYTES < rest) {
-    offset_t e = offset_t((left - rest) / ELEMENT_BYTES + gl_LocalInvocationID.x);
+  uint tail_bytes = left % kWidth;
+  if (gl_LocalInvocationID.x * ELEMENT_BYTES < tail_bytes) {
+    offset_t e = offset_t((left - tail_bytes) / ELEMENT_BYTES + gl_LocalInvocationID.x);
     store_bytes(dst, e, ELEMENT_BYTES, load_bytes(src, e, ELEMENT_BYTES));
   }
 }

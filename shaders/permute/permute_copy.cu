@@ -38,9 +38,9 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     if (at[u] + kWidth <= left) store_bytes(dst, offset_t(at[u] / ELEMENT_BYTES), kWidth, value[u]);
   }
   // Tail: the last workgroup copies the bytes after its last whole access one element per invocation.
-  const uint rest = left % kWidth;
-  if (threadIdx.x * ELEMENT_BYTES < rest) {
-    const offset_t e = offset_t((left - rest) / ELEMENT_BYTES + threadIdx.x);
+  const uint tail_bytes = left % kWidth;
+  if (threadIdx.x * ELEMENT_BYTES < tail_bytes) {
+    const offset_t e = offset_t((left - tail_bytes) / ELEMENT_BYTES + threadIdx.x);
     store_bytes(dst, e, ELEMENT_BYTES, load_bytes(src, e, ELEMENT_BYTES));
   }
 }

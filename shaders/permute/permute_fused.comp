@@ -34,7 +34,7 @@ void main() {
     add_at += offset_t(digit) * add_stride(a);
     scale_at += digit * scale_step(a);
     bias_at += digit * bias_step(a);
-    [[unroll]] for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(kWordsBehind, b, a);
+    [[unroll]] for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(kWordsBeforeBounds, b, a);
   }
 
   // A bound's sum increases along a run: where the first element has no source, no later one has.
@@ -43,9 +43,9 @@ void main() {
     reads[i] = true;
     writes[i] = true;
     [[unroll]] for (uint b = 0u; b < kBounds; ++b) {
-      int sum = at[b] + int(i) * (bound_coefficient(kWordsBehind, b, 0u) / int(kVector));
-      if (b < kReadBounds) reads[i] = reads[i] && sum < read_limit(kWordsBehind, b);
-      if (b < kWriteBounds) writes[i] = writes[i] && sum < write_limit(kWordsBehind, b);
+      int sum = at[b] + int(i) * (bound_coefficient(kWordsBeforeBounds, b, 0u) / int(kVector));
+      if (b < kReadBounds) reads[i] = reads[i] && sum < read_limit(kWordsBeforeBounds, b);
+      if (b < kWriteBounds) writes[i] = writes[i] && sum < write_limit(kWordsBeforeBounds, b);
     }
     reads[i] = reads[i] && writes[i];
   }
@@ -58,24 +58,30 @@ void main() {
   }
   [[unroll]] for (uint i = 0u; i < kVector; i += kLoad)
     if (reads[i])
-      unpack_elements(kType, kLoad, load_elements(kType, push.src, from + offset_t(i) * (src_stride(0u) / offset_t(kVector)), kLoad), i, x);
+      unpack_elements(kType, kLoad,
+                      load_elements(kType, push.src, from + offset_t(i) * (src_stride(0u) / offset_t(kVector)), kLoad),
+                      i, x);
   if (kHasAdd != 0u)
     [[unroll]] for (uint i = 0u; i < kVector; i += kAddLoad)
       if (reads[i])
-        unpack_elements(kOut, kAddLoad, load_elements(kOut, add_address(), add_at + offset_t(i) * (add_stride(0u) / offset_t(kVector)), kAddLoad), i, add);
+        unpack_elements(
+            kOut, kAddLoad,
+            load_elements(kOut, add_address(), add_at + offset_t(i) * (add_stride(0u) / offset_t(kVector)), kAddLoad),
+            i, add);
 
-  const bool scales = (kStage & PERMUTE_FUSED_SCALE_S) != 0u, shifts = (kStage & PERMUTE_FUSED_BIAS_S) != 0u;
+  const bool scale_varies = (kStage & PERMUTE_FUSED_SCALE_S) != 0u, bias_varies = (kStage & PERMUTE_FUSED_BIAS_S) != 0u;
   float factor = alpha(), bias = 0.0;
-  if (kHasScale != 0u && !scales && reads[0]) factor *= vector_element(scale_address(), scale_at);
-  if (kHasBias != 0u && !shifts && reads[0]) bias = vector_element(bias_address(), bias_at);
+  if (kHasScale != 0u && !scale_varies && reads[0]) factor *= vector_element(scale_address(), scale_at);
+  if (kHasBias != 0u && !bias_varies && reads[0]) bias = vector_element(bias_address(), bias_at);
   [[unroll]] for (uint i = 0u; i < kVector; ++i) {
     if (reads[i]) {
       float own_factor = factor, own_bias = bias;
-      if (scales) own_factor *= vector_element(scale_address(), scale_at + i * (scale_step(0u) / kVector));
-      if (shifts) own_bias = vector_element(bias_address(), bias_at + i * (bias_step(0u) / kVector));
+      if (scale_varies) own_factor *= vector_element(scale_address(), scale_at + i * (scale_step(0u) / kVector));
+      if (bias_varies) own_bias = vector_element(bias_address(), bias_at + i * (bias_step(0u) / kVector));
       v[i] = computed(x[i], own_factor, own_bias, add[i]);
     }
   }
   [[unroll]] for (uint i = 0u; i < kVector; i += kStore)
-    if (writes[i]) store_elements(to + offset_t(i) * (dst_stride(0u) / offset_t(kVector)), kStore, pack_elements(kStore, i, v));
+    if (writes[i])
+      store_elements(to + offset_t(i) * (dst_stride(0u) / offset_t(kVector)), kStore, pack_elements(kStore, i, v));
 }

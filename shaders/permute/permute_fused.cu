@@ -30,7 +30,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     scale_at += digit * scale_step(push, a);
     bias_at += digit * bias_step(push, a);
 #pragma unroll
-    for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(push, kWordsBehind, b, a);
+    for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(push, kWordsBeforeBounds, b, a);
   }
 
   // A bound's sum increases along a run: where the first element has no source, no later one has.
@@ -41,9 +41,9 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     writes[i] = true;
 #pragma unroll
     for (uint b = 0u; b < kBounds; ++b) {
-      int sum = at[b] + int(i) * (bound_coefficient(push, kWordsBehind, b, 0u) / int(kVector));
-      if (b < kReadBounds) reads[i] = reads[i] && sum < read_limit(push, kWordsBehind, b);
-      if (b < kWriteBounds) writes[i] = writes[i] && sum < write_limit(push, kWordsBehind, b);
+      int sum = at[b] + int(i) * (bound_coefficient(push, kWordsBeforeBounds, b, 0u) / int(kVector));
+      if (b < kReadBounds) reads[i] = reads[i] && sum < read_limit(push, kWordsBeforeBounds, b);
+      if (b < kWriteBounds) writes[i] = writes[i] && sum < write_limit(push, kWordsBeforeBounds, b);
     }
     reads[i] = reads[i] && writes[i];
   }
@@ -58,27 +58,35 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
 #pragma unroll
   for (uint i = 0u; i < kVector; i += kLoad)
     if (reads[i])
-      unpack_elements(kType, kLoad, load_elements(kType, address_of(push.src), from + offset_t(i) * (src_stride(push, 0u) / offset_t(kVector)), kLoad), i, x);
+      unpack_elements(kType, kLoad,
+                      load_elements(kType, address_of(push.src),
+                                    from + offset_t(i) * (src_stride(push, 0u) / offset_t(kVector)), kLoad),
+                      i, x);
   if (kHasAdd != 0u)
 #pragma unroll
     for (uint i = 0u; i < kVector; i += kAddLoad)
       if (reads[i])
-        unpack_elements(kOut, kAddLoad, load_elements(kOut, word2(push, kAtAdd), add_at + offset_t(i) * (add_stride(push, 0u) / offset_t(kVector)), kAddLoad), i, add);
+        unpack_elements(kOut, kAddLoad,
+                        load_elements(kOut, word2(push, kAtAdd),
+                                      add_at + offset_t(i) * (add_stride(push, 0u) / offset_t(kVector)), kAddLoad),
+                        i, add);
 
-  const bool scales = (kStage & PERMUTE_FUSED_SCALE_S) != 0u, shifts = (kStage & PERMUTE_FUSED_BIAS_S) != 0u;
+  const bool scale_varies = (kStage & PERMUTE_FUSED_SCALE_S) != 0u, bias_varies = (kStage & PERMUTE_FUSED_BIAS_S) != 0u;
   float factor = alpha(push), bias = 0.0;
-  if (kHasScale != 0u && !scales && reads[0]) factor *= vector_element(word2(push, 0u), scale_at);
-  if (kHasBias != 0u && !shifts && reads[0]) bias = vector_element(word2(push, kAtBias), bias_at);
+  if (kHasScale != 0u && !scale_varies && reads[0]) factor *= vector_element(word2(push, 0u), scale_at);
+  if (kHasBias != 0u && !bias_varies && reads[0]) bias = vector_element(word2(push, kAtBias), bias_at);
 #pragma unroll
   for (uint i = 0u; i < kVector; ++i) {
     if (reads[i]) {
       float own_factor = factor, own_bias = bias;
-      if (scales) own_factor *= vector_element(word2(push, 0u), scale_at + i * (scale_step(push, 0u) / kVector));
-      if (shifts) own_bias = vector_element(word2(push, kAtBias), bias_at + i * (bias_step(push, 0u) / kVector));
+      if (scale_varies) own_factor *= vector_element(word2(push, 0u), scale_at + i * (scale_step(push, 0u) / kVector));
+      if (bias_varies) own_bias = vector_element(word2(push, kAtBias), bias_at + i * (bias_step(push, 0u) / kVector));
       v[i] = computed(x[i], own_factor, own_bias, add[i]);
     }
   }
 #pragma unroll
   for (uint i = 0u; i < kVector; i += kStore)
-    if (writes[i]) store_elements(push, to + offset_t(i) * (dst_stride(push, 0u) / offset_t(kVector)), kStore, pack_elements(kStore, i, v));
+    if (writes[i])
+      store_elements(push, to + offset_t(i) * (dst_stride(push, 0u) / offset_t(kVector)), kStore,
+                     pack_elements(kStore, i, v));
 }

@@ -58,12 +58,12 @@ Tile locate_tile(uint id) {
 // The elements of a vector (scale or bias) that a block needs: one for all, one per row, or one per column. Where the
 // vector's index varies along both S and D (both belong to one axis), none are held, and each is loaded where it is
 // used.
-struct Along {
+struct BlockVector {
   uvec2 address;
   uint at, step_s, step_d;
   float value[MAX_RUN];
 };
-void load_along(inout Along v, const bool along_s, const bool along_d, uint s, uint d, Tile t) {
+void load_block_vector(inout BlockVector v, const bool along_s, const bool along_d, uint s, uint d, Tile t) {
   if (along_s && along_d) return;
   const uint count = along_s ? kVectorS : along_d ? kVectorD : 1u;
   [[unroll]] for (uint i = 0u; i < count; ++i) {
@@ -73,9 +73,11 @@ void load_along(inout Along v, const bool along_s, const bool along_d, uint s, u
     v.value[i] = vector_element(v.address, at);
   }
 }
-float value_along(Along v, const bool along_s, const bool along_d, uint s, uint d, const uint column, const uint row, Tile t) {
+float block_vector_element(BlockVector v, const bool along_s, const bool along_d, uint s, uint d, const uint column,
+                           const uint row, Tile t) {
   if (along_s && along_d)
-    return vector_element(v.address, v.at + min(s + column, t.size_s - 1u) * v.step_s + min(d + row, t.size_d - 1u) * v.step_d);
+    return vector_element(v.address,
+                          v.at + min(s + column, t.size_s - 1u) * v.step_s + min(d + row, t.size_d - 1u) * v.step_d);
   return v.value[along_s ? column : along_d ? row : 0u];
 }
 
@@ -91,15 +93,18 @@ void read_rows(Tile t, uint s, uint d, out uint rows[kVectorD][MAX_RUN]) {
     [[unroll]] for (uint e = 0u; e < kElements; e += kLoad) {
       uint run[MAX_RUN];
       unpack_elements(kType, kLoad, load_elements(kType, push.src, block + offset_t(e), kLoad), 0u, run);
-      [[unroll]] for (uint i = 0u; i < kLoad; ++i) rows[(e + i) / kVectorS % kVectorD][(e + i) % kVectorS] = run[i % MAX_RUN];
+      [[unroll]] for (uint i = 0u; i < kLoad; ++i)
+        rows[(e + i) / kVectorS % kVectorD][(e + i) % kVectorS] = run[i % MAX_RUN];
     }
     return;
   }
   [[unroll]] for (uint r = 0u; r < kVectorD; ++r) {
     offset_t row = t.from + offset_t(min(d + r, t.size_d - 1u)) * src_stride(kAxisD);
     [[unroll]] for (uint c = 0u; c < kVectorS; c += kLoad)
-      unpack_elements(kType, kLoad,
-                      load_elements(kType, push.src, row + offset_t(min(s + c, t.size_s - kLoad)) * src_stride(kAxisS), kLoad), c, rows[r]);
+      unpack_elements(
+          kType, kLoad,
+          load_elements(kType, push.src, row + offset_t(min(s + c, t.size_s - kLoad)) * src_stride(kAxisS), kLoad), c,
+          rows[r]);
   }
 }
 
@@ -115,24 +120,25 @@ void write_joined(Tile t, uint s, uint columns[kVectorS][MAX_RUN]) {
   const offset_t block = t.to + offset_t(s) * dst_stride(kAxisS);
   [[unroll]] for (uint e = 0u; e < kElements; e += kStore) {
     uint run[MAX_RUN];
-    [[unroll]] for (uint i = 0u; i < kStore; ++i) run[i % MAX_RUN] = columns[(e + i) / kVectorD % kVectorS][(e + i) % kVectorD];
+    [[unroll]] for (uint i = 0u; i < kStore; ++i)
+      run[i % MAX_RUN] = columns[(e + i) / kVectorD % kVectorS][(e + i) % kVectorD];
     store_elements(block + offset_t(e), kStore, pack_elements(kStore, 0u, run));
   }
 }
 
-void turn_block(Tile t, uint s, uint d) {
+void transpose_block(Tile t, uint s, uint d) {
   uint rows[kVectorD][MAX_RUN];
   read_rows(t, s, d, rows);
-  Along scale, bias;
+  BlockVector scale, bias;
   if (kHasScale != 0u) {
     scale.address = scale_address();
     scale.at = t.scale; scale.step_s = scale_step(kAxisS); scale.step_d = scale_step(kAxisD);
-    load_along(scale, kScaleS, kScaleD, s, d, t);
+    load_block_vector(scale, kScaleS, kScaleD, s, d, t);
   }
   if (kHasBias != 0u) {
     bias.address = bias_address();
     bias.at = t.bias; bias.step_s = bias_step(kAxisS); bias.step_d = bias_step(kAxisD);
-    load_along(bias, kBiasS, kBiasD, s, d, t);
+    load_block_vector(bias, kBiasS, kBiasD, s, d, t);
   }
   uint columns[kVectorS][MAX_RUN];
   [[unroll]] for (uint c = 0u; c < kVectorS; ++c) {
@@ -142,12 +148,15 @@ void turn_block(Tile t, uint s, uint d) {
     if (kHasAdd != 0u)
       [[unroll]] for (uint r = 0u; r < kVectorD; r += kAddLoad)
         unpack_elements(kOut, kAddLoad,
-                        load_elements(kOut, add_address(), t.add + offset_t(column) * add_stride(kAxisS) +
-                                      offset_t(min(d + r, t.size_d - kAddLoad)) * add_stride(kAxisD), kAddLoad), r, add);
+                        load_elements(kOut, add_address(),
+                                      t.add + offset_t(column) * add_stride(kAxisS) +
+                                          offset_t(min(d + r, t.size_d - kAddLoad)) * add_stride(kAxisD),
+                                      kAddLoad),
+                        r, add);
     [[unroll]] for (uint r = 0u; r < kVectorD; ++r) {
       float factor = alpha(), shift = 0.0;
-      if (kHasScale != 0u) factor *= value_along(scale, kScaleS, kScaleD, s, d, c, r, t);
-      if (kHasBias != 0u) shift = value_along(bias, kBiasS, kBiasD, s, d, c, r, t);
+      if (kHasScale != 0u) factor *= block_vector_element(scale, kScaleS, kScaleD, s, d, c, r, t);
+      if (kHasBias != 0u) shift = block_vector_element(bias, kBiasS, kBiasD, s, d, c, r, t);
       columns[c][r] = computed(rows[r][c], factor, shift, add[r]);
     }
     if (kJoinedD == 0u) write_column(t, s, d, c, columns[c]);
@@ -166,6 +175,6 @@ void main() {
     uint b = gl_LocalInvocationID.x + k * kWorkgroup;
     uint s = (kLanesD != 0u ? b / kBlocksD : b % kBlocksS) * kVectorS;
     uint d = (kLanesD != 0u ? b % kBlocksD : b / kBlocksS) * kVectorD;
-    if (s < t.size_s && d < t.size_d) turn_block(t, s, d);
+    if (s < t.size_s && d < t.size_d) transpose_block(t, s, d);
   } while (++k < kBlocks);
 }

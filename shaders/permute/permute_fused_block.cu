@@ -58,12 +58,13 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
 // The elements of a vector (scale or bias) that a block needs: one for all, one per row, or one per column. Where the
 // vector's index varies along both S and D (both belong to one axis), none are held, and each is loaded where it is
 // used.
-struct Along {
+struct BlockVector {
   uint64 address;
   uint at, step_s, step_d;
   float value[MAX_RUN];
 };
-__device__ __forceinline__ void load_along(Along& v, const bool along_s, const bool along_d, uint s, uint d, const Tile& t) {
+__device__ __forceinline__ void load_block_vector(BlockVector& v, const bool along_s, const bool along_d, uint s,
+                                                  uint d, const Tile& t) {
   if (along_s && along_d) return;
   const uint count = along_s ? kVectorS : along_d ? kVectorD : 1u;
 #pragma unroll
@@ -74,9 +75,12 @@ __device__ __forceinline__ void load_along(Along& v, const bool along_s, const b
     v.value[i] = vector_element(v.address, at);
   }
 }
-__device__ __forceinline__ float value_along(const Along& v, const bool along_s, const bool along_d, uint s, uint d, const uint column, const uint row, const Tile& t) {
+__device__ __forceinline__ float block_vector_element(const BlockVector& v, const bool along_s, const bool along_d,
+                                                      uint s, uint d, const uint column, const uint row,
+                                                      const Tile& t) {
   if (along_s && along_d)
-    return vector_element(v.address, v.at + min(s + column, t.size_s - 1u) * v.step_s + min(d + row, t.size_d - 1u) * v.step_d);
+    return vector_element(v.address,
+                          v.at + min(s + column, t.size_s - 1u) * v.step_s + min(d + row, t.size_d - 1u) * v.step_d);
   return v.value[along_s ? column : along_d ? row : 0u];
 }
 
@@ -86,7 +90,8 @@ constexpr bool kBiasS = (kStage & PERMUTE_FUSED_BIAS_S) != 0u, kBiasD = (kStage 
 constexpr uint kElements = kVectorS * kVectorD;   // elements of a block
 
 // Rows and columns outside the problem are clamped to the last one inside: the clamped values are never stored.
-__device__ __forceinline__ void read_rows(const PermutePush& push, const Tile& t, uint s, uint d, uint (&rows)[MAX_RUN][MAX_RUN]) {
+__device__ __forceinline__ void read_rows(const PermutePush& push, const Tile& t, uint s, uint d,
+                                          uint (&rows)[MAX_RUN][MAX_RUN]) {
   if (kJoinedS != 0u) {
     const offset_t block = t.from + offset_t(d) * src_stride(push, kAxisD);
 #pragma unroll
@@ -104,20 +109,25 @@ __device__ __forceinline__ void read_rows(const PermutePush& push, const Tile& t
 #pragma unroll
     for (uint c = 0u; c < kVectorS; c += kLoad)
       unpack_elements(kType, kLoad,
-                      load_elements(kType, address_of(push.src), row + offset_t(min(s + c, t.size_s - kLoad)) * src_stride(push, kAxisS), kLoad), c, rows[r]);
+                      load_elements(kType, address_of(push.src),
+                                    row + offset_t(min(s + c, t.size_s - kLoad)) * src_stride(push, kAxisS), kLoad),
+                      c, rows[r]);
   }
 }
 
-__device__ __forceinline__ void write_column(const PermutePush& push, const Tile& t, uint s, uint d, const uint c, const uint (&v)[MAX_RUN]) {
+__device__ __forceinline__ void write_column(const PermutePush& push, const Tile& t, uint s, uint d, const uint c,
+                                             const uint (&v)[MAX_RUN]) {
   if (s + c >= t.size_s) return;
 #pragma unroll
   for (uint r = 0u; r < kVectorD; r += kStore)
     if (d + r < t.size_d)
-      store_elements(push, t.to + offset_t(s + c) * dst_stride(push, kAxisS) + offset_t(d + r) * dst_stride(push, kAxisD), kStore,
-                     pack_elements(kStore, r, v));
+      store_elements(push,
+                     t.to + offset_t(s + c) * dst_stride(push, kAxisS) + offset_t(d + r) * dst_stride(push, kAxisD),
+                     kStore, pack_elements(kStore, r, v));
 }
 
-__device__ __forceinline__ void write_joined(const PermutePush& push, const Tile& t, uint s, const uint (&columns)[MAX_RUN][MAX_RUN]) {
+__device__ __forceinline__ void write_joined(const PermutePush& push, const Tile& t, uint s,
+                                             const uint (&columns)[MAX_RUN][MAX_RUN]) {
   const offset_t block = t.to + offset_t(s) * dst_stride(push, kAxisS);
 #pragma unroll
   for (uint e = 0u; e < kElements; e += kStore) {
@@ -128,19 +138,19 @@ __device__ __forceinline__ void write_joined(const PermutePush& push, const Tile
   }
 }
 
-__device__ __forceinline__ void turn_block(const PermutePush& push, const Tile& t, uint s, uint d) {
+__device__ __forceinline__ void transpose_block(const PermutePush& push, const Tile& t, uint s, uint d) {
   uint rows[MAX_RUN][MAX_RUN];
   read_rows(push, t, s, d, rows);
-  Along scale, bias;
+  BlockVector scale, bias;
   if (kHasScale != 0u) {
     scale.address = word2(push, 0u);
     scale.at = t.scale; scale.step_s = scale_step(push, kAxisS); scale.step_d = scale_step(push, kAxisD);
-    load_along(scale, kScaleS, kScaleD, s, d, t);
+    load_block_vector(scale, kScaleS, kScaleD, s, d, t);
   }
   if (kHasBias != 0u) {
     bias.address = word2(push, kAtBias);
     bias.at = t.bias; bias.step_s = bias_step(push, kAxisS); bias.step_d = bias_step(push, kAxisD);
-    load_along(bias, kBiasS, kBiasD, s, d, t);
+    load_block_vector(bias, kBiasS, kBiasD, s, d, t);
   }
   uint columns[MAX_RUN][MAX_RUN];
 #pragma unroll
@@ -153,13 +163,16 @@ __device__ __forceinline__ void turn_block(const PermutePush& push, const Tile& 
 #pragma unroll
       for (uint r = 0u; r < kVectorD; r += kAddLoad)
         unpack_elements(kOut, kAddLoad,
-                        load_elements(kOut, word2(push, kAtAdd), t.add + offset_t(column) * add_stride(push, kAxisS) +
-                                      offset_t(min(d + r, t.size_d - kAddLoad)) * add_stride(push, kAxisD), kAddLoad), r, add);
+                        load_elements(kOut, word2(push, kAtAdd),
+                                      t.add + offset_t(column) * add_stride(push, kAxisS) +
+                                          offset_t(min(d + r, t.size_d - kAddLoad)) * add_stride(push, kAxisD),
+                                      kAddLoad),
+                        r, add);
 #pragma unroll
     for (uint r = 0u; r < kVectorD; ++r) {
       float factor = alpha(push), shift = 0.0;
-      if (kHasScale != 0u) factor *= value_along(scale, kScaleS, kScaleD, s, d, c, r, t);
-      if (kHasBias != 0u) shift = value_along(bias, kBiasS, kBiasD, s, d, c, r, t);
+      if (kHasScale != 0u) factor *= block_vector_element(scale, kScaleS, kScaleD, s, d, c, r, t);
+      if (kHasBias != 0u) shift = block_vector_element(bias, kBiasS, kBiasD, s, d, c, r, t);
       columns[c][r] = computed(rows[r][c], factor, shift, add[r]);
     }
     if (kJoinedD == 0u) write_column(push, t, s, d, c, columns[c]);
@@ -176,6 +189,6 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     uint b = threadIdx.x + k * kWorkgroup;
     uint s = (kLanesD != 0u ? b / kBlocksD : b % kBlocksS) * kVectorS;
     uint d = (kLanesD != 0u ? b % kBlocksD : b / kBlocksS) * kVectorD;
-    if (s < t.size_s && d < t.size_d) turn_block(push, t, s, d);
+    if (s < t.size_s && d < t.size_d) transpose_block(push, t, s, d);
   }
 }

@@ -74,7 +74,8 @@ void main() {
   }
   [[unroll]] for (uint s = 0u; s < kSources; ++s) {
     [[unroll]] for (uint k = 0u; k < kLoads; ++k) {
-      const uvec4 value = load_bytes(push.src, from + offset_t(s) * src_stride(1u) + offset_t(k * (kLoad / ELEMENT_BYTES)), kLoad);
+      const uvec4 value =
+          load_bytes(push.src, from + offset_t(s) * src_stride(1u) + offset_t(k * (kLoad / ELEMENT_BYTES)), kLoad);
       [[unroll]] for (uint w = 0u; w < kLoad / 4u; ++w) held[s * kSourceWords + k * (kLoad / 4u) + w] = value[w];
     }
   }

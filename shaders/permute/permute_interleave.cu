@@ -37,7 +37,8 @@ struct Held {
 
 // Element d of record `step` of target b, or 32-bit word `part` of a wider element. All arguments are constant after
 // unrolling.
-__device__ __forceinline__ uint element_of(const Held& held, const uint b, const uint step, const uint d, const uint part) {
+__device__ __forceinline__ uint element_of(const Held& held, const uint b, const uint step, const uint d,
+                                           const uint part) {
   const uint source = kSwap != 0u ? d : b, at = kSwap != 0u ? b : d;
   if (source >= kSources || at >= kSrcRun) return 0u;
   const uint byte = (step * kSrcRun + at) * ELEMENT_BYTES + part * 4u;

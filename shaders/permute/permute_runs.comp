@@ -28,19 +28,19 @@ layout(constant_id = PERMUTE_RUNS_SPEC_STAGED) const uint kStaged = 1u;
 layout(constant_id = PERMUTE_RUNS_SPEC_SKEW) const uint kSkew = 1u;
 layout(constant_id = PERMUTE_RUNS_SPEC_SWAP) const uint kSwap = 0u;
 
-const uint kPer = 4u / ELEMENT_BYTES;                           // units per word
-const uint kPerShift = 2u - ELEMENT_SHIFT;
+const uint kPerWord = 4u / ELEMENT_BYTES;                           // units per word
+const uint kPerWordShift = 2u - ELEMENT_SHIFT;
 const uint kStepD = kTileD - kHalo;
 const uint kBlocksS = kTileS / kBlockS;
 const uint kBlocks = kBlocksS * (kTileD / kBlockD);
-const uint kRowWords = kBlockS * kRun / kPer;                   // words per row of a block
-const uint kColWords = kBlockD * kRun / kPer;                   // words per column of a block
+const uint kRowWords = kBlockS * kRun / kPerWord;                   // words per row of a block
+const uint kColWords = kBlockD * kRun / kPerWord;                   // words per column of a block
 // Rows before the block, which supply the leading units of the column's first word.
-const uint kFront = kStaged == 0u && kShift != 0u ? (kPer - 1u + kRun - 1u) / kRun : 0u;
+const uint kFront = kStaged == 0u && kShift != 0u ? (kPerWord - 1u + kRun - 1u) / kRun : 0u;
 const uint kRows = kFront + kBlockD;
 
 // Staged tile: row s holds the bytes of its TILE_D runs, adjacent.
-const uint kPitch = kTileD * kRun / kPer;
+const uint kPitch = kTileD * kRun / kPerWord;
 // one word past the end is loaded, and not used
 shared uint staged[kStaged != 0u ? kTileS * kPitch + kBlocksS * kSkew + 1u : 1u];
 uint staged_at(uint s, uint w) { return s * kPitch + s / kBlockS * kSkew + w; }
@@ -50,7 +50,7 @@ uint joined[kColWords < 4u ? 4u : kColWords];                   // words to stor
 
 // Accesses are aligned to their own size: offsets in units are relative to the operand's address rounded down to an
 // access.
-const uint kStorePer = kStore / ELEMENT_BYTES;
+const uint kPerStore = kStore / ELEMENT_BYTES;
 uvec2 word_base() { return uvec2(push.src.x & ~3u, push.src.y); }
 uint word_lead() { return (push.src.x & 3u) / ELEMENT_BYTES; }
 uvec2 store_base() { return uvec2(push.dst.x & ~(kStore - 1u), push.dst.y); }
@@ -61,7 +61,7 @@ struct Tile {
   offset_t src_d, dst_s;        // run strides: along D in the source, along S in the destination
   int size_s;                   // runs inside the problem along S
   int size_d;  // runs from the tile's first to the problem's last along D, at most two tile steps; may be less than 1
-  int low;                      // first row that exists: 0, or minus the rows before the tile
+  int first_row;                      // first row that exists: 0, or minus the rows before the tile
   offset_t first_whole, last_whole;   // first and last word that lie wholly inside the source
   uint head, tail;              // the words before and after those, as far as they lie inside the source
 };
@@ -82,21 +82,22 @@ uint unit_at(offset_t at) { return load_bytes(push.src, at, ELEMENT_BYTES).x; }
 void load_ends(inout Tile t) {
   const offset_t lead = offset_t(word_lead()), units = source_units(), end = units + lead;
   t.first_whole = lead != 0 ? 1 : 0;
-  t.last_whole = (end >> kPerShift) - 1;
+  t.last_whole = (end >> kPerWordShift) - 1;
   t.head = 0u;
   t.tail = 0u;
-  if (t.from + offset_t(t.low) * t.src_d + lead < offset_t(kPer)) {
-    [[unroll]] for (int e = 0; e < int(kPer); ++e)
+  if (t.from + offset_t(t.first_row) * t.src_d + lead < offset_t(kPerWord)) {
+    [[unroll]] for (int e = 0; e < int(kPerWord); ++e)
       t.head |= unit_at(max(offset_t(e) - lead, offset_t(0))) << (8 * ELEMENT_BYTES * e);
   }
-  if (t.from + offset_t(t.size_d - 1) * t.src_d + offset_t(kTileS * kRun + 2u * kPer) + lead > end) {
-    [[unroll]] for (int e = 0; e < int(kPer); ++e)
-      t.tail |= unit_at(min(((t.last_whole + 1) << kPerShift) + offset_t(e) - lead, units - 1)) << (8 * ELEMENT_BYTES * e);
+  if (t.from + offset_t(t.size_d - 1) * t.src_d + offset_t(kTileS * kRun + 2u * kPerWord) + lead > end) {
+    [[unroll]] for (int e = 0; e < int(kPerWord); ++e)
+      t.tail |= unit_at(min(((t.last_whole + 1) << kPerWordShift) + offset_t(e) - lead, units - 1))
+                << (8 * ELEMENT_BYTES * e);
   }
 }
 
 uint fetch(Tile t, offset_t w) {
-  uint value = load_bytes(word_base(), clamp(w, t.first_whole, t.last_whole) << kPerShift, 4u).x;
+  uint value = load_bytes(word_base(), clamp(w, t.first_whole, t.last_whole) << kPerWordShift, 4u).x;
   if (w < t.first_whole) value = t.head;
   if (w > t.last_whole) value = t.tail;
   return value;
@@ -108,7 +109,7 @@ Tile locate_tile(uint id) {
   const uint axis_s = kSwap == 0u ? 0u : 1u;
   t.from = 0; t.to = 0;
   t.size_s = int(kTileS); t.size_d = 0;
-  t.low = 0;
+  t.first_row = 0;
   t.src_d = kSwap == 0u ? src_stride(1u) : src_stride(0u);
   t.dst_s = kSwap == 0u ? dst_stride(0u) : dst_stride(1u);
   [[unroll]] for (uint a = 0u; a < kAxes; ++a) {
@@ -120,7 +121,7 @@ Tile locate_tile(uint id) {
         if (digit + 1u == axis_count(a)) t.size_s = int(word(kOwnWord));
       } else {
         t.size_d = int(min(word(kOwnWord + 1u) - digit * kStepD + 2u * kStepD, 4u * kStepD)) - 2 * int(kStepD);
-        if (digit != 0u) t.low = -int(kStaged != 0u ? kHalo : kFront);
+        if (digit != 0u) t.first_row = -int(kStaged != 0u ? kHalo : kFront);
       }
     }
     t.from += offset_t(digit * step) * src_stride(a);
@@ -136,12 +137,12 @@ Tile locate_tile(uint id) {
 // are clamped to the last ones inside: the clamped values are never stored, and the loads need no branch.
 void load_block(Tile t, uint col, int row) {
   [[unroll]] for (uint r = 0u; r < kRows; ++r) {
-    const offset_t start = t.from + offset_t(clamp(row + int(r), t.low, t.size_d - 1)) * t.src_d;
+    const offset_t start = t.from + offset_t(clamp(row + int(r), t.first_row, t.size_d - 1)) * t.src_d;
     if (kLoad == 0u) {
 #if ELEMENT_BYTES < 4
       const offset_t at = start + offset_t(col * kRun + word_lead());
-      const offset_t first = at >> kPerShift;
-      const uint shift = 8u * ELEMENT_BYTES * (uint(at) % kPer);
+      const offset_t first = at >> kPerWordShift;
+      const uint shift = 8u * ELEMENT_BYTES * (uint(at) % kPerWord);
       uint value = fetch(t, first);
       [[unroll]] for (uint w = 0u; w < kRowWords; ++w) {
         const uint next = fetch(t, first + offset_t(w + 1u));
@@ -165,14 +166,14 @@ void load_block(Tile t, uint col, int row) {
 // unrolling.
 uint word_of(const uint c, const uint w) {
   uint value = 0u;
-  [[unroll]] for (uint e = 0u; e < kPer; ++e) {
-    const uint at = w * kPer + e + kFront * kRun;
-    if (at >= kPer) {
-      const uint row = (at - kPer) / kRun, unit = c * kRun + (at - kPer) % kRun;
+  [[unroll]] for (uint e = 0u; e < kPerWord; ++e) {
+    const uint at = w * kPerWord + e + kFront * kRun;
+    if (at >= kPerWord) {
+      const uint row = (at - kPerWord) / kRun, unit = c * kRun + (at - kPerWord) % kRun;
 #if ELEMENT_BYTES == 4
       value = held[row * kRowWords + unit];
 #else
-      value |= ((held[row * kRowWords + unit / kPer] >> (8u * ELEMENT_BYTES * (unit % kPer))) &
+      value |= ((held[row * kRowWords + unit / kPerWord] >> (8u * ELEMENT_BYTES * (unit % kPerWord))) &
                 (0xffffffffu >> (32u - 8u * ELEMENT_BYTES))) << (8u * ELEMENT_BYTES * e);
 #endif
     }
@@ -202,18 +203,18 @@ uvec4 access_of(const uint first) {
 // Stores `words` joined words at unit offset `at`, where an access starts. Units from `begin` to `end` belong to the
 // row; only these are written.
 void store_joined(offset_t at, const uint words, int begin, int end) {
-  if (begin <= 0 && end >= int(words * kPer)) {
+  if (begin <= 0 && end >= int(words * kPerWord)) {
     [[unroll]] for (uint k = 0u; k < words * 4u / kStore; ++k)
-      store_bytes(store_base(), at + offset_t(k * kStorePer), kStore, access_of(k * (kStore / 4u)));
+      store_bytes(store_base(), at + offset_t(k * kPerStore), kStore, access_of(k * (kStore / 4u)));
     return;
   }
   [[unroll]] for (uint w = 0u; w < words; ++w) {
-    const int first = int(w * kPer);
-    if (begin <= first && end >= first + int(kPer)) {
+    const int first = int(w * kPerWord);
+    if (begin <= first && end >= first + int(kPerWord)) {
       store_bytes(store_base(), at + offset_t(first), 4u, uvec4(joined[w], 0u, 0u, 0u));
 #if ELEMENT_BYTES < 4
     } else {
-      [[unroll]] for (int e = 0; e < int(kPer); ++e) {
+      [[unroll]] for (int e = 0; e < int(kPerWord); ++e) {
         if (first + e >= begin && first + e < end)
           store_bytes(store_base(), at + offset_t(first + e), ELEMENT_BYTES,
                       uvec4(joined[w] >> (8 * ELEMENT_BYTES * e), 0u, 0u, 0u));
@@ -229,9 +230,9 @@ const int kFar = 0x3fffffff;
 void store_columns(Tile t, uint col, uint d) {
   [[unroll]] for (uint c = 0u; c < kBlockS; ++c) {
     const offset_t row = t.to + offset_t(col + c) * t.dst_s + offset_t(d * kRun) + offset_t(store_lead());
-    const uint skew = kShift != 0u ? uint(row) % kStorePer : 0u;
+    const uint skew = kShift != 0u ? uint(row) % kPerStore : 0u;
     join_column(c, skew);
-    const int begin = t.low == 0 && d == 0u ? 0 : -kFar;
+    const int begin = t.first_row == 0 && d == 0u ? 0 : -kFar;
     const int end = (t.size_d - int(d)) * int(kRun);
     if (col + c < uint(t.size_s)) store_joined(row - offset_t(skew), kColWords, begin + int(skew), end + int(skew));
   }
@@ -239,17 +240,17 @@ void store_columns(Tile t, uint col, uint d) {
 
 // Stores the rows of the staged tile.
 void store_staged(Tile t) {
-  const uint chunks = kStepD * kRun / kStorePer;   // accesses per row
+  const uint chunks = kStepD * kRun / kPerStore;   // accesses per row
   const uint words = kStore / 4u;
   [[unroll]] for (uint k = 0u; k < (kTileS * chunks + kWorkgroup - 1u) / kWorkgroup; ++k) {
-    const uint o = gl_LocalInvocationID.x + k * kWorkgroup, s = o / chunks, place = o % chunks * kStorePer;
+    const uint o = gl_LocalInvocationID.x + k * kWorkgroup, s = o / chunks, place = o % chunks * kPerStore;
     const offset_t row = t.to + offset_t(s) * t.dst_s + offset_t(store_lead());
-    const uint skew = kShift != 0u ? uint(row) % kStorePer : 0u;
-    const int begin = t.low == 0 ? int(skew) - int(place) : -kFar;
+    const uint skew = kShift != 0u ? uint(row) % kPerStore : 0u;
+    const int begin = t.first_row == 0 ? int(skew) - int(place) : -kFar;
     const int end = t.size_d * int(kRun) + int(skew) - int(place);
     if (s < uint(t.size_s) && end > 0) {
-      const uint unit = kHalo * kRun + place - skew, bits = 8u * ELEMENT_BYTES * (unit % kPer);
-      const uint at = staged_at(s, unit / kPer);
+      const uint unit = kHalo * kRun + place - skew, bits = 8u * ELEMENT_BYTES * (unit % kPerWord);
+      const uint at = staged_at(s, unit / kPerWord);
       uint value = staged[at];
       [[unroll]] for (uint w = 0u; w < words; ++w) {
         if (kShift == 0u || ELEMENT_BYTES == 4) {

@@ -27,19 +27,19 @@ constexpr uint kStaged = sectile_constant(PERMUTE_RUNS_SPEC_STAGED, 1u);
 constexpr uint kSkew = sectile_constant(PERMUTE_RUNS_SPEC_SKEW, 1u);
 constexpr uint kSwap = sectile_constant(PERMUTE_RUNS_SPEC_SWAP, 0u);
 
-constexpr uint kPer = 4u / ELEMENT_BYTES;                           // units per word
-constexpr uint kPerShift = kPer == 4u ? 2u : kPer == 2u ? 1u : 0u;
+constexpr uint kPerWord = 4u / ELEMENT_BYTES;                           // units per word
+constexpr uint kPerWordShift = kPerWord == 4u ? 2u : kPerWord == 2u ? 1u : 0u;
 constexpr uint kStepD = kTileD - kHalo;
 constexpr uint kBlocksS = kTileS / kBlockS;
 constexpr uint kBlocks = kBlocksS * (kTileD / kBlockD);
-constexpr uint kRowWords = kBlockS * kRun / kPer;                   // words per row of a block
-constexpr uint kColWords = kBlockD * kRun / kPer;                   // words per column of a block
+constexpr uint kRowWords = kBlockS * kRun / kPerWord;                   // words per row of a block
+constexpr uint kColWords = kBlockD * kRun / kPerWord;                   // words per column of a block
 // Rows before the block, which supply the leading units of the column's first word.
-constexpr uint kFront = kStaged == 0u && kShift != 0u ? (kPer - 1u + kRun - 1u) / kRun : 0u;
+constexpr uint kFront = kStaged == 0u && kShift != 0u ? (kPerWord - 1u + kRun - 1u) / kRun : 0u;
 constexpr uint kRows = kFront + kBlockD;
 
 // Staged tile: row s holds the bytes of its TILE_D runs, adjacent.
-constexpr uint kPitch = kTileD * kRun / kPer;
+constexpr uint kPitch = kTileD * kRun / kPerWord;
 // one word past the end is loaded, and not used
 SECTILE_SHARED(uint, staged, (kStaged != 0u ? kTileS * kPitch + kBlocksS * kSkew + 1u : 1u));
 __device__ __forceinline__ uint staged_at(uint s, uint w) { return s * kPitch + s / kBlockS * kSkew + w; }
@@ -53,18 +53,24 @@ struct Joined {
 
 // Accesses are aligned to their own size: offsets in units are relative to the operand's address rounded down to an
 // access.
-constexpr uint kStorePer = kStore / ELEMENT_BYTES;
-__device__ __forceinline__ SectileAddress word_base(const PermutePush& push) { return {push.src.lo & ~3u, push.src.hi}; }
+constexpr uint kPerStore = kStore / ELEMENT_BYTES;
+__device__ __forceinline__ SectileAddress word_base(const PermutePush& push) {
+  return {push.src.lo & ~3u, push.src.hi};
+}
 __device__ __forceinline__ uint word_lead(const PermutePush& push) { return (push.src.lo & 3u) / ELEMENT_BYTES; }
-__device__ __forceinline__ SectileAddress store_base(const PermutePush& push) { return {push.dst.lo & ~(kStore - 1u), push.dst.hi}; }
-__device__ __forceinline__ uint store_lead(const PermutePush& push) { return (push.dst.lo & (kStore - 1u)) / ELEMENT_BYTES; }
+__device__ __forceinline__ SectileAddress store_base(const PermutePush& push) {
+  return {push.dst.lo & ~(kStore - 1u), push.dst.hi};
+}
+__device__ __forceinline__ uint store_lead(const PermutePush& push) {
+  return (push.dst.lo & (kStore - 1u)) / ELEMENT_BYTES;
+}
 
 struct Tile {
   offset_t from, to;            // in units: first run of the tile, without the halo, in source and destination
   offset_t src_d, dst_s;        // run strides: along D in the source, along S in the destination
   int size_s;                   // runs inside the problem along S
   int size_d;  // runs from the tile's first to the problem's last along D, at most two tile steps; may be less than 1
-  int low;                      // first row that exists: 0, or minus the rows before the tile
+  int first_row;                      // first row that exists: 0, or minus the rows before the tile
   offset_t first_whole, last_whole;   // first and last word that lie wholly inside the source
   uint head, tail;              // the words before and after those, as far as they lie inside the source
 };
@@ -78,33 +84,37 @@ __device__ __forceinline__ offset_t source_units(const PermutePush& push) {
 }
 
 #if ELEMENT_BYTES < 4
-__device__ __forceinline__ uint unit_at(const PermutePush& push, offset_t at) { return load_bytes(push.src, at, ELEMENT_BYTES)[0]; }
+__device__ __forceinline__ uint unit_at(const PermutePush& push, offset_t at) {
+  return load_bytes(push.src, at, ELEMENT_BYTES)[0];
+}
 
-__device__ __forceinline__ offset_t least(offset_t a, offset_t b) { return a < b ? a : b; }
-__device__ __forceinline__ offset_t most(offset_t a, offset_t b) { return a < b ? b : a; }
+__device__ __forceinline__ offset_t min_offset(offset_t a, offset_t b) { return a < b ? a : b; }
+__device__ __forceinline__ offset_t max_offset(offset_t a, offset_t b) { return a < b ? b : a; }
 
 // Loads the source's first and last word, where they lie only partly inside it, in units. Tiles that contain neither
 // skip this; all loads stay inside the source either way.
 __device__ __forceinline__ void load_ends(const PermutePush& push, Tile& t) {
   const offset_t lead = offset_t(word_lead(push)), units = source_units(push), end = units + lead;
   t.first_whole = lead != 0 ? 1 : 0;
-  t.last_whole = (end >> kPerShift) - 1;
+  t.last_whole = (end >> kPerWordShift) - 1;
   t.head = 0u;
   t.tail = 0u;
-  if (t.from + offset_t(t.low) * t.src_d + lead < offset_t(kPer)) {
+  if (t.from + offset_t(t.first_row) * t.src_d + lead < offset_t(kPerWord)) {
 #pragma unroll
-    for (int e = 0; e < int(kPer); ++e)
-      t.head |= unit_at(push, most(offset_t(e) - lead, offset_t(0))) << (8 * ELEMENT_BYTES * e);
+    for (int e = 0; e < int(kPerWord); ++e)
+      t.head |= unit_at(push, max_offset(offset_t(e) - lead, offset_t(0))) << (8 * ELEMENT_BYTES * e);
   }
-  if (t.from + offset_t(t.size_d - 1) * t.src_d + offset_t(kTileS * kRun + 2u * kPer) + lead > end) {
+  if (t.from + offset_t(t.size_d - 1) * t.src_d + offset_t(kTileS * kRun + 2u * kPerWord) + lead > end) {
 #pragma unroll
-    for (int e = 0; e < int(kPer); ++e)
-      t.tail |= unit_at(push, least(((t.last_whole + 1) << kPerShift) + offset_t(e) - lead, units - 1)) << (8 * ELEMENT_BYTES * e);
+    for (int e = 0; e < int(kPerWord); ++e)
+      t.tail |= unit_at(push, min_offset(((t.last_whole + 1) << kPerWordShift) + offset_t(e) - lead, units - 1))
+                << (8 * ELEMENT_BYTES * e);
   }
 }
 
 __device__ __forceinline__ uint fetch(const PermutePush& push, const Tile& t, offset_t w) {
-  uint value = load_bytes(word_base(push), most(least(w, t.last_whole), t.first_whole) << kPerShift, 4u)[0];
+  uint value =
+      load_bytes(word_base(push), max_offset(min_offset(w, t.last_whole), t.first_whole) << kPerWordShift, 4u)[0];
   if (w < t.first_whole) value = t.head;
   if (w > t.last_whole) value = t.tail;
   return value;
@@ -116,7 +126,7 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
   constexpr uint axis_s = kSwap == 0u ? 0u : 1u;
   t.from = 0; t.to = 0;
   t.size_s = int(kTileS); t.size_d = 0;
-  t.low = 0;
+  t.first_row = 0;
   t.src_d = kSwap == 0u ? src_stride(push, 1u) : src_stride(push, 0u);
   t.dst_s = kSwap == 0u ? dst_stride(push, 0u) : dst_stride(push, 1u);
 #pragma unroll
@@ -129,7 +139,7 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
         if (digit + 1u == axis_count(push, a)) t.size_s = int(word(push, kOwnWord));
       } else {
         t.size_d = int(min(word(push, kOwnWord + 1u) - digit * kStepD + 2u * kStepD, 4u * kStepD)) - 2 * int(kStepD);
-        if (digit != 0u) t.low = -int(kStaged != 0u ? kHalo : kFront);
+        if (digit != 0u) t.first_row = -int(kStaged != 0u ? kHalo : kFront);
       }
     }
     t.from += offset_t(digit * step) * src_stride(push, a);
@@ -142,7 +152,7 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
 }
 
 __device__ __forceinline__ int row_inside(const Tile& t, int row) {
-  return row < t.low ? t.low : row < t.size_d ? row : t.size_d - 1;
+  return row < t.first_row ? t.first_row : row < t.size_d ? row : t.size_d - 1;
 }
 
 // Loads the rows of the block whose first run along S is `col`, from row `row` on. Rows and columns outside the problem
@@ -154,8 +164,8 @@ __device__ __forceinline__ void load_block(const PermutePush& push, const Tile& 
     if (kLoad == 0u) {
 #if ELEMENT_BYTES < 4
       const offset_t at = start + offset_t(col * kRun + word_lead(push));
-      const offset_t first = at >> kPerShift;
-      const uint shift = 8u * ELEMENT_BYTES * (uint(at) % kPer);
+      const offset_t first = at >> kPerWordShift;
+      const uint shift = 8u * ELEMENT_BYTES * (uint(at) % kPerWord);
       uint value = fetch(push, t, first);
 #pragma unroll
       for (uint w = 0u; w < kRowWords; ++w) {
@@ -183,14 +193,14 @@ __device__ __forceinline__ void load_block(const PermutePush& push, const Tile& 
 __device__ __forceinline__ uint word_of(const Held& held, const uint c, const uint w) {
   uint value = 0u;
 #pragma unroll
-  for (uint e = 0u; e < kPer; ++e) {
-    const uint at = w * kPer + e + kFront * kRun;
-    if (at >= kPer) {
-      const uint row = (at - kPer) / kRun, unit = c * kRun + (at - kPer) % kRun;
+  for (uint e = 0u; e < kPerWord; ++e) {
+    const uint at = w * kPerWord + e + kFront * kRun;
+    if (at >= kPerWord) {
+      const uint row = (at - kPerWord) / kRun, unit = c * kRun + (at - kPerWord) % kRun;
 #if ELEMENT_BYTES == 4
       value = held.word[row * kRowWords + unit];
 #else
-      value |= ((held.word[row * kRowWords + unit / kPer] >> (8u * ELEMENT_BYTES * (unit % kPer))) &
+      value |= ((held.word[row * kRowWords + unit / kPerWord] >> (8u * ELEMENT_BYTES * (unit % kPerWord))) &
                 (0xffffffffu >> (32u - 8u * ELEMENT_BYTES))) << (8u * ELEMENT_BYTES * e);
 #endif
     }
@@ -221,23 +231,23 @@ __device__ __forceinline__ uvec4 access_of(const Joined& joined, const uint firs
 
 // Stores `words` joined words at unit offset `at`, where an access starts. Units from `begin` to `end` belong to the
 // row; only these are written.
-__device__ __forceinline__ void store_joined(const PermutePush& push, const Joined& joined, offset_t at, const uint words,
-                                             int begin, int end) {
-  if (begin <= 0 && end >= int(words * kPer)) {
+__device__ __forceinline__ void store_joined(const PermutePush& push, const Joined& joined, offset_t at,
+                                             const uint words, int begin, int end) {
+  if (begin <= 0 && end >= int(words * kPerWord)) {
 #pragma unroll
     for (uint k = 0u; k < words * 4u / kStore; ++k)
-      store_bytes(store_base(push), at + offset_t(k * kStorePer), kStore, access_of(joined, k * (kStore / 4u)));
+      store_bytes(store_base(push), at + offset_t(k * kPerStore), kStore, access_of(joined, k * (kStore / 4u)));
     return;
   }
 #pragma unroll
   for (uint w = 0u; w < words; ++w) {
-    const int first = int(w * kPer);
-    if (begin <= first && end >= first + int(kPer)) {
+    const int first = int(w * kPerWord);
+    if (begin <= first && end >= first + int(kPerWord)) {
       store_bytes(store_base(push), at + offset_t(first), 4u, words_of(joined.word[w]));
 #if ELEMENT_BYTES < 4
     } else {
 #pragma unroll
-      for (int e = 0; e < int(kPer); ++e) {
+      for (int e = 0; e < int(kPerWord); ++e) {
         if (first + e >= begin && first + e < end)
           store_bytes(store_base(push), at + offset_t(first + e), ELEMENT_BYTES,
                       words_of(joined.word[w] >> (8 * ELEMENT_BYTES * e)));
@@ -250,33 +260,35 @@ __device__ __forceinline__ void store_joined(const PermutePush& push, const Join
 constexpr int kFar = 0x3fffffff;
 
 // Stores the block's columns directly. `d` is its first run along D.
-__device__ __forceinline__ void store_columns(const PermutePush& push, const Tile& t, const Held& held, uint col, uint d) {
+__device__ __forceinline__ void store_columns(const PermutePush& push, const Tile& t, const Held& held, uint col,
+                                              uint d) {
 #pragma unroll
   for (uint c = 0u; c < kBlockS; ++c) {
     const offset_t row = t.to + offset_t(col + c) * t.dst_s + offset_t(d * kRun) + offset_t(store_lead(push));
-    const uint skew = kShift != 0u ? uint(row) % kStorePer : 0u;
+    const uint skew = kShift != 0u ? uint(row) % kPerStore : 0u;
     Joined joined;
     join_column(held, c, skew, joined);
-    const int begin = t.low == 0 && d == 0u ? 0 : -kFar;
+    const int begin = t.first_row == 0 && d == 0u ? 0 : -kFar;
     const int end = (t.size_d - int(d)) * int(kRun);
-    if (col + c < uint(t.size_s)) store_joined(push, joined, row - offset_t(skew), kColWords, begin + int(skew), end + int(skew));
+    if (col + c < uint(t.size_s))
+      store_joined(push, joined, row - offset_t(skew), kColWords, begin + int(skew), end + int(skew));
   }
 }
 
 // Stores the rows of the staged tile.
 __device__ __forceinline__ void store_staged(const PermutePush& push, const Tile& t) {
-  const uint chunks = kStepD * kRun / kStorePer;   // accesses per row
+  const uint chunks = kStepD * kRun / kPerStore;   // accesses per row
   const uint words = kStore / 4u;
 #pragma unroll
   for (uint k = 0u; k < (kTileS * chunks + kWorkgroup - 1u) / kWorkgroup; ++k) {
-    const uint o = threadIdx.x + k * kWorkgroup, s = o / chunks, place = o % chunks * kStorePer;
+    const uint o = threadIdx.x + k * kWorkgroup, s = o / chunks, place = o % chunks * kPerStore;
     const offset_t row = t.to + offset_t(s) * t.dst_s + offset_t(store_lead(push));
-    const uint skew = kShift != 0u ? uint(row) % kStorePer : 0u;
-    const int begin = t.low == 0 ? int(skew) - int(place) : -kFar;
+    const uint skew = kShift != 0u ? uint(row) % kPerStore : 0u;
+    const int begin = t.first_row == 0 ? int(skew) - int(place) : -kFar;
     const int end = t.size_d * int(kRun) + int(skew) - int(place);
     if (s < uint(t.size_s) && end > 0) {
-      const uint unit = kHalo * kRun + place - skew, bits = 8u * ELEMENT_BYTES * (unit % kPer);
-      const uint at = staged_at(s, unit / kPer);
+      const uint unit = kHalo * kRun + place - skew, bits = 8u * ELEMENT_BYTES * (unit % kPerWord);
+      const uint at = staged_at(s, unit / kPerWord);
       Joined joined;
       uint value = staged[at];
 #pragma unroll

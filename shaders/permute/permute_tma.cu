@@ -32,21 +32,23 @@ struct Tiles {
 __shared__ __align__(1024) Tiles tiles;   // the swizzle pattern repeats every 1024 bytes
 
 // Byte offset of a row's 16-byte chunk under 128-byte swizzle.
-__device__ __forceinline__ uint place(uint row, uint chunk) { return row * kRow + ((chunk ^ (row & 7u)) << 4); }
+__device__ __forceinline__ uint swizzled_offset(uint row, uint chunk) {
+  return row * kRow + ((chunk ^ (row & 7u)) << 4);
+}
 
 #if ELEMENT_BYTES == 2
-__device__ __forceinline__ void turn(uint subgroup, uint lane) {
+__device__ __forceinline__ void transpose_tile(uint subgroup, uint lane) {
 #pragma unroll
   for (uint k = subgroup; k < 16u; k += kSubgroups) {
     // Four matrices along S, at one position along D.
     const uint matrix = k / 8u * 4u + lane / 8u, along_d = k % 8u, row = lane % 8u;
     uint v[4];
-    load_matrices_transposed(v, shared_address(tiles.in) + place(along_d * 8u + row, matrix));
-    store_matrices(shared_address(tiles.out) + place(matrix * 8u + row, along_d), v);
+    load_matrices_transposed(v, shared_address(tiles.in) + swizzled_offset(along_d * 8u + row, matrix));
+    store_matrices(shared_address(tiles.out) + swizzled_offset(matrix * 8u + row, along_d), v);
   }
 }
 #elif ELEMENT_BYTES == 1
-__device__ __forceinline__ void turn(uint subgroup, uint lane) {
+__device__ __forceinline__ void transpose_tile(uint subgroup, uint lane) {
 #pragma unroll
   for (uint k = subgroup; k < 32u; k += kSubgroups) {
     // 16 rows along D by two chunks along S. Rows are assigned to matrices so that a lane ends with four consecutive
@@ -54,16 +56,18 @@ __device__ __forceinline__ void turn(uint subgroup, uint lane) {
     const uint along_d = k % 8u, matrix = lane / 8u, row = lane % 8u;
     const uint chunk = k / 8u * 2u + matrix / 2u;
     uint v[4], w[4];
-    load_matrices_transposed(v, shared_address(tiles.in) + place(along_d * 16u + 4u * (row / 2u) + row % 2u + 2u * (matrix & 1u), chunk));
+    load_matrices_transposed(
+        v, shared_address(tiles.in) +
+               swizzled_offset(along_d * 16u + 4u * (row / 2u) + row % 2u + 2u * (matrix & 1u), chunk));
     w[0] = __byte_perm(v[0], v[1], 0x6420u);   // the even columns
     w[1] = __byte_perm(v[0], v[1], 0x7531u);   // the odd ones
     w[2] = __byte_perm(v[2], v[3], 0x6420u);
     w[3] = __byte_perm(v[2], v[3], 0x7531u);
-    store_matrices(shared_address(tiles.out) + place(chunk * 16u + 2u * row + (matrix & 1u), along_d), w);
+    store_matrices(shared_address(tiles.out) + swizzled_offset(chunk * 16u + 2u * row + (matrix & 1u), along_d), w);
   }
 }
 #else
-__device__ __forceinline__ void turn(uint subgroup, uint lane) {
+__device__ __forceinline__ void transpose_tile(uint subgroup, uint lane) {
 #pragma unroll
   for (uint k = subgroup; k < 4u; k += kSubgroups) {
     // Blocks of 4x4. Lanes follow a diagonal, so that eight lanes access all banks in loads and in stores.
@@ -72,12 +76,16 @@ __device__ __forceinline__ void turn(uint subgroup, uint lane) {
     uint4 rows[4];
 #pragma unroll
     for (uint r = 0u; r < 4u; ++r)
-      rows[r] = *reinterpret_cast<const uint4*>(tiles.in + place(box * 32u + along_d * 4u + r, along_s));
+      rows[r] = *reinterpret_cast<const uint4*>(tiles.in + swizzled_offset(box * 32u + along_d * 4u + r, along_s));
     char* to = tiles.out + box * (kTileS * kRow);
-    *reinterpret_cast<uint4*>(to + place(along_s * 4u + 0u, along_d)) = make_uint4(rows[0].x, rows[1].x, rows[2].x, rows[3].x);
-    *reinterpret_cast<uint4*>(to + place(along_s * 4u + 1u, along_d)) = make_uint4(rows[0].y, rows[1].y, rows[2].y, rows[3].y);
-    *reinterpret_cast<uint4*>(to + place(along_s * 4u + 2u, along_d)) = make_uint4(rows[0].z, rows[1].z, rows[2].z, rows[3].z);
-    *reinterpret_cast<uint4*>(to + place(along_s * 4u + 3u, along_d)) = make_uint4(rows[0].w, rows[1].w, rows[2].w, rows[3].w);
+    *reinterpret_cast<uint4*>(to + swizzled_offset(along_s * 4u + 0u, along_d)) =
+        make_uint4(rows[0].x, rows[1].x, rows[2].x, rows[3].x);
+    *reinterpret_cast<uint4*>(to + swizzled_offset(along_s * 4u + 1u, along_d)) =
+        make_uint4(rows[0].y, rows[1].y, rows[2].y, rows[3].y);
+    *reinterpret_cast<uint4*>(to + swizzled_offset(along_s * 4u + 2u, along_d)) =
+        make_uint4(rows[0].z, rows[1].z, rows[2].z, rows[3].z);
+    *reinterpret_cast<uint4*>(to + swizzled_offset(along_s * 4u + 3u, along_d)) =
+        make_uint4(rows[0].w, rows[1].w, rows[2].w, rows[3].w);
   }
 }
 #endif
@@ -99,7 +107,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup)
   }
   __syncthreads();   // the mbarrier is initialized before other invocations wait on it
   await_copy(copied);
-  turn(threadIdx.x / 32u, threadIdx.x % 32u);
+  transpose_tile(threadIdx.x / 32u, threadIdx.x % 32u);
   publish_to_copies();
   // all invocations have published their stores before the first one starts the copies to global memory
   __syncthreads();

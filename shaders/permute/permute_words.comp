@@ -32,7 +32,7 @@ uint read_element(offset_t element) {
 void main() {
   uint id = group_id() * kWorkgroup + gl_LocalInvocationID.x;
   if (id >= id_count()) return;
-  uint place = take_digit(id, 0u);         // index of the word within its run
+  uint word_index = take_digit(id, 0u);         // index of the word within its run
   offset_t from = 0, to = 0;
   int bound_at[PERMUTE_MAX_BOUNDS];
   [[unroll]] for (uint b = 0u; b < PERMUTE_MAX_BOUNDS; ++b) bound_at[b] = 0;
@@ -44,17 +44,17 @@ void main() {
       bound_at[b] += int(digit) * bound_coefficient(kOwnWords, b, a);
   }
 
-  const int per = 4 / ELEMENT_BYTES;
+  const int per_word = 4 / ELEMENT_BYTES;
   const int run = int(word(kOwnWord));
   const bool contiguous = dst_stride(0u) == offset_t(1);
   // `first`: index in the run of this word's first element; negative where the word starts before the run.
   offset_t run_byte = to * ELEMENT_BYTES + offset_t(push.dst.x & 3u);
   int lead = contiguous ? int(uint(run_byte) & 3u) / ELEMENT_BYTES : 0;
-  int first = contiguous ? int(place) * per - lead : int(place);
-  offset_t word_byte = contiguous ? (run_byte & ~offset_t(3)) + offset_t(place) * 4
-                                  : run_byte + offset_t(place) * dst_stride(0u) * ELEMENT_BYTES;
+  int first = contiguous ? int(word_index) * per_word - lead : int(word_index);
+  offset_t word_byte = contiguous ? (run_byte & ~offset_t(3)) + offset_t(word_index) * 4
+                                  : run_byte + offset_t(word_index) * dst_stride(0u) * ELEMENT_BYTES;
   uint mask = 0u, value = 0u;
-  [[unroll]] for (int i = 0; i < per; ++i) {
+  [[unroll]] for (int i = 0; i < per_word; ++i) {
     int at = first + i;
     bool writes = at >= 0 && at < run && (contiguous || i == 0);
     bool reads = true;

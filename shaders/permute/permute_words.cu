@@ -30,7 +30,7 @@ __device__ __forceinline__ uint read_element(SectileAddress base, offset_t eleme
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
   uint id = group_id() * kWorkgroup + threadIdx.x;
   if (id >= id_count(push)) return;
-  const uint place = take_digit(push, id, 0u);         // index of the word within its run
+  const uint word_index = take_digit(push, id, 0u);         // index of the word within its run
   offset_t from = 0, to = 0;
   int bound_at[PERMUTE_MAX_BOUNDS] = {};
 #pragma unroll
@@ -42,18 +42,18 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     for (uint b = 0u; b < kBounds; ++b) bound_at[b] += int(digit) * bound_coefficient(push, kOwnWords, b, a);
   }
 
-  constexpr int per = 4 / ELEMENT_BYTES;
+  constexpr int per_word = 4 / ELEMENT_BYTES;
   const int run = int(word(push, kOwnWord));
   const bool contiguous = dst_stride(push, 0u) == offset_t(1);
   // `first`: index in the run of this word's first element; negative where the word starts before the run.
   const offset_t run_byte = to * ELEMENT_BYTES + offset_t(push.dst.lo & 3u);
   const int lead = contiguous ? int(uint(run_byte) & 3u) / ELEMENT_BYTES : 0;
-  const int first = contiguous ? int(place) * per - lead : int(place);
-  const offset_t word_byte = contiguous ? (run_byte & ~offset_t(3)) + offset_t(place) * 4
-                                        : run_byte + offset_t(place) * dst_stride(push, 0u) * ELEMENT_BYTES;
+  const int first = contiguous ? int(word_index) * per_word - lead : int(word_index);
+  const offset_t word_byte = contiguous ? (run_byte & ~offset_t(3)) + offset_t(word_index) * 4
+                                        : run_byte + offset_t(word_index) * dst_stride(push, 0u) * ELEMENT_BYTES;
   uint mask = 0u, value = 0u;
 #pragma unroll
-  for (int i = 0; i < per; ++i) {
+  for (int i = 0; i < per_word; ++i) {
     const int at = first + i;
     bool writes = at >= 0 && at < run && (contiguous || i == 0);
     bool reads = true;

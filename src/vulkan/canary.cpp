@@ -62,7 +62,7 @@ void lay_out(CanaryTest& test, const Types& types, std::uint64_t begin) {
   test.c_rows = place(c);
   test.c_columns = place(c);
   test.d_bytes = aligned(c);
-  test.d = place(CANARY_WAYS * test.d_bytes);
+  test.d = place(CANARY_PATHS * test.d_bytes);
   if (!test.tensors) test.workgroup_memory_bytes = static_cast<std::uint32_t>(a + b + c);
 }
 
@@ -122,11 +122,11 @@ struct Way {
   bool columns;
   std::uint32_t cut;
 };
-constexpr Way kSubgroupWays[CANARY_WAYS] = {{"row-major, by address", false, 0},
+constexpr Way kSubgroupWays[CANARY_PATHS] = {{"row-major, by address", false, 0},
                                             {"column-major, by address", true, 0},
                                             {"row-major, by workgroup memory", false, 0},
                                             {"column-major, by workgroup memory", true, 0}};
-constexpr Way kTensorWays[CANARY_WAYS] = {{"row-major, by address", false, 0},
+constexpr Way kTensorWays[CANARY_PATHS] = {{"row-major, by address", false, 0},
                                           {"column-major, by address", true, 0},
                                           {"tensor layout", false, 0},
                                           {"tensor layout, clamped", false, CANARY_CUT}};
@@ -193,7 +193,7 @@ Plan canary_plan(const CanaryTest& test, std::uint64_t scratch_bytes, std::uint3
 
 std::string canary_fault(const CanaryTest& test, std::uint32_t seed, std::span<const std::byte> scratch) {
   const std::uint64_t bytes = types_of(test.shape)->cd_bytes;
-  for (std::uint32_t way = 0; way < CANARY_WAYS; ++way) {
+  for (std::uint32_t way = 0; way < CANARY_PATHS; ++way) {
     const Way& how = test.tensors ? kTensorWays[way] : kSubgroupWays[way];
     const std::byte* d = scratch.data() + test.d + way * test.d_bytes;
     for (std::uint32_t row = 0; row < test.m; ++row)
