@@ -12,11 +12,11 @@ const uint kSliceChunks = kSubs * kStoreM * kStorePitch;
 
 acc_t sum_at(uint chunk, const uint element) {
 #if ACC_BYTES == 2
-  return unpackHalf2x16(get(chunk + element / 8u)[element % 8u / 2u])[element % 2u];
+  return unpackHalf2x16(load_chunk(chunk + element / 8u)[element % 8u / 2u])[element % 2u];
 #elif defined(INTEGER)
-  return int(get(chunk + element / 4u)[element % 4u]);
+  return int(load_chunk(chunk + element / 4u)[element % 4u]);
 #else
-  return uintBitsToFloat(get(chunk + element / 4u)[element % 4u]);
+  return uintBitsToFloat(load_chunk(chunk + element / 4u)[element % 4u]);
 #endif
 }
 
@@ -36,12 +36,12 @@ void store_staged(Target target, uint chunk, uint column, uint m, uint n) {
     // that the eight access different banks.
     const uint step = 4u * ACC_BYTES / 16u;
     uint swapped = ACC_BYTES == 4u ? (gl_SubgroupInvocationID >> 2) & 1u : 0u;
-    acc_t one[4], other[4];
-    sum_slices(chunk + swapped, 0u, one);
-    sum_slices(chunk + step - swapped, 4u - 4u * step, other);
+    acc_t first_loaded[4], second_loaded[4];
+    sum_slices(chunk + swapped, 0u, first_loaded);
+    sum_slices(chunk + step - swapped, 4u - 4u * step, second_loaded);
     [[unroll]] for (uint e = 0u; e < 4u; ++e) {
-      v[e] = swapped == 0u ? one[e] : other[e];
-      v[e + 4u] = swapped == 0u ? other[e] : one[e];
+      v[e] = swapped == 0u ? first_loaded[e] : second_loaded[e];
+      v[e + 4u] = swapped == 0u ? second_loaded[e] : first_loaded[e];
     }
   } else {
     [[unroll]] for (uint e = 0u; e < MAX_RUN; ++e) {
@@ -69,10 +69,11 @@ void order_results() {
 }
 
 // Stores the tile part by part. The subgroups of all slices of K divide a part's runs among them.
-void store_tile(Tile t, Part sub) {
+void store_tile(Tile t, SubgroupTile sub) {
   Target target = target_of(t);
   const uint runs = kStoreN / kWidthD, sum_elements = 16u / ACC_BYTES;
-  const uint frags_m = kStoreM / kFragM, frags_n = kStoreN / kFragN, parts_n = kSubN / kStoreN, parts = kSubM / kStoreM * parts_n;
+  const uint frags_m = kStoreM / kFragM, frags_n = kStoreN / kFragN, parts_n = kSubN / kStoreN,
+             parts = kSubM / kStoreM * parts_n;
   uint own = gl_SubgroupID * kStoreM * kStorePitch, base = gl_SubgroupID % kSubs * kStoreM * kStorePitch;
   uint part = 0u;
   // Fragment arrays need constant indices. So the loop over parts is not unrolled; it selects the fragments of its part

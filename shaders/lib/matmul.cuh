@@ -29,7 +29,8 @@ struct SpecializedWords {
 };
 __device__ constexpr SpecializedWords specialize_words() {
   SpecializedWords words{};
-  for (uint k = 0u; k < MATMUL_MAX_WORDS - MATMUL_PUSH_WORDS; ++k) words.word[k] = sectile_constant(MATMUL_SPEC_WORD0 + k, 0u);
+  for (uint k = 0u; k < MATMUL_MAX_WORDS - MATMUL_PUSH_WORDS; ++k)
+    words.word[k] = sectile_constant(MATMUL_SPEC_WORD0 + k, 0u);
   return words;
 }
 __device__ constexpr SpecializedWords specialized_words = specialize_words();
@@ -52,6 +53,7 @@ constexpr uint kBatched = (kEpilogue & MATMUL_EPILOGUE_BATCHED) != 0u ? 1u : 0u;
 constexpr uint kSplit = (kEpilogue & MATMUL_EPILOGUE_SPLIT) != 0u ? 1u : 0u;
 constexpr uint kActivation = (kEpilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) & 7u;
 
+// Offsets in the word stream. A part that the problem lacks takes no words.
 constexpr uint kAtC = 0u;
 constexpr uint kAtBias = kAtC + 2u * kHasC;
 constexpr uint kAtScale = kAtBias + 2u * kHasBias;
@@ -100,7 +102,8 @@ __device__ __forceinline__ uint64 element_address(uint64 address, const uint typ
   return address + bytes_of(type, uint64(row) * ld + column);
 }
 // address + batch * stride elements; the stride is the two words from k on.
-__device__ __forceinline__ uint64 batch_address(const MatmulPush& push, uint64 address, const uint type, uint batch, const uint k) {
+__device__ __forceinline__ uint64 batch_address(const MatmulPush& push, uint64 address, const uint type, uint batch,
+                                                const uint k) {
   return kBatched == 0u ? address : address + bytes_of(type, batch * word2(push, k));
 }
 
@@ -148,11 +151,13 @@ __device__ __forceinline__ bool locate_tile(const MatmulPush& push, Tile& t) {
 
 __device__ __forceinline__ uint64 a_address(const MatmulPush& push, const Tile& t, uint m, uint k) {
   const uint64 base = batch_address(push, address_of(push.a), kAType, t.batch, kAtBatchA);
-  return kTransA == 0u ? element_address(base, kAType, m, lda(push), k) : element_address(base, kAType, k, lda(push), m);
+  return kTransA == 0u ? element_address(base, kAType, m, lda(push), k)
+                       : element_address(base, kAType, k, lda(push), m);
 }
 __device__ __forceinline__ uint64 b_address(const MatmulPush& push, const Tile& t, uint k, uint n) {
   const uint64 base = batch_address(push, address_of(push.b), kBType, t.batch, kAtBatchB);
-  return kTransB == 0u ? element_address(base, kBType, k, ldb(push), n) : element_address(base, kBType, n, ldb(push), k);
+  return kTransB == 0u ? element_address(base, kBType, k, ldb(push), n)
+                       : element_address(base, kBType, n, ldb(push), k);
 }
 
 // ---- numbers
@@ -205,7 +210,8 @@ __device__ __forceinline__ float load_float(uint64 address, uint at) {
 
 // Converts a raw run of kWidthA elements of A. `k` is the first element's, for a.scale: a run lies along K, or along M
 // where A is transposed. Yields zeros where `inside` is false.
-__device__ __forceinline__ void convert_a(const MatmulPush& push, const uvec4& raw, uint k, bool inside, float (&v)[MAX_RUN]) {
+__device__ __forceinline__ void convert_a(const MatmulPush& push, const uvec4& raw, uint k, bool inside,
+                                          float (&v)[MAX_RUN]) {
   unpack_run(kAType, kWidthA, raw, v);
 #pragma unroll
   for (uint i = 0u; i < kWidthA; ++i) {
@@ -222,11 +228,13 @@ __device__ __forceinline__ float block_scale(const MatmulPush& push, uint n, uin
 }
 
 // The same for B[k, n]; a run lies along N, or along K where B is transposed. A quantized B is shared by all batches.
-__device__ __forceinline__ void convert_b(const MatmulPush& push, const uvec4& raw, uint k, uint n, bool inside, float (&v)[MAX_RUN]) {
+__device__ __forceinline__ void convert_b(const MatmulPush& push, const uvec4& raw, uint k, uint n, bool inside,
+                                          float (&v)[MAX_RUN]) {
   unpack_run(kBType, kWidthB, raw, v);
   if (kBType == MATMUL_TYPE_Q8) {
 #pragma unroll
-    for (uint i = 0u; i < kWidthB; ++i) v[i] *= load_float(word2(push, kAtBScale), inside ? n + (kTransB == 0u ? i : 0u) : 0u);
+    for (uint i = 0u; i < kWidthB; ++i)
+      v[i] *= load_float(word2(push, kAtBScale), inside ? n + (kTransB == 0u ? i : 0u) : 0u);
   } else if (kBType == MATMUL_TYPE_Q4) {
     // Runs lie along K and never cross a block of 32. The last run may extend beyond K; its surplus nibbles are set to
     // zero.

@@ -48,6 +48,7 @@ const uint kBatched = (kEpilogue & MATMUL_EPILOGUE_BATCHED) != 0u ? 1u : 0u;
 const uint kSplit = (kEpilogue & MATMUL_EPILOGUE_SPLIT) != 0u ? 1u : 0u;
 const uint kActivation = (kEpilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) & 7u;
 
+// Offsets in the word stream. A part that the problem lacks takes no words.
 const uint kAtC = 0u;
 const uint kAtBias = kAtC + 2u * kHasC;
 const uint kAtScale = kAtBias + 2u * kHasBias;
@@ -93,8 +94,10 @@ uvec2 add64(uvec2 a, uvec2 b) {
 }
 // Bytes of a number of elements; Q4 has two elements a byte.
 uvec2 bytes_of(const uint type, uvec2 elements) {
-  if (type == MATMUL_TYPE_F32 || type == MATMUL_TYPE_I32) return uvec2(elements.x << 2, (elements.y << 2) | (elements.x >> 30));
-  if (type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16) return uvec2(elements.x << 1, (elements.y << 1) | (elements.x >> 31));
+  if (type == MATMUL_TYPE_F32 || type == MATMUL_TYPE_I32)
+    return uvec2(elements.x << 2, (elements.y << 2) | (elements.x >> 30));
+  if (type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16)
+    return uvec2(elements.x << 1, (elements.y << 1) | (elements.x >> 31));
   if (type == MATMUL_TYPE_Q4) return uvec2((elements.x >> 1) | (elements.y << 31), elements.y >> 1);
   return elements;
 }
@@ -183,7 +186,9 @@ void unpack_bytes(const uint width, uvec4 raw, out int v[MAX_RUN]) {
 }
 
 // Bytes of a run of `width` elements.
-uint run_bytes(const uint type, const uint width) { return type == MATMUL_TYPE_Q4 ? width / 2u : width * bytes_of_type(type); }
+uint run_bytes(const uint type, const uint width) {
+  return type == MATMUL_TYPE_Q4 ? width / 2u : width * bytes_of_type(type);
+}
 // Byte offset of element `at`, the first of a run.
 uint run_at(const uint type, uint at) { return type == MATMUL_TYPE_Q4 ? at / 2u : at * bytes_of_type(type); }
 
@@ -216,7 +221,8 @@ float block_scale(uint n, uint k) {
 void convert_b(uvec4 raw, uint k, uint n, bool inside, out float v[MAX_RUN]) {
   unpack_run(kBType, kWidthB, raw, v);
   if (kBType == MATMUL_TYPE_Q8) {
-    [[unroll]] for (uint i = 0u; i < kWidthB; ++i) v[i] *= load_float(word2(kAtBScale), inside ? n + (kTransB == 0u ? i : 0u) : 0u);
+    [[unroll]] for (uint i = 0u; i < kWidthB; ++i)
+      v[i] *= load_float(word2(kAtBScale), inside ? n + (kTransB == 0u ? i : 0u) : 0u);
   } else if (kBType == MATMUL_TYPE_Q4) {
     // Runs lie along K and never cross a block of 32. The last run may extend beyond K; its surplus nibbles are set to
     // zero.

@@ -7,7 +7,8 @@
 __device__ __forceinline__ float erf_of(float x) {
   const float a = fabsf(x);
   const float t = __fdividef(1.0f, 1.0f + 0.3275911f * a);
-  const float poly = t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
+  const float poly =
+      t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
   const float y = 1.0f - poly * __expf(-fminf(a * a, 80.0f));
   return x < 0.0f ? -y : y;
 }
@@ -46,10 +47,12 @@ __device__ __forceinline__ Target target_of(const MatmulPush& push, const Tile& 
   g.d = element_address(d, kOutType, t.m, ldd(push), t.n);
   g.c = g.d;
   if (kHasC != 0u)
-    g.c = element_address(batch_address(push, word2(push, kAtC), kOutType, t.batch, kAtBatchC), kOutType, t.m, ldc(push), t.n);
+    g.c = element_address(batch_address(push, word2(push, kAtC), kOutType, t.batch, kAtBatchC), kOutType, t.m,
+                          ldc(push), t.n);
   g.residual = g.d;
   if (kHasResidual != 0u)
-    g.residual = element_address(batch_address(push, word2(push, kAtResidual), kOutType, t.batch, kAtBatchR), kOutType, t.m, ldr(push), t.n);
+    g.residual = element_address(batch_address(push, word2(push, kAtResidual), kOutType, t.batch, kAtBatchR), kOutType,
+                                 t.m, ldr(push), t.n);
   return g;
 }
 
@@ -74,25 +77,28 @@ __device__ __forceinline__ float finished(const MatmulPush& push, acc_t acc, uin
 
 // Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them. The caller has checked that
 // they are inside the result (kWidthD divides N). Offsets inside a tile are 32-bit.
-__device__ __forceinline__ void store_run(const MatmulPush& push, const Target& g, uint m, uint n, const acc_t (&acc)[MAX_RUN]) {
+__device__ __forceinline__ void store_run(const MatmulPush& push, const Target& g, uint m, uint n,
+                                          const acc_t (&acc)[MAX_RUN]) {
   const uint bytes = kWidthD * bytes_of_type(kOutType);
   const uint inside = n - g.column;
   const uint at = ((m - g.row) * ldd(push) + inside) * bytes_of_type(kOutType);
-  uvec4 raw = {}, before = {}, other = {};
-  if (kHasResidual != 0u) other = load_written(g.residual, ((m - g.row) * ldr(push) + inside) * bytes_of_type(kOutType), bytes);
+  uvec4 raw = {}, raw_c = {}, raw_residual = {};
+  if (kHasResidual != 0u)
+    raw_residual = load_written(g.residual, ((m - g.row) * ldr(push) + inside) * bytes_of_type(kOutType), bytes);
 #ifdef INTEGER
   if (kOutType == MATMUL_TYPE_I32) {
 #pragma unroll
     for (uint i = 0u; i < 4u; ++i)
-      if (i < kWidthD) raw[i] = uint(finished_int(push, acc[i], m, n + i, int(other[i])));
+      if (i < kWidthD) raw[i] = uint(finished_int(push, acc[i], m, n + i, int(raw_residual[i])));
     store_raw(g.d, at, bytes, raw);
     return;
   }
 #endif
-  if ((kHasC | kHasCIsD) != 0u) before = load_written(g.c, ((m - g.row) * ldc(push) + inside) * bytes_of_type(kOutType), bytes);
+  if ((kHasC | kHasCIsD) != 0u)
+    raw_c = load_written(g.c, ((m - g.row) * ldc(push) + inside) * bytes_of_type(kOutType), bytes);
   float c[MAX_RUN], residual[MAX_RUN], v[MAX_RUN];
-  unpack_run(kOutType, kWidthD, before, c);
-  unpack_run(kOutType, kWidthD, other, residual);
+  unpack_run(kOutType, kWidthD, raw_c, c);
+  unpack_run(kOutType, kWidthD, raw_residual, residual);
 #pragma unroll
   for (uint i = 0u; i < MAX_RUN; ++i) v[i] = i < kWidthD ? finished(push, acc[i], m, n + i, c[i], residual[i]) : 0.0f;
 #pragma unroll

@@ -58,7 +58,8 @@ Target target_of(Tile t) {
     g.c = element_address(batch_address(word2(kAtC), kOutType, t.batch, kAtBatchC), kOutType, t.m, ldc(), t.n);
   g.residual = g.d;
   if (kHasResidual != 0u)
-    g.residual = element_address(batch_address(word2(kAtResidual), kOutType, t.batch, kAtBatchR), kOutType, t.m, word(kAtLdr), t.n);
+    g.residual = element_address(batch_address(word2(kAtResidual), kOutType, t.batch, kAtBatchR), kOutType, t.m,
+                                 word(kAtLdr), t.n);
   return g;
 }
 
@@ -78,7 +79,9 @@ float finished_float(float acc, uint m, uint n, float c, float residual) {
   return activated(v) + residual;
 }
 
-float finished(acc_t acc, uint m, uint n, float c, float residual) { return finished_float(float(acc), m, n, c, residual); }
+float finished(acc_t acc, uint m, uint n, float c, float residual) {
+  return finished_float(float(acc), m, n, c, residual);
+}
 
 // Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them. The caller has checked that
 // they are inside the result (kWidthD divides N). Offsets inside a tile are 32-bit.
@@ -89,28 +92,31 @@ void store_run(Target g, uint m, uint n, acc_t acc[MAX_RUN]) {
   uvec4 raw = uvec4(0u);
 #ifdef INTEGER
   if (kOutType == MATMUL_TYPE_I32) {
-    uvec4 other = uvec4(0u);
-    if (kHasResidual != 0u) other = load_raw(g.residual, ((m - g.row) * word(kAtLdr) + inside) * 4u, bytes);
-    [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i) raw[i] = uint(finished_int(g, acc[i], m, n + i, int(other[i])));
+    uvec4 residual = uvec4(0u);
+    if (kHasResidual != 0u) residual = load_raw(g.residual, ((m - g.row) * word(kAtLdr) + inside) * 4u, bytes);
+    [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i)
+      raw[i] = uint(finished_int(g, acc[i], m, n + i, int(residual[i])));
     store_raw(g.d, at, bytes, raw);
     return;
   }
 #endif
-  float c[MAX_RUN], other[MAX_RUN];
+  float c[MAX_RUN], residual[MAX_RUN];
   unpack_run(kOutType, kWidthD, uvec4(0u), c);
-  unpack_run(kOutType, kWidthD, uvec4(0u), other);
+  unpack_run(kOutType, kWidthD, uvec4(0u), residual);
   if ((kHasC | kHasCIsD) != 0u)
     unpack_run(kOutType, kWidthD, load_raw(g.c, ((m - g.row) * ldc() + inside) * bytes_of_type(kOutType), bytes), c);
   if (kHasResidual != 0u)
-    unpack_run(kOutType, kWidthD, load_raw(g.residual, ((m - g.row) * word(kAtLdr) + inside) * bytes_of_type(kOutType), bytes), other);
+    unpack_run(kOutType, kWidthD,
+               load_raw(g.residual, ((m - g.row) * word(kAtLdr) + inside) * bytes_of_type(kOutType), bytes), residual);
   if (kOutType == MATMUL_TYPE_F32) {
-    [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i) raw[i] = floatBitsToUint(finished(acc[i], m, n + i, c[i], other[i]));
+    [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i)
+      raw[i] = floatBitsToUint(finished(acc[i], m, n + i, c[i], residual[i]));
   } else if (kWidthD == 1u) {
-    raw.x = pack_pair(kOutType, finished(acc[0], m, n, c[0], other[0]), 0.0) & 0xffffu;
+    raw.x = pack_pair(kOutType, finished(acc[0], m, n, c[0], residual[0]), 0.0) & 0xffffu;
   } else {
     [[unroll]] for (uint i = 0u; i < kWidthD / 2u; ++i)
-      raw[i] = pack_pair(kOutType, finished(acc[2u * i], m, n + 2u * i, c[2u * i], other[2u * i]),
-                         finished(acc[2u * i + 1u], m, n + 2u * i + 1u, c[2u * i + 1u], other[2u * i + 1u]));
+      raw[i] = pack_pair(kOutType, finished(acc[2u * i], m, n + 2u * i, c[2u * i], residual[2u * i]),
+                         finished(acc[2u * i + 1u], m, n + 2u * i + 1u, c[2u * i + 1u], residual[2u * i + 1u]));
   }
   store_raw(g.d, at, bytes, raw);
 }

@@ -1,11 +1,13 @@
-// Element types as numbers, and loads and stores of runs of elements: what every kernel that computes shares. Include
-// after lib/cuda.cuh.
+// What every kernel that computes shares: element types as numbers, and loads and stores of runs (consecutive elements
+// in one access). Include after lib/cuda.cuh.
 #include "abi.h"
 
 __device__ __forceinline__ uint64 address_of(SectileAddress a) { return uint64(a.hi) << 32 | a.lo; }
 
 __device__ __forceinline__ uint bytes_of_type(const uint type) {
-  return type == SECTILE_TYPE_F32 || type == SECTILE_TYPE_I32 ? 4u : type == SECTILE_TYPE_F16 || type == SECTILE_TYPE_BF16 ? 2u : 1u;
+  return type == SECTILE_TYPE_F32 || type == SECTILE_TYPE_I32    ? 4u
+         : type == SECTILE_TYPE_F16 || type == SECTILE_TYPE_BF16 ? 2u
+                                                                 : 1u;
 }
 
 // ---- numbers
@@ -64,7 +66,8 @@ __device__ __forceinline__ void unpack_run(const uint type, const uint width, co
     v[i] = 0.0f;
     if (i >= width) continue;
     if (type == SECTILE_TYPE_F32) v[i] = __uint_as_float(raw[i % 4u]);
-    else if (type == SECTILE_TYPE_F16 || type == SECTILE_TYPE_BF16) v[i] = i % 2u == 0u ? unpack_low(type, raw[i / 2u]) : unpack_high(type, raw[i / 2u]);
+    else if (type == SECTILE_TYPE_F16 || type == SECTILE_TYPE_BF16)
+      v[i] = i % 2u == 0u ? unpack_low(type, raw[i / 2u]) : unpack_high(type, raw[i / 2u]);
     else if (type == SECTILE_TYPE_Q4) v[i] = float(int((raw[0] >> (4u * i)) & 15u) - 8);
     else if (type == SECTILE_TYPE_I32) v[i] = float(int(raw[i % 4u]));
     else if (type == SECTILE_TYPE_U8) v[i] = float(uint(byte_of(raw[i / 4u], i % 4u)) & 0xffu);

@@ -1,4 +1,5 @@
-// Element types as numbers, and loads and stores of runs of elements: what every kernel that computes shares.
+// What every kernel that computes shares: element types as numbers, and loads and stores of runs (consecutive elements
+// in one access).
 // NARROW (from the variant): 1-byte and 2-byte loads and stores are available. NO_BYTES (with NARROW): only 2-byte ones
 // are, and a byte is loaded as half of a 2-byte load, so that the module needs no 8-bit storage.
 #extension GL_EXT_buffer_reference : require
@@ -16,7 +17,9 @@
 #include "abi.h"
 
 uint bytes_of_type(const uint type) {
-  return type == SECTILE_TYPE_F32 || type == SECTILE_TYPE_I32 ? 4u : type == SECTILE_TYPE_F16 || type == SECTILE_TYPE_BF16 ? 2u : 1u;
+  return type == SECTILE_TYPE_F32 || type == SECTILE_TYPE_I32    ? 4u
+         : type == SECTILE_TYPE_F16 || type == SECTILE_TYPE_BF16 ? 2u
+                                                                 : 1u;
 }
 
 // ---- numbers

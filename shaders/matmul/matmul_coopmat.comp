@@ -19,14 +19,15 @@
 //! variant i8.pipelined -O -DI8 -DLOOP=PIPELINED
 //! variant i8.pipelined-l2 -O -DI8 -DLOOP=PIPELINED_L2
 //! variant i8.serial -DI8 -DLOOP=SERIAL
-// A workgroup's tile in steps of K through workgroup memory, multiplied by a matrix unit, fragment by fragment; the
-// operands of the next step are prefetched into registers meanwhile. The sums go to the result through the same workgroup
-// memory, so that stores are whole runs and no epilogue needs global memory.
-// Bounds are minded where operands are fetched and results are stored: rows and columns beyond the result are its last
-// ones again, K's surplus is zeros (local padding: Zheng et al., "DietCode", MLSys 2022).
-// LOOP over the steps of K and where its LOADS stand are a module's own and no constants of specialization: with all of them
-// in one module, used or not, NVIDIA's compiler (580.159.04) kept the prefetched operands of some in memory (n = 1024: 86 us
-// instead of 16).
+// Each step of K of a workgroup's tile is staged in workgroup memory and multiplied fragment by fragment on the matrix
+// unit. Meanwhile the next step's operands are prefetched into registers. The accumulators reach the result through the
+// same workgroup memory, so that stores are whole runs and no epilogue needs scratch in global memory.
+// Bounds are checked where operands are loaded and results are stored, never in the products: rows and columns beyond
+// the operands are clamped to the last ones, and the surplus of K is zeros (local padding: Zheng et al., "DietCode",
+// MLSys 2022).
+// LOOP (the loop over the steps of K) and LOADS (where its loads are) are variants and not specialization constants:
+// with all of them in one module, used or not, NVIDIA's compiler (580.159.04) kept some prefetched operands in memory
+// instead of registers (n = 1024: 86 us instead of 16).
 #version 460
 #pragma use_vulkan_memory_model
 #define NARROW
@@ -51,13 +52,13 @@
 #define ACC float
 #define ACC_BYTES 4
 #endif
-#define REFETCH 1    // LOOP: loads stand among a step's products; the last whole step is fetched twice
-#define PEELED 2     // the same, but ends where the last whole step is fetched
-#define PIPELINED 3    // the next step is staged before a step's last product, whose fragments are loaded by then
-#define PIPELINED_L2 4    // the same where no step is partial, they are 3 or more, and the operands were prefetched into the L2
-#define SERIAL 5      // no load is in flight while a step is multiplied: short loops, little code
-#define UPFRONT 1    // LOADS: before the step's fragments
-#define INTERLEAVED 2   // a part before each row of fragments is multiplied
+#define REFETCH 1    // LOOP: loads are among a step's products; the last whole step is loaded twice
+#define PEELED 2     // the same, but the loop ends once the last whole step is loaded
+#define PIPELINED 3    // the next step is staged before a step's last product, whose fragments are in registers by then
+#define PIPELINED_L2 4    // the same; needs 3 or more steps, none partial; starts with an L2 prefetch of the operands
+#define SERIAL 5      // no load is in flight during the products: for short loops, with little code
+#define UPFRONT 1    // LOADS: all before the step's fragments are loaded
+#define INTERLEAVED 2   // some before each row of fragments is multiplied
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
@@ -84,39 +85,40 @@ layout(constant_id = MATMUL_COOPMAT_SPEC_STORE_N) const uint kStoreN = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_STAGED) const uint kStaged = 1024u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_SLICE_K) const uint kSliceK = 1u;
 
-// ---- workgroup memory, in chunks of 16 bytes: A's rows, then B's; a row is what is contiguous in the operand
+// ---- workgroup memory, in chunks of 16 bytes: A's rows, then B's; a row lies along the operand's contiguous axis
 
-const uint kE = 16u / BYTES;               // elements of a chunk
-const bool kAlongKA = kTransA == 0u;       // whether rows lie along K
+const uint kChunkElements = 16u / BYTES;               // elements per chunk
+const bool kAlongKA = kTransA == 0u;       // rows lie along K
 const bool kAlongKB = kTransB != 0u;
-const uint kRowsA = kAlongKA ? kTileM : kTileK, kChunksA = (kAlongKA ? kTileK : kTileM) / kE;
-const uint kRowsB = kAlongKB ? kTileN : kTileK, kChunksB = (kAlongKB ? kTileK : kTileN) / kE;
+const uint kRowsA = kAlongKA ? kTileM : kTileK, kChunksA = (kAlongKA ? kTileK : kTileM) / kChunkElements;
+const uint kRowsB = kAlongKB ? kTileN : kTileK, kChunksB = (kAlongKB ? kTileK : kTileN) / kChunkElements;
 const uint kPitchA = kChunksA + kPad, kPitchB = kChunksB + kPad;
 const uint kStartB = kRowsA * kPitchA;
 
-// Fragments of int8 may start at 8 bytes, all others at 16.
+// Fragments of int8 may start at multiples of 8 bytes, all others at multiples of 16.
 #if BYTES == 1
 shared uvec2 staged[2u * kStaged];
 #define PER_CHUNK 2u
-void put(uint chunk, uvec4 v) { staged[2u * chunk] = v.xy; staged[2u * chunk + 1u] = v.zw; }
-uvec4 get(uint chunk) { return uvec4(staged[2u * chunk], staged[2u * chunk + 1u]); }
+void store_chunk(uint chunk, uvec4 v) { staged[2u * chunk] = v.xy; staged[2u * chunk + 1u] = v.zw; }
+uvec4 load_chunk(uint chunk) { return uvec4(staged[2u * chunk], staged[2u * chunk + 1u]); }
 #else
 shared uvec4 staged[kStaged];
 #define PER_CHUNK 1u
-void put(uint chunk, uvec4 v) { staged[chunk] = v; }
-uvec4 get(uint chunk) { return staged[chunk]; }
+void store_chunk(uint chunk, uvec4 v) { staged[chunk] = v; }
+uvec4 load_chunk(uint chunk) { return staged[chunk]; }
 #endif
-const uint kUnit = kE / PER_CHUNK;         // elements of what is indexed
+const uint kStagedElements = kChunkElements / PER_CHUNK;         // elements per element of staged[]
 
-// ---- fetching: every load of an invocation is one chunk
+// ---- loading operands: each load of an invocation is one chunk
 
 const uint kLoadsA = (kRowsA * kChunksA + kWorkgroup - 1u) / kWorkgroup;
 const uint kLoadsB = (kRowsB * kChunksB + kWorkgroup - 1u) / kWorkgroup;
 const bool kEvenA = kRowsA * kChunksA % kWorkgroup == 0u, kEvenB = kRowsB * kChunksB % kWorkgroup == 0u;
 
-// Row and chunk of a load. Where a row has two or four chunks, the eight invocations whose 16 bytes are stored at once
-// take rows that, with one chunk of padding, lie in different banks: four apart (offsets 0 and 320 of 128) or two apart.
-uvec2 place(uint load, const uint chunks) {
+// Row and chunk of a load. Where a row has two or four chunks, eight invocations store their 16 bytes to workgroup
+// memory in one transaction. Their rows are chosen so that, with one chunk of padding, they lie in different banks:
+// four apart (offsets 0 and 320 mod 128 bytes) or two apart.
+uvec2 chunk_position(uint load, const uint chunks) {
   uint lane = gl_LocalInvocationID.x;
   if (kWorkgroup % (8u * chunks) == 0u) {
     uint first = load * (kWorkgroup / chunks);
@@ -129,8 +131,9 @@ uvec2 place(uint load, const uint chunks) {
 }
 
 struct Source {
-  uvec2 base;            // of the step's first row and column
-  uint rows, columns;    // that are inside, in the tile; along K the whole step's
+  uvec2 base;            // address of the step's first row and column
+  // rows and columns from the tile's first on that are inside the operand (along K: the whole step)
+  uint rows, columns;
 };
 
 uvec4 packed(float v[MAX_RUN]) {
@@ -139,7 +142,7 @@ uvec4 packed(float v[MAX_RUN]) {
   return words;
 }
 
-// `width` elements into a chunk's element `first` and on.
+// Inserts `width` elements into a chunk, from element `first` on.
 void insert_run(inout uvec4 words, uvec4 raw, const uint first, const uint width) {
   const uint bytes = width * BYTES;
   if (bytes == 16u) words = raw;
@@ -150,19 +153,20 @@ void insert_run(inout uvec4 words, uvec4 raw, const uint first, const uint width
 
 const bool kRawA = kAType == kType && kHasAScale == 0u, kRawB = kBType == kType;
 
-// The chunk of A that a load fetches. Rows and columns beyond the operand are its last ones; a load that not every invocation has a chunk for gives the
-// rest its last row. `left` is how much of K the step has where `last` says that it may be less than all.
-// Where the chunk lies is worked out at every step: kept in registers instead it was slower by up to 15 % (H200, driver
-// 580.159.04), since loads then follow each other at once, and fragments wait behind them.
+// Loads a chunk of A. Rows and columns beyond the operand are clamped to its last ones. Where the chunks do not divide
+// evenly among the invocations, surplus invocations load from the last row. `left` is how much of K remains from this
+// step on; only where `last` is set may it be less than a whole step.
+// The chunk's offset is computed again at every step: kept in registers it was slower by up to 15 % (H200, driver
+// 580.159.04), since the loads are then issued back to back, and fragment loads wait behind them.
 uvec4 chunk_a(Source s, uint load, uint k, uint left, const bool last) {
-  uvec2 p = place(load, kChunksA);
+  uvec2 p = chunk_position(load, kChunksA);
   uint row = kEvenA ? p.x : min(p.x, kRowsA - 1u);
   if (kAlongKA) row = min(row, s.rows - 1u);
   uvec4 words = uvec4(0u);
   float v[MAX_RUN];
   float all[MAX_RUN];
-  [[unroll]] for (uint i = 0u; i < kE / kWidthA; ++i) {
-    uint column = p.y * kE + i * kWidthA;
+  [[unroll]] for (uint i = 0u; i < kChunkElements / kWidthA; ++i) {
+    uint column = p.y * kChunkElements + i * kWidthA;
     if (!kAlongKA) column = min(column, s.columns - kWidthA);
     uint along = kAlongKA ? column : row;
     bool inside = !last || along < left;
@@ -180,14 +184,14 @@ uvec4 chunk_a(Source s, uint load, uint k, uint left, const bool last) {
 }
 
 uvec4 chunk_b(Source s, uint load, uint k, uint n, uint left, const bool last) {
-  uvec2 p = place(load, kChunksB);
+  uvec2 p = chunk_position(load, kChunksB);
   uint row = kEvenB ? p.x : min(p.x, kRowsB - 1u);
   if (kAlongKB) row = min(row, s.rows - 1u);
   uvec4 words = uvec4(0u);
   float v[MAX_RUN];
   float all[MAX_RUN];
-  [[unroll]] for (uint i = 0u; i < kE / kWidthB; ++i) {
-    uint column = p.y * kE + i * kWidthB;
+  [[unroll]] for (uint i = 0u; i < kChunkElements / kWidthB; ++i) {
+    uint column = p.y * kChunkElements + i * kWidthB;
     if (!kAlongKB) column = min(column, s.columns - kWidthB);
     uint along = kAlongKB ? column : row, across = kAlongKB ? row : column;
     bool inside = !last || along < left;
@@ -207,14 +211,14 @@ uvec4 chunk_b(Source s, uint load, uint k, uint n, uint left, const bool last) {
 // The next step's chunks, in flight.
 uvec4 prefetched_a[kLoadsA], prefetched_b[kLoadsB];
 
-// Along K: the step that is fetched next, and how much of K is left from its beginning on.
+// Position along K: the step to load next, and how much of K is left from its start on.
 struct Fetch {
   Source a, b;
   uvec2 step_a, step_b;
   uint k, n, left;
 };
 
-// `last`: the step may have been a partial one.
+// `last`: the step may be partial.
 void advance(inout Fetch fetch, const bool last) {
   fetch.a.base = add64(fetch.a.base, fetch.step_a);
   fetch.b.base = add64(fetch.b.base, fetch.step_b);
@@ -222,13 +226,14 @@ void advance(inout Fetch fetch, const bool last) {
   fetch.left -= last ? min(fetch.left, kTileK) : kTileK;
 }
 
-// Of a step's loads, A's before B's, those that belong to part `part` of `parts`.
+// Issues part `part` of `parts` of a step's loads, A's before B's.
 void fetch_part(Fetch fetch, const uint part, const uint parts, const bool last) {
   const uint loads = kLoadsA + kLoadsB;
   [[unroll]] for (uint i = 0u; i < kLoadsA; ++i)
     if (i * parts / loads == part) prefetched_a[i] = chunk_a(fetch.a, i, fetch.k, fetch.left, last);
   [[unroll]] for (uint i = 0u; i < kLoadsB; ++i)
-    if ((kLoadsA + i) * parts / loads == part) prefetched_b[i] = chunk_b(fetch.b, i, fetch.k, fetch.n, fetch.left, last);
+    if ((kLoadsA + i) * parts / loads == part)
+      prefetched_b[i] = chunk_b(fetch.b, i, fetch.k, fetch.n, fetch.left, last);
 }
 
 void fetch_next(inout Fetch fetch, const bool last) {
@@ -236,14 +241,14 @@ void fetch_next(inout Fetch fetch, const bool last) {
   advance(fetch, last);
 }
 
-void put_step() {
+void stage_prefetched() {
   [[unroll]] for (uint i = 0u; i < kLoadsA; ++i) {
-    uvec2 p = place(i, kChunksA);
-    if (kEvenA || p.x < kRowsA) put(p.x * kPitchA + p.y, prefetched_a[i]);
+    uvec2 p = chunk_position(i, kChunksA);
+    if (kEvenA || p.x < kRowsA) store_chunk(p.x * kPitchA + p.y, prefetched_a[i]);
   }
   [[unroll]] for (uint i = 0u; i < kLoadsB; ++i) {
-    uvec2 p = place(i, kChunksB);
-    if (kEvenB || p.x < kRowsB) put(kStartB + p.x * kPitchB + p.y, prefetched_b[i]);
+    uvec2 p = chunk_position(i, kChunksB);
+    if (kEvenB || p.x < kRowsB) store_chunk(kStartB + p.x * kPitchB + p.y, prefetched_b[i]);
   }
 }
 
@@ -252,7 +257,7 @@ void put_step() {
 const uint kFragsM = kSubM / kFragM, kFragsN = kSubN / kFragN, kProducts = kTileK / kFragK / kSliceK;
 coopmat<ACC, gl_ScopeSubgroup, kFragM, kFragN, gl_MatrixUseAccumulator> acc[kFragsM][kFragsN];
 #if LOOP == PIPELINED || LOOP == PIPELINED_L2
-#define SETS kProducts               // a product's fragments are loaded while the one before is multiplied
+#define SETS kProducts               // a product's fragments are loaded while the previous one is multiplied
 #define SET(product) product
 #else
 #define SETS 1
@@ -261,23 +266,23 @@ coopmat<ACC, gl_ScopeSubgroup, kFragM, kFragN, gl_MatrixUseAccumulator> acc[kFra
 coopmat<COMPONENT, gl_ScopeSubgroup, kFragM, kFragK, gl_MatrixUseA> frag_a[SETS][kFragsM];
 coopmat<COMPONENT, gl_ScopeSubgroup, kFragK, kFragN, gl_MatrixUseB> frag_b[SETS][kFragsN];
 
-// A subgroup's part of the tile, and where in each step its slice of K begins.
-struct Part {
+// A subgroup's part of the tile: its first row and column, and the start of its slice of K within each step.
+struct SubgroupTile {
   uint m, n, k;
 };
 
-void load_fragments(const uint product, Part sub) {
+void load_fragments(const uint product, SubgroupTile sub) {
   uint k = product * kFragK;
   if (kSliceK > 1u) k += sub.k;
   [[unroll]] for (uint i = 0u; i < kFragsM; ++i) {
     uint m = sub.m + i * kFragM;
-    uint at = kAlongKA ? m * kPitchA * PER_CHUNK + k / kUnit : k * kPitchA * PER_CHUNK + m / kUnit;
+    uint at = kAlongKA ? m * kPitchA * PER_CHUNK + k / kStagedElements : k * kPitchA * PER_CHUNK + m / kStagedElements;
     coopMatLoad(frag_a[SET(product)][i], staged, at, kPitchA * PER_CHUNK,
                 kAlongKA ? gl_CooperativeMatrixLayoutRowMajor : gl_CooperativeMatrixLayoutColumnMajor);
   }
   [[unroll]] for (uint j = 0u; j < kFragsN; ++j) {
     uint n = sub.n + j * kFragN;
-    uint at = (kStartB + (kAlongKB ? n : k) * kPitchB) * PER_CHUNK + (kAlongKB ? k : n) / kUnit;
+    uint at = (kStartB + (kAlongKB ? n : k) * kPitchB) * PER_CHUNK + (kAlongKB ? k : n) / kStagedElements;
     coopMatLoad(frag_b[SET(product)][j], staged, at, kPitchB * PER_CHUNK,
                 kAlongKB ? gl_CooperativeMatrixLayoutColumnMajor : gl_CooperativeMatrixLayoutRowMajor);
   }
@@ -292,7 +297,7 @@ void multiply_product(const uint product) {
   [[unroll]] for (uint i = 0u; i < kFragsM; ++i) multiply_row(product, i);
 }
 
-void multiply_all(Part sub) {
+void multiply_all(SubgroupTile sub) {
   [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
     load_fragments(p, sub);
     multiply_product(p);
@@ -303,17 +308,18 @@ void multiply_all(Part sub) {
 
 #if LOOP == SERIAL
 
-void multiply(Fetch fetch, Part sub) {
+void multiply(Fetch fetch, SubgroupTile sub) {
   do {
     uint load = 0u;
     do {
-      uvec2 p = place(load, kChunksA);
-      if (kEvenA || p.x < kRowsA) put(p.x * kPitchA + p.y, chunk_a(fetch.a, load, fetch.k, fetch.left, true));
+      uvec2 p = chunk_position(load, kChunksA);
+      if (kEvenA || p.x < kRowsA) store_chunk(p.x * kPitchA + p.y, chunk_a(fetch.a, load, fetch.k, fetch.left, true));
     } while (++load < kLoadsA);
     load = 0u;
     do {
-      uvec2 p = place(load, kChunksB);
-      if (kEvenB || p.x < kRowsB) put(kStartB + p.x * kPitchB + p.y, chunk_b(fetch.b, load, fetch.k, fetch.n, fetch.left, true));
+      uvec2 p = chunk_position(load, kChunksB);
+      if (kEvenB || p.x < kRowsB)
+        store_chunk(kStartB + p.x * kPitchB + p.y, chunk_b(fetch.b, load, fetch.k, fetch.n, fetch.left, true));
     } while (++load < kLoadsB);
     barrier();                         // the step's tiles are in workgroup memory before fragments are loaded
     multiply_all(sub);
@@ -325,7 +331,7 @@ void multiply(Fetch fetch, Part sub) {
 #elif LOOP == REFETCH || LOOP == PEELED
 
 #if LOOP == REFETCH
-// On to the next whole step; behind the last one its operands are fetched once more and not used.
+// Advances to the next whole step. After the last one its operands are loaded once more and not used.
 void advance_or_stay(inout Fetch fetch) {
   bool more = fetch.left >= 2u * kTileK;
   fetch.a.base = add64(fetch.a.base, more ? fetch.step_a : uvec2(0u));
@@ -335,9 +341,9 @@ void advance_or_stay(inout Fetch fetch) {
 }
 #endif
 
-// Stages and multiplies the prefetched step, and fetches another whole step meanwhile.
-void multiply_step(inout Fetch fetch, Part sub) {
-  put_step();
+// Stages and multiplies the prefetched step, and loads another whole step meanwhile.
+void multiply_step(inout Fetch fetch, SubgroupTile sub) {
+  stage_prefetched();
   barrier();                           // the step's tiles are in workgroup memory before fragments are loaded
 #if LOOP == REFETCH
   advance_or_stay(fetch);
@@ -355,27 +361,27 @@ void multiply_step(inout Fetch fetch, Part sub) {
     }
   }
 #if LOOP == PEELED
-  // Behind the loads: in front of them, with no choice to make, it costs 2 to 10 % (H200, driver 580.159.04).
+  // After the loads: before them, as an unconditional advance, it costs 2 to 10 % (H200, driver 580.159.04).
   advance(fetch, false);
 #endif
   barrier();                           // all fragments are loaded before the next step overwrites the tiles
 }
 
-// The last steps, of which one may be partial, and behind which nothing is left to fetch.
-void multiply_last(Fetch fetch, uint steps, Part sub) {
+// The last `steps` steps. The very last may be partial, and nothing is left to load after it.
+void multiply_tail(Fetch fetch, uint steps, SubgroupTile sub) {
   do {
-    put_step();
+    stage_prefetched();
     barrier();                         // as above
     if (fetch.left != 0u) fetch_next(fetch, true);
     multiply_all(sub);
-    barrier();                         // as above; the results go through the same memory
+    barrier();                         // as above; the results use the same memory
   } while (--steps != 0u);
 }
 
-// The loops have no branch, which would keep the compiler from moving loads. Which of the two is faster only a measurement
-// says.
+// The loops have no branch: one would keep the compiler from moving loads. Which of the two loops is faster can only be
+// measured.
 #if LOOP == REFETCH
-void multiply(Fetch fetch, Part sub) {
+void multiply(Fetch fetch, SubgroupTile sub) {
   uint pending = fetch.left / kTileK;
   if (pending != 0u) {
     fetch_part(fetch, 0u, 1u, false);
@@ -386,13 +392,13 @@ void multiply(Fetch fetch, Part sub) {
   }
   if (fetch.left != 0u) {
     fetch_next(fetch, true);
-    multiply_last(fetch, 1u, sub);
+    multiply_tail(fetch, 1u, sub);
   }
 }
 #else
-void multiply(Fetch fetch, Part sub) {
+void multiply(Fetch fetch, SubgroupTile sub) {
   uint steps = (fetch.left - 1u) / kTileK + 1u, whole = fetch.left / kTileK;
-  // Here twice: with bounds, where K has no whole step, each load is waited for, so that zeros can take the place of what is
+  // Two calls. With bounds checks (K has no whole step) each load is waited for, so that zeros can replace what is
   // beyond K.
   if (whole != 0u) fetch_next(fetch, false);
   else fetch_next(fetch, true);
@@ -403,14 +409,14 @@ void multiply(Fetch fetch, Part sub) {
       multiply_step(fetch, sub);
     } while (--pending != 0u);
   }
-  multiply_last(fetch, steps, sub);
+  multiply_tail(fetch, steps, sub);
 }
 #endif
 
 #else
 
-// Of the step that is staged, all products but the last one, whose fragments it loads.
-void multiply_first(Part sub) {
+// Multiplies all products of the staged step but the last, and loads the last one's fragments.
+void multiply_all_but_last(SubgroupTile sub) {
   barrier();                           // the step's tiles are in workgroup memory before fragments are loaded
   [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
     load_fragments(p, sub);
@@ -419,10 +425,10 @@ void multiply_first(Part sub) {
   barrier();                           // all fragments are loaded before anything overwrites the tiles
 }
 
-// The step that is staged; meanwhile the next one is staged, and a whole one behind that is fetched.
-void multiply_step(inout Fetch fetch, Part sub) {
-  multiply_first(sub);
-  put_step();
+// Multiplies the staged step. Meanwhile stages the next step and loads the one after it, a whole one.
+void multiply_step(inout Fetch fetch, SubgroupTile sub) {
+  multiply_all_but_last(sub);
+  stage_prefetched();
   fetch_part(fetch, 0u, 1u, false);
   multiply_product(kProducts - 1u);
   advance(fetch, false);
@@ -431,55 +437,56 @@ void multiply_step(inout Fetch fetch, Part sub) {
 #if LOOP == PIPELINED_L2
 
 const uint kL2Prefetches = 2u;
-uint seen_a[kL2Prefetches], seen_b[kL2Prefetches];
+uint l2_words_a[kL2Prefetches], l2_words_b[kL2Prefetches];
 
-// Asks for both operands, each a run of memory, in pieces of 32 bytes, two an invocation, at once: otherwise each step waits
-// for the DRAM, since all workgroups are at the same K. More pieces than that (few tiles, long K) come with their steps: with
-// all of B's asked for, 16 rows take 19.6 us instead of 15.2 (f16 nt 16x4096x4096). What has come is looked at only when all
-// is done.
+// Prefetches both operands, each contiguous in memory, into L2: each invocation loads a word from up to two sectors of
+// 32 bytes per operand at the start. Without this each step waits for DRAM, since all workgroups are at the same K.
+// What two sectors an invocation do not cover (few tiles, long K) is loaded with its step: with all of B prefetched, 16
+// rows take 19.6 us instead of 15.2 (f16 nt 16x4096x4096). The loaded words are first used after the last step, so
+// nothing waits for them.
 void prefetch_to_l2() {
   uint id = group_id() * kWorkgroup + gl_LocalInvocationID.x, all = gl_NumWorkGroups.x * kWorkgroup;
   uint end_a = size_m() * size_k() * BYTES, end_b = size_n() * size_k() * BYTES;
   [[unroll]] for (uint i = 0u; i < kL2Prefetches; ++i) {
     uint at = 32u * (id + i * all);
-    seen_a[i] = at < end_a ? Ref4(push.a).x[at / 4u] : 0u;
+    l2_words_a[i] = at < end_a ? Ref4(push.a).x[at / 4u] : 0u;
   }
   [[unroll]] for (uint i = 0u; i < kL2Prefetches; ++i) {
     uint at = 32u * (id + i * all);
-    seen_b[i] = at < end_b ? Ref4(push.b).x[at / 4u] : 0u;
+    l2_words_b[i] = at < end_b ? Ref4(push.b).x[at / 4u] : 0u;
   }
 }
 
-// Nothing minds bounds of K; the last two steps, without loads, are written out.
-void multiply(Fetch fetch, Part sub) {
+// K has no partial step, so nothing checks its bounds. The last two steps are written out, without loads.
+void multiply(Fetch fetch, SubgroupTile sub) {
   uint pending = fetch.left / kTileK - 2u;
   prefetch_to_l2();
   fetch_next(fetch, false);
-  put_step();
+  stage_prefetched();
   fetch_next(fetch, false);
   do {
     multiply_step(fetch, sub);
   } while (--pending != 0u);
-  multiply_first(sub);
-  put_step();
+  multiply_all_but_last(sub);
+  stage_prefetched();
   multiply_product(kProducts - 1u);
-  multiply_first(sub);
-  multiply_product(kProducts - 1u);    // the results go through the tiles' memory: no fragment is left to load
-  if (size_k() == 0xffffffffu) {       // never: K is pushed, so the loads stay
+  multiply_all_but_last(sub);
+  multiply_product(kProducts - 1u);    // all fragments are loaded, so the results may overwrite the tiles
+  if (size_k() == 0xffffffffu) {       // never true; K is pushed, so the compiler must keep the loads
     uint any = 0u;
-    [[unroll]] for (uint i = 0u; i < kL2Prefetches; ++i) any ^= seen_a[i] ^ seen_b[i];
-    put(0u, uvec4(any));
+    [[unroll]] for (uint i = 0u; i < kL2Prefetches; ++i) any ^= l2_words_a[i] ^ l2_words_b[i];
+    store_chunk(0u, uvec4(any));
   }
 }
 
 #else
 
-void multiply(Fetch fetch, Part sub) {
+void multiply(Fetch fetch, SubgroupTile sub) {
   uint steps = (fetch.left - 1u) / kTileK + 1u, whole = fetch.left / kTileK;
-  // Here twice: with bounds each load is waited for, so that zeros can take the place of what is beyond K.
+  // Two paths. With bounds checks each load is waited for, so that zeros can replace what is beyond K.
   if (whole >= 2u) {
     fetch_next(fetch, false);
-    put_step();
+    stage_prefetched();
     fetch_next(fetch, false);
     uint pending = whole - 2u;
     steps -= pending;
@@ -490,14 +497,14 @@ void multiply(Fetch fetch, Part sub) {
     }
   } else {
     fetch_next(fetch, true);
-    put_step();
+    stage_prefetched();
     if (fetch.left != 0u) fetch_next(fetch, true);
   }
-  // What is left: at most three steps, the last of which may be partial.
+  // Tail: at most three steps, the last of which may be partial.
   do {
-    multiply_first(sub);
+    multiply_all_but_last(sub);
     if (steps > 1u) {
-      put_step();
+      stage_prefetched();
       if (fetch.left != 0u) fetch_next(fetch, true);
     }
     multiply_product(kProducts - 1u);
@@ -508,10 +515,10 @@ void multiply(Fetch fetch, Part sub) {
 
 void main() {
   Tile t;
-  if (!locate_tile(t)) return;     // whole workgroups, so no barrier is missed
+  if (!locate_tile(t)) return;     // whole workgroups return, so every barrier is reached by all
   const uint subs_n = kTileN / kSubN;
   uint id = gl_SubgroupID % kSubs;
-  Part sub = Part(id / subs_n * kSubM, id % subs_n * kSubN, gl_SubgroupID / kSubs * (kTileK / kSliceK));
+  SubgroupTile sub = SubgroupTile(id / subs_n * kSubM, id % subs_n * kSubN, gl_SubgroupID / kSubs * (kTileK / kSliceK));
   [[unroll]] for (uint i = 0u; i < kFragsM; ++i)
     [[unroll]] for (uint j = 0u; j < kFragsN; ++j)
       acc[i][j] = coopmat<ACC, gl_ScopeSubgroup, kFragM, kFragN, gl_MatrixUseAccumulator>(ACC(0));

@@ -2,10 +2,11 @@
 //! variant f16.f16 -DCOMPONENT=float16_t -DACC=float16_t -DBYTES=2 -DNARROW
 //! variant bf16 -DCOMPONENT=bfloat16_t -DACC=float -DBYTES=2 -DNARROW -DBF16
 //! variant i8 -DCOMPONENT=int8_t -DACC=int32_t -DBYTES=1 -DNARROW -DINTEGER
-// A workgroup's tile as one matrix: the driver stages, shares and multiplies. Ragged edges cost nothing but the clamp of
-// tensor addressing: what lies outside is zeros when it is loaded, and is not stored.
-// Row strides are masked to what their alignment promises: only so does the compiler load 16 bytes at a time (229 against
-// 46 TFLOP/s; NVIDIA H200, driver 580.159.04).
+// A workgroup's tile is one cooperative matrix: the driver stages operands, divides the work among subgroups and
+// multiplies. Ragged edges cost only the clamping of tensor addressing: elements outside load as zeros and are not
+// stored.
+// Row pitches are masked to the alignment that the planner promises: without the mask the compiler does not load 16
+// bytes at a time (229 against 46 TFLOP/s; NVIDIA H200, driver 580.159.04).
 #version 460
 #pragma use_vulkan_memory_model
 #extension GL_GOOGLE_include_directive : require
@@ -24,7 +25,8 @@
 layout(constant_id = MATMUL_COOPMAT2_SPEC_RAGGED) const uint kRagged = 0u;
 layout(constant_id = MATMUL_COOPMAT2_SPEC_UNROLL) const uint kUnroll = 1u;
 
-// A reference's alignment is a promise: rows that are whole chunks of 16 bytes have one of their own.
+// A reference type states an alignment that the compiler relies on: rows of whole 16-byte chunks have a type of their
+// own.
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Chunks { COMPONENT x[]; };
 layout(buffer_reference, std430, buffer_reference_align = BYTES) buffer Elements { COMPONENT x[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { int x[]; };
@@ -37,9 +39,9 @@ layout(buffer_reference, std430, buffer_reference_align = 2) buffer Brains { bfl
 #define ZEROS gl_CooperativeMatrixClampModeConstantNV
 #define WHOLE gl_CooperativeMatrixClampModeUndefinedNV
 
-// Sums to results, element by element: what a run's store does for other kernels.
-float finish(const in uint row, const in uint column, const in float sum, const in uint m0, const in uint n0, const in uvec2 c_at,
-             const in uvec2 residual_at) {
+// Epilogue of one element, as store_run() applies it in other kernels.
+float finish(const in uint row, const in uint column, const in float sum, const in uint m0, const in uint n0,
+             const in uvec2 c_at, const in uvec2 residual_at) {
   uint m = m0 + row, n = n0 + column;
   if (m >= size_m() || n >= size_n()) return sum;
   float c = (kHasC | kHasCIsD) != 0u ? load_out(c_at, row * ldc() + column) : 0.0;
@@ -61,11 +63,11 @@ coopmat<ACC, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator> acc;
 #define LOAD(tile, width, base, slice)                                              \
   if (width * BYTES == 16u) coopMatLoadTensorNV(tile, Chunks(base).x, 0u, slice);  \
   else coopMatLoadTensorNV(tile, Elements(base).x, 0u, slice)
-#define LOAD_TURNED(tile, width, base, slice)                                               \
+#define LOAD_TRANSPOSED(tile, width, base, slice)                                               \
   if (width * BYTES == 16u) coopMatLoadTensorNV(tile, Chunks(base).x, 0u, slice, transposed);  \
   else coopMatLoadTensorNV(tile, Elements(base).x, 0u, slice, transposed)
 
-// One step: a tile of A and one of B from where the addresses point.
+// One step: multiplies the tiles of A and B at the two addresses.
 void multiply_whole(uvec2 a, uvec2 b) {
   const uint mask_a = ~(kWidthA - 1u), mask_b = ~(kWidthB - 1u);
   tensorViewNV<2, false, 1, 0> transposed = createTensorViewNV(2, false, 1, 0);
@@ -77,19 +79,19 @@ void multiply_whole(uvec2 a, uvec2 b) {
     LOAD(tile_a, kWidthA, a, sliceTensorLayoutNV(rows_a, 0u, kTileM, 0u, kTileK));
   } else {
     rows_a = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_a, kTileK, kTileM), lda() & mask_a, 1u);
-    LOAD_TURNED(tile_a, kWidthA, a, sliceTensorLayoutNV(rows_a, 0u, kTileK, 0u, kTileM));
+    LOAD_TRANSPOSED(tile_a, kWidthA, a, sliceTensorLayoutNV(rows_a, 0u, kTileK, 0u, kTileM));
   }
   if (kTransB == 0u) {
     rows_b = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_b, kTileK, kTileN), ldb() & mask_b, 1u);
     LOAD(tile_b, kWidthB, b, sliceTensorLayoutNV(rows_b, 0u, kTileK, 0u, kTileN));
   } else {
     rows_b = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_b, kTileN, kTileK), ldb() & mask_b, 1u);
-    LOAD_TURNED(tile_b, kWidthB, b, sliceTensorLayoutNV(rows_b, 0u, kTileN, 0u, kTileK));
+    LOAD_TRANSPOSED(tile_b, kWidthB, b, sliceTensorLayoutNV(rows_b, 0u, kTileN, 0u, kTileK));
   }
   acc = coopMatMulAdd(tile_a, tile_b, acc);
 }
 
-// The same where only so much is left of the problem; what is beyond it is zeros.
+// The same at the edge: only left_m, left_n and left_k remain of the problem; elements beyond load as zeros.
 void multiply_ragged(uvec2 a, uvec2 b, uint left_m, uint left_n, uint left_k) {
   const uint mask_a = ~(kWidthA - 1u), mask_b = ~(kWidthB - 1u);
   tensorViewNV<2, false, 1, 0> transposed = createTensorViewNV(2, false, 1, 0);
@@ -101,21 +103,21 @@ void multiply_ragged(uvec2 a, uvec2 b, uint left_m, uint left_n, uint left_k) {
     LOAD(tile_a, kWidthA, a, sliceTensorLayoutNV(rows_a, 0u, kTileM, 0u, kTileK));
   } else {
     rows_a = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_a, left_k, left_m), lda() & mask_a, 1u);
-    LOAD_TURNED(tile_a, kWidthA, a, sliceTensorLayoutNV(rows_a, 0u, kTileK, 0u, kTileM));
+    LOAD_TRANSPOSED(tile_a, kWidthA, a, sliceTensorLayoutNV(rows_a, 0u, kTileK, 0u, kTileM));
   }
   if (kTransB == 0u) {
     rows_b = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_b, left_k, left_n), ldb() & mask_b, 1u);
     LOAD(tile_b, kWidthB, b, sliceTensorLayoutNV(rows_b, 0u, kTileK, 0u, kTileN));
   } else {
     rows_b = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows_b, left_n, left_k), ldb() & mask_b, 1u);
-    LOAD_TURNED(tile_b, kWidthB, b, sliceTensorLayoutNV(rows_b, 0u, kTileN, 0u, kTileK));
+    LOAD_TRANSPOSED(tile_b, kWidthB, b, sliceTensorLayoutNV(rows_b, 0u, kTileN, 0u, kTileK));
   }
   acc = coopMatMulAdd(tile_a, tile_b, acc);
 }
 
 void main() {
   Tile t;
-  if (!locate_tile(t)) return;     // whole workgroups: matrices of theirs are in uniform control flow
+  if (!locate_tile(t)) return;     // whole workgroups return: workgroup-scope matrices need uniform control flow
   acc = coopmat<ACC, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator>(ACC(0));
   uvec2 a = a_address(t, t.m, t.k), b = b_address(t, t.k, t.n);
   uvec2 step_a = bytes_of(kAType, kTransA == 0u ? uvec2(kTileK, 0u) : product64(kTileK, lda()));
@@ -141,7 +143,8 @@ void main() {
 
   Target target = target_of(t);
   tensorLayoutNV<2, ZEROS> rows = createTensorLayoutNV(2, ZEROS);
-  rows = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows, size_m() - t.m, size_n() - t.n), ldd() & ~(kWidthD - 1u), 1u);
+  rows = setTensorLayoutStrideNV(setTensorLayoutDimensionNV(rows, size_m() - t.m, size_n() - t.n),
+                                 ldd() & ~(kWidthD - 1u), 1u);
   rows = sliceTensorLayoutNV(rows, 0u, kTileM, 0u, kTileN);
 #ifdef INTEGER
   if (kOutType == MATMUL_TYPE_I32) {

@@ -1,11 +1,12 @@
-// Interface of matmul_direct: each invocation multiplies rows and columns straight from global memory.
+// Interface of matmul_direct: each invocation loads rows and columns directly from global memory.
 #ifndef SECTILE_MATMUL_DIRECT_ABI_H
 #define SECTILE_MATMUL_DIRECT_ABI_H
 
 #include "lib/matmul.abi.h"
 
-#define MATMUL_DIRECT_SPEC_ROWS 16     // of an invocation, neighbours
-#define MATMUL_DIRECT_SPEC_COLUMNS 17  // of an invocation, TILE_N / COLUMNS apart
-#define MATMUL_DIRECT_SPEC_FAR 18      // 1: every invocation has 64-bit addresses of its own, and its tile alone counts
+#define MATMUL_DIRECT_SPEC_ROWS 16     // rows per invocation, adjacent
+#define MATMUL_DIRECT_SPEC_COLUMNS 17  // columns per invocation, TILE_N / COLUMNS apart
+// 1: each invocation has its own 64-bit base addresses, so 32-bit offsets need to span only its own tile
+#define MATMUL_DIRECT_SPEC_FAR 18
 
 #endif

@@ -2,9 +2,10 @@
 //! variant f32.narrow -DNARROW -DNO_BYTES
 //! variant i8 -DINTEGER
 //! variant i8.narrow -DINTEGER -DNARROW
-// ROWS x COLUMNS of the result an invocation, operands straight from global memory an element at a time: what a CPU
-// device wants, whose caches are its workgroup memory; with 1 x 1 the kernel that takes every problem.
-// Rows and columns beyond the result are its last ones again: they are read and never stored.
+// Each invocation computes ROWS x COLUMNS of the result, with operands loaded from global memory one element at a time:
+// suited to CPU devices, whose caches take the role of workgroup memory. With 1 x 1 it is the fallback that takes every
+// problem.
+// Rows and columns beyond the result are clamped to its last ones: they are computed and never stored.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/matmul.glsl"
@@ -15,7 +16,7 @@ layout(constant_id = MATMUL_DIRECT_SPEC_ROWS) const uint kRows = 1u;
 layout(constant_id = MATMUL_DIRECT_SPEC_COLUMNS) const uint kColumns = 1u;
 layout(constant_id = MATMUL_DIRECT_SPEC_FAR) const uint kFar = 0u;
 
-const uint kLanes = kTileN / kColumns;     // invocations side by side
+const uint kLanes = kTileN / kColumns;     // invocations along N
 
 acc_t element_a(uvec2 base, uint at, uint k) {
   uvec4 raw = load_raw(base, run_at(kAType, at), bytes_of_type(kAType));
@@ -43,7 +44,8 @@ acc_t element_b(uvec2 base, uint at, uint k, uint n) {
 void main() {
   Tile t;
   if (!locate_tile(t)) return;
-  // A subgroup along N reads each element of A once: the compiler sees that only where no division hides it.
+  // The lanes of a subgroup along N load the same element of A, once. The compiler recognizes this only where no
+  // division hides it.
   uint lane = gl_LocalInvocationID.x, group = 0u;
   if (kLanes < kWorkgroup) {
     group = lane / kLanes;
@@ -51,8 +53,9 @@ void main() {
   }
   uint last_m = size_m() - 1u, last_n = size_n() - 1u;
   uint m = t.m + group * kRows, n = t.n + lane;
-  // Addresses are the workgroup's, and what differs inside it is a 32-bit offset: lavapipe 26.1.6 smashes its stack over
-  // 64-bit addresses that differ in a subgroup of 16 (LP_NATIVE_VECTOR_WIDTH=512).
+  // Base addresses are uniform in the workgroup, and what differs between lanes is a 32-bit offset: lavapipe 26.1.6
+  // corrupts its stack with 64-bit addresses that differ within a subgroup of 16 (LP_NATIVE_VECTOR_WIDTH=512). kFar
+  // uses addresses per invocation.
   uint base_m = kFar != 0u ? min(m, last_m) : t.m, base_n = kFar != 0u ? min(n, last_n) : t.n;
   uint at_a[kRows], at_b[kColumns], column[kColumns];
   [[unroll]] for (uint r = 0u; r < kRows; ++r) at_a[r] = (min(m + r, last_m) - base_m) * (kTransA == 0u ? lda() : 1u);
@@ -64,13 +67,14 @@ void main() {
   acc_t acc[kRows][kColumns];
   [[unroll]] for (uint r = 0u; r < kRows; ++r)
     [[unroll]] for (uint c = 0u; c < kColumns; ++c) acc[r][c] = acc_t(0);
-  // The splits behind the last whole step of K have nothing to sum.
+  // Splits that start after the end of K have nothing to sum.
   if (t.k < t.k_end) {
     const uint ld_a = kTransA == 0u ? 1u : lda(), ld_b = kTransB == 0u ? ldb() : 1u;
     uvec2 a = a_address(t, base_m, t.k), b = b_address(t, t.k, base_n);
     uvec2 step_a = bytes_of(kAType, product64(kTileK, ld_a)), step_b = bytes_of(kBType, product64(kTileK, ld_b));
     uint k = t.k;
-    // Both loops are tested at the bottom: lavapipe repeats loads at uniform addresses once behind a top-tested loop.
+    // Both loops are tested at the bottom: lavapipe executes loads at uniform addresses once more after a top-tested
+    // loop.
     do {
       uint left = min(kTileK, t.k_end - k), from_a = 0u, from_b = 0u;
       do {

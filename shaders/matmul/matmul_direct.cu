@@ -2,9 +2,9 @@
 //! variant f32.narrow
 //! variant i8 -DINTEGER
 //! variant i8.narrow -DINTEGER
-// ROWS x COLUMNS of the result an invocation, operands straight from global memory an element at a time: with 1 x 1 the
-// kernel that takes every problem.
-// Rows and columns beyond the result are its last ones again: they are read and never stored.
+// Each invocation computes ROWS x COLUMNS of the result, with operands loaded from global memory one element at a time.
+// With 1 x 1 it is the fallback that takes every problem.
+// Rows and columns beyond the result are clamped to its last ones: they are computed and never stored.
 #include "lib/cuda.cuh"
 #include "lib/matmul.cuh"
 #include "matmul_direct.abi.h"
@@ -14,7 +14,7 @@ constexpr uint kRows = sectile_constant(MATMUL_DIRECT_SPEC_ROWS, 1u);
 constexpr uint kColumns = sectile_constant(MATMUL_DIRECT_SPEC_COLUMNS, 1u);
 constexpr uint kFar = sectile_constant(MATMUL_DIRECT_SPEC_FAR, 0u);
 
-constexpr uint kLanes = kTileN / kColumns;     // invocations side by side
+constexpr uint kLanes = kTileN / kColumns;     // invocations along N
 
 __device__ __forceinline__ acc_t element_a(const MatmulPush& push, uint64 base, uint at, uint k) {
   const uvec4 raw = load_raw(base, run_at(kAType, at), bytes_of_type(kAType));
@@ -45,7 +45,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   const uint lane = threadIdx.x % kLanes, group = threadIdx.x / kLanes;
   const uint last_m = size_m(push) - 1u, last_n = size_n(push) - 1u;
   const uint m = t.m + group * kRows, n = t.n + lane;
-  // What differs inside a workgroup is a 32-bit offset, but where rows lie too far apart for that.
+  // What differs inside a workgroup is a 32-bit offset, unless rows are too far apart for that (kFar).
   const uint base_m = kFar != 0u ? min(m, last_m) : t.m, base_n = kFar != 0u ? min(n, last_n) : t.n;
   uint at_a[kRows], at_b[kColumns], column[kColumns];
 #pragma unroll
@@ -59,7 +59,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   acc_t acc[kRows * kColumns];
 #pragma unroll
   for (uint i = 0u; i < kRows * kColumns; ++i) acc[i] = 0;
-  // The splits behind the last whole step of K have nothing to sum.
+  // Splits that start after the end of K have nothing to sum.
   if (t.k < t.k_end) {
     const uint ld_a = kTransA == 0u ? 1u : lda(push), ld_b = kTransB == 0u ? ldb(push) : 1u;
     uint64 a = a_address(push, t, base_m, t.k), b = b_address(push, t, t.k, base_n);

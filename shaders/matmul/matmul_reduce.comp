@@ -2,10 +2,11 @@
 //! variant f32.narrow -DNARROW -DNO_BYTES
 //! variant i8 -DINTEGER
 //! variant i8.narrow -DINTEGER -DNARROW
-// What follows the sums: a is scratch, [batch][split][M][ldd] of 4-byte sums, and every run of kWidthD elements of the
-// result is the sum of its splits, taken in order, so that the result is the same each time. With no split at all
-// (K = 0) nothing is read. TILE_M 1: what the runs of a workgroup span fits 32-bit offsets from its first row, so that
-// addresses are the workgroup's; 2: each invocation has its own.
+// Second step of split-K. a is scratch, [batch][split][M][ldd] of 4-byte partial sums. Each run of kWidthD elements of
+// the result is the sum of its splits, added in order, so that the result is deterministic, followed by the epilogue.
+// With no splits (K = 0) nothing is loaded.
+// TILE_M 1: the runs of a workgroup fit 32-bit offsets from its first row, so base addresses are uniform in the
+// workgroup. TILE_M 2: each invocation has its own base addresses.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define MATMUL_REDUCE
@@ -13,7 +14,8 @@
 #include "lib/matmul_epilogue.glsl"
 
 void main() {
-  // Run group * kWorkgroup + lane of a batch; that number may pass 32 bits where M * N does, so it is never formed.
+  // The invocation computes run group * kWorkgroup + lane of a batch. That index may exceed 32 bits where M * N does,
+  // so it is never formed.
   const uint shift = findMSB(kWorkgroup);   // a power of two
   uint runs_n = size_n() / kWidthD;
   uvec2 rounded = add64(product64(size_m(), runs_n), uvec2(kWorkgroup - 1u, 0u));
@@ -22,20 +24,21 @@ void main() {
   Tile t;
   t.batch = id / groups;
   id -= t.batch * groups;
-  // (id << shift | lane) / runs_n, a bit of the lane at a time: the remainder stays below 2^31.
+  // Long division (id << shift | lane) / runs_n, one bit of the lane at a time: the remainder stays below 2^31.
   uint row = id / runs_n, run = id - row * runs_n, first_row = row, first_run = run;
   [[unroll]] for (uint bit = 0u; bit < shift; ++bit) {
     run = run * 2u + ((gl_LocalInvocationID.x >> (shift - 1u - bit)) & 1u);
     uint more = run >= runs_n ? 1u : 0u;
     row = row * 2u + more;
     run -= more * runs_n;
-    first_run *= 2u;   // lane 0's
+    first_run *= 2u;   // the same for lane 0
     more = first_run >= runs_n ? 1u : 0u;
     first_row = first_row * 2u + more;
     first_run -= more * runs_n;
   }
   if (t.batch >= batches() || row >= size_m()) return;
-  // lavapipe's compiler overruns its stack where subgroups of 16 have addresses that differ from lane to lane.
+  // TILE_M 1 is for lavapipe: its compiler overruns its stack in subgroups of 16 with addresses that differ between
+  // lanes.
   uint column = run * kWidthD;
   t.m = kTileM == 1u ? first_row : row;
   t.n = kTileM == 1u ? 0u : column;
@@ -49,7 +52,7 @@ void main() {
     from = element_address(from, MATMUL_TYPE_F32, t.m, lda(), t.n);
     uint inside = ((row - t.m) * lda() + column - t.n) * 4u;
     uvec2 step = bytes_of(MATMUL_TYPE_F32, product64(size_m(), lda()));
-    // Tested at the bottom: lavapipe loads once more behind a top-tested loop's end.
+    // Tested at the bottom: lavapipe executes loads of a top-tested loop once more after its end.
     do {
       uvec4 raw = load_raw(from, inside, 4u * kWidthD);
       [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i) {

@@ -2,16 +2,16 @@
 //! variant f32.narrow
 //! variant i8 -DINTEGER
 //! variant i8.narrow -DINTEGER
-// What follows the sums: a is scratch, [batch][split][M][ldd] of 4-byte sums, and every run of kWidthD elements of the
-// result is the sum of its splits, taken in order, so that the result is the same each time. With no split at all
-// (K = 0) nothing is read.
+// Second step of split-K. a is scratch, [batch][split][M][ldd] of 4-byte partial sums. Each run of kWidthD elements of
+// the result is the sum of its splits, added in order, so that the result is deterministic, followed by the epilogue.
+// With no splits (K = 0) nothing is loaded.
 #define MATMUL_REDUCE
 #include "lib/cuda.cuh"
 #include "lib/matmul.cuh"
 #include "lib/matmul_epilogue.cuh"
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
-  // Run group * kWorkgroup + lane of the batch.
+  // The invocation computes run group * kWorkgroup + lane of the batch.
   const uint runs_n = size_n(push) / kWidthD;
   const uint64 runs = uint64(size_m(push)) * runs_n;
   const uint64 groups = (runs + kWorkgroup - 1u) / kWorkgroup;

@@ -4,11 +4,13 @@
 //! variant i8.narrow -DINTEGER -DNARROW
 //! variant i8.dot -DINTEGER -DDOT
 //! variant i8.dot.narrow -DINTEGER -DDOT -DNARROW
-// A workgroup's tile in steps of K through workgroup memory, its rows and columns kept in registers; the method of CUTLASS's
-// efficient GEMM, each of its parts a constant. Whatever the operands hold, workgroup memory and sums are f32; with
-// INTEGER it holds words of four int8 along K, and sums are int.
-// Bounds are minded where operands are fetched and results are stored: rows and columns beyond the result are its last
-// ones again, K's surplus is zeros (local padding: Zheng et al., "DietCode", MLSys 2022).
+// Each step of K of a workgroup's tile is staged in workgroup memory; an invocation keeps its rows, columns and
+// accumulators in registers. Method: CUTLASS's efficient GEMM; each of its parts is a constant. Workgroup memory and
+// accumulators are f32 for all operand types. With INTEGER, a word of workgroup memory holds four int8 along K, and
+// accumulators are int.
+// Bounds are checked where operands are loaded and results are stored, not in the products (but with CHECKED): rows and
+// columns beyond the operands are clamped to the last ones, and the surplus of K is zeros (local padding: Zheng et al.,
+// "DietCode", MLSys 2022).
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #ifdef DOT
@@ -37,7 +39,7 @@ layout(constant_id = MATMUL_SIMT_SPEC_PAIRED) const uint kPaired = 0u;
 
 #ifdef INTEGER
 #define staged4 ivec4
-const uint kPacked = 4u;       // steps of K in a word of workgroup memory
+const uint kPacked = 4u;       // values along K per word of workgroup memory
 #else
 #define staged4 vec4
 const uint kPacked = 1u;
@@ -51,21 +53,22 @@ const uint kStageA = kDepth * kPitchA, kStageB = kDepth * kPitchB;
 shared staged4 staged_a[kStages * kStageA / 4u];
 shared staged4 staged_b[kStages * kStageB / 4u];
 
-// ---- items: what an invocation fetches at a time, a run and with INTEGER as many runs as whole words take
+// ---- items: what an invocation loads at a time: one run, or with INTEGER as many runs as fill whole words
 
-// A: along K where it is stored so, else along M.
+// A's runs lie along K where A is stored so, otherwise along M.
 const bool kAlongKA = kTransA == 0u;
 const uint kSpanKA = kPacked == 1u ? (kAlongKA ? kWidthA : 1u) : kPacked;
 const uint kSpanA = kAlongKA ? 1u : kWidthA;
 const uint kItemsA = (kTileK / kSpanKA) * (kTileM / kSpanA);
 const uint kLoadsA = (kItemsA + kFetchers - 1u) / kFetchers;
 
-// Where the item of an invocation's load lies in the tile: .x along M, .y along K. Loads differ by constants where the
-// tile is made so, and shared out without a rest: what is fetched by a load without an item is the last one again.
+// Position in the tile of the item of an invocation's load: .x along M, .y along K. Where the tile divides evenly,
+// loads differ by constants. A load without an item repeats the last item.
 uvec2 item_a(uint load) {
   const uint runs = kTileM / kSpanA, rows = kFetchers / kGroupA;
   uint lane = gl_LocalInvocationID.x;
-  if (kItemsA % kFetchers == 0u && kInterleaved != 0u && kAlongKA && kFetchers % kGroupA == 0u && kTileM % max(rows, 1u) == 0u) {
+  if (kItemsA % kFetchers == 0u && kInterleaved != 0u && kAlongKA && kFetchers % kGroupA == 0u &&
+      kTileM % max(rows, 1u) == 0u) {
     const uint spans = kTileM / max(rows, 1u);
     return uvec2(lane / kGroupA + load % spans * rows, (lane % kGroupA + load / spans * kGroupA) * kSpanKA);
   }
@@ -76,18 +79,20 @@ uvec2 item_a(uint load) {
   uint outer = q / kGroupA;
   return uvec2(outer % kTileM, (outer / kTileM * kGroupA + q % kGroupA) * kSpanKA);
 }
-// Whether the load has an item at all.
+// True where the load has an item.
 bool has_a(uint load) {
   if (kItemsA % kFetchers == 0u) return true;
-  return (kInterleaved != 0u ? gl_LocalInvocationID.x + load * kFetchers : gl_LocalInvocationID.x * kLoadsA + load) < kItemsA;
+  return (kInterleaved != 0u ? gl_LocalInvocationID.x + load * kFetchers : gl_LocalInvocationID.x * kLoadsA + load) <
+         kItemsA;
 }
-// Elements behind the tile's first one.
+// Element offset from the tile's first element.
 uint offset_a(Tile t, uvec2 item) {
   uint inside = min(t.m + item.x, size_m() - kSpanA) - t.m;
   return kAlongKA ? inside * lda() + item.y : item.y * lda() + inside;
 }
 
-// `left`: steps of K from the tile's on, where `tail` says that they may be less than TILE_K.
+// Loads an item. `left`: how much of K remains from the step's start on; only where `tail` is set may it be less than
+// TILE_K.
 uvec4 fetch_item_a(uvec2 base, uint at, uint k, uint left, const bool tail) {
 #ifdef INTEGER
   uvec4 raw = uvec4(0u);
@@ -102,12 +107,14 @@ uvec4 fetch_item_a(uvec2 base, uint at, uint k, uint left, const bool tail) {
 #endif
 }
 
-// Into workgroup memory; `tail` where the step may hold less than TILE_K.
+// Stores an item to workgroup memory. `tail`: the step may hold less than TILE_K.
 void stage_item_a(Tile t, uint stage, uvec2 item, uvec4 raw, uint k, uint left, const bool tail) {
   uint at = stage * (kStageA / 4u) + item.y / kPacked * (kPitchA / 4u) + item.x / 4u, part = item.x % 4u;
 #ifdef INTEGER
   if (kAlongKA) {
-    uint word = kWidthA == 4u ? raw.x : kWidthA == 2u ? raw.x | (raw.y << 16) : raw.x | (raw.y << 8) | (raw.z << 16) | (raw.w << 24);
+    uint word = kWidthA == 4u   ? raw.x
+                : kWidthA == 2u ? raw.x | (raw.y << 16)
+                                : raw.x | (raw.y << 8) | (raw.z << 16) | (raw.w << 24);
     staged_a[at][part] = int(word);
     return;
   }
@@ -133,19 +140,19 @@ void stage_item_a(Tile t, uint stage, uvec2 item, uvec4 raw, uint k, uint left, 
 #endif
 }
 
-// B: along K where it is stored so, else along N.
+// B's runs lie along K where B is stored so, otherwise along N.
 const bool kAlongKB = kTransB == 1u;
 const uint kSpanKB = kPacked == 1u ? (kAlongKB ? kWidthB : 1u) : kPacked;
 const uint kSpanB = kAlongKB ? 1u : kWidthB;
 const uint kItemsB = (kTileK / kSpanKB) * (kTileN / kSpanB);
 const uint kLoadsB = (kItemsB + kFetchers - 1u) / kFetchers;
 
-// Where the item of an invocation's load lies in the tile: .x along N, .y along K. Loads differ by constants where the
-// tile is made so.
+// The same for B: .x along N, .y along K.
 uvec2 item_b(uint load) {
   const uint runs = kTileN / kSpanB, rows = kFetchers / kGroupB;
   uint lane = gl_LocalInvocationID.x;
-  if (kItemsB % kFetchers == 0u && kInterleaved != 0u && kAlongKB && kFetchers % kGroupB == 0u && kTileN % max(rows, 1u) == 0u) {
+  if (kItemsB % kFetchers == 0u && kInterleaved != 0u && kAlongKB && kFetchers % kGroupB == 0u &&
+      kTileN % max(rows, 1u) == 0u) {
     const uint spans = kTileN / max(rows, 1u);
     return uvec2(lane / kGroupB + load % spans * rows, (lane % kGroupB + load / spans * kGroupB) * kSpanKB);
   }
@@ -156,18 +163,20 @@ uvec2 item_b(uint load) {
   uint outer = q / kGroupB;
   return uvec2(outer % kTileN, (outer / kTileN * kGroupB + q % kGroupB) * kSpanKB);
 }
-// Whether the load has an item at all.
+// True where the load has an item.
 bool has_b(uint load) {
   if (kItemsB % kFetchers == 0u) return true;
-  return (kInterleaved != 0u ? gl_LocalInvocationID.x + load * kFetchers : gl_LocalInvocationID.x * kLoadsB + load) < kItemsB;
+  return (kInterleaved != 0u ? gl_LocalInvocationID.x + load * kFetchers : gl_LocalInvocationID.x * kLoadsB + load) <
+         kItemsB;
 }
-// Elements behind the tile's first one.
+// Element offset from the tile's first element.
 uint offset_b(Tile t, uvec2 item) {
   uint inside = min(t.n + item.x, size_n() - kSpanB) - t.n;
   return kAlongKB ? inside * ldb() + item.y : item.y * ldb() + inside;
 }
 
-// `left`: steps of K from the tile's on, where `tail` says that they may be less than TILE_K.
+// Loads an item. `left`: how much of K remains from the step's start on; only where `tail` is set may it be less than
+// TILE_K.
 uvec4 fetch_item_b(uvec2 base, uint at, uint k, uint left, const bool tail) {
 #ifdef INTEGER
   uvec4 raw = uvec4(0u);
@@ -182,12 +191,14 @@ uvec4 fetch_item_b(uvec2 base, uint at, uint k, uint left, const bool tail) {
 #endif
 }
 
-// Into workgroup memory; `tail` where the step may hold less than TILE_K.
+// Stores an item to workgroup memory. `tail`: the step may hold less than TILE_K.
 void stage_item_b(Tile t, uint stage, uvec2 item, uvec4 raw, uint k, uint left, const bool tail) {
   uint at = stage * (kStageB / 4u) + item.y / kPacked * (kPitchB / 4u) + item.x / 4u, part = item.x % 4u;
 #ifdef INTEGER
   if (kAlongKB) {
-    uint word = kWidthB == 4u ? raw.x : kWidthB == 2u ? raw.x | (raw.y << 16) : raw.x | (raw.y << 8) | (raw.z << 16) | (raw.w << 24);
+    uint word = kWidthB == 4u   ? raw.x
+                : kWidthB == 2u ? raw.x | (raw.y << 16)
+                                : raw.x | (raw.y << 8) | (raw.z << 16) | (raw.w << 24);
     staged_b[at][part] = int(word);
     return;
   }
@@ -215,7 +226,7 @@ void stage_item_b(Tile t, uint stage, uvec2 item, uvec4 raw, uint k, uint left, 
 
 // ---- steps
 
-// A step's runs in flight, where there is a prefetch, and where they lie.
+// The runs of a step in flight, where there is a prefetch, and their element offsets.
 uvec4 raw_a[kPrefetch != 0u ? kLoadsA : 1u], raw_b[kPrefetch != 0u ? kLoadsB : 1u];
 uint at_a[kPrefetch != 0u ? kLoadsA : 1u], at_b[kPrefetch != 0u ? kLoadsB : 1u];
 
@@ -229,7 +240,7 @@ void stage_prefetched(Tile t, uint stage, uint k, uint left, const bool tail) {
   [[unroll]] for (uint i = 0u; i < kLoadsB; ++i)
     if (has_b(i)) stage_item_b(t, stage, item_b(i), raw_b[i], k, left, tail);
 }
-// Without a prefetch, and perhaps by few: an item at a time.
+// Without a prefetch: loads and stages one item at a time; only kFetchers invocations take part.
 void stage_fetched(Tile t, uvec2 a, uvec2 b, uint k, uint left) {
   if (gl_LocalInvocationID.x >= kFetchers) return;
   uint i = 0u;
@@ -247,9 +258,9 @@ void stage_fetched(Tile t, uvec2 a, uvec2 b, uint k, uint left) {
 
 const uint kSubgroupM = kLanesM * kRows, kSubgroupN = kLanesN * kColumns;
 acc_t acc[kRows][kColumns];
-uint own_m, own_n;             // this invocation's first row and column in the tile
+uint own_m, own_n;             // first row and column of this invocation in the tile
 
-// How far the i-th row (column) lies from the first; a constant.
+// Distance of the i-th row (column) from the first; constant after unrolling.
 uint row_offset(uint i) { return i / kVector * (kStrided != 0u ? kLanesM * kVector : kVector) + i % kVector; }
 uint column_offset(uint i) { return i / kVector * (kStrided != 0u ? kLanesN * kVector : kVector) + i % kVector; }
 
@@ -263,7 +274,7 @@ void locate_invocation() {
 
 void multiply_row(Tile t, uint stage, uint row, uint k) {
   acc_t x[kRows], y[kColumns];
-  // In fours, and the invocation's own part apart: what is left is constant.
+  // Indices in vectors of four. The invocation's own part is a separate term, so that the rest is constant.
   uint from_a = stage * (kStageA / 4u) + row * (kPitchA / 4u) + own_m / 4u;
   uint from_b = stage * (kStageB / 4u) + row * (kPitchB / 4u) + own_n / 4u;
   [[unroll]] for (uint i = 0u; i < kRows; i += kVector) {
@@ -286,7 +297,9 @@ void multiply_row(Tile t, uint stage, uint row, uint k) {
   }
   [[unroll]] for (uint i = 0u; i < kRows; ++i) {
     [[unroll]] for (uint j = 0u; j < kColumns; ++j) {
-      if (kChecked != 0u && !(t.m + own_m + row_offset(i) < size_m() && t.n + own_n + column_offset(j) < size_n() && k + row * kPacked < t.k_end)) continue;
+      if (kChecked != 0u && !(t.m + own_m + row_offset(i) < size_m() && t.n + own_n + column_offset(j) < size_n() &&
+                              k + row * kPacked < t.k_end))
+        continue;
 #if defined(DOT)
       acc[i][j] += dotPacked4x8EXT(x[i], y[j]);
 #elif defined(INTEGER)
@@ -310,12 +323,12 @@ void multiply(Tile t, uint stage, uint k) {
 // ---- the loop along K
 
 struct Fetch {
-  uvec2 a, b, step_a, step_b;    // operands of the step that was fetched last, and how far the next one's lie
-  uint k, remaining;                // remaining: full steps behind that one
+  uvec2 a, b, step_a, step_b;    // operands of the step loaded last, and the distance to the next step
+  uint k, remaining;                // remaining: full steps after that one
 };
 
-// Behind the last full step the same operands are fetched and staged once more, and not used: a branch would keep the
-// compiler from mixing loads and products.
+// After the last full step its operands are loaded and staged once more, and not used: a branch would keep the compiler
+// from interleaving loads and products.
 void advance(inout Fetch fetch) {
   bool more = fetch.remaining != 0u;
   fetch.a = add64(fetch.a, more ? fetch.step_a : uvec2(0u));
@@ -324,22 +337,23 @@ void advance(inout Fetch fetch) {
   fetch.remaining -= more ? 1u : 0u;
 }
 
-// Multiplies the step in `stage` while the next comes in, into the other one.
+// Multiplies the step in `stage`, while the next step is loaded and then staged in the other buffer.
 void multiply_step(Tile t, uint stage, inout Fetch fetch) {
   uint k = fetch.k;
   advance(fetch);
   prefetch(fetch.a, fetch.b, kTileK, false);
   multiply(t, stage, k);
   stage_prefetched(t, stage ^ 1u, fetch.k, kTileK, false);
-  barrier();   // the next step is staged before it is multiplied, and this one is read before its stage is taken
+  // orders the staging of the next step before its products, and all loads of this step before its buffer is reused
+  barrier();
 }
 
-// The full steps of K; moves the operands behind them.
+// Multiplies the full steps of K, and advances the operands past them.
 void multiply_full(Tile t, inout uvec2 a, inout uvec2 b, uvec2 step_a, uvec2 step_b, uint full) {
   Fetch fetch = Fetch(a, b, step_a, step_b, t.k, full - 1u);
   prefetch(a, b, kTileK, false);
   stage_prefetched(t, 0u, fetch.k, kTileK, false);
-  barrier();   // the first step is staged before it is multiplied
+  barrier();   // orders the staging of the first step before its products
   uint step = 0u, stage = 0u;
   do {
     multiply_step(t, kPaired != 0u ? 0u : stage, fetch);
@@ -364,7 +378,7 @@ void main() {
   [[unroll]] for (uint i = 0u; i < kRows; ++i)
     [[unroll]] for (uint j = 0u; j < kColumns; ++j) acc[i][j] = acc_t(0);
 
-  // The splits behind the last whole step of K have nothing to sum.
+  // Splits that start after the end of K have nothing to sum.
   uint length = t.k_end - min(t.k, t.k_end), full = length / kTileK, left = length - full * kTileK;
   uvec2 a = a_address(t, t.m, t.k), b = b_address(t, t.k, t.n);
   const uvec2 step_a = bytes_of(kAType, product64(kTileK, kAlongKA ? 1u : lda()));
@@ -384,9 +398,9 @@ void main() {
     uint k = t.k;
     do {
       stage_fetched(t, a, b, k, t.k_end - k);
-      barrier();   // the step is staged before it is multiplied
+      barrier();   // orders the staging of the step before its products
       multiply(t, 0u, k);
-      barrier();   // every invocation has read this step before the next takes its place
+      barrier();   // orders all loads of this step before the next step is staged
       a = add64(a, step_a);
       b = add64(b, step_b);
       k += kTileK;

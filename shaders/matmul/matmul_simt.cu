@@ -4,11 +4,13 @@
 //! variant i8.narrow -DINTEGER
 //! variant i8.dot -DINTEGER -DDOT
 //! variant i8.dot.narrow -DINTEGER -DDOT
-// A workgroup's tile in steps of K through workgroup memory, its rows and columns kept in registers; the method of CUTLASS's
-// efficient GEMM, each of its parts a constant. Whatever the operands hold, workgroup memory and sums are f32; with
-// INTEGER it holds words of four int8 along K, and sums are int.
-// Bounds are minded where operands are fetched and results are stored: rows and columns beyond the result are its last
-// ones again, K's surplus is zeros (local padding: Zheng et al., "DietCode", MLSys 2022).
+// Each step of K of a workgroup's tile is staged in workgroup memory; an invocation keeps its rows, columns and
+// accumulators in registers. Method: CUTLASS's efficient GEMM; each of its parts is a constant. Workgroup memory and
+// accumulators are f32 for all operand types. With INTEGER, a word of workgroup memory holds four int8 along K, and
+// accumulators are int.
+// Bounds are checked where operands are loaded and results are stored, not in the products (but with CHECKED): rows and
+// columns beyond the operands are clamped to the last ones, and the surplus of K is zeros (local padding: Zheng et al.,
+// "DietCode", MLSys 2022).
 #include "lib/cuda.cuh"
 #include "lib/matmul.cuh"
 #include "matmul_simt.abi.h"
@@ -32,7 +34,7 @@ constexpr uint kGroupB = sectile_constant(MATMUL_SIMT_SPEC_GROUP_B, 1u);
 constexpr uint kChecked = sectile_constant(MATMUL_SIMT_SPEC_CHECKED, 0u);
 
 #ifdef INTEGER
-constexpr uint kPacked = 4u;       // steps of K in a word of workgroup memory
+constexpr uint kPacked = 4u;       // values along K per word of workgroup memory
 #else
 constexpr uint kPacked = 1u;
 #endif
@@ -44,9 +46,9 @@ constexpr uint kPitchA = kTileM + kPadA, kPitchB = kTileN + kPadB;
 SECTILE_SHARED(uint, staged_a, kStages * kDepth * kPitchA);
 SECTILE_SHARED(uint, staged_b, kStages * kDepth * kPitchB);
 
-// ---- items: what an invocation fetches at a time, a run and with INTEGER as many runs as whole words take
+// ---- items: what an invocation loads at a time: one run, or with INTEGER as many runs as fill whole words
 
-// A: along K where it is stored so, else along M. B: along K where it is stored so, else along N.
+// Runs lie along K where the operand is stored so, otherwise along M (A) or N (B).
 constexpr bool kAlongKA = kTransA == 0u, kAlongKB = kTransB == 1u;
 constexpr uint kSpanKA = kPacked == 1u ? (kAlongKA ? kWidthA : 1u) : kPacked;
 constexpr uint kSpanKB = kPacked == 1u ? (kAlongKB ? kWidthB : 1u) : kPacked;
@@ -54,26 +56,30 @@ constexpr uint kSpanA = kAlongKA ? 1u : kWidthA, kSpanB = kAlongKB ? 1u : kWidth
 constexpr uint kItemsA = (kTileK / kSpanKA) * (kTileM / kSpanA), kItemsB = (kTileK / kSpanKB) * (kTileN / kSpanB);
 constexpr uint kLoadsA = (kItemsA + kFetchers - 1u) / kFetchers, kLoadsB = (kItemsB + kFetchers - 1u) / kFetchers;
 
-// An operand: constants, but for its leading dimension and the rows that the result has from the tile's first on.
+// Description of an operand. All members are constant but the leading dimension `ld` and `left`, the rows from the
+// tile's first on that are inside the operand.
 struct Side {
   bool b, along_k;
   uint type, width, span, span_k, tile, group, items, loads, pitch;
   uint ld, left;
 };
 __device__ __forceinline__ Side side_a(const MatmulPush& push, const Tile& t) {
-  return {false, kAlongKA, kAType, kWidthA, kSpanA, kSpanKA, kTileM, kGroupA, kItemsA, kLoadsA, kPitchA, lda(push), size_m(push) - t.m};
+  return {false,   kAlongKA, kAType,  kWidthA, kSpanA,    kSpanKA,           kTileM,
+          kGroupA, kItemsA,  kLoadsA, kPitchA, lda(push), size_m(push) - t.m};
 }
 __device__ __forceinline__ Side side_b(const MatmulPush& push, const Tile& t) {
-  return {true, kAlongKB, kBType, kWidthB, kSpanB, kSpanKB, kTileN, kGroupB, kItemsB, kLoadsB, kPitchB, ldb(push), size_n(push) - t.n};
+  return {true,    kAlongKB, kBType,  kWidthB, kSpanB,    kSpanKB,           kTileN,
+          kGroupB, kItemsB,  kLoadsB, kPitchB, ldb(push), size_n(push) - t.n};
 }
 
-// Where the item of an invocation's load lies in the tile. Loads differ by constants where the tile is made so.
+// Position in the tile of the item of an invocation's load. Where the tile divides evenly, loads differ by constants. A
+// load without an item repeats the last item.
 struct Item {
   uint across, k;
 };
 __device__ __forceinline__ Item item_of(const Side& s, uint load) {
   const uint runs = s.tile / s.span, rows = kFetchers / s.group, lane = threadIdx.x;
-  const bool whole = kInterleaved != 0u && s.items % kFetchers == 0u;   // else some would lie beyond the tile
+  const bool whole = kInterleaved != 0u && s.items % kFetchers == 0u;  // otherwise some items would lie beyond the tile
   if (whole && s.along_k && kFetchers % s.group == 0u && s.tile % max(rows, 1u) == 0u) {
     const uint spans = s.tile / max(rows, 1u);
     return {lane / s.group + load % spans * rows, (lane % s.group + load / spans * s.group) * s.span_k};
@@ -85,24 +91,26 @@ __device__ __forceinline__ Item item_of(const Side& s, uint load) {
   const uint outer = q / s.group;
   return {outer % s.tile, (outer / s.tile * s.group + q % s.group) * s.span_k};
 }
-// Whether the load has an item at all.
+// True where the load has an item.
 __device__ __forceinline__ bool has_item(const Side& s, uint load) {
   if (s.items % kFetchers == 0u) return true;
   return (kInterleaved != 0u ? threadIdx.x + load * kFetchers : threadIdx.x * s.loads + load) < s.items;
 }
-// The item's row (column), counted from the tile's first.
+// The item's row (column) from the tile's first on, clamped to the operand.
 __device__ __forceinline__ uint inside_of(const Side& s, Item item) { return min(item.across, s.left - s.span); }
-// Elements behind the tile's first one.
+// Element offset from the tile's first element.
 __device__ __forceinline__ uint offset_of(const Side& s, Item item) {
   return s.along_k ? inside_of(s, item) * s.ld + item.k : item.k * s.ld + inside_of(s, item);
 }
 
 #ifdef INTEGER
-// The item's words: one along K, or one of each of its neighbours.
+// Packs an item's words: one where runs lie along K, otherwise one for each row (column) of the run.
 __device__ __forceinline__ uvec4 packed_item(const Side& s, const uvec4& raw) {
   uvec4 words = {};
   if (s.along_k) {
-    words[0] = s.width == 4u ? raw[0] : s.width == 2u ? raw[0] | raw[1] << 16 : raw[0] | raw[1] << 8 | raw[2] << 16 | raw[3] << 24;
+    words[0] = s.width == 4u   ? raw[0]
+               : s.width == 2u ? raw[0] | raw[1] << 16
+                               : raw[0] | raw[1] << 8 | raw[2] << 16 | raw[3] << 24;
     return words;
   }
 #pragma unroll
@@ -114,7 +122,8 @@ __device__ __forceinline__ uvec4 packed_item(const Side& s, const uvec4& raw) {
 }
 #endif
 
-// `left`: steps of K from the tile's on, where `tail` says that they may be less than TILE_K.
+// Loads an item. `left`: how much of K remains from the step's start on; only where `tail` is set may it be less than
+// TILE_K.
 __device__ __forceinline__ uvec4 fetch_item(const Side& s, uint64 base, uint at, uint k, uint left, const bool tail) {
 #ifdef INTEGER
   uvec4 raw = {};
@@ -133,9 +142,9 @@ __device__ __forceinline__ uvec4 fetch_item(const Side& s, uint64 base, uint at,
 
 __device__ __forceinline__ uint& staged(const Side& s, uint at) { return s.b ? staged_b[at] : staged_a[at]; }
 
-// Into workgroup memory; `tail` where the step may hold less than TILE_K.
-__device__ __forceinline__ void stage_item(const MatmulPush& push, const Tile& t, const Side& s, uint stage, Item item, const uvec4& raw,
-                                           uint k, uint left, const bool tail) {
+// Stores an item to workgroup memory. `tail`: the step may hold less than TILE_K.
+__device__ __forceinline__ void stage_item(const MatmulPush& push, const Tile& t, const Side& s, uint stage, Item item,
+                                           const uvec4& raw, uint k, uint left, const bool tail) {
   const uint at = (stage * kDepth + item.k / kPacked) * s.pitch + item.across;
 #ifdef INTEGER
   const uvec4 words = packed_item(s, raw);
@@ -159,43 +168,52 @@ __device__ __forceinline__ void stage_item(const MatmulPush& push, const Tile& t
   }
 #pragma unroll
   for (uint i = 0u; i < MAX_RUN; i += 4u)
-    if (i < s.width) store_shared(&staged(s, at + i), 4u, {{word_of(v[i]), word_of(v[i + 1u]), word_of(v[i + 2u]), word_of(v[i + 3u])}});
+    if (i < s.width)
+      store_shared(&staged(s, at + i), 4u,
+                   {{word_of(v[i]), word_of(v[i + 1u]), word_of(v[i + 2u]), word_of(v[i + 3u])}});
 #endif
 }
 
 // ---- steps
 
-// A step's runs in flight, where there is a prefetch.
-__device__ __forceinline__ void prefetch(const Side& s, uint64 base, uint left, const bool tail, const uint* at, uvec4* raw) {
+// Loads the runs of a step, where there is a prefetch.
+__device__ __forceinline__ void prefetch(const Side& s, uint64 base, uint left, const bool tail, const uint* at,
+                                         uvec4* raw) {
 #pragma unroll
   for (uint i = 0u; i < s.loads; ++i) raw[i] = fetch_item(s, base, at[i], item_of(s, i).k, left, tail);
 }
-__device__ __forceinline__ void stage_prefetched(const MatmulPush& push, const Tile& t, const Side& s, uint stage, uint k, uint left,
-                                                 const bool tail, const uvec4* raw) {
+__device__ __forceinline__ void stage_prefetched(const MatmulPush& push, const Tile& t, const Side& s, uint stage,
+                                                 uint k, uint left, const bool tail, const uvec4* raw) {
 #pragma unroll
   for (uint i = 0u; i < s.loads; ++i)
     if (has_item(s, i)) stage_item(push, t, s, stage, item_of(s, i), raw[i], k, left, tail);
 }
-// Without a prefetch, and perhaps by few: an item at a time.
-__device__ __forceinline__ void stage_fetched(const MatmulPush& push, const Tile& t, const Side& s, uint64 base, uint k, uint left) {
+// Without a prefetch: loads and stages one item at a time; only kFetchers invocations take part.
+__device__ __forceinline__ void stage_fetched(const MatmulPush& push, const Tile& t, const Side& s, uint64 base, uint k,
+                                              uint left) {
   if (threadIdx.x >= kFetchers) return;
 #pragma unroll 1
   for (uint i = 0u; i < s.loads; ++i) {
     const Item item = item_of(s, i);
-    if (has_item(s, i)) stage_item(push, t, s, 0u, item, fetch_item(s, base, offset_of(s, item), item.k, left, true), k, left, true);
+    if (has_item(s, i))
+      stage_item(push, t, s, 0u, item, fetch_item(s, base, offset_of(s, item), item.k, left, true), k, left, true);
   }
 }
 // ---- products
 
 constexpr uint kSubgroupM = kLanesM * kRows, kSubgroupN = kLanesN * kColumns;
 
-// This invocation's first row and column in the tile.
+// First row and column of this invocation in the tile.
 struct Own {
   uint m, n;
 };
-// How far the i-th row (column) lies from the first; a constant.
-__device__ __forceinline__ uint row_offset(uint i) { return i / kVector * (kStrided != 0u ? kLanesM * kVector : kVector) + i % kVector; }
-__device__ __forceinline__ uint column_offset(uint i) { return i / kVector * (kStrided != 0u ? kLanesN * kVector : kVector) + i % kVector; }
+// Distance of the i-th row (column) from the first; constant after unrolling.
+__device__ __forceinline__ uint row_offset(uint i) {
+  return i / kVector * (kStrided != 0u ? kLanesM * kVector : kVector) + i % kVector;
+}
+__device__ __forceinline__ uint column_offset(uint i) {
+  return i / kVector * (kStrided != 0u ? kLanesN * kVector : kVector) + i % kVector;
+}
 
 __device__ __forceinline__ Own locate_invocation() {
   const uint lanes = kLanesM * kLanesN, across = kTileN / kSubgroupN;
@@ -216,8 +234,9 @@ __device__ __forceinline__ acc_t multiplied(uint x, uint y, acc_t acc) {
 #endif
 }
 
-// acc: [row][column] of the invocation; `row`: of the step.
-__device__ __forceinline__ void multiply_row(const MatmulPush& push, const Tile& t, Own own, uint stage, uint row, uint k, acc_t* acc) {
+// acc: [row][column] of the invocation's tile; `row`: index of K in the step.
+__device__ __forceinline__ void multiply_row(const MatmulPush& push, const Tile& t, Own own, uint stage, uint row,
+                                             uint k, acc_t* acc) {
   uint x[kRows], y[kColumns];
   const uint from_a = own.m + (stage * kDepth + row) * kPitchA, from_b = own.n + (stage * kDepth + row) * kPitchB;
 #pragma unroll
@@ -236,14 +255,15 @@ __device__ __forceinline__ void multiply_row(const MatmulPush& push, const Tile&
   for (uint i = 0u; i < kRows; ++i)
 #pragma unroll
     for (uint j = 0u; j < kColumns; ++j) {
-      if (kChecked != 0u && !(t.m + own.m + row_offset(i) < size_m(push) && t.n + own.n + column_offset(j) < size_n(push) &&
-                              k + row * kPacked < t.k_end))
+      if (kChecked != 0u && !(t.m + own.m + row_offset(i) < size_m(push) &&
+                              t.n + own.n + column_offset(j) < size_n(push) && k + row * kPacked < t.k_end))
         continue;
       acc[i * kColumns + j] = multiplied(x[i], y[j], acc[i * kColumns + j]);
     }
 }
 
-__device__ __forceinline__ void multiply(const MatmulPush& push, const Tile& t, Own own, uint stage, uint k, acc_t* acc) {
+__device__ __forceinline__ void multiply(const MatmulPush& push, const Tile& t, Own own, uint stage, uint k,
+                                         acc_t* acc) {
   constexpr uint unrolled = kDepth < 8u ? kDepth : 8u;
 #pragma unroll 1
   for (uint row = 0u; row < kDepth; row += unrolled) {
@@ -256,24 +276,26 @@ __device__ __forceinline__ void multiply(const MatmulPush& push, const Tile& t, 
 
 struct Operands {
   Side a, b;
-  uint64 at_a, at_b, step_a, step_b;   // of the step that was fetched last, and how far the next one's lie
+  uint64 at_a, at_b, step_a, step_b;   // addresses of the step loaded last, and the distance to the next step
 };
 
-// Nothing in flight, and one stage.
-__device__ __forceinline__ void multiply_fetched(const MatmulPush& push, const Tile& t, Own own, Operands o, acc_t* acc) {
+// Without a prefetch: one buffer, and no load in flight during the products.
+__device__ __forceinline__ void multiply_fetched(const MatmulPush& push, const Tile& t, Own own, Operands o,
+                                                 acc_t* acc) {
 #pragma unroll 1
   for (uint k = t.k; k < t.k_end; k += kTileK) {
     stage_fetched(push, t, o.a, o.at_a, k, t.k_end - k);
     stage_fetched(push, t, o.b, o.at_b, k, t.k_end - k);
-    __syncthreads();   // the step is staged before it is multiplied
+    __syncthreads();   // orders the staging of the step before its products
     multiply(push, t, own, 0u, k, acc);
-    __syncthreads();   // every invocation has read this step before the next takes its place
+    __syncthreads();   // orders all loads of this step before the next step is staged
     o.at_a += o.step_a;
     o.at_b += o.step_b;
   }
 }
 
-__device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, const Tile& t, Own own, Operands o, acc_t* acc) {
+__device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, const Tile& t, Own own, Operands o,
+                                                    acc_t* acc) {
   uvec4 raw_a[kLoadsA], raw_b[kLoadsB];
   uint at_a[kLoadsA], at_b[kLoadsB];
 #pragma unroll
@@ -290,34 +312,36 @@ __device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, cons
   };
   uint k = t.k;
   const uint length = t.k_end - t.k, full = length / kTileK, left = length - full * kTileK;
-  uint coming = full;   // full steps that are not fetched yet, the one in flight among them
-  // Multiplies the step in `stage` while the next comes in, into the other one. Behind the last full step the same operands
-  // are fetched and staged once more, and not used: a branch would keep the compiler from mixing loads and products.
+  uint remaining = full;   // full steps that are not multiplied yet
+  // Multiplies the step in `stage`, while the next step is loaded and then staged in the other buffer. After the last
+  // full step its operands are loaded and staged once more, and not used: a branch would keep the compiler from
+  // interleaving loads and products.
   const auto multiply_step = [&](uint stage) {
-    const uint now = k;
-    const bool more = --coming != 0u;
+    const uint current_k = k;
+    const bool more = --remaining != 0u;
     o.at_a += more ? o.step_a : 0u;
     o.at_b += more ? o.step_b : 0u;
     k += more ? kTileK : 0u;
     fetch(kTileK, false);
-    multiply(push, t, own, stage, now, acc);
+    multiply(push, t, own, stage, current_k, acc);
     stage_to(stage ^ 1u, k, kTileK, false);
-    __syncthreads();   // the next step is staged before it is multiplied, and this one is read before its stage is taken
+    // orders the staging of the next step before its products, and all loads of this step before its buffer is reused
+    __syncthreads();
   };
   if (full != 0u) {
     fetch(kTileK, false);
     stage_to(0u, k, kTileK, false);
-    __syncthreads();   // the first step is staged before it is multiplied
+    __syncthreads();   // orders the staging of the first step before its products
     uint stage = 0u;
 #pragma unroll 1
     do {
       multiply_step(kPaired != 0u ? 0u : stage);
       if (kPaired == 0u) {
         stage ^= 1u;
-      } else if (coming != 0u) {
+      } else if (remaining != 0u) {
         multiply_step(1u);
       }
-    } while (coming != 0u);
+    } while (remaining != 0u);
     o.at_a += o.step_a;
     o.at_b += o.step_b;
     k += kTileK;
@@ -345,7 +369,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   acc_t acc[kRows * kColumns];
 #pragma unroll
   for (uint i = 0u; i < kRows * kColumns; ++i) acc[i] = 0;
-  // The splits behind the last whole step of K have nothing to sum.
+  // Splits that start after the end of K have nothing to sum.
   if (t.k < t.k_end) sum_products(push, t, own, acc);
 
   const Target target = target_of(push, t);
