@@ -29,7 +29,8 @@ class Words {
     all_pushed_ = !wide_ && !step.kernel.variant.ends_with(".long");
     if (step.kernel.stem.starts_with("permute_fused")) {
       const std::uint32_t stage = constant_of(step, PERMUTE_FUSED_SPEC_STAGE);
-      for (const std::uint32_t part : {PERMUTE_FUSED_SCALE, PERMUTE_FUSED_BIAS, PERMUTE_FUSED_ADD})
+      for (const std::uint32_t part :
+           std::initializer_list<std::uint32_t>{PERMUTE_FUSED_SCALE, PERMUTE_FUSED_BIAS, PERMUTE_FUSED_ADD})
         first_ += (stage & part) != 0 ? 2 : 0;
       first_ += (stage & PERMUTE_FUSED_ALPHA) != 0 ? 1 : 0;
     }
@@ -163,7 +164,7 @@ const Promise* promise_of(const Candidate& candidate) {
 // The first subgroup's bank conflicts are counted for all. Others have the same where every row begins with a store,
 // and subgroups have whole rows or parts of one.
 bool conflicts_repeat(const Step& step, std::uint32_t subgroup_size) {
-  const std::uint32_t unit = step.kernel.variant[1] - '0';
+  const auto unit = static_cast<std::uint32_t>(step.kernel.variant[1] - '0');
   const std::uint32_t stores = constant_of(step, PERMUTE_RUNS_SPEC_TILE_D) * constant_of(step, PERMUTE_RUNS_SPEC_RUN) *
                                unit / constant_of(step, PERMUTE_RUNS_SPEC_STORE_BYTES);
   return constant_of(step, PERMUTE_RUNS_SPEC_SHIFT) == 0 &&
