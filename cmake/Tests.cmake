@@ -180,7 +180,7 @@ if(SECTILE_BUILD_TESTS)
   endforeach()
 endif()
 
-# From outside: the command's own check on each driver that runs without a GPU, an installed tree, README's snippet.
+# From outside: the command's own check on each driver that runs without a GPU, an installed tree, the documentation.
 # sectile_check(NAME DEVICE FEWER FEWER_MATMULS ICD...): `sectile check` on the driver that an ICD file names, where there
 # is one. So many cases; with SECTILE_THOROUGH in the environment SECTILE_CHECK_CASES and SECTILE_CHECK_MATMUL_CASES.
 function(sectile_check name device fewer fewer_matmuls)
@@ -243,7 +243,7 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     -DSOURCE=${PROJECT_SOURCE_DIR}/tests/consumer -DWORK=${PROJECT_BINARY_DIR}/consumer -DCXX=${CMAKE_CXX_COMPILER}
     -DGENERATOR=${CMAKE_GENERATOR} -DBUILD_TYPE=${CMAKE_BUILD_TYPE} -P ${PROJECT_SOURCE_DIR}/cmake/ConsumerTest.cmake)
 endif()
-include(ReadmeSnippet)
+include(Documentation)
 
 if(SECTILE_BUILD_FUZZERS)
   if(NOT CMAKE_CXX_COMPILER_ID MATCHES Clang)
