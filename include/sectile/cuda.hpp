@@ -1,10 +1,10 @@
-// Carrying out plans on an NVIDIA GPU by CUDA's driver API and NVRTC, both loaded at run time.
+// Runs plans on an NVIDIA GPU with CUDA's driver API and NVRTC, both loaded at run time. docs/guide/cuda.md is the
+// guide.
 //
-// No CUDA header is needed to build, and no CUDA library to start: on a machine without them load() says in one
-// line what is missing, and everything else works. The app owns context, stream and memory. Sectile compiles
-// kernels (Device::prepare) and launches them into the app's stream (launch): it allocates no device memory,
-// synchronizes nothing, and leaves the calling thread's current context as it found it. launch() may be captured
-// into a graph.
+// Building needs no CUDA header, and starting needs no CUDA library: on a machine without them load() names what is
+// missing, and everything else works. The app owns context, stream and memory. Sectile compiles kernels
+// (Device::prepare) and launches them into the app's stream (launch). It allocates no device memory, synchronizes
+// nothing, and leaves the calling thread's current context unchanged. launch() may be captured into a graph.
 //
 //   auto device = sectile::cuda::Device::adopt({.context = context, .cubin_folder = "/var/cache/app"});
 //   auto plan   = sectile::make_plan(problem, device->profile());
@@ -36,7 +36,7 @@ using Context = ::CUctx_st*;
 using Stream = ::CUstream_st*;
 
 // ---------------------------------------------------------------------------------------------
-// What is there
+// The libraries
 
 struct Versions {
   int driver = 0;              // cuDriverGetVersion: 13000 for CUDA 13.0
@@ -47,10 +47,10 @@ struct Versions {
 // "libnvrtc.so") or the symbol; unsupported (a driver or NVRTC older than 12.0).
 Result<Versions> load();
 
-// NVRTC's version alone, as major * 1000 + minor: for compiling no driver is needed. Errors: as load(), of NVRTC.
+// NVRTC's version, as major * 1000 + minor. Compiling needs no driver. Errors: as load(), for NVRTC alone.
 Result<int> compiler_version();
 
-// The profile of the driver's device `ordinal`. Errors: as load(); missing ("cuda:7", how many there are).
+// The profile of the driver's device `ordinal`. Errors: as load(); missing ("cuda:7", and the number of devices).
 Result<DeviceProfile> profile(int ordinal);
 
 // ---------------------------------------------------------------------------------------------
@@ -60,12 +60,12 @@ Result<DeviceProfile> profile(int ordinal);
 struct Code {
   std::string entry;                       // the function's name in it
   std::vector<std::uint8_t> bytes;         // cubin (ELF), or PTX with a terminating 0
-  std::string log;                         // NVRTC's and ptxas' words: registers, spills, shared memory
+  std::string log;                         // of NVRTC and ptxas: registers, spills, shared memory
 };
 
 struct CompileOptions {
   bool ptx = false;                        // PTX instead of a cubin
-  bool verbose = false;                    // --ptxas-options=-v: what each kernel takes, into Code::log; cubin only
+  bool verbose = false;                    // --ptxas-options=-v: each kernel's resources, into Code::log; cubin only
   std::span<const EmbeddedSource> sources = {};  // kernels besides the embedded ones, as Adoption::sources
 };
 
@@ -73,7 +73,7 @@ struct CompileOptions {
 // Errors: missing (NVRTC, or no such kernel); compile (NVRTC's log); parse ("sm9").
 Result<Code> compile(const Step& step, std::string_view architecture, const CompileOptions& options = {});
 
-// What ptxas said of a kernel compiled with CompileOptions::verbose.
+// What ptxas reported for a kernel compiled with CompileOptions::verbose.
 struct KernelFigures {
   std::uint32_t registers = 0, spill_store_bytes = 0, spill_load_bytes = 0, stack_bytes = 0, shared_bytes = 0;
 };
@@ -84,8 +84,8 @@ Result<KernelFigures> figures(const Code& code);
 
 struct Adoption {
   Context context = nullptr;               // the app's own; must outlive the Device
-  std::string cubin_folder = {};           // compiled kernels are kept there; empty: nowhere. Made if it is not there
-  // Kernels besides the embedded ones; one of the same stem goes before the embedded one. Must outlive the Device.
+  std::string cubin_folder = {};           // stores compiled kernels; empty: none are stored. Made if missing
+  // Kernels besides the embedded ones. One with the stem of an embedded kernel replaces it. Must outlive the Device.
   std::span<const EmbeddedSource> sources = {};
 };
 
@@ -98,7 +98,7 @@ struct CompileCounts {
   std::size_t from_folder = 0;             // read from cubin_folder
 };
 
-// Compiles kernels for the app's context, and nothing else. Thread-safe but for moving and destroying.
+// Compiles kernels for the app's context, and nothing else. Thread-safe, except for moving and destroying.
 class Device {
  public:
   // Errors: as load(); missing (a null context); device (the driver's).
@@ -115,7 +115,7 @@ class Device {
   Result<Executable> prepare(const Plan& plan);
 
   CompileCounts compile_counts() const noexcept;
-  std::string warning() const;             // of the folder: why something was not read or not written; empty is good
+  std::string warning() const;             // why a file of the folder was not read or not written, or empty
 
  private:
   struct Impl;
@@ -132,7 +132,7 @@ class Executable {
   Executable& operator=(const Executable&) noexcept;
   Executable(Executable&&) noexcept;
   Executable& operator=(Executable&&) noexcept;
-  std::span<const PlanOperand> operands() const noexcept;  // which addresses launch wants, in this order
+  std::span<const PlanOperand> operands() const noexcept;  // in the order of launch's addresses; scratch is one of them
   std::string_view plan_id() const noexcept;
   std::size_t step_count() const noexcept;
 
@@ -143,9 +143,9 @@ class Executable {
   std::shared_ptr<const Impl> impl_;
 };
 
-// Launches the plan's kernels into the stream, in order: kernels of one stream are ordered by CUDA itself, so a plan's
-// barriers cost nothing here. No heap allocation, no synchronization. Errors: missing (an operand),
-// misaligned, too_small, overlap: by name, before anything is launched; device.
+// Launches the plan's kernels into the stream, in order. CUDA orders the kernels of a stream, so a plan's barriers
+// cost nothing. No heap allocation, no synchronization. Errors, by operand name, before anything is launched: missing,
+// misaligned, too_small, overlap. Also device.
 Result<void> launch(Stream stream, const Executable& executable, std::span<const OperandAddress> operands);
 
 }  // namespace sectile::cuda

@@ -1,6 +1,6 @@
-// A small CUDA runtime for programs that have none of their own: tools and tests. It takes a device's primary
-// context, makes a stream, owns memory, and runs what is launched. An app with a context of its own needs none of
-// this: see cuda.hpp. The same shape as vulkan_runtime.hpp, so that tools treat both alike.
+// A small CUDA runtime for programs without a context of their own: tools and tests. It uses a device's primary
+// context, makes a stream, owns memory, and runs launches. An app with a context of its own uses cuda.hpp alone. The
+// interface is that of vulkan_runtime.hpp, so that tools treat both alike.
 #pragma once
 
 #include <sectile/cuda.hpp>
@@ -17,7 +17,7 @@ struct DeviceEntry {
   std::string driver;                      // "CUDA 13.0"
 };
 
-// All devices; none where the driver has none. Errors: as load().
+// All devices; an empty list where the driver has none. Errors: as load().
 Result<std::vector<DeviceEntry>> list_devices();
 
 struct RuntimeOptions {
@@ -42,13 +42,13 @@ class Buffer {
   Context context_ = nullptr;
 };
 
-// Launches into the stream. An error is passed on.
+// Launches into the stream. Its error ends the run.
 using LaunchFunction = std::function<Result<void>(Stream)>;
 
 struct TimingOptions {
   unsigned repeats = 10, inner = 1;        // as vulkan::TimingOptions
   double warmup_seconds = 0.0;
-  // Called after the warm-up, right before the first sample; it may run and time other things by this Runtime. Its
+  // Called after the warm-up, right before the first sample. It may run and time other work with this Runtime. Its
   // error ends the timing.
   std::function<Result<void>()> ready = {};
 };
@@ -57,7 +57,7 @@ struct Timing {
                                            // other in one graph launch, so that the host's launches are not timed
 };
 
-// Not thread-safe, but for device(), which is.
+// Not thread-safe, except for device().
 class Runtime {
  public:
   // Selector: "cuda:N", a UUID, or part of a device's name; empty: the first. Errors: as load(), missing, parse.
@@ -78,7 +78,7 @@ class Runtime {
   Result<void> fill(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word);
 
   Result<void> run_and_wait(const LaunchFunction& launch);
-  // cuMemcpyDtoDAsync: the plainest rival.
+  // cuMemcpyDtoDAsync: what benchmarks compare with.
   Result<void> launch_copy(Stream stream, std::uint64_t dst, std::uint64_t src, std::uint64_t bytes) const;
   // With several candidates their samples alternate: a b c a b c ...
   Result<std::vector<Timing>> time(std::span<const LaunchFunction> candidates, const TimingOptions& options = {});

@@ -1,4 +1,5 @@
-// Packs: finished SPIR-V modules in one file (`sectile pack`), for programs that ship neither templates nor a compiler.
+// Packs: compiled SPIR-V modules in one file (`sectile pack`), for programs that ship neither templates nor a
+// compiler. A pack serves the problems whose plans have the same kernels and constants: docs/guide/offline.md.
 //
 //   auto pack   = sectile::Pack::read("kernels.pack");
 //   auto device = sectile::vulkan::Device::adopt({..., .pack = &*pack});
@@ -24,12 +25,12 @@ namespace sectile {
 
 inline constexpr std::uint32_t kPackVersion = 1;
 
-// One module, and what it stands for.
+// One module, and its key.
 struct PackedModule {
   KernelName kernel;
-  std::vector<Constant> constants;          // all that were frozen, sorted by id
-  std::vector<std::uint8_t> push;           // the push bytes that were frozen as well (--freeze-shape); else empty
-  std::uint32_t api_version = 1003;         // the lowest Vulkan that takes it
+  std::vector<Constant> constants;          // that were frozen, sorted by id
+  std::vector<std::uint8_t> push;           // the push bytes that were frozen (--freeze-shape), or empty
+  std::uint32_t api_version = 1003;         // the lowest Vulkan version that it was validated for
   std::vector<std::uint32_t> words;         // SPIR-V, without specialization constants
   bool operator==(const PackedModule&) const = default;
 };
@@ -39,8 +40,8 @@ class Pack final : public KernelSet {
  public:
   Pack();                                   // holds nothing
 
-  // Errors, naming `name`: parse, where the bytes are no pack, another version's, cut off, or damaged (their hash is
-  // not the one in the header), or where the index does not describe what follows it.
+  // Errors, with `name`: parse, where the bytes are not a pack, are of another version, truncated or damaged (the hash
+  // in the header differs), or where the index does not match the content.
   static Result<Pack> open(std::span<const std::byte> bytes, std::string_view name = "pack");
   // The same from a file. Errors also: missing, io.
   static Result<Pack> read(const std::string& path);
@@ -48,8 +49,8 @@ class Pack final : public KernelSet {
   std::span<const PackedModule> modules() const noexcept;        // sorted by kernel, constants, push
   std::span<const std::string> manifests() const noexcept;       // the manifest.json texts that came with them
 
-  // The module for the step: same kernel and constants; one with frozen push bytes only for these very bytes, and
-  // before one without. Null where there is none.
+  // The module for the step: the same kernel and constants. A module with frozen push bytes is found for these bytes
+  // alone, and is preferred to one without. Null where there is none.
   const PackedModule* find(const Step& step) const noexcept;
 
   bool has(const Step& step) const override;
@@ -61,9 +62,9 @@ class Pack final : public KernelSet {
   std::shared_ptr<const Content> content_;
 };
 
-// The bytes of a pack. Modules are sorted; of two of one kernel, constants and push bytes the one for the lower Vulkan
-// stays. Errors: parse (words that are no SPIR-V module, or that still have specialization constants); invalid_plan (two
-// different modules of one key and Vulkan version: made by different versions of Sectile).
+// The bytes of a pack. Modules are sorted; of two with the same key the one for the lower Vulkan version stays.
+// Errors: parse (not a SPIR-V module, or one with specialization constants left); invalid_plan (two different modules
+// with the same key and Vulkan version: they come from different versions of Sectile).
 Result<std::vector<std::byte>> make_pack(std::vector<PackedModule> modules, std::vector<std::string> manifests);
 
 }  // namespace sectile

@@ -1,4 +1,4 @@
-// What is to be run: plain data that any backend can carry out, comparable, printable, JSON both ways.
+// Plans: plain data that any backend can run; comparable, printable, JSON in both directions.
 #pragma once
 
 #include <sectile/error.hpp>
@@ -34,7 +34,7 @@ struct AddressSlot {
   auto operator<=>(const AddressSlot&) const = default;
 };
 
-// Bytes [begin, end) of an operand that a step may touch. Backends need no more to order steps.
+// Bytes [begin, end) of an operand that a step may access. Steps are ordered by these alone.
 struct AccessRange {
   std::uint32_t operand = 0;
   std::uint64_t begin = 0, end = 0;
@@ -42,8 +42,8 @@ struct AccessRange {
   auto operator<=>(const AccessRange&) const = default;
 };
 
-// An operand as a tensor of which a kernel copies whole boxes (CUDA's tensor memory accelerator, sm_90 and later): a
-// kernel's argument behind the push struct, 128 bytes each, encoded when launching (cuTensorMapEncodeTiled).
+// A tensor of which a kernel copies whole boxes with CUDA's tensor memory accelerator (sm_90 and later). It is encoded
+// at launch (cuTensorMapEncodeTiled) into 128 bytes, a kernel argument after the push struct.
 struct TensorMap {
   std::uint32_t operand = 0;
   std::uint64_t byte_offset = 0;         // of the tensor's first element; a multiple of 16
@@ -60,14 +60,14 @@ struct Step {
   KernelName kernel;
   std::vector<Constant> constants;              // sorted by id; the workgroup's size is among them
   std::array<std::uint32_t, 3> workgroup{1, 1, 1};
-  std::uint32_t required_subgroup_size = 0;     // 0: the kernel does not care
+  std::uint32_t required_subgroup_size = 0;     // 0: any
   std::array<std::uint32_t, 3> grid{1, 1, 1};   // workgroups; never beyond the profile's limits
   std::vector<std::uint8_t> push;               // push bytes; address slots hold zeros
   std::vector<AddressSlot> addresses;
   std::vector<AccessRange> accesses;
-  std::vector<TensorMap> tensor_maps;           // only in plans for devices that have them
+  std::vector<TensorMap> tensor_maps;           // only in plans for CUDA devices that support them
   std::uint32_t workgroup_memory_bytes = 0;
-  // Every write of earlier steps is finished and visible before this step starts.
+  // All writes of earlier steps are finished and visible before this step starts.
   bool barrier_before = false;
   bool operator==(const Step&) const = default;
 };
@@ -78,12 +78,12 @@ struct PlanOperand {
   std::string name;                             // "src", "dst", "scratch"
   OperandRole role = OperandRole::source;
   std::uint64_t bytes = 0;                      // from its address to the end of the last accessed byte
-  std::uint32_t align = 16;                     // its address is promised to be a multiple of this
+  std::uint32_t align = 16;                     // its address must be a multiple of this
   bool operator==(const PlanOperand&) const = default;
 };
 
-// Where an operand lies when its plan is carried out, on any backend. `bytes` counts from the address to the end of
-// what the operand may use; 0: the caller does not say, and no size is checked.
+// Where an operand is when its plan runs, on any backend. `bytes`: from the address to the end of the memory that the
+// operand may use. 0: unknown, and the size is not checked.
 struct OperandAddress {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
@@ -93,7 +93,7 @@ struct OperandAddress {
 struct AccessCount {
   std::uint64_t load_transactions = 0;          // global transactions of the profile's transaction_bytes
   std::uint64_t store_transactions = 0;
-  std::uint64_t ideal_load_transactions = 0;    // what the same bytes would take if every one were full
+  std::uint64_t ideal_load_transactions = 0;    // for the same bytes, if every transaction were full
   std::uint64_t ideal_store_transactions = 0;
   std::uint64_t load_requests = 0;              // subgroup-wide instructions
   std::uint64_t store_requests = 0;
@@ -101,13 +101,13 @@ struct AccessCount {
   bool operator==(const AccessCount&) const = default;
 };
 
-// A candidate that the planner looked at.
+// A candidate that the planner considered.
 struct Candidate {
-  std::string name;                             // row of the table: "permute_tile 32x32 w1"
+  std::string name;                             // docs/reference/candidates.md: "permute_copy u1 wg256"
   bool chosen = false;
-  std::string refusal;                          // the constraint that it failed; empty where it is admissible
+  std::string refusal;                          // the constraint that it fails; empty where it is admissible
   std::int64_t cost = 0;                        // the cost model's estimate, picoseconds; 0 where refused
-  bool fallback = false;                        // admissible, and taken only where no other candidate is
+  bool fallback = false;                        // admissible, and chosen only where no other candidate is
   AccessCount interior, edge;
   std::string detail;                           // one line: tile, workgroup, grid, shared
   bool operator==(const Candidate&) const = default;
@@ -115,13 +115,13 @@ struct Candidate {
 
 enum class ChosenBy : std::uint8_t { cost, force, tuned };
 
-// Which candidate a plan took, and by whose word: with the problem, the profile and the pack it is all that is needed to
-// make the same plan again.
+// Which candidate a plan uses, and why that one. Together with the problem, the profile and the pack it determines the
+// plan.
 struct PlanChoice {
   ChosenBy by = ChosenBy::cost;
-  std::string candidate;                        // "permute_tile 32x32 w1", of the first step; empty: there was no choice
-  std::string asked;                            // by force: PlanOptions::force as it was given; by tuned: the measured name
-  std::string kernels;                          // id of the pack that limited the choice; empty: none did
+  std::string candidate;                        // "permute_copy u1 wg256", of the first step; empty: no candidates
+  std::string asked;                            // force: PlanOptions::force as given; tuned: the name in the store
+  std::string kernels;                          // id of the pack that limited the choice, or empty
   bool operator==(const PlanChoice&) const = default;
 };
 
@@ -132,24 +132,24 @@ struct Plan {
   std::string planner_version;
   std::vector<PlanOperand> operands;            // permute: src, dst
   std::vector<Step> steps;                      // empty: nothing to do
-  std::vector<Candidate> candidates;            // with PlanOptions::explain only
+  std::vector<Candidate> candidates;            // with PlanOptions::explain only; not part of the id
   std::string cost_model;                       // with explain: the class of devices, and what was measured on it
   PlanChoice choice;
-  std::string id;                               // 32 hex digits: XXH3-128 of problem, profile, version and what was asked for
+  std::string id;                               // 32 hex digits: XXH3-128 of problem, profile, version and options
   bool operator==(const Plan&) const = default;
 };
 
 // "permute_tile.e2 tile=128x32 wg=128 grid=1024x1x1 shared=8448 push=116"
 std::string print(const Plan& plan);
-std::string to_json(const Plan& plan);          // canonical: sorted keys, integers and strings only; planner.hpp reads it
+std::string to_json(const Plan& plan);          // canonical: sorted keys, integers and strings; plan_from_json reads it
 
 struct DeviceProfile;
 
-// The pure checker: every address slot and range lies inside its operand, ranges of one step do not
-// conflict, and two steps that touch the same bytes, one of them writing, have a barrier between them.
+// The plan checker: every address slot and range lies inside its operand, the ranges of one step do not conflict, and
+// two steps that access the same bytes, one of them writing, have a barrier between them.
 Result<void> check_plan(const Plan& plan);
-// The same, and that no step goes over a limit of the profile (workgroup memory, invocations,
-// push bytes, grid), naming the limit.
+// The same, and that no step exceeds a limit of the profile (workgroup memory, invocations, push bytes, grid). The
+// error names the limit.
 Result<void> check_plan(const Plan& plan, const DeviceProfile& profile);
 
 }  // namespace sectile

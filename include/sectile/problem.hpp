@@ -1,5 +1,5 @@
-// What is asked: one operation on operands of stated shapes, with no word about any device.
-// One string form (docs/reference/problem-string.md) and one JSON form; print and parse are inverse.
+// Problems: one operation on operands of stated shapes, independent of any device. One string form
+// (docs/reference/problem-string.md) and one JSON form; print and parse are inverse.
 #pragma once
 
 #include <sectile/error.hpp>
@@ -29,18 +29,18 @@ std::uint32_t size_bytes(DType type) noexcept;       // 1, 2, 4, 8 or 16
 std::string_view name(DType type) noexcept;          // "f16"
 Result<DType> parse_dtype(std::string_view text);
 
-// What is done to a permute's elements on their way:
+// What a permute does to each element:
 //   v = alpha * scale * x + bias;  v += add;  rounded once to `out`, to nearest, ties to even
-// in f32 (an i32 beyond 2^24 is rounded to it first). To integers the result saturates, and a NaN becomes 0. Where source
-// and destination are integers and there is no alpha, scale or bias, the sum is exact. Types are f32, f16, bf16, i8, u8
-// or i32. Nothing of this touches the zero bits that a destination's surplus is.
+// in f32 (an i32 beyond 2^24 is rounded to it first). Conversion to integers saturates, and a NaN becomes 0. Where
+// source and destination are integers and there is no alpha, scale or bias, the sum is exact. Types are f32, f16,
+// bf16, i8, u8 or i32. A destination's surplus stays zero bits.
 struct ElementwiseStage {
-  std::optional<DType> out;                // the destination's type; the source's where there is none
+  std::optional<DType> out;                // the destination's type; empty: the source's
   float alpha = 1;
   // Vectors of f32 along one axis of the source: its number where the problem has axes, its upper-case letter where it
   // has layouts (the index then counts through the blocks). Empty: none.
   std::string scale, bias;
-  bool add = false;                        // a second operand of the destination's shape and type, aligned as it is
+  bool add = false;                        // adds an operand of the destination's shape, type and alignment
   std::vector<std::int64_t> add_strides;   // elements, in the destination's axis order, >= 0; empty: row-major
   bool operator==(const ElementwiseStage&) const = default;
 };
@@ -54,7 +54,7 @@ struct ElementwiseStage {
 // the source is blocked, `extents` gives the true size of an axis and the source's surplus is not read.
 struct PermuteProblem {
   DType type = DType::f32;
-  std::vector<std::int64_t> shape;         // source sizes, rank 1 to 16; 0 is allowed: nothing to do
+  std::vector<std::int64_t> shape;         // source sizes, rank 1 to 16; with a size of 0 there is nothing to do
   std::vector<int> axes;                   // empty where layouts are given
   std::string src_layout, dst_layout;      // both empty where axes are given
   std::vector<std::pair<char, std::int64_t>> extents;  // true size of an upper-case axis, sorted by letter
@@ -62,13 +62,13 @@ struct PermuteProblem {
   std::vector<std::int64_t> dst_strides;   // elements, in the destination's axis order, > 0; empty: row-major
   std::int64_t src_offset = 0;             // elements from the source's address to its first element
   std::int64_t dst_offset = 0;
-  std::uint32_t src_align = 16;            // bytes that the source's address is promised to be a multiple of
+  std::uint32_t src_align = 16;            // bytes; the caller promises that the source's address is a multiple
   std::uint32_t dst_align = 16;            // powers of two from the element's size to 4096
-  ElementwiseStage stage;                  // nothing: bits are moved
+  ElementwiseStage stage;                  // default: none, bits are moved
   bool operator==(const PermuteProblem&) const = default;
 };
 
-// What a matmul's B holds.
+// How a matmul's B is stored.
 enum class WeightFormat : std::uint8_t {
   plain,   // elements of b_type
   q8,      // int8, value = q * b.scale[n]: one f32 a column of B
@@ -76,12 +76,13 @@ enum class WeightFormat : std::uint8_t {
            // nibble first. B transposed (N x K) alone, ldb a multiple of 32.
 };
 
-// A vector's place in an epilogue: one value a row (M) or a column (N) of the result, the same for all batches.
+// Whether an epilogue's vector has one value for each row (M) or each column (N) of the result. It is the same for all
+// batches.
 enum class PerAxis : std::uint8_t { none, row, column };
 
 enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };   // gelu: by erf
 
-// Batched, strided matrix multiplication with what comes before and after it:
+// Batched, strided matrix multiplication with prologue and epilogue:
 //   acc = sum over k of A[m, k] * a.scale[k] * B[k, n]
 //   v = alpha * scale * acc + beta * C + bias;  v = activation(v);  v += residual;  D = v, rounded once
 // Rows lie `ld` elements apart and are contiguous inside. D, C and the residual are M x N, row-major, of type `out`.
@@ -107,19 +108,19 @@ struct MatmulProblem {
   PerAxis bias = PerAxis::none;   // of type `out`
   Activation activation = Activation::none;
   bool residual = false;
-  bool a_scale = false;           // f32, one a step of K, multiplied into A when it is fetched, before rounding to `type`
-  std::uint32_t a_align = 16, b_align = 16;   // bytes that the operand's address is promised to be a multiple of
+  bool a_scale = false;           // f32, one for each k: A is multiplied by it before it is rounded to `type`
+  std::uint32_t a_align = 16, b_align = 16;   // bytes; the caller promises that the address is a multiple
   std::uint32_t d_align = 16;     // the same of D, C and the residual; vectors promise their element's size
   bool operator==(const MatmulProblem&) const = default;
 };
 
-// One alternative an operation.
+// One alternative for each operation.
 using Problem = std::variant<PermuteProblem, MatmulProblem>;
 
 // "permute" or "matmul": the first word of the problem string.
 std::string_view operation_of(const Problem& problem) noexcept;
 
-// What a problem reads and writes, in the order of its plans' operands.
+// An operand of a problem, in the order of its plans' operands.
 struct OperandSpec {
   std::string name;               // permute: "src", "dst", then those that it has of "scale", "bias",
                                   // "add"; matmul: "a", "b", "d", then those that it has of "c",
@@ -130,7 +131,7 @@ struct OperandSpec {
 };
 // The destination's type.
 DType out_type(const PermuteProblem& problem) noexcept;
-// Whether elements are computed with, and not moved alone.
+// Whether the permute has an elementwise stage.
 bool has_stage(const PermuteProblem& problem) noexcept;
 
 // Errors as `validate`.
@@ -139,7 +140,8 @@ Result<std::vector<OperandSpec>> operands_of(const Problem& problem);
 // The destination's shape in the destination's layout order; errors as `validate`.
 Result<std::vector<std::int64_t>> dst_shape(const PermuteProblem& problem);
 
-// Bytes from each operand's address to the end of its last element (0 for an empty problem, and where there is none).
+// Bytes from each operand's address to the end of its last element; 0 for an empty problem, and for an operand that it
+// does not have.
 struct OperandBytes {
   std::uint64_t src = 0;
   std::uint64_t dst = 0;
@@ -147,7 +149,7 @@ struct OperandBytes {
 };
 Result<OperandBytes> operand_bytes(const PermuteProblem& problem);
 
-// Refuses, by name, what no device could do: invalid_problem, overflow, overlap.
+// Refuses what no device could do, and names it: invalid_problem, overflow, overlap.
 Result<void> validate(const Problem& problem);
 
 std::string print(const Problem& problem);                   // one line; parse_problem(print(p)) == p

@@ -18,9 +18,9 @@ std::span<const EmbeddedModule> embedded_modules() noexcept;
 // Null where there is none.
 const EmbeddedModule* find_module(std::string_view stem, std::string_view variant) noexcept;
 
-// CUDA's kernels are compiled where they run, by NVRTC: they come as text.
+// CUDA kernels are text; NVRTC compiles them at run time.
 struct EmbeddedSource {
-  std::string_view stem;      // as a plan's step names it; of a header its name, as #include has it
+  std::string_view stem;      // as a plan's step names it; for a header, its name in #include
   std::string_view text;
 };
 

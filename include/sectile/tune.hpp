@@ -1,5 +1,5 @@
-// Which of the planner's candidates were measured to be the fastest, in a file: what `sectile tune` writes and a program
-// gives to make_plan (PlanOptions::tuned) or Planner. Nothing of it is needed to plan.
+// A file of the planner's candidates that were measured to be the fastest. `sectile tune` writes it, and a program
+// gives it to make_plan (PlanOptions::tuned) or Planner. Planning does not need it.
 #pragma once
 
 #include <sectile/error.hpp>
@@ -17,13 +17,13 @@
 
 namespace sectile {
 
-// What measuring a problem's candidates found.
+// The outcome of measuring a problem's candidates.
 struct TunedChoice {
   std::string candidate;                  // the winner's whole name
-  std::int64_t picoseconds = 0;           // of one run of it: a median
-  std::string model;                      // what the planner takes by its costs
-  std::int64_t model_picoseconds = 0;     // of that, measured in turn with the winner
-  std::uint32_t measured = 0;             // how many candidates there were, with the planner's own
+  std::int64_t picoseconds = 0;           // of one run; a median
+  std::string model;                      // the candidate that the cost model chooses
+  std::int64_t model_picoseconds = 0;     // of that one, measured in turn with the winner
+  std::uint32_t measured = 0;             // number of candidates, including the planner's own
   bool operator==(const TunedChoice&) const = default;
 };
 
@@ -33,32 +33,33 @@ struct MeasuredCandidate {
   std::int64_t picoseconds = 0;
 };
 
-// The fastest; the first, which is the planner's own choice, where none is faster by more than samples of one run differ
-// (kTunedMarginPermille). Nothing where the list is empty or a time is not above 0.
+// The fastest candidate. The first one is the planner's own choice, and wins unless another is faster by more than
+// kTunedMarginPermille, the spread of samples within a run. Empty where the list is empty or a time is not above 0.
 inline constexpr std::int64_t kTunedMarginPermille = 10;
 std::optional<TunedChoice> fastest_of(std::span<const MeasuredCandidate> measured);
 
-// Choices by planner version, profile and problem. Looking up is safe from several threads, put() and save() are not.
+// Choices by planner version, profile and problem. Lookups are safe from several threads; put() and save() are not.
 class TuneStore final : public TunedChoices {
  public:
-  // A file that is not there is an empty store. One that is truncated, garbage, foreign or of another format is too, and
-  // warning() says why: a broken store costs no more than what it could have told.
+  // A missing file is an empty store. So is one that is truncated, damaged, foreign or of another format, and
+  // warning() says why: a broken store loses its choices, and nothing else fails.
   static TuneStore load(const std::string& path);
   std::string_view warning() const noexcept { return warning_; }
 
-  // Only what this planner's version measured is found: another's candidates may be others by the same name.
+  // Finds choices of this planner version alone: another version's candidates may differ under the same names.
   const TunedChoice* find(const Problem& problem, std::string_view profile_hash) const;
   std::string candidate(const Problem& problem, std::string_view profile_hash) const override;
-  // How many problems are known for the profile and this planner's version.
+  // Number of problems with a choice for the profile and this planner version.
   std::size_t size(std::string_view profile_hash) const;
 
   void put(const Problem& problem, const std::string& profile_hash, TunedChoice choice);
-  // Reads the file again, puts what put() was given into it and writes it whole beside the old one, then over it, under a
-  // lock: what other devices, planners and processes stored stays. The folder must be there. Errors: check_place's, io.
+  // Reads the file again, adds the choices that put() was given, writes a new file beside it and renames it over the
+  // old one, under a lock. Choices that others (devices, planner versions, processes) stored stay. The folder must
+  // exist. Errors: as check_place; io.
   Result<void> save(const std::string& path);
 
-  // Whether save() would write there: nothing is there, or a store of this format, be it damaged. A file that is something
-  // else, or a newer format's, is never replaced. Errors: parse (such a file), io (no folder, or no
+  // Whether save() would write there: the path is free, or has a store of this format, even a damaged one. Other
+  // files, and stores of a newer format, are never replaced. Errors: parse (such a file), io (no folder, or not a
   // regular file).
   static Result<void> check_place(const std::string& path);
 
@@ -75,7 +76,7 @@ class TuneStore final : public TunedChoices {
   static void put_into(Groups& groups, const Groups& others);
   const Choices* group(std::string_view profile_hash) const;
 
-  Groups known_, fresh_;   // fresh_: what is not in the file yet
+  Groups known_, fresh_;   // fresh_: not in the file yet
   std::string warning_;
 };
 

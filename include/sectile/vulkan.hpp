@@ -1,9 +1,9 @@
-// Carrying out plans on a Vulkan device that the app owns.
+// Runs plans on a Vulkan device that the app owns.
 //
-// The app makes the instance, the device, the command buffers and the memory. Sectile says before the
-// device exists what it would like enabled (wanted_features), makes compute pipelines (Device::prepare)
-// and writes commands into the app's command buffer (record). It allocates no device memory, submits
-// nothing, waits for nothing, and writes no file whose path it was not given (PipelineCacheFile).
+// The app makes the instance, the device, the command buffers and the memory. Sectile lists the features to enable
+// before the device exists (wanted_features), makes compute pipelines (Device::prepare) and writes commands into the
+// app's command buffer (record). It allocates no device memory, submits nothing, waits for nothing, and writes no file
+// whose path it was not given (PipelineCacheFile). docs/guide/embedding.md has a complete program.
 //
 //   auto wants   = sectile::vulkan::wanted_features(get_proc, instance, physical_device);
 //   ... vkCreateDevice with pNext = wants->chain() and wants->extensions() ...
@@ -41,12 +41,11 @@ namespace sectile::vulkan {
 
 struct WantOptions {
   bool executable_statistics = false;  // also VK_KHR_pipeline_executable_properties, for statistics()
-  bool only_required = false;          // nothing but what Sectile cannot do without; for tests
+  bool only_required = false;          // only what Sectile requires; for tests
 };
 
-// The features and extensions that Sectile would like a device to be made with; only such as it offers.
-// The instance must have been made for Vulkan 1.3 or later (VkApplicationInfo::apiVersion).
-// Owns its chain of structs; movable, and the chain stays where it is.
+// The features and extensions that Sectile can use, of those that the device offers. The instance must have been made
+// for Vulkan 1.3 or later (VkApplicationInfo::apiVersion). Owns its chain of structs, which does not move with it.
 class WantedFeatures {
  public:
   ~WantedFeatures();
@@ -60,9 +59,9 @@ class WantedFeatures {
   // Extension names with static lifetime, for ppEnabledExtensionNames.
   std::span<const char* const> extensions() const noexcept;
 
-  // For an app with a chain of its own: switches Sectile's features on in the structs that it has, and
-  // links structs for the others to its end (they live as long as this object). It never links one that
-  // clashes with an aggregate (VkPhysicalDeviceVulkan12Features) or with another struct of the chain.
+  // For an app with a chain of its own: switches Sectile's features on in the structs of that chain, and links structs
+  // for the others to its end (they live as long as this object). It links no struct that the chain has already, nor
+  // one that an aggregate (VkPhysicalDeviceVulkan12Features) excludes.
   void enable_in(VkPhysicalDeviceFeatures2& app_chain);
 
  private:
@@ -78,8 +77,8 @@ class WantedFeatures {
 Result<WantedFeatures> wanted_features(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance,
                                        VkPhysicalDevice physical_device, const WantOptions& options = {});
 
-// What the device offers, as the planner's plain data, with the source of each fact. A device made with
-// fewer features than wanted_features() says can do less than this: Device::profile() tells.
+// What the device offers, as the planner's plain data, with the source of each fact. A device that was made with fewer
+// features than wanted_features() lists can do less: see Device::profile().
 Result<DeviceProfile> profile(PFN_vkGetInstanceProcAddr get_instance_proc_addr, VkInstance instance,
                               VkPhysicalDevice physical_device);
 
@@ -99,31 +98,31 @@ struct Adoption {
   VkInstance instance = VK_NULL_HANDLE;
   VkPhysicalDevice physical_device = VK_NULL_HANDLE;
   VkDevice device = VK_NULL_HANDLE;
-  std::uint32_t queue_family = 0;                   // whose queues will run the commands; must do compute
-  VkPipelineCache pipeline_cache = VK_NULL_HANDLE;  // used where given; must not be externally synchronized
+  std::uint32_t queue_family = 0;                   // of the queues that run the commands; must support compute
+  VkPipelineCache pipeline_cache = VK_NULL_HANDLE;  // optional; not one made with EXTERNALLY_SYNCHRONIZED
   const VkAllocationCallbacks* allocation_callbacks = nullptr;
 
-  // What VkDeviceCreateInfo enabled: its feature chain and its extensions. Null: all that
-  // wanted_features() lists for this device. Looked at by adopt() only.
+  // What VkDeviceCreateInfo enabled: its feature chain and its extensions. Null: all that wanted_features() lists for
+  // this device. Read by adopt() alone. Plans use only what is enabled here; profile() shows it.
   const VkPhysicalDeviceFeatures2* enabled_features = nullptr;
-  std::span<const char* const> enabled_extensions = {};  // meant only where enabled_features is given
+  std::span<const char* const> enabled_extensions = {};  // read only where enabled_features is given
 
-  // Pipelines are made so that statistics() can read them; costs compile time. Needs the feature
-  // that WantOptions::executable_statistics asks for; where the device lacks it, this is ignored.
+  // Makes pipelines that statistics() can read; costs compile time. Needs the feature of
+  // WantOptions::executable_statistics; without it this is ignored.
   bool executable_statistics = false;
 
-  // Kernels besides the embedded ones; one of the same name goes before the embedded one.
+  // Kernels besides the embedded ones. One with the name of an embedded kernel replaces it.
   std::span<const Module> modules = {};
 
-  // Where given, kernels come from it alone: no template is looked at. Copied; shares its content.
+  // If given, kernels come from the pack alone, and no template is used. Copied; shares its content.
   const Pack* pack = nullptr;
 };
 
 // What prepare did for one executable.
 struct PrepareInfo {
   std::uint32_t pipelines_created = 0;  // by this call
-  std::uint32_t pipelines_shared = 0;   // found in the Device, or made at the same time by another thread
-  std::uint32_t cache_hits = 0;         // of those created: the driver says that its pipeline cache had them
+  std::uint32_t pipelines_shared = 0;   // existed in the Device, or were made at the same time by another thread
+  std::uint32_t cache_hits = 0;         // of those created: the driver reports a hit in the pipeline cache
   std::uint64_t nanoseconds = 0;        // wall time, the whole call
 };
 
@@ -135,7 +134,7 @@ class Executable {
  public:
   Executable() noexcept = default;  // records nothing, takes no operand
 
-  std::span<const PlanOperand> operands() const noexcept;  // in the order in which record wants addresses
+  std::span<const PlanOperand> operands() const noexcept;  // in the order of record's addresses; scratch is one of them
   std::size_t step_count() const noexcept;
   std::string_view plan_id() const noexcept;
   const PrepareInfo& info() const noexcept;
@@ -147,16 +146,17 @@ class Executable {
 
 using sectile::OperandAddress;  // its address is a VkDeviceAddress
 
-// Writes the plan's commands: bind pipeline, push constants, dispatch, and a pipeline barrier between
-// steps that the plan orders. On success: no heap allocation, no lock, no other Vulkan call. Safe from
-// several threads for different command buffers.
+// Writes the plan's commands: bind pipeline, push constants, dispatch, and a pipeline barrier between steps that the
+// plan orders. On success: no heap allocation, no lock, no other Vulkan call. Safe from several threads for different
+// command buffers.
 //
-// Before and after it the app orders as for any compute work: what the operands hold must be visible to
-// VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT / SHADER_READ, SHADER_WRITE, and results are written by them.
-// It disturbs the command buffer's bound compute pipeline and its push constants.
+// Operands lie in buffers with VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT. The app orders this as any compute work:
+// sources must be visible to VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT with SHADER_READ (and SHADER_WRITE), and results are
+// written with that stage and SHADER_WRITE. Between two plans that share memory the app records a barrier. The bound
+// compute pipeline and the push constants of the command buffer are replaced.
 //
-// Errors, before anything was written: missing (an operand too few, or address 0), misaligned,
-// too_small, overlap (a written operand shares bytes with any other, by what the plan touches).
+// Errors, before any command is written: missing (too few operands, or address 0), misaligned, too_small, overlap
+// (bytes that the plan writes in one operand are accessed in another).
 Result<void> record(VkCommandBuffer commands, const Executable& executable, std::span<const OperandAddress> operands);
 
 // One number of VK_KHR_pipeline_executable_properties, as the driver names it.
@@ -180,7 +180,7 @@ struct PipelineCounts {
   std::optional<bool> last_hit_cache;  // the newest one; empty before the first, or where the driver does not say
 };
 
-// Makes pipelines on the app's device, and nothing else. Thread-safe but for moving and destroying.
+// Makes pipelines on the app's device, and nothing else. Thread-safe, except for moving and destroying.
 // Destroying it destroys its pipelines: their commands must have finished.
 class Device {
  public:
@@ -191,7 +191,7 @@ class Device {
   Device(Device&&) noexcept;
   Device& operator=(Device&&) noexcept;
 
-  // What this device can do with the features that it was made with.
+  // What this device can do with the features that were enabled. Plans for it must be made for this profile.
   const DeviceProfile& profile() const noexcept;
 
   // May compile. Pipelines are shared by (module, constants, required subgroup size, push bytes)
@@ -211,9 +211,9 @@ class Device {
   // Destroys the pipelines that no Executable uses; gives their number.
   std::size_t trim();
 
-  // What the driver tells about an executable's pipelines (registers, spills, workgroup memory): one
-  // entry for each step and pipeline executable. Errors: unsupported where the Device was not adopted
-  // with executable_statistics, or the driver has none.
+  // What the driver reports about an executable's pipelines (registers, spills, workgroup memory): one entry for each
+  // step and pipeline executable. Errors: unsupported, where the Device was not adopted with executable_statistics or
+  // the driver reports none.
   Result<std::vector<StepStatistics>> statistics(const Executable& executable) const;
 
  private:
@@ -223,16 +223,16 @@ class Device {
 };
 
 // ---------------------------------------------------------------------------------------------
-// The canary: whether the matrix unit multiplies as it should, for an app that wants to know before it relies on it.
+// The canary: a test of the matrix unit's products, for an app to run before it relies on them.
 //
 //   const auto bytes = canary_scratch_bytes(device.profile());     // 0: no matrix unit here
 //   auto run = record_canary(device, cmd, scratch_address);        // compiles; then the app submits and waits
-//   auto result = read_canary(*run, what_the_scratch_holds);
+//   auto result = read_canary(*run, bytes_of_the_scratch);
 //   profile = with_canary(device.profile(), *result);              // and plans are made for this profile
 //
-// Sectile's own Runtime does all this by itself; nothing else does.
+// Sectile's own Runtime runs the canary by itself. An adopted Device never does.
 
-// Memory that the canary wants on the device that has this profile; its address a multiple of 256. 0: nothing to test.
+// Bytes of scratch that the canary needs on the device of this profile, at a multiple of 256. 0: nothing to test.
 std::uint64_t canary_scratch_bytes(const DeviceProfile& profile);
 
 // What was recorded. Keeps its pipelines: must live until the commands have finished, and not outlive its Device.
@@ -247,26 +247,26 @@ class CanaryRun {
   std::shared_ptr<const State> state_;
 };
 
-// Compiles a kernel for every matrix shape that the device's profile lists and that some plan could use, and writes
-// their commands. Each shape multiplies whole numbers that it makes itself, loaded row by row and column by column, by
-// address and through workgroup memory. A shape whose kernel the driver refuses has failed; it records nothing.
-// Results are written by VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT / SHADER_WRITE; the app makes them visible to whoever
-// reads the scratch memory. Errors: missing (address 0), misaligned.
+// Compiles a kernel for every matrix shape that the device's profile lists and that a plan could use, and writes their
+// commands. Each kernel multiplies whole numbers that it makes itself, loaded by rows and by columns, by address and
+// through workgroup memory. A shape whose kernel the driver refuses has failed; nothing is recorded for it. Results
+// are written with VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT and SHADER_WRITE; the app makes them visible to the reader of
+// the scratch memory. Errors: missing (address 0), misaligned.
 Result<CanaryRun> record_canary(Device& device, VkCommandBuffer commands, VkDeviceAddress scratch);
 
-// From what the scratch memory holds when the commands have finished. Errors: too_small.
+// Compares the scratch memory's bytes, after the commands have finished. Errors: too_small.
 Result<CanaryResult> read_canary(const CanaryRun& run, std::span<const std::byte> scratch);
 
-// The SPIR-V capabilities that a module declares, by name where Sectile knows it ("Int64"), else as
-// "capability 4423". Errors: parse, for what is no SPIR-V.
+// The SPIR-V capabilities that a module declares, by name ("Int64"), or as "capability 4423" where Sectile has no name.
+// Errors: parse (not SPIR-V).
 Result<std::vector<std::string>> module_capabilities(std::span<const std::uint32_t> words);
 
 // ---------------------------------------------------------------------------------------------
 // A pipeline cache on disk, for an app that wants one
 
-// A VkPipelineCache read from a file that the caller names. A file that is truncated, garbage, or of
-// another device or driver is ignored with a warning, never an error. The file has a header of
-// Sectile's own (magic, cache UUID, driver version, size, XXH3) before the driver's bytes.
+// A VkPipelineCache read from a file that the caller names. A file that is truncated, damaged, or of another device or
+// driver is ignored with a warning; it is no error. A header of Sectile's own (magic, cache UUID, driver version, size,
+// XXH3) precedes the driver's bytes.
 class PipelineCacheFile {
  public:
   // Errors: device, where the driver makes no cache at all.
@@ -278,8 +278,8 @@ class PipelineCacheFile {
   PipelineCacheFile& operator=(PipelineCacheFile&&) noexcept;
 
   VkPipelineCache cache() const noexcept;
-  std::size_t loaded_bytes() const noexcept;  // of the driver's data; 0 where nothing was taken
-  std::string_view warning() const noexcept;  // why the file was ignored; empty if it was not, or is not there
+  std::size_t loaded_bytes() const noexcept;  // of the driver's data; 0 where the file was not used
+  std::string_view warning() const noexcept;  // why the file was ignored; empty where it was used or does not exist
 
   // Writes a new file beside the old one, syncs it and renames it over it. Errors: io, device.
   Result<void> save();

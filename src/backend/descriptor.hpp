@@ -1,4 +1,4 @@
-// A file that is open, closed when it goes.
+// An open file descriptor, closed on destruction.
 #pragma once
 
 #include <utility>

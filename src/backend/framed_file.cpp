@@ -66,7 +66,7 @@ Header parse_header(std::span<const std::byte> raw, std::size_t identity_bytes) 
   return out;
 }
 
-// Why this header's bytes cannot be used; empty where they can.
+// Why this header cannot be used, or empty.
 std::string objection_to(const Header& header, const Frame& frame, std::uint64_t file_bytes,
                          const IdentityObjection& objection) {
   if (header.magic != frame.magic) return fmt::format("not a {} of Sectile's", frame.what);
@@ -78,7 +78,7 @@ std::string objection_to(const Header& header, const Frame& frame, std::uint64_t
   return {};
 }
 
-// Whether these first bytes of a file, as many as there are, are what a file of this format begins with.
+// Whether a file with these first bytes (as many as it has) is of this format.
 bool begins(std::span<const std::byte> raw, const Frame& frame) {
   std::array<std::byte, sizeof(frame.magic) + sizeof(frame.version)> want{};
   std::memcpy(want.data(), frame.magic.data(), sizeof(frame.magic));
@@ -89,7 +89,7 @@ bool begins(std::span<const std::byte> raw, const Frame& frame) {
 }  // namespace
 
 FramedBytes read_framed(const std::string& path, const Frame& frame, const IdentityObjection& objection) {
-  bool foreign = true;   // until its first bytes say otherwise
+  bool foreign = true;   // until its first bytes are checked
   const auto ignore = [&](std::string_view why) {
     return FramedBytes{{}, fmt::format("{} {} ignored: {}", frame.what, path, why), foreign};
   };
@@ -104,7 +104,7 @@ FramedBytes read_framed(const std::string& path, const Frame& frame, const Ident
   if (!read_all(file.get(), raw.data(), raw.size())) return ignore("cannot be read");
   foreign = !begins(raw, frame);
   if (bytes > frame.most_bytes) {
-    foreign = true;   // it may be whole, and is more than was looked at
+    foreign = true;   // longer than what was read, so perhaps undamaged
     return ignore(fmt::format("{} bytes", bytes));
   }
   if (raw.size() < header_bytes(frame)) return ignore(fmt::format("truncated: {} bytes", bytes));
@@ -113,7 +113,7 @@ FramedBytes read_framed(const std::string& path, const Frame& frame, const Ident
   FramedBytes out;
   out.bytes.resize(header.bytes);
   if (!read_all(file.get(), out.bytes.data(), out.bytes.size())) {
-    foreign = true;   // the disk's fault: what it holds is not known
+    foreign = true;   // a read error: its content is unknown
     return ignore("cannot be read");
   }
   if (XXH3_64bits(out.bytes.data(), out.bytes.size()) != header.checksum) return ignore("checksum does not match");

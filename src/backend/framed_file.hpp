@@ -1,5 +1,5 @@
-// A file of compiled code: a header that says what the bytes are and whether they are whole, then the bytes.
-// What is truncated, garbage or foreign is ignored with a warning, never an error; writing is atomic.
+// A file of compiled code: a header that identifies and checks the bytes, then the bytes. A truncated, damaged or
+// foreign file is ignored with a warning; it is no error. Writing is atomic.
 #pragma once
 
 #include <sectile/error.hpp>
@@ -16,12 +16,12 @@
 namespace sectile::backend {
 
 // The header is, without gaps: magic, version, identity, number of bytes that follow (64 bits), XXH3 over them.
-// Little-endian hosts only, as all that the drivers run on; a foreign byte order is a foreign file.
+// Little-endian hosts alone, as all that the drivers run on.
 struct Frame {
   std::string_view what;  // "pipeline cache", in warnings
   std::array<char, 8> magic{};
   std::uint32_t version = 0;
-  std::span<const std::byte> identity;  // of what is compiled and for whom
+  std::span<const std::byte> identity;  // of the compiled code and its device
   std::uint64_t most_bytes = 0;         // no file of this kind is larger
 };
 // 64 bits of number, 64 of checksum.
@@ -30,12 +30,12 @@ constexpr std::size_t header_bytes(const Frame& frame) noexcept {
 }
 
 struct FramedBytes {
-  std::vector<std::byte> bytes;  // empty where the file is not there or was ignored
-  std::string warning;           // why it was ignored; empty where it was not, or is not there
-  bool foreign = false;          // ignored, and not for being a damaged file of this format: another's, or a newer one's
+  std::vector<std::byte> bytes;  // empty where the file does not exist or was ignored
+  std::string warning;           // why the file was ignored, or empty
+  bool foreign = false;          // ignored because it is of another kind or a newer format, not because it is damaged
 };
 
-// Says why a header's identity is not ours; empty where it is.
+// Why a header's identity differs from ours, or empty.
 using IdentityObjection = std::function<std::string(std::span<const std::byte> found)>;
 
 FramedBytes read_framed(const std::string& path, const Frame& frame, const IdentityObjection& objection);

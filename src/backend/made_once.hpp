@@ -1,4 +1,4 @@
-// Compiled kernels by key: each is made once and shared by all that ask for it.
+// Compiled kernels by key: each is made once and shared.
 #pragma once
 
 #include <sectile/error.hpp>
@@ -10,7 +10,7 @@
 
 namespace sectile::backend {
 
-// Thread-safe. Different keys are made at the same time; for one key one thread makes, and the others wait for it.
+// Thread-safe. Different keys are made at the same time; for the same key one thread works and the others wait.
 template <class Key, class T>
 class MadeOnce {
  public:
@@ -19,7 +19,7 @@ class MadeOnce {
     bool made = false;  // by this call
   };
 
-  // `make` gives a Result<std::shared_ptr<const T>>. Where it fails, the next caller tries again.
+  // `make` returns a Result<std::shared_ptr<const T>>. If it fails, the next caller tries again.
   template <class Make>
   Result<Got> get(const Key& key, const Make& make) {
     std::shared_ptr<Slot> slot;
@@ -37,12 +37,13 @@ class MadeOnce {
     return Got{slot->value, true};
   }
 
-  // Gives back what nobody else holds, each to `destroy` first; their number, without those that were never made.
+  // Removes entries that nobody else holds, and calls `destroy` on each. Returns their number, without those never
+  // made.
   template <class Destroy>
   std::size_t trim(const Destroy& destroy) {
     const std::scoped_lock lock(mutex_);
     std::size_t destroyed = 0;
-    // A slot that only the map holds is in no thread's hands, and none can take it while we hold the lock.
+    // No thread uses a slot that only the map holds, and none can get it while we hold the lock.
     std::erase_if(slots_, [&](const auto& entry) {
       const auto& slot = entry.second;
       if (slot.use_count() > 1 || slot->value.use_count() > 1) return false;
@@ -54,7 +55,7 @@ class MadeOnce {
     return destroyed;
   }
 
-  // For a destructor: no other thread may be at it.
+  // For destructors: no other thread may use it.
   template <class Visit>
   void for_each(const Visit& visit) const {
     for (const auto& [key, slot] : slots_)

@@ -1,4 +1,4 @@
-// What every backend checks of the caller's addresses before it launches anything, and where they go.
+// Checks of the caller's addresses, before anything is launched, and their place in the push bytes.
 #pragma once
 
 #include <sectile/plan.hpp>
@@ -10,21 +10,21 @@
 
 namespace sectile::backend {
 
-// The bytes of an operand between the first and the last that any step touches.
+// The bytes of an operand from the first to the last that any step accesses.
 struct Accessed {
   std::uint64_t begin = 0, end = 0;
   bool written = false;
 };
 
-// One an operand of the plan, over all its steps.
+// One entry for each operand of the plan, over all its steps.
 std::vector<Accessed> accessed_ranges(const Plan& plan);
 
-// By name and in this order: every address there is, aligned, large enough, within 64 bits; no operand's accessed
-// bytes shared with those of one that is written. Takes no heap allocation where all is well.
+// Checks in this order, and names the operand: every address is given, aligned, large enough, within 64 bits; no
+// accessed bytes are shared with a written operand. Makes no heap allocation on success.
 Result<void> check_operands(std::span<const PlanOperand> operands, std::span<const Accessed> accessed,
                             std::span<const OperandAddress> given);
 
-// A step's push bytes with the operands' addresses in their slots. `to` has room for all of `push`.
+// Copies a step's push bytes and writes the operands' addresses into their slots. `to` has room for all of `push`.
 void fill_push(std::span<const std::uint8_t> push, std::span<const AddressSlot> slots,
                std::span<const OperandAddress> given, std::uint8_t* to) noexcept;
 

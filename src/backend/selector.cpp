@@ -12,13 +12,13 @@ namespace {
 
 std::string lower(std::string_view text) {
   std::string out(text);
-  // ASCII by hand: the C library's tolower looks at the process's locale.
+  // ASCII alone: the C library's tolower depends on the process's locale.
   for (char& c : out)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   return out;
 }
 
-// A UUID without its dashes, in lower case; empty where the text is none.
+// A UUID without dashes, in lower case; empty where the text is not a UUID.
 std::string as_uuid(std::string_view text) {
   constexpr std::size_t kDigits = 32;
   std::string out = lower(text);

@@ -26,13 +26,13 @@ constexpr int kMostLinks = 40;               // as the kernel follows
 constexpr long kProcFileSystem = 0x9fa0;     // PROC_SUPER_MAGIC
 constexpr std::string_view kPart = ".part";  // PATH.0123456789abcdef.part: a file in the making
 constexpr std::size_t kPartDigits = 16;
-constexpr std::time_t kDeadAfter = 60;       // seconds: a part that is older and that nobody holds was left by a killed writer
+constexpr std::time_t kDeadAfter = 60;       // seconds: an older part without a lock was left by a killed writer
 constexpr std::time_t kDeadAnyway = 86400;   // where the file system has no locks
-constexpr int kWriterWait = 500;             // milliseconds for a pipe's writer to come
+constexpr int kWriterWait = 500;             // milliseconds to wait for a pipe's writer
 constexpr std::string_view kLock = ".sectile-lock";
 constexpr int kLockWait = 30000;
 
-// A file in the making: gone again unless it was renamed.
+// A temporary file, removed unless it was renamed.
 struct Temporary {
   std::string path;
   bool kept = false;
@@ -60,14 +60,14 @@ bool is_folder(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-// Links of /proc lead to what a process has open, by whatever name or none.
+// Links of /proc lead to a process's open files, which may have another name or none.
 bool in_proc(const std::string& link) {
   const File file(::open(link.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC));
   struct statfs system {};
   return file && ::fstatfs(file.get(), &system) == 0 && system.f_type == kProcFileSystem;
 }
 
-// Follows links by hand: the last one may lead to a file that is still to be made.
+// Follows links one by one: the target of the last one need not exist yet.
 Result<Place> follow_links(const std::string& path) {
   Place place{path};
   for (int links = 0;; ++links) {
@@ -102,12 +102,12 @@ int write_all(int file, std::span<const std::byte> bytes) {
 }
 
 Result<void> write_stream(const std::string& path, const Place& place, std::span<const std::span<const std::byte>> parts) {
-  // Behind what is there, should an open file be behind a link of /proc. Without waiting: a pipe may have no reader.
+  // Appends, because a link of /proc may lead to an open file. Does not wait: a pipe may have no reader.
   File file(::open(place.path.c_str(), O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file && errno == ENXIO) return fail(ErrorKind::io, std::string(kWriting) + path, "a pipe that nobody reads, or a socket");
   if (!file) return write_failed(path, errno);
   if (::fcntl(file.get(), F_SETFL, O_APPEND) != 0) return write_failed(path, errno);
-  // A file that our own standard output or error goes to as well has one place to write at: theirs.
+  // A file that is also our standard output or error must be written at the same position: through that descriptor.
   struct stat opened {}, ours {};
   if (::fstat(file.get(), &opened) == 0 && S_ISREG(opened.st_mode)) {
     std::fflush(nullptr);
@@ -127,12 +127,12 @@ Result<void> write_stream(const std::string& path, const Place& place, std::span
 Result<void> sync_folder(const std::string& path) {
   const std::string folder = folder_of(path);
   const File file(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  // Some file systems cannot sync a folder; the rename is atomic all the same.
+  // Some file systems cannot sync a folder; the rename is still atomic.
   if (file && ::fsync(file.get()) != 0 && errno != EINVAL && errno != EROFS) return write_failed(folder, errno);
   return {};
 }
 
-// What killed writers of this file left. A living one holds a lock on its part, which its death drops.
+// Removes what killed writers of this file left. A living writer holds a lock on its part.
 void remove_dead_parts(const std::string& path) {
   const std::string folder = folder_of(path), name = path.substr(path.rfind('/') + 1) + ".";
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(folder.c_str()), ::closedir);
@@ -154,7 +154,7 @@ void remove_dead_parts(const std::string& path) {
   }
 }
 
-// A new file beside `path`, by a name that no other writer has, whatever its process is numbered.
+// A new file beside `path`, with a random name, so that two processes with the same id do not clash.
 int make_part(const std::string& path, std::string& name) {
   for (int tries = 0; tries < 100; ++tries) {
     std::uint64_t random = 0;
@@ -208,7 +208,7 @@ Result<void> write_whole_file(const std::string& path, std::span<const std::span
     temporary.kept = true;   // none was made
     return write_failed(path, errno);
   }
-  (void)::flock(file.get(), LOCK_EX | LOCK_NB);   // where there are locks: this part has a living writer
+  (void)::flock(file.get(), LOCK_EX | LOCK_NB);   // marks the part as one with a living writer
   if (place->there && ::fchmod(file.get(), place->mode) != 0) return write_failed(path, errno);
   for (const auto& part : parts)
     if (const int error = write_all(file.get(), part); error != 0) return write_failed(path, error);
@@ -223,7 +223,7 @@ Result<std::string> read_whole_file(const std::string& path, std::uint64_t most,
   const auto too_much = [&](const std::string& bytes) {
     return fail(ErrorKind::io, "reading " + path, bytes, "at most " + std::to_string(most) + " bytes");
   };
-  // Without waiting: a pipe may have no writer.
+  // Does not wait: a pipe may have no writer.
   const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file) return read_failed(path, errno);
   struct stat status {};
@@ -243,7 +243,7 @@ Result<std::string> read_whole_file(const std::string& path, std::uint64_t most,
   while (true) {
     const ssize_t got = ::read(file.get(), piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0 && errno == EAGAIN) {   // it has a writer, or is a terminal: now it may take its time
+    if (got < 0 && errno == EAGAIN) {   // it has a writer, or is a terminal: wait for it
       if (::fcntl(file.get(), F_SETFL, 0) != 0) return read_failed(path, errno);
       waited = kWriterWait;
       continue;
@@ -270,7 +270,7 @@ Result<FileLock> FileLock::take(const std::string& path) {
     if (file < 0) return write_failed(name, errno);
     FileLock lock(name, file);
     if (::flock(file, LOCK_EX | LOCK_NB) == 0) {
-      // Who held it removes its name: then this is the lock of a file that no other can open any more.
+      // The previous holder may have removed the name. Then this lock is on a file that no other process can open.
       struct stat ours {}, named {};
       if (::fstat(file, &ours) == 0 && ::stat(name.c_str(), &named) == 0 && ours.st_dev == named.st_dev && ours.st_ino == named.st_ino)
         return lock;
@@ -280,7 +280,7 @@ Result<FileLock> FileLock::take(const std::string& path) {
     const int error = errno;
     // The file system has no locks, so no other process holds one there.
     if (error == ENOLCK || error == ENOSYS || error == EOPNOTSUPP) return lock;
-    lock.path_.clear();   // another's
+    lock.path_.clear();   // another process holds it
     if (error != EWOULDBLOCK && error != EINTR) return write_failed(name, error);
     ::poll(nullptr, 0, step);
   }
@@ -290,7 +290,7 @@ Result<FileLock> FileLock::take(const std::string& path) {
 FileLock::~FileLock() {
   if (file_ < 0) return;
   struct stat status {};
-  // Empty, as it was made: what holds anything is no lock of ours.
+  // Our lock files are empty. A file with content is not removed.
   if (!path_.empty() && ::fstat(file_, &status) == 0 && S_ISREG(status.st_mode) && status.st_size == 0) ::unlink(path_.c_str());
   ::close(file_);
 }

@@ -11,7 +11,7 @@
 namespace sectile::vulkan {
 namespace {
 
-// Whose pipelines a file holds; its bytes stand in the file's header.
+// The device and driver of a file's pipelines; part of the file's header.
 struct Identity {
   std::uint32_t vendor_id = 0;
   std::uint32_t device_id = 0;
@@ -27,7 +27,7 @@ Identity identity_of(const VkPhysicalDeviceProperties& p) {
 }
 
 backend::Frame frame_of(const Identity& identity) {
-  // No pipeline cache is as large as 4 GiB; a file that is, is not ours.
+  // A pipeline cache is smaller than 4 GiB; a larger file is not one.
   return {"pipeline cache",
           {'S', 'E', 'C', 'T', 'I', 'L', 'E', 'P'},
           1,

@@ -21,7 +21,7 @@ struct Types {
   const char* variant;
   std::uint32_t ab_bytes, cd_bytes;
 };
-// Those that some kernel of Sectile's multiplies.
+// Types that a kernel of Sectile's multiplies.
 constexpr Types kTypes[] = {
     {"f16", "f16", "f16_f16", 2, 2},    {"f16", "f32", "f16_f32", 2, 4}, {"bf16", "bf16", "bf16_bf16", 2, 2},
     {"bf16", "f32", "bf16_f32", 2, 4}, {"s8", "s32", "s8_s32", 1, 4},   {"u8", "u32", "u8_u32", 1, 4},
@@ -38,8 +38,9 @@ std::uint64_t aligned(std::uint64_t bytes) {
   return (bytes + 255) / 256 * 256;
 }
 
-// A workgroup's matrix is tested over two granules each way where there is room for them; a subgroup's, which is code
-// that grows with its sides, over one: mostly the same as a shape that is listed as fixed, and the same pipeline.
+// A workgroup's matrix is tested with two granules on each side where the memory allows. A subgroup's is tested with
+// one, because its code grows with its sides; that is mostly the same as a shape listed as fixed, and the same
+// pipeline.
 std::uint32_t side(const MatrixShape& shape, std::uint32_t granule, std::uint32_t most) {
   return shape.scope == "workgroup" && shape.flexible && granule <= most / 2 ? 2 * granule : granule;
 }
@@ -66,7 +67,7 @@ void lay_out(CanaryTest& test, const Types& types, std::uint64_t begin) {
   if (!test.tensors) test.workgroup_memory_bytes = static_cast<std::uint32_t>(a + b + c);
 }
 
-// Why no test speaks for the shape; empty, and `test` filled in, where one does.
+// Why the shape cannot be tested; empty, and `test` filled in, where it can.
 std::string untestable(const DeviceProfile& profile, const MatrixShape& shape, std::uint64_t begin, CanaryTest& test) {
   const Types* types = types_of(shape);
   if (types == nullptr) return "no kernel uses these types";
@@ -131,7 +132,7 @@ constexpr Way kTensorWays[CANARY_PATHS] = {{"row-major, by address", false, 0},
                                           {"tensor layout", false, 0},
                                           {"tensor layout, clamped", false, CANARY_CUT}};
 
-// The element of D that a way must give, where `cut` rows and columns lie outside.
+// The expected element of D, where `cut` rows and columns lie outside.
 int expected(const CanaryTest& test, std::uint32_t seed, std::uint32_t row, std::uint32_t column, std::uint32_t cut) {
   if (row >= test.m - cut || column >= test.n - cut) return CANARY_POISON;
   const bool is_unsigned = test.shape.a == "u8";
@@ -216,7 +217,7 @@ std::uint64_t canary_scratch_bytes(const DeviceProfile& profile) {
 }
 
 Result<CanaryRun> record_canary(Device& device, VkCommandBuffer commands, VkDeviceAddress scratch) {
-  // What an earlier run left in the same memory is no outcome of this one.
+  // Clears what an earlier run left in the same memory.
   static std::atomic<std::uint32_t> runs{0};
   CanaryTests all = canary_tests(device.profile());
   auto state = std::make_shared<CanaryRun::State>();
@@ -235,7 +236,7 @@ Result<CanaryRun> record_canary(Device& device, VkCommandBuffer commands, VkDevi
       if (auto done = record(commands, *executable, operands); !done) return std::unexpected(done.error());
       recorded.executable = std::move(*executable);
     } else {
-      // A driver that cannot compile the kernel cannot run any other with this shape.
+      // A driver that cannot compile this kernel cannot compile others with this shape.
       const bool driver = executable.error().kind == ErrorKind::device;
       recorded.outcome.verdict = driver ? Canary::failed : Canary::untested;
       recorded.outcome.detail = executable.error().message();

@@ -1,4 +1,4 @@
-// The inside of the canary: which kernel tests which matrix shape, and where its matrices lie.
+// The canary's inside: which kernel tests which matrix shape, and where its matrices are.
 #pragma once
 
 #include <sectile/vulkan.hpp>
@@ -14,8 +14,8 @@ namespace sectile::vulkan {
 struct CanaryTest {
   MatrixShape shape;
   KernelName kernel;
-  bool tensors = false;               // canary_coopmat2's ways of loading; else canary_coopmat's
-  std::uint32_t m = 0, n = 0, k = 0;  // of flexible dimensions: more than one granule
+  bool tensors = false;               // loads as canary_coopmat2 does; otherwise as canary_coopmat
+  std::uint32_t m = 0, n = 0, k = 0;  // flexible dimensions: several granules
   std::uint32_t workgroup = 0;
   std::uint32_t workgroup_memory_bytes = 0;
   std::uint64_t begin = 0;            // in the scratch
@@ -23,7 +23,7 @@ struct CanaryTest {
   std::uint64_t d_bytes = 0, end = 0;
 };
 
-// The tests of a profile's shapes, in the profile's order; and the shapes that none speaks for, with the reason.
+// The tests of a profile's shapes, in the profile's order; and the shapes that cannot be tested, with the reason.
 struct CanaryTests {
   std::vector<CanaryTest> tests;
   std::vector<CanaryRow> untested;
@@ -33,13 +33,13 @@ CanaryTests canary_tests(const DeviceProfile& profile);
 
 Plan canary_plan(const CanaryTest& test, std::uint64_t scratch_bytes, std::uint32_t seed);
 
-// What is wrong with a test's products; empty where they are exact.
+// The first wrong product of a test; empty where all are exact.
 std::string canary_fault(const CanaryTest& test, std::uint32_t seed, std::span<const std::byte> scratch);
 
 struct RecordedTest {
   CanaryTest test;
   Executable executable;
-  CanaryRow outcome;  // of what was not recorded; else its verdict is not known yet
+  CanaryRow outcome;  // final for tests that were not recorded
   bool recorded = false;
 };
 
@@ -50,7 +50,7 @@ struct CanaryRun::State {
   std::uint32_t seed = 0;
 };
 
-// The one door to a CanaryRun's inside.
+// The only access to a CanaryRun's inside.
 struct CanaryAccess {
   static const CanaryRun::State* get(const CanaryRun& run) noexcept { return run.state_.get(); }
   static CanaryRun make(std::shared_ptr<const CanaryRun::State> state) {

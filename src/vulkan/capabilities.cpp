@@ -5,7 +5,7 @@
 namespace sectile::vulkan {
 namespace {
 
-// The table of src/module names features as Vulkan does; ours are numbers.
+// Converts the feature names of src/module's table to our enumerators.
 Feature feature_named(std::string_view name) noexcept {
   for (std::size_t i = 0; i < static_cast<std::size_t>(Feature::count); ++i)
     if (vulkan_name(static_cast<Feature>(i)) == name) return static_cast<Feature>(i);

@@ -1,7 +1,7 @@
-// Whether a device may be given a SPIR-V module, by the capabilities that it declares.
+// Whether a device accepts a SPIR-V module, by the capabilities that the module declares.
 //
-// Drivers accept modules whose capabilities they lack and then crash or compute rubbish (SwiftShader dies
-// of a 16-bit shader), so every module is looked at before a driver sees it.
+// Some drivers accept modules whose capabilities they lack, and then crash or compute wrong results (SwiftShader
+// crashes on a 16-bit shader). So every module is checked before a driver gets it.
 #pragma once
 
 #include "features.hpp"
@@ -14,7 +14,7 @@ namespace sectile::vulkan {
 using module::capability_name;
 using module::read_capabilities;
 
-// Whether a device made with these features may be given the capability. Unknown ones: no.
+// Whether a device made with these features grants the capability. Unknown capabilities: no.
 bool capability_allowed(std::uint32_t capability, const FeatureSet& features,
                         VkSubgroupFeatureFlags subgroup_operations);
 

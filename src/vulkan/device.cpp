@@ -15,8 +15,8 @@
 namespace sectile::vulkan {
 namespace {
 
-// The app's word on what it enabled, held against what the device offers; extensions' features count
-// only where the extension was enabled too.
+// The features that the app enabled, of those that the device offers. Features of an extension count only if the
+// extension was enabled as well.
 FeatureSet enabled_features(const Adoption& adoption, const Offer& offer) {
   if (adoption.enabled_features == nullptr) {
     constexpr FeatureUse kUses[] = {FeatureUse::required, FeatureUse::wanted};
@@ -44,12 +44,12 @@ Result<void> check_queue_family(const InstanceFunctions& functions, const Adopti
     return fail(ErrorKind::unsupported, "queue family", std::to_string(adoption.queue_family),
                 "less than " + std::to_string(families.size()));
   if ((families[adoption.queue_family].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0)
-    return fail(ErrorKind::unsupported, "queue family", std::to_string(adoption.queue_family), "one that computes");
+    return fail(ErrorKind::unsupported, "queue family", std::to_string(adoption.queue_family), "one with compute");
   return {};
 }
 
-// What a required subgroup size comes to on this device: nothing to state where it has but that one.
-// (That the size is possible at all, check_plan has seen to.)
+// The subgroup size to require in the pipeline: none where the device has only that size. check_plan has checked that
+// the size is possible.
 Result<std::uint32_t> stated_subgroup_size(const Step& step, const Snapshot& snapshot, const FeatureSet& features) {
   const std::uint32_t size = step.required_subgroup_size;
   const bool can_state = features.has(Feature::subgroup_size_control) && features.has(Feature::full_subgroups) &&
@@ -80,7 +80,7 @@ Result<Device> Device::adopt(const Adoption& adoption) {
   if (auto fine = check_queue_family(*instance, adoption); !fine) return std::unexpected(fine.error());
 
   const FeatureSet features = enabled_features(adoption, snapshot->offer);
-  // Judged by what was enabled: an offer that the app did not take up is of no use.
+  // Checked against what was enabled, not against what the device offers.
   Offer enabled = snapshot->offer;
   enabled.features = features;
   if (auto usable = check_usable(enabled); !usable) return std::unexpected(usable.error());
@@ -109,7 +109,7 @@ std::size_t Device::trim() {
   return impl_->pipelines.trim();
 }
 
-// Everything about a step that can be refused is, before a driver sees any of the plan's modules.
+// All checks of a step, made before the driver gets any of the plan's modules.
 Result<StepRequest> Device::Impl::request(const Step& step) const {
   const auto code = modules.find(step);
   if (!code) return std::unexpected(code.error());
@@ -122,14 +122,14 @@ Result<StepRequest> Device::Impl::request(const Step& step) const {
                             snapshot.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT
                                 ? snapshot.v11.subgroupSupportedOperations
                                 : 0u))
-      return fail(ErrorKind::unsupported, name, capability_name(capability), "what " + profile.name + " was made with");
+      return fail(ErrorKind::unsupported, name, capability_name(capability), "a feature that was enabled on " + profile.name);
   const auto subgroup_size = stated_subgroup_size(step, snapshot, features);
   if (!subgroup_size) return std::unexpected(subgroup_size.error());
   const std::size_t push_bytes = (step.push.size() + 3) / 4 * 4;
   if (push_bytes > kMostPushBytes)
     return fail(ErrorKind::limit_exceeded, "push bytes", std::to_string(push_bytes),
                 "at most " + std::to_string(kMostPushBytes));
-  // A frozen module has nothing to specialize: its words are the whole key.
+  // A frozen module has no constants: its words are the whole key.
   return StepRequest{{hash_words(words), code->frozen ? std::vector<Constant>{} : step.constants, *subgroup_size,
                       static_cast<std::uint32_t>(push_bytes)},
                      words};
@@ -178,7 +178,7 @@ Result<std::vector<Executable>> Device::prepare(std::span<const Plan> plans, uns
       try {
         results[i] = prepare(plans[i]);
         if (!results[i]) failed = true;
-      } catch (...) {  // out of memory; it belongs to the caller's thread
+      } catch (...) {  // out of memory; rethrown in the caller's thread
         thrown[i] = std::current_exception();
         failed = true;
       }
@@ -191,7 +191,7 @@ Result<std::vector<Executable>> Device::prepare(std::span<const Plan> plans, uns
       try {
         helpers.emplace_back(work);
       } catch (const std::system_error&) {
-        break;  // the system gives no more threads: those that run do it all
+        break;  // no more threads: the running ones do all the work
       }
     }
     work();

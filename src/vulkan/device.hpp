@@ -9,7 +9,7 @@
 
 namespace sectile::vulkan {
 
-// A step that has passed every check: which pipeline it wants, and what to make it of.
+// A step that has passed all checks: the key of its pipeline, and what to make it from.
 struct StepRequest {
   PipelineKey key;
   std::span<const std::uint32_t> words;

@@ -1,4 +1,4 @@
-// The inside of an Executable: what prepare leaves for record.
+// The inside of an Executable: what record needs.
 #pragma once
 
 #include "pipelines.hpp"
@@ -10,7 +10,7 @@
 
 namespace sectile::vulkan {
 
-// Push bytes are put together on the stack while recording; no known driver takes more than 256.
+// Push bytes are assembled on the stack while recording; no known driver allows more than 256.
 inline constexpr std::size_t kMostPushBytes = 1024;
 
 struct ReadyStep {
@@ -28,13 +28,13 @@ struct ReadyPlan {
   PFN_vkCmdDispatch dispatch = nullptr;
   PFN_vkCmdPipelineBarrier pipeline_barrier = nullptr;
   std::vector<PlanOperand> operands;
-  std::vector<backend::Accessed> accessed;  // one an operand
+  std::vector<backend::Accessed> accessed;  // one for each operand
   std::vector<ReadyStep> steps;
   std::string plan_id;
   PrepareInfo info;
 };
 
-// The one door to an Executable's inside.
+// The only access to an Executable's inside.
 struct ExecutableAccess {
   static const ReadyPlan* get(const Executable& executable) noexcept { return executable.ready_.get(); }
   static Executable make(std::shared_ptr<const ReadyPlan> ready) {

@@ -6,7 +6,7 @@
 namespace sectile::vulkan {
 namespace {
 
-// Where a feature's VkBool32 stands: a struct and the offset in it.
+// The place of a feature's VkBool32: a struct and the offset in it.
 struct Place {
   VkStructureType type = VK_STRUCTURE_TYPE_MAX_ENUM;
   std::size_t offset = 0;
@@ -19,7 +19,7 @@ struct Row {
   FeatureUse use;
   const char* extension;  // null: core
   Place aggregate;        // in Features2 or VkPhysicalDeviceVulkan1xFeatures, where it has a place there
-  Place own;              // in the struct of its extension, or of the extension that it was promoted from
+  Place own;              // in its extension's struct, also if it was promoted to core
 };
 
 constexpr auto kRequired = FeatureUse::required;
@@ -160,9 +160,9 @@ static_assert(
     }(),
     "row i describes feature i");
 
-// What a feature depends on. An extension's dependence on another extension is that of its features: no feature of
-// VK_NV_cooperative_matrix2 is asked for without VK_KHR_cooperative_matrix's, and an extension goes with its features.
-// All other extensions here depend on what Vulkan 1.1 has.
+// Which feature depends on which. An extension's dependence on another one is that of their features: features of
+// VK_NV_cooperative_matrix2 are enabled only together with VK_KHR_cooperative_matrix's, and an extension only together
+// with its features. All other extensions here depend on Vulkan 1.1 alone.
 constexpr FeatureNeed kNeeds[] = {
     {Feature::sparse_residency_buffer, Feature::sparse_binding},
     {Feature::memory_model_device_scope, Feature::memory_model},
@@ -223,7 +223,7 @@ std::span<const FeatureNeed> feature_needs() noexcept {
 }
 
 FeatureSet without_unmet_needs(FeatureSet features) noexcept {
-  // Again until nothing changes: what is dropped may be what another needs.
+  // Repeats until nothing changes: a dropped feature may be one that another needs.
   for (bool changed = true; changed;) {
     changed = false;
     for (const FeatureNeed& need : kNeeds) {
@@ -237,7 +237,7 @@ FeatureSet without_unmet_needs(FeatureSet features) noexcept {
 
 FeatureSet read_features(const void* chain) noexcept {
   FeatureSet out;
-  // The walk is shared with writing, which needs the structs not const; nothing is written here.
+  // Shares code with write_features, which needs non-const structs. Nothing is written here.
   for (auto* link = static_cast<VkBaseOutStructure*>(const_cast<void*>(chain)); link != nullptr; link = link->pNext)
     for (const Row& r : kRows)
       if (const VkBool32* at = place_in(link, r); at != nullptr && *at != VK_FALSE) out.set(r.feature);
@@ -310,7 +310,7 @@ Result<Offer> query_offer(const InstanceFunctions& functions, VkPhysicalDevice p
   out.compute_queue =
       std::ranges::any_of(queues, [](const auto& queue) { return (queue.queueFlags & VK_QUEUE_COMPUTE_BIT) != 0; });
 
-  // An older device knows no VkPhysicalDeviceVulkan13Features; it is of no use here anyway.
+  // An older device has no VkPhysicalDeviceVulkan13Features, and Sectile cannot use it.
   if (out.properties.apiVersion < VK_API_VERSION_1_3) return out;
   FeatureSet askable;
   for (const Row& r : kRows) askable.set(r.feature, r.extension == nullptr || out.has_extension(r.extension));

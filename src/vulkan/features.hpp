@@ -1,5 +1,5 @@
-// The device features that Sectile knows, as one table: reading them from any pNext chain, and
-// switching them on in any pNext chain, whichever of Vulkan's structs an app has chosen to spell them in.
+// The device features that Sectile knows, as one table. Reads and enables them in any pNext chain, whichever of
+// Vulkan's structs the app uses for them.
 #pragma once
 
 #include "functions.hpp"
@@ -53,9 +53,9 @@ enum class Feature : unsigned {
 };
 
 enum class FeatureUse : unsigned {
-  required,    // Sectile cannot do without
+  required,    // Sectile needs it
   wanted,      // more kernels, or faster ones
-  statistics,  // only where statistics() is asked for
+  statistics,  // only for Device::statistics()
   runtime,     // only for Sectile's own runtime
 };
 
@@ -75,21 +75,21 @@ class FeatureSet {
 
 std::string_view vulkan_name(Feature feature) noexcept;  // "shaderInt16"
 FeatureUse use_of(Feature feature) noexcept;
-// The extension that brings it; empty where Vulkan 1.3 has it.
+// The extension that has it; empty where Vulkan 1.3 has it.
 std::string_view extension_of(Feature feature) noexcept;
 
-// The features that a chain of feature structs has switched on, the head included.
+// The features that a chain of feature structs enables, including its head.
 FeatureSet read_features(const void* chain) noexcept;
 
-// Feature structs, owned; they stay where they are when the owner is moved.
+// Owns feature structs; they do not move with the owner.
 class FeatureStructs {
  public:
   // A zeroed VkPhysicalDeviceFeatures2 with the Vulkan 1.1, 1.2 and 1.3 structs behind it.
   VkPhysicalDeviceFeatures2& make_core_chain();
 
-  // Links to the chain's end a zeroed struct for every feature of `features` that has no place in it.
-  // Where the chain lacks an aggregate (VkPhysicalDeviceVulkan12Features), the feature's own struct is
-  // linked: Vulkan allows an aggregate or the structs that it stands for, never both.
+  // Appends a zeroed struct for every feature of `features` that has no place in the chain. Where the chain has no
+  // aggregate (VkPhysicalDeviceVulkan12Features), the feature's own struct is appended: Vulkan allows either an
+  // aggregate or the structs that it replaces.
   void complete(VkPhysicalDeviceFeatures2& chain, const FeatureSet& features);
 
  private:
@@ -100,20 +100,20 @@ class FeatureStructs {
   std::vector<std::unique_ptr<Block>> blocks_;
 };
 
-// Switches features on wherever `chain` has a place for them.
+// Enables features wherever `chain` has a place for them.
 void write_features(void* chain, const FeatureSet& features) noexcept;
 
-// A feature, and one that it depends on: without it, Vulkan's rules or SPIR-V's forbid the first, or it does nothing.
+// A feature, and one that it depends on: without the second one the first is forbidden, or has no effect.
 struct FeatureNeed {
   Feature feature, needs;
 };
 std::span<const FeatureNeed> feature_needs() noexcept;
-// Those of the features whose needs are all among them.
+// The features whose dependences are all in the set.
 FeatureSet without_unmet_needs(FeatureSet features) noexcept;
 
-// What the device offers, and what it is called.
+// What the device offers, and its properties.
 struct Offer {
-  FeatureSet features;             // none that depends on what is not offered
+  FeatureSet features;             // without those that depend on a missing one
   std::vector<std::string> extensions;
   VkPhysicalDeviceProperties properties{};
   bool compute_queue = false;
@@ -121,10 +121,10 @@ struct Offer {
 };
 Result<Offer> query_offer(const InstanceFunctions& functions, VkPhysicalDevice physical_device);
 
-// Why Sectile cannot use a device with this offer: an unsupported error naming it; else nothing.
+// Whether Sectile can use a device with this offer. Errors: unsupported, which names what is missing.
 Result<void> check_usable(const Offer& offer);
 
-// Features that the runtime or an app should switch on, of those offered: each with all that it depends on.
+// The offered features that the runtime or an app should enable, each with all that it depends on.
 FeatureSet choose(const Offer& offer, std::span<const FeatureUse> uses);
 // The extensions that those need, with static lifetime.
 std::vector<const char*> extensions_for(const FeatureSet& features);

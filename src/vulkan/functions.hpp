@@ -1,8 +1,8 @@
 // The entry points of Vulkan that Sectile calls on an app's instance and device, one line a symbol.
 //
-// They are loaded through the app's own vkGetInstanceProcAddr into tables that belong to one Device, so
-// nothing global is touched: several devices, loaders and users of volk live side by side. The tests
-// wrap every line of these lists to see which calls are made.
+// They are loaded through the app's own vkGetInstanceProcAddr into tables that belong to one Device. Nothing is
+// global, so several devices, loaders and users of volk can exist in a process. The tests wrap every entry of these
+// lists to see which calls are made.
 #pragma once
 
 #include <sectile/error.hpp>
@@ -12,7 +12,7 @@
 #endif
 #include <vulkan/vulkan_core.h>
 
-// X(name): must be there.
+// X(name): required.
 #define SECTILE_VULKAN_INSTANCE_FUNCTIONS(X) \
   X(vkEnumerateDeviceExtensionProperties)    \
   X(vkGetDeviceProcAddr)                     \
@@ -21,7 +21,7 @@
   X(vkGetPhysicalDeviceProperties2)          \
   X(vkGetPhysicalDeviceQueueFamilyProperties)
 
-// X(name): null where the driver does not have it.
+// X(name): null where the driver lacks it.
 #define SECTILE_VULKAN_INSTANCE_OPTIONAL_FUNCTIONS(X)  \
   X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) \
   X(vkGetPhysicalDeviceCooperativeMatrixFlexibleDimensionsPropertiesNV)
@@ -61,11 +61,11 @@ struct DeviceFunctions {
 
 #undef SECTILE_VULKAN_MEMBER
 
-// Errors: missing, naming the null handle or the entry point that is not there.
+// Errors: missing, which names the null handle or the missing entry point.
 Result<InstanceFunctions> load_instance_functions(PFN_vkGetInstanceProcAddr get, VkInstance instance);
 Result<DeviceFunctions> load_device_functions(const InstanceFunctions& functions, VkDevice device);
 
-// The one conversion of a VkResult: "vkCreateComputePipelines" and "VK_ERROR_OUT_OF_HOST_MEMORY (-1)".
+// Converts a VkResult to an error: "vkCreateComputePipelines" and "VK_ERROR_OUT_OF_HOST_MEMORY (-1)".
 Error device_error(const char* call, VkResult result);
 
 }  // namespace sectile::vulkan

@@ -16,7 +16,7 @@ Modules::Modules(std::span<const Module> extra, const Pack* pack) {
 }
 
 Result<StepCode> Modules::find(const Step& step) const {
-  // A pack holds what problems need, and the canary is none.
+  // A pack has the kernels of problems, but not the canary's.
   if (pack_ && !step.kernel.stem.starts_with("canary_")) {
     if (const PackedModule* packed = pack_->find(step)) return StepCode{packed->words, true};
     return fail(ErrorKind::missing, "kernel in the pack", step.kernel.stem + "." + step.kernel.variant,

@@ -1,4 +1,4 @@
-// Finding a kernel's SPIR-V by its name.
+// Finds a kernel's SPIR-V by name.
 #pragma once
 
 #include <sectile/plan.hpp>
@@ -12,7 +12,7 @@
 
 namespace sectile::vulkan {
 
-// The code for a step, and whether its constants are in it already.
+// The code for a step, and whether its constants are frozen.
 struct StepCode {
   std::span<const std::uint32_t> words;
   bool frozen = false;
@@ -36,7 +36,7 @@ class Modules {
   std::optional<Pack> pack_;
 };
 
-// A module's identity: two plans share a pipeline where the words are the same, whatever their name.
+// A hash of a module's words: plans share a pipeline where the words are the same, whatever the name.
 std::array<std::uint64_t, 2> hash_words(std::span<const std::uint32_t> words) noexcept;
 
 }  // namespace sectile::vulkan

@@ -3,7 +3,7 @@
 namespace sectile::vulkan {
 namespace {
 
-// What a chain of create infos points to, kept together while the driver reads it.
+// The structs that a chain of create infos points to.
 struct Specialization {
   std::vector<VkSpecializationMapEntry> entries;
   std::vector<std::uint32_t> values;
@@ -42,7 +42,7 @@ Result<VkPipelineLayout> Pipelines::layout(std::uint32_t push_bytes) {
   info.sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO;
   info.pushConstantRangeCount = push_bytes == 0 ? 0 : 1;
   info.pPushConstantRanges = &range;
-  // The place first: were memory to run out after the driver's call, the handle would be lost.
+  // Makes the entry first: if memory ran out after the driver's call, the handle would leak.
   VkPipelineLayout& place = layouts_[push_bytes];
   const VkResult result = context_.functions.vkCreatePipelineLayout(context_.device, &info, context_.callbacks, &place);
   if (result == VK_SUCCESS) return place;
@@ -106,7 +106,7 @@ Result<std::shared_ptr<const Pipeline>> Pipelines::get(const PipelineKey& key, s
     const auto made = make(key, words, *pipeline_layout, hit);
     if (!made) return std::unexpected(made.error());
     *pipeline = {*made, *pipeline_layout};
-    // Counted while others wait for this key: whoever gets the pipeline finds it counted.
+    // Counted while others wait for this key, so that the count includes every pipeline that a caller has.
     const std::scoped_lock counting(mutex_);
     ++counts_.live;
     ++counts_.created;

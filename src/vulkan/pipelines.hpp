@@ -19,16 +19,16 @@
 
 namespace sectile::vulkan {
 
-// All that shapes the code. A plan's id is no part of it: what travels in push bytes needs no new pipeline.
+// All that shapes the code. Push bytes do not, so plans with different ids share pipelines.
 struct PipelineKey {
   std::array<std::uint64_t, 2> module{};
   std::vector<Constant> constants;           // sorted by id
-  std::uint32_t required_subgroup_size = 0;  // 0: none stated to the driver
-  std::uint32_t push_bytes = 0;              // the layout is push constants and nothing else
+  std::uint32_t required_subgroup_size = 0;  // 0: none
+  std::uint32_t push_bytes = 0;              // the pipeline layout has push constants alone
   auto operator<=>(const PipelineKey&) const = default;
 };
 
-// Owned by Pipelines; whoever holds one of these keeps trim() away from it.
+// Owned by Pipelines; trim() does not remove it while another owner holds it.
 struct Pipeline {
   VkPipeline handle = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;
@@ -42,7 +42,7 @@ struct PipelineContext {
   bool capture_statistics = false;
 };
 
-// Thread-safe. Different keys compile at the same time; for one key one thread compiles and the others wait.
+// Thread-safe. Different keys compile at the same time; for the same key one thread compiles and the others wait.
 class Pipelines {
  public:
   explicit Pipelines(const PipelineContext& context) : context_(context) {}
@@ -50,7 +50,7 @@ class Pipelines {
   Pipelines(const Pipelines&) = delete;
   Pipelines& operator=(const Pipelines&) = delete;
 
-  // Counts into `info` what it did. Errors: device.
+  // Adds its counts to `info`. Errors: device.
   Result<std::shared_ptr<const Pipeline>> get(const PipelineKey& key, std::span<const std::uint32_t> words,
                                               PrepareInfo& info);
   PipelineCounts counts() const;

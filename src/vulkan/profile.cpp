@@ -11,8 +11,8 @@
 namespace sectile::vulkan {
 namespace {
 
-// What Vulkan does not tell and the vendor's papers do. A row for every vendor of which it is known for
-// all devices that can run Vulkan 1.3; CPU devices have no such numbers.
+// Facts that vendors document and Vulkan does not report. One row for each vendor whose numbers are known for all
+// devices with Vulkan 1.3. CPU devices have no such numbers.
 struct MemoryFacts {
   std::string_view vendor;
   std::uint32_t transaction_bytes, cache_line_bytes, banks, bank_bytes;
@@ -24,7 +24,7 @@ constexpr MemoryFacts kMemoryFacts[] = {
      "(32-byte sectors, 128-byte lines, 32 banks of 4 bytes)"},
 };
 
-// The driver's own words; each vendor packs driverVersion in its own way.
+// The driver's own text; each vendor packs driverVersion differently.
 std::string driver_text(const Snapshot& s) {
   if (s.v12.driverName[0] == '\0') return fmt::format("version {:#x}", s.offer.properties.driverVersion);
   if (s.v12.driverInfo[0] == '\0') return s.v12.driverName;
@@ -163,8 +163,8 @@ void put_features(DeviceProfile& out, const FeatureSet& features) {
           Feature::cooperative_matrix_tensor_addressing);
 }
 
-// A driver lists all rows that it has; a row is of use where the device was made with the features of its types.
-// Of types that Sectile has no feature for (8-bit floats), the row is told and nothing uses it.
+// A driver lists all its shapes. A shape is usable where the features of its types were enabled. Shapes of types
+// without a feature here (8-bit floats) are listed, and no kernel uses them.
 bool types_enabled(const FeatureSet& features, std::initializer_list<VkComponentTypeKHR> types) {
   for (const VkComponentTypeKHR type : types) {
     if (type == VK_COMPONENT_TYPE_FLOAT16_KHR && !features.has(Feature::shader_float16)) return false;
@@ -175,7 +175,7 @@ bool types_enabled(const FeatureSet& features, std::initializer_list<VkComponent
   return true;
 }
 
-// A row of either list; sizes and what only flexible ones have are the caller's.
+// A shape of either list; the caller adds sizes and the fields of flexible shapes.
 template <class Row>
 MatrixShape shape_of(const Row& row, std::uint32_t m, std::uint32_t n, std::uint32_t k) {
   return {.m = m,
@@ -200,7 +200,7 @@ void put_flexible_matrices(DeviceProfile& out, const Snapshot& s, const FeatureS
     shape.flexible = true;
     out.matrix_shapes.push_back(std::move(shape));
   }
-  // Not asked for where a quirk leaves the matrices out.
+  // Not queried where a quirk forbids matrices.
   if (s.matrix2.cooperativeMatrixFlexibleDimensionsMaxDimension == 0) return;
   constexpr std::string_view limits = "driver: VkPhysicalDeviceCooperativeMatrix2PropertiesNV";
   put(out, out.matrix_max_dimension, "matrix_max_dimension", s.matrix2.cooperativeMatrixFlexibleDimensionsMaxDimension,
@@ -243,7 +243,7 @@ DeviceProfile make_profile(const Snapshot& snapshot, const FeatureSet& features)
   DeviceProfile out;
   put_identity(out, snapshot);
   put_limits(out, snapshot);
-  // Of a device too old for Sectile the rest was not read.
+  // The rest was not read for a device that is too old.
   if (snapshot.offer.properties.apiVersion < VK_API_VERSION_1_3) return out;
   put_subgroups(out, snapshot, features);
   put_features(out, features);

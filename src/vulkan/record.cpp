@@ -3,7 +3,7 @@
 namespace sectile::vulkan {
 namespace {
 
-// Later steps see what earlier ones wrote, and write over what those have read.
+// Later steps see earlier writes, and may overwrite what earlier steps have read.
 void record_barrier(VkCommandBuffer commands, const ReadyPlan& executable) {
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;

@@ -33,7 +33,7 @@ Runtime::Impl::~Impl() {
   if (logical.handle != VK_NULL_HANDLE) table().vkDeviceWaitIdle(logical.handle);
 }
 
-// The first family that computes; one that also has timestamps and sparse binding goes before it.
+// A family with compute; one that also has timestamps and sparse binding is preferred.
 void Runtime::Impl::choose_family() {
   std::uint32_t count = 0;
   const auto& functions = instance->table();
@@ -264,7 +264,7 @@ Result<Runtime::Impl::Elapsed> Runtime::Impl::run(const RecordFunction& record, 
   }
   if (auto recorded = record(commands); !recorded) return std::unexpected(recorded.error());
   if (stamps) table().vkCmdWriteTimestamp(commands, VK_PIPELINE_STAGE_BOTTOM_OF_PIPE_BIT, submission.timestamps, 1);
-  // For the host, and for whatever is submitted next.
+  // Makes writes visible to the host and to later submissions.
   VkMemoryBarrier barrier{};
   barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
   barrier.srcAccessMask = VK_ACCESS_MEMORY_WRITE_BIT;
@@ -285,7 +285,7 @@ Result<Runtime::Impl::Elapsed> Runtime::Impl::run(const RecordFunction& record, 
   result = table().vkGetQueryPoolResults(logical.handle, submission.timestamps, 0, 2, sizeof(ticks), ticks,
                                          sizeof(ticks[0]), VK_QUERY_RESULT_64_BIT | VK_QUERY_RESULT_WAIT_BIT);
   if (result != VK_SUCCESS) return std::unexpected(device_error("vkGetQueryPoolResults", result));
-  // The counter has so many bits and wraps around.
+  // The counter has timestampValidBits bits and wraps around.
   const std::uint32_t bits = family_properties.timestampValidBits;
   const std::uint64_t mask = bits >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << bits) - 1;
   const double period = static_cast<double>(chosen.snapshot.offer.properties.limits.timestampPeriod);

@@ -1,5 +1,4 @@
-// The inside of a Runtime. Members are listed in the order in which they depend on one another, so
-// that they are destroyed the other way round.
+// The inside of a Runtime. Each member depends on those before it, so that destruction runs in the right order.
 #pragma once
 
 #include "runtime_instance.hpp"
@@ -18,14 +17,14 @@ struct LogicalDevice {
   }
 };
 
-// What one queue's work needs: pool, one command buffer, timeline, timestamps.
+// A queue's pool, command buffer, timeline semaphore and timestamps.
 struct Submission {
   const LogicalDevice* device = nullptr;
   VkCommandPool pool = VK_NULL_HANDLE;
   VkCommandBuffer commands = VK_NULL_HANDLE;
   VkSemaphore timeline = VK_NULL_HANDLE;
   VkQueryPool timestamps = VK_NULL_HANDLE;  // null: the queue has none
-  std::uint64_t submitted = 0;              // the timeline's value once all is finished
+  std::uint64_t submitted = 0;              // the timeline's value when all submissions have finished
   ~Submission();
 };
 
@@ -38,34 +37,34 @@ struct Runtime::Impl {
   VkQueueFamilyProperties family_properties{};
   VkQueue queue = VK_NULL_HANDLE;
   std::vector<const char*> extensions;
-  FeatureSet features;  // those that the device was made with
+  FeatureSet features;  // enabled
   Submission submission;
   std::unique_ptr<Memory> memory;
   Buffer staging;
-  std::unique_ptr<PipelineCacheFile> cache;  // null: none asked for
+  std::unique_ptr<PipelineCacheFile> cache;  // null: none
   std::unique_ptr<Device> device;
-  DeviceProfile profile;  // the device's, and what the canary found
+  DeviceProfile profile;  // the device's, with the canary's outcome
   CanaryResult canary;
   std::string canary_warning;
 
   ~Impl();
   Result<void> open(std::string_view selector);
-  // Fills in the profile, by the canary where that is asked for and the device lists matrix shapes.
+  // Fills in the profile; runs the canary if the options ask for it and the device lists matrix shapes.
   Result<void> test_matrices(Runtime& owner);
-  // Another Device on the same VkDevice, whose pipelines are its own.
+  // Another Device on the same VkDevice, with its own pipelines.
   Result<Device> adopted(VkPipelineCache pipelines) const;
 
   const volk::VolkDeviceTable& table() const noexcept { return logical.table; }
 
-  // Records into the one command buffer, with everything before it finished and visible, and everything in
-  // it visible to the host and to what follows; submits, waits.
+  // Records into the command buffer, submits and waits. Earlier work is finished and visible before it, and its writes
+  // are visible to the host and to later work.
   struct Elapsed {
     double wall_ns = 0;
     std::optional<double> gpu_ns;  // between the two timestamps, where `timed`
   };
   Result<Elapsed> run(const RecordFunction& record, bool timed);
 
-  // A mapped buffer of at least `bytes`, kept for the next time.
+  // A mapped buffer of at least `bytes`, kept for later calls.
   Result<Buffer*> staging_of(std::uint64_t bytes);
   Result<double> sample(const RecordFunction& record, unsigned inner, Timing* timing);
   Result<void> warm_up(const RecordFunction& record, unsigned inner, double seconds);

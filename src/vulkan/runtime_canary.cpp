@@ -1,4 +1,4 @@
-// The canary as the Runtime runs it: by itself, once a driver version, its outcome kept in a file.
+// The Runtime's canary: runs once for each driver version, and stores the outcome in a file.
 #include "canary.hpp"
 #include "runtime.hpp"
 #include "runtime_canary.hpp"
@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::string_view kStem = "canary_";
 
-// Whose matrices were tested, and by which kernels; its bytes stand in the file's header.
+// The device, driver and kernels of a test; part of the file's header.
 struct TestedDevice {
   std::uint32_t vendor_id = 0;
   std::uint32_t device_id = 0;
@@ -67,8 +67,8 @@ std::string outcome_objection(const TestedDevice& ours, std::span<const std::byt
   return theirs.kernels == ours.kernels ? "" : "of other kernels";
 }
 
-// An outcome that was kept speaks for this device where it has a row for every test; one made with fewer features
-// enabled has not.
+// A stored outcome is valid for this device if it has a row for every test. One that was made with fewer features
+// enabled does not.
 bool covers(const CanaryResult& kept, const CanaryTests& tests) {
   return std::ranges::all_of(tests.tests, [&](const CanaryTest& test) {
     return std::ranges::any_of(kept.rows, [&](const CanaryRow& row) {
@@ -93,7 +93,7 @@ Kept read_kept(const std::string& path, const TestedDevice& identity) {
   return {result ? std::move(*result) : CanaryResult(), std::move(file.warning)};
 }
 
-// Of this process, for devices whose outcome no file keeps.
+// Outcomes of this process, for devices without a file.
 std::mutex outcomes_mutex;
 std::map<std::string, CanaryResult>& outcomes() {
   static std::map<std::string, CanaryResult> kept;
@@ -104,7 +104,7 @@ std::map<std::string, CanaryResult>& outcomes() {
 
 namespace {
 
-// A device that does not survive its canary has failed it, as far as it came.
+// If the device is lost during the canary, the shapes that were not finished have failed.
 CanaryResult lost(const CanaryTests& tests, const Error& error) {
   CanaryResult out;
   for (const CanaryTest& test : tests.tests) out.rows.push_back({test.shape, Canary::failed, error.message()});
@@ -114,7 +114,7 @@ CanaryResult lost(const CanaryTests& tests, const Error& error) {
 Result<CanaryResult> run_canary(Runtime& runtime, Device& device, std::uint64_t bytes) {
   auto scratch = runtime.make_buffer(bytes);
   if (!scratch) return std::unexpected(scratch.error());
-  // What no kernel writes is no whole number.
+  // A value that no kernel writes.
   if (auto filled = runtime.fill(*scratch, 0, bytes, 0x7E01FFFFu); !filled) return std::unexpected(filled.error());
   Result<CanaryRun> run = CanaryRun();
   auto done = runtime.submit_and_wait([&](VkCommandBuffer commands) -> Result<void> {
@@ -142,7 +142,7 @@ Result<void> Runtime::Impl::test_matrices(Runtime& owner) {
   const TestedDevice identity = tested_device_of(chosen.snapshot, options.modules);
   std::string path;
   if (!options.canary_folder.empty()) {
-    std::error_code ignored;  // writing says it
+    std::error_code ignored;  // writing the file reports it
     std::filesystem::create_directories(options.canary_folder, ignored);
     path = path_in(options.canary_folder, identity);
   } else if (!options.pipeline_cache.empty()) {
@@ -161,12 +161,12 @@ Result<void> Runtime::Impl::test_matrices(Runtime& owner) {
   }
   std::optional<Error> fatal;
   if (!covers(found, tests)) {
-    // The Runtime's own Device counts pipelines that were asked for, and the canary's are gone after it.
+    // Uses a Device of its own, so that the Runtime's counts have no pipelines of the canary.
     auto tester = adopted(VK_NULL_HANDLE);
     if (!tester) return std::unexpected(tester.error());
     auto result = run_canary(owner, *tester, tests.scratch_bytes);
     if (!result) fatal = result.error();
-    // Only a driver's error says something about its matrices.
+    // Only a driver's error is an outcome.
     if (fatal && fatal->kind != ErrorKind::device) return std::unexpected(*fatal);
     found = fatal ? lost(tests, *fatal) : std::move(*result);
     const std::string text = to_json(found);
@@ -178,7 +178,7 @@ Result<void> Runtime::Impl::test_matrices(Runtime& owner) {
       outcomes().insert_or_assign(key, found);
     }
   }
-  // The next start knows, and leaves the matrices alone; this device may be gone.
+  // The next start reads the outcome and does not use the matrices. This device may be lost.
   if (fatal) return fail(ErrorKind::device, "canary of the matrix unit on " + profile.name, fatal->message());
   canary = std::move(found);
   profile = with_canary(std::move(profile), canary);

@@ -1,4 +1,4 @@
-// What the Runtime keeps of canaries, for profiles of devices that nobody opens.
+// The canary's stored outcomes, for profiles of devices that are not opened.
 #pragma once
 
 #include "snapshot.hpp"
@@ -7,7 +7,7 @@
 
 namespace sectile::vulkan {
 
-// The profile with the outcome that the folder keeps for the device; as it is where it keeps none.
+// The profile with the outcome that the folder has for the device; unchanged where it has none.
 DeviceProfile with_kept_canary(DeviceProfile profile, const Snapshot& snapshot, std::string_view folder);
 
 }  // namespace sectile::vulkan

@@ -40,7 +40,7 @@ VkDebugUtilsMessengerCreateInfoEXT messenger_info(Messages& messages) {
   info.sType = VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT;
   info.messageSeverity =
       VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
-  // The loader's talk about drivers that it cannot load is of the type GENERAL, and not wanted.
+  // Without GENERAL: the loader's messages about drivers that it cannot load are of that type.
   info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT;
   info.pfnUserCallback = on_message;
   info.pUserData = &messages;
@@ -58,7 +58,7 @@ bool layer_is_there() {
 
 Result<void> load_loader() {
   const std::scoped_lock lock(volk_mutex());
-  // Tried again after a failure: a driver may have been installed since.
+  // Tried again after a failure: a driver may have been installed in the meantime.
   if (volk::volkGetInstanceVersion() == 0 && volk::volkInitialize() != VK_SUCCESS)
     return fail(ErrorKind::missing, "Vulkan loader", "libvulkan.so.1 cannot be loaded", "a Vulkan driver installed");
   const std::uint32_t version = volk::volkGetInstanceVersion();
@@ -123,7 +123,7 @@ Result<void> Instance::create(bool validation) {
   info.sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO;
   info.pApplicationInfo = &application;
 
-  auto messenger = messenger_info(messages_);  // also heard while the instance itself is made
+  auto messenger = messenger_info(messages_);  // also for messages while the instance is made
   const VkBool32 on = VK_TRUE;
   const VkLayerSettingEXT setting{kLayer, "validate_sync", VK_LAYER_SETTING_TYPE_BOOL32_EXT, 1, &on};
   VkLayerSettingsCreateInfoEXT settings{};
@@ -178,7 +178,7 @@ Result<std::vector<Candidate>> Instance::devices() const {
     result = table_.vkEnumeratePhysicalDevices(handle_, &count, handles.data());
     handles.resize(count);
   }
-  // Loaders differ in what they say where no driver finds its hardware.
+  // Loaders report missing hardware in different ways.
   if (result == VK_ERROR_INITIALIZATION_FAILED)
     handles.clear();
   else if (result != VK_SUCCESS)

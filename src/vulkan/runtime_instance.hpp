@@ -16,7 +16,7 @@
 
 namespace sectile::vulkan {
 
-// What the validation layer says, from whichever thread.
+// The validation layer's messages, from all threads.
 class Messages {
  public:
   void add(std::string text);
@@ -27,8 +27,8 @@ class Messages {
   std::vector<std::string> texts_;
 };
 
-// While one of these lives, this thread's validation messages with these ids are not kept: for a driver's
-// known fault, stated where it is met.
+// During its lifetime this thread's validation messages with these ids are dropped; for known faults of drivers, which
+// are named at each use.
 class MutedMessages {
  public:
   explicit MutedMessages(std::span<const char* const> ids) noexcept;
@@ -56,7 +56,7 @@ class Instance {
   const volk::VolkInstanceTable& table() const noexcept { return table_; }
   const Messages& messages() const noexcept { return messages_; }
 
-  // Errors: missing, where there is none at all; device.
+  // Errors: missing (no device); device.
   Result<std::vector<Candidate>> devices() const;
 
  private:
@@ -69,13 +69,13 @@ class Instance {
   VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
 };
 
-// The loader's own door. Null before an Instance was made.
+// The loader's vkGetInstanceProcAddr. Null before an Instance was made.
 PFN_vkGetInstanceProcAddr loader_proc_addr() noexcept;
 
 // volk keeps vkGetDeviceProcAddr in a global: tables are filled one at a time.
 void load_device_table(volk::VolkDeviceTable& table, const Instance& instance, VkDevice device);
 
-// Which candidate a selector means (see Runtime::open).
+// The device that a selector names (see Runtime::open).
 Result<std::size_t> select(std::string_view selector, const std::vector<Candidate>& candidates);
 
 }  // namespace sectile::vulkan

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-// All that vk_mem_alloc.h includes, so that nothing of it lands in our namespace.
+// All that vk_mem_alloc.h includes, so that it is not declared in our namespace.
 #include <vulkan/vulkan.h>
 #include <algorithm>
 #include <atomic>
@@ -20,7 +20,7 @@
 #include <type_traits>
 #include <utility>
 
-// VMA belongs to this file alone: an app may link a VMA of its own, of another version.
+// VMA is compiled in this file alone, in a namespace: an app may link its own VMA of another version.
 #define VMA_IMPLEMENTATION
 #define VMA_CALL_PRE static
 #define VMA_STATIC_VULKAN_FUNCTIONS 0
@@ -92,7 +92,7 @@ Result<std::unique_ptr<Memory>> Memory::make(const MemoryContext& context) {
 }
 
 void Memory::release(BufferState& state) noexcept {
-  // The buffer before its memory, and a sparse one's pieces all at once after it.
+  // The buffer is destroyed before its memory; a sparse buffer's pieces are then freed together.
   if (state.buffer != VK_NULL_HANDLE) context_.table->vkDestroyBuffer(context_.device, state.buffer, nullptr);
   for (void* allocation : state.allocations) vma::vmaFreeMemory(allocator_->handle, as_allocation(allocation));
   if (state.imported != VK_NULL_HANDLE) context_.table->vkFreeMemory(context_.device, state.imported, nullptr);
@@ -115,7 +115,7 @@ VkResult Memory::make_plain(BufferState& state, std::uint64_t bytes, MemoryPlace
   } else {
     wanted.usage = vma::VMA_MEMORY_USAGE_AUTO_PREFER_DEVICE;
   }
-  // VMA believes the limit; some drivers give more than they promise, so a large buffer asks the driver itself.
+  // VMA obeys the device's limit. Some drivers allocate more, so a large buffer is requested from the driver directly.
   if (info.size > context_.largest_allocation) wanted.flags |= vma::VMA_ALLOCATION_CREATE_DEDICATED_MEMORY_BIT;
   vma::VmaAllocation allocation = nullptr;
   vma::VmaAllocationInfo got{};
@@ -229,7 +229,7 @@ VkResult Memory::import_into(BufferState& state, void* pages, std::uint64_t byte
   info.pNext = &flags;
   info.allocationSize = bytes;
   VkResult result = VK_ERROR_INVALID_EXTERNAL_HANDLE;
-  // Coherent memory before other kinds: nobody flushes.
+  // Prefers coherent memory: there is no flush.
   for (const VkMemoryPropertyFlags wanted : {VK_MEMORY_PROPERTY_HOST_COHERENT_BIT, VkMemoryPropertyFlagBits{}}) {
     for (std::uint32_t i = 0; i < context_.types.memoryTypeCount && result != VK_SUCCESS; ++i) {
       if ((types >> i & 1u) == 0 || (context_.types.memoryTypes[i].propertyFlags & wanted) != wanted) continue;
@@ -280,8 +280,9 @@ Result<std::unique_ptr<BufferState>> Memory::import(void* pages, std::uint64_t b
   if (bytes % align != 0 || bytes == 0)
     return fail(ErrorKind::misaligned, "imported pages", fmt::format("{} bytes", bytes),
                 fmt::format("a multiple of {}", align));
-  // SwiftShader (chromium 140 to 149) has the extension and imports pages, while
-  // vkGetPhysicalDeviceExternalBufferProperties knows nothing of it: the layer is right, and no harm is done.
+  // SwiftShader (chromium 140 to 149) has the extension and imports pages, but
+  // vkGetPhysicalDeviceExternalBufferProperties does not report it. The layer's message is right, and the import
+  // works.
   constexpr const char* kUnreported[] = {"VUID-VkBufferCreateInfo-pNext-00920",
                                          "VUID-VkImportMemoryWin32HandleInfoKHR-handleType-09861"};
   const MutedMessages mute(context_.import_unreported ? std::span<const char* const>(kUnreported)

@@ -1,4 +1,4 @@
-// Buffers with device addresses, of VMA's memory, of sparse pieces, or of the caller's own pages.
+// Buffers with device addresses, in VMA's memory, in sparse pieces, or in the caller's own pages.
 #pragma once
 
 #include <sectile/vulkan_runtime.hpp>
@@ -39,9 +39,9 @@ struct MemoryContext {
   VkQueue sparse_queue = VK_NULL_HANDLE;  // null: no sparse binding
   std::uint64_t largest_buffer = 0;
   std::uint64_t largest_allocation = 0;
-  bool enforce_largest_allocation = false;  // for tests: refuse what a driver might grant
+  bool enforce_largest_allocation = false;  // for tests: never request more than the limit
   std::uint64_t import_alignment = 0;       // 0: no import
-  bool import_unreported = false;           // the driver imports pages, but does not say so of buffers
+  bool import_unreported = false;           // the driver imports pages, but does not report it for buffers
 };
 
 class Memory {

@@ -11,7 +11,7 @@ Result<std::size_t> best(const std::vector<Candidate>& candidates) {
   for (const DeviceKind kind : kOrder)
     for (std::size_t i = 0; i < candidates.size(); ++i)
       if (candidates[i].entry.kind == kind && candidates[i].entry.unusable.empty()) return i;
-  // None is usable; the first one's reason is as good as any.
+  // None is usable; reports the first one's reason.
   return std::unexpected(check_usable(candidates.front().snapshot.offer).error());
 }
 
@@ -21,7 +21,7 @@ Result<std::size_t> select(std::string_view selector, const std::vector<Candidat
   if (selector.empty()) return best(candidates);
   std::vector<backend::Selectable> devices;
   for (const Candidate& candidate : candidates) {
-    // Mesa's CPU driver calls itself llvmpipe, and everybody else lavapipe.
+    // Mesa's CPU driver is called lavapipe, and reports the name llvmpipe.
     const bool lavapipe = candidate.driver_id == VK_DRIVER_ID_MESA_LLVMPIPE;
     devices.push_back(
         {candidate.entry.name, candidate.entry.uuid, candidate.entry.driver + (lavapipe ? "\nlavapipe" : "")});

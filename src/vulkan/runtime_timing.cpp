@@ -5,13 +5,14 @@
 
 namespace sectile::vulkan {
 
-// One submission of `inner` runs; gives the wall time of one run in nanoseconds.
+// One submission of `inner` runs; returns the wall time of one run in nanoseconds.
 Result<double> Runtime::Impl::sample(const RecordFunction& record, unsigned inner, Timing* timing) {
   const auto several = [&](VkCommandBuffer commands) -> Result<void> {
     for (unsigned i = 0; i < inner; ++i) {
       if (i > 0) {
-        // What an application puts between dispatches and copies that follow each other. Every stage and every access,
-        // the host's among them, costs 2.4 us more on NVIDIA's driver (H200, 580.159.04: 1.5 us an empty dispatch, or 3.9).
+        // The barrier that an application puts between consecutive dispatches and copies. Every stage and every
+        // access, the host's among them, costs 2.4 us more on NVIDIA's driver (H200, 580.159.04: 1.5 us an empty
+        // dispatch, or 3.9).
         constexpr VkPipelineStageFlags kStages = VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT;
         VkMemoryBarrier barrier{};
         barrier.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER;
@@ -34,7 +35,7 @@ Result<double> Runtime::Impl::sample(const RecordFunction& record, unsigned inne
   return wall;
 }
 
-// Submissions of some milliseconds each: between single short runs a GPU would idle and stay slow.
+// Submissions take some milliseconds each: between short ones a GPU would idle and lower its clocks.
 Result<void> Runtime::Impl::warm_up(const RecordFunction& record, unsigned inner, double seconds) {
   constexpr double kSubmission = 5e6;  // ns
   constexpr double kMostRuns = 256;

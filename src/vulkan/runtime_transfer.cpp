@@ -9,7 +9,7 @@
 namespace sectile::vulkan {
 namespace {
 
-// Staging grows to this and no further: larger transfers go in pieces.
+// The largest staging buffer; larger transfers are made in pieces.
 constexpr std::uint64_t kMostStaging = std::uint64_t{64} << 20;
 constexpr std::uint64_t kLeastStaging = std::uint64_t{64} << 10;
 

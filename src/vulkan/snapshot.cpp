@@ -3,7 +3,7 @@
 namespace sectile::vulkan {
 namespace {
 
-// A struct with its type set and linked in front of `next`.
+// A struct with its type set, linked to `next`.
 template <class T>
 T linked(VkStructureType type, void* next) {
   T out{};
@@ -12,7 +12,7 @@ T linked(VkStructureType type, void* next) {
   return out;
 }
 
-// Vendors tell the number of multiprocessors by an extension each.
+// Each vendor reports the number of multiprocessors in its own extension.
 void query_multiprocessors(const InstanceFunctions& functions, VkPhysicalDevice device, Snapshot& out) {
   auto nvidia = linked<VkPhysicalDeviceShaderSMBuiltinsPropertiesNV>(
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV, nullptr);
@@ -40,7 +40,7 @@ void query_multiprocessors(const InstanceFunctions& functions, VkPhysicalDevice 
   if (out.multiprocessors == 0u) out.multiprocessors.reset();
 }
 
-// The two-call pattern of Vulkan, until the count holds still.
+// Vulkan's two-call pattern, repeated until the count does not change.
 template <class T, class Query>
 Result<std::vector<T>> query_all(VkPhysicalDevice device, Query query, VkStructureType type, const char* call) {
   std::vector<T> out;
@@ -98,17 +98,17 @@ Result<Snapshot> take_snapshot(const InstanceFunctions& functions, VkPhysicalDev
   out.v13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_PROPERTIES;
   out.v12.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_PROPERTIES;
   out.v11.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_PROPERTIES;
-  // An older device still says who it is.
+  // An older device still has an identity.
   out.v12.pNext = api >= VK_API_VERSION_1_3 ? &out.v13 : nullptr;
   out.v11.pNext = &out.v12;
   auto properties = linked<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2, &out.v11);
   functions.vkGetPhysicalDeviceProperties2(physical_device, &properties);
-  // The snapshot is copied and moved from here on: no pointer into it may stay.
+  // The snapshot is copied and moved after this: no pointer into it may remain.
   out.v11.pNext = out.v12.pNext = out.v13.pNext = nullptr;
   if (api < VK_API_VERSION_1_3) return out;
 
   query_multiprocessors(functions, physical_device, out);
-  // A driver is known that dies when it is asked for shapes: what the profile will not use is not asked for.
+  // One driver crashes when it is queried for shapes, so shapes that the profile will not use are not queried.
   if (make_profile(out, out.offer.features).cooperative_matrix != true) return out;
   if (auto done = query_matrices(functions, physical_device, out); !done) return std::unexpected(done.error());
   return out;

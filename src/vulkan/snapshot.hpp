@@ -1,4 +1,4 @@
-// What a live device says of itself, read once: everything that the profile and the pipelines need.
+// All that a live device reports and the profile and the pipelines need, read once.
 #pragma once
 
 #include "features.hpp"
@@ -26,7 +26,7 @@ struct Snapshot {
 // Errors: as query_offer; device.
 Result<Snapshot> take_snapshot(const InstanceFunctions& functions, VkPhysicalDevice physical_device);
 
-// The profile of a device made with `features`, a part of what the snapshot offers.
+// The profile of a device made with `features`, a subset of those offered.
 DeviceProfile make_profile(const Snapshot& snapshot, const FeatureSet& features);
 
 }  // namespace sectile::vulkan

@@ -71,7 +71,7 @@ Result<std::vector<StepStatistics>> Device::statistics(const Executable& executa
     return fail(ErrorKind::unsupported, "executable statistics", impl_->profile.name,
                 "a device with VK_KHR_pipeline_executable_properties enabled");
   if (!context.capture_statistics)
-    return fail(ErrorKind::unsupported, "executable statistics", "not asked for", "Adoption::executable_statistics");
+    return fail(ErrorKind::unsupported, "executable statistics", "not enabled", "Adoption::executable_statistics");
   std::vector<StepStatistics> out;
   if (const ReadyPlan* ready = ExecutableAccess::get(executable))
     for (const ReadyStep& step : ready->steps)

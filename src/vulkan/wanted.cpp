@@ -6,9 +6,9 @@ namespace sectile::vulkan {
 
 struct WantedFeatures::Impl {
   FeatureSet features;
-  FeatureStructs structs;  // of the chain that is handed out whole
+  FeatureStructs structs;  // of chain()
   const VkPhysicalDeviceFeatures2* chain = nullptr;
-  FeatureStructs lent;  // linked into the app's own chain
+  FeatureStructs lent;  // linked into the app's chain by enable_in()
   std::vector<const char*> extensions;
 };
 

@@ -35,8 +35,8 @@ CLI::Validator finite_number() {
 int exit_code(const Error& error) noexcept {
   switch (error.kind) {
     case ErrorKind::device:
-    case ErrorKind::invalid_plan:  // a plan of ours that our checker refuses is no fault of the user's
-    case ErrorKind::misaligned:    // and neither are addresses that this program chose
+    case ErrorKind::invalid_plan:  // our own plan, so this is not the user's error
+    case ErrorKind::misaligned:    // the program chose these addresses
     case ErrorKind::too_small:
       return kFailure;
     case ErrorKind::io:  // an output that could not be written, or an input that could not be read
@@ -55,7 +55,7 @@ int report(const Error& error, bool json) {
                                      {"limit", error.limit},
                                      {"detail", error.detail},
                                      {"message", error.message()}}}};
-    // Bytes of a broken file may stand in an error's value; dump() would throw on them.
+    // An error's value may have bytes of a broken file; dump() would throw on them.
     fmt::print(stderr, "{}\n", object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     fmt::print(stderr, "sectile: error: {}\n{}", error.message(), error.detail);

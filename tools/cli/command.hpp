@@ -1,4 +1,4 @@
-// What the subcommands of `sectile` share: how one is added, exit codes, how errors are told.
+// What the subcommands of `sectile` share: registration, texts of common options, exit codes, errors.
 #pragma once
 
 #include <sectile/error.hpp>
@@ -11,12 +11,18 @@ namespace sectile::tools {
 
 // docs/reference/exit-codes.md says what each stands for.
 inline constexpr int kOk = 0;
-inline constexpr int kFailure = 1;   // wrong results, or none; a device that failed; an output that could not be written
-inline constexpr int kBadInput = 2;  // what the user gave cannot be done or read; nothing was written
+inline constexpr int kFailure = 1;   // wrong results or none, a device's failure, output that could not be written
+inline constexpr int kBadInput = 2;  // input that cannot be read or done; nothing was written
+
+inline constexpr const char* kDeviceHelp = "Device: vulkan:N, cuda:N, a UUID or part of a name";
+inline constexpr const char* kTargetHelp = "Built-in target, or a file: a profile's or vulkaninfo's JSON";
+inline constexpr const char* kSupplementHelp = "File with facts that the profile lacks";
+inline constexpr const char* kForceHelp = "Use this candidate: its whole name, or its stem";
+inline constexpr const char* kJsonHelp = "Print JSON";
 
 struct Command {
   CLI::App* app = nullptr;
-  std::function<int()> run;  // called where the user chose this subcommand; gives the exit code
+  std::function<int()> run;  // runs the chosen subcommand; returns the exit code
 };
 
 Command add_devices(CLI::App& parent);
@@ -31,11 +37,11 @@ Command add_targets(CLI::App& parent);
 Command add_emit(CLI::App& parent);
 Command add_pack(CLI::App& parent);
 
-// For options that are a number: finite, and from `least` to `most`. CLI::Range takes NaN, with which no comparison holds.
+// Checks of numbers: finite, and from `least` to `most`. CLI::Range accepts NaN.
 CLI::Validator number_in(double least, double most);
 CLI::Validator finite_number();
 
-// Prints an error on standard error, as a line for people or as one JSON object, and gives the exit code.
+// Prints an error on standard error, as a line of text or as a JSON object, and returns the exit code.
 int report(const Error& error, bool json = false);
 int exit_code(const Error& error) noexcept;
 

@@ -10,24 +10,24 @@
 
 namespace sectile::tools {
 
-// A file, or a pipe that something is written to. Errors: missing (no such file), io (a folder, a device, a pipe without a
+// Reads a file, or a pipe that has a writer. Errors: missing (no such file), io (a folder, a device, a pipe without a
 // writer, unreadable, more than `most` bytes).
 Result<std::string> read_text(const std::string& path, std::size_t most = std::size_t{64} << 20);
 
-// Whether a file could be made there: asked before the work whose result is to go there.
-// Errors: missing (its folder), io (it is a folder itself, or a block device).
+// Whether a file could be written there; called before the work whose result it will have. Errors: missing (its
+// folder), io (a folder, or a block device).
 Result<void> check_place(const std::string& path);
 
-// Writes `parts` one behind the other: into a new file beside `path` that is synced and renamed over it, so that whoever
-// looks sees the old file or the whole new one. A symbolic link stays and what it leads to is replaced; a pipe or a
-// device is written to. On an error nothing is left behind. Errors: io.
+// Writes `parts` one after the other into a new file beside `path`, syncs it and renames it, so that readers see the
+// old file or the whole new one. A symbolic link stays, and its target is replaced; a pipe or a device is written to.
+// After an error no new file remains. Errors: io.
 Result<void> write_atomically(const std::string& path, std::span<const std::span<const std::byte>> parts);
 Result<void> write_atomically(const std::string& path, std::string_view text);
 
-// What is known so far of a file that will be written again; nothing where that is no file that can be replaced.
+// Writes the results so far to a file that will be written again. Does nothing where the file could not be replaced.
 void write_so_far(const std::string& path, std::string_view text);
 
-// Where this user's programs keep what they can make again: ~/.cache/sectile/NAME. Empty where there is no such place.
+// A path in this user's cache: ~/.cache/sectile/NAME. Empty where there is no cache folder.
 std::string cache_folder(std::string_view name);
 
 }  // namespace sectile::tools

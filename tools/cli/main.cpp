@@ -1,4 +1,4 @@
-// The `sectile` command: one file a subcommand.
+// The `sectile` command: one file for each subcommand.
 #include "command.hpp"
 
 #include <sectile/planner.hpp>
@@ -20,7 +20,7 @@
 
 namespace {
 
-// The word that stands where a subcommand should; empty where it is one, or where there is none.
+// The word in the subcommand's place if it is not a subcommand; otherwise empty.
 std::string unknown_subcommand(std::span<const sectile::tools::Command> commands, int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
@@ -38,7 +38,7 @@ std::string names_of(std::span<const sectile::tools::Command> commands) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"GPU layout transforms and matrix products, planned and run.", "sectile"};
+  CLI::App app{"Plans and runs tensor layout transforms and matrix multiplications on GPUs.", "sectile"};
   app.require_subcommand(1);
   app.set_version_flag("--version", fmt::format("sectile {} (planner {})", SECTILE_VERSION, sectile::planner_version()));
   using namespace sectile::tools;
@@ -49,7 +49,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (const std::string word = unknown_subcommand(commands, argc, argv); error.get_exit_code() != 0 && !word.empty())
       return report(sectile::Error{sectile::ErrorKind::missing, "subcommand", word, names_of(commands)});
-    // CLI11 has exit codes of its own, over 100; ours say the same thing in all subcommands.
+    // CLI11's own exit codes are over 100. Ours mean the same in all subcommands.
     return app.exit(error) == 0 ? kOk : kBadInput;
   }
   for (const Command& command : commands) {
@@ -58,24 +58,25 @@ int run(int argc, char** argv) {
   return kBadInput;
 }
 
-// A closed descriptor would be the next file's that is opened: what is printed would go into it. The wrong direction for
-// standard input and output, so that using them is an error; what is told on standard error may be lost.
+// The next file that is opened would get a closed standard descriptor's number, and printed text would go into it.
+// Standard input and output are opened in the wrong direction, so that using them is an error. Standard error may be
+// lost.
 void fill_closed_descriptors() {
   for (const int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) >= 0 || errno != EBADF) continue;
-    // The lowest that is free: this one.
+    // open() takes the lowest free number: this one.
     if (::open("/dev/null", descriptor == STDOUT_FILENO ? O_RDONLY : O_WRONLY) < 0) return;
   }
 }
 
 void tell(const char* why) noexcept {
-  // Not by fmt, which throws where standard error cannot be written to.
+  // Not with fmt, which throws where standard error cannot be written to.
   std::fputs("sectile: error: ", stderr);
   std::fputs(why, stderr);
   std::fputs("\n", stderr);
 }
 
-// Here and nowhere else: whether all that was printed has arrived.
+// The only place that checks whether all output has been written.
 int finish(int code) {
   const bool before = std::ferror(stdout) != 0;
   const bool flushed = std::fflush(stdout) == 0;

@@ -18,13 +18,13 @@
 namespace sectile::tools {
 namespace {
 
-// Memory for every operand of the plan, with what it holds before.
+// Memory for every operand of the plan, with its initial content.
 Result<std::vector<MemoryPtr>> make_operands(Machine& machine, const Plan& plan,
                                              std::span<const std::span<const std::byte>> inputs) {
   std::vector<MemoryPtr> memories;
   for (std::size_t i = 0; i < plan.operands.size(); ++i) {
     const PlanOperand& operand = plan.operands[i];
-    if (operand.bytes == 0) {  // nothing of it is touched
+    if (operand.bytes == 0) {  // not accessed
       memories.push_back(nullptr);
       continue;
     }
@@ -59,7 +59,7 @@ Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<cons
   if (!memories) return std::unexpected(memories.error());
   Launch launch{program->get(), {}};
   for (std::size_t i = 0; i < memories->size(); ++i) {
-    // An operand of which nothing is touched still needs an address: the destination's is one.
+    // An operand that is not accessed still needs an address: the destination's serves.
     const Memory* const memory = (*memories)[i] != nullptr ? (*memories)[i].get() : (*memories)[written].get();
     launch.parts.push_back({memory, 0, result.plan.operands[i].bytes});
   }

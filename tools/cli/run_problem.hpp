@@ -1,4 +1,4 @@
-// One problem from host memory to host memory, or to a file: plan, prepare, upload, run, download.
+// Runs one problem on data in host memory, to memory or to a file: plan, prepare, upload, run, download.
 #pragma once
 
 #include "machine/machine.hpp"
@@ -20,8 +20,8 @@ struct Ran {
   Plan plan;
 };
 
-// `inputs`: what each operand of operands_of holds before, from its address on; nothing for a destination that is not
-// read. Errors: those of planning and of the device; too_small, missing.
+// `inputs`: the content of each operand of operands_of, from its address on; empty for a destination that is not read.
+// Errors: those of planning and of the device; too_small, missing.
 Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<const std::span<const std::byte>> inputs,
                         const TunedChoices* tuned = nullptr);
 

@@ -34,7 +34,7 @@ Result<DeviceProfile> read_target(const std::string& name_or_file) {
   const auto names = builtin_target_names();
   if (std::find(names.begin(), names.end(), name_or_file) != names.end()) return builtin_target(name_or_file);
   std::error_code code;
-  // Neither: builtin_target's own error lists the names that there are.
+  // Neither: builtin_target's error lists all names.
   if (!std::filesystem::exists(name_or_file, code)) {
     const bool path = name_or_file.find_first_of("./") != std::string::npos;
     if (path) return fail(ErrorKind::missing, "target file", name_or_file);
@@ -66,7 +66,7 @@ std::string default_device(const std::string& selector) {
   if (!selector.empty()) return selector;
   const auto entries = vulkan::list_devices();
   if (!entries) {
-    // Without Vulkan a CUDA device is as good; without either the runtime tells Vulkan's error.
+    // Without Vulkan a CUDA device serves. Without both, the runtime reports Vulkan's error.
     const auto others = cuda::list_devices();
     return others && !others->empty() ? "cuda:0" : selector;
   }

@@ -1,4 +1,4 @@
-// --tuned FILE, and where `sectile tune` puts what it measured.
+// --tuned FILE, and the default store of `sectile tune`.
 #pragma once
 
 #include <sectile/tune.hpp>
@@ -8,12 +8,12 @@
 
 namespace sectile::tools {
 
-// The store in a file, with a warning on standard error where it cannot be used or is not there; null for no path.
+// The store in a file; null for an empty path. Warns on standard error if the file cannot be used or does not exist.
 std::unique_ptr<const TuneStore> read_tuned(const std::string& path);
 
-// In this user's cache folder; empty where there is no such place.
+// In this user's cache folder; empty where there is none.
 std::string default_tuned_file();
 
-inline constexpr const char* kTunedHelp = "Take what `sectile tune` measured, from its store";
+inline constexpr const char* kTunedHelp = "Use choices that `sectile tune` stored in this file";
 
 }  // namespace sectile::tools

@@ -1,4 +1,4 @@
-// sectile demo: the main job on a real photograph, checked, and what it costs.
+// sectile demo: transforms a photograph, checks the results, and times the kernels.
 #include "bench/bench.hpp"
 #include "cli/command.hpp"
 #include "demo_colours.hpp"
@@ -35,7 +35,7 @@ struct DemoOptions {
   bool json = false;
 };
 
-// One change of layout: on the picture as it is, and on many of it for the clock.
+// One change of layout: of the picture, and of many copies of it for the timing.
 struct Job {
   std::string name, what;
   PermuteProblem one, many;
@@ -60,9 +60,9 @@ std::vector<Job> make_jobs(const Picture& photo) {
     return problem;
   };
   return {
-      {"nchw", "planes one below the other", layout(1, "NCHW"), layout(n, "NCHW")},
-      {"nchw4c", "a fourth channel of zeros added, left out in the picture", layout(1, "NCHW4c"), layout(n, "NCHW4c")},
-      {"transposed", "rows and columns changed places", turn(1), turn(n)}};
+      {"nchw", "the colour planes, one below the other", layout(1, "NCHW"), layout(n, "NCHW")},
+      {"nchw4c", "a fourth channel of zeros, which the picture leaves out", layout(1, "NCHW4c"), layout(n, "NCHW4c")},
+      {"transposed", "rows and columns exchanged", turn(1), turn(n)}};
 }
 
 // Runs one job on the picture and compares every byte; the error says what was wrong.
@@ -79,7 +79,7 @@ Result<Ran> run_checked(Machine& machine, const Job& job, const Picture& photo) 
   return result;
 }
 
-// The picture of a job's result: something that a viewer shows rightly.
+// A job's result as a picture that a viewer can show.
 Result<void> write_picture(const std::string& path, const Job& job, const Picture& photo,
                            std::span<const std::byte> bytes) {
   if (job.name == "nchw") return write_png(path, photo.width, photo.height * 3, 1, bytes);
@@ -91,7 +91,7 @@ Result<void> write_picture(const std::string& path, const Job& job, const Pictur
   return write_png(path, photo.width, photo.height, 3, rgb);
 }
 
-// A turn to the right is the transpose with each row reversed; the reversal is done here, by the host.
+// A quarter turn to the right is the transpose with each row reversed. The host reverses the rows.
 std::vector<std::byte> reverse_rows(std::span<const std::byte> bytes, std::size_t pixels_in_row) {
   std::vector<std::byte> out(bytes.begin(), bytes.end());
   for (std::size_t pixel = 0; pixel < bytes.size() / 3; ++pixel) {
@@ -113,11 +113,11 @@ Result<void> write_results(const DemoOptions& options, const Job& job, const Pic
   files.push_back(fmt::format("{0}.png, {0}.npy: {1}", base, job.what));
   if (job.name != "transposed") return {};
   const auto turned = reverse_rows(result.bytes, static_cast<std::size_t>(photo.height));
-  files.push_back(options.out + "/rotated.png: that with each row reversed (by the host): a quarter turn to the right");
+  files.push_back(options.out + "/rotated.png: the same with each row reversed (by the host): a quarter turn to the right");
   return write_png(options.out + "/rotated.png", photo.height, photo.width, 3, turned);
 }
 
-// Seconds at most of warm-up before a row: a demo is to be over soon, and its figures are no record.
+// Seconds of warm-up before a row, at most. Short, because a demo's figures are not recorded.
 constexpr double kDemoWarmup = 0.6;
 
 struct DemoResult {
@@ -168,7 +168,7 @@ void tell(const DemoOptions& options, const Picture& photo, const Machine& machi
     fmt::print("{}\n", json.dump(2));
     return;
   }
-  fmt::print("{}: {}x{} pixels; every layout is what the reference says, byte by byte.\n\n", options.photo, photo.width,
+  fmt::print("{}: {}x{} pixels; every layout equals the reference, byte by byte.\n\n", options.photo, photo.width,
              photo.height);
   Table table({"problem (the photograph repeated to 64 MB)", "kernel", "device", "time", "rate", "of a plain copy"});
   for (const RowResult& row : result.rows) {
@@ -179,7 +179,7 @@ void tell(const DemoOptions& options, const Picture& photo, const Machine& machi
   }
   fmt::print("{}\n", table.print());
   for (const Coloured& one : result.coloured)
-    fmt::print("{}: {}\n  {}; every element is within {:.2f} of what rounding may leave of double precision\n", one.name,
+    fmt::print("{}: {}\n  {}; the largest error is {:.2f} of the tolerance against double precision\n", one.name,
                one.problem, one.plan, one.worst);
   fmt::print("\n");
   for (const std::string& file : result.files) fmt::print("{}\n", file);
@@ -206,15 +206,15 @@ int run(const DemoOptions& options) {
 
 Command add_demo(CLI::App& parent) {
   auto options = std::make_shared<DemoOptions>();
-  CLI::App* app =
-      parent.add_subcommand("demo", "Change the layout and the colours of a photograph, check them, and show the pictures and the times");
+  CLI::App* app = parent.add_subcommand(
+      "demo", "Change layout and colours of a photograph, check the results, write pictures and print times");
   app->add_option("--photo,photo", options->photo, "A photograph: JPEG, PNG, ...")->capture_default_str();
-  app->add_option("-o,--out,--output", options->out, "The folder for the pictures and tensors")->capture_default_str();
-  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
+  app->add_option("-o,--out,--output", options->out, "Folder for pictures and tensors")->capture_default_str();
+  app->add_option("--device", options->device, kDeviceHelp);
   app->add_option("--min-time", options->min_time, "Seconds of samples for each timed row")
       ->capture_default_str()
       ->check(number_in(0.001, 60));
-  app->add_flag("--json", options->json, "JSON on standard output");
+  app->add_flag("--json", options->json, kJsonHelp);
   return {app, [options] { return run(*options); }};
 }
 

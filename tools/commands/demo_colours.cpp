@@ -13,17 +13,17 @@
 namespace sectile::tools {
 namespace {
 
-// A row a channel of the result, over red, green and blue from 0 to 255; then what is added.
+// One row for each channel of the result, over red, green and blue from 0 to 255; then the bias.
 struct Colours {
   const char *name, *what;
   std::array<float, 9> matrix;
   std::array<float, 3> bias;
 };
 constexpr std::array<Colours, 2> kColours = {{
-    {"sepia", "brown as an old print",
+    {"sepia", "sepia tones",
      {0.393f, 0.769f, 0.189f, 0.349f, 0.686f, 0.168f, 0.272f, 0.534f, 0.131f}, {0, 0, 0}},
     // ITU-R BT.601, full range, as JPEG stores it.
-    {"ycbcr", "brightness, blueness and redness, shown as red, green and blue",
+    {"ycbcr", "Y, Cb and Cr, shown as red, green and blue",
      {0.299f, 0.587f, 0.114f, -0.168736f, -0.331264f, 0.5f, 0.5f, -0.418688f, -0.081312f}, {0, 128, 128}},
 }};
 
@@ -44,7 +44,7 @@ std::vector<std::byte> as_bytes_of(std::span<const std::byte> floats) {
   return out;
 }
 
-// Pixels are rows, channels are K; the matrix is stored a row an output channel.
+// Pixels are rows, channels are K. The matrix has one row for each output channel.
 MatmulProblem problem_of(const Picture& photo) {
   MatmulProblem p;
   p.transpose_b = true;

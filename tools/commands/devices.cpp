@@ -1,4 +1,4 @@
-// sectile devices: what is there, and a device's profile as a file.
+// sectile devices: lists devices, and writes a device's profile.
 #include "cli/command.hpp"
 #include "cli/files.hpp"
 #include "machine/vulkan.hpp"
@@ -30,7 +30,7 @@ struct DevicesOptions {
   bool json = false;
 };
 
-// What the canary has found so far: a line a shape that failed, one in all where none did.
+// The canary's outcome: one line for each failed shape, or one line in all.
 std::vector<std::string> canary_lines(const DeviceProfile& profile) {
   std::vector<std::string> lines;
   for (const MatrixShape& shape : profile.canary_failed) lines.push_back("failed: " + print(shape) + " is not used");
@@ -49,7 +49,7 @@ std::string api(const vulkan::DeviceEntry& entry) {
   return fmt::format("{}.{}.{}", entry.api_major, entry.api_minor, entry.api_patch);
 }
 
-// Of the other world's devices, the one that is the same card: by its UUID.
+// The device of the other API that has the same UUID, and is the same card.
 std::string same_card(const std::string& uuid, const auto& others, std::string_view world) {
   for (const auto& other : others)
     if (other.uuid == uuid) return fmt::format("{}:{}", world, other.index);
@@ -106,7 +106,7 @@ int list_all(const DevicesOptions& options) {
     table.add({fmt::format("cuda:{}", entry.index), entry.name, "", entry.architecture, entry.driver, entry.uuid,
                same_card(entry.uuid, *entries, "vulkan"), "yes"});
   fmt::print("{}", table.print());
-  // Standard output lists devices. That there is no CUDA here is nothing wrong, and nothing to say unless its driver is.
+  // Standard output lists devices. A missing CUDA is no error, and is mentioned only where CUDA's driver is installed.
   const bool no_driver = !cuda_found && cuda_found.error().kind == ErrorKind::missing && cuda_found.error().what == "libcuda.so.1";
   if (!found) fmt::print(stderr, "sectile: no Vulkan device: {}\n", found.error().message());
   if (!cuda_found && !no_driver) fmt::print(stderr, "sectile: no CUDA device: {}\n", cuda_found.error().message());
@@ -144,10 +144,10 @@ int run(const DevicesOptions& options) {
 
 Command add_devices(CLI::App& parent) {
   auto options = std::make_shared<DevicesOptions>();
-  CLI::App* app = parent.add_subcommand("devices", "List devices, or record one's profile");
-  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name: print this one's profile");
-  app->add_option("--record", options->record, "Write the profile (JSON) to this file");
-  app->add_flag("--json", options->json, "JSON on standard output");
+  CLI::App* app = parent.add_subcommand("devices", "List devices, or record the profile of one");
+  app->add_option("--device", options->device, "Print the profile of this device: vulkan:N, cuda:N, a UUID or part of a name");
+  app->add_option("--record", options->record, "Write the profile to this file, as JSON");
+  app->add_flag("--json", options->json, kJsonHelp);
   return {app, [options] { return run(*options); }};
 }
 

@@ -1,4 +1,4 @@
-// sectile matmul: the product of two .npy files, and what follows it.
+// sectile matmul: multiplies two .npy files and applies an epilogue.
 #include "cli/command.hpp"
 #include "cli/files.hpp"
 #include "cli/npy.hpp"
@@ -27,7 +27,7 @@ struct MatmulOptions {
   bool transpose_a = false, transpose_b = false, json = false;
 };
 
-// The files that a problem's operands come from, by the operand's name.
+// The files of a problem's operands, by operand name.
 struct Inputs {
   std::vector<std::pair<std::string, NpyArray>> arrays;
   std::span<const std::byte> of(const std::string& name) const {
@@ -39,17 +39,17 @@ struct Inputs {
 
 std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
-// NumPy has no name for bf16: its bits are taken for it where nothing else could be meant.
+// NumPy has no name for bf16. Plain 16-bit elements are read as bf16, since a matmul has no other use for them.
 DType element_type(const NpyHeader& header) {
   const DType type = header.dtype();
   return type == DType::b16 ? DType::bf16 : type;
 }
 
-// A file as batches of a matrix.
+// A file as a batch of matrices.
 struct Matrix {
   std::int64_t batch = 1, rows = 0, columns = 0;
   bool batched = false;
-  bool turned = false;   // the file has it in Fortran's order: its transpose, row by row
+  bool turned = false;   // the file is in Fortran order: it has the transpose, row by row
 };
 
 Result<Matrix> matrix_of(const NpyHeader& header, const std::string& path) {
@@ -57,7 +57,7 @@ Result<Matrix> matrix_of(const NpyHeader& header, const std::string& path) {
   if (shape.size() != 2 && shape.size() != 3)
     return fail(ErrorKind::invalid_problem, path + ": shape", shape_text(shape), "a matrix, or batches of one: 2 or 3 axes");
   if (header.fortran_order && shape.size() == 3)
-    return fail(ErrorKind::unsupported, path + ": order", "Fortran's, of 3 axes", "C order: numpy.ascontiguousarray");
+    return fail(ErrorKind::unsupported, path + ": order", "Fortran order of 3 axes", "C order: numpy.ascontiguousarray");
   const std::size_t first = shape.size() - 2;
   return Matrix{first == 1 ? shape[0] : 1, shape[first], shape[first + 1], first == 1, header.fortran_order};
 }
@@ -110,7 +110,7 @@ Result<void> set_shape(MatmulProblem& p, const MatmulOptions& options, const Mat
   return {};
 }
 
-// A file whose elements must be what the result's are.
+// A file whose elements must have the result's type.
 Result<NpyArray> read_like_result(const std::string& path, const MatmulProblem& p) {
   auto array = read_npy(path);
   if (!array) return array;
@@ -150,7 +150,7 @@ Result<void> add_c(MatmulProblem& p, const MatmulOptions& options, Inputs& input
     return fail(ErrorKind::invalid_problem, options.c + ": shape", shape_text(array->header.shape),
                 fmt::format("({}, {}), the result's", p.m, p.n));
   if (matrix->turned && p.m > 1 && p.n > 1)
-    return fail(ErrorKind::unsupported, options.c + ": order", "Fortran's", "C order: numpy.ascontiguousarray");
+    return fail(ErrorKind::unsupported, options.c + ": order", "Fortran order", "C order: numpy.ascontiguousarray");
   if (p.batch != 1 && matrix->batch == 1) p.c_batch = 0;
   if (p.beta != 0) inputs.arrays.emplace_back("c", std::move(*array));
   return {};
@@ -198,23 +198,23 @@ int run(const MatmulOptions& options) {
 
 Command add_matmul(CLI::App& parent) {
   auto options = std::make_shared<MatmulOptions>();
-  CLI::App* app = parent.add_subcommand("matmul", "Multiply two .npy files: alpha * A B + beta * C + bias, an activation");
-  app->add_option("a", options->a, "A: a matrix of f32, f16, int8, or bf16's bits (V2); or batches of one")->required();
-  app->add_option("b", options->b, "B: the same")->required();
-  app->add_flag("--transpose-a", options->transpose_a, "A's file holds it transposed: K x M");
-  app->add_flag("--transpose-b", options->transpose_b, "B's file holds it transposed: N x K");
-  app->add_option("--bias", options->bias, "Added to every row (N values), or as (M, 1) to every column");
-  app->add_option("--c", options->c, "C: as large as the result; times beta, which is then 1 if nothing is said");
-  app->add_option("--alpha", options->alpha, "Times the product")->capture_default_str()->check(finite_number());
-  app->add_option("--beta", options->beta, "Times C")->check(finite_number());
+  CLI::App* app = parent.add_subcommand("matmul", "Multiply two .npy files: D = activation(alpha * A B + beta * C + bias)");
+  app->add_option("a", options->a, "A: a matrix, or a batch of matrices, of f32, f16, int8 or bf16 (as V2)")->required();
+  app->add_option("b", options->b, "B: as A")->required();
+  app->add_flag("--transpose-a", options->transpose_a, "The file has A transposed: K x M");
+  app->add_flag("--transpose-b", options->transpose_b, "The file has B transposed: N x K");
+  app->add_option("--bias", options->bias, "Added to every row (N values), or to every column (shape M, 1)");
+  app->add_option("--c", options->c, "C, of the result's shape; beta is then 1 by default");
+  app->add_option("--alpha", options->alpha, "Factor of the product")->capture_default_str()->check(finite_number());
+  app->add_option("--beta", options->beta, "Factor of C")->check(finite_number());
   app->add_option("--activation", options->activation, "none, relu, gelu, gelu_tanh or silu");
-  app->add_option("--type", options->type, "What A and B are rounded to: f32, f16, bf16 or i8; A's own if nothing is said");
-  app->add_option("--acc", options->acc, "What is summed in: f32, f16 (of f16) or i32 (of i8)");
-  app->add_option("--out-type", options->out_type, "The result's, the bias's and C's: f32, f16, bf16, or i32 of i8");
+  app->add_option("--type", options->type, "Type that A and B are rounded to: f32, f16, bf16 or i8 (default: A's)");
+  app->add_option("--acc", options->acc, "Type of the sums: f32, f16 (for f16) or i32 (for i8)");
+  app->add_option("--out-type", options->out_type, "Type of the result, the bias and C: f32, f16, bf16, or i32 (for i8)");
   app->add_option("-o,--out,--output", options->out, "The .npy file to write")->required();
-  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
+  app->add_option("--device", options->device, kDeviceHelp);
   app->add_option("--tuned", options->tuned, kTunedHelp);
-  app->add_flag("--json", options->json, "What was done, as JSON on standard output");
+  app->add_flag("--json", options->json, "Print what was done as JSON");
   return {app, [options] { return run(*options); }};
 }
 

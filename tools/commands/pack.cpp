@@ -1,4 +1,4 @@
-// sectile pack: modules that emit has written, bundled into one file for the library to choose from.
+// sectile pack: bundles modules that emit has written into one file.
 #include "cli/command.hpp"
 #include "emit/emit.hpp"
 #include "cli/files.hpp"
@@ -58,7 +58,7 @@ Result<void> bundle(const PackOptions& options) {
   const std::size_t given = emitted.modules.size();
   const auto bytes = make_pack(std::move(emitted.modules), std::move(emitted.manifests));
   if (!bytes) return std::unexpected(bytes.error());
-  // What was made is what will be read: opened before it is written.
+  // Opened before it is written: the file will be readable.
   const auto pack = Pack::open(*bytes, options.output);
   if (!pack) return std::unexpected(pack.error());
   const std::array parts = {std::span<const std::byte>(*bytes)};
@@ -83,11 +83,11 @@ int run(const PackOptions& options) {
 
 Command add_pack(CLI::App& parent) {
   auto options = std::make_shared<PackOptions>();
-  CLI::App* app = parent.add_subcommand("pack", "Bundle what emit has written into one file");
+  CLI::App* app = parent.add_subcommand("pack", "Bundle folders that emit has written into one file");
   auto* folders = app->add_option("folder", options->folders, "Folders that emit has written");
   app->add_option("-o,--out,--output", options->output, "The pack to write");
-  app->add_option("--list", options->list, "Print what a pack holds")->excludes(folders);
-  app->add_flag("--json", options->json, "JSON on standard output");
+  app->add_option("--list", options->list, "Print the content of a pack")->excludes(folders);
+  app->add_flag("--json", options->json, kJsonHelp);
   return {app, [options] { return run(*options); }};
 }
 

@@ -1,4 +1,4 @@
-// sectile permute: a .npy file in another layout.
+// sectile permute: changes the layout of a .npy file.
 #include "cli/command.hpp"
 #include "cli/files.hpp"
 #include "cli/npy.hpp"
@@ -42,7 +42,7 @@ Result<void> set_axes(PermuteProblem& problem, const PermuteOptions& options) {
     return fail(ErrorKind::invalid_problem, "axes", options.axes, "integers and commas, as 0,3,1,2");
   }
   for (const std::int64_t axis : axes) {
-    // validate() says the rest; here only what an int cannot hold.
+    // validate() checks the rest; here only numbers that an int cannot hold.
     if (axis < std::numeric_limits<int>::min() || axis > std::numeric_limits<int>::max()) {
       return fail(ErrorKind::invalid_problem, "axes", std::to_string(axis),
                   fmt::format("0..{}", problem.shape.size() - 1));
@@ -176,16 +176,16 @@ Command add_permute(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("permute", "Change the layout of a .npy file");
   app->add_option("in", options->in, "The .npy file to read")->required();
   app->add_option("--axes", options->axes, "Axis i of the result is axis AXES[i] of the input, as 0,3,1,2");
-  app->add_option("--layout", options->layout, "FROM:TO, as NHWC:NCHW4c");
-  app->add_option("--channels", options->channels, "True size of the axis that FROM splits in blocks");
-  app->add_option("--cast", options->cast, "The result's type, as f16: rounded once, to integers saturated");
-  app->add_option("--scale", options->scale, "A number, or AXIS:FILE.npy (f32, along an axis of the input, as C:scale.npy)");
-  app->add_option("--bias", options->bias, "AXIS:FILE.npy, added after the scale");
-  app->add_option("--add", options->add, "A .npy file of the result's shape and type, added last");
+  app->add_option("--layout", options->layout, "Layouts FROM:TO, as NHWC:NCHW4c");
+  app->add_option("--channels", options->channels, "True size of the axis that the source's layout splits in blocks");
+  app->add_option("--cast", options->cast, "Type of the result, as f16; values are rounded once, and saturated for integers");
+  app->add_option("--scale", options->scale, "Factor: a number, or AXIS:FILE.npy (f32 along an axis of the input, as C:scale.npy)");
+  app->add_option("--bias", options->bias, "Added after the scale: AXIS:FILE.npy");
+  app->add_option("--add", options->add, "Added last: a .npy file of the result's shape and type");
   app->add_option("-o,--out,--output", options->out, "The .npy file to write")->required();
-  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
+  app->add_option("--device", options->device, kDeviceHelp);
   app->add_option("--tuned", options->tuned, kTunedHelp);
-  app->add_flag("--json", options->json, "What was done, as JSON on standard output");
+  app->add_flag("--json", options->json, "Print what was done as JSON");
   return {app, [options] { return run(*options); }};
 }
 

@@ -1,4 +1,4 @@
-// sectile plan: what would be run for a problem, and why; no device needed.
+// sectile plan: prints the plan of a problem, and why it was chosen. Needs no device.
 #include "cli/command.hpp"
 #include "cli/files.hpp"
 #include "cli/target.hpp"
@@ -31,7 +31,7 @@ Result<DeviceProfile> profile_of(const PlanCommandOptions& options) {
   return supplement(std::move(*profile), *facts);
 }
 
-// What the driver says of the plan's pipelines: registers, spills, workgroup memory, as it names them.
+// The driver's figures for the plan's pipelines: registers, spills, workgroup memory, by the driver's names.
 Result<void> print_statistics(const PlanCommandOptions& options, const DeviceProfile& profile, const Plan& plan) {
   if (profile.api == Api::cuda) {
     for (const Step& step : plan.steps) {
@@ -48,7 +48,7 @@ Result<void> print_statistics(const PlanCommandOptions& options, const DevicePro
   }
   vulkan::RuntimeOptions with_statistics;
   with_statistics.executable_statistics = true;
-  with_statistics.canary = false;  // the plan is made, and nothing runs
+  with_statistics.canary = false;  // nothing runs
   auto runtime = vulkan::Runtime::open(default_device(options.device), with_statistics);
   if (!runtime) return std::unexpected(runtime.error());
   const auto ready = runtime->device().prepare(plan);
@@ -102,17 +102,16 @@ Command add_plan(CLI::App& parent) {
   auto options = std::make_shared<PlanCommandOptions>();
   CLI::App* app = parent.add_subcommand("plan", "Print the plan of a problem for a device or a target");
   app->add_option("problem", options->problem, "Such as \"permute f16 1x384x512x128 axes=0,3,1,2\"")->required();
-  auto* target =
-      app->add_option("--target", options->target, "A built-in target's name, or a file: profile or vulkaninfo JSON");
-  app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name")->excludes(target);
-  app->add_option("--supplement", options->supplement, "A file with facts that the profile lacks");
+  auto* target = app->add_option("--target", options->target, kTargetHelp);
+  app->add_option("--device", options->device, kDeviceHelp)->excludes(target);
+  app->add_option("--supplement", options->supplement, kSupplementHelp);
   app->add_option("--pack", options->pack, "Choose only among the kernels of this pack");
-  app->add_option("--force", options->force, "Take the candidate of this name");
+  app->add_option("--force", options->force, kForceHelp);
   app->add_option("--tuned", options->tuned, kTunedHelp);
-  app->add_flag("--explain", options->explain, "Show every candidate: its counts, or why it was refused");
-  app->add_flag("--statistics", options->statistics, "Compile for the device, and print its driver's figures")
+  app->add_flag("--explain", options->explain, "Print every candidate: its counts and cost, or why it was refused");
+  app->add_flag("--statistics", options->statistics, "Compile for the device, and print the driver's figures")
       ->excludes(target);
-  app->add_flag("--json", options->json, "JSON on standard output");
+  app->add_flag("--json", options->json, kJsonHelp);
   return {app, [options] { return run(*options); }};
 }
 

@@ -1,4 +1,4 @@
-// sectile targets: the built-in targets, and what they know beside one another.
+// sectile targets: lists the built-in targets, and compares profiles.
 #include "cli/command.hpp"
 #include "cli/target.hpp"
 #include "cli/text.hpp"
@@ -74,7 +74,7 @@ int list_all(bool as_json) {
   return kOk;
 }
 
-// A field's value as a cell: JSON, but for what would break the table.
+// A field's value as a cell: JSON, shortened where it would break the table.
 std::string cell(const json& profile, const std::string& field) {
   const auto found = profile.find(field);
   if (found == profile.end()) return "-";
@@ -140,7 +140,7 @@ int compare(const TargetsOptions& options) {
     as_json.push_back({{"name", profile->name}, {"profile", profiles.back()}, {"quirks", std::move(notes)}});
     if (!unit.empty()) as_json.back()["matrix_unit_unused"] = unit;
   }
-  // Vulkan is what a profile without the field is for: said here, so that the column does not read "not known".
+  // A profile without this field is for Vulkan. It is set here, so that the column does not show "not known".
   for (json& profile : profiles) profile.emplace("api", "vulkan");
   fields.insert("api");
   fields.erase("name");
@@ -154,7 +154,7 @@ int compare(const TargetsOptions& options) {
   }
   print_comparison(profiles, fields, options.sources);
   if (!quirks.empty()) fmt::print("\nQuirks\n{}", quirks);
-  if (!units.empty()) fmt::print("\nMatrix units that no matmul uses\n{}", units);
+  if (!units.empty()) fmt::print("\nMatrix units that matmuls do not use\n{}", units);
   return kOk;
 }
 
@@ -164,8 +164,8 @@ Command add_targets(CLI::App& parent) {
   auto options = std::make_shared<TargetsOptions>();
   CLI::App* app = parent.add_subcommand("targets", "List the built-in targets, or compare some field by field");
   app->add_option("targets", options->names, "Names of built-in targets, or files: profile or vulkaninfo JSON");
-  app->add_flag("--sources", options->sources, "Say of each value where it comes from");
-  app->add_flag("--json", options->json, "JSON on standard output");
+  app->add_flag("--sources", options->sources, "Print the source of each value");
+  app->add_flag("--json", options->json, kJsonHelp);
   return {app, [options] { return options->names.empty() ? list_all(options->json) : compare(*options); }};
 }
 

@@ -1,4 +1,4 @@
-// A step's code for a target: the one place that knows which targets take what.
+// A step's code for a target. Only this file knows which target needs which code.
 #include "emit.hpp"
 
 #include "module/facts.hpp"
@@ -25,7 +25,7 @@
 namespace sectile::tools {
 namespace {
 
-// A module's environment: what is valid for Vulkan 1.3 is the same module for 1.4.
+// A module's environment: a module for Vulkan 1.3 serves 1.4 unchanged.
 std::uint32_t environment(const DeviceProfile& profile) {
   return profile.api_version == 0 ? 1003u : std::min(profile.api_version, 1003u);
 }
@@ -62,7 +62,7 @@ bool CodeMaker::LessOnCuda::operator()(const std::pair<std::string, Key>& a, con
 }
 
 #ifdef SECTILE_HAS_CUDA
-// A cubin, and the PTX that a newer driver can still compile; both have the constants in them. Sizes stay arguments.
+// A cubin, and PTX that a newer driver can compile. Both have the constants; sizes stay arguments.
 Result<EmittedModule> CodeMaker::make_cuda(const Step& step, const DeviceProfile& profile) const {
   if (freeze_shape_) return fail(ErrorKind::unsupported, "--freeze-shape", profile.name, "a Vulkan target");
   const std::string architecture = cuda_architecture_name(profile);

@@ -1,4 +1,4 @@
-// sectile emit: plans written out as code that can be shipped, for targets that need not be here.
+// sectile emit: writes plans and their compiled code for targets; needs no GPU.
 #include "emit.hpp"
 
 #include "cli/command.hpp"
@@ -24,13 +24,13 @@ struct EmitOptions {
   bool all_targets = false, freeze_shape = false, json = false;
 };
 
-// A target, and the folder in the output that its files go to; one target alone needs none.
+// A target, and the folder of its files in the output; empty where there is only one target.
 struct Place {
   std::string folder;
   DeviceProfile profile;
 };
 
-// What all targets together come to.
+// The results of all targets.
 struct Output {
   std::vector<EmittedFile> files;
   std::vector<std::string> folders;
@@ -122,7 +122,7 @@ void add(Output& out, const Place& place, EmittedTarget& made) {
 void tell(const EmitOptions& options, const Output& out, const std::vector<std::string>& kept, double seconds) {
   for (const LeftOut& one : out.left_out) fmt::print(stderr, "sectile: left out: {}: {}\n", one.what, one.why);
   for (const std::string& name : kept)
-    fmt::print(stderr, "sectile: {}/{} was changed since emit wrote it, and is needed no more: it stays\n", options.output, name);
+    fmt::print(stderr, "sectile: {}/{} is no longer needed, but was changed since emit wrote it: not removed\n", options.output, name);
   if (options.json) {
     fmt::print("{}\n", nlohmann::json{{"folder", options.output}, {"targets", out.rows}, {"left_out", to_json(out.left_out)},
                                       {"kept", kept}, {"seconds", seconds}}
@@ -248,19 +248,18 @@ Result<EmittedTarget> emit_target(const DeviceProfile& profile, const std::vecto
 
 Command add_emit(CLI::App& parent) {
   auto options = std::make_shared<EmitOptions>();
-  CLI::App* app = parent.add_subcommand("emit", "Write plans and their code for a target, to be shipped");
+  CLI::App* app = parent.add_subcommand("emit", "Write plans and their compiled code for a target");
   app->add_option("problem", options->problems, "Such as \"permute f16 1x384x512x128 axes=0,3,1,2\"");
-  app->add_option("--from", options->from, "A file with problems, one a line");
-  auto* target =
-      app->add_option("--target", options->target, "A built-in target's name, or a file: profile or vulkaninfo JSON");
-  app->add_option("--supplement", options->supplement, "A file with facts that the profile lacks");
+  app->add_option("--from", options->from, "File with one problem in each line");
+  auto* target = app->add_option("--target", options->target, kTargetHelp);
+  app->add_option("--supplement", options->supplement, kSupplementHelp);
   app->add_flag("--all-targets", options->all_targets,
-                "Every built-in target, each in a folder of its name; what one of them refuses is left out and told")
+                "All built-in targets, each in its own folder; problems that a target refuses are left out and reported")
       ->excludes(target);
-  app->add_option("-o,--out,--output", options->output, "The folder to write; in one that emit has written, what it wrote is replaced");
-  app->add_option("--force", options->force, "Take the candidate of this name");
-  app->add_flag("--freeze-shape", options->freeze_shape, "Make sizes and strides constants too; addresses stay pushed");
-  app->add_flag("--json", options->json, "JSON on standard output");
+  app->add_option("-o,--out,--output", options->output, "Folder to write; files of an earlier emit are replaced");
+  app->add_option("--force", options->force, kForceHelp);
+  app->add_flag("--freeze-shape", options->freeze_shape, "Make sizes and strides constants as well; addresses stay pushed");
+  app->add_flag("--json", options->json, kJsonHelp);
   return {app, [options] { return run(*options); }};
 }
 

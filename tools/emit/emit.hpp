@@ -28,7 +28,7 @@ struct EmittedFile {
 
 // One kernel's code for a target, ready to be written.
 struct EmittedModule {
-  std::string name;                // "permute_tile.e2-0f3c..."; its files begin with it
+  std::string name;                // "permute_tile.e2-0f3c..."; prefix of its files
   PackedModule packed;             // its key, and its code: SPIR-V, or a cubin padded with zeros to whole words
   nlohmann::json facts;            // its entry in the manifest
   std::vector<EmittedFile> files;
@@ -40,7 +40,7 @@ struct EmittedPlan {
   std::vector<std::size_t> modules;  // of each step, an index into EmittedTarget::modules
 };
 
-// What was asked for and not made, and why.
+// A problem or target that was left out, and why.
 struct LeftOut {
   std::string what;   // a problem, or a target
   std::string why;
@@ -56,13 +56,13 @@ struct EmittedTarget {
   std::vector<EmittedFile> files;  // manifest.json and the plans' headers
 };
 
-// Code by what it was made of, so that targets which choose alike share the work.
+// Makes code, and caches it by kernel and constants, so that targets with the same choice share it.
 class CodeMaker {
  public:
   explicit CodeMaker(bool freeze_shape) : freeze_shape_(freeze_shape) {}
   // Errors: as spirv::freeze(); missing (a kernel that has no template).
   Result<EmittedModule> make(const Step& step, const DeviceProfile& profile);
-  // Why it makes nothing for this target, here and as it is asked to; empty where it does.
+  // Why it cannot make code for this target in this build and with these options, or empty.
   std::string cannot(const DeviceProfile& profile) const;
   bool freeze_shape() const noexcept { return freeze_shape_; }
 
@@ -81,7 +81,7 @@ class CodeMaker {
   std::map<std::pair<std::string, Key>, EmittedModule, LessOnCuda> made_for_cuda_;   // by architecture as well
 };
 
-// A problem that a target refuses: an error, or left out where there are other targets.
+// What happens to a problem that a target refuses: an error, or left out (with several targets).
 enum class Refused : std::uint8_t { error, left_out };
 
 // Plans and code for one target. Errors name the problem and the target.
@@ -91,25 +91,25 @@ Result<EmittedTarget> emit_target(const DeviceProfile& profile, const std::vecto
 
 // The C headers and the manifest's text.
 std::string c_identifier(std::string_view name);
-// As the inside of a C comment: on one line, without its end.
+// Text for the inside of a C comment: one line, without the comment's end.
 std::string c_comment(std::string_view text);
 std::string module_header(const EmittedModule& module);
 std::string plan_header(const EmittedTarget& target, const EmittedPlan& plan);
 std::string manifest_text(const EmittedTarget& target, bool freeze_shape);
-// The manifest above the folders of several targets.
+// The manifest above the targets' folders.
 std::string index_text(const std::vector<std::string>& folders, const std::vector<LeftOut>& left_out);
-// A target's folder: its name, with '-' for what a file system may not take ("cuda:sm_90a" -> "cuda-sm_90a").
+// A target's folder: its name, with '-' for characters that some file systems forbid ("cuda:sm_90a" -> "cuda-sm_90a").
 std::string folder_name(std::string_view target);
 
 // XXH3-128, 32 hex digits.
 std::string hash_text(std::string_view bytes);
 
-// Problems, one a line; empty lines and lines that begin with # are none. Errors name file and line.
+// Problems, one in each line; empty lines and lines that begin with # are skipped. Errors name file and line.
 Result<std::vector<Problem>> read_problems(const std::string& path);
 
 // ---- whole folders
 
-// Whether `path` can become a folder of emit's: not there, empty, or written by emit before.
+// Whether emit can write to `path`: it does not exist, is empty, or was written by emit.
 Result<void> check_output_folder(const std::string& path);
 
 // Writes all files (names may hold one folder) under `path`; folders above it are made. Where nothing is there they appear
@@ -119,7 +119,7 @@ Result<void> check_output_folder(const std::string& path);
 // Errors: io; where a new file would replace such a one, before anything is written.
 Result<std::vector<std::string>> write_folder(const std::string& path, const std::vector<EmittedFile>& files);
 
-// What pack takes of folders that emit wrote.
+// What pack reads from folders that emit wrote.
 struct Emitted {
   std::vector<PackedModule> modules;
   std::vector<std::string> manifests;   // of the folders that have modules

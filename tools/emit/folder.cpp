@@ -1,4 +1,4 @@
-// Folders that emit writes, and writes again: nothing in them is lost that emit did not write.
+// Writes emit's folders, also over an earlier result. Files that emit did not write are never changed or removed.
 #include "emit.hpp"
 
 #include "cli/files.hpp"
@@ -32,12 +32,12 @@ std::string without_slashes(std::string path) {
   return path;
 }
 
-// A name that stays in its folder.
+// Whether the name cannot lead out of its folder.
 bool plain_name(const std::string& name) {
   return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos;
 }
 
-// The file itself, and no link to one.
+// Whether it is a regular file, and not a link.
 bool is_regular(const fs::path& path) {
   std::error_code code;
   return fs::is_regular_file(fs::symlink_status(path, code));
@@ -47,7 +47,7 @@ bool is_folder(const fs::path& path) {
   return fs::is_directory(fs::symlink_status(path, code));
 }
 
-// A manifest of emit's with the list of what it wrote; null where it is none.
+// A manifest of emit's with its list of files; null where it is not one.
 nlohmann::json read_manifest(const fs::path& folder) {
   const fs::path path = folder / kManifest;
   if (!is_regular(path)) return {};
@@ -59,7 +59,7 @@ nlohmann::json read_manifest(const fs::path& folder) {
   return ours ? json : nlohmann::json();
 }
 
-// What emit wrote, by name under its folder, and the hash that it had; manifests without one.
+// The files that emit wrote, by name under its folder, with their hashes; manifests have none.
 using Owned = std::map<std::string, std::string>;
 
 void add_owned(Owned& owned, const fs::path& folder, const std::string& in, bool above) {
@@ -76,7 +76,7 @@ void add_owned(Owned& owned, const fs::path& folder, const std::string& in, bool
 
 bool is_manifest(const std::string& name) { return name == kManifest || name.ends_with(std::string("/") + kManifest); }
 
-// Whether the file is as emit left it.
+// Whether the file is unchanged since emit wrote it.
 bool unchanged(const fs::path& path, const std::string& name, const Owned& owned) {
   const auto found = owned.find(name);
   if (found == owned.end() || !is_regular(path)) return false;
@@ -85,7 +85,7 @@ bool unchanged(const fs::path& path, const std::string& name, const Owned& owned
   return bytes && hash_text(*bytes) == found->second;
 }
 
-// Removes what is left of a try.
+// Removes the remains of a failed attempt.
 struct Temporary {
   std::string path;
   ~Temporary() {
@@ -105,10 +105,10 @@ Result<void> write_one(const fs::path& path, const std::string& bytes) {
   return {};
 }
 
-// Begins the names of folders that a run which was killed may leave in its output.
+// Prefix of temporary folders; a killed run may leave one in its output.
 constexpr std::string_view kFresh = ".emit";
 
-// Nothing but what killed runs left.
+// Whether the folder has nothing but the remains of killed runs.
 bool is_empty_folder(const fs::path& place) {
   std::error_code code;
   for (fs::directory_iterator at(place, code), end; !code && at != end; at.increment(code))
@@ -116,12 +116,12 @@ bool is_empty_folder(const fs::path& place) {
   return !code;
 }
 
-// All files in a folder of their own, whose name begins with `stem`.
+// Writes all files into a new folder whose name begins with `stem`.
 Result<std::string> write_beside(const std::string& place, const std::string& stem, const std::vector<EmittedFile>& files) {
   std::string name = stem + ".XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) return cannot_write(place, errno);
   Temporary temporary{name};
-  // mkdtemp makes a folder for its owner alone; the result is to be as any other.
+  // mkdtemp makes a folder for its owner alone; the result gets the usual mode.
   const mode_t mask = ::umask(0);
   ::umask(mask);
   if (::chmod(name.c_str(), 0777 & ~mask) != 0) return cannot_write(place, errno);
@@ -131,16 +131,16 @@ Result<std::string> write_beside(const std::string& place, const std::string& st
   return name;
 }
 
-// No new file takes the place of one that is not emit's, or was changed since.
+// Refuses a new file that would replace one that emit did not write, or that was changed since.
 Result<void> check_replaced(const fs::path& place, const std::vector<EmittedFile>& files, const Owned& owned) {
   for (const EmittedFile& file : files) {
     const fs::path path = place / file.name, folder = path.parent_path();
     std::error_code code;
-    // The output itself may be a link; a target's folder in it may not, or files would be written elsewhere.
+    // The output itself may be a link. A target's folder in it may not, because files would then be written elsewhere.
     if (folder != place && fs::exists(fs::symlink_status(folder, code)) && !is_folder(folder))
       return fail(ErrorKind::io, "writing", folder.string(), "a folder, or nothing there");
     if (!fs::exists(fs::symlink_status(path, code)) || unchanged(path, file.name, owned)) continue;
-    // A run that was killed may have left the very same file, and no manifest that lists it.
+    // A killed run may have left the same file without a manifest that lists it.
     const auto there = is_regular(path) ? read_text(path.string()) : Result<std::string>(std::string());
     if (is_regular(path) && there && *there == file.bytes) continue;
     return fail(ErrorKind::io, "writing", path.string(), "a file as emit wrote it, or nothing there");
@@ -148,7 +148,7 @@ Result<void> check_replaced(const fs::path& place, const std::vector<EmittedFile
   return {};
 }
 
-// Puts the files of `fresh` into `place`, manifests last: until then the old ones list what is there.
+// Moves the files of `fresh` into `place`, manifests last. Until then the old manifests list what exists.
 Result<void> move_in(const fs::path& fresh, const fs::path& place, const std::vector<EmittedFile>& files) {
   for (const bool manifests : {false, true}) {
     for (const EmittedFile& file : files) {
@@ -163,7 +163,7 @@ Result<void> move_in(const fs::path& fresh, const fs::path& place, const std::ve
   return {};
 }
 
-// Removes what was emit's and is no more; gives what was changed since and stays.
+// Removes files of earlier runs that are no longer listed. Returns those that were changed since; they stay.
 std::vector<std::string> remove_stale(const fs::path& place, const std::vector<EmittedFile>& files, const Owned& owned) {
   std::set<std::string> fresh;
   for (const EmittedFile& file : files) fresh.insert(file.name);
@@ -180,7 +180,7 @@ std::vector<std::string> remove_stale(const fs::path& place, const std::vector<E
     fs::remove(path, ignored);
     if (path.parent_path() != place) folders.insert(path.parent_path());
   }
-  // A target's folder goes where nothing is left in it: rmdir takes no other.
+  // Removes a target's folder if it is empty; rmdir removes no other.
   for (const fs::path& folder : folders) {
     std::error_code ignored;
     fs::remove(folder, ignored);
@@ -195,7 +195,7 @@ Result<void> check_output_folder(const std::string& path) {
   const fs::path place = without_slashes(path);
   if (place.empty()) return fail(ErrorKind::missing, "folder", path);
   if (!fs::exists(place, code)) {
-    // Folders above it are made; what stands in their way is told now.
+    // Folders above it are made. An obstacle is reported now.
     fs::path above = place.parent_path();
     while (!above.empty() && !fs::exists(above, code)) above = above.parent_path();
     if (!above.empty() && !fs::is_directory(above, code)) return fail(ErrorKind::io, "writing", above.string(), "a folder, not a file");
@@ -209,7 +209,7 @@ Result<void> check_output_folder(const std::string& path) {
 Result<std::vector<std::string>> write_folder(const std::string& path, const std::vector<EmittedFile>& files) {
   const std::string place = without_slashes(path);
   std::error_code code;
-  // What is there may be a mount, a link to a folder, or have a parent that cannot be written to: it is written into.
+  // An existing folder may be a mount, a link, or in a parent that cannot be written to. So files are written into it.
   const bool there = fs::exists(place, code);
   Owned owned;
   if (there) {

@@ -1,4 +1,4 @@
-// What pack reads of the folders that emit writes.
+// Reads folders that emit has written, for pack.
 #include "emit.hpp"
 
 #include "cli/files.hpp"
@@ -52,7 +52,7 @@ Result<PackedModule> read_module(const std::string& folder, const nlohmann::json
   return out;
 }
 
-// "spirv" or "cubin"; empty where it says nothing.
+// "spirv" or "cubin"; empty where the entry has no format.
 std::string format_of(const nlohmann::json& module) {
   return module.is_object() && module.contains("format") && module["format"].is_string() ? module["format"].get<std::string>() : "";
 }
@@ -76,7 +76,7 @@ Result<void> read_modules(const std::string& folder, const std::string& path, co
   return {};
 }
 
-// `above`: the folder may be one of several targets' folders.
+// `above`: the folder may have a folder for each target.
 Result<void> read_folder(const std::string& folder, bool above, Emitted& emitted) {
   const std::string path = path_of(folder, "manifest.json");
   auto text = read_text(path);

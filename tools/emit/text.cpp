@@ -1,4 +1,4 @@
-// What emit writes besides the code: C headers and the manifest (docs/reference/manifest.md).
+// C headers and the manifest that emit writes (docs/reference/manifest.md).
 #include "emit.hpp"
 
 #include <sectile/planner.hpp>
@@ -64,7 +64,7 @@ std::string hex_bytes(const std::vector<std::uint8_t>& bytes) {
   return out;
 }
 
-// A step's arrays, and the line of the table that names them. C has no array of nothing.
+// A step's arrays, and its line of the table. C has no empty arrays.
 std::string step_arrays(const std::string& prefix, std::size_t index, const Step& step, const std::string& module,
                         std::string& row) {
   std::string out, push = "0", addresses = "0";
@@ -165,7 +165,7 @@ std::string c_comment(std::string_view text) {
   std::string out;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
-    // Neither its end, nor a start that compilers warn of, nor a line's end.
+    // No end of the comment, no start of another one (compilers warn of it), no line break.
     if ((c == '/' && out.ends_with('*')) || (c == '*' && out.ends_with('/'))) out += ' ';
     out += byte < 0x20 || byte == 0x7f ? ' ' : c;
   }

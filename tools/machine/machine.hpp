@@ -1,5 +1,5 @@
-// A device that runs plans, by whichever API: what the subcommands need of one. The library itself has no such layer;
-// an app uses vulkan.hpp or cuda.hpp.
+// A device that runs plans, with either API, as the subcommands need it. The library has no such layer: an app uses
+// vulkan.hpp or cuda.hpp.
 #pragma once
 
 #include <sectile/error.hpp>
@@ -45,8 +45,8 @@ struct Part {
   std::uint64_t offset = 0, bytes = 0;
 };
 
-// One thing to do: a program on its plan's operands, in their order, or, without a program, a copy of all of the first
-// part to the second by the API's own command.
+// A unit of work: a program with its plan's operands in order; or, without a program, a copy of the first part to the
+// second with the API's own command.
 struct Launch {
   const Program* program = nullptr;
   std::vector<Part> parts;
@@ -102,14 +102,14 @@ class Machine {
   virtual Result<std::vector<ProgramPtr>> prepare_all(std::span<const Plan> plans);
   virtual std::size_t kernel_count() const = 0;
   virtual KernelCounts kernel_counts() const = 0;
-  // What the driver tells of a program's kernels (registers, spills, workgroup memory), a line each; empty where it
-  // tells nothing or MachineOptions did not ask.
+  // The driver's figures for a program's kernels (registers, spills, workgroup memory), a line each; empty where it
+  // has none or MachineOptions did not ask.
   virtual std::string statistics(const Program&) const { return {}; }
   virtual Result<void> save_cache() { return {}; }
   virtual void trim() {}                      // drops kernels that no program uses
 
-  // Runs them, in any order and side by side, and waits. One that is refused runs nothing; `refused` is told, and the
-  // others still run.
+  // Runs them in any order, possibly at the same time, and waits. A refused one does not run and is reported to
+  // `refused`; the others still run.
   using Refused = std::function<void(std::size_t index, const Error& error)>;
   virtual Result<void> run(std::span<const Launch> launches, const Refused& refused) = 0;
   Result<void> run(const Launch& launch);     // alone; a refusal is an error
@@ -117,7 +117,7 @@ class Machine {
   // Seconds of one run, sample by sample, for each candidate; samples alternate: a b c a b c ...
   virtual Result<std::vector<std::vector<double>>> time(std::span<const LaunchSource> candidates, const TimingWish& wish) = 0;
 
-  // Of `times` launches, recorded or put into a stream; they run as well.
+  // Cost of `times` launches, recorded or put into a stream. They also run.
   virtual Result<HostCost> host_cost(const Launch& launch, unsigned times) = 0;
 
   virtual std::vector<std::string> validation_messages() const { return {}; }

@@ -16,11 +16,11 @@
 
 namespace sectile::tools {
 
-// What runs: a copy for rows that memory bounds, a product for those that arithmetic bounds.
+// The reference kernel: a copy for rows bound by memory, a matmul for rows bound by arithmetic.
 enum class Reference : std::uint8_t { copy, matmul_f32, matmul_f16 };
 std::string_view name(Reference reference) noexcept;  // "copy", "matmul f32", "matmul f16"
 
-// What the reference did around one row. Seconds of one of its runs; 0: it did not run.
+// The reference's times around one row: seconds of one run; 0: it did not run.
 struct ReferenceTimes {
   Reference reference = Reference::copy;
   double before = 0, after = 0;
@@ -33,8 +33,8 @@ inline constexpr double kWindowSeconds = 0.2;
 inline constexpr double kWindowsAgree = 0.01;                // of each other
 inline constexpr double kDriftGpu = 0.03, kDriftCpu = 0.10;  // under the call's best rate
 
-// Of one call of the command: its best is the least time that any window has read since it was made.
-// The machine must outlive it. Not thread-safe.
+// One object for each call of the command. Its best rate is that of the fastest window so far. The machine must
+// outlive it. Not thread-safe.
 class Steady {
  public:
   // most: seconds that the reference may run before one row; 0: it never runs, and no row drifts. Less than three
@@ -42,7 +42,7 @@ class Steady {
   Steady(Machine& machine, double most);
   ~Steady();
 
-  // All that the host does for it: memory, data, kernels. Errors: what the machine says.
+  // Makes its memory, data and kernels. Errors: the machine's.
   Result<void> prepare(Reference reference);
   // Runs it until three windows agree, no slower than drift allows under the call's best, or the time is over. To be
   // called when everything else is ready; then samples follow at once. Errors: what the machine says.

@@ -9,10 +9,10 @@ namespace sectile::tools {
 
 Result<std::unique_ptr<Machine>> open_vulkan(const std::string& selector, const MachineOptions& options);
 
-// Where the outcomes of canaries are kept (vulkan_runtime.hpp); empty where there is no place for it.
+// The folder of canaries' outcomes (vulkan_runtime.hpp); empty where there is no cache folder.
 std::string default_canary_folder();
 
-// False where SECTILE_CANARY=0: on a no-op device nothing runs, and no canary can pass.
+// False where SECTILE_CANARY=0. On a no-op device nothing runs, and every canary would fail.
 bool canary_wanted();
 
 }  // namespace sectile::tools
