@@ -1,4 +1,4 @@
-# The libraries, one a folder of src/, and who may see what.
+# The libraries, one for each folder of src/, and their dependences.
 
 # sectile_library(NAME): sectile_NAME from src/NAME/*.cpp and the folders below.
 function(sectile_library name)
@@ -22,7 +22,7 @@ if(SECTILE_THIRD_PARTY)
   set(fmt_library $<BUILD_INTERFACE:sectile_dep_fmt>)
 endif()
 
-# From the ground up: a library links those above it in this list, and no two each other.
+# From the ground up: a library links those above it in this list. No two link each other.
 sectile_library(base)
 sectile_library(device)
 sectile_library(plan)
@@ -42,7 +42,7 @@ target_link_libraries(sectile_plan PUBLIC sectile_device)
 foreach(pure base device plan)
   target_link_libraries(sectile_${pure} PRIVATE
     ${fmt_library} $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
-  # These are pure: an include of a GPU's header meets one of ours that stops the compiler.
+  # These are pure: an include of a GPU header finds one of ours instead, which is an error.
   target_include_directories(sectile_${pure} BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
 endforeach()
 
@@ -59,7 +59,7 @@ target_link_libraries(sectile_tune PUBLIC sectile_plan
   PRIVATE sectile_backend ${fmt_library} $<BUILD_INTERFACE:sectile_dep_json>)
 target_include_directories(sectile_tune BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
 
-# The offline generator stands on SPIRV-Tools, and nothing else does.
+# Only the offline generator needs SPIRV-Tools.
 if(SECTILE_OFFLINE)
   sectile_library(spirv)
   target_link_libraries(sectile_spirv PUBLIC sectile_plan
@@ -78,14 +78,14 @@ target_link_libraries(sectile_vulkan
   PRIVATE sectile_backend ${fmt_library} $<BUILD_INTERFACE:sectile_dep_volk> $<BUILD_INTERFACE:sectile_dep_vma>
     $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 
-# CUDA's driver and NVRTC are loaded when they are first asked for: nothing of CUDA is needed to build or to link.
+# CUDA's driver and NVRTC are loaded on first use: building and linking need nothing of CUDA.
 set(SECTILE_LIBRARIES base device plan backend module tune shaders no_shaders vulkan)
 if(SECTILE_CUDA)
   list(APPEND SECTILE_LIBRARIES cuda)
   target_link_libraries(sectile_cuda
     PUBLIC sectile_plan sectile_device sectile_shaders Threads::Threads ${CMAKE_DL_LIBS}
     PRIVATE sectile_backend ${fmt_library} $<BUILD_INTERFACE:sectile_dep_xxhash>)
-  # So that a program can be built with and without it.
+  # Lets a program be built with and without CUDA.
   target_compile_definitions(sectile_cuda INTERFACE SECTILE_HAS_CUDA=1)
 endif()
 

@@ -1,8 +1,8 @@
 # Compiles, validates and embeds the kernels: sectile_shaders (include/sectile/shaders.hpp).
 #
-# shaders/OPERATION/STEM.comp is a template; lines `//! variant NAME [-O] -DX=1 ...` at its top say what is made of it;
-# with -O the module goes through spirv-opt -O, for compilers that keep in registers only what comes as values.
-# Each (stem, variant) becomes STEM.VARIANT.spv. shaders/OPERATION/STEM.cu and the headers are embedded as text.
+# shaders/OPERATION/STEM.comp is a template; lines `//! variant NAME [-O] -DX=1 ...` at its top name its modules; with
+# -O a module is optimized by spirv-opt -O, for compilers that keep only values in registers. Each (stem, variant)
+# becomes STEM.VARIANT.spv. shaders/OPERATION/STEM.cu and the headers are embedded as text.
 file(GLOB shader_templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.comp)
 set(spirv_folder ${PROJECT_BINARY_DIR}/spirv)
 file(MAKE_DIRECTORY ${spirv_folder})
@@ -22,7 +22,7 @@ function(sectile_module source stem variant options output)
       DEPENDS ${prebuilt} VERBATIM)
     return()
   endif()
-  # Under another name until it is valid: what a failed command leaves behind is not taken for the module.
+  # Has another name until it is valid, so that a failed command leaves no module.
   set(raw ${output}.raw)
   set(optimize "")
   if("-O" IN_LIST options)
@@ -74,7 +74,7 @@ foreach(name file IN ZIP_LISTS spirv_names spirv_modules)
 endforeach()
 set(SHADER_COUNT ${index})
 
-# CUDA's sources, and the headers that they may include, go in as they stand: NVRTC compiles them at run time.
+# CUDA sources and the headers that they include are embedded as text: NVRTC compiles them at run time.
 set(embedded_texts "")
 set(index 0)
 # Fills SHADER_<KIND>_ROWS and _COUNT from files; their names are relative to shaders/, a source's is its stem.
@@ -115,7 +115,7 @@ target_compile_features(sectile_shaders PUBLIC cxx_std_23)
 set_target_properties(sectile_shaders PROPERTIES CXX_COMPILER_LAUNCHER "" CXX_CLANG_TIDY "" UNITY_BUILD OFF)
 add_dependencies(sectile_shaders sectile_spirv_modules)
 
-# The same functions with nothing behind them, for programs that run from a pack alone (sectile::packed).
+# The same functions without modules, for programs that use a pack alone (sectile::packed).
 add_library(sectile_no_shaders STATIC ${PROJECT_SOURCE_DIR}/cmake/no_modules.cpp)
 target_link_libraries(sectile_no_shaders PRIVATE $<BUILD_INTERFACE:sectile_own>)
 target_include_directories(sectile_no_shaders PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)

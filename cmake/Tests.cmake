@@ -1,4 +1,4 @@
-# The tests: one doctest executable a folder, the fuzzers, and what is tested from outside.
+# The tests: one doctest executable for each folder, the fuzzers, and tests of installed and built programs.
 if(SECTILE_BUILD_TESTS)
   add_library(sectile_test_main OBJECT ${PROJECT_SOURCE_DIR}/cmake/test_main.cpp)
   target_link_libraries(sectile_test_main PUBLIC sectile_dep_doctest PRIVATE sectile_own)
@@ -36,17 +36,17 @@ function(sectile_test folder)
       target_compile_options(test_${folder} PRIVATE -Wno-subobject-linkage)
     endif()
   endif()
-  # What a sanitizer slows is the libraries' code and the emulated kernels; of a test's own the compiler takes longest.
+  # Sanitizers slow the libraries and the emulated kernels. For a test's own code compile time dominates.
   if(SECTILE_SANITIZE AND NOT folder STREQUAL "emulated")
     target_compile_options(test_${folder} PRIVATE -O0)
   endif()
   add_test(NAME ${folder} COMMAND test_${folder} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
-  # Drivers leave memory behind when they are unloaded: leaks are looked for where no driver is.
+  # Drivers leak memory when they are unloaded, so leaks are checked only in tests without a driver.
   set(leaks 1)
   if(folder MATCHES "vulkan|cuda|tools|spirv|pack|drivers")
     set(leaks 0)
   endif()
-  # The longest first, also where ctest has not timed them yet.
+  # The longest tests start first, even before ctest has timed them.
   if(folder MATCHES "tools|spirv|emulated")
     set_tests_properties(${folder} PROPERTIES COST 100)
   endif()
@@ -59,7 +59,7 @@ function(sectile_test folder)
     ENVIRONMENT "ASAN_OPTIONS=detect_leaks=${leaks}:handle_segv=${segv};UBSAN_OPTIONS=print_stacktrace=1")
 endfunction()
 
-# The CUDA kernels as C++ for the host: a source a stem, in it a class for every `//! variant` line.
+# The CUDA kernels as C++ for the host: one source for each stem, with a class for every `//! variant` line.
 function(sectile_emulated_kernels target)
   file(GLOB kernels CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.cu)
   # The copy engine, its barriers and matrix loads are no C++: permute_tma runs on a GPU alone.
@@ -118,7 +118,7 @@ if(SECTILE_BUILD_TESTS)
   sectile_test(vulkan sectile sectile_dep_volk sectile_test_counted)
   if(SECTILE_CUDA)
     sectile_test(cuda sectile_cuda sectile_backend sectile_test_counted ${CMAKE_DL_LIBS})
-    # It has the driver's own names for what ours are called too.
+    # Its names are the driver's, which clash with ours.
     set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/cuda/fake_driver.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     # What src/cuda declares by itself is compared with CUDA's headers where there are some.
     find_path(SECTILE_CUDA_HEADERS NAMES nvrtc.h PATHS /usr/local/cuda/include ENV CUDA_HOME PATH_SUFFIXES include)
@@ -130,7 +130,7 @@ if(SECTILE_BUILD_TESTS)
       message(STATUS "No cuda.h and nvrtc.h here: what src/cuda declares is not compared with them")
     endif()
   endif()
-  # Half a minute of NVRTC and ptxas, which no sanitizer sees.
+  # Half a minute of NVRTC and ptxas, which sanitizers do not instrument.
   if(NOT SECTILE_SANITIZE)
     sectile_test(cuda_kernels sectile_tool ${CMAKE_DL_LIBS})
     # Two threads; on a machine that does much else it takes many times as long.
@@ -150,7 +150,7 @@ if(SECTILE_BUILD_TESTS)
   elseif(NOT SECTILE_PYTHON)
     message(STATUS "No python3 here: the test of tools/python/rivals.py is left out")
   endif()
-  # Offline SPIR-V, on both drivers that run without a GPU; the packs; and a program that has nothing but a pack.
+  # Offline SPIR-V on both CPU drivers, packs, and a program with a pack alone.
   if(TARGET sectile_spirv AND TARGET sectile_command)
     add_executable(pack_only ${PROJECT_SOURCE_DIR}/tests/pack_only/main.cpp)
     target_link_libraries(pack_only PRIVATE sectile::packed sectile_own)
@@ -162,7 +162,7 @@ if(SECTILE_BUILD_TESTS)
       add_dependencies(test_${folder} pack_only)
     endforeach()
   endif()
-  # GPUs that are not here, behind no-op shims: a process each, which no sanitizer can be loaded into.
+  # Drivers of missing GPUs on no-op devices: one process each, into which no sanitizer can be loaded.
   if(NOT SECTILE_SANITIZE AND NOT SECTILE_THIRD_PARTY)
     sectile_test(drivers sectile sectile_dep_volk)
     target_sources(test_drivers PRIVATE ${PROJECT_SOURCE_DIR}/tests/vulkan/helpers.cpp

@@ -1,4 +1,4 @@
-# The sectile command, and what it shares with the tests: the reference and the problem generator.
+# The sectile command, and the library that it shares with the tests: reference and problem generator.
 file(GLOB reference_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/reference/*.cpp)
 add_library(sectile_reference STATIC ${reference_sources})
 target_include_directories(sectile_reference PUBLIC ${PROJECT_SOURCE_DIR}/tests)

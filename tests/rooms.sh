@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Which room of src/ may include which: an include that the table below does not have fails. Run by ctest as `rooms`.
+# Checks which room of src/ includes which: an include that is not in the table below fails. Run by ctest as `rooms`.
 set -euo pipefail
 cd -- "${1:-$(dirname -- "${BASH_SOURCE[0]}")/..}/src"
 
@@ -42,6 +42,6 @@ while IFS=: read -r file line; do
   [[ " ${row#*:} " == *" $(room_of "$target") "* ]] || { echo "src/$file: src/$room/ may not include \"$name\""; wrong=1; }
 done < <(grep -rE '^\s*#\s*include\s+"' --include='*.cpp' --include='*.hpp' .)
 
-# What was not read was not checked.
+# Too few includes mean that the search failed.
 (( seen > 100 )) || { echo "only $seen includes were found"; wrong=1; }
 exit $wrong

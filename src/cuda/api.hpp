@@ -1,5 +1,5 @@
-// The few types, numbers and functions of CUDA's driver API and of NVRTC that Sectile uses, declared here so that no
-// CUDA header is needed to build. tests/cuda/declarations_test.cpp compares them with cuda.h and nvrtc.h.
+// The types, numbers and functions of CUDA's driver API and NVRTC that Sectile uses, declared here so that building
+// needs no CUDA header. tests/cuda/declarations_test.cpp compares them with cuda.h and nvrtc.h.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct Uuid {
   char bytes[16];
 };
 
-// CUresult. Only those that are told apart; all others are the driver's to name.
+// CUresult. Only the values that are handled differently; the driver names all others.
 enum Status : int {
   kSuccess = 0,
   kNoDevice = 100,
@@ -71,7 +71,7 @@ struct alignas(128) TensorMap {
   std::uint64_t opaque[16];
 };
 
-// CUtensorMapDataType, by size; CUtensorMapSwizzle; what else cuTensorMapEncodeTiled is told.
+// CUtensorMapDataType, by size; CUtensorMapSwizzle; further arguments of cuTensorMapEncodeTiled.
 enum TensorElement : int { kTensorUint8 = 0, kTensorUint16 = 1, kTensorUint32 = 2, kTensorUint64 = 4 };
 enum TensorSwizzle : int { kSwizzleNone = 0, kSwizzle32 = 1, kSwizzle64 = 2, kSwizzle128 = 3 };
 enum TensorInterleave : int { kInterleaveNone = 0 };
@@ -84,7 +84,7 @@ constexpr unsigned kEventDefault = 0;
 constexpr unsigned kEventRecordExternal = 1;
 enum CaptureMode : int { kCaptureThreadLocal = 1 };
 
-// nvrtcResult. Only those that are told apart.
+// nvrtcResult. Only the values that are handled differently.
 enum NvrtcStatus : int {
   kNvrtcSuccess = 0,
   kNvrtcErrorInvalidOption = 5,
@@ -93,8 +93,8 @@ enum NvrtcStatus : int {
 
 }  // namespace sectile::cuda::api
 
-// Every function, by the name that dlsym is asked for: F(name, result, (arguments)).
-// Of a name with versions the newest that CUDA 12.0 has.
+// Every function, by its name for dlsym: F(name, result, (arguments)). Where a name has versions, the newest of CUDA
+// 12.0.
 #define SECTILE_CUDA_DRIVER_FUNCTIONS(F)                                                                      \
   F(cuInit, Status, (unsigned))                                                                               \
   F(cuDriverGetVersion, Status, (int*))                                                                       \

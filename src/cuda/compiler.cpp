@@ -9,7 +9,7 @@
 namespace sectile::cuda {
 namespace {
 
-// A program of NVRTC's, gone with this object.
+// An NVRTC program, destroyed with this object.
 class OwnedProgram {
  public:
   explicit OwnedProgram(const api::Nvrtc& nvrtc) noexcept : nvrtc_(nvrtc) {}
@@ -26,13 +26,13 @@ class OwnedProgram {
   api::Program program_ = nullptr;
 };
 
-// Our own headers, as NVRTC takes them: texts and names that end in 0.
+// Our own headers for NVRTC: texts and names that end in 0.
 struct Headers {
   std::vector<std::string> texts, names;
   std::vector<const char*> text_pointers, name_pointers;
   Headers() {
     for (const EmbeddedSource& header : embedded_cuda_headers()) add(header.stem, header.text);
-    // Headers of lib/ include each other by bare names, and NVRTC looks a name up as it stands.
+    // Headers of lib/ include each other without the folder, and NVRTC looks names up unchanged.
     for (const EmbeddedSource& header : embedded_cuda_headers())
       if (const auto slash = header.stem.rfind('/'); slash != std::string_view::npos)
         if (const auto bare = header.stem.substr(slash + 1); std::ranges::find(names, bare) == names.end())
@@ -48,7 +48,7 @@ struct Headers {
   }
 };
 
-// NVRTC's words; a getter that fails leaves none, as the log is never why something failed.
+// NVRTC's log; empty where it cannot be read, which is no error.
 std::string log_of(const api::Nvrtc& nvrtc, api::Program program) {
   std::size_t bytes = 0;
   if (nvrtc.nvrtcGetProgramLogSize(program, &bytes) != api::kNvrtcSuccess || bytes <= 1) return {};
@@ -70,7 +70,7 @@ Result<std::vector<std::uint8_t>> bytes_of(const api::Nvrtc& nvrtc, api::Program
   return out;
 }
 
-// "sm_90a", "sm_100": what NVRTC takes for a cubin, and with compute_ for PTX.
+// "sm_90a", "sm_100": NVRTC's names for cubins; with compute_ for PTX.
 Result<std::string_view> architecture_number(std::string_view architecture) {
   constexpr std::string_view kPrefix = "sm_";
   const auto number = architecture.starts_with(kPrefix) ? architecture.substr(kPrefix.size()) : std::string_view();
@@ -81,8 +81,8 @@ Result<std::string_view> architecture_number(std::string_view architecture) {
   return number;
 }
 
-// The sum of the numbers right before each `unit` in ptxas' words ("Used 255 registers, 1024 bytes smem"): spills of
-// functions that were not inlined count as well. None where there is no such number.
+// The sum of the numbers before each `unit` in ptxas' log ("Used 255 registers, 1024 bytes smem"), so that spills of
+// functions that were not inlined count. Empty where there is no such number.
 std::optional<std::uint32_t> numbers_before(std::string_view text, std::string_view unit) {
   std::optional<std::uint32_t> out;
   for (auto at = text.find(unit); at != std::string_view::npos; at = text.find(unit, at + 1)) {
@@ -109,7 +109,7 @@ Result<Code> compile_text(const api::Nvrtc& nvrtc, const KernelText& kernel, std
                                          headers.name_pointers.data());
   if (status != api::kNvrtcSuccess) return std::unexpected(nvrtc_error(nvrtc, "nvrtcCreateProgram", status));
   const std::string target = fmt::format("--gpu-architecture={}_{}", options.ptx ? "compute" : "sm", *number);
-  // No default include path: a kernel sees our embedded headers alone, whatever is installed.
+  // No default include path: a kernel sees our embedded headers alone.
   std::vector<const char*> flags = {target.c_str(), "--std=c++17", "--no-source-include"};
   if (options.verbose && !options.ptx) flags.push_back("--ptxas-options=-v");
   status = nvrtc.nvrtcCompileProgram(program.get(), static_cast<int>(flags.size()), flags.data());
@@ -131,8 +131,8 @@ Result<Code> compile(const Step& step, std::string_view architecture, const Comp
 }
 
 Result<KernelFigures> figures(const Code& code) {
-  // ptxas says of each function "Compiling entry function 'NAME' for 'sm_90a'", "Function properties for NAME", then
-  // "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" and "Used 8 registers, ... 1024 bytes smem".
+  // ptxas prints for each function "Compiling entry function 'NAME' for 'sm_90a'", "Function properties for NAME",
+  // then "0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" and "Used 8 registers, ... 1024 bytes smem".
   const std::string_view log = code.log;
   const auto begin = log.find(fmt::format("Compiling entry function '{}'", code.entry));
   if (begin == std::string_view::npos)
@@ -146,7 +146,7 @@ Result<KernelFigures> figures(const Code& code) {
   if (!registers || !stack || !stores || !loads)
     return fail(ErrorKind::parse, "ptxas' figures", std::string(part),
                 "registers, stack frame, spill stores and loads");
-  // Left out where there is none.
+  // Not printed where it is 0.
   return KernelFigures{*registers, *stores, *loads, *stack, numbers_before(part, " bytes smem").value_or(0)};
 }
 

@@ -1,4 +1,4 @@
-// NVRTC, from text to code.
+// Compiles kernels with NVRTC.
 #pragma once
 
 #include "kernels.hpp"

@@ -12,7 +12,7 @@
 namespace sectile::cuda {
 namespace {
 
-// The key stands in the header as it does in the name: a file that was renamed or copied is a foreign one.
+// The header has the key as well as the name: a file that was renamed or copied is foreign.
 backend::Frame frame_of(const std::string& key) {
   return {"cubin", {'S', 'E', 'C', 'T', 'I', 'L', 'E', 'C'}, 1, std::as_bytes(std::span(key)), std::uint64_t{1} << 30};
 }
@@ -38,7 +38,7 @@ std::optional<std::vector<std::uint8_t>> CubinFolder::read(const std::string& ke
 void CubinFolder::write(const std::string& key, std::span<const std::uint8_t> code) {
   if (path_.empty()) return;
   std::error_code error;
-  std::filesystem::create_directories(path_, error);  // a folder that is there is no error
+  std::filesystem::create_directories(path_, error);  // no error where it exists
   if (error) return warn(fmt::format("cubins are not kept: {}: {}", path_, error.message()));
   if (auto written = backend::write_framed(file_of(key), frame_of(key), std::as_bytes(code)); !written)
     warn(fmt::format("cubin not kept: {}", written.error().message()));

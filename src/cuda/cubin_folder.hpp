@@ -1,4 +1,4 @@
-// Compiled kernels in a folder that the caller names, a file each.
+// Compiled kernels in a folder that the caller names, one file each.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace sectile::cuda {
 
-// Thread-safe, also between processes. Nothing of it fails: what cannot be read is compiled anew, and what cannot be
-// written is compiled again next time; warning() says why.
+// Safe between threads and processes. Failures are no errors: a kernel that cannot be read or written is compiled
+// again; warning() says why.
 class CubinFolder {
  public:
-  // Empty: nowhere, and both do nothing. Made by the first write if it is not there.
+  // The folder; made by the first write if missing. Empty: load and store do nothing.
   explicit CubinFolder(std::string path) : path_(std::move(path)) {}
 
-  // The code under a key of 32 hex digits (code_key); none where it is not there or cannot be used.
+  // The code with a key of 32 hex digits (code_key); empty where there is none or it cannot be used.
   std::optional<std::vector<std::uint8_t>> read(const std::string& key);
   void write(const std::string& key, std::span<const std::uint8_t> code);
 
   std::string file_of(const std::string& key) const;
-  std::string warning() const;  // the latest; empty is good
+  std::string warning() const;  // the latest, or empty
 
  private:
   void warn(std::string text);

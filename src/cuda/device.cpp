@@ -14,7 +14,7 @@
 namespace sectile::cuda {
 namespace {
 
-// More than this a kernel cannot declare statically: it is dynamic, and allowed by an attribute of the function.
+// The limit on static shared memory. More is dynamic, and needs a function attribute.
 constexpr std::uint32_t kMostStaticShared = 48 * 1024;
 
 std::uint64_t invocations_of(const Step& step) {
@@ -54,7 +54,7 @@ struct Device::Impl {
   explicit Impl(std::string cubin_folder) : folder(std::move(cubin_folder)) {}
   ~Impl() {
     const ContextScope scope(*driver, context);
-    // Where the app's context is gone already, so are its modules.
+    // If the app's context was destroyed already, its modules were too.
     if (scope.status() != api::kSuccess) return;
     kernels.for_each([this](const Kernel& kernel) { driver->cuModuleUnload(kernel.module); });
   }
@@ -72,7 +72,7 @@ Result<Kernel> Device::Impl::load_kernel(const std::vector<std::uint8_t>& code) 
   if (auto loaded = SECTILE_CUDA_CALL(*driver, cuModuleLoadData, &out.module, static_cast<const void*>(code.data()));
       !loaded)
     return std::unexpected(loaded.error());
-  // Getting the function loads it, where modules are loaded lazily: launch must not be the first to.
+  // Getting the function loads it where modules are loaded lazily, so that launch does not.
   auto got = SECTILE_CUDA_CALL(*driver, cuModuleGetFunction, &out.function, out.module, kEntry);
   int shared = 0, threads = 0;
   if (got) got = SECTILE_CUDA_CALL(*driver, cuFuncGetAttribute, &shared, api::kFunctionSharedBytes, out.function);
@@ -88,10 +88,10 @@ Result<Kernel> Device::Impl::load_kernel(const std::vector<std::uint8_t>& code) 
 }
 
 Result<std::shared_ptr<const Kernel>> Device::Impl::make_kernel(const std::string& key, const KernelText& text) {
-  // Room first: were memory to run out after the driver's call, the module would be lost.
+  // Reserves first: if memory ran out after the driver's call, the module would leak.
   auto out = std::make_shared<Kernel>();
   if (const auto kept = folder.read(key)) {
-    // A whole file that the driver refuses is one more that is compiled anew.
+    // If the driver refuses an undamaged file, the kernel is compiled again.
     if (const auto kernel = load_kernel(*kept)) {
       *out = *kernel;
       ++from_folder;
@@ -120,7 +120,7 @@ Result<ReadyStep> Device::Impl::ready_step(const Step& step, const KernelText& t
                 fmt::format("at most {} with the registers of {}", kernel.most_threads, text.name));
   ReadyStep out{std::move(got->value), step.grid, step.workgroup, 0, step.push, step.addresses, step.tensor_maps};
   if (step.workgroup_memory_bytes <= kMostStaticShared) return out;
-  // What a kernel declares is the small part of so much; the rest is asked for at each launch, and allowed once. The
+  // A kernel declares less statically. The rest is requested at each launch, and must be allowed once, here. The
   // context is current.
   out.dynamic_shared_bytes = step.workgroup_memory_bytes - kernel.static_shared_bytes;
   const std::uint32_t most = profile.max_dynamic_workgroup_memory_bytes.value_or(kMostStaticShared);
@@ -170,7 +170,7 @@ std::string Device::warning() const {
 
 Result<Executable> Device::prepare(const Plan& plan) {
   if (auto fine = check_plan(plan, impl_->profile); !fine) return std::unexpected(fine.error());
-  // Everything about a step that can be refused is, before anything is compiled.
+  // All checks of a step, made before anything is compiled.
   std::vector<KernelText> texts;
   for (const Step& step : plan.steps) {
     auto text = kernel_text(step, impl_->sources);

@@ -1,4 +1,4 @@
-// The inside of an Executable: what prepare leaves for launch.
+// The inside of an Executable: what launch needs.
 #pragma once
 
 #include "libraries.hpp"
@@ -13,7 +13,7 @@
 
 namespace sectile::cuda {
 
-// What every architecture takes as a kernel's arguments; they are put together on the stack.
+// The size of kernel arguments that every architecture allows; they are assembled on the stack.
 inline constexpr std::size_t kMostPushBytes = 4096;
 inline constexpr std::size_t kMostTensorMaps = 8;
 
@@ -31,14 +31,14 @@ struct ReadyStep {
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<std::uint8_t> push;
   std::vector<AddressSlot> addresses;
-  std::vector<TensorMap> tensor_maps;      // arguments of their own behind the push struct
+  std::vector<TensorMap> tensor_maps;      // arguments after the push struct
 };
 
 struct Executable::Impl {
   const api::Driver* driver = nullptr;
   api::Context context = nullptr;
   std::vector<PlanOperand> operands;
-  std::vector<backend::Accessed> accessed;  // one an operand
+  std::vector<backend::Accessed> accessed;  // one for each operand
   std::vector<ReadyStep> steps;
   std::string plan_id;
 };

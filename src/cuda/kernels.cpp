@@ -26,7 +26,7 @@ std::vector<std::string_view> words_of(std::string_view line) {
   }
 }
 
-// The words of each `//! variant` line after the mark: its name, then its -D options.
+// The words of each `//! variant` line after the mark: name, then -D options.
 std::vector<std::vector<std::string_view>> variants_of(std::string_view text) {
   std::vector<std::vector<std::string_view>> out;
   while (!text.empty()) {
@@ -67,7 +67,7 @@ std::string constants_text(std::span<const Constant> constants) {
   std::string rows;
   for (const Constant& constant : constants)
     fmt::format_to(std::back_inserter(rows), "{}{{{}u, {}u}}", rows.empty() ? "" : ", ", constant.id, constant.value);
-  // An array has at least one element: one that no kernel asks for.
+  // An array has at least one element; this one is not used.
   if (rows.empty()) rows = "{0xffffffffu, 0u}";
   return fmt::format(
       "struct SectileConstant {{ unsigned id, value; }};\n"
@@ -102,7 +102,7 @@ Result<KernelText> kernel_text(const Step& step, std::span<const EmbeddedSource>
     out.text += *define;
   }
   out.text += constants_text(step.constants);
-  // The log's line numbers are the file's own.
+  // Line numbers in the log are those of the file.
   out.text += fmt::format("#line 1 \"{}.cu\"\n", step.kernel.stem);
   out.text += source->text;
   return out;
@@ -111,7 +111,7 @@ Result<KernelText> kernel_text(const Step& step, std::span<const EmbeddedSource>
 std::string code_key(const KernelText& kernel, std::string_view architecture, int nvrtc_major, int nvrtc_minor) {
   XXH3_state_t state;
   XXH3_128bits_reset(&state);
-  // Lengths stand between the parts, so that no two lists of parts read the same.
+  // Hashes lengths between the parts, so that different lists of parts differ.
   const auto add = [&](std::string_view part) {
     const std::uint64_t size = part.size();
     XXH3_128bits_update(&state, &size, sizeof(size));

@@ -1,4 +1,4 @@
-// From a step's kernel name and constants to the text that NVRTC is given.
+// Makes NVRTC's source text from a step's kernel name and constants.
 #pragma once
 
 #include <sectile/plan.hpp>
@@ -10,7 +10,7 @@
 
 namespace sectile::cuda {
 
-// Every kernel's one function.
+// The name of every kernel's function.
 inline constexpr const char* kEntry = "sectile_main";
 
 struct KernelText {
@@ -18,12 +18,12 @@ struct KernelText {
   std::string text;  // the prelude, then the source
 };
 
-// The variant's macros and the step's constants in front of the source that the name means; `extra` goes before the
-// embedded sources. Errors: missing, naming the kernel, or the variant with those that there are; parse, for a
-// `//! variant` line that is none.
+// The variant's macros and the step's constants, followed by the kernel's source; `extra` is preferred to the embedded
+// sources. Errors: missing, which names the kernel, or the variant and those that exist; parse, for a malformed `//!
+// variant` line.
 Result<KernelText> kernel_text(const Step& step, std::span<const EmbeddedSource> extra);
 
-// What the folder and the Device know a kernel by: 32 hex digits over everything that shapes its code: the text, all
+// A kernel's key in the folder and the Device: 32 hex digits, a hash of all that shapes its code: the text, all
 // headers that it could include, the architecture, NVRTC's version.
 std::string code_key(const KernelText& kernel, std::string_view architecture, int nvrtc_major, int nvrtc_minor);
 

@@ -5,7 +5,7 @@
 namespace sectile::cuda {
 namespace {
 
-// The plan's tensor map at the operand's address of this launch.
+// Encodes the plan's tensor map for the operand's address in this launch.
 Result<void> encode(const api::Driver& driver, const TensorMap& map, std::uint64_t base, api::TensorMap* out) {
   const auto element = map.element_bytes == 8   ? api::kTensorUint64
                        : map.element_bytes == 4 ? api::kTensorUint32
@@ -22,9 +22,9 @@ Result<void> encode(const api::Driver& driver, const TensorMap& map, std::uint64
                            api::kInterleaveNone, swizzle, api::kPromotionL2Of256, api::kFillZeros);
 }
 
-// A kernel's arguments are the push struct, the same bytes that Vulkan pushes, and then the tensor maps. They are handed
-// over one by one: in a block of bytes a map's place depends on where the driver's constant bank puts arguments (at 240
-// behind 128 bytes of push struct, on CUDA 13.0).
+// A kernel's arguments are the push struct, the same bytes that Vulkan pushes, and then the tensor maps. They are
+// passed one by one: in one block of bytes, a map's offset would depend on where the driver's constant bank puts
+// arguments (at 240 after 128 bytes of push struct, on CUDA 13.0).
 Result<void> launch_step(const api::Driver& driver, Stream stream, const ReadyStep& step,
                          std::span<const OperandAddress> operands) {
   alignas(16) std::array<std::uint8_t, kMostPushBytes> push;
@@ -53,7 +53,7 @@ Result<void> launch(Stream stream, const Executable& executable, std::span<const
   const ContextScope scope(*ready->driver, ready->context);
   if (scope.status() != api::kSuccess)
     return std::unexpected(driver_error(*ready->driver, "cuCtxPushCurrent", scope.status()));
-  // Steps that the plan orders stand in one stream, which orders them: no barrier is needed.
+  // All steps run in one stream, which orders them: no barrier is needed.
   for (const ReadyStep& step : ready->steps)
     if (auto launched = launch_step(*ready->driver, stream, step, operands); !launched) return launched;
   return {};

@@ -12,14 +12,14 @@ namespace {
 constexpr int kOldestDriver = 12000;  // cuDriverGetVersion: 1000 * major + 10 * minor
 constexpr int kOldestNvrtc = 12;
 
-// The first of the names that the loader finds; it stays loaded, as its code may run at exit.
+// Loads the first library that the loader finds. It stays loaded, because its code may run at exit.
 void* open_library(std::span<const char* const> names) {
   for (const char* name : names)
     if (void* library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL)) return library;
   return nullptr;
 }
 
-// Fills one function. Errors: missing, naming it.
+// Loads one function. Errors: missing, which names it.
 template <class F>
 Result<void> fill(F& function, void* library, std::string_view library_name, const char* name) {
   function = reinterpret_cast<F>(::dlsym(library, name));
@@ -28,8 +28,8 @@ Result<void> fill(F& function, void* library, std::string_view library_name, con
   return {};
 }
 
-// NVRTC asks the loader for a second library by its bare name when it compiles. Where NVRTC was found by a path, the
-// loader does not know that folder: loaded from there beforehand, the second one is found by its name.
+// NVRTC loads a second library by name when it compiles. If NVRTC was loaded by path, the loader does not search its
+// folder. So the second library is loaded from there first, and then found by name.
 void load_builtins(const api::Nvrtc& nvrtc) {
   ::Dl_info info{};
   if (::dladdr(reinterpret_cast<void*>(nvrtc.nvrtcVersion), &info) == 0 || info.dli_fname == nullptr) return;
@@ -38,7 +38,7 @@ void load_builtins(const api::Nvrtc& nvrtc) {
   if (slash == std::string_view::npos) return;
   const std::string builtins =
       fmt::format("{}/libnvrtc-builtins.so.{}.{}", path.substr(0, slash), nvrtc.major, nvrtc.minor);
-  ::dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);  // it stays loaded; where it is not there, NVRTC says so
+  ::dlopen(builtins.c_str(), RTLD_NOW | RTLD_LOCAL);  // stays loaded; NVRTC reports it if it is missing
 }
 
 std::atomic<const api::Driver*> g_driver_for_tests{nullptr};
@@ -131,7 +131,7 @@ DriverForTests::~DriverForTests() {
 Error driver_error(const api::Driver& driver, std::string_view call, api::Status status) {
   const char* name = nullptr;
   const char* words = nullptr;
-  // Both leave a null for a number that this driver does not know.
+  // Both return null for a number that this driver does not know.
   driver.cuGetErrorName(status, &name);
   driver.cuGetErrorString(status, &words);
   std::string value = name != nullptr ? name : fmt::format("CUresult {}", static_cast<int>(status));

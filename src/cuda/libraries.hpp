@@ -1,4 +1,4 @@
-// The driver and NVRTC, loaded when first asked for, and what they say of errors.
+// The driver and NVRTC, loaded on first use, and their errors.
 #pragma once
 
 #include "api.hpp"
@@ -23,27 +23,27 @@ struct Nvrtc {
 #undef SECTILE_MEMBER
 }  // namespace api
 
-// Where each library is looked for, in this order: names for the loader, or paths.
+// Where each library is searched, in this order: names for the loader, or paths.
 std::span<const char* const> driver_names() noexcept;
 std::span<const char* const> nvrtc_names() noexcept;
 
-// Loads a library anew (it stays loaded). Errors: missing, naming the library or the symbol that it lacks;
-// unsupported: older than CUDA 12.0.
+// Loads a library again (it stays loaded). Errors: missing, which names the library or the missing symbol; unsupported
+// (older than CUDA 12.0).
 Result<api::Driver> load_driver(std::span<const char* const> names);
 Result<api::Nvrtc> load_nvrtc(std::span<const char* const> names);
 
-// The process's own, loaded by the first call. Loading the driver does not start it: see started_driver().
+// The process's instance, loaded by the first call. Loading the driver does not initialize it: see started_driver().
 Result<const api::Driver*> driver();
 Result<const api::Nvrtc*> nvrtc();
 
-// The driver after cuInit, and how many devices it has; none is no error. Errors: as driver(); device.
+// The driver after cuInit, and its number of devices; 0 is no error. Errors: as driver(); device.
 struct StartedDriver {
   const api::Driver* driver = nullptr;
   int devices = 0;
 };
 Result<StartedDriver> started_driver();
 
-// While one of these lives, the process's driver is this one: for tests without a GPU.
+// Replaces the process's driver during its lifetime; for tests without a GPU.
 class DriverForTests {
  public:
   explicit DriverForTests(const api::Driver& driver) noexcept;
@@ -52,28 +52,28 @@ class DriverForTests {
   DriverForTests& operator=(const DriverForTests&) = delete;
 };
 
-// The one conversion of a CUresult: kind device; what is the call, value the driver's name and words.
+// Converts a CUresult to an error of kind device: `what` is the call, `value` the driver's name and text for it.
 Error driver_error(const api::Driver& driver, std::string_view call, api::Status status);
 
-// The one conversion of an nvrtcResult: kind compile where the kernel or its options were refused, with the log as
-// its value; device for what NVRTC itself could not do.
+// Converts an nvrtcResult to an error: kind compile where the kernel or its options were refused, with the log as
+// `value`; device for failures of NVRTC itself.
 Error nvrtc_error(const api::Nvrtc& nvrtc, std::string_view call, api::NvrtcStatus status, std::string log = {});
 
-// Runs what follows in a context, and leaves the thread's own as it was.
+// Makes a context current during its lifetime, and restores the thread's own afterwards.
 class ContextScope {
  public:
   ContextScope(const api::Driver& driver, api::Context context) noexcept;
   ~ContextScope();
   ContextScope(const ContextScope&) = delete;
   ContextScope& operator=(const ContextScope&) = delete;
-  api::Status status() const noexcept { return status_; }  // of entering it; nothing may be done where it failed
+  api::Status status() const noexcept { return status_; }  // of entering the context
 
  private:
   const api::Driver& driver_;
   api::Status status_;
 };
 
-// Calls a function of the driver and converts what it says: call(driver, &Driver::cuX, "cuX", arguments...).
+// Calls a function of the driver and converts its result: call(driver, &Driver::cuX, "cuX", arguments...).
 template <class... A, class... B>
 Result<void> call(const api::Driver& driver, api::Status (*function)(A...), std::string_view name, B... arguments) {
   const api::Status status = function(arguments...);

@@ -70,7 +70,7 @@ void put_limits(DeviceProfile& out, Attributes& a) {
   put(out, out.max_subgroup_size, "max_subgroup_size", warp, source);
 }
 
-// What an instruction set has, by compute capability: the driver tells that alone.
+// Features by compute capability, the only thing that the driver reports about instructions.
 void put_features(DeviceProfile& out, std::uint32_t major, std::uint32_t minor) {
   constexpr std::string_view source = "table: PTX ISA, by compute capability";
   put(out, out.buffer_device_address, "buffer_device_address", true, "CUDA: operands are addresses");

@@ -1,4 +1,4 @@
-// What the driver says of a device, as the planner's plain data.
+// A device's profile, from the driver's attributes.
 #pragma once
 
 #include "libraries.hpp"

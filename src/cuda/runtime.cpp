@@ -62,7 +62,7 @@ Result<std::vector<DeviceEntry>> list_devices() {
 
 Buffer::~Buffer() {
   if (address_ == 0) return;
-  // The Runtime that made it still lives, and with it the driver.
+  // Its Runtime still exists, and so the driver is loaded.
   if (const auto loaded = driver()) {
     const ContextScope scope(**loaded, context_);
     if (scope.status() == api::kSuccess) (*loaded)->cuMemFree_v2(address_);
@@ -128,7 +128,7 @@ Result<Runtime> Runtime::open(std::string_view selector, const RuntimeOptions& o
   if (made) made = SECTILE_CUDA_CALL(driver, cuDevicePrimaryCtxRetain, &impl->context, impl->ordinal);
   if (!made) return std::unexpected(made.error());
   made = impl->inside([&]() -> Result<void> {
-    // Of its own: the null stream would wait for every other stream of the process.
+    // A separate stream: the null stream would wait for all other streams of the process.
     auto done = SECTILE_CUDA_CALL(driver, cuStreamCreate, &impl->stream, api::kStreamNonBlocking);
     for (api::Event* event : {&impl->begin, &impl->end})
       if (done) done = SECTILE_CUDA_CALL(driver, cuEventCreate, event, api::kEventDefault);
@@ -208,7 +208,7 @@ Result<void> Runtime::fill(const Buffer& buffer, std::uint64_t offset, std::uint
 Result<void> Runtime::run_and_wait(const LaunchFunction& launch) {
   return impl_->inside([&]() -> Result<void> {
     const auto launched = launch(impl_->stream);
-    // Waited for in any case: what was launched before the error still runs.
+    // Always waits: kernels launched before the error still run.
     const auto waited = impl_->wait();
     return launched ? waited : launched;
   });

@@ -10,7 +10,7 @@
 
 namespace sectile::cuda {
 
-// A graph that can be launched, gone with this object. Its context must be current.
+// An executable graph, destroyed with this object. Its context must be current.
 class OwnedGraph {
  public:
   OwnedGraph(const api::Driver& driver, api::GraphExec graph) noexcept : driver_(&driver), graph_(graph) {}
@@ -43,9 +43,9 @@ struct Runtime::Impl {
   Result<void> wait() const;
   // Runs `work` in the context.
   Result<void> inside(const std::function<Result<void>()>& work) const;
-  // What `launch` does, `count` times, between two records of the events; nothing runs. In the context.
+  // Captures `launch`, `count` times, between two event records; nothing runs. In the context.
   Result<OwnedGraph> capture(const LaunchFunction& launch, unsigned count) const;
-  // One launch of a graph and waiting for it: nanoseconds between its two events. In the context.
+  // Launches a graph and waits: nanoseconds between its two events. In the context.
   Result<double> sample(const OwnedGraph& graph) const;
   Result<void> warm_up(const OwnedGraph& graph, double seconds) const;
 };

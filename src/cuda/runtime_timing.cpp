@@ -5,15 +5,15 @@
 
 namespace sectile::cuda {
 
-// The events stand inside the graph, so that the host's part of its launch lies outside of them.
+// The events are inside the graph, so that they do not measure the host's part of the launch.
 Result<OwnedGraph> Runtime::Impl::capture(const LaunchFunction& launch, unsigned count) const {
-  // Of this thread alone: what others allocate meanwhile is none of this capture's business.
+  // Thread-local: allocations of other threads do not invalidate the capture.
   auto done = SECTILE_CUDA_CALL(*driver, cuStreamBeginCapture_v2, stream, api::kCaptureThreadLocal);
   if (!done) return std::unexpected(done.error());
   done = SECTILE_CUDA_CALL(*driver, cuEventRecordWithFlags, begin, stream, api::kEventRecordExternal);
   for (unsigned i = 0; done && i < count; ++i) done = launch(stream);
   if (done) done = SECTILE_CUDA_CALL(*driver, cuEventRecordWithFlags, end, stream, api::kEventRecordExternal);
-  // Ended in any case, or the stream would stay in capture.
+  // Always ended, or the stream would stay in capture mode.
   api::Graph graph = nullptr;
   const auto ended = SECTILE_CUDA_CALL(*driver, cuStreamEndCapture, stream, &graph);
   if (done) done = ended;
@@ -33,11 +33,11 @@ Result<double> Runtime::Impl::sample(const OwnedGraph& graph) const {
   return double{milliseconds} * 1e6;
 }
 
-// Some milliseconds between two waits: between single short runs a GPU would idle and stay slow.
+// Some milliseconds between two waits: between short runs a GPU would idle and lower its clocks.
 Result<void> Runtime::Impl::warm_up(const OwnedGraph& graph, double seconds) const {
   constexpr double kBetweenWaits = 5e6;  // ns
   constexpr double kMostLaunches = 256;
-  // Once in any case: the first launch of a graph also uploads it.
+  // At least once: the first launch of a graph also uploads it.
   const auto one = sample(graph);
   if (!one) return std::unexpected(one.error());
   const auto launches = static_cast<unsigned>(std::clamp(kBetweenWaits / std::max(*one, 1.0), 1.0, kMostLaunches));

@@ -1,4 +1,4 @@
-// The canary's outcome: text, JSON, and what it does to a profile.
+// The canary's outcome: text, JSON, and its effect on a profile.
 #include "matrix_json.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// DeviceProfile field by field, sorted by name: the one list that JSON, supplements and tests go by.
+// DeviceProfile's fields, sorted by name: the list that JSON, supplements and tests use.
 #pragma once
 
 #include <sectile/profile.hpp>
@@ -10,7 +10,7 @@ namespace sectile::detail {
 // Calls visit(name, field) for every field; P is DeviceProfile, const or not.
 template <class P, class F>
 void for_each_field(P& profile, F&& visit) {
-  // Does not compile when a field is added: then it belongs into the list below as well.
+  // Does not compile when a field is added, which then belongs in the list below as well.
   [[maybe_unused]] auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20,
                           f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39,
                           f40, f41, f42, f43, f44, f45, f46, f47, f48, f49, f50, f51, f52, f53, f54, f55, f56, f57] = profile;
@@ -73,7 +73,7 @@ void for_each_field(P& profile, F&& visit) {
   visit("workgroup_memory_per_multiprocessor_bytes", profile.workgroup_memory_per_multiprocessor_bytes);
 }
 
-// Whether a field has a value: 0, "", unknown and the empty list are none.
+// Whether a field has a value: 0, "", unknown and the empty list mean none.
 template <class T>
 bool is_known(const T& field) {
   if constexpr (requires { field.has_value(); })
@@ -84,7 +84,7 @@ bool is_known(const T& field) {
     return field != T{};
 }
 
-// The reader's last word on any profile: numbers that the planner divides by or takes for sizes.
+// The last check of a profile that was read: numbers that the planner divides by or uses as sizes.
 Result<void> check_profile(const DeviceProfile& profile);
 
 }  // namespace sectile::detail

@@ -14,7 +14,7 @@ constexpr std::pair<std::string_view, std::string_view> kComponents[] = {
     {"uint8_t", "u8"},    {"uint16_t", "u16"},  {"uint32_t", "u32"},  {"uint64_t", "u64"},
 };
 
-// The rest of `line` behind `key` and up to the next space: "M=" in "M=16 N=8".
+// The text after `key` up to the next space: "M=" in "M=16 N=8".
 std::string_view word_of(std::string_view line, std::string_view key) {
   const std::size_t at = line.find(std::string(" ").append(key));
   if (at == std::string_view::npos) return {};
@@ -28,7 +28,7 @@ bool number_of(std::string_view line, std::string_view key, std::uint32_t& out) 
   return error == std::errc() && end == word.data() + word.size() && !word.empty();
 }
 
-// "float16_t(0)": the number is Vulkan's own and says the same.
+// "float16_t(0)": the number is Vulkan's value for the same type.
 bool component_of(std::string_view line, std::string_view key, std::string& out) {
   std::string_view word = word_of(line, key);
   word = word.substr(0, word.find('('));

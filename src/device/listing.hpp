@@ -7,7 +7,7 @@
 
 namespace sectile::detail {
 
-// Facts stated by the listing; everything else is unknown. Refuses a text that holds no listing.
+// The facts of the listing; all other fields are unknown. Refuses a text that is not a listing.
 Result<DeviceProfile> read_matrix_listing(std::string_view text);
 
 }  // namespace sectile::detail

@@ -1,4 +1,4 @@
-// Matrix shapes in JSON, of profiles and of the canary's outcome.
+// Matrix shapes in JSON, for profiles and the canary's outcome.
 #pragma once
 
 #include "base/json_text.hpp"

@@ -1,4 +1,4 @@
-// DeviceProfile's own JSON, and filling in what one lacks.
+// DeviceProfile's JSON, and supplements.
 #include "fields.hpp"
 #include "listing.hpp"
 #include "matrix_json.hpp"
@@ -202,14 +202,14 @@ Result<DeviceProfile> supplement(DeviceProfile profile, std::string_view text) {
   auto facts = is_json ? read_fields(text) : detail::read_matrix_listing(text);
   if (!facts) return facts;
   std::optional<Error> contradiction;
-  // Both have the same fields in the same order; the second walk takes them one by one.
+  // Both have the same fields in the same order; the second loop uses them one by one.
   detail::for_each_field(profile, [&]<class T>(std::string_view key, T& field) {
     detail::for_each_field(*facts, [&]<class U>(std::string_view other, U& fact) {
       if constexpr (std::same_as<T, U>) {
         if (key != other || !detail::is_known(fact)) return;
         if constexpr (std::same_as<T, std::map<std::string, std::string>>)
           field.insert(fact.begin(), fact.end());
-        else if (!detail::is_known(field) && !std::same_as<T, Api>)  // no Vulkan profile turns into one for CUDA
+        else if (!detail::is_known(field) && !std::same_as<T, Api>)  // a profile's API never changes
           field = fact;
         else if (field != fact && !contradiction)
           contradiction = Error{ErrorKind::parse, "profile." + std::string(key), shown(fact),

@@ -16,7 +16,7 @@ namespace {
 // GPUs that have matrix units under AMD's own drivers, by name.
 constexpr std::string_view kAmdWithMatrixUnits[] = {"RX 7", "RX 9", "PRO W7", "AI PRO R9", "8060S", "8050S"};
 
-// Versions stand where a report says where it began or ended. Most say only where it was seen: no bound then.
+// A row has versions where a report says when the fault began or ended. Most reports do not: then there is no bound.
 constexpr Quirk kQuirks[] = {
     {.vendor = "mesa",
      .driver = "llvmpipe",
@@ -166,7 +166,7 @@ bool before(std::string_view a, std::string_view b) {
   return false;
 }
 
-// What is nothing without the named feature.
+// Removes the features that depend on the named one.
 constexpr std::pair<std::string_view, std::string_view> kHangsOn[] = {
     {"cooperative_matrix2", "cooperative_matrix"},
     {"cooperative_matrix_tensor_addressing", "cooperative_matrix"},

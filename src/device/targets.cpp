@@ -1,4 +1,4 @@
-// The built-in targets, put together from their rows.
+// The built-in targets, made from their rows.
 #include "targets.hpp"
 
 #include "fields.hpp"

@@ -8,7 +8,7 @@
 
 namespace sectile::detail {
 
-// Empty where the id is not known.
+// Empty where the id is unknown.
 constexpr std::string_view vendor_name(std::uint32_t vendor_id) {
   switch (vendor_id) {
     case 0x10de:
@@ -36,8 +36,8 @@ constexpr std::string_view vendor_name(std::uint32_t vendor_id) {
   }
 }
 
-// The subgroup size that a matrix unit's kernels run at. Intel's drivers run them at the least size alone (8 on Xe-HPG, 16
-// on Xe2; ANV refuses to compile others); elsewhere the default size is the unit's. 0: not known.
+// The subgroup size of kernels for the matrix unit. On Intel it is the smallest size (8 on Xe-HPG, 16 on Xe2; ANV
+// refuses to compile others), elsewhere the default size. 0: unknown.
 inline std::uint32_t matrix_subgroup_size(const DeviceProfile& profile) {
   const std::uint32_t size = profile.subgroup_size.value_or(0);
   return profile.vendor == "intel" ? profile.min_subgroup_size.value_or(size) : size;

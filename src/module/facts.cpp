@@ -14,7 +14,7 @@ struct Size {
   std::uint64_t bytes = 0, align = 1;
 };
 
-// Sizes of types and values of integer constants, as far as variables of workgroup memory need them.
+// Sizes of types and values of integer constants, for variables of workgroup memory.
 class Reader {
  public:
   void take(const Instruction& i) {
@@ -139,7 +139,7 @@ Result<ModuleFacts> read_facts(std::span<const std::uint32_t> words) {
   }
   if (entry_points != 1)
     return fail(ErrorKind::parse, "SPIR-V", std::to_string(entry_points) + " compute entry points", "1");
-  // Where the built-in constant is there, it goes before the execution mode.
+  // The built-in constant, where there is one, overrides the execution mode.
   if (const auto parts = reader.composite(size_constant); parts.size() == 3)
     facts.workgroup = {reader.constant(parts[0]), reader.constant(parts[1]), reader.constant(parts[2])};
   facts.workgroup_memory_bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(reader.workgroup_bytes(), ~0u));

@@ -1,4 +1,4 @@
-// What a finished SPIR-V module says of itself: entry point, workgroup, what it needs of a device.
+// Facts of a SPIR-V module: entry point, workgroup, what it needs of a device.
 #pragma once
 
 #include <sectile/error.hpp>
@@ -14,7 +14,7 @@ namespace sectile::module {
 struct ModuleFacts {
   std::uint32_t version = 0;                      // major * 1000 + minor: 1006 for SPIR-V 1.6
   std::string entry_point;
-  std::array<std::uint32_t, 3> workgroup{};       // zeros where specialization constants decide it
+  std::array<std::uint32_t, 3> workgroup{};       // zeros where it is specialized
   std::uint32_t workgroup_memory_bytes = 0;       // of its variables, each at its natural alignment
   std::vector<std::string> capabilities;          // in the module's order
   std::vector<std::string> spirv_extensions;      // OpExtension, in the module's order
@@ -25,8 +25,8 @@ struct ModuleFacts {
   std::uint32_t specialized = 0;                  // OpSpecConstant* instructions
 };
 
-// Errors: parse (no SPIR-V; no compute entry point, or more than one); unsupported (a capability that Sectile
-// does not know, so that it cannot say what a device needs).
+// Errors: parse (not SPIR-V; not exactly one compute entry point); unsupported (an unknown capability: what it needs
+// of a device is then unknown).
 Result<ModuleFacts> read_facts(std::span<const std::uint32_t> words);
 
 }  // namespace sectile::module

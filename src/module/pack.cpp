@@ -54,7 +54,7 @@ void append(std::vector<std::byte>& out, const void* from, std::size_t bytes) {
   out.insert(out.end(), begin, begin + bytes);
 }
 
-// The index: sorted keys, as all JSON of Sectile's.
+// The index, with sorted keys as in all of Sectile's JSON.
 std::string index_of(const std::vector<PackedModule>& modules, const std::vector<std::string>& manifests) {
   JsonWriter w;
   w.begin('{');
@@ -114,7 +114,7 @@ Result<void> read_module(const nlohmann::json& value, const std::string& what, s
   return {};
 }
 
-// A module that a driver may be handed: SPIR-V to its last instruction, one compute entry point, nothing to specialize.
+// Checks that a driver can get the module: valid instructions, one compute entry point, no specialization constants.
 Result<void> check_module(const PackedModule& m) {
   const std::string name = m.kernel.stem + "." + m.kernel.variant;
   const auto facts = module::read_facts(m.words);
@@ -135,7 +135,7 @@ std::string constants_text(const std::vector<Constant>& constants) {
   return out;
 }
 
-// How many constants one list has that the other has not, or with another value, and which.
+// The constants that only one of the lists has, or that differ in value, and their number.
 std::size_t differences(const std::vector<Constant>& want, const std::vector<Constant>& have, std::string* text) {
   std::size_t count = 0;
   const auto tell = [&](const std::string& one) {
@@ -178,7 +178,7 @@ Result<Pack> Pack::open(std::span<const std::byte> bytes, std::string_view name)
   if (std::memcmp(digest.data(), bytes.data() + 24, digest.size()) != 0)
     return broken("damaged", "content of the hash that the header states");
 
-  // From here on the content is what its writer meant; it may have been another's writer.
+  // The content is undamaged here, but may come from another writer.
   if (content.size() < 8) return broken("no index", "its length");
   const auto index_bytes = number_at<std::uint64_t>(content, 0);
   if (index_bytes > content.size() - 8 || index_bytes % 4 != 0)
@@ -246,7 +246,7 @@ std::string Pack::nearest(const Step& step) const {
     const std::string name = m.kernel.stem + "." + m.kernel.variant;
     if (!stems.ends_with(name)) stems += (stems.empty() ? "" : ", ") + name;
     if (m.kernel.stem != step.kernel.stem) continue;
-    // Another variant is farther away than any constant.
+    // Another variant counts more than any number of constants.
     const std::size_t apart =
         differences(step.constants, m.constants, nullptr) + (m.kernel.variant == step.kernel.variant ? 0 : 1000);
     if (apart < fewest) {

@@ -1,4 +1,4 @@
-// SPIR-V as a list of instructions: what every reader and writer of modules here starts from.
+// SPIR-V as a list of instructions, for all readers and writers of modules here.
 // Numbers: SPIR-V's unified1 grammar.
 #pragma once
 
@@ -70,16 +70,16 @@ enum ExecutionMode : std::uint32_t { ModeLocalSize = 17, ModeLocalSizeId = 38 };
 
 inline constexpr std::uint32_t kModelGLCompute = 5;
 
-// One instruction; words[0] holds its length and opcode.
+// One instruction; words[0] has its length and opcode.
 struct Instruction {
   std::uint32_t op = 0;
   std::span<const std::uint32_t> words;
   std::size_t size() const noexcept { return words.size(); }
-  // 0 behind the end: modules may come from anywhere, and an instruction may be shorter than its kind.
+  // 0 past the end: an instruction of an untrusted module may be too short.
   std::uint32_t operator[](std::size_t i) const noexcept { return i < words.size() ? words[i] : 0; }
 };
 
-// All instructions behind the header. Errors: parse, for what is no SPIR-V or is cut off.
+// All instructions after the header. Errors: parse (not SPIR-V, or truncated).
 Result<std::vector<Instruction>> read_instructions(std::span<const std::uint32_t> words);
 
 // The literal string that starts at word `at`, and the number of words that it takes.

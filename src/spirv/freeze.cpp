@@ -44,7 +44,7 @@ std::string environment_name(std::uint32_t api_version) {
                                      : "Vulkan 1.4";
 }
 
-// Takes the words of SPIRV-Tools, the first few of them.
+// Keeps the first few messages of SPIRV-Tools.
 spvtools::MessageConsumer into(std::string& text) {
   return [&text](spv_message_level_t level, const char*, const spv_position_t&, const char* message) {
     if (level > SPV_MSG_ERROR || text.size() > 400) return;
@@ -54,13 +54,13 @@ spvtools::MessageConsumer into(std::string& text) {
 
 Result<Words> optimize(const Words& words, std::string_view doing,
                        const std::function<void(spvtools::Optimizer&)>& add_passes) {
-  // The templates are SPIR-V 1.6; lower targets are seen to when everything is folded.
+  // The templates are SPIR-V 1.6; lower targets are handled after folding.
   spvtools::Optimizer optimizer(SPV_ENV_VULKAN_1_3);
   std::string said;
   optimizer.SetMessageConsumer(into(said));
   add_passes(optimizer);
   spvtools::OptimizerOptions options;
-  options.set_run_validator(false);  // the result is validated, for its own target
+  options.set_run_validator(false);  // the result is validated for its own target
   Words out;
   if (!optimizer.Run(words.data(), words.size(), &out, options))
     return fail(ErrorKind::unsupported, "SPIRV-Tools, " + std::string(doing), said);
@@ -125,7 +125,7 @@ void put_string(Words& out, std::uint32_t op, std::string_view text) {
     out[at + 1 + c / 4] |= std::uint32_t{static_cast<unsigned char>(text[c])} << (8 * (c % 4));
 }
 
-// What newer SPIR-V has in its core, by capability, for targets that know it as an extension.
+// Core features of newer SPIR-V, by capability, that older targets have as extensions.
 std::set<std::string_view> extensions_in_spirv13(const std::vector<std::string>& capabilities) {
   std::set<std::string_view> out;
   for (const std::string& name : capabilities) {
@@ -137,7 +137,7 @@ std::set<std::string_view> extensions_in_spirv13(const std::vector<std::string>&
   return out;
 }
 
-// States the version that the target takes. What was folded uses nothing newer; the validator tells.
+// Sets the version that the target accepts. The folded module needs nothing newer, which the validator checks.
 Result<Words> for_target(const Words& words, std::uint32_t api_version) {
   const spv_target_env env = environment(api_version);
   if (env != SPV_ENV_VULKAN_1_1 && env != SPV_ENV_VULKAN_1_2) return words;
@@ -177,7 +177,7 @@ Result<Words> for_target(const Words& words, std::uint32_t api_version) {
   return out;
 }
 
-// What freeze() promises, read off the result.
+// Checks on the result what freeze() promises.
 Result<void> check_frozen(const Words& words, const FreezeOptions& options) {
   const auto facts = read_facts(words);
   if (!facts) return std::unexpected(facts.error());
@@ -195,7 +195,7 @@ Result<void> check_frozen(const Words& words, const FreezeOptions& options) {
 
 Result<std::vector<std::uint32_t>> freeze(std::span<const std::uint32_t> words, std::span<const Constant> constants,
                                           const FreezeOptions& options) {
-  // The optimizer takes what is broken for what is meant (a function without an end, say): looked at first.
+  // Validated first: the optimizer accepts some broken modules (a function without an end).
   if (const auto readable = read_instructions(words); !readable) return std::unexpected(readable.error());
   if (const auto valid = validate(words, 1004); !valid)
     return fail(ErrorKind::parse, "SPIR-V", valid.error().value, "a valid module");

@@ -15,7 +15,7 @@ using Words = std::vector<std::uint32_t>;
 
 constexpr std::uint32_t kAddressBytes = 8;
 
-// Instructions that may take a pointer and that are not looked through.
+// Instructions that may use a pointer and are not analyzed.
 constexpr std::uint32_t kOpaqueUses[] = {57 /*OpFunctionCall*/,   62 /*OpStore*/,       63 /*OpCopyMemory*/,
                                          67 /*OpPtrAccessChain*/, 68 /*OpArrayLength*/, 83 /*OpCopyObject*/,
                                          124 /*OpBitcast*/,       169 /*OpSelect*/,     245 /*OpPhi*/};
@@ -89,8 +89,8 @@ class PushReads {
     return false;
   }
 
-  // An index that is not known yet: the array (or vector) that it walks becomes a variable with the bytes as
-  // its initial value, which nobody writes; drivers fold it once they have unrolled the loops.
+  // An index that is not a constant: its array (or vector) becomes a variable that is initialized with the bytes and
+  // never written. Drivers fold it after they unroll the loops.
   Result<bool> dynamic(const Instruction& i, std::size_t at, Place place) {
     if (values_ == nullptr)
       return cannot_freeze(bytes_of(place) + " are still read, at an index known at run time only");

@@ -20,7 +20,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMostGroups = 65536;
 
-// 64 MiB are some hundred thousand problems; a file that is larger is not ours.
+// 64 MiB hold some hundred thousand problems; a larger file is not a store.
 constexpr backend::Frame kFrame = {"tuned choices", {'S', 'E', 'C', 'T', 'I', 'L', 'E', 'T'}, 1, {}, std::uint64_t{64} << 20};
 
 void write(JsonWriter& w, const TunedChoice& choice) {
@@ -49,7 +49,7 @@ Result<TunedChoice> read_choice(const json& value, const std::string& what) {
 
 Result<backend::Place> file_of(const std::string& path) {
   auto place = backend::place_of(path, backend::Streams::refused);
-  if (!place) place.error().kind = ErrorKind::io;   // a folder that is not there among them
+  if (!place) place.error().kind = ErrorKind::io;   // also for a missing folder
   return place;
 }
 
@@ -143,10 +143,10 @@ Result<void> TuneStore::refuse_others(const std::string& path, const Stored& sto
 Result<void> TuneStore::save(const std::string& path) {
   const auto place = file_of(path);
   if (!place) return std::unexpected(place.error());
-  // Held until the new file is in its place: what another process saves meanwhile would be lost.
+  // Held until the new file is in place, so that no other process's choices are lost.
   const auto lock = backend::FileLock::take(place->path);
   if (!lock) return std::unexpected(lock.error());
-  Stored stored = read(path);   // one that is damaged is replaced: load() has said so
+  Stored stored = read(path);   // a damaged store is replaced; load() reported it
   if (auto fine = refuse_others(path, stored); !fine) return fine;
   Groups all = std::move(stored.groups);
   put_into(all, fresh_);

@@ -20,10 +20,10 @@ struct StepCode {
 
 class Modules {
  public:
-  // `extra` go before the embedded ones. Names are copied, words are not. With a pack: nothing but what it has.
+  // `extra` are preferred to the embedded ones. Names are copied, words are not. With a pack: its modules alone.
   Modules(std::span<const Module> extra, const Pack* pack);
 
-  // Errors: missing, with what is there.
+  // Errors: missing, which lists the known names.
   Result<StepCode> find(const Step& step) const;
 
  private:

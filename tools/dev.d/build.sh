@@ -16,7 +16,7 @@ place_ready() {
 
 tool_path() { printf '%s' "$repo/build/release/sectile"; }
 
-# Becomes a command at the place.
+# Replaces this process by a command that runs in the root or on the host.
 inside_exec() {
     if [[ $place == root && ${SECTILE_INSIDE:-} != root ]]; then root_exec "$@"; fi
     export SECTILE_INSIDE=$place PATH=$repo/build/release:$PATH CCACHE_DIR=${CCACHE_DIR:-$cache/ccache}

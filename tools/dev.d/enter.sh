@@ -1,5 +1,5 @@
-# Runs in a private mount namespace: mounts the root's file systems, goes in, and becomes the command.
-# usage: enter.sh REPO CWD NAMES CMD...   (NAMES: variables to hand in, comma-separated)
+# Runs in a private mount namespace: mounts the root's file systems, enters the root, and runs the command in place of
+# this process. usage: enter.sh REPO CWD NAMES CMD...   (NAMES: variables to hand in, comma-separated)
 set -euo pipefail
 repo=$1 cwd=$2 names=$3
 shift 3
@@ -64,7 +64,7 @@ for name in "${handed[@]}"; do
     case $name in SUDO_*|CUDA_HOME) ;; *) environment+=("$name=${!name}") ;; esac
 done
 
-# Another folder may exist in the root by the same name, but it is another folder.
+# The root may have a folder of the same name, but it is a different one.
 case $cwd/ in
     "$repo"/*|/tmp/*) ;;
     *) echo "dev: $cwd is not visible inside the root; going on in $repo" >&2; cwd=$repo ;;

@@ -1,4 +1,4 @@
-# Does the host itself have what CMake asks for? Sourced by tools/dev.
+# Checks whether the host has what CMake requires. Sourced by tools/dev.
 # shellcheck shell=bash disable=SC2154
 
 host_header() {
@@ -11,7 +11,7 @@ host_header() {
 
 host_glslang() { command -v glslang || command -v glslangValidator; }
 
-# Prints the first thing that is missing, or nothing. Ordered so that an old system is known at once.
+# Prints the first missing thing, or nothing. An old system is recognized by the first checks.
 host_missing() {
     local header version tool name
     header=$(host_header vulkan/vulkan_core.h) || { echo "Vulkan headers"; return; }

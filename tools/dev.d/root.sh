@@ -4,14 +4,14 @@
 
 root_stamp=$root/.sectile-recipe
 
-# The recipe is these two files; a root made by another recipe is not used as it is.
+# The recipe is these two files. A root of another recipe is made again.
 recipe_hash() { cat "$lib/packages.sh" "$lib/make-root.sh" | sha256sum | cut -c1-32; }
 
 shim_hash() { sha256sum <"$lib/intel-shim.sh" | cut -c1-32; }
 
 stamp_is() { [[ -r $1 && $(<"$1") == "$2" ]]; }
 
-# Intel's no-op shim is made for what runs the tests (want_shim=1), and for nothing else.
+# Intel's no-op shim is made only for commands that run the tests (want_shim=1).
 shim_is_ready() { ((!${want_shim:-0})) || stamp_is "$root/opt/drm-shim/.recipe" "$(shim_hash)"; }
 
 root_is_ready() { stamp_is "$root_stamp" "$(recipe_hash)" && shim_is_ready; }
@@ -37,7 +37,7 @@ root_ready() {
     exec {lock}>&-
 }
 
-# Environment that a user may set outside and means inside.
+# Names of environment variables that are passed into the root.
 pass_names() {
     local name names=""
     while IFS= read -r name; do

@@ -28,10 +28,10 @@ count() {
             name = substr($0, RSTART + 16, RLENGTH - 17)
             verdict[name] = $0 ~ /status="run"/ ? "passed" : "failed"
         }
-        # One that says itself that it cannot run here (a CPU without AVX-512) is told by its exit code.
+        # A test that cannot run here (a CPU without AVX-512) has a special exit code.
         file == 1 && /<skipped message="SKIP_RETURN_CODE=/ { verdict[name] = "skipped"; skipped++ }
         file == 2 && /^[0-9]+\/[0-9]+ Testing: / { name = $3 }
-        # A case that says it is skipped (no GPU here) is none that passed.
+        # A case that reports a skip (no GPU here) does not count as passed.
         file == 2 && /MESSAGE: skipped: / { skipped++; case_passed[name]-- }
         file == 2 && /^\[doctest\] test cases:/ {
             gsub(/[|:]/, " ")
@@ -66,7 +66,7 @@ for preset in "${presets[@]}"; do
     ctest --test-dir "build/$preset" --output-on-failure --no-tests=error --parallel "$jobs" --output-junit "$junit" >&2
     result=$?
     read -r p f s < <(count "$junit" "$log")
-    # Whatever the log says, a run that ctest calls failed has failed.
+    # If ctest failed, the run failed, whatever the log has.
     ((result == 0 || f > 0)) || f=1
     say "$preset: $p passed, $f failed, $s skipped in $((SECONDS - begin)) s"
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
