@@ -261,7 +261,7 @@ class JsonObject {
     if (!error_) error_ = std::move(error);
   }
 
-  // Also refuses keys that nobody asked for: a misspelt field must not pass for an unknown one.
+  // Also refuses keys that were not read: a misspelt field must be an error.
   Result<void> finish() {
     if (error_) return std::unexpected(std::move(*error_));
     for (const auto& [key, unused] : value_.items())

@@ -87,7 +87,7 @@ Result<void> set_vector(std::string_view what, const std::string& text, std::str
   return {};
 }
 
-// What is done to elements on their way; the arrays that it takes.
+// Sets the elementwise stage, and reads the arrays that it needs.
 Result<void> set_stage(PermuteProblem& problem, const PermuteOptions& options, Arrays& arrays) {
   ElementwiseStage& stage = problem.stage;
   if (!options.cast.empty()) {
@@ -117,7 +117,7 @@ Result<void> set_stage(PermuteProblem& problem, const PermuteOptions& options, A
   return {};
 }
 
-// The arrays have the sizes that the problem asks for.
+// Checks that the arrays have the sizes that the problem needs.
 Result<void> check_arrays(const PermuteProblem& problem, const Arrays& arrays) {
   const auto operands = operands_of(problem);
   if (!operands) return std::unexpected(operands.error());
