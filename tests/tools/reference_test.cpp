@@ -38,7 +38,7 @@ std::vector<int> result_of(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("referenceKnownAnswers") {
+TEST_CASE("reference known answers") {
   CHECK(result_of("permute u8 2x3 axes=1,0") == std::vector{1, 4, 2, 5, 3, 6});
   CHECK(result_of("permute u8 2x1x3 axes=2,0,1") == std::vector{1, 4, 2, 5, 3, 6});
   CHECK(result_of("permute u16 1x3 axes=1,0") == std::vector{1, 2, 3, 4, 5, 6});
@@ -52,7 +52,7 @@ TEST_CASE("referenceKnownAnswers") {
   CHECK(result_of("permute u8 2x0 axes=1,0").empty());
 }
 
-TEST_CASE("referenceAgreesWithItsOwnDefinition") {
+TEST_CASE("reference agrees with its own definition") {
   for (std::uint64_t i = 0; i < 400; ++i) {
     const PermuteProblem problem = generate_permute(3, i);
     const PermuteDefinition definition(problem);
@@ -81,7 +81,7 @@ TEST_CASE("referenceAgreesWithItsOwnDefinition") {
   }
 }
 
-TEST_CASE("generatorMakesValidProblemsOfEveryKind") {
+TEST_CASE("generator makes valid problems of every kind") {
   std::set<std::size_t> ranks;
   std::set<std::uint32_t> sizes, aligns;
   int layouts = 0, padded = 0, strided = 0, broadcast = 0, empty = 0;
@@ -117,7 +117,7 @@ TEST_CASE("generatorMakesValidProblemsOfEveryKind") {
   CHECK(empty > 5);
 }
 
-TEST_CASE("generatorMakesEveryKindOfStage") {
+TEST_CASE("generator makes every kind of stage") {
   std::set<std::pair<DType, DType>> casts;
   int scaled = 0, biased = 0, added = 0, strided = 0, alphas = 0, padded = 0;
   for (std::uint64_t i = 0; i < 3000; ++i) {
@@ -146,7 +146,7 @@ TEST_CASE("generatorMakesEveryKindOfStage") {
 }
 
 // By hand: what a stage makes of numbers, and what is let pass.
-TEST_CASE("elementwiseKnownAnswers") {
+TEST_CASE("elementwise known answers") {
   const auto result = [](const char* text, std::vector<float> src, std::vector<float> scale, std::vector<float> bias) {
     const ElementwiseDefinition definition(std::get<PermuteProblem>(*parse_problem(text)));
     return definition.result({{"src", std::as_bytes(std::span(src))}, {"scale", std::as_bytes(std::span(scale))}, {"bias", std::as_bytes(std::span(bias))}});
@@ -168,7 +168,7 @@ TEST_CASE("elementwiseKnownAnswers") {
 }
 
 // A check that never met a kernel would say nothing of it.
-TEST_CASE("generatedProblemsReachEveryStrategy") {
+TEST_CASE("generated problems reach every strategy") {
   DeviceProfile profile = *builtin_target("nvidia-hopper");
   std::map<std::string, int> admissible;
   for (std::uint64_t i = 0; i < 2000; ++i) {

@@ -1,5 +1,5 @@
 """What a row of `sectile bench --list --json` is in PyTorch's words: views, an order of operations on them, and which
-calls say the same. Nothing here imports torch: tools/python/rivals_torch.py runs it, tests/tools/rivals_test.py checks it
+calls say the same. Nothing here imports torch: tools/python/rivals_torch.py runs it, tests/tools/python/rivals_test.py checks it
 against the definition of a permute by its indices."""
 import math
 import re

@@ -1,6 +1,6 @@
 // Counts what a subgroup's accesses cost: transactions in global memory, passes over the banks of
 // workgroup memory. Strategies hand it the byte addresses that their kernel's invocations would use:
-// tests/emulated/test_accesses.cpp and test_matmul_accesses.cpp compare what comes out with what the kernels do.
+// tests/emulated/accesses_test.cpp and matmul_accesses_test.cpp compare what comes out with what the kernels do.
 #pragma once
 
 #include <sectile/plan.hpp>

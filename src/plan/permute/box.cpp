@@ -203,7 +203,7 @@ bool build_box(const PermuteContext& c, const BoxRow& row, Box& box, Refusal& re
   return true;
 }
 
-// As stage_access() and store_access() of permute_box do: tests/emulated/test_accesses.cpp compares.
+// As stage_access() and store_access() of permute_box do: tests/emulated/accesses_test.cpp compares.
 std::uint64_t box_conflicts(const PermuteContext& c, const BoxRow& row, const Box& box, bool all) {
   Walk walk(c.profile);
   const std::uint32_t e = c.nest.element_bytes;

@@ -307,7 +307,7 @@ std::uint32_t tile_shared_bytes(const TileRow& r, std::uint32_t skew) {
   return words * word + (word == 4 ? 24 : word == 8 ? 20 : 12);
 }
 
-// As staged_at() and the two phases of permute_tile do: tests/emulated/test_accesses.cpp compares.
+// As staged_at() and the two phases of permute_tile do: tests/emulated/accesses_test.cpp compares.
 std::uint64_t tile_conflicts(const DeviceProfile& profile, const TileRow& r, std::uint32_t skew, bool all) {
   Walk walk(profile);
   const std::uint32_t word = std::max(4u, r.vector_d * r.element_bytes);

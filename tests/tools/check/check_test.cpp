@@ -1,5 +1,5 @@
 // The check itself: that it passes what is right, and sees what is wrong.
-#include "run_command.hpp"
+#include "tools/run_command.hpp"
 
 #include "support/scope.hpp"
 
@@ -40,7 +40,7 @@ std::string last_line(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("checkPassesAndCounts") {
+TEST_CASE("check passes and counts") {
   if (no_device()) return;
   const Folder folder;
   const Ran ran =
@@ -52,7 +52,7 @@ TEST_CASE("checkPassesAndCounts") {
   CHECK(xml.find("<testcase classname=\"check.permute\" name=\"29: permute ") != std::string::npos);
 }
 
-TEST_CASE("checkSeesASpoiledByte") {
+TEST_CASE("check sees a spoiled byte") {
   if (no_device()) return;
   const Folder folder;
   const Ran ran = run_sectile(
@@ -64,7 +64,7 @@ TEST_CASE("checkSeesASpoiledByte") {
   CHECK(read_file(folder.path("junit.xml")).find("<failure message=") != std::string::npos);
 }
 
-TEST_CASE("checkOfMatmulsPassesCountsAndSeesASpoiledElement") {
+TEST_CASE("check of matmuls passes counts and sees a spoiled element") {
   if (no_device()) return;
   const Folder folder;
   // A CPU driver compiles a matmul for seconds; check_matmul_* of ctest run many.
@@ -83,7 +83,7 @@ TEST_CASE("checkOfMatmulsPassesCountsAndSeesASpoiledElement") {
 }
 
 // A protected page behind an operand, one before it, and guard bands: every placement of every operand.
-TEST_CASE("checkRunsOneMatmulFromEverySide") {
+TEST_CASE("check runs one matmul from every side") {
   if (no_device()) return;
   const Ran ran = run_sectile({"check", "--problem", "matmul f32 nt 33x17x65 batch=2 b.batch=0 beta=0.5 epi=bias+gelu+residual",
                                "--device", cpu_device(), "--json"});
@@ -94,7 +94,7 @@ TEST_CASE("checkRunsOneMatmulFromEverySide") {
   CHECK(json["runs"].get<int>() >= 3);
 }
 
-TEST_CASE("checkNamesTheCaseThatKillsItsWorkerAndGoesOn") {
+TEST_CASE("check names the case that kills its worker and goes on") {
   if (no_device()) return;
   const Ran ran = run_sectile({"check", "--cases", "20", "--device", cpu_device(), "--test-kill", "8", "--json"});
   CHECK(ran.code == 1);
@@ -108,7 +108,7 @@ TEST_CASE("checkNamesTheCaseThatKillsItsWorkerAndGoesOn") {
 }
 
 // The same cases, failures and skips as of one process.
-TEST_CASE("checkInPartsFindsWhatOneFinds") {
+TEST_CASE("check in parts finds what one finds") {
   if (no_device()) return;
   const Folder folder;
   std::string said[2];
@@ -129,7 +129,7 @@ TEST_CASE("checkInPartsFindsWhatOneFinds") {
   CHECK_FALSE(said[0].empty());
 }
 
-TEST_CASE("checkRunsOneProblemFromEverySide") {
+TEST_CASE("check runs one problem from every side") {
   if (no_device()) return;
   const Ran ran = run_sectile(
       {"check", "--problem", "permute f16 33x65 axes=1,0", "--device", cpu_device(), "--json", "--all-candidates"});
@@ -141,7 +141,7 @@ TEST_CASE("checkRunsOneProblemFromEverySide") {
 }
 
 // What ran nothing has not passed, and says why.
-TEST_CASE("checkThatSkippedAllHasNotPassed") {
+TEST_CASE("check that skipped all has not passed") {
   if (no_device()) return;
   for (const bool json : {false, true}) {
     std::vector<std::string> arguments = {"check", "--cases", "5", "--device", cpu_device(), "--force", "no such candidate"};
@@ -154,7 +154,7 @@ TEST_CASE("checkThatSkippedAllHasNotPassed") {
   }
 }
 
-TEST_CASE("checkOfAProblemWithoutElementsHasNotPassed") {
+TEST_CASE("check of a problem without elements has not passed") {
   if (no_device()) return;
   for (const char* problem : {"permute f32 0x4 axes=1,0", "matmul f32 nn 0x4x4"}) {
     const Ran ran = run_sectile({"check", "--problem", problem, "--device", cpu_device()});
@@ -164,7 +164,7 @@ TEST_CASE("checkOfAProblemWithoutElementsHasNotPassed") {
   }
 }
 
-TEST_CASE("checkOfNoCasesIsRefused") {
+TEST_CASE("check of no cases is refused") {
   const std::vector<std::pair<std::vector<std::string>, const char*>> bad = {
       {{"--cases", "0"}, "at least 1"},
       {{"--big", "--cases", "0"}, "at least 1"},
@@ -183,7 +183,7 @@ TEST_CASE("checkOfNoCasesIsRefused") {
   }
 }
 
-TEST_CASE("checkOfTheLastCasesThatThereAreRunsThem") {
+TEST_CASE("check of the last cases that there are runs them") {
   if (no_device()) return;
   for (const char* jobs : {"1", "2"}) {
     const Ran ran = run_sectile({"check", "--first", "18446744073709551612", "--cases", "3", "--jobs", jobs, "--device", cpu_device()});
@@ -227,7 +227,7 @@ bool comes_true(const std::function<bool()>& what) {
 
 }  // namespace
 
-TEST_CASE("workersEndWithTheProcessThatStartedThem") {
+TEST_CASE("workers end with the process that started them") {
   if (no_device()) return;
   const pid_t parent = ::fork();
   REQUIRE(parent >= 0);
@@ -248,7 +248,7 @@ TEST_CASE("workersEndWithTheProcessThatStartedThem") {
     if (lives(process)) ::kill(process, SIGKILL);
 }
 
-TEST_CASE("checkSaysHowFarItIsWhereNoTerminalShowsIt") {
+TEST_CASE("check says how far it is where no terminal shows it") {
   if (no_device()) return;
   for (const char* jobs : {"1", "2"}) {
     const Ran ran = run_sectile({"check", "--cases", "4", "--batch", "1", "--jobs", jobs, "--device", cpu_device(), "--test-progress", "0.001"});

@@ -1,7 +1,7 @@
 // What is written and read where no plain file stands: links, pipes, devices. Device nodes are made in a folder of the
 // test's own; nothing here goes near those of the machine.
 #include "cli/files.hpp"
-#include "run_command.hpp"
+#include "tools/run_command.hpp"
 
 #include "backend/whole_file.hpp"
 
@@ -89,7 +89,7 @@ class Reader {
 
 }  // namespace
 
-TEST_CASE("aLinkStaysAndWhatItLeadsToIsReplaced") {
+TEST_CASE("a link stays and what it leads to is replaced") {
   const Folder folder;
   fs::create_directory(folder.path("far"));
   write_file(folder.path("far/there"), "old");
@@ -117,7 +117,7 @@ TEST_CASE("aLinkStaysAndWhatItLeadsToIsReplaced") {
   CHECK(file_type(folder.path("circle")) == S_IFLNK);
 }
 
-TEST_CASE("aPipeIsWrittenToAndStays") {
+TEST_CASE("a pipe is written to and stays") {
   const Folder folder;
   const std::string pipe = folder.path("pipe");
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -138,7 +138,7 @@ TEST_CASE("aPipeIsWrittenToAndStays") {
   CHECK(folder.files() == 3);
 }
 
-TEST_CASE("aDeviceIsWrittenToAndStays") {
+TEST_CASE("a device is written to and stays") {
   const Folder folder;
   const std::string full = folder.path("full");
   if (!make_node(full, 7, O_WRONLY)) return;
@@ -156,7 +156,7 @@ TEST_CASE("aDeviceIsWrittenToAndStays") {
   CHECK(folder.files() == 2);
 }
 
-TEST_CASE("standardOutputIsWrittenToByItsName") {
+TEST_CASE("standard output is written to by its name") {
   const Folder folder;
   write_file(folder.path("in.npy"), empty_npy());
   const Ran ran = run_sectile({"permute", folder.path("in.npy"), "--axes", "1,0", "-o", "/dev/stdout"});
@@ -165,7 +165,7 @@ TEST_CASE("standardOutputIsWrittenToByItsName") {
   CHECK(file_type("/dev/stdout") == S_IFLNK);
 }
 
-TEST_CASE("aPlaceThatIsNoneIsRefusedByName") {
+TEST_CASE("a place that is none is refused by name") {
   const Folder folder;
   const Ran empty = permute_to(folder, "");
   CHECK(empty.code == 2);
@@ -194,7 +194,7 @@ bool is_device(const char* path) {
 
 }  // namespace
 
-TEST_CASE("whatIsPrintedStandsBehindAnOutputThatGoesToTheSameFile") {
+TEST_CASE("what is printed stands behind an output that goes to the same file") {
   const Folder folder;
   write_file(folder.path("in.npy"), empty_npy());
   const std::string permute = "\"$sectile\" permute " + folder.path("in.npy") + " --axes 1,0 -o /dev/stdout ";
@@ -207,7 +207,7 @@ TEST_CASE("whatIsPrintedStandsBehindAnOutputThatGoesToTheSameFile") {
   }
 }
 
-TEST_CASE("outputThatIsLostIsAnError") {
+TEST_CASE("output that is lost is an error") {
   if (!is_device("/dev/full")) return;
   const std::string problem = "'permute f32 512x512 axes=1,0'";
   for (const std::string& arguments :
@@ -230,7 +230,7 @@ TEST_CASE("outputThatIsLostIsAnError") {
   CHECK(check.err.find("No space left") != std::string::npos);
 }
 
-TEST_CASE("closedDescriptorsNeitherAbortNorTakeWhatIsPrinted") {
+TEST_CASE("closed descriptors neither abort nor take what is printed") {
   const Folder folder;
   write_file(folder.path("in.npy"), empty_npy());
   const std::string permute = "\"$sectile\" permute '" + folder.path("in.npy") + "' --axes 1,0 -o '" + folder.path("out.npy") + "'";
@@ -251,7 +251,7 @@ TEST_CASE("closedDescriptorsNeitherAbortNorTakeWhatIsPrinted") {
 }
 
 // One code for what could not be written, from every subcommand, and another for what could not be read.
-TEST_CASE("codesTellWhatCouldNotBeWrittenFromWhatCouldNotBeRead") {
+TEST_CASE("codes tell what could not be written from what could not be read") {
   const Folder folder;
   const std::string pipe = folder.path("pipe");
   REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
@@ -284,7 +284,7 @@ TEST_CASE("codesTellWhatCouldNotBeWrittenFromWhatCouldNotBeRead") {
 
 // ---- what is read
 
-TEST_CASE("aDeviceWithoutAnEndIsNotRead") {
+TEST_CASE("a device without an end is not read") {
   const Folder folder;
   const std::string zero = folder.path("zero");
   if (!make_node(zero, 5, O_RDONLY)) return;
@@ -300,7 +300,7 @@ TEST_CASE("aDeviceWithoutAnEndIsNotRead") {
   }
 }
 
-TEST_CASE("aPipeThatSomethingIsWrittenToIsReadToItsEnd") {
+TEST_CASE("a pipe that something is written to is read to its end") {
   const std::string target = "\"$sectile\" plan 'permute f32 512x512 axes=1,0' --target ";
   const Ran direct = in_shell(target + "lavapipe");
   REQUIRE_MESSAGE(direct.code == 0, direct.err);
@@ -319,7 +319,7 @@ TEST_CASE("aPipeThatSomethingIsWrittenToIsReadToItsEnd") {
   CHECK(slow.out == direct.out);
 }
 
-TEST_CASE("whatIsReadHasABound") {
+TEST_CASE("what is read has a bound") {
   const Folder folder;
   write_file(folder.path("big"), std::string(1000, 'x'));
   REQUIRE(::truncate(folder.path("big").c_str(), off_t{1} << 40) == 0);   // takes no space

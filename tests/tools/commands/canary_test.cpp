@@ -1,5 +1,5 @@
 // The command and the canary: once a driver version, and a failure is said wherever the device is used.
-#include "run_command.hpp"
+#include "tools/run_command.hpp"
 
 #include "backend/framed_file.hpp"
 
@@ -51,7 +51,7 @@ CanaryRow fail_first(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("aFailedCanaryIsSaidAndItsShapeIsNotUsed") {
+TEST_CASE("a failed canary is said and its shape is not used") {
   if (cpu_device().empty()) {
     MESSAGE("skipped: no CPU device");
     return;

@@ -1,5 +1,5 @@
 // The reference of matmul, its random problems, and the command that multiplies files.
-#include "run_command.hpp"
+#include "tools/run_command.hpp"
 #include "reference/extra_rows.hpp"
 
 #include "bench/operation.hpp"
@@ -67,7 +67,7 @@ std::string narrow_device() {
 
 }  // namespace
 
-TEST_CASE("halvesReadAndWriteAsTheirDefinition") {
+TEST_CASE("halves read and write as their definition") {
   const auto half = [](double value) {
     std::byte bytes[2];
     encode(DType::f16, value, bytes);
@@ -98,7 +98,7 @@ TEST_CASE("halvesReadAndWriteAsTheirDefinition") {
   CHECK(rounded(DType::bf16, 1 + std::ldexp(1, -8) + std::ldexp(1, -40)) == 1 + std::ldexp(1, -7));
 }
 
-TEST_CASE("matmulReferenceKnownAnswers") {
+TEST_CASE("matmul reference known answers") {
   const std::vector<float> a = {1, 2, 3, 4, 5, 6}, b = {1, 0, 2, 0, 1, -1};
   const MatmulData data = {{"a", bytes_of(a)}, {"b", bytes_of(b)}};
   // A is 2x3: 1 2 3 / 4 5 6. B as 3x2: 1 0 / 2 0 / 1 -1.
@@ -129,7 +129,7 @@ TEST_CASE("matmulReferenceKnownAnswers") {
   CHECK(values("matmul f32 nn 2x2x3 alpha=0.125 epi=silu", data)[0] == doctest::Approx(1 / (1 + std::exp(-1.0))));
 }
 
-TEST_CASE("quantizedWeightsAreWhatTheirWordsSay") {
+TEST_CASE("quantized weights are what their words say") {
   std::vector<float> ones(64, 1), a_scale(64, 2);
   std::vector<std::uint8_t> nibbles(64, 0x98);              // low nibble first: 0, 1, 0, 1 ...
   std::vector<std::uint16_t> halves = {0x3c00, 0x4000, 0x4200, 0x4400};   // 1 2 / 3 4
@@ -146,7 +146,7 @@ TEST_CASE("quantizedWeightsAreWhatTheirWordsSay") {
   CHECK(values("matmul f32 nt 1x2x2 b=q8", data) == std::vector<double>{-0.5, 6});
 }
 
-TEST_CASE("integersAreExactAndWrap") {
+TEST_CASE("integers are exact and wrap") {
   const std::vector<std::int8_t> most(4, -128);
   const std::vector<std::int32_t> bias = {std::numeric_limits<std::int32_t>::max(), -5};
   const MatmulData data = {{"a", bytes_of(most)}, {"b", bytes_of(most)}, {"bias", bytes_of(bias)}};
@@ -157,7 +157,7 @@ TEST_CASE("integersAreExactAndWrap") {
   CHECK(result[0].tolerance == 0);
 }
 
-TEST_CASE("matmulReferenceAgreesWithItselfAndSeesEveryChange") {
+TEST_CASE("matmul reference agrees with itself and sees every change") {
   for (std::uint64_t i = 0; i < 400; ++i) {
     const MatmulProblem problem = generate_matmul(5, i);
     CAPTURE(print(Problem(problem)));
@@ -203,7 +203,7 @@ TEST_CASE("matmulReferenceAgreesWithItselfAndSeesEveryChange") {
 }
 
 // What a tolerance must still see: a term of the sum left out, or one too many.
-TEST_CASE("tolerancesSeeAMissingTerm") {
+TEST_CASE("tolerances see a missing term") {
   for (const char* text : {"matmul f32 nn 8x8x1000", "matmul f16 nn 8x8x300 out=f32", "matmul bf16 nn 8x8x300 out=f32",
                            "matmul f16 nn 8x8x64 acc=f16 out=f32"}) {
     CAPTURE(text);
@@ -219,7 +219,7 @@ TEST_CASE("tolerancesSeeAMissingTerm") {
   }
 }
 
-TEST_CASE("generatedMatmulsAreValidAndOfEveryKind") {
+TEST_CASE("generated matmuls are valid and of every kind") {
   std::map<std::string, int> kinds;
   for (std::uint64_t i = 0; i < 6000; ++i) {
     const MatmulProblem p = generate_matmul(1, i);
@@ -263,7 +263,7 @@ TEST_CASE("generatedMatmulsAreValidAndOfEveryKind") {
   }
 }
 
-TEST_CASE("benchmarksNameCandidatesThatThereAre") {
+TEST_CASE("benchmarks name candidates that there are") {
   const auto profile = builtin_target("nvidia-hopper");
   REQUIRE(profile);
   std::size_t named = 0;
@@ -288,7 +288,7 @@ TEST_CASE("benchmarksNameCandidatesThatThereAre") {
   CHECK(named >= 10 + 6 * 2);   // the ladder's rungs, and at least two a row of dietcode
 }
 
-TEST_CASE("matmulAgreesWithNumPy") {
+TEST_CASE("matmul agrees with NumPy") {
   const std::string device = narrow_device();
   if (device.empty()) {
     MESSAGE("skipped: no CPU device with 8- and 16-bit accesses");

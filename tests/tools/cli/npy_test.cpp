@@ -1,5 +1,5 @@
 #include "cli/npy.hpp"
-#include "run_command.hpp"
+#include "tools/run_command.hpp"
 
 #include <doctest/doctest.h>
 
@@ -39,7 +39,7 @@ ErrorKind kind_of(const std::string& file) {
 
 }  // namespace
 
-TEST_CASE("npyReadsAllThreeVersions") {
+TEST_CASE("NPY reads all three versions") {
   for (const int version : {1, 2, 3}) {
     const auto header = parse(npy_file(plain("(2, 3)"), 24, version));
     REQUIRE(header.has_value());
@@ -50,7 +50,7 @@ TEST_CASE("npyReadsAllThreeVersions") {
   }
 }
 
-TEST_CASE("npyReadsScalarsEmptyArraysAndOtherSpacing") {
+TEST_CASE("NPY reads scalars empty arrays and other spacing") {
   CHECK(parse(npy_file(plain("()"), 4))->shape.empty());
   CHECK(parse(npy_file(plain("(0,)"), 0))->data_bytes == 0);
   // The sizes beside a zero may be such as no memory holds.
@@ -61,13 +61,13 @@ TEST_CASE("npyReadsScalarsEmptyArraysAndOtherSpacing") {
   CHECK(parse(npy_file(plain("(3L, 2L)"), 24))->shape == std::vector<std::int64_t>{3, 2});  // Python 2's
 }
 
-TEST_CASE("npyFortranOrderIsStrides") {
+TEST_CASE("NPY fortran order is strides") {
   const auto header = parse(npy_file("{'descr': '<i2', 'fortran_order': True, 'shape': (2, 3, 4)}", 48));
   REQUIRE(header.has_value());
   CHECK(header->strides() == std::vector<std::int64_t>{1, 2, 6});
 }
 
-TEST_CASE("npyRefusesTruncatedAndLyingFiles") {
+TEST_CASE("NPY refuses truncated and lying files") {
   const std::string file = npy_file(plain("(2, 3)"), 24);
   for (std::size_t size = 0; size < file.size(); ++size) CHECK(kind_of(file.substr(0, size)) == ErrorKind::parse);
   CHECK(kind_of(file + "x") == ErrorKind::parse);                               // more than its shape says
@@ -78,7 +78,7 @@ TEST_CASE("npyRefusesTruncatedAndLyingFiles") {
   CHECK(kind_of(npy_file(plain("(-1,)"), 24)) == ErrorKind::parse);
 }
 
-TEST_CASE("npyRefusesHugeHeaders") {
+TEST_CASE("NPY refuses huge headers") {
   std::string file = npy_file(plain("(2, 3)"), 24, 2);
   file[8] = file[9] = file[10] = '\xff';
   file[11] = '\x7f';
@@ -90,7 +90,7 @@ TEST_CASE("npyRefusesHugeHeaders") {
   CHECK(kind_of(npy_file(plain(many + ")"), 4)) == ErrorKind::parse);
 }
 
-TEST_CASE("npyRefusesGarbage") {
+TEST_CASE("NPY refuses garbage") {
   CHECK(kind_of("") == ErrorKind::parse);
   CHECK(kind_of("PK\x03\x04 a zip, as .npz files are, of some length") == ErrorKind::parse);
   for (const char* dictionary :
@@ -107,7 +107,7 @@ TEST_CASE("npyRefusesGarbage") {
   CHECK(kind_of(npy_file(plain("(6,)"), 24, 4)) == ErrorKind::unsupported);
 }
 
-TEST_CASE("npyRefusesElementsByName") {
+TEST_CASE("NPY refuses elements by name") {
   for (const char* descr :
        {">f4", ">i8", ">c16", "<f12", "<U3", "|O", "|V3", "S4", "<f", "f4", "<f4x", "<f99999999999"}) {
     CAPTURE(descr);
@@ -121,7 +121,7 @@ TEST_CASE("npyRefusesElementsByName") {
   CHECK(parse(npy_file(plain("(6,)", ">u1"), 6)).has_value());
 }
 
-TEST_CASE("npyRoundTripWithNumPy") {
+TEST_CASE("NPY round trip with NumPy") {
   const Folder folder;
   const std::string script = R"(
 import sys, numpy as np
@@ -168,7 +168,7 @@ print(len(types))
   CHECK_MESSAGE(read.code == 0, read.err);
 }
 
-TEST_CASE("npyWritesNothingWhereItCannot") {
+TEST_CASE("NPY writes nothing where it cannot") {
   const std::vector<std::byte> data(4);
   const std::vector<std::int64_t> shape = {1};
   const auto wrote = write_npy("/nonexistent/folder/x.npy", "<f4", shape, data);

@@ -1,5 +1,5 @@
 // The command from outside: what it refuses, with which exit code, and that it then writes nothing.
-#include "run_command.hpp"
+#include "tools/run_command.hpp"
 
 #include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
@@ -182,7 +182,7 @@ std::vector<Case> refusals_of_the_rest() {
 
 }  // namespace
 
-TEST_CASE("badInputIsRefusedWithCode2AndNothingIsWritten") {
+TEST_CASE("bad input is refused with code2 and nothing is written") {
   const Folder folder;
   write_inputs(folder);
   const std::size_t before = folder.files();
@@ -201,14 +201,14 @@ TEST_CASE("badInputIsRefusedWithCode2AndNothingIsWritten") {
   }
 }
 
-TEST_CASE("theVersionIsTheCommandsAndThePlanners") {
+TEST_CASE("the version is the commands and the planners") {
   const Ran ran = run_sectile({"--version"});
   CHECK(ran.code == 0);
   CHECK(ran.out == "sectile " SECTILE_VERSION " (planner " + std::string(planner_version()) + ")\n");
 }
 
 // Where no driver of NVIDIA's is, nobody waits to hear of CUDA.
-TEST_CASE("devicesSaysNothingOfCudaWhereItsDriverIsNot") {
+TEST_CASE("devices says nothing of CUDA where its driver is not") {
   const auto json = nlohmann::json::parse(run_sectile({"devices", "--json"}).out, nullptr, false);
   const std::string cuda = json.is_object() ? json.value("cuda", "") : "";
   if (cuda.find("libcuda.so.1: not found") == std::string::npos || cpu_device().empty()) {
@@ -221,7 +221,7 @@ TEST_CASE("devicesSaysNothingOfCudaWhereItsDriverIsNot") {
   CHECK(asked.err.find("libcuda.so.1") != std::string::npos);
 }
 
-TEST_CASE("outputIsNamedInOneWayByEverySubcommand") {
+TEST_CASE("output is named in one way by every subcommand") {
   const Folder folder;
   write_file(folder.path("IN.npy"), npy("(2, 0)", 0));
   for (const char* option : {"-o", "--out", "--output"}) {
@@ -235,7 +235,7 @@ TEST_CASE("outputIsNamedInOneWayByEverySubcommand") {
 }
 
 // NaN is neither below a bound nor above it.
-TEST_CASE("numbersThatAreNoneAreRefusedByEveryOption") {
+TEST_CASE("numbers that are none are refused by every option") {
   const Folder folder;
   write_inputs(folder);
   const std::string permute = "permute f32 4x4 axes=1,0", in = folder.path("IN.npy"), square = folder.path("INmatrix.npy");
@@ -268,7 +268,7 @@ TEST_CASE("numbersThatAreNoneAreRefusedByEveryOption") {
   }
 }
 
-TEST_CASE("errorsAreJsonWhereAskedFor") {
+TEST_CASE("errors are JSON where asked for") {
   const Ran ran = run_sectile({"plan", "permute f32 2x2 axes=0,0", "--target", "lavapipe", "--json"});
   CHECK(ran.code == 2);
   const auto json = nlohmann::json::parse(ran.err, nullptr, false);
@@ -276,7 +276,7 @@ TEST_CASE("errorsAreJsonWhereAskedFor") {
   CHECK(json["error"]["kind"] == "invalid_problem");
 }
 
-TEST_CASE("zeroSizeAxisIsNothingToDo") {
+TEST_CASE("zero size axis is nothing to do") {
   const Folder folder;
   write_file(folder.path("IN.npy"), npy("(2, 0, 4)", 0));
   const Ran ran = run_sectile({"permute", folder.path("IN.npy"), "--axes", "2,1,0", "-o", folder.path("out.npy")});
@@ -286,7 +286,7 @@ TEST_CASE("zeroSizeAxisIsNothingToDo") {
   CHECK(out.find("(4, 0, 2)") != std::string::npos);
 }
 
-TEST_CASE("plansForEveryTarget") {
+TEST_CASE("plans for every target") {
   for (const std::string_view name : builtin_target_names()) {
     const std::string target(name);
     CAPTURE(target);
@@ -300,7 +300,7 @@ TEST_CASE("plansForEveryTarget") {
   }
 }
 
-TEST_CASE("targetsAreListed") {
+TEST_CASE("targets are listed") {
   const Ran list = run_sectile({"targets"});
   CHECK_MESSAGE(list.code == 0, list.err);
   for (const std::string_view name : builtin_target_names()) CHECK(list.out.contains(std::string(name) + " "));
@@ -317,7 +317,7 @@ TEST_CASE("targetsAreListed") {
   }
 }
 
-TEST_CASE("targetsAreComparedFieldByField") {
+TEST_CASE("targets are compared field by field") {
   const Ran ran = run_sectile({"targets", "cuda:sm_86", "cuda:sm_90a"});
   CHECK_MESSAGE(ran.code == 0, ran.err);
   const auto line_of = [&](const std::string& text, std::string_view field) {
@@ -352,7 +352,7 @@ TEST_CASE("targetsAreComparedFieldByField") {
   CHECK(unknown.err.contains("voodoo"));
 }
 
-TEST_CASE("planAndTargetsSayWhyAMatrixUnitIsLeftAlone") {
+TEST_CASE("plan and targets say why a matrix unit is left alone") {
   const std::string said = "on intel-xe-lpg: the matrix unit is not known, and not used";
   const Ran plan = run_sectile({"plan", "matmul f16 nn 512x512x512", "--target", "intel-xe-lpg"});
   CHECK(plan.code == 0);
@@ -364,7 +364,7 @@ TEST_CASE("planAndTargetsSayWhyAMatrixUnitIsLeftAlone") {
   CHECK(run_sectile({"targets"}).out.contains("not known, not used"));
 }
 
-TEST_CASE("recordedProfilesAreTargets") {
+TEST_CASE("recorded profiles are targets") {
   if (cpu_device().empty()) {
     MESSAGE("skipped: no CPU device");
     return;
@@ -380,7 +380,7 @@ TEST_CASE("recordedProfilesAreTargets") {
   CHECK(live.out == read.out);
 }
 
-TEST_CASE("permuteAgreesWithNumPy") {
+TEST_CASE("permute agrees with NumPy") {
   if (cpu_device().empty()) {
     MESSAGE("skipped: no CPU device");
     return;

@@ -155,7 +155,7 @@ constexpr const char* kProblems[] = {
 
 }  // namespace
 
-TEST_CASE("everyCandidateOfMatmulsComesOutRight") {
+TEST_CASE("every candidate of matmuls comes out right") {
   const DeviceProfile profile = hopper_for_cuda();
   // As if its subgroups were not to be relied on, and it had no product of four bytes.
   DeviceProfile bare = profile;
@@ -191,7 +191,7 @@ TEST_CASE("everyCandidateOfMatmulsComesOutRight") {
 }
 
 // Each barrier of each kernel orders what would come out wrong without it.
-TEST_CASE("everyBarrierOfMatmulsIsNeeded") {
+TEST_CASE("every barrier of matmuls is needed") {
   const DeviceProfile profile = hopper_for_cuda();
   DeviceProfile bare = profile;
   bare.required_subgroup_size = false;
@@ -232,7 +232,7 @@ TEST_CASE("everyBarrierOfMatmulsIsNeeded") {
   MESSAGE(left_out << " barriers left out");
 }
 
-TEST_CASE("emulationSeesWhatIsWrongWithMatmuls") {
+TEST_CASE("emulation sees what is wrong with matmuls") {
   const DeviceProfile profile = hopper_for_cuda();
   Case c(parsed("matmul f32 nn 100x72x40 beta=0.5 c=d epi=bias"), 1);
   std::string simt;

@@ -58,7 +58,7 @@ void check_candidates(const PermuteProblem& problem, const DeviceProfile& profil
 
 }  // namespace
 
-TEST_CASE("everyCandidateOfGeneratedElementwisePermutesComesOutRight") {
+TEST_CASE("every candidate of generated elementwise permutes comes out right") {
   const auto profile = builtin_target("nvidia-hopper");
   REQUIRE(profile.has_value());
   std::set<std::string> ran;

@@ -1,6 +1,6 @@
 // What the benchmark takes for a kernel's time, and what it lists and refuses.
 #include "bench/operation.hpp"
-#include "run_command.hpp"
+#include "tools/run_command.hpp"
 
 #include <doctest/doctest.h>
 
@@ -76,7 +76,7 @@ std::unique_ptr<Machine> compiling() {
 
 }  // namespace
 
-TEST_CASE("aMatmulsFirstRunIsNoSample") {
+TEST_CASE("a matmul's first run is no sample") {
   for (const bool verify : {true, false}) {
     const auto machine = compiling();
     if (machine == nullptr) return;
@@ -97,7 +97,7 @@ TEST_CASE("aMatmulsFirstRunIsNoSample") {
   }
 }
 
-TEST_CASE("aPermutesFirstRunIsNoSample") {
+TEST_CASE("a permute's first run is no sample") {
   for (const bool verify : {true, false}) {
     const auto machine = compiling();
     if (machine == nullptr) return;
@@ -121,7 +121,7 @@ TEST_CASE("aPermutesFirstRunIsNoSample") {
 }
 
 // Neither has anything to read of A and B; the first has a result all the same.
-TEST_CASE("aMatmulWithoutAnInnerSizeIsTimedAndOneWithoutElementsIsRefused") {
+TEST_CASE("a matmul without an inner size is timed and one without elements is refused") {
   const auto machine = compiling();
   if (machine == nullptr) return;
   const auto bench = [&](const char* text) {
@@ -140,7 +140,7 @@ TEST_CASE("aMatmulWithoutAnInnerSizeIsTimedAndOneWithoutElementsIsRefused") {
   }
 }
 
-TEST_CASE("benchWritesAPageOfPermutesAndOfMatmuls") {
+TEST_CASE("bench writes a page of permutes and of matmuls") {
   if (cpu_device().empty()) {
     MESSAGE("skipped: no CPU device");
     return;
@@ -166,7 +166,7 @@ TEST_CASE("benchWritesAPageOfPermutesAndOfMatmuls") {
   CHECK(folder.files() == 2);
 }
 
-TEST_CASE("benchListsAndDoesNotRun") {
+TEST_CASE("bench lists and does not run") {
   // No device is there by this name: nothing looks for one.
   const Ran host = run_sectile({"bench", "--preset", "host", "--list", "--device", "no such device"});
   CHECK_MESSAGE(host.code == 0, host.err);
@@ -175,7 +175,7 @@ TEST_CASE("benchListsAndDoesNotRun") {
   CHECK(json.out.find("\"record a dispatch\"") != std::string::npos);
 }
 
-TEST_CASE("aRowThatThereIsNotIsNamed") {
+TEST_CASE("a row that there is not is named") {
   for (const char* preset : {"cpu", "matmul"}) {
     const Ran ran = run_sectile({"bench", "--preset", preset, "--only", "zzz"});
     CHECK(ran.code == 2);
@@ -185,7 +185,7 @@ TEST_CASE("aRowThatThereIsNotIsNamed") {
 }
 
 // A flag, as everywhere; a file behind it is taken as before, and a problem is no file.
-TEST_CASE("benchWritesJsonToAFileOrToStandardOutput") {
+TEST_CASE("bench writes JSON to a file or to standard output") {
   const Folder folder;
   const std::string rows = run_sectile({"bench", "--preset", "matmul", "--list", "--json"}).out;
   CHECK(rows.find("\"rows\"") != std::string::npos);

@@ -1,5 +1,5 @@
 // What the planner claims of one step of K of a matmul's workgroup (Candidate::interior) against what the emulated
-// kernel does in its first tile and step: where the walk starts. See test_accesses.cpp.
+// kernel does in its first tile and step: where the walk starts. See accesses_test.cpp.
 #include "counts.hpp"
 #include "memory.hpp"
 
@@ -160,7 +160,7 @@ std::vector<DeviceProfile> profiles() {
 
 }  // namespace
 
-TEST_CASE("claimsOfMatmulsAreWhatKernelsDo") {
+TEST_CASE("claims of matmuls are what kernels do") {
   std::map<std::string, std::size_t> compared;
   std::size_t turn = 0;
   const auto compare = [&](const std::string& text, const DeviceProfile& profile, std::size_t every,
@@ -208,7 +208,7 @@ TEST_CASE("claimsOfMatmulsAreWhatKernelsDo") {
   for (const std::string_view stem : kCompared) CHECK(compared[std::string(stem)] >= 8);
 }
 
-TEST_CASE("claimsOfMatmulsThatAreWrongStayAsTheyAre") {
+TEST_CASE("claims of matmuls that are wrong stay as they are") {
   const DeviceProfile profile = profiles().front();
   for (const MatmulDeviation& row : kMatmulDeviations) {
     CAPTURE(std::string(row.why));
@@ -228,7 +228,7 @@ TEST_CASE("claimsOfMatmulsThatAreWrongStayAsTheyAre") {
 }
 
 // Every strategy of matmuls is compared here or listed as one that cannot be.
-TEST_CASE("everyMatmulStrategyIsEmulatedOrListed") {
+TEST_CASE("every matmul strategy is emulated or listed") {
   std::set<std::string> stems;
   const auto plan = make_plan(*parse_problem("matmul f16 nt 256x256x416"), profiles().front(), {.explain = true});
   REQUIRE(plan.has_value());

@@ -1,7 +1,7 @@
 // The problems that sweeps draw, and what is made of their times.
 #include "bench/operation.hpp"
 #include "bench/sweep.hpp"
-#include "run_command.hpp"
+#include "tools/run_command.hpp"
 #include "reference/extra_rows.hpp"
 
 #include <sectile/planner.hpp>
@@ -155,7 +155,7 @@ SweepReport report_of(std::vector<SweepRow> rows) {
 }  // namespace
 
 // Figures of different days are to be of the same problems: this list does not change.
-TEST_CASE("aSweepDrawsTheSameProblemsEverywhere") {
+TEST_CASE("a sweep draws the same problems everywhere") {
   SweepOptions options;
   options.seed = 1;
   options.cases = 10;
@@ -181,7 +181,7 @@ TEST_CASE("aSweepDrawsTheSameProblemsEverywhere") {
             "matmul f16 nn 266x24x344 batch=60", "matmul f16 nt 7524x6208x4864 epi=bias+residual"});
 }
 
-TEST_CASE("everyProblemOfASweepIsOfItsClass") {
+TEST_CASE("every problem of a sweep is of its class") {
   for (const char* operation : {"permute", "matmul"}) {
     std::map<std::string, int> groups, types;
     std::set<std::string> names;
@@ -208,7 +208,7 @@ TEST_CASE("everyProblemOfASweepIsOfItsClass") {
   }
 }
 
-TEST_CASE("halfOfTheArbitrarySidesAreOdd") {
+TEST_CASE("half of the arbitrary sides are odd") {
   std::int64_t odd = 0, all = 0;
   for (const SweepCase& c : drawn("permute", 400, "transpose")) {
     const auto& shape = std::get<PermuteProblem>(c.problem).shape;
@@ -218,7 +218,7 @@ TEST_CASE("halfOfTheArbitrarySidesAreOdd") {
   CHECK(odd < all * 3 / 5);
 }
 
-TEST_CASE("whatIsDrawnDoesNotDependOnFiltersOrCounts") {
+TEST_CASE("what is drawn does not depend on filters or counts") {
   for (const char* operation : {"permute", "matmul"}) {
     const auto all = drawn(operation, 240);
     const std::string group = all[2].group, type = all[0].type;
@@ -235,7 +235,7 @@ TEST_CASE("whatIsDrawnDoesNotDependOnFiltersOrCounts") {
   }
 }
 
-TEST_CASE("unknownClassesAndTypesAreRefusedByName") {
+TEST_CASE("unknown classes and types are refused by name") {
   SweepOptions options;
   options.operation = "permute";
   options.only_class = "z";
@@ -249,7 +249,7 @@ TEST_CASE("unknownClassesAndTypesAreRefusedByName") {
   CHECK(sweep_cases(options).error().kind == ErrorKind::limit_exceeded);
 }
 
-TEST_CASE("percentilesAreByNearestRank") {
+TEST_CASE("percentiles are by nearest rank") {
   std::vector<double> values;
   for (int i = 20; i >= 1; --i) values.push_back(i);
   values.push_back(0);  // no time, no figure
@@ -264,7 +264,7 @@ TEST_CASE("percentilesAreByNearestRank") {
   CHECK(summary_of({}).rows == 0);
 }
 
-TEST_CASE("aMatmulIsHeldAgainstItsRivalOrTheBestRate") {
+TEST_CASE("a matmul is held against its rival or the best rate") {
   SweepReport report = report_of({row("a", "one", 2e-6, 0), row("a", "two", 1e-6, 0)});
   report.operation = "matmul";
   report.rows[0].operations = 2e6;  // 1e12 a second
@@ -279,7 +279,7 @@ TEST_CASE("aMatmulIsHeldAgainstItsRivalOrTheBestRate") {
   CHECK(ratio_of(report, report.rows[0]).name == "torch");
 }
 
-TEST_CASE("aSweepIsReadBackAndMerged") {
+TEST_CASE("a sweep is read back and merged") {
   SweepReport first = report_of({row("a x", "p1", 2e-6, 1e-6), row("b y", "p2", 2e-6, 2e-6)});
   first.rows[0].neighbour = "n1";
   first.rows[0].neighbour_seconds = 1e-6;
@@ -319,7 +319,7 @@ TEST_CASE("aSweepIsReadBackAndMerged") {
     CHECK_FALSE(sweep_from_json(bad).has_value());
 }
 
-TEST_CASE("aSweepRunsOnACpuDevice") {
+TEST_CASE("a sweep runs on a CPU device") {
   if (cpu_device().empty()) {
     MESSAGE("skipped: no CPU device");
     return;
@@ -356,7 +356,7 @@ TEST_CASE("aSweepRunsOnACpuDevice") {
   CHECK(run_sectile({"bench", "--regret"}).code != 0);
 }
 
-TEST_CASE("aSweepThatIsKilledHasToldTheRowsThatItFinished") {
+TEST_CASE("a sweep that is killed has told the rows that it finished") {
   if (cpu_device().empty()) {
     MESSAGE("skipped: no CPU device");
     return;
@@ -395,7 +395,7 @@ TEST_CASE("aSweepThatIsKilledHasToldTheRowsThatItFinished") {
 }
 
 // The candidates of 2026-11-23, by name: sweeps' regret is against these and what came since.
-TEST_CASE("noCandidateOfTheFirstSweepIsLost") {
+TEST_CASE("no candidate of the first sweep is lost") {
   std::set<std::string> known;
   for (const char* target : {"nvidia-hopper", "cuda:sm_90a", "lavapipe"})
     for (const char* text : {"permute f32 512x512 axes=1,0", "permute u8 8x427x640x3 axes=0,2,1,3 out=f32",

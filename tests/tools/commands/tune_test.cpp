@@ -1,5 +1,5 @@
 // The tuning command on a device: what it stores, and that plans, benchmarks and the rest then take it.
-#include "run_command.hpp"
+#include "tools/run_command.hpp"
 
 #include <doctest/doctest.h>
 #include <nlohmann/json.hpp>
@@ -30,7 +30,7 @@ std::string plan_of(const std::string& problem, const std::vector<std::string>& 
 
 }  // namespace
 
-TEST_CASE("tuningStoresWinnersThatPlansTake") {
+TEST_CASE("tuning stores winners that plans take") {
   if (cpu_device().empty()) {
     MESSAGE("skipped: no CPU device");
     return;
@@ -70,7 +70,7 @@ TEST_CASE("tuningStoresWinnersThatPlansTake") {
   CHECK(elsewhere.out == run_sectile({"plan", kProblems[0], "--target", "nvidia-hopper", "--json"}).out);
 }
 
-TEST_CASE("aBrokenStoreCostsAWarning") {
+TEST_CASE("a broken store costs a warning") {
   const Folder folder;
   const std::string store = folder.path("store");
   const std::vector<std::string> plan = {"plan", kProblems[1], "--target", "lavapipe", "--json"};
@@ -92,7 +92,7 @@ TEST_CASE("aBrokenStoreCostsAWarning") {
   CHECK(nowhere.err.find("nowhere: no such file") != std::string::npos);
 }
 
-TEST_CASE("tuningRefusesWhatItCannotDo") {
+TEST_CASE("tuning refuses what it cannot do") {
   const Folder folder;
   const std::string store = folder.path("store");
   const std::vector<std::pair<std::vector<std::string>, const char*>> bad = {
@@ -111,7 +111,7 @@ TEST_CASE("tuningRefusesWhatItCannotDo") {
   }
 }
 
-TEST_CASE("tuningRefusesAFileThatIsNoStoreBeforeItMeasures") {
+TEST_CASE("tuning refuses a file that is no store before it measures") {
   const Folder folder;
   const std::string store = folder.path("letter");
   for (const std::string& content : {std::string("a letter to a friend"), std::string("SECTILET\2\0\0\0", 12) + std::string(16, 'x')}) {

@@ -142,7 +142,7 @@ void check_far_rows(const DeviceProfile& profile, Tally& tally) {
 
 }  // namespace
 
-TEST_CASE("everyCandidateOfGeneratedPermutesComesOutRight") {
+TEST_CASE("every candidate of generated permutes comes out right") {
   const DeviceProfile profile = hopper();
   Tally tally;
   const std::size_t most = test::scope<std::size_t>(300, 200, 80);
@@ -184,7 +184,7 @@ TEST_CASE("everyCandidateOfGeneratedPermutesComesOutRight") {
 }
 
 // Rows that begin anywhere, in both operands: lengths of runs, sizes beside a tile's and a block's, addresses.
-TEST_CASE("runsOfEveryLengthComeOutRight") {
+TEST_CASE("runs of every length come out right") {
   const DeviceProfile profile = hopper();
   Tally tally;
   constexpr std::array<std::pair<std::int64_t, std::int64_t>, 6> kSides = {{{61, 67}, {60, 64}, {5, 131}, {129, 3}, {17, 120}, {2, 2}}};
@@ -208,7 +208,7 @@ TEST_CASE("runsOfEveryLengthComeOutRight") {
 }
 
 // None of the checks above is blind.
-TEST_CASE("emulationSeesWhatIsWrong") {
+TEST_CASE("emulation sees what is wrong") {
   const DeviceProfile profile = hopper();
   const PermuteProblem problem = by_axes(DType::f32, {64, 64}, {1, 0});
   const Memory src(64 * 64 * 4, 16), dst(64 * 64 * 4, 16);

@@ -113,7 +113,7 @@ std::size_t count(const std::string& html, std::string_view text) {
 
 }  // namespace
 
-TEST_CASE("spreadIsMedianAndPercentiles") {
+TEST_CASE("spread is median and percentiles") {
   const Spread spread = spread_of({5, 1, 4, 2, 3, 6, 7, 8, 9, 10, 11});
   CHECK(spread.median == 6);
   CHECK(spread.p10 == 2);
@@ -121,7 +121,7 @@ TEST_CASE("spreadIsMedianAndPercentiles") {
   CHECK(spread_of({}).samples == 0);
 }
 
-TEST_CASE("theCopyIsTheFasterOfTheTwo") {
+TEST_CASE("the copy is the faster of the two") {
   RowResult result = timed_row(row_of_text("permute f32 8x6 axes=1,0").value(), 1.0);
   result.copy_kernel = seconds(0.9);
   result.copy_buffer = seconds(0.8);
@@ -132,7 +132,7 @@ TEST_CASE("theCopyIsTheFasterOfTheTwo") {
   CHECK(result.best_rival()->first == "inductor");
 }
 
-TEST_CASE("goalsFollowTheSize") {
+TEST_CASE("goals follow the size") {
   RowResult result = timed_row(row_of_text("permute f32 8x6 axes=1,0").value(), 96e-6);  // 0.9375 of the copy
   result.copy_kernel = seconds(90e-6);
   result.copy_buffer = seconds(100e-6);
@@ -151,7 +151,7 @@ TEST_CASE("goalsFollowTheSize") {
   CHECK(goal_of(result).met == false);
 }
 
-TEST_CASE("htmlIsSelfContained") {
+TEST_CASE("HTML is self contained") {
   BenchReport report = sample_report();
   report.rows[4].contenders[0].time = seconds(1);
   const std::string html = to_html(page_of(report));
@@ -167,7 +167,7 @@ TEST_CASE("htmlIsSelfContained") {
   CHECK(count(to_html(page_of(report)), ">unsteady<") == 2);  // its bars and its figures
 }
 
-TEST_CASE("htmlOfMatmulsIsSelfContained") {
+TEST_CASE("HTML of matmuls is self contained") {
   const BenchReport report = sample_matmuls();
   const std::string html = to_html(page_of(report));
   check_self_contained(html);
@@ -184,7 +184,7 @@ TEST_CASE("htmlOfMatmulsIsSelfContained") {
   }
 }
 
-TEST_CASE("matmulsWithoutRivalsAreRelativeToTheirOwnBest") {
+TEST_CASE("matmuls without rivals are relative to their own best") {
   BenchReport report = sample_matmuls();
   for (RowResult& result : report.rows) result.rivals.clear();
   const Page page = page_of(report);
@@ -198,7 +198,7 @@ TEST_CASE("matmulsWithoutRivalsAreRelativeToTheirOwnBest") {
   CHECK(html.find("met<") == std::string::npos);
 }
 
-TEST_CASE("htmlWithoutRowsIsWhole") {
+TEST_CASE("HTML without rows is whole") {
   for (const std::string& html : {to_html(page_of(BenchReport())), to_html(Page())}) {
     check_self_contained(html);
     check_has(html, {"<!doctype html>", "There are no rows.", "</html>"});
@@ -211,7 +211,7 @@ TEST_CASE("htmlWithoutRowsIsWhole") {
   CHECK(html.find("<svg") == std::string::npos);
 }
 
-TEST_CASE("pagesOfOddContentsAreWhole") {
+TEST_CASE("pages of odd contents are whole") {
   Page page;
   PagePart& part = page.parts.emplace_back();
   page.title = page.command = page.device = page.driver = page.notes = part.title = part.reference_name = "</style><b onclick=\"x\">";
@@ -243,7 +243,7 @@ TEST_CASE("pagesOfOddContentsAreWhole") {
   CHECK(count(html, "<h1>") == 1);
 }
 
-TEST_CASE("jsonHasEveryRow") {
+TEST_CASE("JSON has every row") {
   const BenchReport report = sample_report();
   const auto json = to_json(report);
   REQUIRE(json["rows"].size() == report.rows.size());
@@ -257,7 +257,7 @@ TEST_CASE("jsonHasEveryRow") {
 }
 
 // Figures that have no unit in common stand in tables and parts of a page of their own.
-TEST_CASE("operationsShareOneReport") {
+TEST_CASE("operations share one report") {
   BenchReport report = sample_matmuls();
   for (RowResult& result : sample_report().rows)
     if (result.error.empty()) report.rows.push_back(std::move(result));
@@ -282,7 +282,7 @@ TEST_CASE("operationsShareOneReport") {
   CHECK(json["rows"].back()["contenders"].size() == 1);
 }
 
-TEST_CASE("candidatesAreListedFastestFirstAndFailuresLast") {
+TEST_CASE("candidates are listed fastest first and failures last") {
   RowResult result = timed_row(row_of_text("permute f32 8x6 axes=1,0").value(), 3e-6);
   for (const auto& [name, time, error] : {std::tuple("broken", 0.0, "no memory"), std::tuple("fast", 1e-6, ""), std::tuple("slow", 5e-6, "")}) {
     ContenderTime other = result.contenders[0];
@@ -304,7 +304,7 @@ TEST_CASE("candidatesAreListedFastestFirstAndFailuresLast") {
 }
 
 // Rivals' figures are known by a row's name: two problems never share one.
-TEST_CASE("aRowsShortNameSaysAllOfItsProblem") {
+TEST_CASE("a rows short name says all of its problem") {
   const auto name = [](const std::string& text) { return row_of_text(text).value().name; };
   CHECK(name("permute f32 8x6 axes=1,0") == "8x6 (1,0) f32");
   CHECK(name("permute f16 1x8x6x4 layout=NHWC:NCHW") == "1x8x6x4 NHWC->NCHW f16");
@@ -314,7 +314,7 @@ TEST_CASE("aRowsShortNameSaysAllOfItsProblem") {
     CHECK(name(text) == text);
 }
 
-TEST_CASE("everyPresetRowIsValidAndNamedOnce") {
+TEST_CASE("every preset row is valid and named once") {
   for (const char* preset : {"seeds-permute", "cpu", "images", "matmul", "gemm-ladder", "dietcode"}) {
     std::map<std::string, int> names;
     const auto rows = preset_rows(preset);
@@ -330,7 +330,7 @@ TEST_CASE("everyPresetRowIsValidAndNamedOnce") {
   CHECK(json["rows"][0]["axes"] == nlohmann::json::array({0, 3, 1, 2}));
 }
 
-TEST_CASE("reportsKnowTheirDateAndCommand") {
+TEST_CASE("reports know their date and command") {
   const std::string date = utc_now(), command = command_line();
   CHECK(date.size() == 17);
   CHECK(date[10] == 'T');
@@ -338,7 +338,7 @@ TEST_CASE("reportsKnowTheirDateAndCommand") {
   CHECK(command.find("test_tools") != std::string::npos);
 }
 
-TEST_CASE("rivalsAreToldAllOfAPermutation") {
+TEST_CASE("rivals are told all of a permutation") {
   const auto told = [](const char* text) {
     const auto problem = parse_problem(text);
     REQUIRE_MESSAGE(problem.has_value(), text);
@@ -374,7 +374,7 @@ TEST_CASE("rivalsAreToldAllOfAPermutation") {
   CHECK(staged["out"] == "i8");
 }
 
-TEST_CASE("rivalsAreToldAllOfAMatmul") {
+TEST_CASE("rivals are told all of a matmul") {
   const auto told = [](const char* text) {
     const auto problem = parse_problem(text);
     REQUIRE_MESSAGE(problem.has_value(), text);
@@ -415,7 +415,7 @@ TEST_CASE("rivalsAreToldAllOfAMatmul") {
   CHECK(full["a_scale"] == true);
 }
 
-TEST_CASE("tablesAlignAndListsParse") {
+TEST_CASE("tables align and lists parse") {
   Table table({"name", "n"});
   table.add({"a", "1"});
   table.add({"bcd", "123"});

@@ -1,5 +1,5 @@
 // What the planner claims of a permute's accesses (Candidate::interior and edge) against what the emulated kernel does:
-// one workgroup is traced and counted by counts.hpp. test_matmul_accesses.cpp has the same of matmuls.
+// one workgroup is traced and counted by counts.hpp. matmul_accesses_test.cpp has the same of matmuls.
 #include "counts.hpp"
 #include "memory.hpp"
 
@@ -447,7 +447,7 @@ DeviceProfile with_subgroups_of(std::uint32_t size, DeviceKind kind) {
 
 }  // namespace
 
-TEST_CASE("claimsOfPermutesAreWhatKernelsDo") {
+TEST_CASE("claims of permutes are what kernels do") {
   // Rows for CPU devices have workgroups of 8.
   const DeviceProfile profiles[] = {with_subgroups_of(32, DeviceKind::discrete), with_subgroups_of(8, DeviceKind::cpu),
                                     with_subgroups_of(64, DeviceKind::discrete)};
@@ -496,7 +496,7 @@ TEST_CASE("claimsOfPermutesAreWhatKernelsDo") {
   }
 }
 
-TEST_CASE("claimsOfPermutesThatAreWrongStayAsTheyAre") {
+TEST_CASE("claims of permutes that are wrong stay as they are") {
   for (const Deviation& row : kDeviations) {
     CAPTURE(std::string(row.why));
     CHECK(row.claimed != row.found);
@@ -522,7 +522,7 @@ TEST_CASE("claimsOfPermutesThatAreWrongStayAsTheyAre") {
 }
 
 // Every strategy of permutes is compared here or listed as one that cannot be.
-TEST_CASE("everyPermuteStrategyIsEmulatedOrListed") {
+TEST_CASE("every permute strategy is emulated or listed") {
   std::set<std::string> stems;
   for (const char* text : {"permute f32 512x768 axes=1,0", "permute f32 512x768 axes=1,0 out=f16"}) {
     const auto plan = make_plan(*parse_problem(text), with_subgroups_of(32, DeviceKind::discrete), {.explain = true});

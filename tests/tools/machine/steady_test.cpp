@@ -106,7 +106,7 @@ BenchOptions options_with(double warmup) {
 
 }  // namespace
 
-TEST_CASE("aLowClockIsWaitedFor") {
+TEST_CASE("a low clock is waited for") {
   Clock clock("nvidia-hopper");
   cools_down(clock);
   Steady steady(clock, kWarmupSeconds);
@@ -121,7 +121,7 @@ TEST_CASE("aLowClockIsWaitedFor") {
   CHECK_FALSE(steady.drifted(times));
 }
 
-TEST_CASE("aClockThatIsNeverStableEndsTheWait") {
+TEST_CASE("a clock that is never stable ends the wait") {
   Clock clock("nvidia-hopper");
   clock.slower = [&clock] { return static_cast<long>(clock.total / 0.2) % 2 == 0 ? 1.0 : 1.06; };
   Steady steady(clock, kWarmupSeconds);
@@ -134,7 +134,7 @@ TEST_CASE("aClockThatIsNeverStableEndsTheWait") {
   CHECK(clock.total - before < kWarmupSeconds + 2 * kWindowSeconds);
 }
 
-TEST_CASE("windowsThatAgreeAtALowClockAreNotEnough") {
+TEST_CASE("windows that agree at a low clock are not enough") {
   Clock clock("nvidia-hopper");
   Steady steady(clock, kWarmupSeconds);
   ReferenceTimes first, second;
@@ -148,7 +148,7 @@ TEST_CASE("windowsThatAgreeAtALowClockAreNotEnough") {
   CHECK(second.before == doctest::Approx(Clock::kRun));
 }
 
-TEST_CASE("driftIsThreePercentOfAGpuAndTenOfACpu") {
+TEST_CASE("drift is three percent of a GPU and ten of a CPU") {
   for (const auto& [target, slower, drifted] :
        {std::tuple("nvidia-hopper", 1.02, false), std::tuple("nvidia-hopper", 1.05, true),
         std::tuple("lavapipe", 1.05, false), std::tuple("lavapipe", 1.15, true)}) {
@@ -167,7 +167,7 @@ TEST_CASE("driftIsThreePercentOfAGpuAndTenOfACpu") {
   }
 }
 
-TEST_CASE("noWarmupIsNoReference") {
+TEST_CASE("no warmup is no reference") {
   Clock clock("nvidia-hopper");
   Steady steady(clock, 0);
   ReferenceTimes times;
@@ -178,7 +178,7 @@ TEST_CASE("noWarmupIsNoReference") {
   CHECK_FALSE(steady.drifted(times));
 }
 
-TEST_CASE("aRowIsReadRightAfterTheHostHasWorked") {
+TEST_CASE("a row is read right after the host has worked") {
   // Without the reference the same row reads up to three times too slow: the device is one that it matters on.
   for (const bool waits : {true, false}) {
     CAPTURE(waits);
@@ -206,7 +206,7 @@ TEST_CASE("aRowIsReadRightAfterTheHostHasWorked") {
   }
 }
 
-TEST_CASE("theHostDoesNothingBetweenTheReferenceAndTheSamples") {
+TEST_CASE("the host does nothing between the reference and the samples") {
   Clock clock("nvidia-hopper");
   BenchOptions options = options_with(1);
   options.all_candidates = true;
@@ -231,7 +231,7 @@ TEST_CASE("theHostDoesNothingBetweenTheReferenceAndTheSamples") {
   check_calls(1);
 }
 
-TEST_CASE("theReferenceIsOfWhatBoundsTheWork") {
+TEST_CASE("the reference is of what bounds the work") {
   Clock clock("nvidia-hopper");  // a copy of 2 * 256 MiB and 2 * 2048^3 operations take the same time
   Steady steady(clock, 1);
   CHECK(steady.reference_for(1e9, 1e9, true).value() == Reference::copy);
@@ -239,7 +239,7 @@ TEST_CASE("theReferenceIsOfWhatBoundsTheWork") {
   CHECK(steady.reference_for(1e6, 1e12, false).value() == Reference::matmul_f32);
 }
 
-TEST_CASE("driftedRowsAreMeasuredAgainAndMarkedIfThatRepeats") {
+TEST_CASE("drifted rows are measured again and marked if that repeats") {
   struct Row {
     int number = 0;
     ReferenceTimes reference;
