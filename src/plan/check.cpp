@@ -176,11 +176,11 @@ Result<void> check_subgroup(const Step& step, const DeviceProfile& profile, std:
   };
   if (!std::has_single_bit(size)) return refuse_size("a power of two");
   if (!profile.min_subgroup_size || !profile.max_subgroup_size)
-    return refuse_size("none where the profile has no sizes");
+    return refuse_size("none: the profile lists no subgroup sizes");
   const std::uint32_t least = *profile.min_subgroup_size, most = *profile.max_subgroup_size;
   // Where sizes cannot be stated, a device with a single size gives that one anyway.
   if (!profile.required_subgroup_size.value_or(false) && least != most)
-    return refuse_size("none: the device cannot be asked for one");
+    return refuse_size("none: the device does not support a required subgroup size");
   if (size < least || size > most) return refuse_size(std::to_string(least) + " to " + std::to_string(most));
   if (step.workgroup[0] % size != 0)
     return fail(ErrorKind::limit_exceeded, "workgroup size x",

@@ -62,7 +62,7 @@ template <class Family>
 bool in_pack(const Family& family, const typename Family::Config& config, const KernelSet* kernels, Refusal& refusal) {
   if (kernels == nullptr) return true;
   const auto step = lacking(family, config, *kernels);
-  return !step || refusal.no("the pack has no {}.{} with its constants", step->kernel.stem, step->kernel.variant);
+  return !step || refusal.no("the pack has no {}.{} with these constants", step->kernel.stem, step->kernel.variant);
 }
 
 // Fallback rows lose to all others; of two of them the first in the table wins.

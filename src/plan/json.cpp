@@ -231,7 +231,7 @@ Result<void> read(const json& value, const std::string& what, PlanChoice& out) {
   if (found == std::end(kChosenBy)) return fail(ErrorKind::parse, what + ".by", JsonObject::cut(by), "cost, force or tuned");
   out.by = static_cast<ChosenBy>(found - std::begin(kChosenBy));
   if (out.asked.empty() != (out.by == ChosenBy::cost))
-    return fail(ErrorKind::parse, what + ".asked", JsonObject::cut(out.asked), "the candidate that was asked for, where one was");
+    return fail(ErrorKind::parse, what + ".asked", JsonObject::cut(out.asked), "a candidate where \"by\" is force or tuned, nothing where it is cost");
   return {};
 }
 

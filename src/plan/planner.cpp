@@ -36,7 +36,7 @@ Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const
   auto made = visit_operation([&](auto operation, const auto& p) { return operation.plan(job, p); }, problem);
   if (!made) return std::unexpected(made.error());
   if (!plan.candidates.empty()) plan.cost_model = describe(cost_model_of(profile));
-  if (tuned && !job.chose) return fail(ErrorKind::missing, "candidates", print(problem), "something to do");
+  if (tuned && !job.chose) return fail(ErrorKind::missing, "candidates", print(problem), "a problem with work to do");
   if (auto ok = check_plan(plan, profile); !ok) return std::unexpected(ok.error());
   return plan;
 }
@@ -44,7 +44,7 @@ Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const
 Result<Plan> plan_tuned(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
                         const PlanOptions& options, const std::string& name) {
   // A stem alone would leave it to the costs which of its rows it is.
-  if (name.find(' ') == std::string::npos) return fail(ErrorKind::missing, "candidate", name, "a candidate's whole name");
+  if (name.find(' ') == std::string::npos) return fail(ErrorKind::missing, "candidate", name, "a candidate's full name");
   PlanOptions forced = options;
   forced.explain = false;
   forced.force = name;

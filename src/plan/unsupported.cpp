@@ -113,7 +113,7 @@ Error unsupported(const Job& job, const char* operation, const std::vector<Candi
   Error error{ErrorKind::unsupported, fmt::format("{} on {}", operation, job.profile.name), print(job.plan.problem), {}, {}};
   if (!force.empty()) {
     const std::string said = refusals_of_forced(explanations, force);
-    error.limit = said.empty() ? "a candidate that there is, not '" + force + "'" : "another candidate than " + force + ": " + said;
+    error.limit = said.empty() ? "an existing candidate, not '" + force + "'" : "another candidate than " + force + ": " + said;
   } else {
     error.limit = wanted(job.profile, plannable);
   }

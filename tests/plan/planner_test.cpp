@@ -149,7 +149,7 @@ TEST_CASE("a forced candidate that cannot be is refused by name") {
   const auto refused = make_plan(*parse_problem("permute f32 64x64x64 axes=1,0,2"), test::gpu(), {.force = "permute_tile"});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::unsupported);
-  CHECK(refused.error().limit.find("the innermost axis stays innermost") != std::string::npos);
+  CHECK(refused.error().limit.find("source and destination have the same innermost axis") != std::string::npos);
 }
 
 TEST_CASE("planner remembers") {

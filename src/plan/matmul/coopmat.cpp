@@ -225,16 +225,16 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
 
 bool unit_applicable(const MatmulContext& c, Refusal& refusal) {
   const DeviceProfile& p = c.profile;
-  if (p.api != Api::vulkan) return refusal.no("a Vulkan kernel");
+  if (p.api != Api::vulkan) return refusal.no("the kernel exists for Vulkan only");
   if (!p.cooperative_matrix.value_or(false)) return refusal.no("the device lists no cooperative matrix");
-  if (c.type == MATMUL_TYPE_F32) return refusal.no("matrix units multiply f16, bf16 and i8");
-  if (!(p.storage8.value_or(false) && p.storage16.value_or(false))) return refusal.no("accesses of 1 or 2 bytes, the device has none");
-  if (c.type == MATMUL_TYPE_F16 && !p.float16.value_or(false)) return refusal.no("f16 arithmetic, the device has none");
-  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false)) return refusal.no("bf16, the device has none");
+  if (c.type == MATMUL_TYPE_F32) return refusal.no("the kernel multiplies f16, bf16 and i8 only");
+  if (!(p.storage8.value_or(false) && p.storage16.value_or(false))) return refusal.no("needs accesses of 1 and 2 bytes, which the device lacks");
+  if (c.type == MATMUL_TYPE_F16 && !p.float16.value_or(false)) return refusal.no("needs f16 arithmetic, which the device lacks");
+  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false)) return refusal.no("needs bf16, which the device lacks");
   // Results are rounded by a conversion whose bits are taken as 16-bit integers.
   if (c.type == MATMUL_TYPE_BF16 && !(p.float16.value_or(false) && p.int16.value_or(false)))
-    return refusal.no("f16 and 16-bit integers beside bf16, the device has not both");
-  if (c.integer() && !p.int8.value_or(false)) return refusal.no("8-bit integers, the device has none");
+    return refusal.no("bf16 needs f16 arithmetic and 16-bit integers, which the device lacks");
+  if (c.integer() && !p.int8.value_or(false)) return refusal.no("needs 8-bit integers, which the device lacks");
   return true;
 }
 
@@ -243,12 +243,12 @@ bool l2_applicable(const MatmulContext& c, const Row& r, Refusal& refusal) {
   // Of both operands: more would not stay in the L2, nor be asked for by the invocations of one round.
   const auto most_bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(std::uint64_t{32} << 20, c.profile.l2_bytes.value_or(16 << 20) / 2));
   const auto& p = c.problem;
-  if (p.k % r.tile_k != 0 || p.k < 3 * r.tile_k) return refusal.no("has whole steps of {}, 3 or more", r.tile_k);
+  if (p.k % r.tile_k != 0 || p.k < 3 * r.tile_k) return refusal.no("needs a K of at least 3 whole steps of {}", r.tile_k);
   if (p.batch != 1 || c.at.lda != (p.transpose_a ? p.m : p.k) || c.at.ldb != (p.transpose_b ? p.k : p.n) || c.a_type != c.type || c.b_type != c.type)
-    return refusal.no("asks for operands as runs of memory: no batch, no padded rows, no types to convert");
-  if (std::min(c.width_a, c.width_b) * matmul_type_bytes(c.type) < 4) return refusal.no("asks for operands by 4 bytes, which their addresses do not allow");
+    return refusal.no("needs packed operands: no batch, no padded rows, no type conversion");
+  if (std::min(c.width_a, c.width_b) * matmul_type_bytes(c.type) < 4) return refusal.no("needs accesses of 4 bytes, which the operands' alignment does not allow");
   if (p.m > most_bytes / p.k || p.n > most_bytes / p.k || (p.m + p.n) * p.k * matmul_type_bytes(c.type) > most_bytes)
-    return refusal.no("asks for operands of {} bytes at most", most_bytes);
+    return refusal.no("needs operands of at most {} bytes together", most_bytes);
   return true;
 }
 
@@ -258,28 +258,28 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   // Unrolled for the loads in flight, a CPU's compiler takes half a minute and gains nothing.
   const bool for_cpu = r.loop == kSerial || r.cpu_only;
   if (c.cpu() && !for_cpu) return refusal.no("loads in flight gain nothing on a CPU");
-  if (!c.cpu() && r.cpu_only) return refusal.no("for a CPU, where it runs a GPU's loop on little code");
+  if (!c.cpu() && r.cpu_only) return refusal.no("a row for CPU devices only");
   const bool half = !c.integer() && c.problem.acc == DType::f16;
-  if (r.int8_only && !c.integer()) return refusal.no("for int8: of f16 a step of {} would be too much to have on its way", r.tile_k);
+  if (r.int8_only && !c.integer()) return refusal.no("for int8 only: an f16 step of {} would keep too many loads in flight", r.tile_k);
   if (r.loop == kPipelinedL2 && !l2_applicable(c, r, refusal)) return false;
-  if (r.half_accumulators && !half) return refusal.no("its accumulators fit the registers only as f16");
+  if (r.half_accumulators && !half) return refusal.no("only f16 accumulators fit the registers");
   // A tile is staged in chunks of 16 bytes along its rows: eight rows of A hold but 8 bytes of int8 where they lie along M.
   const std::uint32_t per_chunk = 16 / matmul_type_bytes(c.type);
   for (const std::uint32_t inner : {c.problem.transpose_a ? r.tile_m : r.tile_k, c.problem.transpose_b ? r.tile_k : r.tile_n})
-    if (inner % per_chunk != 0) return refusal.no("staged rows of {} elements are not whole pieces of {}", inner, per_chunk);
+    if (inner % per_chunk != 0) return refusal.no("a staged row has {} elements, not a multiple of {}", inner, per_chunk);
   const auto shape = shape_for(c, r);
   if (!shape)
     return refusal.no("the device lists no {} x {} -> {} matrix that divides {}x{} in steps of {}", component(c.type),
                       component(c.type), sum_name(c), r.sub_m, r.sub_n, r.tile_k);
   const std::uint32_t subgroup = matrix_subgroup_size(c.profile);
   if (subgroup == 0) return refusal.no("the subgroup size is not known");
-  if (r.eight_lanes && subgroup != 8) return refusal.no("for subgroups of 8, the device's have {}", subgroup);
+  if (r.eight_lanes && subgroup != 8) return refusal.no("needs subgroups of 8 invocations, the device's have {}", subgroup);
   if (!c.profile.required_subgroup_size.value_or(false) && c.profile.min_subgroup_size != c.profile.max_subgroup_size)
-    return refusal.no("the device cannot be asked for subgroups of {}", subgroup);
+    return refusal.no("the device does not support a required subgroup size of {}", subgroup);
   const MatmulConfig d = make(c, row);
   // A workgroup's registers must fit a multiprocessor's: RADV spills where 8 subgroups of 64 ask for more than 192 each.
   const std::uint32_t most = std::min(most_registers(c.profile), c.profile.registers_per_multiprocessor.value_or(65536) / d.workgroup);
-  if (d.registers > most && !c.cpu()) return refusal.no("{} registers an invocation, there are {}", d.registers, most);
+  if (d.registers > most && !c.cpu()) return refusal.no("needs {} registers an invocation, the device has {}", d.registers, most);
   return matmul_fits(c, d, refusal);
 }
 

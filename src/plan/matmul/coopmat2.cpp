@@ -90,27 +90,27 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
 bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   const DeviceProfile& p = c.profile;
-  if (p.api != Api::vulkan) return refusal.no("a Vulkan kernel");
+  if (p.api != Api::vulkan) return refusal.no("the kernel exists for Vulkan only");
   if (!(p.cooperative_matrix.value_or(false) && p.cooperative_matrix2.value_or(false)))
     return refusal.no("the device lists no VK_NV_cooperative_matrix2");
   if (!p.cooperative_matrix_workgroup_scope.value_or(false)) return refusal.no("the device has no matrices at workgroup scope");
   if (!p.cooperative_matrix_tensor_addressing.value_or(false)) return refusal.no("the device has no tensor addressing");
-  if (c.type == MATMUL_TYPE_F32) return refusal.no("matrix units multiply f16, bf16 and i8");
-  if (c.a_type != c.type || c.b_type != c.type || c.problem.a_scale) return refusal.no("operands are converted when they are fetched");
-  if (c.type == MATMUL_TYPE_F16 && c.out_type == MATMUL_TYPE_BF16) return refusal.no("no bf16 result of f16 products");
-  if (c.integer() && c.out_type == MATMUL_TYPE_BF16) return refusal.no("no bf16 result of int8 products");
-  if (r.half_accumulators && c.problem.acc != DType::f16) return refusal.no("its accumulators fit the registers only as f16");
-  if (c.problem.acc == DType::f16 && c.integer()) return refusal.no("int8 products are summed as int32");
+  if (c.type == MATMUL_TYPE_F32) return refusal.no("the kernel multiplies f16, bf16 and i8 only");
+  if (c.a_type != c.type || c.b_type != c.type || c.problem.a_scale) return refusal.no("the kernel does not convert operands");
+  if (c.type == MATMUL_TYPE_F16 && c.out_type == MATMUL_TYPE_BF16) return refusal.no("the kernel does not convert f16 products to bf16");
+  if (c.integer() && c.out_type == MATMUL_TYPE_BF16) return refusal.no("the kernel does not convert int8 products to bf16");
+  if (r.half_accumulators && c.problem.acc != DType::f16) return refusal.no("only f16 accumulators fit the registers");
+  if (c.problem.acc == DType::f16 && c.integer()) return refusal.no("int8 products need int32 accumulators");
   if (!lists(c, r))
-    return refusal.no("the device lists no {} x {} -> {} matrix of a workgroup of {} that {}x{}x{} is a multiple of",
+    return refusal.no("the device lists no {} x {} -> {} matrix for a workgroup of {} invocations that divides {}x{}x{}",
                       component(c.type), component(c.type), sum_name(c), r.invocations, r.tile_m, r.tile_n, r.tile_k);
-  if (r.unroll > 1 && ragged(c, r)) return refusal.no("steps are written out for whole tiles alone");
+  if (r.unroll > 1 && ragged(c, r)) return refusal.no("unrolled steps need whole tiles");
   if (r.invocations > p.matrix_max_workgroup_invocations.value_or(r.invocations))
-    return refusal.no("a workgroup of {}, matrices allow {}", r.invocations, *p.matrix_max_workgroup_invocations);
-  if (!(p.storage8.value_or(false) && p.storage16.value_or(false))) return refusal.no("accesses of 1 or 2 bytes, the device has none");
-  if (!p.float16.value_or(false)) return refusal.no("f16 arithmetic, the device has none");   // results may be f16
-  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false)) return refusal.no("bf16, the device has none");
-  if (c.integer() && !p.int8.value_or(false)) return refusal.no("8-bit integers, the device has none");
+    return refusal.no("workgroup of {} invocations, matrices at workgroup scope allow {}", r.invocations, *p.matrix_max_workgroup_invocations);
+  if (!(p.storage8.value_or(false) && p.storage16.value_or(false))) return refusal.no("needs accesses of 1 and 2 bytes, which the device lacks");
+  if (!p.float16.value_or(false)) return refusal.no("needs f16 arithmetic, which the device lacks");   // results may be f16
+  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false)) return refusal.no("needs bf16, which the device lacks");
+  if (c.integer() && !p.int8.value_or(false)) return refusal.no("needs 8-bit integers, which the device lacks");
   return matmul_fits(c, make(c, row), refusal);
 }
 

@@ -54,7 +54,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
 
 bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
-  if (r.cpu && !c.cpu()) return refusal.no("a tile for CPU devices");
+  if (r.cpu && !c.cpu()) return refusal.no("a row for CPU devices only");
   return matmul_fits(c, make(c, row), refusal);
 }
 

@@ -82,14 +82,15 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
 
 bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const auto thin = std::min(c.problem.m, c.problem.n);
-  if (thin > kMostThin) return refusal.no("neither side has up to {} rows", kMostThin);
+  if (thin > kMostThin) return refusal.no("M and N are both greater than {}", kMostThin);
   const auto fits = std::ranges::find_if(kTable, [&](const Row& r) { return r.thin >= thin; });
   const Row& r = kTable[row];
-  if (r.thin != fits->thin) return refusal.no("{} rows take the kernel for {}", thin, fits->thin);
+  if (r.thin != fits->thin)
+    return refusal.no("the thin operand has {} rows, the table's rows for {} serve it", thin, fits->thin);
   // Rows an invocation are of a thick operand along K; across, the first row of the table is the second one as well.
-  if (r.thin == 1 && r.rows == 4 && r.lanes == 32 && !along_k(c)) return refusal.no("the same kernel as the row before");
+  if (r.thin == 1 && r.rows == 4 && r.lanes == 32 && !along_k(c)) return refusal.no("the same kernel as the previous row");
   // RADV 26.1.6 spills 49 registers on navi31; tiles of matmul_simt unpack them.
-  if (r.thin == kMostThin && c.b_type == MATMUL_TYPE_Q4) return refusal.no("4-bit elements are not unpacked beside {} rows", kMostThin);
+  if (r.thin == kMostThin && c.b_type == MATMUL_TYPE_Q4) return refusal.no("does not unpack 4-bit elements for {} rows", kMostThin);
   return matmul_fits(c, make(c, row), refusal);
 }
 

@@ -198,7 +198,7 @@ bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
   const auto spans = [&](const char* what, std::int64_t rows, std::int64_t ld, std::int64_t run, std::uint32_t type) {
     const std::int64_t bytes = matmul_type_bytes(type);
-    return ((rows - 1) * ld + run) * bytes < kLimit || refusal.no("{} rows of {} lie {} bytes apart: offsets pass 2^31", rows, what, ld * bytes);
+    return ((rows - 1) * ld + run) * bytes < kLimit || refusal.no("{} rows of {}, {} bytes apart, need offsets beyond 2^31 bytes", rows, what, ld * bytes);
   };
   const auto rows = std::min<std::int64_t>(d.span_m != 0 ? d.span_m : d.tile_m, p.m);
   const auto columns = std::min<std::int64_t>(d.span_n != 0 ? d.span_n : d.tile_n, p.n);
@@ -208,8 +208,8 @@ bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal
   Parts parts{.epilogue = c.epilogue, .b_scale = false, .reduce = false};
   if (!variant_of(c, d, parts, c.out_type).ends_with(".narrow")) return true;
   // The float kernels take a byte out of two (NO_BYTES in shaders/lib/numbers.glsl).
-  if (!c.profile.storage16.value_or(false)) return refusal.no("accesses of 2 bytes, the device has none");
-  if (c.integer() && !c.profile.storage8.value_or(false)) return refusal.no("accesses of 1 byte, the device has none");
+  if (!c.profile.storage16.value_or(false)) return refusal.no("needs accesses of 2 bytes, which the device lacks");
+  if (c.integer() && !c.profile.storage8.value_or(false)) return refusal.no("needs accesses of 1 byte, which the device lacks");
   return true;
 }
 

@@ -185,7 +185,7 @@ bool build_box(const PermuteContext& c, const BoxRow& row, Box& box, Refusal& re
     elements *= sides.size[a];
     if (elements > (1 << 16)) return refusal.no("box of more than {} elements", 1 << 16);
   }
-  if (box.boxed < 2) return refusal.no("fewer than two axes to box");
+  if (box.boxed < 2) return refusal.no("the box would span fewer than two axes");
   box.elements = static_cast<std::uint32_t>(elements);
   int place = 0;
   for (int a = 0; a < nest.rank; ++a)
@@ -199,7 +199,7 @@ bool build_box(const PermuteContext& c, const BoxRow& row, Box& box, Refusal& re
   box.shared_words = words_of(c, box);
   const auto most = std::min(c.limits.workgroup_memory, kSharedBytes);
   if (box.shared_words * 4 > most)
-    return refusal.no("workgroup memory of {} bytes, {} are allowed", box.shared_words * 4, most);
+    return refusal.no("workgroup memory of {} bytes, at most {}", box.shared_words * 4, most);
   return true;
 }
 
@@ -253,14 +253,15 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const BoxRow& r = kTable[row];
   if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
-  if (c.nest.element_bytes >= r.access * 2 && r.access < 16) return refusal.no("elements are wider than {} bytes", r.access);
+  if (c.nest.element_bytes >= r.access * 2 && r.access < 16)
+    return refusal.no("elements of {} bytes are wider than accesses of {}", c.nest.element_bytes, r.access);
   if (c.nest.rank > 0 && c.nest.src_innermost() == 0 && c.nest.element_bytes >= 4)
-    return refusal.no("the innermost axis stays innermost, {} bytes at a time", c.nest.element_bytes);
+    return refusal.no("source and destination have the same innermost axis, of {}-byte elements", c.nest.element_bytes);
   // Counting boxes is most of what planning costs, and a plain tile does as well here.
   if (const int s = c.nest.src_innermost(); s > 0 && c.nest.read_bounds() + c.nest.write_bounds() == 0) {
     const std::int64_t side = 128 / c.nest.element_bytes;
     if (c.nest.axis[0].extent >= side && c.nest.axis[static_cast<std::size_t>(s)].extent >= side)
-      return refusal.no("both innermost axes are long enough for a tile");
+      return refusal.no("both innermost axes are long enough for permute_tile");
   }
   Box box;
   return stores_elements(c, refusal) && build_box(c, r, box, refusal);

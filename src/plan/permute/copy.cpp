@@ -28,7 +28,7 @@ std::uint32_t width_of(const Nest& nest) {
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
-  if (!c.nest.contiguous_copy()) return refusal.no("operands are not one contiguous run each");
+  if (!c.nest.contiguous_copy()) return refusal.no("the permute is not a contiguous copy");
   if (kTable[row].workgroup > c.limits.workgroup_invocations)
     return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup, c.limits.workgroup_invocations);
   return stores_elements(c, refusal);

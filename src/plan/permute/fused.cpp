@@ -70,7 +70,7 @@ Run run_of(const Nest& nest, std::uint32_t row) {
 }
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
-  if (!c.nest.stage.present) return refusal.no("elements are moved, and not computed with");
+  if (!c.nest.stage.present) return refusal.no("the problem has no elementwise stage");
   if (kTable[row].workgroup > c.limits.workgroup_invocations)
     return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup, c.limits.workgroup_invocations);
   return true;

@@ -69,16 +69,16 @@ Shape shape_of(const Nest& nest, const Row& r) {
 }
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
-  if (!c.nest.stage.present) return refusal.no("elements are moved, and not computed with");
+  if (!c.nest.stage.present) return refusal.no("the problem has no elementwise stage");
   const Row& r = kTable[row];
   const int s = c.nest.src_innermost();
-  if (c.nest.rank < 2 || s < 0) return refusal.no("fewer than two axes move");
-  if (s == 0) return refusal.no("the innermost axis stays innermost");
-  if (c.nest.read_bounds() + c.nest.write_bounds() != 0) return refusal.no("a block that does not divide its axis is not tiled");
+  if (c.nest.rank < 2 || s < 0) return refusal.no("the kernel needs two moving axes");
+  if (s == 0) return refusal.no("source and destination have the same innermost axis");
+  if (c.nest.read_bounds() + c.nest.write_bounds() != 0) return refusal.no("a layout block does not divide its axis, which this kernel does not support");
   if (r.workgroup > c.limits.workgroup_invocations)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
   if (std::string_view(fused_variant(c, shape_of(c.nest, r).widths)) == "split")
-    return refusal.no("accesses of 1 or 2 bytes, the device has none");
+    return refusal.no("needs accesses of 1 and 2 bytes, which the device lacks");
   return true;
 }
 

@@ -136,17 +136,17 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Row& r = kTable[row];
   if (c.nest.element_bytes > 8 || r.step_bytes < c.nest.element_bytes)
-    return refusal.no("elements have {} bytes, an invocation's steps {}", c.nest.element_bytes, r.step_bytes);
+    return refusal.no("elements have {} bytes, the row takes at most {}", c.nest.element_bytes, std::min(r.step_bytes, 8u));
   const auto w = interleave_of(c.nest);
-  if (!w) return refusal.no("no axis has all others that move within records of {} elements", kMaxRun);
+  if (!w) return refusal.no("the moving axes are not a long one and short ones of at most {} elements", kMaxRun);
   const auto words = w->sources * w->src_run * r.step_bytes / 4;
-  if (words > PERMUTE_INTERLEAVE_MAX_WORDS) return refusal.no("{} words an invocation, at most {}", words, PERMUTE_INTERLEAVE_MAX_WORDS);
+  if (words > PERMUTE_INTERLEAVE_MAX_WORDS) return refusal.no("an invocation would hold {} words, at most {}", words, PERMUTE_INTERLEAVE_MAX_WORDS);
   if (r.workgroup > c.limits.workgroup_invocations)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
   const Widths widths = widths_of(c.nest, *w, r);
   const auto extent = c.nest.axis[static_cast<std::size_t>(w->p)].extent;
-  if (extent % widths.steps != 0) return refusal.no("{} steps are no multiple of {}", extent, widths.steps);
-  if (widths.load == 0 || widths.store == 0) return refusal.no("records are not aligned to words in the {}", widths.load == 0 ? "source" : "destination");
+  if (extent % widths.steps != 0) return refusal.no("the long axis has {} elements, not a multiple of {}", extent, widths.steps);
+  if (widths.load == 0 || widths.store == 0) return refusal.no("records are not aligned to 4 bytes in the {}", widths.load == 0 ? "source" : "destination");
   return true;
 }
 

@@ -107,7 +107,7 @@ Result<Weights> common_weights(const PermuteProblem& p, const Chain& src, const 
   all.count = static_cast<int>(std::unique(all.value.begin(), end) - all.value.begin());
   for (int i = 1; i < all.count; ++i)
     if (all.value[static_cast<std::size_t>(i) - 1] % all.value[static_cast<std::size_t>(i)] != 0)
-      return layout_error(p, ErrorKind::unsupported, "blocks of which one divides the other");
+      return layout_error(p, ErrorKind::unsupported, "block sizes that divide one another");
   return all;
 }
 
@@ -128,7 +128,7 @@ Result<void> check_stage_type(std::string_view what, DType type) {
   constexpr DType kNumbers[] = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32};
   if (std::ranges::find(kNumbers, type) != std::end(kNumbers)) return {};
   return fail(ErrorKind::invalid_problem, std::string(what), std::string(name(type)),
-              "f32, f16, bf16, i8, u8 or i32 where elements are computed with");
+              "f32, f16, bf16, i8, u8 or i32 for an elementwise stage");
 }
 
 class Analysis {
@@ -232,7 +232,7 @@ class Analysis {
     };
     if (!p_.extents.empty())
       return fail(ErrorKind::invalid_problem, "extent", std::string(1, p_.extents.front().first),
-                  "none without layouts");
+                  "extents need a layout");
     if (p_.axes.size() != p_.shape.size()) return refuse();
     std::uint32_t seen = 0;
     for (std::size_t i = 0; i < p_.axes.size(); ++i) {
@@ -487,7 +487,7 @@ Result<void> Analysis::loops_by_layout() {
   int bounds = 0;
   for (int at = 0; at < g_.letters; ++at) bounds += g_.letter[rank(at)].covered > g_.letter[rank(at)].extent ? 1 : 0;
   if (bounds > kMaxBounds)
-    return layout_error(p_, ErrorKind::unsupported, "at most 2 axes that their blocks do not divide");
+    return layout_error(p_, ErrorKind::unsupported, "at most 2 axes whose blocks do not divide them");
   return check_count();
 }
 

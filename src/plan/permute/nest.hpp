@@ -67,7 +67,7 @@ struct Nest {
 };
 
 // Drops axes of extent 1, merges axes that stay neighbours in both operands (OneFlow's two rules),
-// and widens the element where the innermost axis stays innermost and alignment allows.
+// and widens the element where source and destination have the same innermost axis and alignment allows.
 Nest canonical(const LoopNest& loops, std::uint32_t element_bytes, std::uint32_t src_align,
                std::uint32_t dst_align);
 // The same of the problem that `loops` were made from, with its stage.

@@ -145,7 +145,7 @@ Result<void> Operation<PermuteProblem>::plan(Job& job, const PermuteProblem& pro
 std::span<const PermuteStrategy* const> permute_strategies() noexcept { return kPermute; }
 
 bool only_moves(const PermuteContext& c, Refusal& refusal) {
-  return !c.nest.stage.present || refusal.no("the problem computes with elements, and this kernel only moves them");
+  return !c.nest.stage.present || refusal.no("the problem has an elementwise stage, this kernel only moves elements");
 }
 
 bool stores_elements(const PermuteContext& c, Refusal& refusal) {
@@ -165,12 +165,13 @@ bool vector_fits(const PermuteContext& c, VectorSide side, std::uint32_t element
   if (stride(side.axis) != 1) return refusal.no("the {} is not contiguous along its innermost axis", operand);
   const auto bytes = elements * c.nest.element_bytes;
   const auto align = side.source ? c.nest.src_access_align() : c.nest.dst_access_align();
-  if (align % bytes != 0) return refusal.no("the {} is aligned to {} bytes, accesses have {}", operand, align, bytes);
+  if (align % bytes != 0) return refusal.no("the {} is aligned to {} bytes, accesses need {}", operand, align, bytes);
   const auto extent = c.nest.axis[static_cast<std::size_t>(side.axis)].extent;
-  if (extent % elements != 0) return refusal.no("{} elements are no multiple of {} in the {}", extent, elements, operand);
+  if (extent % elements != 0)
+    return refusal.no("the {}'s contiguous axis has {} elements, not a multiple of {}", operand, extent, elements);
   for (int a = 0; a < c.nest.rank; ++a)
     if (a != side.axis && stride(a) % elements != 0)
-      return refusal.no("a stride of {} is no multiple of {} in the {}", stride(a), elements, operand);
+      return refusal.no("the {} has a stride of {} elements, not a multiple of {}", operand, stride(a), elements);
   return true;
 }
 

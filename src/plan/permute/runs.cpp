@@ -82,14 +82,14 @@ struct Matrix {
 
 bool matrix_of(const Nest& nest, Matrix& m, Refusal& refusal) {
   if (nest.rank < 3 || nest.axis[0].src_stride != 1 || nest.axis[0].dst_stride != 1)
-    return refusal.no("no run of elements stays whole while two axes move");
-  if (nest.read_bounds() + nest.write_bounds() != 0) return refusal.no("a block that does not divide its axis is not tiled");
-  if (nest.element_bytes == 16) return refusal.no("elements of 16 bytes are as wide as an access");
+    return refusal.no("needs a run that is contiguous in both operands, and two moving axes");
+  if (nest.read_bounds() + nest.write_bounds() != 0) return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (nest.element_bytes == 16) return refusal.no("an element of 16 bytes already fills an access");
   const std::int64_t run = nest.axis[0].extent;
-  if (nest.axis[1].dst_stride != run) return refusal.no("runs do not lie side by side in the destination");
+  if (nest.axis[1].dst_stride != run) return refusal.no("runs are not adjacent in the destination");
   for (int a = 2; a < nest.rank && m.s < 0; ++a)
     if (nest.axis[static_cast<std::size_t>(a)].src_stride == run) m.s = a;
-  if (m.s < 0) return refusal.no("runs do not lie side by side in the source");
+  if (m.s < 0) return refusal.no("runs are not adjacent in the source");
   m.unit = std::min(nest.element_bytes, 4u);
   m.scale = nest.element_bytes / m.unit;
   m.run = run * m.scale;
@@ -158,16 +158,16 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const std::int64_t run_bytes = m.run * m.unit;
   if (run_bytes > 48) return refusal.no("runs have {} bytes, at most 48", run_bytes);
   if (r.block_s * run_bytes % 4 != 0 || r.block_d * run_bytes % 4 != 0)
-    return refusal.no("blocks of {}x{} runs of {} bytes are no whole words", r.block_s, r.block_d, run_bytes);
+    return refusal.no("blocks of {} or {} runs of {} bytes are not a multiple of 4 bytes", r.block_s, r.block_d, run_bytes);
   const Shape s = shape_of(c.nest, m, r);
   const std::int64_t words = (s.front + r.block_d) * r.block_s * run_bytes / 4, most = c.cpu() ? PERMUTE_RUNS_MAX_WORDS : kMostWords;
-  if (words > most) return refusal.no("{} words an invocation, at most {}", words, most);
-  if (s.halo * 2 > s.tile_d) return refusal.no("{} of {} runs are read for others' accesses", s.halo, s.tile_d);
+  if (words > most) return refusal.no("an invocation would hold {} words, at most {}", words, most);
+  if (s.halo * 2 > s.tile_d) return refusal.no("{} of a tile's {} runs would be halo, at most half", s.halo, s.tile_d);
   if (4 * shared_words(m, s, r, 8) > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", 4 * shared_words(m, s, r, 8), c.limits.workgroup_memory);
   if (c.nest.src_span() * c.nest.element_bytes < 8) return refusal.no("the source has fewer than 8 bytes");
   if (near_limit(c.nest) && !c.wide && !c.profile.int64.value_or(false))
-    return refusal.no("offsets come near 2^31 bytes, and the device has no 64-bit integers");
+    return refusal.no("offsets approach 2^31 bytes, and the device has no 64-bit integers");
   return stores_elements(c, refusal);
 }
 

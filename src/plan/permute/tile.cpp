@@ -116,11 +116,11 @@ constexpr TileRow kBlockTable[] = {
 bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Nest& nest = c.nest;
-  if (nest.element_bytes != r.element_bytes) return refusal.no("elements have {} bytes", nest.element_bytes);
+  if (nest.element_bytes != r.element_bytes) return refusal.no("the row is for elements of {} bytes, not {}", r.element_bytes, nest.element_bytes);
   const int s = nest.src_innermost();
-  if (nest.rank < 2 || s < 0) return refusal.no("fewer than two axes move");
-  if (s == 0) return refusal.no("the innermost axis stays innermost");
-  if (nest.read_bounds() + nest.write_bounds() != 0) return refusal.no("a block that does not divide its axis is not tiled");
+  if (nest.rank < 2 || s < 0) return refusal.no("the kernel needs two moving axes");
+  if (s == 0) return refusal.no("source and destination have the same innermost axis");
+  if (nest.read_bounds() + nest.write_bounds() != 0) return refusal.no("a layout block does not divide its axis, which this kernel does not support");
   if (!stores_elements(c, refusal)) return false;
   if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
@@ -128,7 +128,8 @@ bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusa
   if (r.group != 0) {
     const auto& axis_s = nest.axis[static_cast<std::size_t>(s)];
     if (axis_s.extent % (r.tile_s * r.group) != 0 || nest.axis[0].extent % (r.tile_d * r.group) != 0)
-      return refusal.no("{}x{} elements are no whole squares of {}x{} tiles", axis_s.extent, nest.axis[0].extent, r.group, r.group);
+      return refusal.no("extents of {}x{} are not multiples of {}x{} tiles", axis_s.extent, nest.axis[0].extent, r.group,
+                        r.group);
   }
   const auto store = r.store_bytes / r.element_bytes;
   if (!vector_fits(c, {0, false}, staged ? store : r.vector_d, refusal)) return false;

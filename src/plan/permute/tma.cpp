@@ -36,7 +36,8 @@ bool strides_fit(const PermuteContext& c, int innermost, bool source, Refusal& r
     const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
     const auto stride = source ? axis.src_stride : axis.dst_stride;
     if (a == innermost ? stride != 1 : stride * c.nest.element_bytes % 16 != 0 || stride == 0)
-      return refusal.no("a stride of {} elements in the {}", stride, source ? "source" : "destination");
+      return refusal.no("the {} has a stride of {} elements, which a tensor map does not allow",
+                        source ? "source" : "destination", stride);
   }
   return true;
 }
@@ -45,10 +46,12 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Row& r = kTable[row];
   if (!c.profile.tensor_maps.value_or(false)) return refusal.no("the device has no tensor maps");
-  if (c.nest.element_bytes != r.element_bytes) return refusal.no("elements have {} bytes", c.nest.element_bytes);
+  if (c.nest.element_bytes != r.element_bytes)
+    return refusal.no("the row is for elements of {} bytes, not {}", r.element_bytes, c.nest.element_bytes);
   const int s = c.nest.src_innermost();
-  if (c.nest.rank < 2 || c.nest.rank > 5 || s <= 0) return refusal.no("{} axes, or the innermost stays innermost", c.nest.rank);
-  if (c.nest.read_bounds() + c.nest.write_bounds() != 0) return refusal.no("a block that does not divide its axis is not tiled");
+  if (c.nest.rank < 2 || c.nest.rank > 5) return refusal.no("the nest has {} axes, the kernel takes 2 to 5", c.nest.rank);
+  if (s <= 0) return refusal.no("source and destination have the same innermost axis");
+  if (c.nest.read_bounds() + c.nest.write_bounds() != 0) return refusal.no("a layout block does not divide its axis, which this kernel does not support");
   if (c.nest.src_access_align() % 16 != 0 || c.nest.dst_access_align() % 16 != 0) return refusal.no("operands are not aligned to 16 bytes");
   if (!strides_fit(c, s, true, refusal) || !strides_fit(c, 0, false, refusal)) return false;
   if (shared_bytes(r) > c.limits.workgroup_memory)

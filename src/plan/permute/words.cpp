@@ -11,7 +11,7 @@ constexpr std::uint32_t kWorkgroups[] = {64};
 
 bool applicable(const PermuteContext& c, std::uint32_t, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
-  if (c.nest.element_bytes > 2) return refusal.no("elements of {} bytes need no words", c.nest.element_bytes);
+  if (c.nest.element_bytes > 2) return refusal.no("elements of {} bytes are already whole words", c.nest.element_bytes);
   return true;
 }
 
