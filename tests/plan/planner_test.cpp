@@ -28,24 +28,27 @@ TEST_CASE("the innermost axis decides the kernel") {
   CHECK(stem_of(planned("permute f16 3x1024x1024x7 axes=3,1,2,0")) == "permute_box");
   CHECK(stem_of(planned("permute u8 16x512x512x3 layout=NHWC:NCHW")) == "permute_interleave");
   CHECK(stem_of(planned("permute u8 16x512x512x3 layout=NHWC:NCHW4c")) == "permute_interleave");
-  CHECK(stem_of(planned("permute u8 16x511x511x3 layout=NHWC:NCHW")) != "permute_interleave");  // planes start at odd addresses
-  CHECK(stem_of(planned("permute u8 1x16x16x3 layout=NHWC:NCHW")) != "permute_interleave");       // too small for a pipeline of its own
+  CHECK(stem_of(planned("permute u8 16x511x511x3 layout=NHWC:NCHW")) !=
+        "permute_interleave");  // planes start at odd addresses
+  CHECK(stem_of(planned("permute u8 1x16x16x3 layout=NHWC:NCHW")) !=
+        "permute_interleave");  // too small for its own pipeline
   CHECK(stem_of(planned("permute f32 32x16x24x20x36x18 axes=5,3,1,0,2,4")) == "permute_box");
   CHECK(stem_of(planned("permute f32 8192x8192 axes=1,0", test::cpu())) == "permute_block");
   CHECK(stem_of(planned("permute i8 100x101 axes=1,0", test::words_only())) == "permute_words");
   CHECK(planned("permute f32 0x5 axes=1,0").steps.empty());
 }
 
-TEST_CASE("short runs that stay whole have a kernel of their own") {
-  // Pictures on their sides, batched and strided; runs of 3, 5, 6 and 7 bytes, of halves and of words; odd sizes.
-  for (const char* text : {"u8 82x427x640x3 axes=0,2,1,3", "u8 7x1431x643x3 axes=0,2,1,3 align=1", "u8 431x31x643x3 axes=2,1,0,3",
-                           "u8 21x431x643x5 axes=0,2,1,3", "i8 18x431x643x6 axes=0,2,1,3", "u8 15x431x643x7 axes=0,2,1,3",
-                           "f16 18x431x643x3 axes=0,2,1,3 src.offset=1", "f32 9x431x643x3 axes=0,2,1,3"})
+TEST_CASE("contiguous short runs get permute_runs") {
+  // Transposed images, batched and strided; runs of 3, 5, 6 and 7 bytes, of f16 and of words; odd sizes.
+  for (const char* text :
+       {"u8 82x427x640x3 axes=0,2,1,3", "u8 7x1431x643x3 axes=0,2,1,3 align=1", "u8 431x31x643x3 axes=2,1,0,3",
+        "u8 21x431x643x5 axes=0,2,1,3", "i8 18x431x643x6 axes=0,2,1,3", "u8 15x431x643x7 axes=0,2,1,3",
+        "f16 18x431x643x3 axes=0,2,1,3 src.offset=1", "f32 9x431x643x3 axes=0,2,1,3"})
     for (const auto& profile : {test::gpu(), test::cpu()}) {
       CAPTURE(text);
       CHECK(stem_of(planned(std::string("permute ") + text, profile)) == "permute_runs");
     }
-  CHECK(stem_of(planned("permute u8 2x27x40x3 axes=0,2,1,3")) == "permute_rows");   // too small for a pipeline of its own
+  CHECK(stem_of(planned("permute u8 2x27x40x3 axes=0,2,1,3")) == "permute_rows");   // too small for its own pipeline
   CHECK(stem_of(planned("permute u8 82x427x640x3 axes=0,2,1,3", test::words_only())) == "permute_words");
 }
 
@@ -59,7 +62,9 @@ TEST_CASE("rows move as widely as alignment allows") {
 
 TEST_CASE("canonical form merges neighbours") {
   // OneFlow's example: (0,3,1,2) keeps axes 1 and 2 together.
-  const auto nest = detail::canonical(*detail::loop_nest(std::get<PermuteProblem>(*parse_problem("permute f16 1x384x512x128 axes=0,3,1,2"))), 2, 16, 16);
+  const auto nest = detail::canonical(
+      *detail::loop_nest(std::get<PermuteProblem>(*parse_problem("permute f16 1x384x512x128 axes=0,3,1,2"))), 2, 16,
+      16);
   REQUIRE(nest.rank == 2);
   CHECK(nest.axis[0].extent == 384 * 512);
   CHECK(nest.axis[0].src_stride == 128);
@@ -104,13 +109,13 @@ TEST_CASE("offsets beyond2 to31 take the wide variant") {
   CHECK(planned("permute i8 2147483647x2 axes=1,0").steps[0].kernel.variant == "e1.wide");
   CHECK(planned("permute i8 1073741823x2 axes=1,0").steps[0].kernel.variant == "e1");
   CHECK(planned("permute i8 2x1073741824 axes=1,0").steps[0].kernel.variant == "e1.wide");
-  // Without 64-bit integers the problem is cut instead; parts write apart from each other.
+  // Without 64-bit integers the problem is cut into parts, which write disjoint ranges.
   auto profile = test::gpu();
   profile.int64 = false;
   const auto cut = planned("permute i8 2x1073741825 axes=1,0", profile);
   CHECK(cut.steps.size() >= 2);
   for (const auto& step : cut.steps) CHECK_FALSE(step.kernel.variant.ends_with(".wide"));
-  // Copies work 64 bits out by themselves.
+  // permute_copy always has 64-bit offsets.
   CHECK(planned("permute i8 2147483649 axes=0").steps.size() == 1);
 }
 
@@ -145,8 +150,9 @@ TEST_CASE("every refusal says why") {
   CHECK(explain(plan).find(plan.steps[0].kernel.stem) != std::string::npos);
 }
 
-TEST_CASE("a forced candidate that cannot be is refused by name") {
-  const auto refused = make_plan(*parse_problem("permute f32 64x64x64 axes=1,0,2"), test::gpu(), {.force = "permute_tile"});
+TEST_CASE("a forced candidate that is not admissible is refused by name") {
+  const auto refused =
+      make_plan(*parse_problem("permute f32 64x64x64 axes=1,0,2"), test::gpu(), {.force = "permute_tile"});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::unsupported);
   CHECK(refused.error().limit.find("source and destination have the same innermost axis") != std::string::npos);
@@ -161,22 +167,22 @@ TEST_CASE("planner remembers") {
   CHECK(**first == *make_plan(problem, test::gpu()));
 }
 
-TEST_CASE("a planner forgets the plan that was not asked for longest") {
+TEST_CASE("a planner evicts the least recently used plan") {
   Planner planner(test::gpu(), nullptr, nullptr, 3);
   const auto problem = [](int n) { return *parse_problem("permute f32 " + std::to_string(64 + n) + "x512 axes=1,0"); };
-  const auto asked = [&](int n) { return planner.plan(problem(n)).value(); };
-  const auto first = asked(0), second = asked(1), third = asked(2);
+  const auto plan_of = [&](int n) { return planner.plan(problem(n)).value(); };
+  const auto first = plan_of(0), second = plan_of(1), third = plan_of(2);
   CHECK(planner.remembered() == 3);
-  CHECK(asked(0) == first);        // now 1 is the one that was not asked for longest
-  const auto fourth = asked(3);
+  CHECK(plan_of(0) == first);        // now 1 is the least recently used
+  const auto fourth = plan_of(3);
   CHECK(planner.remembered() == 3);
-  CHECK(asked(0) == first);
-  CHECK(asked(2) == third);
-  CHECK(asked(3) == fourth);
-  CHECK(asked(1) != second);       // planned again, and the same plan
-  CHECK(*asked(1) == *second);
+  CHECK(plan_of(0) == first);
+  CHECK(plan_of(2) == third);
+  CHECK(plan_of(3) == fourth);
+  CHECK(plan_of(1) != second);       // planned again, with an equal result
+  CHECK(*plan_of(1) == *second);
   CHECK(planner.remembered() == 3);
-  for (int n = 0; n < 100; ++n) CHECK(*asked(n) == *make_plan(problem(n), test::gpu()));
+  for (int n = 0; n < 100; ++n) CHECK(*plan_of(n) == *make_plan(problem(n), test::gpu()));
   CHECK(planner.remembered() == 3);
   Planner one(test::gpu(), nullptr, nullptr, 0);
   CHECK(one.plan(problem(0)).has_value());
@@ -186,7 +192,8 @@ TEST_CASE("a planner forgets the plan that was not asked for longest") {
 TEST_CASE("a bounded planner serves many threads") {
   Planner planner(test::gpu(), nullptr, nullptr, 4);
   std::vector<Problem> problems;
-  for (int n = 0; n < 8; ++n) problems.push_back(*parse_problem("permute f32 " + std::to_string(32 + n) + "x96 axes=1,0"));
+  for (int n = 0; n < 8; ++n)
+    problems.push_back(*parse_problem("permute f32 " + std::to_string(32 + n) + "x96 axes=1,0"));
   std::atomic<int> wrong{0};
   {
     std::vector<std::jthread> threads;
@@ -203,8 +210,8 @@ TEST_CASE("a bounded planner serves many threads") {
   CHECK(planner.remembered() == 4);
 }
 
-// Found by hand: a part of a cut problem that lies wholly in padding had an offset past its source.
-TEST_CASE("a part that lies in padding reads nothing") {
+// Regression: a part of a cut problem entirely in padding had an offset past the end of its source.
+TEST_CASE("a part that is padding reads nothing") {
   DeviceProfile narrow = test::gpu();
   narrow.int64 = false;
   for (const char* text :
@@ -222,7 +229,7 @@ TEST_CASE("a part that lies in padding reads nothing") {
   }
 }
 
-TEST_CASE("an unsupported problem is told in one sentence by what the device lacks") {
+TEST_CASE("the error of an unsupported problem names in one sentence what the device lacks") {
   const auto refused = [](const char* text, const DeviceProfile& profile, bool explain = false) {
     const auto plan = make_plan(*parse_problem(text), profile, {.explain = explain});
     REQUIRE_FALSE(plan.has_value());
@@ -231,21 +238,24 @@ TEST_CASE("an unsupported problem is told in one sentence by what the device lac
     return plan.error();
   };
   DeviceProfile target = test::words_only();
-  CHECK(refused("matmul f16 nt 100x100x101 epi=bias", target).limit.find("storageBuffer16BitAccess") != std::string::npos);
-  CHECK(refused("matmul f16 nt 100x100x101 epi=bias", target).limit.find("which the target lacks") != std::string::npos);
+  CHECK(refused("matmul f16 nt 100x100x101 epi=bias", target).limit.find("storageBuffer16BitAccess") !=
+        std::string::npos);
+  CHECK(refused("matmul f16 nt 100x100x101 epi=bias", target).limit.find("which the target lacks") !=
+        std::string::npos);
   CHECK(refused("matmul f16 nt 100x100x101 epi=bias", target).detail.empty());
   const Error listed = refused("matmul f16 nt 100x100x101 epi=bias", target, true);
   CHECK(std::ranges::count(listed.detail, '\n') > 50);
   CHECK(listed.detail.find("matmul_simt") != std::string::npos);
-  // A live device: what the app has not enabled is not the device's fault.
+  // The profile of a live device: the app may not have enabled the feature.
   target.uuid = std::string(32, '1');
-  CHECK(refused("matmul f16 nt 100x100x101 epi=bias", target).limit.find("the app has not enabled") != std::string::npos);
-  // What the sentence names is enough.
-  DeviceProfile mended = target;
-  mended.storage16 = true;
-  if (!make_plan(*parse_problem("matmul f16 nt 100x100x101 epi=bias"), mended)) mended.storage8 = true;
-  CHECK(make_plan(*parse_problem("matmul f16 nt 100x100x101 epi=bias"), mended).has_value());
-  // A limit, where no feature would do.
+  CHECK(refused("matmul f16 nt 100x100x101 epi=bias", target).limit.find("the app has not enabled") !=
+        std::string::npos);
+  // The features that the sentence names suffice.
+  DeviceProfile with_features = target;
+  with_features.storage16 = true;
+  if (!make_plan(*parse_problem("matmul f16 nt 100x100x101 epi=bias"), with_features)) with_features.storage8 = true;
+  CHECK(make_plan(*parse_problem("matmul f16 nt 100x100x101 epi=bias"), with_features).has_value());
+  // A limit is named if no feature suffices.
   DeviceProfile tiny = test::gpu();
   tiny.max_workgroup_invocations = 1;
   tiny.max_workgroup_size = {1, 1, 1};
@@ -263,7 +273,7 @@ TEST_CASE("two hundred random permutes need few pipelines") {
         p.type = type;
         const auto rank = 2 + random() % 4;
         for (unsigned a = 0; a < rank; ++a) {
-          // Half even sizes, as networks have them; half any.
+          // Half of the sizes are multiples of 8, as in networks.
           const std::int64_t any = 1 + static_cast<std::int64_t>(random() % 64);
           p.shape.push_back(random() % 2 == 0 ? (any + 7) / 8 * 8 : any);
           p.axes.push_back(static_cast<int>(a));
@@ -300,13 +310,15 @@ TEST_CASE("tensor maps where the device has them") {
   REQUIRE(again.has_value());
   CHECK(*again == plan);
 
-  CHECK(stem_of(planned("permute f16 4x4096x8192 axes=0,2,1")) == "permute_tile");           // no such device
-  CHECK(stem_of(planned("permute f16 196608x128 axes=1,0", cuda)) == "permute_tile");        // short rows: measured
-  CHECK(stem_of(planned("permute f16 4095x8191 axes=1,0", cuda)) != "permute_tma");          // rows of odd bytes
+  CHECK(stem_of(planned("permute f16 4x4096x8192 axes=0,2,1")) == "permute_tile");           // no tensor maps
+  CHECK(stem_of(planned("permute f16 196608x128 axes=1,0", cuda)) ==
+        "permute_tile");  // one short side: faster, as measured
+  CHECK(stem_of(planned("permute f16 4095x8191 axes=1,0", cuda)) !=
+        "permute_tma");  // row strides are not multiples of 16 bytes
   CHECK(!check_plan(plan, test::gpu()).has_value());
-  const auto refused = [&](auto&& spoil) {
+  const auto refused = [&](auto&& change) {
     Plan other = plan;
-    spoil(other.steps[0].tensor_maps[1]);
+    change(other.steps[0].tensor_maps[1]);
     return !check_plan(other).has_value();
   };
   CHECK(refused([](TensorMap& m) { m.dims[1] += 1; }));          // past the operand's end
@@ -319,7 +331,7 @@ TEST_CASE("tensor maps where the device has them") {
   CHECK(refused([](TensorMap& m) { m.strides[0] = ~0ull << 4; }));
 }
 
-TEST_CASE("a profile that knows no workgroup size gets what every device takes") {
+TEST_CASE("a profile without a workgroup size gets the minimum of every device") {
   DeviceProfile profile = test::gpu();
   profile.max_workgroup_size.reset();
   for (const char* text : {"permute f32 1209x9 axes=1,0", "permute f32 1x64x448x3 layout=NHWC:NCHW4c",

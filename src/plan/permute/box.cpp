@@ -1,6 +1,5 @@
-// A box over up to three axes: sides made of as many axes, whole or cut, as make long runs in both
-// operands. What permute_tile cannot take: small or odd inner axes, axes shared by both sides,
-// blocks that do not divide.
+// permute_box: stages boxes over up to three axes, whole or cut, that have long runs in both operands. It takes what
+// permute_tile does not: short or odd inner axes, an axis that both runs share, blocks that do not divide their axis.
 #include "box.hpp"
 
 #include "permute/permute_box.abi.h"
@@ -21,17 +20,17 @@ constexpr BoxRow kTable[] = {
     {.run_s = 128, .run_d = 128, .workgroup = 128, .unroll = 4, .access = 4},
 };
 
-// One size for all boxes, so that they share pipelines. Small boxes won: on the H200 six axes f32 ran at 0.854 of a
-// copy with 5 KiB in workgroups of 128, 0.815 with 10 KiB in 256 (0.733 where those reserved 16 KiB, 0.626 with 24);
-// 3 x 1048576 x 7 f16 at 0.730, 0.709 and 0.698.
+// One size of workgroup memory for all boxes, so that they share pipelines. Small boxes were fastest on the H200: six
+// axes f32 ran at 0.854 of a copy with 5 KiB in workgroups of 128, 0.815 with 10 KiB in 256 (0.733 if those reserved 16
+// KiB, 0.626 with 24); 3 x 1048576 x 7 f16 at 0.730, 0.709 and 0.698.
 constexpr std::uint32_t kSharedBytes = 6 * 1024;
 
 struct Sides {
   const Nest& nest;
-  std::array<std::int64_t, kMaxRank> size;   // in the box, per nest axis
+  std::array<std::int64_t, kMaxRank> size;   // elements in the box, per nest axis
   int boxed = 0;                             // axes with more than one element in the box
 
-  // False where the box has no room for another axis.
+  // Returns false if the box already has kMaxBoxed axes.
   bool set(int a, std::int64_t elements) {
     auto& s = size[static_cast<std::size_t>(a)];
     if (s == 1 && elements > 1 && ++boxed > kMaxBoxed) {
@@ -48,7 +47,7 @@ struct Sides {
   }
 };
 
-// A piece of `extent` near `wanted`, so that pieces are alike and begin on whole accesses.
+// Cuts `extent` into pieces of about `wanted` elements: equal pieces that begin at multiples of an access.
 std::int64_t cut(std::int64_t extent, std::int64_t wanted, std::uint32_t element_bytes) {
   const std::int64_t pieces = std::max<std::int64_t>(1, (extent + wanted / 2) / wanted);
   std::int64_t piece = (extent + pieces - 1) / pieces;
@@ -61,7 +60,7 @@ std::int64_t cut(std::int64_t extent, std::int64_t wanted, std::uint32_t element
   return std::min(piece, extent);
 }
 
-// Makes the run along one side long enough: axes whole while they are too short, then one cut.
+// Extends the box along one operand until its run has `target` elements: takes whole axes, then a piece of the next.
 void extend_side(Sides& s, const int* order, int n, bool source, std::int64_t target) {
   std::int64_t run = 1;
   for (int i = 0; i < n; ++i) {
@@ -79,7 +78,7 @@ void extend_side(Sides& s, const int* order, int n, bool source, std::int64_t ta
   }
 }
 
-// The widest access along one side for which every one is whole, aligned and inside or outside as one.
+// The widest access along one operand such that each access is whole, aligned, and either inside all bounds or outside.
 std::uint32_t choose_vector(const PermuteContext& c, const Box& box, bool source, std::uint32_t access) {
   const Nest& nest = c.nest;
   const auto align = source ? nest.src_access_align() : nest.dst_access_align();
@@ -104,7 +103,7 @@ std::uint32_t choose_vector(const PermuteContext& c, const Box& box, bool source
       if (bounded) break;
       in_vector[static_cast<std::size_t>(a)] = true;
       const auto size = static_cast<std::int64_t>(box.size[static_cast<std::size_t>(b)]);
-      // The kernel's stores follow two digits within an access.
+      // A store of the kernel spans at most two axes.
       if (!source && place == 2) break;
       if (run * size % v == 0) {
         ok = run * box.last[static_cast<std::size_t>(b)] % v == 0;
@@ -128,7 +127,7 @@ std::uint32_t words_of(const PermuteContext& c, const Box& box) {
 
 std::uint32_t padded(const Box& box, std::uint32_t w) { return w + (w >> box.padding_shift) * box.padding; }
 
-// The padding with the fewest conflicts; none where there are none.
+// Chooses the padding with the fewest bank conflicts, and none if there are no conflicts.
 std::uint64_t choose_padding(const PermuteContext& c, const BoxRow& row, Box& box) {
   const std::uint32_t words = words_of(c, box);
   std::uint64_t least = box_conflicts(c, row, box, false);
@@ -144,7 +143,7 @@ std::uint64_t choose_padding(const PermuteContext& c, const BoxRow& row, Box& bo
     tried.shared_words = padded(tried, words - 1) + 1;
     if (tried.shared_words * 4 > std::min(c.limits.workgroup_memory, kSharedBytes)) continue;
     const auto conflicts = box_conflicts(c, row, tried, false);
-    // A little less is not worth the padding.
+    // A small improvement is not worth the padding.
     if (conflicts + conflicts / 8 >= least) continue;
     least = conflicts;
     best = tried;
@@ -193,7 +192,7 @@ bool build_box(const PermuteContext& c, const BoxRow& row, Box& box, Refusal& re
       if (box.axis[static_cast<std::size_t>(b)] == a) box.order[static_cast<std::size_t>(place++)] = b;
   if (box.boxed < kMaxBoxed) box.order[2] = 2;   // an axis of size 1, last in both orders
   box.load_vector = choose_vector(c, box, true, row.access);
-  // One width for both sides: a mixed pair would be a pipeline more for little.
+  // One width for both operands: mixed widths would need more pipelines and gain little.
   box.store_vector = choose_vector(c, box, false, box.load_vector * nest.element_bytes);
   box.load_vector = choose_vector(c, box, true, box.store_vector * nest.element_bytes);
   box.shared_words = words_of(c, box);
@@ -221,7 +220,8 @@ std::uint64_t box_conflicts(const PermuteContext& c, const BoxRow& row, const Bo
     }
     walk.shared(request, loads.times(i) * load_words);
   }
-  const Sample stores{static_cast<std::uint32_t>(ceil_div(ceil_div(box.elements, box.store_vector), walk.lanes())), all};
+  const Sample stores{static_cast<std::uint32_t>(ceil_div(ceil_div(box.elements, box.store_vector), walk.lanes())),
+                      all};
   std::array<std::uint32_t, kMaxBoxed> step{};
   for (int b = 0, s = 1; b < box.boxed; s *= static_cast<int>(box.size[static_cast<std::size_t>(b)]), ++b)
     step[static_cast<std::size_t>(b)] = static_cast<std::uint32_t>(s);
@@ -257,7 +257,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("elements of {} bytes are wider than accesses of {}", c.nest.element_bytes, r.access);
   if (c.nest.rank > 0 && c.nest.src_innermost() == 0 && c.nest.element_bytes >= 4)
     return refusal.no("source and destination have the same innermost axis, of {}-byte elements", c.nest.element_bytes);
-  // Counting boxes is most of what planning costs, and a plain tile does as well here.
+  // Counting a box's accesses is the most expensive part of planning, and permute_tile is as fast here.
   if (const int s = c.nest.src_innermost(); s > 0 && c.nest.read_bounds() + c.nest.write_bounds() == 0) {
     const std::int64_t side = 128 / c.nest.element_bytes;
     if (c.nest.axis[0].extent >= side && c.nest.axis[static_cast<std::size_t>(s)].extent >= side)
@@ -287,8 +287,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   };
   for (std::size_t b = 0; b < static_cast<std::size_t>(box.boxed); ++b) add(box.axis[b], box.count[b]);
   for (int a = 0; a < c.nest.rank; ++a)
-    if (!boxed[static_cast<std::size_t>(a)]) add(a, static_cast<std::uint32_t>(c.nest.axis[static_cast<std::size_t>(a)].extent));
-  // A third boxed axis that is none: the first of the others, one index in the box.
+    if (!boxed[static_cast<std::size_t>(a)])
+      add(a, static_cast<std::uint32_t>(c.nest.axis[static_cast<std::size_t>(a)].extent));
+  // The kernel has three boxed axes. With fewer, the third is the first of the other axes, with one index in the box.
   if (d.axes < kMaxBoxed) d.add_axis(NestAxis{}, 1);
   std::uint32_t order = 0;
   for (std::size_t b = 0; b < kMaxBoxed; ++b) {
@@ -297,7 +298,6 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   }
   for (std::size_t b = 0; b < kMaxBoxed; ++b) d.add_own(box.size[b] > 1 ? small_multiplier(box.size[b]) : 0);
   d.add_own(box.padding_shift | box.padding << 8 | order << 16);
-  // One size of workgroup memory for all boxes, so that they share pipelines.
   const std::uint32_t shared = std::min(c.limits.workgroup_memory, kSharedBytes) / 4;
   d.add_constant(PERMUTE_BOX_SPEC_LOAD_VECTOR, box.load_vector);
   d.add_constant(PERMUTE_BOX_SPEC_STORE_VECTOR, box.store_vector);
@@ -307,7 +307,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-// Transactions of the box at the given digits of the boxed axes.
+// The accesses of a box in the middle, or of the last one.
 AccessCount count_box(const PermuteContext& c, const Box& box, bool edge, bool all) {
   Walk walk(c.profile);
   const std::int64_t e = c.nest.element_bytes;
@@ -365,7 +365,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
     e.edge = count_box(c, box, true, true);
     e.edge.bank_conflicts = e.interior.bank_conflicts;
   }
-  // Fitted to the H200's times of boxes of 1000 to 7400 elements: so many a subgroup in any case, then these.
+  // Fitted to the H200's times of boxes of 1000 to 7400 elements: a fixed part per subgroup, and a part per request.
   e.instructions = ceil_div(r.workgroup, 32) * 450 + e.interior.load_requests * 60 +
                    e.interior.store_requests * (40 + (c.nest.element_bytes < 4 ? 16 : 10) * box.store_vector);
   e.bias_permille = r.bias_permille;

@@ -1,4 +1,4 @@
-// How a box over several axes is put together; tests look at it too.
+// The shape of permute_box's boxes. Tests use this header too.
 #pragma once
 
 #include "strategy.hpp"
@@ -10,10 +10,10 @@ namespace sectile::detail {
 inline constexpr int kMaxBoxed = 3;   // PERMUTE_BOX_AXES
 
 struct BoxRow {
-  std::uint32_t run_s, run_d;          // bytes that a run should have in the source and in the destination
+  std::uint32_t run_s, run_d;          // desired bytes of a contiguous run in the source and in the destination
   std::uint32_t workgroup;
   std::uint32_t unroll;                // loads in flight
-  std::uint32_t access;                // most bytes of one access
+  std::uint32_t access;                // maximum bytes of one access
   std::int64_t bias_permille = 0;      // measured
 };
 
@@ -28,10 +28,10 @@ struct Box {
   std::uint32_t shared_words = 0;
 };
 
-// False with a reason where the row gives no box for the nest.
+// Returns false with a reason if the row gives no box for the nest.
 bool build_box(const PermuteContext& c, const BoxRow& row, Box& box, Refusal& refusal);
 
-// Extra passes of one workgroup over workgroup memory.
+// A workgroup's bank conflicts.
 std::uint64_t box_conflicts(const PermuteContext& c, const BoxRow& row, const Box& box, bool all);
 
 }  // namespace sectile::detail

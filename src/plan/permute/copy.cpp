@@ -1,4 +1,4 @@
-// Contiguous bytes: what an identity, or any permute whose axes all merge, comes down to.
+// permute_copy: copies contiguous bytes. It serves the identity and every permute whose axes all merge.
 #include "strategy.hpp"
 
 #include "permute/permute_copy.abi.h"
@@ -30,7 +30,8 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   if (!c.nest.contiguous_copy()) return refusal.no("the permute is not a contiguous copy");
   if (kTable[row].workgroup > c.limits.workgroup_invocations)
-    return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup, c.limits.workgroup_invocations);
+    return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup,
+                      c.limits.workgroup_invocations);
   return stores_elements(c, refusal);
 }
 
@@ -61,7 +62,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_copy";
   d.step = step;
-  // Only the tail is moved an element at a time.
+  // The element size of the tail; everything before it is copied in wider accesses.
   d.element_bytes = c.nest.element_bytes >= 4 ? 4 : c.profile.storage8.value_or(false) ? 1 : c.nest.element_bytes;
   d.workgroup = kTable[row].workgroup;
   d.add_constant(PERMUTE_COPY_SPEC_WIDTH, width_of(c.nest));
@@ -89,7 +90,9 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   return e;
 }
 
-std::string print(const PermuteContext&, std::uint32_t row) { return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup); }
+std::string print(const PermuteContext&, std::uint32_t row) {
+  return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup);
+}
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_COPY_SPEC_WIDTH, "width"}, {PERMUTE_COPY_SPEC_UNROLL, "unroll"}};
 

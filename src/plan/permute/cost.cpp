@@ -1,4 +1,4 @@
-// What a permute candidate takes, in picoseconds of one multiprocessor, in integers, from the profile alone.
+// A permute candidate's cost in picoseconds of one multiprocessor. Integers only, so that every machine chooses alike.
 #include "strategy.hpp"
 
 #include <algorithm>
@@ -13,8 +13,7 @@ std::int64_t biased(std::uint64_t group, std::uint64_t groups, std::int64_t bias
   return static_cast<std::int64_t>(std::min(total / 1000, kMost)) * (1000 + bias_permille);
 }
 
-// A workgroup keeps its multiprocessor busy with memory and with instructions. Both overlap, so the longer one counts,
-// and a part of the other.
+// Memory time and issue time of a workgroup overlap: the cost is the longer one plus a fraction of the shorter.
 std::int64_t gpu_cost(const PermuteContext& c, const PermuteEstimate& e) {
   const PermuteGpuCost& model = c.model.permute;
   const auto& n = e.interior;
@@ -23,12 +22,13 @@ std::int64_t gpu_cost(const PermuteContext& c, const PermuteEstimate& e) {
   const std::uint64_t memory = transactions * c.profile.transaction_bytes.value_or(32) * model.byte;
   const std::uint64_t issue = e.instructions * model.instruction + n.bank_conflicts * model.bank_pass;
   const std::uint64_t group = std::max(memory, issue) + std::min(memory, issue) / model.overlap_divisor;
-  // Fewer workgroups than the device holds at once cost as if they were as many: the other multiprocessors idle.
-  const std::uint64_t held = std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors)} * model.resident;
+  // Fewer workgroups than the device holds at once cost as many as it holds, because the other multiprocessors idle.
+  const std::uint64_t held =
+      std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors)} * model.resident;
   return biased(group, std::max(e.groups, held), e.bias_permille);
 }
 
-// On a CPU every access is a scalar one a lane: what counts is how many there are and how wide.
+// A CPU runs one scalar access per lane: the cost follows their number and width.
 std::int64_t cpu_cost(const PermuteContext& c, const PermuteEstimate& e, const PermuteConfig& d) {
   const PermuteCpuCost& model = c.model.permute_cpu;
   const auto& n = e.interior;

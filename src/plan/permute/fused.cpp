@@ -1,5 +1,5 @@
-// Elements computed with on their way, a run along the destination an invocation: the way out for whatever has an
-// elementwise stage.
+// permute_fused: a permute with an elementwise stage. Each invocation computes a run along the destination's innermost
+// axis. It supports every problem with a stage.
 #include "fused.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace sectile::detail {
 namespace {
 
 struct Row {
-  std::uint32_t workgroup, vector;   // at most so many elements a run
+  std::uint32_t workgroup, vector;   // `vector`: maximum elements of a run
 };
 constexpr Row kTable[] = {
     {.workgroup = 128, .vector = 8},
@@ -35,7 +35,7 @@ std::int64_t stride_of(const Nest& nest, FusedSide side, int a) {
   return side == FusedSide::src ? axis.src_stride : side == FusedSide::dst ? axis.dst_stride : axis.add_stride;
 }
 
-// Whether an element's bounds change along an axis: then one of a run may be there and the next not.
+// Whether a bound depends on an axis: a run along it may cross the bound.
 bool bounded_along(const Nest& nest, int a) {
   const auto bounds = std::max(nest.read_bounds(), nest.write_bounds());
   for (std::uint32_t b = 0; b < bounds; ++b)
@@ -43,7 +43,7 @@ bool bounded_along(const Nest& nest, int a) {
   return false;
 }
 
-// Whether accesses of `width` elements begin at multiples of their size, whatever axes but those two are at.
+// Whether accesses of `width` elements are aligned to their size at every index of the axes other than the given two.
 bool aligned_to(const Nest& nest, FusedSide side, std::uint32_t width, int axis, int other) {
   const std::uint32_t bytes = side == FusedSide::src ? nest.element_bytes : nest.dst_element_bytes;
   const std::uint32_t align = side == FusedSide::src ? nest.src_access_align()
@@ -72,7 +72,8 @@ Run run_of(const Nest& nest, std::uint32_t row) {
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!c.nest.stage.present) return refusal.no("the problem has no elementwise stage");
   if (kTable[row].workgroup > c.limits.workgroup_invocations)
-    return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup, c.limits.workgroup_invocations);
+    return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup,
+                      c.limits.workgroup_invocations);
   return true;
 }
 
@@ -91,8 +92,8 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
     NestAxis axis = c.nest.axis[static_cast<std::size_t>(a)];
     if (a == 0) {
       axis.extent /= run.vector;
-      for (std::int64_t* step : {&axis.src_stride, &axis.dst_stride, &axis.add_stride, &axis.scale_step, &axis.bias_step,
-                                 &axis.coef[0], &axis.coef[1]})
+      for (std::int64_t* step : {&axis.src_stride, &axis.dst_stride, &axis.add_stride, &axis.scale_step,
+                                 &axis.bias_step, &axis.coef[0], &axis.coef[1]})
         *step *= run.vector;
     }
     d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
@@ -101,17 +102,19 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-// The accesses of one subgroup, the first of whose runs is `first`: at element i of each run.
-void request_at(const PermuteContext& c, const Run& run, const Walk& walk, std::int64_t first, std::uint32_t i, FusedSide side,
-                Request& request) {
-  const auto bytes = static_cast<std::int64_t>(side == FusedSide::src ? c.nest.element_bytes : c.nest.dst_element_bytes);
+// A subgroup's access at element i of each run; `first` is the subgroup's first run.
+void request_at(const PermuteContext& c, const Run& run, const Walk& walk, std::int64_t first, std::uint32_t i,
+                FusedSide side, Request& request) {
+  const auto bytes =
+      static_cast<std::int64_t>(side == FusedSide::src ? c.nest.element_bytes : c.nest.dst_element_bytes);
   const auto runs = c.nest.elements() / run.vector;
   for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
     std::int64_t id = first + l;
     request.address[l] = Request::kInactive;
     if (id >= runs) continue;
-    std::int64_t at = side == FusedSide::src ? c.nest.src_byte_offset : side == FusedSide::dst ? c.nest.dst_byte_offset
-                                                                                               : c.nest.stage.add_byte_offset;
+    std::int64_t at = side == FusedSide::src   ? c.nest.src_byte_offset
+                      : side == FusedSide::dst ? c.nest.dst_byte_offset
+                                               : c.nest.stage.add_byte_offset;
     for (int a = 0; a < c.nest.rank; ++a) {
       const std::int64_t extent = c.nest.axis[static_cast<std::size_t>(a)].extent / (a == 0 ? run.vector : 1);
       const std::int64_t digit = id % extent * (a == 0 ? run.vector : 1) + (a == 0 ? i : 0);
@@ -150,12 +153,15 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   e.interior = count_group(c, row, d.groups / 2);
   if (c.explain) e.edge = count_group(c, row, d.groups - 1);
   const std::uint64_t subgroups = ceil_div(kTable[row].workgroup, c.profile.subgroup_size.value_or(32));
-  e.instructions = (e.interior.load_requests + e.interior.store_requests) * 8 +
-                   subgroups * static_cast<std::uint64_t>(20 + 8 * c.nest.rank + 6 * static_cast<int>(run_of(c.nest, row).vector));
+  e.instructions =
+      (e.interior.load_requests + e.interior.store_requests) * 8 +
+      subgroups * static_cast<std::uint64_t>(20 + 8 * c.nest.rank + 6 * static_cast<int>(run_of(c.nest, row).vector));
   return e;
 }
 
-std::string print(const PermuteContext&, std::uint32_t row) { return fmt::format("v{} wg{}", kTable[row].vector, kTable[row].workgroup); }
+std::string print(const PermuteContext&, std::uint32_t row) {
+  return fmt::format("v{} wg{}", kTable[row].vector, kTable[row].workgroup);
+}
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_VECTOR, "vector"}};
 
@@ -164,7 +170,7 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_VECTOR, "vector"}};
 std::uint32_t fused_width(const Nest& nest, FusedSide side, int axis, std::uint32_t most) {
   if (bounded_along(nest, axis) || stride_of(nest, side, axis) != 1) return 1;
   std::uint32_t width = std::bit_floor(most);
-  // Runs of other lengths, and accesses that do not divide them, are of whole short axes.
+  // `most` is not a power of two if a block spans a whole short axis.
   while (width > 1 && (most % width != 0 || nest.axis[static_cast<std::size_t>(axis)].extent % width != 0 ||
                        !aligned_to(nest, side, width, axis, axis)))
     width /= 2;
@@ -177,7 +183,7 @@ std::uint32_t fused_joined_width(const Nest& nest, FusedSide side, int record, i
       stride_of(nest, side, along) != short_axis.extent ||
       nest.axis[static_cast<std::size_t>(along)].extent * short_axis.extent % count != 0)
     return 1;
-  std::uint32_t width = 8;   // what a run of the kernels holds
+  std::uint32_t width = 8;   // the kernels' maximum
   while (width > 1 && (count % width != 0 || !aligned_to(nest, side, width, record, along))) width /= 2;
   return width;
 }
@@ -197,8 +203,10 @@ std::uint32_t fused_stage(const Nest& nest, int axis_s, int axis_d) {
   for (int a = 0; a < nest.rank; ++a) {
     const auto& axis = nest.axis[static_cast<std::size_t>(a)];
     one = one && axis.scale_step == axis.bias_step;
-    if (s.scale && axis.scale_step != 0) bits |= a == axis_s ? PERMUTE_FUSED_SCALE_S : a == axis_d ? PERMUTE_FUSED_SCALE_D : 0;
-    if (s.bias && axis.bias_step != 0) bits |= a == axis_s ? PERMUTE_FUSED_BIAS_S : a == axis_d ? PERMUTE_FUSED_BIAS_D : 0;
+    if (s.scale && axis.scale_step != 0)
+      bits |= a == axis_s ? PERMUTE_FUSED_SCALE_S : a == axis_d ? PERMUTE_FUSED_SCALE_D : 0;
+    if (s.bias && axis.bias_step != 0)
+      bits |= a == axis_s ? PERMUTE_FUSED_BIAS_S : a == axis_d ? PERMUTE_FUSED_BIAS_D : 0;
   }
   return bits | (one ? PERMUTE_FUSED_ONE_AXIS : 0);
 }
@@ -212,6 +220,7 @@ void add_fused_constants(PermuteConfig& config, const Nest& nest, const FusedWid
   config.add_constant(PERMUTE_FUSED_SPEC_ADD, widths.add);
 }
 
-const PermuteStrategy kFused = {"permute_fused", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
+const PermuteStrategy kFused = {"permute_fused", std::size(kTable), applicable, make,
+                                estimate,        fallback,          print,      kNamed};
 
 }  // namespace sectile::detail

@@ -1,4 +1,5 @@
-// Elements computed with on their way where the innermost axis moves: blocks transposed in registers.
+// permute_fused_block: a permute with an elementwise stage and different innermost axes. Each invocation transposes a
+// block in registers.
 #include "fused.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ struct Row {
   std::uint32_t blocks_s, blocks_d;   // of a workgroup
   std::uint32_t workgroup;
   bool swap = false, lanes_d = false;
-  bool cpu = false, gpu = false;      // a row of that class of devices; elsewhere a fallback
+  bool cpu = false, gpu = false;      // for that class of devices; a fallback row on the other
 };
 constexpr Row kTable[] = {
     {.blocks_s = 8, .blocks_d = 16, .workgroup = 128, .swap = true, .gpu = true},
@@ -23,18 +24,18 @@ constexpr Row kTable[] = {
     {.blocks_s = 4, .blocks_d = 16, .workgroup = 8, .cpu = true},
 };
 
-// A block, and the tile of so many that a workgroup has.
+// An invocation's block, and a workgroup's tile of blocks.
 struct Shape {
   int s = -1;
   std::uint32_t vector_s = 1, vector_d = 1, blocks_s = 1, blocks_d = 1;
   FusedWidths widths;
-  bool joined_s = false, joined_d = false;   // short records, read (written) as one run a block
+  bool joined_s = false, joined_d = false;   // a block's short records are read (written) as one contiguous run
 
   std::uint32_t tile_s() const { return vector_s * blocks_s; }
   std::uint32_t tile_d() const { return vector_d * blocks_d; }
 };
 
-// Elements of a block along an axis: what accesses of 16 bytes hold, the whole of a short axis.
+// A block's elements along an axis: the whole of a short axis, otherwise an access of 16 bytes.
 std::uint32_t side_of(std::int64_t extent, std::uint32_t bytes) {
   return extent <= 8 ? static_cast<std::uint32_t>(extent) : std::clamp(16 / bytes, 4u, 8u);
 }
@@ -48,12 +49,13 @@ Shape shape_of(const Nest& nest, const Row& r) {
   shape.vector_d = side_of(axis_d.extent, nest.dst_element_bytes);
   shape.blocks_s = r.blocks_s;
   shape.blocks_d = r.blocks_d;
-  // One block along a short axis; what the other then has more keeps the workgroup full.
+  // A short axis has one block. The other axis gets more blocks, so that the workgroup stays full.
   if (axis_s.extent <= 8) shape.blocks_d *= std::exchange(shape.blocks_s, 1);
   else if (axis_d.extent <= 8) shape.blocks_s *= std::exchange(shape.blocks_d, 1);
-  shape.widths = {fused_width(nest, FusedSide::src, shape.s, shape.vector_s), fused_width(nest, FusedSide::dst, 0, shape.vector_d),
+  shape.widths = {fused_width(nest, FusedSide::src, shape.s, shape.vector_s),
+                  fused_width(nest, FusedSide::dst, 0, shape.vector_d),
                   nest.stage.add ? fused_width(nest, FusedSide::add, 0, shape.vector_d) : 1};
-  // Records of 3 bytes have no access wider than one; four of them have three words.
+  // A record of 3 bytes allows accesses of 1 byte only; four contiguous records are three words.
   const std::uint32_t block = shape.vector_s * shape.vector_d;
   if (axis_s.extent == shape.vector_s) {
     const auto width = fused_joined_width(nest, FusedSide::src, shape.s, 0, block);
@@ -74,7 +76,8 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const int s = c.nest.src_innermost();
   if (c.nest.rank < 2 || s < 0) return refusal.no("the kernel needs two moving axes");
   if (s == 0) return refusal.no("source and destination have the same innermost axis");
-  if (c.nest.read_bounds() + c.nest.write_bounds() != 0) return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (c.nest.read_bounds() + c.nest.write_bounds() != 0)
+    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
   if (r.workgroup > c.limits.workgroup_invocations)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
   if (std::string_view(fused_variant(c, shape_of(c.nest, r).widths)) == "split")
@@ -82,7 +85,9 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   return true;
 }
 
-std::uint32_t tiles(std::int64_t extent, std::uint32_t tile) { return static_cast<std::uint32_t>((extent + tile - 1) / tile); }
+std::uint32_t tiles(std::int64_t extent, std::uint32_t tile) {
+  return static_cast<std::uint32_t>((extent + tile - 1) / tile);
+}
 
 PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
@@ -136,7 +141,7 @@ AccessCount count_tile(const PermuteContext& c, const Row& r, std::int64_t first
   Request request;
   const std::uint32_t blocks = shape.blocks_s * shape.blocks_d;
   const Sample parts{static_cast<std::uint32_t>(ceil_div(blocks, walk.lanes())), c.explain};
-  // One access of every lane; `address` says where, from a block's first element.
+  // One access per lane; `address` maps a block's first element to the access' address.
   const auto request_of = [&](std::uint32_t part, auto&& address) {
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
       const std::uint32_t b = part * walk.lanes() + l;
@@ -145,7 +150,7 @@ AccessCount count_tile(const PermuteContext& c, const Row& r, std::int64_t first
       request.address[l] = b < blocks && s < size_s && d < size_d ? address(s, d) : Request::kInactive;
     }
   };
-  // The runs of joined blocks: `at` is where a block's record begins.
+  // The accesses to the joined records of each block.
   const std::uint32_t elements = shape.vector_s * shape.vector_d;
   const auto joined = [&](std::uint32_t p, bool store) {
     const std::uint32_t width = store ? shape.widths.store : shape.widths.load;
@@ -205,13 +210,15 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   if (c.explain) e.edge = count_tile(c, r, (tiles_s - 1) * shape.tile_s(), (tiles_d - 1) * shape.tile_d());
   const auto lanes = c.profile.subgroup_size.value_or(32);
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 8 +
-                   ceil_div(std::uint64_t{shape.tile_s()} * shape.tile_d(), lanes) * 5 + ceil_div(r.workgroup, lanes) * 100;
+                   ceil_div(std::uint64_t{shape.tile_s()} * shape.tile_d(), lanes) * 5 +
+                   ceil_div(r.workgroup, lanes) * 100;
   return e;
 }
 
 std::string print(const PermuteContext&, std::uint32_t row) {
   const Row& r = kTable[row];
-  return fmt::format("{}x{} wg{}{}{}", r.blocks_s, r.blocks_d, r.workgroup, r.swap ? " swap" : "", r.lanes_d ? " lanes-d" : "");
+  return fmt::format("{}x{} wg{}{}{}", r.blocks_s, r.blocks_d, r.workgroup, r.swap ? " swap" : "",
+                     r.lanes_d ? " lanes-d" : "");
 }
 
 constexpr NamedConstant kNamed[] = {

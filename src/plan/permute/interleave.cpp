@@ -1,5 +1,5 @@
-// Axes of a few elements change places around a long one, in registers: channels last to planes and back,
-// channels padded. Composite problems that would otherwise need a box.
+// permute_interleave: moves short axes around a long one in registers, as NHWC to NCHW and back, with or without padded
+// channels. Without it these problems would need permute_box.
 #include "strategy.hpp"
 
 #include "permute/permute_interleave.abi.h"
@@ -11,14 +11,14 @@ namespace sectile::detail {
 
 namespace {
 
-// Bytes of P that an invocation moves of each stream; accesses are as wide as whole records of so many steps allow.
-// NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench PROBLEM --all-candidates`, fractions of a copy for 4, 8
-// and 16 bytes: u8 128x448x640x3 NHWC->NCHW 0.943, 1.005, 0.989 (box 0.429); f16 64x3x448x640 NCHW->NHWC 0.918, 0.998,
-// 0.769; f32 32x4x512x512 NCHW->NHWC 0.983, 0.921, 0.646; i8 32x8x512x512 NCHW->NHWC 0.939, 0.666, 0.386.
-// lavapipe: 16 bytes, photo u8 NHWC->NCHW 0.472 of a copy (box 0.077).
+// step_bytes: bytes along the long axis P that an invocation moves of each stream. Accesses are as wide as the records
+// of these steps allow. NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench PROBLEM --all-candidates`, fractions
+// of a copy for 4, 8 and 16 bytes: u8 128x448x640x3 NHWC->NCHW 0.943, 1.005, 0.989 (box 0.429); f16 64x3x448x640
+// NCHW->NHWC 0.918, 0.998, 0.769; f32 32x4x512x512 NCHW->NHWC 0.983, 0.921, 0.646; i8 32x8x512x512 NCHW->NHWC 0.939,
+// 0.666, 0.386. lavapipe: 16 bytes, photo u8 NHWC->NCHW 0.472 of a copy (box 0.077).
 struct Row {
   std::uint32_t step_bytes, workgroup;
-  bool cpu = false, gpu = false;   // a row of that class of devices; elsewhere a fallback
+  bool cpu = false, gpu = false;   // for that class of devices; a fallback row on the other
 };
 constexpr Row kTable[] = {
     {.step_bytes = 16, .workgroup = 128, .cpu = true},
@@ -30,9 +30,10 @@ constexpr Row kTable[] = {
     {.step_bytes = 4, .workgroup = 128},
 };
 
-// Records longer than this are rows of a tile.
+// Longer records suit permute_tile.
 constexpr std::int64_t kMaxRun = 8;
-// Shapes are specialized, so every number of channels has a pipeline of its own: small problems are not worth it.
+// Record lengths are specialized, so each number of channels needs its own pipeline. Smaller problems are not worth
+// one.
 constexpr std::int64_t kLeastElements = 1 << 20;
 
 struct Interleave {
@@ -41,7 +42,7 @@ struct Interleave {
   std::uint32_t sources = 1, src_run = 1, targets = 1, dst_run = 1;
 };
 
-// How many of an axis' elements are read (written), where its bounds speak of it alone.
+// The number of an axis' elements that are read (written), if each bound depends on one axis only.
 struct Limit {
   std::int64_t read, write;
 };
@@ -57,7 +58,8 @@ Limit limit_of(const Nest& nest, int a) {
   return limit;
 }
 
-bool bounds_speak_of(const Nest& nest, int first, int second) {
+// Each bound that can be reached depends on one axis only, which is one of the two, with coefficient 1.
+bool bounds_only_on(const Nest& nest, int first, int second) {
   for (int b = 0; b < nest.bounds; ++b) {
     const auto i = static_cast<std::size_t>(b);
     if (!nest.bound[i].reads && !nest.bound[i].writes) continue;
@@ -81,15 +83,17 @@ int axis_with(const Nest& nest, bool source, int except) {
   return -1;
 }
 
-// The interleave around axis p, where it is one.
+// The interleave with p as the long axis, if the nest is one.
 std::optional<Interleave> interleave_around(const Nest& nest, int p) {
   const auto& axis = nest.axis[static_cast<std::size_t>(p)];
   const std::int64_t src_run = axis.src_stride, dst_run = axis.dst_stride;
-  if (src_run < 1 || dst_run < 1 || src_run > kMaxRun || dst_run > kMaxRun || src_run * dst_run < 2) return std::nullopt;
+  if (src_run < 1 || dst_run < 1 || src_run > kMaxRun || dst_run > kMaxRun || src_run * dst_run < 2)
+    return std::nullopt;
   Interleave w{.p = p, .a = axis_with(nest, false, p), .c = axis_with(nest, true, p)};
-  if ((src_run > 1) != (w.c >= 0) || (dst_run > 1) != (w.a >= 0) || !bounds_speak_of(nest, w.a, w.c)) return std::nullopt;
+  if ((src_run > 1) != (w.c >= 0) || (dst_run > 1) != (w.a >= 0) || !bounds_only_on(nest, w.a, w.c))
+    return std::nullopt;
   w.swap = w.a != w.c;
-  // Gaps in the source's records would be read, and gaps in the destination's written.
+  // Records must have no gaps: the kernel reads and writes whole records.
   if (w.c >= 0 && limit_of(nest, w.c).read != src_run) return std::nullopt;
   if (w.a >= 0 && limit_of(nest, w.a).write != dst_run) return std::nullopt;
   w.src_run = static_cast<std::uint32_t>(src_run);
@@ -106,12 +110,13 @@ std::optional<Interleave> interleave_of(const Nest& nest) {
   std::optional<Interleave> best;
   for (int p = 0; p < nest.rank; ++p)
     if (const auto w = interleave_around(nest, p);
-        w && (!best || nest.axis[static_cast<std::size_t>(p)].extent > nest.axis[static_cast<std::size_t>(best->p)].extent))
+        w &&
+        (!best || nest.axis[static_cast<std::size_t>(p)].extent > nest.axis[static_cast<std::size_t>(best->p)].extent))
       best = w;
   return best;
 }
 
-// The widest access, at most 16 bytes, that records of `bytes` and every stride and address allow; 0: none of 4.
+// The widest access, at most 16 bytes, that records of `bytes` and all strides and addresses allow; 0 if below 4.
 std::uint32_t access_of(const Nest& nest, const Interleave& w, bool source, std::uint64_t bytes) {
   std::uint64_t all = bytes | (source ? nest.src_access_align() : nest.dst_access_align());
   for (int a = 0; a < nest.rank; ++a) {
@@ -136,17 +141,21 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Row& r = kTable[row];
   if (c.nest.element_bytes > 8 || r.step_bytes < c.nest.element_bytes)
-    return refusal.no("elements have {} bytes, the row takes at most {}", c.nest.element_bytes, std::min(r.step_bytes, 8u));
+    return refusal.no("elements have {} bytes, the row takes at most {}", c.nest.element_bytes,
+                      std::min(r.step_bytes, 8u));
   const auto w = interleave_of(c.nest);
   if (!w) return refusal.no("the moving axes are not a long one and short ones of at most {} elements", kMaxRun);
   const auto words = w->sources * w->src_run * r.step_bytes / 4;
-  if (words > PERMUTE_INTERLEAVE_MAX_WORDS) return refusal.no("an invocation would hold {} words, at most {}", words, PERMUTE_INTERLEAVE_MAX_WORDS);
+  if (words > PERMUTE_INTERLEAVE_MAX_WORDS)
+    return refusal.no("an invocation would hold {} words, at most {}", words, PERMUTE_INTERLEAVE_MAX_WORDS);
   if (r.workgroup > c.limits.workgroup_invocations)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
   const Widths widths = widths_of(c.nest, *w, r);
   const auto extent = c.nest.axis[static_cast<std::size_t>(w->p)].extent;
-  if (extent % widths.steps != 0) return refusal.no("the long axis has {} elements, not a multiple of {}", extent, widths.steps);
-  if (widths.load == 0 || widths.store == 0) return refusal.no("records are not aligned to 4 bytes in the {}", widths.load == 0 ? "source" : "destination");
+  if (extent % widths.steps != 0)
+    return refusal.no("the long axis has {} elements, not a multiple of {}", extent, widths.steps);
+  if (widths.load == 0 || widths.store == 0)
+    return refusal.no("records are not aligned to 4 bytes in the {}", widths.load == 0 ? "source" : "destination");
   return true;
 }
 
@@ -189,8 +198,9 @@ bool fallback(const PermuteContext& c, std::uint32_t row) {
   return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() < kLeastElements;
 }
 
-// What the table's figures show: a lane's stores may lie 24 bytes apart, beyond that they are written in parts;
-// fewer than 8 bytes a stream cost a little; axes small on both sides (3x1048576x7 f16 0.711, the box 0.741) a lot.
+// From the table's measurements: if a lane's stores are more than 24 bytes apart, cache lines are written in parts;
+// fewer than 8 bytes per stream cost a little; short axes on both sides cost a lot (3x1048576x7 f16: 0.711, permute_box
+// 0.741).
 std::int64_t bias_of(const Row& r, const Interleave& w) {
   std::int64_t bias = 0;
   if (r.step_bytes > 4 && w.dst_run * r.step_bytes > 24) bias += 600;
@@ -203,11 +213,12 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   const Row& r = kTable[row];
   const Interleave w = interleave_of(c.nest).value_or(Interleave{});
   const Widths widths = widths_of(c.nest, w, r);
-  // Every request goes to lanes a whole record apart; those of one stream meet in the same lines.
+  // The lanes of a request are one record apart. The requests of one stream share lines, which the L1 merges.
   Walk walk(c.profile), merged(c.profile);
   const std::uint64_t subgroups = ceil_div(r.workgroup, walk.lanes());
   const auto count = [&](bool source) {
-    const std::uint32_t record = (source ? w.src_run : w.dst_run) * r.step_bytes, width = source ? widths.load : widths.store;
+    const std::uint32_t record = (source ? w.src_run : w.dst_run) * r.step_bytes,
+                        width = source ? widths.load : widths.store;
     const std::uint64_t streams = source ? w.sources : w.targets;
     const std::int64_t base = source ? c.nest.src_byte_offset : c.nest.dst_byte_offset;
     Request request;
@@ -234,14 +245,19 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   return e;
 }
 
-std::string print(const PermuteContext&, std::uint32_t row) { return fmt::format("p{} wg{}", kTable[row].step_bytes, kTable[row].workgroup); }
+std::string print(const PermuteContext&, std::uint32_t row) {
+  return fmt::format("p{} wg{}", kTable[row].step_bytes, kTable[row].workgroup);
+}
 
-constexpr NamedConstant kNamed[] = {
-    {PERMUTE_INTERLEAVE_SPEC_STEPS, "steps"}, {PERMUTE_INTERLEAVE_SPEC_SOURCES, "from"}, {PERMUTE_INTERLEAVE_SPEC_SRC_RUN, "from"},
-    {PERMUTE_INTERLEAVE_SPEC_TARGETS, "to"}, {PERMUTE_INTERLEAVE_SPEC_DST_RUN, "to"}};
+constexpr NamedConstant kNamed[] = {{PERMUTE_INTERLEAVE_SPEC_STEPS, "steps"},
+                                    {PERMUTE_INTERLEAVE_SPEC_SOURCES, "from"},
+                                    {PERMUTE_INTERLEAVE_SPEC_SRC_RUN, "from"},
+                                    {PERMUTE_INTERLEAVE_SPEC_TARGETS, "to"},
+                                    {PERMUTE_INTERLEAVE_SPEC_DST_RUN, "to"}};
 
 }  // namespace
 
-const PermuteStrategy kInterleave = {"permute_interleave", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
+const PermuteStrategy kInterleave = {
+    "permute_interleave", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
 
 }  // namespace sectile::detail

@@ -1,4 +1,4 @@
-// A permute's fields: JSON both ways, and its hash.
+// A permute's fields for JSON and the hash.
 #include "operation.hpp"
 #include "plan/fields.hpp"
 

@@ -30,16 +30,17 @@ struct Stream {
   }
 };
 
-// A stage's words in front of the axes: addresses, which are written when recording, and alpha.
-void add_front(Stream& stream, const PermuteConfig& config, const Nest& nest) {
+// The elementwise stage's words before the axes: addresses, which record() fills in, and alpha.
+void add_stage_before_axes(Stream& stream, const PermuteConfig& config, const Nest& nest) {
   stream.most = PERMUTE_FUSED_MAX_WORDS;
-  for (const std::uint32_t bit : {std::uint32_t{PERMUTE_FUSED_SCALE}, std::uint32_t{PERMUTE_FUSED_BIAS}, std::uint32_t{PERMUTE_FUSED_ADD}})
+  for (const std::uint32_t bit :
+       {std::uint32_t{PERMUTE_FUSED_SCALE}, std::uint32_t{PERMUTE_FUSED_BIAS}, std::uint32_t{PERMUTE_FUSED_ADD}})
     if ((config.stage & bit) != 0) stream.add_stride(0, true);
   if ((config.stage & PERMUTE_FUSED_ALPHA) != 0) stream.add(std::bit_cast<std::uint32_t>(nest.stage.alpha));
 }
 
-// And those behind the kernel's own.
-void add_behind(Stream& stream, const PermuteConfig& config, int axes) {
+// The elementwise stage's words after the kernel's own.
+void add_stage_after_own(Stream& stream, const PermuteConfig& config, int axes) {
   const auto each = [&](auto&& add) {
     for (int a = 0; a < axes; ++a) add(config.axis[static_cast<std::size_t>(a)]);
   };
@@ -53,7 +54,7 @@ void add_behind(Stream& stream, const PermuteConfig& config, int axes) {
 
 Stream make_stream(const PermuteConfig& config, const Nest& nest, int axes) {
   Stream stream;
-  if (nest.stage.present) add_front(stream, config, nest);
+  if (nest.stage.present) add_stage_before_axes(stream, config, nest);
   std::array<std::uint32_t, (PERMUTE_MAX_AXES + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD> shifts{};
   for (int a = 0; a < axes; ++a) {
     const auto& axis = config.axis[static_cast<std::size_t>(a)];
@@ -68,7 +69,7 @@ Stream make_stream(const PermuteConfig& config, const Nest& nest, int axes) {
   for (int s = 0; s < (axes + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD; ++s)
     stream.add(shifts[static_cast<std::size_t>(s)]);
   for (const std::uint32_t word : config.own.all()) stream.add(word);
-  if (nest.stage.present) add_behind(stream, config, axes);
+  if (nest.stage.present) add_stage_after_own(stream, config, axes);
   const auto bounds = std::max(nest.read_bounds(), nest.write_bounds());
   const auto limit = [](std::int64_t v) {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(v, INT32_MIN, INT32_MAX));
@@ -96,15 +97,15 @@ void PermuteConfig::add_axis(const NestAxis& from, std::uint32_t count) {
 }
 
 int axis_class(int axes, bool staged) noexcept {
-  // 5 is the most that fits the push bytes beside any kernel's own words. What a digit too many costs
-  // is paid once a workgroup by most kernels. Beside a stage's words 3 fit nearly always.
+  // 5 axes are the most that fit the push constants with any kernel's own words. Most kernels pay for a surplus axis
+  // once per workgroup. With a stage's words, 3 axes nearly always fit.
   if (staged && axes <= 3) return 3;
   return axes <= 5 ? 5 : axes;
 }
 
 bool needs_wide(const Nest& nest) noexcept {
-  // Bytes, not indices: NVIDIA's driver (580.159.04) forms 32-bit byte offsets for 32-bit indices, and a
-  // 4-byte element at index 2^30 is read at offset 0 (`sectile check --big`).
+  // The limit is on bytes and not on indices: NVIDIA's driver (580.159.04) computes 32-bit byte offsets from 32-bit
+  // indices, so that a 4-byte element at index 2^30 is read at offset 0 (`sectile check --big`).
   constexpr std::int64_t limit = std::int64_t{1} << 31;
   return nest.src_span() * nest.element_bytes >= limit || nest.dst_span() * nest.dst_element_bytes >= limit ||
          nest.add_span() * nest.dst_element_bytes >= limit;
@@ -144,7 +145,8 @@ Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const Devi
   std::memcpy(step.push.data(), &push, sizeof push);
   step.addresses = {{offsetof(PermutePush, src), 0, static_cast<std::uint64_t>(nest.src_byte_offset)},
                     {offsetof(PermutePush, dst), 1, static_cast<std::uint64_t>(nest.dst_byte_offset)}};
-  const auto range = [&](std::uint32_t operand, std::int64_t from, std::int64_t span, std::uint32_t bytes, bool write = false) {
+  const auto range = [&](std::uint32_t operand, std::int64_t from, std::int64_t span, std::uint32_t bytes,
+                         bool write = false) {
     const auto begin = static_cast<std::uint64_t>(from);
     return AccessRange{operand, begin, begin + static_cast<std::uint64_t>(span) * bytes, write};
   };
@@ -152,7 +154,7 @@ Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const Devi
                    range(1, nest.dst_byte_offset, nest.dst_span(), nest.dst_element_bytes, true)};
   const NestStage& stage = nest.stage;
   const auto operand = [&](std::int64_t from, std::int64_t span, std::uint32_t bytes) {
-    const auto number = static_cast<std::uint32_t>(step.addresses.size());   // of the operand, and of its slot
+    const auto number = static_cast<std::uint32_t>(step.addresses.size());   // of the operand and of its address slot
     step.addresses.push_back({static_cast<std::uint32_t>(offsetof(PermutePush, words)) + 8 * (number - 2), number,
                               static_cast<std::uint64_t>(from)});
     step.accesses.push_back(range(number, from, span, bytes));

@@ -1,4 +1,4 @@
-// Builds the stream of words that shaders/lib/permute.abi.h describes, and the step around it.
+// Builds a permute step and its parameter words (shaders/lib/permute.abi.h).
 #pragma once
 
 #include "nest.hpp"
@@ -28,30 +28,30 @@ constexpr std::uint32_t divide(std::uint32_t n, FastDivision f) noexcept {
   return (high + n) >> f.shift;
 }
 
-// n / d == umulhi(n, multiplier) wherever n * d < 2^32; d >= 2.
+// n / d == umulhi(n, multiplier) for n * d < 2^32 and d >= 2.
 constexpr std::uint32_t small_multiplier(std::uint32_t d) noexcept {
   return static_cast<std::uint32_t>(((std::uint64_t{1} << 32) + d - 1) / d);
 }
 
-// One axis as a kernel sees it: how many steps (tiles, elements) it is counted in, and its strides.
+// One axis in the parameter words: its number of steps (tiles or elements) and the strides of a step.
 struct StreamAxis {
   std::uint32_t count = 1;
   std::int64_t src_stride = 0, dst_stride = 0;
   std::array<std::int64_t, kMaxBounds> coef{};
-  std::int64_t add_stride = 0, scale_step = 0, bias_step = 0;   // of an elementwise stage
+  std::int64_t add_stride = 0, scale_step = 0, bias_step = 0;   // elementwise stage
 };
 
 struct PermuteConfig;
 
-// The step for a config over a nest: constants, pushed words, specialized words, addresses, ranges,
-// the grid folded to the profile's limits.
+// Makes the step of a config over a nest: constants, push constants, addresses, ranges, and the grid folded to the
+// profile's limits. Words that do not fit the push constants become specialization constants.
 Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const DeviceProfile& profile);
 
-// What a strategy has worked out for one step.
+// A candidate's parameters, from which its step is made.
 struct PermuteConfig {
   const char* stem = "";
   std::uint32_t element_bytes = 4;
-  const char* variant = nullptr;                  // the kernel's, before ".wide" or ".long"; null: "e<element_bytes>"
+  const char* variant = nullptr;                  // without ".wide" or ".long"; null: "e<element_bytes>"
   bool wide = false;
   std::array<StreamAxis, kMaxRank> axis{};
   int axes = 0;
@@ -62,17 +62,17 @@ struct PermuteConfig {
   std::uint64_t groups = 1;
   std::uint32_t workgroup_memory_bytes = 0;
   Result<Step> (*step)(const PermuteConfig&, const Nest&, const DeviceProfile&) = make_step;
-  std::uint64_t bank_conflicts = 0;               // of one workgroup, as sampled while padding was chosen
+  std::uint64_t bank_conflicts = 0;               // of one workgroup, sampled when the padding was chosen
 
   void add_axis(const NestAxis& from, std::uint32_t count);
   void add_own(std::uint32_t word) { own.add(word); }
   void add_constant(std::uint32_t id, std::uint32_t value) { constants.add({id, value}); }
 };
 
-// Axis numbers are padded to few classes, so that problems of like rank share a pipeline.
+// Rounds the number of axes up to one of a few classes, so that problems of similar rank share a pipeline.
 int axis_class(int axes, bool staged = false) noexcept;
 
-// Offsets of the nest need 64 bits: as bytes they would pass 2^31.
+// The nest's byte offsets reach 2^31 and need 64 bits.
 bool needs_wide(const Nest& nest) noexcept;
 
 }  // namespace sectile::detail

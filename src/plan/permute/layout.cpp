@@ -47,8 +47,8 @@ Result<Layout> parse_layout(std::string_view text, std::string_view what) {
 
 namespace {
 
-// The digits of one letter's index on one side, outermost first: the upper-case axis, then its
-// blocks from left to right. An axis counts in steps of its weight.
+// The axes of one letter in the source or the destination, outermost first: the upper-case axis, then its blocks from
+// left to right. A step along an axis advances the letter's index by the axis' weight.
 struct Chain {
   int count = 0;
   std::array<int, kMaxRank> axis{};
@@ -57,7 +57,7 @@ struct Chain {
 
 Result<Chain> chain_of(const Layout& layout, char letter, std::string_view text) {
   Chain chain;
-  for (int pass = 0; pass < 2; ++pass)  // the upper-case axis is outermost wherever it stands
+  for (int pass = 0; pass < 2; ++pass)  // the upper-case axis is outermost at any position
     for (int i = 0; i < layout.rank; ++i) {
       const LayoutAxis& axis = layout.axes[static_cast<std::size_t>(i)];
       if (axis.letter == letter && (axis.block == 0) == (pass == 0))
@@ -74,7 +74,7 @@ Result<Chain> chain_of(const Layout& layout, char letter, std::string_view text)
   return chain;
 }
 
-// Steps of `weight` along one side: within the axis of the greatest weight not above it.
+// The stride in one operand of a step of `weight`. It is a step along the axis with the greatest weight up to `weight`.
 bool stride_at(const Chain& chain, std::span<const std::int64_t> strides, std::int64_t weight, std::int64_t& out) {
   for (int i = 0; i < chain.count; ++i) {
     const auto at = static_cast<std::size_t>(i);
@@ -96,7 +96,7 @@ std::unexpected<Error> layout_error(const PermuteProblem& p, ErrorKind kind, std
   return fail(kind, "layout", p.src_layout + ":" + p.dst_layout, std::string(want));
 }
 
-// The coarsest steps that both sides' splits are made of.
+// The weights of both sides' axes, without duplicates: loops with these weights visit both layouts.
 Result<Weights> common_weights(const PermuteProblem& p, const Chain& src, const Chain& dst) {
   Weights all;
   for (const Chain* chain : {&src, &dst})
@@ -145,9 +145,12 @@ class Analysis {
     const std::span<const std::int64_t> dst(g_.dst_shape.data(), rank(g_.dst_rank));
     g_.empty = std::ranges::any_of(p_.shape, is_zero) || std::ranges::any_of(dst, is_zero);
     if (g_.empty) return g_;
-    const Side src_side{"src", p_.src_strides, p_.src_offset, p_.type}, dst_side{"dst", p_.dst_strides, p_.dst_offset, out_type(p_)};
-    if (auto ok = place(p_.shape, src_side, g_.src_strides, g_.src_bytes); !ok) return std::unexpected(std::move(ok.error()));
-    if (auto ok = place(dst, dst_side, g_.dst_strides, g_.dst_bytes); !ok) return std::unexpected(std::move(ok.error()));
+    const Side src_side{"src", p_.src_strides, p_.src_offset, p_.type},
+        dst_side{"dst", p_.dst_strides, p_.dst_offset, out_type(p_)};
+    if (auto ok = place(p_.shape, src_side, g_.src_strides, g_.src_bytes); !ok)
+      return std::unexpected(std::move(ok.error()));
+    if (auto ok = place(dst, dst_side, g_.dst_strides, g_.dst_bytes); !ok)
+      return std::unexpected(std::move(ok.error()));
     if (p_.stage.add)
       if (auto ok = place(dst, {"add", p_.stage.add_strides, 0, out_type(p_)}, g_.add_strides, g_.add_bytes); !ok)
         return std::unexpected(std::move(ok.error()));
@@ -184,15 +187,16 @@ class Analysis {
     if (!std::isfinite(stage.alpha))
       return fail(ErrorKind::invalid_problem, "alpha", std::to_string(stage.alpha), "a finite number");
     if (!stage.add && !stage.add_strides.empty())
-      return fail(ErrorKind::invalid_problem, "add", "strides of none", "no strides without the operand");
+      return fail(ErrorKind::invalid_problem, "add", "strides without an operand", "the operand as well");
     if (stage.add && !stage.add_strides.empty() && stage.add_strides.size() != rank(g_.dst_rank))
-      return fail(ErrorKind::invalid_problem, "add", sizes_text(stage.add_strides), std::to_string(g_.dst_rank) + " strides");
+      return fail(ErrorKind::invalid_problem, "add", sizes_text(stage.add_strides),
+                  std::to_string(g_.dst_rank) + " strides");
     if (std::ranges::any_of(stage.add_strides, [](std::int64_t s) { return s < 0; }))
       return fail(ErrorKind::invalid_problem, "add", sizes_text(stage.add_strides), "strides of at least 0");
     return {};
   }
 
-  // Which axis of the source (by axes) or letter (by layouts) a vector of the stage lies along, and how long it is.
+  // The source axis (by axes) or letter (by layouts) of a stage's vector, and the vector's length.
   Result<int> vector_axis(std::string_view what, const std::string& text, bool by_layout, std::int64_t& length) const {
     if (text.empty()) return -1;
     int at = -1;
@@ -207,9 +211,10 @@ class Analysis {
                   by_layout ? "an upper-case letter of " + p_.src_layout
                             : "an axis of the source, 0 to " + std::to_string(g_.src_rank - 1));
     length = by_layout ? g_.letter[rank(at)].extent : p_.shape[rank(at)];
-    // An index into it has 32 bits, and so has the offset in bytes.
+    // The index and the byte offset have 32 bits.
     if (length >= std::int64_t{1} << 29)
-      return fail(ErrorKind::unsupported, std::string(what), std::to_string(length), "a vector of at most 2^29 - 1 elements");
+      return fail(ErrorKind::unsupported, std::string(what), std::to_string(length),
+                  "a vector of at most 2^29 - 1 elements");
     return at;
   }
 
@@ -304,7 +309,7 @@ class Analysis {
     return {};
   }
 
-  // The letter of source axis `outer`: how large it is, and how large the destination makes it.
+  // Adds the letter of source axis `outer` with its size and its padded size in the destination.
   Result<void> add_letter(int outer) {
     const char name = src_.axes[rank(outer)].letter;
     auto src = chain_of(src_, name, p_.src_layout);
@@ -358,7 +363,7 @@ class Analysis {
                 sizes_text(p_.shape) + " " + std::string(name(p_.type)), "less than 2^63 bytes");
   }
 
-  // What one operand's place is made of.
+  // An operand's strides, offset and type.
   struct Side {
     std::string_view name;
     std::span<const std::int64_t> strides;   // none: row-major
@@ -366,7 +371,7 @@ class Analysis {
     DType type = DType::f32;
   };
 
-  // Strides of one operand, and the bytes up to the end of its last element.
+  // Computes an operand's strides, and the bytes up to the end of its last element.
   Result<void> place(std::span<const std::int64_t> shape, const Side& side, std::array<std::int64_t, kMaxRank>& strides,
                      std::uint64_t& bytes) const {
     std::int64_t packed = 1, last = side.offset;
@@ -384,7 +389,7 @@ class Analysis {
     return {};
   }
 
-  // Two destination elements at one address would make the result depend on who writes last.
+  // Refuses two destination elements at one address: the result would depend on the order of writes.
   Result<void> check_distinct(std::span<const std::int64_t> shape) const {
     if (p_.dst_strides.empty()) return {};
     std::array<std::pair<std::int64_t, std::int64_t>, kMaxRank> by_stride;  // stride, extent
@@ -396,7 +401,7 @@ class Analysis {
     std::int64_t reach = 0;
     const bool nested = std::ranges::all_of(axes, [&](const auto& axis) {
       const bool beyond = axis.first > reach;
-      reach += (axis.second - 1) * axis.first;  // cannot overflow: place() has summed the same
+      reach += (axis.second - 1) * axis.first;  // place() has computed the same sum without overflow
       return beyond;
     });
     if (nested || distinct_by_search(axes)) return {};
@@ -415,9 +420,9 @@ class Analysis {
   int scale_axis_ = -1, bias_axis_ = -1;   // of the source, or a letter
 };
 
-// Exact, but only for two axes or few elements; strides that defeat both are refused.
+// Exact for two axes, and for few elements. Returns false, which refuses the strides, for more of both.
 bool Analysis::distinct_by_search(std::span<const std::pair<std::int64_t, std::int64_t>> axes) {
-  if (axes.size() == 2) {  // i*a == j*b first at i = b/g, j = a/g
+  if (axes.size() == 2) {  // the smallest solution of i*a == j*b is i = b/g, j = a/g
     const std::int64_t g = std::gcd(axes[0].first, axes[1].first);
     return axes[1].first / g >= axes[0].second || axes[0].first / g >= axes[1].second;
   }
@@ -436,8 +441,8 @@ bool Analysis::distinct_by_search(std::span<const std::pair<std::int64_t, std::i
   return std::ranges::adjacent_find(addresses) == addresses.end();
 }
 
-// Loops of each destination axis, outermost first: its letter's steps from this axis's own weight
-// up to that of the axis around it.
+// Makes the loops of each destination axis, outermost first: one for each of its letter's weights from this axis' own
+// up to that of the enclosing axis.
 Result<void> Analysis::loops_by_layout() {
   std::array<Weights, kMaxRank> weights;
   std::array<std::array<std::int64_t, kMostWeights>, kMaxRank> extents{};
@@ -446,7 +451,7 @@ Result<void> Analysis::loops_by_layout() {
     if (!all) return std::unexpected(std::move(all.error()));
     weights[rank(at)] = *all;
     Geometry::Letter& letter = g_.letter[rank(at)];
-    bool within_one = true;  // every step outside this one is taken once: no need to go past the end
+    bool within_one = true;  // all enclosing loops have extent 1, so this one can stop at the end
     letter.covered = 1;
     for (int i = 0; i < all->count; ++i) {
       const std::int64_t weight = all->value[rank(i)];
@@ -491,7 +496,7 @@ Result<void> Analysis::loops_by_layout() {
   return check_count();
 }
 
-// The loops may reach past both operands' ends; what they count must fit as well.
+// Loops over partial blocks count more elements than the operands have; that count must not overflow either.
 Result<void> Analysis::check_count() const {
   std::int64_t count = std::max(size_bytes(p_.type), size_bytes(out_type(p_)));
   for (int i = 0; i < g_.digits; ++i)

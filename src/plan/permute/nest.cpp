@@ -15,12 +15,13 @@ std::uint32_t access_align(std::uint32_t promised, std::int64_t byte_offset) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(promised, low));
 }
 
-// inner follows outer without a gap in both operands and in every bound.
+// A step of `outer` equals a whole run of `inner` in both operands, in the stage's vectors and in every bound.
 bool mergeable(const Nest& nest, const NestAxis& outer, const NestAxis& inner) {
   if (outer.src_stride != inner.extent * inner.src_stride) return false;
   if (outer.dst_stride != inner.extent * inner.dst_stride) return false;
   if (outer.add_stride != inner.extent * inner.add_stride) return false;
-  if (outer.scale_step != inner.extent * inner.scale_step || outer.bias_step != inner.extent * inner.bias_step) return false;
+  if (outer.scale_step != inner.extent * inner.scale_step || outer.bias_step != inner.extent * inner.bias_step)
+    return false;
   for (int b = 0; b < nest.bounds; ++b) {
     const auto i = static_cast<std::size_t>(b);
     if (outer.coef[i] != inner.extent * inner.coef[i]) return false;
@@ -29,7 +30,8 @@ bool mergeable(const Nest& nest, const NestAxis& outer, const NestAxis& inner) {
 }
 
 void erase_axis(Nest& nest, int a) {
-  for (int i = a; i + 1 < nest.rank; ++i) nest.axis[static_cast<std::size_t>(i)] = nest.axis[static_cast<std::size_t>(i) + 1];
+  for (int i = a; i + 1 < nest.rank; ++i)
+    nest.axis[static_cast<std::size_t>(i)] = nest.axis[static_cast<std::size_t>(i) + 1];
   nest.rank -= 1;
 }
 
@@ -51,12 +53,12 @@ void merge_neighbours(Nest& nest) {
 }
 
 void sort_by_destination(Nest& nest) {
-  // No two axes have one destination stride: destination elements are distinct.
+  // Destination strides differ because destination elements are distinct.
   std::sort(nest.axis.begin(), nest.axis.begin() + nest.rank,
             [](const NestAxis& a, const NestAxis& b) { return a.dst_stride < b.dst_stride; });
 }
 
-// The widest element, at most 16 bytes, that runs of the innermost axis can be moved as.
+// Joins elements along the innermost axis to the widest element, at most 16 bytes, that divides everything.
 void widen(Nest& nest) {
   if (nest.rank == 0) return;
   const NestAxis& inner = nest.axis[0];
@@ -87,7 +89,7 @@ void widen(Nest& nest) {
   merge_neighbours(nest);
 }
 
-// Which limits the sums can reach at all.
+// Marks the limits that the sums can reach.
 void note_bounds(Nest& nest) {
   for (int b = 0; b < nest.bounds; ++b) {
     std::int64_t most = 0;
@@ -156,7 +158,7 @@ std::uint32_t Nest::write_bounds() const {
   return n;
 }
 
-// Sums are never negative: a limit of 0 or less is never kept.
+// Sums are never negative, so no element is below a limit of 0 or less.
 bool Nest::reads_nothing() const {
   return std::any_of(bound.begin(), bound.begin() + bounds, [](const NestBound& b) { return b.read_limit <= 0; });
 }
@@ -172,7 +174,7 @@ bool Nest::contiguous_copy() const {
 
 namespace {
 
-// `nest` has what is not the loops': element sizes, alignment, stage.
+// `nest` comes with element sizes, alignment and stage; the loops supply the rest.
 Nest canonical_of(const LoopNest& loops, Nest nest) {
   nest.src_byte_offset = loops.src_offset * nest.element_bytes;
   nest.dst_byte_offset = loops.dst_offset * nest.dst_element_bytes;
@@ -235,7 +237,7 @@ Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent
     part.bound[i].read_limit -= first * cut.coef[i];
     part.bound[i].write_limit -= first * cut.coef[i];
   }
-  // A part that lies wholly in the padding reads nothing; offsets that only reads use would point past their operands.
+  // A part entirely in the padding reads nothing. The offsets for its reads would point past the operands.
   if (part.reads_nothing()) part.src_byte_offset = part.stage.scale_byte_offset = part.stage.bias_byte_offset = 0;
   cut.extent = extent;
   if (extent == 1) erase_axis(part, axis);

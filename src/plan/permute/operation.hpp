@@ -1,4 +1,4 @@
-// Permutes as the planner's own files see them.
+// The planner's interface to permutes.
 #pragma once
 
 #include "plan/operation_of.hpp"

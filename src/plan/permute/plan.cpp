@@ -1,4 +1,4 @@
-// Planning a permute: the table of its candidates, and problems that take several steps.
+// Plans a permute: the table of strategies, and the cutting of problems that are too large for one step.
 #include "plan/choose.hpp"
 #include "operation.hpp"
 #include "strategy.hpp"
@@ -25,7 +25,7 @@ struct Permutes {
   std::int64_t cost(const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& config) const {
     return permute_cost(c, s.estimate(c, row, config), config);
   }
-  // The explanation counts in full; the cost is that of the choice.
+  // The counts are complete. The cost comes from the sampled counts, as in the choice.
   void explain(const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& d, Candidate& candidate) const {
     const auto full = s.estimate({c.nest, c.profile, c.model, c.limits, c.wide, true}, row, d);
     candidate.interior = full.interior;
@@ -48,7 +48,7 @@ struct Permutes {
   }
 };
 
-// The axis to halve where a part is too large: the one whose halves lie farthest apart.
+// The axis to halve if a part is too large: the one with the greatest span in memory.
 int axis_to_cut(const Nest& nest) {
   int best = nest.rank - 1;
   std::int64_t most = 0;
@@ -67,26 +67,27 @@ Result<void> plan_part(Job& job, const Nest& nest);
 
 Result<void> plan_halves(Job& job, const Nest& nest) {
   if (job.plan.steps.size() >= kMaxSteps)
-    return fail(ErrorKind::limit_exceeded, "steps", fmt::format("more than {}", kMaxSteps), fmt::format("{}", kMaxSteps));
+    return fail(ErrorKind::limit_exceeded, "steps", fmt::format("more than {}", kMaxSteps),
+                fmt::format("{}", kMaxSteps));
   const int axis = axis_to_cut(nest);
   const std::int64_t extent = nest.axis[static_cast<std::size_t>(axis)].extent;
-  // A multiple of 64 keeps the halves' accesses as wide as the whole's.
+  // With a multiple of 64 the halves allow the same access width as the whole.
   std::int64_t half = (extent + 1) / 2;
   if (half > 128) half = (half + 63) / 64 * 64;
   if (auto r = plan_part(job, part_of(nest, axis, 0, half)); !r) return r;
   return plan_part(job, part_of(nest, axis, half, extent - half));
 }
 
-// Offsets and numbers that a kernel's words cannot hold, and that halving mends.
+// Offsets or extents exceed what a kernel's 32-bit words hold. Halving the problem reduces them.
 bool too_large(const Nest& nest, bool wide_offsets) {
-  if (nest.contiguous_copy()) return false;   // permute_copy works its offsets out in 64 bits
+  if (nest.contiguous_copy()) return false;   // permute_copy has 64-bit offsets
   for (int a = 0; a < nest.rank; ++a)
     if (nest.axis[static_cast<std::size_t>(a)].extent >= std::int64_t{1} << 31) return true;
   for (int b = 0; b < nest.bounds; ++b) {
     std::int64_t most = 0;
     for (int a = 0; a < nest.rank; ++a) {
       const auto& axis = nest.axis[static_cast<std::size_t>(a)];
-      // Boxes that hang over the edge take sums up to twice as far.
+      // Boxes that extend past the edge can double the sums.
       most += 2 * axis.extent * axis.coef[static_cast<std::size_t>(b)];
     }
     if (most >= std::int64_t{1} << 31) return true;
@@ -113,7 +114,8 @@ Result<void> plan_part(Job& job, const Nest& nest) {
   for (const auto& earlier : job.plan.steps)
     for (const auto& a : earlier.accesses)
       for (const auto& b : step->accesses)
-        if (a.operand == b.operand && (a.write || b.write) && a.begin < b.end && b.begin < a.end) step->barrier_before = true;
+        if (a.operand == b.operand && (a.write || b.write) && a.begin < b.end && b.begin < a.end)
+          step->barrier_before = true;
   if (!job.chose) job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
   job.plan.steps.push_back(std::move(*step));
   job.chose = true;
@@ -150,7 +152,8 @@ bool only_moves(const PermuteContext& c, Refusal& refusal) {
 
 bool stores_elements(const PermuteContext& c, Refusal& refusal) {
   const auto e = c.nest.element_bytes;
-  if (e <= 2 && !c.profile.storage16.value_or(false)) return refusal.no("storage16 is needed for elements of {} bytes", e);
+  if (e <= 2 && !c.profile.storage16.value_or(false))
+    return refusal.no("storage16 is needed for elements of {} bytes", e);
   if (e == 1 && !c.profile.storage8.value_or(false)) return refusal.no("storage8 is needed for elements of 1 byte");
   return true;
 }

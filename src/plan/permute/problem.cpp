@@ -7,7 +7,8 @@ DType out_type(const PermuteProblem& problem) noexcept { return problem.stage.ou
 
 bool has_stage(const PermuteProblem& problem) noexcept {
   const ElementwiseStage& stage = problem.stage;
-  return out_type(problem) != problem.type || stage.alpha != 1 || !stage.scale.empty() || !stage.bias.empty() || stage.add;
+  return out_type(problem) != problem.type || stage.alpha != 1 || !stage.scale.empty() || !stage.bias.empty() ||
+         stage.add;
 }
 
 Result<std::vector<std::int64_t>> dst_shape(const PermuteProblem& problem) {
@@ -31,7 +32,8 @@ namespace detail {
 Result<std::vector<OperandSpec>> Operation<PermuteProblem>::operands(const PermuteProblem& problem) {
   const auto bytes = operand_bytes(problem);
   if (!bytes) return std::unexpected(bytes.error());
-  std::vector<OperandSpec> operands{{"src", false, bytes->src, problem.src_align}, {"dst", true, bytes->dst, problem.dst_align}};
+  std::vector<OperandSpec> operands{{"src", false, bytes->src, problem.src_align},
+                                    {"dst", true, bytes->dst, problem.dst_align}};
   if (!problem.stage.scale.empty()) operands.push_back({"scale", false, bytes->scale, 4});
   if (!problem.stage.bias.empty()) operands.push_back({"bias", false, bytes->bias, 4});
   if (problem.stage.add) operands.push_back({"add", false, bytes->add, problem.dst_align});
@@ -39,7 +41,7 @@ Result<std::vector<OperandSpec>> Operation<PermuteProblem>::operands(const Permu
 }
 
 Result<void> Operation<PermuteProblem>::validate(const PermuteProblem& problem) {
-  auto g = geometry(problem);   // operands() would allocate, and planning has 50 us in all
+  auto g = geometry(problem);   // operands() would allocate; planning has a budget of 50 us
   if (!g) return std::unexpected(std::move(g.error()));
   return {};
 }

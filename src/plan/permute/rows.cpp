@@ -1,5 +1,6 @@
-// The innermost axis stays innermost (its elements already as wide as alignment allows), and the way
-// out for whatever no other strategy takes: elements gathered in the destination's order.
+// permute_rows: gathers elements in the destination's order. It suits problems whose source and destination have the
+// same innermost axis, where the nest has already widened the elements, and it supports every other problem without a
+// stage.
 #include "strategy.hpp"
 
 #include "permute/permute_rows.abi.h"
@@ -23,7 +24,8 @@ constexpr Row kTable[] = {
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   if (kTable[row].workgroup > c.limits.workgroup_invocations)
-    return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup, c.limits.workgroup_invocations);
+    return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup,
+                      c.limits.workgroup_invocations);
   return stores_elements(c, refusal);
 }
 
@@ -42,7 +44,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-// The subgroup-wide access whose first id is `first`.
+// The load and the store of a subgroup whose first id is `first`.
 void request_at(const PermuteContext& c, const Walk& walk, std::int64_t first, Request& from, Request& to) {
   const auto e = static_cast<std::int64_t>(c.nest.element_bytes);
   from.bytes = to.bytes = c.nest.element_bytes;
@@ -69,7 +71,8 @@ AccessCount count_group(const PermuteContext& c, std::uint32_t row, std::uint64_
   const Sample requests{static_cast<std::uint32_t>(ceil_div(r.workgroup, walk.lanes())) * r.unroll, all};
   Request from, to;
   for (std::uint32_t i = 0; i < requests.size(); ++i) {
-    const auto first = static_cast<std::int64_t>(group * r.workgroup * r.unroll + std::uint64_t{requests.at(i)} * walk.lanes());
+    const auto first =
+        static_cast<std::int64_t>(group * r.workgroup * r.unroll + std::uint64_t{requests.at(i)} * walk.lanes());
     request_at(c, walk, first, from, to);
     walk.load(from, requests.times(i));
     walk.store(to, requests.times(i));
@@ -90,7 +93,9 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   return e;
 }
 
-std::string print(const PermuteContext&, std::uint32_t row) { return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup); }
+std::string print(const PermuteContext&, std::uint32_t row) {
+  return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup);
+}
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_ROWS_SPEC_UNROLL, "unroll"}};
 

@@ -1,5 +1,5 @@
-// Short runs stay whole and change places: a matrix whose element is a run of any number of bytes, as the pixels of a
-// picture that is laid on its side.
+// permute_runs: transposes a matrix whose elements are short contiguous runs of any number of bytes, as the pixels of
+// an image that is transposed.
 #include "strategy.hpp"
 
 #include "permute/permute_runs.abi.h"
@@ -12,20 +12,20 @@ namespace sectile::detail {
 namespace {
 
 struct Row {
-  std::uint32_t block_s, block_d;      // runs that an invocation cuts out and joins
-  std::uint32_t blocks_s, blocks_d;    // of a workgroup's tile
-  std::uint32_t load_bytes, store_bytes;   // at most
+  std::uint32_t block_s, block_d;      // runs of an invocation's block
+  std::uint32_t blocks_s, blocks_d;    // blocks of a workgroup's tile
+  std::uint32_t load_bytes, store_bytes;   // maximum bytes of an access
   std::uint32_t workgroup;
   bool staged = false, swap = false;
-  bool cpu = false, gpu = false;       // a row of that class of devices; elsewhere a fallback
+  bool cpu = false, gpu = false;       // for that class of devices; a fallback row on the other
 };
-// GPUs staged. H200, CUDA 13.0, 2026-11-23, `sectile bench PROBLEM --device cuda:0 --all-candidates --min-time 0.05
-// --warmup 0.3`, fractions of a copy (docs/lab/2026-11.md has the table): 16x16 blocks of 4x4 runs with stores of 8
-// bytes 0.74 on u8 82x427x640x3 and ahead of stores of 4 bytes on every run of 3 to 7 bytes; runs of 3 words 0.86 in
-// blocks of 2x2, runs of 6 words 0.92 in blocks of 1x1. Vulkan on a GPU was not timed. CPUs: lavapipe 26.1.6 on two
-// Xeon cores at real-time priority beside other work, 2026-11-23, `sectile bench "permute u8 82x427x640x3 axes=0,2,1,3"
-// --force ROW`, fractions of a copy: tiles of 4x4 blocks 0.29 to 0.35, 8x4 0.32, 4x16 0.20 to 0.27, 16x16 0.14; blocks
-// of 4x8 runs 0.27 at best, of 8x8 0.13; permute_rows 0.04.
+// GPUs use staged rows. H200, CUDA 13.0, 2026-11-23, `sectile bench PROBLEM --device cuda:0 --all-candidates --min-time
+// 0.05 --warmup 0.3`, fractions of a copy (docs/lab/2026-11.md has the table): 16x16 blocks of 4x4 runs with stores of
+// 8 bytes reach 0.74 on u8 82x427x640x3, and are faster than stores of 4 bytes for every run of 3 to 7 bytes; runs of 3
+// words reach 0.86 in blocks of 2x2, runs of 6 words 0.92 in blocks of 1x1. Vulkan on a GPU was not timed. CPUs:
+// lavapipe 26.1.6 on two Xeon cores at real-time priority beside other work, 2026-11-23, `sectile bench "permute u8
+// 82x427x640x3 axes=0,2,1,3" --force ROW`, fractions of a copy: tiles of 4x4 blocks 0.29 to 0.35, 8x4 0.32, 4x16 0.20
+// to 0.27, 16x16 0.14; blocks of 4x8 runs 0.27 at best, of 8x8 0.13; permute_rows 0.04.
 constexpr Row kTable[] = {
     {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
      .workgroup = 256, .staged = true, .swap = true},
@@ -65,25 +65,26 @@ constexpr Row kTable[] = {
      .workgroup = 8, .swap = true},
 };
 
-// What an invocation may hold where it has registers; a CPU has its caches.
+// The most words that an invocation on a GPU holds in registers. A CPU keeps them in its cache.
 constexpr std::uint32_t kMostWords = 96;
 
-// Lengths are specialized, so every one has a pipeline of its own: small problems are not worth it, and long runs,
-// which elements moved one by one lose less with, only where they are large.
+// The run's length is specialized, so each length needs its own pipeline. Smaller problems are not worth one. Long runs
+// gain less over permute_rows and need a larger problem.
 constexpr std::int64_t kLeastBytes = 4 << 20, kLeastBytesLong = 64 << 20;
 
-// The nest as the kernel sees it: units of at most a word.
+// The matrix of runs. The kernel moves units of at most 4 bytes.
 struct Matrix {
-  int s = -1, d = 1;                   // axes
-  std::uint32_t unit = 4;              // bytes
-  std::uint32_t scale = 1;             // units an element
-  std::int64_t run = 1;                // units
+  int s = -1, d = 1;                   // nest axes
+  std::uint32_t unit = 4;              // bytes of a unit
+  std::uint32_t scale = 1;             // units of an element
+  std::int64_t run = 1;                // units of a run
 };
 
 bool matrix_of(const Nest& nest, Matrix& m, Refusal& refusal) {
   if (nest.rank < 3 || nest.axis[0].src_stride != 1 || nest.axis[0].dst_stride != 1)
     return refusal.no("needs a run that is contiguous in both operands, and two moving axes");
-  if (nest.read_bounds() + nest.write_bounds() != 0) return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (nest.read_bounds() + nest.write_bounds() != 0)
+    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
   if (nest.element_bytes == 16) return refusal.no("an element of 16 bytes already fills an access");
   const std::int64_t run = nest.axis[0].extent;
   if (nest.axis[1].dst_stride != run) return refusal.no("runs are not adjacent in the destination");
@@ -96,8 +97,8 @@ bool matrix_of(const Nest& nest, Matrix& m, Refusal& refusal) {
   return true;
 }
 
-// Whole aligned accesses of `bytes` make up the rows of the source (destination).
-bool whole(const Nest& nest, const Matrix& m, bool source, std::uint32_t bytes) {
+// The rows of the source (destination) consist of whole aligned accesses of `bytes`.
+bool rows_are_aligned(const Nest& nest, const Matrix& m, bool source, std::uint32_t bytes) {
   if ((source ? nest.src_access_align() : nest.dst_access_align()) % bytes != 0) return false;
   const int along = source ? m.s : m.d;
   for (int a = 1; a < nest.rank; ++a) {
@@ -109,18 +110,21 @@ bool whole(const Nest& nest, const Matrix& m, bool source, std::uint32_t bytes) 
 }
 
 struct Shape {
-  std::uint32_t tile_s, tile_d, load, store, halo, front;   // runs; bytes; runs; rows
-  bool shift;
+  std::uint32_t tile_s, tile_d;   // runs of a tile, the halo included
+  std::uint32_t load, store;      // bytes of an access
+  std::uint32_t halo;             // runs before the tile's own, read again for the first access
+  std::uint32_t front;            // rows before a block that an invocation reads for its first access
+  bool shift;                     // stores begin inside a run
   std::uint32_t step() const { return tile_d - halo; }
 };
 
 Shape shape_of(const Nest& nest, const Matrix& m, const Row& r) {
   const auto run_bytes = static_cast<std::uint32_t>(m.run) * m.unit;
   Shape s{r.block_s * r.blocks_s, r.block_d * r.blocks_d, r.load_bytes, r.store_bytes, 0, 0, false};
-  while (s.load >= 4 && (r.block_s * run_bytes % s.load != 0 || !whole(nest, m, true, s.load))) s.load /= 2;
+  while (s.load >= 4 && (r.block_s * run_bytes % s.load != 0 || !rows_are_aligned(nest, m, true, s.load))) s.load /= 2;
   if (s.load < 4) s.load = 0;
   const auto fits = [&](std::uint32_t bytes) {
-    return r.block_d * run_bytes % bytes == 0 && whole(nest, m, false, bytes);
+    return r.block_d * run_bytes % bytes == 0 && rows_are_aligned(nest, m, false, bytes);
   };
   while (s.store > 4 && !fits(s.store)) s.store /= 2;
   if (fits(s.store)) return s;
@@ -130,7 +134,7 @@ Shape shape_of(const Nest& nest, const Matrix& m, const Row& r) {
     return s;
   }
   s.store = r.store_bytes;
-  // Steps end where an access does, counted from the row's begin.
+  // A tile's step along D is a multiple of the access, counted from the beginning of the row.
   const std::uint32_t multiple = s.store / std::gcd(s.store, run_bytes);
   const auto least = static_cast<std::uint32_t>(ceil_div(s.store - m.unit, run_bytes));
   s.halo = s.tile_d <= least ? s.tile_d : s.tile_d - (s.tile_d - least) / multiple * multiple;
@@ -143,7 +147,7 @@ std::uint32_t shared_words(const Matrix& m, const Shape& s, const Row& r, std::u
 }
 
 bool near_limit(const Nest& nest) {
-  // What a row's last access reaches, and the tile's columns behind it.
+  // A margin for a row's last access and the tile's columns past it.
   constexpr std::int64_t limit = (std::int64_t{1} << 31) - (1 << 16);
   return std::max(nest.src_span(), nest.dst_span()) * nest.element_bytes >= limit;
 }
@@ -158,20 +162,23 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const std::int64_t run_bytes = m.run * m.unit;
   if (run_bytes > 48) return refusal.no("runs have {} bytes, at most 48", run_bytes);
   if (r.block_s * run_bytes % 4 != 0 || r.block_d * run_bytes % 4 != 0)
-    return refusal.no("blocks of {} or {} runs of {} bytes are not a multiple of 4 bytes", r.block_s, r.block_d, run_bytes);
+    return refusal.no("blocks of {} or {} runs of {} bytes are not a multiple of 4 bytes", r.block_s, r.block_d,
+                      run_bytes);
   const Shape s = shape_of(c.nest, m, r);
-  const std::int64_t words = (s.front + r.block_d) * r.block_s * run_bytes / 4, most = c.cpu() ? PERMUTE_RUNS_MAX_WORDS : kMostWords;
+  const std::int64_t words = (s.front + r.block_d) * r.block_s * run_bytes / 4,
+                     most = c.cpu() ? PERMUTE_RUNS_MAX_WORDS : kMostWords;
   if (words > most) return refusal.no("an invocation would hold {} words, at most {}", words, most);
   if (s.halo * 2 > s.tile_d) return refusal.no("{} of a tile's {} runs would be halo, at most half", s.halo, s.tile_d);
   if (4 * shared_words(m, s, r, 8) > c.limits.workgroup_memory)
-    return refusal.no("workgroup memory of {} bytes, the device allows {}", 4 * shared_words(m, s, r, 8), c.limits.workgroup_memory);
+    return refusal.no("workgroup memory of {} bytes, the device allows {}", 4 * shared_words(m, s, r, 8),
+                      c.limits.workgroup_memory);
   if (c.nest.src_span() * c.nest.element_bytes < 8) return refusal.no("the source has fewer than 8 bytes");
   if (near_limit(c.nest) && !c.wide && !c.profile.int64.value_or(false))
     return refusal.no("offsets approach 2^31 bytes, and the device has no 64-bit integers");
   return stores_elements(c, refusal);
 }
 
-// Invocations' places in workgroup memory, by one skew; see staged_at() in shaders/permute/permute_runs.comp.
+// Bank conflicts with a skew; mirrors staged_at() in shaders/permute/permute_runs.comp.
 std::uint64_t conflicts_of(const PermuteContext& c, const Matrix& m, const Row& r, const Shape& s, std::uint32_t skew) {
   Walk walk(c.profile);
   const auto run_bytes = static_cast<std::uint32_t>(m.run) * m.unit;
@@ -211,8 +218,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   };
   const NestAxis axis_s = in_units(m.s), axis_d = in_units(m.d);
   const auto tiles_s = static_cast<std::uint32_t>(ceil_div(static_cast<std::uint64_t>(axis_s.extent), s.tile_s));
-  // Where accesses are rounded down, the last one must begin inside a tile.
-  const std::uint64_t units_d = static_cast<std::uint64_t>(axis_d.extent * m.run) + (s.shift ? s.store / m.unit - 1 : 0);
+  // With shifted stores, addresses are rounded down; the last access must still begin inside a tile.
+  const std::uint64_t units_d =
+      static_cast<std::uint64_t>(axis_d.extent * m.run) + (s.shift ? s.store / m.unit - 1 : 0);
   const auto tiles_d = static_cast<std::uint32_t>(ceil_div(units_d, static_cast<std::uint64_t>(s.step() * m.run)));
   d.add_axis(r.swap ? axis_d : axis_s, r.swap ? tiles_d : tiles_s);
   d.add_axis(r.swap ? axis_s : axis_d, r.swap ? tiles_s : tiles_d);
@@ -256,16 +264,16 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 bool fallback(const PermuteContext& c, std::uint32_t row) {
   const auto bytes = c.nest.element_bytes;
   const std::int64_t least = c.nest.rank > 0 && c.nest.axis[0].extent * bytes > 12 ? kLeastBytesLong : kLeastBytes;
-  // lavapipe: f64 11x431x643x3 takes 28 ms as rows of 8 bytes, 40 ms so.
+  // lavapipe: f64 11x431x643x3 takes 28 ms with permute_rows and 40 ms with this kernel.
   if (c.cpu() && bytes == 8) return true;
   return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() * bytes < least;
 }
 
-// Runs of whole words need no joining, and smaller blocks keep more invocations at work. lavapipe: f32 9x431x643x3 ran
-// at 0.30, 0.27 and 0.15 of a copy in blocks of 1, 2 and 4. H200 (see kTable), by the words that an invocation holds: 3
-// and 12 words 69 and 62 us, 48 words 109 us (f32 33x431x643x3); 6, 24 and 96 words 60, 78 and 129 us (f64
-// 17x431x643x3). Of runs that are joined there, stores of 4 bytes took 1.09 to 1.43 times as long as those of 8, which
-// the cost alone puts at 0.99 to 1.07.
+// Runs of whole words need no shifting and joining, and smaller blocks give more invocations. lavapipe: f32 9x431x643x3
+// ran at 0.30, 0.27 and 0.15 of a copy in blocks of 1, 2 and 4. H200 (see kTable), by the words that an invocation
+// holds: 3 and 12 words 69 and 62 us, 48 words 109 us (f32 33x431x643x3); 6, 24 and 96 words 60, 78 and 129 us (f64
+// 17x431x643x3). For runs of other lengths, stores of 4 bytes took 1.09 to 1.43 times as long there as stores of 8; the
+// cost formula gives 0.99 to 1.07.
 std::int64_t bias_of(const PermuteContext& c, const Row& r, const Matrix& m) {
   if (m.unit < 4) return !c.cpu() && r.store_bytes == 4 ? 100 : 0;
   if (c.cpu()) return 100 * (r.block_s - 1);
@@ -286,29 +294,34 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(m.s)];
   const auto& axis_d = c.nest.axis[static_cast<std::size_t>(m.d)];
   const std::uint64_t lanes = walk.lanes(), blocks = std::uint64_t{r.blocks_s} * r.blocks_d;
-  const std::uint64_t rows = s.front + r.block_d, row_words = r.block_s * run_bytes / 4, column_words = r.block_d * run_bytes / 4;
-  // Requests as instructions count them; what they ask of memory are rows of the tile, whose lines they share.
-  const std::uint64_t turns = ceil_div(blocks, lanes);
+  const std::uint64_t rows = s.front + r.block_d, row_words = r.block_s * run_bytes / 4,
+                      column_words = r.block_d * run_bytes / 4;
+  // Requests follow from the instructions. Transactions follow from the tile's rows, because requests share their
+  // lines.
+  const std::uint64_t rounds = ceil_div(blocks, lanes);
   const std::uint64_t loads = rows * (s.load == 0 ? row_words + 1 : row_words * 4 / s.load);
   const std::uint64_t chunks = std::uint64_t{s.step()} * run_bytes / s.store;
-  e.interior.load_requests = turns * loads;
-  e.interior.store_requests = r.staged ? ceil_div(s.tile_s * chunks, lanes) : turns * r.block_s * column_words * 4 / s.store;
+  e.interior.load_requests = rounds * loads;
+  e.interior.store_requests =
+      r.staged ? ceil_div(s.tile_s * chunks, lanes) : rounds * r.block_s * column_words * 4 / s.store;
   const auto count = [&](bool source) {
     const std::int64_t element = c.nest.element_bytes, t = walk.transaction();
     const auto& across = source ? axis_d : axis_s;
     const std::int64_t stride = (source ? across.src_stride : across.dst_stride) * element;
     const std::int64_t begin = source ? c.nest.src_byte_offset : c.nest.dst_byte_offset;
-    const std::uint32_t count = source ? (r.staged ? s.tile_d : r.blocks_d * static_cast<std::uint32_t>(rows)) : s.tile_s;
+    const std::uint32_t count =
+        source ? (r.staged ? s.tile_d : r.blocks_d * static_cast<std::uint32_t>(rows)) : s.tile_s;
     const std::int64_t extent = (source ? axis_s : axis_d).extent;
     const std::int64_t segment = std::min<std::int64_t>(source ? s.tile_s : s.step(), extent) * run_bytes;
-    std::uint64_t transactions = 0, ideal = ceil_div(static_cast<std::uint64_t>(segment), static_cast<std::uint64_t>(t)) * count;
-    // Rows come by in all their places relative to a transaction: some are looked at.
-    constexpr std::uint32_t kLooks = 8;
-    for (std::uint32_t i = 0; i < kLooks; ++i) {
+    std::uint64_t transactions = 0,
+                  ideal = ceil_div(static_cast<std::uint64_t>(segment), static_cast<std::uint64_t>(t)) * count;
+    // Rows start at any offset within a transaction: this is the average over a sample of rows.
+    constexpr std::uint32_t kSamples = 8;
+    for (std::uint32_t i = 0; i < kSamples; ++i) {
       const std::int64_t first = begin + std::int64_t{i} * stride + segment;
       transactions += static_cast<std::uint64_t>((first + segment - 1) / t - first / t + 1) * count;
     }
-    (source ? e.interior.load_transactions : e.interior.store_transactions) = transactions / kLooks;
+    (source ? e.interior.load_transactions : e.interior.store_transactions) = transactions / kSamples;
     (source ? e.interior.ideal_load_transactions : e.interior.ideal_store_transactions) = ideal;
   };
   count(true);
@@ -317,7 +330,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   e.interior.bank_conflicts = d.bank_conflicts;
   const std::uint64_t joins = m.unit == 4 ? 2 : 12 / m.unit;
   e.instructions = ceil_div(r.workgroup, lanes) * 100 + e.interior.load_requests * (s.load == 0 ? 10 : 5) +
-                   turns * r.block_s * column_words * (joins + 2) +
+                   rounds * r.block_s * column_words * (joins + 2) +
                    e.interior.store_requests * (r.staged ? 16 + s.store / 4 * 6 : 8);
   e.bias_permille = bias_of(c, r, m);
   return e;

@@ -1,4 +1,4 @@
-// The strategies of permutes: what their estimates hold, and what they share.
+// Types and checks that the permute strategies share.
 #pragma once
 
 #include "kernel_parameters.hpp"
@@ -16,18 +16,18 @@
 
 namespace sectile::detail {
 
-// What a candidate would do, before it is made into a step.
+// A candidate's estimated work.
 struct PermuteEstimate {
   AccessCount interior, edge;      // of one workgroup
   std::uint64_t groups = 1;
-  std::uint64_t memory_transactions = 0;  // what the L1 leaves of a workgroup's transactions, where requests share
-                                          // lines; 0: all of them
-  std::uint64_t instructions = 0;  // of one workgroup, all its subgroups together
-  std::int64_t bias_permille = 0;  // measured preference of a row, see its table; less is better
+  std::uint64_t memory_transactions = 0;  // of one workgroup, after the L1 has merged requests that share lines;
+                                          // 0: the L1 merges none
+  std::uint64_t instructions = 0;  // of one workgroup, all subgroups together
+  std::int64_t bias_permille = 0;  // measured correction of a row's cost, see its table; lower is preferred
   Addressing addressing = Addressing::direct;
 };
 
-// One problem part on one device.
+// A problem, or a part of one, on a device.
 struct PermuteContext {
   using Estimate = PermuteEstimate;
 
@@ -35,8 +35,8 @@ struct PermuteContext {
   const DeviceProfile& profile;
   CostModel model;
   Limits limits;
-  bool wide;               // byte offsets pass 2^31
-  bool explain;            // counts are complete, as explain prints them; a choice needs less
+  bool wide;               // byte offsets need 64 bits
+  bool explain;            // count all accesses, for explain; a choice samples them
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
 };
@@ -45,23 +45,23 @@ using PermuteStrategy = Strategy<PermuteContext, PermuteConfig>;
 
 extern const PermuteStrategy kCopy, kRows, kTile, kBlock, kRuns, kInterleave, kTma, kBox, kWords, kFused, kFusedBlock;
 
-// What a candidate takes, in picoseconds of one multiprocessor; of the whole device.
+// A candidate's cost in picoseconds of one multiprocessor, and that cost as time of the whole device.
 std::int64_t permute_cost(const PermuteContext& c, const PermuteEstimate& e, const PermuteConfig& d);
 std::int64_t permute_picoseconds(const PermuteContext& c, std::int64_t cost);
 
-// The table that the planner walks for a permute.
+// The strategies in the order in which the planner tries them.
 std::span<const PermuteStrategy* const> permute_strategies() noexcept;
 
-// For the strategies that move elements as they are.
+// Refuses an elementwise stage, for strategies that only move elements.
 bool only_moves(const PermuteContext& c, Refusal& refusal);
 
-// Every stem that loads and stores elements of less than a word needs the device to.
+// Refuses elements of 1 or 2 bytes if the device has no loads and stores of that size.
 bool stores_elements(const PermuteContext& c, Refusal& refusal);
 
-// Accesses of `elements` elements at a stride-1 axis are whole and aligned in the source (destination).
+// Accesses of `elements` elements along a contiguous axis are whole and aligned in the source or destination.
 struct VectorSide {
-  int axis;              // the axis walked
-  bool source;
+  int axis;              // the contiguous axis
+  bool source;           // otherwise the destination
 };
 bool vector_fits(const PermuteContext& c, VectorSide side, std::uint32_t elements, Refusal& refusal);
 

@@ -61,8 +61,8 @@ Result<void> parse_alpha(PermuteProblem& p, Token value) {
   return {};
 }
 
-// An axis of the source: a number where the problem has axes, a letter where it has layouts. Which of the two is
-// validate's to say: options come in any order.
+// An axis of the source: a number if the problem has axes, a letter if it has layouts. Options come in any order, so
+// validate() checks which of the two it must be.
 Result<void> parse_axis(std::string_view what, Token value, std::string& out) {
   const bool letter = value.text.size() == 1 && value.text[0] >= 'A' && value.text[0] <= 'Z';
   if (!letter) {

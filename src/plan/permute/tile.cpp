@@ -1,5 +1,5 @@
-// The innermost axis moves: a tile that is contiguous in the source along S and in the destination
-// along D, transposed in registers and, in permute_tile, in workgroup memory.
+// permute_tile and permute_block: transposes, whose source is contiguous along S and destination along D. permute_tile
+// transposes a tile in registers and workgroup memory, permute_block in registers only.
 #include "tile.hpp"
 
 #include "permute/permute_tile.abi.h"
@@ -10,8 +10,8 @@ namespace sectile::detail {
 
 namespace {
 
-// NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench --preset seeds-permute --all-candidates`; what was
-// tried and lost stands in docs/lab/2026-11.md. Fallback rows are there to be measured again.
+// NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench --preset seeds-permute --all-candidates`.
+// docs/lab/2026-11.md has the variants that were slower. Fallback rows are kept for new measurements.
 constexpr TileRow kTileTable[] = {
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
      .workgroup = 128, .skew = 2},
@@ -59,17 +59,17 @@ constexpr TileRow kTileTable[] = {
      .workgroup = 128, .skew = 1},
 };
 
-// For CPU devices, where a block is what one invocation keeps in registers. lavapipe 26.1.6 on two Xeon cores (Sapphire
-// Rapids), 2026-11-21, 352 shapes by `sectile bench PROBLEM --all-candidates`: 16 bytes square transposed in registers,
-// workgroups of one subgroup, lanes along D so that neighbours fill cache lines of the destination. As fractions of a
-// copy, chosen shape first and then a square of blocks: i8 8192x8192 0.276 and 0.212, i8 NHWC->NCHW 0.685 and 0.533,
-// f16 NHWC->NCHW 0.591 and 0.295, f16 NCHW->NHWC 0.665 and 0.356, f32 4112x4080 0.315 and 0.285. Row 128x64 in 32
-// invocations is the H200's.
+// Mostly for CPU devices. A block is what one invocation keeps in registers. lavapipe 26.1.6 on two Xeon cores
+// (Sapphire Rapids), 2026-11-21, 352 shapes by `sectile bench PROBLEM --all-candidates`: best were blocks of 16x16
+// bytes, workgroups of one subgroup, and consecutive lanes along D, which fill cache lines of the destination.
+// Fractions of a copy, with the chosen tile shape and with square tiles: i8 8192x8192 0.276 and 0.212, i8 NHWC->NCHW
+// 0.685 and 0.533, f16 NHWC->NCHW 0.591 and 0.295, f16 NCHW->NHWC 0.665 and 0.356, f32 4112x4080 0.315 and 0.285. The
+// row 128x64 with 32 invocations is for the H200.
 constexpr TileRow kBlockTable[] = {
     {.element_bytes = 1, .tile_s = 128, .tile_d = 64, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
-     .workgroup = 8, .skew = 1, .suits = kLongS | kLarge | kPaged},
+     .workgroup = 8, .skew = 1, .shapes = kLongS | kLarge | kPaged},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 128, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
-     .workgroup = 8, .skew = 1, .swap = true, .suits = kLongD},
+     .workgroup = 8, .skew = 1, .swap = true, .shapes = kLongD},
     {.element_bytes = 1, .tile_s = 128, .tile_d = 64, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
      .workgroup = 32, .swap = true, .bias_permille = -30},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 8,
@@ -82,26 +82,26 @@ constexpr TileRow kBlockTable[] = {
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 1,
      .workgroup = 64, .bias_permille = 100},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
-     .workgroup = 8, .skew = 1, .swap = true, .suits = kLongS},
+     .workgroup = 8, .skew = 1, .swap = true, .shapes = kLongS},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 16, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
-     .workgroup = 8, .skew = 1, .swap = true, .suits = kLongD},
+     .workgroup = 8, .skew = 1, .swap = true, .shapes = kLongD},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 16, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
-     .workgroup = 8, .skew = 1, .suits = kLarge},
+     .workgroup = 8, .skew = 1, .shapes = kLarge},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 32, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
-     .workgroup = 8, .suits = kPaged},
+     .workgroup = 8, .shapes = kPaged},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 8, .workgroup = 16},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 4,
      .workgroup = 64, .swap = true, .bias_permille = 60},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 2,
      .workgroup = 64, .bias_permille = 100},
     {.element_bytes = 4, .tile_s = 64, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
-     .workgroup = 8, .skew = 1, .swap = true, .suits = kLongS},
+     .workgroup = 8, .skew = 1, .swap = true, .shapes = kLongS},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 16, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
-     .workgroup = 8, .skew = 1, .swap = true, .suits = kLongD},
+     .workgroup = 8, .skew = 1, .swap = true, .shapes = kLongD},
     {.element_bytes = 4, .tile_s = 64, .tile_d = 8, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
-     .workgroup = 8, .skew = 1, .suits = kLarge},
+     .workgroup = 8, .skew = 1, .shapes = kLarge},
     {.element_bytes = 4, .tile_s = 16, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
-     .workgroup = 8, .suits = kPaged},
+     .workgroup = 8, .shapes = kPaged},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 8,
      .workgroup = 64, .bias_permille = 60},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 4,
@@ -116,11 +116,13 @@ constexpr TileRow kBlockTable[] = {
 bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Nest& nest = c.nest;
-  if (nest.element_bytes != r.element_bytes) return refusal.no("the row is for elements of {} bytes, not {}", r.element_bytes, nest.element_bytes);
+  if (nest.element_bytes != r.element_bytes)
+    return refusal.no("the row is for elements of another size than {} bytes", nest.element_bytes);
   const int s = nest.src_innermost();
   if (nest.rank < 2 || s < 0) return refusal.no("the kernel needs two moving axes");
   if (s == 0) return refusal.no("source and destination have the same innermost axis");
-  if (nest.read_bounds() + nest.write_bounds() != 0) return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (nest.read_bounds() + nest.write_bounds() != 0)
+    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
   if (!stores_elements(c, refusal)) return false;
   if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
@@ -128,8 +130,8 @@ bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusa
   if (r.group != 0) {
     const auto& axis_s = nest.axis[static_cast<std::size_t>(s)];
     if (axis_s.extent % (r.tile_s * r.group) != 0 || nest.axis[0].extent % (r.tile_d * r.group) != 0)
-      return refusal.no("extents of {}x{} are not multiples of {}x{} tiles", axis_s.extent, nest.axis[0].extent, r.group,
-                        r.group);
+      return refusal.no("extents of {}x{} are not multiples of {}x{} tiles", axis_s.extent, nest.axis[0].extent,
+                        r.group, r.group);
   }
   const auto store = r.store_bytes / r.element_bytes;
   if (!vector_fits(c, {0, false}, staged ? store : r.vector_d, refusal)) return false;
@@ -140,7 +142,8 @@ bool tile_applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusa
   const TileRow& r = kTileTable[row];
   if (!fits_problem(c, r, true, refusal)) return false;
   if (tile_shared_bytes(r, r.skew) > c.limits.workgroup_memory)
-    return refusal.no("workgroup memory of {} bytes, the device allows {}", tile_shared_bytes(r, r.skew), c.limits.workgroup_memory);
+    return refusal.no("workgroup memory of {} bytes, the device allows {}", tile_shared_bytes(r, r.skew),
+                      c.limits.workgroup_memory);
   return true;
 }
 
@@ -167,10 +170,11 @@ PermuteConfig make_config(const PermuteContext& c, const TileRow& r, const char*
   d.add_axis(r.swap ? axis_s : axis_d, group > 1 ? group : r.swap ? tiles_s : tiles_d);
   d.groups = std::uint64_t{tiles_s} * tiles_d;
   if (group > 1) {
-    // The squares themselves: axes whose step is a whole square, so that the kernel needs no word of it.
+    // The squares are further axes with a step of one square, so the kernel needs no extra parameter.
     for (const auto* axis : {&axis_s, &axis_d}) {
       const std::int64_t step = std::int64_t{group} * (axis == &axis_s ? r.tile_s : r.tile_d);
-      d.add_axis({0, axis->src_stride * step, axis->dst_stride * step, {}}, (axis == &axis_s ? tiles_s : tiles_d) / group);
+      d.add_axis({0, axis->src_stride * step, axis->dst_stride * step, {}},
+                 (axis == &axis_s ? tiles_s : tiles_d) / group);
     }
   }
   for (int a = 1; a < c.nest.rank; ++a) {
@@ -192,7 +196,7 @@ PermuteConfig make_config(const PermuteContext& c, const TileRow& r, const char*
   return d;
 }
 
-// The row's own skew where it is free of conflicts, otherwise the least skew with the fewest.
+// The row's own skew if it has no bank conflicts, otherwise the smallest skew with the fewest.
 std::uint32_t choose_skew(const PermuteContext& c, const TileRow& r, std::uint64_t& least) {
   std::uint32_t best = r.skew;
   least = tile_conflicts(c.profile, r, r.skew, false);
@@ -227,28 +231,29 @@ TilePlace place_of(const PermuteContext& c, const TileRow& r, bool edge) {
   const std::int64_t tiles_s = count_of(axis_s, r.tile_s), tiles_d = count_of(axis_d, r.tile_d);
   const std::int64_t s = (edge ? tiles_s - 1 : (tiles_s - 1) / 2) * r.tile_s;
   const std::int64_t d = (edge ? tiles_d - 1 : (tiles_d - 1) / 2) * r.tile_d;
-  return {s, d, std::min<std::int64_t>(r.tile_s, axis_s.extent - s), std::min<std::int64_t>(r.tile_d, axis_d.extent - d)};
+  return {s, d, std::min<std::int64_t>(r.tile_s, axis_s.extent - s),
+          std::min<std::int64_t>(r.tile_d, axis_d.extent - d)};
 }
 
-Suits shape_of(const PermuteContext& c) {
+ShapeClass shape_class(const PermuteContext& c) {
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
   const auto& axis_d = c.nest.axis[0];
   if (axis_s.extent < 2048 || axis_d.extent < 2048) return axis_s.extent < axis_d.extent ? kLongD : kLongS;
   return axis_d.src_stride * c.nest.element_bytes % 4096 == 0 ? kPaged : kLarge;
 }
 
-// What the order and the shape of tiles cost, in permille. Workgroups in flight at once (some 2000 on an H200)
-// cover a band of tiles; where rows are long, a band along S scatters its writes, which costs more than scattered
-// reads: 8192 x 8192 f32 ran at 0.942 of a copy along D and 0.897 along S, 64 x 1024 x 512 at 0.963 and 0.976.
-// Elements of 2 bytes: tiles of 32 along D do best where matrices are batched or square (16 x 3456 x 3456: 0.967,
-// 64 wide 0.947), tiles of 64 where one side is short (196608 x 128: 0.940, 32 wide 0.927).
+// The cost of the tiles' order and shape, in permille. The workgroups in flight (some 2000 on an H200) cover a band of
+// tiles. With long rows, a band along S scatters its writes, which costs more than scattered reads: 8192 x 8192 f32 ran
+// at 0.942 of a copy along D and 0.897 along S, 64 x 1024 x 512 at 0.963 and 0.976. Elements of 2 bytes: tiles of 32
+// along D are fastest for batched or square matrices (16 x 3456 x 3456: 0.967, tiles of 64 0.947), tiles of 64 if one
+// side is short (196608 x 128: 0.940, tiles of 32 0.927).
 std::int64_t order_bias(const PermuteContext& c, const TileRow& r) {
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
   const bool large = axis_s.extent >= 2048 && c.nest.axis[0].extent >= 2048;
   std::int64_t bias = 0;
   if (c.cpu()) {
     if (r.workgroup > 16) bias += 200;
-    if ((r.suits & shape_of(c)) == 0) bias += 900;
+    if ((r.shapes & shape_class(c)) == 0) bias += 900;
   }
   if (large && !r.swap && r.element_bytes > 1) bias += 50;
   if (r.element_bytes == 2 && r.vector_d == 4) bias += (large || c.nest.rank > 2) == (r.tile_d == 32) ? 0 : 60;
@@ -263,22 +268,25 @@ PermuteEstimate estimate(const PermuteContext& c, const TileRow& r, const Permut
   if (c.explain) e.edge = count_tile(c, r, place_of(c, r, true), staged, true);
   if (staged && c.explain) {
     for (const Constant& constant : d.constants.all())
-      if (constant.id == PERMUTE_TILE_SPEC_SKEW) e.edge.bank_conflicts = tile_conflicts(c.profile, r, constant.value, true);
+      if (constant.id == PERMUTE_TILE_SPEC_SKEW)
+        e.edge.bank_conflicts = tile_conflicts(c.profile, r, constant.value, true);
   }
   e.interior.bank_conflicts = staged && c.explain ? e.edge.bank_conflicts : d.bank_conflicts;
-  const std::uint64_t turns = r.element_bytes < 4 ? std::uint64_t{r.tile_s} * r.tile_d / 32 : 0;
-  e.instructions = (e.interior.load_requests + e.interior.store_requests) * 10 + turns * 2 / std::max(1u, r.vector_d / 2) +
-                   ceil_div(r.workgroup, 32) * 100;
+  const std::uint64_t shuffles = r.element_bytes < 4 ? std::uint64_t{r.tile_s} * r.tile_d / 32 : 0;
+  e.instructions = (e.interior.load_requests + e.interior.store_requests) * 10 +
+                   shuffles * 2 / std::max(1u, r.vector_d / 2) + ceil_div(r.workgroup, 32) * 100;
   e.bias_permille = r.bias_permille + order_bias(c, r);
   return e;
 }
 
-PermuteEstimate tile_estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) { return estimate(c, kTileTable[row], d, true); }
+PermuteEstimate tile_estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
+  return estimate(c, kTileTable[row], d, true);
+}
 
 bool tile_fallback(const PermuteContext&, std::uint32_t row) { return kTileTable[row].fallback; }
 
-// But for the widest blocks of bytes (16384 x 16384: 0.905 of a copy, the tile 0.871), blocks lose to the tile on a
-// GPU: 2 bytes 0.910 against 0.918, 4 bytes 0.914 against 0.942.
+// On a GPU permute_tile is faster (2 bytes: 0.918 of a copy, permute_block 0.910; 4 bytes: 0.942 and 0.914), but for
+// the widest blocks of bytes (16384 x 16384: 0.871 and 0.905).
 bool block_fallback(const PermuteContext& c, std::uint32_t row) {
   const TileRow& r = kBlockTable[row];
   return r.fallback || (!c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
@@ -289,11 +297,13 @@ PermuteEstimate block_estimate(const PermuteContext& c, std::uint32_t row, const
 }
 
 std::string print_row(const TileRow& r) {
-  return fmt::format("{}x{} v{}x{} s{} wg{}{}{}", r.tile_s, r.tile_d, r.vector_s, r.vector_d, r.store_bytes, r.workgroup,
-                     r.swap ? " swap" : "", r.group != 0 ? fmt::format(" g{}", r.group) : "");
+  return fmt::format("{}x{} v{}x{} s{} wg{}{}{}", r.tile_s, r.tile_d, r.vector_s, r.vector_d, r.store_bytes,
+                     r.workgroup, r.swap ? " swap" : "", r.group != 0 ? fmt::format(" g{}", r.group) : "");
 }
 std::string tile_print(const PermuteContext&, std::uint32_t row) { return print_row(kTileTable[row]); }
-std::string block_print(const PermuteContext&, std::uint32_t row) { return print_row(kBlockTable[row]) + (kBlockTable[row].skew == 1 ? " lanes-d" : ""); }
+std::string block_print(const PermuteContext&, std::uint32_t row) {
+  return print_row(kBlockTable[row]) + (kBlockTable[row].skew == 1 ? " lanes-d" : "");
+}
 
 constexpr NamedConstant kNamed[] = {
     {PERMUTE_TILE_SPEC_TILE_S, "tile"}, {PERMUTE_TILE_SPEC_TILE_D, "tile"}, {PERMUTE_TILE_SPEC_VECTOR_S, "vector"},
@@ -304,7 +314,7 @@ constexpr NamedConstant kNamed[] = {
 std::uint32_t tile_shared_bytes(const TileRow& r, std::uint32_t skew) {
   const std::uint32_t word = std::max(4u, r.vector_d * r.element_bytes);
   const std::uint32_t words = r.tile_s * (r.tile_d / r.vector_d) + r.tile_s / r.vector_s * skew;
-  // The arrays of the other two word sizes keep one element each.
+  // The kernel's arrays for the other two word sizes have one element each.
   return words * word + (word == 4 ? 24 : word == 8 ? 20 : 12);
 }
 
@@ -323,16 +333,18 @@ std::uint64_t tile_conflicts(const DeviceProfile& profile, const TileRow& r, std
     for (std::uint32_t k = 0; k < columns.size(); ++k) {
       for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
         const std::uint32_t b = staged.at(i) * walk.lanes() + l;
-        request.address[l] = b < blocks ? std::int64_t{staged_at(b % blocks_s * r.vector_s + columns.at(k), b / blocks_s)} * word
-                                        : Request::kInactive;
+        request.address[l] =
+            b < blocks ? std::int64_t{staged_at(b % blocks_s * r.vector_s + columns.at(k), b / blocks_s)} * word
+                       : Request::kInactive;
       }
       walk.shared(request, staged.times(i) * columns.times(k));
     }
   const std::uint32_t vector = r.store_bytes / r.element_bytes, vectors_d = r.tile_d / vector;
   const std::uint32_t stores = r.tile_s * vectors_d;
-  // Neighbouring words of a store are read at once where their place allows it: compilers join such reads (ncu counts
-  // no conflict for 32x32 of 4x1, which two reads of 4 bytes would have).
-  const bool joined = r.store_bytes > word && r.vector_s * row_words * word % r.store_bytes == 0 && skew * word % r.store_bytes == 0;
+  // Compilers join the reads of a store's adjacent words if alignment allows: for 32x32 of 4x1, ncu counts no conflict,
+  // while two reads of 4 bytes would have one.
+  const bool joined =
+      r.store_bytes > word && r.vector_s * row_words * word % r.store_bytes == 0 && skew * word % r.store_bytes == 0;
   const std::uint32_t words = joined ? 1 : std::max(1u, r.store_bytes / word);
   if (joined) request.bytes = r.store_bytes;
   const Sample reads{static_cast<std::uint32_t>(ceil_div(stores, walk.lanes())), all};
@@ -340,8 +352,9 @@ std::uint64_t tile_conflicts(const DeviceProfile& profile, const TileRow& r, std
     for (std::uint32_t w = 0; w < words; ++w) {
       for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
         const std::uint32_t o = reads.at(i) * walk.lanes() + l;
-        request.address[l] = o < stores ? std::int64_t{staged_at(o / vectors_d, o % vectors_d * vector / r.vector_d) + w} * word
-                                        : Request::kInactive;
+        request.address[l] =
+            o < stores ? std::int64_t{staged_at(o / vectors_d, o % vectors_d * vector / r.vector_d) + w} * word
+                       : Request::kInactive;
       }
       walk.shared(request, reads.times(i));
     }
@@ -374,7 +387,7 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
       }
       walk.load(request, parts.times(i) * rows.times(k));
     }
-  // permute_block stores the columns of its blocks; permute_tile walks D again.
+  // permute_block stores the columns of its blocks; permute_tile stores rows along D from workgroup memory.
   const std::uint32_t store_bytes = staged ? r.store_bytes : r.vector_d * r.element_bytes;
   const std::uint32_t vector = store_bytes / r.element_bytes, vectors_d = r.tile_d / vector;
   const std::uint32_t columns = staged ? 1 : r.vector_s;
@@ -389,7 +402,8 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
       const std::int64_t s = staged ? o / vectors_d : block_s(o) * r.vector_s;
       const std::int64_t d = staged ? o % vectors_d * vector : block_d(o) * r.vector_d;
       if (s >= place.size_s || d >= place.size_d) continue;
-      request.address[l] = c.nest.dst_byte_offset + ((place.s + s) * axis_s.dst_stride + (place.d + d) * axis_d.dst_stride) * e;
+      request.address[l] =
+          c.nest.dst_byte_offset + ((place.s + s) * axis_s.dst_stride + (place.d + d) * axis_d.dst_stride) * e;
     }
     walk.store(request, parts_out.times(i) * columns);
   }

@@ -1,4 +1,5 @@
-// Large transposes where the copy engine of sm_90 moves whole tiles; the workgroup only turns them.
+// permute_tma: large transposes on sm_90. The tensor memory accelerator (TMA) moves whole tiles, the workgroup
+// transposes them.
 #include "strategy.hpp"
 
 #include "permute/permute_tma.abi.h"
@@ -14,9 +15,9 @@ struct Row {
   std::uint32_t reserve = 0;             // bytes of workgroup memory left unused
 };
 // NVIDIA H200, driver 580.159.04, CUDA 13.0, 2026-11-21, a stand-alone program (docs/lab/2026-11.md); fractions of a
-// copy. One tile a workgroup, D first; with several tiles in flight a workgroup (persistent ones with 2 to 4 stages)
-// 0.75 to 0.95. More workgroups at once cost: without the reserve 16384x16384 f16 0.949 (0.957), 8192x8192 f32 0.955
-// (0.970), i8 16384x16384 0.951 (0.961).
+// copy. Each workgroup moves one tile, and consecutive workgroups go along D. Persistent workgroups with several tiles
+// in flight (2 to 4 stages) reached 0.75 to 0.95. The reserve limits the workgroups in flight, which helps: 16384x16384
+// f16 0.957 with and 0.949 without it, 8192x8192 f32 0.970 and 0.955, i8 16384x16384 0.961 and 0.951.
 constexpr Row kTable[] = {
     {.element_bytes = 1, .workgroup = 128, .reserve = 14336},
     {.element_bytes = 2, .workgroup = 64, .reserve = 8192},
@@ -30,7 +31,7 @@ std::uint32_t shared_bytes(const Row& r) {
   return 2 * PERMUTE_TMA_TILE_D(r.element_bytes) * PERMUTE_TMA_ROW_BYTES + 16 + r.reserve;
 }
 
-// Strides of whole 16 bytes on both sides, but along the innermost axis.
+// The innermost axis is contiguous and all other strides are nonzero multiples of 16 bytes.
 bool strides_fit(const PermuteContext& c, int innermost, bool source, Refusal& refusal) {
   for (int a = 0; a < c.nest.rank; ++a) {
     const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
@@ -47,19 +48,23 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   if (!c.profile.tensor_maps.value_or(false)) return refusal.no("the device has no tensor maps");
   if (c.nest.element_bytes != r.element_bytes)
-    return refusal.no("the row is for elements of {} bytes, not {}", r.element_bytes, c.nest.element_bytes);
+    return refusal.no("the row is for elements of another size than {} bytes", c.nest.element_bytes);
   const int s = c.nest.src_innermost();
-  if (c.nest.rank < 2 || c.nest.rank > 5) return refusal.no("the nest has {} axes, the kernel takes 2 to 5", c.nest.rank);
+  if (c.nest.rank < 2 || c.nest.rank > 5)
+    return refusal.no("the nest has {} axes, the kernel takes 2 to 5", c.nest.rank);
   if (s <= 0) return refusal.no("source and destination have the same innermost axis");
-  if (c.nest.read_bounds() + c.nest.write_bounds() != 0) return refusal.no("a layout block does not divide its axis, which this kernel does not support");
-  if (c.nest.src_access_align() % 16 != 0 || c.nest.dst_access_align() % 16 != 0) return refusal.no("operands are not aligned to 16 bytes");
+  if (c.nest.read_bounds() + c.nest.write_bounds() != 0)
+    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (c.nest.src_access_align() % 16 != 0 || c.nest.dst_access_align() % 16 != 0)
+    return refusal.no("operands are not aligned to 16 bytes");
   if (!strides_fit(c, s, true, refusal) || !strides_fit(c, 0, false, refusal)) return false;
   if (shared_bytes(r) > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", shared_bytes(r), c.limits.workgroup_memory);
   return true;
 }
 
-// One side of the problem as a tensor: its innermost axis, the other side's, then the batches in the kernel's order.
+// One operand as a tensor map: its innermost axis, the other operand's innermost axis, then the other axes in the
+// kernel's order.
 TensorMap map_of(const Nest& nest, bool source) {
   const auto s = static_cast<std::size_t>(nest.src_innermost());
   const auto e = nest.element_bytes;
@@ -70,7 +75,8 @@ TensorMap map_of(const Nest& nest, bool source) {
   map.swizzle_bytes = PERMUTE_TMA_ROW_BYTES;
   const auto add = [&](std::size_t a, std::uint32_t box) {
     const auto& axis = nest.axis[a];
-    if (!map.dims.empty()) map.strides.push_back(static_cast<std::uint64_t>(source ? axis.src_stride : axis.dst_stride) * e);
+    if (!map.dims.empty())
+      map.strides.push_back(static_cast<std::uint64_t>(source ? axis.src_stride : axis.dst_stride) * e);
     map.dims.push_back(static_cast<std::uint64_t>(axis.extent));
     map.box.push_back(box);
   };
@@ -122,8 +128,8 @@ bool large(const PermuteContext& c) {
   return c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())].extent >= 2048 && c.nest.axis[0].extent >= 2048;
 }
 
-// Where one side is short (196608 x 128 f16: 0.910, the tile 0.934; 64 x 1024 x 512 f32: 0.985, the tile 0.986) the
-// tile does as well or better.
+// permute_tile is as fast or faster if one side is short (196608 x 128 f16: 0.934, this kernel 0.910; 64 x 1024 x 512
+// f32: 0.986 and 0.985).
 bool fallback(const PermuteContext& c, std::uint32_t row) {
   return kTable[row].reserve == 0 || c.nest.rank < 2 || c.nest.src_innermost() < 1 || !large(c);
 }
@@ -132,8 +138,9 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   const Row& r = kTable[row];
   PermuteEstimate e;
   e.groups = d.groups;
-  // The engine asks for whole rows of 128 bytes; one invocation speaks to it.
-  const std::uint64_t transactions = ceil_div(PERMUTE_TMA_TILE_D(r.element_bytes) * PERMUTE_TMA_ROW_BYTES, c.profile.transaction_bytes.value_or(32));
+  // The TMA accesses whole rows of 128 bytes. One invocation issues its requests.
+  const std::uint64_t transactions =
+      ceil_div(PERMUTE_TMA_TILE_D(r.element_bytes) * PERMUTE_TMA_ROW_BYTES, c.profile.transaction_bytes.value_or(32));
   e.interior.load_transactions = e.interior.store_transactions = transactions;
   e.interior.ideal_load_transactions = e.interior.ideal_store_transactions = transactions;
   e.interior.load_requests = 1;
@@ -146,8 +153,8 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
 
 std::string print(const PermuteContext&, std::uint32_t row) {
   const Row& r = kTable[row];
-  return fmt::format("{}x{} wg{}{}", PERMUTE_TMA_TILE_S(r.element_bytes), PERMUTE_TMA_TILE_D(r.element_bytes), r.workgroup,
-                     r.reserve != 0 ? fmt::format(" r{}", r.reserve) : "");
+  return fmt::format("{}x{} wg{}{}", PERMUTE_TMA_TILE_S(r.element_bytes), PERMUTE_TMA_TILE_D(r.element_bytes),
+                     r.workgroup, r.reserve != 0 ? fmt::format(" r{}", r.reserve) : "");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Elements of 1 or 2 bytes on a device whose shaders store only 32-bit words.
+// permute_words: elements of 1 or 2 bytes on a device whose shaders load and store 32-bit words only.
 #include "strategy.hpp"
 
 #include "permute/permute_words.abi.h"
@@ -15,7 +15,7 @@ bool applicable(const PermuteContext& c, std::uint32_t, Refusal& refusal) {
   return true;
 }
 
-// Words that a run may touch: a contiguous one may begin anywhere in its first word.
+// The most words that a run can span: a contiguous run may begin anywhere in its first word.
 std::uint32_t words_of_run(const Nest& nest) {
   if (nest.rank == 0) return 1;
   const auto& run = nest.axis[0];
@@ -27,9 +27,10 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_words";
   d.element_bytes = c.nest.element_bytes;
-  // Byte offsets are worked out in the kernel, so bytes have to stay below 2^31.
+  // The kernel computes byte offsets, which must stay below 2^31.
   constexpr std::int64_t limit = std::int64_t{1} << 31;
-  d.wide = c.wide || (c.nest.src_span() + 4) * c.nest.element_bytes >= limit || (c.nest.dst_span() + 4) * c.nest.element_bytes >= limit;
+  d.wide = c.wide || (c.nest.src_span() + 4) * c.nest.element_bytes >= limit ||
+           (c.nest.dst_span() + 4) * c.nest.element_bytes >= limit;
   d.workgroup = kWorkgroups[row];
   NestAxis run = c.nest.rank > 0 ? c.nest.axis[0] : NestAxis{1, 1, 1, {}};
   d.add_axis(run, words_of_run(c.nest));
@@ -44,7 +45,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-// For devices that can do no better.
+// Only for devices that lack accesses of the element's size.
 bool fallback(const PermuteContext& c, std::uint32_t) {
   return c.profile.storage16.value_or(false) && (c.nest.element_bytes == 2 || c.profile.storage8.value_or(false));
 }
@@ -53,7 +54,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t, const PermuteCo
   PermuteEstimate e;
   e.groups = d.groups;
   e.addressing = Addressing::words;
-  // Scalar gathers, an element at a time: dearer than whatever else can do the same.
+  // Scalar gathers of one element: more expensive than any other admissible kernel.
   const std::uint64_t elements = std::uint64_t{d.workgroup} * 4 / c.nest.element_bytes;
   e.interior.load_requests = ceil_div(elements, 4);
   e.interior.load_transactions = elements;

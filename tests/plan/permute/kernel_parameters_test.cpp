@@ -1,4 +1,4 @@
-// Division by multiplication, and the stream of words.
+// Division by multiplication, and the folding of grids.
 #include "plan/permute/kernel_parameters.hpp"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,8 @@ TEST_CASE("fast division equals division over edge values") {
   for (const auto d : edges) {
     const auto f = fast_division(d);
     for (const auto n : edges)
-      for (const std::uint64_t near : {std::uint64_t{n} - 1, std::uint64_t{n}, std::uint64_t{n} + 1, std::uint64_t{n} * d, std::uint64_t{n} * d - 1}) {
+      for (const std::uint64_t near : {std::uint64_t{n} - 1, std::uint64_t{n}, std::uint64_t{n} + 1,
+                                       std::uint64_t{n} * d, std::uint64_t{n} * d - 1}) {
         if (near >= (std::uint64_t{1} << 31)) continue;
         const auto m = static_cast<std::uint32_t>(near);
         REQUIRE_MESSAGE(divide(m, f) == m / d, m << " / " << d);
@@ -29,8 +30,9 @@ TEST_CASE("fast division equals division over edge values") {
 TEST_CASE("fast division equals division over a million random pairs") {
   std::mt19937_64 random(20261121);
   for (int i = 0; i < 1000000; ++i) {
-    // Sizes spread over all magnitudes, not crowded near 2^31.
-    const auto d = static_cast<std::uint32_t>((random() & 0x7fffffffu) >> (random() % 31)) | 1u << (random() % 3 == 0 ? 0 : 1);
+    // Values of all magnitudes; a uniform distribution would be near 2^31.
+    const auto d =
+        static_cast<std::uint32_t>((random() & 0x7fffffffu) >> (random() % 31)) | 1u << (random() % 3 == 0 ? 0 : 1);
     const auto n = static_cast<std::uint32_t>((random() & 0x7fffffffu) >> (random() % 31));
     if (divide(n, fast_division(d)) != n / d) REQUIRE_MESSAGE(false, n << " / " << d);
   }
@@ -47,7 +49,8 @@ TEST_CASE("small multiplier equals division where the planner uses it") {
 TEST_CASE("grids fold and cover every group") {
   DeviceProfile p;
   p.max_grid = {65535, 65535, 65535};
-  for (const std::uint64_t groups : {1ull, 65535ull, 65536ull, 70000ull, 1ull << 31, (1ull << 31) - 1, 4294967295ull, 1ull << 40}) {
+  for (const std::uint64_t groups :
+       {1ull, 65535ull, 65536ull, 70000ull, 1ull << 31, (1ull << 31) - 1, 4294967295ull, 1ull << 40}) {
     const auto grid = fold_grid(groups, p);
     REQUIRE(grid.has_value());
     const auto covered = std::uint64_t{(*grid)[0]} * (*grid)[1] * (*grid)[2];

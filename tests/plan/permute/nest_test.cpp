@@ -1,4 +1,4 @@
-// Loop nests carried out element by element against the reference, which shares no code with them.
+// Runs loop nests element by element and compares with the reference, which shares no code with them.
 #include "plan/permute/layout.hpp"
 #include "plan/properties.hpp"
 
@@ -23,8 +23,8 @@ std::int64_t dot(const std::vector<std::int64_t>& coef, const std::vector<std::i
   return sum;
 }
 
-// Writes what the nest says; returns how many elements it wrote, each exactly once.
-std::size_t carry_out(const detail::LoopNest& nest, std::size_t size, std::span<const std::byte> src,
+// Runs the nest. Returns the number of elements that it wrote; checks that it wrote each once.
+std::size_t run_nest(const detail::LoopNest& nest, std::size_t size, std::span<const std::byte> src,
                       std::span<std::byte> dst) {
   std::set<std::int64_t> written;
   std::vector<std::int64_t> index(nest.axes.size(), 0);
@@ -56,7 +56,7 @@ std::size_t carry_out(const detail::LoopNest& nest, std::size_t size, std::span<
   return written.size();
 }
 
-// Empty where the nest does what the reference does, and the sizes agree.
+// Empty if the nest and the reference agree in result and sizes.
 std::string difference(const PermuteProblem& problem) {
   const auto nest = detail::loop_nest(problem);
   if (!nest) return nest.error().message();
@@ -68,7 +68,7 @@ std::string difference(const PermuteProblem& problem) {
   std::vector<std::byte> src(bytes.src), want(bytes.dst, std::byte{0xcd}), got = want;
   for (std::size_t i = 0; i < src.size(); ++i) src[i] = static_cast<std::byte>(i * 131 + i / 251 + 1);
   reference::permute(definition, src, want);
-  carry_out(*nest, size_bytes(problem.type), src, got);
+  run_nest(*nest, size_bytes(problem.type), src, got);
   const auto wrong = reference::compare(definition, want, got);
   return wrong ? wrong->message() : "";
 }
@@ -91,7 +91,7 @@ TEST_CASE("blocked destination pads with a bound") {
 TEST_CASE("bounds that cannot fail are left out") {
   CHECK(detail::loop_nest(permute("permute f16 1x8x5x6 layout=NCHW:NCHW4c"))->bounds.empty());
   CHECK(detail::loop_nest(permute("permute f16 1x2x5x6x4 layout=NCHW4c:NCHW"))->bounds.empty());
-  // Within the only block, the loop itself ends where the channels do.
+  // With a single block the loop's extent is the number of channels.
   const auto nest = detail::loop_nest(permute("permute f16 1x1x5x6x4 layout=NCHW4c:NCHW extent=C:3")).value();
   CHECK(nest.bounds.empty());
   CHECK(nest.axes[2].extent == 3);
@@ -105,7 +105,7 @@ TEST_CASE("blocked source stops where the destination ends") {
   CHECK(nest.axes.size() == 5);
 }
 
-TEST_CASE("loop nests do what the reference does") {
+TEST_CASE("loop nests equal the reference") {
   for (const std::string_view text : {
            "permute f16 2x3x4 axes=2,0,1",
            "permute f32 2x3x4 axes=2,0,1 src.strides=0x5x1 dst.strides=10x1x3 src.offset=7 dst.offset=3",
@@ -128,7 +128,7 @@ TEST_CASE("loop nests do what the reference does") {
     CAPTURE(text);
     const auto problem = parse_problem(text);
     REQUIRE(problem.has_value());
-    if (text.find("AaBC") != std::string_view::npos) {  // a lower-case letter needs its size
+    if (text.find("AaBC") != std::string_view::npos) {  // invalid: a lower-case letter needs a size
       CHECK_FALSE(validate(*problem).has_value());
       continue;
     }
@@ -136,7 +136,7 @@ TEST_CASE("loop nests do what the reference does") {
   }
 }
 
-TEST_CASE("random layouts do what the reference does") {
+TEST_CASE("random layouts equal the reference") {
   CHECK(rc::check("nest == reference", [] {
     PermuteProblem p;
     p.type = DType::i8;
@@ -170,7 +170,7 @@ TEST_CASE("random layouts do what the reference does") {
       if (parts > 1) p.extents.emplace_back(letter, *rc::gen::inRange<std::int64_t>(1, whole + 1));
     }
     const auto nest = detail::loop_nest(p);
-    if (!nest) {  // 8 and 12 do not nest
+    if (!nest) {  // neither of 8 and 12 divides the other
       RC_ASSERT(nest.error().kind == ErrorKind::unsupported);
       RC_ASSERT(nest.error().what == "layout");
       return;
@@ -180,7 +180,7 @@ TEST_CASE("random layouts do what the reference does") {
   }));
 }
 
-TEST_CASE("random permutes do what the reference does") {
+TEST_CASE("random permutes equal the reference") {
   CHECK(rc::check("nest == reference", [] {
     PermuteProblem p;
     p.type = *rc::gen::element(DType::i8, DType::f16, DType::c128);
@@ -194,7 +194,7 @@ TEST_CASE("random permutes do what the reference does") {
     for (std::size_t i = p.axes.size(); i > 1; --i)
       std::swap(p.axes[i - 1], p.axes[*rc::gen::inRange<std::size_t>(0, i)]);
     p.dst_offset = *rc::gen::inRange(0, 9);
-    // Few elements, so the distinctness test must be exact.
+    // There are few elements, so validate()'s search for overlaps must be exact.
     std::set<std::int64_t> seen{0};
     bool distinct = true;
     for (int i = 0; i < rank; ++i) {

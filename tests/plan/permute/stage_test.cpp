@@ -1,4 +1,4 @@
-// Permutes with an elementwise stage: what is said, what is refused, which plans come of it.
+// Permutes with an elementwise stage: problem strings, refusals and plans.
 #include "plan/permute/nest.hpp"
 #include "plan/helpers.hpp"
 
@@ -40,12 +40,14 @@ std::uint32_t constant(const Step& step, std::uint32_t id) {
 }  // namespace
 
 TEST_CASE("stages read back as printed") {
-  for (const char* text : {"permute f32 4x6 axes=1,0 out=f16", "permute i8 4x6 axes=1,0 alpha=-0.1 scale=1 bias=0 add=packed",
-                           "permute u8 1x4x4x3 layout=NHWC:NCHW4c out=bf16 scale=C bias=C add=64x64x16x0x1 align=4"})
+  for (const char* text :
+       {"permute f32 4x6 axes=1,0 out=f16", "permute i8 4x6 axes=1,0 alpha=-0.1 scale=1 bias=0 add=packed",
+        "permute u8 1x4x4x3 layout=NHWC:NCHW4c out=bf16 scale=C bias=C add=64x64x16x0x1 align=4"})
     CHECK(reread(text) == text);
   CHECK(reread("permute f32 4x6 axes=1,0 alpha=1") == "permute f32 4x6 axes=1,0");
-  CHECK(to_json(*parse_problem("permute f32 4x6 axes=1,0 add=packed bias=1 scale=0 alpha=0.5 out=i8")) ==
-        R"({"add":true,"alpha":"0.5","axes":[1,0],"bias":"1","operation":"permute","out":"i8","scale":"0","shape":[4,6],"type":"f32"})");
+  CHECK(
+      to_json(*parse_problem("permute f32 4x6 axes=1,0 add=packed bias=1 scale=0 alpha=0.5 out=i8")) ==
+      R"({"add":true,"alpha":"0.5","axes":[1,0],"bias":"1","operation":"permute","out":"i8","scale":"0","shape":[4,6],"type":"f32"})");
 }
 
 TEST_CASE("stages are refused by name") {
@@ -64,9 +66,11 @@ TEST_CASE("stages are refused by name") {
 }
 
 TEST_CASE("operands of a stage follow the others") {
-  const auto operands = operands_of(*parse_problem("permute f16 1x2x5x4 layout=NCW4c:NWC extent=C:7 out=f32 scale=C bias=W add=0x7x1"));
+  const auto operands =
+      operands_of(*parse_problem("permute f16 1x2x5x4 layout=NCW4c:NWC extent=C:7 out=f32 scale=C bias=W add=0x7x1"));
   REQUIRE(operands.has_value());
-  const std::vector<std::pair<std::string, std::uint64_t>> want = {{"src", 80}, {"dst", 140}, {"scale", 28}, {"bias", 20}, {"add", 140}};
+  const std::vector<std::pair<std::string, std::uint64_t>> want = {
+      {"src", 80}, {"dst", 140}, {"scale", 28}, {"bias", 20}, {"add", 140}};
   REQUIRE(operands->size() == want.size());
   for (std::size_t i = 0; i < want.size(); ++i) {
     CHECK((*operands)[i].name == want[i].first);
@@ -74,8 +78,9 @@ TEST_CASE("operands of a stage follow the others") {
   }
 }
 
-TEST_CASE("plain permutes know nothing of stages") {
-  CHECK(to_json(*parse_problem("permute f32 64x64 axes=1,0")) == R"({"axes":[1,0],"operation":"permute","shape":[64,64],"type":"f32"})");
+TEST_CASE("permutes without a stage have no stage fields and operands") {
+  CHECK(to_json(*parse_problem("permute f32 64x64 axes=1,0")) ==
+        R"({"axes":[1,0],"operation":"permute","shape":[64,64],"type":"f32"})");
   const auto plan = planned("permute f32 64x64 axes=1,0", test::gpu(), {.explain = true});
   CHECK(plan.operands.size() == 2);
   for (const auto& c : plan.candidates)
@@ -92,15 +97,16 @@ TEST_CASE("kernels that only move refuse a stage by name") {
     CHECK_FALSE(c.refusal.empty());
   }
   CHECK(seen);
-  const auto forced = make_plan(*parse_problem("permute f32 64x64 axes=1,0 out=f16"), test::gpu(), {.force = "permute_tile"});
+  const auto forced =
+      make_plan(*parse_problem("permute f32 64x64 axes=1,0 out=f16"), test::gpu(), {.force = "permute_tile"});
   REQUIRE_FALSE(forced.has_value());
-  CHECK(forced.error().message().find("permute_tile: the problem computes with elements") != std::string::npos);
+  CHECK(forced.error().message().find("permute_tile: the problem has an elementwise stage") != std::string::npos);
 }
 
 TEST_CASE("stages are axes of the nest") {
   const auto problem = std::get<PermuteProblem>(*parse_problem("permute u8 2x8x8x3 layout=NHWC:NCHW out=f32 scale=C"));
   const auto nest = detail::canonical(*detail::loop_nest(problem), problem);
-  REQUIRE(nest.rank == 3);                 // HW, C, N: scale keeps none of them apart that were not
+  REQUIRE(nest.rank == 3);                 // HW, C, N: the scale along C prevents no merge
   CHECK(nest.axis[0].scale_step == 0);
   CHECK(nest.axis[1].scale_step == 1);
   CHECK(nest.element_bytes == 1);          // never widened
@@ -121,8 +127,9 @@ TEST_CASE("addresses of a stage are pushed") {
   CHECK(alpha == 2);
   CHECK((constant(step, PERMUTE_FUSED_SPEC_STAGE) & 31u) ==
         (PERMUTE_FUSED_ALPHA | PERMUTE_FUSED_SCALE | PERMUTE_FUSED_BIAS | PERMUTE_FUSED_ADD));
-  // Another shape is another plan, and no other pipeline.
-  const auto other = planned("permute f32 256x512 axes=1,0 scale=0 bias=0"), same = planned("permute f32 512x256 axes=1,0 scale=0 bias=0");
+  // Another shape gives another plan with the same pipeline.
+  const auto other = planned("permute f32 256x512 axes=1,0 scale=0 bias=0"),
+             same = planned("permute f32 512x256 axes=1,0 scale=0 bias=0");
   CHECK(other.steps[0].constants == same.steps[0].constants);
   CHECK((constant(other.steps[0], PERMUTE_FUSED_SPEC_STAGE) & PERMUTE_FUSED_ONE_AXIS) != 0);
 }
@@ -134,7 +141,8 @@ TEST_CASE("accesses of a stage are as wide as types and alignment allow") {
     return std::array{constant(step, PERMUTE_FUSED_SPEC_LOAD), constant(step, PERMUTE_FUSED_SPEC_STORE)};
   };
   CHECK(widths("permute f32 1024x1024 axes=1,0 out=f16") == std::array{4u, 8u});
-  CHECK(widths("permute f32 1024x1024 axes=0,1 out=f16") == std::array{4u, 4u});   // one run: an access each way
+  CHECK(widths("permute f32 1024x1024 axes=0,1 out=f16") ==
+        std::array{4u, 4u});  // a contiguous run: load and store have the same width
   CHECK(widths("permute f32 1022x1026 axes=1,0 out=f16") == std::array{2u, 2u});
   CHECK(widths("permute f32 1024x1024 axes=1,0 out=f16 src.align=4") == std::array{1u, 8u});
   CHECK(planned("permute f32 1024x1024 axes=1,0 out=f16").steps[0].kernel.variant == "word");
@@ -144,12 +152,14 @@ TEST_CASE("accesses of a stage are as wide as types and alignment allow") {
 
 TEST_CASE("stages beyond2 to31 and many axes have plans") {
   CHECK(planned("permute f32 65536x65536 axes=1,0 out=f16 scale=0").steps[0].kernel.variant.ends_with(".wide"));
-  CHECK(planned("permute f32 2x3x4x5x6x7x3x2 axes=7,5,3,1,0,2,4,6 scale=3 bias=1 add=packed").steps[0].kernel.variant.ends_with(".long"));
+  CHECK(planned("permute f32 2x3x4x5x6x7x3x2 axes=7,5,3,1,0,2,4,6 scale=3 bias=1 add=packed")
+            .steps[0]
+            .kernel.variant.ends_with(".long"));
   auto profile = test::gpu();
   profile.int64 = false;
   const auto cut = planned("permute i8 5x500000000 axes=1,0 bias=1", profile);
   CHECK(cut.steps.size() >= 2);
   std::uint64_t offset = 0;
   for (const auto& step : cut.steps) offset = std::max(offset, step.addresses.at(2).byte_offset);
-  CHECK(offset > 0);                      // parts of the vector, too
+  CHECK(offset > 0);                      // the later parts start inside the bias vector
 }
