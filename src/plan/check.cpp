@@ -1,4 +1,4 @@
-// What must hold for any backend to carry out a plan safely.
+// Checks that a backend can run a plan safely: launches, addresses, ranges, barriers, device limits.
 #include <sectile/plan.hpp>
 #include <sectile/profile.hpp>
 
@@ -14,7 +14,7 @@ namespace sectile {
 
 namespace {
 
-// Bounds the work on a foreign plan: every pair of ranges between two barriers is compared.
+// These bound the checker's work on an untrusted plan: it compares every pair of ranges between two barriers.
 constexpr std::size_t kMostSteps = 64, kMostRanges = 64, kMostMaps = 8;
 
 std::unexpected<Error> refuse(std::size_t step, std::string_view what, std::string value, std::string limit = {}) {
@@ -49,10 +49,11 @@ Result<void> check_launch(const Step& step, std::size_t at) {
   const auto out_of_order = [](const Constant& a, const Constant& b) { return a.id >= b.id; };
   if (std::ranges::adjacent_find(step.constants, out_of_order) != step.constants.end())
     return refuse(at, "constants", "not sorted by id", "each id once, ascending");
-  // The kernel's size in x is its constant: what the limits are compared with is what runs.
+  // The kernel takes its size in x from constant 0. The limits are checked against step.workgroup: both must agree.
   const auto size = std::ranges::find(step.constants, std::uint32_t{SECTILE_SPEC_WORKGROUP}, &Constant::id);
   if (size != step.constants.end() && size->value != step.workgroup[0])
-    return refuse(at, "constant 0", std::to_string(size->value), "the workgroup's size, " + std::to_string(step.workgroup[0]));
+    return refuse(at, "constant 0", std::to_string(size->value),
+                  "the workgroup's size, " + std::to_string(step.workgroup[0]));
   if (step.push.size() % 4 != 0) return refuse(at, "push bytes", std::to_string(step.push.size()), "a multiple of 4");
   return {};
 }
@@ -78,7 +79,7 @@ Result<void> check_addresses(const Plan& plan, const Step& step, std::size_t at)
     for (std::size_t j = 0; j < i; ++j)
       if (step.addresses[j].push_offset == slot.push_offset)
         return refuse(at, "address", "two at push offset " + std::to_string(slot.push_offset));
-    // A kernel that is handed an address uses it: ordering is proved from the ranges alone.
+    // Ordering is proved from the ranges alone, so an operand whose address is passed needs a range.
     if (std::ranges::none_of(step.accesses, [&](const AccessRange& range) { return range.operand == slot.operand; }))
       return refuse(at, "address", "of " + operand.name, "a range that it accesses");
   }
@@ -108,17 +109,20 @@ Result<void> check_ranges(const Plan& plan, const Step& step, std::size_t at) {
   return {};
 }
 
-// What cuTensorMapEncodeTiled asks for, and that no element lies outside what the step says it touches.
+// The requirements of cuTensorMapEncodeTiled, and that the step's ranges cover every element of the map.
 Result<void> check_tensor_map(const Plan& plan, const Step& step, const TensorMap& map, std::size_t at) {
   const auto is_power = [](std::uint32_t n, std::uint32_t least, std::uint32_t most) {
     return std::has_single_bit(n) && n >= least && n <= most;
   };
   if (map.operand >= plan.operands.size())
-    return refuse(at, "tensor map", "of operand " + std::to_string(map.operand), std::to_string(plan.operands.size()) + " operands");
+    return refuse(at, "tensor map", "of operand " + std::to_string(map.operand),
+                  std::to_string(plan.operands.size()) + " operands");
   const std::size_t rank = map.dims.size();
   if (rank < 1 || rank > 5 || map.box.size() != rank || map.strides.size() != rank - 1)
-    return refuse(at, "tensor map", std::to_string(rank) + " dimensions", "1 to 5, as many box sides, one stride fewer");
-  if (!is_power(map.element_bytes, 1, 8)) return refuse(at, "tensor map", std::to_string(map.element_bytes) + "-byte elements", "1, 2, 4 or 8");
+    return refuse(at, "tensor map", std::to_string(rank) + " dimensions",
+                  "1 to 5, as many box sides, one stride fewer");
+  if (!is_power(map.element_bytes, 1, 8))
+    return refuse(at, "tensor map", std::to_string(map.element_bytes) + "-byte elements", "1, 2, 4 or 8");
   if (map.byte_offset % 16 != 0 || plan.operands[map.operand].align % 16 != 0)
     return refuse(at, "tensor map", "byte offset " + std::to_string(map.byte_offset), "16-byte alignment");
   if (map.swizzle_bytes != 0 && !is_power(map.swizzle_bytes, 32, 128))
@@ -136,17 +140,19 @@ Result<void> check_tensor_map(const Plan& plan, const Step& step, const TensorMa
   }
   const std::uint64_t row = std::uint64_t{map.box[0]} * map.element_bytes;
   if (row % 16 != 0 || (map.swizzle_bytes != 0 && row > map.swizzle_bytes))
-    return refuse(at, "tensor map", "box rows of " + std::to_string(row) + " bytes", "a multiple of 16, no more than the swizzle");
+    return refuse(at, "tensor map", "box rows of " + std::to_string(row) + " bytes",
+                  "a multiple of 16, no more than the swizzle");
   if (__builtin_add_overflow(end, map.byte_offset, &end)) return refuse(at, "tensor map", "beyond 2^64 bytes");
   const auto covers = [&](const AccessRange& range) {
     return range.operand == map.operand && range.begin <= map.byte_offset && end <= range.end;
   };
   if (std::ranges::none_of(step.accesses, covers))
-    return refuse(at, "tensor map", "bytes up to " + std::to_string(end) + " of " + plan.operands[map.operand].name, "inside a range that the step accesses");
+    return refuse(at, "tensor map", "bytes up to " + std::to_string(end) + " of " + plan.operands[map.operand].name,
+                  "inside a range that the step accesses");
   return {};
 }
 
-// `open`: the first step whose work may still be running when step `at` starts.
+// `open`: the first step that may still be running when step `at` starts.
 Result<void> check_order(const Plan& plan, std::size_t open, std::size_t at) {
   for (std::size_t before = open; before < at; ++before)
     for (const AccessRange& a : plan.steps[before].accesses)
@@ -163,7 +169,7 @@ std::unexpected<Error> exceeded(std::size_t step, std::string_view what, std::ui
               "at most " + std::to_string(limit));
 }
 
-// What every Vulkan 1.3 device gives (the specification's Required Limits), for fields without a value.
+// The minimums of every Vulkan 1.3 device (the specification's Required Limits), for fields without a value.
 constexpr std::uint32_t kLeastWorkgroupMemory = 16384, kLeastInvocations = 128, kLeastPush = 128, kLeastGrid = 65535;
 constexpr std::array<std::uint32_t, 3> kLeastWorkgroup{128, 128, 64};
 
@@ -178,7 +184,7 @@ Result<void> check_subgroup(const Step& step, const DeviceProfile& profile, std:
   if (!profile.min_subgroup_size || !profile.max_subgroup_size)
     return refuse_size("none: the profile lists no subgroup sizes");
   const std::uint32_t least = *profile.min_subgroup_size, most = *profile.max_subgroup_size;
-  // Where sizes cannot be stated, a device with a single size gives that one anyway.
+  // A device with a single size runs that size, even if it does not support required sizes.
   if (!profile.required_subgroup_size.value_or(false) && least != most)
     return refuse_size("none: the device does not support a required subgroup size");
   if (size < least || size > most) return refuse_size(std::to_string(least) + " to " + std::to_string(most));
@@ -192,7 +198,7 @@ Result<void> check_subgroup(const Step& step, const DeviceProfile& profile, std:
 Result<void> check_limits(const Step& step, const DeviceProfile& profile, std::size_t at) {
   constexpr std::string_view kSize[] = {"workgroup size x", "workgroup size y", "workgroup size z"};
   constexpr std::string_view kGrid[] = {"grid x", "grid y", "grid z"};
-  // CUDA gives more than a kernel can declare to those that ask for it when launching.
+  // CUDA allows more workgroup memory if it is requested at launch.
   const std::uint32_t memory = std::max(profile.workgroup_memory_bytes.value_or(kLeastWorkgroupMemory),
                                         profile.max_dynamic_workgroup_memory_bytes.value_or(0));
   if (step.workgroup_memory_bytes > memory)
@@ -214,7 +220,8 @@ Result<void> check_limits(const Step& step, const DeviceProfile& profile, std::s
     return fail(ErrorKind::limit_exceeded, "buffer device address", "used in step " + std::to_string(at),
                 "a device that has it");
   if (!step.tensor_maps.empty() && !profile.tensor_maps.value_or(false))
-    return fail(ErrorKind::limit_exceeded, "tensor maps", "used in step " + std::to_string(at), "a device that has them");
+    return fail(ErrorKind::limit_exceeded, "tensor maps", "used in step " + std::to_string(at),
+                "a device that has them");
   return check_subgroup(step, profile, at);
 }
 

@@ -1,11 +1,10 @@
-// Walks an operation's table of candidates and takes the cheapest. A Family is an operation's strategies on one problem and
-// device:
+// Chooses the cheapest candidate of an operation's strategies. A Family is those strategies for one problem and device:
 //   struct Family {
 //     using Strategy, Config;                                  // strategy.hpp
 //     std::span<const Strategy* const> table() const;
 //     Config make(const Strategy&, row) const;
 //     std::int64_t cost(const Strategy&, row, const Config&) const;
-//     void explain(const Strategy&, row, const Config&, Candidate&) const;    // counts, detail, the cost in picoseconds
+//     void explain(const Strategy&, row, const Config&, Candidate&) const;    // counts, detail, cost in picoseconds
 //     Result<std::vector<Step>> steps(const Config&) const;
 //     const Context& context() const;
 //     Family without_pack() const;
@@ -48,10 +47,11 @@ bool forced_out(const PlanOptions& options, const Strategy& s, const Context& c,
   return !options.force.empty() && options.force != s.stem && options.force != candidate_name(s, c, row);
 }
 
-// The first step of a candidate whose kernel a pack does not have. A candidate whose steps cannot be made lacks none here:
-// it fails with its own error where it is chosen.
+// The first step whose kernel is not in the pack. None if the steps cannot be made: choosing the candidate then fails
+// with that error.
 template <class Family>
-std::optional<Step> lacking(const Family& family, const typename Family::Config& config, const KernelSet& kernels) {
+std::optional<Step> first_missing_step(const Family& family, const typename Family::Config& config,
+                                       const KernelSet& kernels) {
   if (const auto steps = family.steps(config))
     for (const Step& step : *steps)
       if (!kernels.has(step)) return step;
@@ -61,19 +61,19 @@ std::optional<Step> lacking(const Family& family, const typename Family::Config&
 template <class Family>
 bool in_pack(const Family& family, const typename Family::Config& config, const KernelSet* kernels, Refusal& refusal) {
   if (kernels == nullptr) return true;
-  const auto step = lacking(family, config, *kernels);
+  const auto step = first_missing_step(family, config, *kernels);
   return !step || refusal.no("the pack has no {}.{} with these constants", step->kernel.stem, step->kernel.variant);
 }
 
-// Fallback rows lose to all others; of two of them the first in the table wins.
+// Any other row is better than a fallback row. Of two fallback rows the first in the table wins.
 template <class Family>
 bool better(const Choice<Family>& best, bool fallback, std::int64_t cost) {
   if (best.strategy == nullptr) return true;
   return best.fallback ? !fallback : !fallback && cost < best.cost;
 }
 
-// `explanations`, where there is one, gets every candidate. Without it fallback rows are passed over, unless
-// `with_fallback` says otherwise or a candidate is forced.
+// Every candidate is appended to `explanations`, unless that is null. If it is null, fallback rows are skipped unless
+// `with_fallback` is set or a candidate is forced.
 template <class Family>
 Choice<Family> choose(const Family& family, const PlanOptions& options, std::vector<Candidate>* explanations,
                       bool with_fallback) {
@@ -86,7 +86,8 @@ Choice<Family> choose(const Family& family, const PlanOptions& options, std::vec
       if (!explain && !with_fallback && options.force.empty() && fallback) continue;
       Refusal refusal(explain);
       bool admissible = s->applicable(family.context(), row, refusal);
-      if (admissible && forced_out(options, *s, family.context(), row)) admissible = refusal.no("another candidate is forced");
+      if (admissible && forced_out(options, *s, family.context(), row))
+        admissible = refusal.no("another candidate is forced");
       Candidate candidate;
       if (admissible) {
         const auto config = family.make(*s, row);
@@ -108,27 +109,28 @@ Choice<Family> choose(const Family& family, const PlanOptions& options, std::vec
   return best;
 }
 
-// A fallback row is taken where the device has no room for the others (a workgroup of 128), or a pack does not hold them.
+// Tries fallback rows only if no other row is admissible: the device allows too few invocations, or the pack lacks the
+// kernels.
 template <class Family>
 Choice<Family> choose(const Family& family, const PlanOptions& options, std::vector<Candidate>* explanations) {
   auto choice = choose(family, options, explanations, false);
   return choice.strategy != nullptr || explanations != nullptr ? choice : choose(family, options, explanations, true);
 }
 
-// Where a pack has no candidate's kernel: the error names what is nearest to the kernel that would be chosen without it.
+// The error if no candidate's kernel is in the pack: it names the pack's kernel that is nearest to the best choice.
 template <class Family>
 Result<void> not_in_pack(const Job& job, const Family& family) {
   const auto choice = choose(family.without_pack(), {.explain = false, .force = job.options.force}, nullptr);
   if (choice.strategy == nullptr) return {};
   const auto steps = family.steps(choice.config);
   if (!steps) return std::unexpected(steps.error());
-  const auto step = lacking(family, choice.config, *job.options.kernels);
+  const auto step = first_missing_step(family, choice.config, *job.options.kernels);
   if (!step) return {};
   return fail(ErrorKind::missing, "kernel in the pack for " + job.profile.name, print(job.plan.problem),
               job.options.kernels->nearest(*step));
 }
 
-// The choice, or why there is none. `explanations` as choose() has it; `operation` is its name in an error.
+// The choice, or an error that says why there is none. `explanations` is choose()'s; the error names `operation`.
 template <class Family>
 Result<Choice<Family>> choose_or_refuse(const Job& job, const Family& family, const char* operation,
                                         std::vector<Candidate>* explanations) {

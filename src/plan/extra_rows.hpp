@@ -1,5 +1,5 @@
-// Rows that tests and benchmarks add to the planner's tables for a plan (PlanOptions::extra): ladders that show what each
-// step of an optimization is worth, loops of a GPU on a CPU. They are fallback rows: taken only where they are forced.
+// Rows that tests and benchmarks add to the planner's tables (PlanOptions::extra): ladders, which add one optimization
+// at a time, and a GPU's loops on a CPU. They are fallback rows: the planner takes them only if they are forced.
 #pragma once
 
 #include "matmul/rows.hpp"

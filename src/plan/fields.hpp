@@ -1,7 +1,7 @@
-// One list of a problem's fields drives its JSON both ways and its hash. An operation writes it as a template
+// One list of a problem's fields serves JSON in both directions and the hash. An operation writes it as a template
 //   void each_field(auto& p, auto&& visit)
-// that calls visit(key, value) for what JSON always has, and visit(key, value, left_out) for what it has only where the
-// value is another. Keys are sorted, for the JSON is canonical.
+// It calls visit(key, value) for a field that is always in the JSON, and visit(key, value, left_out) for one that is
+// left out if the value equals left_out. The keys are sorted because the JSON is canonical.
 #pragma once
 
 #include "base/json_text.hpp"
@@ -13,14 +13,14 @@
 
 namespace sectile::detail {
 
-// The field that says which operation it is.
+// The field that names the operation.
 struct OperationName {
   std::string_view text;
 };
 
-// A type that JSON has as a word has a specialization with
+// A type that JSON writes as a string has a specialization with
 //   static std::string_view or std::string of(const T&)
-//   static Result<void> read(std::string_view word, T& out)   whose error's limit says which words there are
+//   static Result<void> read(std::string_view word, T& out)   the error's limit lists the allowed words
 template <class T>
 struct Words;
 
@@ -45,7 +45,7 @@ struct Words<std::optional<T>> {
   static Result<void> read(std::string_view word, std::optional<T>& out) { return Words<T>::read(word, out.emplace()); }
 };
 
-// Numbers that are no integers are strings, so that they read back as they were on every machine.
+// Floating-point numbers are strings, so that they read back exactly on every machine.
 template <>
 struct Words<float> {
   static std::string of(float number) { return float_text(number); }
@@ -57,7 +57,7 @@ struct Words<float> {
   }
 };
 
-// An axis' true size, by its letter.
+// An axis letter and the axis' true size.
 using Extents = std::vector<std::pair<char, std::int64_t>>;
 
 class FieldWriter {
@@ -92,7 +92,7 @@ class FieldWriter {
   JsonWriter& w_;
 };
 
-// The first thing that is wrong is the object's error.
+// The first error is the object's error.
 class FieldReader {
  public:
   FieldReader(JsonObject& object, const std::string& what) : object_(object), what_(what) {}
@@ -146,7 +146,7 @@ class FieldReader {
   const std::string& what_;
 };
 
-// Equal problems hash alike; nothing is allocated.
+// Equal problems have equal hashes. It allocates nothing.
 class FieldHash {
  public:
   std::size_t value() const { return hash_; }
@@ -184,7 +184,7 @@ class FieldHash {
     add(both.first);
     add(both.second);
   }
-  // Several members that are one field.
+  // matmul's weights: type and format are one field.
   template <class T>
     requires requires(const T& t) { t.type; t.format; }
   void add(const T& both) {

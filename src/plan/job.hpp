@@ -1,4 +1,4 @@
-// What planning a problem on a device works on.
+// The inputs and the output of planning one problem for one device.
 #pragma once
 
 #include <sectile/error.hpp>
@@ -14,21 +14,19 @@ struct Job {
   const DeviceProfile& profile;
   const PlanOptions& options;
   Plan& plan;
-  bool chose = false;   // among candidates: a problem without work has none
+  bool chose = false;   // a candidate was chosen; a problem without work has no candidates
 };
 
-// One plan, as `options` ask for it. `tuned`: the candidate that options.force names was measured, and not asked for.
+// Makes one plan. `tuned`: options.force comes from the tuning store and not from the user.
 Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
                      const PlanOptions& options, bool tuned);
-// The plan of the measured candidate `name`. Where options.explain asks for it, all candidates are listed with their costs as
-// they are without the measurement.
+// The plan of the measured candidate `name`. With options.explain it lists all candidates with their estimated costs.
 Result<Plan> plan_tuned(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
                         const PlanOptions& options, const std::string& name);
 
-// What the text of a plan says, checked as check_plan can: private to plan_from_json.
+// Parses a plan's JSON and runs check_plan on it. Only plan_from_json calls this.
 Result<Plan> parse_plan(std::string_view text);
 
-// More parts than this would be more launches than work.
-inline constexpr std::size_t kMaxSteps = 64;   // check_plan takes no more
+inline constexpr std::size_t kMaxSteps = 64;   // check_plan's limit
 
 }  // namespace sectile::detail

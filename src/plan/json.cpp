@@ -14,10 +14,10 @@ using nlohmann::json;
 
 namespace {
 
-// More than any plan has; what a foreign file may make us hold and check.
+// Above what any plan has. These bound the memory and time that an untrusted file takes.
 constexpr std::size_t kMostSteps = 64, kMostOperands = 64, kMostItems = 1024, kMostCandidates = 4096;
 
-// The list templates below find these by their declaration.
+// Declared first because the list templates below call them.
 void write(JsonWriter& w, const Step& step);
 void write(JsonWriter& w, const Candidate& candidate);
 Result<void> read(const json& value, const std::string& what, KernelName& out);
@@ -111,7 +111,7 @@ void write(JsonWriter& w, const Step& step) {
   w.end('}');
 }
 
-// One list for both ways; sorted.
+// One list for writing and reading, sorted by key.
 void each_count(auto& count, auto&& visit) {
   visit("bank_conflicts", count.bank_conflicts);
   visit("ideal_load_transactions", count.ideal_load_transactions);
@@ -228,10 +228,12 @@ Result<void> read(const json& value, const std::string& what, PlanChoice& out) {
   o.optional("kernels", out.kernels);
   if (auto ok = o.finish(); !ok) return ok;
   const auto found = std::ranges::find(kChosenBy, by);
-  if (found == std::end(kChosenBy)) return fail(ErrorKind::parse, what + ".by", JsonObject::cut(by), "cost, force or tuned");
+  if (found == std::end(kChosenBy))
+    return fail(ErrorKind::parse, what + ".by", JsonObject::cut(by), "cost, force or tuned");
   out.by = static_cast<ChosenBy>(found - std::begin(kChosenBy));
   if (out.asked.empty() != (out.by == ChosenBy::cost))
-    return fail(ErrorKind::parse, what + ".asked", JsonObject::cut(out.asked), "a candidate where \"by\" is force or tuned, nothing where it is cost");
+    return fail(ErrorKind::parse, what + ".asked", JsonObject::cut(out.asked),
+                "a candidate where \"by\" is force or tuned, nothing where it is cost");
   return {};
 }
 

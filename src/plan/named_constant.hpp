@@ -1,4 +1,4 @@
-// A specialization constant as a plan's line names it.
+// The name of a specialization constant in a plan's text.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace sectile::detail {
 
-// Neighbours of one name are joined by 'x': "tile=64x32".
+// Consecutive constants with the same name are joined by 'x': "tile=64x32".
 struct NamedConstant {
   std::uint32_t id;
   std::string_view name;

@@ -1,5 +1,5 @@
-// What an operation gives the planner's own files. Each alternative of Problem has a specialization of Operation in its
-// folder's operation.hpp, which stands in the list below: without one, nothing that visits problems compiles.
+// Dispatch by operation. Each alternative of Problem has a specialization of Operation in its folder's operation.hpp,
+// included below. An alternative without one does not compile.
 #pragma once
 
 #include "plan/matmul/operation.hpp"
@@ -11,7 +11,8 @@
 
 namespace sectile::detail {
 
-// visit(std::type_identity<P>()), P the problem type of the operation of that name; otherwise() where there is none.
+// Calls visit(std::type_identity<P>()) with the problem type P of the operation `name`, or otherwise() if there is
+// none.
 template <class R, std::size_t I = 0>
 R with_operation(std::string_view name, auto&& visit, auto&& otherwise) {
   if constexpr (I == std::variant_size_v<Problem>) {
@@ -23,20 +24,20 @@ R with_operation(std::string_view name, auto&& visit, auto&& otherwise) {
   }
 }
 
-// visit(operation) for each.
+// Calls visit(operation) for each operation.
 void each_operation(auto&& visit) {
   const auto all = [&]<class... P>(std::type_identity<std::variant<P...>>) { (visit(Operation<P>()), ...); };
   all(std::type_identity<Problem>());
 }
 
-// visit(operation, problem), where `operation` has the static functions.
+// Calls visit(operation, problem); `operation` has the static functions.
 decltype(auto) visit_operation(auto&& visit, const Problem& problem) {
   return std::visit([&]<class P>(const P& p) -> decltype(auto) { return visit(Operation<P>(), p); }, problem);
 }
 
 // Never allocates.
 std::size_t hash_of(const Problem& problem);
-// `what` stands in front of the key in errors. Errors: parse.
+// `what` precedes the key in errors. Errors: parse.
 Result<Problem> read_problem(const nlohmann::json& value, const std::string& what);
 
 }  // namespace sectile::detail

@@ -20,11 +20,11 @@ class JsonWriter;
 
 // A specialization has
 //   kName                         the first word of the problem string, and "operation" in JSON
-//   parse(words), print(p)        the words behind the name; the whole problem string
-//   write(w, p), read(json, what) JSON both ways
-//   hash(p)                       without allocating
-//   operands(p), validate(p)      as operands_of() and validate()
-//   named_constants(stem)         what a plan's line tells of a kernel's constants; empty of other operations' kernels
+//   parse(words), print(p)        parses the words after the name; prints the whole problem string
+//   write(w, p), read(json, what) JSON in both directions
+//   hash(p)                       never allocates
+//   operands(p), validate(p)      implement operands_of() and validate()
+//   named_constants(stem)         a kernel's constants that a plan's text names; empty for other operations' kernels
 //   plan(job, p)                  fills the plan's operands and steps
 template <class P>
 struct Operation;

@@ -1,4 +1,4 @@
-// Plans from JSON: read, planned again, compared.
+// Reads a plan from JSON, plans the problem again and compares the two.
 #include "job.hpp"
 
 #include <nlohmann/json.hpp>
@@ -13,10 +13,11 @@ std::unexpected<Error> refuse(std::string what, std::string value, std::string w
   return fail(ErrorKind::invalid_plan, "plan JSON: " + std::move(what), std::move(value), std::move(want));
 }
 
-// Where the two differ first, as a path into their JSON: "steps.1.push".
+// The first difference, as a path into the JSON: "steps.1.push".
 std::string difference(const Plan& a, const Plan& b) {
-  const auto left = nlohmann::json::parse(to_json(a), nullptr, false), right = nlohmann::json::parse(to_json(b), nullptr, false);
-  // A profile's name need not be UTF-8.
+  const auto left = nlohmann::json::parse(to_json(a), nullptr, false),
+             right = nlohmann::json::parse(to_json(b), nullptr, false);
+  // Parsing fails if a profile's name is not UTF-8.
   if (left.is_discarded() || right.is_discarded()) return "profile_name";
   const auto patch = nlohmann::json::diff(left, right);
   if (patch.empty()) return "its text";
@@ -27,13 +28,15 @@ std::string difference(const Plan& a, const Plan& b) {
   return path;
 }
 
-// It is for this profile, this planner and this pack.
+// Checks that the plan was made for this profile, by this planner version and with this pack.
 Result<void> check_origin(const Plan& plan, const DeviceProfile& profile, const std::string& profile_hash,
                           const KernelSet* kernels) {
   if (plan.planner_version != planner_version())
-    return refuse("planner version", plan.planner_version, std::string(planner_version()) + ", or PlanReading::trusted");
+    return refuse("planner version", plan.planner_version,
+                  std::string(planner_version()) + ", or PlanReading::trusted");
   if (plan.profile_hash != profile_hash)
-    return refuse("profile", plan.profile_name + " (" + plan.profile_hash + ")", profile.name + " (" + profile_hash + ")");
+    return refuse("profile", plan.profile_name + " (" + plan.profile_hash + ")",
+                  profile.name + " (" + profile_hash + ")");
   const std::string given = kernels == nullptr ? "" : std::string(kernels->id());
   if (plan.choice.kernels == given) return {};
   if (given.empty()) return fail(ErrorKind::missing, "plan JSON: pack", "none given", plan.choice.kernels);

@@ -1,4 +1,4 @@
-// One line a plan, for people.
+// A plan as one line of text.
 #include <sectile/plan.hpp>
 
 #include "lib/permute.abi.h"
@@ -11,7 +11,7 @@ namespace sectile {
 
 namespace {
 
-// The operation that has the stem names its constants.
+// The constants of a kernel, as its operation names them.
 std::span<const detail::NamedConstant> named_constants(std::string_view stem) {
   std::span<const detail::NamedConstant> named;
   detail::each_operation([&](auto operation) {
@@ -20,10 +20,10 @@ std::span<const detail::NamedConstant> named_constants(std::string_view stem) {
   return named;
 }
 
-// The least that is left out of {1, 1, 1}'s tail, so that a one-dimensional size is one number.
-std::string sizes_text(const std::array<std::uint32_t, 3>& sizes, bool whole) {
+// Without `all`, a one-dimensional size is one number.
+std::string sizes_text(const std::array<std::uint32_t, 3>& sizes, bool all) {
   std::string text = std::to_string(sizes[0]);
-  if (whole || sizes[1] != 1 || sizes[2] != 1) text += 'x' + std::to_string(sizes[1]) + 'x' + std::to_string(sizes[2]);
+  if (all || sizes[1] != 1 || sizes[2] != 1) text += 'x' + std::to_string(sizes[1]) + 'x' + std::to_string(sizes[2]);
   return text;
 }
 
@@ -46,7 +46,7 @@ std::string print(const Step& step) {
   if (step.workgroup_memory_bytes != 0) text += " shared=" + std::to_string(step.workgroup_memory_bytes);
   if (!step.tensor_maps.empty()) text += " maps=" + std::to_string(step.tensor_maps.size());
   text += " push=" + std::to_string(step.push.size());
-  // Numbers that did not fit the push bytes: such a plan has a pipeline of its own.
+  // Numbers that did not fit the push constants are specialized, so such a plan has its own pipeline.
   const auto frozen =
       std::ranges::count_if(step.constants, [](const Constant& c) { return c.id >= PERMUTE_SPEC_WORD0; });
   if (frozen != 0) text += " frozen=" + std::to_string(frozen);

@@ -43,8 +43,9 @@ Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const
 
 Result<Plan> plan_tuned(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
                         const PlanOptions& options, const std::string& name) {
-  // A stem alone would leave it to the costs which of its rows it is.
-  if (name.find(' ') == std::string::npos) return fail(ErrorKind::missing, "candidate", name, "a candidate's full name");
+  // A stem alone does not name a row: the costs would choose one.
+  if (name.find(' ') == std::string::npos)
+    return fail(ErrorKind::missing, "candidate", name, "a candidate's full name");
   PlanOptions forced = options;
   forced.explain = false;
   forced.force = name;
@@ -65,9 +66,10 @@ namespace {
 
 Result<Plan> plan_with(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
                        const PlanOptions& options) {
-  // A measured candidate that cannot be taken any more is as none.
+  // A measured candidate that is no longer admissible is ignored.
   if (options.tuned != nullptr && options.force.empty())
-    if (auto plan = plan_tuned(problem, profile, profile_hash, options, options.tuned->candidate(problem, profile_hash)))
+    if (auto plan =
+            plan_tuned(problem, profile, profile_hash, options, options.tuned->candidate(problem, profile_hash)))
       return plan;
   return plan_as(problem, profile, profile_hash, options, false);
 }
@@ -86,7 +88,7 @@ Result<Plan> make_plan(const Problem& problem, const DeviceProfile& profile, con
 
 namespace {
 
-// The chosen one, the others by cost, fallback rows, and what was refused in the table's order.
+// The chosen candidate, the others by cost, fallback rows by cost, then refused ones in the table's order.
 std::vector<const Candidate*> in_order(const std::vector<Candidate>& candidates) {
   std::vector<const Candidate*> order;
   for (const Candidate& c : candidates) order.push_back(&c);
@@ -150,9 +152,9 @@ struct Planner::Impl {
   };
   std::mutex lock;
   std::unordered_map<Problem, Remembered, ProblemHash> plans;
-  std::list<const Problem*> uses;   // keys of `plans`, the one asked for last in front
+  std::list<const Problem*> uses;   // keys of `plans`, most recently used first
 
-  // Null where it is not remembered. A hit moves a list's link: nothing is allocated.
+  // Null if the problem is not cached. A hit only relinks a list node: it allocates nothing.
   std::shared_ptr<const Plan> find(const Problem& problem) {
     const std::scoped_lock held(lock);
     const auto found = plans.find(problem);
@@ -163,9 +165,9 @@ struct Planner::Impl {
 
   std::shared_ptr<const Plan> remember(const Problem& problem, std::shared_ptr<const Plan> plan) {
     const std::scoped_lock held(lock);
-    std::list<const Problem*> use{nullptr};   // outside the list until nothing can fail any more
+    std::list<const Problem*> use{nullptr};   // spliced into `uses` after the last operation that can throw
     const auto [at, fresh] = plans.try_emplace(problem, Remembered{std::move(plan), use.begin()});
-    // Another thread may have been faster; the plan is the same, and the first one stays.
+    // Another thread may have inserted an equal plan; the first one is kept.
     if (!fresh) return at->second.plan;
     use.front() = &at->first;
     uses.splice(uses.begin(), use);

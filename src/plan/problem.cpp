@@ -1,4 +1,4 @@
-// Problems of any operation.
+// The public functions of a problem, dispatched by operation.
 #include "base/json_text.hpp"
 #include "operation.hpp"
 
@@ -11,7 +11,7 @@ using detail::visit_operation;
 
 namespace {
 
-// "permute or matmul": of three and more, all but the last with commas.
+// "permute or matmul"; for three or more names "a, b or c".
 std::string operation_names() {
   return []<class... P>(std::type_identity<std::variant<P...>>) {
     std::string text;

@@ -1,4 +1,4 @@
-// What the families of candidates share.
+// Shared by all strategies: refusals and small arithmetic.
 #pragma once
 
 #include <fmt/format.h>
@@ -9,7 +9,7 @@
 
 namespace sectile::detail {
 
-// Why a candidate cannot be: worded only where somebody will read it.
+// The reason why a candidate is not admissible. The text is made only if `worded` is set.
 class Refusal {
  public:
   explicit Refusal(bool worded) : worded_(worded) {}

@@ -1,5 +1,5 @@
-// What every strategy gives the planner: a kernel's table of rows, and for each row whether it applies, what it works
-// out and what that is estimated to take.
+// The interface of a strategy: a kernel's table of rows, and for each row whether it is admissible, its config and its
+// estimate.
 #pragma once
 
 #include "named_constant.hpp"
@@ -15,7 +15,8 @@
 
 namespace sectile::detail {
 
-// Context: a problem on a device, with the type `Estimate`. Config: what a candidate has worked out.
+// Context: a problem on a device, with the type `Estimate`. Config: a candidate's parameters, from which its step is
+// made.
 template <class Context, class Config>
 struct Strategy {
   const char* stem;
@@ -23,15 +24,15 @@ struct Strategy {
   bool (*applicable)(const Context&, std::uint32_t row, Refusal&);
   Config (*make)(const Context&, std::uint32_t row);
   typename Context::Estimate (*estimate)(const Context&, std::uint32_t row, const Config&);
-  bool (*fallback)(const Context&, std::uint32_t row);   // taken only where no row that is none applies
+  bool (*fallback)(const Context&, std::uint32_t row);   // taken only if no other row is admissible
   std::string (*print)(const Context&, std::uint32_t row);   // the candidate's name after the stem
-  std::span<const NamedConstant> named = {};             // what a plan's line says of its constants
-  std::uint32_t (*extra)(const Context&) = nullptr;      // rows behind the table's own, see extra_rows.hpp
+  std::span<const NamedConstant> named = {};             // constants that a plan's text names
+  std::uint32_t (*extra)(const Context&) = nullptr;      // number of rows after the table's own, see extra_rows.hpp
 
   std::uint32_t rows_for(const Context& c) const { return rows + (extra != nullptr ? extra(c) : 0); }
 };
 
-// Up to N values in order, without an allocation. Throws std::out_of_range where there are more: a strategy's mistake.
+// Up to N values in order, without an allocation. Throws std::out_of_range for more, which is a bug in a strategy.
 template <class T, std::size_t N>
 class FixedList {
  public:

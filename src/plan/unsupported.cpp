@@ -11,7 +11,7 @@ namespace sectile::detail {
 
 namespace {
 
-// What a device may have or lack, by Vulkan's name for what an app enables.
+// An optional device feature and its Vulkan name.
 struct Feature {
   std::optional<bool> DeviceProfile::*field;
   const char* vulkan;
@@ -27,13 +27,15 @@ constexpr Feature kFeatures[] = {
     {&DeviceProfile::integer_dot_product, "shaderIntegerDotProduct"},
 };
 
-// Limits, each with what today's GPUs have.
+// A limit: raise() sets it to what today's GPUs have, value() prints the profile's.
 struct Limit {
   const char* name;
   void (*raise)(DeviceProfile&);
-  std::string (*told)(const DeviceProfile&);
+  std::string (*value)(const DeviceProfile&);
 };
-std::string number(const std::optional<std::uint32_t>& value, std::uint32_t least) { return std::to_string(value.value_or(least)); }
+std::string number(const std::optional<std::uint32_t>& value, std::uint32_t least) {
+  return std::to_string(value.value_or(least));
+}
 constexpr Limit kLimits[] = {
     {"workgroup memory of more than {} bytes", [](DeviceProfile& p) { p.workgroup_memory_bytes = 49152; },
      [](const DeviceProfile& p) { return number(p.workgroup_memory_bytes, 16384); }},
@@ -47,8 +49,9 @@ constexpr Limit kLimits[] = {
      [](const DeviceProfile& p) { return std::to_string(p.max_grid ? (*p.max_grid)[0] : 65535); }},
 };
 
-// The fewest of the features that are missing which would do; empty where not even all of them would.
-std::vector<const Feature*> fewest(const DeviceProfile& profile, const std::function<bool(const DeviceProfile&)>& plannable) {
+// A smallest set of missing features that makes the problem plannable; empty if all of them together do not.
+std::vector<const Feature*> features_needed(const DeviceProfile& profile,
+                                            const std::function<bool(const DeviceProfile&)>& plannable) {
   std::vector<const Feature*> missing;
   for (const Feature& feature : kFeatures)
     if (!(profile.*feature.field).value_or(false)) missing.push_back(&feature);
@@ -63,7 +66,7 @@ std::vector<const Feature*> fewest(const DeviceProfile& profile, const std::func
   for (std::size_t i = 0; i < missing.size(); ++i)
     for (std::size_t j = i + 1; j < missing.size(); ++j)
       if (would_do({missing[i], missing[j]})) return {missing[i], missing[j]};
-  // Three and more: leave out what can be left out.
+  // Three or more: drop each feature that is not needed.
   for (std::size_t i = 0; i < missing.size();) {
     auto without = missing;
     without.erase(without.begin() + static_cast<std::ptrdiff_t>(i));
@@ -75,33 +78,35 @@ std::vector<const Feature*> fewest(const DeviceProfile& profile, const std::func
   return missing;
 }
 
-std::string wanted(const DeviceProfile& profile, const std::function<bool(const DeviceProfile&)>& plannable) {
-  if (const auto features = fewest(profile, plannable); !features.empty()) {
+std::string missing_from(const DeviceProfile& profile, const std::function<bool(const DeviceProfile&)>& plannable) {
+  if (const auto features = features_needed(profile, plannable); !features.empty()) {
     std::string names;
     for (const Feature* feature : features) names += fmt::format("{}{}", names.empty() ? "" : " and ", feature->vulkan);
-    // A profile is made of what was enabled: that the device lacks it cannot be told from that nobody asked for it.
-    return names + (profile.uuid.empty() ? ", which the target lacks" : ", which the device lacks or the app has not enabled");
+    // A profile of a live device lists enabled features only: the device may have more.
+    return names +
+           (profile.uuid.empty() ? ", which the target lacks" : ", which the device lacks or the app has not enabled");
   }
   for (const Limit& limit : kLimits) {
     DeviceProfile other = profile;
     limit.raise(other);
-    if (plannable(other)) return fmt::format(fmt::runtime(limit.name), limit.told(profile));
+    if (plannable(other)) return fmt::format(fmt::runtime(limit.name), limit.value(profile));
   }
   return "another device; PlanOptions::explain lists why each candidate is refused";
 }
 
-// What the candidates say that were asked for by name, each thing once.
+// The distinct refusals of the forced candidates, at most three of them.
 std::string refusals_of_forced(const std::vector<Candidate>& explanations, const std::string& force) {
   constexpr std::size_t kMost = 3;
-  std::vector<std::string> said;
+  std::vector<std::string> reasons;
   for (const Candidate& candidate : explanations) {
-    const bool meant = candidate.name == force || candidate.name.starts_with(force + " ");
-    if (meant && !candidate.refusal.empty() && std::ranges::find(said, candidate.refusal) == said.end())
-      said.push_back(candidate.refusal);
+    const bool forced = candidate.name == force || candidate.name.starts_with(force + " ");
+    if (forced && !candidate.refusal.empty() && std::ranges::find(reasons, candidate.refusal) == reasons.end())
+      reasons.push_back(candidate.refusal);
   }
   std::string text;
-  for (std::size_t i = 0; i < std::min(said.size(), kMost); ++i) text += fmt::format("{}{}", i == 0 ? "" : "; or ", said[i]);
-  if (said.size() > kMost) text += fmt::format("; and {} more reasons", said.size() - kMost);
+  for (std::size_t i = 0; i < std::min(reasons.size(), kMost); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : "; or ", reasons[i]);
+  if (reasons.size() > kMost) text += fmt::format("; and {} more reasons", reasons.size() - kMost);
   return text;
 }
 
@@ -110,12 +115,14 @@ std::string refusals_of_forced(const std::vector<Candidate>& explanations, const
 Error unsupported(const Job& job, const char* operation, const std::vector<Candidate>& explanations,
                   const std::function<bool(const DeviceProfile&)>& plannable) {
   const std::string& force = job.options.force;
-  Error error{ErrorKind::unsupported, fmt::format("{} on {}", operation, job.profile.name), print(job.plan.problem), {}, {}};
+  Error error{
+      ErrorKind::unsupported, fmt::format("{} on {}", operation, job.profile.name), print(job.plan.problem), {}, {}};
   if (!force.empty()) {
-    const std::string said = refusals_of_forced(explanations, force);
-    error.limit = said.empty() ? "an existing candidate, not '" + force + "'" : "another candidate than " + force + ": " + said;
+    const std::string reasons = refusals_of_forced(explanations, force);
+    error.limit = reasons.empty() ? "an existing candidate, not '" + force + "'"
+                                  : "another candidate than " + force + ": " + reasons;
   } else {
-    error.limit = wanted(job.profile, plannable);
+    error.limit = missing_from(job.profile, plannable);
   }
   if (job.options.explain)
     for (const Candidate& candidate : explanations)

@@ -1,4 +1,4 @@
-// A problem that no candidate takes: what the device would have to have.
+// The error for a problem without an admissible candidate.
 #pragma once
 
 #include "job.hpp"
@@ -9,9 +9,10 @@
 
 namespace sectile::detail {
 
-// `plannable` says whether some candidate would do on a device with this profile. The error names in one sentence the
-// features that are missing, the fewest that would do, or the limit; where a candidate is forced, what that one refuses.
-// `explanations` holds every candidate: all their refusals become the error's detail where explain was asked for.
+// `plannable` says whether any candidate is admissible on a given profile. The error names, in one sentence, the
+// smallest set of missing features that would suffice, or the limit. If a candidate is forced, it names that
+// candidate's refusals. `explanations` holds every candidate; with options.explain their refusals become the error's
+// detail.
 Error unsupported(const Job& job, const char* operation, const std::vector<Candidate>& explanations,
                   const std::function<bool(const DeviceProfile&)>& plannable);
 

@@ -8,7 +8,7 @@ namespace sectile::detail {
 
 Limits limits_of(const DeviceProfile& p) noexcept {
   const auto size = p.max_workgroup_size.value_or(std::array<std::uint32_t, 3>{128, 128, 64});
-  // All workgroups stand along x: a profile may know the invocations and not the size.
+  // All workgroups are one-dimensional. A profile may state the invocations without the size.
   return {std::min(p.max_workgroup_invocations.value_or(128), size[0]), size[0],
           p.workgroup_memory_bytes.value_or(16384), p.max_push_bytes.value_or(128),
           p.max_grid.value_or(std::array<std::uint32_t, 3>{65535, 65535, 65535})};
@@ -19,7 +19,7 @@ Result<std::array<std::uint32_t, 3>> fold_grid(std::uint64_t groups, const Devic
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::uint64_t left = std::max<std::uint64_t>(groups, 1);
   for (std::size_t i = 0; i < 3 && left > 1; ++i) {
-    // As few as will do along this axis, so that the surplus (workgroups with nothing to do) stays small.
+    // The least size along this axis that suffices, so that few surplus workgroups have nothing to do.
     const std::uint64_t outer = (left + max[i] - 1) / max[i];
     grid[i] = static_cast<std::uint32_t>((left + outer - 1) / outer);
     left = outer;

@@ -1,4 +1,4 @@
-// What every operation asks of a profile's limits.
+// A profile's limits with defaults, and the grid that fits them.
 #pragma once
 
 #include <sectile/error.hpp>
@@ -9,14 +9,14 @@
 
 namespace sectile::detail {
 
-// What a profile is taken to allow where it does not say: the least that Vulkan 1.3 promises.
+// The profile's limits. A limit that the profile lacks is the minimum that Vulkan 1.3 requires.
 struct Limits {
   std::uint32_t workgroup_invocations, workgroup_x, workgroup_memory, push;
   std::array<std::uint32_t, 3> grid;
 };
 Limits limits_of(const DeviceProfile& profile) noexcept;
 
-// Folds a number of workgroups to the profile's grid.
+// Folds a number of workgroups into a grid within the profile's limits. Errors: limit_exceeded.
 Result<std::array<std::uint32_t, 3>> fold_grid(std::uint64_t groups, const DeviceProfile& profile);
 
 }  // namespace sectile::detail

@@ -6,7 +6,7 @@ namespace sectile::detail {
 
 Walk::Walk(const DeviceProfile& p) noexcept
     : lanes_(std::min(p.subgroup_size.value_or(32), kMaxLanes)),
-      // 32 bytes is the least unit of the GPUs whose figure is known; CPUs move cache lines.
+      // 32 bytes is the smallest known transaction of a GPU. CPUs move cache lines.
       transaction_(p.transaction_bytes.value_or(p.kind == DeviceKind::cpu ? 64 : 32)),
       banks_(p.banks.value_or(32)),
       bank_bytes_(p.bank_bytes.value_or(4)) {}
@@ -31,7 +31,8 @@ std::uint64_t Walk::transactions(const Request& r, std::uint64_t& ideal) const n
   ideal = (bytes + transaction_ - 1) / transaction_;
   if (!sorted) {
     std::sort(seen.begin(), seen.begin() + static_cast<std::ptrdiff_t>(n));
-    n = static_cast<std::size_t>(std::unique(seen.begin(), seen.begin() + static_cast<std::ptrdiff_t>(n)) - seen.begin());
+    n = static_cast<std::size_t>(std::unique(seen.begin(), seen.begin() + static_cast<std::ptrdiff_t>(n)) -
+                                 seen.begin());
   }
   return n;
 }
@@ -51,17 +52,17 @@ void Walk::store(const Request& request, std::uint64_t times) noexcept {
 }
 
 void Walk::shared(const Request& r, std::uint64_t times) noexcept {
-  const std::uint32_t words = std::max(1u, r.bytes / bank_bytes_);       // banks that a lane touches
+  const std::uint32_t words = std::max(1u, r.bytes / bank_bytes_);       // banks that a lane accesses
   const std::uint32_t part = std::max(1u, std::min(lanes_, banks_ / words)), banks = std::min(banks_, 64u);
   std::uint64_t extra = 0;
   for (std::uint32_t first = 0; first < lanes_; first += part) {
-    // Distinct words a bank: lanes that ask for the same word are served together.
+    // Distinct words in each bank: one pass serves all lanes that access the same word.
     std::array<std::array<std::uint32_t, kMaxLanes>, 64> at;
     std::array<std::uint32_t, 64> used{};
     std::uint32_t most = 0;
     for (std::uint32_t l = first; l < std::min(first + part, lanes_); ++l) {
       if (r.address[l] == Request::kInactive) continue;
-      // Workgroup memory ends long before 2^32, and 32-bit division is what planning has time for.
+      // Workgroup memory is far smaller than 2^32 bytes, and 32-bit division is faster.
       const std::uint32_t begin = static_cast<std::uint32_t>(r.address[l]) / bank_bytes_;
       for (std::uint32_t word = begin; word < begin + words; ++word) {
         const std::size_t bank = word % banks;

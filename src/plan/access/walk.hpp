@@ -1,6 +1,6 @@
-// Counts what a subgroup's accesses cost: transactions in global memory, passes over the banks of
-// workgroup memory. Strategies hand it the byte addresses that their kernel's invocations would use:
-// tests/emulated/accesses_test.cpp and matmul_accesses_test.cpp compare what comes out with what the kernels do.
+// Counts a subgroup's accesses: transactions of global memory, passes over the banks of workgroup memory. Strategies
+// supply the byte addresses that their kernel's invocations use. tests/emulated/accesses_test.cpp and
+// matmul_accesses_test.cpp compare the counts with what the kernels do.
 #pragma once
 
 #include <sectile/plan.hpp>
@@ -27,11 +27,11 @@ class Walk {
   std::uint32_t lanes() const noexcept { return lanes_; }
   std::uint32_t transaction() const noexcept { return transaction_; }
 
-  // `times`: how many like requests this one stands for.
+  // `times`: the number of equal requests that this one represents.
   void load(const Request& request, std::uint64_t times = 1) noexcept;
   void store(const Request& request, std::uint64_t times = 1) noexcept;
-  // Workgroup memory, byte addresses. Wide accesses are served in parts of as many lanes as fill all
-  // banks once (NVIDIA: 8 bytes by half-warps, 16 bytes by quarter-warps).
+  // Byte addresses in workgroup memory. The hardware serves wide accesses in groups of lanes that fill all banks once
+  // (NVIDIA: 8 bytes by half-warps, 16 bytes by quarter-warps).
   void shared(const Request& request, std::uint64_t times = 1) noexcept;
 
   const AccessCount& count() const noexcept { return count_; }
@@ -42,13 +42,13 @@ class Walk {
   AccessCount count_;
 };
 
-// Which of n like things to look at: all of them, or the first and the middle one for all.
+// A sample of n similar items: all of them, or the first and the middle one, each representing about half.
 struct Sample {
   std::uint32_t n;
   bool all;
   std::uint32_t size() const noexcept { return all || n <= 2 ? n : 2; }
   std::uint32_t at(std::uint32_t i) const noexcept { return all || n <= 2 ? i : i * (n / 2); }
-  // How many of the n the i-th stands for.
+  // How many of the n items the i-th of the sample represents.
   std::uint64_t times(std::uint32_t i) const noexcept { return all || n <= 2 ? 1 : i == 0 ? n / 2 : n - n / 2; }
 };
 

@@ -9,9 +9,9 @@ namespace sectile::detail {
 
 namespace {
 
-// NVIDIA H200, driver 580.159.04, 2026-11-21 to 23. Permute: its bandwidth and issue rate, and `sectile bench --preset
-// seeds-permute --all-candidates`. Matmul: fitted with the rows' rates to some 1500 measurements of 60 shapes, `sectile
-// bench "matmul ..." --all-candidates` (docs/lab/2026-11.md).
+// NVIDIA H200, driver 580.159.04, 2026-11-21 to 23. Permute: the device's bandwidth and issue rate, and `sectile bench
+// --preset seeds-permute --all-candidates`. Matmul: fitted with the rows' rates to some 1500 measurements of 60 shapes,
+// `sectile bench "matmul ..." --all-candidates` (docs/lab/2026-11.md).
 constexpr CostModel kHopper = {
     .name = "nvidia-hopper",
     .measured = "NVIDIA H200, driver 580.159.04, 2026-11-21 to 23",
@@ -43,7 +43,7 @@ constexpr CostModel kHopper = {
             .dram_bytes = 2300,
             .bank_pass_divisor = 2,
             .alone_permille = 1500,
-            // 128x192, 128x128 and 64x128 beside their tails, 2026-11-23 (docs/lab/2026-11.md, the sixth round).
+            // Fitted to 128x192, 128x128 and 64x128 with tails, 2026-11-23 (docs/lab/2026-11.md, the sixth round).
             .tail_permille = 1500,
             .most_resident = 16,
             .reserved_bytes = 1024,
@@ -53,11 +53,12 @@ constexpr CostModel kHopper = {
     .matmul_cpu = {},
 };
 
-// A GPU of which nothing was measured. Its multiprocessors are taken for Hopper's, as many as the profile says, each with the
-// same share of the memory. The makers' figures for others (GeForce RTX 4090, Radeon RX 7900 XTX, Arc B580: 8 to 23 GB/s and
-// 256 to 1090 f16 multiply-adds a clock for each multiprocessor) were tried in place of Hopper's rates, 2026-11-23: rows' rates
-// are parts of what Hopper's unit reaches, and scaled down so they send f16 4096x4096x4096 of a device with small matrix
-// shapes (Xe2) to kernels without the unit. Rates need rows that were measured there.
+// A GPU without measurements has Hopper's multiprocessors, as many as the profile states, each with the same share of
+// the bandwidth. The vendors' figures for other GPUs (GeForce RTX 4090, Radeon RX 7900 XTX, Arc B580: 8 to 23 GB/s and
+// 256 to 1090 f16 multiply-adds a clock for each multiprocessor) were tried in place of Hopper's rates, 2026-11-23.
+// They gave bad choices: a row's rate is a fraction of what Hopper's matrix unit reaches, and with the lower rates a
+// device with small matrix shapes (Xe2) got a kernel without the matrix unit for f16 4096x4096x4096. Other rates need
+// rows measured on that class.
 constexpr CostModel generic_gpu() {
   CostModel model = kHopper;
   model.name = "gpu";
@@ -67,8 +68,9 @@ constexpr CostModel generic_gpu() {
 constexpr CostModel kGpu = generic_gpu();
 constexpr std::uint32_t kHopperMultiprocessors = 132;
 
-// lavapipe 26.1.6 and SwiftShader on two cores (Xeon Sapphire Rapids and AMD EPYC), 2026-11-21 to 23: every access is a
-// scalar one a lane, so that their number and width count. `sectile bench PROBLEM --device llvmpipe --all-candidates`.
+// lavapipe 26.1.6 and SwiftShader on two cores (Xeon Sapphire Rapids and AMD EPYC), 2026-11-21 to 23. Every access is
+// one scalar access per lane, so the cost follows their number and width. `sectile bench PROBLEM --device llvmpipe
+// --all-candidates`.
 constexpr CostModel kCpu = {
     .name = "cpu",
     .measured = "lavapipe 26.1.6 and SwiftShader on two Xeon cores, 2026-11-21 to 23",
@@ -84,8 +86,8 @@ constexpr CostModel kCpu = {
             .load = 200,
             .store = 300,
             .instruction = 10,
-            // The geometric mean of nine permutes on lavapipe (two AMD EPYC cores, 2026-11-23); each is within a factor of
-            // 3.5 of it. Costs order candidates of one problem; they do not foretell a CPU's times.
+            // The geometric mean of nine permutes on lavapipe (two AMD EPYC cores, 2026-11-23); each is within a factor
+            // of 3.5 of it. These costs rank the candidates of one problem; they do not predict a CPU's times.
             .scale = 9000,
         },
     // The median of seven matmuls on lavapipe, as above.
@@ -104,15 +106,16 @@ CostModel cost_model_of(const DeviceProfile& profile) noexcept {
   if (profile.kind == DeviceKind::cpu) return kCpu;
   if (is_hopper(profile)) return kHopper;
   CostModel model = kGpu;
-  model.matmul.dram_bytes = std::max(1u, static_cast<std::uint32_t>(
-      std::uint64_t{kHopper.matmul.dram_bytes} * profile.multiprocessors.value_or(model.multiprocessors) / kHopperMultiprocessors));
+  model.matmul.dram_bytes = std::max(
+      1u, static_cast<std::uint32_t>(std::uint64_t{kHopper.matmul.dram_bytes} *
+                                     profile.multiprocessors.value_or(model.multiprocessors) / kHopperMultiprocessors));
   return model;
 }
 
 std::string describe(const CostModel& model) {
   if (!model.measured.empty()) return fmt::format("model {}, measured on {}", model.name, model.measured);
-  return fmt::format("model {}: nothing was measured on this class of devices, rows are taken as measured on {}", model.name,
-                     kHopper.name);
+  return fmt::format("model {}: nothing was measured on this class of devices, rows are taken as measured on {}",
+                     model.name, kHopper.name);
 }
 
 }  // namespace sectile::detail

@@ -1,5 +1,5 @@
-// What work takes on a class of devices: numbers, each named, with where they are from. The formulas belong to the
-// operations (permute/cost.cpp, matmul/cost.cpp) and hold no number of a device. docs/design/cost-model.md explains both.
+// The cost model's numbers: named fields, one set for each class of devices. The formulas that use them are in
+// permute/cost.cpp and matmul/cost.cpp. docs/design/cost-model.md explains both.
 #pragma once
 
 #include <sectile/profile.hpp>
@@ -10,79 +10,79 @@
 
 namespace sectile::detail {
 
-// How a permute kernel works out the address of an element; a CPU pays for that more than for the memory.
+// How a permute kernel computes the address of an element. On a CPU this takes more time than the memory access.
 enum class Addressing : std::uint8_t {
-  direct,    // increments of a pointer, blocks in registers
-  staged,    // through workgroup memory: a second copy on a CPU
-  words,     // elements joined to 32-bit words, one by one
-  rows,      // divisions for each element
-  box,       // divisions for each access, workgroup memory
-  box_bytes  // the same for elements of 1 byte, four to a word
+  direct,    // pointer increments, blocks in registers
+  staged,    // staged in workgroup memory, which is a second copy on a CPU
+  words,     // 32-bit words assembled element by element
+  rows,      // integer divisions for each element
+  box,       // integer divisions for each access, staged in workgroup memory
+  box_bytes  // as box, for elements of 1 byte, four in a word
 };
 
 // Picoseconds of one multiprocessor of a GPU.
 struct PermuteGpuCost {
-  std::uint32_t byte;             // of global memory: the multiprocessor's share of the device's bandwidth
-  std::uint32_t instruction;      // of a subgroup
-  std::uint32_t bank_pass;        // over workgroup memory, beyond the first
-  std::uint32_t overlap_divisor;  // memory and instructions overlap; the shorter one adds this part of itself
-  std::uint32_t resident;         // workgroups a multiprocessor that it takes to fill the device
+  std::uint32_t byte;             // a byte of global memory, at the multiprocessor's share of the device's bandwidth
+  std::uint32_t instruction;      // an instruction of a subgroup
+  std::uint32_t bank_pass;        // a pass over the banks of workgroup memory, beyond the first
+  std::uint32_t overlap_divisor;  // memory and issue time overlap: the cost is the longer plus the shorter / this
+  std::uint32_t resident;         // workgroups per multiprocessor that fill the device
 };
 
-// Picoseconds of one core of a CPU, times `scale` over 1000.
+// One core of a CPU, in units of `scale` / 1000 picoseconds.
 struct PermuteCpuCost {
-  std::uint32_t request[6];       // by Addressing: of a subgroup's access, for each byte and `request_bytes` more
+  std::uint32_t request[6];       // by Addressing: a subgroup's access, times (element bytes + request_bytes)
   std::uint32_t request_bytes;
-  std::uint32_t load, store;      // of a transaction
-  std::uint32_t instruction;      // of a subgroup
-  std::uint32_t scale;            // permille: from these units to picoseconds
+  std::uint32_t load, store;      // a transaction
+  std::uint32_t instruction;      // an instruction of a subgroup
+  std::uint32_t scale;
 };
 
-// Clocks of one multiprocessor of a GPU, unless the name says otherwise.
+// Clocks of one multiprocessor of a GPU, unless the comment says otherwise.
 struct MatmulGpuCost {
   std::uint32_t clock_picoseconds;
-  std::uint32_t latency;               // of a step of K whose loads wait for the L2
-  std::uint32_t latency_pipelined;     // the same where the next step is staged before the last product
-  std::uint32_t latency_l2_prefetch;   // and where the operands were prefetched into the L2
-  std::uint32_t barriers;              // of a step: its barriers and the first fragments behind them
-  std::uint32_t workgroup_start;       // first loads and last stores of a workgroup
-  std::uint32_t second_step;           // of a plan: a barrier and another dispatch
-  std::uint32_t cache_bytes;           // a clock, to one multiprocessor from the L2 and the L1 together
-  std::uint32_t stored_elements;       // of the result, a clock
-  std::uint32_t matrix_rate;           // f16 multiply-adds a clock that the matrix unit's code reaches; int8 twice that
-  std::uint32_t scalar_rate;           // f32 multiply-adds a clock
-  std::uint32_t dot_rate;              // int8 multiply-adds a clock by integer dot products
-  std::uint32_t dram_bytes;            // a clock, of the whole device
-  std::uint32_t bank_pass_divisor;     // passes over workgroup memory a clock, beyond the first
-  std::uint32_t alone_permille;        // of a product's time, added where a workgroup is alone on its multiprocessor
-  std::uint32_t tail_permille;         // of a tail's time beside the last full wave, which it slows down
-  std::uint32_t most_resident;         // workgroups of a multiprocessor
-  std::uint32_t reserved_bytes;        // of workgroup memory, in each workgroup beside its own
-  std::uint32_t driver_staged_bytes;   // of workgroup memory where the driver's compiler stages the operands
+  std::uint32_t latency;               // a step of K whose loads wait for the L2
+  std::uint32_t latency_pipelined;     // a step of K if the next step is staged before the last product
+  std::uint32_t latency_l2_prefetch;   // as latency_pipelined, if the operands were prefetched into the L2
+  std::uint32_t barriers;              // a step's barriers and the first fragment loads after them
+  std::uint32_t workgroup_start;       // a workgroup's first loads and last stores
+  std::uint32_t second_step;           // the plan's second step: a barrier and another dispatch
+  std::uint32_t cache_bytes;           // bytes per clock to one multiprocessor from the L2 and the L1 together
+  std::uint32_t stored_elements;       // elements of the result stored per clock
+  std::uint32_t matrix_rate;           // f16 multiply-adds per clock that matrix unit code reaches; int8 has twice that
+  std::uint32_t scalar_rate;           // f32 multiply-adds per clock
+  std::uint32_t dot_rate;              // int8 multiply-adds per clock by integer dot products
+  std::uint32_t dram_bytes;            // bytes per clock of the whole device
+  std::uint32_t bank_pass_divisor;     // passes over the banks of workgroup memory per clock, beyond the first
+  std::uint32_t alone_permille;        // part of a product's time, added for a workgroup alone on its multiprocessor
+  std::uint32_t tail_permille;         // factor on a tail's time: it runs beside the last full wave and slows it down
+  std::uint32_t most_resident;         // workgroups per multiprocessor, at most
+  std::uint32_t reserved_bytes;        // workgroup memory that the driver reserves in each workgroup
+  std::uint32_t driver_staged_bytes;   // workgroup memory of a kernel whose operands the driver's compiler stages
 };
 
 // Picoseconds of one core of a CPU.
 struct MatmulCpuCost {
-  std::uint32_t thousand_products;     // at a row's rate of 1000
-  std::uint32_t second_step;           // of a plan
+  std::uint32_t thousand_products;     // 1000 multiply-adds at a row's rate of 1000
+  std::uint32_t second_step;           // the plan's second step
 };
 
 struct CostModel {
-  std::string_view name;               // of the class of devices
+  std::string_view name;               // the class of devices
   std::string_view measured;           // device, driver and dates; empty: nothing was measured on this class
-  // Where the profile does not say how many multiprocessors there are: for costs; for splits of K and the order of tiles,
-  // where a number that is too large costs more; for the choice of few rows that serve all small results.
+  // These replace a multiprocessor count that the profile lacks: in costs; for splits of K and the order of tiles,
+  // where too many cost more than too few; for few_tiles() (matmul/context.hpp).
   std::uint32_t multiprocessors, multiprocessors_to_fill, multiprocessors_of_few_tiles;
   PermuteGpuCost permute;
   MatmulGpuCost matmul;
-  PermuteCpuCost permute_cpu;          // of the CPU class; the others leave these at 0
+  PermuteCpuCost permute_cpu;          // these two are 0 but in the CPU class
   MatmulCpuCost matmul_cpu;
 };
 
-// Of a profile's device: a CPU, Hopper, or a GPU of which nothing was measured.
+// The class of a profile's device: CPU, Hopper, or a GPU without measurements.
 CostModel cost_model_of(const DeviceProfile& profile) noexcept;
 
-// One line: the class, and what was measured on it.
+// One line for `explain`: the class, and what was measured on it.
 std::string describe(const CostModel& model);
 
 }  // namespace sectile::detail

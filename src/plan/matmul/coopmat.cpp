@@ -1,4 +1,5 @@
-// Workgroup tiles staged through workgroup memory, multiplied by a matrix unit at subgroup scope (VK_KHR_cooperative_matrix).
+// matmul_coopmat: tiles staged in workgroup memory and multiplied by a matrix unit at subgroup scope
+// (VK_KHR_cooperative_matrix).
 #include "context.hpp"
 
 #include "device/vendors.hpp"
@@ -15,16 +16,17 @@ namespace {
 using enum CoopmatLoop;
 using Row = CoopmatRow;
 
-// By CoopmatLoop: a module each, see the kernel, and how a candidate's name says so.
+// By CoopmatLoop: the kernel's variant, and the suffix of the candidate's name.
 constexpr struct { const char *module, *name; } kLoops[] = {
     {"prefetch", ""}, {"interleaved", " interleaved"}, {"peeled", " peeled"},
     {"pipelined", " pipelined"}, {"pipelined-l2", " pipelined-l2"}, {"serial", " serial"}};
 
-// NVIDIA H200 (driver 580.159.04, 2026-11-22 and 23), `sectile bench PROBLEM --force ROW` at n = 1024 to 8192 and the 61
-// shapes of docs/lab/2026-11.md, which has all that was tried. Loads of 128 bytes a row (f16's K of 64) cost
-// less than those of 64, and those of 32 cost most; a second stage of workgroup memory never paid; the driver gives a
-// multiprocessor some 48 KiB for all of its workgroups, so 128x128x32 (20 KiB) runs twice at a time, and all larger ones
-// once. To stage what comes next before a step's last product pays nearly everywhere (`early`, `whole`: 2 to 8 %).
+// NVIDIA H200 (driver 580.159.04, 2026-11-22 and 23), `sectile bench PROBLEM --force ROW` at n = 1024 to 8192 and the
+// 61 shapes of docs/lab/2026-11.md, which lists all variants that were tried. Loads of 128 bytes of a row (f16 with a K
+// of 64) cost less than those of 64, and those of 32 cost most. A second stage of workgroup memory was never faster.
+// The driver gives the workgroups of a multiprocessor some 48 KiB together, so two of 128x128x32 (20 KiB) are resident,
+// and one of each larger tile. Staging the next step before a step's last product (kPipelined) is nearly always faster,
+// by 2 to 8 %.
 constexpr Row kTable[] = {
     {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 128, .sub_n = 64, .loop = kPeeled, .hopper_rate = 580,
      .half_accumulators = true},
@@ -73,14 +75,16 @@ constexpr Row kTable[] = {
      .slice_k = 8},
     {.tile_m = 16, .tile_n = 16, .tile_k = 256, .sub_m = 16, .sub_n = 16, .loop = kPipelined, .hopper_rate = 80,
      .slice_k = 8},
-    {.tile_m = 8, .tile_n = 128, .tile_k = 64, .sub_m = 8, .sub_n = 32, .hopper_rate = 100},   // fragments of 8 rows: Intel's
+    // Intel has fragments of 8 rows.
+    {.tile_m = 8, .tile_n = 128, .tile_k = 64, .sub_m = 8, .sub_n = 32, .hopper_rate = 100},
     {.tile_m = 8, .tile_n = 64, .tile_k = 64, .sub_m = 8, .sub_n = 16, .hopper_rate = 60},
-    // Subgroups of 8 with 128 registers: Xe-HPG's. A tile of 16x16 takes half of them, so that no larger one fits. Not
-    // measured: the rates are those of like tiles above.
+    // Xe-HPG has subgroups of 8 with 128 registers. A tile of 16x16 takes half of them, so no larger one fits. Not
+    // measured: the rates are those of similar tiles above.
     {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 16, .hopper_rate = 200, .eight_lanes = true},
     {.tile_m = 64, .tile_n = 64, .tile_k = 32, .sub_m = 16, .sub_n = 16, .hopper_rate = 190, .eight_lanes = true},
     {.tile_m = 32, .tile_n = 64, .tile_k = 32, .sub_m = 16, .sub_n = 16, .hopper_rate = 160, .eight_lanes = true},
-    {.tile_m = 32, .tile_n = 32, .tile_k = 32, .sub_m = 16, .sub_n = 16, .loop = kSerial},   // a CPU's
+    // CPUs.
+    {.tile_m = 32, .tile_n = 32, .tile_k = 32, .sub_m = 16, .sub_n = 16, .loop = kSerial},
     {.tile_m = 16, .tile_n = 32, .tile_k = 16, .sub_m = 8, .sub_n = 16, .loop = kSerial},
 };
 
@@ -112,8 +116,8 @@ const char* sum_name(const MatmulContext& c) {
   return c.integer() ? "s32" : c.problem.acc == DType::f16 ? "f16" : "f32";
 }
 
-// Of the profile's shapes with the problem's types, those that divide a row's tiles; the one with the most products, so
-// that a step takes the fewest instructions. What is padded is the row's tile: it decides nothing here.
+// The profile's matrix shape with the problem's types that divides the row's tiles. Of several, the one with the most
+// products, so that a step takes the fewest instructions.
 std::optional<MatrixShape> shape_for(const MatmulContext& c, const Row& r) {
   std::optional<MatrixShape> best;
   for (const MatrixShape& s : c.profile.matrix_shapes) {
@@ -125,17 +129,18 @@ std::optional<MatrixShape> shape_for(const MatmulContext& c, const Row& r) {
   return best;
 }
 
-// Registers that one invocation can have; Intel's threads have 128 of a subgroup's width.
+// Registers of one invocation, at most. An Intel thread has 128 registers of a subgroup's width.
 std::uint32_t most_registers(const DeviceProfile& p) { return p.vendor == "intel" ? 128 : 255; }
 
 struct Memory {
   std::uint32_t tiles, result;       // 16-byte chunks
-  std::uint32_t store_m, store_n;    // of a subgroup's tile, what is stored at a time
+  std::uint32_t store_m, store_n;    // the part of a subgroup's tile that is stored at a time
 };
 
-// Results go through what the tiles leave free, as many columns and then rows at a time as fit it. A workgroup that is alone
-// on its multiprocessor may take more: 128x64 in two slices of K, n = 1024, f16 sums 13.8 us instead of 14.3, f32 sums, of which
-// half of the rows fit, 14.6 instead of 15.1 (bf16 14.7 for 14.8).
+// The results are staged in the tiles' memory, with as many columns and then rows at a time as fit. A workgroup that is
+// alone on its multiprocessor may take more memory: 128x64 in two slices of K at n = 1024 takes 13.8 us instead of 14.3
+// with f16 accumulators, and 14.6 instead of 15.1 with f32 ones, of which half of the rows fit (bf16: 14.7 instead of
+// 14.8).
 Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
   constexpr std::uint32_t kAlone = 40 * 1024 / 16;
   const std::uint32_t per_chunk = 16 / matmul_type_bytes(c.type);
@@ -145,8 +150,10 @@ Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
   };
   Memory m{};
   m.tiles = tile(!c.problem.transpose_a, r.tile_m) + tile(c.problem.transpose_b, r.tile_n);
-  const std::uint32_t sums = !c.integer() && c.problem.acc == DType::f16 ? 8 : 4;   // of a chunk
-  const auto result = [&](std::uint32_t rows, std::uint32_t columns) { return r.subgroups() * rows * (columns / sums + (sums == 4 ? 2 : 1)); };
+  const std::uint32_t results_per_chunk = !c.integer() && c.problem.acc == DType::f16 ? 8 : 4;
+  const auto result = [&](std::uint32_t rows, std::uint32_t columns) {
+    return r.subgroups() * rows * (columns / results_per_chunk + (results_per_chunk == 4 ? 2 : 1));
+  };
   m.store_m = s.m;
   m.store_n = s.n;
   for (std::uint32_t columns = r.sub_n; columns > s.n && m.store_n == s.n; columns -= s.n)
@@ -161,16 +168,18 @@ Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
 
 std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulConfig& d, const MatrixShape& s) {
   const std::uint32_t lanes = d.required_subgroup_size, bytes = matmul_type_bytes(c.type);
-  // RADV 26.1.6 gives each f16 sum a register of its own (navi31: what does not count so spills).
+  // RADV 26.1.6 keeps each f16 accumulator in its own register. On navi31, rows that were admitted without this
+  // spilled.
   const bool amd = c.profile.vendor == "amd";
   const std::uint32_t sum_bytes = !c.integer() && c.problem.acc == DType::f16 && !amd ? 2 : 4;
-  // Sixteen of RDNA 3's lanes hold all of A and B, and the others hold them again (AMD, "RDNA3 ISA", WMMA).
+  // On RDNA 3, 16 lanes hold all of A and B, and the other lanes hold copies (AMD, "RDNA3 ISA", WMMA).
   const std::uint32_t copies = amd && s.m == 16 ? std::max(1u, lanes / 16) : 1;
   const std::uint32_t accumulators = r.sub_m * r.sub_n * sum_bytes / 4 / lanes;
-  // Early ones are loaded a product ahead.
+  // Pipelined loops load fragments one product ahead.
   const std::uint32_t sets = r.pipelined() && r.tile_k / r.slice_k > s.k ? 2 : 1;
   const std::uint32_t fragments = (r.sub_m + r.sub_n) * s.k * bytes / 4 / lanes * copies * sets;
-  const std::uint32_t prefetched = static_cast<std::uint32_t>(ceil_div((r.tile_m + r.tile_n) * r.tile_k * bytes / 16, d.workgroup)) * 4;
+  const std::uint32_t prefetched =
+      static_cast<std::uint32_t>(ceil_div((r.tile_m + r.tile_n) * r.tile_k * bytes / 16, d.workgroup)) * 4;
   return accumulators + fragments + prefetched + 24;
 }
 
@@ -190,10 +199,12 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.workgroup = r.subgroups() * d.required_subgroup_size;
   d.width_a = c.width_a;
   d.width_b = c.width_b;
-  if (c.integer() && d.width_a == 8)   // bytes may come 16 at a time here
-    d.width_a = widest_access(c.a_type, 16, p.a_align, c.at.lda, p.batch > 1 ? c.at.a_batch : 0, p.transpose_a ? p.m : p.k);
+  if (c.integer() && d.width_a == 8)   // this kernel has accesses of 16 one-byte elements
+    d.width_a =
+        widest_access(c.a_type, 16, p.a_align, c.at.lda, p.batch > 1 ? c.at.a_batch : 0, p.transpose_a ? p.m : p.k);
   if (c.integer() && d.width_b == 8 && c.b_type == MATMUL_TYPE_I8)
-    d.width_b = widest_access(c.b_type, 16, p.b_align, c.at.ldb, p.batch > 1 ? c.at.b_batch : 0, p.transpose_b ? p.k : p.n);
+    d.width_b =
+        widest_access(c.b_type, 16, p.b_align, c.at.ldb, p.batch > 1 ? c.at.b_batch : 0, p.transpose_b ? p.k : p.n);
   d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
   const Memory memory = memory_of(c, r, s);
@@ -203,21 +214,28 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.pipelined = r.pipelined();
   d.l2_prefetch = r.loop == kPipelinedL2;
   d.matrix_unit = true;
-  // Rows of B that lie along N are long: short steps of K then load whole lines too, and long ones gain less.
+  // If B is contiguous along N, its rows are long: a short step of K also loads whole cache lines, and a long one gains
+  // less.
   const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.loop == kPipelined ? 103 : 95;
   d.rate_permille = p.transpose_b ? r.hopper_rate : r.hopper_rate * along_n / 100;
-  // Rows of int8 are half as long, whatever K is.
+  // An int8 row of a step has half the bytes, for every K.
   if (c.integer()) d.rate_permille = r.tile_k == 32 ? r.hopper_rate * 111 / 100 : r.hopper_rate;
-  for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_COOPMAT_SPEC_SUBGROUP, d.required_subgroup_size},
-                                  {MATMUL_COOPMAT_SPEC_SUB_M, r.sub_m}, {MATMUL_COOPMAT_SPEC_SUB_N, r.sub_n},
-                                  {MATMUL_COOPMAT_SPEC_FRAG_M, s.m}, {MATMUL_COOPMAT_SPEC_FRAG_N, s.n},
-                                  {MATMUL_COOPMAT_SPEC_FRAG_K, s.k}, {MATMUL_COOPMAT_SPEC_PAD, 1},
-                                  {MATMUL_COOPMAT_SPEC_SLICE_K, r.slice_k}, {MATMUL_COOPMAT_SPEC_STORE_M, memory.store_m},
-                                  {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n}, {MATMUL_COOPMAT_SPEC_STAGED, staged}})
+  for (const auto& [id, value] :
+       {std::pair<std::uint32_t, std::uint32_t>{MATMUL_COOPMAT_SPEC_SUBGROUP, d.required_subgroup_size},
+        {MATMUL_COOPMAT_SPEC_SUB_M, r.sub_m},
+        {MATMUL_COOPMAT_SPEC_SUB_N, r.sub_n},
+        {MATMUL_COOPMAT_SPEC_FRAG_M, s.m},
+        {MATMUL_COOPMAT_SPEC_FRAG_N, s.n},
+        {MATMUL_COOPMAT_SPEC_FRAG_K, s.k},
+        {MATMUL_COOPMAT_SPEC_PAD, 1},
+        {MATMUL_COOPMAT_SPEC_SLICE_K, r.slice_k},
+        {MATMUL_COOPMAT_SPEC_STORE_M, memory.store_m},
+        {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n},
+        {MATMUL_COOPMAT_SPEC_STAGED, staged}})
     d.add(id, value);
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
   d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
-  // Slices have filled a multiprocessor's subgroups already.
+  // Slices of K already give each multiprocessor enough subgroups.
   d.splits = r.loop == kPipelinedL2 ? 1 : splits_to_fill(c, d, r.slice_k > 1 ? 1 : 2);
   d.can_tail = r.loop != kPipelinedL2;
   return d;
@@ -228,25 +246,32 @@ bool unit_applicable(const MatmulContext& c, Refusal& refusal) {
   if (p.api != Api::vulkan) return refusal.no("the kernel exists for Vulkan only");
   if (!p.cooperative_matrix.value_or(false)) return refusal.no("the device lists no cooperative matrix");
   if (c.type == MATMUL_TYPE_F32) return refusal.no("the kernel multiplies f16, bf16 and i8 only");
-  if (!(p.storage8.value_or(false) && p.storage16.value_or(false))) return refusal.no("needs accesses of 1 and 2 bytes, which the device lacks");
-  if (c.type == MATMUL_TYPE_F16 && !p.float16.value_or(false)) return refusal.no("needs f16 arithmetic, which the device lacks");
-  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false)) return refusal.no("needs bf16, which the device lacks");
-  // Results are rounded by a conversion whose bits are taken as 16-bit integers.
+  if (!(p.storage8.value_or(false) && p.storage16.value_or(false)))
+    return refusal.no("needs accesses of 1 and 2 bytes, which the device lacks");
+  if (c.type == MATMUL_TYPE_F16 && !p.float16.value_or(false))
+    return refusal.no("needs f16 arithmetic, which the device lacks");
+  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false))
+    return refusal.no("needs bf16, which the device lacks");
+  // The kernel rounds results with a conversion that handles the bits as 16-bit integers.
   if (c.type == MATMUL_TYPE_BF16 && !(p.float16.value_or(false) && p.int16.value_or(false)))
     return refusal.no("bf16 needs f16 arithmetic and 16-bit integers, which the device lacks");
   if (c.integer() && !p.int8.value_or(false)) return refusal.no("needs 8-bit integers, which the device lacks");
   return true;
 }
 
-// That loop has no bounds of K, and asks for its operands as runs of memory.
+// The L2 prefetch loop checks no bounds of K, and it prefetches each operand as one contiguous run.
 bool l2_applicable(const MatmulContext& c, const Row& r, Refusal& refusal) {
-  // Of both operands: more would not stay in the L2, nor be asked for by the invocations of one round.
-  const auto most_bytes = static_cast<std::int64_t>(std::min<std::uint64_t>(std::uint64_t{32} << 20, c.profile.l2_bytes.value_or(16 << 20) / 2));
+  // Of both operands together. More would not stay in the L2, and one round of invocations could not prefetch it.
+  const auto most_bytes = static_cast<std::int64_t>(
+      std::min<std::uint64_t>(std::uint64_t{32} << 20, c.profile.l2_bytes.value_or(16 << 20) / 2));
   const auto& p = c.problem;
-  if (p.k % r.tile_k != 0 || p.k < 3 * r.tile_k) return refusal.no("needs a K of at least 3 whole steps of {}", r.tile_k);
-  if (p.batch != 1 || c.at.lda != (p.transpose_a ? p.m : p.k) || c.at.ldb != (p.transpose_b ? p.k : p.n) || c.a_type != c.type || c.b_type != c.type)
+  if (p.k % r.tile_k != 0 || p.k < 3 * r.tile_k)
+    return refusal.no("needs a K of at least 3 whole steps of {}", r.tile_k);
+  if (p.batch != 1 || c.at.lda != (p.transpose_a ? p.m : p.k) || c.at.ldb != (p.transpose_b ? p.k : p.n) ||
+      c.a_type != c.type || c.b_type != c.type)
     return refusal.no("needs packed operands: no batch, no padded rows, no type conversion");
-  if (std::min(c.width_a, c.width_b) * matmul_type_bytes(c.type) < 4) return refusal.no("needs accesses of 4 bytes, which the operands' alignment does not allow");
+  if (std::min(c.width_a, c.width_b) * matmul_type_bytes(c.type) < 4)
+    return refusal.no("needs accesses of 4 bytes, which the operands' alignment does not allow");
   if (p.m > most_bytes / p.k || p.n > most_bytes / p.k || (p.m + p.n) * p.k * matmul_type_bytes(c.type) > most_bytes)
     return refusal.no("needs operands of at most {} bytes together", most_bytes);
   return true;
@@ -255,31 +280,38 @@ bool l2_applicable(const MatmulContext& c, const Row& r, Refusal& refusal) {
 bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = row_of(c, row);
   if (!unit_applicable(c, refusal)) return false;
-  // Unrolled for the loads in flight, a CPU's compiler takes half a minute and gains nothing.
+  // These loops are unrolled for loads in flight. A CPU's compiler takes half a minute for them, and they gain nothing.
   const bool for_cpu = r.loop == kSerial || r.cpu_only;
   if (c.cpu() && !for_cpu) return refusal.no("loads in flight gain nothing on a CPU");
   if (!c.cpu() && r.cpu_only) return refusal.no("a row for CPU devices only");
   const bool half = !c.integer() && c.problem.acc == DType::f16;
-  if (r.int8_only && !c.integer()) return refusal.no("for int8 only: an f16 step of {} would keep too many loads in flight", r.tile_k);
+  if (r.int8_only && !c.integer())
+    return refusal.no("for int8 only: an f16 step of {} would keep too many loads in flight", r.tile_k);
   if (r.loop == kPipelinedL2 && !l2_applicable(c, r, refusal)) return false;
   if (r.half_accumulators && !half) return refusal.no("only f16 accumulators fit the registers");
-  // A tile is staged in chunks of 16 bytes along its rows: eight rows of A hold but 8 bytes of int8 where they lie along M.
+  // A tile is staged in chunks of 16 bytes along its rows. If A is contiguous along M, 8 rows of int8 have only 8
+  // bytes.
   const std::uint32_t per_chunk = 16 / matmul_type_bytes(c.type);
-  for (const std::uint32_t inner : {c.problem.transpose_a ? r.tile_m : r.tile_k, c.problem.transpose_b ? r.tile_k : r.tile_n})
-    if (inner % per_chunk != 0) return refusal.no("a staged row has {} elements, not a multiple of {}", inner, per_chunk);
+  for (const std::uint32_t inner :
+       {c.problem.transpose_a ? r.tile_m : r.tile_k, c.problem.transpose_b ? r.tile_k : r.tile_n})
+    if (inner % per_chunk != 0)
+      return refusal.no("a staged row has {} elements, not a multiple of {}", inner, per_chunk);
   const auto shape = shape_for(c, r);
   if (!shape)
     return refusal.no("the device lists no {} x {} -> {} matrix that divides {}x{} in steps of {}", component(c.type),
                       component(c.type), sum_name(c), r.sub_m, r.sub_n, r.tile_k);
   const std::uint32_t subgroup = matrix_subgroup_size(c.profile);
   if (subgroup == 0) return refusal.no("the subgroup size is not known");
-  if (r.eight_lanes && subgroup != 8) return refusal.no("needs subgroups of 8 invocations, the device's have {}", subgroup);
+  if (r.eight_lanes && subgroup != 8)
+    return refusal.no("needs subgroups of 8 invocations, the device's have {}", subgroup);
   if (!c.profile.required_subgroup_size.value_or(false) && c.profile.min_subgroup_size != c.profile.max_subgroup_size)
     return refusal.no("the device does not support a required subgroup size of {}", subgroup);
   const MatmulConfig d = make(c, row);
-  // A workgroup's registers must fit a multiprocessor's: RADV spills where 8 subgroups of 64 ask for more than 192 each.
-  const std::uint32_t most = std::min(most_registers(c.profile), c.profile.registers_per_multiprocessor.value_or(65536) / d.workgroup);
-  if (d.registers > most && !c.cpu()) return refusal.no("needs {} registers an invocation, the device has {}", d.registers, most);
+  // A workgroup's registers must fit a multiprocessor: RADV spills if 8 subgroups of 64 need more than 192 each.
+  const std::uint32_t most =
+      std::min(most_registers(c.profile), c.profile.registers_per_multiprocessor.value_or(65536) / d.workgroup);
+  if (d.registers > most && !c.cpu())
+    return refusal.no("needs {} registers an invocation, the device has {}", d.registers, most);
   return matmul_fits(c, d, refusal);
 }
 
@@ -290,7 +322,8 @@ void count_operand(Walk& walk, const MatmulContext& c, const MatmulConfig& d, bo
   const std::uint32_t bytes = matmul_type_bytes(c.type), type = b ? c.b_type : c.a_type, per_chunk = 16 / bytes;
   const std::uint32_t side = b ? d.tile_n : d.tile_m;
   const std::uint32_t rows = along_k ? side : d.tile_k, chunks = (along_k ? d.tile_k : side) / per_chunk;
-  const std::uint32_t width = b ? d.width_b : d.width_a, stored = type == MATMUL_TYPE_Q4 ? 1 : matmul_type_bytes(type) * 2;
+  const std::uint32_t width = b ? d.width_b : d.width_a,
+                      stored = type == MATMUL_TYPE_Q4 ? 1 : matmul_type_bytes(type) * 2;
   const std::int64_t ld = b ? c.at.ldb : c.at.lda;
   const Sample samples{static_cast<std::uint32_t>(ceil_div(std::uint64_t{rows} * chunks, walk.lanes())), c.explain};
   for (std::uint32_t i = 0; i < samples.size(); ++i) {
@@ -311,7 +344,7 @@ void count_operand(Walk& walk, const MatmulContext& c, const MatmulConfig& d, bo
   }
 }
 
-// A subgroup's fragments: rows of 16 bytes, one chunk of padding between rows of chunks.
+// The fragment loads: 16 bytes per lane, and one chunk of padding after each row of chunks.
 void count_fragments(Walk& walk, const MatmulContext& c, const Row& r) {
   const std::uint32_t bytes = matmul_type_bytes(c.type);
   const auto side = [&](bool along_k, std::uint32_t tile, std::uint32_t sub) {
@@ -325,18 +358,20 @@ void count_fragments(Walk& walk, const MatmulContext& c, const Row& r) {
   side(c.problem.transpose_b, r.tile_n, r.sub_n);
 }
 
-// Those that serve where there are few tiles: measured best, or within a sixth of it, from 5 rows to 512.
-bool for_few(const Row& r) {
+// The rows that serve problems with few tiles (few_tiles()): measured fastest, or at most a sixth slower, for an M or N
+// of 5 to 512.
+bool serves_few_tiles(const Row& r) {
   if (r.loop == kPipelinedL2) return r.tile_m == 32;
   if (r.slice_k > 1) return true;
-  return r.tile_k == 64 && ((r.tile_m == 32 && r.tile_n == 64) || (r.tile_m == 64 && r.tile_n == 64) || (r.tile_m == 128 && r.tile_n == 128));
+  return r.tile_k == 64 && ((r.tile_m == 32 && r.tile_n == 64) || (r.tile_m == 64 && r.tile_n == 64) ||
+                            (r.tile_m == 128 && r.tile_n == 128));
 }
 
 bool fallback(const MatmulContext& c, std::uint32_t row) {
   if (row >= std::size(kTable)) return true;
   const Row& r = row_of(c, row);
   if (c.cpu()) return false;
-  return r.loop == kSerial || (few_tiles(c) && !for_few(r));
+  return r.loop == kSerial || (few_tiles(c) && !serves_few_tiles(r));
 }
 
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig& d) {
@@ -352,12 +387,13 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulC
 std::string print(const MatmulContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
   const std::string slice_k = r.slice_k > 1 ? fmt::format(" slice-k={}", r.slice_k) : "";
-  return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n, kLoops[static_cast<std::size_t>(r.loop)].name,
-                     r.half_accumulators ? " acc=f16" : "", slice_k);
+  return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n,
+                     kLoops[static_cast<std::size_t>(r.loop)].name, r.half_accumulators ? " acc=f16" : "", slice_k);
 }
 
 }  // namespace
 
-const MatmulStrategy kMatmulCoopmat = {"matmul_coopmat", std::size(kTable), applicable, make, estimate, fallback, print, {}, extra};
+const MatmulStrategy kMatmulCoopmat = {
+    "matmul_coopmat", std::size(kTable), applicable, make, estimate, fallback, print, {}, extra};
 
 }  // namespace sectile::detail

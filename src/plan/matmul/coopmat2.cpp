@@ -1,4 +1,5 @@
-// A workgroup's tile as one matrix, with tensor addressing (VK_NV_cooperative_matrix2).
+// matmul_coopmat2: a workgroup's tile is one matrix at workgroup scope, with tensor addressing
+// (VK_NV_cooperative_matrix2).
 #include "context.hpp"
 
 #include "matmul/matmul_coopmat2.abi.h"
@@ -13,20 +14,22 @@ namespace {
 struct Row {
   std::uint32_t tile_m, tile_n, tile_k, invocations;
   std::uint32_t hopper_rate;          // permille of the matrix unit's rate, as measured
-  std::uint32_t unroll = 1;           // steps of K written out
+  std::uint32_t unroll = 1;           // unrolled steps of K
   bool half_accumulators = false;     // f16 accumulators only: f32 ones would not fit the registers
 };
 
 // NVIDIA H200 (driver 580.159.04, 2026-11-22), nt, n = 4096, TFLOP/s. The driver takes 12 to 48 KiB of workgroup memory
-// for them; two steps of 128x256x64 written out would take 48128 bytes with f32 sums (187), and fit with f16 ones (245).
+// for these rows. Two unrolled steps of 128x256x64 would take 48128 bytes with f32 accumulators (187); with f16 ones
+// they fit (245).
 constexpr Row kTable[] = {
-    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .invocations = 256, .hopper_rate = 463, .half_accumulators = true},   // f16 accumulators: 246
+    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .invocations = 256, .hopper_rate = 463,
+     .half_accumulators = true},   // 246 (f16 accumulators)
     {.tile_m = 128, .tile_n = 256, .tile_k = 64, .invocations = 256, .hopper_rate = 450, .unroll = 2,
      .half_accumulators = true},   // 245
-    {.tile_m = 128, .tile_n = 256, .tile_k = 64, .invocations = 256, .hopper_rate = 334},   // f32 accumulators: 197, nn 201
-    {.tile_m = 256, .tile_n = 128, .tile_k = 64, .invocations = 256, .hopper_rate = 314},   // 180
-    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .invocations = 256, .hopper_rate = 335},   // 180
-    {.tile_m = 128, .tile_n = 128, .tile_k = 32, .invocations = 256, .hopper_rate = 385},   // 187
+    {.tile_m = 128, .tile_n = 256, .tile_k = 64, .invocations = 256, .hopper_rate = 334},   // 197 (f32), nn 201
+    {.tile_m = 256, .tile_n = 128, .tile_k = 64, .invocations = 256, .hopper_rate = 314},  // 180
+    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .invocations = 256, .hopper_rate = 335},  // 180
+    {.tile_m = 128, .tile_n = 128, .tile_k = 32, .invocations = 256, .hopper_rate = 385},  // 187
     {.tile_m = 128, .tile_n = 64, .tile_k = 64, .invocations = 256, .hopper_rate = 195},
     {.tile_m = 64, .tile_n = 128, .tile_k = 64, .invocations = 256, .hopper_rate = 193},
     {.tile_m = 64, .tile_n = 64, .tile_k = 64, .invocations = 128, .hopper_rate = 145},
@@ -43,7 +46,7 @@ const char* sum_name(const MatmulContext& c) {
   return c.integer() ? "s32" : c.problem.acc == DType::f16 ? "f16" : "f32";
 }
 
-// Flexible dimensions: a listed shape's sizes are what the tile's must be multiples of.
+// Flexible dimensions: the tile's sizes must be multiples of a listed shape's.
 bool lists(const MatmulContext& c, const Row& r) {
   return std::ranges::any_of(c.profile.matrix_shapes, [&](const MatrixShape& s) {
     return s.scope == "workgroup" && s.flexible && !s.saturating && s.workgroup_invocations == r.invocations &&
@@ -76,7 +79,8 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.registers = std::min(255u, r.tile_m * r.tile_n * (c.problem.acc == DType::f16 ? 2 : 4) / 4 / r.invocations + 112);
   d.matrix_unit = true;
   d.driver_staged = true;
-  // Clamping takes a seventh (168 against 197); rows that are not whole chunks of 16 bytes most of the rest (46).
+  // TFLOP/s as above: clamping at the edges costs a seventh (168 instead of 197); rows that are not multiples of 16
+  // bytes cost most of the rest (46).
   d.rate_permille = ragged(c, r) ? r.hopper_rate * 6 / 7 : r.hopper_rate;
   const std::uint32_t bytes = matmul_type_bytes(c.type);
   if (std::min(d.width_a, d.width_b) * bytes < std::min(16u, 8 * bytes)) d.rate_permille = d.rate_permille * 2 / 5;
@@ -93,30 +97,40 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   if (p.api != Api::vulkan) return refusal.no("the kernel exists for Vulkan only");
   if (!(p.cooperative_matrix.value_or(false) && p.cooperative_matrix2.value_or(false)))
     return refusal.no("the device lists no VK_NV_cooperative_matrix2");
-  if (!p.cooperative_matrix_workgroup_scope.value_or(false)) return refusal.no("the device has no matrices at workgroup scope");
+  if (!p.cooperative_matrix_workgroup_scope.value_or(false))
+    return refusal.no("the device has no matrices at workgroup scope");
   if (!p.cooperative_matrix_tensor_addressing.value_or(false)) return refusal.no("the device has no tensor addressing");
   if (c.type == MATMUL_TYPE_F32) return refusal.no("the kernel multiplies f16, bf16 and i8 only");
-  if (c.a_type != c.type || c.b_type != c.type || c.problem.a_scale) return refusal.no("the kernel does not convert operands");
-  if (c.type == MATMUL_TYPE_F16 && c.out_type == MATMUL_TYPE_BF16) return refusal.no("the kernel does not convert f16 products to bf16");
-  if (c.integer() && c.out_type == MATMUL_TYPE_BF16) return refusal.no("the kernel does not convert int8 products to bf16");
+  if (c.a_type != c.type || c.b_type != c.type || c.problem.a_scale)
+    return refusal.no("the kernel does not convert operands");
+  if (c.type == MATMUL_TYPE_F16 && c.out_type == MATMUL_TYPE_BF16)
+    return refusal.no("the kernel does not convert f16 products to bf16");
+  if (c.integer() && c.out_type == MATMUL_TYPE_BF16)
+    return refusal.no("the kernel does not convert int8 products to bf16");
   if (r.half_accumulators && c.problem.acc != DType::f16) return refusal.no("only f16 accumulators fit the registers");
   if (c.problem.acc == DType::f16 && c.integer()) return refusal.no("int8 products need int32 accumulators");
   if (!lists(c, r))
-    return refusal.no("the device lists no {} x {} -> {} matrix for a workgroup of {} invocations that divides {}x{}x{}",
-                      component(c.type), component(c.type), sum_name(c), r.invocations, r.tile_m, r.tile_n, r.tile_k);
+    return refusal.no(
+        "the device lists no {} x {} -> {} matrix for a workgroup of {} invocations that divides {}x{}x{}",
+        component(c.type), component(c.type), sum_name(c), r.invocations, r.tile_m, r.tile_n, r.tile_k);
   if (r.unroll > 1 && ragged(c, r)) return refusal.no("unrolled steps need whole tiles");
   if (r.invocations > p.matrix_max_workgroup_invocations.value_or(r.invocations))
-    return refusal.no("workgroup of {} invocations, matrices at workgroup scope allow {}", r.invocations, *p.matrix_max_workgroup_invocations);
-  if (!(p.storage8.value_or(false) && p.storage16.value_or(false))) return refusal.no("needs accesses of 1 and 2 bytes, which the device lacks");
-  if (!p.float16.value_or(false)) return refusal.no("needs f16 arithmetic, which the device lacks");   // results may be f16
-  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false)) return refusal.no("needs bf16, which the device lacks");
+    return refusal.no("workgroup of {} invocations, matrices at workgroup scope allow {}", r.invocations,
+                      *p.matrix_max_workgroup_invocations);
+  if (!(p.storage8.value_or(false) && p.storage16.value_or(false)))
+    return refusal.no("needs accesses of 1 and 2 bytes, which the device lacks");
+  if (!p.float16.value_or(false))
+    return refusal.no("needs f16 arithmetic, which the device lacks");  // results may be f16
+  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false))
+    return refusal.no("needs bf16, which the device lacks");
   if (c.integer() && !p.int8.value_or(false)) return refusal.no("needs 8-bit integers, which the device lacks");
   return matmul_fits(c, make(c, row), refusal);
 }
 
-bool fallback(const MatmulContext& c, std::uint32_t) { return few_tiles(c); }   // see matmul_coopmat.cpp
+// coopmat.cpp has the rows for few tiles.
+bool fallback(const MatmulContext& c, std::uint32_t) { return few_tiles(c); }
 
-// How the driver loads is its own; the tiles' bytes are what is known.
+// The driver decides how to load the tiles; only their bytes are known.
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t, const MatmulConfig& d) {
   MatmulEstimate e;
   const std::uint64_t bytes = std::uint64_t{d.tile_m + d.tile_n} * d.tile_k * matmul_type_bytes(c.type);
@@ -126,12 +140,13 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t, const MatmulConfi
 
 std::string print(const MatmulContext&, std::uint32_t row) {
   const Row& r = kTable[row];
-  return fmt::format("{}x{}x{} wg{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.invocations, r.unroll > 1 ? fmt::format(" u{}", r.unroll) : "",
-                     r.half_accumulators ? " acc=f16" : "");
+  return fmt::format("{}x{}x{} wg{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.invocations,
+                     r.unroll > 1 ? fmt::format(" u{}", r.unroll) : "", r.half_accumulators ? " acc=f16" : "");
 }
 
 }  // namespace
 
-const MatmulStrategy kMatmulCoopmat2 = {"matmul_coopmat2", std::size(kTable), applicable, make, estimate, fallback, print};
+const MatmulStrategy kMatmulCoopmat2 = {"matmul_coopmat2", std::size(kTable), applicable, make,
+                                        estimate,          fallback,          print};
 
 }  // namespace sectile::detail

@@ -1,23 +1,24 @@
-// What a matmul candidate costs, in picoseconds, in integers, from the profile alone.
+// A matmul candidate's cost in picoseconds. Integers only, so that every machine chooses alike.
 #include "context.hpp"
 
 #include <algorithm>
 
 namespace sectile::detail {
 
-// Sizes change from call to call along one side (tokens): up to 512 of them, where 128x128 tiles would not fill the
-// device, few rows serve for all, with and without a split, so that a new size is no new pipeline.
+// One side often changes from call to call (tokens). For up to 512 of them, if 128x128 tiles would not fill the device,
+// few rows serve all sizes, with and without split-K, so that a new size needs no new pipeline.
 bool few_tiles(const MatmulContext& c) noexcept {
   constexpr std::int64_t kFewRows = 512;
   const auto& p = c.problem;
   const auto tiles = ceil_div(static_cast<std::uint64_t>(p.m), 128) * ceil_div(static_cast<std::uint64_t>(p.n), 128);
-  return p.batch == 1 && std::min(p.m, p.n) <= kFewRows && tiles < c.profile.multiprocessors.value_or(c.model.multiprocessors_of_few_tiles);
+  return p.batch == 1 && std::min(p.m, p.n) <= kFewRows &&
+         tiles < c.profile.multiprocessors.value_or(c.model.multiprocessors_of_few_tiles);
 }
 
 namespace {
 
-// Into how many parts, `wanted` at most, the steps of K go alike. A split of less than 8 steps spends its time starting and
-// storing; 32 splits are as many as pay; as few as share the steps alike, so that none is left without any.
+// The number of splits of K, at most `wanted`. A split has at least 8 steps, because shorter ones spend their time on
+// start and stores. More than 32 splits are not faster. The steps are shared evenly, so that no split is empty.
 std::uint32_t even_splits(std::uint64_t steps, std::uint64_t wanted) {
   const std::uint64_t splits = std::max<std::uint64_t>(1, std::min<std::uint64_t>({wanted, steps / 8, 32}));
   return static_cast<std::uint32_t>(ceil_div(steps, ceil_div(steps, splits)));
@@ -27,7 +28,9 @@ std::uint32_t even_splits(std::uint64_t steps, std::uint64_t wanted) {
 
 std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulConfig& d, std::uint32_t each) noexcept {
   const std::uint64_t tiles = matmul_tiles(c, d) * static_cast<std::uint64_t>(c.problem.batch);
-  const std::uint64_t held = std::uint64_t{c.profile.multiprocessors.value_or(c.cpu() ? c.model.multiprocessors : c.model.multiprocessors_to_fill)} * (c.cpu() ? 1 : each);
+  const std::uint64_t held = std::uint64_t{c.profile.multiprocessors.value_or(
+                                 c.cpu() ? c.model.multiprocessors : c.model.multiprocessors_to_fill)} *
+                             (c.cpu() ? 1 : each);
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(c.problem.k), d.tile_k);
   if (tiles * 2 > held) return 1;
   return even_splits(steps, held / tiles);
@@ -35,7 +38,7 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulConfig& d, std:
 
 bool tail_to_fill(const MatmulContext& c, MatmulConfig& d) noexcept {
   const auto& p = c.problem;
-  const std::uint64_t wave = c.profile.multiprocessors.value_or(0);   // unknown: so is what a wave is
+  const std::uint64_t wave = c.profile.multiprocessors.value_or(0);   // 0: unknown, so the tail is unknown too
   if (!d.can_tail || p.batch != 1 || wave == 0 || (!c.cpu() && few_tiles(c))) return false;
   const std::uint64_t tiles = matmul_tiles(c, d), across = ceil_div(static_cast<std::uint64_t>(p.n), d.tile_n);
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k);
@@ -59,7 +62,7 @@ std::uint64_t clamped(std::uint64_t a, std::uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kMost : std::min(product, kMost);
 }
 
-// Workgroups that a multiprocessor holds at a time.
+// Resident workgroups of a multiprocessor.
 std::uint64_t resident(const MatmulContext& c, const MatmulConfig& d) {
   const auto& p = c.profile;
   const std::uint64_t registers = p.registers_per_multiprocessor.value_or(65536);
@@ -75,13 +78,15 @@ std::uint64_t resident(const MatmulContext& c, const MatmulConfig& d) {
 std::uint64_t rate_of(const MatmulContext& c, const MatmulConfig& d) {
   const MatmulGpuCost& model = c.model.matmul;
   const std::uint64_t unit = d.matrix_unit ? model.matrix_rate * (c.integer() ? 2ull : 1ull)
-                             : c.integer() && c.profile.integer_dot_product.value_or(false) ? model.dot_rate : model.scalar_rate;
+                             : c.integer() && c.profile.integer_dot_product.value_or(false) ? model.dot_rate
+                                                                                            : model.scalar_rate;
   return std::max<std::uint64_t>(1, unit * d.rate_permille / 1000);
 }
 
-// A CPU's candidate takes its multiply-adds, at the rate that its row was measured to reach.
+// On a CPU the cost is the multiply-adds at the row's measured rate.
 std::int64_t cpu_cost(const MatmulContext& c, const MatmulConfig& d, std::uint64_t groups, std::uint64_t k) {
-  const std::uint64_t group = std::uint64_t{d.tile_m} * d.tile_n * k * 100 / std::max<std::uint32_t>(1, d.rate_permille) + 1;
+  const std::uint64_t group =
+      std::uint64_t{d.tile_m} * d.tile_n * k * 100 / std::max<std::uint32_t>(1, d.rate_permille) + 1;
   const std::uint64_t tail = d.tail_rows != 0 ? group / d.tail_splits : 0;
   const std::uint64_t cores = c.profile.multiprocessors.value_or(c.model.multiprocessors);
   const std::uint64_t products = clamped(ceil_div(groups, cores), group) + tail;
@@ -89,7 +94,7 @@ std::int64_t cpu_cost(const MatmulContext& c, const MatmulConfig& d, std::uint64
                                    (d.splits > 1 || d.tail_rows != 0 ? c.model.matmul_cpu.second_step : 0));
 }
 
-// The result's elements whose partial sums are stored and read again.
+// The partial sums that are stored and read again.
 std::uint64_t split_elements(const MatmulContext& c, const MatmulConfig& d) {
   const auto n = static_cast<std::uint64_t>(c.problem.n), batch = static_cast<std::uint64_t>(c.problem.batch);
   if (d.tail_rows != 0) return clamped(d.tail_rows * n, d.tail_splits);
@@ -100,7 +105,8 @@ std::uint64_t split_elements(const MatmulContext& c, const MatmulConfig& d) {
 
 std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const MatmulEstimate& e) {
   const auto& p = c.problem;
-  const std::uint64_t batch = static_cast<std::uint64_t>(p.batch), m = static_cast<std::uint64_t>(p.m), n = static_cast<std::uint64_t>(p.n);
+  const std::uint64_t batch = static_cast<std::uint64_t>(p.batch), m = static_cast<std::uint64_t>(p.m),
+                      n = static_cast<std::uint64_t>(p.n);
   const std::uint64_t tail = matmul_tail_tiles(c, d);
   const std::uint64_t groups = (matmul_tiles(c, d) - tail) * d.splits * batch;
   const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k), d.splits);
@@ -108,34 +114,42 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const Ma
 
   const MatmulGpuCost& model = c.model.matmul;
 
-  // One step of K: multiplying, and what it loads; both go on side by side. A workgroup that is alone where others could
-  // be hides nothing of its staging behind theirs.
-  const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, d) + e.interior.bank_conflicts / model.bank_pass_divisor;
+  // One step of K. Products and loads overlap. A workgroup that is alone on a multiprocessor with room for more cannot
+  // overlap its staging with other workgroups' products.
+  const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, d) +
+                                 e.interior.bank_conflicts / model.bank_pass_divisor;
   const std::uint64_t bytes = e.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
   const std::uint64_t load = bytes / model.cache_bytes;
   const std::uint64_t held = resident(c, d);
-  const std::uint64_t latency = d.l2_prefetch ? model.latency_l2_prefetch : d.pipelined ? model.latency_pipelined : model.latency;
-  const auto step = [&](std::uint64_t beside) {
-    const std::uint64_t alone = multiply + multiply * model.alone_permille * (held - beside) / (1000 * held);
-    return std::max({beside * multiply, alone, beside * load, latency}) + model.barriers / beside;
+  const std::uint64_t latency = d.l2_prefetch ? model.latency_l2_prefetch
+                                : d.pipelined ? model.latency_pipelined
+                                              : model.latency;
+  const auto step = [&](std::uint64_t resident_now) {
+    const std::uint64_t alone = multiply + multiply * model.alone_permille * (held - resident_now) / (1000 * held);
+    return std::max({resident_now * multiply, alone, resident_now * load, latency}) + model.barriers / resident_now;
   };
   const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
-  const std::uint64_t waves = ceil_div(groups, multiprocessors);   // one workgroup a multiprocessor
+  const std::uint64_t waves = ceil_div(groups, multiprocessors);   // of one workgroup per multiprocessor
   const std::uint64_t whole = waves / held, last = waves % held;
   const std::uint64_t result = std::uint64_t{d.tile_m} * d.tile_n / model.stored_elements;
   std::uint64_t clocks = clamped(whole, clamped(steps, step(held)) + model.workgroup_start + held * result);
   if (last != 0) clocks += clamped(steps, step(last)) + model.workgroup_start + last * result;
-  // The tail runs beside the last full wave; in a CUDA stream behind it.
+  // The tail runs beside the last full wave; in a CUDA stream it runs after it.
   if (tail != 0)
     clocks += clamped(ceil_div(steps, d.tail_splits), step(1)) * model.tail_permille / 1000 +
               (c.profile.api == Api::cuda ? model.workgroup_start + result : 0);
-  // Operands come from memory once, and from the L2 as often as tiles ask for them.
-  const std::uint64_t a_bytes = matmul_type_bytes(c.a_type), b_bytes = matmul_type_bytes(c.b_type), d_bytes = matmul_type_bytes(c.out_type);
+  // Lower bound: the DRAM reads each operand and writes the result once. Repeated reads hit the L2.
+  const std::uint64_t a_bytes = matmul_type_bytes(c.a_type), b_bytes = matmul_type_bytes(c.b_type),
+                      d_bytes = matmul_type_bytes(c.out_type);
   const std::uint64_t k = static_cast<std::uint64_t>(p.k);
-  const std::uint64_t once = clamped(batch, m * k * a_bytes + n * k * b_bytes / (c.b_type == MATMUL_TYPE_Q4 ? 2 : 1) + m * n * d_bytes);
+  const std::uint64_t once =
+      clamped(batch, m * k * a_bytes + n * k * b_bytes / (c.b_type == MATMUL_TYPE_Q4 ? 2 : 1) + m * n * d_bytes);
   clocks = std::max(clocks, once / model.dram_bytes + model.workgroup_start);
-  if (const std::uint64_t split = split_elements(c, d); split != 0) clocks += model.second_step + split * 4 / model.dram_bytes;
-  return static_cast<std::int64_t>(std::min<std::uint64_t>(clamped(clocks, model.clock_picoseconds), std::uint64_t{1} << 50)) * (1000 + e.bias_permille) / 1000;
+  if (const std::uint64_t split = split_elements(c, d); split != 0)
+    clocks += model.second_step + split * 4 / model.dram_bytes;
+  return static_cast<std::int64_t>(
+             std::min<std::uint64_t>(clamped(clocks, model.clock_picoseconds), std::uint64_t{1} << 50)) *
+         (1000 + e.bias_permille) / 1000;
 }
 
 }  // namespace sectile::detail

@@ -1,4 +1,5 @@
-// Register tiles straight from global memory: a CPU device's small matmuls, and the way out for whatever nothing else takes.
+// matmul_direct: register tiles loaded from global memory without staging. It serves small matmuls on CPU devices, and
+// every matmul that no other kernel supports.
 #include "context.hpp"
 
 #include "matmul/matmul_direct.abi.h"
@@ -8,12 +9,12 @@ namespace sectile::detail {
 namespace {
 
 struct Row {
-  std::uint32_t rows, columns;        // of the result, an invocation's
-  std::uint32_t lanes = 0;            // invocations along N; 0: a subgroup's
+  std::uint32_t rows, columns;        // an invocation's part of the result
+  std::uint32_t lanes = 0;            // invocations along N; 0: the subgroup size
   std::uint32_t groups = 1;           // invocations along M
-  std::uint32_t tile_k;               // K of one advance of the addresses
-  bool cpu = false;                   // a candidate on CPU devices alone
-  std::uint32_t rate;                 // permille of one multiply-add a lane and clock; lavapipe, see cost/model.cpp
+  std::uint32_t tile_k;               // K between two updates of the addresses
+  bool cpu = false;                   // for CPU devices only
+  std::uint32_t rate;                 // permille of the rate of 8x4; lavapipe, see cost/model.cpp
 };
 constexpr Row kTable[] = {
     {.rows = 8, .columns = 4, .tile_k = 64, .cpu = true, .rate = 1000},
@@ -23,11 +24,13 @@ constexpr Row kTable[] = {
     {.rows = 1, .columns = 8, .tile_k = 64, .cpu = true, .rate = 300},
     {.rows = 1, .columns = 1, .lanes = 128, .tile_k = 32, .rate = 120},
     {.rows = 1, .columns = 1, .lanes = 16, .groups = 16, .tile_k = 32, .rate = 100},
-    // The last resort: no offset but that of one step of K is ever formed.
+    // Supports strides of any size: each step of K updates the addresses.
     {.rows = 1, .columns = 1, .lanes = 128, .tile_k = 1, .rate = 50},
 };
 
-std::uint32_t lanes_of(const MatmulContext& c, const Row& r) { return r.lanes != 0 ? r.lanes : c.profile.subgroup_size.value_or(8); }
+std::uint32_t lanes_of(const MatmulContext& c, const Row& r) {
+  return r.lanes != 0 ? r.lanes : c.profile.subgroup_size.value_or(8);
+}
 
 MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
@@ -38,7 +41,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.workgroup = lanes * r.groups;
   d.tile_m = r.rows * r.groups;
   d.tile_n = r.columns * lanes;
-  // Two 4-bit elements share a byte, which a step of K must not cut.
+  // Two 4-bit elements share a byte, so a step of K has at least two.
   d.tile_k = c.b_type == MATMUL_TYPE_Q4 ? std::max(r.tile_k, 2u) : r.tile_k;
   const bool far = r.tile_k == 1;
   if (far) d.span_m = d.span_n = 1;
@@ -58,13 +61,14 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   return matmul_fits(c, make(c, row), refusal);
 }
 
-// A subgroup's loads in one step of K, at the start of both operands: what a workgroup in the middle does, but for the
-// alignment of its first row.
+// A subgroup's loads for one K at the start of both operands. They differ from those of other workgroups only by the
+// alignment of the first row.
 AccessCount count_step(const MatmulContext& c, const Row& r) {
   Walk walk(c.profile);
   Request request;
   const auto& p = c.problem;
-  const std::uint32_t lanes = lanes_of(c, r), bytes_a = matmul_type_bytes(c.a_type), bytes_b = matmul_type_bytes(c.b_type);
+  const std::uint32_t lanes = lanes_of(c, r), bytes_a = matmul_type_bytes(c.a_type),
+                      bytes_b = matmul_type_bytes(c.b_type);
   const auto load = [&](std::uint32_t bytes, auto&& element) {
     request.bytes = bytes;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l)
@@ -72,9 +76,11 @@ AccessCount count_step(const MatmulContext& c, const Row& r) {
     walk.load(request, ceil_div(std::uint64_t{lanes} * r.groups, walk.lanes()));
   };
   for (std::uint32_t i = 0; i < r.rows; ++i)
-    load(bytes_a, [&](std::uint32_t l) { return (std::int64_t{l / lanes} * r.rows + i) * (p.transpose_a ? 1 : c.at.lda); });
+    load(bytes_a,
+         [&](std::uint32_t l) { return (std::int64_t{l / lanes} * r.rows + i) * (p.transpose_a ? 1 : c.at.lda); });
   for (std::uint32_t j = 0; j < r.columns; ++j)
-    load(bytes_b, [&](std::uint32_t l) { return (std::int64_t{l % lanes} + j * lanes) * (p.transpose_b ? c.at.ldb : 1); });
+    load(bytes_b,
+         [&](std::uint32_t l) { return (std::int64_t{l % lanes} + j * lanes) * (p.transpose_b ? c.at.ldb : 1); });
   return walk.count();
 }
 

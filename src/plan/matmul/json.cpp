@@ -1,4 +1,4 @@
-// A matmul's fields: JSON both ways, and its hash.
+// A matmul's fields for JSON and the hash.
 #include "operation.hpp"
 #include "plan/fields.hpp"
 #include "problem.hpp"
@@ -9,7 +9,7 @@ namespace sectile::detail {
 
 namespace {
 
-// B's format, and its elements' type where the format does not say it.
+// B's format, or its element type if the format is plain: one field.
 template <class Type, class Format>
 struct Weights {
   Type& type;
@@ -20,7 +20,7 @@ struct Weights {
   }
 };
 
-// One of an enumeration's words.
+// Reads one of an enumeration's words.
 template <class T>
 Result<void> read_one_of(std::span<const T> all, auto&& word_of, std::string_view word, std::string_view words,
                          T& out) {
@@ -122,7 +122,7 @@ void Operation<MatmulProblem>::write(JsonWriter& w, const MatmulProblem& problem
 Result<Problem> Operation<MatmulProblem>::read(const nlohmann::json& value, const std::string& what) {
   JsonObject object(value, what);
   FieldReader reader(object, what);
-  // What is left out is as the type has it.
+  // The defaults of left-out fields depend on the type.
   DType type{};
   reader("type", type);
   MatmulProblem problem = matmul_defaults(type);

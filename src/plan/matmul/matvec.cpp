@@ -1,4 +1,5 @@
-// One of the operands has up to 16 rows (A) or columns (B): the other is read once, and that is what takes time.
+// matvec: matmuls in which A has up to 16 rows or B up to 16 columns. Reading the other operand once takes most of the
+// time.
 #include "context.hpp"
 
 #include "matmul/matvec.abi.h"
@@ -11,13 +12,14 @@ namespace {
 
 constexpr std::uint32_t kWorkgroup = 128;
 
-// Rows of the thin operand; of the thick one along K: rows an invocation, invocations to a row, runs on their way; and
-// across: invocations side by side, runs on their way. Thin sizes between are padded, so that there are few pipelines.
+// thin: rows (or columns) of the thin operand. Sizes in between are padded, so that there are few pipelines.
+// If the thick operand is contiguous along K: rows of an invocation, invocations that share a row, loads in flight.
+// If it is contiguous across K (`_across`): adjacent invocations, loads in flight.
 struct Row {
   std::uint32_t thin, rows, lanes, rounds, lanes_across, rounds_across;
 };
-// 1x4096x4096, us, NVIDIA H200, driver 580.159.04, 2026-11-22: f16 4x2 13.9, 2x4 13.1, 1x4 15.5, 1x8 17.9, 2x2 13.6, 4x4 13.4,
-// a whole workgroup to a row (4x2) 15.7; f32 21.2, 19.4, 19.2, 22.9, 20.4, 20.1 and 23.0.
+// 1x4096x4096, us, NVIDIA H200, driver 580.159.04, 2026-11-22: f16 4x2 13.9, 2x4 13.1, 1x4 15.5, 1x8 17.9, 2x2 13.6,
+// 4x4 13.4, a whole workgroup to a row (4x2) 15.7; f32 21.2, 19.4, 19.2, 22.9, 20.4, 20.1 and 23.0.
 constexpr Row kTable[] = {
     {.thin = 1, .rows = 2, .lanes = 32, .rounds = 4, .lanes_across = 16, .rounds_across = 8},
     {.thin = 1, .rows = 4, .lanes = 32, .rounds = 4, .lanes_across = 16, .rounds_across = 8},
@@ -27,12 +29,13 @@ constexpr Row kTable[] = {
 };
 constexpr std::uint32_t kMostThin = 16;
 
-// A is the thin operand.
+// A is the thin operand, otherwise B is.
 bool thin_a(const MatmulContext& c) { return c.problem.m <= c.problem.n; }
 
+// The thick operand is contiguous along K.
 bool along_k(const MatmulContext& c) { return thin_a(c) ? c.problem.transpose_b : !c.problem.transpose_a; }
 
-// Full subgroups of a known size share a row.
+// The subgroup size if full subgroups of a known size share a row, otherwise 0.
 std::uint32_t subgroup_of(const MatmulContext& c, const Row& r) {
   const auto& p = c.profile;
   const std::uint32_t size = p.subgroup_size.value_or(0);
@@ -63,18 +66,21 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.tile_k = along ? lanes * run * rounds : kWorkgroup / lanes * rounds;
   d.run_d = std::min(4u, d.tile_n);
   d.width_d = std::min(c.width_d, d.run_d);
-  const std::uint32_t sums = (along ? r.rows : run) * r.thin;
-  d.workgroup_memory_bytes = 4 * ((r.thin * d.tile_k + 3) / 4 * 4 + std::min(sums, 16u) * kWorkgroup + d.tile_m * d.tile_n);
+  const std::uint32_t accumulators = (along ? r.rows : run) * r.thin;
+  d.workgroup_memory_bytes =
+      4 * ((r.thin * d.tile_k + 3) / 4 * 4 + std::min(accumulators, 16u) * kWorkgroup + d.tile_m * d.tile_n);
   d.add(MATVEC_SPEC_SIDE, side_a ? 0 : 1);
   d.add(MATVEC_SPEC_ROWS, along ? r.rows : 1);
   d.add(MATVEC_SPEC_LANES, lanes);
   d.add(MATVEC_SPEC_ROUNDS, rounds);
-  // Sums, runs that are there and on their way, of the thin operand as well, and what unpacking takes.
+  // Accumulators, loaded runs and loads in flight of both operands, and registers for unpacking.
   const std::uint32_t held = along ? r.rows : 1;
-  const auto thin_runs = static_cast<std::uint32_t>(ceil_div(std::uint64_t{r.thin} * d.tile_k, std::uint64_t{thin_run} * kWorkgroup));
+  const auto thin_runs =
+      static_cast<std::uint32_t>(ceil_div(std::uint64_t{r.thin} * d.tile_k, std::uint64_t{thin_run} * kWorkgroup));
   const std::uint32_t thin_words = std::max(1u, thin_run * matmul_type_bytes(side_a ? c.a_type : c.b_type) / 4);
-  d.registers = sums + 2 * rounds * held * 4 + thin_runs * thin_words + held * 8 + 24;
-  // 16 rows wait for their sums (f32, 16x4096x4096: 56 us, of which 19 are one row's; NVIDIA H200, driver 580.159.04).
+  d.registers = accumulators + 2 * rounds * held * 4 + thin_runs * thin_words + held * 8 + 24;
+  // With 16 rows the arithmetic is the limit (f32, 16x4096x4096: 56 us, 1x4096x4096: 19 us; NVIDIA H200, driver
+  // 580.159.04).
   d.rate_permille = r.thin == kMostThin ? 100 : 500;
   d.splits = splits_to_fill(c, d);
   return d;
@@ -87,16 +93,18 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   if (r.thin != fits->thin)
     return refusal.no("the thin operand has {} rows, the table's rows for {} serve it", thin, fits->thin);
-  // Rows an invocation are of a thick operand along K; across, the first row of the table is the second one as well.
-  if (r.thin == 1 && r.rows == 4 && r.lanes == 32 && !along_k(c)) return refusal.no("the same kernel as the previous row");
-  // RADV 26.1.6 spills 49 registers on navi31; tiles of matmul_simt unpack them.
-  if (r.thin == kMostThin && c.b_type == MATMUL_TYPE_Q4) return refusal.no("does not unpack 4-bit elements for {} rows", kMostThin);
+  // `rows` counts only along K. Across K the table's first two rows are the same kernel.
+  if (r.thin == 1 && r.rows == 4 && r.lanes == 32 && !along_k(c))
+    return refusal.no("the same kernel as the previous row");
+  // RADV 26.1.6 spills 49 registers on navi31. matmul_simt serves these problems.
+  if (r.thin == kMostThin && c.b_type == MATMUL_TYPE_Q4)
+    return refusal.no("does not unpack 4-bit elements for {} rows", kMostThin);
   return matmul_fits(c, make(c, row), refusal);
 }
 
 bool fallback(const MatmulContext&, std::uint32_t) { return false; }
 
-// A step of K: the thick operand's runs, the thin one's, and the vectors that are read back.
+// The accesses of one step of K: loads of the thick and the thin operand, and reads of the staged thin operand.
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig& d) {
   const Row& r = kTable[row];
   const bool side_a = thin_a(c), along = along_k(c);
@@ -114,7 +122,8 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulC
   const std::uint64_t subgroups = ceil_div(kWorkgroup, walk.lanes());
   walk.load(from, subgroups * rounds * (along ? r.rows : 1));
   Request thin;
-  const std::uint32_t thin_bytes = matmul_type_bytes(side_a ? c.a_type : c.b_type), thin_run = side_a ? d.width_a : d.width_b;
+  const std::uint32_t thin_bytes = matmul_type_bytes(side_a ? c.a_type : c.b_type),
+                      thin_run = side_a ? d.width_a : d.width_b;
   thin.bytes = thin_bytes * thin_run;
   for (std::uint32_t l = 0; l < walk.lanes(); ++l) thin.address[l] = std::int64_t{l} * thin.bytes;
   walk.load(thin, ceil_div(std::uint64_t{r.thin} * d.tile_k, std::uint64_t{walk.lanes()} * thin_run));
@@ -125,13 +134,15 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulC
   walk.shared(read, subgroups * rounds * (along ? r.thin * std::max(1u, run / 4) : ceil_div(r.thin, 4)));
   MatmulEstimate e;
   e.interior = walk.count();
-  // Whole workgroups to a row lose a little (1x4096x4096: f32 26.0 us against 24.5, f16 18.3 against 16.9; NVIDIA H200,
-  // driver 580.159.04).
+  // A whole workgroup per row is a little slower (1x4096x4096: f32 26.0 us, a subgroup per row 24.5; f16 18.3 and 16.9;
+  // NVIDIA H200, driver 580.159.04).
   e.bias_permille = !c.cpu() && r.lanes == kWorkgroup ? 50 : 0;
   return e;
 }
 
-std::string print(const MatmulContext&, std::uint32_t row) { return fmt::format("{} by {} {}x{}", kTable[row].thin, kTable[row].lanes, kTable[row].rows, kTable[row].rounds); }
+std::string print(const MatmulContext&, std::uint32_t row) {
+  return fmt::format("{} by {} {}x{}", kTable[row].thin, kTable[row].lanes, kTable[row].rows, kTable[row].rounds);
+}
 
 }  // namespace
 

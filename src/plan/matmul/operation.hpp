@@ -1,4 +1,4 @@
-// Matmuls as the planner's own files see them.
+// The planner's interface to matmuls.
 #pragma once
 
 #include "plan/operation_of.hpp"

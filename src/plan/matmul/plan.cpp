@@ -1,4 +1,4 @@
-// Planning a matmul: the table of its candidates.
+// Plans a matmul: the table of strategies, and the choice of splits for each candidate.
 #include "plan/choose.hpp"
 #include "operation.hpp"
 #include "context.hpp"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr const MatmulStrategy* kMatmul[] = {&kMatmulCoopmat, &kMatmulCoopmat2, &kMatmulSimt, &kMatvec, &kMatmulDirect};
 
-// The walk takes most of the time of planning: one serves all splits of K, and the cost.
+// A config with its access counts. Counting takes most of the planning time, so all splits of K share one count.
 struct EstimatedConfig : MatmulConfig {
   MatmulEstimate estimate;
 };
@@ -28,8 +28,9 @@ struct Matmuls {
 
   const MatmulContext& context() const { return c; }
   std::span<const MatmulStrategy* const> table() const { return kMatmul; }
-  // A strategy says in how many parts K could be split; fewer, or one, or those of the tail alone may cost less. A pack
-  // need not have the kernels of each. A row's bias is left out, so that two rows of one shape are split alike.
+  // Chooses the splits of K. The strategy gives the most; fewer, none, or a split tail may cost less. A pack may lack
+  // the kernels of some. The costs are compared without the row's bias, so that two rows of one shape get the same
+  // splits.
   EstimatedConfig make(const MatmulStrategy& s, std::uint32_t row) const {
     EstimatedConfig best{s.make(c, row), {}};
     best.estimate = s.estimate(c, row, best);
@@ -40,7 +41,7 @@ struct Matmuls {
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     const auto consider = [&](const EstimatedConfig& config) {
       const std::int64_t cost = matmul_cost(c, config, unbiased);
-      if (cost >= least || (kernels != nullptr && lacking(*this, config, *kernels))) return;
+      if (cost >= least || (kernels != nullptr && first_missing_step(*this, config, *kernels))) return;
       least = cost;
       best = config;
     };
@@ -52,7 +53,7 @@ struct Matmuls {
   std::int64_t cost(const MatmulStrategy&, std::uint32_t, const EstimatedConfig& config) const {
     return matmul_cost(c, config, config.estimate);
   }
-  // The explanation counts in full; the cost is that of the choice.
+  // The counts are complete. The cost comes from the sampled counts, as in the choice.
   void explain(const MatmulStrategy& s, std::uint32_t row, const EstimatedConfig& d, Candidate& candidate) const {
     MatmulContext full = c;
     full.explain = true;
@@ -91,7 +92,8 @@ std::uint32_t epilogue_of(const MatmulProblem& p) {
   std::uint32_t bits = static_cast<std::uint32_t>(p.activation) << MATMUL_EPILOGUE_ACTIVATION_SHIFT;
   if (p.beta != 0) bits |= p.c_is_d ? MATMUL_EPILOGUE_C_IS_D : MATMUL_EPILOGUE_C;
   if (p.bias != PerAxis::none) bits |= p.bias == PerAxis::row ? MATMUL_EPILOGUE_BIAS_ROW : MATMUL_EPILOGUE_BIAS_COLUMN;
-  if (p.scale != PerAxis::none) bits |= p.scale == PerAxis::row ? MATMUL_EPILOGUE_SCALE_ROW : MATMUL_EPILOGUE_SCALE_COLUMN;
+  if (p.scale != PerAxis::none)
+    bits |= p.scale == PerAxis::row ? MATMUL_EPILOGUE_SCALE_ROW : MATMUL_EPILOGUE_SCALE_COLUMN;
   if (p.residual) bits |= MATMUL_EPILOGUE_RESIDUAL;
   if (p.a_scale) bits |= MATMUL_EPILOGUE_A_SCALE;
   if (p.batch > 1) bits |= MATMUL_EPILOGUE_BATCHED;
@@ -102,42 +104,55 @@ std::uint32_t epilogue_of(const MatmulProblem& p) {
 
 std::span<const MatmulStrategy* const> matmul_strategies() noexcept { return kMatmul; }
 
-constexpr std::uint32_t kMostWide = 8;   // elements, in all kernels but those that copy bytes as they are
+constexpr std::uint32_t kMostWide = 8;   // elements; matmul_coopmat may load more one-byte elements at once
 
-std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_t align, std::int64_t ld, std::int64_t batch,
-                            std::int64_t side) noexcept {
+std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_t align, std::int64_t ld,
+                            std::int64_t batch, std::int64_t side) noexcept {
   const std::uint32_t bytes = matmul_type_bytes(type);
-  // Rows begin with whole blocks; the last one ends with the byte of its last element.
+  // Rows begin at multiples of 32 elements; the last row ends with the byte of its last element.
   if (type == MATMUL_TYPE_Q4) return align % 4 == 0 && (side + 1) / 2 % 4 == 0 ? 8 : 2;
   std::uint32_t width = std::min(most, 16 / bytes);
-  while (width > 1 && (align % (width * bytes) != 0 || ld % width != 0 || batch % width != 0 || side % width != 0)) width /= 2;
+  while (width > 1 && (align % (width * bytes) != 0 || ld % width != 0 || batch % width != 0 || side % width != 0))
+    width /= 2;
   return width;
 }
 
 MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profile, const ExtraRows* extra) {
-  MatmulContext c{.problem = p, .at = effective(p), .profile = profile, .model = cost_model_of(profile), .limits = limits_of(profile), .extra = extra};
+  MatmulContext c{.problem = p,
+                  .at = effective(p),
+                  .profile = profile,
+                  .model = cost_model_of(profile),
+                  .limits = limits_of(profile),
+                  .extra = extra};
   c.epilogue = epilogue_of(p);
   c.type = type_code(p.type);
   c.a_type = type_code(p.a_type);
-  c.b_type = p.b_format == WeightFormat::q4 ? MATMUL_TYPE_Q4 : p.b_format == WeightFormat::q8 ? MATMUL_TYPE_Q8 : type_code(p.b_type);
+  c.b_type = p.b_format == WeightFormat::q4   ? MATMUL_TYPE_Q4
+             : p.b_format == WeightFormat::q8 ? MATMUL_TYPE_Q8
+                                              : type_code(p.b_type);
   c.out_type = type_code(p.out);
   const auto batched = [&](std::int64_t stride) { return p.batch > 1 ? stride : 0; };
   c.width_a = widest_access(c.a_type, kMostWide, p.a_align, c.at.lda, batched(c.at.a_batch), p.transpose_a ? p.m : p.k);
   c.width_b = widest_access(c.b_type, kMostWide, p.b_align, c.at.ldb, batched(c.at.b_batch), p.transpose_b ? p.k : p.n);
   c.width_d = widest_access(c.out_type, kMostWide, p.d_align, c.at.ldd, batched(c.at.d_batch), p.n);
-  if (p.beta != 0 && !p.c_is_d) c.width_d = std::min(c.width_d, widest_access(c.out_type, kMostWide, p.d_align, c.at.ldc, batched(c.at.c_batch), p.n));
-  if (p.residual) c.width_d = std::min(c.width_d, widest_access(c.out_type, kMostWide, p.d_align, c.at.ldr, batched(c.at.r_batch), p.n));
+  if (p.beta != 0 && !p.c_is_d)
+    c.width_d =
+        std::min(c.width_d, widest_access(c.out_type, kMostWide, p.d_align, c.at.ldc, batched(c.at.c_batch), p.n));
+  if (p.residual)
+    c.width_d =
+        std::min(c.width_d, widest_access(c.out_type, kMostWide, p.d_align, c.at.ldr, batched(c.at.r_batch), p.n));
   return c;
 }
 
-// A candidate's name says its tile, and it is beside the line wherever that is shown.
+// None: a matmul candidate's name already states its tile.
 std::span<const NamedConstant> Operation<MatmulProblem>::named_constants(std::string_view) { return {}; }
 
 Result<void> Operation<MatmulProblem>::plan(Job& job, const MatmulProblem& problem) {
   auto specs = operands_of(Problem(problem));
   if (!specs) return std::unexpected(specs.error());
   for (const auto& spec : *specs)
-    job.plan.operands.push_back({spec.name, spec.written ? OperandRole::destination : OperandRole::source, spec.bytes, spec.align});
+    job.plan.operands.push_back(
+        {spec.name, spec.written ? OperandRole::destination : OperandRole::source, spec.bytes, spec.align});
   if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return {};
   const MatmulContext c = matmul_context(problem, job.profile, job.options.extra);
   constexpr std::int64_t kMostLd = std::int64_t{1} << 31;

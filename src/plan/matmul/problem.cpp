@@ -17,7 +17,7 @@ std::int64_t product(std::int64_t a, std::int64_t b) noexcept {
   return __builtin_mul_overflow(a, b, &result) ? kMost : result;
 }
 
-// A matrix as it is stored: so many rows of so many elements.
+// A stored matrix.
 struct Stored {
   std::string_view name;        // "a"
   std::string_view ld_name;     // "lda"
@@ -46,7 +46,8 @@ bool one_of(DType type, std::initializer_list<DType> types) { return std::ranges
 
 constexpr auto kFloats = {DType::f32, DType::f16, DType::bf16};
 
-Result<void> check_type(std::string_view what, DType type, std::initializer_list<DType> allowed, const MatmulProblem& p) {
+Result<void> check_type(std::string_view what, DType type, std::initializer_list<DType> allowed,
+                        const MatmulProblem& p) {
   if (one_of(type, allowed)) return {};
   std::string want;
   for (const DType one : allowed) want += std::string(want.empty() ? "" : ", ") + std::string(name(one));
@@ -60,12 +61,14 @@ Result<void> check_types(const MatmulProblem& p) {
   if (auto ok = integer ? check_type("a", p.a_type, {DType::i8}, p) : check_type("a", p.a_type, kFloats, p); !ok)
     return ok;
   if (p.b_format != WeightFormat::plain) {
-    // What B's numbers come to are fractions.
-    if (integer) return fail(ErrorKind::invalid_problem, "b", std::string(format_name(p.b_format)), "i8 where the type is i8");
+    // Dequantized weights are fractions.
+    if (integer)
+      return fail(ErrorKind::invalid_problem, "b", std::string(format_name(p.b_format)), "i8 where the type is i8");
     if (p.b_type != DType::i8)
       return fail(ErrorKind::invalid_problem, "b", std::string(name(p.b_type)),
                   "i8 as the type of " + std::string(format_name(p.b_format)));
-  } else if (auto ok = integer ? check_type("b", p.b_type, {DType::i8}, p) : check_type("b", p.b_type, kFloats, p); !ok) {
+  } else if (auto ok = integer ? check_type("b", p.b_type, {DType::i8}, p) : check_type("b", p.b_type, kFloats, p);
+             !ok) {
     return ok;
   }
   if (integer) {
@@ -81,7 +84,8 @@ Result<void> check_types(const MatmulProblem& p) {
 
 Result<void> check_sizes(const MatmulProblem& p) {
   constexpr std::int64_t kMostSize = std::numeric_limits<std::int32_t>::max();
-  for (const auto& [what, size] : {std::pair("M", p.m), std::pair("N", p.n), std::pair("K", p.k), std::pair("batch", p.batch)})
+  for (const auto& [what, size] :
+       {std::pair("M", p.m), std::pair("N", p.n), std::pair("K", p.k), std::pair("batch", p.batch)})
     if (size < 0 || size > kMostSize)
       return fail(ErrorKind::invalid_problem, what, std::to_string(size), "0 to 2147483647");
   return {};
@@ -132,44 +136,44 @@ Result<void> check_align(std::string_view what, std::uint32_t align, std::uint32
 // Bytes from the operand's address to the end of its last element; `bits` is an element's size.
 Result<std::uint64_t> extent(const Stored& s, std::int64_t batches, std::int64_t bits) {
   if (s.rows == 0 || s.columns == 0 || batches == 0) return 0;
-  // Before the division bits may need three more than 63.
+  // The size in bits may take up to 66 bits.
   __extension__ using Wide = __int128;
   const Wide elements = Wide{batches - 1} * (batches > 1 ? batch_of(s) : 0) + Wide{s.rows - 1} * ld_of(s) + s.columns;
   const Wide bytes = (elements * bits + 7) / 8;
   const bool cut = batches > 1 && s.batch == MatmulProblem::kPacked && batch_of(s) == kMost;
   if (cut || bytes > kMost)
     return fail(ErrorKind::overflow, std::string(s.name) + " size",
-                std::to_string(batches) + " of " + std::to_string(s.rows) + "x" + std::to_string(s.columns) + ", rows " +
-                    std::to_string(ld_of(s)) + " apart",
+                std::to_string(batches) + " of " + std::to_string(s.rows) + "x" + std::to_string(s.columns) +
+                    ", rows " + std::to_string(ld_of(s)) + " apart",
                 "less than 2^63 bytes");
   return static_cast<std::uint64_t>(bytes);
 }
 
-// Two elements of the destination at one address would make the result depend on who writes last. `extent` has been
-// asked before: no product here overflows.
+// Refuses two elements of the destination at one address: the result would depend on the order of writes. extent() has
+// accepted D before, so no product here overflows.
 Result<void> check_distinct(const MatmulProblem& p) {
   const Stored d = stored_d(p);
-  if (p.batch <= 1 || is_empty(p)) return {};   // rows are at least a row apart
+  if (p.batch <= 1 || is_empty(p)) return {};   // ldd is at least N
   const std::int64_t ld = ld_of(d), step = batch_of(d);
   const std::int64_t matrix = (p.m - 1) * ld + p.n;
-  if (step >= matrix) return {};                                          // one after the other
+  if (step >= matrix) return {};                                          // batches one after the other
   if (step >= p.n && ld >= (p.batch - 1) * step + p.n) return {};         // rows of all batches side by side
-  // Rows begin at b * step + m * ld. Two of them touch where some difference of their b and m brings the beginnings
-  // nearer than a row; looked for along the axis with fewer of them.
-  constexpr std::int64_t kMostLooks = 1 << 14;
+  // Rows begin at b * step + m * ld. Two rows overlap if their beginnings are less than N apart. The loop tries every
+  // difference along the shorter of the two axes, and for each the two nearest differences along the longer one.
+  constexpr std::int64_t kMostDifferences = 1 << 14;
   const bool by_batch = p.batch <= p.m;
-  const std::int64_t few = by_batch ? p.batch : p.m, many = by_batch ? p.m : p.batch;
-  const std::int64_t few_step = by_batch ? step : ld, many_step = by_batch ? ld : step;
-  bool distinct = step >= p.n && few <= kMostLooks;
-  for (std::int64_t i = 1; distinct && i < few; ++i) {
-    const std::int64_t at = i * few_step;
-    const std::int64_t low = std::min(at / many_step, many - 1), high = std::min(low + 1, many - 1);
-    distinct = std::abs(at - low * many_step) >= p.n && std::abs(at - high * many_step) >= p.n;
+  const std::int64_t shorter = by_batch ? p.batch : p.m, longer = by_batch ? p.m : p.batch;
+  const std::int64_t shorter_step = by_batch ? step : ld, longer_step = by_batch ? ld : step;
+  bool distinct = step >= p.n && shorter <= kMostDifferences;
+  for (std::int64_t i = 1; distinct && i < shorter; ++i) {
+    const std::int64_t at = i * shorter_step;
+    const std::int64_t low = std::min(at / longer_step, longer - 1), high = std::min(low + 1, longer - 1);
+    distinct = std::abs(at - low * longer_step) >= p.n && std::abs(at - high * longer_step) >= p.n;
   }
   if (distinct) return {};
   return fail(ErrorKind::overlap, "d.batch", std::to_string(step),
-              "a step at which no two of " + std::to_string(p.batch) + " batches of " + std::to_string(p.m) + " rows, " +
-                  std::to_string(ld) + " apart, share an element");
+              "a step at which no two of " + std::to_string(p.batch) + " batches of " + std::to_string(p.m) +
+                  " rows, " + std::to_string(ld) + " apart, share an element");
 }
 
 Result<void> check(const MatmulProblem& p) {
@@ -221,7 +225,7 @@ Result<std::vector<OperandSpec>> Operation<MatmulProblem>::operands(const Matmul
     if (!bytes && failed) failed = std::unexpected(std::move(bytes.error()));
     operands.push_back({std::string(s.name), written, bytes.value_or(0), align});
   };
-  // The same for all batches.
+  // A vector that all batches share.
   const auto add_vector = [&](std::string_view name, std::int64_t length, std::uint32_t element, std::int64_t rows = 1,
                               std::int64_t ld = 0) {
     auto bytes = extent({name, name, rows, length, ld, 0}, batches == 0 ? 0 : 1, std::int64_t{8} * element);
@@ -238,7 +242,7 @@ Result<std::vector<OperandSpec>> Operation<MatmulProblem>::operands(const Matmul
   if (p.scale != PerAxis::none) add_vector("scale", per_axis(p.scale), 4);
   if (p.residual) add(stored_r(p), std::int64_t{8} * out, p.d_align);
   if (p.b_format == WeightFormat::q8) add_vector("b.scale", p.k == 0 ? 0 : p.n, 4);
-  // A row of B has its scales behind one another, a row as long as ldb is.
+  // The scales of a row of B are contiguous; from row to row they are ldb / 32 apart.
   if (p.b_format == WeightFormat::q4) add_vector("b.scale", (p.k + 31) / 32, 2, p.n, ld_of(stored_b(p)) / 32);
   if (p.a_scale) add_vector("a.scale", p.k, 4);
   if (!failed) return std::unexpected(std::move(failed.error()));

@@ -1,5 +1,4 @@
-// A matmul's words and numbers: text, JSON, where its operands' elements lie, and what of it makes no sense. Private to
-// src/plan.
+// Shared by a matmul's text, JSON, validation and planning: defaults, names and effective strides. Private to src/plan.
 #pragma once
 
 #include "base/text_tokens.hpp"
@@ -12,15 +11,15 @@
 
 namespace sectile::detail {
 
-// A problem of this type and nothing else: what all other words stand for where they are left out.
+// A problem of this type with the defaults of all other fields.
 MatmulProblem matmul_defaults(DType type) noexcept;
 
-// Names as the problem string and JSON spell them; "" for `plain` and `none`.
+// Names in the problem string and JSON; "" for `plain` and `none`.
 std::string_view format_name(WeightFormat format) noexcept;
 std::string_view activation_name(Activation activation) noexcept;
 
-// Elements from row to row as stored, and from one batch's matrix to the next: what 0 and kPacked stand for. Where C is
-// what D held, its strides are D's. Numbers beyond 63 bits, which validate() refuses wherever they count, are cut there.
+// Row strides and batch strides in elements, with 0 and kPacked replaced by the packed strides. If C is D, C has D's
+// strides. Values that do not fit 63 bits saturate; validate() refuses them wherever they matter.
 struct MatmulStrides {
   std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0, ldr = 0;
   std::int64_t a_batch = 0, b_batch = 0, c_batch = 0, d_batch = 0, r_batch = 0;
@@ -29,7 +28,7 @@ struct MatmulStrides {
 MatmulStrides effective(const MatmulProblem& problem) noexcept;
 
 inline bool reads_c(const MatmulProblem& p) noexcept { return p.beta != 0; }
-// No element of D is there.
+// D has no elements.
 inline bool is_empty(const MatmulProblem& p) noexcept { return p.m == 0 || p.n == 0 || p.batch == 0; }
 
 }  // namespace sectile::detail

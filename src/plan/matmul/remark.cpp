@@ -1,4 +1,4 @@
-// Why a plan leaves the matrix unit alone, in a sentence.
+// Says in one sentence why a plan does not use the matrix unit.
 #include "context.hpp"
 
 #include <sectile/planner.hpp>
@@ -11,16 +11,16 @@ namespace sectile {
 
 namespace {
 
-// A reason without its numbers, which differ from row to row.
+// A reason without its numbers, so that the rows' reasons compare equal.
 std::string without_digits(std::string text) {
   std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
   return text;
 }
 
-// What most rows of the matrix kernels' tables say, where none of them is admitted.
+// The most frequent refusal among the matrix kernels' rows. If a row is admissible, it was not the cheapest.
 std::string most_frequent_refusal(const MatmulProblem& problem, const DeviceProfile& profile) {
   const detail::MatmulContext context = detail::matmul_context(problem, profile);
-  std::map<std::string, std::pair<int, std::string>> reasons;   // how often, and one of them as it stands
+  std::map<std::string, std::pair<int, std::string>> reasons;   // count, and one reason with its numbers
   for (const auto* strategy : {&detail::kMatmulCoopmat, &detail::kMatmulCoopmat2})
     for (std::uint32_t row = 0; row < strategy->rows; ++row) {
       detail::Refusal refusal(true);
@@ -28,7 +28,7 @@ std::string most_frequent_refusal(const MatmulProblem& problem, const DeviceProf
         if (!strategy->fallback(context, row)) return "another kernel costs less";
         continue;
       }
-      if (strategy == &detail::kMatmulCoopmat2) continue;   // an extension that few devices have tells little
+      if (strategy == &detail::kMatmulCoopmat2) continue;   // few devices have this extension: its refusals are no help
       auto& [count, text] = reasons[without_digits(refusal.reason)];
       ++count;
       text = refusal.reason;
@@ -57,11 +57,11 @@ std::string matrix_unit_remark(const DeviceProfile& profile) {
 std::string matrix_unit_remark(const Plan& plan, const DeviceProfile& profile) {
   const auto* problem = std::get_if<MatmulProblem>(&plan.problem);
   if (problem == nullptr || problem->type == DType::f32 || plan.steps.empty()) return {};
-  // Products with few rows take kernels of their own, whatever the unit is; K = 0 has no product.
-  const bool plain = std::ranges::any_of(plan.steps, [](const Step& step) {
+  // Products with few rows use matvec on every device; K = 0 has no product.
+  const bool without_unit = std::ranges::any_of(plan.steps, [](const Step& step) {
     return step.kernel.stem == "matmul_simt" || step.kernel.stem == "matmul_direct";
   });
-  if (!plain) return {};
+  if (!without_unit) return {};
   if (std::string remark = matrix_unit_remark(profile); !remark.empty()) return remark;
   return "the matrix unit is not used: " + most_frequent_refusal(*problem, profile);
 }

@@ -1,4 +1,4 @@
-// Workgroup tiles staged through workgroup memory, multiplied without a matrix unit.
+// matmul_simt: tiles staged in workgroup memory and multiplied without a matrix unit.
 #include "context.hpp"
 
 #include "matmul/matmul_simt.abi.h"
@@ -11,24 +11,22 @@ namespace {
 
 using Row = SimtRow;
 
-// Tile, K of a step, an invocation's share, invocations of a subgroup's tile; a permille of the multiply-add rate that
-// its steps reach, fetching included: NVIDIA H200, driver 580.159.04, 2026-11-22, fitted as matmul_cost.cpp says. Shares of
-// 8x16 and 12x12 reach more in a kernel of few registers besides (128x256: 49 TFLOP/s at n = 4096, where 128x128 with 8x8
-// has 45.6), but not in this one (34, and spills where B is transposed). 64x96, 96x64, 96x96,
-// 96x192, 128x160 and 192x128 were tried for the 960x2304 of DietCode's dense layer, on 132 multiprocessors: 120 to 151 us,
-// and 64x128 takes 124.
-// CUDA's compiler makes less of the largest (n = 4096: 37.7 TFLOP/s, 64x128 44.0).
+// Rates: NVIDIA H200, driver 580.159.04, 2026-11-22, fitted as cost/model.cpp says. Shares of 8x16 and 12x12 are faster
+// in a kernel that needs few other registers (128x256: 49 TFLOP/s at n = 4096; 128x128 with 8x8: 45.6), but not in this
+// one (34, and it spills if B is transposed). 64x96, 96x64, 96x96, 96x192, 128x160 and 192x128 were tried for the
+// 960x2304 of DietCode's dense layer on 132 multiprocessors: 120 to 151 us; 64x128 takes 124. With CUDA's compiler the
+// largest tile is slower than 64x128 (n = 4096: 37.7 and 44.0 TFLOP/s).
 constexpr Row kTable[] = {
     {.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 790, .hopper_cuda_rate = 660},
     {.tile_m = 128, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 745},
     {.tile_m = 64, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 775, .few = true},
+     .hopper_rate = 775, .serves_few_tiles = true},
     {.tile_m = 64, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 560},
     {.tile_m = 64, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 560, .few = true},
+     .hopper_rate = 560, .serves_few_tiles = true},
     {.tile_m = 32, .tile_n = 128, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 505},
     {.tile_m = 128, .tile_n = 32, .tile_k = 16, .rows = 8, .columns = 4, .lanes_m = 8, .lanes_n = 4,
@@ -36,7 +34,7 @@ constexpr Row kTable[] = {
     {.tile_m = 64, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 470},
     {.tile_m = 32, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 470, .few = true},
+     .hopper_rate = 470, .serves_few_tiles = true},
     {.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 470},
     {.tile_m = 32, .tile_n = 32, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
@@ -55,8 +53,9 @@ const Row& row_of(const MatmulContext& c, std::uint32_t row) {
   return row < std::size(kTable) ? kTable[row] : c.extra->matmul_simt[row - std::size(kTable)];
 }
 
-// The loop holds a step of each stage: addresses do not depend on which, and the compiler has two steps to mix. n = 4096,
-// TFLOP/s, as above: 128x128 42.6 -> 45.6, 128x64 40.3 -> 43.0; with K of 16 nothing (1024: 72.9 -> 75.0 us).
+// The loop body holds one step of each of the two stages, so that stage addresses are constant and the compiler can
+// interleave two steps. n = 4096, TFLOP/s, as above: 128x128 42.6 -> 45.6, 128x64 40.3 -> 43.0. It gains nothing with a
+// K of 16 (n = 1024: 72.9 -> 75.0 us).
 bool paired(const MatmulContext& c, const Row& r) {
   return !c.cpu() && r.tile_k == 8;
 }
@@ -65,13 +64,13 @@ std::uint32_t gpu_rate_of(const MatmulContext& c, const Row& r) {
   return c.profile.api == Api::cuda && r.hopper_cuda_rate != 0 ? r.hopper_cuda_rate : r.hopper_rate;
 }
 
-// The same of a CPU device, in multiply-adds of matmul_direct's 8x4: lavapipe 26.1.6, two Xeon cores, 2026-11-22,
-// `sectile bench PROBLEM --force ROW`, times 8x4's rate: f32 1024x1024x1024 nn 1.4, nt 1.7, 128x128x128 1.7, f16 2.0, bf16
-// 2.5, i8 4.3; SwiftShader f32 128x128x128 2.5, 512x512x512 4.9. Smaller shares lose to it on one layout or another.
+// Permille of the rate of matmul_direct's 8x4 on a CPU. Measured factors, lavapipe 26.1.6, two Xeon cores, 2026-11-22,
+// `sectile bench PROBLEM --force ROW`: f32 1024x1024x1024 nn 1.4, nt 1.7, 128x128x128 1.7, f16 2.0, bf16 2.5, i8 4.3;
+// SwiftShader f32 128x128x128 2.5, 512x512x512 4.9. Smaller shares are slower than matmul_direct for some layouts.
 std::uint32_t cpu_rate_of(const Row& r) { return r.tile_m * r.tile_n > 64 * 64 ? 1650 : 1500; }
 bool for_cpu(const Row& r) { return r.rows * r.columns == 64 && r.tile_m * r.tile_n <= 128 * 64; }
 
-// An operand as the kernel fetches it; see matmul_simt.comp.
+// How the kernel loads an operand; see matmul_simt.comp.
 struct Side {
   std::uint32_t type, width, tile, pad, group, span, span_k;
   std::int64_t ld;
@@ -90,15 +89,15 @@ Side side_of(const MatmulContext& c, const Row& r, const MatmulConfig& d, bool b
   const std::uint32_t packed = c.integer() ? 4 : 1;
   s.span_k = packed > 1 ? packed : s.along_k ? s.width : 1;
   s.span = s.along_k ? 1 : s.width;
-  // A run along K is scattered over rows of workgroup memory: with four words between them, neighbours that share 32
-  // bytes of a row of the operand and neighbours in the next rows fall on banks of their own.
+  // A run along K is stored to different rows of workgroup memory. With four words of padding between them, lanes that
+  // share 32 bytes of an operand's row and lanes in adjacent rows use different banks.
   s.pad = s.along_k && r.interleaved ? 4 : 0;
   const std::uint32_t bytes = std::max(1u, s.span_k * matmul_type_bytes(s.type) / (s.type == MATMUL_TYPE_Q4 ? 2 : 1));
   s.group = s.along_k ? std::clamp(32 / bytes, 1u, d.tile_k / s.span_k) : 1;
   return s;
 }
 
-// Thin sides are matvec's where few rows serve; it does not unpack 4-bit elements beside more than 4 rows.
+// matvec serves this problem. It unpacks 4-bit elements for at most 4 rows only.
 bool thin(const MatmulContext& c) {
   return std::min(c.problem.m, c.problem.n) <= (c.b_type == MATMUL_TYPE_Q4 ? 4 : 16);
 }
@@ -115,24 +114,34 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.workgroup = r.workgroup();
   const std::uint32_t most = !r.wide ? 1 : c.integer() ? 4 : 8;
   d.width_a = std::min(c.width_a, most);
-  d.width_b = std::min(c.width_b, c.b_type == MATMUL_TYPE_Q4 ? 8 : most);   // a byte holds two
+  d.width_b = std::min(c.width_b, c.b_type == MATMUL_TYPE_Q4 ? 8 : most);   // a byte holds two elements
   d.run_d = r.strided ? r.vector : 4;
   d.width_d = std::min(c.width_d, d.run_d);
   const Side a = side_of(c, r, d, false), b = side_of(c, r, d, true);
   d.workgroup_memory_bytes = 4 * r.stages * depth * (r.tile_m + a.pad + r.tile_n + b.pad);
   const std::uint32_t fetchers = r.fetchers != 0 ? r.fetchers : d.workgroup;
-  for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_SIMT_SPEC_ROWS, r.rows}, {MATMUL_SIMT_SPEC_COLUMNS, r.columns},
-                                  {MATMUL_SIMT_SPEC_LANES_M, r.lanes_m}, {MATMUL_SIMT_SPEC_LANES_N, r.lanes_n},
-                                  {MATMUL_SIMT_SPEC_VECTOR, r.vector}, {MATMUL_SIMT_SPEC_STRIDED, r.strided ? 1u : 0u},
-                                  {MATMUL_SIMT_SPEC_STAGES, r.stages}, {MATMUL_SIMT_SPEC_PREFETCH, r.prefetch ? 1u : 0u},
-                                  {MATMUL_SIMT_SPEC_FETCHERS, fetchers}, {MATMUL_SIMT_SPEC_INTERLEAVED, r.interleaved ? 1u : 0u},
-                                  {MATMUL_SIMT_SPEC_PAD_A, a.pad}, {MATMUL_SIMT_SPEC_PAD_B, b.pad},
-                                  {MATMUL_SIMT_SPEC_GROUP_A, a.group}, {MATMUL_SIMT_SPEC_GROUP_B, b.group},
-                                  {MATMUL_SIMT_SPEC_CHECKED, r.checked ? 1u : 0u}, {MATMUL_SIMT_SPEC_PAIRED, paired(c, r) ? 1u : 0u}})
+  for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_SIMT_SPEC_ROWS, r.rows},
+                                  {MATMUL_SIMT_SPEC_COLUMNS, r.columns},
+                                  {MATMUL_SIMT_SPEC_LANES_M, r.lanes_m},
+                                  {MATMUL_SIMT_SPEC_LANES_N, r.lanes_n},
+                                  {MATMUL_SIMT_SPEC_VECTOR, r.vector},
+                                  {MATMUL_SIMT_SPEC_STRIDED, r.strided ? 1u : 0u},
+                                  {MATMUL_SIMT_SPEC_STAGES, r.stages},
+                                  {MATMUL_SIMT_SPEC_PREFETCH, r.prefetch ? 1u : 0u},
+                                  {MATMUL_SIMT_SPEC_FETCHERS, fetchers},
+                                  {MATMUL_SIMT_SPEC_INTERLEAVED, r.interleaved ? 1u : 0u},
+                                  {MATMUL_SIMT_SPEC_PAD_A, a.pad},
+                                  {MATMUL_SIMT_SPEC_PAD_B, b.pad},
+                                  {MATMUL_SIMT_SPEC_GROUP_A, a.group},
+                                  {MATMUL_SIMT_SPEC_GROUP_B, b.group},
+                                  {MATMUL_SIMT_SPEC_CHECKED, r.checked ? 1u : 0u},
+                                  {MATMUL_SIMT_SPEC_PAIRED, paired(c, r) ? 1u : 0u}})
     d.add(id, value);
-  // Accumulators, one step's fragments, the loads in flight with their offsets, addresses and counters.
+  // Accumulators, fragments of one step, loads in flight and their offsets, addresses and counters.
   const auto loads = [&](const Side& s) { return static_cast<std::uint32_t>(ceil_div(s.items(d.tile_k), fetchers)); };
-  const auto words = [&](const Side& s) { return std::max<std::uint32_t>(1, s.span_k * s.span * matmul_type_bytes(s.type) / 4); };
+  const auto words = [&](const Side& s) {
+    return std::max<std::uint32_t>(1, s.span_k * s.span * matmul_type_bytes(s.type) / 4);
+  };
   const std::uint32_t in_flight = r.prefetch ? loads(a) * (words(a) + 1) + loads(b) * (words(b) + 1) : 4;
   d.registers = r.rows * r.columns + r.rows + r.columns + in_flight + 24;
   d.rate_permille = c.cpu() ? cpu_rate_of(r) : gpu_rate_of(c, r);
@@ -143,11 +152,13 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   return d;
 }
 
-bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) { return matmul_fits(c, make(c, row), refusal); }
+bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
+  return matmul_fits(c, make(c, row), refusal);
+}
 
-// Where the item of a lane's load lies: along the tile, along K.
-std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std::uint32_t tile_k, std::uint32_t fetchers,
-                                                std::uint32_t lane, std::uint32_t load) {
+// The place of a lane's item: along the tile, along K.
+std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std::uint32_t tile_k,
+                                                std::uint32_t fetchers, std::uint32_t lane, std::uint32_t load) {
   const std::uint32_t items = s.items(tile_k), loads = static_cast<std::uint32_t>(ceil_div(items, fetchers));
   const std::uint32_t q = std::min(r.interleaved ? lane + load * fetchers : lane * loads + load, items - 1);
   if (!s.along_k) return {q % (s.tile / s.span) * s.span, q / (s.tile / s.span) * s.span_k};
@@ -155,7 +166,7 @@ std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std
   return {outer % s.tile, (outer / s.tile * s.group + q % s.group) * s.span_k};
 }
 
-// One operand's loads and its stores to workgroup memory, of the first subgroup for all.
+// One operand's loads and its stores to workgroup memory. The first subgroup represents all.
 void count_fetch(Walk& walk, const MatmulContext& c, const Side& s, const Row& r, const MatmulConfig& d) {
   const std::uint32_t fetchers = r.fetchers != 0 ? r.fetchers : d.workgroup;
   const std::uint32_t packed = c.integer() ? 4 : 1, pitch = s.tile + s.pad, bytes = matmul_type_bytes(s.type);
@@ -186,7 +197,7 @@ void count_fragments(Walk& walk, const Row& r, std::uint32_t depth, std::uint64_
     request.bytes = 4 * r.vector;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
       const std::uint32_t lane = l % (r.lanes_m * r.lanes_n), at = m ? lane / r.lanes_n : lane % r.lanes_n;
-      const std::uint32_t tile = l / (r.lanes_m * r.lanes_n) * lanes * share;   // wider subgroups take two tiles
+      const std::uint32_t tile = l / (r.lanes_m * r.lanes_n) * lanes * share;   // a wider subgroup covers two tiles
       request.address[l] = 4 * std::int64_t{tile + at * (r.strided ? r.vector : share)};
     }
     walk.shared(request, subgroups * depth * (share / r.vector));
@@ -199,7 +210,7 @@ bool fallback(const MatmulContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
   if (row >= std::size(kTable)) return true;
   if (c.cpu()) return !for_cpu(r);
-  return few_tiles(c) && (!r.few || thin(c));
+  return few_tiles(c) && (!r.serves_few_tiles || thin(c));
 }
 
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig& d) {
@@ -220,6 +231,7 @@ std::string print(const MatmulContext& c, std::uint32_t row) {
 
 }  // namespace
 
-const MatmulStrategy kMatmulSimt = {"matmul_simt", std::size(kTable), applicable, make, estimate, fallback, print, {}, extra};
+const MatmulStrategy kMatmulSimt = {"matmul_simt", std::size(kTable), applicable, make, estimate, fallback, print, {},
+                                    extra};
 
 }  // namespace sectile::detail

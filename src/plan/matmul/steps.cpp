@@ -1,4 +1,4 @@
-// The words, constants and steps of a matmul candidate (shaders/lib/matmul.abi.h).
+// Makes the steps of a matmul candidate: words, constants, addresses (shaders/lib/matmul.abi.h).
 #include "context.hpp"
 
 #include <fmt/format.h>
@@ -27,19 +27,20 @@ struct StepWords {
     add(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value) >> 32));
   }
   void address(std::uint32_t operand, std::uint64_t byte_offset) {
-    step.addresses.push_back({static_cast<std::uint32_t>(offsetof(MatmulPush, words)) + 4 * count, operand, byte_offset});
+    step.addresses.push_back(
+        {static_cast<std::uint32_t>(offsetof(MatmulPush, words)) + 4 * count, operand, byte_offset});
     add(0);
     add(0);
   }
 };
 
-// The operand of that name, or kNone.
+// The index of the operand with this name, or kNone.
 std::uint32_t find(std::span<const PlanOperand> operands, std::string_view name) {
   const auto at = std::ranges::find(operands, name, &PlanOperand::name);
   return at == operands.end() ? kNone : static_cast<std::uint32_t>(at - operands.begin());
 }
 
-// Bytes from an operand's beginning to what row `first` of the result takes or has; 0 where it is the same for all rows.
+// The byte offset in an operand of the part that belongs to row `first` of the result; 0 if all rows share the operand.
 std::uint64_t row_bytes(const MatmulContext& c, std::string_view name, std::int64_t first) {
   const auto& p = c.problem;
   const std::int64_t out = matmul_type_bytes(c.out_type);
@@ -53,20 +54,20 @@ std::uint64_t row_bytes(const MatmulContext& c, std::string_view name, std::int6
   return static_cast<std::uint64_t>(first * each);
 }
 
-// Which of the words' optional parts a step has.
+// The optional parts of a step's words.
 struct Parts {
   std::uint32_t epilogue = 0;
   bool b_scale = false;
   bool reduce = false;
 };
 
-// A destination, or the scratch that stands for one.
+// The strides of a destination, or of the scratch that takes its place.
 struct Into {
   std::int64_t ldd, d_batch;
 };
 
-void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, Into into, std::int64_t lda, std::int64_t a_batch,
-                 std::uint32_t split_k, std::uint32_t splits) {
+void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, Into into, std::int64_t lda,
+                 std::int64_t a_batch, std::uint32_t split_k, std::uint32_t splits) {
   const auto has = [&](std::uint32_t bit) { return (parts.epilogue & bit) != 0; };
   const auto& p = c.problem;
   for (const auto n : {p.m, p.n, p.k}) w.add(static_cast<std::uint32_t>(n));
@@ -84,7 +85,8 @@ void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, Into 
   if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add64(c.at.r_batch);
 }
 
-void add_addresses(StepWords& w, const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands, const Parts& parts) {
+void add_addresses(StepWords& w, const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands,
+                   const Parts& parts) {
   const auto add = [&](std::uint32_t bits, std::string_view name) {
     if ((parts.epilogue & bits) != 0) w.address(find(operands, name), row_bytes(c, name, first));
   };
@@ -96,7 +98,7 @@ void add_addresses(StepWords& w, const MatmulContext& c, std::int64_t first, std
   add(MATMUL_EPILOGUE_A_SCALE, "a.scale");
 }
 
-// Pushes the words, and takes those that do not fit as constants.
+// Pushes the words. Those that do not fit the push constants become specialization constants.
 void finish_words(StepWords& w, std::span<const PlanOperand> operands, std::uint32_t written) {
   MatmulPush push{};
   std::copy_n(w.word.begin(), std::min<std::uint32_t>(w.count, MATMUL_PUSH_WORDS), push.words);
@@ -114,55 +116,70 @@ bool narrow(std::uint32_t type, std::uint32_t width) { return width * matmul_typ
 std::string variant_of(const MatmulContext& c, const MatmulConfig& d, const Parts& parts, std::uint32_t out_type) {
   if (d.narrow) return d.base;
   const auto half = [](std::uint32_t type) { return type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16; };
-  const bool half_bias = (parts.epilogue & (MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN)) != 0 && half(out_type);
-  const bool loads = !parts.reduce && (narrow(c.a_type, d.width_a) || narrow(c.b_type, d.width_b) || c.b_type == MATMUL_TYPE_Q4);
+  const bool half_bias =
+      (parts.epilogue & (MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN)) != 0 && half(out_type);
+  const bool loads =
+      !parts.reduce && (narrow(c.a_type, d.width_a) || narrow(c.b_type, d.width_b) || c.b_type == MATMUL_TYPE_Q4);
   return d.base + (loads || narrow(out_type, d.width_d) || half_bias ? ".narrow" : "");
 }
 
-void common_constants(Step& step, const MatmulContext& c, const MatmulConfig& d, const Parts& parts, std::uint32_t out_type) {
-  step.constants = {{SECTILE_SPEC_WORKGROUP, d.workgroup}, {MATMUL_SPEC_TYPE, c.type},       {MATMUL_SPEC_A_TYPE, c.a_type},
-                    {MATMUL_SPEC_B_TYPE, c.b_type},        {MATMUL_SPEC_OUT_TYPE, out_type}, {MATMUL_SPEC_TRANS_A, c.problem.transpose_a},
-                    {MATMUL_SPEC_TRANS_B, c.problem.transpose_b}, {MATMUL_SPEC_EPILOGUE, parts.epilogue},
-                    {MATMUL_SPEC_WIDTH_A, d.width_a},      {MATMUL_SPEC_WIDTH_B, d.width_b}, {MATMUL_SPEC_WIDTH_D, d.width_d},
-                    {MATMUL_SPEC_ORDER, d.order},          {MATMUL_SPEC_TILE_M, d.tile_m},   {MATMUL_SPEC_TILE_N, d.tile_n},
+void common_constants(Step& step, const MatmulContext& c, const MatmulConfig& d, const Parts& parts,
+                      std::uint32_t out_type) {
+  step.constants = {{SECTILE_SPEC_WORKGROUP, d.workgroup},
+                    {MATMUL_SPEC_TYPE, c.type},
+                    {MATMUL_SPEC_A_TYPE, c.a_type},
+                    {MATMUL_SPEC_B_TYPE, c.b_type},
+                    {MATMUL_SPEC_OUT_TYPE, out_type},
+                    {MATMUL_SPEC_TRANS_A, c.problem.transpose_a},
+                    {MATMUL_SPEC_TRANS_B, c.problem.transpose_b},
+                    {MATMUL_SPEC_EPILOGUE, parts.epilogue},
+                    {MATMUL_SPEC_WIDTH_A, d.width_a},
+                    {MATMUL_SPEC_WIDTH_B, d.width_b},
+                    {MATMUL_SPEC_WIDTH_D, d.width_d},
+                    {MATMUL_SPEC_ORDER, d.order},
+                    {MATMUL_SPEC_TILE_M, d.tile_m},
+                    {MATMUL_SPEC_TILE_N, d.tile_n},
                     {MATMUL_SPEC_TILE_K, d.tile_k}};
   d.own.append_to(step.constants);
 }
 
-// Partial sums: [batch][split][M][ldd], 4 bytes each; rows are whole runs of 4.
+// Partial sums: [batch][split][M][ldd], 4 bytes each; ldd is a multiple of 4.
 Into scratch_layout(const MatmulContext& c, std::uint32_t splits) {
   const std::int64_t ldd = (c.problem.n + 3) / 4 * 4;
   return {ldd, ldd * c.problem.m * splits};
 }
 
-// Whether 32-bit offsets (below 2^31, see words.cpp) from the first row of a workgroup's runs reach all of them.
-bool runs_are_near(const MatmulContext& c, const MatmulConfig& d, std::int64_t scratch_ld) {
+// Whether 32-bit byte offsets (below 2^31, see needs_wide() in permute/kernel_parameters.cpp) from a workgroup's first
+// row reach all of its runs.
+bool offsets_fit(const MatmulContext& c, const MatmulConfig& d, std::int64_t scratch_ld) {
   const std::int64_t rows = std::min(c.problem.m, d.workgroup / (c.problem.n / d.width_d) + 1);
   const std::int64_t ld = std::max({c.at.ldd, c.at.ldc, c.at.ldr, scratch_ld});
   return rows * ld + c.problem.n < (std::int64_t{1} << 31) / 4;
 }
 
-// Sums the splits of scratch (none for K = 0) and finishes.
-Result<Step> reduce_step(const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands, std::uint32_t scratch,
-                         std::uint32_t splits) {
+// The step that adds the splits' partial sums in scratch (none for K = 0) and applies the epilogue.
+Result<Step> reduce_step(const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands,
+                         std::uint32_t scratch, std::uint32_t splits) {
   MatmulConfig d;
   d.stem = "matmul_reduce";
   d.base = c.integer() ? "i8" : "f32";
   d.workgroup = std::min<std::uint32_t>(128, c.limits.workgroup_invocations);
   d.width_d = std::min(c.width_d, 4u);
-  Parts parts{.epilogue = c.epilogue & ~static_cast<std::uint32_t>(MATMUL_EPILOGUE_A_SCALE), .b_scale = false, .reduce = true};
+  Parts parts{
+      .epilogue = c.epilogue & ~static_cast<std::uint32_t>(MATMUL_EPILOGUE_A_SCALE), .b_scale = false, .reduce = true};
   StepWords w;
   w.step.kernel = {d.stem, variant_of(c, d, parts, c.out_type)};
   w.step.workgroup = {d.workgroup, 1, 1};
   const Into from = splits == 0 ? Into{0, 0} : scratch_layout(c, splits);
-  const std::uint64_t runs = static_cast<std::uint64_t>(c.problem.m) * static_cast<std::uint64_t>(c.problem.n / d.width_d);
+  const std::uint64_t runs =
+      static_cast<std::uint64_t>(c.problem.m) * static_cast<std::uint64_t>(c.problem.n / d.width_d);
   auto grid = fold_grid(ceil_div(runs, d.workgroup) * static_cast<std::uint64_t>(c.problem.batch), c.profile);
   if (!grid) return std::unexpected(grid.error());
   w.step.grid = *grid;
-  // What does not matter to the reduction is the same for all problems, so that they share a pipeline.
+  // Constants that the reduction does not use have fixed values, so that all problems share a pipeline.
   MatmulContext plain = c;
   plain.type = plain.a_type = plain.b_type = c.integer() ? MATMUL_TYPE_I8 : MATMUL_TYPE_F32;
-  d.tile_m = runs_are_near(c, d, from.ldd) ? 1 : 2;
+  d.tile_m = offsets_fit(c, d, from.ldd) ? 1 : 2;
   d.tile_n = d.tile_k = 1;
   common_constants(w.step, plain, d, parts, c.out_type);
   for (auto& constant : w.step.constants)
@@ -193,28 +210,34 @@ bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal
   if (d.workgroup > c.limits.workgroup_invocations || d.workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", d.workgroup, c.limits.workgroup_invocations);
   if (d.workgroup_memory_bytes > c.limits.workgroup_memory)
-    return refusal.no("workgroup memory of {} bytes, the device allows {}", d.workgroup_memory_bytes, c.limits.workgroup_memory);
-  // Rows of a tile are reached by 32-bit byte offsets, which NVIDIA's driver wraps at 2^31 (see words.cpp).
+    return refusal.no("workgroup memory of {} bytes, the device allows {}", d.workgroup_memory_bytes,
+                      c.limits.workgroup_memory);
+  // Kernels address a tile's rows by 32-bit byte offsets. NVIDIA's driver wraps those at 2^31 (see needs_wide() in
+  // permute/kernel_parameters.cpp).
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
   const auto spans = [&](const char* what, std::int64_t rows, std::int64_t ld, std::int64_t run, std::uint32_t type) {
     const std::int64_t bytes = matmul_type_bytes(type);
-    return ((rows - 1) * ld + run) * bytes < kLimit || refusal.no("{} rows of {}, {} bytes apart, need offsets beyond 2^31 bytes", rows, what, ld * bytes);
+    return ((rows - 1) * ld + run) * bytes < kLimit ||
+           refusal.no("{} rows of {}, {} bytes apart, need offsets beyond 2^31 bytes", rows, what, ld * bytes);
   };
   const auto rows = std::min<std::int64_t>(d.span_m != 0 ? d.span_m : d.tile_m, p.m);
   const auto columns = std::min<std::int64_t>(d.span_n != 0 ? d.span_n : d.tile_n, p.n);
   if (!spans("a", p.transpose_a ? d.tile_k : rows, c.at.lda, p.transpose_a ? rows : d.tile_k, c.a_type)) return false;
-  if (!spans("b", p.transpose_b ? columns : d.tile_k, c.at.ldb, p.transpose_b ? d.tile_k : columns, c.b_type)) return false;
+  if (!spans("b", p.transpose_b ? columns : d.tile_k, c.at.ldb, p.transpose_b ? d.tile_k : columns, c.b_type))
+    return false;
   if (!spans("d", rows, std::max({c.at.ldd, c.at.ldc, c.at.ldr}), columns, c.out_type)) return false;
   Parts parts{.epilogue = c.epilogue, .b_scale = false, .reduce = false};
   if (!variant_of(c, d, parts, c.out_type).ends_with(".narrow")) return true;
-  // The float kernels take a byte out of two (NO_BYTES in shaders/lib/numbers.glsl).
+  // The float kernels extract a byte from an access of two (NO_BYTES in shaders/lib/numbers.glsl).
   if (!c.profile.storage16.value_or(false)) return refusal.no("needs accesses of 2 bytes, which the device lacks");
-  if (c.integer() && !c.profile.storage8.value_or(false)) return refusal.no("needs accesses of 1 byte, which the device lacks");
+  if (c.integer() && !c.profile.storage8.value_or(false))
+    return refusal.no("needs accesses of 1 byte, which the device lacks");
   return true;
 }
 
 std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept {
-  return ceil_div(static_cast<std::uint64_t>(c.problem.m), d.tile_m) * ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
+  return ceil_div(static_cast<std::uint64_t>(c.problem.m), d.tile_m) *
+         ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
 }
 
 std::uint64_t matmul_tail_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept {
@@ -223,7 +246,7 @@ std::uint64_t matmul_tail_tiles(const MatmulContext& c, const MatmulConfig& d) n
 
 namespace {
 
-// The steps of a result whose row 0 is the whole problem's row `first`.
+// Adds the steps for a part of the result; `first` is the part's first row in the whole result.
 Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulConfig config, std::int64_t first,
                        std::span<PlanOperand> operands, std::uint64_t& scratch_bytes) {
   const std::uint32_t splits = config.splits;
@@ -235,10 +258,11 @@ Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulC
     parts.epilogue = (c.epilogue & (MATMUL_EPILOGUE_A_SCALE | MATMUL_EPILOGUE_BATCHED)) | MATMUL_EPILOGUE_SPLIT;
     into = scratch_layout(c, splits);
     out_type = c.integer() ? MATMUL_TYPE_I32 : MATMUL_TYPE_F32;
-    // Rows of scratch are whole runs of 4, but the last run of a row must not pass N: its width divides N.
+    // A row's last access must not pass N, so the width divides N.
     config.width_d = std::min(config.run_d, c.problem.n % 4 == 0 ? 4u : c.problem.n % 2 == 0 ? 2u : 1u);
     written = scratch;
-    scratch_bytes = std::max<std::uint64_t>(scratch_bytes, 4 * static_cast<std::uint64_t>(into.d_batch) * static_cast<std::uint64_t>(c.problem.batch));
+    scratch_bytes = std::max<std::uint64_t>(
+        scratch_bytes, 4 * static_cast<std::uint64_t>(into.d_batch) * static_cast<std::uint64_t>(c.problem.batch));
     operands[scratch].bytes = scratch_bytes;
   }
   StepWords w;
@@ -264,7 +288,7 @@ Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulC
   if (splits <= 1) return {};
   auto reduce = reduce_step(c, first, operands, scratch, splits);
   if (!reduce) return std::unexpected(reduce.error());
-  reduce->barrier_before = true;   // the partial sums are written before they are summed
+  reduce->barrier_before = true;   // orders the writes of the partial sums before their reads
   steps.push_back(std::move(*reduce));
   return {};
 }
@@ -278,17 +302,31 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfi
     if (auto added = add_steps(steps, c, d, 0, operands, scratch_bytes); !added) return std::unexpected(added.error());
     return steps;
   }
-  // No barrier between the two: the first writes D, the other scratch, and their workgroups run side by side.
+  // No barrier between these steps: one writes D, the other scratch, and their workgroups can run at the same time.
   const std::int64_t whole = c.problem.m - d.tail_rows;
-  for (const auto& [first, rows, splits] : {std::tuple{std::int64_t{0}, whole, 1u}, std::tuple{whole, std::int64_t{d.tail_rows}, d.tail_splits}}) {
+  for (const auto& [first, rows, splits] :
+       {std::tuple{std::int64_t{0}, whole, 1u}, std::tuple{whole, std::int64_t{d.tail_rows}, d.tail_splits}}) {
     MatmulProblem problem = c.problem;
     problem.m = rows;
-    const MatmulContext part{.problem = problem, .at = c.at, .profile = c.profile, .model = c.model, .limits = c.limits, .epilogue = c.epilogue,
-                             .a_type = c.a_type, .b_type = c.b_type, .type = c.type, .out_type = c.out_type,
-                             .width_a = c.width_a, .width_b = c.width_b, .width_d = c.width_d, .extra = c.extra, .explain = c.explain};
+    const MatmulContext part{.problem = problem,
+                             .at = c.at,
+                             .profile = c.profile,
+                             .model = c.model,
+                             .limits = c.limits,
+                             .epilogue = c.epilogue,
+                             .a_type = c.a_type,
+                             .b_type = c.b_type,
+                             .type = c.type,
+                             .out_type = c.out_type,
+                             .width_a = c.width_a,
+                             .width_b = c.width_b,
+                             .width_d = c.width_d,
+                             .extra = c.extra,
+                             .explain = c.explain};
     MatmulConfig config = d;
     config.splits = splits;
-    if (auto added = add_steps(steps, part, config, first, operands, scratch_bytes); !added) return std::unexpected(added.error());
+    if (auto added = add_steps(steps, part, config, first, operands, scratch_bytes); !added)
+      return std::unexpected(added.error());
   }
   return steps;
 }

@@ -41,7 +41,7 @@ Result<void> parse_c(P& p, Token token) {
   return {};
 }
 
-// The stages in the order that they are run in; of each stage at most one word.
+// The epilogue's stages in the order of execution. At most one word of each `place`.
 struct Stage {
   std::string_view word;
   int place;
@@ -60,12 +60,13 @@ constexpr Stage kStages[] = {
 };
 
 Result<void> parse_epilogue(P& p, Token value) {
-  constexpr std::string_view kWant = "scale or scale.m, bias or bias.m, relu or gelu or gelu_tanh or silu, residual, joined by + in this order";
+  constexpr std::string_view kWant =
+      "scale or scale.m, bias or bias.m, relu or gelu or gelu_tanh or silu, residual, joined by + in this order";
   Split items(value, '+');
   int done = -1;
   while (const auto item = items.next()) {
     const auto stage = std::ranges::find(kStages, item->text, &Stage::word);
-    // The order is what is computed: other orders would be other results.
+    // The words must be in the order of execution: another order would be another result.
     if (stage == std::end(kStages) || stage->place <= done) return refuse("epi", *item, kWant);
     stage->set(p);
     done = stage->place;
