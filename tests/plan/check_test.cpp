@@ -1,4 +1,4 @@
-// The pure checker: what no backend may be handed.
+// check_plan: the plans that it refuses, so that no backend gets them.
 #include "made_up.hpp"
 
 #include <sectile/profile.hpp>
@@ -59,7 +59,7 @@ TEST_CASE("a barrier orders everything before it") {
       p.steps.push_back(step);
     });
   };
-  CHECK(refusal(third(false)) == "");  // bytes that nobody else touches
+  CHECK(refusal(third(false)) == "");  // bytes that no other step accesses
   Plan overlapping = third(false);
   overlapping.steps[2].accesses[0].end = 17;
   CHECK(refusal(overlapping).starts_with("invalid_plan: step 2 ordering"));

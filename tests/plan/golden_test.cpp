@@ -1,6 +1,6 @@
-// A golden record: what is planned for some three hundred problems on every built-in target, a line each. A change of
-// structure leaves it as it is, word by word; a change of choices is a commit whose diff a reader sees.
-// `tools/dev golden` writes it.
+// The golden record: the plans of some 300 problems on every built-in target, one line each. A change of structure
+// leaves it word for word; a change of choices is a commit of its own with the difference. `tools/dev golden` writes
+// the record.
 #include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
 
@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::size_t kMostShown = 10;  // differences of one target
 
-// Sanitizers plan twenty times as long: they look at a part, and the release build at all.
+// With sanitizers planning takes twenty times as long, so that build tests every 16th problem.
 #if defined(__SANITIZE_ADDRESS__)
 constexpr std::size_t kEach = 16;
 #elif defined(__has_feature)
@@ -61,7 +61,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// FNV-1a, of what the line does not spell out.
+// FNV-1a of the values that the line does not print.
 std::uint32_t hash_of(std::uint32_t hash, std::uint64_t value) {
   for (int i = 0; i < 8; ++i, value >>= 8) hash = (hash ^ static_cast<std::uint32_t>(value & 0xff)) * 16777619u;
   return hash;
@@ -102,10 +102,10 @@ TEST_CASE("plans are those of the golden record") {
     }
     if (write) std::ofstream(file_of(target), std::ios::binary) << record;
   }
-  if (write) MESSAGE("written; look at the difference before you commit it");
+  if (write) MESSAGE("written; review the difference before you commit it");
 }
 
-// What a benchmark times and a user is shown is what an application gets.
+// Benchmarks and `explain` use explained plans; applications use plain ones. Both must be equal.
 TEST_CASE("explaining changes no choice") {
   const auto problems = lines_of(text_of(folder() + "problems.txt"));
   for (const char* target : {"nvidia-hopper", "cuda:sm_90a", "lavapipe"}) {
@@ -135,10 +135,11 @@ TEST_CASE("an explanation begins with the choice and names fallbacks") {
     const auto lines = lines_of(explain(*plan));
     REQUIRE(lines.size() > 4);
     CHECK(lines[2].starts_with(fmt::format("{} candidates: ", plan->candidates.size())));
-    CHECK(lines[2].ends_with("estimates by model nvidia-hopper, measured on NVIDIA H200, driver 580.159.04, 2026-11-21 to 23"));
+    CHECK(lines[2].ends_with(
+        "estimates by model nvidia-hopper, measured on NVIDIA H200, driver 580.159.04, 2026-11-21 to 23"));
     CHECK(lines[3].starts_with("  * " + plan->choice.candidate + ": "));
     CHECK(lines[3].find(" us; ") != std::string::npos);
-    std::string marks;  // + by cost, then fallback rows, then what was refused
+    std::string marks;  // candidates by cost (c), then fallback rows (f), then refused ones (r)
     double last = 0;
     for (std::size_t i = 4; i < lines.size(); ++i) {
       if (lines[i].starts_with("      ")) continue;

@@ -1,4 +1,4 @@
-// What several of the planner's tests ask of a problem string.
+// Plans and refusals of a problem string, for several tests of the planner.
 #pragma once
 
 #include "profiles.hpp"
@@ -20,7 +20,7 @@ inline Plan planned(const std::string& text, const DeviceProfile& profile = gpu(
   return *plan;
 }
 
-// "kind: what" of the refusal; empty where the problem is accepted.
+// "kind: what" of the refusal; empty if the problem is valid.
 inline std::string refusal(std::string_view text) {
   auto problem = parse_problem(text);
   if (!problem) return std::string(name(problem.error().kind)) + ": " + problem.error().what;

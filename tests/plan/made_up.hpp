@@ -11,7 +11,7 @@
 #include <vector>
 
 namespace made_up {
-// Anything that the problem string can say, most of it refused by validate().
+// Any permute that the problem string can express. validate() refuses most of them.
 inline sectile::PermuteProblem any_problem() {
   using namespace sectile;
   const auto number = rc::gen::inRange<std::int64_t>(-2, 40);
@@ -41,14 +41,15 @@ inline sectile::PermuteProblem any_problem() {
   return p;
 }
 
-// The same of a matmul: words of all kinds, most of them refused by validate().
+// Any matmul that the problem string can express. validate() refuses most of them.
 inline sectile::MatmulProblem any_matmul() {
   using namespace sectile;
   const auto size = rc::gen::oneOf(rc::gen::inRange<std::int64_t>(-1, 70), rc::gen::arbitrary<std::int64_t>());
   const auto stride = rc::gen::oneOf(rc::gen::just<std::int64_t>(0), size);
   const auto type = rc::gen::element(DType::f32, DType::f16, DType::bf16, DType::i8, DType::i32, DType::u8);
-  const auto number = rc::gen::oneOf(rc::gen::element(0.0f, 1.0f, -1.25f, 0.1f, 3.4e38f, 1e-44f),
-                                     rc::gen::map(rc::gen::inRange(-1000, 1000), [](int n) { return static_cast<float>(n) / 7; }));
+  const auto number =
+      rc::gen::oneOf(rc::gen::element(0.0f, 1.0f, -1.25f, 0.1f, 3.4e38f, 1e-44f),
+                     rc::gen::map(rc::gen::inRange(-1000, 1000), [](int n) { return static_cast<float>(n) / 7; }));
   const auto axis = rc::gen::element(PerAxis::none, PerAxis::row, PerAxis::column);
   const auto align = rc::gen::element(1u, 2u, 4u, 16u, 4096u, 77u);
   const auto coin = rc::gen::arbitrary<bool>();
@@ -59,18 +60,19 @@ inline sectile::MatmulProblem any_matmul() {
   for (std::int64_t* const one : {&p.a_batch, &p.b_batch, &p.c_batch, &p.d_batch, &p.r_batch})
     if (*coin) *one = *stride;
   p.b_format = *rc::gen::element(WeightFormat::plain, WeightFormat::plain, WeightFormat::q8, WeightFormat::q4);
-  if (p.b_format != WeightFormat::plain) p.b_type = DType::i8;   // which is all that the string can say
+  if (p.b_format != WeightFormat::plain) p.b_type = DType::i8;   // the string has no other type for these formats
   p.alpha = *number;
   p.beta = *number;
   p.scale = *axis;
   p.bias = *axis;
-  p.activation = *rc::gen::element(Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu);
+  p.activation =
+      *rc::gen::element(Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu);
   for (bool* const one : {&p.transpose_a, &p.transpose_b, &p.c_is_d, &p.residual, &p.a_scale}) *one = *coin;
   for (std::uint32_t* const one : {&p.a_align, &p.b_align, &p.d_align}) *one = *align;
   return p;
 }
 
-// Two steps through scratch; every field has a value of its own.
+// A plan of two steps through scratch. Every field differs from its default.
 inline sectile::Plan two_steps() {
   using namespace sectile;
   Plan plan;

@@ -10,7 +10,7 @@ using namespace sectile;
 
 namespace {
 
-// As it stands: the plans of this file are made up, and no planner makes them again.
+// Reads without planning again: the plans of this file do not come from the planner.
 Result<Plan> trusted(std::string_view text) { return plan_from_json(text, test::gpu(), {.trusted = true}); }
 
 std::string error_of(std::string_view text) {
@@ -66,7 +66,8 @@ TEST_CASE("plan JSON refuses by path") {
   CHECK(error_of("null") == "parse: plan: null (want an object)");
   CHECK(error_of("{}") == "parse: plan.choice: not there");
   CHECK(changed_json([](auto& j) { j.erase("id"); }) == "parse: plan.id: not there");
-  CHECK(changed_json([](auto& j) { j["choice"]["by"] = "chance"; }) == "parse: plan.choice.by: chance (want cost, force or tuned)");
+  CHECK(changed_json([](auto& j) { j["choice"]["by"] = "chance"; }) ==
+        "parse: plan.choice.by: chance (want cost, force or tuned)");
   CHECK(changed_json([](auto& j) { j["choice"]["by"] = "force"; }).starts_with("parse: plan.choice.asked"));
   CHECK(changed_json([](auto& j) { j["steps"] = 3; }) == "parse: plan.steps: 3 (want an array of at most 64)");
   CHECK(changed_json([](auto& j) { j["steps"][0]["grid"] = {1, 2}; }) ==
@@ -75,25 +76,30 @@ TEST_CASE("plan JSON refuses by path") {
           j["steps"][0]["grid"][0] = -1;
         }).starts_with("parse: plan.steps.grid: an array of 3 (want an integer from 0"));
   CHECK(changed_json([](auto& j) { j["steps"][0]["push"] = "0g"; }).starts_with("parse: plan.steps.push: 0g"));
-  CHECK(changed_json([](auto& j) { j["steps"][0]["kernel"] = "x"; }) == "parse: plan.steps.kernel: \"x\" (want an object)");
-  CHECK(changed_json([](auto& j) { j["operands"][0]["role"] = "both"; }).starts_with("parse: plan.operands.role: both"));
+  CHECK(changed_json([](auto& j) { j["steps"][0]["kernel"] = "x"; }) ==
+        "parse: plan.steps.kernel: \"x\" (want an object)");
+  CHECK(
+      changed_json([](auto& j) { j["operands"][0]["role"] = "both"; }).starts_with("parse: plan.operands.role: both"));
   CHECK(changed_json([](auto& j) { j["problem"]["type"] = 1; }) == "parse: plan.problem.type: 1 (want a string)");
   CHECK(changed_json([](auto& j) { j["extra"] = 1; }) == "parse: plan.extra: unknown key");
   CHECK(changed_json([](auto& j) { j.erase("problem"); }) == "parse: plan.problem: not there");
 }
 
 TEST_CASE("plan JSON is checked like any plan") {
-  CHECK(changed_json([](auto& j) { j["steps"][1]["barrier_before"] = false; }).starts_with("invalid_plan: step 1 ordering"));
+  CHECK(changed_json([](auto& j) {
+          j["steps"][1]["barrier_before"] = false;
+        }).starts_with("invalid_plan: step 1 ordering"));
   CHECK(changed_json([](auto& j) { j["problem"]["axes"] = {0, 0}; }).starts_with("invalid_problem: axes"));
   CHECK(changed_json([](auto& j) { j["operands"][0]["bytes"] = 1; }).starts_with("invalid_plan: step 0 range"));
 }
 
 TEST_CASE("a plan that is read is planned again and compared") {
   const DeviceProfile gpu = test::gpu();
-  const Plan free = test::planned("permute f16 1x384x512x128 axes=0,3,1,2"), told = test::planned("permute f32 70x90 axes=1,0", gpu, {.explain = true});
+  const Plan free = test::planned("permute f16 1x384x512x128 axes=0,3,1,2"),
+             explained = test::planned("permute f32 70x90 axes=1,0", gpu, {.explain = true});
   const Plan forced = test::planned("permute f32 512x512 axes=1,0", gpu, {.force = "permute_rows"});
   const Plan matmul = test::planned("matmul f32 nn 100x100x20000 epi=bias");
-  for (const Plan& plan : {free, told, forced, matmul}) CHECK(plan_from_json(to_json(plan), gpu) == plan);
+  for (const Plan& plan : {free, explained, forced, matmul}) CHECK(plan_from_json(to_json(plan), gpu) == plan);
   CHECK(free.choice.by == ChosenBy::cost);
   CHECK(free.choice.candidate.starts_with(free.steps[0].kernel.stem + " "));
   CHECK(forced.choice.by == ChosenBy::force);
@@ -106,40 +112,48 @@ TEST_CASE("a plan that is read is planned again and compared") {
     const auto read = plan_from_json(json.dump(), profile);
     return read ? "" : read.error().message();
   };
-  // Everything that a backend would believe.
+  // Everything that a backend relies on.
   const auto differs = [&](const Plan& plan, auto change) {
-    const std::string said = refused(plan, change);
-    CHECK_MESSAGE(said.starts_with("invalid_plan: "), said);
-    return said;
+    const std::string message = refused(plan, change);
+    CHECK_MESSAGE(message.starts_with("invalid_plan: "), message);
+    return message;
   };
-  CHECK(differs(matmul, [](auto& j) { j["steps"][0]["constants"][1]["value"] = 65536; }).find("plan JSON: steps.0.constants.1.value: not what") != std::string::npos);
+  CHECK(differs(matmul, [](auto& j) {
+          j["steps"][0]["constants"][1]["value"] = 65536;
+        }).find("plan JSON: steps.0.constants.1.value: not what") != std::string::npos);
   differs(free, [](auto& j) { j["steps"][0]["constants"][0]["value"] = 65536; });
   differs(free, [](auto& j) { j["steps"][0]["constants"].erase(j["steps"][0]["constants"].size() - 1); });
   for (std::size_t at = 16; at < free.steps[0].push.size(); at += 4) {
-    const std::string said = differs(free, [&](auto& j) {
+    const std::string message = differs(free, [&](auto& j) {
       std::string push = j["steps"][0]["push"];
       push[2 * at] = push[2 * at] == '0' ? '1' : '0';
       j["steps"][0]["push"] = push;
     });
-    CHECK(said.find("push") != std::string::npos);
+    CHECK(message.find("push") != std::string::npos);
   }
   differs(free, [](auto& j) { j["steps"][0]["grid"][0] = 1; });
   differs(free, [](auto& j) { j["steps"][0]["addresses"][1]["byte_offset"] = 2; });
   differs(free, [](auto& j) { j["steps"][0]["accesses"][0]["end"] = 2; });
   differs(free, [](auto& j) { j["steps"][0]["kernel"]["variant"] = "e4"; });
   differs(free, [](auto& j) { j["operands"][1]["bytes"] = j["operands"][1]["bytes"].template get<int>() + 4096; });
-  differs(matmul, [](auto& j) { j["operands"].back()["bytes"] = j["operands"].back()["bytes"].template get<int>() + 64; });
+  differs(matmul,
+          [](auto& j) { j["operands"].back()["bytes"] = j["operands"].back()["bytes"].template get<int>() + 64; });
   differs(matmul, [](auto& j) { j["operands"].back()["name"] = "other"; });
   differs(free, [](auto& j) { j["problem"]["shape"][1] = 385; });
   differs(free, [](auto& j) { j["id"] = std::string(32, '0'); });
   differs(free, [](auto& j) { j["choice"]["candidate"] = "permute_rows u1 wg256"; });
-  differs(told, [](auto& j) { j["candidates"][0]["cost"] = 1; });
-  // Another profile, another planner, another choice: by name.
+  differs(explained, [](auto& j) { j["candidates"][0]["cost"] = 1; });
+  // Another profile, planner version, pack or choice is refused by name.
   CHECK(refused(free, [](auto&) {}, test::cpu()).find("plan JSON: profile: made-up-gpu") != std::string::npos);
-  CHECK(refused(free, [](auto& j) { j["planner_version"] = "1"; }).find("plan JSON: planner version: 1") != std::string::npos);
-  CHECK(refused(free, [](auto& j) { j["choice"]["kernels"] = "some pack"; }).starts_with("missing: plan JSON: pack: none given"));
-  CHECK(refused(free, [](auto& j) { j["choice"] = {{"by", "force"}, {"asked", "permute_copy"}}; }).find("planned again") != std::string::npos);
-  // Trusted, it is taken as it stands; what check_plan sees is refused all the same.
+  CHECK(refused(free, [](auto& j) { j["planner_version"] = "1"; }).find("plan JSON: planner version: 1") !=
+        std::string::npos);
+  CHECK(refused(free, [](auto& j) {
+          j["choice"]["kernels"] = "some pack";
+        }).starts_with("missing: plan JSON: pack: none given"));
+  CHECK(refused(free, [](auto& j) {
+          j["choice"] = {{"by", "force"}, {"asked", "permute_copy"}};
+        }).find("planned again") != std::string::npos);
+  // A trusted plan is not compared, but check_plan still refuses it.
   auto json = nlohmann::json::parse(to_json(free));
   json["steps"][0]["push"].get_ref<std::string&>()[40] = 'f';
   CHECK(plan_from_json(json.dump(), gpu, {.trusted = true}).has_value());
@@ -147,7 +161,7 @@ TEST_CASE("a plan that is read is planned again and compared") {
   CHECK(error_of(json.dump()).starts_with("invalid_plan: step 0 constant 0: 65536"));
 }
 
-// A pack of which only the name matters here.
+// A pack; only its id matters here.
 struct NamedKernels : KernelSet {
   std::string named;
   explicit NamedKernels(std::string text) : named(std::move(text)) {}
@@ -161,10 +175,13 @@ TEST_CASE("a plan that was made with a pack is read with that pack") {
   const Plan plan = test::planned("permute f32 512x512 axes=1,0", test::gpu(), {.kernels = &one});
   CHECK(plan.choice.kernels == "one");
   CHECK(plan_from_json(to_json(plan), test::gpu(), {.kernels = &one}) == plan);
-  CHECK(plan_from_json(to_json(plan), test::gpu()).error().message() == "missing: plan JSON: pack: none given (want one)");
-  CHECK(plan_from_json(to_json(plan), test::gpu(), {.kernels = &other}).error().message() == "invalid_plan: plan JSON: pack: one (want other)");
+  CHECK(plan_from_json(to_json(plan), test::gpu()).error().message() ==
+        "missing: plan JSON: pack: none given (want one)");
+  CHECK(plan_from_json(to_json(plan), test::gpu(), {.kernels = &other}).error().message() ==
+        "invalid_plan: plan JSON: pack: one (want other)");
   const Plan without = test::planned("permute f32 512x512 axes=1,0");
-  CHECK(plan_from_json(to_json(without), test::gpu(), {.kernels = &one}).error().message() == "invalid_plan: plan JSON: pack: none (want one)");
+  CHECK(plan_from_json(to_json(without), test::gpu(), {.kernels = &one}).error().message() ==
+        "invalid_plan: plan JSON: pack: none (want one)");
 }
 
 TEST_CASE("hostile JSON is refused before it costs") {

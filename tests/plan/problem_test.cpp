@@ -1,4 +1,4 @@
-// What validate() refuses, and by which name.
+// The problems that validate() refuses, and the error that it names.
 #include "helpers.hpp"
 
 #include <sectile/problem.hpp>
@@ -113,13 +113,13 @@ TEST_CASE("strides may repeat the source but not the destination") {
   CHECK(refusal("permute f32 2x3 axes=1,0 src.offset=-1") == "invalid_problem: src.offset");
 }
 
-TEST_CASE("interleaved destinations are told apart exactly") {
-  // 3x2 at strides 2 and 3: 0 3 2 5 4 7 are distinct, though neither axis steps past the other.
+TEST_CASE("overlap of interleaved destinations is decided exactly") {
+  // 3x2 at strides 2 and 3: the offsets 0 3 2 5 4 7 are distinct, although neither stride exceeds the other axis' span.
   CHECK(refusal("permute f32 2x3 axes=1,0 dst.strides=2x3") == "");
   CHECK(refusal("permute f32 3x4 axes=1,0 dst.strides=2x3") == "overlap: dst.strides");
   CHECK(refusal("permute f32 2x2x2 axes=0,1,2 dst.strides=3x5x6") == "");
   CHECK(refusal("permute f32 2x2x2 axes=0,1,2 dst.strides=3x5x8") == "overlap: dst.strides");
-  // Too many elements to look at, so it is refused although 5, 3 and 600 would do.
+  // Refused because there are too many elements to search, although the strides 5, 3 and 600 are valid.
   CHECK(refusal("permute f32 2x3x10 axes=0,1,2 dst.strides=5x3x600") == "");
   CHECK(refusal("permute f32 2x3x1000000 axes=0,1,2 dst.strides=5x3x600") == "overlap: dst.strides");
 }

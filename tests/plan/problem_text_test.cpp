@@ -59,8 +59,10 @@ TEST_CASE("parse errors name the token and its column") {
         "parse: extent: \"c:3\" at column 24 (want an upper-case letter, a colon, a size)");
   CHECK(parse_error_of("permute f32 2x3 axes=1,0 axes=0,1") ==
         "parse: option: \"axes=0,1\" at column 26 (want each option once)");
-  CHECK(parse_error_of("permute f32 2x3 align=4 src.align=8").starts_with("parse: option: \"src.align=8\" at column 25"));
-  CHECK(parse_error_of("permute f32 2x3 pad=1").starts_with("parse: option: \"pad=1\" at column 17 (want one of axes="));
+  CHECK(
+      parse_error_of("permute f32 2x3 align=4 src.align=8").starts_with("parse: option: \"src.align=8\" at column 25"));
+  CHECK(
+      parse_error_of("permute f32 2x3 pad=1").starts_with("parse: option: \"pad=1\" at column 17 (want one of axes="));
   CHECK(parse_error_of("permute f32 2x3 axes").starts_with("parse: option: \"axes\" at column 17"));
   CHECK(parse_error_of("permute f32 " + std::string(1000, '7')).size() < 200);
 }

@@ -1,11 +1,11 @@
-// Made-up devices for planner tests: no test of the planner needs a driver.
+// Profiles of imaginary devices: no test of the planner needs a driver.
 #pragma once
 
 #include <sectile/profile.hpp>
 
 namespace sectile::test {
 
-// A discrete GPU like today's: 48 KiB of workgroup memory in 32 banks of 4 bytes, 32-byte transactions.
+// A discrete GPU with 48 KiB of workgroup memory in 32 banks of 4 bytes, and 32-byte transactions.
 inline DeviceProfile gpu() {
   DeviceProfile p;
   p.name = "made-up-gpu";
@@ -26,7 +26,7 @@ inline DeviceProfile gpu() {
   return p;
 }
 
-// A CPU driver with everything.
+// A CPU driver with all features.
 inline DeviceProfile cpu() {
   DeviceProfile p = gpu();
   p.name = "made-up-cpu";
@@ -40,7 +40,7 @@ inline DeviceProfile cpu() {
   return p;
 }
 
-// A device that loads and stores 32-bit words alone, and no 64-bit integers.
+// A device that loads and stores 32-bit words only and has no 64-bit integers.
 inline DeviceProfile words_only() {
   DeviceProfile p = cpu();
   p.name = "made-up-words";

@@ -1,4 +1,4 @@
-// rapidcheck, whose use of std::aligned_storage clang would warn of in C++23 at every instantiation.
+// Includes rapidcheck without clang's C++23 warnings about std::aligned_storage.
 #pragma once
 
 #pragma GCC diagnostic push

@@ -1,4 +1,4 @@
-// Properties run the same cases every time; RC_PARAMS in the environment still has the last word.
+// Property tests run the same cases every time, unless RC_PARAMS is set in the environment.
 #include <cstdlib>
 
 namespace {

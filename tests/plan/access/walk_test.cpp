@@ -1,4 +1,4 @@
-// The access walk counts what can be worked out by hand.
+// The access walk's counts, compared with counts made by hand.
 #include "plan/permute/box.hpp"
 #include "plan/permute/tile.hpp"
 #include "plan/access/walk.hpp"
@@ -33,7 +33,7 @@ TEST_CASE("transactions of contiguous and strided loads") {
   walk.load(lanes(4, 4));             // 128 contiguous bytes
   CHECK(walk.count().load_transactions == 4);
   CHECK(walk.count().ideal_load_transactions == 4);
-  walk.load(lanes(4, 4, 4));          // the same, one word off: a fifth transaction
+  walk.load(lanes(4, 4, 4));          // the same, shifted by one word: a fifth transaction
   CHECK(walk.count().load_transactions == 9);
   walk.load(lanes(4, 4096));          // a column
   CHECK(walk.count().load_transactions == 9 + 32);
@@ -59,14 +59,15 @@ TEST_CASE("bank conflicts by hand") {
 TEST_CASE("padded tile has no conflicts and unpadded one is counted right") {
   const TileRow row{4, 32, 32, 1, 1, 4, 128, 1, false, 0, 0};
   CHECK(tile_conflicts(test::gpu(), row, 1, true) == 0);
-  // Without padding each of the 32 staged columns lies in one bank: 31 extra passes a subgroup-wide store.
+  // Without padding each of the 32 staged columns is in one bank: 31 extra passes per subgroup store.
   CHECK(tile_conflicts(test::gpu(), row, 0, true) == 32 * 31);
   CHECK(tile_shared_bytes(row, 1) >= 32 * 33 * 4);
 }
 
-TEST_CASE("every chosen tile is free of conflicts") {
-  for (const char* text : {"permute f32 8192x8192 axes=1,0", "permute f16 8192x8192 axes=1,0", "permute i8 8192x8192 axes=1,0",
-                           "permute f64 4096x4096 axes=1,0", "permute c128 2048x2048 axes=1,0", "permute f16 1x384x512x128 axes=0,3,1,2"}) {
+TEST_CASE("every chosen tile has no bank conflicts") {
+  for (const char* text : {"permute f32 8192x8192 axes=1,0", "permute f16 8192x8192 axes=1,0",
+                           "permute i8 8192x8192 axes=1,0", "permute f64 4096x4096 axes=1,0",
+                           "permute c128 2048x2048 axes=1,0", "permute f16 1x384x512x128 axes=0,3,1,2"}) {
     const auto plan = make_plan(*parse_problem(text), test::gpu(), {.explain = true});
     REQUIRE(plan.has_value());
     int tiles = 0;

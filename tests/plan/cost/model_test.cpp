@@ -1,4 +1,4 @@
-// The cost model's classes of devices, and its estimates beside times that were measured.
+// The cost model's classes of devices, and its estimates compared with measured times.
 #include "plan/helpers.hpp"
 
 #include "plan/cost/model.hpp"
@@ -25,13 +25,14 @@ double estimate(const char* problem, const char* name) {
 
 }  // namespace
 
-TEST_CASE("a device's class is Hopper, a CPU, or a GPU of which nothing was measured") {
+TEST_CASE("a device's class is Hopper, a CPU, or a GPU without measurements") {
   const auto name = [](const DeviceProfile& profile) { return std::string(detail::cost_model_of(profile).name); };
   CHECK(name(target("nvidia-hopper")) == "nvidia-hopper");
   CHECK(name(target("cuda:sm_90a")) == "nvidia-hopper");
   CHECK(name(target("lavapipe")) == "cpu");
   CHECK(name(target("swiftshader")) == "cpu");
-  for (const char* other : {"nvidia-ada", "nvidia-blackwell", "cuda:sm_80", "cuda:sm_100", "amd-rdna3", "intel-xe2", "apple-m"})
+  for (const char* other :
+       {"nvidia-ada", "nvidia-blackwell", "cuda:sm_80", "cuda:sm_100", "amd-rdna3", "intel-xe2", "apple-m"})
     CHECK_MESSAGE(name(target(other)) == "gpu", other);
   DeviceProfile live = target("nvidia-hopper");
   live.name = "NVIDIA H200";
@@ -46,7 +47,8 @@ TEST_CASE("a device without measurements says so, and shares the memory among it
   CHECK(explain(plan).contains("estimates by model gpu: nothing was measured on this class of devices"));
   DeviceProfile ada = target("nvidia-ada");
   ada.multiprocessors = 132;
-  CHECK(detail::cost_model_of(ada).matmul.dram_bytes == detail::cost_model_of(target("nvidia-hopper")).matmul.dram_bytes);
+  CHECK(detail::cost_model_of(ada).matmul.dram_bytes ==
+        detail::cost_model_of(target("nvidia-hopper")).matmul.dram_bytes);
   ada.multiprocessors = 66;
   CHECK(detail::cost_model_of(ada).matmul.dram_bytes == 1150);
 }

@@ -1,4 +1,4 @@
-// A matmul's words: text and JSON both ways, what is refused and by which name, and where its operands end.
+// Matmul problems: text and JSON in both directions, refusals, and the operands' sizes.
 #include "plan/helpers.hpp"
 #include "plan/made_up.hpp"
 
@@ -60,16 +60,19 @@ TEST_CASE("matmul prints in a fixed order and leaves defaults out") {
   CHECK(again("matmul  f16 nt 960x2304x770  epi=bias+gelu acc=f16 a=f16 out=f16 align=16 alpha=1.0 beta=-0 lda=0") ==
         "matmul f16 nt 960x2304x770 acc=f16 epi=bias+gelu");
   CHECK(again("matmul i8 nn 1x2x3 acc=i32 out=i32 b=i8") == "matmul i8 nn 1x2x3");
-  CHECK(again("matmul f32 tt 1x2x3 d.align=8 pro=scale c=d beta=5e-1 r.batch=7 ldr=9 b=q8 batch=2 epi=scale.m+bias.m+residual") ==
-        "matmul f32 tt 1x2x3 batch=2 b=q8 ldr=9 r.batch=7 beta=0.5 c=d epi=scale.m+bias.m+residual pro=scale d.align=8");
+  CHECK(
+      again("matmul f32 tt 1x2x3 d.align=8 pro=scale c=d beta=5e-1 r.batch=7 ldr=9 b=q8 batch=2 "
+            "epi=scale.m+bias.m+residual") ==
+      "matmul f32 tt 1x2x3 batch=2 b=q8 ldr=9 r.batch=7 beta=0.5 c=d epi=scale.m+bias.m+residual pro=scale d.align=8");
   CHECK(again("matmul f32 nn 1x2x3 b.align=4 a.align=4 d.align=4") == "matmul f32 nn 1x2x3 align=4");
   CHECK(again("matmul f32 nn 1x2x3 alpha=0.1") == "matmul f32 nn 1x2x3 alpha=0.1");
-  CHECK(to_json(matmul("matmul f16 tn 1x2x3 b=q4 alpha=0.1 epi=scale.m+silu")) ==
-        R"({"activation":"silu","alpha":"0.1","b":"q4","k":3,"m":1,"n":2,"operation":"matmul","scale":"row","transpose_a":true,"type":"f16"})");
+  CHECK(
+      to_json(matmul("matmul f16 tn 1x2x3 b=q4 alpha=0.1 epi=scale.m+silu")) ==
+      R"({"activation":"silu","alpha":"0.1","b":"q4","k":3,"m":1,"n":2,"operation":"matmul","scale":"row","transpose_a":true,"type":"f16"})");
 }
 
 TEST_CASE("negative zero is zero") {
-  // They are equal, so that their strings, JSON and ids must be.
+  // 0 and -0 are equal, so their strings, JSON and ids must be equal too.
   MatmulProblem p = matmul("matmul f32 nn 1x2x3 alpha=0");
   p.alpha = -0.0f;
   CHECK(print(Problem(p)) == "matmul f32 nn 1x2x3 alpha=0");
@@ -87,14 +90,20 @@ TEST_CASE("matmul parse errors name the token and its column") {
   CHECK(parse_error("matmul f32 nn 1x2x3 c=e") == "parse: c: \"e\" at column 23 (want d)");
   CHECK(parse_error("matmul f32 nn 1x2x3 b=q5").starts_with("parse: b: \"q5\" at column 23 (want q8, q4 or one of i8"));
   CHECK(parse_error("matmul f32 nn 1x2x3 alpha=one") == "parse: alpha: \"one\" at column 27 (want a decimal number)");
-  CHECK(parse_error("matmul f32 nn 1x2x3 alpha=1e99") == "overflow: alpha: \"1e99\" at column 27 (want a number that 32 bits hold)");
-  CHECK(parse_error("matmul f32 nn 1x2x3 alpha=nan") == "invalid_problem: alpha: \"nan\" at column 27 (want a finite number)");
-  CHECK(parse_error("matmul f32 nn 1x2x3 beta=-inf") == "invalid_problem: beta: \"-inf\" at column 26 (want a finite number)");
-  CHECK(parse_error("matmul f32 nn 1x2x3 epi=relu+bias").starts_with("parse: epi: \"bias\" at column 30 (want scale or scale.m"));
+  CHECK(parse_error("matmul f32 nn 1x2x3 alpha=1e99") ==
+        "overflow: alpha: \"1e99\" at column 27 (want a number that 32 bits hold)");
+  CHECK(parse_error("matmul f32 nn 1x2x3 alpha=nan") ==
+        "invalid_problem: alpha: \"nan\" at column 27 (want a finite number)");
+  CHECK(parse_error("matmul f32 nn 1x2x3 beta=-inf") ==
+        "invalid_problem: beta: \"-inf\" at column 26 (want a finite number)");
+  CHECK(parse_error("matmul f32 nn 1x2x3 epi=relu+bias")
+            .starts_with("parse: epi: \"bias\" at column 30 (want scale or scale.m"));
   CHECK(parse_error("matmul f32 nn 1x2x3 epi=bias+bias.m").starts_with("parse: epi: \"bias.m\" at column 30"));
-  CHECK(parse_error("matmul f32 nn 1x2x3 lda=4 lda=5") == "parse: option: \"lda=5\" at column 27 (want each option once)");
+  CHECK(parse_error("matmul f32 nn 1x2x3 lda=4 lda=5") ==
+        "parse: option: \"lda=5\" at column 27 (want each option once)");
   CHECK(parse_error("matmul f32 nn 1x2x3 a.align=4 align=8").starts_with("parse: option: \"align=8\" at column 31"));
-  CHECK(parse_error("matmul f32 nn 1x2x3 axes=1,0").starts_with("parse: option: \"axes=1,0\" at column 21 (want one of batch="));
+  CHECK(parse_error("matmul f32 nn 1x2x3 axes=1,0")
+            .starts_with("parse: option: \"axes=1,0\" at column 21 (want one of batch="));
 }
 
 TEST_CASE("matmul JSON refuses by key") {
@@ -103,11 +112,15 @@ TEST_CASE("matmul JSON refuses by key") {
     return problem ? "" : problem.error().message();
   };
   CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2})") == "parse: problem.k: not there");
-  CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"shape":[1]})") == "parse: problem.shape: unknown key");
+  CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"shape":[1]})") ==
+        "parse: problem.shape: unknown key");
   CHECK(message(R"({"operation":"matmul","type":"f99","m":1,"n":2,"k":3})").starts_with("parse: problem.type: f99"));
-  CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"alpha":2})") == "parse: problem.alpha: 2 (want a string)");
-  CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"alpha":"nan"})") == "parse: problem.alpha: nan (want a finite number)");
-  CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"bias":"m"})") == "parse: problem.bias: m (want row or column)");
+  CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"alpha":2})") ==
+        "parse: problem.alpha: 2 (want a string)");
+  CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"alpha":"nan"})") ==
+        "parse: problem.alpha: nan (want a finite number)");
+  CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"bias":"m"})") ==
+        "parse: problem.bias: m (want row or column)");
   CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"activation":"tanh"})") ==
         "parse: problem.activation: tanh (want relu, gelu, gelu_tanh or silu)");
 }
@@ -160,7 +173,7 @@ TEST_CASE("refuses what is not finite") {
   CHECK(validate(p).error().what == "beta");
 }
 
-TEST_CASE("refuses sizes and strides that are none") {
+TEST_CASE("refuses invalid sizes and strides") {
   CHECK(refusal("matmul f32 nn -1x2x3") == "invalid_problem: M");
   CHECK(refusal("matmul f32 nn 1x2147483648x3") == "invalid_problem: N");
   CHECK(refusal("matmul f32 nn 1x1x2147483647") == "");
@@ -177,7 +190,7 @@ TEST_CASE("refuses sizes and strides that are none") {
   CHECK(refusal("matmul f32 nn 4x5x6 batch=2 c.batch=0 beta=1 c=d") == "invalid_problem: c.batch");
 }
 
-TEST_CASE("four bits lie transposed in whole blocks") {
+TEST_CASE("4-bit weights are transposed and in whole blocks") {
   CHECK(refusal("matmul f16 nt 4x5x64 b=q4") == "");
   CHECK(refusal("matmul f16 nn 4x5x64 b=q4") == "invalid_problem: b");
   CHECK(refusal("matmul f16 nt 4x5x33 b=q4") == "invalid_problem: ldb");
@@ -185,7 +198,8 @@ TEST_CASE("four bits lie transposed in whole blocks") {
   CHECK(refusal("matmul f16 nt 4x5x33 b=q4 ldb=48") == "invalid_problem: ldb");
   CHECK(refusal("matmul f16 nt 4x5x32 b=q4 batch=2 b.batch=48") == "invalid_problem: b.batch");
   CHECK(refusal("matmul f16 nt 4x5x32 b=q4 batch=2 b.batch=0") == "");
-  // 4 rows of 64 apart and 33 more, two to a byte; scales: 4 rows of 2 and 2 more, two bytes each.
+  // B: 4 row strides of 64 elements and a last row of 33, two in a byte. Scales: 4 strides of 2 and 2 more, two bytes
+  // each.
   CHECK(operands("matmul f16 nt 3x5x33 b=q4 ldb=64") == "a:198 b:145 d:30 b.scale:20");
 }
 
@@ -198,7 +212,7 @@ TEST_CASE("alignments of a matmul are those of its elements") {
   CHECK(refusal("matmul i8 nn 1x2x3 align=2") == "invalid_problem: d.align");
 }
 
-TEST_CASE("batches of a destination may interleave but not meet") {
+TEST_CASE("batches of a destination may interleave but not overlap") {
   CHECK(refusal("matmul f32 nn 4x5x6 batch=3") == "");
   CHECK(refusal("matmul f32 nn 4x5x6 batch=3 ldd=15 d.batch=5") == "");
   CHECK(refusal("matmul f32 nn 4x5x6 batch=3 ldd=14 d.batch=5") == "overlap: d.batch");
@@ -206,13 +220,13 @@ TEST_CASE("batches of a destination may interleave but not meet") {
   CHECK(refusal("matmul f32 nn 4x5x6 batch=3 d.batch=0") == "overlap: d.batch");
   CHECK(refusal("matmul f32 nn 4x5x6 batch=1 d.batch=0") == "");
   CHECK(refusal("matmul f32 nn 4x5x6 batch=3 a.batch=0 b.batch=1") == "");
-  // Neither nested nor side by side, and yet apart: rows begin at 0 20 40 60, 30 50 70 90.
+  // The batches interleave without overlap: rows begin at 0 20 40 60 and at 30 50 70 90.
   CHECK(refusal("matmul f32 nn 4x5x6 batch=2 ldd=20 d.batch=30") == "");
   CHECK(refusal("matmul f32 nn 4x5x6 batch=2 ldd=20 d.batch=36") == "overlap: d.batch");
 }
 
-// The rule by arithmetic against looking at every element.
-TEST_CASE("destinations that meet are found exactly") {
+// Compares the arithmetic rule with a search of all elements.
+TEST_CASE("overlapping destinations are found exactly") {
   CHECK(rc::check("overlap exactly where two elements share an address", [] {
     MatmulProblem p;
     p.m = *rc::gen::inRange(1, 7);
@@ -238,7 +252,7 @@ TEST_CASE("matmul operands reach their last elements") {
   CHECK(operands("matmul f32 nt 4x5x6 b=q8 beta=0.5 c=d") == "a:96 b:30 d:80 b.scale:20");
   CHECK(operands("matmul i8 nn 4x5x6 epi=bias.m") == "a:24 b:30 d:80 bias:16");
   CHECK(operands("matmul f32 nn 4x5x6 epi=bias ldc=9") == "a:96 b:120 d:80 bias:20");   // beta = 0: no C
-  // Nothing to do; nothing to sum.
+  // An empty result, and K = 0.
   CHECK(operands("matmul f32 nn 0x5x6 epi=bias") == "a:0 b:0 d:0 bias:0");
   CHECK(operands("matmul f32 nn 4x5x6 batch=0 epi=bias") == "a:0 b:0 d:0 bias:0");
   CHECK(operands("matmul f32 nt 4x5x0 epi=bias b=q8 pro=scale") == "a:0 b:0 d:80 bias:20 b.scale:0 a.scale:0");
@@ -259,8 +273,9 @@ TEST_CASE("refuses matmuls beyond63 bits") {
 TEST_CASE("effective strides stand for what is left out") {
   const auto at = [](std::string_view text) { return detail::effective(matmul(text)); };
   CHECK(at("matmul f32 tn 4x5x6") == detail::MatmulStrides{4, 5, 5, 5, 5, 24, 30, 20, 20, 20});
-  CHECK(at("matmul f32 nt 4x5x6 lda=8 ldd=7 a.batch=0 beta=1 c=d") == detail::MatmulStrides{8, 6, 7, 7, 5, 0, 30, 28, 28, 20});
-  // Where no one counts it, a product beyond 63 bits is cut there.
+  CHECK(at("matmul f32 nt 4x5x6 lda=8 ldd=7 a.batch=0 beta=1 c=d") ==
+        detail::MatmulStrides{8, 6, 7, 7, 5, 0, 30, 28, 28, 20});
+  // An unused stride that exceeds 63 bits saturates.
   CHECK(at("matmul i8 nn 2147483647x1x1 lda=9223372036854775807").a_batch == std::numeric_limits<std::int64_t>::max());
 }
 

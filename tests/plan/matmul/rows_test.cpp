@@ -1,4 +1,4 @@
-// Which kernels matmuls without a matrix unit get, and how many pipelines.
+// The kernels that matmuls get, how many pipelines they need, split-K and tails, and remarks on the matrix unit.
 #include "plan/helpers.hpp"
 #include "reference/extra_rows.hpp"
 #include "reference/generate.hpp"
@@ -28,7 +28,7 @@ std::string chosen(const Plan& plan) {
   return "";
 }
 
-// What a pipeline is keyed by.
+// The key of a pipeline.
 using Pipeline = std::tuple<KernelName, std::vector<Constant>, std::uint32_t>;
 
 void add_pipelines(const Plan& plan, std::set<Pipeline>& all) {
@@ -42,8 +42,9 @@ std::uint32_t constant_or_none(const Step& step, std::uint32_t id) {
 
 }  // namespace
 
-// That loop reads both operands as runs of memory and minds no bounds of K: what admits it keeps it inside.
-TEST_CASE("the L2 prefetch loop is admitted where it stays inside") {
+// The L2 prefetch loop prefetches both operands as contiguous runs and checks no bounds of K. It may be admissible only
+// if it stays inside the operands.
+TEST_CASE("the L2 prefetch loop is admissible only if it stays inside the operands") {
   const auto profile = builtin_target("nvidia-hopper");
   REQUIRE(profile.has_value());
   const auto admitted = [&](const std::string& text) {
@@ -59,18 +60,20 @@ TEST_CASE("the L2 prefetch loop is admitted where it stays inside") {
     return count;
   };
   for (const char* text :
-       {"matmul f16 nn 64x64x192", "matmul f16 nn 64x64x320", "matmul f16 tt 72x80x384 epi=bias+gelu", "matmul bf16 nt 33x7x512", "matmul i8 tn 64x48x1024",
-        "matmul f16 nn 1000x1000x512 acc=f16", "matmul f16 nt 14000x14000x512"})
+       {"matmul f16 nn 64x64x192", "matmul f16 nn 64x64x320", "matmul f16 tt 72x80x384 epi=bias+gelu",
+        "matmul bf16 nt 33x7x512", "matmul i8 tn 64x48x1024", "matmul f16 nn 1000x1000x512 acc=f16",
+        "matmul f16 nt 14000x14000x512"})
     CHECK_MESSAGE(admitted(text) > 0, std::string(text));
   for (const char* text :
        {"matmul f16 nn 64x64x128", "matmul f16 nn 64x64x200", "matmul f16 nn 64x64x260", "matmul f16 nn 64x64x0",
         "matmul f16 nn 64x64x256 batch=2", "matmul f16 nn 64x64x256 lda=264", "matmul f16 nn 64x64x256 ldb=72",
-        "matmul f16 nn 64x64x256 a=f32", "matmul f16 nt 64x64x256 b=q8", "matmul f16 nt 64x64x256 b=q4", "matmul f16 nn 64x64x256 align=2",
-        "matmul i8 nt 64x64x256 a.align=2", "matmul f16 nt 16384x16384x512", "matmul f32 nn 64x64x256"})
+        "matmul f16 nn 64x64x256 a=f32", "matmul f16 nt 64x64x256 b=q8", "matmul f16 nt 64x64x256 b=q4",
+        "matmul f16 nn 64x64x256 align=2", "matmul i8 nt 64x64x256 a.align=2", "matmul f16 nt 16384x16384x512",
+        "matmul f32 nn 64x64x256"})
     CHECK_MESSAGE(admitted(text) == 0, std::string(text));
 }
 
-TEST_CASE("a new number of rows is no new pipeline") {
+TEST_CASE("a new number of rows needs no new pipeline") {
   const int every = test::scope(1, 1, 7);
   for (const char* target : {"nvidia-hopper", "lavapipe", "amd-rdna3"})
     for (const char* type : {"f32", "f16"})
@@ -80,7 +83,8 @@ TEST_CASE("a new number of rows is no new pipeline") {
         std::set<Pipeline> all;
         std::set<std::string> kernels;
         for (int t = 1; t <= 512; t += t < 32 ? 1 : every) {
-          const Plan plan = planned(fmt::format("matmul {} {} {}x768x2304", type, layout, t), *profile, {.explain = true});
+          const Plan plan =
+              planned(fmt::format("matmul {} {} {}x768x2304", type, layout, t), *profile, {.explain = true});
           add_pipelines(plan, all);
           kernels.insert(chosen(plan) + (plan.steps.size() > 1 ? " split" : ""));
         }
@@ -91,7 +95,9 @@ TEST_CASE("a new number of rows is no new pipeline") {
 }
 
 TEST_CASE("every matmul has a kernel") {
-  const auto stem = [](const char* text, const DeviceProfile& profile) { return planned(text, profile).steps.at(0).kernel.stem; };
+  const auto stem = [](const char* text, const DeviceProfile& profile) {
+    return planned(text, profile).steps.at(0).kernel.stem;
+  };
   CHECK(stem("matmul f32 nn 4096x4096x4096", test::gpu()) == "matmul_simt");
   CHECK(stem("matmul i8 nt 4096x4096x4096", test::gpu()) == "matmul_simt");
   CHECK(stem("matmul f32 nn 1024x1024x1024", test::cpu()) == "matmul_simt");
@@ -99,10 +105,12 @@ TEST_CASE("every matmul has a kernel") {
   CHECK(stem("matmul f16 nt 1x4096x4096", test::gpu()) == "matvec");
   CHECK(stem("matmul f16 nn 4096x16x4096", test::gpu()) == "matvec");
   CHECK(stem("matmul f32 nn 1000x1000x0", test::gpu()) == "matmul_reduce");
-  // Few rows and 4-bit weights are no matvec's: a small tile's then, not the first in the table.
-  CHECK(chosen(planned("matmul f32 nt 9x4096x4096 b=q4", test::gpu(), {.explain = true})).starts_with("matmul_simt 32x64"));
-  // Rows 2^33 bytes apart: no offset but one step's may be formed.
-  const Plan far = planned("matmul f32 nn 3x3x3 lda=2147483647 ldb=2147483647 ldd=2147483647", test::gpu(), {.explain = true});
+  // matvec does not take 4-bit weights with 9 rows. matmul_simt gets a small tile and not the first one of its table.
+  CHECK(chosen(planned("matmul f32 nt 9x4096x4096 b=q4", test::gpu(), {.explain = true}))
+            .starts_with("matmul_simt 32x64"));
+  // Rows are 2^33 bytes apart, beyond every 32-bit offset.
+  const Plan far =
+      planned("matmul f32 nn 3x3x3 lda=2147483647 ldb=2147483647 ldd=2147483647", test::gpu(), {.explain = true});
   CHECK(chosen(far) == "matmul_direct 1x1 far");
 }
 
@@ -120,29 +128,38 @@ TEST_CASE("eight rows of bytes along M are not staged") {
         CHECK_MESSAGE(c.refusal.contains("a staged row has") == (layout[0] == 't'), layout << ": " << c.refusal);
       }
     }
-    CHECK(eights == 8);   // two rows of the table in each layout
+    CHECK(eights == 8);   // two rows of the table in each of four layouts
   }
 }
 
-TEST_CASE("ladder and twins are forced by name") {
+TEST_CASE("extra rows are forced by name") {
   const std::string tile = "matmul_simt 128x128x16 8x8 ";
   std::set<Pipeline> rungs;
-  for (const char* rung : {"staged", "cooperative", "conflict-free", "strided", "wide loads", "wide fragments", "double buffer", "banded"})
-    add_pipelines(planned("matmul f32 tn 1024x1024x1024", test::gpu(), {.explain = false, .force = tile + rung, .extra = &reference::extra_rows()}), rungs);
+  for (const char* rung :
+       {"staged", "cooperative", "conflict-free", "strided", "wide loads", "wide fragments", "double buffer", "banded"})
+    add_pipelines(planned("matmul f32 tn 1024x1024x1024", test::gpu(),
+                          {.explain = false, .force = tile + rung, .extra = &reference::extra_rows()}),
+                  rungs);
   CHECK(rungs.size() == 8);
-  // A twin is its tile's pipeline but for one constant.
-  const Step plain = planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x8"}).steps.at(0);
-  Step twin = planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x8 checked", .extra = &reference::extra_rows()}).steps.at(0);
-  CHECK(plain != twin);
-  for (auto& c : twin.constants)
+  // The "checked" row differs from the table's row in one constant.
+  const Step plain =
+      planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x8"})
+          .steps.at(0);
+  Step checked =
+      planned("matmul f32 nt 960x2304x770", test::gpu(),
+              {.explain = false, .force = "matmul_simt 128x128x8 8x8 checked", .extra = &reference::extra_rows()})
+          .steps.at(0);
+  CHECK(plain != checked);
+  for (auto& c : checked.constants)
     if (c.id == MATMUL_SIMT_SPEC_CHECKED) c.value = 0;
-  CHECK(plain == twin);
+  CHECK(plain == checked);
   CHECK(constant_or_none(plain, MATMUL_SPEC_WIDTH_A) == 2);   // rows of 770 are 8-byte aligned
 }
 
 TEST_CASE("staged tiles have no bank conflicts") {
-  for (const char* text : {"matmul f32 nn 4096x4096x4096", "matmul f32 nt 4096x4096x4096", "matmul f32 tn 4096x4096x4096", "matmul f32 nt 4096x4096x4098",
-                           "matmul f32 nt 4096x4096x4097", "matmul i8 nt 4096x4096x4096"}) {
+  for (const char* text :
+       {"matmul f32 nn 4096x4096x4096", "matmul f32 nt 4096x4096x4096", "matmul f32 tn 4096x4096x4096",
+        "matmul f32 nt 4096x4096x4098", "matmul f32 nt 4096x4096x4097", "matmul i8 nt 4096x4096x4096"}) {
     const Plan plan = planned(text, test::gpu(), {.explain = true});
     for (const auto& c : plan.candidates)
       if (c.name.starts_with("matmul_simt") && c.refusal.empty() && c.name.ends_with("8x8"))
@@ -150,7 +167,7 @@ TEST_CASE("staged tiles have no bank conflicts") {
   }
 }
 
-TEST_CASE("splits share K alike") {
+TEST_CASE("split-K needs the barrier before its reduction") {
   const Plan plan = planned("matmul f32 nn 64x64x100000", test::gpu());
   REQUIRE(plan.steps.size() == 2);
   CHECK(plan.steps[1].kernel.stem == "matmul_reduce");
@@ -160,11 +177,12 @@ TEST_CASE("splits share K alike") {
   CHECK(!check_plan(broken).has_value());
 }
 
-// 15 by 18 tiles are two rounds of 132 multiprocessors and six tiles more.
-TEST_CASE("last rows that leave multiprocessors idle are split") {
+// 15 by 18 tiles are two waves of 132 multiprocessors and a tail of six tiles.
+TEST_CASE("a tail wave that leaves multiprocessors idle is split along K") {
   const DeviceProfile profile = builtin_target("nvidia-hopper").value();
   const std::string text = "matmul f32 nt 960x2304x770";
-  const Plan plan = planned(text + " beta=0.5 epi=scale.m+bias.m+residual", profile, {.force = "matmul_simt 64x128x8 8x8"});
+  const Plan plan =
+      planned(text + " beta=0.5 epi=scale.m+bias.m+residual", profile, {.force = "matmul_simt 64x128x8 8x8"});
   REQUIRE(plan.steps.size() == 3);
   CHECK(plan.steps[0].grid == std::array<std::uint32_t, 3>{14 * 18, 1, 1});
   CHECK(plan.steps[1].grid == std::array<std::uint32_t, 3>{18 * 7, 1, 1});
@@ -187,16 +205,18 @@ TEST_CASE("last rows that leave multiprocessors idle are split") {
   Plan broken = plan;
   broken.steps[2].barrier_before = false;
   CHECK(!check_plan(broken).has_value());
-  // Stored K x M, what A has of a row lies side by side; a vector along N is the same for all rows.
-  const Plan turned = planned("matmul f32 tn 960x2304x770 epi=bias", profile, {.force = "matmul_simt 64x128x8 8x8"});
-  REQUIRE(turned.steps.size() == 3);
-  CHECK(turned.steps[1].addresses[0].byte_offset == kFirst * 4);
-  for (const AddressSlot& slot : turned.steps[2].addresses)
-    if (turned.operands[slot.operand].name == "bias") CHECK(slot.byte_offset == 0);
-  // Whole rounds, a sum that is not worth another step, and batches.
-  for (const char* other : {"matmul f32 nt 1408x1536x770", "matmul f32 nt 960x2304x64", "matmul f32 nt 960x2304x770 batch=2"})
+  // If A is stored K x M, a row's offset is one element. All rows share a vector along N.
+  const Plan transposed =
+      planned("matmul f32 tn 960x2304x770 epi=bias", profile, {.force = "matmul_simt 64x128x8 8x8"});
+  REQUIRE(transposed.steps.size() == 3);
+  CHECK(transposed.steps[1].addresses[0].byte_offset == kFirst * 4);
+  for (const AddressSlot& slot : transposed.steps[2].addresses)
+    if (transposed.operands[slot.operand].name == "bias") CHECK(slot.byte_offset == 0);
+  // No tail is split for whole waves, a short K, or batches.
+  for (const char* other :
+       {"matmul f32 nt 1408x1536x770", "matmul f32 nt 960x2304x64", "matmul f32 nt 960x2304x770 batch=2"})
     CHECK_MESSAGE(planned(other, profile, {.force = "matmul_simt 64x128x8 8x8"}).steps.size() == 1, other);
-  // How many multiprocessors there are is to be known.
+  // No tail is split if the number of multiprocessors is unknown.
   DeviceProfile unknown = profile;
   unknown.multiprocessors.reset();
   CHECK(planned(text, unknown, {.force = "matmul_simt 64x128x8 8x8"}).steps.size() == 1);
@@ -204,11 +224,13 @@ TEST_CASE("last rows that leave multiprocessors idle are split") {
 
 namespace {
 
-// Holds the kernels of one plan.
+// A pack with the kernels of one plan.
 class KernelsOf final : public KernelSet {
  public:
   explicit KernelsOf(const Plan& plan) { add_pipelines(plan, held_); }
-  bool has(const Step& step) const override { return held_.contains({step.kernel, step.constants, step.required_subgroup_size}); }
+  bool has(const Step& step) const override {
+    return held_.contains({step.kernel, step.constants, step.required_subgroup_size});
+  }
   std::string nearest(const Step&) const override { return "none"; }
   std::string_view id() const noexcept override { return "one plan's"; }
 
@@ -218,8 +240,8 @@ class KernelsOf final : public KernelSet {
 
 }  // namespace
 
-// The way that costs least needs kernels that another size's plan has not.
-TEST_CASE("a pack without the kernels of a rest serves the size all the same") {
+// The cheapest candidate splits a tail, whose kernels the plan of another size does not have.
+TEST_CASE("a pack without the kernels of a split tail still serves the size") {
   const DeviceProfile profile = builtin_target("nvidia-hopper").value();
   const PlanOptions forced{.force = "matmul_simt 64x128x8 8x8"};
   const Plan whole = planned("matmul f32 nt 1408x1536x770", profile, forced);
@@ -234,7 +256,7 @@ TEST_CASE("a pack without the kernels of a rest serves the size all the same") {
 
 TEST_CASE("no barrier of a matmul can be left out") {
   std::size_t deleted = 0;
-  std::set<std::string> stems;   // whose sums are split
+  std::set<std::string> stems;   // with split-K
   for (const char* target : {"lavapipe", "nvidia-hopper", "amd-rdna3", "intel-xe-hpg"}) {
     const DeviceProfile profile = builtin_target(target).value();
     for (std::uint64_t index = 0; index < 150; ++index) {
@@ -262,7 +284,7 @@ TEST_CASE("no barrier of a matmul can be left out") {
   for (const char* stem : {"matmul_simt", "matmul_coopmat", "matvec"}) CHECK_MESSAGE(stems.contains(stem), stem);
 }
 
-TEST_CASE("every target multiplies with its matrix unit or says why not") {
+TEST_CASE("every target uses its matrix unit or says why not") {
   const Problem problem = parse_problem("matmul f16 nn 2048x2048x2048").value();
   std::set<std::string> used;
   for (const std::string_view target : builtin_target_names()) {
@@ -275,23 +297,24 @@ TEST_CASE("every target multiplies with its matrix unit or says why not") {
     CHECK(matrix_unit_remark(*plan, profile).empty() == unit);
     if (profile.matrix_shapes.empty()) CHECK_FALSE(matrix_unit_remark(profile).empty());
   }
-  CHECK(used == std::set<std::string>{"nvidia-turing", "nvidia-ampere", "nvidia-ada", "nvidia-hopper", "nvidia-blackwell",
-                                      "amd-rdna3", "amd-rdna4", "intel-xe-hpg", "intel-xe2"});
+  CHECK(used == std::set<std::string>{"nvidia-turing", "nvidia-ampere", "nvidia-ada", "nvidia-hopper",
+                                      "nvidia-blackwell", "amd-rdna3", "amd-rdna4", "intel-xe-hpg", "intel-xe2"});
 }
 
-TEST_CASE("why a matrix unit is left alone is said in a sentence") {
+TEST_CASE("a remark says why the matrix unit is not used") {
   const auto remark = [](const char* text, const DeviceProfile& profile) {
     return matrix_unit_remark(make_plan(parse_problem(text).value(), profile).value(), profile);
   };
   const auto target = [](const char* name) { return builtin_target(name).value(); };
   constexpr const char* kText = "matmul f16 nn 512x512x512";
   CHECK(remark(kText, target("intel-xe-lpg")) == "the matrix unit is not known, and not used");
-  CHECK(remark(kText, target("cuda:sm_90a")) == "the matrix unit (mma.sync, wgmma) is not used: matmul has no CUDA kernel for it");
+  CHECK(remark(kText, target("cuda:sm_90a")) ==
+        "the matrix unit (mma.sync, wgmma) is not used: matmul has no CUDA kernel for it");
   CHECK(remark(kText, target("lavapipe")) == "the matrix unit is not used: another kernel costs less");
   DeviceProfile hopper = target("nvidia-hopper");
   CHECK(remark(kText, hopper).empty());
-  CHECK(remark("matmul f32 nn 512x512x512", target("intel-xe-lpg")).empty());   // not what such units multiply
-  CHECK(remark("matmul f16 nn 1x512x512", target("intel-xe-lpg")).empty());     // a kernel of its own
+  CHECK(remark("matmul f32 nn 512x512x512", target("intel-xe-lpg")).empty());   // matrix units do not multiply f32
+  CHECK(remark("matmul f16 nn 1x512x512", target("intel-xe-lpg")).empty());     // matvec serves it on every device
   CHECK(remark("matmul f16 nn 512x512x0", target("intel-xe-lpg")).empty());
   CHECK(remark("matmul f16 nn 512x512x512 acc=f16", target("intel-xe-hpg"))
             .starts_with("the matrix unit is not used: the device lists no f16 x f16 -> f16 matrix that divides"));
@@ -302,7 +325,7 @@ TEST_CASE("why a matrix unit is left alone is said in a sentence") {
   CHECK(remark(kText, hopper) == "the device has no matrix unit to use: quirk: slow (an issue)");
 }
 
-TEST_CASE("reductions of rows that lie far apart take an address each") {
+TEST_CASE("a reduction of distant rows computes one address per row") {
   const DeviceProfile profile = builtin_target("nvidia-hopper").value();
   const auto rows = [&](const char* text) {
     return constant_or_none(make_plan(parse_problem(text).value(), profile).value().steps.back(), MATMUL_SPEC_TILE_M);
