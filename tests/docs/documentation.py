@@ -66,7 +66,7 @@ def run_files(root):
 def all_files(root):
     found = []
     for folder, folders, names in os.walk(root):
-        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS)
+        folders[:] = sorted(name for name in folders if name not in SKIPPED_FOLDERS and not name.startswith("."))
         found += [pathlib.Path(folder) / name for name in sorted(names) if name.endswith(".md")]
     return found
 
