@@ -142,12 +142,12 @@ void add_sweep_options(CLI::App& app, BenchOptions& options, SweepOptions& sweep
   auto* operation = app.add_option("--sweep", sweep.operation,
                                    "Problems of an operation drawn from a seed, in classes (docs/reference/sweep.md)")
                         ->check(CLI::IsMember(sweep_operations()));
-  app.add_option("--seed", sweep.seed, "--sweep: of the draw")->capture_default_str()->needs(operation);
+  app.add_option("--seed", sweep.seed, "--sweep: the seed")->capture_default_str()->needs(operation);
   app.add_option("--cases", sweep.cases, "--sweep: how many")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000))
       ->needs(operation);
-  app.add_option("--first", sweep.first, "--sweep: the first case's number; for several processes")
+  app.add_option("--first", sweep.first, "--sweep: number of the first case, to share a sweep among processes")
       ->capture_default_str()
       ->needs(operation);
   app.add_option("--class", sweep.only_class, "--sweep: only this class, by letter or name")->needs(operation);
@@ -179,13 +179,13 @@ Command add_bench(CLI::App& parent) {
   app->add_option("--only", options->only, "Only rows whose name contains this");
   app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
   app->add_option("--html", options->html_file, "Write one self-contained page with plots to this file");
-  app->add_option("--rivals", options->rivals_file, "Times of others: JSON of tools/python/rivals.py");
+  app->add_option("--rivals", options->rivals_file, "Times of rivals: JSON of tools/python/rivals.py");
   app->add_option("--cache", options->cache_file, "--preset host: the pipeline cache's file");
   auto* force = app->add_option("--force", options->force, "Time this candidate instead of the chosen one");
   app->add_flag("--all-candidates", options->all_candidates, "Time every admissible candidate, fastest first")
       ->excludes(force);
   add_sweep_options(*app, *options, *sweep, *merged);
-  app->add_option("--limit", options->limit, "--all-candidates: the so many cheapest by the planner's cost");
+  app->add_option("--limit", options->limit, "--all-candidates: only the N cheapest by the planner's cost");
   app->add_option("--tuned", options->tuned_file, kTunedHelp);
   app->add_option("--min-time", options->min_time, "Seconds of samples for each kernel")
       ->capture_default_str()
@@ -198,7 +198,7 @@ Command add_bench(CLI::App& parent) {
   app->add_flag("--no-numpy", options->no_numpy, "--preset cpu: leave NumPy out");
   app->add_flag("--large", options->large, "--preset gemm-ladder: n = 16384, the seed's own size");
   app->add_flag("--statistics", options->statistics, "What the driver says of each pipeline");
-  app->add_flag("--list", options->list, "Only name the rows");
+  app->add_flag("--list", options->list, "List the rows and time nothing");
   app->add_option("--json-file", options->json_file, "Write the figures as JSON to this file, row by row");
   auto file = std::make_shared<std::string>();
   CLI::Option* json =

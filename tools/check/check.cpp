@@ -168,9 +168,9 @@ Command add_check(CLI::App& parent) {
   auto* operation = app->add_option("--op", options->operation, "The operation of generated problems")
                         ->capture_default_str()
                         ->check(CLI::IsMember(checked_operations()));
-  app->add_option("--seed", options->seed, "Of the generated problems and their data")->capture_default_str();
-  app->add_option("--cases", options->cases, "How many")->capture_default_str();
-  app->add_option("--first", options->first, "The first case's number")->capture_default_str();
+  app->add_option("--seed", options->seed, "Seed of the problems and their data")->capture_default_str();
+  app->add_option("--cases", options->cases, "Number of cases")->capture_default_str();
+  app->add_option("--first", options->first, "Number of the first case")->capture_default_str();
   app->add_option("--device", options->device,
                   "vulkan:N, cuda:N, a UUID or part of a name; several with commas between are compared with each other");
   app->add_option("--junit", options->junit, "Write the results to this file, as JUnit XML");
@@ -180,7 +180,7 @@ Command add_check(CLI::App& parent) {
   app->add_flag("--all-candidates", options->all_candidates,
                 "Every admissible candidate, not just the chosen one and one more")
       ->excludes(force);
-  app->add_flag("--big", options->big, "Instead: operands over 4 GiB, and indices and bytes at 2^31 and 2^32")
+  app->add_flag("--big", options->big, "Test operands over 4 GiB, and indices and bytes at 2^31 and 2^32, instead")
       ->excludes(operation)
       ->excludes(problem);
   app->add_flag("--no-protect", options->no_protect, "No protected pages behind operands on CPU devices");

@@ -173,8 +173,8 @@ Command add_tune(CLI::App& parent) {
   app->add_option("problems", bench.problems, "Such as \"matmul f16 nt 960x2304x770\"");
   app->add_option("--preset", bench.preset, "The problems of a benchmark: " + preset_names());
   app->add_option("--device", bench.device, "vulkan:N, cuda:N, a UUID or part of a name");
-  app->add_option("--store", options->store, "The file to put them into; what it holds of others stays (default: " + default_tuned_file() + ")");
-  app->add_option("--limit", bench.limit, "Only the so many cheapest by the planner's cost");
+  app->add_option("--store", options->store, "Store to write; its other entries stay (default: " + default_tuned_file() + ")");
+  app->add_option("--limit", bench.limit, "Only the N cheapest candidates by the planner's cost");
   app->add_option("--min-time", bench.min_time, "Seconds of samples for each candidate")
       ->capture_default_str()
       ->check(number_in(0.001, 60));
