@@ -13,7 +13,7 @@
 
 namespace sectile {
 
-// A kernel template: shaders/<stem>.comp or .cu, compiled as <variant> (the element size and the like).
+// A kernel template: shaders/OPERATION/<stem>.comp or .cu or .cu, compiled as <variant> (the element size and the like).
 struct KernelName {
   std::string stem;     // "permute_tile"
   std::string variant;  // "e2", "e4.wide"
@@ -21,7 +21,7 @@ struct KernelName {
 };
 
 struct Constant {
-  std::uint32_t id = 0;     // specialization constant id, named in shaders/<stem>.abi.h
+  std::uint32_t id = 0;     // specialization constant id, named in shaders/OPERATION/<stem>.abi.h
   std::uint32_t value = 0;
   auto operator<=>(const Constant&) const = default;
 };
@@ -89,7 +89,7 @@ struct OperandAddress {
   std::uint64_t bytes = 0;
 };
 
-// The planner's count for representative workgroups of a step, interior and edge (see planner.hpp).
+// The planner's count for representative workgroups of a step, interior and edge (docs/design/cost-model.md).
 struct AccessCount {
   std::uint64_t load_transactions = 0;          // global transactions of the profile's transaction_bytes
   std::uint64_t store_transactions = 0;
@@ -109,7 +109,7 @@ struct Candidate {
   std::int64_t cost = 0;                        // the cost model's estimate, picoseconds; 0 where refused
   bool fallback = false;                        // admissible, and chosen only where no other candidate is
   AccessCount interior, edge;
-  std::string detail;                           // one line: tile, workgroup, grid, shared
+  std::string detail;                           // one line: workgroup size, workgroups, workgroup memory; for matmuls more
   bool operator==(const Candidate&) const = default;
 };
 
@@ -139,7 +139,7 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// "permute_tile.e2 tile=128x32 wg=128 grid=1024x1x1 shared=8448 push=116"
+// "permute_tile.e2 tile=64x64 vector=4x4 wg=256 grid=6144x1x1 shared=8340 push=128"
 std::string print(const Plan& plan);
 std::string to_json(const Plan& plan);          // canonical: sorted keys, integers and strings; plan_from_json reads it
 

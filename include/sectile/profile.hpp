@@ -27,7 +27,7 @@ struct MatrixShape {
   std::string a, b, c, result;             // component types: "f16", "f32", "bf16", "u8", "s8", "s32", ...
   bool saturating = false;
   std::string scope = "subgroup";          // or "workgroup"
-  std::uint32_t workgroup_invocations = 0; // NV2 at workgroup scope; 0 otherwise
+  std::uint32_t workgroup_invocations = 0; // VK_NV_cooperative_matrix2 at workgroup scope; 0 otherwise
   bool flexible = false;                   // VK_NV_cooperative_matrix2 flexible dimensions
   bool operator==(const MatrixShape&) const = default;
 };

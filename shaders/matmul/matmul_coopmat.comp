@@ -1,21 +1,21 @@
-//! variant f16.prefetch -DF16 -DLOOP=REFETCH -DLOADS=UPFRONT
-//! variant f16.interleaved -O -DF16 -DLOOP=REFETCH -DLOADS=INTERLEAVED
+//! variant f16.prefetch -DF16 -DLOOP=PREFETCH -DLOADS=UPFRONT
+//! variant f16.interleaved -O -DF16 -DLOOP=PREFETCH -DLOADS=INTERLEAVED
 //! variant f16.pipelined -O -DF16 -DLOOP=PIPELINED
 //! variant f16.pipelined-l2 -O -DF16 -DLOOP=PIPELINED_L2
 //! variant f16.serial -DF16 -DLOOP=SERIAL
-//! variant f16.f16.prefetch -DF16 -DHALF_ACCUMULATORS -DLOOP=REFETCH -DLOADS=UPFRONT
-//! variant f16.f16.interleaved -O -DF16 -DHALF_ACCUMULATORS -DLOOP=REFETCH -DLOADS=INTERLEAVED
+//! variant f16.f16.prefetch -DF16 -DHALF_ACCUMULATORS -DLOOP=PREFETCH -DLOADS=UPFRONT
+//! variant f16.f16.interleaved -O -DF16 -DHALF_ACCUMULATORS -DLOOP=PREFETCH -DLOADS=INTERLEAVED
 //! variant f16.f16.peeled -O -DF16 -DHALF_ACCUMULATORS -DLOOP=PEELED -DLOADS=INTERLEAVED
 //! variant f16.f16.pipelined -O -DF16 -DHALF_ACCUMULATORS -DLOOP=PIPELINED
 //! variant f16.f16.pipelined-l2 -O -DF16 -DHALF_ACCUMULATORS -DLOOP=PIPELINED_L2
 //! variant f16.f16.serial -DF16 -DHALF_ACCUMULATORS -DLOOP=SERIAL
-//! variant bf16.prefetch -DBF16 -DLOOP=REFETCH -DLOADS=UPFRONT
-//! variant bf16.interleaved -O -DBF16 -DLOOP=REFETCH -DLOADS=INTERLEAVED
+//! variant bf16.prefetch -DBF16 -DLOOP=PREFETCH -DLOADS=UPFRONT
+//! variant bf16.interleaved -O -DBF16 -DLOOP=PREFETCH -DLOADS=INTERLEAVED
 //! variant bf16.pipelined -O -DBF16 -DLOOP=PIPELINED
 //! variant bf16.pipelined-l2 -O -DBF16 -DLOOP=PIPELINED_L2
 //! variant bf16.serial -DBF16 -DLOOP=SERIAL
-//! variant i8.prefetch -DI8 -DLOOP=REFETCH -DLOADS=UPFRONT
-//! variant i8.interleaved -O -DI8 -DLOOP=REFETCH -DLOADS=INTERLEAVED
+//! variant i8.prefetch -DI8 -DLOOP=PREFETCH -DLOADS=UPFRONT
+//! variant i8.interleaved -O -DI8 -DLOOP=PREFETCH -DLOADS=INTERLEAVED
 //! variant i8.pipelined -O -DI8 -DLOOP=PIPELINED
 //! variant i8.pipelined-l2 -O -DI8 -DLOOP=PIPELINED_L2
 //! variant i8.serial -DI8 -DLOOP=SERIAL
@@ -52,7 +52,7 @@
 #define ACC float
 #define ACC_BYTES 4
 #endif
-#define REFETCH 1    // LOOP: loads are among a step's products; the last whole step is loaded twice
+#define PREFETCH 1    // LOOP: a step issues the next step's loads, where LOADS says; the last whole step is loaded twice
 #define PEELED 2     // the same, but the loop ends once the last whole step is loaded
 #define PIPELINED 3    // the next step is staged before a step's last product, whose fragments are in registers by then
 #define PIPELINED_L2 4    // the same; needs 3 or more steps, none partial; starts with an L2 prefetch of the operands
@@ -328,9 +328,9 @@ void multiply(Fetch fetch, SubgroupTile sub) {
   } while (fetch.left != 0u);
 }
 
-#elif LOOP == REFETCH || LOOP == PEELED
+#elif LOOP == PREFETCH || LOOP == PEELED
 
-#if LOOP == REFETCH
+#if LOOP == PREFETCH
 // Advances to the next whole step. After the last one its operands are loaded once more and not used.
 void advance_or_stay(inout Fetch fetch) {
   bool more = fetch.left >= 2u * kTileK;
@@ -345,7 +345,7 @@ void advance_or_stay(inout Fetch fetch) {
 void multiply_step(inout Fetch fetch, SubgroupTile sub) {
   stage_prefetched();
   barrier();                           // the step's tiles are in workgroup memory before fragments are loaded
-#if LOOP == REFETCH
+#if LOOP == PREFETCH
   advance_or_stay(fetch);
 #endif
 #if LOADS == UPFRONT
@@ -380,7 +380,7 @@ void multiply_tail(Fetch fetch, uint steps, SubgroupTile sub) {
 
 // The loops have no branch: one would keep the compiler from moving loads. Which of the two loops is faster can only be
 // measured.
-#if LOOP == REFETCH
+#if LOOP == PREFETCH
 void multiply(Fetch fetch, SubgroupTile sub) {
   uint pending = fetch.left / kTileK;
   if (pending != 0u) {

@@ -15,6 +15,7 @@ namespace {
 constexpr CostModel kHopper = {
     .name = "nvidia-hopper",
     .measured = "NVIDIA H200, driver 580.159.04, 2026-11-21 to 23",
+    // For profiles that do not state a count. GH100 has 132; all rates below are of one multiprocessor.
     .multiprocessors = 64,
     .multiprocessors_to_fill = 16,
     .multiprocessors_of_few_tiles = 64,
@@ -28,7 +29,7 @@ constexpr CostModel kHopper = {
         },
     .matmul =
         {
-            .clock_picoseconds = 555,   // 1.8 GHz
+            .clock_picoseconds = 555,   // 1.8 GHz: the clock at which the rates below were fitted
             .latency = 1025,
             .latency_pipelined = 850,
             .latency_l2_prefetch = 700,
@@ -73,7 +74,7 @@ constexpr std::uint32_t kHopperMultiprocessors = 132;
 // --all-candidates`.
 constexpr CostModel kCpu = {
     .name = "cpu",
-    .measured = "lavapipe 26.1.6 and SwiftShader on two Xeon cores, 2026-11-21 to 23",
+    .measured = "lavapipe 26.1.6 and SwiftShader on two Xeon or EPYC cores, 2026-11-21 to 23",
     .multiprocessors = 2,
     .multiprocessors_to_fill = 16,
     .multiprocessors_of_few_tiles = 64,
