@@ -13,7 +13,7 @@
 
 namespace sectile {
 
-// A kernel template: shaders/OPERATION/<stem>.comp or .cu or .cu, compiled as <variant> (the element size and the like).
+// A kernel template: shaders/OPERATION/<stem>.comp or .cu, compiled as <variant> (the element size, for example).
 struct KernelName {
   std::string stem;     // "permute_tile"
   std::string variant;  // "e2", "e4.wide"
@@ -109,7 +109,7 @@ struct Candidate {
   std::int64_t cost = 0;                        // the cost model's estimate, picoseconds; 0 where refused
   bool fallback = false;                        // admissible, and chosen only where no other candidate is
   AccessCount interior, edge;
-  std::string detail;                           // one line: workgroup size, workgroups, workgroup memory; for matmuls more
+  std::string detail;                           // one line: workgroup size, workgroups, workgroup memory
   bool operator==(const Candidate&) const = default;
 };
 

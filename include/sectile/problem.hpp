@@ -31,8 +31,8 @@ Result<DType> parse_dtype(std::string_view text);
 
 // What a permute does to each element:
 //   v = alpha * scale * x + bias;  v += add;  rounded once to `out`, to nearest, ties to even
-// in f32 (an i32 beyond 2^24 is first rounded to the nearest f32). Conversion to integers saturates, and a NaN becomes 0. Where
-// source and destination are integers and there is no alpha, scale or bias, the sum is exact. Types are f32, f16,
+// in f32 (an i32 beyond 2^24 is first rounded to the nearest f32). Conversion to integers saturates, and a NaN becomes 0.
+// Where source and destination are integers and there is no alpha, scale or bias, the sum is exact. Types are f32, f16,
 // bf16, i8, u8 or i32. A destination's surplus stays zero bits.
 struct ElementwiseStage {
   std::optional<DType> out;                // the destination's type; empty: the source's

@@ -191,7 +191,8 @@ class Device {
   Device(Device&&) noexcept;
   Device& operator=(Device&&) noexcept;
 
-  // What this device can do with the features that were enabled. Plans must be made for this profile, or for what with_canary() makes of it.
+  // What this device can do with the features that were enabled. Plans must be made for this profile, or
+  // for what with_canary() makes of it.
   const DeviceProfile& profile() const noexcept;
 
   // May compile. Pipelines are shared by (module, constants, required subgroup size, push bytes)

@@ -52,7 +52,7 @@
 #define ACC float
 #define ACC_BYTES 4
 #endif
-#define PREFETCH 1    // LOOP: a step issues the next step's loads, where LOADS says; the last whole step is loaded twice
+#define PREFETCH 1    // LOOP: a step issues the next step's loads, where LOADS says; the last step is loaded twice
 #define PEELED 2     // the same, but the loop ends once the last whole step is loaded
 #define PIPELINED 3    // the next step is staged before a step's last product, whose fragments are in registers by then
 #define PIPELINED_L2 4    // the same; needs 3 or more steps, none partial; starts with an L2 prefetch of the operands

@@ -37,7 +37,7 @@ class MadeOnce {
     return Got{slot->value, true};
   }
 
-  // Removes entries that nobody else holds, and calls `destroy` on each. Returns their number, without those never
+  // Removes entries without another owner, and calls `destroy` on each. Returns their number, without those never
   // made.
   template <class Destroy>
   std::size_t trim(const Destroy& destroy) {

@@ -4,7 +4,7 @@
 //     std::span<const Strategy* const> table() const;
 //     Config make(const Strategy&, row) const;
 //     std::int64_t cost(const Strategy&, row, const Config&) const;
-//     void explain(const Strategy&, row, const Config&, Candidate&) const;    // counts, detail, cost in picoseconds
+//     void explain(const Strategy&, row, const Config&, std::int64_t cost, Candidate&) const;   // fills counts, cost, detail
 //     Result<std::vector<Step>> steps(const Config&) const;
 //     const Context& context() const;
 //     Family without_pack() const;
@@ -92,7 +92,7 @@ Choice<Family> choose(const Family& family, const PlanOptions& options, std::vec
       if (admissible) {
         const auto config = family.make(*s, row);
         const auto cost = family.cost(*s, row, config);
-        if (explain) family.explain(*s, row, config, candidate);
+        if (explain) family.explain(*s, row, config, cost, candidate);
         if (better(best, fallback, cost) && in_pack(family, config, options.kernels, refusal)) {
           best = {s, row, config, cost, fallback};
           chosen = explain ? explanations->size() : 0;

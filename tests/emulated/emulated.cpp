@@ -120,7 +120,7 @@ void fiber_main() {
       try {
         machine.kernel->invoke(machine.push);
       } catch (const ReachedLastBarrier&) {
-        // Each invocation ends here: what comes behind is not traced.
+        // Each invocation ends here: later accesses are not traced.
       }
       ++machine.finished;
     }

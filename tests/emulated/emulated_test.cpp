@@ -25,12 +25,6 @@ using emulated::plan_by;
 
 namespace {
 
-DeviceProfile hopper() {
-  auto profile = builtin_target("nvidia-hopper");
-  REQUIRE(profile.has_value());
-  return std::move(*profile);
-}
-
 void run_plan(const Plan& plan, const Memory& src, const Memory& dst, Tally& tally) {
   const emulated::Operand operands[] = {{src.address()}, {dst.address()}};
   for (const Step& step : plan.steps) {
@@ -143,7 +137,7 @@ void check_far_rows(const DeviceProfile& profile, Tally& tally) {
 }  // namespace
 
 TEST_CASE("every candidate of generated permutes comes out right") {
-  const DeviceProfile profile = hopper();
+  const DeviceProfile profile = emulated::target("nvidia-hopper");
   Tally tally;
   const std::size_t most = test::scope<std::size_t>(300, 200, 80);
   std::size_t problems = 0;
@@ -185,7 +179,7 @@ TEST_CASE("every candidate of generated permutes comes out right") {
 
 // Rows that begin anywhere, in both operands: lengths of runs, sizes beside a tile's and a block's, addresses.
 TEST_CASE("runs of every length come out right") {
-  const DeviceProfile profile = hopper();
+  const DeviceProfile profile = emulated::target("nvidia-hopper");
   Tally tally;
   constexpr std::array<std::pair<std::int64_t, std::int64_t>, 6> kSides = {{{61, 67}, {60, 64}, {5, 131}, {129, 3}, {17, 120}, {2, 2}}};
   std::uint64_t seed = 1;
@@ -209,7 +203,7 @@ TEST_CASE("runs of every length come out right") {
 
 // None of the checks above is blind.
 TEST_CASE("emulation sees what is wrong") {
-  const DeviceProfile profile = hopper();
+  const DeviceProfile profile = emulated::target("nvidia-hopper");
   const PermuteProblem problem = by_axes(DType::f32, {64, 64}, {1, 0});
   const Memory src(64 * 64 * 4, 16), dst(64 * 64 * 4, 16);
   const emulated::Operand operands[] = {{src.address()}, {dst.address()}};

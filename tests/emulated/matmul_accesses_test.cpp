@@ -147,15 +147,14 @@ constexpr MatmulDeviation kMatmulDeviations[] = {
 };
 
 std::vector<DeviceProfile> profiles() {
-  auto cuda = builtin_target("cuda:sm_90a");
-  REQUIRE(cuda.has_value());
-  DeviceProfile cpu = *cuda;  // rows for CPU devices
+  const DeviceProfile cuda = emulated::target("cuda:sm_90a");
+  DeviceProfile cpu = cuda;  // rows for CPU devices
   cpu.kind = DeviceKind::cpu;
   cpu.required_subgroup_size = false;
   cpu.min_subgroup_size.reset();
   cpu.max_subgroup_size.reset();
   cpu.integer_dot_product = false;
-  return {*cuda, cpu};
+  return {cuda, cpu};
 }
 
 }  // namespace

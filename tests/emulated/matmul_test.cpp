@@ -21,12 +21,6 @@ using emulated::plan_by;
 
 namespace {
 
-DeviceProfile hopper_for_cuda() {
-  auto profile = builtin_target("cuda:sm_90a");
-  REQUIRE(profile.has_value());
-  return std::move(*profile);
-}
-
 // A problem, its data, and what should come out.
 class Case {
  public:
@@ -156,7 +150,7 @@ constexpr const char* kProblems[] = {
 }  // namespace
 
 TEST_CASE("every candidate of matmuls comes out right") {
-  const DeviceProfile profile = hopper_for_cuda();
+  const DeviceProfile profile = emulated::target("cuda:sm_90a");
   // As if its subgroups were not to be relied on, and it had no product of four bytes.
   DeviceProfile bare = profile;
   bare.required_subgroup_size = false;
@@ -192,7 +186,7 @@ TEST_CASE("every candidate of matmuls comes out right") {
 
 // Each barrier of each kernel orders what would come out wrong without it.
 TEST_CASE("every barrier of matmuls is needed") {
-  const DeviceProfile profile = hopper_for_cuda();
+  const DeviceProfile profile = emulated::target("cuda:sm_90a");
   DeviceProfile bare = profile;
   bare.required_subgroup_size = false;
   bare.min_subgroup_size.reset();
@@ -233,7 +227,7 @@ TEST_CASE("every barrier of matmuls is needed") {
 }
 
 TEST_CASE("emulation sees what is wrong with matmuls") {
-  const DeviceProfile profile = hopper_for_cuda();
+  const DeviceProfile profile = emulated::target("cuda:sm_90a");
   Case c(parsed("matmul f32 nn 100x72x40 beta=0.5 c=d epi=bias"), 1);
   std::string simt;
   for (const std::string& name : admissible(c.problem(), profile))

@@ -53,6 +53,12 @@ class Memory {
   std::byte* begin_ = nullptr;
 };
 
+inline DeviceProfile target(const char* name) {
+  auto profile = builtin_target(name);
+  REQUIRE(profile.has_value());
+  return std::move(*profile);
+}
+
 inline std::vector<std::string> admissible(const Problem& problem, const DeviceProfile& profile) {
   const auto plan = make_plan(problem, profile, {.explain = true, .extra = &reference::extra_rows()});
   REQUIRE_MESSAGE(plan.has_value(), plan.error().message());

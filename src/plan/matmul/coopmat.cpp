@@ -315,8 +315,8 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   return matmul_fits(c, d, refusal);
 }
 
-// The loads of one operand's tile and the stores of its chunks, as chunk_position() of the kernel places them. The kernel is
-// GLSL only, so no test compares.
+// The loads of one operand's tile and the stores of its chunks, as chunk_position() of the kernel places them. The
+// kernel is GLSL only, so no test compares.
 void count_operand(Walk& walk, const MatmulContext& c, const MatmulConfig& d, bool b) {
   const bool along_k = b ? c.problem.transpose_b : !c.problem.transpose_a;
   const std::uint32_t bytes = matmul_type_bytes(c.type), type = b ? c.b_type : c.a_type, per_chunk = 16 / bytes;

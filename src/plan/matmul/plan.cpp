@@ -53,12 +53,13 @@ struct Matmuls {
   std::int64_t cost(const MatmulStrategy&, std::uint32_t, const EstimatedConfig& config) const {
     return matmul_cost(c, config, config.estimate);
   }
-  // The counts are complete. The cost comes from the sampled counts, as in the choice.
-  void explain(const MatmulStrategy& s, std::uint32_t row, const EstimatedConfig& d, Candidate& candidate) const {
+  // The counts are complete. `cost` is cost()'s, from the sampled counts.
+  void explain(const MatmulStrategy& s, std::uint32_t row, const EstimatedConfig& d, std::int64_t cost,
+               Candidate& candidate) const {
     MatmulContext full = c;
     full.explain = true;
     candidate.interior = s.estimate(full, row, d).interior;
-    candidate.cost = matmul_cost(c, d, d.estimate);
+    candidate.cost = cost;
     const std::uint64_t tail = matmul_tail_tiles(c, d);
     const std::uint64_t groups =
         (matmul_tiles(c, d) - tail) * d.splits * static_cast<std::uint64_t>(c.problem.batch) + tail * d.tail_splits;

@@ -128,7 +128,8 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 
 bool fallback(const PermuteContext& c, std::uint32_t row) { return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu); }
 
-// Mirrors transpose_block() of the kernel for the tile with the given first element; tests/emulated/accesses_test.cpp compares.
+// Counts what transpose_block() of the kernel accesses in the tile with the given first element;
+// tests/emulated/accesses_test.cpp compares.
 AccessCount count_tile(const PermuteContext& c, const Row& r, std::int64_t first_s, std::int64_t first_d) {
   const Nest& nest = c.nest;
   const Shape shape = shape_of(nest, r);

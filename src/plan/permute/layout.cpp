@@ -100,15 +100,20 @@ Result<void> shape_by_axes(const PermuteProblem& p, Geometry& g) {
 void loops_by_axes(const PermuteProblem& p, Geometry& g, int scale, int bias) {
   g.digits = g.dst_rank;
   for (std::size_t i = 0; i < p.axes.size(); ++i)
-    g.digit[i].loop = {g.dst_shape[i], g.src_strides[static_cast<std::size_t>(p.axes[i])], g.dst_strides[i], g.add_strides[i],
-                        p.axes[i] == scale ? 1 : 0, p.axes[i] == bias ? 1 : 0};
+    g.digit[i].loop = {.extent = g.dst_shape[i],
+                       .src_stride = g.src_strides[static_cast<std::size_t>(p.axes[i])],
+                       .dst_stride = g.dst_strides[i],
+                       .add_stride = g.add_strides[i],
+                       .scale_step = p.axes[i] == scale ? 1 : 0,
+                       .bias_step = p.axes[i] == bias ? 1 : 0};
 }
 
 // Loops over partial blocks count more elements than the operands have; that count must not overflow either.
 Result<void> check_count(const PermuteProblem& p, const Geometry& g) {
   std::int64_t count = std::max(size_bytes(p.type), size_bytes(out_type(p)));
   for (int i = 0; i < g.digits; ++i)
-    if (__builtin_mul_overflow(count, g.digit[static_cast<std::size_t>(i)].loop.extent, &count)) return too_large(p, "dst");
+    if (__builtin_mul_overflow(count, g.digit[static_cast<std::size_t>(i)].loop.extent, &count))
+      return too_large(p, "dst");
   return {};
 }
 

@@ -25,12 +25,13 @@ struct Permutes {
   std::int64_t cost(const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& config) const {
     return permute_cost(c, s.estimate(c, row, config), config);
   }
-  // The counts are complete. The cost comes from the sampled counts, as in the choice.
-  void explain(const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& d, Candidate& candidate) const {
+  // The counts are complete. `cost` is cost()'s, from the sampled counts.
+  void explain(const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& d, std::int64_t cost,
+               Candidate& candidate) const {
     const auto full = s.estimate({c.nest, c.profile, c.model, c.limits, c.wide, true}, row, d);
     candidate.interior = full.interior;
     candidate.edge = full.edge;
-    candidate.cost = permute_picoseconds(c, cost(s, row, d));
+    candidate.cost = permute_picoseconds(c, cost);
     candidate.detail = fmt::format("e{}{} wg={} groups={} shared={}", d.element_bytes, d.wide ? ".wide" : "",
                                    d.workgroup, d.groups, d.workgroup_memory_bytes);
   }
