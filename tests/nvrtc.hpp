@@ -64,7 +64,8 @@ class Nvrtc {
     load(destroy_, "nvrtcDestroyProgram");
   }
 
-  // False where there is none: the test that asked is skipped, and says so; where SECTILE_REQUIRE names nvrtc, it fails.
+  // False where there is none: the test that asked is skipped, and says so; where SECTILE_REQUIRE names nvrtc, it
+  // fails.
   bool there() const {
     if (library_ != nullptr) return true;
     const char* require = std::getenv("SECTILE_REQUIRE");

@@ -39,7 +39,7 @@ using Stream = ::CUstream_st*;
 // The libraries
 
 struct Versions {
-  int driver = 0;              // cuDriverGetVersion: 13000 for CUDA 13.0
+  int driver = 0;  // cuDriverGetVersion: 13000 for CUDA 13.0
   int nvrtc_major = 0, nvrtc_minor = 0;
 };
 
@@ -58,14 +58,14 @@ Result<DeviceProfile> profile(int ordinal);
 
 // One kernel's code for an architecture.
 struct Code {
-  std::string entry;                       // the function's name in it
-  std::vector<std::uint8_t> bytes;         // cubin (ELF), or PTX with a terminating 0
-  std::string log;                         // of NVRTC and ptxas: registers, spills, shared memory
+  std::string entry;                // the function's name in it
+  std::vector<std::uint8_t> bytes;  // cubin (ELF), or PTX with a terminating 0
+  std::string log;                  // of NVRTC and ptxas: registers, spills, shared memory
 };
 
 struct CompileOptions {
-  bool ptx = false;                        // PTX instead of a cubin
-  bool verbose = false;                    // --ptxas-options=-v: each kernel's resources, into Code::log; cubin only
+  bool ptx = false;      // PTX instead of a cubin
+  bool verbose = false;  // --ptxas-options=-v: each kernel's resources, into Code::log; cubin only
   std::span<const EmbeddedSource> sources = {};  // kernels besides the embedded ones, as Adoption::sources
 };
 
@@ -83,19 +83,19 @@ Result<KernelFigures> figures(const Code& code);
 // The adopted device
 
 struct Adoption {
-  Context context = nullptr;               // the app's own; must outlive the Device
-  std::string cubin_folder = {};           // stores compiled kernels; empty: none are stored. Made if missing
+  Context context = nullptr;      // the app's own; must outlive the Device
+  std::string cubin_folder = {};  // stores compiled kernels; empty: none are stored. Made if missing
   // Kernels besides the embedded ones. One with the stem of an embedded kernel replaces it. Must outlive the Device.
   std::span<const EmbeddedSource> sources = {};
 };
 
 class Executable;
-using sectile::OperandAddress;             // its address is a CUdeviceptr
+using sectile::OperandAddress;  // its address is a CUdeviceptr
 
 struct CompileCounts {
-  std::size_t kernels = 0;                 // functions held
-  std::size_t compiled = 0;                // by NVRTC
-  std::size_t from_folder = 0;             // read from cubin_folder
+  std::size_t kernels = 0;      // functions held
+  std::size_t compiled = 0;     // by NVRTC
+  std::size_t from_folder = 0;  // read from cubin_folder
 };
 
 // Compiles kernels for the app's context, and nothing else. Thread-safe, except for moving and destroying.
@@ -103,7 +103,7 @@ class Device {
  public:
   // Errors: as load(); missing (a null context); device (the driver's).
   static Result<Device> adopt(const Adoption& adoption);
-  ~Device();                               // unloads its modules: their launches must have finished
+  ~Device();  // unloads its modules: their launches must have finished
   Device(Device&&) noexcept;
   Device& operator=(Device&&) noexcept;
 
@@ -115,7 +115,7 @@ class Device {
   Result<Executable> prepare(const Plan& plan);
 
   CompileCounts compile_counts() const noexcept;
-  std::string warning() const;             // why a file of the folder was not read or not written, or empty
+  std::string warning() const;  // why a file of the folder was not read or not written, or empty
 
  private:
   struct Impl;

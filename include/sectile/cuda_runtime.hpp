@@ -10,18 +10,18 @@
 namespace sectile::cuda {
 
 struct DeviceEntry {
-  std::uint32_t index = 0;                 // N of "cuda:N"
+  std::uint32_t index = 0;  // N of "cuda:N"
   std::string name;
-  std::string uuid;                        // 32 hex digits, the same as Vulkan's deviceUUID of the card
-  std::string architecture;                // "sm_90a"
-  std::string driver;                      // "CUDA 13.0"
+  std::string uuid;          // 32 hex digits, the same as Vulkan's deviceUUID of the card
+  std::string architecture;  // "sm_90a"
+  std::string driver;        // "CUDA 13.0"
 };
 
 // All devices; an empty list where the driver has none. Errors: as load().
 Result<std::vector<DeviceEntry>> list_devices();
 
 struct RuntimeOptions {
-  std::string cubin_folder = {};           // as Adoption
+  std::string cubin_folder = {};                 // as Adoption
   std::span<const EmbeddedSource> sources = {};  // as Adoption
 };
 
@@ -46,15 +46,15 @@ class Buffer {
 using LaunchFunction = std::function<Result<void>(Stream)>;
 
 struct TimingOptions {
-  unsigned repeats = 10, inner = 1;        // as vulkan::TimingOptions
+  unsigned repeats = 10, inner = 1;  // as vulkan::TimingOptions
   double warmup_seconds = 0.0;
   // Called after the warm-up, right before the first sample. It may run and time other work with this Runtime. Its
   // error ends the timing.
   std::function<Result<void>()> ready = {};
 };
 struct Timing {
-  std::vector<double> gpu_ns;              // of one run, sample by sample, by events; runs of a sample follow each
-                                           // other in one graph launch, so that the host's launches are not timed
+  std::vector<double> gpu_ns;  // of one run, sample by sample, by events; runs of a sample follow each
+                               // other in one graph launch, so that the host's launches are not timed
 };
 
 // Not thread-safe, except for device().

@@ -30,9 +30,9 @@ std::string_view name(ErrorKind kind) noexcept;
 
 struct Error {
   ErrorKind kind = ErrorKind::parse;
-  std::string what;   // what is wrong, by the name that users see: "axes", "dst_align", "workgroup memory"
-  std::string value;  // the offending value, printed
-  std::string limit;  // what would be accepted, printed; empty where there is nothing to name
+  std::string what;         // what is wrong, by the name that users see: "axes", "dst_align", "workgroup memory"
+  std::string value;        // the offending value, printed
+  std::string limit;        // what would be accepted, printed; empty where there is nothing to name
   std::string detail = {};  // further lines (PlanOptions::explain: why each candidate was refused); not in message()
 
   // "invalid_problem: axes: 0,0,1 (want a permutation of 0..2)"
@@ -43,8 +43,7 @@ struct Error {
 template <class T>
 using Result = std::expected<T, Error>;
 
-inline std::unexpected<Error> fail(ErrorKind kind, std::string what, std::string value = {},
-                                   std::string limit = {}) {
+inline std::unexpected<Error> fail(ErrorKind kind, std::string what, std::string value = {}, std::string limit = {}) {
   return std::unexpected(Error{kind, std::move(what), std::move(value), std::move(limit), {}});
 }
 

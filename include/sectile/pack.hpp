@@ -28,17 +28,17 @@ inline constexpr std::uint32_t kPackVersion = 1;
 // One module, and its key.
 struct PackedModule {
   KernelName kernel;
-  std::vector<Constant> constants;          // that were frozen, sorted by id
-  std::vector<std::uint8_t> push;           // the push bytes that were frozen (--freeze-shape), or empty
-  std::uint32_t api_version = 1003;         // the lowest Vulkan version that it was validated for
-  std::vector<std::uint32_t> words;         // SPIR-V, without specialization constants
+  std::vector<Constant> constants;   // that were frozen, sorted by id
+  std::vector<std::uint8_t> push;    // the push bytes that were frozen (--freeze-shape), or empty
+  std::uint32_t api_version = 1003;  // the lowest Vulkan version that it was validated for
+  std::vector<std::uint32_t> words;  // SPIR-V, without specialization constants
   bool operator==(const PackedModule&) const = default;
 };
 
 // A value: copies share the content.
 class Pack final : public KernelSet {
  public:
-  Pack();                                   // holds nothing
+  Pack();  // holds nothing
 
   // Errors, with `name`: parse, where the bytes are not a pack, are of another version, truncated or damaged (the hash
   // in the header differs), or where the index does not match the content.
@@ -46,8 +46,8 @@ class Pack final : public KernelSet {
   // The same from a file. Errors also: missing, io.
   static Result<Pack> read(const std::string& path);
 
-  std::span<const PackedModule> modules() const noexcept;        // sorted by kernel, constants, push
-  std::span<const std::string> manifests() const noexcept;       // the manifest.json texts that came with them
+  std::span<const PackedModule> modules() const noexcept;   // sorted by kernel, constants, push
+  std::span<const std::string> manifests() const noexcept;  // the manifest.json texts that came with them
 
   // The module for the step: the same kernel and constants. A module with frozen push bytes is found for these bytes
   // alone, and is preferred to one without. Null where there is none.
@@ -55,7 +55,7 @@ class Pack final : public KernelSet {
 
   bool has(const Step& step) const override;
   std::string nearest(const Step& step) const override;
-  std::string_view id() const noexcept override;                 // the content's XXH3-128, 32 hex digits
+  std::string_view id() const noexcept override;  // the content's XXH3-128, 32 hex digits
 
  private:
   struct Content;

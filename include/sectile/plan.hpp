@@ -21,16 +21,16 @@ struct KernelName {
 };
 
 struct Constant {
-  std::uint32_t id = 0;     // specialization constant id, named in shaders/OPERATION/<stem>.abi.h
+  std::uint32_t id = 0;  // specialization constant id, named in shaders/OPERATION/<stem>.abi.h
   std::uint32_t value = 0;
   auto operator<=>(const Constant&) const = default;
 };
 
 // Where in the push bytes the 64-bit address of an operand goes (written when recording).
 struct AddressSlot {
-  std::uint32_t push_offset = 0;   // bytes, a multiple of 8
-  std::uint32_t operand = 0;       // index into Plan::operands
-  std::uint64_t byte_offset = 0;   // added to the operand's address
+  std::uint32_t push_offset = 0;  // bytes, a multiple of 8
+  std::uint32_t operand = 0;      // index into Plan::operands
+  std::uint64_t byte_offset = 0;  // added to the operand's address
   auto operator<=>(const AddressSlot&) const = default;
 };
 
@@ -46,26 +46,26 @@ struct AccessRange {
 // at launch (cuTensorMapEncodeTiled) into 128 bytes, a kernel argument after the push struct.
 struct TensorMap {
   std::uint32_t operand = 0;
-  std::uint64_t byte_offset = 0;         // of the tensor's first element; a multiple of 16
-  std::uint32_t element_bytes = 1;       // 1, 2, 4 or 8
-  std::vector<std::uint64_t> dims;       // elements, innermost first; 1 to 5 of them
-  std::vector<std::uint64_t> strides;    // bytes from one index to the next, of every dimension but the innermost;
-                                         // multiples of 16
-  std::vector<std::uint32_t> box;        // elements of one copy
-  std::uint32_t swizzle_bytes = 0;       // 0, 32, 64 or 128; the box's rows then have at most so many bytes
+  std::uint64_t byte_offset = 0;       // of the tensor's first element; a multiple of 16
+  std::uint32_t element_bytes = 1;     // 1, 2, 4 or 8
+  std::vector<std::uint64_t> dims;     // elements, innermost first; 1 to 5 of them
+  std::vector<std::uint64_t> strides;  // bytes from one index to the next, of every dimension but the innermost;
+                                       // multiples of 16
+  std::vector<std::uint32_t> box;      // elements of one copy
+  std::uint32_t swizzle_bytes = 0;     // 0, 32, 64 or 128; the box's rows then have at most so many bytes
   bool operator==(const TensorMap&) const = default;
 };
 
 struct Step {
   KernelName kernel;
-  std::vector<Constant> constants;              // sorted by id; the workgroup's size is among them
+  std::vector<Constant> constants;  // sorted by id; the workgroup's size is among them
   std::array<std::uint32_t, 3> workgroup{1, 1, 1};
-  std::uint32_t required_subgroup_size = 0;     // 0: any
-  std::array<std::uint32_t, 3> grid{1, 1, 1};   // workgroups; never beyond the profile's limits
-  std::vector<std::uint8_t> push;               // push bytes; address slots hold zeros
+  std::uint32_t required_subgroup_size = 0;    // 0: any
+  std::array<std::uint32_t, 3> grid{1, 1, 1};  // workgroups; never beyond the profile's limits
+  std::vector<std::uint8_t> push;              // push bytes; address slots hold zeros
   std::vector<AddressSlot> addresses;
   std::vector<AccessRange> accesses;
-  std::vector<TensorMap> tensor_maps;           // only in plans for CUDA devices that support them
+  std::vector<TensorMap> tensor_maps;  // only in plans for CUDA devices that support them
   std::uint32_t workgroup_memory_bytes = 0;
   // All writes of earlier steps are finished and visible before this step starts.
   bool barrier_before = false;
@@ -75,10 +75,10 @@ struct Step {
 enum class OperandRole : std::uint8_t { source, destination, scratch };
 
 struct PlanOperand {
-  std::string name;                             // "src", "dst", "scratch"
+  std::string name;  // "src", "dst", "scratch"
   OperandRole role = OperandRole::source;
-  std::uint64_t bytes = 0;                      // from its address to the end of the last accessed byte
-  std::uint32_t align = 16;                     // its address must be a multiple of this
+  std::uint64_t bytes = 0;   // from its address to the end of the last accessed byte
+  std::uint32_t align = 16;  // its address must be a multiple of this
   bool operator==(const PlanOperand&) const = default;
 };
 
@@ -91,25 +91,25 @@ struct OperandAddress {
 
 // The planner's count for representative workgroups of a step, interior and edge (docs/design/cost-model.md).
 struct AccessCount {
-  std::uint64_t load_transactions = 0;          // global transactions of the profile's transaction_bytes
+  std::uint64_t load_transactions = 0;  // global transactions of the profile's transaction_bytes
   std::uint64_t store_transactions = 0;
-  std::uint64_t ideal_load_transactions = 0;    // for the same bytes, if every transaction were full
+  std::uint64_t ideal_load_transactions = 0;  // for the same bytes, if every transaction were full
   std::uint64_t ideal_store_transactions = 0;
-  std::uint64_t load_requests = 0;              // subgroup-wide instructions
+  std::uint64_t load_requests = 0;  // subgroup-wide instructions
   std::uint64_t store_requests = 0;
-  std::uint64_t bank_conflicts = 0;             // extra passes over workgroup memory, loads and stores
+  std::uint64_t bank_conflicts = 0;  // extra passes over workgroup memory, loads and stores
   bool operator==(const AccessCount&) const = default;
 };
 
 // A candidate that the planner considered.
 struct Candidate {
-  std::string name;                             // docs/reference/candidates.md: "permute_copy u1 wg256"
+  std::string name;  // docs/reference/candidates.md: "permute_copy u1 wg256"
   bool chosen = false;
-  std::string refusal;                          // the constraint that it fails; empty where it is admissible
-  std::int64_t cost = 0;                        // the cost model's estimate, picoseconds; 0 where refused
-  bool fallback = false;                        // admissible, and chosen only where no other candidate is
+  std::string refusal;    // the constraint that it fails; empty where it is admissible
+  std::int64_t cost = 0;  // the cost model's estimate, picoseconds; 0 where refused
+  bool fallback = false;  // admissible, and chosen only where no other candidate is
   AccessCount interior, edge;
-  std::string detail;                           // one line: workgroup size, workgroups, workgroup memory
+  std::string detail;  // one line: workgroup size, workgroups, workgroup memory
   bool operator==(const Candidate&) const = default;
 };
 
@@ -119,29 +119,29 @@ enum class ChosenBy : std::uint8_t { cost, force, tuned };
 // plan.
 struct PlanChoice {
   ChosenBy by = ChosenBy::cost;
-  std::string candidate;                        // "permute_copy u1 wg256", of the first step; empty: no candidates
-  std::string asked;                            // force: PlanOptions::force as given; tuned: the name in the store
-  std::string kernels;                          // id of the pack that limited the choice, or empty
+  std::string candidate;  // "permute_copy u1 wg256", of the first step; empty: no candidates
+  std::string asked;      // force: PlanOptions::force as given; tuned: the name in the store
+  std::string kernels;    // id of the pack that limited the choice, or empty
   bool operator==(const PlanChoice&) const = default;
 };
 
 struct Plan {
   Problem problem;
   std::string profile_name;
-  std::string profile_hash;                     // 32 hex digits over the profile's canonical JSON
+  std::string profile_hash;  // 32 hex digits over the profile's canonical JSON
   std::string planner_version;
-  std::vector<PlanOperand> operands;            // permute: src, dst
-  std::vector<Step> steps;                      // empty: nothing to do
-  std::vector<Candidate> candidates;            // with PlanOptions::explain only; not part of the id
-  std::string cost_model;                       // with explain: the class of devices, and what was measured on it
+  std::vector<PlanOperand> operands;  // permute: src, dst
+  std::vector<Step> steps;            // empty: nothing to do
+  std::vector<Candidate> candidates;  // with PlanOptions::explain only; not part of the id
+  std::string cost_model;             // with explain: the class of devices, and what was measured on it
   PlanChoice choice;
-  std::string id;                               // 32 hex digits: XXH3-128 of problem, profile, version and options
+  std::string id;  // 32 hex digits: XXH3-128 of problem, profile, version and options
   bool operator==(const Plan&) const = default;
 };
 
 // "permute_tile.e2 tile=64x64 vector=4x4 wg=256 grid=6144x1x1 shared=8340 push=128"
 std::string print(const Plan& plan);
-std::string to_json(const Plan& plan);          // canonical: sorted keys, integers and strings; plan_from_json reads it
+std::string to_json(const Plan& plan);  // canonical: sorted keys, integers and strings; plan_from_json reads it
 
 struct DeviceProfile;
 

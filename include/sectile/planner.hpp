@@ -39,8 +39,8 @@ class TunedChoices {
 };
 
 struct PlanOptions {
-  bool explain = false;        // list every candidate in Plan::candidates, with its counts or its refusal
-  std::string force = {};      // use this candidate (its whole name, or its stem) or fail; for tests and tuning
+  bool explain = false;                // list every candidate in Plan::candidates, with its counts or its refusal
+  std::string force = {};              // use this candidate (its whole name, or its stem) or fail; for tests and tuning
   const KernelSet* kernels = nullptr;  // choose only among candidates that these have code for; null: all
   // Use the measured candidate, where it still exists for the problem, is admissible, and its plan passes check_plan.
   // Otherwise, and with `force`, this has no effect. The name is then part of the plan's id, and explain marks the
@@ -59,7 +59,7 @@ std::string profile_hash_of(const DeviceProfile& profile);
 Result<Plan> make_plan(const Problem& problem, const DeviceProfile& profile, const PlanOptions& options = {});
 
 struct PlanReading {
-  const KernelSet* kernels = nullptr;   // the pack that the plan was made with, or null
+  const KernelSet* kernels = nullptr;  // the pack that the plan was made with, or null
   // Use the plan as it is. Only what check_plan checks is then checked: constants, push bytes, strides and scratch
   // sizes go to the GPU as the text has them. A text that was tampered with can write outside the operands, hang the
   // device or crash the driver's compiler. For texts from a trusted source, and for plans of another planner version.
@@ -76,7 +76,7 @@ Result<Plan> plan_from_json(std::string_view text, const DeviceProfile& profile,
 // A planner with a cache of the plans used last. Safe from several threads. A hit makes no heap allocation.
 class Planner {
  public:
-  static constexpr std::size_t kMostPlans = 4096;   // some 8 MB: a plan takes about 2 KB
+  static constexpr std::size_t kMostPlans = 4096;  // some 8 MB: a plan takes about 2 KB
 
   // `kernels` and `tuned` as in PlanOptions; both must outlive the planner. Entries that `tuned` gets later do not
   // change a cached plan. At most `most_plans` plans (at least 1) are cached; the least recently used one is dropped
@@ -89,7 +89,7 @@ class Planner {
 
   const DeviceProfile& profile() const noexcept;
   Result<std::shared_ptr<const Plan>> plan(const Problem& problem);
-  std::size_t remembered() const;   // number of cached plans
+  std::size_t remembered() const;  // number of cached plans
 
  private:
   struct Impl;

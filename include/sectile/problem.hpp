@@ -17,6 +17,7 @@ namespace sectile {
 inline constexpr int kMaxRank = 16;
 
 // Element types. A permute without a stage moves bits and looks at the size alone; b8..b128 name plain bits.
+// clang-format off
 enum class DType : std::uint8_t {
   i8, u8, b8,
   i16, u16, f16, bf16, b16,
@@ -24,24 +25,25 @@ enum class DType : std::uint8_t {
   i64, u64, f64, c64, b64,
   c128, b128,
 };
+// clang-format on
 
-std::uint32_t size_bytes(DType type) noexcept;       // 1, 2, 4, 8 or 16
-std::string_view name(DType type) noexcept;          // "f16"
+std::uint32_t size_bytes(DType type) noexcept;  // 1, 2, 4, 8 or 16
+std::string_view name(DType type) noexcept;     // "f16"
 Result<DType> parse_dtype(std::string_view text);
 
 // What a permute does to each element:
 //   v = alpha * scale * x + bias;  v += add;  rounded once to `out`, to nearest, ties to even
-// in f32 (an i32 beyond 2^24 is first rounded to the nearest f32). Conversion to integers saturates, and a NaN becomes 0.
-// Where source and destination are integers and there is no alpha, scale or bias, the sum is exact. Types are f32, f16,
-// bf16, i8, u8 or i32. A destination's surplus stays zero bits.
+// in f32 (an i32 beyond 2^24 is first rounded to the nearest f32). Conversion to integers saturates, and a NaN becomes
+// 0. Where source and destination are integers and there is no alpha, scale or bias, the sum is exact. Types are f32,
+// f16, bf16, i8, u8 or i32. A destination's surplus stays zero bits.
 struct ElementwiseStage {
-  std::optional<DType> out;                // the destination's type; empty: the source's
+  std::optional<DType> out;  // the destination's type; empty: the source's
   float alpha = 1;
   // Vectors of f32 along one axis of the source: its number where the problem has axes, its upper-case letter where it
   // has layouts (the index then counts through the blocks). Empty: none.
   std::string scale, bias;
-  bool add = false;                        // adds an operand of the destination's shape, type and alignment
-  std::vector<std::int64_t> add_strides;   // elements, in the destination's axis order, >= 0; empty: row-major
+  bool add = false;                       // adds an operand of the destination's shape, type and alignment
+  std::vector<std::int64_t> add_strides;  // elements, in the destination's axis order, >= 0; empty: row-major
   bool operator==(const ElementwiseStage&) const = default;
 };
 
@@ -54,33 +56,33 @@ struct ElementwiseStage {
 // the source is blocked, `extents` gives the true size of an axis and the source's surplus is not read.
 struct PermuteProblem {
   DType type = DType::f32;
-  std::vector<std::int64_t> shape;         // source sizes, rank 1 to 16; with a size of 0 there is nothing to do
-  std::vector<int> axes;                   // empty where layouts are given
-  std::string src_layout, dst_layout;      // both empty where axes are given
+  std::vector<std::int64_t> shape;     // source sizes, rank 1 to 16; with a size of 0 there is nothing to do
+  std::vector<int> axes;               // empty where layouts are given
+  std::string src_layout, dst_layout;  // both empty where axes are given
   std::vector<std::pair<char, std::int64_t>> extents;  // true size of an upper-case axis, sorted by letter
-  std::vector<std::int64_t> src_strides;   // elements, in the source's axis order, >= 0; empty: row-major
-  std::vector<std::int64_t> dst_strides;   // elements, in the destination's axis order, > 0; empty: row-major
-  std::int64_t src_offset = 0;             // elements from the source's address to its first element
+  std::vector<std::int64_t> src_strides;               // elements, in the source's axis order, >= 0; empty: row-major
+  std::vector<std::int64_t> dst_strides;  // elements, in the destination's axis order, > 0; empty: row-major
+  std::int64_t src_offset = 0;            // elements from the source's address to its first element
   std::int64_t dst_offset = 0;
-  std::uint32_t src_align = 16;            // bytes; the caller promises that the source's address is a multiple
-  std::uint32_t dst_align = 16;            // powers of two from the element's size to 4096
-  ElementwiseStage stage;                  // default: none, bits are moved
+  std::uint32_t src_align = 16;  // bytes; the caller promises that the source's address is a multiple
+  std::uint32_t dst_align = 16;  // powers of two from the element's size to 4096
+  ElementwiseStage stage;        // default: none, bits are moved
   bool operator==(const PermuteProblem&) const = default;
 };
 
 // How a matmul's B is stored.
 enum class WeightFormat : std::uint8_t {
-  plain,   // elements of b_type
-  q8,      // int8, value = q * b.scale[n]: one f32 a column of B
-  q4,      // 4 bits in blocks of 32 along K, value = (q - 8) * b.scale[n][k / 32]; f16 scales. Two to a byte, the low
-           // nibble first. B transposed (N x K) alone, ldb a multiple of 32.
+  plain,  // elements of b_type
+  q8,     // int8, value = q * b.scale[n]: one f32 a column of B
+  q4,     // 4 bits in blocks of 32 along K, value = (q - 8) * b.scale[n][k / 32]; f16 scales. Two to a byte, the low
+          // nibble first. B transposed (N x K) alone, ldb a multiple of 32.
 };
 
 // Whether an epilogue's vector has one value for each row (M) or each column (N) of the result. It is the same for all
 // batches.
 enum class PerAxis : std::uint8_t { none, row, column };
 
-enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };   // gelu: by erf
+enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };  // gelu: by erf
 
 // Batched, strided matrix multiplication with prologue and epilogue:
 //   acc = sum over k of A[m, k] * a.scale[k] * B[k, n]
@@ -89,16 +91,16 @@ enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };   //
 // beta = 0 does not read C. K = 0 leaves acc at 0. int8 to int32 takes no alpha, beta or scale, and of the activations
 // relu alone; its bias is i32.
 struct MatmulProblem {
-  DType type = DType::f32;        // what A and B are rounded to before they are multiplied: f32, f16, bf16 or i8
-  std::int64_t m = 0, n = 0, k = 0, batch = 1;    // each from 0 to 2^31 - 1
-  bool transpose_a = false;       // A is stored K x M
-  bool transpose_b = false;       // B is stored N x K
-  DType a_type = DType::f32;      // as stored: f32, f16 or bf16, and i8 where `type` is
-  DType b_type = DType::f32;      // the same; i8 where b_format is not plain
+  DType type = DType::f32;  // what A and B are rounded to before they are multiplied: f32, f16, bf16 or i8
+  std::int64_t m = 0, n = 0, k = 0, batch = 1;  // each from 0 to 2^31 - 1
+  bool transpose_a = false;                     // A is stored K x M
+  bool transpose_b = false;                     // B is stored N x K
+  DType a_type = DType::f32;                    // as stored: f32, f16 or bf16, and i8 where `type` is
+  DType b_type = DType::f32;                    // the same; i8 where b_format is not plain
   WeightFormat b_format = WeightFormat::plain;
-  DType acc = DType::f32;         // f32; f16 where `type` is: sums may then be kept in f16, and need not be; i32 for i8
-  DType out = DType::f32;         // f32, f16, bf16; i32 for i8
-  std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0, ldr = 0;   // elements from row to row as stored; 0: rows are packed
+  DType acc = DType::f32;  // f32; f16 where `type` is: sums may then be kept in f16, and need not be; i32 for i8
+  DType out = DType::f32;  // f32, f16, bf16; i32 for i8
+  std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0, ldr = 0;  // elements from row to row as stored; 0: rows are packed
   // Elements from one batch's matrix to the next; kPacked: (rows as stored) * ld. 0 (of sources): one for all batches.
   static constexpr std::int64_t kPacked = -1;
   std::int64_t a_batch = kPacked, b_batch = kPacked, c_batch = kPacked, d_batch = kPacked, r_batch = kPacked;
@@ -108,9 +110,9 @@ struct MatmulProblem {
   PerAxis bias = PerAxis::none;   // of type `out`
   Activation activation = Activation::none;
   bool residual = false;
-  bool a_scale = false;           // f32, one for each k: A is multiplied by it before it is rounded to `type`
-  std::uint32_t a_align = 16, b_align = 16;   // bytes; the caller promises that the address is a multiple
-  std::uint32_t d_align = 16;     // the same of D, C and the residual; vectors promise their element's size
+  bool a_scale = false;  // f32, one for each k: A is multiplied by it before it is rounded to `type`
+  std::uint32_t a_align = 16, b_align = 16;  // bytes; the caller promises that the address is a multiple
+  std::uint32_t d_align = 16;                // the same of D, C and the residual; vectors promise their element's size
   bool operator==(const MatmulProblem&) const = default;
 };
 
@@ -122,12 +124,12 @@ std::string_view operation_of(const Problem& problem) noexcept;
 
 // An operand of a problem, in the order of its plans' operands.
 struct OperandSpec {
-  std::string name;               // permute: "src", "dst", then those that it has of "scale", "bias",
-                                  // "add"; matmul: "a", "b", "d", then those that it has of "c",
-                                  // "bias", "scale", "residual", "b.scale", "a.scale"
+  std::string name;  // permute: "src", "dst", then those that it has of "scale", "bias",
+                     // "add"; matmul: "a", "b", "d", then those that it has of "c",
+                     // "bias", "scale", "residual", "b.scale", "a.scale"
   bool written = false;
-  std::uint64_t bytes = 0;        // from its address to the end of its last element; 0: not accessed
-  std::uint32_t align = 1;        // promised
+  std::uint64_t bytes = 0;  // from its address to the end of its last element; 0: not accessed
+  std::uint32_t align = 1;  // promised
 };
 // The destination's type.
 DType out_type(const PermuteProblem& problem) noexcept;
@@ -152,9 +154,9 @@ Result<OperandBytes> operand_bytes(const PermuteProblem& problem);
 // Refuses what no device could do, and names it: invalid_problem, overflow, overlap.
 Result<void> validate(const Problem& problem);
 
-std::string print(const Problem& problem);                   // one line; parse_problem(print(p)) == p
+std::string print(const Problem& problem);  // one line; parse_problem(print(p)) == p
 Result<Problem> parse_problem(std::string_view text);
-std::string to_json(const Problem& problem);                 // canonical: sorted keys, integers only
+std::string to_json(const Problem& problem);  // canonical: sorted keys, integers only
 Result<Problem> problem_from_json(std::string_view text);
 
 }  // namespace sectile

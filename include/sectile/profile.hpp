@@ -24,11 +24,11 @@ enum class Api : std::uint8_t { vulkan, cuda };
 // (VK_NV_cooperative_matrix2) M, N and K are granularities.
 struct MatrixShape {
   std::uint32_t m = 0, n = 0, k = 0;
-  std::string a, b, c, result;             // component types: "f16", "f32", "bf16", "u8", "s8", "s32", ...
+  std::string a, b, c, result;  // component types: "f16", "f32", "bf16", "u8", "s8", "s32", ...
   bool saturating = false;
-  std::string scope = "subgroup";          // or "workgroup"
-  std::uint32_t workgroup_invocations = 0; // VK_NV_cooperative_matrix2 at workgroup scope; 0 otherwise
-  bool flexible = false;                   // VK_NV_cooperative_matrix2 flexible dimensions
+  std::string scope = "subgroup";           // or "workgroup"
+  std::uint32_t workgroup_invocations = 0;  // VK_NV_cooperative_matrix2 at workgroup scope; 0 otherwise
+  bool flexible = false;                    // VK_NV_cooperative_matrix2 flexible dimensions
   bool operator==(const MatrixShape&) const = default;
 };
 
@@ -38,20 +38,20 @@ enum class Canary : std::uint8_t { untested, passed, failed };
 
 struct DeviceProfile {
   // Identity.
-  Api api = Api::vulkan;                   // JSON without it means Vulkan
-  std::string name;                        // "NVIDIA H200", "nvidia-hopper"
-  std::string vendor;                      // "nvidia", "amd", "intel", "arm", "qualcomm", "apple", "mesa", "google"
-  std::string driver;                      // driver's name and version, printed
+  Api api = Api::vulkan;  // JSON without it means Vulkan
+  std::string name;       // "NVIDIA H200", "nvidia-hopper"
+  std::string vendor;     // "nvidia", "amd", "intel", "arm", "qualcomm", "apple", "mesa", "google"
+  std::string driver;     // driver's name and version, printed
   std::uint32_t vendor_id = 0, device_id = 0;
-  std::uint32_t driver_version = 0;        // as the driver packs it
-  std::string uuid;                        // 32 hex digits; empty for a profile that is not from a live device
+  std::uint32_t driver_version = 0;  // as the driver packs it
+  std::string uuid;                  // 32 hex digits; empty for a profile that is not from a live device
   DeviceKind kind = DeviceKind::unknown;
-  std::uint32_t api_version = 0;           // major * 1000 + minor: 1003 for Vulkan 1.3, 13000 for CUDA 13.0; 0 unknown
+  std::uint32_t api_version = 0;  // major * 1000 + minor: 1003 for Vulkan 1.3, 13000 for CUDA 13.0; 0 unknown
 
   // Limits.
   std::optional<std::uint32_t> max_workgroup_invocations;
   std::optional<std::array<std::uint32_t, 3>> max_workgroup_size;
-  std::optional<std::array<std::uint32_t, 3>> max_grid;        // workgroups in x, y, z
+  std::optional<std::array<std::uint32_t, 3>> max_grid;  // workgroups in x, y, z
   std::optional<std::uint32_t> workgroup_memory_bytes;
   std::optional<std::uint32_t> max_push_bytes;
   std::optional<std::uint64_t> max_buffer_bytes;
@@ -59,14 +59,14 @@ struct DeviceProfile {
   std::optional<std::uint64_t> max_storage_range_bytes;
 
   // Subgroups.
-  std::optional<std::uint32_t> subgroup_size;                  // the default
+  std::optional<std::uint32_t> subgroup_size;  // the default
   std::optional<std::uint32_t> min_subgroup_size, max_subgroup_size;
-  std::optional<bool> required_subgroup_size;                  // compute pipelines may require a size
+  std::optional<bool> required_subgroup_size;  // compute pipelines may require a size
 
   // Features of shaders.
   std::optional<bool> buffer_device_address;
-  std::optional<bool> storage8, storage16;                     // 8/16-bit loads and stores in storage buffers
-  std::optional<bool> int8, int16, int64, float16, bfloat16;   // arithmetic
+  std::optional<bool> storage8, storage16;                    // 8/16-bit loads and stores in storage buffers
+  std::optional<bool> int8, int16, int64, float16, bfloat16;  // arithmetic
   std::optional<bool> integer_dot_product;
   std::optional<bool> cooperative_matrix, cooperative_matrix2;
   std::optional<bool> cooperative_matrix_workgroup_scope, cooperative_matrix_tensor_addressing;
@@ -80,25 +80,25 @@ struct DeviceProfile {
   std::optional<std::uint32_t> matrix_max_dimension;
 
   // Memory system.
-  std::optional<std::uint32_t> transaction_bytes;              // smallest unit of a global access (32 on NVIDIA)
+  std::optional<std::uint32_t> transaction_bytes;  // smallest unit of a global access (32 on NVIDIA)
   std::optional<std::uint32_t> cache_line_bytes;
-  std::optional<std::uint32_t> banks;                          // workgroup-memory banks
+  std::optional<std::uint32_t> banks;  // workgroup-memory banks
   std::optional<std::uint32_t> bank_bytes;
   std::optional<std::uint64_t> l2_bytes;
-  std::optional<std::uint32_t> multiprocessors;                // SMs, CUs, Xe cores, shader cores
+  std::optional<std::uint32_t> multiprocessors;  // SMs, CUs, Xe cores, shader cores
 
   // Resources of a multiprocessor, shared by the workgroups that run on it.
   std::optional<std::uint32_t> workgroup_memory_per_multiprocessor_bytes;
-  std::optional<std::uint32_t> registers_per_multiprocessor;   // of 32 bits
+  std::optional<std::uint32_t> registers_per_multiprocessor;  // of 32 bits
   std::optional<std::uint32_t> max_invocations_per_multiprocessor;
 
   // CUDA alone. workgroup_memory_bytes is then the limit on static shared memory (48 KiB).
-  std::optional<std::uint32_t> cuda_architecture;              // 10 * major + minor of the compute capability: 90
-  std::optional<bool> cuda_architecture_features;              // architecture-specific code: the a of sm_90a
+  std::optional<std::uint32_t> cuda_architecture;                   // 10 * major + minor of the compute capability: 90
+  std::optional<bool> cuda_architecture_features;                   // architecture-specific code: the a of sm_90a
   std::optional<std::uint32_t> max_dynamic_workgroup_memory_bytes;  // opt-in limit of a launch; 227 KiB on sm_90
-  std::optional<bool> async_copy;                              // cp.async, global to workgroup memory
-  std::optional<bool> tensor_maps;                             // TMA: cp.async.bulk.tensor
-  std::vector<std::string> matrix_units;                       // instructions: "mma.sync", "wgmma", "tcgen05"
+  std::optional<bool> async_copy;                                   // cp.async, global to workgroup memory
+  std::optional<bool> tensor_maps;                                  // TMA: cp.async.bulk.tensor
+  std::vector<std::string> matrix_units;                            // instructions: "mma.sync", "wgmma", "tcgen05"
 
   // Sources of facts: field name -> source. Built-in profiles have one for every field that they set.
   std::map<std::string, std::string> sources;
@@ -109,8 +109,8 @@ struct DeviceProfile {
 // NVRTC's name of a CUDA profile's architecture: "sm_90a". Empty where it is unknown.
 std::string cuda_architecture_name(const DeviceProfile& profile);
 
-std::string print(const DeviceProfile& profile);               // one line
-std::string to_json(const DeviceProfile& profile);             // canonical; unknown fields left out
+std::string print(const DeviceProfile& profile);                 // one line
+std::string to_json(const DeviceProfile& profile);               // canonical; unknown fields left out
 Result<DeviceProfile> profile_from_json(std::string_view text);  // DeviceProfile's own JSON
 
 // A profile from the output of `vulkaninfo -j` (the profiles-schema form or the older form). What that output lacks
@@ -127,11 +127,11 @@ Result<DeviceProfile> supplement(DeviceProfile profile, std::string_view text);
 struct CanaryRow {
   MatrixShape shape;
   Canary verdict = Canary::untested;
-  std::string detail;                      // "D[3][5] is 17, not 12 (column-major, by workgroup memory)", or empty
+  std::string detail;  // "D[3][5] is 17, not 12 (column-major, by workgroup memory)", or empty
   bool operator==(const CanaryRow&) const = default;
 };
 struct CanaryResult {
-  std::vector<CanaryRow> rows;             // one for each listed shape; empty: nothing was tested
+  std::vector<CanaryRow> rows;  // one for each listed shape; empty: nothing was tested
   bool operator==(const CanaryResult&) const = default;
 };
 
@@ -142,14 +142,14 @@ DeviceProfile with_canary(DeviceProfile profile, const CanaryResult& result);
 // Empty: they may.
 std::string matrix_objection(const DeviceProfile& profile, const MatrixShape& shape);
 
-std::string print(const MatrixShape& shape);                   // "16x16x16 f16*f16+f32->f32 subgroup"
-std::string print(const CanaryRow& row);                       // "16x16x16 …: failed: …"
-std::string to_json(const CanaryResult& result);               // canonical
+std::string print(const MatrixShape& shape);      // "16x16x16 f16*f16+f32->f32 subgroup"
+std::string print(const CanaryRow& row);          // "16x16x16 …: failed: …"
+std::string to_json(const CanaryResult& result);  // canonical
 Result<CanaryResult> canary_from_json(std::string_view text);
 
 // Built-in targets, by name: families of GPUs ("nvidia-hopper", "amd-rdna3"), CPU drivers ("lavapipe"), CUDA
 // architectures ("cuda:sm_90a"). Quirks of their drivers have been applied, as to live profiles.
 std::vector<std::string_view> builtin_target_names();
-Result<DeviceProfile> builtin_target(std::string_view name);   // an unknown name lists the known ones
+Result<DeviceProfile> builtin_target(std::string_view name);  // an unknown name lists the known ones
 
 }  // namespace sectile

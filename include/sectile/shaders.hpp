@@ -8,8 +8,8 @@
 namespace sectile {
 
 struct EmbeddedModule {
-  std::string_view stem;      // as a plan's step names it: permute_tile
-  std::string_view variant;   // e4, e2.wide
+  std::string_view stem;                 // as a plan's step names it: permute_tile
+  std::string_view variant;              // e4, e2.wide
   std::span<const std::uint32_t> words;  // SPIR-V
 };
 
@@ -20,7 +20,7 @@ const EmbeddedModule* find_module(std::string_view stem, std::string_view varian
 
 // CUDA kernels are text; NVRTC compiles them at run time.
 struct EmbeddedSource {
-  std::string_view stem;      // as a plan's step names it; for a header, its name in #include
+  std::string_view stem;  // as a plan's step names it; for a header, its name in #include
   std::string_view text;
 };
 

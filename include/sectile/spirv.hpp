@@ -16,13 +16,13 @@ namespace sectile::spirv {
 
 // Push bytes to freeze. Addresses stay pushed.
 struct PushFreeze {
-  std::span<const std::uint8_t> bytes;       // become part of the code
-  std::span<const AddressSlot> addresses;    // 8 bytes each, still pushed
+  std::span<const std::uint8_t> bytes;     // become part of the code
+  std::span<const AddressSlot> addresses;  // 8 bytes each, still pushed
 };
 
 struct FreezeOptions {
-  std::uint32_t api_version = 1003;          // the target's Vulkan: 1001 to 1004; 0 is taken for 1003
-  const PushFreeze* push = nullptr;          // also freeze push bytes
+  std::uint32_t api_version = 1003;  // the target's Vulkan: 1001 to 1004; 0 is taken for 1003
+  const PushFreeze* push = nullptr;  // also freeze push bytes
 };
 
 // Gives every specialization constant its value (its default where `constants` has none), folds, optimizes, and

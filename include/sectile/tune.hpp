@@ -19,11 +19,11 @@ namespace sectile {
 
 // The outcome of measuring a problem's candidates.
 struct TunedChoice {
-  std::string candidate;                  // the winner's whole name
-  std::int64_t picoseconds = 0;           // of one run; a median
-  std::string model;                      // the candidate that the cost model chooses
-  std::int64_t model_picoseconds = 0;     // of that one, measured in turn with the winner
-  std::uint32_t measured = 0;             // number of candidates, including the planner's own
+  std::string candidate;               // the winner's whole name
+  std::int64_t picoseconds = 0;        // of one run; a median
+  std::string model;                   // the candidate that the cost model chooses
+  std::int64_t model_picoseconds = 0;  // of that one, measured in turn with the winner
+  std::uint32_t measured = 0;          // number of candidates, including the planner's own
   bool operator==(const TunedChoice&) const = default;
 };
 
@@ -68,15 +68,15 @@ class TuneStore final : public TunedChoices {
   using Groups = std::map<std::pair<std::string, std::string>, Choices, std::less<>>;  // by planner version and profile
   struct Stored {
     Groups groups;
-    std::string warning;        // why the file was ignored
-    bool replaceable = true;    // nothing is there, or a store of this format, be it damaged
+    std::string warning;      // why the file was ignored
+    bool replaceable = true;  // nothing is there, or a store of this format, be it damaged
   };
   static Stored read(const std::string& path);
   static Result<void> refuse_others(const std::string& path, const Stored& stored);
   static void put_into(Groups& groups, const Groups& others);
   const Choices* group(std::string_view profile_hash) const;
 
-  Groups known_, fresh_;   // fresh_: not in the file yet
+  Groups known_, fresh_;  // fresh_: not in the file yet
   std::string warning_;
 };
 

@@ -27,7 +27,8 @@ struct DeviceEntry {
   std::uint32_t api_major = 0, api_minor = 0, api_patch = 0;
   std::string driver;    // name and version
   std::string unusable;  // why Sectile cannot use it; empty where it can
-  std::vector<std::string> quirks;  // known faults of this driver, and which features are not used for them; a line each
+  std::vector<std::string>
+      quirks;  // known faults of this driver, and which features are not used for them; a line each
 };
 
 std::string_view name(DeviceKind kind) noexcept;  // "cpu", "integrated", "discrete", "virtual", "other"
@@ -118,8 +119,8 @@ class Runtime {
   Runtime& operator=(Runtime&&) noexcept;
 
   Device& device() noexcept;
-  const DeviceProfile& profile() const noexcept;  // device().profile() with the canary's outcome
-  const CanaryResult& canary() const noexcept;    // one row for each shape; empty where nothing was tested
+  const DeviceProfile& profile() const noexcept;     // device().profile() with the canary's outcome
+  const CanaryResult& canary() const noexcept;       // one row for each shape; empty where nothing was tested
   std::string_view canary_warning() const noexcept;  // why the canary's file was ignored or not written, or empty
   const DeviceEntry& entry() const noexcept;
 

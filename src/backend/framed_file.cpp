@@ -83,20 +83,21 @@ bool begins(std::span<const std::byte> raw, const Frame& frame) {
   std::array<std::byte, sizeof(frame.magic) + sizeof(frame.version)> want{};
   std::memcpy(want.data(), frame.magic.data(), sizeof(frame.magic));
   std::memcpy(want.data() + sizeof(frame.magic), &frame.version, sizeof(frame.version));
-  return std::ranges::equal(raw.first(std::min(raw.size(), want.size())), std::span(want).first(std::min(raw.size(), want.size())));
+  return std::ranges::equal(raw.first(std::min(raw.size(), want.size())),
+                            std::span(want).first(std::min(raw.size(), want.size())));
 }
 
 }  // namespace
 
 FramedBytes read_framed(const std::string& path, const Frame& frame, const IdentityObjection& objection) {
-  bool foreign = true;   // until its first bytes are checked
+  bool foreign = true;  // until its first bytes are checked
   const auto ignore = [&](std::string_view why) {
     return FramedBytes{{}, fmt::format("{} {} ignored: {}", frame.what, path, why), foreign};
   };
   // Without waiting: a pipe may have no writer.
   const File file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file) return errno == ENOENT ? FramedBytes() : ignore(std::strerror(errno));
-  struct stat status {};
+  struct stat status{};
   if (::fstat(file.get(), &status) != 0) return ignore(std::strerror(errno));
   if (!S_ISREG(status.st_mode)) return ignore("not a regular file");
   const auto bytes = static_cast<std::uint64_t>(status.st_size);
@@ -104,7 +105,7 @@ FramedBytes read_framed(const std::string& path, const Frame& frame, const Ident
   if (!read_all(file.get(), raw.data(), raw.size())) return ignore("cannot be read");
   foreign = !begins(raw, frame);
   if (bytes > frame.most_bytes) {
-    foreign = true;   // longer than what was read, so perhaps undamaged
+    foreign = true;  // longer than what was read, so perhaps undamaged
     return ignore(fmt::format("{} bytes", bytes));
   }
   if (raw.size() < header_bytes(frame)) return ignore(fmt::format("truncated: {} bytes", bytes));
@@ -113,7 +114,7 @@ FramedBytes read_framed(const std::string& path, const Frame& frame, const Ident
   FramedBytes out;
   out.bytes.resize(header.bytes);
   if (!read_all(file.get(), out.bytes.data(), out.bytes.size())) {
-    foreign = true;   // a read error: its content is unknown
+    foreign = true;  // a read error: its content is unknown
     return ignore("cannot be read");
   }
   if (XXH3_64bits(out.bytes.data(), out.bytes.size()) != header.checksum) return ignore("checksum does not match");

@@ -8,9 +8,7 @@
 namespace sectile::backend {
 namespace {
 
-std::string hex(std::uint64_t value) {
-  return fmt::format("{:#x}", value);
-}
+std::string hex(std::uint64_t value) { return fmt::format("{:#x}", value); }
 
 Result<void> check_operand(const PlanOperand& operand, const OperandAddress& given) {
   if (operand.bytes == 0) return {};  // no byte of it is accessed

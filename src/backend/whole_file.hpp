@@ -21,10 +21,10 @@ std::unexpected<Error> write_failed(const std::string& path, int error);
 
 // Where a path that is written to leads, with links followed: an existing file, or one that can be made.
 struct Place {
-  std::string path;       // after all links, even where the last one's target does not exist
-  bool stream = false;    // written to, and never replaced
+  std::string path;     // after all links, even where the last one's target does not exist
+  bool stream = false;  // written to, and never replaced
   bool there = false;
-  std::uint32_t mode = 0; // of the existing regular file
+  std::uint32_t mode = 0;  // of the existing regular file
 };
 // Errors: io (a folder, a block device, a socket; a stream where those are refused), missing (the folder).
 Result<Place> place_of(const std::string& path, Streams streams);
@@ -32,7 +32,8 @@ Result<Place> place_of(const std::string& path, Streams streams);
 // A regular file: writes `parts` one after the other into a new file beside it, syncs and renames it, so that readers
 // see the old file or the whole new one. A symbolic link stays, and its target is replaced. A stream is written to.
 // Errors: io; no new file remains then.
-Result<void> write_whole_file(const std::string& path, std::span<const std::span<const std::byte>> parts, Streams streams);
+Result<void> write_whole_file(const std::string& path, std::span<const std::span<const std::byte>> parts,
+                              Streams streams);
 
 // Reads a whole file of at most `most` bytes. A pipe is read to its end. A pipe without a writer, and a device that is
 // not a terminal, are refused. Errors: missing, io.

@@ -31,13 +31,9 @@ static_assert(rows_follow_the_enumeration());
 
 }  // namespace
 
-std::uint32_t size_bytes(DType type) noexcept {
-  return kRows[std::to_underlying(type)].bytes;
-}
+std::uint32_t size_bytes(DType type) noexcept { return kRows[std::to_underlying(type)].bytes; }
 
-std::string_view name(DType type) noexcept {
-  return kRows[std::to_underlying(type)].name;
-}
+std::string_view name(DType type) noexcept { return kRows[std::to_underlying(type)].name; }
 
 Result<DType> parse_dtype(std::string_view text) {
   for (const Row& row : kRows)

@@ -19,9 +19,7 @@ backend::Frame frame_of(const std::string& key) {
 
 }  // namespace
 
-std::string CubinFolder::file_of(const std::string& key) const {
-  return fmt::format("{}/{}.cubin", path_, key);
-}
+std::string CubinFolder::file_of(const std::string& key) const { return fmt::format("{}/{}.cubin", path_, key); }
 
 std::optional<std::vector<std::uint8_t>> CubinFolder::read(const std::string& key) {
   if (path_.empty()) return std::nullopt;

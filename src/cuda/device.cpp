@@ -158,15 +158,9 @@ Result<Device> Device::adopt(const Adoption& adoption) {
   return Device(std::move(impl));
 }
 
-const DeviceProfile& Device::profile() const noexcept {
-  return impl_->profile;
-}
-CompileCounts Device::compile_counts() const noexcept {
-  return {impl_->held, impl_->compiled, impl_->from_folder};
-}
-std::string Device::warning() const {
-  return impl_->folder.warning();
-}
+const DeviceProfile& Device::profile() const noexcept { return impl_->profile; }
+CompileCounts Device::compile_counts() const noexcept { return {impl_->held, impl_->compiled, impl_->from_folder}; }
+std::string Device::warning() const { return impl_->folder.warning(); }
 
 Result<Executable> Device::prepare(const Plan& plan) {
   if (auto fine = check_plan(plan, impl_->profile); !fine) return std::unexpected(fine.error());
@@ -177,7 +171,8 @@ Result<Executable> Device::prepare(const Plan& plan) {
     if (!text) return std::unexpected(text.error());
     const std::size_t maps = step.tensor_maps.size();
     if (maps > kMostTensorMaps || step.push.size() + maps * sizeof(api::TensorMap) > kMostPushBytes)
-      return fail(ErrorKind::limit_exceeded, "push bytes and tensor maps", fmt::format("{} and {}", step.push.size(), maps),
+      return fail(ErrorKind::limit_exceeded, "push bytes and tensor maps",
+                  fmt::format("{} and {}", step.push.size(), maps),
                   fmt::format("at most {} bytes together, at most {} maps", kMostPushBytes, kMostTensorMaps));
     texts.push_back(std::move(*text));
   }

@@ -31,7 +31,7 @@ struct ReadyStep {
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<std::uint8_t> push;
   std::vector<AddressSlot> addresses;
-  std::vector<TensorMap> tensor_maps;      // arguments after the push struct
+  std::vector<TensorMap> tensor_maps;  // arguments after the push struct
 };
 
 struct Executable::Impl {

@@ -72,8 +72,6 @@ std::span<const PlanOperand> Executable::operands() const noexcept {
 std::string_view Executable::plan_id() const noexcept {
   return impl_ ? std::string_view(impl_->plan_id) : std::string_view();
 }
-std::size_t Executable::step_count() const noexcept {
-  return impl_ ? impl_->steps.size() : 0;
-}
+std::size_t Executable::step_count() const noexcept { return impl_ ? impl_->steps.size() : 0; }
 
 }  // namespace sectile::cuda

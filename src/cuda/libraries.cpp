@@ -121,12 +121,8 @@ Result<StartedDriver> started_driver() {
   return out;
 }
 
-DriverForTests::DriverForTests(const api::Driver& driver) noexcept {
-  g_driver_for_tests = &driver;
-}
-DriverForTests::~DriverForTests() {
-  g_driver_for_tests = nullptr;
-}
+DriverForTests::DriverForTests(const api::Driver& driver) noexcept { g_driver_for_tests = &driver; }
+DriverForTests::~DriverForTests() { g_driver_for_tests = nullptr; }
 
 Error driver_error(const api::Driver& driver, std::string_view call, api::Status status) {
   const char* name = nullptr;

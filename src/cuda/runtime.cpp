@@ -96,9 +96,7 @@ Runtime::Impl::~Impl() {
   driver->cuDevicePrimaryCtxRelease_v2(ordinal);
 }
 
-Result<void> Runtime::Impl::wait() const {
-  return SECTILE_CUDA_CALL(*driver, cuStreamSynchronize, stream);
-}
+Result<void> Runtime::Impl::wait() const { return SECTILE_CUDA_CALL(*driver, cuStreamSynchronize, stream); }
 
 Result<void> Runtime::Impl::inside(const std::function<Result<void>()>& work) const {
   const ContextScope scope(*driver, context);
@@ -142,21 +140,11 @@ Result<Runtime> Runtime::open(std::string_view selector, const RuntimeOptions& o
   return Runtime(std::move(impl));
 }
 
-Device& Runtime::device() noexcept {
-  return *impl_->device;
-}
-const DeviceProfile& Runtime::profile() const noexcept {
-  return impl_->device->profile();
-}
-const DeviceEntry& Runtime::entry() const noexcept {
-  return impl_->entry;
-}
-Context Runtime::context() const noexcept {
-  return impl_->context;
-}
-Stream Runtime::stream() const noexcept {
-  return impl_->stream;
-}
+Device& Runtime::device() noexcept { return *impl_->device; }
+const DeviceProfile& Runtime::profile() const noexcept { return impl_->device->profile(); }
+const DeviceEntry& Runtime::entry() const noexcept { return impl_->entry; }
+Context Runtime::context() const noexcept { return impl_->context; }
+Stream Runtime::stream() const noexcept { return impl_->stream; }
 
 Result<Buffer> Runtime::make_buffer(std::uint64_t bytes) {
   if (bytes == 0) return fail(ErrorKind::too_small, "buffer", "0 bytes", "at least 1");

@@ -17,8 +17,8 @@ bool listed(const std::vector<MatrixShape>& shapes, const MatrixShape& shape) {
 }  // namespace
 
 std::string print(const MatrixShape& s) {
-  std::string text = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " " + s.a + "*" + s.b +
-                     "+" + s.c + "->" + s.result + " " + s.scope;
+  std::string text = std::to_string(s.m) + "x" + std::to_string(s.n) + "x" + std::to_string(s.k) + " " + s.a + "*" +
+                     s.b + "+" + s.c + "->" + s.result + " " + s.scope;
   if (s.workgroup_invocations != 0) text += " of " + std::to_string(s.workgroup_invocations);
   if (s.flexible) text += " flexible";
   if (s.saturating) text += " saturating";
@@ -47,7 +47,8 @@ DeviceProfile with_canary(DeviceProfile profile, const CanaryResult& result) {
 }
 
 std::string matrix_objection(const DeviceProfile& profile, const MatrixShape& shape) {
-  if (listed(profile.canary_failed, shape)) return "the canary failed: the driver's products of " + print(shape) + " are wrong";
+  if (listed(profile.canary_failed, shape))
+    return "the canary failed: the driver's products of " + print(shape) + " are wrong";
   if (listed(profile.matrix_shapes, shape) && profile.cooperative_matrix != false) return {};
   const auto source = profile.sources.find("cooperative_matrix");
   if (source != profile.sources.end() && source->second.starts_with("quirk: ")) return source->second;

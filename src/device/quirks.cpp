@@ -28,8 +28,9 @@ constexpr Quirk kQuirks[] = {
      .driver = "llvmpipe",
      .subgroup_size = 16,
      .avoid = "address of two words that differs from lane to lane",
-     .why = "its compiler joins two words to 64 bits in an array on its stack that has room for 8 lanes: the process dies of "
-            "it. Give the subgroup one address, and each lane a 32-bit offset",
+     .why =
+         "its compiler joins two words to 64 bits in an array on its stack that has room for 8 lanes: the process dies of "
+         "it. Give the subgroup one address, and each lane a 32-bit offset",
      .source = "seen under gdb on lavapipe 26.1.6 with LP_NATIVE_VECTOR_WIDTH=512, 2026-11"},
     {.vendor = "mesa",
      .driver = "llvmpipe",
@@ -213,9 +214,7 @@ bool act(const Quirk& quirk, T& field) {
 
 }  // namespace
 
-std::span<const Quirk> all_quirks() {
-  return kQuirks;
-}
+std::span<const Quirk> all_quirks() { return kQuirks; }
 
 std::string_view driver_version_of(std::string_view driver) {
   constexpr std::string_view kDigits = "0123456789", kVersion = "0123456789.";

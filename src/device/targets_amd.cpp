@@ -140,8 +140,6 @@ constexpr Target kAmdTargets[] = {
 
 }  // namespace
 
-std::span<const Target> amd_targets() {
-  return kAmdTargets;
-}
+std::span<const Target> amd_targets() { return kAmdTargets; }
 
 }  // namespace sectile::detail

@@ -96,8 +96,6 @@ constexpr Target kCpuTargets[] = {
 
 }  // namespace
 
-std::span<const Target> cpu_targets() {
-  return kCpuTargets;
-}
+std::span<const Target> cpu_targets() { return kCpuTargets; }
 
 }  // namespace sectile::detail

@@ -127,8 +127,6 @@ constexpr Target kCudaTargets[] = {
 
 }  // namespace
 
-std::span<const Target> cuda_targets() {
-  return kCudaTargets;
-}
+std::span<const Target> cuda_targets() { return kCudaTargets; }
 
 }  // namespace sectile::detail

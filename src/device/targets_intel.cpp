@@ -78,11 +78,7 @@ constexpr Shape kXe2Shapes[] = {
 
 constexpr Target kIntelTargets[] = {
     {.name = "intel-xe-lpg", .facts = kXeLpg, .family = kIntel},
-    {.name = "intel-xe-hpg",
-     .facts = kXeHpg,
-     .family = kIntel,
-     .shapes = kXeHpgShapes,
-     .shapes_source = kA380},
+    {.name = "intel-xe-hpg", .facts = kXeHpg, .family = kIntel, .shapes = kXeHpgShapes, .shapes_source = kA380},
     {.name = "intel-xe2",
      .facts = kXe2,
      .family = kIntel,
@@ -93,8 +89,6 @@ constexpr Target kIntelTargets[] = {
 
 }  // namespace
 
-std::span<const Target> intel_targets() {
-  return kIntelTargets;
-}
+std::span<const Target> intel_targets() { return kIntelTargets; }
 
 }  // namespace sectile::detail

@@ -112,8 +112,6 @@ constexpr Target kMobileTargets[] = {
 
 }  // namespace
 
-std::span<const Target> mobile_targets() {
-  return kMobileTargets;
-}
+std::span<const Target> mobile_targets() { return kMobileTargets; }
 
 }  // namespace sectile::detail

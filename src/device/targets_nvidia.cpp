@@ -190,8 +190,6 @@ constexpr Target kNvidiaTargets[] = {
 
 }  // namespace
 
-std::span<const Target> nvidia_targets() {
-  return kNvidiaTargets;
-}
+std::span<const Target> nvidia_targets() { return kNvidiaTargets; }
 
 }  // namespace sectile::detail

@@ -17,12 +17,12 @@ enum class Grant : std::uint8_t { always, never, feature, subgroup };
 
 struct Capability {
   std::uint32_t number;
-  std::string_view name;       // SPIR-V's
+  std::string_view name;  // SPIR-V's
   Grant grant;
-  std::string_view feature;    // Vulkan's name of the feature, "shaderInt16"; empty: not a feature
-  std::uint32_t subgroup_bits; // VkSubgroupFeatureFlags; 0: not a subgroup operation
-  std::string_view operations; // those bits by name
-  std::string_view extension;  // Vulkan device extension that has the feature; empty where Vulkan 1.3 has it
+  std::string_view feature;     // Vulkan's name of the feature, "shaderInt16"; empty: not a feature
+  std::uint32_t subgroup_bits;  // VkSubgroupFeatureFlags; 0: not a subgroup operation
+  std::string_view operations;  // those bits by name
+  std::string_view extension;   // Vulkan device extension that has the feature; empty where Vulkan 1.3 has it
 };
 
 // Null where Sectile does not know it.

@@ -30,8 +30,8 @@ using detail::JsonWriter;
 static_assert(std::endian::native == std::endian::little, "packs are little-endian, and read as they lie");
 
 constexpr std::string_view kMagic = "SECTPACK";
-constexpr std::size_t kHeaderBytes = 40;  // magic, version, zero, content's bytes, its XXH3-128
-constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;   // of a pack's file
+constexpr std::size_t kHeaderBytes = 40;                      // magic, version, zero, content's bytes, its XXH3-128
+constexpr std::uint64_t kMostBytes = std::uint64_t{2} << 30;  // of a pack's file
 constexpr std::size_t kMostModules = 65536, kMostManifests = 4096, kMostConstants = 1024;
 
 std::array<std::uint8_t, 16> digest_of(std::span<const std::byte> bytes) {
@@ -147,8 +147,8 @@ std::size_t differences(const std::vector<Constant>& want, const std::vector<Con
     if (found == have.end())
       tell("constant " + std::to_string(c.id) + " is not frozen there, " + std::to_string(c.value) + " wanted");
     else if (found->value != c.value)
-      tell("constant " + std::to_string(c.id) + " is " + std::to_string(found->value) + ", " +
-           std::to_string(c.value) + " wanted");
+      tell("constant " + std::to_string(c.id) + " is " + std::to_string(found->value) + ", " + std::to_string(c.value) +
+           " wanted");
   }
   for (const Constant& c : have)
     if (std::ranges::find(want, c.id, &Constant::id) == want.end())
@@ -167,7 +167,8 @@ Result<Pack> Pack::open(std::span<const std::byte> bytes, std::string_view name)
   if (bytes.size() < kMagic.size() || std::memcmp(bytes.data(), kMagic.data(), kMagic.size()) != 0)
     return broken("no pack", "a file that begins with " + std::string(kMagic));
   if (bytes.size() < kHeaderBytes)
-    return broken("cut off after " + std::to_string(bytes.size()) + " bytes", "a header of " + std::to_string(kHeaderBytes));
+    return broken("cut off after " + std::to_string(bytes.size()) + " bytes",
+                  "a header of " + std::to_string(kHeaderBytes));
   if (const auto version = number_at<std::uint32_t>(bytes, 8); version != kPackVersion)
     return broken("version " + std::to_string(version), std::to_string(kPackVersion));
   if (number_at<std::uint32_t>(bytes, 12) != 0) return broken("a reserved word that is not 0", "0");
@@ -182,7 +183,8 @@ Result<Pack> Pack::open(std::span<const std::byte> bytes, std::string_view name)
   if (content.size() < 8) return broken("no index", "its length");
   const auto index_bytes = number_at<std::uint64_t>(content, 0);
   if (index_bytes > content.size() - 8 || index_bytes % 4 != 0)
-    return broken("an index of " + std::to_string(index_bytes) + " bytes", "at most " + std::to_string(content.size() - 8));
+    return broken("an index of " + std::to_string(index_bytes) + " bytes",
+                  "at most " + std::to_string(content.size() - 8));
   const auto index = content.subspan(8, static_cast<std::size_t>(index_bytes));
   const auto blob = content.subspan(8 + static_cast<std::size_t>(index_bytes));
   auto json = detail::parse_json({reinterpret_cast<const char*>(index.data()), index.size()}, std::string(name));
@@ -203,8 +205,8 @@ Result<Pack> Pack::open(std::span<const std::byte> bytes, std::string_view name)
   if (schema != kPackVersion) return broken("schema " + std::to_string(schema), std::to_string(kPackVersion));
   if (made->manifests.size() > kMostManifests)
     return broken(std::to_string(made->manifests.size()) + " manifests", std::to_string(kMostManifests));
-  const auto unordered = std::ranges::adjacent_find(
-      made->modules, [](const auto& a, const auto& b) { return !(key_of(a) < key_of(b)); });
+  const auto unordered =
+      std::ranges::adjacent_find(made->modules, [](const auto& a, const auto& b) { return !(key_of(a) < key_of(b)); });
   if (unordered != made->modules.end()) return broken("modules out of order", "sorted, each once");
   Pack out;
   out.content_ = std::move(made);
@@ -259,7 +261,8 @@ std::string Pack::nearest(const Step& step) const {
   if (best == nullptr) return wanted + "; the pack has " + stems;
   std::string text;
   differences(step.constants, best->constants, &text);
-  if (best->kernel.variant != step.kernel.variant) text = "variant " + best->kernel.variant + (text.empty() ? "" : ", ") + text;
+  if (best->kernel.variant != step.kernel.variant)
+    text = "variant " + best->kernel.variant + (text.empty() ? "" : ", ") + text;
   if (text.empty()) text = "other push bytes frozen in";
   return wanted + "; nearest: " + best->kernel.stem + "." + best->kernel.variant + ": " + text;
 }

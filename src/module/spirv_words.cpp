@@ -10,8 +10,8 @@ Result<std::vector<Instruction>> read_instructions(std::span<const std::uint32_t
   for (std::size_t at = kHeaderWords; at < words.size();) {
     const std::size_t length = words[at] >> 16;
     if (length == 0 || length > words.size() - at)
-      return fail(ErrorKind::parse, "SPIR-V", "an instruction of " + std::to_string(length) + " words at word " +
-                                                  std::to_string(at),
+      return fail(ErrorKind::parse, "SPIR-V",
+                  "an instruction of " + std::to_string(length) + " words at word " + std::to_string(at),
                   "at most " + std::to_string(words.size() - at));
     out.push_back({words[at] & 0xffffu, words.subspan(at, length)});
     at += length;

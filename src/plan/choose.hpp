@@ -4,11 +4,9 @@
 //     std::span<const Strategy* const> table() const;
 //     Config make(const Strategy&, row) const;
 //     std::int64_t cost(const Strategy&, row, const Config&) const;
-//     void explain(const Strategy&, row, const Config&, std::int64_t cost, Candidate&) const;   // fills counts, cost, detail
-//     Result<std::vector<Step>> steps(const Config&) const;
-//     const Context& context() const;
-//     Family without_pack() const;
-//     bool plannable(const DeviceProfile&) const;              // on another device
+//     void explain(const Strategy&, row, const Config&, std::int64_t cost, Candidate&) const;   // fills counts, cost,
+//     detail Result<std::vector<Step>> steps(const Config&) const; const Context& context() const; Family
+//     without_pack() const; bool plannable(const DeviceProfile&) const;              // on another device
 //   };
 #pragma once
 
@@ -140,8 +138,8 @@ Result<Choice<Family>> choose_or_refuse(const Job& job, const Family& family, co
     if (auto found = not_in_pack(job, family); !found) return std::unexpected(found.error());
   std::vector<Candidate> refused;
   choose(family, job.options, &refused);
-  return std::unexpected(unsupported(job, operation, refused,
-                                     [&](const DeviceProfile& other) { return family.plannable(other); }));
+  return std::unexpected(
+      unsupported(job, operation, refused, [&](const DeviceProfile& other) { return family.plannable(other); }));
 }
 
 }  // namespace sectile::detail

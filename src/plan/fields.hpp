@@ -186,7 +186,10 @@ class FieldHash {
   }
   // matmul's weights: type and format are one field.
   template <class T>
-    requires requires(const T& t) { t.type; t.format; }
+    requires requires(const T& t) {
+      t.type;
+      t.format;
+    }
   void add(const T& both) {
     add(both.type);
     add(both.format);

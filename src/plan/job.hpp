@@ -14,7 +14,7 @@ struct Job {
   const DeviceProfile& profile;
   const PlanOptions& options;
   Plan& plan;
-  bool chose = false;   // a candidate was chosen; a problem without work has no candidates
+  bool chose = false;  // a candidate was chosen; a problem without work has no candidates
 };
 
 // Makes one plan. `tuned`: options.force comes from the tuning store and not from the user.
@@ -27,6 +27,6 @@ Result<Plan> plan_tuned(const Problem& problem, const DeviceProfile& profile, co
 // Parses a plan's JSON and runs check_plan on it. Only plan_from_json calls this.
 Result<Plan> parse_plan(std::string_view text);
 
-inline constexpr std::size_t kMaxSteps = 64;   // check_plan's limit
+inline constexpr std::size_t kMaxSteps = 64;  // check_plan's limit
 
 }  // namespace sectile::detail

@@ -1,9 +1,9 @@
 // The template that an operation's folder specializes for its problem; see operation.hpp.
 #pragma once
 
+#include "base/text_tokens.hpp"
 #include "job.hpp"
 #include "named_constant.hpp"
-#include "base/text_tokens.hpp"
 
 #include <sectile/problem.hpp>
 

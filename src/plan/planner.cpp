@@ -105,10 +105,11 @@ std::string explain(const Candidate& c) {
   const auto& n = c.interior;
   std::string text = fmt::format("  {} {}: {}{:.4g} us; {}\n", c.chosen ? "*" : "+", c.name,
                                  c.fallback ? "fallback, " : "", static_cast<double>(c.cost) * 1e-6, c.detail);
-  text += fmt::format("      interior: loads {} transactions (full: {}) in {} requests, stores {} ({}) in {}, "
-                      "bank conflicts {}\n",
-                      n.load_transactions, n.ideal_load_transactions, n.load_requests, n.store_transactions,
-                      n.ideal_store_transactions, n.store_requests, n.bank_conflicts);
+  text += fmt::format(
+      "      interior: loads {} transactions (full: {}) in {} requests, stores {} ({}) in {}, "
+      "bank conflicts {}\n",
+      n.load_transactions, n.ideal_load_transactions, n.load_requests, n.store_transactions, n.ideal_store_transactions,
+      n.store_requests, n.bank_conflicts);
   if (c.edge == AccessCount{}) return text;
   return text + fmt::format("      edge: loads {} transactions (full: {}), stores {} ({})\n", c.edge.load_transactions,
                             c.edge.ideal_load_transactions, c.edge.store_transactions, c.edge.ideal_store_transactions);
@@ -133,9 +134,7 @@ std::string explain(const Plan& plan) {
 namespace {
 
 struct ProblemHash {
-  std::size_t operator()(const Problem& problem) const {
-    return detail::hash_of(problem);
-  }
+  std::size_t operator()(const Problem& problem) const { return detail::hash_of(problem); }
 };
 
 }  // namespace
@@ -152,7 +151,7 @@ struct Planner::Impl {
   };
   std::mutex lock;
   std::unordered_map<Problem, Remembered, ProblemHash> plans;
-  std::list<const Problem*> uses;   // keys of `plans`, most recently used first
+  std::list<const Problem*> uses;  // keys of `plans`, most recently used first
 
   // Null if the problem is not cached. A hit only relinks a list node: it allocates nothing.
   std::shared_ptr<const Plan> find(const Problem& problem) {
@@ -165,7 +164,7 @@ struct Planner::Impl {
 
   std::shared_ptr<const Plan> remember(const Problem& problem, std::shared_ptr<const Plan> plan) {
     const std::scoped_lock held(lock);
-    std::list<const Problem*> use{nullptr};   // spliced into `uses` after the last operation that can throw
+    std::list<const Problem*> use{nullptr};  // spliced into `uses` after the last operation that can throw
     const auto [at, fresh] = plans.try_emplace(problem, Remembered{std::move(plan), use.begin()});
     // Another thread may have inserted an equal plan; the first one is kept.
     if (!fresh) return at->second.plan;

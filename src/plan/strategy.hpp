@@ -24,10 +24,10 @@ struct Strategy {
   bool (*applicable)(const Context&, std::uint32_t row, Refusal&);
   Config (*make)(const Context&, std::uint32_t row);
   typename Context::Estimate (*estimate)(const Context&, std::uint32_t row, const Config&);
-  bool (*fallback)(const Context&, std::uint32_t row);   // taken only if no other row is admissible
-  std::string (*print)(const Context&, std::uint32_t row);   // the candidate's name after the stem
-  std::span<const NamedConstant> named = {};             // constants that a plan's text names
-  std::uint32_t (*extra)(const Context&) = nullptr;      // number of rows after the table's own, see extra_rows.hpp
+  bool (*fallback)(const Context&, std::uint32_t row);      // taken only if no other row is admissible
+  std::string (*print)(const Context&, std::uint32_t row);  // the candidate's name after the stem
+  std::span<const NamedConstant> named = {};                // constants that a plan's text names
+  std::uint32_t (*extra)(const Context&) = nullptr;         // number of rows after the table's own, see extra_rows.hpp
 
   std::uint32_t rows_for(const Context& c) const { return rows + (extra != nullptr ? extra(c) : 0); }
 };

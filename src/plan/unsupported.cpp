@@ -13,7 +13,7 @@ namespace {
 
 // An optional device feature and its Vulkan name.
 struct Feature {
-  std::optional<bool> DeviceProfile::*field;
+  std::optional<bool> DeviceProfile::* field;
   const char* vulkan;
 };
 constexpr Feature kFeatures[] = {

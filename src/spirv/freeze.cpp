@@ -77,9 +77,9 @@ Result<Words> specialize(const Words& words, std::span<const Constant> constants
   });
 }
 
-// Which word of the push block is read is an argument of the template's functions, and in some the counter of a loop: only
-// once the functions are inlined, and where that is not enough the loops unrolled, is it a constant, and can addresses and
-// numbers that stand in one array be told apart.
+// Which word of the push block is read is an argument of the template's functions, and in some the counter of a loop:
+// only once the functions are inlined, and where that is not enough the loops unrolled, is it a constant, and can
+// addresses and numbers that stand in one array be told apart.
 Result<Words> without_push(const Words& words, const PushFreeze& push) {
   const auto inlined =
       optimize(words, "inlining", [](spvtools::Optimizer& optimizer) { optimizer.RegisterPerformancePasses(); });

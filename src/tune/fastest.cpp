@@ -13,7 +13,8 @@ std::optional<TunedChoice> fastest_of(std::span<const MeasuredCandidate> measure
   // Without a margin, two equally fast candidates would alternate from run to run.
   const double margin = static_cast<double>(model.picoseconds) * (1000.0 - kTunedMarginPermille) / 1000.0;
   if (static_cast<double>(best->picoseconds) > margin) best = &model;
-  return TunedChoice{best->name, best->picoseconds, model.name, model.picoseconds, static_cast<std::uint32_t>(measured.size())};
+  return TunedChoice{best->name, best->picoseconds, model.name, model.picoseconds,
+                     static_cast<std::uint32_t>(measured.size())};
 }
 
 }  // namespace sectile

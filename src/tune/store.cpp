@@ -21,7 +21,8 @@ using nlohmann::json;
 constexpr std::size_t kMostGroups = 65536;
 
 // 64 MiB hold some hundred thousand problems; a larger file is not a store.
-constexpr backend::Frame kFrame = {"tuned choices", {'S', 'E', 'C', 'T', 'I', 'L', 'E', 'T'}, 1, {}, std::uint64_t{64} << 20};
+constexpr backend::Frame kFrame = {
+    "tuned choices", {'S', 'E', 'C', 'T', 'I', 'L', 'E', 'T'}, 1, {}, std::uint64_t{64} << 20};
 
 void write(JsonWriter& w, const TunedChoice& choice) {
   w.begin('{');
@@ -49,7 +50,7 @@ Result<TunedChoice> read_choice(const json& value, const std::string& what) {
 
 Result<backend::Place> file_of(const std::string& path) {
   auto place = backend::place_of(path, backend::Streams::refused);
-  if (!place) place.error().kind = ErrorKind::io;   // also for a missing folder
+  if (!place) place.error().kind = ErrorKind::io;  // also for a missing folder
   return place;
 }
 
@@ -73,7 +74,8 @@ TuneStore::Stored TuneStore::read(const std::string& path) {
     group.required("profile_hash", profile);
     const json* problems = group.find("problems");
     if (auto ok = group.finish(); !ok) return ok;
-    if (problems == nullptr || !problems->is_object()) return fail(ErrorKind::parse, name + ".problems", "", "an object");
+    if (problems == nullptr || !problems->is_object())
+      return fail(ErrorKind::parse, name + ".problems", "", "an object");
     for (const auto& [problem, value] : problems->items()) {
       auto choice = read_choice(value, name + ".problems");
       if (!choice) return std::unexpected(choice.error());
@@ -146,7 +148,7 @@ Result<void> TuneStore::save(const std::string& path) {
   // Held until the new file is in place, so that no other process's choices are lost.
   const auto lock = backend::FileLock::take(place->path);
   if (!lock) return std::unexpected(lock.error());
-  Stored stored = read(path);   // a damaged store is replaced; load() reported it
+  Stored stored = read(path);  // a damaged store is replaced; load() reported it
   if (auto fine = refuse_others(path, stored); !fine) return fine;
   Groups all = std::move(stored.groups);
   put_into(all, fresh_);

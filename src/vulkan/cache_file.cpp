@@ -105,15 +105,9 @@ Result<PipelineCacheFile> PipelineCacheFile::open(PFN_vkGetInstanceProcAddr get_
   return PipelineCacheFile(std::move(impl));
 }
 
-VkPipelineCache PipelineCacheFile::cache() const noexcept {
-  return impl_->cache;
-}
-std::size_t PipelineCacheFile::loaded_bytes() const noexcept {
-  return impl_->loaded;
-}
-std::string_view PipelineCacheFile::warning() const noexcept {
-  return impl_->warning;
-}
+VkPipelineCache PipelineCacheFile::cache() const noexcept { return impl_->cache; }
+std::size_t PipelineCacheFile::loaded_bytes() const noexcept { return impl_->loaded; }
+std::string_view PipelineCacheFile::warning() const noexcept { return impl_->warning; }
 
 Result<void> PipelineCacheFile::save() {
   std::vector<std::byte> data;

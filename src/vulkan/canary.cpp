@@ -23,7 +23,7 @@ struct Types {
 };
 // Types that a kernel of Sectile's multiplies.
 constexpr Types kTypes[] = {
-    {"f16", "f16", "f16_f16", 2, 2},    {"f16", "f32", "f16_f32", 2, 4}, {"bf16", "bf16", "bf16_bf16", 2, 2},
+    {"f16", "f16", "f16_f16", 2, 2},   {"f16", "f32", "f16_f32", 2, 4}, {"bf16", "bf16", "bf16_bf16", 2, 2},
     {"bf16", "f32", "bf16_f32", 2, 4}, {"s8", "s32", "s8_s32", 1, 4},   {"u8", "u32", "u8_u32", 1, 4},
 };
 
@@ -34,9 +34,7 @@ const Types* types_of(const MatrixShape& shape) {
   return nullptr;
 }
 
-std::uint64_t aligned(std::uint64_t bytes) {
-  return (bytes + 255) / 256 * 256;
-}
+std::uint64_t aligned(std::uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 // A workgroup's matrix is tested with two granules on each side where the memory allows. A subgroup's is tested with
 // one, because its code grows with its sides; that is mostly the same as a shape listed as fixed, and the same
@@ -89,7 +87,8 @@ std::string untestable(const DeviceProfile& profile, const MatrixShape& shape, s
   if (test.workgroup == 0) return "the workgroup's size is not known";
   if (workgroup_scope) test.workgroup_memory_bytes = profile.matrix_reserved_workgroup_memory_bytes.value_or(0);
   lay_out(test, *types, begin);
-  if (test.workgroup_memory_bytes > profile.workgroup_memory_bytes.value_or(16384)) return "too large for workgroup memory";
+  if (test.workgroup_memory_bytes > profile.workgroup_memory_bytes.value_or(16384))
+    return "too large for workgroup memory";
   return {};
 }
 
@@ -124,13 +123,13 @@ struct Way {
   std::uint32_t cut;
 };
 constexpr Way kSubgroupWays[CANARY_PATHS] = {{"row-major, by address", false, 0},
-                                            {"column-major, by address", true, 0},
-                                            {"row-major, by workgroup memory", false, 0},
-                                            {"column-major, by workgroup memory", true, 0}};
+                                             {"column-major, by address", true, 0},
+                                             {"row-major, by workgroup memory", false, 0},
+                                             {"column-major, by workgroup memory", true, 0}};
 constexpr Way kTensorWays[CANARY_PATHS] = {{"row-major, by address", false, 0},
-                                          {"column-major, by address", true, 0},
-                                          {"tensor layout", false, 0},
-                                          {"tensor layout, clamped", false, CANARY_CUT}};
+                                           {"column-major, by address", true, 0},
+                                           {"tensor layout", false, 0},
+                                           {"tensor layout, clamped", false, CANARY_CUT}};
 
 // The expected element of D, where `cut` rows and columns lie outside.
 int expected(const CanaryTest& test, std::uint32_t seed, std::uint32_t row, std::uint32_t column, std::uint32_t cut) {
@@ -180,9 +179,12 @@ Plan canary_plan(const CanaryTest& test, std::uint64_t scratch_bytes, std::uint3
   const auto slot = [](std::size_t at, std::uint64_t offset) {
     return AddressSlot{static_cast<std::uint32_t>(at), 0, offset};
   };
-  step.addresses = {slot(offsetof(CanaryPush, a_rows), test.a_rows), slot(offsetof(CanaryPush, a_columns), test.a_columns),
-                    slot(offsetof(CanaryPush, b_rows), test.b_rows), slot(offsetof(CanaryPush, b_columns), test.b_columns),
-                    slot(offsetof(CanaryPush, c_rows), test.c_rows), slot(offsetof(CanaryPush, c_columns), test.c_columns),
+  step.addresses = {slot(offsetof(CanaryPush, a_rows), test.a_rows),
+                    slot(offsetof(CanaryPush, a_columns), test.a_columns),
+                    slot(offsetof(CanaryPush, b_rows), test.b_rows),
+                    slot(offsetof(CanaryPush, b_columns), test.b_columns),
+                    slot(offsetof(CanaryPush, c_rows), test.c_rows),
+                    slot(offsetof(CanaryPush, c_columns), test.c_columns),
                     slot(offsetof(CanaryPush, d), test.d)};
   step.accesses = {{0, test.begin, test.end, true}};
   Plan plan;
@@ -199,7 +201,8 @@ std::string canary_fault(const CanaryTest& test, std::uint32_t seed, std::span<c
     const std::byte* d = scratch.data() + test.d + way * test.d_bytes;
     for (std::uint32_t row = 0; row < test.m; ++row)
       for (std::uint32_t column = 0; column < test.n; ++column) {
-        const std::uint64_t at = how.columns ? std::uint64_t{column} * test.m + row : std::uint64_t{row} * test.n + column;
+        const std::uint64_t at =
+            how.columns ? std::uint64_t{column} * test.m + row : std::uint64_t{row} * test.n + column;
         const double got = value_at(test.shape.result, d + at * bytes);
         const int want = expected(test, seed, row, column, how.cut);
         if (got != want) return fmt::format("D[{}][{}] is {}, not {} ({})", row, column, got, want, how.name);
@@ -208,13 +211,9 @@ std::string canary_fault(const CanaryTest& test, std::uint32_t seed, std::span<c
   return {};
 }
 
-std::uint64_t CanaryRun::scratch_bytes() const noexcept {
-  return state_ ? state_->scratch_bytes : 0;
-}
+std::uint64_t CanaryRun::scratch_bytes() const noexcept { return state_ ? state_->scratch_bytes : 0; }
 
-std::uint64_t canary_scratch_bytes(const DeviceProfile& profile) {
-  return canary_tests(profile).scratch_bytes;
-}
+std::uint64_t canary_scratch_bytes(const DeviceProfile& profile) { return canary_tests(profile).scratch_bytes; }
 
 Result<CanaryRun> record_canary(Device& device, VkCommandBuffer commands, VkDeviceAddress scratch) {
   // Clears what an earlier run left in the same memory.

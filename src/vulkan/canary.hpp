@@ -18,7 +18,7 @@ struct CanaryTest {
   std::uint32_t m = 0, n = 0, k = 0;  // flexible dimensions: several granules
   std::uint32_t workgroup = 0;
   std::uint32_t workgroup_memory_bytes = 0;
-  std::uint64_t begin = 0;            // in the scratch
+  std::uint64_t begin = 0;  // in the scratch
   std::uint64_t a_rows = 0, a_columns = 0, b_rows = 0, b_columns = 0, c_rows = 0, c_columns = 0, d = 0;
   std::uint64_t d_bytes = 0, end = 0;
 };

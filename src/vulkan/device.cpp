@@ -96,18 +96,10 @@ Result<Device> Device::adopt(const Adoption& adoption) {
   return Device(std::make_unique<Impl>(std::move(*snapshot), features, adoption, context));
 }
 
-const DeviceProfile& Device::profile() const noexcept {
-  return impl_->profile;
-}
-std::size_t Device::pipeline_count() const noexcept {
-  return impl_->pipelines.counts().live;
-}
-PipelineCounts Device::pipeline_counts() const noexcept {
-  return impl_->pipelines.counts();
-}
-std::size_t Device::trim() {
-  return impl_->pipelines.trim();
-}
+const DeviceProfile& Device::profile() const noexcept { return impl_->profile; }
+std::size_t Device::pipeline_count() const noexcept { return impl_->pipelines.counts().live; }
+PipelineCounts Device::pipeline_counts() const noexcept { return impl_->pipelines.counts(); }
+std::size_t Device::trim() { return impl_->pipelines.trim(); }
 
 // All checks of a step, made before the driver gets any of the plan's modules.
 Result<StepRequest> Device::Impl::request(const Step& step) const {
@@ -122,7 +114,8 @@ Result<StepRequest> Device::Impl::request(const Step& step) const {
                             snapshot.v11.subgroupSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT
                                 ? snapshot.v11.subgroupSupportedOperations
                                 : 0u))
-      return fail(ErrorKind::unsupported, name, capability_name(capability), "a feature that was enabled on " + profile.name);
+      return fail(ErrorKind::unsupported, name, capability_name(capability),
+                  "a feature that was enabled on " + profile.name);
   const auto subgroup_size = stated_subgroup_size(step, snapshot, features);
   if (!subgroup_size) return std::unexpected(subgroup_size.error());
   const std::size_t push_bytes = (step.push.size() + 3) / 4 * 4;

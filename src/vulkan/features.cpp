@@ -60,9 +60,7 @@ using Matrix2 = VkPhysicalDeviceCooperativeMatrix2FeaturesNV;
 using Workgroup = VkPhysicalDeviceWorkgroupMemoryExplicitLayoutFeaturesKHR;
 using Bfloat = VkPhysicalDeviceShaderBfloat16FeaturesKHR;
 
-constexpr std::size_t core10(std::size_t offset) {
-  return offsetof(VkPhysicalDeviceFeatures2, features) + offset;
-}
+constexpr std::size_t core10(std::size_t offset) { return offsetof(VkPhysicalDeviceFeatures2, features) + offset; }
 
 // clang-format off
 constexpr Row kRows[] = {
@@ -185,9 +183,7 @@ constexpr FeatureNeed kNeeds[] = {
     {Feature::cooperative_matrix_block_loads, Feature::cooperative_matrix},
 };
 
-const Row& row(Feature feature) noexcept {
-  return kRows[static_cast<std::size_t>(feature)];
-}
+const Row& row(Feature feature) noexcept { return kRows[static_cast<std::size_t>(feature)]; }
 
 VkBool32* place_in(VkBaseOutStructure* link, const Place& place) noexcept {
   if (link->sType != place.type) return nullptr;
@@ -208,19 +204,13 @@ bool has_place(VkBaseOutStructure* chain, const Row& r) noexcept {
 
 }  // namespace
 
-std::string_view vulkan_name(Feature feature) noexcept {
-  return row(feature).name;
-}
-FeatureUse use_of(Feature feature) noexcept {
-  return row(feature).use;
-}
+std::string_view vulkan_name(Feature feature) noexcept { return row(feature).name; }
+FeatureUse use_of(Feature feature) noexcept { return row(feature).use; }
 std::string_view extension_of(Feature feature) noexcept {
   return row(feature).extension == nullptr ? std::string_view{} : row(feature).extension;
 }
 
-std::span<const FeatureNeed> feature_needs() noexcept {
-  return kNeeds;
-}
+std::span<const FeatureNeed> feature_needs() noexcept { return kNeeds; }
 
 FeatureSet without_unmet_needs(FeatureSet features) noexcept {
   // Repeats until nothing changes: a dropped feature may be one that another needs.

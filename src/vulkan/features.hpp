@@ -113,7 +113,7 @@ FeatureSet without_unmet_needs(FeatureSet features) noexcept;
 
 // What the device offers, and its properties.
 struct Offer {
-  FeatureSet features;             // without those that depend on a missing one
+  FeatureSet features;  // without those that depend on a missing one
   std::vector<std::string> extensions;
   VkPhysicalDeviceProperties properties{};
   bool compute_queue = false;

@@ -18,12 +18,8 @@ void record_barrier(VkCommandBuffer commands, const ReadyPlan& executable) {
 std::span<const PlanOperand> Executable::operands() const noexcept {
   return ready_ ? std::span<const PlanOperand>(ready_->operands) : std::span<const PlanOperand>();
 }
-std::size_t Executable::step_count() const noexcept {
-  return ready_ ? ready_->steps.size() : 0;
-}
-std::string_view Executable::plan_id() const noexcept {
-  return ready_ ? ready_->plan_id : std::string_view();
-}
+std::size_t Executable::step_count() const noexcept { return ready_ ? ready_->steps.size() : 0; }
+std::string_view Executable::plan_id() const noexcept { return ready_ ? ready_->plan_id : std::string_view(); }
 const PrepareInfo& Executable::info() const noexcept {
   static constexpr PrepareInfo kNothing;
   return ready_ ? ready_->info : kNothing;

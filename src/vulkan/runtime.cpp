@@ -304,50 +304,22 @@ Result<void> Runtime::submit_and_wait(const RecordFunction& record) {
   return {};
 }
 
-Device& Runtime::device() noexcept {
-  return *impl_->device;
-}
-const DeviceProfile& Runtime::profile() const noexcept {
-  return impl_->profile;
-}
-const CanaryResult& Runtime::canary() const noexcept {
-  return impl_->canary;
-}
-std::string_view Runtime::canary_warning() const noexcept {
-  return impl_->canary_warning;
-}
-const DeviceEntry& Runtime::entry() const noexcept {
-  return impl_->chosen.entry;
-}
-std::vector<std::string> Runtime::validation_messages() const {
-  return impl_->instance->messages().all();
-}
+Device& Runtime::device() noexcept { return *impl_->device; }
+const DeviceProfile& Runtime::profile() const noexcept { return impl_->profile; }
+const CanaryResult& Runtime::canary() const noexcept { return impl_->canary; }
+std::string_view Runtime::canary_warning() const noexcept { return impl_->canary_warning; }
+const DeviceEntry& Runtime::entry() const noexcept { return impl_->chosen.entry; }
+std::vector<std::string> Runtime::validation_messages() const { return impl_->instance->messages().all(); }
 std::string_view Runtime::cache_warning() const noexcept {
   return impl_->cache ? impl_->cache->warning() : std::string_view();
 }
-std::size_t Runtime::cache_loaded_bytes() const noexcept {
-  return impl_->cache ? impl_->cache->loaded_bytes() : 0;
-}
-Result<void> Runtime::save_cache() {
-  return impl_->cache ? impl_->cache->save() : Result<void>();
-}
-PFN_vkGetInstanceProcAddr Runtime::get_instance_proc_addr() const noexcept {
-  return loader_proc_addr();
-}
-VkInstance Runtime::instance() const noexcept {
-  return impl_->instance->handle();
-}
-VkPhysicalDevice Runtime::physical_device() const noexcept {
-  return impl_->chosen.device;
-}
-VkDevice Runtime::vk_device() const noexcept {
-  return impl_->logical.handle;
-}
-VkQueue Runtime::queue() const noexcept {
-  return impl_->queue;
-}
-std::uint32_t Runtime::queue_family() const noexcept {
-  return impl_->family;
-}
+std::size_t Runtime::cache_loaded_bytes() const noexcept { return impl_->cache ? impl_->cache->loaded_bytes() : 0; }
+Result<void> Runtime::save_cache() { return impl_->cache ? impl_->cache->save() : Result<void>(); }
+PFN_vkGetInstanceProcAddr Runtime::get_instance_proc_addr() const noexcept { return loader_proc_addr(); }
+VkInstance Runtime::instance() const noexcept { return impl_->instance->handle(); }
+VkPhysicalDevice Runtime::physical_device() const noexcept { return impl_->chosen.device; }
+VkDevice Runtime::vk_device() const noexcept { return impl_->logical.handle; }
+VkQueue Runtime::queue() const noexcept { return impl_->queue; }
+std::uint32_t Runtime::queue_family() const noexcept { return impl_->family; }
 
 }  // namespace sectile::vulkan

@@ -1,7 +1,7 @@
 // The Runtime's canary: runs once for each driver version, and stores the outcome in a file.
+#include "runtime_canary.hpp"
 #include "canary.hpp"
 #include "runtime.hpp"
-#include "runtime_canary.hpp"
 
 #include "backend/framed_file.hpp"
 
@@ -35,7 +35,9 @@ static_assert(sizeof(TestedDevice) == 32, "written as it stands, so without gaps
 
 std::uint32_t hash_of_kernels(std::span<const Module> own) {
   XXH64_hash_t hash = 0;
-  const auto add = [&](std::span<const std::uint32_t> words) { hash = XXH3_64bits_withSeed(words.data(), words.size_bytes(), hash); };
+  const auto add = [&](std::span<const std::uint32_t> words) {
+    hash = XXH3_64bits_withSeed(words.data(), words.size_bytes(), hash);
+  };
   for (const EmbeddedModule& module : embedded_modules())
     if (module.stem.starts_with(kStem)) add(module.words);
   for (const Module& module : own)
@@ -61,7 +63,8 @@ backend::Frame outcome_frame_of(const TestedDevice& identity) {
 std::string outcome_objection(const TestedDevice& ours, std::span<const std::byte> found) {
   TestedDevice theirs;
   std::memcpy(&theirs, found.data(), sizeof(theirs));
-  if (theirs.vendor_id != ours.vendor_id || theirs.device_id != ours.device_id || theirs.device_uuid != ours.device_uuid)
+  if (theirs.vendor_id != ours.vendor_id || theirs.device_id != ours.device_id ||
+      theirs.device_uuid != ours.device_uuid)
     return "of another device";
   if (theirs.driver_version != ours.driver_version) return "of another driver version";
   return theirs.kernels == ours.kernels ? "" : "of other kernels";
@@ -71,9 +74,8 @@ std::string outcome_objection(const TestedDevice& ours, std::span<const std::byt
 // enabled does not.
 bool covers(const CanaryResult& kept, const CanaryTests& tests) {
   return std::ranges::all_of(tests.tests, [&](const CanaryTest& test) {
-    return std::ranges::any_of(kept.rows, [&](const CanaryRow& row) {
-      return row.shape == test.shape && row.verdict != Canary::untested;
-    });
+    return std::ranges::any_of(
+        kept.rows, [&](const CanaryRow& row) { return row.shape == test.shape && row.verdict != Canary::untested; });
   });
 }
 
@@ -88,7 +90,8 @@ struct Kept {
   std::string warning;
 };
 Kept read_kept(const std::string& path, const TestedDevice& identity) {
-  auto file = backend::read_framed(path, outcome_frame_of(identity), [&](auto found) { return outcome_objection(identity, found); });
+  auto file = backend::read_framed(path, outcome_frame_of(identity),
+                                   [&](auto found) { return outcome_objection(identity, found); });
   auto result = canary_from_json({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
   return {result ? std::move(*result) : CanaryResult(), std::move(file.warning)};
 }

@@ -97,16 +97,10 @@ std::vector<std::string> Messages::all() const {
   return texts_;
 }
 
-MutedMessages::MutedMessages(std::span<const char* const> ids) noexcept {
-  t_muted = ids;
-}
-MutedMessages::~MutedMessages() {
-  t_muted = {};
-}
+MutedMessages::MutedMessages(std::span<const char* const> ids) noexcept { t_muted = ids; }
+MutedMessages::~MutedMessages() { t_muted = {}; }
 
-PFN_vkGetInstanceProcAddr loader_proc_addr() noexcept {
-  return volk::vkGetInstanceProcAddr;
-}
+PFN_vkGetInstanceProcAddr loader_proc_addr() noexcept { return volk::vkGetInstanceProcAddr; }
 
 void load_device_table(volk::VolkDeviceTable& table, const Instance& instance, VkDevice device) {
   const std::scoped_lock lock(volk_mutex());

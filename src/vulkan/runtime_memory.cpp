@@ -53,9 +53,7 @@ VkBufferCreateInfo buffer_info(std::uint64_t bytes) {
   return info;
 }
 
-vma::VmaAllocation as_allocation(void* allocation) {
-  return static_cast<vma::VmaAllocation>(allocation);
-}
+vma::VmaAllocation as_allocation(void* allocation) { return static_cast<vma::VmaAllocation>(allocation); }
 
 }  // namespace
 
@@ -66,9 +64,7 @@ struct Memory::Allocator {
   }
 };
 
-BufferState::~BufferState() {
-  memory.release(*this);
-}
+BufferState::~BufferState() { memory.release(*this); }
 
 Memory::Memory(const MemoryContext& context, std::unique_ptr<Allocator> allocator)
     : context_(context), allocator_(std::move(allocator)) {}
@@ -295,20 +291,10 @@ Buffer::Buffer() noexcept = default;
 Buffer::~Buffer() = default;
 Buffer::Buffer(Buffer&&) noexcept = default;
 Buffer& Buffer::operator=(Buffer&&) noexcept = default;
-VkBuffer Buffer::handle() const noexcept {
-  return state_ ? state_->buffer : VK_NULL_HANDLE;
-}
-VkDeviceAddress Buffer::address() const noexcept {
-  return state_ ? state_->address : 0;
-}
-std::uint64_t Buffer::size() const noexcept {
-  return state_ ? state_->size : 0;
-}
-std::byte* Buffer::mapped() const noexcept {
-  return state_ ? state_->mapped : nullptr;
-}
-bool Buffer::sparse() const noexcept {
-  return state_ && state_->sparse;
-}
+VkBuffer Buffer::handle() const noexcept { return state_ ? state_->buffer : VK_NULL_HANDLE; }
+VkDeviceAddress Buffer::address() const noexcept { return state_ ? state_->address : 0; }
+std::uint64_t Buffer::size() const noexcept { return state_ ? state_->size : 0; }
+std::byte* Buffer::mapped() const noexcept { return state_ ? state_->mapped : nullptr; }
+bool Buffer::sparse() const noexcept { return state_ && state_->sparse; }
 
 }  // namespace sectile::vulkan

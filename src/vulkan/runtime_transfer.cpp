@@ -38,9 +38,7 @@ Result<Buffer> Runtime::make_buffer(std::uint64_t bytes, MemoryPlace place) {
   return Buffer(std::move(*made));
 }
 
-std::uint64_t Runtime::import_alignment() const noexcept {
-  return impl_->memory->import_alignment();
-}
+std::uint64_t Runtime::import_alignment() const noexcept { return impl_->memory->import_alignment(); }
 
 Result<Buffer> Runtime::import_pages(void* pages, std::uint64_t bytes) {
   auto made = impl_->memory->import(pages, bytes);

@@ -17,12 +17,8 @@ WantedFeatures::~WantedFeatures() = default;
 WantedFeatures::WantedFeatures(WantedFeatures&&) noexcept = default;
 WantedFeatures& WantedFeatures::operator=(WantedFeatures&&) noexcept = default;
 
-const VkPhysicalDeviceFeatures2* WantedFeatures::chain() const noexcept {
-  return impl_->chain;
-}
-std::span<const char* const> WantedFeatures::extensions() const noexcept {
-  return impl_->extensions;
-}
+const VkPhysicalDeviceFeatures2* WantedFeatures::chain() const noexcept { return impl_->chain; }
+std::span<const char* const> WantedFeatures::extensions() const noexcept { return impl_->extensions; }
 
 void WantedFeatures::enable_in(VkPhysicalDeviceFeatures2& app_chain) {
   impl_->lent.complete(app_chain, impl_->features);

@@ -12,10 +12,10 @@
 #include "permute/permute_box.abi.h"
 #include "permute/permute_copy.abi.h"
 #include "permute/permute_fused.abi.h"
+#include "permute/permute_interleave.abi.h"
 #include "permute/permute_rows.abi.h"
 #include "permute/permute_runs.abi.h"
 #include "permute/permute_tile.abi.h"
-#include "permute/permute_interleave.abi.h"
 #include "permute/permute_words.abi.h"
 
 #include <doctest/doctest.h>
@@ -39,16 +39,17 @@ struct Field {
 
 struct Interface {
   std::string_view stem;
-  std::size_t push_bytes;                   // up to the end of the last field
+  std::size_t push_bytes;  // up to the end of the last field
   std::vector<Field> fields;
-  std::set<std::uint32_t> constants;        // without the words
-  bool words;                               // reads the stream of words
-  std::set<std::uint32_t> may = {};         // constants that not every variant reads
+  std::set<std::uint32_t> constants;  // without the words
+  bool words;                         // reads the stream of words
+  std::set<std::uint32_t> may = {};   // constants that not every variant reads
 };
 
 constexpr std::size_t kPermutePush = sizeof(PermutePush);
 const std::vector<Field> kPermuteFields = {FIELD(PermutePush, src), FIELD(PermutePush, dst), FIELD(PermutePush, words)};
-const std::set<std::uint32_t> kCommon = {SECTILE_SPEC_WORKGROUP, PERMUTE_SPEC_AXES, PERMUTE_SPEC_READ_BOUNDS, PERMUTE_SPEC_WRITE_BOUNDS};
+const std::set<std::uint32_t> kCommon = {SECTILE_SPEC_WORKGROUP, PERMUTE_SPEC_AXES, PERMUTE_SPEC_READ_BOUNDS,
+                                         PERMUTE_SPEC_WRITE_BOUNDS};
 
 std::set<std::uint32_t> with(std::set<std::uint32_t> base, std::initializer_list<std::uint32_t> more) {
   base.insert(more);
@@ -59,63 +60,84 @@ const std::set<std::uint32_t> kFused =
     with(kCommon, {PERMUTE_FUSED_SPEC_TYPE, PERMUTE_FUSED_SPEC_OUT, PERMUTE_FUSED_SPEC_STAGE, PERMUTE_FUSED_SPEC_LOAD,
                    PERMUTE_FUSED_SPEC_STORE, PERMUTE_FUSED_SPEC_ADD});
 
-const std::vector<Field> kCanaryFields = {FIELD(CanaryPush, a_rows),    FIELD(CanaryPush, a_columns), FIELD(CanaryPush, b_rows),
-                                          FIELD(CanaryPush, b_columns), FIELD(CanaryPush, c_rows),    FIELD(CanaryPush, c_columns),
-                                          FIELD(CanaryPush, d),         FIELD(CanaryPush, d_bytes),   FIELD(CanaryPush, seed)};
+const std::vector<Field> kCanaryFields = {
+    FIELD(CanaryPush, a_rows),    FIELD(CanaryPush, a_columns), FIELD(CanaryPush, b_rows),
+    FIELD(CanaryPush, b_columns), FIELD(CanaryPush, c_rows),    FIELD(CanaryPush, c_columns),
+    FIELD(CanaryPush, d),         FIELD(CanaryPush, d_bytes),   FIELD(CanaryPush, seed)};
 const std::set<std::uint32_t> kCanaryConstants = {SECTILE_SPEC_WORKGROUP, CANARY_SPEC_M, CANARY_SPEC_N, CANARY_SPEC_K};
 
 // A matmul's words are pushed, and those beyond the push bytes are constants.
 std::set<std::uint32_t> matmul_constants(std::initializer_list<std::uint32_t> own) {
   std::set<std::uint32_t> out(own);
   for (std::uint32_t id = MATMUL_SPEC_TYPE; id <= MATMUL_SPEC_TILE_K; ++id) out.insert(id);
-  for (std::uint32_t word = MATMUL_PUSH_WORDS; word < MATMUL_MAX_WORDS; ++word) out.insert(MATMUL_SPEC_WORD0 + word - MATMUL_PUSH_WORDS);
+  for (std::uint32_t word = MATMUL_PUSH_WORDS; word < MATMUL_MAX_WORDS; ++word)
+    out.insert(MATMUL_SPEC_WORD0 + word - MATMUL_PUSH_WORDS);
   return out;
 }
-const std::vector<Field> kMatmulFields = {FIELD(MatmulPush, a), FIELD(MatmulPush, b), FIELD(MatmulPush, d), FIELD(MatmulPush, words)};
+const std::vector<Field> kMatmulFields = {FIELD(MatmulPush, a), FIELD(MatmulPush, b), FIELD(MatmulPush, d),
+                                          FIELD(MatmulPush, words)};
 Interface matmul_interface(std::string_view stem, std::initializer_list<std::uint32_t> own) {
   return {stem, sizeof(MatmulPush), kMatmulFields, {SECTILE_SPEC_WORKGROUP}, false, matmul_constants(own)};
 }
 
 const std::vector<Interface> kInterfaces = {
-    matmul_interface("matmul_coopmat", {MATMUL_COOPMAT_SPEC_SUBGROUP, MATMUL_COOPMAT_SPEC_SUB_M, MATMUL_COOPMAT_SPEC_SUB_N,
-                                        MATMUL_COOPMAT_SPEC_FRAG_M, MATMUL_COOPMAT_SPEC_FRAG_N, MATMUL_COOPMAT_SPEC_FRAG_K,
-                                        MATMUL_COOPMAT_SPEC_PAD, MATMUL_COOPMAT_SPEC_SLICE_K, MATMUL_COOPMAT_SPEC_STORE_M,
-                                        MATMUL_COOPMAT_SPEC_STORE_N, MATMUL_COOPMAT_SPEC_STAGED}),
+    matmul_interface(
+        "matmul_coopmat",
+        {MATMUL_COOPMAT_SPEC_SUBGROUP, MATMUL_COOPMAT_SPEC_SUB_M, MATMUL_COOPMAT_SPEC_SUB_N, MATMUL_COOPMAT_SPEC_FRAG_M,
+         MATMUL_COOPMAT_SPEC_FRAG_N, MATMUL_COOPMAT_SPEC_FRAG_K, MATMUL_COOPMAT_SPEC_PAD, MATMUL_COOPMAT_SPEC_SLICE_K,
+         MATMUL_COOPMAT_SPEC_STORE_M, MATMUL_COOPMAT_SPEC_STORE_N, MATMUL_COOPMAT_SPEC_STAGED}),
     matmul_interface("matmul_coopmat2", {MATMUL_COOPMAT2_SPEC_RAGGED, MATMUL_COOPMAT2_SPEC_UNROLL}),
     matmul_interface("matmul_direct", {MATMUL_DIRECT_SPEC_ROWS, MATMUL_DIRECT_SPEC_COLUMNS, MATMUL_DIRECT_SPEC_FAR}),
     matmul_interface("matmul_reduce", {}),
-    matmul_interface("matmul_simt", {MATMUL_SIMT_SPEC_ROWS, MATMUL_SIMT_SPEC_COLUMNS, MATMUL_SIMT_SPEC_LANES_M, MATMUL_SIMT_SPEC_LANES_N,
-                                     MATMUL_SIMT_SPEC_VECTOR, MATMUL_SIMT_SPEC_STRIDED, MATMUL_SIMT_SPEC_STAGES, MATMUL_SIMT_SPEC_PREFETCH,
-                                     MATMUL_SIMT_SPEC_FETCHERS, MATMUL_SIMT_SPEC_INTERLEAVED, MATMUL_SIMT_SPEC_PAD_A, MATMUL_SIMT_SPEC_PAD_B,
-                                     MATMUL_SIMT_SPEC_GROUP_A, MATMUL_SIMT_SPEC_GROUP_B, MATMUL_SIMT_SPEC_CHECKED, MATMUL_SIMT_SPEC_PAIRED}),
+    matmul_interface(
+        "matmul_simt",
+        {MATMUL_SIMT_SPEC_ROWS, MATMUL_SIMT_SPEC_COLUMNS, MATMUL_SIMT_SPEC_LANES_M, MATMUL_SIMT_SPEC_LANES_N,
+         MATMUL_SIMT_SPEC_VECTOR, MATMUL_SIMT_SPEC_STRIDED, MATMUL_SIMT_SPEC_STAGES, MATMUL_SIMT_SPEC_PREFETCH,
+         MATMUL_SIMT_SPEC_FETCHERS, MATMUL_SIMT_SPEC_INTERLEAVED, MATMUL_SIMT_SPEC_PAD_A, MATMUL_SIMT_SPEC_PAD_B,
+         MATMUL_SIMT_SPEC_GROUP_A, MATMUL_SIMT_SPEC_GROUP_B, MATMUL_SIMT_SPEC_CHECKED, MATMUL_SIMT_SPEC_PAIRED}),
     matmul_interface("matvec", {MATVEC_SPEC_SIDE, MATVEC_SPEC_ROWS, MATVEC_SPEC_LANES, MATVEC_SPEC_ROUNDS}),
     {"canary_coopmat", sizeof(CanaryPush), kCanaryFields, kCanaryConstants, false},
     {"canary_coopmat2", sizeof(CanaryPush), kCanaryFields, kCanaryConstants, false},
-    {"permute_copy", offsetof(PermuteCopyPush, groups) + 4,
-     {FIELD(PermuteCopyPush, src), FIELD(PermuteCopyPush, dst), FIELD(PermuteCopyPush, bytes_lo), FIELD(PermuteCopyPush, bytes_hi), FIELD(PermuteCopyPush, groups)},
-     {SECTILE_SPEC_WORKGROUP, PERMUTE_COPY_SPEC_WIDTH, PERMUTE_COPY_SPEC_UNROLL}, false},
+    {"permute_copy",
+     offsetof(PermuteCopyPush, groups) + 4,
+     {FIELD(PermuteCopyPush, src), FIELD(PermuteCopyPush, dst), FIELD(PermuteCopyPush, bytes_lo),
+      FIELD(PermuteCopyPush, bytes_hi), FIELD(PermuteCopyPush, groups)},
+     {SECTILE_SPEC_WORKGROUP, PERMUTE_COPY_SPEC_WIDTH, PERMUTE_COPY_SPEC_UNROLL},
+     false},
     {"permute_rows", kPermutePush, kPermuteFields, with(kCommon, {PERMUTE_ROWS_SPEC_UNROLL}), true},
     {"permute_tile", kPermutePush, kPermuteFields,
-     with(kCommon, {PERMUTE_TILE_SPEC_TILE_S, PERMUTE_TILE_SPEC_TILE_D, PERMUTE_TILE_SPEC_VECTOR_S, PERMUTE_TILE_SPEC_VECTOR_D,
-                    PERMUTE_TILE_SPEC_STORE_BYTES, PERMUTE_TILE_SPEC_SKEW, PERMUTE_TILE_SPEC_SWAP}), true},
+     with(kCommon,
+          {PERMUTE_TILE_SPEC_TILE_S, PERMUTE_TILE_SPEC_TILE_D, PERMUTE_TILE_SPEC_VECTOR_S, PERMUTE_TILE_SPEC_VECTOR_D,
+           PERMUTE_TILE_SPEC_STORE_BYTES, PERMUTE_TILE_SPEC_SKEW, PERMUTE_TILE_SPEC_SWAP}),
+     true},
     {"permute_block", kPermutePush, kPermuteFields,
-     with(kCommon, {PERMUTE_TILE_SPEC_TILE_S, PERMUTE_TILE_SPEC_TILE_D, PERMUTE_TILE_SPEC_VECTOR_S, PERMUTE_TILE_SPEC_VECTOR_D,
-                    PERMUTE_TILE_SPEC_STORE_BYTES, PERMUTE_BLOCK_SPEC_LANES_D, PERMUTE_TILE_SPEC_SWAP}), true},
+     with(kCommon,
+          {PERMUTE_TILE_SPEC_TILE_S, PERMUTE_TILE_SPEC_TILE_D, PERMUTE_TILE_SPEC_VECTOR_S, PERMUTE_TILE_SPEC_VECTOR_D,
+           PERMUTE_TILE_SPEC_STORE_BYTES, PERMUTE_BLOCK_SPEC_LANES_D, PERMUTE_TILE_SPEC_SWAP}),
+     true},
     {"permute_box", kPermutePush, kPermuteFields,
-     with(kCommon, {PERMUTE_BOX_SPEC_LOAD_VECTOR, PERMUTE_BOX_SPEC_STORE_VECTOR, PERMUTE_BOX_SPEC_SHARED_WORDS, PERMUTE_BOX_SPEC_UNROLL}), true},
+     with(kCommon, {PERMUTE_BOX_SPEC_LOAD_VECTOR, PERMUTE_BOX_SPEC_STORE_VECTOR, PERMUTE_BOX_SPEC_SHARED_WORDS,
+                    PERMUTE_BOX_SPEC_UNROLL}),
+     true},
     {"permute_interleave", kPermutePush, kPermuteFields,
-     with(kCommon, {PERMUTE_INTERLEAVE_SPEC_STEPS, PERMUTE_INTERLEAVE_SPEC_LOAD_BYTES, PERMUTE_INTERLEAVE_SPEC_STORE_BYTES, PERMUTE_INTERLEAVE_SPEC_SOURCES, PERMUTE_INTERLEAVE_SPEC_SRC_RUN,
-                    PERMUTE_INTERLEAVE_SPEC_TARGETS, PERMUTE_INTERLEAVE_SPEC_DST_RUN, PERMUTE_INTERLEAVE_SPEC_SWAP}), true},
+     with(kCommon,
+          {PERMUTE_INTERLEAVE_SPEC_STEPS, PERMUTE_INTERLEAVE_SPEC_LOAD_BYTES, PERMUTE_INTERLEAVE_SPEC_STORE_BYTES,
+           PERMUTE_INTERLEAVE_SPEC_SOURCES, PERMUTE_INTERLEAVE_SPEC_SRC_RUN, PERMUTE_INTERLEAVE_SPEC_TARGETS,
+           PERMUTE_INTERLEAVE_SPEC_DST_RUN, PERMUTE_INTERLEAVE_SPEC_SWAP}),
+     true},
     {"permute_runs", kPermutePush, kPermuteFields,
-     with(kCommon, {PERMUTE_RUNS_SPEC_RUN, PERMUTE_RUNS_SPEC_TILE_S, PERMUTE_RUNS_SPEC_TILE_D, PERMUTE_RUNS_SPEC_BLOCK_S,
-                    PERMUTE_RUNS_SPEC_BLOCK_D, PERMUTE_RUNS_SPEC_LOAD_BYTES, PERMUTE_RUNS_SPEC_STORE_BYTES, PERMUTE_RUNS_SPEC_SHIFT,
-                    PERMUTE_RUNS_SPEC_HALO, PERMUTE_RUNS_SPEC_STAGED, PERMUTE_RUNS_SPEC_SKEW, PERMUTE_RUNS_SPEC_SWAP}), true},
+     with(kCommon, {PERMUTE_RUNS_SPEC_RUN, PERMUTE_RUNS_SPEC_TILE_S, PERMUTE_RUNS_SPEC_TILE_D,
+                    PERMUTE_RUNS_SPEC_BLOCK_S, PERMUTE_RUNS_SPEC_BLOCK_D, PERMUTE_RUNS_SPEC_LOAD_BYTES,
+                    PERMUTE_RUNS_SPEC_STORE_BYTES, PERMUTE_RUNS_SPEC_SHIFT, PERMUTE_RUNS_SPEC_HALO,
+                    PERMUTE_RUNS_SPEC_STAGED, PERMUTE_RUNS_SPEC_SKEW, PERMUTE_RUNS_SPEC_SWAP}),
+     true},
     {"permute_words", kPermutePush, kPermuteFields, kCommon, true},
     {"permute_fused", kPermutePush, kPermuteFields, with(kFused, {PERMUTE_FUSED_SPEC_VECTOR}), true},
     {"permute_fused_block", kPermutePush, kPermuteFields,
-     with(kFused, {PERMUTE_FUSED_SPEC_VECTOR_S, PERMUTE_FUSED_SPEC_VECTOR_D, PERMUTE_FUSED_SPEC_TILE_S, PERMUTE_FUSED_SPEC_TILE_D,
-                   PERMUTE_FUSED_SPEC_SWAP, PERMUTE_FUSED_SPEC_LANES_D, PERMUTE_FUSED_SPEC_JOINED_S,
-                   PERMUTE_FUSED_SPEC_JOINED_D}), true},
+     with(kFused, {PERMUTE_FUSED_SPEC_VECTOR_S, PERMUTE_FUSED_SPEC_VECTOR_D, PERMUTE_FUSED_SPEC_TILE_S,
+                   PERMUTE_FUSED_SPEC_TILE_D, PERMUTE_FUSED_SPEC_SWAP, PERMUTE_FUSED_SPEC_LANES_D,
+                   PERMUTE_FUSED_SPEC_JOINED_S, PERMUTE_FUSED_SPEC_JOINED_D}),
+     true},
 };
 
 // SPIRV-Reflect knows no tensor layouts and views, and gives up at a pointer to one: it is shown empty types instead.

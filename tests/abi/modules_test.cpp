@@ -1,5 +1,5 @@
-// The matrix kernel has a module for each loop and type: none is embedded in vain, and none is missing. And no plan has a
-// module that asks for a feature which the profile is without.
+// The matrix kernel has a module for each loop and type: none is embedded in vain, and none is missing. And no plan has
+// a module that asks for a feature which the profile is without.
 #include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
 #include <sectile/shaders.hpp>
@@ -47,7 +47,8 @@ std::set<std::string> capabilities_of(const Step& step) {
 TEST_CASE("each module of the matrix kernel is some rows") {
   std::set<std::string> wanted;
   for (const char* target : {"nvidia-hopper", "intel-xe-hpg", "lavapipe"})
-    for (const char* text : {"matmul f16 nn 256x256x256", "matmul bf16 nn 256x256x256", "matmul i8 nn 256x256x256", "matmul f16 nn 256x256x256 acc=f16"}) {
+    for (const char* text : {"matmul f16 nn 256x256x256", "matmul bf16 nn 256x256x256", "matmul i8 nn 256x256x256",
+                             "matmul f16 nn 256x256x256 acc=f16"}) {
       const auto profile = builtin_target(target);
       REQUIRE(profile.has_value());
       std::size_t admitted = 0;
@@ -67,7 +68,7 @@ TEST_CASE("each module of the matrix kernel is some rows") {
 
 TEST_CASE("what a profile is without no module asks for") {
   struct Feature {
-    std::optional<bool> DeviceProfile::*field;
+    std::optional<bool> DeviceProfile::* field;
     std::set<std::string> capabilities;
   };
   const Feature features[] = {
@@ -78,21 +79,25 @@ TEST_CASE("what a profile is without no module asks for") {
       {&DeviceProfile::bfloat16, {"BFloat16TypeKHR", "BFloat16CooperativeMatrixKHR"}},
       {&DeviceProfile::storage8, {"StorageBuffer8BitAccess"}},
       {&DeviceProfile::storage16, {"StorageBuffer16BitAccess"}},
-      {&DeviceProfile::integer_dot_product, {"DotProduct", "DotProductInputAll", "DotProductInput4x8Bit", "DotProductInput4x8BitPacked"}},
+      {&DeviceProfile::integer_dot_product,
+       {"DotProduct", "DotProductInputAll", "DotProductInput4x8Bit", "DotProductInput4x8BitPacked"}},
       {&DeviceProfile::cooperative_matrix, {"CooperativeMatrixKHR"}},
-      {&DeviceProfile::cooperative_matrix_tensor_addressing, {"TensorAddressingNV", "CooperativeMatrixTensorAddressingNV"}},
+      {&DeviceProfile::cooperative_matrix_tensor_addressing,
+       {"TensorAddressingNV", "CooperativeMatrixTensorAddressingNV"}},
   };
-  std::size_t asked = 0;   // for a feature that is there
+  std::size_t asked = 0;  // for a feature that is there
   for (const char* target : {"nvidia-hopper", "amd-rdna4", "lavapipe"})
     for (const char* text :
-         {"matmul f32 nn 256x256x256", "matmul f16 nn 256x256x256", "matmul bf16 nn 256x256x256", "matmul i8 nt 256x256x256",
-          "matmul f16 nt 256x256x256 acc=f16", "matmul f16 nt 256x256x256 b=q4", "matmul i8 nt 256x256x256 out=f16",
-          "permute i8 64x48x40 axes=2,0,1", "permute f16 640x480 axes=1,0", "permute f16 64x480 axes=1,0 out=bf16"}) {
+         {"matmul f32 nn 256x256x256", "matmul f16 nn 256x256x256", "matmul bf16 nn 256x256x256",
+          "matmul i8 nt 256x256x256", "matmul f16 nt 256x256x256 acc=f16", "matmul f16 nt 256x256x256 b=q4",
+          "matmul i8 nt 256x256x256 out=f16", "permute i8 64x48x40 axes=2,0,1", "permute f16 640x480 axes=1,0",
+          "permute f16 64x480 axes=1,0 out=bf16"}) {
       for (const Feature& f : features)
         for (const bool there : {true, false}) {
           DeviceProfile profile = builtin_target(target).value();
-          if (profile.vendor == "nvidia")   // a driver's own listing says more than the built-in target
-            profile.cooperative_matrix2 = profile.cooperative_matrix_workgroup_scope = profile.cooperative_matrix_tensor_addressing = true;
+          if (profile.vendor == "nvidia")  // a driver's own listing says more than the built-in target
+            profile.cooperative_matrix2 = profile.cooperative_matrix_workgroup_scope =
+                profile.cooperative_matrix_tensor_addressing = true;
           if (there && !(profile.*f.field).value_or(false)) continue;
           if (!there) profile.*f.field = false;
           each_admitted(text, profile, [&](const std::string& name, const Plan& forced) {
@@ -100,7 +105,8 @@ TEST_CASE("what a profile is without no module asks for") {
               for (const std::string& capability : capabilities_of(step)) {
                 if (!f.capabilities.contains(capability)) continue;
                 asked += there ? 1 : 0;
-                CHECK_MESSAGE(there, std::string(target) << ": " << std::string(text) << ": " << name << " asks for " << capability);
+                CHECK_MESSAGE(there, std::string(target)
+                                         << ": " << std::string(text) << ": " << name << " asks for " << capability);
               }
           });
         }
@@ -117,9 +123,10 @@ TEST_CASE("elements of2 bytes need16 bit storage alone") {
   adreno.int8 = false;
   for (const DeviceProfile& profile : {hopper, adreno})
     for (const char* text :
-         {"matmul f16 nn 960x2304x770 epi=bias+gelu", "matmul f16 nt 255x127x63", "matmul f16 tn 33x65x129 epi=bias.m+residual",
-          "matmul bf16 nn 31x33x35 epi=scale+bias+silu", "matmul f16 nt 1x4097x1023 epi=bias", "matmul f16 nn 3x5x0 epi=bias",
-          "matmul f16 nt 33x127x8191 epi=bias", "matmul f16 nt 17x255x127 b=q8", "matmul f16 nt 16x255x4096 b=q4 epi=bias",
+         {"matmul f16 nn 960x2304x770 epi=bias+gelu", "matmul f16 nt 255x127x63",
+          "matmul f16 tn 33x65x129 epi=bias.m+residual", "matmul bf16 nn 31x33x35 epi=scale+bias+silu",
+          "matmul f16 nt 1x4097x1023 epi=bias", "matmul f16 nn 3x5x0 epi=bias", "matmul f16 nt 33x127x8191 epi=bias",
+          "matmul f16 nt 17x255x127 b=q8", "matmul f16 nt 16x255x4096 b=q4 epi=bias",
           "matmul f32 nn 17x255x127 out=f16", "permute f16 7x9x11 axes=2,0,1", "permute f16 641x481 axes=1,0",
           "permute f16 4099 axes=0", "permute bf16 7x9x11 axes=2,0,1 out=f16"}) {
       CAPTURE(text);

@@ -1,8 +1,8 @@
 // The interface headers compile with NVRTC, which the CUDA kernels are compiled with, and lay the
 // structs out as C++ does. Skipped, and said so, where the host has no NVRTC.
+#include "nvrtc.hpp"
 #include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
-#include "nvrtc.hpp"
 #include "permute/permute_copy.abi.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,9 @@ TEST_CASE("interface headers compile with NVRTC") {
     ++interfaces;
   }
   REQUIRE(interfaces >= 8);
-  const auto same = [&](const std::string& what, std::size_t value) { source += "static_assert(" + what + " == " + std::to_string(value) + ", \"\");\n"; };
+  const auto same = [&](const std::string& what, std::size_t value) {
+    source += "static_assert(" + what + " == " + std::to_string(value) + ", \"\");\n";
+  };
   same("sizeof(PermutePush)", sizeof(PermutePush));
   // NVRTC knows no offsetof in a constant: sizes and alignment of the same members in the same order settle it.
   same("sizeof(((PermutePush*)0)->src)", sizeof(PermutePush::src));
@@ -37,6 +39,7 @@ TEST_CASE("interface headers compile with NVRTC") {
   same("sizeof(((MatmulPush*)0)->words)", sizeof(MatmulPush::words));
   same("alignof(MatmulPush)", alignof(MatmulPush));
   source += "extern \"C\" __global__ void kernel(PermutePush push) { (void)push; }\n";
-  const auto compiled = nvrtc.compile(source, "interface.cu", headers, {"--gpu-architecture=compute_90", "--std=c++17"});
+  const auto compiled =
+      nvrtc.compile(source, "interface.cu", headers, {"--gpu-architecture=compute_90", "--std=c++17"});
   CHECK_MESSAGE(compiled.good, compiled.log);
 }

@@ -20,7 +20,7 @@ struct Plain {
   using Type = T;
 };
 template <class T>
-requires std::is_enum_v<T>
+  requires std::is_enum_v<T>
 struct Plain<T> {
   static_assert(sizeof(T) == sizeof(int));
   using Type = int;
@@ -65,9 +65,7 @@ SECTILE_NVRTC_FUNCTIONS(SECTILE_COMPARE)
 
 namespace {
 
-constexpr bool same(long long ours, long long theirs) {
-  return ours == theirs;
-}
+constexpr bool same(long long ours, long long theirs) { return ours == theirs; }
 static_assert(same(api::kSuccess, CUDA_SUCCESS));
 static_assert(same(api::kNoDevice, CUDA_ERROR_NO_DEVICE));
 static_assert(same(api::kTensorUint8, CU_TENSOR_MAP_DATA_TYPE_UINT8));

@@ -128,7 +128,8 @@ TEST_CASE("tensor maps follow the push struct, encoded at the launch's addresses
   {
     auto device = adopt();
     Plan plan = add_plan(1024, 3);
-    plan.steps[0].tensor_maps = {{0, 0, 4, {32, 32}, {128}, {32, 8}, 128}, {1, 0, 4, {16, 16, 4}, {64, 1024}, {16, 4, 1}, 64}};
+    plan.steps[0].tensor_maps = {{0, 0, 4, {32, 32}, {128}, {32, 8}, 128},
+                                 {1, 0, 4, {16, 16, 4}, {64, 1024}, {16, 4, 1}, 64}};
     const auto executable = must(device.prepare(plan));
     must(cuda::launch(kStream, executable, std::span(kGood).first(2)));
     REQUIRE(driver.launches() == 1);
@@ -357,7 +358,7 @@ TEST_CASE("prepare refuses what cannot be, and compiles nothing of it") {
   CHECK(device.prepare(plan).error().kind == ErrorKind::invalid_plan);
   plan = add_plan(1024, 3);
   plan.steps[0].workgroup = {2048, 1, 1};
-  CHECK(device.prepare(plan).error().kind == ErrorKind::invalid_plan);   // not what the kernel is compiled for
+  CHECK(device.prepare(plan).error().kind == ErrorKind::invalid_plan);  // not what the kernel is compiled for
   std::ranges::find(plan.steps[0].constants, 0u, &Constant::id)->value = 2048;
   CHECK(device.prepare(plan).error().kind == ErrorKind::limit_exceeded);
   CHECK(device.compile_counts().compiled == 0);

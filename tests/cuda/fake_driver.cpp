@@ -24,7 +24,7 @@ struct State {
   std::array<FakeLaunch, kMostLaunches> launches;
   std::size_t launched = 0;
   bool capturing = false;
-  std::size_t push_bytes = 24, maps = 0;   // of the kernels that are launched
+  std::size_t push_bytes = 24, maps = 0;  // of the kernels that are launched
 };
 State g_state;
 thread_local std::vector<Context> g_contexts;
@@ -341,28 +341,16 @@ FakeDriver::FakeDriver(int devices) : replaced_(fake_driver()) {
 }
 FakeDriver::~FakeDriver() = default;
 
-Context FakeDriver::context() {
-  return handle<Context>(0xC0);
-}
-Context FakeDriver::other_context() {
-  return handle<Context>(0xD0);
-}
-Context FakeDriver::current() const {
-  return g_contexts.empty() ? nullptr : g_contexts.back();
-}
-std::size_t FakeDriver::context_depth() const {
-  return g_contexts.size();
-}
+Context FakeDriver::context() { return handle<Context>(0xC0); }
+Context FakeDriver::other_context() { return handle<Context>(0xD0); }
+Context FakeDriver::current() const { return g_contexts.empty() ? nullptr : g_contexts.back(); }
+std::size_t FakeDriver::context_depth() const { return g_contexts.size(); }
 void FakeDriver::make_current(Context context) {
   g_contexts = {context};
   g_contexts.reserve(kMostLaunches);
 }
-std::size_t FakeDriver::launches() const {
-  return g_state.launched;
-}
-const FakeLaunch& FakeDriver::launch(std::size_t i) const {
-  return g_state.launches.at(i);
-}
+std::size_t FakeDriver::launches() const { return g_state.launched; }
+const FakeLaunch& FakeDriver::launch(std::size_t i) const { return g_state.launches.at(i); }
 void FakeDriver::expect_arguments(std::size_t push_bytes, std::size_t maps) {
   g_state.push_bytes = push_bytes;
   g_state.maps = maps;
@@ -376,12 +364,8 @@ std::size_t FakeDriver::calls(const std::string& name) const {
   const auto found = g_state.calls.find(name);
   return found == g_state.calls.end() ? 0 : found->second;
 }
-std::size_t FakeDriver::modules_alive() const {
-  return g_state.modules.size();
-}
-void FakeDriver::fail_next(const std::string& name, Status status) {
-  g_state.failures[name] = status;
-}
+std::size_t FakeDriver::modules_alive() const { return g_state.modules.size(); }
+void FakeDriver::fail_next(const std::string& name, Status status) { g_state.failures[name] = status; }
 std::vector<std::string> FakeDriver::complaints() const {
   const std::scoped_lock lock(g_state.mutex);
   return g_state.complaints;

@@ -38,8 +38,8 @@ class FakeDriver {
   std::size_t launches() const;
   const FakeLaunch& launch(std::size_t i) const;
   void clear_launches();
-  void expect_arguments(std::size_t push_bytes, std::size_t maps);   // 24 and none, as the tests' kernels have
-  std::size_t calls(const std::string& name) const;  // of the functions that make, destroy or wait
+  void expect_arguments(std::size_t push_bytes, std::size_t maps);  // 24 and none, as the tests' kernels have
+  std::size_t calls(const std::string& name) const;                 // of the functions that make, destroy or wait
   std::size_t modules_alive() const;
   // The next call of this function gives this status.
   void fail_next(const std::string& name, cuda::api::Status status);

@@ -18,9 +18,7 @@ using namespace sectile::test;
 
 namespace {
 
-const cuda::api::Driver& the_driver() {
-  return *must(cuda::driver());
-}
+const cuda::api::Driver& the_driver() { return *must(cuda::driver()); }
 
 cuda::Context current_context() {
   cuda::Context out = nullptr;
@@ -143,8 +141,7 @@ TEST_CASE("gpu: a captured launch computes at each replay, and not when it is ca
         CHECK(read_back(runtime, pair.dst) == plus(src, 7));
         // The first launch of a kernel may be a captured one.
         const auto fresh = must(runtime.device().prepare(add_plan(5000, 8)));
-        replay(
-            runtime, [&](cuda::Stream stream) { return cuda::launch(stream, fresh, pair.operands()); }, 1);
+        replay(runtime, [&](cuda::Stream stream) { return cuda::launch(stream, fresh, pair.operands()); }, 1);
         CHECK(read_back(runtime, pair.dst) == plus(src, 8));
       });
 }
@@ -282,10 +279,14 @@ TEST_CASE("gpu: planned permutes match the reference") {
 // Every admissible candidate of a few matmuls, against double precision.
 TEST_CASE("gpu: planned matmuls match the reference") {
   constexpr const char* kProblems[] = {
-      "matmul f32 nn 130x200x77 epi=bias+gelu",      "matmul f16 nt 64x96x130 batch=2 beta=0.5 epi=residual",
-      "matmul bf16 tn 70x129x40 out=f32",            "matmul i8 nt 65x68x300",
-      "matmul f16 nt 40x64x96 b=q4 epi=bias",        "matmul f32 nn 16x24x3000 epi=scale.m+silu",
-      "matmul f16 nt 1x500x1000 epi=bias+gelu_tanh", "matmul f32 nn 9x7x0 c=d beta=2 epi=bias",
+      "matmul f32 nn 130x200x77 epi=bias+gelu",
+      "matmul f16 nt 64x96x130 batch=2 beta=0.5 epi=residual",
+      "matmul bf16 tn 70x129x40 out=f32",
+      "matmul i8 nt 65x68x300",
+      "matmul f16 nt 40x64x96 b=q4 epi=bias",
+      "matmul f32 nn 16x24x3000 epi=scale.m+silu",
+      "matmul f16 nt 1x500x1000 epi=bias+gelu_tanh",
+      "matmul f32 nn 9x7x0 c=d beta=2 epi=bias",
   };
   on_every_device("gpu: planned matmuls match the reference", [&](cuda::Runtime& runtime) {
     for (const char* text : kProblems) {
@@ -302,21 +303,24 @@ TEST_CASE("gpu: planned matmuls match the reference") {
       }
       const auto before = data.at("d");
       const auto want = definition.result(data, before);
-      const Plan explained = must(make_plan(problem, runtime.profile(), {.explain = true, .extra = &reference::extra_rows()}));
+      const Plan explained =
+          must(make_plan(problem, runtime.profile(), {.explain = true, .extra = &reference::extra_rows()}));
       std::vector<std::string> names;
       for (const Candidate& candidate : explained.candidates)
         if (candidate.refusal.empty()) names.push_back(candidate.name);
-      if (names.empty()) names.emplace_back();   // K = 0: there is nothing to choose from
+      if (names.empty()) names.emplace_back();  // K = 0: there is nothing to choose from
       for (const std::string& name : names) {
         CAPTURE(name);
-        const Plan plan = must(make_plan(problem, runtime.profile(), {.force = name, .extra = &reference::extra_rows()}));
+        const Plan plan =
+            must(make_plan(problem, runtime.profile(), {.force = name, .extra = &reference::extra_rows()}));
         std::vector<cuda::Buffer> buffers;
         std::vector<OperandAddress> operands;
         std::size_t d = 0;
         for (const PlanOperand& operand : plan.operands) {
           buffers.push_back(must(runtime.make_buffer((std::max<std::uint64_t>(operand.bytes, 4) + 3) / 4 * 4)));
           must(runtime.fill(buffers.back(), 0, buffers.back().size(), 0xCDCDCDCD));
-          if (operand.role != OperandRole::scratch && operand.bytes != 0) must(runtime.upload(buffers.back(), 0, std::span<const std::byte>(held.at(operand.name))));
+          if (operand.role != OperandRole::scratch && operand.bytes != 0)
+            must(runtime.upload(buffers.back(), 0, std::span<const std::byte>(held.at(operand.name))));
           if (operand.name == "d") d = buffers.size() - 1;
           operands.push_back({buffers.back().address(), operand.bytes});
         }

@@ -80,7 +80,8 @@ inline std::string compile_and_check(std::vector<Job>& jobs, std::map<std::strin
   compile_all(jobs);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
   for (const Job& job : jobs) check(job, most[job.step->kernel.stem]);
-  std::string told = fmt::format("{} compilations for {} architectures in {:.1f} s", jobs.size(), kArchitectures.size(), seconds.count());
+  std::string told = fmt::format("{} compilations for {} architectures in {:.1f} s", jobs.size(), kArchitectures.size(),
+                                 seconds.count());
   for (const auto& [stem, figures] : most)
     told += fmt::format("\n  {}: at most {} registers, {} bytes shared", stem, figures.registers, figures.shared);
   return told;

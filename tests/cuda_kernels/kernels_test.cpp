@@ -3,11 +3,11 @@
 // error, no warning, no spill, no stack, no more workgroup memory than is static, and than the plan states.
 //
 // A compilation takes some 0.1 s of a core, so not all are made. Candidates are those of the rows of seeds-permute, for
-// the oldest architecture and for Hopper also of the rows of `images` and of generated problems. What the planner chooses
-// of them is compiled for every architecture that it is chosen for. What it takes only when forced is compiled for one in
-// three of the architectures that it is admitted for, by turns, and for all where SECTILE_ALL_KERNELS or SECTILE_THOROUGH
-// is set. Problems differ in their specialized words (more than 28 numbers) without end. They are values in the same code:
-// of combinations that differ in them alone the first is compiled.
+// the oldest architecture and for Hopper also of the rows of `images` and of generated problems. What the planner
+// chooses of them is compiled for every architecture that it is chosen for. What it takes only when forced is compiled
+// for one in three of the architectures that it is admitted for, by turns, and for all where SECTILE_ALL_KERNELS or
+// SECTILE_THOROUGH is set. Problems differ in their specialized words (more than 28 numbers) without end. They are
+// values in the same code: of combinations that differ in them alone the first is compiled.
 #include "compiling.hpp"
 #include "reference/extra_rows.hpp"
 

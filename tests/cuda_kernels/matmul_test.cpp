@@ -18,7 +18,8 @@ using namespace sectile::test;
 
 namespace {
 
-// All types, layouts, parts of an epilogue, formats of B; wide accesses and those of an element; batches and splits of K.
+// All types, layouts, parts of an epilogue, formats of B; wide accesses and those of an element; batches and splits of
+// K.
 constexpr const char* kProblems[] = {
     "matmul f32 nn 1024x1024x1024",
     "matmul f32 nt 1021x770x333 epi=bias+relu",
@@ -48,7 +49,8 @@ class Choice {
       if (constant.id < MATMUL_SPEC_WORD0) shaping.push_back(constant);
     combinations_[architecture].try_emplace({step.kernel, shaping}, step);
   }
-  void add(const Problem& problem, const DeviceProfile& profile, std::size_t architecture, const std::string& force = {}) {
+  void add(const Problem& problem, const DeviceProfile& profile, std::size_t architecture,
+           const std::string& force = {}) {
     const auto plan = make_plan(problem, profile, {.force = force, .extra = &reference::extra_rows()});
     REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
     for (const Step& step : plan->steps) add(step, architecture);
@@ -95,6 +97,7 @@ TEST_CASE("matmuls compile without spills") {
   std::vector<Job> jobs = choice.jobs();
   std::map<std::string, Most> most;
   const std::string told = compile_and_check(jobs, most);
-  for (const char* stem : {"matmul_simt", "matvec", "matmul_direct", "matmul_reduce"}) CHECK_MESSAGE(most.contains(stem), stem);
+  for (const char* stem : {"matmul_simt", "matvec", "matmul_direct", "matmul_reduce"})
+    CHECK_MESSAGE(most.contains(stem), stem);
   MESSAGE(told);
 }

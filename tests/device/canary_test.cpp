@@ -26,13 +26,15 @@ std::string refusal_of(const auto& result) { return result ? "" : result.error()
 TEST_CASE("a shape that failed its canary is taken out") {
   const DeviceProfile before = device();
   CHECK(with_canary(before, {}) == before);
-  const CanaryResult fine{{{shape("f16", "f16"), Canary::passed, ""}, {shape("s8", "s32"), Canary::untested, "no storage"}}};
+  const CanaryResult fine{
+      {{shape("f16", "f16"), Canary::passed, ""}, {shape("s8", "s32"), Canary::untested, "no storage"}}};
   const DeviceProfile passed = with_canary(before, fine);
   CHECK(passed.canary == Canary::passed);
   CHECK(passed.matrix_shapes == before.matrix_shapes);
   CHECK(matrix_objection(passed, shape("s8", "s32")) == "");
 
-  const CanaryResult bad{{{shape("f16", "f16"), Canary::passed, ""}, {shape("f16", "f32"), Canary::failed, "D[0][0] is 1, not 2"}}};
+  const CanaryResult bad{
+      {{shape("f16", "f16"), Canary::passed, ""}, {shape("f16", "f32"), Canary::failed, "D[0][0] is 1, not 2"}}};
   const DeviceProfile failed = with_canary(before, bad);
   CHECK(failed.canary == Canary::failed);
   CHECK(failed.matrix_shapes == std::vector{shape("f16", "f16"), shape("s8", "s32")});
@@ -55,7 +57,8 @@ TEST_CASE("a quirk that forbids the matrices is the objection") {
 }
 
 TEST_CASE("the canary's outcome survives JSON") {
-  const CanaryResult result{{{shape("f16", "f32"), Canary::failed, "D[0][0] is 1, not 2"}, {shape("f16", "f16"), Canary::passed, ""}}};
+  const CanaryResult result{
+      {{shape("f16", "f32"), Canary::failed, "D[0][0] is 1, not 2"}, {shape("f16", "f16"), Canary::passed, ""}}};
   CHECK(canary_from_json(to_json(result)) == result);
   CHECK(canary_from_json(to_json(CanaryResult{})) == CanaryResult{});
   const DeviceProfile profile = with_canary(device(), result);
@@ -66,11 +69,13 @@ TEST_CASE("the canary's outcome survives JSON") {
 
 TEST_CASE("canary garbage is refused") {
   CHECK(refusal_of(canary_from_json("")) == "parse: canary: not JSON");
-  CHECK(refusal_of(canary_from_json(R"({"rows":[{"verdict":"passed"}]})")).find("shape: not there") != std::string::npos);
+  CHECK(refusal_of(canary_from_json(R"({"rows":[{"verdict":"passed"}]})")).find("shape: not there") !=
+        std::string::npos);
   CHECK(refusal_of(canary_from_json(
-            R"({"rows":[{"shape":{"m":1,"n":1,"k":1,"a":"","b":"","c":"","result":""},"verdict":"fine"}]})"))
+                       R"({"rows":[{"shape":{"m":1,"n":1,"k":1,"a":"","b":"","c":"","result":""},"verdict":"fine"}]})"))
             .find("verdict: fine (want untested, passed or failed)") != std::string::npos);
   CHECK(refusal_of(canary_from_json(R"({"row":[]})")) == "parse: canary.row: unknown key");
-  CHECK(refusal_of(profile_from_json(R"({"name":"x","canary":"failed"})")).starts_with("parse: profile.canary: failed"));
+  CHECK(
+      refusal_of(profile_from_json(R"({"name":"x","canary":"failed"})")).starts_with("parse: profile.canary: failed"));
   CHECK(refusal_of(profile_from_json(R"({"name":"x","canary":"well"})")).starts_with("parse: profile.canary: well"));
 }

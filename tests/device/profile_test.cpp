@@ -9,13 +9,9 @@ using namespace sectile;
 
 namespace {
 
-std::string error_of(const Result<DeviceProfile>& profile) {
-  return profile ? "" : profile.error().message();
-}
+std::string error_of(const Result<DeviceProfile>& profile) { return profile ? "" : profile.error().message(); }
 
-DeviceProfile h200() {
-  return profile_from_vulkaninfo(data_file("nvidia-h200-vulkaninfo.json")).value();
-}
+DeviceProfile h200() { return profile_from_vulkaninfo(data_file("nvidia-h200-vulkaninfo.json")).value(); }
 
 }  // namespace
 

@@ -1,7 +1,7 @@
 // What known drivers do wrong, and what it does to a profile.
+#include "device/quirks.hpp"
 #include "data.hpp"
 #include "device/fields.hpp"
-#include "device/quirks.hpp"
 
 #include <doctest/doctest.h>
 

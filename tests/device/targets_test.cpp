@@ -1,7 +1,7 @@
+#include "device/targets.hpp"
 #include "data.hpp"
 #include "device/fields.hpp"
 #include "device/quirks.hpp"
-#include "device/targets.hpp"
 
 #include <doctest/doctest.h>
 

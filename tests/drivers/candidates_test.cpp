@@ -27,13 +27,11 @@ namespace {
 
 // How drivers name what must be 0: a register that had no room, and the memory that it went to.
 constexpr std::string_view kSpills[] = {
-    "Spilled SGPRs", "Spilled VGPRs", "Scratch size",             // RADV
-    "Spill count",   "Fill count",    "Scratch Memory Size",      // ANV
+    "Spilled SGPRs", "Spilled VGPRs", "Scratch size",         // RADV
+    "Spill count",   "Fill count",    "Scratch Memory Size",  // ANV
 };
 
-bool is_spill(const std::string& name) {
-  return std::ranges::find(kSpills, name) != std::end(kSpills);
-}
+bool is_spill(const std::string& name) { return std::ranges::find(kSpills, name) != std::end(kSpills); }
 
 // A reason without its numbers: those are the problem's, and the list is of reasons.
 std::string worded(const std::string& reason) {
@@ -46,9 +44,7 @@ std::string worded(const std::string& reason) {
   return out;
 }
 
-std::string stem_of(const std::string& candidate) {
-  return candidate.substr(0, candidate.find(' '));
-}
+std::string stem_of(const std::string& candidate) { return candidate.substr(0, candidate.find(' ')); }
 
 // Compiles kernels and says what spilled.
 class Compiler {
@@ -72,8 +68,8 @@ class Compiler {
         if (!is_spill(statistic.name)) continue;
         ++spills;
         if (twin && statistic.name == "Spilled SGPRs") continue;
-        CHECK_MESSAGE(statistic.value == "0", statistic.name << " " << statistic.value << ", subgroup "
-                                                              << step.subgroup_size);
+        CHECK_MESSAGE(statistic.value == "0",
+                      statistic.name << " " << statistic.value << ", subgroup " << step.subgroup_size);
       }
       CHECK_MESSAGE(spills > 0, "the driver tells nothing of spills");
       told.insert(step.kernel.stem + "." + step.kernel.variant);

@@ -17,10 +17,10 @@ struct Beside {
 
 // NVK speaks for no target: theirs are of NVIDIA's own driver.
 std::vector<Beside> pairs() {
-  return {{radv("vega10"), "amd-gcn5"},       {radv("navi21"), "amd-rdna2"},
-          {radv("navi31"), "amd-rdna3"},      {radv("gfx1201"), "amd-rdna4"},
+  return {{radv("vega10"), "amd-gcn5"},        {radv("navi21"), "amd-rdna2"},
+          {radv("navi31"), "amd-rdna3"},       {radv("gfx1201"), "amd-rdna4"},
           {anv("mtl", "mtl"), "intel-xe-lpg"}, {anv("dg2-a380", "dg2", "0x56a5"), "intel-xe-hpg"},
-          {anv("bmg", "bmg"), "intel-xe2"},   {turnip("a740", "740"), "qualcomm-adreno7"}};
+          {anv("bmg", "bmg"), "intel-xe2"},    {turnip("a740", "740"), "qualcomm-adreno7"}};
 }
 
 // Rows that a kernel of ours can use: A and B of one type, C and the result of one, of one signedness, no clamping.
@@ -34,7 +34,7 @@ bool has(const DeviceProfile& profile, const MatrixShape& shape) {
 }
 
 void compare_features(const DeviceProfile& target, const DeviceProfile& live) {
-  const auto granted = [&](const char* name, std::optional<bool> DeviceProfile::*field) {
+  const auto granted = [&](const char* name, std::optional<bool> DeviceProfile::* field) {
     if ((target.*field) != true) return;
     CHECK_MESSAGE(live.*field == true, name << ": the target has it, the driver does not");
   };

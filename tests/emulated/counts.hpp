@@ -128,9 +128,7 @@ inline std::uint32_t constant_of(const Step& step, std::uint32_t id) {
   return found == step.constants.end() ? 0 : found->value;
 }
 
-inline std::string stem_of(const Candidate& candidate) {
-  return candidate.name.substr(0, candidate.name.find(' '));
-}
+inline std::string stem_of(const Candidate& candidate) { return candidate.name.substr(0, candidate.name.find(' ')); }
 
 // ---- a claim against what was found
 
@@ -166,9 +164,7 @@ struct Claim {
   }
 };
 using Claims = std::array<Claim, 7>;
-constexpr Claim within(std::uint32_t permille) {
-  return {Claim::Kind::near, permille};
-}
+constexpr Claim within(std::uint32_t permille) { return {Claim::Kind::near, permille}; }
 
 // What does not hold, as text.
 inline std::string disagreement(const Claims& claims, const AccessCount& claimed, const AccessCount& found) {

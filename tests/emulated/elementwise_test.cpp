@@ -24,7 +24,8 @@ using emulated::Memory;
 namespace {
 
 // The problem by each admissible candidate, every element and every byte between them compared.
-void check_candidates(const PermuteProblem& problem, const DeviceProfile& profile, std::uint64_t seed, std::set<std::string>& ran) {
+void check_candidates(const PermuteProblem& problem, const DeviceProfile& profile, std::uint64_t seed,
+                      std::set<std::string>& ran) {
   CAPTURE(print(Problem(problem)));
   const reference::ElementwiseDefinition definition(problem);
   const auto specs = operands_of(problem);
@@ -73,5 +74,6 @@ TEST_CASE("every candidate of generated elementwise permutes comes out right") {
   }
   for (const char* stem : {"permute_fused", "permute_fused_block"})
     for (const char* variant : {"word", "word.long", "narrow", "narrow.long"})
-      CHECK_MESSAGE(ran.contains(std::string(stem) + "." + variant), std::string(stem) << "." << std::string(variant) << " never ran");
+      CHECK_MESSAGE(ran.contains(std::string(stem) + "." + variant),
+                    std::string(stem) << "." << std::string(variant) << " never ran");
 }

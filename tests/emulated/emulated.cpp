@@ -37,8 +37,8 @@ struct Fiber {
   ucontext_t context{};
   std::unique_ptr<std::byte[]> stack;
   unsigned invocation = 0;
-  unsigned exchanges = 0, barriers = 0;      // that its invocation came to
-  void* fake_stack = nullptr;   // the address sanitizer's
+  unsigned exchanges = 0, barriers = 0;  // that its invocation came to
+  void* fake_stack = nullptr;            // the address sanitizer's
 };
 
 // A warp's lanes on the way to an exchange. Those who have their values may hand in the next before the others have
@@ -60,14 +60,14 @@ struct Machine {
   void* scheduler_fake_stack = nullptr;
   const void* scheduler_stack = nullptr;
   std::size_t scheduler_stack_bytes = 0;
-  std::vector<std::unique_ptr<Fiber>> fibers;   // kept from group to group
+  std::vector<std::unique_ptr<Fiber>> fibers;  // kept from group to group
   std::vector<Fiber*> idle, waiting;
   std::vector<Warp> warps;
   bool backwards = false;
   Fiber* running = nullptr;
-  unsigned next = 0, finished = 0;              // invocations
+  unsigned next = 0, finished = 0;  // invocations
   unsigned barriers = 0, left_out = kNoBarrier, last_barrier = kNoBarrier;
-  std::vector<Access> accesses;                 // while `tracing`
+  std::vector<Access> accesses;  // while `tracing`
 
   unsigned size() const { return step->workgroup[0]; }
   void fail(std::string what) {
@@ -209,7 +209,8 @@ std::vector<Range> ranges_of(const Step& step, std::span<const Operand> operands
 
 void record(Access::Kind kind, const void* address, std::uint64_t bytes, const Where& where) {
   const Fiber& fiber = *machine.running;
-  const std::uint64_t position = std::uint64_t{fiber.barriers} << 40 ^ std::uint64_t{where.line()} << 16 ^ where.column();
+  const std::uint64_t position =
+      std::uint64_t{fiber.barriers} << 40 ^ std::uint64_t{where.line()} << 16 ^ where.column();
   const std::uint64_t file = std::hash<std::string_view>()(where.file_name());
   machine.accesses.push_back({kind, static_cast<std::uint32_t>(bytes), fiber.invocation, fiber.barriers,
                               iterations ^ (position + 1) * 0x9e3779b97f4a7c15ull ^ file,
@@ -315,8 +316,8 @@ std::string run(const Step& step, std::span<const Operand> operands, unsigned le
   return std::exchange(machine.failure, {});
 }
 
-std::string trace(const Step& step, std::span<const Operand> operands, std::uint64_t group, std::vector<Access>& accesses,
-                  unsigned last_barrier) {
+std::string trace(const Step& step, std::span<const Operand> operands, std::uint64_t group,
+                  std::vector<Access>& accesses, unsigned last_barrier) {
   const KernelRow* row = find_kernel(step.kernel);
   if (row == nullptr) return no_kernel(step);
   const Prepared prepared(*row, step, operands, kNoBarrier);

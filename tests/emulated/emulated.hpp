@@ -26,7 +26,7 @@ class SharedArray {
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  virtual void invoke(const std::uint8_t* push) = 0;   // one invocation
+  virtual void invoke(const std::uint8_t* push) = 0;  // one invocation
   virtual const std::vector<SharedArray*>& shared() const = 0;
   virtual std::uint64_t shared_bytes() const = 0;
 };
@@ -35,7 +35,7 @@ struct KernelRow {
   std::string_view stem, variant;
   std::unique_ptr<Kernel> (*make)(const Step& step);
 };
-std::vector<KernelRow>& kernels();   // filled before main() by what CMake makes of shaders/*/*.cu
+std::vector<KernelRow>& kernels();  // filled before main() by what CMake makes of shaders/*/*.cu
 const KernelRow* find_kernel(const KernelName& name);
 
 // Where an operand stands. Its bytes are the process' own memory.
@@ -54,18 +54,18 @@ unsigned barriers();
 
 // What an invocation did to memory.
 struct Access {
-  enum class Kind : std::uint8_t { load, store, workgroup };   // of global memory; of workgroup memory, either
+  enum class Kind : std::uint8_t { load, store, workgroup };  // of global memory; of workgroup memory, either
   Kind kind = Kind::load;
   std::uint32_t bytes = 0, invocation = 0;
-  std::uint32_t barriers = 0;      // that the invocation had passed
-  std::uint64_t instruction = 0;   // a number of its position in the source, the iterations of the loops around it, and
-                                   // `barriers`: lanes of a subgroup carry out the n-th accesses of one number together
-  std::uint64_t address = 0;       // the process' own
+  std::uint32_t barriers = 0;     // that the invocation had passed
+  std::uint64_t instruction = 0;  // a number of its position in the source, the iterations of the loops around it, and
+                                  // `barriers`: lanes of a subgroup carry out the n-th accesses of one number together
+  std::uint64_t address = 0;      // the process' own
 };
 
 // Carries out one workgroup of a step, up to the barrier of that number, and lists its accesses, each invocation's in
 // program order. Returns as run().
-std::string trace(const Step& step, std::span<const Operand> operands, std::uint64_t group, std::vector<Access>& accesses,
-                  unsigned last_barrier = kNoBarrier);
+std::string trace(const Step& step, std::span<const Operand> operands, std::uint64_t group,
+                  std::vector<Access>& accesses, unsigned last_barrier = kNoBarrier);
 
 }  // namespace sectile::emulated

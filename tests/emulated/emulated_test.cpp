@@ -18,10 +18,10 @@
 #include <utility>
 
 using namespace sectile;
-using emulated::Memory;
-using emulated::Tally;
 using emulated::admissible;
+using emulated::Memory;
 using emulated::plan_by;
+using emulated::Tally;
 
 namespace {
 
@@ -80,7 +80,9 @@ void check_sparse(const PermuteProblem& problem, const DeviceProfile& profile, s
   for (const std::string& candidate : admissible(problem, profile)) {
     CAPTURE(candidate);
     const Memory dst(definition.dst_bytes(), problem.dst_align);
-    each([&](std::int64_t to, std::optional<std::int64_t>) { std::ranges::fill(bytes_at(dst.bytes(), to), Memory::kPoison); });
+    each([&](std::int64_t to, std::optional<std::int64_t>) {
+      std::ranges::fill(bytes_at(dst.bytes(), to), Memory::kPoison);
+    });
     const Plan plan = plan_by(problem, profile, candidate);
     CHECK(plan.steps[0].kernel.variant.ends_with(".wide"));
     run_plan(plan, src, dst, tally);
@@ -115,9 +117,9 @@ PermuteProblem by_axes(DType type, std::vector<std::int64_t> shape, std::vector<
 void check_far_rows(const DeviceProfile& profile, Tally& tally) {
   for (const DType type : kTypes) {
     for (const auto& [shape, axes] : {std::pair<std::vector<std::int64_t>, std::vector<int>>{{80, 96}, {1, 0}},
-                                      {{9, 20, 7}, {2, 1, 0}},      // a box
-                                      {{3, 64, 3}, {0, 2, 1}},      // an interleave
-                                      {{7, 9, 3}, {1, 0, 2}}}) {    // runs
+                                      {{9, 20, 7}, {2, 1, 0}},    // a box
+                                      {{3, 64, 3}, {0, 2, 1}},    // an interleave
+                                      {{7, 9, 3}, {1, 0, 2}}}) {  // runs
       for (const bool source : {true, false}) {
         PermuteProblem problem = by_axes(type, shape, axes);
         auto& strides = source ? problem.src_strides : problem.dst_strides;
@@ -173,7 +175,8 @@ TEST_CASE("every candidate of generated permutes comes out right") {
   halves.dst_align = 4;
   check_candidates(halves, no_bytes, 7, tally);
   check_far_rows(profile, tally);
-  CHECK_MESSAGE(tally.missing("permute", "permute_fused").empty(), "never run:" << tally.missing("permute", "permute_fused"));
+  CHECK_MESSAGE(tally.missing("permute", "permute_fused").empty(),
+                "never run:" << tally.missing("permute", "permute_fused"));
   MESSAGE(problems << " generated problems, " << tally.runs() << " kernels run");
 }
 
@@ -181,7 +184,8 @@ TEST_CASE("every candidate of generated permutes comes out right") {
 TEST_CASE("runs of every length come out right") {
   const DeviceProfile profile = emulated::target("nvidia-hopper");
   Tally tally;
-  constexpr std::array<std::pair<std::int64_t, std::int64_t>, 6> kSides = {{{61, 67}, {60, 64}, {5, 131}, {129, 3}, {17, 120}, {2, 2}}};
+  constexpr std::array<std::pair<std::int64_t, std::int64_t>, 6> kSides = {
+      {{61, 67}, {60, 64}, {5, 131}, {129, 3}, {17, 120}, {2, 2}}};
   std::uint64_t seed = 1;
   for (const DType type : kTypes)
     for (std::int64_t run = 2; run <= 9; ++run) {
@@ -198,7 +202,8 @@ TEST_CASE("runs of every length come out right") {
       check_candidates(problem, profile, ++seed, tally);
     }
   const std::string missing = tally.missing("permute_runs") + " ";
-  for (const char* variant : {"e1 ", "e2 ", "e4 "}) CHECK_MESSAGE(missing.find(std::string("runs.") + variant) == std::string::npos, missing);
+  for (const char* variant : {"e1 ", "e2 ", "e4 "})
+    CHECK_MESSAGE(missing.find(std::string("runs.") + variant) == std::string::npos, missing);
 }
 
 // None of the checks above is blind.
@@ -229,7 +234,7 @@ TEST_CASE("emulation sees what is wrong") {
   step.accesses[0].end += 4;
   says(step, "is misaligned");
   step = good;
-  constant(step, 13) += 4;   // the skew: more workgroup memory than the step states
+  constant(step, 13) += 4;  // the skew: more workgroup memory than the step states
   says(step, "of workgroup memory");
   step = good;
   step.kernel.variant = "e3";

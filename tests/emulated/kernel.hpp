@@ -1,6 +1,6 @@
-// What a kernel sees of CUDA on the host. CMake puts each shaders/*/*.cu, a variant at a time, into a class derived from
-// Emulated, where `constexpr` reads `const`: namespace-scope constants become members that are worked out from the step
-// when the object is made, functions become member functions, and one compilation serves all constants.
+// What a kernel sees of CUDA on the host. CMake puts each shaders/*/*.cu, a variant at a time, into a class derived
+// from Emulated, where `constexpr` reads `const`: namespace-scope constants become members that are worked out from the
+// step when the object is made, functions become member functions, and one compilation serves all constants.
 #pragma once
 
 #include "emulated.hpp"
@@ -13,10 +13,10 @@
 #include "permute/permute_box.abi.h"
 #include "permute/permute_copy.abi.h"
 #include "permute/permute_fused.abi.h"
+#include "permute/permute_interleave.abi.h"
 #include "permute/permute_rows.abi.h"
 #include "permute/permute_runs.abi.h"
 #include "permute/permute_tile.abi.h"
-#include "permute/permute_interleave.abi.h"
 #include "permute/permute_words.abi.h"
 
 #include "reference/numbers.hpp"
@@ -34,7 +34,8 @@
 
 #define SECTILE_EMULATED 1
 #define SECTILE_KERNEL
-#define SECTILE_SHARED(type, name, count) Shared<type> name{*this, count}
+#define SECTILE_SHARED(type, name, count) \
+  Shared<type> name { *this, count }
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
@@ -42,17 +43,23 @@
 
 namespace sectile::emulated {
 
-struct alignas(8) uint2 { unsigned x, y; };
-struct uint3 { unsigned x, y, z; };
-struct alignas(16) uint4 { unsigned x, y, z, w; };
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct uint3 {
+  unsigned x, y, z;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
 inline uint2 make_uint2(unsigned x, unsigned y) { return {x, y}; }
 inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
 
 // One invocation runs at a time.
 inline uint3 threadIdx{}, blockIdx{}, gridDim{};
 
-// Which iteration of which loops the invocation is in, as one number. Lanes whose accesses have the same number, and the
-// same position in the source, carry them out together on a GPU.
+// Which iteration of which loops the invocation is in, as one number. Lanes whose accesses have the same number, and
+// the same position in the source, carry them out together on a GPU.
 inline std::uint64_t iterations = 0;
 class Loop {
  public:
@@ -69,15 +76,15 @@ class Loop {
   bool begun_ = false;
 };
 // What CMake makes of a kernel's `for`. A loop stands in front, so that `#pragma unroll` still precedes one.
-#define SECTILE_FOR(...) \
+#define SECTILE_FOR(...)                                       \
   for (Loop sectile_loop(__COUNTER__); sectile_loop.begins();) \
-    for (__VA_ARGS__) \
-      if (sectile_loop.next(); false) { \
+    for (__VA_ARGS__)                                          \
+      if (sectile_loop.next(); false) {                        \
       } else
 
 using Where = std::source_location;
 
-void __syncthreads();                                            // lets the others come here
+void __syncthreads();  // lets the others come here
 // Notes what may not be, and records what is traced.
 bool may_access(const void* address, std::uint64_t bytes, bool write, const Where& where);
 // The same of workgroup memory, while `tracing` says so: first the word, then how many bytes from it on.
@@ -211,7 +218,7 @@ class Shared final : public SharedArray {
     kernel.shared_bytes += count * sizeof(T);
   }
   T& operator[](unsigned i, Where where = Where::current()) {
-    T& element = data()[std::min(i, count_)];   // overruns hit the guard
+    T& element = data()[std::min(i, count_)];  // overruns hit the guard
     if (tracing) trace_word(&element, sizeof(T), where);
     return element;
   }
@@ -226,7 +233,7 @@ class Shared final : public SharedArray {
 
  private:
   static constexpr unsigned char kPoison = 0xDB;
-  static constexpr std::size_t kGuard = 1;   // of 16 bytes
+  static constexpr std::size_t kGuard = 1;  // of 16 bytes
   T* data() { return reinterpret_cast<T*>(memory_.data() + kGuard); }
   unsigned count_;
   std::vector<uint4> memory_;
@@ -254,9 +261,8 @@ class Adapter final : public Kernel {
 // Adds a row to the table of kernels.
 template <class K>
 bool register_kernel(std::string_view stem, std::string_view variant) {
-  kernels().push_back({stem, variant, [](const Step& step) -> std::unique_ptr<Kernel> {
-                         return std::make_unique<Adapter<K>>(step);
-                       }});
+  kernels().push_back(
+      {stem, variant, [](const Step& step) -> std::unique_ptr<Kernel> { return std::make_unique<Adapter<K>>(step); }});
   return true;
 }
 

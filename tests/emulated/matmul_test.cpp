@@ -14,10 +14,10 @@
 #include <variant>
 
 using namespace sectile;
-using emulated::Memory;
-using emulated::Tally;
 using emulated::admissible;
+using emulated::Memory;
 using emulated::plan_by;
+using emulated::Tally;
 
 namespace {
 
@@ -26,7 +26,8 @@ class Case {
  public:
   Case(const MatmulProblem& problem, std::uint64_t seed) : problem_(problem), definition_(problem) {
     for (const auto& [name, operand] : definition_.operands()) {
-      const auto& memory = memory_.emplace(name, std::make_unique<Memory>(operand.bytes(), operand.align)).first->second;
+      const auto& memory =
+          memory_.emplace(name, std::make_unique<Memory>(operand.bytes(), operand.align)).first->second;
       memory->poison();
       definition_.fill(name, memory->bytes(), seed);
       data_[name] = memory->bytes();
@@ -58,7 +59,8 @@ class Case {
       barriers_.push_back(emulated::barriers());
       if (!failure.empty()) return step.kernel.stem + "." + step.kernel.variant + ": " + failure;
     }
-    if (const auto wrong = reference::compare(definition_, want_, before_, memory_.at("d")->bytes())) return wrong->message;
+    if (const auto wrong = reference::compare(definition_, want_, before_, memory_.at("d")->bytes()))
+      return wrong->message;
     for (const auto& [name, memory] : memory_)
       if (!memory->guards_stand()) return "a write beside " + name;
     for (const auto& memory : scratch)
@@ -86,11 +88,11 @@ MatmulProblem parsed(const char* text) {
 }
 
 // The problem by its admissible candidates: all of matvec's, and of the others every `every`-th, from number `from` on.
-void check_candidates(const MatmulProblem& problem, const DeviceProfile& profile, std::uint64_t seed, Tally& tally, std::size_t every = 1,
-                      std::size_t from = 0) {
+void check_candidates(const MatmulProblem& problem, const DeviceProfile& profile, std::uint64_t seed, Tally& tally,
+                      std::size_t every = 1, std::size_t from = 0) {
   CAPTURE(print(Problem(problem)));
   Case c(problem, seed);
-  if (problem.k == 0) {   // what follows the product, alone
+  if (problem.k == 0) {  // what follows the product, alone
     const auto plan = make_plan(problem, profile);
     REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
     CHECK(c.run(*plan, &tally) == "");
@@ -105,7 +107,8 @@ void check_candidates(const MatmulProblem& problem, const DeviceProfile& profile
 }
 
 std::uint64_t work_of(const MatmulProblem& p) {
-  return static_cast<std::uint64_t>(p.batch) * static_cast<std::uint64_t>(p.m) * static_cast<std::uint64_t>(p.n) * static_cast<std::uint64_t>(p.k);
+  return static_cast<std::uint64_t>(p.batch) * static_cast<std::uint64_t>(p.m) * static_cast<std::uint64_t>(p.n) *
+         static_cast<std::uint64_t>(p.k);
 }
 
 // Every layout and type, wide and narrow accesses, every part of an epilogue, quantized weights, batches, splits of K.
@@ -201,9 +204,10 @@ TEST_CASE("every barrier of matmuls is needed") {
   std::set<std::string> seen;
   std::size_t left_out = 0, turn = 0;
   // matvec's operands differ in width: with the same, lanes would read just what they have staged themselves.
-  for (const Row& row : {Row{"matmul f32 nn 264x136x40", "matmul_simt", true}, Row{"matmul i8 nt 264x132x160", "matmul_simt", true},
-                         Row{"matmul f32 nt 1x96x1104 a=f16", "matvec", true}, Row{"matmul f32 nt 4x96x1104 a=f16", "matvec", false},
-                         Row{"matmul f16 nn 4x304x70", "matvec", true}}) {
+  for (const Row& row :
+       {Row{"matmul f32 nn 264x136x40", "matmul_simt", true}, Row{"matmul i8 nt 264x132x160", "matmul_simt", true},
+        Row{"matmul f32 nt 1x96x1104 a=f16", "matvec", true}, Row{"matmul f32 nt 4x96x1104 a=f16", "matvec", false},
+        Row{"matmul f16 nn 4x304x70", "matvec", true}}) {
     CAPTURE(std::string(row.problem));
     Case c(parsed(row.problem), 5);
     for (const std::string& candidate : admissible(c.problem(), row.subgroups ? profile : bare)) {
@@ -252,10 +256,10 @@ TEST_CASE("emulation sees what is wrong with matmuls") {
   constant(plan, MATMUL_SIMT_SPEC_PAD_A) += 4;
   says(plan, "of workgroup memory");
   plan = good;
-  push_word(plan, 2, 101);   // M behind bias' address: a row more than there is
+  push_word(plan, 2, 101);  // M behind bias' address: a row more than there is
   says(plan, "lies outside the step's ranges");
   plan = good;
-  push_word(plan, 4, 41);    // K: a step more than there is
+  push_word(plan, 4, 41);  // K: a step more than there is
   CHECK(c.run(plan, nullptr) != "");
   plan = good;
   push_word(plan, 4, 39);

@@ -81,7 +81,9 @@ class Tally {
   std::string missing(std::string_view stems, std::string_view except = "-") const {
     std::string names;
     for (const auto& row : kernels())
-      if (row.stem.starts_with(stems) && !row.stem.starts_with(except) && !runs_.contains({std::string(row.stem), std::string(row.variant)})) names += fmt::format(" {}.{}", row.stem, row.variant);
+      if (row.stem.starts_with(stems) && !row.stem.starts_with(except) &&
+          !runs_.contains({std::string(row.stem), std::string(row.variant)}))
+        names += fmt::format(" {}.{}", row.stem, row.variant);
     return names;
   }
 

@@ -1,5 +1,5 @@
-// Whatever a plan's JSON holds: no crash. Trusted, one that is accepted passes the checker and reads back as written; not
-// trusted, it is what the planner makes.
+// Whatever a plan's JSON holds: no crash. Trusted, one that is accepted passes the checker and reads back as written;
+// not trusted, it is what the planner makes.
 #include <sectile/planner.hpp>
 
 #include <cstddef>

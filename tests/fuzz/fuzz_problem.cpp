@@ -1,7 +1,7 @@
 // Whatever a problem string or its JSON holds: no crash, and what is accepted means the same when it is
 // written again, in either form.
-#include "plan/permute/layout.hpp"
 #include "plan/matmul/problem.hpp"
+#include "plan/permute/layout.hpp"
 
 #include <sectile/problem.hpp>
 

@@ -36,20 +36,20 @@ std::string path_with_sectile(const Folder& folder) {
   return folder.path("bin") + ":/usr/local/bin:/usr/bin:/bin";
 }
 
-bool there(const std::string& program) {
-  return run_program("/bin/sh", {"-c", "command -v " + program}).code == 0;
-}
+bool there(const std::string& program) { return run_program("/bin/sh", {"-c", "command -v " + program}).code == 0; }
 
 }  // namespace
 
 TEST_CASE("two processes write the same bytes for every target") {
   const Folder folder;
   std::string problems = std::string("# a comment\n\n") + kTurnOfHalves + "\n" + kOtherOfHalves + "\n";
-  if (scope(true, true, false)) problems += "permute u8 8191x8193 axes=1,0\npermute f32 1x64x448x3 layout=NHWC:NCHW4c\n";
+  if (scope(true, true, false))
+    problems += "permute u8 8191x8193 axes=1,0\npermute f32 1x64x448x3 layout=NHWC:NCHW4c\n";
   write_file(folder.path("problems"), problems);
   for (const std::string freeze : {"", "--freeze-shape"}) {
     for (const std::string name : {"a", "b"}) {
-      std::vector<std::string> arguments = {"emit", "--from", folder.path("problems"), "--all-targets", "-o", folder.path(name)};
+      std::vector<std::string> arguments = {"emit",          "--from", folder.path("problems"),
+                                            "--all-targets", "-o",     folder.path(name)};
       if (!freeze.empty()) arguments.push_back(freeze);
       const Ran ran = run_sectile(arguments);
       CHECK_MESSAGE(ran.code == 0, ran.err);
@@ -83,11 +83,12 @@ TEST_CASE("emit writes SPIR-V, its text, headers that compile as C and C++, and 
     const Ran compiled = run_program("/usr/bin/env", arguments);
     CHECK_MESSAGE(compiled.code == 0, compiled.err);
   };
-  if (there("spirv-val")) check({"spirv-val", "--target-env", "vulkan1.3", out + "/" + module["file"].get<std::string>()});
+  if (there("spirv-val"))
+    check({"spirv-val", "--target-env", "vulkan1.3", out + "/" + module["file"].get<std::string>()});
   const std::string header = plan["header"].get<std::string>();
   const std::string name = "sectile_" + tools::c_identifier(plan["name"].get<std::string>());
-  const std::string source = "#include \"" + header + "\"\n#include \"" + header + "\"\nint main(void) { return " + name +
-                             ".steps[0].module->words[0] == 0x07230203u ? 0 : 1; }\n";
+  const std::string source = "#include \"" + header + "\"\n#include \"" + header + "\"\nint main(void) { return " +
+                             name + ".steps[0].module->words[0] == 0x07230203u ? 0 : 1; }\n";
   write_file(out + "/use.c", source);
   write_file(out + "/use.cpp", source);
   check({"cc", "-std=c99", "-Wall", "-Wextra", "-Werror", out + "/use.c", "-o", out + "/use_c"});
@@ -98,16 +99,19 @@ TEST_CASE("emit writes SPIR-V, its text, headers that compile as C and C++, and 
 
 TEST_CASE("emit says why a matrix unit is left alone") {
   const Folder folder;
-  const Ran unknown = run_sectile({"emit", "matmul f16 nn 512x512x512", "--target", "intel-xe-lpg", "-o", folder.path("a")});
+  const Ran unknown =
+      run_sectile({"emit", "matmul f16 nn 512x512x512", "--target", "intel-xe-lpg", "-o", folder.path("a")});
   CHECK(unknown.code == 0);
   CHECK(unknown.err.contains("on intel-xe-lpg: the matrix unit is not known, and not used"));
-  CHECK(run_sectile({"emit", "matmul f16 nn 512x512x512", "--target", "nvidia-ada", "-o", folder.path("b")}).err.empty());
+  CHECK(
+      run_sectile({"emit", "matmul f16 nn 512x512x512", "--target", "nvidia-ada", "-o", folder.path("b")}).err.empty());
 }
 
 // Its shaders store 16 bits, and 8 as far as is known not.
 TEST_CASE("emit writes matmuls of halves with a bias for a device without 8-bit storage") {
   const Folder folder;
-  const Ran ran = run_sectile({"emit", "matmul f16 nn 96x230x77 epi=bias+gelu", "--target", "qualcomm-adreno7", "-o", folder.path("out")});
+  const Ran ran = run_sectile(
+      {"emit", "matmul f16 nn 96x230x77 epi=bias+gelu", "--target", "qualcomm-adreno7", "-o", folder.path("out")});
   CHECK_MESSAGE(ran.code == 0, ran.err);
   const auto features = nlohmann::json::parse(read_file(folder.path("out/manifest.json"))).dump();
   CHECK(features.contains("storageBuffer16BitAccess"));
@@ -179,12 +183,14 @@ TEST_CASE("a program with a pack alone runs two shapes from one module, bit-equa
     CAPTURE(profile.name);
     write_file(folder.path("profile.json"), to_json(profile));
     // Emitted for the first shape only; the second runs from the same module.
-    const Ran emitted = run_sectile({"emit", kTurnOfHalves, "--target", folder.path("profile.json"), "-o", folder.path("out")});
+    const Ran emitted =
+        run_sectile({"emit", kTurnOfHalves, "--target", folder.path("profile.json"), "-o", folder.path("out")});
     REQUIRE_MESSAGE(emitted.code == 0, emitted.err);
     const Ran packed = run_sectile({"pack", folder.path("out"), "-o", folder.path("p.pack"), "--json"});
     REQUIRE_MESSAGE(packed.code == 0, packed.err);
     CHECK(nlohmann::json::parse(packed.out)["modules"] == 1);
-    const Ran ran = run_program(SECTILE_PACK_ONLY, {folder.path("p.pack"), folder.path("result"), selector, kTurnOfHalves, kOtherOfHalves});
+    const Ran ran = run_program(
+        SECTILE_PACK_ONLY, {folder.path("p.pack"), folder.path("result"), selector, kTurnOfHalves, kOtherOfHalves});
     REQUIRE_MESSAGE(ran.code == 0, ran.err);
     CHECK(ran.out == "1 modules, 1 pipelines\n");
 
@@ -200,7 +206,8 @@ TEST_CASE("a program with a pack alone runs two shapes from one module, bit-equa
       const auto executable = must(runtime.device().prepare(plan));
       const auto buffers = test::make_pair(runtime, src);
       const auto operands = buffers.operands();
-      must(runtime.submit_and_wait([&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); }));
+      must(runtime.submit_and_wait(
+          [&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); }));
       const auto bytes = read_back(runtime, buffers.dst);
       expected.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     }
@@ -223,12 +230,15 @@ sectile pack all -o kernels.pack
   const Pack pack = must(Pack::read(folder.path("kernels.pack")));
   CHECK(pack.modules().size() >= 4);
   // Cubins stay where they are, and are told of; folder names are taken by every file system.
-  for (const auto& entry : fs::directory_iterator(folder.path("all"))) CHECK(entry.path().filename().string().find(':') == std::string::npos);
+  for (const auto& entry : fs::directory_iterator(folder.path("all")))
+    CHECK(entry.path().filename().string().find(':') == std::string::npos);
   // What one target refuses is left out and told, and the others are written.
   const std::string refused = "matmul f16 nt 960x2304x770 epi=bias";
   CHECK_MESSAGE(ran.err.find("left out: swiftshader: " + refused) != std::string::npos, ran.err);
   CHECK(ran.err.find("storageBuffer16BitAccess") != std::string::npos);
-  const auto manifest_of = [&](const std::string& target) { return nlohmann::json::parse(read_file(folder.path("all/" + target + "manifest.json"))); };
+  const auto manifest_of = [&](const std::string& target) {
+    return nlohmann::json::parse(read_file(folder.path("all/" + target + "manifest.json")));
+  };
   const nlohmann::json index = manifest_of("");
   CHECK(index["targets"].size() >= 17);
   bool told = false;
@@ -242,7 +252,8 @@ sectile pack all -o kernels.pack
     auto runtime = open(selector);
     CAPTURE(runtime.entry().name);
     const std::string problem = "permute f16 1x384x512x128 axes=0,3,1,2";
-    const Ran run = run_program(SECTILE_PACK_ONLY, {folder.path("kernels.pack"), folder.path("result"), selector, problem});
+    const Ran run =
+        run_program(SECTILE_PACK_ONLY, {folder.path("kernels.pack"), folder.path("result"), selector, problem});
     CHECK_MESSAGE(run.code == 0, run.err);
     const auto definition = reference::PermuteDefinition(std::get<PermuteProblem>(must(parse_problem(problem))));
     std::vector<std::byte> src(definition.src_bytes()), want(definition.dst_bytes());
@@ -261,8 +272,10 @@ sectile pack all -o kernels.pack
 
 TEST_CASE("a problem that the one target refuses, or every target, is an error") {
   const Folder folder;
-  CHECK(run_sectile({"emit", "matmul f16 nt 64x64x64 epi=bias", "--target", "swiftshader", "-o", folder.path("one")}).code == 2);
-  const Ran none = run_sectile({"emit", kTurnOfHalves, "--force", "permute_none 1x1", "--all-targets", "-o", folder.path("none")});
+  CHECK(run_sectile({"emit", "matmul f16 nt 64x64x64 epi=bias", "--target", "swiftshader", "-o", folder.path("one")})
+            .code == 2);
+  const Ran none =
+      run_sectile({"emit", kTurnOfHalves, "--force", "permute_none 1x1", "--all-targets", "-o", folder.path("none")});
   CHECK(none.code == 2);
   CHECK(none.err.find("every target refuses") != std::string::npos);
   CHECK(folder.files() == 0);
@@ -367,8 +380,9 @@ TEST_CASE("emit writes into a folder that is there, and behind a link") {
   CHECK(fs::status(folder.path("empty")).permissions() == fs::perms::owner_all);
   CHECK(fs::exists(folder.path("empty/manifest.json")));
   fs::create_directory(folder.path("here"));
-  fs::create_directory(folder.path("here/.emit.abcdef"));   // left by a run that was killed
-  const Ran here = run_program("/bin/sh", {"-c", "cd " + folder.path("here") + " && exec " + SECTILE_COMMAND + " emit '" + kTurnOfHalves + "' --target nvidia-hopper -o ."});
+  fs::create_directory(folder.path("here/.emit.abcdef"));  // left by a run that was killed
+  const Ran here = run_program("/bin/sh", {"-c", "cd " + folder.path("here") + " && exec " + SECTILE_COMMAND +
+                                                     " emit '" + kTurnOfHalves + "' --target nvidia-hopper -o ."});
   CHECK_MESSAGE(here.code == 0, here.err);
   CHECK(content(folder.path("here")) == content(folder.path("empty")));
 }
@@ -379,11 +393,13 @@ TEST_CASE("a profile's name cannot end the comment that it stands in") {
   profile["name"] = "a \n*/ #error x /* \\";
   profile.erase("sources");
   write_file(folder.path("profile.json"), profile.dump());
-  const Ran ran = run_sectile({"emit", kTurnOfHalves, "--target", folder.path("profile.json"), "-o", folder.path("out")});
+  const Ran ran =
+      run_sectile({"emit", kTurnOfHalves, "--target", folder.path("profile.json"), "-o", folder.path("out")});
   REQUIRE_MESSAGE(ran.code == 0, ran.err);
   const std::string header = nlohmann::json::parse(read_file(folder.path("out/manifest.json")))["plans"][0]["header"];
   write_file(folder.path("out/use.c"), "#include \"" + header + "\"\nint main(void) { return 0; }\n");
-  const Ran compiled = run_program("/usr/bin/env", {"cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only", folder.path("out/use.c"), "-Wno-unused"});
+  const Ran compiled = run_program("/usr/bin/env", {"cc", "-std=c99", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+                                                    folder.path("out/use.c"), "-Wno-unused"});
   CHECK_MESSAGE(compiled.code == 0, compiled.err);
   CHECK(tools::c_comment("*/ /* **/ */*") == "* / / * ** / * / *");
 }

@@ -14,8 +14,8 @@ using namespace sectile::test;
 namespace {
 
 const char* const kTurn = "permute f32 512x512 axes=1,0";
-const char* const kOther = "permute f32 640x768 axes=1,0";      // the same kernel and constants, another shape
-const char* const kBytes = "permute i8 1023x77x3 axes=2,0,1";   // another kernel or other constants
+const char* const kOther = "permute f32 640x768 axes=1,0";     // the same kernel and constants, another shape
+const char* const kBytes = "permute i8 1023x77x3 axes=2,0,1";  // another kernel or other constants
 
 tools::EmittedTarget emit_for(const std::string& target, const std::vector<std::string>& problems, bool freeze_shape) {
   std::vector<Problem> parsed;
@@ -56,7 +56,8 @@ TEST_CASE("a pack gives back what went in, and the same modules give the same by
   CHECK(bytes == must(make_pack({other, one, other}, {"a", "b", "a"})));
   const Pack pack = must(Pack::open(bytes));
   REQUIRE(pack.modules().size() == 2);
-  CHECK(((pack.modules()[0] == one && pack.modules()[1] == other) || (pack.modules()[0] == other && pack.modules()[1] == one)));
+  CHECK(((pack.modules()[0] == one && pack.modules()[1] == other) ||
+         (pack.modules()[0] == other && pack.modules()[1] == one)));
   CHECK(std::vector(pack.manifests().begin(), pack.manifests().end()) == std::vector<std::string>{"a", "b"});
   CHECK(pack.id().size() == 32);
 }

@@ -1,6 +1,6 @@
 // A program that ships a pack and nothing else: no template is linked into it (sectile::packed), no compiler either.
-// pack_only PACK OUT DEVICE PROBLEM...: runs each problem on bytes that commands_test.cpp makes too, and writes the results
-// one behind the other into OUT.
+// pack_only PACK OUT DEVICE PROBLEM...: runs each problem on bytes that commands_test.cpp makes too, and writes the
+// results one behind the other into OUT.
 #include <sectile/pack.hpp>
 #include <sectile/planner.hpp>
 #include <sectile/shaders.hpp>
@@ -42,7 +42,8 @@ Result<std::vector<std::byte>> run(vulkan::Runtime& runtime, const Plan& plan) {
   if (auto up = runtime.upload(*a, 0, src); !up) return std::unexpected(up.error());
   if (auto poison = runtime.fill(*b, 0, out.size(), 0xCDCDCDCD); !poison) return std::unexpected(poison.error());
   const vulkan::OperandAddress operands[] = {{a->address(), src.size()}, {b->address(), out.size()}};
-  auto done = runtime.submit_and_wait([&](VkCommandBuffer commands) { return vulkan::record(commands, *ready, operands); });
+  auto done =
+      runtime.submit_and_wait([&](VkCommandBuffer commands) { return vulkan::record(commands, *ready, operands); });
   if (done) done = runtime.download(*b, 0, out);
   if (!done) return std::unexpected(done.error());
   return out;

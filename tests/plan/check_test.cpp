@@ -141,8 +141,7 @@ TEST_CASE("refuses each limit by name") {
   CHECK(over([&](Plan& p) { size(p, {1, 129, 1}); }, nothing) == "limit_exceeded: workgroup size y");
   CHECK(over([&](Plan& p) { size(p, {1, 1, 65}); }, nothing) == "limit_exceeded: workgroup size z");
   CHECK(over([&](Plan& p) { size(p, {64, 4, 1}); }, nothing) == "limit_exceeded: workgroup invocations");
-  CHECK(over([&](Plan& p) { size(p, {64, 4, 1}); },
-             [](DeviceProfile& d) { d.max_workgroup_invocations = 256; }) == "");
+  CHECK(over([&](Plan& p) { size(p, {64, 4, 1}); }, [](DeviceProfile& d) { d.max_workgroup_invocations = 256; }) == "");
   CHECK(over([](Plan& p) { p.steps[0].grid = {65536, 1, 1}; }, nothing) == "limit_exceeded: grid x");
   CHECK(over([](Plan& p) { p.steps[0].grid = {1, 65536, 1}; }, nothing) == "limit_exceeded: grid y");
   CHECK(over([](Plan& p) { p.steps[0].grid = {1, 1, 65536}; }, nothing) == "limit_exceeded: grid z");

@@ -35,9 +35,7 @@ constexpr std::size_t kEach = 1;
 constexpr std::size_t kEach = 1;
 #endif
 
-std::string folder() {
-  return std::string(SECTILE_SOURCE_DIR) + "/tests/plan/golden/";
-}
+std::string folder() { return std::string(SECTILE_SOURCE_DIR) + "/tests/plan/golden/"; }
 
 // "cuda:sm_90a" as a file's name.
 std::string file_of(std::string_view target) {
@@ -148,7 +146,7 @@ TEST_CASE("an explanation begins with the choice and names fallbacks") {
       if (marks.back() != 'c') continue;
       const double cost = std::stod(lines[i].substr(lines[i].find(": ") + 2));
       CHECK(cost >= last);
-      CHECK(cost < 1e6);   // a second
+      CHECK(cost < 1e6);  // a second
       last = cost;
     }
     CHECK(std::ranges::is_sorted(marks));

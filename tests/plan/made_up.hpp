@@ -60,7 +60,7 @@ inline sectile::MatmulProblem any_matmul() {
   for (std::int64_t* const one : {&p.a_batch, &p.b_batch, &p.c_batch, &p.d_batch, &p.r_batch})
     if (*coin) *one = *stride;
   p.b_format = *rc::gen::element(WeightFormat::plain, WeightFormat::plain, WeightFormat::q8, WeightFormat::q4);
-  if (p.b_format != WeightFormat::plain) p.b_type = DType::i8;   // the string has no other type for these formats
+  if (p.b_format != WeightFormat::plain) p.b_type = DType::i8;  // the string has no other type for these formats
   p.alpha = *number;
   p.beta = *number;
   p.scale = *axis;

@@ -201,8 +201,7 @@ TEST_CASE("hostile JSON is refused before it costs") {
 
 TEST_CASE("truncated plan JSON is never a plan") {
   const std::string text = to_json(made_up::two_steps());
-  for (std::size_t length = 0; length < text.size(); ++length)
-    CHECK_FALSE(trusted(text.substr(0, length)).has_value());
+  for (std::size_t length = 0; length < text.size(); ++length) CHECK_FALSE(trusted(text.substr(0, length)).has_value());
 }
 
 TEST_CASE("hash is xxh3 as xxhsum prints it") {

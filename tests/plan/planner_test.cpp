@@ -1,5 +1,5 @@
-#include "plan/permute/nest.hpp"
 #include "helpers.hpp"
+#include "plan/permute/nest.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -22,7 +22,7 @@ std::string stem_of(const Plan& plan) { return plan.steps.empty() ? "" : plan.st
 
 TEST_CASE("the innermost axis decides the kernel") {
   CHECK(stem_of(planned("permute f32 64x128x256 axes=0,1,2")) == "permute_copy");
-  CHECK(stem_of(planned("permute f32 1x128x1x256 axes=2,1,0,3")) == "permute_copy");   // only axes of extent 1 move
+  CHECK(stem_of(planned("permute f32 1x128x1x256 axes=2,1,0,3")) == "permute_copy");  // only axes of extent 1 move
   CHECK(stem_of(planned("permute f32 64x128x512 axes=1,0,2")) == "permute_rows");
   CHECK(stem_of(planned("permute f32 8192x8192 axes=1,0")) == "permute_tile");
   CHECK(stem_of(planned("permute f16 3x1024x1024x7 axes=3,1,2,0")) == "permute_box");
@@ -48,7 +48,7 @@ TEST_CASE("contiguous short runs get permute_runs") {
       CAPTURE(text);
       CHECK(stem_of(planned(std::string("permute ") + text, profile)) == "permute_runs");
     }
-  CHECK(stem_of(planned("permute u8 2x27x40x3 axes=0,2,1,3")) == "permute_rows");   // too small for its own pipeline
+  CHECK(stem_of(planned("permute u8 2x27x40x3 axes=0,2,1,3")) == "permute_rows");  // too small for its own pipeline
   CHECK(stem_of(planned("permute u8 82x427x640x3 axes=0,2,1,3", test::words_only())) == "permute_words");
 }
 
@@ -143,8 +143,10 @@ TEST_CASE("every refusal says why") {
   int chosen = 0;
   for (const auto& c : plan.candidates) {
     chosen += c.chosen ? 1 : 0;
-    if (c.cost == 0) CHECK_MESSAGE(!c.refusal.empty(), c.name);
-    else CHECK(c.refusal.empty());
+    if (c.cost == 0)
+      CHECK_MESSAGE(!c.refusal.empty(), c.name);
+    else
+      CHECK(c.refusal.empty());
   }
   CHECK(chosen == 1);
   CHECK(explain(plan).find(plan.steps[0].kernel.stem) != std::string::npos);
@@ -173,13 +175,13 @@ TEST_CASE("a planner evicts the least recently used plan") {
   const auto plan_of = [&](int n) { return planner.plan(problem(n)).value(); };
   const auto first = plan_of(0), second = plan_of(1), third = plan_of(2);
   CHECK(planner.remembered() == 3);
-  CHECK(plan_of(0) == first);        // now 1 is the least recently used
+  CHECK(plan_of(0) == first);  // now 1 is the least recently used
   const auto fourth = plan_of(3);
   CHECK(planner.remembered() == 3);
   CHECK(plan_of(0) == first);
   CHECK(plan_of(2) == third);
   CHECK(plan_of(3) == fourth);
-  CHECK(plan_of(1) != second);       // planned again, with an equal result
+  CHECK(plan_of(1) != second);  // planned again, with an equal result
   CHECK(*plan_of(1) == *second);
   CHECK(planner.remembered() == 3);
   for (int n = 0; n < 100; ++n) CHECK(*plan_of(n) == *make_plan(problem(n), test::gpu()));
@@ -310,7 +312,7 @@ TEST_CASE("tensor maps where the device has them") {
   REQUIRE(again.has_value());
   CHECK(*again == plan);
 
-  CHECK(stem_of(planned("permute f16 4x4096x8192 axes=0,2,1")) == "permute_tile");           // no tensor maps
+  CHECK(stem_of(planned("permute f16 4x4096x8192 axes=0,2,1")) == "permute_tile");  // no tensor maps
   CHECK(stem_of(planned("permute f16 196608x128 axes=1,0", cuda)) ==
         "permute_tile");  // one short side: faster, as measured
   CHECK(stem_of(planned("permute f16 4095x8191 axes=1,0", cuda)) !=
@@ -321,10 +323,10 @@ TEST_CASE("tensor maps where the device has them") {
     change(other.steps[0].tensor_maps[1]);
     return !check_plan(other).has_value();
   };
-  CHECK(refused([](TensorMap& m) { m.dims[1] += 1; }));          // past the operand's end
+  CHECK(refused([](TensorMap& m) { m.dims[1] += 1; }));  // past the operand's end
   CHECK(refused([](TensorMap& m) { m.strides[0] += 8; }));
   CHECK(refused([](TensorMap& m) { m.byte_offset = 4; }));
-  CHECK(refused([](TensorMap& m) { m.box[0] = 128; }));          // rows wider than the swizzle
+  CHECK(refused([](TensorMap& m) { m.box[0] = 128; }));  // rows wider than the swizzle
   CHECK(refused([](TensorMap& m) { m.box.pop_back(); }));
   CHECK(refused([](TensorMap& m) { m.operand = 2; }));
   CHECK(refused([](TensorMap& m) { m.swizzle_bytes = 48; }));

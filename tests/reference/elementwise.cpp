@@ -52,7 +52,10 @@ bool advance(std::vector<std::int64_t>& coordinate, const std::vector<LayoutAxis
 }  // namespace
 
 ElementwiseDefinition::ElementwiseDefinition(const PermuteProblem& problem)
-    : p_(problem), permute_(problem), out_(problem.stage.out.value_or(problem.type)), add_strides_(problem.stage.add_strides) {
+    : p_(problem),
+      permute_(problem),
+      out_(problem.stage.out.value_or(problem.type)),
+      add_strides_(problem.stage.add_strides) {
   if (!add_strides_.empty()) return;
   std::int64_t stride = 1;
   add_strides_.resize(permute_.dst_axes().size());
@@ -74,7 +77,9 @@ std::size_t ElementwiseDefinition::logical(const std::string& axis) const {
   throw std::invalid_argument("axis " + axis);
 }
 
-std::int64_t ElementwiseDefinition::length(const std::string& axis) const { return permute_.logical_sizes().at(logical(axis)); }
+std::int64_t ElementwiseDefinition::length(const std::string& axis) const {
+  return permute_.logical_sizes().at(logical(axis));
+}
 
 std::int64_t ElementwiseDefinition::along(const std::string& axis, std::span<const std::int64_t> coordinate) const {
   const std::size_t which = logical(axis);
@@ -141,7 +146,8 @@ void ElementwiseDefinition::fill(std::string_view operand, std::span<std::byte> 
   } while (advance(coordinate, axes));
 }
 
-ElementwiseElement ElementwiseDefinition::element(std::int64_t at, double x, double scale, double bias, double add) const {
+ElementwiseElement ElementwiseDefinition::element(std::int64_t at, double x, double scale, double bias,
+                                                  double add) const {
   const ElementwiseStage& s = p_.stage;
   const double product = static_cast<double>(s.alpha) * scale * x;
   const double v = product + bias + add;
@@ -151,7 +157,8 @@ ElementwiseElement ElementwiseDefinition::element(std::int64_t at, double x, dou
   if (!std::isfinite(v) || (exact && (is_integer(out_) || in_type(out_, v) == v)))
     return {at, in_type(out_, v), in_type(out_, v), false};
   // Roundings in f32: an i32 source, alpha * scale, the product, two sums.
-  const double error = exact ? 0 : std::ldexp(3 * std::fabs(product) + std::fabs(bias) + std::fabs(add) + std::fabs(v), -23);
+  const double error =
+      exact ? 0 : std::ldexp(3 * std::fabs(product) + std::fabs(bias) + std::fabs(add) + std::fabs(v), -23);
   ElementwiseElement e{at, in_type(out_, v - error), in_type(out_, v + error), false};
   if (is_integer(out_)) return e;
   e.low -= last_place(out_, v);
@@ -176,7 +183,8 @@ std::vector<ElementwiseElement> ElementwiseDefinition::result(const ElementwiseD
     const ElementwiseStage& s = p_.stage;
     std::int64_t add_at = 0;
     for (std::size_t i = 0; i < coordinate.size(); ++i) add_at += coordinate[i] * add_strides_[i];
-    all.push_back(element(to, read("src", p_.type, *from), s.scale.empty() ? 1 : read("scale", DType::f32, along(s.scale, coordinate)),
+    all.push_back(element(to, read("src", p_.type, *from),
+                          s.scale.empty() ? 1 : read("scale", DType::f32, along(s.scale, coordinate)),
                           s.bias.empty() ? 0 : read("bias", DType::f32, along(s.bias, coordinate)),
                           s.add ? read("add", out_, add_at) : 0));
   } while (advance(coordinate, permute_.dst_axes()));
@@ -186,14 +194,16 @@ std::vector<ElementwiseElement> ElementwiseDefinition::result(const ElementwiseD
 std::string compare(const ElementwiseDefinition& definition, std::span<const ElementwiseElement> want,
                     std::span<const std::byte> before, std::span<const std::byte> got) {
   const std::size_t size = element_bytes(definition.out());
-  std::vector<std::byte> gaps(before.begin(), before.end());   // becomes what was got, if no byte between was written
+  std::vector<std::byte> gaps(before.begin(), before.end());  // becomes what was got, if no byte between was written
   for (std::size_t i = 0; i < want.size(); ++i) {
     const ElementwiseElement& e = want[i];
     const auto at = static_cast<std::size_t>(e.at) * size;
     const double value = decode(definition.out(), got.data() + at);
     bool right = (value >= e.low && value <= e.high) || (std::isnan(value) && std::isnan(e.low));
-    if (e.zero) right = std::all_of(got.begin() + static_cast<std::ptrdiff_t>(at), got.begin() + static_cast<std::ptrdiff_t>(at + size),
-                                    [](std::byte b) { return b == std::byte{0}; });
+    if (e.zero)
+      right = std::all_of(got.begin() + static_cast<std::ptrdiff_t>(at),
+                          got.begin() + static_cast<std::ptrdiff_t>(at + size),
+                          [](std::byte b) { return b == std::byte{0}; });
     if (!right) {
       const bool untouched = std::memcmp(before.data() + at, got.data() + at, size) == 0;
       return fmt::format("destination element {} (number {}): got {:.9g}, want {}{}", e.at, i, value,

@@ -1,5 +1,5 @@
-// What a permute with an elementwise stage means, in double precision, by the words of PermuteProblem. It shares no code
-// with the planner.
+// What a permute with an elementwise stage means, in double precision, by the words of PermuteProblem. It shares no
+// code with the planner.
 #pragma once
 
 #include "permute.hpp"
@@ -24,14 +24,14 @@ using ElementwiseData = std::map<std::string, std::span<const std::byte>, std::l
 // What an element of the destination may be: anything from low to high. Exact where casts are exact and nothing is
 // computed; otherwise what the stage's roundings in f32 leave, and of a float the neighbour of what is nearest.
 struct ElementwiseElement {
-  std::int64_t at = 0;           // elements from the destination's address
-  double low = 0, high = 0;      // NaN: a NaN
-  bool zero = false;             // surplus: zero bits
+  std::int64_t at = 0;       // elements from the destination's address
+  double low = 0, high = 0;  // NaN: a NaN
+  bool zero = false;         // surplus: zero bits
 };
 
 class ElementwiseDefinition {
  public:
-  explicit ElementwiseDefinition(const PermuteProblem& problem);   // throws std::invalid_argument
+  explicit ElementwiseDefinition(const PermuteProblem& problem);  // throws std::invalid_argument
 
   const PermuteProblem& problem() const noexcept { return p_; }
   const PermuteDefinition& permute() const noexcept { return permute_; }

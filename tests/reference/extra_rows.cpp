@@ -61,6 +61,7 @@ constexpr CoopmatRow small(CoopmatLoop loop, bool half_accumulators = false) {
           .cpu_only = true};
 }
 
+// clang-format off
 constexpr CoopmatRow kCoopmat[] = {
     {.tile_m = 32, .tile_n = 32, .tile_k = 32, .sub_m = 16, .sub_n = 32, .loop = CoopmatLoop::kSerial, .slice_k = 2},
     small(CoopmatLoop::kPrefetch),
@@ -69,13 +70,12 @@ constexpr CoopmatRow kCoopmat[] = {
     small(CoopmatLoop::kPipelined),
     small(CoopmatLoop::kPipelinedL2),
 };
+// clang-format on
 
 constexpr detail::ExtraRows kRows = {.matmul_simt = kSimt, .matmul_coopmat = kCoopmat};
 
 }  // namespace
 
-const detail::ExtraRows& extra_rows() {
-  return kRows;
-}
+const detail::ExtraRows& extra_rows() { return kRows; }
 
 }  // namespace sectile::reference

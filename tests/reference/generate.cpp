@@ -134,7 +134,7 @@ void make_records(PermuteProblem& problem, Random& random) {
     return;
   }
   const std::int64_t block = random.one_in(2) ? 4 : 8;
-  const bool packed = random.one_in(2);   // NCHW4c is the source
+  const bool packed = random.one_in(2);  // NCHW4c is the source
   problem.src_layout = packed ? fmt::format("NCHW{}c", block) : random.one_in(2) ? "NHWC" : "NCHW";
   problem.dst_layout = !packed ? fmt::format("NCHW{}c", block) : random.one_in(2) ? "NHWC" : "NCHW";
   if (packed) {
@@ -149,10 +149,12 @@ void make_records(PermuteProblem& problem, Random& random) {
 // A short run stays whole while what is around it is transposed: pictures laid on their sides. Rows may be pitched.
 void make_runs(PermuteProblem& problem, Random& random) {
   const std::int64_t run = random.between(1, 9), batch = random.one_in(2) ? 1 : random.between(2, 4);
-  const std::int64_t rows = pick_size(random, 200), columns = pick_size(random, std::max<std::int64_t>(3, 20'000 / rows / run));
+  const std::int64_t rows = pick_size(random, 200),
+                     columns = pick_size(random, std::max<std::int64_t>(3, 20'000 / rows / run));
   problem.shape = {batch, rows, columns, run};
-  problem.axes = random.one_in(3) ? std::vector<int>{2, 0, 1, 3} : random.one_in(2) ? std::vector<int>{2, 1, 0, 3}
-                                                                                    : std::vector<int>{0, 2, 1, 3};
+  problem.axes = random.one_in(3)   ? std::vector<int>{2, 0, 1, 3}
+                 : random.one_in(2) ? std::vector<int>{2, 1, 0, 3}
+                                    : std::vector<int>{0, 2, 1, 3};
   if (random.one_in(3)) {
     const std::int64_t pitch = columns * run + random.between(0, 7);
     problem.src_strides = {rows * pitch + random.between(0, 3), pitch, run, 1};
@@ -324,12 +326,14 @@ PermuteProblem generate_elementwise(std::uint64_t seed, std::uint64_t index) {
   if (!random.one_in(3)) stage.out = out;
   // The vectors' axes: numbers, or the letters of the source.
   std::vector<std::string> axes;
-  for (std::size_t a = 0; a < problem.shape.size() && problem.src_layout.empty(); ++a) axes.push_back(std::to_string(a));
+  for (std::size_t a = 0; a < problem.shape.size() && problem.src_layout.empty(); ++a)
+    axes.push_back(std::to_string(a));
   for (const char c : problem.src_layout)
     if (c >= 'A' && c <= 'Z') axes.emplace_back(1, c);
   if (random.one_in(4)) stage.alpha = kAlphas[random.below(kAlphas.size())];
   if (random.one_in(2)) stage.scale = axes[random.below(axes.size())];
-  if (random.one_in(2)) stage.bias = random.one_in(2) && !stage.scale.empty() ? stage.scale : axes[random.below(axes.size())];
+  if (random.one_in(2))
+    stage.bias = random.one_in(2) && !stage.scale.empty() ? stage.scale : axes[random.below(axes.size())];
   stage.add = random.one_in(3);
   if (stage.add && random.one_in(3)) {
     stage.add_strides = spread_strides(PermuteDefinition(problem).dst_shape(), random, random.one_in(3));

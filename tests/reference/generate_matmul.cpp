@@ -22,13 +22,25 @@ T one_of(Random& random, std::initializer_list<T> values) {
 std::int64_t pick_matmul_size(Random& random, std::int64_t limit) {
   std::int64_t size = 1;
   switch (random.below(7)) {
-    case 0: size = std::int64_t{1} << random.below(10); break;
-    case 1: size = kMatmulPrimes[random.below(kMatmulPrimes.size())]; break;
-    case 2: size = random.between(1, 9); break;
+    case 0:
+      size = std::int64_t{1} << random.below(10);
+      break;
+    case 1:
+      size = kMatmulPrimes[random.below(kMatmulPrimes.size())];
+      break;
+    case 2:
+      size = random.between(1, 9);
+      break;
     case 3:
-    case 4: size = (std::int64_t{8} << random.below(6)) * random.between(1, 3) + random.between(-1, 1); break;   // by a tile
-    case 5: size = 4 * random.between(1, 64); break;
-    default: size = random.between(1, 400); break;
+    case 4:
+      size = (std::int64_t{8} << random.below(6)) * random.between(1, 3) + random.between(-1, 1);
+      break;  // by a tile
+    case 5:
+      size = 4 * random.between(1, 64);
+      break;
+    default:
+      size = random.between(1, 400);
+      break;
   }
   return std::clamp<std::int64_t>(size, 1, limit);
 }
@@ -40,7 +52,7 @@ void pick_sizes(MatmulProblem& p, Random& random, std::int64_t unit) {
   if (random.one_in(300)) budget = std::int64_t{1} << 23;
   budget = std::max<std::int64_t>(budget / p.batch, 64);
   switch (random.below(8)) {
-    case 0:   // a vector, or nearly
+    case 0:  // a vector, or nearly
     case 1: {
       const std::int64_t few = random.one_in(2) ? 1 : random.between(2, 16);
       const std::int64_t many = pick_matmul_size(random, std::max<std::int64_t>(budget / few, 1));
@@ -50,7 +62,7 @@ void pick_sizes(MatmulProblem& p, Random& random, std::int64_t unit) {
       if (random.one_in(2)) std::swap(p.m, p.n);
       break;
     }
-    case 2:   // a long sum
+    case 2:  // a long sum
       p.m = random.between(1, 8);
       p.n = random.between(1, 8);
       p.k = random.between(1, std::min<std::int64_t>(budget / p.m / p.n + 1, 70000));
@@ -75,8 +87,8 @@ void pick_sizes(MatmulProblem& p, Random& random, std::int64_t unit) {
 }
 
 void pick_types(MatmulProblem& p, Random& random) {
-  p.type = one_of(random, {DType::f32, DType::f32, DType::f32, DType::f16, DType::f16, DType::f16, DType::bf16, DType::bf16,
-                           DType::i8, DType::i8});
+  p.type = one_of(random, {DType::f32, DType::f32, DType::f32, DType::f16, DType::f16, DType::f16, DType::bf16,
+                           DType::bf16, DType::i8, DType::i8});
   p.a_type = p.b_type = p.out = p.type;
   if (p.type == DType::i8) {
     p.acc = DType::i32;
@@ -99,9 +111,12 @@ void pick_types(MatmulProblem& p, Random& random) {
 // A row's step: packed, a multiple of what vectors need, or anything.
 std::int64_t pick_ld(Random& random, std::int64_t columns, std::int64_t unit) {
   switch (random.below(6)) {
-    case 0: return up(columns + random.between(0, 9), unit);
-    case 1: return up(columns, one_of<std::int64_t>(random, {4, 8, 16, 32}));
-    default: return 0;
+    case 0:
+      return up(columns + random.between(0, 9), unit);
+    case 1:
+      return up(columns, one_of<std::int64_t>(random, {4, 8, 16, 32}));
+    default:
+      return 0;
   }
 }
 
@@ -115,15 +130,18 @@ void pick_steps(Random& random, std::int64_t unit, const MatmulProblem& p, std::
     case 0:
       if (source) step = 0;
       break;
-    case 1: step = up(rows * row + random.between(0, 9), random.one_in(2) ? 8 : unit); break;
-    case 2:   // the batches' rows side by side
+    case 1:
+      step = up(rows * row + random.between(0, 9), random.one_in(2) ? 8 : unit);
+      break;
+    case 2:  // the batches' rows side by side
       step = up(columns, random.one_in(2) ? 8 : unit);
       ld = p.batch * step;
       break;
     case 3:
-      if (source) step = up(random.between(0, rows * row), unit);   // batches that share rows, or parts of them
+      if (source) step = up(random.between(0, rows * row), unit);  // batches that share rows, or parts of them
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -141,8 +159,10 @@ void pick_strides(MatmulProblem& p, Random& random, std::int64_t unit) {
 }
 
 void pick_epilogue(MatmulProblem& p, Random& random) {
-  if (random.one_in(2)) return;   // none at all
-  const auto axis = [&] { return one_of(random, {PerAxis::none, PerAxis::none, PerAxis::row, PerAxis::column, PerAxis::column}); };
+  if (random.one_in(2)) return;  // none at all
+  const auto axis = [&] {
+    return one_of(random, {PerAxis::none, PerAxis::none, PerAxis::row, PerAxis::column, PerAxis::column});
+  };
   p.bias = axis();
   p.residual = random.one_in(4);
   if (p.out == DType::i32) {
@@ -154,8 +174,8 @@ void pick_epilogue(MatmulProblem& p, Random& random) {
   if (p.type == DType::i8) p.alpha = one_of(random, {1.0f, 0.0002f, -0.001f, 1.0f / 65536});
   p.beta = one_of(random, {0.0f, 0.0f, 1.0f, -0.5f, 0.3f});
   p.c_is_d = random.one_in(2);
-  p.activation = one_of(random, {Activation::none, Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh,
-                                 Activation::silu});
+  p.activation = one_of(random, {Activation::none, Activation::none, Activation::relu, Activation::gelu,
+                                 Activation::gelu_tanh, Activation::silu});
 }
 
 // Most promise 16 bytes, as the default is; others just what an element needs, or what no vector can use.
@@ -168,7 +188,7 @@ std::uint32_t pick_matmul_align(Random& random, std::size_t element) {
 }  // namespace
 
 MatmulProblem generate_matmul(std::uint64_t seed, std::uint64_t index) {
-  const std::uint64_t own = mix(seed ^ 0x6d61746d756cu);   // "matmul"
+  const std::uint64_t own = mix(seed ^ 0x6d61746d756cu);  // "matmul"
   Random kind(own ^ mix(~matmul_kind(index))), random(own ^ mix(index));
   MatmulProblem p;
   p.transpose_a = kind.one_in(2);

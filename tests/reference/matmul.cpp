@@ -12,20 +12,24 @@
 namespace sectile::reference {
 namespace {
 
-// The distance from a number to the next one of its type, over the number: what a conversion may be off by, since Vulkan
-// leaves open to which of two neighbours a shader's conversion goes.
+// The distance from a number to the next one of its type, over the number: what a conversion may be off by, since
+// Vulkan leaves open to which of two neighbours a shader's conversion goes.
 double last_place(DType type) noexcept {
   return type == DType::f16 ? std::ldexp(1, -10) : type == DType::bf16 ? std::ldexp(1, -7) : std::ldexp(1, -23);
 }
 
 double activated(Activation activation, double v) noexcept {
   switch (activation) {
-    case Activation::none: return v;
-    case Activation::relu: return v < 0 ? 0 : v;
-    case Activation::gelu: return 0.5 * v * std::erfc(-v / std::numbers::sqrt2);
+    case Activation::none:
+      return v;
+    case Activation::relu:
+      return v < 0 ? 0 : v;
+    case Activation::gelu:
+      return 0.5 * v * std::erfc(-v / std::numbers::sqrt2);
     case Activation::gelu_tanh:
       return 0.5 * v * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
-    case Activation::silu: return v / (1 + std::exp(-v));
+    case Activation::silu:
+      return v / (1 + std::exp(-v));
   }
   return v;
 }
@@ -54,7 +58,8 @@ double converted(double value, DType type, bool& inexact) noexcept {
 std::uint64_t MatmulOperand::bytes() const noexcept {
   if (empty()) return 0;
   const std::int64_t elements = index(batches - 1, rows - 1, columns - 1) + 1;
-  return nibbles ? static_cast<std::uint64_t>(elements + 1) / 2 : static_cast<std::uint64_t>(elements) * element_bytes(type);
+  return nibbles ? static_cast<std::uint64_t>(elements + 1) / 2
+                 : static_cast<std::uint64_t>(elements) * element_bytes(type);
 }
 
 double MatmulOperand::at(std::span<const std::byte> data, std::int64_t index) const noexcept {
@@ -75,7 +80,8 @@ MatmulDefinition::MatmulDefinition(const MatmulProblem& problem) : p_(problem) {
     return o;
   };
   const auto vector = [&](DType type, std::int64_t length) {
-    return MatmulOperand{type, false, nothing ? 0 : 1, 1, length, 0, 0, static_cast<std::uint32_t>(element_bytes(type))};
+    return MatmulOperand{
+        type, false, nothing ? 0 : 1, 1, length, 0, 0, static_cast<std::uint32_t>(element_bytes(type))};
   };
   const bool q4 = p_.b_format == WeightFormat::q4;
   operands_.emplace_back("a", p_.transpose_a ? matrix(p_.a_type, p_.k, p_.m, p_.lda, p_.a_batch, p_.a_align)
@@ -85,9 +91,11 @@ MatmulDefinition::MatmulDefinition(const MatmulProblem& problem) : p_(problem) {
   operands_.back().second.nibbles = q4;
   const std::int64_t scale_row = operands_.back().second.row_step / 32;
   operands_.emplace_back("d", matrix(p_.out, p_.m, p_.n, p_.ldd, p_.d_batch, p_.d_align));
-  if (p_.beta != 0 && !p_.c_is_d) operands_.emplace_back("c", matrix(p_.out, p_.m, p_.n, p_.ldc, p_.c_batch, p_.d_align));
+  if (p_.beta != 0 && !p_.c_is_d)
+    operands_.emplace_back("c", matrix(p_.out, p_.m, p_.n, p_.ldc, p_.c_batch, p_.d_align));
   if (p_.bias != PerAxis::none) operands_.emplace_back("bias", vector(p_.out, p_.bias == PerAxis::row ? p_.m : p_.n));
-  if (p_.scale != PerAxis::none) operands_.emplace_back("scale", vector(DType::f32, p_.scale == PerAxis::row ? p_.m : p_.n));
+  if (p_.scale != PerAxis::none)
+    operands_.emplace_back("scale", vector(DType::f32, p_.scale == PerAxis::row ? p_.m : p_.n));
   if (p_.residual) operands_.emplace_back("residual", matrix(p_.out, p_.m, p_.n, p_.ldr, p_.r_batch, p_.d_align));
   if (p_.b_format == WeightFormat::q8) operands_.emplace_back("b.scale", vector(DType::f32, p_.k == 0 ? 0 : p_.n));
   if (q4) {
@@ -128,21 +136,24 @@ double MatmulDefinition::b_value(const MatmulData& data, std::int64_t batch, std
 }
 
 struct MatmulDefinition::Sums {
-  double sum = 0;       // of the terms a * b
-  double squares = 0;   // of their squares
-  double rough = 0;     // of the squares of those of which a factor was changed by its conversion, once a factor
+  double sum = 0;      // of the terms a * b
+  double squares = 0;  // of their squares
+  double rough = 0;    // of the squares of those of which a factor was changed by its conversion, once a factor
 };
 
 // How far a device may be from the element, from the types, K and the terms themselves. The terms t have random signs
 // (fill), so that partial sums behave like a random walk: in whatever order a device adds, few of them pass
 // walk = 4 sqrt(sum t^2), and none passes sqrt(K) sqrt(sum t^2).
-//   Sums in f32: each of K products and additions is off by a last place, 2^-23, of a partial sum at most, wherever it is
+//   Sums in f32: each of K products and additions is off by a last place, 2^-23, of a partial sum at most, wherever it
+//   is
 //     rounded to: matrix units truncate, so that errors may all point one way. Hence K, not its root.
-//   Sums in f16: those who round to nearest err either way (Higham, Mary: "A new approach to probabilistic rounding error
+//   Sums in f16: those who round to nearest err either way (Higham, Mary: "A new approach to probabilistic rounding
+//   error
 //     analysis", 2019): sqrt(K), times 2. Matrix units round once in 4 to 32 steps of K.
 //   int8: exact.
 //   A factor that `type` cannot hold may be either neighbour: a last place of its term, errors as random as the terms.
-//   What follows runs in f32: 8 roundings of parts of |alpha scale sum| + |beta C| + |bias|. No activation's slope passes
+//   What follows runs in f32: 8 roundings of parts of |alpha scale sum| + |beta C| + |bias|. No activation's slope
+//   passes
 //     1.13; exp and an erf of 1.5e-7 leave 2^-20 |v|.
 //   The result may be either neighbour as well, and f16's subnormals may be flushed to zero.
 MatmulElement MatmulDefinition::finish(const MatmulData& data, std::span<const std::byte> d_before, std::int64_t batch,
@@ -155,7 +166,8 @@ MatmulElement MatmulDefinition::finish(const MatmulData& data, std::span<const s
     return operand(name).at(data.find(name)->second, axis == PerAxis::row ? m : n);
   };
   double c = 0;
-  if (p_.beta != 0) c = p_.c_is_d ? operands_[2].second.at(d_before, operands_[2].second.index(batch, m, n)) : read("c");
+  if (p_.beta != 0)
+    c = p_.c_is_d ? operands_[2].second.at(d_before, operands_[2].second.index(batch, m, n)) : read("c");
   const double bias = p_.bias == PerAxis::none ? 0 : read_vector("bias", p_.bias);
   const double residual = p_.residual ? read("residual") : 0;
   if (p_.out == DType::i32) {
@@ -173,14 +185,16 @@ MatmulElement MatmulDefinition::finish(const MatmulData& data, std::span<const s
   if (p_.type != DType::i8) {
     of_sum = k * f32_place * walk;
     if (p_.acc == DType::f16) of_sum += std::min(k, 2 * std::sqrt(k)) * last_place(DType::f16) / 2 * walk;
-    if (sums.rough > 0) of_sum += last_place(p_.type) * (std::min(std::sqrt(k), 4.0) * std::sqrt(sums.rough) + std::fabs(acc));
+    if (sums.rough > 0)
+      of_sum += last_place(p_.type) * (std::min(std::sqrt(k), 4.0) * std::sqrt(sums.rough) + std::fabs(acc));
   }
-  double tolerance = std::fabs(factor) * of_sum +
-                     8 * f32_place * (std::fabs(factor * acc) + std::fabs(p_.beta * c) + std::fabs(bias));
+  double tolerance =
+      std::fabs(factor) * of_sum + 8 * f32_place * (std::fabs(factor * acc) + std::fabs(p_.beta * c) + std::fabs(bias));
   if (p_.activation != Activation::none && p_.activation != Activation::relu)
     tolerance = 1.13 * tolerance + std::ldexp(std::fabs(v), -20);
   tolerance += 2 * f32_place * (std::fabs(result) + std::fabs(residual));
-  tolerance += last_place(p_.out) * (std::fabs(result) + tolerance) + (p_.out == DType::f16 ? std::ldexp(1, -14) : 1e-37);
+  tolerance +=
+      last_place(p_.out) * (std::fabs(result) + tolerance) + (p_.out == DType::f16 ? std::ldexp(1, -14) : 1e-37);
   return {result, tolerance};
 }
 

@@ -1,5 +1,5 @@
-// What a matmul means, in double precision, with its own address arithmetic straight from the words of MatmulProblem. It
-// shares no code with the planner: the two were written apart, so that one error cannot hide in both.
+// What a matmul means, in double precision, with its own address arithmetic straight from the words of MatmulProblem.
+// It shares no code with the planner: the two were written apart, so that one error cannot hide in both.
 #pragma once
 
 #include "random.hpp"
@@ -20,16 +20,16 @@ namespace sectile::reference {
 // An operand as the problem's words place it: batches of rows of elements.
 struct MatmulOperand {
   DType type = DType::f32;
-  bool nibbles = false;            // two elements to a byte; `type` says nothing then
+  bool nibbles = false;  // two elements to a byte; `type` says nothing then
   std::int64_t batches = 1, rows = 0, columns = 0;
-  std::int64_t batch_step = 0, row_step = 0;   // elements
+  std::int64_t batch_step = 0, row_step = 0;  // elements
   std::uint32_t align = 1;
 
   bool empty() const noexcept { return batches == 0 || rows == 0 || columns == 0; }
   std::int64_t index(std::int64_t batch, std::int64_t row, std::int64_t column) const noexcept {
     return batch * batch_step + row * row_step + column;
   }
-  std::uint64_t bytes() const noexcept;   // from its address to the end of its last element
+  std::uint64_t bytes() const noexcept;  // from its address to the end of its last element
   double at(std::span<const std::byte> data, std::int64_t index) const noexcept;
 };
 
@@ -50,18 +50,19 @@ class MatmulDefinition {
   bool empty() const noexcept { return p_.m == 0 || p_.n == 0 || p_.batch == 0; }
   // In the order of operands_of.
   const std::vector<std::pair<std::string, MatmulOperand>>& operands() const noexcept { return operands_; }
-  const MatmulOperand& operand(std::string_view name) const;   // throws std::out_of_range
+  const MatmulOperand& operand(std::string_view name) const;  // throws std::out_of_range
   bool has(std::string_view name) const noexcept;
 
-  // Numbers in place of what the elements of an operand hold; bytes between elements stay as they are. What is filled in
-  // is a function of seed and index, wherever the operand lies: no zeros alone, no overflow, and where the problem does not read C, NaNs in D.
+  // Numbers in place of what the elements of an operand hold; bytes between elements stay as they are. What is filled
+  // in is a function of seed and index, wherever the operand lies: no zeros alone, no overflow, and where the problem
+  // does not read C, NaNs in D.
   void fill(std::string_view operand, std::span<std::byte> bytes, std::uint64_t seed) const;
 
   // The whole result, [batch][m][n]. `d_before` is what D held, which a problem whose C is D reads.
   std::vector<MatmulElement> result(const MatmulData& data, std::span<const std::byte> d_before) const;
   // One element, by nothing but the words: the second opinion.
   MatmulElement element(const MatmulData& data, std::span<const std::byte> d_before, std::int64_t batch, std::int64_t m,
-                 std::int64_t n) const;
+                        std::int64_t n) const;
 
  private:
   struct Sums;
@@ -78,7 +79,7 @@ class MatmulDefinition {
 
 // The first element of a destination that is not what it should be, or a byte between elements that was written.
 struct MatmulMismatch {
-  std::uint64_t byte = 0;   // from D's address
+  std::uint64_t byte = 0;  // from D's address
   std::string message;
 };
 // `before` and `got`: D before and after the run; both begin at D's address, and have its bytes.

@@ -29,7 +29,8 @@ double factor(std::uint64_t word, bool coarse) noexcept {
 
 }  // namespace
 
-// Sums of K terms are then near 1, where activations bend and f16 is far from its ends: a power of two near 2 / sqrt(K).
+// Sums of K terms are then near 1, where activations bend and f16 is far from its ends: a power of two near 2 /
+// sqrt(K).
 double MatmulDefinition::magnitude_of_a() const noexcept {
   int exponent = 1;
   for (std::int64_t k = p_.k; k >= 4; k /= 4) --exponent;
@@ -44,7 +45,8 @@ double MatmulDefinition::number(std::string_view operand, std::uint64_t word, bo
     if (p_.type != DType::i8) return operand == "a" ? magnitude_of_a() * unit(word, coarse) : unit(word, coarse);
     // All of int8, but where the result is an f16 that such sums could pass.
     std::int64_t most = 128;
-    const double reach = 8 * std::sqrt(static_cast<double>(std::max<std::int64_t>(p_.k, 1))) * std::fabs(p_.alpha) * 1.5;
+    const double reach =
+        8 * std::sqrt(static_cast<double>(std::max<std::int64_t>(p_.k, 1))) * std::fabs(p_.alpha) * 1.5;
     while (p_.out == DType::f16 && most > 1 && reach * static_cast<double>(most * most) > 30000) most /= 2;
     const auto value = static_cast<std::int64_t>(word % static_cast<std::uint64_t>(2 * most + 1)) - most;
     return static_cast<double>(std::min<std::int64_t>(value, 127));
@@ -56,11 +58,11 @@ double MatmulDefinition::number(std::string_view operand, std::uint64_t word, bo
 void MatmulDefinition::fill(std::string_view name, std::span<std::byte> bytes, std::uint64_t seed) const {
   const MatmulOperand& o = operand(name);
   const bool writes_only = name == "d" && !(p_.c_is_d && p_.beta != 0);
-  if (writes_only && o.type == DType::i32) return;   // any bits are poison
+  if (writes_only && o.type == DType::i32) return;  // any bits are poison
   const bool coarse = data_word(seed, ~std::uint64_t{0}) % 4 == 0;
   std::uint64_t own = seed;
   for (const char letter : name) own = mix(own ^ static_cast<std::uint64_t>(letter));
-  if (o.nibbles) {   // any bits are numbers, those between rows too
+  if (o.nibbles) {  // any bits are numbers, those between rows too
     for (std::size_t i = 0; i < o.bytes(); ++i) bytes[i] = static_cast<std::byte>(data_word(own, i) & 255);
     return;
   }
@@ -90,7 +92,7 @@ std::optional<MatmulMismatch> compare(const MatmulDefinition& definition, std::s
   const MatmulProblem& p = definition.problem();
   const MatmulOperand& d = definition.operand("d");
   const std::size_t size = element_bytes(d.type);
-  std::vector<std::byte> gaps(before.begin(), before.end());   // becomes what was got, if no byte between was written
+  std::vector<std::byte> gaps(before.begin(), before.end());  // becomes what was got, if no byte between was written
   for (std::size_t i = 0; i < want.size(); ++i) {
     const auto at = static_cast<std::int64_t>(i);
     const auto index = static_cast<std::size_t>(d.index(at / (p.m * p.n), at / p.n % p.m, at % p.n));
@@ -98,9 +100,9 @@ std::optional<MatmulMismatch> compare(const MatmulDefinition& definition, std::s
     // So that a NaN is no match.
     if (!(std::fabs(value - want[i].value) <= want[i].tolerance)) {
       const bool untouched = std::memcmp(before.data() + index * size, got.data() + index * size, size) == 0;
-      return MatmulMismatch{index * size, fmt::format("{}, want {:.9g} within {:.3g}{}", shown(definition, at, value),
-                                                      want[i].value, want[i].tolerance,
-                                                      untouched ? ", what it held before: never written" : "")};
+      return MatmulMismatch{index * size,
+                            fmt::format("{}, want {:.9g} within {:.3g}{}", shown(definition, at, value), want[i].value,
+                                        want[i].tolerance, untouched ? ", what it held before: never written" : "")};
     }
     std::memcpy(gaps.data() + index * size, got.data() + index * size, size);
   }
@@ -119,9 +121,9 @@ std::optional<MatmulMismatch> compare_devices(const MatmulDefinition& definition
     const std::int64_t index = d.index(at / (p.m * p.n), at / p.n % p.m, at % p.n);
     const double value = d.at(one, index), theirs = d.at(other, index);
     if (std::fabs(value - theirs) <= 2 * want[i].tolerance) continue;
-    return MatmulMismatch{static_cast<std::uint64_t>(index) * element_bytes(d.type),
-                          fmt::format("{} and {:.9g}, want both within {:.3g}", shown(definition, at, value), theirs,
-                                      want[i].tolerance)};
+    return MatmulMismatch{
+        static_cast<std::uint64_t>(index) * element_bytes(d.type),
+        fmt::format("{} and {:.9g}, want both within {:.3g}", shown(definition, at, value), theirs, want[i].tolerance)};
   }
   return {};
 }

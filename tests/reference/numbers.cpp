@@ -35,8 +35,8 @@ std::uint16_t half_bits(double value) noexcept {
   if (magnitude == 0) return sign;
   if (magnitude >= 65520) return static_cast<std::uint16_t>(sign | 0x7c00);
   int exponent = 0;
-  std::frexp(magnitude, &exponent);                       // magnitude in [2^(exponent - 1), 2^exponent)
-  const int unit = std::max(exponent - 11, -24);          // of the last place
+  std::frexp(magnitude, &exponent);               // magnitude in [2^(exponent - 1), 2^exponent)
+  const int unit = std::max(exponent - 11, -24);  // of the last place
   const auto places = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, -unit)));
   // Subnormals are counted in units of 2^-24; above, 1024 of them are the hidden bit, and a carry is the next exponent.
   const std::uint32_t bits = unit == -24 ? places : static_cast<std::uint32_t>(unit + 24) * 1024 + places;
@@ -61,26 +61,40 @@ std::size_t element_bytes(DType type) noexcept {
 
 double decode(DType type, const std::byte* at) noexcept {
   switch (type) {
-    case DType::f32: return read<float>(at);
-    case DType::f16: return half_value(read<std::uint16_t>(at));
-    case DType::bf16: return std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(at)) << 16);
-    case DType::i8: return read<std::int8_t>(at);
-    case DType::u8: return read<std::uint8_t>(at);
-    case DType::i32: return read<std::int32_t>(at);
-    default: return std::nan("");
+    case DType::f32:
+      return read<float>(at);
+    case DType::f16:
+      return half_value(read<std::uint16_t>(at));
+    case DType::bf16:
+      return std::bit_cast<float>(static_cast<std::uint32_t>(read<std::uint16_t>(at)) << 16);
+    case DType::i8:
+      return read<std::int8_t>(at);
+    case DType::u8:
+      return read<std::uint8_t>(at);
+    case DType::i32:
+      return read<std::int32_t>(at);
+    default:
+      return std::nan("");
   }
 }
 
 void encode(DType type, double value, std::byte* at) noexcept {
   const auto write = [at](auto bits) { std::memcpy(at, &bits, sizeof bits); };
   switch (type) {
-    case DType::f32: return write(static_cast<float>(value));
-    case DType::f16: return write(half_bits(value));
-    case DType::bf16: return write(bfloat_bits(value));
-    case DType::i8: return write(static_cast<std::int8_t>(value));
-    case DType::u8: return write(static_cast<std::uint8_t>(value));
-    case DType::i32: return write(static_cast<std::int32_t>(value));
-    default: return;
+    case DType::f32:
+      return write(static_cast<float>(value));
+    case DType::f16:
+      return write(half_bits(value));
+    case DType::bf16:
+      return write(bfloat_bits(value));
+    case DType::i8:
+      return write(static_cast<std::int8_t>(value));
+    case DType::u8:
+      return write(static_cast<std::uint8_t>(value));
+    case DType::i32:
+      return write(static_cast<std::int32_t>(value));
+    default:
+      return;
   }
 }
 

@@ -209,9 +209,7 @@ std::vector<std::int64_t> PermuteDefinition::dst_shape() const {
   return shape;
 }
 
-bool PermuteDefinition::empty() const noexcept {
-  return has_zero(src_) || has_zero(dst_);
-}
+bool PermuteDefinition::empty() const noexcept { return has_zero(src_) || has_zero(dst_); }
 
 std::uint64_t PermuteDefinition::src_bytes() const noexcept {
   return empty() ? 0 : bytes_of(src_, src_offset_, element_bytes_);

@@ -33,9 +33,7 @@ class Random {
 };
 
 // The data of tests: word i of the stream `seed`, so that any part can be made, or checked, alone.
-constexpr std::uint64_t data_word(std::uint64_t seed, std::uint64_t i) noexcept {
-  return mix(seed ^ mix(i));
-}
+constexpr std::uint64_t data_word(std::uint64_t seed, std::uint64_t i) noexcept { return mix(seed ^ mix(i)); }
 
 // Fills `bytes`, which begin at byte `offset` of the stream (a multiple of 8).
 void fill_data(std::span<std::byte> bytes, std::uint64_t seed, std::uint64_t offset = 0) noexcept;

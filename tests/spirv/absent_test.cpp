@@ -42,7 +42,8 @@ void compile_seeds(bool freeze_shape) {
     auto with_pack = options;
     with_pack.pack = &pack;
     auto runtime = open(looked_at.entry().uuid.empty() ? "vulkan:0" : looked_at.entry().uuid, with_pack);
-    tools::Table table({"kernel", "problem", "VGPRs", "SGPRs", "LDS planned", "LDS", "spills", "scratch", "code", "subgroup"});
+    tools::Table table(
+        {"kernel", "problem", "VGPRs", "SGPRs", "LDS planned", "LDS", "spills", "scratch", "code", "subgroup"});
     for (const auto& emitted_plan : target.plans) {
       const Plan& plan = emitted_plan.plan;
       CAPTURE(print(plan.problem));
@@ -94,12 +95,12 @@ TEST_CASE("RADV compiles every emitted module of the seeds' rows, without spills
       CAPTURE(gpu);
       CAPTURE(mode);
       const std::vector<std::string> variables{std::string("SECTILE_TEST_ABSENT=") + mode};
-      const Ran ran =
-          run_program("/usr/bin/env", noop_process(radv(gpu), variables, "child: emitted modules compile"));
+      const Ran ran = run_program("/usr/bin/env", noop_process(radv(gpu), variables, "child: emitted modules compile"));
       CHECK_MESSAGE(ran.code == 0, ran.out << ran.err);
       CHECK_MESSAGE(ran.out.find("LDS planned") != std::string::npos, ran.out << ran.err);
       // Its table, and not its own summary: tools/dev test counts those.
-      if (std::string_view(mode) == "pushed") std::fputs(ran.out.substr(0, ran.out.find("[doctest] test cases")).c_str(), stdout);
+      if (std::string_view(mode) == "pushed")
+        std::fputs(ran.out.substr(0, ran.out.find("[doctest] test cases")).c_str(), stdout);
     }
   }
 }
@@ -122,7 +123,8 @@ TEST_CASE("SPIRV-Cross turns every emitted module of the Apple target into MSL")
       CAPTURE(module.name);
       write_file(folder.path("m.spv"), module.files.at(0).bytes);
       // Pointers from push constants are Metal 2.3's at the least, device pointers in structs.
-      const Ran ran = run_program("/usr/bin/env", {"spirv-cross", "--msl", "--msl-version", "20300", folder.path("m.spv")});
+      const Ran ran =
+          run_program("/usr/bin/env", {"spirv-cross", "--msl", "--msl-version", "20300", folder.path("m.spv")});
       CHECK_MESSAGE(ran.code == 0, ran.err);
       CHECK(ran.out.find("kernel void main0(") != std::string::npos);
       CHECK(ran.out.find("device") != std::string::npos);

@@ -53,7 +53,8 @@ inline std::vector<std::byte> run_plan(vulkan::Runtime& runtime, const Plan& pla
   must(runtime.fill(b, 0, b.size(), 0xCDCDCDCD));
   const std::vector<vulkan::OperandAddress> operands = {{a.address(), plan.operands[0].bytes},
                                                         {b.address(), plan.operands[1].bytes}};
-  must(runtime.submit_and_wait([&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); }));
+  must(runtime.submit_and_wait(
+      [&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); }));
   return read_back(runtime, b);
 }
 

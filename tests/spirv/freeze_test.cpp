@@ -47,7 +47,8 @@ void check_emitted(const tools::EmittedTarget& target, std::uint32_t api_version
       CHECK(step.workgroup_memory_bytes - facts.workgroup_memory_bytes < 32);
       must(spirv::validate(words, api_version));
       const auto left_open = [](const module::Instruction& i) {
-        return (i.op >= module::OpSpecConstantTrue && i.op <= module::OpSpecConstantOp) || i.op == module::OpExecutionModeId;
+        return (i.op >= module::OpSpecConstantTrue && i.op <= module::OpSpecConstantOp) ||
+               i.op == module::OpExecutionModeId;
       };
       CHECK(std::ranges::count_if(must(module::read_instructions(words)), left_open) == 0);
     }
@@ -107,7 +108,9 @@ TEST_CASE("a CUDA target gets a cubin and PTX, and no pack takes them for SPIR-V
     for (const auto& m : target.modules) {
       REQUIRE(m.files.size() == 3);
       CHECK(m.files[0].name.ends_with(".cubin"));
-      CHECK(m.files[0].bytes.starts_with("\x7f" "ELF"));
+      CHECK(
+          m.files[0].bytes.starts_with("\x7f"
+                                       "ELF"));
       CHECK(m.files[1].name.ends_with(".ptx"));
       CHECK(m.files[1].bytes.find(".target sm_" + std::string(name).substr(8)) != std::string::npos);
       CHECK(m.facts.at("spill_bytes") == 0);

@@ -61,8 +61,9 @@ TEST_CASE("matmuls with operands besides A, B and D come out right from modules 
     CAPTURE(templates.entry().name);
     std::vector<Problem> problems;
     for (const char* text : std::span(kTexts).first(scope(std::size(kTexts), std::size(kTexts), std::size_t{2})))
-      if (const Problem problem = must(parse_problem(text)); make_plan(problem, templates.profile())) problems.push_back(problem);
-    CHECK(problems.size() >= scope(4u, 4u, 2u));   // devices without 16-bit storage take those of f32
+      if (const Problem problem = must(parse_problem(text)); make_plan(problem, templates.profile()))
+        problems.push_back(problem);
+    CHECK(problems.size() >= scope(4u, 4u, 2u));  // devices without 16-bit storage take those of f32
     tools::CodeMaker code(true);
     const Pack pack = pack_of(emitted(templates.profile(), problems, code));
     vulkan::RuntimeOptions options;
@@ -70,7 +71,8 @@ TEST_CASE("matmuls with operands besides A, B and D come out right from modules 
     auto packed = open(selector, options);
     for (const Problem& problem : problems) {
       CAPTURE(print(problem));
-      const auto plan = must(make_plan(problem, templates.profile(), {.explain = false, .force = {}, .kernels = &pack}));
+      const auto plan =
+          must(make_plan(problem, templates.profile(), {.explain = false, .force = {}, .kernels = &pack}));
       run_matmul(packed, std::get<MatmulProblem>(problem), plan);
     }
     for (const std::string& message : packed.validation_messages()) FAIL_CHECK(message);

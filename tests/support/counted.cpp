@@ -35,12 +35,8 @@ void* counted_allocation(std::size_t bytes, std::size_t align) {
 
 }  // namespace
 
-void* operator new(std::size_t bytes) {
-  return counted_allocation(bytes, 1);
-}
-void* operator new[](std::size_t bytes) {
-  return counted_allocation(bytes, 1);
-}
+void* operator new(std::size_t bytes) { return counted_allocation(bytes, 1); }
+void* operator new[](std::size_t bytes) { return counted_allocation(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t align) {
   return counted_allocation(bytes, static_cast<std::size_t>(align));
 }
@@ -48,12 +44,8 @@ void* operator new[](std::size_t bytes, std::align_val_t align) {
   return counted_allocation(bytes, static_cast<std::size_t>(align));
 }
 // The library's own are built on those above; a sanitizer's are not.
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-  return counted_or_null(bytes, 1);
-}
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
-  return counted_or_null(bytes, 1);
-}
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return counted_or_null(bytes, 1); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return counted_or_null(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t align, const std::nothrow_t&) noexcept {
   return counted_or_null(bytes, static_cast<std::size_t>(align));
 }
@@ -64,36 +56,16 @@ void* operator new[](std::size_t bytes, std::align_val_t align, const std::nothr
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 #endif
-void operator delete(void* at, const std::nothrow_t&) noexcept {
-  std::free(at);
-}
-void operator delete[](void* at, const std::nothrow_t&) noexcept {
-  std::free(at);
-}
-void operator delete(void* at) noexcept {
-  std::free(at);
-}
-void operator delete[](void* at) noexcept {
-  std::free(at);
-}
-void operator delete(void* at, std::size_t) noexcept {
-  std::free(at);
-}
-void operator delete[](void* at, std::size_t) noexcept {
-  std::free(at);
-}
-void operator delete(void* at, std::align_val_t) noexcept {
-  std::free(at);
-}
-void operator delete[](void* at, std::align_val_t) noexcept {
-  std::free(at);
-}
-void operator delete(void* at, std::size_t, std::align_val_t) noexcept {
-  std::free(at);
-}
-void operator delete[](void* at, std::size_t, std::align_val_t) noexcept {
-  std::free(at);
-}
+void operator delete(void* at, const std::nothrow_t&) noexcept { std::free(at); }
+void operator delete[](void* at, const std::nothrow_t&) noexcept { std::free(at); }
+void operator delete(void* at) noexcept { std::free(at); }
+void operator delete[](void* at) noexcept { std::free(at); }
+void operator delete(void* at, std::size_t) noexcept { std::free(at); }
+void operator delete[](void* at, std::size_t) noexcept { std::free(at); }
+void operator delete(void* at, std::align_val_t) noexcept { std::free(at); }
+void operator delete[](void* at, std::align_val_t) noexcept { std::free(at); }
+void operator delete(void* at, std::size_t, std::align_val_t) noexcept { std::free(at); }
+void operator delete[](void* at, std::size_t, std::align_val_t) noexcept { std::free(at); }
 
 #ifndef SECTILE_SANITIZED
 // std::mutex comes down to this one, and the executable's goes before the C library's.
@@ -116,14 +88,8 @@ Counted::Counted() {
   g_allocations = g_locks = 0;
   g_counting = true;
 }
-Counted::~Counted() {
-  g_counting = false;
-}
-std::size_t Counted::allocations() const {
-  return g_allocations;
-}
-std::size_t Counted::locks() const {
-  return g_locks;
-}
+Counted::~Counted() { g_counting = false; }
+std::size_t Counted::allocations() const { return g_allocations; }
+std::size_t Counted::locks() const { return g_locks; }
 
 }  // namespace sectile::test

@@ -13,9 +13,9 @@
 namespace sectile::test {
 
 struct NoopGpu {
-  const char* name;    // RADV's and ANV's own name for it
-  const char* shim;    // of mesa-drm-shim, or built by tools/dev.d/intel-shim.sh
-  const char* driver;  // the loader's file
+  const char* name;                    // RADV's and ANV's own name for it
+  const char* shim;                    // of mesa-drm-shim, or built by tools/dev.d/intel-shim.sh
+  const char* driver;                  // the loader's file
   std::vector<std::string> variables;  // which GPU the shim shows
 };
 

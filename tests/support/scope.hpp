@@ -1,6 +1,6 @@
 // How much of a test's scope runs. SECTILE_THOROUGH in the environment: all of it. Else what a sanitizer slows many
-// times over, or what costs a second a case, runs in part. Where a test says that each kernel and variant has run, the part
-// still reaches them.
+// times over, or what costs a second a case, runs in part. Where a test says that each kernel and variant has run, the
+// part still reaches them.
 #pragma once
 
 #include <cstdlib>

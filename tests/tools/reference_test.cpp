@@ -9,8 +9,8 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -149,7 +149,9 @@ TEST_CASE("generator makes every kind of stage") {
 TEST_CASE("elementwise known answers") {
   const auto result = [](const char* text, std::vector<float> src, std::vector<float> scale, std::vector<float> bias) {
     const ElementwiseDefinition definition(std::get<PermuteProblem>(*parse_problem(text)));
-    return definition.result({{"src", std::as_bytes(std::span(src))}, {"scale", std::as_bytes(std::span(scale))}, {"bias", std::as_bytes(std::span(bias))}});
+    return definition.result({{"src", std::as_bytes(std::span(src))},
+                              {"scale", std::as_bytes(std::span(scale))},
+                              {"bias", std::as_bytes(std::span(bias))}});
   };
   const auto ints = result("permute f32 2x3 axes=1,0 out=i8", {0.5f, 1.5f, 2.5f, -300, std::nanf(""), 200}, {}, {});
   const std::vector<double> want = {0, -128, 2, 0, 2, 127};
@@ -157,7 +159,8 @@ TEST_CASE("elementwise known answers") {
     CHECK(ints[i].low == want[i]);
     CHECK(ints[i].high == want[i]);
   }
-  const auto planes = result("permute f32 1x2x1x3 layout=NHWC:NCHW4c alpha=2 scale=C bias=C", {1, 2, 3, 4, 5, 6}, {1, 10, 100}, {0.5f, 0, -1});
+  const auto planes = result("permute f32 1x2x1x3 layout=NHWC:NCHW4c alpha=2 scale=C bias=C", {1, 2, 3, 4, 5, 6},
+                             {1, 10, 100}, {0.5f, 0, -1});
   const std::vector<double> values = {2.5, 40, 599, 0, 8.5, 100, 1199, 0};
   for (std::size_t i = 0; i < values.size(); ++i) {
     CHECK(planes[i].zero == (i % 4 == 3));
@@ -179,7 +182,8 @@ TEST_CASE("generated problems reach every strategy") {
       if (candidate.refusal.empty()) stems.insert(candidate.name.substr(0, candidate.name.find(' ')));
     for (const auto& stem : stems) ++admissible[stem];
   }
-  for (const char* stem : {"permute_copy", "permute_rows", "permute_tile", "permute_block", "permute_runs", "permute_interleave", "permute_box", "permute_words"}) {
+  for (const char* stem : {"permute_copy", "permute_rows", "permute_tile", "permute_block", "permute_runs",
+                           "permute_interleave", "permute_box", "permute_words"}) {
     CAPTURE(stem);
     CHECK(admissible[stem] >= 40);
   }

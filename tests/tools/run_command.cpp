@@ -63,9 +63,7 @@ Ran run_program(const std::string& program, const std::vector<std::string>& argu
   return ran;
 }
 
-Ran run_sectile(const std::vector<std::string>& arguments) {
-  return run_program(SECTILE_COMMAND, arguments);
-}
+Ran run_sectile(const std::vector<std::string>& arguments) { return run_program(SECTILE_COMMAND, arguments); }
 
 const std::string& cpu_device() {
   static const std::string name = [] {

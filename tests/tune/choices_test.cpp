@@ -97,7 +97,8 @@ TEST_CASE("the tuned candidate is taken") {
 
 TEST_CASE("without a choice the plan is what it was") {
   const TuneStore empty, elsewhere = store_with(problem("permute f32 8x8 axes=1,0"), "permute_tile 32x32");
-  const TuneStore foreign = store_with(problem(kTexts[0]), other_than_chosen(planned(problem(kTexts[0]), {.explain = true})), test::cpu());
+  const TuneStore foreign =
+      store_with(problem(kTexts[0]), other_than_chosen(planned(problem(kTexts[0]), {.explain = true})), test::cpu());
   for (const char* text : kTexts) {
     const Problem p = problem(text);
     const Plan model = planned(p);
@@ -114,8 +115,8 @@ TEST_CASE("a choice that will not do any more is passed over") {
     const Problem p = problem(text);
     const Plan model = planned(p, {.explain = true});
     const std::string stem = model.steps[0].kernel.stem;
-    for (const std::string& name : {std::string("permute_magic 7x7"), refused(model), stem, stem + " none", std::string(" "),
-                                    std::string(1000, 'x') + " y"}) {
+    for (const std::string& name : {std::string("permute_magic 7x7"), refused(model), stem, stem + " none",
+                                    std::string(" "), std::string(1000, 'x') + " y"}) {
       CAPTURE(name);
       const TuneStore store = store_with(p, name);
       CHECK(planned(p, {.explain = true, .tuned = &store}) == model);

@@ -62,8 +62,9 @@ TEST_CASE("what killed writers left is removed and nothing else") {
   const std::string folder = folder_for("killed"), path = folder + "/cache";
   const std::string dead = path + ".0123456789abcdef.part", held = path + ".fedcba9876543210.part";
   const std::string young = path + ".00000000000000ff.part";
-  const std::string others[] = {path + ".notes.part", path + ".0123456789ABCDEF.part", folder + "/other.0123456789abcdef.part",
-                                path + ".0123456789abcdef.part.bak", path + ".0123456789abcde.part"};
+  const std::string others[] = {path + ".notes.part", path + ".0123456789ABCDEF.part",
+                                folder + "/other.0123456789abcdef.part", path + ".0123456789abcdef.part.bak",
+                                path + ".0123456789abcde.part"};
   for (const std::string& file : others) make(file, std::chrono::hours(1000));
   make(dead, std::chrono::hours(1));
   make(held, std::chrono::hours(1000));
@@ -75,7 +76,7 @@ TEST_CASE("what killed writers left is removed and nothing else") {
   CHECK(fs::exists(held));
   CHECK(fs::exists(young));
   for (const std::string& file : others) CHECK(fs::exists(file));
-  ::close(writer);   // as its death would
+  ::close(writer);  // as its death would
   REQUIRE(save(path, "again").has_value());
   CHECK_FALSE(fs::exists(held));
   CHECK(load(path) == "again");

@@ -30,7 +30,9 @@ const Problem kSquare = problem("permute f32 512x512 axes=1,0");
 const Problem kOther = problem("matmul f16 nt 64x64x64 epi=bias+gelu");
 const std::string kHere(32, 'a'), kThere(32, 'b');
 
-TunedChoice choice(std::string name, std::int64_t picoseconds = 1000) { return {std::move(name), picoseconds, "model 1", 2000, 3}; }
+TunedChoice choice(std::string name, std::int64_t picoseconds = 1000) {
+  return {std::move(name), picoseconds, "model 1", 2000, 3};
+}
 
 std::string path_for(const char* name) {
   const std::string path = test::process_folder() + "/" + name;
@@ -57,7 +59,7 @@ void write_framed_json(const std::string& path, const std::string& json, std::ui
 
 TEST_CASE("what is stored is found again") {
   const std::string path = path_for("round-trip");
-  CHECK(TuneStore::load(path).warning().empty());   // not there: empty, and nothing to warn of
+  CHECK(TuneStore::load(path).warning().empty());  // not there: empty, and nothing to warn of
   CHECK(TuneStore::load(path).size(kHere) == 0);
   TuneStore store;
   store.put(kSquare, kHere, choice("permute_tile 32x32"));
@@ -100,7 +102,7 @@ TEST_CASE("saving keeps what others stored") {
   REQUIRE(first.save(path).has_value());
   second.put(kOther, kHere, choice("matmul_simt 64x64"));
   second.put(kSquare, kThere, choice("permute_box 1"));
-  REQUIRE(second.save(path).has_value());   // knew nothing of the first's
+  REQUIRE(second.save(path).has_value());  // knew nothing of the first's
   CHECK(second.candidate(kSquare, kHere) == "permute_tile 32x32");
   first.put(kOther, kThere, choice("matmul_direct 1x1"));
   REQUIRE(first.save(path).has_value());
@@ -151,9 +153,10 @@ TEST_CASE("a broken file is ignored with a warning") {
   ignored("format 2");
   write_framed_json(path, json);
   CHECK(TuneStore::load(path).size(kHere) == 1);
-  for (const char* wrong : {"[]", "nothing", "{\"groups\":7}", "{\"groups\":[{}]}", "{\"groups\":[],\"more\":1}",
-                            R"({"groups":[{"planner_version":"1","profile_hash":"a","problems":[]}]})",
-                            R"({"groups":[{"planner_version":"1","profile_hash":"a","problems":{"x":{"candidate":"c"}}}]})"}) {
+  for (const char* wrong :
+       {"[]", "nothing", "{\"groups\":7}", "{\"groups\":[{}]}", "{\"groups\":[],\"more\":1}",
+        R"({"groups":[{"planner_version":"1","profile_hash":"a","problems":[]}]})",
+        R"({"groups":[{"planner_version":"1","profile_hash":"a","problems":{"x":{"candidate":"c"}}}]})"}) {
     write_framed_json(path, wrong);
     ignored("ignored");
   }
@@ -218,7 +221,8 @@ TEST_CASE("saving from many processes loses nothing") {
       bool fine = true;
       TuneStore store = TuneStore::load(path);
       for (int i = 0; i < each; ++i) {
-        store.put(problem(fmt::format("permute f32 {}x{} axes=1,0", p + 2, i + 2).c_str()), kHere, choice("permute_tile 32x32"));
+        store.put(problem(fmt::format("permute f32 {}x{} axes=1,0", p + 2, i + 2).c_str()), kHere,
+                  choice("permute_tile 32x32"));
         fine = fine && store.save(path).has_value();
       }
       ::_exit(fine ? 0 : 1);
@@ -232,7 +236,7 @@ TEST_CASE("saving from many processes loses nothing") {
   }
   CHECK(TuneStore::load(path).size(kHere) == processes * each);
   for (const auto& entry : std::filesystem::directory_iterator(test::process_folder()))
-    CHECK_FALSE(entry.path().filename().string().starts_with("shared."));   // neither a lock nor a part is left
+    CHECK_FALSE(entry.path().filename().string().starts_with("shared."));  // neither a lock nor a part is left
 }
 
 TEST_CASE("saving from many threads loses nothing") {
@@ -243,7 +247,8 @@ TEST_CASE("saving from many threads loses nothing") {
     threads.emplace_back([&, t] {
       TuneStore store = TuneStore::load(path);
       for (int i = 0; i < 8; ++i) {
-        store.put(problem(fmt::format("permute f32 {}x{} axes=1,0", t + 2, i + 2).c_str()), kHere, choice("permute_tile 32x32"));
+        store.put(problem(fmt::format("permute f32 {}x{} axes=1,0", t + 2, i + 2).c_str()), kHere,
+                  choice("permute_tile 32x32"));
         if (!store.save(path)) ++failed;
       }
     });

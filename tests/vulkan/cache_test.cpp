@@ -10,9 +10,7 @@ using vulkan::PipelineCacheFile;
 
 namespace {
 
-std::string path_for(const char* name) {
-  return temporary_folder() + "/" + name;
-}
+std::string path_for(const char* name) { return temporary_folder() + "/" + name; }
 
 Result<PipelineCacheFile> open_file(const vulkan::Runtime& runtime, const std::string& path) {
   return PipelineCacheFile::open(runtime.get_instance_proc_addr(), runtime.instance(), runtime.physical_device(),

@@ -165,7 +165,8 @@ TEST_CASE("a canary's file that is truncated, garbled or another's is ignored wi
     CHECK(with(whole) == "");
     CHECK(with(whole.substr(0, whole.size() / 2)).find("truncated") != std::string::npos);
     CHECK(with("").find("truncated") != std::string::npos);
-    for (const std::size_t at : {std::size_t{0}, std::size_t{16}, std::size_t{20}, std::size_t{24}, std::size_t{40}, whole.size() - 3}) {
+    for (const std::size_t at :
+         {std::size_t{0}, std::size_t{16}, std::size_t{20}, std::size_t{24}, std::size_t{40}, whole.size() - 3}) {
       std::string garbled = whole;
       garbled[at] = static_cast<char>(garbled[at] ^ 0x41);
       CAPTURE(at);
@@ -213,6 +214,7 @@ TEST_CASE("a failed canary drops its shapes, and says so") {
     options.modules = {};
     const auto right = open(selector, options);
     CHECK(right.profile().canary_failed.empty());
-    if (right.profile().canary == Canary::passed) CHECK(right.canary_warning().find("other kernels") != std::string::npos);
+    if (right.profile().canary == Canary::passed)
+      CHECK(right.canary_warning().find("other kernels") != std::string::npos);
   }
 }

@@ -21,7 +21,8 @@ int run_child(const char* gpu, const std::string& cache, bool expect_hits) {
   const std::vector<std::string> variables{"SECTILE_TEST_CACHE=" + cache,
                                            std::string("SECTILE_TEST_HITS=") + (expect_hits ? "1" : "0")};
   std::string command = "env";
-  for (const std::string& word : noop_process(radv(gpu), variables, "child: plans compile")) command += " '" + word + "'";
+  for (const std::string& word : noop_process(radv(gpu), variables, "child: plans compile"))
+    command += " '" + word + "'";
   return std::system((command + " >" + cache + ".log 2>&1").c_str());
 }
 

@@ -84,8 +84,6 @@ void clear_calls() {
   for (auto& count : g_calls) count = 0;
 }
 
-void swallow_commands(bool on) {
-  g_swallow = on;
-}
+void swallow_commands(bool on) { g_swallow = on; }
 
 }  // namespace sectile::test

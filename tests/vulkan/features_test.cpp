@@ -191,9 +191,9 @@ TEST_CASE("every embedded kernel's capabilities are known by name") {
 // per-element operations, tensor addressing, decode functions), GL_KHR_memory_scope_semantics, GL_EXT_bfloat16,
 // GL_EXT_integer_dot_product and 8- and 16-bit storage: each has a feature that is asked for.
 TEST_CASE("matrix kernels' capabilities have features that are wanted") {
-  for (const std::uint32_t capability : {9u,    11u,   22u,   39u,   4433u, 4448u, 4428u, 4429u, 4430u, 5116u, 5117u,
-                                         5118u, 5345u, 5346u, 5347u, 5430u, 5431u, 5432u, 5433u, 5434u, 5439u, 6016u,
-                                         6017u, 6018u, 6019u, 6022u}) {
+  for (const std::uint32_t capability :
+       {9u,    11u,   22u,   39u,   4433u, 4448u, 4428u, 4429u, 4430u, 5116u, 5117u, 5118u, 5345u,
+        5346u, 5347u, 5430u, 5431u, 5432u, 5433u, 5434u, 5439u, 6016u, 6017u, 6018u, 6019u, 6022u}) {
     const module::Capability* row = module::find_capability(capability);
     CAPTURE(capability);
     REQUIRE(row != nullptr);

@@ -75,9 +75,7 @@ void on_every_device(const vulkan::RuntimeOptions& options, const std::function<
   }
 }
 
-void on_every_device(const std::function<void(vulkan::Runtime&)>& test) {
-  on_every_device({}, test);
-}
+void on_every_device(const std::function<void(vulkan::Runtime&)>& test) { on_every_device({}, test); }
 
 Plan copy_plan(std::uint64_t bytes, std::uint32_t unroll) {
   Plan plan;
@@ -138,8 +136,6 @@ bool same(const std::vector<std::byte>& got, const std::vector<std::byte>& want)
   return false;
 }
 
-std::string temporary_folder() {
-  return process_folder();
-}
+std::string temporary_folder() { return process_folder(); }
 
 }  // namespace sectile::test

@@ -20,7 +20,8 @@ inline void run_matmul(vulkan::Runtime& runtime, const MatmulProblem& problem, c
   std::map<std::string, vulkan::Buffer, std::less<>> device;
   reference::MatmulData data;
   for (const auto& [name, operand] : definition.operands()) {
-    auto& bytes = host.emplace(name, std::vector<std::byte>((operand.bytes() + 3) / 4 * 4, std::byte{0xCD})).first->second;
+    auto& bytes =
+        host.emplace(name, std::vector<std::byte>((operand.bytes() + 3) / 4 * 4, std::byte{0xCD})).first->second;
     definition.fill(name, std::span(bytes).first(operand.bytes()), 5);
     data[name] = std::span(bytes).first(operand.bytes());
     const auto& buffer = device.emplace(name, must(runtime.make_buffer(bytes.size()))).first->second;
@@ -36,11 +37,12 @@ inline void run_matmul(vulkan::Runtime& runtime, const MatmulProblem& problem, c
       continue;
     }
     scratch.push_back(must(runtime.make_buffer((operand.bytes + 3) / 4 * 4)));
-    must(runtime.fill(scratch.back(), 0, scratch.back().size(), 0xFFFFFFFF));   // NaNs
+    must(runtime.fill(scratch.back(), 0, scratch.back().size(), 0xFFFFFFFF));  // NaNs
     operands.push_back({scratch.back().address(), operand.bytes});
   }
   const auto executable = must(runtime.device().prepare(plan));
-  must(runtime.submit_and_wait([&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); }));
+  must(runtime.submit_and_wait(
+      [&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); }));
   const auto got = read_back(runtime, device.at("d"));
   const auto wrong = reference::compare(definition, want, d_before, std::span(got).first(d_before.size()));
   CHECK_MESSAGE(!wrong.has_value(), wrong->message);

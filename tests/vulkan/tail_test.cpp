@@ -1,7 +1,7 @@
 // Matmuls whose last rows are split apart: generated problems are too small for it, and CPU drivers do not say how many
 // tiles they work on at a time.
-#include "run_matmul.hpp"
 #include "reference/extra_rows.hpp"
+#include "run_matmul.hpp"
 
 #include "lib/matmul.abi.h"
 
@@ -38,14 +38,14 @@ TEST_CASE("last rows that are split apart come out right") {
   on_every_device([](vulkan::Runtime& runtime) {
     DeviceProfile two = runtime.profile();
     two.multiprocessors = 2;
-    two.kind = DeviceKind::cpu;   // a GPU of two would have the rows for few tiles
+    two.kind = DeviceKind::cpu;  // a GPU of two would have the rows for few tiles
     std::size_t run = 0;
     for (const Row& row : kRows) {
       CAPTURE(std::string(row.problem));
       const auto problem = parse_problem(row.problem);
       REQUIRE(problem.has_value());
       const auto plan = make_plan(*problem, two, {.force = row.force, .extra = &reference::extra_rows()});
-      if (!plan.has_value()) {   // matrix units and narrow accesses, not every device has
+      if (!plan.has_value()) {  // matrix units and narrow accesses, not every device has
         REQUIRE(plan.error().kind == ErrorKind::unsupported);
         continue;
       }
@@ -62,12 +62,13 @@ TEST_CASE("last rows that are split apart come out right") {
 // Which of the two the planner takes depends on how far apart a result's rows lie: too far for a test.
 TEST_CASE("reductions come out right by offsets and by addresses") {
   on_every_device([](vulkan::Runtime& runtime) {
-    for (const std::string text : {"matmul f32 nt 77x1x0 beta=0.3 epi=scale.m+bias+residual",
-                                   "matmul f32 nn 33x31x1031 epi=bias", "matmul f32 nn 40x28x1024 beta=0.5 c=d ldd=30"}) {
+    for (const std::string text :
+         {"matmul f32 nt 77x1x0 beta=0.3 epi=scale.m+bias+residual", "matmul f32 nn 33x31x1031 epi=bias",
+          "matmul f32 nn 40x28x1024 beta=0.5 c=d ldd=30"}) {
       CAPTURE(text);
       const Problem problem = must(parse_problem(text));
       PlanOptions options;
-      if (!text.contains("x0 ")) options.force = "matmul_simt 64x64x8 8x8";   // one tile, in splits
+      if (!text.contains("x0 ")) options.force = "matmul_simt 64x64x8 8x8";  // one tile, in splits
       Plan plan = must(make_plan(problem, runtime.profile(), options));
       for (const std::uint32_t rows : {1u, 2u}) {
         CAPTURE(rows);

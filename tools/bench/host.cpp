@@ -1,7 +1,7 @@
 // --preset host: what planning, recording and pipelines cost the processor.
-#include "operation.hpp"
 #include "cli/target.hpp"
 #include "cli/text.hpp"
+#include "operation.hpp"
 
 #include "reference/generate.hpp"
 #include "reference/random.hpp"
@@ -80,8 +80,10 @@ Result<nlohmann::json> time_planning(const DeviceProfile& profile) {
   if (!permutes) return std::unexpected(permutes.error());
   const auto matmuls = time_cold(planned_matmuls(profile), profile);
   if (!matmuls) return std::unexpected(matmuls.error());
-  nlohmann::json result = {{"plan_cold", *permutes}, {"plan_cold_goal_ns", 50000},
-                           {"plan_matmul_cold", *matmuls}, {"plan_matmul_cold_goal_ns", 200000}};
+  nlohmann::json result = {{"plan_cold", *permutes},
+                           {"plan_cold_goal_ns", 50000},
+                           {"plan_matmul_cold", *matmuls},
+                           {"plan_matmul_cold_goal_ns", 200000}};
 
   Planner planner(profile);
   const Problem problem = preset_rows("seeds-permute")->front().problem;
@@ -188,7 +190,7 @@ Result<nlohmann::json> time_second_start(const BenchOptions& options) {
   }
   if (options.cache_file.empty()) {
     std::error_code ignored;
-    std::filesystem::remove_all(folder.data(), ignored);   // a file of Vulkan's, a folder of CUDA's
+    std::filesystem::remove_all(folder.data(), ignored);  // a file of Vulkan's, a folder of CUDA's
   }
   return result;
 }
@@ -217,8 +219,13 @@ Result<nlohmann::json> bench_host(const BenchOptions& options) {
 }
 
 std::vector<std::string> host_figures() {
-  return {"plan a permute, cold", "plan a matmul, cold", "plan cache hit", "record a dispatch",
-          "pipelines for permutes of ranks 2-5", "first start: pipelines made", "second start: pipelines made"};
+  return {"plan a permute, cold",
+          "plan a matmul, cold",
+          "plan cache hit",
+          "record a dispatch",
+          "pipelines for permutes of ranks 2-5",
+          "first start: pipelines made",
+          "second start: pipelines made"};
 }
 
 std::string print_host(const nlohmann::json& host) {

@@ -1,7 +1,7 @@
 // A benchmark's page as HTML. Bars are elements of the page, so that they and their text fit any width; the roofline is
 // SVG whose x are percentages, so that its text is not scaled. Nothing is loaded from anywhere, and nothing runs.
-#include "page.hpp"
 #include "cli/text.hpp"
+#include "page.hpp"
 
 #include <fmt/format.h>
 
@@ -104,9 +104,7 @@ bool timed(const PageSeries& series) {
   return series.error.empty() && series.seconds > 0 && std::isfinite(series.seconds);
 }
 
-double work_of(const PageRow& row, const PageSeries& series) {
-  return series.work > 0 ? series.work : row.work;
-}
+double work_of(const PageRow& row, const PageSeries& series) { return series.work > 0 ? series.work : row.work; }
 
 // Work a second, at `seconds` or at the median.
 double rate(const PageRow& row, const PageSeries& series, double seconds) {
@@ -414,8 +412,8 @@ std::string roofline(const PagePart& part, const Looks& looks) {
   x.widen(1.5);
   y.widen(1.5);
   std::string html = heading_of(part, "Roofline") +
-                     fmt::format("{}<svg class=\"plot\" role=\"img\" aria-label=\"{} over {}\">\n",
-                                 key(part, looks), markup_text(part.y_label), markup_text(part.x_label)) +
+                     fmt::format("{}<svg class=\"plot\" role=\"img\" aria-label=\"{} over {}\">\n", key(part, looks),
+                                 markup_text(part.y_label), markup_text(part.x_label)) +
                      grid(part, x, y);
   // Sectile's last: they lie on top.
   std::ranges::stable_sort(points, [](const Point& a, const Point& b) {
@@ -479,11 +477,12 @@ std::string figures_of(const PagePart& part, const PageRow& row) {
 }
 
 std::string figures(const PagePart& part) {
-  std::string html = heading_of(part, "Figures") + fmt::format(
-      "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>row</th><th>by</th>"
-      "<th class=\"n\">µs</th><th class=\"n\">p10 – p90 µs</th><th class=\"n\">{}</th>"
-      "<th class=\"n\">relative</th><th>goal</th><th>kernel</th></tr></thead><tbody>\n",
-      markup_text(part.work_unit));
+  std::string html = heading_of(part, "Figures") +
+                     fmt::format(
+                         "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>row</th><th>by</th>"
+                         "<th class=\"n\">µs</th><th class=\"n\">p10 – p90 µs</th><th class=\"n\">{}</th>"
+                         "<th class=\"n\">relative</th><th>goal</th><th>kernel</th></tr></thead><tbody>\n",
+                         markup_text(part.work_unit));
   std::string group;
   for (const PageRow& row : part.rows) {
     if (row.group != group && !row.group.empty())

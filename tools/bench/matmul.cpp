@@ -24,9 +24,7 @@ constexpr int kSamples =
 // A candidate with a twin " checked", for problems whose planned tile has none.
 constexpr const char* kTwinTile = "matmul_simt 128x128x8 8x8";
 
-BenchRow named(const MatmulProblem& problem) {
-  return {.name = print(Problem(problem)), .problem = problem};
-}
+BenchRow named(const MatmulProblem& problem) { return {.name = print(Problem(problem)), .problem = problem}; }
 
 // The tile of a plan's first step, as its constants say.
 std::uint32_t constant_of(const Plan& plan, std::uint32_t id) {

@@ -158,7 +158,9 @@ Result<Plan> RowRun::add(const Contender& contender, const Candidate* listed) {
   };
   auto plan = contender.plan ? Result<Plan>(*contender.plan)
                              : make_plan(contender.problem, machine_.profile(),
-                                         {.explain = true, .force = contender.force, .tuned = options_.tuned,
+                                         {.explain = true,
+                                          .force = contender.force,
+                                          .tuned = options_.tuned,
                                           .extra = &reference::extra_rows()});
   if (!plan) return failed(plan.error());
   out.candidate = chosen_name(*plan);
@@ -207,12 +209,14 @@ void RowRun::add_listed(const Plan& chosen) {
   // All kernels are compiled side by side before each is prepared alone, where a refusal is reported.
   std::vector<Plan> plans;
   for (const Candidate* candidate : others)
-    if (auto plan = make_plan(result_.row.problem, machine_.profile(), {.force = candidate->name, .extra = &reference::extra_rows()}))
+    if (auto plan = make_plan(result_.row.problem, machine_.profile(),
+                              {.force = candidate->name, .extra = &reference::extra_rows()}))
       plans.push_back(std::move(*plan));
   (void)machine_.prepare_all(plans);
   result_.contenders[0].listed = true;
   for (const Candidate* candidate : others) {
-    const std::string label = candidate->fallback ? "fallback" : fmt::format("estimate {} us", estimate_text(candidate->cost));
+    const std::string label =
+        candidate->fallback ? "fallback" : fmt::format("estimate {} us", estimate_text(candidate->cost));
     (void)add({label, result_.row.problem, candidate->name}, candidate);
   }
 }

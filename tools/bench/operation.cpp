@@ -8,9 +8,7 @@
 
 namespace sectile::tools {
 
-BenchRow BenchOperation::row(const Problem& problem) const {
-  return {.name = print(problem), .problem = problem};
-}
+BenchRow BenchOperation::row(const Problem& problem) const { return {.name = print(problem), .problem = problem}; }
 
 nlohmann::json BenchOperation::describe(const Problem& problem) const {
   return nlohmann::json::parse(to_json(problem));

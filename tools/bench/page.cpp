@@ -19,9 +19,7 @@ PageSeries series_of(std::string name, const Spread& spread) {
   return series;
 }
 
-double work_of(const RateUnit& unit, const Work& work) {
-  return unit.operations ? work.operations : work.bytes();
-}
+double work_of(const RateUnit& unit, const Work& work) { return unit.operations ? work.operations : work.bytes(); }
 
 PageSeries series_of(const RateUnit& unit, const ContenderTime& time, bool first) {
   PageSeries series = series_of(first ? "Sectile" : time.listed ? time.candidate : time.label, time.time);

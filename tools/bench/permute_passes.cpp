@@ -57,7 +57,7 @@ Result<Plan> separate_passes(const PermuteProblem& problem, const DeviceProfile&
   };
   for (Step& step : plan->steps) renumber(step, 0, between);
   for (Step& step : moved->steps) renumber(step, 1, between);
-  if (!plan->steps.empty()) plan->steps.front().barrier_before = true;   // the second pass reads what the first wrote
+  if (!plan->steps.empty()) plan->steps.front().barrier_before = true;  // the second pass reads what the first wrote
   plan->steps.insert(plan->steps.begin(), moved->steps.begin(), moved->steps.end());
   plan->problem = problem;
   if (auto ok = check_plan(*plan, profile); !ok) return std::unexpected(ok.error());

@@ -28,9 +28,7 @@ std::string rate_text(const RateUnit& unit, const Work& work, double seconds) {
   return fmt::format("{:.{}f}", rate_of(unit, work, seconds) / unit.scale, unit.digits);
 }
 
-std::string microseconds_text(double seconds) {
-  return fmt::format("{:.2f}", seconds * 1e6);
-}
+std::string microseconds_text(double seconds) { return fmt::format("{:.2f}", seconds * 1e6); }
 
 std::string spread_text(const Spread& spread) {
   return microseconds_text(spread.p10) + "-" + microseconds_text(spread.p90);
@@ -208,9 +206,7 @@ bool RowResult::broken() const {
          std::ranges::any_of(contenders, [](const ContenderTime& time) { return !time.error.empty(); });
 }
 
-Goal goal_of(const RowResult& result) {
-  return bench_operation(result.row.problem).goal(result);
-}
+Goal goal_of(const RowResult& result) { return bench_operation(result.row.problem).goal(result); }
 
 nlohmann::json reference_json(const ReferenceTimes& reference) {
   return {{"kind", std::string(name(reference.reference))},
@@ -255,8 +251,7 @@ std::string print_candidates(const RowResult& result) {
   const BenchOperation& operation = bench_operation(result.row.problem);
   const RateUnit& unit = operation.unit();
   const bool beside_copy = operation.beside_copy();
-  Table table(
-      {"  candidate", "us", std::string(unit.unit), beside_copy ? "of copy" : "x chosen", "estimate, us", ""});
+  Table table({"  candidate", "us", std::string(unit.unit), beside_copy ? "of copy" : "x chosen", "estimate, us", ""});
   for (const ContenderTime* candidate : result.candidates()) {
     const std::string cost = candidate->fallback ? "fallback" : estimate_text(candidate->cost);
     if (!candidate->error.empty()) {

@@ -48,9 +48,7 @@ std::int64_t draw_size(reference::Random& random, std::int64_t low, std::int64_t
   return std::clamp(static_cast<std::int64_t>(std::exp2(from + u * (to - from))), low, high);
 }
 
-std::int64_t neighbour_size(std::int64_t size) {
-  return size > 64 ? (size + 63) / 64 * 64 : size;
-}
+std::int64_t neighbour_size(std::int64_t size) { return size > 64 ? (size + 63) / 64 * 64 : size; }
 
 std::vector<std::string> sweep_operations() {
   std::vector<std::string> names = bench_operations();

@@ -35,9 +35,7 @@ void set_type(MatmulProblem& p, std::string_view type) {
   p.b_format = type == "q8" ? WeightFormat::q8 : WeightFormat::q4;
 }
 
-std::int64_t width(Random& random) {
-  return 64 * draw_size(random, 16, 512);
-}
+std::int64_t width(Random& random) { return 64 * draw_size(random, 16, 512); }
 
 void set_sizes(MatmulProblem& p, char letter, Random& random) {
   switch (letter) {
@@ -78,12 +76,8 @@ void set_epilogue(MatmulProblem& p, Random& random) {
 
 }  // namespace
 
-std::span<const SweepClass> matmul_classes() {
-  return kMatmulClasses;
-}
-std::span<const std::string_view> matmul_types() {
-  return kMatmulTypes;
-}
+std::span<const SweepClass> matmul_classes() { return kMatmulClasses; }
+std::span<const std::string_view> matmul_types() { return kMatmulTypes; }
 
 std::optional<Drawn> draw_matmul(char letter, std::string_view type, double operations, double bytes, Random& random) {
   MatmulProblem p;

@@ -322,12 +322,8 @@ double larger_operand(const PermuteProblem& p) {
 
 }  // namespace
 
-std::span<const SweepClass> permute_classes() {
-  return kPermuteClasses;
-}
-std::span<const std::string_view> permute_types() {
-  return kPermuteTypes;
-}
+std::span<const SweepClass> permute_classes() { return kPermuteClasses; }
+std::span<const std::string_view> permute_types() { return kPermuteTypes; }
 
 std::optional<Drawn> draw_permute(char letter, std::string_view type, double least, double most, Random& random) {
   const DType dtype = parse_dtype(type).value();

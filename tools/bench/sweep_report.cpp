@@ -59,9 +59,7 @@ std::vector<Group> groups_of(const SweepReport& report) {
   return groups;
 }
 
-std::string number(double value) {
-  return value > 0 ? fmt::format("{:.3f}", value) : "-";
-}
+std::string number(double value) { return value > 0 ? fmt::format("{:.3f}", value) : "-"; }
 
 nlohmann::json summary_json(const SweepSummary& s) {
   return {{"rows", s.rows}, {"least", s.least},        {"p10", s.p10}, {"median", s.median}, {"p90", s.p90},

@@ -62,9 +62,7 @@ void Arena::release() noexcept {
   host_ = nullptr;
 }
 
-Arena::~Arena() {
-  release();
-}
+Arena::~Arena() { release(); }
 
 Arena::Arena(Arena&& other) noexcept
     : machine_(other.machine_),

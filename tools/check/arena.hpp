@@ -5,7 +5,6 @@
 
 #include "machine/machine.hpp"
 
-
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,7 +1,7 @@
 // The cases that need gigabytes: a tensor over 4 GiB, and elements at indices 2^31 - 1, 2^31 and
 // 2^31 + 1, where a signed 32-bit index ends, and at byte 2^32, where an unsigned one does.
-#include "check.hpp"
 #include "big.hpp"
+#include "check.hpp"
 #include "operation.hpp"
 
 #include <sectile/planner.hpp>
@@ -14,7 +14,7 @@
 namespace sectile::tools {
 namespace {
 
-constexpr std::uint64_t kTail = 256;   // guard band behind the destination
+constexpr std::uint64_t kTail = 256;  // guard band behind the destination
 
 const std::vector<Problem>& cases() {
   static const std::vector<Problem> all = all_big_cases();
@@ -64,10 +64,12 @@ Result<std::string> run_plan(Machine& machine, BigCase& big, const Plan& plan, s
   sink.doing(text + " | filling");
   if (auto filled = big.fill(machine, memories); !filled) return std::unexpected(filled.error());
   const Memory& destination = *memories[big.destination()];
-  if (auto filled = big.poison(machine, destination, destination.size()); !filled) return std::unexpected(filled.error());
+  if (auto filled = big.poison(machine, destination, destination.size()); !filled)
+    return std::unexpected(filled.error());
   sink.doing(text + " | running");
   Launch launch{program->get(), {}};
-  for (std::size_t i = 0; i < memories.size(); ++i) launch.parts.push_back({memories[i].get(), 0, plan.operands[i].bytes});
+  for (std::size_t i = 0; i < memories.size(); ++i)
+    launch.parts.push_back({memories[i].get(), 0, plan.operands[i].bytes});
   if (const auto done = machine.run(launch); !done) return std::unexpected(done.error());
   sink.doing(text + " | reading back");
   std::vector<std::byte> got(static_cast<std::size_t>(up4(big.destination_bytes()) + kTail));
@@ -90,7 +92,7 @@ Result<void> run_case(Machine& machine, ValidationWatch& validation, std::uint64
     sink.finished(1);
     return {};
   }
-  std::unique_ptr<BigCase> big;   // its data takes gigabytes of the host: once the device is known to have them
+  std::unique_ptr<BigCase> big;  // its data takes gigabytes of the host: once the device is known to have them
   std::uint64_t runs = 0;
   for (const Plan& plan : *plans) {
     const auto memories = make_memories(machine, plan);
@@ -116,14 +118,11 @@ Result<void> run_case(Machine& machine, ValidationWatch& validation, std::uint64
 
 }  // namespace
 
-std::uint64_t big_case_count() noexcept {
-  return cases().size();
-}
-Problem big_case(std::uint64_t index) {
-  return cases().at(static_cast<std::size_t>(index));
-}
+std::uint64_t big_case_count() noexcept { return cases().size(); }
+Problem big_case(std::uint64_t index) { return cases().at(static_cast<std::size_t>(index)); }
 
-Result<void> check_big(Machine& machine, std::uint64_t offset, std::uint64_t first, std::uint64_t last, CheckSink& sink) {
+Result<void> check_big(Machine& machine, std::uint64_t offset, std::uint64_t first, std::uint64_t last,
+                       CheckSink& sink) {
   ValidationWatch validation(machine);
   for (std::uint64_t at = first; at < last; ++at) {
     sink.starting(at, at + 1);

@@ -40,7 +40,7 @@ constexpr const char* kMatmuls[] = {
     "matmul i8 nn 46343x46343x8",
 };
 
-constexpr std::int64_t kMostWorkedOut = std::int64_t{1} << 28;   // multiplications; beyond, elements are sampled
+constexpr std::int64_t kMostWorkedOut = std::int64_t{1} << 28;  // multiplications; beyond, elements are sampled
 
 // Zeros that take no memory until they are written.
 class Image {
@@ -76,7 +76,8 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges_of(const reference::
   return ranges;
 }
 
-Result<void> send(Machine& machine, const Memory& memory, const reference::MatmulOperand& o, std::span<const std::byte> image) {
+Result<void> send(Machine& machine, const Memory& memory, const reference::MatmulOperand& o,
+                  std::span<const std::byte> image) {
   for (const auto& [begin, end] : ranges_of(o))
     for (std::uint64_t at = begin; at < end; at += kBigPiece)
       if (auto sent = machine.upload(memory, at, image.subspan(at, std::min(kBigPiece, end - at))); !sent) return sent;
@@ -154,8 +155,10 @@ class BigMatmul final : public BigCase {
     const std::int64_t samples = std::clamp<std::int64_t>((std::int64_t{1} << 27) / p.k, 16, 1 << 20);
     for (std::int64_t i = 0; i < samples; ++i) {
       // The four corners, then anywhere.
-      const std::int64_t m = i < 4 ? i / 2 * (p.m - 1) : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(p.m)));
-      const std::int64_t n = i < 4 ? i % 2 * (p.n - 1) : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(p.n)));
+      const std::int64_t m =
+          i < 4 ? i / 2 * (p.m - 1) : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(p.m)));
+      const std::int64_t n =
+          i < 4 ? i % 2 * (p.n - 1) : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(p.n)));
       const auto want = static_cast<std::int64_t>(definition_.element(data_, data_.at("d"), 0, m, n).value);
       const auto found = static_cast<std::int32_t>(at(m, n));
       if (found != want) return fmt::format("element {}, {} is {}, want {}", m, n, found, want);
@@ -178,8 +181,6 @@ std::vector<Problem> big_matmuls() {
   return cases;
 }
 
-std::unique_ptr<BigCase> big_matmul(const MatmulProblem& problem) {
-  return std::make_unique<BigMatmul>(problem);
-}
+std::unique_ptr<BigCase> big_matmul(const MatmulProblem& problem) { return std::make_unique<BigMatmul>(problem); }
 
 }  // namespace sectile::tools

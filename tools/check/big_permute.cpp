@@ -36,8 +36,7 @@ PermuteProblem reach(DType type, std::int64_t last, bool in_source) {
 }
 
 // The stream, where the source has elements: all of it, or both ends where it is two rows far apart.
-Result<void> fill_source(Machine& machine, const Memory& memory,
-                         const reference::PermuteDefinition& definition) {
+Result<void> fill_source(Machine& machine, const Memory& memory, const reference::PermuteDefinition& definition) {
   const std::uint64_t bytes = definition.src_bytes();
   std::vector<std::pair<std::uint64_t, std::uint64_t>> ranges = {{0, bytes}};
   const auto& axes = definition.src_axes();
@@ -124,8 +123,6 @@ std::vector<Problem> big_permutes() {
   return cases;
 }
 
-std::unique_ptr<BigCase> big_permute(const PermuteProblem& problem) {
-  return std::make_unique<BigPermute>(problem);
-}
+std::unique_ptr<BigCase> big_permute(const PermuteProblem& problem) { return std::make_unique<BigPermute>(problem); }
 
 }  // namespace sectile::tools

@@ -1,6 +1,6 @@
 // Running generated cases: plan, place, fill, submit, compare.
-#include "check.hpp"
 #include "arena.hpp"
+#include "check.hpp"
 #include "operation.hpp"
 
 #include "reference/extra_rows.hpp"
@@ -31,10 +31,10 @@ struct Attempt {
   std::shared_ptr<CheckedProblem> checked;
   std::string candidate;
   Placement placement = Placement::exact;
-  std::uint64_t data_seed = 0;   // one for all candidates of a case: what is right is worked out once
+  std::uint64_t data_seed = 0;  // one for all candidates of a case: what is right is worked out once
   ProgramPtr program;
   std::vector<PlanOperand> operands;
-  std::vector<Placed> placed;    // one an operand
+  std::vector<Placed> placed;  // one an operand
 
   const Problem& problem() const { return checked->problem(); }
   std::size_t destination() const {
@@ -52,11 +52,13 @@ std::string describe(const Attempt& attempt) {
 }
 
 std::span<std::byte> inside(std::span<std::byte> region, const Placed& placed) {
-  return region.subspan(static_cast<std::size_t>(placed.operand - placed.begin), static_cast<std::size_t>(placed.bytes));
+  return region.subspan(static_cast<std::size_t>(placed.operand - placed.begin),
+                        static_cast<std::size_t>(placed.bytes));
 }
 
 // Where a region differs from what it held, outside of its operand: bytes from the operand's address.
-std::optional<std::ptrdiff_t> spoiled_guard(std::span<const std::byte> was, std::span<const std::byte> is, const Placed& placed) {
+std::optional<std::ptrdiff_t> spoiled_guard(std::span<const std::byte> was, std::span<const std::byte> is,
+                                            const Placed& placed) {
   const auto first = static_cast<std::ptrdiff_t>(placed.operand - placed.begin);
   const auto last = first + static_cast<std::ptrdiff_t>(placed.bytes);
   const auto before = std::mismatch(was.begin(), was.begin() + first, is.begin());
@@ -107,8 +109,8 @@ struct CaseRunner::Impl {
   std::vector<Attempt> attempts;   // placed, not yet run
   std::set<std::uint64_t> broken;  // cases with a failure already told: one is enough
   std::uint64_t runs = 0;
-  std::vector<std::vector<std::byte>> before;   // one an operand: its region as it was before the run
-  bool compare = false;                       // with other devices
+  std::vector<std::vector<std::byte>> before;  // one an operand: its region as it was before the run
+  bool compare = false;                        // with other devices
   std::map<std::uint64_t, Outcome> outcomes;
 
   Impl(Machine& m, const CheckOptions& o, CheckSink& s) : machine(m), options(o), sink(s), validation(m) {
@@ -117,8 +119,7 @@ struct CaseRunner::Impl {
   }
 
   void fail_case(std::uint64_t index, const Problem& problem, std::string candidate, std::string message) {
-    if (broken.insert(index).second)
-      sink.failed({index, print(problem), std::move(candidate), std::move(message)});
+    if (broken.insert(index).second) sink.failed({index, print(problem), std::move(candidate), std::move(message)});
   }
   void fail_attempt(const Attempt& attempt, std::string message) {
     fail_case(attempt.index, attempt.problem(), attempt.candidate, std::move(message));
@@ -156,7 +157,7 @@ std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Pro
     else if (candidate.refusal.empty())
       others.push_back(candidate.name);
   }
-  if (compare) return {chosen};   // operands then stand alike on all devices
+  if (compare) return {chosen};  // operands then stand alike on all devices
   if (!options.all_candidates && others.size() > 1) {
     // Whichever candidates there are, those of one kind agree on the first among them as far as they can.
     const std::uint64_t kind = options.seed ^ reference::mix(check_operation(problem).kind(index));
@@ -232,7 +233,8 @@ Result<void> CaseRunner::Impl::add_attempt(Attempt attempt, const Plan& plan) {
     fail_attempt(attempt, "prepare: " + program.error().message());
     return {};
   }
-  if (auto said = validation.fresh(); !said.empty()) fail_attempt(attempt, "validation layer, while preparing: " + said);
+  if (auto said = validation.fresh(); !said.empty())
+    fail_attempt(attempt, "validation layer, while preparing: " + said);
   attempt.program = std::move(*program);
   attempt.operands = plan.operands;
   if (auto room = reserve(attempt); !room) return room;
@@ -272,7 +274,8 @@ Result<void> CaseRunner::Impl::submit() {
   std::vector<Launch> launches;
   for (const Attempt& attempt : attempts) {
     Launch& launch = launches.emplace_back(attempt.program.get(), std::vector<Part>{});
-    for (const Placed& placed : attempt.placed) launch.parts.push_back({&arena->memory(), placed.operand, placed.bytes});
+    for (const Placed& placed : attempt.placed)
+      launch.parts.push_back({&arena->memory(), placed.operand, placed.bytes});
   }
   const auto done = machine.run(
       launches, [&](std::size_t i, const Error& error) { fail_attempt(attempts[i], "record: " + error.message()); });
@@ -280,7 +283,8 @@ Result<void> CaseRunner::Impl::submit() {
   if (auto back = arena->from_device(); !back) return back;
   for (const Attempt& attempt : attempts) {
     const Placed& placed = attempt.placed[attempt.destination()];
-    if (options.spoil == attempt.index) attempt.checked->spoil(arena->bytes(placed.operand, placed.operand + placed.bytes));
+    if (options.spoil == attempt.index)
+      attempt.checked->spoil(arena->bytes(placed.operand, placed.operand + placed.bytes));
     if (options.kill == attempt.index) std::raise(SIGSEGV);
   }
   return {};
@@ -333,12 +337,14 @@ std::string CaseRunner::Impl::find_wrong(const Attempt& attempt) {
   const std::size_t d = attempt.destination();
   const Placed& destination = attempt.placed[d];
   const auto got = arena->bytes(destination.begin, destination.end);
-  if (auto wrong = attempt.checked->compare(data, attempt.data_seed, inside(got, destination)); !wrong.empty()) return wrong;
+  if (auto wrong = attempt.checked->compare(data, attempt.data_seed, inside(got, destination)); !wrong.empty())
+    return wrong;
   for (std::size_t i = 0; i < attempt.placed.size(); ++i) {
     const Placed& placed = attempt.placed[i];
     if (attempt.operands[i].role == OperandRole::source) continue;
     if (const auto at = spoiled_guard(before[i], arena->bytes(placed.begin, placed.end), placed))
-      return fmt::format("a guard band of {} was written at byte {} of its {}", attempt.operands[i].name, *at, placed.bytes);
+      return fmt::format("a guard band of {} was written at byte {} of its {}", attempt.operands[i].name, *at,
+                         placed.bytes);
   }
   return {};
 }
@@ -354,9 +360,7 @@ CaseRunner::CaseRunner(Machine& machine, const CheckOptions& options, CheckSink&
 
 CaseRunner::~CaseRunner() = default;
 
-const std::map<std::uint64_t, Outcome>& CaseRunner::outcomes() const noexcept {
-  return impl_->outcomes;
-}
+const std::map<std::uint64_t, Outcome>& CaseRunner::outcomes() const noexcept { return impl_->outcomes; }
 
 Result<void> CaseRunner::run(std::uint64_t first, std::uint64_t last, bool alone) {
   impl_->runs = 0;

@@ -58,7 +58,8 @@ Result<void> check_numbers(const CheckOptions& options) {
   // Cut short where there are fewer big cases; one problem is one case.
   const std::uint64_t cases = options.big || !options.problem.empty() ? 1 : options.cases;
   if (options.first > most - cases)
-    return fail(ErrorKind::overflow, "--first", std::to_string(options.first), fmt::format("at most {} with {} cases", most - cases, cases));
+    return fail(ErrorKind::overflow, "--first", std::to_string(options.first),
+                fmt::format("at most {} with {} cases", most - cases, cases));
   if (options.device.empty()) return {};
   for (const std::string& device : device_list(options.device))
     if (device.empty()) return fail(ErrorKind::missing, "--device", options.device, "a device on each side of a comma");
@@ -72,7 +73,8 @@ Result<void> look_at(const CheckOptions& options) {
     if (auto place = check_place(options.junit); !place) return place;
   }
   if (options.big && options.first >= big_case_count())
-    return fail(ErrorKind::missing, "big case", std::to_string(options.first), fmt::format("below {}", big_case_count()));
+    return fail(ErrorKind::missing, "big case", std::to_string(options.first),
+                fmt::format("below {}", big_case_count()));
   if (options.problem.empty()) return {};
   const auto problem = parse_problem(options.problem);
   if (!problem) return std::unexpected(problem.error());
@@ -100,8 +102,7 @@ int run(CheckOptions options) {
     fmt::print("{}: seed {}, {} runs, {:.1f} s{}\n", result->device, options.seed, result->runs, result->seconds,
                result->note.empty() ? "" : " (" + result->note + ")");
     if (options.big) {
-      for (const auto& [index, why] : result->skipped)
-        fmt::print("skipped {}: {}\n", print(big_case(index)), why);
+      for (const auto& [index, why] : result->skipped) fmt::print("skipped {}: {}\n", print(big_case(index)), why);
     }
     const std::string skips = skipped.empty() ? "" : fmt::format(", {} skipped", skipped.size());
     fmt::print("{} passed, {} failed{}\n", passed(*result, failed.size(), skipped.size()), failed.size(), skips);
@@ -111,7 +112,8 @@ int run(CheckOptions options) {
   // Whatever the reason: what ran nothing has shown nothing.
   std::string why = result->skipped.empty() ? "" : ", the first because: " + result->skipped.front().second;
   if (why.size() > 300) why.replace(300, std::string::npos, "...");
-  report({ErrorKind::unsupported, "check", fmt::format("nothing ran: {} of {} cases were skipped{}", skipped.size(), result->cases, why), ""},
+  report({ErrorKind::unsupported, "check",
+          fmt::format("nothing ran: {} of {} cases were skipped{}", skipped.size(), result->cases, why), ""},
          options.json);
   return kFailure;
 }
@@ -148,7 +150,8 @@ std::string junit_xml(const CheckOptions& options, const CheckReport& report) {
   for (std::uint64_t at = 0; at < report.cases; ++at) {
     const std::uint64_t index = options.first + at;
     const Problem problem = case_problem(options, index);
-    xml += fmt::format("  <testcase classname=\"check.{}\" name=\"{}: {}\"", operation, index, markup_text(print(problem)));
+    xml += fmt::format("  <testcase classname=\"check.{}\" name=\"{}: {}\"", operation, index,
+                       markup_text(print(problem)));
     if (const auto failure = failed.find(index); failure != failed.end()) {
       xml += fmt::format(">\n    <failure message=\"{}\">{}\n{}</failure>\n  </testcase>\n",
                          markup_text(failure->second->message), markup_text(failure->second->candidate),
@@ -164,15 +167,17 @@ std::string junit_xml(const CheckOptions& options, const CheckReport& report) {
 
 Command add_check(CLI::App& parent) {
   auto options = std::make_shared<CheckOptions>();
-  CLI::App* app = parent.add_subcommand("check", "Run generated problems and compare all that they write with the reference");
+  CLI::App* app =
+      parent.add_subcommand("check", "Run generated problems and compare all that they write with the reference");
   auto* operation = app->add_option("--op", options->operation, "The operation of generated problems")
                         ->capture_default_str()
                         ->check(CLI::IsMember(checked_operations()));
   app->add_option("--seed", options->seed, "Seed of the problems and their data")->capture_default_str();
   app->add_option("--cases", options->cases, "Number of cases")->capture_default_str();
   app->add_option("--first", options->first, "Number of the first case")->capture_default_str();
-  app->add_option("--device", options->device,
-                  "vulkan:N, cuda:N, a UUID or part of a name; several with commas between are compared with each other");
+  app->add_option(
+      "--device", options->device,
+      "vulkan:N, cuda:N, a UUID or part of a name; several with commas between are compared with each other");
   app->add_option("--junit", options->junit, "Write the results to this file, as JUnit XML");
   auto* problem = app->add_option("--problem", options->problem, "This one problem instead of generated ones");
   auto* force =
@@ -195,7 +200,9 @@ Command add_check(CLI::App& parent) {
   app->add_option("--timeout", options->timeout_seconds, "Seconds without a sign of life until a worker is ended")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
-  app->add_option("--test-progress", options->progress_seconds, "Seconds between lines that say how far it is")->group("")->check(number_in(0, 1e6));
+  app->add_option("--test-progress", options->progress_seconds, "Seconds between lines that say how far it is")
+      ->group("")
+      ->check(number_in(0, 1e6));
   app->add_option("--test-spoil", options->spoil, "Spoil the result of this case")->group("");
   app->add_option("--test-kill", options->kill, "Let this case kill its worker")->group("");
   app->add_flag("--json", options->json, "JSON on standard output");

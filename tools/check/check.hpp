@@ -2,8 +2,8 @@
 // that a case that kills its process (a read past the end of memory) is named and the rest goes on.
 #pragma once
 
-#include "operation.hpp"
 #include "machine/machine.hpp"
+#include "operation.hpp"
 
 #include <sectile/problem.hpp>
 
@@ -22,8 +22,8 @@ namespace sectile::tools {
 
 struct CheckOptions {
   std::uint64_t seed = 1, cases = 1000, first = 0;
-  std::string device;              // or several, with commas between: their results are compared as well
-  std::string operation = "permute";   // of generated problems
+  std::string device;                 // or several, with commas between: their results are compared as well
+  std::string operation = "permute";  // of generated problems
   std::string junit, problem, force;
   bool all_candidates = false, no_protect = false, no_validation = false, in_process = false, big = false, json = false;
   unsigned batch = 64;
@@ -58,7 +58,7 @@ class CheckSink {
 // to a place in the region, so that two devices' results can be compared where these agree.
 struct Outcome {
   std::shared_ptr<CheckedProblem> checked;
-  std::vector<std::uint64_t> at;   // one an operand of the problem
+  std::vector<std::uint64_t> at;  // one an operand of the problem
   std::vector<std::byte> dst;
 };
 
@@ -79,9 +79,10 @@ class CaseRunner {
   std::unique_ptr<Impl> impl_;
 };
 
-// The tensors over 4 GiB and the indices at 2^31, of every operation; each a case of its own, skipped where memory lacks.
-// Cases [offset + first, offset + last) of all big ones; `first` and `last` as in CheckSink.
-Result<void> check_big(Machine& machine, std::uint64_t offset, std::uint64_t first, std::uint64_t last, CheckSink& sink);
+// The tensors over 4 GiB and the indices at 2^31, of every operation; each a case of its own, skipped where memory
+// lacks. Cases [offset + first, offset + last) of all big ones; `first` and `last` as in CheckSink.
+Result<void> check_big(Machine& machine, std::uint64_t offset, std::uint64_t first, std::uint64_t last,
+                       CheckSink& sink);
 std::uint64_t big_case_count() noexcept;
 Problem big_case(std::uint64_t index);
 
@@ -97,7 +98,8 @@ class ValidationWatch {
 };
 
 // Opens the device, with the validation layer where it is there; `note` says where it is not.
-Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, const std::string& device, std::string& note);
+Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, const std::string& device,
+                                                std::string& note);
 
 // The devices that `device` lists.
 std::vector<std::string> device_list(const std::string& device);
@@ -111,7 +113,7 @@ class CaseRunners {
   CaseRunners(CaseRunners&&) noexcept;
   Result<void> run(std::uint64_t first, std::uint64_t last, bool alone);
   Result<void> run_big(std::uint64_t first, std::uint64_t last);
-  std::string names() const;    // of the devices, with their drivers
+  std::string names() const;  // of the devices, with their drivers
   const std::string& note() const noexcept;
 
  private:
@@ -140,7 +142,7 @@ struct WorkerState {
 
 // Runs all cases in workers. Errors: such as no case could be run at all.
 Result<CheckReport> supervise(const CheckOptions& options);
-Result<CheckReport> supervise_parts(const CheckOptions& options);   // of `jobs` processes
+Result<CheckReport> supervise_parts(const CheckOptions& options);  // of `jobs` processes
 
 // In a process just forked by `parent`: it dies when that does, however that ends.
 void die_with(int parent) noexcept;

@@ -56,9 +56,11 @@ void CaseRunners::Impl::compare(const One& a, const One& b) {
     if (found == b.runner->outcomes().end()) continue;
     const Outcome& theirs = found->second;
     std::string wrong = "operands stand differently: not compared";
-    if (ours.at == theirs.at || !ours.checked->data_by_place()) wrong = ours.checked->compare_devices(ours.dst, theirs.dst);
+    if (ours.at == theirs.at || !ours.checked->data_by_place())
+      wrong = ours.checked->compare_devices(ours.dst, theirs.dst);
     if (!wrong.empty())
-      sink.failed({index, print(case_problem(options, index)), "", fmt::format("{} and {}: {}", a.selector, b.selector, wrong)});
+      sink.failed({index, print(case_problem(options, index)), "",
+                   fmt::format("{} and {}: {}", a.selector, b.selector, wrong)});
   }
 }
 
@@ -84,7 +86,8 @@ Result<CaseRunners> CaseRunners::open(const CheckOptions& options, CheckSink& si
     auto machine = open_for_check(options, selector, note);
     if (!machine) return std::unexpected(machine.error());
     if (!note.empty()) impl->note += (impl->note.empty() ? "" : "; ") + note;
-    One one{selector, std::move(*machine), std::make_unique<DeviceSink>(sink, selectors.size() > 1 ? selector : ""), nullptr};
+    One one{selector, std::move(*machine), std::make_unique<DeviceSink>(sink, selectors.size() > 1 ? selector : ""),
+            nullptr};
     one.runner = std::make_unique<CaseRunner>(*one.machine, options, *one.sink);
     impl->devices.push_back(std::move(one));
   }
@@ -115,8 +118,6 @@ std::string CaseRunners::names() const {
   return text;
 }
 
-const std::string& CaseRunners::note() const noexcept {
-  return impl_->note;
-}
+const std::string& CaseRunners::note() const noexcept { return impl_->note; }
 
 }  // namespace sectile::tools

@@ -1,5 +1,5 @@
-// The part of `sectile check` of a permute with an elementwise stage: every element against double precision, every byte
-// between elements.
+// The part of `sectile check` of a permute with an elementwise stage: every element against double precision, every
+// byte between elements.
 #include "permute.hpp"
 
 #include "reference/elementwise.hpp"
@@ -36,9 +36,11 @@ class CheckedElementwise final : public CheckedProblem {
     const std::size_t size = reference::element_bytes(definition_.out());
     for (const auto& e : want_) {
       const auto at = static_cast<std::size_t>(e.at) * size;
-      const double a = reference::decode(definition_.out(), one.data() + at), b = reference::decode(definition_.out(), other.data() + at);
+      const double a = reference::decode(definition_.out(), one.data() + at),
+                   b = reference::decode(definition_.out(), other.data() + at);
       if (a == b || std::fabs(a - b) <= e.high - e.low || (std::isnan(a) && std::isnan(b))) continue;
-      return fmt::format("destination element {}: {:.9g} and {:.9g}, want both from {:.9g} to {:.9g}", e.at, a, b, e.low, e.high);
+      return fmt::format("destination element {}: {:.9g} and {:.9g}, want both from {:.9g} to {:.9g}", e.at, a, b,
+                         e.low, e.high);
     }
     return {};
   }
@@ -53,15 +55,16 @@ class CheckedElementwise final : public CheckedProblem {
     const auto shape = dst_shape(definition_.problem());
     if (!shape || *shape != definition_.permute().dst_shape()) return "dst_shape differs from the reference's";
     const auto want = definition_.operands();
-    const bool same = std::equal(operands.begin(), operands.end(), want.begin(), want.end(), [](const auto& a, const auto& b) {
-      return a.name == b.first && a.bytes == b.second && a.written == (a.name == "dst");
-    });
+    const bool same =
+        std::equal(operands.begin(), operands.end(), want.begin(), want.end(), [](const auto& a, const auto& b) {
+          return a.name == b.first && a.bytes == b.second && a.written == (a.name == "dst");
+        });
     return same ? "" : "operands_of differs from the reference's";
   }
 
   reference::ElementwiseDefinition definition_;
   std::vector<reference::ElementwiseElement> want_;
-  std::optional<std::uint64_t> known_;   // the data that `want_` is of
+  std::optional<std::uint64_t> known_;  // the data that `want_` is of
 };
 
 }  // namespace

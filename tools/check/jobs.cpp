@@ -1,5 +1,5 @@
-// `sectile check --jobs N`: the cases in N parts, each with a process of its own that watches its workers. A driver that
-// compiles on one thread is what takes a check's time.
+// `sectile check --jobs N`: the cases in N parts, each with a process of its own that watches its workers. A driver
+// that compiles on one thread is what takes a check's time.
 #include "check.hpp"
 #include "cli/text.hpp"
 
@@ -31,7 +31,11 @@ nlohmann::json json_of(const Result<CheckReport>& result) {
   nlohmann::json failures = nlohmann::json::array(), skipped = nlohmann::json::array();
   for (const Failure& f : result->failures) failures.push_back({f.index, f.problem, f.candidate, f.message});
   for (const auto& [index, why] : result->skipped) skipped.push_back({index, why});
-  return {{"device", result->device}, {"note", result->note}, {"runs", result->runs}, {"failures", failures}, {"skipped", skipped}};
+  return {{"device", result->device},
+          {"note", result->note},
+          {"runs", result->runs},
+          {"failures", failures},
+          {"skipped", skipped}};
 }
 
 void write_all(int pipe, std::string_view text) {
@@ -56,7 +60,7 @@ std::string read_all(int pipe) {
 Result<void> start(Slice& slice) {
   int ends[2];
   if (::pipe(ends) != 0) return fail(ErrorKind::device, "pipe", std::strerror(errno));
-  std::fflush(nullptr);   // or what is buffered would be printed by both
+  std::fflush(nullptr);  // or what is buffered would be printed by both
   const pid_t self = ::getpid();
   slice.process = ::fork();
   if (slice.process < 0) {
@@ -67,9 +71,10 @@ Result<void> start(Slice& slice) {
   if (slice.process == 0) {
     die_with(self);
     ::close(ends[0]);
-    write_all(ends[1], json_of(supervise(slice.options)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    write_all(ends[1],
+              json_of(supervise(slice.options)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     std::fflush(nullptr);
-    ::_exit(0);   // the parent's own objects must not be destroyed twice
+    ::_exit(0);  // the parent's own objects must not be destroyed twice
   }
   ::close(ends[1]);
   slice.pipe = ends[0];
@@ -80,12 +85,14 @@ Result<void> start(Slice& slice) {
 Result<void> take(const Slice& slice, const std::string& text, int status, CheckReport& report) {
   const auto told = nlohmann::json::parse(text, nullptr, false);
   if (told.contains("kind"))
-    return std::unexpected(Error{static_cast<ErrorKind>(told["kind"].get<int>()), told["what"], told["value"], told["limit"]});
+    return std::unexpected(
+        Error{static_cast<ErrorKind>(told["kind"].get<int>()), told["what"], told["value"], told["limit"]});
   if (!told.contains("runs")) {
-    const std::string how = WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status)) : fmt::format("exit code {}", WEXITSTATUS(status));
+    const std::string how = WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+                                                : fmt::format("exit code {}", WEXITSTATUS(status));
     for (std::uint64_t i = 0; i < slice.options.cases; ++i)
-      report.failures.push_back({slice.options.first + i, print(case_problem(slice.options, slice.options.first + i)), "",
-                                 "the process that watches its worker ended: " + how});
+      report.failures.push_back({slice.options.first + i, print(case_problem(slice.options, slice.options.first + i)),
+                                 "", "the process that watches its worker ended: " + how});
     return {};
   }
   report.device = told["device"];
@@ -109,10 +116,11 @@ Result<CheckReport> supervise_parts(const CheckOptions& options) {
     const std::uint64_t begin = part(j), end = part(j + 1);
     Slice slice{options};
     slice.options.jobs = 1;
-    slice.options.progress_seconds *= static_cast<double>(jobs);   // as many lines as of one
+    slice.options.progress_seconds *= static_cast<double>(jobs);  // as many lines as of one
     slice.options.first = options.first + begin;
     slice.options.cases = end - begin;
-    slice.options.name = fmt::format("check of cases {} to {}", slice.options.first, slice.options.first + (end - begin - 1));
+    slice.options.name =
+        fmt::format("check of cases {} to {}", slice.options.first, slice.options.first + (end - begin - 1));
     fine = start(slice);
     if (fine) slices.push_back(std::move(slice));
   }

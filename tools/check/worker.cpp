@@ -25,9 +25,7 @@
 namespace sectile::tools {
 namespace {
 
-std::uint64_t total_cases(const CheckOptions& options) {
-  return options.problem.empty() ? options.cases : 1;
-}
+std::uint64_t total_cases(const CheckOptions& options) { return options.problem.empty() ? options.cases : 1; }
 
 // ---- in the worker
 
@@ -144,9 +142,7 @@ class Supervisor {
   void listen(int pipe, pid_t worker, Ended& ended);
   void take_line(const std::string& line, Ended& ended);
   void take_failure(Failure failure);
-  Problem problem_at(std::uint64_t at) const {
-    return case_problem(options_, options_.first + at);
-  }
+  Problem problem_at(std::uint64_t at) const { return case_problem(options_, options_.first + at); }
   void take_death(const Ended& ended, std::uint64_t& next, std::uint64_t& alone_until);
 
   const CheckOptions& options_;
@@ -344,7 +340,8 @@ void die_with(int parent) noexcept {
   if (::getppid() != parent) ::_exit(1);
 }
 
-Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, const std::string& device, std::string& note) {
+Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, const std::string& device,
+                                                std::string& note) {
   MachineOptions wanted;
   wanted.validation = !options.no_validation;
   auto machine = Machine::open(device, wanted);

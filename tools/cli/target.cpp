@@ -4,8 +4,8 @@
 #include "machine/machine.hpp"
 #include "machine/vulkan.hpp"
 
-#include <sectile/planner.hpp>
 #include <sectile/cuda_runtime.hpp>
+#include <sectile/planner.hpp>
 #include <sectile/vulkan_runtime.hpp>
 
 #include <fmt/format.h>

@@ -151,7 +151,8 @@ void Progress::show(std::uint64_t done, std::string_view note) {
                                                                    static_cast<double>(total_ - std::min(done, total_)))
                               : "";
   if (!terminal_) {
-    fmt::print(stderr, "{}: {}/{} after {:.0f} s{}{}{}\n", what_, done, total_, elapsed, left, note.empty() ? "" : ", ", note);
+    fmt::print(stderr, "{}: {}/{} after {:.0f} s{}{}{}\n", what_, done, total_, elapsed, left, note.empty() ? "" : ", ",
+               note);
     return;
   }
   drawn_ = true;

@@ -1,12 +1,12 @@
 // sectile demo: transforms a photograph, checks the results, and times the kernels.
 #include "bench/bench.hpp"
 #include "cli/command.hpp"
-#include "demo_colours.hpp"
 #include "cli/npy.hpp"
 #include "cli/picture.hpp"
 #include "cli/run_problem.hpp"
 #include "cli/target.hpp"
 #include "cli/text.hpp"
+#include "demo_colours.hpp"
 
 #include "backend/whole_file.hpp"
 #include "reference/permute.hpp"
@@ -113,7 +113,8 @@ Result<void> write_results(const DemoOptions& options, const Job& job, const Pic
   files.push_back(fmt::format("{0}.png, {0}.npy: {1}", base, job.what));
   if (job.name != "transposed") return {};
   const auto turned = reverse_rows(result.bytes, static_cast<std::size_t>(photo.height));
-  files.push_back(options.out + "/rotated.png: the same with each row reversed (by the host): a quarter turn to the right");
+  files.push_back(options.out +
+                  "/rotated.png: the same with each row reversed (by the host): a quarter turn to the right");
   return write_png(options.out + "/rotated.png", photo.height, photo.width, 3, turned);
 }
 
@@ -148,7 +149,8 @@ Result<DemoResult> run_jobs(const DemoOptions& options, const Picture& photo, Ma
   auto coloured = colour_photograph(machine, photo, options.out);
   if (!coloured) return std::unexpected(coloured.error());
   result.coloured = std::move(*coloured);
-  for (const Coloured& one : result.coloured) result.files.push_back(fmt::format("{}/{}.png: {}", options.out, one.name, one.what));
+  for (const Coloured& one : result.coloured)
+    result.files.push_back(fmt::format("{}/{}.png: {}", options.out, one.name, one.what));
   return result;
 }
 
@@ -164,7 +166,8 @@ void tell(const DemoOptions& options, const Picture& photo, const Machine& machi
     nlohmann::json json = to_json(report);
     json["files"] = result.files;
     for (const Coloured& one : result.coloured)
-      json["matmuls"].push_back({{"name", one.name}, {"problem", one.problem}, {"plan", one.plan}, {"of_tolerance", one.worst}});
+      json["matmuls"].push_back(
+          {{"name", one.name}, {"problem", one.problem}, {"plan", one.plan}, {"of_tolerance", one.worst}});
     fmt::print("{}\n", json.dump(2));
     return;
   }

@@ -20,11 +20,12 @@ struct Colours {
   std::array<float, 3> bias;
 };
 constexpr std::array<Colours, 2> kColours = {{
-    {"sepia", "sepia tones",
-     {0.393f, 0.769f, 0.189f, 0.349f, 0.686f, 0.168f, 0.272f, 0.534f, 0.131f}, {0, 0, 0}},
+    {"sepia", "sepia tones", {0.393f, 0.769f, 0.189f, 0.349f, 0.686f, 0.168f, 0.272f, 0.534f, 0.131f}, {0, 0, 0}},
     // ITU-R BT.601, full range, as JPEG stores it.
-    {"ycbcr", "Y, Cb and Cr, shown as red, green and blue",
-     {0.299f, 0.587f, 0.114f, -0.168736f, -0.331264f, 0.5f, 0.5f, -0.418688f, -0.081312f}, {0, 128, 128}},
+    {"ycbcr",
+     "Y, Cb and Cr, shown as red, green and blue",
+     {0.299f, 0.587f, 0.114f, -0.168736f, -0.331264f, 0.5f, 0.5f, -0.418688f, -0.081312f},
+     {0, 128, 128}},
 }};
 
 std::vector<float> as_floats(std::span<const std::byte> bytes) {

@@ -1,8 +1,8 @@
 // The demo's matrix products: a photograph's colours through a matrix, checked against double precision.
 #pragma once
 
-#include "machine/machine.hpp"
 #include "cli/picture.hpp"
+#include "machine/machine.hpp"
 
 #include <string>
 #include <vector>
@@ -10,9 +10,9 @@
 namespace sectile::tools {
 
 struct Coloured {
-  std::string name, what;   // "sepia"; what was made of the photograph
+  std::string name, what;  // "sepia"; what was made of the photograph
   std::string problem, plan;
-  double worst = 0;         // largest distance from double precision, in units of the tolerance: below 1
+  double worst = 0;  // largest distance from double precision, in units of the tolerance: below 1
 };
 
 // Writes OUT/NAME.png for each. Errors: those of the device and of files; device where an element is wrong.

@@ -1,14 +1,14 @@
 // sectile devices: lists devices, and writes a device's profile.
 #include "cli/command.hpp"
 #include "cli/files.hpp"
-#include "machine/vulkan.hpp"
 #include "cli/target.hpp"
 #include "cli/text.hpp"
+#include "machine/vulkan.hpp"
 
 #include "device/quirks.hpp"
 
-#include <sectile/profile.hpp>
 #include <sectile/cuda_runtime.hpp>
+#include <sectile/profile.hpp>
 #include <sectile/vulkan_runtime.hpp>
 
 #include <fmt/format.h>
@@ -107,7 +107,8 @@ int list_all(const DevicesOptions& options) {
                same_card(entry.uuid, *entries, "vulkan"), "yes"});
   fmt::print("{}", table.print());
   // Standard output lists devices. A missing CUDA is no error, and is mentioned only where CUDA's driver is installed.
-  const bool no_driver = !cuda_found && cuda_found.error().kind == ErrorKind::missing && cuda_found.error().what == "libcuda.so.1";
+  const bool no_driver =
+      !cuda_found && cuda_found.error().kind == ErrorKind::missing && cuda_found.error().what == "libcuda.so.1";
   if (!found) fmt::print(stderr, "sectile: no Vulkan device: {}\n", found.error().message());
   if (!cuda_found && !no_driver) fmt::print(stderr, "sectile: no CUDA device: {}\n", cuda_found.error().message());
   for (const auto& entry : *entries)
@@ -145,7 +146,8 @@ int run(const DevicesOptions& options) {
 Command add_devices(CLI::App& parent) {
   auto options = std::make_shared<DevicesOptions>();
   CLI::App* app = parent.add_subcommand("devices", "List devices, or record the profile of one");
-  app->add_option("--device", options->device, "Print the profile of this device: vulkan:N, cuda:N, a UUID or part of a name");
+  app->add_option("--device", options->device,
+                  "Print the profile of this device: vulkan:N, cuda:N, a UUID or part of a name");
   app->add_option("--record", options->record, "Write the profile to this file, as JSON");
   app->add_flag("--json", options->json, kJsonHelp);
   return {app, [options] { return run(*options); }};

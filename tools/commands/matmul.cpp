@@ -49,15 +49,17 @@ DType element_type(const NpyHeader& header) {
 struct Matrix {
   std::int64_t batch = 1, rows = 0, columns = 0;
   bool batched = false;
-  bool turned = false;   // the file is in Fortran order: it has the transpose, row by row
+  bool turned = false;  // the file is in Fortran order: it has the transpose, row by row
 };
 
 Result<Matrix> matrix_of(const NpyHeader& header, const std::string& path) {
   const auto& shape = header.shape;
   if (shape.size() != 2 && shape.size() != 3)
-    return fail(ErrorKind::invalid_problem, path + ": shape", shape_text(shape), "a matrix, or batches of one: 2 or 3 axes");
+    return fail(ErrorKind::invalid_problem, path + ": shape", shape_text(shape),
+                "a matrix, or batches of one: 2 or 3 axes");
   if (header.fortran_order && shape.size() == 3)
-    return fail(ErrorKind::unsupported, path + ": order", "Fortran order of 3 axes", "C order: numpy.ascontiguousarray");
+    return fail(ErrorKind::unsupported, path + ": order", "Fortran order of 3 axes",
+                "C order: numpy.ascontiguousarray");
   const std::size_t first = shape.size() - 2;
   return Matrix{first == 1 ? shape[0] : 1, shape[first], shape[first + 1], first == 1, header.fortran_order};
 }
@@ -68,8 +70,10 @@ Result<DType> type_option(const std::string& text, DType otherwise) {
 
 Result<void> set_activation(MatmulProblem& problem, const std::string& word) {
   if (word.empty() || word == "none") return {};
-  constexpr std::array<std::pair<std::string_view, Activation>, 4> kWords = {
-      {{"relu", Activation::relu}, {"gelu", Activation::gelu}, {"gelu_tanh", Activation::gelu_tanh}, {"silu", Activation::silu}}};
+  constexpr std::array<std::pair<std::string_view, Activation>, 4> kWords = {{{"relu", Activation::relu},
+                                                                              {"gelu", Activation::gelu},
+                                                                              {"gelu_tanh", Activation::gelu_tanh},
+                                                                              {"silu", Activation::silu}}};
   const auto found = std::ranges::find(kWords, word, &std::pair<std::string_view, Activation>::first);
   if (found == kWords.end())
     return fail(ErrorKind::invalid_problem, "activation", word, "none, relu, gelu, gelu_tanh or silu");
@@ -101,9 +105,11 @@ Result<void> set_shape(MatmulProblem& p, const MatmulOptions& options, const Mat
   p.n = options.transpose_b ? b.rows : b.columns;
   const std::int64_t k = options.transpose_b ? b.columns : b.rows;
   if (k != p.k)
-    return fail(ErrorKind::invalid_problem, "K", fmt::format("{} in A, {} in B", p.k, k), "as many columns in A as rows in B");
+    return fail(ErrorKind::invalid_problem, "K", fmt::format("{} in A, {} in B", p.k, k),
+                "as many columns in A as rows in B");
   if (a.batch != b.batch && a.batch != 1 && b.batch != 1)
-    return fail(ErrorKind::invalid_problem, "batch", fmt::format("{} in A, {} in B", a.batch, b.batch), "the same, or 1");
+    return fail(ErrorKind::invalid_problem, "batch", fmt::format("{} in A, {} in B", a.batch, b.batch),
+                "the same, or 1");
   p.batch = a.batch == 1 ? b.batch : a.batch;
   if (p.batch != 1 && a.batch == 1) p.a_batch = 0;
   if (p.batch != 1 && b.batch == 1) p.b_batch = 0;
@@ -138,7 +144,8 @@ Result<void> add_bias(MatmulProblem& p, const std::string& path, Inputs& inputs)
 
 Result<void> add_c(MatmulProblem& p, const MatmulOptions& options, Inputs& inputs) {
   if (options.c.empty()) {
-    if (options.beta.value_or(0) != 0) return fail(ErrorKind::missing, "C", fmt::format("beta {}", *options.beta), "--c C.npy");
+    if (options.beta.value_or(0) != 0)
+      return fail(ErrorKind::missing, "C", fmt::format("beta {}", *options.beta), "--c C.npy");
     return {};
   }
   p.beta = options.beta.value_or(1);
@@ -191,15 +198,18 @@ int run(const MatmulOptions& options) {
   if (!operands) return report(operands.error(), options.json);
   std::vector<std::span<const std::byte>> bytes;
   for (const OperandSpec& operand : *operands) bytes.push_back(inputs.of(operand.name));
-  return run_to_file({options.out, options.device, options.tuned, options.json}, *problem, bytes, npy_descr(problem->out), shape);
+  return run_to_file({options.out, options.device, options.tuned, options.json}, *problem, bytes,
+                     npy_descr(problem->out), shape);
 }
 
 }  // namespace
 
 Command add_matmul(CLI::App& parent) {
   auto options = std::make_shared<MatmulOptions>();
-  CLI::App* app = parent.add_subcommand("matmul", "Multiply two .npy files: D = activation(alpha * A B + beta * C + bias)");
-  app->add_option("a", options->a, "A: a matrix, or a batch of matrices, of f32, f16, int8 or bf16 (as V2)")->required();
+  CLI::App* app =
+      parent.add_subcommand("matmul", "Multiply two .npy files: D = activation(alpha * A B + beta * C + bias)");
+  app->add_option("a", options->a, "A: a matrix, or a batch of matrices, of f32, f16, int8 or bf16 (as V2)")
+      ->required();
   app->add_option("b", options->b, "B: as A")->required();
   app->add_flag("--transpose-a", options->transpose_a, "The file has A transposed: K x M");
   app->add_flag("--transpose-b", options->transpose_b, "The file has B transposed: N x K");
@@ -210,7 +220,8 @@ Command add_matmul(CLI::App& parent) {
   app->add_option("--activation", options->activation, "none, relu, gelu, gelu_tanh or silu");
   app->add_option("--type", options->type, "Type that A and B are rounded to: f32, f16, bf16 or i8 (default: A's)");
   app->add_option("--acc", options->acc, "Type of the sums: f32, f16 (for f16) or i32 (for i8)");
-  app->add_option("--out-type", options->out_type, "Type of the result, the bias and C: f32, f16, bf16, or i32 (for i8)");
+  app->add_option("--out-type", options->out_type,
+                  "Type of the result, the bias and C: f32, f16, bf16, or i32 (for i8)");
   app->add_option("-o,--out,--output", options->out, "The .npy file to write")->required();
   app->add_option("--device", options->device, kDeviceHelp);
   app->add_option("--tuned", options->tuned, kTunedHelp);

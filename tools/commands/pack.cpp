@@ -1,8 +1,8 @@
 // sectile pack: bundles modules that emit has written into one file.
 #include "cli/command.hpp"
-#include "emit/emit.hpp"
 #include "cli/files.hpp"
 #include "cli/text.hpp"
+#include "emit/emit.hpp"
 
 #include <sectile/pack.hpp>
 
@@ -35,13 +35,18 @@ int list(const PackOptions& options) {
     }
     table.add({m.kernel.stem + "." + m.kernel.variant, constants, std::to_string(m.push.size()),
                std::to_string(m.words.size() * sizeof(std::uint32_t))});
-    rows.push_back({{"stem", m.kernel.stem}, {"variant", m.kernel.variant}, {"constants", pairs},
-                    {"frozen_push_bytes", m.push.size()}, {"bytes", m.words.size() * sizeof(std::uint32_t)}});
+    rows.push_back({{"stem", m.kernel.stem},
+                    {"variant", m.kernel.variant},
+                    {"constants", pairs},
+                    {"frozen_push_bytes", m.push.size()},
+                    {"bytes", m.words.size() * sizeof(std::uint32_t)}});
   }
   if (options.json)
-    fmt::print("{}\n", nlohmann::json{{"id", pack->id()}, {"modules", rows}, {"manifests", pack->manifests().size()}}.dump());
+    fmt::print("{}\n",
+               nlohmann::json{{"id", pack->id()}, {"modules", rows}, {"manifests", pack->manifests().size()}}.dump());
   else
-    fmt::print("{}{} modules, {} manifests, {}\n", table.print(), pack->modules().size(), pack->manifests().size(), pack->id());
+    fmt::print("{}{} modules, {} manifests, {}\n", table.print(), pack->modules().size(), pack->manifests().size(),
+               pack->id());
   return kOk;
 }
 
@@ -65,8 +70,13 @@ Result<void> bundle(const PackOptions& options) {
   if (auto written = write_atomically(options.output, parts); !written) return written;
   for (const LeftOut& one : emitted.left_out) fmt::print(stderr, "sectile: left out: {}: {}\n", one.what, one.why);
   if (options.json)
-    fmt::print("{}\n", nlohmann::json{{"file", options.output}, {"id", pack->id()}, {"bytes", bytes->size()},
-                                      {"modules", pack->modules().size()}, {"given", given}, {"left_out", to_json(emitted.left_out)}}.dump());
+    fmt::print("{}\n", nlohmann::json{{"file", options.output},
+                                      {"id", pack->id()},
+                                      {"bytes", bytes->size()},
+                                      {"modules", pack->modules().size()},
+                                      {"given", given},
+                                      {"left_out", to_json(emitted.left_out)}}
+                           .dump());
   else
     fmt::print("{}: {} modules (of {} given), {}\n", options.output, pack->modules().size(), given,
                format_bytes(static_cast<double>(bytes->size())));

@@ -111,7 +111,8 @@ Result<void> set_stage(PermuteProblem& problem, const PermuteOptions& options, A
   if (!array) return std::unexpected(array.error());
   stage.add = true;
   if (array->header.dtype() != out_type(problem))
-    return fail(ErrorKind::invalid_problem, "add", array->header.descr, npy_descr(out_type(problem)) + ", as the result");
+    return fail(ErrorKind::invalid_problem, "add", array->header.descr,
+                npy_descr(out_type(problem)) + ", as the result");
   if (array->header.fortran_order) stage.add_strides = array->header.strides();
   arrays.push_back(std::move(*array));
   return {};
@@ -129,7 +130,7 @@ Result<void> check_arrays(const PermuteProblem& problem, const Arrays& arrays) {
     if (operand.name == "add" && have != *shape)
       return fail(ErrorKind::invalid_problem, "add: shape", fmt::format("({})", fmt::join(have, ", ")),
                   fmt::format("({}), the result's", fmt::join(*shape, ", ")));
-    if (operand.name != "add" && arrays[i].data.size() != operand.bytes)   // vectors of f32
+    if (operand.name != "add" && arrays[i].data.size() != operand.bytes)  // vectors of f32
       return fail(ErrorKind::invalid_problem, operand.name, fmt::format("{} elements", arrays[i].data.size() / 4),
                   fmt::format("{}, one for each of the axis", operand.bytes / 4));
   }
@@ -178,8 +179,10 @@ Command add_permute(CLI::App& parent) {
   app->add_option("--axes", options->axes, "Axis i of the result is axis AXES[i] of the input, as 0,3,1,2");
   app->add_option("--layout", options->layout, "Layouts FROM:TO, as NHWC:NCHW4c");
   app->add_option("--channels", options->channels, "True size of the axis that the source's layout splits in blocks");
-  app->add_option("--cast", options->cast, "Type of the result, as f16; values are rounded once, and saturated for integers");
-  app->add_option("--scale", options->scale, "Factor: a number, or AXIS:FILE.npy (f32 along an axis of the input, as C:scale.npy)");
+  app->add_option("--cast", options->cast,
+                  "Type of the result, as f16; values are rounded once, and saturated for integers");
+  app->add_option("--scale", options->scale,
+                  "Factor: a number, or AXIS:FILE.npy (f32 along an axis of the input, as C:scale.npy)");
   app->add_option("--bias", options->bias, "Added after the scale: AXIS:FILE.npy");
   app->add_option("--add", options->add, "Added last: a .npy file of the result's shape and type");
   app->add_option("-o,--out,--output", options->out, "The .npy file to write")->required();

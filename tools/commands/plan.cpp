@@ -23,8 +23,7 @@ struct PlanCommandOptions {
 };
 
 Result<DeviceProfile> profile_of(const PlanCommandOptions& options) {
-  auto profile =
-      options.target.empty() ? device_profile(options.device) : read_target(options.target);
+  auto profile = options.target.empty() ? device_profile(options.device) : read_target(options.target);
   if (!profile || options.supplement.empty()) return profile;
   const auto facts = read_text(options.supplement);
   if (!facts) return std::unexpected(facts.error());
@@ -39,10 +38,11 @@ Result<void> print_statistics(const PlanCommandOptions& options, const DevicePro
       if (!code) return std::unexpected(code.error());
       const auto figures = cuda::figures(*code);
       if (!figures) return std::unexpected(figures.error());
-      fmt::print("{}.{} ({}): {} registers, {} bytes of static workgroup memory, {} of spills, {} of stack, {} of code\n",
-                 step.kernel.stem, step.kernel.variant, cuda_architecture_name(profile), figures->registers,
-                 figures->shared_bytes, figures->spill_store_bytes + figures->spill_load_bytes, figures->stack_bytes,
-                 code->bytes.size());
+      fmt::print(
+          "{}.{} ({}): {} registers, {} bytes of static workgroup memory, {} of spills, {} of stack, {} of code\n",
+          step.kernel.stem, step.kernel.variant, cuda_architecture_name(profile), figures->registers,
+          figures->shared_bytes, figures->spill_store_bytes + figures->spill_load_bytes, figures->stack_bytes,
+          code->bytes.size());
     }
     return {};
   }
@@ -92,7 +92,8 @@ int run(const PlanCommandOptions& options) {
   fmt::print("{}\n", print(*plan));
   if (options.explain) fmt::print("{}", explain(*plan));
   if (options.statistics)
-    if (auto printed = print_statistics(options, *profile, *plan); !printed) return report(printed.error(), options.json);
+    if (auto printed = print_statistics(options, *profile, *plan); !printed)
+      return report(printed.error(), options.json);
   return kOk;
 }
 

@@ -28,9 +28,7 @@ struct TargetsOptions {
   bool json = false;
 };
 
-std::string shown(const std::optional<std::uint32_t>& value) {
-  return value ? std::to_string(*value) : "-";
-}
+std::string shown(const std::optional<std::uint32_t>& value) { return value ? std::to_string(*value) : "-"; }
 
 std::string subgroups(const DeviceProfile& p) {
   if (!p.min_subgroup_size || !p.max_subgroup_size) return shown(p.subgroup_size);

@@ -22,13 +22,13 @@ namespace {
 
 struct TuneOptions {
   std::string store;
-  BenchOptions bench;   // how candidates are timed
+  BenchOptions bench;  // how candidates are timed
 };
 
 struct TuneRow {
   std::string problem, error;
   TunedChoice choice;
-  std::vector<std::string> left_out;   // candidates that failed, and how
+  std::vector<std::string> left_out;  // candidates that failed, and how
 };
 
 // What one problem's candidates took, the planner's own choice first.
@@ -48,7 +48,8 @@ Result<Measurements> measure(RowBench& bench, const BenchRow& row) {
   const std::string text = print(row.problem);
   // Results of candidates are compared with each other, or a wrong one might win.
   if (const std::string why = bench_operation(row.problem).unverified(row.problem); !why.empty())
-    return fail(ErrorKind::unsupported, "tune", text, "a problem whose results the benchmark compares; of this one " + why);
+    return fail(ErrorKind::unsupported, "tune", text,
+                "a problem whose results the benchmark compares; of this one " + why);
   const RowResult result = bench.run({.name = row.name, .problem = row.problem});
   if (!result.error.empty()) return fail(ErrorKind::device, text, result.error);
   Measurements out;
@@ -60,7 +61,8 @@ Result<TuneRow> tune(Machine& machine, RowBench& bench, const BenchRow& row) {
   const Problem& problem = row.problem;
   const auto plan = make_plan(problem, machine.profile(), {.explain = true, .force = {}});
   if (!plan) return std::unexpected(plan.error());
-  if (plan->candidates.empty()) return fail(ErrorKind::unsupported, "tune", print(problem), "a problem with something to do");
+  if (plan->candidates.empty())
+    return fail(ErrorKind::unsupported, "tune", print(problem), "a problem with something to do");
   auto measured = measure(bench, row);
   if (!measured) return std::unexpected(measured.error());
   auto choice = fastest_of(measured->candidates);
@@ -68,7 +70,9 @@ Result<TuneRow> tune(Machine& machine, RowBench& bench, const BenchRow& row) {
   return TuneRow{print(problem), {}, std::move(*choice), std::move(measured->left_out)};
 }
 
-double ratio(const TunedChoice& choice) { return static_cast<double>(choice.model_picoseconds) / static_cast<double>(choice.picoseconds); }
+double ratio(const TunedChoice& choice) {
+  return static_cast<double>(choice.model_picoseconds) / static_cast<double>(choice.picoseconds);
+}
 
 void tell(const TuneRow& row) {
   if (!row.error.empty()) {
@@ -90,9 +94,9 @@ std::string print_table(const std::vector<TuneRow>& rows) {
       continue;
     }
     const TunedChoice& c = row.choice;
-    table.add({row.problem, c.model, fmt::format("{:.2f}", static_cast<double>(c.model_picoseconds) * 1e-6), c.candidate,
-               fmt::format("{:.2f}", static_cast<double>(c.picoseconds) * 1e-6), fmt::format("{:.3f}", ratio(c)),
-               std::to_string(c.measured)});
+    table.add({row.problem, c.model, fmt::format("{:.2f}", static_cast<double>(c.model_picoseconds) * 1e-6),
+               c.candidate, fmt::format("{:.2f}", static_cast<double>(c.picoseconds) * 1e-6),
+               fmt::format("{:.3f}", ratio(c)), std::to_string(c.measured)});
     for (const std::string& why : row.left_out) notes += fmt::format("{}: left out: {}\n", row.problem, why);
   }
   return table.print() + notes;
@@ -106,14 +110,22 @@ nlohmann::json to_json(const Machine& machine, const TuneOptions& options, const
       object["error"] = row.error;
     } else {
       const TunedChoice& c = row.choice;
-      object.update({{"model", c.model}, {"model_ps", c.model_picoseconds}, {"winner", c.candidate}, {"winner_ps", c.picoseconds},
-                     {"ratio", ratio(c)}, {"measured", c.measured}, {"left_out", row.left_out}});
+      object.update({{"model", c.model},
+                     {"model_ps", c.model_picoseconds},
+                     {"winner", c.candidate},
+                     {"winner_ps", c.picoseconds},
+                     {"ratio", ratio(c)},
+                     {"measured", c.measured},
+                     {"left_out", row.left_out}});
     }
     list.push_back(std::move(object));
   }
-  return {{"device", machine.name()},  {"driver", machine.driver()},
-          {"planner", std::string(planner_version())}, {"profile_hash", profile_hash_of(machine.profile())},
-          {"store", options.store},    {"rows", std::move(list)}};
+  return {{"device", machine.name()},
+          {"driver", machine.driver()},
+          {"planner", std::string(planner_version())},
+          {"profile_hash", profile_hash_of(machine.profile())},
+          {"store", options.store},
+          {"rows", std::move(list)}};
 }
 
 // The store's place, whose folder is made where it is the cache's own.
@@ -169,18 +181,18 @@ Command add_tune(CLI::App& parent) {
   auto options = std::make_shared<TuneOptions>();
   BenchOptions& bench = options->bench;
   bench.all_candidates = bench.compare_outputs = true;
-  CLI::App* app = parent.add_subcommand("tune", "Time the planner's candidates for problems, and store the fastest of each");
+  CLI::App* app =
+      parent.add_subcommand("tune", "Time the planner's candidates for problems, and store the fastest of each");
   app->add_option("problems", bench.problems, "Such as \"matmul f16 nt 960x2304x770\"");
   app->add_option("--preset", bench.preset, "The problems of a benchmark: " + preset_names());
   app->add_option("--device", bench.device, "vulkan:N, cuda:N, a UUID or part of a name");
-  app->add_option("--store", options->store, "Store to write; its other entries stay (default: " + default_tuned_file() + ")");
+  app->add_option("--store", options->store,
+                  "Store to write; its other entries stay (default: " + default_tuned_file() + ")");
   app->add_option("--limit", bench.limit, "Only the N cheapest candidates by the planner's cost");
   app->add_option("--min-time", bench.min_time, "Seconds of samples for each candidate")
       ->capture_default_str()
       ->check(number_in(0.001, 60));
-  app->add_option("--warmup", bench.warmup, kWarmupHelp)
-      ->capture_default_str()
-      ->check(number_in(0, 60));
+  app->add_option("--warmup", bench.warmup, kWarmupHelp)->capture_default_str()->check(number_in(0, 60));
   app->add_option("--cycle-mb", bench.cycle_mb, "Megabytes that the runs rotate over, at least")
       ->capture_default_str()
       ->check(number_in(0, 1e6));

@@ -56,7 +56,8 @@ bool CodeMaker::Less::operator()(const Key& a, const Key& b) const {
          std::tie(b.first.kernel, b.first.constants, b.first.push, b.second);
 }
 
-bool CodeMaker::LessOnCuda::operator()(const std::pair<std::string, Key>& a, const std::pair<std::string, Key>& b) const {
+bool CodeMaker::LessOnCuda::operator()(const std::pair<std::string, Key>& a,
+                                       const std::pair<std::string, Key>& b) const {
   if (a.first != b.first) return a.first < b.first;
   return Less{}(a.second, b.second);
 }
@@ -106,11 +107,10 @@ Result<EmittedModule> CodeMaker::make_cuda(const Step&, const DeviceProfile& pro
 #ifdef SECTILE_HAS_SPIRV
 Result<EmittedModule> CodeMaker::make_spirv(const Step& step, std::uint32_t api_version) const {
   const EmbeddedModule* source = find_module(step.kernel.stem, step.kernel.variant);
-  if (source == nullptr)
-    return fail(ErrorKind::missing, "kernel", step.kernel.stem + "." + step.kernel.variant);
+  if (source == nullptr) return fail(ErrorKind::missing, "kernel", step.kernel.stem + "." + step.kernel.variant);
   const spirv::PushFreeze push{step.push, step.addresses};
-  auto words =
-      spirv::freeze(source->words, step.constants, {.api_version = api_version, .push = freeze_shape_ ? &push : nullptr});
+  auto words = spirv::freeze(source->words, step.constants,
+                             {.api_version = api_version, .push = freeze_shape_ ? &push : nullptr});
   if (!words) return std::unexpected(words.error());
   const auto facts = module::read_facts(*words);
   if (!facts) return std::unexpected(facts.error());

@@ -34,7 +34,7 @@ struct Place {
 struct Output {
   std::vector<EmittedFile> files;
   std::vector<std::string> folders;
-  std::vector<LeftOut> left_out;   // by target: targets, and problems of targets
+  std::vector<LeftOut> left_out;  // by target: targets, and problems of targets
   nlohmann::json rows = nlohmann::json::array();
   Table table{{"target", "plans", "modules", "bytes", "left out"}};
 };
@@ -71,7 +71,8 @@ Result<std::vector<Problem>> gather(const EmitOptions& options) {
   return out;
 }
 
-Result<std::vector<Place>> targets_of(const EmitOptions& options, const CodeMaker& code, std::vector<LeftOut>& left_out) {
+Result<std::vector<Place>> targets_of(const EmitOptions& options, const CodeMaker& code,
+                                      std::vector<LeftOut>& left_out) {
   std::vector<Place> out;
   if (options.all_targets) {
     for (const std::string_view name : builtin_target_names()) {
@@ -106,8 +107,11 @@ std::uint64_t bytes_in(const EmittedTarget& target) {
 void add(Output& out, const Place& place, EmittedTarget& made) {
   for (const LeftOut& one : made.left_out) out.left_out.push_back({made.profile.name + ": " + one.what, one.why});
   const std::uint64_t bytes = bytes_in(made);
-  out.rows.push_back({{"target", made.profile.name}, {"plans", made.plans.size()}, {"modules", made.modules.size()},
-                      {"bytes", bytes}, {"left_out", made.left_out.size()}});
+  out.rows.push_back({{"target", made.profile.name},
+                      {"plans", made.plans.size()},
+                      {"modules", made.modules.size()},
+                      {"bytes", bytes},
+                      {"left_out", made.left_out.size()}});
   out.table.add({made.profile.name, std::to_string(made.plans.size()), std::to_string(made.modules.size()),
                  std::to_string(bytes), std::to_string(made.left_out.size())});
   // No folder for a target that takes none of the problems.
@@ -122,10 +126,14 @@ void add(Output& out, const Place& place, EmittedTarget& made) {
 void tell(const EmitOptions& options, const Output& out, const std::vector<std::string>& kept, double seconds) {
   for (const LeftOut& one : out.left_out) fmt::print(stderr, "sectile: left out: {}: {}\n", one.what, one.why);
   for (const std::string& name : kept)
-    fmt::print(stderr, "sectile: {}/{} is no longer needed, but was changed since emit wrote it: not removed\n", options.output, name);
+    fmt::print(stderr, "sectile: {}/{} is no longer needed, but was changed since emit wrote it: not removed\n",
+               options.output, name);
   if (options.json) {
-    fmt::print("{}\n", nlohmann::json{{"folder", options.output}, {"targets", out.rows}, {"left_out", to_json(out.left_out)},
-                                      {"kept", kept}, {"seconds", seconds}}
+    fmt::print("{}\n", nlohmann::json{{"folder", options.output},
+                                      {"targets", out.rows},
+                                      {"left_out", to_json(out.left_out)},
+                                      {"kept", kept},
+                                      {"seconds", seconds}}
                            .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   } else {
     fmt::print("{}{} files in {}, {}\n", out.table.print(), out.files.size(), options.output, format_seconds(seconds));
@@ -147,8 +155,9 @@ Result<void> emit_all(const EmitOptions& options) {
     Progress progress("emit", targets->size() * problems->size());
     std::uint64_t done = 0;
     for (const Place& place : *targets) {
-      auto made = emit_target(place.profile, *problems, code, options.force, [&] { progress.show(++done, place.profile.name); },
-                              options.all_targets ? Refused::left_out : Refused::error);
+      auto made = emit_target(
+          place.profile, *problems, code, options.force, [&] { progress.show(++done, place.profile.name); },
+          options.all_targets ? Refused::left_out : Refused::error);
       if (!made) return std::unexpected(made.error());
       add(out, place, *made);
     }
@@ -199,10 +208,11 @@ namespace {
 
 struct MadePlan {
   Plan plan;
-  std::vector<EmittedModule> modules;   // one a step
+  std::vector<EmittedModule> modules;  // one a step
 };
 
-Result<MadePlan> make_one(const DeviceProfile& profile, const Problem& problem, CodeMaker& code, const std::string& force) {
+Result<MadePlan> make_one(const DeviceProfile& profile, const Problem& problem, CodeMaker& code,
+                          const std::string& force) {
   auto plan = make_plan(problem, profile, {.explain = false, .force = force, .kernels = nullptr});
   if (!plan) return std::unexpected(plan.error());
   MadePlan out{std::move(*plan), {}};
@@ -253,12 +263,14 @@ Command add_emit(CLI::App& parent) {
   app->add_option("--from", options->from, "File with one problem in each line");
   auto* target = app->add_option("--target", options->target, kTargetHelp);
   app->add_option("--supplement", options->supplement, kSupplementHelp);
-  app->add_flag("--all-targets", options->all_targets,
-                "All built-in targets, each in its own folder; problems that a target refuses are left out and reported")
+  app->add_flag(
+         "--all-targets", options->all_targets,
+         "All built-in targets, each in its own folder; problems that a target refuses are left out and reported")
       ->excludes(target);
   app->add_option("-o,--out,--output", options->output, "Folder to write; files of an earlier emit are replaced");
   app->add_option("--force", options->force, kForceHelp);
-  app->add_flag("--freeze-shape", options->freeze_shape, "Make sizes and strides constants as well; addresses stay pushed");
+  app->add_flag("--freeze-shape", options->freeze_shape,
+                "Make sizes and strides constants as well; addresses stay pushed");
   app->add_flag("--json", options->json, kJsonHelp);
   return {app, [options] { return run(*options); }};
 }

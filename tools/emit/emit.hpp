@@ -19,7 +19,7 @@
 namespace sectile::tools {
 
 inline constexpr int kManifestVersion = 1;
-inline constexpr const char* kMadeBy = "sectile emit";   // in every manifest: no other tool's is taken for ours
+inline constexpr const char* kMadeBy = "sectile emit";  // in every manifest: no other tool's is taken for ours
 
 struct EmittedFile {
   std::string name;
@@ -28,21 +28,21 @@ struct EmittedFile {
 
 // One kernel's code for a target, ready to be written.
 struct EmittedModule {
-  std::string name;                // "permute_tile.e2-0f3c..."; prefix of its files
-  PackedModule packed;             // its key, and its code: SPIR-V, or a cubin padded with zeros to whole words
-  nlohmann::json facts;            // its entry in the manifest
+  std::string name;      // "permute_tile.e2-0f3c..."; prefix of its files
+  PackedModule packed;   // its key, and its code: SPIR-V, or a cubin padded with zeros to whole words
+  nlohmann::json facts;  // its entry in the manifest
   std::vector<EmittedFile> files;
 };
 
 struct EmittedPlan {
   Plan plan;
-  std::string name;                // "permute_f16_1x384x512x128_axes_0_3_1_2-9ab0..."
+  std::string name;                  // "permute_f16_1x384x512x128_axes_0_3_1_2-9ab0..."
   std::vector<std::size_t> modules;  // of each step, an index into EmittedTarget::modules
 };
 
 // A problem or target that was left out, and why.
 struct LeftOut {
-  std::string what;   // a problem, or a target
+  std::string what;  // a problem, or a target
   std::string why;
 };
 
@@ -78,7 +78,7 @@ class CodeMaker {
   };
   bool freeze_shape_;
   std::map<Key, EmittedModule, Less> made_;
-  std::map<std::pair<std::string, Key>, EmittedModule, LessOnCuda> made_for_cuda_;   // by architecture as well
+  std::map<std::pair<std::string, Key>, EmittedModule, LessOnCuda> made_for_cuda_;  // by architecture as well
 };
 
 // What happens to a problem that a target refuses: an error, or left out (with several targets).
@@ -112,18 +112,18 @@ Result<std::vector<Problem>> read_problems(const std::string& path);
 // Whether emit can write to `path`: it does not exist, is empty, or was written by emit.
 Result<void> check_output_folder(const std::string& path);
 
-// Writes all files (names may hold one folder) under `path`; folders above it are made. Where nothing is there they appear
-// in one step. Into a folder that emit wrote before they are put one by one, manifests last; then what its old manifests
-// list, and the new ones do not, is removed. Nothing else is touched: a file that emit did not write, or that was changed
-// since, is never replaced or removed. Gives the names of the changed ones that stay though they are listed no more.
-// Errors: io; where a new file would replace such a one, before anything is written.
+// Writes all files (names may hold one folder) under `path`; folders above it are made. Where nothing is there they
+// appear in one step. Into a folder that emit wrote before they are put one by one, manifests last; then what its old
+// manifests list, and the new ones do not, is removed. Nothing else is touched: a file that emit did not write, or that
+// was changed since, is never replaced or removed. Gives the names of the changed ones that stay though they are listed
+// no more. Errors: io; where a new file would replace such a one, before anything is written.
 Result<std::vector<std::string>> write_folder(const std::string& path, const std::vector<EmittedFile>& files);
 
 // What pack reads from folders that emit wrote.
 struct Emitted {
   std::vector<PackedModule> modules;
-  std::vector<std::string> manifests;   // of the folders that have modules
-  std::vector<LeftOut> left_out;        // folders whose code is no SPIR-V
+  std::vector<std::string> manifests;  // of the folders that have modules
+  std::vector<LeftOut> left_out;       // folders whose code is no SPIR-V
 };
 
 // Adds what is under a folder that emit wrote, for one target or for many.

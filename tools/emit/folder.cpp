@@ -1,9 +1,9 @@
 // Writes emit's folders, also over an earlier result. Files that emit did not write are never changed or removed.
 #include "emit.hpp"
 
-#include "cli/files.hpp"
 #include "backend/whole_file.hpp"
 #include "base/json_text.hpp"
+#include "cli/files.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -54,8 +54,8 @@ nlohmann::json read_manifest(const fs::path& folder) {
   const auto text = read_text(path.string());
   if (!text) return {};
   auto json = nlohmann::json::parse(*text, nullptr, false);
-  const bool ours = json.is_object() && json.contains("made_by") && json["made_by"] == kMadeBy && json.contains("files") &&
-                    json["files"].is_object();
+  const bool ours = json.is_object() && json.contains("made_by") && json["made_by"] == kMadeBy &&
+                    json.contains("files") && json["files"].is_object();
   return ours ? json : nlohmann::json();
 }
 
@@ -80,7 +80,7 @@ bool is_manifest(const std::string& name) { return name == kManifest || name.end
 bool unchanged(const fs::path& path, const std::string& name, const Owned& owned) {
   const auto found = owned.find(name);
   if (found == owned.end() || !is_regular(path)) return false;
-  if (is_manifest(name)) return true;   // it was read as one
+  if (is_manifest(name)) return true;  // it was read as one
   const auto bytes = read_text(path.string());
   return bytes && hash_text(*bytes) == found->second;
 }
@@ -117,7 +117,8 @@ bool is_empty_folder(const fs::path& place) {
 }
 
 // Writes all files into a new folder whose name begins with `stem`.
-Result<std::string> write_beside(const std::string& place, const std::string& stem, const std::vector<EmittedFile>& files) {
+Result<std::string> write_beside(const std::string& place, const std::string& stem,
+                                 const std::vector<EmittedFile>& files) {
   std::string name = stem + ".XXXXXX";
   if (::mkdtemp(name.data()) == nullptr) return cannot_write(place, errno);
   Temporary temporary{name};
@@ -126,7 +127,8 @@ Result<std::string> write_beside(const std::string& place, const std::string& st
   ::umask(mask);
   if (::chmod(name.c_str(), 0777 & ~mask) != 0) return cannot_write(place, errno);
   for (const EmittedFile& file : files)
-    if (auto written = write_one(fs::path(name) / file.name, file.bytes); !written) return std::unexpected(written.error());
+    if (auto written = write_one(fs::path(name) / file.name, file.bytes); !written)
+      return std::unexpected(written.error());
   temporary.path.clear();
   return name;
 }
@@ -164,7 +166,8 @@ Result<void> move_in(const fs::path& fresh, const fs::path& place, const std::ve
 }
 
 // Removes files of earlier runs that are no longer listed. Returns those that were changed since; they stay.
-std::vector<std::string> remove_stale(const fs::path& place, const std::vector<EmittedFile>& files, const Owned& owned) {
+std::vector<std::string> remove_stale(const fs::path& place, const std::vector<EmittedFile>& files,
+                                      const Owned& owned) {
   std::set<std::string> fresh;
   for (const EmittedFile& file : files) fresh.insert(file.name);
   std::vector<std::string> kept;
@@ -198,7 +201,8 @@ Result<void> check_output_folder(const std::string& path) {
     // Folders above it are made. An obstacle is reported now.
     fs::path above = place.parent_path();
     while (!above.empty() && !fs::exists(above, code)) above = above.parent_path();
-    if (!above.empty() && !fs::is_directory(above, code)) return fail(ErrorKind::io, "writing", above.string(), "a folder, not a file");
+    if (!above.empty() && !fs::is_directory(above, code))
+      return fail(ErrorKind::io, "writing", above.string(), "a folder, not a file");
     return {};
   }
   if (!fs::is_directory(place, code)) return fail(ErrorKind::io, "writing", path, "a folder, not a file");

@@ -1,8 +1,8 @@
 // Reads folders that emit has written, for pack.
 #include "emit.hpp"
 
-#include "cli/files.hpp"
 #include "base/json_text.hpp"
+#include "cli/files.hpp"
 
 #include <fmt/format.h>
 
@@ -23,10 +23,12 @@ Result<PackedModule> read_module(const std::string& folder, const nlohmann::json
     return fail(ErrorKind::parse, manifest, std::move(what), std::move(limit));
   };
   const auto text_of = [&](const char* key) {
-    return value.is_object() && value.contains(key) && value[key].is_string() ? value[key].get<std::string>() : std::string();
+    return value.is_object() && value.contains(key) && value[key].is_string() ? value[key].get<std::string>()
+                                                                              : std::string();
   };
   const std::string file = text_of("file"), hash = text_of("xxh3_128");
-  if (file.empty() || file.find('/') != std::string::npos) return bad("module file '" + file + "'", "a name in the folder");
+  if (file.empty() || file.find('/') != std::string::npos)
+    return bad("module file '" + file + "'", "a name in the folder");
   PackedModule out;
   const auto kernel = value.find("kernel");
   if (kernel == value.end() || !kernel->is_object()) return bad(file + " names no kernel");
@@ -35,7 +37,8 @@ Result<PackedModule> read_module(const std::string& folder, const nlohmann::json
   names.required("variant", out.kernel.variant);
   if (auto ok = names.finish(); !ok) return std::unexpected(ok.error());
   std::vector<std::array<std::uint32_t, 2>> constants;
-  if (!value.contains("constants") || detail::read_json(value["constants"], constants)) return bad(file + " has no constants");
+  if (!value.contains("constants") || detail::read_json(value["constants"], constants))
+    return bad(file + " has no constants");
   for (const auto& [id, number] : constants) out.constants.push_back({id, number});
   if (!value.contains("frozen_push") || !detail::bytes_of_hex(text_of("frozen_push"), out.push))
     return bad(file + " has no frozen_push");
@@ -54,11 +57,13 @@ Result<PackedModule> read_module(const std::string& folder, const nlohmann::json
 
 // "spirv" or "cubin"; empty where the entry has no format.
 std::string format_of(const nlohmann::json& module) {
-  return module.is_object() && module.contains("format") && module["format"].is_string() ? module["format"].get<std::string>() : "";
+  return module.is_object() && module.contains("format") && module["format"].is_string()
+             ? module["format"].get<std::string>()
+             : "";
 }
 
-Result<void> read_modules(const std::string& folder, const std::string& path, const nlohmann::json& list, std::string&& text,
-                          Emitted& emitted) {
+Result<void> read_modules(const std::string& folder, const std::string& path, const nlohmann::json& list,
+                          std::string&& text, Emitted& emitted) {
   std::size_t cubins = 0;
   for (const nlohmann::json& value : list) {
     const std::string format = format_of(value);
@@ -71,7 +76,8 @@ Result<void> read_modules(const std::string& folder, const std::string& path, co
     if (!module) return std::unexpected(module.error());
     emitted.modules.push_back(std::move(*module));
   }
-  if (cubins != 0) emitted.left_out.push_back({folder, fmt::format("{} of its modules are cubins, and packs hold SPIR-V", cubins)});
+  if (cubins != 0)
+    emitted.left_out.push_back({folder, fmt::format("{} of its modules are cubins, and packs hold SPIR-V", cubins)});
   if (cubins < list.size()) emitted.manifests.push_back(std::move(text));
   return {};
 }

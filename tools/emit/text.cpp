@@ -56,7 +56,9 @@ std::string guard(std::string_view name) {
   return out;
 }
 
-std::string triple(const std::array<std::uint32_t, 3>& numbers) { return fmt::format("{{{}, {}, {}}}", numbers[0], numbers[1], numbers[2]); }
+std::string triple(const std::array<std::uint32_t, 3>& numbers) {
+  return fmt::format("{{{}, {}, {}}}", numbers[0], numbers[1], numbers[2]);
+}
 
 std::string hex_bytes(const std::vector<std::uint8_t>& bytes) {
   std::string out;
@@ -71,7 +73,8 @@ std::string step_arrays(const std::string& prefix, std::size_t index, const Step
   if (!step.push.empty()) {
     push = fmt::format("{}_push_{}", prefix, index);
     out += fmt::format("static const uint8_t {}[{}] = {{", push, step.push.size());
-    for (std::size_t i = 0; i < step.push.size(); ++i) out += fmt::format("{}{}", i % 24 == 0 ? "\n  " : " ", step.push[i]) + ",";
+    for (std::size_t i = 0; i < step.push.size(); ++i)
+      out += fmt::format("{}{}", i % 24 == 0 ? "\n  " : " ", step.push[i]) + ",";
     out += "\n};\n";
   }
   if (!step.addresses.empty()) {
@@ -94,8 +97,13 @@ nlohmann::json json_of(const Step& step, const std::string& module) {
     accesses.push_back({{"operand", a.operand}, {"begin", a.begin}, {"end", a.end}, {"write", a.write}});
   nlohmann::json maps = nlohmann::json::array();
   for (const TensorMap& m : step.tensor_maps)
-    maps.push_back({{"operand", m.operand}, {"byte_offset", m.byte_offset}, {"element_bytes", m.element_bytes}, {"dims", m.dims},
-                    {"strides", m.strides}, {"box", m.box}, {"swizzle_bytes", m.swizzle_bytes}});
+    maps.push_back({{"operand", m.operand},
+                    {"byte_offset", m.byte_offset},
+                    {"element_bytes", m.element_bytes},
+                    {"dims", m.dims},
+                    {"strides", m.strides},
+                    {"box", m.box},
+                    {"swizzle_bytes", m.swizzle_bytes}});
   nlohmann::json features = nlohmann::json::array();
   if (step.required_subgroup_size != 0) features = {"computeFullSubgroups", "subgroupSizeControl"};
   return {{"module", module},
@@ -121,14 +129,10 @@ nlohmann::json json_of(const EmittedTarget& target, const EmittedPlan& emitted) 
   }
   for (std::size_t s = 0; s < emitted.plan.steps.size(); ++s)
     steps.push_back(json_of(emitted.plan.steps[s], target.modules[emitted.modules[s]].name));
-  return {{"name", emitted.name},
-          {"matrix_unit_unused", matrix_unit_remark(emitted.plan, target.profile)},
-          {"header", emitted.name + ".h"},
-          {"problem", print(emitted.plan.problem)},
-          {"plan_id", emitted.plan.id},
-          {"operands", operands},
-          {"scratch_bytes", scratch},
-          {"steps", steps}};
+  return {{"name", emitted.name},          {"matrix_unit_unused", matrix_unit_remark(emitted.plan, target.profile)},
+          {"header", emitted.name + ".h"}, {"problem", print(emitted.plan.problem)},
+          {"plan_id", emitted.plan.id},    {"operands", operands},
+          {"scratch_bytes", scratch},      {"steps", steps}};
 }
 
 }  // namespace
@@ -181,17 +185,20 @@ std::string module_header(const EmittedModule& m) {
   for (std::size_t i = 0; i < m.packed.words.size(); ++i)
     out += fmt::format("{}0x{:08x},", i % 8 == 0 ? "\n  " : " ", m.packed.words[i]);
   out += "\n};\n\n";
-  out += fmt::format("static const struct sectile_emitted_module {0} = {{\n  {0}_words, {1}, \"{2}\", {3}, {4}\n}};\n\n#endif\n",
-                     id, m.packed.words.size(), m.facts.at("entry_point").get<std::string>(), triple(m.facts.at("workgroup").get<std::array<std::uint32_t, 3>>()),
-                     m.facts.at("workgroup_memory_bytes").get<std::uint32_t>());
+  out += fmt::format(
+      "static const struct sectile_emitted_module {0} = {{\n  {0}_words, {1}, \"{2}\", {3}, {4}\n}};\n\n#endif\n", id,
+      m.packed.words.size(), m.facts.at("entry_point").get<std::string>(),
+      triple(m.facts.at("workgroup").get<std::array<std::uint32_t, 3>>()),
+      m.facts.at("workgroup_memory_bytes").get<std::uint32_t>());
   return out;
 }
 
 std::string plan_header(const EmittedTarget& target, const EmittedPlan& emitted) {
   const Plan& plan = emitted.plan;
   const std::string id = "sectile_" + c_identifier(emitted.name), problem = print(plan.problem);
-  std::string out = fmt::format("/* Made by `sectile emit` for {}: {} */\n#ifndef {}\n#define {} 1\n\n{}\n",
-                                c_comment(target.profile.name), c_comment(problem), guard(emitted.name), guard(emitted.name), kTypes);
+  std::string out =
+      fmt::format("/* Made by `sectile emit` for {}: {} */\n#ifndef {}\n#define {} 1\n\n{}\n",
+                  c_comment(target.profile.name), c_comment(problem), guard(emitted.name), guard(emitted.name), kTypes);
   std::vector<std::string> included;
   for (const std::size_t m : emitted.modules) {
     const std::string line = fmt::format("#include \"{}.h\"\n", target.modules[m].name);
@@ -206,12 +213,14 @@ std::string plan_header(const EmittedTarget& target, const EmittedPlan& emitted)
     rows += row;
   }
   if (!rows.empty())
-    out += fmt::format("static const struct sectile_emitted_step {}_steps[{}] = {{\n{}}};\n", id, plan.steps.size(), rows);
+    out +=
+        fmt::format("static const struct sectile_emitted_step {}_steps[{}] = {{\n{}}};\n", id, plan.steps.size(), rows);
   out += fmt::format("static const struct sectile_emitted_operand {}_operands[{}] = {{\n", id, plan.operands.size());
   for (const PlanOperand& o : plan.operands)
     out += fmt::format("  {{\"{}\", \"{}\", UINT64_C({}), {}}},\n", o.name, role_name(o.role), o.bytes, o.align);
-  out += fmt::format("}};\nstatic const struct sectile_emitted_plan {0} = {{\n  \"{1}\", \"{2}\", {3}, {4}, {0}_operands, {5}\n}};\n\n#endif\n",
-                     id, problem, plan.id, plan.operands.size(), plan.steps.size(), rows.empty() ? "0" : id + "_steps");
+  out += fmt::format(
+      "}};\nstatic const struct sectile_emitted_plan {0} = {{\n  \"{1}\", \"{2}\", {3}, {4}, {0}_operands, {5}\n}};\n\n#endif\n",
+      id, problem, plan.id, plan.operands.size(), plan.steps.size(), rows.empty() ? "0" : id + "_steps");
   return out;
 }
 

@@ -75,12 +75,12 @@ class CudaMachine final : public Machine {
     });
   }
 
-  Result<std::vector<std::vector<double>>> time(std::span<const LaunchSource> candidates, const TimingWish& wish) override {
+  Result<std::vector<std::vector<double>>> time(std::span<const LaunchSource> candidates,
+                                                const TimingWish& wish) override {
     std::vector<cuda::LaunchFunction> functions;
     for (const auto& candidate : candidates)
       functions.emplace_back([this, &candidate](cuda::Stream stream) { return put(stream, candidate()); });
-    const auto timings =
-        runtime_.time(functions, {.repeats = wish.repeats, .inner = wish.inner, .ready = wish.ready});
+    const auto timings = runtime_.time(functions, {.repeats = wish.repeats, .inner = wish.inner, .ready = wish.ready});
     if (!timings) return std::unexpected(timings.error());
     std::vector<std::vector<double>> seconds;
     for (const auto& timing : *timings) {
@@ -113,9 +113,11 @@ class CudaMachine final : public Machine {
     if (launch.program == nullptr)
       return runtime_.launch_copy(stream, address(launch.parts[1]), address(launch.parts[0]), launch.parts[0].bytes);
     if (launch.parts.size() > kMostParts)
-      return fail(ErrorKind::limit_exceeded, "operands", std::to_string(launch.parts.size()), std::to_string(kMostParts));
+      return fail(ErrorKind::limit_exceeded, "operands", std::to_string(launch.parts.size()),
+                  std::to_string(kMostParts));
     std::array<cuda::OperandAddress, kMostParts> operands;
-    for (std::size_t i = 0; i < launch.parts.size(); ++i) operands[i] = {address(launch.parts[i]), launch.parts[i].bytes};
+    for (std::size_t i = 0; i < launch.parts.size(); ++i)
+      operands[i] = {address(launch.parts[i]), launch.parts[i].bytes};
     return cuda::launch(stream, static_cast<const CudaProgram*>(launch.program)->executable(),
                         std::span(operands.data(), launch.parts.size()));
   }
@@ -128,7 +130,8 @@ class CudaMachine final : public Machine {
 std::string default_cubin_folder() { return cache_folder("cubin"); }
 
 Result<std::unique_ptr<Machine>> open_cuda(const std::string& selector, const MachineOptions& options) {
-  auto runtime = cuda::Runtime::open(selector, {.cubin_folder = options.cache.empty() ? default_cubin_folder() : options.cache});
+  auto runtime =
+      cuda::Runtime::open(selector, {.cubin_folder = options.cache.empty() ? default_cubin_folder() : options.cache});
   if (!runtime) return std::unexpected(runtime.error());
   return std::make_unique<CudaMachine>(std::move(*runtime));
 }

@@ -1,8 +1,8 @@
 #include "machine.hpp"
 
+#include "cli/target.hpp"
 #include "cuda.hpp"
 #include "vulkan.hpp"
-#include "cli/target.hpp"
 
 #include <optional>
 #include <utility>

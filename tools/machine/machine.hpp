@@ -51,25 +51,25 @@ struct Launch {
   const Program* program = nullptr;
   std::vector<Part> parts;
 };
-inline constexpr std::size_t kMostParts = 16;   // more operands than any plan has
+inline constexpr std::size_t kMostParts = 16;  // more operands than any plan has
 using LaunchSource = std::function<Launch()>;
 
 struct TimingWish {
-  unsigned repeats = 10;          // samples of each candidate
-  unsigned inner = 1;             // runs in one sample, one after the other
-  std::function<Result<void>()> ready = {};   // called right before the first sample; may call time() itself
+  unsigned repeats = 10;                     // samples of each candidate
+  unsigned inner = 1;                        // runs in one sample, one after the other
+  std::function<Result<void>()> ready = {};  // called right before the first sample; may call time() itself
 };
 
 struct MachineOptions {
-  bool validation = false;        // Vulkan's validation layer; an error (missing) where it is not there
+  bool validation = false;  // Vulkan's validation layer; an error (missing) where it is not there
   bool executable_statistics = false;
-  std::string cache;              // a file (Vulkan) or folder (CUDA) for compiled kernels; empty: none
+  std::string cache;  // a file (Vulkan) or folder (CUDA) for compiled kernels; empty: none
 };
 
 // Kernels made since the machine was opened, and how many of them came from the cache.
 struct KernelCounts {
   std::size_t made = 0, from_cache = 0;
-  bool told = true;               // whether the driver says what came from the cache
+  bool told = true;  // whether the driver says what came from the cache
 };
 
 // What a launch costs the host.
@@ -86,12 +86,12 @@ class Machine {
   virtual ~Machine() = default;
 
   virtual const DeviceProfile& profile() const = 0;
-  virtual std::string name() const = 0;       // "NVIDIA H200"
+  virtual std::string name() const = 0;  // "NVIDIA H200"
   virtual std::string driver() const = 0;
-  virtual std::string_view copy_name() const = 0;   // of the API's own copy command
+  virtual std::string_view copy_name() const = 0;  // of the API's own copy command
 
   virtual Result<MemoryPtr> make_memory(std::uint64_t bytes) = 0;
-  virtual std::uint64_t import_alignment() const { return 0; }   // 0: import_pages does not work here
+  virtual std::uint64_t import_alignment() const { return 0; }  // 0: import_pages does not work here
   virtual Result<MemoryPtr> import_pages(void* pages, std::uint64_t bytes);
   virtual Result<void> upload(const Memory& memory, std::uint64_t offset, std::span<const std::byte> bytes) = 0;
   virtual Result<void> download(const Memory& memory, std::uint64_t offset, std::span<std::byte> bytes) = 0;
@@ -106,16 +106,17 @@ class Machine {
   // has none or MachineOptions did not ask.
   virtual std::string statistics(const Program&) const { return {}; }
   virtual Result<void> save_cache() { return {}; }
-  virtual void trim() {}                      // drops kernels that no program uses
+  virtual void trim() {}  // drops kernels that no program uses
 
   // Runs them in any order, possibly at the same time, and waits. A refused one does not run and is reported to
   // `refused`; the others still run.
   using Refused = std::function<void(std::size_t index, const Error& error)>;
   virtual Result<void> run(std::span<const Launch> launches, const Refused& refused) = 0;
-  Result<void> run(const Launch& launch);     // alone; a refusal is an error
+  Result<void> run(const Launch& launch);  // alone; a refusal is an error
 
   // Seconds of one run, sample by sample, for each candidate; samples alternate: a b c a b c ...
-  virtual Result<std::vector<std::vector<double>>> time(std::span<const LaunchSource> candidates, const TimingWish& wish) = 0;
+  virtual Result<std::vector<std::vector<double>>> time(std::span<const LaunchSource> candidates,
+                                                        const TimingWish& wish) = 0;
 
   // Cost of `times` launches, recorded or put into a stream. They also run.
   virtual Result<HostCost> host_cost(const Launch& launch, unsigned times) = 0;

@@ -114,8 +114,8 @@ Result<double> Steady::window(Load& load, double seconds) {
   const double inner = std::clamp(std::ceil(kSample / run), 1.0, 256.0);
   const double repeats = std::clamp(std::ceil(seconds / (inner * run)), 3.0, 1000.0);
   const LaunchSource one = [&] { return load.launch; };
-  const auto timed =
-      machine_.time(std::span(&one, 1), {.repeats = static_cast<unsigned>(repeats), .inner = static_cast<unsigned>(inner)});
+  const auto timed = machine_.time(std::span(&one, 1),
+                                   {.repeats = static_cast<unsigned>(repeats), .inner = static_cast<unsigned>(inner)});
   if (!timed) return std::unexpected(timed.error());
   std::vector<double> samples = timed->front();
   for (const double sample : samples) spent_ += sample * inner;

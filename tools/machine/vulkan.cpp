@@ -35,7 +35,9 @@ class VulkanProgram final : public Program {
 };
 
 // Memory and programs of a machine are its own kind: it made them.
-const vulkan::Buffer& vulkan_buffer_of(const Memory& memory) { return static_cast<const VulkanMemory&>(memory).buffer(); }
+const vulkan::Buffer& vulkan_buffer_of(const Memory& memory) {
+  return static_cast<const VulkanMemory&>(memory).buffer();
+}
 
 class VulkanMachine final : public Machine {
  public:
@@ -72,7 +74,8 @@ class VulkanMachine final : public Machine {
     auto executables = runtime_.device().prepare(plans);
     if (!executables) return std::unexpected(executables.error());
     std::vector<ProgramPtr> programs;
-    for (auto& executable : *executables) programs.push_back(std::make_shared<const VulkanProgram>(std::move(executable)));
+    for (auto& executable : *executables)
+      programs.push_back(std::make_shared<const VulkanProgram>(std::move(executable)));
     return programs;
   }
   KernelCounts kernel_counts() const override {
@@ -80,7 +83,8 @@ class VulkanMachine final : public Machine {
     return {counts.created, counts.cache_hits, counts.last_hit_cache.has_value()};
   }
   std::string statistics(const Program& program) const override {
-    const auto told = const_cast<vulkan::Runtime&>(runtime_).device().statistics(static_cast<const VulkanProgram&>(program).executable());
+    const auto told = const_cast<vulkan::Runtime&>(runtime_).device().statistics(
+        static_cast<const VulkanProgram&>(program).executable());
     std::string text;
     if (!told) return text;
     for (const auto& step : *told) {
@@ -100,12 +104,12 @@ class VulkanMachine final : public Machine {
     });
   }
 
-  Result<std::vector<std::vector<double>>> time(std::span<const LaunchSource> candidates, const TimingWish& wish) override {
+  Result<std::vector<std::vector<double>>> time(std::span<const LaunchSource> candidates,
+                                                const TimingWish& wish) override {
     std::vector<vulkan::RecordFunction> functions;
     for (const auto& candidate : candidates)
       functions.emplace_back([this, &candidate](VkCommandBuffer commands) { return record(commands, candidate()); });
-    const auto timings = runtime_.time(
-        functions, {.repeats = wish.repeats, .inner = wish.inner, .ready = wish.ready});
+    const auto timings = runtime_.time(functions, {.repeats = wish.repeats, .inner = wish.inner, .ready = wish.ready});
     if (!timings) return std::unexpected(timings.error());
     std::vector<std::vector<double>> seconds;
     for (const auto& timing : *timings) {
@@ -141,11 +145,13 @@ class VulkanMachine final : public Machine {
   Result<void> record(VkCommandBuffer commands, const Launch& launch) const {
     if (launch.program == nullptr) {
       const Part &from = launch.parts[0], &to = launch.parts[1];
-      runtime_.record_copy(commands, vulkan_buffer_of(*to.memory), to.offset, vulkan_buffer_of(*from.memory), from.offset, from.bytes);
+      runtime_.record_copy(commands, vulkan_buffer_of(*to.memory), to.offset, vulkan_buffer_of(*from.memory),
+                           from.offset, from.bytes);
       return {};
     }
     if (launch.parts.size() > kMostParts)
-      return fail(ErrorKind::limit_exceeded, "operands", std::to_string(launch.parts.size()), std::to_string(kMostParts));
+      return fail(ErrorKind::limit_exceeded, "operands", std::to_string(launch.parts.size()),
+                  std::to_string(kMostParts));
     std::array<vulkan::OperandAddress, kMostParts> operands;
     for (std::size_t i = 0; i < launch.parts.size(); ++i)
       operands[i] = {launch.parts[i].memory->address() + launch.parts[i].offset, launch.parts[i].bytes};

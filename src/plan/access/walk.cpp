@@ -52,7 +52,7 @@ void Walk::store(const Request& request, std::uint64_t times) noexcept {
 }
 
 void Walk::shared(const Request& r, std::uint64_t times) noexcept {
-  const std::uint32_t words = std::max(1u, r.bytes / bank_bytes_);       // banks that a lane accesses
+  const std::uint32_t words = std::max(1u, r.bytes / bank_bytes_);  // banks that a lane accesses
   const std::uint32_t part = std::max(1u, std::min(lanes_, banks_ / words)), banks = std::min(banks_, 64u);
   std::uint64_t extra = 0;
   for (std::uint32_t first = 0; first < lanes_; first += part) {

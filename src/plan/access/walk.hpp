@@ -17,7 +17,7 @@ inline constexpr std::uint32_t kMaxLanes = 64;
 struct Request {
   static constexpr std::int64_t kInactive = -1;
   std::array<std::int64_t, kMaxLanes> address;
-  std::uint32_t bytes = 4;   // of each lane's access
+  std::uint32_t bytes = 4;  // of each lane's access
 };
 
 class Walk {

@@ -21,15 +21,15 @@ constexpr CostModel kHopper = {
     .multiprocessors_of_few_tiles = 64,
     .permute =
         {
-            .byte = 33,           // 4 TB/s over 132 multiprocessors
-            .instruction = 147,   // four a clock at 1.7 GHz
-            .bank_pass = 590,     // one a clock
+            .byte = 33,          // 4 TB/s over 132 multiprocessors
+            .instruction = 147,  // four a clock at 1.7 GHz
+            .bank_pass = 590,    // one a clock
             .overlap_divisor = 8,
             .resident = 4,
         },
     .matmul =
         {
-            .clock_picoseconds = 555,   // 1.8 GHz: the clock at which the rates below were fitted
+            .clock_picoseconds = 555,  // 1.8 GHz: the clock at which the rates below were fitted
             .latency = 1025,
             .latency_pipelined = 850,
             .latency_l2_prefetch = 700,

@@ -1,12 +1,12 @@
 // Types and functions that the matmul strategies share; the counterpart of permute/strategy.hpp.
 #pragma once
 
-#include "problem.hpp"
 #include "plan/access/limits.hpp"
 #include "plan/access/walk.hpp"
 #include "plan/cost/model.hpp"
 #include "plan/extra_rows.hpp"
 #include "plan/strategy.hpp"
+#include "problem.hpp"
 
 #include "lib/matmul.abi.h"
 
@@ -29,15 +29,15 @@ struct MatmulContext {
   using Estimate = MatmulEstimate;
 
   const MatmulProblem& problem;
-  MatmulStrides at;                // effective leading dimensions and batch strides
+  MatmulStrides at;  // effective leading dimensions and batch strides
   const DeviceProfile& profile;
   CostModel model;
   Limits limits;
-  std::uint32_t epilogue = 0;      // MATMUL_EPILOGUE bits, without SPLIT
-  std::uint32_t a_type = 0, b_type = 0, type = 0, out_type = 0;   // MATMUL_TYPEs
-  std::uint32_t width_a = 1, width_b = 1, width_d = 1;            // the widest accesses that alignment allows
+  std::uint32_t epilogue = 0;                                    // MATMUL_EPILOGUE bits, without SPLIT
+  std::uint32_t a_type = 0, b_type = 0, type = 0, out_type = 0;  // MATMUL_TYPEs
+  std::uint32_t width_a = 1, width_b = 1, width_d = 1;           // the widest accesses that alignment allows
   const ExtraRows* extra = nullptr;
-  bool explain = false;            // count all accesses, for explain; a choice samples them
+  bool explain = false;  // count all accesses, for explain; a choice samples them
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
   bool integer() const noexcept { return type == MATMUL_TYPE_I8; }
@@ -46,26 +46,26 @@ struct MatmulContext {
 // A candidate's parameters. Widths, order and tile are constants of every kernel; `own` are the kernel's own constants.
 struct MatmulConfig {
   const char* stem = "";
-  std::string base = "f32";        // the variant; ".narrow" is appended if accesses of 1 or 2 bytes are needed
-  bool narrow = false;             // all variants of the kernel have such accesses
+  std::string base = "f32";  // the variant; ".narrow" is appended if accesses of 1 or 2 bytes are needed
+  bool narrow = false;       // all variants of the kernel have such accesses
   std::uint32_t tile_m = 64, tile_n = 64, tile_k = 16;
-  std::uint32_t span_m = 0, span_n = 0;   // rows and columns within 32-bit offsets of one address; 0: the tile's
+  std::uint32_t span_m = 0, span_n = 0;  // rows and columns within 32-bit offsets of one address; 0: the tile's
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;
-  std::uint32_t run_d = 4;         // adjacent elements of D that an invocation holds: the widest access of D
+  std::uint32_t run_d = 4;  // adjacent elements of D that an invocation holds: the widest access of D
   std::uint32_t order = 1;
   std::uint32_t workgroup = 128, required_subgroup_size = 0;
   std::uint32_t workgroup_memory_bytes = 0;
-  std::uint32_t splits = 1;        // of K; more than 1: partial sums in scratch, and a second step
-  bool can_tail = false;           // the tail wave may be split along K, see tail_to_fill()
-  std::uint32_t tail_rows = 0, tail_splits = 1;   // last rows of the result, which have their own step, and its splits
+  std::uint32_t splits = 1;                      // of K; more than 1: partial sums in scratch, and a second step
+  bool can_tail = false;                         // the tail wave may be split along K, see tail_to_fill()
+  std::uint32_t tail_rows = 0, tail_splits = 1;  // last rows of the result, which have their own step, and its splits
   FixedList<Constant, 24> own;
   // These are for the cost.
-  std::uint32_t registers = 64;    // of an invocation
-  std::uint32_t rate_permille = 1000;   // of the unit's rate that the inner loop reaches if nothing else limits it
-  bool l2_prefetch = false;        // the kernel first prefetches both operands into the L2
-  bool pipelined = false;          // the next step is staged before a step's last product
+  std::uint32_t registers = 64;        // of an invocation
+  std::uint32_t rate_permille = 1000;  // of the unit's rate that the inner loop reaches if nothing else limits it
+  bool l2_prefetch = false;            // the kernel first prefetches both operands into the L2
+  bool pipelined = false;              // the next step is staged before a step's last product
   bool matrix_unit = false;
-  bool driver_staged = false;      // the driver's compiler stages the operands
+  bool driver_staged = false;  // the driver's compiler stages the operands
 
   void add(std::uint32_t id, std::uint32_t value) { own.add({id, value}); }
 };
@@ -76,7 +76,7 @@ extern const MatmulStrategy kMatmulDirect, kMatmulSimt, kMatvec, kMatmulCoopmat,
 
 std::span<const MatmulStrategy* const> matmul_strategies() noexcept;
 
-std::uint32_t matmul_type_bytes(std::uint32_t type) noexcept;   // 4-bit elements: 1
+std::uint32_t matmul_type_bytes(std::uint32_t type) noexcept;  // 4-bit elements: 1
 
 // The widest access of an operand in elements, at most `most`, that its alignment, its strides and the size of its
 // contiguous axis allow.

@@ -17,9 +17,14 @@ using enum CoopmatLoop;
 using Row = CoopmatRow;
 
 // By CoopmatLoop: the kernel's variant, and the suffix of the candidate's name.
-constexpr struct { const char *module, *name; } kLoops[] = {
-    {"prefetch", ""}, {"interleaved", " interleaved"}, {"peeled", " peeled"},
-    {"pipelined", " pipelined"}, {"pipelined-l2", " pipelined-l2"}, {"serial", " serial"}};
+constexpr struct {
+  const char *module, *name;
+} kLoops[] = {{"prefetch", ""},
+              {"interleaved", " interleaved"},
+              {"peeled", " peeled"},
+              {"pipelined", " pipelined"},
+              {"pipelined-l2", " pipelined-l2"},
+              {"serial", " serial"}};
 
 // NVIDIA H200 (driver 580.159.04, 2026-11-22 and 23), `sectile bench PROBLEM --force ROW` at n = 1024 to 8192 and the
 // 61 shapes of docs/lab/2026-11.md, which lists all variants that were tried. Loads of 128 bytes of a row (f16 with a K
@@ -27,6 +32,7 @@ constexpr struct { const char *module, *name; } kLoops[] = {
 // The driver gives the workgroups of a multiprocessor some 48 KiB together, so two of 128x128x32 (20 KiB) are resident,
 // and one of each larger tile. Staging the next step before a step's last product (kPipelined) is nearly always faster,
 // by 2 to 8 %.
+// clang-format off
 constexpr Row kTable[] = {
     {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 128, .sub_n = 64, .loop = kPeeled, .hopper_rate = 580,
      .half_accumulators = true},
@@ -87,6 +93,7 @@ constexpr Row kTable[] = {
     {.tile_m = 32, .tile_n = 32, .tile_k = 32, .sub_m = 16, .sub_n = 16, .loop = kSerial},
     {.tile_m = 16, .tile_n = 32, .tile_k = 16, .sub_m = 8, .sub_n = 16, .loop = kSerial},
 };
+// clang-format on
 
 consteval bool rows_are_sound() {
   for (const Row& r : kTable) {
@@ -106,9 +113,12 @@ const Row& row_of(const MatmulContext& c, std::uint32_t row) {
 
 const char* component(std::uint32_t type) {
   switch (type) {
-    case MATMUL_TYPE_F16: return "f16";
-    case MATMUL_TYPE_BF16: return "bf16";
-    default: return "s8";
+    case MATMUL_TYPE_F16:
+      return "f16";
+    case MATMUL_TYPE_BF16:
+      return "bf16";
+    default:
+      return "s8";
   }
 }
 
@@ -133,8 +143,8 @@ std::optional<MatrixShape> shape_for(const MatmulContext& c, const Row& r) {
 std::uint32_t most_registers(const DeviceProfile& p) { return p.vendor == "intel" ? 128 : 255; }
 
 struct Memory {
-  std::uint32_t tiles, result;       // 16-byte chunks
-  std::uint32_t store_m, store_n;    // the part of a subgroup's tile that is stored at a time
+  std::uint32_t tiles, result;     // 16-byte chunks
+  std::uint32_t store_m, store_n;  // the part of a subgroup's tile that is stored at a time
 };
 
 // The results are staged in the tiles' memory, with as many columns and then rows at a time as fit. A workgroup that is
@@ -186,7 +196,7 @@ std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulCon
 MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
   const auto& p = c.problem;
-  const MatrixShape s = shape_for(c, r).value_or(MatrixShape());   // applicable() has found one
+  const MatrixShape s = shape_for(c, r).value_or(MatrixShape());  // applicable() has found one
   MatmulConfig d;
   d.stem = "matmul_coopmat";
   d.narrow = true;
@@ -199,7 +209,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.workgroup = r.subgroups() * d.required_subgroup_size;
   d.width_a = c.width_a;
   d.width_b = c.width_b;
-  if (c.integer() && d.width_a == 8)   // this kernel has accesses of 16 one-byte elements
+  if (c.integer() && d.width_a == 8)  // this kernel has accesses of 16 one-byte elements
     d.width_a =
         widest_access(c.a_type, 16, p.a_align, c.at.lda, p.batch > 1 ? c.at.a_batch : 0, p.transpose_a ? p.m : p.k);
   if (c.integer() && d.width_b == 8 && c.b_type == MATMUL_TYPE_I8)

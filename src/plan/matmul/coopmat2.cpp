@@ -13,14 +13,15 @@ namespace {
 
 struct Row {
   std::uint32_t tile_m, tile_n, tile_k, invocations;
-  std::uint32_t hopper_rate;          // permille of the matrix unit's rate, as measured
-  std::uint32_t unroll = 1;           // unrolled steps of K
-  bool half_accumulators = false;     // f16 accumulators only: f32 ones would not fit the registers
+  std::uint32_t hopper_rate;       // permille of the matrix unit's rate, as measured
+  std::uint32_t unroll = 1;        // unrolled steps of K
+  bool half_accumulators = false;  // f16 accumulators only: f32 ones would not fit the registers
 };
 
 // NVIDIA H200 (driver 580.159.04, 2026-11-22), nt, n = 4096, TFLOP/s. The driver takes 12 to 48 KiB of workgroup memory
 // for these rows. Two unrolled steps of 128x256x64 would take 48128 bytes with f32 accumulators (187); with f16 ones
 // they fit (245).
+// clang-format off
 constexpr Row kTable[] = {
     {.tile_m = 256, .tile_n = 256, .tile_k = 32, .invocations = 256, .hopper_rate = 463,
      .half_accumulators = true},   // 246 (f16 accumulators)
@@ -37,6 +38,7 @@ constexpr Row kTable[] = {
     {.tile_m = 64, .tile_n = 32, .tile_k = 64, .invocations = 128, .hopper_rate = 88},
     {.tile_m = 32, .tile_n = 32, .tile_k = 64, .invocations = 128, .hopper_rate = 70},
 };
+// clang-format on
 
 const char* component(std::uint32_t type) {
   return type == MATMUL_TYPE_F16 ? "f16" : type == MATMUL_TYPE_BF16 ? "bf16" : "s8";

@@ -38,7 +38,7 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulConfig& d, std:
 
 bool tail_to_fill(const MatmulContext& c, MatmulConfig& d) noexcept {
   const auto& p = c.problem;
-  const std::uint64_t wave = c.profile.multiprocessors.value_or(0);   // 0: unknown, so the tail is unknown too
+  const std::uint64_t wave = c.profile.multiprocessors.value_or(0);  // 0: unknown, so the tail is unknown too
   if (!d.can_tail || p.batch != 1 || wave == 0 || (!c.cpu() && few_tiles(c))) return false;
   const std::uint64_t tiles = matmul_tiles(c, d), across = ceil_div(static_cast<std::uint64_t>(p.n), d.tile_n);
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k);
@@ -129,7 +129,7 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const Ma
     return std::max({resident_now * multiply, alone, resident_now * load, latency}) + model.barriers / resident_now;
   };
   const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
-  const std::uint64_t waves = ceil_div(groups, multiprocessors);   // of one workgroup per multiprocessor
+  const std::uint64_t waves = ceil_div(groups, multiprocessors);  // of one workgroup per multiprocessor
   const std::uint64_t whole = waves / held, last = waves % held;
   const std::uint64_t result = std::uint64_t{d.tile_m} * d.tile_n / model.stored_elements;
   std::uint64_t clocks = clamped(whole, clamped(steps, step(held)) + model.workgroup_start + held * result);

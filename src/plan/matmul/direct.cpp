@@ -9,13 +9,14 @@ namespace sectile::detail {
 namespace {
 
 struct Row {
-  std::uint32_t rows, columns;        // an invocation's part of the result
-  std::uint32_t lanes = 0;            // invocations along N; 0: the subgroup size
-  std::uint32_t groups = 1;           // invocations along M
-  std::uint32_t tile_k;               // K between two updates of the addresses
-  bool cpu = false;                   // for CPU devices only
-  std::uint32_t rate;                 // permille of the rate of 8x4; lavapipe, see cost/model.cpp
+  std::uint32_t rows, columns;  // an invocation's part of the result
+  std::uint32_t lanes = 0;      // invocations along N; 0: the subgroup size
+  std::uint32_t groups = 1;     // invocations along M
+  std::uint32_t tile_k;         // K between two updates of the addresses
+  bool cpu = false;             // for CPU devices only
+  std::uint32_t rate;           // permille of the rate of 8x4; lavapipe, see cost/model.cpp
 };
+// clang-format off
 constexpr Row kTable[] = {
     {.rows = 8, .columns = 4, .tile_k = 64, .cpu = true, .rate = 1000},
     {.rows = 4, .columns = 4, .tile_k = 64, .cpu = true, .rate = 700},
@@ -27,6 +28,7 @@ constexpr Row kTable[] = {
     // Supports strides of any size: each step of K updates the addresses.
     {.rows = 1, .columns = 1, .lanes = 128, .tile_k = 1, .rate = 50},
 };
+// clang-format on
 
 std::uint32_t lanes_of(const MatmulContext& c, const Row& r) {
   return r.lanes != 0 ? r.lanes : c.profile.subgroup_size.value_or(8);

@@ -20,6 +20,7 @@ struct Row {
 };
 // 1x4096x4096, us, NVIDIA H200, driver 580.159.04, 2026-11-22: f16 4x2 13.9, 2x4 13.1, 1x4 15.5, 1x8 17.9, 2x2 13.6,
 // 4x4 13.4, a whole workgroup to a row (4x2) 15.7; f32 21.2, 19.4, 19.2, 22.9, 20.4, 20.1 and 23.0.
+// clang-format off
 constexpr Row kTable[] = {
     {.thin = 1, .rows = 2, .lanes = 32, .rounds = 4, .lanes_across = 16, .rounds_across = 8},
     {.thin = 1, .rows = 4, .lanes = 32, .rounds = 4, .lanes_across = 16, .rounds_across = 8},
@@ -27,6 +28,7 @@ constexpr Row kTable[] = {
     {.thin = 4, .rows = 4, .lanes = 32, .rounds = 1, .lanes_across = 16, .rounds_across = 8},
     {.thin = 16, .rows = 4, .lanes = 32, .rounds = 1, .lanes_across = 16, .rounds_across = 4},
 };
+// clang-format on
 constexpr std::uint32_t kMostThin = 16;
 
 // A is the thin operand, otherwise B is.

@@ -1,7 +1,7 @@
 // Plans a matmul: the table of strategies, and the choice of splits for each candidate.
-#include "plan/choose.hpp"
-#include "operation.hpp"
 #include "context.hpp"
+#include "operation.hpp"
+#include "plan/choose.hpp"
 
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ struct Matmuls {
   using Config = EstimatedConfig;
   const MatmulContext& c;
   std::span<PlanOperand> operands;
-  const KernelSet* kernels = nullptr;   // of the pack; none: all
+  const KernelSet* kernels = nullptr;  // of the pack; none: all
 
   const MatmulContext& context() const { return c; }
   std::span<const MatmulStrategy* const> table() const { return kMatmul; }
@@ -81,11 +81,16 @@ struct Matmuls {
 
 std::uint32_t type_code(DType type) {
   switch (type) {
-    case DType::f16: return MATMUL_TYPE_F16;
-    case DType::bf16: return MATMUL_TYPE_BF16;
-    case DType::i8: return MATMUL_TYPE_I8;
-    case DType::i32: return MATMUL_TYPE_I32;
-    default: return MATMUL_TYPE_F32;
+    case DType::f16:
+      return MATMUL_TYPE_F16;
+    case DType::bf16:
+      return MATMUL_TYPE_BF16;
+    case DType::i8:
+      return MATMUL_TYPE_I8;
+    case DType::i32:
+      return MATMUL_TYPE_I32;
+    default:
+      return MATMUL_TYPE_F32;
   }
 }
 
@@ -105,7 +110,7 @@ std::uint32_t epilogue_of(const MatmulProblem& p) {
 
 std::span<const MatmulStrategy* const> matmul_strategies() noexcept { return kMatmul; }
 
-constexpr std::uint32_t kMostWide = 8;   // elements; matmul_coopmat may load more one-byte elements at once
+constexpr std::uint32_t kMostWide = 8;  // elements; matmul_coopmat may load more one-byte elements at once
 
 std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_t align, std::int64_t ld,
                             std::int64_t batch, std::int64_t side) noexcept {

@@ -1,5 +1,5 @@
-#include "operation.hpp"
 #include "problem.hpp"
+#include "operation.hpp"
 
 #include <bit>
 #include <cmath>
@@ -19,10 +19,10 @@ std::int64_t product(std::int64_t a, std::int64_t b) noexcept {
 
 // A stored matrix.
 struct Stored {
-  std::string_view name;        // "a"
-  std::string_view ld_name;     // "lda"
+  std::string_view name;     // "a"
+  std::string_view ld_name;  // "lda"
   std::int64_t rows = 0, columns = 0;
-  std::int64_t ld = 0, batch = 0;   // as the problem says
+  std::int64_t ld = 0, batch = 0;  // as the problem says
 };
 
 Stored stored_a(const MatmulProblem& p) noexcept {
@@ -153,11 +153,11 @@ Result<std::uint64_t> extent(const Stored& s, std::int64_t batches, std::int64_t
 // accepted D before, so no product here overflows.
 Result<void> check_distinct(const MatmulProblem& p) {
   const Stored d = stored_d(p);
-  if (p.batch <= 1 || is_empty(p)) return {};   // ldd is at least N
+  if (p.batch <= 1 || is_empty(p)) return {};  // ldd is at least N
   const std::int64_t ld = ld_of(d), step = batch_of(d);
   const std::int64_t matrix = (p.m - 1) * ld + p.n;
-  if (step >= matrix) return {};                                          // batches one after the other
-  if (step >= p.n && ld >= (p.batch - 1) * step + p.n) return {};         // rows of all batches side by side
+  if (step >= matrix) return {};                                   // batches one after the other
+  if (step >= p.n && ld >= (p.batch - 1) * step + p.n) return {};  // rows of all batches side by side
   // Rows begin at b * step + m * ld. Two rows overlap if their beginnings are less than N apart. The loop tries every
   // difference along the shorter of the two axes, and for each the two nearest differences along the longer one.
   constexpr std::int64_t kMostDifferences = 1 << 14;

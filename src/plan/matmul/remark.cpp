@@ -20,7 +20,7 @@ std::string without_digits(std::string text) {
 // The most frequent refusal among the matrix kernels' rows. If a row is admissible, it was not the cheapest.
 std::string most_frequent_refusal(const MatmulProblem& problem, const DeviceProfile& profile) {
   const detail::MatmulContext context = detail::matmul_context(problem, profile);
-  std::map<std::string, std::pair<int, std::string>> reasons;   // count, and one reason with its numbers
+  std::map<std::string, std::pair<int, std::string>> reasons;  // count, and one reason with its numbers
   for (const auto* strategy : {&detail::kMatmulCoopmat, &detail::kMatmulCoopmat2})
     for (std::uint32_t row = 0; row < strategy->rows; ++row) {
       detail::Refusal refusal(true);
@@ -28,7 +28,7 @@ std::string most_frequent_refusal(const MatmulProblem& problem, const DeviceProf
         if (!strategy->fallback(context, row)) return "another kernel costs less";
         continue;
       }
-      if (strategy == &detail::kMatmulCoopmat2) continue;   // few devices have this extension: its refusals are no help
+      if (strategy == &detail::kMatmulCoopmat2) continue;  // few devices have this extension: its refusals are no help
       auto& [count, text] = reasons[without_digits(refusal.reason)];
       ++count;
       text = refusal.reason;

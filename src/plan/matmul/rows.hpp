@@ -7,47 +7,47 @@ namespace sectile::detail {
 
 // A row of matmul_simt: tiles staged in workgroup memory and multiplied without a matrix unit.
 struct SimtRow {
-  std::uint32_t tile_m, tile_n, tile_k;     // a workgroup's tile; K of a step
-  std::uint32_t rows, columns;              // an invocation's share of the tile
-  std::uint32_t lanes_m, lanes_n;           // invocations along M and N of a subgroup's tile
-  std::uint32_t hopper_rate = 470;          // measured permille of the multiply-add rate, loads included
-  std::uint32_t hopper_cuda_rate = 0;       // the same with CUDA's compiler; 0: hopper_rate
-  const char* note = "";                    // suffix of the candidate's name
-  bool serves_few_tiles = false;            // one of the rows for few tiles, see few_tiles()
-  bool checked = false;                     // the multiply loop checks bounds too
-  bool wide = true;                         // accesses as wide as alignment allows; otherwise one element each
-  std::uint32_t vector = 4;                 // elements of a fragment load
-  bool strided = true;                      // an invocation's share is strided over the tile by such vectors
-  std::uint32_t stages = 2;                 // of workgroup memory
-  bool prefetch = true;                     // the next step's loads are in flight while this step is multiplied
-  std::uint32_t fetchers = 0;               // invocations that load; 0: all
-  bool interleaved = true;                  // loads are coalesced; rows in workgroup memory are padded
-  std::uint32_t order = 0;                  // of tiles, see MATMUL_SPEC_ORDER; 0: by the number of tiles
+  std::uint32_t tile_m, tile_n, tile_k;  // a workgroup's tile; K of a step
+  std::uint32_t rows, columns;           // an invocation's share of the tile
+  std::uint32_t lanes_m, lanes_n;        // invocations along M and N of a subgroup's tile
+  std::uint32_t hopper_rate = 470;       // measured permille of the multiply-add rate, loads included
+  std::uint32_t hopper_cuda_rate = 0;    // the same with CUDA's compiler; 0: hopper_rate
+  const char* note = "";                 // suffix of the candidate's name
+  bool serves_few_tiles = false;         // one of the rows for few tiles, see few_tiles()
+  bool checked = false;                  // the multiply loop checks bounds too
+  bool wide = true;                      // accesses as wide as alignment allows; otherwise one element each
+  std::uint32_t vector = 4;              // elements of a fragment load
+  bool strided = true;                   // an invocation's share is strided over the tile by such vectors
+  std::uint32_t stages = 2;              // of workgroup memory
+  bool prefetch = true;                  // the next step's loads are in flight while this step is multiplied
+  std::uint32_t fetchers = 0;            // invocations that load; 0: all
+  bool interleaved = true;               // loads are coalesced; rows in workgroup memory are padded
+  std::uint32_t order = 0;               // of tiles, see MATMUL_SPEC_ORDER; 0: by the number of tiles
 
   constexpr std::uint32_t workgroup() const { return tile_m * tile_n / (rows * columns); }
 };
 
 // How the loop over K loads, stages and multiplies.
 enum class CoopmatLoop : std::uint8_t {
-  kPrefetch,      // loads of the next step go to registers before this step is multiplied
-  kInterleaved,   // loads of the next step are interleaved with this step's products
-  kPeeled,        // as kInterleaved, with the last step's products peeled off the loop
-  kPipelined,     // the next step is staged in workgroup memory before this step's last product
-  kPipelinedL2,   // as kPipelined, after a prefetch of the operands into the L2
-  kSerial         // load, stage, multiply: short code, for CPUs
+  kPrefetch,     // loads of the next step go to registers before this step is multiplied
+  kInterleaved,  // loads of the next step are interleaved with this step's products
+  kPeeled,       // as kInterleaved, with the last step's products peeled off the loop
+  kPipelined,    // the next step is staged in workgroup memory before this step's last product
+  kPipelinedL2,  // as kPipelined, after a prefetch of the operands into the L2
+  kSerial        // load, stage, multiply: short code, for CPUs
 };
 
 // A row of matmul_coopmat: tiles staged in workgroup memory and multiplied by a matrix unit at subgroup scope.
 struct CoopmatRow {
-  std::uint32_t tile_m, tile_n, tile_k;     // a workgroup's tile; K of a step
-  std::uint32_t sub_m, sub_n;               // a subgroup's tile
+  std::uint32_t tile_m, tile_n, tile_k;  // a workgroup's tile; K of a step
+  std::uint32_t sub_m, sub_n;            // a subgroup's tile
   CoopmatLoop loop = CoopmatLoop::kPrefetch;
-  std::uint32_t hopper_rate = 300;          // measured permille of the matrix unit's rate, loads included
-  std::uint32_t slice_k = 1;                // slices of a step of K, each multiplied by its own subgroups
-  bool half_accumulators = false;           // f16 accumulators only: f32 ones would not fit the registers
-  bool int8_only = false;                   // an f16 step with this K has twice the bytes: too many loads in flight
-  bool eight_lanes = false;                 // for subgroups of 8 only
-  bool cpu_only = false;                    // a GPU's loop on a tile so small that a CPU's compiler takes only a second
+  std::uint32_t hopper_rate = 300;  // measured permille of the matrix unit's rate, loads included
+  std::uint32_t slice_k = 1;        // slices of a step of K, each multiplied by its own subgroups
+  bool half_accumulators = false;   // f16 accumulators only: f32 ones would not fit the registers
+  bool int8_only = false;           // an f16 step with this K has twice the bytes: too many loads in flight
+  bool eight_lanes = false;         // for subgroups of 8 only
+  bool cpu_only = false;            // a GPU's loop on a tile so small that a CPU's compiler takes only a second
 
   constexpr bool pipelined() const { return loop == CoopmatLoop::kPipelined || loop == CoopmatLoop::kPipelinedL2; }
   constexpr std::uint32_t subgroups() const { return tile_m / sub_m * (tile_n / sub_n) * slice_k; }

@@ -16,6 +16,7 @@ using Row = SimtRow;
 // one (34, and it spills if B is transposed). 64x96, 96x64, 96x96, 96x192, 128x160 and 192x128 were tried for the
 // 960x2304 of DietCode's dense layer on 132 multiprocessors: 120 to 151 us; 64x128 takes 124. With CUDA's compiler the
 // largest tile is slower than 64x128 (n = 4096: 37.7 and 44.0 TFLOP/s).
+// clang-format off
 constexpr Row kTable[] = {
     {.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 790, .hopper_cuda_rate = 660},
@@ -44,6 +45,7 @@ constexpr Row kTable[] = {
     {.tile_m = 64, .tile_n = 16, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 420},
 };
+// clang-format on
 
 std::uint32_t extra(const MatmulContext& c) {
   return c.extra != nullptr ? static_cast<std::uint32_t>(c.extra->matmul_simt.size()) : 0;
@@ -56,9 +58,7 @@ const Row& row_of(const MatmulContext& c, std::uint32_t row) {
 // The loop body holds one step of each of the two stages, so that stage addresses are constant and the compiler can
 // interleave two steps. n = 4096, TFLOP/s, as above: 128x128 42.6 -> 45.6, 128x64 40.3 -> 43.0. It gains nothing with a
 // K of 16 (n = 1024: 72.9 -> 75.0 us).
-bool paired(const MatmulContext& c, const Row& r) {
-  return !c.cpu() && r.tile_k == 8;
-}
+bool paired(const MatmulContext& c, const Row& r) { return !c.cpu() && r.tile_k == 8; }
 
 std::uint32_t gpu_rate_of(const MatmulContext& c, const Row& r) {
   return c.profile.api == Api::cuda && r.hopper_cuda_rate != 0 ? r.hopper_cuda_rate : r.hopper_rate;
@@ -114,7 +114,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.workgroup = r.workgroup();
   const std::uint32_t most = !r.wide ? 1 : c.integer() ? 4 : 8;
   d.width_a = std::min(c.width_a, most);
-  d.width_b = std::min(c.width_b, c.b_type == MATMUL_TYPE_Q4 ? 8 : most);   // a byte holds two elements
+  d.width_b = std::min(c.width_b, c.b_type == MATMUL_TYPE_Q4 ? 8 : most);  // a byte holds two elements
   d.run_d = r.strided ? r.vector : 4;
   d.width_d = std::min(c.width_d, d.run_d);
   const Side a = side_of(c, r, d, false), b = side_of(c, r, d, true);
@@ -197,7 +197,7 @@ void count_fragments(Walk& walk, const Row& r, std::uint32_t depth, std::uint64_
     request.bytes = 4 * r.vector;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
       const std::uint32_t lane = l % (r.lanes_m * r.lanes_n), at = m ? lane / r.lanes_n : lane % r.lanes_n;
-      const std::uint32_t tile = l / (r.lanes_m * r.lanes_n) * lanes * share;   // a wider subgroup covers two tiles
+      const std::uint32_t tile = l / (r.lanes_m * r.lanes_n) * lanes * share;  // a wider subgroup covers two tiles
       request.address[l] = 4 * std::int64_t{tile + at * (r.strided ? r.vector : share)};
     }
     walk.shared(request, subgroups * depth * (share / r.vector));

@@ -198,10 +198,13 @@ Result<Step> reduce_step(const MatmulContext& c, std::int64_t first, std::span<c
 std::uint32_t matmul_type_bytes(std::uint32_t type) noexcept {
   switch (type) {
     case MATMUL_TYPE_F32:
-    case MATMUL_TYPE_I32: return 4;
+    case MATMUL_TYPE_I32:
+      return 4;
     case MATMUL_TYPE_F16:
-    case MATMUL_TYPE_BF16: return 2;
-    default: return 1;
+    case MATMUL_TYPE_BF16:
+      return 2;
+    default:
+      return 1;
   }
 }
 
@@ -288,7 +291,7 @@ Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulC
   if (splits <= 1) return {};
   auto reduce = reduce_step(c, first, operands, scratch, splits);
   if (!reduce) return std::unexpected(reduce.error());
-  reduce->barrier_before = true;   // orders the writes of the partial sums before their reads
+  reduce->barrier_before = true;  // orders the writes of the partial sums before their reads
   steps.push_back(std::move(*reduce));
   return {};
 }

@@ -112,7 +112,7 @@ constexpr Option<P> kOptions[] = {
     {"d.align", [](P& p, Token t) { return parse_into("d.align", t, p.d_align); }},
 };
 
-constexpr std::string_view kLayouts[] = {"nn", "nt", "tn", "tt"};   // by 2 * transpose_a + transpose_b
+constexpr std::string_view kLayouts[] = {"nn", "nt", "tn", "tt"};  // by 2 * transpose_a + transpose_b
 
 Result<void> parse_sizes(P& p, Token token) {
   Split items(token, 'x');

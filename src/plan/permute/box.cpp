@@ -11,6 +11,7 @@ namespace sectile::detail {
 namespace {
 
 // NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: docs/lab/2026-11.md.
+// clang-format off
 constexpr BoxRow kTable[] = {
     {.run_s = 768, .run_d = 768, .workgroup = 128, .unroll = 4, .access = 16},
     {.run_s = 512, .run_d = 512, .workgroup = 128, .unroll = 4, .access = 16},
@@ -19,6 +20,7 @@ constexpr BoxRow kTable[] = {
     {.run_s = 256, .run_d = 256, .workgroup = 128, .unroll = 4, .access = 4},
     {.run_s = 128, .run_d = 128, .workgroup = 128, .unroll = 4, .access = 4},
 };
+// clang-format on
 
 // One size of workgroup memory for all boxes, so that they share pipelines. Small boxes were fastest on the H200: six
 // axes f32 ran at 0.854 of a copy with 5 KiB in workgroups of 128, 0.815 with 10 KiB in 256 (0.733 if those reserved 16
@@ -27,8 +29,8 @@ constexpr std::uint32_t kSharedBytes = 6 * 1024;
 
 struct Sides {
   const Nest& nest;
-  std::array<std::int64_t, kMaxRank> size;   // elements in the box, per nest axis
-  int boxed = 0;                             // axes with more than one element in the box
+  std::array<std::int64_t, kMaxRank> size;  // elements in the box, per nest axis
+  int boxed = 0;                            // axes with more than one element in the box
 
   // Returns false if the box already has kMaxBoxed axes.
   bool set(int a, std::int64_t elements) {
@@ -65,7 +67,7 @@ void extend_side(Sides& s, const int* order, int n, bool source, std::int64_t ta
   std::int64_t run = 1;
   for (int i = 0; i < n; ++i) {
     const auto a = static_cast<std::size_t>(order[i]);
-    if (i > 0 && s.stride(order[i], source) != run * s.stride(order[0], source)) return;   // a gap ends the run
+    if (i > 0 && s.stride(order[i], source) != run * s.stride(order[0], source)) return;  // a gap ends the run
     const std::int64_t extent = s.nest.axis[a].extent;
     const std::int64_t need = (target + run - 1) / run;
     if (need <= 1) return;
@@ -133,7 +135,9 @@ std::uint64_t choose_padding(const PermuteContext& c, const BoxRow& row, Box& bo
   std::uint64_t least = box_conflicts(c, row, box, false);
   Box best = box;
   best.shared_words = words;
-  struct Padding { std::uint32_t shift, words; };
+  struct Padding {
+    std::uint32_t shift, words;
+  };
   constexpr Padding kPaddings[] = {{5, 1}, {6, 1}, {4, 1}, {5, 2}};
   for (const auto& p : kPaddings) {
     if (least == 0) break;
@@ -164,9 +168,8 @@ bool build_box(const PermuteContext& c, const BoxRow& row, Box& box, Refusal& re
     by_destination[static_cast<std::size_t>(a)] = a;
     if (nest.axis[static_cast<std::size_t>(a)].src_stride != 0) by_source[static_cast<std::size_t>(moving++)] = a;
   }
-  std::sort(by_source.begin(), by_source.begin() + moving, [&](int a, int b) {
-    return std::pair(sides.stride(a, true), a) < std::pair(sides.stride(b, true), b);
-  });
+  std::sort(by_source.begin(), by_source.begin() + moving,
+            [&](int a, int b) { return std::pair(sides.stride(a, true), a) < std::pair(sides.stride(b, true), b); });
   const auto elements_of = [&](std::uint32_t bytes) { return std::max<std::int64_t>(1, bytes / nest.element_bytes); };
   extend_side(sides, by_source.data(), moving, true, elements_of(row.run_s));
   extend_side(sides, by_destination.data(), nest.rank, false, elements_of(row.run_d));
@@ -190,7 +193,7 @@ bool build_box(const PermuteContext& c, const BoxRow& row, Box& box, Refusal& re
   for (int a = 0; a < nest.rank; ++a)
     for (int b = 0; b < box.boxed; ++b)
       if (box.axis[static_cast<std::size_t>(b)] == a) box.order[static_cast<std::size_t>(place++)] = b;
-  if (box.boxed < kMaxBoxed) box.order[2] = 2;   // an axis of size 1, last in both orders
+  if (box.boxed < kMaxBoxed) box.order[2] = 2;  // an axis of size 1, last in both orders
   box.load_vector = choose_vector(c, box, true, row.access);
   // One width for both operands: mixed widths would need more pipelines and gain little.
   box.store_vector = choose_vector(c, box, false, box.load_vector * nest.element_bytes);
@@ -342,8 +345,10 @@ AccessCount count_box(const PermuteContext& c, const Box& box, bool edge, bool a
         }
         if (within) request.address[l] = at;
       }
-      if (source) walk.load(request, parts.times(i));
-      else walk.store(request, parts.times(i));
+      if (source)
+        walk.load(request, parts.times(i));
+      else
+        walk.store(request, parts.times(i));
     }
   }
   return walk.count();
@@ -380,8 +385,8 @@ std::string print(const PermuteContext&, std::uint32_t row) {
   return fmt::format("{}x{} a{} u{} wg{}", r.run_s, r.run_d, r.access, r.unroll, r.workgroup);
 }
 
-constexpr NamedConstant kNamed[] = {
-    {PERMUTE_BOX_SPEC_LOAD_VECTOR, "vector"}, {PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"}};
+constexpr NamedConstant kNamed[] = {{PERMUTE_BOX_SPEC_LOAD_VECTOR, "vector"},
+                                    {PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"}};
 
 }  // namespace
 

@@ -27,8 +27,8 @@ Result<void> check_scalars(const PermuteProblem& p) {
     return fail(ErrorKind::invalid_problem, "rank", std::to_string(p.shape.size()), "1 to 16");
   if (std::ranges::any_of(p.shape, [](std::int64_t n) { return n < 0; }))
     return fail(ErrorKind::invalid_problem, "shape", sizes_text(p.shape), "sizes of at least 0");
-  for (const auto& [key, align, type] : {std::tuple{"src.align", p.src_align, p.type},
-                                         std::tuple{"dst.align", p.dst_align, out_type(p)}})
+  for (const auto& [key, align, type] :
+       {std::tuple{"src.align", p.src_align, p.type}, std::tuple{"dst.align", p.dst_align, out_type(p)}})
     if (align < size_bytes(type) || align > 4096 || (align & (align - 1)) != 0)
       return fail(ErrorKind::invalid_problem, key, std::to_string(align),
                   "a power of two from " + std::to_string(size_bytes(type)) + " to 4096");

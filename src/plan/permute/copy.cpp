@@ -14,6 +14,7 @@ struct Row {
   std::uint32_t workgroup, unroll;
 };
 // NVIDIA H200, driver 580.159.04, `sectile bench --preset seeds-permute --all-candidates`: see docs/lab/2026-11.md.
+// clang-format off
 constexpr Row kTable[] = {
     {.workgroup = 256, .unroll = 1},
     {.workgroup = 256, .unroll = 2},
@@ -21,10 +22,9 @@ constexpr Row kTable[] = {
     {.workgroup = 128, .unroll = 1},
     {.workgroup = 512, .unroll = 1},
 };
+// clang-format on
 
-std::uint32_t width_of(const Nest& nest) {
-  return std::min({nest.src_access_align(), nest.dst_access_align(), 16u});
-}
+std::uint32_t width_of(const Nest& nest) { return std::min({nest.src_access_align(), nest.dst_access_align(), 16u}); }
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;

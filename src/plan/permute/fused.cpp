@@ -10,23 +10,31 @@ namespace sectile::detail {
 namespace {
 
 struct Row {
-  std::uint32_t workgroup, vector;   // `vector`: maximum elements of a run
+  std::uint32_t workgroup, vector;  // `vector`: maximum elements of a run
 };
+// clang-format off
 constexpr Row kTable[] = {
     {.workgroup = 128, .vector = 8},
     {.workgroup = 256, .vector = 4},
     {.workgroup = 256, .vector = 1},
     {.workgroup = 64, .vector = 8},
 };
+// clang-format on
 
 std::uint32_t type_number(DType type) {
   switch (type) {
-    case DType::f16: return SECTILE_TYPE_F16;
-    case DType::bf16: return SECTILE_TYPE_BF16;
-    case DType::i8: return SECTILE_TYPE_I8;
-    case DType::u8: return SECTILE_TYPE_U8;
-    case DType::i32: return SECTILE_TYPE_I32;
-    default: return SECTILE_TYPE_F32;
+    case DType::f16:
+      return SECTILE_TYPE_F16;
+    case DType::bf16:
+      return SECTILE_TYPE_BF16;
+    case DType::i8:
+      return SECTILE_TYPE_I8;
+    case DType::u8:
+      return SECTILE_TYPE_U8;
+    case DType::i32:
+      return SECTILE_TYPE_I32;
+    default:
+      return SECTILE_TYPE_F32;
   }
 }
 
@@ -46,8 +54,9 @@ bool bounded_along(const Nest& nest, int a) {
 // Whether accesses of `width` elements are aligned to their size at every index of the axes other than the given two.
 bool aligned_to(const Nest& nest, FusedSide side, std::uint32_t width, int axis, int other) {
   const std::uint32_t bytes = side == FusedSide::src ? nest.element_bytes : nest.dst_element_bytes;
-  const std::uint32_t align = side == FusedSide::src ? nest.src_access_align()
-                              : side == FusedSide::dst ? nest.dst_access_align() : nest.add_access_align();
+  const std::uint32_t align = side == FusedSide::src   ? nest.src_access_align()
+                              : side == FusedSide::dst ? nest.dst_access_align()
+                                                       : nest.add_access_align();
   if (width * bytes > 16 || align % (width * bytes) != 0) return false;
   for (int a = 0; a < nest.rank; ++a)
     if (a != axis && a != other && stride_of(nest, side, a) % width != 0) return false;
@@ -183,7 +192,7 @@ std::uint32_t fused_joined_width(const Nest& nest, FusedSide side, int record, i
       stride_of(nest, side, along) != short_axis.extent ||
       nest.axis[static_cast<std::size_t>(along)].extent * short_axis.extent % count != 0)
     return 1;
-  std::uint32_t width = 8;   // the kernels' maximum
+  std::uint32_t width = 8;  // the kernels' maximum
   while (width > 1 && (count % width != 0 || !aligned_to(nest, side, width, record, along))) width /= 2;
   return width;
 }

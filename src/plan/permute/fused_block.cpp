@@ -9,11 +9,12 @@ namespace sectile::detail {
 namespace {
 
 struct Row {
-  std::uint32_t blocks_s, blocks_d;   // of a workgroup
+  std::uint32_t blocks_s, blocks_d;  // of a workgroup
   std::uint32_t workgroup;
   bool swap = false, lanes_d = false;
-  bool cpu = false, gpu = false;      // for that class of devices; a fallback row on the other
+  bool cpu = false, gpu = false;  // for that class of devices; a fallback row on the other
 };
+// clang-format off
 constexpr Row kTable[] = {
     {.blocks_s = 8, .blocks_d = 16, .workgroup = 128, .swap = true, .gpu = true},
     {.blocks_s = 16, .blocks_d = 8, .workgroup = 128, .swap = true, .gpu = true},
@@ -23,13 +24,14 @@ constexpr Row kTable[] = {
     {.blocks_s = 16, .blocks_d = 2, .workgroup = 8, .cpu = true},
     {.blocks_s = 4, .blocks_d = 16, .workgroup = 8, .cpu = true},
 };
+// clang-format on
 
 // An invocation's block, and a workgroup's tile of blocks.
 struct Shape {
   int s = -1;
   std::uint32_t vector_s = 1, vector_d = 1, blocks_s = 1, blocks_d = 1;
   FusedWidths widths;
-  bool joined_s = false, joined_d = false;   // a block's short records are read (written) as one contiguous run
+  bool joined_s = false, joined_d = false;  // a block's short records are read (written) as one contiguous run
 
   std::uint32_t tile_s() const { return vector_s * blocks_s; }
   std::uint32_t tile_d() const { return vector_d * blocks_d; }
@@ -50,8 +52,10 @@ Shape shape_of(const Nest& nest, const Row& r) {
   shape.blocks_s = r.blocks_s;
   shape.blocks_d = r.blocks_d;
   // A short axis has one block. The other axis gets more blocks, so that the workgroup stays full.
-  if (axis_s.extent <= 8) shape.blocks_d *= std::exchange(shape.blocks_s, 1);
-  else if (axis_d.extent <= 8) shape.blocks_s *= std::exchange(shape.blocks_d, 1);
+  if (axis_s.extent <= 8)
+    shape.blocks_d *= std::exchange(shape.blocks_s, 1);
+  else if (axis_d.extent <= 8)
+    shape.blocks_s *= std::exchange(shape.blocks_d, 1);
   shape.widths = {fused_width(nest, FusedSide::src, shape.s, shape.vector_s),
                   fused_width(nest, FusedSide::dst, 0, shape.vector_d),
                   nest.stage.add ? fused_width(nest, FusedSide::add, 0, shape.vector_d) : 1};
@@ -159,7 +163,8 @@ AccessCount count_tile(const PermuteContext& c, const Row& r, std::int64_t first
     for (std::uint32_t e = 0; e < elements; e += width) {
       request_of(parts.at(p), [&](std::int64_t s, std::int64_t d) {
         return (store ? nest.dst_byte_offset + (first_s + s) * axis_s.dst_stride * bytes
-                      : nest.src_byte_offset + (first_d + d) * axis_d.src_stride * bytes) + std::int64_t{e} * bytes;
+                      : nest.src_byte_offset + (first_d + d) * axis_d.src_stride * bytes) +
+               std::int64_t{e} * bytes;
       });
       store ? walk.store(request, parts.times(p)) : walk.load(request, parts.times(p));
     }
@@ -221,13 +226,14 @@ std::string print(const PermuteContext&, std::uint32_t row) {
                      r.lanes_d ? " lanes-d" : "");
 }
 
-constexpr NamedConstant kNamed[] = {
-    {PERMUTE_FUSED_SPEC_TILE_S, "tile"}, {PERMUTE_FUSED_SPEC_TILE_D, "tile"}, {PERMUTE_FUSED_SPEC_VECTOR_S, "vector"},
-    {PERMUTE_FUSED_SPEC_VECTOR_D, "vector"}};
+constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_TILE_S, "tile"},
+                                    {PERMUTE_FUSED_SPEC_TILE_D, "tile"},
+                                    {PERMUTE_FUSED_SPEC_VECTOR_S, "vector"},
+                                    {PERMUTE_FUSED_SPEC_VECTOR_D, "vector"}};
 
 }  // namespace
 
-const PermuteStrategy kFusedBlock = {"permute_fused_block", std::size(kTable), applicable, make, estimate, fallback,
-                              print, kNamed};
+const PermuteStrategy kFusedBlock = {
+    "permute_fused_block", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
 
 }  // namespace sectile::detail

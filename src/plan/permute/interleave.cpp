@@ -18,8 +18,9 @@ namespace {
 // 0.666, 0.386. lavapipe: 16 bytes, photo u8 NHWC->NCHW 0.472 of a copy (box 0.077).
 struct Row {
   std::uint32_t step_bytes, workgroup;
-  bool cpu = false, gpu = false;   // for that class of devices; a fallback row on the other
+  bool cpu = false, gpu = false;  // for that class of devices; a fallback row on the other
 };
+// clang-format off
 constexpr Row kTable[] = {
     {.step_bytes = 16, .workgroup = 128, .cpu = true},
     {.step_bytes = 8, .workgroup = 128, .cpu = true, .gpu = true},
@@ -29,6 +30,7 @@ constexpr Row kTable[] = {
     {.step_bytes = 8, .workgroup = 256},
     {.step_bytes = 4, .workgroup = 128},
 };
+// clang-format on
 
 // Longer records suit permute_tile.
 constexpr std::int64_t kMaxRun = 8;
@@ -37,7 +39,7 @@ constexpr std::int64_t kMaxRun = 8;
 constexpr std::int64_t kLeastElements = 1 << 20;
 
 struct Interleave {
-  int p = -1, a = -1, c = -1;                    // long axis; innermost in the destination, in the source
+  int p = -1, a = -1, c = -1;  // long axis; innermost in the destination, in the source
   bool swap = true;
   std::uint32_t sources = 1, src_run = 1, targets = 1, dst_run = 1;
 };

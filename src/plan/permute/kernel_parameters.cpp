@@ -93,7 +93,7 @@ FastDivision fast_division(std::uint32_t d) noexcept {
 
 void PermuteConfig::add_axis(const NestAxis& from, std::uint32_t count) {
   axis.at(static_cast<std::size_t>(axes++)) = {count,           from.src_stride, from.dst_stride, from.coef,
-                                           from.add_stride, from.scale_step, from.bias_step};
+                                               from.add_stride, from.scale_step, from.bias_step};
 }
 
 int axis_class(int axes, bool staged) noexcept {
@@ -114,14 +114,13 @@ bool needs_wide(const Nest& nest) noexcept {
 Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const DeviceProfile& profile) {
   const int axes = axis_class(config.axes, nest.stage.present);
   const Stream stream = make_stream(config, nest, axes);
-  if (stream.full)
-    return fail(ErrorKind::limit_exceeded, "words", "more", fmt::format("{}", stream.most));
+  if (stream.full) return fail(ErrorKind::limit_exceeded, "words", "more", fmt::format("{}", stream.most));
 
   Step step;
   const bool longer = config.wide || stream.count > PERMUTE_PUSH_WORDS;
   const char* const suffix = config.wide ? ".wide" : longer ? ".long" : "";
   step.kernel = {config.stem, config.variant != nullptr ? fmt::format("{}{}", config.variant, suffix)
-                                                      : fmt::format("e{}{}", config.element_bytes, suffix)};
+                                                        : fmt::format("e{}{}", config.element_bytes, suffix)};
   step.workgroup = {config.workgroup, 1, 1};
   auto grid = fold_grid(config.groups, profile);
   if (!grid) return std::unexpected(grid.error());
@@ -154,7 +153,7 @@ Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const Devi
                    range(1, nest.dst_byte_offset, nest.dst_span(), nest.dst_element_bytes, true)};
   const NestStage& stage = nest.stage;
   const auto operand = [&](std::int64_t from, std::int64_t span, std::uint32_t bytes) {
-    const auto number = static_cast<std::uint32_t>(step.addresses.size());   // of the operand and of its address slot
+    const auto number = static_cast<std::uint32_t>(step.addresses.size());  // of the operand and of its address slot
     step.addresses.push_back({static_cast<std::uint32_t>(offsetof(PermutePush, words)) + 8 * (number - 2), number,
                               static_cast<std::uint64_t>(from)});
     step.accesses.push_back(range(number, from, span, bytes));

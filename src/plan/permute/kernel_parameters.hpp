@@ -21,7 +21,7 @@ struct FastDivision {
   std::uint32_t multiplier = 0;
   std::uint32_t shift = 0;
 };
-FastDivision fast_division(std::uint32_t d) noexcept;   // 1 <= d < 2^31
+FastDivision fast_division(std::uint32_t d) noexcept;  // 1 <= d < 2^31
 
 constexpr std::uint32_t divide(std::uint32_t n, FastDivision f) noexcept {
   const auto high = static_cast<std::uint32_t>((std::uint64_t{n} * f.multiplier) >> 32);
@@ -38,7 +38,7 @@ struct StreamAxis {
   std::uint32_t count = 1;
   std::int64_t src_stride = 0, dst_stride = 0;
   std::array<std::int64_t, kMaxBounds> coef{};
-  std::int64_t add_stride = 0, scale_step = 0, bias_step = 0;   // elementwise stage
+  std::int64_t add_stride = 0, scale_step = 0, bias_step = 0;  // elementwise stage
 };
 
 struct PermuteConfig;
@@ -51,18 +51,18 @@ Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const Devi
 struct PermuteConfig {
   const char* stem = "";
   std::uint32_t element_bytes = 4;
-  const char* variant = nullptr;                  // without ".wide" or ".long"; null: "e<element_bytes>"
+  const char* variant = nullptr;  // without ".wide" or ".long"; null: "e<element_bytes>"
   bool wide = false;
   std::array<StreamAxis, kMaxRank> axis{};
   int axes = 0;
-  FixedList<std::uint32_t, 16> own;               // the kernel's own words
-  std::uint32_t stage = 0;                        // PERMUTE_FUSED_* bits
-  FixedList<Constant, 16> constants;              // the kernel's own constants
+  FixedList<std::uint32_t, 16> own;   // the kernel's own words
+  std::uint32_t stage = 0;            // PERMUTE_FUSED_* bits
+  FixedList<Constant, 16> constants;  // the kernel's own constants
   std::uint32_t workgroup = 64;
   std::uint64_t groups = 1;
   std::uint32_t workgroup_memory_bytes = 0;
   Result<Step> (*step)(const PermuteConfig&, const Nest&, const DeviceProfile&) = make_step;
-  std::uint64_t bank_conflicts = 0;               // of one workgroup, sampled when the padding was chosen
+  std::uint64_t bank_conflicts = 0;  // of one workgroup, sampled when the padding was chosen
 
   void add_axis(const NestAxis& from, std::uint32_t count);
   void add_own(std::uint32_t word) { own.add(word); }

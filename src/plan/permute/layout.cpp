@@ -47,9 +47,7 @@ Result<Layout> parse_layout(std::string_view text, std::string_view what) {
 
 namespace {
 
-bool is_zero(std::int64_t size) {
-  return size == 0;
-}
+bool is_zero(std::int64_t size) { return size == 0; }
 
 // The source axis (by axes) or letter (by layouts) of a stage's vector, and the vector's length.
 Result<int> vector_axis(const PermuteProblem& p, const Geometry& g, std::string_view what, const std::string& text,
@@ -83,8 +81,7 @@ Result<void> shape_by_axes(const PermuteProblem& p, Geometry& g) {
                 "a permutation of 0.." + std::to_string(g.src_rank - 1));
   };
   if (!p.extents.empty())
-    return fail(ErrorKind::invalid_problem, "extent", std::string(1, p.extents.front().first),
-                "extents need a layout");
+    return fail(ErrorKind::invalid_problem, "extent", std::string(1, p.extents.front().first), "extents need a layout");
   if (p.axes.size() != p.shape.size()) return refuse();
   std::uint32_t seen = 0;
   for (std::size_t i = 0; i < p.axes.size(); ++i) {

@@ -14,8 +14,8 @@ namespace sectile::detail {
 struct LoopAxis {
   std::int64_t extent = 1;  // >= 1
   std::int64_t src_stride = 0, dst_stride = 0;
-  std::int64_t add_stride = 0;                   // stride of the elementwise stage's second operand
-  std::int64_t scale_step = 0, bias_step = 0;    // index step in the stage's scale and bias vectors
+  std::int64_t add_stride = 0;                 // stride of the elementwise stage's second operand
+  std::int64_t scale_step = 0, bias_step = 0;  // index step in the stage's scale and bias vectors
   bool operator==(const LoopAxis&) const = default;
 };
 

@@ -12,9 +12,7 @@ namespace sectile::detail {
 
 namespace {
 
-std::size_t rank(int n) {
-  return static_cast<std::size_t>(n);
-}
+std::size_t rank(int n) { return static_cast<std::size_t>(n); }
 
 Result<Chain> chain_of(const Layout& layout, char letter, std::string_view text) {
   Chain chain;
@@ -151,8 +149,7 @@ Result<void> LayoutPair::shape(Geometry& g) {
     const LayoutAxis& axis = dst_.axes[rank(i)];
     const int at = letter_index(g, axis.letter);
     if (at < 0) return layout_error(p_, ErrorKind::invalid_problem, "the same upper-case letters on both sides");
-    g.dst_shape[rank(i)] =
-        axis.block != 0 ? axis.block : g.letter[rank(at)].written / dst_chain_[rank(at)].weight[0];
+    g.dst_shape[rank(i)] = axis.block != 0 ? axis.block : g.letter[rank(at)].written / dst_chain_[rank(at)].weight[0];
   }
   for (int at = 0; at < g.letters; ++at)
     if (dst_chain_[rank(at)].count == 0)

@@ -28,7 +28,7 @@ class LayoutPair {
 
   const PermuteProblem& p_;
   Layout src_, dst_;
-  std::array<Chain, kMaxRank> src_chain_{}, dst_chain_{};   // by letter
+  std::array<Chain, kMaxRank> src_chain_{}, dst_chain_{};  // by letter
 };
 
 // The number of a letter, -1 if there is none.

@@ -118,7 +118,7 @@ std::uint32_t Nest::add_access_align() const { return access_align(dst_align, st
 
 namespace {
 
-std::int64_t span_of(const Nest& nest, std::int64_t NestAxis::*stride) {
+std::int64_t span_of(const Nest& nest, std::int64_t NestAxis::* stride) {
   std::int64_t last = 0;
   for (int a = 0; a < nest.rank; ++a) {
     const auto& axis = nest.axis[static_cast<std::size_t>(a)];
@@ -197,8 +197,7 @@ Nest canonical_of(const LoopNest& loops, Nest nest) {
 
 }  // namespace
 
-Nest canonical(const LoopNest& loops, std::uint32_t element_bytes, std::uint32_t src_align,
-               std::uint32_t dst_align) {
+Nest canonical(const LoopNest& loops, std::uint32_t element_bytes, std::uint32_t src_align, std::uint32_t dst_align) {
   Nest nest;
   nest.element_bytes = nest.dst_element_bytes = element_bytes;
   nest.src_align = src_align;

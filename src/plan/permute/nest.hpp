@@ -12,11 +12,11 @@
 namespace sectile::detail {
 
 struct NestAxis {
-  std::int64_t extent = 1;                       // >= 2 once canonical
-  std::int64_t src_stride = 0, dst_stride = 0;   // elements
-  std::array<std::int64_t, kMaxBounds> coef{};   // coefficient in each bound
-  std::int64_t add_stride = 0;                   // elements of the stage's second operand
-  std::int64_t scale_step = 0, bias_step = 0;    // index step in the stage's vectors
+  std::int64_t extent = 1;                      // >= 2 once canonical
+  std::int64_t src_stride = 0, dst_stride = 0;  // elements
+  std::array<std::int64_t, kMaxBounds> coef{};  // coefficient in each bound
+  std::int64_t add_stride = 0;                  // elements of the stage's second operand
+  std::int64_t scale_step = 0, bias_step = 0;   // index step in the stage's vectors
 };
 
 // The elementwise stage. Offsets are those of the nest's first element.
@@ -30,7 +30,7 @@ struct NestStage {
 
 struct NestBound {
   std::int64_t read_limit = 0, write_limit = 0;
-  bool reads = false, writes = false;            // whether the limit can be reached
+  bool reads = false, writes = false;  // whether the limit can be reached
 };
 
 // Axes are in the destination's order: axis 0 is the innermost there.
@@ -39,8 +39,8 @@ struct Nest {
   std::array<NestAxis, kMaxRank> axis{};
   int bounds = 0;
   std::array<NestBound, kMaxBounds> bound{};
-  std::uint32_t element_bytes = 4;               // after widening: 1 to 16; with a stage, the source's
-  std::uint32_t dst_element_bytes = 4;           // differs from element_bytes only if a stage casts
+  std::uint32_t element_bytes = 4;      // after widening: 1 to 16; with a stage, the source's
+  std::uint32_t dst_element_bytes = 4;  // differs from element_bytes only if a stage casts
   NestStage stage;
   std::int64_t src_byte_offset = 0, dst_byte_offset = 0;
   std::uint32_t src_align = 16, dst_align = 16;  // guaranteed alignment of the operands' addresses, bytes
@@ -49,27 +49,26 @@ struct Nest {
   // The guaranteed alignment, in bytes, of an access at the nest's first element.
   std::uint32_t src_access_align() const;
   std::uint32_t dst_access_align() const;
-  std::uint32_t add_access_align() const;        // of the stage's second operand
+  std::uint32_t add_access_align() const;  // of the stage's second operand
   // One past the greatest element offset from the nest's first element.
   std::int64_t src_span() const;
   std::int64_t dst_span() const;
   std::int64_t add_span() const;
-  std::int64_t scale_span() const;               // of the stage's vectors; with padded blocks this exceeds their length
+  std::int64_t scale_span() const;  // of the stage's vectors; with padded blocks this exceeds their length
   std::int64_t bias_span() const;
   // The axis with the smallest nonzero source stride; -1 if there is none.
   int src_innermost() const;
   // The number of bounds whose read (write) limit a kernel has to check.
   std::uint32_t read_bounds() const;
   std::uint32_t write_bounds() const;
-  bool reads_nothing() const;                    // lies in the destination's padding: only zeros are written
-  bool writes_nothing() const;                   // lies in the source's padding
-  bool contiguous_copy() const;                  // source and destination are one contiguous run
+  bool reads_nothing() const;    // lies in the destination's padding: only zeros are written
+  bool writes_nothing() const;   // lies in the source's padding
+  bool contiguous_copy() const;  // source and destination are one contiguous run
 };
 
 // Drops axes of extent 1, merges axes that are adjacent in both operands (OneFlow's two rules), and widens the element
 // if source and destination have the same innermost axis and alignment allows.
-Nest canonical(const LoopNest& loops, std::uint32_t element_bytes, std::uint32_t src_align,
-               std::uint32_t dst_align);
+Nest canonical(const LoopNest& loops, std::uint32_t element_bytes, std::uint32_t src_align, std::uint32_t dst_align);
 // The same for the problem that `loops` were made from, with its stage.
 Nest canonical(const LoopNest& loops, const PermuteProblem& problem);
 

@@ -17,8 +17,8 @@ std::string sizes_text(std::span<const std::int64_t> sizes) {
 }
 
 std::unexpected<Error> too_large(const PermuteProblem& p, std::string_view side) {
-  return fail(ErrorKind::overflow, std::string(side) + " size",
-              sizes_text(p.shape) + " " + std::string(name(p.type)), "less than 2^63 bytes");
+  return fail(ErrorKind::overflow, std::string(side) + " size", sizes_text(p.shape) + " " + std::string(name(p.type)),
+              "less than 2^63 bytes");
 }
 
 Result<void> place_operand(const PermuteProblem& p, std::span<const std::int64_t> shape, const OperandSide& side,
@@ -27,8 +27,8 @@ Result<void> place_operand(const PermuteProblem& p, std::span<const std::int64_t
   for (std::size_t i = shape.size(); i-- > 0;) {
     strides[i] = side.strides.empty() ? packed : side.strides[i];
     std::int64_t reach = 0;
-    if (__builtin_mul_overflow(packed, shape[i], &packed) ||
-        __builtin_mul_overflow(shape[i] - 1, strides[i], &reach) || __builtin_add_overflow(last, reach, &last))
+    if (__builtin_mul_overflow(packed, shape[i], &packed) || __builtin_mul_overflow(shape[i] - 1, strides[i], &reach) ||
+        __builtin_add_overflow(last, reach, &last))
       return too_large(p, side.name);
   }
   std::int64_t end = 0;

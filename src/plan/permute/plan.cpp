@@ -1,6 +1,6 @@
 // Plans a permute: the table of strategies, and the cutting of problems that are too large for one step.
-#include "plan/choose.hpp"
 #include "operation.hpp"
+#include "plan/choose.hpp"
 #include "strategy.hpp"
 
 #include <fmt/format.h>
@@ -11,8 +11,8 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr const PermuteStrategy* kPermute[] = {&kCopy,  &kRows, &kTile, &kBlock, &kRuns,  &kInterleave,
-                                          &kTma, &kBox,  &kWords, &kFused, &kFusedBlock};
+constexpr const PermuteStrategy* kPermute[] = {&kCopy, &kRows, &kTile,  &kBlock, &kRuns,      &kInterleave,
+                                               &kTma,  &kBox,  &kWords, &kFused, &kFusedBlock};
 
 struct Permutes {
   using Strategy = PermuteStrategy;
@@ -81,7 +81,7 @@ Result<void> plan_halves(Job& job, const Nest& nest) {
 
 // Offsets or extents exceed what a kernel's 32-bit words hold. Halving the problem reduces them.
 bool too_large(const Nest& nest, bool wide_offsets) {
-  if (nest.contiguous_copy()) return false;   // permute_copy has 64-bit offsets
+  if (nest.contiguous_copy()) return false;  // permute_copy has 64-bit offsets
   for (int a = 0; a < nest.rank; ++a)
     if (nest.axis[static_cast<std::size_t>(a)].extent >= std::int64_t{1} << 31) return true;
   for (int b = 0; b < nest.bounds; ++b) {
@@ -102,8 +102,12 @@ Result<void> plan_part(Job& job, const Nest& nest) {
   if (too_large(nest, job.profile.int64.value_or(false)) && can_cut) return plan_halves(job, nest);
   const bool first = job.plan.steps.empty();
   const bool explain = job.options.explain && first;
-  const PermuteContext c{nest, job.profile, cost_model_of(job.profile), limits_of(job.profile),
-                         !nest.contiguous_copy() && needs_wide(nest), false};
+  const PermuteContext c{nest,
+                         job.profile,
+                         cost_model_of(job.profile),
+                         limits_of(job.profile),
+                         !nest.contiguous_copy() && needs_wide(nest),
+                         false};
   const Permutes family{c};
   const auto choice = choose_or_refuse(job, family, "permute", explain ? &job.plan.candidates : nullptr);
   if (!choice) return std::unexpected(choice.error());

@@ -41,7 +41,7 @@ Result<std::vector<OperandSpec>> Operation<PermuteProblem>::operands(const Permu
 }
 
 Result<void> Operation<PermuteProblem>::validate(const PermuteProblem& problem) {
-  auto g = geometry(problem);   // operands() would allocate; planning has a budget of 50 us
+  auto g = geometry(problem);  // operands() would allocate; planning has a budget of 50 us
   if (!g) return std::unexpected(std::move(g.error()));
   return {};
 }

@@ -14,12 +14,14 @@ struct Row {
 };
 // NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench --preset seeds-permute --all-candidates`: one element an
 // invocation moves 3897 GB/s of 64x1024x512 (1,0,2) f32, four 3802, eight 3788.
+// clang-format off
 constexpr Row kTable[] = {
     {.workgroup = 256, .unroll = 1},
     {.workgroup = 256, .unroll = 4},
     {.workgroup = 128, .unroll = 8},
     {.workgroup = 64, .unroll = 4},
 };
+// clang-format on
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;

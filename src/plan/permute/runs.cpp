@@ -12,12 +12,12 @@ namespace sectile::detail {
 namespace {
 
 struct Row {
-  std::uint32_t block_s, block_d;      // runs of an invocation's block
-  std::uint32_t blocks_s, blocks_d;    // blocks of a workgroup's tile
-  std::uint32_t load_bytes, store_bytes;   // maximum bytes of an access
+  std::uint32_t block_s, block_d;         // runs of an invocation's block
+  std::uint32_t blocks_s, blocks_d;       // blocks of a workgroup's tile
+  std::uint32_t load_bytes, store_bytes;  // maximum bytes of an access
   std::uint32_t workgroup;
   bool staged = false, swap = false;
-  bool cpu = false, gpu = false;       // for that class of devices; a fallback row on the other
+  bool cpu = false, gpu = false;  // for that class of devices; a fallback row on the other
 };
 // GPUs use staged rows. H200, CUDA 13.0, 2026-11-23, `sectile bench PROBLEM --device cuda:0 --all-candidates --min-time
 // 0.05 --warmup 0.3`, fractions of a copy (docs/lab/2026-11.md has the table): 16x16 blocks of 4x4 runs with stores of
@@ -26,6 +26,7 @@ struct Row {
 // lavapipe 26.1.6 on two Xeon cores at real-time priority beside other work, 2026-11-23, `sectile bench "permute u8
 // 82x427x640x3 axes=0,2,1,3" --force ROW`, fractions of a copy: tiles of 4x4 blocks 0.29 to 0.35, 8x4 0.32, 4x16 0.20
 // to 0.27, 16x16 0.14; blocks of 4x8 runs 0.27 at best, of 8x8 0.13; permute_rows 0.04.
+// clang-format off
 constexpr Row kTable[] = {
     {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
      .workgroup = 256, .staged = true, .swap = true},
@@ -64,6 +65,7 @@ constexpr Row kTable[] = {
     {.block_s = 4, .block_d = 8, .blocks_s = 4, .blocks_d = 4, .load_bytes = 16, .store_bytes = 16,
      .workgroup = 8, .swap = true},
 };
+// clang-format on
 
 // The most words that an invocation on a GPU holds in registers. A CPU keeps them in its cache.
 constexpr std::uint32_t kMostWords = 96;
@@ -74,10 +76,10 @@ constexpr std::int64_t kLeastBytes = 4 << 20, kLeastBytesLong = 64 << 20;
 
 // The matrix of runs. The kernel moves units of at most 4 bytes.
 struct Matrix {
-  int s = -1, d = 1;                   // nest axes
-  std::uint32_t unit = 4;              // bytes of a unit
-  std::uint32_t scale = 1;             // units of an element
-  std::int64_t run = 1;                // units of a run
+  int s = -1, d = 1;        // nest axes
+  std::uint32_t unit = 4;   // bytes of a unit
+  std::uint32_t scale = 1;  // units of an element
+  std::int64_t run = 1;     // units of a run
 };
 
 bool matrix_of(const Nest& nest, Matrix& m, Refusal& refusal) {
@@ -110,11 +112,11 @@ bool rows_are_aligned(const Nest& nest, const Matrix& m, bool source, std::uint3
 }
 
 struct Shape {
-  std::uint32_t tile_s, tile_d;   // runs of a tile, the halo included
-  std::uint32_t load, store;      // bytes of an access
-  std::uint32_t halo;             // runs before the tile's own, read again for the first access
-  std::uint32_t front;            // rows before a block that an invocation reads for its first access
-  bool shift;                     // stores begin inside a run
+  std::uint32_t tile_s, tile_d;  // runs of a tile, the halo included
+  std::uint32_t load, store;     // bytes of an access
+  std::uint32_t halo;            // runs before the tile's own, read again for the first access
+  std::uint32_t front;           // rows before a block that an invocation reads for its first access
+  bool shift;                    // stores begin inside a run
   std::uint32_t step() const { return tile_d - halo; }
 };
 
@@ -342,9 +344,11 @@ std::string print(const PermuteContext&, std::uint32_t row) {
                      r.store_bytes, r.workgroup, r.staged ? "" : " direct", r.swap ? " d-first" : "");
 }
 
-constexpr NamedConstant kNamed[] = {
-    {PERMUTE_RUNS_SPEC_RUN, "run"}, {PERMUTE_RUNS_SPEC_TILE_S, "tile"}, {PERMUTE_RUNS_SPEC_TILE_D, "tile"},
-    {PERMUTE_RUNS_SPEC_BLOCK_S, "block"}, {PERMUTE_RUNS_SPEC_BLOCK_D, "block"}};
+constexpr NamedConstant kNamed[] = {{PERMUTE_RUNS_SPEC_RUN, "run"},
+                                    {PERMUTE_RUNS_SPEC_TILE_S, "tile"},
+                                    {PERMUTE_RUNS_SPEC_TILE_D, "tile"},
+                                    {PERMUTE_RUNS_SPEC_BLOCK_S, "block"},
+                                    {PERMUTE_RUNS_SPEC_BLOCK_D, "block"}};
 
 }  // namespace
 

@@ -18,12 +18,12 @@ namespace sectile::detail {
 
 // A candidate's estimated work.
 struct PermuteEstimate {
-  AccessCount interior, edge;      // of one workgroup
+  AccessCount interior, edge;  // of one workgroup
   std::uint64_t groups = 1;
   std::uint64_t memory_transactions = 0;  // of one workgroup, after the L1 has merged requests that share lines;
                                           // 0: the L1 merges none
-  std::uint64_t instructions = 0;  // of one workgroup, all subgroups together
-  std::int64_t bias_permille = 0;  // measured correction of a row's cost, see its table; lower is preferred
+  std::uint64_t instructions = 0;         // of one workgroup, all subgroups together
+  std::int64_t bias_permille = 0;         // measured correction of a row's cost, see its table; lower is preferred
   Addressing addressing = Addressing::direct;
 };
 
@@ -35,8 +35,8 @@ struct PermuteContext {
   const DeviceProfile& profile;
   CostModel model;
   Limits limits;
-  bool wide;               // byte offsets need 64 bits
-  bool explain;            // count all accesses, for explain; a choice samples them
+  bool wide;     // byte offsets need 64 bits
+  bool explain;  // count all accesses, for explain; a choice samples them
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
 };
@@ -60,8 +60,8 @@ bool stores_elements(const PermuteContext& c, Refusal& refusal);
 
 // Accesses of `elements` elements along a contiguous axis are whole and aligned in the source or destination.
 struct VectorSide {
-  int axis;              // the contiguous axis
-  bool source;           // otherwise the destination
+  int axis;     // the contiguous axis
+  bool source;  // otherwise the destination
 };
 bool vector_fits(const PermuteContext& c, VectorSide side, std::uint32_t elements, Refusal& refusal);
 

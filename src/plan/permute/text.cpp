@@ -13,9 +13,7 @@ void append_list(std::string& text, const std::vector<T>& items, char separator)
   }
 }
 
-Result<void> parse_axes(PermuteProblem& p, Token value) {
-  return parse_list("axes", value, ',', p.axes);
-}
+Result<void> parse_axes(PermuteProblem& p, Token value) { return parse_list("axes", value, ',', p.axes); }
 
 Result<void> parse_layouts(PermuteProblem& p, Token value) {
   const std::size_t colon = value.text.find(':');

@@ -12,6 +12,7 @@ namespace {
 
 // NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench --preset seeds-permute --all-candidates`.
 // docs/lab/2026-11.md has the variants that were slower. Fallback rows are kept for new measurements.
+// clang-format off
 constexpr TileRow kTileTable[] = {
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
      .workgroup = 128, .skew = 2},
@@ -58,6 +59,7 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 16, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 16,
      .workgroup = 128, .skew = 1},
 };
+// clang-format on
 
 // Mostly for CPU devices. A block is what one invocation keeps in registers. lavapipe 26.1.6 on two Xeon cores
 // (Sapphire Rapids), 2026-11-21, 352 shapes by `sectile bench PROBLEM --all-candidates`: best were blocks of 16x16
@@ -65,6 +67,7 @@ constexpr TileRow kTileTable[] = {
 // Fractions of a copy, with the chosen tile shape and with square tiles: i8 8192x8192 0.276 and 0.212, i8 NHWC->NCHW
 // 0.685 and 0.533, f16 NHWC->NCHW 0.591 and 0.295, f16 NCHW->NHWC 0.665 and 0.356, f32 4112x4080 0.315 and 0.285. The
 // row 128x64 with 32 invocations is for the H200.
+// clang-format off
 constexpr TileRow kBlockTable[] = {
     {.element_bytes = 1, .tile_s = 128, .tile_d = 64, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
      .workgroup = 8, .skew = 1, .shapes = kLongS | kLarge | kPaged},
@@ -112,6 +115,7 @@ constexpr TileRow kBlockTable[] = {
     {.element_bytes = 16, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 16,
      .workgroup = 64, .bias_permille = 100},
 };
+// clang-format on
 
 bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
@@ -305,9 +309,10 @@ std::string block_print(const PermuteContext&, std::uint32_t row) {
   return print_row(kBlockTable[row]) + (kBlockTable[row].skew == 1 ? " lanes-d" : "");
 }
 
-constexpr NamedConstant kNamed[] = {
-    {PERMUTE_TILE_SPEC_TILE_S, "tile"}, {PERMUTE_TILE_SPEC_TILE_D, "tile"}, {PERMUTE_TILE_SPEC_VECTOR_S, "vector"},
-    {PERMUTE_TILE_SPEC_VECTOR_D, "vector"}};
+constexpr NamedConstant kNamed[] = {{PERMUTE_TILE_SPEC_TILE_S, "tile"},
+                                    {PERMUTE_TILE_SPEC_TILE_D, "tile"},
+                                    {PERMUTE_TILE_SPEC_VECTOR_S, "vector"},
+                                    {PERMUTE_TILE_SPEC_VECTOR_D, "vector"}};
 
 }  // namespace
 
@@ -410,9 +415,9 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
   return walk.count();
 }
 
-const PermuteStrategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make, tile_estimate,
-                        tile_fallback, tile_print, kNamed};
+const PermuteStrategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make,
+                               tile_estimate,  tile_fallback,         tile_print,      kNamed};
 const PermuteStrategy kBlock = {"permute_block", std::size(kBlockTable), block_applicable, block_make,
-                         block_estimate, block_fallback, block_print, kNamed};
+                                block_estimate,  block_fallback,         block_print,      kNamed};
 
 }  // namespace sectile::detail

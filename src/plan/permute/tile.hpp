@@ -11,23 +11,23 @@ enum ShapeClass : std::uint32_t { kLongS = 1, kLongD = 2, kLarge = 4, kPaged = 8
 
 struct TileRow {
   std::uint32_t element_bytes;
-  std::uint32_t tile_s, tile_d;        // elements along the source's and the destination's innermost axis
-  std::uint32_t vector_s, vector_d;    // elements of a load; rows transposed together in registers
+  std::uint32_t tile_s, tile_d;      // elements along the source's and the destination's innermost axis
+  std::uint32_t vector_s, vector_d;  // elements of a load; rows transposed together in registers
   std::uint32_t store_bytes;
   std::uint32_t workgroup;
-  std::uint32_t skew = 0;              // padding words after every vector_s staged rows; make() may choose another.
-                                       // permute_block stages nothing: there 1 means consecutive lanes along D
-  bool swap = false;                   // consecutive workgroups take tiles along D
-  std::uint32_t group = 0;             // consecutive workgroups take squares of group x group tiles; 0: rows of tiles
-  std::int64_t bias_permille = 0;      // measured, see the table
-  bool fallback = false;               // kept for measurements
-  std::uint32_t shapes = kAnyShape;    // ShapeClass bits for which the row was measured fastest
+  std::uint32_t skew = 0;            // padding words after every vector_s staged rows; make() may choose another.
+                                     // permute_block stages nothing: there 1 means consecutive lanes along D
+  bool swap = false;                 // consecutive workgroups take tiles along D
+  std::uint32_t group = 0;           // consecutive workgroups take squares of group x group tiles; 0: rows of tiles
+  std::int64_t bias_permille = 0;    // measured, see the table
+  bool fallback = false;             // kept for measurements
+  std::uint32_t shapes = kAnyShape;  // ShapeClass bits for which the row was measured fastest
 };
 
 // A tile's place in the problem.
 struct TilePlace {
-  std::int64_t s, d;                   // first element
-  std::int64_t size_s, size_d;         // elements inside the problem
+  std::int64_t s, d;            // first element
+  std::int64_t size_s, size_d;  // elements inside the problem
 };
 // The accesses of the workgroup that moves this tile.
 AccessCount count_tile(const PermuteContext& c, const TileRow& row, const TilePlace& place, bool staged, bool all);

@@ -1,7 +1,7 @@
 // The access walk's counts, compared with counts made by hand.
+#include "plan/access/walk.hpp"
 #include "plan/permute/box.hpp"
 #include "plan/permute/tile.hpp"
-#include "plan/access/walk.hpp"
 #include "plan/profiles.hpp"
 
 #include <sectile/planner.hpp>
@@ -30,14 +30,14 @@ std::uint64_t conflicts(const Request& r) {
 
 TEST_CASE("transactions of contiguous and strided loads") {
   Walk walk(test::gpu());
-  walk.load(lanes(4, 4));             // 128 contiguous bytes
+  walk.load(lanes(4, 4));  // 128 contiguous bytes
   CHECK(walk.count().load_transactions == 4);
   CHECK(walk.count().ideal_load_transactions == 4);
-  walk.load(lanes(4, 4, 4));          // the same, shifted by one word: a fifth transaction
+  walk.load(lanes(4, 4, 4));  // the same, shifted by one word: a fifth transaction
   CHECK(walk.count().load_transactions == 9);
-  walk.load(lanes(4, 4096));          // a column
+  walk.load(lanes(4, 4096));  // a column
   CHECK(walk.count().load_transactions == 9 + 32);
-  walk.load(lanes(16, 16));           // 512 contiguous bytes
+  walk.load(lanes(16, 16));  // 512 contiguous bytes
   CHECK(walk.count().load_transactions == 9 + 32 + 16);
   CHECK(walk.count().load_requests == 4);
   walk.store(lanes(2, 2), 10);
@@ -47,11 +47,11 @@ TEST_CASE("transactions of contiguous and strided loads") {
 
 TEST_CASE("bank conflicts by hand") {
   CHECK(conflicts(lanes(4, 4)) == 0);
-  CHECK(conflicts(lanes(4, 8)) == 1);         // every second bank, two words each
-  CHECK(conflicts(lanes(4, 128)) == 31);      // one bank
-  CHECK(conflicts(lanes(4, 132)) == 0);       // the padded column
-  CHECK(conflicts(lanes(4, 0)) == 0);         // a broadcast
-  CHECK(conflicts(lanes(8, 8)) == 0);         // two halves, each all banks once
+  CHECK(conflicts(lanes(4, 8)) == 1);     // every second bank, two words each
+  CHECK(conflicts(lanes(4, 128)) == 31);  // one bank
+  CHECK(conflicts(lanes(4, 132)) == 0);   // the padded column
+  CHECK(conflicts(lanes(4, 0)) == 0);     // a broadcast
+  CHECK(conflicts(lanes(8, 8)) == 0);     // two halves, each all banks once
   CHECK(conflicts(lanes(16, 16)) == 0);
   CHECK(conflicts(lanes(8, 256)) == 2 * 15);  // each half: sixteen lanes on the same two banks
 }

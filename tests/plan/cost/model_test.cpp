@@ -12,9 +12,7 @@ using test::planned;
 
 namespace {
 
-DeviceProfile target(const char* name) {
-  return builtin_target(name).value();
-}
+DeviceProfile target(const char* name) { return builtin_target(name).value(); }
 
 double estimate(const char* problem, const char* name) {
   const Plan plan = planned(problem, target(name), {.explain = true});
@@ -38,7 +36,7 @@ TEST_CASE("a device's class is Hopper, a CPU, or a GPU without measurements") {
   live.name = "NVIDIA H200";
   live.device_id = 0x2335;
   CHECK(name(live) == "nvidia-hopper");
-  live.device_id = 0x2684;   // GeForce RTX 4090
+  live.device_id = 0x2684;  // GeForce RTX 4090
   CHECK(name(live) == "gpu");
 }
 
@@ -58,12 +56,9 @@ TEST_CASE("estimates on Hopper are within a third of what was measured") {
   const struct {
     const char* problem;
     double us;
-  } rows[] = {{"permute f32 8192x8192 axes=1,0", 135.8},
-              {"matmul f16 nt 2496x2496x2496", 102.8},
-              {"matmul f16 tt 738x4032x3520", 80.4},
-              {"matmul bf16 nn 3584x3584x3584", 274},
-              {"matmul f32 nt 133x16064x16768", 2397},
-              {"matmul f32 nt 4x22912x12224", 296}};
+  } rows[] = {{"permute f32 8192x8192 axes=1,0", 135.8}, {"matmul f16 nt 2496x2496x2496", 102.8},
+              {"matmul f16 tt 738x4032x3520", 80.4},     {"matmul bf16 nn 3584x3584x3584", 274},
+              {"matmul f32 nt 133x16064x16768", 2397},   {"matmul f32 nt 4x22912x12224", 296}};
   for (const auto& row : rows) {
     CAPTURE(row.problem);
     const double us = estimate(row.problem, "nvidia-hopper");

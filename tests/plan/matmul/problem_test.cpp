@@ -52,7 +52,7 @@ TEST_CASE("matmul JSON reads back and is canonical") {
     const auto read = problem_from_json(to_json(problem));
     RC_ASSERT(read.has_value());
     RC_ASSERT(*read == problem);
-    RC_ASSERT(nlohmann::json::parse(to_json(problem)).dump() == to_json(problem));   // nlohmann sorts keys
+    RC_ASSERT(nlohmann::json::parse(to_json(problem)).dump() == to_json(problem));  // nlohmann sorts keys
   }));
 }
 
@@ -251,7 +251,7 @@ TEST_CASE("matmul operands reach their last elements") {
         "a:48 b:60 d:80 c:116 bias:20 scale:16 residual:80 a.scale:24");
   CHECK(operands("matmul f32 nt 4x5x6 b=q8 beta=0.5 c=d") == "a:96 b:30 d:80 b.scale:20");
   CHECK(operands("matmul i8 nn 4x5x6 epi=bias.m") == "a:24 b:30 d:80 bias:16");
-  CHECK(operands("matmul f32 nn 4x5x6 epi=bias ldc=9") == "a:96 b:120 d:80 bias:20");   // beta = 0: no C
+  CHECK(operands("matmul f32 nn 4x5x6 epi=bias ldc=9") == "a:96 b:120 d:80 bias:20");  // beta = 0: no C
   // An empty result, and K = 0.
   CHECK(operands("matmul f32 nn 0x5x6 epi=bias") == "a:0 b:0 d:0 bias:0");
   CHECK(operands("matmul f32 nn 4x5x6 batch=0 epi=bias") == "a:0 b:0 d:0 bias:0");

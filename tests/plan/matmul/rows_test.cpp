@@ -128,7 +128,7 @@ TEST_CASE("eight rows of bytes along M are not staged") {
         CHECK_MESSAGE(c.refusal.contains("a staged row has") == (layout[0] == 't'), layout << ": " << c.refusal);
       }
     }
-    CHECK(eights == 8);   // two rows of the table in each of four layouts
+    CHECK(eights == 8);  // two rows of the table in each of four layouts
   }
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("extra rows are forced by name") {
   for (auto& c : checked.constants)
     if (c.id == MATMUL_SIMT_SPEC_CHECKED) c.value = 0;
   CHECK(plain == checked);
-  CHECK(constant_or_none(plain, MATMUL_SPEC_WIDTH_A) == 2);   // rows of 770 are 8-byte aligned
+  CHECK(constant_or_none(plain, MATMUL_SPEC_WIDTH_A) == 2);  // rows of 770 are 8-byte aligned
 }
 
 TEST_CASE("staged tiles have no bank conflicts") {
@@ -256,7 +256,7 @@ TEST_CASE("a pack without the kernels of a split tail still serves the size") {
 
 TEST_CASE("no barrier of a matmul can be left out") {
   std::size_t deleted = 0;
-  std::set<std::string> stems;   // with split-K
+  std::set<std::string> stems;  // with split-K
   for (const char* target : {"lavapipe", "nvidia-hopper", "amd-rdna3", "intel-xe-hpg"}) {
     const DeviceProfile profile = builtin_target(target).value();
     for (std::uint64_t index = 0; index < 150; ++index) {
@@ -313,8 +313,8 @@ TEST_CASE("a remark says why the matrix unit is not used") {
   CHECK(remark(kText, target("lavapipe")) == "the matrix unit is not used: another kernel costs less");
   DeviceProfile hopper = target("nvidia-hopper");
   CHECK(remark(kText, hopper).empty());
-  CHECK(remark("matmul f32 nn 512x512x512", target("intel-xe-lpg")).empty());   // matrix units do not multiply f32
-  CHECK(remark("matmul f16 nn 1x512x512", target("intel-xe-lpg")).empty());     // matvec serves it on every device
+  CHECK(remark("matmul f32 nn 512x512x512", target("intel-xe-lpg")).empty());  // matrix units do not multiply f32
+  CHECK(remark("matmul f16 nn 1x512x512", target("intel-xe-lpg")).empty());    // matvec serves it on every device
   CHECK(remark("matmul f16 nn 512x512x0", target("intel-xe-lpg")).empty());
   CHECK(remark("matmul f16 nn 512x512x512 acc=f16", target("intel-xe-hpg"))
             .starts_with("the matrix unit is not used: the device lists no f16 x f16 -> f16 matrix that divides"));
@@ -332,7 +332,7 @@ TEST_CASE("a reduction of distant rows computes one address per row") {
   };
   CHECK(rows("matmul f32 nn 200x4x0") == 1);
   CHECK(rows("matmul f32 nn 200x4x0 ldd=4000000") == 1);
-  CHECK(rows("matmul f32 nn 200x4x0 ldd=5000000") == 2);   // 129 rows of 20 MB: past 2^31 bytes
+  CHECK(rows("matmul f32 nn 200x4x0 ldd=5000000") == 2);  // 129 rows of 20 MB: past 2^31 bytes
   CHECK(rows("matmul f32 nn 200x4x0 beta=1 ldc=5000000") == 2);
   CHECK(rows("matmul f32 nn 2x4x0 ldd=5000000") == 1);
 }

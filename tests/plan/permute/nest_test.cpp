@@ -13,9 +13,7 @@ using namespace sectile;
 
 namespace {
 
-PermuteProblem permute(std::string_view text) {
-  return std::get<PermuteProblem>(parse_problem(text).value());
-}
+PermuteProblem permute(std::string_view text) { return std::get<PermuteProblem>(parse_problem(text).value()); }
 
 std::int64_t dot(const std::vector<std::int64_t>& coef, const std::vector<std::int64_t>& index) {
   std::int64_t sum = 0;
@@ -25,7 +23,7 @@ std::int64_t dot(const std::vector<std::int64_t>& coef, const std::vector<std::i
 
 // Runs the nest. Returns the number of elements that it wrote; checks that it wrote each once.
 std::size_t run_nest(const detail::LoopNest& nest, std::size_t size, std::span<const std::byte> src,
-                      std::span<std::byte> dst) {
+                     std::span<std::byte> dst) {
   std::set<std::int64_t> written;
   std::vector<std::int64_t> index(nest.axes.size(), 0);
   for (bool more = !nest.empty; more;) {

@@ -1,6 +1,6 @@
 // Permutes with an elementwise stage: problem strings, refusals and plans.
-#include "plan/permute/nest.hpp"
 #include "plan/helpers.hpp"
+#include "plan/permute/nest.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -62,7 +62,7 @@ TEST_CASE("stages are refused by name") {
   CHECK(refused("permute i8 4x6 axes=1,0 out=f32 align=2").starts_with("invalid_problem: dst.align: 2"));
   CHECK(refused("permute f32 4x6 axes=1,0 scale=01").starts_with("parse: scale"));
   CHECK(refused("permute f32 4x6 axes=1,0 alpha=inf").starts_with("invalid_problem: alpha"));
-  CHECK(refused("permute f64 4x6 axes=1,0 out=f64").empty());   // nothing is computed
+  CHECK(refused("permute f64 4x6 axes=1,0 out=f64").empty());  // nothing is computed
 }
 
 TEST_CASE("operands of a stage follow the others") {
@@ -106,10 +106,10 @@ TEST_CASE("kernels that only move refuse a stage by name") {
 TEST_CASE("stages are axes of the nest") {
   const auto problem = std::get<PermuteProblem>(*parse_problem("permute u8 2x8x8x3 layout=NHWC:NCHW out=f32 scale=C"));
   const auto nest = detail::canonical(*detail::loop_nest(problem), problem);
-  REQUIRE(nest.rank == 3);                 // HW, C, N: the scale along C prevents no merge
+  REQUIRE(nest.rank == 3);  // HW, C, N: the scale along C prevents no merge
   CHECK(nest.axis[0].scale_step == 0);
   CHECK(nest.axis[1].scale_step == 1);
-  CHECK(nest.element_bytes == 1);          // never widened
+  CHECK(nest.element_bytes == 1);  // never widened
   CHECK(nest.dst_element_bytes == 4);
 }
 
@@ -161,5 +161,5 @@ TEST_CASE("stages beyond2 to31 and many axes have plans") {
   CHECK(cut.steps.size() >= 2);
   std::uint64_t offset = 0;
   for (const auto& step : cut.steps) offset = std::max(offset, step.addresses.at(2).byte_offset);
-  CHECK(offset > 0);                      // the later parts start inside the bias vector
+  CHECK(offset > 0);  // the later parts start inside the bias vector
 }

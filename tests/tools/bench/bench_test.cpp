@@ -16,7 +16,7 @@ using namespace sectile::tools;
 
 namespace {
 
-constexpr double kCompiling = 100;   // seconds that the first run of a program seems to take
+constexpr double kCompiling = 100;  // seconds that the first run of a program seems to take
 
 // A device whose driver compiles at a kernel's first run.
 class CompilesAtFirstRun final : public Machine {
@@ -44,7 +44,8 @@ class CompilesAtFirstRun final : public Machine {
     for (const Launch& launch : launches) ran_.insert(launch.program);
     return inner_->run(launches, refused);
   }
-  Result<std::vector<std::vector<double>>> time(std::span<const LaunchSource> candidates, const TimingWish& wish) override {
+  Result<std::vector<std::vector<double>>> time(std::span<const LaunchSource> candidates,
+                                                const TimingWish& wish) override {
     auto seconds = inner_->time(candidates, wish);
     for (std::size_t i = 0; seconds && i < candidates.size(); ++i)
       if (ran_.insert(candidates[i]().program).second && !(*seconds)[i].empty()) (*seconds)[i].front() += kCompiling;
@@ -54,7 +55,7 @@ class CompilesAtFirstRun final : public Machine {
 
  private:
   std::unique_ptr<Machine> inner_;
-  std::set<const Program*> ran_ = {nullptr};   // a copy of the API's own has nothing to compile
+  std::set<const Program*> ran_ = {nullptr};  // a copy of the API's own has nothing to compile
 };
 
 BenchOptions quick() {
@@ -83,8 +84,9 @@ TEST_CASE("a matmul's first run is no sample") {
     BenchOptions options = quick();
     options.no_verify = !verify;
     Steady steady(*machine, options.warmup);
-    options.all_candidates = false;   // a CPU driver compiles a matmul for seconds
-    const RowResult result = RowBench(*machine, options, steady).run(row_of_text("matmul f32 nn 33x17x20 beta=0.5").value());
+    options.all_candidates = false;  // a CPU driver compiles a matmul for seconds
+    const RowResult result =
+        RowBench(*machine, options, steady).run(row_of_text("matmul f32 nn 33x17x20 beta=0.5").value());
     CHECK(result.error == "");
     REQUIRE(result.contenders.size() == 1);
     for (const ContenderTime& time : result.contenders) {
@@ -92,7 +94,7 @@ TEST_CASE("a matmul's first run is no sample") {
       CHECK(time.error == "");
       CHECK(time.time.median > 0);
       CHECK(time.time.p90 < kCompiling / 2);
-      CHECK(time.time.samples >= 5);   // and it was not left out for being slow
+      CHECK(time.time.samples >= 5);  // and it was not left out for being slow
     }
   }
 }
@@ -107,7 +109,7 @@ TEST_CASE("a permute's first run is no sample") {
     const RowResult result = RowBench(*machine, options, steady).run(row_of_text("permute f32 64x48 axes=1,0").value());
     CHECK(result.error == "");
     CHECK(result.own().time.p90 < kCompiling / 2);
-    CHECK(result.own().time.samples >= 7);   // as many as the time of a run says, and not of a first one
+    CHECK(result.own().time.samples >= 7);  // as many as the time of a run says, and not of a first one
     CHECK(result.copy_kernel.p90 < kCompiling / 2);
     CHECK(result.empty.p90 < kCompiling / 2);
     REQUIRE(result.candidates().size() > 1);
@@ -147,9 +149,11 @@ TEST_CASE("bench writes a page of permutes and of matmuls") {
   }
   const Folder folder;
   const std::string permute = "permute f32 8x6 axes=1,0", matmul = "matmul f32 nn 4x4x4";
-  for (const std::vector<std::string>& problems : {std::vector{permute}, std::vector{matmul}, std::vector{matmul, permute}}) {
-    std::vector<std::string> arguments = {"bench", "--device", cpu_device(), "--min-time", "0.001", "--warmup", "0", "--cycle-mb", "0",
-                                          "--html", folder.path("page"), "--json-file", folder.path("json")};
+  for (const std::vector<std::string>& problems :
+       {std::vector{permute}, std::vector{matmul}, std::vector{matmul, permute}}) {
+    std::vector<std::string> arguments = {
+        "bench",      "--device", cpu_device(), "--min-time",        "0.001",       "--warmup",         "0",
+        "--cycle-mb", "0",        "--html",     folder.path("page"), "--json-file", folder.path("json")};
     arguments.insert(arguments.end(), problems.begin(), problems.end());
     const Ran ran = run_sectile(arguments);
     CHECK_MESSAGE(ran.code == 0, ran.err);
@@ -157,7 +161,7 @@ TEST_CASE("bench writes a page of permutes and of matmuls") {
     CHECK(html.find("</html>") != std::string::npos);
     CHECK(html.find("class=\"w\"") != std::string::npos);
     for (const std::string& problem : problems) {
-      CHECK(html.find(" '" + problem + "'") != std::string::npos);   // the command as a shell takes it
+      CHECK(html.find(" '" + problem + "'") != std::string::npos);  // the command as a shell takes it
       CHECK(json.find("\"problem\": \"" + problem + "\"") != std::string::npos);
     }
     CHECK((ran.out.find("TFLOP/s") != std::string::npos) == (problems[0] == matmul));

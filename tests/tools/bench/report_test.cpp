@@ -16,16 +16,21 @@ using namespace sectile::tools;
 
 namespace {
 
-Spread seconds(double median) {
-  return {median, median * 0.98, median * 1.05, 20};
-}
+Spread seconds(double median) { return {median, median * 0.98, median * 1.05, 20}; }
 
 // One row with its own plan timed.
 RowResult timed_row(const BenchRow& row, double seconds_of_it) {
   RowResult result;
   result.row = row;
-  ContenderTime own{.label = "planned", .problem = print(row.problem), .candidate = "permute_tile <32>", .plan = {}, .statistics = {},
-                    .error = {}, .chosen = true, .work = bench_operation(row.problem).work(row.problem), .time = seconds(seconds_of_it)};
+  ContenderTime own{.label = "planned",
+                    .problem = print(row.problem),
+                    .candidate = "permute_tile <32>",
+                    .plan = {},
+                    .statistics = {},
+                    .error = {},
+                    .chosen = true,
+                    .work = bench_operation(row.problem).work(row.problem),
+                    .time = seconds(seconds_of_it)};
   result.contenders.push_back(std::move(own));
   return result;
 }
@@ -44,8 +49,9 @@ std::vector<BenchRow> rows_of_preset(const char* name) {
 }
 
 BenchReport sample_report() {
-  BenchReport report{"A <device> & \"more\"", "driver 1", "seeds-permute", "test", 0.3, 0.25, 512, {},
-                     "2026-11-23T12:34Z", "sectile bench --html 'a <b>'"};
+  BenchReport report{
+      "A <device> & \"more\"",       "driver 1", "seeds-permute", "test", 0.3, 0.25, 512, {}, "2026-11-23T12:34Z",
+      "sectile bench --html 'a <b>'"};
   for (const BenchRow& row : rows_of_preset("seeds-permute")) {
     const double copy = bench_operation(row.problem).work(row.problem).bytes() / 3.9e12 + 2e-6;
     RowResult result = timed_row(row, copy * 1.03);
@@ -60,8 +66,16 @@ BenchReport sample_report() {
 }
 
 BenchReport sample_matmuls() {
-  BenchReport report{"A <device>", "driver & 2", "dietcode", "test", 0.3, 0.25, 512, {},
-                     "2026-11-23T12:34Z", "sectile bench --rivals 'r<1>.json'"};
+  BenchReport report{"A <device>",
+                     "driver & 2",
+                     "dietcode",
+                     "test",
+                     0.3,
+                     0.25,
+                     512,
+                     {},
+                     "2026-11-23T12:34Z",
+                     "sectile bench --rivals 'r<1>.json'"};
   for (const BenchRow& row : rows_of_preset("dietcode")) {
     const double best = bench_operation(row.problem).work(row.problem).operations / 3e13 + 5e-6;
     RowResult result;
@@ -92,7 +106,8 @@ BenchReport sample_matmuls() {
 
 // Nothing that a browser would fetch or run, and no figure that is none.
 void check_self_contained(const std::string& html) {
-  for (const char* outside : {"http:", "https:", "src=", "href=", "@import", "url(", "<script", "<link", "<iframe", "nan", "inf"}) {
+  for (const char* outside :
+       {"http:", "https:", "src=", "href=", "@import", "url(", "<script", "<link", "<iframe", "nan", "inf"}) {
     CAPTURE(std::string(outside));
     CHECK(html.find(outside) == std::string::npos);
   }
@@ -157,8 +172,9 @@ TEST_CASE("HTML is self contained") {
   const std::string html = to_html(page_of(report));
   CHECK(html.size() > 10000);
   check_self_contained(html);
-  check_has(html, {"<svg", "A &lt;device&gt; &amp; &quot;more&quot;", "driver 1", "2026-11-23T12:34Z", "'a &lt;b&gt;'", "no memory",
-                   "&gt;= 0.95 ", "not met", "copy kernel", "inductor", "MiB</text>", "width=device-width", "prefers-color-scheme:dark"});
+  check_has(html, {"<svg", "A &lt;device&gt; &amp; &quot;more&quot;", "driver 1", "2026-11-23T12:34Z", "'a &lt;b&gt;'",
+                   "no memory", "&gt;= 0.95 ", "not met", "copy kernel", "inductor", "MiB</text>", "width=device-width",
+                   "prefers-color-scheme:dark"});
   CHECK(html.find("permute_tile <32>") == std::string::npos);
   CHECK(html.find(">unsteady<") == std::string::npos);
   // A whisker for each row that was timed; rivals tell one time only.
@@ -172,10 +188,11 @@ TEST_CASE("HTML of matmuls is self contained") {
   const std::string html = to_html(page_of(report));
   check_self_contained(html);
   for (const RowResult& result : report.rows) CHECK(html.find(markup_text(result.row.name)) != std::string::npos);
-  check_has(html, {"A &lt;device&gt;", "driver &amp; 2", "2026-11-23T12:34Z", "'r&lt;1&gt;.json'", "TFLOP/s", "operations a byte",
-                   "torch &lt;eager&gt;", "cutlass", "planned, rounded up", "matmul_simt &lt;cost 1234&gt;", "WRONG &lt;RESULT&gt;",
-                   "broken &lt;row&gt;", "no &lt;memory&gt;", "Rate relative to the best rival",
-                   "&gt;= 1.05 of the best rival <span class=\"good\">met<", "&gt;= 2.00 of the best rival <span class=\"bad mark\">not met<"});
+  check_has(html, {"A &lt;device&gt;", "driver &amp; 2", "2026-11-23T12:34Z", "'r&lt;1&gt;.json'", "TFLOP/s",
+                   "operations a byte", "torch &lt;eager&gt;", "cutlass", "planned, rounded up",
+                   "matmul_simt &lt;cost 1234&gt;", "WRONG &lt;RESULT&gt;", "broken &lt;row&gt;", "no &lt;memory&gt;",
+                   "Rate relative to the best rival", "&gt;= 1.05 of the best rival <span class=\"good\">met<",
+                   "&gt;= 2.00 of the best rival <span class=\"bad mark\">not met<"});
   CHECK(count(html, ">unsteady<") == 2);
   CHECK(count(html, "class=\"w\"") == 3 * 6 - 1);
   for (const char* raw : {"<device>", "<eager>", "<1>", "<RESULT>", "<row>", "<memory>", "<cost"}) {
@@ -214,7 +231,8 @@ TEST_CASE("HTML without rows is whole") {
 TEST_CASE("pages of odd contents are whole") {
   Page page;
   PagePart& part = page.parts.emplace_back();
-  page.title = page.command = page.device = page.driver = page.notes = part.title = part.reference_name = "</style><b onclick=\"x\">";
+  page.title = page.command = page.device = page.driver = page.notes = part.title = part.reference_name =
+      "</style><b onclick=\"x\">";
   part.work_unit = part.x_label = part.y_label = part.ceiling_name = "</svg><i>";
   part.ceiling = {{0, 1}, {1, 0}, {2, 3}};
   page.tables = {{"<u>", {"<a>", "b"}, {{"1"}, {"<td>", "2", "3"}, {}}}};
@@ -268,7 +286,8 @@ TEST_CASE("operations share one report") {
   CHECK(page.parts[0].rows.size() + page.parts[1].rows.size() == report.rows.size());
   const std::string html = to_html(page);
   check_self_contained(html);
-  check_has(html, {"permute: Rate relative to the copy", "matmul: Rate relative to the best rival", "permute: Roofline", "matmul: Roofline"});
+  check_has(html, {"permute: Rate relative to the copy", "matmul: Rate relative to the best rival", "permute: Roofline",
+                   "matmul: Roofline"});
   const std::string table = print_table(report);
   CHECK(count(table, "TFLOP/s") == 1);
   CHECK(count(table, "copy GB/s") == 1);
@@ -284,7 +303,8 @@ TEST_CASE("operations share one report") {
 
 TEST_CASE("candidates are listed fastest first and failures last") {
   RowResult result = timed_row(row_of_text("permute f32 8x6 axes=1,0").value(), 3e-6);
-  for (const auto& [name, time, error] : {std::tuple("broken", 0.0, "no memory"), std::tuple("fast", 1e-6, ""), std::tuple("slow", 5e-6, "")}) {
+  for (const auto& [name, time, error] :
+       {std::tuple("broken", 0.0, "no memory"), std::tuple("fast", 1e-6, ""), std::tuple("slow", 5e-6, "")}) {
     ContenderTime other = result.contenders[0];
     other.chosen = false;
     other.candidate = name;
@@ -292,7 +312,7 @@ TEST_CASE("candidates are listed fastest first and failures last") {
     other.time = seconds(time);
     result.contenders.push_back(other);
   }
-  CHECK(result.candidates().empty());   // without --all-candidates
+  CHECK(result.candidates().empty());  // without --all-candidates
   for (ContenderTime& time : result.contenders) time.listed = true;
   std::vector<std::string> names;
   for (const ContenderTime* candidate : result.candidates()) names.push_back(candidate->candidate);
@@ -349,10 +369,12 @@ TEST_CASE("rivals are told all of a permutation") {
   CHECK(plain["name"] == "row");
   CHECK(plain["problem"] == "permute f32 8x6 axes=1,0");
   CHECK(plain["axes"] == nlohmann::json({1, 0}));
-  for (const char* key : {"permutation", "src_layout", "extents", "src_strides", "dst_strides", "src_offset", "src_align", "out"})
+  for (const char* key :
+       {"permutation", "src_layout", "extents", "src_strides", "dst_strides", "src_offset", "src_align", "out"})
     CHECK_MESSAGE(!plain.contains(key), key);
 
-  const auto strided = told("permute f32 8x6 axes=1,0 src.strides=9x1 dst.strides=16x2 src.offset=3 dst.offset=5 src.align=4 dst.align=8");
+  const auto strided = told(
+      "permute f32 8x6 axes=1,0 src.strides=9x1 dst.strides=16x2 src.offset=3 dst.offset=5 src.align=4 dst.align=8");
   CHECK(strided["axes"].is_null());
   CHECK(strided["permutation"] == nlohmann::json({1, 0}));
   CHECK(strided["src_strides"] == nlohmann::json({9, 1}));
@@ -390,7 +412,8 @@ TEST_CASE("rivals are told all of a matmul") {
   CHECK(plain["beta"] == 0.0);
   CHECK(plain["c_is_d"] == false);
   for (const char* key : {"bias", "scale", "activation"}) CHECK_MESSAGE(plain[key] == "none", key);
-  for (const char* key : {"lda", "ldb", "ldc", "ldd", "ldr", "a_batch", "d_batch"}) CHECK_MESSAGE(!plain.contains(key), key);
+  for (const char* key : {"lda", "ldb", "ldc", "ldd", "ldr", "a_batch", "d_batch"})
+    CHECK_MESSAGE(!plain.contains(key), key);
 
   const auto full = told(
       "matmul f16 tn 8x6x4 batch=3 a=f32 b=q8 out=f32 lda=9 ldb=10 ldd=40 ldr=7 a.batch=0 d.batch=320 "

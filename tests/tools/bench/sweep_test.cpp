@@ -1,8 +1,8 @@
 // The problems that sweeps draw, and what is made of their times.
-#include "bench/operation.hpp"
 #include "bench/sweep.hpp"
-#include "tools/run_command.hpp"
+#include "bench/operation.hpp"
 #include "reference/extra_rows.hpp"
+#include "tools/run_command.hpp"
 
 #include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
@@ -41,9 +41,7 @@ std::vector<SweepCase> drawn(const char* operation, std::size_t cases, const cha
   return sweep_cases(options).value();
 }
 
-std::int64_t innermost_of_result(const PermuteProblem& p) {
-  return p.shape[static_cast<std::size_t>(p.axes.back())];
-}
+std::int64_t innermost_of_result(const PermuteProblem& p) { return p.shape[static_cast<std::size_t>(p.axes.back())]; }
 
 void check_permute(char letter, const PermuteProblem& p) {
   const auto bytes = operand_bytes(p).value();
@@ -363,15 +361,15 @@ TEST_CASE("a sweep that is killed has told the rows that it finished") {
   }
   const Folder folder;
   const std::string json = folder.path("s.json"), rivals = folder.path("rivals.json");
-  const std::vector<std::string> sweep = {"bench", "--sweep", "permute", "--class", "nhwc", "--cases", "400", "--min-mb", "0.02"};
+  const std::vector<std::string> sweep = {"bench",   "--sweep", "permute",  "--class", "nhwc",
+                                          "--cases", "400",     "--min-mb", "0.02"};
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), sweep.begin(), sweep.end());
     return run_sectile(more);
   };
   const auto listed = nlohmann::json::parse(with({"--list", "--json", "--device", cpu_device()}).out);
   nlohmann::json others;
-  for (const auto& row : listed.at("rows"))
-    others[row.at("problem").get<std::string>()]["torch"] = 0.5;
+  for (const auto& row : listed.at("rows")) others[row.at("problem").get<std::string>()]["torch"] = 0.5;
   write_file(rivals, others.dump());
   // Killed as soon as the file is there; that it still runs then is checked as well.
   const std::string script =
@@ -400,7 +398,8 @@ TEST_CASE("no candidate of the first sweep is lost") {
   for (const char* target : {"nvidia-hopper", "cuda:sm_90a", "lavapipe"})
     for (const char* text : {"permute f32 512x512 axes=1,0", "permute u8 8x427x640x3 axes=0,2,1,3 out=f32",
                              "matmul f16 nt 512x512x512", "matmul f32 nn 512x512x512", "matmul i8 nt 512x512x512"}) {
-      const auto plan = make_plan(parse_problem(text).value(), builtin_target(target).value(), {.explain = true, .extra = &reference::extra_rows()});
+      const auto plan = make_plan(parse_problem(text).value(), builtin_target(target).value(),
+                                  {.explain = true, .extra = &reference::extra_rows()});
       REQUIRE(plan.has_value());
       for (const Candidate& candidate : plan->candidates) known.insert(candidate.name);
     }

@@ -76,7 +76,7 @@ TEST_CASE("check of matmuls passes counts and sees a spoiled element") {
   CHECK(last_line(ran.out) == last + " passed, 1 failed");
   CHECK(ran.err.find("FAILED case 3: matmul ") != std::string::npos);
   CHECK(ran.err.find("d[") != std::string::npos);
-  CHECK(ran.err.find(" --first 3") != std::string::npos);   // the same data again
+  CHECK(ran.err.find(" --first 3") != std::string::npos);  // the same data again
   const std::string xml = read_file(folder.path("junit.xml"));
   CHECK(xml.find("tests=\"" + all + "\" failures=\"1\" skipped=\"0\"") != std::string::npos);
   CHECK(xml.find("<testcase classname=\"check.matmul\" name=\"" + last + ": matmul ") != std::string::npos);
@@ -85,8 +85,9 @@ TEST_CASE("check of matmuls passes counts and sees a spoiled element") {
 // A protected page behind an operand, one before it, and guard bands: every placement of every operand.
 TEST_CASE("check runs one matmul from every side") {
   if (no_device()) return;
-  const Ran ran = run_sectile({"check", "--problem", "matmul f32 nt 33x17x65 batch=2 b.batch=0 beta=0.5 epi=bias+gelu+residual",
-                               "--device", cpu_device(), "--json"});
+  const Ran ran =
+      run_sectile({"check", "--problem", "matmul f32 nt 33x17x65 batch=2 b.batch=0 beta=0.5 epi=bias+gelu+residual",
+                   "--device", cpu_device(), "--json"});
   CHECK_MESSAGE(ran.code == 0, ran.err);
   const auto json = nlohmann::json::parse(ran.out, nullptr, false);
   REQUIRE(json.is_object());
@@ -114,8 +115,9 @@ TEST_CASE("check in parts finds what one finds") {
   std::string said[2];
   for (const int jobs : {1, 3}) {
     const std::string xml = folder.path("junit.xml");
-    const Ran ran = run_sectile({"check", "--cases", "40", "--first", "5", "--device", cpu_device(), "--jobs", std::to_string(jobs),
-                                 "--test-spoil", "38", "--test-kill", "21", "--batch", "4", "--junit", xml});
+    const Ran ran =
+        run_sectile({"check", "--cases", "40", "--first", "5", "--device", cpu_device(), "--jobs", std::to_string(jobs),
+                     "--test-spoil", "38", "--test-kill", "21", "--batch", "4", "--junit", xml});
     CHECK(ran.code == 1);
     CHECK(last_line(ran.out) == "38 passed, 2 failed");
     CHECK(ran.err.find("FAILED case 38: permute ") != std::string::npos);
@@ -144,7 +146,8 @@ TEST_CASE("check runs one problem from every side") {
 TEST_CASE("check that skipped all has not passed") {
   if (no_device()) return;
   for (const bool json : {false, true}) {
-    std::vector<std::string> arguments = {"check", "--cases", "5", "--device", cpu_device(), "--force", "no such candidate"};
+    std::vector<std::string> arguments = {"check",   "--cases",          "5", "--device", cpu_device(),
+                                          "--force", "no such candidate"};
     if (json) arguments.emplace_back("--json");
     const Ran ran = run_sectile(arguments);
     CHECK(ran.code == 1);
@@ -186,7 +189,8 @@ TEST_CASE("check of no cases is refused") {
 TEST_CASE("check of the last cases that there are runs them") {
   if (no_device()) return;
   for (const char* jobs : {"1", "2"}) {
-    const Ran ran = run_sectile({"check", "--first", "18446744073709551612", "--cases", "3", "--jobs", jobs, "--device", cpu_device()});
+    const Ran ran = run_sectile(
+        {"check", "--first", "18446744073709551612", "--cases", "3", "--jobs", jobs, "--device", cpu_device()});
     CHECK_MESSAGE(ran.code == 0, ran.err);
     CHECK(last_line(ran.out) == "3 passed, 0 failed");
   }
@@ -235,7 +239,8 @@ TEST_CASE("workers end with the process that started them") {
     const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
     ::dup2(null, STDOUT_FILENO);
     ::dup2(null, STDERR_FILENO);
-    ::execl(SECTILE_COMMAND, "sectile", "check", "--jobs", "2", "--cases", "100000000", "--device", cpu_device().c_str(), nullptr);
+    ::execl(SECTILE_COMMAND, "sectile", "check", "--jobs", "2", "--cases", "100000000", "--device",
+            cpu_device().c_str(), nullptr);
     ::_exit(127);
   }
   // Two parts, with a worker each.
@@ -251,9 +256,12 @@ TEST_CASE("workers end with the process that started them") {
 TEST_CASE("check says how far it is where no terminal shows it") {
   if (no_device()) return;
   for (const char* jobs : {"1", "2"}) {
-    const Ran ran = run_sectile({"check", "--cases", "4", "--batch", "1", "--jobs", jobs, "--device", cpu_device(), "--test-progress", "0.001"});
+    const Ran ran = run_sectile({"check", "--cases", "4", "--batch", "1", "--jobs", jobs, "--device", cpu_device(),
+                                 "--test-progress", "0.001"});
     CHECK_MESSAGE(ran.code == 0, ran.err);
-    CHECK_MESSAGE(ran.err.find(std::string(jobs) == "1" ? "check: 0/4 after " : "check of cases 2 to 3: ") != std::string::npos, ran.err);
+    CHECK_MESSAGE(
+        ran.err.find(std::string(jobs) == "1" ? "check: 0/4 after " : "check of cases 2 to 3: ") != std::string::npos,
+        ran.err);
     CHECK(ran.err.find("0 failed") != std::string::npos);
     CHECK(last_line(ran.out) == "4 passed, 0 failed");
   }

@@ -46,7 +46,7 @@ Ran permute_to(const Folder& folder, const std::string& out) {
 bool is_npy(const std::string& text) { return text.size() == 128 && text.find("(0, 2)") != std::string::npos; }
 
 mode_t file_type(const std::string& path) {
-  struct stat status {};
+  struct stat status{};
   return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & S_IFMT : 0;
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("a pipe is written to and stays") {
   for (const std::string& path : {pipe, folder.path("link")}) {
     Reader reader(pipe);
     const Ran ran = permute_to(folder, path);
-    if (ran.code != 0) ::close(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));   // or the reader waits
+    if (ran.code != 0) ::close(::open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC));  // or the reader waits
     CHECK_MESSAGE(ran.code == 0, ran.err);
     CHECK(is_npy(reader.text()));
     CHECK(file_type(pipe) == S_IFIFO);
@@ -186,7 +186,7 @@ Ran in_shell(const std::string& command) {
 }
 
 bool is_device(const char* path) {
-  struct stat status {};
+  struct stat status{};
   if (::stat(path, &status) == 0 && S_ISCHR(status.st_mode)) return true;
   MESSAGE("skipped: no " << path);
   return false;
@@ -211,9 +211,9 @@ TEST_CASE("output that is lost is an error") {
   if (!is_device("/dev/full")) return;
   const std::string problem = "'permute f32 512x512 axes=1,0'";
   for (const std::string& arguments :
-       {"plan " + problem + " --target lavapipe", "plan " + problem + " --target lavapipe --json --explain", std::string("devices --json"),
-        std::string("targets"), std::string("bench --preset matmul --list"), std::string("--help"), std::string("--version"),
-        std::string("check --help")}) {
+       {"plan " + problem + " --target lavapipe", "plan " + problem + " --target lavapipe --json --explain",
+        std::string("devices --json"), std::string("targets"), std::string("bench --preset matmul --list"),
+        std::string("--help"), std::string("--version"), std::string("check --help")}) {
     CAPTURE(arguments);
     const Ran fine = in_shell("\"$sectile\" " + arguments);
     CHECK_MESSAGE(fine.code == 0, fine.err);
@@ -233,11 +233,12 @@ TEST_CASE("output that is lost is an error") {
 TEST_CASE("closed descriptors neither abort nor take what is printed") {
   const Folder folder;
   write_file(folder.path("in.npy"), empty_npy());
-  const std::string permute = "\"$sectile\" permute '" + folder.path("in.npy") + "' --axes 1,0 -o '" + folder.path("out.npy") + "'";
+  const std::string permute =
+      "\"$sectile\" permute '" + folder.path("in.npy") + "' --axes 1,0 -o '" + folder.path("out.npy") + "'";
   for (const char* closed : {">&- 2>&-", "2>&-", "<&- >&- 2>&-", ">&-"}) {
     CAPTURE(std::string(closed));
     const Ran ran = in_shell(permute + " " + closed);
-    CHECK(ran.code == 0);   // it prints nothing on standard output
+    CHECK(ran.code == 0);  // it prints nothing on standard output
     CHECK(is_npy(read_file(folder.path("out.npy"))));
     write_file(folder.path("out.npy"), "");
     // What it would print must not go into the file that it writes.
@@ -274,7 +275,7 @@ TEST_CASE("codes tell what could not be written from what could not be read") {
         {"emit", "--from", pipe, "--target", "lavapipe", "-o", folder.path("out")},
         {"demo", "--photo", pipe, "--out", folder.path("out")},
         {"pack", "--list", pipe}}) {
-    const Ran ran = run_sectile(unread);   // and none of them waits for a writer
+    const Ran ran = run_sectile(unread);  // and none of them waits for a writer
     CAPTURE(unread[0]);
     CHECK(ran.code == 2);
     CHECK_MESSAGE(ran.err.find(pipe) != std::string::npos, ran.err);
@@ -314,7 +315,8 @@ TEST_CASE("a pipe that something is written to is read to its end") {
   CHECK_MESSAGE(piped.code == 0, piped.err);
   CHECK(piped.out == direct.out);
   // Its writer is slow: begun, and then silent for a while.
-  const Ran slow = in_shell("{ head -c 10 '" + profile + "'; sleep 0.2; tail -c +11 '" + profile + "'; } > '" + pipe + "' & " + target + "'" + pipe + "'");
+  const Ran slow = in_shell("{ head -c 10 '" + profile + "'; sleep 0.2; tail -c +11 '" + profile + "'; } > '" + pipe +
+                            "' & " + target + "'" + pipe + "'");
   CHECK_MESSAGE(slow.code == 0, slow.err);
   CHECK(slow.out == direct.out);
 }
@@ -322,7 +324,7 @@ TEST_CASE("a pipe that something is written to is read to its end") {
 TEST_CASE("what is read has a bound") {
   const Folder folder;
   write_file(folder.path("big"), std::string(1000, 'x'));
-  REQUIRE(::truncate(folder.path("big").c_str(), off_t{1} << 40) == 0);   // takes no space
+  REQUIRE(::truncate(folder.path("big").c_str(), off_t{1} << 40) == 0);  // takes no space
   const Ran ran = run_sectile({"pack", "--list", folder.path("big")});
   CHECK(ran.code == 2);
   CHECK_MESSAGE(ran.err.find("at most") != std::string::npos, ran.err);

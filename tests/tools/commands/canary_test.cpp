@@ -33,7 +33,8 @@ CanaryRow fail_first(const std::string& path) {
   const std::string whole = read_file(path);
   constexpr std::size_t kIdentity = 12, kIdentityBytes = 32, kHeader = 60;
   REQUIRE(whole.size() > kHeader);
-  backend::Frame frame{"canary's outcome", {}, 1, std::as_bytes(std::span(whole).subspan(kIdentity, kIdentityBytes)), 1 << 20};
+  backend::Frame frame{
+      "canary's outcome", {}, 1, std::as_bytes(std::span(whole).subspan(kIdentity, kIdentityBytes)), 1 << 20};
   std::memcpy(frame.magic.data(), whole.data(), frame.magic.size());
   auto result = canary_from_json(std::string_view(whole).substr(kHeader));
   REQUIRE(result.has_value());
@@ -76,7 +77,8 @@ TEST_CASE("a failed canary is said and its shape is not used") {
   CHECK(second.code == 0);
   CHECK_MESSAGE(second.err.find("canary of " + print(row) + "; not used") != std::string::npos, second.err);
   const Ran looked = run_with_cache(cache, look);
-  CHECK_MESSAGE(looked.out.find("canary failed: " + print(row.shape) + " is not used") != std::string::npos, looked.out);
+  CHECK_MESSAGE(looked.out.find("canary failed: " + print(row.shape) + " is not used") != std::string::npos,
+                looked.out);
   const auto profile = profile_from_json(run_with_cache(cache, {"devices", "--device", cpu_device(), "--json"}).out);
   REQUIRE(profile.has_value());
   CHECK(profile->canary_failed == std::vector{row.shape});

@@ -100,10 +100,18 @@ std::vector<Case> refusals_of_the_rest() {
       {"plan: unknown operation", {"plan", "transmogrify f32 2x2", "--target", "lavapipe"}, "transmogrify"},
       {"matmul: K differs", {"matmul", "INmatrix.npy", "INmatrix.npy", "-o", "OUT"}, "K"},
       {"matmul: three axes and one", {"matmul", "INscalar.npy", "INmatrix.npy", "-o", "OUT"}, "shape"},
-      {"matmul: a type that is none", {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--type", "f31", "-o", "OUT"}, "f31"},
-      {"matmul: i8 of floats", {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--type", "i8", "-o", "OUT"}, "a: f32"},
-      {"matmul: f16 sums of f32", {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--acc", "f16", "-o", "OUT"}, "acc"},
-      {"matmul: beta without C", {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--beta", "2", "-o", "OUT"}, "--c"},
+      {"matmul: a type that is none",
+       {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--type", "f31", "-o", "OUT"},
+       "f31"},
+      {"matmul: i8 of floats",
+       {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--type", "i8", "-o", "OUT"},
+       "a: f32"},
+      {"matmul: f16 sums of f32",
+       {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--acc", "f16", "-o", "OUT"},
+       "acc"},
+      {"matmul: beta without C",
+       {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--beta", "2", "-o", "OUT"},
+       "--c"},
       {"matmul: C of another shape",
        {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--c", "INmatrix.npy", "-o", "OUT"},
        "shape"},
@@ -113,7 +121,9 @@ std::vector<Case> refusals_of_the_rest() {
       {"matmul: unknown activation",
        {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--activation", "tanh", "-o", "OUT"},
        "tanh"},
-      {"plan: a matmul of types that do not go", {"plan", "matmul bf16 nn 2x2x2 acc=f16", "--target", "lavapipe"}, "acc"},
+      {"plan: a matmul of types that do not go",
+       {"plan", "matmul bf16 nn 2x2x2 acc=f16", "--target", "lavapipe"},
+       "acc"},
       {"plan: unknown type", {"plan", "permute f31 2x2 axes=1,0", "--target", "lavapipe"}, "f31"},
       {"plan: axes repeated", {"plan", "permute f32 2x2 axes=0,0", "--target", "lavapipe"}, "axes"},
       {"plan: rank 17",
@@ -166,9 +176,13 @@ std::vector<Case> refusals_of_the_rest() {
       {"demo: no photograph", {"demo", "--photo", "INgarbage.npy", "--out", "OUT"}, "picture"},
       {"bench: a matmul without elements", {"bench", "matmul f32 nn 0x4x4", "--html", "OUT"}, "at least one element"},
       {"bench: a matmul of nothing at all", {"bench", "matmul f32 nn 0x0x0", "--json", "OUT"}, "at least one element"},
-      {"bench: a permute without elements", {"bench", "permute f32 0x4 axes=1,0", "--json", "OUT"}, "at least one element"},
+      {"bench: a permute without elements",
+       {"bench", "permute f32 0x4 axes=1,0", "--json", "OUT"},
+       "at least one element"},
       {"tune: a matmul without elements", {"tune", "matmul f32 nn 4x0x4", "--store", "OUT"}, "at least one element"},
-      {"tune: a permute without elements", {"tune", "permute f32 4x0 axes=1,0", "--store", "OUT"}, "at least one element"},
+      {"tune: a permute without elements",
+       {"tune", "permute f32 4x0 axes=1,0", "--store", "OUT"},
+       "at least one element"},
       {"unknown subcommand", {"frobnicate"}, "frobnicate (want devices, targets, permute"},
       {"unknown subcommand with options", {"frobnicate", "--json"}, "subcommand: frobnicate"},
       {"permute: an empty name to write to", {"permute", "IN.npy", "--axes", "0,2,1", "-o", ""}, "want a file's name"},
@@ -227,7 +241,8 @@ TEST_CASE("output is named in one way by every subcommand") {
   for (const char* option : {"-o", "--out", "--output"}) {
     const std::string in = folder.path("IN.npy"), out = folder.path(std::string("out") + option);
     CHECK(run_sectile({"permute", in, "--axes", "1,0", option, out}).code == 0);
-    CHECK(run_sectile({"matmul", in, in, "--transpose-b", "--help", option, out}).out.find("--output") != std::string::npos);
+    CHECK(run_sectile({"matmul", in, in, "--transpose-b", "--help", option, out}).out.find("--output") !=
+          std::string::npos);
     // Past the options, to what is wrong with the folder and the photograph.
     CHECK(run_sectile({"pack", folder.path("none"), option, out}).err.find("none/manifest.json") != std::string::npos);
     CHECK(run_sectile({"demo", "--photo", in, option, out}).err.find("picture") != std::string::npos);
@@ -238,7 +253,8 @@ TEST_CASE("output is named in one way by every subcommand") {
 TEST_CASE("numbers that are none are refused by every option") {
   const Folder folder;
   write_inputs(folder);
-  const std::string permute = "permute f32 4x4 axes=1,0", in = folder.path("IN.npy"), square = folder.path("INmatrix.npy");
+  const std::string permute = "permute f32 4x4 axes=1,0", in = folder.path("IN.npy"),
+                    square = folder.path("INmatrix.npy");
   const std::vector<std::vector<std::string>> commands = {
       {"bench", permute, "--min-time"},
       {"bench", permute, "--warmup"},
@@ -357,10 +373,11 @@ TEST_CASE("plan and targets say why a matrix unit is left alone") {
   const Ran plan = run_sectile({"plan", "matmul f16 nn 512x512x512", "--target", "intel-xe-lpg"});
   CHECK(plan.code == 0);
   CHECK(plan.err.contains(said));
-  CHECK(plan.out.starts_with("matmul_simt"));   // and nothing else stands there
+  CHECK(plan.out.starts_with("matmul_simt"));  // and nothing else stands there
   CHECK(run_sectile({"plan", "matmul f16 nn 512x512x512", "--target", "nvidia-ada"}).err.empty());
   CHECK(run_sectile({"plan", "permute f16 64x64 axes=1,0", "--target", "intel-xe-lpg"}).err.empty());
-  CHECK(run_sectile({"targets", "intel-xe-lpg"}).out.contains("intel-xe-lpg: the matrix unit is not known, and not used"));
+  CHECK(run_sectile({"targets", "intel-xe-lpg"})
+            .out.contains("intel-xe-lpg: the matrix unit is not known, and not used"));
   CHECK(run_sectile({"targets"}).out.contains("not known, not used"));
 }
 

@@ -1,6 +1,6 @@
 // The reference of matmul, its random problems, and the command that multiplies files.
-#include "tools/run_command.hpp"
 #include "reference/extra_rows.hpp"
+#include "tools/run_command.hpp"
 
 #include "bench/operation.hpp"
 
@@ -80,12 +80,12 @@ TEST_CASE("halves read and write as their definition") {
   CHECK(half(65519.99) == 0x7bff);
   CHECK(half(65520) == 0x7c00);
   CHECK(half(std::ldexp(1, -24)) == 1);
-  CHECK(half(std::ldexp(1, -25)) == 0);              // a tie, to even
+  CHECK(half(std::ldexp(1, -25)) == 0);  // a tie, to even
   CHECK(half(std::ldexp(1.001, -25)) == 1);
   CHECK(half(std::ldexp(1, -14)) == 0x0400);
-  CHECK(half(1 + std::ldexp(1, -11)) == 0x3c00);     // ties to even
+  CHECK(half(1 + std::ldexp(1, -11)) == 0x3c00);  // ties to even
   CHECK(half(1 + std::ldexp(3, -11)) == 0x3c02);
-  CHECK(half(2 - std::ldexp(1, -12)) == 0x4000);     // the carry is the next exponent
+  CHECK(half(2 - std::ldexp(1, -12)) == 0x4000);  // the carry is the next exponent
   for (unsigned bits = 0; bits < 0x7c00; ++bits) {
     const auto exact = static_cast<std::uint16_t>(bits);
     std::byte bytes[2];
@@ -124,16 +124,17 @@ TEST_CASE("matmul reference known answers") {
   CHECK(values("matmul f32 nn 2x2x3 beta=2 c=d", data, bytes_of(c)) == std::vector<double>{10, -1, 22, -4});
 
   const auto gelu = values("matmul f32 nn 2x2x3 alpha=0.125 epi=gelu", data);
-  CHECK(gelu[0] == doctest::Approx(0.8413447460685429));                       // 1: half of 1 + erf(1 / sqrt 2)
+  CHECK(gelu[0] == doctest::Approx(0.8413447460685429));  // 1: half of 1 + erf(1 / sqrt 2)
   CHECK(gelu[1] == doctest::Approx(-0.375 * 0.35383023332727631));
   CHECK(values("matmul f32 nn 2x2x3 alpha=0.125 epi=silu", data)[0] == doctest::Approx(1 / (1 + std::exp(-1.0))));
 }
 
 TEST_CASE("quantized weights are what their words say") {
   std::vector<float> ones(64, 1), a_scale(64, 2);
-  std::vector<std::uint8_t> nibbles(64, 0x98);              // low nibble first: 0, 1, 0, 1 ...
-  std::vector<std::uint16_t> halves = {0x3c00, 0x4000, 0x4200, 0x4400};   // 1 2 / 3 4
-  MatmulData data = {{"a", bytes_of(ones)}, {"b", bytes_of(nibbles)}, {"b.scale", bytes_of(halves)}, {"a.scale", bytes_of(a_scale)}};
+  std::vector<std::uint8_t> nibbles(64, 0x98);                           // low nibble first: 0, 1, 0, 1 ...
+  std::vector<std::uint16_t> halves = {0x3c00, 0x4000, 0x4200, 0x4400};  // 1 2 / 3 4
+  MatmulData data = {
+      {"a", bytes_of(ones)}, {"b", bytes_of(nibbles)}, {"b.scale", bytes_of(halves)}, {"a.scale", bytes_of(a_scale)}};
   CHECK(values("matmul f32 nt 1x2x64 b=q4", data) == std::vector<double>{16 + 32, 48 + 64});
   CHECK(values("matmul f32 nt 1x2x64 b=q4 pro=scale", data) == std::vector<double>{2 * 48, 2 * 112});
   CHECK(values("matmul f32 nt 1x2x1 b=q4 ldb=64", data) == std::vector<double>{0, 0});
@@ -152,7 +153,7 @@ TEST_CASE("integers are exact and wrap") {
   const MatmulData data = {{"a", bytes_of(most)}, {"b", bytes_of(most)}, {"bias", bytes_of(bias)}};
   const MatmulDefinition definition(matmul("matmul i8 nn 1x2x2 epi=bias"));
   const auto result = definition.result(data, {});
-  CHECK(result[0].value == -2147450881.0);   // 2^31 - 1 + 32768, less 2^32
+  CHECK(result[0].value == -2147450881.0);  // 2^31 - 1 + 32768, less 2^32
   CHECK(result[1].value == 32763);
   CHECK(result[0].tolerance == 0);
 }
@@ -176,7 +177,8 @@ TEST_CASE("matmul reference agrees with itself and sees every change") {
       const std::int64_t b = at / (problem.m * problem.n), m = at / problem.n % problem.m, n = at % problem.n;
       REQUIRE(std::isfinite(want[e].value));
       encode(d.type, want[e].value, got.data() + static_cast<std::size_t>(d.index(b, m, n)) * size);
-      if (random.one_in(10)) REQUIRE(definition.element(filled.data, before, b, m, n).value == doctest::Approx(want[e].value));
+      if (random.one_in(10))
+        REQUIRE(definition.element(filled.data, before, b, m, n).value == doctest::Approx(want[e].value));
     }
     REQUIRE_FALSE(compare(definition, want, before, got).has_value());
     REQUIRE_FALSE(compare_devices(definition, want, got, got).has_value());
@@ -214,7 +216,8 @@ TEST_CASE("tolerances see a missing term") {
     shorter.lda = definition.problem().k;
     const auto want = definition.result(filled.data, {}), less = MatmulDefinition(shorter).result(filled.data, {});
     std::size_t seen = 0;
-    for (std::size_t i = 0; i < want.size(); ++i) seen += std::fabs(want[i].value - less[i].value) > want[i].tolerance ? 1 : 0;
+    for (std::size_t i = 0; i < want.size(); ++i)
+      seen += std::fabs(want[i].value - less[i].value) > want[i].tolerance ? 1 : 0;
     CHECK(seen >= want.size() / 2);
   }
 }
@@ -242,7 +245,9 @@ TEST_CASE("generated matmuls are valid and of every kind") {
     ++kinds["a " + std::string(name(p.a_type))];
     if (p.acc == DType::f16) ++kinds["acc f16"];
     ++kinds[p.transpose_a ? p.transpose_b ? "tt" : "tn" : p.transpose_b ? "nt" : "nn"];
-    ++kinds["b " + (p.b_format == WeightFormat::q4 ? "q4" : p.b_format == WeightFormat::q8 ? "q8" : std::string(name(p.b_type)))];
+    ++kinds["b " + (p.b_format == WeightFormat::q4   ? "q4"
+                    : p.b_format == WeightFormat::q8 ? "q8"
+                                                     : std::string(name(p.b_type)))];
     if (p.batch > 1 && p.a_batch == 0) ++kinds["one for all"];
     if (p.batch > 1 && p.d_batch >= 0 && p.d_batch < p.m * p.n) ++kinds["interleaved"];
     if (p.lda != 0) ++kinds["lda"];
@@ -254,10 +259,13 @@ TEST_CASE("generated matmuls are valid and of every kind") {
     if (p.k > 5000) ++kinds["long sum"];
     if (p.d_align != 16) ++kinds["align"];
   }
-  for (const char* kind : {"c", "bias", "scale", "residual", "b.scale", "a.scale", "f32", "f16", "bf16", "i8", "out i32", "out f32",
-                           "out f16", "out bf16", "a f32", "a f16", "a bf16", "acc f16", "nn", "nt", "tn", "tt", "b q4", "b q8",
-                           "b f16", "one for all", "interleaved", "lda", "D of NaNs", "activation 0", "activation 1",
-                           "activation 2", "activation 3", "activation 4", "empty", "no sum", "vector", "long sum", "align"}) {
+  for (const char* kind :
+       {"c",         "bias",         "scale",        "residual",     "b.scale",      "a.scale",      "f32",
+        "f16",       "bf16",         "i8",           "out i32",      "out f32",      "out f16",      "out bf16",
+        "a f32",     "a f16",        "a bf16",       "acc f16",      "nn",           "nt",           "tn",
+        "tt",        "b q4",         "b q8",         "b f16",        "one for all",  "interleaved",  "lda",
+        "D of NaNs", "activation 0", "activation 1", "activation 2", "activation 3", "activation 4", "empty",
+        "no sum",    "vector",       "long sum",     "align"}) {
     CAPTURE(kind);
     CHECK(kinds[kind] >= 10);
   }
@@ -270,7 +278,8 @@ TEST_CASE("benchmarks name candidates that there are") {
   const auto planned = [&](const std::vector<tools::Contender>& contenders) {
     for (const auto& contender : contenders) {
       CAPTURE(print(contender.problem));
-      const auto plan = make_plan(contender.problem, *profile, {.explain = false, .force = contender.force, .extra = &reference::extra_rows()});
+      const auto plan = make_plan(contender.problem, *profile,
+                                  {.explain = false, .force = contender.force, .extra = &reference::extra_rows()});
       CHECK_MESSAGE(plan.has_value(), contender.force);
       ++named;
     }
@@ -285,7 +294,7 @@ TEST_CASE("benchmarks name candidates that there are") {
       if (row.more) planned(row.more(*chosen, *profile));
     }
   }
-  CHECK(named >= 10 + 6 * 2);   // the ladder's rungs, and at least two a row of dietcode
+  CHECK(named >= 10 + 6 * 2);  // the ladder's rungs, and at least two a row of dietcode
 }
 
 TEST_CASE("matmul agrees with NumPy") {
@@ -342,8 +351,9 @@ for n, (t, sa, sb, turned, options, right) in enumerate(cases):
     std::string line = wrote.out.substr(begin, end - begin) + " ";
     begin = end + 1;
     const std::string number = std::to_string(n);
-    std::vector<std::string> arguments = {"matmul", folder.path(number + "a.npy"), folder.path(number + "b.npy"), "-o",
-                                          folder.path(number + ".out.npy"), "--device", device};
+    std::vector<std::string> arguments = {"matmul", folder.path(number + "a.npy"),    folder.path(number + "b.npy"),
+                                          "-o",     folder.path(number + ".out.npy"), "--device",
+                                          device};
     for (std::size_t at = line.find(' '); at != std::string::npos; at = line.find(' ')) {
       if (at > 0) arguments.push_back(line.substr(0, at));
       line.erase(0, at + 1);

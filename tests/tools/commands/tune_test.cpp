@@ -14,8 +14,9 @@ namespace {
 const std::vector<std::string> kProblems = {"matmul f32 nt 48x40x33", "permute f32 64x48 axes=1,0"};
 
 std::vector<std::string> tune(const std::string& store) {
-  std::vector<std::string> arguments = {"tune", "--device", cpu_device(), "--store", store, "--min-time", "0.001", "--warmup", "0",
-                                        "--cycle-mb", "0", "--limit", "4", "--json"};
+  std::vector<std::string> arguments = {"tune",       "--device", cpu_device(), "--store", store,
+                                        "--min-time", "0.001",    "--warmup",   "0",       "--cycle-mb",
+                                        "0",          "--limit",  "4",          "--json"};
   arguments.insert(arguments.end(), kProblems.begin(), kProblems.end());
   return arguments;
 }
@@ -59,8 +60,8 @@ TEST_CASE("tuning stores winners that plans take") {
     CHECK(tuned.find("tuned; ") != std::string::npos);
     CHECK(plan_of(kProblems[i], {"--tuned", store}) == plan_of(kProblems[i], {"--force", winner}));
     CHECK(plan_of(kProblems[i], {"--tuned", store, "--force", model}) == plan_of(kProblems[i], {"--force", model}));
-    const Ran timed = run_sectile({"bench", kProblems[i], "--device", cpu_device(), "--tuned", store, "--min-time", "0.001",
-                                   "--warmup", "0", "--cycle-mb", "0", "--json"});
+    const Ran timed = run_sectile({"bench", kProblems[i], "--device", cpu_device(), "--tuned", store, "--min-time",
+                                   "0.001", "--warmup", "0", "--cycle-mb", "0", "--json"});
     CHECK_MESSAGE(timed.code == 0, timed.err);
     CHECK(timed.out.find('"' + winner + '"') != std::string::npos);
   }
@@ -114,7 +115,8 @@ TEST_CASE("tuning refuses what it cannot do") {
 TEST_CASE("tuning refuses a file that is no store before it measures") {
   const Folder folder;
   const std::string store = folder.path("letter");
-  for (const std::string& content : {std::string("a letter to a friend"), std::string("SECTILET\2\0\0\0", 12) + std::string(16, 'x')}) {
+  for (const std::string& content :
+       {std::string("a letter to a friend"), std::string("SECTILET\2\0\0\0", 12) + std::string(16, 'x')}) {
     write_file(store, content);
     // No device is there by this name: it is not even looked for.
     const Ran ran = run_sectile({"tune", kProblems[1], "--device", "no such device", "--store", store});
