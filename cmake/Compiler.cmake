@@ -39,21 +39,22 @@ if(SECTILE_SANITIZE)
   # Everything is instrumented, the libraries' interfaces too: sanitized and plain objects do not mix.
   add_compile_options(-fsanitize=${SECTILE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${SECTILE_SANITIZE})
+  # The sanitizer build is not optimized (a half of its compile time) but where the work is done: sectile_optimized(TARGET).
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # g++ warns of uninitialized values that its own instrumentation made.
     target_compile_options(sectile_own INTERFACE -Wno-maybe-uninitialized)
   endif()
 endif()
-if(SECTILE_UNITY)
-  # Most of a file's cost is what it includes. Off by default: each file alone proves its own includes, and is built
-  # again alone. File-local names then share a namespace: two that clash are renamed, or stand once in a header.
-  set(CMAKE_UNITY_BUILD ON)
-  set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
-  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # g++ takes a unity file's sources for headers, in which a type of an anonymous namespace is a mistake.
-    target_compile_options(sectile_own INTERFACE -Wno-subobject-linkage)
-  endif()
+if(SECTILE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  # g++ takes a unity file's sources for headers, in which a type of an anonymous namespace is a mistake.
+  target_compile_options(sectile_own INTERFACE -Wno-subobject-linkage)
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+
+function(sectile_optimized target)
+  if(SECTILE_SANITIZE)
+    target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()

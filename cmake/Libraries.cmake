@@ -7,6 +7,10 @@ function(sectile_library name)
     message(WARNING "src/${name} has no source yet")
     set(sources ${PROJECT_SOURCE_DIR}/cmake/empty.cpp)
   endif()
+  # A strategy of src/plan is a file, and all of them give their parts the same names (Row, kTable, applicable, make).
+  if(NOT name STREQUAL plan)
+    sectile_batched(sources ${name} ${sources})
+  endif()
   add_library(sectile_${name} STATIC ${sources})
   target_include_directories(sectile_${name}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
@@ -26,8 +30,7 @@ endif()
 sectile_library(base)
 sectile_library(device)
 sectile_library(plan)
-# A strategy is a file, and all of them give their parts the same names (Row, kTable, applicable, make).
-set_target_properties(sectile_plan PROPERTIES UNITY_BUILD OFF)
+sectile_optimized(sectile_plan)
 sectile_library(backend)
 sectile_library(module)
 sectile_library(tune)

@@ -111,8 +111,8 @@ add_library(sectile_shaders STATIC ${PROJECT_BINARY_DIR}/embedded_modules.cpp)
 target_link_libraries(sectile_shaders PRIVATE $<BUILD_INTERFACE:sectile_own>)
 target_include_directories(sectile_shaders PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>)
 target_compile_features(sectile_shaders PUBLIC cxx_std_23)
-# What an .incbin names, a compiler cache does not see, and a unity build forgets that the object depends on it.
-set_target_properties(sectile_shaders PROPERTIES CXX_COMPILER_LAUNCHER "" CXX_CLANG_TIDY "" UNITY_BUILD OFF)
+# What an .incbin names, a compiler cache does not see.
+set_target_properties(sectile_shaders PROPERTIES CXX_COMPILER_LAUNCHER "" CXX_CLANG_TIDY "")
 add_dependencies(sectile_shaders sectile_spirv_modules)
 
 # The same functions without modules, for programs that use a pack alone (sectile::packed).

@@ -4,6 +4,29 @@ if(SECTILE_BUILD_TESTS)
   target_link_libraries(sectile_test_main PUBLIC sectile_dep_doctest PRIVATE sectile_own)
 endif()
 
+# Paths stand in one file and not in every command line: see tests/support/paths.hpp.
+if(SECTILE_BUILD_TESTS)
+  set(command "")
+  set(pack_only "")
+  if(SECTILE_BUILD_TOOLS)
+    set(command "$<TARGET_FILE:sectile_command>")
+    if(SECTILE_OFFLINE)
+      set(pack_only "$<TARGET_FILE:pack_only>")
+    endif()
+  endif()
+  file(GENERATE OUTPUT ${PROJECT_BINARY_DIR}/paths.cpp CONTENT "#include \"support/paths.hpp\"
+namespace sectile::test {
+std::string source_folder() { return R\"path(${PROJECT_SOURCE_DIR})path\"; }
+std::string data_folder() { return R\"path(${PROJECT_SOURCE_DIR}/tests/data)path\"; }
+std::string sectile_command() { return R\"path(${command})path\"; }
+std::string pack_only_program() { return R\"path(${pack_only})path\"; }
+}  // namespace sectile::test
+")
+  add_library(sectile_test_paths STATIC ${PROJECT_BINARY_DIR}/paths.cpp)
+  target_include_directories(sectile_test_paths PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+  target_link_libraries(sectile_test_paths PRIVATE sectile_own)
+endif()
+
 # Its operator new and pthread_mutex_lock take the place of the libraries': only where both are counted.
 if(SECTILE_BUILD_TESTS)
   add_library(sectile_test_counted OBJECT ${PROJECT_SOURCE_DIR}/tests/support/counted.cpp)
@@ -17,6 +40,7 @@ function(sectile_test folder)
   if(NOT sources)
     return()
   endif()
+  sectile_batched(sources test_${folder} ${sources})
   set(main sectile_test_main)
   if(EXISTS ${PROJECT_SOURCE_DIR}/tests/${folder}/main.cpp)
     set(main "")
@@ -24,21 +48,11 @@ function(sectile_test folder)
   add_executable(test_${folder} ${sources})
   target_include_directories(test_${folder} PRIVATE
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/shaders)
-  target_compile_definitions(test_${folder} PRIVATE SECTILE_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-    SECTILE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests/data")
-  target_link_libraries(test_${folder} PRIVATE ${main} sectile_own sectile_reference sectile_dep_doctest
+  target_link_libraries(test_${folder} PRIVATE ${main} sectile_test_paths sectile_own sectile_reference sectile_dep_doctest
     sectile_dep_json sectile_dep_fmt sectile_dep_xxhash ${ARGN})
-  # doctest and what is tested are most of what a test's file costs. (The files' names clash no more than in the
-  # sanitizer build, which compiles everything so.) See cmake/Compiler.cmake for g++'s warning.
-  if(SECTILE_TEST_UNITY AND NOT SECTILE_UNITY)
-    set_target_properties(test_${folder} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
-    if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-      target_compile_options(test_${folder} PRIVATE -Wno-subobject-linkage)
-    endif()
-  endif()
-  # Sanitizers slow the libraries and the emulated kernels. For a test's own code compile time dominates.
-  if(SECTILE_SANITIZE AND NOT folder STREQUAL "emulated")
-    target_compile_options(test_${folder} PRIVATE -O0)
+  # For a test's own code compile time dominates; the emulated kernels do the work of a GPU.
+  if(NOT folder STREQUAL "emulated" AND NOT SECTILE_SANITIZE)
+    target_compile_options(test_${folder} PRIVATE -O1)
   endif()
   add_test(NAME ${folder} COMMAND test_${folder} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
   # Drivers leak memory when they are unloaded, so leaks are checked only in tests without a driver.
@@ -67,6 +81,7 @@ function(sectile_emulated_kernels target)
   foreach(kernel IN LISTS kernels)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel})
     cmake_path(GET kernel STEM stem)
+    cmake_path(RELATIVE_PATH kernel BASE_DIRECTORY ${PROJECT_SOURCE_DIR}/shaders OUTPUT_VARIABLE relative)
     # The copy engine and its barriers are PTX: a GPU alone shows what such a kernel does.
     file(STRINGS ${kernel} ptx REGEX "lib/tma.cuh")
     if(ptx)
@@ -89,7 +104,7 @@ function(sectile_emulated_kernels target)
       endforeach()
       string(APPEND text "#define constexpr const\n#define for(...) SECTILE_FOR(__VA_ARGS__)\n"
         "namespace sectile::emulated { namespace {\n"
-        "struct ${class} : Emulated {\n  using Emulated::Emulated;\n#include \"${kernel}\"\n};\n"
+        "struct ${class} : Emulated {\n  using Emulated::Emulated;\n#include \"${relative}\"\n};\n"
         "#undef constexpr\n#undef for\n"
         "const bool ${class}_known = register_kernel<${class}>(\"${stem}\", \"${variant}\");\n} }\n${undo}")
     endforeach()
@@ -115,11 +130,12 @@ if(SECTILE_BUILD_TESTS)
   sectile_test(tune sectile_tune sectile_device sectile_backend)
   sectile_test(emulated sectile_plan sectile_device)
   sectile_emulated_kernels(test_emulated)
+  sectile_optimized(test_emulated)
   sectile_test(vulkan sectile sectile_dep_volk sectile_test_counted)
   if(SECTILE_CUDA)
-    sectile_test(cuda sectile_cuda sectile_backend sectile_test_counted ${CMAKE_DL_LIBS})
     # Its names are the driver's, which clash with ours.
     set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/cuda/fake_driver.cpp PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    sectile_test(cuda sectile_cuda sectile_backend sectile_test_counted ${CMAKE_DL_LIBS})
     # What src/cuda declares by itself is compared with CUDA's headers where there are some.
     find_path(SECTILE_CUDA_HEADERS NAMES nvrtc.h PATHS /usr/local/cuda/include ENV CUDA_HOME PATH_SUFFIXES include)
     mark_as_advanced(SECTILE_CUDA_HEADERS)
@@ -170,7 +186,6 @@ if(SECTILE_BUILD_TESTS)
       sectile_test(${folder} sectile_tool)
       target_sources(test_${folder} PRIVATE ${PROJECT_SOURCE_DIR}/tests/vulkan/helpers.cpp
         ${PROJECT_SOURCE_DIR}/tests/tools/run_command.cpp)
-      target_compile_definitions(test_${folder} PRIVATE SECTILE_PACK_ONLY="$<TARGET_FILE:pack_only>")
       add_dependencies(test_${folder} pack_only)
     endforeach()
   endif()
@@ -179,14 +194,12 @@ if(SECTILE_BUILD_TESTS)
     sectile_test(drivers sectile sectile_dep_volk)
     target_sources(test_drivers PRIVATE ${PROJECT_SOURCE_DIR}/tests/vulkan/helpers.cpp
       ${PROJECT_SOURCE_DIR}/tests/tools/run_command.cpp)
-    target_compile_definitions(test_drivers PRIVATE SECTILE_COMMAND="")
     # Some thousand kernels, by drivers on two threads.
     set_tests_properties(drivers PROPERTIES PROCESSORS 2 TIMEOUT 1800)
   endif()
   # The command itself, for tests that start it.
   foreach(folder tools spirv pack)
     if(TARGET sectile_command AND TARGET test_${folder})
-      target_compile_definitions(test_${folder} PRIVATE SECTILE_COMMAND="$<TARGET_FILE:sectile_command>")
       add_dependencies(test_${folder} sectile_command)
     endif()
   endforeach()

@@ -1,6 +1,8 @@
 # The sectile command, and the library that it shares with the tests: reference and problem generator.
 file(GLOB reference_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/reference/*.cpp)
+sectile_batched(reference_sources reference ${reference_sources})
 add_library(sectile_reference STATIC ${reference_sources})
+sectile_optimized(sectile_reference)
 target_include_directories(sectile_reference PUBLIC ${PROJECT_SOURCE_DIR}/tests)
 target_include_directories(sectile_reference PRIVATE ${PROJECT_SOURCE_DIR}/src)
 target_link_libraries(sectile_reference PUBLIC sectile_plan PRIVATE sectile_own sectile_dep_fmt)
@@ -18,6 +20,11 @@ endif()
 file(GLOB tool_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/*/*.cpp)
 set(tool_main ${PROJECT_SOURCE_DIR}/tools/cli/main.cpp)
 list(REMOVE_ITEM tool_sources ${tool_main} ${PROJECT_SOURCE_DIR}/tools/cli/npy.cpp ${PROJECT_SOURCE_DIR}/tools/cli/files.cpp)
+if(TARGET sectile_spirv)
+  set_property(SOURCE ${PROJECT_SOURCE_DIR}/tools/emit/code.cpp APPEND PROPERTY COMPILE_DEFINITIONS SECTILE_HAS_SPIRV)
+  set_property(SOURCE ${PROJECT_SOURCE_DIR}/tools/emit/code.cpp PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
+endif()
+sectile_batched(tool_sources tool ${tool_sources})
 add_library(sectile_tool STATIC ${tool_sources})
 target_include_directories(sectile_tool PUBLIC
   ${PROJECT_SOURCE_DIR}/tools ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/shaders)
@@ -27,7 +34,6 @@ target_link_libraries(sectile_tool
     sectile_dep_xxhash sectile_dep_stb
   PRIVATE sectile_own)
 if(TARGET sectile_spirv)
-  set_property(SOURCE ${PROJECT_SOURCE_DIR}/tools/emit/code.cpp APPEND PROPERTY COMPILE_DEFINITIONS SECTILE_HAS_SPIRV)
   target_link_libraries(sectile_tool PUBLIC sectile_spirv)
 endif()
 

@@ -4,6 +4,7 @@
 #include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
 #include "permute/permute_copy.abi.h"
+#include "support/paths.hpp"
 
 #include <doctest/doctest.h>
 
@@ -14,7 +15,7 @@
 TEST_CASE("interface headers compile with NVRTC") {
   const sectile::test::Nvrtc nvrtc;
   if (!nvrtc.there()) return;
-  const sectile::test::NvrtcHeaders headers(std::filesystem::path(SECTILE_SOURCE_DIR) / "shaders");
+  const sectile::test::NvrtcHeaders headers(std::filesystem::path(sectile::test::source_folder()) / "shaders");
   std::string source;
   std::size_t interfaces = 0;
   for (const auto& name : headers.names()) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "support/paths.hpp"
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
@@ -7,7 +8,7 @@
 
 // A file of tests/data.
 inline std::string data_file(const std::string& name) {
-  std::ifstream file(SECTILE_TEST_DATA "/" + name, std::ios::binary);
+  std::ifstream file(sectile::test::data_folder() + "/" + name, std::ios::binary);
   if (!file) throw std::runtime_error("tests/data/" + name + " is not there");
   return {std::istreambuf_iterator<char>(file), {}};
 }

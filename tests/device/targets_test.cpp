@@ -2,6 +2,7 @@
 #include "data.hpp"
 #include "device/fields.hpp"
 #include "device/quirks.hpp"
+#include "support/paths.hpp"
 
 #include <doctest/doctest.h>
 
@@ -109,7 +110,7 @@ TEST_CASE("CUDA targets hold the capability table") {
 }
 
 TEST_CASE("the document tells of every field") {
-  std::ifstream file(SECTILE_SOURCE_DIR "/docs/reference/targets.md");
+  std::ifstream file(test::source_folder() + "/docs/reference/targets.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   REQUIRE_FALSE(text.empty());
   const DeviceProfile profile;

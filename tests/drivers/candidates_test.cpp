@@ -3,6 +3,7 @@
 // After a change that means to move these lists: SECTILE_UPDATE=1 test_drivers, and read the difference.
 #include "drivers.hpp"
 #include "reference/extra_rows.hpp"
+#include "support/paths.hpp"
 
 #include "support/scope.hpp"
 
@@ -185,7 +186,7 @@ TEST_CASE("every admitted candidate compiles without spills, and the refused one
     CAPTURE(gpu.name);
     const Ran ran = process.get();
     CHECK_MESSAGE(ran.code == 0, ran.out << ran.err);
-    const std::string held = std::string(SECTILE_TEST_DATA) + "/drivers/" + gpu.name + ".txt";
+    const std::string held = test::data_folder() + "/drivers/" + gpu.name + ".txt";
     const auto now = lines_of(read_file(found(gpu))), before = lines_of(read_file(held));
     CHECK_FALSE(now.empty());
     if (std::getenv("SECTILE_UPDATE") != nullptr) {

@@ -2,6 +2,7 @@
 // runs on what they wrote.
 #include "../spirv/emitted.hpp"
 #include "../tools/run_command.hpp"
+#include "support/paths.hpp"
 #include "support/scope.hpp"
 
 #include <nlohmann/json.hpp>
@@ -32,7 +33,7 @@ std::map<std::string, std::string> content(const std::string& folder) {
 // A folder of links, so that a shell finds the built command as `sectile`.
 std::string path_with_sectile(const Folder& folder) {
   fs::create_directory(folder.path("bin"));
-  fs::create_symlink(SECTILE_COMMAND, folder.path("bin") + "/sectile");
+  fs::create_symlink(sectile_command(), folder.path("bin") + "/sectile");
   return folder.path("bin") + ":/usr/local/bin:/usr/bin:/bin";
 }
 
@@ -190,7 +191,7 @@ TEST_CASE("a program with a pack alone runs two shapes from one module, bit-equa
     REQUIRE_MESSAGE(packed.code == 0, packed.err);
     CHECK(nlohmann::json::parse(packed.out)["modules"] == 1);
     const Ran ran = run_program(
-        SECTILE_PACK_ONLY, {folder.path("p.pack"), folder.path("result"), selector, kTurnOfHalves, kOtherOfHalves});
+        pack_only_program(), {folder.path("p.pack"), folder.path("result"), selector, kTurnOfHalves, kOtherOfHalves});
     REQUIRE_MESSAGE(ran.code == 0, ran.err);
     CHECK(ran.out == "1 modules, 1 pipelines\n");
 
@@ -253,7 +254,7 @@ sectile pack all -o kernels.pack
     CAPTURE(runtime.entry().name);
     const std::string problem = "permute f16 1x384x512x128 axes=0,3,1,2";
     const Ran run =
-        run_program(SECTILE_PACK_ONLY, {folder.path("kernels.pack"), folder.path("result"), selector, problem});
+        run_program(pack_only_program(), {folder.path("kernels.pack"), folder.path("result"), selector, problem});
     CHECK_MESSAGE(run.code == 0, run.err);
     const auto definition = reference::PermuteDefinition(std::get<PermuteProblem>(must(parse_problem(problem))));
     std::vector<std::byte> src(definition.src_bytes()), want(definition.dst_bytes());
@@ -381,7 +382,7 @@ TEST_CASE("emit writes into a folder that is there, and behind a link") {
   CHECK(fs::exists(folder.path("empty/manifest.json")));
   fs::create_directory(folder.path("here"));
   fs::create_directory(folder.path("here/.emit.abcdef"));  // left by a run that was killed
-  const Ran here = run_program("/bin/sh", {"-c", "cd " + folder.path("here") + " && exec " + SECTILE_COMMAND +
+  const Ran here = run_program("/bin/sh", {"-c", "cd " + folder.path("here") + " && exec " + sectile_command() +
                                                      " emit '" + kTurnOfHalves + "' --target nvidia-hopper -o ."});
   CHECK_MESSAGE(here.code == 0, here.err);
   CHECK(content(folder.path("here")) == content(folder.path("empty")));

@@ -1,6 +1,7 @@
 // The golden record: the plans of some 300 problems on every built-in target, one line each. A change of structure
 // leaves it word for word; a change of choices is a commit of its own with the difference. `tools/dev golden` writes
 // the record.
+#include "support/paths.hpp"
 #include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
 
@@ -35,7 +36,7 @@ constexpr std::size_t kEach = 1;
 constexpr std::size_t kEach = 1;
 #endif
 
-std::string folder() { return std::string(SECTILE_SOURCE_DIR) + "/tests/plan/golden/"; }
+std::string folder() { return test::source_folder() + "/tests/plan/golden/"; }
 
 // "cuda:sm_90a" as a file's name.
 std::string file_of(std::string_view target) {

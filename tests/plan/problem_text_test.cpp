@@ -1,4 +1,5 @@
 #include "made_up.hpp"
+#include "support/paths.hpp"
 
 #include <doctest/doctest.h>
 
@@ -90,7 +91,7 @@ TEST_CASE("problem JSON refuses by key") {
 }
 
 TEST_CASE("documented examples are valid and print as written") {
-  std::ifstream file(SECTILE_SOURCE_DIR "/docs/reference/problem-string.md");
+  std::ifstream file(test::source_folder() + "/docs/reference/problem-string.md");
   int examples = 0;
   for (std::string line; std::getline(file, line);) {
     const std::size_t start = line.find("| `permute ") == 0 ? 2 : line.find("| `matmul ") == 0 ? 2 : std::string::npos;

@@ -1,4 +1,5 @@
 #include "run_command.hpp"
+#include "support/paths.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -63,7 +64,7 @@ Ran run_program(const std::string& program, const std::vector<std::string>& argu
   return ran;
 }
 
-Ran run_sectile(const std::vector<std::string>& arguments) { return run_program(SECTILE_COMMAND, arguments); }
+Ran run_sectile(const std::vector<std::string>& arguments) { return run_program(sectile_command(), arguments); }
 
 const std::string& cpu_device() {
   static const std::string name = [] {

@@ -9,17 +9,23 @@ shift
 configure() {
     local mark output
     # A build made elsewhere (host instead of root, another root) has another compiler behind the same cache.
-    mark="${SECTILE_INSIDE:-host} $(cat /.sectile-recipe 2>/dev/null || true)"
+    # A preset of other settings is another build too.
+    mark="${SECTILE_INSIDE:-host} $(cat /.sectile-recipe 2>/dev/null || true) $(cksum CMakePresets.json "${BASH_SOURCE[0]}" | cksum)"
     [[ -e $folder/.place && $(<"$folder/.place") == "$mark" && -e $folder/build.ninja ]] && return 0
     echo "dev: configuring $preset"
     # The sanitizer build is clang's where there is one: so every source, the tests' too, goes through two compilers.
-    compiler=()
-    if [[ $preset == asan ]] && command -v clang++ >/dev/null; then compiler=(-DCMAKE_CXX_COMPILER=clang++); fi
-    output=$(cmake --preset "$preset" --fresh -DSECTILE_WERROR="${SECTILE_WERROR:-ON}" "${compiler[@]}" 2>&1) ||
+    # It has the fuzzers too: libFuzzer needs clang. Its kernels are the release build's.
+    options=()
+    if [[ $preset == asan ]]; then
+        options=(-DSECTILE_PREBUILT_SPIRV="$repo/build/release/spirv")
+        ! command -v clang++ >/dev/null || options+=(-DCMAKE_CXX_COMPILER=clang++ -DSECTILE_BUILD_FUZZERS=ON)
+    fi
+    output=$(cmake --preset "$preset" --fresh -DSECTILE_WERROR="${SECTILE_WERROR:-ON}" "${options[@]}" 2>&1) ||
         { printf '%s\n' "$output"; return 1; }
     printf '%s\n' "$mark" >"$folder/.place"
 }
 
+[[ $preset != asan ]] || bash "${BASH_SOURCE[0]}" release sectile_spirv_modules
 mkdir -p "$folder"
 # One build of a folder at a time: ninja does not look out for another.
 exec 9>"$folder/.lock"

@@ -15,6 +15,8 @@ mount_all() {
         mkdir -p "$root$repo"
         mount --bind "$repo" "$root$repo"
     fi
+    mkdir -p "$root/var/cache/sectile" "$SECTILE_CACHE"
+    mount --bind "$SECTILE_CACHE" "$root/var/cache/sectile"
     local file
     for file in /etc/resolv.conf /etc/hosts; do
         [[ -e $file ]] || continue
@@ -52,7 +54,7 @@ environment=(
     HOME="$home" USER="$(id -un "$uid" 2>/dev/null || echo user)" LANG=C.UTF-8 TZ=UTC TERM="${TERM:-dumb}"
     PATH="$repo/build/release:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     XDG_RUNTIME_DIR="$runtime"
-    CCACHE_DIR="$repo/.cache/ccache"
+    CCACHE_DIR=/var/cache/sectile/ccache CCACHE_BASEDIR="$repo" CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=1G
     VK_DRIVER_FILES="$driver_files"
     SECTILE_INSIDE=root
 )
@@ -61,7 +63,7 @@ if [[ -d $root/usr/local/cuda/lib64 ]]; then
 fi
 IFS=, read -ra handed <<<"$names"
 for name in "${handed[@]}"; do
-    case $name in SUDO_*|CUDA_HOME) ;; *) environment+=("$name=${!name}") ;; esac
+    case $name in SUDO_*|CUDA_HOME|SECTILE_CACHE) ;; *) environment+=("$name=${!name}") ;; esac
 done
 
 # The root may have a folder of the same name, but it is a different one.

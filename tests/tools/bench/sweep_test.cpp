@@ -2,6 +2,7 @@
 #include "bench/sweep.hpp"
 #include "bench/operation.hpp"
 #include "reference/extra_rows.hpp"
+#include "support/paths.hpp"
 #include "tools/run_command.hpp"
 
 #include <sectile/planner.hpp>
@@ -376,7 +377,7 @@ TEST_CASE("a sweep that is killed has told the rows that it finished") {
       "\"$0\" bench --sweep permute --class nhwc --cases 400 --min-mb 0.02 --device \"$1\" --warmup 0 "
       "--min-time 0.001 --cycle-mb 0 --json-file \"$2\" --rivals \"$3\" > /dev/null 2>&1 & "
       "while [ ! -s \"$2\" ]; do kill -0 $! || exit 3; sleep 0.02; done; kill -KILL $! || exit 4; wait $!; exit 0";
-  const Ran ran = run_program("/bin/sh", {"-c", script, SECTILE_COMMAND, cpu_device(), json, rivals});
+  const Ran ran = run_program("/bin/sh", {"-c", script, sectile_command(), cpu_device(), json, rivals});
   CHECK(ran.code == 0);
   const auto report = sweep_from_json(read_file(json));
   REQUIRE(report.has_value());
@@ -404,7 +405,7 @@ TEST_CASE("no candidate of the first sweep is lost") {
       for (const Candidate& candidate : plan->candidates) known.insert(candidate.name);
     }
   std::size_t names = 0;
-  const std::string file = read_file(SECTILE_SOURCE_DIR "/tests/plan/candidates-2026-11-23.txt");
+  const std::string file = read_file(source_folder() + "/tests/plan/candidates-2026-11-23.txt");
   for (std::size_t at = 0; at < file.size(); ++names) {
     const std::size_t end = std::min(file.find('\n', at), file.size());
     const std::string name = file.substr(at, end - at);

@@ -1,4 +1,5 @@
 // The check itself: that it passes what is right, and sees what is wrong.
+#include "support/paths.hpp"
 #include "tools/run_command.hpp"
 
 #include "support/scope.hpp"
@@ -233,13 +234,14 @@ bool comes_true(const std::function<bool()>& what) {
 
 TEST_CASE("workers end with the process that started them") {
   if (no_device()) return;
+  const std::string command = sectile_command();
   const pid_t parent = ::fork();
   REQUIRE(parent >= 0);
   if (parent == 0) {
     const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
     ::dup2(null, STDOUT_FILENO);
     ::dup2(null, STDERR_FILENO);
-    ::execl(SECTILE_COMMAND, "sectile", "check", "--jobs", "2", "--cases", "100000000", "--device",
+    ::execl(command.c_str(), "sectile", "check", "--jobs", "2", "--cases", "100000000", "--device",
             cpu_device().c_str(), nullptr);
     ::_exit(127);
   }

@@ -4,6 +4,7 @@
 #include "tools/run_command.hpp"
 
 #include "backend/whole_file.hpp"
+#include "support/paths.hpp"
 
 #include <sectile/profile.hpp>
 
@@ -182,7 +183,7 @@ namespace {
 
 // Through a shell, so that a descriptor can be closed or lead to what takes nothing.
 Ran in_shell(const std::string& command) {
-  return run_program("/bin/sh", {"-c", "sectile='" SECTILE_COMMAND "'\n" + command});
+  return run_program("/bin/sh", {"-c", "sectile='" + sectile_command() + "'\n" + command});
 }
 
 bool is_device(const char* path) {

@@ -2,6 +2,7 @@
 #include "tools/run_command.hpp"
 
 #include "backend/framed_file.hpp"
+#include "support/paths.hpp"
 
 #include <sectile/profile.hpp>
 
@@ -16,7 +17,7 @@ using namespace sectile::test;
 namespace {
 
 Ran run_with_cache(const std::string& cache, std::vector<std::string> arguments) {
-  arguments.insert(arguments.begin(), {"XDG_CACHE_HOME=" + cache, SECTILE_COMMAND});
+  arguments.insert(arguments.begin(), {"XDG_CACHE_HOME=" + cache, sectile_command()});
   return run_program("/usr/bin/env", arguments);
 }
 
