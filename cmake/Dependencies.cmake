@@ -100,6 +100,13 @@ if(SECTILE_OFFLINE)
   find_package(SPIRV-Tools-opt REQUIRED CONFIG)
 endif()
 
+# The command compresses at build time, the library opens at run time.
+if(SECTILE_COMPRESS)
+  find_package(Zstd 1.4 REQUIRED)
+  find_program(SECTILE_ZSTD zstd REQUIRED)
+  mark_as_advanced(SECTILE_ZSTD)
+endif()
+
 if(NOT SECTILE_PREBUILT_SPIRV)
   find_package(Glslang REQUIRED)
 endif()

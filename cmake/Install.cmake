@@ -23,6 +23,7 @@ install(FILES
   ${PROJECT_BINARY_DIR}/sectileConfig.cmake
   ${PROJECT_BINARY_DIR}/sectileConfigVersion.cmake
   ${PROJECT_SOURCE_DIR}/cmake/FindVulkanHeaders.cmake
+  ${PROJECT_SOURCE_DIR}/cmake/FindZstd.cmake
   DESTINATION ${package_folder})
 if(TARGET sectile_command)
   install(TARGETS sectile_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})

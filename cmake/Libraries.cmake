@@ -19,8 +19,8 @@ function(sectile_library name)
   target_link_libraries(sectile_${name} PRIVATE $<BUILD_INTERFACE:sectile_own>)
 endfunction()
 
-# fmt is the one library that ours need when they are linked: an installed tree names it. In a folder of
-# headers it is header-only and nothing of it is left to link.
+# fmt and libzstd are the libraries that ours need when they are linked: an installed tree names them. In a folder of
+# headers fmt is header-only and nothing of it is left to link, and the kernels are not compressed.
 set(fmt_library fmt::fmt)
 if(SECTILE_THIRD_PARTY)
   set(fmt_library $<BUILD_INTERFACE:sectile_dep_fmt>)
@@ -32,6 +32,7 @@ sectile_library(device)
 sectile_library(plan)
 sectile_optimized(sectile_plan)
 sectile_library(backend)
+sectile_library(embedded)
 sectile_library(module)
 sectile_library(tune)
 sectile_library(vulkan)
@@ -56,6 +57,14 @@ target_link_libraries(sectile_backend
 target_link_libraries(sectile_module PUBLIC sectile_plan
   PRIVATE sectile_backend $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 target_include_directories(sectile_module BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
+
+# Opens the embedded kernels. Apart from what packs need: sectile::packed has no kernel, and needs no libzstd.
+target_include_directories(sectile_embedded BEFORE PRIVATE ${PROJECT_SOURCE_DIR}/cmake/pure)
+target_compile_definitions(sectile_embedded PRIVATE SECTILE_COMPRESS=$<BOOL:${SECTILE_COMPRESS}>)
+if(SECTILE_COMPRESS)
+  target_link_libraries(sectile_embedded PRIVATE Zstd::Zstd)
+endif()
+target_link_libraries(sectile_shaders PUBLIC sectile_embedded)
 
 # What was measured, in a file: neither a planner nor a backend needs it.
 target_link_libraries(sectile_tune PUBLIC sectile_plan
@@ -82,7 +91,7 @@ target_link_libraries(sectile_vulkan
     $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
 
 # CUDA's driver and NVRTC are loaded on first use: building and linking need nothing of CUDA.
-set(SECTILE_LIBRARIES base device plan backend module tune shaders no_shaders vulkan)
+set(SECTILE_LIBRARIES base device plan backend embedded module tune shaders no_shaders vulkan)
 if(SECTILE_CUDA)
   list(APPEND SECTILE_LIBRARIES cuda)
   target_link_libraries(sectile_cuda

@@ -2,12 +2,14 @@
 #
 # shaders/OPERATION/STEM.comp is a template; lines `//! variant NAME [-O] -DX=1 ...` at its top name its modules; with
 # -O a module is optimized by spirv-opt -O, for compilers that keep only values in registers. Each (stem, variant)
-# becomes STEM.VARIANT.spv. shaders/OPERATION/STEM.cu and the headers are embedded as text.
+# becomes STEM.VARIANT.spv. Embedded is STEM.VARIANT.spv.zst, with SECTILE_COMPRESS (docs/design/size.md has why a frame
+# each, and the level); src/embedded opens it. shaders/OPERATION/STEM.cu and the headers are embedded as text.
 file(GLOB shader_templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.comp)
 set(spirv_folder ${PROJECT_BINARY_DIR}/spirv)
 file(MAKE_DIRECTORY ${spirv_folder})
 set(spirv_modules "")
 set(spirv_names "")
+set(stored_modules "")
 
 # One compiled and validated module; where SPIR-V is given, a copy of it.
 function(sectile_module source stem variant options output)
@@ -41,6 +43,18 @@ function(sectile_module source stem variant options output)
     VERBATIM)
 endfunction()
 
+# The file that is embedded for a module. The zstd command states the size and a checksum in the frame.
+function(sectile_stored module result)
+  if(NOT SECTILE_COMPRESS)
+    set(${result} ${module} PARENT_SCOPE)
+    return()
+  endif()
+  add_custom_command(OUTPUT ${module}.zst
+    COMMAND ${SECTILE_ZSTD} -q -f -19 --check --single-thread ${module} -o ${module}.zst
+    DEPENDS ${module} VERBATIM)
+  set(${result} ${module}.zst PARENT_SCOPE)
+endfunction()
+
 foreach(source IN LISTS shader_templates)
   # A template's variants are read now: editing it configures again.
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
@@ -57,7 +71,9 @@ foreach(source IN LISTS shader_templates)
       message(FATAL_ERROR "${source} states variant ${variant} twice")
     endif()
     sectile_module(${source} ${stem} ${variant} "${words}" ${module})
+    sectile_stored(${module} stored)
     list(APPEND spirv_modules ${module})
+    list(APPEND stored_modules ${stored})
     list(APPEND spirv_names "${stem}|${variant}")
   endforeach()
 endforeach()
@@ -66,7 +82,7 @@ endforeach()
 set(SHADER_SYMBOLS "")
 set(SHADER_ROWS "")
 set(index 0)
-foreach(name file IN ZIP_LISTS spirv_names spirv_modules)
+foreach(name file IN ZIP_LISTS spirv_names stored_modules)
   string(REPLACE "|" "\", \"" quoted ${name})
   string(APPEND SHADER_SYMBOLS "SECTILE_EMBED(${index}, \"${file}\")\n")
   string(APPEND SHADER_ROWS "    row(\"${quoted}\", sectile_module_${index}, sectile_module_${index}_end),\n")
@@ -99,7 +115,7 @@ foreach(kind SOURCE HEADER)
 endforeach()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/embedded_modules.cpp.in ${PROJECT_BINARY_DIR}/embedded_modules.cpp @ONLY)
 set_property(SOURCE ${PROJECT_BINARY_DIR}/embedded_modules.cpp PROPERTY OBJECT_DEPENDS
-  "${spirv_modules};${embedded_texts}")
+  "${stored_modules};${embedded_texts}")
 
 # What belongs to this build: the folder may hold modules of variants that are no more.
 list(TRANSFORM spirv_modules REPLACE ".*/" "" OUTPUT_VARIABLE names)

@@ -14,6 +14,7 @@ plan/cost:
 plan/OPERATION: base device plan plan/access plan/cost shaders
 plan: base plan/cost plan/OPERATION shaders
 backend:
+embedded:
 module: backend base
 tune: backend base
 spirv: module

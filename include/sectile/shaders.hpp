@@ -1,16 +1,23 @@
 // The kernels that come with the library.
 #pragma once
 
+#include <sectile/error.hpp>
+
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace sectile {
 
 struct EmbeddedModule {
-  std::string_view stem;                 // as a plan's step names it: permute_tile
-  std::string_view variant;              // e4, e2.wide
-  std::span<const std::uint32_t> words;  // SPIR-V
+  std::string_view stem;              // as a plan's step names it: permute_tile
+  std::string_view variant;           // e4, e2.wide
+  std::span<const std::byte> stored;  // a zstd frame; the SPIR-V itself where CMake's SECTILE_COMPRESS is off
+
+  // The SPIR-V, decompressed into memory of its own: less than a millisecond. Errors: parse, where `stored` is damaged.
+  Result<std::vector<std::uint32_t>> words() const;
 };
 
 std::span<const EmbeddedModule> embedded_modules() noexcept;

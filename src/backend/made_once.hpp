@@ -37,6 +37,19 @@ class MadeOnce {
     return Got{slot->value, true};
   }
 
+  // Null where it is not made. Where another thread makes it now, this waits.
+  std::shared_ptr<const T> find(const Key& key) {
+    std::shared_ptr<Slot> slot;
+    {
+      const std::scoped_lock lock(mutex_);
+      const auto found = slots_.find(key);
+      if (found == slots_.end()) return nullptr;
+      slot = found->second;
+    }
+    const std::scoped_lock lock(slot->making);
+    return slot->value;
+  }
+
   // Removes entries without another owner, and calls `destroy` on each. Returns their number, without those never
   // made.
   template <class Destroy>

@@ -101,12 +101,8 @@ std::size_t Device::pipeline_count() const noexcept { return impl_->pipelines.co
 PipelineCounts Device::pipeline_counts() const noexcept { return impl_->pipelines.counts(); }
 std::size_t Device::trim() { return impl_->pipelines.trim(); }
 
-// All checks of a step, made before the driver gets any of the plan's modules.
-Result<StepRequest> Device::Impl::request(const Step& step) const {
-  const auto code = modules.find(step);
-  if (!code) return std::unexpected(code.error());
-  const auto words = code->words;
-  const std::string name = step.kernel.stem + "." + step.kernel.variant;
+Result<void> Device::Impl::check_capabilities(const KernelName& kernel, std::span<const std::uint32_t> words) const {
+  const std::string name = kernel.stem + "." + kernel.variant;
   const auto capabilities = read_capabilities(words);
   if (!capabilities) return fail(ErrorKind::parse, name, capabilities.error().value, "a SPIR-V module");
   for (const std::uint32_t capability : *capabilities)
@@ -116,6 +112,13 @@ Result<StepRequest> Device::Impl::request(const Step& step) const {
                                 : 0u))
       return fail(ErrorKind::unsupported, name, capability_name(capability),
                   "a feature that was enabled on " + profile.name);
+  return {};
+}
+
+// All checks of a step, made before the driver gets any of the plan's modules.
+Result<StepRequest> Device::Impl::request(const Step& step) {
+  const auto code = modules.find(step);
+  if (!code) return std::unexpected(code.error());
   const auto subgroup_size = stated_subgroup_size(step, snapshot, features);
   if (!subgroup_size) return std::unexpected(subgroup_size.error());
   const std::size_t push_bytes = (step.push.size() + 3) / 4 * 4;
@@ -123,9 +126,18 @@ Result<StepRequest> Device::Impl::request(const Step& step) const {
     return fail(ErrorKind::limit_exceeded, "push bytes", std::to_string(push_bytes),
                 "at most " + std::to_string(kMostPushBytes));
   // A frozen module has no constants: its words are the whole key.
-  return StepRequest{{hash_words(words), code->frozen ? std::vector<Constant>{} : step.constants, *subgroup_size,
-                      static_cast<std::uint32_t>(push_bytes)},
-                     words};
+  StepRequest out{{code->hash(), code->frozen ? std::vector<Constant>{} : step.constants, *subgroup_size,
+                   static_cast<std::uint32_t>(push_bytes)},
+                  nullptr,
+                  {}};
+  // A pipeline that exists was made from a module that has passed: most new shapes open no module.
+  out.pipeline = pipelines.find(out.key);
+  if (out.pipeline) return out;
+  auto words = open(*code);
+  if (!words) return std::unexpected(words.error());
+  if (auto fine = check_capabilities(step.kernel, words->span()); !fine) return std::unexpected(fine.error());
+  out.words = std::move(*words);
+  return out;
 }
 
 Result<Executable> Device::prepare(const Plan& plan) {
@@ -148,10 +160,17 @@ Result<Executable> Device::prepare(const Plan& plan) {
   out->plan_id = plan.id;
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     const Step& step = plan.steps[i];
-    auto pipeline = impl_->pipelines.get(requests[i].key, requests[i].words, out->info);
-    if (!pipeline) return std::unexpected(pipeline.error());
-    ReadyStep ready{std::move(*pipeline), step.kernel, step.grid, step.push, step.addresses, step.barrier_before};
-    ready.push.resize(requests[i].key.push_bytes);
+    StepRequest& request = requests[i];
+    if (request.pipeline) {
+      ++out->info.pipelines_shared;
+    } else {
+      auto made = impl_->pipelines.get(request.key, request.words.span(), out->info);
+      if (!made) return std::unexpected(made.error());
+      request.pipeline = std::move(*made);
+    }
+    ReadyStep ready{std::move(request.pipeline), step.kernel, step.grid, step.push, step.addresses,
+                    step.barrier_before};
+    ready.push.resize(request.key.push_bytes);
     out->steps.push_back(std::move(ready));
   }
   const auto elapsed = std::chrono::steady_clock::now() - start;

@@ -9,10 +9,11 @@
 
 namespace sectile::vulkan {
 
-// A step that has passed all checks: the key of its pipeline, and what to make it from.
+// A step that has passed all checks: the key of its pipeline, and the pipeline or what to make it from.
 struct StepRequest {
   PipelineKey key;
-  std::span<const std::uint32_t> words;
+  std::shared_ptr<const Pipeline> pipeline;  // null where it does not exist yet
+  Words words;                               // empty where it does
 };
 
 struct Device::Impl {
@@ -23,7 +24,8 @@ struct Device::Impl {
         modules(adoption.modules, adoption.pack),
         pipelines(context) {}
 
-  Result<StepRequest> request(const Step& step) const;
+  Result<StepRequest> request(const Step& step);
+  Result<void> check_capabilities(const KernelName& kernel, std::span<const std::uint32_t> words) const;
 
   const Snapshot snapshot;
   const FeatureSet features;

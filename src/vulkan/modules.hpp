@@ -2,6 +2,7 @@
 #pragma once
 
 #include <sectile/plan.hpp>
+#include <sectile/shaders.hpp>
 #include <sectile/vulkan.hpp>
 
 #include <array>
@@ -12,11 +13,26 @@
 
 namespace sectile::vulkan {
 
-// The code for a step, and whether its constants are frozen.
+// The code for a step as it was found: not opened yet, if it is an embedded module.
 struct StepCode {
-  std::span<const std::uint32_t> words;
-  bool frozen = false;
+  std::span<const std::uint32_t> given;      // in memory of the application or the pack
+  const EmbeddedModule* embedded = nullptr;  // where none is given
+  bool frozen = false;                       // its constants have values
+
+  // Plans share a pipeline where this is the same, whatever the kernel's name. Needs no opening.
+  std::array<std::uint64_t, 2> hash() const noexcept;
 };
+
+// SPIR-V, opened where need be: `opened` is empty where the words are given.
+struct Words {
+  std::span<const std::uint32_t> given;
+  std::vector<std::uint32_t> opened;
+
+  std::span<const std::uint32_t> span() const noexcept { return opened.empty() ? given : opened; }
+};
+
+// Errors: parse, for a damaged module.
+Result<Words> open(const StepCode& code);
 
 class Modules {
  public:
@@ -27,7 +43,7 @@ class Modules {
   Result<StepCode> find(const Step& step) const;
 
  private:
-  Result<std::span<const std::uint32_t>> find_template(const KernelName& name) const;
+  Result<StepCode> find_template(const KernelName& name) const;
   struct Entry {
     KernelName name;
     std::span<const std::uint32_t> words;
@@ -35,8 +51,5 @@ class Modules {
   std::vector<Entry> entries_;
   std::optional<Pack> pack_;
 };
-
-// A hash of a module's words: plans share a pipeline where the words are the same, whatever the name.
-std::array<std::uint64_t, 2> hash_words(std::span<const std::uint32_t> words) noexcept;
 
 }  // namespace sectile::vulkan

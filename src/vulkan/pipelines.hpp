@@ -53,6 +53,8 @@ class Pipelines {
   // Adds its counts to `info`. Errors: device.
   Result<std::shared_ptr<const Pipeline>> get(const PipelineKey& key, std::span<const std::uint32_t> words,
                                               PrepareInfo& info);
+  // Null where there is none yet.
+  std::shared_ptr<const Pipeline> find(const PipelineKey& key) { return pipelines_.find(key); }
   PipelineCounts counts() const;
   std::size_t trim();
   const PipelineContext& context() const noexcept { return context_; }

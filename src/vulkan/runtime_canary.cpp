@@ -35,13 +35,13 @@ static_assert(sizeof(TestedDevice) == 32, "written as it stands, so without gaps
 
 std::uint32_t hash_of_kernels(std::span<const Module> own) {
   XXH64_hash_t hash = 0;
-  const auto add = [&](std::span<const std::uint32_t> words) {
-    hash = XXH3_64bits_withSeed(words.data(), words.size_bytes(), hash);
+  const auto add = [&](std::span<const std::byte> bytes) {
+    hash = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash);
   };
   for (const EmbeddedModule& module : embedded_modules())
-    if (module.stem.starts_with(kStem)) add(module.words);
+    if (module.stem.starts_with(kStem)) add(module.stored);
   for (const Module& module : own)
-    if (module.stem.starts_with(kStem)) add(module.words);
+    if (module.stem.starts_with(kStem)) add(std::as_bytes(module.words));
   return static_cast<std::uint32_t>(hash ^ hash >> 32);
 }
 

@@ -160,8 +160,10 @@ std::vector<std::uint32_t> without_tensor_types(std::span<const std::uint32_t> m
 struct Reflected {
   SpvReflectShaderModule module{};
   explicit Reflected(const EmbeddedModule& m) {
-    const auto words = without_tensor_types(m.words);
     CAPTURE(m.stem);
+    const auto opened = m.words();
+    REQUIRE(opened.has_value());
+    const auto words = without_tensor_types(*opened);
     REQUIRE(spvReflectCreateShaderModule(words.size() * 4, words.data(), &module) == SPV_REFLECT_RESULT_SUCCESS);
   }
   ~Reflected() { spvReflectDestroyShaderModule(&module); }

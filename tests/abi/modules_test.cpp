@@ -9,6 +9,7 @@
 
 #include <doctest/doctest.h>
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -31,15 +32,19 @@ void each_admitted(const char* text, const DeviceProfile& profile, Visit visit) 
   }
 }
 
-// SPIR-V's names of the capabilities that a step's module declares.
-std::set<std::string> capabilities_of(const Step& step) {
+// SPIR-V's names of the capabilities that a step's module declares. A module is opened once.
+const std::set<std::string>& capabilities_of(const Step& step) {
+  static std::map<KernelName, std::set<std::string>> known;
+  const auto [at, is_new] = known.try_emplace(step.kernel);
+  if (!is_new) return at->second;
   const EmbeddedModule* m = find_module(step.kernel.stem, step.kernel.variant);
   REQUIRE_MESSAGE(m != nullptr, step.kernel.stem << "." << step.kernel.variant);
-  const auto numbers = module::read_capabilities(m->words);
+  const auto words = m->words();
+  REQUIRE(words.has_value());
+  const auto numbers = module::read_capabilities(*words);
   REQUIRE(numbers.has_value());
-  std::set<std::string> names;
-  for (const std::uint32_t number : *numbers) names.insert(module::capability_name(number));
-  return names;
+  for (const std::uint32_t number : *numbers) at->second.insert(module::capability_name(number));
+  return at->second;
 }
 
 }  // namespace

@@ -22,7 +22,8 @@ int main() {
   }
   for (const sectile::Step& step : plan->steps) {
     const sectile::EmbeddedModule* module = sectile::find_module(step.kernel.stem, step.kernel.variant);
-    if (module == nullptr || module->words.empty() || module->words[0] != 0x07230203U) {
+    const auto words = module != nullptr ? module->words() : sectile::fail(sectile::ErrorKind::missing, "kernel");
+    if (!words || (*words)[0] != 0x07230203U) {
       std::fprintf(stderr, "no kernel %s.%s\n", step.kernel.stem.c_str(), step.kernel.variant.c_str());
       return 1;
     }

@@ -134,7 +134,7 @@ TEST_CASE("a module with something left to specialize is not packed") {
   REQUIRE(source != nullptr);
   PackedModule module;
   module.kernel = {"permute_tile", "e4"};
-  module.words.assign(source->words.begin(), source->words.end());
+  module.words = must(source->words());
   const auto made = make_pack({module}, {});
   REQUIRE_FALSE(made.has_value());
   CHECK(made.error().value.find("specialization constants") != std::string::npos);

@@ -55,11 +55,13 @@ void check_emitted(const tools::EmittedTarget& target, std::uint32_t api_version
   }
 }
 
-const EmbeddedModule& tile_module() {
-  const EmbeddedModule* module = find_module("permute_tile", "e4");
+std::vector<std::uint32_t> words_of(const KernelName& kernel) {
+  const EmbeddedModule* module = find_module(kernel.stem, kernel.variant);
   REQUIRE(module != nullptr);
-  return *module;
+  return must(module->words());
 }
+
+std::vector<std::uint32_t> tile_words() { return words_of({"permute_tile", "e4"}); }
 
 Step step_of(const char* text, const char* force) {
   const auto profile = must(builtin_target("nvidia-hopper"));
@@ -137,19 +139,19 @@ TEST_CASE("a target of Vulkan 1.1 or 1.2 gets SPIR-V that it takes") {
 
 TEST_CASE("two freezes of one module are the same words, and other constants are others") {
   Step step = tile_step();
-  const auto first = must(spirv::freeze(tile_module().words, step.constants));
-  CHECK(first == must(spirv::freeze(tile_module().words, step.constants)));
+  const auto first = must(spirv::freeze(tile_words(), step.constants));
+  CHECK(first == must(spirv::freeze(tile_words(), step.constants)));
   const spirv::PushFreeze push{step.push, step.addresses};
-  CHECK(first != must(spirv::freeze(tile_module().words, step.constants, {.api_version = 1003, .push = &push})));
+  CHECK(first != must(spirv::freeze(tile_words(), step.constants, {.api_version = 1003, .push = &push})));
   step.constants[0].value *= 2;
-  CHECK(first != must(spirv::freeze(tile_module().words, step.constants)));
+  CHECK(first != must(spirv::freeze(tile_words(), step.constants)));
 }
 
 TEST_CASE("frozen push bytes are in the code: other bytes make other code, and addresses are not among them") {
   Step step = tile_step();
   const auto frozen = [&] {
     const spirv::PushFreeze push{step.push, step.addresses};
-    return must(spirv::freeze(tile_module().words, step.constants, {.api_version = 1003, .push = &push}));
+    return must(spirv::freeze(tile_words(), step.constants, {.api_version = 1003, .push = &push}));
   };
   const auto first = frozen();
   step.push[step.addresses[0].push_offset] ^= 1;
@@ -160,7 +162,8 @@ TEST_CASE("frozen push bytes are in the code: other bytes make other code, and a
 
 TEST_CASE("what cannot be frozen is refused by name") {
   const Step step = tile_step();
-  const auto& words = tile_module().words;
+  const std::vector<std::uint32_t> module = tile_words();
+  const std::span words = module;
   CHECK(spirv::freeze(words.first(words.size() - 3), step.constants).error().kind == ErrorKind::parse);
   CHECK(spirv::freeze(words.first(4), step.constants).error().kind == ErrorKind::parse);
   CHECK(spirv::freeze({}, step.constants).error().kind == ErrorKind::parse);
@@ -172,16 +175,14 @@ TEST_CASE("what cannot be frozen is refused by name") {
   const Step rows = step_of("permute f32 7x9x11x13 axes=3,1,2,0", "permute_rows");
   const std::vector<AddressSlot> among = {rows.addresses[0], rows.addresses[1], {26, 0, 0}};
   const spirv::PushFreeze mixed{rows.push, among};
-  const EmbeddedModule* module = find_module(rows.kernel.stem, rows.kernel.variant);
-  REQUIRE(module != nullptr);
-  const auto refused = spirv::freeze(module->words, rows.constants, {.api_version = 1003, .push = &mixed});
+  const auto refused = spirv::freeze(words_of(rows.kernel), rows.constants, {.api_version = 1003, .push = &mixed});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().kind == ErrorKind::unsupported);
   CHECK_MESSAGE(refused.error().value.find("address") != std::string::npos, refused.error().message());
 }
 
 TEST_CASE("the disassembly has the names of the template") {
-  const auto text = must(spirv::disassemble(must(spirv::freeze(tile_module().words, tile_step().constants))));
+  const auto text = must(spirv::disassemble(must(spirv::freeze(tile_words(), tile_step().constants))));
   CHECK(text.find("OpEntryPoint GLCompute") != std::string::npos);
   CHECK(text.find("OpSpecConstant") == std::string::npos);
   CHECK(text.find("%main") != std::string::npos);

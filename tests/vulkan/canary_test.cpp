@@ -185,7 +185,8 @@ TEST_CASE("a failed canary drops its shapes, and says so") {
     // The injected fault: what is to multiply to f32 multiplies to f16.
     const EmbeddedModule* wrong = find_module("canary_coopmat", "f16_f16");
     REQUIRE(wrong != nullptr);
-    const vulkan::Module modules[] = {{"canary_coopmat", "f16_f32", wrong->words}};
+    const auto words = must(wrong->words());
+    const vulkan::Module modules[] = {{"canary_coopmat", "f16_f32", words}};
     vulkan::RuntimeOptions options;
     options.modules = modules;
     options.canary_folder = folder_for("failed-canary");

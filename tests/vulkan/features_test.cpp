@@ -181,7 +181,7 @@ TEST_CASE("every embedded kernel's capabilities are known by name") {
   for (const EmbeddedModule& module : embedded_modules()) {
     CAPTURE(module.stem);
     CAPTURE(module.variant);
-    const auto names = must(vulkan::module_capabilities(module.words));
+    const auto names = must(vulkan::module_capabilities(must(module.words())));
     CHECK_FALSE(names.empty());
     for (const std::string& name : names) CHECK_MESSAGE(name.find("capability") == std::string::npos, name);
   }

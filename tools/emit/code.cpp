@@ -108,9 +108,11 @@ Result<EmittedModule> CodeMaker::make_cuda(const Step&, const DeviceProfile& pro
 Result<EmittedModule> CodeMaker::make_spirv(const Step& step, std::uint32_t api_version) const {
   const EmbeddedModule* source = find_module(step.kernel.stem, step.kernel.variant);
   if (source == nullptr) return fail(ErrorKind::missing, "kernel", step.kernel.stem + "." + step.kernel.variant);
+  const auto open = source->words();
+  if (!open) return std::unexpected(open.error());
   const spirv::PushFreeze push{step.push, step.addresses};
-  auto words = spirv::freeze(source->words, step.constants,
-                             {.api_version = api_version, .push = freeze_shape_ ? &push : nullptr});
+  auto words =
+      spirv::freeze(*open, step.constants, {.api_version = api_version, .push = freeze_shape_ ? &push : nullptr});
   if (!words) return std::unexpected(words.error());
   const auto facts = module::read_facts(*words);
   if (!facts) return std::unexpected(facts.error());
