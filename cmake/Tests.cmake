@@ -126,6 +126,8 @@ if(SECTILE_BUILD_TESTS)
     sectile_test(plan sectile_plan sectile_device sectile_dep_rapidcheck)
     sectile_test(device sectile_device sectile_dep_rapidcheck)
     sectile_test(abi sectile_plan sectile_device sectile_shaders sectile_module sectile_dep_spirv_reflect ${CMAKE_DL_LIBS})
+    target_compile_definitions(test_abi PRIVATE
+      SECTILE_SPIRV_FOLDER="${spirv_folder}" SECTILE_COMPRESS=$<BOOL:${SECTILE_COMPRESS}>)
   endif()
   sectile_test(tune sectile_tune sectile_device sectile_backend)
   sectile_test(emulated sectile_plan sectile_device)
@@ -264,7 +266,12 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     set_tests_properties(check_both check_both_matmul PROPERTIES TIMEOUT 1200
       ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}:${SECTILE_ICD_swiftshader}")
   endif()
-  add_test(NAME consumer COMMAND ${CMAKE_COMMAND} -DBUILD=${PROJECT_BINARY_DIR}
+  # A program with all kernels, optimized and stripped, takes less (docs/design/size.md).
+  set(most_bytes 0)
+  if(SECTILE_COMPRESS AND CMAKE_BUILD_TYPE MATCHES "^(Rel|MinSize)")
+    set(most_bytes 5000000)
+  endif()
+  add_test(NAME consumer COMMAND ${CMAKE_COMMAND} -DSTRIP=${CMAKE_STRIP} -DMOST_BYTES=${most_bytes} -DBUILD=${PROJECT_BINARY_DIR}
     -DSOURCE=${PROJECT_SOURCE_DIR}/tests/consumer -DWORK=${PROJECT_BINARY_DIR}/consumer -DCXX=${CMAKE_CXX_COMPILER}
     -DGENERATOR=${CMAKE_GENERATOR} -DBUILD_TYPE=${CMAKE_BUILD_TYPE} -P ${PROJECT_SOURCE_DIR}/cmake/ConsumerTest.cmake)
 endif()

@@ -1,5 +1,8 @@
 // Adopting a device and preparing plans: what is shared, what is refused, and how pipelines are counted.
 #include "helpers.hpp"
+#include "support/counted.hpp"
+
+#include <sectile/shaders.hpp>
 
 #include <algorithm>
 #include <array>
@@ -78,6 +81,30 @@ TEST_CASE("prepare shares pipelines between plans and does not confuse them") {
     CHECK(one.plan_id() == "copy4096");
     CHECK(one.operands().size() == 2);
     CHECK(one.operands()[1].name == "dst");
+  });
+}
+
+TEST_CASE("a prepare whose pipelines exist opens no module") {
+  on_every_device([](vulkan::Runtime& runtime) {
+    const auto plan = copy_plan(4096);
+    const KernelName& kernel = plan.steps.at(0).kernel;
+    const EmbeddedModule* embedded = find_module(kernel.stem, kernel.variant);
+    REQUIRE(embedded != nullptr);
+    const auto words = must(embedded->words());
+    const vulkan::Module given[] = {{kernel.stem, kernel.variant, words}};
+    const auto allocations_of_second = [&](std::span<const vulkan::Module> modules) {
+      auto adoption = adoption_of(runtime);
+      adoption.modules = modules;
+      auto device = must(vulkan::Device::adopt(adoption));
+      const auto first = must(device.prepare(plan));
+      const Counted counted;
+      const auto second = device.prepare(plan);
+      const std::size_t allocations = counted.allocations();
+      CHECK(must(second).info().pipelines_shared == 1);
+      return allocations;
+    };
+    // The application's words are used where they are, an opened module's are an allocation.
+    CHECK(allocations_of_second({}) == allocations_of_second(given));
   });
 }
 

@@ -1,0 +1,112 @@
+// The embedded modules as they are stored: each opens to the words that were compiled, and a damaged one is an error.
+#include <sectile/shaders.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <string>
+#include <vector>
+
+using namespace sectile;
+
+namespace {
+
+using Words = std::vector<std::uint32_t>;
+
+std::string file_bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  REQUIRE_MESSAGE(file.good(), path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A module whose stored bytes are these. Their memory ends where they end, so that the sanitizers see a read behind
+// them.
+Result<Words> opened(std::vector<std::byte> stored) {
+  stored.shrink_to_fit();
+  return EmbeddedModule{"stem", "variant", stored}.words();
+}
+
+void check_refused(std::vector<std::byte> stored) {
+  const auto words = opened(std::move(stored));
+  REQUIRE_FALSE(words.has_value());
+  CHECK(words.error().kind == ErrorKind::parse);
+  CHECK(words.error().what == "stem.variant");
+}
+
+std::vector<std::byte> stored_bytes(const EmbeddedModule& m) { return {m.stored.begin(), m.stored.end()}; }
+
+}  // namespace
+
+TEST_CASE("each module opens to the file that was compiled, and each file is embedded") {
+  std::set<std::string> embedded, compiled;
+  for (const EmbeddedModule& m : embedded_modules()) {
+    const std::string name = std::string(m.stem) + "." + std::string(m.variant) + ".spv";
+    CAPTURE(name);
+    CHECK(embedded.insert(name).second);
+    const auto words = m.words();
+    REQUIRE_MESSAGE(words.has_value(), words.error().message());
+    const std::string file = file_bytes(SECTILE_SPIRV_FOLDER "/" + name);
+    REQUIRE(words->size() * 4 == file.size());
+    CHECK(std::memcmp(words->data(), file.data(), file.size()) == 0);
+  }
+  std::ifstream names(SECTILE_SPIRV_FOLDER "/modules.txt");
+  for (std::string name; std::getline(names, name);) compiled.insert(name);
+  CHECK(embedded == compiled);
+}
+
+TEST_CASE("cut, empty and foreign bytes are no module") {
+  const auto good = stored_bytes(embedded_modules().front());
+  check_refused({});
+  check_refused({std::byte{1}});
+  check_refused({good.begin(), good.end() - 1});
+  check_refused(std::vector<std::byte>(1024));
+  check_refused(std::vector<std::byte>(1024, std::byte{0xFF}));
+  auto more = good;
+  more.push_back(std::byte{0});
+  check_refused(more);
+}
+
+#if SECTILE_COMPRESS
+TEST_CASE("a damaged frame is an error, wherever the damage is") {
+  const auto& smallest = *std::ranges::min_element(embedded_modules(), {}, [](auto& m) { return m.stored.size(); });
+  const auto good = stored_bytes(smallest);
+  const Words words = smallest.words().value();
+  for (std::size_t size = 0; size < good.size(); ++size)
+    check_refused({good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size)});
+  std::size_t refused = 0, harmless = 0;
+  for (std::size_t at = 0; at < good.size(); ++at)
+    for (const unsigned mask : {0x01u, 0x10u, 0x80u, 0xFFu}) {
+      CAPTURE(at);
+      CAPTURE(mask);
+      auto damaged = good;
+      damaged[at] ^= static_cast<std::byte>(mask);
+      const auto got = opened(damaged);
+      // Some bits of a frame change nothing.
+      if (got) CHECK(*got == words);
+      ++(got ? harmless : refused);
+    }
+  CHECK(refused > 2000);
+  CHECK(harmless * 100 < refused);
+}
+
+TEST_CASE("a frame that states a wrong size is an error, and takes no memory of that size") {
+  const auto& largest = *std::ranges::max_element(embedded_modules(), {}, [](auto& m) { return m.stored.size(); });
+  const auto good = stored_bytes(largest);
+  const Words words = largest.words().value();
+  for (std::size_t at = 4; at < 10; ++at)  // what follows the frame's magic number: flags and the size
+    for (unsigned bit = 0; bit < 8; ++bit) {
+      auto damaged = good;
+      damaged[at] ^= static_cast<std::byte>(1u << bit);
+      if (const auto got = opened(damaged)) CHECK(*got == words);
+    }
+  // The magic number, flags for a size of eight bytes, 2^62 of them, an empty last block.
+  const unsigned char huge[] = {0x28, 0xB5, 0x2F, 0xFD, 0xE0, 0, 0, 0, 0, 0, 0, 0, 0x40, 1, 0, 0};
+  std::vector<std::byte> bytes(sizeof(huge));
+  std::memcpy(bytes.data(), huge, sizeof(huge));
+  check_refused(bytes);
+}
+#endif
