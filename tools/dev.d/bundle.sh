@@ -63,7 +63,8 @@ This folder builds with cmake (3.25) and g++ (12 or later) alone, without networ
 
     cmake -S . -B build && cmake --build build --parallel
 
-Third-party headers stand in third_party/include, compiled kernels in spirv/; CMake finds both by itself.
+Third-party headers stand in third_party/include, compiled kernels in spirv/; CMake finds both by itself. The kernels are
+embedded as they are: with libzstd and the zstd command here, -DSECTILE_COMPRESS=ON makes programs 6 MB smaller.
 The command is build/sectile. It loads Vulkan (libvulkan.so.1) when it starts, and CUDA (libcuda.so.1, libnvrtc.so)
 when it is first asked for a CUDA device.
 

@@ -17,11 +17,11 @@ host_missing() {
     header=$(host_header vulkan/vulkan_core.h) || { echo "Vulkan headers"; return; }
     version=$(awk '$2 == "VK_HEADER_VERSION" { print $3; exit }' "$header")
     grep -q VK_VERSION_1_4 "$header" && ((version >= 311)) || { echo "Vulkan headers 1.4.311 (has $version)"; return; }
-    for tool in cmake ninja spirv-val spirv-opt c++ python3; do
+    for tool in cmake ninja spirv-val spirv-opt zstd c++ python3; do
         command -v "$tool" >/dev/null || { echo "$tool"; return; }
     done
     host_glslang >/dev/null || { echo "glslang"; return; }
-    for name in volk.h vk_mem_alloc.h CLI/CLI.hpp nlohmann/json.hpp fmt/format.h xxhash.h \
+    for name in volk.h vk_mem_alloc.h CLI/CLI.hpp nlohmann/json.hpp fmt/format.h xxhash.h zstd.h \
         doctest/doctest.h rapidcheck.h benchmark/benchmark.h; do
         host_header "$name" >/dev/null || { echo "$name"; return; }
     done
