@@ -50,7 +50,7 @@ function(sectile_test folder)
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/shaders)
   target_link_libraries(test_${folder} PRIVATE ${main} sectile_test_paths sectile_own sectile_reference sectile_dep_doctest
     sectile_dep_json sectile_dep_fmt sectile_dep_xxhash ${ARGN})
-  # For a test's own code compile time dominates; the emulated kernels do the work of a GPU.
+  # For a test's own code compile time dominates. The emulated kernels do the work of a GPU.
   if(NOT folder STREQUAL "emulated" AND NOT SECTILE_SANITIZE)
     target_compile_options(test_${folder} PRIVATE -O1)
   endif()
@@ -132,7 +132,6 @@ if(SECTILE_BUILD_TESTS)
   sectile_test(tune sectile_tune sectile_device sectile_backend)
   sectile_test(emulated sectile_plan sectile_device)
   sectile_emulated_kernels(test_emulated)
-  sectile_optimized(test_emulated)
   sectile_test(vulkan sectile sectile_dep_volk sectile_test_counted)
   if(SECTILE_CUDA)
     # Its names are the driver's, which clash with ours.

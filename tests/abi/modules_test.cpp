@@ -6,6 +6,7 @@
 
 #include "module/capabilities.hpp"
 #include "reference/extra_rows.hpp"
+#include "support/scope.hpp"
 
 #include <doctest/doctest.h>
 
@@ -91,12 +92,15 @@ TEST_CASE("what a profile is without no module asks for") {
        {"TensorAddressingNV", "CooperativeMatrixTensorAddressingNV"}},
   };
   std::size_t asked = 0;  // for a feature that is there
+  std::size_t turn = 0;
+  const std::size_t every = test::scope<std::size_t>(1, 1, 4);
   for (const char* target : {"nvidia-hopper", "amd-rdna4", "lavapipe"})
     for (const char* text :
          {"matmul f32 nn 256x256x256", "matmul f16 nn 256x256x256", "matmul bf16 nn 256x256x256",
           "matmul i8 nt 256x256x256", "matmul f16 nt 256x256x256 acc=f16", "matmul f16 nt 256x256x256 b=q4",
           "matmul i8 nt 256x256x256 out=f16", "permute i8 64x48x40 axes=2,0,1", "permute f16 640x480 axes=1,0",
           "permute f16 64x480 axes=1,0 out=bf16"}) {
+      if (turn++ % every != 0) continue;
       for (const Feature& f : features)
         for (const bool there : {true, false}) {
           DeviceProfile profile = builtin_target(target).value();

@@ -1,10 +1,10 @@
 #pragma once
 
-#include "support/paths.hpp"
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
 #include <string>
+#include "support/paths.hpp"
 
 // A file of tests/data.
 inline std::string data_file(const std::string& name) {

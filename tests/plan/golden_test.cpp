@@ -1,9 +1,9 @@
 // The golden record: the plans of some 300 problems on every built-in target, one line each. A change of structure
 // leaves it word for word; a change of choices is a commit of its own with the difference. `tools/dev golden` writes
 // the record.
-#include "support/paths.hpp"
 #include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
+#include "support/paths.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>

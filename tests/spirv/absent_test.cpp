@@ -119,7 +119,10 @@ TEST_CASE("SPIRV-Cross turns every emitted module of the Apple target into MSL")
     tools::CodeMaker code(freeze_shape);
     const auto target = emitted(profile, seeds(), code);
     CHECK_FALSE(target.modules.empty());
-    for (const auto& module : target.modules) {
+    // SPIRV-Cross is a process of its own, which no sanitizer looks into.
+    const std::size_t every = scope(1u, 1u, 10u);
+    for (std::size_t i = 0; i < target.modules.size(); i += every) {
+      const auto& module = target.modules[i];
       CAPTURE(module.name);
       write_file(folder.path("m.spv"), module.files.at(0).bytes);
       // Pointers from push constants are Metal 2.3's at the least, device pointers in structs.

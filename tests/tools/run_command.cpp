@@ -71,10 +71,14 @@ const std::string& cpu_device() {
     const auto ran = run_sectile({"devices", "--json"});
     const auto json = nlohmann::json::parse(ran.out, nullptr, false);
     if (!json.is_object()) return std::string();
+    // lavapipe where it is: SwiftShader compiles a kernel several times as long.
+    std::string found;
     for (const auto& device : json["devices"]) {
-      if (device["usable"].get<bool>() && device["kind"] == "cpu") return device["selector"].get<std::string>();
+      if (!device["usable"].get<bool>() || device["kind"] != "cpu") continue;
+      if (found.empty() || device["name"].get<std::string>().starts_with("llvmpipe"))
+        found = device["selector"].get<std::string>();
     }
-    return std::string();
+    return found;
   }();
   return name;
 }

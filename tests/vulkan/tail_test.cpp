@@ -2,12 +2,15 @@
 // tiles they work on at a time.
 #include "reference/extra_rows.hpp"
 #include "run_matmul.hpp"
+#include "support/scope.hpp"
 
 #include "lib/matmul.abi.h"
 
 #include <sectile/planner.hpp>
 
 #include <iterator>
+#include <span>
+#include <string>
 #include <variant>
 
 using namespace sectile;
@@ -39,8 +42,10 @@ TEST_CASE("last rows that are split apart come out right") {
     DeviceProfile two = runtime.profile();
     two.multiprocessors = 2;
     two.kind = DeviceKind::cpu;  // a GPU of two would have the rows for few tiles
+    // What a driver computes no sanitizer sees.
+    const std::size_t rows = scope(std::size(kRows), std::size(kRows), std::size_t{2});
     std::size_t run = 0;
-    for (const Row& row : kRows) {
+    for (const Row& row : std::span(kRows).first(rows)) {
       CAPTURE(std::string(row.problem));
       const auto problem = parse_problem(row.problem);
       REQUIRE(problem.has_value());
@@ -54,7 +59,7 @@ TEST_CASE("last rows that are split apart come out right") {
       ++run;
     }
     const bool all = two.cooperative_matrix.value_or(false) && two.name.starts_with("llvmpipe");
-    CHECK(run >= (all ? std::size(kRows) : 1));
+    CHECK(run >= (all ? rows : 1));
     MESSAGE(run << " problems on " << two.name);
   });
 }
@@ -62,9 +67,9 @@ TEST_CASE("last rows that are split apart come out right") {
 // Which of the two the planner takes depends on how far apart a result's rows lie: too far for a test.
 TEST_CASE("reductions come out right by offsets and by addresses") {
   on_every_device([](vulkan::Runtime& runtime) {
-    for (const std::string text :
-         {"matmul f32 nt 77x1x0 beta=0.3 epi=scale.m+bias+residual", "matmul f32 nn 33x31x1031 epi=bias",
-          "matmul f32 nn 40x28x1024 beta=0.5 c=d ldd=30"}) {
+    const std::string texts[] = {"matmul f32 nt 77x1x0 beta=0.3 epi=scale.m+bias+residual",
+                                 "matmul f32 nn 33x31x1031 epi=bias", "matmul f32 nn 40x28x1024 beta=0.5 c=d ldd=30"};
+    for (const std::string& text : std::span(texts).first(scope(3u, 3u, 1u))) {
       CAPTURE(text);
       const Problem problem = must(parse_problem(text));
       PlanOptions options;
