@@ -1,5 +1,7 @@
 # Runs in a private mount namespace: mounts the root's file systems, enters the root, and runs the command in place of
 # this process. usage: enter.sh REPO CWD NAMES CMD...   (NAMES: variables to hand in, comma-separated)
+# SECTILE_TREE: another folder to show at the repository's path (tools/dev mutants), with the repository's own cache and
+# results of mutants in it.
 set -euo pipefail
 repo=$1 cwd=$2 names=$3
 shift 3
@@ -11,9 +13,14 @@ mount_all() {
     mount --rbind /dev "$root/dev"
     mount --bind /tmp "$root/tmp"
     # The repository at its own path. A plain bind, so that .root inside it shows no mounts of its own.
-    if [[ $repo/ != /tmp/* ]]; then
+    if [[ $repo/ != /tmp/* || -n ${SECTILE_TREE:-} ]]; then
         mkdir -p "$root$repo"
-        mount --bind "$repo" "$root$repo"
+        mount --bind "${SECTILE_TREE:-$repo}" "$root$repo"
+    fi
+    if [[ -n ${SECTILE_TREE:-} ]]; then
+        mkdir -p "$SECTILE_TREE/.cache" "$SECTILE_TREE/build/mutants"
+        mount --bind "$repo/.cache" "$root$repo/.cache"
+        mount --bind "$repo/build/mutants" "$root$repo/build/mutants"
     fi
     mkdir -p "$root/var/cache/sectile" "$SECTILE_CACHE"
     mount --bind "$SECTILE_CACHE" "$root/var/cache/sectile"

@@ -1,0 +1,2 @@
+def sample(tree, seed, path):
+    pass
