@@ -176,8 +176,12 @@ if(SECTILE_BUILD_TESTS)
   if(SECTILE_PYTHON AND NOT SECTILE_SANITIZE)
     add_test(NAME rivals COMMAND ${SECTILE_PYTHON} -B ${PROJECT_SOURCE_DIR}/tests/tools/python/rivals_test.py)
     set_tests_properties(rivals PROPERTIES TIMEOUT 120)
+    # Planted faults (tools/dev mutants): each still applies, and the edits are made as they say. Building them takes an hour.
+    add_test(NAME mutants_apply COMMAND ${SECTILE_PYTHON} -B ${PROJECT_SOURCE_DIR}/tests/mutants/mutants.py --check)
+    add_test(NAME mutants_engine COMMAND ${SECTILE_PYTHON} -B ${PROJECT_SOURCE_DIR}/tests/mutants/mutants_test.py)
+    set_tests_properties(mutants_apply mutants_engine PROPERTIES TIMEOUT 120)
   elseif(NOT SECTILE_PYTHON)
-    message(STATUS "No python3 here: the test of tools/python/rivals.py is left out")
+    message(STATUS "No python3 here: the tests of tools/python/rivals.py and of tests/mutants are left out")
   endif()
   # Offline SPIR-V on both CPU drivers, packs, and a program with a pack alone.
   if(TARGET sectile_spirv AND TARGET sectile_command)

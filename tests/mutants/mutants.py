@@ -112,6 +112,9 @@ class Runner:
                 absent.append(pattern)
         return out, absent
 
+    def cost(self, area):
+        return sum(test.usual or 60 for test in self.of_area(area)[0])
+
     def write(self, path, text):
         with open(os.path.join(self.root, path), "w", encoding="utf-8") as file:
             file.write(text)
@@ -222,6 +225,7 @@ def run(mutants, options, results):
     todo = [m for m in mutants if m.counts and not results.of(m, runner.hash)]
     if options.survivors:
         todo = [m for m in todo if (results.of(m) or {}).get("verdict") != "caught"]
+    todo.sort(key=lambda mutant: runner.cost(mutant.area))  # the cheap ones first: most is known early
     for number, mutant in enumerate(todo, 1):
         row = runner.see(mutant, tree)
         print(f"[{number}/{len(todo)}] {mutant.id}: {row['verdict']} {row['by']}, build {row['build']:.0f} s, tests "
