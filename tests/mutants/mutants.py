@@ -7,6 +7,7 @@ import fnmatch
 import json
 import os
 import re
+import signal
 import sys
 import time
 
@@ -216,6 +217,7 @@ def check_all(mutants, tree):
 
 
 def run(mutants, options, results):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what runs is ended too
     log = os.path.join(ROOT, "build", "mutants", f"log-{options.shard[0]}")
     os.makedirs(os.path.dirname(log), exist_ok=True)
     with open(log, "wb"):
