@@ -160,10 +160,17 @@ TEST_CASE("a broken file is ignored with a warning") {
     write_framed_json(path, wrong);
     ignored("ignored");
   }
-  std::string negative = json;
-  negative.replace(negative.find("\"picoseconds\":1000"), 18, "\"picoseconds\":-100");
-  write_framed_json(path, negative);
-  ignored("above 0");
+  // No time is 0, the model's neither.
+  for (const auto& [time, wrong] : {std::pair("\"picoseconds\":1000", "\"picoseconds\":0"),
+                                    std::pair("\"picoseconds\":1000", "\"picoseconds\":-100"),
+                                    std::pair("\"model_picoseconds\":2000", "\"model_picoseconds\":0"),
+                                    std::pair("\"measured\":3", "\"measured\":0")}) {
+    std::string never = json;
+    REQUIRE(never.find(time) != std::string::npos);
+    never.replace(never.find(time), std::string_view(time).size(), wrong);
+    write_framed_json(path, never);
+    ignored("above 0");
+  }
   // Whole, and of a content that this version cannot read: others' choices, which a save would lose.
   TuneStore unread = TuneStore::load(path);
   unread.put(kOther, kHere, choice("matmul_simt 64x64"));
