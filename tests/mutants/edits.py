@@ -14,7 +14,8 @@ FOLDERS = ("include", "shaders", "src", "tools")
 SUFFIXES = (".cpp", ".hpp", ".h", ".comp", ".glsl", ".cu", ".cuh")
 KEYS = ("mutant", "origin", "area", "file", "says", "equivalent", "gpu")
 
-TOKEN = re.compile(r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)\'|[\w$]+|<<=|>>=|[<>=!+\-*/%&|^]=|&&|\|\||<<|>>|->|::|\+\+|--|\S')
+TOKEN = re.compile(
+    r'"(?:[^"\\\n]|\\.)*"|\'(?:[^\'\\\n]|\\.)\'|[\w$]+|<<=|>>=|[<>=!+\-*/%&|^]=|&&|\|\||<<|>>|->|::|\+\+|--|\S')
 WORD = re.compile(r"[\w$]")
 GAP = r"(?:\s|\\\n|//[^\n]*(?=\n)|/\*.*?\*/)"
 

@@ -25,7 +25,8 @@ WANTED = 0.95
 def arguments(argv):
     parser = argparse.ArgumentParser(prog="tools/dev mutants", description=__doc__.split("\n\n")[0])
     parser.add_argument("--only", action="append", default=[], metavar="X", help="an id, or a pattern of ids (repeated)")
-    parser.add_argument("--shard", default="1/1", metavar="I/N", help="every Nth mutant from the Ith on, in a copy of its own")
+    parser.add_argument("--shard", default="1/1", metavar="I/N",
+                        help="every Nth mutant from the Ith on, in a copy of its own")
     parser.add_argument("--survivors", action="store_true",
                         help="only mutants that no earlier run caught, on whatever tree: after tests were added")
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="parallel jobs of a build (default 1)")

@@ -61,7 +61,8 @@ class Edits(Case):
         self.assertFalse(edits.parse(ONE.replace("says:", "equivalent: proved\nsays:"))[0].counts)
 
     def testAppliesWhateverTheFormat(self):
-        for text in (SOURCE, "int f(int a,\n      int b)\n{  // why\n  if (a <\n      b) return /* none */ 0;\n  return a;\n}\n"):
+        other = "int f(int a,\n      int b)\n{  // why\n  if (a <\n      b) return /* none */ 0;\n  return a;\n}\n"
+        for text in (SOURCE, other):
             path, line, new = self.mutated({"src/one.cpp": text})
             self.assertEqual((path, line), ("src/one.cpp", 1))
             self.assertIn("if (a <= b) return 0;", new)

@@ -101,7 +101,8 @@ def sites_of_line(line, before):
     for found in ROUNDED.finditer(line):
         got = argument_list(line, found.end())
         if got and found[1] == "ceil_div" and len(got[0]) == 2:
-            yield "clamp", line[:found.start()] + f"(({got[0][0]}) / ({got[0][1]}))" + line[got[1]:], "Rounded down and not up."
+            new = f"(({got[0][0]}) / ({got[0][1]}))"
+            yield "clamp", line[:found.start()] + new + line[got[1]:], "Rounded down and not up."
         elif got and found[1] != "ceil_div":
             new = {"roundEven": "trunc", "nearest_int": "int"}[found[1]]
             yield "clamp", line[:found.start(1)] + new + line[found.end(1):], "Rounded to zero and not to nearest."
@@ -159,12 +160,14 @@ def mutant_of(tree, site):
         if not any(find) or not edits.tokens(find):
             continue
         if len(edits.pattern_of(find).findall(text)) == 1:
-            replace = find[:site.number - first] + [site.line.strip()] * bool(site.line) + find[site.number - first + 1:]
-            digest = hashlib.sha256("\n".join([site.path.rsplit("/", 1)[-1], *find, "=>", *replace]).encode()).hexdigest()[:4]
-            mutant = edits.Mutant(f"{site.rule}-{stem}-{digest}", area=site.area, says=site.says, find=find, replace=replace)
+            at, new = site.number - first, [site.line.strip()] * bool(site.line)
+            replace = find[:at] + new + find[at + 1:]
+            text = "\n".join([site.path.rsplit("/", 1)[-1], *find, "=>", *replace])
+            digest = hashlib.sha256(text.encode()).hexdigest()[:4]
+            mutant = edits.Mutant(f"{site.rule}-{stem}-{digest}", area=site.area, says=site.says, find=find,
+                                  replace=replace)
             mutant.file = file_of(tree, site.path)
-            mutant.context = (find[:site.number - first], find[site.number - first:site.number - first + 1],
-                              [site.line.strip()] * bool(site.line), find[site.number - first + 1:])
+            mutant.context = (find[:at], find[at:at + 1], new, find[at + 1:])
             return mutant
     return None
 
@@ -202,8 +205,8 @@ def sample(tree, seed, path):
         strata.setdefault((site.area, site.rule), []).append(site)
     order = [area for area, _ in AREAS]
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"# Written by `tools/dev mutants --sample {seed}`: mutants by rule (sites.py), so many of each rule in each\n"
-                   "# area. Kept as it is when the sources change; only proofs (equivalent:) are added by hand.\n")
+        file.write(f"# Written by `tools/dev mutants --sample {seed}`: mutants by rule (sites.py), so many of each rule in\n"
+                   "# each area. Kept as it is when the sources change; only proofs (equivalent:) are added by hand.\n")
         for (area, rule), found in sorted(strata.items(), key=lambda item: (order.index(item[0][0]), item[0][1])):
             random.Random(f"{seed} {area} {rule}").shuffle(found)
             left = DRAWN.get((area, rule), 1)

@@ -16,7 +16,8 @@ COUNTED = re.compile(rb"^check: .* [1-9]\d* failed$", re.MULTILINE)
 MARK = ".mutants-copy"  # only a tree with this file is ever edited
 LEFT_OUT = {".git", ".root", ".cache", "build", "out", "__pycache__", MARK}
 # What a verdict depends on: not documentation, and not the mutants themselves.
-RELEVANT = ("cmake", "include", "shaders", "src", "tests", "tools", "CMakeLists.txt", "CMakePresets.json")
+RELEVANT = ("cmake/", "include/", "shaders/", "src/", "tests/", "tools/", "CMakeLists.txt", "CMakePresets.json")
+IRRELEVANT = ("tests/mutants/", "tools/dev", "tools/python/")
 
 
 def files_of(root):
@@ -60,8 +61,7 @@ def copy_builds(source, copy, presets):
 def tree_hash(root):
     sum_ = hashlib.sha256()
     for path in files_of(root):
-        if path.split(os.sep)[0] in RELEVANT and not path.startswith(os.path.join("tests", "mutants") + os.sep) \
-                and not path.endswith(".md"):
+        if path.startswith(RELEVANT) and not path.startswith(IRRELEVANT) and not path.endswith(".md"):
             with open(os.path.join(root, path), "rb") as file:
                 sum_.update(path.encode() + b"\0" + hashlib.sha256(file.read()).digest())
     return sum_.hexdigest()[:16]
