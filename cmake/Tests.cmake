@@ -132,6 +132,7 @@ if(SECTILE_BUILD_TESTS)
   sectile_test(tune sectile_tune sectile_device sectile_backend)
   sectile_test(emulated sectile_plan sectile_device)
   sectile_emulated_kernels(test_emulated)
+  sectile_optimized(test_emulated)
   sectile_test(vulkan sectile sectile_dep_volk sectile_test_counted)
   if(SECTILE_CUDA)
     # Its names are the driver's, which clash with ours.

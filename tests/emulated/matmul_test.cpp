@@ -164,7 +164,7 @@ TEST_CASE("every candidate of matmuls comes out right") {
   DeviceProfile cpu = bare;
   cpu.kind = DeviceKind::cpu;
   // Of the candidates one in so many, others for each problem.
-  const std::size_t fewer = test::scope<std::size_t>(1, 2, 8), most = test::scope<std::size_t>(130, 100, 45);
+  const std::size_t fewer = test::scope<std::size_t>(1, 2, 8), most = test::scope<std::size_t>(130, 100, 60);
   Tally tally;
   std::size_t problems = 0;
   for (const char* text : kProblems) {

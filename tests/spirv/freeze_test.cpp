@@ -74,7 +74,9 @@ Step tile_step() { return step_of("permute f32 512x512 axes=1,0", "permute_tile"
 }  // namespace
 
 TEST_CASE("every permute of the presets is emitted for every target, with nothing left to specialize") {
-  const auto problems = preset_problems({"seeds-permute", "cpu", "images"});
+  auto problems = preset_problems({"seeds-permute", "cpu", "images"});
+  std::size_t each = 0;
+  std::erase_if(problems, [&](const Problem&) { return each++ % scope(1u, 1u, 4u) != 0; });
   for (const bool freeze_shape : {false, true}) {
     tools::CodeMaker code(freeze_shape);
     std::size_t modules = 0, plans = 0;
