@@ -2,7 +2,10 @@
 // ptxas says of them.
 #pragma once
 
+#include "support/passed.hpp"
 #include "support/scope.hpp"
+
+#include "cuda/kernels.hpp"
 
 #include <sectile/cuda.hpp>
 
@@ -52,36 +55,64 @@ struct Most {
   std::uint32_t registers = 0, shared = 0;
 };
 
-inline void check(const Job& job, Most& most) {
+// True where the kernel has passed.
+inline bool check(const Job& job, Most& most) {
   std::string constants;
   for (const Constant& constant : job.step->constants) constants += fmt::format(" {}={}", constant.id, constant.value);
   CAPTURE(constants);
   CAPTURE(job.architecture);
   CHECK_MESSAGE(job.code.has_value(), job.step->kernel.stem << "." << job.step->kernel.variant << ": "
                                                             << (job.code ? "" : job.code.error().message()));
-  if (!job.code) return;
+  if (!job.code) return false;
   CAPTURE(job.code->log);
-  CHECK(job.code->log.find("warning") == std::string::npos);
   const auto figures = cuda::figures(*job.code);
   REQUIRE(figures.has_value());
-  CHECK(figures->stack_bytes == 0);
-  CHECK(figures->spill_store_bytes == 0);
-  CHECK(figures->spill_load_bytes == 0);
-  CHECK(figures->shared_bytes <= 48 * 1024);
-  CHECK(figures->shared_bytes <= job.step->workgroup_memory_bytes);
-  CHECK(figures->registers > 0);
+  CAPTURE(figures->shared_bytes);
+  const std::pair<const char*, bool> conditions[] = {
+      {"no warning", !job.code->log.contains("warning")},
+      {"no stack", figures->stack_bytes == 0},
+      {"no spilled stores", figures->spill_store_bytes == 0},
+      {"no spilled loads", figures->spill_load_bytes == 0},
+      {"at most 48 KiB of workgroup memory", figures->shared_bytes <= 48 * 1024},
+      {"no more workgroup memory than the plan says", figures->shared_bytes <= job.step->workgroup_memory_bytes},
+      {"registers are told", figures->registers > 0},
+  };
+  for (const auto& [what, holds] : conditions) CHECK_MESSAGE(holds, what);
   most.registers = std::max(most.registers, figures->registers);
   most.shared = std::max(most.shared, figures->shared_bytes);
+  return std::ranges::all_of(conditions, [](const auto& condition) { return condition.second; });
 }
 
-// Says what it took.
-inline std::string compile_and_check(std::vector<Job>& jobs, std::map<std::string, Most>& most) {
+// All that shapes a kernel's code and what is checked of it. (sectile::cuda::code_key has the text, the headers, the
+// architecture and NVRTC's version.)
+inline std::string key_of(const Job& job, int version) {
+  const auto text = cuda::kernel_text(*job.step, {});
+  REQUIRE(text.has_value());
+  return fmt::format("{} {}", cuda::code_key(*text, job.architecture, version / 1000, version % 1000),
+                     job.step->workgroup_memory_bytes);
+}
+
+// Says what it took. What `name` has passed before is not compiled again; its stems stand in `most` all the same.
+inline std::string compile_and_check(const char* name, std::vector<Job>& jobs, std::map<std::string, Most>& most) {
+  const std::string sources[] = {"src/cuda", "src/backend", "tests/cuda_kernels", "tests/support/passed.hpp"};
+  Passed passed(name, sources);
+  const auto version = cuda::compiler_version();
+  REQUIRE(version.has_value());
+  const std::size_t all = jobs.size();
+  std::erase_if(jobs, [&](const Job& job) {
+    if (!passed.has(key_of(job, *version))) return false;
+    most[job.step->kernel.stem];
+    return true;
+  });
   const auto start = std::chrono::steady_clock::now();
   compile_all(jobs);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  for (const Job& job : jobs) check(job, most[job.step->kernel.stem]);
-  std::string told = fmt::format("{} compilations for {} architectures in {:.1f} s", jobs.size(), kArchitectures.size(),
-                                 seconds.count());
+  for (const Job& job : jobs)
+    if (check(job, most[job.step->kernel.stem])) passed.add(key_of(job, *version));
+  passed.save();
+  Passed::accept(name);  // each of them has passed
+  std::string told = fmt::format("{} compilations for {} architectures in {:.1f} s; {} more known from before",
+                                 jobs.size(), kArchitectures.size(), seconds.count(), all - jobs.size());
   for (const auto& [stem, figures] : most)
     told += fmt::format("\n  {}: at most {} registers, {} bytes shared", stem, figures.registers, figures.shared);
   return told;

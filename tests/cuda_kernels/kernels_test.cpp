@@ -113,7 +113,7 @@ TEST_CASE("every choice of the planner compiles without spills") {
     for (const auto& [kernel, step] : wanted[i].chosen) jobs.push_back({&step, kArchitectures[i]});
   }
   std::map<std::string, Most> most;
-  const std::string told = compile_and_check(jobs, most);
+  const std::string told = compile_and_check("cuda-permutes", jobs, most);
   CHECK(most.contains("permute_tma"));
   MESSAGE(told);
 }

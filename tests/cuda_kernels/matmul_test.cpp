@@ -96,7 +96,7 @@ TEST_CASE("matmuls compile without spills") {
   }
   std::vector<Job> jobs = choice.jobs();
   std::map<std::string, Most> most;
-  const std::string told = compile_and_check(jobs, most);
+  const std::string told = compile_and_check("cuda-matmuls", jobs, most);
   for (const char* stem : {"matmul_simt", "matvec", "matmul_direct", "matmul_reduce"})
     CHECK_MESSAGE(most.contains(stem), stem);
   MESSAGE(told);

@@ -63,7 +63,7 @@ environment=(
     XDG_RUNTIME_DIR="$runtime"
     CCACHE_DIR=/var/cache/sectile/ccache CCACHE_BASEDIR="$repo" CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=1G
     VK_DRIVER_FILES="$driver_files"
-    SECTILE_INSIDE=root
+    SECTILE_INSIDE=root SECTILE_CACHE=/var/cache/sectile
 )
 if [[ -d $root/usr/local/cuda/lib64 ]]; then
     environment+=(CUDA_HOME=/usr/local/cuda LD_LIBRARY_PATH=/usr/local/cuda/lib64)

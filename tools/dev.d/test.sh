@@ -8,6 +8,9 @@ jobs=${SECTILE_JOBS:-$(nproc)}
 # The root has every driver and shim that the tests know: one that is missing there is a failure and no skip.
 [[ ${SECTILE_INSIDE:-} != root ]] || export SECTILE_REQUIRE="${SECTILE_REQUIRE:+$SECTILE_REQUIRE,}noop"
 
+# Kernels that a compiler has passed are known by their content, as the compiler cache knows objects.
+export SECTILE_TEST_CACHE=${SECTILE_TEST_CACHE-${SECTILE_CACHE:-$repo/.cache}/tests}
+
 say() { printf 'dev: %s\n' "$*" >&2; }
 
 presets=(release asan)
