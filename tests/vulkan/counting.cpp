@@ -27,6 +27,17 @@ PFN_vkGetDeviceProcAddr g_real_device = nullptr;
 DeviceFunctions g_real;
 std::array<std::atomic<std::size_t>, static_cast<std::size_t>(Function::count)> g_calls;
 std::atomic<bool> g_swallow{false};
+RecordedBarrier g_barrier;
+
+void take(VkCommandBuffer, VkPipelineStageFlags from, VkPipelineStageFlags to, VkDependencyFlags,
+          std::uint32_t memories, const VkMemoryBarrier* memory, std::uint32_t, const VkBufferMemoryBarrier*,
+          std::uint32_t, const VkImageMemoryBarrier*) {
+  g_barrier = {from, to, 0, 0};
+  for (std::uint32_t i = 0; i < memories; ++i) {
+    g_barrier.source_access |= memory[i].srcAccessMask;
+    g_barrier.destination_access |= memory[i].dstAccessMask;
+  }
+}
 
 template <Function kWhich, auto kMember, class F>
 struct Wrapper;
@@ -35,6 +46,7 @@ template <Function kWhich, auto kMember, class R, class... A>
 struct Wrapper<kWhich, kMember, R(VKAPI_PTR*)(A...)> {
   static R VKAPI_CALL call(A... arguments) {
     ++g_calls[static_cast<std::size_t>(kWhich)];
+    if constexpr (kWhich == Function::vkCmdPipelineBarrier) take(arguments...);
     if constexpr (std::is_void_v<R>) {
       const bool command = std::strncmp(kNames[static_cast<std::size_t>(kWhich)], "vkCmd", 5) == 0;
       if (command && g_swallow) return;
@@ -83,6 +95,8 @@ std::map<std::string, std::size_t> calls() {
 void clear_calls() {
   for (auto& count : g_calls) count = 0;
 }
+
+RecordedBarrier last_barrier() { return g_barrier; }
 
 void swallow_commands(bool on) { g_swallow = on; }
 

@@ -18,6 +18,13 @@ PFN_vkGetInstanceProcAddr counting_proc_addr(PFN_vkGetInstanceProcAddr real);
 std::map<std::string, std::size_t> calls();
 void clear_calls();
 
+// The memory barrier that was recorded last.
+struct RecordedBarrier {
+  VkPipelineStageFlags source_stage = 0, destination_stage = 0;
+  VkAccessFlags source_access = 0, destination_access = 0;
+};
+RecordedBarrier last_barrier();
+
 // With this on, the vkCmd* functions return without calling the driver, which may allocate as it likes.
 void swallow_commands(bool on);
 

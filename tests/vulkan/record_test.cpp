@@ -97,6 +97,13 @@ TEST_CASE("record allocates nothing, locks nothing and makes only the four calls
     const std::map<std::string, std::size_t> wanted = {
         {"vkCmdBindPipeline", 2}, {"vkCmdDispatch", 2}, {"vkCmdPipelineBarrier", 1}, {"vkCmdPushConstants", 2}};
     CHECK(calls() == wanted);
+    // No CPU driver needs what it says: here alone is seen that later steps may read and overwrite what earlier ones
+    // wrote and read.
+    const RecordedBarrier barrier = last_barrier();
+    CHECK(barrier.source_stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+    CHECK(barrier.destination_stage == VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT);
+    CHECK(barrier.source_access == VK_ACCESS_SHADER_WRITE_BIT);
+    CHECK(barrier.destination_access == (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT));
   });
 }
 
