@@ -41,6 +41,17 @@ double unit(std::uint64_t word) {
   return std::fabs(v) < std::ldexp(1, -6) ? std::copysign(std::ldexp(1, -6), v) : v;
 }
 
+// A number beside what an integer type's conversion bends at, as far as `type` has it.
+double edge(DType out, DType type, std::uint64_t bits) {
+  const double low = out == DType::i8 ? -128 : out == DType::u8 ? 0 : -0x1p31;
+  const double high = out == DType::i8 ? 127 : out == DType::u8 ? 255 : 0x1p31;
+  // Steps of a half: ties to even in both directions. At 2^31 the step is a float's.
+  const double end = (bits & 1) != 0 ? low : high, step = out == DType::i32 ? 128 : 0.5;
+  const double v = end + step * static_cast<double>(static_cast<int>(bits / 2 % 7) - 3);
+  if (type == DType::f16 && out == DType::i32) return static_cast<double>(bits / 2 % 9) / 2 - 2;
+  return rounded(type, v);
+}
+
 bool advance(std::vector<std::int64_t>& coordinate, const std::vector<LayoutAxis>& axes) {
   for (std::size_t i = axes.size(); i-- > 0;) {
     if (++coordinate[i] < axes[i].size) return true;
@@ -115,11 +126,18 @@ double ElementwiseDefinition::number(std::string_view operand, std::uint64_t wor
     if (out_ == DType::f16) return static_cast<double>(bits % 8001) - 4000;
     return static_cast<double>(static_cast<std::int32_t>(static_cast<std::uint32_t>(bits)));
   }
-  // Of floats some go beyond what an integer holds, and some are none.
+  // Of floats some go beyond what an integer holds, or right to its ends and the halves beside them, and some are none.
   if (is_integer(out_) && word % 61 == 0) return std::nan("");
-  if (is_integer(out_) && word % 61 == 1) return std::copysign(HUGE_VAL, unit(bits));
+  if (is_integer(out_) && word % 61 < 9) return edge(out_, type, bits);
+  if (is_integer(out_) && word % 61 == 9) return std::copysign(HUGE_VAL, unit(bits));
   if (to_bytes) return 300 * unit(bits);
   if (out_ == DType::i32) return (type == DType::f16 ? 30000 : word % 8 == 0 ? 1e10 : 1e6) * unit(bits);
+  // Half way between two numbers of the destination, of which the lower one is odd or even.
+  if (type == DType::f32 && out_ != DType::f32 && word % 3 == 0) {
+    const std::uint64_t places = out_ == DType::bf16 ? 128 : 1024;
+    return std::copysign(static_cast<double>(2 * (places + bits % places) + 1) / static_cast<double>(places),
+                         unit(bits));
+  }
   return 4 * unit(bits);
 }
 
@@ -154,7 +172,8 @@ ElementwiseElement ElementwiseDefinition::element(std::int64_t at, double x, dou
   if (std::isnan(v) && !is_integer(out_)) return {at, std::nan(""), std::nan(""), false};
   const bool scaled = s.alpha != 1 || !s.scale.empty() || !s.bias.empty();
   const bool exact = !scaled && (!s.add || (is_integer(p_.type) && is_integer(out_)));
-  if (!std::isfinite(v) || (exact && (is_integer(out_) || in_type(out_, v) == v)))
+  // To bf16 kernels round by themselves, to f16 the device does.
+  if (!std::isfinite(v) || (exact && (is_integer(out_) || out_ == DType::bf16 || in_type(out_, v) == v)))
     return {at, in_type(out_, v), in_type(out_, v), false};
   // Roundings in f32: an i32 source, alpha * scale, the product, two sums.
   const double error =

@@ -15,8 +15,5 @@ PermuteProblem generate_elementwise(std::uint64_t seed, std::uint64_t index);
 // Always a valid problem, with at most some 10^7 multiplications, and with fewer than 10^6 nearly always: every layout,
 // type, format, stride, batch and epilogue, sizes of 0 and 1, primes, those beside a tile's, skinny ones, long sums.
 MatmulProblem generate_matmul(std::uint64_t seed, std::uint64_t index);
-// Cases of one kind have types, layouts, epilogue and alignments in common, and with them most of their pipelines: a
-// CPU device compiles for a second what it then runs in a millisecond.
-constexpr std::uint64_t matmul_kind(std::uint64_t index) noexcept { return index / 16; }
 
 }  // namespace sectile::reference

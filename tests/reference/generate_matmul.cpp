@@ -189,7 +189,7 @@ std::uint32_t pick_matmul_align(Random& random, std::size_t element) {
 
 MatmulProblem generate_matmul(std::uint64_t seed, std::uint64_t index) {
   const std::uint64_t own = mix(seed ^ 0x6d61746d756cu);  // "matmul"
-  Random kind(own ^ mix(~matmul_kind(index))), random(own ^ mix(index));
+  Random kind(own ^ mix(~index)), random(own ^ mix(index));
   MatmulProblem p;
   p.transpose_a = kind.one_in(2);
   p.transpose_b = kind.one_in(2);

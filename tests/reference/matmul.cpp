@@ -53,6 +53,19 @@ double converted(double value, DType type, bool& inexact) noexcept {
   return result;
 }
 
+// The largest power of two of which all are multiples; 0 where that is too small to matter, or one is no number.
+double unit_of(std::span<const double> values) noexcept {
+  int least = 64;
+  for (const double value : values) {
+    if (!std::isfinite(value)) return 0;
+    if (value == 0) continue;
+    int exponent = 0;
+    auto mantissa = static_cast<std::int64_t>(std::ldexp(std::frexp(value, &exponent), 53));
+    least = std::min(least, exponent - 53 + std::countr_zero(static_cast<std::uint64_t>(mantissa)));
+  }
+  return std::ldexp(1, least);
+}
+
 }  // namespace
 
 std::uint64_t MatmulOperand::bytes() const noexcept {
@@ -139,6 +152,7 @@ struct MatmulDefinition::Sums {
   double sum = 0;      // of the terms a * b
   double squares = 0;  // of their squares
   double rough = 0;    // of the squares of those of which a factor was changed by its conversion, once a factor
+  bool exact = false;  // every sum of some of the terms is a float, or an f16 where sums are
 };
 
 // How far a device may be from the element, from the types, K and the terms themselves. The terms t have random signs
@@ -178,6 +192,9 @@ MatmulElement MatmulDefinition::finish(const MatmulData& data, std::span<const s
   const double factor = p_.alpha * (p_.scale == PerAxis::none ? 1.0 : read_vector("scale", p_.scale));
   const double v = factor * acc + p_.beta * c + bias;
   const double result = activated(p_.activation, v) + residual;
+  if ((sums.exact || p_.type == DType::i8) &&
+      exact_epilogue(acc, p_.scale == PerAxis::none ? 1.0 : read_vector("scale", p_.scale), c, bias, residual))
+    return exact_element(result);
 
   const double k = static_cast<double>(p_.k), f32_place = last_place(DType::f32);
   const double walk = std::min(std::sqrt(k), 4.0) * std::sqrt(sums.squares) + std::fabs(acc);
@@ -198,6 +215,25 @@ MatmulElement MatmulDefinition::finish(const MatmulData& data, std::span<const s
   return {result, tolerance};
 }
 
+// Whether every product and sum of the epilogue is a float, in whatever order, fused or not.
+bool MatmulDefinition::exact_epilogue(double acc, double scale, double c, double bias, double residual) const noexcept {
+  if (p_.activation != Activation::none && p_.activation != Activation::relu) return false;
+  const double alpha = p_.alpha, product = alpha * scale * acc, read = p_.beta * c;
+  for (const double part : {acc, alpha * scale, alpha * acc, scale * acc, product, read, product + read, product + bias,
+                            read + bias, product + read + bias})
+    if (static_cast<float>(part) != part) return false;
+  const double v = activated(p_.activation, product + read + bias);
+  return static_cast<float>(v + residual) == v + residual;
+}
+
+MatmulElement MatmulDefinition::exact_element(double result) const noexcept {
+  // Kernels that multiply bf16 may have the device round, and to f16 they all have.
+  if (p_.out == DType::f32 || (p_.out == DType::bf16 && p_.type != DType::bf16)) return {result, 0, true};
+  const double least = p_.out == DType::f16 ? std::ldexp(1, -14) : 0;  // subnormals may be flushed
+  if (rounded(p_.out, result) == result && std::fabs(result) >= least) return {result, 0, false};
+  return {result, last_place(p_.out) * std::fabs(result) + least, false};
+}
+
 std::vector<MatmulElement> MatmulDefinition::result(const MatmulData& data, std::span<const std::byte> d_before) const {
   std::vector<MatmulElement> out;
   if (empty()) return out;
@@ -206,6 +242,7 @@ std::vector<MatmulElement> MatmulDefinition::result(const MatmulData& data, std:
   // Both factors spelled out once, and whether their conversions changed them.
   std::vector<double> a(size(p_.m * p_.k)), b(size(p_.k * p_.n)), a_rough(a.size()), b_rough(b.size());
   std::vector<Sums> sums(size(p_.n));
+  std::vector<double> reach(sums.size());  // the sum of the terms' magnitudes
   bool rough = false;
   for (std::int64_t batch = 0; batch < p_.batch; ++batch) {
     for (std::int64_t m = 0; m < p_.m; ++m)
@@ -222,8 +259,11 @@ std::vector<MatmulElement> MatmulDefinition::result(const MatmulData& data, std:
         b_rough[size(k * p_.n + n)] = inexact ? 1 : 0;
         rough = rough || inexact;
       }
+    // All terms are multiples of the product of what all factors are multiples of.
+    const double unit = unit_of(a) * unit_of(b), most = unit * (p_.acc == DType::f16 ? 0x1p11 : 0x1p24);
     for (std::int64_t m = 0; m < p_.m; ++m) {
       std::fill(sums.begin(), sums.end(), Sums{});
+      std::fill(reach.begin(), reach.end(), 0.0);
       for (std::int64_t k = 0; k < p_.k; ++k) {
         const double left = a[size(m * p_.k + k)], left_rough = a_rough[size(m * p_.k + k)];
         const double* const right = b.data() + k * p_.n;
@@ -232,9 +272,11 @@ std::vector<MatmulElement> MatmulDefinition::result(const MatmulData& data, std:
           const double term = left * right[n];
           sums[n].sum += term;
           sums[n].squares += term * term;
+          reach[n] += std::fabs(term);
           if (rough) sums[n].rough += term * term * (left_rough + right_rough[n]);
         }
       }
+      for (std::size_t n = 0; n < sums.size(); ++n) sums[n].exact = !rough && reach[n] <= most;
       for (std::int64_t n = 0; n < p_.n; ++n) out.push_back(finish(data, d_before, batch, m, n, sums[size(n)]));
     }
   }

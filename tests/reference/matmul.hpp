@@ -39,6 +39,9 @@ using MatmulData = std::map<std::string, std::span<const std::byte>, std::less<>
 // One element of the result, and how far from it a device may be.
 struct MatmulElement {
   double value = 0, tolerance = 0;
+  // No number on the way is rounded, in whatever order a device adds, and kernels round the result by themselves: to
+  // nearest, ties to even.
+  bool nearest = false;
 };
 
 // The problem spelled out. Throws std::invalid_argument where it makes no sense.
@@ -72,6 +75,8 @@ class MatmulDefinition {
                        std::int64_t n, const Sums& sums) const;
   double magnitude_of_a() const noexcept;
   double number(std::string_view operand, std::uint64_t word, bool coarse) const noexcept;
+  MatmulElement exact_element(double result) const noexcept;
+  bool exact_epilogue(double acc, double scale, double c, double bias, double residual) const noexcept;
 
   MatmulProblem p_;
   std::vector<std::pair<std::string, MatmulOperand>> operands_;

@@ -33,6 +33,7 @@ struct Attempt {
   Placement placement = Placement::exact;
   std::uint64_t data_seed = 0;  // one for all candidates of a case: what is right is worked out once
   ProgramPtr program;
+  std::vector<std::string> modules;  // of its steps
   std::vector<PlanOperand> operands;
   std::vector<Placed> placed;  // one an operand
 
@@ -86,11 +87,13 @@ std::string check_operands(const Plan& plan) {
 
 }  // namespace
 
-Problem case_problem(const CheckOptions& options, std::uint64_t index) {
-  if (options.big) return big_case(index);
-  if (options.problem.empty()) return generate_problem(options.operation, options.seed, index);
-  return parse_problem(options.problem).value_or(Problem{});
+CheckCase check_case(const CheckOptions& options, std::uint64_t index) {
+  if (options.big) return {.problem = big_case(index), .candidate = {}};
+  if (options.problem.empty()) return generate_case(options.operation, options.seed, index, options.words);
+  return {parse_problem(options.problem).value_or(Problem{}), {}, options.without_dot, options.multiprocessors};
 }
+
+Problem case_problem(const CheckOptions& options, std::uint64_t index) { return check_case(options, index).problem; }
 
 std::string ValidationWatch::fresh() {
   const auto messages = machine_->validation_messages();
@@ -108,6 +111,7 @@ struct CaseRunner::Impl {
   std::optional<Arena> arena;
   std::vector<Attempt> attempts;   // placed, not yet run
   std::set<std::uint64_t> broken;  // cases with a failure already told: one is enough
+  std::set<std::string> modules;   // that have run
   std::uint64_t runs = 0;
   std::vector<std::vector<std::byte>> before;  // one an operand: its region as it was before the run
   bool compare = false;                        // with other devices
@@ -126,7 +130,9 @@ struct CaseRunner::Impl {
   }
 
   Result<void> add_case(std::uint64_t index, bool alone);
-  std::vector<std::string> choose(std::uint64_t index, const Problem& problem);
+  std::vector<std::string> choose(std::uint64_t index, const CheckCase& wanted);
+  std::string drawn(const std::vector<std::string>& candidates, std::uint64_t index) const;
+  DeviceProfile profile_for(const CheckCase& wanted) const;
   std::vector<Placement> placements(std::uint64_t index, std::size_t attempt) const;
   Result<void> add_attempt(Attempt attempt, const Plan& plan);
   Result<void> flush();
@@ -138,9 +144,10 @@ struct CaseRunner::Impl {
 };
 
 // The names of the candidates to run: the chosen one first.
-std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Problem& problem) {
+std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const CheckCase& wanted) {
+  const Problem& problem = wanted.problem;
   if (!options.force.empty()) return {options.force};
-  const auto plan = make_plan(problem, machine.profile(), {.explain = true, .extra = &reference::extra_rows()});
+  const auto plan = make_plan(problem, profile_for(wanted), {.explain = true, .extra = &reference::extra_rows()});
   if (!plan) {
     const std::string lack = check_operation(problem).lack(problem, machine.profile());
     if (plan.error().kind == ErrorKind::unsupported && !lack.empty())
@@ -158,18 +165,42 @@ std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Pro
       others.push_back(candidate.name);
   }
   if (compare) return {chosen};  // operands then stand alike on all devices
-  if (!options.all_candidates && others.size() > 1) {
-    // Whichever candidates there are, those of one kind agree on the first among them as far as they can.
-    const std::uint64_t kind = options.seed ^ reference::mix(check_operation(problem).kind(index));
-    const auto rank = [&](const std::string& candidate) {
-      std::uint64_t place = kind;
-      for (const char letter : candidate) place = reference::mix(place ^ static_cast<std::uint64_t>(letter));
-      return place;
-    };
-    others = {*std::ranges::max_element(others, {}, rank)};
+  if (!options.all_candidates && !wanted.candidate.empty()) {
+    others.push_back(chosen);
+    const std::string beginning = wanted.candidate + " ";
+    std::erase_if(others, [&](const std::string& name) {
+      return name != wanted.candidate && !(name + " ").starts_with(beginning);
+    });
+    // The candidate's name may begin others' names.
+    if (std::ranges::find(others, wanted.candidate) != others.end()) others = {wanted.candidate};
+    // A CPU device spends its time on compiling: other cases run what is chosen.
+    if (!others.empty() && machine.profile().kind == DeviceKind::cpu) return {drawn(others, index)};
+    std::erase(others, chosen);
   }
+  if (!options.all_candidates && !others.empty()) others = {drawn(others, index)};
   others.insert(others.begin(), chosen);
   return others;
+}
+
+// One of them.
+std::string CaseRunner::Impl::drawn(const std::vector<std::string>& candidates, std::uint64_t index) const {
+  const auto hash = [&](std::string_view name) {
+    std::uint64_t place = options.seed ^ reference::mix(index);
+    for (const char letter : name) place = reference::mix(place ^ static_cast<std::uint64_t>(letter));
+    return place;
+  };
+  // A stem first: that of many rows is drawn no more often than others.
+  return *std::ranges::max_element(candidates, {}, [&](const std::string& candidate) {
+    return std::pair(hash(std::string_view(candidate).substr(0, candidate.find(' '))), hash(candidate));
+  });
+}
+
+DeviceProfile CaseRunner::Impl::profile_for(const CheckCase& wanted) const {
+  DeviceProfile profile = machine.profile();
+  if (compare) return profile;
+  if (wanted.without_dot) profile.integer_dot_product = false;
+  if (wanted.multiprocessors != 0) profile.multiprocessors = wanted.multiprocessors;
+  return profile;
 }
 
 std::vector<Placement> CaseRunner::Impl::placements(std::uint64_t index, std::size_t attempt) const {
@@ -189,8 +220,8 @@ std::vector<Placement> CaseRunner::Impl::placements(std::uint64_t index, std::si
 }
 
 Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
-  const Problem given = case_problem(options, index);
-  const auto checked = check_operation(given).checked(given);
+  const CheckCase given = check_case(options, index);
+  const auto checked = check_operation(given.problem).checked(given.problem);
   const Problem& problem = checked->problem();
   sink.doing(print(problem) + " | planning");
   if (auto wrong = checked->check_words(); !wrong.empty()) {
@@ -198,8 +229,8 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
     return {};
   }
   std::size_t number = 0;
-  for (const std::string& candidate : choose(index, problem)) {
-    const auto plan = make_plan(problem, machine.profile(), {.force = candidate, .extra = &reference::extra_rows()});
+  for (const std::string& candidate : choose(index, given)) {
+    const auto plan = make_plan(problem, profile_for(given), {.force = candidate, .extra = &reference::extra_rows()});
     if (!plan) {
       if (!options.force.empty())
         sink.skipped(index, plan.error().message());
@@ -212,7 +243,8 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
       continue;
     }
     for (const Placement placement : placements(index, number)) {
-      Attempt attempt{index, checked, candidate, placement, reference::mix(options.seed) ^ (index * 64), {}, {}, {}};
+      Attempt attempt{index, checked, candidate, placement, reference::mix(options.seed) ^ (index * 64),
+                      {},    {},      {},        {}};
       if (auto added = add_attempt(std::move(attempt), *plan); !added) return added;
       if (!alone) continue;
       if (auto flushed = flush(); !flushed) return flushed;
@@ -237,6 +269,7 @@ Result<void> CaseRunner::Impl::add_attempt(Attempt attempt, const Plan& plan) {
     fail_attempt(attempt, "validation layer, while preparing: " + said);
   attempt.program = std::move(*program);
   attempt.operands = plan.operands;
+  for (const Step& step : plan.steps) attempt.modules.push_back(step.kernel.stem + "." + step.kernel.variant);
   if (auto room = reserve(attempt); !room) return room;
   for (const PlanOperand& operand : attempt.operands)
     if (!arena->place(attempt.placement, operand.bytes, operand.align, attempt.placed.emplace_back()))
@@ -295,6 +328,8 @@ Result<void> CaseRunner::Impl::flush() {
   if (auto done = submit(); !done) return done;
   for (const Attempt& attempt : attempts) {
     verify(attempt);
+    for (const std::string& module : attempt.modules)
+      if (modules.insert(module).second) sink.ran(module);
     if (!compare) continue;
     const Placed& placed = attempt.placed[attempt.destination()];
     const auto got = arena->bytes(placed.operand, placed.operand + placed.bytes);

@@ -69,6 +69,9 @@ Result<void> check_numbers(const CheckOptions& options) {
 // What can be refused before a worker is asked to run anything.
 Result<void> look_at(const CheckOptions& options) {
   if (auto fine = check_numbers(options); !fine) return fine;
+  if (!options.modules.empty()) {
+    if (auto place = check_place(options.modules); !place) return place;
+  }
   if (!options.junit.empty()) {
     if (auto place = check_place(options.junit); !place) return place;
   }
@@ -95,6 +98,11 @@ int run(CheckOptions options) {
   if (!options.junit.empty()) {
     if (auto written = write_atomically(options.junit, junit_xml(options, *result)); !written)
       return report(written.error(), options.json);
+  }
+  if (!options.modules.empty()) {
+    std::string lines;
+    for (const std::string& module : result->modules) lines += module + "\n";
+    if (auto written = write_atomically(options.modules, lines); !written) return report(written.error(), options.json);
   }
   if (options.json) {
     fmt::print("{}\n", json_of(options, *result, failed.size(), skipped.size()).dump(2));
@@ -130,6 +138,9 @@ std::string reproduce_command(const CheckOptions& options, const Failure& failur
     if (options.seed != CheckOptions{}.seed) command += " --seed " + std::to_string(options.seed);
     if (failure.index != CheckOptions{}.first) command += " --first " + std::to_string(failure.index);
     if (!failure.candidate.empty()) command += " --force " + shell_quoted(failure.candidate);
+    const CheckCase c = check_case(options, failure.index);
+    if (c.without_dot) command += " --without-dot";
+    if (c.multiprocessors != 0) command += fmt::format(" --multiprocessors {}", c.multiprocessors);
   }
   if (!options.device.empty()) command += " --device " + shell_quoted(options.device);
   if (options.no_protect) command += " --no-protect";
@@ -179,12 +190,19 @@ Command add_check(CLI::App& parent) {
       "--device", options->device,
       "vulkan:N, cuda:N, a UUID or part of a name; several with commas between are compared with each other");
   app->add_option("--junit", options->junit, "Write the results to this file, as JUnit XML");
+  app->add_option("--modules", options->modules, "Write the names of the kernels that ran to this file, one a line");
+  app->add_flag("--words", options->words, "Problems for a device without accesses of 1 and 2 bytes");
   auto* problem = app->add_option("--problem", options->problem, "This one problem instead of generated ones");
   auto* force =
       app->add_option("--force", options->force, "Only this candidate; a case that does not admit it is skipped");
   app->add_flag("--all-candidates", options->all_candidates,
                 "Every admissible candidate, not just the chosen one and one more")
       ->excludes(force);
+  app->add_flag("--without-dot", options->without_dot, "Plan --problem as for a device without products of four bytes")
+      ->needs(problem);
+  app->add_option("--multiprocessors", options->multiprocessors,
+                  "Plan --problem as for a device with so many, so that K is split")
+      ->needs(problem);
   app->add_flag("--big", options->big, "Test operands over 4 GiB, and indices and bytes at 2^31 and 2^32, instead")
       ->excludes(operation)
       ->excludes(problem);

@@ -13,6 +13,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -25,6 +26,10 @@ struct CheckOptions {
   std::string device;                 // or several, with commas between: their results are compared as well
   std::string operation = "permute";  // of generated problems
   std::string junit, problem, force;
+  bool words = false;                 // generated for a device without accesses of 1 and 2 bytes
+  bool without_dot = false;           // of `problem`: see CheckCase
+  std::uint32_t multiprocessors = 0;  // the same
+  std::string modules;                // a file for the names of the kernels that ran
   bool all_candidates = false, no_protect = false, no_validation = false, in_process = false, big = false, json = false;
   unsigned batch = 64;
   unsigned jobs = 1;               // processes side by side, each with a part of the cases
@@ -36,6 +41,7 @@ struct CheckOptions {
 };
 
 // Case `index`: generated, or the one that the user gave.
+CheckCase check_case(const CheckOptions& options, std::uint64_t index);
 Problem case_problem(const CheckOptions& options, std::uint64_t index);
 
 struct Failure {
@@ -51,6 +57,7 @@ class CheckSink {
   virtual void doing(std::string_view what) = 0;                       // before anything that might kill the process
   virtual void failed(const Failure& failure) = 0;
   virtual void skipped(std::uint64_t index, std::string_view why) = 0;
+  virtual void ran(std::string_view module) = 0;  // "stem.variant", each once
   virtual void finished(std::uint64_t runs) = 0;  // what was started, in so many runs
 };
 
@@ -128,6 +135,7 @@ struct CheckReport {
   std::string device, note;
   std::vector<Failure> failures;
   std::vector<std::pair<std::uint64_t, std::string>> skipped;
+  std::set<std::string> modules;  // "stem.variant" of the kernels that ran
   std::uint64_t cases = 0, runs = 0;
   double seconds = 0;
 };

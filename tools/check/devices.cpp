@@ -22,6 +22,7 @@ class DeviceSink final : public CheckSink {
     inner_.failed(named);
   }
   void skipped(std::uint64_t index, std::string_view why) override { inner_.skipped(index, why); }
+  void ran(std::string_view module) override { inner_.ran(module); }
   void finished(std::uint64_t runs) override { runs_ += runs; }
   std::uint64_t take_runs() { return std::exchange(runs_, 0); }
 

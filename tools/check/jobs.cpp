@@ -31,11 +31,8 @@ nlohmann::json json_of(const Result<CheckReport>& result) {
   nlohmann::json failures = nlohmann::json::array(), skipped = nlohmann::json::array();
   for (const Failure& f : result->failures) failures.push_back({f.index, f.problem, f.candidate, f.message});
   for (const auto& [index, why] : result->skipped) skipped.push_back({index, why});
-  return {{"device", result->device},
-          {"note", result->note},
-          {"runs", result->runs},
-          {"failures", failures},
-          {"skipped", skipped}};
+  return {{"device", result->device},   {"note", result->note}, {"runs", result->runs},
+          {"modules", result->modules}, {"failures", failures}, {"skipped", skipped}};
 }
 
 void write_all(int pipe, std::string_view text) {
@@ -98,6 +95,7 @@ Result<void> take(const Slice& slice, const std::string& text, int status, Check
   report.device = told["device"];
   report.note = told["note"];
   report.runs += told["runs"].get<std::uint64_t>();
+  for (const auto& module : told["modules"]) report.modules.insert(module.get<std::string>());
   for (const auto& f : told["failures"]) report.failures.push_back({f[0], f[1], f[2], f[3]});
   for (const auto& s : told["skipped"]) report.skipped.emplace_back(s[0], s[1]);
   return {};

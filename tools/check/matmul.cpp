@@ -1,6 +1,7 @@
 // A matmul's part of `sectile check`: every element against double precision, every byte between elements.
 #include "matmul.hpp"
 
+#include "reference/cover_matmul.hpp"
 #include "reference/generate.hpp"
 #include "reference/matmul.hpp"
 #include "reference/numbers.hpp"
@@ -85,10 +86,14 @@ class CheckMatmuls final : public CheckOperation {
   std::shared_ptr<CheckedProblem> checked(const Problem& problem) const override {
     return std::make_shared<CheckedMatmul>(std::get<MatmulProblem>(problem));
   }
-  Problem generate(std::uint64_t seed, std::uint64_t index) const override {
-    return reference::generate_matmul(seed, index);
+  // First those that together meet every pair of levels, then random ones.
+  CheckCase generate(std::uint64_t seed, std::uint64_t index, bool words) const override {
+    const auto& covering =
+        reference::covering_matmuls(seed, words ? reference::Accesses::words : reference::Accesses::any);
+    if (index >= covering.size()) return {.problem = reference::generate_matmul(seed, index), .candidate = {}};
+    const auto& c = covering[static_cast<std::size_t>(index)];
+    return {c.problem, c.candidate, c.without_dot, c.multiprocessors};
   }
-  std::uint64_t kind(std::uint64_t index) const override { return reference::matmul_kind(index); }
 
   // SwiftShader's 16-bit accesses are not to be used; int8 alone needs 8-bit ones.
   std::string lack(const Problem& problem, const DeviceProfile& profile) const override {

@@ -31,10 +31,10 @@ std::vector<std::string> checked_operations() {
   return names;
 }
 
-Problem generate_problem(std::string_view operation, std::uint64_t seed, std::uint64_t index) {
-  return detail::with_operation<Problem>(
-      operation, [&](auto type) { return check_operation(type).generate(seed, index); },
-      []() -> Problem { std::abort(); });  // the command takes no other name
+CheckCase generate_case(std::string_view operation, std::uint64_t seed, std::uint64_t index, bool words) {
+  return detail::with_operation<CheckCase>(
+      operation, [&](auto type) { return check_operation(type).generate(seed, index, words); },
+      []() -> CheckCase { std::abort(); });  // the command takes no other name
 }
 
 std::vector<Problem> all_big_cases() {

@@ -49,14 +49,24 @@ class CheckedProblem {
   Problem problem_;
 };
 
+// A generated problem, and what is to run it.
+struct CheckCase {
+  Problem problem;
+  // This candidate, or one whose name begins so; a device may have none. Empty: the chosen one and another.
+  std::string candidate;
+  // Planned as for a device without products of four bytes, or with so many multiprocessors (0: as it is): a CPU driver
+  // says of the one that it has them, and of the other nothing, so that no K would be split.
+  bool without_dot = false;
+  std::uint32_t multiprocessors = 0;
+};
+
 // One file an operation: permute.cpp, matmul.cpp.
 class CheckOperation {
  public:
   virtual ~CheckOperation() = default;
   virtual std::shared_ptr<CheckedProblem> checked(const Problem& problem) const = 0;
-  virtual Problem generate(std::uint64_t seed, std::uint64_t index) const = 0;
-  // What decides which candidate is run beside the chosen one: the same for cases that share pipelines.
-  virtual std::uint64_t kind(std::uint64_t index) const { return index; }
+  // `words`: for a device without accesses of 1 and 2 bytes.
+  virtual CheckCase generate(std::uint64_t seed, std::uint64_t index, bool words) const = 0;
   // What a device lacks that may have no plan for the problem; empty: it must have one.
   virtual std::string lack(const Problem&, const DeviceProfile&) const { return {}; }
 
@@ -73,7 +83,7 @@ const CheckOperation& check_operation(std::type_identity<MatmulProblem>);
 
 const CheckOperation& check_operation(const Problem& problem);
 std::vector<std::string> checked_operations();  // their names, in Problem's order
-Problem generate_problem(std::string_view operation, std::uint64_t seed, std::uint64_t index);
+CheckCase generate_case(std::string_view operation, std::uint64_t seed, std::uint64_t index, bool words);
 std::vector<Problem> all_big_cases();
 
 }  // namespace sectile::tools

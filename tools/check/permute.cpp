@@ -1,7 +1,7 @@
 // A permute's part of `sectile check`: bytes, every one of them.
 #include "permute.hpp"
 
-#include "reference/generate.hpp"
+#include "reference/cover_permute.hpp"
 #include "reference/permute.hpp"
 
 #include <fmt/format.h>
@@ -65,9 +65,8 @@ class CheckPermutes final : public CheckOperation {
     const auto& permute = std::get<PermuteProblem>(problem);
     return has_stage(permute) ? checked_elementwise(permute) : std::make_shared<CheckedPermute>(permute);
   }
-  // One permute in four computes with its elements.
-  Problem generate(std::uint64_t seed, std::uint64_t index) const override {
-    return index % 4 == 3 ? reference::generate_elementwise(seed, index) : reference::generate_permute(seed, index);
+  CheckCase generate(std::uint64_t seed, std::uint64_t index, bool) const override {
+    return {.problem = reference::covering_permute(seed, index), .candidate = {}};
   }
   std::vector<Problem> big_cases() const override { return big_permutes(); }
   std::unique_ptr<BigCase> big(const Problem& problem) const override {

@@ -49,6 +49,7 @@ class PipeSink final : public CheckSink {
   void skipped(std::uint64_t index, std::string_view why) override {
     tell({{"skipped", index}, {"why", std::string(why)}});
   }
+  void ran(std::string_view module) override { tell({{"ran", std::string(module)}}); }
   void starting(std::uint64_t first, std::uint64_t last) override {
     state_.end = last;
     state_.begin = first;
@@ -170,6 +171,8 @@ void Supervisor::take_line(const std::string& line, Ended& ended) {
     take_failure({index, object["problem"], object["candidate"], object["message"]});
   } else if (object.contains("skipped")) {
     report_.skipped.emplace_back(object["skipped"], object["why"]);
+  } else if (object.contains("ran")) {
+    report_.modules.insert(object["ran"]);
   } else if (object.contains("device")) {
     report_.device = object["device"];
     report_.note = object["note"];
@@ -306,6 +309,7 @@ class DirectSink final : public CheckSink {
   void skipped(std::uint64_t index, std::string_view why) override {
     report_.skipped.emplace_back(index, std::string(why));
   }
+  void ran(std::string_view module) override { report_.modules.emplace(module); }
   void finished(std::uint64_t runs) override { report_.runs += runs; }
 
  private:

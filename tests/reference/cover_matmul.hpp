@@ -1,0 +1,36 @@
+// Matmuls that meet every pair of what decides the code that runs: kernel, types, transposition, ragged sides, parts of
+// the epilogue, batches, splits of K, strides, alignment.
+#pragma once
+
+#include "covering.hpp"
+
+#include <sectile/problem.hpp>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sectile::reference {
+
+struct CoveringMatmul {
+  MatmulProblem problem;
+  std::string candidate;              // what is to run it; a device may have none. Empty: whatever is chosen
+  bool without_dot = false;           // planned as for a device without products of four bytes,
+  std::uint32_t multiprocessors = 0;  // or with so many multiprocessors, so that K is split; 0: as it is
+};
+
+enum class Accesses : std::uint8_t {
+  any,
+  words,  // devices without accesses of 1 and 2 bytes
+};
+
+// Case `index` of `seed` is the same on every machine.
+const std::vector<CoveringMatmul>& covering_matmuls(std::uint64_t seed, Accesses accesses);
+
+// For the test of the covering.
+CoverRules matmul_cover_rules(Accesses accesses);
+std::vector<LevelRow> covering_matmul_rows(std::uint64_t seed, Accesses accesses);
+std::string matmul_level_name(std::uint8_t factor, std::uint8_t level);
+
+}  // namespace sectile::reference

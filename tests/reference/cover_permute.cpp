@@ -1,0 +1,154 @@
+// Permutes that meet every pair of what the generator's draws differ in. Which pairs there can be, nobody lists: those
+// of a pool of random problems, and of these the fewest that have them all, by greed.
+#include "cover_permute.hpp"
+
+#include "generate.hpp"
+#include "permute.hpp"
+#include "random.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <queue>
+#include <utility>
+#include <vector>
+
+namespace sectile::reference {
+namespace {
+
+constexpr std::uint64_t kPool = 12000;
+
+// One permute in four computes with its elements.
+PermuteProblem drawn(std::uint64_t seed, std::uint64_t index) {
+  return index % 4 == 3 ? generate_elementwise(seed, index) : generate_permute(seed, index);
+}
+
+std::uint8_t log2_of(std::uint64_t n) {
+  std::uint8_t log = 0;
+  while (n > 1) {
+    n /= 2;
+    ++log;
+  }
+  return log;
+}
+
+std::uint8_t number_type(DType type) {
+  constexpr std::array kNumbers = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32};
+  return static_cast<std::uint8_t>(std::ranges::find(kNumbers, type) - kNumbers.begin());
+}
+
+std::uint8_t axes_kind(const PermuteProblem& p) {
+  if (!p.src_layout.empty()) {
+    const auto blocked = [](const std::string& layout) {
+      return std::ranges::any_of(layout, [](char c) { return c >= 'a' && c <= 'z'; });
+    };
+    return static_cast<std::uint8_t>(4 + (blocked(p.src_layout) ? 1 : 0) + (blocked(p.dst_layout) ? 2 : 0));
+  }
+  if (std::ranges::is_sorted(p.axes)) return 0;
+  if (p.axes.back() + 1 == static_cast<int>(p.axes.size())) return 1;
+  return p.axes.size() <= 3 ? 2 : 3;
+}
+
+std::uint8_t strides_kind(const std::vector<std::int64_t>& strides) {
+  if (strides.empty()) return 0;
+  if (std::ranges::find(strides, 0) != strides.end()) return 1;
+  return std::ranges::find(strides, 1) != strides.end() ? 2 : 3;
+}
+
+std::uint8_t ragged_kind(std::int64_t size) {
+  return size % 16 == 0 ? 0 : size % 4 == 0 ? 1 : size % 2 == 0 ? 2 : size == 1 ? 3 : 4;
+}
+
+std::uint8_t offset_kind(std::int64_t offset) { return offset == 0 ? 0 : offset % 4 == 0 ? 1 : 2; }
+
+std::uint8_t vector_kind(const std::string& axis, const PermuteProblem& p) {
+  if (axis.empty()) return 0;
+  // Of the source's innermost axis, or another.
+  const bool inner = p.src_layout.empty() ? axis == std::to_string(p.shape.size() - 1) : axis[0] == p.src_layout.back();
+  return inner ? 1 : 2;
+}
+
+}  // namespace
+
+std::vector<std::uint8_t> permute_levels(const PermuteProblem& p) {
+  const PermuteDefinition definition(p);
+  const auto shape = definition.dst_shape();
+  std::uint64_t elements = 1;
+  for (const std::int64_t size : p.shape) elements *= static_cast<std::uint64_t>(size);
+  const bool stage = has_stage(p);
+  const auto rank = static_cast<std::uint8_t>(p.shape.size());
+  return {log2_of(definition.element_bytes()),
+          static_cast<std::uint8_t>(stage ? 1 + number_type(p.type) : 0),
+          static_cast<std::uint8_t>(stage ? 1 + number_type(p.stage.out.value_or(p.type)) : 0),
+          static_cast<std::uint8_t>(rank <= 4   ? rank
+                                    : rank <= 6 ? 5
+                                    : rank <= 8 ? 6
+                                                : 7),
+          axes_kind(p),
+          strides_kind(p.src_strides),
+          strides_kind(p.dst_strides),
+          static_cast<std::uint8_t>(std::min<std::uint8_t>(log2_of(p.src_align), 4)),
+          static_cast<std::uint8_t>(std::min<std::uint8_t>(log2_of(p.dst_align), 4)),
+          offset_kind(p.src_offset),
+          offset_kind(p.dst_offset),
+          ragged_kind(p.shape.back()),
+          ragged_kind(shape.back()),
+          static_cast<std::uint8_t>(p.extents.empty() ? 0 : 1),
+          static_cast<std::uint8_t>(p.stage.alpha == 1 ? 0 : 1),
+          vector_kind(p.stage.scale, p),
+          vector_kind(p.stage.bias, p),
+          static_cast<std::uint8_t>(!p.stage.add                  ? 0
+                                    : p.stage.add_strides.empty() ? 1
+                                                                  : 2),
+          static_cast<std::uint8_t>(elements <= 64      ? 0
+                                    : elements <= 4096  ? 1
+                                    : elements <= 65536 ? 2
+                                                        : 3)};
+}
+
+std::vector<std::uint32_t> permute_pairs(const PermuteProblem& problem) {
+  const auto levels = permute_levels(problem);
+  std::vector<std::uint32_t> pairs;
+  for (std::uint32_t i = 0; i < levels.size(); ++i)
+    for (std::uint32_t j = i + 1; j < levels.size(); ++j)
+      pairs.push_back((i * 32 + j) * 256 + std::uint32_t{levels[i]} * 16 + levels[j]);
+  return pairs;
+}
+
+std::span<const PermuteProblem> covering_permutes(std::uint64_t seed) {
+  static std::map<std::uint64_t, std::vector<PermuteProblem>> made_once;
+  auto& cases = made_once[seed];
+  if (!cases.empty()) return cases;
+  std::vector<std::vector<std::uint32_t>> pool;
+  // What a problem of the pool adds can only shrink as others are taken: most are looked at once.
+  std::priority_queue<std::pair<std::size_t, std::uint64_t>> best;
+  for (std::uint64_t i = 0; i < kPool; ++i) {
+    pool.push_back(permute_pairs(drawn(seed, i)));
+    best.push({pool.back().size(), kPool - i});
+  }
+  std::vector<bool> met(32 * 32 * 256, false);
+  const auto fresh = [&](const auto& pairs) {
+    return static_cast<std::size_t>(std::ranges::count_if(pairs, [&](std::uint32_t pair) { return !met[pair]; }));
+  };
+  while (!best.empty()) {
+    const auto [gain, place] = best.top();
+    best.pop();
+    const std::uint64_t index = kPool - place;
+    const std::size_t now = fresh(pool[index]);
+    if (now == 0) continue;
+    if (now < gain) {
+      best.push({now, place});
+      continue;
+    }
+    for (const std::uint32_t pair : pool[index]) met[pair] = true;
+    cases.push_back(drawn(seed, index));
+  }
+  return cases;
+}
+
+PermuteProblem covering_permute(std::uint64_t seed, std::uint64_t index) {
+  const auto cases = covering_permutes(seed);
+  return index < cases.size() ? cases[static_cast<std::size_t>(index)] : drawn(seed, index);
+}
+
+}  // namespace sectile::reference

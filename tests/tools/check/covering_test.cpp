@@ -1,0 +1,89 @@
+// The chosen cases of `sectile check`: every pair of levels that can be is met, by problems that are valid and by the
+// candidates that they are for.
+#include "check/operation.hpp"
+#include "reference/cover_matmul.hpp"
+#include "reference/cover_permute.hpp"
+#include "reference/extra_rows.hpp"
+#include "reference/generate.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <string>
+
+using namespace sectile;
+using namespace sectile::reference;
+
+TEST_CASE("a covering array meets all pairs that can be") {
+  CoverRules rules;
+  rules.levels = {2, 3, 4, 3};
+  rules.clash = [](const LevelRow& row) { return row[0] == 1 && row[2] == 3; };  // kUnset is neither
+  rules.cost = [](const LevelRow&) { return 1u; };
+  const auto rows = covering_rows(rules, 7);
+  CHECK(rows.size() <= 16);
+  CHECK(rows == covering_rows(rules, 7));
+  CHECK(uncovered(rules, rows) == std::vector{LevelPair{0, 1, 2, 3}});
+  // Without its last row some pair is missing: rows are made around open ones.
+  CHECK(uncovered(rules, std::span(rows).first(rows.size() - 1)).size() > 1);
+}
+
+TEST_CASE("matmuls to check meet every pair of levels that can be") {
+  for (const auto& [accesses, target] :
+       {std::pair(Accesses::any, "lavapipe"), std::pair(Accesses::words, "swiftshader")}) {
+    CAPTURE(std::string(target));
+    const CoverRules rules = matmul_cover_rules(accesses);
+    const auto rows = covering_matmul_rows(1, accesses);
+    for (const LevelRow& row : rows) CHECK_FALSE(rules.clash(row));
+    std::size_t possible = 0;
+    for (const LevelPair& pair : uncovered(rules, rows)) {
+      LevelRow fixed(rules.levels.size(), kUnset);
+      fixed[pair.first] = pair.first_level;
+      fixed[pair.second] = pair.second_level;
+      const bool found = !random_row(rules, fixed, 99, accesses == Accesses::any ? 400 : 20).empty();
+      if (found)
+        MESSAGE(matmul_level_name(pair.first, pair.first_level)
+                << " with " << matmul_level_name(pair.second, pair.second_level));
+      possible += found ? 1 : 0;
+    }
+    CHECK(possible == 0);
+    const DeviceProfile profile = builtin_target(target).value();
+    std::size_t wanted = 0, split = 0;
+    for (const CoveringMatmul& c : covering_matmuls(1, accesses)) {
+      CAPTURE(print(Problem(c.problem)));
+      CAPTURE(c.candidate);
+      REQUIRE(validate(c.problem).has_value());
+      DeviceProfile as = profile;
+      if (c.without_dot) as.integer_dot_product = false;
+      if (c.multiprocessors != 0) as.multiprocessors = c.multiprocessors;
+      const auto plan = make_plan(c.problem, as, {.force = c.candidate, .extra = &extra_rows()});
+      REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
+      // A tail that is split, and a split of K, which the planner may find too dear.
+      if (c.multiprocessors == 2) CHECK(plan->steps.size() == 3);
+      if (c.multiprocessors != 64) continue;
+      ++wanted;
+      split += plan->steps.size() == 2 ? 1 : 0;
+    }
+    CHECK(wanted >= 10);
+    MESSAGE(rows.size() << " matmuls, " << wanted << " for splits");
+    CHECK(split * 10 >= wanted * 9);
+  }
+}
+
+TEST_CASE("permutes to check meet every pair of levels of their pool") {
+  std::set<std::uint32_t> met, possible;
+  for (const PermuteProblem& problem : covering_permutes(1))
+    for (const std::uint32_t pair : permute_pairs(problem)) met.insert(pair);
+  for (std::uint64_t index = 0; index < 6000; ++index)
+    for (const std::uint32_t pair :
+         permute_pairs(index % 4 == 3 ? generate_elementwise(1, index) : generate_permute(1, index)))
+      possible.insert(pair);
+  std::size_t missing = 0;
+  for (const std::uint32_t pair : possible) missing += met.contains(pair) ? 0 : 1;
+  CHECK(missing == 0);
+  CHECK(possible.size() > 2000);
+  // The smallest check of permutes has them all.
+  CHECK(covering_permutes(1).size() <= 200);
+  MESSAGE(covering_permutes(1).size() << " permutes, " << met.size() << " pairs");
+}
