@@ -23,6 +23,9 @@ struct Absent {
 };
 constexpr Absent kAbsent[] = {
     {"canary_", "run when a device is opened and by the canary's own tests (tests/vulkan/canary_test.cpp)"},
+    {"matmul_direct.i8", "no plan has it: an int8 at a time is a narrow access, which .narrow has"},
+    {"permute_fused_block.narrow.wide", "tests/far has no problem that reaches it yet; .narrow and .wide run apart"},
+    {"permute_copy.e2", "for devices with accesses of 2 bytes and none of 1"},
     {"matmul_coopmat.bf16.", "no CPU driver multiplies bf16 matrices"},
     {"matmul_coopmat2.", "needs matrices of a workgroup's scope (VK_NV_cooperative_matrix2), which lavapipe lacks"},
 };
@@ -52,7 +55,9 @@ TEST_CASE("every kernel has run on a driver") {
     const std::string name = std::string(module.stem) + "." + std::string(module.variant);
     ++modules;
     if (ran.contains(name)) continue;
-    const auto row = std::ranges::find_if(kAbsent, [&](const Absent& a) { return name.starts_with(a.name); });
+    const auto row = std::ranges::find_if(kAbsent, [&](const Absent& a) {
+      return a.name.ends_with('.') || a.name.ends_with('_') ? name.starts_with(a.name) : name == a.name;
+    });
     if (row == std::end(kAbsent)) {
       missing += " " + name;
       continue;

@@ -68,6 +68,58 @@ std::uint8_t vector_kind(const std::string& axis, const PermuteProblem& p) {
   return inner ? 1 : 2;
 }
 
+// So many axes that not all words are pushed, of each size of elements, by each stem that can; and short runs.
+void add_long(std::vector<CoveringPermute>& cases) {
+  struct Row {
+    std::vector<std::int64_t> shape;
+    std::vector<int> axes;
+    std::vector<std::int64_t> strides;
+    std::vector<const char*> stems;
+  };
+  const Row rows[] = {
+      {{3, 2, 2, 3, 16, 2, 16}, {6, 0, 2, 4, 1, 3, 5}, {}, {"permute_tile", "permute_block", "permute_box"}},
+      {{2, 3, 2, 3, 2, 32, 3}, {0, 6, 4, 2, 1, 5, 3}, {}, {"permute_tile", "permute_box"}},
+      {{2, 3, 2, 2, 2, 3, 7, 3}, {6, 4, 2, 5, 3, 1, 0, 7}, {}, {"permute_runs", "permute_rows"}},
+      {{7, 9, 3}, {1, 0, 2}, {}, {"permute_runs"}},
+      {{2, 2, 2, 2, 2, 16, 3}, {6, 1, 3, 0, 4, 2, 5}, {6000, 2900, 1400, 600, 200, 3, 1}, {"permute_interleave"}}};
+  for (const DType type : {DType::b8, DType::b16, DType::b32, DType::b64, DType::b128})
+    for (const Row& row : rows)
+      for (const char* stem : row.stems) {
+        PermuteProblem problem;
+        problem.type = type;
+        problem.shape = row.shape;
+        problem.axes = row.axes;
+        problem.src_strides = row.strides;
+        cases.push_back({problem, stem});
+      }
+}
+
+// What pairs of levels do not promise. Each cast alone: computed numbers seldom are ties or an integer's ends. Records
+// with a channel more or less than there are, of each size of elements.
+void add_fixed(std::vector<CoveringPermute>& cases) {
+  constexpr std::array kNumbers = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32};
+  for (const DType from : kNumbers)
+    for (const DType to : kNumbers) {
+      PermuteProblem problem;
+      problem.type = from;
+      problem.shape = {40, 33};
+      problem.axes = {1, 0};
+      problem.stage.out = to;
+      if (from != to) cases.push_back({problem, {}});
+    }
+  for (const DType type : {DType::b8, DType::b16, DType::b32, DType::b64})
+    for (const bool packed : {true, false}) {
+      PermuteProblem problem;
+      problem.type = type;
+      problem.shape = packed ? std::vector<std::int64_t>{2, 1, 4, 16, 4} : std::vector<std::int64_t>{2, 4, 16, 3};
+      problem.src_layout = packed ? "NCHW4c" : "NHWC";
+      problem.dst_layout = packed ? "NHWC" : "NCHW4c";
+      if (packed) problem.extents = {{'C', 3}};
+      cases.push_back({problem, "permute_interleave"});
+    }
+  add_long(cases);
+}
+
 }  // namespace
 
 std::vector<std::uint8_t> permute_levels(const PermuteProblem& p) {
@@ -115,8 +167,8 @@ std::vector<std::uint32_t> permute_pairs(const PermuteProblem& problem) {
   return pairs;
 }
 
-std::span<const PermuteProblem> covering_permutes(std::uint64_t seed) {
-  static std::map<std::uint64_t, std::vector<PermuteProblem>> made_once;
+std::span<const CoveringPermute> covering_permutes(std::uint64_t seed) {
+  static std::map<std::uint64_t, std::vector<CoveringPermute>> made_once;
   auto& cases = made_once[seed];
   if (!cases.empty()) return cases;
   std::vector<std::vector<std::uint32_t>> pool;
@@ -141,14 +193,15 @@ std::span<const PermuteProblem> covering_permutes(std::uint64_t seed) {
       continue;
     }
     for (const std::uint32_t pair : pool[index]) met[pair] = true;
-    cases.push_back(drawn(seed, index));
+    cases.push_back({drawn(seed, index), {}});
   }
+  add_fixed(cases);
   return cases;
 }
 
-PermuteProblem covering_permute(std::uint64_t seed, std::uint64_t index) {
+CoveringPermute covering_permute(std::uint64_t seed, std::uint64_t index) {
   const auto cases = covering_permutes(seed);
-  return index < cases.size() ? cases[static_cast<std::size_t>(index)] : drawn(seed, index);
+  return index < cases.size() ? cases[static_cast<std::size_t>(index)] : CoveringPermute{drawn(seed, index), {}};
 }
 
 }  // namespace sectile::reference

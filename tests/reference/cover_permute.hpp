@@ -6,13 +6,19 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace sectile::reference {
 
+struct CoveringPermute {
+  PermuteProblem problem;
+  std::string candidate;  // a stem that is to run it; empty: whatever is chosen, and another
+};
+
 // Case `index` of `seed`: first the covering ones, then random ones.
-PermuteProblem covering_permute(std::uint64_t seed, std::uint64_t index);
-std::span<const PermuteProblem> covering_permutes(std::uint64_t seed);
+CoveringPermute covering_permute(std::uint64_t seed, std::uint64_t index);
+std::span<const CoveringPermute> covering_permutes(std::uint64_t seed);
 
 // A level a factor, and a number for each pair of factors' levels.
 std::vector<std::uint8_t> permute_levels(const PermuteProblem& problem);

@@ -66,7 +66,8 @@ class CheckPermutes final : public CheckOperation {
     return has_stage(permute) ? checked_elementwise(permute) : std::make_shared<CheckedPermute>(permute);
   }
   CheckCase generate(std::uint64_t seed, std::uint64_t index, bool) const override {
-    return {.problem = reference::covering_permute(seed, index), .candidate = {}};
+    auto c = reference::covering_permute(seed, index);
+    return {.problem = std::move(c.problem), .candidate = std::move(c.candidate)};
   }
   std::vector<Problem> big_cases() const override { return big_permutes(); }
   std::unique_ptr<BigCase> big(const Problem& problem) const override {

