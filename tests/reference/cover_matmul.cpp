@@ -84,8 +84,6 @@ constexpr Kernel kKernels[] = {
     {Family::any, "", 32, 32, 32, 70},
 };
 
-std::int64_t up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
-
 // ---- what excludes what
 
 // In a row that is not complete `is` and `any` are false for factors that are not set.

@@ -59,11 +59,6 @@ class Pairs {
   std::vector<bool> seen_;
 };
 
-template <class T>
-void shuffle(std::vector<T>& values, Random& random) {
-  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
-}
-
 // Sets what is not set yet, factor by factor in random order, without a clash; empty where a factor has no level left.
 LevelRow complete(const CoverRules& rules, LevelRow row, Random& random) {
   std::vector<std::size_t> order(row.size());

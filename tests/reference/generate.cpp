@@ -21,11 +21,6 @@ constexpr std::array kTypes = {DType::i8,  DType::u8,  DType::b8,   DType::i16, 
                                DType::c64, DType::b64, DType::c128, DType::b128};
 constexpr std::array<std::int64_t, 14> kPrimes = {2, 3, 5, 7, 11, 13, 17, 31, 37, 61, 67, 127, 131, 257};
 
-template <class T>
-void shuffle(std::vector<T>& values, Random& random) {
-  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
-}
-
 // A size of at most `limit`: even, ragged, tiny and prime ones, and those beside a tile's side.
 std::int64_t pick_size(Random& random, std::int64_t limit) {
   std::int64_t size = 1;

@@ -45,8 +45,6 @@ std::int64_t pick_matmul_size(Random& random, std::int64_t limit) {
   return std::clamp<std::int64_t>(size, 1, limit);
 }
 
-std::int64_t up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
-
 void pick_sizes(MatmulProblem& p, Random& random, std::int64_t unit) {
   std::int64_t budget = std::int64_t{1} << (8 + random.below(13));
   if (random.one_in(300)) budget = std::int64_t{1} << 23;

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
 
 namespace sectile::reference {
 
@@ -31,6 +33,14 @@ class Random {
  private:
   std::uint64_t state_;
 };
+
+template <class T>
+void shuffle(std::vector<T>& values, Random& random) {
+  for (std::size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
+}
+
+// The multiple of `unit` at or above n.
+constexpr std::int64_t up(std::int64_t n, std::int64_t unit) noexcept { return (n + unit - 1) / unit * unit; }
 
 // The data of tests: word i of the stream `seed`, so that any part can be made, or checked, alone.
 constexpr std::uint64_t data_word(std::uint64_t seed, std::uint64_t i) noexcept { return mix(seed ^ mix(i)); }

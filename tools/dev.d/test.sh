@@ -54,8 +54,25 @@ count() {
 }
 
 passed=0 failed=0 skipped=0
-for preset in "${presets[@]}"; do
-    if ! bash "$lib/build-preset.sh" "$preset" >&2; then
+# The next preset is built while this one's tests run, and gives way to them: it has the CPU where a test waits.
+building=""
+build_next() {
+    building=""
+    [[ -z ${1:-} ]] || { nice -n 19 bash "$lib/build-preset.sh" "$1" >"$repo/build/$1.log" 2>&1 & building=$!; }
+}
+
+for ((i = 0; i < ${#presets[@]}; i++)); do
+    preset=${presets[i]}
+    if [[ -n $building ]]; then
+        wait "$building"
+        built=$?
+        cat "$repo/build/$preset.log" >&2
+    else
+        bash "$lib/build-preset.sh" "$preset" >&2
+        built=$?
+    fi
+    build_next "${presets[i + 1]:-}"
+    if ((built != 0)); then
         say "the $preset build failed"
         failed=$((failed + 1))
         continue

@@ -60,7 +60,7 @@ std::int64_t bytes_of(DType type) { return size_bytes(type); }
 // The stream that matmul.abi.h describes, for a part of the problem.
 class Expected {
  public:
-  Expected(const MatmulProblem& p, const Part& part, std::uint32_t split_k) : p_(p), part_(part) {
+  Expected(const MatmulProblem& p, const Part& part, std::uint32_t split_k) : part_(part) {
     const reference::MatmulDefinition definition(p);
     const std::int64_t scratch_ld = (p.n + 3) / 4 * 4;
     const auto& a = definition.operand("a");
@@ -110,7 +110,6 @@ class Expected {
     words_.insert(words_.end(), 2, std::nullopt);
   }
 
-  const MatmulProblem& p_;
   const Part& part_;
   std::vector<std::optional<std::uint32_t>> words_;
   std::map<std::uint32_t, std::pair<std::string, std::uint64_t>> addresses_;
