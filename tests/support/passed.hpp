@@ -1,6 +1,6 @@
 // What a compile test has passed before, by content: a kernel that the same compiler has compiled from the same code
-// under the same checks is not compiled again. Kept in the folder that SECTILE_TEST_CACHE names (tools/dev: the cache
-// of all clones); without it nothing is remembered, and everything is compiled.
+// under the same checks is not compiled again. Kept in the folder that SECTILE_PASSED_KERNELS names (tools/dev: the
+// cache of all clones); without it nothing is remembered, and everything is compiled.
 #pragma once
 
 #include "paths.hpp"
@@ -25,7 +25,7 @@ class Passed {
   // own key: the code of the checks, what is between them and the compiler, and the compiler itself. Where one is
   // absent, nothing is remembered.
   Passed(std::string_view name, std::span<const std::string> sources) {
-    const char* const folder = std::getenv("SECTILE_TEST_CACHE");
+    const char* const folder = std::getenv("SECTILE_PASSED_KERNELS");
     if (folder == nullptr || *folder == '\0') return;
     std::string all;
     for (const std::string& source : sources) {
@@ -59,7 +59,7 @@ class Passed {
   }
   // Call when all that `name` saved has passed.
   static void accept(std::string_view name) {
-    const char* const folder = std::getenv("SECTILE_TEST_CACHE");
+    const char* const folder = std::getenv("SECTILE_PASSED_KERNELS");
     if (folder == nullptr || *folder == '\0') return;
     const auto file = std::filesystem::path(folder) / name;
     std::error_code ignored;

@@ -3,6 +3,8 @@
 #include "check.hpp"
 #include "operation.hpp"
 
+#include "device/quirks.hpp"
+
 #include "reference/extra_rows.hpp"
 #include "reference/random.hpp"
 
@@ -143,6 +145,13 @@ struct CaseRunner::Impl {
   std::string find_wrong(const Attempt& attempt);
 };
 
+// Whether the driver dies of an address that differs from lane to lane, which "far" rows form (src/device/quirks.cpp).
+bool dies_of_far_rows(const DeviceProfile& profile) {
+  return std::ranges::any_of(detail::quirks_for(profile), [](const detail::Quirk& quirk) {
+    return quirk.avoid == "address of two words that differs from lane to lane";
+  });
+}
+
 // The names of the candidates to run: the chosen one first.
 std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const CheckCase& wanted) {
   const Problem& problem = wanted.problem;
@@ -164,6 +173,8 @@ std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Che
     else if (candidate.refusal.empty())
       others.push_back(candidate.name);
   }
+  if (dies_of_far_rows(machine.profile()))
+    std::erase_if(others, [](const std::string& name) { return name.ends_with(" far"); });
   if (compare) return {chosen};  // operands then stand alike on all devices
   if (!options.all_candidates && !wanted.candidate.empty()) {
     others.push_back(chosen);

@@ -9,7 +9,7 @@ jobs=${SECTILE_JOBS:-$(nproc)}
 [[ ${SECTILE_INSIDE:-} != root ]] || export SECTILE_REQUIRE="${SECTILE_REQUIRE:+$SECTILE_REQUIRE,}noop"
 
 # Kernels that a compiler has passed are known by their content, as the compiler cache knows objects.
-export SECTILE_TEST_CACHE=${SECTILE_TEST_CACHE-${SECTILE_CACHE:-$repo/.cache}/tests}
+export SECTILE_PASSED_KERNELS=${SECTILE_PASSED_KERNELS-${SECTILE_CACHE:-$repo/.cache}/tests}
 
 say() { printf 'dev: %s\n' "$*" >&2; }
 
