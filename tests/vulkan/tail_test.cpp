@@ -24,12 +24,12 @@ struct Row {
 
 // Four tiles and a fifth, or two and a third, for two cores.
 constexpr Row kRows[] = {
-    {"matmul f32 nn 310x61x1024 beta=0.5 epi=scale.m+bias.m+residual", "matmul_simt 64x64x8 8x8"},
-    {"matmul f32 tn 310x61x1031 lda=321 epi=bias.m+residual", "matmul_simt 64x64x8 8x8"},
-    {"matmul f16 tn 312x61x1024 beta=0.5 c=d epi=bias.m+relu+residual", "matmul_simt 64x64x8 8x8"},
-    {"matmul bf16 nt 310x63x1032 beta=0.5 ldc=67 ldd=65 ldr=70 epi=scale+bias+residual", "matmul_simt 64x64x8 8x8"},
-    {"matmul i8 tt 310x61x2048 epi=bias.m+relu+residual", "matmul_simt 64x64x8 8x8"},
-    {"matmul f16 nt 310x60x1024 b=q4 pro=scale beta=0.25 epi=bias.m", "matmul_simt 64x64x8 8x8"},
+    {"matmul f32 nn 150x29x1024 beta=0.5 epi=scale.m+bias.m+residual", "matmul_simt 32x32x16 4x4"},
+    {"matmul f32 tn 150x29x1031 lda=161 epi=bias.m+residual", "matmul_simt 32x32x16 4x4"},
+    {"matmul f16 tn 152x29x1024 beta=0.5 c=d epi=bias.m+relu+residual", "matmul_simt 32x32x16 4x4"},
+    {"matmul bf16 nt 150x31x1032 beta=0.5 ldc=35 ldd=33 ldr=38 epi=scale+bias+residual", "matmul_simt 32x32x16 4x4"},
+    {"matmul i8 tt 150x29x2048 epi=bias.m+relu+residual", "matmul_simt 32x32x16 4x4"},
+    {"matmul f16 nt 150x28x1024 b=q4 pro=scale beta=0.25 epi=bias.m", "matmul_simt 32x32x16 4x4"},
     {"matmul f16 nt 96x30x1024 acc=f16 beta=1 epi=bias.m", "matmul_coopmat 32x32x32 16x16 serial"},
     {"matmul f16 nt 40x16x512", "matmul_coopmat 16x16x16 8x16 pipelined"},
     {"matmul i8 tt 96x32x1024 out=f16 epi=scale.m+bias.m", "matmul_coopmat 32x32x32 16x32 serial slice-k=2"},

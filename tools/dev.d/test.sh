@@ -10,6 +10,9 @@ jobs=${SECTILE_JOBS:-$(nproc)}
 
 # Kernels that a compiler has passed are known by their content, as the compiler cache knows objects.
 export SECTILE_PASSED_KERNELS=${SECTILE_PASSED_KERNELS-${SECTILE_CACHE:-$repo/.cache}/tests}
+# lavapipe keeps what it has compiled there as well.
+export MESA_SHADER_CACHE_DIR=${MESA_SHADER_CACHE_DIR:-${SECTILE_CACHE:-$repo/.cache}/mesa} MESA_SHADER_CACHE_MAX_SIZE=512M
+mkdir -p "$MESA_SHADER_CACHE_DIR"
 
 say() { printf 'dev: %s\n' "$*" >&2; }
 
