@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 from dataclasses import dataclass, field
 
@@ -85,8 +86,13 @@ def tests_of(root, preset):
     folder = os.path.join(root, "build", preset)
     if not os.path.exists(os.path.join(folder, "build.ninja")):
         return {}
-    listed = subprocess.run(["ctest", "--test-dir", folder, "--show-only=json-v1"], check=True, capture_output=True,
-                            text=True).stdout
+    # By a folder of its own that names the build: in the build itself ctest would begin its log again, perhaps while
+    # another ctest writes it.
+    with tempfile.TemporaryDirectory() as outside:
+        with open(os.path.join(outside, "CTestTestfile.cmake"), "w", encoding="utf-8") as file:
+            file.write(f'subdirs("{folder}")\n')
+        listed = subprocess.run(["ctest", "--test-dir", outside, "--show-only=json-v1"], check=True,
+                                capture_output=True, text=True).stdout
     costs = costs_of(os.path.join(folder, "Testing", "Temporary", "CTestCostData.txt"))
     out = {}
     for row in json.loads(listed)["tests"]:

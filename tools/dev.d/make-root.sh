@@ -54,6 +54,8 @@ bootstrap() {
     local mirror proxy script=() options=() keyring=/usr/share/keyrings/debian-archive-keyring.gpg
     mirror=$(host_mirror)
     [[ -e /usr/share/debootstrap/scripts/$root_suite ]] || script=(/usr/share/debootstrap/scripts/sid)
+    # Another checkout's root, shown here: not ours to remove.
+    ! mountpoint -q "$root" || fail "$root is a mount point"
     rm -rf --one-file-system "$root"
     mkdir -p "$root"
     say "making a Debian ($root_suite) root in ${root}"
