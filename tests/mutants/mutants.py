@@ -107,7 +107,7 @@ class Runner:
         self.hash = trees.tree_hash(root)
         self.areas = read_areas()
         self.tests = {}
-        for preset in ("release", "asan", "fuzz"):
+        for preset in ("release", "asan"):
             self.tests.update(trees.tests_of(root, preset))
         if not self.tests:
             raise SystemExit(f"mutants: no release build in {root}")
@@ -274,7 +274,7 @@ def main(argv):
         copy = os.path.join(ROOT, "build", "mutants", f"copy-{options.shard[0]}")
         trees.sync(ROOT, copy)
         if not options.own_build:
-            trees.copy_builds(ROOT, copy, ("release", "asan", "fuzz"))
+            trees.copy_builds(ROOT, copy, ("release", "asan"))
         print(copy)
         return 0
     results = Results(os.path.join(ROOT, "build", "mutants", "results.jsonl"))

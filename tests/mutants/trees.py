@@ -104,6 +104,17 @@ def tests_of(root, preset):
     return out
 
 
+def caches():
+    """What tools/dev test keeps of compiled kernels, in folders of the mutants' own: keyed by content, as there."""
+    folder = os.environ.get("SECTILE_CACHE")
+    if not folder:
+        return {}
+    mesa = os.path.join(folder, "mutants-mesa")
+    os.makedirs(mesa, exist_ok=True)
+    return {"SECTILE_PASSED_KERNELS": os.path.join(folder, "mutants-kernels"), "MESA_SHADER_CACHE_DIR": mesa,
+            "MESA_SHADER_CACHE_MAX_SIZE": "512M"}
+
+
 def costs_of(path):
     out = {}
     if os.path.exists(path):
@@ -152,7 +163,7 @@ class Copy:
         begin, start = time.monotonic(), os.path.getsize(self.log)
         with open(self.log, "ab") as log, subprocess.Popen(
                 command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-                env={**os.environ, **(environment or {})}, start_new_session=True) as process:
+                env={**os.environ, **caches(), **(environment or {})}, start_new_session=True) as process:
             try:
                 code = self.wait(process, begin + limit, start)
             finally:
