@@ -7,5 +7,5 @@ tidy=$(command -v run-clang-tidy-19 || command -v run-clang-tidy) || { echo "dev
 cmake --preset tidy --fresh >/dev/null
 words=("${@:-}")
 patterns=()
-for word in "${words[@]}"; do patterns+=("^$repo/(src|tools|tests)/.*$word.*"); done
+for word in "${words[@]}"; do patterns+=("^$repo/(?=(src|tools|tests)/).*$word"); done
 exec "$tidy" -p build/tidy -quiet -j "${SECTILE_JOBS:-$(nproc)}" "${patterns[@]}"
