@@ -39,7 +39,6 @@ if(SECTILE_SANITIZE)
   # Everything is instrumented, the libraries' interfaces too: sanitized and plain objects do not mix.
   add_compile_options(-fsanitize=${SECTILE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${SECTILE_SANITIZE})
-  # The sanitizer build is not optimized (a half of its compile time) but where the work is done: sectile_optimized(TARGET).
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # g++ warns of uninitialized values that its own instrumentation made.
     target_compile_options(sectile_own INTERFACE -Wno-maybe-uninitialized)
@@ -53,6 +52,7 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 
+# The sanitizer build is not optimized, which halves its compile time, but for targets where it does its work.
 function(sectile_optimized target)
   if(SECTILE_SANITIZE)
     target_compile_options(${target} PRIVATE -O1)

@@ -29,8 +29,8 @@ constexpr Quirk kQuirks[] = {
      .subgroup_size = 16,
      .avoid = "address of two words that differs from lane to lane",
      .why =
-         "its compiler joins two words to 64 bits in an array on its stack that has room for 8 lanes: the process dies of "
-         "it. Give the subgroup one address, and each lane a 32-bit offset",
+         "its compiler joins two words to 64 bits in an array on its stack that has room for 8 lanes: the process dies "
+         "of it. Give the subgroup one address, and each lane a 32-bit offset",
      .source = "seen under gdb on lavapipe 26.1.6 with LP_NATIVE_VECTOR_WIDTH=512, 2026-11"},
     {.vendor = "mesa",
      .driver = "llvmpipe",

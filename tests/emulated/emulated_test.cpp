@@ -121,16 +121,7 @@ void check_far_rows(const DeviceProfile& profile, Tally& tally) {
                                       {{3, 64, 3}, {0, 2, 1}},    // an interleave
                                       {{7, 9, 3}, {1, 0, 2}}}) {  // runs
       for (const bool source : {true, false}) {
-        PermuteProblem problem = by_axes(type, shape, axes);
-        auto& strides = source ? problem.src_strides : problem.dst_strides;
-        std::int64_t stride = 1;
-        for (std::size_t a = shape.size(); a-- > 0;) {
-          strides.insert(strides.begin(), stride);
-          stride *= source ? shape[a] : shape[static_cast<std::size_t>(axes[a])];
-        }
-        const std::int64_t rows = source ? shape[0] : shape[static_cast<std::size_t>(axes[0])];
-        strides[0] = ((std::int64_t{1} << 31) / size_bytes(type) / (rows - 1) + 65) / 64 * 64;
-        check_sparse(problem, profile, 8, tally);
+        check_sparse(reference::far_permute(type, shape, axes, source), profile, 8, tally);
       }
     }
   }

@@ -1,9 +1,10 @@
 // Operands of gigabytes on a CPU driver: strides whose byte offsets need 64 bits, in every kernel that has them. Pages
-// that nobody touches cost nothing, and lavapipe's buffer addresses are the process' own: so that no buffer so large is
-// needed, the addresses are recorded as they are.
+// that are never touched cost nothing. lavapipe's buffer addresses are addresses of the process, so a plan is recorded
+// with these and needs no buffer of that size.
 #include "machine/machine.hpp"
 #include "reference/elementwise.hpp"
 #include "reference/extra_rows.hpp"
+#include "reference/generate.hpp"
 #include "reference/matmul.hpp"
 #include "reference/numbers.hpp"
 #include "reference/permute.hpp"
@@ -175,22 +176,6 @@ void check_elementwise(tools::Machine& on, const PermuteProblem& problem, const 
   }
 }
 
-PermuteProblem far_rows(DType type, std::vector<std::int64_t> shape, std::vector<int> axes, bool source) {
-  PermuteProblem problem;
-  problem.type = type;
-  problem.axes = axes;
-  auto& strides = source ? problem.src_strides : problem.dst_strides;
-  std::int64_t stride = 1;
-  for (std::size_t a = shape.size(); a-- > 0;) {
-    strides.insert(strides.begin(), stride);
-    stride *= source ? shape[a] : shape[static_cast<std::size_t>(axes[a])];
-  }
-  const std::int64_t rows = source ? shape[0] : shape[static_cast<std::size_t>(axes[0])];
-  strides[0] = ((std::int64_t{1} << 31) / size_bytes(type) / (rows - 1) + 65) / 64 * 64;
-  problem.shape = std::move(shape);
-  return problem;
-}
-
 struct Shape {
   std::vector<std::int64_t> shape;
   std::vector<int> axes;
@@ -215,8 +200,8 @@ TEST_CASE("permutes of rows beyond 2^31 bytes come out right") {
   for (const DType type : {DType::b8, DType::b16, DType::b32, DType::b64, DType::b128})
     for (const Shape& s : kShapes)
       for (const bool source : {true, false}) {
-        check_permute(*on, far_rows(type, s.shape, s.axes, source), on->profile());
-        if (size_bytes(type) < 4) check_permute(*on, far_rows(type, s.shape, s.axes, source), words);
+        check_permute(*on, reference::far_permute(type, s.shape, s.axes, source), on->profile());
+        if (size_bytes(type) < 4) check_permute(*on, reference::far_permute(type, s.shape, s.axes, source), words);
       }
 }
 
@@ -228,7 +213,7 @@ TEST_CASE("elementwise permutes of rows beyond 2^31 bytes come out right") {
                                   std::pair(DType::f16, DType::i8), std::pair(DType::i32, DType::bf16)})
     for (const Shape& s : {kShapes[0], kShapes[3]})
       for (const bool source : {true, false}) {
-        PermuteProblem problem = far_rows(type, s.shape, s.axes, source);
+        PermuteProblem problem = reference::far_permute(type, s.shape, s.axes, source);
         if (!source) problem.dst_strides[0] *= 4;  // bytes of the result
         problem.stage.out = out;
         problem.stage.scale = "0";

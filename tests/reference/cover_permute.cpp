@@ -1,5 +1,5 @@
-// Permutes that meet every pair of what the generator's draws differ in. Which pairs there can be, nobody lists: those
-// of a pool of random problems, and of these the fewest that have them all, by greed.
+// Permutes that meet every pair of levels that a pool of random problems has: chosen from the pool greedily, the one
+// with the most new pairs first.
 #include "cover_permute.hpp"
 
 #include "generate.hpp"

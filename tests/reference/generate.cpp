@@ -341,4 +341,20 @@ PermuteProblem generate_elementwise(std::uint64_t seed, std::uint64_t index) {
   return problem;
 }
 
+PermuteProblem far_permute(DType type, std::vector<std::int64_t> shape, std::vector<int> axes, bool source) {
+  PermuteProblem problem;
+  problem.type = type;
+  auto& strides = source ? problem.src_strides : problem.dst_strides;
+  std::int64_t stride = 1;
+  for (std::size_t a = shape.size(); a-- > 0;) {
+    strides.insert(strides.begin(), stride);
+    stride *= source ? shape[a] : shape[static_cast<std::size_t>(axes[a])];
+  }
+  const std::int64_t rows = source ? shape[0] : shape[static_cast<std::size_t>(axes[0])];
+  strides[0] = ((std::int64_t{1} << 31) / size_bytes(type) / (rows - 1) + 65) / 64 * 64;
+  problem.shape = std::move(shape);
+  problem.axes = std::move(axes);
+  return problem;
+}
+
 }  // namespace sectile::reference

@@ -4,6 +4,7 @@
 #include <sectile/problem.hpp>
 
 #include <cstdint>
+#include <vector>
 
 namespace sectile::reference {
 
@@ -15,5 +16,8 @@ PermuteProblem generate_elementwise(std::uint64_t seed, std::uint64_t index);
 // Always a valid problem, with at most some 10^7 multiplications, and with fewer than 10^6 nearly always: every layout,
 // type, format, stride, batch and epilogue, sizes of 0 and 1, primes, those beside a tile's, skinny ones, long sums.
 MatmulProblem generate_matmul(std::uint64_t seed, std::uint64_t index);
+
+// A permute whose outermost rows, of the source or of the destination, lie so far apart that byte offsets pass 2^31.
+PermuteProblem far_permute(DType type, std::vector<std::int64_t> shape, std::vector<int> axes, bool source);
 
 }  // namespace sectile::reference

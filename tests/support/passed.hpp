@@ -25,8 +25,8 @@ class Passed {
   // own key: the code of the checks, what is between them and the compiler, and the compiler itself. Where one is
   // absent, nothing is remembered.
   Passed(std::string_view name, std::span<const std::string> sources) {
-    const char* const folder = std::getenv("SECTILE_PASSED_KERNELS");
-    if (folder == nullptr || *folder == '\0') return;
+    const std::filesystem::path file = file_of(name);
+    if (file.empty()) return;
     std::string all;
     for (const std::string& source : sources) {
       const auto path = std::filesystem::path(source_folder()) / source;
@@ -34,7 +34,7 @@ class Passed {
       all += content_of(path);
     }
     salt_ = detail::hash128(all);
-    file_ = std::filesystem::path(folder) / name;
+    file_ = file;
     std::ifstream in(file_);
     for (std::string line; std::getline(in, line);) before_.insert(line);
   }
@@ -59,14 +59,19 @@ class Passed {
   }
   // Call when all that `name` saved has passed.
   static void accept(std::string_view name) {
-    const char* const folder = std::getenv("SECTILE_PASSED_KERNELS");
-    if (folder == nullptr || *folder == '\0') return;
-    const auto file = std::filesystem::path(folder) / name;
+    const std::filesystem::path file = file_of(name);
+    if (file.empty()) return;
     std::error_code ignored;
     std::filesystem::rename(unproven(file), file, ignored);
   }
 
  private:
+  // Empty where nothing is to be remembered.
+  static std::filesystem::path file_of(std::string_view name) {
+    const char* const folder = std::getenv("SECTILE_PASSED_KERNELS");
+    if (folder == nullptr || *folder == '\0') return {};
+    return std::filesystem::path(folder) / name;
+  }
   // Of this clone: another may test at the same time.
   static std::filesystem::path unproven(const std::filesystem::path& file) {
     return file.string() + "." + detail::hash128(source_folder());

@@ -106,7 +106,6 @@ Result<void> take(const Slice& slice, const std::string& text, int status, Check
 Result<CheckReport> supervise_parts(const CheckOptions& options) {
   const double started = now_seconds();
   const std::uint64_t jobs = std::min<std::uint64_t>(options.jobs, options.cases);
-  (void)check_case(options, options.first);  // what the generator makes once is made before any process is forked
   std::vector<Slice> slices;
   Result<void> fine;
   for (std::uint64_t j = 0; j < jobs && fine; ++j) {

@@ -359,7 +359,7 @@ Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, con
 
 Result<CheckReport> supervise(const CheckOptions& options) {
   if (options.in_process) return run_in_process(options);
-  (void)check_case(options, options.first);  // what the generator makes once is made before workers are forked
+  (void)check_case(options, options.first);  // what the generator makes once is made before a process is forked
   if (options.jobs > 1 && options.cases > 1 && options.problem.empty()) return supervise_parts(options);
   return Supervisor(options).run();
 }

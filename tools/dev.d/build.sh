@@ -14,17 +14,12 @@ place_ready() {
     fi
 }
 
-# One compiler cache serves all clones: paths below the repository count from it, and debug information's folder not at
-# all. It is bounded.
-cache_settings() { export CCACHE_BASEDIR=$repo CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-1G}; }
-
 tool_path() { printf '%s' "$repo/build/release/sectile"; }
 
 # Replaces this process by a command that runs in the root or on the host.
 inside_exec() {
     if [[ $place == root && ${SECTILE_INSIDE:-} != root ]]; then root_exec "$@"; fi
     export SECTILE_INSIDE=$place PATH=$repo/build/release:$PATH CCACHE_DIR=${CCACHE_DIR:-$SECTILE_CACHE/ccache}
-    cache_settings
     exec "$@"
 }
 

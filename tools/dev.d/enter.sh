@@ -61,7 +61,7 @@ environment=(
     HOME="$home" USER="$(id -un "$uid" 2>/dev/null || echo user)" LANG=C.UTF-8 TZ=UTC TERM="${TERM:-dumb}"
     PATH="$repo/build/release:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
     XDG_RUNTIME_DIR="$runtime"
-    CCACHE_DIR=/var/cache/sectile/ccache CCACHE_BASEDIR="$repo" CCACHE_NOHASHDIR=1 CCACHE_MAXSIZE=1G
+    CCACHE_DIR=/var/cache/sectile/ccache
     VK_DRIVER_FILES="$driver_files"
     SECTILE_INSIDE=root SECTILE_CACHE=/var/cache/sectile
 )

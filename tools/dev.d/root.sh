@@ -42,7 +42,7 @@ pass_names() {
     local name names=""
     while IFS= read -r name; do
         case $name in
-            TERM|COLORTERM|NO_COLOR|SUDO_UID|SUDO_GID|VK_*|LP_*|MESA_*|GALLIUM_*|ACO_*|RADV_*|NV50_*|SECTILE_*|AMDGPU_*|\
+            TERM|COLORTERM|NO_COLOR|SUDO_UID|SUDO_GID|VK_*|LP_*|CCACHE_BASEDIR|CCACHE_NOHASHDIR|CCACHE_MAXSIZE|MESA_*|GALLIUM_*|ACO_*|RADV_*|NV50_*|SECTILE_*|AMDGPU_*|\
             NOUVEAU_*|FD_*|INTEL_*|CTEST_*|ASAN_*|UBSAN_*|LSAN_*|TSAN_*|DOCTEST_*|RC_*|CMAKE_BUILD_*|CUDA_*|NVIDIA_*|\
             http_proxy|https_proxy|no_proxy|SOURCE_DATE_EPOCH|VERBOSE|CC|CXX|CXXFLAGS|LDFLAGS)
                 names+=${names:+,}$name ;;
