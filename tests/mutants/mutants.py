@@ -144,7 +144,7 @@ class Runner:
                     break
         finally:
             self.write(path, tree.read(path))
-        if row["verdict"] == "caught" and row["why"] != "build":
+        if row["verdict"] == "caught":
             self.verify(self.tests[row["by"]])
         self.results.add(**row)
         return row
@@ -157,10 +157,9 @@ class Runner:
             begin = time.monotonic()
             seconds = self.copy.test(test)
         except trees.Failed as failure:
-            key = "build" if failure.why == "build" else "test"
-            row[key] += time.monotonic() - begin
-            row.update(verdict="caught", by="the compiler" if key == "build" else test.name, why=failure.why,
-                       said=str(failure)[-1500:])
+            built = failure.why != "build"
+            row["test" if built else "build"] += time.monotonic() - begin
+            row.update(verdict="caught" if built else "unbuilt", by=test.name, why=failure.why, said=str(failure)[-1500:])
             return False
         if seconds is not None:
             row["test"] += seconds
@@ -184,7 +183,8 @@ class Runner:
 
 def table(mutants, results, tree_hash):
     """Prints a row for each mutant, the survivors and the score. True where the score is what is wanted."""
-    caught, survived, missing, older = [], [], [], 0
+    of_verdict = {"caught": [], "survived": [], "unbuilt": []}
+    missing, older = [], 0
     print(f"{'mutant':42} {'place':46} {'caught by':24} {'build':>6} {'tests':>6}")
     for mutant in mutants:
         if not mutant.counts:
@@ -196,17 +196,21 @@ def table(mutants, results, tree_hash):
             print(f"{mutant.id:42} {mutant.file:46} not run")
             continue
         older += row["tree"] != tree_hash
-        how = "SURVIVED" if row["verdict"] == "survived" else row["by"] + (" (time-out)" if row["why"] == "time-out" else "")
-        (survived if row["verdict"] == "survived" else caught).append(mutant)
+        how = {"survived": "SURVIVED", "unbuilt": "DOES NOT COMPILE", "caught": row["by"]}[row["verdict"]]
+        how += " (time-out)" if row["why"] == "time-out" else ""
+        of_verdict[row["verdict"]].append(mutant)
         print(f"{mutant.id:42} {row['place']:46} {how:24} {row['build']:6.1f} {row['test']:6.1f}")
+    caught, survived, unbuilt = of_verdict.values()
     total = len(caught) + len(survived)
+    for mutant in unbuilt:
+        print(f"does not compile, and so is no mutant: {mutant.id} (change it, or name it in passed_over)")
     for mutant in survived:
         print(f"survived: {mutant.id}: {mutant.says}")
     if older:
         print(f"{older} results are of another state of the tree")
     print(f"{len(caught)} caught of {total}: {len(caught) / total if total else 0:.3f} (wanted {WANTED})"
           + (f"; {len(missing)} not run" if missing else ""))
-    return not missing and total > 0 and len(caught) >= WANTED * total
+    return not missing and not unbuilt and total > 0 and len(caught) >= WANTED * total
 
 
 def check_all(mutants, tree):

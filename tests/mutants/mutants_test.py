@@ -191,6 +191,27 @@ class Copies(Case):
         self.assertLess(seconds, 10)
 
 
+    def testATestBuildsTheProgramsOfItsCommand(self):
+        tree_of(self.folder, {"test_a": "", "data/a.txt": "", "made/of": ""})
+        os.chmod(os.path.join(self.folder, "test_a"), 0o755)
+
+        def targets(name, *words):
+            return trees.targets_of({"name": name, "command": [os.path.join(self.folder, w) for w in words]}, self.folder)
+        self.assertEqual(targets("a", "test_a", "data/a.txt", "made", "not-there.txt"), ["test_a"])
+        self.assertEqual(targets("a", "data/a.txt"), ["all"])
+        self.assertEqual(targets("consumer", "test_a"), ["all"])
+
+    def testABuildThatDoesNotBeginIsNoVerdict(self):
+        tree_of(self.folder, {"build/release/build.ninja": "rule cc\n command = false\nbuild a: cc\n", trees.MARK: "",
+                              "log": ""})
+        copy = trees.Copy(self.folder, 1, os.path.join(self.folder, "log"))
+        self.addCleanup(copy.lock.close)
+        with self.assertRaisesRegex(trees.Failed, "FAILED"):
+            copy.build("release", ["a"])
+        with self.assertRaisesRegex(SystemExit, "unknown target 'b'"):
+            copy.build("release", ["b"])
+
+
 class Table(Case):
     def testTheScoreLeavesEquivalentsOut(self):
         path = os.path.join(self.folder, "results.jsonl")
@@ -216,6 +237,12 @@ class Table(Case):
             self.assertEqual(got[0], good)
             self.assertIn(text, got[1])
             self.assertIn("1 results are of another state", got[1])
+        results.add(mutant="m18", digest=all_of[18].digest(), tree="t", verdict="unbuilt", by="", why="build",
+                    place="x:1", build=1.0, test=1.0)
+        got = score()
+        self.assertEqual(got[0], False)
+        self.assertIn("no mutant: m18", got[1])
+        self.assertIn("19 caught of 19", got[1])
         results.add(mutant="m18", digest=all_of[18].digest(), tree="t", verdict="survived", by="", why="",
                     place="x:1", build=1.0, test=1.0)
         results.add(mutant="m19", digest=all_of[19].digest(), tree="t", verdict="survived", by="", why="",

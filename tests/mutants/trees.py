@@ -133,7 +133,9 @@ def targets_of(row, folder):
     if re.match(r"consumer$|docs_(?!reader|links|options)", row["name"]):
         return ["all"]
     inside = [os.path.relpath(word, folder) for word in row.get("command", []) if word.startswith(folder + os.sep)]
-    return [word for word in inside if not word.endswith(".xml")] or ["all"]
+    # Other words are files that a test writes or reads.
+    return [word for word in inside if os.access(os.path.join(folder, word), os.X_OK)
+            and os.path.isfile(os.path.join(folder, word))] or ["all"]
 
 
 class Failed(Exception):
@@ -187,7 +189,11 @@ class Copy:
         folder = os.path.join(self.root, "build", preset)
         seconds, code = self.run(["ninja", "-C", folder, "-j", str(self.jobs), *targets], self.root, 3600)
         if code != 0:
-            raise Failed("build", self.said())
+            said = self.said()
+            # Nothing was compiled: that is a fault of this program or of the tree, and no mutant's.
+            if "ninja: error:" in said[said.rfind("ninja: Entering directory"):]:
+                raise SystemExit(f"mutants: ninja refuses {' '.join(targets)} of {preset}:\n{said[-600:]}")
+            raise Failed("build", said)
         return seconds
 
     def test(self, test):
