@@ -76,6 +76,11 @@ TEST_CASE("a variant line that is no -D is refused") {
   CHECK(text.error().value == "--fast");
 }
 
+TEST_CASE("a variant line may end the text") {
+  constexpr EmbeddedSource kOne[] = {{"one", "//! variant e4"}};
+  CHECK(cuda::kernel_text(kernel_step("one", "e4"), kOne).has_value());
+}
+
 TEST_CASE("a code's key changes with everything that shapes it") {
   const auto text = must(cuda::kernel_text(kernel_step("add_words"), test_sources()));
   std::set<std::string> keys = {cuda::code_key(text, "sm_90a", 13, 0), cuda::code_key(text, "sm_90", 13, 0),

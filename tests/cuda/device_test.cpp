@@ -128,24 +128,44 @@ TEST_CASE("tensor maps follow the push struct, encoded at the launch's addresses
   {
     auto device = adopt();
     Plan plan = add_plan(1024, 3);
-    plan.steps[0].tensor_maps = {{0, 0, 4, {32, 32}, {128}, {32, 8}, 128},
-                                 {1, 0, 4, {16, 16, 4}, {64, 1024}, {16, 4, 1}, 64}};
+    plan.steps[0].tensor_maps = {{1, 0, 4, {32, 32}, {128}, {32, 8}, 128},
+                                 {0, 32, 4, {16, 15, 4}, {64, 1024}, {16, 4, 1}, 64}};
     const auto executable = must(device.prepare(plan));
     must(cuda::launch(kStream, executable, std::span(kGood).first(2)));
     REQUIRE(driver.launches() == 1);
     const auto& maps = driver.launch(0).maps;
     REQUIRE(maps.size() == 2);
-    CHECK(maps[0].opaque[0] == kGood[0].address);
+    CHECK(maps[0].opaque[0] == kGood[1].address);
     CHECK(maps[0].opaque[1] == cuda::api::kTensorUint32);
     CHECK(maps[0].opaque[2] == 2);
     CHECK(maps[0].opaque[3] == cuda::api::kSwizzle128);
-    CHECK(maps[1].opaque[0] == kGood[1].address);
+    CHECK(maps[1].opaque[0] == kGood[0].address + 32);
     CHECK(maps[1].opaque[2] == 3);
     CHECK(maps[1].opaque[3] == cuda::api::kSwizzle64);
     CHECK(maps[1].opaque[6] == 4);
     CHECK(maps[1].opaque[10] == 1024);
   }
   quiet(driver);
+}
+
+TEST_CASE("push struct and tensor maps fill the bytes that a kernel's arguments have, and no more") {
+  if (nvrtc_or_skip("push struct and tensor maps fill the bytes") == nullptr) return;
+  FakeDriver driver;
+  auto device = adopt();
+  const TensorMap map{0, 0, 4, {32, 32}, {128}, {32, 8}, 128};
+  const auto prepared = [&](std::size_t push_bytes, std::size_t maps) {
+    Plan plan = add_plan(1024, 3);
+    plan.steps[0].push.resize(push_bytes);
+    plan.steps[0].tensor_maps.assign(maps, map);
+    const auto executable = device.prepare(plan);
+    if (!executable) CHECK_MESSAGE(executable.error().kind == ErrorKind::limit_exceeded, executable.error().message());
+    return executable.has_value();
+  };
+  constexpr std::size_t kAll = 4096, kMap = 128;
+  CHECK(prepared(kAll - 2 * kMap, 2));
+  CHECK_FALSE(prepared(kAll - 2 * kMap + 8, 2));
+  CHECK(prepared(kAll - 8 * kMap, 8));
+  CHECK_FALSE(prepared(kAll - 8 * kMap + 8, 8));
 }
 
 TEST_CASE("the caller's current context is as it was, whatever happens") {

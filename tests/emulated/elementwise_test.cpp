@@ -77,3 +77,15 @@ TEST_CASE("every candidate of generated elementwise permutes comes out right") {
       CHECK_MESSAGE(ran.contains(std::string(stem) + "." + variant),
                     std::string(stem) << "." << std::string(variant) << " never ran");
 }
+
+TEST_CASE("integer sums beyond 32 bits saturate at both ends") {
+  const DeviceProfile profile = emulated::target("nvidia-hopper");
+  std::set<std::string> ran;
+  // Of random words an eighth of the sums is too large and an eighth too small.
+  for (const char* text : {"permute i32 32x48 axes=1,0 add=packed", "permute i32 5x7x9 axes=2,0,1 add=packed"}) {
+    const auto problem = parse_problem(text);
+    REQUIRE(problem.has_value());
+    check_candidates(std::get<PermuteProblem>(*problem), profile, 1, ran);
+  }
+  CHECK(ran.size() >= 2);
+}

@@ -171,6 +171,10 @@ TEST_CASE("the planner chooses only what a pack holds, and names the nearest whe
   const std::string said = nearly.nearest(wanted);
   CHECK_MESSAGE(said.find("nearest: " + wanted.kernel.stem) != std::string::npos, said);
   CHECK_MESSAGE(said.find("constant " + std::to_string(near.constants.back().id)) != std::string::npos, said);
+  // Of two that are equally near the first.
+  auto as_near = near;
+  as_near.constants.back().value += 1;
+  CHECK(must(Pack::open(must(make_pack({near, as_near}, {})))).nearest(wanted) == said);
 }
 
 TEST_CASE("what was frozen for one shape serves that shape alone") {

@@ -183,6 +183,24 @@ TEST_CASE("what cannot be frozen is refused by name") {
   CHECK_MESSAGE(refused.error().value.find("address") != std::string::npos, refused.error().message());
 }
 
+TEST_CASE("a workgroup whose size is no constant number is refused by name") {
+  std::vector<std::uint32_t> words = tile_words();
+  const auto instructions = must(module::read_instructions(words));
+  const auto at = [&](const module::Instruction& i) { return i.words.data() - words.data(); };
+  const auto mode = std::ranges::find(instructions, module::OpExecutionModeId, &module::Instruction::op);
+  const auto function = std::ranges::find(instructions, module::OpFunction, &module::Instruction::op);
+  const auto type = std::ranges::find(instructions, module::OpTypeInt, &module::Instruction::op);
+  REQUIRE((mode != instructions.end() && function != instructions.end() && type != instructions.end()));
+  // A constant that is null and no number, as the height.
+  const std::uint32_t null = words[module::kBoundWord]++;
+  words[static_cast<std::size_t>(at(*mode)) + 4] = null;
+  const std::array<std::uint32_t, 3> line = {3u << 16 | 46u /*OpConstantNull*/, (*type)[1], null};
+  words.insert(words.begin() + at(*function), line.begin(), line.end());
+  const auto refused = spirv::freeze(words, tile_step().constants);
+  REQUIRE_FALSE(refused.has_value());
+  CHECK_MESSAGE(refused.error().what == "workgroup size", refused.error().message());
+}
+
 TEST_CASE("the disassembly has the names of the template") {
   const auto text = must(spirv::disassemble(must(spirv::freeze(tile_words(), tile_step().constants))));
   CHECK(text.find("OpEntryPoint GLCompute") != std::string::npos);
