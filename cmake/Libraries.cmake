@@ -8,9 +8,8 @@ function(sectile_library name)
     set(sources ${PROJECT_SOURCE_DIR}/cmake/empty.cpp)
   endif()
   # A strategy of src/plan is a file, and all of them give their parts the same names (Row, kTable, applicable, make).
-  if(NOT name STREQUAL plan)
-    sectile_batched(sources ${name} ${sources})
-  endif()
+  sectile_apart(sources "kTable|applicable\\(" ${sources})
+  sectile_batched(sources ${name} ${sources})
   add_library(sectile_${name} STATIC ${sources})
   target_include_directories(sectile_${name}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>

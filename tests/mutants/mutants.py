@@ -197,7 +197,7 @@ def table(mutants, results, tree_hash):
             continue
         older += row["tree"] != tree_hash
         how = {"survived": "SURVIVED", "unbuilt": "DOES NOT COMPILE", "caught": row["by"]}[row["verdict"]]
-        how += " (time-out)" if row["why"] == "time-out" else ""
+        how += " (time-out)" if row.get("why") == "time-out" else ""
         of_verdict[row["verdict"]].append(mutant)
         print(f"{mutant.id:42} {row['place']:46} {how:24} {row['build']:6.1f} {row['test']:6.1f}")
     caught, survived, unbuilt = of_verdict.values()

@@ -231,8 +231,9 @@ class Table(Case):
         results.add(mutant="m18", digest=all_of[18].digest(), tree="old", verdict="caught", by="plan", why="failed",
                     place="x:1", build=1.0, test=1.0)
         for verdict, good, text in (("survived", True, "19 caught of 20: 0.950"), ("caught", True, "20 caught of 20")):
-            results.add(mutant="m19", digest=all_of[19].digest(), tree="t", verdict=verdict, by="", why="failed",
-                        place="x:1", build=1.0, test=1.0)
+            why = {"why": "failed"} if verdict == "caught" else {}
+            results.add(mutant="m19", digest=all_of[19].digest(), tree="t", verdict=verdict, by="", place="x:1", build=1.0,
+                        test=1.0, **why)
             got = score()
             self.assertEqual(got[0], good)
             self.assertIn(text, got[1])

@@ -330,6 +330,9 @@ TEST_CASE("tensor maps where the device has them") {
   CHECK(refused([](TensorMap& m) { m.box.pop_back(); }));
   CHECK(refused([](TensorMap& m) { m.operand = 2; }));
   CHECK(refused([](TensorMap& m) { m.swizzle_bytes = 48; }));
+  Plan short_of_a_byte = plan;  // of the last element
+  for (AccessRange& range : short_of_a_byte.steps[0].accesses) range.end -= range.operand == 1 ? 1 : 0;
+  CHECK_FALSE(check_plan(short_of_a_byte).has_value());
   CHECK(refused([](TensorMap& m) { m.strides[0] = ~0ull << 4; }));
 }
 

@@ -5,6 +5,7 @@
 #include "support/scope.hpp"
 
 #include "lib/matmul.abi.h"
+#include "plan/extra_rows.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -61,6 +62,28 @@ TEST_CASE("last rows that are split apart come out right") {
     const bool all = two.cooperative_matrix.value_or(false) && two.name.starts_with("llvmpipe");
     CHECK(run >= (all ? rows : 1));
     MESSAGE(run << " problems on " << two.name);
+  });
+}
+
+// No row of the planner's own stages without a prefetch: rows of a tuned file may.
+TEST_CASE("a loop that stages each step as it is fetched comes out right over several steps") {
+  static constexpr detail::SimtRow kFetched[] = {{.tile_m = 32,
+                                                  .tile_n = 32,
+                                                  .tile_k = 16,
+                                                  .rows = 4,
+                                                  .columns = 4,
+                                                  .lanes_m = 8,
+                                                  .lanes_n = 4,
+                                                  .note = " fetched",
+                                                  .prefetch = false}};
+  static constexpr detail::ExtraRows kRowsOfOne = {.matmul_simt = kFetched, .matmul_coopmat = {}};
+  on_every_device([](vulkan::Runtime& runtime) {
+    const auto problem = must(parse_problem("matmul f32 nn 70x37x75 epi=bias"));
+    const auto plan = must(
+        make_plan(problem, runtime.profile(), {.force = "matmul_simt 32x32x16 4x4 fetched", .extra = &kRowsOfOne}));
+    // Subgroups wait for each other in it.
+    CHECK(plan.steps[0].workgroup[0] == 64);
+    run_matmul(runtime, std::get<MatmulProblem>(problem), plan);
   });
 }
 

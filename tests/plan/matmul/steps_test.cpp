@@ -280,7 +280,8 @@ TEST_CASE("a tile reaches no further than 32-bit offsets") {
         Row{"matmul f32 nn 100x100x64 ldd={}", 32, 32, 4}, Row{"matmul f32 nn 100x100x64 beta=1 ldc={}", 32, 32, 4},
         Row{"matmul f32 nn 100x100x64 epi=residual ldr={}", 32, 32, 4},
         Row{"matmul f16 nn 100x100x64 lda={}", 32, 16, 2}, Row{"matmul f16 nn 100x100x64 ldd={}", 32, 32, 2},
-        Row{"matmul f32 nn 7x100x64 lda={}", 7, 16, 4}, Row{"matmul i8 nn 100x100x64 lda={}", 32, 64, 1}}) {
+        Row{"matmul f32 nn 7x100x64 lda={}", 7, 16, 4}, Row{"matmul f32 nt 100x5x64 ldb={}", 5, 16, 4},
+        Row{"matmul i8 nn 100x100x64 lda={}", 32, 64, 1}}) {
     CAPTURE(std::string(row.problem));
     // (rows - 1) * ld + run elements stay below the limit.
     const std::int64_t most = (kLimit / row.bytes - 1 - row.run) / (row.rows - 1);
