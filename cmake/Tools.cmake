@@ -36,6 +36,10 @@ target_link_libraries(sectile_tool
 if(TARGET sectile_spirv)
   target_link_libraries(sectile_tool PUBLIC sectile_spirv)
 endif()
+# The command waits for devices and for the library, which are optimized; its own code is most of what a build compiles.
+if(CMAKE_BUILD_TYPE STREQUAL Release AND NOT MSVC)
+  target_compile_options(sectile_tool PRIVATE -O1)
+endif()
 
 if(SECTILE_BUILD_TOOLS)
   add_executable(sectile_command ${tool_main})

@@ -30,7 +30,7 @@ function(sectile_apart out pattern)
   set(${out} ${result} ${others} PARENT_SCOPE)
 endfunction()
 
-# sectile_batched(OUT NAME SOURCES...): sets OUT to files of the build folder that include SIZE of the sources each, or
+# sectile_batched(OUT NAME SOURCES...): sets OUT to files of the build folder that include twelve of the sources each, or
 # to the sources themselves where SECTILE_UNITY is off. A source with SKIP_UNITY_BUILD_INCLUSION or with definitions of
 # its own stays alone; a `|` ends a batch. The files' local names then share a namespace: two that clash are renamed, or stand in a header.
 function(sectile_batched out name)
@@ -39,7 +39,7 @@ function(sectile_batched out name)
     set(${out} ${ARGN} PARENT_SCOPE)
     return()
   endif()
-  set(size 8)
+  set(size 12)
   set(result "")
   set(text "")
   set(count 0)

@@ -17,20 +17,21 @@ class Pairs {
   explicit Pairs(const CoverRules& rules) : levels_(rules.levels) {
     first_.push_back(0);
     for (const auto count : levels_) first_.push_back(first_.back() + count);
-    seen_.resize(first_.back() * first_.back(), false);
+    seen_.resize(first_.back() * first_.back(), 0);
   }
 
   std::size_t add(const LevelRow& row) {
     std::size_t fresh = 0;
     each(row, [&](std::size_t at) {
-      fresh += seen_[at] ? 0 : 1;
-      seen_[at] = true;
+      fresh += seen_[at] != 0 ? 0 : 1;
+      seen_[at] = 1;
     });
     return fresh;
   }
   std::size_t fresh(const LevelRow& row) const {
     std::size_t count = 0;
-    each(row, [&](std::size_t at) { count += seen_[at] ? 0 : 1; });
+    const std::uint8_t* seen = seen_.data();
+    each(row, [&](std::size_t at) { count += seen[at] != 0 ? 0 : 1; });
     return count;
   }
   std::vector<LevelPair> missing() const {
@@ -39,10 +40,10 @@ class Pairs {
       for (auto j = static_cast<std::uint8_t>(i + 1); j < levels_.size(); ++j)
         for (std::uint8_t a = 0; a < levels_[i]; ++a)
           for (std::uint8_t b = 0; b < levels_[j]; ++b)
-            if (!seen_[index(i, a, j, b)]) out.push_back({i, a, j, b});
+            if (seen_[index(i, a, j, b)] == 0) out.push_back({i, a, j, b});
     return out;
   }
-  bool has(const LevelPair& p) const { return seen_[index(p.first, p.first_level, p.second, p.second_level)]; }
+  bool has(const LevelPair& p) const { return seen_[index(p.first, p.first_level, p.second, p.second_level)] != 0; }
 
  private:
   std::size_t index(std::size_t i, std::size_t a, std::size_t j, std::size_t b) const {
@@ -56,7 +57,7 @@ class Pairs {
 
   std::vector<std::uint8_t> levels_;
   std::vector<std::size_t> first_;
-  std::vector<bool> seen_;
+  std::vector<std::uint8_t> seen_;  // of bytes: a sanitizer build asks often, and inlines nothing
 };
 
 // Sets what is not set yet, factor by factor in random order, without a clash; empty where a factor has no level left.
