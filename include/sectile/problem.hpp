@@ -116,17 +116,66 @@ struct MatmulProblem {
   bool operator==(const MatmulProblem&) const = default;
 };
 
-// One alternative for each operation.
-using Problem = std::variant<PermuteProblem, MatmulProblem>;
+// How an image lies in memory, from the outermost axis to the innermost. The blocked layouts split the channels in blocks
+// of 4 or 8: [N][C/4][H][W][4]. Where a block does not divide the channels, a result's surplus channels are written as
+// zero bits, and an input's are not read.
+enum class ImageLayout : std::uint8_t { nchw, nhwc, nchw4c, nchw8c };
 
-// "permute" or "matmul": the first word of the problem string.
+// How the weights lie in memory, outermost first: K output channels, C input channels of a group, R x S filter.
+enum class FilterLayout : std::uint8_t { kcrs, krsc, rsck };
+
+// 2-D convolution (cross-correlation, as in neural networks) with prologue and epilogue:
+//   x' = relu(x * x.scale[c] + x.bias[c])          the prologue, each part optional; outside the image x' is 0
+//   acc = sum over c, r, s of x'[n, c, p * stride_h - pad_top + r * dilation_h, q * stride_w - pad_left + s * dilation_w]
+//                             * w[k, c, r, s]
+//   v = alpha * scale[k] * acc + beta * C + bias[k];  v = activation(v);  v += residual;  Y = v, rounded once
+// Y has K x P x Q per image, P = (H + top + bottom - dilation_h * (R - 1) - 1) / stride_h + 1, rounded down, and Q
+// likewise. With groups, output channel k sums the C / groups input channels of group k / (K / groups). C and the
+// residual are laid out as Y, of type `out`. beta = 0 does not read C. Input channels of 0 leave acc at 0. int8 to int32
+// takes no alpha, beta, scale or prologue, and of the activations relu alone; its bias is i32.
+struct Conv2dProblem {
+  DType type = DType::f32;  // what X and W are rounded to before they are multiplied: f32, f16, bf16 or i8
+  ImageLayout x_layout = ImageLayout::nchw, y_layout = ImageLayout::nchw;
+  FilterLayout w_layout = FilterLayout::kcrs;
+  std::int64_t n = 0, c = 0, h = 0, w = 0;  // the input, in this order whatever its layout; each from 0 to 2^31 - 1
+  std::int64_t k = 0;                       // output channels
+  std::int64_t r = 1, s = 1;                // height and width of the filter
+  std::int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
+  std::int64_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;  // zeros around the image
+  std::int64_t groups = 1;                                                // divides C and K; C: depthwise
+  DType x_type = DType::f32;  // as stored: f32, f16 or bf16, and i8 where `type` is
+  DType w_type = DType::f32;  // the same; i8 where w_format is q8
+  WeightFormat w_format = WeightFormat::plain;  // plain or q8: value = q * w.scale[k], f32
+  DType acc = DType::f32;                       // as a matmul's
+  DType out = DType::f32;                       // f32, f16, bf16; i32 for i8
+  // Elements from pixel to pixel where the layout is nhwc, otherwise from image to image; 0: packed. More than packed
+  // where the image is a slice of the channels of a larger one.
+  std::int64_t x_pitch = 0, y_pitch = 0, c_pitch = 0, r_pitch = 0;
+  float alpha = 1, beta = 0;
+  bool c_is_d = false;  // C is what Y held before; no operand of its own, no c_pitch
+  bool scale = false;   // f32, one for each output channel
+  bool bias = false;    // of type `out`, one for each output channel
+  Activation activation = Activation::none;
+  bool residual = false;
+  bool x_scale = false, x_bias = false, x_relu = false;  // the prologue; f32, one for each of the C input channels
+  bool exact = false;  // no algorithm that adds other products than the definition's (Winograd's)
+  std::uint32_t x_align = 16, w_align = 16;  // bytes; the caller promises that the address is a multiple
+  std::uint32_t y_align = 16;                // the same of Y, C and the residual; vectors promise their element's size
+  bool operator==(const Conv2dProblem&) const = default;
+};
+
+// One alternative for each operation.
+using Problem = std::variant<PermuteProblem, MatmulProblem, Conv2dProblem>;
+
+// "permute", "matmul" or "conv2d": the first word of the problem string.
 std::string_view operation_of(const Problem& problem) noexcept;
 
 // An operand of a problem, in the order of its plans' operands.
 struct OperandSpec {
   std::string name;  // permute: "src", "dst", then those that it has of "scale", "bias",
                      // "add"; matmul: "a", "b", "d", then those that it has of "c",
-                     // "bias", "scale", "residual", "b.scale", "a.scale"
+                     // "bias", "scale", "residual", "b.scale", "a.scale"; conv2d: "x", "w", "y",
+                     // then those that it has of "c", "bias", "scale", "residual", "w.scale", "x.scale", "x.bias"
   bool written = false;
   std::uint64_t bytes = 0;  // from its address to the end of its last element; 0: not accessed
   std::uint32_t align = 1;  // promised
@@ -150,6 +199,12 @@ struct OperandBytes {
   std::uint64_t scale = 0, bias = 0, add = 0;
 };
 Result<OperandBytes> operand_bytes(const PermuteProblem& problem);
+
+// Height and width of the result, P and Q. Errors as `validate`.
+struct ImageSize {
+  std::int64_t height = 0, width = 0;
+};
+Result<ImageSize> output_size(const Conv2dProblem& problem);
 
 // Refuses what no device could do, and names it: invalid_problem, overflow, overlap.
 Result<void> validate(const Problem& problem);

@@ -69,6 +69,7 @@ struct MatmulPush {
 #define MATMUL_EPILOGUE_A_SCALE 128
 #define MATMUL_EPILOGUE_BATCHED 256
 #define MATMUL_EPILOGUE_SPLIT 512     // partial sums go to scratch; matmul_reduce adds them and applies the epilogue
+#define MATMUL_EPILOGUE_VECTOR_BATCHED 1024  // each batch has its own bias and scale, M (by row) or N elements apart
 #define MATMUL_EPILOGUE_ACTIVATION_SHIFT 12   // 3 bits: 0 none, 1 relu, 2 gelu, 3 gelu_tanh, 4 silu
 
 #endif

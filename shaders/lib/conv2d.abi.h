@@ -1,0 +1,49 @@
+// What the kernels of implicit-GEMM convolution add to a matmul's interface (lib/matmul.abi.h): one operand of the
+// product is not stored, but gathered from an image. im2col exists only as the address computation below.
+//
+// The product. IMAGE_SIDE 0: A is the image and B the weights; rows are output pixels (n, p, q) of all images, columns
+// output channels of a group, and batches are groups. IMAGE_SIDE 1: B is the image and A the weights; rows are output
+// channels, columns the output pixels (p, q) of an image, and batches are images (such a step has one group).
+// TRANS_A (side 0) or TRANS_B (side 1) says along which axis the image's runs lie, as for a stored operand: along K,
+// which is along channels, or along pixels; then they have one element.
+// A matmul's lda (side 0) or ldb (side 1) is the image's pixel pitch: elements from a pixel to the next one of its row.
+//
+// K is a flattened filter: ORDER_RSC k = (r * S + s) * C + c, ORDER_CRS k = (c * R + r) * S + s; C counts the group's.
+// Element (n, y, x, c) of the image is, in elements from the batch's address:
+//   n * image pitch + c / BLOCK * (H * W * pixel pitch) + c % BLOCK + (y * W + x) * pixel pitch
+// with n = 0 on side 1, where the batch's address is the image's; BLOCK 0: the channels are one block (NHWC).
+// Pixel (p, q) reads y = p * stride_h - pad_top + r * dilation_h and x likewise; outside 0..H-1, 0..W-1 the value is 0.
+//
+// The words follow a matmul's words:
+//   H, W
+//   pad_top | pad_left << 16            at most 65535 each, as are strides and dilations
+//   C, multiplier                       of the division by C
+//   Q, multiplier                       Q: width of the output
+//   shifts                              of these divisions: C, Q << 8, PQ << 16
+//   PQ, multiplier                      IMAGE_SIDE 0: pixels of an output image
+//   image pitch, 2 words                IMAGE_SIDE 0: low, high; elements
+//   x.scale, x.bias: addresses, 2 words each   as PROLOGUE has them
+//   stride_h | stride_w << 16
+//   dilation_h | dilation_w << 16
+// Divisions are of numbers below 2^31: (umulhi(n, multiplier) + n) >> shift (FastDivision in the planner). Those that
+// the push constants do not hold are specialization constants MATMUL_SPEC_WORD0 and up, as a matmul's are.
+#ifndef SECTILE_LIB_CONV2D_ABI_H
+#define SECTILE_LIB_CONV2D_ABI_H
+
+#define CONV2D_MAX_WORDS 60           // MATMUL_MAX_WORDS and the words above
+
+#define CONV2D_SPEC_IMAGE_SIDE 32     // 0: A, 1: B. A variant of its own in matrix-unit kernels
+#define CONV2D_SPEC_ORDER 33          // CONV2D_ORDER_RSC or _CRS
+#define CONV2D_SPEC_R 34              // filter
+#define CONV2D_SPEC_S 35
+#define CONV2D_SPEC_BLOCK 36          // channels of a block; 0: all (NHWC), 1: NCHW
+#define CONV2D_SPEC_PROLOGUE 37       // CONV2D_PROLOGUE bits
+
+#define CONV2D_ORDER_RSC 0
+#define CONV2D_ORDER_CRS 1
+
+#define CONV2D_PROLOGUE_SCALE 1
+#define CONV2D_PROLOGUE_BIAS 2
+#define CONV2D_PROLOGUE_RELU 4
+
+#endif
