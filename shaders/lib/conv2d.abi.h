@@ -14,7 +14,10 @@
 // with n = 0 on side 1, where the batch's address is the image's; BLOCK 0: the channels are one block (NHWC).
 // Pixel (p, q) reads y = p * stride_h - pad_top + r * dilation_h and x likewise; outside 0..H-1, 0..W-1 the value is 0.
 //
-// The words follow a matmul's words:
+// With PROLOGUE bits the addresses of x.scale and x.bias follow a matmul's addresses (a.scale is the last of them, and
+// such a step has none), 2 words each, so that they are among the words that are always pushed. On side 0 a group's
+// values begin at element batch * C of both.
+// The other words follow a matmul's words:
 //   H, W
 //   pad_top | pad_left << 16            at most 65535 each, as are strides and dilations
 //   C, multiplier                       of the division by C
@@ -22,9 +25,13 @@
 //   shifts                              of these divisions: C, Q << 8, PQ << 16
 //   PQ, multiplier                      IMAGE_SIDE 0: pixels of an output image
 //   image pitch, 2 words                IMAGE_SIDE 0: low, high; elements
-//   x.scale, x.bias: addresses, 2 words each   as PROLOGUE has them
 //   stride_h | stride_w << 16
 //   dilation_h | dilation_w << 16
+// Offsets: the image that has the tile's first row is addressed in 64 bits (side 1: the batch's image, with all bits of
+// the batch stride). From there on, all that a tile may read of the image lies less than 2^31 bytes further: on side 0
+// the images of TILE_M rows, on side 1 one image.
+// Variants: conv2d_simt has matmul_simt's; conv2d_coopmat has matmul_coopmat's (no pipelined-l2: it prefetches stored
+// operands) with ".a" (IMAGE_SIDE 0) or ".b" behind, "f16.pipelined.a".
 // Divisions are of numbers below 2^31: (umulhi(n, multiplier) + n) >> shift (FastDivision in the planner). Those that
 // the push constants do not hold are specialization constants MATMUL_SPEC_WORD0 and up, as a matmul's are.
 #ifndef SECTILE_LIB_CONV2D_ABI_H
