@@ -27,6 +27,8 @@
 //   image pitch, 2 words                IMAGE_SIDE 0: low, high; elements
 //   stride_h | stride_w << 16
 //   dilation_h | dilation_w << 16
+// UNIFORM 1: ORDER_RSC, C is a multiple of TILE_K and TILE_K of BLOCK, so a step of K lies in one element of the filter.
+// R + S is at most 32: an invocation keeps one bit for each row and each column of the filter.
 // Offsets: the image that has the tile's first row is addressed in 64 bits (side 1: the batch's image, with all bits of
 // the batch stride). From there on, all that a tile may read of the image lies less than 2^31 bytes further: on side 0
 // the images of TILE_M rows, on side 1 one image.
@@ -46,8 +48,15 @@
 #define CONV2D_SPEC_BLOCK 36          // channels of a block; 0: all (NHWC), 1: NCHW
 #define CONV2D_SPEC_PROLOGUE 37       // CONV2D_PROLOGUE bits
 
+#define CONV2D_SPEC_UNIFORM 38        // 1: see above
+
 #define CONV2D_ORDER_RSC 0
 #define CONV2D_ORDER_CRS 1
+
+// How the kernels without a product are handed the weights: a problem's FilterLayout.
+#define CONV2D_WEIGHTS_KCRS 0
+#define CONV2D_WEIGHTS_KRSC 1
+#define CONV2D_WEIGHTS_RSCK 2
 
 #define CONV2D_PROLOGUE_SCALE 1
 #define CONV2D_PROLOGUE_BIAS 2
