@@ -1,9 +1,7 @@
 #include "problem.hpp"
 #include "operation.hpp"
+#include "plan/product/product.hpp"
 
-#include <bit>
-#include <cmath>
-#include <initializer_list>
 #include <limits>
 
 namespace sectile::detail {
@@ -42,68 +40,12 @@ std::int64_t batch_of(const Stored& s) noexcept {
 
 std::string batch_name(const Stored& s) { return std::string(1, s.name[0]) + ".batch"; }
 
-bool one_of(DType type, std::initializer_list<DType> types) { return std::ranges::find(types, type) != types.end(); }
-
-constexpr auto kFloats = {DType::f32, DType::f16, DType::bf16};
-
-Result<void> check_type(std::string_view what, DType type, std::initializer_list<DType> allowed,
-                        const MatmulProblem& p) {
-  if (one_of(type, allowed)) return {};
-  std::string want;
-  for (const DType one : allowed) want += std::string(want.empty() ? "" : ", ") + std::string(name(one));
-  if (what != "type") want += " where the type is " + std::string(name(p.type));
-  return fail(ErrorKind::invalid_problem, std::string(what), std::string(name(type)), want);
-}
-
-Result<void> check_types(const MatmulProblem& p) {
-  if (auto ok = check_type("type", p.type, {DType::f32, DType::f16, DType::bf16, DType::i8}, p); !ok) return ok;
-  const bool integer = p.type == DType::i8;
-  if (auto ok = integer ? check_type("a", p.a_type, {DType::i8}, p) : check_type("a", p.a_type, kFloats, p); !ok)
-    return ok;
-  if (p.b_format != WeightFormat::plain) {
-    // Dequantized weights are fractions.
-    if (integer)
-      return fail(ErrorKind::invalid_problem, "b", std::string(format_name(p.b_format)), "i8 where the type is i8");
-    if (p.b_type != DType::i8)
-      return fail(ErrorKind::invalid_problem, "b", std::string(name(p.b_type)),
-                  "i8 as the type of " + std::string(format_name(p.b_format)));
-  } else if (auto ok = integer ? check_type("b", p.b_type, {DType::i8}, p) : check_type("b", p.b_type, kFloats, p);
-             !ok) {
-    return ok;
-  }
-  if (integer) {
-    if (auto ok = check_type("acc", p.acc, {DType::i32}, p); !ok) return ok;
-    return check_type("out", p.out, {DType::i32, DType::f32, DType::f16, DType::bf16}, p);
-  }
-  if (auto ok = p.type == DType::f16 ? check_type("acc", p.acc, {DType::f32, DType::f16}, p)
-                                     : check_type("acc", p.acc, {DType::f32}, p);
-      !ok)
-    return ok;
-  return check_type("out", p.out, kFloats, p);
-}
-
 Result<void> check_sizes(const MatmulProblem& p) {
   constexpr std::int64_t kMostSize = std::numeric_limits<std::int32_t>::max();
   for (const auto& [what, size] :
        {std::pair("M", p.m), std::pair("N", p.n), std::pair("K", p.k), std::pair("batch", p.batch)})
     if (size < 0 || size > kMostSize)
       return fail(ErrorKind::invalid_problem, what, std::to_string(size), "0 to 2147483647");
-  return {};
-}
-
-Result<void> check_numbers(const MatmulProblem& p) {
-  for (const auto& [what, number] : {std::pair("alpha", p.alpha), std::pair("beta", p.beta)})
-    if (!std::isfinite(number)) return fail(ErrorKind::invalid_problem, what, float_text(number), "a finite number");
-  if (p.type == DType::i8 && p.a_scale)
-    return fail(ErrorKind::invalid_problem, "pro", "scale", "none where the type is i8: its products are integers");
-  if (p.out != DType::i32) return {};
-  if (p.alpha != 1) return fail(ErrorKind::invalid_problem, "alpha", float_text(p.alpha), "1 where the result is i32");
-  if (p.beta != 0) return fail(ErrorKind::invalid_problem, "beta", float_text(p.beta), "0 where the result is i32");
-  if (p.scale != PerAxis::none)
-    return fail(ErrorKind::invalid_problem, "epi", "scale", "none where the result is i32: f32, f16 or bf16 take one");
-  if (p.activation != Activation::none && p.activation != Activation::relu)
-    return fail(ErrorKind::invalid_problem, "epi", std::string(activation_name(p.activation)),
-                "relu or none where the result is i32");
   return {};
 }
 
@@ -125,12 +67,6 @@ Result<void> check_strides(const Stored& s) {
   if (s.batch < MatmulProblem::kPacked)
     return fail(ErrorKind::invalid_problem, batch_name(s), std::to_string(s.batch), "at least 0");
   return {};
-}
-
-Result<void> check_align(std::string_view what, std::uint32_t align, std::uint32_t element) {
-  if (std::has_single_bit(align) && align >= element && align <= 4096) return {};
-  return fail(ErrorKind::invalid_problem, std::string(what), std::to_string(align),
-              "a power of two from " + std::to_string(element) + " to 4096");
 }
 
 // Bytes from the operand's address to the end of its last element; `bits` is an element's size.
@@ -177,9 +113,11 @@ Result<void> check_distinct(const MatmulProblem& p) {
 }
 
 Result<void> check(const MatmulProblem& p) {
-  if (auto ok = check_types(p); !ok) return ok;
+  if (auto ok = check_types({p.type, "a", "b", p.a_type, p.b_type, p.b_format, p.acc, p.out}); !ok) return ok;
   if (auto ok = check_sizes(p); !ok) return ok;
-  if (auto ok = check_numbers(p); !ok) return ok;
+  const bool scale = p.scale != PerAxis::none;
+  if (auto ok = check_numbers({p.type, p.out, p.alpha, p.beta, scale, p.activation, p.a_scale ? "scale" : ""}); !ok)
+    return ok;
   for (const Stored& s : {stored_a(p), stored_b(p), stored_c(p), stored_d(p), stored_r(p)})
     if (auto ok = check_strides(s); !ok) return ok;
   if (p.c_is_d && p.ldc != 0) return fail(ErrorKind::invalid_problem, "ldc", std::to_string(p.ldc), "none: C is D");

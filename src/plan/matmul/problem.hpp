@@ -1,4 +1,4 @@
-// Shared by a matmul's text, JSON, validation and planning: defaults, names and effective strides. Private to src/plan.
+// Shared by a matmul's text, JSON, validation and planning: defaults and effective strides. Private to src/plan.
 #pragma once
 
 #include "base/text_tokens.hpp"
@@ -13,10 +13,6 @@ namespace sectile::detail {
 
 // A problem of this type with the defaults of all other fields.
 MatmulProblem matmul_defaults(DType type) noexcept;
-
-// Names in the problem string and JSON; "" for `plain` and `none`.
-std::string_view format_name(WeightFormat format) noexcept;
-std::string_view activation_name(Activation activation) noexcept;
 
 // Row strides and batch strides in elements, with 0 and kPacked replaced by the packed strides. If C is D, C has D's
 // strides. Values that do not fit 63 bits saturate; validate() refuses them wherever they matter.

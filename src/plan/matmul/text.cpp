@@ -1,8 +1,7 @@
 // A matmul's problem string (docs/reference/problem-string.md).
+#include "plan/product/text.hpp"
 #include "operation.hpp"
 #include "problem.hpp"
-
-#include <array>
 
 namespace sectile::detail {
 
@@ -10,44 +9,13 @@ namespace {
 
 using P = MatmulProblem;
 
-Result<void> parse_type(std::string_view what, Token token, DType& out) {
-  auto type = parse_dtype(token.text);
-  if (!type) return refuse(what, token, type.error().limit);
-  out = *type;
-  return {};
-}
-
-Result<void> parse_b(P& p, Token token) {
-  for (const WeightFormat format : {WeightFormat::q8, WeightFormat::q4}) {
-    if (token.text != format_name(format)) continue;
-    p.b_format = format;
-    p.b_type = DType::i8;
-    return {};
-  }
-  auto ok = parse_type("b", token, p.b_type);
-  return ok ? ok : refuse("b", token, "q8, q4 or " + ok.error().limit);
-}
-
-Result<void> parse_number(std::string_view what, Token token, float& out) {
-  auto number = parse_float(what, token);
-  if (!number) return std::unexpected(std::move(number.error()));
-  out = *number;
-  return {};
-}
-
 Result<void> parse_c(P& p, Token token) {
   if (token.text != "d") return refuse("c", token, "d");
   p.c_is_d = true;
   return {};
 }
 
-// The epilogue's stages in the order of execution. At most one word of each `place`.
-struct Stage {
-  std::string_view word;
-  int place;
-  void (*set)(P&);
-};
-constexpr Stage kStages[] = {
+constexpr Stage<P> kStages[] = {
     {"scale", 0, [](P& p) { p.scale = PerAxis::column; }},
     {"scale.m", 0, [](P& p) { p.scale = PerAxis::row; }},
     {"bias", 1, [](P& p) { p.bias = PerAxis::column; }},
@@ -62,16 +30,7 @@ constexpr Stage kStages[] = {
 Result<void> parse_epilogue(P& p, Token value) {
   constexpr std::string_view kWant =
       "scale or scale.m, bias or bias.m, relu or gelu or gelu_tanh or silu, residual, joined by + in this order";
-  Split items(value, '+');
-  int done = -1;
-  while (const auto item = items.next()) {
-    const auto stage = std::ranges::find(kStages, item->text, &Stage::word);
-    // The words must be in the order of execution: another order would be another result.
-    if (stage == std::end(kStages) || stage->place <= done) return refuse("epi", *item, kWant);
-    stage->set(p);
-    done = stage->place;
-  }
-  return {};
+  return parse_stages("epi", p, value, kStages, kWant);
 }
 
 Result<void> parse_prologue(P& p, Token token) {
@@ -83,7 +42,8 @@ Result<void> parse_prologue(P& p, Token token) {
 constexpr Option<P> kOptions[] = {
     {"batch", [](P& p, Token t) { return parse_into("batch", t, p.batch); }},
     {"a", [](P& p, Token t) { return parse_type("a", t, p.a_type); }},
-    {"b", parse_b},
+    {"b",
+     [](P& p, Token t) { return parse_weights("b", t, {WeightFormat::q8, WeightFormat::q4}, p.b_type, p.b_format); }},
     {"acc", [](P& p, Token t) { return parse_type("acc", t, p.acc); }},
     {"out", [](P& p, Token t) { return parse_type("out", t, p.out); }},
     {"lda", [](P& p, Token t) { return parse_into("lda", t, p.lda); }},
@@ -125,20 +85,7 @@ Result<void> parse_sizes(P& p, Token token) {
   return {};
 }
 
-class Words {
- public:
-  explicit Words(std::string start) : text_(std::move(start)) {}
-  void add(std::string_view key, std::string_view value) { text_.append(" ").append(key).append("=").append(value); }
-  void add(std::string_view key, std::int64_t value, std::int64_t left_out) {
-    if (value != left_out) add(key, std::to_string(value));
-  }
-  std::string text() && { return std::move(text_); }
-
- private:
-  std::string text_;
-};
-
-void add_strides(Words& words, const P& p) {
+void add_strides(OptionText& words, const P& p) {
   words.add("lda", p.lda, 0);
   words.add("ldb", p.ldb, 0);
   words.add("ldc", p.ldc, 0);
@@ -151,33 +98,11 @@ void add_strides(Words& words, const P& p) {
   words.add("r.batch", p.r_batch, P::kPacked);
 }
 
-std::string epilogue_text(const P& p) {
-  std::string text;
-  const auto add = [&](std::string_view word) { text.append(text.empty() ? "" : "+").append(word); };
-  if (p.scale != PerAxis::none) add(p.scale == PerAxis::row ? "scale.m" : "scale");
-  if (p.bias != PerAxis::none) add(p.bias == PerAxis::row ? "bias.m" : "bias");
-  if (p.activation != Activation::none) add(activation_name(p.activation));
-  if (p.residual) add("residual");
-  return text;
-}
-
-void add_alignments(Words& words, const P& p) {
-  const P defaults;
-  if (p.a_align == p.b_align && p.b_align == p.d_align) return words.add("align", p.a_align, defaults.a_align);
-  words.add("a.align", p.a_align, defaults.a_align);
-  words.add("b.align", p.b_align, defaults.b_align);
-  words.add("d.align", p.d_align, defaults.d_align);
+std::string_view per_axis(PerAxis axis, std::string_view column, std::string_view row) {
+  return axis == PerAxis::none ? "" : axis == PerAxis::row ? row : column;
 }
 
 }  // namespace
-
-std::string_view format_name(WeightFormat format) noexcept {
-  return std::array<std::string_view, 3>{"", "q8", "q4"}[std::to_underlying(format)];
-}
-
-std::string_view activation_name(Activation activation) noexcept {
-  return std::array<std::string_view, 5>{"", "relu", "gelu", "gelu_tanh", "silu"}[std::to_underlying(activation)];
-}
 
 Result<Problem> Operation<MatmulProblem>::parse(Split words) {
   const auto type = words.word();
@@ -201,8 +126,8 @@ Result<Problem> Operation<MatmulProblem>::parse(Split words) {
 std::string Operation<MatmulProblem>::print(const P& p) {
   const P defaults = matmul_defaults(p.type);
   const std::size_t layout = (p.transpose_a ? 2u : 0u) + (p.transpose_b ? 1u : 0u);
-  Words words("matmul " + std::string(name(p.type)) + " " + std::string(kLayouts[layout]) + " " + std::to_string(p.m) +
-              "x" + std::to_string(p.n) + "x" + std::to_string(p.k));
+  OptionText words("matmul " + std::string(name(p.type)) + " " + std::string(kLayouts[layout]) + " " +
+                   std::to_string(p.m) + "x" + std::to_string(p.n) + "x" + std::to_string(p.k));
   words.add("batch", p.batch, 1);
   if (p.a_type != defaults.a_type) words.add("a", name(p.a_type));
   if (p.b_format != WeightFormat::plain)
@@ -215,9 +140,10 @@ std::string Operation<MatmulProblem>::print(const P& p) {
   if (p.alpha != 1) words.add("alpha", float_text(p.alpha));
   if (p.beta != 0) words.add("beta", float_text(p.beta));
   if (p.c_is_d) words.add("c", "d");
-  if (const std::string epilogue = epilogue_text(p); !epilogue.empty()) words.add("epi", epilogue);
+  words.add_stages("epi", {per_axis(p.scale, "scale", "scale.m"), per_axis(p.bias, "bias", "bias.m"),
+                           activation_name(p.activation), p.residual ? "residual" : ""});
   if (p.a_scale) words.add("pro", "scale");
-  add_alignments(words, p);
+  words.add_alignments({{"a.align", p.a_align}, {"b.align", p.b_align}, {"d.align", p.d_align}}, defaults.a_align);
   return std::move(words).text();
 }
 

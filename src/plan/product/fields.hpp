@@ -1,0 +1,59 @@
+// How a product's fields read in JSON (plan/fields.hpp).
+#pragma once
+
+#include "plan/fields.hpp"
+#include "product.hpp"
+
+#include <span>
+
+namespace sectile::detail {
+
+// The weights' format, or their element type if the format is plain: one field.
+template <class Type, class Format>
+struct Weights {
+  Type& type;
+  Format& format;
+  template <class T, class F>
+  bool operator==(const Weights<T, F>& other) const {
+    return type == other.type && format == other.format;
+  }
+};
+
+// Reads one of an enumeration's words.
+template <class T>
+Result<void> read_one_of(std::span<const T> all, auto&& word_of, std::string_view word, std::string_view words,
+                         T& out) {
+  for (const T one : all)
+    if (word == word_of(one)) {
+      out = one;
+      return {};
+    }
+  return fail(ErrorKind::parse, "", "", std::string(words));
+}
+
+template <>
+struct Words<Activation> {
+  static std::string_view of(Activation activation) { return activation_name(activation); }
+  static Result<void> read(std::string_view word, Activation& out) {
+    static constexpr Activation all[] = {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu};
+    return read_one_of<Activation>(all, of, word, "relu, gelu, gelu_tanh or silu", out);
+  }
+};
+
+template <class Type, class Format>
+struct Words<Weights<Type, Format>> {
+  static std::string_view of(const Weights<Type, Format>& b) {
+    return b.format == WeightFormat::plain ? name(b.type) : format_name(b.format);
+  }
+  static Result<void> read(std::string_view word, Weights<Type, Format>& b) {
+    for (const WeightFormat format : {WeightFormat::q8, WeightFormat::q4}) {
+      if (word != format_name(format)) continue;
+      b.format = format;
+      b.type = DType::i8;
+      return {};
+    }
+    return Words<DType>::read(word, b.type);
+  }
+};
+
+}  // namespace sectile::detail
