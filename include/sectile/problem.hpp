@@ -137,7 +137,9 @@ struct Conv2dProblem {
   DType type = DType::f32;  // what X and W are rounded to before they are multiplied: f32, f16, bf16 or i8
   ImageLayout x_layout = ImageLayout::nchw, y_layout = ImageLayout::nchw;
   FilterLayout w_layout = FilterLayout::kcrs;
-  std::int64_t n = 0, c = 0, h = 0, w = 0;  // the input, in this order whatever its layout; each from 0 to 2^31 - 1
+  // The input, in this order whatever its layout; each from 0 to 2^31 - 1, with their padding too. Where the result has
+  // elements, h and w are at least 1.
+  std::int64_t n = 0, c = 0, h = 0, w = 0;
   std::int64_t k = 0;                       // output channels
   std::int64_t r = 1, s = 1;                // height and width of the filter
   std::int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;

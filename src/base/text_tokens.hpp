@@ -114,6 +114,7 @@ template <class P>
 struct Option {
   std::string_view key;
   Result<void> (*parse)(P&, Token);
+  bool required = false;
 };
 
 // All words that are left, as "key=value".
@@ -138,6 +139,9 @@ Result<void> parse_options(Split& words, P& problem, std::type_identity_t<std::s
     const Token value{option->text.substr(equals + 1), option->column + equals + 1};
     if (auto ok = row->parse(problem, value); !ok) return ok;
   }
+  for (const auto& o : options)
+    if (o.required && !given(o.key))
+      return fail(ErrorKind::parse, std::string(o.key), "not there", std::string(o.key) + "=...");
   return {};
 }
 

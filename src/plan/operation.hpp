@@ -2,6 +2,7 @@
 // included below. An alternative without one does not compile.
 #pragma once
 
+#include "plan/conv2d/operation.hpp"
 #include "plan/matmul/operation.hpp"
 #include "plan/permute/operation.hpp"
 

@@ -1,5 +1,5 @@
 // What an operation brings to the benchmark: its rows, its work, its data and what is right, its part of sweeps. The
-// engine, the reports and the sweeps know no operation. One file an operation: permute.cpp, matmul.cpp.
+// engine, the reports and the sweeps know no operation. One file an operation: permute.cpp, matmul.cpp, conv2d.cpp.
 #pragma once
 
 #include "bench.hpp"
@@ -76,6 +76,7 @@ class BenchOperation {
 // One line an operation: a problem without one does not compile.
 const BenchOperation& bench_operation(std::type_identity<PermuteProblem>);
 const BenchOperation& bench_operation(std::type_identity<MatmulProblem>);
+const BenchOperation& bench_operation(std::type_identity<Conv2dProblem>);
 
 const BenchOperation& bench_operation(const Problem& problem);
 const BenchOperation* bench_operation(std::string_view name);  // null where there is none of that name

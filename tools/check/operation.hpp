@@ -60,7 +60,7 @@ struct CheckCase {
   std::uint32_t multiprocessors = 0;
 };
 
-// One file an operation: permute.cpp, matmul.cpp.
+// One file an operation: permute.cpp, matmul.cpp, conv2d.cpp.
 class CheckOperation {
  public:
   virtual ~CheckOperation() = default;
@@ -80,6 +80,7 @@ class CheckOperation {
 // One line an operation: a problem without one does not compile.
 const CheckOperation& check_operation(std::type_identity<PermuteProblem>);
 const CheckOperation& check_operation(std::type_identity<MatmulProblem>);
+const CheckOperation& check_operation(std::type_identity<Conv2dProblem>);
 
 const CheckOperation& check_operation(const Problem& problem);
 std::vector<std::string> checked_operations();  // their names, in Problem's order
