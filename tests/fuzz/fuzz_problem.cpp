@@ -1,5 +1,6 @@
 // Whatever a problem string or its JSON holds: no crash, and what is accepted means the same when it is
 // written again, in either form.
+#include "plan/conv2d/problem.hpp"
 #include "plan/matmul/problem.hpp"
 #include "plan/permute/layout.hpp"
 
@@ -24,13 +25,25 @@ void accepted_permute(const sectile::PermuteProblem& permute, bool valid) {
   require(nest->axes.size() <= 16 && nest->bounds.size() <= 2);
 }
 
-void accepted_matmul(const sectile::MatmulProblem& matmul, const std::vector<sectile::OperandSpec>& operands) {
-  require(operands.size() >= 3 && operands[2].name == "d" && operands[2].written);
-  const bool empty = matmul.m == 0 || matmul.n == 0 || matmul.batch == 0;
+// The third operand is the result. Where it has no elements, no operand is accessed.
+void accepted_operands(const std::vector<sectile::OperandSpec>& operands, std::string_view result, bool empty) {
+  require(operands.size() >= 3 && operands[2].name == result && operands[2].written);
   require((operands[2].bytes == 0) == empty);
   for (const auto& operand : operands) require(!empty || operand.bytes == 0);
+}
+
+void accepted_matmul(const sectile::MatmulProblem& matmul, const std::vector<sectile::OperandSpec>& operands) {
+  accepted_operands(operands, "d", matmul.m == 0 || matmul.n == 0 || matmul.batch == 0);
   const auto strides = sectile::detail::effective(matmul);
   require(strides.ldd >= matmul.n && strides.lda >= 0 && strides.ldb >= 0);
+}
+
+void accepted_conv2d(const sectile::Conv2dProblem& conv2d, const std::vector<sectile::OperandSpec>& operands) {
+  accepted_operands(operands, "y", conv2d.n == 0 || conv2d.k == 0);
+  const auto size = sectile::output_size(conv2d);
+  require(size && size->height >= 0 && size->width >= 0 && size->height < 1ll << 31 && size->width < 1ll << 31);
+  const auto x = sectile::detail::strides_of(sectile::detail::stored_x(conv2d));
+  require(x.image >= 0 && x.plane >= 0 && x.pixel >= 0 && sectile::detail::sum_length(conv2d) >= 0);
 }
 
 void accepted(const sectile::Problem& problem) {
@@ -42,6 +55,7 @@ void accepted(const sectile::Problem& problem) {
   if (const auto* permute = std::get_if<sectile::PermuteProblem>(&problem)) accepted_permute(*permute, ok.has_value());
   if (!ok) return;
   if (const auto* matmul = std::get_if<sectile::MatmulProblem>(&problem)) accepted_matmul(*matmul, *operands);
+  if (const auto* conv2d = std::get_if<sectile::Conv2dProblem>(&problem)) accepted_conv2d(*conv2d, *operands);
   // What is valid can always be said as text.
   const auto text = sectile::parse_problem(sectile::print(problem));
   require(text && *text == problem);

@@ -28,4 +28,22 @@ inline std::string refusal(std::string_view text) {
   return ok ? "" : std::string(name(ok.error().kind)) + ": " + ok.error().what;
 }
 
+// The message of the error that parsing gives; empty if there is none.
+inline std::string parse_error(std::string_view text) {
+  auto problem = parse_problem(text);
+  return problem ? "" : problem.error().message();
+}
+
+// As it is printed.
+inline std::string reprinted(std::string_view text) { return print(parse_problem(text).value()); }
+
+// "name:bytes" of every operand.
+inline std::string operand_text(std::string_view text) {
+  std::string out;
+  const auto specs = operands_of(parse_problem(text).value()).value();
+  for (const auto& operand : specs)
+    out += (out.empty() ? "" : " ") + operand.name + ":" + std::to_string(operand.bytes);
+  return out;
+}
+
 }  // namespace sectile::test

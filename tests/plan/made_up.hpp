@@ -12,7 +12,7 @@
 
 namespace made_up {
 // Any permute that the problem string can express. validate() refuses most of them.
-inline sectile::PermuteProblem any_problem() {
+inline sectile::PermuteProblem any_permute() {
   using namespace sectile;
   const auto number = rc::gen::inRange<std::int64_t>(-2, 40);
   const auto numbers =
@@ -41,34 +41,45 @@ inline sectile::PermuteProblem any_problem() {
   return p;
 }
 
+// Fields of other operations' problems, beside what is valid too.
+inline std::int64_t any_size() {
+  return *rc::gen::oneOf(rc::gen::inRange<std::int64_t>(-1, 70), rc::gen::arbitrary<std::int64_t>());
+}
+inline std::int64_t any_stride() { return *rc::gen::arbitrary<bool>() ? 0 : any_size(); }
+inline sectile::DType any_type() {
+  using enum sectile::DType;
+  return *rc::gen::element(f32, f16, bf16, i8, i32, u8);
+}
+inline float any_number() {
+  return *rc::gen::oneOf(rc::gen::element(0.0f, 1.0f, -1.25f, 0.1f, 3.4e38f, 1e-44f),
+                         rc::gen::map(rc::gen::inRange(-1000, 1000), [](int n) { return static_cast<float>(n) / 7; }));
+}
+inline sectile::Activation any_activation() {
+  using enum sectile::Activation;
+  return *rc::gen::element(none, relu, gelu, gelu_tanh, silu);
+}
+inline std::uint32_t any_align() { return *rc::gen::element(1u, 2u, 4u, 16u, 4096u, 77u); }
+inline bool coin() { return *rc::gen::arbitrary<bool>(); }
+
 // Any matmul that the problem string can express. validate() refuses most of them.
 inline sectile::MatmulProblem any_matmul() {
   using namespace sectile;
-  const auto size = rc::gen::oneOf(rc::gen::inRange<std::int64_t>(-1, 70), rc::gen::arbitrary<std::int64_t>());
-  const auto stride = rc::gen::oneOf(rc::gen::just<std::int64_t>(0), size);
-  const auto type = rc::gen::element(DType::f32, DType::f16, DType::bf16, DType::i8, DType::i32, DType::u8);
-  const auto number =
-      rc::gen::oneOf(rc::gen::element(0.0f, 1.0f, -1.25f, 0.1f, 3.4e38f, 1e-44f),
-                     rc::gen::map(rc::gen::inRange(-1000, 1000), [](int n) { return static_cast<float>(n) / 7; }));
   const auto axis = rc::gen::element(PerAxis::none, PerAxis::row, PerAxis::column);
-  const auto align = rc::gen::element(1u, 2u, 4u, 16u, 4096u, 77u);
-  const auto coin = rc::gen::arbitrary<bool>();
   MatmulProblem p;
-  for (DType* const one : {&p.type, &p.a_type, &p.b_type, &p.acc, &p.out}) *one = *type;
-  for (std::int64_t* const one : {&p.m, &p.n, &p.k, &p.batch}) *one = *size;
-  for (std::int64_t* const one : {&p.lda, &p.ldb, &p.ldc, &p.ldd, &p.ldr}) *one = *stride;
+  for (DType* const one : {&p.type, &p.a_type, &p.b_type, &p.acc, &p.out}) *one = any_type();
+  for (std::int64_t* const one : {&p.m, &p.n, &p.k, &p.batch}) *one = any_size();
+  for (std::int64_t* const one : {&p.lda, &p.ldb, &p.ldc, &p.ldd, &p.ldr}) *one = any_stride();
   for (std::int64_t* const one : {&p.a_batch, &p.b_batch, &p.c_batch, &p.d_batch, &p.r_batch})
-    if (*coin) *one = *stride;
+    if (coin()) *one = any_stride();
   p.b_format = *rc::gen::element(WeightFormat::plain, WeightFormat::plain, WeightFormat::q8, WeightFormat::q4);
   if (p.b_format != WeightFormat::plain) p.b_type = DType::i8;  // the string has no other type for these formats
-  p.alpha = *number;
-  p.beta = *number;
+  p.alpha = any_number();
+  p.beta = any_number();
   p.scale = *axis;
   p.bias = *axis;
-  p.activation =
-      *rc::gen::element(Activation::none, Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu);
-  for (bool* const one : {&p.transpose_a, &p.transpose_b, &p.c_is_d, &p.residual, &p.a_scale}) *one = *coin;
-  for (std::uint32_t* const one : {&p.a_align, &p.b_align, &p.d_align}) *one = *align;
+  p.activation = any_activation();
+  for (bool* const one : {&p.transpose_a, &p.transpose_b, &p.c_is_d, &p.residual, &p.a_scale}) *one = coin();
+  for (std::uint32_t* const one : {&p.a_align, &p.b_align, &p.d_align}) *one = any_align();
   return p;
 }
 
