@@ -1,0 +1,76 @@
+// What the commands that multiply .npy files share: their options, the types that follow from them, and the operands
+// that they read.
+#pragma once
+
+#include "npy.hpp"
+
+#include <sectile/error.hpp>
+#include <sectile/problem.hpp>
+
+#include <CLI/CLI.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace sectile::tools {
+
+struct ProductOptions {
+  std::string out, device, tuned;
+  std::string c, bias;
+  std::string type, acc, out_type, activation = "none";
+  std::optional<float> beta;
+  float alpha = 1;
+  bool json = false;
+};
+// Names of the operands in the texts of the options, as "A and B". The caller adds --bias, which has its own shape.
+void add_product_options(CLI::App& app, ProductOptions& options, const std::string& factors);
+
+// The files of a problem's operands, by operand name.
+struct Inputs {
+  std::vector<std::pair<std::string, NpyArray>> arrays;
+  std::span<const std::byte> of(std::string_view name) const;
+  // Reads a file as an operand. Errors: read_npy's. What is returned is valid until the next is added.
+  Result<const NpyHeader*> add(std::string_view name, const std::string& path);
+};
+
+std::string shape_text(const std::vector<std::int64_t>& shape);  // "(2, 3)"
+// NumPy has no name for bf16. Plain 16-bit elements are read as bf16, since a product has no other use for them.
+DType element_type(const NpyHeader& header);
+
+// What the options say of a problem. `otherwise`: the type of the factors, where no option says it. Errors:
+// parse_dtype's; invalid_problem (no such activation); missing (beta without C, whose beta is 1 where no option says
+// it).
+struct ProductWords {
+  DType type = DType::f32, acc = DType::f32, out = DType::f32;
+  float alpha = 1, beta = 0;
+  Activation activation = Activation::none;
+};
+Result<ProductWords> product_words(const ProductOptions& options, DType otherwise);
+
+template <class P>
+Result<void> set_words(P& problem, const ProductOptions& options, DType otherwise) {
+  const auto words = product_words(options, otherwise);
+  if (!words) return std::unexpected(words.error());
+  problem.type = words->type;
+  problem.acc = words->acc;
+  problem.out = words->out;
+  problem.alpha = words->alpha;
+  problem.beta = words->beta;
+  problem.activation = words->activation;
+  return {};
+}
+
+// A file whose elements must have the result's type. Errors: those of Inputs::add, invalid_problem.
+Result<const NpyHeader*> add_like_result(Inputs& inputs, std::string_view name, const std::string& path, DType out);
+
+// Runs a valid problem on the files, and writes its result as an array of that shape; the exit code.
+int run_product(const ProductOptions& options, const Problem& problem, const Inputs& inputs, DType out,
+                const std::vector<std::int64_t>& shape);
+
+}  // namespace sectile::tools
