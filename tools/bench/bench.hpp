@@ -38,7 +38,7 @@ struct Contender {
   std::string label;
   Problem problem;
   std::string force = {};         // a candidate; empty: the planner's choice
-  std::optional<Plan> plan = {};  // is timed as it is
+  std::optional<Plan> plan = {};  // is timed as it is; its scratch holds zeros before
 };
 
 struct BenchRow {

@@ -188,8 +188,11 @@ Result<Plan> RowRun::add(const Contender& contender, const Candidate* listed) {
       runner.pieces.push_back({&(*slots)->memory(i), (*slots)->pitch(i), operand.bytes});
       continue;
     }
-    auto scratch = machine_.make_memory(std::max<std::uint64_t>(operand.bytes, 256));
+    const std::uint64_t bytes = round_up(std::max<std::uint64_t>(operand.bytes, 256), std::uint64_t{4});
+    auto scratch = machine_.make_memory(bytes);
     if (!scratch) return failed(scratch.error());
+    if (contender.plan)
+      if (auto zero = machine_.fill(**scratch, 0, bytes, 0); !zero) return failed(zero.error());
     runner.pieces.push_back({scratch->get(), 0, operand.bytes});
     runner.scratch.push_back(std::move(*scratch));
   }

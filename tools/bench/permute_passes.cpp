@@ -1,4 +1,5 @@
 // What a permute with an elementwise stage is measured against: the permute alone, and the stage in a pass of its own.
+#include "passes.hpp"
 #include "permute.hpp"
 
 #include <sectile/planner.hpp>
@@ -39,29 +40,10 @@ Result<Plan> separate_passes(const PermuteProblem& problem, const DeviceProfile&
   first.dst_strides.clear();
   first.dst_offset = 0;
   first.dst_align = 16;
-  const auto second = second_pass(problem);
+  auto second = second_pass(problem);
   if (!second) return std::unexpected(second.error());
-  auto moved = make_plan(first, profile);
-  if (!moved) return moved;
-  auto plan = make_plan(*second, profile);
-  if (!plan) return plan;
-  // Operands as the whole problem has them, and what stands between the passes behind them.
-  const auto between = static_cast<std::uint32_t>(plan->operands.size());
-  plan->operands.push_back({"scratch", OperandRole::scratch, moved->operands[1].bytes, 16});
-  plan->operands[0] = moved->operands[0];
-  const auto renumber = [](Step& step, std::uint32_t from, std::uint32_t to) {
-    for (auto& slot : step.addresses)
-      if (slot.operand == from) slot.operand = to;
-    for (auto& range : step.accesses)
-      if (range.operand == from) range.operand = to;
-  };
-  for (Step& step : plan->steps) renumber(step, 0, between);
-  for (Step& step : moved->steps) renumber(step, 1, between);
-  if (!plan->steps.empty()) plan->steps.front().barrier_before = true;  // the second pass reads what the first wrote
-  plan->steps.insert(plan->steps.begin(), moved->steps.begin(), moved->steps.end());
-  plan->problem = problem;
-  if (auto ok = check_plan(*plan, profile); !ok) return std::unexpected(ok.error());
-  return plan;
+  const Pass passes[] = {{first, {{"dst", "between"}}}, {std::move(*second), {{"src", "between"}}}};
+  return joined_passes(problem, passes, profile);
 }
 
 }  // namespace sectile::tools
