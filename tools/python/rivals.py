@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Times what PyTorch makes of the rows of `sectile bench` on an NVIDIA GPU: of permutes, eager mode and Inductor; of
-matmuls, the one call of cuBLAS that says the row (torch.matmul, addmm, baddbmm, _addmm_activation, _int_mm), and with
-an epilogue eager mode and Inductor as well.
+matmuls and convolutions, the one call of cuBLAS or cuDNN that says the row (torch.matmul, addmm, baddbmm,
+_addmm_activation, _int_mm; conv2d, cudnn_convolution_relu and _add_relu, in the row's own layouts, in benchmark mode),
+and with an epilogue or a prologue eager mode and Inductor as well.
 
     sectile bench --preset seeds-permute --list --json > rows.json
     python3 tools/python/rivals.py --rows rows.json --output rivals.json --details details.json > /dev/null

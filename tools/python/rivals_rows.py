@@ -180,13 +180,25 @@ def permute_bytes(row):
     return Permute(row).touched() * SIZES[row["type"]]
 
 
-def matmul_bytes(row):
-    operands = matmul_operands(row)
+def operand_bytes(operands):
     return sum(math.prod(n for n, s in zip(v.shape, v.strides) if s != 0) * size for v, size in operands.values())
+
+
+def matmul_bytes(row):
+    return operand_bytes(matmul_operands(row))
 
 
 def matmul_operations(row):
     return 2 * row["m"] * row["n"] * row["k"] * row["batch"]
+
+
+def conv2d_bytes(row):
+    return operand_bytes(conv2d_operands(row))
+
+
+def conv2d_operations(row):
+    height, width = conv2d_output(row)
+    return 2 * row["n"] * row["k"] * height * width * row["c"] // row["groups"] * row["r"] * row["s"]
 
 
 # What is asked of an operation here: bytes that a row has to move, each once; operations of arithmetic; why nothing can
@@ -202,6 +214,7 @@ def stage_left_out(row):
 OPERATIONS = {
     "permute": Operation(permute_bytes, lambda row: 0, stage_left_out),
     "matmul": Operation(matmul_bytes, matmul_operations, lambda row: ""),
+    "conv2d": Operation(conv2d_bytes, conv2d_operations, lambda row: conv2d_calls(row).left_out),
 }
 
 
@@ -255,9 +268,10 @@ def is_packed(view):
     return all(s == want for n, s, want in zip(view.shape, view.strides, packed_strides(view.shape)) if n > 1)
 
 
-# How a matmul row is said: the one call of cuBLAS that says all of it (None: there is none, and `why` tells the
-# reason), and whether it is also run as a product with pointwise operations behind it. `left_out`: nothing can be run.
-MatmulCalls = namedtuple("MatmulCalls", "call composed why left_out")
+# How a row of products is said: the one call of cuBLAS or cuDNN that says all of it (None: there is none, and `why`
+# tells the reason), and whether it is also run as a product with pointwise operations behind it. `left_out`: nothing
+# can be run.
+ProductCalls = namedtuple("ProductCalls", "call composed why left_out")
 
 
 def matmul_calls(row):
@@ -269,40 +283,122 @@ def matmul_calls(row):
     more = {bias, scale, activation} != {"none"} or row.get("residual", False) or alpha != 1 or beta != 0
     if type_ == "i8":
         if row["batch"] != 1:
-            return MatmulCalls(None, False, "", "torch._int_mm takes no batch")
+            return ProductCalls(None, False, "", "torch._int_mm takes no batch")
         if m <= 16 or k % 8 != 0 or n % 8 != 0 or k == 0:
-            return MatmulCalls(None, False, "", "torch._int_mm wants M above 16 and K and N that are multiples of 8")
+            return ProductCalls(None, False, "", "torch._int_mm wants M above 16 and K and N that are multiples of 8")
         if row.get("a_scale"):
-            return MatmulCalls(None, False, "", "torch._int_mm takes no scales along K")
+            return ProductCalls(None, False, "", "torch._int_mm takes no scales along K")
         if not more and row["out"] == "i32":
-            return MatmulCalls("int_mm", False, "", "")
-        return MatmulCalls(None, True, "an epilogue behind torch._int_mm", "")
+            return ProductCalls("int_mm", False, "", "")
+        return ProductCalls(None, True, "an epilogue behind torch._int_mm", "")
     if quantised or a_type != type_ or b_type != type_ or row.get("a_scale"):
         scaled = "A is scaled first" if row.get("a_scale") else "operands are converted first"
-        return MatmulCalls(None, True, "weights are unpacked first" if quantised else scaled, "")
+        return ProductCalls(None, True, "weights are unpacked first" if quantised else scaled, "")
     if row["out"] != type_:
         # torch.mm's out_dtype knows f32 alone.
         if not more and row["out"] == "f32" and type_ != "f32":
-            return MatmulCalls("mm_out", False, "", "")
-        return MatmulCalls(None, True, "the result has another type", "")
+            return ProductCalls("mm_out", False, "", "")
+        return ProductCalls(None, True, "the result has another type", "")
     if not more:
-        return MatmulCalls("matmul", False, "", "")
+        return ProductCalls("matmul", False, "", "")
     if scale != "none" or bias == "row" or row.get("residual"):
-        return MatmulCalls(None, True, "no single call has this epilogue", "")
+        return ProductCalls(None, True, "no single call has this epilogue", "")
     if beta != 0:
         if bias != "none" or activation != "none":
-            return MatmulCalls(None, True, "no single call has this epilogue", "")
-        return MatmulCalls("addmm" if row["batch"] == 1 else "baddbmm", True, "", "")
+            return ProductCalls(None, True, "no single call has this epilogue", "")
+        return ProductCalls("addmm" if row["batch"] == 1 else "baddbmm", True, "", "")
     if bias == "none":
         if activation == "none":
-            return MatmulCalls("alpha", True, "", "")
-        return MatmulCalls(None, True, "no single call has this epilogue", "")
+            return ProductCalls("alpha", True, "", "")
+        return ProductCalls(None, True, "no single call has this epilogue", "")
     if activation == "none":
-        return MatmulCalls("bias" if row["batch"] == 1 else "batched bias", True, "", "")
+        return ProductCalls("bias" if row["batch"] == 1 else "batched bias", True, "", "")
     # Its gelu is the one by tanh.
     if activation in ("relu", "gelu_tanh") and row["batch"] == 1 and alpha == 1:
-        return MatmulCalls("addmm_activation", True, "", "")
-    return MatmulCalls(None, True, "no single call has this epilogue", "")
+        return ProductCalls("addmm_activation", True, "", "")
+    return ProductCalls(None, True, "no single call has this epilogue", "")
+
+
+def conv2d_output(row):
+    """Height and width of the result."""
+    top, left, bottom, right = row["pad"]
+    padded = (row["h"] + top + bottom, row["w"] + left + right)
+    span = [d * (n - 1) + 1 for d, n in zip(row["dilation"], (row["r"], row["s"]))]
+    return tuple((have - need) // step + 1 for have, need, step in zip(padded, span, row["stride"]))
+
+
+def image_view(layout, n, c, h, w, pitch):
+    """An image as torch has it, [N, C, H, W] in any layout. `pitch`: from pixel to pixel of NHWC, otherwise from image
+    to image; 0: packed."""
+    if layout == "nhwc":
+        pitch = pitch or c
+        strides = [h * w * pitch, 1, w * pitch, pitch]
+    else:
+        strides = [pitch or c * h * w, h * w, w, 1]
+    shape = [n, c, h, w]
+    return View(shape, strides, 0, span_of(shape, strides, 0) if 0 not in shape else 0)
+
+
+def filter_view(layout, k, c, r, s):
+    """Weights as torch has them, [K, C, R, S] in any layout."""
+    sizes = {"k": k, "c": c, "r": r, "s": s}
+    steps = dict(zip(layout, packed_strides([sizes[letter] for letter in layout])))
+    shape, strides = [k, c, r, s], [steps[letter] for letter in "kcrs"]
+    return View(shape, strides, 0, math.prod(shape))
+
+
+def conv2d_operands(row):
+    """{name: (View in torch's order of axes, bytes of an element)} of x, w, y, c and residual."""
+    n, c, k, out = row["n"], row["c"], row["k"], SIZES[row["out"]]
+    height, width = conv2d_output(row)
+    result = lambda pitch: (image_view(row["y_layout"], n, k, height, width, row.get(pitch, 0)), out)
+    operands = {
+        "x": (image_view(row["x_layout"], n, c, row["h"], row["w"], row.get("x_pitch", 0)), SIZES[row["x_type"]]),
+        "w": (filter_view(row["w_layout"], k, c // row["groups"], row["r"], row["s"]), SIZES[row["w_type"]]),
+        "y": result("y_pitch"),
+    }
+    if row["beta"] != 0:
+        operands["c"] = operands["y"] if row["c_is_d"] else result("c_pitch")
+    if row["residual"]:
+        operands["residual"] = result("r_pitch")
+    return operands
+
+
+def padded_alike(row):
+    """Whether opposite sides have as many zeros, which is all that torch's convolutions know."""
+    top, left, bottom, right = row["pad"]
+    return top == bottom and left == right
+
+
+def conv2d_calls(row):
+    """cuDNN's own fused calls are a bias and a relu, and a tensor added before that relu."""
+    if row["type"] == "i8":
+        return ProductCalls(None, False, "", "torch has no int8 convolution on a GPU")
+    if any(row[layout] not in ("nchw", "nhwc") for layout in ("x_layout", "y_layout")):
+        return ProductCalls(None, False, "", "torch has no blocked layouts")
+    composed = lambda why: ProductCalls(None, True, why, "")
+    if row["w_format"] != "plain":
+        return composed("weights are unpacked first")
+    if row["x_type"] != row["type"] or row["w_type"] != row["type"]:
+        return composed("operands are converted first")
+    if row["x_scale"] or row["x_bias"] or row["x_relu"]:
+        return composed("X is computed with first")
+    if row["out"] != row["type"]:
+        return composed("the result has another type")
+    if row["x_layout"] != row["y_layout"] or row.get("y_pitch"):
+        return composed("the result lies in another way")
+    if row["w_layout"] != {"nchw": "kcrs", "nhwc": "krsc"}[row["x_layout"]]:
+        return composed("torch lays the result as the weights lie, or turns them first")
+    if not padded_alike(row):
+        return composed("the padding differs between sides")
+    activation, added = row["activation"], row["beta"] != 0
+    if row["scale"] or row["alpha"] != 1 or row["residual"] or activation not in ("none", "relu"):
+        return composed("no single call has this epilogue")
+    if activation == "relu":
+        return ProductCalls("cudnn_convolution_add_relu" if added else "cudnn_convolution_relu", True, "", "")
+    if added:
+        return composed("no single call has this epilogue")
+    return ProductCalls("conv2d", row["bias"], "", "")
 
 
 def shard_of(rows, text):

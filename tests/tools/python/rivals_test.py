@@ -58,6 +58,10 @@ def addresses(view):
     return [view.offset + sum(i * s for i, s in zip(index, view.strides, strict=True)) for index in indices(view.shape)]
 
 
+def addresses_of(view):
+    return dict(zip(indices(view.shape), addresses(view), strict=True))
+
+
 def by_recipe(row, lanes=1):
     """The destination's buffer, -1 where nothing is written. Source elements are their own addresses, from 1; 0 is zero
     bits."""
@@ -246,6 +250,78 @@ class Matmuls(unittest.TestCase):
         for more in ({"m": 16}, {"k": 20}, {"n": 31}, {"batch": 2}, {"a_scale": True}):
             self.assertIn("_int_mm", i8(**more).left_out)
             self.assertEqual(i8(**more)[:2], (None, False))
+
+
+def conv2d(**more):
+    """As BenchConv2d::describe says a row."""
+    return {"operation": "conv2d", "type": "f16", "x_type": "f16", "w_type": "f16", "w_format": "plain", "acc": "f32",
+            "out": "f16", "x_layout": "nhwc", "y_layout": "nhwc", "w_layout": "krsc", "n": 2, "c": 6, "h": 9, "w": 7,
+            "k": 4, "r": 3, "s": 2, "stride": [1, 1], "dilation": [1, 1], "pad": [1, 0, 1, 0], "groups": 1,
+            "alpha": 1.0, "beta": 0.0, "c_is_d": False, "bias": False, "scale": False, "activation": "none",
+            "residual": False, "x_scale": False, "x_bias": False, "x_relu": False} | more
+
+
+class Convolutions(unittest.TestCase):
+    def test_output(self):
+        output = lambda **more: rivals_rows.conv2d_output(conv2d(**more))
+        self.assertEqual(output(), (9, 6))
+        self.assertEqual(output(stride=[2, 3]), (5, 2))
+        self.assertEqual(output(dilation=[2, 5], pad=[0, 0, 1, 2]), (6, 4))
+        self.assertEqual(output(r=11, s=7, pad=[1, 0, 1, 0]), (1, 1))
+
+    def test_views_are_where_the_layouts_put_elements(self):
+        """Against the words: N, C, H, W outermost first in NCHW, and C innermost in NHWC."""
+        places = lambda view, order: [addresses_of(view)[index] for index in order]
+        index = list(itertools.product(range(2), range(3), range(4), range(5)))   # n, c, h, w
+        nchw, nhwc = (rivals_rows.image_view(layout, 2, 3, 4, 5, 0) for layout in ("nchw", "nhwc"))
+        self.assertEqual(places(nchw, index), list(range(120)))
+        by_c_last = lambda i: (i[0], i[2], i[3], i[1])
+        self.assertEqual(places(nhwc, sorted(index, key=by_c_last)), list(range(120)))
+        # A slice of the channels of a larger image: pixels lie 8 apart, images of 3 channels 200.
+        sliced = rivals_rows.image_view("nhwc", 2, 3, 4, 5, 8)
+        self.assertEqual(sliced, rivals_rows.View([2, 3, 4, 5], [160, 1, 40, 8], 0, 160 + 19 * 8 + 3))
+        self.assertEqual(rivals_rows.image_view("nchw", 2, 3, 4, 5, 200).span, 260)
+        self.assertEqual(rivals_rows.image_view("nhwc", 0, 3, 4, 5, 0).span, 0)
+        filters = {layout: rivals_rows.filter_view(layout, 2, 3, 4, 5) for layout in ("kcrs", "krsc", "rsck")}
+        self.assertEqual(places(filters["kcrs"], index), list(range(120)))
+        self.assertEqual(places(filters["krsc"], sorted(index, key=by_c_last)), list(range(120)))
+        k_last = sorted(index, key=lambda i: (i[2], i[3], i[1], i[0]))
+        self.assertEqual(places(filters["rsck"], k_last), list(range(120)))
+
+    def test_operands(self):
+        operands = rivals_rows.conv2d_operands(conv2d(groups=2, beta=0.5, residual=True, r_pitch=10))
+        self.assertEqual(list(operands), ["x", "w", "y", "c", "residual"])
+        self.assertEqual(operands["w"][0].shape, [4, 3, 3, 2])
+        self.assertEqual(operands["y"], operands["c"])
+        self.assertEqual(operands["y"][0], rivals_rows.View([2, 4, 9, 6], [216, 1, 24, 4], 0, 432))
+        self.assertEqual(operands["residual"][0].strides, [540, 1, 60, 10])
+        self.assertEqual(rivals_rows.conv2d_operands(conv2d(x_type="f32"))["x"][1], 4)
+
+    def test_work(self):
+        self.assertEqual(rivals_rows.row_operations(conv2d()), 2 * 2 * 4 * 9 * 6 * 6 * 3 * 2)
+        self.assertEqual(rivals_rows.row_operations(conv2d(groups=2)), 2 * 2 * 4 * 9 * 6 * 3 * 3 * 2)
+        self.assertEqual(rivals_rows.row_bytes(conv2d()), 2 * (2 * 6 * 9 * 7 + 4 * 6 * 3 * 2 + 2 * 4 * 9 * 6))
+
+    def test_calls(self):
+        call = lambda **more: rivals_rows.conv2d_calls(conv2d(**more))[:2]
+        self.assertEqual(call(), ("conv2d", False))
+        self.assertEqual(call(bias=True), ("conv2d", True))
+        self.assertEqual(call(bias=True, activation="relu"), ("cudnn_convolution_relu", True))
+        self.assertEqual(call(activation="relu"), ("cudnn_convolution_relu", True))
+        self.assertEqual(call(x_layout="nchw", y_layout="nchw", w_layout="kcrs"), ("conv2d", False))
+        self.assertEqual(call(beta=1, bias=True, activation="relu"), ("cudnn_convolution_add_relu", True))
+        self.assertEqual(call(beta=1), (None, True))
+        # cuDNN adds before its relu, a residual is added behind ours.
+        self.assertEqual(call(residual=True, activation="relu"), (None, True))
+        for more in ({"activation": "silu"}, {"alpha": 0.5}, {"scale": True}, {"residual": True}, {"out": "f32"},
+                     {"pad": [1, 0, 0, 0]}, {"pad": [1, 1, 1, 0]}, {"x_relu": True}, {"x_scale": True},
+                     {"w_format": "q8", "w_type": "i8"}, {"x_type": "f32"}, {"y_layout": "nchw"}, {"y_pitch": 9}, {"w_layout": "kcrs"},
+                     {"x_layout": "nchw", "y_layout": "nchw"}, {"w_layout": "rsck"}):
+            self.assertEqual(call(**more), (None, True), more)
+            self.assertTrue(rivals_rows.conv2d_calls(conv2d(**more)).why)
+        for more in ({"type": "i8"}, {"x_layout": "nchw4c"}, {"y_layout": "nchw8c"}):
+            self.assertEqual(call(**more), (None, False))
+            self.assertTrue(rivals_rows.left_out(conv2d(**more)))
 
 
 class Gpu:
@@ -521,8 +597,11 @@ class Files(unittest.TestCase):
         self.assertEqual(broken, {"reference": None, "left_out": {"all": "RuntimeError: out of memory"}})
         staged = measure(by_axes([8, 6], [1, 0], name="staged", out="i8"))
         self.assertIn("elements are computed with (out)", staged["left_out"]["all"])
-        unknown = measure({"operation": "conv2d", "name": "unknown"})
-        self.assertEqual(unknown, {"reference": None, "left_out": {"all": "no rival of a conv2d is known"}})
+        unknown = measure({"operation": "fft", "name": "unknown"})
+        self.assertEqual(unknown, {"reference": None, "left_out": {"all": "no rival of a fft is known"}})
+        int8 = measure(conv2d(name="int8", type="i8", x_type="i8", w_type="i8"))
+        self.assertIn("int8", int8["left_out"]["all"])
+        self.assertEqual(measure(conv2d(name="good"))["eager"]["median"], 1e-3)
         large = measure(matmul(name="large", m=4096, n=4096, k=4096))
         self.assertTrue(large["reference"]["agreed"])
         # What is printed, and read by C++, holds numbers alone.
