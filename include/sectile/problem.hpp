@@ -116,9 +116,9 @@ struct MatmulProblem {
   bool operator==(const MatmulProblem&) const = default;
 };
 
-// How an image lies in memory, from the outermost axis to the innermost. The blocked layouts split the channels in blocks
-// of 4 or 8: [N][C/4][H][W][4]. Where a block does not divide the channels, a result's surplus channels are written as
-// zero bits, and an input's are not read.
+// How an image lies in memory, from the outermost axis to the innermost. The blocked layouts split the channels in
+// blocks of 4 or 8: [N][C/4][H][W][4]. Where a block does not divide the channels, a result's surplus channels are
+// written as zero bits, and an input's are not read. They count as the operand's bytes.
 enum class ImageLayout : std::uint8_t { nchw, nhwc, nchw4c, nchw8c };
 
 // How the weights lie in memory, outermost first: K output channels, C input channels of a group, R x S filter.
@@ -126,13 +126,13 @@ enum class FilterLayout : std::uint8_t { kcrs, krsc, rsck };
 
 // 2-D convolution (cross-correlation, as in neural networks) with prologue and epilogue:
 //   x' = relu(x * x.scale[c] + x.bias[c])          the prologue, each part optional; outside the image x' is 0
-//   acc = sum over c, r, s of x'[n, c, p * stride_h - pad_top + r * dilation_h, q * stride_w - pad_left + s * dilation_w]
-//                             * w[k, c, r, s]
+//   acc = sum over c, r, s of x'[n, c, y, x] * w[k, c, r, s]
+//     y = p * stride_h - pad_top + r * dilation_h,  x = q * stride_w - pad_left + s * dilation_w
 //   v = alpha * scale[k] * acc + beta * C + bias[k];  v = activation(v);  v += residual;  Y = v, rounded once
 // Y has K x P x Q per image, P = (H + top + bottom - dilation_h * (R - 1) - 1) / stride_h + 1, rounded down, and Q
 // likewise. With groups, output channel k sums the C / groups input channels of group k / (K / groups). C and the
-// residual are laid out as Y, of type `out`. beta = 0 does not read C. Input channels of 0 leave acc at 0. int8 to int32
-// takes no alpha, beta, scale or prologue, and of the activations relu alone; its bias is i32.
+// residual are laid out as Y, of type `out`. beta = 0 does not read C. Input channels of 0 leave acc at 0. int8 to
+// int32 takes no alpha, beta, scale or prologue, and of the activations relu alone; its bias is i32.
 struct Conv2dProblem {
   DType type = DType::f32;  // what X and W are rounded to before they are multiplied: f32, f16, bf16 or i8
   ImageLayout x_layout = ImageLayout::nchw, y_layout = ImageLayout::nchw;
@@ -140,13 +140,13 @@ struct Conv2dProblem {
   // The input, in this order whatever its layout; each from 0 to 2^31 - 1, with their padding too. Where the result has
   // elements, h and w are at least 1.
   std::int64_t n = 0, c = 0, h = 0, w = 0;
-  std::int64_t k = 0;                       // output channels
-  std::int64_t r = 1, s = 1;                // height and width of the filter
+  std::int64_t k = 0;         // output channels
+  std::int64_t r = 1, s = 1;  // height and width of the filter
   std::int64_t stride_h = 1, stride_w = 1, dilation_h = 1, dilation_w = 1;
   std::int64_t pad_top = 0, pad_left = 0, pad_bottom = 0, pad_right = 0;  // zeros around the image
   std::int64_t groups = 1;                                                // divides C and K; C: depthwise
-  DType x_type = DType::f32;  // as stored: f32, f16 or bf16, and i8 where `type` is
-  DType w_type = DType::f32;  // the same; i8 where w_format is q8
+  DType x_type = DType::f32;                    // as stored: f32, f16 or bf16, and i8 where `type` is
+  DType w_type = DType::f32;                    // the same; i8 where w_format is q8
   WeightFormat w_format = WeightFormat::plain;  // plain or q8: value = q * w.scale[k], f32
   DType acc = DType::f32;                       // as a matmul's
   DType out = DType::f32;                       // f32, f16, bf16; i32 for i8
@@ -160,7 +160,7 @@ struct Conv2dProblem {
   Activation activation = Activation::none;
   bool residual = false;
   bool x_scale = false, x_bias = false, x_relu = false;  // the prologue; f32, one for each of the C input channels
-  bool exact = false;  // no algorithm that adds other products than the definition's (Winograd's)
+  bool exact = false;                        // no algorithm that adds other products than the definition's (Winograd's)
   std::uint32_t x_align = 16, w_align = 16;  // bytes; the caller promises that the address is a multiple
   std::uint32_t y_align = 16;                // the same of Y, C and the residual; vectors promise their element's size
   bool operator==(const Conv2dProblem&) const = default;

@@ -157,7 +157,7 @@ std::vector<Case> refusals_of_the_rest() {
       {"check: unknown device",
        {"check", "--cases", "1", "--device", "no such device", "--junit", "OUT"},
        "no such device"},
-      {"check: unknown operation", {"check", "--op", "conv2d", "--junit", "OUT"}, "op"},
+      {"check: unknown operation", {"check", "--op", "transpose", "--junit", "OUT"}, "op"},
       {"bench: unknown preset", {"bench", "--preset", "everything", "--html", "OUT"}, "everything"},
       {"bench: nothing to do", {"bench", "--html", "OUT"}, "preset"},
       {"bench: bad problem", {"bench", "permute f32 2x2 axes=2,0", "--html", "OUT"}, "axes"},
