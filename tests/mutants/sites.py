@@ -13,9 +13,9 @@ import edits
 AREAS = (
     # What nothing runs without an NVIDIA GPU has no sites: matmul_coopmat2.comp (VK_NV_cooperative_matrix2),
     # permute_tma.cu and lib/tma.cuh (PTX).
-    ("glsl coopmat", r"shaders/(matmul/matmul_coopmat\.comp|lib/coopmat_store\.glsl)"),
+    ("glsl coopmat", r"shaders/(matmul/matmul_coopmat\.comp|lib/(matmul_coopmat\w*|coopmat_store)\.glsl)"),
     ("glsl permute", r"shaders/(permute/\w+\.comp|lib/(tile|permute|memory|register_transpose|fused)\.glsl)"),
-    ("glsl matmul", r"shaders/(matmul/(?!matmul_coopmat2)\w+\.comp|lib/(matmul|matmul_epilogue|numbers)\.glsl)"),
+    ("glsl matmul", r"shaders/(matmul/(?!matmul_coopmat2)\w+\.comp|lib/(matmul|matmul_epilogue|matmul_simt\w*|numbers)\.glsl)"),
     ("cu permute", r"shaders/(permute/permute_(?!tma)\w+\.cu|lib/(tile|permute|memory|register_transpose|fused)\.cuh)"),
     ("cu matmul", r"shaders/(matmul/\w+\.cu|lib/(matmul|matmul_epilogue|numbers)\.cuh)"),
     ("checker", r"src/plan/(check|permute/checks)\.cpp"),
