@@ -85,15 +85,7 @@ void Operation<Conv2dProblem>::write(JsonWriter& w, const Conv2dProblem& problem
 }
 
 Result<Problem> Operation<Conv2dProblem>::read(const nlohmann::json& value, const std::string& what) {
-  JsonObject object(value, what);
-  FieldReader reader(object, what);
-  // The defaults of left-out fields depend on the type.
-  DType type{};
-  reader("type", type);
-  Conv2dProblem problem = conv2d_defaults(type);
-  each_conv2d_field(problem, reader);
-  if (auto ok = object.finish(); !ok) return std::unexpected(std::move(ok.error()));
-  return problem;
+  return read_by_type(value, what, conv2d_defaults, [](auto& p, auto&& visit) { each_conv2d_field(p, visit); });
 }
 
 std::size_t Operation<Conv2dProblem>::hash(const Conv2dProblem& problem) {

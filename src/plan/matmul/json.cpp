@@ -66,15 +66,7 @@ void Operation<MatmulProblem>::write(JsonWriter& w, const MatmulProblem& problem
 }
 
 Result<Problem> Operation<MatmulProblem>::read(const nlohmann::json& value, const std::string& what) {
-  JsonObject object(value, what);
-  FieldReader reader(object, what);
-  // The defaults of left-out fields depend on the type.
-  DType type{};
-  reader("type", type);
-  MatmulProblem problem = matmul_defaults(type);
-  each_field(problem, reader);
-  if (auto ok = object.finish(); !ok) return std::unexpected(std::move(ok.error()));
-  return problem;
+  return read_by_type(value, what, matmul_defaults, [](auto& p, auto&& visit) { each_field(p, visit); });
 }
 
 std::size_t Operation<MatmulProblem>::hash(const MatmulProblem& problem) {

@@ -56,4 +56,18 @@ struct Words<Weights<Type, Format>> {
   }
 };
 
+// Reads a problem. The defaults of left-out fields depend on its type. `each_field` is the operation's list of fields.
+template <class P>
+Result<Problem> read_by_type(const nlohmann::json& value, const std::string& what, P (*defaults)(DType),
+                             auto&& each_field) {
+  JsonObject object(value, what);
+  FieldReader reader(object, what);
+  DType type{};
+  reader("type", type);
+  P problem = defaults(type);
+  each_field(problem, reader);
+  if (auto ok = object.finish(); !ok) return std::unexpected(std::move(ok.error()));
+  return problem;
+}
+
 }  // namespace sectile::detail
