@@ -7,6 +7,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -122,6 +123,7 @@ struct PlanChoice {
   std::string candidate;  // "permute_copy u1 wg256", of the first step; empty: no candidates
   std::string asked;      // force: PlanOptions::force as given; tuned: the name in the store
   std::string kernels;    // id of the pack that limited the choice, or empty
+  std::optional<std::uint64_t> max_scratch_bytes = {};  // PlanOptions::max_scratch_bytes, which limited it too
   bool operator==(const PlanChoice&) const = default;
 };
 

@@ -8,7 +8,9 @@
 #include <sectile/profile.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -46,6 +48,9 @@ struct PlanOptions {
   // Otherwise, and with `force`, this has no effect. The name is then part of the plan's id, and explain marks the
   // candidate as "tuned".
   const TunedChoices* tuned = nullptr;
+  // The most scratch that a plan may need; empty: no limit. What needs more is refused, or takes another way. A limit
+  // is part of the plan's id.
+  std::optional<std::uint64_t> max_scratch_bytes = {};
   const detail::ExtraRows* extra = nullptr;  // candidates that Sectile's own tests and benchmarks add, to be forced
 };
 
@@ -66,11 +71,11 @@ struct PlanReading {
   bool trusted = false;
 };
 
-// Reads what to_json wrote. A plan is a function of its problem, profile, pack and choice. So the problem is planned
-// again with the candidate that the text names, and all of the plan is compared. Costs as much as make_plan. Errors:
-// parse (not a plan); as validate(); missing (the plan was made with a pack, and PlanReading::kernels is null);
-// invalid_plan, which names what differs: profile, planner version, pack, the first other part, or what check_plan
-// refuses.
+// Reads what to_json wrote. A plan is a function of its problem, profile, pack, limit of scratch and choice. So the
+// problem is planned again with the candidate that the text names, and all of the plan is compared. Costs as much as
+// make_plan. Errors: parse (not a plan); as validate(); missing (the plan was made with a pack, and
+// PlanReading::kernels is null); invalid_plan, which names what differs: profile, planner version, pack, the first
+// other part, or what check_plan refuses.
 Result<Plan> plan_from_json(std::string_view text, const DeviceProfile& profile, const PlanReading& reading = {});
 
 // A planner with a cache of the plans used last. Safe from several threads. A hit makes no heap allocation.
@@ -80,9 +85,9 @@ class Planner {
 
   // `kernels` and `tuned` as in PlanOptions; both must outlive the planner. Entries that `tuned` gets later do not
   // change a cached plan. At most `most_plans` plans (at least 1) are cached; the least recently used one is dropped
-  // first. A dropped plan stays valid for callers that hold it.
+  // first. A dropped plan stays valid for callers that hold it. `max_scratch_bytes` as in PlanOptions.
   explicit Planner(DeviceProfile profile, const KernelSet* kernels = nullptr, const TunedChoices* tuned = nullptr,
-                   std::size_t most_plans = kMostPlans);
+                   std::size_t most_plans = kMostPlans, std::optional<std::uint64_t> max_scratch_bytes = {});
   ~Planner();
   Planner(Planner&&) noexcept;
   Planner& operator=(Planner&&) noexcept;
