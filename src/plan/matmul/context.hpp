@@ -5,6 +5,7 @@
 #include "plan/access/walk.hpp"
 #include "plan/cost/model.hpp"
 #include "plan/extra_rows.hpp"
+#include "plan/job.hpp"
 #include "plan/strategy.hpp"
 #include "problem.hpp"
 
@@ -14,6 +15,7 @@
 #include <sectile/profile.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 
@@ -22,6 +24,33 @@ namespace sectile::detail {
 struct MatmulEstimate {
   AccessCount interior;            // of one step of K of one workgroup; bank conflicts include fragment loads
   std::int64_t bias_permille = 0;  // measured correction of a row's cost, see its table; lower is preferred
+};
+
+// A or B where it is not a stored matrix: the kernels that replace matmul_simt and matmul_coopmat gather it. Another
+// operation describes it. Rows of the operand are those along M or N.
+class GatheredOperand {
+ public:
+  static constexpr std::uint32_t kMostWords = 18;
+
+  GatheredOperand() = default;
+  GatheredOperand(const GatheredOperand&) = delete;
+  GatheredOperand& operator=(const GatheredOperand&) = delete;
+  virtual ~GatheredOperand() = default;
+
+  // The widest access in elements, at most `most`.
+  virtual std::uint32_t width(std::uint32_t most) const = 0;
+  // Elements from the address that a tile's offsets are relative to, to the end of all that so many rows may read.
+  virtual std::int64_t reach(std::uint32_t rows) const = 0;
+  // The offset in elements of row `row` of a tile, `k` from its first step on, in a tile inside the operand. -1: it is
+  // not read.
+  virtual std::int64_t element(std::uint32_t row, std::uint32_t k) const = 0;
+
+  bool is_b = false;                                           // otherwise A
+  std::int64_t elements = 0;                                   // that one batch reads, each counted once
+  const char *simt = "", *coopmat = "", *coopmat_suffix = "";  // stems, and what their variants' names end with
+  FixedList<Constant, 8> constants;                            // beside those of a matmul
+  FixedList<std::string_view, 2> addresses;                    // operands, their addresses behind a matmul's
+  FixedList<std::uint32_t, kMostWords> words;                  // behind a matmul's
 };
 
 // A problem on a device.
@@ -37,10 +66,15 @@ struct MatmulContext {
   std::uint32_t a_type = 0, b_type = 0, type = 0, out_type = 0;  // MATMUL_TYPEs
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;           // the widest accesses that alignment allows
   const ExtraRows* extra = nullptr;
-  bool explain = false;  // count all accesses, for explain; a choice samples them
+  bool explain = false;                       // count all accesses, for explain; a choice samples them
+  const GatheredOperand* gathered = nullptr;  // one of the operands; none: both are stored
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
   bool integer() const noexcept { return type == MATMUL_TYPE_I8; }
+  // A's description, or B's, where it is gathered.
+  const GatheredOperand* gathered_side(bool b) const noexcept {
+    return gathered != nullptr && gathered->is_b == b ? gathered : nullptr;
+  }
 };
 
 // A candidate's parameters. Widths, order and tile are constants of every kernel; `own` are the kernel's own constants.
@@ -72,6 +106,11 @@ struct MatmulConfig {
 
 using MatmulStrategy = Strategy<MatmulContext, MatmulConfig>;
 
+// A config with its access counts. Counting takes most of the planning time, so all splits of K share one count.
+struct EstimatedMatmul : MatmulConfig {
+  MatmulEstimate estimate;
+};
+
 extern const MatmulStrategy kMatmulDirect, kMatmulSimt, kMatvec, kMatmulCoopmat, kMatmulCoopmat2;
 
 std::span<const MatmulStrategy* const> matmul_strategies() noexcept;
@@ -82,6 +121,9 @@ std::uint32_t matmul_type_bytes(std::uint32_t type) noexcept;  // 4-bit elements
 // contiguous axis allow.
 std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_t align, std::int64_t ld,
                             std::int64_t batch, std::int64_t side) noexcept;
+
+// The widest access of A or B in elements, at most `most`.
+std::uint32_t operand_width(const MatmulContext& c, bool b, std::uint32_t most) noexcept;
 
 // The constraints of every stem: the device's limits, 32-bit offsets inside a tile, narrow accesses.
 bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal);
@@ -105,6 +147,19 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulConfig& d, std:
 // false if there is nothing to split.
 bool tail_to_fill(const MatmulContext& c, MatmulConfig& d) noexcept;
 
+// The strategy's config with the splits of K that cost least. The strategy gives the most; fewer, none, or a split tail
+// may cost less. Only configs that are `usable` are considered: a pack may lack the kernels of some, and scratch may be
+// limited. The one without splits is returned if none is.
+EstimatedMatmul matmul_with_splits(const MatmulContext& c, const MatmulStrategy& s, std::uint32_t row,
+                                   const std::function<bool(const EstimatedMatmul&)>& usable);
+
+// The scratch that a candidate's partial sums need.
+std::uint64_t matmul_scratch_bytes(const MatmulContext& c, const MatmulConfig& d) noexcept;
+
+// A candidate's explanation, with complete counts. `cost` is matmul_cost()'s, from the sampled counts.
+void explain_matmul(const MatmulContext& c, const MatmulStrategy& s, std::uint32_t row, const MatmulConfig& d,
+                    std::int64_t cost, Candidate& candidate);
+
 // A candidate's cost in picoseconds; see cost.cpp.
 std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const MatmulEstimate& e);
 
@@ -115,7 +170,10 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfi
 // The steps for K = 0: the epilogue without a product.
 Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands);
 
+// Plans a matmul. `vectors_batched`: each batch has its own bias and scale, one behind the other.
+Result<void> plan_matmul(Job& job, const MatmulProblem& problem, bool vectors_batched);
+
 MatmulContext matmul_context(const MatmulProblem& problem, const DeviceProfile& profile,
-                             const ExtraRows* extra = nullptr);
+                             const ExtraRows* extra = nullptr, const GatheredOperand* gathered = nullptr);
 
 }  // namespace sectile::detail

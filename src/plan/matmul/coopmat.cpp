@@ -198,10 +198,11 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const auto& p = c.problem;
   const MatrixShape s = shape_for(c, r).value_or(MatrixShape());  // applicable() has found one
   MatmulConfig d;
-  d.stem = "matmul_coopmat";
+  d.stem = c.gathered != nullptr ? c.gathered->coopmat : "matmul_coopmat";
   d.narrow = true;
   d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : p.acc == DType::f16 ? "f16.f16" : "f16";
   d.base += std::string(".") + kLoops[static_cast<std::size_t>(r.loop)].module;
+  if (c.gathered != nullptr) d.base += c.gathered->coopmat_suffix;
   d.tile_m = r.tile_m;
   d.tile_n = r.tile_n;
   d.tile_k = r.tile_k;
@@ -209,12 +210,9 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.workgroup = r.subgroups() * d.required_subgroup_size;
   d.width_a = c.width_a;
   d.width_b = c.width_b;
-  if (c.integer() && d.width_a == 8)  // this kernel has accesses of 16 one-byte elements
-    d.width_a =
-        widest_access(c.a_type, 16, p.a_align, c.at.lda, p.batch > 1 ? c.at.a_batch : 0, p.transpose_a ? p.m : p.k);
-  if (c.integer() && d.width_b == 8 && c.b_type == MATMUL_TYPE_I8)
-    d.width_b =
-        widest_access(c.b_type, 16, p.b_align, c.at.ldb, p.batch > 1 ? c.at.b_batch : 0, p.transpose_b ? p.k : p.n);
+  // This kernel has accesses of 16 one-byte elements.
+  if (c.integer() && d.width_a == 8) d.width_a = operand_width(c, false, 16);
+  if (c.integer() && d.width_b == 8 && c.b_type == MATMUL_TYPE_I8) d.width_b = operand_width(c, true, 16);
   d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
   const Memory memory = memory_of(c, r, s);
@@ -247,7 +245,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
   // Slices of K already give each multiprocessor enough subgroups.
   d.splits = r.loop == kPipelinedL2 ? 1 : splits_to_fill(c, d, r.slice_k > 1 ? 1 : 2);
-  d.can_tail = r.loop != kPipelinedL2;
+  d.can_tail = r.loop != kPipelinedL2 && c.gathered_side(false) == nullptr;
   return d;
 }
 
@@ -297,6 +295,9 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const bool half = !c.integer() && c.problem.acc == DType::f16;
   if (r.int8_only && !c.integer())
     return refusal.no("for int8 only: an f16 step of {} would keep too many loads in flight", r.tile_k);
+  if (c.gathered != nullptr && r.loop != kPrefetch && r.loop != kPipelined && r.loop != kSerial)
+    return refusal.no("the kernel has no {} loop with a gathered operand",
+                      kLoops[static_cast<std::size_t>(r.loop)].module);
   if (r.loop == kPipelinedL2 && !l2_applicable(c, r, refusal)) return false;
   if (r.half_accumulators && !half) return refusal.no("only f16 accumulators fit the registers");
   // A tile is staged in chunks of 16 bytes along its rows. If A is contiguous along M, 8 rows of int8 have only 8
@@ -334,7 +335,11 @@ void count_operand(Walk& walk, const MatmulContext& c, const MatmulConfig& d, bo
   const std::uint32_t rows = along_k ? side : d.tile_k, chunks = (along_k ? d.tile_k : side) / per_chunk;
   const std::uint32_t width = b ? d.width_b : d.width_a,
                       stored = type == MATMUL_TYPE_Q4 ? 1 : matmul_type_bytes(type) * 2;
+  const GatheredOperand* gathered = c.gathered_side(b);
   const std::int64_t ld = b ? c.at.ldb : c.at.lda;
+  const auto element = [&](std::uint32_t row, std::uint32_t column) {
+    return gathered != nullptr ? gathered->element(row, column) : row * ld + column;  // gathered chunks lie along K
+  };
   const Sample samples{static_cast<std::uint32_t>(ceil_div(std::uint64_t{rows} * chunks, walk.lanes())), c.explain};
   for (std::uint32_t i = 0; i < samples.size(); ++i) {
     Request from, to;
@@ -346,7 +351,8 @@ void count_operand(Walk& walk, const MatmulContext& c, const MatmulConfig& d, bo
       if (chunks == 4) r = q / 32 * 8 + q / 4 % 2 * 4 + q / 8 % 4;
       if (chunks == 2) r = q / 16 * 8 + q / 2 % 4 * 2 + q / 8 % 2;
       const bool active = q < rows * chunks;
-      from.address[l] = active ? (r * ld + x * per_chunk) * stored / 2 : Request::kInactive;
+      const std::int64_t at = active ? element(r, x * per_chunk) : Request::kInactive;
+      from.address[l] = at >= 0 ? at * stored / 2 : Request::kInactive;
       to.address[l] = active ? std::int64_t{16} * (r * (chunks + 1) + x) : Request::kInactive;
     }
     walk.load(from, samples.times(i) * std::max(1u, per_chunk / width));

@@ -142,8 +142,13 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const Ma
   const std::uint64_t a_bytes = matmul_type_bytes(c.a_type), b_bytes = matmul_type_bytes(c.b_type),
                       d_bytes = matmul_type_bytes(c.out_type);
   const std::uint64_t k = static_cast<std::uint64_t>(p.k);
+  const auto elements = [&](bool b, std::uint64_t rows) {
+    const GatheredOperand* gathered = c.gathered_side(b);
+    return gathered != nullptr ? static_cast<std::uint64_t>(gathered->elements) : rows * k;
+  };
   const std::uint64_t once =
-      clamped(batch, m * k * a_bytes + n * k * b_bytes / (c.b_type == MATMUL_TYPE_Q4 ? 2 : 1) + m * n * d_bytes);
+      clamped(batch, elements(false, m) * a_bytes + elements(true, n) * b_bytes / (c.b_type == MATMUL_TYPE_Q4 ? 2 : 1) +
+                         m * n * d_bytes);
   clocks = std::max(clocks, once / model.dram_bytes + model.workgroup_start);
   if (const std::uint64_t split = split_elements(c, d); split != 0)
     clocks += model.second_step + split * 4 / model.dram_bytes;

@@ -12,69 +12,41 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr const MatmulStrategy* kMatmul[] = {&kMatmulCoopmat, &kMatmulCoopmat2, &kMatmulSimt, &kMatvec, &kMatmulDirect};
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 
-// A config with its access counts. Counting takes most of the planning time, so all splits of K share one count.
-struct EstimatedConfig : MatmulConfig {
-  MatmulEstimate estimate;
-};
+constexpr const MatmulStrategy* kMatmul[] = {&kMatmulCoopmat, &kMatmulCoopmat2, &kMatmulSimt, &kMatvec, &kMatmulDirect};
 
 struct Matmuls {
   using Strategy = MatmulStrategy;
-  using Config = EstimatedConfig;
+  using Config = EstimatedMatmul;
   const MatmulContext& c;
   std::span<PlanOperand> operands;
   const KernelSet* kernels = nullptr;  // of the pack; none: all
+  std::optional<std::uint64_t> max_scratch_bytes = {};
 
   const MatmulContext& context() const { return c; }
   std::span<const MatmulStrategy* const> table() const { return kMatmul; }
-  // Chooses the splits of K. The strategy gives the most; fewer, none, or a split tail may cost less. A pack may lack
-  // the kernels of some. The costs are compared without the row's bias, so that two rows of one shape get the same
-  // splits.
-  EstimatedConfig make(const MatmulStrategy& s, std::uint32_t row) const {
-    EstimatedConfig best{s.make(c, row), {}};
-    best.estimate = s.estimate(c, row, best);
-    EstimatedConfig split = best, tail = best;
-    const bool has_tail = tail_to_fill(c, tail);
-    if (best.splits <= 1 && !has_tail) return best;
-    const MatmulEstimate unbiased{.interior = best.estimate.interior};
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    const auto consider = [&](const EstimatedConfig& config) {
-      const std::int64_t cost = matmul_cost(c, config, unbiased);
-      if (cost >= least || (kernels != nullptr && first_missing_step(*this, config, *kernels))) return;
-      least = cost;
-      best = config;
-    };
-    for (; split.splits > 1; split.splits /= 2) consider(split);
-    consider(split);
-    if (has_tail) consider(tail);
-    return best;
+  EstimatedMatmul make(const MatmulStrategy& s, std::uint32_t row) const {
+    return matmul_with_splits(c, s, row, [this](const EstimatedMatmul& config) {
+      return matmul_scratch_bytes(c, config) <= max_scratch_bytes.value_or(kNoLimit) &&
+             (kernels == nullptr || !first_missing_step(*this, config, *kernels));
+    });
   }
-  std::int64_t cost(const MatmulStrategy&, std::uint32_t, const EstimatedConfig& config) const {
+  std::int64_t cost(const MatmulStrategy&, std::uint32_t, const EstimatedMatmul& config) const {
     return matmul_cost(c, config, config.estimate);
   }
-  // The counts are complete. `cost` is cost()'s, from the sampled counts.
-  void explain(const MatmulStrategy& s, std::uint32_t row, const EstimatedConfig& d, std::int64_t cost,
+  void explain(const MatmulStrategy& s, std::uint32_t row, const EstimatedMatmul& d, std::int64_t cost,
                Candidate& candidate) const {
-    MatmulContext full = c;
-    full.explain = true;
-    candidate.interior = s.estimate(full, row, d).interior;
-    candidate.cost = cost;
-    const std::uint64_t tail = matmul_tail_tiles(c, d);
-    const std::uint64_t groups =
-        (matmul_tiles(c, d) - tail) * d.splits * static_cast<std::uint64_t>(c.problem.batch) + tail * d.tail_splits;
-    candidate.detail = fmt::format("wg={} groups={} shared={} registers={}", d.workgroup, groups,
-                                   d.workgroup_memory_bytes, d.registers);
-    if (d.splits > 1) candidate.detail += fmt::format(" splits={}", d.splits);
-    if (d.tail_rows != 0) candidate.detail += fmt::format(" tail={} rows in {} splits", d.tail_rows, d.tail_splits);
+    explain_matmul(c, s, row, d, cost, candidate);
   }
-  Result<std::vector<Step>> steps(const EstimatedConfig& config) const {
+  Result<std::vector<Step>> steps(const MatmulConfig& config) const {
     std::uint64_t scratch = 0;
     return matmul_steps(c, config, operands, scratch);
   }
-  Matmuls without_pack() const { return {c, operands}; }
+  Matmuls without_pack() const { return {.c = c, .operands = operands, .max_scratch_bytes = max_scratch_bytes}; }
   bool plannable(const DeviceProfile& other) const {
-    const MatmulContext there = matmul_context(c.problem, other);
+    MatmulContext there = matmul_context(c.problem, other);
+    there.epilogue = c.epilogue;
     return choose(Matmuls{there, operands}, PlanOptions(), nullptr).strategy != nullptr;
   }
 };
@@ -110,6 +82,44 @@ std::uint32_t epilogue_of(const MatmulProblem& p) {
 
 std::span<const MatmulStrategy* const> matmul_strategies() noexcept { return kMatmul; }
 
+// The costs are compared without the row's bias, so that two rows of one shape get the same splits.
+EstimatedMatmul matmul_with_splits(const MatmulContext& c, const MatmulStrategy& s, std::uint32_t row,
+                                   const std::function<bool(const EstimatedMatmul&)>& usable) {
+  EstimatedMatmul best{s.make(c, row), {}};
+  best.estimate = s.estimate(c, row, best);
+  EstimatedMatmul split = best, tail = best;
+  const bool has_tail = tail_to_fill(c, tail);
+  if (best.splits <= 1 && !has_tail) return best;
+  const MatmulEstimate unbiased{.interior = best.estimate.interior};
+  std::int64_t least = std::numeric_limits<std::int64_t>::max();
+  const auto consider = [&](const EstimatedMatmul& config) {
+    const std::int64_t cost = matmul_cost(c, config, unbiased);
+    if (cost >= least || !usable(config)) return;
+    least = cost;
+    best = config;
+  };
+  for (; split.splits > 1; split.splits /= 2) consider(split);
+  consider(split);
+  if (has_tail) consider(tail);
+  if (least == std::numeric_limits<std::int64_t>::max()) best.splits = 1;
+  return best;
+}
+
+void explain_matmul(const MatmulContext& c, const MatmulStrategy& s, std::uint32_t row, const MatmulConfig& d,
+                    std::int64_t cost, Candidate& candidate) {
+  MatmulContext full = c;
+  full.explain = true;
+  candidate.interior = s.estimate(full, row, d).interior;
+  candidate.cost = cost;
+  const std::uint64_t tail = matmul_tail_tiles(c, d);
+  const std::uint64_t groups =
+      (matmul_tiles(c, d) - tail) * d.splits * static_cast<std::uint64_t>(c.problem.batch) + tail * d.tail_splits;
+  candidate.detail =
+      fmt::format("wg={} groups={} shared={} registers={}", d.workgroup, groups, d.workgroup_memory_bytes, d.registers);
+  if (d.splits > 1) candidate.detail += fmt::format(" splits={}", d.splits);
+  if (d.tail_rows != 0) candidate.detail += fmt::format(" tail={} rows in {} splits", d.tail_rows, d.tail_splits);
+}
+
 constexpr std::uint32_t kMostWide = 8;  // elements; matmul_coopmat may load more one-byte elements at once
 
 std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_t align, std::int64_t ld,
@@ -123,13 +133,23 @@ std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_
   return width;
 }
 
-MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profile, const ExtraRows* extra) {
+std::uint32_t operand_width(const MatmulContext& c, bool b, std::uint32_t most) noexcept {
+  if (const auto* gathered = c.gathered_side(b)) return gathered->width(most);
+  const auto& p = c.problem;
+  const auto batched = [&](std::int64_t stride) { return p.batch > 1 ? stride : 0; };
+  return b ? widest_access(c.b_type, most, p.b_align, c.at.ldb, batched(c.at.b_batch), p.transpose_b ? p.k : p.n)
+           : widest_access(c.a_type, most, p.a_align, c.at.lda, batched(c.at.a_batch), p.transpose_a ? p.m : p.k);
+}
+
+MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profile, const ExtraRows* extra,
+                             const GatheredOperand* gathered) {
   MatmulContext c{.problem = p,
                   .at = effective(p),
                   .profile = profile,
                   .model = cost_model_of(profile),
                   .limits = limits_of(profile),
-                  .extra = extra};
+                  .extra = extra,
+                  .gathered = gathered};
   c.epilogue = epilogue_of(p);
   c.type = type_code(p.type);
   c.a_type = type_code(p.a_type);
@@ -138,8 +158,8 @@ MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profil
                                               : type_code(p.b_type);
   c.out_type = type_code(p.out);
   const auto batched = [&](std::int64_t stride) { return p.batch > 1 ? stride : 0; };
-  c.width_a = widest_access(c.a_type, kMostWide, p.a_align, c.at.lda, batched(c.at.a_batch), p.transpose_a ? p.m : p.k);
-  c.width_b = widest_access(c.b_type, kMostWide, p.b_align, c.at.ldb, batched(c.at.b_batch), p.transpose_b ? p.k : p.n);
+  c.width_a = operand_width(c, false, kMostWide);
+  c.width_b = operand_width(c, true, kMostWide);
   c.width_d = widest_access(c.out_type, kMostWide, p.d_align, c.at.ldd, batched(c.at.d_batch), p.n);
   if (p.beta != 0 && !p.c_is_d)
     c.width_d =
@@ -154,13 +174,20 @@ MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profil
 std::span<const NamedConstant> Operation<MatmulProblem>::named_constants(std::string_view) { return {}; }
 
 Result<void> Operation<MatmulProblem>::plan(Job& job, const MatmulProblem& problem) {
+  return plan_matmul(job, problem, false);
+}
+
+Result<void> plan_matmul(Job& job, const MatmulProblem& problem, bool vectors_batched) {
   auto specs = operands_of(Problem(problem));
   if (!specs) return std::unexpected(specs.error());
-  for (const auto& spec : *specs)
-    job.plan.operands.push_back(
-        {spec.name, spec.written ? OperandRole::destination : OperandRole::source, spec.bytes, spec.align});
+  for (const auto& spec : *specs) {
+    const bool batched = vectors_batched && (spec.name == "bias" || spec.name == "scale");
+    job.plan.operands.push_back({spec.name, spec.written ? OperandRole::destination : OperandRole::source,
+                                 spec.bytes * (batched ? static_cast<std::uint64_t>(problem.batch) : 1), spec.align});
+  }
   if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return {};
-  const MatmulContext c = matmul_context(problem, job.profile, job.options.extra);
+  MatmulContext c = matmul_context(problem, job.profile, job.options.extra);
+  if (vectors_batched) c.epilogue |= MATMUL_EPILOGUE_VECTOR_BATCHED;
   constexpr std::int64_t kMostLd = std::int64_t{1} << 31;
   for (const auto ld : {c.at.lda, c.at.ldb, c.at.ldc, c.at.ldd, c.at.ldr})
     if (ld >= kMostLd) return fail(ErrorKind::limit_exceeded, "leading dimension", fmt::format("{}", ld), "2^31 - 1");
@@ -171,7 +198,7 @@ Result<void> Operation<MatmulProblem>::plan(Job& job, const MatmulProblem& probl
     return {};
   }
   job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, 16});
-  const Matmuls family{c, job.plan.operands, job.options.kernels};
+  const Matmuls family{c, job.plan.operands, job.options.kernels, job.options.max_scratch_bytes};
   const auto choice = choose_or_refuse(job, family, "matmul", job.options.explain ? &job.plan.candidates : nullptr);
   if (!choice) return std::unexpected(choice.error());
   job.chose = true;

@@ -75,9 +75,20 @@ struct Side {
   std::uint32_t type, width, tile, pad, group, span, span_k;
   std::int64_t ld;
   bool along_k;
+  const GatheredOperand* gathered;
 
   std::uint32_t items(std::uint32_t tile_k) const { return tile_k / span_k * (tile / span); }
 };
+
+std::uint32_t fetchers_of(const Row& r) { return r.fetchers != 0 ? r.fetchers : r.workgroup(); }
+
+// How many consecutive invocations load consecutive rows of one k, of an operand that is gathered along its rows. So
+// many that an invocation has one k a step, because the kernel computes where that k lies; but no fewer than fill a
+// transaction.
+std::uint32_t rows_side_by_side(const Side& s, std::uint32_t tile_k, std::uint32_t fetchers) {
+  const std::uint32_t depth = tile_k / s.span_k, one_k = fetchers / depth;
+  return one_k >= 16 && fetchers % depth == 0 && s.tile % one_k == 0 ? one_k : s.tile;
+}
 
 Side side_of(const MatmulContext& c, const Row& r, const MatmulConfig& d, bool b) {
   Side s{};
@@ -86,6 +97,7 @@ Side side_of(const MatmulContext& c, const Row& r, const MatmulConfig& d, bool b
   s.tile = b ? r.tile_n : r.tile_m;
   s.ld = b ? c.at.ldb : c.at.lda;
   s.along_k = b ? c.problem.transpose_b : !c.problem.transpose_a;
+  s.gathered = c.gathered_side(b);
   const std::uint32_t packed = c.integer() ? 4 : 1;
   s.span_k = packed > 1 ? packed : s.along_k ? s.width : 1;
   s.span = s.along_k ? 1 : s.width;
@@ -94,18 +106,20 @@ Side side_of(const MatmulContext& c, const Row& r, const MatmulConfig& d, bool b
   s.pad = s.along_k && r.interleaved ? 4 : 0;
   const std::uint32_t bytes = std::max(1u, s.span_k * matmul_type_bytes(s.type) / (s.type == MATMUL_TYPE_Q4 ? 2 : 1));
   s.group = s.along_k ? std::clamp(32 / bytes, 1u, d.tile_k / s.span_k) : 1;
+  if (s.gathered != nullptr && !s.along_k) s.group = rows_side_by_side(s, d.tile_k, fetchers_of(r));
   return s;
 }
 
 // matvec serves this problem. It unpacks 4-bit elements for at most 4 rows only.
 bool thin(const MatmulContext& c) {
+  if (c.gathered != nullptr) return false;
   return std::min(c.problem.m, c.problem.n) <= (c.b_type == MATMUL_TYPE_Q4 ? 4 : 16);
 }
 
 MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
   MatmulConfig d;
-  d.stem = "matmul_simt";
+  d.stem = c.gathered != nullptr ? c.gathered->simt : "matmul_simt";
   d.base = !c.integer() ? "f32" : c.profile.integer_dot_product.value_or(false) ? "i8.dot" : "i8";
   d.tile_m = r.tile_m;
   d.tile_n = r.tile_n;
@@ -119,7 +133,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.width_d = std::min(c.width_d, d.run_d);
   const Side a = side_of(c, r, d, false), b = side_of(c, r, d, true);
   d.workgroup_memory_bytes = 4 * r.stages * depth * (r.tile_m + a.pad + r.tile_n + b.pad);
-  const std::uint32_t fetchers = r.fetchers != 0 ? r.fetchers : d.workgroup;
+  const std::uint32_t fetchers = fetchers_of(r);
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_SIMT_SPEC_ROWS, r.rows},
                                   {MATMUL_SIMT_SPEC_COLUMNS, r.columns},
                                   {MATMUL_SIMT_SPEC_LANES_M, r.lanes_m},
@@ -148,7 +162,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
   d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few_tiles(c) ? 8 : 1;
   if (r.order == 0) d.splits = splits_to_fill(c, d);
-  d.can_tail = r.order == 0;
+  d.can_tail = r.order == 0 && c.gathered_side(false) == nullptr;
   return d;
 }
 
@@ -161,6 +175,11 @@ std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std
                                                 std::uint32_t fetchers, std::uint32_t lane, std::uint32_t load) {
   const std::uint32_t items = s.items(tile_k), loads = static_cast<std::uint32_t>(ceil_div(items, fetchers));
   const std::uint32_t q = std::min(r.interleaved ? lane + load * fetchers : lane * loads + load, items - 1);
+  if (s.gathered != nullptr && !s.along_k && fetchers % s.group == 0) {
+    const std::uint32_t across = s.tile / s.group;
+    return {lane % s.group + load % across * s.group,
+            (lane / s.group + load / across * (fetchers / s.group)) * s.span_k};
+  }
   if (!s.along_k) return {q % (s.tile / s.span) * s.span, q / (s.tile / s.span) * s.span_k};
   const std::uint32_t outer = q / s.group;
   return {outer % s.tile, (outer / s.tile * s.group + q % s.group) * s.span_k};
@@ -168,7 +187,7 @@ std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std
 
 // One operand's loads and its stores to workgroup memory. The first subgroup represents all.
 void count_fetch(Walk& walk, const MatmulContext& c, const Side& s, const Row& r, const MatmulConfig& d) {
-  const std::uint32_t fetchers = r.fetchers != 0 ? r.fetchers : d.workgroup;
+  const std::uint32_t fetchers = fetchers_of(r);
   const std::uint32_t packed = c.integer() ? 4 : 1, pitch = s.tile + s.pad, bytes = matmul_type_bytes(s.type);
   const std::uint64_t subgroups = ceil_div(fetchers, walk.lanes());
   const Sample samples{static_cast<std::uint32_t>(ceil_div(s.items(d.tile_k), fetchers)), c.explain};
@@ -181,8 +200,11 @@ void count_fetch(Walk& walk, const MatmulContext& c, const Side& s, const Row& r
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
       const auto [along, k] = item_of(s, r, d.tile_k, fetchers, l, samples.at(i));
       const bool active = l < fetchers;
-      const std::int64_t element = s.along_k ? along * s.ld + k : k * s.ld + along;
-      from.address[l] = active ? element * bytes / (s.type == MATMUL_TYPE_Q4 ? 2 : 1) : Request::kInactive;
+      const std::int64_t element = s.gathered != nullptr ? s.gathered->element(along, k)
+                                   : s.along_k           ? along * s.ld + k
+                                                         : k * s.ld + along;
+      from.address[l] =
+          active && element >= 0 ? element * bytes / (s.type == MATMUL_TYPE_Q4 ? 2 : 1) : Request::kInactive;
       to.address[l] = active ? 4 * (std::int64_t{k / packed} * pitch + along) : Request::kInactive;
     }
     const std::uint64_t times = samples.times(i) * subgroups;

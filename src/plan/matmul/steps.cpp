@@ -18,7 +18,7 @@ constexpr std::uint32_t kNone = ~0u;
 // Fills a step: addresses first, then numbers, in the order of matmul.abi.h.
 struct StepWords {
   Step step;
-  std::array<std::uint32_t, MATMUL_MAX_WORDS> word{};
+  std::array<std::uint32_t, MATMUL_MAX_WORDS + GatheredOperand::kMostWords> word{};
   std::uint32_t count = 0;
 
   void add(std::uint32_t value) { word[count++] = value; }
@@ -59,6 +59,7 @@ struct Parts {
   std::uint32_t epilogue = 0;
   bool b_scale = false;
   bool reduce = false;
+  const GatheredOperand* gathered = nullptr;
 };
 
 // The strides of a destination, or of the scratch that takes its place.
@@ -78,11 +79,14 @@ void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, Into 
   if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add(static_cast<std::uint32_t>(c.at.ldr));
   if (has(MATMUL_EPILOGUE_SPLIT)) w.add(split_k);
   if (has(MATMUL_EPILOGUE_SPLIT) || parts.reduce) w.add(splits);
-  if (!has(MATMUL_EPILOGUE_BATCHED)) return;
-  w.add(static_cast<std::uint32_t>(p.batch));
-  for (const auto stride : {a_batch, c.at.b_batch, into.d_batch}) w.add64(stride);
-  if (has(MATMUL_EPILOGUE_C)) w.add64(c.at.c_batch);
-  if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add64(c.at.r_batch);
+  if (has(MATMUL_EPILOGUE_BATCHED)) {
+    w.add(static_cast<std::uint32_t>(p.batch));
+    for (const auto stride : {a_batch, c.at.b_batch, into.d_batch}) w.add64(stride);
+    if (has(MATMUL_EPILOGUE_C)) w.add64(c.at.c_batch);
+    if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add64(c.at.r_batch);
+  }
+  if (parts.gathered == nullptr) return;
+  for (const std::uint32_t word : parts.gathered->words.all()) w.add(word);
 }
 
 void add_addresses(StepWords& w, const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands,
@@ -96,6 +100,8 @@ void add_addresses(StepWords& w, const MatmulContext& c, std::int64_t first, std
   add(MATMUL_EPILOGUE_RESIDUAL, "residual");
   if (parts.b_scale) w.address(find(operands, "b.scale"), 0);
   add(MATMUL_EPILOGUE_A_SCALE, "a.scale");
+  if (parts.gathered == nullptr) return;
+  for (const std::string_view name : parts.gathered->addresses.all()) w.address(find(operands, name), 0);
 }
 
 // Pushes the words. Those that do not fit the push constants become specialization constants.
@@ -141,6 +147,7 @@ void common_constants(Step& step, const MatmulContext& c, const MatmulConfig& d,
                     {MATMUL_SPEC_TILE_N, d.tile_n},
                     {MATMUL_SPEC_TILE_K, d.tile_k}};
   d.own.append_to(step.constants);
+  if (parts.gathered != nullptr) parts.gathered->constants.append_to(step.constants);
 }
 
 // Partial sums: [batch][split][M][ldd], 4 bytes each; ldd is a multiple of 4.
@@ -223,10 +230,19 @@ bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal
     return ((rows - 1) * ld + run) * bytes < kLimit ||
            refusal.no("{} rows of {}, {} bytes apart, need offsets beyond 2^31 bytes", rows, what, ld * bytes);
   };
+  const auto gathered_spans = [&](const GatheredOperand& gathered) {
+    const std::int64_t bytes = matmul_type_bytes(gathered.is_b ? c.b_type : c.a_type);
+    const std::int64_t reach = gathered.reach(gathered.is_b ? d.tile_n : d.tile_m);
+    return reach < kLimit / bytes || refusal.no("a tile reads elements {} bytes apart, beyond 2^31", reach * bytes);
+  };
   const auto rows = std::min<std::int64_t>(d.span_m != 0 ? d.span_m : d.tile_m, p.m);
   const auto columns = std::min<std::int64_t>(d.span_n != 0 ? d.span_n : d.tile_n, p.n);
-  if (!spans("a", p.transpose_a ? d.tile_k : rows, c.at.lda, p.transpose_a ? rows : d.tile_k, c.a_type)) return false;
-  if (!spans("b", p.transpose_b ? columns : d.tile_k, c.at.ldb, p.transpose_b ? d.tile_k : columns, c.b_type))
+  if (c.gathered != nullptr && !gathered_spans(*c.gathered)) return false;
+  if (c.gathered_side(false) == nullptr &&
+      !spans("a", p.transpose_a ? d.tile_k : rows, c.at.lda, p.transpose_a ? rows : d.tile_k, c.a_type))
+    return false;
+  if (c.gathered_side(true) == nullptr &&
+      !spans("b", p.transpose_b ? columns : d.tile_k, c.at.ldb, p.transpose_b ? d.tile_k : columns, c.b_type))
     return false;
   if (!spans("d", rows, std::max({c.at.ldd, c.at.ldc, c.at.ldr}), columns, c.out_type)) return false;
   Parts parts{.epilogue = c.epilogue, .b_scale = false, .reduce = false};
@@ -243,6 +259,15 @@ std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulConfig& d) noexce
          ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
 }
 
+std::uint64_t matmul_scratch_bytes(const MatmulContext& c, const MatmulConfig& d) noexcept {
+  const bool tail = d.tail_rows != 0;
+  const std::uint32_t splits = tail ? d.tail_splits : d.splits;
+  if (splits <= 1) return 0;
+  const std::uint64_t rows = tail ? d.tail_rows : static_cast<std::uint64_t>(c.problem.m);
+  return 4 * static_cast<std::uint64_t>(scratch_layout(c, 1).ldd) * rows * splits *
+         static_cast<std::uint64_t>(c.problem.batch);
+}
+
 std::uint64_t matmul_tail_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept {
   return ceil_div(std::uint64_t{d.tail_rows}, d.tile_m) * ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
 }
@@ -253,7 +278,7 @@ namespace {
 Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulConfig config, std::int64_t first,
                        std::span<PlanOperand> operands, std::uint64_t& scratch_bytes) {
   const std::uint32_t splits = config.splits;
-  Parts parts{.epilogue = c.epilogue, .b_scale = c.b_type >= MATMUL_TYPE_Q8, .reduce = false};
+  Parts parts{.epilogue = c.epilogue, .b_scale = c.b_type >= MATMUL_TYPE_Q8, .reduce = false, .gathered = c.gathered};
   Into into{c.at.ldd, c.at.d_batch};
   const auto scratch = static_cast<std::uint32_t>(operands.size() - 1);
   std::uint32_t out_type = c.out_type, written = find(operands, "d");
@@ -325,7 +350,8 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfi
                              .width_b = c.width_b,
                              .width_d = c.width_d,
                              .extra = c.extra,
-                             .explain = c.explain};
+                             .explain = c.explain,
+                             .gathered = c.gathered};
     MatmulConfig config = d;
     config.splits = splits;
     if (auto added = add_steps(steps, part, config, first, operands, scratch_bytes); !added)
