@@ -1,8 +1,15 @@
 // Reads the word stream that lib/matmul.abi.h describes; locates a workgroup's tile; loads and converts runs of A and
 // B.
 // NARROW and NO_BYTES (from the variant): see numbers.glsl. INTEGER: int8 products with int accumulators.
+// CONV2D: the kernel is a convolution's, whose stream has more words (lib/conv2d.abi.h).
 #include "numbers.glsl"
 #include "matmul.abi.h"
+#ifdef CONV2D
+#include "conv2d.abi.h"
+#define MAX_WORDS CONV2D_MAX_WORDS
+#else
+#define MAX_WORDS MATMUL_MAX_WORDS
+#endif
 
 layout(local_size_x_id = SECTILE_SPEC_WORKGROUP, local_size_y = 1, local_size_z = 1) in;
 layout(constant_id = SECTILE_SPEC_WORKGROUP) const uint kWorkgroup = 128u;
@@ -27,10 +34,19 @@ layout(push_constant, std430) uniform Push { MatmulPush push; };
 
 #define W1(k) layout(constant_id = MATMUL_SPEC_WORD0 + k) const uint kWord##k = 0u;
 W1(0) W1(1) W1(2) W1(3) W1(4) W1(5) W1(6) W1(7) W1(8) W1(9) W1(10) W1(11) W1(12) W1(13) W1(14) W1(15)
+#ifdef CONV2D
+W1(16) W1(17) W1(18) W1(19) W1(20) W1(21) W1(22) W1(23) W1(24) W1(25) W1(26) W1(27) W1(28) W1(29) W1(30) W1(31)
+W1(32) W1(33)
+#endif
 #undef W1
-uint specialized_words[MATMUL_MAX_WORDS - MATMUL_PUSH_WORDS] = uint[MATMUL_MAX_WORDS - MATMUL_PUSH_WORDS](
+uint specialized_words[MAX_WORDS - MATMUL_PUSH_WORDS] = uint[MAX_WORDS - MATMUL_PUSH_WORDS](
     kWord0, kWord1, kWord2, kWord3, kWord4, kWord5, kWord6, kWord7,
-    kWord8, kWord9, kWord10, kWord11, kWord12, kWord13, kWord14, kWord15);
+    kWord8, kWord9, kWord10, kWord11, kWord12, kWord13, kWord14, kWord15
+#ifdef CONV2D
+    , kWord16, kWord17, kWord18, kWord19, kWord20, kWord21, kWord22, kWord23, kWord24, kWord25, kWord26, kWord27,
+    kWord28, kWord29, kWord30, kWord31, kWord32, kWord33
+#endif
+    );
 uint word(const uint k) {
   return k < MATMUL_PUSH_WORDS ? push.words[min(k, MATMUL_PUSH_WORDS - 1)]
                                : specialized_words[max(k, MATMUL_PUSH_WORDS) - MATMUL_PUSH_WORDS];
@@ -55,7 +71,16 @@ const uint kAtScale = kAtBias + 2u * kHasBias;
 const uint kAtResidual = kAtScale + 2u * kHasScale;
 const uint kAtBScale = kAtResidual + 2u * kHasResidual;
 const uint kAtAScale = kAtBScale + 2u * kHasBScale;
+#ifdef CONV2D
+layout(constant_id = CONV2D_SPEC_PROLOGUE) const uint kPrologue = 0u;
+const uint kHasXScale = (kPrologue & CONV2D_PROLOGUE_SCALE) != 0u ? 1u : 0u;
+const uint kHasXBias = (kPrologue & CONV2D_PROLOGUE_BIAS) != 0u ? 1u : 0u;
+const uint kAtXScale = kAtAScale + 2u * kHasAScale;
+const uint kAtXBias = kAtXScale + 2u * kHasXScale;
+const uint kAtSizes = kAtXBias + 2u * kHasXBias;
+#else
 const uint kAtSizes = kAtAScale + 2u * kHasAScale;          // M, N, K, alpha, lda, ldb, ldd
+#endif
 const uint kAtLdc = kAtSizes + 7u;
 const uint kAtBeta = kAtLdc + kHasC;
 const uint kAtLdr = kAtBeta + (kHasC | kHasCIsD);
