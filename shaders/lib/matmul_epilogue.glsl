@@ -42,8 +42,15 @@ float load_out(uvec2 address, uint at) {
 // Addresses for a tile's result and the operands of its epilogue; computed once a workgroup.
 struct Target {
   uvec2 d, c, residual;    // address of the tile's element (first row, first column)
+  uvec2 bias, scale;       // of the batch, from the result's first row (column) on
   uint row, column;
 };
+
+// The address of a batch's bias or scale. `row_bits`: the epilogue's bits that say that it has a value for each row.
+uvec2 vector_address(const uint k, const uint type, uint batch, const uint row_bits) {
+  if ((kEpilogue & MATMUL_EPILOGUE_VECTOR_BATCHED) == 0u) return word2(k);
+  return add64(word2(k), bytes_of(type, product64(batch, (kEpilogue & row_bits) != 0u ? size_m() : size_n())));
+}
 
 Target target_of(Tile t) {
   Target g;
@@ -60,27 +67,30 @@ Target target_of(Tile t) {
   if (kHasResidual != 0u)
     g.residual = element_address(batch_address(word2(kAtResidual), kOutType, t.batch, kAtBatchR), kOutType, t.m,
                                  word(kAtLdr), t.n);
+  g.bias = g.scale = g.d;
+  if (kHasBias != 0u) g.bias = vector_address(kAtBias, kOutType, t.batch, MATMUL_EPILOGUE_BIAS_ROW);
+  if (kHasScale != 0u) g.scale = vector_address(kAtScale, MATMUL_TYPE_F32, t.batch, MATMUL_EPILOGUE_SCALE_ROW);
   return g;
 }
 
 #ifdef INTEGER
 int finished_int(Target g, int acc, uint m, uint n, int residual) {
-  if (kHasBias != 0u) acc += int(Ref4(word2(kAtBias)).x[(kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n]);
+  if (kHasBias != 0u) acc += int(Ref4(g.bias).x[(kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n]);
   if (kActivation == 1u) acc = max(acc, 0);
   return acc + residual;
 }
 #endif
 
-float finished_float(float acc, uint m, uint n, float c, float residual) {
+float finished_float(Target g, float acc, uint m, uint n, float c, float residual) {
   float v = alpha() * acc;
-  if (kHasScale != 0u) v *= load_float(word2(kAtScale), (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u ? m : n);
+  if (kHasScale != 0u) v *= load_float(g.scale, (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u ? m : n);
   if ((kHasC | kHasCIsD) != 0u) v += beta() * c;
-  if (kHasBias != 0u) v += load_out(word2(kAtBias), (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n);
+  if (kHasBias != 0u) v += load_out(g.bias, (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n);
   return activated(v) + residual;
 }
 
-float finished(acc_t acc, uint m, uint n, float c, float residual) {
-  return finished_float(float(acc), m, n, c, residual);
+float finished(Target g, acc_t acc, uint m, uint n, float c, float residual) {
+  return finished_float(g, float(acc), m, n, c, residual);
 }
 
 // Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them. The caller has checked that
@@ -110,13 +120,13 @@ void store_run(Target g, uint m, uint n, acc_t acc[MAX_RUN]) {
                load_raw(g.residual, ((m - g.row) * word(kAtLdr) + inside) * bytes_of_type(kOutType), bytes), residual);
   if (kOutType == MATMUL_TYPE_F32) {
     [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i)
-      raw[i] = floatBitsToUint(finished(acc[i], m, n + i, c[i], residual[i]));
+      raw[i] = floatBitsToUint(finished(g, acc[i], m, n + i, c[i], residual[i]));
   } else if (kWidthD == 1u) {
-    raw.x = pack_pair(kOutType, finished(acc[0], m, n, c[0], residual[0]), 0.0) & 0xffffu;
+    raw.x = pack_pair(kOutType, finished(g, acc[0], m, n, c[0], residual[0]), 0.0) & 0xffffu;
   } else {
     [[unroll]] for (uint i = 0u; i < kWidthD / 2u; ++i)
-      raw[i] = pack_pair(kOutType, finished(acc[2u * i], m, n + 2u * i, c[2u * i], residual[2u * i]),
-                         finished(acc[2u * i + 1u], m, n + 2u * i + 1u, c[2u * i + 1u], residual[2u * i + 1u]));
+      raw[i] = pack_pair(kOutType, finished(g, acc[2u * i], m, n + 2u * i, c[2u * i], residual[2u * i]),
+                         finished(g, acc[2u * i + 1u], m, n + 2u * i + 1u, c[2u * i + 1u], residual[2u * i + 1u]));
   }
   store_raw(g.d, at, bytes, raw);
 }

@@ -39,22 +39,29 @@ layout(buffer_reference, std430, buffer_reference_align = 2) buffer Brains { bfl
 #define ZEROS gl_CooperativeMatrixClampModeConstantNV
 #define WHOLE gl_CooperativeMatrixClampModeUndefinedNV
 
+const bool kVectorBatched = (kEpilogue & MATMUL_EPILOGUE_VECTOR_BATCHED) != 0u;
+
 // Epilogue of one element, as store_run() applies it in other kernels.
 float finish(const in uint row, const in uint column, const in float sum, const in uint m0, const in uint n0,
-             const in uvec2 c_at, const in uvec2 residual_at) {
+             const in uvec2 c_at, const in uvec2 residual_at, const in uvec2 bias, const in uvec2 scale) {
   uint m = m0 + row, n = n0 + column;
   if (m >= size_m() || n >= size_n()) return sum;
   float c = (kHasC | kHasCIsD) != 0u ? load_out(c_at, row * ldc() + column) : 0.0;
   float other = kHasResidual != 0u ? load_out(residual_at, row * word(kAtLdr) + column) : 0.0;
-  return finished_float(sum, m, n, c, other);
+  Target vectors;                // vectors of all batches: from the push constants, so that nothing holds their addresses
+  vectors.bias = kVectorBatched ? bias : word2(kAtBias);
+  vectors.scale = kVectorBatched ? scale : word2(kAtScale);
+  return finished_float(vectors, sum, m, n, c, other);
 }
 #ifdef INTEGER
 int finish_int(const in uint row, const in uint column, const in int sum, const in uint m0, const in uint n0,
-               const in uvec2 residual_at) {
+               const in uvec2 residual_at, const in uvec2 bias) {
   uint m = m0 + row, n = n0 + column;
   if (m >= size_m() || n >= size_n()) return sum;
-  Target none;
-  return finished_int(none, sum, m, n, kHasResidual != 0u ? int(Ref4(residual_at).x[row * word(kAtLdr) + column]) : 0);
+  Target vectors;
+  vectors.bias = kVectorBatched ? bias : word2(kAtBias);
+  return finished_int(vectors, sum, m, n,
+                      kHasResidual != 0u ? int(Ref4(residual_at).x[row * word(kAtLdr) + column]) : 0);
 }
 #endif
 
@@ -148,14 +155,15 @@ void main() {
   rows = sliceTensorLayoutNV(rows, 0u, kTileM, 0u, kTileN);
 #ifdef INTEGER
   if (kOutType == MATMUL_TYPE_I32) {
-    if (kSplit == 0u) coopMatPerElementNV(acc, acc, finish_int, t.m, t.n, target.residual);
+    if (kSplit == 0u) coopMatPerElementNV(acc, acc, finish_int, t.m, t.n, target.residual, target.bias);
     coopMatStoreTensorNV(acc, Words(target.d).x, 0u, rows);
     return;
   }
 #endif
   coopmat<float, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator> values =
       coopmat<float, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator>(acc);
-  if (kSplit == 0u) coopMatPerElementNV(values, values, finish, t.m, t.n, target.c, target.residual);
+  if (kSplit == 0u)
+    coopMatPerElementNV(values, values, finish, t.m, t.n, target.c, target.residual, target.bias, target.scale);
   if (kOutType == MATMUL_TYPE_F32) coopMatStoreTensorNV(values, Floats(target.d).x, 0u, rows);
   else if (kOutType == MATMUL_TYPE_F16) {
     coopmat<float16_t, gl_ScopeWorkgroup, kTileM, kTileN, gl_MatrixUseAccumulator> halves =
