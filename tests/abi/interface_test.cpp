@@ -1,6 +1,7 @@
 // The kernels' SPIR-V against the headers that C++ reads: push structs, specialization constants.
 #include <sectile/shaders.hpp>
 
+#include "conv2d/conv2d_direct.abi.h"
 #include "lib/canary.abi.h"
 #include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
@@ -80,7 +81,18 @@ Interface matmul_interface(std::string_view stem, std::initializer_list<std::uin
   return {stem, sizeof(MatmulPush), kMatmulFields, {SECTILE_SPEC_WORKGROUP}, false, matmul_constants(own)};
 }
 
+// A convolution's are a matmul's and more: an image adds words and constants.
+Interface conv2d_interface(std::string_view stem, std::initializer_list<std::uint32_t> own) {
+  Interface out = matmul_interface(stem, own);
+  for (std::uint32_t word = MATMUL_MAX_WORDS; word < CONV2D_MAX_WORDS; ++word)
+    out.constants.insert(MATMUL_SPEC_WORD0 + word - MATMUL_PUSH_WORDS);
+  out.constants.insert({CONV2D_SPEC_R, CONV2D_SPEC_S, CONV2D_SPEC_BLOCK, CONV2D_SPEC_PROLOGUE});
+  return out;
+}
+
 const std::vector<Interface> kInterfaces = {
+    conv2d_interface("conv2d_direct",
+                     {CONV2D_DIRECT_SPEC_OUT_BLOCK, CONV2D_DIRECT_SPEC_WEIGHTS, CONV2D_DIRECT_SPEC_FAR}),
     matmul_interface(
         "matmul_coopmat",
         {MATMUL_COOPMAT_SPEC_SUBGROUP, MATMUL_COOPMAT_SPEC_SUB_M, MATMUL_COOPMAT_SPEC_SUB_N, MATMUL_COOPMAT_SPEC_FRAG_M,
