@@ -36,13 +36,11 @@ enum Factor : std::uint8_t {
 };
 
 // Levels, by factor. Those of kKernel are the rows of kKernels.
-enum Type : std::uint8_t { kF32, kF16, kF16Sums, kBF16, kI8 };
 enum Ragged : std::uint8_t { kWhole, kRaggedM, kRaggedN, kRaggedK, kAllRagged };
 enum Depth : std::uint8_t { kPartOfAStep, kOneStep, kTwoSteps, kMoreSteps };
 enum Batch : std::uint8_t { kOne, kPacked, kShared, kSideBySide, kApart };
-enum AStored : std::uint8_t { kASame, kAOther, kAScaled };
-enum BStored : std::uint8_t { kBSame, kBOther, kBQ8, kBQ4 };
-enum Out : std::uint8_t { kOutI32, kOutF32, kOutF16, kOutBF16 };
+enum AStored : std::uint8_t { kASame = kSame, kAOther = kOther, kAScaled };
+enum BStored : std::uint8_t { kBSame = kSame, kBOther = kOther, kBQ8, kBQ4 };
 
 constexpr const char* kFactorNames[kFactors] = {"kernel", "type",  "transposed", "ragged", "depth", "split", "batch",
                                                 "a",      "b",     "out",        "act",    "bias",  "scale", "residual",
@@ -86,14 +84,7 @@ constexpr Kernel kKernels[] = {
 
 // ---- what excludes what
 
-// In a row that is not complete `is` and `any` are false for factors that are not set.
-struct Set {
-  const LevelRow& row;
-  bool is(Factor factor, std::uint8_t level) const { return row[factor] == level; }
-  bool other(Factor factor, std::uint8_t level) const { return row[factor] != kUnset && row[factor] != level; }
-};
-
-bool kernel_clash(const Set& s) {
+bool kernel_clash(const SetLevels& s) {
   if (s.row[kKernel] == kUnset) return false;
   const Kernel& k = kKernels[s.row[kKernel]];
   const bool coopmat = k.family == Family::coopmat;
@@ -116,10 +107,10 @@ bool kernel_clash(const Set& s) {
   return sixteen && s.is(kBStored, kBQ4);
 }
 
-bool type_clash(const Set& s) {
+bool type_clash(const SetLevels& s) {
   if (s.is(kOut, kOutI32)) {
     if (s.other(kType, kI8) || s.other(kScale, 0) || s.other(kC, 0) || s.other(kAlpha, 0)) return true;
-    if (s.row[kActivation] != kUnset && s.row[kActivation] > 1) return true;
+    if (s.above(kActivation, 1)) return true;
   }
   if (s.is(kType, kI8) && (s.other(kAStored, kASame) || s.other(kBStored, kBSame))) return true;
   // K x N is no layout of 4-bit elements.
@@ -127,7 +118,7 @@ bool type_clash(const Set& s) {
 }
 
 bool clash(const LevelRow& row) {
-  const Set s{row};
+  const SetLevels s{row};
   if (s.is(kDepth, kPartOfAStep) && (s.is(kRagged, kWhole) || s.is(kRagged, kRaggedM) || s.is(kRagged, kRaggedN)))
     return true;
   if (s.is(kSplit, 1) && s.other(kDepth, kMoreSteps)) return true;
@@ -138,7 +129,7 @@ bool clash(const LevelRow& row) {
 
 // Where accesses have 4 bytes at least: what cannot be a run of so many, whatever the sizes. See words_suffice().
 bool words_clash(const LevelRow& row) {
-  const Set s{row};
+  const SetLevels s{row};
   const bool half_out = s.is(kOut, kOutF16) || s.is(kOut, kOutBF16);
   const bool narrow = s.other(kType, kF32) || half_out || s.other(kAStored, kASame) || s.other(kBStored, kBSame);
   if (s.is(kBStored, kBQ4) || (half_out && s.other(kBias, 0)) || (narrow && s.is(kUnit, 0))) return true;
@@ -152,19 +143,12 @@ bool words_clash(const LevelRow& row) {
 // ---- from levels to a problem
 
 void set_types(MatmulProblem& p, const LevelRow& row, Random& random) {
-  constexpr std::array kTypes = {DType::f32, DType::f16, DType::f16, DType::bf16, DType::i8};
-  constexpr std::array kFloats = {DType::f32, DType::f16, DType::bf16};
-  constexpr std::array kOuts = {DType::i32, DType::f32, DType::f16, DType::bf16};
-  p.type = p.a_type = p.b_type = kTypes[row[kType]];
-  const auto other = [&] {
-    DType type = p.type;
-    while (type == p.type) type = kFloats[random.below(3)];
-    return type;
-  };
-  p.acc = p.type == DType::i8 ? DType::i32 : row[kType] == kF16Sums ? DType::f16 : DType::f32;
-  p.out = kOuts[row[kOut]];
-  if (row[kAStored] == kAOther) p.a_type = other();
-  if (row[kBStored] == kBOther) p.b_type = other();
+  const auto type = static_cast<CoverType>(row[kType]);
+  p.type = p.a_type = p.b_type = type_of(type);
+  p.acc = sums_of(type);
+  p.out = out_of(static_cast<CoverOut>(row[kOut]));
+  if (row[kAStored] == kAOther) p.a_type = other_float(p.type, random);
+  if (row[kBStored] == kBOther) p.b_type = other_float(p.type, random);
   p.a_scale = row[kAStored] == kAScaled;
   if (row[kBStored] < kBQ8) return;
   p.b_format = row[kBStored] == kBQ8 ? WeightFormat::q8 : WeightFormat::q4;
@@ -177,13 +161,10 @@ void set_epilogue(MatmulProblem& p, const LevelRow& row, Random& random) {
   p.bias = kAxes[row[kBias]];
   p.scale = kAxes[row[kScale]];
   p.residual = row[kResidual] != 0;
-  constexpr std::array kAlphas = {0.5f, -1.25f, 2.0f, 0.3333f}, kBetas = {1.0f, -0.5f, 0.3f, 2.0f};
-  if (row[kAlpha] != 0) p.alpha = kAlphas[random.below(4)];
-  // Sums of int8 products are in the thousands, where activations no longer bend.
-  if (p.type == DType::i8 && p.out != DType::i32) p.alpha = row[kAlpha] != 0 ? 0.0003f : 1.0f / 4096;
-  if (row[kC] == 0) return;
-  p.beta = kBetas[random.below(4)];
-  p.c_is_d = row[kC] == 2;
+  const CoverEpilogue e = epilogue_of(p.type, p.out, row[kAlpha], row[kC], random);
+  p.alpha = e.alpha;
+  p.beta = e.beta;
+  p.c_is_d = e.c_is_result;
 }
 
 std::int64_t matvec_k(std::int64_t tile_k, const LevelRow& row) {
@@ -264,15 +245,8 @@ void set_strides(MatmulProblem& p, const LevelRow& row, Random& random) {
   if (p.batch > 1 && row[kBatch] == kApart) p.b_batch = p.n * up(p.k + 32, 32) + 32;
 }
 
-std::uint32_t element_align(DType type, bool aligned) {
-  const std::uint32_t bytes = type == DType::i8 ? 1 : type == DType::f16 || type == DType::bf16 ? 2 : 4;
-  return aligned ? 16 : bytes;
-}
-
 CoveringMatmul made(const LevelRow& row, std::uint64_t seed) {
-  std::uint64_t own = seed;
-  for (const std::uint8_t level : row) own = mix(own ^ level);
-  Random random(own);
+  Random random(seed_of(row, seed));
   const Kernel& kernel = kKernels[row[kKernel]];
   CoveringMatmul out{{}, kernel.candidate, kernel.no_dot, kernel.tail ? 2u : row[kSplit] != 0 ? 64u : 0u};
   MatmulProblem& p = out.problem;

@@ -2,6 +2,7 @@
 // the epilogue, batches, splits of K, strides, alignment.
 #pragma once
 
+#include "cover_products.hpp"
 #include "covering.hpp"
 
 #include <sectile/problem.hpp>
@@ -13,17 +14,7 @@
 
 namespace sectile::reference {
 
-struct CoveringMatmul {
-  MatmulProblem problem;
-  std::string candidate;              // what is to run it; a device may have none. Empty: whatever is chosen
-  bool without_dot = false;           // planned as for a device without products of four bytes,
-  std::uint32_t multiprocessors = 0;  // or with so many multiprocessors, so that K is split; 0: as it is
-};
-
-enum class Accesses : std::uint8_t {
-  any,
-  words,  // devices without accesses of 1 and 2 bytes
-};
+using CoveringMatmul = CoveringProduct<MatmulProblem>;
 
 // Case `index` of `seed` is the same on every machine.
 const std::vector<CoveringMatmul>& covering_matmuls(std::uint64_t seed, Accesses accesses);

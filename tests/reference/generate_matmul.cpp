@@ -1,22 +1,15 @@
 #include "generate.hpp"
 
+#include "pick.hpp"
 #include "random.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <initializer_list>
-#include <vector>
 
 namespace sectile::reference {
 namespace {
 
 constexpr std::array<std::int64_t, 16> kMatmulPrimes = {2, 3, 5, 7, 11, 13, 17, 31, 37, 61, 67, 97, 127, 131, 257, 509};
-
-template <class T>
-T one_of(Random& random, std::initializer_list<T> values) {
-  return values.begin()[random.below(values.size())];
-}
 
 // At most `limit`, which is at least 1.
 std::int64_t pick_matmul_size(Random& random, std::int64_t limit) {
@@ -84,26 +77,16 @@ void pick_sizes(MatmulProblem& p, Random& random, std::int64_t unit) {
   if (random.one_in(60)) *one_of(random, {&p.m, &p.n, &p.k, &p.k, &p.k, &p.batch}) = 0;
 }
 
-void pick_types(MatmulProblem& p, Random& random) {
-  p.type = one_of(random, {DType::f32, DType::f32, DType::f32, DType::f16, DType::f16, DType::f16, DType::bf16,
-                           DType::bf16, DType::i8, DType::i8});
-  p.a_type = p.b_type = p.out = p.type;
-  if (p.type == DType::i8) {
-    p.acc = DType::i32;
-    p.out = one_of(random, {DType::i32, DType::i32, DType::f32, DType::f16, DType::bf16});
-    return;
-  }
-  const auto any_float = [&] { return one_of(random, {DType::f32, DType::f16, DType::bf16}); };
-  if (random.one_in(6)) p.a_type = any_float();
-  if (random.one_in(6)) p.b_type = any_float();
-  if (random.one_in(4)) p.out = any_float();
-  if (p.type == DType::f16 && random.one_in(3)) p.acc = DType::f16;
-  if (random.one_in(7)) {
-    p.b_format = one_of(random, {WeightFormat::q8, WeightFormat::q4});
-    p.b_type = DType::i8;
-    if (p.b_format == WeightFormat::q4) p.transpose_b = true;
-  }
-  p.a_scale = random.one_in(9);
+void pick_matmul_types(MatmulProblem& p, Random& random) {
+  const PickedTypes t = pick_types(random, {WeightFormat::q8, WeightFormat::q4});
+  p.type = t.type;
+  p.a_type = t.left;
+  p.b_type = t.right;
+  p.acc = t.acc;
+  p.out = t.out;
+  p.b_format = t.weights;
+  if (p.b_format == WeightFormat::q4) p.transpose_b = true;
+  p.a_scale = p.type != DType::i8 && random.one_in(9);
 }
 
 // A row's step: packed, a multiple of what vectors need, or anything.
@@ -168,19 +151,11 @@ void pick_epilogue(MatmulProblem& p, Random& random) {
     return;
   }
   p.scale = axis();
-  p.alpha = one_of(random, {1.0f, 1.0f, 0.5f, -1.25f, 2.0f, 0.3333f});
-  if (p.type == DType::i8) p.alpha = one_of(random, {1.0f, 0.0002f, -0.001f, 1.0f / 65536});
-  p.beta = one_of(random, {0.0f, 0.0f, 1.0f, -0.5f, 0.3f});
-  p.c_is_d = random.one_in(2);
-  p.activation = one_of(random, {Activation::none, Activation::none, Activation::relu, Activation::gelu,
-                                 Activation::gelu_tanh, Activation::silu});
-}
-
-// Most promise 16 bytes, as the default is; others just what an element needs, or what no vector can use.
-std::uint32_t pick_matmul_align(Random& random, std::size_t element) {
-  if (random.one_in(2)) return 16;
-  const auto align = std::uint32_t{1} << random.below(9);
-  return std::max(align, static_cast<std::uint32_t>(element));
+  const PickedEpilogue e = pick_float_epilogue(random, p.type);
+  p.alpha = e.alpha;
+  p.beta = e.beta;
+  p.c_is_d = e.c_is_result;
+  p.activation = e.activation;
 }
 
 }  // namespace
@@ -191,11 +166,11 @@ MatmulProblem generate_matmul(std::uint64_t seed, std::uint64_t index) {
   MatmulProblem p;
   p.transpose_a = kind.one_in(2);
   p.transpose_b = kind.one_in(2);
-  pick_types(p, kind);
+  pick_matmul_types(p, kind);
   pick_epilogue(p, kind);
-  p.a_align = pick_matmul_align(kind, size_bytes(p.a_type));
-  p.b_align = pick_matmul_align(kind, size_bytes(p.b_type));
-  p.d_align = pick_matmul_align(kind, size_bytes(p.out));
+  p.a_align = pick_product_align(kind, size_bytes(p.a_type));
+  p.b_align = pick_product_align(kind, size_bytes(p.b_type));
+  p.d_align = pick_product_align(kind, size_bytes(p.out));
   const auto unit = one_of<std::int64_t>(kind, {1, 1, 1, 2, 4, 8, 8});
   const bool batched = kind.one_in(3);
   p.batch = batched ? random.between(2, 5) : 1;

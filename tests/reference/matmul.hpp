@@ -2,13 +2,13 @@
 // It shares no code with the planner: the two were written apart, so that one error cannot hide in both.
 #pragma once
 
+#include "products.hpp"
 #include "random.hpp"
 
 #include <sectile/problem.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,26 +31,24 @@ struct MatmulOperand {
   }
   std::uint64_t bytes() const noexcept;  // from its address to the end of its last element
   double at(std::span<const std::byte> data, std::int64_t index) const noexcept;
+  // Ranges [first, last) of elements: rows, or all where those are packed.
+  std::vector<std::pair<std::int64_t, std::int64_t>> runs() const;
 };
 
-// Each operand's bytes from its address on, by name.
-using MatmulData = std::map<std::string, std::span<const std::byte>, std::less<>>;
-
-// One element of the result, and how far from it a device may be.
-struct MatmulElement {
-  double value = 0, tolerance = 0;
-  // No number on the way is rounded, in whatever order a device adds, and kernels round the result by themselves: to
-  // nearest, ties to even.
-  bool nearest = false;
-};
+using MatmulData = ProductData;
+using MatmulElement = ProductElement;
+using MatmulMismatch = ProductMismatch;
 
 // The problem spelled out. Throws std::invalid_argument where it makes no sense.
 class MatmulDefinition {
  public:
+  static constexpr std::string_view kDestination = "d";
+
   explicit MatmulDefinition(const MatmulProblem& problem);
 
   const MatmulProblem& problem() const noexcept { return p_; }
   bool empty() const noexcept { return p_.m == 0 || p_.n == 0 || p_.batch == 0; }
+  std::size_t size() const noexcept { return static_cast<std::size_t>(p_.batch * p_.m * p_.n); }
   // In the order of operands_of.
   const std::vector<std::pair<std::string, MatmulOperand>>& operands() const noexcept { return operands_; }
   const MatmulOperand& operand(std::string_view name) const;  // throws std::out_of_range
@@ -66,27 +64,22 @@ class MatmulDefinition {
   // One element, by nothing but the words: the second opinion.
   MatmulElement element(const MatmulData& data, std::span<const std::byte> d_before, std::int64_t batch, std::int64_t m,
                         std::int64_t n) const;
+  MatmulElement element(const MatmulData& data, std::span<const std::byte> d_before, std::size_t i) const;
+  std::vector<std::size_t> corners() const;  // elements at the ends of rows, columns and batches
+  // Where the result's elements lie in D. It refers to the definition.
+  ProductPlaces places() const;
 
  private:
-  struct Sums;
-  double a_value(const MatmulData& data, std::int64_t batch, std::int64_t m, std::int64_t k, bool& inexact) const;
-  double b_value(const MatmulData& data, std::int64_t batch, std::int64_t k, std::int64_t n, bool& inexact) const;
+  ProductFactor a_value(const MatmulData& data, std::int64_t batch, std::int64_t m, std::int64_t k) const;
+  ProductFactor b_value(const MatmulData& data, std::int64_t batch, std::int64_t k, std::int64_t n) const;
   MatmulElement finish(const MatmulData& data, std::span<const std::byte> d_before, std::int64_t batch, std::int64_t m,
-                       std::int64_t n, const Sums& sums) const;
-  double magnitude_of_a() const noexcept;
-  double number(std::string_view operand, std::uint64_t word, bool coarse) const noexcept;
-  MatmulElement exact_element(double result) const noexcept;
-  bool exact_epilogue(double acc, double scale, double c, double bias, double residual) const noexcept;
+                       std::int64_t n, const ProductSums& sums) const;
 
   MatmulProblem p_;
+  Product product_;
   std::vector<std::pair<std::string, MatmulOperand>> operands_;
 };
 
-// The first element of a destination that is not what it should be, or a byte between elements that was written.
-struct MatmulMismatch {
-  std::uint64_t byte = 0;  // from D's address
-  std::string message;
-};
 // `before` and `got`: D before and after the run; both begin at D's address, and have its bytes.
 std::optional<MatmulMismatch> compare(const MatmulDefinition& definition, std::span<const MatmulElement> want,
                                       std::span<const std::byte> before, std::span<const std::byte> got);
