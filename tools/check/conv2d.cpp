@@ -1,63 +1,39 @@
-// A convolution's part of `sectile check`. As long as there is no reference, its cases are results without elements: no
-// operand may be accessed.
-#include "operation.hpp"
+// A convolution's part of `sectile check`.
+#include "conv2d.hpp"
 
-#include "reference/random.hpp"
+#include "product.hpp"
 
-#include <algorithm>
+#include "reference/conv2d.hpp"
+#include "reference/cover_conv2d.hpp"
+#include "reference/generate.hpp"
 
 namespace sectile::tools {
 namespace {
 
-class CheckedConv2d final : public CheckedProblem {
- public:
-  explicit CheckedConv2d(const Conv2dProblem& problem) : CheckedProblem(problem) {}
-
-  bool empty() const override {
-    const auto& p = std::get<Conv2dProblem>(problem());
-    return p.n == 0 || p.k == 0;
-  }
-  void fill(std::string_view, std::span<std::byte>, std::uint64_t) const override {}  // there are no bytes
-  std::string compare(const OperandData& before, std::uint64_t, std::span<const std::byte> got) override {
-    if (!empty()) return "convolutions have no reference yet";
-    return std::ranges::equal(before.at("y"), got) ? "" : "a result without elements was written";
-  }
-  std::string compare_devices(std::span<const std::byte> one, std::span<const std::byte> other) const override {
-    return std::ranges::equal(one, other) ? "" : "results differ";
-  }
-  void spoil(std::span<std::byte> destination) const override {
-    for (std::byte& byte : destination) byte = ~byte;
-  }
-
- private:
-  std::string check_sizes(const std::vector<OperandSpec>& operands) const override {
-    if (!empty()) return {};
-    return std::ranges::all_of(operands, [](const OperandSpec& one) { return one.bytes == 0; })
-               ? ""
-               : "operands_of gives bytes to a result without elements";
-  }
-};
-
 class CheckConv2ds final : public CheckOperation {
  public:
   std::shared_ptr<CheckedProblem> checked(const Problem& problem) const override {
-    return std::make_shared<CheckedConv2d>(std::get<Conv2dProblem>(problem));
+    return std::make_shared<CheckedProduct<reference::Conv2dDefinition>>(std::get<Conv2dProblem>(problem));
   }
-  CheckCase generate(std::uint64_t seed, std::uint64_t index, bool) const override {
-    reference::Random random(seed + index);
-    Conv2dProblem p;
-    p.c = random.between(0, 70);
-    p.h = random.between(1, 40);
-    p.w = random.between(1, 40);
-    (random.one_in(2) ? p.n : p.k) = random.between(0, 1) * random.between(1, 9);
-    if (p.n != 0) p.k = 0;
-    p.r = random.between(1, 7);
-    p.s = random.between(1, 7);
-    p.x_layout = static_cast<ImageLayout>(random.below(4));
-    p.y_layout = static_cast<ImageLayout>(random.below(4));
-    p.bias = random.one_in(2);
-    return {.problem = p, .candidate = {}};
+  // First those that together meet every pair of levels, then random ones.
+  CheckCase generate(std::uint64_t seed, std::uint64_t index, bool words) const override {
+    const auto& covering =
+        reference::covering_conv2ds(seed, words ? reference::Accesses::words : reference::Accesses::any);
+    if (index >= covering.size()) return {.problem = reference::generate_conv2d(seed, index), .candidate = {}};
+    const auto& c = covering[static_cast<std::size_t>(index)];
+    return {c.problem, c.candidate, c.without_dot, c.multiprocessors};
   }
+
+  std::string lack(const Problem& problem, const DeviceProfile& profile) const override {
+    const auto& p = std::get<Conv2dProblem>(problem);
+    return lack_of_accesses(p.type, {p.x_type, p.w_type, p.out}, profile);
+  }
+
+  std::vector<Problem> big_cases() const override { return big_conv2ds(); }
+  std::unique_ptr<BigCase> big(const Problem& problem) const override {
+    return big_conv2d(std::get<Conv2dProblem>(problem));
+  }
+  bool each_stem_alone() const override { return true; }
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // The chosen cases of `sectile check`: every pair of levels that can be is met, by problems that are valid and by the
 // candidates that they are for.
 #include "check/operation.hpp"
+#include "reference/cover_conv2d.hpp"
 #include "reference/cover_matmul.hpp"
 #include "reference/cover_permute.hpp"
 #include "reference/extra_rows.hpp"
@@ -10,11 +11,38 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <set>
 #include <string>
 
 using namespace sectile;
 using namespace sectile::reference;
+
+namespace {
+
+// The pairs of levels that no row has, and that some row could have: told, and counted.
+std::size_t possible_pairs(const CoverRules& rules, std::span<const LevelRow> rows, int tries,
+                           std::string (*level_name)(std::uint8_t, std::uint8_t)) {
+  std::size_t possible = 0;
+  for (const LevelPair& pair : uncovered(rules, rows)) {
+    LevelRow fixed(rules.levels.size(), kUnset);
+    fixed[pair.first] = pair.first_level;
+    fixed[pair.second] = pair.second_level;
+    if (random_row(rules, fixed, 99, tries).empty()) continue;
+    ++possible;
+    MESSAGE(level_name(pair.first, pair.first_level) << " with " << level_name(pair.second, pair.second_level));
+  }
+  return possible;
+}
+
+template <class P>
+Result<Plan> plan_of(const CoveringProduct<P>& c, DeviceProfile profile) {
+  if (c.without_dot) profile.integer_dot_product = false;
+  if (c.multiprocessors != 0) profile.multiprocessors = c.multiprocessors;
+  return make_plan(c.problem, profile, {.force = c.candidate, .extra = &extra_rows()});
+}
+
+}  // namespace
 
 TEST_CASE("a covering array meets all pairs that can be") {
   CoverRules rules;
@@ -36,28 +64,14 @@ TEST_CASE("matmuls to check meet every pair of levels that can be") {
     const CoverRules rules = matmul_cover_rules(accesses);
     const auto rows = covering_matmul_rows(1, accesses);
     for (const LevelRow& row : rows) CHECK_FALSE(rules.clash(row));
-    std::size_t possible = 0;
-    for (const LevelPair& pair : uncovered(rules, rows)) {
-      LevelRow fixed(rules.levels.size(), kUnset);
-      fixed[pair.first] = pair.first_level;
-      fixed[pair.second] = pair.second_level;
-      const bool found = !random_row(rules, fixed, 99, accesses == Accesses::any ? 400 : 20).empty();
-      if (found)
-        MESSAGE(matmul_level_name(pair.first, pair.first_level)
-                << " with " << matmul_level_name(pair.second, pair.second_level));
-      possible += found ? 1 : 0;
-    }
-    CHECK(possible == 0);
+    CHECK(possible_pairs(rules, rows, accesses == Accesses::any ? 400 : 20, matmul_level_name) == 0);
     const DeviceProfile profile = builtin_target(target).value();
     std::size_t wanted = 0, split = 0;
     for (const CoveringMatmul& c : covering_matmuls(1, accesses)) {
       CAPTURE(print(Problem(c.problem)));
       CAPTURE(c.candidate);
       REQUIRE(validate(c.problem).has_value());
-      DeviceProfile as = profile;
-      if (c.without_dot) as.integer_dot_product = false;
-      if (c.multiprocessors != 0) as.multiprocessors = c.multiprocessors;
-      const auto plan = make_plan(c.problem, as, {.force = c.candidate, .extra = &extra_rows()});
+      const auto plan = plan_of(c, profile);
       REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
       // A tail that is split, and a split of K, which the planner may find too dear.
       if (c.multiprocessors == 2) CHECK(plan->steps.size() == 3);
@@ -68,6 +82,25 @@ TEST_CASE("matmuls to check meet every pair of levels that can be") {
     CHECK(wanted >= 10);
     MESSAGE(rows.size() << " matmuls, " << wanted << " for splits");
     CHECK(split * 10 >= wanted * 9);
+  }
+}
+
+TEST_CASE("convolutions to check meet every pair of levels that can be") {
+  for (const Accesses accesses : {Accesses::any, Accesses::words}) {
+    const CoverRules rules = conv2d_cover_rules(accesses);
+    const auto rows = covering_conv2d_rows(1, accesses);
+    for (const LevelRow& row : rows) CHECK_FALSE(rules.clash(row));
+    CHECK(possible_pairs(rules, rows, accesses == Accesses::any ? 400 : 20, conv2d_level_name) == 0);
+    std::int64_t most = 0;
+    for (const CoveringConv2d& c : covering_conv2ds(1, accesses)) {
+      CAPTURE(print(Problem(c.problem)));
+      const auto size = output_size(c.problem);
+      REQUIRE_MESSAGE(size.has_value(), size.error().message());
+      const auto& p = c.problem;
+      most = std::max(most, p.n * p.k * size->height * size->width * (p.c / p.groups) * p.r * p.s);
+    }
+    MESSAGE(rows.size() << " convolutions, at most " << most << " multiplications");
+    CHECK(most < 5'000'000);
   }
 }
 
