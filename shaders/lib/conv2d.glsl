@@ -1,4 +1,13 @@
-// What a convolution's kernels share: the prologue. Include after lib/matmul.glsl (CONV2D).
+// What all kernels of a convolution share: the filter, the prologue. Include after lib/matmul.glsl (CONV2D).
+
+layout(constant_id = CONV2D_SPEC_R) const uint kR = 3u;
+layout(constant_id = CONV2D_SPEC_S) const uint kS = 3u;
+layout(constant_id = CONV2D_SPEC_BLOCK) const uint kBlock = 0u;
+
+const uint kAtImage = kAtBatchR + 2u * kHasResidual * kBatched;       // the words behind a matmul's
+
+// The two numbers of a word.
+uvec2 halves(uint v) { return uvec2(v & 0xffffu, v >> 16); }
 
 // An input element after the prologue, rounded to TYPE. `c`: its channel, counted as x.scale and x.bias are.
 float with_prologue(float v, uint c) {

@@ -1,10 +1,5 @@
 // Words and constants of the convolution kernels that have no product (conv2d_direct.abi.h): a matmul's words, some with
-// other meanings. Include after lib/matmul.glsl (CONV2D).
-layout(constant_id = CONV2D_SPEC_R) const uint kR = 3u;
-layout(constant_id = CONV2D_SPEC_S) const uint kS = 3u;
-layout(constant_id = CONV2D_SPEC_BLOCK) const uint kBlock = 0u;
-
-const uint kAtImage = kAtBatchR + 2u * kHasResidual * kBatched;
+// other meanings. Include after lib/conv2d.glsl.
 
 uint size_p() { return size_m(); }
 uint output_channels() { return size_n(); }
@@ -13,7 +8,6 @@ uint group_outputs() { return ldb(); }
 uint size_h() { return word(kAtImage); }
 uint size_w() { return word(kAtImage + 1u); }
 uint size_q() { return word(kAtImage + 2u); }
-uvec2 halves(uint v) { return uvec2(v & 0xffffu, v >> 16); }
 // Vertical, horizontal.
 uvec2 padding() { return halves(word(kAtImage + 3u)); }
 uvec2 filter_stride() { return halves(word(kAtImage + 4u)); }

@@ -1,7 +1,9 @@
 // The kernels' SPIR-V against the headers that C++ reads: push structs, specialization constants.
 #include <sectile/shaders.hpp>
 
+#include "conv2d/conv2d_coopmat.abi.h"
 #include "conv2d/conv2d_direct.abi.h"
+#include "conv2d/conv2d_simt.abi.h"
 #include "lib/canary.abi.h"
 #include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
@@ -52,8 +54,8 @@ const std::vector<Field> kPermuteFields = {FIELD(PermutePush, src), FIELD(Permut
 const std::set<std::uint32_t> kCommon = {SECTILE_SPEC_WORKGROUP, PERMUTE_SPEC_AXES, PERMUTE_SPEC_READ_BOUNDS,
                                          PERMUTE_SPEC_WRITE_BOUNDS};
 
-std::set<std::uint32_t> with(std::set<std::uint32_t> base, std::initializer_list<std::uint32_t> more) {
-  base.insert(more);
+std::set<std::uint32_t> with(std::set<std::uint32_t> base, const std::set<std::uint32_t>& more) {
+  base.insert(more.begin(), more.end());
   return base;
 }
 
@@ -68,8 +70,7 @@ const std::vector<Field> kCanaryFields = {
 const std::set<std::uint32_t> kCanaryConstants = {SECTILE_SPEC_WORKGROUP, CANARY_SPEC_M, CANARY_SPEC_N, CANARY_SPEC_K};
 
 // A matmul's words are pushed, and those beyond the push bytes are constants.
-std::set<std::uint32_t> matmul_constants(std::initializer_list<std::uint32_t> own) {
-  std::set<std::uint32_t> out(own);
+std::set<std::uint32_t> matmul_constants(std::set<std::uint32_t> out) {
   for (std::uint32_t id = MATMUL_SPEC_TYPE; id <= MATMUL_SPEC_TILE_K; ++id) out.insert(id);
   for (std::uint32_t word = MATMUL_PUSH_WORDS; word < MATMUL_MAX_WORDS; ++word)
     out.insert(MATMUL_SPEC_WORD0 + word - MATMUL_PUSH_WORDS);
@@ -77,12 +78,12 @@ std::set<std::uint32_t> matmul_constants(std::initializer_list<std::uint32_t> ow
 }
 const std::vector<Field> kMatmulFields = {FIELD(MatmulPush, a), FIELD(MatmulPush, b), FIELD(MatmulPush, d),
                                           FIELD(MatmulPush, words)};
-Interface matmul_interface(std::string_view stem, std::initializer_list<std::uint32_t> own) {
+Interface matmul_interface(std::string_view stem, const std::set<std::uint32_t>& own) {
   return {stem, sizeof(MatmulPush), kMatmulFields, {SECTILE_SPEC_WORKGROUP}, false, matmul_constants(own)};
 }
 
 // A convolution's are a matmul's and more: an image adds words and constants.
-Interface conv2d_interface(std::string_view stem, std::initializer_list<std::uint32_t> own) {
+Interface conv2d_interface(std::string_view stem, const std::set<std::uint32_t>& own) {
   Interface out = matmul_interface(stem, own);
   for (std::uint32_t word = MATMUL_MAX_WORDS; word < CONV2D_MAX_WORDS; ++word)
     out.constants.insert(MATMUL_SPEC_WORD0 + word - MATMUL_PUSH_WORDS);
@@ -90,23 +91,27 @@ Interface conv2d_interface(std::string_view stem, std::initializer_list<std::uin
   return out;
 }
 
+const std::set<std::uint32_t> kCoopmat = {
+    MATMUL_COOPMAT_SPEC_SUBGROUP, MATMUL_COOPMAT_SPEC_SUB_M,   MATMUL_COOPMAT_SPEC_SUB_N, MATMUL_COOPMAT_SPEC_FRAG_M,
+    MATMUL_COOPMAT_SPEC_FRAG_N,   MATMUL_COOPMAT_SPEC_FRAG_K,  MATMUL_COOPMAT_SPEC_PAD,   MATMUL_COOPMAT_SPEC_SLICE_K,
+    MATMUL_COOPMAT_SPEC_STORE_M,  MATMUL_COOPMAT_SPEC_STORE_N, MATMUL_COOPMAT_SPEC_STAGED};
+const std::set<std::uint32_t> kSimt = {
+    MATMUL_SIMT_SPEC_ROWS,     MATMUL_SIMT_SPEC_COLUMNS,     MATMUL_SIMT_SPEC_LANES_M, MATMUL_SIMT_SPEC_LANES_N,
+    MATMUL_SIMT_SPEC_VECTOR,   MATMUL_SIMT_SPEC_STRIDED,     MATMUL_SIMT_SPEC_STAGES,  MATMUL_SIMT_SPEC_PREFETCH,
+    MATMUL_SIMT_SPEC_FETCHERS, MATMUL_SIMT_SPEC_INTERLEAVED, MATMUL_SIMT_SPEC_PAD_A,   MATMUL_SIMT_SPEC_PAD_B,
+    MATMUL_SIMT_SPEC_GROUP_A,  MATMUL_SIMT_SPEC_GROUP_B,     MATMUL_SIMT_SPEC_CHECKED, MATMUL_SIMT_SPEC_PAIRED};
+const std::set<std::uint32_t> kGathered = {CONV2D_SPEC_ORDER, CONV2D_SPEC_UNIFORM};
+
 const std::vector<Interface> kInterfaces = {
+    conv2d_interface("conv2d_coopmat", with(kCoopmat, kGathered)),
+    conv2d_interface("conv2d_simt", with(with(kSimt, kGathered), {CONV2D_SPEC_IMAGE_SIDE})),
     conv2d_interface("conv2d_direct",
                      {CONV2D_DIRECT_SPEC_OUT_BLOCK, CONV2D_DIRECT_SPEC_WEIGHTS, CONV2D_DIRECT_SPEC_FAR}),
-    matmul_interface(
-        "matmul_coopmat",
-        {MATMUL_COOPMAT_SPEC_SUBGROUP, MATMUL_COOPMAT_SPEC_SUB_M, MATMUL_COOPMAT_SPEC_SUB_N, MATMUL_COOPMAT_SPEC_FRAG_M,
-         MATMUL_COOPMAT_SPEC_FRAG_N, MATMUL_COOPMAT_SPEC_FRAG_K, MATMUL_COOPMAT_SPEC_PAD, MATMUL_COOPMAT_SPEC_SLICE_K,
-         MATMUL_COOPMAT_SPEC_STORE_M, MATMUL_COOPMAT_SPEC_STORE_N, MATMUL_COOPMAT_SPEC_STAGED}),
+    matmul_interface("matmul_coopmat", kCoopmat),
     matmul_interface("matmul_coopmat2", {MATMUL_COOPMAT2_SPEC_RAGGED, MATMUL_COOPMAT2_SPEC_UNROLL}),
     matmul_interface("matmul_direct", {MATMUL_DIRECT_SPEC_ROWS, MATMUL_DIRECT_SPEC_COLUMNS, MATMUL_DIRECT_SPEC_FAR}),
     matmul_interface("matmul_reduce", {}),
-    matmul_interface(
-        "matmul_simt",
-        {MATMUL_SIMT_SPEC_ROWS, MATMUL_SIMT_SPEC_COLUMNS, MATMUL_SIMT_SPEC_LANES_M, MATMUL_SIMT_SPEC_LANES_N,
-         MATMUL_SIMT_SPEC_VECTOR, MATMUL_SIMT_SPEC_STRIDED, MATMUL_SIMT_SPEC_STAGES, MATMUL_SIMT_SPEC_PREFETCH,
-         MATMUL_SIMT_SPEC_FETCHERS, MATMUL_SIMT_SPEC_INTERLEAVED, MATMUL_SIMT_SPEC_PAD_A, MATMUL_SIMT_SPEC_PAD_B,
-         MATMUL_SIMT_SPEC_GROUP_A, MATMUL_SIMT_SPEC_GROUP_B, MATMUL_SIMT_SPEC_CHECKED, MATMUL_SIMT_SPEC_PAIRED}),
+    matmul_interface("matmul_simt", kSimt),
     matmul_interface("matvec", {MATVEC_SPEC_SIDE, MATVEC_SPEC_ROWS, MATVEC_SPEC_LANES, MATVEC_SPEC_ROUNDS}),
     {"canary_coopmat", sizeof(CanaryPush), kCanaryFields, kCanaryConstants, false},
     {"canary_coopmat2", sizeof(CanaryPush), kCanaryFields, kCanaryConstants, false},
