@@ -7,6 +7,7 @@
 #include <sectile/profile.hpp>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace sectile::detail {
 
@@ -14,7 +15,8 @@ struct Job {
   const DeviceProfile& profile;
   const PlanOptions& options;
   Plan& plan;
-  bool chose = false;  // a candidate was chosen; a problem without work has no candidates
+  bool chose = false;     // a candidate was chosen; a problem without work has no candidates
+  std::int64_t cost = 0;  // of the chosen permutes, picoseconds
 };
 
 // Makes one plan. `tuned`: options.force comes from the tuning store and not from the user.

@@ -1,22 +1,126 @@
-// Plans a convolution. No kernel computes one yet: only a result without elements has a plan, which has no steps.
+// Plans a convolution: as the matmul that it is, or by a candidate of the table of strategies.
+#include "context.hpp"
 #include "operation.hpp"
-#include "problem.hpp"
+#include "plan/choose.hpp"
 
-#include <sectile/profile.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
 
 namespace sectile::detail {
 
-std::span<const NamedConstant> Operation<Conv2dProblem>::named_constants(std::string_view) { return {}; }
+namespace {
+
+constexpr const Conv2dStrategy* kConv2d[] = {&kConv2dCoopmat, &kConv2dSimt, &kConv2dDirect};
+
+struct Convolutions {
+  using Strategy = Conv2dStrategy;
+  using Config = Conv2dConfig;
+  const Conv2dContext& c;
+
+  const Conv2dContext& context() const { return c; }
+  std::span<const Conv2dStrategy* const> table() const { return kConv2d; }
+  Conv2dConfig make(const Conv2dStrategy& s, std::uint32_t row) const { return s.make(c, row); }
+  std::int64_t cost(const Conv2dStrategy&, std::uint32_t, const Conv2dConfig& config) const {
+    return conv2d_cost(c, config);
+  }
+  // The counts are complete.
+  void explain(const Conv2dStrategy& s, std::uint32_t row, const Conv2dConfig& d, std::int64_t cost,
+               Candidate& candidate) const {
+    if (d.rows != nullptr) {
+      explain_matmul(*d.product->context, *d.rows, d.row, d, cost, candidate);
+      const std::size_t permutes = d.product->before.size() + d.product->after.size();
+      if (permutes != 0) candidate.detail += fmt::format(" permutes={} scratch={}", permutes, d.product->scratch_bytes);
+      return;
+    }
+    candidate.interior = s.estimate(c, row, d).interior;
+    candidate.cost = cost;
+    candidate.detail = fmt::format("wg={} groups={}", d.workgroup, d.groups);
+  }
+  Convolutions without_pack() const { return *this; }
+  Result<std::vector<Step>> steps(const Conv2dConfig& config) const {
+    auto made = conv2d_steps(c, config);
+    if (!made) return std::unexpected(made.error());
+    return std::move(made->steps);
+  }
+  bool plannable(const DeviceProfile& other) const {
+    const PlanOptions options;
+    const Conv2dContext there = conv2d_context(c.problem, other, options, c.operands);
+    return choose(Convolutions{there}, options, nullptr).strategy != nullptr;
+  }
+};
+
+// The kernels have 16 bits for each.
+Result<void> check_words(const Conv2dProblem& p) {
+  constexpr std::int64_t kMost = 65535;
+  const std::pair<const char*, std::int64_t> numbers[] = {{"p", p.pad_top},  {"p", p.pad_left},   {"s", p.stride_h},
+                                                          {"s", p.stride_w}, {"d", p.dilation_h}, {"d", p.dilation_w}};
+  for (const auto& [name, number] : numbers)
+    if (number > kMost)
+      return fail(ErrorKind::limit_exceeded, name, fmt::format("{}", number), fmt::format("{}", kMost));
+  const ImageSize out = size_of_output(p);
+  const std::int64_t sizes[] = {p.c / p.groups,
+                                strides_of(stored_x(p)).pixel,
+                                strides_of(stored_y(p)).pixel,
+                                strides_of(stored_c(p)).pixel,
+                                strides_of(stored_r(p)).pixel,
+                                out.height,
+                                out.width};
+  const std::int64_t most = std::ranges::max(sizes);
+  if (most > kMostSize) return fail(ErrorKind::limit_exceeded, "pitch", fmt::format("{}", most), "2^31 - 1");
+  return {};
+}
+
+}  // namespace
+
+Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& profile, const PlanOptions& options,
+                             std::span<const PlanOperand> operands) {
+  Conv2dContext c{.problem = problem,
+                  .out = size_of_output(problem),
+                  .profile = profile,
+                  .options = options,
+                  .operands = operands,
+                  .model = cost_model_of(profile),
+                  .limits = limits_of(profile),
+                  .products = {},
+                  .of_simt = {},
+                  .of_coopmat = {},
+                  .whole = nullptr};
+  c.whole = whole_problem(c);
+  if (problem.c != 0) add_products(c);
+  return c;
+}
+
+std::span<const NamedConstant> Operation<Conv2dProblem>::named_constants(std::string_view stem) {
+  for (const Conv2dStrategy* strategy : kConv2d)
+    if (stem == strategy->stem) return strategy->named;
+  return {};
+}
 
 Result<void> Operation<Conv2dProblem>::plan(Job& job, const Conv2dProblem& problem) {
-  auto specs = operands_of(Problem(problem));
+  auto specs = operands(problem);
   if (!specs) return std::unexpected(std::move(specs.error()));
   for (const auto& spec : *specs)
     job.plan.operands.push_back(
         {spec.name, spec.written ? OperandRole::destination : OperandRole::source, spec.bytes, spec.align});
   if (is_empty(problem)) return {};
-  return fail(ErrorKind::unsupported, "conv2d on " + job.profile.name, print(problem),
-              "a result without elements: there is no kernel for convolutions yet");
+  if (const auto epilogue = as_epilogue(problem)) return plan_plain(job, *epilogue);
+  if (const auto matmul = as_matmul(problem); matmul && !job.options.force.starts_with("conv2d"))
+    return plan_plain(job, *matmul);
+  if (auto ok = check_words(problem); !ok) return ok;
+  job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
+  const Conv2dContext c = conv2d_context(problem, job.profile, job.options, job.plan.operands);
+  const Convolutions family{c};
+  const auto choice = choose_or_refuse(job, family, "conv2d", job.options.explain ? &job.plan.candidates : nullptr);
+  if (!choice) return std::unexpected(choice.error());
+  job.chose = true;
+  job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
+  auto made = conv2d_steps(c, choice->config);
+  if (!made) return std::unexpected(made.error());
+  job.plan.steps = std::move(made->steps);
+  job.plan.operands.back().bytes = made->scratch_bytes;
+  if (made->scratch_bytes == 0) job.plan.operands.pop_back();
+  return {};
 }
 
 }  // namespace sectile::detail

@@ -44,11 +44,12 @@ class GatheredOperand {
   // The offset in elements of row `row` of a tile, `k` from its first step on, in a tile inside the operand. -1: it is
   // not read.
   virtual std::int64_t element(std::uint32_t row, std::uint32_t k) const = 0;
+  // Constants beside those of a matmul, of a kernel with so much K a step.
+  virtual FixedList<Constant, 8> constants(std::uint32_t tile_k) const = 0;
 
   bool is_b = false;                                           // otherwise A
   std::int64_t elements = 0;                                   // that one batch reads, each counted once
   const char *simt = "", *coopmat = "", *coopmat_suffix = "";  // stems, and what their variants' names end with
-  FixedList<Constant, 8> constants;                            // beside those of a matmul
   FixedList<std::string_view, 2> addresses;                    // operands, their addresses behind a matmul's
   FixedList<std::uint32_t, kMostWords> words;                  // behind a matmul's
 };
@@ -128,6 +129,9 @@ std::uint32_t operand_width(const MatmulContext& c, bool b, std::uint32_t most) 
 // The constraints of every stem: the device's limits, 32-bit offsets inside a tile, narrow accesses.
 bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal);
 
+// The last of them: accesses of 1 and 2 bytes only where the device has them.
+bool narrow_accesses_fit(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal);
+
 // Tiles of one batch's result.
 std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept;
 
@@ -167,6 +171,9 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const Ma
 // `scratch_bytes` are raised to what the steps need.
 Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfig& d, std::span<PlanOperand> operands,
                                        std::uint64_t& scratch_bytes);
+// The step of a kernel whose words are a matmul's, with so many workgroups: without splits.
+Result<Step> matmul_step(const MatmulContext& c, const MatmulConfig& d, std::uint64_t groups,
+                         std::span<const PlanOperand> operands);
 // The steps for K = 0: the epilogue without a product.
 Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands);
 

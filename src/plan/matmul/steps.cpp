@@ -147,7 +147,7 @@ void common_constants(Step& step, const MatmulContext& c, const MatmulConfig& d,
                     {MATMUL_SPEC_TILE_N, d.tile_n},
                     {MATMUL_SPEC_TILE_K, d.tile_k}};
   d.own.append_to(step.constants);
-  if (parts.gathered != nullptr) parts.gathered->constants.append_to(step.constants);
+  if (parts.gathered != nullptr) parts.gathered->constants(d.tile_k).append_to(step.constants);
 }
 
 // Partial sums: [batch][split][M][ldd], 4 bytes each; ldd is a multiple of 4.
@@ -245,6 +245,10 @@ bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal
       !spans("b", p.transpose_b ? columns : d.tile_k, c.at.ldb, p.transpose_b ? d.tile_k : columns, c.b_type))
     return false;
   if (!spans("d", rows, std::max({c.at.ldd, c.at.ldc, c.at.ldr}), columns, c.out_type)) return false;
+  return narrow_accesses_fit(c, d, refusal);
+}
+
+bool narrow_accesses_fit(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal) {
   Parts parts{.epilogue = c.epilogue, .b_scale = false, .reduce = false};
   if (!variant_of(c, d, parts, c.out_type).ends_with(".narrow")) return true;
   // The float kernels extract a byte from an access of two (NO_BYTES in shaders/lib/numbers.glsl).
@@ -274,45 +278,61 @@ std::uint64_t matmul_tail_tiles(const MatmulContext& c, const MatmulConfig& d) n
 
 namespace {
 
-// Adds the steps for a part of the result; `first` is the part's first row in the whole result.
-Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulConfig config, std::int64_t first,
-                       std::span<PlanOperand> operands, std::uint64_t& scratch_bytes) {
-  const std::uint32_t splits = config.splits;
-  Parts parts{.epilogue = c.epilogue, .b_scale = c.b_type >= MATMUL_TYPE_Q8, .reduce = false, .gathered = c.gathered};
-  Into into{c.at.ldd, c.at.d_batch};
-  const auto scratch = static_cast<std::uint32_t>(operands.size() - 1);
-  std::uint32_t out_type = c.out_type, written = find(operands, "d");
-  if (splits > 1) {
-    parts.epilogue = (c.epilogue & (MATMUL_EPILOGUE_A_SCALE | MATMUL_EPILOGUE_BATCHED)) | MATMUL_EPILOGUE_SPLIT;
-    into = scratch_layout(c, splits);
-    out_type = c.integer() ? MATMUL_TYPE_I32 : MATMUL_TYPE_F32;
-    // A row's last access must not pass N, so the width divides N.
-    config.width_d = std::min(config.run_d, c.problem.n % 4 == 0 ? 4u : c.problem.n % 2 == 0 ? 2u : 1u);
-    written = scratch;
-    scratch_bytes = std::max<std::uint64_t>(
-        scratch_bytes, 4 * static_cast<std::uint64_t>(into.d_batch) * static_cast<std::uint64_t>(c.problem.batch));
-    operands[scratch].bytes = scratch_bytes;
-  }
+// Where a product's results or partial sums go.
+struct Destination {
+  Into into;
+  std::uint32_t out_type = 0, operand = 0;
+  std::uint64_t byte_offset = 0;
+};
+
+Result<Step> product_step(const MatmulContext& c, const MatmulConfig& d, const Parts& parts, const Destination& to,
+                          std::int64_t first, std::uint64_t groups, std::span<const PlanOperand> operands) {
   StepWords w;
-  w.step.kernel = {config.stem, variant_of(c, config, parts, out_type)};
-  w.step.workgroup = {config.workgroup, 1, 1};
-  w.step.required_subgroup_size = config.required_subgroup_size;
-  w.step.workgroup_memory_bytes = config.workgroup_memory_bytes;
-  const std::uint64_t groups = matmul_tiles(c, config) * splits * static_cast<std::uint64_t>(c.problem.batch);
+  w.step.kernel = {d.stem, variant_of(c, d, parts, to.out_type)};
+  w.step.workgroup = {d.workgroup, 1, 1};
+  w.step.required_subgroup_size = d.required_subgroup_size;
+  w.step.workgroup_memory_bytes = d.workgroup_memory_bytes;
   if (groups >= kMaxIds) return fail(ErrorKind::limit_exceeded, "workgroups", fmt::format("{}", groups), "2^31 - 1");
   auto grid = fold_grid(groups, c.profile);
   if (!grid) return std::unexpected(grid.error());
   w.step.grid = *grid;
-  common_constants(w.step, c, config, parts, out_type);
+  common_constants(w.step, c, d, parts, to.out_type);
   w.step.addresses = {{offsetof(MatmulPush, a), find(operands, "a"), row_bytes(c, "a", first)},
                       {offsetof(MatmulPush, b), find(operands, "b"), 0},
-                      {offsetof(MatmulPush, d), written, written == scratch ? 0 : row_bytes(c, "d", first)}};
+                      {offsetof(MatmulPush, d), to.operand, to.byte_offset}};
   add_addresses(w, c, first, operands, parts);
-  const auto steps_k = ceil_div(static_cast<std::uint64_t>(c.problem.k), config.tile_k);
-  const auto split_k = static_cast<std::uint32_t>(ceil_div(steps_k, splits) * config.tile_k);
-  add_numbers(w, c, parts, into, c.at.lda, c.at.a_batch, split_k, splits);
-  finish_words(w, operands, written);
-  steps.push_back(std::move(w.step));
+  const auto steps_k = ceil_div(static_cast<std::uint64_t>(c.problem.k), d.tile_k);
+  const auto split_k = static_cast<std::uint32_t>(ceil_div(steps_k, d.splits) * d.tile_k);
+  add_numbers(w, c, parts, to.into, c.at.lda, c.at.a_batch, split_k, d.splits);
+  finish_words(w, operands, to.operand);
+  return std::move(w.step);
+}
+
+Parts parts_of(const MatmulContext& c) {
+  return {.epilogue = c.epilogue, .b_scale = c.b_type >= MATMUL_TYPE_Q8, .reduce = false, .gathered = c.gathered};
+}
+
+// Adds the steps for a part of the result; `first` is the part's first row in the whole result.
+Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulConfig config, std::int64_t first,
+                       std::span<PlanOperand> operands, std::uint64_t& scratch_bytes) {
+  const std::uint32_t splits = config.splits;
+  Parts parts = parts_of(c);
+  const auto scratch = static_cast<std::uint32_t>(operands.size() - 1);
+  Destination to{{c.at.ldd, c.at.d_batch}, c.out_type, find(operands, "d"), row_bytes(c, "d", first)};
+  if (splits > 1) {
+    parts.epilogue = (c.epilogue & (MATMUL_EPILOGUE_A_SCALE | MATMUL_EPILOGUE_BATCHED)) | MATMUL_EPILOGUE_SPLIT;
+    to = {scratch_layout(c, splits), static_cast<std::uint32_t>(c.integer() ? MATMUL_TYPE_I32 : MATMUL_TYPE_F32),
+          scratch, 0};
+    // A row's last access must not pass N, so the width divides N.
+    config.width_d = std::min(config.run_d, c.problem.n % 4 == 0 ? 4u : c.problem.n % 2 == 0 ? 2u : 1u);
+    scratch_bytes = std::max<std::uint64_t>(
+        scratch_bytes, 4 * static_cast<std::uint64_t>(to.into.d_batch) * static_cast<std::uint64_t>(c.problem.batch));
+    operands[scratch].bytes = scratch_bytes;
+  }
+  const std::uint64_t groups = matmul_tiles(c, config) * splits * static_cast<std::uint64_t>(c.problem.batch);
+  auto step = product_step(c, config, parts, to, first, groups, operands);
+  if (!step) return std::unexpected(step.error());
+  steps.push_back(std::move(*step));
   if (splits <= 1) return {};
   auto reduce = reduce_step(c, first, operands, scratch, splits);
   if (!reduce) return std::unexpected(reduce.error());
@@ -322,6 +342,12 @@ Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulC
 }
 
 }  // namespace
+
+Result<Step> matmul_step(const MatmulContext& c, const MatmulConfig& d, std::uint64_t groups,
+                         std::span<const PlanOperand> operands) {
+  return product_step(c, d, parts_of(c), {{c.at.ldd, c.at.d_batch}, c.out_type, find(operands, "d"), 0}, 0, groups,
+                      operands);
+}
 
 Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfig& d, std::span<PlanOperand> operands,
                                        std::uint64_t& scratch_bytes) {

@@ -123,6 +123,7 @@ Result<void> plan_part(Job& job, const Nest& nest) {
           step->barrier_before = true;
   if (!job.chose) job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
   job.plan.steps.push_back(std::move(*step));
+  job.cost += permute_picoseconds(c, choice->cost);
   job.chose = true;
   return {};
 }

@@ -1,0 +1,160 @@
+// Types and functions that the convolution strategies share.
+#pragma once
+
+#include "plan/matmul/context.hpp"
+#include "problem.hpp"
+
+#include "lib/conv2d.abi.h"
+
+#include <sectile/planner.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sectile::detail {
+
+// A part of one of the plan's operands, under the name that a matmul's or a permute's steps have for it.
+struct Part {
+  std::string name;           // "a"
+  std::uint32_t operand = 0;  // of the plan
+  std::uint64_t offset = 0, bytes = 0;
+  std::uint32_t align = 16;
+};
+
+// A problem as a kernel is told it: numbers and words of a matmul with one gathered operand. Kernels of products take
+// it as that. conv2d_direct and conv2d_depthwise give other meanings to some numbers (conv2d_direct.abi.h).
+struct Conv2dProduct {
+  MatmulProblem problem;
+  std::unique_ptr<GatheredOperand> image;
+  std::optional<MatmulContext> context;  // refers to the two above
+  std::vector<Part> parts;               // operands of the product
+  std::vector<Step> before, after;       // permutes into scratch and out of it
+  std::int64_t permute_cost = 0;         // picoseconds of these
+  std::uint64_t scratch_bytes = 0;       // that they take
+  std::string suffix;                    // of candidates' names: " x=nhwc w=krsc"
+  std::string refusal;                   // why it cannot be computed; empty: it can
+  bool fallback = false;                 // where no other product can be computed
+};
+
+// A candidate's parameters.
+struct Conv2dConfig : EstimatedMatmul {
+  const Conv2dProduct* product = nullptr;
+  std::uint64_t groups = 0;              // workgroups of a kernel whose tiles are not a matmul's; 0: as a matmul
+  const MatmulStrategy* rows = nullptr;  // the table of a product's candidate, and its row
+  std::uint32_t row = 0;
+};
+
+// A problem on a device.
+struct Conv2dContext {
+  struct Estimate {
+    AccessCount interior;
+  };
+
+  const Conv2dProblem& problem;
+  ImageSize out;
+  const DeviceProfile& profile;
+  const PlanOptions& options;
+  std::span<const PlanOperand> operands;  // the plan's; the last one is the scratch
+  CostModel model;
+  Limits limits;
+  std::vector<std::unique_ptr<Conv2dProduct>> products;  // for conv2d_simt and conv2d_coopmat
+  std::vector<const Conv2dProduct*> of_simt, of_coopmat;
+  std::unique_ptr<Conv2dProduct> whole;  // for conv2d_direct and conv2d_depthwise
+
+  bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
+};
+
+using Conv2dStrategy = Strategy<Conv2dContext, Conv2dConfig>;
+
+extern const Conv2dStrategy kConv2dSimt, kConv2dCoopmat, kConv2dDepthwise, kConv2dDirect;
+
+Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& profile, const PlanOptions& options,
+                             std::span<const PlanOperand> operands);
+
+// The parts of scratch begin at multiples of this.
+inline constexpr std::uint32_t kScratchAlign = 256;
+inline std::uint64_t aligned_scratch(std::uint64_t bytes) { return ceil_div(bytes, kScratchAlign) * kScratchAlign; }
+
+// ---- products.cpp
+
+// A matmul with the problem's types, epilogue and alignments; `channels`: where the result has the output channels.
+MatmulProblem product_of(const Conv2dProblem& problem, PerAxis channels);
+// KRSC too where KCRS is the same: a group has one channel, or the filter one element.
+FilterLayout filter_layout(const Conv2dProblem& problem);
+// How a product treats the problem's operands.
+struct Way {
+  bool image_is_b = false, along_pixels = false;
+  bool x_nhwc = false, w_krsc = false, y_nhwc = false;  // repacked
+};
+// Sets a matmul's sizes, transposes and strides. The image's leading dimension is its pixel pitch.
+void set_sizes(MatmulProblem& m, const Conv2dProblem& problem, const Way& way);
+// What no size or stride of a matmul may exceed.
+inline constexpr std::int64_t kMostSize = 0x7fffffff;
+std::int64_t greatest_size(const MatmulProblem& m) noexcept;
+// The products that the problem can be computed as.
+void add_products(Conv2dContext& c);
+
+// ---- whole.cpp
+
+// The problem as conv2d_direct and conv2d_depthwise are told it.
+std::unique_ptr<Conv2dProduct> whole_problem(const Conv2dContext& c);
+// A config of one of them: everything but its own constants, widths and workgroups.
+Conv2dConfig whole_config(const Conv2dContext& c, const char* stem);
+
+// ---- image.cpp
+
+// How a product reads the image.
+struct Reading {
+  ImageStrides at;
+  bool is_b = false;          // its batches are images, otherwise groups
+  bool along_pixels = false;  // otherwise along channels
+  std::uint32_t align = 16;   // bytes, of the first element
+};
+std::unique_ptr<GatheredOperand> gathered_image(const Conv2dProblem& problem, const Reading& reading);
+// Elements from a group's first channel to the next group's.
+std::int64_t group_step(const Conv2dProblem& problem, const ImageStrides& at) noexcept;
+// Appends what all kernels are told of the prologue and of paddings, strides and dilations.
+std::uint32_t prologue_bits(const Conv2dProblem& problem) noexcept;
+std::uint32_t halves(std::int64_t low, std::int64_t high) noexcept;
+
+// ---- steps.cpp
+
+// The operand's index in the plan.
+std::uint32_t operand_index(std::span<const PlanOperand> operands, std::string_view name);
+// The whole of an operand of the plan.
+Part whole_part(std::span<const PlanOperand> operands, std::string_view operand, std::string_view as);
+// Lets steps over `parts` access the plan's operands that these lie in.
+void place(std::span<Step> steps, std::span<const Part> parts);
+// Appends the steps of a permute from one part to another to `steps`, and adds its cost. Errors: as make_plan.
+Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, const Part& from, const Part& to,
+                         std::vector<Step>& steps, std::int64_t& cost);
+// The steps of a candidate, and the scratch that they need.
+struct Conv2dSteps {
+  std::vector<Step> steps;
+  std::uint64_t scratch_bytes = 0;
+};
+Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d);
+
+// ---- cost.cpp
+
+std::int64_t conv2d_cost(const Conv2dContext& c, const Conv2dConfig& d);
+
+// ---- plain.cpp
+
+// A convolution that is a matmul of stored operands.
+struct PlainMatmul {
+  MatmulProblem problem;
+  bool image_is_b = false, vectors_batched = false;
+};
+// A filter of one element, stride 1, no padding, and no prologue but a scale; where batches can be had by one stride.
+std::optional<PlainMatmul> as_matmul(const Conv2dProblem& problem);
+// No product is added up: the epilogue alone. None where the result is blocked, because its surplus is written too.
+std::optional<PlainMatmul> as_epilogue(const Conv2dProblem& problem);
+// Fills the job's plan, whose operands are the problem's.
+Result<void> plan_plain(Job& job, const PlainMatmul& matmul);
+
+}  // namespace sectile::detail

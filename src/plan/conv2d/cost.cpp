@@ -1,0 +1,44 @@
+// A convolution candidate's cost in picoseconds. Integers only, so that every machine chooses alike.
+#include "context.hpp"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+constexpr std::uint64_t kMostCost = std::uint64_t{1} << 50;
+
+std::uint64_t product(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t result = 0;
+  return __builtin_mul_overflow(a, b, &result) ? kMostCost : std::min(result, kMostCost);
+}
+
+// A kernel without tiles of a product: its products at the row's rate, but no faster than memory.
+std::int64_t whole_cost(const Conv2dContext& c, const Conv2dConfig& d) {
+  const auto& p = c.problem;
+  const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
+  const std::uint64_t outputs = product(number(p.n * p.k), number(c.out.height * c.out.width));
+  const std::uint64_t products = product(outputs, std::max<std::uint64_t>(number(sum_length(p)), 1));
+  const std::uint64_t processors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
+  if (c.cpu()) {
+    const std::uint64_t thousands = products / 1000 * 1000 / d.rate_permille + 1;
+    return static_cast<std::int64_t>(product(thousands, c.model.matmul_cpu.thousand_products) / processors);
+  }
+  const MatmulGpuCost& model = c.model.matmul;
+  std::uint64_t bytes = 0;
+  for (const PlanOperand& operand : c.operands) bytes += operand.bytes;
+  const std::uint64_t multiply =
+      products / std::max<std::uint64_t>(1, processors * model.scalar_rate * d.rate_permille / 1000);
+  const std::uint64_t clocks = std::max(multiply, bytes / model.dram_bytes) + model.workgroup_start;
+  return static_cast<std::int64_t>(product(clocks, model.clock_picoseconds));
+}
+
+}  // namespace
+
+std::int64_t conv2d_cost(const Conv2dContext& c, const Conv2dConfig& d) {
+  if (d.groups != 0) return whole_cost(c, d);
+  return matmul_cost(*d.product->context, d, d.estimate) + d.product->permute_cost;
+}
+
+}  // namespace sectile::detail

@@ -1,0 +1,82 @@
+// conv2d_direct: one invocation an element of the result. It serves every convolution.
+#include "context.hpp"
+
+#include "conv2d/conv2d_direct.abi.h"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+struct Row {
+  std::uint32_t workgroup;
+};
+constexpr Row kTable[] = {{.workgroup = 128}, {.workgroup = 64}};
+
+// Elements of the result in memory, a block's surplus channels included.
+std::uint64_t elements(const Conv2dContext& c) {
+  const std::int64_t block = std::max<std::int64_t>(block_of(c.problem.y_layout), 1);
+  const std::int64_t channels = (c.problem.k + block - 1) / block * block;
+  return static_cast<std::uint64_t>(c.problem.n * channels * c.out.height * c.out.width);
+}
+
+Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
+  Conv2dConfig d = whole_config(c, "conv2d_direct");
+  d.workgroup = kTable[row].workgroup;
+  d.groups = ceil_div(elements(c), d.workgroup);
+  constexpr std::uint64_t kNear = std::uint64_t{1} << 31;
+  const bool far = elements(c) >= kNear || std::ranges::any_of(c.operands, [&](const PlanOperand& operand) {
+                     return operand.role != OperandRole::scratch && operand.bytes >= kNear;
+                   });
+  d.add(CONV2D_DIRECT_SPEC_OUT_BLOCK, static_cast<std::uint32_t>(block_of(c.problem.y_layout)));
+  d.add(CONV2D_DIRECT_SPEC_WEIGHTS, static_cast<std::uint32_t>(c.problem.w_layout));
+  d.add(CONV2D_DIRECT_SPEC_FAR, far ? 1 : 0);
+  d.registers = 40;
+  // NVIDIA H200 and lavapipe: not measured. Each product has an address of its own.
+  d.rate_permille = 30;
+  return d;
+}
+static_assert(static_cast<int>(FilterLayout::kcrs) == CONV2D_WEIGHTS_KCRS &&
+              static_cast<int>(FilterLayout::krsc) == CONV2D_WEIGHTS_KRSC &&
+              static_cast<int>(FilterLayout::rsck) == CONV2D_WEIGHTS_RSCK);
+
+bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
+  const std::uint32_t workgroup = kTable[row].workgroup;
+  if (workgroup > c.limits.workgroup_invocations || workgroup > c.limits.workgroup_x)
+    return refusal.no("workgroup of {} invocations, the device allows {}", workgroup, c.limits.workgroup_invocations);
+  return narrow_accesses_fit(*c.whole->context, make(c, row), refusal);
+}
+
+// A subgroup's loads for one product at the start of the result, and its stores.
+Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t, const Conv2dConfig& d) {
+  const auto& p = c.problem;
+  const ImageStrides x = strides_of(stored_x(p));
+  const std::int64_t block = block_of(p.y_layout), inner = block == 0 ? p.k : block;
+  Walk walk(c.profile);
+  Request image, result;
+  image.bytes = size_bytes(p.x_type);
+  result.bytes = size_bytes(p.out);
+  const std::int64_t middle = c.out.height / 2 * c.out.width;
+  for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+    const std::int64_t pixel = std::min(middle + l / inner, c.out.height * c.out.width - 1);
+    const std::int64_t at_y = std::min(pixel / c.out.width * p.stride_h, p.h - 1),
+                       at_x = std::min(pixel % c.out.width * p.stride_w, p.w - 1);
+    image.address[l] = (at_y * p.w + at_x) * x.pixel * image.bytes;
+    result.address[l] = std::int64_t{l} * result.bytes;
+  }
+  const std::uint64_t subgroups = ceil_div(d.workgroup, walk.lanes());
+  walk.load(image, subgroups);
+  walk.store(result, subgroups);
+  return {walk.count()};
+}
+
+bool fallback(const Conv2dContext&, std::uint32_t) { return true; }
+
+std::string print(const Conv2dContext&, std::uint32_t row) { return fmt::format("wg{}", kTable[row].workgroup); }
+
+}  // namespace
+
+const Conv2dStrategy kConv2dDirect = {"conv2d_direct", std::size(kTable), applicable, make, estimate, fallback, print};
+
+}  // namespace sectile::detail

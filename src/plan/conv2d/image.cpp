@@ -1,0 +1,147 @@
+// An image as one operand of a product: im2col as an address computation (shaders/lib/conv2d.abi.h).
+#include "context.hpp"
+#include "plan/permute/kernel_parameters.hpp"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+class GatheredImage final : public GatheredOperand {
+ public:
+  GatheredImage(const Conv2dProblem& p, const Reading& reading)
+      : p_(p),
+        at_(reading.at),
+        along_pixels_(reading.along_pixels),
+        align_(reading.align),
+        order_(along_pixels_ && filter_layout(p) == FilterLayout::kcrs ? CONV2D_ORDER_CRS : CONV2D_ORDER_RSC),
+        channels_(static_cast<std::uint32_t>(p.c / p.groups)),
+        filter_(static_cast<std::uint32_t>(p.r * p.s)),
+        length_(channels_ * filter_) {
+    const ImageSize out = size_of_output(p);
+    columns_ = static_cast<std::uint32_t>(out.width);
+    pixels_ = static_cast<std::uint32_t>(out.height * out.width);
+    by_channels_ = fast_division(channels_);
+    by_columns_ = fast_division(columns_);
+    by_pixels_ = fast_division(pixels_);
+    middle_ = static_cast<std::uint32_t>(out.height / 2) * columns_;
+    // A step of K with the filter's middle; steps begin at multiples of their K.
+    const std::uint32_t middle_k = order_ == CONV2D_ORDER_RSC ? filter_ / 2 * channels_ : 0;
+    first_k_ = middle_k / kMostStep * kMostStep + kMostStep <= length_ ? middle_k / kMostStep * kMostStep : 0;
+    is_b = reading.is_b;
+    elements = p.h * p.w * (is_b ? p.c : p.n * channels_);
+    simt = "conv2d_simt";
+    coopmat = "conv2d_coopmat";
+    coopmat_suffix = is_b ? ".b" : ".a";
+    if (p.x_scale) addresses.add("x.scale");
+    if (p.x_bias) addresses.add("x.bias");
+    add_words();
+  }
+
+  std::uint32_t width(std::uint32_t most) const override {
+    if (along_pixels_) return 1;
+    const std::uint32_t bytes = size_bytes(p_.x_type);
+    const std::int64_t images = p_.n > 1 ? at_.image : 0, groups = p_.groups > 1 ? group_step(p_, at_) : 0;
+    std::uint32_t width = std::min(most, 16 / bytes);
+    while (width > 1 && (align_ % (width * bytes) != 0 || channels_ % width != 0 || at_.pixel % width != 0 ||
+                         images % width != 0 || groups % width != 0))
+      width /= 2;
+    return width;
+  }
+
+  std::int64_t reach(std::uint32_t rows) const override {
+    const std::int64_t image =
+        at_.block == 0 ? p_.h * p_.w * at_.pixel : (channels_ + at_.block - 1) / at_.block * at_.plane;
+    if (is_b) return image;
+    return (std::min<std::int64_t>(p_.n, (std::int64_t{rows} - 2 + pixels_) / pixels_ + 1) - 1) * at_.image + image;
+  }
+
+  std::int64_t element(std::uint32_t row, std::uint32_t k) const override {
+    std::uint32_t pixel = middle_ + row;
+    const std::uint32_t image = is_b ? 0 : divide(pixel, by_pixels_);
+    pixel = is_b ? std::min(pixel, pixels_ - 1) : pixel - image * pixels_;
+    const std::uint32_t p = divide(pixel, by_columns_), q = pixel - p * columns_;
+    k += first_k_;
+    if (k >= length_ || image >= p_.n) return -1;
+    std::uint32_t channel = k / filter_, tap = k - channel * filter_;
+    if (order_ == CONV2D_ORDER_RSC) {
+      tap = divide(k, by_channels_);
+      channel = k - tap * channels_;
+    }
+    const auto s = static_cast<std::uint32_t>(p_.s);
+    const std::int64_t y = p * p_.stride_h - p_.pad_top + tap / s * p_.dilation_h;
+    const std::int64_t x = q * p_.stride_w - p_.pad_left + tap % s * p_.dilation_w;
+    if (y < 0 || x < 0 || y >= p_.h || x >= p_.w) return -1;
+    const std::int64_t inside = at_.block == 0   ? channel
+                                : at_.block == 1 ? channel * at_.plane
+                                                 : channel / at_.block * at_.plane + channel % at_.block;
+    return image * at_.image + inside + (y * p_.w + x) * at_.pixel;
+  }
+
+  FixedList<Constant, 8> constants(std::uint32_t tile_k) const override {
+    const auto block = static_cast<std::uint32_t>(at_.block);
+    const bool uniform = order_ == CONV2D_ORDER_RSC && channels_ % tile_k == 0 && tile_k % std::max(block, 1u) == 0;
+    FixedList<Constant, 8> list;
+    list.add({CONV2D_SPEC_IMAGE_SIDE, is_b ? 1u : 0u});
+    list.add({CONV2D_SPEC_ORDER, order_});
+    list.add({CONV2D_SPEC_R, static_cast<std::uint32_t>(p_.r)});
+    list.add({CONV2D_SPEC_S, static_cast<std::uint32_t>(p_.s)});
+    list.add({CONV2D_SPEC_BLOCK, block});
+    list.add({CONV2D_SPEC_PROLOGUE, prologue_bits(p_)});
+    list.add({CONV2D_SPEC_UNIFORM, uniform ? 1u : 0u});
+    return list;
+  }
+
+ private:
+  static constexpr std::uint32_t kMostStep = 256;
+
+  void add_words() {
+    const auto word = [&](std::int64_t value) { words.add(static_cast<std::uint32_t>(value)); };
+    word(p_.h);
+    word(p_.w);
+    word(halves(p_.pad_top, p_.pad_left));
+    word(channels_);
+    word(by_channels_.multiplier);
+    word(columns_);
+    word(by_columns_.multiplier);
+    word(by_channels_.shift | by_columns_.shift << 8 | by_pixels_.shift << 16);
+    if (!is_b) {
+      word(pixels_);
+      word(by_pixels_.multiplier);
+      word(at_.image);
+      word(at_.image >> 32);
+    }
+    word(halves(p_.stride_h, p_.stride_w));
+    word(halves(p_.dilation_h, p_.dilation_w));
+  }
+
+  const Conv2dProblem& p_;
+  ImageStrides at_;
+  bool along_pixels_;
+  std::uint32_t align_, order_, channels_, filter_, length_;
+  std::uint32_t columns_ = 1, pixels_ = 1, middle_ = 0, first_k_ = 0;
+  FastDivision by_channels_, by_columns_, by_pixels_;
+};
+
+}  // namespace
+
+std::unique_ptr<GatheredOperand> gathered_image(const Conv2dProblem& problem, const Reading& reading) {
+  return std::make_unique<GatheredImage>(problem, reading);
+}
+
+std::int64_t group_step(const Conv2dProblem& p, const ImageStrides& at) noexcept {
+  const std::int64_t channels = p.c / p.groups;
+  return at.block == 0 ? channels : channels / at.block * at.plane;
+}
+
+std::uint32_t prologue_bits(const Conv2dProblem& p) noexcept {
+  return (p.x_scale ? CONV2D_PROLOGUE_SCALE : 0u) | (p.x_bias ? CONV2D_PROLOGUE_BIAS : 0u) |
+         (p.x_relu ? CONV2D_PROLOGUE_RELU : 0u);
+}
+
+std::uint32_t halves(std::int64_t low, std::int64_t high) noexcept {
+  return static_cast<std::uint32_t>(low | high << 16);
+}
+
+}  // namespace sectile::detail

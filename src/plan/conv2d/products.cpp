@@ -1,0 +1,274 @@
+// Which products a convolution can be computed as: the image as A or B, read where it lies or repacked to NHWC, the
+// weights where they lie or repacked to KRSC, the result where it belongs or as NHWC in scratch.
+#include "context.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+// A problem seen as a way has it.
+struct View {
+  const Conv2dProblem& problem;
+  const Way& way;
+
+  StoredImage x() const { return seen(stored_x(problem), way.x_nhwc); }
+  StoredImage y() const { return seen(stored_y(problem), way.y_nhwc); }
+  StoredImage c() const { return seen(stored_c(problem), way.y_nhwc); }
+  StoredImage r() const { return seen(stored_r(problem), way.y_nhwc); }
+  FilterLayout w() const { return way.w_krsc ? FilterLayout::krsc : filter_layout(problem); }
+
+  static StoredImage seen(StoredImage image, bool nhwc) {
+    if (!nhwc) return image;
+    image.layout = ImageLayout::nhwc;
+    image.pitch = 0;
+    return image;
+  }
+};
+
+std::uint64_t image_bytes(const StoredImage& image, DType type) {
+  return static_cast<std::uint64_t>(image.n * image.h * image.w * image.c) * size_bytes(type);
+}
+
+// Between an image's layout and NHWC without gaps.
+PermuteProblem permute_of(const StoredImage& image, DType type, bool to_nhwc) {
+  const ImageStrides at = strides_of(image);
+  PermuteProblem p;
+  p.type = type;
+  const std::int64_t block = at.block, blocks = (image.c + block - 1) / block;
+  const std::vector<std::int64_t> shape = block == 1 ? std::vector{image.n, image.c, image.h, image.w}
+                                                     : std::vector{image.n, blocks, image.h, image.w, block};
+  std::vector<std::int64_t> strides{at.image, at.plane, image.w * block, block};
+  if (block > 1) strides.push_back(1);
+  const std::string layout = fmt::format("NCHW{}c", block);
+  p.shape = to_nhwc ? shape : std::vector{image.n, image.h, image.w, image.c};
+  (to_nhwc ? p.src_strides : p.dst_strides) = strides;
+  if (block == 1) {
+    p.axes = to_nhwc ? std::vector{0, 2, 3, 1} : std::vector{0, 3, 1, 2};
+  } else {
+    p.src_layout = to_nhwc ? layout : "NHWC";
+    p.dst_layout = to_nhwc ? "NHWC" : layout;
+    if (to_nhwc) p.extents = {{'C', image.c}};
+  }
+  return p;
+}
+
+struct Maker {
+  const Conv2dContext& c;
+  Conv2dProduct& product;
+  Result<void> failed = {};
+
+  Part scratch(std::string_view as, std::uint64_t bytes) {
+    const std::uint64_t offset = aligned_scratch(product.scratch_bytes);
+    product.scratch_bytes = offset + bytes;
+    return {std::string(as), static_cast<std::uint32_t>(c.operands.size() - 1), offset, bytes, kScratchAlign};
+  }
+  void permute(PermuteProblem problem, const Part& from, const Part& to, std::vector<Step>& steps) {
+    problem.src_align = from.align;
+    problem.dst_align = to.align;
+    if (auto made = add_permute(c, problem, from, to, steps, product.permute_cost); !made && failed)
+      failed = std::unexpected(made.error());
+  }
+  // Adds the operand; if `repacked`, by a permute before the product, after it, or both.
+  void image(const StoredImage& image, DType type, std::string_view as, bool repacked, bool before,
+             bool after = false) {
+    const Part whole = whole_part(c.operands, image.name, as);
+    if (!repacked) {
+      product.parts.push_back(whole);
+      return;
+    }
+    const Part nhwc = scratch(as, image_bytes(image, type));
+    if (before) permute(permute_of(image, type, true), whole, nhwc, product.before);
+    if (after) permute(permute_of(image, type, false), nhwc, whole, product.after);
+    product.parts.push_back(nhwc);
+  }
+  void weights(std::string_view as, bool repacked) {
+    const Part whole = whole_part(c.operands, "w", as);
+    if (!repacked) {
+      product.parts.push_back(whole);
+      return;
+    }
+    const Part krsc = scratch(as, whole.bytes);
+    const auto& p = c.problem;
+    PermuteProblem problem;
+    problem.type = p.w_type;
+    problem.shape = {p.k, p.c / p.groups, p.r * p.s};
+    problem.axes = {0, 2, 1};
+    permute(problem, whole, krsc, product.before);
+    product.parts.push_back(krsc);
+  }
+  void whole(std::string_view name, std::string_view as, bool present) {
+    if (present) product.parts.push_back(whole_part(c.operands, name, as));
+  }
+};
+
+// Empty, or why a kernel's numbers do not hold the problem's.
+std::string refusal_of(const Conv2dProblem& p, const Conv2dProduct& product, const Way& way) {
+  constexpr std::int64_t kMostFilter = 32;
+  if (p.r + p.s > kMostFilter)
+    return fmt::format("the filter's height and width are {} together, the kernel has bits for {}", p.r + p.s,
+                       kMostFilter);
+  if (const std::int64_t most = greatest_size(product.problem); most > kMostSize)
+    return fmt::format("a size or a stride of {}, the kernel's numbers hold 2^31 - 1", most);
+  const std::int64_t block = block_of(p.x_layout), channels = p.c / p.groups;
+  if (block > 1 && !way.x_nhwc && channels % block != 0 && p.groups > 1)
+    return fmt::format("groups of {} channels begin inside blocks of {}", channels, block);
+  return {};
+}
+
+std::string suffix_of(const Way& way) {
+  return fmt::format("{}{}{}{}", way.along_pixels ? " pixels" : "", way.x_nhwc ? " x=nhwc" : "",
+                     way.w_krsc ? " w=krsc" : "", way.y_nhwc ? " y=nhwc" : "");
+}
+
+std::unique_ptr<Conv2dProduct> make_product(const Conv2dContext& c, const Way& way) {
+  const Conv2dProblem& p = c.problem;
+  auto product = std::make_unique<Conv2dProduct>();
+  product->suffix = suffix_of(way);
+  product->problem = product_of(p, way.image_is_b ? PerAxis::row : PerAxis::column);
+  MatmulProblem& m = product->problem;
+  const View view{p, way};
+  set_sizes(m, p, way);
+  if (product->refusal = refusal_of(p, *product, way); !product->refusal.empty()) return product;
+  Maker make{c, *product};
+  const std::string_view image = way.image_is_b ? "b" : "a", weights = way.image_is_b ? "a" : "b";
+  make.image(stored_x(p), p.x_type, image, way.x_nhwc, true);
+  make.weights(weights, way.w_krsc);
+  make.image(stored_y(p), p.out, "d", way.y_nhwc, reads_c(p) && p.c_is_d, true);
+  if (reads_c(p) && !p.c_is_d) make.image(stored_c(p), p.out, "c", way.y_nhwc, true);
+  make.whole("bias", "bias", p.bias);
+  make.whole("scale", "scale", p.scale);
+  if (p.residual) make.image(stored_r(p), p.out, "residual", way.y_nhwc, true);
+  make.whole("w.scale", "b.scale", p.w_format == WeightFormat::q8);
+  make.whole("x.scale", "x.scale", p.x_scale);
+  make.whole("x.bias", "x.bias", p.x_bias);
+  if (!make.failed) {
+    product->refusal = "its permute: " + make.failed.error().message();
+    return product;
+  }
+  const auto& limit = c.options.max_scratch_bytes;
+  if (limit && product->scratch_bytes > *limit) {
+    product->refusal = fmt::format("needs {} bytes of scratch, the caller allows {}", product->scratch_bytes, *limit);
+    return product;
+  }
+  const std::uint32_t x_align = way.x_nhwc ? kScratchAlign : p.x_align,
+                      w_align = way.w_krsc ? kScratchAlign : p.w_align;
+  m.a_align = way.image_is_b ? w_align : x_align;
+  m.b_align = way.image_is_b ? x_align : w_align;
+  if (way.y_nhwc) m.d_align = kScratchAlign;
+  product->image = gathered_image(
+      p, {.at = strides_of(view.x()), .is_b = way.image_is_b, .along_pixels = way.along_pixels, .align = x_align});
+  product->context.emplace(matmul_context(m, c.profile, c.options.extra, product->image.get()));
+  if (p.groups > 1 && (p.bias || p.scale)) product->context->epilogue |= MATMUL_EPILOGUE_VECTOR_BATCHED;
+  return product;
+}
+
+}  // namespace
+
+FilterLayout filter_layout(const Conv2dProblem& p) {
+  return p.w_layout == FilterLayout::kcrs && (p.r * p.s == 1 || p.c == p.groups) ? FilterLayout::krsc : p.w_layout;
+}
+
+MatmulProblem product_of(const Conv2dProblem& p, PerAxis channels) {
+  MatmulProblem m;
+  m.type = p.type;
+  m.a_type = channels == PerAxis::column ? p.x_type : p.w_type;
+  m.b_type = channels == PerAxis::column ? p.w_type : p.x_type;
+  if (channels == PerAxis::column) m.b_format = p.w_format;
+  // The kernels keep f16 sums in f32, which acc=f16 allows.
+  m.acc = p.acc == DType::f16 ? DType::f32 : p.acc;
+  m.out = p.out;
+  m.alpha = p.alpha;
+  m.beta = p.beta;
+  m.c_is_d = p.c_is_d;
+  m.scale = p.scale ? channels : PerAxis::none;
+  m.bias = p.bias ? channels : PerAxis::none;
+  m.activation = p.activation;
+  m.residual = p.residual;
+  m.a_align = channels == PerAxis::column ? p.x_align : p.w_align;
+  m.b_align = channels == PerAxis::column ? p.w_align : p.x_align;
+  m.d_align = p.y_align;
+  return m;
+}
+
+void set_sizes(MatmulProblem& m, const Conv2dProblem& p, const Way& way) {
+  const View view{p, way};
+  const ImageStrides x = strides_of(view.x()), y = strides_of(view.y()), c = strides_of(view.c()),
+                     r = strides_of(view.r());
+  const ImageSize out = size_of_output(p);
+  const std::int64_t pixels = out.height * out.width, length = sum_length(p), outputs = p.k / p.groups;
+  const bool rsck = view.w() == FilterLayout::rsck;
+  const std::int64_t w_ld = rsck ? p.k : length, w_batch = p.groups == 1 ? 0 : rsck ? outputs : outputs * length;
+  m.k = length;
+  if (way.image_is_b) {
+    m.m = p.k;
+    m.n = pixels;
+    m.batch = p.n;
+    m.transpose_a = rsck;
+    m.transpose_b = !way.along_pixels;
+    m.lda = w_ld;
+    m.ldb = x.pixel;
+    m.ldc = m.ldd = m.ldr = pixels;
+    m.a_batch = w_batch;
+    m.b_batch = x.image;
+    m.c_batch = c.image;
+    m.d_batch = y.image;
+    m.r_batch = r.image;
+  } else {
+    m.m = p.n * pixels;
+    m.n = outputs;
+    m.batch = p.groups;
+    m.transpose_a = way.along_pixels;
+    m.transpose_b = !rsck;
+    m.lda = x.pixel;
+    m.ldb = w_ld;
+    m.ldc = c.pixel;
+    m.ldd = y.pixel;
+    m.ldr = r.pixel;
+    m.a_batch = group_step(p, x);
+    m.b_batch = w_batch;
+    m.c_batch = m.d_batch = m.r_batch = outputs;
+  }
+  if (p.c_is_d) {
+    m.ldc = 0;
+    m.c_batch = MatmulProblem::kPacked;
+  }
+}
+
+std::int64_t greatest_size(const MatmulProblem& m) noexcept {
+  return std::max({m.m, m.n, m.k, m.batch, m.lda, m.ldb, m.ldc, m.ldd, m.ldr});
+}
+
+// Where a result is NCHW its rows are channels and the image is B. Groups are batches, and so are images: with both,
+// the image is A, whose batches are groups. Weights of 8 bits are B.
+void add_products(Conv2dContext& c) {
+  const Conv2dProblem& p = c.problem;
+  const bool quantized = p.w_format == WeightFormat::q8;
+  if (p.groups > 1 && quantized) return;  // the scales would be batched
+  Way way;
+  way.image_is_b = p.y_layout == ImageLayout::nchw && p.groups == 1 && !quantized;
+  way.y_nhwc = !way.image_is_b && p.y_layout != ImageLayout::nhwc;
+  const bool kcrs = filter_layout(p) == FilterLayout::kcrs, nchw = p.x_layout == ImageLayout::nchw;
+  const bool split_blocks = block_of(p.x_layout) > 1 && p.groups > 1 && p.c / p.groups % block_of(p.x_layout) != 0;
+  const auto add = [&](const Way& one, bool simt, bool coopmat, bool fallback) {
+    c.products.push_back(make_product(c, one));
+    c.products.back()->fallback = fallback;
+    if (simt) c.of_simt.push_back(c.products.back().get());
+    if (coopmat) c.of_coopmat.push_back(c.products.back().get());
+  };
+  Way channels = way;
+  channels.x_nhwc = nchw || split_blocks;
+  channels.w_krsc = kcrs;
+  Way pixels = way;
+  pixels.along_pixels = true;
+  const bool unit = p.type != DType::f32;  // matrix units multiply shorter types
+  if (nchw) add(pixels, true, false, false);
+  if (!nchw || unit) add(channels, !nchw || !c.options.force.empty() || c.options.explain, unit, nchw);
+  // Without scratch.
+  if (!nchw && (channels.x_nhwc || channels.w_krsc) && !split_blocks) add(pixels, true, false, true);
+}
+
+}  // namespace sectile::detail

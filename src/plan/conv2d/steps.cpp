@@ -1,0 +1,84 @@
+// Makes the steps of a convolution candidate of those of permutes and matmuls, over parts of the plan's operands.
+#include "context.hpp"
+#include "plan/permute/operation.hpp"
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+
+namespace sectile::detail {
+
+std::uint32_t operand_index(std::span<const PlanOperand> operands, std::string_view name) {
+  return static_cast<std::uint32_t>(std::ranges::find(operands, name, &PlanOperand::name) - operands.begin());
+}
+
+Part whole_part(std::span<const PlanOperand> operands, std::string_view operand, std::string_view as) {
+  const std::uint32_t index = operand_index(operands, operand);
+  return {std::string(as), index, 0, operands[index].bytes, operands[index].align};
+}
+
+void place(std::span<Step> steps, std::span<const Part> parts) {
+  const auto move = [&](std::uint32_t& operand) {
+    const Part& part = parts[operand];
+    operand = part.operand;
+    return part.offset;
+  };
+  for (Step& step : steps) {
+    for (AddressSlot& slot : step.addresses) slot.byte_offset += move(slot.operand);
+    for (AccessRange& range : step.accesses) {
+      const std::uint64_t offset = move(range.operand);
+      range.begin += offset;
+      range.end += offset;
+    }
+    for (TensorMap& map : step.tensor_maps) map.byte_offset += move(map.operand);
+  }
+}
+
+Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, const Part& from, const Part& to,
+                         std::vector<Step>& steps, std::int64_t& cost) {
+  Plan plan;
+  plan.problem = problem;
+  const PlanOptions options{.kernels = c.options.kernels};
+  Job job{c.profile, options, plan};
+  if (auto made = Operation<PermuteProblem>::plan(job, problem); !made) return made;
+  place(plan.steps, std::array{from, to});
+  std::ranges::move(plan.steps, std::back_inserter(steps));
+  const MatmulGpuCost& gpu = c.model.matmul;
+  cost += job.cost + (c.cpu() ? std::int64_t{c.model.matmul_cpu.second_step}
+                              : std::int64_t{gpu.second_step} * gpu.clock_picoseconds);
+  return {};
+}
+
+Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d) {
+  const Conv2dProduct& product = *d.product;
+  std::vector<Part> parts = product.parts;
+  std::vector<PlanOperand> operands;
+  for (const Part& part : parts) operands.push_back({part.name, OperandRole::source, part.bytes, part.align});
+  std::vector<Step> steps;
+  std::uint64_t partial_sums = 0;
+  if (d.groups != 0) {
+    auto step = matmul_step(*product.context, d, d.groups, operands);
+    if (!step) return std::unexpected(step.error());
+    steps.push_back(std::move(*step));
+  } else {
+    operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
+    auto made = matmul_steps(*product.context, d, operands, partial_sums);
+    if (!made) return std::unexpected(made.error());
+    steps = std::move(*made);
+  }
+  const auto scratch = static_cast<std::uint32_t>(c.operands.size() - 1);
+  parts.push_back({"scratch", scratch, aligned_scratch(product.scratch_bytes), partial_sums, kScratchAlign});
+  place(steps, parts);
+  Conv2dSteps all{.steps = product.before, .scratch_bytes = product.scratch_bytes};
+  if (partial_sums != 0) all.scratch_bytes = parts.back().offset + partial_sums;
+  // orders the writes of the operands in scratch before the product's reads
+  if (!product.before.empty()) steps.front().barrier_before = true;
+  std::ranges::move(steps, std::back_inserter(all.steps));
+  const std::size_t after = all.steps.size();
+  std::ranges::copy(product.after, std::back_inserter(all.steps));
+  // orders the product's writes of the result in scratch before the permute's reads
+  if (after < all.steps.size()) all.steps[after].barrier_before = true;
+  return all;
+}
+
+}  // namespace sectile::detail

@@ -1,0 +1,80 @@
+// A convolution as the kernels without tiles of a product are told it: conv2d_direct.abi.h has the meaning of the
+// words.
+#include "context.hpp"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+class WholeImage final : public GatheredOperand {
+ public:
+  explicit WholeImage(const Conv2dProblem& p) : p_(p) {
+    if (p.x_scale) addresses.add("x.scale");
+    if (p.x_bias) addresses.add("x.bias");
+    for (const std::int64_t size : {p.h, p.w, size_of_output(p).width}) words.add(static_cast<std::uint32_t>(size));
+    words.add(halves(p.pad_top, p.pad_left));
+    words.add(halves(p.stride_h, p.stride_w));
+    words.add(halves(p.dilation_h, p.dilation_w));
+  }
+  std::uint32_t width(std::uint32_t) const override { return 1; }
+  std::int64_t reach(std::uint32_t) const override { return 0; }
+  std::int64_t element(std::uint32_t, std::uint32_t) const override { return -1; }
+  FixedList<Constant, 8> constants(std::uint32_t) const override {
+    FixedList<Constant, 8> list;
+    list.add({CONV2D_SPEC_R, static_cast<std::uint32_t>(p_.r)});
+    list.add({CONV2D_SPEC_S, static_cast<std::uint32_t>(p_.s)});
+    list.add({CONV2D_SPEC_BLOCK, static_cast<std::uint32_t>(block_of(p_.x_layout))});
+    list.add({CONV2D_SPEC_PROLOGUE, prologue_bits(p_)});
+    return list;
+  }
+
+ private:
+  const Conv2dProblem& p_;
+};
+
+}  // namespace
+
+std::unique_ptr<Conv2dProduct> whole_problem(const Conv2dContext& c) {
+  const Conv2dProblem& p = c.problem;
+  auto whole = std::make_unique<Conv2dProduct>();
+  whole->problem = product_of(p, PerAxis::column);
+  MatmulProblem& m = whole->problem;
+  const ImageStrides x = strides_of(stored_x(p)), y = strides_of(stored_y(p)), before = strides_of(stored_c(p)),
+                     residual = strides_of(stored_r(p));
+  m.m = c.out.height;
+  m.n = p.k;
+  m.k = p.c / p.groups;
+  m.lda = x.pixel;
+  m.ldb = p.k / p.groups;
+  m.ldd = y.pixel;
+  m.ldc = before.pixel;
+  m.ldr = residual.pixel;
+  m.batch = p.n;
+  m.a_batch = x.image;
+  m.b_batch = 0;
+  m.d_batch = y.image;
+  m.c_batch = before.image;
+  m.r_batch = residual.image;
+  whole->image = std::make_unique<WholeImage>(p);
+  whole->context.emplace(matmul_context(m, c.profile, c.options.extra, whole->image.get()));
+  whole->context->epilogue |= MATMUL_EPILOGUE_BATCHED;
+  for (const auto& [name, as] : {std::pair{"x", "a"}, {"w", "b"}, {"y", "d"}, {"w.scale", "b.scale"}})
+    if (operand_index(c.operands, name) < c.operands.size()) whole->parts.push_back(whole_part(c.operands, name, as));
+  for (const char* name : {"c", "bias", "scale", "residual", "x.scale", "x.bias"})
+    if (operand_index(c.operands, name) < c.operands.size()) whole->parts.push_back(whole_part(c.operands, name, name));
+  return whole;
+}
+
+Conv2dConfig whole_config(const Conv2dContext& c, const char* stem) {
+  Conv2dConfig d;
+  d.stem = stem;
+  d.base = c.problem.type == DType::i8 ? "i8" : "f32";
+  d.tile_m = d.tile_n = d.tile_k = 1;
+  d.run_d = 1;
+  d.product = c.whole.get();
+  return d;
+}
+
+}  // namespace sectile::detail
