@@ -1,6 +1,7 @@
 // A plan as one line of text.
 #include <sectile/plan.hpp>
 
+#include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
 #include "operation.hpp"
 
@@ -47,8 +48,8 @@ std::string print(const Step& step) {
   if (!step.tensor_maps.empty()) text += " maps=" + std::to_string(step.tensor_maps.size());
   text += " push=" + std::to_string(step.push.size());
   // Numbers that did not fit the push constants are specialized, so such a plan has its own pipeline.
-  const auto frozen =
-      std::ranges::count_if(step.constants, [](const Constant& c) { return c.id >= PERMUTE_SPEC_WORD0; });
+  const std::uint32_t first = step.kernel.stem.starts_with("permute") ? PERMUTE_SPEC_WORD0 : MATMUL_SPEC_WORD0;
+  const auto frozen = std::ranges::count_if(step.constants, [&](const Constant& c) { return c.id >= first; });
   if (frozen != 0) text += " frozen=" + std::to_string(frozen);
   return text;
 }

@@ -37,7 +37,7 @@ struct Conv2dProduct {
   std::uint64_t scratch_bytes = 0;       // that they take
   std::string suffix;                    // of candidates' names: " x=nhwc w=krsc"
   std::string refusal;                   // why it cannot be computed; empty: it can
-  bool fallback = false;                 // where no other product can be computed
+  bool simt_fallback = false;            // conv2d_simt computes it only where no other product can be
 };
 
 // A candidate's parameters.

@@ -70,7 +70,8 @@ Conv2dContext::Estimate estimate(const Conv2dContext&, std::uint32_t, const Conv
 template <const MatmulStrategy& kRows>
 bool fallback(const Conv2dContext& c, std::uint32_t row) {
   const auto [product, own] = at<kRows>(c, row);
-  return product.fallback || (product.context && kRows.fallback(*product.context, own));
+  return (product.simt_fallback && &kRows == &kMatmulSimt) ||
+         (product.context && kRows.fallback(*product.context, own));
 }
 
 template <const MatmulStrategy& kRows>

@@ -255,7 +255,7 @@ void add_products(Conv2dContext& c) {
   const bool split_blocks = block_of(p.x_layout) > 1 && p.groups > 1 && p.c / p.groups % block_of(p.x_layout) != 0;
   const auto add = [&](const Way& one, bool simt, bool coopmat, bool fallback) {
     c.products.push_back(make_product(c, one));
-    c.products.back()->fallback = fallback;
+    c.products.back()->simt_fallback = fallback;
     if (simt) c.of_simt.push_back(c.products.back().get());
     if (coopmat) c.of_coopmat.push_back(c.products.back().get());
   };
