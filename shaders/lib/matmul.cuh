@@ -2,8 +2,16 @@
 // B.
 // Include after lib/cuda.cuh. INTEGER (from the variant): int8 products with int accumulators. Every CUDA device has
 // 1-byte and 2-byte accesses, so the "narrow" variants that plans name are the same code as the others.
+// CONV2D: the kernel is a convolution's, whose words (lib/conv2d.abi.h) stand among these and behind them.
 #include "matmul.abi.h"
 #include "numbers.cuh"
+
+#ifdef CONV2D
+#include "conv2d.abi.h"
+#define MAX_WORDS CONV2D_MAX_WORDS
+#else
+#define MAX_WORDS MATMUL_MAX_WORDS
+#endif
 
 constexpr uint kWorkgroup = sectile_constant(SECTILE_SPEC_WORKGROUP, 128u);
 constexpr uint kType = sectile_constant(MATMUL_SPEC_TYPE, MATMUL_TYPE_F32);
@@ -25,11 +33,11 @@ constexpr uint kTileK = sectile_constant(MATMUL_SPEC_TILE_K, 16u);
 
 // The words that are not pushed, as a constant table: loads with a constant index fold away.
 struct SpecializedWords {
-  uint word[MATMUL_MAX_WORDS - MATMUL_PUSH_WORDS];
+  uint word[MAX_WORDS - MATMUL_PUSH_WORDS];
 };
 __device__ constexpr SpecializedWords specialize_words() {
   SpecializedWords words{};
-  for (uint k = 0u; k < MATMUL_MAX_WORDS - MATMUL_PUSH_WORDS; ++k)
+  for (uint k = 0u; k < MAX_WORDS - MATMUL_PUSH_WORDS; ++k)
     words.word[k] = sectile_constant(MATMUL_SPEC_WORD0 + k, 0u);
   return words;
 }
@@ -50,6 +58,7 @@ constexpr uint kHasResidual = (kEpilogue & MATMUL_EPILOGUE_RESIDUAL) != 0u ? 1u 
 constexpr uint kHasBScale = kBType >= MATMUL_TYPE_Q8 ? 1u : 0u;
 constexpr uint kHasAScale = (kEpilogue & MATMUL_EPILOGUE_A_SCALE) != 0u ? 1u : 0u;
 constexpr uint kBatched = (kEpilogue & MATMUL_EPILOGUE_BATCHED) != 0u ? 1u : 0u;
+constexpr uint kVectorBatched = (kEpilogue & MATMUL_EPILOGUE_VECTOR_BATCHED) != 0u ? 1u : 0u;
 constexpr uint kSplit = (kEpilogue & MATMUL_EPILOGUE_SPLIT) != 0u ? 1u : 0u;
 constexpr uint kActivation = (kEpilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) & 7u;
 
@@ -60,7 +69,16 @@ constexpr uint kAtScale = kAtBias + 2u * kHasBias;
 constexpr uint kAtResidual = kAtScale + 2u * kHasScale;
 constexpr uint kAtBScale = kAtResidual + 2u * kHasResidual;
 constexpr uint kAtAScale = kAtBScale + 2u * kHasBScale;
-constexpr uint kAtSizes = kAtAScale + 2u * kHasAScale;          // M, N, K, alpha, lda, ldb, ldd
+#ifdef CONV2D
+constexpr uint kPrologue = sectile_constant(CONV2D_SPEC_PROLOGUE, 0u);
+constexpr uint kHasXScale = (kPrologue & CONV2D_PROLOGUE_SCALE) != 0u ? 1u : 0u;
+constexpr uint kHasXBias = (kPrologue & CONV2D_PROLOGUE_BIAS) != 0u ? 1u : 0u;
+#else
+constexpr uint kHasXScale = 0u, kHasXBias = 0u;
+#endif
+constexpr uint kAtXScale = kAtAScale + 2u * kHasAScale;
+constexpr uint kAtXBias = kAtXScale + 2u * kHasXScale;
+constexpr uint kAtSizes = kAtXBias + 2u * kHasXBias;            // M, N, K, alpha, lda, ldb, ldd
 constexpr uint kAtLdc = kAtSizes + 7u;
 constexpr uint kAtBeta = kAtLdc + kHasC;
 constexpr uint kAtLdr = kAtBeta + (kHasC | kHasCIsD);
@@ -77,6 +95,7 @@ constexpr uint kAtBatchB = kAtBatchA + 2u * kBatched;
 constexpr uint kAtBatchD = kAtBatchB + 2u * kBatched;
 constexpr uint kAtBatchC = kAtBatchD + 2u * kBatched;
 constexpr uint kAtBatchR = kAtBatchC + 2u * kHasC * kBatched;
+constexpr uint kAtEnd = kAtBatchR + 2u * kHasResidual * kBatched;
 
 __device__ __forceinline__ uint size_m(const MatmulPush& push) { return word(push, kAtSizes); }
 __device__ __forceinline__ uint size_n(const MatmulPush& push) { return word(push, kAtSizes + 1u); }

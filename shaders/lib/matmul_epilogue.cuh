@@ -34,13 +34,14 @@ __device__ __forceinline__ float load_out(uint64 address, uint at) {
 // Addresses for a tile's result and the operands of its epilogue; computed once a workgroup.
 struct Target {
   uint64 d, c, residual;    // address of the tile's element (first row, first column)
-  uint row, column;
+  uint row, column, batch;
 };
 
 __device__ __forceinline__ Target target_of(const MatmulPush& push, const Tile& t) {
   Target g;
   g.row = t.m;
   g.column = t.n;
+  g.batch = t.batch;
   uint64 d = batch_address(push, address_of(push.d), kOutType, t.batch, kAtBatchD);
   // Partial sums: one M x ldd matrix per split, consecutive.
   if (kSplit != 0u) d += bytes_of(kOutType, uint64(t.split) * size_m(push) * ldd(push));
@@ -56,10 +57,20 @@ __device__ __forceinline__ Target target_of(const MatmulPush& push, const Tile& 
   return g;
 }
 
+// The element of an epilogue's vector that belongs to row m and column n.
+__device__ __forceinline__ uint vector_at(const MatmulPush& push, const Target& g, const bool by_row, uint m, uint n) {
+  const uint first = kVectorBatched != 0u ? g.batch * (by_row ? size_m(push) : size_n(push)) : 0u;
+  return first + (by_row ? m : n);
+}
+__device__ __forceinline__ uint bias_at(const MatmulPush& push, const Target& g, uint m, uint n) {
+  return vector_at(push, g, (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u, m, n);
+}
+
 #ifdef INTEGER
-__device__ __forceinline__ int finished_int(const MatmulPush& push, int acc, uint m, uint n, int residual) {
+__device__ __forceinline__ int finished_int(const MatmulPush& push, const Target& g, int acc, uint m, uint n,
+                                            int residual) {
   if (kHasBias != 0u) {
-    const uint at = (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n;
+    const uint at = bias_at(push, g, m, n);
     acc = plus(acc, int(__ldg(global_pointer<const uint>(word2(push, kAtBias), uint64(at) * 4u))));
   }
   if (kActivation == 1u) acc = acc < 0 ? 0 : acc;
@@ -67,11 +78,14 @@ __device__ __forceinline__ int finished_int(const MatmulPush& push, int acc, uin
 }
 #endif
 
-__device__ __forceinline__ float finished(const MatmulPush& push, acc_t acc, uint m, uint n, float c, float residual) {
+__device__ __forceinline__ float finished(const MatmulPush& push, const Target& g, acc_t acc, uint m, uint n, float c,
+                                          float residual) {
   float v = alpha(push) * float(acc);
-  if (kHasScale != 0u) v *= load_float(word2(push, kAtScale), (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u ? m : n);
+  if (kHasScale != 0u)
+    v *= load_float(word2(push, kAtScale),
+                    vector_at(push, g, (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u, m, n));
   if ((kHasC | kHasCIsD) != 0u) v += beta(push) * c;
-  if (kHasBias != 0u) v += load_out(word2(push, kAtBias), (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n);
+  if (kHasBias != 0u) v += load_out(word2(push, kAtBias), bias_at(push, g, m, n));
   return activated(v) + residual;
 }
 
@@ -89,7 +103,7 @@ __device__ __forceinline__ void store_run(const MatmulPush& push, const Target& 
   if (kOutType == MATMUL_TYPE_I32) {
 #pragma unroll
     for (uint i = 0u; i < 4u; ++i)
-      if (i < kWidthD) raw[i] = uint(finished_int(push, acc[i], m, n + i, int(raw_residual[i])));
+      if (i < kWidthD) raw[i] = uint(finished_int(push, g, acc[i], m, n + i, int(raw_residual[i])));
     store_raw(g.d, at, bytes, raw);
     return;
   }
@@ -100,7 +114,8 @@ __device__ __forceinline__ void store_run(const MatmulPush& push, const Target& 
   unpack_run(kOutType, kWidthD, raw_c, c);
   unpack_run(kOutType, kWidthD, raw_residual, residual);
 #pragma unroll
-  for (uint i = 0u; i < MAX_RUN; ++i) v[i] = i < kWidthD ? finished(push, acc[i], m, n + i, c[i], residual[i]) : 0.0f;
+  for (uint i = 0u; i < MAX_RUN; ++i)
+    v[i] = i < kWidthD ? finished(push, g, acc[i], m, n + i, c[i], residual[i]) : 0.0f;
 #pragma unroll
   for (uint i = 0u; i < 4u; ++i)
     raw[i] = kOutType == MATMUL_TYPE_F32 ? __float_as_uint(v[i]) : pack_pair(kOutType, v[2u * i], v[2u * i + 1u]);

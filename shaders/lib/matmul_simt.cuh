@@ -1,5 +1,5 @@
-// A workgroup's tile of a product: staging in workgroup memory, the loop along K, products, and the store of the result.
-// Include after lib/matmul_items.cuh and the kernel's fetch of its operands, which has
+// A workgroup's tile of a product: staging in workgroup memory, the loop along K, products and the store of the
+// result. Include after lib/matmul_items.cuh and the kernel's fetch of its operands, which has
 //   Place                   what an invocation keeps of a load from step to step
 //   place_of(push, t, s, item)
 //   operands_of(push, t)    the description and the address of both operands
