@@ -5,6 +5,11 @@
 #include <vector>
 
 namespace sectile::tools {
+namespace {
+
+double real(std::int64_t size) { return static_cast<double>(size); }
+
+}  // namespace
 
 PermuteProblem copy_problem(std::uint64_t bytes) {
   PermuteProblem problem;
@@ -22,9 +27,20 @@ double operand_bytes_of(const Problem& problem) {
   return bytes;
 }
 
+std::int64_t terms_of(const MatmulProblem& problem) noexcept { return problem.k; }
+
+std::int64_t terms_of(const Conv2dProblem& problem) noexcept {
+  return problem.c / problem.groups * problem.r * problem.s;
+}
+
 double operations_of(const MatmulProblem& problem) {
-  const auto real = [](std::int64_t size) { return static_cast<double>(size); };
-  return 2 * real(problem.m) * real(problem.n) * real(problem.k) * real(problem.batch);
+  return 2 * real(problem.m) * real(problem.n) * real(terms_of(problem)) * real(problem.batch);
+}
+
+double operations_of(const Conv2dProblem& problem) {
+  const auto size = output_size(problem);
+  if (!size) return 0;
+  return 2 * real(problem.n) * real(problem.k) * real(size->height) * real(size->width) * real(terms_of(problem));
 }
 
 void fill_numbers(DType type, std::span<std::byte> bytes, std::uint64_t seed) {

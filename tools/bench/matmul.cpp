@@ -1,25 +1,20 @@
 // A matmul's part of the benchmark: rows that are compared with each other and with rivals.
 #include "matmul.hpp"
 
-#include "data.hpp"
+#include "cli/words.hpp"
+#include "product.hpp"
 
 #include "lib/matmul.abi.h"
 #include "reference/matmul.hpp"
 
 #include <sectile/planner.hpp>
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <utility>
 
 namespace sectile::tools {
 namespace {
-
-constexpr int kSamples =
-    64;  // elements that are compared with the reference before timing; `sectile check` compares all
 
 // A candidate with a twin " checked", for problems whose planned tile has none.
 constexpr const char* kTwinTile = "matmul_simt 128x128x8 8x8";
@@ -140,19 +135,7 @@ std::vector<BenchRow> dietcode_rows() {
   return rows;
 }
 
-// By the enumerations' order.
-constexpr std::string_view kFormats[] = {"plain", "q8", "q4"}, kVectors[] = {"none", "row", "column"},
-                           kActivations[] = {"none", "relu", "gelu", "gelu_tanh", "silu"};
-
-// How far from what is right an element may be: rounding of the result, and of the sums.
-double tolerance_of(const MatmulProblem& p, double want) {
-  if (p.acc == DType::i32) return 0;
-  const double bits = p.out == DType::f16 ? 0x1p-10 : p.out == DType::bf16 ? 0x1p-7 : 0x1p-22;
-  const double sums = static_cast<double>(p.k) * (p.acc == DType::f16 ? 0x1p-10 : 0x1p-22);
-  return bits * std::abs(want) + sums * std::max(1.0, std::abs(static_cast<double>(p.alpha)));
-}
-
-class BenchMatmul final : public BenchOperation {
+class BenchMatmul final : public BenchProduct<MatmulProblem, reference::MatmulDefinition> {
  public:
   std::vector<std::string_view> presets() const override { return {"matmul", "gemm-ladder", "dietcode"}; }
 
@@ -171,7 +154,7 @@ class BenchMatmul final : public BenchOperation {
                              {"type", name(p.type)},
                              {"a_type", name(p.a_type)},
                              {"b_type", name(p.b_type)},
-                             {"b_format", kFormats[std::to_underlying(p.b_format)]},
+                             {"b_format", word_of(p.b_format)},
                              {"acc", name(p.acc)},
                              {"out", name(p.out)},
                              {"m", p.m},
@@ -183,9 +166,9 @@ class BenchMatmul final : public BenchOperation {
                              {"alpha", p.alpha},
                              {"beta", p.beta},
                              {"c_is_d", p.c_is_d},
-                             {"bias", kVectors[std::to_underlying(p.bias)]},
-                             {"scale", kVectors[std::to_underlying(p.scale)]},
-                             {"activation", kActivations[std::to_underlying(p.activation)]},
+                             {"bias", word_of(p.bias)},
+                             {"scale", word_of(p.scale)},
+                             {"activation", word_of(p.activation)},
                              {"residual", p.residual},
                              {"a_scale", p.a_scale}};
     const auto given = [&](const char* key, std::int64_t value, std::int64_t left_out) {
@@ -204,84 +187,12 @@ class BenchMatmul final : public BenchOperation {
     return object;
   }
 
-  Work work(const Problem& problem) const override {
-    Work work{.operations = operations_of(std::get<MatmulProblem>(problem))};
-    if (const auto operands = operands_of(problem))
-      for (const OperandSpec& operand : *operands)
-        (operand.written ? work.written : work.read) += static_cast<double>(operand.bytes);
-    return work;
-  }
-
-  const RateUnit& unit() const override {
-    static constexpr RateUnit kUnit{
-        .unit = "TFLOP/s",
-        .scale = 1e12,
-        .digits = 3,
-        .operations = true,
-        .axis = "TFLOP/s",
-        .note = "A multiplication and an addition are two operations; bytes are those of every operand, once."};
-    return kUnit;
-  }
-  bool beside_copy() const override { return false; }
-  bool narrow_factors(const Problem& problem) const override {
-    return size_bytes(std::get<MatmulProblem>(problem).type) <= 2;
-  }
-
-  std::uint64_t most_slots() const override { return 256; }
-
-  bool fill(const Problem& problem, const OperandSpec& spec, std::size_t index,
-            std::span<std::byte> bytes) const override {
-    const auto& p = std::get<MatmulProblem>(problem);
-    if (spec.written && !p.c_is_d) return false;  // C is what D held
-    fill_numbers(reference::MatmulDefinition(p).operand(spec.name).type, bytes, kBenchSeed + index);
-    return true;
-  }
-
-  // Some elements against the definition, the corners among them.
-  std::string verify(const Problem& problem, const BenchData& before, std::span<const std::byte> got) const override {
-    const auto& p = std::get<MatmulProblem>(problem);
-    const reference::MatmulDefinition definition(p);
-    const auto& d = definition.operand("d");
-    const auto pick = [](std::int64_t n, int i, std::uint64_t by) {
-      return i < 2 ? (i == 0 ? 0 : n - 1)
-                   : static_cast<std::int64_t>((static_cast<std::uint64_t>(i) * by) % static_cast<std::uint64_t>(n));
-    };
-    for (int i = 0; i < kSamples; ++i) {
-      const std::int64_t b = pick(p.batch, i, 7919), m = pick(p.m, i, 104729), n = pick(p.n, i, 1299709);
-      const auto want = definition.element(before, before.at("d"), b, m, n);
-      const double have = d.at(got, d.index(b, m, n));
-      if (!(std::abs(have - want.value) <= want.tolerance))
-        return fmt::format("d[{},{},{}] is {}, not {} within {}", b, m, n, have, want.value, want.tolerance);
-    }
-    return {};
-  }
-
-  // Every element, each of which may be off by as much.
-  std::string compare(const Problem& problem, std::span<const std::byte> first,
-                      std::span<const std::byte> other) const override {
-    if (std::ranges::equal(first, other)) return {};
-    const auto& p = std::get<MatmulProblem>(problem);
-    const reference::MatmulDefinition definition(p);
-    const auto& d = definition.operand("d");
-    for (std::int64_t b = 0; b < p.batch; ++b)
-      for (std::int64_t m = 0; m < p.m; ++m)
-        for (std::int64_t n = 0; n < p.n; ++n) {
-          const std::int64_t at = d.index(b, m, n);
-          const double x = d.at(first, at), y = d.at(other, at);
-          if (!(std::abs(x - y) <= 2 * tolerance_of(p, x)))
-            return fmt::format("d[{},{},{}] is {}, the planner's own choice makes it {}", b, m, n, y, x);
-        }
-    return {};
-  }
-
   std::span<const SweepClass> sweep_classes() const override { return matmul_classes(); }
   std::span<const std::string_view> sweep_types() const override { return matmul_types(); }
   std::uint64_t sweep_stream() const override { return 2; }
   std::optional<Drawn> draw(const SweepOptions& options, char letter, std::string_view type,
                             reference::Random& random) const override {
-    constexpr double most_bytes = 8e9;  // of all operands together
-    const double most = options.max_gflop > 0 ? options.max_gflop : options.cpu ? 2 : 0;
-    return draw_matmul(letter, type, most * 1e9, most_bytes, random);
+    return draw_matmul(letter, type, most_operations(options), kMostDrawnBytes, random);
   }
 };
 
