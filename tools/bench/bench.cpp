@@ -158,7 +158,7 @@ void add_sweep_options(CLI::App& app, BenchOptions& options, SweepOptions& sweep
       ->check(number_in(0.001, 1e5))
       ->needs(operation);
   app.add_option("--max-gflop", sweep.max_gflop,
-                 "--sweep matmul: 10^9 operations, at most (default: no bound, on CPUs 2)")
+                 "--sweep matmul, conv2d: 10^9 operations, at most (default: no bound, on CPUs 2)")
       ->check(number_in(0.001, 1e6))
       ->needs(operation);
   app.add_flag("--regret", options.regret, "--sweep: time every admissible candidate of each problem as well")
@@ -173,7 +173,8 @@ Command add_bench(CLI::App& parent) {
   auto sweep = std::make_shared<SweepOptions>();
   auto merged = std::make_shared<std::vector<std::string>>();
   CLI::App* app = parent.add_subcommand(
-      "bench", "Time plans: permutes beside a copy of the same bytes, matmuls beside each other and rivals");
+      "bench",
+      "Time plans: permutes beside a copy of the same bytes, matmuls and convolutions beside each other and rivals");
   app->add_option("problems", options->problems, "Such as \"permute f32 8192x8192 axes=1,0\"");
   app->add_option("--preset", options->preset, preset_names({"host"}));
   app->add_option("--only", options->only, "Only rows whose name contains this");

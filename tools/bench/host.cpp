@@ -15,7 +15,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <numeric>
+#include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 namespace sectile::tools {
@@ -43,20 +45,12 @@ std::vector<PermuteProblem> random_permutes(DType type, std::size_t count) {
   return problems;
 }
 
-std::vector<Problem> planned_permutes() {
+// Those of a preset and random ones, as far as the device has accesses for them.
+std::vector<Problem> planned(std::string_view preset, const DeviceProfile& profile, auto&& generate) {
   std::vector<Problem> problems;
-  const auto rows = preset_rows("seeds-permute");
+  const auto rows = preset_rows(preset);
   for (const BenchRow& row : *rows) problems.push_back(row.problem);
-  for (std::uint64_t i = 0; i < 1000; ++i) problems.emplace_back(reference::generate_permute(11, i));
-  return problems;
-}
-
-// Those of --preset matmul and random ones that the device has accesses for.
-std::vector<Problem> planned_matmuls(const DeviceProfile& profile) {
-  std::vector<Problem> problems;
-  const auto rows = preset_rows("matmul");
-  for (const BenchRow& row : *rows) problems.push_back(row.problem);
-  for (std::uint64_t i = 0; i < 1000; ++i) problems.emplace_back(reference::generate_matmul(11, i));
+  for (std::uint64_t i = 0; i < 1000; ++i) problems.emplace_back(generate(11, i));
   if (!profile.storage8.value_or(false) || !profile.storage16.value_or(false))
     std::erase_if(problems, [&](const Problem& problem) { return !make_plan(problem, profile).has_value(); });
   return problems;
@@ -76,14 +70,18 @@ Result<nlohmann::json> time_cold(const std::vector<Problem>& problems, const Dev
 }
 
 Result<nlohmann::json> time_planning(const DeviceProfile& profile) {
-  const auto permutes = time_cold(planned_permutes(), profile);
+  const auto permutes = time_cold(planned("seeds-permute", profile, reference::generate_permute), profile);
   if (!permutes) return std::unexpected(permutes.error());
-  const auto matmuls = time_cold(planned_matmuls(profile), profile);
+  const auto matmuls = time_cold(planned("matmul", profile, reference::generate_matmul), profile);
   if (!matmuls) return std::unexpected(matmuls.error());
+  const auto convolutions = time_cold(planned("conv2d", profile, reference::generate_conv2d), profile);
+  if (!convolutions) return std::unexpected(convolutions.error());
   nlohmann::json result = {{"plan_cold", *permutes},
                            {"plan_cold_goal_ns", 50000},
                            {"plan_matmul_cold", *matmuls},
-                           {"plan_matmul_cold_goal_ns", 200000}};
+                           {"plan_matmul_cold_goal_ns", 200000},
+                           {"plan_conv2d_cold", *convolutions},
+                           {"plan_conv2d_cold_goal_ns", 200000}};
 
   Planner planner(profile);
   const Problem problem = preset_rows("seeds-permute")->front().problem;
@@ -219,13 +217,10 @@ Result<nlohmann::json> bench_host(const BenchOptions& options) {
 }
 
 std::vector<std::string> host_figures() {
-  return {"plan a permute, cold",
-          "plan a matmul, cold",
-          "plan cache hit",
-          "record a dispatch",
-          "pipelines for permutes of ranks 2-5",
-          "first start: pipelines made",
-          "second start: pipelines made"};
+  return {"plan a permute, cold",        "plan a matmul, cold",
+          "plan a convolution, cold",    "plan cache hit",
+          "record a dispatch",           "pipelines for permutes of ranks 2-5",
+          "first start: pipelines made", "second start: pipelines made"};
 }
 
 std::string print_host(const nlohmann::json& host) {
@@ -235,10 +230,12 @@ std::string print_host(const nlohmann::json& host) {
                        format_seconds(spread["p90_ns"].get<double>() * 1e-9));
   };
   Table table({"what", "figure", "goal"});
-  table.add({"plan a permute, cold", ns(host["plan_cold"]), "< 50 us"});
-  table.add({"  the slowest of them", format_seconds(host["plan_cold"]["worst_ns"].get<double>() * 1e-9), ""});
-  table.add({"plan a matmul, cold", ns(host["plan_matmul_cold"]), "< 200 us"});
-  table.add({"  the slowest of them", format_seconds(host["plan_matmul_cold"]["worst_ns"].get<double>() * 1e-9), ""});
+  for (const auto& [key, what, goal] : {std::tuple{"plan_cold", "plan a permute, cold", "< 50 us"},
+                                        std::tuple{"plan_matmul_cold", "plan a matmul, cold", "< 200 us"},
+                                        std::tuple{"plan_conv2d_cold", "plan a convolution, cold", "< 200 us"}}) {
+    table.add({what, ns(host[key]), goal});
+    table.add({"  the slowest of them", format_seconds(host[key]["worst_ns"].get<double>() * 1e-9), ""});
+  }
   table.add({"plan cache hit", ns(host["plan_hit"]), "< 1 us"});
   table.add({"  heap allocations", host["plan_hit"]["allocations"].dump(), "none"});
   table.add({"record a dispatch", ns(host["record"]), "< 2 us"});

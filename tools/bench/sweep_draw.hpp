@@ -19,7 +19,7 @@ struct SweepOptions {
   std::size_t cases = 100, first = 0;  // cases `first` to `first` + `cases` - 1
   std::string only_class, only_type;   // a letter or a name; "f16"; empty: all
   double min_mb = 0;                   // permute: 10^6 bytes of the larger operand, to 16 times as many; 0: 32, CPUs 4
-  double max_gflop = 0;                // matmul: what has more is drawn again; 0: no bound, CPUs 2
+  double max_gflop = 0;                // products: what has more is drawn again; 0: no bound, CPUs 2
   bool cpu = false;                    // the device is one
 };
 

@@ -335,7 +335,8 @@ TEST_CASE("a rows short name says all of its problem") {
 }
 
 TEST_CASE("every preset row is valid and named once") {
-  for (const char* preset : {"seeds-permute", "cpu", "images", "matmul", "gemm-ladder", "dietcode"}) {
+  for (const char* preset :
+       {"seeds-permute", "cpu", "images", "matmul", "gemm-ladder", "dietcode", "conv2d", "conv2d-fusion"}) {
     std::map<std::string, int> names;
     const auto rows = preset_rows(preset);
     REQUIRE(rows.has_value());
@@ -436,6 +437,70 @@ TEST_CASE("rivals are told all of a matmul") {
   CHECK(full["activation"] == "gelu_tanh");
   CHECK(full["residual"] == true);
   CHECK(full["a_scale"] == true);
+}
+
+TEST_CASE("rivals are told all of a convolution") {
+  const auto told = [](const char* text) {
+    const auto problem = parse_problem(text);
+    REQUIRE_MESSAGE(problem.has_value(), text);
+    const BenchRow row = bench_operation(*problem).row(*problem);
+    return rows_json({&row, 1})["rows"][0];
+  };
+  const auto plain = told("conv2d i8 nchw 2x6x9x8 k=4 r=3");
+  CHECK(plain["operation"] == "conv2d");
+  CHECK(plain["type"] == "i8");
+  CHECK(plain["x_type"] == "i8");
+  CHECK(plain["w_type"] == "i8");
+  CHECK(plain["w_format"] == "plain");
+  CHECK(plain["out"] == "i32");
+  CHECK(plain["x_layout"] == "nchw");
+  CHECK(plain["y_layout"] == "nchw");
+  CHECK(plain["w_layout"] == "kcrs");
+  CHECK(plain["groups"] == 1);
+  CHECK(plain["alpha"] == 1.0);
+  CHECK(plain["beta"] == 0.0);
+  CHECK(plain["activation"] == "none");
+  for (const char* key : {"stride", "dilation"}) CHECK_MESSAGE(plain[key] == nlohmann::json({1, 1}), key);
+  CHECK(plain["pad"] == nlohmann::json({0, 0, 0, 0}));
+  for (const char* key : {"c_is_d", "bias", "scale", "residual", "x_scale", "x_bias", "x_relu"})
+    CHECK_MESSAGE(plain[key] == false, key);
+  for (const char* key : {"x_pitch", "y_pitch", "c_pitch", "r_pitch"}) CHECK_MESSAGE(!plain.contains(key), key);
+
+  const auto full = told(
+      "conv2d f16 nhwc:nchw 2x6x19x18 k=4 r=3x2 s=2,1 p=1,2,3,4 d=1,2 g=2 weights=rsck x=f32 w=q8 out=f32 x.pitch=16 "
+      "y.pitch=4000 r.pitch=5000 alpha=0.5 beta=-2 c=y epi=scale+bias+silu+residual pro=scale+bias+relu");
+  CHECK(full["x_layout"] == "nhwc");
+  CHECK(full["y_layout"] == "nchw");
+  CHECK(full["w_layout"] == "rsck");
+  CHECK(full["x_type"] == "f32");
+  CHECK(full["w_type"] == "i8");
+  CHECK(full["w_format"] == "q8");
+  CHECK(full["out"] == "f32");
+  const std::map<std::string, int> sizes = {{"n", 2}, {"c", 6}, {"h", 19}, {"w", 18}, {"k", 4}, {"r", 3}, {"s", 2}};
+  for (const auto& [key, size] : sizes) CHECK_MESSAGE(full[key] == size, key);
+  CHECK(full["stride"] == nlohmann::json({2, 1}));
+  CHECK(full["dilation"] == nlohmann::json({1, 2}));
+  CHECK(full["pad"] == nlohmann::json({1, 2, 3, 4}));
+  CHECK(full["groups"] == 2);
+  CHECK(full["x_pitch"] == 16);
+  CHECK(full["y_pitch"] == 4000);
+  CHECK(full["r_pitch"] == 5000);
+  CHECK(full["activation"] == "silu");
+  for (const char* key : {"c_is_d", "bias", "scale", "residual", "x_scale", "x_bias", "x_relu"})
+    CHECK_MESSAGE(full[key] == true, key);
+}
+
+TEST_CASE("a convolution's work is that of its definition") {
+  const auto work = [](const char* text) {
+    const Problem problem = parse_problem(text).value();
+    return bench_operation(problem).work(problem);
+  };
+  const Work plain = work("conv2d f16 nhwc 2x6x9x8 k=4 r=3x2 p=1,0,1,0");  // 9 x 7 results of 36 products
+  CHECK(plain.operations == 2.0 * 2 * 4 * 9 * 7 * 36);
+  CHECK(plain.read == 2.0 * (2 * 6 * 9 * 8 + 4 * 6 * 3 * 2));
+  CHECK(plain.written == 2.0 * 2 * 4 * 9 * 7);
+  CHECK(work("conv2d f16 nhwc 2x6x9x8 k=4 r=3x2 p=1,0,1,0 g=2").operations == plain.operations / 2);
+  CHECK(work("conv2d f16 nhwc 2x6x9x8 k=4 r=3x2 p=1,0,1,0 s=2").operations == 2.0 * 2 * 4 * 5 * 4 * 36);
 }
 
 TEST_CASE("tables align and lists parse") {

@@ -104,6 +104,44 @@ void check_matmul(char letter, const MatmulProblem& p) {
   if (letter != 'g') CHECK(p.batch == 1);
 }
 
+void check_conv2d(char letter, const std::string& type, const Conv2dProblem& p) {
+  const auto in = [](std::int64_t value, std::int64_t low, std::int64_t high) { return value >= low && value <= high; };
+  const bool nhwc = type == "f16-nhwc", depthwise = p.groups == p.c;
+  CHECK(p.type == (type == "f32-nchw" ? DType::f32 : DType::f16));
+  CHECK(p.x_layout == (nhwc ? ImageLayout::nhwc : ImageLayout::nchw));
+  CHECK(p.y_layout == p.x_layout);
+  CHECK(p.w_layout == (nhwc ? FilterLayout::krsc : FilterLayout::kcrs));
+  CHECK(p.acc == DType::f32);
+  const auto filter = [&](std::int64_t side, std::int64_t stride, std::int64_t pad) {
+    return p.r == side && p.s == side && p.stride_h == stride && p.stride_w == stride && p.pad_top == pad &&
+           p.pad_left == pad && p.pad_bottom == pad && p.pad_right == pad;
+  };
+  if (letter != 'd' && letter != 'h') CHECK(p.h == p.w);
+  if (letter != 'g' && letter != 'h') CHECK((p.dilation_h == 1 && p.dilation_w == 1));
+  if (letter == 'a') {
+    CHECK((filter(3, 1, 1) || filter(3, 2, 1) || filter(1, 1, 0) || filter(1, 2, 0)));
+    CHECK((p.groups == 1 && in(p.h, 5, 96) && in(p.c, 64, 2048) && in(p.k, 64, 2048)));
+  }
+  if (letter == 'b') {
+    CHECK((filter(3, 1, 1) || filter(3, 2, 1) || filter(1, 1, 0)));
+    CHECK((p.c % 320 == 0 && p.k % 320 == 0 && p.c <= 2560 && p.k <= 1280 && in(p.h, 16, 96) && p.n <= 8));
+  }
+  if (letter == 'c') CHECK(((filter(7, 1, 3) && depthwise) || filter(1, 1, 0) || filter(2, 2, 0)));
+  if (letter == 'd') {
+    CHECK((filter(3, 1, 1) || filter(3, 2, 1) || filter(1, 1, 0)));
+    CHECK((in(p.h, 5, 160) && in(p.w, 5, 160) && in(p.c, 64, 1024) && in(p.k, 18, 1024)));
+  }
+  if (letter == 'e') CHECK((in(p.c, 1, 4) && p.c != 2 && in(p.k, 16, 1280) && in(p.h, 160, 640)));
+  if (letter == 'f') {
+    CHECK((depthwise && (p.k == p.c || p.k == 2 * p.c) && p.c % 8 == 0 && in(p.c, 16, 1536)));
+    CHECK((in(p.r, 3, 7) && p.r % 2 == 1 && in(p.h, 7, 224)));
+    CHECK((filter(p.r, 1, p.r / 2) || filter(p.r, 2, p.r / 2)));
+  }
+  if (letter == 'g') CHECK((filter(3, 1, p.dilation_h) && in(p.dilation_h, 2, 24) && p.dilation_w == p.dilation_h));
+  if (letter == 'h') CHECK((in(p.c, 1, 700) && in(p.k, 1, 700) && in(p.h, 5, 300) && in(p.w, 5, 300)));
+  if (!p.bias) CHECK((p.activation == Activation::none && !p.residual));
+}
+
 // A neighbour contains its problem, and has no size above 64 that is no multiple of it.
 void check_neighbour(const SweepCase& c) {
   if (!c.neighbour) return;
@@ -114,6 +152,20 @@ void check_neighbour(const SweepCase& c) {
          {std::pair(p->m, around.m), std::pair(p->n, around.n), std::pair(p->k, around.k)})
       CHECK(rounded == (mine > 64 ? (mine + 63) / 64 * 64 : mine));
     CHECK(around.batch == p->batch);
+    return;
+  }
+  if (const auto* p = std::get_if<Conv2dProblem>(&c.problem)) {
+    const auto& around = std::get<Conv2dProblem>(*c.neighbour);
+    const auto rounded = [](std::int64_t size) { return size > 64 ? (size + 63) / 64 * 64 : size; };
+    const bool depthwise = p->groups == p->c && p->groups > 1;
+    Conv2dProblem want = *p;
+    want.h = rounded(p->h);
+    want.w = rounded(p->w);
+    want.groups = depthwise ? rounded(p->c) : p->groups;
+    want.c = depthwise ? want.groups : rounded(p->c / p->groups) * p->groups;
+    want.k = depthwise ? p->k / p->c * want.groups : rounded(p->k / p->groups) * p->groups;
+    CHECK(around == want);
+    CHECK(around != *p);
     return;
   }
   const auto& p = std::get<PermuteProblem>(c.problem);
@@ -178,10 +230,27 @@ TEST_CASE("a sweep draws the same problems everywhere") {
             "matmul f16 tn 7424x7424x7424", "matmul f16 nt 551x551x551", "matmul f16 nt 13x2560x5824",
             "matmul f16 tt 153x3072x11200", "matmul f16 nn 760x3136x18432", "matmul f16 nn 472x275x157562",
             "matmul f16 nn 266x24x344 batch=60", "matmul f16 nt 7524x6208x4864 epi=bias+residual"});
+  options.operation = "conv2d";
+  CHECK(texts(sweep_cases(options).value()) ==
+        std::vector<std::string>{
+            "conv2d f16 nhwc 15x512x28x28 k=1024 r=1x1 s=2 weights=krsc",
+            "conv2d f16 nhwc 1x1280x24x24 k=1280 r=3x3 p=1 weights=krsc",
+            "conv2d f16 nhwc 8x192x56x56 k=384 r=2x2 s=2 weights=krsc epi=bias",
+            "conv2d f16 nhwc 2x128x10x7 k=36 r=1x1 weights=krsc",
+            "conv2d f16 nhwc 36x3x288x288 k=16 r=3x3 s=2 p=1 weights=krsc epi=bias+relu",
+            "conv2d f16 nhwc 2x336x27x27 k=336 r=3x3 p=1 g=336 weights=krsc",
+            "conv2d f16 nhwc 1x96x97x97 k=512 r=3x3 p=18 d=18 weights=krsc",
+            "conv2d f16 nhwc 5x40x131x9 k=131 r=3x1 s=2 p=3,3,3,2 weights=krsc epi=bias+relu",
+            "conv2d f16 nchw 4x512x20x20 k=1024 r=1x1 s=2", "conv2d f16 nchw 2x1280x24x24 k=1280 r=3x3 p=1",
+            "conv2d f16 nchw 2x192x96x96 k=384 r=2x2 s=2 epi=bias+relu", "conv2d f16 nchw 4x256x13x6 k=36 r=3x3 p=1",
+            "conv2d f16 nchw 32x1x224x224 k=304 r=16x16 s=16",
+            "conv2d f16 nchw 51x288x7x7 k=288 r=3x3 p=1 g=288 epi=bias+relu",
+            "conv2d f16 nchw 3x448x49x49 k=128 r=3x3 p=24 d=24",
+            "conv2d f16 nchw 6x10x128x213 k=3 r=4x4 s=2 p=1,0,3,0 epi=bias+relu"});
 }
 
 TEST_CASE("every problem of a sweep is of its class") {
-  for (const char* operation : {"permute", "matmul"}) {
+  for (const char* operation : {"permute", "matmul", "conv2d"}) {
     std::map<std::string, int> groups, types;
     std::set<std::string> names;
     const std::size_t classes = bench_operation(operation)->sweep_classes().size();
@@ -195,6 +264,8 @@ TEST_CASE("every problem of a sweep is of its class") {
       names.insert(print(c.problem));
       if (const auto* p = std::get_if<PermuteProblem>(&c.problem))
         check_permute(c.group[0], *p);
+      else if (const auto* q = std::get_if<Conv2dProblem>(&c.problem))
+        check_conv2d(c.group[0], c.type, *q);
       else
         check_matmul(c.group[0], std::get<MatmulProblem>(c.problem));
       check_neighbour(c);
@@ -218,7 +289,7 @@ TEST_CASE("half of the arbitrary sides are odd") {
 }
 
 TEST_CASE("what is drawn does not depend on filters or counts") {
-  for (const char* operation : {"permute", "matmul"}) {
+  for (const char* operation : {"permute", "matmul", "conv2d"}) {
     const auto all = drawn(operation, 240);
     const std::string group = all[2].group, type = all[0].type;
     std::vector<std::string> of_class, of_type;
@@ -244,6 +315,8 @@ TEST_CASE("unknown classes and types are refused by name") {
   CHECK(sweep_cases(options).error().message().find("c128") != std::string::npos);
   options.operation = "conv";
   CHECK_FALSE(sweep_cases(options).has_value());
+  options = {.operation = "conv2d", .only_class = {}, .only_type = "f16"};
+  CHECK(sweep_cases(options).error().message().find("f16-nhwc") != std::string::npos);
   options = {.operation = "matmul", .only_class = "e", .only_type = {}, .max_gflop = 0.01};
   CHECK(sweep_cases(options).error().kind == ErrorKind::limit_exceeded);
 }
