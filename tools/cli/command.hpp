@@ -28,6 +28,7 @@ struct Command {
 Command add_devices(CLI::App& parent);
 Command add_permute(CLI::App& parent);
 Command add_matmul(CLI::App& parent);
+Command add_conv2d(CLI::App& parent);
 Command add_plan(CLI::App& parent);
 Command add_check(CLI::App& parent);
 Command add_bench(CLI::App& parent);

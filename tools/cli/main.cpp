@@ -39,14 +39,14 @@ std::string names_of(std::span<const sectile::tools::Command> commands) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app{"Plans and runs tensor layout transforms and matrix multiplications on GPUs.", "sectile"};
+  CLI::App app{"Plans and runs tensor layout transforms, matrix multiplications and convolutions on GPUs.", "sectile"};
   app.require_subcommand(1);
   app.set_version_flag("--version",
                        fmt::format("sectile {} (planner {})", SECTILE_VERSION, sectile::planner_version()));
   using namespace sectile::tools;
   const std::array commands = {add_devices(app), add_targets(app), add_permute(app), add_matmul(app),
-                               add_plan(app),    add_check(app),   add_bench(app),   add_tune(app),
-                               add_demo(app),    add_emit(app),    add_pack(app)};
+                               add_conv2d(app),  add_plan(app),    add_check(app),   add_bench(app),
+                               add_tune(app),    add_demo(app),    add_emit(app),    add_pack(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -9,7 +9,6 @@
 #include "reference/numbers.hpp"
 
 #include <doctest/doctest.h>
-#include <nlohmann/json.hpp>
 
 #include <bit>
 #include <cmath>
@@ -52,17 +51,6 @@ std::vector<double> values(std::string_view problem, const MatmulData& data, std
   std::vector<double> out;
   for (const auto& element : MatmulDefinition(matmul(problem)).result(data, d_before)) out.push_back(element.value);
   return out;
-}
-
-// A CPU device that takes f16 and int8, which SwiftShader does not.
-std::string narrow_device() {
-  const auto json = nlohmann::json::parse(run_sectile({"devices", "--json"}).out, nullptr, false);
-  if (!json.is_object()) return "";
-  for (const auto& device : json["devices"])
-    if (device["usable"].get<bool>() && device["kind"] == "cpu" &&
-        device["name"].get<std::string>().find("SwiftShader") == std::string::npos)
-      return device["selector"].get<std::string>();
-  return "";
 }
 
 }  // namespace
@@ -298,7 +286,7 @@ TEST_CASE("benchmarks name candidates that there are") {
 }
 
 TEST_CASE("matmul agrees with NumPy") {
-  const std::string device = narrow_device();
+  const std::string device = narrow_cpu_device();
   if (device.empty()) {
     MESSAGE("skipped: no CPU device with 8- and 16-bit accesses");
     return;
@@ -345,23 +333,17 @@ for n, (t, sa, sb, turned, options, right) in enumerate(cases):
     MESSAGE("skipped: no python3 with numpy: " << wrote.err);
     return;
   }
-  int n = 0;
-  for (std::size_t begin = 0; begin < wrote.out.size(); ++n) {
-    const std::size_t end = wrote.out.find('\n', begin);
-    std::string line = wrote.out.substr(begin, end - begin) + " ";
-    begin = end + 1;
+  const auto lines = words_by_line(wrote.out);
+  CHECK(lines.size() == 9);
+  for (std::size_t n = 0; n < lines.size(); ++n) {
     const std::string number = std::to_string(n);
     std::vector<std::string> arguments = {"matmul", folder.path(number + "a.npy"),    folder.path(number + "b.npy"),
                                           "-o",     folder.path(number + ".out.npy"), "--device",
                                           device};
-    for (std::size_t at = line.find(' '); at != std::string::npos; at = line.find(' ')) {
-      if (at > 0) arguments.push_back(line.substr(0, at));
-      line.erase(0, at + 1);
-    }
+    arguments.insert(arguments.end(), lines[n].begin(), lines[n].end());
     const Ran ran = run_sectile(arguments);
     CHECK_MESSAGE(ran.code == 0, ran.err);
   }
-  CHECK(n == 9);
   const Ran read = run_program("python3", {folder.path("make.py"), folder.path(""), "read"});
   CHECK_MESSAGE(read.code == 0, read.err);
 }
