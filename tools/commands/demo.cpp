@@ -6,7 +6,7 @@
 #include "cli/run_problem.hpp"
 #include "cli/target.hpp"
 #include "cli/text.hpp"
-#include "demo_colours.hpp"
+#include "demo_products.hpp"
 
 #include "backend/whole_file.hpp"
 #include "reference/permute.hpp"
@@ -124,7 +124,7 @@ constexpr double kDemoWarmup = 0.6;
 struct DemoResult {
   std::vector<RowResult> rows;
   std::vector<std::string> files;
-  std::vector<Coloured> coloured;
+  std::vector<MadePicture> pictures;
 };
 
 Result<DemoResult> run_jobs(const DemoOptions& options, const Picture& photo, Machine& machine) {
@@ -146,10 +146,12 @@ Result<DemoResult> run_jobs(const DemoOptions& options, const Picture& photo, Ma
     if (!row.error.empty()) return fail(ErrorKind::device, job.name, row.error);
     result.rows.push_back(std::move(row));
   }
-  auto coloured = colour_photograph(machine, photo, options.out);
-  if (!coloured) return std::unexpected(coloured.error());
-  result.coloured = std::move(*coloured);
-  for (const Coloured& one : result.coloured)
+  for (const auto& make : {colour_photograph, filter_photograph}) {
+    auto made = make(machine, photo, options.out);
+    if (!made) return std::unexpected(made.error());
+    for (MadePicture& picture : *made) result.pictures.push_back(std::move(picture));
+  }
+  for (const MadePicture& one : result.pictures)
     result.files.push_back(fmt::format("{}/{}.png: {}", options.out, one.name, one.what));
   return result;
 }
@@ -165,8 +167,8 @@ void tell(const DemoOptions& options, const Picture& photo, const Machine& machi
     report.command = command_line();
     nlohmann::json json = to_json(report);
     json["files"] = result.files;
-    for (const Coloured& one : result.coloured)
-      json["matmuls"].push_back(
+    for (const MadePicture& one : result.pictures)
+      json["pictures"].push_back(
           {{"name", one.name}, {"problem", one.problem}, {"plan", one.plan}, {"of_tolerance", one.worst}});
     fmt::print("{}\n", json.dump(2));
     return;
@@ -181,7 +183,7 @@ void tell(const DemoOptions& options, const Picture& photo, const Machine& machi
                fmt::format("{:.2f} ({})", row.fraction(), row.copy_name())});
   }
   fmt::print("{}\n", table.print());
-  for (const Coloured& one : result.coloured)
+  for (const MadePicture& one : result.pictures)
     fmt::print("{}: {}\n  {}; the largest error is {:.2f} of the tolerance against double precision\n", one.name,
                one.problem, one.plan, one.worst);
   fmt::print("\n");
@@ -210,7 +212,8 @@ int run(const DemoOptions& options) {
 Command add_demo(CLI::App& parent) {
   auto options = std::make_shared<DemoOptions>();
   CLI::App* app = parent.add_subcommand(
-      "demo", "Change layout and colours of a photograph, check the results, write pictures and print times");
+      "demo",
+      "Change layout and colours of a photograph, filter it, check the results, write pictures and print times");
   app->add_option("--photo,photo", options->photo, "A photograph: JPEG, PNG, ...")->capture_default_str();
   app->add_option("-o,--out,--output", options->out, "Folder for pictures and tensors")->capture_default_str();
   app->add_option("--device", options->device, kDeviceHelp);

@@ -1,14 +1,8 @@
-#include "demo_colours.hpp"
-
-#include "cli/run_problem.hpp"
+#include "demo_products.hpp"
 
 #include "reference/matmul.hpp"
 
-#include <algorithm>
 #include <array>
-#include <cmath>
-#include <cstring>
-#include <span>
 
 namespace sectile::tools {
 namespace {
@@ -28,23 +22,6 @@ constexpr std::array<Colours, 2> kColours = {{
      {0, 128, 128}},
 }};
 
-std::vector<float> as_floats(std::span<const std::byte> bytes) {
-  std::vector<float> out;
-  out.reserve(bytes.size());
-  for (const std::byte byte : bytes) out.push_back(static_cast<float>(std::to_integer<int>(byte)));
-  return out;
-}
-
-std::vector<std::byte> as_bytes_of(std::span<const std::byte> floats) {
-  std::vector<std::byte> out(floats.size() / sizeof(float));
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    float value = 0;
-    std::memcpy(&value, floats.data() + i * sizeof value, sizeof value);
-    out[i] = static_cast<std::byte>(std::lround(std::clamp(value, 0.0f, 255.0f)));
-  }
-  return out;
-}
-
 // Pixels are rows, channels are K. The matrix has one row for each output channel.
 MatmulProblem problem_of(const Picture& photo) {
   MatmulProblem p;
@@ -55,35 +32,26 @@ MatmulProblem problem_of(const Picture& photo) {
   return p;
 }
 
-Result<Coloured> colour(Machine& machine, const Picture& photo, const Colours& colours, const std::string& path) {
+Result<MadePicture> colour(Machine& machine, const Picture& photo, const Colours& colours, const std::string& path) {
   const MatmulProblem problem = problem_of(photo);
   const auto pixels = as_floats(photo.bytes);
-  const reference::MatmulData data = {{"a", std::as_bytes(std::span(pixels))},
-                                      {"b", std::as_bytes(std::span(colours.matrix))},
-                                      {"bias", std::as_bytes(std::span(colours.bias))}};
-  const std::span<const std::byte> inputs[] = {data.at("a"), data.at("b"), {}, data.at("bias")};
-  const auto ran = run_problem(machine, problem, inputs);
-  if (!ran) return std::unexpected(ran.error());
+  const reference::ProductData data = {{"a", std::as_bytes(std::span(pixels))},
+                                       {"b", std::as_bytes(std::span(colours.matrix))},
+                                       {"bias", std::as_bytes(std::span(colours.bias))}};
   const reference::MatmulDefinition definition(problem);
-  const auto want = definition.result(data, {});
-  const std::vector<std::byte> before(ran->bytes.size());
-  if (const auto wrong = reference::compare(definition, want, before, ran->bytes))
-    return fail(ErrorKind::device, "wrong result: " + print(Problem(problem)), wrong->message);
-  Coloured done{colours.name, colours.what, print(Problem(problem)), print(ran->plan), 0};
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    float value = 0;
-    std::memcpy(&value, ran->bytes.data() + i * sizeof value, sizeof value);
-    done.worst = std::max(done.worst, std::fabs(static_cast<double>(value) - want[i].value) / want[i].tolerance);
-  }
-  if (auto written = write_png(path, photo.width, photo.height, 3, as_bytes_of(ran->bytes)); !written)
+  const auto ran = run_compared(machine, problem, data, definition.places(), definition.result(data, {}));
+  if (!ran) return std::unexpected(ran.error());
+  std::vector<std::byte> bytes;
+  for (const float value : ran->values) bytes.push_back(as_byte(value));
+  if (auto written = write_png(path, photo.width, photo.height, 3, bytes); !written)
     return std::unexpected(written.error());
-  return done;
+  return MadePicture{colours.name, colours.what, print(Problem(problem)), ran->plan, ran->worst};
 }
 
 }  // namespace
 
-Result<std::vector<Coloured>> colour_photograph(Machine& machine, const Picture& photo, const std::string& out) {
-  std::vector<Coloured> all;
+Result<std::vector<MadePicture>> colour_photograph(Machine& machine, const Picture& photo, const std::string& out) {
+  std::vector<MadePicture> all;
   for (const Colours& colours : kColours) {
     auto done = colour(machine, photo, colours, out + "/" + colours.name + ".png");
     if (!done) return std::unexpected(done.error());
