@@ -83,24 +83,4 @@ const std::string& cpu_device() {
   return name;
 }
 
-std::string narrow_cpu_device() {
-  const auto json = nlohmann::json::parse(run_sectile({"devices", "--json"}).out, nullptr, false);
-  if (!json.is_object()) return "";
-  for (const auto& device : json["devices"])
-    if (device["usable"].get<bool>() && device["kind"] == "cpu" &&
-        device["name"].get<std::string>().find("SwiftShader") == std::string::npos)
-      return device["selector"].get<std::string>();
-  return "";
-}
-
-std::vector<std::vector<std::string>> words_by_line(const std::string& text) {
-  std::vector<std::vector<std::string>> lines;
-  std::istringstream stream(text);
-  for (std::string line; std::getline(stream, line);) {
-    std::istringstream words(line);
-    lines.emplace_back(std::istream_iterator<std::string>(words), std::istream_iterator<std::string>());
-  }
-  return lines;
-}
-
 }  // namespace sectile::test

@@ -33,10 +33,5 @@ std::string read_file(const std::string& path);
 
 // The name of a CPU device to test on ("llvmpipe"); empty where there is none.
 const std::string& cpu_device();
-// One that takes f16 and int8, which SwiftShader does not; empty where there is none.
-std::string narrow_cpu_device();
-
-// The words of each line, which spaces part.
-std::vector<std::vector<std::string>> words_by_line(const std::string& text);
 
 }  // namespace sectile::test

@@ -1,5 +1,6 @@
 // The command that convolves files, and what benchmarks make of convolutions.
 #include "bench/operation.hpp"
+#include "by_numpy.hpp"
 #include "cli/npy.hpp"
 #include "tools/run_command.hpp"
 
@@ -184,13 +185,7 @@ TEST_CASE("conv2d refuses what does not fit and writes nothing") {
 }
 
 TEST_CASE("conv2d agrees with NumPy") {
-  const std::string device = narrow_cpu_device();
-  if (device.empty()) {
-    MESSAGE("skipped: no CPU device with 8- and 16-bit accesses");
-    return;
-  }
-  const Folder folder;
-  write_file(folder.path("make.py"), R"(
+  check_by_numpy(R"(
 import sys, numpy as np
 folder, step = sys.argv[1], sys.argv[2]
 # type, N, C, H, W, K, R, S, stride, pad, dilation, groups, layout, weights, options
@@ -237,25 +232,8 @@ for i, (t, N, C, H, W, K, R, S, stride, pad, dilation, groups, layout, weights, 
     assert got.dtype == ('i4' if t == 'i1' else 'f4' if '--out-type' in options else t) and got.shape == want.shape, (i, got.dtype, got.shape, want.shape)
     error = np.abs(got - want).max()
     assert error <= (0 if t == 'i1' else 8e-3 if got.dtype == 'f2' else 1e-4), (i, error)
-)");
-  const Ran wrote = run_program("python3", {folder.path("make.py"), folder.path(""), "write"});
-  if (wrote.code != 0) {
-    MESSAGE("skipped: no python3 with numpy: " << wrote.err);
-    return;
-  }
-  const auto lines = words_by_line(wrote.out);
-  CHECK(lines.size() == 6);
-  for (std::size_t i = 0; i < lines.size(); ++i) {
-    const std::string number = std::to_string(i);
-    std::vector<std::string> arguments = {"conv2d", folder.path(number + "x.npy"),    folder.path(number + "w.npy"),
-                                          "-o",     folder.path(number + ".out.npy"), "--device",
-                                          device};
-    arguments.insert(arguments.end(), lines[i].begin(), lines[i].end());
-    const Ran ran = run_sectile(arguments);
-    CHECK_MESSAGE(ran.code == 0, ran.err);
-  }
-  const Ran read = run_program("python3", {folder.path("make.py"), folder.path(""), "read"});
-  CHECK_MESSAGE(read.code == 0, read.err);
+)",
+                 "conv2d", {"x", "w"}, 6);
 }
 
 // Each row of the table is the same work in one plan and in several passes, on GPUs and on CPUs.

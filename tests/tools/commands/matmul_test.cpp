@@ -1,6 +1,6 @@
 // The reference of matmul, its random problems, and the command that multiplies files.
+#include "by_numpy.hpp"
 #include "reference/extra_rows.hpp"
-#include "tools/run_command.hpp"
 
 #include "bench/operation.hpp"
 
@@ -286,13 +286,7 @@ TEST_CASE("benchmarks name candidates that there are") {
 }
 
 TEST_CASE("matmul agrees with NumPy") {
-  const std::string device = narrow_cpu_device();
-  if (device.empty()) {
-    MESSAGE("skipped: no CPU device with 8- and 16-bit accesses");
-    return;
-  }
-  const Folder folder;
-  write_file(folder.path("make.py"), R"(
+  check_by_numpy(R"(
 import sys, numpy as np
 folder, step = sys.argv[1], sys.argv[2]
 # type, A, B, transposed, options; what is right, by NumPy in double precision
@@ -327,23 +321,6 @@ for n, (t, sa, sb, turned, options, right) in enumerate(cases):
     assert got.dtype == ('i4' if t == 'i1' else 'f4' if '--out-type' in options else t) and got.shape == want.shape, (n, got.dtype, got.shape, want.shape)
     error = np.abs(got - want).max()
     assert error <= (0 if t == 'i1' else 4e-3 if got.dtype == 'f2' else 1e-5), (n, error)
-)");
-  const Ran wrote = run_program("python3", {folder.path("make.py"), folder.path(""), "write"});
-  if (wrote.code != 0) {
-    MESSAGE("skipped: no python3 with numpy: " << wrote.err);
-    return;
-  }
-  const auto lines = words_by_line(wrote.out);
-  CHECK(lines.size() == 9);
-  for (std::size_t n = 0; n < lines.size(); ++n) {
-    const std::string number = std::to_string(n);
-    std::vector<std::string> arguments = {"matmul", folder.path(number + "a.npy"),    folder.path(number + "b.npy"),
-                                          "-o",     folder.path(number + ".out.npy"), "--device",
-                                          device};
-    arguments.insert(arguments.end(), lines[n].begin(), lines[n].end());
-    const Ran ran = run_sectile(arguments);
-    CHECK_MESSAGE(ran.code == 0, ran.err);
-  }
-  const Ran read = run_program("python3", {folder.path("make.py"), folder.path(""), "read"});
-  CHECK_MESSAGE(read.code == 0, read.err);
+)",
+                 "matmul", {"a", "b"}, 9);
 }
