@@ -102,7 +102,6 @@ Tap tap_of_item(uint k, uint inside) { return tap_of(kUniform != 0u ? k : k + in
 
 bool has_tap(Place place, Tap tap) { return (place.taps & tap.bits) == tap.bits; }
 
-#ifndef INTEGER
 // Converts a raw run of the image, whose first element is channel c of the group; zeros where `inside` is false.
 void convert_image(uvec4 raw, uint c, bool inside, const bool along_k, out float v[MAX_RUN]) {
   unpack_run(kImageType, kImageWidth, raw, v);
@@ -112,4 +111,3 @@ void convert_image(uvec4 raw, uint c, bool inside, const bool along_k, out float
     if (!inside) v[i] = 0.0;
   }
 }
-#endif
