@@ -154,10 +154,7 @@ bool words_clash(const LevelRow& row) {
 // ---- from levels to a problem
 
 void set_types(Conv2dProblem& p, const LevelRow& row, Random& random) {
-  const auto type = static_cast<CoverType>(row[kType]);
-  p.type = p.x_type = p.w_type = type_of(type);
-  p.acc = sums_of(type);
-  p.out = out_of(static_cast<CoverOut>(row[kOut]));
+  p.x_type = p.w_type = p.type;
   if (row[kXStored] == kOther) p.x_type = other_float(p.type, random);
   if (row[kWStored] == kWOther) p.w_type = other_float(p.type, random);
   if (row[kWStored] != kWQ8) return;
@@ -166,14 +163,11 @@ void set_types(Conv2dProblem& p, const LevelRow& row, Random& random) {
 }
 
 void set_stages(Conv2dProblem& p, const LevelRow& row, Random& random) {
-  p.activation = static_cast<Activation>(row[kActivation]);
   p.bias = row[kBias] != 0;
   p.scale = row[kScale] != 0;
   p.residual = row[kResidual] != 0;
-  const CoverEpilogue e = epilogue_of(p.type, p.out, row[kAlpha], row[kC], random);
-  p.alpha = e.alpha;
-  p.beta = e.beta;
-  p.c_is_d = e.c_is_result;
+  const auto type = static_cast<CoverType>(row[kType]);
+  set_numbers(p, {type, static_cast<CoverOut>(row[kOut]), row[kActivation], row[kAlpha], row[kC]}, random);
   const bool part = row[kPrologue] == kPartOfIt, first = random.one_in(2);
   p.x_scale = row[kPrologue] == kScaled || row[kPrologue] == kAllOfIt;
   p.x_bias = row[kPrologue] == kAllOfIt || (part && first);
@@ -264,16 +258,16 @@ void set_pitches(Conv2dProblem& p, const LevelRow& row, Random& random) {
   if (p.residual) p.r_pitch = result();
 }
 
-CoveringConv2d made(const LevelRow& row, std::uint64_t seed) {
-  Random random(seed_of(row, seed));
+CoveringConv2d made(const LevelRow& row) {
+  Random random(seed_of(row));
   const Kernel& kernel = kKernels[row[kKernel]];
   CoveringConv2d out{{}, kernel.candidate, kernel.no_dot, row[kDepth] == kSplit ? 64u : 0u};
   Conv2dProblem& p = out.problem;
   p.x_layout = static_cast<ImageLayout>(row[kXLayout]);
   p.y_layout = static_cast<ImageLayout>(row[kYLayout]);
   p.w_layout = static_cast<FilterLayout>(row[kWLayout]);
-  set_types(p, row, random);
   set_stages(p, row, random);
+  set_types(p, row, random);
   set_filter(p, row);
   set_sizes(p, row, random);
   set_pitches(p, row, random);
@@ -299,9 +293,8 @@ unsigned cost_of(const LevelRow& row) {
 }  // namespace conv2d_levels
 
 CoverRules conv2d_cover_rules(Accesses accesses) {
-  using namespace conv2d_levels;
   CoverRules rules;
-  rules.levels.assign(std::begin(kLevels), std::end(kLevels));
+  rules.levels.assign(std::begin(conv2d_levels::kLevels), std::end(conv2d_levels::kLevels));
   rules.levels[conv2d_levels::kKernel] = static_cast<std::uint8_t>(std::size(conv2d_levels::kKernels));
   const bool words = accesses == Accesses::words;
   rules.clash = [words](const LevelRow& row) {
@@ -316,16 +309,12 @@ std::vector<LevelRow> covering_conv2d_rows(std::uint64_t seed, Accesses accesses
 }
 
 const std::vector<CoveringConv2d>& covering_conv2ds(std::uint64_t seed, Accesses accesses) {
-  static std::map<std::pair<std::uint64_t, Accesses>, std::vector<CoveringConv2d>> made_once;
-  auto& cases = made_once[{seed, accesses}];
-  if (cases.empty())
-    for (const LevelRow& row : covering_conv2d_rows(seed, accesses)) cases.push_back(conv2d_levels::made(row, 0));
-  return cases;
+  return covering_cases(seed, accesses, covering_conv2d_rows, conv2d_levels::made);
 }
 
 std::string conv2d_level_name(std::uint8_t factor, std::uint8_t level) {
-  return std::string(conv2d_levels::kFactorNames[factor]) + " " + std::to_string(level) +
-         (factor == conv2d_levels::kKernel ? std::string(" (") + conv2d_levels::kKernels[level].candidate + ")" : "");
+  return level_text(conv2d_levels::kFactorNames[factor], level,
+                    factor == conv2d_levels::kKernel ? conv2d_levels::kKernels[level].candidate : nullptr);
 }
 
 }  // namespace sectile::reference

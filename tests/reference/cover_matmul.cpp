@@ -143,28 +143,13 @@ bool words_clash(const LevelRow& row) {
 // ---- from levels to a problem
 
 void set_types(MatmulProblem& p, const LevelRow& row, Random& random) {
-  const auto type = static_cast<CoverType>(row[kType]);
-  p.type = p.a_type = p.b_type = type_of(type);
-  p.acc = sums_of(type);
-  p.out = out_of(static_cast<CoverOut>(row[kOut]));
+  p.a_type = p.b_type = p.type;
   if (row[kAStored] == kAOther) p.a_type = other_float(p.type, random);
   if (row[kBStored] == kBOther) p.b_type = other_float(p.type, random);
   p.a_scale = row[kAStored] == kAScaled;
   if (row[kBStored] < kBQ8) return;
   p.b_format = row[kBStored] == kBQ8 ? WeightFormat::q8 : WeightFormat::q4;
   p.b_type = DType::i8;
-}
-
-void set_epilogue(MatmulProblem& p, const LevelRow& row, Random& random) {
-  constexpr std::array kAxes = {PerAxis::none, PerAxis::row, PerAxis::column};
-  p.activation = static_cast<Activation>(row[kActivation]);
-  p.bias = kAxes[row[kBias]];
-  p.scale = kAxes[row[kScale]];
-  p.residual = row[kResidual] != 0;
-  const CoverEpilogue e = epilogue_of(p.type, p.out, row[kAlpha], row[kC], random);
-  p.alpha = e.alpha;
-  p.beta = e.beta;
-  p.c_is_d = e.c_is_result;
 }
 
 std::int64_t matvec_k(std::int64_t tile_k, const LevelRow& row) {
@@ -245,15 +230,20 @@ void set_strides(MatmulProblem& p, const LevelRow& row, Random& random) {
   if (p.batch > 1 && row[kBatch] == kApart) p.b_batch = p.n * up(p.k + 32, 32) + 32;
 }
 
-CoveringMatmul made(const LevelRow& row, std::uint64_t seed) {
-  Random random(seed_of(row, seed));
+CoveringMatmul made(const LevelRow& row) {
+  Random random(seed_of(row));
   const Kernel& kernel = kKernels[row[kKernel]];
   CoveringMatmul out{{}, kernel.candidate, kernel.no_dot, kernel.tail ? 2u : row[kSplit] != 0 ? 64u : 0u};
   MatmulProblem& p = out.problem;
   p.transpose_a = row[kTransposed] >= 2;
   p.transpose_b = row[kTransposed] % 2 != 0;
+  constexpr std::array kAxes = {PerAxis::none, PerAxis::row, PerAxis::column};
+  p.bias = kAxes[row[kBias]];
+  p.scale = kAxes[row[kScale]];
+  p.residual = row[kResidual] != 0;
+  const auto type = static_cast<CoverType>(row[kType]);
+  set_numbers(p, {type, static_cast<CoverOut>(row[kOut]), row[kActivation], row[kAlpha], row[kC]}, random);
   set_types(p, row, random);
-  set_epilogue(p, row, random);
   p.batch = row[kBatch] == kOne ? 1 : random.between(2, 3);
   set_sizes(p, row, random);
   set_strides(p, row, random);
@@ -317,7 +307,7 @@ CoverRules matmul_cover_rules(Accesses accesses) {
   rules.levels[kKernel] = static_cast<std::uint8_t>(std::size(kKernels));
   const bool words = accesses == Accesses::words;
   rules.clash = [words](const LevelRow& row) { return clash(row) || (words && words_clash(row)); };
-  if (words) rules.valid = [](const LevelRow& row) { return words_suffice(made(row, 0)); };
+  if (words) rules.valid = [](const LevelRow& row) { return words_suffice(made(row)); };
   rules.cost = words ? word_cost : any_cost;
   return rules;
 }
@@ -327,16 +317,11 @@ std::vector<LevelRow> covering_matmul_rows(std::uint64_t seed, Accesses accesses
 }
 
 const std::vector<CoveringMatmul>& covering_matmuls(std::uint64_t seed, Accesses accesses) {
-  static std::map<std::pair<std::uint64_t, Accesses>, std::vector<CoveringMatmul>> made_once;
-  auto& cases = made_once[{seed, accesses}];
-  if (cases.empty())
-    for (const LevelRow& row : covering_matmul_rows(seed, accesses)) cases.push_back(made(row, 0));
-  return cases;
+  return covering_cases(seed, accesses, covering_matmul_rows, made);
 }
 
 std::string matmul_level_name(std::uint8_t factor, std::uint8_t level) {
-  return std::string(kFactorNames[factor]) + " " + std::to_string(level) +
-         (factor == kKernel ? std::string(" (") + kKernels[level].candidate + ")" : "");
+  return level_text(kFactorNames[factor], level, factor == kKernel ? kKernels[level].candidate : nullptr);
 }
 
 }  // namespace sectile::reference

@@ -6,8 +6,12 @@
 
 #include <sectile/problem.hpp>
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace sectile::reference {
 
@@ -37,21 +41,48 @@ struct SetLevels {
   bool above(std::uint8_t factor, std::uint8_t level) const { return row[factor] != kUnset && row[factor] > level; }
 };
 
-DType type_of(CoverType level) noexcept;
-DType sums_of(CoverType level) noexcept;
-DType out_of(CoverOut level) noexcept;
 DType other_float(DType type, Random& random);  // than this one
 
-// alpha: 0 is none. c: none, an operand of its own, or what the result held.
-struct CoverEpilogue {
-  float alpha = 1, beta = 0;
-  bool c_is_result = false;
+// Sets type, acc and out. alpha: 0 is none; c: none, an operand of its own, or what the result held.
+struct CoverNumbers {
+  CoverType type = kF32;
+  CoverOut out = kOutF32;
+  std::uint8_t activation = 0, alpha = 0, c = 0;
 };
-CoverEpilogue epilogue_of(DType type, DType out, std::uint8_t alpha, std::uint8_t c, Random& random);
+template <class P>
+void set_numbers(P& p, const CoverNumbers& levels, Random& random) {
+  constexpr std::array kTypes = {DType::f32, DType::f16, DType::f16, DType::bf16, DType::i8};
+  constexpr std::array kOuts = {DType::i32, DType::f32, DType::f16, DType::bf16};
+  constexpr std::array kAlphas = {0.5f, -1.25f, 2.0f, 0.3333f}, kBetas = {1.0f, -0.5f, 0.3f, 2.0f};
+  p.type = kTypes[levels.type];
+  p.acc = levels.type == kI8 ? DType::i32 : levels.type == kF16Sums ? DType::f16 : DType::f32;
+  p.out = kOuts[levels.out];
+  p.activation = static_cast<Activation>(levels.activation);
+  if (levels.alpha != 0) p.alpha = kAlphas[random.below(4)];
+  // Sums of int8 products are in the thousands, where activations no longer bend.
+  if (p.type == DType::i8 && p.out != DType::i32) p.alpha = levels.alpha != 0 ? 0.0003f : 1.0f / 4096;
+  if (levels.c == 0) return;
+  p.beta = kBetas[random.below(4)];
+  p.c_is_d = levels.c == 2;
+}
+
+// The cases of a seed, made once.
+template <class P>
+const std::vector<CoveringProduct<P>>& covering_cases(std::uint64_t seed, Accesses accesses,
+                                                      std::vector<LevelRow> (*rows)(std::uint64_t, Accesses),
+                                                      CoveringProduct<P> (*made)(const LevelRow&)) {
+  static std::map<std::pair<std::uint64_t, Accesses>, std::vector<CoveringProduct<P>>> made_once;
+  auto& cases = made_once[{seed, accesses}];
+  if (cases.empty())
+    for (const LevelRow& row : rows(seed, accesses)) cases.push_back(made(row));
+  return cases;
+}
 
 std::uint32_t element_align(DType type, bool aligned) noexcept;
 
-// What draws of a row start from, whatever else the seed is used for.
-std::uint64_t seed_of(const LevelRow& row, std::uint64_t seed) noexcept;
+// What a row's draws start from.
+std::uint64_t seed_of(const LevelRow& row) noexcept;
+
+std::string level_text(const char* factor, std::uint8_t level, const char* says);
 
 }  // namespace sectile::reference

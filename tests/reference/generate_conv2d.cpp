@@ -164,13 +164,10 @@ void put_sizes(Conv2dProblem& p, const Sizes& z, Random& random) {
 }
 
 void pick_types(Conv2dProblem& p, Random& random) {
-  const PickedTypes t = pick_types(random, {WeightFormat::q8});
-  p.type = t.type;
-  p.x_type = t.left;
-  p.w_type = t.right;
-  p.acc = t.acc;
-  p.out = t.out;
-  p.w_format = t.weights;
+  const StoredTypes stored = pick_types(random, {WeightFormat::q8}, p.type, p.acc, p.out);
+  p.x_type = stored.left;
+  p.w_type = stored.right;
+  p.w_format = stored.weights;
   if (p.type == DType::i8 || !random.one_in(4)) return;
   p.x_scale = random.one_in(2);
   p.x_bias = random.one_in(2);
@@ -186,11 +183,7 @@ void pick_epilogue(Conv2dProblem& p, Random& random) {
     return;
   }
   p.scale = random.one_in(3);
-  const PickedEpilogue e = pick_float_epilogue(random, p.type);
-  p.alpha = e.alpha;
-  p.beta = e.beta;
-  p.c_is_d = e.c_is_result;
-  p.activation = e.activation;
+  pick_float_epilogue(p, random);
 }
 
 // A slice of the channels of larger images, a batch that skips some, or packed.

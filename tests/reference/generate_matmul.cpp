@@ -78,13 +78,10 @@ void pick_sizes(MatmulProblem& p, Random& random, std::int64_t unit) {
 }
 
 void pick_matmul_types(MatmulProblem& p, Random& random) {
-  const PickedTypes t = pick_types(random, {WeightFormat::q8, WeightFormat::q4});
-  p.type = t.type;
-  p.a_type = t.left;
-  p.b_type = t.right;
-  p.acc = t.acc;
-  p.out = t.out;
-  p.b_format = t.weights;
+  const StoredTypes stored = pick_types(random, {WeightFormat::q8, WeightFormat::q4}, p.type, p.acc, p.out);
+  p.a_type = stored.left;
+  p.b_type = stored.right;
+  p.b_format = stored.weights;
   if (p.b_format == WeightFormat::q4) p.transpose_b = true;
   p.a_scale = p.type != DType::i8 && random.one_in(9);
 }
@@ -151,11 +148,7 @@ void pick_epilogue(MatmulProblem& p, Random& random) {
     return;
   }
   p.scale = axis();
-  const PickedEpilogue e = pick_float_epilogue(random, p.type);
-  p.alpha = e.alpha;
-  p.beta = e.beta;
-  p.c_is_d = e.c_is_result;
-  p.activation = e.activation;
+  pick_float_epilogue(p, random);
 }
 
 }  // namespace

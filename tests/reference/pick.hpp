@@ -16,19 +16,25 @@ T one_of(Random& random, std::initializer_list<T> values) {
   return values.begin()[random.below(values.size())];
 }
 
-struct PickedTypes {
-  DType type = DType::f32, left = DType::f32, right = DType::f32, acc = DType::f32, out = DType::f32;  // left: A, X
+// How the factors are stored: A and B, or X and W.
+struct StoredTypes {
+  DType left = DType::f32, right = DType::f32;
   WeightFormat weights = WeightFormat::plain;
 };
-PickedTypes pick_types(Random& random, std::initializer_list<WeightFormat> formats);
+// Sets `type`, `acc` and `out`.
+StoredTypes pick_types(Random& random, std::initializer_list<WeightFormat> formats, DType& type, DType& acc,
+                       DType& out);
 
-struct PickedEpilogue {
-  float alpha = 1, beta = 0;
-  bool c_is_result = false;
-  Activation activation = Activation::none;
-};
 // Of a product whose result is of a float type.
-PickedEpilogue pick_float_epilogue(Random& random, DType type);
+template <class P>
+void pick_float_epilogue(P& p, Random& random) {
+  p.alpha = one_of(random, {1.0f, 1.0f, 0.5f, -1.25f, 2.0f, 0.3333f});
+  if (p.type == DType::i8) p.alpha = one_of(random, {1.0f, 0.0002f, -0.001f, 1.0f / 65536});
+  p.beta = one_of(random, {0.0f, 0.0f, 1.0f, -0.5f, 0.3f});
+  p.c_is_d = random.one_in(2);
+  p.activation = one_of(random, {Activation::none, Activation::none, Activation::relu, Activation::gelu,
+                                 Activation::gelu_tanh, Activation::silu});
+}
 
 // Most promise 16 bytes, as the default is; others just what an element needs, or what no vector can use.
 std::uint32_t pick_product_align(Random& random, std::size_t element);
