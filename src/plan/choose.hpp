@@ -42,7 +42,8 @@ std::string candidate_name(const Strategy& s, const Context& c, std::uint32_t ro
 
 template <class Strategy, class Context>
 bool forced_out(const PlanOptions& options, const Strategy& s, const Context& c, std::uint32_t row) {
-  return !options.force.empty() && options.force != s.stem && options.force != candidate_name(s, c, row);
+  if (options.force.empty() || options.force == s.stem || options.force == candidate_name(s, c, row)) return false;
+  return s.short_print == nullptr || options.force != fmt::format("{} {}", s.stem, s.short_print(c, row));
 }
 
 // The first step whose kernel is not in the pack. None if the steps cannot be made: choosing the candidate then fails

@@ -28,6 +28,8 @@ struct Strategy {
   std::string (*print)(const Context&, std::uint32_t row);  // the candidate's name after the stem
   std::span<const NamedConstant> named = {};                // constants that a plan's text names
   std::uint32_t (*extra)(const Context&) = nullptr;         // number of rows after the table's own, see extra_rows.hpp
+  // The name without what follows from the problem alone. A candidate can be forced by it too.
+  std::string (*short_print)(const Context&, std::uint32_t row) = nullptr;
 
   std::uint32_t rows_for(const Context& c) const { return rows + (extra != nullptr ? extra(c) : 0); }
 };

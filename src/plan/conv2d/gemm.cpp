@@ -74,15 +74,29 @@ bool fallback(const Conv2dContext& c, std::uint32_t row) {
          (product.context && kRows.fallback(*product.context, own));
 }
 
+// The matmul row's name.
+template <const MatmulStrategy& kRows>
+std::string short_print(const Conv2dContext& c, std::uint32_t row) {
+  const auto [product, own] = at<kRows>(c, row);
+  return product.context ? kRows.print(*product.context, own) : "any";
+}
+
 template <const MatmulStrategy& kRows>
 std::string print(const Conv2dContext& c, std::uint32_t row) {
-  const auto [product, own] = at<kRows>(c, row);
-  return (product.context ? kRows.print(*product.context, own) : "any") + product.suffix;
+  return short_print<kRows>(c, row) + at<kRows>(c, row).product.suffix;
 }
 
 template <const MatmulStrategy& kRows>
 constexpr Conv2dStrategy rows_as(const char* stem) {
-  return {stem, 0, applicable<kRows>, make<kRows>, estimate, fallback<kRows>, print<kRows>, {}, count<kRows>};
+  return {.stem = stem,
+          .rows = 0,
+          .applicable = applicable<kRows>,
+          .make = make<kRows>,
+          .estimate = estimate,
+          .fallback = fallback<kRows>,
+          .print = print<kRows>,
+          .extra = count<kRows>,
+          .short_print = short_print<kRows>};
 }
 
 }  // namespace
