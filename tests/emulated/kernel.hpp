@@ -5,6 +5,10 @@
 
 #include "emulated.hpp"
 
+#include "conv2d/conv2d_depthwise.abi.h"
+#include "conv2d/conv2d_direct.abi.h"
+#include "conv2d/conv2d_simt.abi.h"
+#include "lib/conv2d.abi.h"
 #include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
 #include "matmul/matmul_direct.abi.h"

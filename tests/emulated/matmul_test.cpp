@@ -1,5 +1,5 @@
 // Matmul's CUDA kernels against the reference in double precision, on the host.
-#include "memory.hpp"
+#include "product_case.hpp"
 
 #include "reference/generate.hpp"
 #include "reference/matmul.hpp"
@@ -15,71 +15,12 @@
 
 using namespace sectile;
 using emulated::admissible;
-using emulated::Memory;
 using emulated::plan_by;
 using emulated::Tally;
 
 namespace {
 
-// A problem, its data, and what should come out.
-class Case {
- public:
-  Case(const MatmulProblem& problem, std::uint64_t seed) : problem_(problem), definition_(problem) {
-    for (const auto& [name, operand] : definition_.operands()) {
-      const auto& memory =
-          memory_.emplace(name, std::make_unique<Memory>(operand.bytes(), operand.align)).first->second;
-      memory->poison();
-      definition_.fill(name, memory->bytes(), seed);
-      data_[name] = memory->bytes();
-    }
-    const auto d = memory_.at("d")->bytes();
-    before_.assign(d.begin(), d.end());
-    want_ = definition_.result(data_, before_);
-  }
-
-  // By the steps of a plan; what went wrong, or nothing. `left_out` of the step of that number.
-  std::string run(const Plan& plan, Tally* tally, unsigned left_out = emulated::kNoBarrier, std::size_t of_step = 0) {
-    std::ranges::copy(before_, memory_.at("d")->address());
-    std::vector<std::unique_ptr<Memory>> scratch;
-    std::vector<emulated::Operand> operands;
-    for (const PlanOperand& operand : plan.operands) {
-      if (operand.role == OperandRole::scratch) {
-        scratch.push_back(std::make_unique<Memory>(operand.bytes, operand.align));
-        scratch.back()->poison();
-        operands.push_back({scratch.back()->address()});
-      } else {
-        operands.push_back({memory_.at(operand.name)->address()});
-      }
-    }
-    barriers_.clear();
-    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-      const Step& step = plan.steps[i];
-      if (tally != nullptr) tally->count(step.kernel);
-      auto failure = emulated::run(step, operands, i == of_step ? left_out : emulated::kNoBarrier);
-      barriers_.push_back(emulated::barriers());
-      if (!failure.empty()) return step.kernel.stem + "." + step.kernel.variant + ": " + failure;
-    }
-    if (const auto wrong = reference::compare(definition_, want_, before_, memory_.at("d")->bytes()))
-      return wrong->message;
-    for (const auto& [name, memory] : memory_)
-      if (!memory->guards_stand()) return "a write beside " + name;
-    for (const auto& memory : scratch)
-      if (!memory->guards_stand()) return "a write beside scratch";
-    return {};
-  }
-  // Of the last run, each step's.
-  const std::vector<unsigned>& barriers() const { return barriers_; }
-  const MatmulProblem& problem() const { return problem_; }
-
- private:
-  MatmulProblem problem_;
-  reference::MatmulDefinition definition_;
-  std::map<std::string, std::unique_ptr<Memory>, std::less<>> memory_;
-  reference::MatmulData data_;
-  std::vector<std::byte> before_;
-  std::vector<reference::MatmulElement> want_;
-  std::vector<unsigned> barriers_;
-};
+using Case = emulated::ProductCase<reference::MatmulDefinition>;
 
 MatmulProblem parsed(const char* text) {
   const auto problem = parse_problem(text);
