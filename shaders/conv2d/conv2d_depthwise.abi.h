@@ -1,7 +1,9 @@
-// Interface of conv2d_depthwise: groups of one input channel. An invocation computes STRIP adjacent outputs of a row, for
-// CHANNELS adjacent output channels; it keeps a row of the filter and a row of inputs in registers. Variants: f32, f32.narrow, i8.narrow.
+// Interface of conv2d_depthwise: groups of one input channel. An invocation computes STRIP adjacent outputs of a row,
+// for CHANNELS adjacent output channels; it keeps a row of the filter in registers.
+// Variants: f32, f32.narrow, i8.narrow.
 //
-// Its words are conv2d_direct's, with C = 1 and Kg = K / groups; X and Y have the same layout, NHWC (BLOCK 0) or NCHW (1).
+// Its words are conv2d_direct's, with C = 1 and Kg = K / groups; X and Y have the same layout, NHWC (BLOCK 0) or NCHW
+// (1).
 // Work is divided in whole images: group / groups_of_image is the image, where
 //   items           = P * ceil(Q / STRIP) * (K / CHANNELS)
 //   groups_of_image = ceil(items / WORKGROUP)

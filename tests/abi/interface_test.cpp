@@ -2,6 +2,7 @@
 #include <sectile/shaders.hpp>
 
 #include "conv2d/conv2d_coopmat.abi.h"
+#include "conv2d/conv2d_depthwise.abi.h"
 #include "conv2d/conv2d_direct.abi.h"
 #include "conv2d/conv2d_simt.abi.h"
 #include "lib/canary.abi.h"
@@ -105,6 +106,8 @@ const std::set<std::uint32_t> kGathered = {CONV2D_SPEC_ORDER, CONV2D_SPEC_UNIFOR
 const std::vector<Interface> kInterfaces = {
     conv2d_interface("conv2d_coopmat", with(kCoopmat, kGathered)),
     conv2d_interface("conv2d_simt", with(with(kSimt, kGathered), {CONV2D_SPEC_IMAGE_SIDE})),
+    conv2d_interface("conv2d_depthwise",
+                     {CONV2D_DEPTHWISE_SPEC_STRIP, CONV2D_DEPTHWISE_SPEC_WEIGHTS, CONV2D_DEPTHWISE_SPEC_CHANNELS}),
     conv2d_interface("conv2d_direct",
                      {CONV2D_DIRECT_SPEC_OUT_BLOCK, CONV2D_DIRECT_SPEC_WEIGHTS, CONV2D_DIRECT_SPEC_FAR}),
     matmul_interface("matmul_coopmat", kCoopmat),

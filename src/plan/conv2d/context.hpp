@@ -46,6 +46,7 @@ struct Conv2dConfig : EstimatedMatmul {
   std::uint64_t groups = 0;              // workgroups of a kernel whose tiles are not a matmul's; 0: as a matmul
   const MatmulStrategy* rows = nullptr;  // the table of a product's candidate, and its row
   std::uint32_t row = 0;
+  std::uint32_t memory_permille = 1000;  // of memory's rate that the accesses of a kernel without tiles reach
 };
 
 // A problem on a device.

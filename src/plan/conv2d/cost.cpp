@@ -30,7 +30,8 @@ std::int64_t whole_cost(const Conv2dContext& c, const Conv2dConfig& d) {
   for (const PlanOperand& operand : c.operands) bytes += operand.bytes;
   const std::uint64_t multiply =
       products / std::max<std::uint64_t>(1, processors * model.scalar_rate * d.rate_permille / 1000);
-  const std::uint64_t clocks = std::max(multiply, bytes / model.dram_bytes) + model.workgroup_start;
+  const std::uint64_t clocks =
+      std::max(multiply, product(bytes, 1000) / d.memory_permille / model.dram_bytes) + model.workgroup_start;
   return static_cast<std::int64_t>(product(clocks, model.clock_picoseconds));
 }
 

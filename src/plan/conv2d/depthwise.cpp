@@ -1,0 +1,164 @@
+// conv2d_depthwise: groups of one input channel. An invocation computes a strip of outputs along a row, of a few
+// adjacent channels in NHWC; it is meant to be limited by memory alone.
+#include "context.hpp"
+
+#include "conv2d/conv2d_depthwise.abi.h"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+struct Row {
+  std::uint32_t strip;     // outputs of a row
+  std::uint32_t channels;  // output channels
+  std::uint32_t workgroup;
+};
+// NHWC takes any row, NCHW those of one channel.
+constexpr Row kTable[] = {
+    {.strip = 4, .channels = 8, .workgroup = 128}, {.strip = 2, .channels = 8, .workgroup = 128},
+    {.strip = 4, .channels = 4, .workgroup = 128}, {.strip = 2, .channels = 4, .workgroup = 128},
+    {.strip = 4, .channels = 2, .workgroup = 128}, {.strip = 8, .channels = 1, .workgroup = 128},
+    {.strip = 4, .channels = 1, .workgroup = 128}, {.strip = 2, .channels = 1, .workgroup = 128},
+    {.strip = 1, .channels = 1, .workgroup = 64},
+};
+
+// What an invocation may keep in registers: NVIDIA and AMD have up to 255 of them.
+constexpr std::uint32_t kMostRegisters = 160;
+
+bool channels_last(const Conv2dContext& c) { return block_of(c.problem.x_layout) == 0; }
+
+std::int64_t items(const Conv2dContext& c, const Row& r) {
+  return c.out.height * ((c.out.width + r.strip - 1) / r.strip) * (c.problem.k / r.channels);
+}
+
+// Sets the row's share of the multiply unit's and of memory's rate. Beside its products an invocation spends
+// instructions on loads, and a device that has few invocations does not reach either rate.
+// NVIDIA H200 and lavapipe: not measured; the loads' instructions are counted.
+void set_rates(const Conv2dContext& c, const Row& r, Conv2dConfig& d) {
+  const auto& p = c.problem;
+  constexpr std::uint64_t kLoad = 6;  // instructions: address, bounds, load, conversion
+  const bool shared = p.dilation_w == 1 && p.stride_w <= 2;
+  const std::uint64_t s = static_cast<std::uint64_t>(p.s), filter = static_cast<std::uint64_t>(p.r) * s;
+  const std::uint64_t columns =
+      shared ? (r.strip - 1) * static_cast<std::uint64_t>(p.stride_w) + s : std::uint64_t{r.strip} * s;
+  const std::uint64_t products = filter * r.strip * r.channels;
+  const std::uint64_t loads =
+      static_cast<std::uint64_t>(p.r) * (columns * (r.channels / d.width_a) + s * (r.channels / d.width_b));
+  std::uint64_t rate = 500 * products / (products + kLoad * (loads + r.strip * (r.channels / d.width_d)));
+  const std::uint32_t narrowest = std::min(d.width_a * size_bytes(p.x_type), d.width_d * size_bytes(p.out));
+  std::uint64_t memory = narrowest >= 16 ? 900 : narrowest >= 8 ? 850 : narrowest >= 4 ? 700 : 400;
+  const std::uint64_t processors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
+  const std::uint64_t wanted = processors * (c.cpu() ? 1 : 512);
+  const std::uint64_t invocations = std::min(d.groups * d.workgroup, wanted);
+  rate = rate * invocations / wanted;
+  memory = memory * invocations / wanted;
+  d.rate_permille = static_cast<std::uint32_t>(std::max<std::uint64_t>(rate, 1));
+  d.memory_permille = static_cast<std::uint32_t>(std::max<std::uint64_t>(memory, 1));
+}
+
+Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  const auto& p = c.problem;
+  const MatmulContext& words = *c.whole->context;
+  Conv2dConfig d = whole_config(c, "conv2d_depthwise");
+  if (words.integer()) {  // it has no variant without accesses of 1 byte
+    d.base = "i8.narrow";
+    d.narrow = true;
+  }
+  d.workgroup = r.workgroup;
+  d.run_d = r.channels;
+  d.groups = ceil_div(static_cast<std::uint64_t>(items(c, r)), d.workgroup) * static_cast<std::uint64_t>(p.n);
+  const std::int64_t images = p.n > 1 ? words.at.a_batch : 0;
+  if (channels_last(c)) {
+    d.width_d = std::min(words.width_d, r.channels);
+    if (p.k == p.c)
+      d.width_a = widest_access(words.a_type, r.channels, words.problem.a_align, words.at.lda, images, p.k);
+  }
+  const bool rsck = p.w_layout == FilterLayout::rsck;
+  if (rsck) d.width_b = widest_access(words.b_type, r.channels, words.problem.b_align, p.k, 0, p.k);
+  d.add(CONV2D_DEPTHWISE_SPEC_STRIP, r.strip);
+  d.add(CONV2D_DEPTHWISE_SPEC_WEIGHTS, rsck ? CONV2D_WEIGHTS_RSCK : CONV2D_WEIGHTS_KCRS);
+  d.add(CONV2D_DEPTHWISE_SPEC_CHANNELS, r.channels);
+  d.registers = static_cast<std::uint32_t>(std::min<std::int64_t>((r.strip + p.s + 2) * r.channels + 32, 1024));
+  set_rates(c, r, d);
+  return d;
+}
+
+// Kernels address an image, and the weights, by 32-bit byte offsets, and count an image's invocations in 32 bits.
+bool sizes_fit(const Conv2dContext& c, const Row& r, Refusal& refusal) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+  const auto& p = c.problem;
+  const auto spans = [&](const char* what, const ImageStrides& at, std::int64_t pixels, std::int64_t channels,
+                         DType type) {
+    const std::int64_t bytes = (at.block == 0 ? pixels * at.pixel : channels * at.plane) * size_bytes(type);
+    return bytes < kLimit || refusal.no("an image of {} has {} bytes, beyond 2^31", what, bytes);
+  };
+  const std::int64_t out = c.out.height * c.out.width;
+  if (!spans("x", strides_of(stored_x(p)), p.h * p.w, p.c, p.x_type)) return false;
+  if (!spans("y", strides_of(stored_y(p)), out, p.k, p.out)) return false;
+  if (p.beta != 0 && !spans("c", strides_of(stored_c(p)), out, p.k, p.out)) return false;
+  if (p.residual && !spans("residual", strides_of(stored_r(p)), out, p.k, p.out)) return false;
+  const std::int64_t weights = p.k * p.r * p.s * 4;
+  if (weights >= kLimit) return refusal.no("weights of {} bytes, beyond 2^31", weights);
+  return items(c, r) < kLimit || refusal.no("{} invocations an image, at most 2^31 are counted", items(c, r));
+}
+
+bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
+  const Row& r = kTable[row];
+  const auto& p = c.problem;
+  if (p.c != p.groups || p.c == 0) return refusal.no("groups of {} input channels, needs 1", p.c / p.groups);
+  if (p.h == 0 || p.w == 0) return refusal.no("an image without pixels");
+  if (p.x_layout != p.y_layout || block_of(p.x_layout) > 1)
+    return refusal.no("needs X and Y both in NHWC or both in NCHW");
+  if (!channels_last(c) && r.channels != 1) return refusal.no("{} channels an invocation are for NHWC", r.channels);
+  if (p.k % r.channels != 0) return refusal.no("{} output channels are no multiple of {}", p.k, r.channels);
+  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
+    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  if (!sizes_fit(c, r, refusal)) return false;
+  const Conv2dConfig d = make(c, row);
+  if (d.registers > kMostRegisters)
+    return refusal.no("a row of a filter of {} columns needs {} registers, at most {} are used", p.s, d.registers,
+                      kMostRegisters);
+  return narrow_accesses_fit(*c.whole->context, d, refusal);
+}
+
+// A subgroup's loads of one column of the image from the middle of the result on, and its stores of one output each.
+Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t row, const Conv2dConfig& d) {
+  const Row& r = kTable[row];
+  const auto& p = c.problem;
+  const ImageStrides x = strides_of(stored_x(p)), y = strides_of(stored_y(p));
+  const std::int64_t strips = (c.out.width + r.strip - 1) / r.strip, chunks = p.k / r.channels;
+  Walk walk(c.profile);
+  Request image, result;
+  image.bytes = d.width_a * size_bytes(p.x_type);
+  result.bytes = d.width_d * size_bytes(p.out);
+  for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
+    const std::int64_t chunk = channels_last(c) ? l % chunks : 0, place = channels_last(c) ? l / chunks : l;
+    const std::int64_t line = std::min(c.out.height / 2 + place / strips, c.out.height - 1);
+    const std::int64_t q = place % strips * r.strip;
+    const std::int64_t at_y = std::min(line * p.stride_h, p.h - 1), at_x = std::min(q * p.stride_w, p.w - 1);
+    const std::int64_t k = chunk * r.channels;
+    image.address[l] = ((at_y * p.w + at_x) * x.pixel + k / (p.k / p.groups)) * size_bytes(p.x_type);
+    result.address[l] = ((line * c.out.width + q) * y.pixel + k) * size_bytes(p.out);
+  }
+  const std::uint64_t subgroups = ceil_div(d.workgroup, walk.lanes());
+  walk.load(image, subgroups * (r.channels / d.width_a));
+  walk.store(result, subgroups * (r.channels / d.width_d));
+  return {walk.count()};
+}
+
+bool fallback(const Conv2dContext&, std::uint32_t) { return false; }
+
+std::string print(const Conv2dContext&, std::uint32_t row) {
+  const Row& r = kTable[row];
+  return fmt::format("{}x{}", r.strip, r.channels);
+}
+
+}  // namespace
+
+const Conv2dStrategy kConv2dDepthwise = {"conv2d_depthwise", std::size(kTable), applicable, make,
+                                         estimate,           fallback,          print};
+
+}  // namespace sectile::detail
