@@ -38,7 +38,8 @@ std::int64_t items(const Conv2dContext& c, const Row& r) {
 // NVIDIA H200 and lavapipe: not measured; the loads' instructions are counted.
 void set_rates(const Conv2dContext& c, const Row& r, Conv2dConfig& d) {
   const auto& p = c.problem;
-  constexpr std::uint64_t kLoad = 6;  // instructions: address, bounds, load, conversion
+  // Instructions of a load: address, bounds, access, conversion. A CPU's products take as many as its loads do.
+  const std::uint64_t each_load = c.cpu() ? 2 : 6, most = c.cpu() ? 1000 : 500;
   const bool shared = p.dilation_w == 1 && p.stride_w <= 2;
   const std::uint64_t s = static_cast<std::uint64_t>(p.s), filter = static_cast<std::uint64_t>(p.r) * s;
   const std::uint64_t columns =
@@ -46,7 +47,7 @@ void set_rates(const Conv2dContext& c, const Row& r, Conv2dConfig& d) {
   const std::uint64_t products = filter * r.strip * r.channels;
   const std::uint64_t loads =
       static_cast<std::uint64_t>(p.r) * (columns * (r.channels / d.width_a) + s * (r.channels / d.width_b));
-  std::uint64_t rate = 500 * products / (products + kLoad * (loads + r.strip * (r.channels / d.width_d)));
+  std::uint64_t rate = most * products / (products + each_load * (loads + r.strip * (r.channels / d.width_d)));
   const std::uint32_t narrowest = std::min(d.width_a * size_bytes(p.x_type), d.width_d * size_bytes(p.out));
   std::uint64_t memory = narrowest >= 16 ? 900 : narrowest >= 8 ? 850 : narrowest >= 4 ? 700 : 400;
   const std::uint64_t processors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
