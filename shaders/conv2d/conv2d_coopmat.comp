@@ -6,17 +6,14 @@
 //! variant f16.serial.b -DF16 -DLOOP=SERIAL -DIMAGE_SIDE=1
 //! variant bf16.prefetch.a -DBF16 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=0
 //! variant bf16.prefetch.b -DBF16 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=1
-//! variant bf16.pipelined.a -O -DBF16 -DLOOP=PIPELINED -DIMAGE_SIDE=0
-//! variant bf16.pipelined.b -O -DBF16 -DLOOP=PIPELINED -DIMAGE_SIDE=1
 //! variant i8.prefetch.a -DI8 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=0
 //! variant i8.prefetch.b -DI8 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=1
-//! variant i8.pipelined.a -O -DI8 -DLOOP=PIPELINED -DIMAGE_SIDE=0
-//! variant i8.pipelined.b -O -DI8 -DLOOP=PIPELINED -DIMAGE_SIDE=1
 //! variant i8.serial.a -DI8 -DLOOP=SERIAL -DIMAGE_SIDE=0
 //! variant i8.serial.b -DI8 -DLOOP=SERIAL -DIMAGE_SIDE=1
 // Convolution as a product on the matrix unit: matmul_coopmat, one operand of which is gathered from an image
 // (lib/conv2d.abi.h), along channels. Padding and the surplus of K become zeros where the image is loaded or staged;
 // products and stores know nothing of it.
+// A module optimized by spirv-opt has 80 to 105 KB compressed, the others 26. So f16 alone has a pipelined loop.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/matmul_coopmat_types.glsl"
