@@ -262,7 +262,9 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     set(sweep $<TARGET_FILE:sectile_command> bench --device llvmpipe --seed 24 --warmup 0 --min-time 0.001 --cycle-mb 1)
     add_test(NAME sweep_permute COMMAND ${sweep} --sweep permute --cases 16 --min-mb 0.05)
     add_test(NAME sweep_matmul COMMAND ${sweep} --sweep matmul --cases 8 --max-gflop 1.2)
-    set_tests_properties(sweep_permute sweep_matmul PROPERTIES TIMEOUT 600 ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
+    # One case of each class; the least of one of a diffusion model has 0.84 GFLOP.
+    add_test(NAME sweep_conv2d COMMAND ${sweep} --sweep conv2d --type f32-nchw --cases 8 --max-gflop 1)
+    set_tests_properties(sweep_permute sweep_matmul sweep_conv2d PROPERTIES TIMEOUT 600 ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
   endif()
   # lavapipe with subgroups of 4 and of 16: a device is made with all that is wanted, and a few cases of each operation
   # run. It compiles and runs slowly at 512 bits.
