@@ -1,17 +1,8 @@
 // Matmul's CUDA kernels, compiled by NVRTC: no error, no warning, no spill, no stack, no more workgroup memory than is
 // static, and than the plan states.
-//
-// A tile without a matrix unit takes seconds of a core, so most combinations are left out: what the planner chooses is
-// compiled for two architectures, the small kernels' candidates and every row of the tiles with other problems on
-// others, by turns. SECTILE_ALL_KERNELS or SECTILE_THOROUGH, where it is set, leaves none out.
-#include "compiling.hpp"
-#include "reference/extra_rows.hpp"
+#include "products.hpp"
 
 #include "nvrtc.hpp"
-
-#include "lib/matmul.abi.h"
-
-#include <sectile/planner.hpp>
 
 using namespace sectile;
 using namespace sectile::test;
@@ -41,60 +32,13 @@ constexpr const char* kProblems[] = {
     "matmul i8 nn 31x76x0 epi=bias",
 };
 
-class Choice {
- public:
-  void add(const Step& step, std::size_t architecture) {
-    Constants shaping;
-    for (const Constant& constant : step.constants)
-      if (constant.id < MATMUL_SPEC_WORD0) shaping.push_back(constant);
-    combinations_[architecture].try_emplace({step.kernel, shaping}, step);
-  }
-  void add(const Problem& problem, const DeviceProfile& profile, std::size_t architecture,
-           const std::string& force = {}) {
-    const auto plan = make_plan(problem, profile, {.force = force, .extra = &reference::extra_rows()});
-    REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
-    for (const Step& step : plan->steps) add(step, architecture);
-  }
-  std::vector<Job> jobs() const {
-    std::vector<Job> out;
-    for (std::size_t i = 0; i < kArchitectures.size(); ++i)
-      for (const auto& [kernel, step] : combinations_[i]) out.push_back({&step, kArchitectures[i]});
-    return out;
-  }
-
- private:
-  std::array<Combinations, kArchitectures.size()> combinations_;
-};
-
 }  // namespace
 
 TEST_CASE("matmuls compile without spills") {
   const Nvrtc nvrtc;
   if (!nvrtc.there()) return;
-  const bool all = all_kernels();
-  constexpr std::size_t kTurns = 9, kCount = kArchitectures.size();
-  Choice choice;
-  for (std::size_t a = 0; a < kCount; ++a) {
-    const auto profile = builtin_target("cuda:" + std::string(kArchitectures[a]));
-    REQUIRE(profile.has_value());
-    for (std::size_t p = 0; p < std::size(kProblems); ++p) {
-      CAPTURE(kProblems[p]);
-      const auto problem = parse_problem(kProblems[p]);
-      REQUIRE_MESSAGE(problem.has_value(), problem.error().message());
-      if (all || a == p % kCount || a == (p + 3) % kCount) choice.add(*problem, *profile, a);
-      const auto explained = make_plan(*problem, *profile, {.explain = true, .extra = &reference::extra_rows()});
-      REQUIRE_MESSAGE(explained.has_value(), explained.error().message());
-      for (std::size_t c = 0; c < explained->candidates.size(); ++c) {
-        const Candidate& candidate = explained->candidates[c];
-        if (!candidate.refusal.empty()) continue;
-        CAPTURE(candidate.name);
-        const bool tile = candidate.name.starts_with("matmul_simt");
-        const bool turn = tile ? (c + p) % kTurns == 0 && (c + p / kTurns * 3) % kCount == a : (c + p) % kCount == a;
-        if (all || turn) choice.add(*problem, *profile, a, candidate.name);
-      }
-    }
-  }
-  std::vector<Job> jobs = choice.jobs();
+  const ProductSteps steps = product_steps(kProblems, "matmul_simt");
+  std::vector<Job> jobs = steps.jobs();
   std::map<std::string, Most> most;
   const std::string told = compile_and_check("cuda-matmuls", jobs, most);
   for (const char* stem : {"matmul_simt", "matvec", "matmul_direct", "matmul_reduce"})
