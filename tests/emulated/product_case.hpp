@@ -58,8 +58,7 @@ class ProductCase {
       barriers_.push_back(emulated::barriers());
       if (!failure.empty()) return step.kernel.stem + "." + step.kernel.variant + ": " + failure;
     }
-    if (const auto wrong = compare(definition_, want_, before_, destination().bytes()))
-      return wrong->message;
+    if (const auto wrong = compare(definition_, want_, before_, destination().bytes())) return wrong->message;
     for (const auto& [name, memory] : memory_)
       if (!memory->guards_stand()) return "a write beside " + name;
     for (const auto& memory : scratch)
