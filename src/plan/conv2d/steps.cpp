@@ -59,6 +59,9 @@ Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d) 
   if (d.groups != 0) {
     auto step = matmul_step(*product.context, d, d.groups, operands);
     if (!step) return std::unexpected(step.error());
+    // Without input channels X and W have no bytes, and nothing reads them.
+    std::erase_if(step->addresses, [&](const AddressSlot& slot) { return operands[slot.operand].bytes == 0; });
+    std::erase_if(step->accesses, [](const AccessRange& range) { return range.end == 0; });
     steps.push_back(std::move(*step));
   } else {
     operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
