@@ -1,0 +1,193 @@
+// Plans of convolutions: those that are matmuls, barriers, splits, the limit of scratch, plans read back.
+#include "plan/helpers.hpp"
+#include "reference/generate.hpp"
+#include "support/scope.hpp"
+
+#include "lib/matmul.abi.h"
+
+#include <sectile/planner.hpp>
+
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+using namespace sectile;
+using test::planned;
+
+namespace {
+
+DeviceProfile built_in(const char* name) {
+  const auto profile = builtin_target(name);
+  REQUIRE(profile.has_value());
+  return *profile;
+}
+
+// "stem | barrier | stem".
+std::string stems(const Plan& plan) {
+  std::string text;
+  for (const Step& step : plan.steps) {
+    if (!text.empty()) text += step.barrier_before ? " | barrier | " : " | ";
+    text += step.kernel.stem.starts_with("permute") ? "permute" : step.kernel.stem;
+  }
+  return text;
+}
+
+std::uint64_t scratch_of(const Plan& plan) {
+  const auto at = std::ranges::find(plan.operands, OperandRole::scratch, &PlanOperand::role);
+  return at == plan.operands.end() ? 0 : at->bytes;
+}
+
+// "read x[0,24)" of each range of a step, in the plan's order.
+std::string ranges(const Plan& plan, std::size_t step) {
+  std::string text;
+  for (const AccessRange& range : plan.steps.at(step).accesses)
+    text += fmt::format("{}{} {}[{},{})", text.empty() ? "" : " ", range.write ? "write" : "read",
+                        plan.operands.at(range.operand).name, range.begin, range.end);
+  return text;
+}
+
+std::uint32_t constant_of(const Step& step, std::uint32_t id) {
+  const auto at = std::ranges::find(step.constants, id, &Constant::id);
+  REQUIRE(at != step.constants.end());
+  return at->value;
+}
+
+std::string error_of(const std::string& text, const DeviceProfile& profile, PlanOptions options = {}) {
+  const auto plan = make_plan(parse_problem(text).value(), profile, options);
+  return plan ? "" : plan.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("a filter of one element is planned as a matmul") {
+  const DeviceProfile hopper = built_in("nvidia-hopper");
+  const auto same_kernel = [&](const char* conv2d, const char* matmul) {
+    const Plan a = planned(conv2d, hopper), b = planned(matmul, hopper);
+    REQUIRE(a.steps.size() == b.steps.size());
+    CHECK_MESSAGE(a.choice.candidate == b.choice.candidate, conv2d);
+    for (std::size_t i = 0; i < a.steps.size(); ++i) {
+      CHECK_MESSAGE(a.steps[i].kernel == b.steps[i].kernel, conv2d);
+      CHECK_MESSAGE(a.steps[i].push == b.steps[i].push, conv2d);
+      CHECK_MESSAGE(a.steps[i].grid == b.steps[i].grid, conv2d);
+    }
+  };
+  same_kernel("conv2d f16 nhwc 2x320x64x64 k=640 r=1x1 epi=bias+gelu", "matmul f16 nt 8192x640x320 epi=bias+gelu");
+  same_kernel("conv2d f16 nhwc 2x320x64x64 k=640 r=1x1 weights=rsck", "matmul f16 nn 8192x640x320");
+  same_kernel("conv2d f16 nhwc 2x320x64x64 k=640 r=1x1 w=q8", "matmul f16 nt 8192x640x320 b=q8");
+  same_kernel("conv2d f32 nchw 3x320x16x16 k=640 r=1x1 d=3", "matmul f32 nn 640x256x320 batch=3 a.batch=0");
+  same_kernel("conv2d f32 nhwc 2x320x8x8 k=640 r=1x1 g=4",
+              "matmul f32 nt 128x160x80 batch=4 lda=320 a.batch=80 ldd=640 d.batch=160");
+  // Addresses and ranges are the convolution's.
+  const Plan plan = planned("conv2d f32 nchw 3x320x16x16 k=640 r=1x1 epi=bias", hopper);
+  CHECK(ranges(plan, 0) == fmt::format("read w[0,{}) read x[0,{}) write y[0,{}) read bias[0,2560)", 640 * 320 * 4,
+                                       3 * 320 * 256 * 4, 3 * 640 * 256 * 4));
+  // Each group has its own bias.
+  const Plan groups = planned("conv2d f32 nhwc 2x320x8x8 k=640 r=1x1 g=4 epi=bias", hopper);
+  CHECK((constant_of(groups.steps[0], MATMUL_SPEC_EPILOGUE) & MATMUL_EPILOGUE_VECTOR_BATCHED) != 0);
+  CHECK(ranges(groups, 0).contains("read bias[0,2560)"));
+  for (const char* other : {"conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 s=2", "conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 p=0,1",
+                            "conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 pro=relu", "conv2d f32 nchw4c 2x32x8x8 k=64 r=1x1",
+                            "conv2d f32 nchw 2x32x8x8 k=64 r=1x1 g=2"})
+    CHECK_MESSAGE(!stems(planned(other, hopper)).contains("matmul_simt"), other);
+}
+
+TEST_CASE("no input channels: the epilogue alone; no output: nothing") {
+  const DeviceProfile gpu = test::gpu();
+  CHECK(stems(planned("conv2d f32 nhwc 2x0x8x8 k=64 r=3x3 p=1 epi=bias+relu", gpu)) == "matmul_reduce");
+  CHECK(stems(planned("conv2d f16 nchw 2x0x8x8 k=64 r=3x3 p=1 epi=scale+bias w=q8", gpu)) == "matmul_reduce");
+  CHECK(stems(planned("conv2d f32 nchw4c 2x0x8x8 k=62 r=3x3 p=1 epi=bias+relu", gpu)) == "conv2d_direct");
+  CHECK(planned("conv2d f32 nhwc 0x3x8x8 k=64 r=3x3 p=1", gpu).steps.empty());
+  CHECK(planned("conv2d f32 nhwc 2x3x8x8 k=0 r=3x3 p=1", gpu).steps.empty());
+}
+
+TEST_CASE("each barrier of a plan is needed") {
+  int barriers = 0;
+  for (const char* name : {"nvidia-hopper", "lavapipe", "swiftshader", "amd-rdna3", "cuda:sm_90a"}) {
+    const DeviceProfile profile = built_in(name);
+    for (const char* problem :
+         {"f16 nchw 2x64x32x32 k=64 r=3x3 p=1", "f16 nchw8c 2x64x32x32 k=64 r=3x3 p=1",
+          "f32 nhwc 1x64x32x32 k=64 r=3x3 p=1", "f32 nchw8c 1x640x8x8 k=64 r=3x3 p=1 epi=residual",
+          "f16 nhwc 1x1280x16x16 k=1280 r=3x3 p=1 weights=krsc", "f16 nchw 1x1280x16x16 k=1280 r=3x3 p=1",
+          "f32 nhwc:nchw4c 1x16x8x8 k=15 r=3x3 beta=2 c=y", "f16 nchw 2x64x8x8 k=64 r=3x3 g=4 epi=residual"}) {
+      const auto made = make_plan(parse_problem(std::string("conv2d ") + problem).value(), profile);
+      if (!made) continue;  // f16 on SwiftShader
+      CHECK(check_plan(*made, profile).has_value());
+      for (std::size_t i = 0; i < made->steps.size(); ++i) {
+        if (!made->steps[i].barrier_before) continue;
+        Plan without = *made;
+        without.steps[i].barrier_before = false;
+        CHECK_MESSAGE(!check_plan(without, profile).has_value(), std::string(problem) << " on " << name);
+        ++barriers;
+      }
+    }
+  }
+  CHECK(barriers > 30);
+}
+
+TEST_CASE("small images with many channels split K") {
+  const Plan plan = planned("conv2d f16 nhwc 1x1280x16x16 k=1280 r=3x3 p=1 weights=krsc", built_in("nvidia-hopper"));
+  CHECK(stems(plan) == "conv2d_coopmat | barrier | matmul_reduce");
+  CHECK(scratch_of(plan) != 0);
+}
+
+TEST_CASE("a limit of scratch: fewer splits, another way, a refusal by name; part of the plan's id") {
+  const DeviceProfile hopper = built_in("nvidia-hopper");
+  // A matmul takes fewer splits.
+  const std::string thin = "matmul f16 nt 64x1280x8192";
+  const Plan split = planned(thin, hopper);
+  REQUIRE(scratch_of(split) > 0);
+  const Plan none = planned(thin, hopper, {.max_scratch_bytes = 0});
+  CHECK(scratch_of(none) == 0);
+  CHECK(none.id != split.id);
+  const Plan same = planned(thin, hopper, {.max_scratch_bytes = scratch_of(split)});
+  CHECK(same.steps == split.steps);
+  CHECK(same.id != split.id);
+  const Plan fewer = planned(thin, hopper, {.max_scratch_bytes = scratch_of(split) - 1});
+  CHECK(scratch_of(fewer) < scratch_of(split));
+
+  for (const char* text : {"conv2d f16 nchw 1x1280x16x16 k=1280 r=3x3 p=1", "conv2d f16 nchw8c 2x64x32x32 k=64 r=3x3",
+                           "conv2d f32 nhwc 2x3x64x64 k=64 r=7x7 s=2 p=3", "conv2d f32 nchw 2x64x64x64 k=64 r=3x3 g=4",
+                           "conv2d f32 nhwc 1x1280x16x16 k=1280 r=3x3 p=1"}) {
+    const std::uint64_t whole = scratch_of(planned(text, hopper));
+    REQUIRE(whole > 0);
+    for (const std::uint64_t limit : {std::uint64_t{0}, whole / 4, whole - 1, whole}) {
+      const Plan plan = planned(text, hopper, {.max_scratch_bytes = limit});
+      CHECK_MESSAGE(scratch_of(plan) <= limit, text);
+      // It is planned again from its text.
+      const auto again = plan_from_json(to_json(plan), hopper);
+      REQUIRE(again.has_value());
+      CHECK(*again == plan);
+    }
+  }
+  // Explained, and refused where it is forced.
+  const std::string text = "conv2d f16 nchw 2x64x32x32 k=64 r=3x3 p=1";
+  const Plan explained = planned(text, hopper, {.explain = true, .max_scratch_bytes = 1000});
+  const std::string wanted =
+      fmt::format("needs {} bytes of scratch, the caller allows 1000", 2 * 64 * 32 * 32 * 2 + 64 * 64 * 9 * 2);
+  CHECK(std::ranges::any_of(explained.candidates, [&](const Candidate& c) {
+    return c.name.starts_with("conv2d_coopmat") && c.name.ends_with(" x=nhwc w=krsc") && c.refusal == wanted;
+  }));
+  CHECK(error_of(text, hopper, {.force = "conv2d_coopmat", .max_scratch_bytes = 1000}).contains(wanted));
+  // The cached planner has it too.
+  Planner planner(hopper, nullptr, nullptr, Planner::kMostPlans, 1000);
+  const auto cached = planner.plan(parse_problem(text).value());
+  REQUIRE(cached.has_value());
+  CHECK(scratch_of(**cached) <= 1000);
+  CHECK((*cached)->choice.max_scratch_bytes == 1000);
+}
+
+TEST_CASE("the same problem has the same plan, and its text plans again") {
+  const DeviceProfile profiles[] = {built_in("nvidia-hopper"), built_in("lavapipe"), built_in("cuda:sm_90a")};
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(test::scope(40, 150, 600)); ++seed) {
+    const Problem problem = reference::generate_conv2d(7, seed);
+    for (const DeviceProfile& profile : profiles) {
+      const auto plan = make_plan(problem, profile, {.explain = seed % 8 == 0});
+      REQUIRE_MESSAGE(plan.has_value(), print(problem) << ": " << plan.error().message());
+      const auto again = plan_from_json(to_json(*plan), profile);
+      REQUIRE_MESSAGE(again.has_value(), print(problem) << ": " << again.error().message());
+      CHECK(*again == *plan);
+    }
+  }
+}
