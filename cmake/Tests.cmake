@@ -226,9 +226,10 @@ if(SECTILE_BUILD_TESTS)
 endif()
 
 # From outside: the command's own check on each driver that runs without a GPU, an installed tree, the documentation.
-# sectile_check(NAME DEVICE FEWER FEWER_MATMULS OPTION ICD...): `sectile check` on the driver that an ICD file names, where there
-# is one. So many cases; with SECTILE_THOROUGH in the environment SECTILE_CHECK_CASES and SECTILE_CHECK_MATMUL_CASES.
-function(sectile_check name device fewer fewer_matmuls option)
+# sectile_check(NAME DEVICE FEWER FEWER_MATMULS FEWER_CONV2DS OPTION ICD...): `sectile check` on the driver that an ICD file
+# names, where there is one. So many cases; with SECTILE_THOROUGH in the environment SECTILE_CHECK_CASES,
+# SECTILE_CHECK_MATMUL_CASES and SECTILE_CHECK_CONV2D_CASES.
+function(sectile_check name device fewer fewer_matmuls fewer_conv2ds option)
   find_file(SECTILE_ICD_${name} NAMES ${ARGN}
     PATHS /usr/share/vulkan/icd.d /usr/local/share/vulkan/icd.d /opt/swiftshader NO_DEFAULT_PATH)
   mark_as_advanced(SECTILE_ICD_${name})
@@ -242,21 +243,29 @@ function(sectile_check name device fewer fewer_matmuls option)
   add_test(NAME check_${name} COMMAND ${check} ${SECTILE_CHECK_CASES} ${fewer} $<TARGET_FILE:sectile_command>
     --device ${device} --junit ${PROJECT_BINARY_DIR}/check_${name}.xml --modules ${seen}/${name}.txt)
   # Fewer: a CPU driver compiles a tile of a matmul for a second.
-  add_test(NAME check_matmul_${name} COMMAND ${check} ${SECTILE_CHECK_MATMUL_CASES} ${fewer_matmuls}
-    $<TARGET_FILE:sectile_command> --op matmul --batch 8 --device ${device} --junit ${PROJECT_BINARY_DIR}/check_matmul_${name}.xml
-    --modules ${seen}/matmul_${name}.txt ${option})
-  set_tests_properties(check_${name} check_matmul_${name} PROPERTIES TIMEOUT 1200 ENVIRONMENT "${environment}"
-    FIXTURES_SETUP modules_run)
+  set(operations matmul)
+  if(fewer_conv2ds)
+    list(APPEND operations conv2d)
+  endif()
+  foreach(operation IN LISTS operations)
+    string(TOUPPER ${operation} upper)
+    add_test(NAME check_${operation}_${name} COMMAND ${check} ${SECTILE_CHECK_${upper}_CASES} ${fewer_${operation}s}
+      $<TARGET_FILE:sectile_command> --op ${operation} --batch 8 --device ${device}
+      --junit ${PROJECT_BINARY_DIR}/check_${operation}_${name}.xml --modules ${seen}/${operation}_${name}.txt ${option})
+    set_tests_properties(check_${operation}_${name} PROPERTIES TIMEOUT 1200 ENVIRONMENT "${environment}" FIXTURES_SETUP modules_run)
+  endforeach()
+  set_tests_properties(check_${name} PROPERTIES TIMEOUT 1200 ENVIRONMENT "${environment}" FIXTURES_SETUP modules_run)
 endfunction()
 
 if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   set(SECTILE_CHECK_CASES 1000 CACHE STRING "Generated problems of a thorough check as a test")
   set(SECTILE_CHECK_MATMUL_CASES 300 CACHE STRING "Generated matmuls of a thorough check as a test")
+  set(SECTILE_CHECK_CONV2D_CASES 300 CACHE STRING "Generated convolutions of a thorough check as a test")
   set(check sh ${PROJECT_SOURCE_DIR}/tests/check.sh)
   # SwiftShader compiles several times as long as lavapipe.
-  # 154 matmuls meet every pair of levels (tests/reference/cover_matmul.hpp).
-  sectile_check(lavapipe llvmpipe 600 154 "" lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
-  sectile_check(swiftshader SwiftShader 230 32 --words vk_swiftshader_icd.json)
+  # 154 matmuls meet every pair of levels (tests/reference/cover_matmul.hpp), and 104 convolutions (cover_conv2d.hpp).
+  sectile_check(lavapipe llvmpipe 600 154 104 "" lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
+  sectile_check(swiftshader SwiftShader 230 32 0 --words vk_swiftshader_icd.json)
   # Sweeps of 24 problems: errors alone fail, times do not.
   if(SECTILE_ICD_lavapipe)
     set(sweep $<TARGET_FILE:sectile_command> bench --device llvmpipe --seed 24 --warmup 0 --min-time 0.001 --cycle-mb 1)

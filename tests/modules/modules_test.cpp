@@ -26,6 +26,7 @@ constexpr Absent kAbsent[] = {
     {"matmul_direct.i8", "no plan has it: an int8 at a time is a narrow access, which .narrow has"},
     {"permute_fused_block.narrow.wide", "tests/far has no problem that reaches it yet; .narrow and .wide run apart"},
     {"permute_copy.e2", "for devices with accesses of 2 bytes and none of 1"},
+    {"conv2d_coopmat.bf16.", "no CPU driver multiplies bf16 matrices"},
     {"matmul_coopmat.bf16.", "no CPU driver multiplies bf16 matrices"},
     {"matmul_coopmat2.", "needs matrices of a workgroup's scope (VK_NV_cooperative_matrix2), which lavapipe lacks"},
 };

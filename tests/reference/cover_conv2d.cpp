@@ -71,7 +71,7 @@ struct Kernel {
   Family family;
   const char* candidate;
   unsigned cost;  // of a pipeline's compilation by lavapipe, in hundredths of a second
-  bool matrix_unit = false, half_sums = false, no_dot = false;
+  bool matrix_unit = false, no_dot = false;
 
   bool gemm() const { return family == Family::gemm_a || family == Family::gemm_b; }
 };
@@ -81,15 +81,11 @@ constexpr Kernel kKernels[] = {
     {Family::depthwise, "conv2d_depthwise", 20},
     {Family::gemm_a, "conv2d_simt 32x32x16 4x4", 60},
     {Family::gemm_b, "conv2d_simt 32x32x16 4x4", 60},
-    {Family::gemm_a, "conv2d_simt 32x32x16 4x4", 120, false, false, true},
+    {Family::gemm_a, "conv2d_simt 32x32x16 4x4", 120, false, true},
     {Family::gemm_a, "conv2d_coopmat 16x32x16 8x16 serial", 60, true},
     {Family::gemm_b, "conv2d_coopmat 16x32x16 8x16 serial", 60, true},
     {Family::gemm_a, "conv2d_coopmat 16x16x16 8x16", 90, true},
     {Family::gemm_b, "conv2d_coopmat 16x16x16 8x16", 90, true},
-    {Family::gemm_a, "conv2d_coopmat 16x16x16 8x16 interleaved", 90, true},
-    {Family::gemm_b, "conv2d_coopmat 16x16x16 8x16 interleaved", 90, true},
-    {Family::gemm_a, "conv2d_coopmat 16x16x16 8x16 peeled acc=f16", 90, true, true},
-    {Family::gemm_b, "conv2d_coopmat 16x16x16 8x16 peeled acc=f16", 90, true, true},
     {Family::gemm_a, "conv2d_coopmat 16x16x16 8x16 pipelined", 110, true},
     {Family::gemm_b, "conv2d_coopmat 16x16x16 8x16 pipelined", 110, true},
     {Family::matmul, "", 60},
@@ -102,7 +98,6 @@ bool kernel_clash(const SetLevels& s) {
   if (s.row[kKernel] == kUnset) return false;
   const Kernel& k = kKernels[s.row[kKernel]];
   if (k.matrix_unit && (s.is(kType, kF32) || s.is(kType, kBF16))) return true;
-  if (k.half_sums && s.other(kType, kF16Sums)) return true;
   if (k.no_dot && s.other(kType, kI8)) return true;
   if (!k.gemm() && s.is(kDepth, kSplit)) return true;
   const bool by_channel = s.is(kGroups, kDepthwise) || s.is(kGroups, kMultiplied);
