@@ -148,7 +148,9 @@ void set_first(Conv2dProblem& p, Random& random) {
   const First& first = kFirst[static_cast<std::size_t>(random.below(kFirst.size()))];
   p.n = draw_size(random, 1, 64);
   set_image(p, 32 * draw_size(random, 5, 20));
-  set_channels(p, one_of(kChannels, random), 16 * draw_size(random, first.k_low / 16, first.k_high / 16));
+  // A statement a draw: the order of arguments is the compiler's.
+  const std::int64_t outputs = 16 * draw_size(random, first.k_low / 16, first.k_high / 16);
+  set_channels(p, one_of(kChannels, random), outputs);
   set_filter(p, first.filter, first.stride, first.pad);
 }
 
@@ -156,7 +158,8 @@ void set_depthwise_layer(Conv2dProblem& p, Random& random) {
   const std::int64_t filter = 3 + 2 * static_cast<std::int64_t>(random.below(3));
   p.n = draw_size(random, 1, 64);
   set_image(p, draw_size(random, 7, 224));
-  set_depthwise(p, 8 * draw_size(random, 2, 192), random.one_in(8) ? 2 : 1);
+  const int multiplier = random.one_in(8) ? 2 : 1;
+  set_depthwise(p, 8 * draw_size(random, 2, 192), multiplier);
   set_filter(p, filter, random.one_in(3) ? 2 : 1, filter / 2);
 }
 
@@ -164,7 +167,8 @@ void set_dilated(Conv2dProblem& p, Random& random) {
   constexpr std::array<std::int64_t, 6> kDilations = {2, 4, 6, 12, 18, 24};
   p.n = draw_size(random, 1, 16);
   set_image(p, draw_size(random, 28, 129));
-  set_channels(p, 32 * draw_size(random, 2, 64), 32 * draw_size(random, 2, 16));
+  const std::int64_t outputs = 32 * draw_size(random, 2, 16);
+  set_channels(p, 32 * draw_size(random, 2, 64), outputs);
   p.dilation_h = p.dilation_w = one_of(kDilations, random);
   set_filter(p, 3, 1, p.dilation_h);
 }
@@ -174,7 +178,8 @@ void set_ragged(Conv2dProblem& p, Random& random) {
   p.h = draw_size(random, 5, 300);
   p.w = draw_size(random, 5, 300);
   p.groups = random.one_in(4) ? draw_size(random, 2, 32) : 1;
-  set_channels(p, p.groups * draw_size(random, 1, 700 / p.groups), p.groups * draw_size(random, 1, 700 / p.groups));
+  const std::int64_t outputs = p.groups * draw_size(random, 1, 700 / p.groups);
+  set_channels(p, p.groups * draw_size(random, 1, 700 / p.groups), outputs);
   p.r = random.between(1, 7);
   p.s = random.one_in(2) ? p.r : random.between(1, 7);
   p.stride_h = random.between(1, 3);

@@ -84,7 +84,9 @@ Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   d.add(CONV2D_DEPTHWISE_SPEC_STRIP, r.strip);
   d.add(CONV2D_DEPTHWISE_SPEC_WEIGHTS, rsck ? CONV2D_WEIGHTS_RSCK : CONV2D_WEIGHTS_KCRS);
   d.add(CONV2D_DEPTHWISE_SPEC_CHANNELS, r.channels);
-  d.registers = static_cast<std::uint32_t>(std::min<std::int64_t>((r.strip + p.s + 2) * r.channels + 32, 1024));
+  // Sums, a row of the filter, and the columns of the image under it. NVRTC 13.0 spills with 4x8 and 7 columns on
+  // sm_80.
+  d.registers = static_cast<std::uint32_t>(std::min<std::int64_t>(2 * (r.strip + p.s) * r.channels + 32, 1024));
   set_rates(c, r, d);
   return d;
 }

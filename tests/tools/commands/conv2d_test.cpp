@@ -117,7 +117,7 @@ TEST_CASE("conv2d known answers") {
     CHECK(y->header.shape == one.y);
     REQUIRE(y->data.size() == one.y_values.size() * sizeof(float));
     std::vector<float> got(one.y_values.size());
-    std::memcpy(got.data(), y->data.data(), y->data.size());
+    if (!got.empty()) std::memcpy(got.data(), y->data.data(), y->data.size());
     CHECK(got == one.y_values);  // of small integers: exact
   }
 }
