@@ -44,10 +44,9 @@ std::string all_listed(std::string_view prefix, std::span<const Selectable> devi
 
 Result<std::size_t> by_index(std::string_view prefix, std::string_view digits, std::span<const Selectable> devices) {
   std::size_t index = 0;
-  const char* const end = digits.data() + digits.size();
-  const auto read = std::from_chars(digits.data(), end, index);
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   const std::string given = std::string(prefix) + std::string(digits);
-  if (read.ec == std::errc::invalid_argument || read.ptr != end)
+  if (read.ec == std::errc::invalid_argument || read.ptr != digits.data() + digits.size())
     return fail(ErrorKind::parse, "device", given, std::string(prefix) + "N");
   if (read.ec != std::errc() || index >= devices.size())
     return fail(ErrorKind::missing, "device", given, all_listed(prefix, devices));

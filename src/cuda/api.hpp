@@ -13,7 +13,7 @@ struct CUfunc_st;
 struct CUevent_st;
 struct CUgraph_st;
 struct CUgraphExec_st;
-struct _nvrtcProgram;
+struct _nvrtcProgram;  // NOLINT(bugprone-reserved-identifier): NVRTC's name
 
 namespace sectile::cuda::api {
 

@@ -92,6 +92,7 @@ Result<KernelText> kernel_text(const Step& step, std::span<const EmbeddedSource>
       std::ranges::find_if(variants, [&](const auto& words) { return words.front() == step.kernel.variant; });
   if (variant == variants.end()) {
     std::vector<std::string_view> names;
+    names.reserve(variants.size());
     for (const auto& words : variants) names.push_back(words.front());
     return fail(ErrorKind::missing, "CUDA kernel", kernel, joined("variant", names));
   }

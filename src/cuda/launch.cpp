@@ -16,6 +16,7 @@ Result<void> encode(const api::Driver& driver, const TensorMap& map, std::uint64
                        : map.swizzle_bytes == 32 ? api::kSwizzle32
                                                  : api::kSwizzleNone;
   constexpr std::array<std::uint32_t, 5> every{1, 1, 1, 1, 1};
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): CUDA's function takes a device's address as a pointer
   void* const address = reinterpret_cast<void*>(static_cast<std::uintptr_t>(base + map.byte_offset));
   return SECTILE_CUDA_CALL(driver, cuTensorMapEncodeTiled, out, element, static_cast<std::uint32_t>(map.dims.size()),
                            address, map.dims.data(), map.strides.data(), map.box.data(), every.data(),

@@ -12,6 +12,7 @@
 namespace sectile::cuda {
 
 namespace api {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a type and its parameters, which take none
 #define SECTILE_MEMBER(name, result, arguments) result(*name) arguments = nullptr;
 struct Driver {
   SECTILE_CUDA_DRIVER_FUNCTIONS(SECTILE_MEMBER)

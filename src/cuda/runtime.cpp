@@ -39,6 +39,7 @@ Result<std::size_t> chosen(std::string_view selector, std::span<const DeviceEntr
   if (entries.empty()) return fail(ErrorKind::missing, "CUDA device", "none", "a device that the driver sees");
   if (selector.empty()) return std::size_t{0};
   std::vector<backend::Selectable> devices;
+  devices.reserve(entries.size());
   for (const DeviceEntry& entry : entries) devices.push_back({entry.name, entry.uuid, entry.architecture});
   return backend::select("cuda:", selector, devices);
 }
@@ -140,8 +141,10 @@ Result<Runtime> Runtime::open(std::string_view selector, const RuntimeOptions& o
   return Runtime(std::move(impl));
 }
 
+// NOLINTBEGIN(bugprone-unchecked-optional-access): open() gives every runtime its device
 Device& Runtime::device() noexcept { return *impl_->device; }
 const DeviceProfile& Runtime::profile() const noexcept { return impl_->device->profile(); }
+// NOLINTEND(bugprone-unchecked-optional-access)
 const DeviceEntry& Runtime::entry() const noexcept { return impl_->entry; }
 Context Runtime::context() const noexcept { return impl_->context; }
 Stream Runtime::stream() const noexcept { return impl_->stream; }

@@ -129,7 +129,8 @@ Result<void> check_profile(const DeviceProfile& p) {
     if (value && *value == 0) return refuse(field, 0, "at least 1");
   if (p.cuda_architecture && (*p.cuda_architecture < 10 || *p.cuda_architecture > 999))
     return refuse("cuda_architecture", *p.cuda_architecture, "10 * major + minor of a compute capability, as 90");
-  if (p.max_dynamic_workgroup_memory_bytes.value_or(~0u) < p.workgroup_memory_bytes.value_or(0))
+  if (p.max_dynamic_workgroup_memory_bytes &&
+      *p.max_dynamic_workgroup_memory_bytes < p.workgroup_memory_bytes.value_or(0))
     return refuse("max_dynamic_workgroup_memory_bytes", *p.max_dynamic_workgroup_memory_bytes,
                   "at least workgroup_memory_bytes");
   if (p.max_grid && std::ranges::count(*p.max_grid, 0u) != 0) return refuse("max_grid", 0, "at least 1 in x, y and z");

@@ -2,6 +2,8 @@
 
 #include "fields.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
@@ -258,8 +260,8 @@ void apply_quirk(const Quirk& quirk, DeviceProfile& profile) {
   });
   for (const std::string_view name : changed) {
     std::string& source = profile.sources[std::string(name)];
-    source = "quirk: " + std::string(quirk.why) + " (" + std::string(quirk.source) + ")" +
-             (source.empty() ? "" : "; it was: " + source);
+    const std::string before = source.empty() ? "" : "; it was: " + source;
+    source = fmt::format("quirk: {} ({}){}", quirk.why, quirk.source, before);
   }
 }
 

@@ -7,6 +7,8 @@
 #include "base/json_text.hpp"
 #include "base/text_tokens.hpp"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <concepts>
 #include <type_traits>
@@ -41,6 +43,7 @@ struct Words<DType> {
 template <class T>
   requires Word<T>
 struct Words<std::optional<T>> {
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): asked of fields that have a value
   static auto of(const std::optional<T>& value) { return Words<T>::of(value.value()); }
   static Result<void> read(std::string_view word, std::optional<T>& out) { return Words<T>::read(word, out.emplace()); }
 };
@@ -138,7 +141,7 @@ class FieldReader {
       if (key.size() != 1 || key[0] < 'A' || key[0] > 'Z')
         return object_.fail({ErrorKind::parse, what, JsonObject::cut(key), "upper-case letters"});
       if (auto want = read_json(size, extents.emplace_back(key[0], 0).second))
-        return object_.fail({ErrorKind::parse, what + "." + key, JsonObject::shown(size), *want});
+        return object_.fail({ErrorKind::parse, fmt::format("{}.{}", what, key), JsonObject::shown(size), *want});
     }
   }
 

@@ -93,6 +93,7 @@ namespace {
 // The chosen candidate, the others by cost, fallback rows by cost, then refused ones in the table's order.
 std::vector<const Candidate*> in_order(const std::vector<Candidate>& candidates) {
   std::vector<const Candidate*> order;
+  order.reserve(candidates.size());
   for (const Candidate& c : candidates) order.push_back(&c);
   const auto rank = [](const Candidate* c) { return !c->refusal.empty() ? 3 : c->chosen ? 0 : c->fallback ? 2 : 1; };
   std::ranges::stable_sort(order, [&](const Candidate* a, const Candidate* b) {

@@ -23,6 +23,7 @@ std::string operation_names() {
 
 }  // namespace
 
+// NOLINTNEXTLINE(bugprone-exception-escape): a problem is always of an operation, so visiting it does not throw
 std::string_view operation_of(const Problem& problem) noexcept {
   return visit_operation([](auto operation, const auto&) { return operation.kName; }, problem);
 }

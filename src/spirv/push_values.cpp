@@ -32,6 +32,7 @@ Result<std::uint32_t> PushValues::number(std::uint32_t type, const Instruction& 
   std::uint64_t value = 0;
   for (std::uint32_t b = 0; b < bytes; ++b) value |= std::uint64_t{bytes_[place.offset + b]} << (8 * b);
   // Narrow signed integers are sign-extended in a word.
+  // NOLINTNEXTLINE(clang-analyzer-core.BitwiseShift): no number of SPIR-V has less than 8 bits
   if (shape.op == OpTypeInt && shape[3] == 1 && bytes < 4 && (value >> (8 * bytes - 1) & 1u) != 0)
     value |= ~std::uint64_t{0} << (8 * bytes);
   const std::uint32_t id = bound_++;

@@ -12,7 +12,6 @@ struct Place {
   std::size_t offset = 0;
 };
 
-// NOLINTNEXTLINE(clang-analyzer-optin.performance.Padding): in the order in which one reads it
 struct Row {
   Feature feature;
   std::string_view name;

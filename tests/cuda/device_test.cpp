@@ -34,6 +34,7 @@ std::uint64_t address_in(const FakeLaunch& launch, std::size_t at) {
 
 using Operands = std::array<OperandAddress, 3>;
 constexpr Operands kGood = {{{0x10000, 4096}, {0x20000, 0}, {0x30000, 5000}}};
+// NOLINTNEXTLINE(performance-no-int-to-ptr): a handle is a number, and nothing is behind it
 const cuda::Stream kStream = reinterpret_cast<cuda::Stream>(std::uintptr_t{0x77});
 
 }  // namespace
@@ -300,6 +301,7 @@ TEST_CASE("many threads that want one kernel compile it once") {
   std::array<bool, 8> prepared{};
   {
     std::vector<std::jthread> threads;
+    threads.reserve(prepared.size());
     for (std::size_t i = 0; i < prepared.size(); ++i)
       threads.emplace_back(
           [&, i] { prepared[i] = device.prepare(add_plan(1024, static_cast<std::uint32_t>(i % 2))).has_value(); });

@@ -31,6 +31,7 @@ thread_local std::vector<Context> g_contexts;
 
 template <class T>
 T handle(std::uintptr_t number) {
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): a handle is a number, and nothing is behind it
   return reinterpret_cast<T>(number);
 }
 

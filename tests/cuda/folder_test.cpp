@@ -154,6 +154,7 @@ TEST_CASE("many writers and readers never see half a file") {
       bool fine = true;
       {
         std::vector<std::jthread> threads;
+        threads.reserve(kThreads);
         std::vector<int> results(kThreads, 1);
         for (int t = 0; t < kThreads; ++t)
           threads.emplace_back([&, t] {

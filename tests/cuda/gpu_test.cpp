@@ -118,7 +118,7 @@ TEST_CASE("gpu: steps run in order, with scratch between them") {
 
 TEST_CASE("gpu: a grid in three dimensions covers all groups") {
   on_every_device("gpu: a grid in three dimensions covers all groups", [](cuda::Runtime& runtime) {
-    const auto src = pattern(128 * 2 * 3 * 5);
+    const auto src = pattern(std::size_t{128} * 2 * 3 * 5);
     const Pair pair = poisoned_pair(runtime, src);
     Plan plan = add_plan(static_cast<std::uint32_t>(src.size()), 1);
     plan.steps[0].grid = {2, 3, 5};

@@ -38,6 +38,7 @@ std::vector<PermuteProblem> problems_of(const char* preset) {
   const auto rows = tools::preset_rows(preset);
   REQUIRE(rows.has_value());
   std::vector<PermuteProblem> problems;
+  problems.reserve(rows->size());
   for (const auto& row : *rows) problems.push_back(std::get<PermuteProblem>(row.problem));
   return problems;
 }

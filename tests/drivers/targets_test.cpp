@@ -65,8 +65,8 @@ void compare_limits(const DeviceProfile& target, const DeviceProfile& live) {
   within("least subgroup of the driver", live.min_subgroup_size,
          target.min_subgroup_size ? target.min_subgroup_size : live.min_subgroup_size);
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    if (target.max_grid) CHECK((*target.max_grid)[axis] <= (*live.max_grid)[axis]);
-    if (target.max_workgroup_size) CHECK((*target.max_workgroup_size)[axis] <= (*live.max_workgroup_size)[axis]);
+    if (target.max_grid) CHECK((*target.max_grid)[axis] <= live.max_grid.value()[axis]);
+    if (target.max_workgroup_size) CHECK((*target.max_workgroup_size)[axis] <= live.max_workgroup_size.value()[axis]);
   }
 }
 

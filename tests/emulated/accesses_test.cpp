@@ -46,7 +46,7 @@ class Words {
   std::uint32_t word(std::uint32_t k) const {
     if (!all_pushed_ && k >= constant_of(step_, PERMUTE_SPEC_PUSHED)) return constant_of(step_, PERMUTE_SPEC_WORD0 + k);
     std::uint32_t word = 0;
-    std::memcpy(&word, step_.push.data() + offsetof(PermutePush, words) + 4 * k, 4);
+    std::memcpy(&word, step_.push.data() + offsetof(PermutePush, words) + std::size_t{4} * k, 4);
     return word;
   }
   const Step& step_;

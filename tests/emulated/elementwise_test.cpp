@@ -68,7 +68,7 @@ TEST_CASE("every candidate of generated elementwise permutes comes out right") {
     const PermuteProblem problem = reference::generate_elementwise(31, index);
     const auto bytes = operand_bytes(problem);
     REQUIRE(bytes.has_value());
-    if (bytes->dst == 0 || bytes->src + bytes->dst + bytes->add > 128 * 1024) continue;
+    if (bytes->dst == 0 || bytes->src + bytes->dst + bytes->add > std::uint64_t{128} * 1024) continue;
     ++problems;
     check_candidates(problem, profile, index, ran);
   }

@@ -36,8 +36,10 @@
 #include <utility>
 #include <vector>
 
+// NOLINTBEGIN(bugprone-reserved-identifier): CUDA's own names
 #define SECTILE_EMULATED 1
 #define SECTILE_KERNEL
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a type, which takes none
 #define SECTILE_SHARED(type, name, count) \
   Shared<type> name { *this, count }
 #define __device__
@@ -271,3 +273,4 @@ bool register_kernel(std::string_view stem, std::string_view variant) {
 }
 
 }  // namespace sectile::emulated
+// NOLINTEND(bugprone-reserved-identifier)

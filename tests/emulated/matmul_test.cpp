@@ -161,7 +161,7 @@ TEST_CASE("every barrier of matmuls is needed") {
       REQUIRE(barriers >= 2);
       std::vector<unsigned> unseen;
       for (unsigned b = 0; b < barriers; ++b, ++left_out)
-        if (c.run(plan, nullptr, b) == "") unseen.push_back(b);
+        if (c.run(plan, nullptr, b).empty()) unseen.push_back(b);
       // A step's last barrier keeps out what is staged next, and nothing may be behind the last whole step.
       CAPTURE(barriers);
       CHECK(unseen.size() <= 1);
@@ -184,7 +184,7 @@ TEST_CASE("emulation sees what is wrong with matmuls") {
     return std::ranges::find(plan.steps.at(0).constants, id, &Constant::id)->value;
   };
   const auto push_word = [](Plan& plan, std::uint32_t word, std::uint32_t value) {
-    std::memcpy(plan.steps[0].push.data() + offsetof(MatmulPush, words) + 4 * word, &value, 4);
+    std::memcpy(plan.steps[0].push.data() + offsetof(MatmulPush, words) + std::size_t{4} * word, &value, 4);
   };
   const auto says = [&](const Plan& plan, std::string_view what) {
     const std::string failure = c.run(plan, nullptr);

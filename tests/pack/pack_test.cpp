@@ -19,6 +19,7 @@ const char* const kBytes = "permute i8 1023x77x3 axes=2,0,1";  // another kernel
 
 tools::EmittedTarget emit_for(const std::string& target, const std::vector<std::string>& problems, bool freeze_shape) {
   std::vector<Problem> parsed;
+  parsed.reserve(problems.size());
   for (const auto& text : problems) parsed.push_back(must(parse_problem(text)));
   tools::CodeMaker code(freeze_shape);
   return emitted(must(builtin_target(target)), parsed, code);
@@ -26,6 +27,7 @@ tools::EmittedTarget emit_for(const std::string& target, const std::vector<std::
 
 std::vector<std::byte> bytes_of(const tools::EmittedTarget& target) {
   std::vector<PackedModule> modules;
+  modules.reserve(target.modules.size());
   for (const auto& m : target.modules) modules.push_back(m.packed);
   return must(make_pack(modules, {"{}"}));
 }

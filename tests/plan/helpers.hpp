@@ -12,7 +12,7 @@
 
 namespace sectile::test {
 
-inline Plan planned(const std::string& text, const DeviceProfile& profile = gpu(), PlanOptions options = {}) {
+inline Plan planned(const std::string& text, const DeviceProfile& profile = gpu(), const PlanOptions& options = {}) {
   const auto problem = parse_problem(text);
   REQUIRE_MESSAGE(problem.has_value(), text << ": " << problem.error().message());
   auto plan = make_plan(*problem, profile, options);

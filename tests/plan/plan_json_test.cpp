@@ -114,7 +114,7 @@ TEST_CASE("a plan that is read is planned again and compared") {
   };
   // Everything that a backend relies on.
   const auto differs = [&](const Plan& plan, auto change) {
-    const std::string message = refused(plan, change);
+    std::string message = refused(plan, change);
     CHECK_MESSAGE(message.starts_with("invalid_plan: "), message);
     return message;
   };

@@ -194,11 +194,13 @@ TEST_CASE("a planner evicts the least recently used plan") {
 TEST_CASE("a bounded planner serves many threads") {
   Planner planner(test::gpu(), nullptr, nullptr, 4);
   std::vector<Problem> problems;
+  problems.reserve(8);
   for (int n = 0; n < 8; ++n)
     problems.push_back(*parse_problem("permute f32 " + std::to_string(32 + n) + "x96 axes=1,0"));
   std::atomic<int> wrong{0};
   {
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (unsigned t = 0; t < 4; ++t)
       threads.emplace_back([&, t] {
         for (unsigned i = 0; i < 200; ++i) {

@@ -154,7 +154,7 @@ void set_types(MatmulProblem& p, const LevelRow& row, Random& random) {
 
 std::int64_t matvec_k(std::int64_t tile_k, const LevelRow& row) {
   // Its steps have 32 lanes with runs of 8 in 4 rounds; across, far fewer.
-  return row[kSplit] != 0 ? 28 * 1024 : tile_k * row[kDepth];
+  return row[kSplit] != 0 ? std::int64_t{28} * 1024 : tile_k * row[kDepth];
 }
 
 void set_sizes(MatmulProblem& p, const LevelRow& row, Random& random) {

@@ -179,7 +179,7 @@ std::span<const CoveringPermute> covering_permutes(std::uint64_t seed) {
     best.push({pool.back().size(), kPool - i});
   }
   // Bytes and a loop of its own: a sanitizer build asks this a million times, and inlines nothing.
-  std::vector<std::uint8_t> met(32 * 32 * 256, 0);
+  std::vector<std::uint8_t> met(std::size_t{32} * 32 * 256, 0);
   const std::uint8_t* is_met = met.data();
   const auto fresh = [is_met](const std::vector<std::uint32_t>& pairs) {
     std::size_t count = 0;

@@ -36,8 +36,9 @@ class Pairs {
   }
   std::vector<LevelPair> missing() const {
     std::vector<LevelPair> out;
-    for (std::uint8_t i = 0; i < levels_.size(); ++i)
-      for (auto j = static_cast<std::uint8_t>(i + 1); j < levels_.size(); ++j)
+    const auto factors = static_cast<std::uint8_t>(levels_.size());
+    for (std::uint8_t i = 0; i < factors; ++i)
+      for (auto j = static_cast<std::uint8_t>(i + 1); j < factors; ++j)
         for (std::uint8_t a = 0; a < levels_[i]; ++a)
           for (std::uint8_t b = 0; b < levels_[j]; ++b)
             if (seen_[index(i, a, j, b)] == 0) out.push_back({i, a, j, b});

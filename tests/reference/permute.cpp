@@ -205,6 +205,7 @@ PermuteDefinition::PermuteDefinition(const PermuteProblem& problem)
 
 std::vector<std::int64_t> PermuteDefinition::dst_shape() const {
   std::vector<std::int64_t> shape;
+  shape.reserve(dst_.size());
   for (const LayoutAxis& axis : dst_) shape.push_back(axis.size);
   return shape;
 }
@@ -226,7 +227,7 @@ std::int64_t PermuteDefinition::destination_at(std::span<const std::int64_t> dst
 }
 
 std::optional<std::int64_t> PermuteDefinition::source_of(std::span<const std::int64_t> dst_coordinate) const {
-  std::array<std::int64_t, 2 * kMaxRank> index{};
+  std::array<std::int64_t, std::size_t{2} * kMaxRank> index{};
   for (std::size_t i = 0; i < dst_.size(); ++i) index.at(dst_[i].logical) += dst_coordinate[i] * dst_[i].weight;
   for (std::size_t axis = 0; axis < logical_.size(); ++axis) {
     if (index.at(axis) >= logical_[axis]) return std::nullopt;

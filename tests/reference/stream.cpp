@@ -55,7 +55,7 @@ class Checker {
     coordinate.back() = begin;
     std::int64_t from = 0, step = 0;
     if (plain_) {
-      from = *definition_.source_of(coordinate);
+      from = definition_.source_of(coordinate).value();
       for (const LayoutAxis& part : definition_.src_axes()) {
         if (part.logical == axes.back().logical) step = part.stride;
       }
@@ -111,6 +111,7 @@ std::optional<Mismatch> check_streamed(const PermuteDefinition& definition, std:
   std::optional<Mismatch> first;
   std::mutex guard;
   std::vector<std::jthread> workers;
+  workers.reserve(threads);
   for (unsigned t = 0; t < threads; ++t) {
     workers.emplace_back([&, t] {
       auto wrong = checker.check(units * t / threads, units * (t + 1) / threads);

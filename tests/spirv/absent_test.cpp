@@ -35,7 +35,7 @@ void compile_seeds(bool freeze_shape) {
   options.executable_statistics = true;
   options.canary = false;  // nothing runs on a no-op device
   on_every_device(options, [&](vulkan::Runtime& looked_at) {
-    const DeviceProfile profile = looked_at.profile();
+    const DeviceProfile& profile = looked_at.profile();
     tools::CodeMaker code(freeze_shape);
     const auto target = emitted(profile, seeds(), code);
     const Pack pack = pack_of(target);

@@ -36,6 +36,7 @@ inline tools::EmittedTarget emitted(const DeviceProfile& profile, const std::vec
 // A pack of all that was emitted, by way of its bytes.
 inline Pack pack_of(const tools::EmittedTarget& target) {
   std::vector<PackedModule> modules;
+  modules.reserve(target.modules.size());
   for (const auto& m : target.modules) modules.push_back(m.packed);
   std::vector<std::string> manifests;
   for (const auto& file : target.files)

@@ -11,6 +11,7 @@ using namespace sectile::test;
 TEST_CASE("generated permutes come out the same from templates and from packs") {
   std::vector<PermuteProblem> permutes;
   const std::uint64_t count = scope<std::uint64_t>(30, 30, 6);
+  permutes.reserve(count);
   for (std::uint64_t index = 0; index < count; ++index) permutes.push_back(reference::generate_permute(17, index));
   for (const std::string& selector : selectors()) {
     auto templates = open(selector);

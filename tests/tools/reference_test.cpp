@@ -32,6 +32,7 @@ std::vector<int> result_of(const std::string& text) {
   for (std::size_t i = 0; i < src.size(); ++i) src[i] = static_cast<std::byte>(i + 1);
   permute(definition, src, dst);
   std::vector<int> result;
+  result.reserve(dst.size());
   for (const std::byte b : dst) result.push_back(std::to_integer<int>(b));
   return result;
 }

@@ -249,6 +249,7 @@ TEST_CASE("saving from many processes loses nothing") {
 TEST_CASE("saving from many threads loses nothing") {
   const std::string path = path_for("threads");
   std::vector<std::thread> threads;
+  threads.reserve(4);
   std::atomic<int> failed = 0;
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {

@@ -129,7 +129,7 @@ TEST_CASE("the runtime runs the canary by itself, once a driver version") {
       if (tests == 0) continue;
     }
     const std::string file = file_in(options.canary_folder);
-    CHECK(file.find("-") != std::string::npos);
+    CHECK(file.find('-') != std::string::npos);
     const auto written = std::filesystem::last_write_time(file);
     const auto second = open(selector, options);
     CHECK(std::filesystem::last_write_time(file) == written);

@@ -136,6 +136,7 @@ TEST_CASE("four threads that prepare the same plans make one pipeline a key") {
     std::vector<std::string> errors(kThreads);
     {
       std::vector<std::jthread> threads;
+      threads.reserve(kThreads);
       for (std::uint32_t t = 0; t < kThreads; ++t)
         threads.emplace_back([&, t] {
           for (std::uint32_t i = 0; i < 3 * kKeys; ++i)
@@ -153,6 +154,7 @@ TEST_CASE("many plans are prepared in parallel, in order, and the first error is
   on_every_device([](vulkan::Runtime& runtime) {
     auto& device = runtime.device();
     std::vector<Plan> plans;
+    plans.reserve(12);
     for (std::uint32_t i = 0; i < 12; ++i) plans.push_back(copy_plan(4096 + 4 * i, 1 + i % 4));
     for (const unsigned threads : {1u, 4u, 0u}) {
       const auto made = must(device.prepare(plans, threads));

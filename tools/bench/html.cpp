@@ -326,6 +326,7 @@ std::vector<double> ticks(const Axis& axis, bool binary, std::size_t most) {
     const int coarse = binary ? kind + 1 : std::max(kind - 1, 1);
     const double base = std::pow(binary ? 2.0 : 10.0, coarse);
     const auto& steps = fine[binary ? 2 : static_cast<std::size_t>(std::min(kind, 2))];
+    // NOLINTNEXTLINE(clang-analyzer-security.FloatLoopCounter): it is multiplied, so its rounding does not add up
     for (double unit = std::pow(base, std::floor(std::log(axis.low) / std::log(base))); unit <= axis.high; unit *= base)
       for (const double step : steps)
         if (unit * step >= axis.low && unit * step <= axis.high) found.push_back(unit * step);
@@ -453,6 +454,7 @@ std::string cells(const PagePart& part, const PageRow& row, const PageSeries& se
 // Every series of a row on a line of its own, and the reference where it is none of them.
 std::string figures_of(const PagePart& part, const PageRow& row) {
   std::vector<std::string> lines;
+  lines.reserve(row.series.size() + 1);
   const std::string goal = goal_mark(row);
   for (const PageSeries& series : row.series) lines.push_back(cells(part, row, series, lines.empty() ? goal : ""));
   const bool among =

@@ -331,10 +331,12 @@ Result<void> RowRun::run(Spread& empty) {
   if (operation_.beside_copy())
     if (auto timed = time_empty(empty); !timed) return timed;
   std::vector<Runner*> all;
+  all.reserve(runners_.size() + copied.size());
   for (Runner& runner : runners_) all.push_back(&runner);
   for (std::size_t i = 0; i < copied.size(); ++i)
     all.insert(all.begin() + 1 + static_cast<std::ptrdiff_t>(i), &copied[i]);
   if (auto timed = time(all, result_.reference); !timed) return timed;
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): add() gives each of runners_ one
   for (const Runner& runner : runners_) result_.contenders[*runner.contender].time = runner.time;
   if (row.neighbour) result_.neighbour = result_.contenders[neighbour].time;
   if (copied.empty()) return {};

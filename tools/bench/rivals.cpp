@@ -44,6 +44,7 @@ void time_numpy(BenchReport& report) {
       "    out[row['name']]=min(times)\n"
       "json.dump(out,sys.stdout)\n";
   std::vector<BenchRow> rows;
+  rows.reserve(report.rows.size());
   for (const RowResult& result : report.rows) rows.push_back(result.row);
   nlohmann::json json = rows_json(rows);
   for (nlohmann::json& row : json["rows"]) {

@@ -52,6 +52,7 @@ SweepRow sweep_row(const SweepCase& c, const RowResult& result) {
 // A name is the problem's text: rivals' files and --merge have no other.
 std::vector<BenchRow> rows_of(const std::vector<SweepCase>& cases) {
   std::vector<BenchRow> rows;
+  rows.reserve(cases.size());
   for (const SweepCase& c : cases)
     rows.push_back({.name = print(c.problem), .problem = c.problem, .neighbour = c.neighbour});
   return rows;

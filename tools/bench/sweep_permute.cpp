@@ -192,13 +192,14 @@ Sizes blocked_shape(const std::string& layout, const std::string& letters, const
         number = 0;
       }
     }
+    // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a block's size stands in front of its letter
     shape.push_back((size + block - 1) / block);
   }
   return shape;
 }
 
 Shape between(std::string letters, Sizes sizes, std::string from, std::string to) {
-  return {std::move(sizes), [letters, from, to](const Sizes& s) {
+  return {std::move(sizes), [letters = std::move(letters), from = std::move(from), to = std::move(to)](const Sizes& s) {
             PermuteProblem p;
             p.src_layout = from;
             p.dst_layout = to;

@@ -110,7 +110,9 @@ struct CaseRunner::Impl {
   CheckSink& sink;
   ValidationWatch validation;
   bool import = false;
-  std::optional<Arena> arena;
+  std::optional<Arena> arena;  // reserve() makes it
+  // NOLINTNEXTLINE(bugprone-unchecked-optional-access): an attempt has been placed, after its reserve()
+  Arena& placed_in() { return *arena; }
   std::vector<Attempt> attempts;   // placed, not yet run
   std::set<std::uint64_t> broken;  // cases with a failure already told: one is enough
   std::set<std::string> modules;   // that have run
@@ -283,8 +285,8 @@ Result<void> CaseRunner::Impl::add_attempt(Attempt attempt, const Plan& plan) {
   for (const Step& step : plan.steps) attempt.modules.push_back(step.kernel.stem + "." + step.kernel.variant);
   if (auto room = reserve(attempt); !room) return room;
   for (const PlanOperand& operand : attempt.operands)
-    if (!arena->place(attempt.placement, operand.bytes, operand.align, attempt.placed.emplace_back()))
-      return fail(ErrorKind::too_small, "arena", std::to_string(arena->size()), operand.name);
+    if (!placed_in().place(attempt.placement, operand.bytes, operand.align, attempt.placed.emplace_back()))
+      return fail(ErrorKind::too_small, "arena", std::to_string(placed_in().size()), operand.name);
   attempts.push_back(std::move(attempt));
   return {};
 }
@@ -312,23 +314,23 @@ void CaseRunner::Impl::fill(const Attempt& attempt, std::size_t operand, std::sp
 Result<void> CaseRunner::Impl::submit() {
   for (const Attempt& attempt : attempts)
     for (std::size_t i = 0; i < attempt.placed.size(); ++i)
-      fill(attempt, i, arena->bytes(attempt.placed[i].begin, attempt.placed[i].end));
-  if (auto sent = arena->to_device(); !sent) return sent;
+      fill(attempt, i, placed_in().bytes(attempt.placed[i].begin, attempt.placed[i].end));
+  if (auto sent = placed_in().to_device(); !sent) return sent;
   sink.doing(attempts.size() == 1 ? describe(attempts[0]) : fmt::format("a batch of {} runs", attempts.size()));
   std::vector<Launch> launches;
   for (const Attempt& attempt : attempts) {
     Launch& launch = launches.emplace_back(attempt.program.get(), std::vector<Part>{});
     for (const Placed& placed : attempt.placed)
-      launch.parts.push_back({&arena->memory(), placed.operand, placed.bytes});
+      launch.parts.push_back({&placed_in().memory(), placed.operand, placed.bytes});
   }
   const auto done = machine.run(
       launches, [&](std::size_t i, const Error& error) { fail_attempt(attempts[i], "record: " + error.message()); });
   if (!done) return done;
-  if (auto back = arena->from_device(); !back) return back;
+  if (auto back = placed_in().from_device(); !back) return back;
   for (const Attempt& attempt : attempts) {
     const Placed& placed = attempt.placed[attempt.destination()];
     if (options.spoil == attempt.index)
-      attempt.checked->spoil(arena->bytes(placed.operand, placed.operand + placed.bytes));
+      attempt.checked->spoil(placed_in().bytes(placed.operand, placed.operand + placed.bytes));
     if (options.kill == attempt.index) std::raise(SIGSEGV);
   }
   return {};
@@ -343,7 +345,7 @@ Result<void> CaseRunner::Impl::flush() {
       if (modules.insert(module).second) sink.ran(module);
     if (!compare) continue;
     const Placed& placed = attempt.placed[attempt.destination()];
-    const auto got = arena->bytes(placed.operand, placed.operand + placed.bytes);
+    const auto got = placed_in().bytes(placed.operand, placed.operand + placed.bytes);
     Outcome& outcome = outcomes[attempt.index];
     outcome = {attempt.checked, {}, {got.begin(), got.end()}};
     // Scratch, which the devices' plans may or may not have, holds no data.
@@ -359,7 +361,7 @@ Result<void> CaseRunner::Impl::flush() {
     fail_attempt(first, "validation layer" + which + ": " + said);
   }
   attempts.clear();
-  arena->clear();
+  placed_in().clear();
   if (machine.kernel_count() > kMostPipelines) machine.trim();
   return {};
 }
@@ -374,7 +376,7 @@ std::string CaseRunner::Impl::find_wrong(const Attempt& attempt) {
     fill(attempt, i, before[i]);
     data[attempt.operands[i].name] = inside(before[i], placed);
     if (attempt.operands[i].role != OperandRole::source) continue;
-    const auto got = arena->bytes(placed.begin, placed.end);
+    const auto got = placed_in().bytes(placed.begin, placed.end);
     if (std::memcmp(before[i].data(), got.data(), got.size()) == 0) continue;
     const auto at = std::mismatch(before[i].begin(), before[i].end(), got.begin()).first - before[i].begin();
     return fmt::format("{}, or a guard band of it, was written at byte {}", attempt.operands[i].name,
@@ -382,13 +384,13 @@ std::string CaseRunner::Impl::find_wrong(const Attempt& attempt) {
   }
   const std::size_t d = attempt.destination();
   const Placed& destination = attempt.placed[d];
-  const auto got = arena->bytes(destination.begin, destination.end);
+  const auto got = placed_in().bytes(destination.begin, destination.end);
   if (auto wrong = attempt.checked->compare(data, attempt.data_seed, inside(got, destination)); !wrong.empty())
     return wrong;
   for (std::size_t i = 0; i < attempt.placed.size(); ++i) {
     const Placed& placed = attempt.placed[i];
     if (attempt.operands[i].role == OperandRole::source) continue;
-    if (const auto at = spoiled_guard(before[i], arena->bytes(placed.begin, placed.end), placed))
+    if (const auto at = spoiled_guard(before[i], placed_in().bytes(placed.begin, placed.end), placed))
       return fmt::format("a guard band of {} was written at byte {} of its {}", attempt.operands[i].name, *at,
                          placed.bytes);
   }

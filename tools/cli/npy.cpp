@@ -250,6 +250,7 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_
   const std::string text(reinterpret_cast<const char*>(inside.data()), inside.size());
   auto raw = parse_dictionary(text);
   if (!raw) return std::unexpected(raw.error());
+  // NOLINTBEGIN(bugprone-unchecked-optional-access): parse_dictionary() refuses a header without one of them
   const auto item_bytes = item_bytes_of(*raw->descr);
   if (!item_bytes) return std::unexpected(item_bytes.error());
   const auto bytes = product_bytes(*raw->shape, *item_bytes);
@@ -257,6 +258,7 @@ Result<NpyHeader> parse_npy_header(std::span<const std::byte> head, std::uint64_
   NpyHeader header{std::move(*raw->descr),       *raw->fortran_order,
                    std::move(*raw->shape),       *item_bytes,
                    frame->begin + frame->length, *bytes};
+  // NOLINTEND(bugprone-unchecked-optional-access)
   const std::uint64_t there = file_bytes - header.data_offset;
   if (there != *bytes) {
     return fail(ErrorKind::parse,

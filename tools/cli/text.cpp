@@ -118,7 +118,7 @@ std::string command_line() {
     constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+@%";
     if (word.empty() || word.find_first_not_of(plain) != std::string::npos) {
       for (std::size_t at = 0; (at = word.find('\'', at)) != std::string::npos; at += 4) word.replace(at, 1, "'\\''");
-      word = "'" + word + "'";
+      word = fmt::format("'{}'", word);
     }
     out += (out.empty() ? "" : " ") + word;
   }

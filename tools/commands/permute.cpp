@@ -15,6 +15,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -166,7 +167,8 @@ int run(const PermuteOptions& options) {
   if (!shape) return report(shape.error(), options.json);
   std::vector<std::span<const std::byte>> inputs = {array->data, {}};
   for (const NpyArray& further : arrays) inputs.push_back(further.data);
-  const std::string descr = problem->stage.out ? npy_descr(*problem->stage.out) : array->header.descr;
+  const std::optional<DType> out = problem->stage.out;
+  const std::string descr = out ? npy_descr(*out) : array->header.descr;
   return run_to_file({options.out, options.device, options.tuned, options.json}, *problem, inputs, descr, *shape);
 }
 

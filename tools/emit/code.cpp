@@ -32,6 +32,7 @@ std::uint32_t environment(const DeviceProfile& profile) {
 
 std::vector<nlohmann::json> pairs(const std::vector<Constant>& constants) {
   std::vector<nlohmann::json> out;
+  out.reserve(constants.size());
   for (const Constant& c : constants) out.push_back({c.id, c.value});
   return out;
 }

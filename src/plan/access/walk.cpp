@@ -12,7 +12,7 @@ Walk::Walk(const DeviceProfile& p) noexcept
       bank_bytes_(p.bank_bytes.value_or(4)) {}
 
 std::uint64_t Walk::transactions(const Request& r, std::uint64_t& ideal) const noexcept {
-  std::array<std::int64_t, 2 * kMaxLanes> seen;
+  std::array<std::int64_t, std::size_t{2} * kMaxLanes> seen;
   std::size_t n = 0;
   std::uint64_t bytes = 0;
   bool sorted = true;

@@ -59,7 +59,7 @@ bool lists(const MatmulContext& c, const Row& r) {
 
 bool ragged(const MatmulContext& c, const Row& r) {
   const auto& p = c.problem;
-  return p.m % r.tile_m != 0 || p.n % r.tile_n != 0 || p.k % (r.tile_k * r.unroll) != 0;
+  return p.m % r.tile_m != 0 || p.n % r.tile_n != 0 || p.k % (std::int64_t{r.tile_k} * r.unroll) != 0;
 }
 
 MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
@@ -116,7 +116,7 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
         "the device lists no {} x {} -> {} matrix for a workgroup of {} invocations that divides {}x{}x{}",
         component(c.type), component(c.type), sum_name(c), r.invocations, r.tile_m, r.tile_n, r.tile_k);
   if (r.unroll > 1 && ragged(c, r)) return refusal.no("unrolled steps need whole tiles");
-  if (r.invocations > p.matrix_max_workgroup_invocations.value_or(r.invocations))
+  if (p.matrix_max_workgroup_invocations && r.invocations > *p.matrix_max_workgroup_invocations)
     return refusal.no("workgroup of {} invocations, matrices at workgroup scope allow {}", r.invocations,
                       *p.matrix_max_workgroup_invocations);
   if (!(p.storage8.value_or(false) && p.storage16.value_or(false)))

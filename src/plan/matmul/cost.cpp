@@ -69,7 +69,7 @@ std::uint64_t resident(const MatmulContext& c, const MatmulConfig& d) {
   const std::uint64_t memory = p.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.workgroup_memory);
   const std::uint64_t invocations = p.max_invocations_per_multiprocessor.value_or(2048);
   std::uint64_t held = std::min<std::uint64_t>(c.model.matmul.most_resident, invocations / d.workgroup);
-  held = std::min(held, registers / (std::uint64_t{(d.registers + 7) / 8 * 8} * d.workgroup));
+  held = std::min(held, registers / ((std::uint64_t{d.registers} + 7) / 8 * 8 * d.workgroup));
   const std::uint64_t own = d.driver_staged ? c.model.matmul.driver_staged_bytes : d.workgroup_memory_bytes;
   if (own != 0) held = std::min(held, memory / (own + c.model.matmul.reserved_bytes));
   return std::max<std::uint64_t>(held, 1);

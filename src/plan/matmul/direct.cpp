@@ -81,8 +81,9 @@ AccessCount count_step(const MatmulContext& c, const Row& r) {
     load(bytes_a,
          [&](std::uint32_t l) { return (std::int64_t{l / lanes} * r.rows + i) * (p.transpose_a ? 1 : c.at.lda); });
   for (std::uint32_t j = 0; j < r.columns; ++j)
-    load(bytes_b,
-         [&](std::uint32_t l) { return (std::int64_t{l % lanes} + j * lanes) * (p.transpose_b ? c.at.ldb : 1); });
+    load(bytes_b, [&](std::uint32_t l) {
+      return (std::int64_t{l % lanes} + std::int64_t{j} * lanes) * (p.transpose_b ? c.at.ldb : 1);
+    });
   return walk.count();
 }
 

@@ -133,7 +133,7 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulC
   read.bytes = run >= 4 || !along ? 16 : 4;
   for (std::uint32_t l = 0; l < walk.lanes(); ++l)
     read.address[l] = 4 * (along ? std::int64_t{l % lanes} * run : std::int64_t{l / lanes} * r.thin);
-  walk.shared(read, subgroups * rounds * (along ? r.thin * std::max(1u, run / 4) : ceil_div(r.thin, 4)));
+  walk.shared(read, subgroups * rounds * (along ? std::uint64_t{r.thin} * std::max(1u, run / 4) : ceil_div(r.thin, 4)));
   MatmulEstimate e;
   e.interior = walk.count();
   // A whole workgroup per row is a little slower (1x4096x4096: f32 26.0 us, a subgroup per row 24.5; f16 18.3 and 16.9;

@@ -167,7 +167,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("blocks of {} or {} runs of {} bytes are not a multiple of 4 bytes", r.block_s, r.block_d,
                       run_bytes);
   const Shape s = shape_of(c.nest, m, r);
-  const std::int64_t words = (s.front + r.block_d) * r.block_s * run_bytes / 4,
+  const std::int64_t words = std::int64_t{s.front + r.block_d} * r.block_s * run_bytes / 4,
                      most = c.cpu() ? PERMUTE_RUNS_MAX_WORDS : kMostWords;
   if (words > most) return refusal.no("an invocation would hold {} words, at most {}", words, most);
   if (s.halo * 2 > s.tile_d) return refusal.no("{} of a tile's {} runs would be halo, at most half", s.halo, s.tile_d);
@@ -278,8 +278,8 @@ bool fallback(const PermuteContext& c, std::uint32_t row) {
 // cost formula gives 0.99 to 1.07.
 std::int64_t bias_of(const PermuteContext& c, const Row& r, const Matrix& m) {
   if (m.unit < 4) return !c.cpu() && r.store_bytes == 4 ? 100 : 0;
-  if (c.cpu()) return 100 * (r.block_s - 1);
-  const std::int64_t words = r.block_s * r.block_d * m.run;
+  if (c.cpu()) return std::int64_t{100} * (r.block_s - 1);
+  const std::int64_t words = std::int64_t{r.block_s} * r.block_d * m.run;
   return std::max<std::int64_t>(0, 25 * (words - 12));
 }
 

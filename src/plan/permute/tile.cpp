@@ -133,7 +133,8 @@ bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusa
   if (!vector_fits(c, {s, true}, r.vector_s, refusal)) return false;
   if (r.group != 0) {
     const auto& axis_s = nest.axis[static_cast<std::size_t>(s)];
-    if (axis_s.extent % (r.tile_s * r.group) != 0 || nest.axis[0].extent % (r.tile_d * r.group) != 0)
+    if (axis_s.extent % (std::int64_t{r.tile_s} * r.group) != 0 ||
+        nest.axis[0].extent % (std::int64_t{r.tile_d} * r.group) != 0)
       return refusal.no("extents of {}x{} are not multiples of {}x{} tiles", axis_s.extent, nest.axis[0].extent,
                         r.group, r.group);
   }
@@ -386,7 +387,8 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
         const std::uint32_t b = parts.at(i) * walk.lanes() + l;
         request.address[l] = Request::kInactive;
         if (b >= blocks) continue;
-        const std::int64_t s = place.s + std::min<std::int64_t>(block_s(b) * r.vector_s, place.size_s - r.vector_s);
+        const std::int64_t s =
+            place.s + std::min<std::int64_t>(std::int64_t{block_s(b)} * r.vector_s, place.size_s - r.vector_s);
         const std::int64_t d = place.d + std::min<std::int64_t>(block_d(b) * r.vector_d + rows.at(k), place.size_d - 1);
         request.address[l] = c.nest.src_byte_offset + (s * axis_s.src_stride + d * axis_d.src_stride) * e;
       }

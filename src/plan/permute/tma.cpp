@@ -142,7 +142,8 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   e.groups = d.groups;
   // The TMA accesses whole rows of 128 bytes. One invocation issues its requests.
   const std::uint64_t transactions =
-      ceil_div(PERMUTE_TMA_TILE_D(r.element_bytes) * PERMUTE_TMA_ROW_BYTES, c.profile.transaction_bytes.value_or(32));
+      ceil_div(std::uint64_t{PERMUTE_TMA_ROW_BYTES} * PERMUTE_TMA_TILE_D(r.element_bytes),
+               c.profile.transaction_bytes.value_or(32));
   e.interior.load_transactions = e.interior.store_transactions = transactions;
   e.interior.ideal_load_transactions = e.interior.ideal_store_transactions = transactions;
   e.interior.load_requests = 1;

@@ -59,7 +59,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t, const PermuteCo
   e.interior.load_requests = ceil_div(elements, 4);
   e.interior.load_transactions = elements;
   e.interior.store_requests = ceil_div(d.workgroup, 32);
-  e.interior.store_transactions = ceil_div(d.workgroup * 4, 32);
+  e.interior.store_transactions = ceil_div(std::uint64_t{d.workgroup} * 4, 32);
   e.interior.ideal_load_transactions = e.interior.ideal_store_transactions = e.interior.store_transactions;
   e.edge = e.interior;
   e.instructions = elements * 4;

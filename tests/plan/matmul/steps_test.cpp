@@ -23,7 +23,6 @@
 #include <vector>
 
 using namespace sectile;
-using test::planned;
 
 namespace {
 

@@ -76,7 +76,7 @@ std::string difference(const PermuteProblem& problem) {
 TEST_CASE("blocked destination pads with a bound") {
   const auto nest = detail::loop_nest(permute("permute f16 1x384x512x3 layout=NHWC:NCHW4c")).value();
   const std::vector<detail::LoopAxis> axes = {
-      {1, 384 * 512 * 3, 384 * 512 * 4}, {1, 0, 0}, {384, 512 * 3, 512 * 4}, {512, 3, 4}, {4, 1, 1}};
+      {1, 384L * 512 * 3, 384L * 512 * 4}, {1, 0, 0}, {384, 512L * 3, 512L * 4}, {512, 3, 4}, {4, 1, 1}};
   REQUIRE(nest.axes.size() == 5);
   for (std::size_t i = 0; i < axes.size(); ++i) {
     CHECK(nest.axes[i].extent == axes[i].extent);
@@ -138,7 +138,6 @@ TEST_CASE("random layouts equal the reference") {
   CHECK(rc::check("nest == reference", [] {
     PermuteProblem p;
     p.type = DType::i8;
-    const std::string letters = "NCH";
     const auto layout = [&](bool source) {
       std::vector<std::string> items = {"N", "C", "H"};
       for (const char lower : {'c', 'h'})

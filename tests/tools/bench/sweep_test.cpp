@@ -26,6 +26,7 @@ namespace {
 
 std::vector<std::string> texts(const std::vector<SweepCase>& cases) {
   std::vector<std::string> list;
+  list.reserve(cases.size());
   for (const SweepCase& c : cases) list.push_back(print(c.problem));
   return list;
 }
@@ -218,6 +219,7 @@ TEST_CASE("a sweep draws the same problems everywhere") {
             "permute u8 833x26x2111x6 axes=2,0,1,3", "permute u8 15x892x57x115 axes=0,2,1,3",
             "permute u8 25x20x32563x11 axes=3,2,1,0", "permute u8 9x3x338x183x102 axes=3,0,2,4,1",
             "permute u8 928x1x26x310x32 layout=NCHW32c:NCHW8c extent=C:32",
+            // NOLINTNEXTLINE(bugprone-suspicious-missing-comma): one problem in two lines
             "permute u8 20x44x14x20x9x5x12 axes=1,3,5,4,6,0,2 src.strides=11200000x224000x14000x700x70x14x1 "
             "dst.strides=6804000x272160x34020x3780x315x15x1 src.offset=11886001 dst.offset=7382340 align=1"});
   options.cases = 16;

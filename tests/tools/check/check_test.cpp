@@ -239,6 +239,7 @@ TEST_CASE("workers end with the process that started them") {
   REQUIRE(parent >= 0);
   if (parent == 0) {
     const int null = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null < 0) ::_exit(127);
     ::dup2(null, STDOUT_FILENO);
     ::dup2(null, STDERR_FILENO);
     ::execl(command.c_str(), "sectile", "check", "--jobs", "2", "--cases", "100000000", "--device",

@@ -48,14 +48,14 @@ class Clock final : public Machine {
   std::string driver() const override { return "1"; }
   std::string_view copy_name() const override { return "copy"; }
   Result<MemoryPtr> make_memory(std::uint64_t bytes) override {
-    host("memory");
+    (void)host("memory");
     return std::make_unique<NoMemory>(bytes);
   }
   Result<void> upload(const Memory&, std::uint64_t, std::span<const std::byte>) override { return host("upload"); }
   Result<void> download(const Memory&, std::uint64_t, std::span<std::byte>) override { return host("download"); }
   Result<void> fill(const Memory&, std::uint64_t, std::uint64_t, std::uint32_t) override { return host("fill"); }
   Result<ProgramPtr> prepare(const Plan&) override {
-    host("prepare");
+    (void)host("prepare");
     return std::make_shared<const NoProgram>();
   }
   std::size_t kernel_count() const override { return 0; }
