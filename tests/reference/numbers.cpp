@@ -80,6 +80,7 @@ double decode(DType type, const std::byte* at) noexcept {
 
 void encode(DType type, double value, std::byte* at) noexcept {
   const auto write = [at](auto bits) { std::memcpy(at, &bits, sizeof bits); };
+  const double number = std::isnan(value) ? 0 : value;  // no integer says NaN
   switch (type) {
     case DType::f32:
       return write(static_cast<float>(value));
@@ -88,11 +89,11 @@ void encode(DType type, double value, std::byte* at) noexcept {
     case DType::bf16:
       return write(bfloat_bits(value));
     case DType::i8:
-      return write(static_cast<std::int8_t>(value));
+      return write(static_cast<std::int8_t>(number));
     case DType::u8:
-      return write(static_cast<std::uint8_t>(value));
+      return write(static_cast<std::uint8_t>(number));
     case DType::i32:
-      return write(static_cast<std::int32_t>(value));
+      return write(static_cast<std::int32_t>(number));
     default:
       return;
   }

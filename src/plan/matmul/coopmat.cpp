@@ -300,6 +300,9 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
                       kLoops[static_cast<std::size_t>(r.loop)].module);
   if (c.gathered != nullptr && r.loop == kPipelined && c.type != MATMUL_TYPE_F16)
     return refusal.no("the kernel has a pipelined loop with a gathered operand for f16 only");
+  if (c.gathered != nullptr && r.loop == kSerial && c.type == MATMUL_TYPE_BF16)
+    return refusal.no(
+        "the kernel has no serial loop with a gathered operand for bf16: no CPU multiplies bf16 matrices");
   if (r.loop == kPipelinedL2 && !l2_applicable(c, r, refusal)) return false;
   if (r.half_accumulators && !half) return refusal.no("only f16 accumulators fit the registers");
   // A tile is staged in chunks of 16 bytes along its rows. If A is contiguous along M, 8 rows of int8 have only 8
