@@ -265,7 +265,7 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   # SwiftShader compiles several times as long as lavapipe.
   # 154 matmuls meet every pair of levels (tests/reference/cover_matmul.hpp), and 104 convolutions (cover_conv2d.hpp).
   sectile_check(lavapipe llvmpipe 600 154 104 "" lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
-  sectile_check(swiftshader SwiftShader 230 32 0 --words vk_swiftshader_icd.json)
+  sectile_check(swiftshader SwiftShader 230 32 24 --words vk_swiftshader_icd.json)
   # Sweeps of 24 problems: errors alone fail, times do not.
   if(SECTILE_ICD_lavapipe)
     set(sweep $<TARGET_FILE:sectile_command> bench --device llvmpipe --seed 24 --warmup 0 --min-time 0.001 --cycle-mb 1)
@@ -274,14 +274,6 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     # One case of each class; the least of one of a diffusion model has 0.84 GFLOP.
     add_test(NAME sweep_conv2d COMMAND ${sweep} --sweep conv2d --type f32-nchw --cases 8 --max-gflop 1)
     set_tests_properties(sweep_permute sweep_matmul sweep_conv2d PROPERTIES TIMEOUT 600 ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
-  endif()
-  # SwiftShader does not return from conv2d_direct (seen 2026-11-24), so its convolutions are this one until that is mended.
-  if(SECTILE_ICD_swiftshader)
-    add_test(NAME check_depthwise_swiftshader COMMAND $<TARGET_FILE:sectile_command> check --cases 1 --device SwiftShader
-      --force conv2d_depthwise --modules ${PROJECT_BINARY_DIR}/modules_run/depthwise_swiftshader.txt
-      --problem "conv2d f32 nchw 2x6x9x8 k=12 r=3x3 s=2 p=1 g=6 epi=bias+relu")
-    set_tests_properties(check_depthwise_swiftshader PROPERTIES TIMEOUT 120 FIXTURES_SETUP modules_run
-      ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_swiftshader}")
   endif()
   # lavapipe with subgroups of 4 and of 16: a device is made with all that is wanted, and a few cases of each operation
   # run. It compiles and runs slowly at 512 bits.

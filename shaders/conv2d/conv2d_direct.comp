@@ -18,12 +18,11 @@ layout(constant_id = CONV2D_DIRECT_SPEC_FAR) const uint kFar = 0u;
 
 // ---- offsets in elements: two words, of which the upper one is used where FAR is set
 
-uvec2 sum(uvec2 a, uvec2 b) { return kFar != 0u ? add64(a, b) : uvec2(a.x + b.x, 0u); }
-uvec2 times(uvec2 a, uint b) {
-  if (kFar == 0u) return uvec2(a.x * b, 0u);
-  uvec2 low = product64(a.x, b);
-  return uvec2(low.x, low.y + a.y * b);
-}
+// The upper word is selected, not branched around: SwiftShader compiles such branches, once they are inlined in a loop,
+// for minutes.
+uvec2 near_or_far(uvec2 a) { return uvec2(a.x, kFar != 0u ? a.y : 0u); }
+uvec2 sum(uvec2 a, uvec2 b) { return near_or_far(add64(a, b)); }
+uvec2 times(uvec2 a, uint b) { return near_or_far(product64(a.x, b) + uvec2(0u, a.y * b)); }
 uvec2 times(uint a, uint b) { return times(uvec2(a, 0u), b); }
 
 // Divides n by d, which is below 2^31, and returns the remainder.

@@ -23,8 +23,6 @@ struct Absent {
 };
 constexpr Absent kAbsent[] = {
     {"canary_", "run when a device is opened and by the canary's own tests (tests/vulkan/canary_test.cpp)"},
-    {"conv2d_direct.f32",
-     "SwiftShader, which alone has plans for it, does not return from it (seen 2026-11-24, not understood yet)"},
     {"matmul_direct.i8", "no plan has it: an int8 at a time is a narrow access, which .narrow has"},
     {"permute_fused_block.narrow.wide", "tests/far has no problem that reaches it yet; .narrow and .wide run apart"},
     {"permute_copy.e2", "for devices with accesses of 2 bytes and none of 1"},

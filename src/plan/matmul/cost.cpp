@@ -6,12 +6,13 @@
 namespace sectile::detail {
 
 // One side often changes from call to call (tokens). For up to 512 of them, if 128x128 tiles would not fill the device,
-// few rows serve all sizes, with and without split-K, so that a new size needs no new pipeline.
+// few rows serve all sizes, with and without split-K, so that a new size needs no new pipeline. A convolution keeps its
+// sizes: an image of 16x16 has few pixels in every call.
 bool few_tiles(const MatmulContext& c) noexcept {
   constexpr std::int64_t kFewRows = 512;
   const auto& p = c.problem;
   const auto tiles = ceil_div(static_cast<std::uint64_t>(p.m), 128) * ceil_div(static_cast<std::uint64_t>(p.n), 128);
-  return p.batch == 1 && std::min(p.m, p.n) <= kFewRows &&
+  return c.gathered == nullptr && p.batch == 1 && std::min(p.m, p.n) <= kFewRows &&
          tiles < c.profile.multiprocessors.value_or(c.model.multiprocessors_of_few_tiles);
 }
 

@@ -248,14 +248,22 @@ bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal
   return narrow_accesses_fit(c, d, refusal);
 }
 
-bool narrow_accesses_fit(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal) {
-  Parts parts{.epilogue = c.epilogue, .b_scale = false, .reduce = false};
-  if (!variant_of(c, d, parts, c.out_type).ends_with(".narrow")) return true;
+namespace {
+
+// Bytes of an access that the kernel variant makes and the device lacks; 0 if it lacks none.
+std::uint32_t absent_access(const MatmulContext& c, std::string_view variant) {
+  if (!variant.ends_with(".narrow")) return 0;
   // The float kernels extract a byte from an access of two (NO_BYTES in shaders/lib/numbers.glsl).
-  if (!c.profile.storage16.value_or(false)) return refusal.no("needs accesses of 2 bytes, which the device lacks");
-  if (c.integer() && !c.profile.storage8.value_or(false))
-    return refusal.no("needs accesses of 1 byte, which the device lacks");
-  return true;
+  if (!c.profile.storage16.value_or(false)) return 2;
+  return c.integer() && !c.profile.storage8.value_or(false) ? 1 : 0;
+}
+
+}  // namespace
+
+bool narrow_accesses_fit(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal) {
+  const Parts parts{.epilogue = c.epilogue, .b_scale = false, .reduce = false};
+  const std::uint32_t absent = absent_access(c, variant_of(c, d, parts, c.out_type));
+  return absent == 0 || refusal.no("needs accesses of {}, which the device lacks", absent == 1 ? "1 byte" : "2 bytes");
 }
 
 std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept {
@@ -389,6 +397,8 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfi
 Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands) {
   auto step = reduce_step(c, 0, operands, kNone, 0);
   if (!step) return std::unexpected(step.error());
+  if (const std::uint32_t bytes = absent_access(c, step->kernel.variant); bytes != 0)
+    return fail(ErrorKind::unsupported, fmt::format("accesses of {} bytes on {}", bytes, c.profile.name), "absent", "present");
   return std::vector<Step>{std::move(*step)};
 }
 
