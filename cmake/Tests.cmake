@@ -265,7 +265,7 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   # SwiftShader compiles several times as long as lavapipe.
   # 154 matmuls meet every pair of levels (tests/reference/cover_matmul.hpp), and 104 convolutions (cover_conv2d.hpp).
   sectile_check(lavapipe llvmpipe 600 154 104 "" lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
-  sectile_check(swiftshader SwiftShader 230 32 24 --words vk_swiftshader_icd.json)
+  sectile_check(swiftshader SwiftShader 230 32 8 --words vk_swiftshader_icd.json)
   # Sweeps of 24 problems: errors alone fail, times do not.
   if(SECTILE_ICD_lavapipe)
     set(sweep $<TARGET_FILE:sectile_command> bench --device llvmpipe --seed 24 --warmup 0 --min-time 0.001 --cycle-mb 1)

@@ -95,6 +95,11 @@ CheckCase check_case(const CheckOptions& options, std::uint64_t index) {
   return {parse_problem(options.problem).value_or(Problem{}), {}, options.without_dot, options.multiprocessors};
 }
 
+bool passes_filter(std::string_view filter, std::string_view candidate) {
+  const bool without = filter.starts_with('!');
+  return candidate.contains(filter.substr(without ? 1 : 0)) != without;
+}
+
 Problem case_problem(const CheckOptions& options, std::uint64_t index) { return check_case(options, index).problem; }
 
 std::string ValidationWatch::fresh() {
@@ -236,6 +241,10 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
   const CheckCase given = check_case(options, index);
   const auto checked = check_operation(given.problem).checked(given.problem);
   const Problem& problem = checked->problem();
+  if (!options.filter.empty() && !passes_filter(options.filter, given.candidate)) {
+    sink.skipped(index, "left out by --filter");
+    return {};
+  }
   sink.doing(print(problem) + " | planning");
   if (auto wrong = checked->check_words(); !wrong.empty()) {
     fail_case(index, problem, "", std::move(wrong));

@@ -193,6 +193,9 @@ Command add_check(CLI::App& parent) {
   app->add_option("--modules", options->modules, "Write the names of the kernels that ran to this file, one a line");
   app->add_flag("--words", options->words, "Problems for a device without accesses of 1 and 2 bytes");
   auto* problem = app->add_option("--problem", options->problem, "This one problem instead of generated ones");
+  app->add_option("--filter", options->filter,
+                  "Only generated cases for candidates with this in their names or, behind a !, without it")
+      ->excludes(problem);
   auto* force =
       app->add_option("--force", options->force, "Only this candidate; a case that does not admit it is skipped");
   app->add_flag("--all-candidates", options->all_candidates,
