@@ -45,11 +45,15 @@ std::vector<PermuteProblem> random_permutes(DType type, std::size_t count) {
   return problems;
 }
 
+// Of a preset that the command has.
+std::vector<BenchRow> own_rows(std::string_view preset) {
+  return *preset_rows(preset);  // NOLINT(bugprone-unchecked-optional-access)
+}
+
 // Those of a preset and random ones, as far as the device has accesses for them.
 std::vector<Problem> planned(std::string_view preset, const DeviceProfile& profile, auto&& generate) {
   std::vector<Problem> problems;
-  const auto rows = preset_rows(preset);
-  for (const BenchRow& row : *rows) problems.push_back(row.problem);
+  for (const BenchRow& row : own_rows(preset)) problems.push_back(row.problem);
   for (std::uint64_t i = 0; i < 1000; ++i) problems.emplace_back(generate(11, i));
   if (!profile.storage8.value_or(false) || !profile.storage16.value_or(false))
     std::erase_if(problems, [&](const Problem& problem) { return !make_plan(problem, profile).has_value(); });
@@ -84,7 +88,7 @@ Result<nlohmann::json> time_planning(const DeviceProfile& profile) {
                            {"plan_conv2d_cold_goal_ns", 200000}};
 
   Planner planner(profile);
-  const Problem problem = preset_rows("seeds-permute")->front().problem;
+  const Problem problem = own_rows("seeds-permute").front().problem;
   if (auto first = planner.plan(problem); !first) return std::unexpected(first.error());
   constexpr int rounds = 200, hits = 1000;
   std::vector<double> warm;
@@ -170,8 +174,7 @@ Result<nlohmann::json> time_second_start(const BenchOptions& options) {
     const auto machine = Machine::open(options.device, {.cache = path});
     if (!machine) return std::unexpected(machine.error());
     std::vector<Plan> plans;
-    const auto rows = preset_rows("seeds-permute");
-    for (const BenchRow& row : *rows) {
+    for (const BenchRow& row : own_rows("seeds-permute")) {
       auto plan = make_plan(row.problem, (*machine)->profile());
       if (!plan) return std::unexpected(plan.error());
       plans.push_back(std::move(*plan));

@@ -41,8 +41,8 @@ struct CheckOptions {
   std::optional<std::uint64_t> spoil, kill;
 };
 
-// Whether a generated case that asks for the candidate is run: its name has the filter's text in it or, where the filter
-// begins with a `!`, does not have the text behind it.
+// Whether a generated case that asks for the candidate is run: its name has the filter's text in it or, where the
+// filter begins with a `!`, does not have the text behind it.
 bool passes_filter(std::string_view filter, std::string_view candidate);
 
 // Case `index`: generated, or the one that the user gave.

@@ -30,23 +30,31 @@ struct Part {
 struct Conv2dProduct {
   MatmulProblem problem;
   std::unique_ptr<GatheredOperand> image;
-  std::optional<MatmulContext> context;  // refers to the two above
-  std::vector<Part> parts;               // operands of the product
-  std::vector<Step> before, after;       // permutes into scratch and out of it
-  std::int64_t permute_cost = 0;         // picoseconds of these
-  std::uint64_t scratch_bytes = 0;       // that they take
-  std::string suffix;                    // of candidates' names: " x=nhwc w=krsc"
-  std::string refusal;                   // why it cannot be computed; empty: it can
-  bool simt_fallback = false;            // conv2d_simt computes it only where no other product can be
+  std::unique_ptr<MatmulContext> context;  // refers to the two above; none where `refusal` says why
+  std::vector<Part> parts;                 // operands of the product
+  std::vector<Step> before, after;         // permutes into scratch and out of it
+  std::int64_t permute_cost = 0;           // picoseconds of these
+  std::uint64_t scratch_bytes = 0;         // that they take
+  std::string suffix;                      // of candidates' names: " x=nhwc w=krsc"
+  std::string refusal;                     // why it cannot be computed; empty: it can
+  bool simt_fallback = false;              // conv2d_simt computes it only where no other product can be
 };
 
 // A candidate's parameters.
+// What a workgroup of a kernel without tiles spends, where it is counted: thousandths of a multiprocessor's clocks.
+struct WorkgroupClocks {
+  std::uint64_t issue = 0;    // instructions
+  std::uint64_t lines = 0;    // cache lines of its loads and stores
+  std::uint64_t latency = 0;  // of an invocation alone, which others beside it do not hide
+};
+
 struct Conv2dConfig : EstimatedMatmul {
   const Conv2dProduct* product = nullptr;
   std::uint64_t groups = 0;              // workgroups of a kernel whose tiles are not a matmul's; 0: as a matmul
   const MatmulStrategy* rows = nullptr;  // the table of a product's candidate, and its row
   std::uint32_t row = 0;
-  std::uint32_t memory_permille = 1000;  // of memory's rate that the accesses of a kernel without tiles reach
+  std::uint32_t memory_permille = 1000;         // of memory's rate that the accesses of a kernel without tiles reach
+  std::optional<WorkgroupClocks> counted = {};  // in place of rate_permille
 };
 
 // A problem on a device.

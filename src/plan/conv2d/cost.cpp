@@ -28,10 +28,19 @@ std::int64_t whole_cost(const Conv2dContext& c, const Conv2dConfig& d) {
   const MatmulGpuCost& model = c.model.matmul;
   std::uint64_t bytes = 0;
   for (const PlanOperand& operand : c.operands) bytes += operand.bytes;
+  const std::uint64_t memory = product(bytes, 1000) / d.memory_permille / model.dram_bytes;
+  if (d.counted) {
+    // The longest of the three hides most of the others.
+    const std::uint64_t issue = product(d.groups, d.counted->issue) / processors / 1000;
+    const std::uint64_t lines = product(d.groups, d.counted->lines) / processors / 1000;
+    const std::uint64_t longest = std::max({issue, lines, memory});
+    const std::uint64_t clocks =
+        longest + (issue + lines + memory - longest) * 3 / 10 + d.counted->latency / 1000 + model.workgroup_start;
+    return static_cast<std::int64_t>(product(clocks, model.clock_picoseconds));
+  }
   const std::uint64_t multiply =
       products / std::max<std::uint64_t>(1, processors * model.scalar_rate * d.rate_permille / 1000);
-  const std::uint64_t clocks =
-      std::max(multiply, product(bytes, 1000) / d.memory_permille / model.dram_bytes) + model.workgroup_start;
+  const std::uint64_t clocks = std::max(multiply, memory) + model.workgroup_start;
   return static_cast<std::int64_t>(product(clocks, model.clock_picoseconds));
 }
 

@@ -33,32 +33,60 @@ std::int64_t items(const Conv2dContext& c, const Row& r) {
   return c.out.height * ((c.out.width + r.strip - 1) / r.strip) * (c.problem.k / r.channels);
 }
 
-// Sets the row's share of the multiply unit's and of memory's rate. Beside its products an invocation spends
-// instructions on loads, and a device that has few invocations does not reach either rate.
-// The loads' instructions are counted. NVIDIA H200: not measured. lavapipe, two cores that others used too, f32 NHWC
-// 64x56x56, 3x3: 350 us by 4x4, 399 by 8x1, 520 by 4x8, 551 by 4x1, 1620 by 1x1; NCHW: 409 by 8x1, 600 by 4x1, 1387 by
-// 1x1, where conv2d_simt took 28900.
-void set_rates(const Conv2dContext& c, const Row& r, Conv2dConfig& d) {
+// What an invocation does.
+struct Work {
+  std::uint64_t products, columns, weights, stores;  // loads of the image's columns and of weights
+};
+
+Work work_of(const Conv2dContext& c, const Row& r, const Conv2dConfig& d) {
   const auto& p = c.problem;
-  // Instructions of a load: address, bounds, access, conversion. A CPU's products take as many as its loads do.
-  const std::uint64_t each_load = c.cpu() ? 2 : 6, most = c.cpu() ? 1000 : 500;
   const bool shared = p.dilation_w == 1 && p.stride_w <= 2;
-  const std::uint64_t s = static_cast<std::uint64_t>(p.s), filter = static_cast<std::uint64_t>(p.r) * s;
+  const std::uint64_t s = static_cast<std::uint64_t>(p.s), rows = static_cast<std::uint64_t>(p.r);
   const std::uint64_t columns =
       shared ? (r.strip - 1) * static_cast<std::uint64_t>(p.stride_w) + s : std::uint64_t{r.strip} * s;
-  const std::uint64_t products = filter * r.strip * r.channels;
-  const std::uint64_t loads =
-      static_cast<std::uint64_t>(p.r) * (columns * (r.channels / d.width_a) + s * (r.channels / d.width_b));
-  std::uint64_t rate = most * products / (products + each_load * (loads + r.strip * (r.channels / d.width_d)));
-  const std::uint32_t narrowest = std::min(d.width_a * size_bytes(p.x_type), d.width_d * size_bytes(p.out));
-  std::uint64_t memory = narrowest >= 16 ? 900 : narrowest >= 8 ? 850 : narrowest >= 4 ? 700 : 400;
+  return {.products = rows * s * r.strip * r.channels,
+          .columns = rows * columns * (r.channels / d.width_a),
+          .weights = rows * s * (r.channels / d.width_b),
+          .stores = std::uint64_t{r.strip} * (r.channels / d.width_d)};
+}
+
+// Sets the row's share of a CPU's rate. lavapipe, two cores that others used too, f32 NHWC 64x56x56, 3x3: 350 us by
+// 4x4, 399 by 8x1, 520 by 4x8, 551 by 4x1, 1620 by 1x1; NCHW: 409 by 8x1, 600 by 4x1, 1387 by 1x1, where conv2d_simt
+// took 28900.
+void set_cpu_rate(const Conv2dContext& c, const Work& work, Conv2dConfig& d) {
+  constexpr std::uint64_t kEachLoad = 2;  // a CPU's products take as many instructions as its loads do
   const std::uint64_t processors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
-  const std::uint64_t wanted = processors * (c.cpu() ? 1 : 512);
-  const std::uint64_t invocations = std::min(d.groups * d.workgroup, wanted);
-  rate = rate * invocations / wanted;
-  memory = memory * invocations / wanted;
+  const std::uint64_t loads = work.columns + work.weights + work.stores;
+  std::uint64_t rate = 1000 * work.products / (work.products + kEachLoad * loads);
+  rate = rate * std::min(d.groups * d.workgroup, processors) / processors;
   d.rate_permille = static_cast<std::uint32_t>(std::max<std::uint64_t>(rate, 1));
-  d.memory_permille = static_cast<std::uint32_t>(std::max<std::uint64_t>(memory, 1));
+}
+
+// Sets what a GPU spends. The numbers were fitted to the times of 32 problems on an NVIDIA H100 (driver 580.159.04,
+// 2026-11-25): all rows of 23 problems of `sectile bench --sweep conv2d --class depthwise --seed 5`, and the chosen and
+// the fastest row of 9 of the seeds 77 and 101. Against the fastest row the chosen ones took 1.02 times as long
+// (geometric mean; 1.18 before). A lane's neighbour is a strip away in NCHW, so long strips touch more cache lines at a
+// time.
+void set_gpu_clocks(const Conv2dContext& c, const Row& r, const Work& work, Conv2dConfig& d) {
+  const auto& p = c.problem;
+  const std::uint64_t lanes = Walk(c.profile).lanes(), subgroups = ceil_div(d.workgroup, lanes);
+  // Thousandths of the cache lines, of 128 bytes each, that the lanes' elements `apart` bytes apart lie in.
+  const auto lines = [&](std::uint64_t apart) {
+    return std::clamp<std::uint64_t>(lanes * apart * 1000 / 128, 1000, lanes * 1000);
+  };
+  const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
+  const std::uint64_t x_bytes = size_bytes(p.x_type), y_bytes = size_bytes(p.out);
+  const std::uint64_t x_lines = lines(channels_last(c) ? r.channels * x_bytes * number(p.c) / number(p.k)
+                                                       : r.strip * number(p.stride_w) * x_bytes);
+  const std::uint64_t y_lines = lines((channels_last(c) ? r.channels : r.strip) * y_bytes);
+  WorkgroupClocks clocks;
+  clocks.issue = subgroups * (416 * work.products + 1085 * work.columns + 3450 * work.weights + 3180 * work.stores);
+  clocks.lines = subgroups * (work.columns * (1060 + 494 * x_lines / 1000) + 976 * work.weights +
+                              work.stores * 738 * y_lines / 1000);
+  // Each row of the filter waits for its loads.
+  clocks.latency = 654000 * number(p.r) + 17700 * work.products;
+  d.counted = clocks;
+  d.memory_permille = 690;
 }
 
 Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
@@ -87,7 +115,11 @@ Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   // Sums, a row of the filter, and the columns of the image under it. NVRTC 13.0 spills with 4x8 and 7 columns on
   // sm_80.
   d.registers = static_cast<std::uint32_t>(std::min<std::int64_t>(2 * (r.strip + p.s) * r.channels + 32, 1024));
-  set_rates(c, r, d);
+  const Work work = work_of(c, r, d);
+  if (c.cpu())
+    set_cpu_rate(c, work, d);
+  else
+    set_gpu_clocks(c, r, work, d);
   return d;
 }
 

@@ -161,7 +161,8 @@ std::unique_ptr<Conv2dProduct> make_product(const Conv2dContext& c, const Way& w
   if (way.y_nhwc) m.d_align = kScratchAlign;
   product->image = gathered_image(
       p, {.at = strides_of(view.x()), .is_b = way.image_is_b, .along_pixels = way.along_pixels, .align = x_align});
-  product->context.emplace(matmul_context(m, c.profile, c.options.extra, product->image.get()));
+  product->context =
+      std::make_unique<MatmulContext>(matmul_context(m, c.profile, c.options.extra, product->image.get()));
   if (p.groups > 1 && (p.bias || p.scale)) product->context->epilogue |= MATMUL_EPILOGUE_VECTOR_BATCHED;
   return product;
 }

@@ -53,6 +53,7 @@ Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d) 
   const Conv2dProduct& product = *d.product;
   std::vector<Part> parts = product.parts;
   std::vector<PlanOperand> operands;
+  operands.reserve(parts.size() + 1);
   for (const Part& part : parts) operands.push_back({part.name, OperandRole::source, part.bytes, part.align});
   std::vector<Step> steps;
   std::uint64_t partial_sums = 0;

@@ -58,7 +58,7 @@ std::unique_ptr<Conv2dProduct> whole_problem(const Conv2dContext& c) {
   m.c_batch = before.image;
   m.r_batch = residual.image;
   whole->image = std::make_unique<WholeImage>(p);
-  whole->context.emplace(matmul_context(m, c.profile, c.options.extra, whole->image.get()));
+  whole->context = std::make_unique<MatmulContext>(matmul_context(m, c.profile, c.options.extra, whole->image.get()));
   whole->context->epilogue |= MATMUL_EPILOGUE_BATCHED;
   for (const auto& [name, as] : {std::pair{"x", "a"}, {"w", "b"}, {"y", "d"}, {"w.scale", "b.scale"}})
     if (operand_index(c.operands, name) < c.operands.size()) whole->parts.push_back(whole_part(c.operands, name, as));

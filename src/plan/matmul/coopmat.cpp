@@ -66,7 +66,7 @@ constexpr Row kTable[] = {
     {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 360},
     {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 372},
     {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 365},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 32, .sub_m = 32, .sub_n = 32, .hopper_rate = 450},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 32, .sub_m = 32, .sub_n = 32, .hopper_rate = 450, .gathered_rate = 345},
     {.tile_m = 32, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 316},
     {.tile_m = 128, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 296},
     {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .loop = kPipelined, .hopper_rate = 225},
@@ -225,9 +225,10 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   // If B is contiguous along N, its rows are long: a short step of K also loads whole cache lines, and a long one gains
   // less.
   const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.loop == kPipelined ? 103 : 95;
-  d.rate_permille = p.transpose_b ? r.hopper_rate : r.hopper_rate * along_n / 100;
+  const std::uint32_t rate = c.gathered != nullptr && r.gathered_rate != 0 ? r.gathered_rate : r.hopper_rate;
+  d.rate_permille = p.transpose_b ? rate : rate * along_n / 100;
   // An int8 row of a step has half the bytes, for every K.
-  if (c.integer()) d.rate_permille = r.tile_k == 32 ? r.hopper_rate * 111 / 100 : r.hopper_rate;
+  if (c.integer()) d.rate_permille = r.tile_k == 32 ? rate * 111 / 100 : rate;
   for (const auto& [id, value] :
        {std::pair<std::uint32_t, std::uint32_t>{MATMUL_COOPMAT_SPEC_SUBGROUP, d.required_subgroup_size},
         {MATMUL_COOPMAT_SPEC_SUB_M, r.sub_m},
@@ -273,7 +274,7 @@ bool l2_applicable(const MatmulContext& c, const Row& r, Refusal& refusal) {
   const auto most_bytes = static_cast<std::int64_t>(
       std::min<std::uint64_t>(std::uint64_t{32} << 20, c.profile.l2_bytes.value_or(16 << 20) / 2));
   const auto& p = c.problem;
-  if (p.k % r.tile_k != 0 || p.k < 3 * r.tile_k)
+  if (p.k % r.tile_k != 0 || p.k < std::int64_t{3} * r.tile_k)
     return refusal.no("needs a K of at least 3 whole steps of {}", r.tile_k);
   if (p.batch != 1 || c.at.lda != (p.transpose_a ? p.m : p.k) || c.at.ldb != (p.transpose_b ? p.k : p.n) ||
       c.a_type != c.type || c.b_type != c.type)
@@ -373,6 +374,7 @@ void count_fragments(Walk& walk, const MatmulContext& c, const Row& r) {
     request.bytes = 16;
     const std::uint32_t pitch = (along_k ? r.tile_k : tile) * bytes / 16 + 1;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = std::int64_t{16} * l * pitch;
+    // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a walk has lanes
     walk.shared(request, std::uint64_t{sub} * r.tile_k * bytes / 16 / walk.lanes() * r.subgroups() / r.slice_k);
   };
   side(!c.problem.transpose_a, r.tile_m, r.sub_m);

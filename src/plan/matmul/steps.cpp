@@ -398,7 +398,8 @@ Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::spa
   auto step = reduce_step(c, 0, operands, kNone, 0);
   if (!step) return std::unexpected(step.error());
   if (const std::uint32_t bytes = absent_access(c, step->kernel.variant); bytes != 0)
-    return fail(ErrorKind::unsupported, fmt::format("accesses of {} bytes on {}", bytes, c.profile.name), "absent", "present");
+    return fail(ErrorKind::unsupported, fmt::format("accesses of {} bytes on {}", bytes, c.profile.name), "absent",
+                "present");
   return std::vector<Step>{std::move(*step)};
 }
 

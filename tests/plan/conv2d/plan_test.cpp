@@ -54,7 +54,7 @@ std::uint32_t constant_of(const Step& step, std::uint32_t id) {
   return at->value;
 }
 
-std::string error_of(const std::string& text, const DeviceProfile& profile, PlanOptions options = {}) {
+std::string error_of(const std::string& text, const DeviceProfile& profile, const PlanOptions& options = {}) {
   const auto plan = make_plan(parse_problem(text).value(), profile, options);
   return plan ? "" : plan.error().message();
 }

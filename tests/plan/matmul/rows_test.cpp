@@ -345,7 +345,8 @@ TEST_CASE("an epilogue alone needs the accesses that its result has") {
   words.storage8 = words.storage16 = false;
   const auto plan = [&](const char* text) { return make_plan(parse_problem(text).value(), words); };
   CHECK(plan("matmul f16 nn 8x8x0").has_value());
-  for (const char* text : {"matmul f16 nn 8x7x0", "matmul f16 nn 8x8x0 epi=bias", "conv2d f16 nhwc 1x0x4x4 k=3 r=1x1"}) {
+  for (const char* text :
+       {"matmul f16 nn 8x7x0", "matmul f16 nn 8x8x0 epi=bias", "conv2d f16 nhwc 1x0x4x4 k=3 r=1x1"}) {
     const auto refused = plan(text);
     REQUIRE_MESSAGE(!refused, text);
     CHECK(refused.error().kind == ErrorKind::unsupported);

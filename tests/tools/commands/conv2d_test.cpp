@@ -90,6 +90,7 @@ void write_operands(const Folder& folder) {
 // Words in capitals are files of the folder.
 std::vector<std::string> in_folder(const std::vector<std::string>& words, const Folder& folder) {
   std::vector<std::string> out;
+  out.reserve(words.size());
   for (const std::string& word : words) out.push_back(word[0] >= 'A' && word[0] <= 'Z' ? folder.path(word) : word);
   return out;
 }
