@@ -2,6 +2,7 @@
 // that are never touched cost nothing. lavapipe's buffer addresses are addresses of the process, so a plan is recorded
 // with these and needs no buffer of that size.
 #include "machine/machine.hpp"
+#include "reference/conv2d.hpp"
 #include "reference/elementwise.hpp"
 #include "reference/extra_rows.hpp"
 #include "reference/generate.hpp"
@@ -225,25 +226,32 @@ TEST_CASE("elementwise permutes of rows beyond 2^31 bytes come out right") {
 
 namespace {
 
-void check_matmul(tools::Machine& on, const MatmulProblem& problem, const DeviceProfile& profile, std::size_t steps) {
-  CAPTURE(print(Problem(problem)));
-  const reference::MatmulDefinition definition(problem);
+// `index`: where the result's element i lies, in elements.
+template <class Definition, class Index>
+void check_product(tools::Machine& on, const Definition& definition, const Index& index, const DeviceProfile& profile,
+                   std::size_t steps) {
+  const Problem problem(definition.problem());
+  CAPTURE(print(problem));
+  const std::string name(Definition::kDestination);
   std::vector<std::unique_ptr<FarMemory>> memories;
   std::vector<const FarMemory*> pointers;
-  reference::MatmulData data;
-  for (const auto& [name, operand] : definition.operands()) {
-    pointers.push_back(memories.emplace_back(std::make_unique<FarMemory>(operand.bytes())).get());
-    definition.fill(name, pointers.back()->bytes().first(operand.bytes()), 5);
-    data[name] = pointers.back()->bytes();
+  reference::ProductData data;
+  const FarMemory* destination = nullptr;
+  for (const auto& [operand, described] : definition.operands()) {
+    pointers.push_back(memories.emplace_back(std::make_unique<FarMemory>(described.bytes())).get());
+    definition.fill(operand, pointers.back()->bytes().first(described.bytes()), 5);
+    data[operand] = pointers.back()->bytes();
+    if (operand == name) destination = pointers.back();
   }
-  const auto want = definition.result(data, data["d"]);
-  const auto& d = definition.operand("d");
+  REQUIRE(destination != nullptr);
+  const auto want = definition.result(data, data[name]);
+  const auto& d = definition.operand(name);
   std::set<std::string> stems;
   for (const Plan& plan : plans_of(problem, profile)) {
     CAPTURE(plan.choice.candidate);
     if (plan.steps.size() < steps) continue;
     stems.insert(plan.steps[0].kernel.stem);
-    definition.fill("d", pointers[2]->bytes().first(d.bytes()), 5);
+    definition.fill(name, destination->bytes().first(d.bytes()), 5);
     std::unique_ptr<FarMemory> scratch;
     auto all = pointers;
     if (plan.operands.size() > all.size()) {
@@ -253,13 +261,32 @@ void check_matmul(tools::Machine& on, const MatmulProblem& problem, const Device
     run(on, plan, all);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < want.size(); ++i) {
-      const auto at = static_cast<std::int64_t>(i), mn = problem.m * problem.n;
-      const double got = d.at(pointers[2]->bytes(), d.index(at / mn, at / problem.n % problem.m, at % problem.n));
+      const double got = d.at(destination->bytes(), index(static_cast<std::int64_t>(i)));
       wrong += std::fabs(got - want[i].value) <= want[i].tolerance + std::fabs(want[i].value) * 0x1p-7 ? 0 : 1;
     }
     CHECK(wrong == 0);
   }
   CHECK(!stems.empty());
+}
+
+void check_matmul(tools::Machine& on, const MatmulProblem& problem, const DeviceProfile& profile, std::size_t steps) {
+  const reference::MatmulDefinition definition(problem);
+  const auto& d = definition.operand("d");
+  const auto index = [&](std::int64_t at) {
+    const std::int64_t mn = problem.m * problem.n;
+    return d.index(at / mn, at / problem.n % problem.m, at % problem.n);
+  };
+  check_product(on, definition, index, profile, steps);
+}
+
+void check_conv2d(tools::Machine& on, const char* text, const DeviceProfile& profile) {
+  const reference::Conv2dDefinition definition(std::get<Conv2dProblem>(parse_problem(text).value()));
+  const auto& y = definition.operand("y");
+  const auto index = [&](std::int64_t at) {
+    const std::int64_t q = definition.width(), pixels = definition.height() * q, channels = definition.problem().k;
+    return y.index(at / (channels * pixels), at / pixels % channels, at / q % definition.height(), at % q);
+  };
+  check_product(on, definition, index, profile, 1);
 }
 
 }  // namespace
@@ -286,4 +313,18 @@ TEST_CASE("batches beyond 2^32 elements come out right") {
   check_matmul(*on, far("matmul f16 nt 20x24x1600 batch=2 beta=0.5 epi=scale+residual"), many, 2);
   // Rows, too, in a kernel that forms each one's address.
   check_matmul(*on, far("matmul f32 nn 3x3x3 batch=2 lda=2147483647 ldb=2147483647 ldd=2147483647"), on->profile(), 1);
+}
+
+TEST_CASE("images beyond 2^32 elements come out right") {
+  tools::Machine* const on = machine();
+  if (on == nullptr) return;
+  // Pixels, channels of NCHW and images far apart, of both sides; the last group of an image and a block's surplus too.
+  check_conv2d(
+      *on,
+      "conv2d f32 nhwc 2x6x5x4 k=4 r=3x3 p=1 g=2 epi=bias+residual x.pitch=120000000 y.pitch=130000000 r.pitch=140000000",
+      on->profile());
+  check_conv2d(
+      *on, "conv2d f32 nchw 2x3x5x4 k=3 r=2x3 s=2 p=1 beta=0.5 x.pitch=90000000 y.pitch=190000000 c.pitch=200000000",
+      on->profile());
+  check_conv2d(*on, "conv2d i8 nhwc 2x7x3x3 k=5 r=3x3 p=1 x.pitch=300000000 y.pitch=100000000", on->profile());
 }

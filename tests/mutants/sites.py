@@ -16,6 +16,7 @@ AREAS = (
     ("glsl coopmat", r"shaders/(matmul/matmul_coopmat\.comp|lib/(matmul_coopmat\w*|coopmat_store)\.glsl)"),
     ("glsl permute", r"shaders/(permute/\w+\.comp|lib/(tile|permute|memory|register_transpose|fused)\.glsl)"),
     ("glsl matmul", r"shaders/(matmul/(?!matmul_coopmat2)\w+\.comp|lib/(matmul|matmul_epilogue|matmul_simt\w*|numbers)\.glsl)"),
+    ("glsl conv2d", r"shaders/(conv2d/\w+\.comp|lib/conv2d\w*\.glsl)"),
     ("cu permute", r"shaders/(permute/permute_(?!tma)\w+\.cu|lib/(tile|permute|memory|register_transpose|fused)\.cuh)"),
     ("cu matmul", r"shaders/(matmul/\w+\.cu|lib/(matmul|matmul_epilogue|matmul_items|matmul_simt|numbers)\.cuh)"),
     ("cu conv2d", r"shaders/(conv2d/\w+\.cu|lib/conv2d\w*\.cuh)"),
@@ -31,7 +32,8 @@ AREAS = (
     ("tune", r"src/tune/.*\.cpp"),
 )
 # How many of a stratum are drawn; 1 where nothing is said.
-DRAWN = {("glsl matmul", "bound"): 2, ("plan", "bound"): 2, ("readers", "check"): 2}
+DRAWN = {("glsl matmul", "bound"): 2, ("glsl conv2d", "bound"): 4, ("glsl conv2d", "clamp"): 4,
+         ("plan", "bound"): 2, ("readers", "check"): 2}
 
 COMPARISON = re.compile(r" (<=|>=|<|>) (?=[\w(*&-])")
 SHIFTED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
