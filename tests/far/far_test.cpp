@@ -318,11 +318,11 @@ TEST_CASE("batches beyond 2^32 elements come out right") {
 TEST_CASE("images beyond 2^32 elements come out right") {
   tools::Machine* const on = machine();
   if (on == nullptr) return;
-  // Pixels, channels of NCHW and images far apart, of both sides; the last group of an image and a block's surplus too.
-  check_conv2d(
-      *on,
-      "conv2d f32 nhwc 2x6x5x4 k=4 r=3x3 p=1 g=2 epi=bias+residual x.pitch=120000000 y.pitch=130000000 r.pitch=140000000",
-      on->profile());
+  // Pixels, channels of NCHW and images far apart, in X, Y, C and the residual.
+  check_conv2d(*on,
+               "conv2d f32 nhwc 2x6x5x4 k=4 r=3x3 p=1 g=2 epi=bias+residual x.pitch=120000000 y.pitch=130000000 "
+               "r.pitch=140000000",
+               on->profile());
   check_conv2d(
       *on, "conv2d f32 nchw 2x3x5x4 k=3 r=2x3 s=2 p=1 beta=0.5 x.pitch=90000000 y.pitch=190000000 c.pitch=200000000",
       on->profile());

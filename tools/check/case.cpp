@@ -87,17 +87,18 @@ std::string check_operands(const Plan& plan) {
   return plan.operands.size() < specs->size() ? "the plan lacks operands of the problem" : std::string();
 }
 
+// Whether a generated case that asks for the candidate is run (--filter).
+bool passes_filter(std::string_view filter, std::string_view candidate) {
+  const bool without = filter.starts_with('!');
+  return candidate.contains(filter.substr(without ? 1 : 0)) != without;
+}
+
 }  // namespace
 
 CheckCase check_case(const CheckOptions& options, std::uint64_t index) {
   if (options.big) return {.problem = big_case(index), .candidate = {}};
   if (options.problem.empty()) return generate_case(options.operation, options.seed, index, options.words);
   return {parse_problem(options.problem).value_or(Problem{}), {}, options.without_dot, options.multiprocessors};
-}
-
-bool passes_filter(std::string_view filter, std::string_view candidate) {
-  const bool without = filter.starts_with('!');
-  return candidate.contains(filter.substr(without ? 1 : 0)) != without;
 }
 
 Problem case_problem(const CheckOptions& options, std::uint64_t index) { return check_case(options, index).problem; }

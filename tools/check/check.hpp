@@ -26,7 +26,7 @@ struct CheckOptions {
   std::string device;                 // or several, with commas between: their results are compared as well
   std::string operation = "permute";  // of generated problems
   std::string junit, problem, force;
-  std::string filter;                 // of generated problems: see passes_filter()
+  std::string filter;                 // of generated problems: a text of the candidate's name; !TEXT: not in it
   bool words = false;                 // generated for a device without accesses of 1 and 2 bytes
   bool without_dot = false;           // of `problem`: see CheckCase
   std::uint32_t multiprocessors = 0;  // the same
@@ -40,10 +40,6 @@ struct CheckOptions {
   // For tests of the check itself: the case whose result is spoiled, and the one that kills its worker.
   std::optional<std::uint64_t> spoil, kill;
 };
-
-// Whether a generated case that asks for the candidate is run: its name has the filter's text in it or, where the
-// filter begins with a `!`, does not have the text behind it.
-bool passes_filter(std::string_view filter, std::string_view candidate);
 
 // Case `index`: generated, or the one that the user gave.
 CheckCase check_case(const CheckOptions& options, std::uint64_t index);
