@@ -39,6 +39,10 @@ if(SECTILE_SANITIZE)
   # Everything is instrumented, the libraries' interfaces too: sanitized and plain objects do not mix.
   add_compile_options(-fsanitize=${SECTILE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${SECTILE_SANITIZE})
+  if(SECTILE_SANITIZE MATCHES "address" AND SECTILE_SANITIZE MATCHES "undefined")
+    # What the address sanitizer sees as well, by the access itself; each is a check at every use of a member.
+    add_compile_options(-fno-sanitize=null,object-size,vptr)
+  endif()
   if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
     # g++ warns of uninitialized values that its own instrumentation made.
     target_compile_options(sectile_own INTERFACE -Wno-maybe-uninitialized)
@@ -56,5 +60,12 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 function(sectile_optimized target)
   if(SECTILE_SANITIZE)
     target_compile_options(${target} PRIVATE -O1)
+  endif()
+endfunction()
+
+# For a target that casts no pointer to bytes: a check of alignment at every access can never fail there.
+function(sectile_typed target)
+  if(SECTILE_SANITIZE MATCHES "undefined")
+    target_compile_options(${target} PRIVATE -fno-sanitize=alignment)
   endif()
 endfunction()

@@ -50,9 +50,15 @@ function(sectile_test folder)
     ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/shaders)
   target_link_libraries(test_${folder} PRIVATE ${main} sectile_test_paths sectile_own sectile_reference sectile_dep_doctest
     sectile_dep_json sectile_dep_fmt sectile_dep_xxhash ${ARGN})
-  # For a test's own code compile time dominates. The emulated kernels do the work of a GPU.
-  if(NOT folder STREQUAL "emulated" AND NOT SECTILE_SANITIZE)
+  # For a test's own code compile time dominates, even of the emulated kernels, which do the work of a GPU.
+  if(folder STREQUAL "emulated")
     target_compile_options(test_${folder} PRIVATE -O1)
+  elseif(NOT MSVC)
+    target_compile_options(test_${folder} PRIVATE -O0)
+  endif()
+  # The files that it reads are for the libraries to open.
+  if(folder MATCHES "plan|tools")
+    sectile_typed(test_${folder})
   endif()
   add_test(NAME ${folder} COMMAND test_${folder} WORKING_DIRECTORY ${PROJECT_BINARY_DIR})
   # Drivers leak memory when they are unloaded, so leaks are checked only in tests without a driver.
@@ -72,6 +78,10 @@ function(sectile_test folder)
   # lavapipe's optimizer takes longer than it saves a kernel that runs for a millisecond.
   set_tests_properties(${folder} PROPERTIES TIMEOUT 600
     ENVIRONMENT "ASAN_OPTIONS=detect_leaks=${leaks}:handle_segv=${segv};UBSAN_OPTIONS=print_stacktrace=1;GALLIVM_PERF=nopt")
+  # Rapidcheck's 100 cases a property; what a sanitizer sees, it sees in the first ones.
+  if(SECTILE_SANITIZE)
+    set_property(TEST ${folder} APPEND PROPERTY ENVIRONMENT "RC_PARAMS=max_success=30")
+  endif()
 endfunction()
 
 # The CUDA kernels as C++ for the host: one source for each stem, with a class for every `//! variant` line.

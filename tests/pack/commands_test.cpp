@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <span>
 
 using namespace sectile;
 using namespace sectile::test;
@@ -47,7 +48,8 @@ TEST_CASE("two processes write the same bytes for every target") {
   if (scope(true, true, false))
     problems += "permute u8 8191x8193 axes=1,0\npermute f32 1x64x448x3 layout=NHWC:NCHW4c\n";
   write_file(folder.path("problems"), problems);
-  for (const std::string freeze : {"", "--freeze-shape"}) {
+  const std::string freezes[] = {"", "--freeze-shape"};
+  for (const std::string& freeze : std::span(freezes).first(scope(2u, 2u, 1u))) {
     for (const std::string name : {"a", "b"}) {
       std::vector<std::string> arguments = {"emit",          "--from", folder.path("problems"),
                                             "--all-targets", "-o",     folder.path(name)};

@@ -1,5 +1,6 @@
 #include "helpers.hpp"
 #include "support/folder.hpp"
+#include "support/scope.hpp"
 
 #include "permute/permute_copy.abi.h"
 
@@ -66,8 +67,11 @@ vulkan::Runtime open(const std::string& selector, vulkan::RuntimeOptions options
   return must(std::move(runtime));
 }
 
-void on_every_device(const vulkan::RuntimeOptions& options, const std::function<void(vulkan::Runtime&)>& test) {
-  for (const std::string& selector : selectors()) {
+namespace {
+
+void on_each(const std::vector<std::string>& chosen, const vulkan::RuntimeOptions& options,
+             const std::function<void(vulkan::Runtime&)>& test) {
+  for (const std::string& selector : chosen) {
     auto runtime = open(selector, options);
     CAPTURE(runtime.entry().name);
     test(runtime);
@@ -75,7 +79,24 @@ void on_every_device(const vulkan::RuntimeOptions& options, const std::function<
   }
 }
 
+}  // namespace
+
+void on_every_device(const vulkan::RuntimeOptions& options, const std::function<void(vulkan::Runtime&)>& test) {
+  on_each(selectors(), options, test);
+}
+
 void on_every_device(const std::function<void(vulkan::Runtime&)>& test) { on_every_device({}, test); }
+
+std::vector<std::string> compiling_selectors() {
+  const auto all = selectors();
+  if (!kSanitized || thorough()) return all;
+  for (const auto& device : must(vulkan::list_devices()))
+    if (device.unusable.empty() && device.name.starts_with("llvmpipe"))
+      return {"vulkan:" + std::to_string(device.index)};
+  return all;
+}
+
+void on_every_compiler(const std::function<void(vulkan::Runtime&)>& test) { on_each(compiling_selectors(), {}, test); }
 
 Plan copy_plan(std::uint64_t bytes, std::uint32_t unroll) {
   Plan plan;

@@ -24,6 +24,11 @@ vulkan::Runtime open(const std::string& selector, vulkan::RuntimeOptions options
 void on_every_device(const std::function<void(vulkan::Runtime&)>& test);
 void on_every_device(const vulkan::RuntimeOptions& options, const std::function<void(vulkan::Runtime&)>& test);
 
+// For tests of what kernels write: every device, and under a sanitizer lavapipe alone where it is. What drivers compile
+// is not instrumented, and SwiftShader compiles a product for seconds.
+std::vector<std::string> compiling_selectors();
+void on_every_compiler(const std::function<void(vulkan::Runtime&)>& test);
+
 // Copies `bytes`, a multiple of 4, by the kernel permute_copy.e4. Different unrolls need different pipelines.
 Plan copy_plan(std::uint64_t bytes, std::uint32_t unroll = 4);
 

@@ -10,7 +10,7 @@ using namespace sectile;
 using namespace sectile::test;
 
 TEST_CASE("generated permutes come out right on every device") {
-  on_every_device([](vulkan::Runtime& runtime) {
+  on_every_compiler([](vulkan::Runtime& runtime) {
     const Planner planner(runtime.profile());
     for (std::uint64_t index = 0; index < 40; ++index) {
       const PermuteProblem problem = reference::generate_permute(3, index);

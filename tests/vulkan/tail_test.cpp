@@ -39,7 +39,7 @@ constexpr Row kRows[] = {
 }  // namespace
 
 TEST_CASE("last rows that are split apart come out right") {
-  on_every_device([](vulkan::Runtime& runtime) {
+  on_every_compiler([](vulkan::Runtime& runtime) {
     DeviceProfile two = runtime.profile();
     two.multiprocessors = 2;
     two.kind = DeviceKind::cpu;  // a GPU of two would have the rows for few tiles
@@ -77,7 +77,7 @@ TEST_CASE("a loop that stages each step as it is fetched comes out right over se
                                                   .note = " fetched",
                                                   .prefetch = false}};
   static constexpr detail::ExtraRows kRowsOfOne = {.matmul_simt = kFetched, .matmul_coopmat = {}};
-  on_every_device([](vulkan::Runtime& runtime) {
+  on_every_compiler([](vulkan::Runtime& runtime) {
     const auto problem = must(parse_problem("matmul f32 nn 70x37x75 epi=bias"));
     const auto plan = must(
         make_plan(problem, runtime.profile(), {.force = "matmul_simt 32x32x16 4x4 fetched", .extra = &kRowsOfOne}));
@@ -89,7 +89,7 @@ TEST_CASE("a loop that stages each step as it is fetched comes out right over se
 
 // Which of the two the planner takes depends on how far apart a result's rows lie: too far for a test.
 TEST_CASE("reductions come out right by offsets and by addresses") {
-  on_every_device([](vulkan::Runtime& runtime) {
+  on_every_compiler([](vulkan::Runtime& runtime) {
     const std::string texts[] = {"matmul f32 nt 77x1x0 beta=0.3 epi=scale.m+bias+residual",
                                  "matmul f32 nn 33x31x1031 epi=bias", "matmul f32 nn 40x28x1024 beta=0.5 c=d ldd=30"};
     for (const std::string& text : std::span(texts).first(scope(3u, 3u, 1u))) {

@@ -134,8 +134,8 @@ install_packages() {
 # Unpacks a package in the root without installing it.
 unpack() {
     local package=$1 to=$2
-    inside bash -c 'set -e; mkdir -p /var/tmp/unpack; cd /var/tmp/unpack; rm -f ./*.deb
-        apt-get download -o APT::Sandbox::User=root "$1"; rm -rf "$2"; mkdir -p "$2"; dpkg -x ./*.deb "$2"; rm -f ./*.deb' \
+    inside bash -c 'set -e; work=$(mktemp -d /var/tmp/unpack.XXXXXX); cd "$work"
+        apt-get download -o APT::Sandbox::User=root "$1"; rm -rf "$2"; mkdir -p "$2"; dpkg -x ./*.deb "$2"; rm -rf "$work"' \
         unpack "$package" "$to" >>"$log" 2>&1
 }
 
@@ -190,17 +190,31 @@ make_root() {
     configure_apt
     mount_all
     install_packages
-    install_swiftshader
-    install_photos
     inside apt-get clean
+    install_the_rest
+}
+
+# Side by side: each waits for its own downloads.
+install_the_rest() {
+    local drivers photos shim=""
+    install_swiftshader & drivers=$!
+    install_photos & photos=$!
+    [[ -z $shim_hash ]] || { install_intel_shim & shim=$!; }
+    wait "$drivers"
+    wait "$photos"
     printf '%s\n' "$hash" >"$root/.sectile-recipe"
+    [[ -z $shim ]] || wait "$shim"
 }
 
 main() {
     local begin=$SECONDS
     mkdir -p "$repo/.cache"
-    if [[ -e $root/.sectile-recipe && $(<"$root/.sectile-recipe") == "$hash" ]]; then mount_all; else make_root; fi
-    [[ -z $shim_hash ]] || install_intel_shim
+    if [[ -e $root/.sectile-recipe && $(<"$root/.sectile-recipe") == "$hash" ]]; then
+        mount_all
+        [[ -z $shim_hash ]] || install_intel_shim
+    else
+        make_root
+    fi
     say "the root is ready ($((SECONDS - begin)) s)"
 }
 

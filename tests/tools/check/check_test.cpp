@@ -113,15 +113,17 @@ TEST_CASE("check names the case that kills its worker and goes on") {
 TEST_CASE("check in parts finds what one finds") {
   if (no_device()) return;
   const Folder folder;
+  const int cases = scope(40, 40, 20);  // a process a batch
+  const std::string spoiled = std::to_string(cases - 2);
   std::string said[2];
   for (const int jobs : {1, 3}) {
     const std::string xml = folder.path("junit.xml");
-    const Ran ran =
-        run_sectile({"check", "--cases", "40", "--first", "5", "--device", cpu_device(), "--jobs", std::to_string(jobs),
-                     "--test-spoil", "38", "--test-kill", "21", "--batch", "4", "--junit", xml});
+    const Ran ran = run_sectile({"check", "--cases", std::to_string(cases), "--first", "5", "--device", cpu_device(),
+                                 "--jobs", std::to_string(jobs), "--test-spoil", spoiled, "--test-kill", "21",
+                                 "--batch", "4", "--junit", xml});
     CHECK(ran.code == 1);
-    CHECK(last_line(ran.out) == "38 passed, 2 failed");
-    CHECK(ran.err.find("FAILED case 38: permute ") != std::string::npos);
+    CHECK(last_line(ran.out) == std::to_string(cases - 2) + " passed, 2 failed");
+    CHECK(ran.err.find("FAILED case " + spoiled + ": permute ") != std::string::npos);
     CHECK(ran.err.find("FAILED case 21: permute ") != std::string::npos);
     // Names of all cases, but not their times.
     const std::string text = read_file(xml);
