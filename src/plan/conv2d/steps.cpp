@@ -45,7 +45,7 @@ Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, 
   std::ranges::move(plan.steps, std::back_inserter(steps));
   const MatmulGpuCost& gpu = c.model.matmul;
   cost += job.cost + (c.cpu() ? std::int64_t{c.model.matmul_cpu.second_step}
-                              : std::int64_t{gpu.second_step} * gpu.clock_picoseconds);
+                              : std::int64_t{gpu.permute_step} * gpu.clock_picoseconds);
   return {};
 }
 

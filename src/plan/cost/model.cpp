@@ -33,9 +33,14 @@ constexpr CostModel kHopper = {
             .latency = 1025,
             .latency_pipelined = 850,
             .latency_l2_prefetch = 700,
+            // Fitted to 614 measurements of 29 convolutions, Vulkan and CUDA, `sectile bench "conv2d ..."
+            // --all-candidates`, 2026-11-25: of the choices 1.04 times the fastest, before 1.25.
+            .gathered_latency = 80,
+            .gathered_issue = 8,
             .barriers = 215,
             .workgroup_start = 4000,
             .second_step = 10000,
+            .permute_step = 3000,  // 2026-11-25, as gathered_latency: f16 images of 8 to 20 us
             .cache_bytes = 89,
             .stored_elements = 24,
             .matrix_rate = 1215,

@@ -44,9 +44,12 @@ struct MatmulGpuCost {
   std::uint32_t latency;              // a step of K whose loads wait for the L2
   std::uint32_t latency_pipelined;    // a step of K if the next step is staged before the last product
   std::uint32_t latency_l2_prefetch;  // as latency_pipelined, if the operands were prefetched into the L2
+  std::uint32_t gathered_latency;     // added to these for each run that an invocation gathers from an image in a step
+  std::uint32_t gathered_issue;       // instructions of a subgroup that gathers one run each, in clocks
   std::uint32_t barriers;             // a step's barriers and the first fragment loads after them
   std::uint32_t workgroup_start;      // a workgroup's first loads and last stores
-  std::uint32_t second_step;          // the plan's second step: a barrier and another dispatch
+  std::uint32_t second_step;          // the sum of a split K: a barrier and another dispatch
+  std::uint32_t permute_step;         // a permute before or after the product, beside its own cost
   std::uint32_t cache_bytes;          // bytes per clock to one multiprocessor from the L2 and the L1 together
   std::uint32_t stored_elements;      // elements of the result stored per clock
   std::uint32_t matrix_rate;          // f16 multiply-adds per clock that matrix unit code reaches; int8 has twice that

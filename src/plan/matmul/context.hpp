@@ -22,8 +22,9 @@
 namespace sectile::detail {
 
 struct MatmulEstimate {
-  AccessCount interior;            // of one step of K of one workgroup; bank conflicts include fragment loads
-  std::int64_t bias_permille = 0;  // measured correction of a row's cost, see its table; lower is preferred
+  AccessCount interior;             // of one step of K of one workgroup; bank conflicts include fragment loads
+  std::uint64_t gathered_runs = 0;  // that an invocation gathers from an image in a step
+  std::int64_t bias_permille = 0;   // measured correction of a row's cost, see its table; lower is preferred
 };
 
 // A or B where it is not a stored matrix: the kernels that replace matmul_simt and matmul_coopmat gather it. Another

@@ -118,13 +118,15 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const Ma
   // One step of K. Products and loads overlap. A workgroup that is alone on a multiprocessor with room for more cannot
   // overlap its staging with other workgroups' products.
   const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, d) +
-                                 e.interior.bank_conflicts / model.bank_pass_divisor;
+                                 e.interior.bank_conflicts / model.bank_pass_divisor +
+                                 e.gathered_runs * model.gathered_issue * ceil_div(d.workgroup, 32);
   const std::uint64_t bytes = e.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
   const std::uint64_t load = bytes / model.cache_bytes;
   const std::uint64_t held = resident(c, d);
-  const std::uint64_t latency = d.l2_prefetch ? model.latency_l2_prefetch
-                                : d.pipelined ? model.latency_pipelined
-                                              : model.latency;
+  const std::uint64_t latency = (d.l2_prefetch ? model.latency_l2_prefetch
+                                 : d.pipelined ? model.latency_pipelined
+                                               : model.latency) +
+                                e.gathered_runs * model.gathered_latency;
   const auto step = [&](std::uint64_t resident_now) {
     const std::uint64_t alone = multiply + multiply * model.alone_permille * (held - resident_now) / (1000 * held);
     return std::max({resident_now * multiply, alone, resident_now * load, latency}) + model.barriers / resident_now;

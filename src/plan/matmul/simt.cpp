@@ -33,17 +33,17 @@ constexpr Row kTable[] = {
     {.tile_m = 128, .tile_n = 32, .tile_k = 16, .rows = 8, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 505},
     {.tile_m = 64, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 470},
+     .hopper_rate = 470, .gathered_k_rate = 31},
     {.tile_m = 32, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 470, .serves_few_tiles = true},
+     .hopper_rate = 470, .gathered_k_rate = 31, .serves_few_tiles = true},
     {.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 470},
+     .hopper_rate = 470, .gathered_k_rate = 31},
     {.tile_m = 32, .tile_n = 32, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 420},
+     .hopper_rate = 420, .gathered_k_rate = 32},
     {.tile_m = 16, .tile_n = 64, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 4, .lanes_n = 8,
-     .hopper_rate = 420},
+     .hopper_rate = 420, .gathered_k_rate = 33},
     {.tile_m = 64, .tile_n = 16, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 420},
+     .hopper_rate = 420, .gathered_k_rate = 31},
 };
 // clang-format on
 
@@ -61,6 +61,10 @@ const Row& row_of(const MatmulContext& c, std::uint32_t row) {
 bool paired(const MatmulContext& c, const Row& r) { return !c.cpu() && r.tile_k == 8; }
 
 std::uint32_t gpu_rate_of(const MatmulContext& c, const Row& r) {
+  const bool gathered_along_k =
+      c.gathered != nullptr && (c.gathered->is_b ? c.problem.transpose_b : !c.problem.transpose_a);
+  if (gathered_along_k && r.gathered_k_rate != 0 && c.profile.api == Api::vulkan && c.profile.vendor == "nvidia")
+    return r.gathered_k_rate;
   return c.profile.api == Api::cuda && r.hopper_cuda_rate != 0 ? r.hopper_cuda_rate : r.hopper_rate;
 }
 
@@ -243,6 +247,9 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulC
   count_fragments(walk, r, r.tile_k, ceil_div(d.workgroup, walk.lanes()));
   MatmulEstimate e;
   e.interior = walk.count();
+  for (const bool b : {false, true})
+    if (const Side s = side_of(c, r, d, b); s.gathered != nullptr)
+      e.gathered_runs = ceil_div(s.items(d.tile_k), fetchers_of(r)) * (s.span_k * s.span / s.width);
   return e;
 }
 
