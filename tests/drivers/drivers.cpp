@@ -48,4 +48,23 @@ std::vector<Problem> problems() {
   return out;
 }
 
+std::vector<Problem> convolutions() {
+  std::vector<Problem> out;
+  for (const char* const text :
+       {"conv2d f32 nchw 2x320x64x64 k=320 r=3x3 p=1 epi=bias+relu",
+        "conv2d f32 nhwc 1x64x56x56 k=64 r=3x3 p=1 weights=krsc",
+        "conv2d f32 nchw 8x3x224x224 k=64 r=7x7 s=2 p=3 pro=scale+bias+relu",
+        "conv2d f16 nhwc 2x320x64x64 k=320 r=3x3 p=1 weights=krsc epi=bias+gelu",
+        "conv2d f16 nchw 2x1280x16x16 k=1280 r=3x3 p=1 epi=bias+residual",
+        "conv2d f16 nhwc 1x64x30x31 k=96 r=3x3 p=1 d=2 w=q8 weights=krsc epi=scale",
+        "conv2d bf16 nhwc 4x128x28x28 k=128 r=3x3 s=2 p=1 weights=krsc out=f32 beta=0.5",
+        "conv2d i8 nhwc 4x64x56x56 k=64 r=3x3 p=1 weights=krsc", "conv2d i8 nchw 4x36x27x55 k=64 r=3x3 s=2 p=1",
+        "conv2d f32 nchw 2x96x56x56 k=96 r=7x7 p=3 g=96 epi=bias",
+        "conv2d f16 nhwc 4x96x57x56 k=96 r=3x3 p=1 g=96 weights=rsck epi=bias+relu",
+        "conv2d f16 nchw 2x32x112x112 k=64 r=3x3 s=2 p=1 g=32", "conv2d f32 nchw4c 2x10x17x19 k=14 r=1x33 p=0,16",
+        "conv2d f32 nchw 2x182x16x242 k=26 r=4x4 s=2 p=3,0,3,2 d=2 g=26 epi=bias+silu+residual"})
+    out.push_back(must(parse_problem(text)));
+  return out;
+}
+
 }  // namespace sectile::test

@@ -23,4 +23,7 @@ Ran run_noop(const NoopGpu& gpu, const std::vector<std::string>& variables, cons
 
 std::vector<Problem> problems();
 
+// Convolutions that choose every kernel there is for them. Their rows are matmuls' with another fetch.
+std::vector<Problem> convolutions();
+
 }  // namespace sectile::test

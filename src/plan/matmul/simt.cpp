@@ -158,7 +158,9 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   // Accumulators, fragments of one step, loads in flight and their offsets, addresses and counters.
   const auto loads = [&](const Side& s) { return static_cast<std::uint32_t>(ceil_div(s.items(d.tile_k), fetchers)); };
   const auto words = [&](const Side& s) {
-    return std::max<std::uint32_t>(1, s.span_k * s.span * matmul_type_bytes(s.type) / 4);
+    const std::uint32_t stored = std::max<std::uint32_t>(1, s.span_k * s.span * matmul_type_bytes(s.type) / 4);
+    // A run of an image is a register until it is staged, and its place is two.
+    return s.gathered != nullptr ? std::max(stored, s.span_k / s.width) + 1 : stored;
   };
   const std::uint32_t in_flight = r.prefetch ? loads(a) * (words(a) + 1) + loads(b) * (words(b) + 1) : 4;
   d.registers = r.rows * r.columns + r.rows + r.columns + in_flight + 24;
@@ -171,7 +173,13 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
 }
 
 bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
-  return matmul_fits(c, make(c, row), refusal);
+  const MatmulConfig d = make(c, row);
+  // RADV 26.1.6 spills 18 registers of 160 as counted here, and ptxas 13.0 does too: int8, an image along pixels.
+  constexpr std::uint32_t kMostGathering = 155;
+  if (c.gathered != nullptr && d.registers > kMostGathering && !c.cpu())
+    return refusal.no("gathers so much at a time that an invocation needs {} registers; compilers spill more than {}",
+                      d.registers, kMostGathering);
+  return matmul_fits(c, d, refusal);
 }
 
 // The place of a lane's item: along the tile, along K.
