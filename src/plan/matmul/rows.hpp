@@ -13,6 +13,7 @@ struct SimtRow {
   std::uint32_t hopper_rate = 470;       // measured permille of the multiply-add rate, loads included
   std::uint32_t hopper_cuda_rate = 0;    // the same with CUDA's compiler; 0: hopper_rate
   std::uint32_t gathered_k_rate = 0;  // the same with NVIDIA's Vulkan compiler, of an image along channels; 0: as above
+  std::int64_t gathered_bias = 0;     // permille added to the cost where an operand is gathered, measured
   const char* note = "";              // suffix of the candidate's name
   bool serves_few_tiles = false;      // one of the rows for few tiles, see few_tiles()
   bool checked = false;               // the multiply loop checks bounds too

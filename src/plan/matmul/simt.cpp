@@ -43,7 +43,7 @@ constexpr Row kTable[] = {
     {.tile_m = 16, .tile_n = 64, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 4, .lanes_n = 8,
      .hopper_rate = 420, .gathered_k_rate = 33},
     {.tile_m = 64, .tile_n = 16, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 420, .gathered_k_rate = 31},
+     .hopper_rate = 420, .gathered_k_rate = 31, .gathered_bias = 300},
 };
 // clang-format on
 
@@ -255,6 +255,7 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulC
   count_fragments(walk, r, r.tile_k, ceil_div(d.workgroup, walk.lanes()));
   MatmulEstimate e;
   e.interior = walk.count();
+  if (c.gathered != nullptr) e.bias_permille = r.gathered_bias;
   for (const bool b : {false, true})
     if (const Side s = side_of(c, r, d, b); s.gathered != nullptr)
       e.gathered_runs = ceil_div(s.items(d.tile_k), fetchers_of(r)) * (s.span_k * s.span / s.width);

@@ -87,6 +87,11 @@ TEST_CASE("a filter of one element is planned as a matmul") {
   const Plan groups = planned("conv2d f32 nhwc 2x320x8x8 k=640 r=1x1 g=4 epi=bias", hopper);
   CHECK((constant_of(groups.steps[0], MATMUL_SPEC_EPILOGUE) & MATMUL_EPILOGUE_VECTOR_BATCHED) != 0);
   CHECK(ranges(groups, 0).contains("read bias[0,2560)"));
+  const PlanOptions gathered = {.force = "conv2d_simt"};
+  const Plan filters = planned("conv2d f32 nhwc 2x64x8x8 k=64 r=3x3 g=4 weights=krsc epi=scale+bias", hopper, gathered);
+  CHECK((constant_of(filters.steps[0], MATMUL_SPEC_EPILOGUE) & MATMUL_EPILOGUE_VECTOR_BATCHED) != 0);
+  const Plan one = planned("conv2d f32 nhwc 2x64x8x8 k=64 r=3x3 weights=krsc epi=scale+bias", hopper, gathered);
+  CHECK((constant_of(one.steps[0], MATMUL_SPEC_EPILOGUE) & MATMUL_EPILOGUE_VECTOR_BATCHED) == 0);
   for (const char* other : {"conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 s=2", "conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 p=0,1",
                             "conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 pro=relu", "conv2d f32 nchw4c 2x32x8x8 k=64 r=1x1",
                             "conv2d f32 nchw 2x32x8x8 k=64 r=1x1 g=2"})
@@ -176,6 +181,31 @@ TEST_CASE("a limit of scratch: fewer splits, another way, a refusal by name; par
   REQUIRE(cached.has_value());
   CHECK(scratch_of(**cached) <= 1000);
   CHECK((*cached)->choice.max_scratch_bytes == 1000);
+}
+
+TEST_CASE("what an invocation gathers in a step costs it time and registers") {
+  const DeviceProfile hopper = built_in("nvidia-hopper");
+  // Few pixels: tiles of 4x4 with a deep step gather 32 runs an invocation, one after another.
+  for (const char* text : {"conv2d f16 nchw 1x64x56x56 k=64 r=3x3 p=1", "conv2d f16 nchw 1x256x28x28 k=512 r=1x1 s=2"})
+    CHECK_MESSAGE(planned(text, hopper).choice.candidate.starts_with("conv2d_coopmat"), text);
+  // NVIDIA's Vulkan compiler keeps arrays of such kernels in memory where the runs lie along channels; CUDA's does not.
+  const std::string channels = "conv2d f32 nhwc 1x64x56x56 k=64 r=3x3 p=1 weights=krsc";
+  CHECK_FALSE(planned(channels, hopper).choice.candidate.ends_with(" 4x4"));
+  const auto cost = [&](const DeviceProfile& profile, std::string_view name) {
+    const Plan plan = planned(channels, profile, {.explain = true});
+    const auto found = std::ranges::find(plan.candidates, name, &Candidate::name);
+    REQUIRE(found != plan.candidates.end());
+    REQUIRE(found->refusal == "");
+    return found->cost;
+  };
+  DeviceProfile cuda = built_in("cuda:sm_90a");
+  cuda.multiprocessors = hopper.multiprocessors;
+  CHECK(cost(hopper, "conv2d_simt 32x32x16 4x4") > 5 * cost(cuda, "conv2d_simt 32x32x16 4x4"));
+  // Bytes that are gathered one at a time are a register each until they are staged.
+  const std::string bytes = "conv2d i8 nchw 4x36x27x55 k=64 r=3x3 s=2 p=1";
+  const DeviceProfile amd = built_in("amd-rdna3");
+  CHECK(error_of(bytes, amd, {.force = "conv2d_simt 64x16x32 4x4 pixels"}).contains("needs 160 registers"));
+  CHECK(planned(bytes, amd, {.force = "conv2d_simt 64x32x16 4x4 pixels"}).steps.size() == 1);
 }
 
 TEST_CASE("the same problem has the same plan, and its text plans again") {
