@@ -117,6 +117,37 @@ TEST_CASE("a feature is asked for only together with all that it depends on") {
   CHECK(vulkan::choose(offer, uses).has(Feature::bfloat16));
 }
 
+TEST_CASE("a device that lacks what is required is refused by name") {
+  using vulkan::Feature;
+  vulkan::Offer all;
+  all.properties.apiVersion = VK_API_VERSION_1_3;
+  all.compute_queue = true;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Feature::count); ++i) all.features.set(static_cast<Feature>(i));
+  CHECK(vulkan::check_usable(all).has_value());
+  const auto refusal = [](const vulkan::Offer& offer) {
+    const auto usable = vulkan::check_usable(offer);
+    REQUIRE_FALSE(usable.has_value());
+    CHECK(usable.error().kind == ErrorKind::unsupported);
+    return usable.error().what;
+  };
+  vulkan::Offer offer = all;
+  offer.properties.apiVersion = VK_API_VERSION_1_2;
+  CHECK(refusal(offer).ends_with(": Vulkan version"));
+  offer = all;
+  offer.compute_queue = false;
+  CHECK(refusal(offer).ends_with(": compute queue"));
+  int required = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Feature::count); ++i) {
+    const auto feature = static_cast<Feature>(i);
+    if (vulkan::use_of(feature) != vulkan::FeatureUse::required) continue;
+    offer = all;
+    offer.features.set(feature, false);
+    CHECK(refusal(offer).ends_with(": " + std::string(vulkan::vulkan_name(feature))));
+    ++required;
+  }
+  CHECK(required > 0);
+}
+
 TEST_CASE("features go into an app's chain of aggregates") {
   on_every_device([](vulkan::Runtime& runtime) {
     VkPhysicalDeviceVulkan13Features v13{};
