@@ -33,8 +33,8 @@ constexpr CostModel kHopper = {
             .latency = 1025,
             .latency_pipelined = 850,
             .latency_l2_prefetch = 700,
-            // Fitted to 614 measurements of 29 convolutions, Vulkan and CUDA, `sectile bench "conv2d ..."
-            // --all-candidates`, 2026-11-25: of the choices 1.04 times the fastest, before 1.25.
+            // Fitted to 1024 measurements of 29 convolutions, Vulkan and CUDA, `sectile bench "conv2d ..."
+            // --all-candidates`, 2026-11-25: of the choices 1.03 times the fastest, before 1.28.
             .gathered_latency = 80,
             .gathered_issue = 8,
             .barriers = 215,
