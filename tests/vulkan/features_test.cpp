@@ -70,6 +70,15 @@ void each_once(const VkPhysicalDeviceFeatures2& chain) {
   for (const VkStructureType type : types(chain)) CHECK(types(chain).count(type) == 1);
 }
 
+vulkan::Offer offer_of_everything() {
+  vulkan::Offer all;
+  all.properties.apiVersion = VK_API_VERSION_1_3;
+  all.compute_queue = true;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(vulkan::Feature::count); ++i)
+    all.features.set(static_cast<vulkan::Feature>(i));
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("a device can be made with the whole wanted chain") {
@@ -91,8 +100,7 @@ TEST_CASE("a feature is asked for only together with all that it depends on") {
   using vulkan::Feature;
   const std::vector<vulkan::FeatureUse> uses = {vulkan::FeatureUse::required, vulkan::FeatureUse::wanted,
                                                 vulkan::FeatureUse::runtime};
-  vulkan::Offer all;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(Feature::count); ++i) all.features.set(static_cast<Feature>(i));
+  const vulkan::Offer all = offer_of_everything();
   for (const vulkan::FeatureNeed& need : vulkan::feature_needs()) {
     CAPTURE(vulkan::vulkan_name(need.feature));
     CAPTURE(vulkan::vulkan_name(need.needs));
@@ -119,10 +127,7 @@ TEST_CASE("a feature is asked for only together with all that it depends on") {
 
 TEST_CASE("a device that lacks what is required is refused by name") {
   using vulkan::Feature;
-  vulkan::Offer all;
-  all.properties.apiVersion = VK_API_VERSION_1_3;
-  all.compute_queue = true;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(Feature::count); ++i) all.features.set(static_cast<Feature>(i));
+  const vulkan::Offer all = offer_of_everything();
   CHECK(vulkan::check_usable(all).has_value());
   const auto refusal = [](const vulkan::Offer& offer) {
     const auto usable = vulkan::check_usable(offer);

@@ -60,14 +60,6 @@ const Row& row_of(const MatmulContext& c, std::uint32_t row) {
 // K of 16 (n = 1024: 72.9 -> 75.0 us).
 bool paired(const MatmulContext& c, const Row& r) { return !c.cpu() && r.tile_k == 8; }
 
-std::uint32_t gpu_rate_of(const MatmulContext& c, const Row& r) {
-  const bool gathered_along_k =
-      c.gathered != nullptr && (c.gathered->is_b ? c.problem.transpose_b : !c.problem.transpose_a);
-  if (gathered_along_k && r.gathered_k_rate != 0 && c.profile.api == Api::vulkan && c.profile.vendor == "nvidia")
-    return r.gathered_k_rate;
-  return c.profile.api == Api::cuda && r.hopper_cuda_rate != 0 ? r.hopper_cuda_rate : r.hopper_rate;
-}
-
 // Permille of the rate of matmul_direct's 8x4 on a CPU. Measured factors, lavapipe 26.1.6, two Xeon cores, 2026-11-22,
 // `sectile bench PROBLEM --force ROW`: f32 1024x1024x1024 nn 1.4, nt 1.7, 128x128x128 1.7, f16 2.0, bf16 2.5, i8 4.3;
 // SwiftShader f32 128x128x128 2.5, 512x512x512 4.9. Smaller shares are slower than matmul_direct for some layouts.
@@ -82,7 +74,23 @@ struct Side {
   const GatheredOperand* gathered;
 
   std::uint32_t items(std::uint32_t tile_k) const { return tile_k / span_k * (tile / span); }
+  std::uint32_t runs() const { return span_k * span / width; }  // of an item
+  // Items of an invocation.
+  std::uint32_t loads(std::uint32_t tile_k, std::uint32_t fetchers) const {
+    return static_cast<std::uint32_t>(ceil_div(items(tile_k), fetchers));
+  }
 };
+
+const Side* gathered_of(const Side& a, const Side& b) {
+  return a.gathered != nullptr ? &a : b.gathered != nullptr ? &b : nullptr;
+}
+
+std::uint32_t gpu_rate_of(const MatmulContext& c, const Row& r, const Side* gathered) {
+  if (gathered != nullptr && gathered->along_k && r.gathered_k_rate != 0 && c.profile.api == Api::vulkan &&
+      c.profile.vendor == "nvidia")
+    return r.gathered_k_rate;
+  return c.profile.api == Api::cuda && r.hopper_cuda_rate != 0 ? r.hopper_cuda_rate : r.hopper_rate;
+}
 
 std::uint32_t fetchers_of(const Row& r) { return r.fetchers != 0 ? r.fetchers : r.workgroup(); }
 
@@ -156,15 +164,15 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
                                   {MATMUL_SIMT_SPEC_PAIRED, paired(c, r) ? 1u : 0u}})
     d.add(id, value);
   // Accumulators, fragments of one step, loads in flight and their offsets, addresses and counters.
-  const auto loads = [&](const Side& s) { return static_cast<std::uint32_t>(ceil_div(s.items(d.tile_k), fetchers)); };
   const auto words = [&](const Side& s) {
     const std::uint32_t stored = std::max<std::uint32_t>(1, s.span_k * s.span * matmul_type_bytes(s.type) / 4);
     // A run of an image is a register until it is staged, and its place is two.
     return s.gathered != nullptr ? std::max(stored, s.span_k / s.width) + 1 : stored;
   };
-  const std::uint32_t in_flight = r.prefetch ? loads(a) * (words(a) + 1) + loads(b) * (words(b) + 1) : 4;
+  const auto held_by = [&](const Side& s) { return s.loads(d.tile_k, fetchers) * (words(s) + 1); };
+  const std::uint32_t in_flight = r.prefetch ? held_by(a) + held_by(b) : 4;
   d.registers = r.rows * r.columns + r.rows + r.columns + in_flight + 24;
-  d.rate_permille = c.cpu() ? cpu_rate_of(r) : gpu_rate_of(c, r);
+  d.rate_permille = c.cpu() ? cpu_rate_of(r) : gpu_rate_of(c, r, gathered_of(a, b));
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
   d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few_tiles(c) ? 8 : 1;
   if (r.order == 0) d.splits = splits_to_fill(c, d);
@@ -185,7 +193,7 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
 // The place of a lane's item: along the tile, along K.
 std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std::uint32_t tile_k,
                                                 std::uint32_t fetchers, std::uint32_t lane, std::uint32_t load) {
-  const std::uint32_t items = s.items(tile_k), loads = static_cast<std::uint32_t>(ceil_div(items, fetchers));
+  const std::uint32_t items = s.items(tile_k), loads = s.loads(tile_k, fetchers);
   const std::uint32_t q = std::min(r.interleaved ? lane + load * fetchers : lane * loads + load, items - 1);
   if (s.gathered != nullptr && !s.along_k && fetchers % s.group == 0) {
     const std::uint32_t across = s.tile / s.group;
@@ -202,8 +210,8 @@ void count_fetch(Walk& walk, const MatmulContext& c, const Side& s, const Row& r
   const std::uint32_t fetchers = fetchers_of(r);
   const std::uint32_t packed = c.integer() ? 4 : 1, pitch = s.tile + s.pad, bytes = matmul_type_bytes(s.type);
   const std::uint64_t subgroups = ceil_div(fetchers, walk.lanes());
-  const Sample samples{static_cast<std::uint32_t>(ceil_div(s.items(d.tile_k), fetchers)), c.explain};
-  const std::uint32_t loads = s.span_k * s.span / s.width, words = packed > 1 ? s.span : s.width;
+  const Sample samples{s.loads(d.tile_k, fetchers), c.explain};
+  const std::uint32_t words = packed > 1 ? s.span : s.width;
   for (std::uint32_t i = 0; i < samples.size(); ++i) {
     Request from, to;
     from.bytes = std::max(1u, s.width * bytes / (s.type == MATMUL_TYPE_Q4 ? 2 : 1));
@@ -220,7 +228,7 @@ void count_fetch(Walk& walk, const MatmulContext& c, const Side& s, const Row& r
       to.address[l] = active ? 4 * (std::int64_t{k / packed} * pitch + along) : Request::kInactive;
     }
     const std::uint64_t times = samples.times(i) * subgroups;
-    walk.load(from, times * loads);
+    walk.load(from, times * s.runs());
     walk.shared(to, times * (whole ? words / 4 : words));
   }
 }
@@ -250,15 +258,16 @@ bool fallback(const MatmulContext& c, std::uint32_t row) {
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig& d) {
   const Row& r = row_of(c, row);
   Walk walk(c.profile);
-  count_fetch(walk, c, side_of(c, r, d, false), r, d);
-  count_fetch(walk, c, side_of(c, r, d, true), r, d);
+  const Side a = side_of(c, r, d, false), b = side_of(c, r, d, true);
+  count_fetch(walk, c, a, r, d);
+  count_fetch(walk, c, b, r, d);
   count_fragments(walk, r, r.tile_k, ceil_div(d.workgroup, walk.lanes()));
   MatmulEstimate e;
   e.interior = walk.count();
-  if (c.gathered != nullptr) e.bias_permille = r.gathered_bias;
-  for (const bool b : {false, true})
-    if (const Side s = side_of(c, r, d, b); s.gathered != nullptr)
-      e.gathered_runs = ceil_div(s.items(d.tile_k), fetchers_of(r)) * (s.span_k * s.span / s.width);
+  if (const Side* const s = gathered_of(a, b)) {
+    e.bias_permille = r.gathered_bias;
+    e.gathered_runs = std::uint64_t{s->loads(d.tile_k, fetchers_of(r))} * s->runs();
+  }
   return e;
 }
 

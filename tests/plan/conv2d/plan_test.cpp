@@ -87,15 +87,19 @@ TEST_CASE("a filter of one element is planned as a matmul") {
   const Plan groups = planned("conv2d f32 nhwc 2x320x8x8 k=640 r=1x1 g=4 epi=bias", hopper);
   CHECK((constant_of(groups.steps[0], MATMUL_SPEC_EPILOGUE) & MATMUL_EPILOGUE_VECTOR_BATCHED) != 0);
   CHECK(ranges(groups, 0).contains("read bias[0,2560)"));
+  for (const char* other : {"conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 s=2", "conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 p=0,1",
+                            "conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 pro=relu", "conv2d f32 nchw4c 2x32x8x8 k=64 r=1x1",
+                            "conv2d f32 nchw 2x32x8x8 k=64 r=1x1 g=2"})
+    CHECK_MESSAGE(!stems(planned(other, hopper)).contains("matmul_simt"), other);
+}
+
+TEST_CASE("each group has its own bias and scale") {
+  const DeviceProfile hopper = built_in("nvidia-hopper");
   const PlanOptions gathered = {.force = "conv2d_simt"};
   const Plan filters = planned("conv2d f32 nhwc 2x64x8x8 k=64 r=3x3 g=4 weights=krsc epi=scale+bias", hopper, gathered);
   CHECK((constant_of(filters.steps[0], MATMUL_SPEC_EPILOGUE) & MATMUL_EPILOGUE_VECTOR_BATCHED) != 0);
   const Plan one = planned("conv2d f32 nhwc 2x64x8x8 k=64 r=3x3 weights=krsc epi=scale+bias", hopper, gathered);
   CHECK((constant_of(one.steps[0], MATMUL_SPEC_EPILOGUE) & MATMUL_EPILOGUE_VECTOR_BATCHED) == 0);
-  for (const char* other : {"conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 s=2", "conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 p=0,1",
-                            "conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 pro=relu", "conv2d f32 nchw4c 2x32x8x8 k=64 r=1x1",
-                            "conv2d f32 nchw 2x32x8x8 k=64 r=1x1 g=2"})
-    CHECK_MESSAGE(!stems(planned(other, hopper)).contains("matmul_simt"), other);
 }
 
 TEST_CASE("no input channels: the epilogue alone; no output: nothing") {
