@@ -39,6 +39,12 @@ if(SECTILE_SANITIZE)
   # Everything is instrumented, the libraries' interfaces too: sanitized and plain objects do not mix.
   add_compile_options(-fsanitize=${SECTILE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${SECTILE_SANITIZE})
+  # A program with sanitizers is large: mold links it in a fifth of the time.
+  find_program(SECTILE_MOLD mold)
+  mark_as_advanced(SECTILE_MOLD)
+  if(SECTILE_MOLD)
+    add_link_options(-fuse-ld=mold)
+  endif()
   if(SECTILE_SANITIZE MATCHES "address" AND SECTILE_SANITIZE MATCHES "undefined")
     # What the address sanitizer sees as well, by the access itself; each is a check at every use of a member.
     add_compile_options(-fno-sanitize=null,object-size,vptr)

@@ -7,8 +7,6 @@ function(sectile_library name)
     message(WARNING "src/${name} has no source yet")
     set(sources ${PROJECT_SOURCE_DIR}/cmake/empty.cpp)
   endif()
-  # A strategy of src/plan is a file, and all of them give their parts the same names (Row, kTable, applicable, make).
-  sectile_apart(sources "kTable|applicable\\(" ${sources})
   sectile_batched(sources ${name} ${sources})
   add_library(sectile_${name} STATIC ${sources})
   target_include_directories(sectile_${name}

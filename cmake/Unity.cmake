@@ -1,45 +1,16 @@
 # Several sources compiled as one. CMake's own UNITY_BUILD writes absolute paths into the files that it makes, so a
 # compiler cache that several clones share would never know one again (its relocatable form needs CMake 4).
 
-# sectile_apart(OUT PATTERN SOURCES...): sets OUT to batches of sources, of which no two in a batch have the pattern: a
-# `|` stands between batches.
-function(sectile_apart out pattern)
-  set(apart "")
-  set(others "")
-  foreach(source IN LISTS ARGN)
-    file(STRINGS ${source} found REGEX "${pattern}" LIMIT_COUNT 1)
-    if(found)
-      list(APPEND apart ${source})
-    else()
-      list(APPEND others ${source})
-    endif()
-  endforeach()
-  list(LENGTH apart batches)
-  list(LENGTH others left)
-  set(result "")
-  foreach(source IN LISTS apart)
-    math(EXPR take "(${left} + ${batches} - 1) / ${batches}")
-    list(SUBLIST others 0 ${take} with)
-    list(APPEND result ${source} ${with} |)
-    if(with)
-      list(REMOVE_ITEM others ${with})
-    endif()
-    math(EXPR left "${left} - ${take}")
-    math(EXPR batches "${batches} - 1")
-  endforeach()
-  set(${out} ${result} ${others} PARENT_SCOPE)
-endfunction()
-
-# sectile_batched(OUT NAME SOURCES...): sets OUT to files of the build folder that include twelve of the sources each, or
+# sectile_batched(OUT NAME SOURCES...): sets OUT to files of the build folder that include twenty of the sources each, or
 # to the sources themselves where SECTILE_UNITY is off. A source with SKIP_UNITY_BUILD_INCLUSION or with definitions of
-# its own stays alone; a `|` ends a batch. The files' local names then share a namespace: two that clash are renamed, or stand in a header.
+# its own stays alone. The files' local names then share a namespace: two that clash stand in a named one (a strategy of
+# src/plan is in that of its stem), or in a header.
 function(sectile_batched out name)
   if(NOT SECTILE_UNITY)
-    list(REMOVE_ITEM ARGN |)
     set(${out} ${ARGN} PARENT_SCOPE)
     return()
   endif()
-  set(size 12)
+  set(size 20)
   set(result "")
   set(text "")
   set(count 0)
@@ -49,9 +20,7 @@ function(sectile_batched out name)
     math(EXPR left "${left} - 1")
     get_source_file_property(alone ${source} SKIP_UNITY_BUILD_INCLUSION)
     cmake_path(IS_PREFIX PROJECT_SOURCE_DIR ${source} inside)
-    if(source STREQUAL |)
-      set(full TRUE)
-    elseif(alone OR NOT inside)
+    if(alone OR NOT inside)
       list(APPEND result ${source})
     else()
       cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE relative)

@@ -1,5 +1,5 @@
 // One list of a problem's fields serves JSON in both directions and the hash. An operation writes it as a template
-//   void each_field(auto& p, auto&& visit)
+//   void each_OPERATION_field(auto& p, auto&& visit)
 // It calls visit(key, value) for a field that is always in the JSON, and visit(key, value, left_out) for one that is
 // left out if the value equals left_out. The keys are sorted because the JSON is canonical.
 #pragma once

@@ -15,7 +15,7 @@ using nlohmann::json;
 namespace {
 
 // Above what any plan has. These bound the memory and time that an untrusted file takes.
-constexpr std::size_t kMostSteps = 64, kMostOperands = 64, kMostItems = 1024, kMostCandidates = 4096;
+constexpr std::size_t kMostStepsRead = 64, kMostOperands = 64, kMostItems = 1024, kMostCandidates = 4096;
 
 // Declared first because the list templates below call them.
 void write(JsonWriter& w, const Step& step);
@@ -317,7 +317,7 @@ Result<Plan> parse_plan(std::string_view text) {
   }
   o.required("profile_hash", plan.profile_hash);
   o.required("profile_name", plan.profile_name);
-  read_list(o, "steps", kMostSteps, plan.steps);
+  read_list(o, "steps", kMostStepsRead, plan.steps);
   if (auto ok = o.finish(); !ok) return std::unexpected(std::move(ok.error()));
   if (auto ok = validate(plan.problem); !ok) return std::unexpected(std::move(ok.error()));
   if (auto ok = check_plan(plan); !ok) return std::unexpected(std::move(ok.error()));

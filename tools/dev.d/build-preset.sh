@@ -35,4 +35,7 @@ configure
 [[ ! -e $folder/CMakeFiles/VerifyGlobs.cmake ]] || cmake -P "$folder/CMakeFiles/VerifyGlobs.cmake" >/dev/null
 [[ $(ninja -C "$folder" -n "$@" 2>&1) == *"no work to do"* ]] && exit 0
 echo "dev: building $preset${*:+ ($*)}"
+# clang takes 7 % less processor time with this malloc. Only what builds runs with it, and nothing that is tested.
+allocator=/usr/lib/x86_64-linux-gnu/libmimalloc.so.3
+[[ ${SECTILE_INSIDE:-} != root || ! -e $allocator ]] || export LD_PRELOAD=$allocator
 NINJA_STATUS='[%f/%t %es] ' exec ninja -C "$folder" -j "${SECTILE_JOBS:-$(nproc)}" "$@"

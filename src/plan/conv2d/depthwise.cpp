@@ -8,6 +8,7 @@
 
 namespace sectile::detail {
 
+namespace conv2d_depthwise {
 namespace {
 
 struct Row {
@@ -193,9 +194,12 @@ std::string print(const Conv2dContext&, std::uint32_t row) {
   return fmt::format("{}x{}", r.strip, r.channels);
 }
 
-}  // namespace
+constexpr Conv2dStrategy kStrategy = {"conv2d_depthwise", std::size(kTable), applicable, make,
+                                      estimate,           fallback,          print};
 
-const Conv2dStrategy kConv2dDepthwise = {"conv2d_depthwise", std::size(kTable), applicable, make,
-                                         estimate,           fallback,          print};
+}  // namespace
+}  // namespace conv2d_depthwise
+
+const Conv2dStrategy kConv2dDepthwise = conv2d_depthwise::kStrategy;
 
 }  // namespace sectile::detail

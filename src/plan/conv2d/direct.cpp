@@ -7,6 +7,7 @@
 
 namespace sectile::detail {
 
+namespace conv2d_direct {
 namespace {
 
 struct Row {
@@ -75,8 +76,11 @@ bool fallback(const Conv2dContext&, std::uint32_t) { return true; }
 
 std::string print(const Conv2dContext&, std::uint32_t row) { return fmt::format("wg{}", kTable[row].workgroup); }
 
-}  // namespace
+constexpr Conv2dStrategy kStrategy = {"conv2d_direct", std::size(kTable), applicable, make, estimate, fallback, print};
 
-const Conv2dStrategy kConv2dDirect = {"conv2d_direct", std::size(kTable), applicable, make, estimate, fallback, print};
+}  // namespace
+}  // namespace conv2d_direct
+
+const Conv2dStrategy kConv2dDirect = conv2d_direct::kStrategy;
 
 }  // namespace sectile::detail

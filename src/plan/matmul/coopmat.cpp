@@ -11,6 +11,7 @@
 
 namespace sectile::detail {
 
+namespace matmul_coopmat {
 namespace {
 
 using enum CoopmatLoop;
@@ -414,9 +415,12 @@ std::string print(const MatmulContext& c, std::uint32_t row) {
                      kLoops[static_cast<std::size_t>(r.loop)].name, r.half_accumulators ? " acc=f16" : "", slice_k);
 }
 
-}  // namespace
-
-const MatmulStrategy kMatmulCoopmat = {
+constexpr MatmulStrategy kStrategy = {
     "matmul_coopmat", std::size(kTable), applicable, make, estimate, fallback, print, {}, extra};
+
+}  // namespace
+}  // namespace matmul_coopmat
+
+const MatmulStrategy kMatmulCoopmat = matmul_coopmat::kStrategy;
 
 }  // namespace sectile::detail

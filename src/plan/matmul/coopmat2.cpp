@@ -9,6 +9,7 @@
 
 namespace sectile::detail {
 
+namespace matmul_coopmat2 {
 namespace {
 
 struct Row {
@@ -146,9 +147,12 @@ std::string print(const MatmulContext&, std::uint32_t row) {
                      r.unroll > 1 ? fmt::format(" u{}", r.unroll) : "", r.half_accumulators ? " acc=f16" : "");
 }
 
-}  // namespace
+constexpr MatmulStrategy kStrategy = {"matmul_coopmat2", std::size(kTable), applicable, make,
+                                      estimate,          fallback,          print};
 
-const MatmulStrategy kMatmulCoopmat2 = {"matmul_coopmat2", std::size(kTable), applicable, make,
-                                        estimate,          fallback,          print};
+}  // namespace
+}  // namespace matmul_coopmat2
+
+const MatmulStrategy kMatmulCoopmat2 = matmul_coopmat2::kStrategy;
 
 }  // namespace sectile::detail

@@ -6,6 +6,7 @@
 
 namespace sectile::detail {
 
+namespace matmul_direct {
 namespace {
 
 struct Row {
@@ -103,8 +104,11 @@ std::string print(const MatmulContext&, std::uint32_t row) {
   return text;
 }
 
-}  // namespace
+constexpr MatmulStrategy kStrategy = {"matmul_direct", std::size(kTable), applicable, make, estimate, fallback, print};
 
-const MatmulStrategy kMatmulDirect = {"matmul_direct", std::size(kTable), applicable, make, estimate, fallback, print};
+}  // namespace
+}  // namespace matmul_direct
+
+const MatmulStrategy kMatmulDirect = matmul_direct::kStrategy;
 
 }  // namespace sectile::detail

@@ -18,7 +18,7 @@ struct Words<PerAxis> {
 
 namespace {
 
-void each_field(auto& p, auto&& visit) {
+void each_matmul_field(auto& p, auto&& visit) {
   const MatmulProblem left_out = matmul_defaults(p.type);
   Weights b{p.b_type, p.b_format};
   const Weights plain{left_out.b_type, left_out.b_format};
@@ -61,17 +61,17 @@ void each_field(auto& p, auto&& visit) {
 
 void Operation<MatmulProblem>::write(JsonWriter& w, const MatmulProblem& problem) {
   w.begin('{');
-  each_field(problem, FieldWriter(w));
+  each_matmul_field(problem, FieldWriter(w));
   w.end('}');
 }
 
 Result<Problem> Operation<MatmulProblem>::read(const nlohmann::json& value, const std::string& what) {
-  return read_by_type(value, what, matmul_defaults, [](auto& p, auto&& visit) { each_field(p, visit); });
+  return read_by_type(value, what, matmul_defaults, [](auto& p, auto&& visit) { each_matmul_field(p, visit); });
 }
 
 std::size_t Operation<MatmulProblem>::hash(const MatmulProblem& problem) {
   FieldHash hash;
-  each_field(problem, hash);
+  each_matmul_field(problem, hash);
   return hash.value();
 }
 

@@ -8,6 +8,7 @@
 
 namespace sectile::detail {
 
+namespace matvec {
 namespace {
 
 constexpr std::uint32_t kWorkgroup = 128;
@@ -146,8 +147,11 @@ std::string print(const MatmulContext&, std::uint32_t row) {
   return fmt::format("{} by {} {}x{}", kTable[row].thin, kTable[row].lanes, kTable[row].rows, kTable[row].rounds);
 }
 
-}  // namespace
+constexpr MatmulStrategy kStrategy = {"matvec", std::size(kTable), applicable, make, estimate, fallback, print};
 
-const MatmulStrategy kMatvec = {"matvec", std::size(kTable), applicable, make, estimate, fallback, print};
+}  // namespace
+}  // namespace matvec
+
+const MatmulStrategy kMatvec = matvec::kStrategy;
 
 }  // namespace sectile::detail

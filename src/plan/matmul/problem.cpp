@@ -87,7 +87,7 @@ Result<std::uint64_t> extent(const Stored& s, std::int64_t batches, std::int64_t
 
 // Refuses two elements of the destination at one address: the result would depend on the order of writes. extent() has
 // accepted D before, so no product here overflows.
-Result<void> check_distinct(const MatmulProblem& p) {
+Result<void> check_destination_distinct(const MatmulProblem& p) {
   const Stored d = stored_d(p);
   if (p.batch <= 1 || is_empty(p)) return {};  // ldd is at least N
   const std::int64_t ld = ld_of(d), step = batch_of(d);
@@ -184,7 +184,7 @@ Result<std::vector<OperandSpec>> Operation<MatmulProblem>::operands(const Matmul
   if (p.b_format == WeightFormat::q4) add_vector("b.scale", (p.k + 31) / 32, 2, p.n, ld_of(stored_b(p)) / 32);
   if (p.a_scale) add_vector("a.scale", p.k, 4);
   if (!failed) return std::unexpected(std::move(failed.error()));
-  if (auto ok = check_distinct(p); !ok) return std::unexpected(std::move(ok.error()));
+  if (auto ok = check_destination_distinct(p); !ok) return std::unexpected(std::move(ok.error()));
   return operands;
 }
 

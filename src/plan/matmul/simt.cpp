@@ -7,6 +7,7 @@
 
 namespace sectile::detail {
 
+namespace matmul_simt {
 namespace {
 
 using Row = SimtRow;
@@ -276,9 +277,12 @@ std::string print(const MatmulContext& c, std::uint32_t row) {
   return fmt::format("{}x{}x{} {}x{}{}", r.tile_m, r.tile_n, r.tile_k, r.rows, r.columns, r.note);
 }
 
-}  // namespace
+constexpr MatmulStrategy kStrategy = {"matmul_simt", std::size(kTable), applicable, make, estimate, fallback, print, {},
+                                      extra};
 
-const MatmulStrategy kMatmulSimt = {"matmul_simt", std::size(kTable), applicable, make, estimate, fallback, print, {},
-                                    extra};
+}  // namespace
+}  // namespace matmul_simt
+
+const MatmulStrategy kMatmulSimt = matmul_simt::kStrategy;
 
 }  // namespace sectile::detail

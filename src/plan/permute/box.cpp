@@ -249,6 +249,7 @@ std::uint64_t box_conflicts(const PermuteContext& c, const BoxRow& row, const Bo
   return walk.count().bank_conflicts;
 }
 
+namespace permute_box {
 namespace {
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
@@ -388,8 +389,12 @@ std::string print(const PermuteContext&, std::uint32_t row) {
 constexpr NamedConstant kNamed[] = {{PERMUTE_BOX_SPEC_LOAD_VECTOR, "vector"},
                                     {PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"}};
 
-}  // namespace
+constexpr PermuteStrategy kStrategy = {"permute_box", std::size(kTable), applicable, make,
+                                       estimate,      fallback,          print,      kNamed};
 
-const PermuteStrategy kBox = {"permute_box", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
+}  // namespace
+}  // namespace permute_box
+
+const PermuteStrategy kBox = permute_box::kStrategy;
 
 }  // namespace sectile::detail

@@ -8,6 +8,7 @@
 
 namespace sectile::detail {
 
+namespace permute_copy {
 namespace {
 
 struct Row {
@@ -96,8 +97,12 @@ std::string print(const PermuteContext&, std::uint32_t row) {
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_COPY_SPEC_WIDTH, "width"}, {PERMUTE_COPY_SPEC_UNROLL, "unroll"}};
 
-}  // namespace
+constexpr PermuteStrategy kStrategy = {"permute_copy", std::size(kTable), applicable, make,
+                                       estimate,       fallback,          print,      kNamed};
 
-const PermuteStrategy kCopy = {"permute_copy", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
+}  // namespace
+}  // namespace permute_copy
+
+const PermuteStrategy kCopy = permute_copy::kStrategy;
 
 }  // namespace sectile::detail

@@ -9,18 +9,6 @@ namespace sectile::detail {
 
 namespace {
 
-struct Row {
-  std::uint32_t workgroup, vector;  // `vector`: maximum elements of a run
-};
-// clang-format off
-constexpr Row kTable[] = {
-    {.workgroup = 128, .vector = 8},
-    {.workgroup = 256, .vector = 4},
-    {.workgroup = 256, .vector = 1},
-    {.workgroup = 64, .vector = 8},
-};
-// clang-format on
-
 std::uint32_t type_number(DType type) {
   switch (type) {
     case DType::f16:
@@ -62,6 +50,23 @@ bool aligned_to(const Nest& nest, FusedSide side, std::uint32_t width, int axis,
     if (a != axis && a != other && stride_of(nest, side, a) % width != 0) return false;
   return true;
 }
+
+}  // namespace
+
+namespace permute_fused {
+namespace {
+
+struct Row {
+  std::uint32_t workgroup, vector;  // `vector`: maximum elements of a run
+};
+// clang-format off
+constexpr Row kTable[] = {
+    {.workgroup = 128, .vector = 8},
+    {.workgroup = 256, .vector = 4},
+    {.workgroup = 256, .vector = 1},
+    {.workgroup = 64, .vector = 8},
+};
+// clang-format on
 
 struct Run {
   std::uint32_t vector = 1;
@@ -174,7 +179,13 @@ std::string print(const PermuteContext&, std::uint32_t row) {
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_VECTOR, "vector"}};
 
+constexpr PermuteStrategy kStrategy = {"permute_fused", std::size(kTable), applicable, make,
+                                       estimate,        fallback,          print,      kNamed};
+
 }  // namespace
+}  // namespace permute_fused
+
+const PermuteStrategy kFused = permute_fused::kStrategy;
 
 std::uint32_t fused_width(const Nest& nest, FusedSide side, int axis, std::uint32_t most) {
   if (bounded_along(nest, axis) || stride_of(nest, side, axis) != 1) return 1;
@@ -228,8 +239,5 @@ void add_fused_constants(PermuteConfig& config, const Nest& nest, const FusedWid
   config.add_constant(PERMUTE_FUSED_SPEC_STORE, widths.store);
   config.add_constant(PERMUTE_FUSED_SPEC_ADD, widths.add);
 }
-
-const PermuteStrategy kFused = {"permute_fused", std::size(kTable), applicable, make,
-                                estimate,        fallback,          print,      kNamed};
 
 }  // namespace sectile::detail

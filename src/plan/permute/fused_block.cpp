@@ -6,6 +6,7 @@
 
 namespace sectile::detail {
 
+namespace permute_fused_block {
 namespace {
 
 struct Row {
@@ -231,9 +232,12 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_TILE_S, "tile"},
                                     {PERMUTE_FUSED_SPEC_VECTOR_S, "vector"},
                                     {PERMUTE_FUSED_SPEC_VECTOR_D, "vector"}};
 
-}  // namespace
-
-const PermuteStrategy kFusedBlock = {
+constexpr PermuteStrategy kStrategy = {
     "permute_fused_block", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
+
+}  // namespace
+}  // namespace permute_fused_block
+
+const PermuteStrategy kFusedBlock = permute_fused_block::kStrategy;
 
 }  // namespace sectile::detail

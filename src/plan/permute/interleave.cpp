@@ -9,6 +9,7 @@
 
 namespace sectile::detail {
 
+namespace permute_interleave {
 namespace {
 
 // step_bytes: bytes along the long axis P that an invocation moves of each stream. Accesses are as wide as the records
@@ -257,9 +258,12 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_INTERLEAVE_SPEC_STEPS, "steps"},
                                     {PERMUTE_INTERLEAVE_SPEC_TARGETS, "to"},
                                     {PERMUTE_INTERLEAVE_SPEC_DST_RUN, "to"}};
 
-}  // namespace
-
-const PermuteStrategy kInterleave = {
+constexpr PermuteStrategy kStrategy = {
     "permute_interleave", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
+
+}  // namespace
+}  // namespace permute_interleave
+
+const PermuteStrategy kInterleave = permute_interleave::kStrategy;
 
 }  // namespace sectile::detail

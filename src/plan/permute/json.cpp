@@ -6,7 +6,7 @@ namespace sectile::detail {
 
 namespace {
 
-void each_field(auto& p, auto&& visit) {
+void each_permute_field(auto& p, auto&& visit) {
   const PermuteProblem left_out;
   visit("add", p.stage.add, left_out.stage.add);
   visit("add_strides", p.stage.add_strides, left_out.stage.add_strides);
@@ -33,21 +33,21 @@ void each_field(auto& p, auto&& visit) {
 
 void Operation<PermuteProblem>::write(JsonWriter& w, const PermuteProblem& problem) {
   w.begin('{');
-  each_field(problem, FieldWriter(w));
+  each_permute_field(problem, FieldWriter(w));
   w.end('}');
 }
 
 Result<Problem> Operation<PermuteProblem>::read(const nlohmann::json& value, const std::string& what) {
   JsonObject object(value, what);
   PermuteProblem problem;
-  each_field(problem, FieldReader(object, what));
+  each_permute_field(problem, FieldReader(object, what));
   if (auto ok = object.finish(); !ok) return std::unexpected(std::move(ok.error()));
   return problem;
 }
 
 std::size_t Operation<PermuteProblem>::hash(const PermuteProblem& problem) {
   FieldHash hash;
-  each_field(problem, hash);
+  each_permute_field(problem, hash);
   return hash.value();
 }
 

@@ -7,6 +7,7 @@
 
 namespace sectile::detail {
 
+namespace permute_rows {
 namespace {
 
 struct Row {
@@ -101,8 +102,12 @@ std::string print(const PermuteContext&, std::uint32_t row) {
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_ROWS_SPEC_UNROLL, "unroll"}};
 
-}  // namespace
+constexpr PermuteStrategy kStrategy = {"permute_rows", std::size(kTable), applicable, make,
+                                       estimate,       fallback,          print,      kNamed};
 
-const PermuteStrategy kRows = {"permute_rows", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
+}  // namespace
+}  // namespace permute_rows
+
+const PermuteStrategy kRows = permute_rows::kStrategy;
 
 }  // namespace sectile::detail

@@ -9,6 +9,7 @@
 
 namespace sectile::detail {
 
+namespace permute_runs {
 namespace {
 
 struct Row {
@@ -350,8 +351,12 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_RUNS_SPEC_RUN, "run"},
                                     {PERMUTE_RUNS_SPEC_BLOCK_S, "block"},
                                     {PERMUTE_RUNS_SPEC_BLOCK_D, "block"}};
 
-}  // namespace
+constexpr PermuteStrategy kStrategy = {"permute_runs", std::size(kTable), applicable, make,
+                                       estimate,       fallback,          print,      kNamed};
 
-const PermuteStrategy kRuns = {"permute_runs", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
+}  // namespace
+}  // namespace permute_runs
+
+const PermuteStrategy kRuns = permute_runs::kStrategy;
 
 }  // namespace sectile::detail

@@ -8,6 +8,7 @@
 
 namespace sectile::detail {
 
+namespace permute_tma {
 namespace {
 
 struct Row {
@@ -160,8 +161,11 @@ std::string print(const PermuteContext&, std::uint32_t row) {
                      r.workgroup, r.reserve != 0 ? fmt::format(" r{}", r.reserve) : "");
 }
 
-}  // namespace
+constexpr PermuteStrategy kStrategy = {"permute_tma", std::size(kTable), applicable, make, estimate, fallback, print};
 
-const PermuteStrategy kTma = {"permute_tma", std::size(kTable), applicable, make, estimate, fallback, print};
+}  // namespace
+}  // namespace permute_tma
+
+const PermuteStrategy kTma = permute_tma::kStrategy;
 
 }  // namespace sectile::detail

@@ -5,6 +5,7 @@
 
 namespace sectile::detail {
 
+namespace permute_words {
 namespace {
 
 constexpr std::uint32_t kWorkgroups[] = {64};
@@ -68,8 +69,12 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t, const PermuteCo
 
 std::string print(const PermuteContext&, std::uint32_t row) { return fmt::format("wg{}", kWorkgroups[row]); }
 
-}  // namespace
+constexpr PermuteStrategy kStrategy = {
+    "permute_words", std::size(kWorkgroups), applicable, make, estimate, fallback, print};
 
-const PermuteStrategy kWords = {"permute_words", std::size(kWorkgroups), applicable, make, estimate, fallback, print};
+}  // namespace
+}  // namespace permute_words
+
+const PermuteStrategy kWords = permute_words::kStrategy;
 
 }  // namespace sectile::detail

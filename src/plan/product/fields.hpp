@@ -56,7 +56,8 @@ struct Words<Weights<Type, Format>> {
   }
 };
 
-// Reads a problem. The defaults of left-out fields depend on its type. `each_field` is the operation's list of fields.
+// Reads a problem. The defaults of left-out fields depend on its type. `each_field`: the operation's list of
+// fields.
 template <class P>
 Result<Problem> read_by_type(const nlohmann::json& value, const std::string& what, P (*defaults)(DType),
                              auto&& each_field) {
