@@ -1,5 +1,5 @@
-//! variant f32
-//! variant f32.narrow -DNARROW -DNO_BYTES
+//! variant f32 -O
+//! variant f32.narrow -O -DNARROW -DNO_BYTES
 //! variant i8 -DINTEGER
 //! variant i8.narrow -DINTEGER -DNARROW
 //! variant i8.dot -DINTEGER -DDOT

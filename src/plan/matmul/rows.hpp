@@ -12,19 +12,18 @@ struct SimtRow {
   std::uint32_t lanes_m, lanes_n;        // invocations along M and N of a subgroup's tile
   std::uint32_t hopper_rate = 470;       // measured permille of the multiply-add rate, loads included
   std::uint32_t hopper_cuda_rate = 0;    // the same with CUDA's compiler; 0: hopper_rate
-  std::uint32_t gathered_k_rate = 0;  // the same with NVIDIA's Vulkan compiler, of an image along channels; 0: as above
-  std::int64_t gathered_bias = 0;     // permille added to the cost where an operand is gathered, measured
-  const char* note = "";              // suffix of the candidate's name
-  bool serves_few_tiles = false;      // one of the rows for few tiles, see few_tiles()
-  bool checked = false;               // the multiply loop checks bounds too
-  bool wide = true;                   // accesses as wide as alignment allows; otherwise one element each
-  std::uint32_t vector = 4;           // elements of a fragment load
-  bool strided = true;                // an invocation's share is strided over the tile by such vectors
-  std::uint32_t stages = 2;           // of workgroup memory
-  bool prefetch = true;               // the next step's loads are in flight while this step is multiplied
-  std::uint32_t fetchers = 0;         // invocations that load; 0: all
-  bool interleaved = true;            // loads are coalesced; rows in workgroup memory are padded
-  std::uint32_t order = 0;            // of tiles, see MATMUL_SPEC_ORDER; 0: by the number of tiles
+  std::int64_t gathered_bias = 0;        // permille added to the cost where an operand is gathered, measured
+  const char* note = "";                 // suffix of the candidate's name
+  bool serves_few_tiles = false;         // one of the rows for few tiles, see few_tiles()
+  bool checked = false;                  // the multiply loop checks bounds too
+  bool wide = true;                      // accesses as wide as alignment allows; otherwise one element each
+  std::uint32_t vector = 4;              // elements of a fragment load
+  bool strided = true;                   // an invocation's share is strided over the tile by such vectors
+  std::uint32_t stages = 2;              // of workgroup memory
+  bool prefetch = true;                  // the next step's loads are in flight while this step is multiplied
+  std::uint32_t fetchers = 0;            // invocations that load; 0: all
+  bool interleaved = true;               // loads are coalesced; rows in workgroup memory are padded
+  std::uint32_t order = 0;               // of tiles, see MATMUL_SPEC_ORDER; 0: by the number of tiles
 
   constexpr std::uint32_t workgroup() const { return tile_m * tile_n / (rows * columns); }
 };

@@ -34,17 +34,17 @@ constexpr Row kTable[] = {
     {.tile_m = 128, .tile_n = 32, .tile_k = 16, .rows = 8, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 505},
     {.tile_m = 64, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 470, .gathered_k_rate = 31},
+     .hopper_rate = 470},
     {.tile_m = 32, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 470, .gathered_k_rate = 31, .serves_few_tiles = true},
+     .hopper_rate = 470, .serves_few_tiles = true},
     {.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 470, .gathered_k_rate = 31},
+     .hopper_rate = 470},
     {.tile_m = 32, .tile_n = 32, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 420, .gathered_k_rate = 32},
+     .hopper_rate = 420, .gathered_bias = 50},
     {.tile_m = 16, .tile_n = 64, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 4, .lanes_n = 8,
-     .hopper_rate = 420, .gathered_k_rate = 33},
+     .hopper_rate = 420},
     {.tile_m = 64, .tile_n = 16, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 420, .gathered_k_rate = 31, .gathered_bias = 300},
+     .hopper_rate = 420},
 };
 // clang-format on
 
@@ -86,10 +86,7 @@ const Side* gathered_of(const Side& a, const Side& b) {
   return a.gathered != nullptr ? &a : b.gathered != nullptr ? &b : nullptr;
 }
 
-std::uint32_t gpu_rate_of(const MatmulContext& c, const Row& r, const Side* gathered) {
-  if (gathered != nullptr && gathered->along_k && r.gathered_k_rate != 0 && c.profile.api == Api::vulkan &&
-      c.profile.vendor == "nvidia")
-    return r.gathered_k_rate;
+std::uint32_t gpu_rate_of(const MatmulContext& c, const Row& r) {
   return c.profile.api == Api::cuda && r.hopper_cuda_rate != 0 ? r.hopper_cuda_rate : r.hopper_rate;
 }
 
@@ -173,7 +170,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const auto held_by = [&](const Side& s) { return s.loads(d.tile_k, fetchers) * (words(s) + 1); };
   const std::uint32_t in_flight = r.prefetch ? held_by(a) + held_by(b) : 4;
   d.registers = r.rows * r.columns + r.rows + r.columns + in_flight + 24;
-  d.rate_permille = c.cpu() ? cpu_rate_of(r) : gpu_rate_of(c, r, gathered_of(a, b));
+  d.rate_permille = c.cpu() ? cpu_rate_of(r) : gpu_rate_of(c, r);
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
   d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few_tiles(c) ? 8 : 1;
   if (r.order == 0) d.splits = splits_to_fill(c, d);
@@ -256,6 +253,13 @@ bool fallback(const MatmulContext& c, std::uint32_t row) {
   return few_tiles(c) && (!r.serves_few_tiles || thin(c));
 }
 
+// An image that is gathered for a tile of 16 takes longer than its accesses say: of rows 16x64x32 (image as A) and
+// 64x16x32 (as B) measured times are 1.2 to 1.35 times the estimates in geometric mean, by layout and backend. This and
+// the gathered_bias of 32x32x32 make the fewest choices wrong, of 17 convolutions on Vulkan and 12 on CUDA. H200,
+// driver 580.159.04, `sectile bench ROW... --all-candidates` (docs/lab/2026-11.md).
+constexpr std::uint32_t kNarrowGather = 16;
+constexpr std::int64_t kNarrowGatherBias = 350;
+
 MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig& d) {
   const Row& r = row_of(c, row);
   Walk walk(c.profile);
@@ -266,7 +270,7 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulC
   MatmulEstimate e;
   e.interior = walk.count();
   if (const Side* const s = gathered_of(a, b)) {
-    e.bias_permille = r.gathered_bias;
+    e.bias_permille = r.gathered_bias + (s->tile <= kNarrowGather ? kNarrowGatherBias : 0);
     e.gathered_runs = std::uint64_t{s->loads(d.tile_k, fetchers_of(r))} * s->runs();
   }
   return e;
