@@ -35,6 +35,8 @@ configure
 [[ ! -e $folder/CMakeFiles/VerifyGlobs.cmake ]] || cmake -P "$folder/CMakeFiles/VerifyGlobs.cmake" >/dev/null
 [[ $(ninja -C "$folder" -n "$@" 2>&1) == *"no work to do"* ]] && exit 0
 echo "dev: building $preset${*:+ ($*)}"
+# ccache takes the headers from the compiler's dependency file: nothing is preprocessed a second time for it.
+export CCACHE_DEPEND=1
 # clang takes 7 % less processor time with this malloc. Only what builds runs with it, and nothing that is tested.
 allocator=/usr/lib/x86_64-linux-gnu/libmimalloc.so.3
 [[ ${SECTILE_INSIDE:-} != root || ! -e $allocator ]] || export LD_PRELOAD=$allocator
