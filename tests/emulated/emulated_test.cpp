@@ -137,7 +137,7 @@ TEST_CASE("every candidate of generated permutes comes out right") {
   for (std::uint64_t index = 0; problems < most; ++index) {
     const PermuteProblem problem = reference::generate_permute(21, index);
     const reference::PermuteDefinition definition(problem);
-    if (definition.empty() || definition.src_bytes() + definition.dst_bytes() > 128 * 1024) continue;
+    if (definition.empty() || definition.src_bytes() + definition.dst_bytes() > std::uint64_t{128} * 1024) continue;
     ++problems;
     check_candidates(problem, profile, index, tally);
   }
@@ -201,7 +201,7 @@ TEST_CASE("runs of every length come out right") {
 TEST_CASE("emulation sees what is wrong") {
   const DeviceProfile profile = emulated::target("nvidia-hopper");
   const PermuteProblem problem = by_axes(DType::f32, {64, 64}, {1, 0});
-  const Memory src(64 * 64 * 4, 16), dst(64 * 64 * 4, 16);
+  const Memory src(std::uint64_t{64} * 64 * 4, 16), dst(std::uint64_t{64} * 64 * 4, 16);
   const emulated::Operand operands[] = {{src.address()}, {dst.address()}};
   const auto plan = make_plan(problem, profile, {.force = "permute_tile"});
   REQUIRE(plan.has_value());

@@ -88,7 +88,7 @@ void on_every_device(const vulkan::RuntimeOptions& options, const std::function<
 void on_every_device(const std::function<void(vulkan::Runtime&)>& test) { on_every_device({}, test); }
 
 std::vector<std::string> compiling_selectors() {
-  const auto all = selectors();
+  auto all = selectors();
   if (!kSanitized || thorough()) return all;
   for (const auto& device : must(vulkan::list_devices()))
     if (device.unusable.empty() && device.name.starts_with("llvmpipe"))
