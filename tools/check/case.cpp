@@ -147,7 +147,8 @@ struct CaseRunner::Impl {
   Result<void> add_attempt(Attempt attempt, const Plan& plan);
   Result<void> flush();
   Result<void> reserve(const Attempt& attempt);
-  Result<void> submit();
+  Result<void> submit(unsigned run = 1);
+  Result<void> repeat();
   void fill(const Attempt& attempt, std::size_t operand, std::span<std::byte> region) const;
   void verify(const Attempt& attempt);
   std::string find_wrong(const Attempt& attempt);
@@ -321,7 +322,7 @@ void CaseRunner::Impl::fill(const Attempt& attempt, std::size_t operand, std::sp
   attempt.checked->fill(attempt.operands[operand].name, inside(region, attempt.placed[operand]), attempt.data_seed);
 }
 
-Result<void> CaseRunner::Impl::submit() {
+Result<void> CaseRunner::Impl::submit(unsigned run) {
   for (const Attempt& attempt : attempts)
     for (std::size_t i = 0; i < attempt.placed.size(); ++i)
       fill(attempt, i, placed_in().bytes(attempt.placed[i].begin, attempt.placed[i].end));
@@ -339,9 +340,33 @@ Result<void> CaseRunner::Impl::submit() {
   if (auto back = placed_in().from_device(); !back) return back;
   for (const Attempt& attempt : attempts) {
     const Placed& placed = attempt.placed[attempt.destination()];
-    if (options.spoil == attempt.index)
+    if (options.spoil == attempt.index && run == options.repeat)
       attempt.checked->spoil(placed_in().bytes(placed.operand, placed.operand + placed.bytes));
     if (options.kill == attempt.index) std::raise(SIGSEGV);
+  }
+  return {};
+}
+
+// Runs all attempts again, from the same bytes, and compares what they leave with what the first run left.
+Result<void> CaseRunner::Impl::repeat() {
+  std::vector<std::vector<std::byte>> first;
+  const auto left = [&](const Attempt& attempt) {
+    const Placed& placed = attempt.placed[attempt.destination()];
+    return placed_in().bytes(placed.operand, placed.operand + placed.bytes);
+  };
+  for (const Attempt& attempt : attempts) {
+    const auto bytes = left(attempt);
+    first.emplace_back(bytes.begin(), bytes.end());
+  }
+  for (unsigned run = 2; run <= options.repeat; ++run) {
+    if (auto done = submit(run); !done) return done;
+    for (std::size_t i = 0; i < attempts.size(); ++i) {
+      const auto now = left(attempts[i]);
+      const auto differs = std::mismatch(first[i].begin(), first[i].end(), now.begin()).first;
+      if (differs != first[i].end())
+        fail_attempt(attempts[i], fmt::format("run {} of {} left another byte {} than the first", run, options.repeat,
+                                              differs - first[i].begin()));
+    }
   }
   return {};
 }
@@ -363,7 +388,9 @@ Result<void> CaseRunner::Impl::flush() {
       if (attempt.operands[i].role != OperandRole::scratch)
         outcome.at.push_back(attempt.placed[i].operand - attempt.placed[i].begin);
   }
-  runs += attempts.size();
+  if (options.repeat > 1)
+    if (auto same = repeat(); !same) return same;
+  runs += attempts.size() * options.repeat;
   if (auto said = validation.fresh(); !said.empty()) {
     const Attempt& first = attempts.front();
     const std::string which =

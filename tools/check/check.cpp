@@ -141,6 +141,7 @@ std::string reproduce_command(const CheckOptions& options, const Failure& failur
     const CheckCase c = check_case(options, failure.index);
     if (c.without_dot) command += " --without-dot";
     if (c.multiprocessors != 0) command += fmt::format(" --multiprocessors {}", c.multiprocessors);
+    if (options.repeat > 1) command += fmt::format(" --repeat {}", options.repeat);
   }
   if (!options.device.empty()) command += " --device " + shell_quoted(options.device);
   if (options.no_protect) command += " --no-protect";
@@ -206,15 +207,20 @@ Command add_check(CLI::App& parent) {
   app->add_option("--multiprocessors", options->multiprocessors,
                   "Plan --problem as for a device with so many, so that K is split")
       ->needs(problem);
-  app->add_flag("--big", options->big, "Test operands over 4 GiB, and indices and bytes at 2^31 and 2^32, instead")
-      ->excludes(operation)
-      ->excludes(problem);
+  auto* big =
+      app->add_flag("--big", options->big, "Test operands over 4 GiB, and indices and bytes at 2^31 and 2^32, instead")
+          ->excludes(operation)
+          ->excludes(problem);
   app->add_flag("--no-protect", options->no_protect, "No protected pages behind operands on CPU devices");
   app->add_flag("--no-validation", options->no_validation, "Without the validation layer");
   app->add_flag("--in-process", options->in_process, "Without child processes, for a debugger");
   app->add_option("--batch", options->batch, "Cases in one submission")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
+  app->add_option("--repeat", options->repeat, "Runs of each case, which all have to leave the same bits")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1000))
+      ->excludes(big);
   app->add_option("--jobs", options->jobs, "Processes side by side, each with a part of the cases")
       ->capture_default_str()
       ->check(CLI::Range(1, 256));

@@ -33,6 +33,7 @@ struct CheckOptions {
   std::string modules;                // a file for the names of the kernels that ran
   bool all_candidates = false, no_protect = false, no_validation = false, in_process = false, big = false, json = false;
   unsigned batch = 64;
+  unsigned repeat = 1;             // runs of each case; all have to leave the same bits
   unsigned jobs = 1;               // processes side by side, each with a part of the cases
   unsigned timeout_seconds = 300;  // of one batch
   double progress_seconds = 10;    // between lines that say how far it is, where no terminal shows it

@@ -83,6 +83,34 @@ TEST_CASE("check of matmuls passes counts and sees a spoiled element") {
   CHECK(xml.find("<testcase classname=\"check.matmul\" name=\"" + last + ": matmul ") != std::string::npos);
 }
 
+// A sum that is split has its parts added in an order of its own, which is the same in every run.
+TEST_CASE("check runs cases several times and compares all bits") {
+  if (no_device()) return;
+  const std::vector<std::string> conv2d = {"check",
+                                           "--problem",
+                                           "conv2d f32 nhwc 1x200x5x7 k=24 r=3x3 p=1 weights=krsc epi=bias+relu",
+                                           "--multiprocessors",
+                                           "64",
+                                           "--repeat",
+                                           "20",
+                                           "--device",
+                                           cpu_device(),
+                                           "--json"};
+  const Ran same = run_sectile(conv2d);
+  CHECK_MESSAGE(same.code == 0, same.err);
+  const auto json = nlohmann::json::parse(same.out, nullptr, false);
+  REQUIRE(json.is_object());
+  CHECK(json["passed"] == 1);
+  CHECK(json["runs"].get<int>() % 20 == 0);
+  CHECK(json["runs"].get<int>() >= 60);
+  // The last run's result is spoiled: the first one was right.
+  auto spoiled = conv2d;
+  spoiled.insert(spoiled.end(), {"--test-spoil", "0"});
+  const Ran other = run_sectile(spoiled);
+  CHECK(other.code == 1);
+  CHECK_MESSAGE(other.err.contains("run 20 of 20 left another byte "), other.err);
+}
+
 // A protected page behind an operand, one before it, and guard bands: every placement of every operand.
 TEST_CASE("check runs one matmul from every side") {
   if (no_device()) return;
