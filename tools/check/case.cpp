@@ -150,6 +150,11 @@ struct CaseRunner::Impl {
   Result<void> submit(unsigned run = 1);
   Result<void> repeat();
   void fill(const Attempt& attempt, std::size_t operand, std::span<std::byte> region) const;
+  // What the last run left in the destination.
+  std::span<std::byte> result(const Attempt& attempt) {
+    const Placed& placed = attempt.placed[attempt.destination()];
+    return placed_in().bytes(placed.operand, placed.operand + placed.bytes);
+  }
   void verify(const Attempt& attempt);
   std::string find_wrong(const Attempt& attempt);
 };
@@ -339,9 +344,7 @@ Result<void> CaseRunner::Impl::submit(unsigned run) {
   if (!done) return done;
   if (auto back = placed_in().from_device(); !back) return back;
   for (const Attempt& attempt : attempts) {
-    const Placed& placed = attempt.placed[attempt.destination()];
-    if (options.spoil == attempt.index && run == options.repeat)
-      attempt.checked->spoil(placed_in().bytes(placed.operand, placed.operand + placed.bytes));
+    if (options.spoil == attempt.index && run == options.repeat) attempt.checked->spoil(result(attempt));
     if (options.kill == attempt.index) std::raise(SIGSEGV);
   }
   return {};
@@ -350,18 +353,14 @@ Result<void> CaseRunner::Impl::submit(unsigned run) {
 // Runs all attempts again, from the same bytes, and compares what they leave with what the first run left.
 Result<void> CaseRunner::Impl::repeat() {
   std::vector<std::vector<std::byte>> first;
-  const auto left = [&](const Attempt& attempt) {
-    const Placed& placed = attempt.placed[attempt.destination()];
-    return placed_in().bytes(placed.operand, placed.operand + placed.bytes);
-  };
   for (const Attempt& attempt : attempts) {
-    const auto bytes = left(attempt);
+    const auto bytes = result(attempt);
     first.emplace_back(bytes.begin(), bytes.end());
   }
   for (unsigned run = 2; run <= options.repeat; ++run) {
     if (auto done = submit(run); !done) return done;
     for (std::size_t i = 0; i < attempts.size(); ++i) {
-      const auto now = left(attempts[i]);
+      const auto now = result(attempts[i]);
       const auto differs = std::mismatch(first[i].begin(), first[i].end(), now.begin()).first;
       if (differs != first[i].end())
         fail_attempt(attempts[i], fmt::format("run {} of {} left another byte {} than the first", run, options.repeat,
@@ -379,8 +378,7 @@ Result<void> CaseRunner::Impl::flush() {
     for (const std::string& module : attempt.modules)
       if (modules.insert(module).second) sink.ran(module);
     if (!compare) continue;
-    const Placed& placed = attempt.placed[attempt.destination()];
-    const auto got = placed_in().bytes(placed.operand, placed.operand + placed.bytes);
+    const auto got = result(attempt);
     Outcome& outcome = outcomes[attempt.index];
     outcome = {attempt.checked, {}, {got.begin(), got.end()}};
     // Scratch, which the devices' plans may or may not have, holds no data.
