@@ -161,6 +161,9 @@ __device__ __forceinline__ void multiply_fetched(const MatmulPush& push, const T
   }
 }
 
+// The buffer after this one.
+__device__ __forceinline__ uint next_stage(uint stage) { return kStages == 1u ? 0u : stage ^ 1u; }
+
 __device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, const Tile& t, Own own, Operands o,
                                                     acc_t* acc) {
   uvec4 raw_a[kLoadsA], raw_b[kLoadsB];
@@ -180,9 +183,9 @@ __device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, cons
   };
   const uint length = t.k_end - t.k, full = length / kTileK, left = length - full * kTileK;
   uint remaining = full;   // full steps that are not multiplied yet
-  // Multiplies the step in `stage`, while the next step is loaded and then staged in the other buffer. After the last
-  // full step its operands are loaded and staged once more, and not used: a branch would keep the compiler from
-  // interleaving loads and products.
+  // Multiplies the step in `stage`, while the next step is loaded. Then the next step is staged in the other buffer, or
+  // in the one there is. After the last full step its operands are loaded and staged once more, and not used: a branch
+  // would keep the compiler from interleaving loads and products.
   const auto multiply_step = [&](uint stage) {
     const uint current_k = k;
     const bool more = --remaining != 0u;
@@ -191,7 +194,9 @@ __device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, cons
     k += more ? kTileK : 0u;
     fetch(kTileK, false);
     multiply(push, t, own, stage, current_k, acc);
-    stage_to(stage ^ 1u, kTileK, false);
+    // orders all loads of this step before the next step is staged in its buffer
+    if (kStages == 1u) __syncthreads();
+    stage_to(next_stage(stage), kTileK, false);
     // orders the staging of the next step before its products, and all loads of this step before its buffer is reused
     __syncthreads();
   };
@@ -204,7 +209,7 @@ __device__ __forceinline__ void multiply_prefetched(const MatmulPush& push, cons
     do {
       multiply_step(kPaired != 0u ? 0u : stage);
       if (kPaired == 0u) {
-        stage ^= 1u;
+        stage = next_stage(stage);
       } else if (remaining != 0u) {
         multiply_step(1u);
       }

@@ -127,13 +127,18 @@ void advance(inout Fetch fetch) {
   fetch.remaining -= more ? 1u : 0u;
 }
 
-// Multiplies the step in `stage`, while the next step is loaded and then staged in the other buffer.
+// The buffer after this one.
+uint next_stage(uint stage) { return kStages == 1u ? 0u : stage ^ 1u; }
+
+// Multiplies the step in `stage`, while the next step is loaded. Then the next step is staged in the other buffer, or
+// in the one there is.
 void multiply_step(Tile t, uint stage, inout Fetch fetch) {
   uint k = fetch.k;
   advance(fetch);
   prefetch(fetch.a, fetch.b, kTileK, false);
   multiply(t, stage, k);
-  stage_prefetched(t, stage ^ 1u, fetch.k, kTileK, false);
+  if (kStages == 1u) barrier();   // orders all loads of this step before the next step is staged in its buffer
+  stage_prefetched(t, next_stage(stage), fetch.k, kTileK, false);
   // orders the staging of the next step before its products, and all loads of this step before its buffer is reused
   barrier();
 }
@@ -154,7 +159,7 @@ void multiply_full(Tile t, inout uvec2 a, inout uvec2 b, uvec2 step_a, uvec2 ste
         ++step;
       }
     } else {
-      stage ^= 1u;
+      stage = next_stage(stage);
     }
   } while (step < full);
   a = add64(fetch.a, step_a);

@@ -11,7 +11,7 @@
 #define MATMUL_SIMT_SPEC_LANES_N 19     // LANES_M * ROWS by LANES_N * COLUMNS
 #define MATMUL_SIMT_SPEC_VECTOR 20      // elements per load from workgroup memory: 1 or 4
 #define MATMUL_SIMT_SPEC_STRIDED 21     // 1: an invocation's vectors are LANES_M (LANES_N) vectors apart; 0: adjacent
-#define MATMUL_SIMT_SPEC_STAGES 22      // buffers for the staged tiles: 2 with a prefetch, else 1
+#define MATMUL_SIMT_SPEC_STAGES 22      // buffers for the staged tiles: 2 (with a prefetch only) or 1
 // 1: the next step's runs are loaded into registers before this step is multiplied
 #define MATMUL_SIMT_SPEC_PREFETCH 23
 #define MATMUL_SIMT_SPEC_FETCHERS 24    // invocations that load operands: the workgroup, or fewer
@@ -22,7 +22,7 @@
 #define MATMUL_SIMT_SPEC_GROUP_A 28
 #define MATMUL_SIMT_SPEC_GROUP_B 29
 #define MATMUL_SIMT_SPEC_CHECKED 30     // 1: bounds are checked at every product as well, for comparison
-// 1: with a prefetch, the loop body has one step per buffer, so that no address depends on the buffer
+// 1: with two buffers, the loop body has one step per buffer, so that no address depends on the buffer
 #define MATMUL_SIMT_SPEC_PAIRED 31
 
 #endif

@@ -41,6 +41,8 @@ DeviceProfile without_subgroups() {
   profile.required_subgroup_size = false;
   profile.min_subgroup_size.reset();
   profile.max_subgroup_size.reset();
+  // As if workgroups had less memory together: tiles then have one buffer.
+  profile.workgroup_memory_per_multiprocessor_bytes = profile.workgroup_memory_bytes;
   return profile;
 }
 

@@ -45,8 +45,9 @@ struct Window {
   std::uint32_t first, last;
 };
 Window window_of(const Step& step) {
-  // The next step is fetched and staged beside the products of this one.
-  if (step.kernel.stem == "matmul_simt" && constant_of(step, MATMUL_SIMT_SPEC_PREFETCH) != 0) return {1, 1};
+  // The next step is fetched and staged beside the products of this one, behind a barrier where there is one buffer.
+  if (step.kernel.stem == "matmul_simt" && constant_of(step, MATMUL_SIMT_SPEC_PREFETCH) != 0)
+    return {1, constant_of(step, MATMUL_SIMT_SPEC_STAGES) == 1 ? 2u : 1u};
   // Products; staging of the thin operand, behind the next barrier, is not counted.
   if (step.kernel.stem == "matvec") return {1, 1};
   return {0, 1};

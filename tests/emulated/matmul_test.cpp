@@ -1,4 +1,5 @@
 // Matmul's CUDA kernels against the reference in double precision, on the host.
+#include "counts.hpp"
 #include "product_case.hpp"
 
 #include "reference/generate.hpp"
@@ -101,6 +102,8 @@ TEST_CASE("every candidate of matmuls comes out right") {
   bare.min_subgroup_size.reset();
   bare.max_subgroup_size.reset();
   bare.integer_dot_product = false;
+  // As if workgroups had less memory together: tiles then have one buffer.
+  bare.workgroup_memory_per_multiprocessor_bytes = bare.workgroup_memory_bytes;
   // Tiles in registers alone are for CPU devices; the code is the same.
   DeviceProfile cpu = bare;
   cpu.kind = DeviceKind::cpu;
@@ -135,6 +138,8 @@ TEST_CASE("every barrier of matmuls is needed") {
   bare.required_subgroup_size = false;
   bare.min_subgroup_size.reset();
   bare.max_subgroup_size.reset();
+  // As if workgroups had less memory together: tiles then have one buffer.
+  bare.workgroup_memory_per_multiprocessor_bytes = bare.workgroup_memory_bytes;
   struct Row {
     const char* problem;
     const char* stem;
@@ -162,9 +167,13 @@ TEST_CASE("every barrier of matmuls is needed") {
       std::vector<unsigned> unseen;
       for (unsigned b = 0; b < barriers; ++b, ++left_out)
         if (c.run(plan, nullptr, b).empty()) unseen.push_back(b);
-      // A step's last barrier keeps out what is staged next, and nothing may be behind the last whole step.
+      // A step's last barrier keeps out what is staged next, and nothing may be behind the last whole step. With one
+      // buffer and a prefetch two keep it out: the last whole step is staged once more, and not used.
+      const bool restaged = plan.steps[0].kernel.stem == "matmul_simt" &&
+                            constant_of(plan.steps[0], MATMUL_SIMT_SPEC_STAGES) == 1 &&
+                            constant_of(plan.steps[0], MATMUL_SIMT_SPEC_PREFETCH) == 1;
       CAPTURE(barriers);
-      CHECK(unseen.size() <= 1);
+      CHECK(unseen.size() <= (restaged ? 2 : 1));
     }
   }
   CHECK(seen.size() >= 4);

@@ -68,6 +68,7 @@ constexpr Kernel kKernels[] = {
     {Family::coopmat, "matmul_coopmat 32x32x32 16x32 serial slice-k=2", 32, 32, 32, 120, true},
     {Family::simt, "matmul_simt 32x32x16 4x4", 32, 32, 16, 45, true},
     {Family::simt, "matmul_simt 32x32x16 4x4 checked", 32, 32, 16, 45, true},
+    {Family::simt, "matmul_simt 32x32x16 4x4 one buffer", 32, 32, 16, 45, true},
     {Family::simt, "matmul_simt 32x32x16 4x4", 32, 32, 16, 110, true, false, false, true},
     {Family::simt, "matmul_simt 32x32x16 4x4", 32, 32, 16, 60, false, false, false, false, true},
     {Family::matvec, "matvec", 1, 0, 256, 20, true},

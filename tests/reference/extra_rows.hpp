@@ -6,7 +6,8 @@
 namespace sectile::reference {
 
 // matmul_simt: the ladder of tvm_gpu_gemm, each rung one optimization more than the one before (" staged" to "
-// banded"), and three tiles with their bounds checked in the compute stage (" checked"), as DietCode's rivals do.
+// banded"), three tiles with their bounds checked in the compute stage (" checked"), as DietCode's rivals do, and a
+// tile with " one buffer", as a GPU's may have, for CPUs, whose own tiles have two.
 // matmul_coopmat: small tiles that run every loop of a GPU on a CPU, and slice-K there.
 const detail::ExtraRows& extra_rows();
 

@@ -165,6 +165,9 @@ std::uint64_t matmul_scratch_bytes(const MatmulContext& c, const MatmulConfig& d
 void explain_matmul(const MatmulContext& c, const MatmulStrategy& s, std::uint32_t row, const MatmulConfig& d,
                     std::int64_t cost, Candidate& candidate);
 
+// Workgroups that a multiprocessor holds at a time, by registers, workgroup memory and invocations; at least 1.
+std::uint64_t matmul_resident(const MatmulContext& c, const MatmulConfig& d) noexcept;
+
 // A candidate's cost in picoseconds; see cost.cpp.
 std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const MatmulEstimate& e);
 

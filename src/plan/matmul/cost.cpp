@@ -63,19 +63,6 @@ std::uint64_t clamped(std::uint64_t a, std::uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kMost : std::min(product, kMost);
 }
 
-// Resident workgroups of a multiprocessor.
-std::uint64_t resident(const MatmulContext& c, const MatmulConfig& d) {
-  const auto& p = c.profile;
-  const std::uint64_t registers = p.registers_per_multiprocessor.value_or(65536);
-  const std::uint64_t memory = p.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.workgroup_memory);
-  const std::uint64_t invocations = p.max_invocations_per_multiprocessor.value_or(2048);
-  std::uint64_t held = std::min<std::uint64_t>(c.model.matmul.most_resident, invocations / d.workgroup);
-  held = std::min(held, registers / ((std::uint64_t{d.registers} + 7) / 8 * 8 * d.workgroup));
-  const std::uint64_t own = d.driver_staged ? c.model.matmul.driver_staged_bytes : d.workgroup_memory_bytes;
-  if (own != 0) held = std::min(held, memory / (own + c.model.matmul.reserved_bytes));
-  return std::max<std::uint64_t>(held, 1);
-}
-
 std::uint64_t rate_of(const MatmulContext& c, const MatmulConfig& d) {
   const MatmulGpuCost& model = c.model.matmul;
   const std::uint64_t unit = d.matrix_unit ? model.matrix_rate * (c.integer() ? 2ull : 1ull)
@@ -104,6 +91,18 @@ std::uint64_t split_elements(const MatmulContext& c, const MatmulConfig& d) {
 
 }  // namespace
 
+std::uint64_t matmul_resident(const MatmulContext& c, const MatmulConfig& d) noexcept {
+  const auto& p = c.profile;
+  const std::uint64_t registers = p.registers_per_multiprocessor.value_or(65536);
+  const std::uint64_t memory = p.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.workgroup_memory);
+  const std::uint64_t invocations = p.max_invocations_per_multiprocessor.value_or(2048);
+  std::uint64_t held = std::min<std::uint64_t>(c.model.matmul.most_resident, invocations / d.workgroup);
+  held = std::min(held, registers / ((std::uint64_t{d.registers} + 7) / 8 * 8 * d.workgroup));
+  const std::uint64_t own = d.driver_staged ? c.model.matmul.driver_staged_bytes : d.workgroup_memory_bytes;
+  if (own != 0) held = std::min(held, memory / (own + c.model.matmul.reserved_bytes));
+  return std::max<std::uint64_t>(held, 1);
+}
+
 std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const MatmulEstimate& e) {
   const auto& p = c.problem;
   const std::uint64_t batch = static_cast<std::uint64_t>(p.batch), m = static_cast<std::uint64_t>(p.m),
@@ -122,7 +121,7 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const Ma
                                  e.gathered_runs * model.gathered_issue * ceil_div(d.workgroup, 32);
   const std::uint64_t bytes = e.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
   const std::uint64_t load = bytes / model.cache_bytes;
-  const std::uint64_t held = resident(c, d);
+  const std::uint64_t held = matmul_resident(c, d);
   const std::uint64_t latency = (d.l2_prefetch ? model.latency_l2_prefetch
                                  : d.pipelined ? model.latency_pipelined
                                                : model.latency) +

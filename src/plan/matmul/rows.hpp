@@ -19,7 +19,7 @@ struct SimtRow {
   bool wide = true;                      // accesses as wide as alignment allows; otherwise one element each
   std::uint32_t vector = 4;              // elements of a fragment load
   bool strided = true;                   // an invocation's share is strided over the tile by such vectors
-  std::uint32_t stages = 2;              // of workgroup memory
+  std::uint32_t stages = 0;              // buffers for the staged tiles: 1, or 2 with a prefetch; 0: by what fits
   bool prefetch = true;                  // the next step's loads are in flight while this step is multiplied
   std::uint32_t fetchers = 0;            // invocations that load; 0: all
   bool interleaved = true;               // loads are coalesced; rows in workgroup memory are padded

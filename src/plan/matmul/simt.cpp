@@ -20,19 +20,19 @@ using Row = SimtRow;
 // clang-format off
 constexpr Row kTable[] = {
     {.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 790, .hopper_cuda_rate = 660},
+     .hopper_rate = 790, .hopper_cuda_rate = 660, .stages = 2},
     {.tile_m = 128, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 745},
+     .hopper_rate = 745, .stages = 2},
     {.tile_m = 64, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 775, .serves_few_tiles = true},
+     .hopper_rate = 775, .serves_few_tiles = true, .stages = 2},
     {.tile_m = 64, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 560},
     {.tile_m = 64, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 560, .serves_few_tiles = true},
     {.tile_m = 32, .tile_n = 128, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 505},
+     .hopper_rate = 525, .hopper_cuda_rate = 505},
     {.tile_m = 128, .tile_n = 32, .tile_k = 16, .rows = 8, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 505},
+     .hopper_rate = 545, .hopper_cuda_rate = 505},
     {.tile_m = 64, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 470},
     {.tile_m = 32, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
@@ -59,7 +59,9 @@ const Row& row_of(const MatmulContext& c, std::uint32_t row) {
 // The loop body holds one step of each of the two stages, so that stage addresses are constant and the compiler can
 // interleave two steps. n = 4096, TFLOP/s, as above: 128x128 42.6 -> 45.6, 128x64 40.3 -> 43.0. It gains nothing with a
 // K of 16 (n = 1024: 72.9 -> 75.0 us).
-bool paired(const MatmulContext& c, const Row& r) { return !c.cpu() && r.tile_k == 8; }
+bool paired(const MatmulContext& c, const Row& r, std::uint32_t stages) {
+  return !c.cpu() && r.tile_k == 8 && stages == 2;
+}
 
 // Permille of the rate of matmul_direct's 8x4 on a CPU. Measured factors, lavapipe 26.1.6, two Xeon cores, 2026-11-22,
 // `sectile bench PROBLEM --force ROW`: f32 1024x1024x1024 nn 1.4, nt 1.7, 128x128x128 1.7, f16 2.0, bf16 2.5, i8 4.3;
@@ -126,6 +128,33 @@ bool thin(const MatmulContext& c) {
   return std::min(c.problem.m, c.problem.n) <= (c.b_type == MATMUL_TYPE_Q4 ? 4 : 16);
 }
 
+// Accumulators, fragments of one step, loads in flight and their offsets, addresses and counters.
+std::uint32_t registers_of(const Row& r, const MatmulConfig& d, const Side& a, const Side& b) {
+  const auto words = [&](const Side& s) {
+    const std::uint32_t stored = std::max<std::uint32_t>(1, s.span_k * s.span * matmul_type_bytes(s.type) / 4);
+    // A run of an image is a register until it is staged, and its place is two.
+    return s.gathered != nullptr ? std::max(stored, s.span_k / s.width) + 1 : stored;
+  };
+  const auto held_by = [&](const Side& s) { return s.loads(d.tile_k, fetchers_of(r)) * (words(s) + 1); };
+  const std::uint32_t in_flight = r.prefetch ? held_by(a) + held_by(b) : 4;
+  return r.rows * r.columns + r.rows + r.columns + in_flight + 24;
+}
+
+// One buffer for the staged tiles where two would leave room for fewer workgroups: NVIDIA's driver for Vulkan gives
+// those of a multiprocessor 48 KiB together. A second barrier a step costs less. The ten rows without `stages` of their
+// own take 0.90 of their time so: geometric mean of 168 pairs, 16 products and convolutions; 0.62 at best, 1.31 at
+// worst. 128x64x8 and 64x128x8 gain nothing (1.00 of 34 pairs), since their loops hold two steps. H200, driver
+// 580.159.04, 2026-11-25, `sectile bench ROW... --all-candidates` with each row twice (docs/lab/2026-11.md).
+std::uint32_t stages_of(const MatmulContext& c, const Row& r, MatmulConfig d, std::uint32_t stage_bytes) {
+  if (r.stages != 0) return r.stages;
+  if (!r.prefetch) return 1;
+  if (c.cpu()) return 2;
+  d.workgroup_memory_bytes = stage_bytes;
+  const std::uint64_t with_one = matmul_resident(c, d);
+  d.workgroup_memory_bytes = 2 * stage_bytes;
+  return matmul_resident(c, d) < with_one ? 1 : 2;
+}
+
 MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
   MatmulConfig d;
@@ -142,34 +171,27 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.run_d = r.strided ? r.vector : 4;
   d.width_d = std::min(c.width_d, d.run_d);
   const Side a = side_of(c, r, d, false), b = side_of(c, r, d, true);
-  d.workgroup_memory_bytes = 4 * r.stages * depth * (r.tile_m + a.pad + r.tile_n + b.pad);
-  const std::uint32_t fetchers = fetchers_of(r);
+  d.registers = registers_of(r, d, a, b);
+  const std::uint32_t stage_bytes = 4 * depth * (r.tile_m + a.pad + r.tile_n + b.pad);
+  const std::uint32_t stages = stages_of(c, r, d, stage_bytes);
+  d.workgroup_memory_bytes = stages * stage_bytes;
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_SIMT_SPEC_ROWS, r.rows},
                                   {MATMUL_SIMT_SPEC_COLUMNS, r.columns},
                                   {MATMUL_SIMT_SPEC_LANES_M, r.lanes_m},
                                   {MATMUL_SIMT_SPEC_LANES_N, r.lanes_n},
                                   {MATMUL_SIMT_SPEC_VECTOR, r.vector},
                                   {MATMUL_SIMT_SPEC_STRIDED, r.strided ? 1u : 0u},
-                                  {MATMUL_SIMT_SPEC_STAGES, r.stages},
+                                  {MATMUL_SIMT_SPEC_STAGES, stages},
                                   {MATMUL_SIMT_SPEC_PREFETCH, r.prefetch ? 1u : 0u},
-                                  {MATMUL_SIMT_SPEC_FETCHERS, fetchers},
+                                  {MATMUL_SIMT_SPEC_FETCHERS, fetchers_of(r)},
                                   {MATMUL_SIMT_SPEC_INTERLEAVED, r.interleaved ? 1u : 0u},
                                   {MATMUL_SIMT_SPEC_PAD_A, a.pad},
                                   {MATMUL_SIMT_SPEC_PAD_B, b.pad},
                                   {MATMUL_SIMT_SPEC_GROUP_A, a.group},
                                   {MATMUL_SIMT_SPEC_GROUP_B, b.group},
                                   {MATMUL_SIMT_SPEC_CHECKED, r.checked ? 1u : 0u},
-                                  {MATMUL_SIMT_SPEC_PAIRED, paired(c, r) ? 1u : 0u}})
+                                  {MATMUL_SIMT_SPEC_PAIRED, paired(c, r, stages) ? 1u : 0u}})
     d.add(id, value);
-  // Accumulators, fragments of one step, loads in flight and their offsets, addresses and counters.
-  const auto words = [&](const Side& s) {
-    const std::uint32_t stored = std::max<std::uint32_t>(1, s.span_k * s.span * matmul_type_bytes(s.type) / 4);
-    // A run of an image is a register until it is staged, and its place is two.
-    return s.gathered != nullptr ? std::max(stored, s.span_k / s.width) + 1 : stored;
-  };
-  const auto held_by = [&](const Side& s) { return s.loads(d.tile_k, fetchers) * (words(s) + 1); };
-  const std::uint32_t in_flight = r.prefetch ? held_by(a) + held_by(b) : 4;
-  d.registers = r.rows * r.columns + r.rows + r.columns + in_flight + 24;
   d.rate_permille = c.cpu() ? cpu_rate_of(r) : gpu_rate_of(c, r);
   const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
   d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few_tiles(c) ? 8 : 1;

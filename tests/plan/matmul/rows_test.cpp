@@ -132,6 +132,34 @@ TEST_CASE("eight rows of bytes along M are not staged") {
   }
 }
 
+// A tile has one buffer where two would leave room for fewer workgroups on a multiprocessor.
+TEST_CASE("tiles have one buffer where workgroup memory is what workgroups share") {
+  const auto step_of = [](const DeviceProfile& profile, const char* candidate) {
+    return planned("matmul f32 nn 1000x1000x512", profile, {.explain = false, .force = candidate}).steps.at(0);
+  };
+  const auto stages = [&](const Step& step) {
+    const std::uint32_t n = constant_of(step, MATMUL_SIMT_SPEC_STAGES);
+    const std::uint32_t rows = constant_of(step, MATMUL_SPEC_TILE_M) + constant_of(step, MATMUL_SPEC_TILE_N) +
+                               constant_of(step, MATMUL_SIMT_SPEC_PAD_A) + constant_of(step, MATMUL_SIMT_SPEC_PAD_B);
+    CHECK(step.workgroup_memory_bytes == 4 * n * constant_of(step, MATMUL_SPEC_TILE_K) * rows);
+    if (n == 1) CHECK(constant_of(step, MATMUL_SIMT_SPEC_PAIRED) == 0);
+    CHECK(constant_of(step, MATMUL_SIMT_SPEC_PREFETCH) == 1);
+    return n;
+  };
+  // 48 KiB together (Vulkan on Hopper): rows of K 16 and 32, and 64 invocations with a K of 8.
+  for (const char* row : {"matmul_simt 64x64x16 4x8", "matmul_simt 32x32x32 4x4", "matmul_simt 64x64x8 8x8"}) {
+    CAPTURE(row);
+    CHECK(stages(step_of(test::gpu(), row)) == 1);
+    // 228 KiB together: registers bound the workgroups.
+    CHECK(stages(step_of(builtin_target("cuda:sm_90a").value(), row)) == 2);
+  }
+  for (const char* row : {"matmul_simt 128x128x8 8x8", "matmul_simt 128x64x8 8x8", "matmul_simt 64x128x8 8x8"}) {
+    CAPTURE(row);
+    CHECK(stages(step_of(test::gpu(), row)) == 2);
+    CHECK(constant_of(step_of(test::gpu(), row), MATMUL_SIMT_SPEC_PAIRED) == 1);
+  }
+}
+
 TEST_CASE("extra rows are forced by name") {
   const std::string tile = "matmul_simt 128x128x16 8x8 ";
   std::set<Pipeline> rungs;
