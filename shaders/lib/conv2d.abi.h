@@ -39,7 +39,7 @@
 #ifndef SECTILE_LIB_CONV2D_ABI_H
 #define SECTILE_LIB_CONV2D_ABI_H
 
-#define CONV2D_MAX_WORDS 60           // MATMUL_MAX_WORDS and the words above
+#define CONV2D_MAX_WORDS 61           // MATMUL_MAX_WORDS and the words above
 
 #define CONV2D_SPEC_IMAGE_SIDE 32     // 0: A, 1: B. A variant of its own in matrix-unit kernels
 #define CONV2D_SPEC_ORDER 33          // CONV2D_ORDER_RSC or _CRS

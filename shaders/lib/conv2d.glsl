@@ -4,7 +4,7 @@ layout(constant_id = CONV2D_SPEC_R) const uint kR = 3u;
 layout(constant_id = CONV2D_SPEC_S) const uint kS = 3u;
 layout(constant_id = CONV2D_SPEC_BLOCK) const uint kBlock = 0u;
 
-const uint kAtImage = kAtBatchR + 2u * kHasResidual * kBatched;       // the words behind a matmul's
+const uint kAtImage = kAtEnd;       // the words behind a matmul's
 
 // The two numbers of a word.
 uvec2 halves(uint v) { return uvec2(v & 0xffffu, v >> 16); }

@@ -12,6 +12,7 @@
 //   batches                     EPILOGUE_BATCHED
 //   a_batch, b_batch, d_batch   EPILOGUE_BATCHED, 2 words each: low, high; elements
 //   c_batch, r_batch            EPILOGUE_BATCHED and the operand, 2 words each
+//   relu                        EPILOGUE_PUSHED: 0 or 1
 // The first MATMUL_PUSH_WORDS words are pushed; word k after them is specialization constant
 // MATMUL_SPEC_WORD0 + k - 26. Addresses are always pushed. Row offsets are computed in 64 bits; offsets inside a
 // workgroup's tile in 32.
@@ -25,7 +26,7 @@
 #include "abi.h"
 
 #define MATMUL_PUSH_WORDS 26
-#define MATMUL_MAX_WORDS 42
+#define MATMUL_MAX_WORDS 43
 
 struct MatmulPush {
   SECTILE_ADDRESS a;
@@ -70,6 +71,9 @@ struct MatmulPush {
 #define MATMUL_EPILOGUE_BATCHED 256
 #define MATMUL_EPILOGUE_SPLIT 512     // partial sums go to scratch; matmul_reduce adds them and applies the epilogue
 #define MATMUL_EPILOGUE_VECTOR_BATCHED 1024  // each batch has its own bias and scale, M (by row) or N elements apart
+// BIAS_ROW or BIAS_COLUMN is set, but there is no bias where its address is 0. The activation is none, or relu where the
+// word says so: one pipeline serves a product alone, with a bias, with relu, and with both
+#define MATMUL_EPILOGUE_PUSHED 2048
 #define MATMUL_EPILOGUE_ACTIVATION_SHIFT 12   // 3 bits: 0 none, 1 relu, 2 gelu, 3 gelu_tanh, 4 silu
 
 #endif

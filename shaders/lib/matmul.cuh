@@ -60,6 +60,7 @@ constexpr uint kHasAScale = (kEpilogue & MATMUL_EPILOGUE_A_SCALE) != 0u ? 1u : 0
 constexpr uint kBatched = (kEpilogue & MATMUL_EPILOGUE_BATCHED) != 0u ? 1u : 0u;
 constexpr uint kVectorBatched = (kEpilogue & MATMUL_EPILOGUE_VECTOR_BATCHED) != 0u ? 1u : 0u;
 constexpr uint kSplit = (kEpilogue & MATMUL_EPILOGUE_SPLIT) != 0u ? 1u : 0u;
+constexpr uint kPushedEpilogue = (kEpilogue & MATMUL_EPILOGUE_PUSHED) != 0u ? 1u : 0u;
 constexpr uint kActivation = (kEpilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) & 7u;
 
 // Offsets in the word stream. A part that the problem lacks takes no words.
@@ -95,7 +96,8 @@ constexpr uint kAtBatchB = kAtBatchA + 2u * kBatched;
 constexpr uint kAtBatchD = kAtBatchB + 2u * kBatched;
 constexpr uint kAtBatchC = kAtBatchD + 2u * kBatched;
 constexpr uint kAtBatchR = kAtBatchC + 2u * kHasC * kBatched;
-constexpr uint kAtEnd = kAtBatchR + 2u * kHasResidual * kBatched;
+constexpr uint kAtRelu = kAtBatchR + 2u * kHasResidual * kBatched;
+constexpr uint kAtEnd = kAtRelu + kPushedEpilogue;
 
 __device__ __forceinline__ uint size_m(const MatmulPush& push) { return word(push, kAtSizes); }
 __device__ __forceinline__ uint size_n(const MatmulPush& push) { return word(push, kAtSizes + 1u); }

@@ -34,17 +34,19 @@ layout(push_constant, std430) uniform Push { MatmulPush push; };
 
 #define W1(k) layout(constant_id = MATMUL_SPEC_WORD0 + k) const uint kWord##k = 0u;
 W1(0) W1(1) W1(2) W1(3) W1(4) W1(5) W1(6) W1(7) W1(8) W1(9) W1(10) W1(11) W1(12) W1(13) W1(14) W1(15)
+W1(16)
 #ifdef CONV2D
-W1(16) W1(17) W1(18) W1(19) W1(20) W1(21) W1(22) W1(23) W1(24) W1(25) W1(26) W1(27) W1(28) W1(29) W1(30) W1(31)
-W1(32) W1(33)
+W1(17) W1(18) W1(19) W1(20) W1(21) W1(22) W1(23) W1(24) W1(25) W1(26) W1(27) W1(28) W1(29) W1(30) W1(31)
+W1(32) W1(33) W1(34)
 #endif
 #undef W1
 uint specialized_words[MAX_WORDS - MATMUL_PUSH_WORDS] = uint[MAX_WORDS - MATMUL_PUSH_WORDS](
     kWord0, kWord1, kWord2, kWord3, kWord4, kWord5, kWord6, kWord7,
-    kWord8, kWord9, kWord10, kWord11, kWord12, kWord13, kWord14, kWord15
+    kWord8, kWord9, kWord10, kWord11, kWord12, kWord13, kWord14, kWord15,
+    kWord16
 #ifdef CONV2D
-    , kWord16, kWord17, kWord18, kWord19, kWord20, kWord21, kWord22, kWord23, kWord24, kWord25, kWord26, kWord27,
-    kWord28, kWord29, kWord30, kWord31, kWord32, kWord33
+    , kWord17, kWord18, kWord19, kWord20, kWord21, kWord22, kWord23, kWord24, kWord25, kWord26, kWord27,
+    kWord28, kWord29, kWord30, kWord31, kWord32, kWord33, kWord34
 #endif
     );
 uint word(const uint k) {
@@ -62,6 +64,7 @@ const uint kHasBScale = kBType >= MATMUL_TYPE_Q8 ? 1u : 0u;
 const uint kHasAScale = (kEpilogue & MATMUL_EPILOGUE_A_SCALE) != 0u ? 1u : 0u;
 const uint kBatched = (kEpilogue & MATMUL_EPILOGUE_BATCHED) != 0u ? 1u : 0u;
 const uint kSplit = (kEpilogue & MATMUL_EPILOGUE_SPLIT) != 0u ? 1u : 0u;
+const uint kPushedEpilogue = (kEpilogue & MATMUL_EPILOGUE_PUSHED) != 0u ? 1u : 0u;
 const uint kActivation = (kEpilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) & 7u;
 
 // Offsets in the word stream. A part that the problem lacks takes no words.
@@ -97,6 +100,8 @@ const uint kAtBatchB = kAtBatchA + 2u * kBatched;
 const uint kAtBatchD = kAtBatchB + 2u * kBatched;
 const uint kAtBatchC = kAtBatchD + 2u * kBatched;
 const uint kAtBatchR = kAtBatchC + 2u * kHasC * kBatched;
+const uint kAtRelu = kAtBatchR + 2u * kHasResidual * kBatched;
+const uint kAtEnd = kAtRelu + kPushedEpilogue;
 
 uint size_m() { return word(kAtSizes); }
 uint size_n() { return word(kAtSizes + 1u); }

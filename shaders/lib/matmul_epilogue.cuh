@@ -13,8 +13,16 @@ __device__ __forceinline__ float erf_of(float x) {
   return x < 0.0f ? -y : y;
 }
 
-__device__ __forceinline__ float activated(float v) {
-  if (kActivation == 1u) return v < 0.0f ? 0.0f : v;    // a NaN stays a NaN
+// Whether there is a bias, and whether relu is applied: the same for all threads.
+__device__ __forceinline__ bool has_bias(const MatmulPush& push) {
+  return kHasBias != 0u && (kPushedEpilogue == 0u || word2(push, kAtBias) != 0u);
+}
+__device__ __forceinline__ bool has_relu(const MatmulPush& push) {
+  return kPushedEpilogue != 0u ? word(push, kAtRelu) != 0u : kActivation == 1u;
+}
+
+__device__ __forceinline__ float activated(const MatmulPush& push, float v) {
+  if (has_relu(push)) return v < 0.0f ? 0.0f : v;    // a NaN stays a NaN
   if (kActivation == 2u) return 0.5f * v * (1.0f + erf_of(v * 0.70710678118654752f));
   if (kActivation == 3u) {
     // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)). Beyond +-80 the result no longer changes.
@@ -69,11 +77,11 @@ __device__ __forceinline__ uint bias_at(const MatmulPush& push, const Target& g,
 #ifdef INTEGER
 __device__ __forceinline__ int finished_int(const MatmulPush& push, const Target& g, int acc, uint m, uint n,
                                             int residual) {
-  if (kHasBias != 0u) {
+  if (has_bias(push)) {
     const uint at = bias_at(push, g, m, n);
     acc = plus(acc, int(__ldg(global_pointer<const uint>(word2(push, kAtBias), uint64(at) * 4u))));
   }
-  if (kActivation == 1u) acc = acc < 0 ? 0 : acc;
+  if (has_relu(push)) acc = acc < 0 ? 0 : acc;
   return plus(acc, residual);
 }
 #endif
@@ -85,8 +93,8 @@ __device__ __forceinline__ float finished(const MatmulPush& push, const Target& 
     v *= load_float(word2(push, kAtScale),
                     vector_at(push, g, (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u, m, n));
   if ((kHasC | kHasCIsD) != 0u) v += beta(push) * c;
-  if (kHasBias != 0u) v += load_out(word2(push, kAtBias), bias_at(push, g, m, n));
-  return activated(v) + residual;
+  if (has_bias(push)) v += load_out(word2(push, kAtBias), bias_at(push, g, m, n));
+  return activated(push, v) + residual;
 }
 
 // Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them. The caller has checked that

@@ -16,8 +16,14 @@ float erf_of(float x) {
   return x < 0.0 ? -y : y;
 }
 
+// Whether there is a bias, and whether relu is applied: the same for all invocations.
+bool has_bias() {
+  return kHasBias != 0u && (kPushedEpilogue == 0u || any(notEqual(word2(kAtBias), uvec2(0u))));
+}
+bool has_relu() { return kPushedEpilogue != 0u ? word(kAtRelu) != 0u : kActivation == 1u; }
+
 float activated(float v) {
-  if (kActivation == 1u) return v < 0.0 ? 0.0 : v;    // a NaN stays a NaN
+  if (has_relu()) return v < 0.0 ? 0.0 : v;    // a NaN stays a NaN
   if (kActivation == 2u) return 0.5 * v * (1.0 + erf_of(v * 0.70710678118654752));
   if (kActivation == 3u) {
     // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)). Beyond +-80 the result no longer changes.
@@ -75,8 +81,8 @@ Target target_of(Tile t) {
 
 #ifdef INTEGER
 int finished_int(Target g, int acc, uint m, uint n, int residual) {
-  if (kHasBias != 0u) acc += int(Ref4(g.bias).x[(kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n]);
-  if (kActivation == 1u) acc = max(acc, 0);
+  if (has_bias()) acc += int(Ref4(g.bias).x[(kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n]);
+  if (has_relu()) acc = max(acc, 0);
   return acc + residual;
 }
 #endif
@@ -85,7 +91,7 @@ float finished_float(Target g, float acc, uint m, uint n, float c, float residua
   float v = alpha() * acc;
   if (kHasScale != 0u) v *= load_float(g.scale, (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u ? m : n);
   if ((kHasC | kHasCIsD) != 0u) v += beta() * c;
-  if (kHasBias != 0u) v += load_out(g.bias, (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n);
+  if (has_bias()) v += load_out(g.bias, (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n);
   return activated(v) + residual;
 }
 
