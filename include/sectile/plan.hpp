@@ -124,6 +124,7 @@ struct PlanChoice {
   std::string asked;      // force: PlanOptions::force as given; tuned: the name in the store
   std::string kernels;    // id of the pack that limited the choice, or empty
   std::optional<std::uint64_t> max_scratch_bytes = {};  // PlanOptions::max_scratch_bytes, which limited it too
+  bool few_pipelines = false;                           // PlanOptions::few_pipelines
   bool operator==(const PlanChoice&) const = default;
 };
 

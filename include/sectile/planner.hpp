@@ -51,6 +51,10 @@ struct PlanOptions {
   // The most scratch that a plan may need; empty: no limit. What needs more is refused, or takes another way. A limit
   // is part of the plan's id.
   std::optional<std::uint64_t> max_scratch_bytes = {};
+  // Matmuls and convolutions get a few kernels that serve all sizes, so that many problems share pipelines: at most 12
+  // for 100 convolutions with filters of 3x3 in one type and layout. Their times grow by a few percent on average. Is
+  // part of the plan's id.
+  bool few_pipelines = false;
   const detail::ExtraRows* extra = nullptr;  // candidates that Sectile's own tests and benchmarks add, to be forced
 };
 
@@ -85,9 +89,11 @@ class Planner {
 
   // `kernels` and `tuned` as in PlanOptions; both must outlive the planner. Entries that `tuned` gets later do not
   // change a cached plan. At most `most_plans` plans (at least 1) are cached; the least recently used one is dropped
-  // first. A dropped plan stays valid for callers that hold it. `max_scratch_bytes` as in PlanOptions.
+  // first. A dropped plan stays valid for callers that hold it. `max_scratch_bytes` and `few_pipelines` as in
+  // PlanOptions.
   explicit Planner(DeviceProfile profile, const KernelSet* kernels = nullptr, const TunedChoices* tuned = nullptr,
-                   std::size_t most_plans = kMostPlans, std::optional<std::uint64_t> max_scratch_bytes = {});
+                   std::size_t most_plans = kMostPlans, std::optional<std::uint64_t> max_scratch_bytes = {},
+                   bool few_pipelines = false);
   ~Planner();
   Planner(Planner&&) noexcept;
   Planner& operator=(Planner&&) noexcept;

@@ -32,6 +32,7 @@ void write(JsonWriter& w, const PlanChoice& choice) {
   if (!choice.asked.empty()) w.field("asked", choice.asked);
   w.field("by", kChosenBy[std::to_underlying(choice.by)]);
   if (!choice.candidate.empty()) w.field("candidate", choice.candidate);
+  if (choice.few_pipelines) w.field("few_pipelines", true);
   if (!choice.kernels.empty()) w.field("kernels", choice.kernels);
   if (choice.max_scratch_bytes) w.field("max_scratch_bytes", *choice.max_scratch_bytes);
   w.end('}');
@@ -228,6 +229,7 @@ Result<void> read(const json& value, const std::string& what, PlanChoice& out) {
   o.optional("candidate", out.candidate);
   o.optional("kernels", out.kernels);
   o.optional("max_scratch_bytes", out.max_scratch_bytes);
+  o.optional("few_pipelines", out.few_pipelines);
   if (auto ok = o.finish(); !ok) return ok;
   const auto found = std::ranges::find(kChosenBy, by);
   if (found == std::end(kChosenBy))

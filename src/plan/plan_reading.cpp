@@ -54,6 +54,7 @@ Result<Plan> plan_from_json(std::string_view text, const DeviceProfile& profile,
   if (auto ok = check_origin(*plan, profile, hash, reading.kernels); !ok) return std::unexpected(ok.error());
   PlanOptions options{.explain = !plan->candidates.empty(), .force = {}, .kernels = reading.kernels};
   options.max_scratch_bytes = plan->choice.max_scratch_bytes;
+  options.few_pipelines = plan->choice.few_pipelines;
   if (plan->choice.by == ChosenBy::force) options.force = plan->choice.asked;
   auto again = plan->choice.by == ChosenBy::tuned
                    ? detail::plan_tuned(plan->problem, profile, hash, options, plan->choice.asked)

@@ -28,10 +28,12 @@ Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const
   if (options.kernels != nullptr) identity += fmt::format("\n{}", options.kernels->id());
   if (tuned) identity += fmt::format("\ntuned {}", options.force);
   if (options.max_scratch_bytes) identity += fmt::format("\nscratch {}", *options.max_scratch_bytes);
+  if (options.few_pipelines) identity += "\nfew pipelines";
   plan.id = hash128(identity);
   if (!options.force.empty()) plan.choice = {tuned ? ChosenBy::tuned : ChosenBy::force, {}, options.force, {}};
   if (options.kernels != nullptr) plan.choice.kernels = options.kernels->id();
   plan.choice.max_scratch_bytes = options.max_scratch_bytes;
+  plan.choice.few_pipelines = options.few_pipelines;
   if (profile.buffer_device_address == false)
     return fail(ErrorKind::unsupported, "buffer device addresses on " + profile.name, "absent", "present");
   Job job{profile, options, plan};
@@ -183,12 +185,13 @@ struct Planner::Impl {
 };
 
 Planner::Planner(DeviceProfile profile, const KernelSet* kernels, const TunedChoices* tuned, std::size_t most_plans,
-                 std::optional<std::uint64_t> max_scratch_bytes)
+                 std::optional<std::uint64_t> max_scratch_bytes, bool few_pipelines)
     : impl_(std::make_unique<Impl>()) {
   impl_->most_plans = std::max<std::size_t>(most_plans, 1);
   impl_->options.kernels = kernels;
   impl_->options.tuned = tuned;
   impl_->options.max_scratch_bytes = max_scratch_bytes;
+  impl_->options.few_pipelines = few_pipelines;
   impl_->profile_hash = profile_hash_of(profile);
   impl_->profile = std::move(profile);
 }

@@ -28,6 +28,7 @@ constexpr const char* kConvolutions[] = {
     "conv2d f32 nhwc 4x96x56x56 k=96 r=7x7 p=3 g=96 weights=rsck epi=bias",
     "conv2d f16 nhwc 4x96x56x56 k=96 r=3x3 p=1 g=96 weights=rsck epi=bias+relu",
     "conv2d f32 nchw 1x32x112x112 k=64 r=3x3 s=2 p=1 g=32 epi=bias",
+    "conv2d f32 nhwc 1x512x7x7 k=512 r=3x3 p=1 weights=krsc epi=bias+relu",
     "conv2d f32 nchw4c 2x10x17x19 k=14 r=1x33 p=0,16",
 };
 

@@ -140,6 +140,14 @@ TEST_CASE("every candidate of convolutions comes out right") {
     const Conv2dProblem problem = reference::generate_conv2d(7, index);
     if (problem.n != 0 && problem.k != 0 && work_of(problem) <= 100000) check(problem);
   }
+  // Kernels that serve all sizes: no step is uniform, rows of the result are stored element by element.
+  for (const char* text : kConvolutions) {
+    CAPTURE(std::string(text));
+    Conv2dCase c(conv2d_of(text), problems);
+    const auto plan = make_plan(conv2d_of(text), profiles[0], {.few_pipelines = true});
+    REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
+    if (runs_on_host(*plan)) CHECK(c.run(*plan, &tally) == "");
+  }
   CHECK(tally.missing("conv2d") == "");
   MESSAGE(problems << " problems, " << tally.runs() << " kernels run");
 }

@@ -159,7 +159,8 @@ TEST_CASE("the planner chooses only what a pack holds, and names the nearest whe
   // A row that loses to others is chosen where the pack has nothing else.
   const auto tool = [&](const std::string& force) {
     tools::CodeMaker code(false);
-    return must(tools::emit_target(must(builtin_target(target)), {must(parse_problem(kTurn))}, code, force, [] {}));
+    return must(
+        tools::emit_target(must(builtin_target(target)), {must(parse_problem(kTurn))}, code, {.force = force}, [] {}));
   };
   const auto forced = tool("permute_block");
   CHECK(must(plan_with(pack_of(forced), kTurn, target)).steps[0].kernel.stem == "permute_block");

@@ -7,8 +7,11 @@
 
 #include <doctest/doctest.h>
 
+#include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <vector>
 
 namespace sectile::test {
 
@@ -44,6 +47,13 @@ inline std::string operand_text(std::string_view text) {
   for (const auto& operand : specs)
     out += (out.empty() ? "" : " ") + operand.name + ":" + std::to_string(operand.bytes);
   return out;
+}
+
+// The key of a pipeline.
+using Pipeline = std::tuple<KernelName, std::vector<Constant>, std::uint32_t>;
+
+inline void add_pipelines(const Plan& plan, std::set<Pipeline>& all) {
+  for (const Step& step : plan.steps) all.insert({step.kernel, step.constants, step.required_subgroup_size});
 }
 
 }  // namespace sectile::test

@@ -30,7 +30,7 @@ inline std::vector<DeviceProfile> targets() {
 
 inline tools::EmittedTarget emitted(const DeviceProfile& profile, const std::vector<Problem>& problems,
                                     tools::CodeMaker& code) {
-  return must(tools::emit_target(profile, problems, code, "", [] {}));
+  return must(tools::emit_target(profile, problems, code, {}, [] {}));
 }
 
 // A pack of all that was emitted, by way of its bytes.

@@ -122,7 +122,7 @@ TEST_CASE("a CUDA target gets a cubin and PTX, and no pack takes them for SPIR-V
     }
     // The copy engine is in the plan as data where there is one.
     CHECK((target.plans[0].plan.steps[0].tensor_maps.size() == 2) == profile.tensor_maps.value_or(false));
-    CHECK(tools::emit_target(profile, problems, frozen, "", [] {}).error().kind == ErrorKind::unsupported);
+    CHECK(tools::emit_target(profile, problems, frozen, {}, [] {}).error().kind == ErrorKind::unsupported);
   }
 }
 

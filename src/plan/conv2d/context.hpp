@@ -122,6 +122,7 @@ struct Reading {
   bool is_b = false;          // its batches are images, otherwise groups
   bool along_pixels = false;  // otherwise along channels
   std::uint32_t align = 16;   // bytes, of the first element
+  bool few_pipelines = false;
 };
 std::unique_ptr<GatheredOperand> gathered_image(const Conv2dProblem& problem, const Reading& reading);
 // Elements from a group's first channel to the next group's.

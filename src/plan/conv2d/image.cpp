@@ -15,6 +15,7 @@ class GatheredImage final : public GatheredOperand {
         at_(reading.at),
         along_pixels_(reading.along_pixels),
         align_(reading.align),
+        few_pipelines_(reading.few_pipelines),
         order_(along_pixels_ && filter_layout(p) == FilterLayout::kcrs ? CONV2D_ORDER_CRS : CONV2D_ORDER_RSC),
         channels_(static_cast<std::uint32_t>(p.c / p.groups)),
         filter_(static_cast<std::uint32_t>(p.r * p.s)),
@@ -81,7 +82,8 @@ class GatheredImage final : public GatheredOperand {
 
   FixedList<Constant, 8> constants(std::uint32_t tile_k) const override {
     const auto block = static_cast<std::uint32_t>(at_.block);
-    const bool uniform = order_ == CONV2D_ORDER_RSC && channels_ % tile_k == 0 && tile_k % std::max(block, 1u) == 0;
+    const bool uniform =
+        !few_pipelines_ && order_ == CONV2D_ORDER_RSC && channels_ % tile_k == 0 && tile_k % std::max(block, 1u) == 0;
     FixedList<Constant, 8> list;
     list.add({CONV2D_SPEC_IMAGE_SIDE, is_b ? 1u : 0u});
     list.add({CONV2D_SPEC_ORDER, order_});
@@ -119,7 +121,9 @@ class GatheredImage final : public GatheredOperand {
   const Conv2dProblem& p_;
   ImageStrides at_;
   bool along_pixels_;
-  std::uint32_t align_, order_, channels_, filter_, length_;
+  std::uint32_t align_;
+  bool few_pipelines_;
+  std::uint32_t order_, channels_, filter_, length_;
   std::uint32_t columns_ = 1, pixels_ = 1, middle_ = 0, first_k_ = 0;
   FastDivision by_channels_, by_columns_, by_pixels_;
 };

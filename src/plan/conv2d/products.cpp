@@ -124,6 +124,26 @@ std::string suffix_of(const Way& way) {
                      way.w_krsc ? " w=krsc" : "", way.y_nhwc ? " y=nhwc" : "");
 }
 
+// One pipeline for a product alone, with a bias, with relu, and with both, for one image and for several. Not with
+// groups, whose numbers fill the push constants.
+void push_epilogue(MatmulContext& c, const Way& way) {
+  constexpr std::uint32_t kBias = MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN;
+  constexpr std::uint32_t kRelu = static_cast<std::uint32_t>(Activation::relu) << MATMUL_EPILOGUE_ACTIVATION_SHIFT;
+  const std::uint32_t batched = way.image_is_b ? MATMUL_EPILOGUE_BATCHED : 0u;
+  if ((c.epilogue & ~(kBias | kRelu | batched)) != 0 || (c.epilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) > 1) return;
+  // A bias of 2 bytes an element needs accesses of 2 bytes, which the problem without one may not.
+  if (matmul_type_bytes(c.out_type) < 4 && !c.profile.storage16.value_or(false)) return;
+  c.epilogue =
+      (way.image_is_b ? MATMUL_EPILOGUE_BIAS_ROW : MATMUL_EPILOGUE_BIAS_COLUMN) | MATMUL_EPILOGUE_PUSHED | batched;
+}
+
+// The widths of D's accesses that only some problems allow.
+void use_few_pipelines(MatmulContext& c, const Way& way) {
+  c.few_pipelines = true;
+  // Rows are channels, and a row has as many elements as the result has pixels.
+  if (way.image_is_b || c.width_d * matmul_type_bytes(c.out_type) < 16) c.width_d = 1;
+}
+
 std::unique_ptr<Conv2dProduct> make_product(const Conv2dContext& c, const Way& way) {
   const Conv2dProblem& p = c.problem;
   auto product = std::make_unique<Conv2dProduct>();
@@ -159,11 +179,16 @@ std::unique_ptr<Conv2dProduct> make_product(const Conv2dContext& c, const Way& w
   m.a_align = way.image_is_b ? w_align : x_align;
   m.b_align = way.image_is_b ? x_align : w_align;
   if (way.y_nhwc) m.d_align = kScratchAlign;
-  product->image = gathered_image(
-      p, {.at = strides_of(view.x()), .is_b = way.image_is_b, .along_pixels = way.along_pixels, .align = x_align});
+  product->image = gathered_image(p, {.at = strides_of(view.x()),
+                                      .is_b = way.image_is_b,
+                                      .along_pixels = way.along_pixels,
+                                      .align = x_align,
+                                      .few_pipelines = c.options.few_pipelines});
   product->context =
       std::make_unique<MatmulContext>(matmul_context(m, c.profile, c.options.extra, product->image.get()));
   if (p.groups > 1 && (p.bias || p.scale)) product->context->epilogue |= MATMUL_EPILOGUE_VECTOR_BATCHED;
+  push_epilogue(*product->context, way);
+  if (c.options.few_pipelines) use_few_pipelines(*product->context, way);
   return product;
 }
 

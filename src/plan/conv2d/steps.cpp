@@ -34,13 +34,40 @@ void place(std::span<Step> steps, std::span<const Part> parts) {
   }
 }
 
+namespace {
+
+// With few pipelines: the candidates that serve nearly all images and filters of an element size, the first one that is
+// admissible. Blocks of channels have 16 bytes.
+std::array<const char*, 2> common_permutes(std::uint32_t element_bytes) {
+  const char* const blocks = "permute_tile 16x16 v1x1 s16 wg128";
+  switch (element_bytes) {
+    case 1:
+      return {"permute_tile 64x64 v1x4 s4 wg256", blocks};
+    case 2:
+      return {"permute_tile 32x64 v1x2 s4 wg128", blocks};
+    default:
+      return {"permute_tile 32x32 v1x1 s4 wg256", blocks};
+  }
+}
+
+}  // namespace
+
 Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, const Part& from, const Part& to,
                          std::vector<Step>& steps, std::int64_t& cost) {
   Plan plan;
   plan.problem = problem;
-  const PlanOptions options{.kernels = c.options.kernels};
+  PlanOptions options{.kernels = c.options.kernels};
   Job job{c.profile, options, plan};
-  if (auto made = Operation<PermuteProblem>::plan(job, problem); !made) return made;
+  Result<void> made = fail(ErrorKind::unsupported, "permute", "", "");
+  if (c.options.few_pipelines) {
+    for (const char* candidate : common_permutes(size_bytes(problem.type))) {
+      options.force = candidate;
+      if (!made) made = Operation<PermuteProblem>::plan(job, problem);
+    }
+  }
+  options.force.clear();
+  if (!made) made = Operation<PermuteProblem>::plan(job, problem);
+  if (!made) return made;
   place(plan.steps, std::array{from, to});
   std::ranges::move(plan.steps, std::back_inserter(steps));
   const MatmulGpuCost& gpu = c.model.matmul;

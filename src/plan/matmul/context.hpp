@@ -8,6 +8,7 @@
 #include "plan/job.hpp"
 #include "plan/strategy.hpp"
 #include "problem.hpp"
+#include "rows.hpp"
 
 #include "lib/matmul.abi.h"
 
@@ -68,6 +69,7 @@ struct MatmulContext {
   std::uint32_t a_type = 0, b_type = 0, type = 0, out_type = 0;  // MATMUL_TYPEs
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;           // the widest accesses that alignment allows
   const ExtraRows* extra = nullptr;
+  bool few_pipelines = false;                 // PlanOptions::few_pipelines
   bool explain = false;                       // count all accesses, for explain; a choice samples them
   const GatheredOperand* gathered = nullptr;  // one of the operands; none: both are stored
 
@@ -142,6 +144,12 @@ std::uint64_t matmul_tail_tiles(const MatmulContext& c, const MatmulConfig& d) n
 // The result has fewer 128x128 tiles than the device has multiprocessors. Then a few rows of each table serve all
 // sizes, so that a new number of rows needs no new pipeline.
 bool few_tiles(const MatmulContext& c) noexcept;
+
+// Tiles along M in a band (MATMUL_SPEC_ORDER): 8 where there are several waves of workgroups, else 1.
+std::uint32_t band_of_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept;
+
+// With PlanOptions::few_pipelines: fixes what else would differ from problem to problem.
+void use_few_pipelines(MatmulConfig& d, Common common) noexcept;
 
 // Split-K: the number of parts of K with which each multiprocessor of a GPU has `each` workgroups; 1 if the tiles
 // already fill the device.

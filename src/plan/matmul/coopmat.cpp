@@ -15,6 +15,7 @@ namespace matmul_coopmat {
 namespace {
 
 using enum CoopmatLoop;
+using enum Common;
 using Row = CoopmatRow;
 
 // By CoopmatLoop: the kernel's variant, and the suffix of the candidate's name.
@@ -41,10 +42,12 @@ constexpr Row kTable[] = {
      .half_accumulators = true},
     {.tile_m = 128, .tile_n = 192, .tile_k = 64, .sub_m = 64, .sub_n = 48, .loop = kPipelined, .hopper_rate = 580},
     {.tile_m = 192, .tile_n = 128, .tile_k = 64, .sub_m = 48, .sub_n = 64, .loop = kPipelined, .hopper_rate = 575},
-    {.tile_m = 128, .tile_n = 160, .tile_k = 64, .sub_m = 64, .sub_n = 40, .loop = kPipelined, .hopper_rate = 565},
+    {.tile_m = 128, .tile_n = 160, .tile_k = 64, .sub_m = 64, .sub_n = 40, .loop = kPipelined,
+     .hopper_rate = 565, .common = kWhole},
     {.tile_m = 160, .tile_n = 128, .tile_k = 64, .sub_m = 80, .sub_n = 32, .loop = kPipelined, .hopper_rate = 550},
     {.tile_m = 64, .tile_n = 160, .tile_k = 64, .sub_m = 32, .sub_n = 40, .loop = kPipelined, .hopper_rate = 455},
-    {.tile_m = 160, .tile_n = 64, .tile_k = 64, .sub_m = 80, .sub_n = 32, .loop = kPipelined, .hopper_rate = 415},
+    {.tile_m = 160, .tile_n = 64, .tile_k = 64, .sub_m = 80, .sub_n = 32, .loop = kPipelined,
+     .hopper_rate = 415, .common = kWhole},
     {.tile_m = 96, .tile_n = 192, .tile_k = 64, .sub_m = 48, .sub_n = 48, .loop = kPipelined, .hopper_rate = 500},
     {.tile_m = 192, .tile_n = 96, .tile_k = 64, .sub_m = 48, .sub_n = 48, .loop = kPipelined, .hopper_rate = 500},
     {.tile_m = 128, .tile_n = 256, .tile_k = 64, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
@@ -55,7 +58,8 @@ constexpr Row kTable[] = {
      .hopper_rate = 565, .int8_only = true},
     {.tile_m = 128, .tile_n = 256, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .hopper_rate = 470},
     {.tile_m = 256, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .hopper_rate = 460},
-    {.tile_m = 128, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .hopper_rate = 505},
+    {.tile_m = 128, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
+     .hopper_rate = 505, .common = kSplit},
     {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kInterleaved, .hopper_rate = 450},
     {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kPipelinedL2,
      .hopper_rate = 450, .slice_k = 2},
@@ -63,29 +67,32 @@ constexpr Row kTable[] = {
     {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2, .hopper_rate = 430},
     {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2, .hopper_rate = 372},
     {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .loop = kPipelinedL2, .hopper_rate = 260},
-    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 64, .hopper_rate = 331},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 64, .hopper_rate = 331, .common = kSplit},
     {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .hopper_rate = 337},
     {.tile_m = 128, .tile_n = 64, .tile_k = 32, .sub_m = 64, .sub_n = 32, .hopper_rate = 340},
-    {.tile_m = 64, .tile_n = 128, .tile_k = 32, .sub_m = 32, .sub_n = 64, .hopper_rate = 349},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 32, .sub_m = 32, .sub_n = 64, .hopper_rate = 349, .common = kWhole},
     {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 372},
     {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 360},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 372},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 365},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined,
+     .hopper_rate = 372, .common = kSplit},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 365, .common = kWhole},
     {.tile_m = 64, .tile_n = 64, .tile_k = 32, .sub_m = 32, .sub_n = 32, .hopper_rate = 450, .gathered_rate = 345},
     {.tile_m = 32, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 316},
     {.tile_m = 128, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 296},
     {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .loop = kPipelined, .hopper_rate = 225},
     {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .hopper_rate = 225},
-    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .loop = kPipelined, .hopper_rate = 235},
-    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .hopper_rate = 235},
-    {.tile_m = 32, .tile_n = 32, .tile_k = 128, .sub_m = 16, .sub_n = 16, .loop = kPipelined, .hopper_rate = 151},
+    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .loop = kPipelined,
+     .hopper_rate = 235, .common = kWhole},
+    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .hopper_rate = 235, .common = kSplit},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 128, .sub_m = 16, .sub_n = 16, .loop = kPipelined,
+     .hopper_rate = 151, .common = kWhole},
     {.tile_m = 32, .tile_n = 32, .tile_k = 64, .sub_m = 16, .sub_n = 16, .hopper_rate = 151},
     {.tile_m = 16, .tile_n = 128, .tile_k = 64, .sub_m = 16, .sub_n = 32, .hopper_rate = 167},
-    {.tile_m = 16, .tile_n = 64, .tile_k = 128, .sub_m = 16, .sub_n = 16, .hopper_rate = 166},
+    {.tile_m = 16, .tile_n = 64, .tile_k = 128, .sub_m = 16, .sub_n = 16, .hopper_rate = 166, .common = kWhole},
     {.tile_m = 32, .tile_n = 32, .tile_k = 256, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 160,
      .slice_k = 8},
     {.tile_m = 16, .tile_n = 16, .tile_k = 256, .sub_m = 16, .sub_n = 16, .loop = kPipelined, .hopper_rate = 80,
-     .slice_k = 8},
+     .slice_k = 8, .common = kWhole},
     // Intel has fragments of 8 rows.
     {.tile_m = 8, .tile_n = 128, .tile_k = 64, .sub_m = 8, .sub_n = 32, .hopper_rate = 100},
     {.tile_m = 8, .tile_n = 64, .tile_k = 64, .sub_m = 8, .sub_n = 16, .hopper_rate = 60},
@@ -216,8 +223,9 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.width_a = c.width_a;
   d.width_b = c.width_b;
   // This kernel has accesses of 16 one-byte elements.
-  if (c.integer() && d.width_a == 8) d.width_a = operand_width(c, false, 16);
-  if (c.integer() && d.width_b == 8 && c.b_type == MATMUL_TYPE_I8) d.width_b = operand_width(c, true, 16);
+  const bool wider = c.integer() && !c.few_pipelines;
+  if (wider && d.width_a == 8) d.width_a = operand_width(c, false, 16);
+  if (wider && d.width_b == 8 && c.b_type == MATMUL_TYPE_I8) d.width_b = operand_width(c, true, 16);
   d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
   const Memory memory = memory_of(c, r, s);
@@ -247,11 +255,11 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
         {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n},
         {MATMUL_COOPMAT_SPEC_STAGED, staged}})
     d.add(id, value);
-  const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
-  d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
+  d.order = band_of_tiles(c, d);
   // Slices of K already give each multiprocessor enough subgroups.
   d.splits = r.loop == kPipelinedL2 ? 1 : splits_to_fill(c, d, r.slice_k > 1 ? 1 : 2);
   d.can_tail = r.loop != kPipelinedL2 && c.gathered_side(false) == nullptr;
+  if (c.few_pipelines) use_few_pipelines(d, r.common);
   return d;
 }
 
@@ -399,6 +407,7 @@ bool fallback(const MatmulContext& c, std::uint32_t row) {
   if (row >= std::size(kTable)) return true;
   const Row& r = row_of(c, row);
   if (c.cpu()) return false;
+  if (c.few_pipelines) return r.common == kNo || (r.loop == kPipelined) != (c.type == MATMUL_TYPE_F16);
   return r.loop == kSerial || (few_tiles(c) && !serves_few_tiles(r));
 }
 

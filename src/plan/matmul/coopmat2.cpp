@@ -87,8 +87,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.rate_permille = ragged(c, r) ? r.hopper_rate * 6 / 7 : r.hopper_rate;
   const std::uint32_t bytes = matmul_type_bytes(c.type);
   if (std::min(d.width_a, d.width_b) * bytes < std::min(16u, 8 * bytes)) d.rate_permille = d.rate_permille * 2 / 5;
-  const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
-  d.order = matmul_tiles(c, d) >= 2 * held ? 8 : 1;
+  d.order = band_of_tiles(c, d);
   d.add(MATMUL_COOPMAT2_SPEC_RAGGED, ragged(c, r) ? 1 : 0);
   d.add(MATMUL_COOPMAT2_SPEC_UNROLL, ragged(c, r) ? 1 : r.unroll);
   return d;

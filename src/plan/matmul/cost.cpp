@@ -16,6 +16,17 @@ bool few_tiles(const MatmulContext& c) noexcept {
          tiles < c.profile.multiprocessors.value_or(c.model.multiprocessors_of_few_tiles);
 }
 
+std::uint32_t band_of_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept {
+  const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
+  return matmul_tiles(c, d) >= 2 * held ? 8 : 1;
+}
+
+void use_few_pipelines(MatmulConfig& d, Common common) noexcept {
+  d.order = 8;
+  d.can_tail = false;
+  if (common != Common::kSplit) d.splits = 1;
+}
+
 namespace {
 
 // The number of splits of K, at most `wanted`. A split has at least 8 steps, because shorter ones spend their time on

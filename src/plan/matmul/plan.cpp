@@ -188,6 +188,7 @@ Result<void> plan_matmul(Job& job, const MatmulProblem& problem, bool vectors_ba
   if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return {};
   MatmulContext c = matmul_context(problem, job.profile, job.options.extra);
   if (vectors_batched) c.epilogue |= MATMUL_EPILOGUE_VECTOR_BATCHED;
+  c.few_pipelines = job.options.few_pipelines;
   constexpr std::int64_t kMostLd = std::int64_t{1} << 31;
   for (const auto ld : {c.at.lda, c.at.ldb, c.at.ldc, c.at.ldd, c.at.ldr})
     if (ld >= kMostLd) return fail(ErrorKind::limit_exceeded, "leading dimension", fmt::format("{}", ld), "2^31 - 1");

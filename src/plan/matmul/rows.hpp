@@ -5,6 +5,9 @@
 
 namespace sectile::detail {
 
+// Whether a row serves with PlanOptions::few_pipelines, and whether it then splits K.
+enum class Common : std::uint8_t { kNo, kWhole, kSplit };
+
 // A row of matmul_simt: tiles staged in workgroup memory and multiplied without a matrix unit.
 struct SimtRow {
   std::uint32_t tile_m, tile_n, tile_k;  // a workgroup's tile; K of a step
@@ -24,6 +27,7 @@ struct SimtRow {
   std::uint32_t fetchers = 0;            // invocations that load; 0: all
   bool interleaved = true;               // loads are coalesced; rows in workgroup memory are padded
   std::uint32_t order = 0;               // of tiles, see MATMUL_SPEC_ORDER; 0: by the number of tiles
+  Common common = Common::kNo;
 
   constexpr std::uint32_t workgroup() const { return tile_m * tile_n / (rows * columns); }
 };
@@ -50,6 +54,7 @@ struct CoopmatRow {
   bool int8_only = false;           // an f16 step with this K has twice the bytes: too many loads in flight
   bool eight_lanes = false;         // for subgroups of 8 only
   bool cpu_only = false;            // a GPU's loop on a tile so small that a CPU's compiler takes only a second
+  Common common = Common::kNo;
 
   constexpr bool pipelined() const { return loop == CoopmatLoop::kPipelined || loop == CoopmatLoop::kPipelinedL2; }
   constexpr std::uint32_t subgroups() const { return tile_m / sub_m * (tile_n / sub_n) * slice_k; }

@@ -10,6 +10,7 @@ namespace sectile::detail {
 namespace matmul_simt {
 namespace {
 
+using enum Common;
 using Row = SimtRow;
 
 // Rates: NVIDIA H200, driver 580.159.04, 2026-11-22, fitted as cost/model.cpp says. Shares of 8x16 and 12x12 are faster
@@ -20,27 +21,27 @@ using Row = SimtRow;
 // clang-format off
 constexpr Row kTable[] = {
     {.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 790, .hopper_cuda_rate = 660, .stages = 2},
+     .hopper_rate = 790, .hopper_cuda_rate = 660, .stages = 2, .common = kWhole},
     {.tile_m = 128, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 745, .stages = 2},
+     .hopper_rate = 745, .stages = 2, .common = kSplit},
     {.tile_m = 64, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 775, .serves_few_tiles = true, .stages = 2},
+     .hopper_rate = 775, .serves_few_tiles = true, .stages = 2, .common = kSplit},
     {.tile_m = 64, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 560},
     {.tile_m = 64, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 560, .serves_few_tiles = true},
+     .hopper_rate = 560, .serves_few_tiles = true, .common = kWhole},
     {.tile_m = 32, .tile_n = 128, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 525, .hopper_cuda_rate = 505},
     {.tile_m = 128, .tile_n = 32, .tile_k = 16, .rows = 8, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 545, .hopper_cuda_rate = 505},
     {.tile_m = 64, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 470},
+     .hopper_rate = 470, .common = kSplit},
     {.tile_m = 32, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 470, .serves_few_tiles = true},
     {.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 470},
     {.tile_m = 32, .tile_n = 32, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 420, .gathered_bias = 50},
+     .hopper_rate = 420, .gathered_bias = 50, .common = kWhole},
     {.tile_m = 16, .tile_n = 64, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 4, .lanes_n = 8,
      .hopper_rate = 420},
     {.tile_m = 64, .tile_n = 16, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
@@ -193,10 +194,10 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
                                   {MATMUL_SIMT_SPEC_PAIRED, paired(c, r, stages) ? 1u : 0u}})
     d.add(id, value);
   d.rate_permille = c.cpu() ? cpu_rate_of(r) : gpu_rate_of(c, r);
-  const std::uint64_t held = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
-  d.order = r.order != 0 ? r.order : matmul_tiles(c, d) >= 2 * held && !few_tiles(c) ? 8 : 1;
+  d.order = r.order != 0 ? r.order : few_tiles(c) ? 1 : band_of_tiles(c, d);
   if (r.order == 0) d.splits = splits_to_fill(c, d);
   d.can_tail = r.order == 0 && c.gathered_side(false) == nullptr;
+  if (c.few_pipelines) use_few_pipelines(d, r.common);
   return d;
 }
 
@@ -272,6 +273,7 @@ bool fallback(const MatmulContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
   if (row >= std::size(kTable)) return true;
   if (c.cpu()) return !for_cpu(r);
+  if (c.few_pipelines) return r.common == kNo;
   return few_tiles(c) && (!r.serves_few_tiles || thin(c));
 }
 

@@ -85,6 +85,7 @@ void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, Into 
     if (has(MATMUL_EPILOGUE_C)) w.add64(c.at.c_batch);
     if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add64(c.at.r_batch);
   }
+  if (has(MATMUL_EPILOGUE_PUSHED)) w.add(p.activation == Activation::relu ? 1 : 0);
   if (parts.gathered == nullptr) return;
   for (const std::uint32_t word : parts.gathered->words.all()) w.add(word);
 }
@@ -95,7 +96,11 @@ void add_addresses(StepWords& w, const MatmulContext& c, std::int64_t first, std
     if ((parts.epilogue & bits) != 0) w.address(find(operands, name), row_bytes(c, name, first));
   };
   add(MATMUL_EPILOGUE_C, "c");
-  add(MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN, "bias");
+  if ((parts.epilogue & MATMUL_EPILOGUE_PUSHED) != 0 && find(operands, "bias") == kNone) {
+    w.add64(0);
+  } else {
+    add(MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN, "bias");
+  }
   add(MATMUL_EPILOGUE_SCALE_ROW | MATMUL_EPILOGUE_SCALE_COLUMN, "scale");
   add(MATMUL_EPILOGUE_RESIDUAL, "residual");
   if (parts.b_scale) w.address(find(operands, "b.scale"), 0);
@@ -332,7 +337,10 @@ Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulC
     to = {scratch_layout(c, splits), static_cast<std::uint32_t>(c.integer() ? MATMUL_TYPE_I32 : MATMUL_TYPE_F32),
           scratch, 0};
     // A row's last access must not pass N, so the width divides N.
-    config.width_d = std::min(config.run_d, c.problem.n % 4 == 0 ? 4u : c.problem.n % 2 == 0 ? 2u : 1u);
+    config.width_d = std::min(config.run_d, c.problem.n % 4 == 0                       ? 4u
+                                            : c.problem.n % 2 == 0 && !c.few_pipelines ? 2u
+                                                                                       : 1u);
+    if (c.few_pipelines && c.width_d == 1) config.width_d = 1;
     scratch_bytes = std::max<std::uint64_t>(
         scratch_bytes, 4 * static_cast<std::uint64_t>(to.into.d_batch) * static_cast<std::uint64_t>(c.problem.batch));
     operands[scratch].bytes = scratch_bytes;
@@ -384,6 +392,7 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfi
                              .width_b = c.width_b,
                              .width_d = c.width_d,
                              .extra = c.extra,
+                             .few_pipelines = c.few_pipelines,
                              .explain = c.explain,
                              .gathered = c.gathered};
     MatmulConfig config = d;

@@ -15,9 +15,10 @@
 #include <array>
 #include <set>
 #include <string>
-#include <tuple>
 
 using namespace sectile;
+using test::add_pipelines;
+using test::Pipeline;
 using test::planned;
 
 namespace {
@@ -26,13 +27,6 @@ std::string chosen(const Plan& plan) {
   for (const auto& c : plan.candidates)
     if (c.chosen) return c.name;
   return "";
-}
-
-// The key of a pipeline.
-using Pipeline = std::tuple<KernelName, std::vector<Constant>, std::uint32_t>;
-
-void add_pipelines(const Plan& plan, std::set<Pipeline>& all) {
-  for (const Step& step : plan.steps) all.insert({step.kernel, step.constants, step.required_subgroup_size});
 }
 
 std::uint32_t constant_or_none(const Step& step, std::uint32_t id) {
