@@ -183,6 +183,7 @@ Command add_bench(CLI::App& parent) {
   app->add_option("--rivals", options->rivals_file, "Times of rivals: JSON of tools/python/rivals.py");
   app->add_option("--cache", options->cache_file, "--preset host: the pipeline cache's file");
   auto* force = app->add_option("--force", options->force, "Time this candidate instead of the chosen one");
+  app->add_flag("--few-pipelines", options->few_pipelines, kFewPipelinesHelp);
   app->add_flag("--all-candidates", options->all_candidates, "Time every admissible candidate, fastest first")
       ->excludes(force);
   add_sweep_options(*app, *options, *sweep, *merged);

@@ -62,6 +62,7 @@ struct BenchOptions {
   std::string preset, device, json_file, html_file, rivals_file, force, only, cache_file;
   bool large = false, statistics = false;
   bool regret = false;  // --sweep: all candidates
+  bool few_pipelines = false;
   bool all_candidates = false, list = false, json = false, no_numpy = false,
        no_verify = false;  // json: on standard output
   std::size_t limit = 0;   // of all candidates, those that the planner takes for the cheapest; 0: all

@@ -161,6 +161,7 @@ Result<Plan> RowRun::add(const Contender& contender, const Candidate* listed) {
                                          {.explain = true,
                                           .force = contender.force,
                                           .tuned = options_.tuned,
+                                          .few_pipelines = options_.few_pipelines,
                                           .extra = &reference::extra_rows()});
   if (!plan) return failed(plan.error());
   out.candidate = chosen_name(*plan);
@@ -212,8 +213,9 @@ void RowRun::add_listed(const Plan& chosen) {
   // All kernels are compiled side by side before each is prepared alone, where a refusal is reported.
   std::vector<Plan> plans;
   for (const Candidate* candidate : others)
-    if (auto plan = make_plan(result_.row.problem, machine_.profile(),
-                              {.force = candidate->name, .extra = &reference::extra_rows()}))
+    if (auto plan = make_plan(
+            result_.row.problem, machine_.profile(),
+            {.force = candidate->name, .few_pipelines = options_.few_pipelines, .extra = &reference::extra_rows()}))
       plans.push_back(std::move(*plan));
   (void)machine_.prepare_all(plans);
   result_.contenders[0].listed = true;

@@ -170,7 +170,9 @@ bool dies_of_far_rows(const DeviceProfile& profile) {
 std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const CheckCase& wanted) {
   const Problem& problem = wanted.problem;
   if (!options.force.empty()) return {options.force};
-  const auto plan = make_plan(problem, profile_for(wanted), {.explain = true, .extra = &reference::extra_rows()});
+  const auto plan =
+      make_plan(problem, profile_for(wanted),
+                {.explain = true, .few_pipelines = options.few_pipelines, .extra = &reference::extra_rows()});
   if (!plan) {
     const std::string lack = check_operation(problem).lack(problem, machine.profile());
     if (plan.error().kind == ErrorKind::unsupported && !lack.empty())
@@ -259,7 +261,9 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
   }
   std::size_t number = 0;
   for (const std::string& candidate : choose(index, given)) {
-    const auto plan = make_plan(problem, profile_for(given), {.force = candidate, .extra = &reference::extra_rows()});
+    const auto plan =
+        make_plan(problem, profile_for(given),
+                  {.force = candidate, .few_pipelines = options.few_pipelines, .extra = &reference::extra_rows()});
     if (!plan) {
       if (!options.force.empty())
         sink.skipped(index, plan.error().message());

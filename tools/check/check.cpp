@@ -141,6 +141,7 @@ std::string reproduce_command(const CheckOptions& options, const Failure& failur
     const CheckCase c = check_case(options, failure.index);
     if (c.without_dot) command += " --without-dot";
     if (c.multiprocessors != 0) command += fmt::format(" --multiprocessors {}", c.multiprocessors);
+    if (options.few_pipelines) command += " --few-pipelines";
     if (options.repeat > 1) command += fmt::format(" --repeat {}", options.repeat);
   }
   if (!options.device.empty()) command += " --device " + shell_quoted(options.device);
@@ -202,6 +203,7 @@ Command add_check(CLI::App& parent) {
   app->add_flag("--all-candidates", options->all_candidates,
                 "Every admissible candidate, not just the chosen one and one more")
       ->excludes(force);
+  app->add_flag("--few-pipelines", options->few_pipelines, kFewPipelinesHelp);
   app->add_flag("--without-dot", options->without_dot, "Plan --problem as for a device without products of four bytes")
       ->needs(problem);
   app->add_option("--multiprocessors", options->multiprocessors,

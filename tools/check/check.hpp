@@ -32,6 +32,7 @@ struct CheckOptions {
   std::uint32_t multiprocessors = 0;  // the same
   std::string modules;                // a file for the names of the kernels that ran
   bool all_candidates = false, no_protect = false, no_validation = false, in_process = false, big = false, json = false;
+  bool few_pipelines = false;
   unsigned batch = 64;
   unsigned repeat = 1;             // runs of each case; all have to leave the same bits
   unsigned jobs = 1;               // processes side by side, each with a part of the cases

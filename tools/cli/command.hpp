@@ -18,6 +18,8 @@ inline constexpr const char* kDeviceHelp = "Device: vulkan:N, cuda:N, a UUID or 
 inline constexpr const char* kTargetHelp = "Built-in target, or a file: a profile's or vulkaninfo's JSON";
 inline constexpr const char* kSupplementHelp = "File with facts that the profile lacks";
 inline constexpr const char* kForceHelp = "Use this candidate: its whole name, or its stem";
+inline constexpr const char* kFewPipelinesHelp =
+    "Matmuls and convolutions: choose among few kernels, so that many problems share pipelines";
 inline constexpr const char* kJsonHelp = "Print JSON";
 
 struct Command {

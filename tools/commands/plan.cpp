@@ -19,7 +19,7 @@ namespace {
 
 struct PlanCommandOptions {
   std::string problem, target, device, supplement, force, pack, tuned;
-  bool explain = false, statistics = false, json = false;
+  bool explain = false, few_pipelines = false, statistics = false, json = false;
 };
 
 Result<DeviceProfile> profile_of(const PlanCommandOptions& options) {
@@ -82,7 +82,8 @@ int run(const PlanCommandOptions& options) {
                               {.explain = options.explain,
                                .force = options.force,
                                .kernels = options.pack.empty() ? nullptr : &pack,
-                               .tuned = tuned.get()});
+                               .tuned = tuned.get(),
+                               .few_pipelines = options.few_pipelines});
   if (!plan) return report(plan.error(), options.json);
   print_matrix_remark(*plan, *profile);
   if (options.json) {
@@ -109,6 +110,7 @@ Command add_plan(CLI::App& parent) {
   app->add_option("--pack", options->pack, "Choose only among the kernels of this pack");
   app->add_option("--force", options->force, kForceHelp);
   app->add_option("--tuned", options->tuned, kTunedHelp);
+  app->add_flag("--few-pipelines", options->few_pipelines, kFewPipelinesHelp);
   app->add_flag("--explain", options->explain, "Print every candidate: its counts and cost, or why it was refused");
   app->add_flag("--statistics", options->statistics, "Compile for the device, and print the driver's figures")
       ->excludes(target);

@@ -21,7 +21,7 @@ namespace {
 struct EmitOptions {
   std::vector<std::string> problems;
   std::string from, target, supplement, output, force;
-  bool all_targets = false, freeze_shape = false, json = false;
+  bool all_targets = false, freeze_shape = false, few_pipelines = false, json = false;
 };
 
 // A target, and the folder of its files in the output; empty where there is only one target.
@@ -156,8 +156,8 @@ Result<void> emit_all(const EmitOptions& options) {
     std::uint64_t done = 0;
     for (const Place& place : *targets) {
       auto made = emit_target(
-          place.profile, *problems, code, options.force, [&] { progress.show(++done, place.profile.name); },
-          options.all_targets ? Refused::left_out : Refused::error);
+          place.profile, *problems, code, {.force = options.force, .few_pipelines = options.few_pipelines},
+          [&] { progress.show(++done, place.profile.name); }, options.all_targets ? Refused::left_out : Refused::error);
       if (!made) return std::unexpected(made.error());
       add(out, place, *made);
     }
@@ -212,8 +212,8 @@ struct MadePlan {
 };
 
 Result<MadePlan> make_one(const DeviceProfile& profile, const Problem& problem, CodeMaker& code,
-                          const std::string& force) {
-  auto plan = make_plan(problem, profile, {.explain = false, .force = force, .kernels = nullptr});
+                          const PlanOptions& options) {
+  auto plan = make_plan(problem, profile, options);
   if (!plan) return std::unexpected(plan.error());
   MadePlan out{std::move(*plan), {}};
   for (const Step& step : out.plan.steps) {
@@ -227,13 +227,13 @@ Result<MadePlan> make_one(const DeviceProfile& profile, const Problem& problem, 
 }  // namespace
 
 Result<EmittedTarget> emit_target(const DeviceProfile& profile, const std::vector<Problem>& problems, CodeMaker& code,
-                                  const std::string& force, const std::function<void()>& step_done, Refused refused) {
+                                  const PlanOptions& options, const std::function<void()>& step_done, Refused refused) {
   EmittedTarget out;
   out.profile = profile;
   std::map<std::string, std::size_t> indices;  // of modules, by name
   std::set<std::string> ids;
   for (const Problem& problem : problems) {
-    auto made = make_one(profile, problem, code, force);
+    auto made = make_one(profile, problem, code, options);
     step_done();
     if (!made && refused == Refused::error) return std::unexpected(about(made.error(), problem, profile));
     if (!made) {
@@ -269,6 +269,7 @@ Command add_emit(CLI::App& parent) {
       ->excludes(target);
   app->add_option("-o,--out,--output", options->output, "Folder to write; files of an earlier emit are replaced");
   app->add_option("--force", options->force, kForceHelp);
+  app->add_flag("--few-pipelines", options->few_pipelines, kFewPipelinesHelp);
   app->add_flag("--freeze-shape", options->freeze_shape,
                 "Make sizes and strides constants as well; addresses stay pushed");
   app->add_flag("--json", options->json, kJsonHelp);

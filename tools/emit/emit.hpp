@@ -4,6 +4,7 @@
 #include <sectile/error.hpp>
 #include <sectile/pack.hpp>
 #include <sectile/plan.hpp>
+#include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
 
 #include <nlohmann/json.hpp>
@@ -86,7 +87,7 @@ enum class Refused : std::uint8_t { error, left_out };
 
 // Plans and code for one target. Errors name the problem and the target.
 Result<EmittedTarget> emit_target(const DeviceProfile& profile, const std::vector<Problem>& problems, CodeMaker& code,
-                                  const std::string& force, const std::function<void()>& step_done,
+                                  const PlanOptions& options, const std::function<void()>& step_done,
                                   Refused refused = Refused::error);
 
 // The C headers and the manifest's text.
