@@ -73,22 +73,33 @@ TEST_CASE("a hundred convolutions need at most twelve pipelines where few are as
   }
 }
 
-TEST_CASE("sizes, strides, padding, bias and relu are pushed") {
+TEST_CASE("sizes, strides and padding are pushed, with few pipelines bias and relu too") {
   for (const char* target : {"nvidia-hopper", "cuda:sm_90a"}) {
     const auto profile = builtin_target(target);
     REQUIRE(profile.has_value());
     for (const auto& [first, layout] : {std::pair{"f16 nhwc", " weights=krsc"}, std::pair{"f32 nchw", ""}}) {
-      std::set<Pipeline> all;
       const std::string force =
           planned(fmt::format("conv2d {} 2x320x64x64 k=320 r=3x3 p=1{}", first, layout), *profile).choice.candidate;
-      for (const char* rest :
-           {"2x320x64x64 k=320 r=3x3 p=1", "2x320x64x64 k=320 r=3x3 p=1 epi=bias",
-            "2x320x64x64 k=320 r=3x3 p=1 epi=relu", "2x320x64x64 k=320 r=3x3 p=1 epi=bias+relu",
-            "1x320x64x64 k=320 r=3x3 p=1 alpha=0.5", "3x640x56x48 k=960 r=3x3 p=1,2,1,0 s=2,1 epi=bias+relu"})
-        add_pipelines(planned(fmt::format("conv2d {} {}{}", first, rest, layout), *profile, {.force = force}), all);
-      std::erase_if(all, [](const Pipeline& p) { return !std::get<0>(p).stem.starts_with("conv2d"); });
+      const auto pipelines = [&](const std::vector<const char*>& problems, bool few) {
+        std::set<Pipeline> all;
+        for (const char* rest : problems)
+          add_pipelines(planned(fmt::format("conv2d {} {}{}", first, rest, layout), *profile,
+                                {.force = force, .few_pipelines = few}),
+                        all);
+        std::erase_if(all, [](const Pipeline& p) { return !std::get<0>(p).stem.starts_with("conv2d"); });
+        return all;
+      };
       // Tiles come in bands where there are many.
-      CHECK_MESSAGE(all.size() <= 2, listed(all));
+      const auto sizes = pipelines({"2x320x64x64 k=320 r=3x3 p=1", "2x640x56x56 k=960 r=3x3 p=1,2,1,0 s=2,1 alpha=0.5",
+                                    "5x640x128x128 k=640 r=3x3 s=2"},
+                                   false);
+      CHECK_MESSAGE(sizes.size() <= 2, listed(sizes));
+      const auto epilogues =
+          pipelines({"2x320x64x64 k=320 r=3x3 p=1", "2x320x64x64 k=320 r=3x3 p=1 epi=bias",
+                     "2x320x64x64 k=320 r=3x3 p=1 epi=relu", "1x320x64x64 k=320 r=3x3 p=1 alpha=0.5 epi=bias+relu",
+                     "3x648x57x43 k=968 r=3x3 p=1,2,1,0 s=2,1 epi=bias+relu"},
+                    true);
+      CHECK_MESSAGE(epilogues.size() == 1, listed(epilogues));
     }
   }
 }
