@@ -32,13 +32,21 @@ const uint kImageLoads = kImageSide == 0u ? kLoadsA : kLoadsB, kImageChunks = kI
 const uint kImageRows = kImageSide == 0u ? kRowsA : kRowsB;
 const bool kRawImage = kImageType == kType && kPrologue == 0u;
 const uint kTapsOfChunk = kUniform != 0u ? 1u : kChunkElements / kImageWidth;
-// Chunks that need no conversion and lie in one tap are zeroed when they are staged, not when they are loaded: a load
-// whose value is looked at is waited for.
+// Chunks of the type that is multiplied that lie in one tap get their prologue and their zeros when they are staged, not
+// when they are loaded: a load whose value is looked at is waited for.
 const uint kMostLate = kTapsOfChunk == 1u ? 32u : 0u;          // a bit each
-const bool kZeroedLate = kRawImage && kImageLoads <= kMostLate;
+#if BYTES == 2
+const bool kLate = kImageType == kType && kImageLoads <= kMostLate;
+#else
+const bool kLate = kRawImage && kImageLoads <= kMostLate;
+#endif
+// All chunks of an invocation have the same channels.
+const bool kOneColumn = kWorkgroup % kImageChunks == 0u;
 
 Place places[kImageLoads];
 uint inside_image;              // bit i: load i is inside the image
+uint chunk_channel[kOneColumn ? 1u : kImageLoads];             // the first of load i, with a prologue
+float chunk_scale[MAX_RUN], chunk_bias[MAX_RUN];               // of the chunk that is staged
 uint first_channel;             // of the group, counted as x.scale and x.bias are
 
 Source first_of_image(Tile t) {
@@ -53,8 +61,23 @@ Source first_of_image(Tile t) {
   return Source(image_base, 0u, 0u);
 }
 
-uvec4 zeroed(uvec4 words, uint load) {
-  return kZeroedLate ? mix(uvec4(0u), words, bvec4(((inside_image >> load) & 1u) != 0u)) : words;
+// What is staged of a chunk.
+uvec4 finished_chunk(uvec4 words, const uint load) {
+  if (!kLate) return words;
+  if (kPrologue != 0u) {
+    if (load == 0u || !kOneColumn) {
+      uint c = chunk_channel[kOneColumn ? 0u : load];
+      [[unroll]] for (uint e = 0u; e < MAX_RUN; ++e) {
+        chunk_scale[e] = prologue_scale(c + e);
+        chunk_bias[e] = prologue_bias(c + e);
+      }
+    }
+    float v[MAX_RUN];
+    unpack_run(kType, kChunkElements, words, v);
+    [[unroll]] for (uint e = 0u; e < MAX_RUN; ++e) v[e] = with_prologue(v[e], chunk_scale[e], chunk_bias[e]);
+    words = packed(v);
+  }
+  return mix(uvec4(0u), words, bvec4(((inside_image >> load) & 1u) != 0u));
 }
 
 // Loads a chunk of the image. Outside the image, and behind K, the image's first element is loaded instead.
@@ -70,8 +93,10 @@ uvec4 load_image(Source s, uint load, uint k, uint left, const bool last) {
     bool inside = has_tap(place, tap) && (!last || along < left);
     uint at = place.at + tap.at + (kUniform != 0u ? channel_at(i * kImageWidth) : 0u);
     uvec4 raw = load_raw(s.base, inside ? run_at(kImageType, at) : 0u, run_bytes(kImageType, kImageWidth));
-    if (kZeroedLate) {
+    if (kLate) {
       if (i == 0u) inside_image = (inside_image & ~(1u << load)) | (inside ? 1u << load : 0u);
+      if (i == 0u && kPrologue != 0u)
+        chunk_channel[kOneColumn ? 0u : load] = first_channel + tap.c + (kUniform != 0u ? along : 0u);
       insert_run(words, raw, i * kImageWidth, kImageWidth);
     } else if (kRawImage) {
       insert_run(words, mix(uvec4(0u), raw, bvec4(inside)), i * kImageWidth, kImageWidth);
@@ -80,12 +105,12 @@ uvec4 load_image(Source s, uint load, uint k, uint left, const bool last) {
       [[unroll]] for (uint e = 0u; e < min(kImageWidth, 8u); ++e) all[(i * kImageWidth + e) % MAX_RUN] = v[e];
     }
   }
-  return kRawImage ? words : packed(all);
+  return kRawImage || kLate ? words : packed(all);
 }
 #if LOOP == SERIAL
 uvec4 chunk_of_image(Source s, uint load, uint k, uint left, const bool last) {
   uvec4 words = load_image(s, load, k, left, last);
-  return zeroed(words, load);
+  return finished_chunk(words, load);
 }
 #else
 #define chunk_of_image load_image
@@ -94,7 +119,7 @@ uvec4 chunk_of_image(Source s, uint load, uint k, uint left, const bool last) {
 #if IMAGE_SIDE == 0
 #define CHUNK_A(s, load, k, left, last) chunk_of_image(s, load, k, left, last)
 #define CHUNK_B(s, load, k, n, left, last) chunk_b(s, load, k, n, left, last)
-#define STAGED_A(load) zeroed(prefetched_a[load], load)
+#define STAGED_A(load) finished_chunk(prefetched_a[load], load)
 #define STAGED_B(load) prefetched_b[load]
 #define FIRST_A(t) first_of_image(t)
 #define FIRST_B(t) Source(b_address(t, t.k, t.n), size_n() - t.n, size_n() - t.n)
@@ -104,7 +129,7 @@ uvec4 chunk_of_image(Source s, uint load, uint k, uint left, const bool last) {
 #define CHUNK_A(s, load, k, left, last) chunk_a(s, load, k, left, last)
 #define CHUNK_B(s, load, k, n, left, last) chunk_of_image(s, load, k, left, last)
 #define STAGED_A(load) prefetched_a[load]
-#define STAGED_B(load) zeroed(prefetched_b[load], load)
+#define STAGED_B(load) finished_chunk(prefetched_b[load], load)
 #define FIRST_A(t) Source(a_address(t, t.m, t.k), size_m() - t.m, size_m() - t.m)
 #define FIRST_B(t) first_of_image(t)
 #define STEP_A bytes_of(kAType, kAlongKA ? uvec2(kTileK, 0u) : product64(kTileK, lda()))

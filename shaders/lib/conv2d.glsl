@@ -9,10 +9,15 @@ const uint kAtImage = kAtEnd;       // the words behind a matmul's
 // The two numbers of a word.
 uvec2 halves(uint v) { return uvec2(v & 0xffffu, v >> 16); }
 
-// An input element after the prologue, rounded to TYPE. `c`: its channel, counted as x.scale and x.bias are.
-float with_prologue(float v, uint c) {
-  if (kHasXScale != 0u) v *= load_float(word2(kAtXScale), c);
-  if (kHasXBias != 0u) v += load_float(word2(kAtXBias), c);
+// What the prologue has for channel c, counted as x.scale and x.bias are.
+float prologue_scale(uint c) { return kHasXScale != 0u ? load_float(word2(kAtXScale), c) : 1.0; }
+float prologue_bias(uint c) { return kHasXBias != 0u ? load_float(word2(kAtXBias), c) : 0.0; }
+
+// An input element after the prologue, rounded to TYPE.
+float with_prologue(float v, float scale, float bias) {
+  if (kHasXScale != 0u) v *= scale;
+  if (kHasXBias != 0u) v += bias;
   if ((kPrologue & CONV2D_PROLOGUE_RELU) != 0u) v = v < 0.0 ? 0.0 : v;    // a NaN stays a NaN
   return rounded_to(kType, v);
 }
+float with_prologue(float v, uint c) { return with_prologue(v, prologue_scale(c), prologue_bias(c)); }
