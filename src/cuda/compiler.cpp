@@ -115,8 +115,7 @@ Result<Code> compile_text(const api::Nvrtc& nvrtc, const KernelText& kernel, std
   status = nvrtc.nvrtcCompileProgram(program.get(), static_cast<int>(flags.size()), flags.data());
   std::string log = log_of(nvrtc, program.get());
   if (status != api::kNvrtcSuccess)
-    return std::unexpected(
-        nvrtc_error(nvrtc, fmt::format("{} for {}", kernel.name, architecture), status, std::move(log)));
+    return std::unexpected(nvrtc_error(nvrtc, fmt::format("{} for {}", kernel.name, architecture), status, log));
   auto bytes = bytes_of(nvrtc, program.get(), options.ptx);
   if (!bytes) return std::unexpected(bytes.error());
   return Code{kEntry, std::move(*bytes), std::move(log)};

@@ -135,7 +135,7 @@ Error driver_error(const api::Driver& driver, std::string_view call, api::Status
   return {ErrorKind::device, std::string(call), std::move(value), {}};
 }
 
-Error nvrtc_error(const api::Nvrtc& nvrtc, std::string_view call, api::NvrtcStatus status, std::string log) {
+Error nvrtc_error(const api::Nvrtc& nvrtc, std::string_view call, api::NvrtcStatus status, const std::string& log) {
   const char* name = nvrtc.nvrtcGetErrorString(status);
   std::string value = name != nullptr ? name : fmt::format("nvrtcResult {}", static_cast<int>(status));
   if (!log.empty()) value += "\n" + log;

@@ -58,7 +58,7 @@ Error driver_error(const api::Driver& driver, std::string_view call, api::Status
 
 // Converts an nvrtcResult to an error: kind compile where the kernel or its options were refused, with the log as
 // `value`; device for failures of NVRTC itself.
-Error nvrtc_error(const api::Nvrtc& nvrtc, std::string_view call, api::NvrtcStatus status, std::string log = {});
+Error nvrtc_error(const api::Nvrtc& nvrtc, std::string_view call, api::NvrtcStatus status, const std::string& log = {});
 
 // Makes a context current during its lifetime, and restores the thread's own afterwards.
 class ContextScope {

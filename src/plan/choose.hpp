@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -131,7 +132,7 @@ Result<void> not_in_pack(const Job& job, const Family& family) {
 
 // The choice, or an error that says why there is none. `explanations` is choose()'s; the error names `operation`.
 template <class Family>
-Result<Choice<Family>> choose_or_refuse(const Job& job, const Family& family, const char* operation,
+Result<Choice<Family>> choose_or_refuse(const Job& job, const Family& family, std::string_view operation,
                                         std::vector<Candidate>* explanations) {
   auto choice = choose(family, job.options, explanations);
   if (choice.strategy != nullptr) return choice;

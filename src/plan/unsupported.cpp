@@ -112,7 +112,7 @@ std::string refusals_of_forced(const std::vector<Candidate>& explanations, const
 
 }  // namespace
 
-Error unsupported(const Job& job, const char* operation, const std::vector<Candidate>& explanations,
+Error unsupported(const Job& job, std::string_view operation, const std::vector<Candidate>& explanations,
                   const std::function<bool(const DeviceProfile&)>& plannable) {
   const std::string& force = job.options.force;
   Error error{

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sectile::detail {
@@ -13,7 +14,7 @@ namespace sectile::detail {
 // smallest set of missing features that would suffice, or the limit. If a candidate is forced, it names that
 // candidate's refusals. `explanations` holds every candidate; with options.explain their refusals become the error's
 // detail.
-Error unsupported(const Job& job, const char* operation, const std::vector<Candidate>& explanations,
+Error unsupported(const Job& job, std::string_view operation, const std::vector<Candidate>& explanations,
                   const std::function<bool(const DeviceProfile&)>& plannable);
 
 }  // namespace sectile::detail

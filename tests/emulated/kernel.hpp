@@ -39,9 +39,10 @@
 // NOLINTBEGIN(bugprone-reserved-identifier): CUDA's own names
 #define SECTILE_EMULATED 1
 #define SECTILE_KERNEL
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a type, which takes none
+// NOLINTBEGIN(bugprone-macro-parentheses): a type, which takes none
 #define SECTILE_SHARED(type, name, count) \
   Shared<type> name { *this, count }
+// NOLINTEND(bugprone-macro-parentheses)
 #define __device__
 #define __forceinline__ inline
 #define __launch_bounds__(...)

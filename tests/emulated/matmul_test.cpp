@@ -16,6 +16,7 @@
 
 using namespace sectile;
 using emulated::admissible;
+using emulated::constant_of;
 using emulated::plan_by;
 using emulated::Tally;
 

@@ -7,6 +7,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <set>
 #include <string>
 #include <string_view>
@@ -54,6 +56,12 @@ using Pipeline = std::tuple<KernelName, std::vector<Constant>, std::uint32_t>;
 
 inline void add_pipelines(const Plan& plan, std::set<Pipeline>& all) {
   for (const Step& step : plan.steps) all.insert({step.kernel, step.constants, step.required_subgroup_size});
+}
+
+inline std::uint32_t constant_of(const Step& step, std::uint32_t id) {
+  const auto at = std::ranges::find(step.constants, id, &Constant::id);
+  REQUIRE(at != step.constants.end());
+  return at->value;
 }
 
 }  // namespace sectile::test

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
+#include <string_view>
 
 using namespace sectile;
 using namespace sectile::test;
@@ -36,7 +37,9 @@ std::string child_log(const std::string& cache) {
 TEST_CASE("child: plans compile") {
   const char* const cache = std::getenv("SECTILE_TEST_CACHE");
   if (cache == nullptr) return;  // not the child
-  const bool expect_hits = std::string(std::getenv("SECTILE_TEST_HITS")) == "1";
+  const char* const hits = std::getenv("SECTILE_TEST_HITS");
+  REQUIRE(hits != nullptr);
+  const bool expect_hits = std::string_view(hits) == "1";
   vulkan::RuntimeOptions options;
   options.pipeline_cache = cache;
   options.executable_statistics = true;

@@ -42,9 +42,10 @@ std::vector<float> blur() {
   constexpr double kPixels = 1.5;
   std::array<double, 2 * kRadius + 1> line{};
   double sum = 0;
-  for (int i = -kRadius; i <= kRadius; ++i) {
-    const double weight = std::exp(-i * i / (2 * kPixels * kPixels));
-    line[static_cast<std::size_t>(i + kRadius)] = weight;
+  for (int i = 0; i <= 2 * kRadius; ++i) {
+    const int distance = i - kRadius;
+    const double weight = std::exp(-distance * distance / (2 * kPixels * kPixels));
+    line[static_cast<std::size_t>(i)] = weight;
     sum += weight;
   }
   std::vector<float> square;

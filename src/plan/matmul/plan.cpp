@@ -200,7 +200,7 @@ Result<void> plan_matmul(Job& job, const MatmulProblem& problem, bool vectors_ba
   }
   job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, 16});
   const Matmuls family{c, job.plan.operands, job.options.kernels, job.options.max_scratch_bytes};
-  const auto choice = choose_or_refuse(job, family, operation_of(job.plan.problem).data(),
+  const auto choice = choose_or_refuse(job, family, operation_of(job.plan.problem),
                                        job.options.explain ? &job.plan.candidates : nullptr);
   if (!choice) return std::unexpected(choice.error());
   job.chose = true;

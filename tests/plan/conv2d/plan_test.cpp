@@ -14,6 +14,7 @@
 #include <string>
 
 using namespace sectile;
+using test::constant_of;
 using test::planned;
 
 namespace {
@@ -46,12 +47,6 @@ std::string ranges(const Plan& plan, std::size_t step) {
     text += fmt::format("{}{} {}[{},{})", text.empty() ? "" : " ", range.write ? "write" : "read",
                         plan.operands.at(range.operand).name, range.begin, range.end);
   return text;
-}
-
-std::uint32_t constant_of(const Step& step, std::uint32_t id) {
-  const auto at = std::ranges::find(step.constants, id, &Constant::id);
-  REQUIRE(at != step.constants.end());
-  return at->value;
 }
 
 std::string error_of(const std::string& text, const DeviceProfile& profile, const PlanOptions& options = {}) {

@@ -18,6 +18,7 @@
 
 using namespace sectile;
 using test::add_pipelines;
+using test::constant_of;
 using test::Pipeline;
 using test::planned;
 
