@@ -98,7 +98,11 @@ bool passes_filter(std::string_view filter, std::string_view candidate) {
 CheckCase check_case(const CheckOptions& options, std::uint64_t index) {
   if (options.big) return {.problem = big_case(index), .candidate = {}};
   if (options.problem.empty()) return generate_case(options.operation, options.seed, index, options.words);
-  return {parse_problem(options.problem).value_or(Problem{}), {}, options.without_dot, options.multiprocessors};
+  return {parse_problem(options.problem).value_or(Problem{}),
+          {},
+          options.without_dot,
+          options.multiprocessors,
+          options.few_pipelines};
 }
 
 Problem case_problem(const CheckOptions& options, std::uint64_t index) { return check_case(options, index).problem; }
@@ -147,6 +151,7 @@ struct CaseRunner::Impl {
   Result<void> add_attempt(Attempt attempt, const Plan& plan);
   Result<void> flush();
   Result<void> reserve(const Attempt& attempt);
+  bool planned_few(const CheckCase& given) const { return options.few_pipelines || given.few_pipelines; }
   Result<void> submit(unsigned run = 1);
   Result<void> repeat();
   void fill(const Attempt& attempt, std::size_t operand, std::span<std::byte> region) const;
@@ -172,7 +177,7 @@ std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Che
   if (!options.force.empty()) return {options.force};
   const auto plan =
       make_plan(problem, profile_for(wanted),
-                {.explain = true, .few_pipelines = options.few_pipelines, .extra = &reference::extra_rows()});
+                {.explain = true, .few_pipelines = planned_few(wanted), .extra = &reference::extra_rows()});
   if (!plan) {
     const std::string lack = check_operation(problem).lack(problem, machine.profile());
     if (plan.error().kind == ErrorKind::unsupported && !lack.empty())
@@ -263,7 +268,7 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
   for (const std::string& candidate : choose(index, given)) {
     const auto plan =
         make_plan(problem, profile_for(given),
-                  {.force = candidate, .few_pipelines = options.few_pipelines, .extra = &reference::extra_rows()});
+                  {.force = candidate, .few_pipelines = planned_few(given), .extra = &reference::extra_rows()});
     if (!plan) {
       if (!options.force.empty())
         sink.skipped(index, plan.error().message());

@@ -141,7 +141,7 @@ std::string reproduce_command(const CheckOptions& options, const Failure& failur
     const CheckCase c = check_case(options, failure.index);
     if (c.without_dot) command += " --without-dot";
     if (c.multiprocessors != 0) command += fmt::format(" --multiprocessors {}", c.multiprocessors);
-    if (options.few_pipelines) command += " --few-pipelines";
+    if (options.few_pipelines || c.few_pipelines) command += " --few-pipelines";
     if (options.repeat > 1) command += fmt::format(" --repeat {}", options.repeat);
   }
   if (!options.device.empty()) command += " --device " + shell_quoted(options.device);

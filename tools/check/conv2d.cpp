@@ -15,13 +15,16 @@ class CheckConv2ds final : public CheckOperation {
   std::shared_ptr<CheckedProblem> checked(const Problem& problem) const override {
     return std::make_shared<CheckedProduct<reference::Conv2dDefinition>>(std::get<Conv2dProblem>(problem));
   }
-  // First those that together meet every pair of levels, then random ones.
+  // First those that together meet every pair of levels, then random ones. One in four with few pipelines, where the
+  // epilogue is pushed.
   CheckCase generate(std::uint64_t seed, std::uint64_t index, bool words) const override {
     const auto& covering =
         reference::covering_conv2ds(seed, words ? reference::Accesses::words : reference::Accesses::any);
-    if (index >= covering.size()) return {.problem = reference::generate_conv2d(seed, index), .candidate = {}};
+    const bool few = index % 4 == 1;
+    if (index >= covering.size())
+      return {.problem = reference::generate_conv2d(seed, index), .candidate = {}, .few_pipelines = few};
     const auto& c = covering[static_cast<std::size_t>(index)];
-    return {c.problem, c.candidate, c.without_dot, c.multiprocessors};
+    return {c.problem, c.candidate, c.without_dot, c.multiprocessors, few};
   }
 
   std::string lack(const Problem& problem, const DeviceProfile& profile) const override {

@@ -58,6 +58,7 @@ struct CheckCase {
   // says of the one that it has them, and of the other nothing, so that no K would be split.
   bool without_dot = false;
   std::uint32_t multiprocessors = 0;
+  bool few_pipelines = false;  // planned so
 };
 
 // One file an operation: permute.cpp, matmul.cpp, conv2d.cpp.

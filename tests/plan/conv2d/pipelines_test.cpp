@@ -74,31 +74,36 @@ TEST_CASE("a hundred convolutions need at most twelve pipelines where few are as
 }
 
 TEST_CASE("sizes, strides and padding are pushed, with few pipelines bias and relu too") {
+  // Those of the products of convolutions that begin and end so, by the first one's candidate.
+  const auto pipelines = [](const DeviceProfile& profile, const std::string& first, const std::string& last, bool few,
+                            const std::vector<std::string>& problems) {
+    std::string force;
+    std::set<Pipeline> all;
+    for (const std::string& problem : problems) {
+      const Plan plan = planned(first + problem + last, profile, {.force = force, .few_pipelines = few});
+      if (force.empty()) force = plan.choice.candidate;
+      add_pipelines(plan, all);
+    }
+    std::erase_if(all, [](const Pipeline& p) { return !std::get<0>(p).stem.starts_with("conv2d"); });
+    return all;
+  };
+  struct Layout {
+    const char *first, *last;
+  };
   for (const char* target : {"nvidia-hopper", "cuda:sm_90a"}) {
     const auto profile = builtin_target(target);
     REQUIRE(profile.has_value());
-    for (const auto& [first, layout] : {std::pair{"f16 nhwc", " weights=krsc"}, std::pair{"f32 nchw", ""}}) {
-      const std::string force =
-          planned(fmt::format("conv2d {} 2x320x64x64 k=320 r=3x3 p=1{}", first, layout), *profile).choice.candidate;
-      const auto pipelines = [&](const std::vector<const char*>& problems, bool few) {
-        std::set<Pipeline> all;
-        for (const char* rest : problems)
-          add_pipelines(planned(fmt::format("conv2d {} {}{}", first, rest, layout), *profile,
-                                {.force = force, .few_pipelines = few}),
-                        all);
-        std::erase_if(all, [](const Pipeline& p) { return !std::get<0>(p).stem.starts_with("conv2d"); });
-        return all;
-      };
+    for (const Layout& layout : {Layout{"conv2d f16 nhwc ", " weights=krsc"}, Layout{"conv2d f32 nchw ", ""}}) {
       // Tiles come in bands where there are many.
-      const auto sizes = pipelines({"2x320x64x64 k=320 r=3x3 p=1", "2x640x56x56 k=960 r=3x3 p=1,2,1,0 s=2,1 alpha=0.5",
-                                    "5x640x128x128 k=640 r=3x3 s=2"},
-                                   false);
+      const auto sizes = pipelines(*profile, layout.first, layout.last, false,
+                                   {"2x320x64x64 k=320 r=3x3 p=1", "2x640x56x56 k=960 r=3x3 p=1,2,1,0 s=2,1 alpha=0.5",
+                                    "5x640x128x128 k=640 r=3x3 s=2"});
       CHECK_MESSAGE(sizes.size() <= 2, listed(sizes));
       const auto epilogues =
-          pipelines({"2x320x64x64 k=320 r=3x3 p=1", "2x320x64x64 k=320 r=3x3 p=1 epi=bias",
+          pipelines(*profile, layout.first, layout.last, true,
+                    {"2x320x64x64 k=320 r=3x3 p=1", "2x320x64x64 k=320 r=3x3 p=1 epi=bias",
                      "2x320x64x64 k=320 r=3x3 p=1 epi=relu", "1x320x64x64 k=320 r=3x3 p=1 alpha=0.5 epi=bias+relu",
-                     "3x648x57x43 k=968 r=3x3 p=1,2,1,0 s=2,1 epi=bias+relu"},
-                    true);
+                     "3x648x57x43 k=968 r=3x3 p=1,2,1,0 s=2,1 epi=bias+relu"});
       CHECK_MESSAGE(epilogues.size() == 1, listed(epilogues));
     }
   }
