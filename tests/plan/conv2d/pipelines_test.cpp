@@ -80,7 +80,8 @@ TEST_CASE("sizes, strides and padding are pushed, with few pipelines bias and re
     std::string force;
     std::set<Pipeline> all;
     for (const std::string& problem : problems) {
-      const Plan plan = planned(first + problem + last, profile, {.force = force, .few_pipelines = few});
+      const Plan plan =
+          planned(fmt::format("{}{}{}", first, problem, last), profile, {.force = force, .few_pipelines = few});
       if (force.empty()) force = plan.choice.candidate;
       add_pipelines(plan, all);
     }
