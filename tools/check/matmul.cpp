@@ -29,6 +29,11 @@ class CheckMatmuls final : public CheckOperation {
     return lack_of_accesses(p.type, {p.a_type, p.b_type, p.out}, profile);
   }
 
+  // Scales of 4-bit weights lie N * K / 32 elements long, beyond 32-bit offsets from one address.
+  bool far_addresses(const Problem& problem) const override {
+    return std::get<MatmulProblem>(problem).b_format == WeightFormat::q4;
+  }
+
   std::vector<Problem> big_cases() const override { return big_matmuls(); }
   std::unique_ptr<BigCase> big(const Problem& problem) const override {
     return big_matmul(std::get<MatmulProblem>(problem));

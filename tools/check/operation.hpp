@@ -71,6 +71,9 @@ class CheckOperation {
   // What a device lacks that may have no plan for the problem; empty: it must have one.
   virtual std::string lack(const Problem&, const DeviceProfile&) const { return {}; }
 
+  // Whether its kernels form an address of two words for each lane, whatever the candidate.
+  virtual bool far_addresses(const Problem&) const { return false; }
+
   // `check --big`; see big.hpp. No case: there are none.
   virtual std::vector<Problem> big_cases() const { return {}; }
   virtual std::unique_ptr<BigCase> big(const Problem&) const { return nullptr; }  // of big_cases
