@@ -47,6 +47,9 @@ constexpr CostModel kHopper = {
             .scalar_rate = 128,
             .dot_rate = 512,
             .dram_bytes = 2300,
+            // Nine products and convolutions in 1 to 8 splits, 2026-11-26: 1.0 to 1.6 TB/s, but 8 MB cost little
+            // (docs/lab/2026-11.md).
+            .split_bytes = 770,
             .bank_pass_divisor = 2,
             .alone_permille = 1500,
             // Fitted to 128x192, 128x128 and 64x128 with tails, 2026-11-23 (docs/lab/2026-11.md, the sixth round).
@@ -112,9 +115,12 @@ CostModel cost_model_of(const DeviceProfile& profile) noexcept {
   if (profile.kind == DeviceKind::cpu) return kCpu;
   if (is_hopper(profile)) return kHopper;
   CostModel model = kGpu;
-  model.matmul.dram_bytes = std::max(
-      1u, static_cast<std::uint32_t>(std::uint64_t{kHopper.matmul.dram_bytes} *
-                                     profile.multiprocessors.value_or(model.multiprocessors) / kHopperMultiprocessors));
+  const auto scaled = [&](std::uint32_t of_hopper) {
+    const std::uint64_t whole = std::uint64_t{of_hopper} * profile.multiprocessors.value_or(model.multiprocessors);
+    return std::max(1u, static_cast<std::uint32_t>(whole / kHopperMultiprocessors));
+  };
+  model.matmul.dram_bytes = scaled(kHopper.matmul.dram_bytes);
+  model.matmul.split_bytes = scaled(kHopper.matmul.split_bytes);
   return model;
 }
 

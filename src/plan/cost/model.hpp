@@ -56,6 +56,7 @@ struct MatmulGpuCost {
   std::uint32_t scalar_rate;          // f32 multiply-adds per clock
   std::uint32_t dot_rate;             // int8 multiply-adds per clock by integer dot products
   std::uint32_t dram_bytes;           // bytes per clock of the whole device
+  std::uint32_t split_bytes;          // as dram_bytes, of partial sums (written, read again) beyond a third of the L2
   std::uint32_t bank_pass_divisor;    // passes over the banks of workgroup memory per clock, beyond the first
   std::uint32_t alone_permille;       // part of a product's time, added for a workgroup alone on its multiprocessor
   std::uint32_t tail_permille;        // factor on a tail's time: it runs beside the last full wave and slows it down

@@ -94,6 +94,7 @@ struct MatmulConfig {
   std::uint32_t workgroup = 128, required_subgroup_size = 0;
   std::uint32_t workgroup_memory_bytes = 0;
   std::uint32_t splits = 1;                      // of K; more than 1: partial sums in scratch, and a second step
+  bool can_split = false;                        // see splits_to_balance()
   bool can_tail = false;                         // the tail wave may be split along K, see tail_to_fill()
   std::uint32_t tail_rows = 0, tail_splits = 1;  // last rows of the result, which have their own step, and its splits
   FixedList<Constant, 24> own;
@@ -154,6 +155,11 @@ void use_few_pipelines(MatmulConfig& d, Common common) noexcept;
 // Split-K: the number of parts of K with which each multiprocessor of a GPU has `each` workgroups; 1 if the tiles
 // already fill the device.
 std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulConfig& d, std::uint32_t each = 2) noexcept;
+
+// Split-K: the number of parts of K, at most `most`, with which the multiprocessor that computes most of the workgroups
+// has the least to do. 160 tiles on 132 multiprocessors take as long as two tiles one behind the other; in 3 parts, as
+// 4 thirds. 1 if no number is better, or if the device's multiprocessors are not known.
+std::uint32_t splits_to_balance(const MatmulContext& c, const MatmulConfig& d, std::uint32_t most) noexcept;
 
 // If the tail wave would leave multiprocessors idle, splits its rows of tiles along K, so that it becomes a wave of
 // shorter workgroups (stream-K's "data-parallel plus" in two dispatches: Osama et al., "Stream-K", PPoPP 2023). Returns

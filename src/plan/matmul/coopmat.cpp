@@ -257,7 +257,8 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
     d.add(id, value);
   d.order = band_of_tiles(c, d);
   // Slices of K already give each multiprocessor enough subgroups.
-  d.splits = r.loop == kPipelinedL2 ? 1 : splits_to_fill(c, d, r.slice_k > 1 ? 1 : 2);
+  d.can_split = r.loop != kPipelinedL2;
+  d.splits = d.can_split ? splits_to_fill(c, d, r.slice_k > 1 ? 1 : 2) : 1;
   d.can_tail = r.loop != kPipelinedL2 && c.gathered_side(false) == nullptr;
   if (c.few_pipelines) use_few_pipelines(d, r.common);
   return d;

@@ -24,6 +24,7 @@ std::uint32_t band_of_tiles(const MatmulContext& c, const MatmulConfig& d) noexc
 void use_few_pipelines(MatmulConfig& d, Common common) noexcept {
   d.order = 8;
   d.can_tail = false;
+  d.can_split = common == Common::kSplit;
   if (common != Common::kSplit) d.splits = 1;
 }
 
@@ -46,6 +47,20 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulConfig& d, std:
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(c.problem.k), d.tile_k);
   if (tiles * 2 > held) return 1;
   return even_splits(steps, held / tiles);
+}
+
+std::uint32_t splits_to_balance(const MatmulContext& c, const MatmulConfig& d, std::uint32_t most) noexcept {
+  const std::uint64_t wave = c.profile.multiprocessors.value_or(0);
+  if (!d.can_split || c.cpu() || wave == 0) return 1;
+  const std::uint64_t tiles = matmul_tiles(c, d) * static_cast<std::uint64_t>(c.problem.batch);
+  const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(c.problem.k), d.tile_k);
+  std::uint64_t best = 1, waves = ceil_div(tiles, wave);  // of `best` splits
+  if (waves > most) return 1;                             // less than one part of `most` could be gained
+  for (std::uint64_t splits = 2; splits <= most; ++splits) {
+    const std::uint64_t own = ceil_div(tiles * splits, wave);
+    if (own * best < waves * splits) best = splits, waves = own;
+  }
+  return even_splits(steps, best);
 }
 
 bool tail_to_fill(const MatmulContext& c, MatmulConfig& d) noexcept {
@@ -98,6 +113,12 @@ std::uint64_t split_elements(const MatmulContext& c, const MatmulConfig& d) {
   const auto n = static_cast<std::uint64_t>(c.problem.n), batch = static_cast<std::uint64_t>(c.problem.batch);
   if (d.tail_rows != 0) return clamped(d.tail_rows * n, d.tail_splits);
   return d.splits > 1 ? clamped(batch * d.splits, static_cast<std::uint64_t>(c.problem.m) * n) : 0;
+}
+
+// Clocks for these. A tail's are read while they are in the L2 (tail_permille was fitted with this rate).
+std::uint64_t sums_clocks(const MatmulContext& c, std::uint64_t bytes, bool tail) {
+  const std::uint64_t near = tail ? bytes : std::min(bytes, c.profile.l2_bytes.value_or(std::uint64_t{16} << 20) / 3);
+  return near / c.model.matmul.dram_bytes + (bytes - near) / c.model.matmul.split_bytes;
 }
 
 }  // namespace
@@ -164,7 +185,7 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const Ma
                          m * n * d_bytes);
   clocks = std::max(clocks, once / model.dram_bytes + model.workgroup_start);
   if (const std::uint64_t split = split_elements(c, d); split != 0)
-    clocks += model.second_step + split * 4 / model.dram_bytes;
+    clocks += model.second_step + sums_clocks(c, split * 4, tail != 0);
   return static_cast<std::int64_t>(
              std::min<std::uint64_t>(clamped(clocks, model.clock_picoseconds), std::uint64_t{1} << 50)) *
          (1000 + e.bias_permille) / 1000;

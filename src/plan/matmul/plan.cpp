@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 namespace sectile::detail {
@@ -89,7 +90,8 @@ EstimatedMatmul matmul_with_splits(const MatmulContext& c, const MatmulStrategy&
   best.estimate = s.estimate(c, row, best);
   EstimatedMatmul split = best, tail = best;
   const bool has_tail = tail_to_fill(c, tail);
-  if (best.splits <= 1 && !has_tail) return best;
+  const std::array balanced{splits_to_balance(c, best, 4), splits_to_balance(c, best, 8)};
+  if (best.splits <= 1 && balanced[0] <= 1 && balanced[1] <= 1 && !has_tail) return best;
   const MatmulEstimate unbiased{.interior = best.estimate.interior};
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   const auto consider = [&](const EstimatedMatmul& config) {
@@ -100,6 +102,10 @@ EstimatedMatmul matmul_with_splits(const MatmulContext& c, const MatmulStrategy&
   };
   for (; split.splits > 1; split.splits /= 2) consider(split);
   consider(split);
+  for (const std::uint32_t splits : balanced) {
+    split.splits = splits;
+    if (splits > 1) consider(split);
+  }
   if (has_tail) consider(tail);
   if (least == std::numeric_limits<std::int64_t>::max()) best.splits = 1;
   return best;

@@ -195,7 +195,8 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
     d.add(id, value);
   d.rate_permille = c.cpu() ? cpu_rate_of(r) : gpu_rate_of(c, r);
   d.order = r.order != 0 ? r.order : few_tiles(c) ? 1 : band_of_tiles(c, d);
-  if (r.order == 0) d.splits = splits_to_fill(c, d);
+  d.can_split = r.order == 0;
+  if (d.can_split) d.splits = splits_to_fill(c, d);
   d.can_tail = r.order == 0 && c.gathered_side(false) == nullptr;
   if (c.few_pipelines) use_few_pipelines(d, r.common);
   return d;

@@ -95,11 +95,11 @@ TEST_CASE("sizes, strides and padding are pushed, with few pipelines bias and re
     const auto profile = builtin_target(target);
     REQUIRE(profile.has_value());
     for (const Layout& layout : {Layout{"conv2d f16 nhwc ", " weights=krsc"}, Layout{"conv2d f32 nchw ", ""}}) {
-      // Tiles come in bands where there are many.
+      // Tiles come in bands where there are many, and K is split where the tiles leave multiprocessors idle.
       const auto sizes = pipelines(*profile, layout.first, layout.last, false,
                                    {"2x320x64x64 k=320 r=3x3 p=1", "2x640x56x56 k=960 r=3x3 p=1,2,1,0 s=2,1 alpha=0.5",
                                     "5x640x128x128 k=640 r=3x3 s=2"});
-      CHECK_MESSAGE(sizes.size() <= 2, listed(sizes));
+      CHECK_MESSAGE(sizes.size() <= 3, listed(sizes));
       const auto epilogues =
           pipelines(*profile, layout.first, layout.last, true,
                     {"2x320x64x64 k=320 r=3x3 p=1", "2x320x64x64 k=320 r=3x3 p=1 epi=bias",

@@ -200,6 +200,32 @@ TEST_CASE("split-K needs the barrier before its reduction") {
   CHECK(!check_plan(broken).has_value());
 }
 
+// Of 160 tiles of 64x128 on 132 multiprocessors one has two, the time of two tiles. In 2, 3 or 4 parts it has 3/2, 4/3
+// or 5/4.
+TEST_CASE("K is split into as many parts as leave the busiest multiprocessor the least") {
+  const DeviceProfile profile = builtin_target("nvidia-hopper").value();
+  // 0: K is not split.
+  const auto workgroups = [](const std::string& text, const DeviceProfile& device, bool few = false,
+                             const char* row = "matmul_simt 64x128x8 8x8") {
+    const Plan plan = planned(text, device, {.force = row, .few_pipelines = few});
+    return plan.steps.size() == 2 && plan.steps[1].kernel.stem == "matmul_reduce" ? plan.steps[0].grid[0] : 0;
+  };
+  CHECK(workgroups("matmul f32 nn 320x4096x2880", profile) == 4 * 160);
+  CHECK(workgroups("matmul f32 nn 320x2048x2880 batch=2", profile) == 4 * 160);
+  CHECK(workgroups("matmul f32 nn 576x1408x2880", profile) == 4 * 99);
+  CHECK(workgroups("matmul f32 nn 1600x4096x65536", profile) == 8 * 800);  // 7 waves, or 49 eighths
+  CHECK(workgroups("matmul f32 nn 320x4096x2880", profile, true) == 4 * 160);
+  // Two whole waves; ten waves; a K of 15 steps; a row that is not split with few pipelines.
+  for (const char* other :
+       {"matmul f32 nn 1408x1536x2880", "matmul f32 nn 320x32768x2880", "matmul f32 nn 320x4096x120"})
+    CHECK_MESSAGE(workgroups(other, profile) == 0, other);
+  CHECK(workgroups("matmul f32 nn 640x4096x2880", profile, false, "matmul_simt 128x128x8 8x8") != 0);
+  CHECK(workgroups("matmul f32 nn 640x4096x2880", profile, true, "matmul_simt 128x128x8 8x8") == 0);
+  DeviceProfile unknown = profile;
+  unknown.multiprocessors.reset();
+  CHECK(workgroups("matmul f32 nn 320x4096x2880", unknown) == 0);
+}
+
 // 15 by 18 tiles are two waves of 132 multiprocessors and a tail of six tiles.
 TEST_CASE("a tail wave that leaves multiprocessors idle is split along K") {
   const DeviceProfile profile = builtin_target("nvidia-hopper").value();
