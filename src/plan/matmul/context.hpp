@@ -70,6 +70,7 @@ struct MatmulContext {
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;           // the widest accesses that alignment allows
   const ExtraRows* extra = nullptr;
   bool few_pipelines = false;                 // PlanOptions::few_pipelines
+  bool sizes_vary = true;                     // M or N may differ from call to call, see few_tiles()
   bool explain = false;                       // count all accesses, for explain; a choice samples them
   const GatheredOperand* gathered = nullptr;  // one of the operands; none: both are stored
 
@@ -195,8 +196,12 @@ Result<Step> matmul_step(const MatmulContext& c, const MatmulConfig& d, std::uin
 // The steps for K = 0: the epilogue without a product.
 Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands);
 
-// Plans a matmul. `vectors_batched`: each batch has its own bias and scale, one behind the other.
-Result<void> plan_matmul(Job& job, const MatmulProblem& problem, bool vectors_batched);
+// What a matmul is beside its problem.
+struct MatmulUse {
+  bool vectors_batched = false;  // each batch has its own bias and scale, one behind the other
+  bool sizes_vary = true;        // see MatmulContext
+};
+Result<void> plan_matmul(Job& job, const MatmulProblem& problem, MatmulUse use);
 
 MatmulContext matmul_context(const MatmulProblem& problem, const DeviceProfile& profile,
                              const ExtraRows* extra = nullptr, const GatheredOperand* gathered = nullptr);

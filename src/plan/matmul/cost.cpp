@@ -12,7 +12,7 @@ bool few_tiles(const MatmulContext& c) noexcept {
   constexpr std::int64_t kFewRows = 512;
   const auto& p = c.problem;
   const auto tiles = ceil_div(static_cast<std::uint64_t>(p.m), 128) * ceil_div(static_cast<std::uint64_t>(p.n), 128);
-  return c.gathered == nullptr && p.batch == 1 && std::min(p.m, p.n) <= kFewRows &&
+  return c.sizes_vary && c.gathered == nullptr && p.batch == 1 && std::min(p.m, p.n) <= kFewRows &&
          tiles < c.profile.multiprocessors.value_or(c.model.multiprocessors_of_few_tiles);
 }
 

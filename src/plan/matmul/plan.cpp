@@ -180,20 +180,21 @@ MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profil
 std::span<const NamedConstant> Operation<MatmulProblem>::named_constants(std::string_view) { return {}; }
 
 Result<void> Operation<MatmulProblem>::plan(Job& job, const MatmulProblem& problem) {
-  return plan_matmul(job, problem, false);
+  return plan_matmul(job, problem, {});
 }
 
-Result<void> plan_matmul(Job& job, const MatmulProblem& problem, bool vectors_batched) {
+Result<void> plan_matmul(Job& job, const MatmulProblem& problem, MatmulUse use) {
   auto specs = operands_of(Problem(problem));
   if (!specs) return std::unexpected(specs.error());
   for (const auto& spec : *specs) {
-    const bool batched = vectors_batched && (spec.name == "bias" || spec.name == "scale");
+    const bool batched = use.vectors_batched && (spec.name == "bias" || spec.name == "scale");
     job.plan.operands.push_back({spec.name, spec.written ? OperandRole::destination : OperandRole::source,
                                  spec.bytes * (batched ? static_cast<std::uint64_t>(problem.batch) : 1), spec.align});
   }
   if (problem.m == 0 || problem.n == 0 || problem.batch == 0) return {};
   MatmulContext c = matmul_context(problem, job.profile, job.options.extra);
-  if (vectors_batched) c.epilogue |= MATMUL_EPILOGUE_VECTOR_BATCHED;
+  if (use.vectors_batched) c.epilogue |= MATMUL_EPILOGUE_VECTOR_BATCHED;
+  c.sizes_vary = use.sizes_vary;
   c.few_pipelines = job.options.few_pipelines;
   constexpr std::int64_t kMostLd = std::int64_t{1} << 31;
   for (const auto ld : {c.at.lda, c.at.ldb, c.at.ldc, c.at.ldd, c.at.ldr})
