@@ -150,16 +150,22 @@ ProductElement Product::finish(const ProductSums& sums, const EpilogueNumbers& n
   return {result, tolerance};
 }
 
-// Whether every product and sum of the epilogue is a float, in whatever order, fused or not.
+// Whether every product and sum of the epilogue is a float, in whatever order, fused or not: Mesa 26.1.6 adds a
+// residual to a product before C if no activation is between them.
 bool Product::exact_epilogue(double acc_value, const EpilogueNumbers& numbers) const noexcept {
   if (activation != Activation::none && activation != Activation::relu) return false;
   const auto& [scale, c, bias, residual] = numbers;
   const double a = alpha, product = a * scale * acc_value, read = beta * c;
-  for (const double part : {acc_value, a * scale, a * acc_value, scale * acc_value, product, read, product + read,
-                            product + bias, read + bias, product + read + bias})
-    if (static_cast<float>(part) != part) return false;
-  const double v = activated(activation, product + read + bias);
-  return static_cast<float>(v + residual) == v + residual;
+  const auto floats = [](std::initializer_list<double> parts) {
+    return std::ranges::all_of(parts, [](double part) { return static_cast<float>(part) == part; });
+  };
+  const auto sums_are_floats = [&](double more) {
+    return floats({product + more, read + more, bias + more, product + read + more, product + bias + more,
+                   read + bias + more, product + read + bias + more});
+  };
+  if (!floats({acc_value, a * scale, a * acc_value, scale * acc_value}) || !sums_are_floats(0)) return false;
+  if (activation == Activation::none) return sums_are_floats(residual);
+  return floats({activated(activation, product + read + bias) + residual});
 }
 
 ProductElement Product::exact_element(double result) const noexcept {
