@@ -327,6 +327,15 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     set_tests_properties(modules PROPERTIES FIXTURES_REQUIRED modules_run
       ENVIRONMENT "SECTILE_MODULES_FOLDER=${PROJECT_BINARY_DIR}/modules_run")
   endif()
+  # With few pipelines one kernel serves problems with and without bias and relu.
+  if(SECTILE_ICD_lavapipe)
+    foreach(epilogue alpha=1 epi=bias epi=relu)
+      string(REPLACE = _ test check_few_pipelines_${epilogue})
+      add_test(NAME ${test} COMMAND sectile_command check --few-pipelines --device llvmpipe --problem
+        "conv2d f16 nhwc 1x16x9x9 k=16 r=3x3 p=1 ${epilogue}")
+      set_tests_properties(${test} PROPERTIES ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
+    endforeach()
+  endif()
   # The same problems on both, compared with each other as well.
   if(SECTILE_ICD_lavapipe AND SECTILE_ICD_swiftshader)
     add_test(NAME check_both COMMAND ${check} 200 100 $<TARGET_FILE:sectile_command> --seed 7 --device llvmpipe,SwiftShader)
