@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -154,18 +155,19 @@ ProductElement Product::finish(const ProductSums& sums, const EpilogueNumbers& n
 // residual to a product before C if no activation is between them.
 bool Product::exact_epilogue(double acc_value, const EpilogueNumbers& numbers) const noexcept {
   if (activation != Activation::none && activation != Activation::relu) return false;
-  const auto& [scale, c, bias, residual] = numbers;
-  const double a = alpha, product = a * scale * acc_value, read = beta * c;
-  const auto floats = [](std::initializer_list<double> parts) {
-    return std::ranges::all_of(parts, [](double part) { return static_cast<float>(part) == part; });
-  };
-  const auto sums_are_floats = [&](double more) {
-    return floats({product + more, read + more, bias + more, product + read + more, product + bias + more,
-                   read + bias + more, product + read + bias + more});
-  };
-  if (!floats({acc_value, a * scale, a * acc_value, scale * acc_value}) || !sums_are_floats(0)) return false;
-  if (activation == Activation::none) return sums_are_floats(residual);
-  return floats({activated(activation, product + read + bias) + residual});
+  const auto is_float = [](double part) { return static_cast<float>(part) == part; };
+  const double a = alpha, scale = numbers.scale;
+  if (!is_float(acc_value) || !is_float(a * scale) || !is_float(a * acc_value) || !is_float(scale * acc_value))
+    return false;
+  const std::array terms{a * scale * acc_value, beta * numbers.c, numbers.bias, numbers.residual};
+  const std::size_t together = activation == Activation::none ? terms.size() : terms.size() - 1;
+  for (unsigned some = 1; some < 1u << together; ++some) {
+    double sum = 0;
+    for (std::size_t i = 0; i < together; ++i)
+      if ((some >> i & 1) != 0) sum += terms.at(i);
+    if (!is_float(sum)) return false;
+  }
+  return is_float(activated(activation, terms[0] + terms[1] + terms[2]) + terms[3]);
 }
 
 ProductElement Product::exact_element(double result) const noexcept {
