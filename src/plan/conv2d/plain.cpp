@@ -75,7 +75,9 @@ Result<void> plan_plain(Job& job, const PlainMatmul& matmul) {
   Plan plan;
   plan.problem = job.plan.problem;
   Job own{job.profile, job.options, plan};
-  if (auto made = plan_matmul(own, matmul.problem, {matmul.vectors_batched, false}); !made) return made;
+  if (auto made = plan_matmul(own, matmul.problem, {.vectors_batched = matmul.vectors_batched, .sizes_vary = false});
+      !made)
+    return made;
   std::vector<Part> parts;
   for (const PlanOperand& operand : plan.operands) {
     const std::string_view name = operand.name;

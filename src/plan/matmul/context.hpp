@@ -70,7 +70,7 @@ struct MatmulContext {
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;           // the widest accesses that alignment allows
   const ExtraRows* extra = nullptr;
   bool few_pipelines = false;                 // PlanOptions::few_pipelines
-  bool sizes_vary = true;                     // M or N may differ from call to call, see few_tiles()
+  bool sizes_vary = true;                     // M or N may differ from call to call, see few_tiles(); not if gathered
   bool explain = false;                       // count all accesses, for explain; a choice samples them
   const GatheredOperand* gathered = nullptr;  // one of the operands; none: both are stored
 

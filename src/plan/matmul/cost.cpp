@@ -12,7 +12,7 @@ bool few_tiles(const MatmulContext& c) noexcept {
   constexpr std::int64_t kFewRows = 512;
   const auto& p = c.problem;
   const auto tiles = ceil_div(static_cast<std::uint64_t>(p.m), 128) * ceil_div(static_cast<std::uint64_t>(p.n), 128);
-  return c.sizes_vary && c.gathered == nullptr && p.batch == 1 && std::min(p.m, p.n) <= kFewRows &&
+  return c.sizes_vary && p.batch == 1 && std::min(p.m, p.n) <= kFewRows &&
          tiles < c.profile.multiprocessors.value_or(c.model.multiprocessors_of_few_tiles);
 }
 
@@ -24,8 +24,9 @@ std::uint32_t band_of_tiles(const MatmulContext& c, const MatmulConfig& d) noexc
 void use_few_pipelines(MatmulConfig& d, Common common) noexcept {
   d.order = 8;
   d.can_tail = false;
-  d.can_split = common == Common::kSplit;
-  if (common != Common::kSplit) d.splits = 1;
+  if (common == Common::kSplit) return;
+  d.can_split = false;
+  d.splits = 1;
 }
 
 namespace {

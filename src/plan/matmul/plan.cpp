@@ -155,6 +155,7 @@ MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profil
                   .model = cost_model_of(profile),
                   .limits = limits_of(profile),
                   .extra = extra,
+                  .sizes_vary = gathered == nullptr,
                   .gathered = gathered};
   c.epilogue = epilogue_of(p);
   c.type = type_code(p.type);

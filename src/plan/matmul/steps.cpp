@@ -393,6 +393,7 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfi
                              .width_d = c.width_d,
                              .extra = c.extra,
                              .few_pipelines = c.few_pipelines,
+                             .sizes_vary = c.sizes_vary,
                              .explain = c.explain,
                              .gathered = c.gathered};
     MatmulConfig config = d;
