@@ -336,6 +336,13 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
       set_tests_properties(${test} PROPERTIES ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
     endforeach()
   endif()
+  # Three tiles of rows are a wave of two multiprocessors and a tail, which begins inside the second image.
+  if(SECTILE_ICD_lavapipe)
+    add_test(NAME check_conv2d_tail COMMAND sectile_command check --device llvmpipe --multiprocessors 2
+      --problem "conv2d f32 nhwc 2x128x5x9 k=24 r=3x3 p=1 weights=krsc epi=bias+relu+residual"
+      --force "conv2d_simt 32x32x16 4x4")
+    set_tests_properties(check_conv2d_tail PROPERTIES ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
+  endif()
   # The same problems on both, compared with each other as well.
   if(SECTILE_ICD_lavapipe AND SECTILE_ICD_swiftshader)
     add_test(NAME check_both COMMAND ${check} 200 100 $<TARGET_FILE:sectile_command> --seed 7 --device llvmpipe,SwiftShader)

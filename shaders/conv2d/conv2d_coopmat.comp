@@ -53,7 +53,7 @@ Source first_of_image(Tile t) {
   locate_image(t);
   first_channel = kImageSide == 0u ? t.batch * size_c() : 0u;
   inside_image = 0u;
-  uint first = kImageSide == 0u ? t.m : t.n, last = (kImageSide == 0u ? size_m() : size_n()) - 1u;
+  uint first = kImageSide == 0u ? t.m : t.n, last = (kImageSide == 0u ? size_m() : columns()) - 1u;
   [[unroll]] for (uint i = 0u; i < kImageLoads; ++i) {
     uvec2 p = chunk_position(i, kImageChunks);
     places[i] = place_of(min(first + min(p.x, kImageRows - 1u), last), p.y * kChunkElements);

@@ -98,7 +98,7 @@ Place place_of_a(Tile t, uvec2 item) {
   return Place(offset_a(t, item), 0u);
 }
 Place place_of_b(Tile t, uvec2 item) {
-  if (kImageSide != 0u) return place_of(min(t.n + item.x, size_n() - 1u), item.y);
+  if (kImageSide != 0u) return place_of(min(t.n + item.x, columns() - 1u), item.y);
   return Place(offset_b(t, item), 0u);
 }
 uvec4 fetch_of_a(uvec2 base, Place place, uint k, uint left, const bool tail) {

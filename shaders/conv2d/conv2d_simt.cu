@@ -7,6 +7,7 @@
 // Implicit GEMM: matmul_simt with one operand gathered from an image as it is loaded. Bounds of the image, padding and
 // the prologue are decided there alone; products, store and epilogue are matmul's.
 #define CONV2D
+#define GATHERED
 #include "lib/cuda.cuh"
 #include "lib/matmul.cuh"
 #include "conv2d_simt.abi.h"

@@ -27,7 +27,12 @@
 //   image pitch, 2 words                IMAGE_SIDE 0: low, high; elements
 //   stride_h | stride_w << 16
 //   dilation_h | dilation_w << 16
+//   first pixel                         IMAGE_SIDE 0: of row 0 of A, counted over all images. D, C and the residual have
+//                                       their addresses at that row
+//   multiplier                          JOINED: of the division by N, whose shift is << 16
 // UNIFORM 1: ORDER_RSC, C is a multiple of TILE_K and TILE_K of BLOCK, so a step of K lies in one element of the filter.
+// JOINED 1 (with IMAGE_SIDE 1 and EPILOGUE_BATCHED): the columns of all images are one matrix's, N to an image, so that a
+// tile may have columns of several images. The batch strides are those of images.
 // R + S is at most 32: an invocation keeps one bit for each row and each column of the filter.
 // Offsets: the image that has the tile's first row is addressed in 64 bits (side 1: the batch's image, with all bits of
 // the batch stride). From there on, all that a tile may read of the image lies less than 2^31 bytes further: on side 0
@@ -39,7 +44,7 @@
 #ifndef SECTILE_LIB_CONV2D_ABI_H
 #define SECTILE_LIB_CONV2D_ABI_H
 
-#define CONV2D_MAX_WORDS 61           // MATMUL_MAX_WORDS and the words above
+#define CONV2D_MAX_WORDS 62           // MATMUL_MAX_WORDS and the words above
 
 #define CONV2D_SPEC_IMAGE_SIDE 32     // 0: A, 1: B. A variant of its own in matrix-unit kernels
 #define CONV2D_SPEC_ORDER 33          // CONV2D_ORDER_RSC or _CRS
@@ -49,6 +54,7 @@
 #define CONV2D_SPEC_PROLOGUE 37       // CONV2D_PROLOGUE bits
 
 #define CONV2D_SPEC_UNIFORM 38        // 1: see above
+#define CONV2D_SPEC_JOINED 39         // 1: see above
 
 #define CONV2D_ORDER_RSC 0
 #define CONV2D_ORDER_CRS 1

@@ -11,6 +11,7 @@ const uint kAtFilter = kAtImage + (kImageSide == 0u ? 12u : 8u);      // strides
 uint size_h() { return word(kAtImage); }
 uint size_w() { return word(kAtImage + 1u); }
 uint size_c() { return word(kAtImage + 3u); }
+uint first_pixel() { return word(kAtImage + 14u); }      // of row 0, on side 0
 uint pixel_pitch() { return kImageSide == 0u ? lda() : ldb(); }
 
 // Divides n by the number whose multiplier is word k; `which`: its shift is byte `which` of the word of shifts.
@@ -28,7 +29,7 @@ struct Place {
 };
 
 uvec2 image_base;          // of the image that has the tile's first pixel; its first element is always there
-uint first_image;          // that image, counted from the batch's address
+uint first_image;          // that image, counted from the batch's address; with joined columns, from the operand's
 
 // Channel c's distance from channel 0.
 uint channel_at(uint c) {
@@ -39,10 +40,10 @@ uint channel_at(uint c) {
 
 void locate_image(Tile t) {
   image_base = kImageSide == 0u ? batch_address(push.a, kAType, t.batch, kAtBatchA)
-                                : batch_address(push.b, kBType, t.batch, kAtBatchB);
-  first_image = 0u;
+                                : batch_address(push.b, kBType, kJoined != 0u ? image_of_column(t.n) : t.batch, kAtBatchB);
+  first_image = kJoined != 0u ? image_of_column(t.n) : 0u;
   if (kImageSide != 0u) return;
-  first_image = divided(t.m, kAtImage + 9u, 2u);
+  first_image = divided(first_pixel() + t.m, kAtImage + 9u, 2u);
   uvec2 elements = product64(first_image, word(kAtImage + 10u));
   elements.y += first_image * word(kAtImage + 11u);
   image_base = add64(image_base, bytes_of(kAType, elements));
@@ -53,9 +54,14 @@ Place place_of(uint pixel, uint k) {
   Place place;
   place.at = kUniform != 0u ? channel_at(k) : 0u;
   if (kImageSide == 0u) {
+    pixel += first_pixel();
     uint image = divided(pixel, kAtImage + 9u, 2u);
     pixel -= image * word(kAtImage + 8u);
     place.at += (image - first_image) * word(kAtImage + 10u);
+  } else if (kJoined != 0u) {
+    uint image = image_of_column(pixel);
+    pixel -= image * size_n();
+    place.at += (image - first_image) * word(kAtBatchB);
   }
   uint p = divided(pixel, kAtImage + 6u, 1u), q = pixel - p * word(kAtImage + 5u);
   uvec2 pad = halves(word(kAtImage + 2u)), stride = halves(word(kAtFilter)), step = halves(word(kAtFilter + 1u));

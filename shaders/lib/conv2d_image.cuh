@@ -15,6 +15,7 @@ constexpr uint kAtPixels = kAtEnd + 8u;                   // of an output image;
 constexpr uint kAtImagePitch = kAtEnd + 10u;              // IMAGE_SIDE 0
 constexpr uint kAtStrides = kAtEnd + (kImageSide == 0u ? 12u : 8u);
 constexpr uint kAtDilations = kAtStrides + 1u;
+constexpr uint kAtFirstPixel = kAtStrides + 2u;           // of row 0; IMAGE_SIDE 0
 
 __device__ __forceinline__ bool is_image(const Side& s) { return s.b == (kImageSide == 1u); }
 
@@ -24,6 +25,10 @@ __device__ __forceinline__ uint quotient(const MatmulPush& push, uint n, const u
 }
 __device__ __forceinline__ uint image_of(const MatmulPush& push, uint pixel) {
   return quotient(push, pixel, kAtPixels, 16u);
+}
+// The image that has the tile's first row.
+__device__ __forceinline__ uint first_image_of(const MatmulPush& push, const Tile& t) {
+  return image_of(push, word(push, kAtFirstPixel) + t.m);
 }
 
 // Where runs of a load begin. Offsets are elements from the first image that the tile reads, modulo 2^32: an image's
@@ -36,9 +41,14 @@ __device__ __forceinline__ Place place_of_pixel(const MatmulPush& push, const Ti
   uint pixel = (s.b ? t.n : t.m) + inside_of(s, item);
   Place place = {0u, 0u};
   if (kImageSide == 0u) {
+    pixel += word(push, kAtFirstPixel);
     const uint n = image_of(push, pixel);
     pixel -= n * word(push, kAtPixels);
-    place.at = (n - image_of(push, t.m)) * word(push, kAtImagePitch);
+    place.at = (n - first_image_of(push, t)) * word(push, kAtImagePitch);
+  } else if (kJoined != 0u) {
+    const uint n = image_of_column(push, pixel);
+    pixel -= n * size_n(push);
+    place.at = (n - image_of_column(push, t.n)) * word(push, kAtBatchB);
   }
   const uint p = quotient(push, pixel, kAtOutWidth, 8u), q = pixel - p * word(push, kAtOutWidth);
   const uint y = p * low_half(word(push, kAtStrides)) - low_half(word(push, kAtPads));
@@ -120,11 +130,12 @@ __device__ __forceinline__ Operands operands_of(const MatmulPush& push, const Ti
   if (kImageSide == 0u) {
     o.a.group = kGroupA;
     o.at_a = batch_address(push, address_of(push.a), kAType, t.batch, kAtBatchA) +
-             bytes_of(kAType, image_of(push, t.m) * word2(push, kAtImagePitch));
+             bytes_of(kAType, first_image_of(push, t) * word2(push, kAtImagePitch));
     o.step_a = 0u;
   } else {
     o.b.group = kGroupB;
-    o.at_b = batch_address(push, address_of(push.b), kBType, t.batch, kAtBatchB);
+    const uint image = kJoined != 0u ? image_of_column(push, t.n) : t.batch;
+    o.at_b = batch_address(push, address_of(push.b), kBType, image, kAtBatchB);
     o.step_b = 0u;
   }
   return o;

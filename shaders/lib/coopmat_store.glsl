@@ -91,7 +91,7 @@ void store_tile(Tile t, SubgroupTile sub) {
     do {
       uint row = run / runs, column = run % runs * kWidthD;
       uint m = t.m + sub.m + part / parts_n * kStoreM + row, n = t.n + sub.n + part % parts_n * kStoreN + column;
-      if (row < kStoreM && m < size_m() && n < size_n())
+      if (row < kStoreM && m < size_m() && n < columns())
         store_staged(target, base + row * kStorePitch + column / sum_elements, column, m, n);
       run += kSubgroup * kSliceK;
     } while (run < kStoreM * runs);

@@ -2,7 +2,8 @@
 // B.
 // Include after lib/cuda.cuh. INTEGER (from the variant): int8 products with int accumulators. Every CUDA device has
 // 1-byte and 2-byte accesses, so the "narrow" variants that plans name are the same code as the others.
-// CONV2D: the kernel is a convolution's, whose words (lib/conv2d.abi.h) stand among these and behind them.
+// CONV2D: the kernel is a convolution's, whose words (lib/conv2d.abi.h) stand among these and behind them. GATHERED:
+// as a product.
 #include "matmul.abi.h"
 #include "numbers.cuh"
 
@@ -130,6 +131,21 @@ __device__ __forceinline__ uint64 batch_address(const MatmulPush& push, uint64 a
 
 // ---- tiles
 
+#ifdef GATHERED
+constexpr uint kJoined = sectile_constant(CONV2D_SPEC_JOINED, 0u);
+// The image that has column n, where columns are joined.
+__device__ __forceinline__ uint image_of_column(const MatmulPush& push, uint n) {
+  return (__umulhi(n, word(push, kAtEnd + 10u)) + n) >> ((word(push, kAtEnd + 7u) >> 16u) & 31u);
+}
+#else
+constexpr uint kJoined = 0u;
+__device__ __forceinline__ uint image_of_column(const MatmulPush&, uint) { return 0u; }
+#endif
+// That tiles divide among them.
+__device__ __forceinline__ uint columns(const MatmulPush& push) {
+  return kJoined != 0u ? size_n(push) * batches(push) : size_n(push);
+}
+
 struct Tile {
   uint m, n;              // first row and column of the result
   uint k, k_end;          // range of K that this workgroup sums
@@ -139,7 +155,7 @@ struct Tile {
 // False for surplus workgroups of a folded grid. Whole workgroups return together, so every barrier is reached by all.
 __device__ __forceinline__ bool locate_tile(const MatmulPush& push, Tile& t) {
   uint id = group_id();
-  const uint tiles_m = (size_m(push) + kTileM - 1u) / kTileM, tiles_n = (size_n(push) + kTileN - 1u) / kTileN;
+  const uint tiles_m = (size_m(push) + kTileM - 1u) / kTileM, tiles_n = (columns(push) + kTileN - 1u) / kTileN;
   const uint tiles = tiles_m * tiles_n;
   const uint outer = id / tiles;
   id -= outer * tiles;
@@ -167,7 +183,7 @@ __device__ __forceinline__ bool locate_tile(const MatmulPush& push, Tile& t) {
     t.k = t.split * word(push, kAtSplitK);
     t.k_end = min(t.k_end, t.k + word(push, kAtSplitK));
   }
-  return t.batch < batches(push);
+  return t.batch < (kJoined != 0u ? 1u : batches(push));
 }
 
 __device__ __forceinline__ uint64 a_address(const MatmulPush& push, const Tile& t, uint m, uint k) {

@@ -1,7 +1,7 @@
 // Reads the word stream that lib/matmul.abi.h describes; locates a workgroup's tile; loads and converts runs of A and
 // B.
 // NARROW and NO_BYTES (from the variant): see numbers.glsl. INTEGER: int8 products with int accumulators.
-// CONV2D: the kernel is a convolution's, whose stream has more words (lib/conv2d.abi.h).
+// CONV2D: the kernel is a convolution's, whose stream has more words (lib/conv2d.abi.h). GATHERED: as a product.
 #include "numbers.glsl"
 #include "matmul.abi.h"
 #ifdef CONV2D
@@ -37,7 +37,7 @@ W1(0) W1(1) W1(2) W1(3) W1(4) W1(5) W1(6) W1(7) W1(8) W1(9) W1(10) W1(11) W1(12)
 W1(16)
 #ifdef CONV2D
 W1(17) W1(18) W1(19) W1(20) W1(21) W1(22) W1(23) W1(24) W1(25) W1(26) W1(27) W1(28) W1(29) W1(30) W1(31)
-W1(32) W1(33) W1(34)
+W1(32) W1(33) W1(34) W1(35)
 #endif
 #undef W1
 uint specialized_words[MAX_WORDS - MATMUL_PUSH_WORDS] = uint[MAX_WORDS - MATMUL_PUSH_WORDS](
@@ -46,7 +46,7 @@ uint specialized_words[MAX_WORDS - MATMUL_PUSH_WORDS] = uint[MAX_WORDS - MATMUL_
     kWord16
 #ifdef CONV2D
     , kWord17, kWord18, kWord19, kWord20, kWord21, kWord22, kWord23, kWord24, kWord25, kWord26, kWord27,
-    kWord28, kWord29, kWord30, kWord31, kWord32, kWord33, kWord34
+    kWord28, kWord29, kWord30, kWord31, kWord32, kWord33, kWord34, kWord35
 #endif
     );
 uint word(const uint k) {
@@ -150,6 +150,20 @@ uvec2 batch_address(uvec2 address, const uint type, uint batch, const uint k) {
 
 // ---- tiles
 
+#ifdef GATHERED
+layout(constant_id = CONV2D_SPEC_JOINED) const uint kJoined = 0u;
+// The image that has column n, where columns are joined.
+uint image_of_column(uint n) {
+  uint high, low;
+  umulExtended(n, word(kAtEnd + 10u), high, low);
+  return (high + n) >> ((word(kAtEnd + 7u) >> 16) & 31u);
+}
+#else
+const uint kJoined = 0u;
+uint image_of_column(uint n) { return 0u; }
+#endif
+uint columns() { return kJoined != 0u ? size_n() * batches() : size_n(); }      // that tiles divide among them
+
 struct Tile {
   uint m, n;              // first row and column of the result
   uint k, k_end;          // range of K that this workgroup sums
@@ -163,7 +177,7 @@ uint group_id() {
 // False for surplus workgroups of a folded grid. Whole workgroups return together, so every barrier is reached by all.
 bool locate_tile(out Tile t) {
   uint id = group_id();
-  uint tiles_m = (size_m() + kTileM - 1u) / kTileM, tiles_n = (size_n() + kTileN - 1u) / kTileN;
+  uint tiles_m = (size_m() + kTileM - 1u) / kTileM, tiles_n = (columns() + kTileN - 1u) / kTileN;
   uint tiles = tiles_m * tiles_n;
   uint outer = 0u;
   if (id >= tiles) {   // a branch, because a division takes some 150 clocks and most grids have one batch and no split
@@ -194,7 +208,7 @@ bool locate_tile(out Tile t) {
     t.k = t.split * word(kAtSplitK);
     t.k_end = min(t.k_end, t.k + word(kAtSplitK));
   }
-  return t.batch < batches();
+  return t.batch < (kJoined != 0u ? 1u : batches());
 }
 
 // Address of A[m, k]; B[k, n] below.

@@ -42,26 +42,28 @@ __device__ __forceinline__ float load_out(uint64 address, uint at) {
 // Addresses for a tile's result and the operands of its epilogue; computed once a workgroup.
 struct Target {
   uint64 d, c, residual;    // address of the tile's element (first row, first column)
-  uint row, column, batch;
+  uint row, column;         // with joined columns the column is the first image's first, as it is in the addresses
+  uint batch;               // with joined columns: the first column's image
 };
 
 __device__ __forceinline__ Target target_of(const MatmulPush& push, const Tile& t) {
   Target g;
   g.row = t.m;
-  g.column = t.n;
-  g.batch = t.batch;
-  uint64 d = batch_address(push, address_of(push.d), kOutType, t.batch, kAtBatchD);
+  g.batch = kJoined != 0u ? image_of_column(push, t.n) : t.batch;
+  g.column = kJoined != 0u ? g.batch * size_n(push) : t.n;
+  const uint column = kJoined != 0u ? 0u : t.n;
+  uint64 d = batch_address(push, address_of(push.d), kOutType, g.batch, kAtBatchD);
   // Partial sums: one M x ldd matrix per split, consecutive.
   if (kSplit != 0u) d += bytes_of(kOutType, uint64(t.split) * size_m(push) * ldd(push));
-  g.d = element_address(d, kOutType, t.m, ldd(push), t.n);
+  g.d = element_address(d, kOutType, t.m, ldd(push), column);
   g.c = g.d;
   if (kHasC != 0u)
-    g.c = element_address(batch_address(push, word2(push, kAtC), kOutType, t.batch, kAtBatchC), kOutType, t.m,
-                          ldc(push), t.n);
+    g.c = element_address(batch_address(push, word2(push, kAtC), kOutType, g.batch, kAtBatchC), kOutType, t.m,
+                          ldc(push), column);
   g.residual = g.d;
   if (kHasResidual != 0u)
-    g.residual = element_address(batch_address(push, word2(push, kAtResidual), kOutType, t.batch, kAtBatchR), kOutType,
-                                 t.m, ldr(push), t.n);
+    g.residual = element_address(batch_address(push, word2(push, kAtResidual), kOutType, g.batch, kAtBatchR), kOutType,
+                                 t.m, ldr(push), column);
   return g;
 }
 
@@ -97,16 +99,24 @@ __device__ __forceinline__ float finished(const MatmulPush& push, const Target& 
   return activated(push, v) + residual;
 }
 
+// Element offset of (m, n) in the tile of an operand; its batch stride is word k. Offsets inside a tile are 32-bit.
+__device__ __forceinline__ uint offset_of(const MatmulPush& push, const Target& g, uint m, uint n, uint ld,
+                                          const uint k) {
+  if (kJoined == 0u) return (m - g.row) * ld + n - g.column;
+  const uint image = image_of_column(push, n);
+  return (m - g.row) * ld + n - image * size_n(push) + (image - g.batch) * word(push, k);
+}
+
 // Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them. The caller has checked that
-// they are inside the result (kWidthD divides N). Offsets inside a tile are 32-bit.
+// they are inside the result (kWidthD divides N).
 __device__ __forceinline__ void store_run(const MatmulPush& push, const Target& g, uint m, uint n,
                                           const acc_t (&acc)[MAX_RUN]) {
   const uint bytes = kWidthD * bytes_of_type(kOutType);
-  const uint inside = n - g.column;
-  const uint at = ((m - g.row) * ldd(push) + inside) * bytes_of_type(kOutType);
+  const uint at = offset_of(push, g, m, n, ldd(push), kAtBatchD) * bytes_of_type(kOutType);
   uvec4 raw = {}, raw_c = {}, raw_residual = {};
   if (kHasResidual != 0u)
-    raw_residual = load_written(g.residual, ((m - g.row) * ldr(push) + inside) * bytes_of_type(kOutType), bytes);
+    raw_residual =
+        load_written(g.residual, offset_of(push, g, m, n, ldr(push), kAtBatchR) * bytes_of_type(kOutType), bytes);
 #ifdef INTEGER
   if (kOutType == MATMUL_TYPE_I32) {
 #pragma unroll
@@ -117,7 +127,8 @@ __device__ __forceinline__ void store_run(const MatmulPush& push, const Target& 
   }
 #endif
   if ((kHasC | kHasCIsD) != 0u)
-    raw_c = load_written(g.c, ((m - g.row) * ldc(push) + inside) * bytes_of_type(kOutType), bytes);
+    raw_c = load_written(
+        g.c, offset_of(push, g, m, n, ldc(push), kHasC != 0u ? kAtBatchC : kAtBatchD) * bytes_of_type(kOutType), bytes);
   float c[MAX_RUN], residual[MAX_RUN], v[MAX_RUN];
   unpack_run(kOutType, kWidthD, raw_c, c);
   unpack_run(kOutType, kWidthD, raw_residual, residual);

@@ -49,7 +49,8 @@ float load_out(uvec2 address, uint at) {
 struct Target {
   uvec2 d, c, residual;    // address of the tile's element (first row, first column)
   uvec2 bias, scale;       // of the batch, from the result's first row (column) on
-  uint row, column;
+  uint row, column;        // with joined columns the column is the first image's first, as it is in the addresses
+  uint image;              // with joined columns: the first column's
 };
 
 // The address of a batch's bias or scale. `row_bits`: the epilogue's bits that say that it has a value for each row.
@@ -61,18 +62,20 @@ uvec2 vector_address(const uint k, const uint type, uint batch, const uint row_b
 Target target_of(Tile t) {
   Target g;
   g.row = t.m;
-  g.column = t.n;
-  uvec2 d = batch_address(push.d, kOutType, t.batch, kAtBatchD);
+  g.image = kJoined != 0u ? image_of_column(t.n) : t.batch;
+  g.column = kJoined != 0u ? g.image * size_n() : t.n;
+  uint column = kJoined != 0u ? 0u : t.n;
+  uvec2 d = batch_address(push.d, kOutType, g.image, kAtBatchD);
   // Partial sums: one M x ldd matrix per split, consecutive.
   if (kSplit != 0u) d = element_address(d, kOutType, t.split * size_m(), ldd(), 0u);
-  g.d = element_address(d, kOutType, t.m, ldd(), t.n);
+  g.d = element_address(d, kOutType, t.m, ldd(), column);
   g.c = g.d;
   if (kHasC != 0u)
-    g.c = element_address(batch_address(word2(kAtC), kOutType, t.batch, kAtBatchC), kOutType, t.m, ldc(), t.n);
+    g.c = element_address(batch_address(word2(kAtC), kOutType, g.image, kAtBatchC), kOutType, t.m, ldc(), column);
   g.residual = g.d;
   if (kHasResidual != 0u)
-    g.residual = element_address(batch_address(word2(kAtResidual), kOutType, t.batch, kAtBatchR), kOutType, t.m,
-                                 word(kAtLdr), t.n);
+    g.residual = element_address(batch_address(word2(kAtResidual), kOutType, g.image, kAtBatchR), kOutType, t.m,
+                                 word(kAtLdr), column);
   g.bias = g.scale = g.d;
   if (kHasBias != 0u) g.bias = vector_address(kAtBias, kOutType, t.batch, MATMUL_EPILOGUE_BIAS_ROW);
   if (kHasScale != 0u) g.scale = vector_address(kAtScale, MATMUL_TYPE_F32, t.batch, MATMUL_EPILOGUE_SCALE_ROW);
@@ -99,17 +102,23 @@ float finished(Target g, acc_t acc, uint m, uint n, float c, float residual) {
   return finished_float(g, float(acc), m, n, c, residual);
 }
 
+// Element offset of (m, n) in the tile of an operand; its batch stride is word k. Offsets inside a tile are 32-bit.
+uint offset_of(Target g, uint m, uint n, uint ld, const uint k) {
+  if (kJoined == 0u) return (m - g.row) * ld + n - g.column;
+  uint image = image_of_column(n);
+  return (m - g.row) * ld + n - image * size_n() + (image - g.image) * word(k);
+}
+
 // Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them. The caller has checked that
-// they are inside the result (kWidthD divides N). Offsets inside a tile are 32-bit.
+// they are inside the result (kWidthD divides N).
 void store_run(Target g, uint m, uint n, acc_t acc[MAX_RUN]) {
   const uint bytes = kWidthD * bytes_of_type(kOutType);
-  uint inside = n - g.column;
-  uint at = ((m - g.row) * ldd() + inside) * bytes_of_type(kOutType);
+  uint at = offset_of(g, m, n, ldd(), kAtBatchD) * bytes_of_type(kOutType);
   uvec4 raw = uvec4(0u);
 #ifdef INTEGER
   if (kOutType == MATMUL_TYPE_I32) {
     uvec4 residual = uvec4(0u);
-    if (kHasResidual != 0u) residual = load_raw(g.residual, ((m - g.row) * word(kAtLdr) + inside) * 4u, bytes);
+    if (kHasResidual != 0u) residual = load_raw(g.residual, offset_of(g, m, n, word(kAtLdr), kAtBatchR) * 4u, bytes);
     [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i)
       raw[i] = uint(finished_int(g, acc[i], m, n + i, int(residual[i])));
     store_raw(g.d, at, bytes, raw);
@@ -120,10 +129,10 @@ void store_run(Target g, uint m, uint n, acc_t acc[MAX_RUN]) {
   unpack_run(kOutType, kWidthD, uvec4(0u), c);
   unpack_run(kOutType, kWidthD, uvec4(0u), residual);
   if ((kHasC | kHasCIsD) != 0u)
-    unpack_run(kOutType, kWidthD, load_raw(g.c, ((m - g.row) * ldc() + inside) * bytes_of_type(kOutType), bytes), c);
+    unpack_run(kOutType, kWidthD, load_raw(g.c, offset_of(g, m, n, ldc(), kHasC != 0u ? kAtBatchC : kAtBatchD) * bytes_of_type(kOutType), bytes), c);
   if (kHasResidual != 0u)
     unpack_run(kOutType, kWidthD,
-               load_raw(g.residual, ((m - g.row) * word(kAtLdr) + inside) * bytes_of_type(kOutType), bytes), residual);
+               load_raw(g.residual, offset_of(g, m, n, word(kAtLdr), kAtBatchR) * bytes_of_type(kOutType), bytes), residual);
   if (kOutType == MATMUL_TYPE_F32) {
     [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i)
       raw[i] = floatBitsToUint(finished(g, acc[i], m, n + i, c[i], residual[i]));

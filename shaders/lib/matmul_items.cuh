@@ -60,7 +60,7 @@ __device__ __forceinline__ Side side_b(const MatmulPush& push, const Tile& t) {
   return {true,     kAlongKB,           kBType,
           kWidthB,   kSpanB,             kSpanKB,
           kTileN,    kAlongKB ? kGroupB : kTileN / kSpanB, kItemsB,
-          kLoadsB,   kPitchB,            ldb(push), size_n(push) - t.n};
+          kLoadsB,   kPitchB,            ldb(push), columns(push) - t.n};
 }
 
 // Position in the tile of the item of an invocation's load. Where the tile divides evenly, loads differ by constants. A

@@ -128,7 +128,7 @@ __device__ __forceinline__ void multiply_row(const MatmulPush& push, const Tile&
 #pragma unroll
     for (uint j = 0u; j < kColumns; ++j) {
       if (kChecked != 0u && !(t.m + own.m + row_offset(i) < size_m(push) &&
-                              t.n + own.n + column_offset(j) < size_n(push) && k + row * kPacked < t.k_end))
+                              t.n + own.n + column_offset(j) < columns(push) && k + row * kPacked < t.k_end))
         continue;
       acc[i * kColumns + j] = multiplied(x[i], y[j], acc[i * kColumns + j]);
     }
@@ -249,7 +249,7 @@ __device__ __forceinline__ void multiply_tile(const MatmulPush& push) {
       acc_t run[MAX_RUN];
 #pragma unroll
       for (uint e = 0u; e < MAX_RUN; ++e) run[e] = acc[i * kColumns + min(j + e, kColumns - 1u)];
-      if (m < size_m(push) && n < size_n(push)) store_run(push, target, m, n, run);
+      if (m < size_m(push) && n < columns(push)) store_run(push, target, m, n, run);
     }
   }
 }

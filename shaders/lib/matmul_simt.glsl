@@ -87,7 +87,7 @@ void multiply_row(Tile t, uint stage, uint row, uint k) {
   }
   [[unroll]] for (uint i = 0u; i < kRows; ++i) {
     [[unroll]] for (uint j = 0u; j < kColumns; ++j) {
-      if (kChecked != 0u && !(t.m + own_m + row_offset(i) < size_m() && t.n + own_n + column_offset(j) < size_n() &&
+      if (kChecked != 0u && !(t.m + own_m + row_offset(i) < size_m() && t.n + own_n + column_offset(j) < columns() &&
                               k + row * kPacked < t.k_end))
         continue;
 #if defined(DOT)
@@ -209,7 +209,7 @@ void main() {
       uint n = t.n + own_n + column_offset(j);
       acc_t run[MAX_RUN];
       [[unroll]] for (uint e = 0u; e < MAX_RUN; ++e) run[e] = acc[i][min(j + e, kColumns - 1u)];
-      if (m < size_m() && n < size_n()) store_run(target, m, n, run);
+      if (m < size_m() && n < columns()) store_run(target, m, n, run);
     }
   }
 }

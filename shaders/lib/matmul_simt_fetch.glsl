@@ -157,7 +157,7 @@ bool has_b(uint load) {
 }
 // Element offset from the tile's first element.
 uint offset_b(Tile t, uvec2 item) {
-  uint inside = min(t.n + item.x, size_n() - kSpanB) - t.n;
+  uint inside = min(t.n + item.x, columns() - kSpanB) - t.n;
   return kAlongKB ? inside * ldb() + item.y : item.y * ldb() + inside;
 }
 
@@ -198,7 +198,7 @@ void stage_item_b(Tile t, uint stage, uvec2 item, uvec4 raw, uint k, uint left, 
     [[unroll]] for (uint i = 0u; i < kWidthB; ++i) staged_b[at][part + i] = transposed[i];
 #else
   float v[MAX_RUN];
-  CONVERT_B(t, item, raw, k + item.y, min(t.n + item.x, size_n() - kSpanB), !tail || item.y < left, v);
+  CONVERT_B(t, item, raw, k + item.y, min(t.n + item.x, columns() - kSpanB), !tail || item.y < left, v);
   if (kAlongKB) {
     [[unroll]] for (uint i = 0u; i < kWidthB; ++i) staged_b[at + i * (kPitchB / 4u)][part] = v[i];
   } else if (kWidthB >= 4u) {

@@ -16,7 +16,7 @@ struct Job {
   const PlanOptions& options;
   Plan& plan;
   bool chose = false;     // a candidate was chosen; a problem without work has no candidates
-  std::int64_t cost = 0;  // of the chosen permutes, picoseconds
+  std::int64_t cost = 0;  // of the chosen candidates, picoseconds
 };
 
 // Makes one plan. `tuned`: options.force comes from the tuning store and not from the user.

@@ -101,7 +101,7 @@ const std::set<std::uint32_t> kSimt = {
     MATMUL_SIMT_SPEC_VECTOR,   MATMUL_SIMT_SPEC_STRIDED,     MATMUL_SIMT_SPEC_STAGES,  MATMUL_SIMT_SPEC_PREFETCH,
     MATMUL_SIMT_SPEC_FETCHERS, MATMUL_SIMT_SPEC_INTERLEAVED, MATMUL_SIMT_SPEC_PAD_A,   MATMUL_SIMT_SPEC_PAD_B,
     MATMUL_SIMT_SPEC_GROUP_A,  MATMUL_SIMT_SPEC_GROUP_B,     MATMUL_SIMT_SPEC_CHECKED, MATMUL_SIMT_SPEC_PAIRED};
-const std::set<std::uint32_t> kGathered = {CONV2D_SPEC_ORDER, CONV2D_SPEC_UNIFORM};
+const std::set<std::uint32_t> kGathered = {CONV2D_SPEC_ORDER, CONV2D_SPEC_UNIFORM, CONV2D_SPEC_JOINED};
 
 const std::vector<Interface> kInterfaces = {
     conv2d_interface("conv2d_coopmat", with(kCoopmat, kGathered)),

@@ -124,6 +124,18 @@ constexpr const char* kConvolutions[] = {
 
 }  // namespace
 
+// Three tiles of rows are a wave of two multiprocessors and a tail, which begins inside the second image.
+TEST_CASE("the tail wave of an image that is A comes out right") {
+  DeviceProfile profile = emulated::target("lavapipe");
+  profile.multiprocessors = 2;
+  const Conv2dProblem problem =
+      conv2d_of("conv2d f32 nhwc 2x128x5x9 k=24 r=3x3 p=1 weights=krsc epi=bias+relu+residual");
+  const Plan plan = plan_by(problem, profile, "conv2d_simt 32x32x16 4x4");
+  REQUIRE(plan.steps.size() == 3);
+  Conv2dCase c(problem, 3);
+  CHECK(c.run(plan, nullptr) == "");
+}
+
 TEST_CASE("every candidate of convolutions comes out right") {
   const DeviceProfile profiles[] = {convolving_device(), without_dot(), without_subgroups()};
   // Of the tiles' rows one in so many, others for each problem.

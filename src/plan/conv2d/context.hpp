@@ -125,6 +125,9 @@ struct Reading {
   bool few_pipelines = false;
 };
 std::unique_ptr<GatheredOperand> gathered_image(const Conv2dProblem& problem, const Reading& reading);
+// Whether the pixels of all images are columns of one matrix, where they are columns: tiles of 128 columns of each
+// image for itself have 3 % more columns than the image, or more.
+bool joins_images(const Conv2dProblem& problem) noexcept;
 // Elements from a group's first channel to the next group's.
 std::int64_t group_step(const Conv2dProblem& problem, const ImageStrides& at) noexcept;
 // Appends what all kernels are told of the prologue and of paddings, strides and dilations.

@@ -31,6 +31,8 @@ class GatheredImage final : public GatheredOperand {
     const std::uint32_t middle_k = order_ == CONV2D_ORDER_RSC ? filter_ / 2 * channels_ : 0;
     first_k_ = middle_k / kMostStep * kMostStep + kMostStep <= length_ ? middle_k / kMostStep * kMostStep : 0;
     is_b = reading.is_b;
+    states_first_row = !is_b;
+    joined = is_b && !few_pipelines_ && joins_images(p);
     elements = p.h * p.w * (is_b ? p.c : p.n * channels_);
     simt = "conv2d_simt";
     coopmat = "conv2d_coopmat";
@@ -54,14 +56,15 @@ class GatheredImage final : public GatheredOperand {
   std::int64_t reach(std::uint32_t rows) const override {
     const std::int64_t image =
         at_.block == 0 ? p_.h * p_.w * at_.pixel : (channels_ + at_.block - 1) / at_.block * at_.plane;
-    if (is_b) return image;
+    if (is_b && !joined) return image;
     return (std::min<std::int64_t>(p_.n, (std::int64_t{rows} - 2 + pixels_) / pixels_ + 1) - 1) * at_.image + image;
   }
 
   std::int64_t element(std::uint32_t row, std::uint32_t k) const override {
     std::uint32_t pixel = middle_ + row;
-    const std::uint32_t image = is_b ? 0 : divide(pixel, by_pixels_);
-    pixel = is_b ? std::min(pixel, pixels_ - 1) : pixel - image * pixels_;
+    const bool one = is_b && !joined;
+    const std::uint32_t image = one ? 0 : divide(pixel, by_pixels_);
+    pixel = one ? std::min(pixel, pixels_ - 1) : pixel - image * pixels_;
     const std::uint32_t p = divide(pixel, by_columns_), q = pixel - p * columns_;
     k += first_k_;
     if (k >= length_ || image >= p_.n) return -1;
@@ -92,6 +95,7 @@ class GatheredImage final : public GatheredOperand {
     list.add({CONV2D_SPEC_BLOCK, block});
     list.add({CONV2D_SPEC_PROLOGUE, prologue_bits(p_)});
     list.add({CONV2D_SPEC_UNIFORM, uniform ? 1u : 0u});
+    if (joined) list.add({CONV2D_SPEC_JOINED, 1});
     return list;
   }
 
@@ -116,6 +120,7 @@ class GatheredImage final : public GatheredOperand {
     }
     word(halves(p_.stride_h, p_.stride_w));
     word(halves(p_.dilation_h, p_.dilation_w));
+    if (joined) word(by_pixels_.multiplier);
   }
 
   const Conv2dProblem& p_;
@@ -132,6 +137,12 @@ class GatheredImage final : public GatheredOperand {
 
 std::unique_ptr<GatheredOperand> gathered_image(const Conv2dProblem& problem, const Reading& reading) {
   return std::make_unique<GatheredImage>(problem, reading);
+}
+
+bool joins_images(const Conv2dProblem& p) noexcept {
+  const ImageSize out = size_of_output(p);
+  const auto pixels = static_cast<std::uint64_t>(out.height * out.width);
+  return p.n > 1 && ceil_div(pixels, 128) * 128 * 100 >= pixels * 103;
 }
 
 std::int64_t group_step(const Conv2dProblem& p, const ImageStrides& at) noexcept {

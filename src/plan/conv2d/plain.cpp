@@ -99,6 +99,7 @@ Result<void> plan_plain(Job& job, const PlainMatmul& matmul) {
   job.plan.candidates = std::move(plan.candidates);
   job.plan.choice.candidate = std::move(plan.choice.candidate);
   job.chose = own.chose;
+  job.cost = own.cost;
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 namespace sectile::detail {
 
@@ -97,6 +98,49 @@ std::span<const NamedConstant> Operation<Conv2dProblem>::named_constants(std::st
   return {};
 }
 
+namespace {
+
+Result<void> plan_gathered(Job& job, const Conv2dProblem& problem) {
+  if (auto ok = check_words(problem); !ok) return ok;
+  job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
+  const Conv2dContext c = conv2d_context(problem, job.profile, job.options, job.plan.operands);
+  const Convolutions family{c};
+  const auto choice = choose_or_refuse(job, family, "conv2d", job.options.explain ? &job.plan.candidates : nullptr);
+  if (!choice) return std::unexpected(choice.error());
+  job.chose = true;
+  job.cost = choice->cost;
+  job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
+  auto made = conv2d_steps(c, choice->config);
+  if (!made) return std::unexpected(made.error());
+  job.plan.steps = std::move(made->steps);
+  job.plan.operands.back().bytes = made->scratch_bytes;
+  if (made->scratch_bytes == 0) job.plan.operands.pop_back();
+  return {};
+}
+
+// Tiles of a batched matmul end with each image, those of joined columns do not. Where images waste columns the cheaper
+// of the two is taken. Explanations have both tables.
+Result<void> plan_plain_or_joined(Job& job, const Conv2dProblem& problem, const PlainMatmul& matmul) {
+  if (auto made = plan_plain(job, matmul); !made || !job.chose) return made;
+  Plan plan;
+  plan.problem = job.plan.problem;
+  for (const PlanOperand& operand : job.plan.operands)
+    if (operand.role != OperandRole::scratch) plan.operands.push_back(operand);
+  Job joined{job.profile, job.options, plan};
+  if (auto made = plan_gathered(joined, problem); !made) return {};
+  const bool cheaper = joined.cost < job.cost;
+  for (Candidate& candidate : cheaper ? job.plan.candidates : plan.candidates) candidate.chosen = false;
+  std::ranges::move(plan.candidates, std::back_inserter(job.plan.candidates));
+  if (!cheaper) return {};
+  job.plan.operands = std::move(plan.operands);
+  job.plan.steps = std::move(plan.steps);
+  job.plan.choice.candidate = std::move(plan.choice.candidate);
+  job.cost = joined.cost;
+  return {};
+}
+
+}  // namespace
+
 Result<void> Operation<Conv2dProblem>::plan(Job& job, const Conv2dProblem& problem) {
   auto specs = operands(problem);
   if (!specs) return std::unexpected(std::move(specs.error()));
@@ -105,22 +149,12 @@ Result<void> Operation<Conv2dProblem>::plan(Job& job, const Conv2dProblem& probl
         {spec.name, spec.written ? OperandRole::destination : OperandRole::source, spec.bytes, spec.align});
   if (is_empty(problem)) return {};
   if (const auto epilogue = as_epilogue(problem)) return plan_plain(job, *epilogue);
-  if (const auto matmul = as_matmul(problem); matmul && !job.options.force.starts_with("conv2d"))
-    return plan_plain(job, *matmul);
-  if (auto ok = check_words(problem); !ok) return ok;
-  job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
-  const Conv2dContext c = conv2d_context(problem, job.profile, job.options, job.plan.operands);
-  const Convolutions family{c};
-  const auto choice = choose_or_refuse(job, family, "conv2d", job.options.explain ? &job.plan.candidates : nullptr);
-  if (!choice) return std::unexpected(choice.error());
-  job.chose = true;
-  job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
-  auto made = conv2d_steps(c, choice->config);
-  if (!made) return std::unexpected(made.error());
-  job.plan.steps = std::move(made->steps);
-  job.plan.operands.back().bytes = made->scratch_bytes;
-  if (made->scratch_bytes == 0) job.plan.operands.pop_back();
-  return {};
+  if (const auto matmul = as_matmul(problem); matmul && !job.options.force.starts_with("conv2d")) {
+    const bool both = job.profile.kind != DeviceKind::cpu && job.options.force.empty() && matmul->image_is_b &&
+                      !job.options.few_pipelines && joins_images(problem);
+    return both ? plan_plain_or_joined(job, problem, *matmul) : plan_plain(job, *matmul);
+  }
+  return plan_gathered(job, problem);
 }
 
 }  // namespace sectile::detail

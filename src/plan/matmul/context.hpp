@@ -32,7 +32,7 @@ struct MatmulEstimate {
 // operation describes it. Rows of the operand are those along M or N.
 class GatheredOperand {
  public:
-  static constexpr std::uint32_t kMostWords = 18;
+  static constexpr std::uint32_t kMostWords = 19;
 
   GatheredOperand() = default;
   GatheredOperand(const GatheredOperand&) = delete;
@@ -50,10 +50,12 @@ class GatheredOperand {
   virtual FixedList<Constant, 8> constants(std::uint32_t tile_k) const = 0;
 
   bool is_b = false;                                           // otherwise A
+  bool joined = false;                                         // B: the columns of all batches are one matrix's
   std::int64_t elements = 0;                                   // that one batch reads, each counted once
   const char *simt = "", *coopmat = "", *coopmat_suffix = "";  // stems, and what their variants' names end with
   FixedList<std::string_view, 2> addresses;                    // operands, their addresses behind a matmul's
   FixedList<std::uint32_t, kMostWords> words;                  // behind a matmul's
+  bool states_first_row = false;  // one more word follows: the row of the whole A that a step begins with
 };
 
 // A problem on a device.
@@ -137,7 +139,11 @@ bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal
 // The last of them: accesses of 1 and 2 bytes only where the device has them.
 bool narrow_accesses_fit(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal);
 
-// Tiles of one batch's result.
+// Columns that tiles divide among them, and how often: those of one batch for each batch, or joined ones.
+std::int64_t matmul_columns(const MatmulContext& c) noexcept;
+std::uint64_t matmul_batches(const MatmulContext& c) noexcept;
+
+// Tiles of one batch's result, or of all where their columns are joined.
 std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept;
 
 // Tiles of the tail, which has its own step and is split along K.

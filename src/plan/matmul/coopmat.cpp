@@ -259,7 +259,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   // Slices of K already give each multiprocessor enough subgroups.
   d.can_split = r.loop != kPipelinedL2;
   if (d.can_split) d.splits = splits_to_fill(c, d, r.slice_k > 1 ? 1 : 2);
-  d.can_tail = r.loop != kPipelinedL2 && c.gathered_side(false) == nullptr;
+  d.can_tail = r.loop != kPipelinedL2;
   if (c.few_pipelines) use_few_pipelines(d, r.common);
   return d;
 }

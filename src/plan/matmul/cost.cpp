@@ -41,7 +41,7 @@ std::uint32_t even_splits(std::uint64_t steps, std::uint64_t wanted) {
 }  // namespace
 
 std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulConfig& d, std::uint32_t each) noexcept {
-  const std::uint64_t tiles = matmul_tiles(c, d) * static_cast<std::uint64_t>(c.problem.batch);
+  const std::uint64_t tiles = matmul_tiles(c, d) * matmul_batches(c);
   const std::uint64_t held = std::uint64_t{c.profile.multiprocessors.value_or(
                                  c.cpu() ? c.model.multiprocessors : c.model.multiprocessors_to_fill)} *
                              (c.cpu() ? 1 : each);
@@ -53,7 +53,7 @@ std::uint32_t splits_to_fill(const MatmulContext& c, const MatmulConfig& d, std:
 std::uint32_t splits_to_balance(const MatmulContext& c, const MatmulConfig& d, std::uint32_t most) noexcept {
   const std::uint64_t wave = c.profile.multiprocessors.value_or(0);
   if (!d.can_split || c.cpu() || wave == 0) return 1;
-  const std::uint64_t tiles = matmul_tiles(c, d) * static_cast<std::uint64_t>(c.problem.batch);
+  const std::uint64_t tiles = matmul_tiles(c, d) * matmul_batches(c);
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(c.problem.k), d.tile_k);
   std::uint64_t best = 1, waves = ceil_div(tiles, wave);  // of `best` splits
   if (waves > most) return 1;                             // less than one part of `most` could be gained
@@ -67,8 +67,9 @@ std::uint32_t splits_to_balance(const MatmulContext& c, const MatmulConfig& d, s
 bool tail_to_fill(const MatmulContext& c, MatmulConfig& d) noexcept {
   const auto& p = c.problem;
   const std::uint64_t wave = c.profile.multiprocessors.value_or(0);  // 0: unknown, so the tail is unknown too
-  if (!d.can_tail || p.batch != 1 || wave == 0 || (!c.cpu() && few_tiles(c))) return false;
-  const std::uint64_t tiles = matmul_tiles(c, d), across = ceil_div(static_cast<std::uint64_t>(p.n), d.tile_n);
+  if (!d.can_tail || matmul_batches(c) != 1 || wave == 0 || (!c.cpu() && few_tiles(c))) return false;
+  const std::uint64_t tiles = matmul_tiles(c, d),
+                      across = ceil_div(static_cast<std::uint64_t>(matmul_columns(c)), d.tile_n);
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k);
   if (tiles <= wave || tiles % wave == 0) return false;
   const std::uint64_t rows = ceil_div(tiles % wave, across);
@@ -112,7 +113,7 @@ std::int64_t cpu_cost(const MatmulContext& c, const MatmulConfig& d, std::uint64
 // The partial sums that are stored and read again.
 std::uint64_t split_elements(const MatmulContext& c, const MatmulConfig& d) {
   const auto n = static_cast<std::uint64_t>(c.problem.n), batch = static_cast<std::uint64_t>(c.problem.batch);
-  if (d.tail_rows != 0) return clamped(d.tail_rows * n, d.tail_splits);
+  if (d.tail_rows != 0) return clamped(batch * d.tail_splits, d.tail_rows * n);
   return d.splits > 1 ? clamped(batch * d.splits, static_cast<std::uint64_t>(c.problem.m) * n) : 0;
 }
 
@@ -141,7 +142,7 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const Ma
   const std::uint64_t batch = static_cast<std::uint64_t>(p.batch), m = static_cast<std::uint64_t>(p.m),
                       n = static_cast<std::uint64_t>(p.n);
   const std::uint64_t tail = matmul_tail_tiles(c, d);
-  const std::uint64_t groups = (matmul_tiles(c, d) - tail) * d.splits * batch;
+  const std::uint64_t groups = (matmul_tiles(c, d) - tail) * d.splits * matmul_batches(c);
   const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k), d.splits);
   if (c.cpu()) return cpu_cost(c, d, groups, steps * d.tile_k);
 

@@ -118,8 +118,7 @@ void explain_matmul(const MatmulContext& c, const MatmulStrategy& s, std::uint32
   candidate.interior = s.estimate(full, row, d).interior;
   candidate.cost = cost;
   const std::uint64_t tail = matmul_tail_tiles(c, d);
-  const std::uint64_t groups =
-      (matmul_tiles(c, d) - tail) * d.splits * static_cast<std::uint64_t>(c.problem.batch) + tail * d.tail_splits;
+  const std::uint64_t groups = (matmul_tiles(c, d) - tail) * d.splits * matmul_batches(c) + tail * d.tail_splits;
   candidate.detail =
       fmt::format("wg={} groups={} shared={} registers={}", d.workgroup, groups, d.workgroup_memory_bytes, d.registers);
   if (d.splits > 1) candidate.detail += fmt::format(" splits={}", d.splits);
@@ -212,6 +211,7 @@ Result<void> plan_matmul(Job& job, const MatmulProblem& problem, MatmulUse use) 
                                        job.options.explain ? &job.plan.candidates : nullptr);
   if (!choice) return std::unexpected(choice.error());
   job.chose = true;
+  job.cost = choice->cost;
   job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
   job.plan.operands.back().bytes = 0;
   std::uint64_t scratch = 0;

@@ -197,7 +197,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.order = r.order != 0 ? r.order : few_tiles(c) ? 1 : band_of_tiles(c, d);
   d.can_split = r.order == 0;
   if (d.can_split) d.splits = splits_to_fill(c, d);
-  d.can_tail = r.order == 0 && c.gathered_side(false) == nullptr;
+  d.can_tail = r.order == 0;
   if (c.few_pipelines) use_few_pipelines(d, r.common);
   return d;
 }

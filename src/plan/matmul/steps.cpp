@@ -45,7 +45,8 @@ std::uint64_t row_bytes(const MatmulContext& c, std::string_view name, std::int6
   const auto& p = c.problem;
   const std::int64_t out = matmul_type_bytes(c.out_type);
   std::int64_t each = 0;
-  if (name == "a") each = (p.transpose_a ? 1 : c.at.lda) * static_cast<std::int64_t>(matmul_type_bytes(c.a_type));
+  if (name == "a" && c.gathered_side(false) == nullptr)
+    each = (p.transpose_a ? 1 : c.at.lda) * static_cast<std::int64_t>(matmul_type_bytes(c.a_type));
   if (name == "c") each = c.at.ldc * out;
   if (name == "d") each = c.at.ldd * out;
   if (name == "residual") each = c.at.ldr * out;
@@ -67,8 +68,9 @@ struct Into {
   std::int64_t ldd, d_batch;
 };
 
-void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, Into into, std::int64_t lda,
-                 std::int64_t a_batch, std::uint32_t split_k, std::uint32_t splits) {
+// `first`: the row of the whole result that the step begins with.
+void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, std::int64_t first, Into into,
+                 std::int64_t lda, std::int64_t a_batch, std::uint32_t split_k, std::uint32_t splits) {
   const auto has = [&](std::uint32_t bit) { return (parts.epilogue & bit) != 0; };
   const auto& p = c.problem;
   for (const auto n : {p.m, p.n, p.k}) w.add(static_cast<std::uint32_t>(n));
@@ -88,6 +90,7 @@ void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, Into 
   if (has(MATMUL_EPILOGUE_PUSHED)) w.add(p.activation == Activation::relu ? 1 : 0);
   if (parts.gathered == nullptr) return;
   for (const std::uint32_t word : parts.gathered->words.all()) w.add(word);
+  if (parts.gathered->states_first_row) w.add(static_cast<std::uint32_t>(first));
 }
 
 void add_addresses(StepWords& w, const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands,
@@ -200,7 +203,7 @@ Result<Step> reduce_step(const MatmulContext& c, std::int64_t first, std::span<c
   if (splits != 0) w.step.addresses.push_back({offsetof(MatmulPush, a), scratch, 0});
   w.step.addresses.push_back({offsetof(MatmulPush, d), written, row_bytes(c, "d", first)});
   add_addresses(w, c, first, operands, parts);
-  add_numbers(w, c, parts, {c.at.ldd, c.at.d_batch}, from.ldd, from.d_batch, 0, splits);
+  add_numbers(w, c, parts, first, {c.at.ldd, c.at.d_batch}, from.ldd, from.d_batch, 0, splits);
   finish_words(w, operands, written);
   return std::move(w.step);
 }
@@ -242,6 +245,11 @@ bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal
   };
   const auto rows = std::min<std::int64_t>(d.span_m != 0 ? d.span_m : d.tile_m, p.m);
   const auto columns = std::min<std::int64_t>(d.span_n != 0 ? d.span_n : d.tile_n, p.n);
+  // The images that a tile has columns of begin so far apart.
+  const auto images = [&](std::int64_t batch) {
+    const std::int64_t most = (d.tile_n - 1) / std::max<std::int64_t>(p.n, 1) + 1;
+    return c.gathered != nullptr && c.gathered->joined ? std::min(most, p.batch - 1) * batch : 0;
+  };
   if (c.gathered != nullptr && !gathered_spans(*c.gathered)) return false;
   if (c.gathered_side(false) == nullptr &&
       !spans("a", p.transpose_a ? d.tile_k : rows, c.at.lda, p.transpose_a ? rows : d.tile_k, c.a_type))
@@ -249,7 +257,10 @@ bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal
   if (c.gathered_side(true) == nullptr &&
       !spans("b", p.transpose_b ? columns : d.tile_k, c.at.ldb, p.transpose_b ? d.tile_k : columns, c.b_type))
     return false;
-  if (!spans("d", rows, std::max({c.at.ldd, c.at.ldc, c.at.ldr}), columns, c.out_type)) return false;
+  if (!spans("d", rows, std::max({c.at.ldd, c.at.ldc, c.at.ldr}),
+             columns + images(std::max({c.at.d_batch, p.beta != 0 ? c.at.c_batch : 0, p.residual ? c.at.r_batch : 0})),
+             c.out_type))
+    return false;
   return narrow_accesses_fit(c, d, refusal);
 }
 
@@ -271,9 +282,16 @@ bool narrow_accesses_fit(const MatmulContext& c, const MatmulConfig& d, Refusal&
   return absent == 0 || refusal.no("needs accesses of {}, which the device lacks", absent == 1 ? "1 byte" : "2 bytes");
 }
 
+std::int64_t matmul_columns(const MatmulContext& c) noexcept {
+  return c.gathered != nullptr && c.gathered->joined ? c.problem.n * c.problem.batch : c.problem.n;
+}
+std::uint64_t matmul_batches(const MatmulContext& c) noexcept {
+  return c.gathered != nullptr && c.gathered->joined ? 1 : static_cast<std::uint64_t>(c.problem.batch);
+}
+
 std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept {
   return ceil_div(static_cast<std::uint64_t>(c.problem.m), d.tile_m) *
-         ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
+         ceil_div(static_cast<std::uint64_t>(matmul_columns(c)), d.tile_n);
 }
 
 std::uint64_t matmul_scratch_bytes(const MatmulContext& c, const MatmulConfig& d) noexcept {
@@ -286,7 +304,8 @@ std::uint64_t matmul_scratch_bytes(const MatmulContext& c, const MatmulConfig& d
 }
 
 std::uint64_t matmul_tail_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept {
-  return ceil_div(std::uint64_t{d.tail_rows}, d.tile_m) * ceil_div(static_cast<std::uint64_t>(c.problem.n), d.tile_n);
+  return ceil_div(std::uint64_t{d.tail_rows}, d.tile_m) *
+         ceil_div(static_cast<std::uint64_t>(matmul_columns(c)), d.tile_n);
 }
 
 namespace {
@@ -316,7 +335,7 @@ Result<Step> product_step(const MatmulContext& c, const MatmulConfig& d, const P
   add_addresses(w, c, first, operands, parts);
   const auto steps_k = ceil_div(static_cast<std::uint64_t>(c.problem.k), d.tile_k);
   const auto split_k = static_cast<std::uint32_t>(ceil_div(steps_k, d.splits) * d.tile_k);
-  add_numbers(w, c, parts, to.into, c.at.lda, c.at.a_batch, split_k, d.splits);
+  add_numbers(w, c, parts, first, to.into, c.at.lda, c.at.a_batch, split_k, d.splits);
   finish_words(w, operands, to.operand);
   return std::move(w.step);
 }
@@ -345,7 +364,7 @@ Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulC
         scratch_bytes, 4 * static_cast<std::uint64_t>(to.into.d_batch) * static_cast<std::uint64_t>(c.problem.batch));
     operands[scratch].bytes = scratch_bytes;
   }
-  const std::uint64_t groups = matmul_tiles(c, config) * splits * static_cast<std::uint64_t>(c.problem.batch);
+  const std::uint64_t groups = matmul_tiles(c, config) * splits * matmul_batches(c);
   auto step = product_step(c, config, parts, to, first, groups, operands);
   if (!step) return std::unexpected(step.error());
   steps.push_back(std::move(*step));

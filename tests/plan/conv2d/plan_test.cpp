@@ -3,6 +3,7 @@
 #include "reference/generate.hpp"
 #include "support/scope.hpp"
 
+#include "lib/conv2d.abi.h"
 #include "lib/matmul.abi.h"
 
 #include <sectile/planner.hpp>
@@ -11,6 +12,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 using namespace sectile;
@@ -96,6 +98,60 @@ TEST_CASE("a filter of one element is not bound to the rows for few tiles") {
         "matmul_coopmat 128x128x64 64x32 interleaved");
   CHECK(planned("conv2d f16 nhwc 9x6144x5x5 k=1536 r=1x1 weights=krsc", *profile).choice.candidate ==
         "matmul_coopmat 128x192x64 64x48 pipelined");
+}
+
+// 72 by 2 tiles are a wave of 132 multiprocessors and 12 tiles more.
+TEST_CASE("the tail wave of an image that is A begins with a pixel inside") {
+  const DeviceProfile hopper = built_in("nvidia-hopper");
+  const Plan plan = planned("conv2d f16 nhwc 1x320x96x96 k=320 r=3x3 p=1 weights=krsc epi=bias+residual", hopper,
+                            {.force = "conv2d_coopmat 128x160x64 64x40 pipelined"});
+  REQUIRE(stems(plan) == "conv2d_coopmat | conv2d_coopmat | barrier | matmul_reduce");
+  constexpr std::uint32_t kFirst = 66 * 128, kRows = 96 * 96 - kFirst;
+  CHECK(plan.steps[0].grid == std::array<std::uint32_t, 3>{66 * 2, 1, 1});
+  const auto word = [&](std::size_t step, std::size_t at) {
+    MatmulPush push;
+    std::memcpy(&push, plan.steps[step].push.data(), sizeof push);
+    return push.words[at];
+  };
+  // The last word: 2 of an address (the bias's; the residual's 2 too, unless K is split), sizes, strides, 14 of the
+  // image.
+  CHECK(word(0, 4) == kFirst);
+  CHECK(word(1, 0) == kRows);
+  CHECK(word(1, 0 + 4 + 3 + 2 + 14) == kFirst);
+  CHECK(plan.steps[1].addresses[0].byte_offset == 0);
+  for (const AddressSlot& slot : plan.steps[2].addresses)
+    if (plan.operands[slot.operand].name == "y" || plan.operands[slot.operand].name == "residual")
+      CHECK(slot.byte_offset == std::uint64_t{kFirst} * 320 * 2);
+}
+
+// 16 images of 14x14 are 25 tiles of 128 columns, each image for itself two.
+TEST_CASE("tiles of a product whose columns are pixels run across images") {
+  const DeviceProfile hopper = built_in("nvidia-hopper");
+  const auto joins = [](const Plan& plan) {
+    return std::ranges::any_of(plan.steps[0].constants, [](Constant c) { return c.id == CONV2D_SPEC_JOINED; });
+  };
+  const PlanOptions tile = {.force = "conv2d_simt 128x128x8 8x8"};
+  const char* const small = "conv2d f32 nchw 16x64x14x14 k=128 r=3x3 p=1";
+  const Plan joined = planned(small, hopper, tile);
+  CHECK(joins(joined));
+  CHECK(joined.steps[0].grid[0] % 25 == 0);  // in splits of K
+  // Images that fill their tiles, one image, and kernels that serve all sizes.
+  for (const char* other :
+       {"conv2d f32 nchw 33x64x16x16 k=128 r=3x3 p=1", "conv2d f32 nchw 1x64x14x14 k=128 r=3x3 p=1"})
+    CHECK_MESSAGE(!joins(planned(other, hopper, tile)), other);
+  CHECK(!joins(planned(small, hopper, {.few_pipelines = true})));
+}
+
+TEST_CASE("a filter of one element is a product of joined images where that is cheaper") {
+  const DeviceProfile hopper = built_in("nvidia-hopper");
+  CHECK(stems(planned("conv2d f32 nchw 16x1024x14x14 k=256 r=1x1", hopper)) == "conv2d_simt | barrier | matmul_reduce");
+  CHECK(stems(planned("conv2d f32 nchw 16x1024x16x16 k=256 r=1x1", hopper)).starts_with("matmul_simt"));
+  // The explanation has both tables and one choice.
+  const Plan plan = planned("conv2d f32 nchw 16x1024x14x14 k=256 r=1x1", hopper, {.explain = true});
+  CHECK(std::ranges::count(plan.candidates, true, &Candidate::chosen) == 1);
+  for (const char* stem : {"matmul_simt", "conv2d_simt"})
+    CHECK(std::ranges::any_of(plan.candidates, [&](const Candidate& c) { return c.name.starts_with(stem); }));
+  CHECK(check_plan(plan, hopper).has_value());
 }
 
 TEST_CASE("each group has its own bias and scale") {
