@@ -26,7 +26,7 @@ struct Part {
 };
 
 // A problem as a kernel is told it: numbers and words of a matmul with one gathered operand. Kernels of products take
-// it as that. conv2d_direct and conv2d_depthwise give other meanings to some numbers (conv2d_direct.abi.h).
+// it as that. Those without tiles of a product give other meanings to some numbers (conv2d_direct.abi.h).
 struct Conv2dProduct {
   MatmulProblem problem;
   std::unique_ptr<GatheredOperand> image;
@@ -72,7 +72,7 @@ struct Conv2dContext {
   Limits limits;
   std::vector<std::unique_ptr<Conv2dProduct>> products;  // for conv2d_simt and conv2d_coopmat
   std::vector<const Conv2dProduct*> of_simt, of_coopmat;
-  std::unique_ptr<Conv2dProduct> whole;  // for conv2d_direct and conv2d_depthwise
+  std::unique_ptr<Conv2dProduct> whole;  // for kernels without tiles of a product
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
 };
@@ -113,6 +113,8 @@ void add_products(Conv2dContext& c);
 std::unique_ptr<Conv2dProduct> whole_problem(const Conv2dContext& c);
 // A config of one of them: everything but its own constants, widths and workgroups.
 Conv2dConfig whole_config(const Conv2dContext& c, const char* stem);
+// Refuses an image, or weights, that a kernel's 32-bit byte offsets do not reach.
+bool whole_offsets_fit(const Conv2dContext& c, Refusal& refusal);
 
 // ---- image.cpp
 

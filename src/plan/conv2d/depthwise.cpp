@@ -124,25 +124,6 @@ Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   return d;
 }
 
-// Kernels address an image, and the weights, by 32-bit byte offsets, and count an image's invocations in 32 bits.
-bool sizes_fit(const Conv2dContext& c, const Row& r, Refusal& refusal) {
-  constexpr std::int64_t kLimit = std::int64_t{1} << 31;
-  const auto& p = c.problem;
-  const auto spans = [&](const char* what, const ImageStrides& at, std::int64_t pixels, std::int64_t channels,
-                         DType type) {
-    const std::int64_t bytes = (at.block == 0 ? pixels * at.pixel : channels * at.plane) * size_bytes(type);
-    return bytes < kLimit || refusal.no("an image of {} has {} bytes, beyond 2^31", what, bytes);
-  };
-  const std::int64_t out = c.out.height * c.out.width;
-  if (!spans("x", strides_of(stored_x(p)), p.h * p.w, p.c, p.x_type)) return false;
-  if (!spans("y", strides_of(stored_y(p)), out, p.k, p.out)) return false;
-  if (p.beta != 0 && !spans("c", strides_of(stored_c(p)), out, p.k, p.out)) return false;
-  if (p.residual && !spans("residual", strides_of(stored_r(p)), out, p.k, p.out)) return false;
-  const std::int64_t weights = p.k * p.r * p.s * 4;
-  if (weights >= kLimit) return refusal.no("weights of {} bytes, beyond 2^31", weights);
-  return items(c, r) < kLimit || refusal.no("{} invocations an image, at most 2^31 are counted", items(c, r));
-}
-
 bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   const auto& p = c.problem;
@@ -154,7 +135,10 @@ bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   if (p.k % r.channels != 0) return refusal.no("{} output channels are no multiple of {}", p.k, r.channels);
   if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
-  if (!sizes_fit(c, r, refusal)) return false;
+  if (!whole_offsets_fit(c, refusal)) return false;
+  // Kernels count an image's invocations in 32 bits.
+  if (items(c, r) >= std::int64_t{1} << 31)
+    return refusal.no("{} invocations an image, at most 2^31 are counted", items(c, r));
   const Conv2dConfig d = make(c, row);
   if (d.registers > kMostRegisters)
     return refusal.no("a row of a filter of {} columns needs {} registers, at most {} are used", p.s, d.registers,

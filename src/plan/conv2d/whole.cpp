@@ -77,4 +77,20 @@ Conv2dConfig whole_config(const Conv2dContext& c, const char* stem) {
   return d;
 }
 
+bool whole_offsets_fit(const Conv2dContext& c, Refusal& refusal) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+  const auto& p = c.problem;
+  const auto spans = [&](const char* what, const StoredImage& image, DType type) {
+    const ImageStrides at = strides_of(image);
+    const std::int64_t planes = at.block == 0 ? 1 : (image.c + at.block - 1) / at.block;
+    const std::int64_t bytes = (at.block == 0 ? image.h * image.w * at.pixel : planes * at.plane) * size_bytes(type);
+    return bytes < kLimit || refusal.no("an image of {} has {} bytes, beyond 2^31", what, bytes);
+  };
+  if (!spans("x", stored_x(p), p.x_type) || !spans("y", stored_y(p), p.out)) return false;
+  if (p.beta != 0 && !spans("c", stored_c(p), p.out)) return false;
+  if (p.residual && !spans("residual", stored_r(p), p.out)) return false;
+  const std::int64_t weights = p.k * (p.c / p.groups) * p.r * p.s * 4;
+  return weights < kLimit || refusal.no("weights of {} bytes, beyond 2^31", weights);
+}
+
 }  // namespace sectile::detail
