@@ -290,7 +290,7 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   set(SECTILE_CHECK_CONV2D_CASES 300 CACHE STRING "Generated convolutions of a thorough check as a test")
   set(check sh ${PROJECT_SOURCE_DIR}/tests/check.sh)
   # SwiftShader compiles several times as long as lavapipe.
-  # 154 matmuls meet every pair of levels (tests/reference/cover_matmul.hpp), and 104 convolutions (cover_conv2d.hpp).
+  # 154 matmuls meet every pair of levels (tests/reference/cover_matmul.hpp), and 103 convolutions (cover_conv2d.hpp).
   sectile_check(lavapipe llvmpipe 660 164 106 "" lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
   sectile_check(swiftshader SwiftShader 170 24 8 --words vk_swiftshader_icd.json)
   # Sweeps of 24 problems: errors alone fail, times do not.

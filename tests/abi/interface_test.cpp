@@ -4,6 +4,7 @@
 #include "conv2d/conv2d_coopmat.abi.h"
 #include "conv2d/conv2d_depthwise.abi.h"
 #include "conv2d/conv2d_direct.abi.h"
+#include "conv2d/conv2d_lanes.abi.h"
 #include "conv2d/conv2d_simt.abi.h"
 #include "lib/canary.abi.h"
 #include "lib/matmul.abi.h"
@@ -110,6 +111,8 @@ const std::vector<Interface> kInterfaces = {
                      {CONV2D_DEPTHWISE_SPEC_STRIP, CONV2D_DEPTHWISE_SPEC_WEIGHTS, CONV2D_DEPTHWISE_SPEC_CHANNELS}),
     conv2d_interface("conv2d_direct",
                      {CONV2D_DIRECT_SPEC_OUT_BLOCK, CONV2D_DIRECT_SPEC_WEIGHTS, CONV2D_DIRECT_SPEC_FAR}),
+    conv2d_interface("conv2d_lanes", {CONV2D_LANES_SPEC_OUT_BLOCK, CONV2D_LANES_SPEC_WEIGHTS, CONV2D_LANES_SPEC_STRIP,
+                                      CONV2D_LANES_SPEC_CHANNELS, CONV2D_LANES_SPEC_STEP}),
     matmul_interface("matmul_coopmat", kCoopmat),
     matmul_interface("matmul_coopmat2", {MATMUL_COOPMAT2_SPEC_RAGGED, MATMUL_COOPMAT2_SPEC_UNROLL}),
     matmul_interface("matmul_direct", {MATMUL_DIRECT_SPEC_ROWS, MATMUL_DIRECT_SPEC_COLUMNS, MATMUL_DIRECT_SPEC_FAR}),

@@ -65,7 +65,7 @@ constexpr std::uint8_t kLevels[kFactors] = {0, 5, 4, 4, 3, 4, 3, 3, 3, 4, 4, 3, 
                                             2, 3, 4, 5, 2, 2, 2, 3, 2, 4, 3, 3, 2};
 
 // gemm_a: the image is the product's A, and the result NHWC; gemm_b: its B, and the result NCHW.
-enum class Family : std::uint8_t { direct, depthwise, gemm_a, gemm_b, matmul, any };
+enum class Family : std::uint8_t { direct, depthwise, lanes, gemm_a, gemm_b, matmul, any };
 
 struct Kernel {
   Family family;
@@ -79,6 +79,7 @@ struct Kernel {
 constexpr Kernel kKernels[] = {
     {Family::direct, "conv2d_direct", 15},
     {Family::depthwise, "conv2d_depthwise", 20},
+    {Family::lanes, "conv2d_lanes", 60},
     {Family::gemm_a, "conv2d_simt 32x32x16 4x4", 60},
     {Family::gemm_b, "conv2d_simt 32x32x16 4x4", 60},
     {Family::gemm_a, "conv2d_simt 32x32x16 4x4", 120, false, true},
@@ -105,6 +106,8 @@ bool kernel_clash(const SetLevels& s) {
     case Family::depthwise:
       return s.is(kGroups, kOneGroup) || s.is(kGroups, kSomeGroups) || s.is(kYLayout, kNchw4c) ||
              s.is(kYLayout, kNchw8c);
+    case Family::lanes:
+      return s.is(kType, kI8);
     case Family::gemm_a:
       return by_channel || s.other(kYLayout, kNhwc);
     case Family::gemm_b:

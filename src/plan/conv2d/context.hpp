@@ -79,7 +79,7 @@ struct Conv2dContext {
 
 using Conv2dStrategy = Strategy<Conv2dContext, Conv2dConfig>;
 
-extern const Conv2dStrategy kConv2dSimt, kConv2dCoopmat, kConv2dDepthwise, kConv2dDirect;
+extern const Conv2dStrategy kConv2dSimt, kConv2dCoopmat, kConv2dDepthwise, kConv2dLanes, kConv2dDirect;
 
 Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& profile, const PlanOptions& options,
                              std::span<const PlanOperand> operands);
@@ -109,7 +109,7 @@ void add_products(Conv2dContext& c);
 
 // ---- whole.cpp
 
-// The problem as conv2d_direct and conv2d_depthwise are told it.
+// The problem as conv2d_direct, conv2d_depthwise and conv2d_lanes are told it.
 std::unique_ptr<Conv2dProduct> whole_problem(const Conv2dContext& c);
 // A config of one of them: everything but its own constants, widths and workgroups.
 Conv2dConfig whole_config(const Conv2dContext& c, const char* stem);

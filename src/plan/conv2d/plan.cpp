@@ -12,7 +12,8 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr const Conv2dStrategy* kConv2d[] = {&kConv2dCoopmat, &kConv2dSimt, &kConv2dDepthwise, &kConv2dDirect};
+constexpr const Conv2dStrategy* kConv2d[] = {&kConv2dCoopmat, &kConv2dSimt, &kConv2dDepthwise, &kConv2dLanes,
+                                             &kConv2dDirect};
 
 struct Convolutions {
   using Strategy = Conv2dStrategy;
