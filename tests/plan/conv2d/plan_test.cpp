@@ -146,6 +146,8 @@ TEST_CASE("a filter of one element is a product of joined images where that is c
   const DeviceProfile hopper = built_in("nvidia-hopper");
   CHECK(stems(planned("conv2d f32 nchw 16x1024x14x14 k=256 r=1x1", hopper)) == "conv2d_simt | barrier | matmul_reduce");
   CHECK(stems(planned("conv2d f32 nchw 16x1024x16x16 k=256 r=1x1", hopper)).starts_with("matmul_simt"));
+  // A matrix unit would need a permute of X first.
+  CHECK(stems(planned("conv2d f16 nchw 12x256x28x24 k=720 r=1x1", hopper)).starts_with("matmul_coopmat"));
   // The explanation has both tables and one choice.
   const Plan plan = planned("conv2d f32 nchw 16x1024x14x14 k=256 r=1x1", hopper, {.explain = true});
   CHECK(std::ranges::count(plan.candidates, true, &Candidate::chosen) == 1);
