@@ -141,8 +141,16 @@ std::unique_ptr<GatheredOperand> gathered_image(const Conv2dProblem& problem, co
 
 bool joins_images(const Conv2dProblem& p) noexcept {
   const ImageSize out = size_of_output(p);
-  const auto pixels = static_cast<std::uint64_t>(out.height * out.width);
-  return p.n > 1 && ceil_div(pixels, 128) * 128 * 100 >= pixels * 103;
+  const std::int64_t pixels = out.height * out.width;
+  if (p.n < 2 || pixels == 0 || (pixels + 127) / 128 * 128 * 100 < pixels * 103) return false;
+  // The kernels count columns in 32 bits, and address what a tile of 256 columns reads and writes by offsets below 2^31
+  // bytes: of images, and of partial sums, which are at most 32 for each element.
+  constexpr std::int64_t kMostColumns = kMostSize - 256, kMostElements = std::int64_t{1} << 29, kMostSums = 32;
+  const std::int64_t images = 256 / pixels + 2;
+  const std::int64_t widest = std::max({strides_of(stored_x(p)).image, strides_of(stored_y(p)).image,
+                                        strides_of(stored_c(p)).image, strides_of(stored_r(p)).image});
+  return p.n <= kMostColumns / pixels && widest < kMostElements / images &&
+         p.k < kMostElements / kMostSums / images / (pixels + 3);
 }
 
 std::int64_t group_step(const Conv2dProblem& p, const ImageStrides& at) noexcept {

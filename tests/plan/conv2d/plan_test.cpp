@@ -140,6 +140,11 @@ TEST_CASE("tiles of a product whose columns are pixels run across images") {
        {"conv2d f32 nchw 33x64x16x16 k=128 r=3x3 p=1", "conv2d f32 nchw 1x64x14x14 k=128 r=3x3 p=1"})
     CHECK_MESSAGE(!joins(planned(other, hopper, tile)), other);
   CHECK(!joins(planned(small, hopper, {.few_pipelines = true})));
+  // More columns than 2^31, images too far apart, and partial sums beyond 2^31 bytes.
+  for (const char* other :
+       {"conv2d f32 nchw 11000000x8x14x14 k=8 r=3x3 p=1", "conv2d f32 nchw 4x8x14x14 k=8 r=3x3 p=1 y.pitch=400000000",
+        "conv2d f32 nchw 256x4096x3x3 k=99999 r=3x3"})
+    CHECK_MESSAGE(!joins(planned(other, hopper, {.force = "conv2d_simt"})), other);
 }
 
 TEST_CASE("a filter of one element is a product of joined images where that is cheaper") {
