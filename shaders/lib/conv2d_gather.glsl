@@ -39,9 +39,9 @@ uint channel_at(uint c) {
 }
 
 void locate_image(Tile t) {
-  image_base = kImageSide == 0u ? batch_address(push.a, kAType, t.batch, kAtBatchA)
-                                : batch_address(push.b, kBType, kJoined != 0u ? image_of_column(t.n) : t.batch, kAtBatchB);
   first_image = kJoined != 0u ? image_of_column(t.n) : 0u;
+  image_base = kImageSide == 0u ? batch_address(push.a, kAType, t.batch, kAtBatchA)
+                                : batch_address(push.b, kBType, kJoined != 0u ? first_image : t.batch, kAtBatchB);
   if (kImageSide != 0u) return;
   first_image = divided(first_pixel() + t.m, kAtImage + 9u, 2u);
   uvec2 elements = product64(first_image, word(kAtImage + 10u));

@@ -108,6 +108,7 @@ uint offset_of(Target g, uint m, uint n, uint ld, const uint k) {
   uint image = image_of_column(n);
   return (m - g.row) * ld + n - image * size_n() + (image - g.image) * word(k);
 }
+uint offset_of_c(Target g, uint m, uint n) { return offset_of(g, m, n, ldc(), kHasC != 0u ? kAtBatchC : kAtBatchD); }
 
 // Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them. The caller has checked that
 // they are inside the result (kWidthD divides N).
@@ -129,10 +130,11 @@ void store_run(Target g, uint m, uint n, acc_t acc[MAX_RUN]) {
   unpack_run(kOutType, kWidthD, uvec4(0u), c);
   unpack_run(kOutType, kWidthD, uvec4(0u), residual);
   if ((kHasC | kHasCIsD) != 0u)
-    unpack_run(kOutType, kWidthD, load_raw(g.c, offset_of(g, m, n, ldc(), kHasC != 0u ? kAtBatchC : kAtBatchD) * bytes_of_type(kOutType), bytes), c);
+    unpack_run(kOutType, kWidthD, load_raw(g.c, offset_of_c(g, m, n) * bytes_of_type(kOutType), bytes), c);
   if (kHasResidual != 0u)
     unpack_run(kOutType, kWidthD,
-               load_raw(g.residual, offset_of(g, m, n, word(kAtLdr), kAtBatchR) * bytes_of_type(kOutType), bytes), residual);
+               load_raw(g.residual, offset_of(g, m, n, word(kAtLdr), kAtBatchR) * bytes_of_type(kOutType), bytes),
+               residual);
   if (kOutType == MATMUL_TYPE_F32) {
     [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i)
       raw[i] = floatBitsToUint(finished(g, acc[i], m, n + i, c[i], residual[i]));

@@ -16,6 +16,7 @@ struct Job {
   const PlanOptions& options;
   Plan& plan;
   bool chose = false;     // a candidate was chosen; a problem without work has no candidates
+  bool fallback = false;  // it was chosen because no other was admissible
   std::int64_t cost = 0;  // of the chosen candidates, picoseconds
 };
 

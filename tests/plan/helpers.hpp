@@ -64,4 +64,18 @@ inline std::uint32_t constant_of(const Step& step, std::uint32_t id) {
   return at->value;
 }
 
+// A pack with the kernels of one plan.
+class KernelsOf final : public KernelSet {
+ public:
+  explicit KernelsOf(const Plan& plan) { add_pipelines(plan, held_); }
+  bool has(const Step& step) const override {
+    return held_.contains({step.kernel, step.constants, step.required_subgroup_size});
+  }
+  std::string nearest(const Step&) const override { return "none"; }
+  std::string_view id() const noexcept override { return "one plan's"; }
+
+ private:
+  std::set<Pipeline> held_;
+};
+
 }  // namespace sectile::test

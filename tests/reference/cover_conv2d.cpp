@@ -104,8 +104,9 @@ bool kernel_clash(const SetLevels& s) {
   const bool by_channel = s.is(kGroups, kDepthwise) || s.is(kGroups, kMultiplied);
   switch (k.family) {
     case Family::depthwise:
-      return s.is(kGroups, kOneGroup) || s.is(kGroups, kSomeGroups) || s.is(kYLayout, kNchw4c) ||
-             s.is(kYLayout, kNchw8c);
+      return s.is(kGroups, kOneGroup) || s.is(kGroups, kSomeGroups) || s.above(kXLayout, kNhwc) ||
+             s.above(kYLayout, kNhwc) || (s.is(kXLayout, kNchw) && s.is(kYLayout, kNhwc)) ||
+             (s.is(kXLayout, kNhwc) && s.is(kYLayout, kNchw));
     case Family::lanes:
       return s.is(kType, kI8);
     case Family::gemm_a:

@@ -50,7 +50,7 @@ Work work_of(const Conv2dProblem& p, const Row& r) {
           .products = taps * r.channels * r.strip};
 }
 
-// Sets the row's share of a CPU's rate, in the unit of matmul_simt's rates. lavapipe 26.1.6 (256 bits), two AMD EPYC
+// Sets the row's share of a CPU's rate (whole_cost). lavapipe 26.1.6 (256 bits), two AMD EPYC
 // cores that others used too, 2026-11-26, `sectile bench "conv2d f32 nchw 1x64x56x56 k=64 r=3x3 p=1"
 // --all-candidates`: 6.9 ms by 4x16, 6.8 by 2x16, 12.2 by 1x16, 8.8 by 4x8, 13.1 by 4x4, 42 by 4x1, where conv2d_simt's
 // best took 38. An input takes as long as some ten products, because it is loaded lane by lane, and each turn of the
@@ -126,7 +126,7 @@ Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t row, cons
 // Groups of one input channel are for conv2d_depthwise, wherever it takes them.
 bool fallback(const Conv2dContext& c, std::uint32_t) {
   const Conv2dProblem& p = c.problem;
-  return p.c == p.groups && p.x_layout == p.y_layout && block_of(p.x_layout) <= 1;
+  return p.groups > 1 && p.c == p.groups && p.x_layout == p.y_layout && block_of(p.x_layout) <= 1;
 }
 
 std::string print(const Conv2dContext&, std::uint32_t row) {

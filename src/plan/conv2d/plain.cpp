@@ -100,6 +100,7 @@ Result<void> plan_plain(Job& job, const PlainMatmul& matmul) {
   job.plan.choice.candidate = std::move(plan.choice.candidate);
   job.chose = own.chose;
   job.cost = own.cost;
+  job.fallback = own.fallback;
   return {};
 }
 

@@ -110,6 +110,7 @@ Result<void> plan_gathered(Job& job, const Conv2dProblem& problem) {
   if (!choice) return std::unexpected(choice.error());
   job.chose = true;
   job.cost = choice->cost;
+  job.fallback = choice->fallback;
   job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
   auto made = conv2d_steps(c, choice->config);
   if (!made) return std::unexpected(made.error());
@@ -124,22 +125,29 @@ Result<void> plan_gathered(Job& job, const Conv2dProblem& problem) {
 // 26 with a permute of X before (NVIDIA H100, driver 580.159.04, `sectile bench --sweep conv2d --seed 707`).
 // Explanations have both tables.
 Result<void> plan_plain_or_joined(Job& job, const Conv2dProblem& problem, const PlainMatmul& matmul) {
-  if (auto made = plan_plain(job, matmul); !made || !job.chose) return made;
-  Plan plan;
-  plan.problem = job.plan.problem;
-  for (const PlanOperand& operand : job.plan.operands)
-    if (operand.role != OperandRole::scratch) plan.operands.push_back(operand);
-  Job joined{job.profile, job.options, plan};
-  if (auto made = plan_gathered(joined, problem); !made) return {};
-  const bool direct = plan.steps.front().kernel.stem.starts_with("conv2d");
-  const bool cheaper = direct && joined.cost < job.cost;
-  for (Candidate& candidate : cheaper ? job.plan.candidates : plan.candidates) candidate.chosen = false;
-  std::ranges::move(plan.candidates, std::back_inserter(job.plan.candidates));
-  if (!cheaper) return {};
-  job.plan.operands = std::move(plan.operands);
-  job.plan.steps = std::move(plan.steps);
-  job.plan.choice.candidate = std::move(plan.choice.candidate);
-  job.cost = joined.cost;
+  Plan plain, gathered;
+  plain.problem = gathered.problem = job.plan.problem;
+  plain.operands = gathered.operands = job.plan.operands;
+  Job as_plain{job.profile, job.options, plain}, as_gathered{job.profile, job.options, gathered};
+  const auto made_plain = plan_plain(as_plain, matmul);
+  const auto made_gathered = plan_gathered(as_gathered, problem);
+  if (!made_plain && !made_gathered) return made_plain;
+  // A fallback's cost is no estimate.
+  const bool joined =
+      made_gathered && !as_gathered.fallback && gathered.steps.front().kernel.stem.starts_with("conv2d");
+  const bool take_gathered = !made_plain || (joined && (as_plain.fallback || as_gathered.cost < as_plain.cost));
+  Plan& taken = take_gathered ? gathered : plain;
+  Plan& other = take_gathered ? plain : gathered;
+  for (Candidate& candidate : other.candidates) candidate.chosen = false;
+  std::ranges::move(other.candidates, std::back_inserter(taken.candidates));
+  job.plan.operands = std::move(taken.operands);
+  job.plan.steps = std::move(taken.steps);
+  job.plan.candidates = std::move(taken.candidates);
+  job.plan.choice.candidate = std::move(taken.choice.candidate);
+  const Job& own = take_gathered ? as_gathered : as_plain;
+  job.chose = own.chose;
+  job.cost = own.cost;
+  job.fallback = own.fallback;
   return {};
 }
 

@@ -89,8 +89,9 @@ bool whole_offsets_fit(const Conv2dContext& c, Refusal& refusal) {
   if (!spans("x", stored_x(p), p.x_type) || !spans("y", stored_y(p), p.out)) return false;
   if (p.beta != 0 && !spans("c", stored_c(p), p.out)) return false;
   if (p.residual && !spans("residual", stored_r(p), p.out)) return false;
-  const std::int64_t weights = p.k * (p.c / p.groups) * p.r * p.s * 4;
-  return weights < kLimit || refusal.no("weights of {} bytes, beyond 2^31", weights);
+  // validate() has found that W has less than 2^63 elements.
+  const std::int64_t weights = p.k * (p.c / p.groups) * p.r * p.s;
+  return weights < kLimit / 4 || refusal.no("{} weights, at most 2^29 - 1", weights);
 }
 
 }  // namespace sectile::detail

@@ -182,9 +182,12 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const Ma
     const GatheredOperand* gathered = c.gathered_side(b);
     return gathered != nullptr ? static_cast<std::uint64_t>(gathered->elements) : rows * k;
   };
-  const std::uint64_t once =
-      clamped(batch, elements(false, m) * a_bytes + elements(true, n) * b_bytes / (c.b_type == MATMUL_TYPE_Q4 ? 2 : 1) +
-                         m * n * d_bytes);
+  // A stored operand whose batches are one is read once.
+  const std::uint64_t a_batches = c.gathered_side(false) == nullptr && c.at.a_batch == 0 ? 1 : batch,
+                      b_batches = c.gathered_side(true) == nullptr && c.at.b_batch == 0 ? 1 : batch;
+  const std::uint64_t once = clamped(a_batches, elements(false, m) * a_bytes) +
+                             clamped(b_batches, elements(true, n) * b_bytes / (c.b_type == MATMUL_TYPE_Q4 ? 2 : 1)) +
+                             clamped(batch, m * n * d_bytes);
   clocks = std::max(clocks, once / model.dram_bytes + model.workgroup_start);
   if (const std::uint64_t split = split_elements(c, d); split != 0)
     clocks += model.second_step + sums_clocks(c, split * 4, tail != 0);

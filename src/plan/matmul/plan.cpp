@@ -212,6 +212,7 @@ Result<void> plan_matmul(Job& job, const MatmulProblem& problem, MatmulUse use) 
   if (!choice) return std::unexpected(choice.error());
   job.chose = true;
   job.cost = choice->cost;
+  job.fallback = choice->fallback;
   job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
   job.plan.operands.back().bytes = 0;
   std::uint64_t scratch = 0;

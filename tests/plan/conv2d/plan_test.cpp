@@ -159,6 +159,13 @@ TEST_CASE("a filter of one element is a product of joined images where that is c
   for (const char* stem : {"matmul_simt", "conv2d_simt"})
     CHECK(std::ranges::any_of(plan.candidates, [&](const Candidate& c) { return c.name.starts_with(stem); }));
   CHECK(check_plan(plan, hopper).has_value());
+  // A pack of either plan's kernels serves the problem by that plan.
+  const std::string text = "conv2d f32 nchw 16x1024x14x14 k=256 r=1x1";
+  for (const char* force : {"", "matmul_simt"}) {
+    const Plan packed = planned(text, hopper, {.force = force});
+    const test::KernelsOf kernels(packed);
+    CHECK(planned(text, hopper, {.kernels = &kernels}).steps == packed.steps);
+  }
 }
 
 TEST_CASE("each group has its own bias and scale") {

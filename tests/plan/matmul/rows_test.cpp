@@ -271,24 +271,6 @@ TEST_CASE("a tail wave that leaves multiprocessors idle is split along K") {
   CHECK(planned(text, unknown, {.force = "matmul_simt 64x128x8 8x8"}).steps.size() == 1);
 }
 
-namespace {
-
-// A pack with the kernels of one plan.
-class KernelsOf final : public KernelSet {
- public:
-  explicit KernelsOf(const Plan& plan) { add_pipelines(plan, held_); }
-  bool has(const Step& step) const override {
-    return held_.contains({step.kernel, step.constants, step.required_subgroup_size});
-  }
-  std::string nearest(const Step&) const override { return "none"; }
-  std::string_view id() const noexcept override { return "one plan's"; }
-
- private:
-  std::set<Pipeline> held_;
-};
-
-}  // namespace
-
 // The cheapest candidate splits a tail, whose kernels the plan of another size does not have.
 TEST_CASE("a pack without the kernels of a split tail still serves the size") {
   const DeviceProfile profile = builtin_target("nvidia-hopper").value();
@@ -296,7 +278,7 @@ TEST_CASE("a pack without the kernels of a split tail still serves the size") {
   const Plan whole = planned("matmul f32 nt 1408x1536x770", profile, forced);
   REQUIRE(whole.steps.size() == 1);
   REQUIRE(planned("matmul f32 nt 960x2304x770", profile, forced).steps.size() == 3);
-  const KernelsOf kernels(whole);
+  const test::KernelsOf kernels(whole);
   const Plan plan = planned("matmul f32 nt 960x2304x770", profile, {.kernels = &kernels});
   REQUIRE(plan.steps.size() == 1);
   CHECK(plan.steps[0].kernel == whole.steps[0].kernel);
