@@ -331,8 +331,8 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   if(SECTILE_ICD_lavapipe)
     foreach(epilogue alpha=1 epi=bias epi=relu)
       string(REPLACE = _ test check_few_pipelines_${epilogue})
-      add_test(NAME ${test} COMMAND sectile_command check --few-pipelines --device llvmpipe --problem
-        "conv2d f16 nhwc 1x16x9x9 k=16 r=3x3 p=1 ${epilogue}")
+      add_test(NAME ${test} COMMAND sectile_command check --few-pipelines --device llvmpipe --force conv2d_simt
+        --problem "conv2d f16 nhwc 1x16x9x9 k=16 r=3x3 p=1 ${epilogue}")
       set_tests_properties(${test} PROPERTIES ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
     endforeach()
   endif()
