@@ -75,7 +75,7 @@ float weight(uint at, uint k) {
 void find_inputs(uint y, uint x) {
   [[unroll]] for (uint i = 0u; i < kInputs; ++i) {
     uint column = x + i * (kStep == 0u ? filter_stride().y : 1u);
-    inside[i] = y < size_h() && column < size_w();    // what lies before the image wraps to large numbers
+    inside[i] = y < size_h() && column < size_w();    // unsigned: a negative row or column is large
     offset[i] = inside[i] ? run_at(kAType, (y * size_w() + column) * lda()) : 0u;
   }
 }

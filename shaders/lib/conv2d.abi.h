@@ -28,17 +28,17 @@
 //   image pitch, 2 words                IMAGE_SIDE 0: low, high; elements
 //   stride_h | stride_w << 16
 //   dilation_h | dilation_w << 16
-//   first pixel                         IMAGE_SIDE 0: of row 0 of A, counted over all images. D, C and the residual have
-//                                       their addresses at that row
+//   first pixel                         IMAGE_SIDE 0: of row 0 of A, counted over all images. The addresses of D, C and
+//                                       the residual are at that row
 //   multiplier                          JOINED: of the division by N, whose shift is << 16
 // UNIFORM 1: ORDER_RSC, C is a multiple of TILE_K and TILE_K of BLOCK, so a step of K lies in one element of the filter.
 // JOINED 1 (with IMAGE_SIDE 1 and EPILOGUE_BATCHED): the columns of all images are one matrix's, N to an image, so that
 // a tile may have columns of several images. The batch strides are those of images.
 // R + S is at most 32: an invocation keeps one bit for each row and each column of the filter.
 // Offsets: the image that has the tile's first row (JOINED: column) is addressed in 64 bits (side 1 otherwise: the
-// batch's image, with all bits of the batch stride). From there on, all that a tile may read of the image lies less than
-// 2^31 bytes further: on side 0 the images of TILE_M rows, with JOINED those of TILE_N columns, otherwise one image. With
-// JOINED so do the results, C, the residual and partial sums, and N * batches is less than 2^31.
+// batch's image, with all bits of the batch stride). From there on, all that a tile may read of the image lies less
+// than 2^31 bytes further: on side 0 the images of TILE_M rows, with JOINED those of TILE_N columns, otherwise one
+// image. With JOINED so do the results, C, the residual and partial sums, and N * batches is less than 2^31.
 // Variants: conv2d_simt has matmul_simt's; conv2d_coopmat has matmul_coopmat's (no pipelined-l2: it prefetches stored
 // operands) with ".a" (IMAGE_SIDE 0) or ".b" behind, "f16.pipelined.a".
 // Divisions are of numbers below 2^31: (umulhi(n, multiplier) + n) >> shift (FastDivision in the planner). Those that

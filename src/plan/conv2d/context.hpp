@@ -128,8 +128,8 @@ struct Reading {
 };
 std::unique_ptr<GatheredOperand> gathered_image(const Conv2dProblem& problem, const Reading& reading);
 // Whether the pixels of all images are columns of one matrix, where they are columns: tiles of 128 columns of each
-// image for itself have 3 % more columns than the image, or more, and
-// the kernels' numbers hold what a tile of several images needs.
+// image for itself have 3 % more columns than the image, or more, and the kernels' numbers hold what a tile of several
+// images needs.
 bool joins_images(const Conv2dProblem& problem) noexcept;
 // Elements from a group's first channel to the next group's.
 std::int64_t group_step(const Conv2dProblem& problem, const ImageStrides& at) noexcept;

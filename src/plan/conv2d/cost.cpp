@@ -22,7 +22,7 @@ std::int64_t whole_cost(const Conv2dContext& c, const Conv2dConfig& d) {
   const std::uint64_t products = product(outputs, std::max<std::uint64_t>(number(sum_length(p)), 1));
   const std::uint64_t processors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
   if (c.cpu()) {
-    // In nanoseconds until the end, so that neither small nor large problems lose their order.
+    // In nanoseconds until the end, so that small problems keep their order.
     const std::uint64_t at_full_rate = product(products, c.model.matmul_cpu.thousand_products / 1000);
     return static_cast<std::int64_t>(product(at_full_rate / d.rate_permille + 1, 1000) / processors);
   }

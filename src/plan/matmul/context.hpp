@@ -78,6 +78,7 @@ struct MatmulContext {
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
   bool integer() const noexcept { return type == MATMUL_TYPE_I8; }
+  bool joined() const noexcept { return gathered != nullptr && gathered->joined; }
   // A's description, or B's, where it is gathered.
   const GatheredOperand* gathered_side(bool b) const noexcept {
     return gathered != nullptr && gathered->is_b == b ? gathered : nullptr;

@@ -248,7 +248,7 @@ bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal
   // The images that a tile has columns of begin so far apart.
   const auto images = [&](std::int64_t batch) {
     const std::int64_t most = (d.tile_n - 1) / std::max<std::int64_t>(p.n, 1) + 1;
-    return c.gathered != nullptr && c.gathered->joined ? std::min(most, p.batch - 1) * batch : 0;
+    return c.joined() ? std::min(most, p.batch - 1) * batch : 0;
   };
   if (c.gathered != nullptr && !gathered_spans(*c.gathered)) return false;
   if (c.gathered_side(false) == nullptr &&
@@ -283,10 +283,10 @@ bool narrow_accesses_fit(const MatmulContext& c, const MatmulConfig& d, Refusal&
 }
 
 std::int64_t matmul_columns(const MatmulContext& c) noexcept {
-  return c.gathered != nullptr && c.gathered->joined ? c.problem.n * c.problem.batch : c.problem.n;
+  return c.joined() ? c.problem.n * c.problem.batch : c.problem.n;
 }
 std::uint64_t matmul_batches(const MatmulContext& c) noexcept {
-  return c.gathered != nullptr && c.gathered->joined ? 1 : static_cast<std::uint64_t>(c.problem.batch);
+  return c.joined() ? 1 : static_cast<std::uint64_t>(c.problem.batch);
 }
 
 std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept {
