@@ -40,7 +40,7 @@
 // than 2^31 bytes further: on side 0 the images of TILE_M rows, with JOINED those of TILE_N columns, otherwise one
 // image. With JOINED so do the results, C, the residual and partial sums, and N * batches is less than 2^31.
 // Variants: conv2d_simt has matmul_simt's; conv2d_coopmat has matmul_coopmat's (no pipelined-l2: it prefetches stored
-// operands) with ".a" (IMAGE_SIDE 0) or ".b" behind, "f16.pipelined.a".
+// operands) with ".a" (IMAGE_SIDE 0), ".b" or ".p" (conv2d_coopmat.abi.h) behind, "f16.pipelined.a".
 // Divisions are of numbers below 2^31: (umulhi(n, multiplier) + n) >> shift (FastDivision in the planner). Those that
 // the push constants do not hold are specialization constants MATMUL_SPEC_WORD0 and up, as a matmul's are.
 #ifndef SECTILE_LIB_CONV2D_ABI_H
@@ -57,6 +57,8 @@
 
 #define CONV2D_SPEC_UNIFORM 38        // 1: see above
 #define CONV2D_SPEC_JOINED 39         // 1: see above
+#define CONV2D_SPEC_PAD_LEFT 40       // conv2d_coopmat's variants ".p": what the words say as well
+#define CONV2D_SPEC_DILATION_W 41
 
 #define CONV2D_ORDER_RSC 0
 #define CONV2D_ORDER_CRS 1

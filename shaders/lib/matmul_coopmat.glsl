@@ -7,6 +7,8 @@
 #define STAGED_B(load) prefetched_b[load]
 #define FIRST_A(t) Source(a_address(t, t.m, t.k), size_m() - t.m, size_m() - t.m)
 #define FIRST_B(t) Source(b_address(t, t.k, t.n), size_n() - t.n, size_n() - t.n)
+#define POSITION_A(load) chunk_position(load, kChunksA)                         // where it is staged
+#define POSITION_B(load) chunk_position(load, kChunksB)
 #define STEP_A bytes_of(kAType, kAlongKA ? uvec2(kTileK, 0u) : product64(kTileK, lda()))
 #define STEP_B bytes_of(kBType, kAlongKB ? uvec2(kTileK, 0u) : product64(kTileK, ldb()))
 #endif
@@ -29,14 +31,25 @@ void advance(inout Fetch fetch, const bool last) {
   fetch.left -= last ? min(fetch.left, kTileK) : kTileK;
 }
 
-// Issues part `part` of `parts` of a step's loads, A's before B's.
-void fetch_part(Fetch fetch, const uint part, const uint parts, const bool last) {
-  const uint loads = kLoadsA + kLoadsB;
-  [[unroll]] for (uint i = 0u; i < kLoadsA; ++i)
-    if (i * parts / loads == part) prefetched_a[i] = CHUNK_A(fetch.a, i, fetch.k, fetch.left, last);
+// Issues part `part` of `parts` of a step's loads, A's before B's, or (LOADS_B_FIRST) behind them.
+void fetch_part_of_b(Fetch fetch, const uint part, const uint parts, const uint before, const bool last) {
   [[unroll]] for (uint i = 0u; i < kLoadsB; ++i)
-    if ((kLoadsA + i) * parts / loads == part)
+    if ((before + i) * parts / (kLoadsA + kLoadsB) == part)
       prefetched_b[i] = CHUNK_B(fetch.b, i, fetch.k, fetch.n, fetch.left, last);
+}
+void fetch_part(Fetch fetch, const uint part, const uint parts, const bool last) {
+#ifdef LOADS_B_FIRST
+  const uint before = kLoadsB;
+  fetch_part_of_b(fetch, part, parts, 0u, last);
+#else
+  const uint before = 0u;
+#endif
+  [[unroll]] for (uint i = 0u; i < kLoadsA; ++i)
+    if ((before + i) * parts / (kLoadsA + kLoadsB) == part)
+      prefetched_a[i] = CHUNK_A(fetch.a, i, fetch.k, fetch.left, last);
+#ifndef LOADS_B_FIRST
+  fetch_part_of_b(fetch, part, parts, kLoadsA, last);
+#endif
 }
 
 void fetch_next(inout Fetch fetch, const bool last) {
@@ -44,14 +57,26 @@ void fetch_next(inout Fetch fetch, const bool last) {
   advance(fetch, last);
 }
 
+// FINISH_B_EARLY: pipelined loops compute what is staged of B before the barrier behind which they stage it.
+#if defined FINISH_B_EARLY && LOOP == PIPELINED
+uvec4 finished_b[kLoadsB];
+void finish_prefetched() {
+  [[unroll]] for (uint i = 0u; i < kLoadsB; ++i) finished_b[i] = STAGED_B(i);
+}
+#define STORED_B(load) finished_b[load]
+#else
+void finish_prefetched() {}
+#define STORED_B(load) STAGED_B(load)
+#endif
+
 void stage_prefetched() {
   [[unroll]] for (uint i = 0u; i < kLoadsA; ++i) {
-    uvec2 p = chunk_position(i, kChunksA);
+    uvec2 p = POSITION_A(i);
     if (kEvenA || p.x < kRowsA) store_chunk(p.x * kPitchA + p.y, STAGED_A(i));
   }
   [[unroll]] for (uint i = 0u; i < kLoadsB; ++i) {
-    uvec2 p = chunk_position(i, kChunksB);
-    if (kEvenB || p.x < kRowsB) store_chunk(kStartB + p.x * kPitchB + p.y, STAGED_B(i));
+    uvec2 p = POSITION_B(i);
+    if (kEvenB || p.x < kRowsB) store_chunk(kStartB + p.x * kPitchB + p.y, STORED_B(i));
   }
 }
 
@@ -115,12 +140,12 @@ void multiply(Fetch fetch, SubgroupTile sub) {
   do {
     uint load = 0u;
     do {
-      uvec2 p = chunk_position(load, kChunksA);
+      uvec2 p = POSITION_A(load);
       if (kEvenA || p.x < kRowsA) store_chunk(p.x * kPitchA + p.y, CHUNK_A(fetch.a, load, fetch.k, fetch.left, true));
     } while (++load < kLoadsA);
     load = 0u;
     do {
-      uvec2 p = chunk_position(load, kChunksB);
+      uvec2 p = POSITION_B(load);
       if (kEvenB || p.x < kRowsB)
         store_chunk(kStartB + p.x * kPitchB + p.y, CHUNK_B(fetch.b, load, fetch.k, fetch.n, fetch.left, true));
     } while (++load < kLoadsB);
@@ -225,6 +250,7 @@ void multiply_all_but_last(SubgroupTile sub) {
     load_fragments(p, sub);
     if (p != 0u) multiply_product(p - 1u);
   }
+  finish_prefetched();
   barrier();                           // all fragments are loaded before anything overwrites the tiles
 }
 
@@ -289,6 +315,7 @@ void multiply(Fetch fetch, SubgroupTile sub) {
   // Two paths. With bounds checks each load is waited for, so that zeros can replace what is beyond K.
   if (whole >= 2u) {
     fetch_next(fetch, false);
+    finish_prefetched();
     stage_prefetched();
     fetch_next(fetch, false);
     uint pending = whole - 2u;
@@ -300,6 +327,7 @@ void multiply(Fetch fetch, SubgroupTile sub) {
     }
   } else {
     fetch_next(fetch, true);
+    finish_prefetched();
     stage_prefetched();
     if (fetch.left != 0u) fetch_next(fetch, true);
   }

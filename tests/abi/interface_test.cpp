@@ -105,7 +105,7 @@ const std::set<std::uint32_t> kSimt = {
 const std::set<std::uint32_t> kGathered = {CONV2D_SPEC_ORDER, CONV2D_SPEC_UNIFORM, CONV2D_SPEC_JOINED};
 
 const std::vector<Interface> kInterfaces = {
-    conv2d_interface("conv2d_coopmat", with(kCoopmat, kGathered)),
+    conv2d_interface("conv2d_coopmat", with(with(kCoopmat, kGathered), {CONV2D_SPEC_PAD_LEFT, CONV2D_SPEC_DILATION_W})),
     conv2d_interface("conv2d_simt", with(with(kSimt, kGathered), {CONV2D_SPEC_IMAGE_SIDE})),
     conv2d_interface("conv2d_depthwise",
                      {CONV2D_DEPTHWISE_SPEC_STRIP, CONV2D_DEPTHWISE_SPEC_WEIGHTS, CONV2D_DEPTHWISE_SPEC_CHANNELS}),

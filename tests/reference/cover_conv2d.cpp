@@ -64,8 +64,9 @@ constexpr const char* kFactorNames[kFactors] = {
 constexpr std::uint8_t kLevels[kFactors] = {0, 5, 4, 4, 3, 4, 3, 3, 3, 4, 4, 3, 2,
                                             2, 3, 4, 5, 2, 2, 2, 3, 2, 4, 3, 3, 2};
 
-// gemm_a: the image is the product's A, and the result NHWC; gemm_b: its B, and the result NCHW.
-enum class Family : std::uint8_t { direct, depthwise, lanes, gemm_a, gemm_b, matmul, any };
+// gemm_a: the image is the product's A, and the result NHWC; gemm_b: its B, and the result NCHW. gemm_p: as gemm_b,
+// with an image that is loaded in chunks of 8 pixels.
+enum class Family : std::uint8_t { direct, depthwise, lanes, gemm_a, gemm_b, gemm_p, matmul, any };
 
 struct Kernel {
   Family family;
@@ -73,7 +74,7 @@ struct Kernel {
   unsigned cost;  // of a pipeline's compilation by lavapipe, in hundredths of a second
   bool matrix_unit = false, no_dot = false;
 
-  bool gemm() const { return family == Family::gemm_a || family == Family::gemm_b; }
+  bool gemm() const { return family == Family::gemm_a || family == Family::gemm_b || family == Family::gemm_p; }
 };
 
 constexpr Kernel kKernels[] = {
@@ -89,6 +90,9 @@ constexpr Kernel kKernels[] = {
     {Family::gemm_b, "conv2d_coopmat 16x16x16 8x16", 90, true},
     {Family::gemm_a, "conv2d_coopmat 16x16x16 8x16 pipelined", 110, true},
     {Family::gemm_b, "conv2d_coopmat 16x16x16 8x16 pipelined", 110, true},
+    {Family::gemm_p, "conv2d_coopmat 32x32x48 16x16 serial", 300, true},
+    {Family::gemm_p, "conv2d_coopmat 16x16x48 8x16", 200, true},
+    {Family::gemm_p, "conv2d_coopmat 16x16x48 8x16 pipelined", 300, true},
     {Family::matmul, "", 60},
     {Family::any, "", 60},
 };
@@ -113,6 +117,13 @@ bool kernel_clash(const SetLevels& s) {
       return by_channel || s.other(kYLayout, kNhwc);
     case Family::gemm_b:
       return s.other(kGroups, kOneGroup) || s.other(kYLayout, kNchw);
+    case Family::gemm_p:
+      // Rows of the image and whole images begin at multiples of 16 bytes.
+      return s.other(kGroups, kOneGroup) || s.other(kYLayout, kNchw) || s.other(kXLayout, kNchw) ||
+             s.other(kWLayout, 0) || s.other(kType, kF16) || s.other(kXStored, kSame) ||
+             s.other(kPrologue, kNoPrologue) || s.other(kFilter, k3x3) || s.is(kStride, kDifferent) ||
+             s.is(kStride, kEqual) || s.is(kAlign, 1) || s.is(kPitch, 2) || (s.is(kPitch, 1) && s.other(kUnit, 2)) ||
+             s.other(kWStored, kWSame);
     case Family::matmul:
       return by_channel || s.other(kFilter, k1x1) || s.other(kStride, kNone) || s.other(kPadding, kNone) ||
              s.above(kPrologue, kScaled) || s.above(kXLayout, kNhwc) || s.above(kYLayout, kNhwc);
@@ -190,6 +201,13 @@ void set_filter(Conv2dProblem& p, const LevelRow& row) {
   }
 }
 
+// A result whose rows are as long as the image's, which the filter moves by two pixels at most.
+void set_equal_rows(Conv2dProblem& p, Random& random) {
+  const std::int64_t reach = p.dilation_w * (p.s - 1);
+  p.pad_left = random.between(std::max<std::int64_t>(reach - 2, 0), std::min<std::int64_t>(reach, 2));
+  p.pad_right = reach - p.pad_left;
+}
+
 // Elements of a result's axis that are a whole tile, or a multiple of the unit that is none.
 std::int64_t side(std::int64_t tile, std::int64_t unit, bool ragged, Random& random) {
   if (!ragged) return tile * random.between(1, 2);
@@ -197,6 +215,8 @@ std::int64_t side(std::int64_t tile, std::int64_t unit, bool ragged, Random& ran
 }
 
 void set_sizes(Conv2dProblem& p, const LevelRow& row, Random& random) {
+  const bool chunks = kKernels[row[kKernel]].family == Family::gemm_p;
+  if (chunks) set_equal_rows(p, random);
   const std::int64_t unit = std::array{1, 4, 8}[row[kUnit]];
   const bool pixels = row[kRagged] == kRaggedPixels || row[kRagged] == kAllRagged;
   const bool channels = row[kRagged] == kRaggedChannels || row[kRagged] == kAllRagged;
@@ -204,7 +224,9 @@ void set_sizes(Conv2dProblem& p, const LevelRow& row, Random& random) {
   const bool large = p.r * p.s > 10;
   p.n = row[kBatch] == 0 ? 1 : large ? 2 : random.between(2, 3);
   const std::int64_t height = pixels ? 3 : 4;
-  const std::int64_t width = pixels ? std::min<std::int64_t>(side(8, unit, true, random), split ? 8 : 24) : 8;
+  const std::int64_t width = chunks   ? 8 * random.between(1, split ? 1 : 3)
+                             : pixels ? std::min<std::int64_t>(side(8, unit, true, random), split ? 8 : 24)
+                                      : 8;
   // The last rows and columns of the image that a stride does not reach.
   p.h = std::max<std::int64_t>((height - 1) * p.stride_h + p.dilation_h * (p.r - 1) + 1 - p.pad_top - p.pad_bottom, 1) +
         random.between(0, p.stride_h - 1);

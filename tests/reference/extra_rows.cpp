@@ -59,10 +59,10 @@ constexpr SimtRow kSimt[] = {
     rung(7, " banded"),
 };
 
-constexpr CoopmatRow small(CoopmatLoop loop, bool half_accumulators = false) {
+constexpr CoopmatRow small(CoopmatLoop loop, bool half_accumulators = false, std::uint32_t tile_k = 16) {
   return {.tile_m = 16,
           .tile_n = 16,
-          .tile_k = 16,
+          .tile_k = tile_k,
           .sub_m = 8,
           .sub_n = 16,
           .loop = loop,
@@ -78,6 +78,8 @@ constexpr CoopmatRow kCoopmat[] = {
     small(CoopmatLoop::kPeeled, true),
     small(CoopmatLoop::kPipelined),
     small(CoopmatLoop::kPipelinedL2),
+    small(CoopmatLoop::kPrefetch, false, 48),
+    small(CoopmatLoop::kPipelined, false, 48),
 };
 // clang-format on
 

@@ -74,6 +74,14 @@ void pick_any_filter(Sizes& z, Random& random) {
   }
 }
 
+// Rows of whole chunks of 8 pixels, as long as the result's, which the filter moves by two pixels at most, or by more.
+void pick_equal_rows(Sizes& z, Random& random) {
+  const std::int64_t reach = z.dilation_w * (z.s - 1);
+  z.left = random.between(reach / 2, std::min<std::int64_t>(reach, reach / 2 + 1));
+  z.right = reach - z.left;
+  z.more_w = 8 * (z.more_w / 8 + 1) - 1;
+}
+
 void pick_kind(Sizes& z, Random& random) {
   z.n = random.one_in(2) ? 1 : random.between(2, 4);
   z.group_c = pick_channels(random, 200);
@@ -140,6 +148,7 @@ Sizes pick_conv2d_sizes(Random& random, std::int64_t unit) {
   }
   for (std::int64_t* const size : {&z.group_c, &z.group_k, &z.more_w})
     if (*size >= unit) *size = *size / unit * unit;
+  if (z.stride_w == 1 && random.one_in(4)) pick_equal_rows(z, random);
   return z;
 }
 

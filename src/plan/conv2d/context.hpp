@@ -97,6 +97,7 @@ FilterLayout filter_layout(const Conv2dProblem& problem);
 // How a product treats the problem's operands.
 struct Way {
   bool image_is_b = false, along_pixels = false;
+  bool in_chunks = false;                               // along pixels, and conv2d_coopmat can load it so
   bool x_nhwc = false, w_krsc = false, y_nhwc = false;  // repacked
 };
 // Sets a matmul's sizes, transposes and strides. The image's leading dimension is its pixel pitch.
@@ -123,6 +124,7 @@ struct Reading {
   ImageStrides at;
   bool is_b = false;          // its batches are images, otherwise groups
   bool along_pixels = false;  // otherwise along channels
+  bool in_chunks = false;     // along pixels: conv2d_coopmat can load it
   std::uint32_t align = 16;   // bytes, of the first element
   bool few_pipelines = false;
 };

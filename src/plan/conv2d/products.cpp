@@ -119,6 +119,27 @@ std::string refusal_of(const Conv2dProblem& p, const Conv2dProduct& product, con
   return {};
 }
 
+// Empty, or why conv2d_coopmat cannot load the image in chunks of 8 pixels, which the filter moves by two at most
+// (shaders/lib/conv2d_pixel_chunks.glsl).
+std::string refusal_of_chunks(const Conv2dProblem& p, const PlanOptions& options, bool image_is_b) {
+  constexpr std::int64_t kChunk = 8, kMostMoved = 2;
+  if (!image_is_b) return "the result is not NCHW, or has groups";
+  if (options.few_pipelines) return "it would need pipelines of its own";
+  const ImageStrides at = strides_of(stored_x(p));
+  const std::int64_t columns = size_of_output(p).width, right = (p.s - 1) * p.dilation_w - p.pad_left;
+  if (at.block != 1) return "the image is not contiguous along pixels";
+  if (p.x_type != p.type || size_bytes(p.type) != 2) return "the image is not f16 or bf16, as the products are";
+  if (filter_layout(p) != FilterLayout::kcrs && p.s > 1) return "the weights are not KCRS";
+  if (p.x_scale || p.x_bias || p.x_relu) return "the image has a prologue";
+  if (p.stride_w != 1) return fmt::format("a stride of {} along a row", p.stride_w);
+  if (p.w % kChunk != 0 || columns % kChunk != 0 || columns > p.w)
+    return fmt::format("rows of {} pixels for {} outputs", p.w, columns);
+  if (p.pad_left > kMostMoved || right > kMostMoved)
+    return fmt::format("the filter reaches {} pixels to the left and {} to the right", p.pad_left, right);
+  if (p.x_align % 16 != 0 || (p.n > 1 && at.image % kChunk != 0)) return "rows do not begin at multiples of 16 bytes";
+  return {};
+}
+
 std::string suffix_of(const Way& way) {
   return fmt::format("{}{}{}{}", way.along_pixels ? " pixels" : "", way.x_nhwc ? " x=nhwc" : "",
                      way.w_krsc ? " w=krsc" : "", way.y_nhwc ? " y=nhwc" : "");
@@ -184,6 +205,7 @@ std::unique_ptr<Conv2dProduct> make_product(const Conv2dContext& c, const Way& w
   product->image = gathered_image(p, {.at = strides_of(view.x()),
                                       .is_b = way.image_is_b,
                                       .along_pixels = way.along_pixels,
+                                      .in_chunks = way.in_chunks,
                                       .align = x_align,
                                       .few_pipelines = c.options.few_pipelines});
   product->context =
@@ -191,6 +213,15 @@ std::unique_ptr<Conv2dProduct> make_product(const Conv2dContext& c, const Way& w
   if (p.groups > 1 && (p.bias || p.scale)) product->context->epilogue |= MATMUL_EPILOGUE_VECTOR_BATCHED;
   if (c.options.few_pipelines) use_few_pipelines(*product->context, way);
   return product;
+}
+
+// For explain: a way that conv2d_coopmat cannot compute the problem by.
+void add_refused(Conv2dContext& c, const Way& way, const std::string& refusal) {
+  auto product = std::make_unique<Conv2dProduct>();
+  product->suffix = suffix_of(way);
+  product->refusal = refusal;
+  c.of_coopmat.push_back(product.get());
+  c.products.push_back(std::move(product));
 }
 
 }  // namespace
@@ -292,7 +323,12 @@ void add_products(Conv2dContext& c) {
   Way pixels = way;
   pixels.along_pixels = true;
   const bool unit = p.type != DType::f32;  // matrix units multiply shorter types
-  if (nchw) add(pixels, true, false, false);
+  if (nchw) {
+    const std::string refusal = unit ? refusal_of_chunks(p, c.options, way.image_is_b) : "";
+    pixels.in_chunks = unit && refusal.empty();
+    add(pixels, true, pixels.in_chunks, false);
+    if (!refusal.empty() && c.options.explain) add_refused(c, pixels, refusal);
+  }
   if (!nchw || unit) add(channels, !nchw || !c.options.force.empty() || c.options.explain, unit, nchw);
   // Without scratch.
   if (!nchw && (channels.x_nhwc || channels.w_krsc) && !split_blocks) add(pixels, true, false, true);

@@ -49,8 +49,11 @@ class GatheredOperand {
   // Constants beside those of a matmul, of a kernel with so much K a step.
   virtual FixedList<Constant, 8> constants(std::uint32_t tile_k) const = 0;
 
-  bool is_b = false;                                           // otherwise A
-  bool joined = false;                                         // B: the columns of all batches are one matrix's
+  bool is_b = false;    // otherwise A
+  bool joined = false;  // B: the columns of all batches are one matrix's
+  // B, contiguous along N, as matmul_coopmat's replacement loads it: one chunk serves so many consecutive k. 0: not so.
+  std::uint32_t moved_chunks = 0;
+  FixedList<Constant, 2> of_moved;                             // constants that the replacement then has besides
   std::int64_t elements = 0;                                   // that one batch reads, each counted once
   const char *simt = "", *coopmat = "", *coopmat_suffix = "";  // stems, and what their variants' names end with
   FixedList<std::string_view, 2> addresses;                    // operands, their addresses behind a matmul's

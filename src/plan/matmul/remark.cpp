@@ -22,7 +22,7 @@ std::string most_frequent_refusal(const MatmulProblem& problem, const DeviceProf
   const detail::MatmulContext context = detail::matmul_context(problem, profile);
   std::map<std::string, std::pair<int, std::string>> reasons;  // count, and one reason with its numbers
   for (const auto* strategy : {&detail::kMatmulCoopmat, &detail::kMatmulCoopmat2})
-    for (std::uint32_t row = 0; row < strategy->rows; ++row) {
+    for (std::uint32_t row = 0; row < strategy->rows_for(context); ++row) {
       detail::Refusal refusal(true);
       if (strategy->applicable(context, row, refusal)) {
         if (!strategy->fallback(context, row)) return "another kernel costs less";
