@@ -290,8 +290,8 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   set(SECTILE_CHECK_CONV2D_CASES 300 CACHE STRING "Generated convolutions of a thorough check as a test")
   set(check sh ${PROJECT_SOURCE_DIR}/tests/check.sh)
   # SwiftShader compiles several times as long as lavapipe.
-  # 154 matmuls meet every pair of levels (tests/reference/cover_matmul.hpp), and 103 convolutions (cover_conv2d.hpp).
-  sectile_check(lavapipe llvmpipe 660 164 106 "" lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
+  # 154 matmuls meet every pair of levels (tests/reference/cover_matmul.hpp), and 112 convolutions (cover_conv2d.hpp).
+  sectile_check(lavapipe llvmpipe 660 164 113 "" lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
   sectile_check(swiftshader SwiftShader 170 24 8 --words vk_swiftshader_icd.json)
   # Sweeps of 24 problems: errors alone fail, times do not.
   if(SECTILE_ICD_lavapipe)
@@ -346,6 +346,13 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
       --problem "conv2d f32 nchw 3x8x8x16 k=20 r=3x3 p=1 epi=bias+residual" --force "conv2d_simt 32x32x16 4x4")
     add_test(NAME check_conv2d_images_matrices COMMAND sectile_command check --device llvmpipe
       --problem "conv2d f16 nchw 3x16x8x16 k=24 r=3x3 p=1 epi=bias+residual" --force "conv2d_coopmat 16x32x16 8x16 serial")
+    # The loops of GPUs with an image that is read along pixels: two tiles of columns, which three images share.
+    foreach(loop "" " pipelined")
+      string(REPLACE " " _ test check_conv2d_pixels${loop})
+      add_test(NAME ${test} COMMAND sectile_command check --device llvmpipe --modules ${PROJECT_BINARY_DIR}/modules_run/${test}.txt
+        --problem "conv2d f16 nchw 3x19x3x8 k=35 r=3x3 p=1 epi=bias+residual" --force "conv2d_coopmat 32x32x48 8x16${loop}")
+      set_tests_properties(${test} PROPERTIES FIXTURES_SETUP modules_run ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
+    endforeach()
     # All in f32. The covering has each level with each other one, not three at a time: this kernel, f32 and no other type.
     add_test(NAME check_conv2d_depthwise COMMAND sectile_command check --device llvmpipe
       --modules ${PROJECT_BINARY_DIR}/modules_run/check_conv2d_depthwise.txt

@@ -90,9 +90,7 @@ constexpr Kernel kKernels[] = {
     {Family::gemm_b, "conv2d_coopmat 16x16x16 8x16", 90, true},
     {Family::gemm_a, "conv2d_coopmat 16x16x16 8x16 pipelined", 110, true},
     {Family::gemm_b, "conv2d_coopmat 16x16x16 8x16 pipelined", 110, true},
-    {Family::gemm_p, "conv2d_coopmat 32x32x48 16x16 serial", 300, true},
-    {Family::gemm_p, "conv2d_coopmat 16x16x48 8x16", 200, true},
-    {Family::gemm_p, "conv2d_coopmat 16x16x48 8x16 pipelined", 300, true},
+    {Family::gemm_p, "conv2d_coopmat 32x32x48 8x16 serial", 70, true},
     {Family::matmul, "", 60},
     {Family::any, "", 60},
 };

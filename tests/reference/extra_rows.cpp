@@ -59,15 +59,20 @@ constexpr SimtRow kSimt[] = {
     rung(7, " banded"),
 };
 
-constexpr CoopmatRow small(CoopmatLoop loop, bool half_accumulators = false, std::uint32_t tile_k = 16) {
+constexpr CoopmatRow small(CoopmatLoop loop, bool half_accumulators = false) {
   return {.tile_m = 16,
           .tile_n = 16,
-          .tile_k = tile_k,
+          .tile_k = 16,
           .sub_m = 8,
           .sub_n = 16,
           .loop = loop,
           .half_accumulators = half_accumulators,
           .cpu_only = true};
+}
+
+// A step has rows of a filter of three columns; an invocation loads as little as can be.
+constexpr CoopmatRow moved(CoopmatLoop loop) {
+  return {.tile_m = 32, .tile_n = 32, .tile_k = 48, .sub_m = 8, .sub_n = 16, .loop = loop, .cpu_only = true};
 }
 
 // clang-format off
@@ -78,8 +83,8 @@ constexpr CoopmatRow kCoopmat[] = {
     small(CoopmatLoop::kPeeled, true),
     small(CoopmatLoop::kPipelined),
     small(CoopmatLoop::kPipelinedL2),
-    small(CoopmatLoop::kPrefetch, false, 48),
-    small(CoopmatLoop::kPipelined, false, 48),
+    moved(CoopmatLoop::kPrefetch),
+    moved(CoopmatLoop::kPipelined),
 };
 // clang-format on
 

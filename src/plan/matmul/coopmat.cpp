@@ -135,7 +135,7 @@ constexpr Row kMovedTable[] = {
     {.tile_m = 32, .tile_n = 64, .tile_k = 48, .sub_m = 16, .sub_n = 32, .hopper_rate = 215},
     {.tile_m = 16, .tile_n = 64, .tile_k = 96, .sub_m = 16, .sub_n = 16, .hopper_rate = 150},
     // CPUs.
-    {.tile_m = 32, .tile_n = 32, .tile_k = 48, .sub_m = 16, .sub_n = 16, .loop = kSerial},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 48, .sub_m = 8, .sub_n = 16, .loop = kSerial},
 };
 // clang-format on
 
