@@ -346,6 +346,10 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
       --problem "conv2d f32 nchw 3x8x8x16 k=20 r=3x3 p=1 epi=bias+residual" --force "conv2d_simt 32x32x16 4x4")
     add_test(NAME check_conv2d_images_matrices COMMAND sectile_command check --device llvmpipe
       --problem "conv2d f16 nchw 3x16x8x16 k=24 r=3x3 p=1 epi=bias+residual" --force "conv2d_coopmat 16x32x16 8x16 serial")
+    # A step has more K than there are channels, and so than x.bias has elements.
+    add_test(NAME check_conv2d_surplus COMMAND sectile_command check --device llvmpipe
+      --problem "conv2d f16 nhwc 1x8x9x17 k=4 r=1x1 weights=rsck out=bf16 y.pitch=8 pro=bias+relu x.align=256 w.align=64"
+      --force "conv2d_coopmat 16x32x16 8x16 serial")
     # The loops of GPUs with an image that is read along pixels: two tiles of columns, which three images share.
     foreach(loop "" " pipelined")
       string(REPLACE " " _ test check_conv2d_pixels${loop})
@@ -358,7 +362,8 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
       --modules ${PROJECT_BINARY_DIR}/modules_run/check_conv2d_depthwise.txt
       --problem "conv2d f32 nhwc 2x12x9x10 k=12 r=3x3 p=1 g=12 epi=bias+relu")
     set_tests_properties(check_conv2d_depthwise PROPERTIES FIXTURES_SETUP modules_run)
-    set_tests_properties(check_conv2d_tail check_conv2d_images check_conv2d_images_matrices check_conv2d_depthwise PROPERTIES
+    set_tests_properties(check_conv2d_tail check_conv2d_images check_conv2d_images_matrices check_conv2d_surplus
+      check_conv2d_depthwise PROPERTIES
       ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
   endif()
   # The same problems on both, compared with each other as well.

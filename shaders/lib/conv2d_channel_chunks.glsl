@@ -68,8 +68,10 @@ uvec4 load_image(Source s, uint load, uint k, uint left, const bool last) {
     uvec4 raw = load_raw(s.base, inside ? run_at(kImageType, at) : 0u, run_bytes(kImageType, kImageWidth));
     if (kLate) {
       if (i == 0u) inside_image = (inside_image & ~(1u << load)) | (inside ? 1u << load : 0u);
+      // Behind K there are no channels.
       if (i == 0u && kPrologue != 0u)
-        chunk_channel[kOneColumn ? 0u : load] = first_channel + tap.c + (kUniform != 0u ? along : 0u);
+        chunk_channel[kOneColumn ? 0u : load] =
+            first_channel + (!last || along < left ? tap.c + (kUniform != 0u ? along : 0u) : 0u);
       insert_run(words, raw, i * kImageWidth, kImageWidth);
     } else if (kRawImage) {
       insert_run(words, mix(uvec4(0u), raw, bvec4(inside)), i * kImageWidth, kImageWidth);
