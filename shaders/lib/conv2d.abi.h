@@ -5,7 +5,7 @@
 // output channels of a group, and batches are groups. IMAGE_SIDE 1: B is the image and A the weights; rows are output
 // channels, columns the output pixels (p, q) of an image, and batches are images (such a step has one group).
 // TRANS_A (side 0) or TRANS_B (side 1) says along which axis the image's runs lie, as for a stored operand: along K,
-// which is along channels, or along pixels; then they have one element.
+// which is along channels, or along pixels; then they have one element, or 8 (conv2d_coopmat's variants ".p").
 // A matmul's lda (side 0) or ldb (side 1) is the image's pixel pitch: elements from a pixel to the next one of its row.
 //
 // K is a flattened filter: ORDER_RSC k = (r * S + s) * C + c, ORDER_CRS k = (c * R + r) * S + s; C counts the group's.

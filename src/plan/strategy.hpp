@@ -27,7 +27,7 @@ struct Strategy {
   bool (*fallback)(const Context&, std::uint32_t row);      // taken only if no other row is admissible
   std::string (*print)(const Context&, std::uint32_t row);  // the candidate's name after the stem
   std::span<const NamedConstant> named = {};                // constants that a plan's text names
-  std::uint32_t (*extra)(const Context&) = nullptr;         // number of rows after the table's own, see extra_rows.hpp
+  std::uint32_t (*extra)(const Context&) = nullptr;         // rows besides these: a problem's table, extra_rows.hpp
   // The name without what follows from the problem alone. A candidate can be forced by it too.
   std::string (*short_print)(const Context&, std::uint32_t row) = nullptr;
 

@@ -77,7 +77,7 @@ void pick_any_filter(Sizes& z, Random& random) {
 // Rows of whole chunks of 8 pixels, as long as the result's, which the filter moves by two pixels at most, or by more.
 void pick_equal_rows(Sizes& z, Random& random) {
   const std::int64_t reach = z.dilation_w * (z.s - 1);
-  z.left = random.between(reach / 2, std::min<std::int64_t>(reach, reach / 2 + 1));
+  z.left = random.one_in(2) ? reach / 2 : random.between(0, reach);
   z.right = reach - z.left;
   z.more_w = 8 * (z.more_w / 8 + 1) - 1;
 }

@@ -123,13 +123,13 @@ std::string refusal_of(const Conv2dProblem& p, const Conv2dProduct& product, con
 // (shaders/lib/conv2d_pixel_chunks.glsl).
 std::string refusal_of_chunks(const Conv2dProblem& p, const PlanOptions& options, bool image_is_b) {
   constexpr std::int64_t kChunk = 8, kMostMoved = 2;
-  if (!image_is_b) return "the result is not NCHW, or has groups";
+  if (!image_is_b) return "the image is not B: the result is not NCHW, there are groups, or weights are q8";
   if (options.few_pipelines) return "it would need pipelines of its own";
   const ImageStrides at = strides_of(stored_x(p));
   const std::int64_t columns = size_of_output(p).width, right = (p.s - 1) * p.dilation_w - p.pad_left;
   if (at.block != 1) return "the image is not contiguous along pixels";
   if (p.x_type != p.type || size_bytes(p.type) != 2) return "the image is not f16 or bf16, as the products are";
-  if (filter_layout(p) != FilterLayout::kcrs && p.s > 1) return "the weights are not KCRS";
+  if (p.w_layout != FilterLayout::kcrs && p.r * p.s > 1 && p.c > 1) return "the weights are not KCRS";
   if (p.x_scale || p.x_bias || p.x_relu) return "the image has a prologue";
   if (p.stride_w != 1) return fmt::format("a stride of {} along a row", p.stride_w);
   if (p.w % kChunk != 0 || columns % kChunk != 0 || columns > p.w)

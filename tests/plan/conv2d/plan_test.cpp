@@ -168,6 +168,45 @@ TEST_CASE("a filter of one element is a product of joined images where that is c
   }
 }
 
+TEST_CASE("matrix units read an NCHW image where it lies if its rows are chunks that a filter moves by two pixels") {
+  const DeviceProfile hopper = built_in("nvidia-hopper");
+  // Empty: admissible.
+  const auto refusal = [&](const char* text, PlanOptions options = {}) {
+    options.explain = true;
+    const Plan plan = planned(text, hopper, options);
+    std::string why = "no candidate";
+    for (const Candidate& c : plan.candidates) {
+      if (!c.name.starts_with("conv2d_coopmat") || !c.name.contains(" pixels")) continue;
+      if (c.refusal.empty()) return std::string();
+      if (c.name.contains("any pixels")) why = c.refusal;
+    }
+    return why;
+  };
+  for (const char* text :
+       {"conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=1", "conv2d bf16 nchw 2x32x9x24 k=40 r=3x3 p=1",
+        "conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=0,0,1,2 s=2,1", "conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=2 d=2",
+        "conv2d f16 nchw 2x32x9x24 k=40 r=3x1 p=1,0", "conv2d f16 nchw 1x1x9x24 k=40 r=3x3 p=1 weights=krsc",
+        "conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=1 x.pitch=8000"})
+    CHECK_MESSAGE(refusal(text).empty(), std::string(text) << ": " << refusal(text));
+  for (const auto& [text, why] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=1 weights=krsc", "the weights are not KCRS"},
+           {"conv2d f16 nchw 2x32x9x24 k=40 r=3x1 p=1,0 weights=krsc", "the weights are not KCRS"},
+           {"conv2d f16 nchw 2x32x9x24 k=40 r=3x1 p=1,0 weights=rsck", "the weights are not KCRS"},
+           {"conv2d f16 nchw:nhwc 2x32x9x24 k=40 r=3x3 p=1", "the image is not B"},
+           {"conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=1 g=2", "the image is not B"},
+           {"conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=1 pro=relu", "the image has a prologue"},
+           {"conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=1 x=f32", "the image is not f16 or bf16"},
+           {"conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=1 s=2", "a stride of 2"},
+           {"conv2d f16 nchw 2x32x9x25 k=40 r=3x3 p=1", "rows of 25 pixels for 25 outputs"},
+           {"conv2d f16 nchw 2x32x9x24 k=40 r=3x3", "rows of 24 pixels for 22 outputs"},
+           {"conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=3 d=3", "the filter reaches 3 pixels to the left"},
+           {"conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=1 x.align=8", "rows do not begin at multiples of 16 bytes"},
+           {"conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=1 x.pitch=6916", "rows do not begin at multiples of 16 bytes"}})
+    CHECK_MESSAGE(refusal(text).starts_with(why), std::string(text) << ": " << refusal(text));
+  CHECK(refusal("conv2d f16 nchw 2x32x9x24 k=40 r=3x3 p=1", {.few_pipelines = true})
+            .starts_with("it would need pipelines"));
+}
+
 TEST_CASE("each group has its own bias and scale") {
   const DeviceProfile hopper = built_in("nvidia-hopper");
   const PlanOptions gathered = {.force = "conv2d_simt"};
