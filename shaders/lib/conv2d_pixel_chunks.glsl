@@ -1,7 +1,7 @@
-// How conv2d_coopmat loads an image that is contiguous along pixels (variants ".p", conv2d_coopmat.abi.h). Include after
-// lib/matmul_coopmat_fetch.glsl and lib/conv2d_gather.glsl.
-// The kS columns of a row of the filter are consecutive along K, and each reads the same pixels, moved by at most two. So
-// an invocation loads 16 bytes once, with the 4 bytes before and behind them, and stages them kS times. To ask the
+// How conv2d_coopmat loads an image that is contiguous along pixels (variants ".p", conv2d_coopmat.abi.h). Include
+// after lib/matmul_coopmat_fetch.glsl and lib/conv2d_gather.glsl.
+// The kS columns of a row of the filter are consecutive along K, and each reads the same pixels, moved by at most two.
+// So an invocation loads 16 bytes once, with the 4 bytes before and behind them, and stages them kS times. To ask the
 // neighbours for these 4 bytes by subgroup shuffles takes up to 1.3 times as long (H100, driver 580.159.04).
 layout(constant_id = CONV2D_SPEC_PAD_LEFT) const uint kPadLeft = 1u;
 layout(constant_id = CONV2D_SPEC_DILATION_W) const uint kDilationW = 1u;
@@ -78,9 +78,9 @@ uvec4 chunk_of_image(Source s, const uint load, uint k, uint left, const bool la
   return load % kS == 0u ? load_image(s, load, k, left, last) : uvec4(0u);
 }
 #endif
-// Chunks are moved before the barrier, and the image is loaded before the weights: f16 2x320x64x64, 3x3, then takes 64.4 us
-// and not 68.3 by 160x128x48, 82.2 and not 84.2 by 128x256x48; 1x320x64x64 39.3 and not 40.2 by 80x128x96 (H100, driver
-// 580.159.04).
+// Chunks are moved before the barrier, and the image is loaded before the weights: f16 2x320x64x64, 3x3, then takes
+// 64.4 us and not 68.3 by 160x128x48, 82.2 and not 84.2 by 128x256x48; 1x320x64x64 39.3 and not 40.2 by 80x128x96 (H100,
+// driver 580.159.04).
 #define LOADS_B_FIRST
 #define FINISH_B_EARLY
 #define staged_of_image(load) finished_chunk(prefetched_b[fetched_with(load)], load)
