@@ -37,6 +37,15 @@ const uint kImageSide = IMAGE_SIDE;
 #else
 #include "lib/conv2d_channel_chunks.glsl"
 #endif
+#if LOOP == SERIAL
+uvec4 chunk_of_image(Source s, uint load, uint k, uint left, const bool last) {
+  uvec4 words = load_image(s, fetched_with(load), k, left, last);
+  return finished_chunk(words, load);
+}
+#else
+#define chunk_of_image prefetch_image
+#endif
+
 #define POSITION_A(load) chunk_position(load, kChunksA)
 #if IMAGE_SIDE == 0
 #define CHUNK_A(s, load, k, left, last) chunk_of_image(s, load, k, left, last)
@@ -52,7 +61,7 @@ const uint kImageSide = IMAGE_SIDE;
 #define CHUNK_A(s, load, k, left, last) chunk_a(s, load, k, left, last)
 #define CHUNK_B(s, load, k, n, left, last) chunk_of_image(s, load, k, left, last)
 #define STAGED_A(load) prefetched_a[load]
-#define STAGED_B(load) staged_of_image(load)
+#define STAGED_B(load) finished_chunk(prefetched_b[fetched_with(load)], load)
 #define POSITION_B(load) image_position(load)
 #define FIRST_A(t) Source(a_address(t, t.m, t.k), size_m() - t.m, size_m() - t.m)
 #define FIRST_B(t) first_of_image(t)

@@ -5,8 +5,8 @@ const uint kImageLoads = kImageSide == 0u ? kLoadsA : kLoadsB, kImageChunks = kI
 const uint kImageRows = kImageSide == 0u ? kRowsA : kRowsB;
 const bool kRawImage = kImageType == kType && kPrologue == 0u;
 const uint kTapsOfChunk = kUniform != 0u ? 1u : kChunkElements / kImageWidth;
-// Chunks of the type that is multiplied that lie in one tap get their prologue and their zeros when they are staged, not
-// when they are loaded: a load whose value is looked at is waited for.
+// Chunks of the type that is multiplied that lie in one tap get their prologue and their zeros when they are staged,
+// not when they are loaded: a load whose value is looked at is waited for.
 const uint kMostLate = kTapsOfChunk == 1u ? 32u : 0u;          // a bit each
 #if BYTES == 2
 const bool kLate = kImageType == kType && kImageLoads <= kMostLate;
@@ -83,13 +83,6 @@ uvec4 load_image(Source s, uint load, uint k, uint left, const bool last) {
   return kRawImage || kLate ? words : packed(all);
 }
 
-#if LOOP == SERIAL
-uvec4 chunk_of_image(Source s, uint load, uint k, uint left, const bool last) {
-  uvec4 words = load_image(s, load, k, left, last);
-  return finished_chunk(words, load);
-}
-#else
-#define chunk_of_image load_image
-#endif
-#define staged_of_image(load) finished_chunk(prefetched_b[load], load)
+#define prefetch_image load_image
+#define fetched_with(load) load         // the load that loads what this one stages
 #define image_position(load) chunk_position(load, kImageChunks)

@@ -10,6 +10,8 @@ const uint kGroups = kWorkgroup / kChunksB;        // invocations that load one 
 const bool kNeedsBefore = kPadLeft > 0u, kNeedsBehind = (kS - 1u) * kDilationW > kPadLeft;
 
 Place place;                    // of an invocation's chunk; a column's bit: all 8 pixels lie inside their row
+// Bits of place.taps: there are pixels before the chunk, and behind it.
+const uint kHasBefore = 1u << kR, kHasBehind = 1u << (kR + kS - 1u);
 uint before[kLoadsB], behind[kLoadsB];          // the two pixels before a chunk and behind it
 uint inside_image;              // bit i: the row of the image that load i reads exists
 
@@ -42,45 +44,38 @@ uvec4 moved_chunk(uvec4 words, uint before, uint behind, const int moved) {
 uvec4 finished_chunk(uvec4 words, const uint load) {
   const uint chunk = load / kS * kS, column = load % kS;
   bool inside = ((inside_image >> chunk) & 1u) != 0u;
-  uvec4 moved = moved_chunk(words, (place.taps & (1u << kR)) != 0u ? before[chunk] : 0u,
-                            (place.taps & (1u << (kR + kS - 1u))) != 0u ? behind[chunk] : 0u,
+  uvec4 moved = moved_chunk(words, (place.taps & kHasBefore) != 0u ? before[chunk] : 0u,
+                            (place.taps & kHasBehind) != 0u ? behind[chunk] : 0u,
                             int(column * kDilationW) - int(kPadLeft));
   return mix(uvec4(0u), moved, bvec4(inside));
 }
 
-// Loads a chunk and the pixels beside it. For what lies outside the image, or behind K, something inside is loaded.
+// Loads a chunk and the two pixels on either side. If the chunk's row is outside the image, or K has ended, it loads
+// the image's first chunk; if there are no pixels on a side, the chunk's first two. These values are not staged.
 uvec4 load_image(Source s, uint load, uint k, uint left, const bool last) {
   uint row = image_position(load).x;
   uint item = (k + row) / kS, c = item / kR, r = item - c * kR;
   bool inside = ((place.taps >> r) & 1u) != 0u && (!last || row < left);
   uint at = inside ? place.at + r * halves(word(kAtFilter + 1u)).x * size_w() * pixel_pitch() + channel_at(c) : 0u;
   if (kNeedsBefore) {
-    bool edge = inside && (place.taps & (1u << kR)) != 0u;
+    bool edge = inside && (place.taps & kHasBefore) != 0u;
     before[load] = load_raw(s.base, run_at(kImageType, edge ? at - 2u : at), 4u).x;
   }
   if (kNeedsBehind) {
-    bool edge = inside && (place.taps & (1u << (kR + kS - 1u))) != 0u;
+    bool edge = inside && (place.taps & kHasBehind) != 0u;
     behind[load] = load_raw(s.base, run_at(kImageType, edge ? at + kChunkElements : at), 4u).x;
   }
   inside_image = (inside_image & ~(1u << load)) | (inside ? 1u << load : 0u);
   return load_raw(s.base, run_at(kImageType, at), 16u);
 }
 
-// The load that loads what this one stages.
+// The load that loads what this one stages. The others load nothing.
 uint fetched_with(uint load) { return load / kS * kS; }
-#if LOOP == SERIAL
-uvec4 chunk_of_image(Source s, uint load, uint k, uint left, const bool last) {
-  uvec4 words = load_image(s, fetched_with(load), k, left, last);
-  return finished_chunk(words, load);
-}
-#else
-uvec4 chunk_of_image(Source s, const uint load, uint k, uint left, const bool last) {
+uvec4 prefetch_image(Source s, const uint load, uint k, uint left, const bool last) {
   return load % kS == 0u ? load_image(s, load, k, left, last) : uvec4(0u);
 }
-#endif
 // Chunks are moved before the barrier, and the image is loaded before the weights: f16 2x320x64x64, 3x3, then takes
-// 64.4 us and not 68.3 by 160x128x48, 82.2 and not 84.2 by 128x256x48; 1x320x64x64 39.3 and not 40.2 by 80x128x96 (H100,
-// driver 580.159.04).
+// 64.4 us and not 68.3 by 160x128x48, 82.2 and not 84.2 by 128x256x48; 1x320x64x64 39.3 and not 40.2 by 80x128x96
+// (H100, driver 580.159.04).
 #define LOADS_B_FIRST
 #define FINISH_B_EARLY
-#define staged_of_image(load) finished_chunk(prefetched_b[fetched_with(load)], load)

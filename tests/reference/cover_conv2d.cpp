@@ -119,9 +119,8 @@ bool kernel_clash(const SetLevels& s) {
       // Rows of the image and whole images begin at multiples of 16 bytes.
       return s.other(kGroups, kOneGroup) || s.other(kYLayout, kNchw) || s.other(kXLayout, kNchw) ||
              s.other(kWLayout, 0) || s.other(kType, kF16) || s.other(kXStored, kSame) ||
-             s.other(kPrologue, kNoPrologue) || s.other(kFilter, k3x3) || s.is(kStride, kDifferent) ||
-             s.is(kStride, kEqual) || s.is(kAlign, 1) || s.is(kPitch, 2) || (s.is(kPitch, 1) && s.other(kUnit, 2)) ||
-             s.other(kWStored, kWSame);
+             s.other(kPrologue, kNoPrologue) || s.other(kFilter, k3x3) || s.other(kStride, kNone) || s.is(kAlign, 1) ||
+             s.is(kPitch, 2) || (s.is(kPitch, 1) && s.other(kUnit, 2)) || s.other(kWStored, kWSame);
     case Family::matmul:
       return by_channel || s.other(kFilter, k1x1) || s.other(kStride, kNone) || s.other(kPadding, kNone) ||
              s.above(kPrologue, kScaled) || s.above(kXLayout, kNhwc) || s.above(kYLayout, kNhwc);

@@ -74,7 +74,7 @@ void pick_any_filter(Sizes& z, Random& random) {
   }
 }
 
-// Rows of whole chunks of 8 pixels, as long as the result's, which the filter moves by two pixels at most, or by more.
+// Rows of whole chunks of 8 pixels, as long as the result's.
 void pick_equal_rows(Sizes& z, Random& random) {
   const std::int64_t reach = z.dilation_w * (z.s - 1);
   z.left = random.one_in(2) ? reach / 2 : random.between(0, reach);

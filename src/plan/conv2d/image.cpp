@@ -36,8 +36,9 @@ class GatheredImage final : public GatheredOperand {
     elements = p.h * p.w * (is_b ? p.c : p.n * channels_);
     simt = "conv2d_simt";
     coopmat = "conv2d_coopmat";
-    coopmat_suffix = along_pixels_ ? ".p" : is_b ? ".b" : ".a";
+    coopmat_suffix = is_b ? ".b" : ".a";
     if (reading.in_chunks) {
+      coopmat_suffix = ".p";
       moved_chunks = static_cast<std::uint32_t>(p.s);
       of_moved.add({CONV2D_SPEC_PAD_LEFT, static_cast<std::uint32_t>(p.pad_left)});
       of_moved.add({CONV2D_SPEC_DILATION_W, static_cast<std::uint32_t>(p.dilation_w)});

@@ -273,7 +273,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   const bool wider = c.integer() && !c.few_pipelines;
   if (wider && d.width_a == 8) d.width_a = operand_width(c, false, 16);
   if (wider && d.width_b == 8 && c.b_type == MATMUL_TYPE_I8) d.width_b = operand_width(c, true, 16);
-  if (moves_chunks(c)) d.width_b = 8;
+  if (moves_chunks(c)) d.width_b = 8;  // width() is that of the scalar kernel, one element
   d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
   const Memory memory = memory_of(c, r, s);
