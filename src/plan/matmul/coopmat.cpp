@@ -34,6 +34,10 @@ constexpr struct {
 // The driver gives the workgroups of a multiprocessor some 48 KiB together, so two of 128x128x32 (20 KiB) are resident,
 // and one of each larger tile. Staging the next step before a step's last product (kPipelined) is nearly always faster,
 // by 2 to 8 %.
+// H100, driver 580.159.04, 2026-11-26: 128x128x64, 128x96x64 and 96x128x64 with pipelined loops, and the rates of
+// gathered operands for 128x256x32 and 256x128x32, by `sectile bench PROBLEM... --all-candidates --limit 16` of 14
+// convolutions, and by the build before beside the new one over problems of `--sweep conv2d --cases 120`, seeds 31 to
+// 33 and 41 to 43, and `--sweep matmul`, seeds 31 to 33, 41 and 42, whose plans they change.
 // clang-format off
 constexpr Row kTable[] = {
     {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 128, .sub_n = 64, .loop = kPeeled, .hopper_rate = 580,
@@ -56,8 +60,15 @@ constexpr Row kTable[] = {
      .hopper_rate = 585, .int8_only = true},
     {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
      .hopper_rate = 565, .int8_only = true},
-    {.tile_m = 128, .tile_n = 256, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .hopper_rate = 470},
-    {.tile_m = 256, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .hopper_rate = 460},
+    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kPipelined, .hopper_rate = 500},
+    {.tile_m = 128, .tile_n = 96, .tile_k = 64, .sub_m = 32, .sub_n = 48, .loop = kPipelined,
+     .hopper_rate = 480, .int8_rate = 400},
+    {.tile_m = 96, .tile_n = 128, .tile_k = 64, .sub_m = 48, .sub_n = 32, .loop = kPipelined,
+     .hopper_rate = 480, .int8_rate = 400},
+    {.tile_m = 128, .tile_n = 256, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
+     .hopper_rate = 470, .gathered_rate = 530},
+    {.tile_m = 256, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
+     .hopper_rate = 460, .gathered_rate = 520},
     {.tile_m = 128, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
      .hopper_rate = 505, .common = kSplit},
     {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kInterleaved, .hopper_rate = 450},
@@ -293,7 +304,8 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
       (c.gathered != nullptr && r.gathered_rate != 0 ? r.gathered_rate : r.hopper_rate) * moved / 100;
   d.rate_permille = p.transpose_b ? rate : rate * along_n / 100;
   // An int8 row of a step has half the bytes, for every K.
-  if (c.integer()) d.rate_permille = r.tile_k == 32 ? rate * 111 / 100 : rate;
+  const std::uint32_t int8 = r.int8_rate != 0 ? r.int8_rate : rate;
+  if (c.integer()) d.rate_permille = r.tile_k == 32 ? int8 * 111 / 100 : int8;
   for (const auto& [id, value] :
        {std::pair<std::uint32_t, std::uint32_t>{MATMUL_COOPMAT_SPEC_SUBGROUP, d.required_subgroup_size},
         {MATMUL_COOPMAT_SPEC_SUB_M, r.sub_m},

@@ -95,7 +95,7 @@ TEST_CASE("a filter of one element is not bound to the rows for few tiles") {
   const auto profile = builtin_target("nvidia-hopper");
   REQUIRE(profile.has_value());
   CHECK(planned("matmul f16 nt 225x1536x6144", *profile).choice.candidate ==
-        "matmul_coopmat 128x128x64 64x32 interleaved");
+        "matmul_coopmat 128x128x64 64x32 pipelined");
   CHECK(planned("conv2d f16 nhwc 9x6144x5x5 k=1536 r=1x1 weights=krsc", *profile).choice.candidate ==
         "matmul_coopmat 128x192x64 64x48 pipelined");
 }
