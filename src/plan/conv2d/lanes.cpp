@@ -43,8 +43,7 @@ struct Work {
 };
 
 Work work_of(const Conv2dProblem& p, const Row& r) {
-  const std::uint32_t step = step_of(p, r);
-  const std::uint64_t taps = step == 0 ? 1 : static_cast<std::uint64_t>(p.s);
+  const std::uint64_t step = step_of(p, r), taps = step == 0 ? 1 : static_cast<std::uint64_t>(p.s);
   return {.inputs = step == 0 ? r.strip : (r.strip - 1) * step + taps,
           .weights = taps * r.channels,
           .products = taps * r.channels * r.strip};

@@ -371,7 +371,8 @@ bool chunks_divide(const MatmulContext& c, const Row& r, Refusal& refusal) {
   constexpr std::uint32_t kMostLoads = 32;  // the kernel has a bit for each
   const std::uint32_t chunks = r.tile_n / (16 / matmul_type_bytes(c.type)), together = c.gathered->moved_chunks;
   const std::uint32_t workgroup = r.subgroups() * matrix_subgroup_size(c.profile);
-  if (workgroup % chunks != 0 || r.tile_k % (workgroup / chunks * together) != 0)
+  const std::uint32_t rows = workgroup / chunks * together;  // that all invocations load at once
+  if (rows == 0 || workgroup % chunks != 0 || r.tile_k % rows != 0)
     return refusal.no(
         "{} invocations do not divide a step of {} rows of {} chunks evenly, {} rows to each loaded chunk", workgroup,
         r.tile_k, chunks, together);
