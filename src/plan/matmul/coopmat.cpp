@@ -300,12 +300,13 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   // A chunk that serves one row of a step or two is loaded more often: 1x1 convolutions take 1.3 times as long (f16
   // 12x256x28x24 to 720 and 24x512x8x8 to 2048).
   const std::uint32_t moved = moves_chunks(c) && c.gathered->moved_chunks < 3 ? 77 : 100;
-  const std::uint32_t rate =
-      (c.gathered != nullptr && r.gathered_rate != 0 ? r.gathered_rate : r.hopper_rate) * moved / 100;
+  std::uint32_t rate = r.hopper_rate;
+  if (c.gathered != nullptr && r.gathered_rate != 0) rate = r.gathered_rate;
+  if (c.integer() && r.int8_rate != 0) rate = r.int8_rate;
+  rate = rate * moved / 100;
   d.rate_permille = p.transpose_b ? rate : rate * along_n / 100;
   // An int8 row of a step has half the bytes, for every K.
-  const std::uint32_t int8 = r.int8_rate != 0 ? r.int8_rate : rate;
-  if (c.integer()) d.rate_permille = r.tile_k == 32 ? int8 * 111 / 100 : int8;
+  if (c.integer()) d.rate_permille = r.tile_k == 32 ? rate * 111 / 100 : rate;
   for (const auto& [id, value] :
        {std::pair<std::uint32_t, std::uint32_t>{MATMUL_COOPMAT_SPEC_SUBGROUP, d.required_subgroup_size},
         {MATMUL_COOPMAT_SPEC_SUB_M, r.sub_m},
@@ -371,8 +372,8 @@ bool chunks_divide(const MatmulContext& c, const Row& r, Refusal& refusal) {
   constexpr std::uint32_t kMostLoads = 32;  // the kernel has a bit for each
   const std::uint32_t chunks = r.tile_n / (16 / matmul_type_bytes(c.type)), together = c.gathered->moved_chunks;
   const std::uint32_t workgroup = r.subgroups() * matrix_subgroup_size(c.profile);
-  const std::uint32_t rows = workgroup / chunks * together;  // that all invocations load at once
-  if (rows == 0 || workgroup % chunks != 0 || r.tile_k % rows != 0)
+  const std::uint32_t at_once = workgroup / chunks * together;  // rows of a step
+  if (at_once == 0 || workgroup % chunks != 0 || r.tile_k % at_once != 0)
     return refusal.no(
         "{} invocations do not divide a step of {} rows of {} chunks evenly, {} rows to each loaded chunk", workgroup,
         r.tile_k, chunks, together);
