@@ -119,8 +119,9 @@ int run(CheckOptions options) {
   if (passed(*result, 0, skipped.size()) > 0) return kOk;
   // Whatever the reason: what ran nothing has shown nothing.
   std::string why = "no case has elements to compute";
-  if (!skipped.empty()) why = fmt::format("{} of {} cases were skipped", skipped.size(), result->cases);
-  if (!result->skipped.empty()) why += ", the first because: " + result->skipped.front().second;
+  if (!skipped.empty())
+    why = fmt::format("{} of {} cases were skipped, the first because: {}", skipped.size(), result->cases,
+                      result->skipped.front().second);
   if (why.size() > 340) why.replace(340, std::string::npos, "...");
   report({ErrorKind::unsupported, "check", "nothing ran: " + why, ""}, options.json);
   return kFailure;
