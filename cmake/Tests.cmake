@@ -362,6 +362,15 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
       --modules ${PROJECT_BINARY_DIR}/modules_run/check_conv2d_depthwise.txt
       --problem "conv2d f32 nhwc 2x12x9x10 k=12 r=3x3 p=1 g=12 epi=bias+relu")
     set_tests_properties(check_conv2d_depthwise PROPERTIES FIXTURES_SETUP modules_run)
+    # The transforms of both storages, in f32, and with operands of 2 bytes.
+    foreach(problem "f32 nchw 2x18x7x9 k=21 r=3x3 p=1 epi=bias+relu" "f32 nhwc 2x16x7x9 k=20 r=3x3 p=1 weights=rsck beta=0.5 epi=residual"
+      "f32 nhwc:nchw 1x9x6x8 k=7 r=3x3 x=f16 w=bf16 out=f16 pro=scale+bias+relu")
+      string(REGEX REPLACE "^f32 ([a-z:]*) .*" "check_conv2d_winograd_\\1" test "${problem}")
+      string(REPLACE : _ test "${test}")
+      add_test(NAME ${test} COMMAND sectile_command check --device llvmpipe --modules ${PROJECT_BINARY_DIR}/modules_run/${test}.txt
+        --problem "conv2d ${problem}" --force "conv2d_winograd 32x32x16 4x4")
+      set_tests_properties(${test} PROPERTIES FIXTURES_SETUP modules_run ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
+    endforeach()
     set_tests_properties(check_conv2d_tail check_conv2d_images check_conv2d_images_matrices check_conv2d_surplus
       check_conv2d_depthwise PROPERTIES
       ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")

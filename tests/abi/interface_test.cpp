@@ -6,6 +6,7 @@
 #include "conv2d/conv2d_direct.abi.h"
 #include "conv2d/conv2d_lanes.abi.h"
 #include "conv2d/conv2d_simt.abi.h"
+#include "conv2d/conv2d_winograd.abi.h"
 #include "lib/canary.abi.h"
 #include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"
@@ -113,6 +114,9 @@ const std::vector<Interface> kInterfaces = {
                      {CONV2D_DIRECT_SPEC_OUT_BLOCK, CONV2D_DIRECT_SPEC_WEIGHTS, CONV2D_DIRECT_SPEC_FAR}),
     conv2d_interface("conv2d_lanes", {CONV2D_LANES_SPEC_OUT_BLOCK, CONV2D_LANES_SPEC_WEIGHTS, CONV2D_LANES_SPEC_STRIP,
                                       CONV2D_LANES_SPEC_CHANNELS, CONV2D_LANES_SPEC_STEP}),
+    conv2d_interface("conv2d_winograd_filter", {CONV2D_WINOGRAD_SPEC_CHANNELS_LAST}),
+    conv2d_interface("conv2d_winograd_input", {CONV2D_WINOGRAD_SPEC_CHANNELS_LAST}),
+    conv2d_interface("conv2d_winograd_output", {CONV2D_WINOGRAD_SPEC_CHANNELS_LAST}),
     matmul_interface("matmul_coopmat", kCoopmat),
     matmul_interface("matmul_coopmat2", {MATMUL_COOPMAT2_SPEC_RAGGED, MATMUL_COOPMAT2_SPEC_UNROLL}),
     matmul_interface("matmul_direct", {MATMUL_DIRECT_SPEC_ROWS, MATMUL_DIRECT_SPEC_COLUMNS, MATMUL_DIRECT_SPEC_FAR}),

@@ -58,7 +58,7 @@ void check_candidates(const Conv2dProblem& problem, const DeviceProfile& profile
   Conv2dCase c(problem, seed);
   const auto candidates = admissible(problem, profile);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    const bool tile = candidates[i].find("_simt") != std::string::npos;
+    const bool tile = candidates[i].find("_simt") != std::string::npos || candidates[i].starts_with("conv2d_winograd");
     if (tile && i % every != from % every) continue;
     CAPTURE(candidates[i]);
     const Plan plan = plan_by(problem, profile, candidates[i]);
@@ -99,6 +99,8 @@ constexpr const char* kConvolutions[] = {
     "conv2d f32 nhwc:nchw8c 1x6x6x5 k=11 r=3x2 p=1",
     "conv2d f32 nhwc 1x12x8x8 k=24 r=3x3 p=1 g=3 epi=bias+relu",
     "conv2d f32 nchw 2x12x7x6 k=8 r=3x3 p=1 g=4 weights=rsck epi=bias",
+    "conv2d f32 nhwc:nchw 2x7x5x8 k=9 r=3x3 p=1 weights=rsck x=f16 pro=scale+bias+relu epi=bias+relu",
+    "conv2d f32 nchw:nhwc 2x5x6x7 k=7 r=3x3 p=2,1,0,3 weights=krsc w=bf16 out=f16 beta=0.5 epi=scale+residual",
     "conv2d i8 nhwc 1x16x8x9 k=20 r=3x3 p=1 weights=krsc",
     "conv2d i8 nchw 2x6x8x9 k=12 r=3x3 s=2 p=1 epi=bias+relu+residual",
     "conv2d i8 nhwc 2x10x6x7 k=12 r=3x3 p=1 weights=krsc out=f32 alpha=0.001 epi=scale+bias+silu",

@@ -8,6 +8,7 @@
 #include "conv2d/conv2d_depthwise.abi.h"
 #include "conv2d/conv2d_direct.abi.h"
 #include "conv2d/conv2d_simt.abi.h"
+#include "conv2d/conv2d_winograd.abi.h"
 #include "lib/conv2d.abi.h"
 #include "lib/matmul.abi.h"
 #include "lib/permute.abi.h"

@@ -66,7 +66,7 @@ constexpr std::uint8_t kLevels[kFactors] = {0, 5, 4, 4, 3, 4, 3, 3, 3, 4, 4, 3, 
 
 // gemm_a: the image is the product's A, and the result NHWC; gemm_b: its B, and the result NCHW. gemm_p: as gemm_b,
 // with an image that is loaded in chunks of 8 pixels.
-enum class Family : std::uint8_t { direct, depthwise, lanes, gemm_a, gemm_b, gemm_p, matmul, any };
+enum class Family : std::uint8_t { direct, depthwise, lanes, winograd, gemm_a, gemm_b, gemm_p, matmul, any };
 
 struct Kernel {
   Family family;
@@ -81,6 +81,7 @@ constexpr Kernel kKernels[] = {
     {Family::direct, "conv2d_direct", 15},
     {Family::depthwise, "conv2d_depthwise", 20},
     {Family::lanes, "conv2d_lanes", 60},
+    {Family::winograd, "conv2d_winograd 32x32x16 4x4", 120},
     {Family::gemm_a, "conv2d_simt 32x32x16 4x4", 60},
     {Family::gemm_b, "conv2d_simt 32x32x16 4x4", 60},
     {Family::gemm_a, "conv2d_simt 32x32x16 4x4", 120, false, true},
@@ -111,6 +112,10 @@ bool kernel_clash(const SetLevels& s) {
              (s.is(kXLayout, kNhwc) && s.is(kYLayout, kNchw));
     case Family::lanes:
       return s.is(kType, kI8);
+    case Family::winograd:
+      return s.other(kType, kF32) || s.other(kFilter, k3x3) || s.other(kStride, kNone) || s.other(kDilation, kNone) ||
+             s.other(kGroups, kOneGroup) || s.above(kXLayout, kNhwc) || s.above(kYLayout, kNhwc) ||
+             s.is(kWStored, kWQ8);
     case Family::gemm_a:
       return by_channel || s.other(kYLayout, kNhwc);
     case Family::gemm_b:

@@ -32,8 +32,9 @@ struct Conv2dProduct {
   std::unique_ptr<GatheredOperand> image;
   std::unique_ptr<MatmulContext> context;  // refers to the two above; none where `refusal` says why
   std::vector<Part> parts;                 // operands of the product
-  std::vector<Step> before, after;         // permutes into scratch and out of it
-  std::int64_t permute_cost = 0;           // picoseconds of these
+  std::vector<Step> before, after;         // permutes or transforms into scratch and out of it
+  const char* around = "permutes";         // what these are
+  std::int64_t around_cost = 0;            // picoseconds of these
   std::uint64_t scratch_bytes = 0;         // that they take
   std::string suffix;                      // of candidates' names: " x=nhwc w=krsc"
   std::string refusal;                     // why it cannot be computed; empty: it can
@@ -71,7 +72,7 @@ struct Conv2dContext {
   CostModel model;
   Limits limits;
   std::vector<std::unique_ptr<Conv2dProduct>> products;  // for conv2d_simt and conv2d_coopmat
-  std::vector<const Conv2dProduct*> of_simt, of_coopmat;
+  std::vector<const Conv2dProduct*> of_simt, of_coopmat, of_winograd;
   std::unique_ptr<Conv2dProduct> whole;  // for kernels without tiles of a product
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
@@ -79,7 +80,7 @@ struct Conv2dContext {
 
 using Conv2dStrategy = Strategy<Conv2dContext, Conv2dConfig>;
 
-extern const Conv2dStrategy kConv2dSimt, kConv2dCoopmat, kConv2dDepthwise, kConv2dLanes, kConv2dDirect;
+extern const Conv2dStrategy kConv2dSimt, kConv2dCoopmat, kConv2dWinograd, kConv2dDepthwise, kConv2dLanes, kConv2dDirect;
 
 Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& profile, const PlanOptions& options,
                              std::span<const PlanOperand> operands);
@@ -117,6 +118,11 @@ Conv2dConfig whole_config(const Conv2dContext& c, const char* stem);
 // Refuses an image, or weights, that a kernel's 32-bit byte offsets do not reach.
 bool whole_offsets_fit(const Conv2dContext& c, Refusal& refusal);
 
+// ---- winograd.cpp
+
+// The products of Winograd's algorithm, with its transforms before and after them.
+std::unique_ptr<Conv2dProduct> winograd_product(const Conv2dContext& c);
+
 // ---- image.cpp
 
 // How a product reads the image.
@@ -150,6 +156,9 @@ void place(std::span<Step> steps, std::span<const Part> parts);
 // Appends the steps of a permute from one part to another to `steps`, and adds its cost. Errors: as make_plan.
 Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, const Part& from, const Part& to,
                          std::vector<Step>& steps, std::int64_t& cost);
+// The step of a kernel whose words are a matmul's, with so many workgroups, over parts of the plan's operands.
+Result<Step> step_of_parts(const MatmulContext& c, const MatmulConfig& d, std::uint64_t groups,
+                           std::span<const Part> parts);
 // The steps of a candidate, and the scratch that they need.
 struct Conv2dSteps {
   std::vector<Step> steps;
@@ -161,7 +170,13 @@ Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d);
 
 std::int64_t conv2d_cost(const Conv2dContext& c, const Conv2dConfig& d);
 
+// The cost of a transform that reads and writes so many bytes.
+std::int64_t conv2d_transform_cost(const Conv2dContext& c, std::uint64_t bytes);
+
 // ---- plain.cpp
+
+// Makes a matmul's rows the pixels of one image, and its batches the images.
+void batch_images(MatmulProblem& m, const Conv2dProblem& problem);
 
 // A convolution that is a matmul of stored operands.
 struct PlainMatmul {

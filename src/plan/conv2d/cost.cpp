@@ -47,9 +47,16 @@ std::int64_t whole_cost(const Conv2dContext& c, const Conv2dConfig& d) {
 
 }  // namespace
 
+std::int64_t conv2d_transform_cost(const Conv2dContext& c, std::uint64_t bytes) {
+  const MatmulGpuCost& gpu = c.model.matmul;
+  if (c.cpu()) return c.model.matmul_cpu.second_step + static_cast<std::int64_t>(product(bytes, 100));
+  const std::uint64_t clocks = gpu.permute_step + product(bytes, 1000) / 700 / gpu.dram_bytes;
+  return static_cast<std::int64_t>(product(clocks, gpu.clock_picoseconds));
+}
+
 std::int64_t conv2d_cost(const Conv2dContext& c, const Conv2dConfig& d) {
   if (d.groups != 0) return whole_cost(c, d);
-  return matmul_cost(*d.product->context, d, d.estimate) + d.product->permute_cost;
+  return matmul_cost(*d.product->context, d, d.estimate) + d.product->around_cost;
 }
 
 }  // namespace sectile::detail

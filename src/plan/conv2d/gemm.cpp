@@ -1,4 +1,5 @@
 // conv2d_simt and conv2d_coopmat: the rows of matmul_simt and matmul_coopmat, with the image as a gathered operand.
+// conv2d_winograd: those of matmul_simt, with the operands that its transforms write.
 #include "context.hpp"
 
 #include <algorithm>
@@ -19,40 +20,52 @@ std::uint32_t rows_of(const Conv2dProduct& product, const MatmulStrategy& rows) 
   return product.context ? rows.rows_for(*product.context) : 1;
 }
 
-template <const MatmulStrategy& kRows>
-std::span<const Conv2dProduct* const> products(const Conv2dContext& c) {
-  return &kRows == &kMatmulSimt ? c.of_simt : c.of_coopmat;
-}
+// A strategy's rows and products.
+struct Simt {
+  static constexpr const char* kStem = "conv2d_simt";
+  static constexpr const MatmulStrategy& kRows = kMatmulSimt;
+  static std::span<const Conv2dProduct* const> products(const Conv2dContext& c) { return c.of_simt; }
+};
+struct Coopmat {
+  static constexpr const char* kStem = "conv2d_coopmat";
+  static constexpr const MatmulStrategy& kRows = kMatmulCoopmat;
+  static std::span<const Conv2dProduct* const> products(const Conv2dContext& c) { return c.of_coopmat; }
+};
+struct Winograd {
+  static constexpr const char* kStem = "conv2d_winograd";
+  static constexpr const MatmulStrategy& kRows = kMatmulSimt;
+  static std::span<const Conv2dProduct* const> products(const Conv2dContext& c) { return c.of_winograd; }
+};
 
-template <const MatmulStrategy& kRows>
+template <class Table>
 At at(const Conv2dContext& c, std::uint32_t row) {
-  for (const Conv2dProduct* product : products<kRows>(c)) {
-    const std::uint32_t rows = rows_of(*product, kRows);
+  for (const Conv2dProduct* product : Table::products(c)) {
+    const std::uint32_t rows = rows_of(*product, Table::kRows);
     if (row < rows) return {*product, row};
     row -= rows;
   }
   std::unreachable();
 }
 
-template <const MatmulStrategy& kRows>
+template <class Table>
 std::uint32_t count(const Conv2dContext& c) {
   std::uint32_t rows = 0;
-  for (const Conv2dProduct* product : products<kRows>(c)) rows += rows_of(*product, kRows);
+  for (const Conv2dProduct* product : Table::products(c)) rows += rows_of(*product, Table::kRows);
   return rows;
 }
 
-template <const MatmulStrategy& kRows>
+template <class Table>
 bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
-  const auto [product, own] = at<kRows>(c, row);
+  const auto [product, own] = at<Table>(c, row);
   if (!product.context) return refusal.no("{}", product.refusal);
-  return kRows.applicable(*product.context, own, refusal);
+  return Table::kRows.applicable(*product.context, own, refusal);
 }
 
-template <const MatmulStrategy& kRows>
+template <class Table>
 Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
-  const auto [product, own] = at<kRows>(c, row);
+  const auto [product, own] = at<Table>(c, row);
   const auto usable = [&](const EstimatedMatmul& matmul) {
-    const Conv2dConfig d{matmul, &product, 0, &kRows, own};
+    const Conv2dConfig d{matmul, &product, 0, &Table::kRows, own};
     const std::uint64_t sums = matmul_scratch_bytes(*product.context, matmul);
     const std::uint64_t scratch = sums == 0 ? product.scratch_bytes : aligned_scratch(product.scratch_bytes) + sums;
     if (scratch > c.options.max_scratch_bytes.value_or(scratch)) return false;
@@ -60,51 +73,52 @@ Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
     const auto made = conv2d_steps(c, d);
     return !made || std::ranges::all_of(made->steps, [&](const Step& step) { return c.options.kernels->has(step); });
   };
-  return {matmul_with_splits(*product.context, kRows, own, usable), &product, 0, &kRows, own};
+  return {matmul_with_splits(*product.context, Table::kRows, own, usable), &product, 0, &Table::kRows, own};
 }
 
 Conv2dContext::Estimate estimate(const Conv2dContext&, std::uint32_t, const Conv2dConfig& d) {
   return {d.estimate.interior};
 }
 
-template <const MatmulStrategy& kRows>
+template <class Table>
 bool fallback(const Conv2dContext& c, std::uint32_t row) {
-  const auto [product, own] = at<kRows>(c, row);
+  const auto [product, own] = at<Table>(c, row);
   // Groups of one input channel are for conv2d_depthwise: a product of each group alone took 2 to 30 times as long on
   // an NVIDIA H100 (the 23 problems named in depthwise.cpp).
   if (c.problem.groups > 1 && c.problem.c == c.problem.groups) return true;
-  return (product.simt_fallback && &kRows == &kMatmulSimt) ||
-         (product.context && kRows.fallback(*product.context, own));
+  return (product.simt_fallback && &Table::kRows == &kMatmulSimt) ||
+         (product.context && Table::kRows.fallback(*product.context, own));
 }
 
 // The matmul row's name.
-template <const MatmulStrategy& kRows>
+template <class Table>
 std::string short_print(const Conv2dContext& c, std::uint32_t row) {
-  const auto [product, own] = at<kRows>(c, row);
-  return product.context ? kRows.print(*product.context, own) : "any";
+  const auto [product, own] = at<Table>(c, row);
+  return product.context ? Table::kRows.print(*product.context, own) : "any";
 }
 
-template <const MatmulStrategy& kRows>
+template <class Table>
 std::string print(const Conv2dContext& c, std::uint32_t row) {
-  return short_print<kRows>(c, row) + at<kRows>(c, row).product.suffix;
+  return short_print<Table>(c, row) + at<Table>(c, row).product.suffix;
 }
 
-template <const MatmulStrategy& kRows>
-constexpr Conv2dStrategy rows_as(const char* stem) {
-  return {.stem = stem,
+template <class Table>
+constexpr Conv2dStrategy rows_as() {
+  return {.stem = Table::kStem,
           .rows = 0,
-          .applicable = applicable<kRows>,
-          .make = make<kRows>,
+          .applicable = applicable<Table>,
+          .make = make<Table>,
           .estimate = estimate,
-          .fallback = fallback<kRows>,
-          .print = print<kRows>,
-          .extra = count<kRows>,
-          .short_print = short_print<kRows>};
+          .fallback = fallback<Table>,
+          .print = print<Table>,
+          .extra = count<Table>,
+          .short_print = short_print<Table>};
 }
 
 }  // namespace
 
-const Conv2dStrategy kConv2dSimt = rows_as<kMatmulSimt>("conv2d_simt");
-const Conv2dStrategy kConv2dCoopmat = rows_as<kMatmulCoopmat>("conv2d_coopmat");
+const Conv2dStrategy kConv2dSimt = rows_as<Simt>();
+const Conv2dStrategy kConv2dCoopmat = rows_as<Coopmat>();
+const Conv2dStrategy kConv2dWinograd = rows_as<Winograd>();
 
 }  // namespace sectile::detail

@@ -5,9 +5,7 @@
 
 namespace sectile::detail {
 
-namespace {
-
-// The images one by one, because their rows of pixels have no common stride.
+// Where their rows of pixels have no common stride.
 void batch_images(MatmulProblem& m, const Conv2dProblem& p) {
   const ImageSize out = size_of_output(p);
   m.m = out.height * out.width;
@@ -18,6 +16,8 @@ void batch_images(MatmulProblem& m, const Conv2dProblem& p) {
   m.r_batch = strides_of(stored_r(p)).image;
   if (!p.c_is_d) m.c_batch = strides_of(stored_c(p)).image;
 }
+
+namespace {
 
 // The groups of one image whose channels are rows of the result.
 void batch_groups(MatmulProblem& m, const Conv2dProblem& p) {

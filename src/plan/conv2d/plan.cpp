@@ -12,8 +12,8 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr const Conv2dStrategy* kConv2d[] = {&kConv2dCoopmat, &kConv2dSimt, &kConv2dDepthwise, &kConv2dLanes,
-                                             &kConv2dDirect};
+constexpr const Conv2dStrategy* kConv2d[] = {&kConv2dCoopmat,   &kConv2dSimt,  &kConv2dWinograd,
+                                             &kConv2dDepthwise, &kConv2dLanes, &kConv2dDirect};
 
 struct Convolutions {
   using Strategy = Conv2dStrategy;
@@ -31,8 +31,9 @@ struct Convolutions {
                Candidate& candidate) const {
     if (d.rows != nullptr) {
       explain_matmul(*d.product->context, *d.rows, d.row, d, cost, candidate);
-      const std::size_t permutes = d.product->before.size() + d.product->after.size();
-      if (permutes != 0) candidate.detail += fmt::format(" permutes={} scratch={}", permutes, d.product->scratch_bytes);
+      const std::size_t around = d.product->before.size() + d.product->after.size();
+      if (around != 0)
+        candidate.detail += fmt::format(" {}={} scratch={}", d.product->around, around, d.product->scratch_bytes);
       return;
     }
     candidate.interior = s.estimate(c, row, d).interior;
@@ -87,6 +88,7 @@ Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& 
                   .products = {},
                   .of_simt = {},
                   .of_coopmat = {},
+                  .of_winograd = {},
                   .whole = nullptr};
   c.whole = whole_problem(c);
   if (problem.c != 0) add_products(c);

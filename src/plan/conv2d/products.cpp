@@ -69,7 +69,7 @@ struct Maker {
   void permute(PermuteProblem problem, const Part& from, const Part& to, std::vector<Step>& steps) {
     problem.src_align = from.align;
     problem.dst_align = to.align;
-    if (auto made = add_permute(c, problem, from, to, steps, product.permute_cost); !made && failed)
+    if (auto made = add_permute(c, problem, from, to, steps, product.around_cost); !made && failed)
       failed = std::unexpected(made.error());
   }
   // Adds the operand; if `repacked`, by a permute before the product, after it, or both.
@@ -330,6 +330,9 @@ void add_products(Conv2dContext& c) {
     if (!refusal.empty() && c.options.explain) add_refused(c, pixels, refusal);
   }
   if (!nchw || unit) add(channels, !nchw || !c.options.force.empty() || c.options.explain, unit, nchw);
+  c.products.push_back(winograd_product(c));
+  // A refused one is for explanations and errors.
+  if (c.products.back()->refusal.empty() || c.options.explain) c.of_winograd.push_back(c.products.back().get());
   // Without scratch.
   if (!nchw && (channels.x_nhwc || channels.w_krsc) && !split_blocks) add(pixels, true, false, true);
 }

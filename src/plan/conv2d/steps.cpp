@@ -76,27 +76,43 @@ Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, 
   return {};
 }
 
-Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d) {
-  const Conv2dProduct& product = *d.product;
-  std::vector<Part> parts = product.parts;
+namespace {
+
+std::vector<PlanOperand> operands_of(std::span<const Part> parts) {
   std::vector<PlanOperand> operands;
   operands.reserve(parts.size() + 1);
   for (const Part& part : parts) operands.push_back({part.name, OperandRole::source, part.bytes, part.align});
-  std::vector<Step> steps;
-  std::uint64_t partial_sums = 0;
+  return operands;
+}
+
+}  // namespace
+
+Result<Step> step_of_parts(const MatmulContext& c, const MatmulConfig& d, std::uint64_t groups,
+                           std::span<const Part> parts) {
+  const std::vector<PlanOperand> operands = operands_of(parts);
+  auto step = matmul_step(c, d, groups, operands);
+  if (!step) return step;
+  // What has no bytes is not read: X and W without input channels, or a B that the kernel has not.
+  std::erase_if(step->addresses, [&](const AddressSlot& slot) { return parts[slot.operand].bytes == 0; });
+  std::erase_if(step->accesses, [](const AccessRange& range) { return range.end == 0; });
+  place(std::span(&*step, 1), parts);
+  return step;
+}
+
+Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d) {
+  const Conv2dProduct& product = *d.product;
+  std::vector<Part> parts = product.parts;
   if (d.groups != 0) {
-    auto step = matmul_step(*product.context, d, d.groups, operands);
+    auto step = step_of_parts(*product.context, d, d.groups, parts);
     if (!step) return std::unexpected(step.error());
-    // Without input channels X and W have no bytes, and nothing reads them.
-    std::erase_if(step->addresses, [&](const AddressSlot& slot) { return operands[slot.operand].bytes == 0; });
-    std::erase_if(step->accesses, [](const AccessRange& range) { return range.end == 0; });
-    steps.push_back(std::move(*step));
-  } else {
-    operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
-    auto made = matmul_steps(*product.context, d, operands, partial_sums);
-    if (!made) return std::unexpected(made.error());
-    steps = std::move(*made);
+    return Conv2dSteps{.steps = {std::move(*step)}};
   }
+  std::vector<PlanOperand> operands = operands_of(parts);
+  operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
+  std::uint64_t partial_sums = 0;
+  auto made = matmul_steps(*product.context, d, operands, partial_sums);
+  if (!made) return std::unexpected(made.error());
+  std::vector<Step> steps = std::move(*made);
   const auto scratch = static_cast<std::uint32_t>(c.operands.size() - 1);
   parts.push_back({"scratch", scratch, aligned_scratch(product.scratch_bytes), partial_sums, kScratchAlign});
   place(steps, parts);

@@ -1,0 +1,277 @@
+// Winograd's F(2x2, 3x3), whose steps shaders/conv2d/conv2d_winograd.abi.h describes: the filters and the image are
+// transformed into scratch, a matmul of 16 batches multiplies them there, and its sums are transformed to the result.
+#include "context.hpp"
+
+#include "conv2d/conv2d_winograd.abi.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace sectile::detail {
+
+namespace conv2d_winograd {
+namespace {
+
+constexpr std::uint32_t kWorkgroup = 128;
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 31;  // of a part of scratch: the kernels' offsets have 32 bits
+
+// Words and constants behind a matmul's.
+class Words final : public GatheredOperand {
+ public:
+  Words(std::uint32_t prologue, bool channels_last) {
+    own_.add({CONV2D_SPEC_PROLOGUE, prologue});
+    own_.add({CONV2D_WINOGRAD_SPEC_CHANNELS_LAST, channels_last ? 1u : 0u});
+  }
+  std::uint32_t width(std::uint32_t) const override { return 1; }
+  std::int64_t reach(std::uint32_t) const override { return 0; }
+  std::int64_t element(std::uint32_t, std::uint32_t) const override { return -1; }
+  FixedList<Constant, 8> constants(std::uint32_t) const override { return own_; }
+
+ private:
+  FixedList<Constant, 8> own_;
+};
+
+// Sizes of the planes of U, V and S.
+struct Sizes {
+  std::int64_t rows = 0, columns = 0;               // of tiles, of an image
+  std::int64_t inputs = 0, outputs = 0, tiles = 0;  // padded
+  bool rsck = false;                                // U: rows are input channels
+  bool v_channels = false, s_channels = false;      // contiguous in V and in S; otherwise tiles are
+};
+
+std::int64_t padded(std::int64_t size) {
+  return (size + CONV2D_WINOGRAD_PAD - 1) / CONV2D_WINOGRAD_PAD * CONV2D_WINOGRAD_PAD;
+}
+
+Sizes sizes_of(const Conv2dContext& c) {
+  const auto& p = c.problem;
+  constexpr std::int64_t kTile = CONV2D_WINOGRAD_TILE;
+  Sizes z;
+  z.rows = (c.out.height + kTile - 1) / kTile;
+  z.columns = (c.out.width + kTile - 1) / kTile;
+  z.inputs = padded(p.c);
+  z.outputs = padded(p.k);
+  z.tiles = padded(p.n * z.rows * z.columns);
+  z.rsck = p.w_layout == FilterLayout::rsck;
+  z.v_channels = block_of(p.x_layout) == 0;
+  z.s_channels = block_of(p.y_layout) == 0;
+  return z;
+}
+
+std::uint64_t planes_bytes(std::int64_t rows, std::int64_t columns) {
+  return static_cast<std::uint64_t>(CONV2D_WINOGRAD_PLANES * rows * columns) * 4;
+}
+
+// Empty, or why the kernels do not compute the problem.
+std::string refusal_of(const Conv2dContext& c) {
+  const auto& p = c.problem;
+  if (p.exact) return "the problem is exact";
+  if (p.type != DType::f32) return "its products are f32";
+  if (p.w_format != WeightFormat::plain) return "the weights are quantized";
+  if (p.r != 3 || p.s != 3) return fmt::format("a filter of {}x{}, needs 3x3", p.r, p.s);
+  if (p.stride_h != 1 || p.stride_w != 1 || p.dilation_h != 1 || p.dilation_w != 1) return "a stride or a dilation";
+  if (p.groups != 1) return fmt::format("{} groups", p.groups);
+  if (block_of(p.x_layout) > 1 || block_of(p.y_layout) > 1) return "blocks of channels";
+  if (c.options.few_pipelines) return "it would need pipelines of its own";
+  if (kWorkgroup > c.limits.workgroup_invocations || kWorkgroup > c.limits.workgroup_x)
+    return fmt::format("workgroup of {} invocations, the device allows {}", kWorkgroup, c.limits.workgroup_invocations);
+  Refusal offsets(true);
+  if (!whole_offsets_fit(c, offsets)) return offsets.reason;
+  const Sizes z = sizes_of(c);
+  constexpr std::int64_t kMost = kMostBytes / 4 / CONV2D_WINOGRAD_PLANES;
+  const std::int64_t channels = std::max(z.inputs, z.outputs);
+  if (z.tiles >= kMost / channels || channels >= kMost / channels)
+    return fmt::format("{} tiles of {} channels need offsets beyond 2^31 bytes", z.tiles, channels);
+  return {};
+}
+
+// One of the steps beside the product.
+struct Transform {
+  const char* stem = "";
+  MatmulProblem problem;
+  std::uint32_t epilogue = 0;
+  std::uint32_t width_a = 1, width_d = 1;
+  std::uint64_t items = 0;
+  std::vector<Part> parts;
+};
+
+struct Transforms {
+  const Conv2dContext& c;
+  Conv2dProduct& product;
+  Sizes z;
+  std::string refusal = {};
+
+  Part scratch(std::string_view as, std::int64_t rows, std::int64_t columns) {
+    const std::uint64_t offset = aligned_scratch(product.scratch_bytes), bytes = planes_bytes(rows, columns);
+    product.scratch_bytes = offset + bytes;
+    return {std::string(as), static_cast<std::uint32_t>(c.operands.size() - 1), offset, bytes, kScratchAlign};
+  }
+  Part whole(std::string_view name, std::string_view as) const { return whole_part(c.operands, name, as); }
+
+  void add(Transform& t, const GatheredOperand& words, std::vector<Step>& steps) {
+    t.parts.push_back({"b", 0, 0, 0});
+    MatmulContext context = matmul_context(t.problem, c.profile, nullptr, &words);
+    context.epilogue = t.epilogue;
+    MatmulConfig d;
+    d.stem = t.stem;
+    d.tile_m = d.tile_n = d.tile_k = 1;
+    d.workgroup = kWorkgroup;
+    d.width_a = t.width_a;
+    d.width_d = t.width_d;
+    Refusal narrow(true);
+    if (!narrow_accesses_fit(context, d, narrow)) {
+      refusal = narrow.reason;
+      return;
+    }
+    auto step = step_of_parts(context, d, ceil_div(t.items, kWorkgroup), t.parts);
+    if (!step) {
+      refusal = step.error().message();
+      return;
+    }
+    steps.push_back(std::move(*step));
+    std::uint64_t bytes = 0;
+    for (const Part& part : t.parts) bytes += part.bytes;
+    product.around_cost += conv2d_transform_cost(c, bytes);
+  }
+
+  void filter(const Part& u) {
+    const auto& p = c.problem;
+    const bool krsc = p.w_layout == FilterLayout::krsc;
+    Transform t{.stem = "conv2d_winograd_filter", .problem = {}, .parts = {whole("w", "a"), u}};
+    MatmulProblem& m = t.problem;
+    m.a_type = p.w_type;
+    m.m = z.rsck ? p.c : p.k;
+    m.n = z.rsck ? p.k : p.c;
+    m.k = z.rsck ? p.c * p.k : krsc ? p.c : 1;
+    m.lda = z.rsck ? p.k : 9 * p.c;
+    m.ldb = z.rsck || krsc ? 1 : 9;
+    m.ldd = z.rsck ? z.outputs : z.inputs;
+    t.items = static_cast<std::uint64_t>(z.inputs * z.outputs);
+    add(t, Words(0, false), product.before);
+  }
+
+  void input(const Part& v) {
+    const auto& p = c.problem;
+    const ImageStrides x = strides_of(stored_x(p));
+    Transform t{.stem = "conv2d_winograd_input",
+                .problem = {},
+                .epilogue = MATMUL_EPILOGUE_BATCHED,
+                .parts = {whole("x", "a"), v}};
+    MatmulProblem& m = t.problem;
+    m.a_type = p.x_type;
+    m.m = z.rows;
+    m.n = z.columns;
+    m.k = p.c;
+    m.lda = x.pixel;
+    m.ldb = z.v_channels ? 1 : x.plane;
+    m.ldd = z.v_channels ? z.inputs : z.tiles;
+    m.batch = p.n;
+    m.a_batch = x.image;
+    m.b_batch = m.d_batch = 0;
+    if (z.v_channels) {
+      const std::uint32_t type = p.x_type == DType::f32 ? MATMUL_TYPE_F32 : MATMUL_TYPE_F16;
+      t.width_a = widest_access(type, 4, p.x_align, x.pixel, p.n > 1 ? x.image : 0, p.c);
+    }
+    t.width_d = t.width_a;
+    t.items = static_cast<std::uint64_t>(z.inputs * z.tiles) / t.width_a;
+    Words words(prologue_bits(p), z.v_channels);
+    for (const char* name : {"x.scale", "x.bias"}) {
+      if (operand_index(c.operands, name) == c.operands.size()) continue;
+      words.addresses.add(name);
+      t.parts.push_back(whole(name, name));
+    }
+    for (const std::int64_t size : {p.h, p.w}) words.words.add(static_cast<std::uint32_t>(size));
+    words.words.add(halves(p.pad_top, p.pad_left));
+    add(t, words, product.before);
+  }
+
+  void output(const Part& s) {
+    const auto& p = c.problem;
+    const Way way{.image_is_b = !z.s_channels};
+    Transform t{.stem = "conv2d_winograd_output",
+                .problem = product_of(p, z.s_channels ? PerAxis::column : PerAxis::row),
+                .parts = {s, whole("y", "d")}};
+    MatmulProblem& m = t.problem;
+    set_sizes(m, p, way);
+    if (z.s_channels) batch_images(m, p);
+    m.a_type = m.b_type = DType::f32;
+    m.transpose_a = m.transpose_b = false;
+    m.lda = z.s_channels ? z.outputs : z.tiles;
+    m.ldb = 0;
+    m.a_batch = m.b_batch = 0;
+    const MatmulContext widths = matmul_context(m, c.profile);
+    t.epilogue = widths.epilogue | MATMUL_EPILOGUE_BATCHED;
+    t.width_d = std::min(widths.width_d, z.s_channels ? 4u : c.out.width % 2 == 0 ? 2u : 1u);
+    t.width_a = z.s_channels ? t.width_d : 1;
+    t.items = static_cast<std::uint64_t>(p.n * z.rows * z.columns * p.k) / t.width_a;
+    for (const char* name : {"c", "bias", "scale", "residual"})
+      if (operand_index(c.operands, name) < c.operands.size()) t.parts.push_back(whole(name, name));
+    Words words(0, z.s_channels);
+    for (const std::int64_t size : {c.out.height, c.out.width}) words.words.add(static_cast<std::uint32_t>(size));
+    add(t, words, product.after);
+  }
+};
+
+// The 16 products.
+MatmulProblem products_of(const Sizes& z) {
+  MatmulProblem m;
+  m.k = z.inputs;
+  m.batch = CONV2D_WINOGRAD_PLANES;
+  const std::int64_t u = z.inputs * z.outputs, v = z.inputs * z.tiles;
+  const std::int64_t u_ld = z.rsck ? z.outputs : z.inputs, v_ld = z.v_channels ? z.inputs : z.tiles;
+  if (z.s_channels) {  // tiles x outputs = V U
+    m.m = z.tiles;
+    m.n = z.outputs;
+    m.transpose_a = !z.v_channels;
+    m.transpose_b = !z.rsck;
+  } else {  // outputs x tiles = U V
+    m.m = z.outputs;
+    m.n = z.tiles;
+    m.transpose_a = z.rsck;
+    m.transpose_b = z.v_channels;
+  }
+  m.lda = z.s_channels ? v_ld : u_ld;
+  m.ldb = z.s_channels ? u_ld : v_ld;
+  m.ldd = m.n;
+  m.a_batch = z.s_channels ? v : u;
+  m.b_batch = z.s_channels ? u : v;
+  m.d_batch = m.m * m.n;
+  m.a_align = m.b_align = m.d_align = kScratchAlign;
+  return m;
+}
+
+}  // namespace
+}  // namespace conv2d_winograd
+
+std::unique_ptr<Conv2dProduct> winograd_product(const Conv2dContext& c) {
+  using namespace conv2d_winograd;
+  auto product = std::make_unique<Conv2dProduct>();
+  if (product->refusal = refusal_of(c); !product->refusal.empty()) return product;
+  const Sizes z = sizes_of(c);
+  Transforms make{c, *product, z};
+  const std::string_view u_as = z.s_channels ? "b" : "a", v_as = z.s_channels ? "a" : "b";
+  Part u = make.scratch(u_as, z.inputs, z.outputs), v = make.scratch(v_as, z.inputs, z.tiles),
+       s = make.scratch("d", z.outputs, z.tiles);
+  const auto& limit = c.options.max_scratch_bytes;
+  if (limit && product->scratch_bytes > *limit) {
+    product->refusal = fmt::format("needs {} bytes of scratch, the caller allows {}", product->scratch_bytes, *limit);
+    return product;
+  }
+  product->parts = {u, v, s};
+  u.name = v.name = "d";
+  s.name = "a";
+  make.filter(u);
+  make.input(v);
+  make.output(s);
+  if (product->refusal = make.refusal; !product->refusal.empty()) return product;
+  product->around = "transforms";
+  product->problem = products_of(z);
+  product->context = std::make_unique<MatmulContext>(matmul_context(product->problem, c.profile, c.options.extra));
+  product->context->sizes_vary = false;
+  return product;
+}
+
+}  // namespace sectile::detail

@@ -1,0 +1,88 @@
+// Which convolutions Winograd's algorithm takes, its steps, and what it refuses.
+#include "plan/helpers.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+using namespace sectile;
+using test::planned;
+
+namespace {
+
+DeviceProfile hopper() {
+  const auto profile = builtin_target("nvidia-hopper");
+  REQUIRE(profile.has_value());
+  return *profile;
+}
+
+// Without the sum of a split.
+std::vector<std::string> stems_of_steps(const Plan& plan) {
+  std::vector<std::string> all;
+  for (const Step& step : plan.steps)
+    if (step.kernel.stem != "matmul_reduce") all.push_back(step.kernel.stem);
+  return all;
+}
+
+// Why all its candidates are refused; empty if one is not.
+std::string why_no_winograd(const std::string& text, const PlanOptions& options = {}) {
+  PlanOptions explained = options;
+  explained.explain = true;
+  std::string reason = "no candidate";
+  for (const Candidate& c : planned(text, hopper(), explained).candidates) {
+    if (!c.name.starts_with("conv2d_winograd")) continue;
+    if (c.refusal.empty()) return "";
+    reason = c.refusal;
+  }
+  return reason;
+}
+
+}  // namespace
+
+TEST_CASE("f32 convolutions of 3x3 with many channels multiply 16 times, not 36") {
+  const std::vector<std::string> kSteps = {"conv2d_winograd_filter", "conv2d_winograd_input", "matmul_simt",
+                                           "conv2d_winograd_output"};
+  for (const char* text : {"conv2d f32 nchw 2x320x64x64 k=320 r=3x3 p=1", "conv2d f32 nhwc 4x256x48x40 k=256 r=3x3 p=1",
+                           "conv2d f32 nchw 2x1280x16x16 k=1280 r=3x3 p=1 weights=rsck epi=bias+relu"}) {
+    CAPTURE(text);
+    const Plan plan = planned(text, hopper());
+    CHECK(stems_of_steps(plan) == kSteps);
+    // W and X are transformed side by side; each of the other steps reads what the one before it writes.
+    CHECK(!plan.steps[1].barrier_before);
+    for (std::size_t i = 2; i < plan.steps.size(); ++i) CHECK(plan.steps[i].barrier_before);
+  }
+}
+
+TEST_CASE("scratch is 16 planes of weights, inputs and sums") {
+  const Plan plan = planned("conv2d f32 nchw 2x30x7x9 k=21 r=3x3 p=1", hopper(), {.force = "conv2d_winograd"});
+  REQUIRE(plan.operands.back().role == OperandRole::scratch);
+  // 2 images of 4 x 5 tiles; channels and tiles padded to multiples of 4, parts to 256 bytes.
+  const std::uint64_t u = 16 * 24 * 32 * 4, v = 16 * 32 * 40 * 4, s = 16 * 24 * 40 * 4;
+  CHECK(plan.operands.back().bytes == u + v + s);
+}
+
+TEST_CASE("what Winograd's algorithm does not take is refused by name") {
+  const std::string plain = "conv2d f32 nchw 2x64x16x16 k=64 r=3x3 p=1";
+  CHECK(why_no_winograd(plain) == "");
+  CHECK(why_no_winograd(plain + " exact=1") == "the problem is exact");
+  CHECK(why_no_winograd("conv2d f16 nchw 2x64x16x16 k=64 r=3x3 p=1") == "its products are f32");
+  CHECK(why_no_winograd("conv2d f32 nhwc 2x64x16x16 k=64 r=3x3 p=1 w=q8 weights=krsc") == "the weights are quantized");
+  CHECK(why_no_winograd("conv2d f32 nchw 2x64x16x16 k=64 r=3x5 p=1") == "a filter of 3x5, needs 3x3");
+  CHECK(why_no_winograd(plain + " s=2") == "a stride or a dilation");
+  CHECK(why_no_winograd(plain + " d=2") == "a stride or a dilation");
+  CHECK(why_no_winograd(plain + " g=2") == "2 groups");
+  CHECK(why_no_winograd("conv2d f32 nchw4c 2x64x16x16 k=64 r=3x3 p=1") == "blocks of channels");
+  CHECK(why_no_winograd(plain, {.few_pipelines = true}) == "it would need pipelines of its own");
+  CHECK(why_no_winograd(plain, {.max_scratch_bytes = 1000}).starts_with("needs "));
+  CHECK(why_no_winograd("conv2d f32 nchw 200x640x112x112 k=640 r=3x3 p=1") ==
+        "627200 tiles of 640 channels need offsets beyond 2^31 bytes");
+}
+
+TEST_CASE("an exact problem keeps the definition's products") {
+  const Plan plan = planned("conv2d f32 nchw 2x320x64x64 k=320 r=3x3 p=1 exact=1", hopper());
+  for (const Step& step : plan.steps) CHECK(!step.kernel.stem.starts_with("conv2d_winograd"));
+}
