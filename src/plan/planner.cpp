@@ -82,7 +82,7 @@ Result<Plan> plan_with(const Problem& problem, const DeviceProfile& profile, con
 
 }  // namespace detail
 
-std::string_view planner_version() noexcept { return "9"; }
+std::string_view planner_version() noexcept { return "10"; }
 
 std::string profile_hash_of(const DeviceProfile& profile) { return detail::hash128(to_json(profile)); }
 

@@ -111,6 +111,9 @@ struct MatmulConfig {
   bool l2_prefetch = false;            // the kernel first prefetches both operands into the L2
   bool pipelined = false;              // the next step is staged before a step's last product
   bool matrix_unit = false;
+  // A subgroup's own scheduler limits its products: six subgroups on four schedulers take as long as eight. Otherwise
+  // it is what a multiprocessor has once, as its workgroup memory.
+  bool by_schedulers = false;
   bool driver_staged = false;  // the driver's compiler stages the operands
 
   void add(std::uint32_t id, std::uint32_t value) { own.add({id, value}); }
