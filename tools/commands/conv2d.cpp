@@ -24,6 +24,7 @@ struct Conv2dOptions {
   std::string x, w, residual, scale;
   std::string layout = "nchw", weights = "kcrs", stride = "1", pad = "0", dilation = "1";
   std::int64_t groups = 1;
+  bool exact = false;
 };
 
 using Shape = std::vector<std::int64_t>;
@@ -77,6 +78,7 @@ Result<void> set_numbers(Conv2dProblem& p, const Conv2dOptions& options) {
   p.dilation_h = (*dilation)[0], p.dilation_w = (*dilation)[1];
   p.pad_top = (*pad)[0], p.pad_left = (*pad)[1], p.pad_bottom = (*pad)[2], p.pad_right = (*pad)[3];
   p.groups = options.groups;
+  p.exact = options.exact;
   return {};
 }
 
@@ -210,6 +212,7 @@ Command add_conv2d(CLI::App& parent) {
   app->add_option("--dilation", options->dilation, "One number, or two: height, width")->capture_default_str();
   app->add_option("--groups", options->groups, "Groups of channels; as many as X has channels: depthwise")
       ->capture_default_str();
+  app->add_flag("--exact", options->exact, "No algorithm that adds other products than the definition's (Winograd's)");
   app->add_option("--bias", options->product.bias, "A value for each output channel, of the result's type");
   app->add_option("--scale", options->scale, "A factor for each output channel, f32");
   app->add_option("--residual", options->residual, "Added last; of the result's shape and type");

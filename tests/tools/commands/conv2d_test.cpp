@@ -61,6 +61,7 @@ std::vector<Known> known() {
   // clang-format off
   return {
       diagonal("plain", {}, {1, 1, 2, 2}, {6, 8, 12, 14}),
+      diagonal("exact", {"--exact"}, {1, 1, 2, 2}, {6, 8, 12, 14}),
       diagonal("padding and stride", {"--pad", "1", "--stride", "2"}, {1, 1, 2, 2}, {1, 3, 7, 14}),
       diagonal("four paddings", {"--pad", "1,0,0,2"}, {1, 1, 3, 4}, {2, 3, 0, 0, 6, 8, 3, 0, 12, 14, 6, 0}),
       diagonal("two paddings", {"--pad", "1,0"}, {1, 1, 4, 2}, {2, 3, 6, 8, 12, 14, 7, 8}),
@@ -113,6 +114,7 @@ TEST_CASE("conv2d known answers") {
     const Ran ran = run_sectile(in_folder(arguments, folder));
     REQUIRE_MESSAGE(ran.code == 0, ran.err);
     CHECK(ran.err.find("conv2d f32") != std::string::npos);
+    CHECK((ran.err.find("exact=1") != std::string::npos) == (one.name == std::string("exact")));
     const auto y = tools::read_npy(folder.path("Y"));
     REQUIRE(y.has_value());
     CHECK(y->header.shape == one.y);
