@@ -138,6 +138,25 @@ TEST_CASE("the tail wave of an image that is A comes out right") {
   CHECK(c.run(plan, nullptr) == "");
 }
 
+// Three images in three parts, each image a little apart from the one before it.
+TEST_CASE("images in parts come out right") {
+  for (const char* text :
+       {"conv2d f32 nchw 3x6x5x7 k=7 r=3x3 p=1 x.pitch=211 y.pitch=247 r.pitch=251 epi=bias+residual",
+        "conv2d f32 nhwc 3x8x6x5 k=8 r=3x3 p=1 beta=0.5 c=y"}) {
+    CAPTURE(text);
+    const Conv2dProblem problem = conv2d_of(text);
+    const DeviceProfile profile = convolving_device();
+    PlanOptions options;
+    options.force = "conv2d_winograd 32x32x16 4x4";
+    options.max_scratch_bytes = 16384;
+    const auto plan = make_plan(problem, profile, options);
+    REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
+    REQUIRE(plan->steps.size() == 12);
+    Conv2dCase c(problem, 3);
+    CHECK(c.run(*plan, nullptr) == "");
+  }
+}
+
 TEST_CASE("every candidate of convolutions comes out right") {
   const DeviceProfile profiles[] = {convolving_device(), without_dot(), without_subgroups()};
   // Of the tiles' rows one in so many, others for each problem.

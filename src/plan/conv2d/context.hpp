@@ -1,6 +1,7 @@
 // Types and functions that the convolution strategies share.
 #pragma once
 
+#include "plan/job.hpp"
 #include "plan/matmul/context.hpp"
 #include "problem.hpp"
 
@@ -36,9 +37,13 @@ struct Conv2dProduct {
   const char* around = "permutes";         // what these are
   std::int64_t around_cost = 0;            // picoseconds of these
   std::uint64_t scratch_bytes = 0;         // that they take
-  std::string suffix;                      // of candidates' names: " x=nhwc w=krsc"
-  std::string refusal;                     // why it cannot be computed; empty: it can
-  bool simt_fallback = false;              // conv2d_simt computes it only where no other product can be
+  // All of it is done for so many parts of the images, one behind the other in the same scratch. `part_bytes`: how far
+  // they lie from each other in each of the plan's operands.
+  std::uint32_t images_parts = 1;
+  std::vector<std::uint64_t> part_bytes;
+  std::string suffix;          // of candidates' names: " x=nhwc w=krsc"
+  std::string refusal;         // why it cannot be computed; empty: it can
+  bool simt_fallback = false;  // conv2d_simt computes it only where no other product can be
 };
 
 // A candidate's parameters.

@@ -16,7 +16,12 @@ namespace conv2d_winograd {
 namespace {
 
 constexpr std::uint32_t kWorkgroup = 128;
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 31;  // of a part of scratch: the kernels' offsets have 32 bits
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 31;  // of U, V or S each: the kernels' offsets have 32 bits
+// Images are computed in so many parts at most, one behind the other, so that V and S together take no more than this.
+// A part has seven steps at most. Parts that fit the L2 gain nothing: 48, 128 and 256 MiB took 0.98 to 1.20 of the time
+// without parts (12 problems, NVIDIA H100, driver 580.159.04, `sectile bench PROBLEM...`; docs/lab/2026-11.md).
+constexpr std::int64_t kMostParts = kMaxSteps / 7;
+constexpr std::uint64_t kWantedBytes = std::uint64_t{1} << 30;
 
 // Words and constants behind a matmul's.
 class Words final : public GatheredOperand {
@@ -46,7 +51,7 @@ std::int64_t padded(std::int64_t size) {
   return (size + CONV2D_WINOGRAD_PAD - 1) / CONV2D_WINOGRAD_PAD * CONV2D_WINOGRAD_PAD;
 }
 
-Sizes sizes_of(const Conv2dContext& c) {
+Sizes sizes_of(const Conv2dContext& c, std::int64_t images) {
   const auto& p = c.problem;
   constexpr std::int64_t kTile = CONV2D_WINOGRAD_TILE;
   Sizes z;
@@ -54,7 +59,7 @@ Sizes sizes_of(const Conv2dContext& c) {
   z.columns = (c.out.width + kTile - 1) / kTile;
   z.inputs = padded(p.c);
   z.outputs = padded(p.k);
-  z.tiles = padded(p.n * z.rows * z.columns);
+  z.tiles = padded(images * z.rows * z.columns);
   z.rsck = p.w_layout == FilterLayout::rsck;
   z.v_channels = block_of(p.x_layout) == 0;
   z.s_channels = block_of(p.y_layout) == 0;
@@ -80,12 +85,29 @@ std::string refusal_of(const Conv2dContext& c) {
     return fmt::format("workgroup of {} invocations, the device allows {}", kWorkgroup, c.limits.workgroup_invocations);
   Refusal offsets(true);
   if (!whole_offsets_fit(c, offsets)) return offsets.reason;
-  const Sizes z = sizes_of(c);
-  constexpr std::int64_t kMost = kMostBytes / 4 / CONV2D_WINOGRAD_PLANES;
-  const std::int64_t channels = std::max(z.inputs, z.outputs);
-  if (z.tiles >= kMost / channels || channels >= kMost / channels)
-    return fmt::format("{} tiles of {} channels need offsets beyond 2^31 bytes", z.tiles, channels);
   return {};
+}
+
+// Images of a part: a divisor of N, as many as scratch allows. 0: one image is too large.
+std::int64_t images_of_part(const Conv2dContext& c) {
+  const std::int64_t n = c.problem.n;
+  const std::uint64_t wanted = std::min(kWantedBytes, c.options.max_scratch_bytes.value_or(kWantedBytes));
+  std::int64_t images = 0;
+  for (std::int64_t parts = 1; parts <= std::min(n, kMostParts); ++parts) {
+    if (n % parts != 0) continue;
+    const Sizes z = sizes_of(c, n / parts);
+    constexpr std::int64_t kMost = kMostBytes / 4 / CONV2D_WINOGRAD_PLANES;
+    const std::int64_t channels = std::max(z.inputs, z.outputs);
+    if (z.tiles >= kMost / channels || channels >= kMost / channels) continue;
+    images = n / parts;
+    if (planes_bytes(z.inputs + z.outputs, z.tiles) <= wanted) break;
+  }
+  return images;
+}
+
+// A power of two that divides both.
+std::uint32_t common_align(std::uint32_t align, std::int64_t bytes) {
+  return bytes == 0 ? align : static_cast<std::uint32_t>(std::min<std::int64_t>(align, bytes & -bytes));
 }
 
 // One of the steps beside the product.
@@ -100,6 +122,7 @@ struct Transform {
 
 struct Transforms {
   const Conv2dContext& c;
+  const Conv2dProblem& p;  // of the first part's images
   Conv2dProduct& product;
   Sizes z;
   std::string refusal = {};
@@ -110,6 +133,18 @@ struct Transforms {
     return {std::string(as), static_cast<std::uint32_t>(c.operands.size() - 1), offset, bytes, kScratchAlign};
   }
   Part whole(std::string_view name, std::string_view as) const { return whole_part(c.operands, name, as); }
+  // The first part's images of an operand that has an image for each of N; the others are as far behind each.
+  Part images(const StoredImage& image, DType type, std::string_view as) const {
+    Part part = whole(image.name, as);
+    const std::int64_t apart = strides_of(image).image * size_bytes(type);
+    part.bytes -= static_cast<std::uint64_t>((c.problem.n - p.n) * apart);
+    product.part_bytes.resize(c.operands.size());
+    product.part_bytes[part.operand] = static_cast<std::uint64_t>(p.n * apart);
+    return part;
+  }
+  std::uint32_t aligned(std::uint32_t align, const StoredImage& image, DType type) const {
+    return p.n == c.problem.n ? align : common_align(align, p.n * strides_of(image).image * size_bytes(type));
+  }
 
   void add(Transform& t, const GatheredOperand& words, std::vector<Step>& steps) {
     t.parts.push_back({"b", 0, 0, 0});
@@ -138,7 +173,6 @@ struct Transforms {
   }
 
   void filter(const Part& u) {
-    const auto& p = c.problem;
     const bool krsc = p.w_layout == FilterLayout::krsc;
     Transform t{.stem = "conv2d_winograd_filter", .problem = {}, .parts = {whole("w", "a"), u}};
     MatmulProblem& m = t.problem;
@@ -154,12 +188,11 @@ struct Transforms {
   }
 
   void input(const Part& v) {
-    const auto& p = c.problem;
     const ImageStrides x = strides_of(stored_x(p));
     Transform t{.stem = "conv2d_winograd_input",
                 .problem = {},
                 .epilogue = MATMUL_EPILOGUE_BATCHED,
-                .parts = {whole("x", "a"), v}};
+                .parts = {images(stored_x(p), p.x_type, "a"), v}};
     MatmulProblem& m = t.problem;
     m.a_type = p.x_type;
     m.m = z.rows;
@@ -173,7 +206,7 @@ struct Transforms {
     m.b_batch = m.d_batch = 0;
     if (z.v_channels) {
       const std::uint32_t type = p.x_type == DType::f32 ? MATMUL_TYPE_F32 : MATMUL_TYPE_F16;
-      t.width_a = widest_access(type, 4, p.x_align, x.pixel, p.n > 1 ? x.image : 0, p.c);
+      t.width_a = widest_access(type, 4, p.x_align, x.pixel, c.problem.n > 1 ? x.image : 0, p.c);
     }
     t.width_d = t.width_a;
     t.items = static_cast<std::uint64_t>(z.inputs * z.tiles) / t.width_a;
@@ -189,11 +222,10 @@ struct Transforms {
   }
 
   void output(const Part& s) {
-    const auto& p = c.problem;
     const Way way{.image_is_b = !z.s_channels};
     Transform t{.stem = "conv2d_winograd_output",
                 .problem = product_of(p, z.s_channels ? PerAxis::column : PerAxis::row),
-                .parts = {s, whole("y", "d")}};
+                .parts = {s, images(stored_y(p), p.out, "d")}};
     MatmulProblem& m = t.problem;
     set_sizes(m, p, way);
     if (z.s_channels) batch_images(m, p);
@@ -202,13 +234,18 @@ struct Transforms {
     m.lda = z.s_channels ? z.outputs : z.tiles;
     m.ldb = 0;
     m.a_batch = m.b_batch = 0;
+    m.d_align = aligned(m.d_align, stored_y(p), p.out);
+    if (reads_c(p)) m.d_align = aligned(m.d_align, stored_c(p), p.out);
+    if (p.residual) m.d_align = aligned(m.d_align, stored_r(p), p.out);
     const MatmulContext widths = matmul_context(m, c.profile);
     t.epilogue = widths.epilogue | MATMUL_EPILOGUE_BATCHED;
     t.width_d = std::min(widths.width_d, z.s_channels ? 4u : c.out.width % 2 == 0 ? 2u : 1u);
     t.width_a = z.s_channels ? t.width_d : 1;
     t.items = static_cast<std::uint64_t>(p.n * z.rows * z.columns * p.k) / t.width_a;
-    for (const char* name : {"c", "bias", "scale", "residual"})
-      if (operand_index(c.operands, name) < c.operands.size()) t.parts.push_back(whole(name, name));
+    if (reads_c(p) && !p.c_is_d) t.parts.push_back(images(stored_c(p), p.out, "c"));
+    if (p.bias) t.parts.push_back(whole("bias", "bias"));
+    if (p.scale) t.parts.push_back(whole("scale", "scale"));
+    if (p.residual) t.parts.push_back(images(stored_r(p), p.out, "residual"));
     Words words(0, z.s_channels);
     for (const std::int64_t size : {c.out.height, c.out.width}) words.words.add(static_cast<std::uint32_t>(size));
     add(t, words, product.after);
@@ -250,8 +287,14 @@ std::unique_ptr<Conv2dProduct> winograd_product(const Conv2dContext& c) {
   using namespace conv2d_winograd;
   auto product = std::make_unique<Conv2dProduct>();
   if (product->refusal = refusal_of(c); !product->refusal.empty()) return product;
-  const Sizes z = sizes_of(c);
-  Transforms make{c, *product, z};
+  Conv2dProblem part = c.problem;
+  if (part.n = images_of_part(c); part.n == 0) {
+    product->refusal = "an image of tiles needs offsets beyond 2^31 bytes";
+    return product;
+  }
+  product->images_parts = static_cast<std::uint32_t>(c.problem.n / part.n);
+  const Sizes z = sizes_of(c, part.n);
+  Transforms make{c, part, *product, z};
   const std::string_view u_as = z.s_channels ? "b" : "a", v_as = z.s_channels ? "a" : "b";
   Part u = make.scratch(u_as, z.inputs, z.outputs), v = make.scratch(v_as, z.inputs, z.tiles),
        s = make.scratch("d", z.outputs, z.tiles);

@@ -78,8 +78,28 @@ TEST_CASE("what Winograd's algorithm does not take is refused by name") {
   CHECK(why_no_winograd("conv2d f32 nchw4c 2x64x16x16 k=64 r=3x3 p=1") == "blocks of channels");
   CHECK(why_no_winograd(plain, {.few_pipelines = true}) == "it would need pipelines of its own");
   CHECK(why_no_winograd(plain, {.max_scratch_bytes = 1000}).starts_with("needs "));
-  CHECK(why_no_winograd("conv2d f32 nchw 200x640x112x112 k=640 r=3x3 p=1") ==
-        "627200 tiles of 640 channels need offsets beyond 2^31 bytes");
+  CHECK(why_no_winograd("conv2d f32 nchw 1x128x1600x1600 k=128 r=3x3 p=1") ==
+        "an image of tiles needs offsets beyond 2^31 bytes");
+}
+
+TEST_CASE("images are computed in parts where scratch is limited") {
+  const std::string text = "conv2d f32 nchw 6x64x16x16 k=64 r=3x3 p=1 epi=bias+residual";
+  const std::uint64_t u = 16 * 64 * 64 * 4, v_and_s = std::uint64_t{2} * 16 * 64 * 64 * 4;  // of one image
+  struct Limit {
+    std::uint64_t bytes;
+    std::size_t images;
+  };
+  for (const auto& [bytes, images] : {Limit{u + 6 * v_and_s, 6}, Limit{u + 5 * v_and_s, 3}, Limit{u + v_and_s, 1}}) {
+    CAPTURE(bytes);
+    const Plan plan = planned(text, hopper(), {.force = "conv2d_winograd 64x128x8 8x8", .max_scratch_bytes = bytes});
+    REQUIRE(plan.operands.back().role == OperandRole::scratch);
+    CHECK(plan.operands.back().bytes == u + images * v_and_s);
+    CHECK(plan.steps.size() == 4 * 6 / images);
+  }
+  // V and S of 32 images would take 3.2 GiB.
+  const Plan large = planned("conv2d f32 nchw 32x64x224x224 k=64 r=3x3 p=1", hopper(), {.force = "conv2d_winograd"});
+  CHECK(large.operands.back().bytes < (std::uint64_t{1} << 30) + (std::uint64_t{1} << 20));
+  CHECK(large.steps.size() == 4 * 4);
 }
 
 TEST_CASE("an exact problem keeps the definition's products") {
