@@ -37,10 +37,12 @@ struct Conv2dProduct {
   const char* around = "permutes";         // what these are
   std::int64_t around_cost = 0;            // picoseconds of these
   std::uint64_t scratch_bytes = 0;         // that they take
-  // All of it is done for so many parts of the images, one behind the other in the same scratch. `part_bytes`: how far
-  // they lie from each other in each of the plan's operands.
-  std::uint32_t images_parts = 1;
-  std::vector<std::uint64_t> part_bytes;
+  // The images may be computed in parts, one behind the other in the same scratch. This is the first one; the others
+  // begin with these images. They have all steps but the first `once` ones, whose cost is not in `around_cost`.
+  std::vector<std::uint64_t> parts_after;
+  std::vector<std::uint64_t> image_bytes;  // from an image to the next one, of each of the plan's operands
+  std::size_t once = 0;
+  std::int64_t once_cost = 0;
   std::string suffix;          // of candidates' names: " x=nhwc w=krsc"
   std::string refusal;         // why it cannot be computed; empty: it can
   bool simt_fallback = false;  // conv2d_simt computes it only where no other product can be
@@ -76,7 +78,7 @@ struct Conv2dContext {
   std::span<const PlanOperand> operands;  // the plan's; the last one is the scratch
   CostModel model;
   Limits limits;
-  std::vector<std::unique_ptr<Conv2dProduct>> products;  // for conv2d_simt and conv2d_coopmat
+  std::vector<std::unique_ptr<Conv2dProduct>> products;  // for the strategies of gemm.cpp
   std::vector<const Conv2dProduct*> of_simt, of_coopmat, of_winograd;
   std::unique_ptr<Conv2dProduct> whole;  // for kernels without tiles of a product
 
@@ -180,7 +182,7 @@ std::int64_t conv2d_transform_cost(const Conv2dContext& c, std::uint64_t bytes);
 
 // ---- plain.cpp
 
-// Makes a matmul's rows the pixels of one image, and its batches the images.
+// Makes a matmul's rows, which are pixels, those of one image, and its batches the images.
 void batch_images(MatmulProblem& m, const Conv2dProblem& problem);
 
 // A convolution that is a matmul of stored operands.

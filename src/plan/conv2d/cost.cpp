@@ -56,7 +56,8 @@ std::int64_t conv2d_transform_cost(const Conv2dContext& c, std::uint64_t bytes) 
 
 std::int64_t conv2d_cost(const Conv2dContext& c, const Conv2dConfig& d) {
   if (d.groups != 0) return whole_cost(c, d);
-  return (matmul_cost(*d.product->context, d, d.estimate) + d.product->around_cost) * d.product->images_parts;
+  const std::int64_t part = matmul_cost(*d.product->context, d, d.estimate) + d.product->around_cost;
+  return d.product->once_cost + part * static_cast<std::int64_t>(d.product->parts_after.size() + 1);
 }
 
 }  // namespace sectile::detail

@@ -5,7 +5,6 @@
 
 namespace sectile::detail {
 
-// Where their rows of pixels have no common stride.
 void batch_images(MatmulProblem& m, const Conv2dProblem& p) {
   const ImageSize out = size_of_output(p);
   m.m = out.height * out.width;

@@ -32,7 +32,8 @@ struct Convolutions {
     if (d.rows != nullptr) {
       explain_matmul(*d.product->context, *d.rows, d.row, d, cost, candidate);
       const std::size_t around = d.product->before.size() + d.product->after.size();
-      if (d.product->images_parts > 1) candidate.detail += fmt::format(" parts={}", d.product->images_parts);
+      if (const std::size_t more = d.product->parts_after.size(); more != 0)
+        candidate.detail += fmt::format(" parts={}", more + 1);
       if (around != 0)
         candidate.detail += fmt::format(" {}={} scratch={}", d.product->around, around, d.product->scratch_bytes);
       return;

@@ -332,7 +332,8 @@ void add_products(Conv2dContext& c) {
   if (!nchw || unit) add(channels, !nchw || !c.options.force.empty() || c.options.explain, unit, nchw);
   c.products.push_back(winograd_product(c));
   // A refused one is for explanations and errors.
-  if (c.products.back()->refusal.empty() || c.options.explain) c.of_winograd.push_back(c.products.back().get());
+  if (c.products.back()->refusal.empty() || c.options.explain || !c.options.force.empty())
+    c.of_winograd.push_back(c.products.back().get());
   // Without scratch.
   if (!nchw && (channels.x_nhwc || channels.w_krsc) && !split_blocks) add(pixels, true, false, true);
 }

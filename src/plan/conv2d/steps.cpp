@@ -101,17 +101,17 @@ Result<Step> step_of_parts(const MatmulContext& c, const MatmulConfig& d, std::u
 
 namespace {
 
-// The steps of the other parts of the images. The first ones of a part write what the part before it reads no more
-// since its last barrier, so they need none.
+// The steps of the other parts of the images. A part's first step needs no barrier: it writes what the part before it
+// reads no more since its last barrier.
 void add_parts(std::vector<Step>& steps, const Conv2dProduct& product) {
   const std::size_t count = steps.size();
-  for (std::uint32_t part = 1; part < product.images_parts; ++part) {
-    for (std::size_t i = 0; i < count; ++i) {
+  for (const std::uint64_t first : product.parts_after) {
+    for (std::size_t i = product.once; i < count; ++i) {
       Step step = steps[i];
-      for (AddressSlot& slot : step.addresses) slot.byte_offset += part * product.part_bytes[slot.operand];
+      for (AddressSlot& slot : step.addresses) slot.byte_offset += first * product.image_bytes[slot.operand];
       for (AccessRange& range : step.accesses) {
-        range.begin += part * product.part_bytes[range.operand];
-        range.end += part * product.part_bytes[range.operand];
+        range.begin += first * product.image_bytes[range.operand];
+        range.end += first * product.image_bytes[range.operand];
       }
       steps.push_back(std::move(step));
     }
@@ -144,7 +144,7 @@ Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d) 
   std::ranges::move(steps, std::back_inserter(all.steps));
   const std::size_t after = all.steps.size();
   std::ranges::copy(product.after, std::back_inserter(all.steps));
-  // orders the product's writes of the result in scratch before the permute's reads
+  // orders the product's writes of the result in scratch before the reads of what stands behind it
   if (after < all.steps.size()) all.steps[after].barrier_before = true;
   add_parts(all.steps, product);
   return all;

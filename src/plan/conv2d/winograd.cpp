@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
+#include <limits>
 #include <utility>
 
 namespace sectile::detail {
@@ -17,11 +17,12 @@ namespace {
 
 constexpr std::uint32_t kWorkgroup = 128;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 31;  // of U, V or S each: the kernels' offsets have 32 bits
-// Images are computed in so many parts at most, one behind the other, so that V and S together take no more than this.
-// A part has seven steps at most. Parts that fit the L2 gain nothing: 48, 128 and 256 MiB took 0.98 to 1.20 of the time
-// without parts (12 problems, NVIDIA H100, driver 580.159.04, `sectile bench PROBLEM...`; docs/lab/2026-11.md).
-constexpr std::int64_t kMostParts = kMaxSteps / 7;
+// Images are computed in parts, one behind the other in the same scratch, where they would take more scratch than this.
+// A single image may. Parts that fit the L2 gain nothing: 48, 128 and 256 MiB took 0.98 to 1.20 of the time without
+// parts (12 problems, NVIDIA H100, driver 580.159.04, `sectile bench PROBLEM...`; docs/lab/2026-11.md).
 constexpr std::uint64_t kWantedBytes = std::uint64_t{1} << 30;
+// Behind the filters' step a part has four: the image's, the product's, its split's sum and the result's.
+constexpr std::int64_t kMostParts = (kMaxSteps - 1) / 4;
 
 // Words and constants behind a matmul's.
 class Words final : public GatheredOperand {
@@ -88,21 +89,50 @@ std::string refusal_of(const Conv2dContext& c) {
   return {};
 }
 
-// Images of a part: a divisor of N, as many as scratch allows. 0: one image is too large.
-std::int64_t images_of_part(const Conv2dContext& c) {
+// Bytes of U, V and S, one behind the other.
+std::uint64_t scratch_of(const Sizes& z) {
+  return aligned_scratch(planes_bytes(z.inputs, z.outputs)) + aligned_scratch(planes_bytes(z.inputs, z.tiles)) +
+         planes_bytes(z.outputs, z.tiles);
+}
+
+// Their elements are numbered in 32 bits, and so are their bytes.
+bool offsets_fit(const Sizes& z) {
+  constexpr std::int64_t kMost = kMostBytes / 4 / CONV2D_WINOGRAD_PLANES;
+  return z.inputs < kMost / z.outputs && z.tiles < kMost / std::max(z.inputs, z.outputs);
+}
+
+// What one buffer of scratch may have.
+std::uint64_t most_scratch(const Conv2dContext& c) {
+  constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+  return std::min({c.options.max_scratch_bytes.value_or(kNoLimit), c.profile.max_buffer_bytes.value_or(kNoLimit),
+                   c.profile.max_allocation_bytes.value_or(kNoLimit)});
+}
+
+// Images of a part: as many as scratch allows. The last part begins where it ends with the last image, so it may
+// compute some once more, but not where Y is read. The refusal says why there is none.
+std::int64_t images_of_part(const Conv2dContext& c, std::string& refusal) {
   const std::int64_t n = c.problem.n;
-  const std::uint64_t wanted = std::min(kWantedBytes, c.options.max_scratch_bytes.value_or(kWantedBytes));
+  const std::uint64_t most = most_scratch(c);
   std::int64_t images = 0;
+  std::uint64_t least = 0;  // that any number of parts needs
   for (std::int64_t parts = 1; parts <= std::min(n, kMostParts); ++parts) {
-    if (n % parts != 0) continue;
-    const Sizes z = sizes_of(c, n / parts);
-    constexpr std::int64_t kMost = kMostBytes / 4 / CONV2D_WINOGRAD_PLANES;
-    const std::int64_t channels = std::max(z.inputs, z.outputs);
-    if (z.tiles >= kMost / channels || channels >= kMost / channels) continue;
-    images = n / parts;
-    if (planes_bytes(z.inputs + z.outputs, z.tiles) <= wanted) break;
+    const std::int64_t each = (n + parts - 1) / parts;
+    if (c.problem.c_is_d && n % parts != 0) continue;
+    const Sizes z = sizes_of(c, each);
+    if (!offsets_fit(z)) continue;
+    least = scratch_of(z);
+    if (least > most) continue;
+    images = each;
+    if (least <= kWantedBytes) break;
   }
-  return images;
+  if (images != 0) return images;
+  const std::int64_t most_parts = std::min(n, kMostParts);
+  refusal = least == 0 ? fmt::format("{} of {} images at a time need offsets beyond 2^31 bytes",
+                                     (n + most_parts - 1) / most_parts, n)
+            : c.options.max_scratch_bytes
+                ? fmt::format("needs {} bytes of scratch, the caller allows {}", least, *c.options.max_scratch_bytes)
+                : fmt::format("needs {} bytes of scratch, a buffer of the device has {}", least, most);
+  return 0;
 }
 
 // A power of two that divides both.
@@ -133,17 +163,18 @@ struct Transforms {
     return {std::string(as), static_cast<std::uint32_t>(c.operands.size() - 1), offset, bytes, kScratchAlign};
   }
   Part whole(std::string_view name, std::string_view as) const { return whole_part(c.operands, name, as); }
-  // The first part's images of an operand that has an image for each of N; the others are as far behind each.
+  // The first part's images of an operand that has one for each of N.
   Part images(const StoredImage& image, DType type, std::string_view as) const {
     Part part = whole(image.name, as);
     const std::int64_t apart = strides_of(image).image * size_bytes(type);
     part.bytes -= static_cast<std::uint64_t>((c.problem.n - p.n) * apart);
-    product.part_bytes.resize(c.operands.size());
-    product.part_bytes[part.operand] = static_cast<std::uint64_t>(p.n * apart);
+    product.image_bytes.resize(c.operands.size());
+    product.image_bytes[part.operand] = static_cast<std::uint64_t>(apart);
     return part;
   }
+  // What the first image of any part is aligned to.
   std::uint32_t aligned(std::uint32_t align, const StoredImage& image, DType type) const {
-    return p.n == c.problem.n ? align : common_align(align, p.n * strides_of(image).image * size_bytes(type));
+    return p.n == c.problem.n ? align : common_align(align, strides_of(image).image * size_bytes(type));
   }
 
   void add(Transform& t, const GatheredOperand& words, std::vector<Step>& steps) {
@@ -288,25 +319,20 @@ std::unique_ptr<Conv2dProduct> winograd_product(const Conv2dContext& c) {
   auto product = std::make_unique<Conv2dProduct>();
   if (product->refusal = refusal_of(c); !product->refusal.empty()) return product;
   Conv2dProblem part = c.problem;
-  if (part.n = images_of_part(c); part.n == 0) {
-    product->refusal = "an image of tiles needs offsets beyond 2^31 bytes";
-    return product;
-  }
-  product->images_parts = static_cast<std::uint32_t>(c.problem.n / part.n);
+  if (part.n = images_of_part(c, product->refusal); part.n == 0) return product;
+  for (std::int64_t first = part.n; first < c.problem.n; first += part.n)
+    product->parts_after.push_back(static_cast<std::uint64_t>(std::min(first, c.problem.n - part.n)));
   const Sizes z = sizes_of(c, part.n);
   Transforms make{c, part, *product, z};
   const std::string_view u_as = z.s_channels ? "b" : "a", v_as = z.s_channels ? "a" : "b";
   Part u = make.scratch(u_as, z.inputs, z.outputs), v = make.scratch(v_as, z.inputs, z.tiles),
        s = make.scratch("d", z.outputs, z.tiles);
-  const auto& limit = c.options.max_scratch_bytes;
-  if (limit && product->scratch_bytes > *limit) {
-    product->refusal = fmt::format("needs {} bytes of scratch, the caller allows {}", product->scratch_bytes, *limit);
-    return product;
-  }
   product->parts = {u, v, s};
   u.name = v.name = "d";
   s.name = "a";
   make.filter(u);
+  product->once = product->before.size();
+  product->once_cost = std::exchange(product->around_cost, 0);
   make.input(v);
   make.output(s);
   if (product->refusal = make.refusal; !product->refusal.empty()) return product;

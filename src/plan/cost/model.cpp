@@ -45,6 +45,7 @@ constexpr CostModel kHopper = {
             .stored_elements = 24,
             .matrix_rate = 1215,
             .scalar_rate = 128,
+            .schedulers = 4,
             .dot_rate = 512,
             .dram_bytes = 2300,
             // Nine products and convolutions in 1 to 8 splits, 2026-11-26: 1.0 to 1.6 TB/s, but 8 MB cost little

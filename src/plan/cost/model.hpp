@@ -54,6 +54,7 @@ struct MatmulGpuCost {
   std::uint32_t stored_elements;      // elements of the result stored per clock
   std::uint32_t matrix_rate;          // f16 multiply-adds per clock that matrix unit code reaches; int8 has twice that
   std::uint32_t scalar_rate;          // f32 multiply-adds per clock
+  std::uint32_t schedulers;           // of a multiprocessor, each with its share of these; of subgroups of 32
   std::uint32_t dot_rate;             // int8 multiply-adds per clock by integer dot products
   std::uint32_t dram_bytes;           // bytes per clock of the whole device
   std::uint32_t split_bytes;          // as dram_bytes, of partial sums (written, read again) beyond a third of the L2

@@ -111,8 +111,8 @@ struct MatmulConfig {
   bool l2_prefetch = false;            // the kernel first prefetches both operands into the L2
   bool pipelined = false;              // the next step is staged before a step's last product
   bool matrix_unit = false;
-  // A subgroup's own scheduler limits its products: six subgroups on four schedulers take as long as eight. Otherwise
-  // it is what a multiprocessor has once, as its workgroup memory.
+  // A subgroup's products are limited by its scheduler: six subgroups on four schedulers take as long as eight. False:
+  // by something that the whole multiprocessor shares, such as workgroup memory.
   bool by_schedulers = false;
   bool driver_staged = false;  // the driver's compiler stages the operands
 

@@ -99,8 +99,6 @@ std::uint64_t rate_of(const MatmulContext& c, const MatmulConfig& d) {
   return std::max<std::uint64_t>(1, unit * d.rate_permille / 1000);
 }
 
-constexpr std::uint64_t kSchedulers = 4;  // of a multiprocessor, each with a quarter of its lanes
-
 // On a CPU the cost is the multiply-adds at the row's measured rate.
 std::int64_t cpu_cost(const MatmulContext& c, const MatmulConfig& d, std::uint64_t groups, std::uint64_t k) {
   const std::uint64_t group =
@@ -162,10 +160,10 @@ std::int64_t matmul_cost(const MatmulContext& c, const MatmulConfig& d, const Ma
                                  : d.pipelined ? model.latency_pipelined
                                                : model.latency) +
                                 e.gathered_runs * model.gathered_latency;
-  const std::uint64_t subgroups = ceil_div(d.workgroup, 32);
+  const std::uint64_t subgroups = ceil_div(d.workgroup, 32), schedulers = model.schedulers;
   const auto multiply_all = [&](std::uint64_t resident_now) {
     if (!d.by_schedulers) return resident_now * multiply;
-    return ceil_div(resident_now * subgroups, kSchedulers) * kSchedulers * multiply / subgroups;
+    return ceil_div(resident_now * subgroups, schedulers) * schedulers * multiply / subgroups;
   };
   const auto step = [&](std::uint64_t resident_now) {
     const std::uint64_t alone = multiply + multiply * model.alone_permille * (held - resident_now) / (1000 * held);

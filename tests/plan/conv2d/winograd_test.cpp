@@ -79,7 +79,18 @@ TEST_CASE("what Winograd's algorithm does not take is refused by name") {
   CHECK(why_no_winograd(plain, {.few_pipelines = true}) == "it would need pipelines of its own");
   CHECK(why_no_winograd(plain, {.max_scratch_bytes = 1000}).starts_with("needs "));
   CHECK(why_no_winograd("conv2d f32 nchw 1x128x1600x1600 k=128 r=3x3 p=1") ==
-        "an image of tiles needs offsets beyond 2^31 bytes");
+        "1 of 1 images at a time need offsets beyond 2^31 bytes");
+  DeviceProfile small = hopper();
+  small.max_buffer_bytes = std::uint64_t{64} << 20;
+  std::string reason;
+  for (const Candidate& candidate :
+       planned("conv2d f32 nchw 1x320x96x96 k=320 r=3x3 p=1", small, {.explain = true}).candidates)
+    if (candidate.name.starts_with("conv2d_winograd")) reason = candidate.refusal;
+  CHECK(reason.ends_with(" bytes of scratch, a buffer of the device has 67108864"));
+  CHECK(why_no_winograd("conv2d f32 nchw 1x64x16x16 k=8192 r=3x3 p=1") == "");
+  const auto forced = make_plan(*parse_problem(plain + " s=2"), hopper(), {.force = "conv2d_winograd"});
+  REQUIRE(!forced.has_value());
+  CHECK(forced.error().message().find("a stride or a dilation") != std::string::npos);
 }
 
 TEST_CASE("images are computed in parts where scratch is limited") {
@@ -89,17 +100,26 @@ TEST_CASE("images are computed in parts where scratch is limited") {
     std::uint64_t bytes;
     std::size_t images;
   };
-  for (const auto& [bytes, images] : {Limit{u + 6 * v_and_s, 6}, Limit{u + 5 * v_and_s, 3}, Limit{u + v_and_s, 1}}) {
+  for (const auto& [bytes, images] :
+       {Limit{u + 6 * v_and_s, 6}, Limit{6 * v_and_s, 3}, Limit{u + 2 * v_and_s, 2}, Limit{u + v_and_s, 1}}) {
     CAPTURE(bytes);
     const Plan plan = planned(text, hopper(), {.force = "conv2d_winograd 64x128x8 8x8", .max_scratch_bytes = bytes});
     REQUIRE(plan.operands.back().role == OperandRole::scratch);
     CHECK(plan.operands.back().bytes == u + images * v_and_s);
-    CHECK(plan.steps.size() == 4 * 6 / images);
+    CHECK(plan.steps.size() == 1 + 3 * 6 / images);
+  }
+  // The last part of 5 images in parts of 2 begins with the fourth. Not where Y is read, because an image would be
+  // added to itself.
+  for (const auto& [epilogue, images] : {std::pair{" epi=bias", std::size_t{2}}, {" beta=0.5 c=y", std::size_t{1}}}) {
+    const Plan plan = planned(std::string("conv2d f32 nchw 5x64x16x16 k=64 r=3x3 p=1") + epilogue, hopper(),
+                              {.force = "conv2d_winograd 64x128x8 8x8", .max_scratch_bytes = u + 2 * v_and_s});
+    CHECK(plan.steps.size() == 1 + 3 * (images == 2 ? 3 : 5));
+    CHECK(plan.operands.back().bytes == u + images * v_and_s);
   }
   // V and S of 32 images would take 3.2 GiB.
   const Plan large = planned("conv2d f32 nchw 32x64x224x224 k=64 r=3x3 p=1", hopper(), {.force = "conv2d_winograd"});
   CHECK(large.operands.back().bytes < (std::uint64_t{1} << 30) + (std::uint64_t{1} << 20));
-  CHECK(large.steps.size() == 4 * 4);
+  CHECK(large.steps.size() == 1 + 3 * 4);
 }
 
 TEST_CASE("an exact problem keeps the definition's products") {
