@@ -10,6 +10,7 @@
 #include "lib/matmul.glsl"
 #include "conv2d_depthwise.abi.h"
 #include "lib/matmul_epilogue.glsl"
+#include "lib/conv2d_target.glsl"
 #include "lib/conv2d.glsl"
 #include "lib/conv2d_words.glsl"
 
@@ -136,14 +137,7 @@ void main() {
   convolve(o);
 
   // The image of the result as a matrix: a row a pixel of all channels, or of one channel.
-  Target g;
-  g.d = batch_address(push.d, kOutType, o.image, kAtBatchD);
-  g.c = g.residual = g.d;
-  if (kHasC != 0u) g.c = batch_address(word2(kAtC), kOutType, o.image, kAtBatchC);
-  if (kHasResidual != 0u) g.residual = batch_address(word2(kAtResidual), kOutType, o.image, kAtBatchR);
-  g.bias = word2(kAtBias);
-  g.scale = word2(kAtScale);
-  g.row = 0u;
+  Target g = target_of_image(o.image);
   g.column = kBlock == 0u ? 0u : o.k;
   uint pixel = (kBlock == 0u ? o.p : o.k * size_p() + o.p) * size_q() + o.q;
   [[unroll]] for (uint j = 0u; j < kStrip; ++j) {

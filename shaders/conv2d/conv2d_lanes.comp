@@ -10,6 +10,7 @@
 #include "lib/matmul.glsl"
 #include "conv2d_lanes.abi.h"
 #include "lib/matmul_epilogue.glsl"
+#include "lib/conv2d_target.glsl"
 #include "lib/conv2d.glsl"
 #include "lib/conv2d_words.glsl"
 
@@ -155,25 +156,13 @@ void store_surplus(Outputs o, Target g, uint j) {
     if (i < surplus) store_bits(g, result_at(o, j, output_channels() + i, ldd()), 0u);
 }
 
-Target target_of(Outputs o) {
-  Target g;
-  g.d = batch_address(push.d, kOutType, o.image, kAtBatchD);
-  g.c = g.residual = g.d;
-  if (kHasC != 0u) g.c = batch_address(word2(kAtC), kOutType, o.image, kAtBatchC);
-  if (kHasResidual != 0u) g.residual = batch_address(word2(kAtResidual), kOutType, o.image, kAtBatchR);
-  g.bias = word2(kAtBias);
-  g.scale = word2(kAtScale);
-  g.row = g.column = 0u;
-  return g;
-}
-
 void main() {
   Outputs o;
   if (!locate_outputs(o)) return;
   [[unroll]] for (uint j = 0u; j < kStrip; ++j)
     [[unroll]] for (uint i = 0u; i < kChannels; ++i) acc[j][i] = 0.0;
   convolve(o);
-  Target g = target_of(o);
+  Target g = target_of_image(o.image);
   [[unroll]] for (uint j = 0u; j < kStrip; ++j) {
     if (o.stored && o.q + j < size_q()) {
       [[unroll]] for (uint i = 0u; i < kChannels; ++i)

@@ -2,17 +2,17 @@
 // of 3x3, stride 1 and dilation 1, by Winograd's F(2x2, 3x3) (Lavin and Gray, "Fast Algorithms for Convolutional Neural
 // Networks", CVPR 2016). A tile of 2x2 outputs is
 //   A^T [ sum over c of (G w G^T) * (B^T x B) ] A
-// where x is the tile's 4x4 inputs of channel c, w the 3x3 filter, and * multiplies element by element: 16 products where
-// the definition has 36. Each of the 16 elements is a product of matrices, channels summed up: a matmul of 16 batches,
-// between _input and _output.
+// where x is the tile's 4x4 inputs of channel c, w the 3x3 filter, and * multiplies element by element: 16 products
+// where the definition has 36. Each of the 16 elements is a product of matrices, channels summed up: a matmul of 16
+// batches, between _input and _output.
 //   B^T = 1  0 -1  0     G = 1    0    0      A^T = 1  1  1  0
 //         0  1  1  0         1/2  1/2  1/2          0  1 -1 -1
 //         0 -1  1  0         1/2 -1/2  1/2
 //         0  1  0 -1         0    0    1
 // Variants of each: f32, f32.narrow.
 //
-// Scratch is 16 planes of f32 for each of U (weights), V (inputs) and S (sums); element e = 4 * row + column of a tile is
-// plane e. A plane is a matrix of channels and tiles, or, in U, of output and input channels. Tiles are numbered image
+// Scratch is 16 planes of f32 for each of U (weights), V (inputs) and S (sums); element e = 4 * row + column of a tile
+// is plane e. A plane is a matrix of channels and tiles, or, in U, of output and input channels. Tiles are numbered image
 // by image, row by row: T = N * ceil(P / 2) * ceil(Q / 2). Both sides of a plane are padded to multiples of 4; what is
 // padded is zero in U and V, and never read in S. U, V and S have less than 2^31 bytes each, an image and W too.
 //
@@ -50,6 +50,6 @@
 #define CONV2D_WINOGRAD_PLANES 16
 #define CONV2D_WINOGRAD_PAD 4         // elements: see above
 
-#define CONV2D_WINOGRAD_SPEC_CHANNELS_LAST 16   // V or S: 1: planes of T rows of channels, 0: of channels, rows of tiles
+#define CONV2D_WINOGRAD_SPEC_CHANNELS_LAST 16   // V or S: 1: a plane's rows are tiles, 0: they are channels
 
 #endif

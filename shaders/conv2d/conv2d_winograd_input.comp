@@ -55,7 +55,7 @@ void main() {
   bool exists = tile < tiles && c < size_k();
   TilePlace place = place_of_tile(exists ? tile : 0u, size_m(), size_n());
   uvec2 pad = halves(word(kAtImage + 2u));
-  // What lies before the image wraps to large numbers.
+  // Rows and columns before the first one wrap around to numbers that are not inside either.
   uint top = place.p - pad.x, left = place.q - pad.y;
   uvec2 image = batch_address(push.a, kAType, place.image, kAtBatchA);
   if (exists) load_prologue(c);

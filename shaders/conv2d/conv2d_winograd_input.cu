@@ -32,7 +32,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
 
   const bool exists = tile < tiles && c < size_k(push);
   const TilePlace place = place_of_tile(exists ? tile : 0u, size_m(push), size_n(push));
-  // What lies before the image wraps to large numbers.
+  // Rows and columns before the first one wrap around to numbers that are not inside either.
   const uint top = place.p - low_half(word(push, kAtEnd + 2u)), left = place.q - high_half(word(push, kAtEnd + 2u));
   const uint64 image = batch_address(push, address_of(push.a), kAType, place.image, kAtBatchA);
   float x[16u * kChannels];           // the tile's inputs, row by row

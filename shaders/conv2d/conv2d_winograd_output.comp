@@ -7,6 +7,7 @@
 #include "lib/matmul.glsl"
 #include "conv2d_winograd.abi.h"
 #include "lib/matmul_epilogue.glsl"
+#include "lib/conv2d_target.glsl"
 #include "lib/conv2d.glsl"
 #include "lib/conv2d_winograd.glsl"
 
@@ -21,20 +22,6 @@ vec4 sums[16];                        // of the tile, row by row
 void transform(inout vec4 a, inout vec4 b, vec4 c, vec4 d) {
   a = a + b + c;
   b = b - c - d;
-}
-
-// The image of the result as a matrix.
-Target target_of_image(uint image) {
-  Target g;
-  g.d = batch_address(push.d, kOutType, image, kAtBatchD);
-  g.c = g.residual = g.d;
-  if (kHasC != 0u) g.c = batch_address(word2(kAtC), kOutType, image, kAtBatchC);
-  if (kHasResidual != 0u) g.residual = batch_address(word2(kAtResidual), kOutType, image, kAtBatchR);
-  g.bias = word2(kAtBias);
-  g.scale = word2(kAtScale);
-  g.row = g.column = 0u;
-  g.image = image;
-  return g;
 }
 
 // Stores the outputs `left` and `right` of row p; `column` is the left one's.

@@ -17,6 +17,12 @@
 
 namespace sectile::test {
 
+inline DeviceProfile profile_of_target(std::string_view name) {
+  const auto profile = builtin_target(name);
+  REQUIRE_MESSAGE(profile.has_value(), name);
+  return *profile;
+}
+
 inline Plan planned(const std::string& text, const DeviceProfile& profile = gpu(), const PlanOptions& options = {}) {
   const auto problem = parse_problem(text);
   REQUIRE_MESSAGE(problem.has_value(), text << ": " << problem.error().message());

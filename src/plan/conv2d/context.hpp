@@ -14,6 +14,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sectile::detail {
@@ -37,9 +38,9 @@ struct Conv2dProduct {
   const char* around = "permutes";         // what these are
   std::int64_t around_cost = 0;            // picoseconds of these
   std::uint64_t scratch_bytes = 0;         // that they take
-  // The images may be computed in parts, one behind the other in the same scratch. This is the first one; the others
-  // begin with these images. They have all steps but the first `once` ones, whose cost is not in `around_cost`.
-  std::vector<std::uint64_t> parts_after;
+  // The images may be computed in parts, one behind the other in the same scratch. All of this is the first part's. The
+  // others have the same steps but the first `once` ones, whose cost is not in `around_cost`.
+  std::vector<std::uint64_t> parts_after;  // the first image of each of the others
   std::vector<std::uint64_t> image_bytes;  // from an image to the next one, of each of the plan's operands
   std::size_t once = 0;
   std::int64_t once_cost = 0;
@@ -118,6 +119,16 @@ void add_products(Conv2dContext& c);
 
 // ---- whole.cpp
 
+// Words, addresses and constants of a kernel that has a matmul's words and gathers no operand.
+struct OwnWords final : GatheredOperand {
+  std::uint32_t width(std::uint32_t) const override { return 1; }
+  std::int64_t reach(std::uint32_t) const override { return 0; }
+  std::int64_t element(std::uint32_t, std::uint32_t) const override { return -1; }
+  FixedList<Constant, 8> constants(std::uint32_t) const override { return own; }
+
+  FixedList<Constant, 8> own;
+};
+
 // The problem as conv2d_direct, conv2d_depthwise and conv2d_lanes are told it.
 std::unique_ptr<Conv2dProduct> whole_problem(const Conv2dContext& c);
 // A config of one of them: everything but its own constants, widths and workgroups.
@@ -158,6 +169,8 @@ std::uint32_t halves(std::int64_t low, std::int64_t high) noexcept;
 std::uint32_t operand_index(std::span<const PlanOperand> operands, std::string_view name);
 // The whole of an operand of the plan.
 Part whole_part(std::span<const PlanOperand> operands, std::string_view operand, std::string_view as);
+// Appends a part of so many bytes to the scratch that the product's other steps need.
+Part add_scratch(const Conv2dContext& c, Conv2dProduct& product, std::string_view as, std::uint64_t bytes);
 // Lets steps over `parts` access the plan's operands that these lie in.
 void place(std::span<Step> steps, std::span<const Part> parts);
 // Appends the steps of a permute from one part to another to `steps`, and adds its cost. Errors: as make_plan.

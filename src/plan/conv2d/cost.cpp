@@ -47,6 +47,10 @@ std::int64_t whole_cost(const Conv2dContext& c, const Conv2dConfig& d) {
 
 }  // namespace
 
+// On a GPU 0.7 of memory's rate, and a step: NVIDIA H100, driver 580.159.04, 2026-11-26, `sectile bench PROBLEM --force
+// "conv2d_winograd 64x128x8 8x8"` less the matmul of its products: f32 2x320x64x64 49 us for 115 MB, 16x64x56x56 51 for
+// 128, 2x1280x16x16 76 for 190. On a CPU a byte takes 100 ps: not fitted; lavapipe 26.1.6, two cores, the same day,
+// ranks it behind conv2d_lanes as it was measured (`sectile bench PROBLEM --all-candidates`, three problems).
 std::int64_t conv2d_transform_cost(const Conv2dContext& c, std::uint64_t bytes) {
   const MatmulGpuCost& gpu = c.model.matmul;
   if (c.cpu()) return c.model.matmul_cpu.second_step + static_cast<std::int64_t>(product(bytes, 100));

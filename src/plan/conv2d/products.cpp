@@ -61,11 +61,6 @@ struct Maker {
   Conv2dProduct& product;
   Result<void> failed = {};
 
-  Part scratch(std::string_view as, std::uint64_t bytes) {
-    const std::uint64_t offset = aligned_scratch(product.scratch_bytes);
-    product.scratch_bytes = offset + bytes;
-    return {std::string(as), static_cast<std::uint32_t>(c.operands.size() - 1), offset, bytes, kScratchAlign};
-  }
   void permute(PermuteProblem problem, const Part& from, const Part& to, std::vector<Step>& steps) {
     problem.src_align = from.align;
     problem.dst_align = to.align;
@@ -80,7 +75,7 @@ struct Maker {
       product.parts.push_back(whole);
       return;
     }
-    const Part nhwc = scratch(as, image_bytes(image, type));
+    const Part nhwc = add_scratch(c, product, as, image_bytes(image, type));
     if (before) permute(permute_of(image, type, true), whole, nhwc, product.before);
     if (after) permute(permute_of(image, type, false), nhwc, whole, product.after);
     product.parts.push_back(nhwc);
@@ -91,7 +86,7 @@ struct Maker {
       product.parts.push_back(whole);
       return;
     }
-    const Part krsc = scratch(as, whole.bytes);
+    const Part krsc = add_scratch(c, product, as, whole.bytes);
     const auto& p = c.problem;
     PermuteProblem problem;
     problem.type = p.w_type;

@@ -17,6 +17,12 @@ Part whole_part(std::span<const PlanOperand> operands, std::string_view operand,
   return {std::string(as), index, 0, operands[index].bytes, operands[index].align};
 }
 
+Part add_scratch(const Conv2dContext& c, Conv2dProduct& product, std::string_view as, std::uint64_t bytes) {
+  const std::uint64_t offset = aligned_scratch(product.scratch_bytes);
+  product.scratch_bytes = offset + bytes;
+  return {std::string(as), static_cast<std::uint32_t>(c.operands.size() - 1), offset, bytes, kScratchAlign};
+}
+
 void place(std::span<Step> steps, std::span<const Part> parts) {
   const auto move = [&](std::uint32_t& operand) {
     const Part& part = parts[operand];
@@ -78,7 +84,7 @@ Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, 
 
 namespace {
 
-std::vector<PlanOperand> operands_of(std::span<const Part> parts) {
+std::vector<PlanOperand> as_operands(std::span<const Part> parts) {
   std::vector<PlanOperand> operands;
   operands.reserve(parts.size() + 1);
   for (const Part& part : parts) operands.push_back({part.name, OperandRole::source, part.bytes, part.align});
@@ -89,7 +95,7 @@ std::vector<PlanOperand> operands_of(std::span<const Part> parts) {
 
 Result<Step> step_of_parts(const MatmulContext& c, const MatmulConfig& d, std::uint64_t groups,
                            std::span<const Part> parts) {
-  const std::vector<PlanOperand> operands = operands_of(parts);
+  const std::vector<PlanOperand> operands = as_operands(parts);
   auto step = matmul_step(c, d, groups, operands);
   if (!step) return step;
   // What has no bytes is not read: X and W without input channels, or a B that the kernel has not.
@@ -128,7 +134,7 @@ Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d) 
     if (!step) return std::unexpected(step.error());
     return Conv2dSteps{.steps = {std::move(*step)}};
   }
-  std::vector<PlanOperand> operands = operands_of(parts);
+  std::vector<PlanOperand> operands = as_operands(parts);
   operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
   std::uint64_t partial_sums = 0;
   auto made = matmul_steps(*product.context, d, operands, partial_sums);

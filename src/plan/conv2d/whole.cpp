@@ -8,31 +8,21 @@ namespace sectile::detail {
 
 namespace {
 
-class WholeImage final : public GatheredOperand {
- public:
-  explicit WholeImage(const Conv2dProblem& p) : p_(p) {
-    if (p.x_scale) addresses.add("x.scale");
-    if (p.x_bias) addresses.add("x.bias");
-    for (const std::int64_t size : {p.h, p.w, size_of_output(p).width}) words.add(static_cast<std::uint32_t>(size));
-    words.add(halves(p.pad_top, p.pad_left));
-    words.add(halves(p.stride_h, p.stride_w));
-    words.add(halves(p.dilation_h, p.dilation_w));
-  }
-  std::uint32_t width(std::uint32_t) const override { return 1; }
-  std::int64_t reach(std::uint32_t) const override { return 0; }
-  std::int64_t element(std::uint32_t, std::uint32_t) const override { return -1; }
-  FixedList<Constant, 8> constants(std::uint32_t) const override {
-    FixedList<Constant, 8> list;
-    list.add({CONV2D_SPEC_R, static_cast<std::uint32_t>(p_.r)});
-    list.add({CONV2D_SPEC_S, static_cast<std::uint32_t>(p_.s)});
-    list.add({CONV2D_SPEC_BLOCK, static_cast<std::uint32_t>(block_of(p_.x_layout))});
-    list.add({CONV2D_SPEC_PROLOGUE, prologue_bits(p_)});
-    return list;
-  }
-
- private:
-  const Conv2dProblem& p_;
-};
+std::unique_ptr<OwnWords> words_of(const Conv2dProblem& p) {
+  auto words = std::make_unique<OwnWords>();
+  if (p.x_scale) words->addresses.add("x.scale");
+  if (p.x_bias) words->addresses.add("x.bias");
+  for (const std::int64_t size : {p.h, p.w, size_of_output(p).width})
+    words->words.add(static_cast<std::uint32_t>(size));
+  words->words.add(halves(p.pad_top, p.pad_left));
+  words->words.add(halves(p.stride_h, p.stride_w));
+  words->words.add(halves(p.dilation_h, p.dilation_w));
+  words->own.add({CONV2D_SPEC_R, static_cast<std::uint32_t>(p.r)});
+  words->own.add({CONV2D_SPEC_S, static_cast<std::uint32_t>(p.s)});
+  words->own.add({CONV2D_SPEC_BLOCK, static_cast<std::uint32_t>(block_of(p.x_layout))});
+  words->own.add({CONV2D_SPEC_PROLOGUE, prologue_bits(p)});
+  return words;
+}
 
 }  // namespace
 
@@ -57,7 +47,7 @@ std::unique_ptr<Conv2dProduct> whole_problem(const Conv2dContext& c) {
   m.d_batch = y.image;
   m.c_batch = before.image;
   m.r_batch = residual.image;
-  whole->image = std::make_unique<WholeImage>(p);
+  whole->image = words_of(p);
   whole->context = std::make_unique<MatmulContext>(matmul_context(m, c.profile, c.options.extra, whole->image.get()));
   whole->context->epilogue |= MATMUL_EPILOGUE_BATCHED;
   for (const auto& [name, as] : {std::pair{"x", "a"}, {"w", "b"}, {"y", "d"}, {"w.scale", "b.scale"}})

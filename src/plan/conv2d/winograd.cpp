@@ -24,21 +24,10 @@ constexpr std::uint64_t kWantedBytes = std::uint64_t{1} << 30;
 // Behind the filters' step a part has four: the image's, the product's, its split's sum and the result's.
 constexpr std::int64_t kMostParts = (kMaxSteps - 1) / 4;
 
-// Words and constants behind a matmul's.
-class Words final : public GatheredOperand {
- public:
-  Words(std::uint32_t prologue, bool channels_last) {
-    own_.add({CONV2D_SPEC_PROLOGUE, prologue});
-    own_.add({CONV2D_WINOGRAD_SPEC_CHANNELS_LAST, channels_last ? 1u : 0u});
-  }
-  std::uint32_t width(std::uint32_t) const override { return 1; }
-  std::int64_t reach(std::uint32_t) const override { return 0; }
-  std::int64_t element(std::uint32_t, std::uint32_t) const override { return -1; }
-  FixedList<Constant, 8> constants(std::uint32_t) const override { return own_; }
-
- private:
-  FixedList<Constant, 8> own_;
-};
+void add_constants(OwnWords& words, std::uint32_t prologue, bool channels_last) {
+  words.own.add({CONV2D_SPEC_PROLOGUE, prologue});
+  words.own.add({CONV2D_WINOGRAD_SPEC_CHANNELS_LAST, channels_last ? 1u : 0u});
+}
 
 // Sizes of the planes of U, V and S.
 struct Sizes {
@@ -114,7 +103,7 @@ std::int64_t images_of_part(const Conv2dContext& c, std::string& refusal) {
   const std::int64_t n = c.problem.n;
   const std::uint64_t most = most_scratch(c);
   std::int64_t images = 0;
-  std::uint64_t least = 0;  // that any number of parts needs
+  std::uint64_t least = 0;  // of scratch, in as many parts as were tried
   for (std::int64_t parts = 1; parts <= std::min(n, kMostParts); ++parts) {
     const std::int64_t each = (n + parts - 1) / parts;
     if (c.problem.c_is_d && n % parts != 0) continue;
@@ -158,9 +147,7 @@ struct Transforms {
   std::string refusal = {};
 
   Part scratch(std::string_view as, std::int64_t rows, std::int64_t columns) {
-    const std::uint64_t offset = aligned_scratch(product.scratch_bytes), bytes = planes_bytes(rows, columns);
-    product.scratch_bytes = offset + bytes;
-    return {std::string(as), static_cast<std::uint32_t>(c.operands.size() - 1), offset, bytes, kScratchAlign};
+    return add_scratch(c, product, as, planes_bytes(rows, columns));
   }
   Part whole(std::string_view name, std::string_view as) const { return whole_part(c.operands, name, as); }
   // The first part's images of an operand that has one for each of N.
@@ -215,7 +202,9 @@ struct Transforms {
     m.ldb = z.rsck || krsc ? 1 : 9;
     m.ldd = z.rsck ? z.outputs : z.inputs;
     t.items = static_cast<std::uint64_t>(z.inputs * z.outputs);
-    add(t, Words(0, false), product.before);
+    OwnWords words;
+    add_constants(words, 0, false);
+    add(t, words, product.before);
   }
 
   void input(const Part& v) {
@@ -241,7 +230,8 @@ struct Transforms {
     }
     t.width_d = t.width_a;
     t.items = static_cast<std::uint64_t>(z.inputs * z.tiles) / t.width_a;
-    Words words(prologue_bits(p), z.v_channels);
+    OwnWords words;
+    add_constants(words, prologue_bits(p), z.v_channels);
     for (const char* name : {"x.scale", "x.bias"}) {
       if (operand_index(c.operands, name) == c.operands.size()) continue;
       words.addresses.add(name);
@@ -277,7 +267,8 @@ struct Transforms {
     if (p.bias) t.parts.push_back(whole("bias", "bias"));
     if (p.scale) t.parts.push_back(whole("scale", "scale"));
     if (p.residual) t.parts.push_back(images(stored_r(p), p.out, "residual"));
-    Words words(0, z.s_channels);
+    OwnWords words;
+    add_constants(words, 0, z.s_channels);
     for (const std::int64_t size : {c.out.height, c.out.width}) words.words.add(static_cast<std::uint32_t>(size));
     add(t, words, product.after);
   }

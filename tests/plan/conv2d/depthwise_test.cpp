@@ -17,12 +17,6 @@ using test::planned;
 
 namespace {
 
-DeviceProfile target(std::string_view name) {
-  const auto profile = builtin_target(name);
-  REQUIRE_MESSAGE(profile.has_value(), name);
-  return *profile;
-}
-
 std::uint32_t constant(const Plan& plan, std::uint32_t id) {
   REQUIRE(plan.steps.size() == 1);
   const auto& all = plan.steps[0].constants;
@@ -54,13 +48,14 @@ TEST_CASE("depthwise convolutions get their own kernel") {
     for (const char* text : problems) {
       CAPTURE(device);
       CAPTURE(text);
-      const Plan plan = planned(text, target(device));
+      const Plan plan = planned(text, test::profile_of_target(device));
       REQUIRE(plan.steps.size() == 1);
       CHECK(plan.steps[0].kernel.stem == "conv2d_depthwise");
     }
   // Groups of more channels are products.
-  CHECK(planned("conv2d f32 nhwc 1x96x56x56 k=96 r=3x3 p=1 g=48", target("nvidia-hopper")).steps[0].kernel.stem !=
-        "conv2d_depthwise");
+  CHECK(planned("conv2d f32 nhwc 1x96x56x56 k=96 r=3x3 p=1 g=48", test::profile_of_target("nvidia-hopper"))
+            .steps[0]
+            .kernel.stem != "conv2d_depthwise");
 }
 
 TEST_CASE("depthwise accesses are as wide as alignment, pitches and the multiplier allow") {

@@ -16,11 +16,7 @@ using test::planned;
 
 namespace {
 
-DeviceProfile lavapipe() {
-  const auto profile = builtin_target("lavapipe");
-  REQUIRE(profile.has_value());
-  return *profile;
-}
+DeviceProfile lavapipe() { return test::profile_of_target("lavapipe"); }
 
 // Why a candidate is refused; empty if it is not.
 std::string refusal_of(const std::string& text, std::string_view candidate, const DeviceProfile& profile) {

@@ -21,12 +21,6 @@ using test::planned;
 
 namespace {
 
-DeviceProfile built_in(const char* name) {
-  const auto profile = builtin_target(name);
-  REQUIRE(profile.has_value());
-  return *profile;
-}
-
 // "stem | barrier | stem".
 std::string stems(const Plan& plan) {
   std::string text;
@@ -59,7 +53,7 @@ std::string error_of(const std::string& text, const DeviceProfile& profile, cons
 }  // namespace
 
 TEST_CASE("a filter of one element is planned as a matmul") {
-  const DeviceProfile hopper = built_in("nvidia-hopper");
+  const DeviceProfile hopper = test::profile_of_target("nvidia-hopper");
   const auto same_kernel = [&](const char* conv2d, const char* matmul) {
     const Plan a = planned(conv2d, hopper), b = planned(matmul, hopper);
     REQUIRE(a.steps.size() == b.steps.size());
@@ -102,7 +96,7 @@ TEST_CASE("a filter of one element is not bound to the rows for few tiles") {
 
 // 72 by 2 tiles are a wave of 132 multiprocessors and 12 tiles more.
 TEST_CASE("the tail wave of an image that is A begins with a pixel inside") {
-  const DeviceProfile hopper = built_in("nvidia-hopper");
+  const DeviceProfile hopper = test::profile_of_target("nvidia-hopper");
   const Plan plan = planned("conv2d f16 nhwc 1x320x96x96 k=320 r=3x3 p=1 weights=krsc epi=bias+residual", hopper,
                             {.force = "conv2d_coopmat 128x160x64 64x40 pipelined"});
   REQUIRE(stems(plan) == "conv2d_coopmat | conv2d_coopmat | barrier | matmul_reduce");
@@ -126,7 +120,7 @@ TEST_CASE("the tail wave of an image that is A begins with a pixel inside") {
 
 // 16 images of 14x14 are 25 tiles of 128 columns, each image for itself two.
 TEST_CASE("tiles of a product whose columns are pixels run across images") {
-  const DeviceProfile hopper = built_in("nvidia-hopper");
+  const DeviceProfile hopper = test::profile_of_target("nvidia-hopper");
   const auto joins = [](const Plan& plan) {
     return std::ranges::any_of(plan.steps[0].constants, [](Constant c) { return c.id == CONV2D_SPEC_JOINED; });
   };
@@ -148,7 +142,7 @@ TEST_CASE("tiles of a product whose columns are pixels run across images") {
 }
 
 TEST_CASE("a filter of one element is a product of joined images where that is cheaper") {
-  const DeviceProfile hopper = built_in("nvidia-hopper");
+  const DeviceProfile hopper = test::profile_of_target("nvidia-hopper");
   CHECK(stems(planned("conv2d f32 nchw 16x1024x14x14 k=256 r=1x1", hopper)) == "conv2d_simt | barrier | matmul_reduce");
   CHECK(stems(planned("conv2d f32 nchw 16x1024x16x16 k=256 r=1x1", hopper)).starts_with("matmul_simt"));
   // A matrix unit would need a permute of X first.
@@ -169,7 +163,7 @@ TEST_CASE("a filter of one element is a product of joined images where that is c
 }
 
 TEST_CASE("matrix units read an NCHW image where it lies if its rows are chunks that a filter moves by two pixels") {
-  const DeviceProfile hopper = built_in("nvidia-hopper");
+  const DeviceProfile hopper = test::profile_of_target("nvidia-hopper");
   // Empty: admissible.
   const auto refusal = [&](const char* text, PlanOptions options = {}) {
     options.explain = true;
@@ -208,7 +202,7 @@ TEST_CASE("matrix units read an NCHW image where it lies if its rows are chunks 
 }
 
 TEST_CASE("each group has its own bias and scale") {
-  const DeviceProfile hopper = built_in("nvidia-hopper");
+  const DeviceProfile hopper = test::profile_of_target("nvidia-hopper");
   const PlanOptions gathered = {.force = "conv2d_simt"};
   const Plan filters = planned("conv2d f32 nhwc 2x64x8x8 k=64 r=3x3 g=4 weights=krsc epi=scale+bias", hopper, gathered);
   CHECK((constant_of(filters.steps[0], MATMUL_SPEC_EPILOGUE) & MATMUL_EPILOGUE_VECTOR_BATCHED) != 0);
@@ -228,7 +222,7 @@ TEST_CASE("no input channels: the epilogue alone; no output: nothing") {
 TEST_CASE("each barrier of a plan is needed") {
   int barriers = 0;
   for (const char* name : {"nvidia-hopper", "lavapipe", "swiftshader", "amd-rdna3", "cuda:sm_90a"}) {
-    const DeviceProfile profile = built_in(name);
+    const DeviceProfile profile = test::profile_of_target(name);
     for (const char* problem :
          {"f16 nchw 2x64x32x32 k=64 r=3x3 p=1", "f16 nchw8c 2x64x32x32 k=64 r=3x3 p=1",
           "f32 nhwc 1x64x32x32 k=64 r=3x3 p=1", "f32 nchw8c 1x640x8x8 k=64 r=3x3 p=1 epi=residual",
@@ -250,13 +244,14 @@ TEST_CASE("each barrier of a plan is needed") {
 }
 
 TEST_CASE("small images with many channels split K") {
-  const Plan plan = planned("conv2d f16 nhwc 1x1280x16x16 k=1280 r=3x3 p=1 weights=krsc", built_in("nvidia-hopper"));
+  const Plan plan =
+      planned("conv2d f16 nhwc 1x1280x16x16 k=1280 r=3x3 p=1 weights=krsc", test::profile_of_target("nvidia-hopper"));
   CHECK(stems(plan) == "conv2d_coopmat | barrier | matmul_reduce");
   CHECK(scratch_of(plan) != 0);
 }
 
 TEST_CASE("a limit of scratch: fewer splits, another way, a refusal by name; part of the plan's id") {
-  const DeviceProfile hopper = built_in("nvidia-hopper");
+  const DeviceProfile hopper = test::profile_of_target("nvidia-hopper");
   // A matmul takes fewer splits.
   const std::string thin = "matmul f16 nt 64x1280x8192";
   const Plan split = planned(thin, hopper);
@@ -302,7 +297,7 @@ TEST_CASE("a limit of scratch: fewer splits, another way, a refusal by name; par
 }
 
 TEST_CASE("what an invocation gathers in a step costs it time and registers") {
-  const DeviceProfile hopper = built_in("nvidia-hopper");
+  const DeviceProfile hopper = test::profile_of_target("nvidia-hopper");
   // Few pixels: tiles of 4x4 with a deep step gather 32 runs an invocation, one after another.
   for (const char* text : {"conv2d f16 nchw 1x64x56x56 k=64 r=3x3 p=1", "conv2d f16 nchw 1x256x28x28 k=512 r=1x1 s=2"})
     CHECK_MESSAGE(planned(text, hopper).choice.candidate.starts_with("conv2d_coopmat"), text);
@@ -318,13 +313,14 @@ TEST_CASE("what an invocation gathers in a step costs it time and registers") {
   CHECK(cost("conv2d_simt 16x64x32 4x4") > cost("conv2d_simt 64x16x32 4x4"));
   // Bytes that are gathered one at a time are a register each until they are staged.
   const std::string bytes = "conv2d i8 nchw 4x36x27x55 k=64 r=3x3 s=2 p=1";
-  const DeviceProfile amd = built_in("amd-rdna3");
+  const DeviceProfile amd = test::profile_of_target("amd-rdna3");
   CHECK(error_of(bytes, amd, {.force = "conv2d_simt 64x16x32 4x4 pixels"}).contains("needs 160 registers"));
   CHECK(planned(bytes, amd, {.force = "conv2d_simt 64x32x16 4x4 pixels"}).steps.size() == 1);
 }
 
 TEST_CASE("the same problem has the same plan, and its text plans again") {
-  const DeviceProfile profiles[] = {built_in("nvidia-hopper"), built_in("lavapipe"), built_in("cuda:sm_90a")};
+  const DeviceProfile profiles[] = {test::profile_of_target("nvidia-hopper"), test::profile_of_target("lavapipe"),
+                                    test::profile_of_target("cuda:sm_90a")};
   for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(test::scope(600, 150, 40)); ++seed) {
     const Problem problem = reference::generate_conv2d(7, seed);
     for (const DeviceProfile& profile : profiles) {

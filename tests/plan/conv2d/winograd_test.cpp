@@ -14,11 +14,7 @@ using test::planned;
 
 namespace {
 
-DeviceProfile hopper() {
-  const auto profile = builtin_target("nvidia-hopper");
-  REQUIRE(profile.has_value());
-  return *profile;
-}
+DeviceProfile hopper() { return test::profile_of_target("nvidia-hopper"); }
 
 // Without the sum of a split.
 std::vector<std::string> stems_of_steps(const Plan& plan) {
