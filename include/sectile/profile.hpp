@@ -68,6 +68,10 @@ struct DeviceProfile {
   std::optional<bool> storage8, storage16;                    // 8/16-bit loads and stores in storage buffers
   std::optional<bool> int8, int16, int64, float16, bfloat16;  // arithmetic
   std::optional<bool> integer_dot_product;
+  // Whether the driver's instructions do as docs/reference/numbers.md says, where Vulkan leaves it open: f32 to f16,
+  // f32 to bf16, a NaN in a comparison and selection. False: kernels do it by integers. Unknown is trusted, as untested
+  // matrix shapes are.
+  std::optional<bool> f16_conversion, bf16_conversion, nan_selection;
   std::optional<bool> cooperative_matrix, cooperative_matrix2;
   std::optional<bool> cooperative_matrix_workgroup_scope, cooperative_matrix_tensor_addressing;
   std::vector<MatrixShape> matrix_shapes;  // that plans may use

@@ -76,6 +76,9 @@ constexpr uint kFromInteger =
     kType == SECTILE_TYPE_I8 || kType == SECTILE_TYPE_U8 || kType == SECTILE_TYPE_I32 ? 1u : 0u;
 constexpr uint kToInteger = kOut == SECTILE_TYPE_I8 || kOut == SECTILE_TYPE_U8 || kOut == SECTILE_TYPE_I32 ? 1u : 0u;
 constexpr uint kInteger = (kHasAlpha | kHasScale | kHasBias) == 0u ? kFromInteger & kToInteger : 0u;
+// A conversion alone rounds an i32 to bf16 once. A computation is in f32, to which it rounds an i32 first.
+constexpr uint kConvertedAlone = (kHasAlpha | kHasScale | kHasBias | kHasAdd) == 0u ? 1u : 0u;
+constexpr uint kOddlyRounded = kOut == SECTILE_TYPE_BF16 ? kConvertedAlone : 0u;
 
 // Unpacks a raw run to v[first] and following.
 __device__ __forceinline__ void unpack_elements(const uint type, const uint width, const uvec4& raw, const uint first,
@@ -86,6 +89,7 @@ __device__ __forceinline__ void unpack_elements(const uint type, const uint widt
   for (uint i = 0u; i < MAX_RUN; ++i) {
     if (i >= width) continue;
     const int part = byte_of(raw[(i / 4u) % 4u], i % 4u);
+    if (type == SECTILE_TYPE_I32 && kOddlyRounded != 0u) f[i] = float_for_bf16(int(raw[i % 4u]));
     if (kInteger == 0u) v[(first + i) % MAX_RUN] = __float_as_uint(f[i]);
     else if (type == SECTILE_TYPE_I32) v[(first + i) % MAX_RUN] = raw[i % 4u];
     else v[(first + i) % MAX_RUN] = type == SECTILE_TYPE_U8 ? uint(part) & 0xffu : uint(part);
@@ -94,12 +98,7 @@ __device__ __forceinline__ void unpack_elements(const uint type, const uint widt
 
 // `factor`: alpha times scale.
 __device__ __forceinline__ uint computed(uint x, float factor, float bias, uint add) {
-  if (kInteger != 0u) {
-    const uint sum = x + add;
-    // The addends have one sign and the sum has the other: it overflowed. Saturate.
-    if (int((x ^ sum) & (add ^ sum)) < 0) return int(x) < 0 ? 0x80000000u : 0x7fffffffu;
-    return sum;
-  }
+  if (kInteger != 0u) return uint(saturated_sum(int(x), int(add)));
   float v = __uint_as_float(x);
   if ((kHasAlpha | kHasScale) != 0u) v *= factor;
   if (kHasBias != 0u) v += bias;

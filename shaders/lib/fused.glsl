@@ -112,6 +112,9 @@ const uint kToInteger = kOut == SECTILE_TYPE_I8    ? 1u
                         : kOut == SECTILE_TYPE_I32 ? 1u
                                                    : 0u;
 const uint kInteger = (kHasAlpha | kHasScale | kHasBias) == 0u ? kFromInteger & kToInteger : 0u;
+// A conversion alone rounds an i32 to bf16 once. A computation is in f32, to which it rounds an i32 first.
+const uint kConvertedAlone = (kHasAlpha | kHasScale | kHasBias | kHasAdd) == 0u ? 1u : 0u;
+const uint kOddlyRounded = kOut == SECTILE_TYPE_BF16 ? kConvertedAlone : 0u;
 
 // Unpacks a raw run to v[first] and following.
 void unpack_elements(const uint type, const uint width, uvec4 raw, const uint first, inout uint v[MAX_RUN]) {
@@ -126,17 +129,15 @@ void unpack_elements(const uint type, const uint width, uvec4 raw, const uint fi
   }
   float f[MAX_RUN];
   unpack_run(type, width, raw, f);
-  [[unroll]] for (uint i = 0u; i < width; ++i) v[(first + i) % MAX_RUN] = floatBitsToUint(f[i]);
+  [[unroll]] for (uint i = 0u; i < width; ++i) {
+    if (type == SECTILE_TYPE_I32 && kOddlyRounded != 0u) f[i] = float_for_bf16(int(raw[i % 4u]));
+    v[(first + i) % MAX_RUN] = floatBitsToUint(f[i]);
+  }
 }
 
 // `factor`: alpha times scale.
 uint computed(uint x, float factor, float bias, uint add) {
-  if (kInteger != 0u) {
-    int a = int(x), b = int(add), sum = a + b;
-    // The addends have one sign and the sum has the other: it overflowed. Saturate.
-    if (((a ^ sum) & (b ^ sum)) < 0) return a < 0 ? 0x80000000u : 0x7fffffffu;
-    return uint(sum);
-  }
+  if (kInteger != 0u) return uint(saturated_sum(int(x), int(add)));
   float v = uintBitsToFloat(x);
   if ((kHasAlpha | kHasScale) != 0u) v *= factor;
   if (kHasBias != 0u) v += bias;

@@ -22,7 +22,7 @@ __device__ __forceinline__ bool has_relu(const MatmulPush& push) {
 }
 
 __device__ __forceinline__ float activated(const MatmulPush& push, float v) {
-  if (has_relu(push)) return v < 0.0f ? 0.0f : v;    // a NaN stays a NaN
+  if (has_relu(push)) return relu(v);
   if (kActivation == 2u) return 0.5f * v * (1.0f + erf_of(v * 0.70710678118654752f));
   if (kActivation == 3u) {
     // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)). Beyond +-80 the result no longer changes.
@@ -81,16 +81,20 @@ __device__ __forceinline__ int finished_int(const MatmulPush& push, const Target
                                             int residual) {
   if (has_bias(push)) {
     const uint at = bias_at(push, g, m, n);
-    acc = plus(acc, int(__ldg(global_pointer<const uint>(word2(push, kAtBias), uint64(at) * 4u))));
+    acc = saturated_sum(acc, int(__ldg(global_pointer<const uint>(word2(push, kAtBias), uint64(at) * 4u))));
   }
   if (has_relu(push)) acc = acc < 0 ? 0 : acc;
-  return plus(acc, residual);
+  return saturated_sum(acc, residual);
 }
 #endif
 
 __device__ __forceinline__ float finished(const MatmulPush& push, const Target& g, acc_t acc, uint m, uint n, float c,
                                           float residual) {
-  float v = alpha(push) * float(acc);
+#ifdef INTEGER
+  float v = alpha(push) * (kOutType == MATMUL_TYPE_BF16 ? float_for_bf16(acc) : float(acc));
+#else
+  float v = alpha(push) * acc;
+#endif
   if (kHasScale != 0u)
     v *= load_float(word2(push, kAtScale),
                     vector_at(push, g, (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u, m, n));

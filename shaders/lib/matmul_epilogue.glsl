@@ -23,7 +23,7 @@ bool has_bias() {
 bool has_relu() { return kPushedEpilogue != 0u ? word(kAtRelu) != 0u : kActivation == 1u; }
 
 float activated(float v) {
-  if (has_relu()) return v < 0.0 ? 0.0 : v;    // a NaN stays a NaN
+  if (has_relu()) return relu(v);
   if (kActivation == 2u) return 0.5 * v * (1.0 + erf_of(v * 0.70710678118654752));
   if (kActivation == 3u) {
     // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)). Beyond +-80 the result no longer changes.
@@ -84,9 +84,10 @@ Target target_of(Tile t) {
 
 #ifdef INTEGER
 int finished_int(Target g, int acc, uint m, uint n, int residual) {
-  if (has_bias()) acc += int(Ref4(g.bias).x[(kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n]);
+  if (has_bias())
+    acc = saturated_sum(acc, int(Ref4(g.bias).x[(kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n]));
   if (has_relu()) acc = max(acc, 0);
-  return acc + residual;
+  return saturated_sum(acc, residual);
 }
 #endif
 
@@ -99,6 +100,9 @@ float finished_float(Target g, float acc, uint m, uint n, float c, float residua
 }
 
 float finished(Target g, acc_t acc, uint m, uint n, float c, float residual) {
+#ifdef INTEGER
+  if (kOutType == MATMUL_TYPE_BF16) return finished_float(g, float_for_bf16(acc), m, n, c, residual);
+#endif
   return finished_float(g, float(acc), m, n, c, residual);
 }
 

@@ -154,6 +154,9 @@ void common_constants(Step& step, const MatmulContext& c, const MatmulConfig& d,
                     {MATMUL_SPEC_TILE_M, d.tile_m},
                     {MATMUL_SPEC_TILE_N, d.tile_n},
                     {MATMUL_SPEC_TILE_K, d.tile_k}};
+  const auto made = [&](std::uint32_t type) { return c.type == type || out_type == type; };
+  const std::uint32_t numbers = integer_numbers(c.profile, made(MATMUL_TYPE_F16), made(MATMUL_TYPE_BF16));
+  if (numbers != 0) step.constants.push_back({SECTILE_SPEC_NUMBERS, numbers});
   d.own.append_to(step.constants);
   if (parts.gathered != nullptr) parts.gathered->constants(d.tile_k).append_to(step.constants);
 }

@@ -137,6 +137,11 @@ Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const Devi
   config.constants.append_to(step.constants);
   for (std::uint32_t w = pushed; w < stream.count; ++w)
     step.constants.push_back({PERMUTE_SPEC_WORD0 + w, stream.word[w]});
+  if (nest.stage.present) {
+    const DType out = nest.stage.out;
+    const std::uint32_t numbers = integer_numbers(profile, out == DType::f16, out == DType::bf16);
+    if (numbers != 0) step.constants.push_back({SECTILE_SPEC_NUMBERS, numbers});
+  }
 
   PermutePush push{};
   std::copy_n(stream.word.begin(), pushed, push.words);
