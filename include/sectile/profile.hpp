@@ -134,12 +134,22 @@ struct CanaryRow {
   std::string detail;  // "D[3][5] is 17, not 12 (column-major, by workgroup memory)", or empty
   bool operator==(const CanaryRow&) const = default;
 };
+// The outcome of what is not a matrix shape: "f16 conversion", "bf16 conversion", "NaN selection", "dot products".
+struct CanaryKind {
+  std::string kind;
+  Canary verdict = Canary::untested;
+  std::string detail;  // "3e+38 gives 0x7e00, not 0x7c00", or empty
+  bool operator==(const CanaryKind&) const = default;
+};
 struct CanaryResult {
-  std::vector<CanaryRow> rows;  // one for each listed shape; empty: nothing was tested
+  std::vector<CanaryRow> rows;    // one for each listed shape; empty: no matrices were tested
+  std::vector<CanaryKind> kinds;  // one for each kind; empty: they were not tested
   bool operator==(const CanaryResult&) const = default;
 };
 
-// The profile with the canary's outcome: failed shapes are removed.
+// The profile with the canary's outcome. Failed shapes are removed. A failed kind's field becomes false:
+// f16_conversion, bf16_conversion, nan_selection, integer_dot_product. Kinds that passed change nothing, so that a
+// device without faults has the same profile before and after.
 DeviceProfile with_canary(DeviceProfile profile, const CanaryResult& result);
 
 // Why plans for this profile must not use the shape: it is not listed, a quirk forbids it, or the canary failed.
@@ -148,6 +158,7 @@ std::string matrix_objection(const DeviceProfile& profile, const MatrixShape& sh
 
 std::string print(const MatrixShape& shape);      // "16x16x16 f16*f16+f32->f32 subgroup"
 std::string print(const CanaryRow& row);          // "16x16x16 …: failed: …"
+std::string print(const CanaryKind& kind);        // "f16 conversion: failed: …"
 std::string to_json(const CanaryResult& result);  // canonical
 Result<CanaryResult> canary_from_json(std::string_view text);
 

@@ -14,6 +14,20 @@ bool listed(const std::vector<MatrixShape>& shapes, const MatrixShape& shape) {
   return std::ranges::find(shapes, shape) != shapes.end();
 }
 
+struct KindField {
+  std::string_view kind;
+  std::string_view name;
+  std::optional<bool> DeviceProfile::* field;
+};
+constexpr KindField kKindFields[] = {
+    {"f16 conversion", "f16_conversion", &DeviceProfile::f16_conversion},
+    {"bf16 conversion", "bf16_conversion", &DeviceProfile::bf16_conversion},
+    {"NaN selection", "nan_selection", &DeviceProfile::nan_selection},
+    {"dot products", "integer_dot_product", &DeviceProfile::integer_dot_product},
+};
+
+std::string_view verdict_name(Canary verdict) { return detail::kVerdicts[std::to_underlying(verdict)]; }
+
 }  // namespace
 
 std::string print(const MatrixShape& s) {
@@ -30,6 +44,11 @@ std::string print(const CanaryRow& row) {
   return row.detail.empty() ? text : text + ": " + row.detail;
 }
 
+std::string print(const CanaryKind& kind) {
+  std::string text = kind.kind + ": " + std::string(verdict_name(kind.verdict));
+  return kind.detail.empty() ? text : text + ": " + kind.detail;
+}
+
 DeviceProfile with_canary(DeviceProfile profile, const CanaryResult& result) {
   bool passed = false;
   for (const CanaryRow& row : result.rows) {
@@ -38,6 +57,12 @@ DeviceProfile with_canary(DeviceProfile profile, const CanaryResult& result) {
     std::erase(profile.matrix_shapes, row.shape);
     profile.canary_failed.push_back(row.shape);
   }
+  for (const CanaryKind& kind : result.kinds)
+    for (const KindField& row : kKindFields)
+      if (kind.verdict == Canary::failed && row.kind == kind.kind && profile.*row.field != false) {
+        profile.*row.field = false;
+        profile.sources[std::string(row.name)] = "record_canary on this device and driver version: " + kind.detail;
+      }
   if (!profile.canary_failed.empty())
     profile.canary = Canary::failed;
   else if (passed)
@@ -58,6 +83,18 @@ std::string matrix_objection(const DeviceProfile& profile, const MatrixShape& sh
 std::string to_json(const CanaryResult& result) {
   JsonWriter w;
   w.begin('{');
+  if (!result.kinds.empty()) {
+    w.key("kinds");
+    w.begin('[');
+    for (const CanaryKind& kind : result.kinds) {
+      w.begin('{');
+      if (!kind.detail.empty()) w.field("detail", kind.detail);
+      w.field("kind", kind.kind);
+      w.field("verdict", verdict_name(kind.verdict));
+      w.end('}');
+    }
+    w.end(']');
+  }
   w.key("rows");
   w.begin('[');
   for (const CanaryRow& row : result.rows) {
@@ -75,6 +112,24 @@ std::string to_json(const CanaryResult& result) {
 
 namespace {
 
+void read_verdict(JsonObject& o, const std::string& what, Canary& out) {
+  std::string verdict;
+  o.required("verdict", verdict);
+  const auto found = std::ranges::find(detail::kVerdicts, verdict);
+  if (found == std::end(detail::kVerdicts))
+    o.fail({ErrorKind::parse, what + ".verdict", JsonObject::cut(verdict), "untested, passed or failed"});
+  else
+    out = static_cast<Canary>(found - std::begin(detail::kVerdicts));
+}
+
+Result<void> read(const nlohmann::json& value, const std::string& what, CanaryKind& kind) {
+  JsonObject o(value, what);
+  o.optional("detail", kind.detail);
+  o.required("kind", kind.kind);
+  read_verdict(o, what, kind.verdict);
+  return o.finish();
+}
+
 Result<void> read(const nlohmann::json& value, const std::string& what, CanaryRow& row) {
   JsonObject o(value, what);
   o.optional("detail", row.detail);
@@ -83,13 +138,7 @@ Result<void> read(const nlohmann::json& value, const std::string& what, CanaryRo
   } else {
     return fail(ErrorKind::parse, what + ".shape", "not there");
   }
-  std::string verdict;
-  o.required("verdict", verdict);
-  const auto found = std::ranges::find(detail::kVerdicts, verdict);
-  if (found == std::end(detail::kVerdicts))
-    o.fail({ErrorKind::parse, what + ".verdict", JsonObject::cut(verdict), "untested, passed or failed"});
-  else
-    row.verdict = static_cast<Canary>(found - std::begin(detail::kVerdicts));
+  read_verdict(o, what, row.verdict);
   return o.finish();
 }
 
@@ -102,6 +151,9 @@ Result<CanaryResult> canary_from_json(std::string_view text) {
   CanaryResult result;
   o.each("rows", detail::kMostShapes, [&](const nlohmann::json& item, const std::string& what) {
     return read(item, what, result.rows.emplace_back());
+  });
+  o.each("kinds", detail::kMostShapes, [&](const nlohmann::json& item, const std::string& what) {
+    return read(item, what, result.kinds.emplace_back());
   });
   if (auto ok = o.finish(); !ok) return std::unexpected(ok.error());
   return result;

@@ -79,3 +79,28 @@ TEST_CASE("canary garbage is refused") {
       refusal_of(profile_from_json(R"({"name":"x","canary":"failed"})")).starts_with("parse: profile.canary: failed"));
   CHECK(refusal_of(profile_from_json(R"({"name":"x","canary":"well"})")).starts_with("parse: profile.canary: well"));
 }
+
+TEST_CASE("a kind that failed makes its field false, and one that passed changes nothing") {
+  DeviceProfile before = device();
+  before.integer_dot_product = true;
+  const CanaryResult fine{{}, {{"f16 conversion", Canary::passed, ""}, {"dot products", Canary::untested, "no"}}};
+  CHECK(with_canary(before, fine) == before);
+  const CanaryResult bad{{},
+                         {{"f16 conversion", Canary::failed, "1 gives 0x0000, not 0x3c00"},
+                          {"bf16 conversion", Canary::failed, "2"},
+                          {"NaN selection", Canary::failed, "3"},
+                          {"dot products", Canary::failed, "4"}}};
+  const DeviceProfile after = with_canary(before, bad);
+  CHECK(after.f16_conversion == false);
+  CHECK(after.bf16_conversion == false);
+  CHECK(after.nan_selection == false);
+  CHECK(after.integer_dot_product == false);
+  CHECK(after.sources.at("nan_selection") == "record_canary on this device and driver version: 3");
+  CHECK(after.matrix_shapes == before.matrix_shapes);
+  CHECK(with_canary(after, bad) == after);
+  CHECK(canary_from_json(to_json(bad)) == bad);
+  CHECK(profile_from_json(to_json(after)) == after);
+  CHECK(print(bad.kinds[0]) == "f16 conversion: failed: 1 gives 0x0000, not 0x3c00");
+  CHECK(refusal_of(canary_from_json(R"({"rows":[],"kinds":[{"verdict":"passed"}]})")).find("kind") !=
+        std::string::npos);
+}

@@ -179,3 +179,23 @@ TEST_CASE("imported dumps are lowered too") {
   CHECK(p.cooperative_matrix == false);
   CHECK(p.integer_dot_product == false);
 }
+
+TEST_CASE("a conversion that is known to be wrong is doubted, and AMD's own dot products before RDNA3 are not used") {
+  DeviceProfile swiftshader = device("google", "SwiftShader driver 5.0.0", "SwiftShader Device (Subzero)");
+  CHECK_FALSE(swiftshader.f16_conversion.has_value());
+  detail::apply_quirks(swiftshader);
+  CHECK(swiftshader.f16_conversion == false);
+  CHECK(swiftshader.sources.at("f16_conversion").starts_with("quirk: packHalf2x16"));
+  CHECK_FALSE(swiftshader.bf16_conversion.has_value());
+  const auto dot = [](const char* driver, const char* name) {
+    DeviceProfile profile = device("amd", driver, name);
+    profile.integer_dot_product = true;
+    detail::apply_quirks(profile);
+    return profile.integer_dot_product == true;
+  };
+  CHECK(!dot("AMD proprietary driver 25.8.1", "AMD Radeon RX 6800"));
+  CHECK(!dot("AMD proprietary driver 25.8.1", "AMD Radeon RX 5700 XT"));
+  CHECK(dot("AMD proprietary driver 25.8.1", "AMD Radeon RX 7900 XTX"));
+  CHECK(dot("AMD proprietary driver 25.8.1", "AMD Radeon 780M"));
+  CHECK(dot("radv Mesa 26.1.6", "AMD Radeon RX 6800 (RADV NAVI21)"));
+}
