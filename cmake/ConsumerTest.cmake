@@ -35,8 +35,8 @@ endif()
 # --- Partly built. Nothing is compiled here: an installation copies files, and empty ones do.
 set(plain -DSECTILE_PREBUILT_SPIRV=${BUILD}/spirv -DSECTILE_COMPRESS=OFF -DSECTILE_OFFLINE=OFF)
 
-# install_partly(FOLDER FAILS SAID [FILES...]): `cmake --install` of FOLDER fails or not, says SAID, and leaves these files
-# and no other library or package file.
+# install_partly(FOLDER FAILS SAID [FILES...]): `cmake --install` of FOLDER fails or not, says SAID, and leaves these
+# files and no other library or package file.
 function(install_partly folder fails said)
   file(REMOVE_RECURSE ${WORK}/partly)
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${folder} --prefix ${WORK}/partly --config ${BUILD_TYPE}

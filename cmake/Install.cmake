@@ -7,7 +7,7 @@ option(SECTILE_INSTALL "Have install rules" ${PROJECT_IS_TOP_LEVEL})
 # This build folder is no package, but find_package may look here: in `tools/dev shell` it is on PATH. Its version file
 # refuses, so that find_package goes on and, where it finds nothing else, says why.
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/sectileConfigVersion.cmake @ONLY CONTENT [[
-set(PACKAGE_VERSION "@PROJECT_VERSION@ (a build folder: cmake --install @PROJECT_BINARY_DIR@ --prefix DIR makes the package)")
+set(PACKAGE_VERSION "@PROJECT_VERSION@ (a build folder: cmake --install @PROJECT_BINARY_DIR@ makes the package)")
 set(PACKAGE_VERSION_COMPATIBLE FALSE)
 set(PACKAGE_VERSION_UNSUITABLE TRUE)
 ]])
