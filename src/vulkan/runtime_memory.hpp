@@ -1,9 +1,9 @@
 // Buffers with device addresses, in VMA's memory, in sparse pieces, or in the caller's own pages.
 #pragma once
 
-#include <sectile/vulkan_runtime.hpp>
+#include "volk.hpp"
 
-#include <volk.h>
+#include <sectile/vulkan_runtime.hpp>
 
 #include <memory>
 #include <vector>

@@ -251,11 +251,13 @@ nlohmann::json to_json(const SweepReport& report) {
     if (!group.neighbours.empty()) object["times_neighbour"] = summary_json(summary_of(group.neighbours));
     if (!group.regrets.empty()) object["regret"] = summary_json(summary_of(group.regrets));
   }
-  return {{"sweep", report.operation}, {"seed", report.seed},
-          {"device", report.device},   {"driver", report.driver},
-          {"planner", report.planner}, {"date", report.date},
-          {"command", report.command}, {"bytes_per_second", report.bytes_per_second},
-          {"classes", groups},         {"rows", rows}};
+  nlohmann::json json = {{"sweep", report.operation}, {"seed", report.seed},
+                         {"device", report.device},   {"driver", report.driver},
+                         {"planner", report.planner}, {"date", report.date},
+                         {"command", report.command}, {"bytes_per_second", report.bytes_per_second},
+                         {"classes", groups},         {"rows", rows}};
+  add_profile(json, report.profile);
+  return json;
 }
 
 Result<SweepReport> sweep_from_json(std::string_view text) {
@@ -274,6 +276,7 @@ Result<SweepReport> sweep_from_json(std::string_view text) {
     report.date = json.value("date", "");
     report.command = json.value("command", "");
     report.bytes_per_second = json.value("bytes_per_second", 0.0);
+    if (json.contains("profile")) report.profile = json["profile"].dump();
     for (const auto& object : json.at("rows")) {
       SweepRow row;
       row.group = object.value("class", "");

@@ -361,6 +361,7 @@ TEST_CASE("a sweep is read back and merged") {
   first.rows[0].best_seconds = 1.6e-6;
   first.rows[0].unsteady = true;
   first.rows[1].rivals = {{"torch", 1e-6}};
+  first.profile = R"({"name":"a device"})";
   first.rows[1].reference = {.reference = Reference::matmul_f16, .before = 2e-3, .after = 3e-3, .agreed = true};
   const auto back = sweep_from_json(to_json(first).dump());
   REQUIRE(back.has_value());
@@ -374,6 +375,7 @@ TEST_CASE("a sweep is read back and merged") {
   REQUIRE(merged->rows.size() == 3);
   CHECK(merged->rows[1].ours == 4e-6);  // the later one's
   const auto json = to_json(*merged);
+  CHECK(json["profile"]["name"] == "a device");
   CHECK(json["classes"]["all"]["ratio"]["rows"] == 2);
   CHECK(json["classes"]["all"]["errors"] == 1);
   CHECK(json["classes"]["a x"]["regret"]["most"].get<double>() == doctest::Approx(1.25));
