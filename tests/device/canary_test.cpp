@@ -27,14 +27,14 @@ TEST_CASE("a shape that failed its canary is taken out") {
   const DeviceProfile before = device();
   CHECK(with_canary(before, {}) == before);
   const CanaryResult fine{
-      {{shape("f16", "f16"), Canary::passed, ""}, {shape("s8", "s32"), Canary::untested, "no storage"}}};
+      {{shape("f16", "f16"), Canary::passed, ""}, {shape("s8", "s32"), Canary::untested, "no storage"}}, {}};
   const DeviceProfile passed = with_canary(before, fine);
   CHECK(passed.canary == Canary::passed);
   CHECK(passed.matrix_shapes == before.matrix_shapes);
   CHECK(matrix_objection(passed, shape("s8", "s32")) == "");
 
   const CanaryResult bad{
-      {{shape("f16", "f16"), Canary::passed, ""}, {shape("f16", "f32"), Canary::failed, "D[0][0] is 1, not 2"}}};
+      {{shape("f16", "f16"), Canary::passed, ""}, {shape("f16", "f32"), Canary::failed, "D[0][0] is 1, not 2"}}, {}};
   const DeviceProfile failed = with_canary(before, bad);
   CHECK(failed.canary == Canary::failed);
   CHECK(failed.matrix_shapes == std::vector{shape("f16", "f16"), shape("s8", "s32")});
@@ -58,7 +58,7 @@ TEST_CASE("a quirk that forbids the matrices is the objection") {
 
 TEST_CASE("the canary's outcome survives JSON") {
   const CanaryResult result{
-      {{shape("f16", "f32"), Canary::failed, "D[0][0] is 1, not 2"}, {shape("f16", "f16"), Canary::passed, ""}}};
+      {{shape("f16", "f32"), Canary::failed, "D[0][0] is 1, not 2"}, {shape("f16", "f16"), Canary::passed, ""}}, {}};
   CHECK(canary_from_json(to_json(result)) == result);
   CHECK(canary_from_json(to_json(CanaryResult{})) == CanaryResult{});
   const DeviceProfile profile = with_canary(device(), result);

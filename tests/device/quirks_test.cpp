@@ -36,11 +36,11 @@ DeviceProfile device(std::string vendor, std::string driver, std::string name) {
 TEST_CASE("quirks speak for their device") {
   using Names = std::vector<std::string>;
   CHECK(avoided(builtin_target("lavapipe").value()) == Names{"top-tested loop"});
-  CHECK(avoided(builtin_target("swiftshader").value()) == Names{"storage16", "float16"});
+  CHECK(avoided(builtin_target("swiftshader").value()) == Names{"storage16", "float16", "f16_conversion"});
   CHECK(avoided(builtin_target("nvidia-hopper").value()).empty());
   CHECK(avoided(builtin_target("amd-rdna3").value()).empty());  // the driver is not known
   CHECK(avoided(device("amd", "AMD proprietary driver 25.1.1", "AMD Radeon RX 6800")) ==
-        Names{"cooperative_matrix", "large matrix tiles"});
+        Names{"cooperative_matrix", "integer_dot_product", "large matrix tiles"});
   CHECK(avoided(device("amd", "AMD proprietary driver 25.1.1", "AMD Radeon RX 7900 XTX")) ==
         Names{"large matrix tiles"});
   CHECK(avoided(device("amd", "AMD open-source driver 2025.Q2.1 (LLPC)", "AMD Radeon RX 6800")) ==

@@ -109,14 +109,15 @@ TEST_CASE("a command tests what its plan rests on, and a failed kind is done oth
   const std::string cache = folder.path("cache"), in = folder.path("in.npy");
   REQUIRE(tools::write_npy(in, "<f4", std::vector<std::int64_t>{1, 2}, std::vector<std::byte>(8)).has_value());
   const auto run = [&](const std::vector<std::string>& more) {
-    std::vector<std::string> arguments = {"permute", in, "--axes", "1,0", "-o", folder.path("out.npy"), "--device",
-                                          cpu_device()};
+    std::vector<std::string> arguments = {"permute",  in,          "--axes", "1,0", "-o", folder.path("out.npy"),
+                                          "--device", cpu_device()};
     arguments.insert(arguments.end(), more.begin(), more.end());
     const Ran ran = run_with_cache(cache, arguments);
     REQUIRE_MESSAGE(ran.code == 0, ran.err);
     return ran;
   };
-  // Moving bits rests on nothing, a conversion on numbers alone: no matrix kernel is compiled, which takes seconds here.
+  // Moving bits rests on nothing, a conversion on numbers alone: no matrix kernel is compiled, which takes seconds
+  // here.
   CHECK(run({}).err.find("testing") == std::string::npos);
   CHECK(kept_in(cache) == "");
   CHECK(run({"--cast", "f16"}).err.find("testing") == std::string::npos);
