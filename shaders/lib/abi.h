@@ -32,4 +32,10 @@ struct SectileAddress {
 #define SECTILE_TYPE_Q4 6
 #define SECTILE_TYPE_U8 7
 
+// Activations.
+#define SECTILE_ACTIVATION_RELU 1     // 0: none
+#define SECTILE_ACTIVATION_GELU 2
+#define SECTILE_ACTIVATION_GELU_TANH 3
+#define SECTILE_ACTIVATION_SILU 4
+
 #endif

@@ -1,36 +1,18 @@
 // Epilogue: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
 // Include after lib/matmul.cuh. INTEGER: accumulators are int; an int result supports bias, relu and residual only.
-// Exponentials and quotients are the fast ones, accurate to a few units in the last place as GLSL's are. The precise
-// ones inline a page of code each, and an unrolled tile has a hundred of them.
-
-// erf to 1.5e-7: Abramowitz and Stegun 7.1.26.
-__device__ __forceinline__ float erf_of(float x) {
-  const float a = fabsf(x);
-  const float t = __fdividef(1.0f, 1.0f + 0.3275911f * a);
-  const float poly =
-      t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
-  const float y = 1.0f - poly * __expf(-fminf(a * a, 80.0f));
-  return x < 0.0f ? -y : y;
-}
+#include "activation.cuh"
 
 // Whether there is a bias, and whether relu is applied: the same for all threads.
 __device__ __forceinline__ bool has_bias(const MatmulPush& push) {
   return kHasBias != 0u && (kPushedEpilogue == 0u || word2(push, kAtBias) != 0u);
 }
 __device__ __forceinline__ bool has_relu(const MatmulPush& push) {
-  return kPushedEpilogue != 0u ? word(push, kAtRelu) != 0u : kActivation == 1u;
+  return kPushedEpilogue != 0u ? word(push, kAtRelu) != 0u : kActivation == SECTILE_ACTIVATION_RELU;
 }
 
 __device__ __forceinline__ float activated(const MatmulPush& push, float v) {
-  if (has_relu(push)) return relu(v);
-  if (kActivation == 2u) return 0.5f * v * (1.0f + erf_of(v * 0.70710678118654752f));
-  if (kActivation == 3u) {
-    // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)). Beyond +-80 the result no longer changes.
-    const float u = 0.7978845608028654f * (v + 0.044715f * v * v * v);
-    return __fdividef(v, 1.0f + __expf(fminf(fmaxf(-2.0f * u, -80.0f), 80.0f)));
-  }
-  if (kActivation == 4u) return __fdividef(v, 1.0f + __expf(fminf(fmaxf(-v, -80.0f), 80.0f)));
-  return v;
+  if (kPushedEpilogue != 0u) return has_relu(push) ? activation_of(SECTILE_ACTIVATION_RELU, v) : v;
+  return activation_of(kActivation, v);
 }
 
 // Element `at` of a vector of the output type.

@@ -1,5 +1,6 @@
 // Epilogue: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
 // Include after lib/matmul.glsl. INTEGER: accumulators are int; an int result supports bias, relu and residual only.
+#include "activation.glsl"
 
 #ifdef INTEGER
 #define acc_t int
@@ -7,31 +8,15 @@
 #define acc_t float
 #endif
 
-// erf to 1.5e-7: Abramowitz and Stegun 7.1.26.
-float erf_of(float x) {
-  float a = abs(x);
-  float t = 1.0 / (1.0 + 0.3275911 * a);
-  float poly = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
-  float y = 1.0 - poly * exp(-min(a * a, 80.0));
-  return x < 0.0 ? -y : y;
-}
-
 // Whether there is a bias, and whether relu is applied: the same for all invocations.
 bool has_bias() {
   return kHasBias != 0u && (kPushedEpilogue == 0u || any(notEqual(word2(kAtBias), uvec2(0u))));
 }
-bool has_relu() { return kPushedEpilogue != 0u ? word(kAtRelu) != 0u : kActivation == 1u; }
+bool has_relu() { return kPushedEpilogue != 0u ? word(kAtRelu) != 0u : kActivation == SECTILE_ACTIVATION_RELU; }
 
 float activated(float v) {
-  if (has_relu()) return relu(v);
-  if (kActivation == 2u) return 0.5 * v * (1.0 + erf_of(v * 0.70710678118654752));
-  if (kActivation == 3u) {
-    // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)). Beyond +-80 the result no longer changes.
-    float u = 0.7978845608028654 * (v + 0.044715 * v * v * v);
-    return v / (1.0 + exp(clamp(-2.0 * u, -80.0, 80.0)));
-  }
-  if (kActivation == 4u) return v / (1.0 + exp(clamp(-v, -80.0, 80.0)));
-  return v;
+  if (kPushedEpilogue != 0u) return has_relu() ? activation_of(SECTILE_ACTIVATION_RELU, v) : v;
+  return activation_of(kActivation, v);
 }
 
 // Element `at` of a vector of the output type.

@@ -50,8 +50,8 @@ uint pack_halves(float a, float b) {
 // max(v, 0), but a NaN stays a NaN.
 float relu(float v) {
   if ((kNumbers & SECTILE_NUMBERS_NAN) != 0u) {
-    uint bits = floatBitsToUint(v);
-    return bits > 0x80000000u && bits <= 0xff800000u ? 0.0 : v;
+    // What is below 0 down to -inf; the negative NaNs are above.
+    return floatBitsToUint(v) - 0x80000001u < 0x7f800000u ? 0.0 : v;
   }
   return v < 0.0 ? 0.0 : v;
 }

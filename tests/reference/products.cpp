@@ -1,5 +1,6 @@
 #include "products.hpp"
 
+#include "activation.hpp"
 #include "numbers.hpp"
 #include "random.hpp"
 
@@ -10,7 +11,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <numbers>
 #include <utility>
 
 namespace sectile::reference {
@@ -20,22 +20,6 @@ namespace {
 // Vulkan leaves open to which of two neighbours a shader's conversion goes.
 double last_place(DType type) noexcept {
   return type == DType::f16 ? std::ldexp(1, -10) : type == DType::bf16 ? std::ldexp(1, -7) : std::ldexp(1, -23);
-}
-
-double activated(Activation activation, double v) noexcept {
-  switch (activation) {
-    case Activation::none:
-      return v;
-    case Activation::relu:
-      return v < 0 ? 0 : v;
-    case Activation::gelu:
-      return 0.5 * v * std::erfc(-v / std::numbers::sqrt2);
-    case Activation::gelu_tanh:
-      return 0.5 * v * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
-    case Activation::silu:
-      return v / (1 + std::exp(-v));
-  }
-  return v;
 }
 
 // Sums of int8 products are kept in 32 bits and wrap.
