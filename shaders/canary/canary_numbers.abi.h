@@ -7,6 +7,8 @@
 
 #ifdef GL_core_profile
 #define CANARY_FUNCTION
+#elif defined(__CUDACC__)
+#define CANARY_FUNCTION inline __device__
 #else
 #define CANARY_FUNCTION inline
 #endif

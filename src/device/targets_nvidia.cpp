@@ -95,6 +95,8 @@ constexpr Fact kHopper[] = {
     {"float16", "true", kH200Info},
     {"bfloat16", "true", kH100Listing},
     {"integer_dot_product", "true", kH200Info},
+    {"bf16_conversion", "false", kOwnDriver},
+    {"nan_selection", "false", kOwnDriver},
     {"cooperative_matrix", "true", kH100Listing},
     {"cooperative_matrix2", "true", kH100Listing},
     {"cooperative_matrix_workgroup_scope", "true", kH100Listing},
