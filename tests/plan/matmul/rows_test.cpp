@@ -347,13 +347,36 @@ TEST_CASE("a remark says why the matrix unit is not used") {
   CHECK(remark("matmul f32 nn 512x512x512", target("intel-xe-lpg")).empty());  // matrix units do not multiply f32
   CHECK(remark("matmul f16 nn 1x512x512", target("intel-xe-lpg")).empty());    // matvec serves it on every device
   CHECK(remark("matmul f16 nn 512x512x0", target("intel-xe-lpg")).empty());
-  CHECK(remark("matmul f16 nn 512x512x512 acc=f16", target("intel-xe-hpg"))
-            .starts_with("the matrix unit is not used: the device lists no f16 x f16 -> f16 matrix that divides"));
+  // Sums that may be kept in f16 are kept in f32 where the unit adds up in f32 alone.
+  CHECK(remark("matmul f16 nn 512x512x512 acc=f16", target("intel-xe-hpg")).empty());
   hopper.matrix_shapes.clear();
   CHECK(remark(kText, hopper) == "the matrix unit's shapes are not known, and it is not used");
   hopper.cooperative_matrix = false;
   hopper.sources["cooperative_matrix"] = "quirk: slow (an issue)";
   CHECK(remark(kText, hopper) == "the device has no matrix unit to use: quirk: slow (an issue)");
+}
+
+TEST_CASE("f16 sums take the matrix unit of a device that adds up in f32 alone") {
+  const auto candidate = [](const char* text, const DeviceProfile& profile) {
+    return make_plan(parse_problem(text).value(), profile).value().choice.candidate;
+  };
+  for (const char* name : {"intel-xe-hpg", "intel-xe2"}) {
+    const DeviceProfile profile = builtin_target(name).value();
+    CHECK(candidate("matmul f16 nn 64x64x64 acc=f16", profile) == candidate("matmul f16 nn 64x64x64", profile));
+    CHECK(candidate("matmul f16 nn 64x64x64 acc=f16", profile).starts_with("matmul_coopmat "));
+  }
+  // The canary may leave a device with one kind of sums.
+  DeviceProfile hopper = builtin_target("nvidia-hopper").value();
+  const auto variant = [&] {
+    return make_plan(parse_problem("matmul f16 nn 2048x2048x2048 acc=f16").value(), hopper)
+        .value()
+        .steps[0]
+        .kernel.variant;
+  };
+  CHECK(variant().starts_with("f16.f16."));
+  std::erase_if(hopper.matrix_shapes, [](const MatrixShape& shape) { return shape.c == "f16"; });
+  CHECK(variant().starts_with("f16."));
+  CHECK_FALSE(variant().starts_with("f16.f16."));
 }
 
 TEST_CASE("a reduction of distant rows computes one address per row") {
