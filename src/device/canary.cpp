@@ -2,6 +2,7 @@
 #include "matrix_json.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace sectile {
 
@@ -43,6 +44,17 @@ DeviceProfile with_canary(DeviceProfile profile, const CanaryResult& result) {
   else if (passed)
     profile.canary = Canary::passed;
   if (profile.canary != Canary::untested) profile.sources["canary"] = "record_canary on this device and driver version";
+  return profile;
+}
+
+DeviceProfile without_canary(DeviceProfile profile) {
+  profile.matrix_shapes.insert(profile.matrix_shapes.end(), profile.canary_failed.begin(), profile.canary_failed.end());
+  profile.canary_failed.clear();
+  profile.canary = Canary::untested;
+  profile.sources.erase("canary");
+  std::ranges::stable_sort(profile.matrix_shapes, {}, [](const MatrixShape& s) {
+    return std::tie(s.m, s.n, s.k, s.a, s.b, s.c, s.result, s.saturating, s.scope, s.workgroup_invocations, s.flexible);
+  });
   return profile;
 }
 

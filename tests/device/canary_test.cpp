@@ -46,6 +46,11 @@ TEST_CASE("a shape that failed its canary is taken out") {
   CHECK(matrix_objection(failed, shape("bf16", "f32")) == "the device lists no 16x16x16 bf16*bf16+f32->f32 subgroup");
   CHECK(print(bad.rows[1]) == "16x16x16 f16*f16+f32->f32 subgroup: failed: D[0][0] is 1, not 2");
   CHECK(print(failed).ends_with(" shapes=2 canary=failed"));
+  // And back: whatever the canary found, it is the same device.
+  for (const DeviceProfile& found : {before, passed, failed}) CHECK(without_canary(found) == without_canary(before));
+  DeviceProfile other = failed;
+  other.matrix_shapes.pop_back();
+  CHECK(without_canary(other) != without_canary(before));
 }
 
 TEST_CASE("a quirk that forbids the matrices is the objection") {
