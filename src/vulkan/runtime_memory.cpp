@@ -102,8 +102,9 @@ VkResult Memory::take_address(BufferState& state, MemoryPlace place) noexcept {
   info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
   info.buffer = state.buffer;
   state.address = context_.table->vkGetBufferDeviceAddress(context_.device, &info);
-  const bool mapped = place != MemoryPlace::host || (state.mapped != nullptr && reinterpret_cast<std::uintptr_t>(
-                                                                                    state.mapped) % kLeastMapAlignment == 0);
+  const bool mapped =
+      place != MemoryPlace::host ||
+      (state.mapped != nullptr && reinterpret_cast<std::uintptr_t>(state.mapped) % kLeastMapAlignment == 0);
   if (mapped && state.address != 0 && state.address % kLeastAlignment == 0) return VK_SUCCESS;
   release(state);
   state.buffer = VK_NULL_HANDLE;
@@ -275,8 +276,7 @@ Result<std::unique_ptr<BufferState>> Memory::import_pages(void* pages, std::uint
   if (result != VK_SUCCESS) return std::unexpected(device_error("vkAllocateMemory (imported pages)", result));
   state->mapped = static_cast<std::byte*>(pages);
   result = take_address(*state, MemoryPlace::host);
-  if (result != VK_SUCCESS)
-    return std::unexpected(device_error("vkGetBufferDeviceAddress (imported pages)", result));
+  if (result != VK_SUCCESS) return std::unexpected(device_error("vkGetBufferDeviceAddress (imported pages)", result));
   return state;
 }
 

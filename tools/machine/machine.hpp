@@ -63,7 +63,8 @@ struct TimingWish {
 struct MachineOptions {
   bool validation = false;  // Vulkan's validation layer; an error (missing) where it is not there
   bool executable_statistics = false;
-  std::string cache;  // a file (Vulkan) or folder (CUDA) for compiled kernels; empty: none
+  std::string cache;         // a file (Vulkan) or folder (CUDA) for compiled kernels; empty: none
+  bool any_profile = false;  // plans for a changed profile are prepared too
 };
 
 // Kernels made since the machine was opened, and how many of them came from the cache.

@@ -41,7 +41,7 @@ const vulkan::Buffer& vulkan_buffer_of(const Memory& memory) {
 
 class VulkanMachine final : public Machine {
  public:
-  explicit VulkanMachine(vulkan::Runtime runtime) : runtime_(std::move(runtime)) {}
+  VulkanMachine(vulkan::Runtime runtime, const PrepareOptions& how) : runtime_(std::move(runtime)), how_(how) {}
 
   const DeviceProfile& profile() const override { return runtime_.profile(); }
   std::string name() const override { return runtime_.entry().name; }
@@ -64,14 +64,14 @@ class VulkanMachine final : public Machine {
   }
 
   Result<ProgramPtr> prepare(const Plan& plan) override {
-    auto executable = runtime_.device().prepare(plan);
+    auto executable = runtime_.device().prepare(plan, how_);
     if (!executable) return std::unexpected(executable.error());
     return std::make_shared<const VulkanProgram>(std::move(*executable));
   }
   std::size_t kernel_count() const override { return const_cast<vulkan::Runtime&>(runtime_).device().pipeline_count(); }
   void trim() override { runtime_.device().trim(); }
   Result<std::vector<ProgramPtr>> prepare_all(std::span<const Plan> plans) override {
-    auto executables = runtime_.device().prepare(plans);
+    auto executables = runtime_.device().prepare(plans, 0, how_);
     if (!executables) return std::unexpected(executables.error());
     std::vector<ProgramPtr> programs;
     for (auto& executable : *executables)
@@ -160,6 +160,7 @@ class VulkanMachine final : public Machine {
   }
 
   vulkan::Runtime runtime_;
+  PrepareOptions how_;
 };
 
 }  // namespace
@@ -184,7 +185,7 @@ Result<std::unique_ptr<Machine>> open_vulkan(const std::string& selector, const 
   for (const CanaryRow& row : runtime->canary().rows)
     if (row.verdict == Canary::failed)
       fmt::print(stderr, "sectile: {}: canary of {}; not used\n", runtime->entry().name, print(row));
-  return std::make_unique<VulkanMachine>(std::move(*runtime));
+  return std::make_unique<VulkanMachine>(std::move(*runtime), PrepareOptions{.any_profile = options.any_profile});
 }
 
 }  // namespace sectile::tools
