@@ -36,6 +36,9 @@ struct MatrixShape {
 // have already removed those of drivers with known faults.
 enum class Canary : std::uint8_t { untested, passed, failed };
 
+// A source that begins with this: the driver offers the feature that it names, and the application has not enabled it.
+inline constexpr std::string_view kNotEnabled = "not enabled by the application: ";
+
 struct DeviceProfile {
   // Identity.
   Api api = Api::vulkan;  // JSON without it means Vulkan
@@ -151,6 +154,8 @@ struct CanaryResult {
 // f16_conversion, bf16_conversion, nan_selection, integer_dot_product. Kinds that passed change nothing, so that a
 // device without faults has the same profile before and after.
 DeviceProfile with_canary(DeviceProfile profile, const CanaryResult& result);
+// The profile as it was before with_canary(), its matrix shapes in a fixed order.
+DeviceProfile without_canary(DeviceProfile profile);
 
 // Why plans for this profile must not use the shape: it is not listed, a quirk forbids it, or the canary failed.
 // Empty: they may.

@@ -155,8 +155,8 @@ using sectile::OperandAddress;  // its address is a VkDeviceAddress
 // written with that stage and SHADER_WRITE. Between two plans that share memory the app records a barrier. The bound
 // compute pipeline and the push constants of the command buffer are replaced.
 //
-// Errors, before any command is written: missing (too few operands, or address 0), misaligned, too_small, overlap
-// (bytes that the plan writes in one operand are accessed in another).
+// Errors, before any command is written: missing (too few operands, or address 0), invalid_problem (too many of them),
+// misaligned, too_small, overlap (bytes that the plan writes in one operand are accessed in another).
 Result<void> record(VkCommandBuffer commands, const Executable& executable, std::span<const OperandAddress> operands);
 
 // One number of VK_KHR_pipeline_executable_properties, as the driver names it.
@@ -196,15 +196,17 @@ class Device {
   const DeviceProfile& profile() const noexcept;
 
   // May compile. Pipelines are shared by (module, constants, required subgroup size, push bytes)
-  // between all plans of this Device. Errors: as check_plan(plan, profile()); missing (no such kernel, or
+  // between all plans of this Device. Errors: as check_plan(plan, profile()); invalid_plan (the plan was made for
+  // another profile, and PrepareOptions::any_profile is not set); missing (no such kernel, or
   // none in the pack: names the nearest);
   // unsupported (the kernel's module needs a capability that the device was not made with, by SPIR-V's
   // name); device (the driver's).
-  Result<Executable> prepare(const Plan& plan);
+  Result<Executable> prepare(const Plan& plan, const PrepareOptions& options = {});
 
   // The same for many, compiled in parallel on `threads` threads (0: one for each processor). The
   // first error, in the order of the plans.
-  Result<std::vector<Executable>> prepare(std::span<const Plan> plans, unsigned threads = 0);
+  Result<std::vector<Executable>> prepare(std::span<const Plan> plans, unsigned threads = 0,
+                                          const PrepareOptions& options = {});
 
   std::size_t pipeline_count() const noexcept;
   PipelineCounts pipeline_counts() const noexcept;

@@ -2,6 +2,7 @@
 #include "matrix_json.hpp"
 
 #include <algorithm>
+#include <tuple>
 
 namespace sectile {
 
@@ -25,6 +26,10 @@ constexpr KindField kKindFields[] = {
     {"NaN selection", "nan_selection", &DeviceProfile::nan_selection},
     {"dot products", "integer_dot_product", &DeviceProfile::integer_dot_product},
 };
+
+// The source of a field that a failed kind made false; without_canary() finds there what the field was.
+constexpr std::string_view kByCanary = "record_canary on this device and driver version: ";
+const std::string kItWas = "; true by: ";
 
 std::string_view verdict_name(Canary verdict) { return detail::kVerdicts[std::to_underlying(verdict)]; }
 
@@ -60,14 +65,40 @@ DeviceProfile with_canary(DeviceProfile profile, const CanaryResult& result) {
   for (const CanaryKind& kind : result.kinds)
     for (const KindField& row : kKindFields)
       if (kind.verdict == Canary::failed && row.kind == kind.kind && profile.*row.field != false) {
+        std::string& source = profile.sources[std::string(row.name)];
+        const std::string before = profile.*row.field ? kItWas + source : "";
         profile.*row.field = false;
-        profile.sources[std::string(row.name)] = "record_canary on this device and driver version: " + kind.detail;
+        source = std::string(kByCanary) + kind.detail + before;
       }
   if (!profile.canary_failed.empty())
     profile.canary = Canary::failed;
   else if (passed)
     profile.canary = Canary::passed;
   if (profile.canary != Canary::untested) profile.sources["canary"] = "record_canary on this device and driver version";
+  return profile;
+}
+
+DeviceProfile without_canary(DeviceProfile profile) {
+  profile.matrix_shapes.insert(profile.matrix_shapes.end(), profile.canary_failed.begin(), profile.canary_failed.end());
+  profile.canary_failed.clear();
+  profile.canary = Canary::untested;
+  profile.sources.erase("canary");
+  for (const KindField& row : kKindFields) {
+    const auto source = profile.sources.find(std::string(row.name));
+    if (source == profile.sources.end() || !source->second.starts_with(kByCanary)) continue;
+    const std::size_t was = source->second.rfind(kItWas);
+    if (was == std::string::npos) {
+      (profile.*row.field).reset();
+      profile.sources.erase(source);
+    } else {
+      profile.*row.field = true;
+      source->second.erase(0, was + kItWas.size());
+      if (source->second.empty()) profile.sources.erase(source);
+    }
+  }
+  std::ranges::stable_sort(profile.matrix_shapes, {}, [](const MatrixShape& s) {
+    return std::tie(s.m, s.n, s.k, s.a, s.b, s.c, s.result, s.saturating, s.scope, s.workgroup_invocations, s.flexible);
+  });
   return profile;
 }
 

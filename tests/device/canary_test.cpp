@@ -46,6 +46,11 @@ TEST_CASE("a shape that failed its canary is taken out") {
   CHECK(matrix_objection(failed, shape("bf16", "f32")) == "the device lists no 16x16x16 bf16*bf16+f32->f32 subgroup");
   CHECK(print(bad.rows[1]) == "16x16x16 f16*f16+f32->f32 subgroup: failed: D[0][0] is 1, not 2");
   CHECK(print(failed).ends_with(" shapes=2 canary=failed"));
+  // And back: whatever the canary found, it is the same device.
+  for (const DeviceProfile& found : {before, passed, failed}) CHECK(without_canary(found) == without_canary(before));
+  DeviceProfile other = failed;
+  other.matrix_shapes.pop_back();
+  CHECK(without_canary(other) != without_canary(before));
 }
 
 TEST_CASE("a quirk that forbids the matrices is the objection") {
@@ -97,6 +102,12 @@ TEST_CASE("a kind that failed makes its field false, and one that passed changes
   CHECK(after.integer_dot_product == false);
   CHECK(after.sources.at("nan_selection") == "record_canary on this device and driver version: 3");
   CHECK(after.matrix_shapes == before.matrix_shapes);
+  CHECK(without_canary(after) == without_canary(before));
+  DeviceProfile told = before;
+  told.sources["integer_dot_product"] = "driver: shaderIntegerDotProduct";
+  CHECK(with_canary(told, bad).sources.at("integer_dot_product") ==
+        "record_canary on this device and driver version: 4; true by: driver: shaderIntegerDotProduct");
+  CHECK(without_canary(with_canary(told, bad)) == without_canary(told));
   CHECK(with_canary(after, bad) == after);
   CHECK(canary_from_json(to_json(bad)) == bad);
   CHECK(profile_from_json(to_json(after)) == after);

@@ -65,6 +65,7 @@ struct MachineOptions {
   bool executable_statistics = false;
   bool canary_at_open = true;  // false: Machine::test_for runs what a plan rests on
   std::string cache;           // a file (Vulkan) or folder (CUDA) for compiled kernels; empty: none
+  bool any_profile = false;  // plans for a changed profile are prepared too
 };
 
 // Kernels made since the machine was opened, and how many of them came from the cache.

@@ -53,7 +53,7 @@ void tell_canary(const vulkan::Runtime& runtime) {
 
 class VulkanMachine final : public Machine {
  public:
-  explicit VulkanMachine(vulkan::Runtime runtime) : runtime_(std::move(runtime)) {}
+  VulkanMachine(vulkan::Runtime runtime, const PrepareOptions& how) : runtime_(std::move(runtime)), how_(how) {}
 
   const DeviceProfile& profile() const override { return runtime_.profile(); }
   std::string name() const override { return runtime_.entry().name; }
@@ -85,14 +85,14 @@ class VulkanMachine final : public Machine {
   }
 
   Result<ProgramPtr> prepare(const Plan& plan) override {
-    auto executable = runtime_.device().prepare(plan);
+    auto executable = runtime_.device().prepare(plan, how_);
     if (!executable) return std::unexpected(executable.error());
     return std::make_shared<const VulkanProgram>(std::move(*executable));
   }
   std::size_t kernel_count() const override { return const_cast<vulkan::Runtime&>(runtime_).device().pipeline_count(); }
   void trim() override { runtime_.device().trim(); }
   Result<std::vector<ProgramPtr>> prepare_all(std::span<const Plan> plans) override {
-    auto executables = runtime_.device().prepare(plans);
+    auto executables = runtime_.device().prepare(plans, 0, how_);
     if (!executables) return std::unexpected(executables.error());
     std::vector<ProgramPtr> programs;
     for (auto& executable : *executables)
@@ -181,6 +181,7 @@ class VulkanMachine final : public Machine {
   }
 
   vulkan::Runtime runtime_;
+  PrepareOptions how_;
 };
 
 }  // namespace
@@ -203,7 +204,7 @@ Result<std::unique_ptr<Machine>> open_vulkan(const std::string& selector, const 
   auto runtime = vulkan::Runtime::open(selector, wanted);
   if (!runtime) return std::unexpected(runtime.error());
   tell_canary(*runtime);
-  return std::make_unique<VulkanMachine>(std::move(*runtime));
+  return std::make_unique<VulkanMachine>(std::move(*runtime), PrepareOptions{.any_profile = options.any_profile});
 }
 
 }  // namespace sectile::tools

@@ -17,7 +17,7 @@ constexpr std::string_view kWantLayout = "nchw, nhwc, nchw4c or nchw8c, or one f
 template <class T>
 Result<void> parse_name(std::string_view what, Token token, std::span<const std::string_view> names,
                         std::string_view want, T& out) {
-  const auto found = std::ranges::find(names, token.text);
+  const auto found = std::ranges::find(names, lower(token.text));
   if (found == names.end()) return refuse(what, token, want);
   out = static_cast<T>(found - names.begin());
   return {};

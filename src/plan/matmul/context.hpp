@@ -219,4 +219,7 @@ Result<void> plan_matmul(Job& job, const MatmulProblem& problem, MatmulUse use);
 MatmulContext matmul_context(const MatmulProblem& problem, const DeviceProfile& profile,
                              const ExtraRows* extra = nullptr, const GatheredOperand* gathered = nullptr);
 
+// Why no row of the matrix unit's kernels is chosen: the most frequent refusal, or that another kernel costs less.
+std::string matmul_unit_refusal(const MatmulProblem& problem, const DeviceProfile& profile);
+
 }  // namespace sectile::detail

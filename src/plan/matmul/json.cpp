@@ -66,6 +66,14 @@ void Operation<MatmulProblem>::write(JsonWriter& w, const MatmulProblem& problem
 }
 
 Result<Problem> Operation<MatmulProblem>::read(const nlohmann::json& value, const std::string& what) {
+  // Left out, they are packed: kPacked has no number in JSON.
+  for (const char* key : {"a_batch", "b_batch", "c_batch", "d_batch", "r_batch"}) {
+    const auto found = value.find(key);
+    if (found != value.end() && found->is_number_integer() && !found->is_number_unsigned() &&
+        found->get<std::int64_t>() < 0)
+      return fail(ErrorKind::parse, what + "." + key, JsonObject::shown(*found),
+                  "at least 0; packed where it is left out");
+  }
   return read_by_type(value, what, matmul_defaults, [](auto& p, auto&& visit) { each_matmul_field(p, visit); });
 }
 

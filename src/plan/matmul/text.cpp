@@ -39,6 +39,12 @@ Result<void> parse_prologue(P& p, Token token) {
   return {};
 }
 
+// Left out, it is packed: kPacked has no number in a string.
+Result<void> parse_batch(std::string_view what, Token token, std::int64_t& out) {
+  if (auto ok = parse_into(what, token, out); !ok) return ok;
+  return out >= 0 ? Result<void>() : refuse(what, token, "at least 0; packed where it is left out");
+}
+
 constexpr Option<P> kOptions[] = {
     {"batch", [](P& p, Token t) { return parse_into("batch", t, p.batch); }},
     {"a", [](P& p, Token t) { return parse_type("a", t, p.a_type); }},
@@ -51,11 +57,11 @@ constexpr Option<P> kOptions[] = {
     {"ldc", [](P& p, Token t) { return parse_into("ldc", t, p.ldc); }},
     {"ldd", [](P& p, Token t) { return parse_into("ldd", t, p.ldd); }},
     {"ldr", [](P& p, Token t) { return parse_into("ldr", t, p.ldr); }},
-    {"a.batch", [](P& p, Token t) { return parse_into("a.batch", t, p.a_batch); }},
-    {"b.batch", [](P& p, Token t) { return parse_into("b.batch", t, p.b_batch); }},
-    {"c.batch", [](P& p, Token t) { return parse_into("c.batch", t, p.c_batch); }},
-    {"d.batch", [](P& p, Token t) { return parse_into("d.batch", t, p.d_batch); }},
-    {"r.batch", [](P& p, Token t) { return parse_into("r.batch", t, p.r_batch); }},
+    {"a.batch", [](P& p, Token t) { return parse_batch("a.batch", t, p.a_batch); }},
+    {"b.batch", [](P& p, Token t) { return parse_batch("b.batch", t, p.b_batch); }},
+    {"c.batch", [](P& p, Token t) { return parse_batch("c.batch", t, p.c_batch); }},
+    {"d.batch", [](P& p, Token t) { return parse_batch("d.batch", t, p.d_batch); }},
+    {"r.batch", [](P& p, Token t) { return parse_batch("r.batch", t, p.r_batch); }},
     {"alpha", [](P& p, Token t) { return parse_number("alpha", t, p.alpha); }},
     {"beta", [](P& p, Token t) { return parse_number("beta", t, p.beta); }},
     {"c", parse_c},
@@ -112,7 +118,7 @@ Result<Problem> Operation<MatmulProblem>::parse(Split words) {
   P p = matmul_defaults(parsed);
   const auto layout = words.word();
   if (!layout) return fail(ErrorKind::parse, "layout", "not there", "nn, nt, tn or tt");
-  const auto found = std::ranges::find(kLayouts, layout->text);
+  const auto found = std::ranges::find(kLayouts, lower(layout->text));
   if (found == std::end(kLayouts)) return refuse("layout", *layout, "nn, nt, tn or tt");
   p.transpose_a = found - std::begin(kLayouts) >= 2;
   p.transpose_b = (found - std::begin(kLayouts)) % 2 != 0;

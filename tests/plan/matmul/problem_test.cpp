@@ -156,7 +156,18 @@ TEST_CASE("refuses invalid sizes and strides") {
   CHECK(refusal("matmul f32 nn 4x5x6 ldc=4 beta=1") == "invalid_problem: ldc");
   CHECK(refusal("matmul f32 nn 4x5x6 ldr=4 epi=residual") == "invalid_problem: ldr");
   CHECK(refusal("matmul f32 nn 4x5x6 lda=-6") == "invalid_problem: lda");
-  CHECK(refusal("matmul f32 nn 4x5x6 batch=2 a.batch=-2") == "invalid_problem: a.batch");
+  // Left out, it is packed: the mark of that has no number.
+  for (const char* key : {"a", "b", "c", "d", "r"})
+    for (const char* step : {"-1", "-2", "-9223372036854775808"}) {
+      const std::string text = std::string("matmul f32 nn 4x5x6 batch=2 ") + key + ".batch=" + step;
+      CHECK_MESSAGE(test::parse_error(text).starts_with(std::string("parse: ") + key + ".batch: \"" + step), text);
+      const std::string json = std::string(R"({"operation":"matmul","type":"f32","m":4,"n":5,"k":6,"batch":2,")") +
+                               key + "_batch\":" + step + "}";
+      const auto read = problem_from_json(json);
+      REQUIRE_MESSAGE(!read, json);
+      CHECK(read.error().message().starts_with(std::string("parse: problem.") + key + "_batch: " + step));
+    }
+  CHECK(refusal("matmul f32 nn 4x5x6 batch=2 a.batch=0") == "");
   CHECK(refusal("matmul f32 nn 4x5x6 ldc=7 beta=1 c=d") == "invalid_problem: ldc");
   CHECK(refusal("matmul f32 nn 4x5x6 batch=2 c.batch=0 beta=1 c=d") == "invalid_problem: c.batch");
 }
