@@ -145,8 +145,8 @@ struct CanaryKind {
   bool operator==(const CanaryKind&) const = default;
 };
 struct CanaryResult {
-  std::vector<CanaryRow> rows;    // one for each listed shape; empty: no matrices were tested
-  std::vector<CanaryKind> kinds;  // one for each kind; empty: they were not tested
+  std::vector<CanaryRow> rows = {};    // one for each listed shape; empty: no matrices were tested
+  std::vector<CanaryKind> kinds = {};  // one for each kind; empty: they were not tested
   bool operator==(const CanaryResult&) const = default;
 };
 
