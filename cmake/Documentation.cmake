@@ -69,5 +69,5 @@ foreach(file IN LISTS guide)
   add_test(NAME docs_${name} COMMAND ${SECTILE_PYTHON} -B ${documentation} run ${file} ${only}
     --sectile $<TARGET_FILE:sectile_command> --programs ${programs} --work ${PROJECT_BINARY_DIR}/docs)
   set_tests_properties(docs_${name} PROPERTIES TIMEOUT 300
-    ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}:${SECTILE_ICD_swiftshader};ASAN_OPTIONS=detect_leaks=0")
+    ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}:${SECTILE_ICD_swiftshader};ASAN_OPTIONS=detect_leaks=0;SECTILE_JOBS=1")
 endforeach()

@@ -318,9 +318,9 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     foreach(bits 128 512)
       add_test(NAME vulkan_${bits} COMMAND ${width} ${bits} $<TARGET_FILE:test_vulkan>
         --no-skipped-summary "--test-case=a device can be made*,features go into*,a live profile survives*")
-      add_test(NAME check_${bits} COMMAND ${width} ${bits} $<TARGET_FILE:sectile_command> check --cases 40 --seed 5512 --device llvmpipe)
+      add_test(NAME check_${bits} COMMAND ${width} ${bits} $<TARGET_FILE:sectile_command> check --jobs 1 --cases 40 --seed 5512 --device llvmpipe)
       add_test(NAME check_matmul_${bits} COMMAND ${width} ${bits}
-        $<TARGET_FILE:sectile_command> check --op matmul --cases 9 --seed 5512 --batch 8 --device llvmpipe)
+        $<TARGET_FILE:sectile_command> check --jobs 1 --op matmul --cases 9 --seed 5512 --batch 8 --device llvmpipe)
       # K = 0 goes by the reduction alone, a long K by a split and the reduction.
       add_test(NAME check_reduce_${bits} COMMAND ${width} ${bits} $<TARGET_FILE:sectile_command> check --cases 1 --device llvmpipe
         --problem "matmul f32 nt 77x1x0 b=f16 beta=0.3 c=d epi=scale.m+bias+gelu_tanh+residual")

@@ -298,7 +298,8 @@ TEST_CASE("gpu: planned matmuls match the reference") {
       for (const auto& [name, operand] : definition.operands()) {
         auto& bytes = held[name];
         bytes.assign((operand.bytes() + 3) / 4 * 4, std::byte{0xCD});
-        definition.fill(name, std::span(bytes).first(operand.bytes()), 7);
+        definition.fill(name, std::span(bytes).first(operand.bytes()),
+                        reference::seed_with(7, reference::DataKind::fine));
         data[name] = std::span(bytes).first(operand.bytes());
       }
       const auto before = data.at("d");

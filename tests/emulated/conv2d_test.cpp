@@ -56,13 +56,16 @@ void check_candidates(const Conv2dProblem& problem, const DeviceProfile& profile
                       std::size_t every, std::size_t from) {
   CAPTURE(print(Problem(problem)));
   Conv2dCase c(problem, seed);
+  // Winograd's algorithm spreads an infinity.
+  Conv2dCase ordinary(problem, reference::seed_without(seed, reference::DataKind::ends));
   const auto candidates = admissible(problem, profile);
   for (std::size_t i = 0; i < candidates.size(); ++i) {
     const bool tile = candidates[i].find("_simt") != std::string::npos || candidates[i].starts_with("conv2d_winograd");
     if (tile && i % every != from % every) continue;
     CAPTURE(candidates[i]);
     const Plan plan = plan_by(problem, profile, candidates[i]);
-    if (runs_on_host(plan)) CHECK(c.run(plan, &tally) == "");
+    Conv2dCase& data = candidates[i].starts_with("conv2d_winograd") ? ordinary : c;
+    if (runs_on_host(plan)) CHECK(data.run(plan, &tally) == "");
   }
 }
 
@@ -159,7 +162,7 @@ TEST_CASE("images in parts come out right") {
     const auto plan = make_plan(problem, convolving_device(), options);
     REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
     CHECK_MESSAGE(plan->steps.size() == steps, plan->operands.back().bytes);
-    Conv2dCase c(problem, 3);
+    Conv2dCase c(problem, reference::seed_without(3, reference::DataKind::ends));
     CHECK(c.run(*plan, nullptr) == "");
   }
 }

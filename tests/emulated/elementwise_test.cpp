@@ -36,6 +36,7 @@ void check_candidates(const PermuteProblem& problem, const DeviceProfile& profil
   for (const OperandSpec& spec : *specs) {
     const auto& memory = memories.emplace_back(std::make_unique<Memory>(spec.bytes, spec.align));
     memory->poison();
+    if (spec.name != "dst") definition.poison(spec.name, memory->bytes());
     definition.fill(spec.name, memory->bytes(), seed);
     operands.push_back({memory->address()});
     data[spec.name] = memory->bytes();

@@ -28,6 +28,7 @@ class ProductCase {
       const auto& memory =
           memory_.emplace(name, std::make_unique<Memory>(operand.bytes(), operand.align)).first->second;
       memory->poison();
+      definition_.poison(name, memory->bytes());
       definition_.fill(name, memory->bytes(), seed);
       data_[name] = memory->bytes();
     }

@@ -76,7 +76,8 @@ ProductPart conv2d_part(std::string_view operand) noexcept {
   if (operand == "w") return ProductPart::right;
   if (operand == "x.bias") return ProductPart::left_bias;
   if (operand == "w.scale") return ProductPart::weight_scale;
-  if (operand == "scale" || operand == "x.scale") return ProductPart::factor;
+  if (operand == "x.scale") return ProductPart::left_scale;
+  if (operand == "scale") return ProductPart::factor;
   return operand == "y" ? ProductPart::held : ProductPart::addend;
 }
 
@@ -159,7 +160,14 @@ void Conv2dDefinition::fill(std::string_view name, std::span<std::byte> bytes, s
   const Conv2dOperand& o = operand(name);
   const bool writes_only = name == "y" && !(p_.c_is_d && p_.beta != 0);
   if (o.empty() || (writes_only && o.type == DType::i32)) return;  // any bits are poison
-  const bool coarse = is_coarse(seed);
+  const ProductDataSet set(seed);
+  const ProductPart part = conv2d_part(name);
+  // A filter's last weight, and the last channel of an image's border, are the likeliest to be dropped.
+  const auto one_in = [&](std::int64_t c, std::int64_t y, std::int64_t x) -> std::uint64_t {
+    if (c != o.channels - 1) return 0;
+    if (part == ProductPart::right) return y == o.height - 1 && x == o.width - 1 ? 3 : 0;
+    return y == 0 || x == 0 || y == o.height - 1 || x == o.width - 1 ? 6 : 0;
+  };
   const std::uint64_t own = stream_of(seed, name);
   const std::int64_t channels = (o.channels + o.block - 1) / o.block * o.block;
   for (std::int64_t n = 0; n < o.outer; ++n)
@@ -168,10 +176,16 @@ void Conv2dDefinition::fill(std::string_view name, std::span<std::byte> bytes, s
         for (std::int64_t x = 0; x < o.width; ++x) {
           const std::int64_t index = o.index(n, c, y, x);
           const std::uint64_t word = data_word(own, static_cast<std::uint64_t>(index));
-          const bool poison = writes_only || c >= o.channels;  // times a beta of zero a NaN is still one
-          encode(o.type, poison ? std::nan("") : product_.number(conv2d_part(name), word, coarse),
-                 bytes.data() + size_of(index) * element_bytes(o.type));
+          std::byte* const at = bytes.data() + size_of(index) * element_bytes(o.type);
+          if (writes_only || c >= o.channels)
+            put_poison(o.type, word, at);  // times a beta of zero a NaN is still one
+          else
+            encode(o.type, product_.number(part, word, set, one_in(c, y, x)), at);
         }
+}
+
+void Conv2dDefinition::poison(std::string_view name, std::span<std::byte> bytes) const {
+  make_nans(operand(name).type, bytes);
 }
 
 ProductFactor Conv2dDefinition::x_value(const Conv2dData& data, std::int64_t n, std::int64_t c, std::int64_t y,
@@ -211,24 +225,36 @@ ProductElement Conv2dDefinition::finish(const Conv2dData& data, std::span<const 
 
 // ---- the whole result
 
-// An image between its zeros, as far as the filters reach.
-struct Conv2dDefinition::Planes {
-  std::int64_t height = 0, width = 0;
-  std::vector<double> values, rough;  // [c][y][x]; the squares of what conversions left open
-  bool any_rough = false;
+// Factors spelled out once.
+struct Conv2dDefinition::Factors {
+  std::vector<double> values, rough, flushed;  // rough: the squares of what conversions left open
+  bool any_rough = false, wild = false;
   double unit = 0;  // of the values
+
+  void resize(std::size_t size) {
+    for (auto* const part : {&values, &rough, &flushed}) part->assign(size, 0.0);
+  }
+  void put(std::size_t at, const ProductFactor& factor, DType acc) {
+    values[at] = factor.value;
+    rough[at] = factor.rough * factor.rough;
+    flushed[at] = factor.flushed;
+    any_rough = any_rough || factor.rough > 0;
+    wild = wild || factor.wild(acc);
+  }
+  ProductFactor at(std::size_t i) const { return {values[i], std::sqrt(rough[i]), flushed[i]}; }
 };
 
-struct Conv2dDefinition::Filters {
-  std::vector<double> values, rough;  // [k][c][r][s]
-  bool any_rough = false;
-  double unit = 0;
+// An image between its zeros, as far as the filters reach: [c][y][x].
+struct Conv2dDefinition::Planes : Factors {
+  std::int64_t height = 0, width = 0;
 };
+
+// [k][c][r][s].
+struct Conv2dDefinition::Filters : Factors {};
 
 // The sums of one image's output channel, [p][q].
 struct Conv2dDefinition::Row {
   std::vector<double> sum, squares, rough, reach;  // reach: of the terms' magnitudes
-  bool any_rough = false;
 
   void clear(std::size_t size) {
     for (auto* const part : {&sum, &squares, &rough, &reach}) part->assign(size, 0.0);
@@ -239,34 +265,47 @@ Conv2dDefinition::Planes Conv2dDefinition::planes_of(const Conv2dData& data, std
   Planes out;
   out.height = (height_ - 1) * p_.stride_h + (p_.r - 1) * p_.dilation_h + 1;
   out.width = (width_ - 1) * p_.stride_w + (p_.s - 1) * p_.dilation_w + 1;
-  out.values.assign(size_of(p_.c * out.height * out.width), 0.0);
-  out.rough = out.values;
+  out.resize(size_of(p_.c * out.height * out.width));
   for (std::int64_t c = 0; c < p_.c; ++c)
     for (std::int64_t y = p_.pad_top; y < std::min(out.height, p_.pad_top + p_.h); ++y)
-      for (std::int64_t x = p_.pad_left; x < std::min(out.width, p_.pad_left + p_.w); ++x) {
-        const ProductFactor factor = x_value(data, n, c, y - p_.pad_top, x - p_.pad_left);
-        const std::size_t at = size_of((c * out.height + y) * out.width + x);
-        out.values[at] = factor.value;
-        out.rough[at] = factor.rough * factor.rough;
-        out.any_rough = out.any_rough || factor.rough > 0;
-      }
+      for (std::int64_t x = p_.pad_left; x < std::min(out.width, p_.pad_left + p_.w); ++x)
+        out.put(size_of((c * out.height + y) * out.width + x), x_value(data, n, c, y - p_.pad_top, x - p_.pad_left),
+                p_.acc);
   out.unit = unit_of(out.values);
   return out;
 }
 
 Conv2dDefinition::Filters Conv2dDefinition::filters_of(const Conv2dData& data) const {
   Filters out;
+  out.resize(size_of(p_.k * group_channels() * p_.r * p_.s));
+  std::size_t at = 0;
   for (std::int64_t k = 0; k < p_.k; ++k)
     for (std::int64_t c = 0; c < group_channels(); ++c)
       for (std::int64_t r = 0; r < p_.r; ++r)
-        for (std::int64_t s = 0; s < p_.s; ++s) {
-          const ProductFactor factor = w_value(data, k, c, r, s);
-          out.values.push_back(factor.value);
-          out.rough.push_back(factor.rough * factor.rough);
-          out.any_rough = out.any_rough || factor.rough > 0;
-        }
+        for (std::int64_t s = 0; s < p_.s; ++s) out.put(at++, w_value(data, k, c, r, s), p_.acc);
   out.unit = unit_of(out.values);
   return out;
+}
+
+// The sums of one output channel where factors are not all ordinary.
+void Conv2dDefinition::add_terms(const Planes& planes, const Filters& filters, std::int64_t k,
+                                 std::vector<ProductSums>& sums) const {
+  for (std::int64_t p = 0; p < height_; ++p)
+    for (std::int64_t q = 0; q < width_; ++q) {
+      ProductTerms terms(p_.acc);
+      std::size_t of_filter = size_of(k * group_channels() * p_.r * p_.s);
+      for (std::int64_t c = 0; c < group_channels(); ++c)
+        for (std::int64_t r = 0; r < p_.r; ++r)
+          for (std::int64_t s = 0; s < p_.s; ++s, ++of_filter) {
+            const std::int64_t y = p * p_.stride_h + r * p_.dilation_h, x = q * p_.stride_w + s * p_.dilation_w;
+            const ProductFactor right = filters.at(of_filter);
+            if (in_image(y - p_.pad_top, x - p_.pad_left))
+              terms.add(planes.at(size_of(((first_channel(k) + c) * planes.height + y) * planes.width + x)), right);
+            else
+              terms.add_padding(right);
+          }
+      sums[size_of(p * width_ + q)] = terms.sums();
+    }
 }
 
 // One output channel's filter over one channel of its group.
@@ -307,19 +346,24 @@ std::vector<ProductElement> Conv2dDefinition::result(const Conv2dData& data,
   if (empty()) return out;
   out.reserve(size());
   const Filters filters = filters_of(data);
-  Row sums;
+  Row row;
+  std::vector<ProductSums> sums(size_of(height_ * width_));
   for (std::int64_t n = 0; n < p_.n; ++n) {
     const Planes planes = planes_of(data, n);
+    const bool rough = planes.any_rough || filters.any_rough;
     const double unit = planes.unit * filters.unit;  // all terms are multiples of it
     for (std::int64_t k = 0; k < p_.k; ++k) {
-      sums.clear(size_of(height_ * width_));
-      for (std::int64_t c = 0; c < group_channels(); ++c) add_channel(planes, filters, k, c, sums);
+      if (planes.wild || filters.wild) {
+        add_terms(planes, filters, k, sums);
+      } else {
+        row.clear(sums.size());
+        for (std::int64_t c = 0; c < group_channels(); ++c) add_channel(planes, filters, k, c, row);
+        for (std::size_t at = 0; at < sums.size(); ++at)
+          sums[at] = {row.sum[at], row.squares[at], row.rough[at], !rough && product_.exact_sums(unit, row.reach[at])};
+      }
       for (std::int64_t y = 0; y < height_; ++y)
-        for (std::int64_t x = 0; x < width_; ++x) {
-          const std::size_t at = size_of(y * width_ + x);
-          const bool exact = !planes.any_rough && !filters.any_rough && product_.exact_sums(unit, sums.reach[at]);
-          out.push_back(finish(data, y_before, {n, k, y, x}, {sums.sum[at], sums.squares[at], sums.rough[at], exact}));
-        }
+        for (std::int64_t x = 0; x < width_; ++x)
+          out.push_back(finish(data, y_before, {n, k, y, x}, sums[size_of(y * width_ + x)]));
     }
   }
   return out;
@@ -335,16 +379,18 @@ Conv2dDefinition::Place Conv2dDefinition::place(std::size_t i) const noexcept {
 
 ProductElement Conv2dDefinition::element(const Conv2dData& data, std::span<const std::byte> y_before, std::int64_t n,
                                          std::int64_t k, std::int64_t p, std::int64_t q) const {
-  ProductSums sums;
+  ProductTerms terms(p_.acc);
   for (std::int64_t s = p_.s; s-- > 0;)
     for (std::int64_t r = p_.r; r-- > 0;)
       for (std::int64_t c = group_channels(); c-- > 0;) {
         const std::int64_t y = p * p_.stride_h - p_.pad_top + r * p_.dilation_h;
         const std::int64_t x = q * p_.stride_w - p_.pad_left + s * p_.dilation_w;
-        if (y < 0 || y >= p_.h || x < 0 || x >= p_.w) continue;
-        sums.add(x_value(data, n, first_channel(k) + c, y, x), w_value(data, k, c, r, s));
+        if (in_image(y, x))
+          terms.add(x_value(data, n, first_channel(k) + c, y, x), w_value(data, k, c, r, s));
+        else
+          terms.add_padding(w_value(data, k, c, r, s));
       }
-  return finish(data, y_before, {n, k, p, q}, sums);
+  return finish(data, y_before, {n, k, p, q}, terms.sums());
 }
 
 ProductElement Conv2dDefinition::element(const Conv2dData& data, std::span<const std::byte> y_before,

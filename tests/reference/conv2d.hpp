@@ -57,10 +57,12 @@ class Conv2dDefinition {
   const Conv2dOperand& operand(std::string_view name) const;  // throws std::out_of_range
   bool has(std::string_view name) const noexcept;
 
-  // Numbers in place of what the elements of an operand hold; bytes between elements stay as they are. What is filled
-  // in is a function of seed and index, wherever the operand lies. A source's surplus channels, and Y where the problem
-  // does not read it, hold NaNs.
+  // Numbers in place of what the elements of an operand hold; bytes between elements stay as they are (see make_nans).
+  // What is filled in is a function of seed and index, wherever the operand lies; see Product::number. A source's
+  // surplus channels, and Y where the problem does not read it, hold NaNs.
   void fill(std::string_view operand, std::span<std::byte> bytes, std::uint64_t seed) const;
+  // NaNs in all of an operand, before fill: then in what lies between its elements.
+  void poison(std::string_view operand, std::span<std::byte> bytes) const;
 
   // The whole result, [n][k][p][q] in any layout. `y_before` is what Y held, which a problem whose C is Y reads.
   std::vector<ProductElement> result(const Conv2dData& data, std::span<const std::byte> y_before) const;
@@ -76,6 +78,7 @@ class Conv2dDefinition {
   struct Place {
     std::int64_t n = 0, k = 0, y = 0, x = 0;
   };
+  struct Factors;
   struct Planes;
   struct Filters;
   struct Row;
@@ -83,6 +86,8 @@ class Conv2dDefinition {
   Planes planes_of(const Conv2dData& data, std::int64_t n) const;
   Filters filters_of(const Conv2dData& data) const;
   void add_channel(const Planes& planes, const Filters& filters, std::int64_t k, std::int64_t c, Row& sums) const;
+  void add_terms(const Planes& planes, const Filters& filters, std::int64_t k, std::vector<ProductSums>& sums) const;
+  bool in_image(std::int64_t y, std::int64_t x) const noexcept { return y >= 0 && y < p_.h && x >= 0 && x < p_.w; }
   std::int64_t group_channels() const noexcept { return p_.c / p_.groups; }
   std::int64_t first_channel(std::int64_t k) const noexcept { return k / (p_.k / p_.groups) * group_channels(); }
   ProductFactor x_value(const Conv2dData& data, std::int64_t n, std::int64_t c, std::int64_t y, std::int64_t x) const;

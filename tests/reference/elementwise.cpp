@@ -1,10 +1,13 @@
 #include "elementwise.hpp"
 
+#include "ends.hpp"
 #include "numbers.hpp"
+#include "products.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cmath>
 #include <cstring>
@@ -26,11 +29,11 @@ double saturated(DType type, double v) {
 
 double in_type(DType type, double v) { return is_integer(type) ? saturated(type, v) : rounded(type, v); }
 
-// Of a float near v; where devices may flush subnormals, no less than the least normal number.
+// Of a float near v; arithmetic may flush f32's subnormals, conversions keep f16's.
 double last_place(DType type, double v) {
   const int bits = type == DType::f32 ? 23 : type == DType::f16 ? 10 : 7;
-  const double least = type == DType::f16 ? std::ldexp(1, -14) : std::ldexp(1, -126);
-  if (std::fabs(v) < least) return least;
+  if (type == DType::f16 && std::fabs(v) < kLeastF16) return std::ldexp(1, -24);
+  if (std::fabs(v) < kLeastF32) return kLeastF32;
   return std::ldexp(1, std::ilogb(v) - bits);
 }
 
@@ -115,23 +118,38 @@ std::vector<std::pair<std::string, std::uint64_t>> ElementwiseDefinition::operan
 
 double ElementwiseDefinition::number(std::string_view operand, std::uint64_t word) const {
   const std::uint64_t bits = word >> 8;
-  if (operand == "scale") return std::copysign(0.5 + std::fabs(unit(bits)), (word & 1) != 0 ? -1.0 : 1.0);
-  if (operand == "bias") return 8 * unit(bits);
+  if (operand == "scale") {
+    if (word % 29 == 2) return end_number(bits);
+    return std::copysign(0.5 + std::fabs(unit(bits)), (word & 1) != 0 ? -1.0 : 1.0);
+  }
+  if (operand == "bias") return word % 23 == 2 ? end_number(bits) : 8 * unit(bits);
   const DType type = operand == "src" ? p_.type : out_;
   if (type == DType::i8) return static_cast<double>(bits % 256) - 128;
   if (type == DType::u8) return static_cast<double>(bits % 256);
+  if (type != DType::i32) return float_number(type, word);
+  if ((out_ == DType::i8 || out_ == DType::u8) && word % 4 != 0) return static_cast<double>(bits % 601) - 300;
+  // The ends of f16, ties and more of f32 and of bf16, and what rounds twice.
+  constexpr std::array kEnds = {65504,       65519,      65520,      65536,      16777217,   16777219,
+                                2147483647,  2147483584, 2147483583, 807403521,  0,          -2147483647 - 1,
+                                -2147483647, 8421375,    8421377,    0x40408001, 0x40418000, 0x40408000};
+  if (word % 5 == 0) return std::copysign(1.0, bits % 2 == 0 ? 1 : -1) * kEnds.at(bits / 2 % kEnds.size());
+  if (out_ == DType::f16) return static_cast<double>(bits % 8001) - 4000;
+  return static_cast<double>(static_cast<std::int32_t>(static_cast<std::uint32_t>(bits)));
+}
+
+double ElementwiseDefinition::float_number(DType type, std::uint64_t word) const {
+  const std::uint64_t bits = word >> 8;
   const bool to_bytes = out_ == DType::i8 || out_ == DType::u8;
-  if (type == DType::i32) {
-    if (to_bytes && word % 4 != 0) return static_cast<double>(bits % 601) - 300;
-    if (out_ == DType::f16) return static_cast<double>(bits % 8001) - 4000;
-    return static_cast<double>(static_cast<std::int32_t>(static_cast<std::uint32_t>(bits)));
-  }
   // Of floats some go beyond what an integer holds, or right to its ends and the halves beside them, and some are none.
-  if (is_integer(out_) && word % 61 == 0) return std::nan("");
-  if (is_integer(out_) && word % 61 < 9) return edge(out_, type, bits);
-  if (is_integer(out_) && word % 61 == 9) return std::copysign(HUGE_VAL, unit(bits));
-  if (to_bytes) return 300 * unit(bits);
-  if (out_ == DType::i32) return (type == DType::f16 ? 30000 : word % 8 == 0 ? 1e10 : 1e6) * unit(bits);
+  if (is_integer(out_)) {
+    if (word % 61 == 0) return std::nan("");
+    if (word % 61 < 9) return edge(out_, type, bits);
+    if (word % 61 == 9) return std::copysign(HUGE_VAL, unit(bits));
+    if (word % 61 < 12) return end_number(bits);
+    if (to_bytes) return 300 * unit(bits);
+    return (type == DType::f16 ? 30000 : word % 8 == 0 ? 1e10 : 1e6) * unit(bits);
+  }
+  if (word % 5 == 1) return end_number(bits);
   // Half way between two numbers of the destination, of which the lower one is odd or even.
   if (type == DType::f32 && out_ != DType::f32 && word % 3 == 0) {
     const std::uint64_t places = out_ == DType::bf16 ? 128 : 1024;
@@ -145,9 +163,13 @@ void ElementwiseDefinition::fill(std::string_view operand, std::span<std::byte> 
   if (operand == "dst" || empty()) return;
   std::uint64_t own = seed;
   for (const char letter : operand) own = mix(own ^ static_cast<std::uint64_t>(letter));
-  const auto put = [&](DType type, std::int64_t index) {
+  const auto put = [&](DType type, std::int64_t index, bool surplus = false) {
     const auto at = static_cast<std::size_t>(index) * element_bytes(type);
-    encode(type, number(operand, data_word(own, static_cast<std::uint64_t>(index))), bytes.data() + at);
+    const std::uint64_t word = data_word(own, static_cast<std::uint64_t>(index));
+    if (surplus)
+      put_poison(type, word, bytes.data() + at);
+    else
+      encode(type, number(operand, word), bytes.data() + at);
   };
   if (operand == "scale" || operand == "bias") {
     const std::int64_t count = length(operand == "scale" ? p_.stage.scale : p_.stage.bias);
@@ -160,25 +182,49 @@ void ElementwiseDefinition::fill(std::string_view operand, std::span<std::byte> 
   do {
     std::int64_t at = source ? permute_.src_offset() : 0;
     for (std::size_t i = 0; i < axes.size(); ++i) at += coordinate[i] * (source ? axes[i].stride : add_strides_[i]);
-    put(source ? p_.type : out_, at);
+    put(source ? p_.type : out_, at, source && in_surplus(coordinate));
   } while (advance(coordinate, axes));
+}
+
+void ElementwiseDefinition::poison(std::string_view operand, std::span<std::byte> bytes) const {
+  make_nans(operand == "src" ? p_.type : operand == "dst" || operand == "add" ? out_ : DType::f32, bytes);
+}
+
+// Of the last block of an axis that blocks do not divide.
+bool ElementwiseDefinition::in_surplus(std::span<const std::int64_t> src_coordinate) const {
+  std::vector<std::int64_t> index(permute_.logical_sizes().size(), 0);
+  for (std::size_t i = 0; i < src_coordinate.size(); ++i)
+    index[permute_.src_axes()[i].logical] += src_coordinate[i] * permute_.src_axes()[i].weight;
+  for (std::size_t axis = 0; axis < index.size(); ++axis)
+    if (index[axis] >= permute_.logical_sizes()[axis]) return true;
+  return false;
 }
 
 ElementwiseElement ElementwiseDefinition::element(std::int64_t at, double x, double scale, double bias,
                                                   double add) const {
   const ElementwiseStage& s = p_.stage;
-  const double product = static_cast<double>(s.alpha) * scale * x;
-  const double v = product + bias + add;
-  if (std::isnan(v) && !is_integer(out_)) return {at, std::nan(""), std::nan(""), false};
-  const bool scaled = s.alpha != 1 || !s.scale.empty() || !s.bias.empty();
-  const bool exact = !scaled && (!s.add || (is_integer(p_.type) && is_integer(out_)));
-  // To bf16 kernels round by themselves, to f16 the device does.
-  if (!std::isfinite(v) || (exact && (is_integer(out_) || out_ == DType::bf16 || in_type(out_, v) == v)))
-    return {at, in_type(out_, v), in_type(out_, v), false};
+  const bool factors = s.alpha != 1 || !s.scale.empty();
+  const bool scaled = factors || !s.bias.empty();
+  // A cast is one rounding of the exact number. So is a sum of integers, of which those of i32 are exact here.
+  if (!scaled && (!s.add || (is_integer(p_.type) && is_integer(out_)))) {
+    const double v = in_type(out_, s.add ? x + add : x);  // -0 is kept
+    return {at, v, v, false, !s.add && !is_integer(out_), false};
+  }
+  SumInAnyOrder sum;
+  const double alpha = static_cast<double>(s.alpha), product = alpha * scale * x;
+  sum.add(factors ? product_in_any_order({alpha, scale, x})
+                  : InAnyOrder{x, std::fabs(x) < kLeastF32 ? std::fabs(x) : 0});
+  sum.add(bias);
+  sum.add(add);
+  const InAnyOrder end = sum.result();
+  if (end.open) return {at, 0, 0, false, false, true};
+  const double v = end.value;
+  if (std::isnan(v) && !is_integer(out_)) return {at, v, v};
+  if (!std::isfinite(v)) return {at, in_type(out_, v), in_type(out_, v)};
   // Roundings in f32: an i32 source, alpha * scale, the product, two sums.
   const double error =
-      exact ? 0 : std::ldexp(3 * std::fabs(product) + std::fabs(bias) + std::fabs(add) + std::fabs(v), -23);
-  ElementwiseElement e{at, in_type(out_, v - error), in_type(out_, v + error), false};
+      std::ldexp(3 * std::fabs(product) + std::fabs(bias) + std::fabs(add) + std::fabs(v), -23) + end.flushed;
+  ElementwiseElement e{at, in_type(out_, v - error), in_type(out_, v + error)};
   if (is_integer(out_)) return e;
   e.low -= last_place(out_, v);
   e.high += last_place(out_, v);
@@ -196,7 +242,7 @@ std::vector<ElementwiseElement> ElementwiseDefinition::result(const ElementwiseD
     const std::int64_t to = permute_.destination_at(coordinate);
     const auto from = permute_.source_of(coordinate);
     if (!from) {
-      all.push_back({to, 0, 0, true});
+      all.push_back({to, 0, 0, true, false, false});
       continue;
     }
     const ElementwiseStage& s = p_.stage;
@@ -210,6 +256,13 @@ std::vector<ElementwiseElement> ElementwiseDefinition::result(const ElementwiseD
   return all;
 }
 
+bool is_right(const ElementwiseElement& want, double got) noexcept {
+  if (want.open) return true;
+  if (std::isnan(want.low)) return std::isnan(got);
+  if (want.signed_zero && want.low == 0 && got == 0) return std::signbit(want.low) == std::signbit(got);
+  return got >= want.low && got <= want.high;
+}
+
 std::string compare(const ElementwiseDefinition& definition, std::span<const ElementwiseElement> want,
                     std::span<const std::byte> before, std::span<const std::byte> got) {
   const std::size_t size = element_bytes(definition.out());
@@ -218,13 +271,13 @@ std::string compare(const ElementwiseDefinition& definition, std::span<const Ele
     const ElementwiseElement& e = want[i];
     const auto at = static_cast<std::size_t>(e.at) * size;
     const double value = decode(definition.out(), got.data() + at);
-    bool right = (value >= e.low && value <= e.high) || (std::isnan(value) && std::isnan(e.low));
+    const bool untouched = std::memcmp(before.data() + at, got.data() + at, size) == 0;
+    bool right = is_right(e, value) && !(untouched && is_poison(definition.out(), got.data() + at));
     if (e.zero)
       right = std::all_of(got.begin() + static_cast<std::ptrdiff_t>(at),
                           got.begin() + static_cast<std::ptrdiff_t>(at + size),
                           [](std::byte b) { return b == std::byte{0}; });
     if (!right) {
-      const bool untouched = std::memcmp(before.data() + at, got.data() + at, size) == 0;
       return fmt::format("destination element {} (number {}): got {:.9g}, want {}{}", e.at, i, value,
                          e.zero ? "zero bits" : fmt::format("{:.9g} to {:.9g}", e.low, e.high),
                          untouched ? ", what it held before: never written" : "");

@@ -120,50 +120,71 @@ MatmulElement MatmulDefinition::finish(const MatmulData& data, std::span<const s
   return product_.finish(sums, numbers);
 }
 
+// A batch's factors spelled out once.
+struct MatmulDefinition::Factors {
+  std::vector<ProductFactor> all;
+  std::vector<double> values, rough;  // rough: the squares of what conversions left open
+  bool any_rough = false, wild = false;
+  double unit = 0;  // of the values
+
+  void add(const ProductFactor& factor, DType acc) {
+    all.push_back(factor);
+    values.push_back(factor.value);
+    rough.push_back(factor.rough * factor.rough);
+    any_rough = any_rough || factor.rough > 0;
+    wild = wild || factor.wild(acc);
+  }
+};
+
+// A row's sums of ordinary factors.
+void MatmulDefinition::add_row(const Factors& a, const Factors& b, std::int64_t m,
+                               std::vector<ProductSums>& sums) const {
+  const auto place = [](std::int64_t n) { return static_cast<std::size_t>(n); };
+  const bool rough = a.any_rough || b.any_rough;
+  std::vector<double> reach(sums.size());  // the sum of the terms' magnitudes
+  std::fill(sums.begin(), sums.end(), ProductSums{});
+  for (std::int64_t k = 0; k < p_.k; ++k) {
+    const double left = a.values[place(m * p_.k + k)], left_rough = a.rough[place(m * p_.k + k)];
+    const double* const right = b.values.data() + k * p_.n;
+    const double* const right_rough = b.rough.data() + k * p_.n;
+    for (std::size_t n = 0; n < sums.size(); ++n) {
+      const double term = left * right[n];
+      sums[n].sum += term;
+      sums[n].squares += term * term;
+      reach[n] += std::fabs(term);
+      if (rough) sums[n].rough += left_rough * right[n] * right[n] + left * left * right_rough[n];
+    }
+  }
+  // All terms are multiples of the product of what all factors are multiples of.
+  const double unit = a.unit * b.unit;
+  for (std::size_t n = 0; n < sums.size(); ++n) sums[n].exact = !rough && product_.exact_sums(unit, reach[n]);
+}
+
 std::vector<MatmulElement> MatmulDefinition::result(const MatmulData& data, std::span<const std::byte> d_before) const {
   std::vector<MatmulElement> out;
   if (empty()) return out;
   out.reserve(size());
-  const auto place = [](std::int64_t n) { return static_cast<std::size_t>(n); };
-  // Both factors spelled out once, and the squares of what their conversions left open.
-  std::vector<double> a(place(p_.m * p_.k)), b(place(p_.k * p_.n)), a_rough(a.size()), b_rough(b.size());
-  std::vector<ProductSums> sums(place(p_.n));
-  std::vector<double> reach(sums.size());  // the sum of the terms' magnitudes
-  bool rough = false;
+  std::vector<ProductSums> sums(static_cast<std::size_t>(p_.n));
   for (std::int64_t batch = 0; batch < p_.batch; ++batch) {
+    Factors a, b;
     for (std::int64_t m = 0; m < p_.m; ++m)
-      for (std::int64_t k = 0; k < p_.k; ++k) {
-        const ProductFactor factor = a_value(data, batch, m, k);
-        a[place(m * p_.k + k)] = factor.value;
-        a_rough[place(m * p_.k + k)] = factor.rough * factor.rough;
-        rough = rough || factor.rough > 0;
-      }
+      for (std::int64_t k = 0; k < p_.k; ++k) a.add(a_value(data, batch, m, k), p_.acc);
     for (std::int64_t k = 0; k < p_.k; ++k)
-      for (std::int64_t n = 0; n < p_.n; ++n) {
-        const ProductFactor factor = b_value(data, batch, k, n);
-        b[place(k * p_.n + n)] = factor.value;
-        b_rough[place(k * p_.n + n)] = factor.rough * factor.rough;
-        rough = rough || factor.rough > 0;
-      }
-    // All terms are multiples of the product of what all factors are multiples of.
-    const double unit = unit_of(a) * unit_of(b);
+      for (std::int64_t n = 0; n < p_.n; ++n) b.add(b_value(data, batch, k, n), p_.acc);
+    a.unit = unit_of(a.values);
+    b.unit = unit_of(b.values);
     for (std::int64_t m = 0; m < p_.m; ++m) {
-      std::fill(sums.begin(), sums.end(), ProductSums{});
-      std::fill(reach.begin(), reach.end(), 0.0);
-      for (std::int64_t k = 0; k < p_.k; ++k) {
-        const double left = a[place(m * p_.k + k)], left_rough = a_rough[place(m * p_.k + k)];
-        const double* const right = b.data() + k * p_.n;
-        const double* const right_rough = b_rough.data() + k * p_.n;
-        for (std::size_t n = 0; n < sums.size(); ++n) {
-          const double term = left * right[n];
-          sums[n].sum += term;
-          sums[n].squares += term * term;
-          reach[n] += std::fabs(term);
-          if (rough) sums[n].rough += left_rough * right[n] * right[n] + left * left * right_rough[n];
+      if (a.wild || b.wild)
+        for (std::int64_t n = 0; n < p_.n; ++n) {
+          ProductTerms terms(p_.acc);
+          for (std::int64_t k = 0; k < p_.k; ++k)
+            terms.add(a.all[static_cast<std::size_t>(m * p_.k + k)], b.all[static_cast<std::size_t>(k * p_.n + n)]);
+          sums[static_cast<std::size_t>(n)] = terms.sums();
         }
-      }
-      for (std::size_t n = 0; n < sums.size(); ++n) sums[n].exact = !rough && product_.exact_sums(unit, reach[n]);
-      for (std::int64_t n = 0; n < p_.n; ++n) out.push_back(finish(data, d_before, batch, m, n, sums[place(n)]));
+      else
+        add_row(a, b, m, sums);
+      for (std::int64_t n = 0; n < p_.n; ++n)
+        out.push_back(finish(data, d_before, batch, m, n, sums[static_cast<std::size_t>(n)]));
     }
   }
   return out;
@@ -171,9 +192,9 @@ std::vector<MatmulElement> MatmulDefinition::result(const MatmulData& data, std:
 
 MatmulElement MatmulDefinition::element(const MatmulData& data, std::span<const std::byte> d_before, std::int64_t batch,
                                         std::int64_t m, std::int64_t n) const {
-  ProductSums sums;
-  for (std::int64_t k = p_.k; k-- > 0;) sums.add(a_value(data, batch, m, k), b_value(data, batch, k, n));
-  return finish(data, d_before, batch, m, n, sums);
+  ProductTerms terms(p_.acc);
+  for (std::int64_t k = p_.k; k-- > 0;) terms.add(a_value(data, batch, m, k), b_value(data, batch, k, n));
+  return finish(data, d_before, batch, m, n, terms.sums());
 }
 
 MatmulElement MatmulDefinition::element(const MatmulData& data, std::span<const std::byte> d_before,

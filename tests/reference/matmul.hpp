@@ -54,10 +54,12 @@ class MatmulDefinition {
   const MatmulOperand& operand(std::string_view name) const;  // throws std::out_of_range
   bool has(std::string_view name) const noexcept;
 
-  // Numbers in place of what the elements of an operand hold; bytes between elements stay as they are. What is filled
-  // in is a function of seed and index, wherever the operand lies: no zeros alone, no overflow, and where the problem
-  // does not read C, NaNs in D.
+  // Numbers in place of what the elements of an operand hold; bytes between elements stay as they are (see make_nans).
+  // What is filled in is a function of seed and index, wherever the operand lies; see Product::number. Where the
+  // problem does not read C it is NaNs in D.
   void fill(std::string_view operand, std::span<std::byte> bytes, std::uint64_t seed) const;
+  // NaNs in all of an operand, before fill: then in what lies between its elements.
+  void poison(std::string_view operand, std::span<std::byte> bytes) const;
 
   // The whole result, [batch][m][n]. `d_before` is what D held, which a problem whose C is D reads.
   std::vector<MatmulElement> result(const MatmulData& data, std::span<const std::byte> d_before) const;
@@ -70,6 +72,8 @@ class MatmulDefinition {
   ProductPlaces places() const;
 
  private:
+  struct Factors;
+  void add_row(const Factors& a, const Factors& b, std::int64_t m, std::vector<ProductSums>& sums) const;
   ProductFactor a_value(const MatmulData& data, std::int64_t batch, std::int64_t m, std::int64_t k) const;
   ProductFactor b_value(const MatmulData& data, std::int64_t batch, std::int64_t k, std::int64_t n) const;
   MatmulElement finish(const MatmulData& data, std::span<const std::byte> d_before, std::int64_t batch, std::int64_t m,

@@ -80,7 +80,9 @@ double decode(DType type, const std::byte* at) noexcept {
 
 void encode(DType type, double value, std::byte* at) noexcept {
   const auto write = [at](auto bits) { std::memcpy(at, &bits, sizeof bits); };
-  const double number = std::isnan(value) ? 0 : value;  // no integer says NaN
+  const auto integer = [value](double low, double high) {
+    return std::isnan(value) ? 0 : std::clamp(value, low, high);
+  };
   switch (type) {
     case DType::f32:
       return write(static_cast<float>(value));
@@ -89,11 +91,11 @@ void encode(DType type, double value, std::byte* at) noexcept {
     case DType::bf16:
       return write(bfloat_bits(value));
     case DType::i8:
-      return write(static_cast<std::int8_t>(number));
+      return write(static_cast<std::int8_t>(integer(-128, 127)));
     case DType::u8:
-      return write(static_cast<std::uint8_t>(number));
+      return write(static_cast<std::uint8_t>(integer(0, 255)));
     case DType::i32:
-      return write(static_cast<std::int32_t>(number));
+      return write(static_cast<std::int32_t>(integer(-0x1p31, 0x1p31 - 1)));
     default:
       return;
   }

@@ -2,15 +2,13 @@
 
 #include "activation.hpp"
 #include "numbers.hpp"
-#include "random.hpp"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
+#include <cstdint>
+#include <limits>
 #include <utility>
 
 namespace sectile::reference {
@@ -27,19 +25,10 @@ double wrapped(double sum) noexcept {
   return static_cast<double>(static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(sum))));
 }
 
-// In [-1, 1). Coarse: eighths, which every type holds, and whose products and sums f32 holds, so that no rounding is
-// there to hide an error behind. No f16 of these is subnormal: devices may flush those.
-double unit(std::uint64_t word, bool coarse) noexcept {
-  if (coarse) return (static_cast<double>(word % 17) - 8) / 8;
-  const double value = static_cast<double>(word >> 40) * std::ldexp(1, -23) - 1;
-  return std::fabs(value) < std::ldexp(1, -6) ? std::copysign(std::ldexp(1, -6), value) : value;
-}
-
-// Between 1/2 and 3/2, of either sign; coarse: powers of two.
-double factor(std::uint64_t word, bool coarse) noexcept {
-  const double sign = (word & 1) != 0 ? -1 : 1;
-  if (coarse) return sign * std::ldexp(1, static_cast<int>((word >> 1) % 3) - 1);
-  return sign * (0.5 + static_cast<double>(word >> 40) * std::ldexp(1, -24));
+// Additions after the sums saturate.
+double saturated(double v) noexcept {
+  constexpr std::int32_t least = std::numeric_limits<std::int32_t>::min(), most = std::numeric_limits<std::int32_t>::max();
+  return std::clamp(v, static_cast<double>(least), static_cast<double>(most));
 }
 
 }  // namespace
@@ -56,34 +45,82 @@ double unit_of(std::span<const double> values) noexcept {
   return std::ldexp(1, least);
 }
 
-void ProductSums::add(const ProductFactor& left, const ProductFactor& right) noexcept {
-  const double term = left.value * right.value;
-  const double of_left = left.rough * right.value, of_right = left.value * right.rough;
-  sum += term;
-  squares += term * term;
-  rough += of_left * of_left + of_right * of_right;
+bool ProductFactor::wild(DType acc) const noexcept {
+  // Ordinary numbers are near 1.
+  return !std::isfinite(value) || flushed > 0 || std::fabs(value) > 1024 ||
+         (acc == DType::f16 && value != 0 && std::fabs(value) < kLeastF16);
 }
+
+// ---- sums
+
+void ProductTerms::add(const ProductFactor& left, const ProductFactor& right) noexcept {
+  const double term = left.value * right.value;
+  if (term == 0 && left.rough == 0 && right.rough == 0) return;
+  InAnyOrder added{term, 0, false};
+  const double lost = (left.flushed > 0 ? std::fabs(term) : 0) + (right.flushed > 0 ? std::fabs(term) : 0);
+  if (!std::isfinite(left.value) || !std::isfinite(right.value)) {
+    // Times a zero an infinity is a NaN.
+    added.open = !std::isnan(term) && (left.flushed > 0 || right.flushed > 0);
+  } else {
+    added.flushed = lost;
+    // Factors and terms of sums in f16 are no subnormal ones in f32.
+    const auto small = [](double v) { return v != 0 && std::fabs(v) < kLeastF16; };
+    if (acc_ == DType::f16 && (small(left.value) || small(right.value) || small(term)))
+      added.flushed += std::fabs(term);
+    squares_ += term * term;
+    const double of_left = left.rough * right.value, of_right = left.value * right.rough;
+    rough_ += of_left * of_left + of_right * of_right;
+    exact_ =
+        exact_ && left.rough == 0 && right.rough == 0 && rounded(acc_ == DType::f16 ? acc_ : DType::f32, term) == term;
+  }
+  sum_.add(added);
+}
+
+void ProductTerms::add_padding(const ProductFactor& right) noexcept {
+  if (!std::isfinite(right.value)) sum_.add(InAnyOrder{0, 0, true});
+}
+
+ProductSums ProductTerms::sums() const noexcept {
+  const InAnyOrder sum = sum_.result();
+  ProductSums out{sum.value, squares_, rough_, exact_ && sum_.single(), sum.flushed, sum.open, false};
+  if (acc_ != DType::f16 || sum.open) return out;
+  const InAnyOrder halves = sum_.result(kMostF16);
+  out.open = halves.open;
+  out.or_infinite = std::isinf(halves.value) && std::isfinite(sum.value);
+  return out;
+}
+
+// A float's arithmetic may flush a subnormal one to zero.
+double flushed_part(double v) noexcept { return std::fabs(v) < kLeastF32 ? std::fabs(v) : 0; }
 
 ProductFactor Product::converted(double value) const noexcept {
   const double result = rounded(type, value);
-  return {result, result != value ? std::fabs(result) : 0};
+  const bool same = result == value || !std::isfinite(result);
+  const double least = type == DType::f16 ? kLeastF16 : 0;  // places of subnormal numbers are no smaller
+  return {result, same ? 0 : std::max(std::fabs(result), least), flushed_part(result)};
 }
 
 // A float's product with a float, as a device forms it, and what is left of it in `type`.
 ProductFactor Product::scaled(double value, double scale) const noexcept {
-  return converted(static_cast<float>(value) * static_cast<float>(scale));
+  const float product = static_cast<float>(value) * static_cast<float>(scale);
+  ProductFactor out = converted(product);
+  if (flushed_part(value) + flushed_part(scale) + flushed_part(product) > 0) out.flushed = std::fabs(out.value);
+  return out;
 }
 
 ProductFactor Product::shifted(double value, double scale, double bias, bool relu) const noexcept {
   const double product = value * scale, sum = product + bias;
   const double result = rounded(type, relu && sum < 0 ? 0 : sum);
+  const double lost = flushed_part(value) + flushed_part(scale) + flushed_part(product) + flushed_part(sum);
+  const double flushed = lost > 0 ? std::fabs(product) + flushed_part(sum) : flushed_part(result);
+  if (!std::isfinite(result)) return {result, 0, flushed};
   const bool floats = static_cast<float>(product) == product && static_cast<float>(sum) == sum;
-  if (floats && (result == sum || (relu && sum <= 0))) return {result, 0};
+  if (floats && (result == sum || (relu && sum <= 0))) return {result, 0, flushed};
   // A float's rounding of product and sum, where they cancel too; that to `type`, whose subnormals may be flushed.
-  const double least = type == DType::f16 ? std::ldexp(1, -14) / last_place(type) : 0;
+  const double least = type == DType::f16 ? kLeastF16 / last_place(type) : 0;
   const double of_floats = last_place(DType::f32) / last_place(type) * (std::fabs(product) + std::fabs(sum));
-  if (relu && sum < 0 && sum < -last_place(DType::f32) * std::fabs(product)) return {0, 0};
-  return {result, of_floats + std::max(std::fabs(result), least)};
+  if (relu && sum < 0 && sum < -last_place(DType::f32) * std::fabs(product)) return {0, 0, 0};
+  return {result, of_floats + std::max(std::fabs(result), least), flushed};
 }
 
 bool Product::exact_sums(double unit, double reach) const noexcept {
@@ -101,21 +138,80 @@ bool Product::exact_sums(double unit, double reach) const noexcept {
 //     analysis", 2019): sqrt(K), times 2. Matrix units round once in 4 to 32 steps of K.
 //   int8: exact.
 //   A factor that `type` cannot hold may be either neighbour: a last place of its term, errors as random as the terms.
-//   What follows runs in f32: 8 roundings of parts of |alpha scale sum| + |beta C| + |bias|. No activation's slope
-//   passes
-//     1.13; exp and an erf of 1.5e-7 leave 2^-20 |v|.
-//   The result may be either neighbour as well, and f16's subnormals may be flushed to zero.
+//   What follows runs in f32: 8 roundings of parts of |alpha scale sum| + |beta C| + |bias|, then activation_tolerance.
+//   The result may be either neighbour as well.
+// Where sums are infinite, or numbers so large that the order decides: any_order.
 ProductElement Product::finish(const ProductSums& sums, const EpilogueNumbers& numbers) const noexcept {
-  const auto& [scale, c, bias, residual] = numbers;
   if (out == DType::i32) {
-    const double v = activated(activation, wrapped(wrapped(sums.sum) + bias));
-    return {wrapped(v + residual), 0};
+    const double v = activated(activation, saturated(wrapped(sums.sum) + numbers.bias));
+    return {saturated(v + numbers.residual), 0};
   }
-  const double acc_value = type == DType::i8 ? wrapped(sums.sum) : sums.sum;
+  const ProductElement element = finish_float(sums, numbers);
+  if (!sums.or_infinite || element.open) return element;
+  ProductSums infinite = sums;
+  infinite.sum = std::copysign(std::numeric_limits<double>::infinity(), sums.sum);
+  const ProductElement other = finish_float(infinite, numbers);
+  if (!other.open && is_right(other, out, rounded(out, element.value)) &&
+      is_right(other, out, rounded(out, element.value - std::copysign(element.tolerance, element.value))))
+    return element;
+  return {0, 0, false, true};
+}
+
+// The epilogue in whatever order a device computes; before the activation, and the result.
+struct Product::Finished {
+  InAnyOrder before, result;
+};
+
+Product::Finished Product::any_order(const ProductSums& sums, const EpilogueNumbers& numbers) const noexcept {
+  SumInAnyOrder before;
+  if (alpha != 0) {
+    const double sum = type == DType::i8 ? wrapped(sums.sum) : sums.sum;
+    InAnyOrder product = product_in_any_order({alpha, numbers.scale, sums.open ? 1 : sum});
+    product.open = product.open || sums.open;
+    if (std::isfinite(product.value)) product.flushed += std::fabs(alpha * numbers.scale) * sums.flushed;
+    before.add(product);
+  }
+  if (beta != 0) before.add(product_in_any_order({beta, numbers.c}));
+  before.add(numbers.bias);
+  if (activation == Activation::none) {
+    before.add(numbers.residual);
+    return {before.result(), before.result()};
+  }
+  const InAnyOrder v = before.result();
+  SumInAnyOrder after;
+  after.add(InAnyOrder{activated(activation, v.value), 1.13 * v.flushed, v.open});
+  after.add(numbers.residual);
+  return {v, after.result()};
+}
+
+// What an activation makes of a number that is off by so much. exp, and an erf of 1.5e-7, leave 2^-20 of it; where they
+// no longer move the result nothing is left.
+double activation_tolerance(Activation activation, double v, double tolerance) noexcept {
+  if (activation == Activation::none) return tolerance;
+  const double value = activated(activation, v);
+  const double moved = std::max(std::fabs(activated(activation, v - tolerance) - value),
+                                std::fabs(activated(activation, v + tolerance) - value));
+  if (activation == Activation::relu) return moved;
+  return 1.01 * moved + std::ldexp(std::max(std::min(std::fabs(v), 32.0), std::fabs(value)), -20);
+}
+
+ProductElement Product::finish_float(const ProductSums& sums, const EpilogueNumbers& numbers) const noexcept {
+  const auto& [scale, c, bias, residual] = numbers;
+  const Finished in_any_order = any_order(sums, numbers);
+  const InAnyOrder& end = in_any_order.result;
+  if (end.open) return {0, 0, false, true};
+  if (!std::isfinite(end.value)) return {end.value, 0, true};
+  const double acc_value = alpha == 0 ? 0 : type == DType::i8 ? wrapped(sums.sum) : sums.sum;
   const double factor = alpha * scale;
-  const double v = factor * acc_value + beta * c + bias;
-  const double result = activated(activation, v) + residual;
-  if ((sums.exact || type == DType::i8) && exact_epilogue(acc_value, numbers)) return exact_element(result);
+  // An activation may have a limit where the rest is infinite.
+  const double v = std::isfinite(in_any_order.before.value) && activation != Activation::none
+                       ? factor * acc_value + beta * c + bias
+                       : in_any_order.before.value;
+  if (!std::isfinite(v)) return {end.value, end.flushed, true};
+  const double result = activation == Activation::none ? factor * acc_value + beta * c + bias + residual
+                                                       : activated(activation, v) + residual;
+  if ((sums.exact || type == DType::i8 || alpha == 0) && exact_epilogue(acc_value, numbers))
+    return exact_element(result, end.flushed);
 
   const double k = static_cast<double>(length), f32_place = last_place(DType::f32);
   const double walk = std::min(std::sqrt(k), 4.0) * std::sqrt(sums.squares) + std::fabs(acc_value);
@@ -128,10 +224,11 @@ ProductElement Product::finish(const ProductSums& sums, const EpilogueNumbers& n
   }
   double tolerance = std::fabs(factor) * of_sum +
                      8 * f32_place * (std::fabs(factor * acc_value) + std::fabs(beta * c) + std::fabs(bias));
-  if (activation != Activation::none && activation != Activation::relu)
-    tolerance = 1.13 * tolerance + std::ldexp(std::fabs(v), -20);
-  tolerance += 2 * f32_place * (std::fabs(result) + std::fabs(residual));
-  tolerance += last_place(out) * (std::fabs(result) + tolerance) + (out == DType::f16 ? std::ldexp(1, -14) : 1e-37);
+  tolerance = activation_tolerance(activation, v, tolerance);
+  tolerance += 2 * f32_place * (std::fabs(result) + std::fabs(residual)) + end.flushed;
+  // Sums in f16 may flush their subnormals, its conversions may not.
+  const double least = out != DType::f16 ? 1e-37 : acc == DType::f16 ? kLeastF16 : std::ldexp(1, -24);
+  tolerance += last_place(out) * (std::fabs(result) + tolerance) + least;
   return {result, tolerance};
 }
 
@@ -154,104 +251,12 @@ bool Product::exact_epilogue(double acc_value, const EpilogueNumbers& numbers) c
   return is_float(activated(activation, terms[0] + terms[1] + terms[2]) + terms[3]);
 }
 
-ProductElement Product::exact_element(double result) const noexcept {
-  // Kernels that multiply bf16 may have the device round, and to f16 they all have.
-  if (out == DType::f32 || (out == DType::bf16 && type != DType::bf16)) return {result, 0, true};
-  const double least = out == DType::f16 ? std::ldexp(1, -14) : 0;  // subnormals may be flushed
-  if (rounded(out, result) == result && std::fabs(result) >= least) return {result, 0, false};
-  return {result, last_place(out) * std::fabs(result) + least, false};
-}
-
-// Sums of K terms are then near 1, where activations bend and f16 is far from its ends: a power of two near 2 /
-// sqrt(K).
-double Product::magnitude_of_left() const noexcept {
-  int exponent = 1;
-  for (std::int64_t k = length; k >= 4; k /= 4) --exponent;
-  return std::ldexp(1, std::min(exponent, 0));
-}
-
-double Product::number(ProductPart part, std::uint64_t word, bool coarse) const noexcept {
-  if (part == ProductPart::factor) return factor(word, coarse);
-  if (part == ProductPart::weight_scale) return std::ldexp(factor(word, coarse), weights == WeightFormat::q8 ? -7 : -3);
-  if (part == ProductPart::left_bias) return magnitude_of_left() * unit(word, coarse);
-  if (part == ProductPart::left || part == ProductPart::right) {
-    const bool left = part == ProductPart::left;
-    if (!left && weights != WeightFormat::plain) return static_cast<double>(word % 256) - 128;
-    if (type != DType::i8) return left ? magnitude_of_left() * unit(word, coarse) : unit(word, coarse);
-    // All of int8, but where the result is an f16 that such sums could pass.
-    std::int64_t most = 128;
-    const double reach = 8 * std::sqrt(static_cast<double>(std::max<std::int64_t>(length, 1))) * std::fabs(alpha) * 1.5;
-    while (out == DType::f16 && most > 1 && reach * static_cast<double>(most * most) > 30000) most /= 2;
-    const auto value = static_cast<std::int64_t>(word % static_cast<std::uint64_t>(2 * most + 1)) - most;
-    return static_cast<double>(std::min<std::int64_t>(value, 127));
-  }
-  if (out == DType::i32) return static_cast<double>(word % 2000001) - 1000000;
-  // Some go where activations no longer bend, and where a clamp of their argument would show.
-  if (part == ProductPart::addend && word % 7 == 0)
-    return std::copysign(word % 5 == 0 ? 90.0 : 8 + static_cast<double>(word / 7 % 64) / 4, unit(word, true) - 0.01);
-  return 2 * unit(word, coarse);
-}
-
-bool is_coarse(std::uint64_t seed) noexcept { return data_word(seed, ~std::uint64_t{0}) % 2 == 0; }
-
-std::uint64_t stream_of(std::uint64_t seed, std::string_view operand) noexcept {
-  for (const char letter : operand) seed = mix(seed ^ static_cast<std::uint64_t>(letter));
-  return seed;
-}
-
-std::vector<std::size_t> corners_of(std::span<const std::int64_t> shape) {
-  std::vector<std::size_t> corners = {0};
-  for (const std::int64_t size : shape) {
-    if (size <= 0) return {};
-    const std::vector<std::size_t> before = std::exchange(corners, {});
-    const auto count = static_cast<std::size_t>(size);
-    for (const std::size_t corner : before) {
-      corners.push_back(corner * count);
-      if (count > 1) corners.push_back(corner * count + count - 1);
-    }
-  }
-  return corners;
-}
-
-std::optional<ProductMismatch> compare(const ProductPlaces& places, std::span<const ProductElement> want,
-                                       std::span<const std::byte> before, std::span<const std::byte> got) {
-  const std::size_t size = element_bytes(places.type);
-  std::vector<std::byte> gaps(before.begin(), before.end());  // becomes what was got, if no byte between was written
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    const std::size_t at = static_cast<std::size_t>(places.index(i)) * size;
-    const double value = decode(places.type, got.data() + at);
-    const double wanted = want[i].nearest ? rounded(places.type, want[i].value) : want[i].value;
-    // So that a NaN is no match.
-    if (!(std::fabs(value - wanted) <= want[i].tolerance)) {
-      const bool untouched = std::memcmp(before.data() + at, got.data() + at, size) == 0;
-      return ProductMismatch{at,
-                             fmt::format("{}: got {:.9g}, want {:.9g} within {:.3g}{}", places.name(i), value, wanted,
-                                         want[i].tolerance, untouched ? ", what it held before: never written" : "")};
-    }
-    std::memcpy(gaps.data() + at, got.data() + at, size);
-  }
-  for (const std::int64_t index : places.zeros) {
-    const std::size_t at = static_cast<std::size_t>(index) * size;
-    std::memset(gaps.data() + at, 0, size);
-    if (std::memcmp(gaps.data() + at, got.data() + at, size) != 0)
-      return ProductMismatch{at, fmt::format("destination byte {} (of a surplus element) is not zero", at)};
-  }
-  const auto differ = std::mismatch(gaps.begin(), gaps.end(), got.begin());
-  if (differ.first == gaps.end()) return {};
-  const auto byte = static_cast<std::uint64_t>(differ.first - gaps.begin());
-  return ProductMismatch{byte, fmt::format("destination byte {} (of no element) was written", byte)};
-}
-
-std::optional<ProductMismatch> compare_devices(const ProductPlaces& places, std::span<const ProductElement> want,
-                                               std::span<const std::byte> one, std::span<const std::byte> other) {
-  for (std::size_t i = 0; i < want.size(); ++i) {
-    const std::size_t at = static_cast<std::size_t>(places.index(i)) * element_bytes(places.type);
-    const double value = decode(places.type, one.data() + at), theirs = decode(places.type, other.data() + at);
-    if (std::fabs(value - theirs) <= 2 * want[i].tolerance) continue;
-    return ProductMismatch{at, fmt::format("{}: got {:.9g} and {:.9g}, want both within {:.3g}", places.name(i), value,
-                                           theirs, want[i].tolerance)};
-  }
-  return {};
+ProductElement Product::exact_element(double result, double flushed) const noexcept {
+  flushed += flushed_part(result);
+  // Kernels that multiply bf16 may have the device round to it, to nearest or to zero.
+  if (out == DType::bf16 && type == DType::bf16 && rounded(out, result) != result)
+    return {result, last_place(out) * std::fabs(result) + flushed, false};
+  return {result, flushed, true};
 }
 
 }  // namespace sectile::reference

@@ -22,7 +22,8 @@ inline void run_matmul(vulkan::Runtime& runtime, const MatmulProblem& problem, c
   for (const auto& [name, operand] : definition.operands()) {
     auto& bytes =
         host.emplace(name, std::vector<std::byte>((operand.bytes() + 3) / 4 * 4, std::byte{0xCD})).first->second;
-    definition.fill(name, std::span(bytes).first(operand.bytes()), 5);
+    definition.fill(name, std::span(bytes).first(operand.bytes()),
+                    reference::seed_with(5, reference::DataKind::coarse));
     data[name] = std::span(bytes).first(operand.bytes());
     const auto& buffer = device.emplace(name, must(runtime.make_buffer(bytes.size()))).first->second;
     must(runtime.upload(buffer, 0, bytes));

@@ -12,6 +12,8 @@
 
 namespace sectile::tools {
 
+inline constexpr std::uint64_t kArenaBytes = std::uint64_t{64} << 20;
+
 // Bytes in front of and behind every operand that nothing may touch, where no protected page is.
 inline constexpr std::uint64_t kGuardBytes = 256;
 

@@ -6,6 +6,7 @@
 #include "device/quirks.hpp"
 
 #include "reference/extra_rows.hpp"
+#include "reference/products.hpp"
 #include "reference/random.hpp"
 
 #include <sectile/planner.hpp>
@@ -21,10 +22,11 @@
 #include <set>
 #include <utility>
 
+#include <unistd.h>
+
 namespace sectile::tools {
 namespace {
 
-constexpr std::uint64_t kArenaBytes = std::uint64_t{64} << 20;
 constexpr std::size_t kMostPipelines = 600;  // before those that no one uses any more are destroyed
 
 // One candidate of one case, placed once.
@@ -33,7 +35,7 @@ struct Attempt {
   std::shared_ptr<CheckedProblem> checked;
   std::string candidate;
   Placement placement = Placement::exact;
-  std::uint64_t data_seed = 0;  // one for all candidates of a case: what is right is worked out once
+  std::uint64_t data_seed = 0;  // the same for all candidates of a case: what is right is worked out once
   ProgramPtr program;
   std::vector<std::string> modules;  // of its steps
   std::vector<PlanOperand> operands;
@@ -148,6 +150,7 @@ struct CaseRunner::Impl {
   std::string drawn(const std::vector<std::string>& candidates, std::uint64_t index) const;
   DeviceProfile profile_for(const CheckCase& wanted) const;
   std::vector<Placement> placements(std::uint64_t index, std::size_t attempt) const;
+  std::vector<std::uint64_t> data_sets(std::uint64_t index, const CheckedProblem& checked, const Plan& plan) const;
   Result<void> add_attempt(Attempt attempt, const Plan& plan);
   Result<void> flush();
   Result<void> reserve(const Attempt& attempt);
@@ -284,16 +287,24 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
       if (!plan->steps.empty()) fail_case(index, problem, candidate, "a plan with steps, for no element");
       continue;
     }
-    for (const Placement placement : placements(index, number)) {
-      Attempt attempt{index, checked, candidate, placement, reference::mix(options.seed) ^ (index * 64),
-                      {},    {},      {},        {}};
-      if (auto added = add_attempt(std::move(attempt), *plan); !added) return added;
-      if (!alone) continue;
-      if (auto flushed = flush(); !flushed) return flushed;
-    }
+    for (const std::uint64_t data : data_sets(index, *checked, *plan))
+      for (const Placement placement : placements(index, number)) {
+        if (auto added = add_attempt({index, checked, candidate, placement, data, {}, {}, {}, {}}, *plan); !added)
+          return added;
+        if (!alone) continue;
+        if (auto flushed = flush(); !flushed) return flushed;
+      }
     ++number;
   }
   return {};
+}
+
+// Where devices are compared, all of them have the same data, whatever each one's plan is.
+std::vector<std::uint64_t> CaseRunner::Impl::data_sets(std::uint64_t index, const CheckedProblem& checked,
+                                                       const Plan& plan) const {
+  const Problem& problem = checked.problem();
+  const bool ends = !check_operation(problem).mixes_inputs(problem, compare ? nullptr : &plan);
+  return checked.data_sets(reference::mix(options.seed) ^ (index * 64), !options.problem.empty(), ends);
 }
 
 Result<void> CaseRunner::Impl::add_attempt(Attempt attempt, const Plan& plan) {
@@ -337,6 +348,9 @@ Result<void> CaseRunner::Impl::reserve(const Attempt& attempt) {
 // What a region holds before the run: sources their data, a destination and scratch poison, guard bands whatever.
 void CaseRunner::Impl::fill(const Attempt& attempt, std::size_t operand, std::span<std::byte> region) const {
   reference::fill_data(region, attempt.stream(operand));
+  // NaNs as floats of any type.
+  if (attempt.operands[operand].role == OperandRole::scratch)
+    reference::make_nans(DType::bf16, inside(region, attempt.placed[operand]));
   attempt.checked->fill(attempt.operands[operand].name, inside(region, attempt.placed[operand]), attempt.data_seed);
 }
 
@@ -359,6 +373,12 @@ Result<void> CaseRunner::Impl::submit(unsigned run) {
   for (const Attempt& attempt : attempts) {
     if (options.spoil == attempt.index && run == options.repeat) attempt.checked->spoil(result(attempt));
     if (options.kill == attempt.index) std::raise(SIGSEGV);
+    if (options.hang == attempt.index) {
+      // So does a process that the driver might have started.
+      ::alarm(120);
+      (void)!::fork();
+      while (true) ::pause();
+    }
   }
   return {};
 }

@@ -216,7 +216,7 @@ Command add_check(CLI::App& parent) {
           ->excludes(problem);
   app->add_flag("--no-protect", options->no_protect, "No protected pages behind operands on CPU devices");
   app->add_flag("--no-validation", options->no_validation, "Without the validation layer");
-  app->add_flag("--in-process", options->in_process, "Without child processes, for a debugger");
+  auto* in_process = app->add_flag("--in-process", options->in_process, "Without child processes, for a debugger");
   app->add_option("--batch", options->batch, "Cases in one submission")
       ->capture_default_str()
       ->check(CLI::Range(1, 4096));
@@ -224,9 +224,11 @@ Command add_check(CLI::App& parent) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000))
       ->excludes(big);
-  app->add_option("--jobs", options->jobs, "Processes side by side, each with a part of the cases")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 256));
+  app->add_option("--jobs", options->jobs,
+                  "Processes side by side that share the cases; default: one for each processor, as far as memory, the "
+                  "device and the number of cases allow")
+      ->check(CLI::Range(1, 256))
+      ->excludes(in_process);
   app->add_option("--timeout", options->timeout_seconds, "Seconds without a sign of life until a worker is ended")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000000));
@@ -235,6 +237,7 @@ Command add_check(CLI::App& parent) {
       ->check(number_in(0, 1e6));
   app->add_option("--test-spoil", options->spoil, "Spoil the result of this case")->group("");
   app->add_option("--test-kill", options->kill, "Let this case kill its worker")->group("");
+  app->add_option("--test-hang", options->hang, "Let this case never end")->group("");
   app->add_flag("--json", options->json, "JSON on standard output");
   return {app, [options] { return run(*options); }};
 }

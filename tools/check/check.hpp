@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <new>
 #include <optional>
 #include <set>
 #include <string>
@@ -35,12 +36,12 @@ struct CheckOptions {
   bool few_pipelines = false;
   unsigned batch = 64;
   unsigned repeat = 1;             // runs of each case; all have to leave the same bits
-  unsigned jobs = 1;               // processes side by side, each with a part of the cases
+  unsigned jobs = 0;               // processes side by side that share the cases; 0: default_jobs
   unsigned timeout_seconds = 300;  // of one batch
   double progress_seconds = 10;    // between lines that say how far it is, where no terminal shows it
-  std::string name = "check";      // what those lines begin with
-  // For tests of the check itself: the case whose result is spoiled, and the one that kills its worker.
-  std::optional<std::uint64_t> spoil, kill;
+  // For tests of the check itself: the case whose result is spoiled, the one that kills its worker, and the one that
+  // never ends.
+  std::optional<std::uint64_t> spoil, kill, hang;
 };
 
 // Case `index`: generated, or the one that the user gave.
@@ -51,6 +52,9 @@ struct Failure {
   std::uint64_t index = 0;
   std::string problem, candidate, message;
 };
+
+void* make_shared_memory(std::size_t bytes) noexcept;
+void free_shared_memory(void* place, std::size_t bytes) noexcept;
 
 // What a worker tells while it runs.
 class CheckSink {
@@ -146,14 +150,54 @@ struct CheckReport {
 // Where a worker stands, in memory that parent and worker share.
 struct WorkerState {
   std::atomic<std::uint64_t> begin{0}, end{0};  // under way, counted from 0; equal: none
+  std::atomic<std::uint64_t> started{0};        // batches, by this worker
   std::atomic<std::uint64_t> runs{0};
   std::atomic<std::uint64_t> beats{0};  // grows while the worker lives
   char what[1024] = {};                 // problem and candidate under way
 };
 
+// What all processes of one check share: whichever is free takes the next batch.
+struct SharedCases {
+  std::atomic<std::uint64_t> next{0};             // the first case that no one has taken, counted from 0
+  std::atomic<std::uint64_t> done{0}, failed{0};  // to show how far it is
+};
+
+// Memory that forked processes share, with one object in it.
+template <class T>
+class Shared {
+ public:
+  Shared() : place_(make_shared_memory(sizeof(T))), object_(place_ == nullptr ? nullptr : new(place_) T) {}
+  ~Shared() { free_shared_memory(place_, sizeof(T)); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+  T* get() const noexcept { return object_; }  // nullptr: there is no memory, see errno
+  T* operator->() const noexcept { return object_; }
+
+ private:
+  void* place_;
+  T* object_;
+};
+
 // Runs all cases in workers. Errors: such as no case could be run at all.
 Result<CheckReport> supervise(const CheckOptions& options);
-Result<CheckReport> supervise_parts(const CheckOptions& options);  // of `jobs` processes
+// In this process and its workers those cases that no other process has taken. `shown`: how far all of them are.
+Result<CheckReport> supervise_workers(const CheckOptions& options, SharedCases& shared, bool shown);
+Result<CheckReport> supervise_parts(const CheckOptions& options);  // in `jobs` processes
+
+// ---- how many processes
+
+// What bounds them.
+struct JobFacts {
+  std::uint64_t cases = 0;
+  unsigned processors = 1;
+  std::uint64_t free_bytes = 0;  // of the host's memory; 0: unknown
+  bool gpu = false;              // one of the devices is none of the CPU
+};
+unsigned jobs_for(const JobFacts& facts) noexcept;
+// By this machine, and by SECTILE_JOBS where it is set, in place of the number of processors.
+unsigned default_jobs(const CheckOptions& options);
+// Files that each process may have open. Errors: limit_exceeded, where they do not suffice.
+Result<void> check_open_files(std::uint64_t limit, unsigned jobs);
 
 // In a process just forked by `parent`: it dies when that does, however that ends.
 void die_with(int parent) noexcept;

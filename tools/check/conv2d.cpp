@@ -7,6 +7,8 @@
 #include "reference/cover_conv2d.hpp"
 #include "reference/generate.hpp"
 
+#include <algorithm>
+
 namespace sectile::tools {
 namespace {
 
@@ -30,6 +32,13 @@ class CheckConv2ds final : public CheckOperation {
   std::string lack(const Problem& problem, const DeviceProfile& profile) const override {
     const auto& p = std::get<Conv2dProblem>(problem);
     return lack_of_accesses(p.type, {p.x_type, p.w_type, p.out}, profile);
+  }
+
+  // Winograd's algorithm.
+  bool mixes_inputs(const Problem& problem, const Plan* plan) const override {
+    if (plan == nullptr) return !std::get<Conv2dProblem>(problem).exact;
+    return std::ranges::any_of(plan->steps,
+                               [](const Step& step) { return step.kernel.stem.starts_with("conv2d_winograd"); });
   }
 
   std::vector<Problem> big_cases() const override { return big_conv2ds(); }

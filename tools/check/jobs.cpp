@@ -1,5 +1,5 @@
-// `sectile check --jobs N`: the cases in N parts, each with a process of its own that watches its workers. A driver
-// that compiles on one thread is what takes a check's time.
+// `sectile check --jobs N`: N processes that share the cases, each of which watches a worker of its own. Compilers that
+// use one thread are what takes a check's time.
 #include "check.hpp"
 #include "cli/text.hpp"
 
@@ -8,20 +8,25 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <span>
 #include <utility>
 
+#include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace sectile::tools {
 namespace {
 
-struct Slice {
-  CheckOptions options;
+struct CheckPart {
   pid_t process = -1;
   int pipe = -1;
+  std::string told;
 };
+
+constexpr std::uint64_t kBatchesOfPart = 8;  // at least, so that no part is left with the slowest cases
 
 nlohmann::json json_of(const Result<CheckReport>& result) {
   if (!result) {
@@ -43,57 +48,66 @@ void write_all(int pipe, std::string_view text) {
   }
 }
 
-std::string read_all(int pipe) {
-  std::string text;
-  char piece[4096];
-  while (true) {
-    const ssize_t got = ::read(pipe, piece, sizeof piece);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return text;
-    text.append(piece, static_cast<std::size_t>(got));
-  }
-}
-
-Result<void> start(Slice& slice) {
+Result<CheckPart> start(const CheckOptions& options, SharedCases& shared, std::span<const CheckPart> others) {
   int ends[2];
   if (::pipe(ends) != 0) return fail(ErrorKind::device, "pipe", std::strerror(errno));
   std::fflush(nullptr);  // or what is buffered would be printed by both
   const pid_t self = ::getpid();
-  slice.process = ::fork();
-  if (slice.process < 0) {
+  CheckPart part{::fork(), ends[0], {}};
+  if (part.process < 0) {
+    const int error = errno;
     ::close(ends[0]);
     ::close(ends[1]);
-    return fail(ErrorKind::device, "fork", std::strerror(errno));
+    return fail(ErrorKind::device, "fork", std::strerror(error));
   }
-  if (slice.process == 0) {
+  if (part.process == 0) {
     die_with(self);
     ::close(ends[0]);
-    write_all(ends[1],
-              json_of(supervise(slice.options)).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    for (const CheckPart& other : others) ::close(other.pipe);
+    const nlohmann::json told = json_of(supervise_workers(options, shared, false));
+    write_all(ends[1], told.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
     std::fflush(nullptr);
     ::_exit(0);  // the parent's own objects must not be destroyed twice
   }
   ::close(ends[1]);
-  slice.pipe = ends[0];
-  return {};
+  return part;
 }
 
-// Its cases count as failed where a part ended without a word.
-Result<void> take(const Slice& slice, const std::string& text, int status, CheckReport& report) {
-  const auto told = nlohmann::json::parse(text, nullptr, false);
+// Until all have told what they found.
+void listen(std::span<CheckPart> parts, const CheckOptions& options, const SharedCases& shared) {
+  Progress bar("check", options.cases, options.progress_seconds);
+  std::vector<pollfd> open;
+  for (const CheckPart& part : parts) open.push_back({part.pipe, POLLIN, 0});
+  char piece[4096];
+  while (std::ranges::any_of(open, [](const pollfd& one) { return one.fd >= 0; })) {
+    const int ready = ::poll(open.data(), open.size(), 200);
+    bar.show(shared.done.load(), fmt::format("{} failed", shared.failed.load()));
+    if (ready <= 0) continue;
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      if (open[i].fd < 0 || open[i].revents == 0) continue;
+      const ssize_t got = ::read(open[i].fd, piece, sizeof piece);
+      if (got > 0)
+        parts[i].told.append(piece, static_cast<std::size_t>(got));
+      else if (got == 0 || errno != EINTR)
+        open[i].fd = -1;
+    }
+  }
+}
+
+// What a part found; an error where it ran no case.
+Result<void> take(const CheckPart& part, int status, CheckReport& report) {
+  const auto told = nlohmann::json::parse(part.told, nullptr, false);
   if (told.contains("kind"))
     return std::unexpected(
         Error{static_cast<ErrorKind>(told["kind"].get<int>()), told["what"], told["value"], told["limit"]});
-  if (!told.contains("runs")) {
-    const std::string how = WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
-                                                : fmt::format("exit code {}", WEXITSTATUS(status));
-    for (std::uint64_t i = 0; i < slice.options.cases; ++i)
-      report.failures.push_back({slice.options.first + i, print(case_problem(slice.options, slice.options.first + i)),
-                                 "", "the process that watches its worker ended: " + how});
-    return {};
+  if (!told.contains("runs"))
+    return fail(ErrorKind::device, "a process that watches its worker ended",
+                WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+                                    : fmt::format("exit code {}", WEXITSTATUS(status)));
+  if (report.device.empty()) {
+    report.device = told["device"];
+    report.note = told["note"];
   }
-  report.device = told["device"];
-  report.note = told["note"];
   report.runs += told["runs"].get<std::uint64_t>();
   for (const auto& module : told["modules"]) report.modules.insert(module.get<std::string>());
   for (const auto& f : told["failures"]) report.failures.push_back({f[0], f[1], f[2], f[3]});
@@ -103,38 +117,50 @@ Result<void> take(const Slice& slice, const std::string& text, int status, Check
 
 }  // namespace
 
-Result<CheckReport> supervise_parts(const CheckOptions& options) {
+Result<CheckReport> supervise_parts(const CheckOptions& given) {
   const double started = now_seconds();
-  const std::uint64_t jobs = std::min<std::uint64_t>(options.jobs, options.cases);
-  std::vector<Slice> slices;
-  Result<void> fine;
-  for (std::uint64_t j = 0; j < jobs && fine; ++j) {
-    // No product of the two: it may not fit.
-    const auto part = [&](std::uint64_t at) { return options.cases / jobs * at + std::min(at, options.cases % jobs); };
-    const std::uint64_t begin = part(j), end = part(j + 1);
-    Slice slice{options};
-    slice.options.jobs = 1;
-    slice.options.progress_seconds *= static_cast<double>(jobs);  // as many lines as of one
-    slice.options.first = options.first + begin;
-    slice.options.cases = end - begin;
-    slice.options.name =
-        fmt::format("check of cases {} to {}", slice.options.first, slice.options.first + (end - begin - 1));
-    fine = start(slice);
-    if (fine) slices.push_back(std::move(slice));
+  CheckOptions options = given;
+  const std::uint64_t most = options.cases / (std::uint64_t{options.jobs} * kBatchesOfPart);
+  options.batch = static_cast<unsigned>(std::clamp<std::uint64_t>(most, 1, options.batch));
+  const Shared<SharedCases> shared;
+  if (shared.get() == nullptr) return fail(ErrorKind::device, "mmap", std::strerror(errno));
+  std::vector<CheckPart> parts;
+  for (std::uint64_t j = 0; j < std::min<std::uint64_t>(options.jobs, options.cases); ++j) {
+    auto part = start(options, *shared.get(), parts);
+    if (!part) {
+      // The others would run all cases first.
+      for (const CheckPart& other : parts) {
+        ::kill(other.process, SIGKILL);
+        ::waitpid(other.process, nullptr, 0);
+        ::close(other.pipe);
+      }
+      return std::unexpected(part.error());
+    }
+    parts.push_back(std::move(*part));
   }
+  listen(parts, options, *shared.get());
   CheckReport report;
   report.cases = options.cases;
-  // All are waited for, whatever one says.
-  for (const Slice& slice : slices) {
-    const std::string text = read_all(slice.pipe);
-    ::close(slice.pipe);
+  std::vector<Error> errors;
+  bool lost = false;
+  for (const CheckPart& part : parts) {
+    ::close(part.pipe);
     int status = 0;
-    while (::waitpid(slice.process, &status, 0) < 0 && errno == EINTR) {
+    while (::waitpid(part.process, &status, 0) < 0 && errno == EINTR) {
     }
-    auto taken = take(slice, text, status, report);
-    if (fine) fine = std::move(taken);
+    lost = lost || WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
+    if (auto taken = take(part, status, report); !taken) errors.push_back(taken.error());
   }
-  if (!fine) return std::unexpected(fine.error());
+  // The others have run the cases of one that could not open its device.
+  if (errors.size() == parts.size()) return std::unexpected(errors.front());
+  const std::uint64_t next = std::min(shared->next.load(), options.cases);
+  if (lost || next < options.cases)
+    report.failures.push_back(
+        {options.first + std::min(next, options.cases - 1), "", "",
+         errors.empty() ? "not all cases were run" : "not all cases were run: " + errors[0].message()});
+  else if (!errors.empty())
+    report.note += fmt::format("{}{} of {} processes ran no case: {}", report.note.empty() ? "" : "; ", errors.size(),
+                               parts.size(), errors[0].message());
   report.seconds = now_seconds() - started;
   return report;
 }

@@ -3,6 +3,7 @@
 
 #include "big.hpp"
 
+#include <sectile/plan.hpp>
 #include <sectile/problem.hpp>
 #include <sectile/profile.hpp>
 
@@ -36,6 +37,9 @@ class CheckedProblem {
   virtual std::string compare(const OperandData& before, std::uint64_t seed, std::span<const std::byte> got) = 0;
   // Whether two devices' results for the same data, both compared before, differ by more than they may.
   virtual std::string compare_devices(std::span<const std::byte> one, std::span<const std::byte> other) const = 0;
+  // What `seed` stands for in fill and compare: one run each. `every`: all kinds of data; otherwise as many as a run of
+  // many cases takes. `ends`: numbers at the ends of their types too.
+  virtual std::vector<std::uint64_t> data_sets(std::uint64_t seed, bool, bool) const { return {seed}; }
   // Whether an operand's data depends on where it stands in its region, and results only compare where that agrees.
   virtual bool data_by_place() const { return true; }
   // Changes the result so that compare must see it.
@@ -73,6 +77,10 @@ class CheckOperation {
 
   // Whether its kernels form an address of two words for each lane, whatever the candidate.
   virtual bool far_addresses(const Problem&) const { return false; }
+
+  // Whether it forms sums of inputs that the definition has not, or a plan of the problem may where none is given: an
+  // infinity or an overflow then reaches elements that never read it.
+  virtual bool mixes_inputs(const Problem&, const Plan*) const { return false; }
 
   // `check --big`; see big.hpp. No case: there are none.
   virtual std::vector<Problem> big_cases() const { return {}; }

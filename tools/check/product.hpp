@@ -35,7 +35,9 @@ class CheckedProduct final : public CheckedProblem {
   bool empty() const override { return definition_.empty(); }
 
   void fill(std::string_view operand, std::span<std::byte> bytes, std::uint64_t seed) const override {
-    if (definition_.has(operand)) definition_.fill(operand, bytes, seed);
+    if (!definition_.has(operand)) return;
+    definition_.poison(operand, bytes);
+    definition_.fill(operand, bytes, seed);
   }
 
   std::string compare(const OperandData& before, std::uint64_t seed, std::span<const std::byte> got) override {
@@ -55,6 +57,17 @@ class CheckedProduct final : public CheckedProblem {
 
   bool data_by_place() const override { return false; }  // by indices
 
+  std::vector<std::uint64_t> data_sets(std::uint64_t seed, bool every, bool ends) const override {
+    using reference::DataKind;
+    if (every && ends)
+      return {reference::seed_with(seed, DataKind::coarse), reference::seed_with(seed, DataKind::fine),
+              reference::seed_with(seed, DataKind::ends)};
+    if (every) return {reference::seed_with(seed, DataKind::coarse), reference::seed_with(seed, DataKind::fine)};
+    std::vector<std::uint64_t> seeds = {reference::seed_without(seed, DataKind::ends)};
+    if (ends) seeds.push_back(reference::seed_with(seed, DataKind::ends));
+    return seeds;
+  }
+
   // A float whose bits are all turned over is another by more than any tolerance, and so is an integer.
   void spoil(std::span<std::byte> destination) const override {
     for (std::byte& byte : destination.first(reference::element_bytes(definition_.problem().out))) byte = ~byte;
@@ -66,8 +79,10 @@ class CheckedProduct final : public CheckedProblem {
     reference::Random random(seed);
     for (int i = 0; i < 8; ++i) {
       const auto at = static_cast<std::size_t>(random.below(want_.size()));
-      const double value = definition_.element(before, held, at).value, ours = want_[at].value;
-      if (!(std::fabs(value - ours) <= 1e-9 * (1 + std::fabs(ours))))
+      const reference::ProductElement element = definition_.element(before, held, at);
+      const double value = element.value, ours = want_[at].value;
+      const bool same = value == ours || (std::isnan(value) && std::isnan(ours)) || (element.open && want_[at].open);
+      if (!same && !(std::fabs(value - ours) <= 1e-9 * (1 + std::fabs(ours))))
         return fmt::format("the reference disagrees with itself at element {}: {} and {}", at, ours, value);
     }
     return {};

@@ -12,13 +12,13 @@
 #include <csignal>
 #include <cstring>
 #include <memory>
-#include <new>
 #include <optional>
 #include <utility>
 
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,7 +32,7 @@ std::uint64_t total_cases(const CheckOptions& options) { return options.problem.
 // Tells the parent by a pipe, one JSON object a line, and by the shared state.
 class PipeSink final : public CheckSink {
  public:
-  PipeSink(int pipe, WorkerState& state) : pipe_(pipe), state_(state) {}
+  PipeSink(int pipe, WorkerState& state, SharedCases& shared) : pipe_(pipe), state_(state), shared_(shared) {}
 
   void doing(std::string_view what) override {
     const std::size_t length = std::min(what.size(), sizeof state_.what - 1);
@@ -53,8 +53,10 @@ class PipeSink final : public CheckSink {
   void starting(std::uint64_t first, std::uint64_t last) override {
     state_.end = last;
     state_.begin = first;
+    state_.started.fetch_add(1);
   }
   void finished(std::uint64_t runs) override {
+    shared_.done.fetch_add(state_.end - state_.begin);
     state_.begin.store(state_.end);
     state_.runs.fetch_add(runs);
     state_.beats.fetch_add(1);
@@ -71,30 +73,47 @@ class PipeSink final : public CheckSink {
  private:
   int pipe_;
   WorkerState& state_;
+  SharedCases& shared_;
 };
 
-// Cases from `first` on; those before `alone_until` one by one.
-Result<void> work(const CheckOptions& options, PipeSink& sink, std::uint64_t first, std::uint64_t alone_until) {
+// Cases of a batch that ended its worker, which run again one by one.
+struct Again {
+  std::uint64_t begin = 0, end = 0;
+  bool empty() const { return begin >= end; }
+};
+
+// The next `count` cases that no one has taken, or those that are left.
+Again take(SharedCases& shared, std::uint64_t count, std::uint64_t total) {
+  std::uint64_t at = shared.next.load();
+  while (at < total && !shared.next.compare_exchange_weak(at, at + std::min(count, total - at))) {
+  }
+  return at < total ? Again{at, at + std::min(count, total - at)} : Again{};
+}
+
+Result<void> work(const CheckOptions& options, PipeSink& sink, const Again& again, SharedCases& shared) {
   auto runners = CaseRunners::open(options, sink);
   if (!runners) return std::unexpected(runners.error());
   sink.tell({{"device", runners->names()}, {"note", runners->note()}});
   const std::uint64_t total = total_cases(options);
-  if (options.big) return runners->run_big(first, total);
-  for (std::uint64_t at = first; at < total;) {
-    const std::uint64_t last = std::min<std::uint64_t>(total, at < alone_until ? at + 1 : at + options.batch);
-    sink.starting(at, last);
-    if (auto ran = runners->run(options.first + at, options.first + last, at < alone_until); !ran) return ran;
-    at = last;
-  }
+  const auto run = [&](const Again& cases, bool alone) {
+    if (options.big) return runners->run_big(cases.begin, cases.end);
+    sink.starting(cases.begin, cases.end);
+    return runners->run(options.first + cases.begin, options.first + cases.end, alone);
+  };
+  for (std::uint64_t at = again.begin; at < again.end; ++at)
+    if (auto ran = run({at, at + 1}, true); !ran) return ran;
+  const std::uint64_t batch = options.big ? 1 : options.batch;
+  for (Again next = take(shared, batch, total); !next.empty(); next = take(shared, batch, total))
+    if (auto ran = run(next, false); !ran) return ran;
   return {};
 }
 
-[[noreturn]] void worker_process(const CheckOptions& options, WorkerState& state, int pipe, std::uint64_t first,
-                                 std::uint64_t alone_until) {
-  PipeSink sink(pipe, state);
+[[noreturn]] void worker_process(const CheckOptions& options, WorkerState& state, SharedCases& shared, int pipe,
+                                 const Again& again) {
+  PipeSink sink(pipe, state, shared);
   int code = 0;
   try {
-    if (const auto done = work(options, sink, first, alone_until); !done) {
+    if (const auto done = work(options, sink, again, shared); !done) {
       const Error& error = done.error();
       sink.tell({{"error", error.message()},
                  {"kind", static_cast<int>(error.kind)},
@@ -123,33 +142,37 @@ struct Ended {
   std::optional<Error> error;  // what the worker said before it ended
 };
 
+// Whether a child process has; it is still there to be waited for.
+bool has_ended(pid_t process) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(process), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == process;
+}
+
 class Supervisor {
  public:
-  explicit Supervisor(const CheckOptions& options)
-      : options_(options), total_(total_cases(options)), bar_(options.name, total_, options.progress_seconds) {
-    void* memory = ::mmap(nullptr, sizeof(WorkerState), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    state_ = memory == MAP_FAILED ? nullptr : new (memory) WorkerState;
-  }
-  ~Supervisor() {
-    if (state_ != nullptr) ::munmap(state_, sizeof(WorkerState));
-  }
-  Supervisor(const Supervisor&) = delete;
-  Supervisor& operator=(const Supervisor&) = delete;
-
+  Supervisor(const CheckOptions& options, SharedCases& shared, bool shown)
+      : options_(options),
+        total_(total_cases(options)),
+        shared_(shared),
+        bar_("check", shown ? total_ : 0, options.progress_seconds) {}
   Result<CheckReport> run();
 
  private:
-  Result<Ended> run_worker(std::uint64_t first, std::uint64_t alone_until);
+  Result<Ended> run_worker();
   void listen(int pipe, pid_t worker, Ended& ended);
   void take_line(const std::string& line, Ended& ended);
   void take_failure(Failure failure);
+  // That no worker can go on with the next case.
+  void take_end(const std::string& why);
   Problem problem_at(std::uint64_t at) const { return case_problem(options_, options_.first + at); }
-  void take_death(const Ended& ended, std::uint64_t& next, std::uint64_t& alone_until);
+  void take_death(const Ended& ended);
 
   const CheckOptions& options_;
   std::uint64_t total_;
+  SharedCases& shared_;
   Progress bar_;
-  WorkerState* state_ = nullptr;
+  Shared<WorkerState> state_;
+  Again again_;
   CheckReport report_;
 };
 
@@ -157,6 +180,12 @@ void Supervisor::take_failure(Failure failure) {
   fmt::print(stderr, "FAILED case {}: {}\n  candidate: {}\n  {}\n  again: {}\n", failure.index, failure.problem,
              failure.candidate, failure.message, reproduce_command(options_, failure));
   report_.failures.push_back(std::move(failure));
+  shared_.failed.fetch_add(1);
+}
+
+void Supervisor::take_end(const std::string& why) {
+  const std::uint64_t at = std::min(again_.empty() ? shared_.next.load() : again_.begin, total_ - 1);
+  take_failure({options_.first + at, print(problem_at(at)), "", why});
 }
 
 void Supervisor::take_line(const std::string& line, Ended& ended) {
@@ -182,23 +211,27 @@ void Supervisor::take_line(const std::string& line, Ended& ended) {
   }
 }
 
+// Until the worker has closed its end of the pipe, or is dead, whoever else may have inherited that end.
 void Supervisor::listen(int pipe, pid_t worker, Ended& ended) {
   std::string text;
+  bool killed = false;
   std::array<char, 4096> piece{};
   std::uint64_t beats = 0;
   double last_beat = now_seconds();
   while (true) {
     pollfd waiting{pipe, POLLIN, 0};
     const int ready = ::poll(&waiting, 1, 200);
-    bar_.show(state_->begin.load(), fmt::format("{} failed", report_.failures.size()));
+    bar_.show(shared_.done.load(), fmt::format("{} failed", shared_.failed.load()));
     if (const std::uint64_t now = state_->beats.load(); now != beats) {
       beats = now;
       last_beat = now_seconds();
     } else if (now_seconds() - last_beat > options_.timeout_seconds) {
       ended.how = fmt::format("no sign of life for {} s", options_.timeout_seconds);
       ::kill(worker, SIGKILL);
+      killed = true;
       last_beat = now_seconds();
     }
+    if (ready <= 0 && killed && has_ended(worker)) return;
     if (ready <= 0) continue;
     const ssize_t got = ::read(pipe, piece.data(), piece.size());
     if (got < 0 && errno == EINTR) continue;
@@ -211,18 +244,24 @@ void Supervisor::listen(int pipe, pid_t worker, Ended& ended) {
   }
 }
 
-Result<Ended> Supervisor::run_worker(std::uint64_t first, std::uint64_t alone_until) {
-  state_->begin = state_->end = first;
+Result<Ended> Supervisor::run_worker() {
+  state_->begin = state_->end = 0;
+  state_->started = 0;
   int ends[2];
   if (::pipe(ends) != 0) return fail(ErrorKind::device, "pipe", std::strerror(errno));
   std::fflush(nullptr);  // or what is buffered would be printed by both
   const pid_t self = ::getpid();
   const pid_t worker = ::fork();
-  if (worker < 0) return fail(ErrorKind::device, "fork", std::strerror(errno));
+  if (worker < 0) {
+    const int error = errno;
+    ::close(ends[0]);
+    ::close(ends[1]);
+    return fail(ErrorKind::device, "fork", std::strerror(error));
+  }
   if (worker == 0) {
     die_with(self);
     ::close(ends[0]);
-    worker_process(options_, *state_, ends[1], first, alone_until);
+    worker_process(options_, *state_.get(), shared_, ends[1], again_);
   }
   ::close(ends[1]);
   Ended ended;
@@ -241,14 +280,14 @@ Result<Ended> Supervisor::run_worker(std::uint64_t first, std::uint64_t alone_un
 }
 
 // A worker died: where it ran one case, that one failed; where it ran a batch, the batch runs again one by one.
-void Supervisor::take_death(const Ended& ended, std::uint64_t& next, std::uint64_t& alone_until) {
+void Supervisor::take_death(const Ended& ended) {
   // Between two batches, after the last one most likely: there is no case at fault but the one before.
   const std::uint64_t end = state_->end.load();
   const bool idle = state_->begin.load() == end;
   const std::uint64_t begin = idle ? end - 1 : state_->begin.load();
-  if (!idle && end > begin + 1 && begin >= alone_until) {
-    next = begin;
-    alone_until = end;
+  const bool was_alone = begin >= again_.begin && begin < again_.end;
+  if (!idle && end > begin + 1 && !was_alone) {
+    again_ = {begin, end};
     return;
   }
   const std::string what(state_->what, ::strnlen(state_->what, sizeof state_->what));
@@ -256,33 +295,37 @@ void Supervisor::take_death(const Ended& ended, std::uint64_t& next, std::uint64
   const std::string rest = bar == std::string::npos ? "" : what.substr(bar + 3);
   take_failure({options_.first + begin, print(problem_at(begin)), rest.substr(0, rest.find(" | ")),
                 "its worker ended: " + ended.how + " while at: " + what});
-  next = begin + 1;
+  if (!idle) shared_.done.fetch_add(1);
+  again_ = {begin + 1, was_alone ? again_.end : begin + 1};
 }
 
 Result<CheckReport> Supervisor::run() {
-  if (state_ == nullptr) return fail(ErrorKind::device, "mmap", std::strerror(errno));
+  if (state_.get() == nullptr) return fail(ErrorKind::device, "mmap", std::strerror(errno));
   const double started = now_seconds();
-  std::uint64_t next = 0, alone_until = 0;
   std::optional<std::pair<std::uint64_t, std::string>> unexplained;  // a batch that died, until a case of it does
-  while (next < total_) {
+  for (bool any = false; !again_.empty() || shared_.next.load() < total_ || !any;) {
     const std::size_t failures = report_.failures.size();
-    auto ended = run_worker(next, alone_until);
-    if (!ended) return std::unexpected(ended.error());
-    if (ended->fine) break;
-    // It died before its first case: no device, or one that cannot be used. No case is at fault.
-    if (state_->begin == state_->end && state_->end == next) {
-      const Error error = ended->error.value_or(Error{ErrorKind::device, "worker", ended->how, ""});
-      if (next == 0) return std::unexpected(error);
-      take_failure({options_.first + next, print(problem_at(next)), "",
-                    "the device cannot be opened again: " + error.message()});
+    auto ended = run_worker();
+    if (!ended && !any) return std::unexpected(ended.error());
+    if (!ended) {
+      take_end("no other worker could be started: " + ended.error().message());
       break;
     }
-    const std::uint64_t before = alone_until;
-    take_death(*ended, next, alone_until);
-    if (alone_until != before)
-      unexplained = {next, ended->how};
-    else if (report_.failures.size() > failures)
+    if (ended->fine) break;
+    // It died before its first case: no device, or one that cannot be used. No case is at fault.
+    if (state_->started == 0) {
+      const Error error = ended->error.value_or(Error{ErrorKind::device, "worker", ended->how, ""});
+      if (!any) return std::unexpected(error);
+      take_end("the device cannot be opened again: " + error.message());
+      break;
+    }
+    any = true;
+    const std::uint64_t before = again_.end;
+    take_death(*ended);
+    if (report_.failures.size() > failures)
       unexplained.reset();
+    else if (again_.end != before)
+      unexplained = {again_.begin, ended->how};
   }
   if (unexplained) {
     take_failure({options_.first + unexplained->first, print(problem_at(unexplained->first)), "",
@@ -358,11 +401,32 @@ Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, con
   return plain;
 }
 
-Result<CheckReport> supervise(const CheckOptions& options) {
-  if (options.in_process) return run_in_process(options);
+void* make_shared_memory(std::size_t bytes) noexcept {
+  void* const memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+void free_shared_memory(void* place, std::size_t bytes) noexcept {
+  if (place != nullptr) ::munmap(place, bytes);
+}
+
+Result<CheckReport> supervise_workers(const CheckOptions& options, SharedCases& shared, bool shown) {
+  return Supervisor(options, shared, shown).run();
+}
+
+Result<CheckReport> supervise(const CheckOptions& given) {
+  if (given.in_process) return run_in_process(given);
+  CheckOptions options = given;
+  if (options.jobs == 0) options.jobs = default_jobs(options);
+  if (options.cases <= 1 || !options.problem.empty()) options.jobs = 1;
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0)
+    if (auto enough = check_open_files(files.rlim_cur, options.jobs); !enough) return std::unexpected(enough.error());
   (void)check_case(options, options.first);  // what the generator makes once is made before a process is forked
-  if (options.jobs > 1 && options.cases > 1 && options.problem.empty()) return supervise_parts(options);
-  return Supervisor(options).run();
+  if (options.jobs > 1) return supervise_parts(options);
+  const Shared<SharedCases> shared;
+  if (shared.get() == nullptr) return fail(ErrorKind::device, "mmap", std::strerror(errno));
+  return supervise_workers(options, *shared.get(), true);
 }
 
 }  // namespace sectile::tools
