@@ -1,5 +1,6 @@
 #include "elementwise.hpp"
 
+#include "activation.hpp"
 #include "numbers.hpp"
 
 #include <fmt/format.h>
@@ -167,17 +168,24 @@ void ElementwiseDefinition::fill(std::string_view operand, std::span<std::byte> 
 ElementwiseElement ElementwiseDefinition::element(std::int64_t at, double x, double scale, double bias,
                                                   double add) const {
   const ElementwiseStage& s = p_.stage;
-  const double product = static_cast<double>(s.alpha) * scale * x;
-  const double v = product + bias + add;
+  const Activated activation(s);
+  const double product = s.alpha == 0 ? 0 : static_cast<double>(s.alpha) * scale * x;
+  // Computed with integers, otherwise in f32.
+  const bool integers = is_integer(p_.type) && is_integer(out_) && s.alpha == 1 && s.scale.empty() && s.bias.empty() &&
+                        (activation.which == Activation::none || activation.which == Activation::relu);
+  const double first = product + bias, argument = activation.last ? first + add : first;
+  const double v = activation.after(first, add);
   if (std::isnan(v) && !is_integer(out_)) return {at, std::nan(""), std::nan(""), false};
-  const bool scaled = s.alpha != 1 || !s.scale.empty() || !s.bias.empty();
+  const bool scaled = s.alpha != 1 || !s.scale.empty() || !s.bias.empty() || !activation.exact() ||
+                      (activation.which != Activation::none && !integers && is_integer(p_.type));
   const bool exact = !scaled && (!s.add || (is_integer(p_.type) && is_integer(out_)));
   // To bf16 kernels round by themselves, to f16 the device does.
   if (!std::isfinite(v) || (exact && (is_integer(out_) || out_ == DType::bf16 || in_type(out_, v) == v)))
     return {at, in_type(out_, v), in_type(out_, v), false};
-  // Roundings in f32: an i32 source, alpha * scale, the product, two sums.
-  const double error =
-      exact ? 0 : std::ldexp(3 * std::fabs(product) + std::fabs(bias) + std::fabs(add) + std::fabs(v), -23);
+  // Roundings in f32: an i32 source, alpha * scale, the product, two sums; and what the activation leaves of these.
+  double error = std::ldexp(3 * std::fabs(product) + std::fabs(bias) + std::fabs(add) + std::fabs(v), -23);
+  error = exact ? 0 : activation.steepest() * error + activation.error(argument);
+  if (!std::isfinite(argument)) error = std::ldexp(std::fabs(v) + std::fabs(add), -22);
   ElementwiseElement e{at, in_type(out_, v - error), in_type(out_, v + error), false};
   if (is_integer(out_)) return e;
   e.low -= last_place(out_, v);

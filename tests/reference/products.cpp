@@ -1,6 +1,5 @@
 #include "products.hpp"
 
-#include "activation.hpp"
 #include "numbers.hpp"
 #include "random.hpp"
 
@@ -101,20 +100,25 @@ bool Product::exact_sums(double unit, double reach) const noexcept {
 //     analysis", 2019): sqrt(K), times 2. Matrix units round once in 4 to 32 steps of K.
 //   int8: exact.
 //   A factor that `type` cannot hold may be either neighbour: a last place of its term, errors as random as the terms.
-//   What follows runs in f32: 8 roundings of parts of |alpha scale sum| + |beta C| + |bias|. No activation's slope
-//   passes
-//     1.13; exp and an erf of 1.5e-7 leave 2^-20 |v|.
+//   What follows runs in f32: 8 roundings of parts of |alpha scale sum| + |beta C| + |bias|, and what the activation
+//   leaves of that and adds.
 //   The result may be either neighbour as well, and f16's subnormals may be flushed to zero.
-ProductElement Product::finish(const ProductSums& sums, const EpilogueNumbers& numbers) const noexcept {
+ProductElement Product::finish(const ProductSums& products, const EpilogueNumbers& operands) const noexcept {
+  ProductSums sums = products;
+  EpilogueNumbers numbers = operands;
+  if (alpha == 0) {  // neither the products nor their scale are read
+    sums = {.exact = true};
+    numbers.scale = 1;
+  }
   const auto& [scale, c, bias, residual] = numbers;
   if (out == DType::i32) {
-    const double v = activated(activation, wrapped(wrapped(sums.sum) + bias));
-    return {wrapped(v + residual), 0};
+    const double v = wrapped(wrapped(sums.sum) + bias);
+    return {activation.last ? activation(wrapped(v + residual)) : wrapped(activation(v) + residual), 0};
   }
   const double acc_value = type == DType::i8 ? wrapped(sums.sum) : sums.sum;
   const double factor = alpha * scale;
   const double v = factor * acc_value + beta * c + bias;
-  const double result = activated(activation, v) + residual;
+  const double result = activation.after(v, residual);
   if ((sums.exact || type == DType::i8) && exact_epilogue(acc_value, numbers)) return exact_element(result);
 
   const double k = static_cast<double>(length), f32_place = last_place(DType::f32);
@@ -128,8 +132,8 @@ ProductElement Product::finish(const ProductSums& sums, const EpilogueNumbers& n
   }
   double tolerance = std::fabs(factor) * of_sum +
                      8 * f32_place * (std::fabs(factor * acc_value) + std::fabs(beta * c) + std::fabs(bias));
-  if (activation != Activation::none && activation != Activation::relu)
-    tolerance = 1.13 * tolerance + std::ldexp(std::fabs(v), -20);
+  const double argument = activation.last ? v + residual : v;
+  tolerance = activation.steepest() * tolerance + activation.error(argument);
   tolerance += 2 * f32_place * (std::fabs(result) + std::fabs(residual));
   tolerance += last_place(out) * (std::fabs(result) + tolerance) + (out == DType::f16 ? std::ldexp(1, -14) : 1e-37);
   return {result, tolerance};
@@ -138,20 +142,21 @@ ProductElement Product::finish(const ProductSums& sums, const EpilogueNumbers& n
 // Whether every product and sum of the epilogue is a float, in whatever order, fused or not: Mesa 26.1.6 adds a
 // residual to a product before C if no activation is between them.
 bool Product::exact_epilogue(double acc_value, const EpilogueNumbers& numbers) const noexcept {
-  if (activation != Activation::none && activation != Activation::relu) return false;
+  if (!activation.exact()) return false;
   const auto is_float = [](double part) { return static_cast<float>(part) == part; };
   const double a = alpha, scale = numbers.scale;
   if (!is_float(acc_value) || !is_float(a * scale) || !is_float(a * acc_value) || !is_float(scale * acc_value))
     return false;
   const std::array terms{a * scale * acc_value, beta * numbers.c, numbers.bias, numbers.residual};
-  const std::size_t together = activation == Activation::none ? terms.size() : terms.size() - 1;
+  const bool between = activation.which != Activation::none && !activation.last;
+  const std::size_t together = between ? terms.size() - 1 : terms.size();
   for (unsigned some = 1; some < 1u << together; ++some) {
     double sum = 0;
     for (std::size_t i = 0; i < together; ++i)
       if ((some >> i & 1) != 0) sum += terms.at(i);
     if (!is_float(sum)) return false;
   }
-  return is_float(activated(activation, terms[0] + terms[1] + terms[2]) + terms[3]);
+  return is_float(activation.after(terms[0] + terms[1] + terms[2], terms[3]));
 }
 
 ProductElement Product::exact_element(double result) const noexcept {

@@ -2,6 +2,8 @@
 // of a sum of products, how far from it a device may be, and how results are compared.
 #pragma once
 
+#include "activation.hpp"
+
 #include <sectile/problem.hpp>
 
 #include <cstddef>
@@ -64,7 +66,7 @@ struct Product {
   DType type = DType::f32, acc = DType::f32, out = DType::f32;
   std::int64_t length = 0;  // terms of a sum
   float alpha = 1, beta = 0;
-  Activation activation = Activation::none;
+  Activated activation;
   WeightFormat weights = WeightFormat::plain;
 
   ProductFactor converted(double value) const noexcept;
@@ -74,7 +76,7 @@ struct Product {
 
   // All terms are multiples of `unit`; the sum of their magnitudes is `reach`.
   bool exact_sums(double unit, double reach) const noexcept;
-  ProductElement finish(const ProductSums& sums, const EpilogueNumbers& numbers) const noexcept;
+  ProductElement finish(const ProductSums& products, const EpilogueNumbers& operands) const noexcept;
 
   // The number that `word` of a stream stands for: no zeros alone, and no overflow.
   double number(ProductPart part, std::uint64_t word, bool coarse) const noexcept;

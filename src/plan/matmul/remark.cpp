@@ -57,7 +57,7 @@ std::string matrix_unit_remark(const DeviceProfile& profile) {
 std::string matrix_unit_remark(const Plan& plan, const DeviceProfile& profile) {
   const auto* problem = std::get_if<MatmulProblem>(&plan.problem);
   if (problem == nullptr || problem->type == DType::f32 || plan.steps.empty()) return {};
-  // Products with few rows use matvec on every device; K = 0 has no product.
+  // Products with few rows use matvec on every device; K = 0 and alpha = 0 have no product.
   const bool without_unit = std::ranges::any_of(plan.steps, [](const Step& step) {
     return step.kernel.stem == "matmul_simt" || step.kernel.stem == "matmul_direct";
   });
