@@ -32,10 +32,16 @@ struct SectileAddress {
 #define SECTILE_TYPE_Q4 6
 #define SECTILE_TYPE_U8 7
 
-// Activations.
+// Activations: a problem's Activation. Two have parameters, words of f32 bits (of an int32 result: integers).
 #define SECTILE_ACTIVATION_RELU 1     // 0: none
 #define SECTILE_ACTIVATION_GELU 2
 #define SECTILE_ACTIVATION_GELU_TANH 3
 #define SECTILE_ACTIVATION_SILU 4
+#define SECTILE_ACTIVATION_LEAKY_RELU 5     // slope
+#define SECTILE_ACTIVATION_CLAMP 6          // low, high
+#define SECTILE_ACTIVATION_SIGMOID 7
+#define SECTILE_ACTIVATION_HARD_SWISH 8
+#define SECTILE_ACTIVATION_HARD_SIGMOID 9
+#define SECTILE_ACTIVATION_TANH 10
 
 #endif

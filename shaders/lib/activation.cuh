@@ -1,6 +1,6 @@
 // Activations, each right at its ends: of -inf and +inf they are their limits, and a NaN stays a NaN. Below a bound
-// silu, gelu and gelu_tanh are 0, where they are above -1e-35; there a divisor would pass 2^126, by which __fdividef
-// does not divide. Include after lib/cuda.cuh.
+// silu, gelu, gelu_tanh and sigmoid are 0, where they are within 1e-35 of it; there a divisor would pass 2^126, by
+// which __fdividef does not divide. Include after lib/cuda.cuh.
 // Exponentials and quotients are the fast ones, accurate to a few units in the last place as GLSL's are. The precise
 // ones inline a page of code each, and an unrolled tile has a hundred of them.
 #include "abi.h"
@@ -15,8 +15,21 @@ __device__ __forceinline__ float erf_of(float x) {
   return x < 0.0f ? -y : y;
 }
 
-// `which`: a SECTILE_ACTIVATION, a constant.
-__device__ __forceinline__ float activation_of(const uint which, float v) {
+// Near 0 a series: the quotient's error is relative to 1.
+__device__ __forceinline__ float tanh_of(float v) {
+  const float a = fminf(fabsf(v), 10.0f), s = a * a;
+  const float series = a * (1.0f + s * (-0.33333333f + s * (0.13333333f + s * (-0.053968254f + s * 0.021869489f))));
+  const float y = a < 0.25f ? series : 1.0f - __fdividef(2.0f, 1.0f + __expf(2.0f * a));
+  return v < 0.0f ? -y : y;
+}
+
+// y, or v where v is a NaN: where y is not made of v by sums, products and quotients alone.
+__device__ __forceinline__ float unless_nan(float v, float y) {
+  return (__float_as_uint(v) & 0x7fffffffu) > 0x7f800000u ? v : y;
+}
+
+// `which`: a SECTILE_ACTIVATION, a constant. `p` and `q`: its parameters.
+__device__ __forceinline__ float activation_of(const uint which, float v, float p, float q) {
   if (which == SECTILE_ACTIVATION_RELU) return relu(v);
   if (which == SECTILE_ACTIVATION_GELU)
     return v < -13.0f ? 0.0f : 0.5f * v * (1.0f + erf_of(v * 0.70710678118654752f));
@@ -27,5 +40,14 @@ __device__ __forceinline__ float activation_of(const uint which, float v) {
     return v < -10.0f ? 0.0f : __fdividef(v, 1.0f + __expf(-2.0f * u));
   }
   if (which == SECTILE_ACTIVATION_SILU) return v < -87.0f ? 0.0f : __fdividef(v, 1.0f + __expf(-v));
+  if (which == SECTILE_ACTIVATION_LEAKY_RELU) return v < 0.0f ? p * v : v;
+  if (which == SECTILE_ACTIVATION_CLAMP) return v < p ? p : v > q ? q : v;
+  if (which == SECTILE_ACTIVATION_SIGMOID)
+    return unless_nan(v, v < -87.0f ? 0.0f : __fdividef(1.0f, 1.0f + __expf(-v)));
+  if (which == SECTILE_ACTIVATION_HARD_SWISH)
+    return v < -3.0f ? 0.0f : v > 3.0f ? v : v * (v + 3.0f) * 0.16666667f;
+  if (which == SECTILE_ACTIVATION_HARD_SIGMOID)
+    return v < -3.0f ? 0.0f : v > 3.0f ? 1.0f : (v + 3.0f) * 0.16666667f;
+  if (which == SECTILE_ACTIVATION_TANH) return unless_nan(v, tanh_of(v));
   return v;
 }

@@ -1,6 +1,11 @@
 // Epilogue: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
-// Include after lib/matmul.cuh. INTEGER: accumulators are int; an int result supports bias, relu and residual only.
+// ACTIVATION_LAST: v += residual; v = activation(v). Include after lib/matmul.cuh. INTEGER: accumulators are int; an
+// int result supports bias, relu, clamp and residual only.
 #include "activation.cuh"
+
+__device__ __forceinline__ uint activation_word(const MatmulPush& push, const uint i) {
+  return i < kActivationWords ? word(push, kAtActivation + i) : 0u;
+}
 
 // Whether there is a bias, and whether relu is applied: the same for all threads.
 __device__ __forceinline__ bool has_bias(const MatmulPush& push) {
@@ -11,8 +16,9 @@ __device__ __forceinline__ bool has_relu(const MatmulPush& push) {
 }
 
 __device__ __forceinline__ float activated(const MatmulPush& push, float v) {
-  if (kPushedEpilogue != 0u) return has_relu(push) ? activation_of(SECTILE_ACTIVATION_RELU, v) : v;
-  return activation_of(kActivation, v);
+  if (kPushedEpilogue != 0u) return has_relu(push) && v < 0.0f ? 0.0f : v;
+  return activation_of(kActivation, v, __uint_as_float(activation_word(push, 0u)),
+                       __uint_as_float(activation_word(push, 1u)));
 }
 
 // Element `at` of a vector of the output type.
@@ -59,14 +65,22 @@ __device__ __forceinline__ uint bias_at(const MatmulPush& push, const Target& g,
 }
 
 #ifdef INTEGER
+__device__ __forceinline__ int activated_int(const MatmulPush& push, int v) {
+  if (kActivation == SECTILE_ACTIVATION_CLAMP) {
+    const int low = int(activation_word(push, 0u)), high = int(activation_word(push, 1u));
+    return v < low ? low : v > high ? high : v;
+  }
+  return has_relu(push) && v < 0 ? 0 : v;
+}
+
 __device__ __forceinline__ int finished_int(const MatmulPush& push, const Target& g, int acc, uint m, uint n,
                                             int residual) {
   if (has_bias(push)) {
     const uint at = bias_at(push, g, m, n);
     acc = saturated_sum(acc, int(__ldg(global_pointer<const uint>(word2(push, kAtBias), uint64(at) * 4u))));
   }
-  if (has_relu(push)) acc = acc < 0 ? 0 : acc;
-  return saturated_sum(acc, residual);
+  if (kActivationLast != 0u) return activated_int(push, saturated_sum(acc, residual));
+  return saturated_sum(activated_int(push, acc), residual);
 }
 #endif
 
@@ -82,7 +96,7 @@ __device__ __forceinline__ float finished(const MatmulPush& push, const Target& 
                     vector_at(push, g, (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u, m, n));
   if ((kHasC | kHasCIsD) != 0u) v += beta(push) * c;
   if (has_bias(push)) v += load_out(word2(push, kAtBias), bias_at(push, g, m, n));
-  return activated(push, v) + residual;
+  return kActivationLast != 0u ? activated(push, v + residual) : activated(push, v) + residual;
 }
 
 // Element offset of (m, n) in the tile of an operand; its batch stride is word k. Offsets inside a tile are 32-bit.

@@ -1,5 +1,6 @@
 // Epilogue: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
-// Include after lib/matmul.glsl. INTEGER: accumulators are int; an int result supports bias, relu and residual only.
+// ACTIVATION_LAST: v += residual; v = activation(v). Include after lib/matmul.glsl. INTEGER: accumulators are int; an
+// int result supports bias, relu, clamp and residual only.
 #include "activation.glsl"
 
 #ifdef INTEGER
@@ -8,6 +9,8 @@
 #define acc_t float
 #endif
 
+uint activation_word(const uint i) { return i < kActivationWords ? word(kAtActivation + i) : 0u; }
+
 // Whether there is a bias, and whether relu is applied: the same for all invocations.
 bool has_bias() {
   return kHasBias != 0u && (kPushedEpilogue == 0u || any(notEqual(word2(kAtBias), uvec2(0u))));
@@ -15,8 +18,8 @@ bool has_bias() {
 bool has_relu() { return kPushedEpilogue != 0u ? word(kAtRelu) != 0u : kActivation == SECTILE_ACTIVATION_RELU; }
 
 float activated(float v) {
-  if (kPushedEpilogue != 0u) return has_relu() ? activation_of(SECTILE_ACTIVATION_RELU, v) : v;
-  return activation_of(kActivation, v);
+  if (kPushedEpilogue != 0u) return has_relu() && v < 0.0 ? 0.0 : v;
+  return activation_of(kActivation, v, uintBitsToFloat(activation_word(0u)), uintBitsToFloat(activation_word(1u)));
 }
 
 // Element `at` of a vector of the output type.
@@ -68,11 +71,15 @@ Target target_of(Tile t) {
 }
 
 #ifdef INTEGER
+int activated_int(int v) {
+  if (kActivation == SECTILE_ACTIVATION_CLAMP) return clamp(v, int(activation_word(0u)), int(activation_word(1u)));
+  return has_relu() ? max(v, 0) : v;
+}
+
 int finished_int(Target g, int acc, uint m, uint n, int residual) {
   if (has_bias())
     acc = saturated_sum(acc, int(Ref4(g.bias).x[(kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n]));
-  if (has_relu()) acc = max(acc, 0);
-  return saturated_sum(acc, residual);
+  return kActivationLast != 0u ? activated_int(saturated_sum(acc, residual)) : saturated_sum(activated_int(acc), residual);
 }
 #endif
 
@@ -81,7 +88,7 @@ float finished_float(Target g, float acc, uint m, uint n, float c, float residua
   if (kHasScale != 0u) v *= load_float(g.scale, (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u ? m : n);
   if ((kHasC | kHasCIsD) != 0u) v += beta() * c;
   if (has_bias()) v += load_out(g.bias, (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n);
-  return activated(v) + residual;
+  return kActivationLast != 0u ? activated(v + residual) : activated(v) + residual;
 }
 
 float finished(Target g, acc_t acc, uint m, uint n, float c, float residual) {

@@ -64,9 +64,17 @@ inline float any_number() {
   return *rc::gen::oneOf(rc::gen::element(0.0f, 1.0f, -1.25f, 0.1f, 3.4e38f, 1e-44f),
                          rc::gen::map(rc::gen::inRange(-1000, 1000), [](int n) { return static_cast<float>(n) / 7; }));
 }
-inline sectile::Activation any_activation() {
+// An activation with parameters, as the string has it: last only where there is something before it.
+void set_any_activation(auto& p, bool added) {
   using enum sectile::Activation;
-  return *rc::gen::element(none, relu, gelu, gelu_tanh, silu);
+  p.activation =
+      *rc::gen::element(none, relu, gelu, gelu_tanh, silu, leaky_relu, clamp, sigmoid, hard_swish, hard_sigmoid, tanh);
+  if (p.activation == leaky_relu) p.slope = any_number();
+  if (p.activation == clamp) {
+    p.low = any_number();
+    p.high = any_number();
+  }
+  p.activation_last = added && p.activation != none && *rc::gen::arbitrary<bool>();
 }
 inline std::uint32_t any_align() { return *rc::gen::element(1u, 2u, 4u, 16u, 4096u, 77u); }
 inline bool coin() { return *rc::gen::arbitrary<bool>(); }
@@ -87,8 +95,8 @@ inline sectile::MatmulProblem any_matmul() {
   p.beta = any_number();
   p.scale = *axis;
   p.bias = *axis;
-  p.activation = any_activation();
   for (bool* const one : {&p.transpose_a, &p.transpose_b, &p.c_is_d, &p.residual, &p.a_scale}) *one = coin();
+  set_any_activation(p, p.residual);
   for (std::uint32_t* const one : {&p.a_align, &p.b_align, &p.d_align}) *one = any_align();
   return p;
 }

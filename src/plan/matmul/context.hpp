@@ -206,7 +206,7 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfi
 // The step of a kernel whose words are a matmul's, with so many workgroups: without splits.
 Result<Step> matmul_step(const MatmulContext& c, const MatmulConfig& d, std::uint64_t groups,
                          std::span<const PlanOperand> operands);
-// The steps for K = 0: the epilogue without a product.
+// The steps for K = 0 and alpha = 0: the epilogue without a product.
 Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands);
 
 // What a matmul is beside its problem.

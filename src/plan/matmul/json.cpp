@@ -28,6 +28,7 @@ void each_matmul_field(auto& p, auto&& visit) {
   visit("a_scale", p.a_scale, left_out.a_scale);
   visit("acc", p.acc, left_out.acc);
   visit("activation", p.activation, left_out.activation);
+  visit("activation_last", p.activation_last, left_out.activation_last);
   visit("alpha", p.alpha, left_out.alpha);
   visit("b", b, plain);
   visit("b_align", p.b_align, left_out.b_align);
@@ -39,12 +40,14 @@ void each_matmul_field(auto& p, auto&& visit) {
   visit("c_is_d", p.c_is_d, left_out.c_is_d);
   visit("d_align", p.d_align, left_out.d_align);
   visit("d_batch", p.d_batch, left_out.d_batch);
+  visit("high", p.high, left_out.high);
   visit("k", p.k);
   visit("lda", p.lda, left_out.lda);
   visit("ldb", p.ldb, left_out.ldb);
   visit("ldc", p.ldc, left_out.ldc);
   visit("ldd", p.ldd, left_out.ldd);
   visit("ldr", p.ldr, left_out.ldr);
+  visit("low", p.low, left_out.low);
   visit("m", p.m);
   visit("n", p.n);
   visit("operation", OperationName{Operation<MatmulProblem>::kName});
@@ -52,6 +55,7 @@ void each_matmul_field(auto& p, auto&& visit) {
   visit("r_batch", p.r_batch, left_out.r_batch);
   visit("residual", p.residual, left_out.residual);
   visit("scale", p.scale, left_out.scale);
+  visit("slope", p.slope, left_out.slope);
   visit("transpose_a", p.transpose_a, left_out.transpose_a);
   visit("transpose_b", p.transpose_b, left_out.transpose_b);
   visit("type", p.type);

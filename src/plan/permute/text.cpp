@@ -1,5 +1,6 @@
 // A permute's problem string (docs/reference/problem-string.md).
 #include "operation.hpp"
+#include "plan/activation.hpp"
 
 namespace sectile::detail {
 
@@ -74,6 +75,14 @@ Result<void> parse_axis(std::string_view what, Token value, std::string& out) {
   return {};
 }
 
+Result<void> parse_stage_activation(std::string_view what, PermuteProblem& p, Token value, bool last) {
+  if (p.stage.activation != Activation::none) return refuse(what, value, "one activation: act or act.last");
+  ActivationWords words{.last = last};
+  if (auto ok = parse_activation(what, value, activation_names(true), words); !ok) return ok;
+  set_activation(p.stage, words);
+  return {};
+}
+
 Result<void> parse_add(PermuteProblem& p, Token value) {
   p.stage.add = true;
   if (value.text == "packed") return {};
@@ -92,7 +101,9 @@ constexpr Option<PermuteProblem> kOptions[] = {
     {"alpha", parse_alpha},
     {"scale", [](PermuteProblem& p, Token t) { return parse_axis("scale", t, p.stage.scale); }},
     {"bias", [](PermuteProblem& p, Token t) { return parse_axis("bias", t, p.stage.bias); }},
+    {"act", [](PermuteProblem& p, Token t) { return parse_stage_activation("act", p, t, false); }},
     {"add", parse_add},
+    {"act.last", [](PermuteProblem& p, Token t) { return parse_stage_activation("act.last", p, t, true); }},
     {"align",
      [](PermuteProblem& p, Token t) {
        auto ok = parse_into("align", t, p.src_align);
@@ -140,8 +151,11 @@ std::string Operation<PermuteProblem>::print(const PermuteProblem& p) {
   if (p.stage.alpha != 1) text += " alpha=" + float_text(p.stage.alpha);
   if (!p.stage.scale.empty()) text += " scale=" + p.stage.scale;
   if (!p.stage.bias.empty()) text += " bias=" + p.stage.bias;
+  const std::string activation = activation_text(activation_words(p.stage));
+  if (!activation.empty() && !p.stage.activation_last) text += " act=" + activation;
   if (p.stage.add && p.stage.add_strides.empty()) text += " add=packed";
   if (p.stage.add && !p.stage.add_strides.empty()) append_list(text += " add=", p.stage.add_strides, 'x');
+  if (!activation.empty() && p.stage.activation_last) text += " act.last=" + activation;
   if (p.src_align == p.dst_align) {
     if (p.src_align != defaults.src_align) text += " align=" + std::to_string(p.src_align);
   } else {

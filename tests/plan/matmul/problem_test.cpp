@@ -92,8 +92,9 @@ TEST_CASE("matmul JSON refuses by key") {
         "parse: problem.alpha: nan (want a finite number)");
   CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"bias":"m"})") ==
         "parse: problem.bias: m (want row or column)");
-  CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"activation":"tanh"})") ==
-        "parse: problem.activation: tanh (want relu, gelu, gelu_tanh or silu)");
+  CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"activation":"elu"})") ==
+        "parse: problem.activation: elu (want relu, gelu, gelu_tanh, silu, leaky_relu, clamp, sigmoid, hard_swish, "
+        "hard_sigmoid or tanh)");
 }
 
 TEST_CASE("refuses types that do not go together") {

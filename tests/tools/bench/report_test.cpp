@@ -470,6 +470,7 @@ TEST_CASE("rivals are told all of a matmul") {
   CHECK(full["scale"] == "row");
   CHECK(full["bias"] == "column");
   CHECK(full["activation"] == "gelu_tanh");
+  CHECK(told("matmul f32 nn 8x6x4 epi=residual+clamp:0:6")["activation"] == "clamp:0:6 last");
   CHECK(full["residual"] == true);
   CHECK(full["a_scale"] == true);
 }
