@@ -207,8 +207,8 @@ ElementwiseElement ElementwiseDefinition::element(std::int64_t at, double x, dou
   const Activated activation(s);
   const bool factors = s.alpha != 1 || !s.scale.empty();
   const bool scaled = factors || !s.bias.empty(), plain = activation.which == Activation::none;
-  // A cast is one rounding of the exact number. So is a sum of integers, of which those of i32 are exact here, and a relu
-  // of it.
+  // A cast is one rounding of the exact number. So is a sum of integers, of which those of i32 are exact here, and a
+  // relu of it.
   const bool integers = is_integer(p_.type) && is_integer(out_);
   if (!scaled && (s.add ? integers : plain || integers) && (plain || activation.which == Activation::relu)) {
     const double v = in_type(out_, s.add || !plain ? activation.after(x, add) : x);  // -0 is kept

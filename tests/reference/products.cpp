@@ -26,7 +26,8 @@ double wrapped(double sum) noexcept {
 
 // Additions after the sums saturate.
 double saturated(double v) noexcept {
-  constexpr std::int32_t least = std::numeric_limits<std::int32_t>::min(), most = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int32_t least = std::numeric_limits<std::int32_t>::min(),
+                         most = std::numeric_limits<std::int32_t>::max();
   return std::clamp(v, static_cast<double>(least), static_cast<double>(most));
 }
 
@@ -211,8 +212,8 @@ ProductElement Product::finish_float(const ProductSums& sums, const EpilogueNumb
   const bool plain = activation.which == Activation::none;
   const double first = factor * acc_value + beta * c + bias;
   const double v = plain || !std::isfinite(in_any_order.before.value) ? in_any_order.before.value
-                   : activation.last                                 ? first + residual
-                                                                     : first;
+                   : activation.last                                  ? first + residual
+                                                                      : first;
   if (!std::isfinite(v)) return {end.value, end.flushed, true};
   const double result = activation.after(first, residual);
   if ((sums.exact || type == DType::i8 || alpha == 0) && exact_epilogue(acc_value, numbers))
