@@ -1,6 +1,7 @@
 // Which products a convolution can be computed as: the image as A or B, read where it lies or repacked to NHWC, the
 // weights where they lie or repacked to KRSC, the result where it belongs or as NHWC in scratch.
 #include "context.hpp"
+#include "plan/activation.hpp"
 
 #include <fmt/format.h>
 
