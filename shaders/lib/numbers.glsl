@@ -95,13 +95,6 @@ vec2 unpack_pair(const uint type, uint bits) {
   if (type == SECTILE_TYPE_F16) return unpackHalf2x16(bits);
   return vec2(uintBitsToFloat(bits << 16), uintBitsToFloat(bits & 0xffff0000u));
 }
-// v rounded to `type`.
-float rounded_to(const uint type, float v) {
-  if (type == SECTILE_TYPE_F16) return unpackHalf2x16(pack_halves(v, 0.0)).x;
-  if (type == SECTILE_TYPE_BF16) return bf16_to_float(float_to_bf16(v));
-  return v;
-}
-
 // ---- memory: arrays are members of the block and are indexed there (indexing the reference would emit Int64)
 
 layout(buffer_reference, std430, buffer_reference_align = 16) buffer Ref16 { uvec4 x[]; };
