@@ -79,7 +79,7 @@ if(TARGET sectile_dep_cli)
   endif()
 endif()
 
-# The functions of volk stand in a namespace of their own, so that an app with a volk of its own can link us.
+# The functions of volk stand in a namespace of ours (src/vulkan/volk.hpp): an app with a volk of its own can link us.
 target_compile_definitions(sectile_dep_volk INTERFACE VK_NO_PROTOTYPES VOLK_NAMESPACE)
 
 # A folder of headers has doctest alone: the tests that need the others are left out.

@@ -1,30 +1,40 @@
 # cmake --install, and find_package(sectile) over what it leaves.
+#
+# It is installed in parts (cmake/part): the libraries, sectile::packed, sectile::spirv and the command. A part that is
+# not built, because only some targets were, is left out whole: a package never names a library that is not there.
+option(SECTILE_INSTALL "Have install rules" ${PROJECT_IS_TOP_LEVEL})
+
+# This build folder is no package, but find_package may look here: in `tools/dev shell` it is on PATH. Its version file
+# refuses, so that find_package goes on and, where it finds nothing else, says why.
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/sectileConfigVersion.cmake @ONLY CONTENT [[
+set(PACKAGE_VERSION "@PROJECT_VERSION@ (a build folder: cmake --install @PROJECT_BINARY_DIR@ makes the package)")
+set(PACKAGE_VERSION_COMPATIBLE FALSE)
+set(PACKAGE_VERSION_UNSUITABLE TRUE)
+]])
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/sectileConfig.cmake @ONLY CONTENT [[
+set(sectile_FOUND FALSE)
+set(sectile_NOT_FOUND_MESSAGE "@PROJECT_BINARY_DIR@ is a build folder: cmake --install makes the package")
+]])
+if(NOT SECTILE_INSTALL)
+  return()
+endif()
+
 include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/sectile)
+set(package_built ${PROJECT_BINARY_DIR}/package)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/sectileConfig.cmake.in
+  ${package_built}/sectileConfig.cmake INSTALL_DESTINATION ${package_folder})
+write_basic_package_version_file(${package_built}/sectileConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 
 list(TRANSFORM SECTILE_LIBRARIES PREPEND sectile_ OUTPUT_VARIABLE libraries)
-if(TARGET sectile_spirv)
-  list(APPEND libraries sectile_spirv)
-endif()
-install(TARGETS sectile sectile_packed ${libraries} EXPORT sectileTargets
-  ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-  LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-set(left_out "")
-if(NOT SECTILE_CUDA)
-  set(left_out PATTERN "cuda*.hpp" EXCLUDE)
-endif()
-install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/sectile DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-  FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h" ${left_out})
-install(EXPORT sectileTargets NAMESPACE sectile:: DESTINATION ${package_folder})
-configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/sectileConfig.cmake.in
-  ${PROJECT_BINARY_DIR}/sectileConfig.cmake INSTALL_DESTINATION ${package_folder})
-write_basic_package_version_file(${PROJECT_BINARY_DIR}/sectileConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES
-  ${PROJECT_BINARY_DIR}/sectileConfig.cmake
-  ${PROJECT_BINARY_DIR}/sectileConfigVersion.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/FindVulkanHeaders.cmake
-  ${PROJECT_SOURCE_DIR}/cmake/FindZstd.cmake
-  DESTINATION ${package_folder})
-if(TARGET sectile_command)
-  install(TARGETS sectile_command RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-endif()
+list(REMOVE_ITEM libraries sectile_no_shaders)
+set(part_targets_libraries sectile ${libraries})
+set(part_targets_packed sectile_packed sectile_no_shaders)
+set(part_targets_spirv sectile_spirv)
+set(part_targets_command sectile_command)
+foreach(part libraries packed spirv command)
+  list(GET part_targets_${part} 0 first)
+  if(TARGET ${first})
+    add_subdirectory(${PROJECT_SOURCE_DIR}/cmake/part ${package_built}/${part})
+  endif()
+endforeach()

@@ -83,7 +83,7 @@ if(SECTILE_OFFLINE)
   add_library(sectile::spirv ALIAS sectile_spirv)
 endif()
 
-# volk is compiled in, as C++, in a namespace of its own.
+# volk is compiled in, as C++, in a namespace of ours.
 configure_file(${PROJECT_SOURCE_DIR}/cmake/volk.cpp.in ${PROJECT_BINARY_DIR}/volk.cpp @ONLY)
 target_sources(sectile_vulkan PRIVATE ${PROJECT_BINARY_DIR}/volk.cpp)
 set_source_files_properties(${PROJECT_BINARY_DIR}/volk.cpp PROPERTIES COMPILE_OPTIONS -w)

@@ -10,7 +10,7 @@ cd -- "${1:-$(dirname -- "${BASH_SOURCE[0]}")/..}/src"
 allowed='
 base:
 device: base
-plan/access:
+plan/access: shaders
 plan/cost:
 plan/product: base plan
 plan/OPERATION: base device plan plan/access plan/cost plan/product shaders

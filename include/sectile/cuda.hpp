@@ -111,8 +111,9 @@ class Device {
 
   // May compile. Kernels are shared by (source, constants) between all plans of this Device; a cubin in the folder is
   // keyed by source hash, constants, architecture and NVRTC version, written atomically; a broken file is compiled
-  // anew and replaced. Errors: as check_plan(plan, profile()); missing; compile; device.
-  Result<Executable> prepare(const Plan& plan);
+  // anew and replaced. Errors: as check_plan(plan, profile()); invalid_plan (the plan was made for another profile, and
+  // PrepareOptions::any_profile is not set); missing; compile; device.
+  Result<Executable> prepare(const Plan& plan, const PrepareOptions& options = {});
 
   CompileCounts compile_counts() const noexcept;
   std::string warning() const;  // why a file of the folder was not read or not written, or empty
@@ -145,7 +146,7 @@ class Executable {
 
 // Launches the plan's kernels into the stream, in order. CUDA orders the kernels of a stream, so a plan's barriers
 // cost nothing. No heap allocation, no synchronization. Errors, by operand name, before anything is launched: missing,
-// misaligned, too_small, overlap. Also device.
+// misaligned, too_small, overlap, invalid_problem (too many). Also device.
 Result<void> launch(Stream stream, const Executable& executable, std::span<const OperandAddress> operands);
 
 }  // namespace sectile::cuda

@@ -41,7 +41,8 @@ class Pack final : public KernelSet {
   Pack();  // holds nothing
 
   // Errors, with `name`: parse, where the bytes are not a pack, are of another version, truncated or damaged (the hash
-  // in the header differs), or where the index does not match the content.
+  // in the header differs), where the index does not match the content, or where a manifest is of another planner
+  // version.
   static Result<Pack> open(std::span<const std::byte> bytes, std::string_view name = "pack");
   // The same from a file. Errors also: missing, io.
   static Result<Pack> read(const std::string& path);

@@ -128,10 +128,15 @@ struct PlanChoice {
   bool operator==(const PlanChoice&) const = default;
 };
 
+// Digits of a profile's hash that are the same for all that with_canary() makes of a device's profile.
+inline constexpr std::size_t kDeviceDigits = 16;
+
 struct Plan {
   Problem problem;
   std::string profile_name;
-  std::string profile_hash;  // 32 hex digits over the profile's canonical JSON
+  // 32 hex digits over the profile's canonical JSON, of which the first kDeviceDigits leave the canary's outcome out.
+  // Empty: a plan that was made by hand, for no profile.
+  std::string profile_hash;
   std::string planner_version;
   std::vector<PlanOperand> operands;  // permute: src, dst
   std::vector<Step> steps;            // empty: nothing to do
@@ -145,6 +150,14 @@ struct Plan {
 // "permute_tile.e2 tile=64x64 vector=4x4 wg=256 grid=6144x1x1 shared=8340 push=128"
 std::string print(const Plan& plan);
 std::string to_json(const Plan& plan);  // canonical: sorted keys, integers and strings; plan_from_json reads it
+
+// How a backend's Device::prepare takes plans.
+struct PrepareOptions {
+  // Take a plan that was made for another profile than the device's. For a plan that was made offline for a target that
+  // the device is like, and for tests that plan for a changed profile. The plan may use what the device does not have:
+  // check_plan compares limits alone.
+  bool any_profile = false;
+};
 
 struct DeviceProfile;
 

@@ -107,12 +107,15 @@ class Planner {
   std::unique_ptr<Impl> impl_;
 };
 
-// Why matmuls of f16, bf16 and int8 cannot use the device's matrix unit, as far as the profile shows: it is unknown, a
-// quirk forbids it, or no kernel uses it. Empty: the profile lists shapes.
+// Why products of f16, bf16 and int8 cannot use the device's matrix unit, as far as the profile shows: it is unknown, a
+// quirk forbids it, the application has not enabled it, or no kernel uses it. Empty: the profile lists shapes.
 std::string matrix_unit_remark(const DeviceProfile& profile);
-// The same for a plan made for the profile, where the problem could use the unit. Further reasons: no kernel fits the
-// listed shapes, or another one costs less. Empty where the plan uses the unit.
+// The same for a matmul's or a convolution's plan made for the profile, where the problem could use the unit. Further
+// reasons: no kernel fits the listed shapes, or another one costs less. Empty where the plan uses the unit.
 std::string matrix_unit_remark(const Plan& plan, const DeviceProfile& profile);
+// What the plan leaves unused, and why: matrix_unit_remark's, or that a permute's narrow elements move in words, for
+// want of accesses of 1 and 2 bytes. Empty: nothing.
+std::string plan_remark(const Plan& plan, const DeviceProfile& profile);
 
 // A text for people: each candidate with its counts and cost, or why it was refused.
 std::string explain(const Plan& plan);

@@ -31,11 +31,30 @@ std::uint32_t size_bytes(DType type) noexcept;  // 1, 2, 4, 8 or 16
 std::string_view name(DType type) noexcept;     // "f16"
 Result<DType> parse_dtype(std::string_view text);
 
+// A function of each element. -inf and +inf give its limits there, and a NaN stays a NaN. Some have parameters, which
+// are members of the problem beside it:
+//   slope      leaky_relu's: a finite normal number other than 0. 0 where the activation is another
+//   low, high  clamp's: finite, low <= high. 0 where the activation is another
+enum class Activation : std::uint8_t {
+  none,
+  relu,          // max(v, 0)
+  gelu,          // v / 2 * (1 + erf(v / sqrt(2)))
+  gelu_tanh,     // v / 2 * (1 + tanh(sqrt(2 / pi) * (v + 0.044715 v^3)))
+  silu,          // v / (1 + exp(-v))
+  leaky_relu,    // v, or slope * v where v < 0
+  clamp,         // min(max(v, low), high); the problem string has relu6 for 0 and 6
+  sigmoid,       // 1 / (1 + exp(-v))
+  hard_swish,    // v * hard_sigmoid(v)
+  hard_sigmoid,  // min(max(v + 3, 0), 6) / 6
+  tanh,
+};
+
 // What a permute does to each element:
-//   v = alpha * scale * x + bias;  v += add;  rounded once to `out`, to nearest, ties to even
-// in f32 (an i32 beyond 2^24 is first rounded to the nearest f32). Conversion to integers saturates, and a NaN becomes
-// 0. Where source and destination are integers and there is no alpha, scale or bias, the sum is exact. Types are f32,
-// f16, bf16, i8, u8 or i32. A destination's surplus stays zero bits.
+//   v = alpha * scale * x + bias;  v = activation(v);  v += add;  rounded once to `out`, to nearest, ties to even
+// in f32 (an i32 beyond 2^24 is first rounded to the nearest f32). With activation_last the activation follows the sum.
+// alpha = 0: the first term is 0, whatever x and scale hold. Conversion to integers saturates, and a NaN becomes 0.
+// Where source and destination are integers and there is no alpha, scale or bias, and no activation but relu, the sum
+// is exact. Types are f32, f16, bf16, i8, u8 or i32. A destination's surplus stays zero bits.
 struct ElementwiseStage {
   std::optional<DType> out;  // the destination's type; empty: the source's
   float alpha = 1;
@@ -44,6 +63,9 @@ struct ElementwiseStage {
   std::string scale, bias;
   bool add = false;                       // adds an operand of the destination's shape, type and alignment
   std::vector<std::int64_t> add_strides;  // elements, in the destination's axis order, >= 0; empty: row-major
+  Activation activation = Activation::none;
+  float slope = 0, low = 0, high = 0;  // the activation's parameters
+  bool activation_last = false;        // after the sum; needs `add` and an activation
   bool operator==(const ElementwiseStage&) const = default;
 };
 
@@ -82,14 +104,13 @@ enum class WeightFormat : std::uint8_t {
 // batches.
 enum class PerAxis : std::uint8_t { none, row, column };
 
-enum class Activation : std::uint8_t { none, relu, gelu, gelu_tanh, silu };  // gelu: by erf
-
 // Batched, strided matrix multiplication with prologue and epilogue:
 //   acc = sum over k of A[m, k] * a.scale[k] * B[k, n]
 //   v = alpha * scale * acc + beta * C + bias;  v = activation(v);  v += residual;  D = v, rounded once
-// Rows lie `ld` elements apart and are contiguous inside. D, C and the residual are M x N, row-major, of type `out`.
-// beta = 0 does not read C. K = 0 leaves acc at 0. int8 to int32 takes no alpha, beta or scale, and of the activations
-// relu alone; its bias is i32.
+// With activation_last the residual is added before the activation. Rows lie `ld` elements apart and are contiguous
+// inside. D, C and the residual are M x N, row-major, of type `out`. beta = 0 does not read C; alpha = 0 reads neither
+// A, B nor any scale. K = 0 leaves acc at 0. int8 to int32 takes no alpha, beta or scale, and of the activations relu
+// and a clamp to integers; its bias is i32.
 struct MatmulProblem {
   DType type = DType::f32;  // what A and B are rounded to before they are multiplied: f32, f16, bf16 or i8
   std::int64_t m = 0, n = 0, k = 0, batch = 1;  // each from 0 to 2^31 - 1
@@ -109,8 +130,10 @@ struct MatmulProblem {
   PerAxis scale = PerAxis::none;  // f32
   PerAxis bias = PerAxis::none;   // of type `out`
   Activation activation = Activation::none;
+  float slope = 0, low = 0, high = 0;  // the activation's parameters
   bool residual = false;
-  bool a_scale = false;  // f32, one for each k: A is multiplied by it before it is rounded to `type`
+  bool activation_last = false;  // after the residual; needs a residual and an activation
+  bool a_scale = false;          // f32, one for each k: A is multiplied by it before it is rounded to `type`
   std::uint32_t a_align = 16, b_align = 16;  // bytes; the caller promises that the address is a multiple
   std::uint32_t d_align = 16;                // the same of D, C and the residual; vectors promise their element's size
   bool operator==(const MatmulProblem&) const = default;
@@ -131,8 +154,9 @@ enum class FilterLayout : std::uint8_t { kcrs, krsc, rsck };
 //   v = alpha * scale[k] * acc + beta * C + bias[k];  v = activation(v);  v += residual;  Y = v, rounded once
 // Y has K x P x Q per image, P = (H + top + bottom - dilation_h * (R - 1) - 1) / stride_h + 1, rounded down, and Q
 // likewise. With groups, output channel k sums the C / groups input channels of group k / (K / groups). C and the
-// residual are laid out as Y, of type `out`. beta = 0 does not read C. Input channels of 0 leave acc at 0. int8 to
-// int32 takes no alpha, beta, scale or prologue, and of the activations relu alone; its bias is i32.
+// residual are laid out as Y, of type `out`. activation_last, beta = 0 and alpha = 0: as a matmul's. Input channels of
+// 0 leave acc at 0. int8 to int32 takes no alpha, beta, scale or prologue, and of the activations relu and a clamp to
+// integers; its bias is i32.
 struct Conv2dProblem {
   DType type = DType::f32;  // what X and W are rounded to before they are multiplied: f32, f16, bf16 or i8
   ImageLayout x_layout = ImageLayout::nchw, y_layout = ImageLayout::nchw;
@@ -158,7 +182,9 @@ struct Conv2dProblem {
   bool scale = false;   // f32, one for each output channel
   bool bias = false;    // of type `out`, one for each output channel
   Activation activation = Activation::none;
+  float slope = 0, low = 0, high = 0;  // the activation's parameters
   bool residual = false;
+  bool activation_last = false;                          // after the residual; needs a residual and an activation
   bool x_scale = false, x_bias = false, x_relu = false;  // the prologue; f32, one for each of the C input channels
   bool exact = false;                        // no algorithm that adds other products than the definition's (Winograd's)
   std::uint32_t x_align = 16, w_align = 16;  // bytes; the caller promises that the address is a multiple

@@ -36,6 +36,9 @@ struct MatrixShape {
 // have already removed those of drivers with known faults.
 enum class Canary : std::uint8_t { untested, passed, failed };
 
+// A source that begins with this: the driver offers the feature that it names, and the application has not enabled it.
+inline constexpr std::string_view kNotEnabled = "not enabled by the application: ";
+
 struct DeviceProfile {
   // Identity.
   Api api = Api::vulkan;  // JSON without it means Vulkan
@@ -68,6 +71,10 @@ struct DeviceProfile {
   std::optional<bool> storage8, storage16;                    // 8/16-bit loads and stores in storage buffers
   std::optional<bool> int8, int16, int64, float16, bfloat16;  // arithmetic
   std::optional<bool> integer_dot_product;
+  // Whether the driver's instructions do as docs/reference/numbers.md says, where Vulkan leaves it open: f32 to f16,
+  // f32 to bf16, a NaN in a comparison and selection. False: kernels do it by integers. Unknown is trusted, as untested
+  // matrix shapes are.
+  std::optional<bool> f16_conversion, bf16_conversion, nan_selection;
   std::optional<bool> cooperative_matrix, cooperative_matrix2;
   std::optional<bool> cooperative_matrix_workgroup_scope, cooperative_matrix_tensor_addressing;
   std::vector<MatrixShape> matrix_shapes;  // that plans may use
@@ -130,13 +137,25 @@ struct CanaryRow {
   std::string detail;  // "D[3][5] is 17, not 12 (column-major, by workgroup memory)", or empty
   bool operator==(const CanaryRow&) const = default;
 };
+// The outcome of what is not a matrix shape: "f16 conversion", "bf16 conversion", "NaN selection", "dot products".
+struct CanaryKind {
+  std::string kind;
+  Canary verdict = Canary::untested;
+  std::string detail;  // "3e+38 gives 0x7e00, not 0x7c00", or empty
+  bool operator==(const CanaryKind&) const = default;
+};
 struct CanaryResult {
-  std::vector<CanaryRow> rows;  // one for each listed shape; empty: nothing was tested
+  std::vector<CanaryRow> rows = {};    // one for each listed shape; empty: no matrices were tested
+  std::vector<CanaryKind> kinds = {};  // one for each kind; empty: they were not tested
   bool operator==(const CanaryResult&) const = default;
 };
 
-// The profile with the canary's outcome: failed shapes are removed.
+// The profile with the canary's outcome. Failed shapes are removed. A failed kind's field becomes false:
+// f16_conversion, bf16_conversion, nan_selection, integer_dot_product. Kinds that passed change nothing, so that a
+// device without faults has the same profile before and after.
 DeviceProfile with_canary(DeviceProfile profile, const CanaryResult& result);
+// The profile as it was before with_canary(), its matrix shapes in a fixed order.
+DeviceProfile without_canary(DeviceProfile profile);
 
 // Why plans for this profile must not use the shape: it is not listed, a quirk forbids it, or the canary failed.
 // Empty: they may.
@@ -144,6 +163,7 @@ std::string matrix_objection(const DeviceProfile& profile, const MatrixShape& sh
 
 std::string print(const MatrixShape& shape);      // "16x16x16 f16*f16+f32->f32 subgroup"
 std::string print(const CanaryRow& row);          // "16x16x16 …: failed: …"
+std::string print(const CanaryKind& kind);        // "f16 conversion: failed: …"
 std::string to_json(const CanaryResult& result);  // canonical
 Result<CanaryResult> canary_from_json(std::string_view text);
 

@@ -155,8 +155,8 @@ using sectile::OperandAddress;  // its address is a VkDeviceAddress
 // written with that stage and SHADER_WRITE. Between two plans that share memory the app records a barrier. The bound
 // compute pipeline and the push constants of the command buffer are replaced.
 //
-// Errors, before any command is written: missing (too few operands, or address 0), misaligned, too_small, overlap
-// (bytes that the plan writes in one operand are accessed in another).
+// Errors, before any command is written: missing (too few operands, or address 0), invalid_problem (too many of them),
+// misaligned, too_small, overlap (bytes that the plan writes in one operand are accessed in another).
 Result<void> record(VkCommandBuffer commands, const Executable& executable, std::span<const OperandAddress> operands);
 
 // One number of VK_KHR_pipeline_executable_properties, as the driver names it.
@@ -196,15 +196,17 @@ class Device {
   const DeviceProfile& profile() const noexcept;
 
   // May compile. Pipelines are shared by (module, constants, required subgroup size, push bytes)
-  // between all plans of this Device. Errors: as check_plan(plan, profile()); missing (no such kernel, or
+  // between all plans of this Device. Errors: as check_plan(plan, profile()); invalid_plan (the plan was made for
+  // another profile, and PrepareOptions::any_profile is not set); missing (no such kernel, or
   // none in the pack: names the nearest);
   // unsupported (the kernel's module needs a capability that the device was not made with, by SPIR-V's
   // name); device (the driver's).
-  Result<Executable> prepare(const Plan& plan);
+  Result<Executable> prepare(const Plan& plan, const PrepareOptions& options = {});
 
   // The same for many, compiled in parallel on `threads` threads (0: one for each processor). The
   // first error, in the order of the plans.
-  Result<std::vector<Executable>> prepare(std::span<const Plan> plans, unsigned threads = 0);
+  Result<std::vector<Executable>> prepare(std::span<const Plan> plans, unsigned threads = 0,
+                                          const PrepareOptions& options = {});
 
   std::size_t pipeline_count() const noexcept;
   PipelineCounts pipeline_counts() const noexcept;
@@ -224,17 +226,29 @@ class Device {
 };
 
 // ---------------------------------------------------------------------------------------------
-// The canary: a test of the matrix unit's products, for an app to run before it relies on them.
+// The canary: a test of what a driver computes, for an app to run before it relies on it: the matrix unit's products,
+// f32 to f16 and to bf16, a NaN through relu, dot products of four bytes.
 //
-//   const auto bytes = canary_scratch_bytes(device.profile());     // 0: no matrix unit here
+//   const auto bytes = canary_scratch_bytes(device.profile());
 //   auto run = record_canary(device, cmd, scratch_address);        // compiles; then the app submits and waits
 //   auto result = read_canary(*run, bytes_of_the_scratch);
 //   profile = with_canary(device.profile(), *result);              // and plans are made for this profile
 //
-// Sectile's own Runtime runs the canary by itself. An adopted Device never does.
+// Without its compilation it takes about a millisecond on a GPU. Sectile's own Runtime runs the canary by itself. An
+// adopted Device never does.
+
+// Which parts of the canary are meant. Matrix kernels take a CPU driver seconds to compile, the others less than one.
+struct CanaryScope {
+  bool matrices = true;
+  bool numbers = true;  // the rest
+  bool operator==(const CanaryScope&) const = default;
+};
+
+// What a plan's kernels rest on.
+CanaryScope canary_scope(const Plan& plan);
 
 // Bytes of scratch that the canary needs on the device of this profile, at a multiple of 256. 0: nothing to test.
-std::uint64_t canary_scratch_bytes(const DeviceProfile& profile);
+std::uint64_t canary_scratch_bytes(const DeviceProfile& profile, CanaryScope scope = {});
 
 // What was recorded. Keeps its pipelines: must live until the commands have finished, and not outlive its Device.
 class CanaryRun {
@@ -248,12 +262,13 @@ class CanaryRun {
   std::shared_ptr<const State> state_;
 };
 
-// Compiles a kernel for every matrix shape that the device's profile lists and that a plan could use, and writes their
-// commands. Each kernel multiplies whole numbers that it makes itself, loaded by rows and by columns, by address and
-// through workgroup memory. A shape whose kernel the driver refuses has failed; nothing is recorded for it. Results
-// are written with VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT and SHADER_WRITE; the app makes them visible to the reader of
-// the scratch memory. Errors: missing (address 0), misaligned.
-Result<CanaryRun> record_canary(Device& device, VkCommandBuffer commands, VkDeviceAddress scratch);
+// Compiles a kernel for every matrix shape that the device's profile lists and that a plan could use, and one for each
+// kind of numbers, and writes their commands. A matrix kernel multiplies whole numbers that it makes itself, loaded by
+// rows and by columns, by address and through workgroup memory. A shape or kind whose kernel the driver refuses has
+// failed; nothing is recorded for it. Results are written with VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT and SHADER_WRITE;
+// the app makes them visible to the reader of the scratch memory. Errors: missing (address 0), misaligned.
+Result<CanaryRun> record_canary(Device& device, VkCommandBuffer commands, VkDeviceAddress scratch,
+                                CanaryScope scope = {});
 
 // Compares the scratch memory's bytes, after the commands have finished. Errors: too_small.
 Result<CanaryResult> read_canary(const CanaryRun& run, std::span<const std::byte> scratch);

@@ -47,9 +47,11 @@ struct RuntimeOptions {
   bool executable_statistics = false;   // enables Device::statistics(), where the driver supports it
   bool only_required_features = false;  // make the device with no optional feature; for tests
   std::string pipeline_cache = {};      // a file's path; empty: no cache on disk. Saved by save_cache() only
-  // Runs the canary (vulkan.hpp) in open(), where the device lists matrix shapes: once for each driver version if the
-  // outcome can be stored, otherwise once in each process. False: shapes stay untested.
+  // Runs the canary (vulkan.hpp): once for each driver version if the outcome can be stored, otherwise once in each
+  // process. False: everything stays untested.
   bool canary = true;
+  // In open(), all of it. False: test_for() runs what a plan rests on.
+  bool canary_at_open = true;
   // Folder of stored outcomes, one file for each device and driver version; made if missing. Empty: beside the pipeline
   // cache's file (its name with ".canary"), if that is given.
   std::string canary_folder = {};
@@ -119,8 +121,15 @@ class Runtime {
   Runtime& operator=(Runtime&&) noexcept;
 
   Device& device() noexcept;
-  const DeviceProfile& profile() const noexcept;     // device().profile() with the canary's outcome
-  const CanaryResult& canary() const noexcept;       // one row for each shape; empty where nothing was tested
+  const DeviceProfile& profile() const noexcept;  // device().profile() with the canary's outcome
+  const CanaryResult& canary() const noexcept;    // what was tested, now or by an earlier process
+
+  // Whether the canary still has to be run for the plan (RuntimeOptions::canary_at_open is false).
+  bool wants_test(const Plan& plan) const;
+  // Runs the parts of the canary that the plan rests on and that were not run. True: profile() has changed, and the
+  // plan is to be made again. Compiles, submits and waits. Errors: device (the device may be lost; the next start does
+  // not use what was tested).
+  Result<bool> test_for(const Plan& plan);
   std::string_view canary_warning() const noexcept;  // why the canary's file was ignored or not written, or empty
   const DeviceEntry& entry() const noexcept;
 

@@ -16,7 +16,8 @@
 // Pixel (p, q) reads y = p * stride_h - pad_top + r * dilation_h and x likewise; outside 0..H-1, 0..W-1 the value is 0.
 //
 // With PROLOGUE bits the addresses of x.scale and x.bias follow a matmul's addresses (a.scale is the last of them, and
-// such a step has none), 2 words each, so that they are among the words that are always pushed. On side 0 a group's
+// such a step has none), 2 words each, before the activation's parameters, so that they are among the words that are
+// always pushed. On side 0 a group's
 // values begin at element batch * C of both.
 // The other words follow a matmul's words:
 //   H, W

@@ -19,7 +19,7 @@ __device__ __forceinline__ void convert_x(const MatmulPush& push, const uint typ
     if (i >= width) continue;
     if (kHasXScale != 0u) v[i] *= load_float(word2(push, kAtXScale), channel + i);
     if (kHasXBias != 0u) v[i] += load_float(word2(push, kAtXBias), channel + i);
-    if ((kPrologue & CONV2D_PROLOGUE_RELU) != 0u) v[i] = v[i] < 0.0f ? 0.0f : v[i];   // a NaN stays a NaN
+    if ((kPrologue & CONV2D_PROLOGUE_RELU) != 0u) v[i] = relu(v[i]);
     if (kPrologue != 0u || type != kType) v[i] = rounded_to(kType, v[i]);
     if (!inside) v[i] = 0.0f;
   }

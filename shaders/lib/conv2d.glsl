@@ -17,7 +17,7 @@ float prologue_bias(uint c) { return kHasXBias != 0u ? load_float(word2(kAtXBias
 float with_prologue(float v, float scale, float bias) {
   if (kHasXScale != 0u) v *= scale;
   if (kHasXBias != 0u) v += bias;
-  if ((kPrologue & CONV2D_PROLOGUE_RELU) != 0u) v = v < 0.0 ? 0.0 : v;    // a NaN stays a NaN
+  if ((kPrologue & CONV2D_PROLOGUE_RELU) != 0u) v = relu(v);
   return rounded_to(kType, v);
 }
 float with_prologue(float v, uint c) { return with_prologue(v, prologue_scale(c), prologue_bias(c)); }

@@ -7,6 +7,7 @@ using offset_t = long long;
 using offset_t = int;
 #endif
 #include "numbers.cuh"
+#include "activation.cuh"
 #include "permute/permute_fused.abi.h"
 
 constexpr uint kType = sectile_constant(PERMUTE_FUSED_SPEC_TYPE, SECTILE_TYPE_F32);
@@ -20,6 +21,10 @@ constexpr uint kHasAlpha = kStage & PERMUTE_FUSED_ALPHA;
 constexpr uint kHasScale = (kStage & PERMUTE_FUSED_SCALE) != 0u ? 1u : 0u;
 constexpr uint kHasBias = (kStage & PERMUTE_FUSED_BIAS) != 0u ? 1u : 0u;
 constexpr uint kHasAdd = (kStage & PERMUTE_FUSED_ADD) != 0u ? 1u : 0u;
+constexpr uint kActivation = (kStage >> PERMUTE_FUSED_ACTIVATION_SHIFT) & 15u;
+constexpr uint kActivationWords = kActivation == SECTILE_ACTIVATION_LEAKY_RELU ? 1u
+                                  : kActivation == SECTILE_ACTIVATION_CLAMP    ? 2u
+                                                                               : 0u;
 // 1: bias has index steps of its own
 constexpr uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBias;
 
@@ -27,7 +32,8 @@ constexpr uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBia
 constexpr uint kAtBias = 2u * kHasScale;
 constexpr uint kAtAdd = kAtBias + 2u * kHasBias;
 constexpr uint kAtAlpha = kAtAdd + 2u * kHasAdd;
-constexpr uint kFirstWord = kAtAlpha + kHasAlpha;
+constexpr uint kAtActivation = kAtAlpha + kHasAlpha;
+constexpr uint kFirstWord = kAtActivation + kActivationWords;
 #define FIRST_WORD kFirstWord
 #define MAX_WORDS PERMUTE_FUSED_MAX_WORDS
 #include "permute.cuh"
@@ -40,6 +46,9 @@ constexpr uint kWordsBeforeBounds = OWN_WORDS + kAxes * (kHasScale + kOwnBias + 
 // Two words as an address.
 __device__ __forceinline__ uint64 word2(const PermutePush& push, const uint k) {
   return uint64(word(push, k + 1u)) << 32 | word(push, k);
+}
+__device__ __forceinline__ float activation_word(const PermutePush& push, const uint i) {
+  return i < kActivationWords ? __uint_as_float(word(push, kAtActivation + i)) : 0.0f;
 }
 __device__ __forceinline__ float alpha(const PermutePush& push) {
   return kHasAlpha != 0u ? __uint_as_float(word(push, kAtAlpha)) : 1.0f;
@@ -75,7 +84,12 @@ __device__ __forceinline__ void store_elements(const PermutePush& push, offset_t
 constexpr uint kFromInteger =
     kType == SECTILE_TYPE_I8 || kType == SECTILE_TYPE_U8 || kType == SECTILE_TYPE_I32 ? 1u : 0u;
 constexpr uint kToInteger = kOut == SECTILE_TYPE_I8 || kOut == SECTILE_TYPE_U8 || kOut == SECTILE_TYPE_I32 ? 1u : 0u;
-constexpr uint kInteger = (kHasAlpha | kHasScale | kHasBias) == 0u ? kFromInteger & kToInteger : 0u;
+constexpr uint kInteger = (kHasAlpha | kHasScale | kHasBias) == 0u && kActivation <= SECTILE_ACTIVATION_RELU
+                              ? kFromInteger & kToInteger
+                              : 0u;
+// A conversion alone rounds an i32 to bf16 once. A computation is in f32, to which it rounds an i32 first.
+constexpr uint kConvertedAlone = (kHasAlpha | kHasScale | kHasBias | kHasAdd | kActivation) == 0u ? 1u : 0u;
+constexpr uint kOddlyRounded = kOut == SECTILE_TYPE_BF16 ? kConvertedAlone : 0u;
 
 // Unpacks a raw run to v[first] and following.
 __device__ __forceinline__ void unpack_elements(const uint type, const uint width, const uvec4& raw, const uint first,
@@ -86,6 +100,7 @@ __device__ __forceinline__ void unpack_elements(const uint type, const uint widt
   for (uint i = 0u; i < MAX_RUN; ++i) {
     if (i >= width) continue;
     const int part = byte_of(raw[(i / 4u) % 4u], i % 4u);
+    if (type == SECTILE_TYPE_I32 && kOddlyRounded != 0u) f[i] = float_for_bf16(int(raw[i % 4u]));
     if (kInteger == 0u) v[(first + i) % MAX_RUN] = __float_as_uint(f[i]);
     else if (type == SECTILE_TYPE_I32) v[(first + i) % MAX_RUN] = raw[i % 4u];
     else v[(first + i) % MAX_RUN] = type == SECTILE_TYPE_U8 ? uint(part) & 0xffu : uint(part);
@@ -93,17 +108,20 @@ __device__ __forceinline__ void unpack_elements(const uint type, const uint widt
 }
 
 // `factor`: alpha times scale.
-__device__ __forceinline__ uint computed(uint x, float factor, float bias, uint add) {
+__device__ __forceinline__ uint computed(const PermutePush& push, uint x, float factor, float bias, uint add) {
+  const bool last = (kStage & PERMUTE_FUSED_ACTIVATION_LAST) != 0u;
   if (kInteger != 0u) {
-    const uint sum = x + add;
-    // The addends have one sign and the sum has the other: it overflowed. Saturate.
-    if (int((x ^ sum) & (add ^ sum)) < 0) return int(x) < 0 ? 0x80000000u : 0x7fffffffu;
-    return sum;
+    if (kActivation != 0u && !last && int(x) < 0) x = 0u;   // relu
+    const int sum = saturated_sum(int(x), int(add));
+    return kActivation != 0u && last && sum < 0 ? 0u : uint(sum);
   }
   float v = __uint_as_float(x);
-  if ((kHasAlpha | kHasScale) != 0u) v *= factor;
+  if ((kStage & PERMUTE_FUSED_ZERO) != 0u) v = 0.0f;
+  else if ((kHasAlpha | kHasScale) != 0u) v *= factor;
   if (kHasBias != 0u) v += bias;
+  if (!last) v = activation_of(kActivation, v, activation_word(push, 0u), activation_word(push, 1u));
   if (kHasAdd != 0u) v += __uint_as_float(add);
+  if (last) v = activation_of(kActivation, v, activation_word(push, 0u), activation_word(push, 1u));
   return __float_as_uint(v);
 }
 

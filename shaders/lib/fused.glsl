@@ -8,6 +8,7 @@
 #define offset_t int
 #endif
 #include "numbers.glsl"
+#include "activation.glsl"
 #include "permute/permute_fused.abi.h"
 
 layout(constant_id = PERMUTE_FUSED_SPEC_TYPE) const uint kType = SECTILE_TYPE_F32;
@@ -21,13 +22,18 @@ const uint kHasAlpha = kStage & PERMUTE_FUSED_ALPHA;
 const uint kHasScale = (kStage & PERMUTE_FUSED_SCALE) != 0u ? 1u : 0u;
 const uint kHasBias = (kStage & PERMUTE_FUSED_BIAS) != 0u ? 1u : 0u;
 const uint kHasAdd = (kStage & PERMUTE_FUSED_ADD) != 0u ? 1u : 0u;
+const uint kActivation = (kStage >> PERMUTE_FUSED_ACTIVATION_SHIFT) & 15u;
+const uint kActivationWords = kActivation == SECTILE_ACTIVATION_LEAKY_RELU ? 1u
+                              : kActivation == SECTILE_ACTIVATION_CLAMP    ? 2u
+                                                                           : 0u;
 const uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBias;   // 1: bias has index steps of its own
 
 // Offsets of the words before the axes. A term that the stage lacks takes no words.
 const uint kAtBias = 2u * kHasScale;
 const uint kAtAdd = kAtBias + 2u * kHasBias;
 const uint kAtAlpha = kAtAdd + 2u * kHasAdd;
-const uint kFirstWord = kAtAlpha + kHasAlpha;
+const uint kAtActivation = kAtAlpha + kHasAlpha;
+const uint kFirstWord = kAtActivation + kActivationWords;
 #define FIRST_WORD kFirstWord
 #define MAX_WORDS PERMUTE_FUSED_MAX_WORDS
 #include "permute.glsl"
@@ -40,6 +46,9 @@ const uint kWordsBeforeBounds = OWN_WORDS + kAxes * (kHasScale + kOwnBias + kHas
 uvec2 scale_address() { return uvec2(word(0u), word(1u)); }
 uvec2 bias_address() { return uvec2(word(kAtBias), word(kAtBias + 1u)); }
 uvec2 add_address() { return uvec2(word(kAtAdd), word(kAtAdd + 1u)); }
+float activation_word(const uint i) {
+  return i < kActivationWords ? uintBitsToFloat(word(kAtActivation + i)) : 0.0;
+}
 float alpha() { return kHasAlpha != 0u ? uintBitsToFloat(word(kAtAlpha)) : 1.0; }
 uint scale_step(const uint a) { return kHasScale != 0u ? word(kScaleSteps + a) : 0u; }
 uint bias_step(const uint a) { return kHasBias != 0u ? word(kBiasSteps + a) : 0u; }
@@ -111,7 +120,12 @@ const uint kToInteger = kOut == SECTILE_TYPE_I8    ? 1u
                         : kOut == SECTILE_TYPE_U8  ? 1u
                         : kOut == SECTILE_TYPE_I32 ? 1u
                                                    : 0u;
-const uint kInteger = (kHasAlpha | kHasScale | kHasBias) == 0u ? kFromInteger & kToInteger : 0u;
+const uint kInteger = (kHasAlpha | kHasScale | kHasBias) == 0u && kActivation <= SECTILE_ACTIVATION_RELU
+                         ? kFromInteger & kToInteger
+                         : 0u;
+// A conversion alone rounds an i32 to bf16 once. A computation is in f32, to which it rounds an i32 first.
+const uint kConvertedAlone = (kHasAlpha | kHasScale | kHasBias | kHasAdd | kActivation) == 0u ? 1u : 0u;
+const uint kOddlyRounded = kOut == SECTILE_TYPE_BF16 ? kConvertedAlone : 0u;
 
 // Unpacks a raw run to v[first] and following.
 void unpack_elements(const uint type, const uint width, uvec4 raw, const uint first, inout uint v[MAX_RUN]) {
@@ -126,21 +140,28 @@ void unpack_elements(const uint type, const uint width, uvec4 raw, const uint fi
   }
   float f[MAX_RUN];
   unpack_run(type, width, raw, f);
-  [[unroll]] for (uint i = 0u; i < width; ++i) v[(first + i) % MAX_RUN] = floatBitsToUint(f[i]);
+  [[unroll]] for (uint i = 0u; i < width; ++i) {
+    if (type == SECTILE_TYPE_I32 && kOddlyRounded != 0u) f[i] = float_for_bf16(int(raw[i % 4u]));
+    v[(first + i) % MAX_RUN] = floatBitsToUint(f[i]);
+  }
 }
 
 // `factor`: alpha times scale.
 uint computed(uint x, float factor, float bias, uint add) {
+  const bool last = (kStage & PERMUTE_FUSED_ACTIVATION_LAST) != 0u;
   if (kInteger != 0u) {
-    int a = int(x), b = int(add), sum = a + b;
-    // The addends have one sign and the sum has the other: it overflowed. Saturate.
-    if (((a ^ sum) & (b ^ sum)) < 0) return a < 0 ? 0x80000000u : 0x7fffffffu;
-    return uint(sum);
+    int a = int(x);
+    if (kActivation != 0u && !last) a = max(a, 0);   // relu
+    int sum = saturated_sum(a, int(add));
+    return uint(kActivation != 0u && last ? max(sum, 0) : sum);
   }
   float v = uintBitsToFloat(x);
-  if ((kHasAlpha | kHasScale) != 0u) v *= factor;
+  if ((kStage & PERMUTE_FUSED_ZERO) != 0u) v = 0.0;
+  else if ((kHasAlpha | kHasScale) != 0u) v *= factor;
   if (kHasBias != 0u) v += bias;
+  if (!last) v = activation_of(kActivation, v, activation_word(0u), activation_word(1u));
   if (kHasAdd != 0u) v += uintBitsToFloat(add);
+  if (last) v = activation_of(kActivation, v, activation_word(0u), activation_word(1u));
   return floatBitsToUint(v);
 }
 

@@ -3,6 +3,7 @@
 // The addresses of a, b and d come first. A split-K step that writes partial sums has the scratch buffer's address in
 // d. The word stream follows in this order; a part is present only where the constants say that the problem has it:
 //   addresses, 2 words each     c (EPILOGUE_C), bias, scale, residual, b.scale (B_FORMAT), a.scale (EPILOGUE_A_SCALE)
+//   activation's parameters     those of its SECTILE_ACTIVATION
 //   M, N, K, alpha (f32 bits)
 //   lda, ldb, ldd               elements
 //   ldc, beta (f32 bits)        EPILOGUE_C or EPILOGUE_C_IS_D; ldc only for EPILOGUE_C
@@ -14,8 +15,8 @@
 //   c_batch, r_batch            EPILOGUE_BATCHED and the operand, 2 words each
 //   relu                        EPILOGUE_PUSHED: 0 or 1
 // The first MATMUL_PUSH_WORDS words are pushed; word k after them is specialization constant
-// MATMUL_SPEC_WORD0 + k - 26. Addresses are always pushed. Row offsets are computed in 64 bits; offsets inside a
-// workgroup's tile in 32.
+// MATMUL_SPEC_WORD0 + k - 26. Addresses and the activation's parameters are always pushed. Row offsets are computed in
+// 64 bits; offsets inside a workgroup's tile in 32.
 //
 // Workgroup order, fastest to slowest: tiles along N, tiles along M, splits, batches. With ORDER > 1 the tiles along M
 // are grouped in bands of ORDER: the ORDER tiles of a band at one N come before the next N, so that neighbouring
@@ -74,6 +75,7 @@ struct MatmulPush {
 // BIAS_ROW or BIAS_COLUMN is set, but there is no bias where its address is 0. The activation is none, or relu where the
 // word says so: one pipeline serves a product alone, with a bias, with relu, and with both
 #define MATMUL_EPILOGUE_PUSHED 2048
-#define MATMUL_EPILOGUE_ACTIVATION_SHIFT 12   // 3 bits: 0 none, 1 relu, 2 gelu, 3 gelu_tanh, 4 silu
+#define MATMUL_EPILOGUE_ACTIVATION_SHIFT 12   // 4 bits: a SECTILE_ACTIVATION, or 0
+#define MATMUL_EPILOGUE_ACTIVATION_LAST 65536 // the activation follows the residual
 
 #endif

@@ -62,7 +62,11 @@ constexpr uint kBatched = (kEpilogue & MATMUL_EPILOGUE_BATCHED) != 0u ? 1u : 0u;
 constexpr uint kVectorBatched = (kEpilogue & MATMUL_EPILOGUE_VECTOR_BATCHED) != 0u ? 1u : 0u;
 constexpr uint kSplit = (kEpilogue & MATMUL_EPILOGUE_SPLIT) != 0u ? 1u : 0u;
 constexpr uint kPushedEpilogue = (kEpilogue & MATMUL_EPILOGUE_PUSHED) != 0u ? 1u : 0u;
-constexpr uint kActivation = (kEpilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) & 7u;
+constexpr uint kActivation = (kEpilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) & 15u;
+constexpr uint kActivationLast = (kEpilogue & MATMUL_EPILOGUE_ACTIVATION_LAST) != 0u ? 1u : 0u;
+constexpr uint kActivationWords = kActivation == SECTILE_ACTIVATION_LEAKY_RELU ? 1u
+                                  : kActivation == SECTILE_ACTIVATION_CLAMP    ? 2u
+                                                                               : 0u;
 
 // Offsets in the word stream. A part that the problem lacks takes no words.
 constexpr uint kAtC = 0u;
@@ -80,7 +84,8 @@ constexpr uint kHasXScale = 0u, kHasXBias = 0u;
 #endif
 constexpr uint kAtXScale = kAtAScale + 2u * kHasAScale;
 constexpr uint kAtXBias = kAtXScale + 2u * kHasXScale;
-constexpr uint kAtSizes = kAtXBias + 2u * kHasXBias;            // M, N, K, alpha, lda, ldb, ldd
+constexpr uint kAtActivation = kAtXBias + 2u * kHasXBias;
+constexpr uint kAtSizes = kAtActivation + kActivationWords;     // M, N, K, alpha, lda, ldb, ldd
 constexpr uint kAtLdc = kAtSizes + 7u;
 constexpr uint kAtBeta = kAtLdc + kHasC;
 constexpr uint kAtLdr = kAtBeta + (kHasC | kHasCIsD);

@@ -65,7 +65,11 @@ const uint kHasAScale = (kEpilogue & MATMUL_EPILOGUE_A_SCALE) != 0u ? 1u : 0u;
 const uint kBatched = (kEpilogue & MATMUL_EPILOGUE_BATCHED) != 0u ? 1u : 0u;
 const uint kSplit = (kEpilogue & MATMUL_EPILOGUE_SPLIT) != 0u ? 1u : 0u;
 const uint kPushedEpilogue = (kEpilogue & MATMUL_EPILOGUE_PUSHED) != 0u ? 1u : 0u;
-const uint kActivation = (kEpilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) & 7u;
+const uint kActivation = (kEpilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) & 15u;
+const uint kActivationLast = (kEpilogue & MATMUL_EPILOGUE_ACTIVATION_LAST) != 0u ? 1u : 0u;
+const uint kActivationWords = kActivation == SECTILE_ACTIVATION_LEAKY_RELU ? 1u
+                              : kActivation == SECTILE_ACTIVATION_CLAMP    ? 2u
+                                                                           : 0u;
 
 // Offsets in the word stream. A part that the problem lacks takes no words.
 const uint kAtC = 0u;
@@ -80,10 +84,11 @@ const uint kHasXScale = (kPrologue & CONV2D_PROLOGUE_SCALE) != 0u ? 1u : 0u;
 const uint kHasXBias = (kPrologue & CONV2D_PROLOGUE_BIAS) != 0u ? 1u : 0u;
 const uint kAtXScale = kAtAScale + 2u * kHasAScale;
 const uint kAtXBias = kAtXScale + 2u * kHasXScale;
-const uint kAtSizes = kAtXBias + 2u * kHasXBias;
+const uint kAtActivation = kAtXBias + 2u * kHasXBias;
 #else
-const uint kAtSizes = kAtAScale + 2u * kHasAScale;          // M, N, K, alpha, lda, ldb, ldd
+const uint kAtActivation = kAtAScale + 2u * kHasAScale;
 #endif
+const uint kAtSizes = kAtActivation + kActivationWords;     // M, N, K, alpha, lda, ldb, ldd
 const uint kAtLdc = kAtSizes + 7u;
 const uint kAtBeta = kAtLdc + kHasC;
 const uint kAtLdr = kAtBeta + (kHasC | kHasCIsD);

@@ -1,16 +1,10 @@
 // Epilogue: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
-// Include after lib/matmul.cuh. INTEGER: accumulators are int; an int result supports bias, relu and residual only.
-// Exponentials and quotients are the fast ones, accurate to a few units in the last place as GLSL's are. The precise
-// ones inline a page of code each, and an unrolled tile has a hundred of them.
+// ACTIVATION_LAST: v += residual; v = activation(v). Include after lib/matmul.cuh. INTEGER: accumulators are int; an
+// int result supports bias, relu, clamp and residual only.
+#include "activation.cuh"
 
-// erf to 1.5e-7: Abramowitz and Stegun 7.1.26.
-__device__ __forceinline__ float erf_of(float x) {
-  const float a = fabsf(x);
-  const float t = __fdividef(1.0f, 1.0f + 0.3275911f * a);
-  const float poly =
-      t * (0.254829592f + t * (-0.284496736f + t * (1.421413741f + t * (-1.453152027f + t * 1.061405429f))));
-  const float y = 1.0f - poly * __expf(-fminf(a * a, 80.0f));
-  return x < 0.0f ? -y : y;
+__device__ __forceinline__ uint activation_word(const MatmulPush& push, const uint i) {
+  return i < kActivationWords ? word(push, kAtActivation + i) : 0u;
 }
 
 // Whether there is a bias, and whether relu is applied: the same for all threads.
@@ -18,19 +12,13 @@ __device__ __forceinline__ bool has_bias(const MatmulPush& push) {
   return kHasBias != 0u && (kPushedEpilogue == 0u || word2(push, kAtBias) != 0u);
 }
 __device__ __forceinline__ bool has_relu(const MatmulPush& push) {
-  return kPushedEpilogue != 0u ? word(push, kAtRelu) != 0u : kActivation == 1u;
+  return kPushedEpilogue != 0u ? word(push, kAtRelu) != 0u : kActivation == SECTILE_ACTIVATION_RELU;
 }
 
 __device__ __forceinline__ float activated(const MatmulPush& push, float v) {
-  if (has_relu(push)) return v < 0.0f ? 0.0f : v;    // a NaN stays a NaN
-  if (kActivation == 2u) return 0.5f * v * (1.0f + erf_of(v * 0.70710678118654752f));
-  if (kActivation == 3u) {
-    // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)). Beyond +-80 the result no longer changes.
-    const float u = 0.7978845608028654f * (v + 0.044715f * v * v * v);
-    return __fdividef(v, 1.0f + __expf(fminf(fmaxf(-2.0f * u, -80.0f), 80.0f)));
-  }
-  if (kActivation == 4u) return __fdividef(v, 1.0f + __expf(fminf(fmaxf(-v, -80.0f), 80.0f)));
-  return v;
+  if (kPushedEpilogue != 0u) return has_relu(push) && v < 0.0f ? 0.0f : v;
+  return activation_of(kActivation, v, __uint_as_float(activation_word(push, 0u)),
+                       __uint_as_float(activation_word(push, 1u)));
 }
 
 // Element `at` of a vector of the output type.
@@ -77,26 +65,38 @@ __device__ __forceinline__ uint bias_at(const MatmulPush& push, const Target& g,
 }
 
 #ifdef INTEGER
+__device__ __forceinline__ int activated_int(const MatmulPush& push, int v) {
+  if (kActivation == SECTILE_ACTIVATION_CLAMP) {
+    const int low = int(activation_word(push, 0u)), high = int(activation_word(push, 1u));
+    return v < low ? low : v > high ? high : v;
+  }
+  return has_relu(push) && v < 0 ? 0 : v;
+}
+
 __device__ __forceinline__ int finished_int(const MatmulPush& push, const Target& g, int acc, uint m, uint n,
                                             int residual) {
   if (has_bias(push)) {
     const uint at = bias_at(push, g, m, n);
-    acc = plus(acc, int(__ldg(global_pointer<const uint>(word2(push, kAtBias), uint64(at) * 4u))));
+    acc = saturated_sum(acc, int(__ldg(global_pointer<const uint>(word2(push, kAtBias), uint64(at) * 4u))));
   }
-  if (has_relu(push)) acc = acc < 0 ? 0 : acc;
-  return plus(acc, residual);
+  if (kActivationLast != 0u) return activated_int(push, saturated_sum(acc, residual));
+  return saturated_sum(activated_int(push, acc), residual);
 }
 #endif
 
 __device__ __forceinline__ float finished(const MatmulPush& push, const Target& g, acc_t acc, uint m, uint n, float c,
                                           float residual) {
-  float v = alpha(push) * float(acc);
+#ifdef INTEGER
+  float v = alpha(push) * (kOutType == MATMUL_TYPE_BF16 ? float_for_bf16(acc) : float(acc));
+#else
+  float v = alpha(push) * acc;
+#endif
   if (kHasScale != 0u)
     v *= load_float(word2(push, kAtScale),
                     vector_at(push, g, (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u, m, n));
   if ((kHasC | kHasCIsD) != 0u) v += beta(push) * c;
   if (has_bias(push)) v += load_out(word2(push, kAtBias), bias_at(push, g, m, n));
-  return activated(push, v) + residual;
+  return kActivationLast != 0u ? activated(push, v + residual) : activated(push, v) + residual;
 }
 
 // Element offset of (m, n) in the tile of an operand; its batch stride is word k. Offsets inside a tile are 32-bit.

@@ -1,5 +1,7 @@
 // Epilogue: v = alpha * scale * acc + beta * C + bias; v = activation(v); v += residual; rounded once.
-// Include after lib/matmul.glsl. INTEGER: accumulators are int; an int result supports bias, relu and residual only.
+// ACTIVATION_LAST: v += residual; v = activation(v). Include after lib/matmul.glsl. INTEGER: accumulators are int; an
+// int result supports bias, relu, clamp and residual only.
+#include "activation.glsl"
 
 #ifdef INTEGER
 #define acc_t int
@@ -7,31 +9,17 @@
 #define acc_t float
 #endif
 
-// erf to 1.5e-7: Abramowitz and Stegun 7.1.26.
-float erf_of(float x) {
-  float a = abs(x);
-  float t = 1.0 / (1.0 + 0.3275911 * a);
-  float poly = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 + t * 1.061405429))));
-  float y = 1.0 - poly * exp(-min(a * a, 80.0));
-  return x < 0.0 ? -y : y;
-}
+uint activation_word(const uint i) { return i < kActivationWords ? word(kAtActivation + i) : 0u; }
 
 // Whether there is a bias, and whether relu is applied: the same for all invocations.
 bool has_bias() {
   return kHasBias != 0u && (kPushedEpilogue == 0u || any(notEqual(word2(kAtBias), uvec2(0u))));
 }
-bool has_relu() { return kPushedEpilogue != 0u ? word(kAtRelu) != 0u : kActivation == 1u; }
+bool has_relu() { return kPushedEpilogue != 0u ? word(kAtRelu) != 0u : kActivation == SECTILE_ACTIVATION_RELU; }
 
 float activated(float v) {
-  if (has_relu()) return v < 0.0 ? 0.0 : v;    // a NaN stays a NaN
-  if (kActivation == 2u) return 0.5 * v * (1.0 + erf_of(v * 0.70710678118654752));
-  if (kActivation == 3u) {
-    // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u)). Beyond +-80 the result no longer changes.
-    float u = 0.7978845608028654 * (v + 0.044715 * v * v * v);
-    return v / (1.0 + exp(clamp(-2.0 * u, -80.0, 80.0)));
-  }
-  if (kActivation == 4u) return v / (1.0 + exp(clamp(-v, -80.0, 80.0)));
-  return v;
+  if (kPushedEpilogue != 0u) return has_relu() && v < 0.0 ? 0.0 : v;
+  return activation_of(kActivation, v, uintBitsToFloat(activation_word(0u)), uintBitsToFloat(activation_word(1u)));
 }
 
 // Element `at` of a vector of the output type.
@@ -83,10 +71,15 @@ Target target_of(Tile t) {
 }
 
 #ifdef INTEGER
+int activated_int(int v) {
+  if (kActivation == SECTILE_ACTIVATION_CLAMP) return clamp(v, int(activation_word(0u)), int(activation_word(1u)));
+  return has_relu() ? max(v, 0) : v;
+}
+
 int finished_int(Target g, int acc, uint m, uint n, int residual) {
-  if (has_bias()) acc += int(Ref4(g.bias).x[(kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n]);
-  if (has_relu()) acc = max(acc, 0);
-  return acc + residual;
+  if (has_bias())
+    acc = saturated_sum(acc, int(Ref4(g.bias).x[(kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n]));
+  return kActivationLast != 0u ? activated_int(saturated_sum(acc, residual)) : saturated_sum(activated_int(acc), residual);
 }
 #endif
 
@@ -95,10 +88,13 @@ float finished_float(Target g, float acc, uint m, uint n, float c, float residua
   if (kHasScale != 0u) v *= load_float(g.scale, (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u ? m : n);
   if ((kHasC | kHasCIsD) != 0u) v += beta() * c;
   if (has_bias()) v += load_out(g.bias, (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n);
-  return activated(v) + residual;
+  return kActivationLast != 0u ? activated(v + residual) : activated(v) + residual;
 }
 
 float finished(Target g, acc_t acc, uint m, uint n, float c, float residual) {
+#ifdef INTEGER
+  if (kOutType == MATMUL_TYPE_BF16) return finished_float(g, float_for_bf16(acc), m, n, c, residual);
+#endif
   return finished_float(g, float(acc), m, n, c, residual);
 }
 

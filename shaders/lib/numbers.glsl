@@ -22,7 +22,55 @@ uint bytes_of_type(const uint type) {
                                                                  : 1u;
 }
 
-// ---- numbers
+// ---- numbers: what each conversion yields is in docs/reference/numbers.md
+
+layout(constant_id = SECTILE_SPEC_NUMBERS) const uint kNumbers = 0u;
+
+// f32 to f16 as bits: to nearest, ties to even; beyond the ends to infinity; a NaN stays a NaN; subnormals are kept.
+uint half_by_integers(float v) {
+  uint bits = floatBitsToUint(v), sign = (bits >> 16) & 0x8000u, size = bits & 0x7fffffffu;
+  if (size > 0x7f800000u) return sign | 0x7e00u;
+  if (size >= 0x477ff000u) return sign | 0x7c00u;    // from 65520 on, the tie of 65504 and 65536
+  if (size >= 0x38800000u) {
+    // From 2^-14 on: another bias of the exponent, and 13 bits less. A carry is the next exponent.
+    size -= 112u << 23;
+    return sign | ((size + 0xfffu + ((size >> 13) & 1u)) >> 13);
+  }
+  // In units of 2^-24, the least f16. At 2^-25 the shift is 24, and below nothing is left.
+  uint shift = 126u - (size >> 23);
+  if (shift > 24u) return sign;
+  uint fraction = (size & 0x7fffffu) | 0x800000u;
+  return sign | ((fraction + (1u << (shift - 1u)) - 1u + ((fraction >> shift) & 1u)) >> shift);
+}
+uint pack_halves(float a, float b) {
+  if ((kNumbers & SECTILE_NUMBERS_F16) != 0u) return half_by_integers(a) | (half_by_integers(b) << 16);
+  return packHalf2x16(vec2(a, b));
+}
+
+// max(v, 0), but a NaN stays a NaN.
+float relu(float v) {
+  if ((kNumbers & SECTILE_NUMBERS_NAN) != 0u) {
+    // What is below 0 down to -inf; the negative NaNs are above.
+    return floatBitsToUint(v) - 0x80000001u < 0x7f800000u ? 0.0 : v;
+  }
+  return v < 0.0 ? 0.0 : v;
+}
+
+// a + b, or the end of the type that it lies beyond.
+int saturated_sum(int a, int b) {
+  int sum = a + b;
+  // The addends have one sign and the sum has the other: it overflowed.
+  if (((a ^ sum) & (b ^ sum)) < 0) return a < 0 ? int(0x80000000u) : 0x7fffffff;
+  return sum;
+}
+
+// An integer as an f32 that rounds to the same bf16 as the integer itself. What does not fit the 24 bits of an f32
+// leaves a mark in the lowest one, far below the bits of a bf16 (rounding to odd: Boldo and Melquiond 2008).
+float float_for_bf16(int v) {
+  uint size = uint(v < 0 ? -v : v);
+  if (size >= 1u << 24) size = (size & ~0xffu) | ((size & 0xffu) != 0u ? 0x100u : 0u);
+  return v < 0 ? -float(size) : float(size);
+}
 
 float bf16_to_float(uint bits) { return uintBitsToFloat(bits << 16); }
 // Rounds to nearest, ties to even; a NaN stays a NaN. With BF16_CONVERTED (set by a kernel that needs bf16 anyway) the
@@ -30,20 +78,18 @@ float bf16_to_float(uint bits) { return uintBitsToFloat(bits << 16); }
 // integers and floats.
 uint float_to_bf16(float v) {
 #ifdef BF16_CONVERTED
-  return uint(bfloat16BitsToUintEXT(bfloat16_t(v)));
-#else
+  if ((kNumbers & SECTILE_NUMBERS_BF16) == 0u) return uint(bfloat16BitsToUintEXT(bfloat16_t(v)));
+#endif
   uint bits = floatBitsToUint(v);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u;
   return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-#endif
 }
 uint pack_pair(const uint type, float a, float b) {
-  if (type == SECTILE_TYPE_F16) return packHalf2x16(vec2(a, b));
+  if (type == SECTILE_TYPE_F16) return pack_halves(a, b);
 #ifdef BF16_CONVERTED
-  return pack32(bfloat16BitsToUintEXT(bf16vec2(a, b)));
-#else
-  return float_to_bf16(a) | (float_to_bf16(b) << 16);
+  if ((kNumbers & SECTILE_NUMBERS_BF16) == 0u) return pack32(bfloat16BitsToUintEXT(bf16vec2(a, b)));
 #endif
+  return float_to_bf16(a) | (float_to_bf16(b) << 16);
 }
 vec2 unpack_pair(const uint type, uint bits) {
   if (type == SECTILE_TYPE_F16) return unpackHalf2x16(bits);
@@ -51,7 +97,7 @@ vec2 unpack_pair(const uint type, uint bits) {
 }
 // v rounded to `type`.
 float rounded_to(const uint type, float v) {
-  if (type == SECTILE_TYPE_F16) return unpackHalf2x16(packHalf2x16(vec2(v, 0.0))).x;
+  if (type == SECTILE_TYPE_F16) return unpackHalf2x16(pack_halves(v, 0.0)).x;
   if (type == SECTILE_TYPE_BF16) return bf16_to_float(float_to_bf16(v));
   return v;
 }

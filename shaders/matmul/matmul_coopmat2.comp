@@ -51,7 +51,11 @@ float finish(const in uint row, const in uint column, const in float sum, const 
   Target vectors;                // vectors of all batches: from the push constants, so that nothing holds their addresses
   vectors.bias = kVectorBatched ? bias : word2(kAtBias);
   vectors.scale = kVectorBatched ? scale : word2(kAtScale);
-  return finished_float(vectors, sum, m, n, c, other);
+  float v = finished_float(vectors, sum, m, n, c, other);
+  // Rounded here by integers where the conversion of the matrix after it is not to be trusted: then it is exact.
+  if (kOutType == MATMUL_TYPE_F16 && (kNumbers & SECTILE_NUMBERS_F16) != 0u) return unpackHalf2x16(half_by_integers(v)).x;
+  if (kOutType == MATMUL_TYPE_BF16 && (kNumbers & SECTILE_NUMBERS_BF16) != 0u) return bf16_to_float(float_to_bf16(v));
+  return v;
 }
 #ifdef INTEGER
 int finish_int(const in uint row, const in uint column, const in int sum, const in uint m0, const in uint n0,

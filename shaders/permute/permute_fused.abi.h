@@ -1,12 +1,13 @@
 // Interface of permute_fused and permute_fused_block: a permute with an elementwise stage
-//   v = alpha * scale * x + bias;  v += add;  rounded once to OUT.
+//   v = alpha * scale * x + bias;  v = activation(v);  v += add;  rounded once to OUT.
+// ACTIVATION_LAST: v += add;  v = activation(v). ZERO: alpha is 0, and so is its term.
 //
 // The word stream of lib/permute.abi.h, with these words before it and after the kernel's own words, each only where
 // STAGE has the term:
-//   before   addresses of scale, bias and add (2 words each), alpha (f32 bits)
+//   before   addresses of scale, bias and add (2 words each), alpha (f32 bits), the activation's parameters
 //   after    N index steps of scale; N index steps of bias, unless both lie along one axis (ONE_AXIS);
 //            N strides of add (S words each)
-// The planner refuses plans whose addresses would not be pushed.
+// The planner refuses plans whose addresses would not be pushed. The words before the axes always are.
 //
 // permute_fused: an invocation computes a run of VECTOR elements along axis 0; ids follow the destination's order. Axis
 // 0 counts runs: its strides, steps and coefficients are those of a whole run.
@@ -19,7 +20,7 @@
 
 #include "lib/permute.abi.h"
 
-#define PERMUTE_FUSED_MAX_WORDS 210   // 16 axes, 64-bit strides, all terms and two bounds take 208
+#define PERMUTE_FUSED_MAX_WORDS 210   // 16 axes, 64-bit strides, all terms and two bounds take 210
 
 #define PERMUTE_FUSED_SPEC_TYPE 8     // SECTILE_TYPE_*
 #define PERMUTE_FUSED_SPEC_OUT 9
@@ -48,6 +49,9 @@
 #define PERMUTE_FUSED_SCALE_D 64      // scale's index varies along D
 #define PERMUTE_FUSED_BIAS_S 128
 #define PERMUTE_FUSED_BIAS_D 256
+#define PERMUTE_FUSED_ACTIVATION_SHIFT 9       // 4 bits: a SECTILE_ACTIVATION, or 0
+#define PERMUTE_FUSED_ACTIVATION_LAST 8192
+#define PERMUTE_FUSED_ZERO 16384               // with ALPHA
 
 #define PERMUTE_FUSED_BLOCK_OWN_WORDS 2
 

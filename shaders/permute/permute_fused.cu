@@ -81,7 +81,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
       float own_factor = factor, own_bias = bias;
       if (scale_varies) own_factor *= vector_element(word2(push, 0u), scale_at + i * (scale_step(push, 0u) / kVector));
       if (bias_varies) own_bias = vector_element(word2(push, kAtBias), bias_at + i * (bias_step(push, 0u) / kVector));
-      v[i] = computed(x[i], own_factor, own_bias, add[i]);
+      v[i] = computed(push, x[i], own_factor, own_bias, add[i]);
     }
   }
 #pragma unroll

@@ -173,7 +173,7 @@ __device__ __forceinline__ void transpose_block(const PermutePush& push, const T
       float factor = alpha(push), shift = 0.0;
       if (kHasScale != 0u) factor *= block_vector_element(scale, kScaleS, kScaleD, s, d, c, r, t);
       if (kHasBias != 0u) shift = block_vector_element(bias, kBiasS, kBiasD, s, d, c, r, t);
-      columns[c][r] = computed(rows[r][c], factor, shift, add[r]);
+      columns[c][r] = computed(push, rows[r][c], factor, shift, add[r]);
     }
     if (kJoinedD == 0u) write_column(push, t, s, d, c, columns[c]);
   }

@@ -30,6 +30,16 @@ std::string range_text(const PlanOperand& operand, const Accessed& accessed, con
 
 }  // namespace
 
+Result<void> check_prepared(const Plan& plan, const DeviceProfile& profile, std::string_view profile_hash,
+                            const PrepareOptions& options) {
+  const auto of_device = [](std::string_view hash) { return hash.substr(0, kDeviceDigits); };
+  if (!options.any_profile && !plan.profile_hash.empty() && of_device(plan.profile_hash) != of_device(profile_hash))
+    return fail(ErrorKind::invalid_plan, "profile that the plan was made for",
+                fmt::format("{} ({})", plan.profile_name, plan.profile_hash),
+                fmt::format("{} ({}), the device's; or PrepareOptions::any_profile", profile.name, profile_hash));
+  return check_plan(plan, profile);
+}
+
 std::vector<Accessed> accessed_ranges(const Plan& plan) {
   std::vector<Accessed> out(plan.operands.size());
   for (const Step& step : plan.steps) {
@@ -45,8 +55,14 @@ std::vector<Accessed> accessed_ranges(const Plan& plan) {
 
 Result<void> check_operands(std::span<const PlanOperand> operands, std::span<const Accessed> accessed,
                             std::span<const OperandAddress> given) {
-  if (given.size() != operands.size())
-    return fail(ErrorKind::missing, "operand addresses", std::to_string(given.size()), std::to_string(operands.size()));
+  if (given.size() != operands.size()) {
+    std::string names;
+    for (const PlanOperand& operand : operands) names += (names.empty() ? "" : ", ") + operand.name;
+    const bool few = given.size() < operands.size();
+    return fail(few ? ErrorKind::missing : ErrorKind::invalid_problem, "operand addresses",
+                fmt::format("{}, {}", given.size(), few ? "too few" : "too many"),
+                fmt::format("{}: {}", operands.size(), names));
+  }
   for (std::size_t i = 0; i < given.size(); ++i)
     if (auto fine = check_operand(operands[i], given[i]); !fine) return fine;
   for (std::size_t a = 0; a < given.size(); ++a) {

@@ -2,13 +2,20 @@
 #pragma once
 
 #include <sectile/plan.hpp>
+#include <sectile/profile.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string_view>
 #include <vector>
 
 namespace sectile::backend {
+
+// Whether a device of this profile may prepare the plan: it was made for it, or the caller takes any, and check_plan
+// accepts it. `profile_hash`: the profile's. Errors: invalid_plan, and those of check_plan.
+Result<void> check_prepared(const Plan& plan, const DeviceProfile& profile, std::string_view profile_hash,
+                            const PrepareOptions& options);
 
 // The bytes of an operand from the first to the last that any step accesses.
 struct Accessed {

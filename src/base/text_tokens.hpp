@@ -30,6 +30,23 @@ inline std::unexpected<Error> refuse(std::string_view what, Token token, std::st
               std::string(want));
 }
 
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+inline char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+inline char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; }
+inline std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = lower(c);
+  return out;
+}
+
+// A permute's layout in the case that it is printed in, whatever case it was typed in: a letter behind a number is a
+// block, any other an axis. "nchw4c" is "NCHW4c".
+inline std::string layout_letters(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += !out.empty() && is_digit(out.back()) ? lower(c) : upper(c);
+  return out;
+}
+
 // Splits at `separator`; an empty text is one empty token, so that "3x" is refused for its end.
 class Split {
  public:

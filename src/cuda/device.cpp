@@ -6,6 +6,9 @@
 #include "profile.hpp"
 
 #include "backend/made_once.hpp"
+#include "backend/operands.hpp"
+
+#include <sectile/planner.hpp>
 
 #include <fmt/format.h>
 
@@ -45,6 +48,7 @@ struct Device::Impl {
   const api::Nvrtc* nvrtc = nullptr;
   Context context = nullptr;
   DeviceProfile profile;
+  std::string profile_hash;
   std::string architecture;
   std::vector<EmbeddedSource> sources;
   CubinFolder folder;
@@ -153,6 +157,7 @@ Result<Device> Device::adopt(const Adoption& adoption) {
   impl->nvrtc = *loaded_nvrtc;
   impl->context = adoption.context;
   impl->profile = std::move(*profile);
+  impl->profile_hash = profile_hash_of(impl->profile);
   impl->architecture = cuda_architecture_name(impl->profile);
   impl->sources.assign(adoption.sources.begin(), adoption.sources.end());
   return Device(std::move(impl));
@@ -162,8 +167,9 @@ const DeviceProfile& Device::profile() const noexcept { return impl_->profile; }
 CompileCounts Device::compile_counts() const noexcept { return {impl_->held, impl_->compiled, impl_->from_folder}; }
 std::string Device::warning() const { return impl_->folder.warning(); }
 
-Result<Executable> Device::prepare(const Plan& plan) {
-  if (auto fine = check_plan(plan, impl_->profile); !fine) return std::unexpected(fine.error());
+Result<Executable> Device::prepare(const Plan& plan, const PrepareOptions& options) {
+  if (auto fine = backend::check_prepared(plan, impl_->profile, impl_->profile_hash, options); !fine)
+    return std::unexpected(fine.error());
   // All checks of a step, made before anything is compiled.
   std::vector<KernelText> texts;
   for (const Step& step : plan.steps) {

@@ -13,13 +13,14 @@ void for_each_field(P& profile, F&& visit) {
   // Does not compile when a field is added, which then belongs in the list below as well.
   [[maybe_unused]] auto& [f1, f2, f3, f4, f5, f6, f7, f8, f9, f10, f11, f12, f13, f14, f15, f16, f17, f18, f19, f20,
                           f21, f22, f23, f24, f25, f26, f27, f28, f29, f30, f31, f32, f33, f34, f35, f36, f37, f38, f39,
-                          f40, f41, f42, f43, f44, f45, f46, f47, f48, f49, f50, f51, f52, f53, f54, f55, f56, f57] =
-      profile;
+                          f40, f41, f42, f43, f44, f45, f46, f47, f48, f49, f50, f51, f52, f53, f54, f55, f56, f57, f58,
+                          f59, f60] = profile;
   visit("api", profile.api);
   visit("api_version", profile.api_version);
   visit("async_copy", profile.async_copy);
   visit("bank_bytes", profile.bank_bytes);
   visit("banks", profile.banks);
+  visit("bf16_conversion", profile.bf16_conversion);
   visit("bfloat16", profile.bfloat16);
   visit("buffer_device_address", profile.buffer_device_address);
   visit("cache_line_bytes", profile.cache_line_bytes);
@@ -34,6 +35,7 @@ void for_each_field(P& profile, F&& visit) {
   visit("device_id", profile.device_id);
   visit("driver", profile.driver);
   visit("driver_version", profile.driver_version);
+  visit("f16_conversion", profile.f16_conversion);
   visit("float16", profile.float16);
   visit("int16", profile.int16);
   visit("int64", profile.int64);
@@ -59,6 +61,7 @@ void for_each_field(P& profile, F&& visit) {
   visit("min_subgroup_size", profile.min_subgroup_size);
   visit("multiprocessors", profile.multiprocessors);
   visit("name", profile.name);
+  visit("nan_selection", profile.nan_selection);
   visit("registers_per_multiprocessor", profile.registers_per_multiprocessor);
   visit("required_subgroup_size", profile.required_subgroup_size);
   visit("sources", profile.sources);

@@ -18,6 +18,10 @@ namespace {
 // GPUs that have matrix units under AMD's own drivers, by name.
 constexpr std::string_view kAmdWithMatrixUnits[] = {"RX 7", "RX 9", "PRO W7", "AI PRO R9", "8060S", "8050S"};
 
+// RDNA3 and later, by name: those, and processors' graphics that have no such matrix unit in that list.
+constexpr std::string_view kAmdFromRdna3[] = {"RX 7", "RX 9", "PRO W7", "AI PRO R9", "8060S", "8050S", "740M",
+                                              "760M", "780M", "820M",   "840M",      "860M",  "880M",  "890M"};
+
 // A row has versions where a report says when the fault began or ended. Most reports do not: then there is no bound.
 constexpr Quirk kQuirks[] = {
     {.vendor = "mesa",
@@ -51,6 +55,24 @@ constexpr Quirk kQuirks[] = {
      .effect = Effect::forbid,
      .why = "a 16-bit shader is not refused: the process dies",
      .source = "seen on SwiftShader as in Debian 13's chromium-common, 2026-11"},
+    {.vendor = "google",
+     .avoid = "f16_conversion",
+     .effect = Effect::doubt,
+     .why = "packHalf2x16 makes NaN of what is above 65536, changes the other half from 1e30 on, and rounds numbers "
+            "just above half of the least subnormal to 0",
+     .source = "seen on SwiftShader as in Debian 13's chromium-common, 2026-11"},
+    {.vendor = "nvidia",
+     .driver = "NVIDIA",
+     .avoid = "bf16_conversion",
+     .effect = Effect::doubt,
+     .why = "bfloat16_t(float) rounds to zero, which VK_KHR_shader_bfloat16 allows",
+     .source = "the canary on an H200, driver 580.159.04, 2026-11"},
+    {.vendor = "nvidia",
+     .driver = "NVIDIA",
+     .avoid = "nan_selection",
+     .effect = Effect::doubt,
+     .why = "its compiler makes a maximum of v < 0 ? 0 : v, which takes a NaN for 0",
+     .source = "the canary on an H200, driver 580.159.04, 2026-11"},
     {.vendor = "nvidia",
      .driver = "NVIDIA",
      .avoid = "workgroup_memory_bytes",
@@ -66,6 +88,14 @@ constexpr Quirk kQuirks[] = {
      .except = kAmdWithMatrixUnits,
      .why = "claimed on GPUs without matrix units",
      .source = "llama.cpp PR #11074: by name; ggml-vulkan.cpp's list of allowed devices"},
+    // The products are 4 bytes by 4 bytes in one instruction on RDNA3 and later alone.
+    {.vendor = "amd",
+     .driver = "AMD proprietary",
+     .avoid = "integer_dot_product",
+     .effect = Effect::forbid,
+     .except = kAmdFromRdna3,
+     .why = "said to be accelerated, and silently wrong before RDNA3",
+     .source = "audio.cpp PR #193 and #192 (RX 6800), ollama #13108 (RX 6650 XT), Windows"},
     {.vendor = "amd",
      .driver = "AMD proprietary",
      .kind = DeviceKind::integrated,
@@ -188,7 +218,7 @@ bool acts_on(const Quirk& quirk, std::string_view field) {
 template <class T>
 bool act(const Quirk& quirk, T& field) {
   if constexpr (std::same_as<T, std::optional<bool>>) {
-    if (quirk.effect == Effect::forbid && field == true) {
+    if ((quirk.effect == Effect::forbid && field == true) || (quirk.effect == Effect::doubt && field != false)) {
       field = false;
       return true;
     }

@@ -14,6 +14,7 @@ namespace sectile::detail {
 enum class Effect : std::uint8_t {
   note,    // none: `avoid` is advice for authors of kernels
   forbid,  // the feature, and those that depend on it, become absent
+  doubt,   // the field becomes false, whether it was known or not
   clear,   // the value becomes unknown
   lower,   // at most `most`
 };

@@ -12,6 +12,9 @@ constexpr std::string_view kH100Listing =
 // The same numbers for every chip that it drives, Turing to Blackwell; the H200's own driver reports them too.
 constexpr std::string_view kNvk = "Mesa, nvk_physical_device.c: the same for all chips";
 
+// NVIDIA's own driver; kernels that do it by integers are right by NVK too.
+constexpr std::string_view kOwnDriver = "the canary on an H200, driver 580.159.04, 2026-11";
+
 constexpr Fact kNvidia[] = {
     {"vendor", R"("nvidia")", kNamed},
     {"vendor_id", "4318", "the PCI ID list: 0x10de is NVIDIA"},
@@ -29,6 +32,8 @@ constexpr Fact kNvidia[] = {
     {"int64", "true", kNvk},
     {"float16", "true", kNvk},
     {"integer_dot_product", "true", kNvk},
+    {"bf16_conversion", "false", kOwnDriver},
+    {"nan_selection", "false", kOwnDriver},
     {"transaction_bytes", "32", kVkFft},
     {"banks", "32", kCudaBanks},
     {"bank_bytes", "4", kCudaBanks},
@@ -90,6 +95,8 @@ constexpr Fact kHopper[] = {
     {"float16", "true", kH200Info},
     {"bfloat16", "true", kH100Listing},
     {"integer_dot_product", "true", kH200Info},
+    {"bf16_conversion", "false", kOwnDriver},
+    {"nan_selection", "false", kOwnDriver},
     {"cooperative_matrix", "true", kH100Listing},
     {"cooperative_matrix2", "true", kH100Listing},
     {"cooperative_matrix_workgroup_scope", "true", kH100Listing},

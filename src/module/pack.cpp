@@ -128,6 +128,17 @@ Result<void> check_module(const PackedModule& m) {
   return {};
 }
 
+// A manifest of emit's names the planner whose plans its modules serve: another version's kernels may take other push
+// bytes. Manifests of others are kept as they are.
+Result<void> check_manifest(const std::string& text, std::string_view name) {
+  const auto manifest = nlohmann::json::parse(text, nullptr, false);
+  if (!manifest.is_object()) return {};
+  const auto version = manifest.find("planner_version");
+  if (version == manifest.end() || *version == planner_version()) return {};
+  return fail(ErrorKind::parse, std::string(name), "modules of planner version " + JsonObject::shown(*version),
+              "\"" + std::string(planner_version()) + "\", this version's: emit and pack again");
+}
+
 std::string constants_text(const std::vector<Constant>& constants) {
   std::string out;
   for (const Constant& c : constants)
@@ -145,14 +156,14 @@ std::size_t differences(const std::vector<Constant>& want, const std::vector<Con
   for (const Constant& c : want) {
     const auto found = std::ranges::find(have, c.id, &Constant::id);
     if (found == have.end())
-      tell("constant " + std::to_string(c.id) + " is not frozen there, " + std::to_string(c.value) + " wanted");
+      tell("constant " + std::to_string(c.id) + " = " + std::to_string(c.value) + " is not frozen in it");
     else if (found->value != c.value)
-      tell("constant " + std::to_string(c.id) + " is " + std::to_string(found->value) + ", " + std::to_string(c.value) +
-           " wanted");
+      tell("constant " + std::to_string(c.id) + " = " + std::to_string(found->value) + " where the plan has " +
+           std::to_string(c.value));
   }
   for (const Constant& c : have)
     if (std::ranges::find(want, c.id, &Constant::id) == want.end())
-      tell("constant " + std::to_string(c.id) + " is frozen to " + std::to_string(c.value));
+      tell("constant " + std::to_string(c.id) + " = " + std::to_string(c.value) + ", which the plan has not");
   return count;
 }
 
@@ -205,6 +216,8 @@ Result<Pack> Pack::open(std::span<const std::byte> bytes, std::string_view name)
   if (schema != kPackVersion) return broken("schema " + std::to_string(schema), std::to_string(kPackVersion));
   if (made->manifests.size() > kMostManifests)
     return broken(std::to_string(made->manifests.size()) + " manifests", std::to_string(kMostManifests));
+  for (const std::string& manifest : made->manifests)
+    if (auto fine = check_manifest(manifest, name); !fine) return std::unexpected(fine.error());
   const auto unordered =
       std::ranges::adjacent_find(made->modules, [](const auto& a, const auto& b) { return !(key_of(a) < key_of(b)); });
   if (unordered != made->modules.end()) return broken("modules out of order", "sorted, each once");
@@ -264,7 +277,8 @@ std::string Pack::nearest(const Step& step) const {
   if (best->kernel.variant != step.kernel.variant)
     text = "variant " + best->kernel.variant + (text.empty() ? "" : ", ") + text;
   if (text.empty()) text = "other push bytes frozen in";
-  return wanted + "; nearest: " + best->kernel.stem + "." + best->kernel.variant + ": " + text;
+  return wanted + "; nearest: " + best->kernel.stem + "." + best->kernel.variant + " with " + text +
+         "; `sectile emit` the problem into the pack's folder, and pack that again";
 }
 
 Result<std::vector<std::byte>> make_pack(std::vector<PackedModule> modules, std::vector<std::string> manifests) {

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <limits>
 #include <string>
 
 namespace sectile {
@@ -15,7 +14,7 @@ namespace sectile {
 namespace {
 
 // These bound the checker's work on an untrusted plan: it compares every pair of ranges between two barriers.
-constexpr std::size_t kMostSteps = 64, kMostRanges = 64, kMostMaps = 8;
+constexpr std::size_t kMostSteps = 64, kMostRanges = 64, kMostMaps = 8, kMostConstants = 1024;
 
 std::unexpected<Error> refuse(std::size_t step, std::string_view what, std::string value, std::string limit = {}) {
   return fail(ErrorKind::invalid_plan, "step " + std::to_string(step) + " " + std::string(what), std::move(value),
@@ -45,14 +44,19 @@ Result<void> check_launch(const Step& step, std::size_t at) {
   for (std::size_t i = 0; i < 3; ++i) {
     if (step.workgroup[i] == 0) return refuse(at, "workgroup", "0", "at least 1");
     if (step.grid[i] == 0) return refuse(at, "grid", "0", "at least 1");
+    // Every kernel's size in y and z is 1.
+    if (i > 0 && step.workgroup[i] != 1)
+      return refuse(at, i == 1 ? "workgroup size y" : "workgroup size z", std::to_string(step.workgroup[i]), "1");
   }
+  if (step.constants.size() > kMostConstants)
+    return refuse(at, "constants", std::to_string(step.constants.size()), "at most " + std::to_string(kMostConstants));
   const auto out_of_order = [](const Constant& a, const Constant& b) { return a.id >= b.id; };
   if (std::ranges::adjacent_find(step.constants, out_of_order) != step.constants.end())
     return refuse(at, "constants", "not sorted by id", "each id once, ascending");
   // The kernel takes its size in x from constant 0. The limits are checked against step.workgroup: both must agree.
   const auto size = std::ranges::find(step.constants, std::uint32_t{SECTILE_SPEC_WORKGROUP}, &Constant::id);
-  if (size != step.constants.end() && size->value != step.workgroup[0])
-    return refuse(at, "constant 0", std::to_string(size->value),
+  if (size == step.constants.end() || size->value != step.workgroup[0])
+    return refuse(at, "constant 0", size == step.constants.end() ? "not there" : std::to_string(size->value),
                   "the workgroup's size, " + std::to_string(step.workgroup[0]));
   if (step.push.size() % 4 != 0) return refuse(at, "push bytes", std::to_string(step.push.size()), "a multiple of 4");
   return {};
@@ -170,8 +174,8 @@ std::unexpected<Error> exceeded(std::size_t step, std::string_view what, std::ui
 }
 
 // The minimums of every Vulkan 1.3 device (the specification's Required Limits), for fields without a value.
-constexpr std::uint32_t kLeastWorkgroupMemory = 16384, kLeastInvocations = 128, kLeastPush = 128, kLeastGrid = 65535;
-constexpr std::array<std::uint32_t, 3> kLeastWorkgroup{128, 128, 64};
+constexpr std::uint32_t kLeastWorkgroupMemory = 16384, kLeastSize = 128, kLeastInvocations = 128, kLeastPush = 128,
+                        kLeastGrid = 65535;
 
 Result<void> check_subgroup(const Step& step, const DeviceProfile& profile, std::size_t at) {
   const std::uint32_t size = step.required_subgroup_size;
@@ -196,24 +200,20 @@ Result<void> check_subgroup(const Step& step, const DeviceProfile& profile, std:
 }
 
 Result<void> check_limits(const Step& step, const DeviceProfile& profile, std::size_t at) {
-  constexpr std::string_view kSize[] = {"workgroup size x", "workgroup size y", "workgroup size z"};
   constexpr std::string_view kGrid[] = {"grid x", "grid y", "grid z"};
   // CUDA allows more workgroup memory if it is requested at launch.
   const std::uint32_t memory = std::max(profile.workgroup_memory_bytes.value_or(kLeastWorkgroupMemory),
                                         profile.max_dynamic_workgroup_memory_bytes.value_or(0));
   if (step.workgroup_memory_bytes > memory)
     return exceeded(at, "workgroup memory", step.workgroup_memory_bytes, memory);
-  const auto sizes = profile.max_workgroup_size.value_or(kLeastWorkgroup);
   const auto grids = profile.max_grid.value_or(std::array{kLeastGrid, kLeastGrid, kLeastGrid});
-  std::uint64_t invocations = 1;
-  for (std::size_t i = 0; i < 3; ++i) {
-    if (step.workgroup[i] > sizes[i]) return exceeded(at, kSize[i], step.workgroup[i], sizes[i]);
+  for (std::size_t i = 0; i < 3; ++i)
     if (step.grid[i] > grids[i]) return exceeded(at, kGrid[i], step.grid[i], grids[i]);
-    if (__builtin_mul_overflow(invocations, std::uint64_t{step.workgroup[i]}, &invocations))
-      invocations = std::numeric_limits<std::uint64_t>::max();
-  }
+  // In y and z it is 1: so the size in x is the number of invocations.
+  const std::uint32_t longest = profile.max_workgroup_size ? (*profile.max_workgroup_size)[0] : kLeastSize;
+  if (step.workgroup[0] > longest) return exceeded(at, "workgroup size x", step.workgroup[0], longest);
   const std::uint32_t most = profile.max_workgroup_invocations.value_or(kLeastInvocations);
-  if (invocations > most) return exceeded(at, "workgroup invocations", invocations, most);
+  if (step.workgroup[0] > most) return exceeded(at, "workgroup invocations", step.workgroup[0], most);
   const std::uint32_t push = profile.max_push_bytes.value_or(kLeastPush);
   if (step.push.size() > push) return exceeded(at, "push bytes", step.push.size(), push);
   if (!step.addresses.empty() && !profile.buffer_device_address.value_or(true))

@@ -4,6 +4,7 @@
 // left out if the value equals left_out. The keys are sorted because the JSON is canonical.
 #pragma once
 
+#include "activation.hpp"
 #include "base/json_text.hpp"
 #include "base/text_tokens.hpp"
 
@@ -46,6 +47,19 @@ struct Words<std::optional<T>> {
   // NOLINTNEXTLINE(bugprone-unchecked-optional-access): asked of fields that have a value
   static auto of(const std::optional<T>& value) { return Words<T>::of(value.value()); }
   static Result<void> read(std::string_view word, std::optional<T>& out) { return Words<T>::read(word, out.emplace()); }
+};
+
+template <>
+struct Words<Activation> {
+  static std::string_view of(Activation activation) { return activation_name(activation); }
+  static Result<void> read(std::string_view word, Activation& out) {
+    for (int i = 1; i <= static_cast<int>(Activation::tanh); ++i)
+      if (word == of(static_cast<Activation>(i))) {
+        out = static_cast<Activation>(i);
+        return {};
+      }
+    return fail(ErrorKind::parse, "", "", activation_names(false));
+  }
 };
 
 // Floating-point numbers are strings, so that they read back exactly on every machine.

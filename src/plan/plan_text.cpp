@@ -49,7 +49,8 @@ std::string print(const Step& step) {
   text += " push=" + std::to_string(step.push.size());
   // Numbers that did not fit the push constants are specialized, so such a plan has its own pipeline.
   const std::uint32_t first = step.kernel.stem.starts_with("permute") ? PERMUTE_SPEC_WORD0 : MATMUL_SPEC_WORD0;
-  const auto frozen = std::ranges::count_if(step.constants, [&](const Constant& c) { return c.id >= first; });
+  const auto frozen = std::ranges::count_if(
+      step.constants, [&](const Constant& c) { return c.id >= first && c.id != SECTILE_SPEC_NUMBERS; });
   if (frozen != 0) text += " frozen=" + std::to_string(frozen);
   return text;
 }

@@ -84,7 +84,12 @@ Result<Plan> plan_with(const Problem& problem, const DeviceProfile& profile, con
 
 std::string_view planner_version() noexcept { return "10"; }
 
-std::string profile_hash_of(const DeviceProfile& profile) { return detail::hash128(to_json(profile)); }
+std::string profile_hash_of(const DeviceProfile& profile) {
+  const std::string all = detail::hash128(to_json(profile));
+  const DeviceProfile device = without_canary(profile);
+  if (device == profile) return all;
+  return detail::hash128(to_json(device)).substr(0, kDeviceDigits) + all.substr(kDeviceDigits);
+}
 
 Result<Plan> make_plan(const Problem& problem, const DeviceProfile& profile, const PlanOptions& options) {
   return detail::plan_with(problem, profile, profile_hash_of(profile), options);

@@ -7,10 +7,13 @@
 
 #include <sectile/plan.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sectile::detail {
@@ -33,6 +36,44 @@ struct Strategy {
 
   std::uint32_t rows_for(const Context& c) const { return rows + (extra != nullptr ? extra(c) : 0); }
 };
+
+// The reasons of refused rows, and how many rows have each.
+class RefusalCount {
+ public:
+  void add(const std::string& reason) {
+    auto& [count, text] = reasons_[without_digits(reason)];
+    ++count;
+    text = reason;
+  }
+  // One of the most frequent reasons, with its numbers.
+  std::string most() const {
+    const auto most = std::ranges::max_element(reasons_, {}, [](const auto& entry) { return entry.second.first; });
+    return most == reasons_.end() ? std::string("its kernels are for other devices") : most->second.second;
+  }
+
+ private:
+  // Rows' reasons differ in their numbers.
+  static std::string without_digits(std::string text) {
+    std::erase_if(text, [](char c) { return c >= '0' && c <= '9'; });
+    return text;
+  }
+
+  std::map<std::string, std::pair<int, std::string>> reasons_;
+};
+
+// Whether all rows are refused, or admissible as fallback alone. `into` may be null.
+template <class Context, class Config>
+bool count_refusals(const Strategy<Context, Config>& strategy, const Context& context, RefusalCount* into) {
+  for (std::uint32_t row = 0; row < strategy.rows_for(context); ++row) {
+    Refusal refusal(true);
+    if (strategy.applicable(context, row, refusal)) {
+      if (!strategy.fallback(context, row)) return false;
+    } else if (into != nullptr) {
+      into->add(refusal.reason);
+    }
+  }
+  return true;
+}
 
 // Up to N values in order, without an allocation. Throws std::out_of_range for more, which is a bug in a strategy.
 template <class T, std::size_t N>

@@ -81,10 +81,17 @@ std::vector<const Feature*> features_needed(const DeviceProfile& profile,
 std::string missing_from(const DeviceProfile& profile, const std::function<bool(const DeviceProfile&)>& plannable) {
   if (const auto features = features_needed(profile, plannable); !features.empty()) {
     std::string names;
-    for (const Feature* feature : features) names += fmt::format("{}{}", names.empty() ? "" : " and ", feature->vulkan);
-    // A profile of a live device lists enabled features only: the device may have more.
+    std::size_t offered = 0;  // features that the driver has
+    for (const Feature* feature : features) {
+      names += fmt::format("{}{}", names.empty() ? "" : " and ", feature->vulkan);
+      offered += std::ranges::any_of(profile.sources, [&](const auto& source) {
+        return source.second == fmt::format("{}{}", kNotEnabled, feature->vulkan);
+      });
+    }
+    if (profile.uuid.empty()) return names + ", which the target lacks";
+    if (offered == features.size()) return names + ", which the application has not enabled";
     return names +
-           (profile.uuid.empty() ? ", which the target lacks" : ", which the device lacks or the app has not enabled");
+           (offered == 0 ? ", which the device lacks" : ", which the device lacks or the application has not enabled");
   }
   for (const Limit& limit : kLimits) {
     DeviceProfile other = profile;

@@ -147,19 +147,32 @@ int expected(const CanaryTest& test, std::uint32_t seed, std::uint32_t row, std:
 
 }  // namespace
 
-CanaryTests canary_tests(const DeviceProfile& profile) {
+CanaryTests canary_tests(const DeviceProfile& profile, CanaryScope scope) {
   CanaryTests out;
-  if (profile.cooperative_matrix != true) return out;
-  for (const MatrixShape& shape : profile.matrix_shapes) {
-    CanaryTest test;
-    if (std::string why = untestable(profile, shape, out.scratch_bytes, test); !why.empty()) {
-      out.untested.push_back({shape, Canary::untested, std::move(why)});
-      continue;
+  if (scope.matrices && profile.cooperative_matrix == true)
+    for (const MatrixShape& shape : profile.matrix_shapes) {
+      CanaryTest test;
+      if (std::string why = untestable(profile, shape, out.scratch_bytes, test); !why.empty()) {
+        out.untested.push_back({shape, Canary::untested, std::move(why)});
+        continue;
+      }
+      out.scratch_bytes = test.end;
+      out.tests.push_back(std::move(test));
     }
-    out.scratch_bytes = test.end;
-    out.tests.push_back(std::move(test));
-  }
+  if (scope.numbers) out.numbers = numbers_tests(profile, out.scratch_bytes, out.untested_kinds);
+  if (!out.numbers.empty()) out.scratch_bytes = out.numbers.back().end;
   return out;
+}
+
+CanaryScope canary_scope(const Plan& plan) {
+  CanaryScope scope{false, false};
+  for (const Step& step : plan.steps) {
+    const std::string_view stem = step.kernel.stem;
+    scope.matrices = scope.matrices || stem.contains("coopmat");
+    // Permutes without a stage move bits.
+    scope.numbers = scope.numbers || !stem.starts_with("permute") || stem.starts_with("permute_fused");
+  }
+  return scope;
 }
 
 Plan canary_plan(const CanaryTest& test, std::uint64_t scratch_bytes, std::uint32_t seed) {
@@ -213,34 +226,61 @@ std::string canary_fault(const CanaryTest& test, std::uint32_t seed, std::span<c
 
 std::uint64_t CanaryRun::scratch_bytes() const noexcept { return state_ ? state_->scratch_bytes : 0; }
 
-std::uint64_t canary_scratch_bytes(const DeviceProfile& profile) { return canary_tests(profile).scratch_bytes; }
+std::uint64_t canary_scratch_bytes(const DeviceProfile& profile, CanaryScope scope) {
+  return canary_tests(profile, scope).scratch_bytes;
+}
 
-Result<CanaryRun> record_canary(Device& device, VkCommandBuffer commands, VkDeviceAddress scratch) {
+namespace {
+
+// Prepares and records the plan of one test. A driver that cannot compile this kernel cannot compile others that do the
+// same: then the outcome is `verdict` and `detail`. False: nothing was recorded.
+Result<bool> record_test(Device& device, VkCommandBuffer commands, std::span<const OperandAddress> operands,
+                         const Plan& plan, Executable& executable, Canary& verdict, std::string& detail) {
+  auto prepared = device.prepare(plan);
+  if (!prepared) {
+    verdict = prepared.error().kind == ErrorKind::device ? Canary::failed : Canary::untested;
+    detail = prepared.error().message();
+    return false;
+  }
+  if (auto done = record(commands, *prepared, operands); !done) return std::unexpected(done.error());
+  executable = std::move(*prepared);
+  return true;
+}
+
+}  // namespace
+
+Result<CanaryRun> record_canary(Device& device, VkCommandBuffer commands, VkDeviceAddress scratch, CanaryScope scope) {
   // Clears what an earlier run left in the same memory.
   static std::atomic<std::uint32_t> runs{0};
-  CanaryTests all = canary_tests(device.profile());
+  CanaryTests all = canary_tests(device.profile(), scope);
   auto state = std::make_shared<CanaryRun::State>();
   state->scratch_bytes = all.scratch_bytes;
   state->untested = std::move(all.untested);
+  state->untested_kinds = std::move(all.untested_kinds);
   state->seed = ++runs;
   const OperandAddress operands[] = {{scratch, all.scratch_bytes}};
   for (CanaryTest& test : all.tests) {
     Plan plan = canary_plan(test, all.scratch_bytes, state->seed);
     if (device.profile().required_subgroup_size == true && !test.tensors)
       plan.steps[0].required_subgroup_size = test.workgroup;
-    auto executable = device.prepare(plan);
-    RecordedTest recorded{std::move(test), {}, {}, executable.has_value()};
-    recorded.outcome.shape = recorded.test.shape;
-    if (executable) {
-      if (auto done = record(commands, *executable, operands); !done) return std::unexpected(done.error());
-      recorded.executable = std::move(*executable);
-    } else {
-      // A driver that cannot compile this kernel cannot compile others with this shape.
-      const bool driver = executable.error().kind == ErrorKind::device;
-      recorded.outcome.verdict = driver ? Canary::failed : Canary::untested;
-      recorded.outcome.detail = executable.error().message();
-    }
+    RecordedTest recorded;
+    recorded.outcome.shape = test.shape;
+    const auto done = record_test(device, commands, operands, plan, recorded.executable, recorded.outcome.verdict,
+                                  recorded.outcome.detail);
+    if (!done) return std::unexpected(done.error());
+    recorded.recorded = *done;
+    recorded.test = std::move(test);
     state->tests.push_back(std::move(recorded));
+  }
+  for (NumbersTest& test : all.numbers) {
+    RecordedNumbers recorded;
+    recorded.outcome.kind = test.kind;
+    const auto done = record_test(device, commands, operands, numbers_plan(test, all.scratch_bytes, state->seed),
+                                  recorded.executable, recorded.outcome.verdict, recorded.outcome.detail);
+    if (!done) return std::unexpected(done.error());
+    recorded.recorded = *done;
+    recorded.test = std::move(test);
+    state->numbers.push_back(std::move(recorded));
   }
   return CanaryAccess::make(std::move(state));
 }
@@ -252,15 +292,20 @@ Result<CanaryResult> read_canary(const CanaryRun& run, std::span<const std::byte
   if (scratch.size() < state->scratch_bytes)
     return fail(ErrorKind::too_small, "canary's scratch", std::to_string(scratch.size()),
                 std::to_string(state->scratch_bytes) + " bytes");
-  for (const RecordedTest& test : state->tests) {
-    CanaryRow row = test.outcome;
-    if (test.recorded) {
-      row.detail = canary_fault(test.test, state->seed, scratch);
-      row.verdict = row.detail.empty() ? Canary::passed : Canary::failed;
-    }
-    result.rows.push_back(std::move(row));
-  }
+  const auto judged = [](auto outcome, bool recorded, auto&& fault) {
+    if (!recorded) return outcome;
+    outcome.detail = fault();
+    outcome.verdict = outcome.detail.empty() ? Canary::passed : Canary::failed;
+    return outcome;
+  };
+  for (const RecordedTest& test : state->tests)
+    result.rows.push_back(
+        judged(test.outcome, test.recorded, [&] { return canary_fault(test.test, state->seed, scratch); }));
   result.rows.insert(result.rows.end(), state->untested.begin(), state->untested.end());
+  for (const RecordedNumbers& test : state->numbers)
+    result.kinds.push_back(
+        judged(test.outcome, test.recorded, [&] { return numbers_fault(test.test, state->seed, scratch); }));
+  result.kinds.insert(result.kinds.end(), state->untested_kinds.begin(), state->untested_kinds.end());
   return result;
 }
 

@@ -1,6 +1,8 @@
 // The canary's inside: which kernel tests which matrix shape, and where its matrices are.
 #pragma once
 
+#include "canary_numbers.hpp"
+
 #include <sectile/vulkan.hpp>
 
 #include <array>
@@ -23,13 +25,15 @@ struct CanaryTest {
   std::uint64_t d_bytes = 0, end = 0;
 };
 
-// The tests of a profile's shapes, in the profile's order; and the shapes that cannot be tested, with the reason.
+// The tests of a profile's shapes, in the profile's order, and of numbers; and what cannot be tested, with the reason.
 struct CanaryTests {
   std::vector<CanaryTest> tests;
   std::vector<CanaryRow> untested;
+  std::vector<NumbersTest> numbers;
+  std::vector<CanaryKind> untested_kinds;
   std::uint64_t scratch_bytes = 0;
 };
-CanaryTests canary_tests(const DeviceProfile& profile);
+CanaryTests canary_tests(const DeviceProfile& profile, CanaryScope scope = {});
 
 Plan canary_plan(const CanaryTest& test, std::uint64_t scratch_bytes, std::uint32_t seed);
 
@@ -43,9 +47,18 @@ struct RecordedTest {
   bool recorded = false;
 };
 
+struct RecordedNumbers {
+  NumbersTest test;
+  Executable executable;
+  CanaryKind outcome;  // final for tests that were not recorded
+  bool recorded = false;
+};
+
 struct CanaryRun::State {
   std::vector<RecordedTest> tests;
   std::vector<CanaryRow> untested;
+  std::vector<RecordedNumbers> numbers;
+  std::vector<CanaryKind> untested_kinds;
   std::uint64_t scratch_bytes = 0;
   std::uint32_t seed = 0;
 };

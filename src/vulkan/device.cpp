@@ -4,6 +4,8 @@
 #include "device.hpp"
 #include "executable.hpp"
 
+#include "backend/operands.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -140,9 +142,10 @@ Result<StepRequest> Device::Impl::request(const Step& step) {
   return out;
 }
 
-Result<Executable> Device::prepare(const Plan& plan) {
+Result<Executable> Device::prepare(const Plan& plan, const PrepareOptions& options) {
   const auto start = std::chrono::steady_clock::now();
-  if (auto fine = check_plan(plan, impl_->profile); !fine) return std::unexpected(fine.error());
+  if (auto fine = backend::check_prepared(plan, impl_->profile, impl_->profile_hash, options); !fine)
+    return std::unexpected(fine.error());
   std::vector<StepRequest> requests;
   for (const Step& step : plan.steps) {
     auto request = impl_->request(step);
@@ -179,7 +182,8 @@ Result<Executable> Device::prepare(const Plan& plan) {
   return ExecutableAccess::make(std::move(out));
 }
 
-Result<std::vector<Executable>> Device::prepare(std::span<const Plan> plans, unsigned threads) {
+Result<std::vector<Executable>> Device::prepare(std::span<const Plan> plans, unsigned threads,
+                                                const PrepareOptions& options) {
   std::vector<Result<Executable>> results(plans.size(), Executable());
   std::atomic<std::size_t> next{0};
   std::atomic<bool> failed{false};
@@ -188,7 +192,7 @@ Result<std::vector<Executable>> Device::prepare(std::span<const Plan> plans, uns
     // Plans are taken in order, so that all before the first failure have been tried when it is reported.
     for (std::size_t i = next++; i < plans.size() && !failed; i = next++) {
       try {
-        results[i] = prepare(plans[i]);
+        results[i] = prepare(plans[i], options);
         if (!results[i]) failed = true;
       } catch (...) {  // out of memory; rethrown in the caller's thread
         thrown[i] = std::current_exception();

@@ -5,7 +5,10 @@
 #include "pipelines.hpp"
 #include "snapshot.hpp"
 
+#include <sectile/planner.hpp>
 #include <sectile/vulkan.hpp>
+
+#include <string>
 
 namespace sectile::vulkan {
 
@@ -21,6 +24,7 @@ struct Device::Impl {
       : snapshot(std::move(taken)),
         features(enabled),
         profile(make_profile(snapshot, features)),
+        profile_hash(profile_hash_of(profile)),
         modules(adoption.modules, adoption.pack),
         pipelines(context) {}
 
@@ -30,6 +34,7 @@ struct Device::Impl {
   const Snapshot snapshot;
   const FeatureSet features;
   const DeviceProfile profile;
+  const std::string profile_hash;
   const Modules modules;
   Pipelines pipelines;
 };

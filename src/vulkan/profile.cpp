@@ -142,9 +142,12 @@ void put_subgroups(DeviceProfile& out, const Snapshot& s, const FeatureSet& feat
       "driver: subgroupSizeControl, requiredSubgroupSizeStages");
 }
 
-void put_features(DeviceProfile& out, const FeatureSet& features) {
+void put_features(DeviceProfile& out, const FeatureSet& features, const FeatureSet& offered) {
   const auto feature = [&](std::optional<bool>& field, const char* name, Feature which) {
-    put(out, field, name, features.has(which), fmt::format("driver: {}", vulkan_name(which)));
+    const bool left_out = offered.has(which) && !features.has(which);
+    put(out, field, name, features.has(which),
+        left_out ? fmt::format("{}{}", kNotEnabled, vulkan_name(which))
+                 : fmt::format("driver: {}", vulkan_name(which)));
   };
   feature(out.buffer_device_address, "buffer_device_address", Feature::buffer_device_address);
   feature(out.storage8, "storage8", Feature::storage8);
@@ -246,7 +249,7 @@ DeviceProfile make_profile(const Snapshot& snapshot, const FeatureSet& features)
   // The rest was not read for a device that is too old.
   if (snapshot.offer.properties.apiVersion < VK_API_VERSION_1_3) return out;
   put_subgroups(out, snapshot, features);
-  put_features(out, features);
+  put_features(out, features, snapshot.offer.features);
   put_matrices(out, snapshot, features);
   put_memory_facts(out, snapshot);
   detail::apply_quirks(out);

@@ -215,7 +215,7 @@ Result<Runtime> Runtime::open(std::string_view selector, const RuntimeOptions& o
   impl->options = options;
   if (auto opened = impl->open(selector); !opened) return std::unexpected(opened.error());
   Runtime out(std::move(impl));
-  if (auto tested = out.impl_->test_matrices(out); !tested) return std::unexpected(tested.error());
+  if (auto tested = out.impl_->start_canary(out); !tested) return std::unexpected(tested.error());
   return out;
 }
 

@@ -49,8 +49,12 @@ struct Runtime::Impl {
 
   ~Impl();
   Result<void> open(std::string_view selector);
-  // Fills in the profile; runs the canary if the options ask for it and the device lists matrix shapes.
-  Result<void> test_matrices(Runtime& owner);
+  CanaryScope tested{false, false};  // parts of the canary whose outcome is known
+
+  // Fills in the profile with what is kept of the canary; runs all of it if the options ask for that.
+  Result<void> start_canary(Runtime& owner);
+  // Runs the parts of the canary, keeps their outcome and fills in the profile.
+  Result<void> test(Runtime& owner, CanaryScope scope);
   // Another Device on the same VkDevice, with its own pipelines.
   Result<Device> adopted(VkPipelineCache pipelines) const;
 
@@ -72,6 +76,7 @@ struct Runtime::Impl {
  private:
   void choose_family();
   Result<void> make_device();
+  std::string canary_path() const;  // empty: outcomes are kept in the process alone
   Result<void> make_submission();
   Result<void> make_memory();
   Result<void> adopt();

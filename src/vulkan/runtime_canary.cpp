@@ -70,13 +70,24 @@ std::string outcome_objection(const TestedDevice& ours, std::span<const std::byt
   return theirs.kernels == ours.kernels ? "" : "of other kernels";
 }
 
-// A stored outcome is valid for this device if it has a row for every test. One that was made with fewer features
-// enabled does not.
+// Whether an outcome has one for every test. One that was made with fewer features enabled, or of other parts, does
+// not.
 bool covers(const CanaryResult& kept, const CanaryTests& tests) {
-  return std::ranges::all_of(tests.tests, [&](const CanaryTest& test) {
-    return std::ranges::any_of(
-        kept.rows, [&](const CanaryRow& row) { return row.shape == test.shape && row.verdict != Canary::untested; });
-  });
+  return std::ranges::all_of(tests.tests,
+                             [&](const CanaryTest& test) {
+                               return std::ranges::any_of(kept.rows, [&](const CanaryRow& row) {
+                                 return row.shape == test.shape && row.verdict != Canary::untested;
+                               });
+                             }) &&
+         std::ranges::all_of(tests.numbers, [&](const NumbersTest& test) {
+           return std::ranges::any_of(kept.kinds, [&](const CanaryKind& kind) {
+             return kind.kind == test.kind && kind.verdict != Canary::untested;
+           });
+         });
+}
+
+CanaryScope covered(const CanaryResult& kept, const DeviceProfile& profile) {
+  return {covers(kept, canary_tests(profile, {true, false})), covers(kept, canary_tests(profile, {false, true}))};
 }
 
 std::string path_in(std::string_view folder, const TestedDevice& identity) {
@@ -107,21 +118,22 @@ std::map<std::string, CanaryResult>& outcomes() {
 
 namespace {
 
-// If the device is lost during the canary, the shapes that were not finished have failed.
+// If the device is lost during the canary, what was not finished has failed.
 CanaryResult lost(const CanaryTests& tests, const Error& error) {
   CanaryResult out;
   for (const CanaryTest& test : tests.tests) out.rows.push_back({test.shape, Canary::failed, error.message()});
+  for (const NumbersTest& test : tests.numbers) out.kinds.push_back({test.kind, Canary::failed, error.message()});
   return out;
 }
 
-Result<CanaryResult> run_canary(Runtime& runtime, Device& device, std::uint64_t bytes) {
+Result<CanaryResult> run_canary(Runtime& runtime, Device& device, CanaryScope scope, std::uint64_t bytes) {
   auto scratch = runtime.make_buffer(bytes);
   if (!scratch) return std::unexpected(scratch.error());
   // A value that no kernel writes.
   if (auto filled = runtime.fill(*scratch, 0, bytes, 0x7E01FFFFu); !filled) return std::unexpected(filled.error());
   Result<CanaryRun> run = CanaryRun();
   auto done = runtime.submit_and_wait([&](VkCommandBuffer commands) -> Result<void> {
-    run = record_canary(device, commands, scratch->address());
+    run = record_canary(device, commands, scratch->address(), scope);
     return run ? Result<void>() : std::unexpected(run.error());
   });
   if (!done) return std::unexpected(done.error());
@@ -138,54 +150,77 @@ DeviceProfile with_kept_canary(DeviceProfile profile, const Snapshot& snapshot, 
   return with_canary(std::move(profile), read_kept(path_in(folder, identity), identity).result);
 }
 
-Result<void> Runtime::Impl::test_matrices(Runtime& owner) {
-  profile = device->profile();
-  const CanaryTests tests = canary_tests(profile);
-  if (!options.canary || tests.tests.empty()) return {};
-  const TestedDevice identity = tested_device_of(chosen.snapshot, options.modules);
-  std::string path;
-  if (!options.canary_folder.empty()) {
-    std::error_code ignored;  // writing the file reports it
-    std::filesystem::create_directories(options.canary_folder, ignored);
-    path = path_in(options.canary_folder, identity);
-  } else if (!options.pipeline_cache.empty()) {
-    path = options.pipeline_cache + ".canary";
-  }
-  const std::string key(reinterpret_cast<const char*>(&identity), sizeof(identity));
+std::string Runtime::Impl::canary_path() const {
+  if (!options.canary_folder.empty())
+    return path_in(options.canary_folder, tested_device_of(chosen.snapshot, options.modules));
+  return options.pipeline_cache.empty() ? "" : options.pipeline_cache + ".canary";
+}
 
-  CanaryResult found;
-  if (!path.empty()) {
+Result<void> Runtime::Impl::start_canary(Runtime& owner) {
+  profile = device->profile();
+  if (!options.canary) return {};
+  const TestedDevice identity = tested_device_of(chosen.snapshot, options.modules);
+  if (const std::string path = canary_path(); !path.empty()) {
     Kept kept = read_kept(path, identity);
-    found = std::move(kept.result);
+    canary = std::move(kept.result);
     canary_warning = std::move(kept.warning);
   } else {
+    const std::string key(reinterpret_cast<const char*>(&identity), sizeof(identity));
     const std::scoped_lock lock(outcomes_mutex);
-    if (const auto kept = outcomes().find(key); kept != outcomes().end()) found = kept->second;
+    if (const auto kept = outcomes().find(key); kept != outcomes().end()) canary = kept->second;
   }
-  std::optional<Error> fatal;
-  if (!covers(found, tests)) {
-    // Uses a Device of its own, so that the Runtime's counts have no pipelines of the canary.
-    auto tester = adopted(VK_NULL_HANDLE);
-    if (!tester) return std::unexpected(tester.error());
-    auto result = run_canary(owner, *tester, tests.scratch_bytes);
-    if (!result) fatal = result.error();
-    // Only a driver's error is an outcome.
-    if (fatal && fatal->kind != ErrorKind::device) return std::unexpected(*fatal);
-    found = fatal ? lost(tests, *fatal) : std::move(*result);
-    const std::string text = to_json(found);
-    if (!path.empty()) {
-      if (auto saved = backend::write_framed(path, outcome_frame_of(identity), std::as_bytes(std::span(text))); !saved)
-        canary_warning = saved.error().message();
-    } else {
-      const std::scoped_lock lock(outcomes_mutex);
-      outcomes().insert_or_assign(key, found);
-    }
-  }
-  // The next start reads the outcome and does not use the matrices. This device may be lost.
-  if (fatal) return fail(ErrorKind::device, "canary of the matrix unit on " + profile.name, fatal->message());
-  canary = std::move(found);
+  tested = covered(canary, profile);
   profile = with_canary(std::move(profile), canary);
+  return options.canary_at_open ? test(owner, {}) : Result<void>();
+}
+
+Result<void> Runtime::Impl::test(Runtime& owner, CanaryScope scope) {
+  scope = {scope.matrices && !tested.matrices, scope.numbers && !tested.numbers};
+  const CanaryTests tests = canary_tests(device->profile(), scope);
+  if (tests.tests.empty() && tests.numbers.empty()) return {};
+  // Uses a Device of its own, so that the Runtime's counts have no pipelines of the canary.
+  auto tester = adopted(VK_NULL_HANDLE);
+  if (!tester) return std::unexpected(tester.error());
+  auto result = run_canary(owner, *tester, scope, tests.scratch_bytes);
+  std::optional<Error> fatal;
+  if (!result) fatal = result.error();
+  // Only a driver's error is an outcome.
+  if (fatal && fatal->kind != ErrorKind::device) return std::unexpected(*fatal);
+  CanaryResult found = fatal ? lost(tests, *fatal) : std::move(*result);
+  // What was not tested now keeps its outcome.
+  if (!scope.matrices) found.rows = canary.rows;
+  if (!scope.numbers) found.kinds = canary.kinds;
+  const TestedDevice identity = tested_device_of(chosen.snapshot, options.modules);
+  const std::string text = to_json(found);
+  if (const std::string path = canary_path(); !path.empty()) {
+    std::error_code ignored;  // writing the file reports it
+    if (!options.canary_folder.empty()) std::filesystem::create_directories(options.canary_folder, ignored);
+    if (auto saved = backend::write_framed(path, outcome_frame_of(identity), std::as_bytes(std::span(text))); !saved)
+      canary_warning = saved.error().message();
+  } else {
+    const std::string key(reinterpret_cast<const char*>(&identity), sizeof(identity));
+    const std::scoped_lock lock(outcomes_mutex);
+    outcomes().insert_or_assign(key, found);
+  }
+  // The next start reads the outcome and does not use what has failed. This device may be lost.
+  if (fatal) return fail(ErrorKind::device, "canary on " + profile.name, fatal->message());
+  canary = std::move(found);
+  tested = {tested.matrices || scope.matrices, tested.numbers || scope.numbers};
+  profile = with_canary(device->profile(), canary);
   return {};
+}
+
+bool Runtime::wants_test(const Plan& plan) const {
+  const CanaryScope scope = canary_scope(plan);
+  return impl_->options.canary &&
+         ((scope.matrices && !impl_->tested.matrices) || (scope.numbers && !impl_->tested.numbers));
+}
+
+Result<bool> Runtime::test_for(const Plan& plan) {
+  if (!wants_test(plan)) return false;
+  const DeviceProfile before = impl_->profile;
+  if (auto done = impl_->test(*this, canary_scope(plan)); !done) return std::unexpected(done.error());
+  return impl_->profile != before;
 }
 
 }  // namespace sectile::vulkan

@@ -3,10 +3,9 @@
 
 #include "functions.hpp"
 #include "snapshot.hpp"
+#include "volk.hpp"
 
 #include <sectile/vulkan_runtime.hpp>
-
-#include <volk.h>
 
 #include <memory>
 #include <mutex>

@@ -94,11 +94,25 @@ void Memory::release(BufferState& state) noexcept {
   if (state.imported != VK_NULL_HANDLE) context_.table->vkFreeMemory(context_.device, state.imported, nullptr);
 }
 
-void Memory::take_address(BufferState& state) noexcept {
+// Where the process may have no more memory, lavapipe (Mesa 26.1.6) reports success and gives the address -1, which
+// mmap returned, plus an offset. So an address that no buffer can have is taken for a refused allocation.
+VkResult Memory::take_address(BufferState& state, MemoryPlace place) noexcept {
+  constexpr std::uint64_t kLeastMapAlignment = 64;  // the specification's minMemoryMapAlignment
   VkBufferDeviceAddressInfo info{};
   info.sType = VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO;
   info.buffer = state.buffer;
   state.address = context_.table->vkGetBufferDeviceAddress(context_.device, &info);
+  const bool mapped =
+      place != MemoryPlace::host ||
+      (state.mapped != nullptr && reinterpret_cast<std::uintptr_t>(state.mapped) % kLeastMapAlignment == 0);
+  if (mapped && state.address != 0 && state.address % kLeastAlignment == 0) return VK_SUCCESS;
+  release(state);
+  state.buffer = VK_NULL_HANDLE;
+  state.imported = VK_NULL_HANDLE;
+  state.allocations.clear();
+  state.mapped = nullptr;
+  state.address = 0;
+  return VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
 VkResult Memory::make_plain(BufferState& state, std::uint64_t bytes, MemoryPlace place) {
@@ -121,8 +135,7 @@ VkResult Memory::make_plain(BufferState& state, std::uint64_t bytes, MemoryPlace
   if (result != VK_SUCCESS) return result;
   state.allocations.push_back(allocation);
   state.mapped = static_cast<std::byte*>(got.pMappedData);
-  take_address(state);
-  return VK_SUCCESS;
+  return take_address(state, place);
 }
 
 VkResult Memory::allocate_pieces(BufferState& state, const VkMemoryRequirements& requirements,
@@ -184,7 +197,8 @@ Result<void> Memory::make_sparse(BufferState& state, std::uint64_t bytes) {
   if (result != VK_SUCCESS) return std::unexpected(device_error("vkAllocateMemory (sparse)", result));
   if (auto bound = bind_pieces(state, binds); !bound) return bound;
   state.sparse = true;
-  take_address(state);
+  result = take_address(state, MemoryPlace::device);
+  if (result != VK_SUCCESS) return std::unexpected(device_error("vkGetBufferDeviceAddress (sparse)", result));
   return {};
 }
 
@@ -261,7 +275,8 @@ Result<std::unique_ptr<BufferState>> Memory::import_pages(void* pages, std::uint
   result = import_into(*state, pages, bytes, requirements.memoryTypeBits & pointer.memoryTypeBits);
   if (result != VK_SUCCESS) return std::unexpected(device_error("vkAllocateMemory (imported pages)", result));
   state->mapped = static_cast<std::byte*>(pages);
-  take_address(*state);
+  result = take_address(*state, MemoryPlace::host);
+  if (result != VK_SUCCESS) return std::unexpected(device_error("vkGetBufferDeviceAddress (imported pages)", result));
   return state;
 }
 

@@ -1,9 +1,9 @@
 // Buffers with device addresses, in VMA's memory, in sparse pieces, or in the caller's own pages.
 #pragma once
 
-#include <sectile/vulkan_runtime.hpp>
+#include "volk.hpp"
 
-#include <volk.h>
+#include <sectile/vulkan_runtime.hpp>
 
 #include <memory>
 #include <vector>
@@ -68,7 +68,8 @@ class Memory {
   Result<void> bind_pieces(const BufferState& state, const std::vector<VkSparseMemoryBind>& binds);
   Result<std::unique_ptr<BufferState>> import_pages(void* pages, std::uint64_t bytes);
   VkResult import_into(BufferState& state, void* pages, std::uint64_t bytes, std::uint32_t types);
-  void take_address(BufferState& state) noexcept;
+  // Errors: the memory that the driver gave has no usable address; it is then given back.
+  VkResult take_address(BufferState& state, MemoryPlace place) noexcept;
 
   MemoryContext context_;
   std::unique_ptr<Allocator> allocator_;

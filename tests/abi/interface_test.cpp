@@ -1,6 +1,7 @@
 // The kernels' SPIR-V against the headers that C++ reads: push structs, specialization constants.
 #include <sectile/shaders.hpp>
 
+#include "canary/canary_numbers.abi.h"
 #include "conv2d/conv2d_coopmat.abi.h"
 #include "conv2d/conv2d_depthwise.abi.h"
 #include "conv2d/conv2d_direct.abi.h"
@@ -125,6 +126,11 @@ const std::vector<Interface> kInterfaces = {
     matmul_interface("matvec", {MATVEC_SPEC_SIDE, MATVEC_SPEC_ROWS, MATVEC_SPEC_LANES, MATVEC_SPEC_ROUNDS}),
     {"canary_coopmat", sizeof(CanaryPush), kCanaryFields, kCanaryConstants, false},
     {"canary_coopmat2", sizeof(CanaryPush), kCanaryFields, kCanaryConstants, false},
+    {"canary_numbers",
+     offsetof(CanaryNumbersPush, seed) + 4,
+     {FIELD(CanaryNumbersPush, words), FIELD(CanaryNumbersPush, seed)},
+     {SECTILE_SPEC_WORKGROUP},
+     false},
     {"permute_copy",
      offsetof(PermuteCopyPush, groups) + 4,
      {FIELD(PermuteCopyPush, src), FIELD(PermuteCopyPush, dst), FIELD(PermuteCopyPush, bytes_lo),
@@ -255,7 +261,9 @@ TEST_CASE("specialization constants agree") {
       for (std::uint32_t c = 0; c < reflected.module.spec_constant_count; ++c)
         found.insert(reflected.module.spec_constants[c].constant_id);
       // What a kernel does not read it need not have; what it has must have a name in the header.
-      for (const auto id : found) CHECK_MESSAGE((wanted.contains(id) || i.may.contains(id)), "constant " << id);
+      // Every kernel that includes lib/numbers.glsl may have the bits of what it does by integers.
+      for (const auto id : found)
+        CHECK_MESSAGE((wanted.contains(id) || i.may.contains(id) || id == SECTILE_SPEC_NUMBERS), "constant " << id);
       for (const auto id : i.constants) CHECK_MESSAGE(found.contains(id), "constant " << id);
     }
   }

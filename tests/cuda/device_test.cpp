@@ -5,6 +5,8 @@
 
 #include "support/counted.hpp"
 
+#include <sectile/planner.hpp>
+
 #include <array>
 #include <cstring>
 #include <filesystem>
@@ -136,15 +138,10 @@ TEST_CASE("tensor maps follow the push struct, encoded at the launch's addresses
     REQUIRE(driver.launches() == 1);
     const auto& maps = driver.launch(0).maps;
     REQUIRE(maps.size() == 2);
-    CHECK(maps[0].opaque[0] == kGood[1].address);
-    CHECK(maps[0].opaque[1] == cuda::api::kTensorUint32);
-    CHECK(maps[0].opaque[2] == 2);
-    CHECK(maps[0].opaque[3] == cuda::api::kSwizzle128);
-    CHECK(maps[1].opaque[0] == kGood[0].address + 32);
-    CHECK(maps[1].opaque[2] == 3);
-    CHECK(maps[1].opaque[3] == cuda::api::kSwizzle64);
-    CHECK(maps[1].opaque[6] == 4);
-    CHECK(maps[1].opaque[10] == 1024);
+    CHECK(decoded(maps[0]).address == kGood[1].address);
+    CHECK(decoded(maps[0]).dims == plan.steps[0].tensor_maps[0].dims);
+    CHECK(decoded(maps[1]).address == kGood[0].address + 32);
+    CHECK(decoded(maps[1]).dims == plan.steps[0].tensor_maps[1].dims);
   }
   quiet(driver);
 }
@@ -384,10 +381,23 @@ TEST_CASE("prepare refuses what cannot be, and compiles nothing of it") {
   std::ranges::find(plan.steps[0].constants, 0u, &Constant::id)->value = 2048;
   CHECK(device.prepare(plan).error().kind == ErrorKind::limit_exceeded);
   CHECK(device.compile_counts().compiled == 0);
+  // A plan for another profile, unless the caller means it.
+  plan = add_plan(1024, 3);
+  DeviceProfile profile = device.profile();
+  plan.profile_hash = profile_hash_of(profile);
+  must(device.prepare(plan));
+  profile.multiprocessors = 1234;
+  plan.profile_hash = profile_hash_of(profile);
+  const auto other = device.prepare(plan);
+  REQUIRE_FALSE(other.has_value());
+  CHECK(other.error().kind == ErrorKind::invalid_plan);
+  CHECK(other.error().what == "profile that the plan was made for");
+  must(device.prepare(plan, {.any_profile = true}));
+  const std::size_t before = device.compile_counts().kernels;
   plan = add_plan(1024, 3);
   plan.steps[0].kernel.stem = "broken_words";
   CHECK(device.prepare(plan).error().kind == ErrorKind::compile);
-  CHECK(device.compile_counts().kernels == 0);
+  CHECK(device.compile_counts().kernels == before);
 }
 
 TEST_CASE("a plan with nothing to do launches nothing and asks for no address") {

@@ -25,6 +25,8 @@ struct State {
   std::size_t launched = 0;
   bool capturing = false;
   std::size_t push_bytes = 24, maps = 0;  // of the kernels that are launched
+  std::uint32_t static_shared = 0, most_threads = 1024, dynamic_allowed = 0;
+  FakeCopy copy;
 };
 State g_state;
 thread_local std::vector<Context> g_contexts;
@@ -105,7 +107,7 @@ int attribute(Attribute which) {
   return 0;
 }
 
-Status fake_launch(Function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+Status fake_launch(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared, Stream stream, void** parameters, void** extra) {
   need_context("cuLaunchKernel");
   // No counted(): it allocates, and a launch must not.
@@ -120,6 +122,7 @@ Status fake_launch(Function, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
   out.workgroup = {bx, by, bz};
   out.dynamic_shared = shared;
   out.stream = stream;
+  out.function = function;
   out.push.clear();
   out.maps.clear();
   // The real driver knows from the kernel how many arguments there are, and their sizes; here the tests say.
@@ -230,27 +233,36 @@ void fill_modules(Driver& d) {
     return counted("cuModuleGetFunction");
   };
   d.cuFuncGetAttribute = [](int* value, FunctionAttribute which, Function) {
-    *value = which == kFunctionMaxThreadsPerBlock ? 1024 : 0;
+    *value = static_cast<int>(which == kFunctionMaxThreadsPerBlock ? g_state.most_threads
+                              : which == kFunctionSharedBytes      ? g_state.static_shared
+                                                                   : 0);
     return counted("cuFuncGetAttribute");
   };
   d.cuFuncSetAttribute = [](Function, FunctionAttribute which, int value) {
-    if (which != kFunctionMaxDynamicSharedBytes || value > 232448) complain("cuFuncSetAttribute beyond the device");
+    if (which != kFunctionMaxDynamicSharedBytes || value < 0 ||
+        static_cast<std::uint32_t>(value) + g_state.static_shared > 232448)
+      complain("cuFuncSetAttribute beyond the device");
+    g_state.dynamic_allowed = static_cast<std::uint32_t>(value);
     return counted("cuFuncSetAttribute");
   };
   d.cuLaunchKernel = fake_launch;
-  // What was asked for, so that a test can look at it: address, element, rank, swizzle, then dims and strides.
+  // What was asked for, so that a test can look at it: see decoded().
   d.cuTensorMapEncodeTiled = [](TensorMap* map, TensorElement element, std::uint32_t rank, void* address,
                                 const std::uint64_t* dims, const std::uint64_t* strides, const std::uint32_t* box,
-                                const std::uint32_t*, TensorInterleave, TensorSwizzle swizzle, TensorPromotion,
-                                TensorFill) {
+                                const std::uint32_t* every, TensorInterleave interleave, TensorSwizzle swizzle,
+                                TensorPromotion promotion, TensorFill fill) {
     *map = {};
     map->opaque[0] = reinterpret_cast<std::uintptr_t>(address);
-    map->opaque[1] = static_cast<std::uint64_t>(element);
-    map->opaque[2] = rank;
-    map->opaque[3] = static_cast<std::uint64_t>(swizzle);
-    for (std::uint32_t i = 0; i < rank; ++i) map->opaque[4 + i] = dims[i];
-    for (std::uint32_t i = 0; i + 1 < rank; ++i) map->opaque[9 + i] = strides[i];
-    map->opaque[13] = box[0];
+    std::uint64_t place = 0;
+    for (const auto number :
+         {static_cast<std::uint64_t>(element), std::uint64_t{rank}, static_cast<std::uint64_t>(interleave),
+          static_cast<std::uint64_t>(swizzle), static_cast<std::uint64_t>(promotion), static_cast<std::uint64_t>(fill)})
+      map->opaque[1] |= number << (8 * place++);
+    for (std::uint32_t i = 0; i < rank; ++i) map->opaque[2 + i] = dims[i];
+    for (std::uint32_t i = 0; i + 1 < rank; ++i) map->opaque[7 + i] = strides[i];
+    for (std::uint32_t i = 0; i < rank; ++i) map->opaque[11 + i] = box[i];
+    for (std::uint32_t i = 0; i < rank; ++i)
+      if (every[i] != 1) complain("a tensor map that leaves elements out");
     return reinterpret_cast<std::uintptr_t>(address) % 16 == 0 ? kSuccess : static_cast<Status>(1);
   };
 }
@@ -307,10 +319,22 @@ void fill_memory(Driver& d) {
     need_context("cuMemFree_v2");
     return counted("cuMemFree_v2");
   };
-  d.cuMemcpyHtoDAsync_v2 = [](Address, const void*, std::size_t, Stream) { return counted("cuMemcpyHtoDAsync_v2"); };
-  d.cuMemcpyDtoHAsync_v2 = [](void*, Address, std::size_t, Stream) { return counted("cuMemcpyDtoHAsync_v2"); };
-  d.cuMemcpyDtoDAsync_v2 = [](Address, Address, std::size_t, Stream) { return counted("cuMemcpyDtoDAsync_v2"); };
-  d.cuMemsetD32Async = [](Address, unsigned, std::size_t, Stream) { return counted("cuMemsetD32Async"); };
+  d.cuMemcpyHtoDAsync_v2 = [](Address to, const void* from, std::size_t bytes, Stream stream) {
+    g_state.copy = {"cuMemcpyHtoDAsync_v2", to, reinterpret_cast<std::uintptr_t>(from), bytes, 0, stream};
+    return counted("cuMemcpyHtoDAsync_v2");
+  };
+  d.cuMemcpyDtoHAsync_v2 = [](void* to, Address from, std::size_t bytes, Stream stream) {
+    g_state.copy = {"cuMemcpyDtoHAsync_v2", reinterpret_cast<std::uintptr_t>(to), from, bytes, 0, stream};
+    return counted("cuMemcpyDtoHAsync_v2");
+  };
+  d.cuMemcpyDtoDAsync_v2 = [](Address to, Address from, std::size_t bytes, Stream stream) {
+    g_state.copy = {"cuMemcpyDtoDAsync_v2", to, from, bytes, 0, stream};
+    return counted("cuMemcpyDtoDAsync_v2");
+  };
+  d.cuMemsetD32Async = [](Address to, unsigned word, std::size_t words, Stream stream) {
+    g_state.copy = {"cuMemsetD32Async", to, 0, words, word, stream};
+    return counted("cuMemsetD32Async");
+  };
 }
 
 const Driver& fake_driver() {
@@ -328,6 +352,17 @@ const Driver& fake_driver() {
 
 }  // namespace
 
+FakeMap decoded(const TensorMap& map) {
+  const auto byte = [&](unsigned i) { return static_cast<std::uint32_t>(map.opaque[1] >> (8 * i) & 0xff); };
+  FakeMap out{map.opaque[0], byte(0), byte(1), byte(2), byte(3), byte(4), byte(5), {}, {}, {}};
+  for (std::uint32_t i = 0; i < out.rank; ++i) {
+    out.dims.push_back(map.opaque[2 + i]);
+    if (i + 1 < out.rank) out.strides.push_back(map.opaque[7 + i]);
+    out.box.push_back(static_cast<std::uint32_t>(map.opaque[11 + i]));
+  }
+  return out;
+}
+
 FakeDriver::FakeDriver(int devices) : replaced_(fake_driver()) {
   g_state.devices = devices;
   g_state.complaints.clear();
@@ -335,7 +370,10 @@ FakeDriver::FakeDriver(int devices) : replaced_(fake_driver()) {
   g_state.failures.clear();
   g_state.modules.clear();
   g_state.capturing = false;
+  g_state.copy = {};
+  g_state.dynamic_allowed = 0;
   expect_arguments(24, 0);
+  set_function(0, 1024);
   clear_launches();
   g_contexts.clear();
   g_contexts.reserve(kMostLaunches);
@@ -365,6 +403,12 @@ std::size_t FakeDriver::calls(const std::string& name) const {
   const auto found = g_state.calls.find(name);
   return found == g_state.calls.end() ? 0 : found->second;
 }
+void FakeDriver::set_function(std::uint32_t static_shared, std::uint32_t most_threads) {
+  g_state.static_shared = static_shared;
+  g_state.most_threads = most_threads;
+}
+std::uint32_t FakeDriver::dynamic_shared_allowed() const { return g_state.dynamic_allowed; }
+const FakeCopy& FakeDriver::last_copy() const { return g_state.copy; }
 std::size_t FakeDriver::modules_alive() const { return g_state.modules.size(); }
 void FakeDriver::fail_next(const std::string& name, Status status) { g_state.failures[name] = status; }
 std::vector<std::string> FakeDriver::complaints() const {

@@ -5,6 +5,7 @@
 #include "cuda/libraries.hpp"
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -18,6 +19,24 @@ struct FakeLaunch {
   cuda::api::Stream stream = nullptr;
   std::vector<std::uint8_t> push;
   std::vector<cuda::api::TensorMap> maps;
+  cuda::api::Function function = nullptr;
+};
+
+// What cuTensorMapEncodeTiled was given, as far as an encoded map of the fake holds it.
+struct FakeMap {
+  std::uint64_t address = 0;
+  std::uint32_t element = 0, rank = 0, interleave = 0, swizzle = 0, promotion = 0, fill = 0;
+  std::vector<std::uint64_t> dims, strides;
+  std::vector<std::uint32_t> box;
+};
+FakeMap decoded(const cuda::api::TensorMap& map);
+
+// The last call that moved bytes: cuMemcpyHtoDAsync_v2 and the like.
+struct FakeCopy {
+  std::string name;
+  std::uint64_t dst = 0, src = 0, bytes = 0;  // bytes: words of a fill
+  std::uint32_t word = 0;
+  cuda::api::Stream stream = nullptr;
 };
 
 // One at a time. While it lives, the process's driver is this one. Sixteen launches are remembered, so that
@@ -39,7 +58,11 @@ class FakeDriver {
   const FakeLaunch& launch(std::size_t i) const;
   void clear_launches();
   void expect_arguments(std::size_t push_bytes, std::size_t maps);  // 24 and none, as the tests' kernels have
-  std::size_t calls(const std::string& name) const;                 // of the functions that make, destroy or wait
+  // What cuFuncGetAttribute says of every kernel: 0 and 1024.
+  void set_function(std::uint32_t static_shared, std::uint32_t most_threads);
+  std::uint32_t dynamic_shared_allowed() const;  // what cuFuncSetAttribute was told last
+  const FakeCopy& last_copy() const;
+  std::size_t calls(const std::string& name) const;  // of the functions that make, destroy or wait
   std::size_t modules_alive() const;
   // The next call of this function gives this status.
   void fail_next(const std::string& name, cuda::api::Status status);

@@ -4,7 +4,8 @@
     documentation.py run FILE --sectile BIN --programs DIR --work DIR [--only-programs]
                                               runs the blocks of one file, in order, in a new folder
     documentation.py options --sectile BIN    compares docs/reference/command-line.md with the command's --help
-    documentation.py links                    follows links between files, and the names of files in them
+    documentation.py links                    follows links between files, and the names of files in them; and looks
+                                              for every folder of src, shaders and tools in docs/design/architecture.md
 
 A block of shell commands (```sh) is run, unless its first line is "# needs a GPU" or "# not run here: " and a reason.
 A ```cpp block compiles by itself. One with a main is run as well, unless its first line is "// needs a GPU"; a line
@@ -227,6 +228,16 @@ def check_links(root):
     return problems, seen
 
 
+def check_folders(root):
+    """Folders that the architecture does not name. src's stand there without "src/"."""
+    architecture = root / "docs" / "design" / "architecture.md"
+    text = architecture.read_text()
+    names = [folder.relative_to(root) for top in ("src", "shaders", "tools")
+             for folder in sorted((root / top).iterdir()) if folder.is_dir() and not folder.name.startswith((".", "_"))]
+    return [f"{architecture.relative_to(root)}: does not name {name}" for name in names
+            if f"`{str(name).removeprefix('src/')}`" not in text]
+
+
 def run_command(options):
     sectile = pathlib.Path(options.sectile).resolve()
     work = pathlib.Path(options.work).resolve()
@@ -266,6 +277,7 @@ def main():
         problems = check_options(ROOT, {name: options_in_help(help_of(options.sectile, name)) for name in commands})
     else:
         problems, seen = check_links(ROOT)
+        problems += check_folders(ROOT)
         if seen < 100:
             problems.append(f"only {seen} links and file names were found")
     for problem in problems:

@@ -56,6 +56,13 @@ class MadeUpTree(unittest.TestCase):
         for block in ("false\n# needs a GPU", "# not run here:\nfalse", "# a note\nfalse"):
             self.assertEqual(len(self.run_text(f"```sh\n{block}\n```\n")[0]), 1, block)
 
+    def testFoldersThatTheArchitectureDoesNotNameAreFound(self):
+        for folder in ("src/plan", "shaders/permute", "shaders/conv2d", "tools/bench", "tools/__pycache__"):
+            (self.root / folder).mkdir(parents=True)
+        self.write("docs/design/architecture.md", "`plan`, `shaders/permute`, `tools/bench`, shaders/conv2d")
+        self.assertEqual(documentation.check_folders(self.root),
+                         ["docs/design/architecture.md: does not name shaders/conv2d"])
+
     def testBlocksOfOtherLanguagesAreRefused(self):
         for fence in ("```", "```bash", "```console"):
             self.assertEqual(len(self.run_text(f"{fence}\ntrue\n```\n")[0]), 1, fence)

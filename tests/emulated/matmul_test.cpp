@@ -35,7 +35,7 @@ void check_candidates(const MatmulProblem& problem, const DeviceProfile& profile
                       std::size_t every = 1, std::size_t from = 0) {
   CAPTURE(print(Problem(problem)));
   Case c(problem, seed);
-  if (problem.k == 0) {  // what follows the product, alone
+  if (problem.k == 0 || problem.alpha == 0) {  // what follows the product, alone
     const auto plan = make_plan(problem, profile);
     REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
     CHECK(c.run(*plan, &tally) == "");
@@ -91,6 +91,15 @@ constexpr const char* kProblems[] = {
     "matmul f16 nn 9x7x0 batch=3 epi=bias+gelu",
     "matmul i8 nn 6x8x0 epi=bias",
     "matmul i8 nn 5x7x0 out=f16 epi=bias",
+    "matmul f16 nt 12x9x16 alpha=0 beta=0.5 b=q8 pro=scale epi=scale.m+bias+sigmoid+residual",
+    "matmul f32 nt 33x70x37 epi=bias+residual+leaky_relu:0.1",
+    "matmul f16 nn 24x40x32 batch=2 beta=1 epi=bias+clamp:-0.5:0.75+residual",
+    "matmul bf16 nn 20x24x40 epi=hard_swish",
+    "matmul f32 nt 1x96x300 epi=hard_sigmoid",
+    "matmul f32 nn 24x20x900 epi=bias+residual+tanh",
+    "matmul i8 nt 37x41x53 epi=bias+residual+clamp:-3000:9000",
+    "matmul i8 nn 24x20x1700 epi=clamp:-3000:9000+residual",
+    "matmul i8 tn 36x40x64 out=f32 alpha=0.001 epi=bias+sigmoid",
 };
 
 }  // namespace

@@ -46,6 +46,14 @@ void accepted_conv2d(const sectile::Conv2dProblem& conv2d, const std::vector<sec
   require(x.image >= 0 && x.plane >= 0 && x.pixel >= 0 && sectile::detail::sum_length(conv2d) >= 0);
 }
 
+// `p`: a problem, or a permute's stage. `added`: whether there is something that the activation may follow.
+void accepted_activation(const auto& p, bool added) {
+  using enum sectile::Activation;
+  require(!p.activation_last || (added && p.activation != none));
+  require(p.low <= p.high && (p.activation == clamp || (p.low == 0 && p.high == 0)));
+  require((p.activation == leaky_relu) == (p.slope != 0));
+}
+
 void accepted(const sectile::Problem& problem) {
   const auto json = sectile::problem_from_json(sectile::to_json(problem));
   require(json && *json == problem);
@@ -54,6 +62,12 @@ void accepted(const sectile::Problem& problem) {
   require(ok.has_value() == operands.has_value());
   if (const auto* permute = std::get_if<sectile::PermuteProblem>(&problem)) accepted_permute(*permute, ok.has_value());
   if (!ok) return;
+  if (const auto* permute = std::get_if<sectile::PermuteProblem>(&problem))
+    accepted_activation(permute->stage, permute->stage.add);
+  if (const auto* matmul = std::get_if<sectile::MatmulProblem>(&problem))
+    accepted_activation(*matmul, matmul->residual);
+  if (const auto* conv2d = std::get_if<sectile::Conv2dProblem>(&problem))
+    accepted_activation(*conv2d, conv2d->residual);
   if (const auto* matmul = std::get_if<sectile::MatmulProblem>(&problem)) accepted_matmul(*matmul, *operands);
   if (const auto* conv2d = std::get_if<sectile::Conv2dProblem>(&problem)) accepted_conv2d(*conv2d, *operands);
   // What is valid can always be said as text.

@@ -15,10 +15,10 @@ AREAS = (
     # permute_tma.cu and lib/tma.cuh (PTX).
     ("glsl coopmat", r"shaders/(matmul/matmul_coopmat\.comp|lib/(matmul_coopmat\w*|coopmat_store)\.glsl)"),
     ("glsl permute", r"shaders/(permute/\w+\.comp|lib/(tile|permute|memory|register_transpose|fused)\.glsl)"),
-    ("glsl matmul", r"shaders/(matmul/(?!matmul_coopmat2)\w+\.comp|lib/(matmul|matmul_epilogue|matmul_simt\w*|numbers)\.glsl)"),
+    ("glsl matmul", r"shaders/(matmul/(?!matmul_coopmat2)\w+\.comp|lib/(activation|matmul|matmul_epilogue|matmul_simt\w*|numbers)\.glsl)"),
     ("glsl conv2d", r"shaders/(conv2d/\w+\.comp|lib/conv2d\w*\.glsl)"),
     ("cu permute", r"shaders/(permute/permute_(?!tma)\w+\.cu|lib/(tile|permute|memory|register_transpose|fused)\.cuh)"),
-    ("cu matmul", r"shaders/(matmul/\w+\.cu|lib/(matmul|matmul_epilogue|matmul_items|matmul_simt|numbers)\.cuh)"),
+    ("cu matmul", r"shaders/(matmul/\w+\.cu|lib/(activation|matmul|matmul_epilogue|matmul_items|matmul_simt|numbers)\.cuh)"),
     ("cu conv2d", r"shaders/(conv2d/\w+\.cu|lib/conv2d\w*\.cuh)"),
     ("checker", r"src/plan/(check|permute/checks)\.cpp"),
     ("readers", r"src/plan/(\w+/)?(json|text|plan_reading)\.cpp|src/base/json_text\.hpp|src/device/(profile|vulkaninfo)\.cpp"

@@ -288,11 +288,22 @@ TEST_CASE("a folder of cubins alone is no pack") {
   const Folder folder;
   const std::string out = folder.path("out");
   fs::create_directory(out);
-  write_file(out + "/manifest.json", R"({"schema_version": 1, "modules": [{"format": "cubin", "file": "a.cubin"}]})");
+  const auto manifest = [&](std::string_view version) {
+    write_file(out + "/manifest.json", R"({"schema_version": 1, "planner_version": )" + std::string(version) +
+                                           R"(, "modules": [{"format": "cubin", "file": "a.cubin"}]})");
+  };
+  manifest("\"" + std::string(planner_version()) + "\"");
   const Ran ran = run_sectile({"pack", out, "-o", folder.path("p.pack")});
   CHECK(ran.code == 2);
   CHECK_MESSAGE(ran.err.find("cubins") != std::string::npos, ran.err);
   CHECK_FALSE(fs::exists(folder.path("p.pack")));
+  // Modules of another planner's kernels are none of this one's.
+  for (const char* version : {"\"9\"", "10", "null"}) {
+    manifest(version);
+    const Ran refused = run_sectile({"pack", out, "-o", folder.path("p.pack")});
+    CHECK(refused.code == 2);
+    CHECK_MESSAGE(refused.err.find(std::string("planner version ") + version) != std::string::npos, refused.err);
+  }
 }
 
 TEST_CASE("a manifest that names itself, or targets below a target, is refused and not followed") {

@@ -64,6 +64,20 @@ TEST_CASE("a pack gives back what went in, and the same modules give the same by
   CHECK(pack.id().size() == 32);
 }
 
+TEST_CASE("a pack whose manifest is of another planner is refused") {
+  const auto module = emit_for("nvidia-hopper", {kTurn}, false).modules.at(0).packed;
+  const auto opened = [&](const std::string& version) {
+    return Pack::open(must(make_pack({module}, {"{\"planner_version\":" + version + "}"})), "NAME");
+  };
+  CHECK(opened("\"" + std::string(planner_version()) + "\"").has_value());
+  for (const char* version : {"\"9\"", "10", "null"}) {
+    const auto refused = opened(version);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().kind == ErrorKind::parse);
+    CHECK(refused.error().message().find(std::string("planner version ") + version) != std::string::npos);
+  }
+}
+
 TEST_CASE("of two modules of one key the one for the lower Vulkan stays") {
   auto module = emit_for("nvidia-hopper", {kTurn}, false).modules.at(0).packed;
   auto lower = module;

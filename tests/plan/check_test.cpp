@@ -115,6 +115,20 @@ TEST_CASE("refuses launches that make no sense") {
   CHECK(refusal(changed([](Plan& p) { p.steps[0].kernel.stem.clear(); })).starts_with("invalid_plan: step 0 kernel"));
   CHECK(refusal(changed([](Plan& p) { p.steps[0].workgroup[0] = 32; })) ==
         "invalid_plan: step 0 constant 0: 64 (want the workgroup's size, 32)");
+  CHECK(refusal(changed([](Plan& p) { p.steps[0].workgroup[1] = 2; })) ==
+        "invalid_plan: step 0 workgroup size y: 2 (want 1)");
+  CHECK(refusal(changed([](Plan& p) { p.steps[0].workgroup[2] = 2; })) ==
+        "invalid_plan: step 0 workgroup size z: 2 (want 1)");
+  CHECK(refusal(changed([](Plan& p) { p.steps[0].constants.erase(p.steps[0].constants.begin()); })) ==
+        "invalid_plan: step 0 constant 0: not there (want the workgroup's size, 64)");
+  const auto constants = [](std::uint32_t count) {
+    return changed([&](Plan& p) {
+      auto& all = p.steps[0].constants;
+      while (all.size() < count) all.push_back({all.back().id + 1, 0});
+    });
+  };
+  CHECK(refusal(constants(1024)) == "");
+  CHECK(refusal(constants(1025)) == "invalid_plan: step 0 constants: 1025 (want at most 1024)");
   CHECK(refusal(changed([](Plan& p) {
           p.steps[0].push.push_back(0);
         })).starts_with("invalid_plan: step 0 push bytes: 33"));
@@ -133,15 +147,19 @@ TEST_CASE("refuses each limit by name") {
              [](DeviceProfile& d) { d.workgroup_memory_bytes = 32768; }) == "");
   CHECK(over([](Plan& p) { p.steps[1].workgroup_memory_bytes = 49153; },
              [](DeviceProfile& d) { d.workgroup_memory_bytes = 49152; }) == "limit_exceeded: workgroup memory");
-  const auto size = [](Plan& p, std::array<std::uint32_t, 3> workgroup) {
-    p.steps[0].workgroup = workgroup;
-    p.steps[0].constants[0].value = workgroup[0];
+  const auto size = [](Plan& p, std::uint32_t workgroup) {
+    p.steps[0].workgroup = {workgroup, 1, 1};
+    p.steps[0].constants[0].value = workgroup;
   };
-  CHECK(over([&](Plan& p) { size(p, {129, 1, 1}); }, nothing) == "limit_exceeded: workgroup size x");
-  CHECK(over([&](Plan& p) { size(p, {1, 129, 1}); }, nothing) == "limit_exceeded: workgroup size y");
-  CHECK(over([&](Plan& p) { size(p, {1, 1, 65}); }, nothing) == "limit_exceeded: workgroup size z");
-  CHECK(over([&](Plan& p) { size(p, {64, 4, 1}); }, nothing) == "limit_exceeded: workgroup invocations");
-  CHECK(over([&](Plan& p) { size(p, {64, 4, 1}); }, [](DeviceProfile& d) { d.max_workgroup_invocations = 256; }) == "");
+  CHECK(over([&](Plan& p) { size(p, 128); }, nothing) == "");
+  CHECK(over([&](Plan& p) { size(p, 129); }, nothing) == "limit_exceeded: workgroup size x");
+  const auto wide = [](DeviceProfile& d) { d.max_workgroup_size = {256, 1, 1}; };
+  CHECK(over([&](Plan& p) { size(p, 256); }, wide) == "limit_exceeded: workgroup invocations");
+  CHECK(over([&](Plan& p) { size(p, 256); },
+             [](DeviceProfile& d) {
+               d.max_workgroup_size = {256, 1, 1};
+               d.max_workgroup_invocations = 256;
+             }) == "");
   CHECK(over([](Plan& p) { p.steps[0].grid = {65536, 1, 1}; }, nothing) == "limit_exceeded: grid x");
   CHECK(over([](Plan& p) { p.steps[0].grid = {1, 65536, 1}; }, nothing) == "limit_exceeded: grid y");
   CHECK(over([](Plan& p) { p.steps[0].grid = {1, 1, 65536}; }, nothing) == "limit_exceeded: grid z");

@@ -3,29 +3,39 @@
 
 #include "properties.hpp"
 
+#include "base/text_tokens.hpp"
+
 #include <sectile/plan.hpp>
 #include <sectile/problem.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace made_up {
-// Any permute that the problem string can express. validate() refuses most of them.
+// Any permute that the problem string can express, in the letters' case that it is printed in. validate() refuses most
+// of them.
 inline sectile::PermuteProblem any_permute() {
   using namespace sectile;
   const auto number = rc::gen::inRange<std::int64_t>(-2, 40);
   const auto numbers =
       rc::gen::container<std::vector<std::int64_t>>(rc::gen::oneOf(number, rc::gen::arbitrary<std::int64_t>()));
-  const auto name =
-      rc::gen::nonEmpty(rc::gen::container<std::string>(rc::gen::element('N', 'C', 'H', 'W', '4', 'c', '8', 'h')));
+  const auto names = rc::gen::nonEmpty(rc::gen::container<std::vector<std::string>>(
+      rc::gen::element<std::string>("N", "C", "H", "W", "4c", "8h", "84c", "C4")));
+  const auto name = [&] {
+    std::string all;
+    for (const std::string& one : *names) all += one;
+    // A number before an axis' letter makes it a block.
+    return detail::layout_letters(all);
+  };
   PermuteProblem p;
   p.type = static_cast<DType>(*rc::gen::inRange(0, 19));
   p.shape = *rc::gen::nonEmpty(numbers);
   p.axes = *rc::gen::container<std::vector<int>>(rc::gen::inRange(-1, 18));
   if (*rc::gen::arbitrary<bool>()) {
-    p.src_layout = *name;
-    p.dst_layout = *name;
+    p.src_layout = name();
+    p.dst_layout = name();
   }
   for (const char letter : {'C', 'H', 'N'})
     if (*rc::gen::inRange(0, 4) == 0) p.extents.emplace_back(letter, *number);
@@ -54,9 +64,17 @@ inline float any_number() {
   return *rc::gen::oneOf(rc::gen::element(0.0f, 1.0f, -1.25f, 0.1f, 3.4e38f, 1e-44f),
                          rc::gen::map(rc::gen::inRange(-1000, 1000), [](int n) { return static_cast<float>(n) / 7; }));
 }
-inline sectile::Activation any_activation() {
+// An activation with parameters, as the string has it: last only where there is something before it.
+void set_any_activation(auto& p, bool added) {
   using enum sectile::Activation;
-  return *rc::gen::element(none, relu, gelu, gelu_tanh, silu);
+  p.activation =
+      *rc::gen::element(none, relu, gelu, gelu_tanh, silu, leaky_relu, clamp, sigmoid, hard_swish, hard_sigmoid, tanh);
+  if (p.activation == leaky_relu) p.slope = any_number();
+  if (p.activation == clamp) {
+    p.low = any_number();
+    p.high = any_number();
+  }
+  p.activation_last = added && p.activation != none && *rc::gen::arbitrary<bool>();
 }
 inline std::uint32_t any_align() { return *rc::gen::element(1u, 2u, 4u, 16u, 4096u, 77u); }
 inline bool coin() { return *rc::gen::arbitrary<bool>(); }
@@ -70,15 +88,15 @@ inline sectile::MatmulProblem any_matmul() {
   for (std::int64_t* const one : {&p.m, &p.n, &p.k, &p.batch}) *one = any_size();
   for (std::int64_t* const one : {&p.lda, &p.ldb, &p.ldc, &p.ldd, &p.ldr}) *one = any_stride();
   for (std::int64_t* const one : {&p.a_batch, &p.b_batch, &p.c_batch, &p.d_batch, &p.r_batch})
-    if (coin()) *one = any_stride();
+    if (coin()) *one = std::max(any_stride(), MatmulProblem::kPacked);  // no text has a negative one
   p.b_format = *rc::gen::element(WeightFormat::plain, WeightFormat::plain, WeightFormat::q8, WeightFormat::q4);
   if (p.b_format != WeightFormat::plain) p.b_type = DType::i8;  // the string has no other type for these formats
   p.alpha = any_number();
   p.beta = any_number();
   p.scale = *axis;
   p.bias = *axis;
-  p.activation = any_activation();
   for (bool* const one : {&p.transpose_a, &p.transpose_b, &p.c_is_d, &p.residual, &p.a_scale}) *one = coin();
+  set_any_activation(p, p.residual);
   for (std::uint32_t* const one : {&p.a_align, &p.b_align, &p.d_align}) *one = any_align();
   return p;
 }

@@ -209,6 +209,26 @@ TEST_CASE("hash is xxh3 as xxhsum prints it") {
   CHECK(detail::hash128("sectile") != detail::hash128("Sectile"));
 }
 
+TEST_CASE("the first digits of a profile's hash leave the canary's outcome out") {
+  const DeviceProfile profile = builtin_target("nvidia-hopper").value();
+  const std::string hash = profile_hash_of(profile);
+  const auto failed = [&](std::size_t shape) {
+    return profile_hash_of(with_canary(profile, {{{profile.matrix_shapes[shape], Canary::failed, ""}}}));
+  };
+  const auto device = [](const std::string& text) { return text.substr(0, kDeviceDigits); };
+  for (const std::size_t shape : {std::size_t{0}, profile.matrix_shapes.size() - 1}) {
+    CHECK(failed(shape).size() == 32);
+    CHECK(failed(shape) != hash);
+    CHECK(device(failed(shape)) == device(hash));
+  }
+  CHECK(failed(0) != failed(1));
+  CHECK(device(profile_hash_of(with_canary(profile, {{{profile.matrix_shapes[0], Canary::passed, ""}}}))) ==
+        device(hash));
+  DeviceProfile other = profile;
+  other.multiprocessors = 7;
+  CHECK(device(profile_hash_of(other)) != device(hash));
+}
+
 TEST_CASE("plan id covers problem profile and candidate") {
   const auto id = [](std::string_view text, const char* target, const PlanOptions& options = {}) {
     return make_plan(parse_problem(text).value(), builtin_target(target).value(), options).value().id;

@@ -252,8 +252,11 @@ TEST_CASE("the error of an unsupported problem names in one sentence what the de
   CHECK(listed.detail.find("matmul_simt") != std::string::npos);
   // The profile of a live device: the app may not have enabled the feature.
   target.uuid = std::string(32, '1');
-  CHECK(refused("matmul f16 nt 100x100x101 epi=bias", target).limit.find("the app has not enabled") !=
-        std::string::npos);
+  const auto limit = [&] { return refused("matmul f16 nt 100x100x101 epi=bias", target).limit; };
+  CHECK(limit().ends_with(", which the device lacks"));
+  target.sources["storage16"] = std::string(kNotEnabled) + "storageBuffer16BitAccess";
+  target.sources["storage8"] = std::string(kNotEnabled) + "storageBuffer8BitAccess";
+  CHECK(limit().ends_with(", which the application has not enabled"));
   // The features that the sentence names suffice.
   DeviceProfile with_features = target;
   with_features.storage16 = true;

@@ -27,6 +27,23 @@ TEST_CASE("prints in a fixed order and leaves defaults out") {
         "permute f32 1x2x2x4 layout=HC4h4c:HC extent=C:5,H:3");
 }
 
+TEST_CASE("layouts are read in either case of letters") {
+  const auto same = [](const char* text, const char* printed) {
+    const auto problem = parse_problem(text);
+    REQUIRE_MESSAGE(problem.has_value(), text);
+    CHECK(print(*problem) == printed);
+    CHECK(validate(*problem).has_value());
+  };
+  same("permute f16 1x2x2x4 layout=nchw:nhwc", "permute f16 1x2x2x4 layout=NCHW:NHWC");
+  same("permute f16 1x2x2x4 layout=nhwc:NCHW4C", "permute f16 1x2x2x4 layout=NHWC:NCHW4c");
+  same("permute f16 64x32 layout=oi:oi4I8O2i", "permute f16 64x32 layout=OI:OI4i8o2i");
+  same("permute f16 1x2x4x4x4 layout=nchw4c:nhwc extent=c:7 scale=c bias=h",
+       "permute f16 1x2x4x4x4 layout=NCHW4c:NHWC extent=C:7 scale=C bias=H");
+  same("conv2d f16 NHWC:NCHW4c 1x3x8x8 k=4 r=3x3 weights=KRSC",
+       "conv2d f16 nhwc:nchw4c 1x3x8x8 k=4 r=3x3 weights=krsc");
+  same("matmul f16 NT 4x5x6", "matmul f16 nt 4x5x6");
+}
+
 TEST_CASE("parse errors name the token and its column") {
   CHECK(parse_error("") == "parse: operation: not there (want permute, matmul or conv2d)");
   CHECK(parse_error("  transpose f32") ==
@@ -40,8 +57,8 @@ TEST_CASE("parse errors name the token and its column") {
         "overflow: shape: \"99999999999999999999\" at column 15 (want a number of 64 bits)");
   CHECK(parse_error("permute f32 2x3 layout=AB") ==
         "parse: layout: \"AB\" at column 24 (want source layout, a colon, destination layout)");
-  CHECK(parse_error("permute f32 2x3 extent=c:3") ==
-        "parse: extent: \"c:3\" at column 24 (want an upper-case letter, a colon, a size)");
+  CHECK(parse_error("permute f32 2x3 extent=3:c") ==
+        "parse: extent: \"3:c\" at column 24 (want a letter, a colon, a size)");
   CHECK(parse_error("permute f32 2x3 axes=1,0 axes=0,1") ==
         "parse: option: \"axes=0,1\" at column 26 (want each option once)");
   CHECK(parse_error("permute f32 2x3 align=4 src.align=8").starts_with("parse: option: \"src.align=8\" at column 25"));
@@ -88,5 +105,5 @@ TEST_CASE("documented examples are valid and print as written") {
     CHECK(validate(*problem).has_value());
     ++examples;
   }
-  CHECK(examples == 31);
+  CHECK(examples == 35);
 }

@@ -112,7 +112,7 @@ Conv2dDefinition::Conv2dDefinition(const Conv2dProblem& problem)
       product_{problem.type,       problem.acc,
                problem.out,        problem.groups < 1 ? 0 : problem.c / problem.groups * problem.r * problem.s,
                problem.alpha,      problem.beta,
-               problem.activation, problem.w_format} {
+               Activated(problem), problem.w_format} {
   const auto sized = [](std::int64_t size, std::int64_t least) {
     return size >= least && size < std::int64_t{1} << 31;
   };

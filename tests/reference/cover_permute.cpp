@@ -2,6 +2,7 @@
 // with the most new pairs first.
 #include "cover_permute.hpp"
 
+#include "activation.hpp"
 #include "generate.hpp"
 #include "permute.hpp"
 #include "random.hpp"
@@ -95,7 +96,7 @@ void add_long(std::vector<CoveringPermute>& cases) {
 }
 
 // What pairs of levels do not promise. Each cast alone: computed numbers seldom are ties or an integer's ends. Records
-// with a channel more or less than there are, of each size of elements.
+// with a channel more or less than there are, of each size of elements. Each activation.
 void add_fixed(std::vector<CoveringPermute>& cases) {
   constexpr std::array kNumbers = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32};
   for (const DType from : kNumbers)
@@ -107,6 +108,14 @@ void add_fixed(std::vector<CoveringPermute>& cases) {
       problem.stage.out = to;
       if (from != to) cases.push_back({problem, {}});
     }
+  for (std::uint8_t activation = 1; activation < kActivations; ++activation) {
+    PermuteProblem problem;
+    problem.shape = {40, 33};
+    problem.axes = {1, 0};
+    problem.stage.add = true;
+    set_activation(problem.stage, activation, activation % 2 != 0);
+    cases.push_back({problem, {}});
+  }
   for (const DType type : {DType::b8, DType::b16, DType::b32, DType::b64})
     for (const bool packed : {true, false}) {
       PermuteProblem problem;
@@ -152,6 +161,9 @@ std::vector<std::uint8_t> permute_levels(const PermuteProblem& p) {
           static_cast<std::uint8_t>(!p.stage.add                  ? 0
                                     : p.stage.add_strides.empty() ? 1
                                                                   : 2),
+          static_cast<std::uint8_t>(p.stage.activation == Activation::none ? 0
+                                    : p.stage.activation_last              ? 2
+                                                                           : 1),
           static_cast<std::uint8_t>(elements <= 64      ? 0
                                     : elements <= 4096  ? 1
                                     : elements <= 65536 ? 2

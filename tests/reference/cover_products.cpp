@@ -9,6 +9,14 @@ DType other_float(DType type, Random& random) {
   return other;
 }
 
+std::uint8_t activation_of_level(std::uint8_t level, bool integer, Random& random) {
+  using enum Activation;
+  constexpr std::array kLike = {std::array{none, none, none, none}, std::array{relu, relu, clamp, leaky_relu},
+                                std::array{gelu, gelu, hard_swish, hard_sigmoid},
+                                std::array{gelu_tanh, gelu_tanh, tanh, tanh}, std::array{silu, silu, sigmoid, sigmoid}};
+  return static_cast<std::uint8_t>(kLike.at(level).at(random.below(integer ? 3 : 4)));
+}
+
 std::uint32_t element_align(DType type, bool aligned) noexcept {
   const std::uint32_t bytes = type == DType::i8 ? 1 : type == DType::f16 || type == DType::bf16 ? 2 : 4;
   return aligned ? 16 : bytes;

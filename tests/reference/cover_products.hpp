@@ -1,6 +1,7 @@
 // Levels that the coverings of products (matmul, convolution) have in common, and what a level stands for.
 #pragma once
 
+#include "activation.hpp"
 #include "covering.hpp"
 #include "random.hpp"
 
@@ -43,7 +44,12 @@ struct SetLevels {
 
 DType other_float(DType type, Random& random);  // than this one
 
-// Sets type, acc and out. alpha: 0 is none; c: none, an operand of its own, or what the result held.
+// A level stands for activations whose code is alike: 1 those of comparisons, 2 to 4 gelu, gelu_tanh or silu and
+// others.
+std::uint8_t activation_of_level(std::uint8_t level, bool integer, Random& random);
+
+// Sets type, acc and out. The residual is set before. alpha: 0 is none; c: none, an operand of its own, or what the
+// result held.
 struct CoverNumbers {
   CoverType type = kF32;
   CoverOut out = kOutF32;
@@ -57,7 +63,12 @@ void set_numbers(P& p, const CoverNumbers& levels, Random& random) {
   p.type = kTypes[levels.type];
   p.acc = levels.type == kI8 ? DType::i32 : levels.type == kF16Sums ? DType::f16 : DType::f32;
   p.out = kOuts[levels.out];
-  p.activation = static_cast<Activation>(levels.activation);
+  set_activation(p, activation_of_level(levels.activation, p.out == DType::i32, random),
+                 p.residual && random.one_in(2));
+  if (p.out == DType::i32 && p.activation == Activation::clamp) {
+    p.low = -3000;
+    p.high = 500000;
+  }
   if (levels.alpha != 0) p.alpha = kAlphas[random.below(4)];
   // Sums of int8 products are in the thousands, where activations no longer bend.
   if (p.type == DType::i8 && p.out != DType::i32) p.alpha = levels.alpha != 0 ? 0.0003f : 1.0f / 4096;

@@ -1,5 +1,6 @@
 #include "elementwise.hpp"
 
+#include "activation.hpp"
 #include "ends.hpp"
 #include "numbers.hpp"
 #include "products.hpp"
@@ -203,27 +204,42 @@ bool ElementwiseDefinition::in_surplus(std::span<const std::int64_t> src_coordin
 ElementwiseElement ElementwiseDefinition::element(std::int64_t at, double x, double scale, double bias,
                                                   double add) const {
   const ElementwiseStage& s = p_.stage;
+  const Activated activation(s);
   const bool factors = s.alpha != 1 || !s.scale.empty();
-  const bool scaled = factors || !s.bias.empty();
-  // A cast is one rounding of the exact number. So is a sum of integers, of which those of i32 are exact here.
-  if (!scaled && (!s.add || (is_integer(p_.type) && is_integer(out_)))) {
-    const double v = in_type(out_, s.add ? x + add : x);  // -0 is kept
+  const bool scaled = factors || !s.bias.empty(), plain = activation.which == Activation::none;
+  // A cast is one rounding of the exact number. So is a sum of integers, of which those of i32 are exact here, and a relu
+  // of it.
+  const bool integers = is_integer(p_.type) && is_integer(out_);
+  if (!scaled && (s.add ? integers : plain || integers) && (plain || activation.which == Activation::relu)) {
+    const double v = in_type(out_, s.add || !plain ? activation.after(x, add) : x);  // -0 is kept
     return {at, v, v, false, !s.add && !is_integer(out_), false};
   }
+  const double alpha = static_cast<double>(s.alpha), product = s.alpha == 0 ? 0 : alpha * scale * x;
   SumInAnyOrder sum;
-  const double alpha = static_cast<double>(s.alpha), product = alpha * scale * x;
-  sum.add(factors ? product_in_any_order({alpha, scale, x})
-                  : InAnyOrder{x, std::fabs(x) < kLeastF32 ? std::fabs(x) : 0});
+  if (s.alpha != 0)
+    sum.add(factors ? product_in_any_order({alpha, scale, x})
+                    : InAnyOrder{x, std::fabs(x) < kLeastF32 ? std::fabs(x) : 0});
   sum.add(bias);
-  sum.add(add);
-  const InAnyOrder end = sum.result();
+  if (plain || activation.last) sum.add(add);
+  const InAnyOrder argument = sum.result();
+  InAnyOrder end = argument;
+  if (!plain) {
+    SumInAnyOrder after;
+    after.add(InAnyOrder{activation(argument.value), activation.steepest() * argument.flushed, argument.open});
+    if (!activation.last) after.add(add);
+    end = after.result();
+  }
   if (end.open) return {at, 0, 0, false, false, true};
   const double v = end.value;
   if (std::isnan(v) && !is_integer(out_)) return {at, v, v};
   if (!std::isfinite(v)) return {at, in_type(out_, v), in_type(out_, v)};
-  // Roundings in f32: an i32 source, alpha * scale, the product, two sums.
-  const double error =
-      std::ldexp(3 * std::fabs(product) + std::fabs(bias) + std::fabs(add) + std::fabs(v), -23) + end.flushed;
+  // Roundings in f32: an i32 source, alpha * scale, the product, two sums; and what the activation leaves of these.
+  double error = std::ldexp(3 * std::fabs(product) + std::fabs(bias) + std::fabs(add) + std::fabs(argument.value), -23);
+  if (!std::isfinite(argument.value))
+    error = std::ldexp(std::fabs(v) + std::fabs(add), -22);
+  else if (!plain)
+    error = activation.steepest() * error + activation.error(argument.value) + std::ldexp(std::fabs(v), -23);
+  error += end.flushed;
   ElementwiseElement e{at, in_type(out_, v - error), in_type(out_, v + error)};
   if (is_integer(out_)) return e;
   e.low -= last_place(out_, v);

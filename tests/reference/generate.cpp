@@ -1,5 +1,6 @@
 #include "generate.hpp"
 
+#include "activation.hpp"
 #include "permute.hpp"
 #include "random.hpp"
 
@@ -335,6 +336,11 @@ PermuteProblem generate_elementwise(std::uint64_t seed, std::uint64_t index) {
     for (std::int64_t& stride : stage.add_strides)
       if (random.one_in(8)) stride = 0;
   }
+  if (random.one_in(3)) {
+    const std::uint64_t drawn = random.below(std::uint64_t{2} * kActivations);
+    set_activation(stage, static_cast<std::uint8_t>(drawn % kActivations), stage.add && drawn >= kActivations);
+  }
+  if (random.one_in(40)) stage.alpha = 0;
   if (!has_stage(problem)) stage.alpha = 0.5f;
   problem.src_align = std::max(problem.src_align, size_bytes(problem.type));
   problem.dst_align = std::max(problem.dst_align, size_bytes(out_type(problem)));

@@ -187,10 +187,7 @@ void pick_epilogue(Conv2dProblem& p, Random& random) {
   if (random.one_in(2)) return;  // none at all
   p.bias = random.one_in(2);
   p.residual = random.one_in(4);
-  if (p.out == DType::i32) {
-    if (random.one_in(3)) p.activation = Activation::relu;
-    return;
-  }
+  if (p.out == DType::i32) return pick_integer_activation(p, random);
   p.scale = random.one_in(3);
   pick_float_epilogue(p, random);
 }

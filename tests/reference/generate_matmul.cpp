@@ -143,10 +143,7 @@ void pick_epilogue(MatmulProblem& p, Random& random) {
   };
   p.bias = axis();
   p.residual = random.one_in(4);
-  if (p.out == DType::i32) {
-    if (random.one_in(3)) p.activation = Activation::relu;
-    return;
-  }
+  if (p.out == DType::i32) return pick_integer_activation(p, random);
   p.scale = axis();
   pick_float_epilogue(p, random);
 }

@@ -35,7 +35,7 @@ std::vector<std::pair<std::int64_t, std::int64_t>> MatmulOperand::runs() const {
 
 MatmulDefinition::MatmulDefinition(const MatmulProblem& problem)
     : p_(problem), product_{problem.type,  problem.acc,  problem.out,        problem.k,
-                            problem.alpha, problem.beta, problem.activation, problem.b_format} {
+                            problem.alpha, problem.beta, Activated(problem), problem.b_format} {
   const auto sized = [](std::int64_t size) { return size >= 0 && size < std::int64_t{1} << 31; };
   if (!sized(p_.m) || !sized(p_.n) || !sized(p_.k) || !sized(p_.batch)) throw std::invalid_argument("matmul: sizes");
   const bool nothing = empty();

@@ -1,6 +1,7 @@
 // What the generators of products (matmul, convolution) draw alike.
 #pragma once
 
+#include "activation.hpp"
 #include "random.hpp"
 
 #include <sectile/problem.hpp>
@@ -32,8 +33,22 @@ void pick_float_epilogue(P& p, Random& random) {
   if (p.type == DType::i8) p.alpha = one_of(random, {1.0f, 0.0002f, -0.001f, 1.0f / 65536});
   p.beta = one_of(random, {0.0f, 0.0f, 1.0f, -0.5f, 0.3f});
   p.c_is_d = random.one_in(2);
-  p.activation = one_of(random, {Activation::none, Activation::none, Activation::relu, Activation::gelu,
-                                 Activation::gelu_tanh, Activation::silu});
+  // Of those that Activation lists one in 15 each, none in a third.
+  const std::uint64_t drawn = random.below(30);
+  set_activation(p, drawn % 15 < kActivations ? static_cast<std::uint8_t>(drawn % 15) : 0, p.residual && drawn >= 15);
+  if (random.one_in(40)) p.alpha = 0;
+}
+
+// Of a product whose result is i32.
+template <class P>
+void pick_integer_activation(P& p, Random& random) {
+  const std::uint64_t drawn = random.below(8);
+  if (drawn >= 4) return;
+  set_activation(p, static_cast<std::uint8_t>(drawn < 2 ? Activation::relu : Activation::clamp),
+                 p.residual && drawn % 2 != 0);
+  if (drawn < 2) return;
+  p.low = -3000;
+  p.high = 500000;
 }
 
 // Most promise 16 bytes, as the default is; others just what an element needs, or what no vector can use.

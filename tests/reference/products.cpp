@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <numbers>
+#include <utility>
 
 namespace sectile::reference {
 namespace {
@@ -19,29 +19,15 @@ double last_place(DType type) noexcept {
   return type == DType::f16 ? std::ldexp(1, -10) : type == DType::bf16 ? std::ldexp(1, -7) : std::ldexp(1, -23);
 }
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-// A NaN stays one; at an infinity it is the limit.
-double activated(Activation activation, double v) noexcept {
-  switch (activation) {
-    case Activation::none:
-      return v;
-    case Activation::relu:
-      return v < 0 ? 0 : v;
-    case Activation::gelu:
-      return v == -kInfinity ? 0 : 0.5 * v * std::erfc(-v / std::numbers::sqrt2);
-    case Activation::gelu_tanh:
-      return v == -kInfinity ? 0
-                             : 0.5 * v * (1 + std::tanh(std::sqrt(2 / std::numbers::pi) * (v + 0.044715 * v * v * v)));
-    case Activation::silu:
-      return v == -kInfinity ? 0 : v / (1 + std::exp(-v));
-  }
-  return v;
-}
-
 // Sums of int8 products are kept in 32 bits and wrap.
 double wrapped(double sum) noexcept {
   return static_cast<double>(static_cast<std::int32_t>(static_cast<std::uint32_t>(static_cast<std::int64_t>(sum))));
+}
+
+// Additions after the sums saturate.
+double saturated(double v) noexcept {
+  constexpr std::int32_t least = std::numeric_limits<std::int32_t>::min(), most = std::numeric_limits<std::int32_t>::max();
+  return std::clamp(v, static_cast<double>(least), static_cast<double>(most));
 }
 
 }  // namespace
@@ -154,10 +140,16 @@ bool Product::exact_sums(double unit, double reach) const noexcept {
 //   What follows runs in f32: 8 roundings of parts of |alpha scale sum| + |beta C| + |bias|, then activation_tolerance.
 //   The result may be either neighbour as well.
 // Where sums are infinite, or numbers so large that the order decides: any_order.
-ProductElement Product::finish(const ProductSums& sums, const EpilogueNumbers& numbers) const noexcept {
+ProductElement Product::finish(const ProductSums& products, const EpilogueNumbers& operands) const noexcept {
+  ProductSums sums = products;
+  EpilogueNumbers numbers = operands;
+  if (alpha == 0) {  // neither the products nor their scale are read
+    sums = {.exact = true};
+    numbers.scale = 1;
+  }
   if (out == DType::i32) {
-    const double v = activated(activation, wrapped(wrapped(sums.sum) + numbers.bias));
-    return {wrapped(v + numbers.residual), 0};
+    const double v = saturated(wrapped(sums.sum) + numbers.bias), residual = numbers.residual;
+    return {activation.last ? activation(saturated(v + residual)) : saturated(activation(v) + residual), 0};
   }
   const ProductElement element = finish_float(sums, numbers);
   if (!sums.or_infinite || element.open) return element;
@@ -186,25 +178,24 @@ Product::Finished Product::any_order(const ProductSums& sums, const EpilogueNumb
   }
   if (beta != 0) before.add(product_in_any_order({beta, numbers.c}));
   before.add(numbers.bias);
-  if (activation == Activation::none) {
-    before.add(numbers.residual);
-    return {before.result(), before.result()};
-  }
+  const bool plain = activation.which == Activation::none;
+  if (plain || activation.last) before.add(numbers.residual);
   const InAnyOrder v = before.result();
+  if (plain) return {v, v};
   SumInAnyOrder after;
-  after.add(InAnyOrder{activated(activation, v.value), 1.13 * v.flushed, v.open});
-  after.add(numbers.residual);
+  after.add(InAnyOrder{activation(v.value), activation.steepest() * v.flushed, v.open});
+  if (!activation.last) after.add(numbers.residual);
   return {v, after.result()};
 }
 
 // What an activation makes of a number that is off by so much. exp, and an erf of 1.5e-7, leave 2^-20 of it; where they
 // no longer move the result nothing is left.
-double activation_tolerance(Activation activation, double v, double tolerance) noexcept {
-  if (activation == Activation::none) return tolerance;
-  const double value = activated(activation, v);
-  const double moved = std::max(std::fabs(activated(activation, v - tolerance) - value),
-                                std::fabs(activated(activation, v + tolerance) - value));
-  if (activation == Activation::relu) return moved;
+double activation_tolerance(const Activated& activation, double v, double tolerance) noexcept {
+  if (activation.which == Activation::none) return tolerance;
+  const double value = activation(v);
+  const double moved =
+      std::max(std::fabs(activation(v - tolerance) - value), std::fabs(activation(v + tolerance) - value));
+  if (activation.exact()) return moved;
   return 1.01 * moved + std::ldexp(std::max(std::min(std::fabs(v), 32.0), std::fabs(value)), -20);
 }
 
@@ -217,12 +208,13 @@ ProductElement Product::finish_float(const ProductSums& sums, const EpilogueNumb
   const double acc_value = alpha == 0 ? 0 : type == DType::i8 ? wrapped(sums.sum) : sums.sum;
   const double factor = alpha * scale;
   // An activation may have a limit where the rest is infinite.
-  const double v = std::isfinite(in_any_order.before.value) && activation != Activation::none
-                       ? factor * acc_value + beta * c + bias
-                       : in_any_order.before.value;
+  const bool plain = activation.which == Activation::none;
+  const double first = factor * acc_value + beta * c + bias;
+  const double v = plain || !std::isfinite(in_any_order.before.value) ? in_any_order.before.value
+                   : activation.last                                 ? first + residual
+                                                                     : first;
   if (!std::isfinite(v)) return {end.value, end.flushed, true};
-  const double result = activation == Activation::none ? factor * acc_value + beta * c + bias + residual
-                                                       : activated(activation, v) + residual;
+  const double result = activation.after(first, residual);
   if ((sums.exact || type == DType::i8 || alpha == 0) && exact_epilogue(acc_value, numbers))
     return exact_element(result, end.flushed);
 
@@ -248,13 +240,14 @@ ProductElement Product::finish_float(const ProductSums& sums, const EpilogueNumb
 // Whether every product and sum of the epilogue is a float, in whatever order, fused or not: Mesa 26.1.6 adds a
 // residual to a product before C if no activation is between them.
 bool Product::exact_epilogue(double acc_value, const EpilogueNumbers& numbers) const noexcept {
-  if (activation != Activation::none && activation != Activation::relu) return false;
+  if (!activation.exact()) return false;
   const auto is_float = [](double part) { return static_cast<float>(part) == part; };
   const double a = alpha, scale = numbers.scale;
   if (!is_float(acc_value) || !is_float(a * scale) || !is_float(a * acc_value) || !is_float(scale * acc_value))
     return false;
   const std::array terms{a * scale * acc_value, beta * numbers.c, numbers.bias, numbers.residual};
-  const std::size_t together = activation == Activation::none ? terms.size() : terms.size() - 1;
+  const bool between = activation.which != Activation::none && !activation.last;
+  const std::size_t together = between ? terms.size() - 1 : terms.size();
   for (unsigned some = 1; some < 1u << together; ++some) {
     double sum = 0;
     for (std::size_t i = 0; i < together; ++i) {
@@ -265,15 +258,11 @@ bool Product::exact_epilogue(double acc_value, const EpilogueNumbers& numbers) c
     }
     if (!is_float(sum)) return false;
   }
-  return is_float(activated(activation, terms[0] + terms[1] + terms[2]) + terms[3]);
+  return is_float(activation.after(terms[0] + terms[1] + terms[2], terms[3]));
 }
 
 ProductElement Product::exact_element(double result, double flushed) const noexcept {
-  flushed += flushed_part(result);
-  // Kernels that multiply bf16 may have the device round to it, to nearest or to zero.
-  if (out == DType::bf16 && type == DType::bf16 && rounded(out, result) != result)
-    return {result, last_place(out) * std::fabs(result) + flushed, false};
-  return {result, flushed, true};
+  return {result, flushed + flushed_part(result), true};
 }
 
 }  // namespace sectile::reference

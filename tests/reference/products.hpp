@@ -2,6 +2,7 @@
 // of a sum of products, how far from it a device may be, and how results are compared.
 #pragma once
 
+#include "activation.hpp"
 #include "ends.hpp"
 
 #include <sectile/problem.hpp>
@@ -109,7 +110,7 @@ struct Product {
   DType type = DType::f32, acc = DType::f32, out = DType::f32;
   std::int64_t length = 0;  // terms of a sum
   float alpha = 1, beta = 0;
-  Activation activation = Activation::none;
+  Activated activation;
   WeightFormat weights = WeightFormat::plain;
 
   ProductFactor converted(double value) const noexcept;
@@ -119,7 +120,7 @@ struct Product {
 
   // All terms are multiples of `unit`; the sum of their magnitudes is `reach`.
   bool exact_sums(double unit, double reach) const noexcept;
-  ProductElement finish(const ProductSums& sums, const EpilogueNumbers& numbers) const noexcept;
+  ProductElement finish(const ProductSums& products, const EpilogueNumbers& operands) const noexcept;
 
   // The number that `word` of a stream stands for. Coarse and fine ones are no zeros alone, and overflow nowhere.
   // `one_in`: of a factor's elements at such a place one in so many is at the end of a range; 0: as few as the length

@@ -120,7 +120,8 @@ TEST_CASE("generator makes valid problems of every kind") {
 
 TEST_CASE("generator makes every kind of stage") {
   std::set<std::pair<DType, DType>> casts;
-  int scaled = 0, biased = 0, added = 0, strided = 0, alphas = 0, padded = 0;
+  int scaled = 0, biased = 0, added = 0, strided = 0, alphas = 0, padded = 0, last = 0;
+  std::array<int, kActivations> activations{};
   for (std::uint64_t i = 0; i < 3000; ++i) {
     const PermuteProblem problem = generate_elementwise(1, i);
     const auto valid = validate(problem);
@@ -141,9 +142,12 @@ TEST_CASE("generator makes every kind of stage") {
     added += problem.stage.add;
     strided += !problem.stage.add_strides.empty();
     padded += !problem.src_layout.empty() && problem.stage.add;
+    last += problem.stage.activation_last;
+    ++activations.at(static_cast<std::size_t>(problem.stage.activation));
   }
   CHECK(casts.size() == 36);
-  for (const int n : {alphas, scaled, biased, added, strided, padded}) CHECK(n > 100);
+  for (const int n : {alphas, scaled, biased, added, strided, padded, last}) CHECK(n > 100);
+  for (const int n : activations) CHECK(n > 50);
 }
 
 // By hand: what a stage makes of numbers, and what is let pass.

@@ -4,9 +4,12 @@
 #include "support/counted.hpp"
 #include "vulkan/functions.hpp"
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 namespace sectile::test {
 
@@ -24,6 +27,30 @@ struct RecordedBarrier {
   VkAccessFlags source_access = 0, destination_access = 0;
 };
 RecordedBarrier last_barrier();
+
+// Dispatches since the last clear_calls(), with what was bound and pushed before each.
+struct RecordedDispatch {
+  VkPipeline pipeline = VK_NULL_HANDLE;
+  std::array<std::uint32_t, 3> grid{};
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  VkShaderStageFlags stages = 0;
+  std::uint32_t push_offset = 0, push_bytes = 0;
+  std::array<std::uint8_t, 256> push{};
+};
+std::vector<RecordedDispatch> dispatches();
+
+// The pipelines that were made since the last clear_calls().
+struct MadePipeline {
+  VkPipeline handle = VK_NULL_HANDLE;
+  VkPipelineLayout layout = VK_NULL_HANDLE;
+  std::map<std::uint32_t, std::uint32_t> constants;
+  std::uint32_t required_subgroup_size = 0;
+  bool full_subgroups = false;
+  std::string entry;
+};
+const std::vector<MadePipeline>& made_pipelines();
+// The bytes of push constants that each layout has, by layout.
+const std::map<VkPipelineLayout, std::uint32_t>& layout_bytes();
 
 // With this on, the vkCmd* functions return without calling the driver, which may allocate as it likes.
 void swallow_commands(bool on);

@@ -2,6 +2,7 @@
 #include "helpers.hpp"
 #include "support/counted.hpp"
 
+#include <sectile/planner.hpp>
 #include <sectile/shaders.hpp>
 
 #include <algorithm>
@@ -204,6 +205,34 @@ TEST_CASE("prepare refuses a plan over a limit before a driver sees it") {
   });
 }
 
+TEST_CASE("prepare refuses a plan for another profile unless the caller means it") {
+  on_every_device([](vulkan::Runtime& runtime) {
+    vulkan::Device& device = runtime.device();
+    DeviceProfile profile = device.profile();
+    Plan plan = copy_plan(4096);
+    plan.profile_name = profile.name;
+    plan.profile_hash = profile_hash_of(profile);
+    must(device.prepare(plan));
+    // The canary's outcome makes no other device.
+    profile.matrix_shapes = {{16, 16, 16, "f16", "f16", "f32", "f32"}};
+    const DeviceProfile tested = with_canary(profile, {{{profile.matrix_shapes[0], Canary::failed, ""}}});
+    CHECK(profile_hash_of(tested).substr(0, kDeviceDigits) == profile_hash_of(profile).substr(0, kDeviceDigits));
+    must(device.prepare(must(make_plan(must(parse_problem("permute f32 64x64 axes=1,0")), runtime.profile()))));
+    profile = device.profile();
+    profile.multiprocessors = 1234;
+    plan.profile_hash = profile_hash_of(profile);
+    const auto refused = device.prepare(plan);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().kind == ErrorKind::invalid_plan);
+    CHECK(refused.error().what == "profile that the plan was made for");
+    CHECK(refused.error().value.find(plan.profile_hash) != std::string::npos);
+    CHECK(refused.error().limit.ends_with("or PrepareOptions::any_profile"));
+    CHECK_FALSE(device.prepare(std::span(&plan, 1)).has_value());
+    must(device.prepare(plan, {.any_profile = true}));
+    CHECK(must(device.prepare(std::span(&plan, 1), 1, {.any_profile = true})).size() == 1);
+  });
+}
+
 TEST_CASE("prepare refuses modules that are none, or need what the device was not made with") {
   const auto float64 = module_with({1, 10, 5347});
   const auto unknown = module_with({1, 4000000});
@@ -240,6 +269,9 @@ TEST_CASE("a device made without 8- and 16-bit features refuses the kernels that
     CHECK(runtime.profile().cooperative_matrix == false);
     CHECK(runtime.profile().matrix_shapes.empty());
     CHECK(runtime.profile().required_subgroup_size == false);
+    // What the driver offers is told from what it lacks.
+    const DeviceProfile offered = must(vulkan::device_profile("vulkan:" + std::to_string(runtime.entry().index)));
+    CHECK(runtime.profile().sources.at("storage16").starts_with(kNotEnabled) == offered.storage16.value_or(false));
     Plan plan = copy_plan(4096);
     plan.steps[0].kernel.variant = "e2";
     const auto made = runtime.device().prepare(plan);

@@ -118,6 +118,7 @@ Plan bare_plan(const std::string& stem, const std::string& variant) {
   Plan plan;
   plan.steps.resize(1);
   plan.steps[0].kernel = {stem, variant};
+  plan.steps[0].constants = {{SECTILE_SPEC_WORKGROUP, 1}};
   return plan;
 }
 

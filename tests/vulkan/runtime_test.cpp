@@ -1,12 +1,15 @@
 // The small runtime: finding devices, memory, timing, and its own strictness.
 #include "helpers.hpp"
 
+#include "support/scope.hpp"
+
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 
 using namespace sectile;
@@ -101,6 +104,29 @@ TEST_CASE("child: no loader") {
 TEST_CASE("no loader at all is one clear error") {
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   CHECK(std::system(("SECTILE_TEST_CHILD=1 '" + self + "' -tc='child: no loader' >/dev/null").c_str()) == 0);
+}
+
+// Under a limit lavapipe reports success and gives an address that mmap returned for an error.
+TEST_CASE("memory that the process may not have is an error") {
+  if (kSanitized) return;  // a sanitizer's own maps are beyond any limit
+  on_every_device([](vulkan::Runtime& runtime) {
+    if (runtime.profile().kind != DeviceKind::cpu) return;
+    std::uint64_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    rlimit before{};
+    REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+    rlimit tight = before;
+    tight.rlim_cur = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + (64u << 20);
+    for (const auto place : {vulkan::MemoryPlace::device, vulkan::MemoryPlace::host}) {
+      REQUIRE(::setrlimit(RLIMIT_AS, &tight) == 0);
+      const auto refused = runtime.make_buffer(512u << 20, place);
+      REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
+      REQUIRE_FALSE(refused.has_value());
+      CHECK(refused.error().kind == ErrorKind::device);
+      CHECK(refused.error().message().find("536870912 bytes") != std::string::npos);
+      CHECK(runtime.make_buffer(1u << 20, place).has_value());
+    }
+  });
 }
 
 TEST_CASE("buffers go up and down whole, in pieces and at odd offsets") {

@@ -21,9 +21,18 @@ namespace sectile::tools {
 BenchReport run_rows(Machine& machine, const BenchOptions& options, const Rivals& rivals,
                      std::span<const BenchRow> rows,
                      const std::function<void(const BenchReport& so_far, std::size_t row)>& done) {
-  BenchReport report{machine.name(),   machine.driver(), options.preset,   std::string(planner_version()),
-                     options.min_time, options.warmup,   options.cycle_mb, {},
-                     utc_now(),        command_line()};
+  BenchReport report{machine.name(),
+                     machine.driver(),
+                     options.preset,
+                     std::string(planner_version()),
+                     options.min_time,
+                     options.warmup,
+                     options.cycle_mb,
+                     {},
+                     utc_now(),
+                     command_line(),
+                     0,
+                     to_json(machine.profile())};
   Progress bar("bench", rows.size());
   Steady steady(machine, options.warmup);
   RowBench bench(machine, options, steady);
@@ -130,6 +139,7 @@ int run(BenchOptions options, const SweepOptions& sweep, const std::vector<std::
     if (path.empty()) continue;
     if (auto place = check_place(path); !place) return report(place.error(), options.json);
   }
+  if (!options.replan.empty()) return run_replan(options);
   if (!merged.empty()) return run_merge(options, merged);
   if (!sweep.operation.empty()) {
     options.all_candidates = options.regret;
@@ -163,7 +173,11 @@ void add_sweep_options(CLI::App& app, BenchOptions& options, SweepOptions& sweep
       ->needs(operation);
   app.add_flag("--regret", options.regret, "--sweep: time every admissible candidate of each problem as well")
       ->needs(operation);
-  app.add_option("--merge", merged, "Reports that --sweep wrote as JSON, as one")->excludes(operation);
+  auto* merge = app.add_option("--merge", merged, "Reports that --sweep wrote as JSON, as one")->excludes(operation);
+  app.add_option("--replan", options.replan,
+                 "Reports in JSON: name the rows that are planned otherwise now, for the same device profile")
+      ->excludes(operation)
+      ->excludes(merge);
 }
 
 }  // namespace

@@ -67,6 +67,7 @@ struct BenchOptions {
        no_verify = false;  // json: on standard output
   std::size_t limit = 0;   // of all candidates, those that the planner takes for the cheapest; 0: all
   std::string tuned_file;
+  std::vector<std::string> replan;      // reports to plan again
   const TunedChoices* tuned = nullptr;  // what is in it
   bool compare_outputs = false;         // each candidate's against the planner's own choice's, every element
   double min_time = 0.3;                // seconds of samples for each candidate
@@ -163,7 +164,15 @@ struct BenchReport {
   std::vector<RowResult> rows;
   std::string date = {}, command = {};  // UTC, ISO 8601; as typed
   double bytes_per_second = 0;          // the reference copy's, at its best in this call; 0: it did not run
+  std::string profile = {};             // the device's, as JSON
 };
+
+// The chosen candidate of a plan that was made with `explain`; of one that lists none, its kernels.
+std::string chosen_name(const Plan& plan);
+
+// `--replan`: plans the problems of reports, which have their device's profile, and says which rows are planned
+// otherwise now. The exit code.
+int run_replan(const BenchOptions& options);
 
 // Seconds of each rival, by row and by name, as tools/python/rivals.py writes them; none of no file. Errors: parse,
 // missing.
@@ -190,6 +199,7 @@ int write_reports(const BenchOptions& options, const std::string& json, const st
 // ---- Reports
 
 nlohmann::json reference_json(const ReferenceTimes& reference);
+void add_profile(nlohmann::json& report, const std::string& profile);  // nothing of no profile
 nlohmann::json to_json(const BenchReport& report);
 std::string print_table(const BenchReport& report);  // a table an operation
 std::string print_candidates(const RowResult& result);

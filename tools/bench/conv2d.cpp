@@ -82,7 +82,7 @@ class BenchConv2d final : public BenchProduct<Conv2dProblem, reference::Conv2dDe
                              {"c_is_d", p.c_is_d},
                              {"bias", p.bias},
                              {"scale", p.scale},
-                             {"activation", word_of(p.activation)},
+                             {"activation", word_of(detail::activation_words(p))},
                              {"residual", p.residual},
                              {"x_scale", p.x_scale},
                              {"x_bias", p.x_bias},

@@ -47,6 +47,7 @@ p{margin:.4em 0}h4+p{margin:0 0 .2em;font-size:13px}.soft{color:var(--soft)}.goo
 .bad{color:var(--bad)}.mark{font-weight:600;white-space:nowrap}.tag{border:1px solid;border-radius:3px;padding:0 .3em}
 dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.1em .9em;margin:0 0 .8em}dt{color:var(--soft)}
 dd{margin:0}
+.o{display:inline-block;max-width:100%}
 code{font:.92em ui-monospace,monospace}
 .b{display:grid;grid-template-columns:minmax(0,20em) minmax(0,1fr) 4.2em;gap:0 .6em;align-items:center;font-size:13px;
 line-height:1.25;padding:1px 0}
@@ -97,7 +98,7 @@ std::string figure(double value) {
 }
 
 std::string microseconds(double seconds) {
-  return seconds > 0 && std::isfinite(seconds) ? fmt::format("{:.2f}", seconds * 1e6) : "–";
+  return seconds > 0 && std::isfinite(seconds * 1e6) ? fmt::format("{:.2f}", seconds * 1e6) : "–";
 }
 
 bool timed(const PageSeries& series) {
@@ -109,6 +110,19 @@ double work_of(const PageRow& row, const PageSeries& series) { return series.wor
 // Work a second, at `seconds` or at the median.
 double rate(const PageRow& row, const PageSeries& series, double seconds) {
   return seconds > 0 ? work_of(row, series) / seconds : 0;
+}
+
+// Text whose options stay whole: a browser may break a line after each dash of "--min-time".
+std::string options_markup(std::string_view text) {
+  std::string html;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    if (at > 0) html += ' ';
+    html += word.starts_with("--") ? fmt::format("<span class=\"o\">{}</span>", markup_text(word)) : markup_text(word);
+    at = end + 1;
+  }
+  return html;
 }
 
 // What the row's bars are relative to; 0: nothing was timed.
@@ -157,7 +171,7 @@ std::string heading(const Page& page) {
       title, kStyle, title);
   const auto add = [&](std::string_view what, const std::string& value, bool code = false) {
     if (value.empty()) return;
-    html += fmt::format("<dt>{}</dt><dd>{}{}{}</dd>\n", what, code ? "<code>" : "", markup_text(value),
+    html += fmt::format("<dt>{}</dt><dd>{}{}{}</dd>\n", what, code ? "<code>" : "", options_markup(value),
                         code ? "</code>" : "");
   };
   add("Date", page.date);
@@ -192,7 +206,7 @@ std::string table(const PageTable& table) {
   for (const auto& row : table.rows) {
     html += "<tr>";
     for (std::size_t i = 0; i < table.head.size(); ++i)
-      html += fmt::format("<td{}>{}</td>", place(i), i < row.size() ? markup_text(row[i]) : "");
+      html += fmt::format("<td{}>{}</td>", place(i), i < row.size() ? options_markup(row[i]) : "");
     html += "</tr>\n";
   }
   return html + "</tbody></table></div>\n";
@@ -303,11 +317,13 @@ std::string bars(const PagePart& part, const Looks& looks) {
   return html + "</div>\n";
 }
 
-// A logarithmic axis; `at` is from 0 to 1.
+// A logarithmic axis; `at` is from 0 to 1. Values so far from 1 that products with them may leave the range of a double
+// are not drawn.
 struct Axis {
   double low = 0, high = 0;
+  static bool takes(double value) { return value >= 1e-60 && value <= 1e60; }
   void take(double value) {
-    if (!(value > 0) || !std::isfinite(value)) return;
+    if (!takes(value)) return;
     low = low > 0 ? std::min(low, value) : value;
     high = std::max(high, value);
   }
@@ -341,6 +357,22 @@ std::string bytes_label(double bytes) {
   return fmt::format("{:g} {}", bytes, units[unit]);
 }
 
+struct Segment {
+  double x1 = 0, y1 = 0, x2 = 0, y2 = 0;
+};
+
+// What is drawn of the ceiling. None of a single point.
+std::vector<Segment> ceiling_of(const PagePart& part) {
+  std::vector<Segment> segments;
+  for (std::size_t i = 1; i < part.ceiling.size(); ++i) {
+    const auto& [x1, y1] = part.ceiling[i - 1];
+    const auto& [x2, y2] = part.ceiling[i];
+    if (!Axis::takes(x1) || !Axis::takes(y1) || !Axis::takes(x2) || !Axis::takes(y2)) continue;
+    if (x1 != x2 || y1 != y2) segments.push_back({x1, y1, x2, y2});
+  }
+  return segments;
+}
+
 std::string key(const PagePart& part, const Looks& looks) {
   std::string html = "<ul class=\"key\">\n";
   const auto add = [&](std::string_view look, std::string_view mark, std::string_view name) {
@@ -353,7 +385,7 @@ std::string key(const PagePart& part, const Looks& looks) {
     const std::size_t look = Looks::of_rival(i);
     add(fmt::format("m{}", look), kShapes[look], looks.rivals()[i]);
   }
-  if (!part.ceiling.empty() && !part.ceiling_name.empty()) add("ceiling", "<path d=\"M-9 0h18\"/>", part.ceiling_name);
+  if (!ceiling_of(part).empty() && !part.ceiling_name.empty()) add("ceiling", "<path d=\"M-9 0h18\"/>", part.ceiling_name);
   return html + "</ul>\n";
 }
 
@@ -376,13 +408,9 @@ std::string grid(const PagePart& part, const Axis& x, const Axis& y) {
   svg += fmt::format("<text x=\"50%\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", kPlotBottom + 36,
                      markup_text(part.x_label));
   svg += fmt::format("<text x=\"-40\" y=\"12\">{}</text>\n", markup_text(part.y_label));
-  for (std::size_t i = 1; i < part.ceiling.size(); ++i) {
-    const auto& [x1, y1] = part.ceiling[i - 1];
-    const auto& [x2, y2] = part.ceiling[i];
-    if (!(x1 > 0 && y1 > 0 && x2 > 0 && y2 > 0)) continue;
+  for (const auto& [x1, y1, x2, y2] : ceiling_of(part))
     svg += fmt::format("<line class=\"ceiling\" x1=\"{:.2f}%\" y1=\"{:.1f}\" x2=\"{:.2f}%\" y2=\"{:.1f}\"/>\n",
                        100 * x.at(x1), height(y1), 100 * x.at(x2), height(y2));
-  }
   return svg;
 }
 
@@ -396,10 +424,9 @@ std::string roofline(const PagePart& part, const Looks& looks) {
   };
   std::vector<Point> points;
   for (const PageRow& row : part.rows) {
-    if (!(row.intensity_or_bytes > 0)) continue;
     for (const PageSeries& series : row.series) {
       const double fast = rate(row, series, series.seconds);
-      if (!timed(series) || !(fast > 0)) continue;
+      if (!timed(series) || !Axis::takes(fast) || !Axis::takes(row.intensity_or_bytes)) continue;
       points.push_back({&row, &series, fast});
       x.take(row.intensity_or_bytes);
       y.take(fast);

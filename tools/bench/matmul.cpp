@@ -168,7 +168,7 @@ class BenchMatmul final : public BenchProduct<MatmulProblem, reference::MatmulDe
                              {"c_is_d", p.c_is_d},
                              {"bias", word_of(p.bias)},
                              {"scale", word_of(p.scale)},
-                             {"activation", word_of(p.activation)},
+                             {"activation", word_of(detail::activation_words(p))},
                              {"residual", p.residual},
                              {"a_scale", p.a_scale}};
     const auto given = [&](const char* key, std::int64_t value, std::int64_t left_out) {

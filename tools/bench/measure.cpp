@@ -34,6 +34,14 @@ Spread spread_of(std::vector<double> seconds) {
   return spread;
 }
 
+std::string chosen_name(const Plan& plan) {
+  for (const Candidate& candidate : plan.candidates)
+    if (candidate.chosen) return candidate.name;
+  std::string stems;
+  for (const Step& step : plan.steps) stems += (stems.empty() ? "" : ", ") + step.kernel.stem;
+  return stems;
+}
+
 namespace {
 
 constexpr double kLongRun = 0.5;  // seconds: what takes longer is timed once
@@ -63,15 +71,6 @@ struct Runner {
     return launch;
   }
 };
-
-// The chosen candidate; of a plan that lists none, its kernels.
-std::string chosen_name(const Plan& plan) {
-  for (const Candidate& candidate : plan.candidates)
-    if (candidate.chosen) return candidate.name;
-  std::string stems;
-  for (const Step& step : plan.steps) stems += (stems.empty() ? "" : ", ") + step.kernel.stem;
-  return stems;
-}
 
 // One row. What a whole call shares is RowBench's.
 class RowRun {

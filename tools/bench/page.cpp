@@ -138,7 +138,9 @@ Page page_of(const BenchReport& report) {
     if (operation->beside_copy())
       page.notes +=
           fmt::format(" The copy is the faster of {} and a kernel of 16 bytes an invocation, in the same run.", copy);
-    if (!operation->unit().note.empty()) page.notes.append(" ").append(operation->unit().note);
+    // Operations may share a note.
+    const auto& note = operation->unit().note;
+    if (!note.empty() && page.notes.find(note) == std::string::npos) page.notes.append(" ").append(note);
     page.parts.push_back(part_of(*operation, rows));
     page.parts.back().title = name;
   }

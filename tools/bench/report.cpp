@@ -215,14 +215,20 @@ nlohmann::json reference_json(const ReferenceTimes& reference) {
           {"agreed", reference.agreed}};
 }
 
+void add_profile(nlohmann::json& report, const std::string& profile) {
+  if (auto json = nlohmann::json::parse(profile, nullptr, false); json.is_object()) report["profile"] = std::move(json);
+}
+
 nlohmann::json to_json(const BenchReport& report) {
   nlohmann::json rows = nlohmann::json::array();
   for (const RowResult& result : report.rows) rows.push_back(row_json(result));
-  return {{"device", report.device},       {"driver", report.driver},
-          {"preset", report.preset},       {"planner", report.planner},
-          {"min_time_s", report.min_time}, {"warmup_s", report.warmup},
-          {"cycle_mb", report.cycle_mb},   {"date", report.date},
-          {"command", report.command},     {"rows", rows}};
+  nlohmann::json json = {{"device", report.device},       {"driver", report.driver},
+                         {"preset", report.preset},       {"planner", report.planner},
+                         {"min_time_s", report.min_time}, {"warmup_s", report.warmup},
+                         {"cycle_mb", report.cycle_mb},   {"date", report.date},
+                         {"command", report.command},     {"rows", rows}};
+  add_profile(json, report.profile);
+  return json;
 }
 
 std::string print_table(const BenchReport& report) {

@@ -1,6 +1,7 @@
 // The times of others: those that tools/python/rivals.py wrote, and NumPy's.
 #include "bench.hpp"
 #include "cli/files.hpp"
+#include "numbers.hpp"
 
 #include <array>
 #include <cstdio>
@@ -16,11 +17,12 @@ Result<Rivals> read_rivals(const std::string& file) {
   if (!json.is_object()) return fail(ErrorKind::parse, "rivals", file, "{row name: {rival: seconds}}");
   Rivals rivals;
   for (const auto& [row, object] : json.items()) {
-    if (!object.is_object()) continue;
-    for (const auto& [rival, seconds] : object.items()) {
-      if (!seconds.is_number() || seconds.get<double>() <= 0)
-        return fail(ErrorKind::parse, "rivals: " + rival, seconds.dump(), "seconds");
-      rivals[row][rival] = seconds.get<double>();
+    if (!object.is_object())
+      return fail(ErrorKind::parse, "rivals: " + row, std::string(object.type_name()), "{rival: seconds}");
+    for (const auto& [rival, value] : object.items()) {
+      const auto seconds = file_seconds(value, "rivals: " + row + ": " + rival);
+      if (!seconds) return std::unexpected(seconds.error());
+      rivals[row][rival] = *seconds;
     }
   }
   return rivals;
@@ -63,7 +65,8 @@ void time_numpy(BenchReport& report) {
       const auto text = read_text(output);
       const auto times = text ? nlohmann::json::parse(*text, nullptr, false) : nlohmann::json();
       for (RowResult& result : report.rows) {
-        if (times.contains(result.row.name)) result.rivals["numpy"] = times[result.row.name].get<double>();
+        if (!times.contains(result.row.name)) continue;
+        if (const auto seconds = file_seconds(times[result.row.name], "numpy")) result.rivals["numpy"] = *seconds;
       }
     }
   }

@@ -88,7 +88,8 @@ SweepReport sweep_report(const SweepOptions& sweep, const BenchReport& report, s
                   .command = report.command,
                   .seed = sweep.seed,
                   .bytes_per_second = report.bytes_per_second,
-                  .rows = {}};
+                  .rows = {},
+                  .profile = report.profile};
   for (std::size_t i = 0; i < report.rows.size(); ++i) out.rows.push_back(sweep_row(cases[i], report.rows[i]));
   return out;
 }

@@ -52,6 +52,7 @@ struct SweepReport {
   std::uint64_t seed = 0;
   double bytes_per_second = 0;  // the copy's, at its best in this call
   std::vector<SweepRow> rows;
+  std::string profile = {};  // the device's, as JSON
 };
 
 // What a row is held against, and how: > 1 is faster than it.

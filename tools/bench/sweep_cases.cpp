@@ -10,12 +10,15 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
+#include <optional>
 #include <utility>
 
 namespace sectile::tools {
 namespace {
 
 constexpr int kTries = 100000;
+constexpr int kTriesToAdvise = 1000;
 
 template <class T>
 std::string list_of(const T& items, auto&& text) {
@@ -24,19 +27,45 @@ std::string list_of(const T& items, auto&& text) {
   return list;
 }
 
-// The first case at or behind `try`s that fits: the same for the same arguments.
+std::optional<Drawn> draw(const SweepOptions& options, const BenchOperation& operation, std::size_t cls,
+                          std::size_t type, std::size_t index, int tries) {
+  reference::Random random(reference::mix(options.seed) ^ reference::mix(operation.sweep_stream() + 16 * cls) ^
+                           reference::mix(index + 1));
+  for (int i = 0; i < tries; ++i)
+    if (auto drawn =
+            operation.draw(options, operation.sweep_classes()[cls].letter, operation.sweep_types()[type], random))
+      return drawn;
+  return std::nullopt;
+}
+
+// The bound nearest to the given one, by factors of 2, with which the case is drawn; empty: none that an option takes.
+std::string bound_that_serves(SweepOptions options, const BenchOperation& operation, std::size_t cls, std::size_t type,
+                              std::size_t index) {
+  const bool products = operation.unit().operations;
+  double& bound = products ? options.max_gflop : options.min_mb;
+  const double given = bound > 0 ? bound : products ? (options.cpu ? 2 : 0.001) : options.cpu ? 4 : 32;
+  for (double factor = 2; factor < 1e10; factor *= 2)
+    for (const double tried : {given * factor, given / factor}) {
+      if (tried < 0.001 || tried > (products ? 1e6 : 1e5)) continue;
+      bound = tried;
+      if (draw(options, operation, cls, type, index, kTriesToAdvise))
+        return fmt::format("{} {:g}", products ? "--max-gflop" : "--min-mb", tried);
+    }
+  return {};
+}
+
+// The first case that fits: the same for the same arguments.
 Result<SweepCase> draw_case(const SweepOptions& options, const BenchOperation& operation, std::size_t cls,
                             std::size_t type, std::size_t index) {
   const SweepClass& c = operation.sweep_classes()[cls];
   const std::string_view name = operation.sweep_types()[type];
-  reference::Random random(reference::mix(options.seed) ^ reference::mix(operation.sweep_stream() + 16 * cls) ^
-                           reference::mix(index + 1));
-  for (int i = 0; i < kTries; ++i)
-    if (auto drawn = operation.draw(options, c.letter, name, random))
-      return SweepCase{fmt::format("{} {}", c.letter, c.name), std::string(name), std::move(drawn->problem),
-                       std::move(drawn->neighbour)};
-  return fail(ErrorKind::limit_exceeded, "sweep", fmt::format("class {}", c.letter),
-              "a problem within --min-mb or --max-gflop");
+  if (auto drawn = draw(options, operation, cls, type, index, kTries))
+    return SweepCase{fmt::format("{} {}", c.letter, c.name), std::string(name), std::move(drawn->problem),
+                     std::move(drawn->neighbour)};
+  const std::string serves = bound_that_serves(options, operation, cls, type, index);
+  return fail(ErrorKind::limit_exceeded, "sweep",
+              fmt::format("no problem of class {} {} with {} is within the bound", c.letter, c.name, name),
+              serves.empty() ? "a problem within --min-mb or --max-gflop" : serves);
 }
 
 }  // namespace
@@ -73,8 +102,16 @@ Result<std::vector<SweepCase>> sweep_cases(const SweepOptions& options) {
   if (!options.only_type.empty() && std::ranges::none_of(types, is_type))
     return fail(ErrorKind::missing, "--type", options.only_type,
                 list_of(types, [](std::string_view t) { return std::string(t); }));
+  // One case of each class and type, then again. Whole rounds before the first case are not counted through.
+  const std::size_t round = classes.size() * types.size();
+  const std::size_t of_round = (options.only_class.empty() ? classes.size() : 1) *
+                               (options.only_type.empty() ? types.size() : 1);
+  const std::size_t rounds = options.first / of_round;
+  if (rounds > (std::numeric_limits<std::size_t>::max() >> 1) / round)
+    return fail(ErrorKind::limit_exceeded, "--first", std::to_string(options.first),
+                fmt::format("at most {}", (std::numeric_limits<std::size_t>::max() >> 1) / round * of_round));
   std::vector<SweepCase> cases;
-  for (std::size_t i = 0, seen = 0; cases.size() < options.cases; ++i) {
+  for (std::size_t i = rounds * round, seen = rounds * of_round; cases.size() < options.cases; ++i) {
     const std::size_t cls = i % classes.size(), index = i / classes.size(), type = index % types.size();
     if (!options.only_class.empty() && !is_class(classes[cls])) continue;
     if (!options.only_type.empty() && !is_type(types[type])) continue;

@@ -2,6 +2,7 @@
 #include "sweep.hpp"
 
 #include "cli/text.hpp"
+#include "numbers.hpp"
 #include "operation.hpp"
 
 #include <fmt/format.h>
@@ -70,7 +71,7 @@ nlohmann::json summary_json(const SweepSummary& s) {
 std::array<std::size_t, 13> histogram(const std::vector<double>& values) {
   std::array<std::size_t, 13> counts{};
   for (const double value : values)
-    ++counts[std::min<std::size_t>(12, static_cast<std::size_t>(std::max(0.0, value * 10)))];
+    ++counts[static_cast<std::size_t>(std::clamp(value * 10, 0.0, 12.0))];
   return counts;
 }
 
@@ -164,15 +165,47 @@ nlohmann::json row_json(const SweepReport& report, const SweepRow& row) {
   return object;
 }
 
-ReferenceTimes reference_from_json(const nlohmann::json& object) {
+Result<ReferenceTimes> reference_from_json(const nlohmann::json& object, const std::string& what) {
   ReferenceTimes times;
   const std::string kind = object.value("kind", std::string(name(times.reference)));
   for (const Reference reference : {Reference::copy, Reference::matmul_f32, Reference::matmul_f16})
     if (kind == name(reference)) times.reference = reference;
-  times.before = object.value("before_s", 0.0);
-  times.after = object.value("after_s", 0.0);
   times.agreed = object.value("agreed", false);
+  FileNumbers numbers(object, what);
+  numbers.seconds("before_s", times.before);
+  numbers.seconds("after_s", times.after);
+  if (auto read = numbers.finish(); !read) return std::unexpected(read.error());
   return times;
+}
+
+// Members of another kind than text throw. Errors: those of FileNumbers.
+Result<SweepRow> row_from_json(const nlohmann::json& object, const std::string& what) {
+  SweepRow row;
+  row.group = object.value("class", "");
+  row.type = object.value("type", "");
+  row.problem = object.value("problem", "");
+  row.candidate = object.value("candidate", "");
+  row.error = object.value("error", "");
+  row.neighbour = object.value("neighbour", "");
+  row.best = object.value("best", "");
+  row.unsteady = object.value("unsteady", false);
+  FileNumbers numbers(object, what);
+  numbers.seconds("median_s", row.ours);
+  numbers.seconds("p10_s", row.p10);
+  numbers.seconds("p90_s", row.p90);
+  numbers.seconds("copy_s", row.copy);
+  numbers.seconds("neighbour_s", row.neighbour_seconds);
+  numbers.seconds("best_s", row.best_seconds);
+  numbers.count("bytes", row.bytes);
+  numbers.count("operations", row.operations);
+  numbers.seconds_by_name("rivals_s", row.rivals);
+  if (auto read = numbers.finish(); !read) return std::unexpected(read.error());
+  const auto times = object.find("reference_times");
+  if (times == object.end()) return row;
+  auto reference = reference_from_json(*times, what + ".reference_times");
+  if (!reference) return std::unexpected(reference.error());
+  row.reference = *reference;
+  return row;
 }
 
 // What rates are fractions of; ratio_of says which it is in a row.
@@ -251,11 +284,13 @@ nlohmann::json to_json(const SweepReport& report) {
     if (!group.neighbours.empty()) object["times_neighbour"] = summary_json(summary_of(group.neighbours));
     if (!group.regrets.empty()) object["regret"] = summary_json(summary_of(group.regrets));
   }
-  return {{"sweep", report.operation}, {"seed", report.seed},
-          {"device", report.device},   {"driver", report.driver},
-          {"planner", report.planner}, {"date", report.date},
-          {"command", report.command}, {"bytes_per_second", report.bytes_per_second},
-          {"classes", groups},         {"rows", rows}};
+  nlohmann::json json = {{"sweep", report.operation}, {"seed", report.seed},
+                         {"device", report.device},   {"driver", report.driver},
+                         {"planner", report.planner}, {"date", report.date},
+                         {"command", report.command}, {"bytes_per_second", report.bytes_per_second},
+                         {"classes", groups},         {"rows", rows}};
+  add_profile(json, report.profile);
+  return json;
 }
 
 Result<SweepReport> sweep_from_json(std::string_view text) {
@@ -273,28 +308,16 @@ Result<SweepReport> sweep_from_json(std::string_view text) {
     report.planner = json.value("planner", "");
     report.date = json.value("date", "");
     report.command = json.value("command", "");
-    report.bytes_per_second = json.value("bytes_per_second", 0.0);
-    for (const auto& object : json.at("rows")) {
-      SweepRow row;
-      row.group = object.value("class", "");
-      row.type = object.value("type", "");
-      row.problem = object.value("problem", "");
-      row.candidate = object.value("candidate", "");
-      row.error = object.value("error", "");
-      row.ours = object.value("median_s", 0.0);
-      row.p10 = object.value("p10_s", 0.0);
-      row.p90 = object.value("p90_s", 0.0);
-      row.copy = object.value("copy_s", 0.0);
-      row.bytes = object.value("bytes", 0.0);
-      row.operations = object.value("operations", 0.0);
-      row.rivals = object.value("rivals_s", std::map<std::string, double>());
-      row.neighbour = object.value("neighbour", "");
-      row.neighbour_seconds = object.value("neighbour_s", 0.0);
-      row.best = object.value("best", "");
-      row.best_seconds = object.value("best_s", 0.0);
-      row.unsteady = object.value("unsteady", false);
-      row.reference = reference_from_json(object.value("reference_times", nlohmann::json::object()));
-      report.rows.push_back(std::move(row));
+    if (json.contains("profile")) report.profile = json["profile"].dump();
+    FileNumbers numbers(json, "sweep");
+    numbers.rate("bytes_per_second", report.bytes_per_second);
+    if (auto read = numbers.finish(); !read) return std::unexpected(read.error());
+    const nlohmann::json& rows = json.at("rows");
+    if (!rows.is_array()) return bad("rows: no array");
+    for (const auto& object : rows) {
+      auto row = row_from_json(object, fmt::format("sweep.rows.{}", report.rows.size()));
+      if (!row) return std::unexpected(row.error());
+      report.rows.push_back(std::move(*row));
     }
   } catch (const nlohmann::json::exception& error) {
     return bad(error.what());

@@ -15,7 +15,7 @@ void add_product_options(CLI::App& app, ProductOptions& options, const std::stri
   app.add_option("--c", options.c, "C, of the result's shape; beta is then 1 by default");
   app.add_option("--alpha", options.alpha, "Factor of the product")->capture_default_str()->check(finite_number());
   app.add_option("--beta", options.beta, "Factor of C")->check(finite_number());
-  app.add_option("--activation", options.activation, "none, relu, gelu, gelu_tanh or silu");
+  app.add_option("--activation", options.activation, kActivationHelp);
   app.add_option("--type", options.type,
                  fmt::format("Type that {} are rounded to: f32, f16, bf16 or i8 (default: the first's)", factors));
   app.add_option("--acc", options.acc, "Type of the sums: f32, f16 (for f16) or i32 (for i8)");
@@ -56,7 +56,7 @@ Result<ProductWords> product_words(const ProductOptions& options, DType otherwis
   if (!acc) return std::unexpected(acc.error());
   const auto out = type_of(options.out_type, integer ? DType::i32 : *type);
   if (!out) return std::unexpected(out.error());
-  const auto activation = parse_activation(options.activation);
+  const auto activation = parse_activation(options.activation, options.activation_last);
   if (!activation) return std::unexpected(activation.error());
   if (options.c.empty() && options.beta.value_or(0) != 0)
     return fail(ErrorKind::missing, "C", fmt::format("beta {}", *options.beta), "--c C.npy");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "npy.hpp"
+#include "plan/activation.hpp"
 
 #include <sectile/error.hpp>
 #include <sectile/problem.hpp>
@@ -26,6 +27,7 @@ struct ProductOptions {
   std::string type, acc, out_type, activation = "none";
   std::optional<float> beta;
   float alpha = 1;
+  bool activation_last = false;
   bool json = false;
 };
 // Names of the operands in the texts of the options, as "A and B". The caller adds --bias, which has its own shape.
@@ -49,7 +51,7 @@ DType element_type(const NpyHeader& header);
 struct ProductWords {
   DType type = DType::f32, acc = DType::f32, out = DType::f32;
   float alpha = 1, beta = 0;
-  Activation activation = Activation::none;
+  detail::ActivationWords activation = {};
 };
 Result<ProductWords> product_words(const ProductOptions& options, DType otherwise);
 
@@ -62,7 +64,7 @@ Result<void> set_words(P& problem, const ProductOptions& options, DType otherwis
   problem.out = words->out;
   problem.alpha = words->alpha;
   problem.beta = words->beta;
-  problem.activation = words->activation;
+  detail::set_activation(problem, words->activation);
   return {};
 }
 

@@ -46,6 +46,12 @@ Result<std::vector<MemoryPtr>> make_operands(Machine& machine, const Plan& plan,
 Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<const std::span<const std::byte>> inputs,
                         const TunedChoices* tuned) {
   auto plan = make_plan(problem, machine.profile(), {.tuned = tuned});
+  while (plan) {
+    const auto changed = machine.test_for(*plan);
+    if (!changed) return std::unexpected(changed.error());
+    if (!*changed) break;
+    plan = make_plan(problem, machine.profile(), {.tuned = tuned});
+  }
   if (!plan) return std::unexpected(plan.error());
   std::size_t written = 0;
   while (written < plan->operands.size() && plan->operands[written].role != OperandRole::destination) ++written;
@@ -75,7 +81,7 @@ int run_to_file(const ResultFile& file, const Problem& problem, std::span<const 
   std::vector<std::byte> bytes;
   std::string device = "none: nothing to do", plan = "no step";
   if (std::ranges::any_of(*operands, [](const OperandSpec& operand) { return operand.written && operand.bytes > 0; })) {
-    const auto machine = Machine::open(file.device);
+    const auto machine = Machine::open(file.device, {.canary_at_open = false});
     if (!machine) return report(machine.error(), file.json);
     device = (*machine)->name();
     auto ran = run_problem(**machine, problem, inputs, read_tuned(file.tuned).get());

@@ -36,9 +36,11 @@ Result<DeviceProfile> read_target(const std::string& name_or_file) {
   std::error_code code;
   // Neither: builtin_target's error lists all names.
   if (!std::filesystem::exists(name_or_file, code)) {
+    auto unknown = builtin_target(name_or_file);
     const bool path = name_or_file.find_first_of("./") != std::string::npos;
-    if (path) return fail(ErrorKind::missing, "target file", name_or_file);
-    return builtin_target(name_or_file);
+    if (path && !unknown)
+      return fail(ErrorKind::missing, "target or file", name_or_file, "a file, or " + unknown.error().limit);
+    return unknown;
   }
   const auto text = read_text(name_or_file);
   if (!text) return std::unexpected(text.error());
@@ -80,9 +82,9 @@ std::string default_device(const std::string& selector) {
   return best == nullptr ? selector : "vulkan:" + std::to_string(best->index);
 }
 
-void print_matrix_remark(const Plan& plan, const DeviceProfile& profile) {
-  const std::string remark = matrix_unit_remark(plan, profile);
-  if (!remark.empty()) fmt::print(stderr, "sectile: note: {} on {}: {}\n", print(plan.problem), profile.name, remark);
+void print_remark(const Plan& plan, const DeviceProfile& profile) {
+  const std::string text = plan_remark(plan, profile);
+  if (!text.empty()) fmt::print(stderr, "sectile: note: {} on {}: {}\n", print(plan.problem), profile.name, text);
 }
 
 Result<void> check_candidate(const Problem& problem, const DeviceProfile& profile, const std::string& force) {

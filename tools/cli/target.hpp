@@ -19,8 +19,8 @@ Result<DeviceProfile> device_profile(const std::string& selector);
 // the highest Vulkan version (SwiftShader is 50 times slower than lavapipe).
 std::string default_device(const std::string& selector);
 
-// Prints on standard error why the plan does not use the matrix unit, where it could.
-void print_matrix_remark(const Plan& plan, const DeviceProfile& profile);
+// Prints on standard error what the plan leaves unused, where there is something: see plan_remark().
+void print_remark(const Plan& plan, const DeviceProfile& profile);
 
 // Checks that a candidate's name begins with `force`. Errors: missing.
 Result<void> check_candidate(const Problem& problem, const DeviceProfile& profile, const std::string& force);

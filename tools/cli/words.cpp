@@ -10,8 +10,7 @@ namespace sectile::tools {
 namespace {
 
 // By the enumerations' order.
-constexpr std::string_view kActivations[] = {"none", "relu", "gelu", "gelu_tanh", "silu"},
-                           kFormats[] = {"plain", "q8", "q4"}, kAxes[] = {"none", "row", "column"},
+constexpr std::string_view kFormats[] = {"plain", "q8", "q4"}, kAxes[] = {"none", "row", "column"},
                            kImageLayouts[] = {"nchw", "nhwc", "nchw4c", "nchw8c"},
                            kFilterLayouts[] = {"kcrs", "krsc", "rsck"};
 
@@ -27,14 +26,22 @@ Result<E> parse(std::string_view what, std::string_view text, std::span<const st
 
 }  // namespace
 
-std::string_view word_of(Activation activation) noexcept { return kActivations[std::to_underlying(activation)]; }
+std::string word_of(const detail::ActivationWords& activation) {
+  if (activation.which == Activation::none) return "none";
+  return detail::activation_text(activation) + (activation.last ? " last" : "");
+}
 std::string_view word_of(WeightFormat format) noexcept { return kFormats[std::to_underlying(format)]; }
 std::string_view word_of(PerAxis axis) noexcept { return kAxes[std::to_underlying(axis)]; }
 std::string_view word_of(ImageLayout layout) noexcept { return kImageLayouts[std::to_underlying(layout)]; }
 std::string_view word_of(FilterLayout layout) noexcept { return kFilterLayouts[std::to_underlying(layout)]; }
 
-Result<Activation> parse_activation(std::string_view text) {
-  return parse<Activation>("activation", text, kActivations);
+Result<detail::ActivationWords> parse_activation(std::string_view text, bool last) {
+  detail::ActivationWords words{.last = last};
+  const std::string want = "none, " + detail::activation_names(true);
+  if (text == "none") return words;
+  if (!detail::names_activation({text})) return fail(ErrorKind::invalid_problem, "activation", std::string(text), want);
+  if (auto ok = detail::parse_activation("activation", {text}, want, words); !ok) return std::unexpected(ok.error());
+  return words;
 }
 Result<ImageLayout> parse_image_layout(std::string_view text) {
   return parse<ImageLayout>("layout", text, kImageLayouts);

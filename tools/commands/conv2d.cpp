@@ -216,6 +216,7 @@ Command add_conv2d(CLI::App& parent) {
   app->add_option("--bias", options->product.bias, "A value for each output channel, of the result's type");
   app->add_option("--scale", options->scale, "A factor for each output channel, f32");
   app->add_option("--residual", options->residual, "Added last; of the result's shape and type");
+  app->add_flag("--activation-last", options->product.activation_last, "The activation follows the residual");
   add_product_options(*app, options->product, "X and W");
   return {app, [options] { return run(*options); }};
 }

@@ -34,6 +34,8 @@ struct DevicesOptions {
 std::vector<std::string> canary_lines(const DeviceProfile& profile) {
   std::vector<std::string> lines;
   lines.reserve(profile.canary_failed.size() + 1);
+  for (const auto& [field, source] : profile.sources)
+    if (source.starts_with("record_canary") && field != "canary") lines.push_back("failed: " + field + ": " + source);
   for (const MatrixShape& shape : profile.canary_failed) lines.push_back("failed: " + print(shape) + " is not used");
   if (!lines.empty() || profile.matrix_shapes.empty()) return lines;
   lines.push_back(fmt::format("{}: {} matrix shapes", profile.canary == Canary::passed ? "passed" : "not run yet",

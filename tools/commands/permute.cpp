@@ -6,6 +6,7 @@
 #include "cli/target.hpp"
 #include "cli/text.hpp"
 #include "cli/tuned.hpp"
+#include "cli/words.hpp"
 
 #include <fmt/format.h>
 
@@ -26,8 +27,9 @@ namespace {
 
 struct PermuteOptions {
   std::string in, out, axes, layout, device, tuned;
-  std::string cast, scale, bias, add;
+  std::string cast, scale, bias, add, activation = "none";
   std::int64_t channels = 0;
+  bool activation_last = false;
   bool json = false;
 };
 
@@ -107,6 +109,9 @@ Result<void> set_stage(PermuteProblem& problem, const PermuteOptions& options, A
   }
   if (!options.bias.empty())
     if (auto set = set_vector("bias", options.bias, stage.bias, arrays); !set) return set;
+  const auto activation = parse_activation(options.activation, options.activation_last);
+  if (!activation) return std::unexpected(activation.error());
+  detail::set_activation(stage, *activation);
   if (options.add.empty()) return {};
   auto array = read_npy(options.add);
   if (!array) return std::unexpected(array.error());
@@ -186,7 +191,9 @@ Command add_permute(CLI::App& parent) {
   app->add_option("--scale", options->scale,
                   "Factor: a number, or AXIS:FILE.npy (f32 along an axis of the input, as C:scale.npy)");
   app->add_option("--bias", options->bias, "Added after the scale: AXIS:FILE.npy");
+  app->add_option("--activation", options->activation, kActivationHelp);
   app->add_option("--add", options->add, "Added last: a .npy file of the result's shape and type");
+  app->add_flag("--activation-last", options->activation_last, "The activation follows the sum");
   app->add_option("-o,--out,--output", options->out, "The .npy file to write")->required();
   app->add_option("--device", options->device, kDeviceHelp);
   app->add_option("--tuned", options->tuned, kTunedHelp);

@@ -51,7 +51,7 @@ Result<void> print_statistics(const PlanCommandOptions& options, const DevicePro
   with_statistics.canary = false;  // nothing runs
   auto runtime = vulkan::Runtime::open(default_device(options.device), with_statistics);
   if (!runtime) return std::unexpected(runtime.error());
-  const auto ready = runtime->device().prepare(plan);
+  const auto ready = runtime->device().prepare(plan, {.any_profile = !options.supplement.empty()});
   if (!ready) return std::unexpected(ready.error());
   const auto steps = runtime->device().statistics(*ready);
   if (!steps) return std::unexpected(steps.error());
@@ -85,7 +85,7 @@ int run(const PlanCommandOptions& options) {
                                .tuned = tuned.get(),
                                .few_pipelines = options.few_pipelines});
   if (!plan) return report(plan.error(), options.json);
-  print_matrix_remark(*plan, *profile);
+  print_remark(*plan, *profile);
   if (options.json) {
     fmt::print("{}\n", to_json(*plan));
     return kOk;

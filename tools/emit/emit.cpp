@@ -241,7 +241,7 @@ Result<EmittedTarget> emit_target(const DeviceProfile& profile, const std::vecto
       continue;
     }
     if (!ids.insert(made->plan.id).second) continue;  // the same problem twice
-    print_matrix_remark(made->plan, profile);
+    print_remark(made->plan, profile);
     EmittedPlan emitted{std::move(made->plan), "", {}};
     emitted.name = plan_name(emitted.plan);
     for (EmittedModule& module : made->modules) {

@@ -1,6 +1,8 @@
 // Reads folders that emit has written, for pack.
 #include "emit.hpp"
 
+#include <sectile/planner.hpp>
+
 #include "base/json_text.hpp"
 #include "cli/files.hpp"
 
@@ -104,6 +106,11 @@ Result<void> read_folder(const std::string& folder, bool above, Emitted& emitted
     }
     return {};
   }
+  // Its plans and kernels may differ from this version's in what is pushed where.
+  const auto version = json->find("planner_version");
+  if (version == json->end() || *version != planner_version())
+    return fail(ErrorKind::parse, path, "planner version " + (version == json->end() ? "not there" : version->dump()),
+                fmt::format("\"{}\", this version's: emit the folder again", planner_version()));
   if (!json->contains("modules") || !(*json)["modules"].is_array()) return fail(ErrorKind::parse, path, "no modules");
   return read_modules(folder, path, (*json)["modules"], std::move(*text), emitted);
 }

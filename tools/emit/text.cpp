@@ -240,7 +240,7 @@ std::string manifest_text(const EmittedTarget& target, bool freeze_shape) {
       {"freeze_shape", freeze_shape},
       {"target",
        {{"name", target.profile.name},
-        {"profile_hash", hash_text(to_json(target.profile))},
+        {"profile_hash", profile_hash_of(target.profile)},
         {"vulkan_version", api == 0 ? "unknown" : fmt::format("{}.{}", api / 1000, api % 1000)}}},
       {"files", files},
       {"left_out", to_json(target.left_out)},

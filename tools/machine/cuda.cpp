@@ -37,7 +37,7 @@ const cuda::Buffer& cuda_buffer_of(const Memory& memory) { return static_cast<co
 
 class CudaMachine final : public Machine {
  public:
-  explicit CudaMachine(cuda::Runtime runtime) : runtime_(std::move(runtime)) {}
+  CudaMachine(cuda::Runtime runtime, const PrepareOptions& how) : runtime_(std::move(runtime)), how_(how) {}
 
   const DeviceProfile& profile() const override { return runtime_.profile(); }
   std::string name() const override { return runtime_.entry().name; }
@@ -60,7 +60,7 @@ class CudaMachine final : public Machine {
   }
 
   Result<ProgramPtr> prepare(const Plan& plan) override {
-    auto executable = runtime_.device().prepare(plan);
+    auto executable = runtime_.device().prepare(plan, how_);
     if (!executable) return std::unexpected(executable.error());
     return std::make_shared<const CudaProgram>(std::move(*executable));
   }
@@ -123,6 +123,7 @@ class CudaMachine final : public Machine {
   }
 
   cuda::Runtime runtime_;
+  PrepareOptions how_;
 };
 
 }  // namespace
@@ -133,7 +134,7 @@ Result<std::unique_ptr<Machine>> open_cuda(const std::string& selector, const Ma
   auto runtime =
       cuda::Runtime::open(selector, {.cubin_folder = options.cache.empty() ? default_cubin_folder() : options.cache});
   if (!runtime) return std::unexpected(runtime.error());
-  return std::make_unique<CudaMachine>(std::move(*runtime));
+  return std::make_unique<CudaMachine>(std::move(*runtime), PrepareOptions{.any_profile = options.any_profile});
 }
 
 }  // namespace sectile::tools

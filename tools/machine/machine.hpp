@@ -63,7 +63,9 @@ struct TimingWish {
 struct MachineOptions {
   bool validation = false;  // Vulkan's validation layer; an error (missing) where it is not there
   bool executable_statistics = false;
-  std::string cache;  // a file (Vulkan) or folder (CUDA) for compiled kernels; empty: none
+  bool canary_at_open = true;  // false: Machine::test_for runs what a plan rests on
+  std::string cache = {};      // a file (Vulkan) or folder (CUDA) for compiled kernels; empty: none
+  bool any_profile = false;    // plans for a changed profile are prepared too
 };
 
 // Kernels made since the machine was opened, and how many of them came from the cache.
@@ -96,6 +98,10 @@ class Machine {
   virtual Result<void> upload(const Memory& memory, std::uint64_t offset, std::span<const std::byte> bytes) = 0;
   virtual Result<void> download(const Memory& memory, std::uint64_t offset, std::span<std::byte> bytes) = 0;
   virtual Result<void> fill(const Memory& memory, std::uint64_t offset, std::uint64_t bytes, std::uint32_t word) = 0;
+
+  // Tests of the driver that the plan rests on and that have not been run (vulkan.hpp, the canary); true: profile() has
+  // changed, and the plan is to be made again. Says so on standard error where it takes a while.
+  virtual Result<bool> test_for(const Plan&) { return false; }
 
   virtual Result<ProgramPtr> prepare(const Plan& plan) = 0;
   // Many at once, in parallel where the API's library does so.

@@ -39,9 +39,21 @@ const vulkan::Buffer& vulkan_buffer_of(const Memory& memory) {
   return static_cast<const VulkanMemory&>(memory).buffer();
 }
 
+// Warnings and failures of the canary.
+void tell_canary(const vulkan::Runtime& runtime) {
+  if (!runtime.canary_warning().empty()) fmt::print(stderr, "sectile: warning: {}\n", runtime.canary_warning());
+  const auto tell = [&](const auto& rows, const char* effect) {
+    for (const auto& row : rows)
+      if (row.verdict == Canary::failed)
+        fmt::print(stderr, "sectile: {}: canary of {}; {}\n", runtime.entry().name, print(row), effect);
+  };
+  tell(runtime.canary().rows, "not used");
+  tell(runtime.canary().kinds, "kernels do it by integers");
+}
+
 class VulkanMachine final : public Machine {
  public:
-  explicit VulkanMachine(vulkan::Runtime runtime) : runtime_(std::move(runtime)) {}
+  VulkanMachine(vulkan::Runtime runtime, const PrepareOptions& how) : runtime_(std::move(runtime)), how_(how) {}
 
   const DeviceProfile& profile() const override { return runtime_.profile(); }
   std::string name() const override { return runtime_.entry().name; }
@@ -63,15 +75,24 @@ class VulkanMachine final : public Machine {
     return runtime_.fill(vulkan_buffer_of(memory), offset, bytes, word);
   }
 
+  Result<bool> test_for(const Plan& plan) override {
+    if (!runtime_.wants_test(plan)) return false;
+    if (profile().kind == DeviceKind::cpu && vulkan::canary_scope(plan).matrices)
+      fmt::print(stderr, "sectile: testing the matrix unit of {}, once for each version of the driver\n", name());
+    auto changed = runtime_.test_for(plan);
+    if (changed) tell_canary(runtime_);
+    return changed;
+  }
+
   Result<ProgramPtr> prepare(const Plan& plan) override {
-    auto executable = runtime_.device().prepare(plan);
+    auto executable = runtime_.device().prepare(plan, how_);
     if (!executable) return std::unexpected(executable.error());
     return std::make_shared<const VulkanProgram>(std::move(*executable));
   }
   std::size_t kernel_count() const override { return const_cast<vulkan::Runtime&>(runtime_).device().pipeline_count(); }
   void trim() override { runtime_.device().trim(); }
   Result<std::vector<ProgramPtr>> prepare_all(std::span<const Plan> plans) override {
-    auto executables = runtime_.device().prepare(plans);
+    auto executables = runtime_.device().prepare(plans, 0, how_);
     if (!executables) return std::unexpected(executables.error());
     std::vector<ProgramPtr> programs;
     for (auto& executable : *executables)
@@ -160,6 +181,7 @@ class VulkanMachine final : public Machine {
   }
 
   vulkan::Runtime runtime_;
+  PrepareOptions how_;
 };
 
 }  // namespace
@@ -177,14 +199,12 @@ Result<std::unique_ptr<Machine>> open_vulkan(const std::string& selector, const 
   wanted.executable_statistics = options.executable_statistics;
   wanted.pipeline_cache = options.cache;
   wanted.canary = canary_wanted();
+  wanted.canary_at_open = options.canary_at_open;
   wanted.canary_folder = default_canary_folder();
   auto runtime = vulkan::Runtime::open(selector, wanted);
   if (!runtime) return std::unexpected(runtime.error());
-  if (!runtime->canary_warning().empty()) fmt::print(stderr, "sectile: warning: {}\n", runtime->canary_warning());
-  for (const CanaryRow& row : runtime->canary().rows)
-    if (row.verdict == Canary::failed)
-      fmt::print(stderr, "sectile: {}: canary of {}; not used\n", runtime->entry().name, print(row));
-  return std::make_unique<VulkanMachine>(std::move(*runtime));
+  tell_canary(*runtime);
+  return std::make_unique<VulkanMachine>(std::move(*runtime), PrepareOptions{.any_profile = options.any_profile});
 }
 
 }  // namespace sectile::tools

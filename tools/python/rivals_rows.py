@@ -274,12 +274,18 @@ def is_packed(view):
 ProductCalls = namedtuple("ProductCalls", "call composed why left_out")
 
 
+# Those that composed() computes. Others, with parameters or after the residual, have no rival.
+ACTIVATIONS = ("none", "relu", "gelu", "gelu_tanh", "silu")
+
+
 def matmul_calls(row):
     m, n, k = row["m"], row["n"], row["k"]
     type_, a_type, b_type = row["type"], row.get("a_type", row["type"]), row.get("b_type", row["type"])
     quantised = row.get("b_format", "plain") != "plain"
     alpha, beta = row.get("alpha", 1), row.get("beta", 0)
     bias, scale, activation = (row.get(key, "none") for key in ("bias", "scale", "activation"))
+    if activation not in ACTIVATIONS:
+        return ProductCalls(None, False, "", f"no torch call is known for the activation {activation}")
     more = {bias, scale, activation} != {"none"} or row.get("residual", False) or alpha != 1 or beta != 0
     if type_ == "i8":
         if row["batch"] != 1:
@@ -376,6 +382,8 @@ def conv2d_calls(row):
         return ProductCalls(None, False, "", "torch has no int8 convolution on a GPU")
     if any(row[layout] not in ("nchw", "nhwc") for layout in ("x_layout", "y_layout")):
         return ProductCalls(None, False, "", "torch has no blocked layouts")
+    if row["activation"] not in ACTIVATIONS:
+        return ProductCalls(None, False, "", f"no torch call is known for the activation {row['activation']}")
     composed = lambda why: ProductCalls(None, True, why, "")
     if row["w_format"] != "plain":
         return composed("weights are unpacked first")

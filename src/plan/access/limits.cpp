@@ -1,5 +1,7 @@
 #include "limits.hpp"
 
+#include "lib/abi.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,6 +14,12 @@ Limits limits_of(const DeviceProfile& p) noexcept {
   return {std::min(p.max_workgroup_invocations.value_or(128), size[0]), size[0],
           p.workgroup_memory_bytes.value_or(16384), p.max_push_bytes.value_or(128),
           p.max_grid.value_or(std::array<std::uint32_t, 3>{65535, 65535, 65535})};
+}
+
+std::uint32_t integer_numbers(const DeviceProfile& p, bool f16, bool bf16) noexcept {
+  return (f16 && p.f16_conversion == false ? SECTILE_NUMBERS_F16 : 0u) |
+         (bf16 && p.bf16_conversion == false ? SECTILE_NUMBERS_BF16 : 0u) |
+         (p.nan_selection == false ? SECTILE_NUMBERS_NAN : 0u);
 }
 
 Result<std::array<std::uint32_t, 3>> fold_grid(std::uint64_t groups, const DeviceProfile& profile) {

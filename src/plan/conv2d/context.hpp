@@ -210,4 +210,8 @@ std::optional<PlainMatmul> as_epilogue(const Conv2dProblem& problem);
 // Fills the job's plan, whose operands are the problem's.
 Result<void> plan_plain(Job& job, const PlainMatmul& matmul);
 
+// As matmul_unit_refusal, of a convolution; `operands`: its plan's.
+std::string conv2d_unit_refusal(const Conv2dProblem& problem, const DeviceProfile& profile,
+                                std::span<const PlanOperand> operands);
+
 }  // namespace sectile::detail

@@ -33,6 +33,7 @@ void each_conv2d_field(auto& p, auto&& visit) {
   const Weights plain{left_out.w_type, left_out.w_format};
   visit("acc", p.acc, left_out.acc);
   visit("activation", p.activation, left_out.activation);
+  visit("activation_last", p.activation_last, left_out.activation_last);
   visit("alpha", p.alpha, left_out.alpha);
   visit("beta", p.beta, left_out.beta);
   visit("bias", p.bias, left_out.bias);
@@ -44,7 +45,9 @@ void each_conv2d_field(auto& p, auto&& visit) {
   visit("exact", p.exact, left_out.exact);
   visit("groups", p.groups, left_out.groups);
   visit("h", p.h);
+  visit("high", p.high, left_out.high);
   visit("k", p.k);
+  visit("low", p.low, left_out.low);
   visit("n", p.n);
   visit("operation", OperationName{Operation<Conv2dProblem>::kName});
   visit("out", p.out, left_out.out);
@@ -57,6 +60,7 @@ void each_conv2d_field(auto& p, auto&& visit) {
   visit("residual", p.residual, left_out.residual);
   visit("s", p.s);
   visit("scale", p.scale, left_out.scale);
+  visit("slope", p.slope, left_out.slope);
   visit("stride_h", p.stride_h, left_out.stride_h);
   visit("stride_w", p.stride_w, left_out.stride_w);
   visit("type", p.type);

@@ -53,8 +53,9 @@ std::optional<PlainMatmul> as_matmul(const Conv2dProblem& p) {
 }
 
 std::optional<PlainMatmul> as_epilogue(const Conv2dProblem& problem) {
-  if (sum_length(problem) != 0 || blocked(problem.y_layout)) return std::nullopt;
+  if ((sum_length(problem) != 0 && problem.alpha != 0) || blocked(problem.y_layout)) return std::nullopt;
   Conv2dProblem p = problem;
+  p.c = 0;
   p.groups = 1;  // without products there are none
   const bool image_is_b = p.y_layout == ImageLayout::nchw;
   PlainMatmul plain{.problem = product_of(p, image_is_b ? PerAxis::row : PerAxis::column), .image_is_b = image_is_b};

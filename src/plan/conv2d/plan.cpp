@@ -155,6 +155,18 @@ Result<void> plan_plain_or_joined(Job& job, const Conv2dProblem& problem, const 
   return {};
 }
 
+// With alpha = 0 neither X, W nor a scale is read: the same as without input channels.
+Conv2dProblem without_products(const Conv2dProblem& problem) {
+  Conv2dProblem p = problem;
+  p.c = 0;
+  p.groups = 1;
+  p.scale = p.x_scale = p.x_bias = p.x_relu = false;
+  p.x_type = p.w_type = p.type;
+  p.w_format = WeightFormat::plain;
+  p.x_pitch = 0;
+  return p;
+}
+
 }  // namespace
 
 Result<void> Operation<Conv2dProblem>::plan(Job& job, const Conv2dProblem& problem) {
@@ -165,6 +177,7 @@ Result<void> Operation<Conv2dProblem>::plan(Job& job, const Conv2dProblem& probl
         {spec.name, spec.written ? OperandRole::destination : OperandRole::source, spec.bytes, spec.align});
   if (is_empty(problem)) return {};
   if (const auto epilogue = as_epilogue(problem)) return plan_plain(job, *epilogue);
+  if (problem.alpha == 0) return plan_gathered(job, without_products(problem));
   if (const auto matmul = as_matmul(problem); matmul && !job.options.force.starts_with("conv2d")) {
     const bool both = job.profile.kind != DeviceKind::cpu && job.options.force.empty() && matmul->image_is_b &&
                       !job.options.few_pipelines && joins_images(problem);

@@ -128,7 +128,9 @@ Result<void> check_conv2d(const Conv2dProblem& p) {
   if (auto ok = check_types({p.type, "x", "w", p.x_type, p.w_type, p.w_format, p.acc, p.out}); !ok) return ok;
   if (auto ok = check_sizes(p); !ok) return ok;
   if (auto ok = check_output(p); !ok) return ok;
-  if (auto ok = check_numbers({p.type, p.out, p.alpha, p.beta, p.scale, p.activation, prologue_word(p)}); !ok)
+  if (auto ok =
+          check_numbers({p.type, p.out, p.alpha, p.beta, p.scale, activation_words(p), p.residual, prologue_word(p)});
+      !ok)
     return ok;
   if (p.c_is_d && p.c_pitch != 0)
     return fail(ErrorKind::invalid_problem, "c.pitch", std::to_string(p.c_pitch), "none: C is Y");

@@ -239,7 +239,7 @@ MatmulProblem product_of(const Conv2dProblem& p, PerAxis channels) {
   m.c_is_d = p.c_is_d;
   m.scale = p.scale ? channels : PerAxis::none;
   m.bias = p.bias ? channels : PerAxis::none;
-  m.activation = p.activation;
+  set_activation(m, activation_words(p));
   m.residual = p.residual;
   m.a_align = channels == PerAxis::column ? p.x_align : p.w_align;
   m.b_align = channels == PerAxis::column ? p.w_align : p.x_align;

@@ -17,7 +17,7 @@ constexpr std::string_view kWantLayout = "nchw, nhwc, nchw4c or nchw8c, or one f
 template <class T>
 Result<void> parse_name(std::string_view what, Token token, std::span<const std::string_view> names,
                         std::string_view want, T& out) {
-  const auto found = std::ranges::find(names, token.text);
+  const auto found = std::ranges::find(names, lower(token.text));
   if (found == names.end()) return refuse(what, token, want);
   out = static_cast<T>(found - names.begin());
   return {};
@@ -75,15 +75,8 @@ Result<void> parse_flag(std::string_view what, Token token, std::string_view onl
 constexpr Stage<Conv2dProblem> kEpilogue[] = {
     {"scale", 0, [](Conv2dProblem& p) { p.scale = true; }},
     {"bias", 1, [](Conv2dProblem& p) { p.bias = true; }},
-    {"relu", 2, [](Conv2dProblem& p) { p.activation = Activation::relu; }},
-    {"gelu", 2, [](Conv2dProblem& p) { p.activation = Activation::gelu; }},
-    {"gelu_tanh", 2, [](Conv2dProblem& p) { p.activation = Activation::gelu_tanh; }},
-    {"silu", 2, [](Conv2dProblem& p) { p.activation = Activation::silu; }},
-    {"residual", 3, [](Conv2dProblem& p) { p.residual = true; }},
+    {"residual", kResidual, [](Conv2dProblem& p) { p.residual = true; }},
 };
-constexpr std::string_view kWantEpilogue =
-    "scale, bias, relu or gelu or gelu_tanh or silu, residual, joined by + in this order";
-
 constexpr Stage<Conv2dProblem> kPrologue[] = {
     {"scale", 0, [](Conv2dProblem& p) { p.x_scale = true; }},
     {"bias", 1, [](Conv2dProblem& p) { p.x_bias = true; }},
@@ -113,7 +106,7 @@ constexpr Option<Conv2dProblem> kConv2dOptions[] = {
     {"alpha", [](Conv2dProblem& p, Token t) { return parse_number("alpha", t, p.alpha); }},
     {"beta", [](Conv2dProblem& p, Token t) { return parse_number("beta", t, p.beta); }},
     {"c", [](Conv2dProblem& p, Token t) { return parse_flag("c", t, "y", p.c_is_d); }},
-    {"epi", [](Conv2dProblem& p, Token t) { return parse_stages("epi", p, t, kEpilogue, kWantEpilogue); }},
+    {"epi", [](Conv2dProblem& p, Token t) { return parse_epilogue(p, t, kEpilogue, "scale, bias"); }},
     {"pro", [](Conv2dProblem& p, Token t) { return parse_stages("pro", p, t, kPrologue, kWantPrologue); }},
     {"exact", [](Conv2dProblem& p, Token t) { return parse_flag("exact", t, "1", p.exact); }},
     {"align",
@@ -197,8 +190,9 @@ std::string Operation<Conv2dProblem>::print(const Conv2dProblem& p) {
   if (p.alpha != 1) text.add("alpha", float_text(p.alpha));
   if (p.beta != 0) text.add("beta", float_text(p.beta));
   if (p.c_is_d) text.add("c", "y");
-  text.add_stages("epi", {p.scale ? "scale" : "", p.bias ? "bias" : "", activation_name(p.activation),
-                          p.residual ? "residual" : ""});
+  const std::string activation = activation_text(activation_words(p));
+  text.add_stages("epi", {p.scale ? "scale" : "", p.bias ? "bias" : "", p.activation_last ? "" : activation,
+                          p.residual ? "residual" : "", p.activation_last ? activation : ""});
   text.add_stages("pro", {p.x_scale ? "scale" : "", p.x_bias ? "bias" : "", p.x_relu ? "relu" : ""});
   if (p.exact) text.add("exact", "1");
   text.add_alignments({{"x.align", p.x_align}, {"w.align", p.w_align}, {"y.align", p.y_align}}, defaults.x_align);

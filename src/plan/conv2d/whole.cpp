@@ -50,8 +50,11 @@ std::unique_ptr<Conv2dProduct> whole_problem(const Conv2dContext& c) {
   whole->image = words_of(p);
   whole->context = std::make_unique<MatmulContext>(matmul_context(m, c.profile, c.options.extra, whole->image.get()));
   whole->context->epilogue |= MATMUL_EPILOGUE_BATCHED;
-  for (const auto& [name, as] : {std::pair{"x", "a"}, {"w", "b"}, {"y", "d"}, {"w.scale", "b.scale"}})
-    if (operand_index(c.operands, name) < c.operands.size()) whole->parts.push_back(whole_part(c.operands, name, as));
+  for (const auto& [name, as] : {std::pair{"x", "a"}, {"w", "b"}, {"y", "d"}, {"w.scale", "b.scale"}}) {
+    if (operand_index(c.operands, name) == c.operands.size()) continue;
+    whole->parts.push_back(whole_part(c.operands, name, as));
+    if (p.c == 0 && whole->parts.back().name != "d") whole->parts.back().bytes = 0;  // not read, see without_products()
+  }
   for (const char* name : {"c", "bias", "scale", "residual", "x.scale", "x.bias"})
     if (operand_index(c.operands, name) < c.operands.size()) whole->parts.push_back(whole_part(c.operands, name, name));
   return whole;

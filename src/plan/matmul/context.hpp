@@ -206,7 +206,7 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfi
 // The step of a kernel whose words are a matmul's, with so many workgroups: without splits.
 Result<Step> matmul_step(const MatmulContext& c, const MatmulConfig& d, std::uint64_t groups,
                          std::span<const PlanOperand> operands);
-// The steps for K = 0: the epilogue without a product.
+// The steps for K = 0 and alpha = 0: the epilogue without a product.
 Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands);
 
 // What a matmul is beside its problem.
@@ -218,5 +218,8 @@ Result<void> plan_matmul(Job& job, const MatmulProblem& problem, MatmulUse use);
 
 MatmulContext matmul_context(const MatmulProblem& problem, const DeviceProfile& profile,
                              const ExtraRows* extra = nullptr, const GatheredOperand* gathered = nullptr);
+
+// Why no row of the matrix unit's kernels is chosen: the most frequent refusal, or that another kernel costs less.
+std::string matmul_unit_refusal(const MatmulProblem& problem, const DeviceProfile& profile);
 
 }  // namespace sectile::detail

@@ -191,22 +191,29 @@ const char* component(std::uint32_t type) {
   }
 }
 
-const char* sum_name(const MatmulContext& c) {
-  return c.integer() ? "s32" : c.problem.acc == DType::f16 ? "f16" : "f32";
-}
-
-// The profile's matrix shape with the problem's types that divides the row's tiles. Of several, the one with the most
-// products, so that a step takes the fewest instructions.
-std::optional<MatrixShape> shape_for(const MatmulContext& c, const Row& r) {
+// The profile's matrix shape with the problem's types and these sums that divides the row's tiles. Of several, the one
+// with the most products, so that a step takes the fewest instructions.
+std::optional<MatrixShape> shape_with(const MatmulContext& c, const Row& r, const char* sums) {
   std::optional<MatrixShape> best;
   for (const MatrixShape& s : c.profile.matrix_shapes) {
     if (s.scope != "subgroup" || s.flexible || s.saturating) continue;
-    if (s.a != component(c.type) || s.b != s.a || s.c != sum_name(c) || s.result != s.c) continue;
+    if (s.a != component(c.type) || s.b != s.a || s.c != sums || s.result != s.c) continue;
     if (r.sub_m % s.m != 0 || r.sub_n % s.n != 0 || r.tile_k / r.slice_k % s.k != 0) continue;
     if (!best || std::uint64_t{s.m} * s.n * s.k > std::uint64_t{best->m} * best->n * best->k) best = s;
   }
   return best;
 }
+
+bool may_sum_in_f16(const MatmulContext& c) { return !c.integer() && c.problem.acc == DType::f16; }
+
+// Sums of acc=f16 may be kept in f16, and are kept in f32 where the device has no such shape.
+std::optional<MatrixShape> shape_for(const MatmulContext& c, const Row& r) {
+  if (may_sum_in_f16(c))
+    if (auto shape = shape_with(c, r, "f16")) return shape;
+  return shape_with(c, r, c.integer() ? "s32" : "f32");
+}
+
+bool sums_in_f16(const MatrixShape& s) { return s.c == "f16"; }
 
 // Registers of one invocation, at most. An Intel thread has 128 registers of a subgroup's width.
 std::uint32_t most_registers(const DeviceProfile& p) { return p.vendor == "intel" ? 128 : 255; }
@@ -229,7 +236,7 @@ Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
   };
   Memory m{};
   m.tiles = tile(!c.problem.transpose_a, r.tile_m) + tile(c.problem.transpose_b, r.tile_n);
-  const std::uint32_t results_per_chunk = !c.integer() && c.problem.acc == DType::f16 ? 8 : 4;
+  const std::uint32_t results_per_chunk = sums_in_f16(s) ? 8 : 4;
   const auto result = [&](std::uint32_t rows, std::uint32_t columns) {
     return r.subgroups() * rows * (columns / results_per_chunk + (results_per_chunk == 4 ? 2 : 1));
   };
@@ -250,7 +257,7 @@ std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulCon
   // RADV 26.1.6 keeps each f16 accumulator in its own register. On navi31, rows that were admitted without this
   // spilled.
   const bool amd = c.profile.vendor == "amd";
-  const std::uint32_t sum_bytes = !c.integer() && c.problem.acc == DType::f16 && !amd ? 2 : 4;
+  const std::uint32_t sum_bytes = sums_in_f16(s) && !amd ? 2 : 4;
   // On RDNA 3, 16 lanes hold all of A and B, and the other lanes hold copies (AMD, "RDNA3 ISA", WMMA).
   const std::uint32_t copies = amd && s.m == 16 ? std::max(1u, lanes / 16) : 1;
   const std::uint32_t accumulators = r.sub_m * r.sub_n * sum_bytes / 4 / lanes;
@@ -278,7 +285,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   MatmulConfig d;
   d.stem = c.gathered != nullptr ? c.gathered->coopmat : "matmul_coopmat";
   d.narrow = true;
-  d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : p.acc == DType::f16 ? "f16.f16" : "f16";
+  d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : sums_in_f16(s) ? "f16.f16" : "f16";
   d.base += std::string(".") + kLoops[static_cast<std::size_t>(r.loop)].module;
   if (c.gathered != nullptr) d.base += c.gathered->coopmat_suffix;
   d.tile_m = r.tile_m;
@@ -405,7 +412,7 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   const bool for_cpu = r.loop == kSerial || r.cpu_only;
   if (c.cpu() && !for_cpu) return refusal.no("loads in flight gain nothing on a CPU");
   if (!c.cpu() && r.cpu_only) return refusal.no("a row for CPU devices only");
-  const bool half = !c.integer() && c.problem.acc == DType::f16;
+  const auto shape = shape_for(c, r);
   if (r.int8_only && !c.integer())
     return refusal.no("for int8 only: an f16 step of {} would keep too many loads in flight", r.tile_k);
   if (c.gathered != nullptr && r.loop != kPrefetch && r.loop != kPipelined && r.loop != kSerial)
@@ -418,7 +425,8 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
         "the kernel has no serial loop with a gathered operand for bf16: no CPU multiplies bf16 matrices");
   if (r.loop == kPipelinedL2 && !l2_applicable(c, r, refusal)) return false;
   if (r.least_steps != 0 && !long_steps_applicable(c, r, refusal)) return false;
-  if (r.half_accumulators && !half) return refusal.no("only f16 accumulators fit the registers");
+  if (r.half_accumulators && !(shape ? sums_in_f16(*shape) : may_sum_in_f16(c)))
+    return refusal.no("only f16 accumulators fit the registers");
   // A tile is staged in chunks of 16 bytes along its rows. If A is contiguous along M, 8 rows of int8 have only 8
   // bytes.
   const std::uint32_t per_chunk = 16 / matmul_type_bytes(c.type);
@@ -426,10 +434,13 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
        {c.problem.transpose_a ? r.tile_m : r.tile_k, c.problem.transpose_b ? r.tile_k : r.tile_n})
     if (inner % per_chunk != 0)
       return refusal.no("a staged row has {} elements, not a multiple of {}", inner, per_chunk);
-  const auto shape = shape_for(c, r);
   if (!shape)
     return refusal.no("the device lists no {} x {} -> {} matrix that divides {}x{} in steps of {}", component(c.type),
-                      component(c.type), sum_name(c), r.sub_m, r.sub_n, r.tile_k);
+                      component(c.type),
+                      c.integer()         ? "s32"
+                      : may_sum_in_f16(c) ? "f16 or f32"
+                                          : "f32",
+                      r.sub_m, r.sub_n, r.tile_k);
   const std::uint32_t subgroup = matrix_subgroup_size(c.profile);
   if (subgroup == 0) return refusal.no("the subgroup size is not known");
   if (moves_chunks(c) && !chunks_divide(c, r, refusal)) return false;

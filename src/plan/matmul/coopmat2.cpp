@@ -45,17 +45,18 @@ const char* component(std::uint32_t type) {
   return type == MATMUL_TYPE_F16 ? "f16" : type == MATMUL_TYPE_BF16 ? "bf16" : "s8";
 }
 
-const char* sum_name(const MatmulContext& c) {
-  return c.integer() ? "s32" : c.problem.acc == DType::f16 ? "f16" : "f32";
-}
-
 // Flexible dimensions: the tile's sizes must be multiples of a listed shape's.
-bool lists(const MatmulContext& c, const Row& r) {
+bool lists(const MatmulContext& c, const Row& r, std::string_view sums) {
   return std::ranges::any_of(c.profile.matrix_shapes, [&](const MatrixShape& s) {
     return s.scope == "workgroup" && s.flexible && !s.saturating && s.workgroup_invocations == r.invocations &&
-           s.a == component(c.type) && s.b == s.a && s.c == sum_name(c) && s.result == s.c && r.tile_m % s.m == 0 &&
+           s.a == component(c.type) && s.b == s.a && s.c == sums && s.result == s.c && r.tile_m % s.m == 0 &&
            r.tile_n % s.n == 0 && r.tile_k % s.k == 0;
   });
+}
+
+// Sums of acc=f16 may be kept in f16, and are kept in f32 where the device has no such shape.
+bool sums_in_f16(const MatmulContext& c, const Row& r) {
+  return !c.integer() && c.problem.acc == DType::f16 && lists(c, r, "f16");
 }
 
 bool ragged(const MatmulContext& c, const Row& r) {
@@ -68,7 +69,8 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   MatmulConfig d;
   d.stem = "matmul_coopmat2";
   d.narrow = true;
-  d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : c.problem.acc == DType::f16 ? "f16.f16" : "f16";
+  const bool half = sums_in_f16(c, r);
+  d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : half ? "f16.f16" : "f16";
   d.tile_m = r.tile_m;
   d.tile_n = r.tile_n;
   d.tile_k = r.tile_k;
@@ -79,7 +81,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.width_d = c.width_d;
   d.run_d = 8;
   d.workgroup_memory_bytes = c.profile.matrix_reserved_workgroup_memory_bytes.value_or(0);
-  d.registers = std::min(255u, r.tile_m * r.tile_n * (c.problem.acc == DType::f16 ? 2 : 4) / 4 / r.invocations + 112);
+  d.registers = std::min(255u, r.tile_m * r.tile_n * (half ? 2 : 4) / 4 / r.invocations + 112);
   d.matrix_unit = true;
   d.driver_staged = true;
   // TFLOP/s as above: clamping at the edges costs a seventh (168 instead of 197); rows that are not multiples of 16
@@ -109,12 +111,13 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("the kernel does not convert f16 products to bf16");
   if (c.integer() && c.out_type == MATMUL_TYPE_BF16)
     return refusal.no("the kernel does not convert int8 products to bf16");
-  if (r.half_accumulators && c.problem.acc != DType::f16) return refusal.no("only f16 accumulators fit the registers");
-  if (c.problem.acc == DType::f16 && c.integer()) return refusal.no("int8 products need int32 accumulators");
-  if (!lists(c, r))
+  const bool half = sums_in_f16(c, r);
+  if (r.half_accumulators && !half) return refusal.no("only f16 accumulators fit the registers");
+  const char* const sums = c.integer() ? "s32" : half ? "f16" : "f32";
+  if (!lists(c, r, sums))
     return refusal.no(
         "the device lists no {} x {} -> {} matrix for a workgroup of {} invocations that divides {}x{}x{}",
-        component(c.type), component(c.type), sum_name(c), r.invocations, r.tile_m, r.tile_n, r.tile_k);
+        component(c.type), component(c.type), sums, r.invocations, r.tile_m, r.tile_n, r.tile_k);
   if (r.unroll > 1 && ragged(c, r)) return refusal.no("unrolled steps need whole tiles");
   if (p.matrix_max_workgroup_invocations && r.invocations > *p.matrix_max_workgroup_invocations)
     return refusal.no("workgroup of {} invocations, matrices at workgroup scope allow {}", r.invocations,

@@ -67,8 +67,16 @@ std::uint32_t type_code(DType type) {
   }
 }
 
+// The kernels are told the enumeration's numbers.
+static_assert(static_cast<int>(Activation::relu) == SECTILE_ACTIVATION_RELU);
+static_assert(static_cast<int>(Activation::silu) == SECTILE_ACTIVATION_SILU);
+static_assert(static_cast<int>(Activation::leaky_relu) == SECTILE_ACTIVATION_LEAKY_RELU);
+static_assert(static_cast<int>(Activation::clamp) == SECTILE_ACTIVATION_CLAMP);
+static_assert(static_cast<int>(Activation::tanh) == SECTILE_ACTIVATION_TANH);
+
 std::uint32_t epilogue_of(const MatmulProblem& p) {
   std::uint32_t bits = static_cast<std::uint32_t>(p.activation) << MATMUL_EPILOGUE_ACTIVATION_SHIFT;
+  if (p.activation_last) bits |= MATMUL_EPILOGUE_ACTIVATION_LAST;
   if (p.beta != 0) bits |= p.c_is_d ? MATMUL_EPILOGUE_C_IS_D : MATMUL_EPILOGUE_C;
   if (p.bias != PerAxis::none) bits |= p.bias == PerAxis::row ? MATMUL_EPILOGUE_BIAS_ROW : MATMUL_EPILOGUE_BIAS_COLUMN;
   if (p.scale != PerAxis::none)
@@ -199,7 +207,7 @@ Result<void> plan_matmul(Job& job, const MatmulProblem& problem, MatmulUse use) 
   constexpr std::int64_t kMostLd = std::int64_t{1} << 31;
   for (const auto ld : {c.at.lda, c.at.ldb, c.at.ldc, c.at.ldd, c.at.ldr})
     if (ld >= kMostLd) return fail(ErrorKind::limit_exceeded, "leading dimension", fmt::format("{}", ld), "2^31 - 1");
-  if (problem.k == 0) {
+  if (reads_no_product(problem)) {
     auto steps = matmul_epilogue_alone(c, job.plan.operands);
     if (!steps) return std::unexpected(steps.error());
     job.plan.steps = std::move(*steps);

@@ -116,7 +116,9 @@ Result<void> check(const MatmulProblem& p) {
   if (auto ok = check_types({p.type, "a", "b", p.a_type, p.b_type, p.b_format, p.acc, p.out}); !ok) return ok;
   if (auto ok = check_sizes(p); !ok) return ok;
   const bool scale = p.scale != PerAxis::none;
-  if (auto ok = check_numbers({p.type, p.out, p.alpha, p.beta, scale, p.activation, p.a_scale ? "scale" : ""}); !ok)
+  if (auto ok = check_numbers(
+          {p.type, p.out, p.alpha, p.beta, scale, activation_words(p), p.residual, p.a_scale ? "scale" : ""});
+      !ok)
     return ok;
   for (const Stored& s : {stored_a(p), stored_b(p), stored_c(p), stored_d(p), stored_r(p)})
     if (auto ok = check_strides(s); !ok) return ok;

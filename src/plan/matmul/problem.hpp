@@ -24,6 +24,8 @@ struct MatmulStrides {
 MatmulStrides effective(const MatmulProblem& problem) noexcept;
 
 inline bool reads_c(const MatmulProblem& p) noexcept { return p.beta != 0; }
+// No product reaches the result: A and B are not read.
+inline bool reads_no_product(const MatmulProblem& p) noexcept { return p.k == 0 || p.alpha == 0; }
 // D has no elements.
 inline bool is_empty(const MatmulProblem& p) noexcept { return p.m == 0 || p.n == 0 || p.batch == 0; }
 

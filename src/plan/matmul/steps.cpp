@@ -1,5 +1,6 @@
 // Makes the steps of a matmul candidate: words, constants, addresses (shaders/lib/matmul.abi.h).
 #include "context.hpp"
+#include "plan/activation.hpp"
 
 #include <fmt/format.h>
 
@@ -14,6 +15,7 @@ namespace sectile::detail {
 namespace {
 
 constexpr std::uint32_t kNone = ~0u;
+constexpr std::uint32_t kMatmulActivationBits = 15;
 
 // Fills a step: addresses first, then numbers, in the order of matmul.abi.h.
 struct StepWords {
@@ -73,6 +75,11 @@ void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, std::
                  std::int64_t lda, std::int64_t a_batch, std::uint32_t split_k, std::uint32_t splits) {
   const auto has = [&](std::uint32_t bit) { return (parts.epilogue & bit) != 0; };
   const auto& p = c.problem;
+  // Beside the addresses, so that they are pushed: another parameter is no other pipeline.
+  if (has(kMatmulActivationBits << MATMUL_EPILOGUE_ACTIVATION_SHIFT)) {
+    const ActivationParameters parameters = activation_parameters(activation_words(p), p.out == DType::i32);
+    for (std::uint32_t i = 0; i < parameters.count; ++i) w.add(parameters.word.at(i));
+  }
   for (const auto n : {p.m, p.n, p.k}) w.add(static_cast<std::uint32_t>(n));
   w.add(std::bit_cast<std::uint32_t>(has(MATMUL_EPILOGUE_SPLIT) ? 1.0f : p.alpha));
   for (const auto ld : {lda, c.at.ldb, into.ldd}) w.add(static_cast<std::uint32_t>(ld));
@@ -154,6 +161,9 @@ void common_constants(Step& step, const MatmulContext& c, const MatmulConfig& d,
                     {MATMUL_SPEC_TILE_M, d.tile_m},
                     {MATMUL_SPEC_TILE_N, d.tile_n},
                     {MATMUL_SPEC_TILE_K, d.tile_k}};
+  const auto made = [&](std::uint32_t type) { return c.type == type || out_type == type; };
+  const std::uint32_t numbers = integer_numbers(c.profile, made(MATMUL_TYPE_F16), made(MATMUL_TYPE_BF16));
+  if (numbers != 0) step.constants.push_back({SECTILE_SPEC_NUMBERS, numbers});
   d.own.append_to(step.constants);
   if (parts.gathered != nullptr) parts.gathered->constants(d.tile_k).append_to(step.constants);
 }
@@ -180,8 +190,9 @@ Result<Step> reduce_step(const MatmulContext& c, std::int64_t first, std::span<c
   d.base = c.integer() ? "i8" : "f32";
   d.workgroup = std::min<std::uint32_t>(128, c.limits.workgroup_invocations);
   d.width_d = std::min(c.width_d, 4u);
-  Parts parts{
-      .epilogue = c.epilogue & ~static_cast<std::uint32_t>(MATMUL_EPILOGUE_A_SCALE), .b_scale = false, .reduce = true};
+  std::uint32_t absent = MATMUL_EPILOGUE_A_SCALE;
+  if (c.problem.alpha == 0) absent |= MATMUL_EPILOGUE_SCALE_ROW | MATMUL_EPILOGUE_SCALE_COLUMN;  // of a term that is 0
+  Parts parts{.epilogue = c.epilogue & ~absent, .b_scale = false, .reduce = true};
   StepWords w;
   w.step.kernel = {d.stem, variant_of(c, d, parts, c.out_type)};
   w.step.workgroup = {d.workgroup, 1, 1};

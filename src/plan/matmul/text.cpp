@@ -16,27 +16,21 @@ Result<void> parse_c(P& p, Token token) {
 }
 
 constexpr Stage<P> kStages[] = {
-    {"scale", 0, [](P& p) { p.scale = PerAxis::column; }},
-    {"scale.m", 0, [](P& p) { p.scale = PerAxis::row; }},
-    {"bias", 1, [](P& p) { p.bias = PerAxis::column; }},
-    {"bias.m", 1, [](P& p) { p.bias = PerAxis::row; }},
-    {"relu", 2, [](P& p) { p.activation = Activation::relu; }},
-    {"gelu", 2, [](P& p) { p.activation = Activation::gelu; }},
-    {"gelu_tanh", 2, [](P& p) { p.activation = Activation::gelu_tanh; }},
-    {"silu", 2, [](P& p) { p.activation = Activation::silu; }},
-    {"residual", 3, [](P& p) { p.residual = true; }},
+    {"scale", 0, [](P& p) { p.scale = PerAxis::column; }},    {"scale.m", 0, [](P& p) { p.scale = PerAxis::row; }},
+    {"bias", 1, [](P& p) { p.bias = PerAxis::column; }},      {"bias.m", 1, [](P& p) { p.bias = PerAxis::row; }},
+    {"residual", kResidual, [](P& p) { p.residual = true; }},
 };
-
-Result<void> parse_epilogue(P& p, Token value) {
-  constexpr std::string_view kWant =
-      "scale or scale.m, bias or bias.m, relu or gelu or gelu_tanh or silu, residual, joined by + in this order";
-  return parse_stages("epi", p, value, kStages, kWant);
-}
 
 Result<void> parse_prologue(P& p, Token token) {
   if (token.text != "scale") return refuse("pro", token, "scale");
   p.a_scale = true;
   return {};
+}
+
+// Left out, it is packed: kPacked has no number in a string.
+Result<void> parse_batch(std::string_view what, Token token, std::int64_t& out) {
+  if (auto ok = parse_into(what, token, out); !ok) return ok;
+  return out >= 0 ? Result<void>() : refuse(what, token, "at least 0; packed where it is left out");
 }
 
 constexpr Option<P> kOptions[] = {
@@ -51,15 +45,15 @@ constexpr Option<P> kOptions[] = {
     {"ldc", [](P& p, Token t) { return parse_into("ldc", t, p.ldc); }},
     {"ldd", [](P& p, Token t) { return parse_into("ldd", t, p.ldd); }},
     {"ldr", [](P& p, Token t) { return parse_into("ldr", t, p.ldr); }},
-    {"a.batch", [](P& p, Token t) { return parse_into("a.batch", t, p.a_batch); }},
-    {"b.batch", [](P& p, Token t) { return parse_into("b.batch", t, p.b_batch); }},
-    {"c.batch", [](P& p, Token t) { return parse_into("c.batch", t, p.c_batch); }},
-    {"d.batch", [](P& p, Token t) { return parse_into("d.batch", t, p.d_batch); }},
-    {"r.batch", [](P& p, Token t) { return parse_into("r.batch", t, p.r_batch); }},
+    {"a.batch", [](P& p, Token t) { return parse_batch("a.batch", t, p.a_batch); }},
+    {"b.batch", [](P& p, Token t) { return parse_batch("b.batch", t, p.b_batch); }},
+    {"c.batch", [](P& p, Token t) { return parse_batch("c.batch", t, p.c_batch); }},
+    {"d.batch", [](P& p, Token t) { return parse_batch("d.batch", t, p.d_batch); }},
+    {"r.batch", [](P& p, Token t) { return parse_batch("r.batch", t, p.r_batch); }},
     {"alpha", [](P& p, Token t) { return parse_number("alpha", t, p.alpha); }},
     {"beta", [](P& p, Token t) { return parse_number("beta", t, p.beta); }},
     {"c", parse_c},
-    {"epi", parse_epilogue},
+    {"epi", [](P& p, Token t) { return parse_epilogue(p, t, kStages, "scale or scale.m, bias or bias.m"); }},
     {"pro", parse_prologue},
     {"align",
      [](P& p, Token t) {
@@ -112,7 +106,7 @@ Result<Problem> Operation<MatmulProblem>::parse(Split words) {
   P p = matmul_defaults(parsed);
   const auto layout = words.word();
   if (!layout) return fail(ErrorKind::parse, "layout", "not there", "nn, nt, tn or tt");
-  const auto found = std::ranges::find(kLayouts, layout->text);
+  const auto found = std::ranges::find(kLayouts, lower(layout->text));
   if (found == std::end(kLayouts)) return refuse("layout", *layout, "nn, nt, tn or tt");
   p.transpose_a = found - std::begin(kLayouts) >= 2;
   p.transpose_b = (found - std::begin(kLayouts)) % 2 != 0;
@@ -140,8 +134,10 @@ std::string Operation<MatmulProblem>::print(const P& p) {
   if (p.alpha != 1) words.add("alpha", float_text(p.alpha));
   if (p.beta != 0) words.add("beta", float_text(p.beta));
   if (p.c_is_d) words.add("c", "d");
-  words.add_stages("epi", {per_axis(p.scale, "scale", "scale.m"), per_axis(p.bias, "bias", "bias.m"),
-                           activation_name(p.activation), p.residual ? "residual" : ""});
+  const std::string activation = activation_text(activation_words(p));
+  words.add_stages(
+      "epi", {per_axis(p.scale, "scale", "scale.m"), per_axis(p.bias, "bias", "bias.m"),
+              p.activation_last ? "" : activation, p.residual ? "residual" : "", p.activation_last ? activation : ""});
   if (p.a_scale) words.add("pro", "scale");
   words.add_alignments({{"a.align", p.a_align}, {"b.align", p.b_align}, {"d.align", p.d_align}}, defaults.a_align);
   return std::move(words).text();

@@ -1,6 +1,7 @@
 #include "checks.hpp"
 
 #include "placement.hpp"
+#include "plan/activation.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -59,6 +60,7 @@ Result<void> check_stage(const PermuteProblem& p, int dst_rank) {
   }
   if (!std::isfinite(stage.alpha))
     return fail(ErrorKind::invalid_problem, "alpha", std::to_string(stage.alpha), "a finite number");
+  if (auto ok = check_activation("act.last", activation_words(stage), "an operand add", stage.add); !ok) return ok;
   if (!stage.add && !stage.add_strides.empty())
     return fail(ErrorKind::invalid_problem, "add", "strides without an operand", "the operand as well");
   if (stage.add && !stage.add_strides.empty() && stage.add_strides.size() != static_cast<std::size_t>(dst_rank))

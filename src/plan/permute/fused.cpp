@@ -219,6 +219,8 @@ std::uint32_t fused_stage(const Nest& nest, int axis_s, int axis_d) {
   const NestStage& s = nest.stage;
   std::uint32_t bits = (s.alpha != 1 ? PERMUTE_FUSED_ALPHA : 0) | (s.scale ? PERMUTE_FUSED_SCALE : 0) |
                        (s.bias ? PERMUTE_FUSED_BIAS : 0) | (s.add ? PERMUTE_FUSED_ADD : 0);
+  bits |= static_cast<std::uint32_t>(s.activation.which) << PERMUTE_FUSED_ACTIVATION_SHIFT;
+  bits |= (s.activation.last ? PERMUTE_FUSED_ACTIVATION_LAST : 0) | (s.alpha == 0 ? PERMUTE_FUSED_ZERO : 0);
   bool one = s.scale && s.bias;
   for (int a = 0; a < nest.rank; ++a) {
     const auto& axis = nest.axis[static_cast<std::size_t>(a)];

@@ -8,6 +8,8 @@ namespace {
 
 void each_permute_field(auto& p, auto&& visit) {
   const PermuteProblem left_out;
+  visit("activation", p.stage.activation, left_out.stage.activation);
+  visit("activation_last", p.stage.activation_last, left_out.stage.activation_last);
   visit("add", p.stage.add, left_out.stage.add);
   visit("add_strides", p.stage.add_strides, left_out.stage.add_strides);
   visit("alpha", p.stage.alpha, left_out.stage.alpha);
@@ -18,10 +20,13 @@ void each_permute_field(auto& p, auto&& visit) {
   visit("dst_offset", p.dst_offset, left_out.dst_offset);
   visit("dst_strides", p.dst_strides, left_out.dst_strides);
   visit("extents", p.extents, left_out.extents);
+  visit("high", p.stage.high, left_out.stage.high);
+  visit("low", p.stage.low, left_out.stage.low);
   visit("operation", OperationName{Operation<PermuteProblem>::kName});
   visit("out", p.stage.out, left_out.stage.out);
   visit("scale", p.stage.scale, left_out.stage.scale);
   visit("shape", p.shape);
+  visit("slope", p.stage.slope, left_out.stage.slope);
   visit("src_align", p.src_align, left_out.src_align);
   visit("src_layout", p.src_layout, left_out.src_layout);
   visit("src_offset", p.src_offset, left_out.src_offset);

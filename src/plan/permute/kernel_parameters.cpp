@@ -30,13 +30,16 @@ struct Stream {
   }
 };
 
-// The elementwise stage's words before the axes: addresses, which record() fills in, and alpha.
+// The elementwise stage's words before the axes: addresses, which record() fills in, alpha, and the activation's
+// parameters.
 void add_stage_before_axes(Stream& stream, const PermuteConfig& config, const Nest& nest) {
   stream.most = PERMUTE_FUSED_MAX_WORDS;
   for (const std::uint32_t bit :
        {std::uint32_t{PERMUTE_FUSED_SCALE}, std::uint32_t{PERMUTE_FUSED_BIAS}, std::uint32_t{PERMUTE_FUSED_ADD}})
     if ((config.stage & bit) != 0) stream.add_stride(0, true);
   if ((config.stage & PERMUTE_FUSED_ALPHA) != 0) stream.add(std::bit_cast<std::uint32_t>(nest.stage.alpha));
+  const ActivationParameters parameters = activation_parameters(nest.stage.activation, false);
+  for (std::uint32_t i = 0; i < parameters.count; ++i) stream.add(parameters.word.at(i));
 }
 
 // The elementwise stage's words after the kernel's own.
@@ -137,6 +140,11 @@ Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const Devi
   config.constants.append_to(step.constants);
   for (std::uint32_t w = pushed; w < stream.count; ++w)
     step.constants.push_back({PERMUTE_SPEC_WORD0 + w, stream.word[w]});
+  if (nest.stage.present) {
+    const DType out = nest.stage.out;
+    const std::uint32_t numbers = integer_numbers(profile, out == DType::f16, out == DType::bf16);
+    if (numbers != 0) step.constants.push_back({SECTILE_SPEC_NUMBERS, numbers});
+  }
 
   PermutePush push{};
   std::copy_n(stream.word.begin(), pushed, push.words);

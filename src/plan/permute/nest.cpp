@@ -219,7 +219,8 @@ Nest canonical(const LoopNest& loops, const PermuteProblem& problem) {
                 .alpha = stage.alpha,
                 .scale = !stage.scale.empty(),
                 .bias = !stage.bias.empty(),
-                .add = stage.add};
+                .add = stage.add,
+                .activation = activation_words(stage)};
   return canonical_of(loops, nest);
 }
 

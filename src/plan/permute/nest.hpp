@@ -2,6 +2,7 @@
 #pragma once
 
 #include "layout.hpp"
+#include "plan/activation.hpp"
 
 #include <sectile/problem.hpp>
 
@@ -25,6 +26,7 @@ struct NestStage {
   DType out = DType::f32, type = DType::f32;
   float alpha = 1;
   bool scale = false, bias = false, add = false;
+  ActivationWords activation = {};
   std::int64_t scale_byte_offset = 0, bias_byte_offset = 0, add_byte_offset = 0;
 };
 

@@ -8,7 +8,7 @@ DType out_type(const PermuteProblem& problem) noexcept { return problem.stage.ou
 bool has_stage(const PermuteProblem& problem) noexcept {
   const ElementwiseStage& stage = problem.stage;
   return out_type(problem) != problem.type || stage.alpha != 1 || !stage.scale.empty() || !stage.bias.empty() ||
-         stage.add;
+         stage.add || stage.activation != Activation::none;
 }
 
 Result<std::vector<std::int64_t>> dst_shape(const PermuteProblem& problem) {

@@ -1,5 +1,6 @@
 // A permute's problem string (docs/reference/problem-string.md).
 #include "operation.hpp"
+#include "plan/activation.hpp"
 
 namespace sectile::detail {
 
@@ -24,17 +25,17 @@ Result<void> parse_layouts(PermuteProblem& p, Token value) {
     return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == ':';
   };
   if (!std::ranges::all_of(value.text, letter_or_digit)) return refuse("layout", value, "letters and numbers");
-  p.src_layout = value.text.substr(0, colon);
-  p.dst_layout = value.text.substr(colon + 1);
+  p.src_layout = layout_letters(value.text.substr(0, colon));
+  p.dst_layout = layout_letters(value.text.substr(colon + 1));
   return {};
 }
 
 Result<void> parse_extents(PermuteProblem& p, Token value) {
   Split items(value, ',');
   while (const auto item = items.next()) {
-    if (item->text.size() < 3 || item->text[0] < 'A' || item->text[0] > 'Z' || item->text[1] != ':')
-      return refuse("extent", *item, "an upper-case letter, a colon, a size");
-    const char letter = item->text[0];
+    const char letter = item->text.empty() ? '\0' : upper(item->text[0]);
+    if (item->text.size() < 3 || letter < 'A' || letter > 'Z' || item->text[1] != ':')
+      return refuse("extent", *item, "a letter, a colon, a size");
     auto size = parse_integer<std::int64_t>("extent", {item->text.substr(2), item->column + 2});
     if (!size) return std::unexpected(std::move(size.error()));
     if (std::ranges::any_of(p.extents, [&](const auto& e) { return e.first == letter; }))
@@ -62,13 +63,23 @@ Result<void> parse_alpha(PermuteProblem& p, Token value) {
 // An axis of the source: a number if the problem has axes, a letter if it has layouts. Options come in any order, so
 // validate() checks which of the two it must be.
 Result<void> parse_axis(std::string_view what, Token value, std::string& out) {
-  const bool letter = value.text.size() == 1 && value.text[0] >= 'A' && value.text[0] <= 'Z';
-  if (!letter) {
-    auto number = parse_integer<int>(what, value);
-    if (!number || *number < 0 || std::to_string(*number) != value.text)
-      return refuse(what, value, "the number of an axis, or an upper-case letter");
+  const char letter = value.text.size() == 1 ? upper(value.text[0]) : '\0';
+  if (letter >= 'A' && letter <= 'Z') {
+    out = letter;
+    return {};
   }
+  auto number = parse_integer<int>(what, value);
+  if (!number || *number < 0 || std::to_string(*number) != value.text)
+    return refuse(what, value, "the number of an axis, or a letter");
   out = value.text;
+  return {};
+}
+
+Result<void> parse_stage_activation(std::string_view what, PermuteProblem& p, Token value, bool last) {
+  if (p.stage.activation != Activation::none) return refuse(what, value, "one activation: act or act.last");
+  ActivationWords words{.last = last};
+  if (auto ok = parse_activation(what, value, activation_names(true), words); !ok) return ok;
+  set_activation(p.stage, words);
   return {};
 }
 
@@ -90,7 +101,9 @@ constexpr Option<PermuteProblem> kOptions[] = {
     {"alpha", parse_alpha},
     {"scale", [](PermuteProblem& p, Token t) { return parse_axis("scale", t, p.stage.scale); }},
     {"bias", [](PermuteProblem& p, Token t) { return parse_axis("bias", t, p.stage.bias); }},
+    {"act", [](PermuteProblem& p, Token t) { return parse_stage_activation("act", p, t, false); }},
     {"add", parse_add},
+    {"act.last", [](PermuteProblem& p, Token t) { return parse_stage_activation("act.last", p, t, true); }},
     {"align",
      [](PermuteProblem& p, Token t) {
        auto ok = parse_into("align", t, p.src_align);
@@ -138,8 +151,11 @@ std::string Operation<PermuteProblem>::print(const PermuteProblem& p) {
   if (p.stage.alpha != 1) text += " alpha=" + float_text(p.stage.alpha);
   if (!p.stage.scale.empty()) text += " scale=" + p.stage.scale;
   if (!p.stage.bias.empty()) text += " bias=" + p.stage.bias;
+  const std::string activation = activation_text(activation_words(p.stage));
+  if (!activation.empty() && !p.stage.activation_last) text += " act=" + activation;
   if (p.stage.add && p.stage.add_strides.empty()) text += " add=packed";
   if (p.stage.add && !p.stage.add_strides.empty()) append_list(text += " add=", p.stage.add_strides, 'x');
+  if (!activation.empty() && p.stage.activation_last) text += " act.last=" + activation;
   if (p.src_align == p.dst_align) {
     if (p.src_align != defaults.src_align) text += " align=" + std::to_string(p.src_align);
   } else {

@@ -31,15 +31,6 @@ Result<void> read_one_of(std::span<const T> all, auto&& word_of, std::string_vie
   return fail(ErrorKind::parse, "", "", std::string(words));
 }
 
-template <>
-struct Words<Activation> {
-  static std::string_view of(Activation activation) { return activation_name(activation); }
-  static Result<void> read(std::string_view word, Activation& out) {
-    static constexpr Activation all[] = {Activation::relu, Activation::gelu, Activation::gelu_tanh, Activation::silu};
-    return read_one_of<Activation>(all, of, word, "relu, gelu, gelu_tanh or silu", out);
-  }
-};
-
 template <class Type, class Format>
 struct Words<Weights<Type, Format>> {
   static std::string_view of(const Weights<Type, Format>& b) {

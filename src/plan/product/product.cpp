@@ -26,6 +26,19 @@ Result<void> check_factor(std::string_view what, DType type, DType of) {
   return of == DType::i8 ? check_type(what, type, {DType::i8}, of) : check_type(what, type, kFloats, of);
 }
 
+// int32 results: relu, and a clamp whose bounds are integers of 32 bits.
+Result<void> check_of_integers(const ActivationWords& words) {
+  if (words.which == Activation::none || words.which == Activation::relu) return {};
+  if (words.which != Activation::clamp)
+    return fail(ErrorKind::invalid_problem, "epi", activation_text(words),
+                "relu, clamp or none where the result is i32");
+  for (const auto& [name, bound] : {std::pair("low", words.low), std::pair("high", words.high)})
+    if (bound != std::trunc(bound) || bound < -0x1p31f || bound >= 0x1p31f)
+      return fail(ErrorKind::invalid_problem, name, float_text(bound),
+                  "an integer from -2^31 to 2^31 - 128 where the result is i32");
+  return {};
+}
+
 Result<void> check_quantized(const ProductTypes& t) {
   // Dequantized weights are fractions.
   if (t.type == DType::i8)
@@ -41,10 +54,6 @@ Result<void> check_quantized(const ProductTypes& t) {
 
 std::string_view format_name(WeightFormat format) noexcept {
   return std::array<std::string_view, 3>{"", "q8", "q4"}[std::to_underlying(format)];
-}
-
-std::string_view activation_name(Activation activation) noexcept {
-  return std::array<std::string_view, 5>{"", "relu", "gelu", "gelu_tanh", "silu"}[std::to_underlying(activation)];
 }
 
 Result<void> check_types(const ProductTypes& t) {
@@ -66,6 +75,7 @@ Result<void> check_types(const ProductTypes& t) {
 Result<void> check_numbers(const ProductNumbers& p) {
   for (const auto& [what, number] : {std::pair("alpha", p.alpha), std::pair("beta", p.beta)})
     if (!std::isfinite(number)) return fail(ErrorKind::invalid_problem, what, float_text(number), "a finite number");
+  if (auto ok = check_activation("epi", p.activation, "a residual", p.residual); !ok) return ok;
   if (p.type == DType::i8 && !p.prologue.empty())
     return fail(ErrorKind::invalid_problem, "pro", std::string(p.prologue),
                 "none where the type is i8: its products are integers");
@@ -74,10 +84,7 @@ Result<void> check_numbers(const ProductNumbers& p) {
   if (p.beta != 0) return fail(ErrorKind::invalid_problem, "beta", float_text(p.beta), "0 where the result is i32");
   if (p.scale)
     return fail(ErrorKind::invalid_problem, "epi", "scale", "none where the result is i32: f32, f16 or bf16 take one");
-  if (p.activation != Activation::none && p.activation != Activation::relu)
-    return fail(ErrorKind::invalid_problem, "epi", std::string(activation_name(p.activation)),
-                "relu or none where the result is i32");
-  return {};
+  return check_of_integers(p.activation);
 }
 
 Result<void> check_align(std::string_view what, std::uint32_t align, std::uint32_t element) {

@@ -2,6 +2,8 @@
 // epilogue, and their names. Private to src/plan.
 #pragma once
 
+#include "plan/activation.hpp"
+
 #include <sectile/problem.hpp>
 
 #include <cstdint>
@@ -9,9 +11,8 @@
 
 namespace sectile::detail {
 
-// Names in the problem string and JSON; "" for `plain` and `none`.
+// The name in the problem string and JSON; "" for `plain`.
 std::string_view format_name(WeightFormat format) noexcept;
-std::string_view activation_name(Activation activation) noexcept;
 
 // Element types. The names are those of errors.
 struct ProductTypes {
@@ -27,7 +28,8 @@ struct ProductNumbers {
   DType type = DType::f32, out = DType::f32;
   float alpha = 1, beta = 0;
   bool scale = false;  // in the epilogue
-  Activation activation = Activation::none;
+  ActivationWords activation;
+  bool residual = false;
   std::string_view prologue;  // a word of it; empty: none
 };
 Result<void> check_numbers(const ProductNumbers& numbers);

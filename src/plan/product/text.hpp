@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/text_tokens.hpp"
+#include "plan/activation.hpp"
 #include "product.hpp"
 
 #include <initializer_list>
@@ -56,6 +57,33 @@ Result<void> parse_stages(std::string_view what, P& p, Token value,
     if (stage == stages.end() || stage->place <= done) return refuse(what, *item, want);
     stage->set(p);
     done = stage->place;
+  }
+  return {};
+}
+
+// An epilogue's words: those of `stages`, and an activation in one of two places. Without an activation the place is
+// not there.
+inline constexpr int kBeforeResidual = 2, kResidual = 3, kAfterResidual = 4;
+template <class P>
+Result<void> parse_epilogue(P& p, Token value, std::type_identity_t<std::span<const Stage<P>>> stages,
+                            std::string_view names) {
+  const std::string want = std::string(names) + ", an activation (" + activation_names(true) +
+                           "), residual, joined by + in this order, the activation before or after the residual";
+  Split items(value, '+');
+  int done = -1;
+  while (const auto item = items.next()) {
+    int place = p.residual ? kAfterResidual : kBeforeResidual;
+    if (const auto stage = std::ranges::find(stages, item->text, &Stage<P>::word); stage != stages.end()) {
+      if (stage->place <= done) return refuse("epi", *item, want);
+      stage->set(p);
+      place = stage->place;
+    } else {
+      if (place <= done || p.activation != Activation::none) return refuse("epi", *item, want);
+      ActivationWords words{.last = p.residual};
+      if (auto ok = parse_activation("epi", *item, want, words); !ok) return ok;
+      set_activation(p, words);
+    }
+    done = place;
   }
   return {};
 }

@@ -42,9 +42,9 @@ void any_options(Conv2dProblem& p) {
   p.w_layout = static_cast<FilterLayout>(*rc::gen::inRange(0, 3));
   p.alpha = made_up::any_number();
   p.beta = made_up::any_number();
-  p.activation = made_up::any_activation();
   for (bool* const one : {&p.c_is_d, &p.scale, &p.bias, &p.residual, &p.x_scale, &p.x_bias, &p.x_relu, &p.exact})
     *one = made_up::coin();
+  made_up::set_any_activation(p, p.residual);
 }
 
 // Any convolution that the problem string can express. validate() refuses most of them.
@@ -147,10 +147,10 @@ TEST_CASE("conv2d parse errors name the token and its column") {
   CHECK(parse_error(kSmall + " c=d") == "parse: c: \"d\" at column 37 (want y)");
   CHECK(parse_error(kSmall + " exact=0") == "parse: exact: \"0\" at column 41 (want 1)");
   CHECK(parse_error(kSmall + " exact").starts_with("parse: option: \"exact\" at column 35 (want one of k= r= s="));
-  CHECK(
-      parse_error(kSmall + " epi=bias+scale") ==
-      "parse: epi: \"scale\" at column 44 (want scale, bias, relu or gelu or gelu_tanh or silu, residual, joined by + "
-      "in this order)");
+  CHECK(parse_error(kSmall + " epi=bias+scale") ==
+        "parse: epi: \"scale\" at column 44 (want scale, bias, an activation (relu, gelu, gelu_tanh, silu, "
+        "leaky_relu:SLOPE, clamp:LOW:HIGH, relu6, sigmoid, hard_swish, hard_sigmoid or tanh), residual, joined by + in "
+        "this order, the activation before or after the residual)");
   CHECK(parse_error(kSmall + " epi=bias.m").starts_with("parse: epi: \"bias.m\""));
   CHECK(parse_error(kSmall + " pro=relu+scale") ==
         "parse: pro: \"scale\" at column 44 (want scale, bias, relu, joined by + in this order)");

@@ -51,7 +51,8 @@ TEST_CASE("a device without measurements says so, and shares the memory among it
   CHECK(detail::cost_model_of(ada).matmul.dram_bytes == 1150);
 }
 
-// NVIDIA H200, driver 580.159.04, 2026-11-23: docs/performance.md; the matmuls from the regret of seed 20261124.
+// NVIDIA H200, driver 580.159.04, 2026-11-23: docs/lab/2026-11-figures.md; the matmuls from the regret of seed
+// 20261124.
 TEST_CASE("estimates on Hopper are within a third of what was measured") {
   const struct {
     const char* problem;

@@ -92,8 +92,9 @@ TEST_CASE("matmul JSON refuses by key") {
         "parse: problem.alpha: nan (want a finite number)");
   CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"bias":"m"})") ==
         "parse: problem.bias: m (want row or column)");
-  CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"activation":"tanh"})") ==
-        "parse: problem.activation: tanh (want relu, gelu, gelu_tanh or silu)");
+  CHECK(message(R"({"operation":"matmul","type":"f32","m":1,"n":2,"k":3,"activation":"elu"})") ==
+        "parse: problem.activation: elu (want relu, gelu, gelu_tanh, silu, leaky_relu, clamp, sigmoid, hard_swish, "
+        "hard_sigmoid or tanh)");
 }
 
 TEST_CASE("refuses types that do not go together") {
@@ -156,7 +157,18 @@ TEST_CASE("refuses invalid sizes and strides") {
   CHECK(refusal("matmul f32 nn 4x5x6 ldc=4 beta=1") == "invalid_problem: ldc");
   CHECK(refusal("matmul f32 nn 4x5x6 ldr=4 epi=residual") == "invalid_problem: ldr");
   CHECK(refusal("matmul f32 nn 4x5x6 lda=-6") == "invalid_problem: lda");
-  CHECK(refusal("matmul f32 nn 4x5x6 batch=2 a.batch=-2") == "invalid_problem: a.batch");
+  // Left out, it is packed: the mark of that has no number.
+  for (const char* key : {"a", "b", "c", "d", "r"})
+    for (const char* step : {"-1", "-2", "-9223372036854775808"}) {
+      const std::string text = std::string("matmul f32 nn 4x5x6 batch=2 ") + key + ".batch=" + step;
+      CHECK_MESSAGE(test::parse_error(text).starts_with(std::string("parse: ") + key + ".batch: \"" + step), text);
+      const std::string json = std::string(R"({"operation":"matmul","type":"f32","m":4,"n":5,"k":6,"batch":2,")") +
+                               key + "_batch\":" + step + "}";
+      const auto read = problem_from_json(json);
+      REQUIRE_MESSAGE(!read, json);
+      CHECK(read.error().message().starts_with(std::string("parse: problem.") + key + "_batch: " + step));
+    }
+  CHECK(refusal("matmul f32 nn 4x5x6 batch=2 a.batch=0") == "");
   CHECK(refusal("matmul f32 nn 4x5x6 ldc=7 beta=1 c=d") == "invalid_problem: ldc");
   CHECK(refusal("matmul f32 nn 4x5x6 batch=2 c.batch=0 beta=1 c=d") == "invalid_problem: c.batch");
 }

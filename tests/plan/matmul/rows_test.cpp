@@ -340,20 +340,93 @@ TEST_CASE("a remark says why the matrix unit is not used") {
   constexpr const char* kText = "matmul f16 nn 512x512x512";
   CHECK(remark(kText, target("intel-xe-lpg")) == "the matrix unit is not known, and not used");
   CHECK(remark(kText, target("cuda:sm_90a")) ==
-        "the matrix unit (mma.sync, wgmma) is not used: matmul has no CUDA kernel for it");
+        "the matrix unit (mma.sync, wgmma) is not used: there is no CUDA kernel for it");
   CHECK(remark(kText, target("lavapipe")) == "the matrix unit is not used: another kernel costs less");
   DeviceProfile hopper = target("nvidia-hopper");
   CHECK(remark(kText, hopper).empty());
   CHECK(remark("matmul f32 nn 512x512x512", target("intel-xe-lpg")).empty());  // matrix units do not multiply f32
   CHECK(remark("matmul f16 nn 1x512x512", target("intel-xe-lpg")).empty());    // matvec serves it on every device
   CHECK(remark("matmul f16 nn 512x512x0", target("intel-xe-lpg")).empty());
-  CHECK(remark("matmul f16 nn 512x512x512 acc=f16", target("intel-xe-hpg"))
-            .starts_with("the matrix unit is not used: the device lists no f16 x f16 -> f16 matrix that divides"));
+  // Sums that may be kept in f16 are kept in f32 where the unit adds up in f32 alone.
+  CHECK(remark("matmul f16 nn 512x512x512 acc=f16", target("intel-xe-hpg")).empty());
   hopper.matrix_shapes.clear();
   CHECK(remark(kText, hopper) == "the matrix unit's shapes are not known, and it is not used");
   hopper.cooperative_matrix = false;
   hopper.sources["cooperative_matrix"] = "quirk: slow (an issue)";
   CHECK(remark(kText, hopper) == "the device has no matrix unit to use: quirk: slow (an issue)");
+  // What the driver offers and the application has not enabled is not the driver's lack.
+  hopper.sources["cooperative_matrix"] = std::string(kNotEnabled) + "cooperativeMatrix";
+  CHECK(remark(kText, hopper) == "the matrix unit is not used; not enabled by the application: cooperativeMatrix");
+  DeviceProfile narrow = target("nvidia-hopper");
+  narrow.float16 = false;
+  narrow.sources["float16"] = std::string(kNotEnabled) + "shaderFloat16";
+  CHECK(remark(kText, narrow) ==
+        "the matrix unit is not used: needs f16 arithmetic, which the device lacks; not enabled by the application: "
+        "shaderFloat16");
+}
+
+TEST_CASE("a convolution without the matrix unit says why") {
+  const auto remark = [](const char* text, const DeviceProfile& profile) {
+    const auto plan = make_plan(parse_problem(text).value(), profile);
+    return plan ? plan_remark(*plan, profile) : plan.error().message();
+  };
+  const auto target = [](const char* name) { return builtin_target(name).value(); };
+  constexpr const char* kText = "conv2d f16 nhwc 1x64x56x56 k=64 r=3x3 p=1";
+  CHECK(remark(kText, target("nvidia-hopper")).empty());
+  CHECK(remark(kText, target("intel-xe-lpg")) == "the matrix unit is not known, and not used");
+  CHECK(remark("conv2d f16 nhwc 1x64x56x56 k=64 r=1x1", target("intel-xe-lpg")) ==
+        "the matrix unit is not known, and not used");
+  CHECK(remark("conv2d f32 nhwc 1x64x56x56 k=64 r=3x3 p=1", target("intel-xe-lpg")).empty());
+  CHECK(remark("conv2d f16 nhwc 1x64x56x56 k=64 r=3x3 p=1 g=64", target("intel-xe-lpg")).empty());  // depthwise
+  DeviceProfile hopper = target("nvidia-hopper");
+  for (MatrixShape& shape : hopper.matrix_shapes) shape.k = 1024;
+  CHECK(remark(kText, hopper)
+            .starts_with("the matrix unit is not used: the device lists no f16 x f16 -> f32 matrix that divides"));
+  CHECK(remark("conv2d f16 nhwc 1x64x56x56 k=64 r=1x1", hopper)
+            .starts_with("the matrix unit is not used: the device lists no f16 x f16 -> f32 matrix that divides"));
+}
+
+TEST_CASE("a permute whose elements move in words says so") {
+  const auto remark = [](const char* text, const DeviceProfile& profile) {
+    return plan_remark(make_plan(parse_problem(text).value(), profile).value(), profile);
+  };
+  DeviceProfile words = builtin_target("nvidia-hopper").value();
+  for (const char* text : {"permute u8 63x65 axes=1,0", "permute f16 63x65 axes=1,0"})
+    CHECK(remark(text, words).empty());
+  words.storage8 = words.storage16 = false;
+  CHECK(remark("permute u8 63x65 axes=1,0", words) ==
+        "elements move in words of 4 bytes, which is slower: accesses of 1 byte are not there");
+  CHECK(remark("permute f32 63x65 axes=1,0", words).empty());
+  words.sources["storage16"] = std::string(kNotEnabled) + "storageBuffer16BitAccess";
+  CHECK(remark("permute f16 63x65 axes=1,0", words) ==
+        "elements move in words of 4 bytes, which is slower: accesses of 2 bytes are not there; not enabled by the "
+        "application: storageBuffer16BitAccess");
+  words.storage16.reset();
+  words.sources.erase("storage16");
+  CHECK(remark("permute f16 63x65 axes=1,0", words).find("are not known to be there") != std::string::npos);
+}
+
+TEST_CASE("f16 sums take the matrix unit of a device that adds up in f32 alone") {
+  const auto candidate = [](const char* text, const DeviceProfile& profile) {
+    return make_plan(parse_problem(text).value(), profile).value().choice.candidate;
+  };
+  for (const char* name : {"intel-xe-hpg", "intel-xe2"}) {
+    const DeviceProfile profile = builtin_target(name).value();
+    CHECK(candidate("matmul f16 nn 64x64x64 acc=f16", profile) == candidate("matmul f16 nn 64x64x64", profile));
+    CHECK(candidate("matmul f16 nn 64x64x64 acc=f16", profile).starts_with("matmul_coopmat "));
+  }
+  // The canary may leave a device with one kind of sums.
+  DeviceProfile hopper = builtin_target("nvidia-hopper").value();
+  const auto variant = [&] {
+    return make_plan(parse_problem("matmul f16 nn 2048x2048x2048 acc=f16").value(), hopper)
+        .value()
+        .steps[0]
+        .kernel.variant;
+  };
+  CHECK(variant().starts_with("f16.f16."));
+  std::erase_if(hopper.matrix_shapes, [](const MatrixShape& shape) { return shape.c == "f16"; });
+  CHECK(variant().starts_with("f16."));
+  CHECK_FALSE(variant().starts_with("f16.f16."));
 }
 
 TEST_CASE("a reduction of distant rows computes one address per row") {

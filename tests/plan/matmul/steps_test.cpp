@@ -70,10 +70,18 @@ class Expected {
     const std::int64_t out = bytes_of(p.out);
     if (c_read) address("c", definition.operand("c").row_step * out);
     if (p.bias != PerAxis::none && !part.sums) address("bias", p.bias == PerAxis::row ? out : 0);
-    if (p.scale != PerAxis::none && !part.sums) address("scale", p.scale == PerAxis::row ? 4 : 0);
+    if (p.scale != PerAxis::none && p.alpha != 0 && !part.sums) address("scale", p.scale == PerAxis::row ? 4 : 0);
     if (residual) address("residual", definition.operand("residual").row_step * out);
     if (p.b_format != WeightFormat::plain && !part.reduces) address("b.scale", 0);
     if (p.a_scale && !part.reduces) address("a.scale", 0);
+    const auto parameter = [&](float value) {
+      p.out == DType::i32 ? word(static_cast<std::int64_t>(value)) : float_word(value);
+    };
+    if (p.activation == Activation::leaky_relu && !part.sums) parameter(p.slope);
+    if (p.activation == Activation::clamp && !part.sums) {
+      parameter(p.low);
+      parameter(p.high);
+    }
     for (const std::int64_t size : {part.rows, p.n, p.k}) word(size);
     float_word(part.sums ? 1.0f : p.alpha);
     word(part.reduces ? part.splits == 0 ? 0 : scratch_ld : a.row_step);
@@ -179,6 +187,7 @@ std::vector<Part> parts_of(const Plan& plan, const MatmulProblem& p) {
       // Rows and splits are what the step says of them: the rows must add up, and every other word depends on both.
       std::uint32_t at = 0;
       while (s.addresses.contains(at)) at += 2;
+      if (!part.sums) at += p.activation == Activation::leaky_relu ? 1u : p.activation == Activation::clamp ? 2u : 0u;
       part.rows = s.words.at(at);
       part.splits = part.reduces ? 0 : part.sums ? s.words.at(at + 8) : 1;
       first += part.rows;

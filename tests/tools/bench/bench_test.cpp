@@ -2,7 +2,11 @@
 #include "bench/operation.hpp"
 #include "tools/run_command.hpp"
 
+#include <sectile/planner.hpp>
+
 #include <doctest/doctest.h>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <memory>
 #include <set>
@@ -164,6 +168,10 @@ TEST_CASE("bench writes a page of permutes and of matmuls") {
       CHECK(html.find(" '" + problem + "'") != std::string::npos);  // the command as a shell takes it
       CHECK(json.find("\"problem\": \"" + problem + "\"") != std::string::npos);
     }
+    const Ran again = run_sectile({"bench", "--replan", folder.path("json")});
+    CHECK_MESSAGE(
+        again.out == fmt::format("{}: 0 of {} rows are planned otherwise now\n", folder.path("json"), problems.size()),
+        (again.out + again.err));
     CHECK((ran.out.find("TFLOP/s") != std::string::npos) == (problems[0] == matmul));
     CHECK((ran.out.find("copy GB/s") != std::string::npos) == (problems.back() == permute));
   }
@@ -185,6 +193,40 @@ TEST_CASE("a row that there is not is named") {
     CHECK(ran.code == 2);
     CHECK_MESSAGE(ran.err.find("--only: zzz (want a part of a row's name") != std::string::npos, ran.err);
     CHECK(ran.err.find("--preset") == std::string::npos);
+  }
+}
+
+TEST_CASE("rows of a report that are planned otherwise now are named") {
+  const Folder folder;
+  nlohmann::json report = {{"profile", nlohmann::json::parse(to_json(builtin_target("nvidia-hopper").value()))}};
+  for (const char* problem :
+       {"permute f32 64x48 axes=1,0", "matmul f16 nt 960x2304x770", "conv2d f32 nchw 1x8x9x9 k=8 r=3"}) {
+    const auto plan =
+        make_plan(parse_problem(problem).value(), builtin_target("nvidia-hopper").value(), {.explain = true});
+    report["rows"].push_back({{"problem", problem}, {"candidate", chosen_name(plan.value())}});
+  }
+  report["rows"].push_back({{"problem", "permute f32 2x2 axes=1,0"}, {"error", "no memory"}});
+  const std::string file = folder.path("report");
+  write_file(file, report.dump());
+  CHECK(run_sectile({"bench", "--replan", file}).out == file + ": 0 of 3 rows are planned otherwise now\n");
+
+  const std::string now = report["rows"][1]["candidate"];
+  report["rows"][1].update({{"candidate", "matmul_stone 3x3"}, {"name", "ragged"}});
+  write_file(file, report.dump());
+  const Ran ran = run_sectile({"bench", "--replan", file});
+  CHECK(ran.code == 0);
+  CHECK(ran.out == "ragged: matmul_stone 3x3, now " + now + "\n" + file + ": 1 of 3 rows are planned otherwise now\n");
+  const auto json = nlohmann::json::parse(run_sectile({"bench", "--replan", file, "--json"}).out);
+  CHECK(json["files"][file]["changed"][0]["now"] == now);
+  CHECK(json["files"][file]["rows"] == 3);
+
+  for (const auto& [text, said] :
+       {std::pair{"[]", "no object with rows"}, std::pair{"{\"rows\": [1]}", "missing: profile"},
+        std::pair{"{\"rows\": [], \"profile\": {}}", "report"}}) {
+    write_file(file, text);
+    const Ran bad = run_sectile({"bench", "--replan", file});
+    CHECK(bad.code == 2);
+    CHECK_MESSAGE(bad.err.find(said) != std::string::npos, bad.err);
   }
 }
 

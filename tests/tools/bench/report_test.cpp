@@ -261,6 +261,41 @@ TEST_CASE("pages of odd contents are whole") {
   CHECK(count(html, "<h1>") == 1);
 }
 
+TEST_CASE("a page of numbers without bound is drawn and has no end missing") {
+  Page page;
+  PagePart& part = page.parts.emplace_back();
+  part.ceiling = {{1, 1e-308}, {1e308, 1e308}};
+  part.ceiling_name = "the ceiling";
+  for (const double seconds : {1e308, 1e-308, 1.0}) {
+    PageRow row;
+    row.work = row.intensity_or_bytes = 1;
+    row.series = {PageSeries{.name = "one", .seconds = seconds, .kernel = {}, .error = {}}};
+    part.rows.push_back(row);
+  }
+  const std::string html = to_html(page);  // once without an end: the axis began at 0
+  check_self_contained(html);
+  CHECK(html.find("the ceiling") == std::string::npos);
+}
+
+TEST_CASE("a legend names what is drawn and an option is not broken after its dashes") {
+  BenchReport report = sample_report();
+  report.command = "sectile bench --min-time 1";
+  CHECK(count(to_html(page_of(report)), "</svg> the copy<") == 1);
+  report.rows.resize(1);  // one size has one point of the copy's
+  const std::string html = to_html(page_of(report));
+  CHECK(count(html, "</svg> the copy<") == 0);
+  CHECK(count(html, "class=\"ceiling\" x1") == 0);
+  check_has(html, {"sectile bench <span class=\"o\">--min-time</span> 1", ".o{display:inline-block"});
+}
+
+TEST_CASE("a note that two operations share stands once") {
+  BenchReport report = sample_matmuls();
+  report.rows.push_back(timed_row(row_of_text("conv2d f32 nhwc 1x16x16x16 k=8 r=3x3").value(), 1e-3));
+  const Page page = page_of(report);
+  REQUIRE(page.parts.size() == 2);
+  CHECK(count(page.notes, "are two operations") == 1);
+}
+
 TEST_CASE("JSON has every row") {
   const BenchReport report = sample_report();
   const auto json = to_json(report);
@@ -435,6 +470,7 @@ TEST_CASE("rivals are told all of a matmul") {
   CHECK(full["scale"] == "row");
   CHECK(full["bias"] == "column");
   CHECK(full["activation"] == "gelu_tanh");
+  CHECK(told("matmul f32 nn 8x6x4 epi=residual+clamp:0:6")["activation"] == "clamp:0:6 last");
   CHECK(full["residual"] == true);
   CHECK(full["a_scale"] == true);
 }

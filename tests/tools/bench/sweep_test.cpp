@@ -323,6 +323,31 @@ TEST_CASE("unknown classes and types are refused by name") {
   CHECK(sweep_cases(options).error().kind == ErrorKind::limit_exceeded);
 }
 
+TEST_CASE("a bound that no problem is within is answered by one that serves") {
+  for (const auto& [operation, option] : {std::pair("conv2d", "--max-gflop "), std::pair("matmul", "--max-gflop ")}) {
+    SweepOptions options{
+        .operation = operation, .cases = 8, .only_class = {}, .only_type = {}, .max_gflop = 0.001, .cpu = true};
+    const auto refused = sweep_cases(options);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().kind == ErrorKind::limit_exceeded);
+    REQUIRE(refused.error().limit.starts_with(option));
+    options.max_gflop = std::stod(refused.error().limit.substr(std::string(option).size()));
+    const auto drawn = sweep_cases(options);
+    CHECK((drawn.has_value() || drawn.error().value != refused.error().value));
+  }
+}
+
+TEST_CASE("a case far behind is drawn without counting up to it") {
+  for (const char* operation : {"permute", "matmul", "conv2d"}) {
+    // The number of classes and types divides no power of 10 here: another case than the first.
+    CHECK(drawn(operation, 2, "", "", 10'000'000'000'000).size() == 2);
+    CHECK(drawn(operation, 2, "b", "", 10'000'000'000'000).size() == 2);
+  }
+  SweepOptions options{.operation = "permute", .cases = 1, .only_class = {}, .only_type = {}};
+  options.first = ~std::size_t{0};
+  CHECK(sweep_cases(options).error().message().starts_with("limit_exceeded: --first: 18446744073709551615 (want at"));
+}
+
 TEST_CASE("percentiles are by nearest rank") {
   std::vector<double> values;
   for (int i = 20; i >= 1; --i) values.push_back(i);
@@ -361,6 +386,7 @@ TEST_CASE("a sweep is read back and merged") {
   first.rows[0].best_seconds = 1.6e-6;
   first.rows[0].unsteady = true;
   first.rows[1].rivals = {{"torch", 1e-6}};
+  first.profile = R"({"name":"a device"})";
   first.rows[1].reference = {.reference = Reference::matmul_f16, .before = 2e-3, .after = 3e-3, .agreed = true};
   const auto back = sweep_from_json(to_json(first).dump());
   REQUIRE(back.has_value());
@@ -374,6 +400,7 @@ TEST_CASE("a sweep is read back and merged") {
   REQUIRE(merged->rows.size() == 3);
   CHECK(merged->rows[1].ours == 4e-6);  // the later one's
   const auto json = to_json(*merged);
+  CHECK(json["profile"]["name"] == "a device");
   CHECK(json["classes"]["all"]["ratio"]["rows"] == 2);
   CHECK(json["classes"]["all"]["errors"] == 1);
   CHECK(json["classes"]["a x"]["regret"]["most"].get<double>() == doctest::Approx(1.25));
@@ -389,8 +416,59 @@ TEST_CASE("a sweep is read back and merged") {
   CHECK_FALSE(merge_sweeps({first, second}).has_value());
   for (const char* bad :
        {"", "[]", "{}", "{\"sweep\": \"permute\"}", "{\"sweep\": \"permute\", \"rows\": [3]}",
-        "{\"sweep\": \"permute\", \"rows\": [{\"median_s\": \"x\"}]}", "{\"sweep\": 4, \"rows\": []}"})
+        "{\"sweep\": \"permute\", \"rows\": [{\"median_s\": \"x\"}]}", "{\"sweep\": 4, \"rows\": []}",
+        "{\"sweep\": \"permute\", \"rows\": {}}"})
     CHECK_FALSE(sweep_from_json(bad).has_value());
+}
+
+TEST_CASE("numbers that a file has are bounded when it is read") {
+  SweepReport report = report_of({row("a x", "p1", 2e-6, 1e-6)});
+  SweepRow& one = report.rows[0];
+  one.p10 = one.p90 = one.neighbour_seconds = one.best_seconds = 2e-6;
+  one.operations = report.bytes_per_second = 1e9;
+  one.rivals = {{"torch", 1e-6}};
+  one.neighbour = one.best = "x";
+  one.reference.before = one.reference.after = 1e-3;
+  const nlohmann::json whole = to_json(report);
+  REQUIRE(sweep_from_json(whole.dump()).has_value());
+  const auto refused = [&](const std::string& pointer, const nlohmann::json& number) {
+    nlohmann::json changed = whole;
+    changed.at(nlohmann::json::json_pointer(pointer)) = number;
+    const auto read = sweep_from_json(changed.dump());
+    CHECK_MESSAGE(!read.has_value(), pointer << " " << number.dump());
+    if (read) return;
+    CHECK(read.error().kind == ErrorKind::parse);
+    CHECK(read.error().what.ends_with(pointer.substr(pointer.rfind('/') + 1)));
+  };
+  for (const char* member : {"median_s", "p10_s", "p90_s", "copy_s", "neighbour_s", "best_s", "bytes", "operations",
+                             "rivals_s/torch", "reference_times/before_s", "reference_times/after_s"})
+    for (const nlohmann::json& number : {nlohmann::json(1e308), nlohmann::json(-1.0), nlohmann::json(1e-300),
+                                         nlohmann::json(nullptr), nlohmann::json("1")})
+      refused(std::string("/rows/0/") + member, number);
+  refused("/bytes_per_second", 1e308);
+  // The ends of what is taken give a whole page.
+  for (const auto& [seconds, bytes] : {std::pair(1e9, 1.0), std::pair(1e9, 1e21), std::pair(1e-12, 1e21)}) {
+    one.ours = one.p10 = one.p90 = seconds;
+    one.bytes = bytes;
+    const auto read = sweep_from_json(to_json(report).dump());
+    REQUIRE(read.has_value());
+    const std::string html = to_html(page_of(*read));
+    for (const char* none : {"nan", "inf"}) CHECK(html.find(none) == std::string::npos);
+  }
+}
+
+TEST_CASE("rivals are rows of seconds within bounds") {
+  const Folder folder;
+  const std::string file = folder.path("rivals.json");
+  write_file(file, R"({"row": {"torch": 1e-3}})");
+  CHECK(read_rivals(file).value().at("row").at("torch") == 1e-3);
+  for (const char* bad : {R"({"row": [1]})", R"({"row": 1})", R"({"row": {"torch": 0}})", R"({"row": {"torch": 1e300}})",
+                          R"({"row": {"torch": -1}})", R"({"row": {"torch": "1"}})"}) {
+    CAPTURE(std::string(bad));
+    write_file(file, bad);
+    REQUIRE_FALSE(read_rivals(file).has_value());
+    CHECK(read_rivals(file).error().what.starts_with("rivals: row"));
+  }
 }
 
 TEST_CASE("a sweep runs on a CPU device") {

@@ -2,6 +2,7 @@
 #include "tools/run_command.hpp"
 
 #include "backend/framed_file.hpp"
+#include "cli/npy.hpp"
 #include "support/paths.hpp"
 
 #include <sectile/profile.hpp>
@@ -29,22 +30,34 @@ std::string kept_in(const std::string& cache) {
   return {};
 }
 
-// Rewrites a kept outcome, with its header as it was, so that its first tested shape has failed.
-CanaryRow fail_first(const std::string& path) {
+constexpr std::size_t kHeader = 60;
+
+CanaryResult read_kept(const std::string& path) {
+  auto result = canary_from_json(std::string_view(read_file(path)).substr(kHeader));
+  REQUIRE(result.has_value());
+  return *result;
+}
+
+// Rewrites a kept outcome, with its header as it was.
+void write_kept(const std::string& path, const CanaryResult& result) {
   const std::string whole = read_file(path);
-  constexpr std::size_t kIdentity = 12, kIdentityBytes = 32, kHeader = 60;
+  constexpr std::size_t kIdentity = 12, kIdentityBytes = 32;
   REQUIRE(whole.size() > kHeader);
   backend::Frame frame{
       "canary's outcome", {}, 1, std::as_bytes(std::span(whole).subspan(kIdentity, kIdentityBytes)), 1 << 20};
   std::memcpy(frame.magic.data(), whole.data(), frame.magic.size());
-  auto result = canary_from_json(std::string_view(whole).substr(kHeader));
-  REQUIRE(result.has_value());
-  for (CanaryRow& row : result->rows) {
+  const std::string text = to_json(result);
+  REQUIRE(backend::write_framed(path, frame, std::as_bytes(std::span(text))).has_value());
+}
+
+// So that the first tested shape has failed.
+CanaryRow fail_first(const std::string& path) {
+  CanaryResult result = read_kept(path);
+  for (CanaryRow& row : result.rows) {
     if (row.verdict != Canary::passed) continue;
     row.verdict = Canary::failed;
     row.detail = "D[0][0] is 1, not 2";
-    const std::string text = to_json(*result);
-    REQUIRE(backend::write_framed(path, frame, std::as_bytes(std::span(text))).has_value());
+    write_kept(path, result);
     return row;
   }
   FAIL("no shape has passed");
@@ -85,4 +98,48 @@ TEST_CASE("a failed canary is said and its shape is not used") {
   CHECK(profile->canary_failed == std::vector{row.shape});
   CHECK(matrix_objection(*profile, row.shape).starts_with("the canary failed"));
   CHECK(run_with_cache(cache, {"devices"}).out.find("canary failed: ") != std::string::npos);
+}
+
+TEST_CASE("a command tests what its plan rests on, and a failed kind is done otherwise") {
+  if (cpu_device().empty()) {
+    MESSAGE("skipped: no CPU device");
+    return;
+  }
+  const Folder folder;
+  const std::string cache = folder.path("cache"), in = folder.path("in.npy");
+  REQUIRE(tools::write_npy(in, "<f4", std::vector<std::int64_t>{1, 2}, std::vector<std::byte>(8)).has_value());
+  const auto run = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"permute",  in,          "--axes", "1,0", "-o", folder.path("out.npy"),
+                                          "--device", cpu_device()};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Ran ran = run_with_cache(cache, arguments);
+    REQUIRE_MESSAGE(ran.code == 0, ran.err);
+    return ran;
+  };
+  // Moving bits rests on nothing, a conversion on numbers alone: no matrix kernel is compiled, which takes seconds
+  // here.
+  CHECK(run({}).err.find("testing") == std::string::npos);
+  CHECK(kept_in(cache) == "");
+  CHECK(run({"--cast", "f16"}).err.find("testing") == std::string::npos);
+  const std::string path = kept_in(cache);
+  REQUIRE(path != "");
+  CanaryResult kept = read_kept(path);
+  CHECK(kept.rows.empty());
+  REQUIRE(kept.kinds.size() == 4);
+  for (CanaryKind& kind : kept.kinds)
+    if (kind.kind == "f16 conversion" || kind.kind == "dot products") {
+      CHECK(kind.verdict == Canary::passed);
+      kind.verdict = Canary::failed;
+      kind.detail = "1 gives 0x0000, not 0x3c00";
+    }
+  write_kept(path, kept);
+  CHECK(run({"--cast", "f16"}).err.find("canary of f16 conversion: failed: 1 gives 0x0000, not 0x3c00") !=
+        std::string::npos);
+  const auto profile = profile_from_json(run_with_cache(cache, {"devices", "--device", cpu_device(), "--json"}).out);
+  REQUIRE(profile.has_value());
+  CHECK(profile->f16_conversion == false);
+  CHECK(profile->integer_dot_product == false);
+  CHECK(profile->sources.at("f16_conversion") ==
+        "record_canary on this device and driver version: 1 gives 0x0000, not 0x3c00");
+  CHECK(run_with_cache(cache, {"devices"}).out.find("canary failed: f16_conversion: ") != std::string::npos);
 }

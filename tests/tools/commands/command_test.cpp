@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -119,8 +120,14 @@ std::vector<Case> refusals_of_the_rest() {
        {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--bias", "INmatrix.npy", "-o", "OUT"},
        "shape"},
       {"matmul: unknown activation",
-       {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--activation", "tanh", "-o", "OUT"},
-       "tanh"},
+       {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--activation", "elu", "-o", "OUT"},
+       "elu"},
+      {"matmul: a clamp of one bound",
+       {"matmul", "INmatrix.npy", "INmatrix.npy", "--transpose-b", "--activation", "clamp:1", "-o", "OUT"},
+       "clamp:LOW:HIGH"},
+      {"permute: an activation that follows nothing",
+       {"permute", "INmatrix.npy", "--axes", "1,0", "--activation", "tanh", "--activation-last", "-o", "OUT"},
+       "act.last"},
       {"plan: a matmul of types that do not go",
        {"plan", "matmul bf16 nn 2x2x2 acc=f16", "--target", "lavapipe"},
        "acc"},
@@ -408,17 +415,24 @@ import sys, numpy as np
 folder, step = sys.argv[1], sys.argv[2]
 cases = [('u1', (5, 7, 3), '2,0,1', None, None), ('f2', (33, 65), '1,0', None, None), ('f4', (2, 3, 4, 5), '3,1,2,0', None, None),
          ('f8', (17, 1, 9), '2,1,0', None, None), ('c16', (6, 10), '1,0', None, None), ('V2', (12, 11), '1,0', None, None),
-         ('f4', (2, 9, 8, 7), None, 'NHWC:NCHW4c', None), ('u1', (1, 2, 5, 6, 4), None, 'NCHW4c:NHWC', 7)]
+         ('f4', (2, 9, 8, 7), None, 'NHWC:NCHW4c', None), ('u1', (1, 2, 5, 6, 4), None, 'NCHW4c:NHWC', 7),
+         ('f4', (6, 5), '1,0', None, 'last'), ('f4', (6, 5), '1,0', None, 'first')]
 for n, (t, shape, axes, layout, channels) in enumerate(cases):
     dtype = np.dtype(t)
     count = int(np.prod(shape)) * dtype.itemsize
     a = np.frombuffer(np.random.default_rng(n).integers(0, 256, count, np.uint8).tobytes(), dtype).reshape(shape)
+    stage = channels if channels in ('first', 'last') else None
+    if stage: a = np.random.default_rng(n).integers(-9, 9, shape).astype(dtype)
     if n % 2: a = np.asfortranarray(a)
     if step == 'write':
         np.save(f'{folder}/{n}.npy', a)
-        print(f'--axes={axes}' if axes else f'--layout={layout}', f'--channels={channels}' if channels else '')
+        if stage: np.save(f'{folder}/{n}add.npy', np.ascontiguousarray(a.T[::-1]))
+        more = f'--channels={channels}' if channels else ''
+        if stage: more = f'--activation=clamp:-2:5 --add={folder}/{n}add.npy' + ' --activation-last' * (stage == 'last')
+        print(f'--axes={axes}' if axes else f'--layout={layout}', more)
         continue
-    if axes: want = a.transpose([int(x) for x in axes.split(',')])
+    if stage: want = np.clip(a.T + a.T[::-1], -2, 5) if stage == 'last' else np.clip(a.T, -2, 5) + a.T[::-1]
+    elif axes: want = a.transpose([int(x) for x in axes.split(',')])
     elif layout == 'NHWC:NCHW4c':
         padded = np.zeros(shape[:3] + (8,), dtype); padded[..., :shape[3]] = a
         want = padded.reshape(shape[:3] + (2, 4)).transpose(0, 3, 1, 2, 4)
@@ -437,12 +451,11 @@ for n, (t, shape, axes, layout, channels) in enumerate(cases):
     const std::size_t end = wrote.out.find('\n', begin);
     const std::string line = wrote.out.substr(begin, end - begin);
     begin = end + 1;
-    const std::size_t space = line.find(' ');
-    std::vector<std::string> arguments = {
-        "permute",   folder.path(std::to_string(n) + ".npy"),     line.substr(0, space),
-        "-o",        folder.path(std::to_string(n) + ".out.npy"), "--device",
-        cpu_device()};
-    if (space + 1 < line.size()) arguments.push_back(line.substr(space + 1));
+    std::vector<std::string> arguments = {"permute",  folder.path(std::to_string(n) + ".npy"),
+                                          "-o",       folder.path(std::to_string(n) + ".out.npy"),
+                                          "--device", cpu_device()};
+    std::istringstream words(line);
+    for (std::string word; words >> word;) arguments.push_back(word);
     const Ran ran = run_sectile(arguments);
     CHECK_MESSAGE(ran.code == 0, ran.err);
   }

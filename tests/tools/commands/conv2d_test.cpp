@@ -67,8 +67,8 @@ std::vector<Known> known() {
       diagonal("two paddings", {"--pad", "1,0"}, {1, 1, 4, 2}, {2, 3, 6, 8, 12, 14, 7, 8}),
       diagonal("a stride for each axis", {"--stride", "2,1"}, {1, 1, 1, 2}, {6, 8}),
       diagonal("dilation", {"--dilation", "2"}, {1, 1, 1, 1}, {10}),
-      diagonal("bias and relu", {"--bias", "BIAS1", "--activation", "relu"}, {1, 1, 2, 2}, {0, 0, 2, 4}),
-      diagonal("scale, residual and alpha", {"--scale", "SCALE1", "--residual", "SQUARE", "--alpha", "0.5"}, {1, 1, 2, 2}, {19, 28, 48, 61}),
+      diagonal("bias and leaky relu", {"--bias", "BIAS1", "--activation", "leaky_relu:0.5"}, {1, 1, 2, 2}, {-2, -1, 2, 4}),
+      diagonal("scale, residual and alpha, then a clamp", {"--scale", "SCALE1", "--residual", "SQUARE", "--alpha", "0.5", "--activation", "clamp:20:50", "--activation-last"}, {1, 1, 2, 2}, {20, 28, 48, 50}),
       diagonal("C", {"--c", "SQUARE", "--beta", "-2"}, {1, 1, 2, 2}, {-14, -24, -48, -66}),
       diagonal("C alone", {"--c", "SQUARE"}, {1, 1, 2, 2}, {16, 24, 42, 54}),
       // Two pixels, 1 2 and 3 4, whose two channels lie side by side; filters 1 10 and 100 1000 over the channels.
@@ -159,7 +159,8 @@ TEST_CASE("conv2d refuses what does not fit and writes nothing") {
       {{"X", "W", "--pad", "1,1,1"}, "pad: 1,1,1 (want one number, two (vertical, horizontal) or four (top, left, bottom, right), each at least 0)"},
       {{"X", "W", "--pad=-1,0"}, "pad: -1,0"},
       {{"X", "W", "--dilation", "3"}, "output height: not positive"},  // a filter of 7 rows on an image of 5
-      {{"X", "W", "--activation", "tanh"}, "activation: tanh (want none, relu, gelu, gelu_tanh or silu)"},
+      {{"X", "W", "--activation", "elu"}, "activation: elu (want none, relu, gelu, gelu_tanh, silu, leaky_relu:SLOPE, clamp:LOW:HIGH, relu6, sigmoid, hard_swish, hard_sigmoid or tanh)"},
+      {{"X", "W", "--activation", "relu", "--activation-last"}, "epi: relu last (want a residual that it follows)"},
       {{"X", "W", "--type", "f31"}, "f31"},
       {{"X", "W", "--type", "i8"}, "x: f32"},
       {{"X", "W", "--acc", "f16"}, "acc: f16"},

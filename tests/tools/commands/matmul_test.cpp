@@ -247,19 +247,55 @@ TEST_CASE("generated matmuls are valid and of every kind") {
     if (p.lda != 0) ++kinds["lda"];
     if (p.c_is_d && p.beta == 0) ++kinds["D of NaNs"];
     ++kinds["activation " + std::to_string(static_cast<int>(p.activation))];
+    if (p.activation_last) ++kinds["activation last"];
     if (definition.empty()) ++kinds["empty"];
     if (!definition.empty() && p.k == 0) ++kinds["no sum"];
     if (p.m == 1 || p.n == 1) ++kinds["vector"];
     if (p.k > 5000) ++kinds["long sum"];
     if (p.d_align != 16) ++kinds["align"];
   }
-  for (const char* kind :
-       {"c",         "bias",         "scale",        "residual",     "b.scale",      "a.scale",      "f32",
-        "f16",       "bf16",         "i8",           "out i32",      "out f32",      "out f16",      "out bf16",
-        "a f32",     "a f16",        "a bf16",       "acc f16",      "nn",           "nt",           "tn",
-        "tt",        "b q4",         "b q8",         "b f16",        "one for all",  "interleaved",  "lda",
-        "D of NaNs", "activation 0", "activation 1", "activation 2", "activation 3", "activation 4", "empty",
-        "no sum",    "vector",       "long sum",     "align"}) {
+  for (int activation = 5; activation < kActivations; ++activation)
+    CHECK(kinds["activation " + std::to_string(activation)] >= 10);
+  for (const char* kind : {"activation last",
+                           "c",
+                           "bias",
+                           "scale",
+                           "residual",
+                           "b.scale",
+                           "a.scale",
+                           "f32",
+                           "f16",
+                           "bf16",
+                           "i8",
+                           "out i32",
+                           "out f32",
+                           "out f16",
+                           "out bf16",
+                           "a f32",
+                           "a f16",
+                           "a bf16",
+                           "acc f16",
+                           "nn",
+                           "nt",
+                           "tn",
+                           "tt",
+                           "b q4",
+                           "b q8",
+                           "b f16",
+                           "one for all",
+                           "interleaved",
+                           "lda",
+                           "D of NaNs",
+                           "activation 0",
+                           "activation 1",
+                           "activation 2",
+                           "activation 3",
+                           "activation 4",
+                           "empty",
+                           "no sum",
+                           "vector",
+                           "long sum",
+                           "align"}) {
     CAPTURE(kind);
     CHECK(kinds[kind] >= 10);
   }
@@ -300,7 +336,7 @@ cases = [
   ('f4', (5, 7), (7, 3), '', [], lambda a, b, c, v: a @ b),
   ('f4', (7, 5), (3, 7), 'ab', ['--bias', 'v', '--activation', 'relu'], lambda a, b, c, v: np.maximum(a.T @ b.T + v, 0)),
   ('f2', (16, 40), (24, 40), 'b', ['--acc', 'f32', '--out-type', 'f32', '--alpha', '0.5'], lambda a, b, c, v: 0.5 * (a @ b.T)),
-  ('f2', (9, 8), (8, 6), '', ['--c', 'c', '--beta', '-2'], lambda a, b, c, v: a @ b - 2 * c),
+  ('f2', (9, 8), (8, 6), '', ['--c', 'c', '--beta', '-2', '--activation', 'leaky_relu:0.1'], lambda a, b, c, v: np.maximum(a @ b - 2 * c, 0.1 * (a @ b - 2 * c))),
   ('i1', (6, 33), (33, 4), '', [], lambda a, b, c, v: a @ b),
   ('f4', (3, 5, 7), (7, 2), '', [], lambda a, b, c, v: a @ b),
   ('f4', (3, 5, 7), (3, 7, 2), '', ['--c', 'c'], lambda a, b, c, v: a @ b + c),

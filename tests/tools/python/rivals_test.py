@@ -241,6 +241,8 @@ class Matmuls(unittest.TestCase):
         self.assertEqual(call(bias="column", activation="gelu_tanh"), ("addmm_activation", True))
         self.assertEqual(call(bias="column", activation="gelu"), (None, True))   # its gelu is the other one
         self.assertEqual(call(bias="column", activation="relu", residual=True), (None, True))
+        for activation in ("leaky_relu:0.1", "relu last"):   # torch's calls here have no parameters and one order
+            self.assertEqual(call(bias="column", activation=activation), (None, False))
         self.assertEqual(call(b_format="q4", b_type="i8"), (None, True))
         self.assertEqual(call(a_type="f32"), (None, True))
         self.assertEqual(call(a_scale=True), (None, True))
