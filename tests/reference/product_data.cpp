@@ -121,7 +121,12 @@ double Product::end_of_range(ProductPart part, std::uint64_t word, bool right, s
       if (!once_in(3)) return 0;
       break;
     default:
-      if (out == DType::i32) break;
+      if (out == DType::i32) {
+        // Each addition saturates.
+        constexpr std::array kWhole = {0x1p31 - 1, -0x1p31, 0x1p31 - 1000, 1000 - 0x1p31};
+        if (once_in(6)) return kWhole.at(bits % kWhole.size());
+        break;
+      }
       if (once_in(12)) return end_number(word);
       if (once_in(5)) return std::array{16.0, 15.9921875, -16.0, 0.0078125}.at(bits % 4);
       if (once_in(2)) return zero;

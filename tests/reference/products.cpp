@@ -252,8 +252,12 @@ bool Product::exact_epilogue(double acc_value, const EpilogueNumbers& numbers) c
   const std::size_t together = between ? terms.size() - 1 : terms.size();
   for (unsigned some = 1; some < 1u << together; ++some) {
     double sum = 0;
-    for (std::size_t i = 0; i < together; ++i)
-      if ((some >> i & 1) != 0) sum += terms.at(i);
+    for (std::size_t i = 0; i < together; ++i) {
+      if ((some >> i & 1) == 0) continue;
+      const double term = terms.at(i), next = sum + term, added = next - sum;
+      if (added != term || next - added != sum) return false;  // not even a double holds it
+      sum = next;
+    }
     if (!is_float(sum)) return false;
   }
   return is_float(activation.after(terms[0] + terms[1] + terms[2], terms[3]));

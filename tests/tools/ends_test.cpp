@@ -178,6 +178,13 @@ TEST_CASE("overflow is asked for where no order of adding avoids it") {
   CHECK(product({1e-30, 1e-30, 1e25}).flushed > 0);
   CHECK(product({kInfinity, 1e-40, 1}).open);
   CHECK(product({-2, kInfinity, 1}).value == -kInfinity);
+  // 2 + 2^-126 - 2 is nothing in some orders.
+  const Product added{DType::f32, DType::f32, DType::f32, 1, 1, 0, Activation::none, WeightFormat::plain};
+  ProductTerms two(DType::f32);
+  two.add({2}, {1});
+  const ProductElement little = added.finish(two.sums(), {.bias = -2, .residual = kLeastF32});
+  CHECK((is_right(little, DType::f32, 0) && is_right(little, DType::f32, kLeastF32)));
+  CHECK_FALSE(is_right(little, DType::f32, 1e-3));
   SumInAnyOrder sum;
   sum.add(kMostF32);
   CHECK(sum.result().value == kMostF32);
