@@ -51,7 +51,7 @@ std::optional<sectile::Error> empty_value(const CLI::App& app) {
     for (const std::string& value : option->results())
       if (value.empty())
         return sectile::Error{sectile::ErrorKind::parse, option->get_name(), "\"\"",
-                              "a value, such as a file's name; without the option where there is none"};
+                              "a file's name, or what else it takes; without the option where there is none"};
   }
   return std::nullopt;
 }

@@ -68,8 +68,8 @@ Result<FactorTypes> store_factors(Inputs& inputs, const ProductOptions& options,
   auto types = factor_types(inputs, first, second);
   if (!types) return types;
   if (options.type.empty() && types->first != types->second)
-    inputs.notes.push_back(fmt::format("multiplied in {}: {} has {}, {} has {} (--type says otherwise)", name(type),
-                                       first, name(types->first), second, name(types->second)));
+    inputs.notes.push_back(fmt::format("multiplied in {}: {} has {}, {} has {} (--type sets it)", name(type), first,
+                                       name(types->first), second, name(types->second)));
   const auto store = [&](NpyArray& array, DType& stored, const std::string& path) -> Result<void> {
     const bool is_float = stored == DType::f32 || stored == DType::f16 || stored == DType::bf16;
     // Floats that are to be i8 are the problem's to refuse.

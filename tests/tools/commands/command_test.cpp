@@ -191,7 +191,7 @@ std::vector<Case> refusals_of_the_rest() {
        "add: shape: (3, 4) (want (4, 3), the result's)"},
       {"an empty name of a candidate",
        {"plan", "permute f32 2x2 axes=1,0", "--target", "lavapipe", "--force", ""},
-       "parse: --force: \"\" (want a value"},
+       "parse: --force: \"\" (want a"},
       {"an empty name of a store",
        {"tune", "permute f32 2x2 axes=1,0", "--store", "", "--device", "x"},
        "parse: --store: \"\""},
