@@ -239,6 +239,11 @@ TEST_CASE("launch refuses operands by name, and launches nothing") {
     CHECK(driver.launches() == 0);
   };
   refused(std::span(kGood).first(2), ErrorKind::missing, "operand addresses");
+  std::vector<OperandAddress> many(kGood.begin(), kGood.end());
+  many.push_back({0x50000, 4096});
+  refused(many, ErrorKind::invalid_problem, "operand addresses");
+  CHECK(cuda::launch(kStream, executable, many).error().message() ==
+        "invalid_problem: operand addresses: 4, too many (want 3: src, dst, scratch)");
   Operands bad = kGood;
   bad[0].address = 0;
   refused(bad, ErrorKind::missing, "src");

@@ -74,7 +74,7 @@ Ran ran;
 // lavapipe; null where it is not here, or where its addresses are not the process' own.
 tools::Machine* machine() {
   static const std::unique_ptr<tools::Machine> opened = [] {
-    auto made = tools::Machine::open("llvmpipe", {.any_profile = true});
+    auto made = tools::Machine::open("llvmpipe", {.cache = {}, .any_profile = true});
     return made ? std::move(*made) : nullptr;
   }();
   if (opened == nullptr || opened->import_alignment() == 0) return nullptr;

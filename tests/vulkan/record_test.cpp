@@ -127,6 +127,9 @@ TEST_CASE("record refuses operands by name") {
 
     refused(runtime, executable, std::span(good).first(2), ErrorKind::missing, "operand addresses");
     refused(runtime, executable, {}, ErrorKind::missing, "operand addresses");
+    std::vector<OperandAddress> many(good.begin(), good.end());
+    many.push_back({0x50000, 4096});
+    refused(runtime, executable, many, ErrorKind::invalid_problem, "operand addresses");
     bad[0].address = 0;
     refused(runtime, executable, bad, ErrorKind::missing, "src");
     bad = good;

@@ -385,7 +385,8 @@ std::string key(const PagePart& part, const Looks& looks) {
     const std::size_t look = Looks::of_rival(i);
     add(fmt::format("m{}", look), kShapes[look], looks.rivals()[i]);
   }
-  if (!ceiling_of(part).empty() && !part.ceiling_name.empty()) add("ceiling", "<path d=\"M-9 0h18\"/>", part.ceiling_name);
+  if (!ceiling_of(part).empty() && !part.ceiling_name.empty())
+    add("ceiling", "<path d=\"M-9 0h18\"/>", part.ceiling_name);
   return html + "</ul>\n";
 }
 

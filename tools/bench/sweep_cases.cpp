@@ -104,8 +104,8 @@ Result<std::vector<SweepCase>> sweep_cases(const SweepOptions& options) {
                 list_of(types, [](std::string_view t) { return std::string(t); }));
   // One case of each class and type, then again. Whole rounds before the first case are not counted through.
   const std::size_t round = classes.size() * types.size();
-  const std::size_t of_round = (options.only_class.empty() ? classes.size() : 1) *
-                               (options.only_type.empty() ? types.size() : 1);
+  const std::size_t of_round =
+      (options.only_class.empty() ? classes.size() : 1) * (options.only_type.empty() ? types.size() : 1);
   const std::size_t rounds = options.first / of_round;
   if (rounds > (std::numeric_limits<std::size_t>::max() >> 1) / round)
     return fail(ErrorKind::limit_exceeded, "--first", std::to_string(options.first),

@@ -70,8 +70,7 @@ nlohmann::json summary_json(const SweepSummary& s) {
 // Tenths, and what is beyond 1.2.
 std::array<std::size_t, 13> histogram(const std::vector<double>& values) {
   std::array<std::size_t, 13> counts{};
-  for (const double value : values)
-    ++counts[static_cast<std::size_t>(std::clamp(value * 10, 0.0, 12.0))];
+  for (const double value : values) ++counts[static_cast<std::size_t>(std::clamp(value * 10, 0.0, 12.0))];
   return counts;
 }
 

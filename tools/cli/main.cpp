@@ -12,8 +12,11 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <system_error>
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -30,6 +33,27 @@ std::string unknown_subcommand(std::span<const sectile::tools::Command> commands
     return known ? std::string() : word;
   }
   return {};
+}
+
+// Whether errors are to be JSON. What was asked for is looked for in the words alone: the options may be what is wrong.
+bool asks_for_json(int argc, char** argv) noexcept {
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view word = argv[i];
+    if (word == "--json" || word.starts_with("--json=")) return true;
+  }
+  return false;
+}
+
+// An option whose value is empty would be taken for one that was left out.
+std::optional<sectile::Error> empty_value(const CLI::App& app) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (option->count() == 0 || option->get_expected_min() == 0) continue;  // flags, and bench's --json
+    for (const std::string& value : option->results())
+      if (value.empty())
+        return sectile::Error{sectile::ErrorKind::parse, option->get_name(), "\"\"",
+                              "a file's name, or what else it takes; without the option where there is none"};
+  }
+  return std::nullopt;
 }
 
 std::string names_of(std::span<const sectile::tools::Command> commands) {
@@ -50,13 +74,20 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (const std::string word = unknown_subcommand(commands, argc, argv); error.get_exit_code() != 0 && !word.empty())
-      return report(sectile::Error{sectile::ErrorKind::missing, "subcommand", word, names_of(commands)});
-    // CLI11's own exit codes are over 100. Ours mean the same in all subcommands.
-    return app.exit(error) == 0 ? kOk : kBadInput;
+    if (error.get_exit_code() == 0) return app.exit(error) == 0 ? kOk : kBadInput;  // --help, --version
+    const bool json = asks_for_json(argc, argv);
+    if (const std::string word = unknown_subcommand(commands, argc, argv); !word.empty())
+      return report(sectile::Error{sectile::ErrorKind::missing, "subcommand", word, names_of(commands)}, json);
+    std::string name = "sectile";
+    for (const Command& command : commands)
+      if (command.app->parsed()) name += " " + command.app->get_name();
+    return report(sectile::Error{sectile::ErrorKind::parse, name, error.what(), "what " + name + " --help lists"},
+                  json);
   }
   for (const Command& command : commands) {
-    if (command.app->parsed()) return command.run();
+    if (!command.app->parsed()) continue;
+    if (const auto error = empty_value(*command.app)) return report(*error, asks_for_json(argc, argv));
+    return command.run();
   }
   return kBadInput;
 }
@@ -72,33 +103,54 @@ void fill_closed_descriptors() {
   }
 }
 
-void tell(const char* why) noexcept {
-  // Not with fmt, which throws where standard error cannot be written to.
-  std::fputs("sectile: error: ", stderr);
-  std::fputs(why, stderr);
-  std::fputs("\n", stderr);
+// As report() does, without memory: `kind` and `why` need no escape in JSON. Not with fmt, which throws where standard
+// error cannot be written to.
+void tell(const char* kind, const char* why, bool json) noexcept {
+  const std::array<const char*, 5> parts =
+      json ? std::array{"{\"error\":{\"detail\":\"\",\"kind\":\"", kind,
+                        "\",\"limit\":\"\",\"value\":\"\",\"what\":\"sectile\",\"message\":\"", why, "\"}}\n"}
+           : std::array{"sectile: error: ", "", "", why, "\n"};
+  for (const char* part : parts) std::fputs(part, stderr);
 }
 
+bool exception_told = false;  // as JSON: standard error has its one object
+
 // The only place that checks whether all output has been written.
-int finish(int code) {
+int finish(int code, bool json) {
   const bool before = std::ferror(stdout) != 0;
   const bool flushed = std::fflush(stdout) == 0;
   const int error = errno;
   const bool closed = std::fclose(stdout) == 0;
   if (!before && flushed && closed) return code;
+  if (exception_told) return code;
   std::string why = "io: writing standard output";
   if (!flushed || !closed) why += std::string(": ") + std::strerror(flushed ? errno : error);
-  tell(why.c_str());
+  tell("io", why.c_str(), json);
   return code == sectile::tools::kOk ? sectile::tools::kFailure : code;
+}
+
+// Output that cannot be written ends in std::system_error, from fmt.
+bool told_as_json(const std::exception& error) noexcept {
+  try {
+    const bool output = dynamic_cast<const std::system_error*>(&error) != nullptr;
+    using sectile::ErrorKind;
+    sectile::tools::report(
+        {output ? ErrorKind::io : ErrorKind::device, output ? "writing standard output" : "sectile", error.what(), ""},
+        true);
+    exception_told = true;
+    return true;
+  } catch (const std::exception&) {
+    return false;
+  }
 }
 
 int run_guarded(int argc, char** argv) noexcept {
   try {
     return run(argc, argv);
   } catch (const std::bad_alloc&) {
-    tell("out of memory");
+    tell("limit_exceeded", "out of memory", asks_for_json(argc, argv));
   } catch (const std::exception& error) {
-    tell(error.what());
+    if (!asks_for_json(argc, argv) || !told_as_json(error)) tell("device", error.what(), false);
   }
   return sectile::tools::kFailure;
 }
@@ -107,5 +159,5 @@ int run_guarded(int argc, char** argv) noexcept {
 
 int main(int argc, char** argv) {
   fill_closed_descriptors();
-  return finish(run_guarded(argc, argv));
+  return finish(run_guarded(argc, argv), asks_for_json(argc, argv));
 }

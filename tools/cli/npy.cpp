@@ -61,6 +61,8 @@ class Literal {
   std::optional<std::int64_t> integer() noexcept {
     skip_space();
     std::int64_t value = 0;
+    // As Python reads it: 02 is no integer.
+    if (rest_.size() > 1 && rest_[0] == '0' && rest_[1] >= '0' && rest_[1] <= '9') return std::nullopt;
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
     if (error != std::errc()) return std::nullopt;
     rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()));

@@ -16,8 +16,9 @@ void add_product_options(CLI::App& app, ProductOptions& options, const std::stri
   app.add_option("--alpha", options.alpha, "Factor of the product")->capture_default_str()->check(finite_number());
   app.add_option("--beta", options.beta, "Factor of C")->check(finite_number());
   app.add_option("--activation", options.activation, kActivationHelp);
-  app.add_option("--type", options.type,
-                 fmt::format("Type that {} are rounded to: f32, f16, bf16 or i8 (default: the first's)", factors));
+  app.add_option(
+      "--type", options.type,
+      fmt::format("Type that {} are rounded to: f32, f16, bf16 or i8 (default: NumPy's promotion of theirs)", factors));
   app.add_option("--acc", options.acc, "Type of the sums: f32, f16 (for f16) or i32 (for i8)");
   app.add_option("--out-type", options.out_type, "Type of the result, the bias and C: f32, f16, bf16, or i32 (for i8)");
   app.add_option("-o,--out,--output", options.out, "The .npy file to write")->required();
@@ -38,11 +39,48 @@ Result<const NpyHeader*> Inputs::add(std::string_view name, const std::string& p
   return &arrays.back().second.header;
 }
 
+Result<const NpyHeader*> Inputs::add_as(std::string_view name, const std::string& path, DType type,
+                                        std::string_view whose) {
+  if (auto header = add(name, path); !header) return header;
+  if (auto done = convert(arrays.back().second, type, path, whose, notes); !done) return std::unexpected(done.error());
+  return &arrays.back().second.header;
+}
+
+Result<void> Inputs::add_number(std::string_view name, double value, DType type, std::int64_t count) {
+  auto bytes = filled(name, value, type, static_cast<std::size_t>(count));
+  if (!bytes) return std::unexpected(bytes.error());
+  arrays.emplace_back(name, NpyArray{{}, std::move(*bytes)});
+  return {};
+}
+
 std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
-DType element_type(const NpyHeader& header) {
-  const DType type = header.dtype();
-  return type == DType::b16 ? DType::bf16 : type;
+Result<FactorTypes> factor_types(const Inputs& inputs, const std::string& first, const std::string& second) {
+  const auto a = number_type(inputs.arrays[0].second.header, first);
+  if (!a) return std::unexpected(a.error());
+  const auto b = number_type(inputs.arrays[1].second.header, second);
+  if (!b) return std::unexpected(b.error());
+  return FactorTypes{*a, *b};
+}
+
+Result<FactorTypes> store_factors(Inputs& inputs, const ProductOptions& options, DType type, const std::string& first,
+                                  const std::string& second) {
+  auto types = factor_types(inputs, first, second);
+  if (!types) return types;
+  if (options.type.empty() && types->first != types->second)
+    inputs.notes.push_back(fmt::format("multiplied in {}: {} has {}, {} has {} (--type sets it)", name(type), first,
+                                       name(types->first), second, name(types->second)));
+  const auto store = [&](NpyArray& array, DType& stored, const std::string& path) -> Result<void> {
+    const bool is_float = stored == DType::f32 || stored == DType::f16 || stored == DType::bf16;
+    // Floats that are to be i8 are the problem's to refuse.
+    if (is_float || (stored == DType::f64 && type == DType::i8)) return {};
+    if (auto done = convert(array, type, path, "", inputs.notes); !done) return done;
+    stored = type;
+    return {};
+  };
+  if (auto done = store(inputs.arrays[0].second, types->first, first); !done) return std::unexpected(done.error());
+  if (auto done = store(inputs.arrays[1].second, types->second, second); !done) return std::unexpected(done.error());
+  return types;
 }
 
 Result<ProductWords> product_words(const ProductOptions& options, DType otherwise) {
@@ -64,19 +102,14 @@ Result<ProductWords> product_words(const ProductOptions& options, DType otherwis
   return ProductWords{*type, *acc, *out, options.alpha, beta, *activation};
 }
 
-Result<const NpyHeader*> add_like_result(Inputs& inputs, std::string_view name, const std::string& path, DType out) {
-  const auto header = inputs.add(name, path);
-  if (!header || element_type(**header) == out) return header;
-  return fail(ErrorKind::invalid_problem, path + ": type", (*header)->descr, "the result's: " + npy_descr(out));
-}
-
 int run_product(const ProductOptions& options, const Problem& problem, const Inputs& inputs, DType out,
                 const std::vector<std::int64_t>& shape) {
   const auto operands = operands_of(problem);
   if (!operands) return report(operands.error(), options.json);
   std::vector<std::span<const std::byte>> bytes;
   for (const OperandSpec& operand : *operands) bytes.push_back(inputs.of(operand.name));
-  return run_to_file({options.out, options.device, options.tuned, options.json}, problem, bytes, npy_descr(out), shape);
+  return run_to_file({options.out, options.device, options.tuned, options.json, inputs.notes}, problem, bytes,
+                     npy_descr(out), shape);
 }
 
 }  // namespace sectile::tools

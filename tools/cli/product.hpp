@@ -2,6 +2,7 @@
 // that they read.
 #pragma once
 
+#include "convert.hpp"
 #include "npy.hpp"
 #include "plan/activation.hpp"
 
@@ -33,17 +34,20 @@ struct ProductOptions {
 // Names of the operands in the texts of the options, as "A and B". The caller adds --bias, which has its own shape.
 void add_product_options(CLI::App& app, ProductOptions& options, const std::string& factors);
 
-// The files of a problem's operands, by operand name.
+// The files of a problem's operands, by operand name, and what became of their elements.
 struct Inputs {
   std::vector<std::pair<std::string, NpyArray>> arrays;
+  Notes notes;
   std::span<const std::byte> of(std::string_view name) const;
   // Reads a file as an operand. Errors: read_npy's. What is returned is valid until the next is added.
   Result<const NpyHeader*> add(std::string_view name, const std::string& path);
+  // The same, its elements converted. Errors: those of convert too.
+  Result<const NpyHeader*> add_as(std::string_view name, const std::string& path, DType type, std::string_view whose);
+  // A vector of one number, as an operand. Errors: filled's.
+  Result<void> add_number(std::string_view name, double value, DType type, std::int64_t count);
 };
 
 std::string shape_text(const std::vector<std::int64_t>& shape);  // "(2, 3)"
-// NumPy has no name for bf16. Plain 16-bit elements are read as bf16, since a product has no other use for them.
-DType element_type(const NpyHeader& header);
 
 // What the options say of a problem. `otherwise`: the type of the factors, where no option says it. Errors:
 // parse_dtype's; invalid_problem (no such activation); missing (beta without C, whose beta is 1 where no option says
@@ -54,6 +58,11 @@ struct ProductWords {
   detail::ActivationWords activation = {};
 };
 Result<ProductWords> product_words(const ProductOptions& options, DType otherwise);
+
+using FactorTypes = std::pair<DType, DType>;
+Result<FactorTypes> factor_types(const Inputs& inputs, const std::string& first, const std::string& second);
+Result<FactorTypes> store_factors(Inputs& inputs, const ProductOptions& options, DType type, const std::string& first,
+                                  const std::string& second);
 
 template <class P>
 Result<void> set_words(P& problem, const ProductOptions& options, DType otherwise) {
@@ -68,8 +77,21 @@ Result<void> set_words(P& problem, const ProductOptions& options, DType otherwis
   return {};
 }
 
-// A file whose elements must have the result's type. Errors: those of Inputs::add, invalid_problem.
-Result<const NpyHeader*> add_like_result(Inputs& inputs, std::string_view name, const std::string& path, DType out);
+// The types of a product's two factors, the first two inputs: how they are stored, and what they are multiplied in
+// where no option says it. f64 and integers are converted to that type, and a wider factor widens it: `inputs` has
+// notes of both. Errors: number_type's, convert's.
+template <class P>
+Result<void> set_types(P& problem, const ProductOptions& options, Inputs& inputs, DType& first, DType& second,
+                       const std::string& first_path, const std::string& second_path) {
+  const auto natural = factor_types(inputs, first_path, second_path);
+  if (!natural) return std::unexpected(natural.error());
+  if (auto set = set_words(problem, options, promoted(natural->first, natural->second)); !set) return set;
+  const auto stored = store_factors(inputs, options, problem.type, first_path, second_path);
+  if (!stored) return std::unexpected(stored.error());
+  first = stored->first;
+  second = stored->second;
+  return {};
+}
 
 // Runs a valid problem on the files, and writes its result as an array of that shape; the exit code.
 int run_product(const ProductOptions& options, const Problem& problem, const Inputs& inputs, DType out,

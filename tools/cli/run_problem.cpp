@@ -78,6 +78,8 @@ int run_to_file(const ResultFile& file, const Problem& problem, std::span<const 
                 const std::string& descr, const std::vector<std::int64_t>& shape) {
   const auto operands = operands_of(problem);
   if (!operands) return report(operands.error(), file.json);
+  if (!file.json)
+    for (const std::string& note : file.notes) fmt::print(stderr, "sectile: note: {}\n", note);
   std::vector<std::byte> bytes;
   std::string device = "none: nothing to do", plan = "no step";
   if (std::ranges::any_of(*operands, [](const OperandSpec& operand) { return operand.written && operand.bytes > 0; })) {
@@ -91,8 +93,9 @@ int run_to_file(const ResultFile& file, const Problem& problem, std::span<const 
   }
   if (auto written = write_npy(file.path, descr, shape, bytes); !written) return report(written.error(), file.json);
   if (file.json) {
-    const nlohmann::json object = {
+    nlohmann::json object = {
         {"problem", print(problem)}, {"shape", shape}, {"device", device}, {"plan", plan}, {"out", file.path}};
+    if (!file.notes.empty()) object["notes"] = file.notes;
     fmt::print("{}\n", object.dump());
   } else {
     fmt::print(stderr, "sectile: {} -> {}: {}\n", print(problem), file.path, plan);

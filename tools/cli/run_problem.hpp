@@ -1,6 +1,7 @@
 // Runs one problem on data in host memory, to memory or to a file: plan, prepare, upload, run, download.
 #pragma once
 
+#include "convert.hpp"
 #include "machine/machine.hpp"
 
 #include <sectile/plan.hpp>
@@ -29,6 +30,7 @@ Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<cons
 struct ResultFile {
   std::string path, device, tuned;  // tuned: a file of measured choices; may be empty
   bool json = false;                // what was done as JSON on standard output; otherwise a line on standard error
+  Notes notes = {};                 // what the user is told beside
 };
 // Runs a problem, writes its result as a .npy file of that type and shape, and says what was done; the exit code. Where
 // the result has no element no device is opened.

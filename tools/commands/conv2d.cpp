@@ -6,6 +6,8 @@
 #include "cli/text.hpp"
 #include "cli/words.hpp"
 
+#include "base/text_tokens.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -83,14 +85,13 @@ Result<void> set_numbers(Conv2dProblem& p, const Conv2dOptions& options) {
 }
 
 Result<void> set_layouts(Conv2dProblem& p, const Conv2dOptions& options) {
-  const auto layout = parse_image_layout(options.layout);
-  if (!layout) return std::unexpected(layout.error());
   // An array of a blocked layout says only how many channels its blocks have, not how many there are.
-  if (*layout != ImageLayout::nchw && *layout != ImageLayout::nhwc)
-    return fail(ErrorKind::unsupported, "layout", options.layout,
+  const auto layout = parse_image_layout(detail::lower(options.layout));
+  if (!layout || (*layout != ImageLayout::nchw && *layout != ImageLayout::nhwc))
+    return fail(layout ? ErrorKind::unsupported : ErrorKind::invalid_problem, "layout", options.layout,
                 "nchw or nhwc; sectile permute changes to and from others");
   p.x_layout = p.y_layout = *layout;
-  const auto weights = parse_filter_layout(options.weights);
+  const auto weights = parse_filter_layout(detail::lower(options.weights));
   if (!weights) return std::unexpected(weights.error());
   p.w_layout = *weights;
   return {};
@@ -117,7 +118,7 @@ Result<void> set_sizes(Conv2dProblem& p, const Conv2dOptions& options, Inputs& i
 
 // An operand of the result's type and shape.
 Result<void> add_image(Inputs& inputs, std::string_view name, const std::string& path, DType out, const Shape& shape) {
-  const auto header = add_like_result(inputs, name, path, out);
+  const auto header = inputs.add_as(name, path, out, "the result's: ");
   if (!header) return std::unexpected(header.error());
   if ((*header)->shape != shape)
     return fail(ErrorKind::invalid_problem, path + ": shape", shape_text((*header)->shape),
@@ -137,23 +138,25 @@ Result<void> check_vector(const NpyHeader& header, const std::string& path, std:
               fmt::format("({},), a value for each output channel", channels));
 }
 
+// A file with a value for each output channel, or a number for all of them.
+Result<void> add_vector(Inputs& inputs, std::string_view name, const std::string& text, DType type,
+                        std::string_view whose, std::int64_t channels) {
+  if (const auto number = number_of(text)) return inputs.add_number(name, *number, type, channels);
+  const auto header = inputs.add_as(name, text, type, whose);
+  if (!header) return std::unexpected(header.error());
+  return check_vector(**header, text, channels);
+}
+
 Result<void> add_epilogue(Conv2dProblem& p, const Conv2dOptions& options, Inputs& inputs, const Shape& shape) {
   if (!options.product.c.empty())
     if (auto added = add_image(inputs, "c", options.product.c, p.out, shape); !added) return added;
-  if (!options.product.bias.empty()) {
-    const auto header = add_like_result(inputs, "bias", options.product.bias, p.out);
-    if (!header) return std::unexpected(header.error());
-    if (auto fits = check_vector(**header, options.product.bias, p.k); !fits) return fits;
-    p.bias = true;
-  }
-  if (!options.scale.empty()) {
-    const auto header = inputs.add("scale", options.scale);
-    if (!header) return std::unexpected(header.error());
-    if ((*header)->dtype() != DType::f32)
-      return fail(ErrorKind::invalid_problem, options.scale + ": type", (*header)->descr, "<f4");
-    if (auto fits = check_vector(**header, options.scale, p.k); !fits) return fits;
-    p.scale = true;
-  }
+  p.bias = !options.product.bias.empty();
+  if (p.bias)
+    if (auto added = add_vector(inputs, "bias", options.product.bias, p.out, "the result's: ", p.k); !added)
+      return added;
+  p.scale = !options.scale.empty();
+  if (p.scale)
+    if (auto added = add_vector(inputs, "scale", options.scale, DType::f32, "", p.k); !added) return added;
   if (options.residual.empty()) return {};
   p.residual = true;
   return add_image(inputs, "residual", options.residual, p.out, shape);
@@ -172,9 +175,8 @@ Result<Conv2dProblem> problem_of(const Conv2dOptions& options, Inputs& inputs, S
   if (auto set = set_numbers(p, options); !set) return std::unexpected(set.error());
   if (auto set = set_layouts(p, options); !set) return std::unexpected(set.error());
   if (auto set = set_sizes(p, options, inputs); !set) return std::unexpected(set.error());
-  p.x_type = element_type(inputs.arrays[0].second.header);
-  p.w_type = element_type(inputs.arrays[1].second.header);
-  if (auto set = set_words(p, options.product, p.x_type); !set) return std::unexpected(set.error());
+  if (auto set = set_types(p, options.product, inputs, p.x_type, p.w_type, options.x, options.w); !set)
+    return std::unexpected(set.error());
   auto result = result_shape(p);
   if (!result) return std::unexpected(result.error());
   shape = std::move(*result);
@@ -199,10 +201,13 @@ Command add_conv2d(CLI::App& parent) {
   auto options = std::make_shared<Conv2dOptions>();
   CLI::App* app = parent.add_subcommand(
       "conv2d", "Convolve .npy images: Y = activation(alpha * scale * conv(X, W) + beta * C + bias) + residual");
-  app->add_option("x", options->x, "X: images of f32, f16, int8 or bf16 (as V2); four axes, as --layout has them")
+  app->add_option(
+         "x", options->x,
+         "X: images of f32, f16, bf16 (as V2), f64 (rounded) or integers that fit; four axes, as --layout has them")
       ->required();
   app->add_option("w", options->w, "W: the filters; four axes, as --weights has them")->required();
-  app->add_option("--layout", options->layout, "Axes of X, Y, C and the residual: nchw or nhwc")->capture_default_str();
+  app->add_option("--layout", options->layout, "Axes of X, Y, C and the residual: nchw or nhwc, in either case")
+      ->capture_default_str();
   app->add_option("--weights", options->weights, "Axes of W: kcrs, krsc or rsck; c counts the channels of a group")
       ->capture_default_str();
   app->add_option("--stride", options->stride, "One number, or two: height, width")->capture_default_str();
@@ -213,8 +218,8 @@ Command add_conv2d(CLI::App& parent) {
   app->add_option("--groups", options->groups, "Groups of channels; as many as X has channels: depthwise")
       ->capture_default_str();
   app->add_flag("--exact", options->exact, "No algorithm that adds other products than the definition's (Winograd's)");
-  app->add_option("--bias", options->product.bias, "A value for each output channel, of the result's type");
-  app->add_option("--scale", options->scale, "A factor for each output channel, f32");
+  app->add_option("--bias", options->product.bias, "A value for each output channel, or a number for all");
+  app->add_option("--scale", options->scale, "A factor for each output channel, or a number for all");
   app->add_option("--residual", options->residual, "Added last; of the result's shape and type");
   app->add_flag("--activation-last", options->product.activation_last, "The activation follows the residual");
   add_product_options(*app, options->product, "X and W");

@@ -60,7 +60,11 @@ Result<void> set_shape(MatmulProblem& p, const MatmulOptions& options, const Mat
 
 Result<void> add_bias(MatmulProblem& p, const std::string& path, Inputs& inputs) {
   if (path.empty()) return {};
-  const auto header = add_like_result(inputs, "bias", path, p.out);
+  if (const auto number = number_of(path)) {
+    p.bias = PerAxis::column;
+    return inputs.add_number("bias", *number, p.out, p.n);
+  }
+  const auto header = inputs.add_as("bias", path, p.out, "the result's: ");
   if (!header) return std::unexpected(header.error());
   const auto& shape = (*header)->shape;
   if (shape == std::vector{p.n} || shape == std::vector<std::int64_t>{1, p.n}) {
@@ -76,7 +80,7 @@ Result<void> add_bias(MatmulProblem& p, const std::string& path, Inputs& inputs)
 
 Result<void> add_c(MatmulProblem& p, const ProductOptions& options, Inputs& inputs) {
   if (options.c.empty()) return {};
-  const auto header = add_like_result(inputs, "c", options.c, p.out);
+  const auto header = inputs.add_as("c", options.c, p.out, "the result's: ");
   if (!header) return std::unexpected(header.error());
   const auto matrix = matrix_of(**header, options.c);
   if (!matrix) return std::unexpected(matrix.error());
@@ -100,9 +104,8 @@ Result<MatmulProblem> problem_of(const MatmulOptions& options, Inputs& inputs, s
     if (!matrix) return std::unexpected(matrix.error());
     matrices[i] = *matrix;
   }
-  p.a_type = element_type(inputs.arrays[0].second.header);
-  p.b_type = element_type(inputs.arrays[1].second.header);
-  if (auto set = set_words(p, options.product, p.a_type); !set) return std::unexpected(set.error());
+  if (auto set = set_types(p, options.product, inputs, p.a_type, p.b_type, options.a, options.b); !set)
+    return std::unexpected(set.error());
   if (auto set = set_shape(p, options, matrices[0], matrices[1]); !set) return std::unexpected(set.error());
   if (auto added = add_c(p, options.product, inputs); !added) return std::unexpected(added.error());
   if (auto added = add_bias(p, options.product.bias, inputs); !added) return std::unexpected(added.error());
@@ -128,12 +131,14 @@ Command add_matmul(CLI::App& parent) {
   auto options = std::make_shared<MatmulOptions>();
   CLI::App* app =
       parent.add_subcommand("matmul", "Multiply two .npy files: D = activation(alpha * A B + beta * C + bias)");
-  app->add_option("a", options->a, "A: a matrix, or a batch of matrices, of f32, f16, int8 or bf16 (as V2)")
+  app->add_option("a", options->a,
+                  "A: a matrix, or a batch of matrices: f32, f16, bf16 (as V2), f64 (rounded), or integers that fit")
       ->required();
   app->add_option("b", options->b, "B: as A")->required();
   app->add_flag("--transpose-a", options->transpose_a, "The file has A transposed: K x M");
   app->add_flag("--transpose-b", options->transpose_b, "The file has B transposed: N x K");
-  app->add_option("--bias", options->product.bias, "Added to every row (N values), or to every column (shape M, 1)");
+  app->add_option("--bias", options->product.bias,
+                  "Added to every row (N values), to every column (shape M, 1), or a number: to all");
   add_product_options(*app, options->product, "A and B");
   return {app, [options] { return run(*options); }};
 }

@@ -1,5 +1,6 @@
 // sectile permute: changes the layout of a .npy file.
 #include "cli/command.hpp"
+#include "cli/convert.hpp"
 #include "cli/files.hpp"
 #include "cli/npy.hpp"
 #include "cli/run_problem.hpp"
@@ -7,6 +8,8 @@
 #include "cli/text.hpp"
 #include "cli/tuned.hpp"
 #include "cli/words.hpp"
+
+#include "base/text_tokens.hpp"
 
 #include <fmt/format.h>
 
@@ -60,8 +63,8 @@ Result<void> set_layout(PermuteProblem& problem, const PermuteOptions& options) 
   if (colon == std::string::npos || colon == 0 || colon + 1 == options.layout.size()) {
     return fail(ErrorKind::invalid_problem, "layout", options.layout, "FROM:TO, as NHWC:NCHW4c");
   }
-  problem.src_layout = options.layout.substr(0, colon);
-  problem.dst_layout = options.layout.substr(colon + 1);
+  problem.src_layout = detail::layout_letters(options.layout.substr(0, colon));
+  problem.dst_layout = detail::layout_letters(options.layout.substr(colon + 1));
   if (options.channels != 0) {
     const char letter = blocked_letter(problem.src_layout);
     if (letter == 0) {
@@ -73,20 +76,28 @@ Result<void> set_layout(PermuteProblem& problem, const PermuteOptions& options) 
   return {};
 }
 
-// The arrays that a stage reads besides the source, in the order of operands.
-using Arrays = std::vector<NpyArray>;
+// The arrays that a stage reads besides the source, in the order of operands, and what became of all elements.
+struct Arrays {
+  std::vector<NpyArray> list;
+  std::optional<double> bias;  // a number for every element; its vector, which is in the list, is filled at the end
+  Notes notes;
+};
 
 // "AXIS:FILE.npy", a vector of f32 along an axis of the source.
 Result<void> set_vector(std::string_view what, const std::string& text, std::string& axis, Arrays& arrays) {
   const std::size_t colon = text.find(':');
   if (colon == std::string::npos || colon == 0 || colon + 1 == text.size())
     return fail(ErrorKind::invalid_problem, std::string(what), text, "AXIS:FILE.npy, as C:mean.npy or 3:mean.npy");
-  auto array = read_npy(text.substr(colon + 1));
+  const std::string path = text.substr(colon + 1);
+  auto array = read_npy(path);
   if (!array) return std::unexpected(array.error());
-  if (array->header.dtype() != DType::f32 || array->header.shape.size() != 1)
-    return fail(ErrorKind::invalid_problem, std::string(what), array->header.descr, "one axis of <f4");
+  if (array->header.shape.size() != 1)
+    return fail(ErrorKind::invalid_problem, std::string(what),
+                fmt::format("({})", fmt::join(array->header.shape, ", ")), "one axis");
+  if (auto done = convert(*array, DType::f32, path, "", arrays.notes); !done) return done;
   axis = text.substr(0, colon);
-  arrays.push_back(std::move(*array));
+  if (axis.size() == 1) axis[0] = detail::upper(axis[0]);
+  arrays.list.push_back(std::move(*array));
   return {};
 }
 
@@ -107,8 +118,15 @@ Result<void> set_stage(PermuteProblem& problem, const PermuteOptions& options, A
   } else if (!options.scale.empty()) {
     if (auto set = set_vector("scale", options.scale, stage.scale, arrays); !set) return set;
   }
-  if (!options.bias.empty())
+  if (arrays.bias = number_of(options.bias); arrays.bias) {
+    // Of any axis: its vector holds the number everywhere.
+    stage.bias = problem.src_layout.empty() ? std::string("0") : problem.src_layout.substr(0, 1);
+    arrays.list.emplace_back();
+  } else if (!options.bias.empty()) {
+    if (options.bias.find(':') == std::string::npos)
+      return fail(ErrorKind::invalid_problem, "bias", options.bias, "a finite number, or AXIS:FILE.npy");
     if (auto set = set_vector("bias", options.bias, stage.bias, arrays); !set) return set;
+  }
   const auto activation = parse_activation(options.activation, options.activation_last);
   if (!activation) return std::unexpected(activation.error());
   detail::set_activation(stage, *activation);
@@ -116,18 +134,50 @@ Result<void> set_stage(PermuteProblem& problem, const PermuteOptions& options, A
   auto array = read_npy(options.add);
   if (!array) return std::unexpected(array.error());
   stage.add = true;
-  if (array->header.dtype() != out_type(problem))
-    return fail(ErrorKind::invalid_problem, "add", array->header.descr,
-                npy_descr(out_type(problem)) + ", as the result");
+  if (auto done = convert(*array, out_type(problem), options.add, "the result's: ", arrays.notes); !done) return done;
   if (array->header.fortran_order) stage.add_strides = array->header.strides();
-  arrays.push_back(std::move(*array));
+  arrays.list.push_back(std::move(*array));
   return {};
 }
 
+// Whether the options ask for a stage, which computes with the elements.
+bool staged(const PermuteOptions& options) {
+  return !options.cast.empty() || !options.scale.empty() || !options.bias.empty() || !options.add.empty();
+}
+
+// Makes the source's elements those of a type that a stage takes. Where the stage only casts, f64 is rounded to the
+// result's type at once.
+Result<DType> stage_source(NpyArray& array, const PermuteOptions& options, Notes& notes) {
+  const auto from = number_type(array.header, options.in);
+  if (!from) return from;
+  constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32};
+  const auto is_type = [&](DType type) { return std::ranges::find(kTypes, type) != std::end(kTypes); };
+  if (is_type(*from)) return from;
+  const bool casts_alone = options.scale.empty() && options.bias.empty() && options.add.empty();
+  const auto cast = casts_alone ? parse_dtype(options.cast) : Result<DType>(DType::f32);
+  if (!cast) return cast;
+  if (*from == DType::f64) {
+    const DType to = is_type(*cast) ? *cast : DType::f32;
+    if (auto done = cast_double(array, to, options.in, notes); !done) return std::unexpected(done.error());
+    return to;
+  }
+  const bool is_float = *cast == DType::f32 || *cast == DType::f16 || *cast == DType::bf16;
+  const DType to = casts_alone && is_float && !all_fit(array, DType::i32) ? *cast : DType::i32;
+  if (auto done = convert(array, to, options.in, "", notes); !done) return std::unexpected(done.error());
+  return to;
+}
+
 // Checks that the arrays have the sizes that the problem needs.
-Result<void> check_arrays(const PermuteProblem& problem, const Arrays& arrays) {
+Result<void> check_arrays(const PermuteProblem& problem, Arrays& given) {
   const auto operands = operands_of(problem);
   if (!operands) return std::unexpected(operands.error());
+  std::vector<NpyArray>& arrays = given.list;
+  for (std::size_t i = 0; i < arrays.size() && given.bias; ++i) {
+    if ((*operands)[i + 2].name != "bias") continue;
+    auto bytes = filled("bias", *given.bias, DType::f32, static_cast<std::size_t>((*operands)[i + 2].bytes / 4));
+    if (!bytes) return std::unexpected(bytes.error());
+    arrays[i].data = std::move(*bytes);
+  }
   const auto shape = dst_shape(problem);
   if (!shape) return std::unexpected(shape.error());
   for (std::size_t i = 0; i < arrays.size(); ++i) {
@@ -143,9 +193,15 @@ Result<void> check_arrays(const PermuteProblem& problem, const Arrays& arrays) {
   return {};
 }
 
-Result<PermuteProblem> problem_of(const NpyHeader& header, const PermuteOptions& options, Arrays& arrays) {
+Result<PermuteProblem> problem_of(NpyArray& array, const PermuteOptions& options, Arrays& arrays) {
   PermuteProblem problem;
-  problem.type = header.dtype();
+  problem.type = array.header.dtype();
+  if (staged(options)) {
+    const auto type = stage_source(array, options, arrays.notes);
+    if (!type) return std::unexpected(type.error());
+    problem.type = *type;
+  }
+  const NpyHeader& header = array.header;
   problem.shape = header.shape;
   problem.src_align = problem.dst_align = std::max<std::uint32_t>(16, header.item_bytes);
   if (header.fortran_order && header.shape.size() > 1 && header.data_bytes > 0) problem.src_strides = header.strides();
@@ -163,18 +219,19 @@ int run(const PermuteOptions& options) {
     return report({ErrorKind::invalid_problem, "axes, layout", "", "one of --axes and --layout"}, options.json);
   }
   if (auto place = check_place(options.out); !place) return report(place.error(), options.json);
-  const auto array = read_npy(options.in);
+  auto array = read_npy(options.in);
   if (!array) return report(array.error(), options.json);
   Arrays arrays;
-  const auto problem = problem_of(array->header, options, arrays);
+  const auto problem = problem_of(*array, options, arrays);
   if (!problem) return report(problem.error(), options.json);
   const auto shape = dst_shape(*problem);
   if (!shape) return report(shape.error(), options.json);
   std::vector<std::span<const std::byte>> inputs = {array->data, {}};
-  for (const NpyArray& further : arrays) inputs.push_back(further.data);
+  for (const NpyArray& further : arrays.list) inputs.push_back(further.data);
   const std::optional<DType> out = problem->stage.out;
   const std::string descr = out ? npy_descr(*out) : array->header.descr;
-  return run_to_file({options.out, options.device, options.tuned, options.json}, *problem, inputs, descr, *shape);
+  return run_to_file({options.out, options.device, options.tuned, options.json, arrays.notes}, *problem, inputs, descr,
+                     *shape);
 }
 
 }  // namespace
@@ -184,13 +241,13 @@ Command add_permute(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("permute", "Change the layout of a .npy file");
   app->add_option("in", options->in, "The .npy file to read")->required();
   app->add_option("--axes", options->axes, "Axis i of the result is axis AXES[i] of the input, as 0,3,1,2");
-  app->add_option("--layout", options->layout, "Layouts FROM:TO, as NHWC:NCHW4c");
+  app->add_option("--layout", options->layout, "Layouts FROM:TO, as NHWC:NCHW4c, in either case");
   app->add_option("--channels", options->channels, "True size of the axis that the source's layout splits in blocks");
   app->add_option("--cast", options->cast,
                   "Type of the result, as f16; values are rounded once, and saturated for integers");
   app->add_option("--scale", options->scale,
                   "Factor: a number, or AXIS:FILE.npy (f32 along an axis of the input, as C:scale.npy)");
-  app->add_option("--bias", options->bias, "Added after the scale: AXIS:FILE.npy");
+  app->add_option("--bias", options->bias, "Added after the scale: a number, or AXIS:FILE.npy");
   app->add_option("--activation", options->activation, kActivationHelp);
   app->add_option("--add", options->add, "Added last: a .npy file of the result's shape and type");
   app->add_flag("--activation-last", options->activation_last, "The activation follows the sum");

@@ -414,10 +414,9 @@ TEST_CASE("a sweep is read back and merged") {
   CHECK(html.find("a <device>") == std::string::npos);
   second.device = "another";
   CHECK_FALSE(merge_sweeps({first, second}).has_value());
-  for (const char* bad :
-       {"", "[]", "{}", "{\"sweep\": \"permute\"}", "{\"sweep\": \"permute\", \"rows\": [3]}",
-        "{\"sweep\": \"permute\", \"rows\": [{\"median_s\": \"x\"}]}", "{\"sweep\": 4, \"rows\": []}",
-        "{\"sweep\": \"permute\", \"rows\": {}}"})
+  for (const char* bad : {"", "[]", "{}", "{\"sweep\": \"permute\"}", "{\"sweep\": \"permute\", \"rows\": [3]}",
+                          "{\"sweep\": \"permute\", \"rows\": [{\"median_s\": \"x\"}]}", "{\"sweep\": 4, \"rows\": []}",
+                          "{\"sweep\": \"permute\", \"rows\": {}}"})
     CHECK_FALSE(sweep_from_json(bad).has_value());
 }
 
@@ -462,8 +461,8 @@ TEST_CASE("rivals are rows of seconds within bounds") {
   const std::string file = folder.path("rivals.json");
   write_file(file, R"({"row": {"torch": 1e-3}})");
   CHECK(read_rivals(file).value().at("row").at("torch") == 1e-3);
-  for (const char* bad : {R"({"row": [1]})", R"({"row": 1})", R"({"row": {"torch": 0}})", R"({"row": {"torch": 1e300}})",
-                          R"({"row": {"torch": -1}})", R"({"row": {"torch": "1"}})"}) {
+  for (const char* bad : {R"({"row": [1]})", R"({"row": 1})", R"({"row": {"torch": 0}})",
+                          R"({"row": {"torch": 1e300}})", R"({"row": {"torch": -1}})", R"({"row": {"torch": "1"}})"}) {
     CAPTURE(std::string(bad));
     write_file(file, bad);
     REQUIRE_FALSE(read_rivals(file).has_value());

@@ -100,7 +100,9 @@ TEST_CASE("NPY refuses garbage") {
         "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)} x",
         "{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (6,)}",
         "{'descr': '<f4', 'fortran_order': False, 'shape': (6,), 'more': 1}",
-        "{'descr': '<f4' 'fortran_order': False, 'shape': (6,)}"}) {
+        "{'descr': '<f4' 'fortran_order': False, 'shape': (6,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (06,)}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (02, 3)}"}) {
     CAPTURE(dictionary);
     CHECK(kind_of(npy_file(dictionary, 24)) == ErrorKind::parse);
   }

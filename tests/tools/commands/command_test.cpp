@@ -192,12 +192,30 @@ std::vector<Case> refusals_of_the_rest() {
        "at least one element"},
       {"unknown subcommand", {"frobnicate"}, "frobnicate (want devices, targets, permute"},
       {"unknown subcommand with options", {"frobnicate", "--json"}, "subcommand: frobnicate"},
-      {"permute: an empty name to write to", {"permute", "IN.npy", "--axes", "0,2,1", "-o", ""}, "want a file's name"},
+      {"permute: an empty name to write to", {"permute", "IN.npy", "--axes", "0,2,1", "-o", ""}, "a file's name"},
       {"permute: an array of another shape to add",
        {"permute", "INmatrix.npy", "--axes", "1,0", "--add", "INmatrix.npy", "-o", "OUT"},
        "add: shape: (3, 4) (want (4, 3), the result's)"},
-      {"unknown option", {"devices", "--frobnicate"}, ""},
-      {"no subcommand", {}, ""},
+      {"an empty name of a candidate",
+       {"plan", "permute f32 2x2 axes=1,0", "--target", "lavapipe", "--force", ""},
+       "parse: --force: \"\" (want a"},
+      {"an empty name of a store",
+       {"tune", "permute f32 2x2 axes=1,0", "--store", "", "--device", "x"},
+       "parse: --store: \"\""},
+      {"an empty name of a device",
+       {"permute", "IN.npy", "--axes", "0,2,1", "-o", "OUT", "--device", ""},
+       "--device: \"\""},
+      {"a target with a dot that is no file",
+       {"plan", "permute f32 2x2 axes=1,0", "--target", "nvidia.hopper"},
+       "nvidia-hopper"},
+      {"permute: a bias that is no number and no axis",
+       {"permute", "IN.npy", "--axes", "0,2,1", "--bias", "x.npy", "-o", "OUT"},
+       "bias: x.npy (want a finite number, or AXIS:FILE.npy)"},
+      {"unknown option", {"devices", "--frobnicate"}, "sectile: error: parse: sectile devices: "},
+      {"a missing argument",
+       {"plan", "--target", "lavapipe"},
+       "sectile: error: parse: sectile plan: problem is required"},
+      {"no subcommand", {}, "sectile: error: parse: sectile: "},
   };
 }
 
@@ -297,6 +315,74 @@ TEST_CASE("errors are JSON where asked for") {
   const auto json = nlohmann::json::parse(ran.err, nullptr, false);
   REQUIRE(json.is_object());
   CHECK(json["error"]["kind"] == "invalid_problem");
+  // Errors of the options too: one object, whichever option is wrong.
+  for (const std::vector<std::string>& arguments : {std::vector<std::string>{"plan", "--json"},
+                                                    {"plan", "--json", "--frobnicate"},
+                                                    {"frobnicate", "--json"},
+                                                    {"--json"},
+                                                    {"bench", "--min-time", "x", "--json"},
+                                                    {"plan", "x", "--force", "", "--json"},
+                                                    {"plan", "x", "--target", "a", "--device", "b", "--json"}}) {
+    const Ran wrong = run_sectile(arguments);
+    CAPTURE(wrong.err);
+    CHECK(wrong.code == 2);
+    CHECK(wrong.out.empty());
+    const auto object = nlohmann::json::parse(wrong.err, nullptr, false);
+    REQUIRE(object.is_object());
+    for (const char* key : {"kind", "what", "value", "limit", "message"}) CHECK(object["error"].contains(key));
+  }
+  CHECK(run_sectile({"plan", "--help"}).code == 0);
+}
+
+// The notes stand before the device is opened.
+TEST_CASE("types are the same in every command and what became of them is said") {
+  const Folder folder;
+  const auto file = [&](const char* name, const char* descr, const char* shape, std::string data) {
+    const std::string path = folder.path(name);
+    std::string dictionary =
+        std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': " + shape + ", }\n";
+    std::string head = "\x93NUMPY\x01";
+    head += '\0';
+    head += static_cast<char>(dictionary.size());
+    head += '\0';
+    write_file(path, head + dictionary + data);
+    return path;
+  };
+  const std::string half = file("h.npy", "<f2", "(1, 1)", std::string("\x00\x3c", 2)),
+                    wide = file("w.npy", "<f4", "(1, 1)", std::string("\x00\x00\x80\x3f", 4)),
+                    brain = file("b.npy", "|V2", "(1, 1)", std::string("\x80\x3f", 2)),
+                    doubles = file("d.npy", "<f8", "(1, 1)", std::string("\0\0\0\0\0\0\xf0\x3f", 8)),
+                    large = file("l.npy", "<i8", "(1, 1)", std::string("\x01\0\0\x01\0\0\0\0", 8)),
+                    complex = file("c.npy", "<c8", "(1, 1)", std::string(8, '\0'));
+  const auto said = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"-o", folder.path("out"), "--device", "no such device"});
+    const Ran ran = run_sectile(arguments);
+    CHECK(ran.code == 2);
+    return ran.err;
+  };
+  const auto has = [&](const std::vector<std::string>& arguments, const std::string& text) {
+    const std::string err = said(arguments);
+    CHECK_MESSAGE(err.find(text) != std::string::npos, err);
+  };
+  has({"matmul", half, wide}, "note: multiplied in f32: " + half + " has f16, " + wide + " has f32");
+  has({"matmul", wide, half}, "note: multiplied in f32: ");
+  CHECK(said({"matmul", half, wide, "--type", "f16"}).find("note:") == std::string::npos);
+  CHECK(said({"matmul", brain, brain}).find("note:") == std::string::npos);
+  has({"matmul", brain, half}, "multiplied in f32");
+  has({"matmul", doubles, half}, "note: " + doubles + ": f64 is rounded to f32");
+  has({"matmul", doubles, half, "--type", "f16"}, doubles + ": f64 is rounded to f16");
+  has({"matmul", wide, large},
+      large + ": 16777217 at (0, 0) (want values of f32; in NumPy a.astype('float32') rounds)");
+  has({"matmul", wide, complex}, complex + ": type: <c8 (want numbers without an imaginary part");
+  has({"matmul", wide, wide, "--bias", doubles}, doubles + ": f64 is rounded to f32");
+  has({"matmul", wide, wide, "--bias", "0.5"}, "no such device");
+  has({"permute", brain, "--axes", "1,0", "--cast", "f32"}, "no such device");
+  has({"permute", doubles, "--axes", "1,0", "--cast", "f16"}, doubles + ": f64 is rounded to f16");
+  has({"permute", doubles, "--axes", "1,0", "--cast", "f16", "--scale", "2"}, doubles + ": f64 is rounded to f32");
+  has({"permute", large, "--axes", "1,0", "--cast", "f32"}, large + ": i64 as i32, each value exact");
+  CHECK(said({"permute", large, "--axes", "1,0"}).find("note:") == std::string::npos);  // bits are moved
+  has({"permute", complex, "--axes", "1,0", "--cast", "f32"}, "type: <c8");
+  has({"permute", wide, "--layout", "ab:ba", "--bias", "-1"}, "no such device");
 }
 
 TEST_CASE("zero size axis is nothing to do") {
@@ -415,25 +501,38 @@ import sys, numpy as np
 folder, step = sys.argv[1], sys.argv[2]
 cases = [('u1', (5, 7, 3), '2,0,1', None, None), ('f2', (33, 65), '1,0', None, None), ('f4', (2, 3, 4, 5), '3,1,2,0', None, None),
          ('f8', (17, 1, 9), '2,1,0', None, None), ('c16', (6, 10), '1,0', None, None), ('V2', (12, 11), '1,0', None, None),
-         ('f4', (2, 9, 8, 7), None, 'NHWC:NCHW4c', None), ('u1', (1, 2, 5, 6, 4), None, 'NCHW4c:NHWC', 7),
+         ('f4', (2, 9, 8, 7), None, 'nhwc:nchw4c', None), ('u1', (1, 2, 5, 6, 4), None, 'NCHW4c:NHWC', 7),
+         # With a stage: bf16 as V2, f64 and i64 become what is asked for.
+         ('V2', (7, 5), '1,0', '--cast=f32', None), ('f8', (7, 5), '1,0', '--cast=f16', None),
+         ('i8', (7, 5), '1,0', '--cast=f32', None), ('f4', (7, 5), '1,0', '--bias=0.5', None),
          ('f4', (6, 5), '1,0', None, 'last'), ('f4', (6, 5), '1,0', None, 'first')]
 for n, (t, shape, axes, layout, channels) in enumerate(cases):
     dtype = np.dtype(t)
     count = int(np.prod(shape)) * dtype.itemsize
     a = np.frombuffer(np.random.default_rng(n).integers(0, 256, count, np.uint8).tobytes(), dtype).reshape(shape)
     stage = channels if channels in ('first', 'last') else None
+    cast = n > 7 and not stage
     if stage: a = np.random.default_rng(n).integers(-9, 9, shape).astype(dtype)
+    if cast and t != 'V2': a = np.arange(35).reshape(shape).astype(dtype) * (dtype.type(1) if t[0] == 'i' else dtype.type(1.001))
     if n % 2: a = np.asfortranarray(a)
     if step == 'write':
         np.save(f'{folder}/{n}.npy', a)
         if stage: np.save(f'{folder}/{n}add.npy', np.ascontiguousarray(a.T[::-1]))
-        more = f'--channels={channels}' if channels else ''
+        more = layout if cast else f'--channels={channels}' if channels else ''
         if stage: more = f'--activation=clamp:-2:5 --add={folder}/{n}add.npy' + ' --activation-last' * (stage == 'last')
         print(f'--axes={axes}' if axes else f'--layout={layout}', more)
         continue
+    if cast:
+        wide = (a.view('u2').astype('u4') << 16).view('f4') if t == 'V2' else a
+        want = (wide.T + np.float32(0.5)) if 'bias' in layout else wide.T.astype('f2' if 'f16' in layout else 'f4')
+        got = np.load(f'{folder}/{n}.out.npy')
+        assert got.dtype == want.dtype and got.shape == want.shape, (n, got.dtype, got.shape)
+        same = (got == want) | (np.isnan(got) & np.isnan(want)) | ((got == 0) & (abs(want) < 1.2e-38))  # denormals
+        assert same.all(), n
+        continue
     if stage: want = np.clip(a.T + a.T[::-1], -2, 5) if stage == 'last' else np.clip(a.T, -2, 5) + a.T[::-1]
     elif axes: want = a.transpose([int(x) for x in axes.split(',')])
-    elif layout == 'NHWC:NCHW4c':
+    elif layout == 'nhwc:nchw4c':
         padded = np.zeros(shape[:3] + (8,), dtype); padded[..., :shape[3]] = a
         want = padded.reshape(shape[:3] + (2, 4)).transpose(0, 3, 1, 2, 4)
     else: want = a.transpose(0, 2, 3, 1, 4).reshape(1, 5, 6, 8)[..., :channels]

@@ -134,6 +134,8 @@ TEST_CASE("conv2d refuses what does not fit and writes nothing") {
   write_floats(folder.path("BIAS"), {6}, counted(6));
   write_floats(folder.path("BIAS4"), {1, 6, 1, 1}, counted(6));
   write_array<std::int32_t>(folder.path("INTEGERS"), DType::i32, {6}, {1, 2, 3, 4, 5, 6});
+  write_array<std::int32_t>(folder.path("LARGE"), DType::i32, {6}, {1, 16777217, 3, 4, 5, 16777219});
+  write_array<std::int32_t>(folder.path("LARGE4"), DType::i32, {1, 4, 1, 2}, {1, 16777217, 3, 4, 5, 6, 7, 8});
   const std::size_t before = folder.files();
   struct Refused {
     std::vector<std::string> options;
@@ -150,7 +152,7 @@ TEST_CASE("conv2d refuses what does not fit and writes nothing") {
       {{"X", "W", "--groups", "3"}, "groups: 3 (want a divisor of the 4 channels of "},
       {{"X", "W", "--groups", "0"}, "groups: 0"},
       {{"X", "W", "--layout", "nchw4c"}, "layout: nchw4c (want nchw or nhwc"},
-      {{"X", "W", "--layout", "chwn"}, "layout: chwn (want nchw, nhwc"},
+      {{"X", "W", "--layout", "chwn"}, "layout: chwn (want nchw or nhwc;"},
       {{"X", "W", "--weights", "crsk"}, "weights: crsk (want kcrs, krsc or rsck)"},
       {{"X", "W", "--stride", "1,2,3"}, "stride: 1,2,3 (want one number, or two (height, width), each at least 1)"},
       {{"X", "W", "--stride", "0"}, "stride: 0"},
@@ -168,9 +170,17 @@ TEST_CASE("conv2d refuses what does not fit and writes nothing") {
       {{"X", "W", "--c", "X"}, "X: shape: (2, 4, 5, 6) (want (2, 6, 3, 5), the result's)"},
       {{"X", "W", "--residual", "SQUARE"}, "SQUARE: shape: (1, 1, 2, 2) (want (2, 6, 3, 5), the result's)"},
       {{"X", "W", "--bias", "BIAS1"}, "BIAS1: shape: (1) (want (6,), a value for each output channel)"},
-      {{"X", "W", "--bias", "INTEGERS"}, "INTEGERS: type: <i4 (want the result's: <f4)"},
-      {{"X", "W", "--scale", "INTEGERS"}, "INTEGERS: type: <i4 (want <f4)"},
+      {{"X", "W", "--bias", "LARGE"}, "LARGE: 16777217 at (1) (want values of f32; in NumPy a.astype('float32') rounds)"},
+      {{"X", "W", "--scale", "LARGE"}, "LARGE: 16777217 at (1) (want values of f32"},
+      {{"X", "W", "--out-type", "f16", "--bias", "BIAS"},
+       "BIAS: type: <f4 (want the result's: <f2; in NumPy a.astype('float16'))"},
+      {{"LARGE4", "W"}, "LARGE4: 16777217 at (0, 0, 0, 1) (want values of f32"},
+      {{"X", "W", "--bias", "nan"}, "nan"},
       {{"X", "W", "--scale", "MATRIX"}, "MATRIX: shape"},
+      // Nothing is wrong with integers that f32 holds, with a number, nor with layouts in the other case.
+      {{"X", "W", "--bias", "INTEGERS", "--scale", "INTEGERS", "--device", "no such device"}, "no such device"},
+      {{"X", "W", "--bias", "0.5", "--scale", "2", "--device", "no such device"}, "no such device"},
+      {{"X", "W", "--layout", "nCHW", "--weights", "kCRS", "--device", "no such device"}, "no such device"},
       // Nothing is wrong with a bias of as many values in four axes: the device's name is.
       {{"X", "W", "--bias", "BIAS4", "--device", "no such device"}, "no such device"},
       {{"X", "W", "--bias", "BIAS", "--device", "no such device"}, "no such device"},
