@@ -154,8 +154,7 @@ Result<void> add_epilogue(Conv2dProblem& p, const Conv2dOptions& options, Inputs
     if (auto fits = check_vector(**header, options.scale, p.k); !fits) return fits;
     p.scale = true;
   }
-  if (options.residual.empty()) return {};
-  p.residual = true;
+  if (!p.residual) return {};
   return add_image(inputs, "residual", options.residual, p.out, shape);
 }
 
@@ -175,6 +174,7 @@ Result<Conv2dProblem> problem_of(const Conv2dOptions& options, Inputs& inputs, S
   p.x_type = element_type(inputs.arrays[0].second.header);
   p.w_type = element_type(inputs.arrays[1].second.header);
   if (auto set = set_words(p, options.product, p.x_type); !set) return std::unexpected(set.error());
+  p.residual = !options.residual.empty();  // the shape is checked with all words, and an activation may follow it
   auto result = result_shape(p);
   if (!result) return std::unexpected(result.error());
   shape = std::move(*result);
