@@ -157,8 +157,7 @@ Result<void> add_epilogue(Conv2dProblem& p, const Conv2dOptions& options, Inputs
   p.scale = !options.scale.empty();
   if (p.scale)
     if (auto added = add_vector(inputs, "scale", options.scale, DType::f32, "", p.k); !added) return added;
-  if (options.residual.empty()) return {};
-  p.residual = true;
+  if (!p.residual) return {};
   return add_image(inputs, "residual", options.residual, p.out, shape);
 }
 
@@ -177,6 +176,7 @@ Result<Conv2dProblem> problem_of(const Conv2dOptions& options, Inputs& inputs, S
   if (auto set = set_sizes(p, options, inputs); !set) return std::unexpected(set.error());
   if (auto set = set_types(p, options.product, inputs, p.x_type, p.w_type, options.x, options.w); !set)
     return std::unexpected(set.error());
+  p.residual = !options.residual.empty();  // the shape is checked with all words, and an activation may follow it
   auto result = result_shape(p);
   if (!result) return std::unexpected(result.error());
   shape = std::move(*result);
