@@ -344,7 +344,7 @@ std::vector<LevelRow> covering_conv2d_rows(std::uint64_t seed, Accesses accesses
 }
 
 // Chosen by hand: kernels that few rows are for, without what takes the room of pushed words, so that most siblings fit
-// (siblings.hpp). All but the last ones in f32.
+// (siblings.hpp).
 constexpr std::pair<const char*, const char*> kFixedConv2ds[] = {
     {"conv2d f32 nchw 2x18x7x9 k=21 r=3x3 p=1 epi=bias+relu", "conv2d_winograd 32x32x16 4x4"},
     {"conv2d f32 nchw 3x8x6x8 k=8 r=3x3 p=2,1,0,3 beta=0.5 epi=residual", "conv2d_winograd 32x32x16 4x4"},
@@ -363,6 +363,7 @@ constexpr std::pair<const char*, const char*> kFixedConv2ds[] = {
     {"conv2d f16 nchw 2x5x7x9 k=9 r=3x3 p=1", "conv2d_coopmat 16x32x16 8x16 serial"},
     {"conv2d f16 nhwc 2x5x7x9 k=9 r=3x3 p=1", "conv2d_coopmat 16x32x16 8x16 serial"},
     {"conv2d f16 nchw4c 2x5x7x9 k=9 r=3x3 p=1 x.align=2 y.align=2", "conv2d_coopmat 16x32x16 8x16 serial"},
+    {"conv2d f32 nhwc 2x8x3x3 k=8 r=3x3 weights=krsc", "conv2d_winograd 32x32x16 4x4"},
 };
 
 const std::vector<CoveringConv2d>& covering_conv2ds(std::uint64_t seed, Accesses accesses) {

@@ -21,6 +21,7 @@ class Draw {
  public:
   explicit Draw(std::uint64_t seed) : random_(seed), unit_(one_of<std::int64_t>(random_, {1, 1, 2, 4, 8})) {
     stays_ = random_.below(1u << kKinds);
+    odd_ = random_.one_in(4);
   }
 
   Random& random() { return random_; }
@@ -38,7 +39,10 @@ class Draw {
         return 8 * random_.between(1, std::max<std::int64_t>(most / 8, 1));
     }
   }
+  // Images and batches an odd number of elements apart, where that is up to pitches.
+  bool odd_pitches() const { return odd_; }
   std::int64_t pitch(std::int64_t packed) {
+    if (odd_) return packed % 2 != 0 ? 0 : packed + 1 + 2 * random_.between(0, 3);
     if (now()) return 0;
     return random_.one_in(3) ? packed + 1 + 2 * random_.between(0, 3)
                              : up(packed + random_.between(1, 9), now() ? 8 : unit_);
@@ -51,6 +55,7 @@ class Draw {
   Random random_;
   std::int64_t unit_;
   std::uint64_t stays_ = 0;
+  bool odd_ = false;
 };
 
 // ---- convolutions
@@ -105,7 +110,7 @@ std::int64_t image_side(std::int64_t out, std::int64_t stride, std::int64_t reac
 void draw(Conv2dProblem& p, Draw& draw) {
   Random& random = draw.random();
   const ImageSize was = output_size(p).value_or(ImageSize{1, 1});
-  if (!draw.stays(kImages)) p.n = random.between(1, 3);
+  if (!draw.stays(kImages)) p.n = random.between(draw.odd_pitches() ? 2 : 1, 3);
   draw_channels(p, draw);
   draw_windows(p, draw);
   const bool one_pixel = random.one_in(8);

@@ -17,7 +17,7 @@ namespace sectile::reference {
 namespace {
 
 constexpr int kDraws = 300;                  // of which those are kept that need no further pipeline
-constexpr std::size_t kKept = 3;             // times as many as are wanted: of these the best are taken
+constexpr std::size_t kKept = 4;             // times as many as are wanted: of these the best are taken
 constexpr std::int64_t kMostWork = 200'000;  // multiplications, or elements moved
 
 constexpr std::array<std::string_view, static_cast<std::size_t>(Side::kCount)> kNames = {"source align",
