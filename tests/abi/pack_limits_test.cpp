@@ -1,6 +1,8 @@
 // Each number of a pack's file at its limit and one beyond, with an index of our own.
 #include <sectile/pack.hpp>
 
+#include "module/facts.hpp"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -164,6 +166,19 @@ TEST_CASE("a pack has at most so much of everything") {
   CHECK_FALSE(modules(65536).empty());
   CHECK_FALSE(has(modules(65536), "65536"));  // it is the first module that is refused
   CHECK_MESSAGE(has(modules(65537), "65536"), modules(65537));
+}
+
+TEST_CASE("a module's workgroup is what its execution mode says, where no constant does") {
+  auto words = least_module(0);
+  for (const std::uint32_t word : {6u << 16 | 16, 1u, 17u, 3u, 5u, 7u}) words.push_back(word);
+  const auto facts = module::read_facts(words);
+  REQUIRE_MESSAGE(facts.has_value(), facts.error().message());
+  CHECK(facts->workgroup == std::array<std::uint32_t, 3>{3, 5, 7});
+  CHECK(facts->entry_point == "main");
+  CHECK(facts->version == 1003);
+  words.back() = 0;
+  words.resize(words.size() - 1);  // an instruction that is cut off
+  CHECK_FALSE(module::read_facts(words).has_value());
 }
 
 TEST_CASE("modules stand in order, each once, with constants in order") {

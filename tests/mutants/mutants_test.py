@@ -113,7 +113,8 @@ class Rules(Case):
         self.assertEqual(self.made("  barrier();"), {("barrier", "")})
         self.assertEqual(self.made("  barrier();", "  if (first != 0u)"), set())
         self.assertEqual(self.made("if (a < n && b >= m) {"),
-                         {("bound", "if (a <= n && b >= m) {"), ("bound", "if (a < n && b > m) {")})
+                         {("bound", "if (a <= n && b >= m) {"), ("bound", "if (a < n && b > m) {"),
+                          ("clause", "if (b >= m) {"), ("clause", "if (a < n) {")})
         self.assertEqual(self.made("x = std::min<int>(f(a, b), c) * 2;"), {("clamp", "x = (f(a, b)) * 2;")})
         self.assertEqual(self.made("n = (m + kStep - 1u) / kStep;"),
                          {("clamp", "n = (m) / kStep;"), ("bound", "n = (m + kStep) / kStep;")})
@@ -121,6 +122,14 @@ class Rules(Case):
         self.assertEqual(self.made('if (n > most) return fail(kind, "n");'),
                          {("check", 'if (false && (n > most)) return fail(kind, "n");'),
                           ("bound", 'if (n >= most) return fail(kind, "n");')})
+        self.assertEqual(self.made("run(a.size[0], a.size[1], a.size[2]);"),
+                         {("exchange", "run(a.size[1], a.size[0], a.size[2]);"),
+                          ("exchange", "run(a.size[0], a.size[2], a.size[1]);")})
+        self.assertEqual(self.made("if (f(a) || b.c || !d) return x;"),
+                         {("clause", "if (b.c || !d) return x;"), ("clause", "if (f(a) || !d) return x;"),
+                          ("clause", "if (f(a) || b.c) return x;")})
+        self.assertEqual(self.made("if (a && (b || c)) {"), {("clause", "if ((b || c)) {"), ("clause", "if (a) {")})
+        self.assertEqual(self.made("if (a && b || c) {"), set())
         self.assertEqual(self.made("std::vector<int> x;"), set())
 
     def testASiteIsUniqueByTheLinesAroundIt(self):

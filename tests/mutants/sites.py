@@ -12,7 +12,7 @@ import edits
 # Area, what belongs to it. The first that fits counts.
 AREAS = (
     # What nothing runs without an NVIDIA GPU has no sites: matmul_coopmat2.comp (VK_NV_cooperative_matrix2),
-    # permute_tma.cu and lib/tma.cuh (PTX).
+    # permute_tma.cu and lib/tma.cuh (PTX), of which hand.txt has some.
     ("glsl coopmat", r"shaders/(matmul/matmul_coopmat\.comp|lib/(matmul_coopmat\w*|coopmat_store)\.glsl)"),
     ("glsl permute", r"shaders/(permute/\w+\.comp|lib/(tile|permute|memory|register_transpose|fused)\.glsl)"),
     ("glsl matmul", r"shaders/(matmul/(?!matmul_coopmat2)\w+\.comp|lib/(activation|matmul|matmul_epilogue|matmul_simt\w*|numbers)\.glsl)"),
@@ -33,7 +33,9 @@ AREAS = (
 )
 # How many of a stratum are drawn; 1 where nothing is said.
 DRAWN = {("glsl matmul", "bound"): 2, ("glsl conv2d", "bound"): 4, ("glsl conv2d", "clamp"): 4,
-         ("plan", "bound"): 2, ("readers", "check"): 2}
+         ("plan", "bound"): 2, ("readers", "check"): 2, ("checker", "clause"): 3, ("pack", "clause"): 3}
+# Parts of conditions are drawn where each is a promise; elsewhere many save time alone.
+UNDRAWN = ("clause",)
 
 COMPARISON = re.compile(r" (<=|>=|<|>) (?=[\w(*&-])")
 SHIFTED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
@@ -42,6 +44,9 @@ ROUNDED = re.compile(r"(?<![\w.>])(ceil_div|roundEven|nearest_int)\(")
 FILLED = re.compile(r" \+ (\w+(?:\.\w+)?) - 1u?\) / (\w+(?:\.\w+)?)")
 SIZED = re.compile(r"\b((?!subgroup|required)\w*(?:bytes|size|size_[sdmnk]|range|end|scratch|limit|span|left)_?) (\+?=) "
                    r"(?!0u?;|u?vec\d)(?![^;]*(?:[?{\"]|&&|\|\||\bfail\b))([^;=]+);")
+# Neighbours of one array in a list of arguments, as a launch's sizes.
+NEIGHBOURS = re.compile(r"\b(?<![.>])(?=((?:\w+(?:\.|->))*\w+)\[(\d)\], \1\[(\d)\])")
+PARTS = re.compile(r"^(\s*(?:\} else )?if \()([^;]*? (\|\||&&) .*)(\)(?: return\b.*| \{)?)$")
 REFUSAL = re.compile(r"^(\s*)(?:\} else )?if \((.+)\)(?: return (?:fail|refuse|refusal\.no|garbage|broken|exceeded)\b|\s*$)")
 STEP = re.compile(r" [+-] 1u?\b(?!\.)")
 BARRIER = re.compile(r"^\s*(?:barrier|__syncthreads|subgroupBarrier|order_results)\(\);\s*$")
@@ -87,6 +92,22 @@ def argument_list(line, at):
     return None
 
 
+def clauses(condition, operator):
+    """The parts of a condition that one operator joins; None where another one stands beside it, or a bracket is open."""
+    depth, begin, parts = 0, 0, []
+    for i, c in enumerate(condition):
+        depth += (c in "([{") - (c in ")]}")
+        if depth < 0:
+            return None
+        pair = condition[i:i + 2]
+        if depth == 0 and pair in ("||", "&&"):
+            if pair != operator:
+                return None
+            parts.append(condition[begin:i].strip())
+            begin = i + 2
+    return parts + [condition[begin:].strip()] if depth == 0 and parts else None
+
+
 def sites_of_line(line, before):
     """(rule, new line, what it says) of each change of one line; `before` is the line before it."""
     if line.lstrip().startswith(("#", "template", "//")):
@@ -120,6 +141,16 @@ def sites_of_line(line, before):
     if found and found[2].count("(") == found[2].count(")") and ";" not in found[2]:
         at = line.index(found[2])
         yield "check", line[:at] + f"false && ({found[2]})" + line[at + len(found[2]):], "A check is left out."
+    for found in NEIGHBOURS.finditer(line):
+        if found[2] != found[3]:
+            old, new = (f"{found[1]}[{a}], {found[1]}[{b}]" for a, b in (found.group(2, 3), found.group(3, 2)))
+            yield ("exchange", line[:found.start()] + new + line[found.start() + len(old):],
+                   f"[{found[2]}] and [{found[3]}] change places.")
+    found = PARTS.match(line)
+    if found and (parts := clauses(found[2], found[3])):
+        for i in range(len(parts)):
+            rest = f" {found[3]} ".join(parts[:i] + parts[i + 1:])
+            yield "clause", found[1] + rest + found[4], f"'{parts[i]}' is not asked."
     if not re.search(r"\bfor \(", line):
         for found in STEP.finditer(line):
             yield "bound", line[:found.start()] + line[found.end():], f"'{found[0].strip()}' is left out."
@@ -213,7 +244,7 @@ def sample(tree, seed, path):
                    "# each area. Kept as it is when the sources change; only proofs (equivalent:) are added by hand.\n")
         for (area, rule), found in sorted(strata.items(), key=lambda item: (order.index(item[0][0]), item[0][1])):
             random.Random(f"{seed} {area} {rule}").shuffle(found)
-            left = DRAWN.get((area, rule), 1)
+            left = DRAWN.get((area, rule), 0 if rule in UNDRAWN else 1)
             for site in found:
                 mutant = mutant_of(tree, site) if left > 0 else None
                 if mutant is None or mutant.id in over or bare(mutant) in others:

@@ -238,6 +238,9 @@ TEST_CASE("a tensor map is what the encoder takes") {
     m.strides[0] = std::uint64_t{1} << 35;
   });
   limit(1, -1, [](TensorMap& m, std::uint64_t n) { m.dims[1] = n; });
+  const auto none = check_plan(with([](TensorMap& m, std::uint64_t n) { m.dims[1] = n; })(0));
+  REQUIRE_FALSE(none.has_value());
+  CHECK(none.error().value == "dimension 1");
   limit(256, 1, [](TensorMap& m, std::uint64_t n) { m.box[1] = static_cast<std::uint32_t>(n); });
   limit(1, -1, [](TensorMap& m, std::uint64_t n) { m.box[1] = static_cast<std::uint32_t>(n); });
   limit((std::uint64_t{1} << 40) - 16, 16, [](TensorMap& m, std::uint64_t n) { m.strides[0] = n; });

@@ -281,10 +281,21 @@ void set_pitches(Conv2dProblem& p, const LevelRow& row, Random& random) {
   if (p.residual) p.r_pitch = result();
 }
 
+// Scratch for one image of Winograd's algorithm: several are then computed in parts, those of small siblings at once.
+std::uint64_t winograd_scratch(const Conv2dProblem& p) {
+  const ImageSize out = output_size(p).value_or(ImageSize{});
+  const auto padded = [](std::int64_t size) { return up(size, 4); };
+  const std::int64_t inputs = padded(p.c), outputs = padded(p.k);
+  const std::int64_t tiles = padded(up(out.height, 2) / 2 * (up(out.width, 2) / 2));
+  // 16 planes of f32, of the filters, the image and the sums.
+  return static_cast<std::uint64_t>(up(64 * inputs * outputs, 256) + up(64 * inputs * tiles, 256) +
+                                    64 * outputs * tiles);
+}
+
 CoveringConv2d made(const LevelRow& row) {
   Random random(seed_of(row));
   const Kernel& kernel = kKernels[row[kKernel]];
-  CoveringConv2d out{{}, kernel.candidate, kernel.no_dot, row[kDepth] == kSplit ? 64u : 0u};
+  CoveringConv2d out{{}, kernel.candidate, kernel.no_dot, row[kDepth] == kSplit ? 64u : 0u, {}};
   Conv2dProblem& p = out.problem;
   p.x_layout = static_cast<ImageLayout>(row[kXLayout]);
   p.y_layout = static_cast<ImageLayout>(row[kYLayout]);
@@ -294,6 +305,7 @@ CoveringConv2d made(const LevelRow& row) {
   set_filter(p, row);
   set_sizes(p, row, random);
   set_pitches(p, row, random);
+  if (kernel.family == Family::winograd && p.n > 1) out.max_scratch_bytes = winograd_scratch(p);
   const bool aligned = row[kAlign] == 0;
   p.x_align = element_align(p.x_type, aligned);
   p.w_align = element_align(p.w_type, aligned);
@@ -331,8 +343,43 @@ std::vector<LevelRow> covering_conv2d_rows(std::uint64_t seed, Accesses accesses
   return covering_rows(conv2d_cover_rules(accesses), mix(seed ^ 0x636f766572u));  // "cover"
 }
 
+// Chosen by hand: kernels that few rows are for, without what takes the room of pushed words, so that most siblings fit
+// (siblings.hpp).
+constexpr std::pair<const char*, const char*> kFixedConv2ds[] = {
+    {"conv2d f32 nchw 2x18x7x9 k=21 r=3x3 p=1 epi=bias+relu", "conv2d_winograd 32x32x16 4x4"},
+    {"conv2d f32 nchw 3x8x6x8 k=8 r=3x3 p=2,1,0,3 beta=0.5 epi=residual", "conv2d_winograd 32x32x16 4x4"},
+    {"conv2d f32 nhwc 3x16x7x9 k=20 r=3x3 p=1 weights=rsck beta=0.5 epi=residual", "conv2d_winograd 32x32x16 4x4"},
+    {"conv2d f32 nhwc:nchw 2x9x6x8 k=7 r=3x3 x=f16 w=bf16 out=f16 pro=scale+bias+relu", "conv2d_winograd 32x32x16 4x4"},
+    {"conv2d f32 nhwc 2x12x9x10 k=12 r=3x3 p=1 g=12 epi=bias+relu", "conv2d_depthwise"},
+    {"conv2d f32 nchw 2x6x7x9 k=12 r=3x3 p=1 g=6 epi=bias", "conv2d_depthwise"},
+    {"conv2d f32 nchw 2x6x7x8 k=6 r=3x3 p=1 g=6", "conv2d_depthwise"},
+    {"conv2d f32 nhwc 2x5x7x9 k=6 r=3x3 p=1", "conv2d_direct"},
+    {"conv2d f32 nhwc 2x5x7x9 k=8 r=3x3 p=1", "conv2d_lanes"},
+    {"conv2d f32 nchw 2x5x7x9 k=9 r=3x3 p=1", "conv2d_simt 32x32x16 4x4"},
+    {"conv2d f32 nchw 2x5x7x9 k=9 r=3x3 p=1 epi=residual", "conv2d_simt 32x32x16 4x4"},
+    {"conv2d f32 nhwc 2x5x7x9 k=9 r=3x3 p=1", "conv2d_simt 32x32x16 4x4"},
+    {"conv2d f32 nchw4c 2x6x7x9 k=12 r=3x3 d=2,1 p=1 g=6", "conv2d_lanes"},
+    {"conv2d f32 nchw4c 2x8x3x3 k=8 r=3x3", "conv2d_lanes"},
+    {"conv2d f16 nchw 2x5x7x9 k=9 r=3x3 p=1", "conv2d_coopmat 16x32x16 8x16 serial"},
+    {"conv2d f16 nhwc 2x5x7x9 k=9 r=3x3 p=1", "conv2d_coopmat 16x32x16 8x16 serial"},
+    {"conv2d f16 nchw4c 2x5x7x9 k=9 r=3x3 p=1 x.align=2 y.align=2", "conv2d_coopmat 16x32x16 8x16 serial"},
+    {"conv2d f32 nhwc 2x8x3x3 k=8 r=3x3 weights=krsc", "conv2d_winograd 32x32x16 4x4"},
+};
+
 const std::vector<CoveringConv2d>& covering_conv2ds(std::uint64_t seed, Accesses accesses) {
-  return covering_cases(seed, accesses, covering_conv2d_rows, conv2d_levels::made);
+  static std::map<std::pair<std::uint64_t, Accesses>, std::vector<CoveringConv2d>> made_once;
+  auto& cases = made_once[{seed, accesses}];
+  if (!cases.empty()) return cases;
+  cases = covering_cases(seed, accesses, covering_conv2d_rows, conv2d_levels::made);
+  if (accesses == Accesses::words) return cases;
+  for (const auto& [text, candidate] : kFixedConv2ds) {
+    CoveringConv2d c{std::get<Conv2dProblem>(parse_problem(text).value()), candidate};
+    if (c.candidate.starts_with("conv2d_winograd") && c.problem.n > 1)
+      c.max_scratch_bytes = conv2d_levels::winograd_scratch(c.problem);
+    c.all_pipelines = true;
+    cases.push_back(std::move(c));
+  }
+  return cases;
 }
 
 std::string conv2d_level_name(std::uint8_t factor, std::uint8_t level) {

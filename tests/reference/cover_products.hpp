@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,8 @@ struct CoveringProduct {
   std::string candidate;              // what is to run it; a device may have none. Empty: whatever is chosen
   bool without_dot = false;           // planned as for a device without products of four bytes,
   std::uint32_t multiprocessors = 0;  // or with so many multiprocessors, so that K is split; 0: as it is
+  std::optional<std::uint64_t> max_scratch_bytes = {};  // or with so much scratch, so that images are in parts
+  bool all_pipelines = false;                           // never planned with few pipelines
 };
 
 enum class Accesses : std::uint8_t {

@@ -3,9 +3,6 @@
 #include "check.hpp"
 #include "operation.hpp"
 
-#include "device/quirks.hpp"
-
-#include "reference/extra_rows.hpp"
 #include "reference/products.hpp"
 #include "reference/random.hpp"
 
@@ -89,25 +86,7 @@ std::string check_operands(const Plan& plan) {
   return plan.operands.size() < specs->size() ? "the plan lacks operands of the problem" : std::string();
 }
 
-// Whether a generated case that asks for the candidate is run (--filter).
-bool passes_filter(std::string_view filter, std::string_view candidate) {
-  const bool without = filter.starts_with('!');
-  return candidate.contains(filter.substr(without ? 1 : 0)) != without;
-}
-
 }  // namespace
-
-CheckCase check_case(const CheckOptions& options, std::uint64_t index) {
-  if (options.big) return {.problem = big_case(index), .candidate = {}};
-  if (options.problem.empty()) return generate_case(options.operation, options.seed, index, options.words);
-  return {parse_problem(options.problem).value_or(Problem{}),
-          {},
-          options.without_dot,
-          options.multiprocessors,
-          options.few_pipelines};
-}
-
-Problem case_problem(const CheckOptions& options, std::uint64_t index) { return check_case(options, index).problem; }
 
 std::string ValidationWatch::fresh() {
   const auto messages = machine_->validation_messages();
@@ -147,14 +126,17 @@ struct CaseRunner::Impl {
 
   Result<void> add_case(std::uint64_t index, bool alone);
   std::vector<std::string> choose(std::uint64_t index, const CheckCase& wanted);
-  std::string drawn(const std::vector<std::string>& candidates, std::uint64_t index) const;
   DeviceProfile profile_for(const CheckCase& wanted) const;
+  PlanOptions planned(const CheckCase& given, const std::string& candidate) const {
+    return planned_with(options, given, candidate);
+  }
   std::vector<Placement> placements(std::uint64_t index, std::size_t attempt) const;
   std::vector<std::uint64_t> data_sets(std::uint64_t index, const CheckedProblem& checked, const Plan& plan) const;
   Result<void> add_attempt(Attempt attempt, const Plan& plan);
+  Result<void> add_siblings(std::uint64_t index, const CheckCase& given, const std::string& candidate, const Plan& plan,
+                            bool alone);
   Result<void> flush();
   Result<void> reserve(const Attempt& attempt);
-  bool planned_few(const CheckCase& given) const { return options.few_pipelines || given.few_pipelines; }
   Result<void> submit(unsigned run = 1);
   Result<void> repeat();
   void fill(const Attempt& attempt, std::size_t operand, std::span<std::byte> region) const;
@@ -167,75 +149,24 @@ struct CaseRunner::Impl {
   std::string find_wrong(const Attempt& attempt);
 };
 
-// Whether the driver dies of an address that differs from lane to lane, which "far" rows form (src/device/quirks.cpp).
-bool dies_of_far_rows(const DeviceProfile& profile) {
-  return std::ranges::any_of(detail::quirks_for(profile), [](const detail::Quirk& quirk) {
-    return quirk.avoid == "address of two words that differs from lane to lane";
-  });
-}
-
 // The names of the candidates to run: the chosen one first.
 std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const CheckCase& wanted) {
   const Problem& problem = wanted.problem;
   if (!options.force.empty()) return {options.force};
-  const auto plan =
-      make_plan(problem, profile_for(wanted),
-                {.explain = true, .few_pipelines = planned_few(wanted), .extra = &reference::extra_rows()});
-  if (!plan) {
-    const std::string lack = check_operation(problem).lack(problem, machine.profile());
-    if (plan.error().kind == ErrorKind::unsupported && !lack.empty())
-      sink.skipped(index, lack);
-    else
-      fail_case(index, problem, "", "no plan: " + plan.error().message());
-    return {};
-  }
-  std::string chosen;
-  std::vector<std::string> others;
-  for (const Candidate& candidate : plan->candidates) {
-    if (candidate.chosen)
-      chosen = candidate.name;
-    else if (candidate.refusal.empty())
-      others.push_back(candidate.name);
-  }
-  if (dies_of_far_rows(machine.profile()))
-    std::erase_if(others, [](const std::string& name) { return name.ends_with(" far"); });
-  if (compare) return {chosen};  // operands then stand alike on all devices
-  if (!options.all_candidates && !wanted.candidate.empty()) {
-    others.push_back(chosen);
-    const std::string beginning = wanted.candidate + " ";
-    std::erase_if(others, [&](const std::string& name) {
-      return name != wanted.candidate && !(name + " ").starts_with(beginning);
-    });
-    // The candidate's name may begin others' names.
-    if (std::ranges::find(others, wanted.candidate) != others.end()) others = {wanted.candidate};
-    // A CPU device spends its time on compiling: other cases run what is chosen.
-    if (!others.empty() && machine.profile().kind == DeviceKind::cpu) return {drawn(others, index)};
-    std::erase(others, chosen);
-  }
-  if (!options.all_candidates && !others.empty()) others = {drawn(others, index)};
-  others.insert(others.begin(), chosen);
-  return others;
-}
-
-// One of them.
-std::string CaseRunner::Impl::drawn(const std::vector<std::string>& candidates, std::uint64_t index) const {
-  const auto hash = [&](std::string_view name) {
-    std::uint64_t place = options.seed ^ reference::mix(index);
-    for (const char letter : name) place = reference::mix(place ^ static_cast<std::uint64_t>(letter));
-    return place;
-  };
-  // A stem first: that of many rows is drawn no more often than others.
-  return *std::ranges::max_element(candidates, {}, [&](const std::string& candidate) {
-    return std::pair(hash(std::string_view(candidate).substr(0, candidate.find(' '))), hash(candidate));
-  });
+  PlanOptions all = planned(wanted, "");
+  all.explain = true;
+  const auto plan = make_plan(problem, profile_for(wanted), all);
+  if (plan) return candidates_to_run(options, index, wanted, *plan, machine.profile());
+  const std::string lack = check_operation(problem).lack(problem, machine.profile());
+  if (plan.error().kind == ErrorKind::unsupported && !lack.empty())
+    sink.skipped(index, lack);
+  else
+    fail_case(index, problem, "", "no plan: " + plan.error().message());
+  return {};
 }
 
 DeviceProfile CaseRunner::Impl::profile_for(const CheckCase& wanted) const {
-  DeviceProfile profile = machine.profile();
-  if (compare) return profile;
-  if (wanted.without_dot) profile.integer_dot_product = false;
-  if (wanted.multiprocessors != 0) profile.multiprocessors = wanted.multiprocessors;
-  return profile;
+  return compare ? machine.profile() : planned_device(wanted, machine.profile());
 }
 
 std::vector<Placement> CaseRunner::Impl::placements(std::uint64_t index, std::size_t attempt) const {
@@ -273,9 +204,7 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
   }
   std::size_t number = 0;
   for (const std::string& candidate : choose(index, given)) {
-    const auto plan =
-        make_plan(problem, profile_for(given),
-                  {.force = candidate, .few_pipelines = planned_few(given), .extra = &reference::extra_rows()});
+    const auto plan = make_plan(problem, profile_for(given), planned(given, candidate));
     if (!plan) {
       if (!options.force.empty())
         sink.skipped(index, plan.error().message());
@@ -294,6 +223,7 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
         if (!alone) continue;
         if (auto flushed = flush(); !flushed) return flushed;
       }
+    if (auto added = add_siblings(index, given, candidate, *plan, alone); !added) return added;
     ++number;
   }
   return {};
@@ -305,6 +235,34 @@ std::vector<std::uint64_t> CaseRunner::Impl::data_sets(std::uint64_t index, cons
   const Problem& problem = checked.problem();
   const bool ends = !check_operation(problem).mixes_inputs(problem, compare ? nullptr : &plan);
   return checked.data_sets(reference::mix(options.seed) ^ (index * 64), !options.problem.empty(), ends);
+}
+
+// Further problems for kernels that are compiled now. Those of a compared case would stand elsewhere on each device.
+Result<void> CaseRunner::Impl::add_siblings(std::uint64_t index, const CheckCase& given, const std::string& candidate,
+                                            const Plan& plan, bool alone) {
+  if (compare || broken.contains(index)) return {};
+  const DeviceProfile profile = profile_for(given);
+  const PlanOptions forced = planned(given, candidate);
+  std::size_t number = 64;  // of placements: apart from the case's own
+  for (const Problem& problem : siblings_of(options, index, plan, profile, forced)) {
+    const auto other = make_plan(problem, profile, forced);
+    if (!other) continue;  // it had one
+    const auto checked = std::shared_ptr(check_operation(problem).checked(problem));
+    if (auto wrong = checked->check_words(); !wrong.empty()) {
+      fail_case(index, problem, candidate, std::move(wrong));
+      return {};
+    }
+    // Each kind of data in turn.
+    const auto data = data_sets(index, *checked, *other);
+    for (const Placement placement : placements(index, number)) {
+      Attempt attempt{index, checked, candidate, placement, data.at(number % data.size()), {}, {}, {}, {}};
+      if (auto added = add_attempt(std::move(attempt), *other); !added) return added;
+      if (!alone) continue;
+      if (auto flushed = flush(); !flushed) return flushed;
+    }
+    ++number;
+  }
+  return {};
 }
 
 Result<void> CaseRunner::Impl::add_attempt(Attempt attempt, const Plan& plan) {

@@ -142,6 +142,7 @@ std::string reproduce_command(const CheckOptions& options, const Failure& failur
     const CheckCase c = check_case(options, failure.index);
     if (c.without_dot) command += " --without-dot";
     if (c.multiprocessors != 0) command += fmt::format(" --multiprocessors {}", c.multiprocessors);
+    if (c.max_scratch_bytes) command += fmt::format(" --max-scratch {}", *c.max_scratch_bytes);
     if (options.few_pipelines || c.few_pipelines) command += " --few-pipelines";
     if (options.repeat > 1) command += fmt::format(" --repeat {}", options.repeat);
   }
@@ -210,6 +211,14 @@ Command add_check(CLI::App& parent) {
   app->add_option("--multiprocessors", options->multiprocessors,
                   "Plan --problem as for a device with so many, so that K is split")
       ->needs(problem);
+  app->add_option("--max-scratch", options->max_scratch_bytes,
+                  "Plan --problem with at most so many bytes of scratch, so that images are in parts")
+      ->needs(problem);
+  app->add_option("--siblings", options->siblings,
+                  "Run so many further problems with the kernels of each generated case: other sizes, padding, strides")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 64))
+      ->excludes(problem);
   auto* big =
       app->add_flag("--big", options->big, "Test operands over 4 GiB, and indices and bytes at 2^31 and 2^32, instead")
           ->excludes(operation)

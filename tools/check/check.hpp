@@ -5,6 +5,7 @@
 #include "machine/machine.hpp"
 #include "operation.hpp"
 
+#include <sectile/planner.hpp>
 #include <sectile/problem.hpp>
 
 #include <atomic>
@@ -31,9 +32,11 @@ struct CheckOptions {
   bool words = false;                 // generated for a device without accesses of 1 and 2 bytes
   bool without_dot = false;           // of `problem`: see CheckCase
   std::uint32_t multiprocessors = 0;  // the same
-  std::string modules;                // a file for the names of the kernels that ran
+  std::optional<std::uint64_t> max_scratch_bytes;  // the same
+  std::string modules;                             // a file for the names of the kernels that ran
   bool all_candidates = false, no_protect = false, no_validation = false, in_process = false, big = false, json = false;
   bool few_pipelines = false;
+  unsigned siblings = 0;  // further problems for the kernels of each generated case
   unsigned batch = 64;
   unsigned repeat = 1;             // runs of each case; all have to leave the same bits
   unsigned jobs = 0;               // processes side by side that share the cases; 0: default_jobs
@@ -47,6 +50,20 @@ struct CheckOptions {
 // Case `index`: generated, or the one that the user gave.
 CheckCase check_case(const CheckOptions& options, std::uint64_t index);
 Problem case_problem(const CheckOptions& options, std::uint64_t index);
+// Whether a generated case that asks for the candidate is run (--filter).
+bool passes_filter(std::string_view filter, std::string_view candidate);
+
+// Whether the driver dies of an address that differs from lane to lane (src/device/quirks.cpp): "far" rows form such.
+bool dies_of_far_rows(const DeviceProfile& profile);
+// The device and the options that a case is planned for.
+DeviceProfile planned_device(const CheckCase& wanted, DeviceProfile profile);
+PlanOptions planned_with(const CheckOptions& options, const CheckCase& wanted, const std::string& candidate);
+// The names of the candidates to run, the chosen one first. `plan`: of the case, with `explain`.
+std::vector<std::string> candidates_to_run(const CheckOptions& options, std::uint64_t index, const CheckCase& wanted,
+                                           const Plan& plan, const DeviceProfile& profile);
+// Further problems for the kernels of a case's plan; `forced`: the options that it was made with.
+std::vector<Problem> siblings_of(const CheckOptions& options, std::uint64_t index, const Plan& plan,
+                                 const DeviceProfile& profile, const PlanOptions& forced);
 
 struct Failure {
   std::uint64_t index = 0;

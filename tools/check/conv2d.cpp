@@ -26,7 +26,7 @@ class CheckConv2ds final : public CheckOperation {
     if (index >= covering.size())
       return {.problem = reference::generate_conv2d(seed, index), .candidate = {}, .few_pipelines = few};
     const auto& c = covering[static_cast<std::size_t>(index)];
-    return {c.problem, c.candidate, c.without_dot, c.multiprocessors, few};
+    return {c.problem, c.candidate, c.without_dot, c.multiprocessors, few && !c.all_pipelines, c.max_scratch_bytes};
   }
 
   std::string lack(const Problem& problem, const DeviceProfile& profile) const override {

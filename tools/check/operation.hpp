@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -62,7 +63,8 @@ struct CheckCase {
   // says of the one that it has them, and of the other nothing, so that no K would be split.
   bool without_dot = false;
   std::uint32_t multiprocessors = 0;
-  bool few_pipelines = false;  // planned so
+  bool few_pipelines = false;                           // planned so
+  std::optional<std::uint64_t> max_scratch_bytes = {};  // planned with so much scratch, so that images are in parts
 };
 
 // One file an operation: permute.cpp, matmul.cpp, conv2d.cpp.

@@ -1,12 +1,17 @@
 // Which convolutions Winograd's algorithm takes, its steps, and what it refuses.
 #include "plan/helpers.hpp"
 
+#include "lib/matmul.abi.h"
+
 #include <sectile/planner.hpp>
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace sectile;
@@ -68,8 +73,9 @@ TEST_CASE("what Winograd's algorithm does not take is refused by name") {
   CHECK(why_no_winograd("conv2d f16 nchw 2x64x16x16 k=64 r=3x3 p=1") == "its products are f32");
   CHECK(why_no_winograd("conv2d f32 nhwc 2x64x16x16 k=64 r=3x3 p=1 w=q8 weights=krsc") == "the weights are quantized");
   CHECK(why_no_winograd("conv2d f32 nchw 2x64x16x16 k=64 r=3x5 p=1") == "a filter of 3x5, needs 3x3");
-  CHECK(why_no_winograd(plain + " s=2") == "a stride or a dilation");
-  CHECK(why_no_winograd(plain + " d=2") == "a stride or a dilation");
+  for (const char* one : {" s=2", " s=1,2", " s=2,1", " d=2", " d=1,2", " d=2,1"})
+    CHECK(why_no_winograd(plain + one) == "a stride or a dilation");
+  CHECK(why_no_winograd("conv2d f32 nchw 2x64x16x16 k=64 r=5x3 p=1") == "a filter of 5x3, needs 3x3");
   CHECK(why_no_winograd(plain + " g=2") == "2 groups");
   CHECK(why_no_winograd("conv2d f32 nchw4c 2x64x16x16 k=64 r=3x3 p=1") == "blocks of channels");
   CHECK(why_no_winograd(plain, {.few_pipelines = true}) == "it would need pipelines of its own");
@@ -116,6 +122,59 @@ TEST_CASE("images are computed in parts where scratch is limited") {
   const Plan large = planned("conv2d f32 nchw 32x64x224x224 k=64 r=3x3 p=1", hopper(), {.force = "conv2d_winograd"});
   CHECK(large.operands.back().bytes < (std::uint64_t{1} << 30) + (std::uint64_t{1} << 20));
   CHECK(large.steps.size() == 1 + 3 * 4);
+}
+
+namespace {
+
+const Step& first_step_of(const Plan& plan, std::string_view stem) {
+  const auto step = std::ranges::find_if(plan.steps, [&](const Step& s) { return s.kernel.stem == stem; });
+  REQUIRE(step != plan.steps.end());
+  return *step;
+}
+
+// How wide the image is read, and the result written.
+std::pair<std::uint32_t, std::uint32_t> widths_of(const std::string& text, std::optional<std::uint64_t> scratch = {}) {
+  const Plan plan = planned(text, hopper(), {.force = "conv2d_winograd 64x128x8 8x8", .max_scratch_bytes = scratch});
+  return {test::constant_of(first_step_of(plan, "conv2d_winograd_input"), MATMUL_SPEC_WIDTH_A),
+          test::constant_of(first_step_of(plan, "conv2d_winograd_output"), MATMUL_SPEC_WIDTH_D)};
+}
+using Widths = std::pair<std::uint32_t, std::uint32_t>;
+
+}  // namespace
+
+TEST_CASE("accesses of Winograd's transforms are as wide as every row and every image allows") {
+  // Planes: pairs of columns, where rows of the result have an even number of them.
+  CHECK(widths_of("conv2d f32 nchw 2x8x8x8 k=8 r=3x3 p=1") == Widths{1, 2});
+  CHECK(widths_of("conv2d f32 nchw 2x8x8x9 k=8 r=3x3 p=1") == Widths{1, 1});
+  CHECK(widths_of("conv2d f32 nchw 2x8x9x8 k=8 r=3x3 p=1") == Widths{1, 2});
+  CHECK(widths_of("conv2d f32 nchw 2x8x8x8 k=8 r=3x3 p=1,1,1,0") == Widths{1, 1});  // right: none
+  CHECK(widths_of("conv2d f32 nchw 2x8x8x8 k=8 r=3x3 p=1 y.align=4") == Widths{1, 1});
+  CHECK(widths_of("conv2d f32 nchw 2x8x8x8 k=8 r=3x3 p=1 y.pitch=513") == Widths{1, 1});
+  // Pixels: four channels at once, where pixels and images begin at multiples of them.
+  const std::string pixels = "conv2d f32 nhwc 2x8x8x9 k=8 r=3x3 p=1";
+  CHECK(widths_of(pixels) == Widths{4, 4});
+  CHECK(widths_of("conv2d f32 nhwc 2x6x8x9 k=10 r=3x3 p=1") == Widths{2, 2});
+  CHECK(widths_of("conv2d f32 nhwc 2x7x8x9 k=5 r=3x3 p=1") == Widths{1, 1});
+  CHECK(widths_of(pixels + " x.pitch=9 y.pitch=11") == Widths{1, 1});
+  CHECK(widths_of(pixels + " x.pitch=10 y.pitch=14") == Widths{2, 2});
+  CHECK(widths_of(pixels + " x.align=8 y.align=4") == Widths{2, 1});
+  // In parts no image but the first is aligned as the operand is.
+  const std::uint64_t of_one = 16 * 4 * (8 * 8 + 2 * 8 * 16);
+  const std::string planes = "conv2d f32 nchw 3x8x8x8 k=8 r=3x3 p=1";
+  CHECK(widths_of(planes, of_one) == Widths{1, 2});
+  for (const char* operand : {" y.pitch=513", " c.pitch=513 beta=0.5", " r.pitch=513 epi=residual"})
+    CHECK(widths_of(planes + operand, of_one) == Widths{1, 1});
+  CHECK(widths_of(planes + " y.pitch=514", of_one) == Widths{1, 2});
+}
+
+TEST_CASE("Winograd's transform of the image is told each side's padding") {
+  const Plan plan = planned("conv2d f32 nchw 1x8x9x10 k=8 r=3x3 p=2,1,0,3", hopper(), {.force = "conv2d_winograd"});
+  const Step& step = first_step_of(plan, "conv2d_winograd_input");
+  // H, W, then pad_top | pad_left << 16, after three addresses.
+  std::vector<std::uint32_t> words((step.push.size() - 24) / 4);
+  std::memcpy(words.data(), step.push.data() + 24, words.size() * 4);
+  const std::vector<std::uint32_t> wanted = {9, 10, 2 | 1 << 16};
+  CHECK(std::ranges::search(words, wanted).begin() != words.end());
 }
 
 TEST_CASE("an exact problem keeps the definition's products") {

@@ -39,7 +39,8 @@ template <class P>
 Result<Plan> plan_of(const CoveringProduct<P>& c, DeviceProfile profile) {
   if (c.without_dot) profile.integer_dot_product = false;
   if (c.multiprocessors != 0) profile.multiprocessors = c.multiprocessors;
-  return make_plan(c.problem, profile, {.force = c.candidate, .extra = &extra_rows()});
+  return make_plan(c.problem, profile,
+                   {.force = c.candidate, .max_scratch_bytes = c.max_scratch_bytes, .extra = &extra_rows()});
 }
 
 }  // namespace
