@@ -28,6 +28,7 @@ struct SimtRow {
   bool interleaved = true;               // loads are coalesced; rows in workgroup memory are padded
   std::uint32_t order = 0;               // of tiles, see MATMUL_SPEC_ORDER; 0: by the number of tiles
   Common common = Common::kNo;
+  bool cpu_integers = false;  // for int8 on CPU devices, whose compilers take long for a dot product
 
   constexpr std::uint32_t workgroup() const { return tile_m * tile_n / (rows * columns); }
 };

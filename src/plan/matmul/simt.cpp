@@ -49,6 +49,8 @@ constexpr Row kTable[] = {
      .hopper_rate = 420},
     {.tile_m = 64, .tile_n = 16, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 420},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 4, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4, .note = " serial",
+     .stages = 1, .prefetch = false, .cpu_integers = true},
 };
 // clang-format on
 
@@ -71,7 +73,13 @@ bool paired(const MatmulContext& c, const Row& r, std::uint32_t stages) {
 // `sectile bench PROBLEM --force ROW`: f32 1024x1024x1024 nn 1.4, nt 1.7, 128x128x128 1.7, f16 2.0, bf16 2.5, i8 4.3;
 // SwiftShader f32 128x128x128 2.5, 512x512x512 4.9. Smaller shares are slower than matmul_direct for some layouts.
 std::uint32_t cpu_rate_of(const Row& r) { return r.tile_m * r.tile_n > 64 * 64 ? 1650 : 1500; }
-bool for_cpu(const Row& r) { return r.rows * r.columns == 64 && r.tile_m * r.tile_n <= 128 * 64; }
+// For int8 short code: a product of four bytes is some thirty operations there. 64x64x8 has 1024 of them (512 in the
+// loop, 512 for the rest of K), its serial row 256, in one place. Processor seconds until a result is there, lavapipe
+// 26.1.6, its optimizer on, 2026-11-27: i8 nhwc 1x16x9x9 k=16 r=3x3 2.8 -> 0.8, with c=3 3.6 -> 1.1, i8 256x256x256
+// 2.9 -> 1.2. It runs as fast: 0.92 to 1.06 of the time on one thread, of two products and three convolutions.
+bool for_cpu(const MatmulContext& c, const Row& r) {
+  return r.cpu_integers == c.integer() && r.rows * r.columns == 64 && r.tile_m * r.tile_n <= 128 * 64;
+}
 
 // How the kernel loads an operand; see matmul_simt.comp.
 struct Side {
@@ -207,6 +215,7 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
 }
 
 bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
+  if (row_of(c, row).cpu_integers && !(c.cpu() && c.integer())) return refusal.no("a row for int8 on CPU devices only");
   const MatmulConfig d = make(c, row);
   // RADV 26.1.6 spills 18 registers of 160 as counted here, and ptxas 13.0 does too: int8, an image along pixels.
   constexpr std::uint32_t kMostGathering = 155;
@@ -277,7 +286,7 @@ void count_fragments(Walk& walk, const Row& r, std::uint32_t depth, std::uint64_
 bool fallback(const MatmulContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
   if (row >= std::size(kTable)) return true;
-  if (c.cpu()) return !for_cpu(r);
+  if (c.cpu()) return !for_cpu(c, r);
   if (c.few_pipelines) return r.common == kNo;
   return few_tiles(c) && (!r.serves_few_tiles || thin(c));
 }

@@ -285,6 +285,21 @@ TEST_CASE("a pack without the kernels of a split tail still serves the size") {
   CHECK(plan.steps[0].constants == whole.steps[0].constants);
 }
 
+// lavapipe compiles four times as long where int8 is multiplied by 64x64x8.
+TEST_CASE("int8 has a row of short code on CPU devices, and nothing else has it") {
+  constexpr const char* kRow = "simt 64x64x4 8x8 serial";
+  constexpr const char* kInt8[] = {"matmul i8 nt 256x256x256", "matmul i8 nn 1024x1024x1024",
+                                   "conv2d i8 nhwc 1x16x9x9 k=16 r=3x3 p=1", "conv2d i8 nchw 1x3x40x40 k=32 r=3x3 p=1"};
+  for (const char* target : {"lavapipe", "swiftshader"}) {
+    const DeviceProfile profile = builtin_target(target).value();
+    for (const char* text : kInt8) CHECK_MESSAGE(planned(text, profile).choice.candidate.contains(kRow), text);
+    for (const char* text : {"matmul f32 nt 256x256x256", "conv2d f32 nhwc 1x16x9x9 k=16 r=3x3 p=1"})
+      CHECK_MESSAGE(!planned(text, profile).choice.candidate.contains(kRow), text);
+  }
+  for (const Candidate& candidate : planned(kInt8[0], test::gpu(), {.explain = true}).candidates)
+    if (candidate.name.contains(kRow)) CHECK(candidate.refusal == "a row for int8 on CPU devices only");
+}
+
 TEST_CASE("no barrier of a matmul can be left out") {
   std::size_t deleted = 0;
   std::set<std::string> stems;  // with split-K
