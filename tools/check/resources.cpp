@@ -29,7 +29,7 @@ constexpr std::uint64_t kMostOnGpu = 16;
 // Besides pipes: libraries, devices and caches of a driver and the validation layer.
 constexpr std::uint64_t kFilesOfProcess = 48;
 
-std::uint64_t number_of(std::string_view text) {
+std::uint64_t whole_number(std::string_view text) {
   std::uint64_t value = 0;
   return std::from_chars(text.data(), text.data() + text.size(), value).ec == std::errc() ? value : 0;
 }
@@ -49,10 +49,10 @@ std::uint64_t free_bytes() {
     constexpr std::string_view kName = "MemAvailable:";
     if (!line.starts_with(kName)) continue;
     const std::size_t digits = line.find_first_of("0123456789");
-    if (digits != std::string::npos) bytes = number_of(std::string_view(line).substr(digits)) * 1024;
+    if (digits != std::string::npos) bytes = whole_number(std::string_view(line).substr(digits)) * 1024;
   }
-  const std::uint64_t limit = number_of(first_line("/sys/fs/cgroup/memory.max"));  // 0: "max", or no such file
-  const std::uint64_t used = number_of(first_line("/sys/fs/cgroup/memory.current"));
+  const std::uint64_t limit = whole_number(first_line("/sys/fs/cgroup/memory.max"));  // 0: "max", or no such file
+  const std::uint64_t used = whole_number(first_line("/sys/fs/cgroup/memory.current"));
   if (limit != 0) bytes = std::min(bytes, limit > used ? limit - used : 1);
   return bytes;
 }
@@ -102,8 +102,8 @@ unsigned default_jobs(const CheckOptions& options) {
   JobFacts facts;
   facts.cases = options.cases;
   facts.processors = std::max(1u, std::thread::hardware_concurrency());
-  if (const char* said = std::getenv("SECTILE_JOBS"); said != nullptr && number_of(said) != 0)
-    facts.processors = static_cast<unsigned>(std::min<std::uint64_t>(number_of(said), 256));
+  if (const char* said = std::getenv("SECTILE_JOBS"); said != nullptr && whole_number(said) != 0)
+    facts.processors = static_cast<unsigned>(std::min<std::uint64_t>(whole_number(said), 256));
   facts.free_bytes = free_bytes();
   facts.gpu = true;
   const unsigned on_gpu = jobs_for(facts);
