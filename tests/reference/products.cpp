@@ -26,7 +26,8 @@ double wrapped(double sum) noexcept {
 
 // Additions after the sums saturate.
 double saturated(double v) noexcept {
-  constexpr std::int32_t least = std::numeric_limits<std::int32_t>::min(), most = std::numeric_limits<std::int32_t>::max();
+  constexpr std::int32_t least = std::numeric_limits<std::int32_t>::min(),
+                         most = std::numeric_limits<std::int32_t>::max();
   return std::clamp(v, static_cast<double>(least), static_cast<double>(most));
 }
 
@@ -172,7 +173,9 @@ Product::Finished Product::any_order(const ProductSums& sums, const EpilogueNumb
   if (alpha != 0) {
     const double sum = type == DType::i8 ? wrapped(sums.sum) : sums.sum;
     InAnyOrder product = product_in_any_order({alpha, numbers.scale, sums.open ? 1 : sum});
-    product.open = product.open || sums.open;
+    // Times an infinity a sum that is off by little may have the other sign, or be a NaN.
+    const bool sure = type == DType::i8 || (sums.exact && sums.flushed == 0) || !std::isfinite(sums.sum);
+    product.open = product.open || sums.open || (std::isinf(numbers.scale) && !sure);
     if (std::isfinite(product.value)) product.flushed += std::fabs(alpha * numbers.scale) * sums.flushed;
     before.add(product);
   }
@@ -211,8 +214,8 @@ ProductElement Product::finish_float(const ProductSums& sums, const EpilogueNumb
   const bool plain = activation.which == Activation::none;
   const double first = factor * acc_value + beta * c + bias;
   const double v = plain || !std::isfinite(in_any_order.before.value) ? in_any_order.before.value
-                   : activation.last                                 ? first + residual
-                                                                     : first;
+                   : activation.last                                  ? first + residual
+                                                                      : first;
   if (!std::isfinite(v)) return {end.value, end.flushed, true};
   const double result = activation.after(first, residual);
   if ((sums.exact || type == DType::i8 || alpha == 0) && exact_epilogue(acc_value, numbers))
