@@ -173,8 +173,9 @@ Product::Finished Product::any_order(const ProductSums& sums, const EpilogueNumb
   if (alpha != 0) {
     const double sum = type == DType::i8 ? wrapped(sums.sum) : sums.sum;
     InAnyOrder product = product_in_any_order({alpha, numbers.scale, sums.open ? 1 : sum});
-    // What an infinite scale makes of a sum is its sign, and a sum that rounds to 0 makes a NaN.
-    product.open = product.open || sums.open || (std::isinf(numbers.scale) && !sums.exact && type != DType::i8);
+    // Times an infinity a sum that is off by little may have the other sign, or be a NaN.
+    const bool sure = type == DType::i8 || (sums.exact && sums.flushed == 0) || !std::isfinite(sums.sum);
+    product.open = product.open || sums.open || (std::isinf(numbers.scale) && !sure);
     if (std::isfinite(product.value)) product.flushed += std::fabs(alpha * numbers.scale) * sums.flushed;
     before.add(product);
   }

@@ -185,6 +185,13 @@ TEST_CASE("overflow is asked for where no order of adding avoids it") {
   const ProductElement little = added.finish(two.sums(), {.bias = -2, .residual = kLeastF32});
   CHECK((is_right(little, DType::f32, 0) && is_right(little, DType::f32, kLeastF32)));
   CHECK_FALSE(is_right(little, DType::f32, 1e-3));
+  // A subnormal that may be flushed, times an infinity.
+  Product halves = added;
+  halves.type = halves.acc = DType::f16;
+  ProductTerms flushed(DType::f16);
+  flushed.add({0x1p-24}, {0.5});
+  CHECK(halves.finish(flushed.sums(), {.scale = kInfinity}).open);
+  CHECK(added.finish(two.sums(), {.scale = kInfinity}).value == kInfinity);
   SumInAnyOrder sum;
   sum.add(kMostF32);
   CHECK(sum.result().value == kMostF32);
