@@ -22,13 +22,13 @@ constexpr const char* kProblems[] = {
     "matmul i8 nt 513x1025x770 out=f16 alpha=0.01 epi=scale+bias",
     "matmul f16 nt 256x4096x4096 b=q4 epi=residual",
     "matmul bf16 nn 300x301x302 a=f32 b=q8 epi=bias",
-    "matmul i8 tt 770x771x129 epi=bias+relu+residual",
+    "matmul i8 tt 770x771x129 epi=bias+residual+clamp:-5:900",
     "matmul f32 nt 129x512x4001 b=q4 ldb=4032 batch=2 b.batch=0 epi=gelu",
-    "matmul f16 nt 1x4096x4096 epi=bias",
-    "matmul f32 nn 4x4096x1000",
+    "matmul f16 nt 1x4096x4096 epi=bias+hard_swish",
+    "matmul f32 nn 4x4096x1000 epi=leaky_relu:0.1",
     "matmul i8 nt 16x1024x4096",
-    "matmul bf16 tn 1000x1x4099 epi=gelu",
-    "matmul f16 nn 31x77x0 batch=2 beta=1 epi=bias+silu+residual",
+    "matmul bf16 tn 1000x1x4099 epi=tanh",
+    "matmul f16 nn 31x77x0 batch=2 beta=1 epi=bias+sigmoid+residual",
     "matmul i8 nn 31x76x0 epi=bias",
 };
 
