@@ -3,6 +3,7 @@
 #include "check/check.hpp"
 #include "reference/siblings.hpp"
 #include "support/paths.hpp"
+#include "support/scope.hpp"
 
 #include "permute/permute_runs.abi.h"
 
@@ -152,6 +153,7 @@ void check_met(const std::string& operation, const Met& met, std::string_view be
 }  // namespace
 
 TEST_CASE("convolutions' kernels meet everything that makes a problem hard") {
+  if (test::kSanitized) return;  // some 50,000 plans; the release tests make them
   const Command ci = command_of_ci();
   check_met(
       "conv2d", met_by("conv2d", ci.conv2ds, ci.siblings), "conv2d_",
@@ -166,12 +168,14 @@ TEST_CASE("convolutions' kernels meet everything that makes a problem hard") {
 }
 
 TEST_CASE("matmuls' kernels meet everything that makes a problem hard") {
+  if (test::kSanitized) return;  // some 50,000 plans; the release tests make them
   const Command ci = command_of_ci();
   check_met("matmul", met_by("matmul", ci.matmuls, ci.siblings), "mat",
             {{"matmul_reduce", {Side::short_k}, "a short sum is not split"}});
 }
 
 TEST_CASE("permutes' kernels meet everything that makes a problem hard") {
+  if (test::kSanitized) return;  // some 50,000 plans; the release tests make them
   const Command ci = command_of_ci();
   const Met met = met_by("permute", ci.permutes, ci.siblings);
   MESSAGE(met.rows_before_blocks << " problems have rows before blocks of long runs");
