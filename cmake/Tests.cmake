@@ -66,8 +66,8 @@ function(sectile_test folder)
   if(folder MATCHES "vulkan|cuda|tools|spirv|pack|drivers")
     set(leaks 0)
   endif()
-  # The longest tests start first, even before ctest has timed them.
-  if(folder MATCHES "tools|spirv|emulated")
+  # The longest tests start first, even before ctest has timed them: in a fresh clone it has not.
+  if(folder MATCHES "tools|spirv|emulated|plan|vulkan")
     set_tests_properties(${folder} PROPERTIES COST 100)
   endif()
   # A worker that a protected page kills has to die of the signal, which the sanitizer would catch.
@@ -170,8 +170,9 @@ if(SECTILE_BUILD_TESTS)
   # Half a minute of NVRTC and ptxas, which sanitizers do not instrument.
   if(NOT SECTILE_SANITIZE)
     sectile_test(cuda_kernels sectile_tool ${CMAKE_DL_LIBS})
-    # Two threads; on a machine that does much else it takes many times as long.
-    set_tests_properties(cuda_kernels PROPERTIES PROCESSORS 2 TIMEOUT 1800)
+    # Two threads; on a machine that does much else it takes many times as long. What takes two processors starts before
+    # all else: later both are free only when one of them has waited.
+    set_tests_properties(cuda_kernels PROPERTIES PROCESSORS 2 TIMEOUT 1800 COST 1000)
   endif()
   # Which folder of src/ includes which.
   if(NOT SECTILE_SANITIZE)
@@ -234,7 +235,7 @@ if(SECTILE_BUILD_TESTS)
     target_sources(test_drivers PRIVATE ${PROJECT_SOURCE_DIR}/tests/vulkan/helpers.cpp
       ${PROJECT_SOURCE_DIR}/tests/tools/run_command.cpp)
     # Some thousand kernels, by drivers on two threads.
-    set_tests_properties(drivers PROPERTIES PROCESSORS 2 TIMEOUT 1800)
+    set_tests_properties(drivers PROPERTIES PROCESSORS 2 TIMEOUT 1800 COST 1000)
   endif()
   # The command itself, for tests that start it.
   foreach(folder tools spirv pack)
@@ -289,10 +290,12 @@ function(sectile_check name device fewer fewer_matmuls fewer_conv2ds option)
       add_test(NAME ${test} COMMAND ${check} ${SECTILE_CHECK_${upper}_CASES} ${fewer_${operation}s}
         $<TARGET_FILE:sectile_command> --op ${operation} --batch 8 --device ${device} ${siblings}
         --junit ${PROJECT_BINARY_DIR}/${test}.xml --modules ${seen}/${test}.txt ${only})
-      set_tests_properties(${test} PROPERTIES TIMEOUT 1200 ENVIRONMENT "${environment}${bits}" FIXTURES_SETUP modules_run)
+      set_tests_properties(${test} PROPERTIES TIMEOUT 1200 COST 200 ENVIRONMENT "${environment}${bits}"
+        FIXTURES_SETUP modules_run)
     endforeach()
   endforeach()
-  set_tests_properties(check_${name} PROPERTIES TIMEOUT 1200 ENVIRONMENT "${environment}" FIXTURES_SETUP modules_run)
+  set_tests_properties(check_${name} PROPERTIES TIMEOUT 1200 COST 150 ENVIRONMENT "${environment}"
+    FIXTURES_SETUP modules_run)
 endfunction()
 
 if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
@@ -377,7 +380,7 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     add_test(NAME check_both COMMAND ${check} 200 100 $<TARGET_FILE:sectile_command> --seed 7 --device llvmpipe,SwiftShader)
     add_test(NAME check_both_matmul
       COMMAND ${check} 32 14 $<TARGET_FILE:sectile_command> --op matmul --words --batch 8 --seed 7 --device llvmpipe,SwiftShader)
-    set_tests_properties(check_both check_both_matmul PROPERTIES TIMEOUT 1200
+    set_tests_properties(check_both check_both_matmul PROPERTIES TIMEOUT 1200 COST 100
       ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}:${SECTILE_ICD_swiftshader}")
   endif()
   # A program with all kernels, optimized and stripped, takes less (docs/design/size.md).
