@@ -82,7 +82,7 @@ Result<Plan> plan_with(const Problem& problem, const DeviceProfile& profile, con
 
 }  // namespace detail
 
-std::string_view planner_version() noexcept { return "10"; }
+std::string_view planner_version() noexcept { return "11"; }
 
 std::string profile_hash_of(const DeviceProfile& profile) {
   const std::string all = detail::hash128(to_json(profile));

@@ -364,6 +364,7 @@ constexpr std::pair<const char*, const char*> kFixedConv2ds[] = {
     {"conv2d f16 nhwc 2x5x7x9 k=9 r=3x3 p=1", "conv2d_coopmat 16x32x16 8x16 serial"},
     {"conv2d f16 nchw4c 2x5x7x9 k=9 r=3x3 p=1 x.align=2 y.align=2", "conv2d_coopmat 16x32x16 8x16 serial"},
     {"conv2d f32 nhwc 2x8x3x3 k=8 r=3x3 weights=krsc", "conv2d_winograd 32x32x16 4x4"},
+    {"conv2d f32 nhwc 3x9x7x9 k=7 r=3x3 p=1 weights=krsc", "conv2d_winograd 32x32x16 4x4"},
 };
 
 const std::vector<CoveringConv2d>& covering_conv2ds(std::uint64_t seed, Accesses accesses) {

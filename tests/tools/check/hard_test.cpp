@@ -180,9 +180,10 @@ TEST_CASE("permutes' kernels meet everything that makes a problem hard") {
   const Met met = met_by("permute", ci.permutes, ci.siblings);
   MESSAGE(met.rows_before_blocks << " problems have rows before blocks of long runs");
   CHECK(met.rows_before_blocks >= 3);
-  check_met(
-      "permute", met, "permute_",
-      {{"permute_runs", {Side::surplus}, "runs are whole"},
-       {"permute_block", {Side::surplus}, "a block must divide its axis"},
-       {"permute_copy", {Side::destination_rows}, "what is copied is contiguous, in whatever order its axes stand"}});
+  check_met("permute", met, "permute_",
+            {{"permute_runs", {Side::surplus}, "runs are whole"},
+             {"permute_block", {Side::surplus}, "a block must divide its axis"},
+             {"permute_copy",
+              {Side::source_rows, Side::destination_rows, Side::surplus},
+              "what is copied is contiguous, in whatever order its axes stand"}});
 }
