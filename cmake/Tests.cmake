@@ -342,13 +342,15 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     set_tests_properties(modules PROPERTIES FIXTURES_REQUIRED modules_run
       ENVIRONMENT "SECTILE_MODULES_FOLDER=${PROJECT_BINARY_DIR}/modules_run")
   endif()
+  # As the checks above: not optimized, and at 128 bits what needs no matrices.
+  set(quick "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe};GALLIVM_PERF=nopt")
   # With few pipelines one kernel serves problems with and without bias and relu.
   if(SECTILE_ICD_lavapipe)
     foreach(epilogue alpha=1 epi=bias epi=relu)
       string(REPLACE = _ test check_few_pipelines_${epilogue})
       add_test(NAME ${test} COMMAND sectile_command check --few-pipelines --device llvmpipe --force conv2d_simt
         --problem "conv2d f16 nhwc 1x16x9x9 k=16 r=3x3 p=1 ${epilogue}")
-      set_tests_properties(${test} PROPERTIES ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
+      set_tests_properties(${test} PROPERTIES ENVIRONMENT "${quick};LP_NATIVE_VECTOR_WIDTH=128")
     endforeach()
   endif()
   if(SECTILE_ICD_lavapipe)
@@ -370,10 +372,11 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
       string(REPLACE " " _ test check_conv2d_pixels${loop})
       add_test(NAME ${test} COMMAND sectile_command check --device llvmpipe --modules ${PROJECT_BINARY_DIR}/modules_run/${test}.txt
         --problem "conv2d f16 nchw 3x19x3x8 k=35 r=3x3 p=1 epi=bias+residual" --force "conv2d_coopmat 32x32x48 8x16${loop}")
-      set_tests_properties(${test} PROPERTIES FIXTURES_SETUP modules_run ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
+      set_tests_properties(${test} PROPERTIES FIXTURES_SETUP modules_run ENVIRONMENT "${quick}")
     endforeach()
-    set_tests_properties(check_conv2d_tail check_conv2d_images check_conv2d_images_matrices check_conv2d_surplus PROPERTIES
-      ENVIRONMENT "VK_DRIVER_FILES=${SECTILE_ICD_lavapipe}")
+    set_tests_properties(check_conv2d_images_matrices check_conv2d_surplus PROPERTIES ENVIRONMENT "${quick}")
+    set_tests_properties(check_conv2d_tail check_conv2d_images PROPERTIES
+      ENVIRONMENT "${quick};LP_NATIVE_VECTOR_WIDTH=128")
   endif()
   # The same problems on both, compared with each other as well.
   if(SECTILE_ICD_lavapipe AND SECTILE_ICD_swiftshader)
