@@ -58,6 +58,13 @@ __device__ __forceinline__ float half_to_float(uint bits) {
 // Rounds to nearest, ties to even; saturates.
 __device__ __forceinline__ int nearest_int(float v) { return __float2int_rn(v); }
 
+// a + b, or the end of the type that it lies beyond.
+__device__ __forceinline__ int saturated_sum(int a, int b) {
+  int sum;
+  asm("add.sat.s32 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));
+  return sum;
+}
+
 // The sum over a full warp, in every lane.
 template <class T>
 __device__ __forceinline__ T subgroup_add(T v) {

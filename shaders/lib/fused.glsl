@@ -159,9 +159,9 @@ uint computed(uint x, float factor, float bias, uint add) {
   if ((kStage & PERMUTE_FUSED_ZERO) != 0u) v = 0.0;
   else if ((kHasAlpha | kHasScale) != 0u) v *= factor;
   if (kHasBias != 0u) v += bias;
-  if (!last) v = activation_of(kActivation, v, activation_word(0u), activation_word(1u));
-  if (kHasAdd != 0u) v += uintBitsToFloat(add);
-  if (last) v = activation_of(kActivation, v, activation_word(0u), activation_word(1u));
+  if (kHasAdd != 0u && last) v += uintBitsToFloat(add);
+  v = activation_of(kActivation, v, activation_word(0u), activation_word(1u));
+  if (kHasAdd != 0u && !last) v += uintBitsToFloat(add);
   return floatBitsToUint(v);
 }
 

@@ -123,7 +123,7 @@ uint batches() { return kBatched != 0u ? word(kAtBatches) : 1u; }
 // v rounded to `type`. NVIDIA's compiler takes unpackHalf2x16(packHalf2x16(v)) for v itself (driver 580.159.04), so a
 // bit that is 0 and that no compiler knows stands between: D is aligned to its elements, which have 2 bytes or more.
 float rounded_to(const uint type, float v) {
-  if (type == SECTILE_TYPE_F16) return unpackHalf2x16(pack_halves(v, 0.0) ^ (push.d.x & 1u)).x;
+  if (type == SECTILE_TYPE_F16) return unpackHalf2x16(half_bits(v) ^ (push.d.x & 1u)).x;
   if (type == SECTILE_TYPE_BF16) return bf16_to_float(float_to_bf16(v));
   return v;
 }

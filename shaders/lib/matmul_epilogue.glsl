@@ -79,7 +79,8 @@ int activated_int(int v) {
 int finished_int(Target g, int acc, uint m, uint n, int residual) {
   if (has_bias())
     acc = saturated_sum(acc, int(Ref4(g.bias).x[(kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n]));
-  return kActivationLast != 0u ? activated_int(saturated_sum(acc, residual)) : saturated_sum(activated_int(acc), residual);
+  acc = activated_int(kActivationLast != 0u ? saturated_sum(acc, residual) : acc);
+  return kActivationLast != 0u ? acc : saturated_sum(acc, residual);
 }
 #endif
 
@@ -88,7 +89,9 @@ float finished_float(Target g, float acc, uint m, uint n, float c, float residua
   if (kHasScale != 0u) v *= load_float(g.scale, (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u ? m : n);
   if ((kHasC | kHasCIsD) != 0u) v += beta() * c;
   if (has_bias()) v += load_out(g.bias, (kEpilogue & MATMUL_EPILOGUE_BIAS_ROW) != 0u ? m : n);
-  return kActivationLast != 0u ? activated(v + residual) : activated(v) + residual;
+  // One place calls it: an optimizer copies it to each call.
+  v = activated(kActivationLast != 0u ? v + residual : v);
+  return kActivationLast != 0u ? v : v + residual;
 }
 
 float finished(Target g, acc_t acc, uint m, uint n, float c, float residual) {
@@ -131,15 +134,13 @@ void store_run(Target g, uint m, uint n, acc_t acc[MAX_RUN]) {
     unpack_run(kOutType, kWidthD,
                load_raw(g.residual, offset_of(g, m, n, word(kAtLdr), kAtBatchR) * bytes_of_type(kOutType), bytes),
                residual);
-  if (kOutType == MATMUL_TYPE_F32) {
-    [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i)
-      raw[i] = floatBitsToUint(finished(g, acc[i], m, n + i, c[i], residual[i]));
-  } else if (kWidthD == 1u) {
-    raw.x = pack_pair(kOutType, finished(g, acc[0], m, n, c[0], residual[0]), 0.0) & 0xffffu;
-  } else {
-    [[unroll]] for (uint i = 0u; i < kWidthD / 2u; ++i)
-      raw[i] = pack_pair(kOutType, finished(g, acc[2u * i], m, n + 2u * i, c[2u * i], residual[2u * i]),
-                         finished(g, acc[2u * i + 1u], m, n + 2u * i + 1u, c[2u * i + 1u], residual[2u * i + 1u]));
+  // The epilogue once, and the packing once: an optimizer copies both to each call.
+  float v[MAX_RUN];
+  [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i) v[i] = 0.0;
+  [[unroll]] for (uint i = 0u; i < kWidthD; ++i) v[i] = finished(g, acc[i], m, n + i, c[i], residual[i]);
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    if (kOutType == MATMUL_TYPE_F32) raw[i] = floatBitsToUint(v[i]);
+    else if (2u * i < kWidthD) raw[i] = pack_pair(kOutType, v[2u * i], v[2u * i + 1u]);
   }
   store_raw(g.d, at, bytes, raw);
 }

@@ -15,14 +15,6 @@ __device__ __forceinline__ uint bytes_of_type(const uint type) {
 // max(v, 0), but a NaN stays a NaN.
 __device__ __forceinline__ float relu(float v) { return v < 0.0f ? 0.0f : v; }
 
-// a + b, or the end of the type that it lies beyond.
-__device__ __forceinline__ int saturated_sum(int a, int b) {
-  const uint sum = uint(a) + uint(b);
-  // The addends have one sign and the sum has the other: it overflowed.
-  if (int((uint(a) ^ sum) & (uint(b) ^ sum)) < 0) return a < 0 ? int(0x80000000u) : 0x7fffffff;
-  return int(sum);
-}
-
 // An integer as an f32 that rounds to the same bf16 as the integer itself. What does not fit the 24 bits of an f32
 // leaves a mark in the lowest one, far below the bits of a bf16 (rounding to odd: Boldo and Melquiond 2008).
 __device__ __forceinline__ float float_for_bf16(int v) {

@@ -42,6 +42,9 @@ uint half_by_integers(float v) {
   uint fraction = (size & 0x7fffffu) | 0x800000u;
   return sign | ((fraction + (1u << (shift - 1u)) - 1u + ((fraction >> shift) & 1u)) >> shift);
 }
+uint half_bits(float v) {
+  return (kNumbers & SECTILE_NUMBERS_F16) != 0u ? half_by_integers(v) : packHalf2x16(vec2(v, 0.0));
+}
 uint pack_halves(float a, float b) {
   if ((kNumbers & SECTILE_NUMBERS_F16) != 0u) return half_by_integers(a) | (half_by_integers(b) << 16);
   return packHalf2x16(vec2(a, b));

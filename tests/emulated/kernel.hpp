@@ -128,6 +128,10 @@ inline int nearest_int(float v) {
   if (v >= 2147483648.0f) return 0x7fffffff;
   return v < -2147483648.0f ? -0x7fffffff - 1 : static_cast<int>(std::nearbyint(v));
 }
+inline int saturated_sum(int a, int b) {
+  const long long sum = static_cast<long long>(a) + b;
+  return sum > 0x7fffffff ? 0x7fffffff : sum < -0x7fffffffLL - 1 ? -0x7fffffff - 1 : static_cast<int>(sum);
+}
 inline int __dp4a(int a, int b, int sum) {
   for (unsigned i = 0; i < 4; ++i) {
     const int product = std::int8_t(unsigned(a) >> (8 * i)) * std::int8_t(unsigned(b) >> (8 * i));

@@ -16,8 +16,8 @@ struct Limits {
 };
 Limits limits_of(const DeviceProfile& profile) noexcept;
 
-// What kernels compute by integers on the device: SECTILE_NUMBERS_* bits (shaders/lib/abi.h), as far as numbers of the types
-// f16 and bf16 are made.
+// What kernels compute by integers on the device: SECTILE_NUMBERS_* bits (shaders/lib/abi.h), as far as numbers of the
+// types f16 and bf16 are made.
 std::uint32_t integer_numbers(const DeviceProfile& profile, bool f16, bool bf16) noexcept;
 
 // Folds a number of workgroups into a grid within the profile's limits. Errors: limit_exceeded.

@@ -292,7 +292,11 @@ TEST_CASE("int8 has a row of short code on CPU devices, and nothing else has it"
                                    "conv2d i8 nhwc 1x16x9x9 k=16 r=3x3 p=1", "conv2d i8 nchw 1x3x40x40 k=32 r=3x3 p=1"};
   for (const char* target : {"lavapipe", "swiftshader"}) {
     const DeviceProfile profile = builtin_target(target).value();
-    for (const char* text : kInt8) CHECK_MESSAGE(planned(text, profile).choice.candidate.contains(kRow), text);
+    for (const std::string_view text : kInt8) {
+      // SwiftShader has no accesses of 1 byte, which an image of 3 channels wants.
+      if (target == std::string_view("swiftshader") && text.contains("nchw")) continue;
+      CHECK_MESSAGE(planned(std::string(text), profile).choice.candidate.contains(kRow), text);
+    }
     for (const char* text : {"matmul f32 nt 256x256x256", "conv2d f32 nhwc 1x16x9x9 k=16 r=3x3 p=1"})
       CHECK_MESSAGE(!planned(text, profile).choice.candidate.contains(kRow), text);
   }
