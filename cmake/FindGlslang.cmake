@@ -4,9 +4,7 @@ include(FindPackageHandleStandardArgs)
 find_program(Glslang_EXECUTABLE NAMES glslang glslangValidator HINTS $ENV{VULKAN_SDK}/bin)
 find_program(SpirvVal_EXECUTABLE NAMES spirv-val HINTS $ENV{VULKAN_SDK}/bin)
 find_program(SpirvOpt_EXECUTABLE NAMES spirv-opt HINTS $ENV{VULKAN_SDK}/bin)
-find_program(SpirvDis_EXECUTABLE NAMES spirv-dis HINTS $ENV{VULKAN_SDK}/bin)
-find_program(SpirvAs_EXECUTABLE NAMES spirv-as HINTS $ENV{VULKAN_SDK}/bin)
-mark_as_advanced(Glslang_EXECUTABLE SpirvVal_EXECUTABLE SpirvOpt_EXECUTABLE SpirvDis_EXECUTABLE SpirvAs_EXECUTABLE)
+mark_as_advanced(Glslang_EXECUTABLE SpirvVal_EXECUTABLE SpirvOpt_EXECUTABLE)
 
 # The version number says little: what counts is whether it compiles what the kernels use.
 set(Glslang_VERSION "")
@@ -30,5 +28,5 @@ if(Glslang_EXECUTABLE)
 endif()
 
 find_package_handle_standard_args(Glslang
-  REQUIRED_VARS Glslang_EXECUTABLE SpirvVal_EXECUTABLE SpirvOpt_EXECUTABLE SpirvDis_EXECUTABLE SpirvAs_EXECUTABLE
+  REQUIRED_VARS Glslang_EXECUTABLE SpirvVal_EXECUTABLE SpirvOpt_EXECUTABLE
   VERSION_VAR Glslang_VERSION)

@@ -29,8 +29,7 @@ function(sectile_module source stem variant options output)
   set(optimize "")
   if("-O" IN_LIST options)
     list(REMOVE_ITEM options -O)
-    set(optimize COMMAND sh ${PROJECT_SOURCE_DIR}/cmake/keep_calls.sh ${SpirvDis_EXECUTABLE} ${SpirvAs_EXECUTABLE} ${raw}
-      COMMAND ${SpirvOpt_EXECUTABLE} -O ${raw} -o ${raw})
+    set(optimize COMMAND ${SpirvOpt_EXECUTABLE} -O ${raw} -o ${raw})
   endif()
   add_custom_command(OUTPUT ${output}
     COMMAND ${Glslang_EXECUTABLE} -V --quiet --target-env vulkan1.3 -I${PROJECT_SOURCE_DIR}/shaders
@@ -38,7 +37,7 @@ function(sectile_module source stem variant options output)
     ${optimize}
     COMMAND ${SpirvVal_EXECUTABLE} --target-env vulkan1.3 ${raw}
     COMMAND ${CMAKE_COMMAND} -E rename ${raw} ${output}
-    DEPENDS ${source} ${PROJECT_SOURCE_DIR}/cmake/keep_calls.sh
+    DEPENDS ${source}
     DEPFILE ${output}.d
     COMMENT "Shader ${stem} ${variant}"
     VERBATIM)

@@ -122,6 +122,11 @@ uint batches() { return kBatched != 0u ? word(kAtBatches) : 1u; }
 
 // v rounded to `type`. NVIDIA's compiler takes unpackHalf2x16(packHalf2x16(v)) for v itself (driver 580.159.04), so a
 // bit that is 0 and that no compiler knows stands between: D is aligned to its elements, which have 2 bytes or more.
+vec2 rounded_pair(const uint type, vec2 v) {
+  if (type == SECTILE_TYPE_F16) return unpackHalf2x16(pack_halves(v.x, v.y) ^ (push.d.x & 1u));
+  if (type == SECTILE_TYPE_BF16) return vec2(bf16_to_float(float_to_bf16(v.x)), bf16_to_float(float_to_bf16(v.y)));
+  return v;
+}
 float rounded_to(const uint type, float v) {
   if (type == SECTILE_TYPE_F16) return unpackHalf2x16(half_bits(v) ^ (push.d.x & 1u)).x;
   if (type == SECTILE_TYPE_BF16) return bf16_to_float(float_to_bf16(v));
@@ -286,10 +291,15 @@ void convert_b(uvec4 raw, uint k, uint n, bool inside, out float v[MAX_RUN]) {
     float scale = block_scale(inside ? n : 0u, inside ? k : 0u);
     [[unroll]] for (uint i = 0u; i < kWidthB; ++i) v[i] = k + i < size_k() ? v[i] * scale : 0.0;
   }
-  [[unroll]] for (uint i = 0u; i < kWidthB; ++i) {
-    if (kBType != kType) v[i] = rounded_to(kType, v[i]);
-    if (!inside) v[i] = 0.0;
+  // Two at once: the instructions take two.
+  [[unroll]] for (uint i = 0u; i < kWidthB; i += 2u) {
+    if (kBType == kType) continue;
+    vec2 pair = rounded_pair(kType, vec2(v[i], v[i + 1u]));
+    v[i] = pair.x;
+    v[i + 1u] = pair.y;
   }
+  [[unroll]] for (uint i = 0u; i < kWidthB; ++i)
+    if (!inside) v[i] = 0.0;
 }
 
 // Loads and converts the run of kWidthA elements of A at element offset `at` from `base`. Where `inside` is false it
