@@ -222,6 +222,11 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   if (c.gathered != nullptr && d.registers > kMostGathering && !c.cpu())
     return refusal.no("gathers so much at a time that an invocation needs {} registers; compilers spill more than {}",
                       d.registers, kMostGathering);
+  // ptxas 13.0 spills on sm_86 where a large tile's int8 operands lie across K and come by 1 or 2 bytes: each load
+  // waits in a register of its own.
+  if (c.integer() && c.gathered == nullptr && !c.cpu() && d.tile_m * d.tile_n >= 128 * 128 && c.problem.transpose_a &&
+      d.width_a < 4 && d.width_b < 4)
+    return refusal.no("loads both operands by {} and {} bytes: compilers spill registers", d.width_a, d.width_b);
   return matmul_fits(c, d, refusal);
 }
 
