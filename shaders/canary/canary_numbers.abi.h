@@ -22,8 +22,8 @@ struct CanaryNumbersPush {
 #define CANARY_NUMBERS_FLOATS 11520   // inputs of the kinds that take floats: 80 exponents, 144 fractions each
 #define CANARY_NUMBERS_DOTS 512
 
-// Input `i` as the bits of an f32. Fractions are ties, and their neighbours, of a rounding at any bit, below even and odd
-// places. Exponents are those around f16's range one by one, and others up to infinity and NaN.
+// Input `i` as the bits of an f32. Fractions are ties, and their neighbours, of a rounding at any bit, below even and
+// odd places. Exponents are those around f16's range one by one, and others up to infinity and NaN.
 CANARY_FUNCTION SECTILE_UINT canary_float(SECTILE_UINT i) {
   SECTILE_UINT exponent = i / 144u, pattern = i % 144u, bit = pattern / 6u, fraction = 1u << bit;
   exponent = exponent < 64u ? 94u + exponent : 17u * (exponent - 64u);

@@ -16,7 +16,7 @@ __device__ __forceinline__ bool has_relu(const MatmulPush& push) {
 }
 
 __device__ __forceinline__ float activated(const MatmulPush& push, float v) {
-  if (kPushedEpilogue != 0u) return has_relu(push) && v < 0.0f ? 0.0f : v;
+  if (kPushedEpilogue != 0u) return has_relu(push) ? relu(v) : v;
   return activation_of(kActivation, v, __uint_as_float(activation_word(push, 0u)),
                        __uint_as_float(activation_word(push, 1u)));
 }

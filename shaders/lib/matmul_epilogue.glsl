@@ -18,7 +18,7 @@ bool has_bias() {
 bool has_relu() { return kPushedEpilogue != 0u ? word(kAtRelu) != 0u : kActivation == SECTILE_ACTIVATION_RELU; }
 
 float activated(float v) {
-  if (kPushedEpilogue != 0u) return has_relu() && v < 0.0 ? 0.0 : v;
+  if (kPushedEpilogue != 0u) return has_relu() ? relu(v) : v;
   return activation_of(kActivation, v, uintBitsToFloat(activation_word(0u)), uintBitsToFloat(activation_word(1u)));
 }
 

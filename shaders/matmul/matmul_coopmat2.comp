@@ -53,7 +53,8 @@ float finish(const in uint row, const in uint column, const in float sum, const 
   vectors.scale = kVectorBatched ? scale : word2(kAtScale);
   float v = finished_float(vectors, sum, m, n, c, other);
   // Rounded here by integers where the conversion of the matrix after it is not to be trusted: then it is exact.
-  if (kOutType == MATMUL_TYPE_F16 && (kNumbers & SECTILE_NUMBERS_F16) != 0u) return unpackHalf2x16(half_by_integers(v)).x;
+  if (kOutType == MATMUL_TYPE_F16 && (kNumbers & SECTILE_NUMBERS_F16) != 0u)
+    return unpackHalf2x16(half_by_integers(v)).x;
   if (kOutType == MATMUL_TYPE_BF16 && (kNumbers & SECTILE_NUMBERS_BF16) != 0u) return bf16_to_float(float_to_bf16(v));
   return v;
 }
