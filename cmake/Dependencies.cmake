@@ -102,7 +102,7 @@ endif()
 
 # The command compresses at build time, the library opens at run time.
 if(SECTILE_COMPRESS)
-  find_package(Zstd 1.4 REQUIRED)
+  find_package(Zstd 1.4.5 REQUIRED)   # the first with --patch-from
   find_program(SECTILE_ZSTD zstd REQUIRED)
   mark_as_advanced(SECTILE_ZSTD)
 endif()

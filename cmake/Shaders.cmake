@@ -3,13 +3,14 @@
 # shaders/OPERATION/STEM.comp is a template; lines `//! variant NAME [-O] -DX=1 ...` at its top name its modules; with
 # -O a module is optimized by spirv-opt -O, for compilers that keep only values in registers. Each (stem, variant)
 # becomes STEM.VARIANT.spv. Embedded is STEM.VARIANT.spv.zst, with SECTILE_COMPRESS (docs/design/size.md has why a frame
-# each, and the level); src/embedded opens it. shaders/OPERATION/STEM.cu and the headers are embedded as text.
+# each, relative to the stem's first, and the level); src/embedded opens it. shaders/OPERATION/STEM.cu and the headers are embedded as text.
 file(GLOB shader_templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.comp)
 set(spirv_folder ${PROJECT_BINARY_DIR}/spirv)
 file(MAKE_DIRECTORY ${spirv_folder})
 set(spirv_modules "")
 set(spirv_names "")
 set(stored_modules "")
+set(first_modules "")          # by module: which one is its stem's first
 
 # One compiled and validated module; where SPIR-V is given, a copy of it.
 function(sectile_module source stem variant options output)
@@ -43,15 +44,20 @@ function(sectile_module source stem variant options output)
     VERBATIM)
 endfunction()
 
-# The file that is embedded for a module. The zstd command states the size and a checksum in the frame.
-function(sectile_stored module result)
+# The file that is embedded for a module. The zstd command states the size and a checksum in the frame. `base`: the
+# stem's first module, which the frame of each other one refers to.
+function(sectile_stored module base result)
   if(NOT SECTILE_COMPRESS)
     set(${result} ${module} PARENT_SCOPE)
     return()
   endif()
+  set(patch "")
+  if(NOT module STREQUAL base)
+    set(patch --patch-from=${base})
+  endif()
   add_custom_command(OUTPUT ${module}.zst
-    COMMAND ${SECTILE_ZSTD} -q -f -19 --check --single-thread ${module} -o ${module}.zst
-    DEPENDS ${module} VERBATIM)
+    COMMAND ${SECTILE_ZSTD} -qq -f -19 --check --single-thread ${patch} ${module} -o ${module}.zst
+    DEPENDS ${module} ${base} VERBATIM)
   set(${result} ${module}.zst PARENT_SCOPE)
 endfunction()
 
@@ -63,6 +69,7 @@ foreach(source IN LISTS shader_templates)
   if(NOT lines)
     message(FATAL_ERROR "${source} states no variant (//! variant NAME [-O] [-DX=1 ...])")
   endif()
+  list(GET lines 0 first_line)
   foreach(line IN LISTS lines)
     separate_arguments(words UNIX_COMMAND "${line}")
     list(POP_FRONT words mark keyword variant)
@@ -71,10 +78,15 @@ foreach(source IN LISTS shader_templates)
       message(FATAL_ERROR "${source} states variant ${variant} twice")
     endif()
     sectile_module(${source} ${stem} ${variant} "${words}" ${module})
-    sectile_stored(${module} stored)
+    if(line STREQUAL first_line)
+      list(LENGTH spirv_modules first)
+      set(base ${module})
+    endif()
+    sectile_stored(${module} ${base} stored)
     list(APPEND spirv_modules ${module})
     list(APPEND stored_modules ${stored})
     list(APPEND spirv_names "${stem}|${variant}")
+    list(APPEND first_modules ${first})
   endforeach()
 endforeach()
 
@@ -82,10 +94,15 @@ endforeach()
 set(SHADER_SYMBOLS "")
 set(SHADER_ROWS "")
 set(index 0)
-foreach(name file IN ZIP_LISTS spirv_names stored_modules)
+foreach(name file first IN ZIP_LISTS spirv_names stored_modules first_modules)
   string(REPLACE "|" "\", \"" quoted ${name})
   string(APPEND SHADER_SYMBOLS "SECTILE_EMBED(${index}, \"${file}\")\n")
-  string(APPEND SHADER_ROWS "    row(\"${quoted}\", sectile_module_${index}, sectile_module_${index}_end),\n")
+  set(base "nullptr, nullptr")
+  if(SECTILE_COMPRESS AND NOT first EQUAL index)
+    set(base "sectile_module_${first}, sectile_module_${first}_end")
+  endif()
+  string(APPEND SHADER_ROWS
+    "    row(\"${quoted}\", sectile_module_${index}, sectile_module_${index}_end, ${base}),\n")
   math(EXPR index "${index} + 1")
 endforeach()
 set(SHADER_COUNT ${index})

@@ -389,7 +389,7 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   # A program with all kernels, optimized and stripped, takes less (docs/design/size.md).
   set(most_bytes 0)
   if(SECTILE_COMPRESS AND CMAKE_BUILD_TYPE MATCHES "^(Rel|MinSize)")
-    set(most_bytes 5800000)
+    set(most_bytes 5000000)
   endif()
   add_test(NAME consumer COMMAND ${CMAKE_COMMAND} -DSTRIP=${CMAKE_STRIP} -DMOST_BYTES=${most_bytes} -DBUILD=${PROJECT_BINARY_DIR}
     -DSOURCE=${PROJECT_SOURCE_DIR} -DWORK=${PROJECT_BINARY_DIR}/consumer -DCXX=${CMAKE_CXX_COMPILER}

@@ -16,7 +16,10 @@ struct EmbeddedModule {
   std::string_view variant;           // e4, e2.wide
   std::span<const std::byte> stored;  // a zstd frame; the SPIR-V itself where CMake's SECTILE_COMPRESS is off
 
-  // The SPIR-V, decompressed into memory of its own: less than a millisecond. Errors: parse, where `stored` is damaged.
+  std::span<const std::byte> base = {};  // where it is not empty: another frame, whose contents this one refers to
+
+  // The SPIR-V, decompressed into memory of its own: less than a millisecond. Errors: parse, where `stored` or `base` is
+  // damaged.
   Result<std::vector<std::uint32_t>> words() const;
 };
 

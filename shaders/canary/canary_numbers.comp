@@ -3,16 +3,21 @@
 //! variant nan -DNANS
 //! variant dot -DDOT
 // Canary for what products and conversions rest on beside the matrix unit: f32 to f16 and to bf16, a NaN through relu,
-// dot products of four bytes. The functions are those of the kernels, without what SECTILE_SPEC_NUMBERS replaces.
+// dot products of four bytes. The functions are those of the kernels, with 0 for SECTILE_SPEC_NUMBERS; bf16 is converted
+// as by matmul_coopmat2, the only kernel that lets the device do it.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #ifdef BF16
 #extension GL_EXT_bfloat16 : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
-#define BF16_CONVERTED
 #endif
 #ifdef DOT
 #extension GL_EXT_integer_dot_product : require
+#endif
+#ifdef F16
+#define PAIR pack_halves
+#else
+#define PAIR(a, b) pack32(bfloat16BitsToUintEXT(bf16vec2(a, b)))    // what the matrix's conversion is taken to do too
 #endif
 #include "lib/numbers.glsl"
 #include "canary/canary_numbers.abi.h"
@@ -34,13 +39,8 @@ void main() {
 #if defined(NANS)
   uvec2 found = floatBitsToUint(vec2(relu(v), relu(negative)));
 #else
-#ifdef F16
-  const uint type = SECTILE_TYPE_F16;
-#else
-  const uint type = SECTILE_TYPE_BF16;
-#endif
   // Beside a 1, whose bits show whether a half changes the other one.
-  uvec2 found = uvec2(pack_pair(type, v, 1.0), pack_pair(type, 1.0, negative));
+  uvec2 found = uvec2(PAIR(v, 1.0), PAIR(1.0, negative));
 #endif
 #endif
   Ref4(push.words).x[CANARY_NUMBERS_WORDS * i] = found.x ^ push.seed;

@@ -19,7 +19,7 @@ struct SectileAddress {
 // Of GLSL kernels that compute: bits below, 0 where it is left out. CUDA defines what its instructions do.
 #define SECTILE_SPEC_NUMBERS 255
 #define SECTILE_NUMBERS_F16 1         // f32 to f16 by integers: the device does not round as numbers.md says
-#define SECTILE_NUMBERS_BF16 2        // f32 to bf16 by integers, where a kernel would use the device's conversion
+#define SECTILE_NUMBERS_BF16 2        // f32 to bf16 by integers in matmul_coopmat2, as everywhere else
 #define SECTILE_NUMBERS_NAN 4         // relu by integers: the device's comparison or selection loses a NaN
 
 // Element types of kernels that compute.

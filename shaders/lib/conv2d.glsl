@@ -13,11 +13,11 @@ uvec2 halves(uint v) { return uvec2(v & 0xffffu, v >> 16); }
 float prologue_scale(uint c) { return kHasXScale != 0u ? load_float(word2(kAtXScale), c) : 1.0; }
 float prologue_bias(uint c) { return kHasXBias != 0u ? load_float(word2(kAtXBias), c) : 0.0; }
 
-// An input element after the prologue, rounded to TYPE.
+// An input element after the prologue.
 float with_prologue(float v, float scale, float bias) {
   if (kHasXScale != 0u) v *= scale;
   if (kHasXBias != 0u) v += bias;
   if ((kPrologue & CONV2D_PROLOGUE_RELU) != 0u) v = relu(v);
-  return rounded_to(kType, v);
+  return operand_of(v);
 }
 float with_prologue(float v, uint c) { return with_prologue(v, prologue_scale(c), prologue_bias(c)); }

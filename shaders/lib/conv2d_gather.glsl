@@ -113,7 +113,7 @@ void convert_image(uvec4 raw, uint c, bool inside, const bool along_k, out float
   unpack_run(kImageType, kImageWidth, raw, v);
   [[unroll]] for (uint i = 0u; i < kImageWidth; ++i) {
     if (kPrologue != 0u) v[i] = with_prologue(v[i], inside ? c + (along_k ? i : 0u) : 0u);
-    else if (kImageType != kType) v[i] = rounded_to(kType, v[i]);
+    else if (kImageType != kType) v[i] = operand_of(v[i]);
     if (!inside) v[i] = 0.0;
   }
 }

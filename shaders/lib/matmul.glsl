@@ -13,9 +13,18 @@
 
 layout(local_size_x_id = SECTILE_SPEC_WORKGROUP, local_size_y = 1, local_size_z = 1) in;
 layout(constant_id = SECTILE_SPEC_WORKGROUP) const uint kWorkgroup = 128u;
+// INTEGER: bytes alone. TYPE: the matrix unit's. What is known here, an optimizer drops the rest of.
+#ifdef INTEGER
+const uint kType = MATMUL_TYPE_I8, kAType = MATMUL_TYPE_I8, kBType = MATMUL_TYPE_I8;
+#else
+#ifdef TYPE
+const uint kType = TYPE;
+#else
 layout(constant_id = MATMUL_SPEC_TYPE) const uint kType = MATMUL_TYPE_F32;
+#endif
 layout(constant_id = MATMUL_SPEC_A_TYPE) const uint kAType = MATMUL_TYPE_F32;
 layout(constant_id = MATMUL_SPEC_B_TYPE) const uint kBType = MATMUL_TYPE_F32;
+#endif
 layout(constant_id = MATMUL_SPEC_OUT_TYPE) const uint kOutType = MATMUL_TYPE_F32;
 layout(constant_id = MATMUL_SPEC_TRANS_A) const uint kTransA = 0u;
 layout(constant_id = MATMUL_SPEC_TRANS_B) const uint kTransB = 0u;
@@ -132,6 +141,15 @@ float rounded_to(const uint type, float v) {
   if (type == SECTILE_TYPE_BF16) return bf16_to_float(float_to_bf16(v));
   return v;
 }
+
+// A converted number of A or B, rounded to TYPE. Where the kernel stages bits of that type, packing them rounds.
+#ifdef TYPE
+float operand_of(float v) { return v; }
+vec2 operands_of(vec2 v) { return v; }
+#else
+float operand_of(float v) { return rounded_to(kType, v); }
+vec2 operands_of(vec2 v) { return rounded_pair(kType, v); }
+#endif
 
 // ---- addresses: 64-bit arithmetic on two words, so that no kernel needs 64-bit integers
 
@@ -269,7 +287,7 @@ void convert_a(uvec4 raw, uint k, bool inside, out float v[MAX_RUN]) {
   unpack_run(kAType, kWidthA, raw, v);
   [[unroll]] for (uint i = 0u; i < kWidthA; ++i) {
     if (kHasAScale != 0u) v[i] *= load_float(word2(kAtAScale), inside ? k + (kTransA == 0u ? i : 0u) : 0u);
-    if (kHasAScale != 0u || kAType != kType) v[i] = rounded_to(kType, v[i]);
+    if (kHasAScale != 0u || kAType != kType) v[i] = operand_of(v[i]);
     if (!inside) v[i] = 0.0;
   }
 }
@@ -294,7 +312,7 @@ void convert_b(uvec4 raw, uint k, uint n, bool inside, out float v[MAX_RUN]) {
   // Two at once: the instructions take two.
   [[unroll]] for (uint i = 0u; i < kWidthB; i += 2u) {
     if (kBType == kType) continue;
-    vec2 pair = rounded_pair(kType, vec2(v[i], v[i + 1u]));
+    vec2 pair = operands_of(vec2(v[i], v[i + 1u]));
     v[i] = pair.x;
     v[i + 1u] = pair.y;
   }

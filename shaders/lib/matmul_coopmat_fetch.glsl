@@ -79,6 +79,7 @@ void insert_run(inout uvec4 words, uvec4 raw, const uint first, const uint width
   else words[first * BYTES / 4u] |= raw.x << (8u * (first * BYTES % 4u));
 }
 
+// Bytes are never converted: without #ifndef INTEGER half of an int8 kernel would be code that nothing reaches.
 const bool kRawA = kAType == kType && kHasAScale == 0u, kRawB = kBType == kType;
 
 // Loads a chunk of A. Rows and columns beyond the operand are clamped to its last ones. Where the chunks do not divide
@@ -103,12 +104,18 @@ uvec4 chunk_a(Source s, uint load, uint k, uint left, const bool last) {
     if (kRawA) {
       if (last && !inside) raw = uvec4(0u);
       insert_run(words, raw, i * kWidthA, kWidthA);
-    } else {
+    }
+#ifndef INTEGER
+    else {
       convert_a(raw, k + along, inside, v);
       [[unroll]] for (uint e = 0u; e < min(kWidthA, 8u); ++e) all[(i * kWidthA + e) % MAX_RUN] = v[e];
     }
+#endif
   }
-  return kRawA ? words : packed(all);
+#ifndef INTEGER
+  if (!kRawA) return packed(all);
+#endif
+  return words;
 }
 
 uvec4 chunk_b(Source s, uint load, uint k, uint n, uint left, const bool last) {
@@ -128,10 +135,16 @@ uvec4 chunk_b(Source s, uint load, uint k, uint n, uint left, const bool last) {
     if (kRawB) {
       if (last && !inside) raw = uvec4(0u);
       insert_run(words, raw, i * kWidthB, kWidthB);
-    } else {
+    }
+#ifndef INTEGER
+    else {
       convert_b(raw, k + along, n + across, inside, v);
       [[unroll]] for (uint e = 0u; e < min(kWidthB, 8u); ++e) all[(i * kWidthB + e) % MAX_RUN] = v[e];
     }
+#endif
   }
-  return kRawB ? words : packed(all);
+#ifndef INTEGER
+  if (!kRawB) return packed(all);
+#endif
+  return words;
 }

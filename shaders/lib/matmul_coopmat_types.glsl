@@ -1,11 +1,14 @@
 // Types, loops and extensions of matmul_coopmat's variants. Include before lib/matmul.glsl.
+#define F16_BY_DEVICE
 #pragma use_vulkan_memory_model
 #define NARROW
 #ifdef F16
 #define COMPONENT float16_t
+#define TYPE MATMUL_TYPE_F16
 #define BYTES 2
 #elif defined(BF16)
 #define COMPONENT bfloat16_t
+#define TYPE MATMUL_TYPE_BF16
 #define BYTES 2
 #else
 #define INTEGER
@@ -36,5 +39,4 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int32 : require
 #ifdef BF16
 #extension GL_EXT_bfloat16 : require
-#define BF16_CONVERTED
 #endif

@@ -28,25 +28,27 @@ layout(constant_id = SECTILE_SPEC_NUMBERS) const uint kNumbers = 0u;
 
 // f32 to f16 as bits: to nearest, ties to even; beyond the ends to infinity; a NaN stays a NaN; subnormals are kept.
 uint half_by_integers(float v) {
-  uint bits = floatBitsToUint(v), sign = (bits >> 16) & 0x8000u, size = bits & 0x7fffffffu;
-  if (size > 0x7f800000u) return sign | 0x7e00u;
-  if (size >= 0x477ff000u) return sign | 0x7c00u;    // from 65520 on, the tie of 65504 and 65536
-  if (size >= 0x38800000u) {
-    // From 2^-14 on: another bias of the exponent, and 13 bits less. A carry is the next exponent.
-    size -= 112u << 23;
-    return sign | ((size + 0xfffu + ((size >> 13) & 1u)) >> 13);
-  }
-  // In units of 2^-24, the least f16. At 2^-25 the shift is 24, and below nothing is left.
-  uint shift = 126u - (size >> 23);
-  if (shift > 24u) return sign;
-  uint fraction = (size & 0x7fffffu) | 0x800000u;
-  return sign | ((fraction + (1u << (shift - 1u)) - 1u + ((fraction >> shift) & 1u)) >> shift);
+  uint bits = floatBitsToUint(v), size = bits & 0x7fffffffu;
+  // From 2^-14 on: another bias of the exponent, and 13 bits less. A carry is the next exponent, at last infinity's.
+  uint normal = min((size - (112u << 23) + 0xfffu + ((size >> 13) & 1u)) >> 13, 0x7c00u);
+  // Below, in units of 2^-24, the least f16. At 2^-25 the shift is 24, and at 25 nothing is left.
+  uint shift = min(126u - (size >> 23), 25u), fraction = (size & 0x7fffffu) | 0x800000u;
+  uint subnormal = (fraction + (1u << (shift - 1u)) - 1u + ((fraction >> shift) & 1u)) >> shift;
+  // No early return: inlined, that would be many blocks.
+  uint finite = size < 0x38800000u ? subnormal : normal;
+  return ((bits >> 16) & 0x8000u) | (size > 0x7f800000u ? 0x7e00u : finite);
 }
+// F16_BY_DEVICE: the planner has refused devices whose conversion is not to be trusted, and the kernel is half as long.
 uint half_bits(float v) {
-  return (kNumbers & SECTILE_NUMBERS_F16) != 0u ? half_by_integers(v) : packHalf2x16(vec2(v, 0.0));
+#ifndef F16_BY_DEVICE
+  if ((kNumbers & SECTILE_NUMBERS_F16) != 0u) return half_by_integers(v);
+#endif
+  return packHalf2x16(vec2(v, 0.0));
 }
 uint pack_halves(float a, float b) {
+#ifndef F16_BY_DEVICE
   if ((kNumbers & SECTILE_NUMBERS_F16) != 0u) return half_by_integers(a) | (half_by_integers(b) << 16);
+#endif
   return packHalf2x16(vec2(a, b));
 }
 
@@ -76,22 +78,15 @@ float float_for_bf16(int v) {
 }
 
 float bf16_to_float(uint bits) { return uintBitsToFloat(bits << 16); }
-// Rounds to nearest, ties to even; a NaN stays a NaN. With BF16_CONVERTED (set by a kernel that needs bf16 anyway) the
-// device rounds, to nearest or to zero (VK_KHR_shader_bfloat16), in fewer instructions. The module then requires 16-bit
-// integers and floats.
+// Rounds to nearest, ties to even; a NaN stays a NaN. A device's own conversion may round to zero instead
+// (VK_KHR_shader_bfloat16; NVIDIA's does).
 uint float_to_bf16(float v) {
-#ifdef BF16_CONVERTED
-  if ((kNumbers & SECTILE_NUMBERS_BF16) == 0u) return uint(bfloat16BitsToUintEXT(bfloat16_t(v)));
-#endif
   uint bits = floatBitsToUint(v);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u;
-  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  uint rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded;
 }
 uint pack_pair(const uint type, float a, float b) {
   if (type == SECTILE_TYPE_F16) return pack_halves(a, b);
-#ifdef BF16_CONVERTED
-  if ((kNumbers & SECTILE_NUMBERS_BF16) == 0u) return pack32(bfloat16BitsToUintEXT(bf16vec2(a, b)));
-#endif
   return float_to_bf16(a) | (float_to_bf16(b) << 16);
 }
 vec2 unpack_pair(const uint type, uint bits) {

@@ -3,11 +3,13 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 
 #if SECTILE_COMPRESS
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include <memory>
 #include <new>
 #endif
 
@@ -24,9 +26,14 @@ std::uint64_t opened_bytes(std::span<const std::byte> stored) {
   return ZSTD_getFrameContentSize(stored.data(), stored.size());
 }
 
-// What is wrong with the frame, or null.
-const char* open_into(std::span<std::uint32_t> words, std::span<const std::byte> stored) {
-  const std::size_t got = ZSTD_decompress(words.data(), words.size_bytes(), stored.data(), stored.size());
+// What is wrong with the frame, or null. `base`: the words that it refers to.
+const char* open_into(std::span<std::uint32_t> words, std::span<const std::byte> stored,
+                      std::span<const std::uint32_t> base) {
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), ZSTD_freeDCtx);
+  if (!context) throw std::bad_alloc();
+  ZSTD_DCtx_refPrefix(context.get(), base.data(), base.size_bytes());
+  const std::size_t got =
+      ZSTD_decompressDCtx(context.get(), words.data(), words.size_bytes(), stored.data(), stored.size());
   if (ZSTD_isError(got) != 0) {
     if (ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation) throw std::bad_alloc();
     return ZSTD_getErrorName(got);
@@ -36,7 +43,8 @@ const char* open_into(std::span<std::uint32_t> words, std::span<const std::byte>
 #else
 std::uint64_t opened_bytes(std::span<const std::byte> stored) { return stored.size(); }
 
-const char* open_into(std::span<std::uint32_t> words, std::span<const std::byte> stored) {
+const char* open_into(std::span<std::uint32_t> words, std::span<const std::byte> stored,
+                      std::span<const std::uint32_t> /*base*/) {
   std::memcpy(words.data(), stored.data(), stored.size());
   return nullptr;
 }
@@ -51,8 +59,14 @@ Result<std::vector<std::uint32_t>> EmbeddedModule::words() const {
   const std::uint64_t bytes = opened_bytes(stored);
   if (bytes == 0 || bytes > kMostBytes || bytes % sizeof(std::uint32_t) != 0)
     return damaged("no size of a SPIR-V module");
+  std::vector<std::uint32_t> before;
+  if (!base.empty()) {
+    auto opened = EmbeddedModule{stem, variant, base}.words();
+    if (!opened) return opened;
+    before = std::move(*opened);
+  }
   std::vector<std::uint32_t> out(static_cast<std::size_t>(bytes) / sizeof(std::uint32_t));
-  if (const char* wrong = open_into(out, stored)) return damaged(wrong);
+  if (const char* wrong = open_into(out, stored, before)) return damaged(wrong);
   if (out[0] != kSpirvMagic) return damaged("no SPIR-V");
   return out;
 }

@@ -357,9 +357,9 @@ bool unit_applicable(const MatmulContext& c, Refusal& refusal) {
     return refusal.no("needs f16 arithmetic, which the device lacks");
   if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false))
     return refusal.no("needs bf16, which the device lacks");
-  // The kernel rounds results with a conversion that handles the bits as 16-bit integers.
-  if (c.type == MATMUL_TYPE_BF16 && !(p.float16.value_or(false) && p.int16.value_or(false)))
-    return refusal.no("bf16 needs f16 arithmetic and 16-bit integers, which the device lacks");
+  // By integers the kernel's code would be twice as long.
+  if (p.f16_conversion == false && (c.type == MATMUL_TYPE_F16 || c.out_type == MATMUL_TYPE_F16))
+    return refusal.no("the device converts to f16 otherwise than docs/reference/numbers.md says");
   if (c.integer() && !p.int8.value_or(false)) return refusal.no("needs 8-bit integers, which the device lacks");
   return true;
 }
