@@ -18,8 +18,8 @@ struct EmbeddedModule {
 
   std::span<const std::byte> base = {};  // where it is not empty: another frame, whose contents this one refers to
 
-  // The SPIR-V, decompressed into memory of its own: less than a millisecond. Errors: parse, where `stored` or `base` is
-  // damaged.
+  // The SPIR-V, decompressed into memory of its own: less than a millisecond. Errors: parse, where `stored` or `base`
+  // is damaged.
   Result<std::vector<std::uint32_t>> words() const;
 };
 

@@ -24,14 +24,14 @@ __device__ __forceinline__ float float_for_bf16(int v) {
 }
 
 // Rounds to nearest, ties to even; a NaN stays a NaN.
-__device__ __forceinline__ uint float_to_bf16(float v) {
-  const uint bits = __float_as_uint(v);
-  if ((bits & 0x7fffffffu) > 0x7f800000u) return 0x7fc0u;
-  return (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+__device__ __forceinline__ uint rounded_to_bf16(float v) {            // in the upper half; the lower one is anything
+  const uint bits = __float_as_uint(v), rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : rounded;
 }
+__device__ __forceinline__ uint float_to_bf16(float v) { return rounded_to_bf16(v) >> 16; }
 __device__ __forceinline__ uint pack_pair(const uint type, float a, float b) {
   if (type == SECTILE_TYPE_F16) return float_to_half(a) | float_to_half(b) << 16;
-  return float_to_bf16(a) | float_to_bf16(b) << 16;
+  return (rounded_to_bf16(a) >> 16) | (rounded_to_bf16(b) & 0xffff0000u);
 }
 __device__ __forceinline__ float unpack_low(const uint type, uint bits) {
   return type == SECTILE_TYPE_F16 ? half_to_float(bits & 0xffffu) : __uint_as_float(bits << 16);
@@ -70,6 +70,9 @@ __device__ __forceinline__ void store_raw(uint64 base, uint at, const uint bytes
 
 #define MAX_RUN 8u    // maximum number of elements in one access
 
+// The low nibble less 8, by f32's bits: 2^23 + nibble is exact, and a conversion has a quarter of the rate.
+__device__ __forceinline__ float nibble(uint bits) { return __uint_as_float(0x4b000000u | (bits & 15u)) - 8388616.0f; }
+
 // Unpacks the elements of a raw run to floats. A Q4 nibble q yields q - 8; the caller multiplies by the block's scale.
 __device__ __forceinline__ void unpack_run(const uint type, const uint width, const uvec4& raw, float (&v)[MAX_RUN]) {
 #pragma unroll
@@ -79,7 +82,7 @@ __device__ __forceinline__ void unpack_run(const uint type, const uint width, co
     if (type == SECTILE_TYPE_F32) v[i] = __uint_as_float(raw[i % 4u]);
     else if (type == SECTILE_TYPE_F16 || type == SECTILE_TYPE_BF16)
       v[i] = i % 2u == 0u ? unpack_low(type, raw[i / 2u]) : unpack_high(type, raw[i / 2u]);
-    else if (type == SECTILE_TYPE_Q4) v[i] = float(int((raw[0] >> (4u * i)) & 15u) - 8);
+    else if (type == SECTILE_TYPE_Q4) v[i] = nibble(raw[0] >> (4u * i));
     else if (type == SECTILE_TYPE_I32) v[i] = float(int(raw[i % 4u]));
     else if (type == SECTILE_TYPE_U8) v[i] = float(uint(byte_of(raw[i / 4u], i % 4u)) & 0xffu);
     else v[i] = float(byte_of(raw[i / 4u], i % 4u));

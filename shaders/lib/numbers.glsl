@@ -80,14 +80,20 @@ float float_for_bf16(int v) {
 float bf16_to_float(uint bits) { return uintBitsToFloat(bits << 16); }
 // Rounds to nearest, ties to even; a NaN stays a NaN. A device's own conversion may round to zero instead
 // (VK_KHR_shader_bfloat16; NVIDIA's does).
-uint float_to_bf16(float v) {
-  uint bits = floatBitsToUint(v);
-  uint rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
-  return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc0u : rounded;
+uint rounded_to_bf16(float v) {            // in the upper half; the lower one is anything
+  uint bits = floatBitsToUint(v), rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+  return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : rounded;
 }
+// A pair of which none is a NaN.
+uint pack_bf16_numbers(float a, float b) {
+  uvec2 bits = floatBitsToUint(vec2(a, b));
+  bits += 0x7fffu + ((bits >> 16) & 1u);
+  return (bits.x >> 16) | (bits.y & 0xffff0000u);
+}
+uint float_to_bf16(float v) { return rounded_to_bf16(v) >> 16; }
 uint pack_pair(const uint type, float a, float b) {
   if (type == SECTILE_TYPE_F16) return pack_halves(a, b);
-  return float_to_bf16(a) | (float_to_bf16(b) << 16);
+  return (rounded_to_bf16(a) >> 16) | (rounded_to_bf16(b) & 0xffff0000u);
 }
 vec2 unpack_pair(const uint type, uint bits) {
   if (type == SECTILE_TYPE_F16) return unpackHalf2x16(bits);
@@ -140,6 +146,9 @@ void store_raw(uvec2 base, uint at, const uint bytes, uvec4 v) {
 
 #define MAX_RUN 8     // maximum number of elements in one access
 
+// The low nibble less 8, by f32's bits: 2^23 + nibble is exact, and a conversion has a quarter of the rate.
+float nibble(uint bits) { return uintBitsToFloat(0x4b000000u | (bits & 15u)) - 8388616.0; }
+
 // Unpacks the elements of a raw run to floats. A Q4 nibble q yields q - 8; the caller multiplies by the block's scale.
 void unpack_run(const uint type, const uint width, uvec4 raw, out float v[MAX_RUN]) {
   [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i) v[i] = 0.0;
@@ -153,7 +162,7 @@ void unpack_run(const uint type, const uint width, uvec4 raw, out float v[MAX_RU
       v[2u * i + 1u] = pair.y;
     }
   } else if (type == SECTILE_TYPE_Q4) {
-    [[unroll]] for (uint i = 0u; i < width; ++i) v[i] = float(int((raw.x >> (4u * i)) & 15u) - 8);
+    [[unroll]] for (uint i = 0u; i < width; ++i) v[i] = nibble(raw.x >> (4u * i));
   } else if (type == SECTILE_TYPE_I32) {
     [[unroll]] for (uint i = 0u; i < min(width, 4u); ++i) v[i] = float(int(raw[i]));
   } else if (type == SECTILE_TYPE_U8) {
