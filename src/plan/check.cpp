@@ -150,7 +150,12 @@ Result<void> check_tensor_map(const Plan& plan, const Step& step, const TensorMa
   const auto covers = [&](const AccessRange& range) {
     return range.operand == map.operand && range.begin <= map.byte_offset && end <= range.end;
   };
-  if (std::ranges::none_of(step.accesses, covers))
+  const auto range = std::ranges::find_if(step.accesses, covers);
+  // A copy to memory stores 16 bytes at a time, also where the map ends inside them (seen on an H200, 580.159.04).
+  if (range != step.accesses.end() && range->write && map.dims[0] * map.element_bytes % 16 != 0)
+    return refuse(at, "tensor map", "rows of " + std::to_string(map.dims[0] * map.element_bytes) + " bytes, written",
+                  "a multiple of 16");
+  if (range == step.accesses.end())
     return refuse(at, "tensor map", "bytes up to " + std::to_string(end) + " of " + plan.operands[map.operand].name,
                   "inside a range that the step accesses");
   return {};

@@ -40,6 +40,14 @@ bool is_right(const ProductElement& want, DType type, double got) noexcept {
   return got >= rounded(type, want.value - want.tolerance) && got <= rounded(type, want.value + want.tolerance);
 }
 
+bool agree(const ProductElement& one, const ProductElement& other) noexcept {
+  if (one.value == other.value || (std::isnan(one.value) && std::isnan(other.value)) || (one.open && other.open))
+    return true;
+  // The tolerance is a device's, whose float has 29 bits less: terms that nearly cancel leave so much in a double too.
+  const double lost = 0x1p-20 * std::max(one.tolerance, other.tolerance);
+  return std::fabs(one.value - other.value) <= 1e-9 * (1 + std::fabs(other.value)) + lost;
+}
+
 std::optional<ProductMismatch> compare(const ProductPlaces& places, std::span<const ProductElement> want,
                                        std::span<const std::byte> before, std::span<const std::byte> got) {
   const std::size_t size = element_bytes(places.type);

@@ -46,8 +46,9 @@ double unit_of(std::span<const double> values) noexcept {
 }
 
 bool ProductFactor::wild(DType acc) const noexcept {
-  // Ordinary numbers are near 1.
+  // Ordinary numbers are near 1, and a product of two is far from f32's subnormals.
   return !std::isfinite(value) || flushed > 0 || std::fabs(value) > 1024 ||
+         (value != 0 && std::fabs(value) < 0x1p-60) ||
          (acc == DType::f16 && value != 0 && std::fabs(value) < kLeastF16);
 }
 

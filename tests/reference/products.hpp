@@ -32,6 +32,8 @@ struct ProductElement {
 };
 // Whether a device may leave this: a number that some value within the tolerance is rounded to, or a NaN for a NaN.
 bool is_right(const ProductElement& want, DType type, double got) noexcept;
+// Whether two orders of adding in double precision may make these of the same numbers.
+bool agree(const ProductElement& one, const ProductElement& other) noexcept;
 
 // A factor of a product, as the problem's `type` holds it.
 struct ProductFactor {

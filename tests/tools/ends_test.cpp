@@ -69,7 +69,7 @@ std::string matmul_says(const std::string& text, const std::vector<double>& a, c
   const auto want = definition.result(data, before);
   for (std::size_t i = 0; i < want.size(); ++i) {
     const MatmulElement other = definition.element(data, before, i);
-    CHECK((other.value == want[i].value || (std::isnan(other.value) && std::isnan(want[i].value))));
+    CHECK(agree(other, want[i]));
     CHECK(other.open == want[i].open);
   }
   const auto wrong = compare(definition, want, before, wrote);
@@ -262,6 +262,27 @@ const std::map<std::string, Fault> kFaults = {
 };
 
 }  // namespace
+
+TEST_CASE("a product that is subnormal may be flushed, though its factors are normal") {
+  const std::string text = "matmul bf16 nn 1x1x2 out=f32";
+  CHECK(matmul_says(text, {-1.5, 0.5}, {0x1p-126, 0x1p-126}, {-0x1p-126}).empty());
+  CHECK(matmul_says(text, {-1.5, 0.5}, {0x1p-126, 0x1p-126}, {-0x1.8p-126}).empty());
+  CHECK_FALSE(matmul_says(text, {-1.5, 0.5}, {0x1p-126, 0x1p-126}, {-0x1p-125}).empty());
+  CHECK_FALSE(matmul_says(text, {-1.5, 1.5}, {0x1p-60, 0x1p-60}, {0x1p-60}).empty());
+}
+
+TEST_CASE("terms that cancel leave what their order makes of the small ones") {
+  const std::string text = "matmul bf16 nn 1x1x3 out=f32";
+  CHECK(matmul_says(text, {0x1p100, 0x1p-14, -0x1p100}, {1, 1, 1}, {0}).empty());
+  CHECK(matmul_says(text, {0x1p100, 0x1p-14, -0x1p100}, {1, 1, 1}, {0x1p-14}).empty());
+  CHECK_FALSE(matmul_says(text, {0x1p100, 0x1p-14, -0x1p100}, {1, 1, 1}, {0x1p90}).empty());
+  const ProductElement exact{1, 0}, rough{1 + 0x1p-30, 0x1p-8}, other{1 + 0x1p-30, 0};
+  CHECK(agree(exact, exact));
+  CHECK(agree(exact, rough));
+  CHECK(agree(exact, other));
+  CHECK_FALSE(agree(exact, {1 + 0x1p-28, 0}));
+  CHECK_FALSE(agree(exact, {std::nan(""), 1}));
+}
 
 TEST_CASE("data at the ends of types shows faults of conversions") {
   Seen seen;

@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
 #include <optional>
 
@@ -80,10 +79,9 @@ class CheckedProduct final : public CheckedProblem {
     for (int i = 0; i < 8; ++i) {
       const auto at = static_cast<std::size_t>(random.below(want_.size()));
       const reference::ProductElement element = definition_.element(before, held, at);
-      const double value = element.value, ours = want_[at].value;
-      const bool same = value == ours || (std::isnan(value) && std::isnan(ours)) || (element.open && want_[at].open);
-      if (!same && !(std::fabs(value - ours) <= 1e-9 * (1 + std::fabs(ours))))
-        return fmt::format("the reference disagrees with itself at element {}: {} and {}", at, ours, value);
+      if (!reference::agree(element, want_[at]))
+        return fmt::format("the reference disagrees with itself at element {}: {} and {}", at, want_[at].value,
+                           element.value);
     }
     return {};
   }

@@ -6,6 +6,7 @@
 #include <doctest/doctest.h>
 
 #include <string>
+#include <utility>
 
 using namespace sectile;
 using test::planned;
@@ -78,6 +79,17 @@ TEST_CASE("the copy engine takes strides and addresses of whole 16 bytes, and tw
     CHECK(strides(odd, 520).starts_with("the source has a stride of " + std::to_string(odd)));
     CHECK(strides(520, odd).starts_with("the destination has a stride of " + std::to_string(odd)));
   }
+  // What a copy stores ends at 16 bytes: the elements between the rows would be overwritten.
+  const auto rows = [](const char* type, int elements) {
+    return why_no_tma(std::string("permute ") + type + " " + std::to_string(elements) +
+                      "x512 axes=1,0 dst.strides=640x1");
+  };
+  for (const auto& [type, whole] : {std::pair{"i8", 16}, {"f16", 8}, {"f32", 4}})
+    for (const int elements : {whole, 16 * whole, 17 * whole}) {
+      CHECK(rows(type, elements) == "");
+      CHECK(rows(type, elements - 1).starts_with("rows of the destination have "));
+      CHECK(rows(type, elements + 1).starts_with("rows of the destination have "));
+    }
   CHECK(why_no_tma("permute f16 512x512 axes=1,0 align=16") == "");
   CHECK(why_no_tma("permute f16 512x512 axes=1,0 src.align=8") == "operands are not aligned to 16 bytes");
   CHECK(why_no_tma("permute f16 512x512 axes=1,0 dst.align=8") == "operands are not aligned to 16 bytes");
