@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -446,6 +447,30 @@ TEST_CASE("f16 sums take the matrix unit of a device that adds up in f32 alone")
   std::erase_if(hopper.matrix_shapes, [](const MatrixShape& shape) { return shape.c == "f16"; });
   CHECK(variant().starts_with("f16."));
   CHECK_FALSE(variant().starts_with("f16.f16."));
+}
+
+TEST_CASE("kernels that let the device round f32 to f16 are not for a device that rounds otherwise") {
+  DeviceProfile profile = builtin_target("nvidia-hopper").value();
+  const auto refused = [&](const std::string& text, std::string_view stem) {
+    bool every = true, any = false;
+    for (const Candidate& c : planned(text, profile, {.explain = true}).candidates) {
+      if (!c.name.starts_with(std::string(stem) + " ")) continue;
+      any = any || c.refusal.empty();
+      every = every && c.refusal.starts_with("the device converts to f16 otherwise");
+    }
+    CHECK(any != every);
+    return every;
+  };
+  for (const std::optional<bool> right : {std::optional<bool>(), std::optional(true), std::optional(false)}) {
+    profile.f16_conversion = right;
+    const bool wrong = right == false;
+    CHECK(refused("matmul f16 nn 512x512x512", "matmul_coopmat") == wrong);
+    CHECK(refused("matmul f16 nn 512x512x512 out=f32", "matmul_coopmat") == wrong);
+    CHECK(refused("matmul bf16 nn 512x512x512 out=f16", "matmul_coopmat") == wrong);
+    CHECK_FALSE(refused("matmul bf16 nn 512x512x512", "matmul_coopmat"));
+    CHECK_FALSE(refused("matmul i8 nn 512x512x512", "matmul_coopmat"));
+    CHECK(refused("conv2d f16 nhwc 2x64x32x32 k=64 r=3x3 p=1 weights=krsc", "conv2d_coopmat") == wrong);
+  }
 }
 
 TEST_CASE("a reduction of distant rows computes one address per row") {
