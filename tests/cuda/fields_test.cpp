@@ -1,6 +1,7 @@
 // Each field of what the driver is asked for, with a value that no other field has: an exchange of two is seen.
 #include "fake_driver.hpp"
 #include "helpers.hpp"
+#include "support/marked_step.hpp"
 
 #include <array>
 #include <set>
@@ -22,17 +23,10 @@ void no_complaints(const FakeDriver& driver) {
   for (const std::string& complaint : driver.complaints()) FAIL_CHECK(complaint);
 }
 
-// A step on its own bytes of the operands, so that it may run beside others.
 Step own_step(std::uint32_t number, std::uint32_t add) {
   Step step = add_plan(1024, add).steps[0];
-  step.grid = {3 + number, 7 + number, 13 + number};
+  mark_step(step, number);
   step.workgroup[0] = step.constants[0].value = 64 + 32 * number;
-  for (AddressSlot& slot : step.addresses) slot.byte_offset = 4096 * number + 16 * slot.operand;
-  for (AccessRange& range : step.accesses) {
-    range.begin = 4096 * number;
-    range.end = range.begin + 4096;
-  }
-  for (std::size_t i = 16; i < step.push.size(); ++i) step.push[i] = static_cast<std::uint8_t>(16 * number + i);
   return step;
 }
 
@@ -55,12 +49,7 @@ TEST_CASE("each field of a launch is the step's own") {
     CHECK(launch.workgroup == step.workgroup);
     CHECK(launch.stream == kOwnStream);
     CHECK(launch.dynamic_shared == 0);
-    std::vector<std::uint8_t> push = step.push;
-    for (const AddressSlot& slot : step.addresses) {
-      const std::uint64_t address = kOperands[slot.operand].address + slot.byte_offset;
-      for (std::size_t b = 0; b < 8; ++b) push[slot.push_offset + b] = static_cast<std::uint8_t>(address >> (8 * b));
-    }
-    CHECK(launch.push == push);
+    CHECK(launch.push == push_with_addresses(step, kOperands));
   }
   // Three kernels: constants differ, in the workgroup's size or in what is added.
   std::set<cuda::api::Function> functions;

@@ -15,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,9 +24,10 @@ using emulated::Memory;
 
 namespace {
 
-// The problem by each admissible candidate, every element and every byte between them compared.
+// The problem by each admissible candidate, every element and every byte between them compared. `words`: what the
+// source's bytes begin with, in place of what the seed says.
 void check_candidates(const PermuteProblem& problem, const DeviceProfile& profile, std::uint64_t seed,
-                      std::set<std::string>& ran) {
+                      std::set<std::string>& ran, std::span<const std::uint32_t> words = {}) {
   CAPTURE(print(Problem(problem)));
   const reference::ElementwiseDefinition definition(problem);
   const auto specs = operands_of(problem);
@@ -38,6 +40,10 @@ void check_candidates(const PermuteProblem& problem, const DeviceProfile& profil
     memory->poison();
     if (spec.name != "dst") definition.poison(spec.name, memory->bytes());
     definition.fill(spec.name, memory->bytes(), seed);
+    if (spec.name == "src") {
+      REQUIRE(words.size_bytes() <= memory->bytes().size());
+      std::ranges::copy(std::as_bytes(words), memory->bytes().begin());
+    }
     operands.push_back({memory->address()});
     data[spec.name] = memory->bytes();
   }
@@ -89,4 +95,31 @@ TEST_CASE("integer sums beyond 32 bits saturate at both ends") {
     check_candidates(std::get<PermuteProblem>(*problem), profile, 1, ran);
   }
   CHECK(ran.size() >= 2);
+}
+
+TEST_CASE("every conversion of one type to another comes out right, an i32 to bf16 by one rounding") {
+  const DeviceProfile profile = emulated::target("nvidia-hopper");
+  std::set<std::string> ran;
+  // Ties of bf16 and numbers just beside them, which an f32 cannot tell from the tie.
+  std::vector<std::uint32_t> beside_ties = {807403521, 0x80000000, 0x80000001, 0x7fffffff};
+  for (std::uint32_t bit = 17; bit < 31; ++bit)
+    for (const std::uint32_t top : {0u, 1u, 64u, 127u})
+      for (const std::uint32_t off : {~0u, 0u, 1u}) {
+        const std::uint32_t tie = (1u << bit) + (top << (bit - 7)) + (1u << (bit - 8));
+        beside_ties.push_back(tie + off);
+        beside_ties.push_back(0u - tie + off);
+      }
+  constexpr const char* kTypes[] = {"f32", "f16", "bf16", "i32", "i8", "u8"};
+  for (const std::string from : kTypes)
+    for (const std::string to : kTypes) {
+      if (from == to) continue;
+      for (const char* axes : {"1,0", "0,1"}) {
+        const auto problem = parse_problem("permute " + from + " 40x33 axes=" + axes + " out=" + to);
+        REQUIRE(problem.has_value());
+        const bool ties = from == "i32" && to == "bf16";
+        check_candidates(std::get<PermuteProblem>(*problem), profile, 3, ran,
+                         ties ? std::span<const std::uint32_t>(beside_ties) : std::span<const std::uint32_t>());
+      }
+    }
+  CHECK(ran.size() >= 4);
 }

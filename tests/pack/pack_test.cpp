@@ -187,11 +187,18 @@ TEST_CASE("the planner chooses only what a pack holds, and names the nearest whe
   const Pack nearly = must(Pack::open(must(make_pack({near}, {}))));
   const std::string said = nearly.nearest(wanted);
   CHECK_MESSAGE(said.find("nearest: " + wanted.kernel.stem) != std::string::npos, said);
-  CHECK_MESSAGE(said.find("constant " + std::to_string(near.constants.back().id)) != std::string::npos, said);
+  const Constant last = wanted.constants.back();
+  const std::string constant = "constant " + std::to_string(last.id) + " = ", value = std::to_string(last.value);
+  const std::string differs = constant + std::to_string(last.value + 1) + " where the plan has " + value + ";";
+  CHECK_MESSAGE(said.find(differs) != std::string::npos, said);
+  CHECK_MESSAGE(said.find("; `sectile emit` the problem") != std::string::npos, said);
   // Of two that are equally near the first.
   auto as_near = near;
   as_near.constants.back().value += 1;
   CHECK(must(Pack::open(must(make_pack({near, as_near}, {})))).nearest(wanted) == said);
+  near.constants.pop_back();
+  const std::string lacks = must(Pack::open(must(make_pack({near}, {})))).nearest(wanted);
+  CHECK_MESSAGE(lacks.find(constant + value + " is not frozen in it; `sectile emit`") != std::string::npos, lacks);
 }
 
 TEST_CASE("what was frozen for one shape serves that shape alone") {

@@ -1,4 +1,5 @@
 // The reference against results written down by hand, and the generator against the library's rules.
+#include "reference/activation.hpp"
 #include "reference/elementwise.hpp"
 #include "reference/generate.hpp"
 #include "reference/permute.hpp"

@@ -139,6 +139,33 @@ TEST_CASE("only what a plan rests on is tested, when it is asked for, and once")
   }
 }
 
+TEST_CASE("products and convolutions ask for the test of numbers before it has run") {
+  for (const std::string& selector : selectors()) {
+    vulkan::RuntimeOptions options;
+    options.canary_at_open = false;
+    options.canary_folder = folder_for("canary-of-products");
+    const auto runtime = open(selector, options);
+    CAPTURE(runtime.entry().name);
+    for (const char* text : {"matmul i8 nn 8x8x8", "conv2d f32 nchw 1x8x5x5 k=8 r=1x1"}) {
+      CAPTURE(std::string(text));
+      const Plan plan = must(make_plan(must(parse_problem(text)), runtime.profile()));
+      CHECK(vulkan::canary_scope(plan).numbers);
+      CHECK(runtime.wants_test(plan));
+    }
+    CHECK(runtime.canary() == CanaryResult{});
+  }
+}
+
+TEST_CASE("a plan of a matrix kernel rests on matrices, and another on numbers alone") {
+  const DeviceProfile lavapipe = must(builtin_target("lavapipe"));
+  const Problem problem = must(parse_problem("matmul f16 nn 32x32x32"));
+  const auto scope = [&](const char* stem) {
+    return vulkan::canary_scope(must(make_plan(problem, lavapipe, {.force = stem})));
+  };
+  CHECK(scope("matmul_coopmat") == vulkan::CanaryScope{true, true});
+  CHECK(scope("matmul_simt") == vulkan::CanaryScope{false, true});
+}
+
 TEST_CASE("every matrix shape that a kernel could use passes its canary") {
   on_every_device(untested(), [](vulkan::Runtime& runtime) {
     const DeviceProfile& profile = runtime.profile();

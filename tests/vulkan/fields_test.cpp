@@ -1,6 +1,7 @@
 // Each field of what the driver is asked for, with a value that no other field has: an exchange of two is seen.
 #include "counting.hpp"
 #include "helpers.hpp"
+#include "support/marked_step.hpp"
 
 #include <algorithm>
 #include <array>
@@ -14,16 +15,9 @@ namespace {
 
 constexpr std::array<OperandAddress, 2> kOperands = {{{0x10000, 0}, {0x20000, 0}}};
 
-// A step on its own bytes of the operands. Its words are nonsense: nothing runs it.
 Step own_step(std::uint32_t number) {
   Step step = copy_plan(4096, number + 1).steps[0];
-  step.grid = {3 + number, 7 + number, 13 + number};
-  for (AddressSlot& slot : step.addresses) slot.byte_offset = 4096 * number + 16 * slot.operand;
-  for (AccessRange& range : step.accesses) {
-    range.begin = 4096 * number;
-    range.end = range.begin + 4096;
-  }
-  for (std::size_t i = 16; i < step.push.size(); ++i) step.push[i] = static_cast<std::uint8_t>(16 * number + i);
+  mark_step(step, number);
   return step;
 }
 
@@ -65,11 +59,7 @@ TEST_CASE("each field of a dispatch and of its pipeline is the step's own") {
       CHECK(got[i].stages == VK_SHADER_STAGE_COMPUTE_BIT);
       CHECK(got[i].push_offset == 0);
       REQUIRE(got[i].push_bytes == step.push.size());
-      std::vector<std::uint8_t> push = step.push;
-      for (const AddressSlot& slot : step.addresses) {
-        const std::uint64_t address = kOperands[slot.operand].address + slot.byte_offset;
-        for (std::size_t b = 0; b < 8; ++b) push[slot.push_offset + b] = static_cast<std::uint8_t>(address >> (8 * b));
-      }
+      const auto push = push_with_addresses(step, kOperands);
       CHECK(std::equal(push.begin(), push.end(), got[i].push.begin()));
       const auto pipeline = std::ranges::find(made, got[i].pipeline, &MadePipeline::handle);
       REQUIRE(pipeline != made.end());

@@ -7,6 +7,7 @@
 
 #include <sectile/planner.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -74,4 +75,42 @@ TEST_CASE("an i32 becomes bf16 by one rounding") {
       }
   on_every_compiler(
       [&](vulkan::Runtime& runtime) { CHECK(wrong_results(runtime, DType::i32, DType::bf16, values) == 0); });
+}
+
+TEST_CASE("a sum of int8 products becomes bf16 by one rounding") {
+  // 33685505 is one more than a tie of bf16; as an f32 it would be the tie, and go to the even neighbour below.
+  constexpr std::size_t kLength = 2090;
+  std::vector<std::int8_t> a(kLength, 127), b(kLength, 127);
+  b[kLength - 2] = 64;
+  a[kLength - 1] = 1;
+  b[kLength - 1] = 25;
+  on_every_compiler([&](vulkan::Runtime& runtime) {
+    if (!runtime.profile().storage8.value_or(false)) return;  // SwiftShader: no int8 products
+    for (const int sign : {1, -1}) {
+      std::vector<std::int8_t> left = a, padded(kLength + 2), other(kLength + 2);
+      for (auto& value : left) value = static_cast<std::int8_t>(sign * value);
+      std::ranges::copy(left, padded.begin());
+      std::ranges::copy(b, other.begin());
+      const auto plan = must(make_plan(must(parse_problem("matmul i8 nn 1x1x2090 out=bf16")), runtime.profile()));
+      const auto executable = must(runtime.device().prepare(plan));
+      const auto one = must(runtime.make_buffer(padded.size())), two = must(runtime.make_buffer(other.size())),
+                 out = must(runtime.make_buffer(4));
+      std::uint64_t scratch_bytes = 4;
+      for (const PlanOperand& operand : plan.operands)
+        if (operand.role == OperandRole::scratch) scratch_bytes = operand.bytes;
+      const auto scratch = must(runtime.make_buffer(scratch_bytes));
+      must(runtime.upload(one, 0, std::as_bytes(std::span(padded))));
+      must(runtime.upload(two, 0, std::as_bytes(std::span(other))));
+      must(runtime.fill(out, 0, out.size(), 0xCDCDCDCD));
+      std::vector<vulkan::OperandAddress> operands;
+      for (const PlanOperand& operand : plan.operands)
+        operands.push_back(operand.name == "a"   ? vulkan::OperandAddress{one.address(), one.size()}
+                           : operand.name == "b" ? vulkan::OperandAddress{two.address(), two.size()}
+                           : operand.name == "d" ? vulkan::OperandAddress{out.address(), out.size()}
+                                                 : vulkan::OperandAddress{scratch.address(), scratch.size()});
+      must(runtime.submit_and_wait(
+          [&](VkCommandBuffer commands) { return vulkan::record(commands, executable, operands); }));
+      CHECK(reference::decode(DType::bf16, read_back(runtime, out).data()) == sign * 33816576.0);
+    }
+  });
 }

@@ -130,6 +130,8 @@ TEST_CASE("record refuses operands by name") {
     std::vector<OperandAddress> many(good.begin(), good.end());
     many.push_back({0x50000, 4096});
     refused(runtime, executable, many, ErrorKind::invalid_problem, "operand addresses");
+    CHECK(try_record(runtime, executable, many).error().message() ==
+          "invalid_problem: operand addresses: 4, too many (want 3: src, dst, scratch)");
     bad[0].address = 0;
     refused(runtime, executable, bad, ErrorKind::missing, "src");
     bad = good;

@@ -5,7 +5,9 @@
 #include "cli/npy.hpp"
 #include "support/paths.hpp"
 
+#include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
+#include <sectile/tune.hpp>
 
 #include <doctest/doctest.h>
 
@@ -142,4 +144,56 @@ TEST_CASE("a command tests what its plan rests on, and a failed kind is done oth
   CHECK(profile->sources.at("f16_conversion") ==
         "record_canary on this device and driver version: 1 gives 0x0000, not 0x3c00");
   CHECK(run_with_cache(cache, {"devices"}).out.find("canary failed: f16_conversion: ") != std::string::npos);
+}
+
+TEST_CASE("a command whose plan takes the matrix unit says that it tests it, and once") {
+  if (cpu_device().empty()) {
+    MESSAGE("skipped: no CPU device");
+    return;
+  }
+  const Folder folder;
+  const std::string cache = folder.path("cache"), tuned = folder.path("tuned");
+  const std::string square = folder.path("square.npy"), image = folder.path("image.npy"),
+                    filter = folder.path("filter.npy");
+  const auto write = [](const std::string& path, const char* descr, const std::vector<std::int64_t>& shape,
+                        std::size_t bytes) {
+    REQUIRE(tools::write_npy(path, descr, shape, std::vector<std::byte>(bytes)).has_value());
+  };
+  write(square, "<f2", {32, 32}, std::size_t{32} * 32 * 2);
+  write(image, "<f4", {1, 1, 4, 4}, std::size_t{16} * 4);
+  write(filter, "<f4", {1, 1, 1, 1}, 4);
+  const auto profile_now = [&] {
+    const auto read = profile_from_json(run_with_cache(cache, {"devices", "--device", cpu_device(), "--json"}).out);
+    REQUIRE(read.has_value());
+    return *read;
+  };
+  const Problem problem = parse_problem("matmul f16 nn 32x32x32").value();
+  const auto forced = make_plan(problem, profile_now(), {.force = "matmul_coopmat"});
+  if (!forced) {
+    MESSAGE("skipped: " << cpu_device() << " has no matrix unit");
+    return;
+  }
+  // Another kernel costs less here: a tuned choice takes the matrix unit, for the profile as the canary has left it.
+  const auto run = [&](std::vector<std::string> arguments) {
+    TuneStore store;
+    store.put(problem, profile_hash_of(profile_now()), {forced->choice.candidate, 1, "model", 2, 2});
+    REQUIRE(store.save(tuned).has_value());
+    arguments.insert(arguments.end(), {"--tuned", tuned, "-o", folder.path("out.npy"), "--device", cpu_device()});
+    const Ran ran = run_with_cache(cache, arguments);
+    REQUIRE_MESSAGE(ran.code == 0, ran.err);
+    return ran.err;
+  };
+  const std::string note = "testing the matrix unit of";
+  const std::string convolved = run({"conv2d", image, filter});
+  CHECK_MESSAGE(convolved.find(note) == std::string::npos, convolved);
+  const std::string path = kept_in(cache);
+  REQUIRE(path != "");
+  CHECK(read_kept(path).rows.empty());
+  const std::string first = run({"matmul", square, square});
+  CHECK_MESSAGE(first.find(note) != std::string::npos, first);
+  CHECK(first.find(note) == first.rfind(note));
+  CHECK_FALSE(read_kept(path).rows.empty());
+  const std::string second = run({"matmul", square, square});
+  CHECK_MESSAGE(second.find("matmul_coopmat") != std::string::npos, second);
+  CHECK_MESSAGE(second.find(note) == std::string::npos, second);
 }

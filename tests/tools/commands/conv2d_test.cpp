@@ -210,11 +210,18 @@ cases = [
   ('f2', 1, 8, 7, 7, 8, 5, 5, (2, 2), (2, 2, 2, 2), (1, 1), 8, 'nchw', 'kcrs', ['--c', 'c', '--beta', '-2']),
   ('f2', 3, 12, 5, 4, 10, 1, 1, (1, 1), (0, 0, 0, 0), (1, 1), 1, 'nchw', 'krsc', []),
   ('i1', 1, 4, 6, 5, 3, 3, 3, (1, 1), (1, 0, 0, 1), (1, 1), 1, 'nhwc', 'krsc', []),
+  ('f8', 1, 3, 5, 6, 4, 3, 3, (1, 1), (1, 1, 1, 1), (1, 1), 1, 'nchw', 'kcrs', ['--bias', 'v']),
+  ('V2', 1, 4, 5, 5, 3, 3, 3, (1, 1), (0, 0, 0, 0), (1, 1), 1, 'nhwc', 'krsc', ['--out-type', 'f32']),
+  ('f2', 1, 2, 4, 4, 3, 2, 2, (1, 1), (0, 0, 0, 0), (1, 1), 1, 'nchw', 'kcrs', []),
 ]
 for i, (t, N, C, H, W, K, R, S, stride, pad, dilation, groups, layout, weights, options) in enumerate(cases):
     rng = np.random.default_rng(i)
-    make = lambda shape: (rng.integers(-128, 128, shape) if t == 'i1' else rng.uniform(-1, 1, shape)).astype(t)
+    # V2: bf16, which NumPy has not; made as f32, of which the upper half is stored.
+    make = lambda shape: (rng.integers(-128, 128, shape) if t == 'i1' else rng.uniform(-1, 1, shape)).astype('f4' if t == 'V2' else t)
+    stored = lambda a: (a.view('u4') >> 16).astype('u2').view('V2') if t == 'V2' else a
     x, w, v, s = make((N, C, H, W)), make((K, C // groups, R, S)), make((K,)), rng.uniform(-1, 1, (K,)).astype('f4')
+    if t == 'V2': x, w = ((a.view('u4') & 0xffff0000).view('f4') for a in (x, w))
+    if i == 8: x, w = np.ones_like(x), np.full(w.shape, 70000, 'f4')  # more than f16 has
     (dh, dw), (sh, sw), (top, left, bottom, right) = dilation, stride, pad
     wide = np.pad(x.astype('f8'), ((0, 0), (0, 0), (top, bottom), (left, right)))
     P, Q = (wide.shape[2] - dh * (R - 1) - 1) // sh + 1, (wide.shape[3] - dw * (S - 1) - 1) // sw + 1
@@ -223,7 +230,7 @@ for i, (t, N, C, H, W, K, R, S, stride, pad, dilation, groups, layout, weights, 
     if step == 'write':
         order = ['kcrs'.index(letter) for letter in weights]
         for name, array in (('x', turned(x)), ('w', np.ascontiguousarray(w.transpose(order))), ('c', turned(c)), ('v', v), ('s', s)):
-            np.save(f'{folder}/{i}{name}.npy', array)
+            np.save(f'{folder}/{i}{name}.npy', stored(array))
         words = ['--layout', layout, '--weights', weights, '--groups', str(groups)]
         for name, numbers in (('stride', stride), ('pad', pad), ('dilation', dilation)): words += [f'--{name}', ','.join(map(str, numbers))]
         print(' '.join(words + [f'{folder}/{i}{o}.npy' if o in ('c', 'v', 's') else o for o in options]))
@@ -243,11 +250,40 @@ for i, (t, N, C, H, W, K, R, S, stride, pad, dilation, groups, layout, weights, 
     if '--residual' in options: want += c.astype('f8')
     want = turned(want)
     got = np.load(f'{folder}/{i}.out.npy')
-    assert got.dtype == ('i4' if t == 'i1' else 'f4' if '--out-type' in options else t) and got.shape == want.shape, (i, got.dtype, got.shape, want.shape)
+    assert got.dtype == ('i4' if t == 'i1' else 'f4' if '--out-type' in options or t == 'f8' or w.dtype == 'f4' else t) and got.shape == want.shape, (i, got.dtype, got.shape, want.shape)
     error = np.abs(got - want).max()
     assert error <= (0 if t == 'i1' else 8e-3 if got.dtype == 'f2' else 1e-4), (i, error)
 )",
-                 "conv2d", {"x", "w"}, 6);
+                 "conv2d", {"x", "w"}, 9);
+}
+
+// The notes stand before the device is opened.
+TEST_CASE("conv2d says what became of the types of X and W") {
+  const Folder folder;
+  const auto file = [&](const char* name, DType type) {
+    write_array(folder.path(name), type, {1, 1, 1, 1}, std::vector<std::byte>(size_bytes(type)));
+    return folder.path(name);
+  };
+  const std::string half = file("HALF", DType::f16), wide = file("WIDE", DType::f32),
+                    brain = file("BRAIN", DType::bf16), doubles = file("DOUBLES", DType::f64);
+  const auto said = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "conv2d");
+    arguments.insert(arguments.end(), {"-o", folder.path("Y"), "--device", "no such device"});
+    const Ran ran = run_sectile(arguments);
+    CHECK(ran.code == 2);
+    CHECK_MESSAGE(ran.err.find("no such device") != std::string::npos, ran.err);
+    return ran.err;
+  };
+  const auto has = [&](const std::vector<std::string>& arguments, const std::string& text) {
+    const std::string err = said(arguments);
+    CHECK_MESSAGE(err.find(text) != std::string::npos, err);
+  };
+  has({half, wide}, "note: multiplied in f32: " + half + " has f16, " + wide + " has f32");
+  has({brain, half}, "note: multiplied in f32: " + brain + " has bf16, " + half + " has f16");
+  CHECK(said({half, wide, "--type", "f16"}).find("note:") == std::string::npos);
+  CHECK(said({brain, brain}).find("note:") == std::string::npos);
+  has({doubles, doubles}, "note: " + doubles + ": f64 is rounded to f32");
+  has({half, doubles, "--type", "f16"}, "note: " + doubles + ": f64 is rounded to f16");
 }
 
 // Each row of the table is the same work in one plan and in several passes, on GPUs and on CPUs.

@@ -342,12 +342,14 @@ cases = [
   ('i8', (3, 5, 7), (3, 7, 2), '', ['--c', 'c'], lambda a, b, c, v: a @ b + c),
   ('f4', (5, 0), (0, 3), '', ['--bias', 'v'], lambda a, b, c, v: np.zeros((5, 3)) + v),
   ('f4', (5, 7), (7, 3), '', ['--bias', 'column'], lambda a, b, c, v: a @ b + np.arange(5).reshape(5, 1)),
+  ('f2', (4, 8), (8, 3), '', [], lambda a, b, c, v: a @ b),
 ]
 for n, (t, sa, sb, turned, options, right) in enumerate(cases):
     rng = np.random.default_rng(n)
     make = lambda shape: (rng.integers(-128, 128, shape) if t[0] == 'i' else rng.uniform(-1, 1, shape)).astype(t)
     a, b = make(sa), make(sb)
     if n == 1: a = np.asfortranarray(a)
+    if n == 9: a, b = np.ones(sa, 'f2'), np.full(sb, 70000, 'f4')  # more than f16 has
     wide = [x.astype('f8') for x in (a, b)]
     N = sb[-2] if 'b' in turned else sb[-1]
     M = sa[-1] if 'a' in turned else sa[-2]
@@ -360,10 +362,10 @@ for n, (t, sa, sb, turned, options, right) in enumerate(cases):
         continue
     want = right(wide[0], wide[1], c.astype('f8'), v.astype('f8'))
     got = np.load(f'{folder}/{n}.out.npy')
-    # f64 is rounded to f32, and integers that fit are taken as f32.
-    assert got.dtype == ('i4' if t == 'i1' else 'f4' if '--out-type' in options or t[1] == '8' else t) and got.shape == want.shape, (n, got.dtype, got.shape, want.shape)
+    # f64 is rounded to f32, integers that fit are taken as f32, and the wider type is the result's.
+    assert got.dtype == ('i4' if t == 'i1' else 'f4' if '--out-type' in options or t[1] == '8' or b.dtype == 'f4' else t) and got.shape == want.shape, (n, got.dtype, got.shape, want.shape)
     error = np.abs(got - want).max()
     assert error <= (0 if t == 'i1' else 4e-3 if got.dtype == 'f2' else 1e-5), (n, error)
 )",
-                 "matmul", {"a", "b"}, 9);
+                 "matmul", {"a", "b"}, 10);
 }
