@@ -49,6 +49,12 @@ def convolutions(**more):
 
 
 class Figures(unittest.TestCase):
+    def test_what_was_put_in_by_hand_stands_with_the_command(self):
+        self.put(a=permutes(rivals="Torch 1", note="Another card was busy."), b=convolutions())
+        self.assertEqual(self.run_it().returncode, 0)
+        self.assertIn("`sectile bench x`. Rivals: Torch 1. Another card was busy.\n", self.page())
+        self.assertIn("`sectile bench x`.\n", self.page())
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
