@@ -155,8 +155,8 @@ TEST_CASE("every barrier of matmuls is needed") {
     const char* stem;
     bool subgroups;
   };
-  // A sanitizer sees a sample: what a barrier orders does not depend on it.
-  const std::size_t every = test::scope<std::size_t>(1, 1, 5);
+  // A sample: what a barrier orders hardly depends on the candidate.
+  const std::size_t every = test::scope<std::size_t>(1, 3, 5);
   std::set<std::string> seen;
   std::size_t left_out = 0, turn = 0;
   // matvec's operands differ in width: with the same, lanes would read just what they have staged themselves.

@@ -61,18 +61,24 @@ TEST_CASE("a part left by a process of the same number does not stop saving") {
 TEST_CASE("what killed writers left is removed and nothing else") {
   const std::string folder = folder_for("killed"), path = folder + "/cache";
   const std::string dead = path + ".0123456789abcdef.part", held = path + ".fedcba9876543210.part";
-  const std::string young = path + ".00000000000000ff.part";
-  const std::string others[] = {path + ".notes.part", path + ".0123456789ABCDEF.part",
-                                folder + "/other.0123456789abcdef.part", path + ".0123456789abcdef.part.bak",
-                                path + ".0123456789abcde.part"};
+  // A minute is the limit.
+  const std::string young = path + ".00000000000000ff.part", old = path + ".00000000000000fe.part";
+  const std::string others[] = {path + ".notes.part",
+                                path + ".0123456789ABCDEF.part",
+                                folder + "/other.0123456789abcdef.part",
+                                path + ".0123456789abcdef.part.bak",
+                                path + ".0123456789abcde.part",
+                                path + ".0123456789abcdef0.part"};
   for (const std::string& file : others) make(file, std::chrono::hours(1000));
   make(dead, std::chrono::hours(1));
   make(held, std::chrono::hours(1000));
-  make(young, std::chrono::seconds(1));
+  make(young, std::chrono::seconds(30));
+  make(old, std::chrono::seconds(61));
   const int writer = ::open(held.c_str(), O_RDWR | O_CLOEXEC);
   REQUIRE(::flock(writer, LOCK_EX) == 0);
   REQUIRE(save(path, "kept").has_value());
   CHECK_FALSE(fs::exists(dead));
+  CHECK_FALSE(fs::exists(old));
   CHECK(fs::exists(held));
   CHECK(fs::exists(young));
   for (const std::string& file : others) CHECK(fs::exists(file));
@@ -103,4 +109,30 @@ TEST_CASE("a pipe is no cache and is neither waited for nor replaced") {
   CHECK(saved.error().kind == ErrorKind::io);
   CHECK(saved.error().message().find(pipe) != std::string::npos);
   CHECK(fs::is_fifo(pipe));
+}
+
+TEST_CASE("a file of as many bytes as its kind has is read, and one byte more is not") {
+  const std::string path = folder_for("largest") + "/cache";
+  const std::string whole(kFrame.most_bytes - backend::header_bytes(kFrame), 'x');
+  REQUIRE(save(path, whole).has_value());
+  CHECK((load(path) == whole));
+  REQUIRE(save(path, whole + "x").has_value());
+  const auto read = backend::read_framed(path, kFrame, [](auto) { return std::string(); });
+  CHECK(read.bytes.empty());
+  CHECK(read.foreign);
+  CHECK_MESSAGE(read.warning.find("ignored: 1048577 bytes") != std::string::npos, read.warning);
+}
+
+TEST_CASE("forty links are followed, as the kernel follows them, and no more") {
+  const std::string folder = folder_for("forty") + "/";
+  make(folder + "0", std::chrono::seconds(0));
+  for (int link = 1; link <= 41; ++link) fs::create_symlink(std::to_string(link - 1), folder + std::to_string(link));
+  const auto forty = backend::place_of(folder + "40", backend::Streams::refused);
+  REQUIRE_MESSAGE(forty.has_value(), forty.error().message());
+  CHECK(forty->path == folder + "0");
+  CHECK(forty->there);
+  const auto more = backend::place_of(folder + "41", backend::Streams::refused);
+  REQUIRE_FALSE(more.has_value());
+  CHECK(more.error().kind == ErrorKind::io);
+  CHECK(more.error().message().find("symbolic links") != std::string::npos);
 }

@@ -281,4 +281,49 @@ TEST_CASE("the fastest wins where it is clearly faster") {
   CHECK(fastest_of(alike) == TunedChoice{"model", 1000, "model", 1000, 2});
   const MeasuredCandidate unmeasured[] = {{"model", 1000}, {"other", 0}};
   CHECK_FALSE(fastest_of(unmeasured).has_value());
+  // 10 permille, and 1 picosecond less; the shortest of times.
+  const MeasuredCandidate by_margin[] = {{"model", 1000}, {"other", 990}};
+  CHECK(fastest_of(by_margin) == TunedChoice{"other", 990, "model", 1000, 2});
+  const MeasuredCandidate within[] = {{"model", 1000}, {"other", 991}};
+  CHECK(fastest_of(within) == TunedChoice{"model", 1000, "model", 1000, 2});
+  const MeasuredCandidate one[] = {{"model", 1}};
+  CHECK(fastest_of(one) == TunedChoice{"model", 1, "model", 1, 1});
+}
+
+TEST_CASE("a store's numbers, groups and bytes end where they end") {
+  const std::string path = path_for("limits");
+  const auto warning = [&] { return std::string(TuneStore::load(path).warning()); };
+  const auto stored = [&](const char* candidate, const char* measured, const char* model, const char* time) {
+    write_framed_json(path, fmt::format(R"({{"groups":[{{"planner_version":"1","profile_hash":"a","problems":{{"x":)"
+                                        R"({{"candidate":"{}","measured":{},"model":"","model_picoseconds":{},)"
+                                        R"("picoseconds":{}}}}}}}]}})",
+                                        candidate, measured, model, time));
+    return warning();
+  };
+  CHECK(stored("c", "1", "1", "1") == "");
+  CHECK(stored("c", "4294967295", "9223372036854775807", "9223372036854775807") == "");
+  CHECK(stored("", "1", "1", "1").contains("above 0"));
+  CHECK(stored("c", "0", "1", "1").contains("above 0"));
+  CHECK(stored("c", "1", "0", "1").contains("above 0"));
+  CHECK(stored("c", "1", "1", "0").contains("above 0"));
+  CHECK(stored("c", "4294967296", "1", "1").contains("problems.measured: 4294967296"));
+  CHECK(stored("c", "1", "1", "9223372036854775808").contains("problems.picoseconds: 9223372036854775808"));
+  for (const std::size_t count : {65536u, 65537u}) {
+    const std::string group = R"({"planner_version":"1","profile_hash":"a","problems":{}})";
+    std::string groups = group;
+    for (std::size_t i = 1; i < count; ++i) groups.append(",").append(group);
+    write_framed_json(path, "{\"groups\":[" + groups + "]}");
+    const std::string said = warning();
+    CHECK_MESSAGE(said.empty() == (count == 65536), said);
+    CHECK(said.contains("an array of 65537 (want an array of at most 65536)") == (count == 65537));
+  }
+  // Of as many bytes as a store has, a damaged one is replaced; a larger file is none. Neither takes the space.
+  constexpr std::size_t most = std::size_t{64} << 20;
+  write_framed_json(path, "{\"groups\":[]}");
+  std::filesystem::resize_file(path, most);
+  CHECK(warning().contains("truncated: 67108864 bytes of "));
+  CHECK(TuneStore::check_place(path).has_value());
+  std::filesystem::resize_file(path, most + 1);
+  CHECK(warning().contains("ignored: 67108865 bytes"));
+  CHECK_FALSE(TuneStore::check_place(path).has_value());
 }

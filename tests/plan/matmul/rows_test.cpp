@@ -70,7 +70,7 @@ TEST_CASE("the L2 prefetch loop is admissible only if it stays inside the operan
 }
 
 TEST_CASE("a new number of rows needs no new pipeline") {
-  const int every = test::scope(1, 1, 19);
+  const int every = test::scope(1, 3, 19);
   for (const char* target : {"nvidia-hopper", "lavapipe", "amd-rdna3"})
     for (const char* type : {"f32", "f16"})
       for (const char* layout : {"nn", "nt"}) {
@@ -310,7 +310,7 @@ TEST_CASE("no barrier of a matmul can be left out") {
   std::set<std::string> stems;  // with split-K
   for (const char* target : {"lavapipe", "nvidia-hopper", "amd-rdna3", "intel-xe-hpg"}) {
     const DeviceProfile profile = builtin_target(target).value();
-    for (std::uint64_t index = 0; index < 150; index += test::scope(1u, 1u, 10u)) {
+    for (std::uint64_t index = 0; index < 150; index += test::scope(1u, 3u, 10u)) {
       const Problem problem = reference::generate_matmul(11, index);
       const auto explained = make_plan(problem, profile, {.explain = true, .extra = &reference::extra_rows()});
       REQUIRE_MESSAGE(explained.has_value(), explained.error().message());

@@ -1,5 +1,7 @@
 // What the benchmark takes for a kernel's time, and what it lists and refuses.
+#include "bench/numbers.hpp"
 #include "bench/operation.hpp"
+#include "bench/sweep.hpp"
 #include "tools/run_command.hpp"
 
 #include <sectile/planner.hpp>
@@ -11,6 +13,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -243,4 +246,87 @@ TEST_CASE("bench writes JSON to a file or to standard output") {
   CHECK_MESSAGE(ran.code == 0, ran.err);
   CHECK(ran.out.find("\"rows\"") != std::string::npos);
   CHECK(folder.files() == 2);
+}
+
+TEST_CASE("numbers of a file are 0 or within their bounds") {
+  using Read = void (FileNumbers::*)(const char*, double&);
+  const auto taken = [](Read read, double number) {
+    const nlohmann::json object = {{"x", number}};
+    FileNumbers numbers(object, "file");
+    double out = -1;
+    (numbers.*read)("x", out);
+    CHECK(out == (numbers.finish() ? number : -1));
+    return numbers.finish().has_value();
+  };
+  for (const auto& [number, fine] : {std::pair(0.0, true), std::pair(1e-12, true), std::pair(0.999e-12, false),
+                                     std::pair(1e9, true), std::pair(1.001e9, false), std::pair(-1e-12, false)}) {
+    CHECK_MESSAGE(taken(&FileNumbers::seconds, number) == fine, number);
+    // Rivals' are measured: no time is 0.
+    CHECK_MESSAGE(file_seconds(number, "x").has_value() == (fine && number != 0), number);
+  }
+  for (const Read read : {&FileNumbers::count, &FileNumbers::rate})
+    for (const auto& [number, fine] : {std::pair(0.0, true), std::pair(0.999, false), std::pair(1.0, true),
+                                       std::pair(1e21, true), std::pair(1.001e21, false), std::pair(-1.0, false)})
+      CHECK_MESSAGE(taken(read, number) == fine, number);
+}
+
+TEST_CASE("the last case of a sweep is drawn, and none behind it") {
+  SweepOptions options{.operation = "permute", .cases = 1, .only_class = {}, .only_type = {}};
+  options.first = ~std::size_t{0};
+  const auto beyond = sweep_cases(options);
+  REQUIRE_FALSE(beyond.has_value());
+  const std::string limit = beyond.error().limit, at_most = "at most ";
+  REQUIRE(limit.starts_with(at_most));
+  options.first = std::stoull(limit.substr(at_most.size()));
+  CHECK(sweep_cases(options).has_value());
+  // Whole rounds of classes and types are counted.
+  const BenchOperation& permute = *bench_operation(std::string_view("permute"));
+  options.first += permute.sweep_classes().size() * permute.sweep_types().size();
+  REQUIRE_FALSE(sweep_cases(options).has_value());
+  CHECK(sweep_cases(options).error().what == "--first");
+}
+
+// Each command does nothing, or fails for something else once its options are read.
+TEST_CASE("numbers of options are taken to their bounds and no further") {
+  const Folder folder;
+  struct Bounds {
+    std::vector<std::string> command;
+    std::string option;
+    std::vector<std::string> taken, refused;
+  };
+  const std::vector<std::string> list = {"bench", "--preset", "matmul", "--list"}, tune = {"tune", "nonsense"},
+                                 check = {"check", "--device", ","};
+  const auto sweep = [](const char* operation) {
+    return std::vector<std::string>{"bench", "--sweep", operation, "--list"};
+  };
+  std::vector<Bounds> all = {
+      {{"demo", "--photo", folder.path("none")}, "--min-time", {"0.001", "60"}, {"0.0009", "60.1"}},
+      {sweep("permute"), "--min-mb", {"0.001", "100000"}, {"0.0009", "100001"}},
+      {sweep("matmul"), "--max-gflop", {"0.001", "1000000"}, {"0.0009", "1000001"}},
+      {sweep("permute"), "--cases", {"1"}, {"0", "1000001"}},
+      {check, "--siblings", {"0", "64"}, {"-1", "65"}},
+      {check, "--batch", {"1", "4096"}, {"0", "4097"}},
+      {check, "--repeat", {"1", "1000"}, {"0", "1001"}},
+      {check, "--jobs", {"1", "256"}, {"0", "257"}},
+      {check, "--timeout", {"1", "1000000"}, {"0", "1000001"}}};
+  for (const auto& command : {list, tune}) {
+    all.push_back({command, "--min-time", {"0.001", "60"}, {"0.0009", "60.1"}});
+    all.push_back({command, "--warmup", {"0", "60"}, {"-0.001", "60.1"}});
+    all.push_back({command, "--cycle-mb", {"0", "1000000"}, {"-1", "1000001"}});
+  }
+  const auto out_of_range = [](const Bounds& bounds, const std::string& number) {
+    std::vector<std::string> arguments = bounds.command;
+    arguments.push_back(bounds.option + "=" + number);
+    const Ran ran = run_sectile(arguments);
+    const bool said =
+        ran.err.find("want a number from") != std::string::npos || ran.err.find("not in range") != std::string::npos;
+    if (said) CHECK_MESSAGE((ran.code == 2 && ran.err.find(bounds.option.substr(2)) != std::string::npos), ran.err);
+    return said;
+  };
+  for (const Bounds& bounds : all) {
+    for (const std::string& number : bounds.taken)
+      CHECK_MESSAGE(!out_of_range(bounds, number), bounds.command[0] << " " << bounds.option << "=" << number);
+    for (const std::string& number : bounds.refused)
+      CHECK_MESSAGE(out_of_range(bounds, number), bounds.command[0] << " " << bounds.option << "=" << number);
+  }
 }

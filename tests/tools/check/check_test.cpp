@@ -141,7 +141,7 @@ TEST_CASE("check names the case that kills its worker and goes on") {
 TEST_CASE("check in parts finds what one finds") {
   if (no_device()) return;
   const Folder folder;
-  const int cases = scope(40, 40, 20);  // a process a batch
+  const int cases = scope(40, 24, 20);  // a process a batch
   const std::string spoiled = std::to_string(cases - 2);
   std::string said[2];
   for (const int jobs : {1, 3}) {

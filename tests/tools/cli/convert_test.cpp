@@ -161,6 +161,9 @@ TEST_CASE("integers are converted where each value is one of the type's") {
        {std::pair(-129, false), std::pair(-128, true), std::pair(127, true), std::pair(128, false)})
     CHECK(fits<std::int16_t>("<i2", static_cast<std::int16_t>(value), DType::i8) == fine);
   CHECK_FALSE(fits<std::int64_t>("<i8", -1, DType::u8));
+  CHECK(fits<std::int64_t>("<i8", 0, DType::u8));
+  CHECK(fits<std::uint16_t>("<u2", 255, DType::u8));
+  CHECK_FALSE(fits<std::uint16_t>("<u2", 256, DType::u8));
   CHECK(fits<std::uint32_t>("<u4", 2147483647u, DType::i32));
   CHECK_FALSE(fits<std::uint32_t>("<u4", 2147483648u, DType::i32));
   CHECK(fits<std::int64_t>("<i8", -2147483648LL, DType::i32));
@@ -209,6 +212,21 @@ TEST_CASE("one number fills a vector of the type") {
   CHECK(filled("bias", -3, DType::i32, 2).value().size() == 8);
   CHECK(filled("bias", 0.5, DType::i32, 2).error().message() ==
         "invalid_problem: bias: 0.5 (want a whole number from -2147483648 to 2147483647, as the result's)");
+  struct Number {
+    DType type;
+    double value;
+    bool fine;
+  };
+  const Number numbers[] = {
+      {DType::i8, -129, false},        {DType::i8, -128, true},        {DType::i8, 127, true},
+      {DType::i8, 128, false},         {DType::u8, -1, false},         {DType::u8, 0, true},
+      {DType::u8, 255, true},          {DType::u8, 256, false},        {DType::i32, -2147483649, false},
+      {DType::i32, -2147483648, true}, {DType::i32, 2147483647, true}, {DType::i32, 2147483648, false}};
+  for (const Number& number : numbers) {
+    const auto one = filled("bias", number.value, number.type, 1);
+    CHECK_MESSAGE(one.has_value() == number.fine, number.value);
+    if (one) CHECK(reference::decode(number.type, one->data()) == number.value);
+  }
   CHECK(number_of("-0.25") == -0.25);
   for (const char* none : {"", "x.npy", "1x", "nan", "inf", "1e999", " 1"}) CHECK_FALSE(number_of(none).has_value());
 }

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <iterator>
@@ -333,4 +334,18 @@ TEST_CASE("what is read has a bound") {
   write_file(folder.path("small"), std::string(1000, 'x'));
   CHECK(tools::read_text(folder.path("small"), 999).has_value() == false);
   CHECK(tools::read_text(folder.path("small"), 1000) == std::string(1000, 'x'));
+  // A pipe does not say how much it will have.
+  REQUIRE(::mkfifo(folder.path("pipe").c_str(), 0600) == 0);
+  for (const std::size_t most : {1000u, 999u}) {
+    const int end = ::open(folder.path("pipe").c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+    REQUIRE(::write(end, std::string(1000, 'x').data(), 1000) == 1000);
+    std::thread closing([end] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      ::close(end);
+    });
+    const auto read = tools::read_text(folder.path("pipe"), most);
+    closing.join();
+    CHECK(read.has_value() == (most == 1000));
+    if (!read) CHECK(read.error().message().find("at most 999 bytes") != std::string::npos);
+  }
 }

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace sectile;
@@ -121,6 +122,55 @@ TEST_CASE("NPY refuses elements by name") {
   CHECK(big.error().message().find("big-endian") != std::string::npos);
   // One byte has no order.
   CHECK(parse(npy_file(plain("(6,)", ">u1"), 6)).has_value());
+}
+
+TEST_CASE("NPY limits are taken on their one side and refused on the other") {
+  const auto ones = [](int axes) {
+    std::string shape = "(";
+    for (int i = 0; i < axes; ++i) shape += "1, ";
+    return npy_file(plain(shape + ")"), 4);
+  };
+  REQUIRE(parse(ones(64)).has_value());
+  CHECK(parse(ones(64))->shape.size() == 64);
+  CHECK(kind_of(ones(65)) == ErrorKind::parse);
+  // The longest dictionaries, whose files are read whole.
+  const Folder folder;
+  std::string dictionary = plain("(2, 3)");
+  for (const auto& [version, bytes] : {std::pair(1, 65535), std::pair(2, 65536), std::pair(3, 65536)}) {
+    dictionary.resize(static_cast<std::size_t>(bytes), ' ');
+    const std::string file = npy_file(dictionary, 24, version);
+    REQUIRE_MESSAGE(parse(file).has_value(), version);
+    CHECK(parse(file)->data_bytes == 24);
+    test::write_file(folder.path("long.npy"), file);
+    const auto read = read_npy(folder.path("long.npy"));
+    REQUIRE_MESSAGE(read.has_value(), read.error().message());
+    CHECK((read->data == std::vector<std::byte>(24, std::byte{'x'})));
+  }
+  dictionary += ' ';
+  CHECK(parse(npy_file(dictionary, 24, 2)).error().message() == "parse: .npy header: 65537 bytes (want at most 65536)");
+  // Versions, and headers that end anywhere.
+  CHECK(kind_of(npy_file(plain("(6,)"), 24, 0)) == ErrorKind::unsupported);
+  std::string minor = npy_file(plain("(6,)"), 24);
+  minor[7] = '\1';
+  CHECK(kind_of(minor) == ErrorKind::unsupported);
+  for (const int version : {2, 3}) {
+    const std::string file = npy_file(plain("(6,)"), 24, version);
+    for (std::size_t size = 0; size < file.size(); ++size) CHECK(kind_of(file.substr(0, size)) == ErrorKind::parse);
+  }
+  // Sizes of 63 bits, and so many bytes of all elements: what fits is only more than the file has.
+  CHECK(kind_of(npy_file(plain("(9223372036854775807,)", "|u1"), 24)) == ErrorKind::parse);
+  CHECK(kind_of(npy_file(plain("(4294967296, 2147483648)", "|u1"), 24)) == ErrorKind::overflow);
+  CHECK(kind_of(npy_file(plain("(4611686018427387903,)", "<u2"), 24)) == ErrorKind::parse);
+  CHECK(kind_of(npy_file(plain("(4611686018427387904,)", "<u2"), 24)) == ErrorKind::overflow);
+  CHECK(parse(npy_file(plain("(9223372036854775808,)", "|u1"), 24)).error().limit == "an integer of 64 bits in shape");
+  for (const char* descr : {"|V0", "|V17", "|V32", "|V4294967296"})
+    CHECK(kind_of(npy_file(plain("(6,)", descr), 24)) == ErrorKind::unsupported);
+  for (const int bytes : {1, 2, 4, 8, 16}) {
+    const auto header =
+        parse(npy_file(plain("(6,)", "|V" + std::to_string(bytes)), static_cast<std::size_t>(6 * bytes)));
+    REQUIRE_MESSAGE(header.has_value(), bytes);
+    CHECK(header->item_bytes == static_cast<std::uint32_t>(bytes));
+  }
 }
 
 TEST_CASE("NPY round trip with NumPy") {
