@@ -267,6 +267,10 @@ TEST_CASE("the planner refuses by name what its kernels' words do not hold") {
     planned_to({{std::string("matmul f32 nn 3x3x3 ") + ld, "=2147483647", "=2147483648", "leading dimension"}});
   for (const char* pitch : {"x.pitch", "y.pitch", "beta=1 c.pitch", "epi=residual r.pitch"})
     planned_to({{std::string("conv2d f32 nhwc 1x6x5x7 k=4 r=3x3 ") + pitch, "=2147483647", "=2147483648", "pitch"}});
+  // What is not read limits nothing.
+  const std::string product = "matmul f32 nn 3x3x3 ", convolution = "conv2d f32 nhwc 1x6x5x7 k=4 r=3x3 ";
+  for (const std::string& unread : {product + "ldc", product + "ldr", convolution + "c.pitch", convolution + "r.pitch"})
+    CHECK_MESSAGE(no_plan_for(unread + "=2147483648") == "", unread);
   planned_to({{"conv2d f32 nchw 1x1x5x5 k=1 r=3x3 p=1 ", "s=65535,1", "s=65536,1", "s"},
               {"conv2d f32 nchw 1x1x5x5 k=1 r=3x3 p=1 ", "s=1,65535", "s=1,65536", "s"},
               {"conv2d f32 nchw 1x1x5x5 k=1 r=3x3 ", "p=65535,0,0,0", "p=65536,0,0,0", "p"},

@@ -67,8 +67,8 @@ Result<void> check_words(const Conv2dProblem& p) {
   const std::int64_t sizes[] = {p.c / p.groups,
                                 strides_of(stored_x(p)).pixel,
                                 strides_of(stored_y(p)).pixel,
-                                strides_of(stored_c(p)).pixel,
-                                strides_of(stored_r(p)).pixel,
+                                reads_c(p) ? strides_of(stored_c(p)).pixel : 0,
+                                p.residual ? strides_of(stored_r(p)).pixel : 0,
                                 out.height,
                                 out.width};
   const std::int64_t most = std::ranges::max(sizes);

@@ -164,6 +164,9 @@ MatmulContext matmul_context(const MatmulProblem& p, const DeviceProfile& profil
                   .extra = extra,
                   .sizes_vary = gathered == nullptr,
                   .gathered = gathered};
+  // What is not read limits nothing.
+  if (!reads_c(p)) c.at.ldc = c.at.ldd;
+  if (!p.residual) c.at.ldr = c.at.ldd;
   c.epilogue = epilogue_of(p);
   c.type = type_code(p.type);
   c.a_type = type_code(p.a_type);
