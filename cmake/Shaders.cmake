@@ -3,7 +3,8 @@
 # shaders/OPERATION/STEM.comp is a template; lines `//! variant NAME [-O] -DX=1 ...` at its top name its modules; with
 # -O a module is optimized by spirv-opt -O, for compilers that keep only values in registers. Each (stem, variant)
 # becomes STEM.VARIANT.spv. Embedded is STEM.VARIANT.spv.zst, with SECTILE_COMPRESS (docs/design/size.md has why a frame
-# each, relative to the stem's first, and the level); src/embedded opens it. shaders/OPERATION/STEM.cu and the headers are embedded as text.
+# each, relative to the stem's first, and the level); src/embedded opens it. shaders/OPERATION/STEM.cu and the headers
+# are embedded as text.
 file(GLOB shader_templates CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/shaders/*/*.comp)
 set(spirv_folder ${PROJECT_BINARY_DIR}/spirv)
 file(MAKE_DIRECTORY ${spirv_folder})

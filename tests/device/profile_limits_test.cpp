@@ -1,4 +1,4 @@
-// Profiles at the limits of what reads them: what lies on a limit is taken, what lies one beyond is refused by field.
+// Profiles at the limits of what reads them: a value at a limit is taken, the next one is refused by field.
 #include <sectile/profile.hpp>
 
 #include <doctest/doctest.h>

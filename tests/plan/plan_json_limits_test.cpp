@@ -1,4 +1,4 @@
-// JSON of plans and problems at the limits of what reads it: what lies on a limit is read, what lies one beyond is
+// JSON of plans and problems at the limits of what reads it: a value at a limit is read, the next one is
 // refused by its path.
 #include "helpers.hpp"
 #include "made_up.hpp"
@@ -106,7 +106,7 @@ TEST_CASE("JSON has at most 64 MiB and 64 levels") {
   };
   CHECK(nested(64) == "parse: problem: an array of 1 (want an object)");
   CHECK(nested(65) == "parse: problem: nested too deeply at byte 64 (want at most 64 levels)");
-  // Levels one behind the other are one, and those in a string are none.
+  // Arrays side by side are one level, and brackets in a string are none.
   std::string side_by_side = "[";
   for (int i = 0; i < 100; ++i) side_by_side += "[],";
   CHECK(problem_message(side_by_side + "{}]") == "parse: problem: an array of 101 (want an object)");

@@ -1,4 +1,4 @@
-// Problems at their limits: what lies on a limit is taken, what lies one beyond is refused by name. And the limits that
+// Problems at their limits: a value at a limit is taken, the next one is refused by name. And the limits that
 // the planner itself has for valid problems.
 #include "helpers.hpp"
 
@@ -138,7 +138,7 @@ TEST_CASE("operands of products have at most 2^63 - 1 bytes") {
         "overflow: w size"}});
 }
 
-// Neither one behind the other nor side by side, and no two elements at one address: too many differences to try.
+// Batches that neither follow one another nor interleave, no two elements at one address: too many differences to try.
 TEST_CASE("interleaved batches are searched up to 2^14 differences") {
   const std::string steps = " ldd=16385 d.batch=16387";
   check_limits(

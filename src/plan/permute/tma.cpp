@@ -61,7 +61,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (c.nest.src_access_align() % 16 != 0 || c.nest.dst_access_align() % 16 != 0)
     return refusal.no("operands are not aligned to 16 bytes");
   if (!strides_fit(c, s, true, refusal) || !strides_fit(c, 0, false, refusal)) return false;
-  // The copy engine stores 16 bytes at a time: what lies between this row and the next one would be overwritten.
+  // The copy engine stores 16 bytes at a time: a gap between two rows would be overwritten.
   if (c.nest.axis[0].extent * c.nest.element_bytes % 16 != 0)
     return refusal.no("rows of the destination have {} bytes, and no multiple of 16",
                       c.nest.axis[0].extent * c.nest.element_bytes);
