@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Measures what docs/figures holds, on an otherwise idle machine with one GPU and PyTorch (docs/figures/README.md).
-#   SECTILE=/path/to/sectile OUT=FOLDER tools/measure_figures.sh presets|sweeps [SECONDS]
-# `presets`: seeds-permute, matmul, conv2d beside rivals, on vulkan:0 and cuda:0: some 8 minutes.
-# `sweeps`: permute on both APIs, matmul and conv2d beside rivals on vulkan:0: some 7 minutes.
-# Leaves $OUT/figures-WHAT.tgz (JSON files, rivals, log), written anew after every step, so a run that is cut short
-# keeps what it has. A step that would begin after SECONDS (480) is left out, and said so.
+#   SECTILE=/path/to/sectile OUT=FOLDER [LIMIT=SECONDS] tools/measure_figures.sh NAME...
+# NAMEs: seeds-permute, matmul, conv2d (presets beside rivals, on vulkan:0 and cuda:0: 140, 180 and 330 s on an H200) and
+# sweep-permute (both APIs, 320 s), sweep-matmul, sweep-conv2d (beside rivals, on vulkan:0).
+# Leaves $OUT/figures.tgz (JSON files, rivals, log), written anew after every step, so a run that is cut short keeps what
+# it has. A step that would begin after LIMIT is left out, and said so.
 set -u
-what=${1:-presets} limit=${2:-480}
+limit=${LIMIT:-100000}
 : "${SECTILE:?}" "${OUT:?}"
 tree=$(cd -P -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)
 work=$(mktemp -d); mkdir -p "$work/bin" "$OUT"
@@ -34,7 +34,7 @@ for path in glob.glob("*-vulkan-*.json") + glob.glob("*-cuda-*.json"):
         json.dump(report, open(path, "w"), indent=1)
 PY
     shopt -s nullglob
-    tar -czf "$OUT/figures-$what.tgz.part" -- *.json *.txt && mv "$OUT/figures-$what.tgz.part" "$OUT/figures-$what.tgz"
+    tar -czf "$OUT/figures.tgz.part" -- *.json *.txt && mv "$OUT/figures.tgz.part" "$OUT/figures.tgz"
 }
 step() {
     if ((SECONDS > limit)); then echo "[$SECONDS s] LEFT OUT: $*" | tee -a log.txt; return; fi
@@ -46,7 +46,7 @@ rivals() {   # rivals NAME LISTING...: NAME-rivals.json of what `sectile bench L
     local name=$1; shift
     sectile bench "$@" --list --json >"$name-rows.json"
     step python3 "$tree/tools/python/rivals.py" --rows "$name-rows.json" --output "$name-rivals.json" \
-        --details "$name-details.json" --min-time 0.05 --warmup 1
+        --details "$name-details.json" --min-time 0.05 --warmup 3
     rm -f "$name-rows.json"
     beside=""
     [[ ! -e $name-rivals.json ]] || beside="--rivals $name-rivals.json"   # without PyTorch there are none
@@ -71,11 +71,16 @@ sweep() {   # sweep OPERATION SEED CASES: on Vulkan, beside rivals where the ope
     [[ $name != permute ]] ||
         step sectile bench --sweep permute --seed "$seed" --cases "$cases" --device cuda:0 $quick --json-file "$card-cuda-sweep-permute.json"
 }
-case $what in
-    presets) preset seeds-permute; preset matmul; preset conv2d ;;
-    sweeps)  sweep permute 20261123 80; sweep matmul 20261123 40; sweep conv2d 909 40 ;;
-    *) echo "presets or sweeps?"; exit 2 ;;
-esac
+(($#)) || { echo "measure_figures: name what to measure" >&2; exit 2; }
+for name; do
+    case $name in
+        seeds-permute|matmul|conv2d) preset "$name" ;;
+        sweep-permute) sweep permute 20261123 80 ;;
+        sweep-matmul)  sweep matmul 20261123 40 ;;
+        sweep-conv2d)  sweep conv2d 909 40 ;;
+        *) echo "measure_figures: $name?" >&2; exit 2 ;;
+    esac
+done
 keep
 echo "[$SECONDS s] done"; ls -la "$OUT"
 grep -c UNSTEADY log.txt || true

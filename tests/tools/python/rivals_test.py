@@ -368,6 +368,45 @@ class Steadiness(unittest.TestCase):
             gpu.seconds = lambda now, rate=rate: 1 / rate
             self.assertEqual(reference.settle("copy")[1], agreed)
 
+    def test_a_fast_beginning_is_no_best(self):
+        """A GPU that comes from idling runs above its power limit for some windows, and they agree."""
+        gpu = Gpu(lambda now: 0.95 if now < 0.7 else 1.0)
+        reference = gpu.reference()
+        self.assertEqual(reference.settle("copy", 1.0), (1.0, True))
+        self.assertEqual(reference.best, {"copy": 1.0})
+        # One fast window alone is none either, and without an agreement the last windows stand in.
+        gpu = Gpu(lambda now: 0.9 if now < 0.3 else 1.0)
+        reference = gpu.reference()
+        self.assertEqual(reference.settle("copy"), (1.0, True))
+        self.assertEqual(reference.best, {"copy": 1.0})
+        noise = itertools.cycle([1.0, 1.02])
+        reference = Gpu(lambda now: next(noise)).reference(most=1.0)
+        reference.settle("copy")
+        self.assertEqual(reference.best, {"copy": 1.0})
+
+    def test_a_row_that_heats_is_not_unsteady(self):
+        """The windows right behind it are slow, and those behind them are not."""
+        gpu = Gpu(lambda now: 1.0)
+        reference = gpu.reference()
+
+        def heats():
+            end = gpu.now
+            gpu.seconds = lambda now: 1.08 if now < end + 0.3 else 1.0
+            return 2.0
+
+        told = rivals_steady.time_row(lambda: {"a": heats}, reference, "copy", 0.1, gpu.clock)[1]
+        self.assertEqual(told, {"kind": "copy", "before": 1.0, "after": 1.0, "agreed": True})
+        self.assertFalse(reference.unsteady(told))
+        gpu.seconds = lambda now: 1.0
+        reference.settle("copy")
+
+        def slows():
+            gpu.seconds = lambda now: 1.08
+            return 2.0
+
+        self.assertTrue(reference.unsteady(
+            rivals_steady.time_row(lambda: {"a": slows}, reference, "copy", 0.1, lambda: gpu.now + len(gpu.log))[1]))
+
     def test_it_gives_up(self):
         noise = itertools.cycle([1.0, 1.02])
         gpu = Gpu(lambda now: next(noise))
@@ -408,10 +447,10 @@ class Steadiness(unittest.TestCase):
 
         taken, told = rivals_steady.time_row(prepare, gpu.reference(), "copy", 0.1, gpu.clock)
         windows = [("reference", "copy")]
-        self.assertEqual(gpu.log[:6], ["prepare", *windows * 3, "a", "b"])
-        self.assertEqual(gpu.log[-1:], windows)
+        self.assertEqual(gpu.log[:8], ["prepare", *windows * 5, "a", "b"])
+        self.assertEqual(gpu.log[-3:], windows * 3)
         self.assertNotIn("prepare", gpu.log[1:])
-        self.assertEqual(gpu.log[4:-1], ["a", "b"] * 11)   # 10 rounds fill 0.2 s; the first is no sample
+        self.assertEqual(gpu.log[6:-3], ["a", "b"] * 11)   # 10 rounds fill 0.2 s; the first is no sample
         self.assertEqual(taken["a"], {"median": 2.0, "p10": 2.0, "p90": 2.0, "samples": 10})
         self.assertEqual(told, {"kind": "copy", "before": 1.0, "after": 1.0, "agreed": True})
         gpu.log.clear()
