@@ -78,22 +78,23 @@ float float_for_bf16(int v) {
 }
 
 float bf16_to_float(uint bits) { return uintBitsToFloat(bits << 16); }
-// Rounds to nearest, ties to even; a NaN stays a NaN. A device's own conversion may round to zero instead
-// (VK_KHR_shader_bfloat16; NVIDIA's does).
-uint rounded_to_bf16(float v) {            // in the upper half; the lower one is anything
-  uint bits = floatBitsToUint(v), rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
-  return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : rounded;
+// A number's bits, rounded to those of a bf16 (nearest, ties to even) in the upper half; the lower one is anything.
+// A device's own conversion may round to zero instead (VK_KHR_shader_bfloat16). NVIDIA's does, and RoundingModeRTE or
+// FPRoundingMode does not change it (580.159.04).
+uint rounded_number(float v) {
+  uint bits = floatBitsToUint(v);
+  return bits + 0x7fffu + ((bits >> 16) & 1u);
 }
+uint rounded_to_bf16(float v) {            // a NaN stays a NaN
+  return (floatBitsToUint(v) & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : rounded_number(v);
+}
+uint upper_halves(uint low, uint high) { return (low >> 16) | (high & 0xffff0000u); }
 // A pair of which none is a NaN.
-uint pack_bf16_numbers(float a, float b) {
-  uvec2 bits = floatBitsToUint(vec2(a, b));
-  bits += 0x7fffu + ((bits >> 16) & 1u);
-  return (bits.x >> 16) | (bits.y & 0xffff0000u);
-}
+uint pack_bf16_numbers(float a, float b) { return upper_halves(rounded_number(a), rounded_number(b)); }
 uint float_to_bf16(float v) { return rounded_to_bf16(v) >> 16; }
 uint pack_pair(const uint type, float a, float b) {
   if (type == SECTILE_TYPE_F16) return pack_halves(a, b);
-  return (rounded_to_bf16(a) >> 16) | (rounded_to_bf16(b) & 0xffff0000u);
+  return upper_halves(rounded_to_bf16(a), rounded_to_bf16(b));
 }
 vec2 unpack_pair(const uint type, uint bits) {
   if (type == SECTILE_TYPE_F16) return unpackHalf2x16(bits);

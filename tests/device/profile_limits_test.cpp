@@ -16,6 +16,10 @@ namespace {
 
 const std::string kAnyShape = R"({"m":1,"n":1,"k":1,"a":"f16","b":"f16","c":"f16","result":"f16"})";
 
+const std::string kListing =
+    "VK_KHR_cooperative_matrix properties: 1\n  [0] M=16 N=16 K=16 A=float16_t(0) B=float16_t(0) C=float16_t(0) "
+    "Result=float16_t(0) saturating=0 scope=subgroup(3)\n";
+
 std::string message_of(const auto& result) { return result ? "" : result.error().message(); }
 
 // Of a profile with a name and these fields.
@@ -107,9 +111,6 @@ TEST_CASE("lists of shapes have at most 1024, each of sizes of at least 1") {
 }
 
 TEST_CASE("numbers of a matrix listing are within their limits") {
-  const std::string line =
-      "VK_KHR_cooperative_matrix properties: 1\n  [0] M=16 N=16 K=16 A=float16_t(0) B=float16_t(0) C=float16_t(0) "
-      "Result=float16_t(0) saturating=0 scope=subgroup(3)\n";
   struct Change {
     std::string from, to;
     bool fine;
@@ -125,12 +126,25 @@ TEST_CASE("numbers of a matrix listing are within their limits") {
                             {"saturating=0", "saturating=1", true},
                             {"saturating=0", "saturating=2", false}};
   for (const Change& change : changes) {
-    std::string text = line;
+    std::string text = kListing;
     text.replace(text.find(change.from), change.from.size(), change.to);
     const std::string said = message_of(supplement({}, text));
     CHECK_MESSAGE(said.empty() == change.fine, change.to);
     CHECK_MESSAGE(said.starts_with("parse: matrix listing: line 2 ") != change.fine, change.to);
   }
+}
+
+TEST_CASE("a listing has as many shapes as a profile's JSON may hold") {
+  std::string text = kListing;
+  const std::string line = text.substr(text.find('\n') + 1);
+  for (int i = 1; i < 1024; ++i) text += line;
+  DeviceProfile profile;
+  profile.name = "x";
+  const auto most = supplement(profile, text);
+  REQUIRE(most.has_value());
+  CHECK(most->matrix_shapes.size() == 1024);
+  CHECK(profile_from_json(to_json(*most)).has_value());
+  CHECK(message_of(supplement({}, text + line)) == "parse: profile.matrix_shapes: 1025 (want at most 1024)");
 }
 
 TEST_CASE("numbers of a vulkaninfo dump are within their limits") {

@@ -115,6 +115,10 @@ TEST_CASE("strides of a matmul are at least a row, or 0, and batches at least 0"
   }
   // Of one batch the step from one to the next is not used.
   check_limits({{"matmul f16 nt 4x5x32 b=q4 b.batch=48 ", "batch=1", "batch=2", "invalid_problem: b.batch"}});
+  // 3 * 2^62 elements lie between packed batches: no number that the user gave is to be a multiple of 32.
+  const auto far = validate(parse_problem("matmul f16 nt 4x3x32 batch=2 b=q4 ldb=4611686018427387904").value());
+  REQUIRE_FALSE(far.has_value());
+  CHECK(far.error().kind == ErrorKind::overflow);
 }
 
 TEST_CASE("operands of products have at most 2^63 - 1 bytes") {

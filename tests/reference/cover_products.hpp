@@ -92,6 +92,15 @@ const std::vector<CoveringProduct<P>>& covering_cases(std::uint64_t seed, Access
   return cases;
 }
 
+// Any number of cases for a device without accesses of 1 and 2 bytes: those of a seed, then those of the next one.
+template <class P>
+const CoveringProduct<P>& case_of_words(const std::vector<CoveringProduct<P>>& (*cases)(std::uint64_t, Accesses),
+                                        std::uint64_t seed, std::uint64_t index) {
+  const std::size_t size = cases(seed, Accesses::words).size();
+  const auto& all = cases(seed + index / size, Accesses::words);
+  return all[index % size % all.size()];
+}
+
 std::uint32_t element_align(DType type, bool aligned) noexcept;
 
 // What a row's draws start from.

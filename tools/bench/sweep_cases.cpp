@@ -107,9 +107,10 @@ Result<std::vector<SweepCase>> sweep_cases(const SweepOptions& options) {
   const std::size_t of_round =
       (options.only_class.empty() ? classes.size() : 1) * (options.only_type.empty() ? types.size() : 1);
   const std::size_t rounds = options.first / of_round;
-  if (rounds > (std::numeric_limits<std::size_t>::max() >> 1) / round)
+  const std::size_t most_rounds = (std::numeric_limits<std::size_t>::max() >> 1) / round;
+  if (rounds > most_rounds)
     return fail(ErrorKind::limit_exceeded, "--first", std::to_string(options.first),
-                fmt::format("at most {}", (std::numeric_limits<std::size_t>::max() >> 1) / round * of_round));
+                fmt::format("at most {}", most_rounds * of_round + (of_round - 1)));
   std::vector<SweepCase> cases;
   for (std::size_t i = rounds * round, seen = rounds * of_round; cases.size() < options.cases; ++i) {
     const std::size_t cls = i % classes.size(), index = i / classes.size(), type = index % types.size();

@@ -17,10 +17,11 @@ class CheckMatmuls final : public CheckOperation {
   }
   // First those that together meet every pair of levels, then random ones.
   CheckCase generate(std::uint64_t seed, std::uint64_t index, bool words) const override {
-    const auto& covering =
-        reference::covering_matmuls(seed, words ? reference::Accesses::words : reference::Accesses::any);
-    if (index >= covering.size()) return {.problem = reference::generate_matmul(seed, index), .candidate = {}};
-    const auto& c = covering[static_cast<std::size_t>(index)];
+    const auto& covering = reference::covering_matmuls(seed, reference::Accesses::any);
+    if (!words && index >= covering.size())
+      return {.problem = reference::generate_matmul(seed, index), .candidate = {}};
+    const auto& c = words ? reference::case_of_words(reference::covering_matmuls, seed, index)
+                          : covering[static_cast<std::size_t>(index)];
     return {c.problem, c.candidate, c.without_dot, c.multiprocessors};
   }
 

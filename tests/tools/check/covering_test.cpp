@@ -105,6 +105,19 @@ TEST_CASE("convolutions to check meet every pair of levels that can be") {
   }
 }
 
+TEST_CASE("a device without accesses of 1 and 2 bytes has any number of cases") {
+  const DeviceProfile profile = builtin_target("swiftshader").value();
+  for (const char* operation : {"matmul", "conv2d"}) {
+    std::set<std::string> problems;
+    for (std::uint64_t index = 0; index < 300; ++index) {
+      const Problem problem = tools::generate_case(operation, 43435, index, true).problem;
+      CHECK_MESSAGE(make_plan(problem, profile, {.extra = &extra_rows()}).has_value(), print(problem));
+      problems.insert(print(problem));
+    }
+    CHECK_MESSAGE(problems.size() >= 290, operation << ": " << problems.size());
+  }
+}
+
 TEST_CASE("permutes to check meet every pair of levels of their pool") {
   std::set<std::uint32_t> met, possible;
   for (const CoveringPermute& c : covering_permutes(1))
