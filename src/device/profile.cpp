@@ -139,7 +139,7 @@ Result<void> check_profile(const DeviceProfile& p) {
   std::vector<std::uint8_t> bytes;
   if (!p.uuid.empty() && (p.uuid.size() != 32 || !bytes_of_hex(p.uuid, bytes)))
     return fail(ErrorKind::parse, "profile.uuid", JsonObject::cut(p.uuid), "32 lower-case hex digits");
-  if (p.matrix_shapes.size() > kMostShapes)   // what its JSON may hold
+  if (p.matrix_shapes.size() > kMostShapes)  // what its JSON may hold
     return refuse("matrix_shapes", p.matrix_shapes.size(), "at most " + std::to_string(kMostShapes));
   for (const MatrixShape& shape : p.matrix_shapes)
     if (shape.m == 0 || shape.n == 0 || shape.k == 0) return refuse("matrix_shapes", 0, "sizes of at least 1");
