@@ -367,11 +367,17 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     add_test(NAME check_conv2d_surplus COMMAND sectile_command check --device llvmpipe
       --problem "conv2d f16 nhwc 1x8x9x17 k=4 r=1x1 weights=rsck out=bf16 y.pitch=8 pro=bias+relu x.align=256 w.align=64"
       --force "conv2d_coopmat 16x32x16 8x16 serial")
-    # The loops of GPUs with an image that is read along pixels: two tiles of columns, which three images share.
+    # The loops of GPUs with an image that is read along pixels, two chunks a row: tiles of columns that images share,
+    # and chunks that the filter moves by two pixels to either side.
     foreach(loop "" " pipelined")
       string(REPLACE " " _ test check_conv2d_pixels${loop})
+      set(pads "1,2,1,0")
+      if(loop)
+        set(pads "1,0,1,2")
+      endif()
       add_test(NAME ${test} COMMAND sectile_command check --device llvmpipe --modules ${PROJECT_BINARY_DIR}/modules_run/${test}.txt
-        --problem "conv2d f16 nchw 3x19x3x8 k=35 r=3x3 p=1 epi=bias+residual" --force "conv2d_coopmat 32x32x48 8x16${loop}")
+        --problem "conv2d f16 nchw 3x19x3x16 k=35 r=3x3 p=${pads} epi=bias+residual"
+        --force "conv2d_coopmat 32x32x48 8x16${loop}")
       set_tests_properties(${test} PROPERTIES FIXTURES_SETUP modules_run ENVIRONMENT "${quick}")
     endforeach()
     set_tests_properties(check_conv2d_images_matrices check_conv2d_surplus PROPERTIES ENVIRONMENT "${quick}")

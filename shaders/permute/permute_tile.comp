@@ -39,18 +39,13 @@ uvec4 unstage(uint at) {
   return uvec4(staged4[at], 0u, 0u, 0u);
 }
 
-// Loads kStoreBytes of staged row s from element d on: several words, one word, or part of one.
+// Loads kStoreBytes of staged row s from element d on: several words, one word, or part of one of 4 bytes.
 uvec4 gather_store(uint s, uint d) {
   uint at = staged_at(s, d / kVectorD);
   if (kStoreBytes <= kWordBytes) {
     uvec4 v = unstage(at);
     if (kStoreBytes == kWordBytes) return v;
-    uint byte = (d % kVectorD) * ELEMENT_BYTES;
-    if (kWordBytes >= 8u) {
-      if (kStoreBytes == 8u) return byte == 0u ? v : v.zwxy;
-      v.x = v[byte / 4u];
-    }
-    v.x >>= 8u * (byte % 4u);
+    v.x >>= 8u * (d % kVectorD) * ELEMENT_BYTES;
     return v;
   }
   uvec4 v = unstage(at);

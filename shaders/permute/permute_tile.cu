@@ -32,19 +32,13 @@ __device__ __forceinline__ uint staged_at(uint s, uint w) { return s * kRowWords
 
 __device__ __forceinline__ uvec4 unstage(uint at) { return load_shared(&staged[at * kWords], kWords); }
 
-// Loads kStoreBytes of staged row s from element d on: several words, one word, or part of one.
+// Loads kStoreBytes of staged row s from element d on: several words, one word, or part of one of 4 bytes.
 __device__ __forceinline__ uvec4 gather_store(uint s, uint d) {
   const uint at = staged_at(s, d / kVectorD);
   uvec4 v = unstage(at);
   if (kStoreBytes <= kWordBytes) {
     if (kStoreBytes == kWordBytes) return v;
-    const uint byte = (d % kVectorD) * ELEMENT_BYTES;
-    if (kWordBytes >= 8u) {
-      if (kStoreBytes == 8u) return byte == 0u ? v : uvec4{{v[2], v[3], v[0], v[1]}};
-      // Selects instead of a variable index, which would move v to local memory.
-      v[0] = byte < 8u ? (byte < 4u ? v[0] : v[1]) : byte < 12u ? v[2] : v[3];
-    }
-    v[0] >>= 8u * (byte % 4u);
+    v[0] >>= 8u * (d % kVectorD) * ELEMENT_BYTES;
     return v;
   }
 #pragma unroll

@@ -117,6 +117,12 @@ constexpr TileRow kBlockTable[] = {
 };
 // clang-format on
 
+// permute_tile stores whole words of its tile, or part of one of 4 bytes.
+static_assert(std::ranges::all_of(kTileTable, [](const TileRow& r) {
+  const std::uint32_t word = r.vector_d * r.element_bytes;
+  return r.store_bytes % word == 0 || (word == 4 && word % r.store_bytes == 0);
+}));
+
 bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Nest& nest = c.nest;
