@@ -84,13 +84,21 @@ __device__ __forceinline__ int finished_int(const MatmulPush& push, const Target
 }
 #endif
 
+#ifdef INTEGER
+// A bf16 result that is the sum itself, or its relu, rounds as the exact sum does: a float that does so stands for it.
+// What further terms are added to or multiplied with is the nearest float.
+__device__ __forceinline__ float summed(const MatmulPush& push, int acc) {
+  const bool further = kOutType != MATMUL_TYPE_BF16 || has_bias(push) || alpha(push) != 1.0f ||
+                       (kHasScale | kHasC | kHasCIsD | kHasResidual) != 0u || kActivation > SECTILE_ACTIVATION_RELU;
+  return further ? float(acc) : float_for_bf16(acc);
+}
+#else
+__device__ __forceinline__ float summed(const MatmulPush&, float acc) { return acc; }
+#endif
+
 __device__ __forceinline__ float finished(const MatmulPush& push, const Target& g, acc_t acc, uint m, uint n, float c,
                                           float residual) {
-#ifdef INTEGER
-  float v = alpha(push) * (kOutType == MATMUL_TYPE_BF16 ? float_for_bf16(acc) : float(acc));
-#else
-  float v = alpha(push) * acc;
-#endif
+  float v = alpha(push) * summed(push, acc);
   if (kHasScale != 0u)
     v *= load_float(word2(push, kAtScale),
                     vector_at(push, g, (kEpilogue & MATMUL_EPILOGUE_SCALE_ROW) != 0u, m, n));

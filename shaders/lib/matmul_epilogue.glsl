@@ -94,11 +94,21 @@ float finished_float(Target g, float acc, uint m, uint n, float c, float residua
   return kActivationLast != 0u ? v : v + residual;
 }
 
-float finished(Target g, acc_t acc, uint m, uint n, float c, float residual) {
 #ifdef INTEGER
-  if (kOutType == MATMUL_TYPE_BF16) return finished_float(g, float_for_bf16(acc), m, n, c, residual);
+// A bf16 result that is the sum itself, or its relu, rounds as the exact sum does: a float that does so stands for it.
+// What further terms are added to or multiplied with is the nearest float. No branch and no named condition: spirv-opt
+// (2026.4) makes invalid modules of either here.
+float summed(int acc) {
+  uint terms = kHasScale | kHasC | kHasCIsD | kHasResidual | (kActivation & ~uint(SECTILE_ACTIVATION_RELU));
+  bool further = any(bvec4(kOutType != MATMUL_TYPE_BF16, terms != 0u, has_bias(), alpha() != 1.0));
+  return mix(float_for_bf16(acc), float(acc), further);
+}
+#else
+float summed(float acc) { return acc; }
 #endif
-  return finished_float(g, float(acc), m, n, c, residual);
+
+float finished(Target g, acc_t acc, uint m, uint n, float c, float residual) {
+  return finished_float(g, summed(acc), m, n, c, residual);
 }
 
 // Element offset of (m, n) in the tile of an operand; its batch stride is word k. Offsets inside a tile are 32-bit.

@@ -1,5 +1,7 @@
 #include "command.hpp"
 
+#include "convert.hpp"
+
 #include "backend/whole_file.hpp"
 
 #include <fmt/format.h>
@@ -25,9 +27,8 @@ CLI::Validator number_in(double least, double most) {
 CLI::Validator finite_number() {
   return CLI::Validator(
       [](std::string& text) {
-        float value = 0;
-        const bool number = CLI::detail::lexical_cast(text, value) && std::isfinite(value);
-        return number ? std::string() : text + " (want a finite number)";
+        const auto number = number_of("", text, "");
+        return number && *number ? std::string() : text + " (want a finite number that f32 holds)";
       },
       "");
 }

@@ -185,6 +185,7 @@ double double_at(const std::byte* at) {
 
 Result<void> convert_integers(NpyArray& array, DType from, DType to, const std::string& path, Notes& notes) {
   const ReadInteger read = reader_of(from);
+  const std::string was = is_boolean(array.header) ? "bool" : std::string(name(from));
   const std::size_t count = array.data.size() / array.header.item_bytes;
   for (std::size_t i = 0; i < count; ++i) {
     const Integer value = read(array.data.data() + i * array.header.item_bytes);
@@ -198,7 +199,7 @@ Result<void> convert_integers(NpyArray& array, DType from, DType to, const std::
     const auto number = static_cast<double>(value.magnitude);  // exact: it fits
     write(to, value.negative ? -number : number, out);
   });
-  notes.push_back(fmt::format("{}: {} as {}, each value exact", path, name(from), name(to)));
+  notes.push_back(fmt::format("{}: {} as {}, each value exact", path, was, name(to)));
   return {};
 }
 
@@ -215,6 +216,17 @@ Result<DType> number_type(const NpyHeader& header, const std::string& path) {
               kind == 'c' ? "numbers without an imaginary part: in NumPy a.real or a.imag"
                           : "floats, integers, or bf16 as V2; in NumPy a.astype('float32')");
 }
+
+Result<DType> type_option(std::string_view option, std::string_view text, std::span<const DType> of) {
+  const auto type = parse_dtype(text);
+  if (type && std::ranges::contains(of, *type)) return type;
+  std::vector<std::string_view> names;
+  for (const DType one : of) names.push_back(name(one));
+  return fail(ErrorKind::invalid_problem, std::string(option), std::string(text),
+              fmt::format("one of {}", fmt::join(names, ", ")));
+}
+
+bool is_boolean(const NpyHeader& header) noexcept { return header.descr.size() > 1 && header.descr[1] == 'b'; }
 
 DType promoted(DType a, DType b) noexcept {
   const auto byte = [](DType type) { return type == DType::i8 || type == DType::u8; };
@@ -271,18 +283,27 @@ Result<std::vector<std::byte>> filled(std::string_view what, double value, DType
       return fail(ErrorKind::invalid_problem, std::string(what), fmt::format("{}", value),
                   fmt::format("a whole number from {:.0f} to {:.0f}, as the result's", least, most));
   }
+  // From here on a number rounds to infinity: half a unit beyond the greatest one.
+  const double beyond = type == DType::f16 ? 65520.0 : type == DType::bf16 ? 0x1.ffp127 : 0x1.ffffffp127;
+  if (!is_integer(type) && std::fabs(value) >= beyond)
+    return fail(ErrorKind::invalid_problem, std::string(what), fmt::format("{}", value),
+                fmt::format("less than {:.9g}: the result is {}", beyond, name(type)));
   const std::size_t element = size_bytes(type);
   std::vector<std::byte> bytes(count * element);
   for (std::size_t i = 0; i < count; ++i) write(type, value, bytes.data() + i * element);
   return bytes;
 }
 
-std::optional<double> number_of(std::string_view text) {
+Result<std::optional<double>> number_of(std::string_view what, std::string_view text, std::string_view else_want) {
   double value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stop != end || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-';
+  const char *const begin = text.data() + (plus ? 1 : 0), *const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(begin, end, value);
+  if (error == std::errc::invalid_argument || stop != end) return std::nullopt;
+  const auto single = static_cast<float>(value);
+  if (error == std::errc() && std::isfinite(single) && (single != 0 || value == 0)) return value;
+  return fail(ErrorKind::invalid_problem, std::string(what), std::string(text),
+              std::string("a finite number that f32 holds").append(else_want));
 }
 
 }  // namespace sectile::tools

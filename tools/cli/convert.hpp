@@ -22,6 +22,12 @@ using Notes = std::vector<std::string>;
 // do.
 Result<DType> number_type(const NpyHeader& header, const std::string& path);
 
+// An option's type. Errors: invalid_problem, where it is none of these.
+Result<DType> type_option(std::string_view option, std::string_view text, std::span<const DType> of);
+
+// Whether a file has booleans, which number_type takes as u8.
+bool is_boolean(const NpyHeader& header) noexcept;
+
 // The type of a product of two files: f32, f16, bf16 or i8. NumPy's promotion, as far as Sectile multiplies that type:
 // bytes take the other's type, two of i8 are i8, and all else is f32.
 DType promoted(DType a, DType b) noexcept;
@@ -40,7 +46,8 @@ bool all_fit(const NpyArray& array, DType to);
 // One number in `count` elements of the type. Errors: invalid_problem, where an integer type has no such value.
 Result<std::vector<std::byte>> filled(std::string_view what, double value, DType type, std::size_t count);
 
-// The whole text as a finite number; nothing where it is none, as a file's name.
-std::optional<double> number_of(std::string_view text);
+// The whole text as a number; nothing where it is none, as a file's name. Errors: invalid_problem, where it is not
+// finite, or so far from 1 that f32 has infinity or 0 for it. `else_want`: what may stand there otherwise.
+Result<std::optional<double>> number_of(std::string_view what, std::string_view text, std::string_view else_want);
 
 }  // namespace sectile::tools

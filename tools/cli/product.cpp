@@ -84,15 +84,18 @@ Result<FactorTypes> store_factors(Inputs& inputs, const ProductOptions& options,
 }
 
 Result<ProductWords> product_words(const ProductOptions& options, DType otherwise) {
-  const auto type_of = [](const std::string& text, DType by_default) {
-    return text.empty() ? Result<DType>(by_default) : parse_dtype(text);
+  constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::i8};
+  constexpr DType kSums[] = {DType::f32, DType::f16, DType::i32};
+  constexpr DType kResults[] = {DType::f32, DType::f16, DType::bf16, DType::i32};
+  const auto type_of = [](const char* option, const std::string& text, std::span<const DType> of, DType by_default) {
+    return text.empty() ? Result<DType>(by_default) : type_option(option, text, of);
   };
-  const auto type = type_of(options.type, otherwise);
+  const auto type = type_of("type", options.type, kTypes, otherwise);
   if (!type) return std::unexpected(type.error());
   const bool integer = *type == DType::i8;
-  const auto acc = type_of(options.acc, integer ? DType::i32 : DType::f32);
+  const auto acc = type_of("acc", options.acc, kSums, integer ? DType::i32 : DType::f32);
   if (!acc) return std::unexpected(acc.error());
-  const auto out = type_of(options.out_type, integer ? DType::i32 : *type);
+  const auto out = type_of("out-type", options.out_type, kResults, integer ? DType::i32 : *type);
   if (!out) return std::unexpected(out.error());
   const auto activation = parse_activation(options.activation, options.activation_last);
   if (!activation) return std::unexpected(activation.error());

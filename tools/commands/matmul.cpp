@@ -60,9 +60,11 @@ Result<void> set_shape(MatmulProblem& p, const MatmulOptions& options, const Mat
 
 Result<void> add_bias(MatmulProblem& p, const std::string& path, Inputs& inputs) {
   if (path.empty()) return {};
-  if (const auto number = number_of(path)) {
+  const auto number = number_of("bias", path, ", or FILE.npy");
+  if (!number) return std::unexpected(number.error());
+  if (*number) {
     p.bias = PerAxis::column;
-    return inputs.add_number("bias", *number, p.out, p.n);
+    return inputs.add_number("bias", **number, p.out, p.n);
   }
   const auto header = inputs.add_as("bias", path, p.out, "the result's: ");
   if (!header) return std::unexpected(header.error());

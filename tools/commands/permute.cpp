@@ -15,8 +15,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -77,6 +75,8 @@ Result<void> set_layout(PermuteProblem& problem, const PermuteOptions& options) 
 }
 
 // The arrays that a stage reads besides the source, in the order of operands, and what became of all elements.
+constexpr DType kStageTypes[] = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32};
+
 struct Arrays {
   std::vector<NpyArray> list;
   std::optional<double> bias;  // a number for every element; its vector, which is in the list, is filled at the end
@@ -101,31 +101,38 @@ Result<void> set_vector(std::string_view what, const std::string& text, std::str
   return {};
 }
 
+// The option's number; nothing where it is not given, or is a vector along an axis, which is read.
+Result<std::optional<double>> number_or_vector(const char* what, const std::string& text, std::string& axis,
+                                               Arrays& arrays) {
+  if (text.empty()) return std::nullopt;
+  if (text.find(':') == std::string::npos) {
+    auto number = number_of(what, text, ", or AXIS:FILE.npy");
+    if (number && !*number)
+      return fail(ErrorKind::invalid_problem, what, text, "a finite number that f32 holds, or AXIS:FILE.npy");
+    return number;
+  }
+  if (auto set = set_vector(what, text, axis, arrays); !set) return std::unexpected(set.error());
+  return std::nullopt;
+}
+
 // Sets the elementwise stage, and reads the arrays that it needs.
 Result<void> set_stage(PermuteProblem& problem, const PermuteOptions& options, Arrays& arrays) {
   ElementwiseStage& stage = problem.stage;
   if (!options.cast.empty()) {
-    auto type = parse_dtype(options.cast);
+    auto type = type_option("cast", options.cast, kStageTypes);
     if (!type) return std::unexpected(type.error());
     stage.out = *type;
     problem.dst_align = std::max<std::uint32_t>(16, size_bytes(*type));
   }
-  if (options.scale.find(':') == std::string::npos && !options.scale.empty()) {
-    const char* const end = options.scale.data() + options.scale.size();
-    const auto [stop, error] = std::from_chars(options.scale.data(), end, stage.alpha);
-    if (error != std::errc() || stop != end || !std::isfinite(stage.alpha))
-      return fail(ErrorKind::invalid_problem, "scale", options.scale, "a finite number, or AXIS:FILE.npy");
-  } else if (!options.scale.empty()) {
-    if (auto set = set_vector("scale", options.scale, stage.scale, arrays); !set) return set;
-  }
-  if (arrays.bias = number_of(options.bias); arrays.bias) {
+  const auto scale = number_or_vector("scale", options.scale, stage.scale, arrays);
+  if (!scale) return std::unexpected(scale.error());
+  if (*scale) stage.alpha = static_cast<float>(**scale);
+  const auto bias = number_or_vector("bias", options.bias, stage.bias, arrays);
+  if (!bias) return std::unexpected(bias.error());
+  if (arrays.bias = *bias; arrays.bias) {
     // Of any axis: its vector holds the number everywhere.
     stage.bias = problem.src_layout.empty() ? std::string("0") : problem.src_layout.substr(0, 1);
     arrays.list.emplace_back();
-  } else if (!options.bias.empty()) {
-    if (options.bias.find(':') == std::string::npos)
-      return fail(ErrorKind::invalid_problem, "bias", options.bias, "a finite number, or AXIS:FILE.npy");
-    if (auto set = set_vector("bias", options.bias, stage.bias, arrays); !set) return set;
   }
   const auto activation = parse_activation(options.activation, options.activation_last);
   if (!activation) return std::unexpected(activation.error());
@@ -140,29 +147,32 @@ Result<void> set_stage(PermuteProblem& problem, const PermuteOptions& options, A
   return {};
 }
 
-// Whether the options ask for a stage, which computes with the elements.
-bool staged(const PermuteOptions& options) {
-  return !options.cast.empty() || !options.scale.empty() || !options.bias.empty() || !options.add.empty();
+// Whether anything but a cast is done with the elements.
+bool computes(const PermuteOptions& options) {
+  const bool activation = !options.activation.empty() && options.activation != "none";
+  return activation || !options.scale.empty() || !options.bias.empty() || !options.add.empty();
 }
 
+// Whether the options ask for a stage.
+bool staged(const PermuteOptions& options) { return !options.cast.empty() || computes(options); }
+
 // Makes the source's elements those of a type that a stage takes. Where the stage only casts, f64 is rounded to the
-// result's type at once.
+// result's type at once, and integers beyond i32 are that float where it holds them; where it computes, both are f32.
 Result<DType> stage_source(NpyArray& array, const PermuteOptions& options, Notes& notes) {
   const auto from = number_type(array.header, options.in);
   if (!from) return from;
-  constexpr DType kTypes[] = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32};
-  const auto is_type = [&](DType type) { return std::ranges::find(kTypes, type) != std::end(kTypes); };
-  if (is_type(*from)) return from;
-  const bool casts_alone = options.scale.empty() && options.bias.empty() && options.add.empty();
-  const auto cast = casts_alone ? parse_dtype(options.cast) : Result<DType>(DType::f32);
+  const auto is_type = [](DType type) { return std::ranges::contains(kStageTypes, type); };
+  if (is_type(*from) && !is_boolean(array.header)) return from;
+  const auto cast = options.cast.empty() ? Result<DType>(DType::i32) : type_option("cast", options.cast, kStageTypes);
   if (!cast) return cast;
   if (*from == DType::f64) {
-    const DType to = is_type(*cast) ? *cast : DType::f32;
+    const DType to = !computes(options) && is_type(*cast) ? *cast : DType::f32;
     if (auto done = cast_double(array, to, options.in, notes); !done) return std::unexpected(done.error());
     return to;
   }
   const bool is_float = *cast == DType::f32 || *cast == DType::f16 || *cast == DType::bf16;
-  const DType to = casts_alone && is_float && !all_fit(array, DType::i32) ? *cast : DType::i32;
+  const DType wide = computes(options) ? DType::f32 : *cast;
+  const DType to = is_float && !all_fit(array, DType::i32) ? wide : DType::i32;
   if (auto done = convert(array, to, options.in, "", notes); !done) return std::unexpected(done.error());
   return to;
 }

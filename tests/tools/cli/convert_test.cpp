@@ -5,12 +5,15 @@
 #include "reference/random.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <string>
+#include <tuple>
 
 using namespace sectile;
 using namespace sectile::tools;
@@ -227,6 +230,42 @@ TEST_CASE("one number fills a vector of the type") {
     CHECK_MESSAGE(one.has_value() == number.fine, number.value);
     if (one) CHECK(reference::decode(number.type, one->data()) == number.value);
   }
-  CHECK(number_of("-0.25") == -0.25);
-  for (const char* none : {"", "x.npy", "1x", "nan", "inf", "1e999", " 1"}) CHECK_FALSE(number_of(none).has_value());
+}
+
+TEST_CASE("a float's vector takes what does not round to infinity") {
+  for (const auto& [type, most, beyond] : {std::tuple(DType::f16, 65519.99, 65520.0),
+                                           {DType::bf16, 0x1.fefffffffp127, 0x1.ffp127},
+                                           {DType::f32, 0x1.fffffefffp127, 0x1.ffffffp127}})
+    for (const double sign : {1.0, -1.0}) {
+      const auto one = filled("bias", sign * most, type, 1);
+      REQUIRE(one.has_value());
+      CHECK(std::isfinite(reference::decode(type, one->data())));
+      CHECK_FALSE(filled("bias", sign * beyond, type, 1).has_value());
+    }
+  CHECK(filled("bias", 1e5, DType::f16, 1).error().message() ==
+        "invalid_problem: bias: 100000 (want less than 65520: the result is f16)");
+}
+
+TEST_CASE("a number of an option is one that f32 holds, and a name is none") {
+  const auto said = [](const char* text) {
+    const auto number = number_of("bias", text, ", or FILE.npy");
+    return !number ? number.error().message() : *number ? fmt::format("{}", **number) : std::string("none");
+  };
+  CHECK(said("-0.25") == "-0.25");
+  CHECK(said("+5") == "5");
+  CHECK(said("1e-45") == "1e-45");
+  CHECK(said("0e9") == "0");
+  for (const char* none : {"", "x.npy", "1x", "nan.npy", " 1", "+", "+-1", "--1"})
+    CHECK_MESSAGE(said(none) == "none", none);
+  for (const char* wrong : {"nan", "-nan", "inf", "-inf", "1e999", "1e39", "1e-50", "-1e-400"})
+    CHECK(said(wrong) ==
+          fmt::format("invalid_problem: bias: {} (want a finite number that f32 holds, or FILE.npy)", wrong));
+}
+
+TEST_CASE("an option's type is one of its own") {
+  constexpr DType kSome[] = {DType::f32, DType::i8};
+  CHECK(type_option("type", "i8", kSome) == DType::i8);
+  for (const char* wrong : {"f64", "F32", "b8"})
+    CHECK(type_option("type", wrong, kSome).error().message() ==
+          fmt::format("invalid_problem: type: {} (want one of f32, i8)", wrong));
 }

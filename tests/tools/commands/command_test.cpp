@@ -1,4 +1,5 @@
 // The command from outside: what it refuses, with which exit code, and that it then writes nothing.
+#include "by_numpy.hpp"
 #include "tools/run_command.hpp"
 
 #include <sectile/planner.hpp>
@@ -210,7 +211,7 @@ std::vector<Case> refusals_of_the_rest() {
        "nvidia-hopper"},
       {"permute: a bias that is no number and no axis",
        {"permute", "IN.npy", "--axes", "0,2,1", "--bias", "x.npy", "-o", "OUT"},
-       "bias: x.npy (want a finite number, or AXIS:FILE.npy)"},
+       "bias: x.npy (want a finite number that f32 holds, or AXIS:FILE.npy)"},
       {"unknown option", {"devices", "--frobnicate"}, "sectile: error: parse: sectile devices: "},
       {"a missing argument",
        {"plan", "--target", "lavapipe"},
@@ -290,6 +291,8 @@ TEST_CASE("numbers that are none are refused by every option") {
       {"demo", "--min-time"},
       {"matmul", square, square, "--transpose-b", "-o", folder.path("out"), "--alpha"},
       {"matmul", square, square, "--transpose-b", "-o", folder.path("out"), "--c", square, "--beta"},
+      {"matmul", square, square, "--transpose-b", "-o", folder.path("out"), "--bias"},
+      {"permute", in, "--axes", "0,2,1", "-o", folder.path("out"), "--bias"},
       {"permute", in, "--axes", "0,2,1", "-o", folder.path("out"), "--scale"}};
   const std::size_t before = folder.files();
   for (std::vector<std::string> arguments : commands) {
@@ -307,6 +310,24 @@ TEST_CASE("numbers that are none are refused by every option") {
       CHECK(folder.files() == before);
     }
   }
+}
+
+TEST_CASE("numbers that f32 has infinity or 0 for are refused") {
+  const Folder folder;
+  write_inputs(folder);
+  const std::string in = folder.path("IN.npy"), square = folder.path("INmatrix.npy"), out = folder.path("out");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"matmul", square, square, "--transpose-b", "-o", out, "--alpha"},
+        {"matmul", square, square, "--transpose-b", "-o", out, "--bias"},
+        {"permute", in, "--axes", "0,2,1", "-o", out, "--scale"},
+        {"permute", in, "--axes", "0,2,1", "-o", out, "--bias"}})
+    for (const char* number : {"1e39", "1e-50"}) {
+      std::vector<std::string> arguments = command;
+      arguments.back() += std::string("=") + number;
+      const Ran ran = run_sectile(arguments);
+      CHECK(ran.code == 2);
+      CHECK_MESSAGE(ran.err.find("finite number that f32 holds") != std::string::npos, ran.err);
+    }
 }
 
 TEST_CASE("errors are JSON where asked for") {
@@ -488,6 +509,36 @@ TEST_CASE("recorded profiles are targets") {
   CHECK_MESSAGE(live.code == 0, live.err);
   CHECK_MESSAGE(read.code == 0, read.err);
   CHECK(live.out == read.out);
+}
+
+TEST_CASE("what a permute computes with is not rounded before") {
+  check_by_numpy(R"(
+import sys, numpy as np
+folder, step = sys.argv[1], sys.argv[2]
+cases = [
+  ('f8', [-1e6], '--activation leaky_relu:0.001 --cast f16', [-1000], 'f2'),
+  ('f8', [-0.4, -1.3], '--activation leaky_relu:10 --cast i8', [-4, -13], 'i1'),
+  ('f8', [-0.4, -1.3], '--activation leaky_relu:-10 --cast u8', [4, 13], 'u1'),
+  ('f8', [-3, 1e-3], '--activation relu', [0, np.float32(1e-3)], 'f4'),
+  ('f8', [1.3, 300], '--activation none --cast u8', [1, 255], 'u1'),
+  ('i8', [2**33], '--activation clamp:0:5 --cast f16', [5], 'f2'),
+  ('i8', [2**33, 3], '--scale 0.5 --cast f32', [2**32, 1.5], 'f4'),
+  ('i2', [-300, 400], '--activation relu', [0, 400], 'i4'),
+  ('V2', [0x3f80, 0xbf80], '--activation relu', [0x3f80, 0], 'V2'),
+  ('?', [1, 0, 1], '--bias 200', [201, 200, 201], 'i4'),
+  ('?', [1, 0], '--scale 2', [2, 0], 'i4'),
+  ('?', [1, 0], '--cast f32', [1, 0], 'f4'),
+]
+for n, (t, values, options, right, out) in enumerate(cases):
+    if step == 'write':
+        np.save(f'{folder}/{n}a.npy', np.array(values, '<u2').view('V2') if t == 'V2' else np.array(values, t))
+        print('--axes 0 ' + options)
+        continue
+    got = np.load(f'{folder}/{n}.out.npy')
+    want = np.array(right, '<u2').view('V2') if out == 'V2' else np.array(right, out)
+    assert got.dtype == want.dtype and got.tobytes() == want.tobytes(), (n, got, want)
+)",
+                 "permute", {"a"}, 12);
 }
 
 TEST_CASE("permute agrees with NumPy") {

@@ -369,3 +369,27 @@ for n, (t, sa, sb, turned, options, right) in enumerate(cases):
 )",
                  "matmul", {"a", "b"}, 10);
 }
+
+TEST_CASE("what follows an i8 sum in bf16 takes it as f32 has it") {
+  check_by_numpy(R"(
+import sys, numpy as np
+folder, step = sys.argv[1], sys.argv[2]
+# 2^24 + 1 and 257 * 2^16 + 1, which bf16 and f32 round differently; a term that cancels the sum.
+cases = [('--bias -16777216', 0, 16777217), ('--c c --beta 1', 0, 16777217), ('--c c --beta 0.5 --alpha 0.5', 0, 16777217),
+         ('--alpha 2', 2 * 16777216, 16777217), ('--bias 0', 16777216, 16842753), ('', 16908288, 16842753),
+         ('--activation relu', 16908288, 16842753), ('--activation leaky_relu:1', 16777216, 16842753)]
+for n, (options, right, total) in enumerate(cases):
+    count, left = divmod(total, 127 * 127)
+    row = [127] * count + [left // 127, left % 127]
+    if step == 'write':
+        np.save(f'{folder}/{n}a.npy', np.array([row] * 3, 'i1'))
+        np.save(f'{folder}/{n}b.npy', np.array([[127] * 5] * (len(row) - 1) + [[1] * 5], 'i1'))
+        np.save(f'{folder}/{n}c.npy', np.full((3, 5), 0xcb80, '<u2').view('V2'))
+        print('--out-type bf16 ' + ' '.join(f'{folder}/{n}c.npy' if o == 'c' else o for o in options.split()))
+        continue
+    got = np.load(f'{folder}/{n}.out.npy').view('<u2').astype('u4')
+    got = (got << 16).view('f4')
+    assert got.shape == (3, 5) and (got == right).all(), (n, options, got)
+)",
+                 "matmul", {"a", "b"}, 8);
+}
