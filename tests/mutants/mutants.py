@@ -108,6 +108,9 @@ class Runner:
         self.areas = read_areas()
         self.tests = {}
         for preset in ("release", "asan"):
+            # A copy from an earlier run knows the tests of its day until it is configured again.
+            if os.path.exists(os.path.join(root, "build", preset, "build.ninja")):
+                self.copy.build(preset, ["build.ninja"])
             self.tests.update(trees.tests_of(root, preset))
         if not self.tests:
             raise SystemExit(f"mutants: no release build in {root}")
