@@ -92,13 +92,16 @@ const std::vector<CoveringProduct<P>>& covering_cases(std::uint64_t seed, Access
   return cases;
 }
 
-// Any number of cases for a device without accesses of 1 and 2 bytes: those of a seed, then those of the next one.
+// The case of that number, or nullptr behind the last one. For a device without accesses of 1 and 2 bytes there is any
+// number of them: those of a seed, then those of the next one.
 template <class P>
-const CoveringProduct<P>& case_of_words(const std::vector<CoveringProduct<P>>& (*cases)(std::uint64_t, Accesses),
-                                        std::uint64_t seed, std::uint64_t index) {
-  const std::size_t size = cases(seed, Accesses::words).size();
-  const auto& all = cases(seed + index / size, Accesses::words);
-  return all[index % size % all.size()];
+const CoveringProduct<P>* covering_case(const std::vector<CoveringProduct<P>>& (*cases)(std::uint64_t, Accesses),
+                                        std::uint64_t seed, std::uint64_t index, Accesses accesses) {
+  const auto& first = cases(seed, accesses);
+  if (index < first.size()) return &first[index];
+  if (accesses != Accesses::words) return nullptr;
+  const auto& all = cases(seed + index / first.size(), accesses);
+  return &all[index % first.size() % all.size()];
 }
 
 std::uint32_t element_align(DType type, bool aligned) noexcept;

@@ -20,13 +20,13 @@ class CheckConv2ds final : public CheckOperation {
   // First those that together meet every pair of levels, then random ones. One in four with few pipelines, where the
   // epilogue is pushed.
   CheckCase generate(std::uint64_t seed, std::uint64_t index, bool words) const override {
-    const auto& covering = reference::covering_conv2ds(seed, reference::Accesses::any);
+    const auto* c = reference::covering_case(reference::covering_conv2ds, seed, index,
+                                             words ? reference::Accesses::words : reference::Accesses::any);
     const bool few = index % 4 == 1;
-    if (!words && index >= covering.size())
+    if (c == nullptr)
       return {.problem = reference::generate_conv2d(seed, index), .candidate = {}, .few_pipelines = few};
-    const auto& c = words ? reference::case_of_words(reference::covering_conv2ds, seed, index)
-                          : covering[static_cast<std::size_t>(index)];
-    return {c.problem, c.candidate, c.without_dot, c.multiprocessors, few && !c.all_pipelines, c.max_scratch_bytes};
+    return {c->problem,          c->candidate, c->without_dot, c->multiprocessors, few && !c->all_pipelines,
+            c->max_scratch_bytes};
   }
 
   std::string lack(const Problem& problem, const DeviceProfile& profile) const override {

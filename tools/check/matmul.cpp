@@ -17,12 +17,10 @@ class CheckMatmuls final : public CheckOperation {
   }
   // First those that together meet every pair of levels, then random ones.
   CheckCase generate(std::uint64_t seed, std::uint64_t index, bool words) const override {
-    const auto& covering = reference::covering_matmuls(seed, reference::Accesses::any);
-    if (!words && index >= covering.size())
-      return {.problem = reference::generate_matmul(seed, index), .candidate = {}};
-    const auto& c = words ? reference::case_of_words(reference::covering_matmuls, seed, index)
-                          : covering[static_cast<std::size_t>(index)];
-    return {c.problem, c.candidate, c.without_dot, c.multiprocessors};
+    const auto* c = reference::covering_case(reference::covering_matmuls, seed, index,
+                                             words ? reference::Accesses::words : reference::Accesses::any);
+    if (c == nullptr) return {.problem = reference::generate_matmul(seed, index), .candidate = {}};
+    return {c->problem, c->candidate, c->without_dot, c->multiprocessors};
   }
 
   std::string lack(const Problem& problem, const DeviceProfile& profile) const override {

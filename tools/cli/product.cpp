@@ -46,11 +46,14 @@ Result<const NpyHeader*> Inputs::add_as(std::string_view name, const std::string
   return &arrays.back().second.header;
 }
 
-Result<void> Inputs::add_number(std::string_view name, double value, DType type, std::int64_t count) {
-  auto bytes = filled(name, value, type, static_cast<std::size_t>(count));
+Result<bool> Inputs::add_number(std::string_view name, const std::string& text, DType type, std::int64_t count) {
+  const auto number = number_of(name, text, ", or FILE.npy");
+  if (!number) return std::unexpected(number.error());
+  if (!*number) return false;
+  auto bytes = filled(name, **number, type, static_cast<std::size_t>(count));
   if (!bytes) return std::unexpected(bytes.error());
   arrays.emplace_back(name, NpyArray{{}, std::move(*bytes)});
-  return {};
+  return true;
 }
 
 std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }

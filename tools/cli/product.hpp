@@ -43,8 +43,8 @@ struct Inputs {
   Result<const NpyHeader*> add(std::string_view name, const std::string& path);
   // The same, its elements converted. Errors: those of convert too.
   Result<const NpyHeader*> add_as(std::string_view name, const std::string& path, DType type, std::string_view whose);
-  // A vector of one number, as an operand. Errors: filled's.
-  Result<void> add_number(std::string_view name, double value, DType type, std::int64_t count);
+  // A vector of one number, as an operand; false where the text is a file's name. Errors: number_of's and filled's.
+  Result<bool> add_number(std::string_view name, const std::string& text, DType type, std::int64_t count);
 };
 
 std::string shape_text(const std::vector<std::int64_t>& shape);  // "(2, 3)"

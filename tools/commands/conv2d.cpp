@@ -141,9 +141,9 @@ Result<void> check_vector(const NpyHeader& header, const std::string& path, std:
 // A file with a value for each output channel, or a number for all of them.
 Result<void> add_vector(Inputs& inputs, std::string_view name, const std::string& text, DType type,
                         std::string_view whose, std::int64_t channels) {
-  const auto number = number_of(name, text, ", or FILE.npy");
+  const auto number = inputs.add_number(name, text, type, channels);
   if (!number) return std::unexpected(number.error());
-  if (*number) return inputs.add_number(name, **number, type, channels);
+  if (*number) return {};
   const auto header = inputs.add_as(name, text, type, whose);
   if (!header) return std::unexpected(header.error());
   return check_vector(**header, text, channels);

@@ -60,11 +60,11 @@ Result<void> set_shape(MatmulProblem& p, const MatmulOptions& options, const Mat
 
 Result<void> add_bias(MatmulProblem& p, const std::string& path, Inputs& inputs) {
   if (path.empty()) return {};
-  const auto number = number_of("bias", path, ", or FILE.npy");
+  const auto number = inputs.add_number("bias", path, p.out, p.n);
   if (!number) return std::unexpected(number.error());
   if (*number) {
     p.bias = PerAxis::column;
-    return inputs.add_number("bias", **number, p.out, p.n);
+    return {};
   }
   const auto header = inputs.add_as("bias", path, p.out, "the result's: ");
   if (!header) return std::unexpected(header.error());

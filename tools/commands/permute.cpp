@@ -74,9 +74,9 @@ Result<void> set_layout(PermuteProblem& problem, const PermuteOptions& options) 
   return {};
 }
 
-// The arrays that a stage reads besides the source, in the order of operands, and what became of all elements.
 constexpr DType kStageTypes[] = {DType::f32, DType::f16, DType::bf16, DType::i8, DType::u8, DType::i32};
 
+// The arrays that a stage reads besides the source, in the order of operands, and what became of all elements.
 struct Arrays {
   std::vector<NpyArray> list;
   std::optional<double> bias;  // a number for every element; its vector, which is in the list, is filled at the end
@@ -161,17 +161,15 @@ bool staged(const PermuteOptions& options) { return !options.cast.empty() || com
 Result<DType> stage_source(NpyArray& array, const PermuteOptions& options, Notes& notes) {
   const auto from = number_type(array.header, options.in);
   if (!from) return from;
-  const auto is_type = [](DType type) { return std::ranges::contains(kStageTypes, type); };
-  if (is_type(*from) && !is_boolean(array.header)) return from;
+  if (std::ranges::contains(kStageTypes, *from) && !is_boolean(array.header)) return from;
   const auto cast = options.cast.empty() ? Result<DType>(DType::i32) : type_option("cast", options.cast, kStageTypes);
   if (!cast) return cast;
+  const DType wide = computes(options) ? DType::f32 : *cast;
   if (*from == DType::f64) {
-    const DType to = !computes(options) && is_type(*cast) ? *cast : DType::f32;
-    if (auto done = cast_double(array, to, options.in, notes); !done) return std::unexpected(done.error());
-    return to;
+    if (auto done = cast_double(array, wide, options.in, notes); !done) return std::unexpected(done.error());
+    return wide;
   }
   const bool is_float = *cast == DType::f32 || *cast == DType::f16 || *cast == DType::bf16;
-  const DType wide = computes(options) ? DType::f32 : *cast;
   const DType to = is_float && !all_fit(array, DType::i32) ? wide : DType::i32;
   if (auto done = convert(array, to, options.in, "", notes); !done) return std::unexpected(done.error());
   return to;

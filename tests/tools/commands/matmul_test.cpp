@@ -375,8 +375,8 @@ TEST_CASE("what follows an i8 sum in bf16 takes it as f32 has it") {
 import sys, numpy as np
 folder, step = sys.argv[1], sys.argv[2]
 # 2^24 + 1 and 257 * 2^16 + 1, which bf16 and f32 round differently; a term that cancels the sum.
-cases = [('--bias -16777216', 0, 16777217), ('--c c --beta 1', 0, 16777217), ('--c c --beta 0.5 --alpha 0.5', 0, 16777217),
-         ('--alpha 2', 2 * 16777216, 16777217), ('--bias 0', 16777216, 16842753), ('', 16908288, 16842753),
+cases = [('--bias -16777216', 0, 16777217), ('--c c --beta 1', 0, 16777217),
+         ('--c c --beta 0.5 --alpha 0.5', 0, 16777217), ('--alpha 2', 2 * 16777216, 16777217), ('--bias 0', 16777216, 16842753), ('', 16908288, 16842753),
          ('--activation relu', 16908288, 16842753), ('--activation leaky_relu:1', 16777216, 16842753)]
 for n, (options, right, total) in enumerate(cases):
     count, left = divmod(total, 127 * 127)
