@@ -148,21 +148,9 @@ void store_run(Target g, uint m, uint n, acc_t acc[MAX_RUN]) {
   float v[MAX_RUN];
   [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i) v[i] = 0.0;
   [[unroll]] for (uint i = 0u; i < kWidthD; ++i) v[i] = finished(g, acc[i], m, n + i, c[i], residual[i]);
-  // One test of a run's bf16 for NaNs: their sum is one if any of them is. A test of each costs 3 % (n = 1024, H200).
-  bool numbers = false;
-  if (kOutType == MATMUL_TYPE_BF16) {
-    float sum = v[0];
-    [[unroll]] for (uint i = 1u; i < kWidthD; ++i) sum += v[i];
-    numbers = (floatBitsToUint(sum) & 0x7fffffffu) <= 0x7f800000u;
-  }
-  if (kOutType == MATMUL_TYPE_BF16 && numbers) {
-    [[unroll]] for (uint i = 0u; i < 4u; ++i)
-      if (2u * i < kWidthD) raw[i] = pack_bf16_numbers(v[2u * i], v[2u * i + 1u]);
-  } else {
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) {
-      if (kOutType == MATMUL_TYPE_F32) raw[i] = floatBitsToUint(v[i]);
-      else if (2u * i < kWidthD) raw[i] = pack_pair(kOutType, v[2u * i], v[2u * i + 1u]);
-    }
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) {
+    if (kOutType == MATMUL_TYPE_F32) raw[i] = floatBitsToUint(v[i]);
+    else if (2u * i < kWidthD) raw[i] = pack_sums(kOutType, v[2u * i], v[2u * i + 1u]);
   }
   store_raw(g.d, at, bytes, raw);
 }

@@ -78,23 +78,30 @@ float float_for_bf16(int v) {
 }
 
 float bf16_to_float(uint bits) { return uintBitsToFloat(bits << 16); }
-// A number's bits, rounded to those of a bf16 (nearest, ties to even) in the upper half; the lower one is anything.
-// A device's own conversion may round to zero instead (VK_KHR_shader_bfloat16). NVIDIA's does, and RoundingModeRTE or
+// A device's own conversion may round to zero (VK_KHR_shader_bfloat16). NVIDIA's does, and RoundingModeRTE or
 // FPRoundingMode does not change it (580.159.04).
-uint rounded_number(float v) {
-  uint bits = floatBitsToUint(v);
-  return bits + 0x7fffu + ((bits >> 16) & 1u);
-}
+// The bits of a float, rounded to those of a bf16 (nearest, ties to even) in the upper half; the lower one is anything.
 uint rounded_to_bf16(float v) {            // a NaN stays a NaN
-  return (floatBitsToUint(v) & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : rounded_number(v);
+  uint bits = floatBitsToUint(v);
+  return (bits & 0x7fffffffu) > 0x7f800000u ? 0x7fc00000u : bits + 0x7fffu + ((bits >> 16) & 1u);
+}
+// The same by arithmetic, for sums: infinities and NaNs need no test, and half of the instructions are floating point's.
+// In units of v's last place, v + 0x7f7f + (0x80 + 1 if the lowest bit that stays is set): each product is exact, so a
+// device without fma rounds alike. A float below 2^-126 is cut off, not rounded; arithmetic may take it for 0 anyway.
+uint rounded_sum_to_bf16(float v) {
+  uint bits = floatBitsToUint(v);
+  float power = uintBitsToFloat(bits & 0xff800000u), odd = uintBitsToFloat(bits & 0xff810000u);
+  return floatBitsToUint(fma(odd, 1.0 / 65536.0, fma(power, 32639.0 / 8388608.0, v)));
 }
 uint upper_halves(uint low, uint high) { return (low >> 16) | (high & 0xffff0000u); }
-// A pair of which none is a NaN.
-uint pack_bf16_numbers(float a, float b) { return upper_halves(rounded_number(a), rounded_number(b)); }
 uint float_to_bf16(float v) { return rounded_to_bf16(v) >> 16; }
 uint pack_pair(const uint type, float a, float b) {
   if (type == SECTILE_TYPE_F16) return pack_halves(a, b);
   return upper_halves(rounded_to_bf16(a), rounded_to_bf16(b));
+}
+uint pack_sums(const uint type, float a, float b) {
+  if (type == SECTILE_TYPE_F16) return pack_halves(a, b);
+  return upper_halves(rounded_sum_to_bf16(a), rounded_sum_to_bf16(b));
 }
 vec2 unpack_pair(const uint type, uint bits) {
   if (type == SECTILE_TYPE_F16) return unpackHalf2x16(bits);
