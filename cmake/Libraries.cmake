@@ -1,14 +1,25 @@
 # The libraries, one for each folder of src/, and their dependences.
 
 # sectile_library(NAME): sectile_NAME from src/NAME/*.cpp and the folders below.
+# PART_OF other: its sources are src/other/name, and its objects are part of that library. That one has HAS_PARTS.
 function(sectile_library name)
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${name}/*.cpp)
+  cmake_parse_arguments(arg "" "PART_OF" "HAS_PARTS" ${ARGN})
+  set(kind STATIC)
+  set(folder src/${name})
+  if(arg_PART_OF)
+    set(kind OBJECT)
+    set(folder src/${arg_PART_OF}/${name})
+  endif()
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${folder}/*.cpp)
+  foreach(part IN LISTS arg_HAS_PARTS)
+    list(FILTER sources EXCLUDE REGEX "/${folder}/${part}/")
+  endforeach()
   if(NOT sources)
     message(WARNING "src/${name} has no source yet")
     set(sources ${PROJECT_SOURCE_DIR}/cmake/empty.cpp)
   endif()
   sectile_batched(sources ${name} ${sources})
-  add_library(sectile_${name} STATIC ${sources})
+  add_library(sectile_${name} ${kind} ${sources})
   target_include_directories(sectile_${name}
     PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>
     PRIVATE ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/shaders)
@@ -30,9 +41,14 @@ endif()
 # From the ground up: a library links those above it in this list. No two link each other.
 sectile_library(base)
 sectile_library(device)
-sectile_library(plan)
-sectile_optimized(sectile_plan)
-sectile_typed(sectile_plan)
+# GEMMs know no operation (tests/rooms.sh); matmul and conv2d stand on them.
+sectile_library(gemm PART_OF plan)
+sectile_library(plan HAS_PARTS gemm)
+target_sources(sectile_plan PRIVATE $<TARGET_OBJECTS:sectile_gemm>)
+foreach(planner gemm plan)
+  sectile_optimized(sectile_${planner})
+  sectile_typed(sectile_${planner})
+endforeach()
 sectile_library(backend)
 sectile_library(embedded)
 sectile_library(module)
@@ -44,8 +60,9 @@ endif()
 
 # Errors, element types, hashes and JSON's text; a plan's id is a hash over the profile's JSON, which src/device writes.
 target_link_libraries(sectile_device PUBLIC sectile_base)
+target_link_libraries(sectile_gemm PUBLIC sectile_device)
 target_link_libraries(sectile_plan PUBLIC sectile_device)
-foreach(pure base device plan)
+foreach(pure base device gemm plan)
   target_link_libraries(sectile_${pure} PRIVATE
     ${fmt_library} $<BUILD_INTERFACE:sectile_dep_json> $<BUILD_INTERFACE:sectile_dep_xxhash>)
   # These are pure: an include of a GPU header finds one of ours instead, which is an error.

@@ -13,9 +13,11 @@ device: base
 plan/access: shaders
 plan/cost:
 plan/product: base plan
+plan/gemm: base device plan plan/access plan/cost shaders
 plan/OPERATION: base device plan plan/access plan/cost plan/product shaders
-plan/conv2d: plan/matmul plan/permute
-plan: base plan/cost plan/OPERATION shaders
+plan/matmul: plan/gemm
+plan/conv2d: plan/gemm plan/permute
+plan: base plan/cost plan/gemm plan/OPERATION shaders
 backend:
 embedded:
 module: backend base

@@ -2,7 +2,7 @@
 // at a time, and a GPU's loops on a CPU. They are fallback rows: the planner takes them only if they are forced.
 #pragma once
 
-#include "matmul/rows.hpp"
+#include "gemm/rows.hpp"
 
 #include <span>
 

@@ -2,7 +2,8 @@
 #include <sectile/planner.hpp>
 
 #include "plan/conv2d/context.hpp"
-#include "plan/matmul/context.hpp"
+#include "plan/gemm/plan.hpp"
+#include "plan/matmul/problem.hpp"
 
 #include <algorithm>
 #include <initializer_list>
@@ -33,7 +34,7 @@ std::string unit_refusal(const Plan& plan, const DeviceProfile& profile) {
   // Products with few rows use matvec on every device; K = 0 has no product.
   if (const auto* matmul = std::get_if<MatmulProblem>(&plan.problem);
       matmul != nullptr && matmul->type != DType::f32 && has_step(plan, {"matmul_simt", "matmul_direct"}))
-    return detail::matmul_unit_refusal(*matmul, profile);
+    return detail::gemm_unit_refusal(detail::gemm_of(*matmul), profile);
   // Depthwise kernels have no product that a unit could multiply.
   if (const auto* conv2d = std::get_if<Conv2dProblem>(&plan.problem);
       conv2d != nullptr && conv2d->type != DType::f32 &&

@@ -33,7 +33,7 @@ constexpr SimtRow rung(int height, const char* note) {
           .prefetch = height >= 6,
           .fetchers = height >= 1 ? 0u : 1u,
           .interleaved = height >= 2,
-          .order = height >= 7 ? 8u : 1u};
+          .group_m = height >= 7 ? 8u : 1u};
 }
 
 constexpr SimtRow kSimt[] = {

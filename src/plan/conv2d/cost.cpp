@@ -23,10 +23,10 @@ std::int64_t whole_cost(const Conv2dContext& c, const Conv2dConfig& d) {
   const std::uint64_t processors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
   if (c.cpu()) {
     // In nanoseconds until the end, so that small problems keep their order.
-    const std::uint64_t at_full_rate = product(products, c.model.matmul_cpu.thousand_products / 1000);
+    const std::uint64_t at_full_rate = product(products, c.model.gemm_cpu.ps_per_kfma / 1000);
     return static_cast<std::int64_t>(product(at_full_rate / d.rate_permille + 1, 1000) / processors);
   }
-  const MatmulGpuCost& model = c.model.matmul;
+  const GemmGpuCost& model = c.model.gemm;
   std::uint64_t bytes = 0;
   for (const PlanOperand& operand : c.operands) bytes += operand.bytes;
   const std::uint64_t memory = product(bytes, 1000) / d.memory_permille / model.dram_bytes;
@@ -52,16 +52,16 @@ std::int64_t whole_cost(const Conv2dContext& c, const Conv2dConfig& d) {
 // 128, 2x1280x16x16 76 for 190. On a CPU a byte takes 100 ps: not fitted; lavapipe 26.1.6, two cores, the same day,
 // ranks it behind conv2d_lanes as it was measured (`sectile bench PROBLEM --all-candidates`, three problems).
 std::int64_t conv2d_transform_cost(const Conv2dContext& c, std::uint64_t bytes) {
-  const MatmulGpuCost& gpu = c.model.matmul;
-  if (c.cpu()) return c.model.matmul_cpu.second_step + static_cast<std::int64_t>(product(bytes, 100));
+  const GemmGpuCost& gpu = c.model.gemm;
+  if (c.cpu()) return c.model.gemm_cpu.second_step + static_cast<std::int64_t>(product(bytes, 100));
   const std::uint64_t clocks = gpu.permute_step + product(bytes, 1000) / 700 / gpu.dram_bytes;
   return static_cast<std::int64_t>(product(clocks, gpu.clock_picoseconds));
 }
 
 std::int64_t conv2d_cost(const Conv2dContext& c, const Conv2dConfig& d) {
   if (d.groups != 0) return whole_cost(c, d);
-  const std::int64_t part = matmul_cost(*d.product->context, d, d.estimate) + d.product->around_cost;
-  return d.product->once_cost + part * static_cast<std::int64_t>(d.product->parts_after.size() + 1);
+  const std::int64_t part = gemm_cost(*d.product->context, d, d.estimate) + d.product->extra_steps_cost;
+  return d.product->filter_transform_cost + part * static_cast<std::int64_t>(d.product->parts_after.size() + 1);
 }
 
 }  // namespace sectile::detail

@@ -93,7 +93,7 @@ void set_gpu_clocks(const Conv2dContext& c, const Row& r, const Work& work, Conv
 Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const auto& p = c.problem;
-  const MatmulContext& words = *c.whole->context;
+  const GemmContext& words = *c.whole->context;
   Conv2dConfig d = whole_config(c, "conv2d_depthwise");
   if (words.integer()) {  // it has no variant without accesses of 1 byte
     d.base = "i8.narrow";
@@ -102,14 +102,14 @@ Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   d.workgroup = r.workgroup;
   d.run_d = r.channels;
   d.groups = ceil_div(static_cast<std::uint64_t>(items(c, r)), d.workgroup) * static_cast<std::uint64_t>(p.n);
-  const std::int64_t images = p.n > 1 ? words.at.a_batch : 0;
+  const std::int64_t images = p.n > 1 ? words.gemm.at.a_batch : 0;
   if (channels_last(c)) {
     d.width_d = std::min(words.width_d, r.channels);
     if (p.k == p.c)
-      d.width_a = widest_access(words.a_type, r.channels, words.problem.a_align, words.at.lda, images, p.k);
+      d.width_a = widest_access(words.a_type, r.channels, words.gemm.a_align, words.gemm.at.lda, images, p.k);
   }
   const bool rsck = p.w_layout == FilterLayout::rsck;
-  if (rsck) d.width_b = widest_access(words.b_type, r.channels, words.problem.b_align, p.k, 0, p.k);
+  if (rsck) d.width_b = widest_access(words.b_type, r.channels, words.gemm.b_align, p.k, 0, p.k);
   d.add(CONV2D_DEPTHWISE_SPEC_STRIP, r.strip);
   d.add(CONV2D_DEPTHWISE_SPEC_WEIGHTS, rsck ? CONV2D_WEIGHTS_RSCK : CONV2D_WEIGHTS_KCRS);
   d.add(CONV2D_DEPTHWISE_SPEC_CHANNELS, r.channels);

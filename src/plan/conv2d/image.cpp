@@ -10,7 +10,7 @@ namespace {
 
 class GatheredImage final : public GatheredOperand {
  public:
-  GatheredImage(const Conv2dProblem& p, const Reading& reading)
+  GatheredImage(const Conv2dProblem& p, const ImageAccess& reading)
       : p_(p),
         at_(reading.at),
         along_pixels_(reading.along_pixels),
@@ -32,16 +32,15 @@ class GatheredImage final : public GatheredOperand {
     first_k_ = middle_k / kMostStep * kMostStep + kMostStep <= length_ ? middle_k / kMostStep * kMostStep : 0;
     is_b = reading.is_b;
     states_first_row = !is_b;
-    joined = is_b && !few_pipelines_ && joins_images(p);
-    elements = p.h * p.w * (is_b ? p.c : p.n * channels_);
+    flattened_batch = is_b && !few_pipelines_ && flattens_images(p);
     simt = "conv2d_simt";
     coopmat = "conv2d_coopmat";
     coopmat_suffix = is_b ? ".b" : ".a";
     if (reading.in_chunks) {
       coopmat_suffix = ".p";
-      moved_chunks = static_cast<std::uint32_t>(p.s);
-      of_moved.add({CONV2D_SPEC_PAD_LEFT, static_cast<std::uint32_t>(p.pad_left)});
-      of_moved.add({CONV2D_SPEC_DILATION_W, static_cast<std::uint32_t>(p.dilation_w)});
+      taps_per_load = static_cast<std::uint32_t>(p.s);
+      tap_constants.add({CONV2D_SPEC_PAD_LEFT, static_cast<std::uint32_t>(p.pad_left)});
+      tap_constants.add({CONV2D_SPEC_DILATION_W, static_cast<std::uint32_t>(p.dilation_w)});
     }
     if (p.x_scale) addresses.add("x.scale");
     if (p.x_bias) addresses.add("x.bias");
@@ -59,16 +58,25 @@ class GatheredImage final : public GatheredOperand {
     return width;
   }
 
-  std::int64_t reach(std::uint32_t rows) const override {
+  std::int64_t elements() const override { return p_.h * p_.w * (is_b ? p_.c : p_.n * channels_); }
+
+  bool offsets_fit(std::int64_t rows, std::int64_t, Refusal& refusal) const override {
+    const std::int64_t bytes = size_bytes(p_.x_type), all = reach(rows);
+    return all < (std::int64_t{1} << 31) / bytes ||
+           refusal.no("a tile reads elements {} bytes apart, beyond 2^31", all * bytes);
+  }
+
+  // Elements from the address that a tile's offsets are relative to, to the end of all that so many rows may read.
+  std::int64_t reach(std::int64_t rows) const {
     const std::int64_t image =
         at_.block == 0 ? p_.h * p_.w * at_.pixel : (channels_ + at_.block - 1) / at_.block * at_.plane;
-    if (is_b && !joined) return image;
-    return (std::min<std::int64_t>(p_.n, (std::int64_t{rows} - 2 + pixels_) / pixels_ + 1) - 1) * at_.image + image;
+    if (is_b && !flattened_batch) return image;
+    return (std::min<std::int64_t>(p_.n, (rows - 2 + pixels_) / pixels_ + 1) - 1) * at_.image + image;
   }
 
   std::int64_t element(std::uint32_t row, std::uint32_t k) const override {
     std::uint32_t pixel = middle_ + row;
-    const bool one = is_b && !joined;
+    const bool one = is_b && !flattened_batch;
     const std::uint32_t image = one ? 0 : divide(pixel, by_pixels_);
     pixel = one ? std::min(pixel, pixels_ - 1) : pixel - image * pixels_;
     const std::uint32_t p = divide(pixel, by_columns_), q = pixel - p * columns_;
@@ -101,7 +109,7 @@ class GatheredImage final : public GatheredOperand {
     list.add({CONV2D_SPEC_BLOCK, block});
     list.add({CONV2D_SPEC_PROLOGUE, prologue_bits(p_)});
     list.add({CONV2D_SPEC_UNIFORM, uniform ? 1u : 0u});
-    if (joined) list.add({CONV2D_SPEC_JOINED, 1});
+    if (flattened_batch) list.add({CONV2D_SPEC_JOINED, 1});
     return list;
   }
 
@@ -112,7 +120,7 @@ class GatheredImage final : public GatheredOperand {
     const auto word = [&](std::int64_t value) { words.add(static_cast<std::uint32_t>(value)); };
     word(p_.h);
     word(p_.w);
-    word(halves(p_.pad_top, p_.pad_left));
+    word(pack_u16x2(p_.pad_top, p_.pad_left));
     word(channels_);
     word(by_channels_.multiplier);
     word(columns_);
@@ -124,9 +132,9 @@ class GatheredImage final : public GatheredOperand {
       word(at_.image);
       word(at_.image >> 32);
     }
-    word(halves(p_.stride_h, p_.stride_w));
-    word(halves(p_.dilation_h, p_.dilation_w));
-    if (joined) word(by_pixels_.multiplier);
+    word(pack_u16x2(p_.stride_h, p_.stride_w));
+    word(pack_u16x2(p_.dilation_h, p_.dilation_w));
+    if (flattened_batch) word(by_pixels_.multiplier);
   }
 
   const Conv2dProblem& p_;
@@ -141,11 +149,11 @@ class GatheredImage final : public GatheredOperand {
 
 }  // namespace
 
-std::unique_ptr<GatheredOperand> gathered_image(const Conv2dProblem& problem, const Reading& reading) {
-  return std::make_unique<GatheredImage>(problem, reading);
+std::shared_ptr<const GatheredOperand> gathered_image(const Conv2dProblem& problem, const ImageAccess& reading) {
+  return std::make_shared<const GatheredImage>(problem, reading);
 }
 
-bool joins_images(const Conv2dProblem& p) noexcept {
+bool flattens_images(const Conv2dProblem& p) noexcept {
   const ImageSize out = size_of_output(p);
   const std::int64_t pixels = out.height * out.width;
   if (p.n < 2 || pixels == 0 || (pixels + 127) / 128 * 128 * 100 < pixels * 103) return false;
@@ -169,7 +177,7 @@ std::uint32_t prologue_bits(const Conv2dProblem& p) noexcept {
          (p.x_relu ? CONV2D_PROLOGUE_RELU : 0u);
 }
 
-std::uint32_t halves(std::int64_t low, std::int64_t high) noexcept {
+std::uint32_t pack_u16x2(std::int64_t low, std::int64_t high) noexcept {
   return static_cast<std::uint32_t>(low | high << 16);
 }
 

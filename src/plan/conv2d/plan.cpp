@@ -30,12 +30,13 @@ struct Convolutions {
   void explain(const Conv2dStrategy& s, std::uint32_t row, const Conv2dConfig& d, std::int64_t cost,
                Candidate& candidate) const {
     if (d.rows != nullptr) {
-      explain_matmul(*d.product->context, *d.rows, d.row, d, cost, candidate);
-      const std::size_t around = d.product->before.size() + d.product->after.size();
+      explain_gemm(*d.product->context, *d.rows, d.row, d, cost, candidate);
+      const std::size_t extra_steps = d.product->before.size() + d.product->after.size();
       if (const std::size_t more = d.product->parts_after.size(); more != 0)
         candidate.detail += fmt::format(" parts={}", more + 1);
-      if (around != 0)
-        candidate.detail += fmt::format(" {}={} scratch={}", d.product->around, around, d.product->scratch_bytes);
+      if (extra_steps != 0)
+        candidate.detail +=
+            fmt::format(" {}={} scratch={}", d.product->extra_steps, extra_steps, d.product->scratch_bytes);
       return;
     }
     candidate.interior = s.estimate(c, row, d).interior;
@@ -93,7 +94,7 @@ Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& 
                   .of_winograd = {},
                   .whole = nullptr};
   c.whole = whole_problem(c);
-  if (problem.c != 0) add_products(c);
+  if (problem.c != 0) add_gemms(c);
   return c;
 }
 
@@ -124,22 +125,22 @@ Result<void> plan_gathered(Job& job, const Conv2dProblem& problem) {
   return {};
 }
 
-// Tiles of a batched matmul end with each image, those of joined columns do not. Where images waste columns the cheaper
-// of the two is taken. A product that needs another step first is not: f16 12x256x28x24 to 720 took 21 us as a matmul,
-// 26 with a permute of X before (NVIDIA H100, driver 580.159.04, `sectile bench --sweep conv2d --seed 707`).
+// Tiles of a batched matmul end with each image, those of flattened columns do not. Where images waste columns the
+// cheaper of the two is taken. A product that needs another step first is not: f16 12x256x28x24 to 720 took 21 us as a
+// matmul, 26 with a permute of X before (NVIDIA H100, driver 580.159.04, `sectile bench --sweep conv2d --seed 707`).
 // Explanations have both tables.
-Result<void> plan_plain_or_joined(Job& job, const Conv2dProblem& problem, const PlainMatmul& matmul) {
+Result<void> plan_pointwise_or_flattened(Job& job, const Conv2dProblem& problem, const PointwiseGemm& matmul) {
   Plan plain, gathered;
   plain.problem = gathered.problem = job.plan.problem;
   plain.operands = gathered.operands = job.plan.operands;
   Job as_plain{job.profile, job.options, plain}, as_gathered{job.profile, job.options, gathered};
-  const auto made_plain = plan_plain(as_plain, matmul);
+  const auto made_plain = plan_pointwise(as_plain, matmul);
   const auto made_gathered = plan_gathered(as_gathered, problem);
   if (!made_plain && !made_gathered) return made_plain;
   // A fallback's cost is no estimate.
-  const bool joined =
+  const bool flattened =
       made_gathered && !as_gathered.fallback && gathered.steps.front().kernel.stem.starts_with("conv2d");
-  const bool take_gathered = !made_plain || (joined && (as_plain.fallback || as_gathered.cost < as_plain.cost));
+  const bool take_gathered = !made_plain || (flattened && (as_plain.fallback || as_gathered.cost < as_plain.cost));
   Plan& taken = take_gathered ? gathered : plain;
   Plan& other = take_gathered ? plain : gathered;
   for (Candidate& candidate : other.candidates) candidate.chosen = false;
@@ -176,12 +177,12 @@ Result<void> Operation<Conv2dProblem>::plan(Job& job, const Conv2dProblem& probl
     job.plan.operands.push_back(
         {spec.name, spec.written ? OperandRole::destination : OperandRole::source, spec.bytes, spec.align});
   if (is_empty(problem)) return {};
-  if (const auto epilogue = as_epilogue(problem)) return plan_plain(job, *epilogue);
+  if (const auto epilogue = as_epilogue(problem)) return plan_pointwise(job, *epilogue);
   if (problem.alpha == 0) return plan_gathered(job, without_products(problem));
   if (const auto matmul = as_matmul(problem); matmul && !job.options.force.starts_with("conv2d")) {
     const bool both = job.profile.kind != DeviceKind::cpu && job.options.force.empty() && matmul->image_is_b &&
-                      !job.options.few_pipelines && joins_images(problem);
-    return both ? plan_plain_or_joined(job, problem, *matmul) : plan_plain(job, *matmul);
+                      !job.options.few_pipelines && flattens_images(problem);
+    return both ? plan_pointwise_or_flattened(job, problem, *matmul) : plan_pointwise(job, *matmul);
   }
   return plan_gathered(job, problem);
 }

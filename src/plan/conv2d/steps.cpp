@@ -12,20 +12,20 @@ std::uint32_t operand_index(std::span<const PlanOperand> operands, std::string_v
   return static_cast<std::uint32_t>(std::ranges::find(operands, name, &PlanOperand::name) - operands.begin());
 }
 
-Part whole_part(std::span<const PlanOperand> operands, std::string_view operand, std::string_view as) {
+OperandSlice whole_slice(std::span<const PlanOperand> operands, std::string_view operand, std::string_view as) {
   const std::uint32_t index = operand_index(operands, operand);
   return {std::string(as), index, 0, operands[index].bytes, operands[index].align};
 }
 
-Part add_scratch(const Conv2dContext& c, Conv2dProduct& product, std::string_view as, std::uint64_t bytes) {
+OperandSlice add_scratch(const Conv2dContext& c, Conv2dGemm& product, std::string_view as, std::uint64_t bytes) {
   const std::uint64_t offset = aligned_scratch(product.scratch_bytes);
   product.scratch_bytes = offset + bytes;
   return {std::string(as), static_cast<std::uint32_t>(c.operands.size() - 1), offset, bytes, kScratchAlign};
 }
 
-void place(std::span<Step> steps, std::span<const Part> parts) {
+void place(std::span<Step> steps, std::span<const OperandSlice> parts) {
   const auto move = [&](std::uint32_t& operand) {
-    const Part& part = parts[operand];
+    const OperandSlice& part = parts[operand];
     operand = part.operand;
     return part.offset;
   };
@@ -58,8 +58,8 @@ std::array<const char*, 2> common_permutes(std::uint32_t element_bytes) {
 
 }  // namespace
 
-Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, const Part& from, const Part& to,
-                         std::vector<Step>& steps, std::int64_t& cost) {
+Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, const OperandSlice& from,
+                         const OperandSlice& to, std::vector<Step>& steps, std::int64_t& cost) {
   Plan plan;
   plan.problem = problem;
   PlanOptions options{.kernels = c.options.kernels};
@@ -76,27 +76,27 @@ Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, 
   if (!made) return made;
   place(plan.steps, std::array{from, to});
   std::ranges::move(plan.steps, std::back_inserter(steps));
-  const MatmulGpuCost& gpu = c.model.matmul;
-  cost += job.cost + (c.cpu() ? std::int64_t{c.model.matmul_cpu.second_step}
+  const GemmGpuCost& gpu = c.model.gemm;
+  cost += job.cost + (c.cpu() ? std::int64_t{c.model.gemm_cpu.second_step}
                               : std::int64_t{gpu.permute_step} * gpu.clock_picoseconds);
   return {};
 }
 
 namespace {
 
-std::vector<PlanOperand> as_operands(std::span<const Part> parts) {
+std::vector<PlanOperand> as_operands(std::span<const OperandSlice> parts) {
   std::vector<PlanOperand> operands;
   operands.reserve(parts.size() + 1);
-  for (const Part& part : parts) operands.push_back({part.name, OperandRole::source, part.bytes, part.align});
+  for (const OperandSlice& part : parts) operands.push_back({part.name, OperandRole::source, part.bytes, part.align});
   return operands;
 }
 
 }  // namespace
 
-Result<Step> step_of_parts(const MatmulContext& c, const MatmulConfig& d, std::uint64_t groups,
-                           std::span<const Part> parts) {
+Result<Step> step_of_parts(const GemmContext& c, const GemmConfig& d, std::uint64_t groups,
+                           std::span<const OperandSlice> parts) {
   const std::vector<PlanOperand> operands = as_operands(parts);
-  auto step = matmul_step(c, d, groups, operands);
+  auto step = gemm_step(c, d, groups, operands);
   if (!step) return step;
   // What has no bytes is not read: X and W without input channels, or a B that the kernel has not.
   std::erase_if(step->addresses, [&](const AddressSlot& slot) { return parts[slot.operand].bytes == 0; });
@@ -109,10 +109,10 @@ namespace {
 
 // The steps of the other parts of the images. A part's first step needs no barrier: it writes what the part before it
 // reads no more since its last barrier.
-void add_parts(std::vector<Step>& steps, const Conv2dProduct& product) {
+void add_parts(std::vector<Step>& steps, const Conv2dGemm& product) {
   const std::size_t count = steps.size();
   for (const std::uint64_t first : product.parts_after) {
-    for (std::size_t i = product.once; i < count; ++i) {
+    for (std::size_t i = product.filter_transform_steps; i < count; ++i) {
       Step step = steps[i];
       for (AddressSlot& slot : step.addresses) slot.byte_offset += first * product.image_bytes[slot.operand];
       for (AccessRange& range : step.accesses) {
@@ -127,8 +127,8 @@ void add_parts(std::vector<Step>& steps, const Conv2dProduct& product) {
 }  // namespace
 
 Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d) {
-  const Conv2dProduct& product = *d.product;
-  std::vector<Part> parts = product.parts;
+  const Conv2dGemm& product = *d.product;
+  std::vector<OperandSlice> parts = product.parts;
   if (d.groups != 0) {
     auto step = step_of_parts(*product.context, d, d.groups, parts);
     if (!step) return std::unexpected(step.error());
@@ -137,7 +137,7 @@ Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d) 
   std::vector<PlanOperand> operands = as_operands(parts);
   operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
   std::uint64_t partial_sums = 0;
-  auto made = matmul_steps(*product.context, d, operands, partial_sums);
+  auto made = gemm_steps(*product.context, d, operands, partial_sums);
   if (!made) return std::unexpected(made.error());
   std::vector<Step> steps = std::move(*made);
   const auto scratch = static_cast<std::uint32_t>(c.operands.size() - 1);

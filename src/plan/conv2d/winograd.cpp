@@ -132,27 +132,27 @@ std::uint32_t common_align(std::uint32_t align, std::int64_t bytes) {
 // One of the steps beside the product.
 struct Transform {
   const char* stem = "";
-  MatmulProblem problem;
+  Gemm gemm;
   std::uint32_t epilogue = 0;
   std::uint32_t width_a = 1, width_d = 1;
   std::uint64_t items = 0;
-  std::vector<Part> parts;
+  std::vector<OperandSlice> parts;
 };
 
 struct Transforms {
   const Conv2dContext& c;
   const Conv2dProblem& p;  // of the first part's images
-  Conv2dProduct& product;
+  Conv2dGemm& product;
   Sizes z;
   std::string refusal = {};
 
-  Part scratch(std::string_view as, std::int64_t rows, std::int64_t columns) {
+  OperandSlice scratch(std::string_view as, std::int64_t rows, std::int64_t columns) {
     return add_scratch(c, product, as, planes_bytes(rows, columns));
   }
-  Part whole(std::string_view name, std::string_view as) const { return whole_part(c.operands, name, as); }
+  OperandSlice whole(std::string_view name, std::string_view as) const { return whole_slice(c.operands, name, as); }
   // The first part's images of an operand that has one for each of N.
-  Part images(const StoredImage& image, DType type, std::string_view as) const {
-    Part part = whole(image.name, as);
+  OperandSlice images(const StoredImage& image, DType type, std::string_view as) const {
+    OperandSlice part = whole(image.name, as);
     const std::int64_t apart = strides_of(image).image * size_bytes(type);
     part.bytes -= static_cast<std::uint64_t>((c.problem.n - p.n) * apart);
     product.image_bytes.resize(c.operands.size());
@@ -164,11 +164,11 @@ struct Transforms {
     return p.n == c.problem.n ? align : common_align(align, strides_of(image).image * size_bytes(type));
   }
 
-  void add(Transform& t, const GatheredOperand& words, std::vector<Step>& steps) {
+  void add(Transform& t, std::shared_ptr<const OwnWords> words, std::vector<Step>& steps) {
     t.parts.push_back({"b", 0, 0, 0});
-    MatmulContext context = matmul_context(t.problem, c.profile, nullptr, &words);
+    GemmContext context = gemm_context(t.gemm, c.profile, nullptr, std::move(words));
     context.epilogue = t.epilogue;
-    MatmulConfig d;
+    GemmConfig d;
     d.stem = t.stem;
     d.tile_m = d.tile_n = d.tile_k = 1;
     d.workgroup = kWorkgroup;
@@ -186,79 +186,79 @@ struct Transforms {
     }
     steps.push_back(std::move(*step));
     std::uint64_t bytes = 0;
-    for (const Part& part : t.parts) bytes += part.bytes;
-    product.around_cost += conv2d_transform_cost(c, bytes);
+    for (const OperandSlice& part : t.parts) bytes += part.bytes;
+    product.extra_steps_cost += conv2d_transform_cost(c, bytes);
   }
 
-  void filter(const Part& u) {
+  void filter(const OperandSlice& u) {
     const bool krsc = p.w_layout == FilterLayout::krsc;
-    Transform t{.stem = "conv2d_winograd_filter", .problem = {}, .parts = {whole("w", "a"), u}};
-    MatmulProblem& m = t.problem;
+    Transform t{.stem = "conv2d_winograd_filter", .gemm = {}, .parts = {whole("w", "a"), u}};
+    Gemm& m = t.gemm;
     m.a_type = p.w_type;
     m.m = z.rsck ? p.c : p.k;
     m.n = z.rsck ? p.k : p.c;
     m.k = z.rsck ? p.c * p.k : krsc ? p.c : 1;
-    m.lda = z.rsck ? p.k : 9 * p.c;
-    m.ldb = z.rsck || krsc ? 1 : 9;
-    m.ldd = z.rsck ? z.outputs : z.inputs;
+    m.at.lda = z.rsck ? p.k : 9 * p.c;
+    m.at.ldb = z.rsck || krsc ? 1 : 9;
+    m.at.ldd = z.rsck ? z.outputs : z.inputs;
     t.items = static_cast<std::uint64_t>(z.inputs * z.outputs);
-    OwnWords words;
-    add_constants(words, 0, false);
-    add(t, words, product.before);
+    auto words = std::make_shared<OwnWords>();
+    add_constants(*words, 0, false);
+    add(t, std::move(words), product.before);
   }
 
-  void input(const Part& v) {
+  void input(const OperandSlice& v) {
     const ImageStrides x = strides_of(stored_x(p));
     Transform t{.stem = "conv2d_winograd_input",
-                .problem = {},
+                .gemm = {},
                 .epilogue = MATMUL_EPILOGUE_BATCHED,
                 .parts = {images(stored_x(p), p.x_type, "a"), v}};
-    MatmulProblem& m = t.problem;
+    Gemm& m = t.gemm;
     m.a_type = p.x_type;
     m.m = z.rows;
     m.n = z.columns;
     m.k = p.c;
-    m.lda = x.pixel;
-    m.ldb = z.v_channels ? 1 : x.plane;
-    m.ldd = z.v_channels ? z.inputs : z.tiles;
+    m.at.lda = x.pixel;
+    m.at.ldb = z.v_channels ? 1 : x.plane;
+    m.at.ldd = z.v_channels ? z.inputs : z.tiles;
     m.batch = p.n;
-    m.a_batch = x.image;
-    m.b_batch = m.d_batch = 0;
+    m.at.a_batch = x.image;
+    m.at.b_batch = m.at.d_batch = 0;
     if (z.v_channels) {
       const std::uint32_t type = p.x_type == DType::f32 ? MATMUL_TYPE_F32 : MATMUL_TYPE_F16;
       t.width_a = widest_access(type, 4, p.x_align, x.pixel, c.problem.n > 1 ? x.image : 0, p.c);
     }
     t.width_d = t.width_a;
     t.items = static_cast<std::uint64_t>(z.inputs * z.tiles) / t.width_a;
-    OwnWords words;
-    add_constants(words, prologue_bits(p), z.v_channels);
+    auto words = std::make_shared<OwnWords>();
+    add_constants(*words, prologue_bits(p), z.v_channels);
     for (const char* name : {"x.scale", "x.bias"}) {
       if (operand_index(c.operands, name) == c.operands.size()) continue;
-      words.addresses.add(name);
+      words->addresses.add(name);
       t.parts.push_back(whole(name, name));
     }
-    for (const std::int64_t size : {p.h, p.w}) words.words.add(static_cast<std::uint32_t>(size));
-    words.words.add(halves(p.pad_top, p.pad_left));
-    add(t, words, product.before);
+    for (const std::int64_t size : {p.h, p.w}) words->words.add(static_cast<std::uint32_t>(size));
+    words->words.add(pack_u16x2(p.pad_top, p.pad_left));
+    add(t, std::move(words), product.before);
   }
 
-  void output(const Part& s) {
-    const Way way{.image_is_b = !z.s_channels};
+  void output(const OperandSlice& s) {
+    const GemmMapping way{.image_is_b = !z.s_channels};
     Transform t{.stem = "conv2d_winograd_output",
-                .problem = product_of(p, z.s_channels ? PerAxis::column : PerAxis::row),
+                .gemm = gemm_for(p, z.s_channels ? PerAxis::column : PerAxis::row),
                 .parts = {s, images(stored_y(p), p.out, "d")}};
-    MatmulProblem& m = t.problem;
+    Gemm& m = t.gemm;
     set_sizes(m, p, way);
     if (z.s_channels) batch_images(m, p);
     m.a_type = m.b_type = DType::f32;
     m.transpose_a = m.transpose_b = false;
-    m.lda = z.s_channels ? z.outputs : z.tiles;
-    m.ldb = 0;
-    m.a_batch = m.b_batch = 0;
+    m.at.lda = z.s_channels ? z.outputs : z.tiles;
+    m.at.ldb = m.n;
+    m.at.a_batch = m.at.b_batch = 0;
     m.d_align = aligned(m.d_align, stored_y(p), p.out);
     if (reads_c(p)) m.d_align = aligned(m.d_align, stored_c(p), p.out);
     if (p.residual) m.d_align = aligned(m.d_align, stored_r(p), p.out);
-    const MatmulContext widths = matmul_context(m, c.profile);
+    const GemmContext widths = gemm_context(m, c.profile);
     t.epilogue = widths.epilogue | MATMUL_EPILOGUE_BATCHED;
     t.width_d = std::min(widths.width_d, z.s_channels ? 4u : c.out.width % 2 == 0 ? 2u : 1u);
     t.width_a = z.s_channels ? t.width_d : 1;
@@ -267,16 +267,16 @@ struct Transforms {
     if (p.bias) t.parts.push_back(whole("bias", "bias"));
     if (p.scale) t.parts.push_back(whole("scale", "scale"));
     if (p.residual) t.parts.push_back(images(stored_r(p), p.out, "residual"));
-    OwnWords words;
-    add_constants(words, 0, z.s_channels);
-    for (const std::int64_t size : {c.out.height, c.out.width}) words.words.add(static_cast<std::uint32_t>(size));
-    add(t, words, product.after);
+    auto words = std::make_shared<OwnWords>();
+    add_constants(*words, 0, z.s_channels);
+    for (const std::int64_t size : {c.out.height, c.out.width}) words->words.add(static_cast<std::uint32_t>(size));
+    add(t, std::move(words), product.after);
   }
 };
 
 // The 16 products.
-MatmulProblem products_of(const Sizes& z) {
-  MatmulProblem m;
+Gemm plane_gemm(const Sizes& z) {
+  Gemm m;
   m.k = z.inputs;
   m.batch = CONV2D_WINOGRAD_PLANES;
   const std::int64_t u = z.inputs * z.outputs, v = z.inputs * z.tiles;
@@ -292,12 +292,12 @@ MatmulProblem products_of(const Sizes& z) {
     m.transpose_a = z.rsck;
     m.transpose_b = z.v_channels;
   }
-  m.lda = z.s_channels ? v_ld : u_ld;
-  m.ldb = z.s_channels ? u_ld : v_ld;
-  m.ldd = m.n;
-  m.a_batch = z.s_channels ? v : u;
-  m.b_batch = z.s_channels ? u : v;
-  m.d_batch = m.m * m.n;
+  m.at.lda = z.s_channels ? v_ld : u_ld;
+  m.at.ldb = z.s_channels ? u_ld : v_ld;
+  m.at.ldd = m.n;
+  m.at.a_batch = z.s_channels ? v : u;
+  m.at.b_batch = z.s_channels ? u : v;
+  m.at.d_batch = m.m * m.n;
   m.a_align = m.b_align = m.d_align = kScratchAlign;
   return m;
 }
@@ -305,9 +305,9 @@ MatmulProblem products_of(const Sizes& z) {
 }  // namespace
 }  // namespace conv2d_winograd
 
-std::unique_ptr<Conv2dProduct> winograd_product(const Conv2dContext& c) {
+std::unique_ptr<Conv2dGemm> winograd_gemm(const Conv2dContext& c) {
   using namespace conv2d_winograd;
-  auto product = std::make_unique<Conv2dProduct>();
+  auto product = std::make_unique<Conv2dGemm>();
   if (product->refusal = refusal_of(c); !product->refusal.empty()) return product;
   Conv2dProblem part = c.problem;
   if (part.n = images_of_part(c, product->refusal); part.n == 0) return product;
@@ -316,20 +316,20 @@ std::unique_ptr<Conv2dProduct> winograd_product(const Conv2dContext& c) {
   const Sizes z = sizes_of(c, part.n);
   Transforms make{c, part, *product, z};
   const std::string_view u_as = z.s_channels ? "b" : "a", v_as = z.s_channels ? "a" : "b";
-  Part u = make.scratch(u_as, z.inputs, z.outputs), v = make.scratch(v_as, z.inputs, z.tiles),
-       s = make.scratch("d", z.outputs, z.tiles);
+  OperandSlice u = make.scratch(u_as, z.inputs, z.outputs), v = make.scratch(v_as, z.inputs, z.tiles),
+               s = make.scratch("d", z.outputs, z.tiles);
   product->parts = {u, v, s};
   u.name = v.name = "d";
   s.name = "a";
   make.filter(u);
-  product->once = product->before.size();
-  product->once_cost = std::exchange(product->around_cost, 0);
+  product->filter_transform_steps = product->before.size();
+  product->filter_transform_cost = std::exchange(product->extra_steps_cost, 0);
   make.input(v);
   make.output(s);
   if (product->refusal = make.refusal; !product->refusal.empty()) return product;
-  product->around = "transforms";
-  product->problem = products_of(z);
-  product->context = std::make_unique<MatmulContext>(matmul_context(product->problem, c.profile, c.options.extra));
+  product->extra_steps = "transforms";
+  product->gemm = plane_gemm(z);
+  product->context = std::make_unique<GemmContext>(gemm_context(product->gemm, c.profile, c.options.extra));
   product->context->sizes_vary = false;
   return product;
 }

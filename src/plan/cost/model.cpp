@@ -27,7 +27,7 @@ constexpr CostModel kHopper = {
             .overlap_divisor = 8,
             .resident = 4,
         },
-    .matmul =
+    .gemm =
         {
             .clock_picoseconds = 555,  // 1.8 GHz: the clock at which the rates below were fitted
             .latency = 1025,
@@ -52,7 +52,7 @@ constexpr CostModel kHopper = {
             // (docs/lab/2026-11.md).
             .split_bytes = 770,
             .bank_pass_divisor = 2,
-            .alone_permille = 1500,
+            .exposed_staging_permille = 1500,
             // Fitted to 128x192, 128x128 and 64x128 with tails, 2026-11-23 (docs/lab/2026-11.md, the sixth round).
             .tail_permille = 1500,
             .most_resident = 16,
@@ -60,7 +60,7 @@ constexpr CostModel kHopper = {
             .driver_staged_bytes = 36864,
         },
     .permute_cpu = {},
-    .matmul_cpu = {},
+    .gemm_cpu = {},
 };
 
 // A GPU without measurements has Hopper's multiprocessors, as many as the profile states, each with the same share of
@@ -88,7 +88,7 @@ constexpr CostModel kCpu = {
     .multiprocessors_to_fill = 16,
     .multiprocessors_of_few_tiles = 64,
     .permute = {},
-    .matmul = {},
+    .gemm = {},
     .permute_cpu =
         {
             .request = {100, 400, 400, 500, 600, 300},
@@ -101,7 +101,7 @@ constexpr CostModel kCpu = {
             .scale = 9000,
         },
     // The median of seven matmuls on lavapipe, as above.
-    .matmul_cpu = {.thousand_products = 2500000, .second_step = 25000000},
+    .gemm_cpu = {.ps_per_kfma = 2500000, .second_step = 25000000},
 };
 
 // GH100: the PCI device IDs 0x2300 to 0x23ff (NVIDIA, open-gpu-doc, "PCI IDs"; H100 0x2330, H200 0x2335).
@@ -120,8 +120,8 @@ CostModel cost_model_of(const DeviceProfile& profile) noexcept {
     const std::uint64_t whole = std::uint64_t{of_hopper} * profile.multiprocessors.value_or(model.multiprocessors);
     return std::max(1u, static_cast<std::uint32_t>(whole / kHopperMultiprocessors));
   };
-  model.matmul.dram_bytes = scaled(kHopper.matmul.dram_bytes);
-  model.matmul.split_bytes = scaled(kHopper.matmul.split_bytes);
+  model.gemm.dram_bytes = scaled(kHopper.gemm.dram_bytes);
+  model.gemm.split_bytes = scaled(kHopper.gemm.split_bytes);
   return model;
 }
 

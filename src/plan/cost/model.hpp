@@ -1,5 +1,5 @@
 // The cost model's numbers: named fields, one set for each class of devices. The formulas that use them are in
-// permute/cost.cpp and matmul/cost.cpp. docs/design/cost-model.md explains both.
+// permute/cost.cpp and gemm/cost.cpp. docs/design/cost-model.md explains both.
 #pragma once
 
 #include <sectile/profile.hpp>
@@ -39,7 +39,7 @@ struct PermuteCpuCost {
 };
 
 // Clocks of one multiprocessor of a GPU, unless the comment says otherwise.
-struct MatmulGpuCost {
+struct GemmGpuCost {
   std::uint32_t clock_picoseconds;
   std::uint32_t latency;              // a step of K whose loads wait for the L2
   std::uint32_t latency_pipelined;    // a step of K if the next step is staged before the last product
@@ -59,7 +59,8 @@ struct MatmulGpuCost {
   std::uint32_t dram_bytes;           // bytes per clock of the whole device
   std::uint32_t split_bytes;          // as dram_bytes, of partial sums (written, read again) beyond a third of the L2
   std::uint32_t bank_pass_divisor;    // passes over the banks of workgroup memory per clock, beyond the first
-  std::uint32_t alone_permille;       // part of a product's time, added for a workgroup alone on its multiprocessor
+  std::uint32_t
+      exposed_staging_permille;       // part of a product's time, added for a workgroup alone on its multiprocessor
   std::uint32_t tail_permille;        // factor on a tail's time: it runs beside the last full wave and slows it down
   std::uint32_t most_resident;        // workgroups per multiprocessor, at most
   std::uint32_t reserved_bytes;       // workgroup memory that the driver reserves in each workgroup
@@ -67,21 +68,21 @@ struct MatmulGpuCost {
 };
 
 // Picoseconds of one core of a CPU.
-struct MatmulCpuCost {
-  std::uint32_t thousand_products;  // 1000 multiply-adds at a row's rate of 1000
-  std::uint32_t second_step;        // the plan's second step
+struct GemmCpuCost {
+  std::uint32_t ps_per_kfma;  // 1000 multiply-adds at a row's rate of 1000
+  std::uint32_t second_step;  // the plan's second step
 };
 
 struct CostModel {
   std::string_view name;      // the class of devices
   std::string_view measured;  // device, driver and dates; empty: nothing was measured on this class
   // These replace a multiprocessor count that the profile lacks: in costs; for splits of K and the order of tiles,
-  // where too many cost more than too few; for few_tiles() (matmul/context.hpp).
+  // where too many cost more than too few; for few_tiles() (gemm/split.hpp).
   std::uint32_t multiprocessors, multiprocessors_to_fill, multiprocessors_of_few_tiles;
   PermuteGpuCost permute;
-  MatmulGpuCost matmul;
+  GemmGpuCost gemm;
   PermuteCpuCost permute_cpu;  // these two are 0 but in the CPU class
-  MatmulCpuCost matmul_cpu;
+  GemmCpuCost gemm_cpu;
 };
 
 // The class of a profile's device: CPU, Hopper, or a GPU without measurements.

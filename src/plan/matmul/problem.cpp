@@ -141,8 +141,8 @@ MatmulProblem matmul_defaults(DType type) noexcept {
   return p;
 }
 
-MatmulStrides effective(const MatmulProblem& p) noexcept {
-  MatmulStrides s;
+GemmStrides effective(const MatmulProblem& p) noexcept {
+  GemmStrides s;
   s.lda = ld_of(stored_a(p));
   s.ldb = ld_of(stored_b(p));
   s.ldd = ld_of(stored_d(p));

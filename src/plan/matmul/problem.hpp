@@ -2,6 +2,8 @@
 #pragma once
 
 #include "base/text_tokens.hpp"
+#include "plan/activation.hpp"
+#include "plan/gemm/gemm.hpp"
 
 #include <sectile/problem.hpp>
 
@@ -16,16 +18,12 @@ MatmulProblem matmul_defaults(DType type) noexcept;
 
 // Row strides and batch strides in elements, with 0 and kPacked replaced by the packed strides. If C is D, C has D's
 // strides. Values that do not fit 63 bits saturate; validate() refuses them wherever they matter.
-struct MatmulStrides {
-  std::int64_t lda = 0, ldb = 0, ldc = 0, ldd = 0, ldr = 0;
-  std::int64_t a_batch = 0, b_batch = 0, c_batch = 0, d_batch = 0, r_batch = 0;
-  bool operator==(const MatmulStrides&) const = default;
-};
-MatmulStrides effective(const MatmulProblem& problem) noexcept;
+GemmStrides effective(const MatmulProblem& problem) noexcept;
+
+// The GEMM that a matmul is.
+Gemm gemm_of(const MatmulProblem& problem) noexcept;
 
 inline bool reads_c(const MatmulProblem& p) noexcept { return p.beta != 0; }
-// No product reaches the result: A and B are not read.
-inline bool reads_no_product(const MatmulProblem& p) noexcept { return p.k == 0 || p.alpha == 0; }
 // D has no elements.
 inline bool is_empty(const MatmulProblem& p) noexcept { return p.m == 0 || p.n == 0 || p.batch == 0; }
 

@@ -3,6 +3,7 @@
 #include "placement.hpp"
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <span>
 #include <string>
@@ -46,7 +47,7 @@ bool stride_at(const Chain& chain, std::span<const std::int64_t> strides, std::i
 
 constexpr std::size_t kMostWeights = 2 * std::size_t{kMaxRank};
 
-struct Weights {
+struct LetterWeights {
   int count = 0;
   std::array<std::int64_t, kMostWeights> value{};  // descending, each a multiple of the next
 };
@@ -56,8 +57,8 @@ std::unexpected<Error> layout_error(const PermuteProblem& p, ErrorKind kind, std
 }
 
 // The weights of both sides' axes, without duplicates: loops with these weights visit both layouts.
-Result<Weights> common_weights(const PermuteProblem& p, const Chain& src, const Chain& dst) {
-  Weights all;
+Result<LetterWeights> common_weights(const PermuteProblem& p, const Chain& src, const Chain& dst) {
+  LetterWeights all;
   for (const Chain* chain : {&src, &dst})
     for (int i = 0; i < chain->count; ++i)
       all.value[static_cast<std::size_t>(all.count++)] = chain->weight[static_cast<std::size_t>(i)];
@@ -160,7 +161,7 @@ Result<void> LayoutPair::shape(Geometry& g) {
 // Makes the loops of each destination axis, outermost first: one for each of its letter's weights from this axis' own
 // up to that of the enclosing axis.
 Result<void> LayoutPair::loops(Geometry& g, int scale, int bias) const {
-  std::array<Weights, kMaxRank> weights;
+  std::array<LetterWeights, kMaxRank> weights;
   std::array<std::array<std::int64_t, kMostWeights>, kMaxRank> extents{};
   for (int at = 0; at < g.letters; ++at) {
     auto all = common_weights(p_, src_chain_[rank(at)], dst_chain_[rank(at)]);

@@ -45,10 +45,9 @@ TEST_CASE("a device without measurements says so, and shares the memory among it
   CHECK(explain(plan).contains("estimates by model gpu: nothing was measured on this class of devices"));
   DeviceProfile ada = target("nvidia-ada");
   ada.multiprocessors = 132;
-  CHECK(detail::cost_model_of(ada).matmul.dram_bytes ==
-        detail::cost_model_of(target("nvidia-hopper")).matmul.dram_bytes);
+  CHECK(detail::cost_model_of(ada).gemm.dram_bytes == detail::cost_model_of(target("nvidia-hopper")).gemm.dram_bytes);
   ada.multiprocessors = 66;
-  CHECK(detail::cost_model_of(ada).matmul.dram_bytes == 1150);
+  CHECK(detail::cost_model_of(ada).gemm.dram_bytes == 1150);
 }
 
 // NVIDIA H200, driver 580.159.04, 2026-11-23: docs/lab/2026-11-figures.md; the matmuls from the regret of seed

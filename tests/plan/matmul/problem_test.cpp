@@ -256,9 +256,9 @@ TEST_CASE("refuses matmuls beyond63 bits") {
 
 TEST_CASE("effective strides stand for what is left out") {
   const auto at = [](std::string_view text) { return detail::effective(matmul(text)); };
-  CHECK(at("matmul f32 tn 4x5x6") == detail::MatmulStrides{4, 5, 5, 5, 5, 24, 30, 20, 20, 20});
+  CHECK(at("matmul f32 tn 4x5x6") == detail::GemmStrides{4, 5, 5, 5, 5, 24, 30, 20, 20, 20});
   CHECK(at("matmul f32 nt 4x5x6 lda=8 ldd=7 a.batch=0 beta=1 c=d") ==
-        detail::MatmulStrides{8, 6, 7, 7, 5, 0, 30, 28, 28, 20});
+        detail::GemmStrides{8, 6, 7, 7, 5, 0, 30, 28, 28, 20});
   // An unused stride that exceeds 63 bits saturates.
   CHECK(at("matmul i8 nn 2147483647x1x1 lda=9223372036854775807").a_batch == std::numeric_limits<std::int64_t>::max());
 }

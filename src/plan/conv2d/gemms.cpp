@@ -14,7 +14,7 @@ namespace {
 // A problem seen as a way has it.
 struct View {
   const Conv2dProblem& problem;
-  const Way& way;
+  const GemmMapping& way;
 
   StoredImage x() const { return seen(stored_x(problem), way.x_nhwc); }
   StoredImage y() const { return seen(stored_y(problem), way.y_nhwc); }
@@ -59,35 +59,35 @@ PermuteProblem permute_of(const StoredImage& image, DType type, bool to_nhwc) {
 
 struct Maker {
   const Conv2dContext& c;
-  Conv2dProduct& product;
+  Conv2dGemm& product;
   Result<void> failed = {};
 
-  void permute(PermuteProblem problem, const Part& from, const Part& to, std::vector<Step>& steps) {
+  void permute(PermuteProblem problem, const OperandSlice& from, const OperandSlice& to, std::vector<Step>& steps) {
     problem.src_align = from.align;
     problem.dst_align = to.align;
-    if (auto made = add_permute(c, problem, from, to, steps, product.around_cost); !made && failed)
+    if (auto made = add_permute(c, problem, from, to, steps, product.extra_steps_cost); !made && failed)
       failed = std::unexpected(made.error());
   }
   // Adds the operand; if `repacked`, by a permute before the product, after it, or both.
   void image(const StoredImage& image, DType type, std::string_view as, bool repacked, bool before,
              bool after = false) {
-    const Part whole = whole_part(c.operands, image.name, as);
+    const OperandSlice whole = whole_slice(c.operands, image.name, as);
     if (!repacked) {
       product.parts.push_back(whole);
       return;
     }
-    const Part nhwc = add_scratch(c, product, as, image_bytes(image, type));
+    const OperandSlice nhwc = add_scratch(c, product, as, image_bytes(image, type));
     if (before) permute(permute_of(image, type, true), whole, nhwc, product.before);
     if (after) permute(permute_of(image, type, false), nhwc, whole, product.after);
     product.parts.push_back(nhwc);
   }
   void weights(std::string_view as, bool repacked) {
-    const Part whole = whole_part(c.operands, "w", as);
+    const OperandSlice whole = whole_slice(c.operands, "w", as);
     if (!repacked) {
       product.parts.push_back(whole);
       return;
     }
-    const Part krsc = add_scratch(c, product, as, whole.bytes);
+    const OperandSlice krsc = add_scratch(c, product, as, whole.bytes);
     const auto& p = c.problem;
     PermuteProblem problem;
     problem.type = p.w_type;
@@ -97,17 +97,17 @@ struct Maker {
     product.parts.push_back(krsc);
   }
   void whole(std::string_view name, std::string_view as, bool present) {
-    if (present) product.parts.push_back(whole_part(c.operands, name, as));
+    if (present) product.parts.push_back(whole_slice(c.operands, name, as));
   }
 };
 
 // Empty, or why a kernel's numbers do not hold the problem's.
-std::string refusal_of(const Conv2dProblem& p, const Conv2dProduct& product, const Way& way) {
+std::string refusal_of(const Conv2dProblem& p, const Conv2dGemm& product, const GemmMapping& way) {
   constexpr std::int64_t kMostFilter = 32;
   if (p.r + p.s > kMostFilter)
     return fmt::format("the filter's height and width are {} together, the kernel has bits for {}", p.r + p.s,
                        kMostFilter);
-  if (const std::int64_t most = greatest_size(product.problem); most > kMostSize)
+  if (const std::int64_t most = greatest_size(product.gemm); most > kMostSize)
     return fmt::format("a size or a stride of {}, the kernel's numbers hold 2^31 - 1", most);
   const std::int64_t block = block_of(p.x_layout), channels = p.c / p.groups;
   if (block > 1 && !way.x_nhwc && channels % block != 0 && p.groups > 1)
@@ -136,7 +136,7 @@ std::string refusal_of_chunks(const Conv2dProblem& p, const PlanOptions& options
   return {};
 }
 
-std::string suffix_of(const Way& way) {
+std::string suffix_of(const GemmMapping& way) {
   return fmt::format("{}{}{}{}", way.along_pixels ? " pixels" : "", way.x_nhwc ? " x=nhwc" : "",
                      way.w_krsc ? " w=krsc" : "", way.y_nhwc ? " y=nhwc" : "");
 }
@@ -144,31 +144,31 @@ std::string suffix_of(const Way& way) {
 // One pipeline for a product alone, with a bias, with relu, and with both, for one image and for several. Not with
 // groups, whose numbers fill the push constants. And not always: NVIDIA's compiler then allots registers differently
 // (f32 2x320x64x64 3x3 by 128x128x8: 592 -> 651 us; f16 and small tiles 0 to 5 %; H200, driver 580.159.04).
-void push_epilogue(MatmulContext& c, const Way& way) {
+void push_epilogue(GemmContext& c, const GemmMapping& way) {
   constexpr std::uint32_t kBias = MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN;
   constexpr std::uint32_t kRelu = static_cast<std::uint32_t>(Activation::relu) << MATMUL_EPILOGUE_ACTIVATION_SHIFT;
   const std::uint32_t batched = way.image_is_b ? MATMUL_EPILOGUE_BATCHED : 0u;
   if ((c.epilogue & ~(kBias | kRelu | batched)) != 0 || (c.epilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) > 1) return;
   // A bias of 2 bytes an element needs accesses of 2 bytes, which the problem without one may not.
-  if (matmul_type_bytes(c.out_type) < 4 && !c.profile.storage16.value_or(false)) return;
+  if (type_bytes(c.out_type) < 4 && !c.profile.storage16.value_or(false)) return;
   c.epilogue =
       (way.image_is_b ? MATMUL_EPILOGUE_BIAS_ROW : MATMUL_EPILOGUE_BIAS_COLUMN) | MATMUL_EPILOGUE_PUSHED | batched;
 }
 
-void use_few_pipelines(MatmulContext& c, const Way& way) {
+void use_few_pipelines(GemmContext& c, const GemmMapping& way) {
   c.few_pipelines = true;
   push_epilogue(c, way);
   // A width that only some problems allow would need pipelines of its own.
   // Rows are channels, and a row has as many elements as the result has pixels.
-  if (way.image_is_b || c.width_d * matmul_type_bytes(c.out_type) < 16) c.width_d = 1;
+  if (way.image_is_b || c.width_d * type_bytes(c.out_type) < 16) c.width_d = 1;
 }
 
-std::unique_ptr<Conv2dProduct> make_product(const Conv2dContext& c, const Way& way) {
+std::unique_ptr<Conv2dGemm> make_product(const Conv2dContext& c, const GemmMapping& way) {
   const Conv2dProblem& p = c.problem;
-  auto product = std::make_unique<Conv2dProduct>();
+  auto product = std::make_unique<Conv2dGemm>();
   product->suffix = suffix_of(way);
-  product->problem = product_of(p, way.image_is_b ? PerAxis::row : PerAxis::column);
-  MatmulProblem& m = product->problem;
+  product->gemm = gemm_for(p, way.image_is_b ? PerAxis::row : PerAxis::column);
+  Gemm& m = product->gemm;
   const View view{p, way};
   set_sizes(m, p, way);
   if (product->refusal = refusal_of(p, *product, way); !product->refusal.empty()) return product;
@@ -198,22 +198,22 @@ std::unique_ptr<Conv2dProduct> make_product(const Conv2dContext& c, const Way& w
   m.a_align = way.image_is_b ? w_align : x_align;
   m.b_align = way.image_is_b ? x_align : w_align;
   if (way.y_nhwc) m.d_align = kScratchAlign;
-  product->image = gathered_image(p, {.at = strides_of(view.x()),
-                                      .is_b = way.image_is_b,
-                                      .along_pixels = way.along_pixels,
-                                      .in_chunks = way.in_chunks,
-                                      .align = x_align,
-                                      .few_pipelines = c.options.few_pipelines});
+  m.vectors_batched = p.groups > 1 && (p.bias || p.scale);
+  auto image_operand = gathered_image(p, {.at = strides_of(view.x()),
+                                          .is_b = way.image_is_b,
+                                          .along_pixels = way.along_pixels,
+                                          .in_chunks = way.in_chunks,
+                                          .align = x_align,
+                                          .few_pipelines = c.options.few_pipelines});
   product->context =
-      std::make_unique<MatmulContext>(matmul_context(m, c.profile, c.options.extra, product->image.get()));
-  if (p.groups > 1 && (p.bias || p.scale)) product->context->epilogue |= MATMUL_EPILOGUE_VECTOR_BATCHED;
+      std::make_unique<GemmContext>(gemm_context(m, c.profile, c.options.extra, std::move(image_operand)));
   if (c.options.few_pipelines) use_few_pipelines(*product->context, way);
   return product;
 }
 
 // For explain: a way that conv2d_coopmat cannot compute the problem by.
-void add_refused(Conv2dContext& c, const Way& way, const std::string& refusal) {
-  auto product = std::make_unique<Conv2dProduct>();
+void add_refused(Conv2dContext& c, const GemmMapping& way, const std::string& refusal) {
+  auto product = std::make_unique<Conv2dGemm>();
   product->suffix = suffix_of(way);
   product->refusal = refusal;
   c.of_coopmat.push_back(product.get());
@@ -226,8 +226,8 @@ FilterLayout filter_layout(const Conv2dProblem& p) {
   return p.w_layout == FilterLayout::kcrs && (p.r * p.s == 1 || p.c == p.groups) ? FilterLayout::krsc : p.w_layout;
 }
 
-MatmulProblem product_of(const Conv2dProblem& p, PerAxis channels) {
-  MatmulProblem m;
+Gemm gemm_for(const Conv2dProblem& p, PerAxis channels) {
+  Gemm m;
   m.type = p.type;
   m.a_type = channels == PerAxis::column ? p.x_type : p.w_type;
   m.b_type = channels == PerAxis::column ? p.w_type : p.x_type;
@@ -248,7 +248,7 @@ MatmulProblem product_of(const Conv2dProblem& p, PerAxis channels) {
   return m;
 }
 
-void set_sizes(MatmulProblem& m, const Conv2dProblem& p, const Way& way) {
+void set_sizes(Gemm& m, const Conv2dProblem& p, const GemmMapping& way) {
   const View view{p, way};
   const ImageStrides x = strides_of(view.x()), y = strides_of(view.y()), c = strides_of(view.c()),
                      r = strides_of(view.r());
@@ -263,60 +263,60 @@ void set_sizes(MatmulProblem& m, const Conv2dProblem& p, const Way& way) {
     m.batch = p.n;
     m.transpose_a = rsck;
     m.transpose_b = !way.along_pixels;
-    m.lda = w_ld;
-    m.ldb = x.pixel;
-    m.ldc = m.ldd = m.ldr = pixels;
-    m.a_batch = w_batch;
-    m.b_batch = x.image;
-    m.c_batch = c.image;
-    m.d_batch = y.image;
-    m.r_batch = r.image;
+    m.at.lda = w_ld;
+    m.at.ldb = x.pixel;
+    m.at.ldc = m.at.ldd = m.at.ldr = pixels;
+    m.at.a_batch = w_batch;
+    m.at.b_batch = x.image;
+    m.at.c_batch = c.image;
+    m.at.d_batch = y.image;
+    m.at.r_batch = r.image;
   } else {
     m.m = p.n * pixels;
     m.n = outputs;
     m.batch = p.groups;
     m.transpose_a = way.along_pixels;
     m.transpose_b = !rsck;
-    m.lda = x.pixel;
-    m.ldb = w_ld;
-    m.ldc = c.pixel;
-    m.ldd = y.pixel;
-    m.ldr = r.pixel;
-    m.a_batch = group_step(p, x);
-    m.b_batch = w_batch;
-    m.c_batch = m.d_batch = m.r_batch = outputs;
+    m.at.lda = x.pixel;
+    m.at.ldb = w_ld;
+    m.at.ldc = c.pixel;
+    m.at.ldd = y.pixel;
+    m.at.ldr = r.pixel;
+    m.at.a_batch = group_step(p, x);
+    m.at.b_batch = w_batch;
+    m.at.c_batch = m.at.d_batch = m.at.r_batch = outputs;
   }
   if (p.c_is_d) {
-    m.ldc = 0;
-    m.c_batch = MatmulProblem::kPacked;
+    m.at.ldc = m.at.ldd;
+    m.at.c_batch = m.at.d_batch;
   }
 }
 
-std::int64_t greatest_size(const MatmulProblem& m) noexcept {
-  return std::max({m.m, m.n, m.k, m.batch, m.lda, m.ldb, m.ldc, m.ldd, m.ldr});
+std::int64_t greatest_size(const Gemm& m) noexcept {
+  return std::max({m.m, m.n, m.k, m.batch, m.at.lda, m.at.ldb, m.at.ldc, m.at.ldd, m.at.ldr});
 }
 
 // Where a result is NCHW its rows are channels and the image is B. Groups are batches, and so are images: with both,
 // the image is A, whose batches are groups. Weights of 8 bits are B.
-void add_products(Conv2dContext& c) {
+void add_gemms(Conv2dContext& c) {
   const Conv2dProblem& p = c.problem;
   const bool quantized = p.w_format == WeightFormat::q8;
   if (p.groups > 1 && quantized) return;  // the scales would be batched
-  Way way;
+  GemmMapping way;
   way.image_is_b = p.y_layout == ImageLayout::nchw && p.groups == 1 && !quantized;
   way.y_nhwc = !way.image_is_b && p.y_layout != ImageLayout::nhwc;
   const bool kcrs = filter_layout(p) == FilterLayout::kcrs, nchw = p.x_layout == ImageLayout::nchw;
   const bool split_blocks = block_of(p.x_layout) > 1 && p.groups > 1 && p.c / p.groups % block_of(p.x_layout) != 0;
-  const auto add = [&](const Way& one, bool simt, bool coopmat, bool fallback) {
+  const auto add = [&](const GemmMapping& one, bool simt, bool coopmat, bool fallback) {
     c.products.push_back(make_product(c, one));
     c.products.back()->simt_fallback = fallback;
     if (simt) c.of_simt.push_back(c.products.back().get());
     if (coopmat) c.of_coopmat.push_back(c.products.back().get());
   };
-  Way channels = way;
+  GemmMapping channels = way;
   channels.x_nhwc = nchw || split_blocks;
   channels.w_krsc = kcrs;
-  Way pixels = way;
+  GemmMapping pixels = way;
   pixels.along_pixels = true;
   const bool unit = p.type != DType::f32;  // matrix units multiply shorter types
   if (nchw) {
@@ -326,7 +326,7 @@ void add_products(Conv2dContext& c) {
     if (!refusal.empty() && c.options.explain) add_refused(c, pixels, refusal);
   }
   if (!nchw || unit) add(channels, !nchw || !c.options.force.empty() || c.options.explain, unit, nchw);
-  c.products.push_back(winograd_product(c));
+  c.products.push_back(winograd_gemm(c));
   // A refused one is for explanations and errors.
   if (c.products.back()->refusal.empty() || c.options.explain || !c.options.force.empty())
     c.of_winograd.push_back(c.products.back().get());

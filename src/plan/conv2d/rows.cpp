@@ -11,35 +11,35 @@ namespace {
 
 // A row of a matmul's table, for one of the problem's products.
 struct At {
-  const Conv2dProduct& product;
+  const Conv2dGemm& product;
   std::uint32_t row;
 };
 
 // A product that was refused has one row, which says why.
-std::uint32_t rows_of(const Conv2dProduct& product, const MatmulStrategy& rows) {
+std::uint32_t rows_of(const Conv2dGemm& product, const GemmStrategy& rows) {
   return product.context ? rows.rows_for(*product.context) : 1;
 }
 
 // A strategy's rows and products.
 struct Simt {
   static constexpr const char* kStem = "conv2d_simt";
-  static constexpr const MatmulStrategy& kRows = kMatmulSimt;
-  static std::span<const Conv2dProduct* const> products(const Conv2dContext& c) { return c.of_simt; }
+  static constexpr const GemmStrategy& kRows = kGemmSimt;
+  static std::span<const Conv2dGemm* const> products(const Conv2dContext& c) { return c.of_simt; }
 };
 struct Coopmat {
   static constexpr const char* kStem = "conv2d_coopmat";
-  static constexpr const MatmulStrategy& kRows = kMatmulCoopmat;
-  static std::span<const Conv2dProduct* const> products(const Conv2dContext& c) { return c.of_coopmat; }
+  static constexpr const GemmStrategy& kRows = kGemmCoopmat;
+  static std::span<const Conv2dGemm* const> products(const Conv2dContext& c) { return c.of_coopmat; }
 };
 struct Winograd {
   static constexpr const char* kStem = "conv2d_winograd";
-  static constexpr const MatmulStrategy& kRows = kMatmulSimt;
-  static std::span<const Conv2dProduct* const> products(const Conv2dContext& c) { return c.of_winograd; }
+  static constexpr const GemmStrategy& kRows = kGemmSimt;
+  static std::span<const Conv2dGemm* const> products(const Conv2dContext& c) { return c.of_winograd; }
 };
 
 template <class Table>
 At at(const Conv2dContext& c, std::uint32_t row) {
-  for (const Conv2dProduct* product : Table::products(c)) {
+  for (const Conv2dGemm* product : Table::products(c)) {
     const std::uint32_t rows = rows_of(*product, Table::kRows);
     if (row < rows) return {*product, row};
     row -= rows;
@@ -50,7 +50,7 @@ At at(const Conv2dContext& c, std::uint32_t row) {
 template <class Table>
 std::uint32_t count(const Conv2dContext& c) {
   std::uint32_t rows = 0;
-  for (const Conv2dProduct* product : Table::products(c)) rows += rows_of(*product, Table::kRows);
+  for (const Conv2dGemm* product : Table::products(c)) rows += rows_of(*product, Table::kRows);
   return rows;
 }
 
@@ -64,16 +64,16 @@ bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
 template <class Table>
 Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   const auto [product, own] = at<Table>(c, row);
-  const auto usable = [&](const EstimatedMatmul& matmul) {
+  const auto usable = [&](const GemmConfig& matmul) {
     const Conv2dConfig d{matmul, &product, 0, &Table::kRows, own};
-    const std::uint64_t sums = matmul_scratch_bytes(*product.context, matmul);
+    const std::uint64_t sums = gemm_scratch_bytes(*product.context, matmul);
     const std::uint64_t scratch = sums == 0 ? product.scratch_bytes : aligned_scratch(product.scratch_bytes) + sums;
     if (scratch > c.options.max_scratch_bytes.value_or(scratch)) return false;
     if (c.options.kernels == nullptr) return true;
     const auto made = conv2d_steps(c, d);
     return !made || std::ranges::all_of(made->steps, [&](const Step& step) { return c.options.kernels->has(step); });
   };
-  return {matmul_with_splits(*product.context, Table::kRows, own, usable), &product, 0, &Table::kRows, own};
+  return {gemm_with_splits(*product.context, Table::kRows, own, usable), &product, 0, &Table::kRows, own};
 }
 
 Conv2dContext::Estimate estimate(const Conv2dContext&, std::uint32_t, const Conv2dConfig& d) {
@@ -86,7 +86,7 @@ bool fallback(const Conv2dContext& c, std::uint32_t row) {
   // Groups of one input channel are for conv2d_depthwise: a product of each group alone took 2 to 30 times as long on
   // an NVIDIA H100 (the 23 problems named in depthwise.cpp).
   if (c.problem.groups > 1 && c.problem.c == c.problem.groups) return true;
-  return (product.simt_fallback && &Table::kRows == &kMatmulSimt) ||
+  return (product.simt_fallback && &Table::kRows == &kGemmSimt) ||
          (product.context && Table::kRows.fallback(*product.context, own));
 }
 

@@ -1,6 +1,7 @@
 // matmul_direct: register tiles loaded from global memory without staging. It serves small matmuls on CPU devices, and
 // every matmul that no other kernel supports.
 #include "context.hpp"
+#include "split.hpp"
 
 #include "matmul/matmul_direct.abi.h"
 
@@ -31,13 +32,13 @@ constexpr Row kTable[] = {
 };
 // clang-format on
 
-std::uint32_t lanes_of(const MatmulContext& c, const Row& r) {
+std::uint32_t lanes_of(const GemmContext& c, const Row& r) {
   return r.lanes != 0 ? r.lanes : c.profile.subgroup_size.value_or(8);
 }
 
-MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
+GemmConfig make(const GemmContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
-  MatmulConfig d;
+  GemmConfig d;
   d.stem = "matmul_direct";
   d.base = c.integer() ? "i8" : "f32";
   const std::uint32_t lanes = lanes_of(c, r);
@@ -58,20 +59,19 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   return d;
 }
 
-bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
+bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   if (r.cpu && !c.cpu()) return refusal.no("a row for CPU devices only");
-  return matmul_fits(c, make(c, row), refusal);
+  return gemm_fits(c, make(c, row), refusal);
 }
 
 // A subgroup's loads for one K at the start of both operands. They differ from those of other workgroups only by the
 // alignment of the first row.
-AccessCount count_step(const MatmulContext& c, const Row& r) {
+AccessCount count_step(const GemmContext& c, const Row& r) {
   Walk walk(c.profile);
   Request request;
-  const auto& p = c.problem;
-  const std::uint32_t lanes = lanes_of(c, r), bytes_a = matmul_type_bytes(c.a_type),
-                      bytes_b = matmul_type_bytes(c.b_type);
+  const auto& p = c.gemm;
+  const std::uint32_t lanes = lanes_of(c, r), bytes_a = type_bytes(c.a_type), bytes_b = type_bytes(c.b_type);
   const auto load = [&](std::uint32_t bytes, auto&& element) {
     request.bytes = bytes;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l)
@@ -80,23 +80,23 @@ AccessCount count_step(const MatmulContext& c, const Row& r) {
   };
   for (std::uint32_t i = 0; i < r.rows; ++i)
     load(bytes_a,
-         [&](std::uint32_t l) { return (std::int64_t{l / lanes} * r.rows + i) * (p.transpose_a ? 1 : c.at.lda); });
+         [&](std::uint32_t l) { return (std::int64_t{l / lanes} * r.rows + i) * (p.transpose_a ? 1 : c.gemm.at.lda); });
   for (std::uint32_t j = 0; j < r.columns; ++j)
     load(bytes_b, [&](std::uint32_t l) {
-      return (std::int64_t{l % lanes} + std::int64_t{j} * lanes) * (p.transpose_b ? c.at.ldb : 1);
+      return (std::int64_t{l % lanes} + std::int64_t{j} * lanes) * (p.transpose_b ? c.gemm.at.ldb : 1);
     });
   return walk.count();
 }
 
-bool fallback(const MatmulContext& c, std::uint32_t row) { return !kTable[row].cpu || !c.cpu(); }
+bool fallback(const GemmContext& c, std::uint32_t row) { return !kTable[row].cpu || !c.cpu(); }
 
-MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig&) {
-  MatmulEstimate e;
+GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&) {
+  GemmEstimate e;
   e.interior = count_step(c, kTable[row]);
   return e;
 }
 
-std::string print(const MatmulContext&, std::uint32_t row) {
+std::string print(const GemmContext&, std::uint32_t row) {
   const Row& r = kTable[row];
   std::string text = fmt::format("{}x{}", r.rows, r.columns);
   if (r.groups > 1) text += fmt::format(" tile {}x{}", r.rows * r.groups, r.columns * r.lanes);
@@ -104,11 +104,11 @@ std::string print(const MatmulContext&, std::uint32_t row) {
   return text;
 }
 
-constexpr MatmulStrategy kStrategy = {"matmul_direct", std::size(kTable), applicable, make, estimate, fallback, print};
+constexpr GemmStrategy kStrategy = {"matmul_direct", std::size(kTable), applicable, make, estimate, fallback, print};
 
 }  // namespace
 }  // namespace matmul_direct
 
-const MatmulStrategy kMatmulDirect = matmul_direct::kStrategy;
+const GemmStrategy kGemmDirect = matmul_direct::kStrategy;
 
 }  // namespace sectile::detail

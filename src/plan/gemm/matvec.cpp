@@ -1,6 +1,7 @@
 // matvec: matmuls in which A has up to 16 rows or B up to 16 columns. Reading the other operand once takes most of the
 // time.
 #include "context.hpp"
+#include "split.hpp"
 
 #include "matmul/matvec.abi.h"
 
@@ -13,33 +14,33 @@ namespace {
 
 constexpr std::uint32_t kWorkgroup = 128;
 
-// thin: rows (or columns) of the thin operand. Sizes in between are padded, so that there are few pipelines.
+// skinny: rows (or columns) of the skinny operand. Sizes in between are padded, so that there are few pipelines.
 // If the thick operand is contiguous along K: rows of an invocation, invocations that share a row, loads in flight.
 // If it is contiguous across K (`_across`): adjacent invocations, loads in flight.
 struct Row {
-  std::uint32_t thin, rows, lanes, rounds, lanes_across, rounds_across;
+  std::uint32_t skinny, rows, lanes, rounds, lanes_across, rounds_across;
 };
 // 1x4096x4096, us, NVIDIA H200, driver 580.159.04, 2026-11-22: f16 4x2 13.9, 2x4 13.1, 1x4 15.5, 1x8 17.9, 2x2 13.6,
 // 4x4 13.4, a whole workgroup to a row (4x2) 15.7; f32 21.2, 19.4, 19.2, 22.9, 20.4, 20.1 and 23.0.
 // clang-format off
 constexpr Row kTable[] = {
-    {.thin = 1, .rows = 2, .lanes = 32, .rounds = 4, .lanes_across = 16, .rounds_across = 8},
-    {.thin = 1, .rows = 4, .lanes = 32, .rounds = 4, .lanes_across = 16, .rounds_across = 8},
-    {.thin = 1, .rows = 4, .lanes = 128, .rounds = 2, .lanes_across = 32, .rounds_across = 8},
-    {.thin = 4, .rows = 4, .lanes = 32, .rounds = 1, .lanes_across = 16, .rounds_across = 8},
-    {.thin = 16, .rows = 4, .lanes = 32, .rounds = 1, .lanes_across = 16, .rounds_across = 4},
+    {.skinny = 1, .rows = 2, .lanes = 32, .rounds = 4, .lanes_across = 16, .rounds_across = 8},
+    {.skinny = 1, .rows = 4, .lanes = 32, .rounds = 4, .lanes_across = 16, .rounds_across = 8},
+    {.skinny = 1, .rows = 4, .lanes = 128, .rounds = 2, .lanes_across = 32, .rounds_across = 8},
+    {.skinny = 4, .rows = 4, .lanes = 32, .rounds = 1, .lanes_across = 16, .rounds_across = 8},
+    {.skinny = 16, .rows = 4, .lanes = 32, .rounds = 1, .lanes_across = 16, .rounds_across = 4},
 };
 // clang-format on
 constexpr std::uint32_t kMostThin = 16;
 
-// A is the thin operand, otherwise B is.
-bool thin_a(const MatmulContext& c) { return c.problem.m <= c.problem.n; }
+// A is the skinny operand, otherwise B is.
+bool skinny_a(const GemmContext& c) { return c.gemm.m <= c.gemm.n; }
 
 // The thick operand is contiguous along K.
-bool along_k(const MatmulContext& c) { return thin_a(c) ? c.problem.transpose_b : !c.problem.transpose_a; }
+bool along_k(const GemmContext& c) { return skinny_a(c) ? c.gemm.transpose_b : !c.gemm.transpose_a; }
 
 // The subgroup size if full subgroups of a known size share a row, otherwise 0.
-std::uint32_t subgroup_of(const MatmulContext& c, const Row& r) {
+std::uint32_t subgroup_of(const GemmContext& c, const Row& r) {
   const auto& p = c.profile;
   const std::uint32_t size = p.subgroup_size.value_or(0);
   const bool fixed = p.min_subgroup_size.has_value() && p.min_subgroup_size == p.max_subgroup_size;
@@ -47,10 +48,10 @@ std::uint32_t subgroup_of(const MatmulContext& c, const Row& r) {
   return along_k(c) && r.lanes % size == 0 ? size : 0;
 }
 
-MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
+GemmConfig make(const GemmContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
-  const bool side_a = thin_a(c), along = along_k(c);
-  MatmulConfig d;
+  const bool side_a = skinny_a(c), along = along_k(c);
+  GemmConfig d;
   d.stem = "matvec";
   d.workgroup = kWorkgroup;
   const std::uint32_t subgroup = subgroup_of(c, r);
@@ -59,19 +60,19 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.width_a = c.width_a;
   d.width_b = c.width_b;
   auto& run = side_a ? d.width_b : d.width_a;
-  if (!along && r.thin == kMostThin) run = std::min(run, 4u);
+  if (!along && r.skinny == kMostThin) run = std::min(run, 4u);
   auto& thin_run = side_a ? d.width_a : d.width_b;
   thin_run = std::min(thin_run, 8u);
   const std::uint32_t lanes = along ? r.lanes : r.lanes_across, rounds = along ? r.rounds : r.rounds_across;
   const std::uint32_t across = along ? kWorkgroup / lanes * r.rows : lanes * run;
-  d.tile_m = side_a ? r.thin : across;
-  d.tile_n = side_a ? across : r.thin;
+  d.tile_m = side_a ? r.skinny : across;
+  d.tile_n = side_a ? across : r.skinny;
   d.tile_k = along ? lanes * run * rounds : kWorkgroup / lanes * rounds;
   d.run_d = std::min(4u, d.tile_n);
   d.width_d = std::min(c.width_d, d.run_d);
-  const std::uint32_t accumulators = (along ? r.rows : run) * r.thin;
+  const std::uint32_t accumulators = (along ? r.rows : run) * r.skinny;
   d.workgroup_memory_bytes =
-      4 * ((r.thin * d.tile_k + 3) / 4 * 4 + std::min(accumulators, 16u) * kWorkgroup + d.tile_m * d.tile_n);
+      4 * ((r.skinny * d.tile_k + 3) / 4 * 4 + std::min(accumulators, 16u) * kWorkgroup + d.tile_m * d.tile_n);
   d.add(MATVEC_SPEC_SIDE, side_a ? 0 : 1);
   d.add(MATVEC_SPEC_ROWS, along ? r.rows : 1);
   d.add(MATVEC_SPEC_LANES, lanes);
@@ -79,41 +80,41 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   // Accumulators, loaded runs and loads in flight of both operands, and registers for unpacking.
   const std::uint32_t held = along ? r.rows : 1;
   const auto thin_runs =
-      static_cast<std::uint32_t>(ceil_div(std::uint64_t{r.thin} * d.tile_k, std::uint64_t{thin_run} * kWorkgroup));
-  const std::uint32_t thin_words = std::max(1u, thin_run * matmul_type_bytes(side_a ? c.a_type : c.b_type) / 4);
+      static_cast<std::uint32_t>(ceil_div(std::uint64_t{r.skinny} * d.tile_k, std::uint64_t{thin_run} * kWorkgroup));
+  const std::uint32_t thin_words = std::max(1u, thin_run * type_bytes(side_a ? c.a_type : c.b_type) / 4);
   d.registers = accumulators + 2 * rounds * held * 4 + thin_runs * thin_words + held * 8 + 24;
   // With 16 rows the arithmetic is the limit (f32, 16x4096x4096: 56 us, 1x4096x4096: 19 us; NVIDIA H200, driver
   // 580.159.04).
-  d.rate_permille = r.thin == kMostThin ? 100 : 500;
+  d.rate_permille = r.skinny == kMostThin ? 100 : 500;
   d.splits = splits_to_fill(c, d);
   return d;
 }
 
-bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
-  const auto thin = std::min(c.problem.m, c.problem.n);
-  if (thin > kMostThin) return refusal.no("M and N are both greater than {}", kMostThin);
-  const auto fits = std::ranges::find_if(kTable, [&](const Row& r) { return r.thin >= thin; });
+bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
+  const auto skinny = std::min(c.gemm.m, c.gemm.n);
+  if (skinny > kMostThin) return refusal.no("M and N are both greater than {}", kMostThin);
+  const auto fits = std::ranges::find_if(kTable, [&](const Row& r) { return r.skinny >= skinny; });
   const Row& r = kTable[row];
-  if (r.thin != fits->thin)
-    return refusal.no("the thin operand has {} rows, the table's rows for {} serve it", thin, fits->thin);
+  if (r.skinny != fits->skinny)
+    return refusal.no("the skinny operand has {} rows, the table's rows for {} serve it", skinny, fits->skinny);
   // `rows` counts only along K. Across K the table's first two rows are the same kernel.
-  if (r.thin == 1 && r.rows == 4 && r.lanes == 32 && !along_k(c))
+  if (r.skinny == 1 && r.rows == 4 && r.lanes == 32 && !along_k(c))
     return refusal.no("the same kernel as the previous row");
   // RADV 26.1.6 spills 49 registers on navi31. matmul_simt serves these problems.
-  if (r.thin == kMostThin && c.b_type == MATMUL_TYPE_Q4)
+  if (r.skinny == kMostThin && c.b_type == MATMUL_TYPE_Q4)
     return refusal.no("does not unpack 4-bit elements for {} rows", kMostThin);
-  return matmul_fits(c, make(c, row), refusal);
+  return gemm_fits(c, make(c, row), refusal);
 }
 
-bool fallback(const MatmulContext&, std::uint32_t) { return false; }
+bool fallback(const GemmContext&, std::uint32_t) { return false; }
 
-// The accesses of one step of K: loads of the thick and the thin operand, and reads of the staged thin operand.
-MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig& d) {
+// The accesses of one step of K: loads of the thick and the skinny operand, and reads of the staged skinny operand.
+GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {
   const Row& r = kTable[row];
-  const bool side_a = thin_a(c), along = along_k(c);
+  const bool side_a = skinny_a(c), along = along_k(c);
   const std::uint32_t type = side_a ? c.b_type : c.a_type, run = side_a ? d.width_b : d.width_a;
-  const std::int64_t ld = side_a ? c.at.ldb : c.at.lda, nibble = type == MATMUL_TYPE_Q4 ? 2 : 1;
-  const std::int64_t bytes = matmul_type_bytes(type);
+  const std::int64_t ld = side_a ? c.gemm.at.ldb : c.gemm.at.lda, nibble = type == MATMUL_TYPE_Q4 ? 2 : 1;
+  const std::int64_t bytes = type_bytes(type);
   const std::uint32_t lanes = along ? r.lanes : r.lanes_across, rounds = along ? r.rounds : r.rounds_across;
   Walk walk(c.profile);
   Request from;
@@ -124,18 +125,18 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulC
   }
   const std::uint64_t subgroups = ceil_div(kWorkgroup, walk.lanes());
   walk.load(from, subgroups * rounds * (along ? r.rows : 1));
-  Request thin;
-  const std::uint32_t thin_bytes = matmul_type_bytes(side_a ? c.a_type : c.b_type),
-                      thin_run = side_a ? d.width_a : d.width_b;
-  thin.bytes = thin_bytes * thin_run;
-  for (std::uint32_t l = 0; l < walk.lanes(); ++l) thin.address[l] = std::int64_t{l} * thin.bytes;
-  walk.load(thin, ceil_div(std::uint64_t{r.thin} * d.tile_k, std::uint64_t{walk.lanes()} * thin_run));
+  Request skinny;
+  const std::uint32_t thin_bytes = type_bytes(side_a ? c.a_type : c.b_type), thin_run = side_a ? d.width_a : d.width_b;
+  skinny.bytes = thin_bytes * thin_run;
+  for (std::uint32_t l = 0; l < walk.lanes(); ++l) skinny.address[l] = std::int64_t{l} * skinny.bytes;
+  walk.load(skinny, ceil_div(std::uint64_t{r.skinny} * d.tile_k, std::uint64_t{walk.lanes()} * thin_run));
   Request read;
   read.bytes = run >= 4 || !along ? 16 : 4;
   for (std::uint32_t l = 0; l < walk.lanes(); ++l)
-    read.address[l] = 4 * (along ? std::int64_t{l % lanes} * run : std::int64_t{l / lanes} * r.thin);
-  walk.shared(read, subgroups * rounds * (along ? std::uint64_t{r.thin} * std::max(1u, run / 4) : ceil_div(r.thin, 4)));
-  MatmulEstimate e;
+    read.address[l] = 4 * (along ? std::int64_t{l % lanes} * run : std::int64_t{l / lanes} * r.skinny);
+  walk.shared(read,
+              subgroups * rounds * (along ? std::uint64_t{r.skinny} * std::max(1u, run / 4) : ceil_div(r.skinny, 4)));
+  GemmEstimate e;
   e.interior = walk.count();
   // A whole workgroup per row is a little slower (1x4096x4096: f32 26.0 us, a subgroup per row 24.5; f16 18.3 and 16.9;
   // NVIDIA H200, driver 580.159.04).
@@ -143,15 +144,15 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulC
   return e;
 }
 
-std::string print(const MatmulContext&, std::uint32_t row) {
-  return fmt::format("{} by {} {}x{}", kTable[row].thin, kTable[row].lanes, kTable[row].rows, kTable[row].rounds);
+std::string print(const GemmContext&, std::uint32_t row) {
+  return fmt::format("{} by {} {}x{}", kTable[row].skinny, kTable[row].lanes, kTable[row].rows, kTable[row].rounds);
 }
 
-constexpr MatmulStrategy kStrategy = {"matvec", std::size(kTable), applicable, make, estimate, fallback, print};
+constexpr GemmStrategy kStrategy = {"matvec", std::size(kTable), applicable, make, estimate, fallback, print};
 
 }  // namespace
 }  // namespace matvec
 
-const MatmulStrategy kMatvec = matvec::kStrategy;
+const GemmStrategy kGemmMatvec = matvec::kStrategy;
 
 }  // namespace sectile::detail

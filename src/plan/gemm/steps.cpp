@@ -1,5 +1,5 @@
-// Makes the steps of a matmul candidate: words, constants, addresses (shaders/lib/matmul.abi.h).
-#include "context.hpp"
+// Makes the steps of a GEMM candidate: words, constants, addresses (shaders/lib/matmul.abi.h).
+#include "steps.hpp"
 #include "plan/activation.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace sectile::detail {
 namespace {
 
 constexpr std::uint32_t kNone = ~0u;
-constexpr std::uint32_t kMatmulActivationBits = 15;
+constexpr std::uint32_t kActivationBits = 15;
 
 // Fills a step: addresses first, then numbers, in the order of matmul.abi.h.
 struct StepWords {
@@ -43,22 +43,21 @@ std::uint32_t find(std::span<const PlanOperand> operands, std::string_view name)
 }
 
 // The byte offset in an operand of the part that belongs to row `first` of the result; 0 if all rows share the operand.
-std::uint64_t row_bytes(const MatmulContext& c, std::string_view name, std::int64_t first) {
-  const auto& p = c.problem;
-  const std::int64_t out = matmul_type_bytes(c.out_type);
+std::uint64_t row_bytes(const GemmContext& c, std::string_view name, std::int64_t first) {
+  const Gemm& p = c.gemm;
+  const std::int64_t out = type_bytes(c.out_type);
   std::int64_t each = 0;
-  if (name == "a" && c.gathered_side(false) == nullptr)
-    each = (p.transpose_a ? 1 : c.at.lda) * static_cast<std::int64_t>(matmul_type_bytes(c.a_type));
-  if (name == "c") each = c.at.ldc * out;
-  if (name == "d") each = c.at.ldd * out;
-  if (name == "residual") each = c.at.ldr * out;
+  if (name == "a") each = c.a->row_step() * static_cast<std::int64_t>(type_bytes(c.a_type));
+  if (name == "c") each = c.gemm.at.ldc * out;
+  if (name == "d") each = c.gemm.at.ldd * out;
+  if (name == "residual") each = c.gemm.at.ldr * out;
   if (name == "bias" && p.bias == PerAxis::row) each = out;
   if (name == "scale" && p.scale == PerAxis::row) each = 4;
   return static_cast<std::uint64_t>(first * each);
 }
 
 // The optional parts of a step's words.
-struct Parts {
+struct WordParts {
   std::uint32_t epilogue = 0;
   bool b_scale = false;
   bool reduce = false;
@@ -66,33 +65,33 @@ struct Parts {
 };
 
 // The strides of a destination, or of the scratch that takes its place.
-struct Into {
+struct OutputStrides {
   std::int64_t ldd, d_batch;
 };
 
 // `first`: the row of the whole result that the step begins with.
-void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, std::int64_t first, Into into,
+void add_numbers(StepWords& w, const GemmContext& c, const WordParts& parts, std::int64_t first, OutputStrides into,
                  std::int64_t lda, std::int64_t a_batch, std::uint32_t split_k, std::uint32_t splits) {
   const auto has = [&](std::uint32_t bit) { return (parts.epilogue & bit) != 0; };
-  const auto& p = c.problem;
+  const Gemm& p = c.gemm;
   // Beside the addresses, so that they are pushed: another parameter is no other pipeline.
-  if (has(kMatmulActivationBits << MATMUL_EPILOGUE_ACTIVATION_SHIFT)) {
+  if (has(kActivationBits << MATMUL_EPILOGUE_ACTIVATION_SHIFT)) {
     const ActivationParameters parameters = activation_parameters(activation_words(p), p.out == DType::i32);
     for (std::uint32_t i = 0; i < parameters.count; ++i) w.add(parameters.word.at(i));
   }
   for (const auto n : {p.m, p.n, p.k}) w.add(static_cast<std::uint32_t>(n));
   w.add(std::bit_cast<std::uint32_t>(has(MATMUL_EPILOGUE_SPLIT) ? 1.0f : p.alpha));
-  for (const auto ld : {lda, c.at.ldb, into.ldd}) w.add(static_cast<std::uint32_t>(ld));
-  if (has(MATMUL_EPILOGUE_C)) w.add(static_cast<std::uint32_t>(c.at.ldc));
+  for (const auto ld : {lda, c.gemm.at.ldb, into.ldd}) w.add(static_cast<std::uint32_t>(ld));
+  if (has(MATMUL_EPILOGUE_C)) w.add(static_cast<std::uint32_t>(c.gemm.at.ldc));
   if (has(MATMUL_EPILOGUE_C | MATMUL_EPILOGUE_C_IS_D)) w.add(std::bit_cast<std::uint32_t>(p.beta));
-  if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add(static_cast<std::uint32_t>(c.at.ldr));
+  if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add(static_cast<std::uint32_t>(c.gemm.at.ldr));
   if (has(MATMUL_EPILOGUE_SPLIT)) w.add(split_k);
   if (has(MATMUL_EPILOGUE_SPLIT) || parts.reduce) w.add(splits);
   if (has(MATMUL_EPILOGUE_BATCHED)) {
     w.add(static_cast<std::uint32_t>(p.batch));
-    for (const auto stride : {a_batch, c.at.b_batch, into.d_batch}) w.add64(stride);
-    if (has(MATMUL_EPILOGUE_C)) w.add64(c.at.c_batch);
-    if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add64(c.at.r_batch);
+    for (const auto stride : {a_batch, c.gemm.at.b_batch, into.d_batch}) w.add64(stride);
+    if (has(MATMUL_EPILOGUE_C)) w.add64(c.gemm.at.c_batch);
+    if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add64(c.gemm.at.r_batch);
   }
   if (has(MATMUL_EPILOGUE_PUSHED)) w.add(p.activation == Activation::relu ? 1 : 0);
   if (parts.gathered == nullptr) return;
@@ -100,8 +99,8 @@ void add_numbers(StepWords& w, const MatmulContext& c, const Parts& parts, std::
   if (parts.gathered->states_first_row) w.add(static_cast<std::uint32_t>(first));
 }
 
-void add_addresses(StepWords& w, const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands,
-                   const Parts& parts) {
+void add_addresses(StepWords& w, const GemmContext& c, std::int64_t first, std::span<const PlanOperand> operands,
+                   const WordParts& parts) {
   const auto add = [&](std::uint32_t bits, std::string_view name) {
     if ((parts.epilogue & bits) != 0) w.address(find(operands, name), row_bytes(c, name, first));
   };
@@ -132,9 +131,9 @@ void finish_words(StepWords& w, std::span<const PlanOperand> operands, std::uint
     w.step.accesses.push_back({slot.operand, 0, operands[slot.operand].bytes, slot.operand == written});
 }
 
-bool narrow(std::uint32_t type, std::uint32_t width) { return width * matmul_type_bytes(type) < 4; }
+bool narrow(std::uint32_t type, std::uint32_t width) { return width * type_bytes(type) < 4; }
 
-std::string variant_of(const MatmulContext& c, const MatmulConfig& d, const Parts& parts, std::uint32_t out_type) {
+std::string variant_of(const GemmContext& c, const GemmConfig& d, const WordParts& parts, std::uint32_t out_type) {
   if (d.narrow) return d.base;
   const auto half = [](std::uint32_t type) { return type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16; };
   const bool half_bias =
@@ -144,20 +143,20 @@ std::string variant_of(const MatmulContext& c, const MatmulConfig& d, const Part
   return d.base + (loads || narrow(out_type, d.width_d) || half_bias ? ".narrow" : "");
 }
 
-void common_constants(Step& step, const MatmulContext& c, const MatmulConfig& d, const Parts& parts,
+void common_constants(Step& step, const GemmContext& c, const GemmConfig& d, const WordParts& parts,
                       std::uint32_t out_type) {
   step.constants = {{SECTILE_SPEC_WORKGROUP, d.workgroup},
                     {MATMUL_SPEC_TYPE, c.type},
                     {MATMUL_SPEC_A_TYPE, c.a_type},
                     {MATMUL_SPEC_B_TYPE, c.b_type},
                     {MATMUL_SPEC_OUT_TYPE, out_type},
-                    {MATMUL_SPEC_TRANS_A, c.problem.transpose_a},
-                    {MATMUL_SPEC_TRANS_B, c.problem.transpose_b},
+                    {MATMUL_SPEC_TRANS_A, c.gemm.transpose_a},
+                    {MATMUL_SPEC_TRANS_B, c.gemm.transpose_b},
                     {MATMUL_SPEC_EPILOGUE, parts.epilogue},
                     {MATMUL_SPEC_WIDTH_A, d.width_a},
                     {MATMUL_SPEC_WIDTH_B, d.width_b},
                     {MATMUL_SPEC_WIDTH_D, d.width_d},
-                    {MATMUL_SPEC_ORDER, d.order},
+                    {MATMUL_SPEC_ORDER, d.group_m},
                     {MATMUL_SPEC_TILE_M, d.tile_m},
                     {MATMUL_SPEC_TILE_N, d.tile_n},
                     {MATMUL_SPEC_TILE_K, d.tile_k}};
@@ -169,41 +168,40 @@ void common_constants(Step& step, const MatmulContext& c, const MatmulConfig& d,
 }
 
 // Partial sums: [batch][split][M][ldd], 4 bytes each; ldd is a multiple of 4.
-Into scratch_layout(const MatmulContext& c, std::uint32_t splits) {
-  const std::int64_t ldd = (c.problem.n + 3) / 4 * 4;
-  return {ldd, ldd * c.problem.m * splits};
+OutputStrides scratch_layout(const GemmContext& c, std::uint32_t splits) {
+  const std::int64_t ldd = (c.gemm.n + 3) / 4 * 4;
+  return {ldd, ldd * c.gemm.m * splits};
 }
 
 // Whether 32-bit byte offsets (below 2^31, see needs_wide() in permute/kernel_parameters.cpp) from a workgroup's first
 // row reach all of its runs.
-bool offsets_fit(const MatmulContext& c, const MatmulConfig& d, std::int64_t scratch_ld) {
-  const std::int64_t rows = std::min(c.problem.m, d.workgroup / (c.problem.n / d.width_d) + 1);
-  const std::int64_t ld = std::max({c.at.ldd, c.at.ldc, c.at.ldr, scratch_ld});
-  return rows * ld + c.problem.n < (std::int64_t{1} << 31) / 4;
+bool offsets_fit(const GemmContext& c, const GemmConfig& d, std::int64_t scratch_ld) {
+  const std::int64_t rows = std::min(c.gemm.m, d.workgroup / (c.gemm.n / d.width_d) + 1);
+  const std::int64_t ld = std::max({c.gemm.at.ldd, c.gemm.at.ldc, c.gemm.at.ldr, scratch_ld});
+  return rows * ld + c.gemm.n < (std::int64_t{1} << 31) / 4;
 }
 
 // The step that adds the splits' partial sums in scratch (none for K = 0) and applies the epilogue.
-Result<Step> reduce_step(const MatmulContext& c, std::int64_t first, std::span<const PlanOperand> operands,
+Result<Step> reduce_step(const GemmContext& c, std::int64_t first, std::span<const PlanOperand> operands,
                          std::uint32_t scratch, std::uint32_t splits) {
-  MatmulConfig d;
+  GemmConfig d;
   d.stem = "matmul_reduce";
   d.base = c.integer() ? "i8" : "f32";
   d.workgroup = std::min<std::uint32_t>(128, c.limits.workgroup_invocations);
   d.width_d = std::min(c.width_d, 4u);
   std::uint32_t absent = MATMUL_EPILOGUE_A_SCALE;
-  if (c.problem.alpha == 0) absent |= MATMUL_EPILOGUE_SCALE_ROW | MATMUL_EPILOGUE_SCALE_COLUMN;  // of a term that is 0
-  Parts parts{.epilogue = c.epilogue & ~absent, .b_scale = false, .reduce = true};
+  if (c.gemm.alpha == 0) absent |= MATMUL_EPILOGUE_SCALE_ROW | MATMUL_EPILOGUE_SCALE_COLUMN;  // of a term that is 0
+  WordParts parts{.epilogue = c.epilogue & ~absent, .b_scale = false, .reduce = true};
   StepWords w;
   w.step.kernel = {d.stem, variant_of(c, d, parts, c.out_type)};
   w.step.workgroup = {d.workgroup, 1, 1};
-  const Into from = splits == 0 ? Into{0, 0} : scratch_layout(c, splits);
-  const std::uint64_t runs =
-      static_cast<std::uint64_t>(c.problem.m) * static_cast<std::uint64_t>(c.problem.n / d.width_d);
-  auto grid = fold_grid(ceil_div(runs, d.workgroup) * static_cast<std::uint64_t>(c.problem.batch), c.profile);
+  const OutputStrides from = splits == 0 ? OutputStrides{0, 0} : scratch_layout(c, splits);
+  const std::uint64_t runs = static_cast<std::uint64_t>(c.gemm.m) * static_cast<std::uint64_t>(c.gemm.n / d.width_d);
+  auto grid = fold_grid(ceil_div(runs, d.workgroup) * static_cast<std::uint64_t>(c.gemm.batch), c.profile);
   if (!grid) return std::unexpected(grid.error());
   w.step.grid = *grid;
   // Constants that the reduction does not use have fixed values, so that all problems share a pipeline.
-  MatmulContext plain = c;
+  GemmContext plain = c;
   plain.type = plain.a_type = plain.b_type = c.integer() ? MATMUL_TYPE_I8 : MATMUL_TYPE_F32;
   d.tile_m = offsets_fit(c, d, from.ldd) ? 1 : 2;
   d.tile_n = d.tile_k = 1;
@@ -214,14 +212,14 @@ Result<Step> reduce_step(const MatmulContext& c, std::int64_t first, std::span<c
   if (splits != 0) w.step.addresses.push_back({offsetof(MatmulPush, a), scratch, 0});
   w.step.addresses.push_back({offsetof(MatmulPush, d), written, row_bytes(c, "d", first)});
   add_addresses(w, c, first, operands, parts);
-  add_numbers(w, c, parts, first, {c.at.ldd, c.at.d_batch}, from.ldd, from.d_batch, 0, splits);
+  add_numbers(w, c, parts, first, {c.gemm.at.ldd, c.gemm.at.d_batch}, from.ldd, from.d_batch, 0, splits);
   finish_words(w, operands, written);
   return std::move(w.step);
 }
 
 }  // namespace
 
-std::uint32_t matmul_type_bytes(std::uint32_t type) noexcept {
+std::uint32_t type_bytes(std::uint32_t type) noexcept {
   switch (type) {
     case MATMUL_TYPE_F32:
     case MATMUL_TYPE_I32:
@@ -234,43 +232,37 @@ std::uint32_t matmul_type_bytes(std::uint32_t type) noexcept {
   }
 }
 
-bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal) {
-  const auto& p = c.problem;
+bool rows_fit(const char* what, std::int64_t rows, std::int64_t ld, std::int64_t run, std::uint32_t type,
+              Refusal& refusal) {
+  constexpr std::int64_t kLimit = std::int64_t{1} << 31;
+  const std::int64_t bytes = type_bytes(type);
+  return ((rows - 1) * ld + run) * bytes < kLimit ||
+         refusal.no("{} rows of {}, {} bytes apart, need offsets beyond 2^31 bytes", rows, what, ld * bytes);
+}
+
+bool gemm_fits(const GemmContext& c, const GemmConfig& d, Refusal& refusal) {
+  const Gemm& p = c.gemm;
   if (d.workgroup > c.limits.workgroup_invocations || d.workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", d.workgroup, c.limits.workgroup_invocations);
   if (d.workgroup_memory_bytes > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", d.workgroup_memory_bytes,
                       c.limits.workgroup_memory);
-  // Kernels address a tile's rows by 32-bit byte offsets. NVIDIA's driver wraps those at 2^31 (see needs_wide() in
-  // permute/kernel_parameters.cpp).
-  constexpr std::int64_t kLimit = std::int64_t{1} << 31;
-  const auto spans = [&](const char* what, std::int64_t rows, std::int64_t ld, std::int64_t run, std::uint32_t type) {
-    const std::int64_t bytes = matmul_type_bytes(type);
-    return ((rows - 1) * ld + run) * bytes < kLimit ||
-           refusal.no("{} rows of {}, {} bytes apart, need offsets beyond 2^31 bytes", rows, what, ld * bytes);
-  };
-  const auto gathered_spans = [&](const GatheredOperand& gathered) {
-    const std::int64_t bytes = matmul_type_bytes(gathered.is_b ? c.b_type : c.a_type);
-    const std::int64_t reach = gathered.reach(gathered.is_b ? d.tile_n : d.tile_m);
-    return reach < kLimit / bytes || refusal.no("a tile reads elements {} bytes apart, beyond 2^31", reach * bytes);
-  };
   const auto rows = std::min<std::int64_t>(d.span_m != 0 ? d.span_m : d.tile_m, p.m);
   const auto columns = std::min<std::int64_t>(d.span_n != 0 ? d.span_n : d.tile_n, p.n);
-  // The images that a tile has columns of begin so far apart.
-  const auto images = [&](std::int64_t batch) {
+  // The batches that a tile has columns of begin so far apart.
+  const auto batches = [&](std::int64_t stride) {
     const std::int64_t most = (d.tile_n - 1) / std::max<std::int64_t>(p.n, 1) + 1;
-    return c.joined() ? std::min(most, p.batch - 1) * batch : 0;
+    return c.flattened_batch() ? std::min(most, p.batch - 1) * stride : 0;
   };
-  if (c.gathered != nullptr && !gathered_spans(*c.gathered)) return false;
-  if (c.gathered_side(false) == nullptr &&
-      !spans("a", p.transpose_a ? d.tile_k : rows, c.at.lda, p.transpose_a ? rows : d.tile_k, c.a_type))
+  // A gathered operand first, for which the whole tile counts.
+  if (c.gathered != nullptr && !c.gathered->offsets_fit(c.gathered->is_b ? d.tile_n : d.tile_m, d.tile_k, refusal))
     return false;
-  if (c.gathered_side(true) == nullptr &&
-      !spans("b", p.transpose_b ? columns : d.tile_k, c.at.ldb, p.transpose_b ? d.tile_k : columns, c.b_type))
-    return false;
-  if (!spans("d", rows, std::max({c.at.ldd, c.at.ldc, c.at.ldr}),
-             columns + images(std::max({c.at.d_batch, p.beta != 0 ? c.at.c_batch : 0, p.residual ? c.at.r_batch : 0})),
-             c.out_type))
+  if (c.gathered_side(false) == nullptr && !c.a->offsets_fit(rows, d.tile_k, refusal)) return false;
+  if (c.gathered_side(true) == nullptr && !c.b->offsets_fit(columns, d.tile_k, refusal)) return false;
+  if (!rows_fit(
+          "d", rows, std::max({p.at.ldd, p.at.ldc, p.at.ldr}),
+          columns + batches(std::max({p.at.d_batch, reads_c(p) ? p.at.c_batch : 0, p.residual ? p.at.r_batch : 0})),
+          c.out_type, refusal))
     return false;
   return narrow_accesses_fit(c, d, refusal);
 }
@@ -278,7 +270,7 @@ bool matmul_fits(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal
 namespace {
 
 // Bytes of an access that the kernel variant makes and the device lacks; 0 if it lacks none.
-std::uint32_t absent_access(const MatmulContext& c, std::string_view variant) {
+std::uint32_t absent_access(const GemmContext& c, std::string_view variant) {
   if (!variant.ends_with(".narrow")) return 0;
   // The float kernels extract a byte from an access of two (NO_BYTES in shaders/lib/numbers.glsl).
   if (!c.profile.storage16.value_or(false)) return 2;
@@ -287,48 +279,48 @@ std::uint32_t absent_access(const MatmulContext& c, std::string_view variant) {
 
 }  // namespace
 
-bool narrow_accesses_fit(const MatmulContext& c, const MatmulConfig& d, Refusal& refusal) {
-  const Parts parts{.epilogue = c.epilogue, .b_scale = false, .reduce = false};
+bool narrow_accesses_fit(const GemmContext& c, const GemmConfig& d, Refusal& refusal) {
+  const WordParts parts{.epilogue = c.epilogue, .b_scale = false, .reduce = false};
   const std::uint32_t absent = absent_access(c, variant_of(c, d, parts, c.out_type));
   return absent == 0 || refusal.no("needs accesses of {}, which the device lacks", absent == 1 ? "1 byte" : "2 bytes");
 }
 
-std::int64_t matmul_columns(const MatmulContext& c) noexcept {
-  return c.joined() ? c.problem.n * c.problem.batch : c.problem.n;
+std::int64_t gemm_columns(const GemmContext& c) noexcept {
+  return c.flattened_batch() ? c.gemm.n * c.gemm.batch : c.gemm.n;
 }
-std::uint64_t matmul_batches(const MatmulContext& c) noexcept {
-  return c.joined() ? 1 : static_cast<std::uint64_t>(c.problem.batch);
-}
-
-std::uint64_t matmul_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept {
-  return ceil_div(static_cast<std::uint64_t>(c.problem.m), d.tile_m) *
-         ceil_div(static_cast<std::uint64_t>(matmul_columns(c)), d.tile_n);
+std::uint64_t gemm_batches(const GemmContext& c) noexcept {
+  return c.flattened_batch() ? 1 : static_cast<std::uint64_t>(c.gemm.batch);
 }
 
-std::uint64_t matmul_scratch_bytes(const MatmulContext& c, const MatmulConfig& d) noexcept {
+std::uint64_t gemm_tiles(const GemmContext& c, const GemmConfig& d) noexcept {
+  return ceil_div(static_cast<std::uint64_t>(c.gemm.m), d.tile_m) *
+         ceil_div(static_cast<std::uint64_t>(gemm_columns(c)), d.tile_n);
+}
+
+std::uint64_t gemm_scratch_bytes(const GemmContext& c, const GemmConfig& d) noexcept {
   const bool tail = d.tail_rows != 0;
   const std::uint32_t splits = tail ? d.tail_splits : d.splits;
   if (splits <= 1) return 0;
-  const std::uint64_t rows = tail ? d.tail_rows : static_cast<std::uint64_t>(c.problem.m);
+  const std::uint64_t rows = tail ? d.tail_rows : static_cast<std::uint64_t>(c.gemm.m);
   return 4 * static_cast<std::uint64_t>(scratch_layout(c, 1).ldd) * rows * splits *
-         static_cast<std::uint64_t>(c.problem.batch);
+         static_cast<std::uint64_t>(c.gemm.batch);
 }
 
-std::uint64_t matmul_tail_tiles(const MatmulContext& c, const MatmulConfig& d) noexcept {
+std::uint64_t gemm_tail_tiles(const GemmContext& c, const GemmConfig& d) noexcept {
   return ceil_div(std::uint64_t{d.tail_rows}, d.tile_m) *
-         ceil_div(static_cast<std::uint64_t>(matmul_columns(c)), d.tile_n);
+         ceil_div(static_cast<std::uint64_t>(gemm_columns(c)), d.tile_n);
 }
 
 namespace {
 
 // Where a product's results or partial sums go.
 struct Destination {
-  Into into;
+  OutputStrides into;
   std::uint32_t out_type = 0, operand = 0;
   std::uint64_t byte_offset = 0;
 };
 
-Result<Step> product_step(const MatmulContext& c, const MatmulConfig& d, const Parts& parts, const Destination& to,
+Result<Step> product_step(const GemmContext& c, const GemmConfig& d, const WordParts& parts, const Destination& to,
                           std::int64_t first, std::uint64_t groups, std::span<const PlanOperand> operands) {
   StepWords w;
   w.step.kernel = {d.stem, variant_of(c, d, parts, to.out_type)};
@@ -344,38 +336,37 @@ Result<Step> product_step(const MatmulContext& c, const MatmulConfig& d, const P
                       {offsetof(MatmulPush, b), find(operands, "b"), 0},
                       {offsetof(MatmulPush, d), to.operand, to.byte_offset}};
   add_addresses(w, c, first, operands, parts);
-  const auto steps_k = ceil_div(static_cast<std::uint64_t>(c.problem.k), d.tile_k);
+  const auto steps_k = ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k);
   const auto split_k = static_cast<std::uint32_t>(ceil_div(steps_k, d.splits) * d.tile_k);
-  add_numbers(w, c, parts, first, to.into, c.at.lda, c.at.a_batch, split_k, d.splits);
+  add_numbers(w, c, parts, first, to.into, c.gemm.at.lda, c.gemm.at.a_batch, split_k, d.splits);
   finish_words(w, operands, to.operand);
+  if (d.finish != nullptr) d.finish(c, d, w.step);
   return std::move(w.step);
 }
 
-Parts parts_of(const MatmulContext& c) {
+WordParts parts_of(const GemmContext& c) {
   return {.epilogue = c.epilogue, .b_scale = c.b_type >= MATMUL_TYPE_Q8, .reduce = false, .gathered = c.gathered};
 }
 
 // Adds the steps for a part of the result; `first` is the part's first row in the whole result.
-Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulConfig config, std::int64_t first,
+Result<void> add_steps(std::vector<Step>& steps, const GemmContext& c, GemmConfig config, std::int64_t first,
                        std::span<PlanOperand> operands, std::uint64_t& scratch_bytes) {
   const std::uint32_t splits = config.splits;
-  Parts parts = parts_of(c);
+  WordParts parts = parts_of(c);
   const auto scratch = static_cast<std::uint32_t>(operands.size() - 1);
-  Destination to{{c.at.ldd, c.at.d_batch}, c.out_type, find(operands, "d"), row_bytes(c, "d", first)};
+  Destination to{{c.gemm.at.ldd, c.gemm.at.d_batch}, c.out_type, find(operands, "d"), row_bytes(c, "d", first)};
   if (splits > 1) {
     parts.epilogue = (c.epilogue & (MATMUL_EPILOGUE_A_SCALE | MATMUL_EPILOGUE_BATCHED)) | MATMUL_EPILOGUE_SPLIT;
     to = {scratch_layout(c, splits), static_cast<std::uint32_t>(c.integer() ? MATMUL_TYPE_I32 : MATMUL_TYPE_F32),
           scratch, 0};
     // A row's last access must not pass N, so the width divides N.
-    config.width_d = std::min(config.run_d, c.problem.n % 4 == 0                       ? 4u
-                                            : c.problem.n % 2 == 0 && !c.few_pipelines ? 2u
-                                                                                       : 1u);
+    config.width_d = std::min(config.run_d, c.gemm.n % 4 == 0 ? 4u : c.gemm.n % 2 == 0 && !c.few_pipelines ? 2u : 1u);
     if (c.few_pipelines && c.width_d == 1) config.width_d = 1;
     scratch_bytes = std::max<std::uint64_t>(
-        scratch_bytes, 4 * static_cast<std::uint64_t>(to.into.d_batch) * static_cast<std::uint64_t>(c.problem.batch));
+        scratch_bytes, 4 * static_cast<std::uint64_t>(to.into.d_batch) * static_cast<std::uint64_t>(c.gemm.batch));
     operands[scratch].bytes = scratch_bytes;
   }
-  const std::uint64_t groups = matmul_tiles(c, config) * splits * matmul_batches(c);
+  const std::uint64_t groups = gemm_tiles(c, config) * splits * gemm_batches(c);
   auto step = product_step(c, config, parts, to, first, groups, operands);
   if (!step) return std::unexpected(step.error());
   steps.push_back(std::move(*step));
@@ -389,44 +380,26 @@ Result<void> add_steps(std::vector<Step>& steps, const MatmulContext& c, MatmulC
 
 }  // namespace
 
-Result<Step> matmul_step(const MatmulContext& c, const MatmulConfig& d, std::uint64_t groups,
-                         std::span<const PlanOperand> operands) {
-  return product_step(c, d, parts_of(c), {{c.at.ldd, c.at.d_batch}, c.out_type, find(operands, "d"), 0}, 0, groups,
-                      operands);
+Result<Step> gemm_step(const GemmContext& c, const GemmConfig& d, std::uint64_t groups,
+                       std::span<const PlanOperand> operands) {
+  return product_step(c, d, parts_of(c), {{c.gemm.at.ldd, c.gemm.at.d_batch}, c.out_type, find(operands, "d"), 0}, 0,
+                      groups, operands);
 }
 
-Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfig& d, std::span<PlanOperand> operands,
-                                       std::uint64_t& scratch_bytes) {
+Result<std::vector<Step>> gemm_steps(const GemmContext& c, const GemmConfig& d, std::span<PlanOperand> operands,
+                                     std::uint64_t& scratch_bytes) {
   std::vector<Step> steps;
   if (d.tail_rows == 0) {
     if (auto added = add_steps(steps, c, d, 0, operands, scratch_bytes); !added) return std::unexpected(added.error());
     return steps;
   }
   // No barrier between these steps: one writes D, the other scratch, and their workgroups can run at the same time.
-  const std::int64_t whole = c.problem.m - d.tail_rows;
+  const std::int64_t whole = c.gemm.m - d.tail_rows;
   for (const auto& [first, rows, splits] :
        {std::tuple{std::int64_t{0}, whole, 1u}, std::tuple{whole, std::int64_t{d.tail_rows}, d.tail_splits}}) {
-    MatmulProblem problem = c.problem;
-    problem.m = rows;
-    const MatmulContext part{.problem = problem,
-                             .at = c.at,
-                             .profile = c.profile,
-                             .model = c.model,
-                             .limits = c.limits,
-                             .epilogue = c.epilogue,
-                             .a_type = c.a_type,
-                             .b_type = c.b_type,
-                             .type = c.type,
-                             .out_type = c.out_type,
-                             .width_a = c.width_a,
-                             .width_b = c.width_b,
-                             .width_d = c.width_d,
-                             .extra = c.extra,
-                             .few_pipelines = c.few_pipelines,
-                             .sizes_vary = c.sizes_vary,
-                             .explain = c.explain,
-                             .gathered = c.gathered};
-    MatmulConfig config = d;
+    GemmContext part = c;
+    part.gemm.m = rows;
+    GemmConfig config = d;
     config.splits = splits;
     if (auto added = add_steps(steps, part, config, first, operands, scratch_bytes); !added)
       return std::unexpected(added.error());
@@ -434,7 +407,7 @@ Result<std::vector<Step>> matmul_steps(const MatmulContext& c, const MatmulConfi
   return steps;
 }
 
-Result<std::vector<Step>> matmul_epilogue_alone(const MatmulContext& c, std::span<PlanOperand> operands) {
+Result<std::vector<Step>> gemm_epilogue_alone(const GemmContext& c, std::span<PlanOperand> operands) {
   auto step = reduce_step(c, 0, operands, kNone, 0);
   if (!step) return std::unexpected(step.error());
   if (const std::uint32_t bytes = absent_access(c, step->kernel.variant); bytes != 0)

@@ -1,5 +1,7 @@
 // matmul_simt: tiles staged in workgroup memory and multiplied without a matrix unit.
 #include "context.hpp"
+#include "cost.hpp"
+#include "split.hpp"
 
 #include "matmul/matmul_simt.abi.h"
 
@@ -10,7 +12,7 @@ namespace sectile::detail {
 namespace matmul_simt {
 namespace {
 
-using enum Common;
+using enum ShapeGeneric;
 using Row = SimtRow;
 
 // Rates: NVIDIA H200, driver 580.159.04, 2026-11-22, fitted as cost/model.cpp says. Shares of 8x16 and 12x12 are faster
@@ -24,27 +26,27 @@ using Row = SimtRow;
 // clang-format off
 constexpr Row kTable[] = {
     {.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 790, .hopper_cuda_rate = 660, .stages = 2, .common = kWhole},
+     .hopper_rate = 790, .hopper_cuda_rate = 660, .stages = 2, .generic = kWhole},
     {.tile_m = 128, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 745, .stages = 2, .common = kSplit},
+     .hopper_rate = 745, .stages = 2, .generic = kSplit},
     {.tile_m = 64, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 775, .serves_few_tiles = true, .stages = 2, .common = kSplit},
+     .hopper_rate = 775, .serves_few_tiles = true, .stages = 2, .generic = kSplit},
     {.tile_m = 64, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 700, .hopper_cuda_rate = 560},
     {.tile_m = 64, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 560, .serves_few_tiles = true, .common = kWhole},
+     .hopper_rate = 560, .serves_few_tiles = true, .generic = kWhole},
     {.tile_m = 32, .tile_n = 128, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 525, .hopper_cuda_rate = 505},
     {.tile_m = 128, .tile_n = 32, .tile_k = 16, .rows = 8, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 545, .hopper_cuda_rate = 505},
     {.tile_m = 64, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 470, .common = kSplit},
+     .hopper_rate = 470, .generic = kSplit},
     {.tile_m = 32, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 470, .serves_few_tiles = true},
     {.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 470},
     {.tile_m = 32, .tile_n = 32, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 420, .gathered_bias = 50, .common = kWhole},
+     .hopper_rate = 420, .gathered_bias = 50, .generic = kWhole},
     {.tile_m = 16, .tile_n = 64, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 4, .lanes_n = 8,
      .hopper_rate = 420},
     {.tile_m = 64, .tile_n = 16, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
@@ -54,18 +56,18 @@ constexpr Row kTable[] = {
 };
 // clang-format on
 
-std::uint32_t extra(const MatmulContext& c) {
+std::uint32_t extra(const GemmContext& c) {
   return c.extra != nullptr ? static_cast<std::uint32_t>(c.extra->matmul_simt.size()) : 0;
 }
 
-const Row& row_of(const MatmulContext& c, std::uint32_t row) {
+const Row& row_of(const GemmContext& c, std::uint32_t row) {
   return row < std::size(kTable) ? kTable[row] : c.extra->matmul_simt[row - std::size(kTable)];
 }
 
 // The loop body holds one step of each of the two stages, so that stage addresses are constant and the compiler can
 // interleave two steps. n = 4096, TFLOP/s, as above: 128x128 42.6 -> 45.6, 128x64 40.3 -> 43.0. It gains nothing with a
 // K of 16 (n = 1024: 72.9 -> 75.0 us).
-bool paired(const MatmulContext& c, const Row& r, std::uint32_t stages) {
+bool paired(const GemmContext& c, const Row& r, std::uint32_t stages) {
   return !c.cpu() && r.tile_k == 8 && stages == 2;
 }
 
@@ -77,16 +79,16 @@ std::uint32_t cpu_rate_of(const Row& r) { return r.tile_m * r.tile_n > 64 * 64 ?
 // loop, 512 for the rest of K), its serial row 256, in one place. Processor seconds until a result is there, lavapipe
 // 26.1.6, its optimizer on, 2026-11-27: i8 nhwc 1x16x9x9 k=16 r=3x3 2.8 -> 0.8, with c=3 3.6 -> 1.1, i8 256x256x256
 // 2.9 -> 1.2. It runs as fast: 0.92 to 1.06 of the time on one thread, of two products and three convolutions.
-bool for_cpu(const MatmulContext& c, const Row& r) {
+bool for_cpu(const GemmContext& c, const Row& r) {
   return r.cpu_integers == c.integer() && r.rows * r.columns == 64 && r.tile_m * r.tile_n <= 128 * 64;
 }
 
 // How the kernel loads an operand; see matmul_simt.comp.
 struct Side {
   std::uint32_t type, width, tile, pad, group, span, span_k;
-  std::int64_t ld;
   bool along_k;
-  const GatheredOperand* gathered;
+  const GemmOperand* operand;
+  bool gathered;
 
   std::uint32_t items(std::uint32_t tile_k) const { return tile_k / span_k * (tile / span); }
   std::uint32_t runs() const { return span_k * span / width; }  // of an item
@@ -96,11 +98,9 @@ struct Side {
   }
 };
 
-const Side* gathered_of(const Side& a, const Side& b) {
-  return a.gathered != nullptr ? &a : b.gathered != nullptr ? &b : nullptr;
-}
+const Side* gathered_of(const Side& a, const Side& b) { return a.gathered ? &a : b.gathered ? &b : nullptr; }
 
-std::uint32_t gpu_rate_of(const MatmulContext& c, const Row& r) {
+std::uint32_t gpu_rate_of(const GemmContext& c, const Row& r) {
   return c.profile.api == Api::cuda && r.hopper_cuda_rate != 0 ? r.hopper_cuda_rate : r.hopper_rate;
 }
 
@@ -114,38 +114,38 @@ std::uint32_t rows_side_by_side(const Side& s, std::uint32_t tile_k, std::uint32
   return one_k >= 16 && fetchers % depth == 0 && s.tile % one_k == 0 ? one_k : s.tile;
 }
 
-Side side_of(const MatmulContext& c, const Row& r, const MatmulConfig& d, bool b) {
+Side side_of(const GemmContext& c, const Row& r, const GemmConfig& d, bool b) {
   Side s{};
   s.type = b ? c.b_type : c.a_type;
   s.width = b ? d.width_b : d.width_a;
   s.tile = b ? r.tile_n : r.tile_m;
-  s.ld = b ? c.at.ldb : c.at.lda;
-  s.along_k = b ? c.problem.transpose_b : !c.problem.transpose_a;
-  s.gathered = c.gathered_side(b);
+  s.along_k = c.along_k(b);
+  s.operand = &c.operand(b);
+  s.gathered = c.gathered_side(b) != nullptr;
   const std::uint32_t packed = c.integer() ? 4 : 1;
   s.span_k = packed > 1 ? packed : s.along_k ? s.width : 1;
   s.span = s.along_k ? 1 : s.width;
   // A run along K is stored to different rows of workgroup memory. With four words of padding between them, lanes that
   // share 32 bytes of an operand's row and lanes in adjacent rows use different banks.
   s.pad = s.along_k && r.interleaved ? 4 : 0;
-  const std::uint32_t bytes = std::max(1u, s.span_k * matmul_type_bytes(s.type) / (s.type == MATMUL_TYPE_Q4 ? 2 : 1));
+  const std::uint32_t bytes = std::max(1u, s.span_k * type_bytes(s.type) / (s.type == MATMUL_TYPE_Q4 ? 2 : 1));
   s.group = s.along_k ? std::clamp(32 / bytes, 1u, d.tile_k / s.span_k) : 1;
-  if (s.gathered != nullptr && !s.along_k) s.group = rows_side_by_side(s, d.tile_k, fetchers_of(r));
+  if (s.gathered && !s.along_k) s.group = rows_side_by_side(s, d.tile_k, fetchers_of(r));
   return s;
 }
 
 // matvec serves this problem. It unpacks 4-bit elements for at most 4 rows only.
-bool thin(const MatmulContext& c) {
+bool skinny(const GemmContext& c) {
   if (c.gathered != nullptr) return false;
-  return std::min(c.problem.m, c.problem.n) <= (c.b_type == MATMUL_TYPE_Q4 ? 4 : 16);
+  return std::min(c.gemm.m, c.gemm.n) <= (c.b_type == MATMUL_TYPE_Q4 ? 4 : 16);
 }
 
 // Accumulators, fragments of one step, loads in flight and their offsets, addresses and counters.
-std::uint32_t registers_of(const Row& r, const MatmulConfig& d, const Side& a, const Side& b) {
+std::uint32_t registers_of(const Row& r, const GemmConfig& d, const Side& a, const Side& b) {
   const auto words = [&](const Side& s) {
-    const std::uint32_t stored = std::max<std::uint32_t>(1, s.span_k * s.span * matmul_type_bytes(s.type) / 4);
-    // A run of an image is a register until it is staged, and its place is two.
-    return s.gathered != nullptr ? std::max(stored, s.span_k / s.width) + 1 : stored;
+    const std::uint32_t stored = std::max<std::uint32_t>(1, s.span_k * s.span * type_bytes(s.type) / 4);
+    // A gathered run is a register until it is staged, and its place is two.
+    return s.gathered ? std::max(stored, s.span_k / s.width) + 1 : stored;
   };
   const auto held_by = [&](const Side& s) { return s.loads(d.tile_k, fetchers_of(r)) * (words(s) + 1); };
   const std::uint32_t in_flight = r.prefetch ? held_by(a) + held_by(b) : 4;
@@ -157,19 +157,19 @@ std::uint32_t registers_of(const Row& r, const MatmulConfig& d, const Side& a, c
 // own take 0.90 of their time so: geometric mean of 168 pairs, 16 products and convolutions; 0.62 at best, 1.31 at
 // worst. 128x64x8 and 64x128x8 gain nothing (1.00 of 34 pairs), since their loops hold two steps. H200, driver
 // 580.159.04, 2026-11-25, `sectile bench ROW... --all-candidates` with each row twice (docs/lab/2026-11.md).
-std::uint32_t stages_of(const MatmulContext& c, const Row& r, MatmulConfig d, std::uint32_t stage_bytes) {
+std::uint32_t stages_of(const GemmContext& c, const Row& r, GemmConfig d, std::uint32_t stage_bytes) {
   if (r.stages != 0) return r.stages;
   if (!r.prefetch) return 1;
   if (c.cpu()) return 2;
   d.workgroup_memory_bytes = stage_bytes;
-  const std::uint64_t with_one = matmul_resident(c, d);
+  const std::uint64_t with_one = gemm_occupancy(c, d);
   d.workgroup_memory_bytes = 2 * stage_bytes;
-  return matmul_resident(c, d) < with_one ? 1 : 2;
+  return gemm_occupancy(c, d) < with_one ? 1 : 2;
 }
 
-MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
+GemmConfig make(const GemmContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
-  MatmulConfig d;
+  GemmConfig d;
   d.stem = c.gathered != nullptr ? c.gathered->simt : "matmul_simt";
   d.base = !c.integer() ? "f32" : c.profile.integer_dot_product.value_or(false) ? "i8.dot" : "i8";
   d.tile_m = r.tile_m;
@@ -206,17 +206,17 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
     d.add(id, value);
   d.rate_permille = c.cpu() ? cpu_rate_of(r) : gpu_rate_of(c, r);
   d.by_schedulers = r.rows * r.columns >= 64;
-  d.order = r.order != 0 ? r.order : few_tiles(c) ? 1 : band_of_tiles(c, d);
-  d.can_split = r.order == 0;
+  d.group_m = r.group_m != 0 ? r.group_m : few_tiles(c) ? 1 : group_of_tiles(c, d);
+  d.can_split = r.group_m == 0;
   if (d.can_split) d.splits = splits_to_fill(c, d);
-  d.can_tail = r.order == 0;
-  if (c.few_pipelines) use_few_pipelines(d, r.common);
+  d.can_tail = r.group_m == 0;
+  if (c.few_pipelines) use_few_pipelines(d, r.generic);
   return d;
 }
 
-bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
+bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   if (row_of(c, row).cpu_integers && !(c.cpu() && c.integer())) return refusal.no("a row for int8 on CPU devices only");
-  const MatmulConfig d = make(c, row);
+  const GemmConfig d = make(c, row);
   // RADV 26.1.6 spills 18 registers of 160 as counted here, and ptxas 13.0 does too: int8, an image along pixels.
   constexpr std::uint32_t kMostGathering = 155;
   if (c.gathered != nullptr && d.registers > kMostGathering && !c.cpu())
@@ -224,10 +224,10 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
                       d.registers, kMostGathering);
   // ptxas 13.0 spills on sm_86 where a large tile's int8 operands lie across K and come by 1 or 2 bytes: each load
   // waits in a register of its own.
-  if (c.integer() && c.gathered == nullptr && !c.cpu() && d.tile_m * d.tile_n >= 128 * 128 && c.problem.transpose_a &&
+  if (c.integer() && c.gathered == nullptr && !c.cpu() && d.tile_m * d.tile_n >= 128 * 128 && c.gemm.transpose_a &&
       d.width_a < 4 && d.width_b < 4)
     return refusal.no("loads both operands by {} and {} bytes: compilers spill registers", d.width_a, d.width_b);
-  return matmul_fits(c, d, refusal);
+  return gemm_fits(c, d, refusal);
 }
 
 // The place of a lane's item: along the tile, along K.
@@ -235,7 +235,7 @@ std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std
                                                 std::uint32_t fetchers, std::uint32_t lane, std::uint32_t load) {
   const std::uint32_t items = s.items(tile_k), loads = s.loads(tile_k, fetchers);
   const std::uint32_t q = std::min(r.interleaved ? lane + load * fetchers : lane * loads + load, items - 1);
-  if (s.gathered != nullptr && !s.along_k && fetchers % s.group == 0) {
+  if (s.gathered && !s.along_k && fetchers % s.group == 0) {
     const std::uint32_t across = s.tile / s.group;
     return {lane % s.group + load % across * s.group,
             (lane / s.group + load / across * (fetchers / s.group)) * s.span_k};
@@ -246,9 +246,9 @@ std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std
 }
 
 // One operand's loads and its stores to workgroup memory. The first subgroup represents all.
-void count_fetch(Walk& walk, const MatmulContext& c, const Side& s, const Row& r, const MatmulConfig& d) {
+void count_fetch(Walk& walk, const GemmContext& c, const Side& s, const Row& r, const GemmConfig& d) {
   const std::uint32_t fetchers = fetchers_of(r);
-  const std::uint32_t packed = c.integer() ? 4 : 1, pitch = s.tile + s.pad, bytes = matmul_type_bytes(s.type);
+  const std::uint32_t packed = c.integer() ? 4 : 1, pitch = s.tile + s.pad, bytes = type_bytes(s.type);
   const std::uint64_t subgroups = ceil_div(fetchers, walk.lanes());
   const Sample samples{s.loads(d.tile_k, fetchers), c.explain};
   const std::uint32_t words = packed > 1 ? s.span : s.width;
@@ -260,9 +260,7 @@ void count_fetch(Walk& walk, const MatmulContext& c, const Side& s, const Row& r
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
       const auto [along, k] = item_of(s, r, d.tile_k, fetchers, l, samples.at(i));
       const bool active = l < fetchers;
-      const std::int64_t element = s.gathered != nullptr ? s.gathered->element(along, k)
-                                   : s.along_k           ? along * s.ld + k
-                                                         : k * s.ld + along;
+      const std::int64_t element = s.operand->element(along, k);
       from.address[l] =
           active && element >= 0 ? element * bytes / (s.type == MATMUL_TYPE_Q4 ? 2 : 1) : Request::kInactive;
       to.address[l] = active ? 4 * (std::int64_t{k / packed} * pitch + along) : Request::kInactive;
@@ -288,12 +286,12 @@ void count_fragments(Walk& walk, const Row& r, std::uint32_t depth, std::uint64_
   side(r.columns, r.lanes_n, false);
 }
 
-bool fallback(const MatmulContext& c, std::uint32_t row) {
+bool fallback(const GemmContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
   if (row >= std::size(kTable)) return true;
   if (c.cpu()) return !for_cpu(c, r);
-  if (c.few_pipelines) return r.common == kNo;
-  return few_tiles(c) && (!r.serves_few_tiles || thin(c));
+  if (c.few_pipelines) return r.generic == kNo;
+  return few_tiles(c) && (!r.serves_few_tiles || skinny(c));
 }
 
 // An image that is gathered for a tile of 16 takes longer than its accesses say: of rows 16x64x32 (image as A) and
@@ -303,14 +301,14 @@ bool fallback(const MatmulContext& c, std::uint32_t row) {
 constexpr std::uint32_t kNarrowGather = 16;
 constexpr std::int64_t kNarrowGatherBias = 350;
 
-MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig& d) {
+GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {
   const Row& r = row_of(c, row);
   Walk walk(c.profile);
   const Side a = side_of(c, r, d, false), b = side_of(c, r, d, true);
   count_fetch(walk, c, a, r, d);
   count_fetch(walk, c, b, r, d);
   count_fragments(walk, r, r.tile_k, ceil_div(d.workgroup, walk.lanes()));
-  MatmulEstimate e;
+  GemmEstimate e;
   e.interior = walk.count();
   if (const Side* const s = gathered_of(a, b)) {
     e.bias_permille = r.gathered_bias + (s->tile <= kNarrowGather ? kNarrowGatherBias : 0);
@@ -319,17 +317,17 @@ MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulC
   return e;
 }
 
-std::string print(const MatmulContext& c, std::uint32_t row) {
+std::string print(const GemmContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
   return fmt::format("{}x{}x{} {}x{}{}", r.tile_m, r.tile_n, r.tile_k, r.rows, r.columns, r.note);
 }
 
-constexpr MatmulStrategy kStrategy = {"matmul_simt", std::size(kTable), applicable, make, estimate, fallback, print, {},
-                                      extra};
+constexpr GemmStrategy kStrategy = {"matmul_simt", std::size(kTable), applicable, make, estimate, fallback, print, {},
+                                    extra};
 
 }  // namespace
 }  // namespace matmul_simt
 
-const MatmulStrategy kMatmulSimt = matmul_simt::kStrategy;
+const GemmStrategy kGemmSimt = matmul_simt::kStrategy;
 
 }  // namespace sectile::detail

@@ -1,6 +1,7 @@
 // matmul_coopmat2: a workgroup's tile is one matrix at workgroup scope, with tensor addressing
 // (VK_NV_cooperative_matrix2).
 #include "context.hpp"
+#include "split.hpp"
 
 #include "matmul/matmul_coopmat2.abi.h"
 
@@ -46,7 +47,7 @@ const char* component(std::uint32_t type) {
 }
 
 // Flexible dimensions: the tile's sizes must be multiples of a listed shape's.
-bool lists(const MatmulContext& c, const Row& r, std::string_view sums) {
+bool lists(const GemmContext& c, const Row& r, std::string_view sums) {
   return std::ranges::any_of(c.profile.matrix_shapes, [&](const MatrixShape& s) {
     return s.scope == "workgroup" && s.flexible && !s.saturating && s.workgroup_invocations == r.invocations &&
            s.a == component(c.type) && s.b == s.a && s.c == sums && s.result == s.c && r.tile_m % s.m == 0 &&
@@ -55,18 +56,18 @@ bool lists(const MatmulContext& c, const Row& r, std::string_view sums) {
 }
 
 // Sums of acc=f16 may be kept in f16, and are kept in f32 where the device has no such shape.
-bool sums_in_f16(const MatmulContext& c, const Row& r) {
-  return !c.integer() && c.problem.acc == DType::f16 && lists(c, r, "f16");
+bool sums_in_f16(const GemmContext& c, const Row& r) {
+  return !c.integer() && c.gemm.acc == DType::f16 && lists(c, r, "f16");
 }
 
-bool ragged(const MatmulContext& c, const Row& r) {
-  const auto& p = c.problem;
+bool ragged(const GemmContext& c, const Row& r) {
+  const auto& p = c.gemm;
   return p.m % r.tile_m != 0 || p.n % r.tile_n != 0 || p.k % (std::int64_t{r.tile_k} * r.unroll) != 0;
 }
 
-MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
+GemmConfig make(const GemmContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
-  MatmulConfig d;
+  GemmConfig d;
   d.stem = "matmul_coopmat2";
   d.narrow = true;
   const bool half = sums_in_f16(c, r);
@@ -82,20 +83,19 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.run_d = 8;
   d.workgroup_memory_bytes = c.profile.matrix_reserved_workgroup_memory_bytes.value_or(0);
   d.registers = std::min(255u, r.tile_m * r.tile_n * (half ? 2 : 4) / 4 / r.invocations + 112);
-  d.matrix_unit = true;
-  d.driver_staged = true;
+  d.unit = Unit::coopmat2;
   // TFLOP/s as above: clamping at the edges costs a seventh (168 instead of 197); rows that are not multiples of 16
   // bytes cost most of the rest (46).
   d.rate_permille = ragged(c, r) ? r.hopper_rate * 6 / 7 : r.hopper_rate;
-  const std::uint32_t bytes = matmul_type_bytes(c.type);
+  const std::uint32_t bytes = type_bytes(c.type);
   if (std::min(d.width_a, d.width_b) * bytes < std::min(16u, 8 * bytes)) d.rate_permille = d.rate_permille * 2 / 5;
-  d.order = band_of_tiles(c, d);
+  d.group_m = group_of_tiles(c, d);
   d.add(MATMUL_COOPMAT2_SPEC_RAGGED, ragged(c, r) ? 1 : 0);
   d.add(MATMUL_COOPMAT2_SPEC_UNROLL, ragged(c, r) ? 1 : r.unroll);
   return d;
 }
 
-bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
+bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   const DeviceProfile& p = c.profile;
   if (p.api != Api::vulkan) return refusal.no("the kernel exists for Vulkan only");
@@ -105,7 +105,7 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("the device has no matrices at workgroup scope");
   if (!p.cooperative_matrix_tensor_addressing.value_or(false)) return refusal.no("the device has no tensor addressing");
   if (c.type == MATMUL_TYPE_F32) return refusal.no("the kernel multiplies f16, bf16 and i8 only");
-  if (c.a_type != c.type || c.b_type != c.type || c.problem.a_scale)
+  if (c.a_type != c.type || c.b_type != c.type || c.gemm.a_scale)
     return refusal.no("the kernel does not convert operands");
   if (c.type == MATMUL_TYPE_F16 && c.out_type == MATMUL_TYPE_BF16)
     return refusal.no("the kernel does not convert f16 products to bf16");
@@ -129,32 +129,31 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
   if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false))
     return refusal.no("needs bf16, which the device lacks");
   if (c.integer() && !p.int8.value_or(false)) return refusal.no("needs 8-bit integers, which the device lacks");
-  return matmul_fits(c, make(c, row), refusal);
+  return gemm_fits(c, make(c, row), refusal);
 }
 
 // coopmat.cpp has the rows for few tiles.
-bool fallback(const MatmulContext& c, std::uint32_t) { return few_tiles(c); }
+bool fallback(const GemmContext& c, std::uint32_t) { return few_tiles(c); }
 
 // The driver decides how to load the tiles; only their bytes are known.
-MatmulEstimate estimate(const MatmulContext& c, std::uint32_t, const MatmulConfig& d) {
-  MatmulEstimate e;
-  const std::uint64_t bytes = std::uint64_t{d.tile_m + d.tile_n} * d.tile_k * matmul_type_bytes(c.type);
+GemmEstimate estimate(const GemmContext& c, std::uint32_t, const GemmConfig& d) {
+  GemmEstimate e;
+  const std::uint64_t bytes = std::uint64_t{d.tile_m + d.tile_n} * d.tile_k * type_bytes(c.type);
   e.interior.load_transactions = e.interior.ideal_load_transactions = bytes / c.profile.transaction_bytes.value_or(32);
   return e;
 }
 
-std::string print(const MatmulContext&, std::uint32_t row) {
+std::string print(const GemmContext&, std::uint32_t row) {
   const Row& r = kTable[row];
   return fmt::format("{}x{}x{} wg{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.invocations,
                      r.unroll > 1 ? fmt::format(" u{}", r.unroll) : "", r.half_accumulators ? " acc=f16" : "");
 }
 
-constexpr MatmulStrategy kStrategy = {"matmul_coopmat2", std::size(kTable), applicable, make,
-                                      estimate,          fallback,          print};
+constexpr GemmStrategy kStrategy = {"matmul_coopmat2", std::size(kTable), applicable, make, estimate, fallback, print};
 
 }  // namespace
 }  // namespace matmul_coopmat2
 
-const MatmulStrategy kMatmulCoopmat2 = matmul_coopmat2::kStrategy;
+const GemmStrategy kGemmCoopmat2 = matmul_coopmat2::kStrategy;
 
 }  // namespace sectile::detail

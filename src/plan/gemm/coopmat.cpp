@@ -1,6 +1,7 @@
 // matmul_coopmat: tiles staged in workgroup memory and multiplied by a matrix unit at subgroup scope
 // (VK_KHR_cooperative_matrix).
 #include "context.hpp"
+#include "split.hpp"
 
 #include "device/vendors.hpp"
 
@@ -15,7 +16,7 @@ namespace matmul_coopmat {
 namespace {
 
 using enum CoopmatLoop;
-using enum Common;
+using enum ShapeGeneric;
 using Row = CoopmatRow;
 
 // By CoopmatLoop: the kernel's variant, and the suffix of the candidate's name.
@@ -51,11 +52,11 @@ constexpr Row kTable[] = {
     {.tile_m = 128, .tile_n = 192, .tile_k = 64, .sub_m = 64, .sub_n = 48, .loop = kPipelined, .hopper_rate = 580},
     {.tile_m = 192, .tile_n = 128, .tile_k = 64, .sub_m = 48, .sub_n = 64, .loop = kPipelined, .hopper_rate = 575},
     {.tile_m = 128, .tile_n = 160, .tile_k = 64, .sub_m = 64, .sub_n = 40, .loop = kPipelined,
-     .hopper_rate = 565, .common = kWhole},
+     .hopper_rate = 565, .generic = kWhole},
     {.tile_m = 160, .tile_n = 128, .tile_k = 64, .sub_m = 80, .sub_n = 32, .loop = kPipelined, .hopper_rate = 550},
     {.tile_m = 64, .tile_n = 160, .tile_k = 64, .sub_m = 32, .sub_n = 40, .loop = kPipelined, .hopper_rate = 455},
     {.tile_m = 160, .tile_n = 64, .tile_k = 64, .sub_m = 80, .sub_n = 32, .loop = kPipelined,
-     .hopper_rate = 415, .gathered_rate = 380, .common = kWhole},
+     .hopper_rate = 415, .gathered_rate = 380, .generic = kWhole},
     {.tile_m = 96, .tile_n = 192, .tile_k = 64, .sub_m = 48, .sub_n = 48, .loop = kPipelined, .hopper_rate = 500},
     {.tile_m = 192, .tile_n = 96, .tile_k = 64, .sub_m = 48, .sub_n = 48, .loop = kPipelined, .hopper_rate = 500},
     {.tile_m = 128, .tile_n = 256, .tile_k = 64, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
@@ -74,7 +75,7 @@ constexpr Row kTable[] = {
     {.tile_m = 256, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
      .hopper_rate = 460, .gathered_rate = 520},
     {.tile_m = 128, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
-     .hopper_rate = 505, .common = kSplit},
+     .hopper_rate = 505, .generic = kSplit},
     {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kInterleaved, .hopper_rate = 450},
     {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kPipelinedL2,
      .hopper_rate = 450, .slice_k = 2},
@@ -86,32 +87,32 @@ constexpr Row kTable[] = {
      .least_steps = 5, .slice_k = 2},
     {.tile_m = 64, .tile_n = 96, .tile_k = 128, .sub_m = 32, .sub_n = 48, .loop = kPipelined, .hopper_rate = 390,
      .least_steps = 5, .slice_k = 2},
-    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 64, .hopper_rate = 331, .common = kSplit},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 64, .hopper_rate = 331, .generic = kSplit},
     {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .hopper_rate = 337},
     {.tile_m = 128, .tile_n = 64, .tile_k = 32, .sub_m = 64, .sub_n = 32, .hopper_rate = 340},
-    {.tile_m = 64, .tile_n = 128, .tile_k = 32, .sub_m = 32, .sub_n = 64, .hopper_rate = 349, .common = kWhole},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 32, .sub_m = 32, .sub_n = 64, .hopper_rate = 349, .generic = kWhole},
     {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 372},
     {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 360},
     {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined,
-     .hopper_rate = 372, .common = kSplit},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 365, .common = kWhole},
+     .hopper_rate = 372, .generic = kSplit},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 365, .generic = kWhole},
     {.tile_m = 64, .tile_n = 64, .tile_k = 32, .sub_m = 32, .sub_n = 32, .hopper_rate = 450, .gathered_rate = 345},
     {.tile_m = 32, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 316},
     {.tile_m = 128, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 296},
     {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .loop = kPipelined, .hopper_rate = 225},
     {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .hopper_rate = 225},
     {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .loop = kPipelined,
-     .hopper_rate = 235, .common = kWhole},
-    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .hopper_rate = 235, .common = kSplit},
+     .hopper_rate = 235, .generic = kWhole},
+    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .hopper_rate = 235, .generic = kSplit},
     {.tile_m = 32, .tile_n = 32, .tile_k = 128, .sub_m = 16, .sub_n = 16, .loop = kPipelined,
-     .hopper_rate = 151, .common = kWhole},
+     .hopper_rate = 151, .generic = kWhole},
     {.tile_m = 32, .tile_n = 32, .tile_k = 64, .sub_m = 16, .sub_n = 16, .hopper_rate = 151},
     {.tile_m = 16, .tile_n = 128, .tile_k = 64, .sub_m = 16, .sub_n = 32, .hopper_rate = 167},
-    {.tile_m = 16, .tile_n = 64, .tile_k = 128, .sub_m = 16, .sub_n = 16, .hopper_rate = 166, .common = kWhole},
+    {.tile_m = 16, .tile_n = 64, .tile_k = 128, .sub_m = 16, .sub_n = 16, .hopper_rate = 166, .generic = kWhole},
     {.tile_m = 32, .tile_n = 32, .tile_k = 256, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 160,
      .slice_k = 8},
     {.tile_m = 16, .tile_n = 16, .tile_k = 256, .sub_m = 16, .sub_n = 16, .loop = kPipelined, .hopper_rate = 80,
-     .slice_k = 8, .common = kWhole},
+     .slice_k = 8, .generic = kWhole},
     // Intel has fragments of 8 rows.
     {.tile_m = 8, .tile_n = 128, .tile_k = 64, .sub_m = 8, .sub_n = 32, .hopper_rate = 100},
     {.tile_m = 8, .tile_n = 64, .tile_k = 64, .sub_m = 8, .sub_n = 16, .hopper_rate = 60},
@@ -132,7 +133,7 @@ constexpr Row kTable[] = {
 // which a row of this table is admissible. A K of 96 serves tiles whose steps of 48 are too short; 160x128 has no room
 // for it.
 // clang-format off
-constexpr Row kMovedTable[] = {
+constexpr Row kTapTable[] = {
     {.tile_m = 128, .tile_n = 256, .tile_k = 48, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .hopper_rate = 585},
     {.tile_m = 256, .tile_n = 128, .tile_k = 48, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .hopper_rate = 585},
     {.tile_m = 160, .tile_n = 128, .tile_k = 48, .sub_m = 80, .sub_n = 32, .loop = kPipelined, .hopper_rate = 530},
@@ -163,19 +164,17 @@ consteval bool rows_are_sound(std::span<const Row> rows) {
     return r.tile_m % r.sub_m == 0 && r.tile_n % r.sub_n == 0 && r.tile_k % r.slice_k == 0;
   });
 }
-static_assert(rows_are_sound(kTable) && rows_are_sound(kMovedTable));
+static_assert(rows_are_sound(kTable) && rows_are_sound(kTapTable));
 
-bool moves_chunks(const MatmulContext& c) { return c.gathered != nullptr && c.gathered->moved_chunks != 0; }
+bool loads_taps(const GemmContext& c) { return c.gathered != nullptr && c.gathered->taps_per_load != 0; }
 
-std::span<const Row> table_of(const MatmulContext& c) {
-  return moves_chunks(c) ? std::span<const Row>(kMovedTable) : kTable;
-}
+std::span<const Row> table_of(const GemmContext& c) { return loads_taps(c) ? std::span<const Row>(kTapTable) : kTable; }
 
-std::uint32_t rows(const MatmulContext& c) {
+std::uint32_t rows(const GemmContext& c) {
   return static_cast<std::uint32_t>(table_of(c).size() + (c.extra != nullptr ? c.extra->matmul_coopmat.size() : 0));
 }
 
-const Row& row_of(const MatmulContext& c, std::uint32_t row) {
+const Row& row_of(const GemmContext& c, std::uint32_t row) {
   const auto table = table_of(c);
   return row < table.size() ? table[row] : c.extra->matmul_coopmat[row - table.size()];
 }
@@ -193,7 +192,7 @@ const char* component(std::uint32_t type) {
 
 // The profile's matrix shape with the problem's types and these sums that divides the row's tiles. Of several, the one
 // with the most products, so that a step takes the fewest instructions.
-std::optional<MatrixShape> shape_with(const MatmulContext& c, const Row& r, const char* sums) {
+std::optional<MatrixShape> shape_with(const GemmContext& c, const Row& r, const char* sums) {
   std::optional<MatrixShape> best;
   for (const MatrixShape& s : c.profile.matrix_shapes) {
     if (s.scope != "subgroup" || s.flexible || s.saturating) continue;
@@ -204,10 +203,10 @@ std::optional<MatrixShape> shape_with(const MatmulContext& c, const Row& r, cons
   return best;
 }
 
-bool may_sum_in_f16(const MatmulContext& c) { return !c.integer() && c.problem.acc == DType::f16; }
+bool may_sum_in_f16(const GemmContext& c) { return !c.integer() && c.gemm.acc == DType::f16; }
 
 // Sums of acc=f16 may be kept in f16, and are kept in f32 where the device has no such shape.
-std::optional<MatrixShape> shape_for(const MatmulContext& c, const Row& r) {
+std::optional<MatrixShape> shape_for(const GemmContext& c, const Row& r) {
   if (may_sum_in_f16(c))
     if (auto shape = shape_with(c, r, "f16")) return shape;
   return shape_with(c, r, c.integer() ? "s32" : "f32");
@@ -227,15 +226,15 @@ struct Memory {
 // alone on its multiprocessor may take more memory: 128x64 in two slices of K at n = 1024 takes 13.8 us instead of 14.3
 // with f16 accumulators, and 14.6 instead of 15.1 with f32 ones, of which half of the rows fit (bf16: 14.7 instead of
 // 14.8).
-Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
+Memory memory_of(const GemmContext& c, const Row& r, const MatrixShape& s) {
   constexpr std::uint32_t kAlone = 40 * 1024 / 16;
-  const std::uint32_t per_chunk = 16 / matmul_type_bytes(c.type);
+  const std::uint32_t per_chunk = 16 / type_bytes(c.type);
   const auto tile = [&](bool along_k, std::uint32_t side) {
     const std::uint32_t rows = along_k ? side : r.tile_k, chunks = (along_k ? r.tile_k : side) / per_chunk;
     return rows * (chunks + 1);
   };
   Memory m{};
-  m.tiles = tile(!c.problem.transpose_a, r.tile_m) + tile(c.problem.transpose_b, r.tile_n);
+  m.tiles = tile(!c.gemm.transpose_a, r.tile_m) + tile(c.gemm.transpose_b, r.tile_n);
   const std::uint32_t results_per_chunk = sums_in_f16(s) ? 8 : 4;
   const auto result = [&](std::uint32_t rows, std::uint32_t columns) {
     return r.subgroups() * rows * (columns / results_per_chunk + (results_per_chunk == 4 ? 2 : 1));
@@ -252,8 +251,8 @@ Memory memory_of(const MatmulContext& c, const Row& r, const MatrixShape& s) {
   return m;
 }
 
-std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulConfig& d, const MatrixShape& s) {
-  const std::uint32_t lanes = d.required_subgroup_size, bytes = matmul_type_bytes(c.type);
+std::uint32_t registers_of(const GemmContext& c, const Row& r, const GemmConfig& d, const MatrixShape& s) {
+  const std::uint32_t lanes = d.required_subgroup_size, bytes = type_bytes(c.type);
   // RADV 26.1.6 keeps each f16 accumulator in its own register. On navi31, rows that were admitted without this
   // spilled.
   const bool amd = c.profile.vendor == "amd";
@@ -270,19 +269,19 @@ std::uint32_t registers_of(const MatmulContext& c, const Row& r, const MatmulCon
   // A chunk that is moved has the two elements on either side with it until it is staged; a pipelined loop then holds
   // all that is staged of it across a barrier.
   const auto moved = [&] {
-    const std::uint32_t loaded = words(r.tile_n * r.tile_k / c.gathered->moved_chunks, 6);
+    const std::uint32_t loaded = words(r.tile_n * r.tile_k / c.gathered->taps_per_load, 6);
     return r.pipelined() ? std::max(loaded, words(r.tile_n * r.tile_k, 4)) : loaded;
   };
   const std::uint32_t prefetched =
-      moves_chunks(c) ? words(r.tile_m * r.tile_k, 4) + moved() : words((r.tile_m + r.tile_n) * r.tile_k, 4);
+      loads_taps(c) ? words(r.tile_m * r.tile_k, 4) + moved() : words((r.tile_m + r.tile_n) * r.tile_k, 4);
   return accumulators + fragments + prefetched + 24;
 }
 
-MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
+GemmConfig make(const GemmContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
-  const auto& p = c.problem;
+  const auto& p = c.gemm;
   const MatrixShape s = shape_for(c, r).value_or(MatrixShape());  // applicable() has found one
-  MatmulConfig d;
+  GemmConfig d;
   d.stem = c.gathered != nullptr ? c.gathered->coopmat : "matmul_coopmat";
   d.narrow = true;
   d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : sums_in_f16(s) ? "f16.f16" : "f16";
@@ -297,9 +296,9 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.width_b = c.width_b;
   // This kernel has accesses of 16 one-byte elements.
   const bool wider = c.integer() && !c.few_pipelines;
-  if (wider && d.width_a == 8) d.width_a = operand_width(c, false, 16);
-  if (wider && d.width_b == 8 && c.b_type == MATMUL_TYPE_I8) d.width_b = operand_width(c, true, 16);
-  if (moves_chunks(c)) d.width_b = 8;  // width() is that of the scalar kernel, one element
+  if (wider && d.width_a == 8) d.width_a = c.a->width(16);
+  if (wider && d.width_b == 8 && c.b_type == MATMUL_TYPE_I8) d.width_b = c.b->width(16);
+  if (loads_taps(c)) d.width_b = 8;  // width() is that of the scalar kernel, one element
   d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
   const Memory memory = memory_of(c, r, s);
@@ -308,13 +307,13 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
   d.registers = registers_of(c, r, d, s);
   d.pipelined = r.pipelined();
   d.l2_prefetch = r.loop == kPipelinedL2;
-  d.matrix_unit = true;
+  d.unit = Unit::coopmat;
   // If B is contiguous along N, its rows are long: a short step of K also loads whole cache lines, and a long one gains
   // less.
   const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.loop == kPipelined ? 103 : 95;
   // A chunk that serves one row of a step or two is loaded more often: 1x1 convolutions take 1.3 times as long (f16
   // 12x256x28x24 to 720 and 24x512x8x8 to 2048).
-  const std::uint32_t moved = moves_chunks(c) && c.gathered->moved_chunks < 3 ? 77 : 100;
+  const std::uint32_t moved = loads_taps(c) && c.gathered->taps_per_load < 3 ? 77 : 100;
   std::uint32_t rate = r.hopper_rate;
   if (c.gathered != nullptr && r.gathered_rate != 0) rate = r.gathered_rate;
   if (c.integer() && r.int8_rate != 0) rate = r.int8_rate;
@@ -335,18 +334,18 @@ MatmulConfig make(const MatmulContext& c, std::uint32_t row) {
         {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n},
         {MATMUL_COOPMAT_SPEC_STAGED, staged}})
     d.add(id, value);
-  if (moves_chunks(c))
-    for (const Constant& constant : c.gathered->of_moved.all()) d.own.add(constant);
-  d.order = band_of_tiles(c, d);
+  if (loads_taps(c))
+    for (const Constant& constant : c.gathered->tap_constants.all()) d.own.add(constant);
+  d.group_m = group_of_tiles(c, d);
   // Slices of K already give each multiprocessor enough subgroups.
   d.can_split = r.loop != kPipelinedL2;
   if (d.can_split) d.splits = splits_to_fill(c, d, r.slice_k > 1 ? 1 : 2);
   d.can_tail = r.loop != kPipelinedL2;
-  if (c.few_pipelines) use_few_pipelines(d, r.common);
+  if (c.few_pipelines) use_few_pipelines(d, r.generic);
   return d;
 }
 
-bool unit_applicable(const MatmulContext& c, Refusal& refusal) {
+bool unit_applicable(const GemmContext& c, Refusal& refusal) {
   const DeviceProfile& p = c.profile;
   if (p.api != Api::vulkan) return refusal.no("the kernel exists for Vulkan only");
   if (!p.cooperative_matrix.value_or(false)) return refusal.no("the device lists no cooperative matrix");
@@ -365,26 +364,26 @@ bool unit_applicable(const MatmulContext& c, Refusal& refusal) {
 }
 
 // The L2 prefetch loop checks no bounds of K, and it prefetches each operand as one contiguous run.
-bool l2_applicable(const MatmulContext& c, const Row& r, Refusal& refusal) {
+bool l2_applicable(const GemmContext& c, const Row& r, Refusal& refusal) {
   // Of both operands together. More would not stay in the L2, and one round of invocations could not prefetch it.
   const auto most_bytes = static_cast<std::int64_t>(
       std::min<std::uint64_t>(std::uint64_t{32} << 20, c.profile.l2_bytes.value_or(16 << 20) / 2));
-  const auto& p = c.problem;
+  const auto& p = c.gemm;
   if (p.k % r.tile_k != 0 || p.k < std::int64_t{3} * r.tile_k)
     return refusal.no("needs a K of at least 3 whole steps of {}", r.tile_k);
-  if (p.batch != 1 || c.at.lda != (p.transpose_a ? p.m : p.k) || c.at.ldb != (p.transpose_b ? p.k : p.n) ||
+  if (p.batch != 1 || c.gemm.at.lda != (p.transpose_a ? p.m : p.k) || c.gemm.at.ldb != (p.transpose_b ? p.k : p.n) ||
       c.a_type != c.type || c.b_type != c.type)
     return refusal.no("needs packed operands: no batch, no padded rows, no type conversion");
-  if (std::min(c.width_a, c.width_b) * matmul_type_bytes(c.type) < 4)
+  if (std::min(c.width_a, c.width_b) * type_bytes(c.type) < 4)
     return refusal.no("needs accesses of 4 bytes, which the operands' alignment does not allow");
-  if (p.m > most_bytes / p.k || p.n > most_bytes / p.k || (p.m + p.n) * p.k * matmul_type_bytes(c.type) > most_bytes)
+  if (p.m > most_bytes / p.k || p.n > most_bytes / p.k || (p.m + p.n) * p.k * type_bytes(c.type) > most_bytes)
     return refusal.no("needs operands of at most {} bytes together", most_bytes);
   return true;
 }
 
 // Nothing hides the loads of the first step, and loads of one element are too many for a long step.
-bool long_steps_applicable(const MatmulContext& c, const Row& r, Refusal& refusal) {
-  if (c.problem.k < std::int64_t{r.least_steps} * r.tile_k)
+bool long_steps_applicable(const GemmContext& c, const Row& r, Refusal& refusal) {
+  if (c.gemm.k < std::int64_t{r.least_steps} * r.tile_k)
     return refusal.no("needs a K of at least {} steps of {}", r.least_steps, r.tile_k);
   if (std::min(c.width_a, c.width_b) == 1)
     return refusal.no("needs accesses of 2 elements, which the operands' alignment does not allow");
@@ -392,9 +391,9 @@ bool long_steps_applicable(const MatmulContext& c, const Row& r, Refusal& refusa
 }
 
 // Each invocation loads as many chunks as the others, all of the same columns.
-bool chunks_divide(const MatmulContext& c, const Row& r, Refusal& refusal) {
+bool chunks_divide(const GemmContext& c, const Row& r, Refusal& refusal) {
   constexpr std::uint32_t kMostLoads = 32;  // the kernel has a bit for each
-  const std::uint32_t chunks = r.tile_n / (16 / matmul_type_bytes(c.type)), together = c.gathered->moved_chunks;
+  const std::uint32_t chunks = r.tile_n / (16 / type_bytes(c.type)), together = c.gathered->taps_per_load;
   const std::uint32_t workgroup = r.subgroups() * matrix_subgroup_size(c.profile);
   const std::uint32_t at_once = workgroup / chunks * together;  // rows of a step
   if (at_once == 0 || workgroup % chunks != 0 || r.tile_k % at_once != 0)
@@ -405,7 +404,7 @@ bool chunks_divide(const MatmulContext& c, const Row& r, Refusal& refusal) {
   return loads <= kMostLoads || refusal.no("an invocation stages {} chunks, at most {}", loads, kMostLoads);
 }
 
-bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
+bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = row_of(c, row);
   if (!unit_applicable(c, refusal)) return false;
   // These loops are unrolled for loads in flight. A CPU's compiler takes half a minute for them, and they gain nothing.
@@ -429,9 +428,8 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("only f16 accumulators fit the registers");
   // A tile is staged in chunks of 16 bytes along its rows. If A is contiguous along M, 8 rows of int8 have only 8
   // bytes.
-  const std::uint32_t per_chunk = 16 / matmul_type_bytes(c.type);
-  for (const std::uint32_t inner :
-       {c.problem.transpose_a ? r.tile_m : r.tile_k, c.problem.transpose_b ? r.tile_k : r.tile_n})
+  const std::uint32_t per_chunk = 16 / type_bytes(c.type);
+  for (const std::uint32_t inner : {c.gemm.transpose_a ? r.tile_m : r.tile_k, c.gemm.transpose_b ? r.tile_k : r.tile_n})
     if (inner % per_chunk != 0)
       return refusal.no("a staged row has {} elements, not a multiple of {}", inner, per_chunk);
   if (!shape)
@@ -443,35 +441,32 @@ bool applicable(const MatmulContext& c, std::uint32_t row, Refusal& refusal) {
                       r.sub_m, r.sub_n, r.tile_k);
   const std::uint32_t subgroup = matrix_subgroup_size(c.profile);
   if (subgroup == 0) return refusal.no("the subgroup size is not known");
-  if (moves_chunks(c) && !chunks_divide(c, r, refusal)) return false;
+  if (loads_taps(c) && !chunks_divide(c, r, refusal)) return false;
   if (r.eight_lanes && subgroup != 8)
     return refusal.no("needs subgroups of 8 invocations, the device's have {}", subgroup);
   if (!c.profile.required_subgroup_size.value_or(false) && c.profile.min_subgroup_size != c.profile.max_subgroup_size)
     return refusal.no("the device does not support a required subgroup size of {}", subgroup);
-  const MatmulConfig d = make(c, row);
+  const GemmConfig d = make(c, row);
   // A workgroup's registers must fit a multiprocessor: RADV spills if 8 subgroups of 64 need more than 192 each.
   const std::uint32_t most =
       std::min(most_registers(c.profile), c.profile.registers_per_multiprocessor.value_or(65536) / d.workgroup);
   if (d.registers > most && !c.cpu())
     return refusal.no("needs {} registers an invocation, the device has {}", d.registers, most);
-  return matmul_fits(c, d, refusal);
+  return gemm_fits(c, d, refusal);
 }
 
 // The loads of one operand's tile and the stores of its chunks, as chunk_position() of the kernel places them. The
 // kernel is GLSL only, so no test compares. A chunk that is moved is counted as if each row of the step loaded it; the
-// rates of kMovedTable were fitted so.
-void count_operand(Walk& walk, const MatmulContext& c, const MatmulConfig& d, bool b) {
-  const bool along_k = b ? c.problem.transpose_b : !c.problem.transpose_a;
-  const std::uint32_t bytes = matmul_type_bytes(c.type), type = b ? c.b_type : c.a_type, per_chunk = 16 / bytes;
+// rates of kTapTable were fitted so.
+void count_operand(Walk& walk, const GemmContext& c, const GemmConfig& d, bool b) {
+  const bool along_k = c.along_k(b);
+  const std::uint32_t bytes = type_bytes(c.type), type = b ? c.b_type : c.a_type, per_chunk = 16 / bytes;
   const std::uint32_t side = b ? d.tile_n : d.tile_m;
   const std::uint32_t rows = along_k ? side : d.tile_k, chunks = (along_k ? d.tile_k : side) / per_chunk;
-  const std::uint32_t width = b ? d.width_b : d.width_a,
-                      stored = type == MATMUL_TYPE_Q4 ? 1 : matmul_type_bytes(type) * 2;
-  const GatheredOperand* gathered = c.gathered_side(b);
-  const std::int64_t ld = b ? c.at.ldb : c.at.lda;
+  const std::uint32_t width = b ? d.width_b : d.width_a, stored = type == MATMUL_TYPE_Q4 ? 1 : type_bytes(type) * 2;
+  const GemmOperand& operand = c.operand(b);
   const auto element = [&](std::uint32_t row, std::uint32_t column) {
-    if (gathered == nullptr) return row * ld + column;
-    return along_k ? gathered->element(row, column) : gathered->element(column, row);
+    return along_k ? operand.element(row, column) : operand.element(column, row);
   };
   const Sample samples{static_cast<std::uint32_t>(ceil_div(std::uint64_t{rows} * chunks, walk.lanes())), c.explain};
   for (std::uint32_t i = 0; i < samples.size(); ++i) {
@@ -494,8 +489,8 @@ void count_operand(Walk& walk, const MatmulContext& c, const MatmulConfig& d, bo
 }
 
 // The fragment loads: 16 bytes per lane, and one chunk of padding after each row of chunks.
-void count_fragments(Walk& walk, const MatmulContext& c, const Row& r) {
-  const std::uint32_t bytes = matmul_type_bytes(c.type);
+void count_fragments(Walk& walk, const GemmContext& c, const Row& r) {
+  const std::uint32_t bytes = type_bytes(c.type);
   const auto side = [&](bool along_k, std::uint32_t tile, std::uint32_t sub) {
     Request request;
     request.bytes = 16;
@@ -504,8 +499,8 @@ void count_fragments(Walk& walk, const MatmulContext& c, const Row& r) {
     // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a walk has lanes
     walk.shared(request, std::uint64_t{sub} * r.tile_k * bytes / 16 / walk.lanes() * r.subgroups() / r.slice_k);
   };
-  side(!c.problem.transpose_a, r.tile_m, r.sub_m);
-  side(c.problem.transpose_b, r.tile_n, r.sub_n);
+  side(!c.gemm.transpose_a, r.tile_m, r.sub_m);
+  side(c.gemm.transpose_b, r.tile_n, r.sub_n);
 }
 
 // The rows that serve problems with few tiles (few_tiles()): measured fastest, or at most a sixth slower, for an M or N
@@ -517,36 +512,36 @@ bool serves_few_tiles(const Row& r) {
                             (r.tile_m == 128 && r.tile_n == 128));
 }
 
-bool fallback(const MatmulContext& c, std::uint32_t row) {
+bool fallback(const GemmContext& c, std::uint32_t row) {
   if (row >= table_of(c).size()) return true;
   const Row& r = row_of(c, row);
   if (c.cpu()) return false;
-  if (c.few_pipelines) return r.common == kNo || (r.loop == kPipelined) != (c.type == MATMUL_TYPE_F16);
+  if (c.few_pipelines) return r.generic == kNo || (r.loop == kPipelined) != (c.type == MATMUL_TYPE_F16);
   return r.loop == kSerial || (few_tiles(c) && !serves_few_tiles(r));
 }
 
-MatmulEstimate estimate(const MatmulContext& c, std::uint32_t row, const MatmulConfig& d) {
+GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {
   Walk walk(c.profile);
   count_operand(walk, c, d, false);
   count_operand(walk, c, d, true);
   count_fragments(walk, c, row_of(c, row));
-  MatmulEstimate e;
+  GemmEstimate e;
   e.interior = walk.count();
   return e;
 }
 
-std::string print(const MatmulContext& c, std::uint32_t row) {
+std::string print(const GemmContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
   const std::string slice_k = r.slice_k > 1 ? fmt::format(" slice-k={}", r.slice_k) : "";
   return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n,
                      kLoops[static_cast<std::size_t>(r.loop)].name, r.half_accumulators ? " acc=f16" : "", slice_k);
 }
 
-constexpr MatmulStrategy kStrategy = {"matmul_coopmat", 0, applicable, make, estimate, fallback, print, {}, rows};
+constexpr GemmStrategy kStrategy = {"matmul_coopmat", 0, applicable, make, estimate, fallback, print, {}, rows};
 
 }  // namespace
 }  // namespace matmul_coopmat
 
-const MatmulStrategy kMatmulCoopmat = matmul_coopmat::kStrategy;
+const GemmStrategy kGemmCoopmat = matmul_coopmat::kStrategy;
 
 }  // namespace sectile::detail

@@ -1,12 +1,12 @@
-// The row types of the matmul tables to which tests and benchmarks can add rows (extra_rows.hpp).
+// The row types of the GEMM tables to which tests and benchmarks can add rows (extra_rows.hpp).
 #pragma once
 
 #include <cstdint>
 
 namespace sectile::detail {
 
-// Whether a row serves with PlanOptions::few_pipelines, and whether it then splits K.
-enum class Common : std::uint8_t { kNo, kWhole, kSplit };
+// Whether a row serves all shapes where PlanOptions::few_pipelines is set, and whether it then splits K.
+enum class ShapeGeneric : std::uint8_t { kNo, kWhole, kSplit };
 
 // A row of matmul_simt: tiles staged in workgroup memory and multiplied without a matrix unit.
 struct SimtRow {
@@ -26,8 +26,8 @@ struct SimtRow {
   bool prefetch = true;                  // the next step's loads are in flight while this step is multiplied
   std::uint32_t fetchers = 0;            // invocations that load; 0: all
   bool interleaved = true;               // loads are coalesced; rows in workgroup memory are padded
-  std::uint32_t order = 0;               // of tiles, see MATMUL_SPEC_ORDER; 0: by the number of tiles
-  Common common = Common::kNo;
+  std::uint32_t group_m = 0;             // see GemmConfig; 0: by the number of tiles
+  ShapeGeneric generic = ShapeGeneric::kNo;
   bool cpu_integers = false;  // for int8 on CPU devices, whose compilers take long for a dot product
 
   constexpr std::uint32_t workgroup() const { return tile_m * tile_n / (rows * columns); }
@@ -57,7 +57,7 @@ struct CoopmatRow {
   bool int8_only = false;           // an f16 step with this K has twice the bytes: too many loads in flight
   bool eight_lanes = false;         // for subgroups of 8 only
   bool cpu_only = false;            // a GPU's loop on a tile so small that a CPU's compiler takes only a second
-  Common common = Common::kNo;
+  ShapeGeneric generic = ShapeGeneric::kNo;
 
   constexpr bool pipelined() const { return loop == CoopmatLoop::kPipelined || loop == CoopmatLoop::kPipelinedL2; }
   constexpr std::uint32_t subgroups() const { return tile_m / sub_m * (tile_n / sub_n) * slice_k; }

@@ -8,15 +8,15 @@ namespace sectile::detail {
 
 namespace {
 
-std::unique_ptr<OwnWords> words_of(const Conv2dProblem& p) {
-  auto words = std::make_unique<OwnWords>();
+std::shared_ptr<const OwnWords> words_of(const Conv2dProblem& p) {
+  auto words = std::make_shared<OwnWords>();
   if (p.x_scale) words->addresses.add("x.scale");
   if (p.x_bias) words->addresses.add("x.bias");
   for (const std::int64_t size : {p.h, p.w, size_of_output(p).width})
     words->words.add(static_cast<std::uint32_t>(size));
-  words->words.add(halves(p.pad_top, p.pad_left));
-  words->words.add(halves(p.stride_h, p.stride_w));
-  words->words.add(halves(p.dilation_h, p.dilation_w));
+  words->words.add(pack_u16x2(p.pad_top, p.pad_left));
+  words->words.add(pack_u16x2(p.stride_h, p.stride_w));
+  words->words.add(pack_u16x2(p.dilation_h, p.dilation_w));
   words->own.add({CONV2D_SPEC_R, static_cast<std::uint32_t>(p.r)});
   words->own.add({CONV2D_SPEC_S, static_cast<std::uint32_t>(p.s)});
   words->own.add({CONV2D_SPEC_BLOCK, static_cast<std::uint32_t>(block_of(p.x_layout))});
@@ -26,37 +26,37 @@ std::unique_ptr<OwnWords> words_of(const Conv2dProblem& p) {
 
 }  // namespace
 
-std::unique_ptr<Conv2dProduct> whole_problem(const Conv2dContext& c) {
+std::unique_ptr<Conv2dGemm> whole_problem(const Conv2dContext& c) {
   const Conv2dProblem& p = c.problem;
-  auto whole = std::make_unique<Conv2dProduct>();
-  whole->problem = product_of(p, PerAxis::column);
-  MatmulProblem& m = whole->problem;
+  auto whole = std::make_unique<Conv2dGemm>();
+  whole->gemm = gemm_for(p, PerAxis::column);
+  Gemm& m = whole->gemm;
   const ImageStrides x = strides_of(stored_x(p)), y = strides_of(stored_y(p)), before = strides_of(stored_c(p)),
                      residual = strides_of(stored_r(p));
   m.m = c.out.height;
   m.n = p.k;
   m.k = p.c / p.groups;
-  m.lda = x.pixel;
-  m.ldb = p.k / p.groups;
-  m.ldd = y.pixel;
-  m.ldc = before.pixel;
-  m.ldr = residual.pixel;
+  m.at.lda = x.pixel;
+  m.at.ldb = p.k / p.groups;
+  m.at.ldd = y.pixel;
+  m.at.ldc = before.pixel;
+  m.at.ldr = residual.pixel;
   m.batch = p.n;
-  m.a_batch = x.image;
-  m.b_batch = 0;
-  m.d_batch = y.image;
-  m.c_batch = before.image;
-  m.r_batch = residual.image;
-  whole->image = words_of(p);
-  whole->context = std::make_unique<MatmulContext>(matmul_context(m, c.profile, c.options.extra, whole->image.get()));
+  m.at.a_batch = x.image;
+  m.at.b_batch = 0;
+  m.at.d_batch = y.image;
+  m.at.c_batch = before.image;
+  m.at.r_batch = residual.image;
+  whole->context = std::make_unique<GemmContext>(gemm_context(m, c.profile, c.options.extra, words_of(p)));
   whole->context->epilogue |= MATMUL_EPILOGUE_BATCHED;
   for (const auto& [name, as] : {std::pair{"x", "a"}, {"w", "b"}, {"y", "d"}, {"w.scale", "b.scale"}}) {
     if (operand_index(c.operands, name) == c.operands.size()) continue;
-    whole->parts.push_back(whole_part(c.operands, name, as));
+    whole->parts.push_back(whole_slice(c.operands, name, as));
     if (p.c == 0 && whole->parts.back().name != "d") whole->parts.back().bytes = 0;  // not read, see without_products()
   }
   for (const char* name : {"c", "bias", "scale", "residual", "x.scale", "x.bias"})
-    if (operand_index(c.operands, name) < c.operands.size()) whole->parts.push_back(whole_part(c.operands, name, name));
+    if (operand_index(c.operands, name) < c.operands.size())
+      whole->parts.push_back(whole_slice(c.operands, name, name));
   return whole;
 }
 

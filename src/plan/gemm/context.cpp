@@ -1,0 +1,101 @@
+// A GEMM on a device: its types and epilogue as the kernels number them, and the accesses that alignment allows.
+#include "context.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sectile::detail {
+
+namespace {
+
+constexpr std::uint32_t kMostWide = 8;  // elements; matmul_coopmat may load more one-byte elements at once
+
+std::uint32_t type_code(DType type) {
+  switch (type) {
+    case DType::f16:
+      return MATMUL_TYPE_F16;
+    case DType::bf16:
+      return MATMUL_TYPE_BF16;
+    case DType::i8:
+      return MATMUL_TYPE_I8;
+    case DType::i32:
+      return MATMUL_TYPE_I32;
+    default:
+      return MATMUL_TYPE_F32;
+  }
+}
+
+// The kernels are told the enumeration's numbers.
+static_assert(static_cast<int>(Activation::relu) == SECTILE_ACTIVATION_RELU);
+static_assert(static_cast<int>(Activation::silu) == SECTILE_ACTIVATION_SILU);
+static_assert(static_cast<int>(Activation::leaky_relu) == SECTILE_ACTIVATION_LEAKY_RELU);
+static_assert(static_cast<int>(Activation::clamp) == SECTILE_ACTIVATION_CLAMP);
+static_assert(static_cast<int>(Activation::tanh) == SECTILE_ACTIVATION_TANH);
+
+std::uint32_t epilogue_of(const Gemm& p) {
+  std::uint32_t bits = static_cast<std::uint32_t>(p.activation) << MATMUL_EPILOGUE_ACTIVATION_SHIFT;
+  if (p.activation_last) bits |= MATMUL_EPILOGUE_ACTIVATION_LAST;
+  if (p.beta != 0) bits |= p.c_is_d ? MATMUL_EPILOGUE_C_IS_D : MATMUL_EPILOGUE_C;
+  if (p.bias != PerAxis::none) bits |= p.bias == PerAxis::row ? MATMUL_EPILOGUE_BIAS_ROW : MATMUL_EPILOGUE_BIAS_COLUMN;
+  if (p.scale != PerAxis::none)
+    bits |= p.scale == PerAxis::row ? MATMUL_EPILOGUE_SCALE_ROW : MATMUL_EPILOGUE_SCALE_COLUMN;
+  if (p.residual) bits |= MATMUL_EPILOGUE_RESIDUAL;
+  if (p.a_scale) bits |= MATMUL_EPILOGUE_A_SCALE;
+  if (p.batch > 1) bits |= MATMUL_EPILOGUE_BATCHED;
+  if (p.vectors_batched) bits |= MATMUL_EPILOGUE_VECTOR_BATCHED;
+  return bits;
+}
+
+std::shared_ptr<const GemmOperand> stored_matrix(const Gemm& gemm, bool b, std::uint32_t type) {
+  return std::make_shared<StoredMatrix>(gemm, b, type);
+}
+
+}  // namespace
+
+std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_t align, std::int64_t ld,
+                            std::int64_t batch, std::int64_t side) noexcept {
+  const std::uint32_t bytes = type_bytes(type);
+  // Rows begin at multiples of 32 elements; the last row ends with the byte of its last element.
+  if (type == MATMUL_TYPE_Q4) return align % 4 == 0 && (side + 1) / 2 % 4 == 0 ? 8 : 2;
+  std::uint32_t width = std::min(most, 16 / bytes);
+  while (width > 1 && (align % (width * bytes) != 0 || ld % width != 0 || batch % width != 0 || side % width != 0))
+    width /= 2;
+  return width;
+}
+
+GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const ExtraRows* extra,
+                         std::shared_ptr<const GatheredOperand> gathered) {
+  GemmContext c{.gemm = gemm,
+                .profile = profile,
+                .model = cost_model_of(profile),
+                .limits = limits_of(profile),
+                .a = {},
+                .b = {},
+                .gathered = gathered.get(),
+                .extra = extra,
+                .sizes_vary = gathered == nullptr};
+  Gemm& g = c.gemm;
+  // What is not read limits nothing.
+  if (!reads_c(g)) g.at.ldc = g.at.ldd;
+  if (!g.residual) g.at.ldr = g.at.ldd;
+  c.epilogue = epilogue_of(g);
+  c.type = type_code(g.type);
+  c.a_type = type_code(g.a_type);
+  c.b_type = g.b_format == WeightFormat::q4   ? MATMUL_TYPE_Q4
+             : g.b_format == WeightFormat::q8 ? MATMUL_TYPE_Q8
+                                              : type_code(g.b_type);
+  c.out_type = type_code(g.out);
+  c.a = c.gathered_side(false) != nullptr ? gathered : stored_matrix(g, false, c.a_type);
+  c.b = c.gathered_side(true) != nullptr ? gathered : stored_matrix(g, true, c.b_type);
+  c.width_a = c.a->width(kMostWide);
+  c.width_b = c.b->width(kMostWide);
+  const auto width = [&](std::int64_t ld, std::int64_t batch) {
+    return widest_access(c.out_type, kMostWide, g.d_align, ld, g.batch > 1 ? batch : 0, g.n);
+  };
+  c.width_d = width(g.at.ldd, g.at.d_batch);
+  if (reads_c(g) && !g.c_is_d) c.width_d = std::min(c.width_d, width(g.at.ldc, g.at.c_batch));
+  if (g.residual) c.width_d = std::min(c.width_d, width(g.at.ldr, g.at.r_batch));
+  return c;
+}
+
+}  // namespace sectile::detail

@@ -1,0 +1,134 @@
+// A GEMM on a device, a candidate's config, and what every strategy asks of them.
+#pragma once
+
+#include "gemm.hpp"
+#include "operand.hpp"
+#include "plan/access/limits.hpp"
+#include "plan/access/walk.hpp"
+#include "plan/cost/model.hpp"
+#include "plan/extra_rows.hpp"
+#include "plan/strategy.hpp"
+#include "rows.hpp"
+#include "unit.hpp"
+
+#include "lib/matmul.abi.h"
+
+#include <sectile/plan.hpp>
+#include <sectile/profile.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace sectile::detail {
+
+struct GemmEstimate {
+  AccessCount interior;             // of one step of K of one workgroup; bank conflicts include fragment loads
+  std::uint64_t gathered_runs = 0;  // that an invocation of a gathered operand loads in a step
+  std::int64_t bias_permille = 0;   // measured correction of a row's cost, see its table; lower is preferred
+};
+
+// A copy stays valid by itself, but for the profile and the extra rows.
+struct GemmContext {
+  using Estimate = GemmEstimate;
+
+  Gemm gemm;
+  const DeviceProfile& profile;
+  CostModel model;
+  Limits limits;
+  std::uint32_t epilogue = 0;                                    // MATMUL_EPILOGUE bits, without SPLIT
+  std::uint32_t a_type = 0, b_type = 0, type = 0, out_type = 0;  // MATMUL_TYPEs
+  std::shared_ptr<const GemmOperand> a, b;
+  const GatheredOperand* gathered = nullptr;            // one of the two; none: both are stored
+  std::uint32_t width_a = 1, width_b = 1, width_d = 1;  // the widest accesses that alignment allows
+  const ExtraRows* extra = nullptr;
+  bool few_pipelines = false;  // PlanOptions::few_pipelines
+  bool sizes_vary = true;      // M or N may differ from call to call, see few_tiles()
+  bool explain = false;        // count all accesses, for explain; a choice samples them
+
+  bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
+  bool integer() const noexcept { return type == MATMUL_TYPE_I8; }
+  bool flattened_batch() const noexcept { return gathered != nullptr && gathered->flattened_batch; }
+  const GemmOperand& operand(bool of_b) const noexcept { return of_b ? *b : *a; }
+  // Whether accesses of A (or B) run along K.
+  bool along_k(bool of_b) const noexcept { return of_b ? gemm.transpose_b : !gemm.transpose_a; }
+  // A, or B, where it is gathered.
+  const GatheredOperand* gathered_side(bool of_b) const noexcept {
+    return gathered != nullptr && gathered->is_b == of_b ? gathered : nullptr;
+  }
+};
+
+// A candidate's parameters. Widths, order and tile are constants of every kernel; `own` are the kernel's own constants.
+struct GemmConfig {
+  const char* stem = "";
+  std::string base = "f32";  // the variant; ".narrow" is appended if accesses of 1 or 2 bytes are needed
+  bool narrow = false;       // all variants of the kernel have such accesses
+  std::uint32_t tile_m = 64, tile_n = 64, tile_k = 16;
+  std::uint32_t span_m = 0, span_n = 0;  // rows and columns within 32-bit offsets of one address; 0: the tile's
+  std::uint32_t width_a = 1, width_b = 1, width_d = 1;
+  std::uint32_t run_d = 4;    // adjacent elements of D that an invocation holds: the widest access of D
+  std::uint32_t group_m = 1;  // tiles along M that are computed for one N before the next N (MATMUL_SPEC_ORDER)
+  std::uint32_t workgroup = 128, required_subgroup_size = 0;
+  std::uint32_t workgroup_memory_bytes = 0;
+  std::uint32_t splits = 1;                      // of K; more than 1: partial sums in scratch, and a second step
+  bool can_split = false;                        // see splits_to_balance()
+  bool can_tail = false;                         // the tail wave may be split along K, see tail_to_fill()
+  std::uint32_t tail_rows = 0, tail_splits = 1;  // last rows of the result, which have their own step, and its splits
+  FixedList<Constant, 24> own;
+  // What else the kernel's step has: tensor maps over the operands, clusters, dynamic workgroup memory. None: nothing.
+  void (*finish)(const GemmContext&, const GemmConfig&, Step&) = nullptr;
+  // These are for the cost.
+  Unit unit = Unit::scalar;
+  std::uint32_t registers = 64;        // of an invocation
+  std::uint32_t rate_permille = 1000;  // of the unit's rate that the inner loop reaches if nothing else limits it
+  bool l2_prefetch = false;            // the kernel first prefetches both operands into the L2
+  bool pipelined = false;              // the next step is staged before a step's last product
+  // A subgroup's products are limited by its scheduler: six subgroups on four schedulers take as long as eight. False:
+  // by something that the whole multiprocessor shares, such as workgroup memory.
+  bool by_schedulers = false;
+  GemmEstimate estimate;  // all splits of K share one: counting takes most of the planning time
+
+  void add(std::uint32_t id, std::uint32_t value) { own.add({id, value}); }
+};
+
+using GemmStrategy = Strategy<GemmContext, GemmConfig>;
+
+extern const GemmStrategy kGemmDirect, kGemmSimt, kGemmMatvec, kGemmCoopmat, kGemmCoopmat2;
+
+std::span<const GemmStrategy* const> gemm_strategies() noexcept;
+
+// `gathered`: what A or B is where it is no stored matrix.
+GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const ExtraRows* extra = nullptr,
+                         std::shared_ptr<const GatheredOperand> gathered = nullptr);
+
+std::uint32_t type_bytes(std::uint32_t type) noexcept;  // of a MATMUL_TYPE; 4-bit elements: 1
+
+// The widest access of an operand in elements, at most `most`, that its alignment, its strides and the size of its
+// contiguous axis allow.
+std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_t align, std::int64_t ld,
+                            std::int64_t batch, std::int64_t side) noexcept;
+
+// Whether offsets below 2^31 bytes reach all of so many rows, `ld` elements apart, of `run` elements each. Kernels
+// address a tile's rows by 32-bit byte offsets, and NVIDIA's driver wraps those at 2^31 (see needs_wide() in
+// permute/kernel_parameters.cpp).
+bool rows_fit(const char* what, std::int64_t rows, std::int64_t ld, std::int64_t run, std::uint32_t type,
+              Refusal& refusal);
+
+// The constraints of every stem: the device's limits, 32-bit offsets inside a tile, narrow accesses.
+bool gemm_fits(const GemmContext& c, const GemmConfig& d, Refusal& refusal);
+
+// The last of them: accesses of 1 and 2 bytes only where the device has them.
+bool narrow_accesses_fit(const GemmContext& c, const GemmConfig& d, Refusal& refusal);
+
+// Columns that tiles divide among them, and how often: those of one batch for each batch, or flattened ones.
+std::int64_t gemm_columns(const GemmContext& c) noexcept;
+std::uint64_t gemm_batches(const GemmContext& c) noexcept;
+
+// Tiles of one batch's result, or of all where the batch is flattened.
+std::uint64_t gemm_tiles(const GemmContext& c, const GemmConfig& d) noexcept;
+
+// Tiles of the tail, which has its own step and is split along K.
+std::uint64_t gemm_tail_tiles(const GemmContext& c, const GemmConfig& d) noexcept;
+
+}  // namespace sectile::detail

@@ -1,0 +1,121 @@
+// A GEMM candidate's cost in picoseconds. Integers only, so that every machine chooses alike.
+#include "cost.hpp"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace {
+
+std::uint64_t clamped(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 50;
+  return __builtin_mul_overflow(a, b, &product) ? kMost : std::min(product, kMost);
+}
+
+std::uint64_t rate_of(const GemmContext& c, const GemmConfig& d) {
+  const GemmGpuCost& model = c.model.gemm;
+  const std::uint64_t unit = is_matrix_unit(d.unit) ? model.matrix_rate * (c.integer() ? 2ull : 1ull)
+                             : c.integer() && c.profile.integer_dot_product.value_or(false) ? model.dot_rate
+                                                                                            : model.scalar_rate;
+  return std::max<std::uint64_t>(1, unit * d.rate_permille / 1000);
+}
+
+// On a CPU the cost is the multiply-adds at the row's measured rate.
+std::int64_t cpu_cost(const GemmContext& c, const GemmConfig& d, std::uint64_t groups, std::uint64_t k) {
+  const std::uint64_t group =
+      std::uint64_t{d.tile_m} * d.tile_n * k * 100 / std::max<std::uint32_t>(1, d.rate_permille) + 1;
+  const std::uint64_t tail = d.tail_rows != 0 ? group / d.tail_splits : 0;
+  const std::uint64_t cores = c.profile.multiprocessors.value_or(c.model.multiprocessors);
+  const std::uint64_t products = clamped(ceil_div(groups, cores), group) + tail;
+  return static_cast<std::int64_t>(products * (c.model.gemm_cpu.ps_per_kfma / 1000) +
+                                   (d.splits > 1 || d.tail_rows != 0 ? c.model.gemm_cpu.second_step : 0));
+}
+
+// The partial sums that are stored and read again.
+std::uint64_t split_elements(const GemmContext& c, const GemmConfig& d) {
+  const auto n = static_cast<std::uint64_t>(c.gemm.n), batch = static_cast<std::uint64_t>(c.gemm.batch);
+  if (d.tail_rows != 0) return clamped(batch * d.tail_splits, d.tail_rows * n);
+  return d.splits > 1 ? clamped(batch * d.splits, static_cast<std::uint64_t>(c.gemm.m) * n) : 0;
+}
+
+// Clocks for these. A tail's are read while they are in the L2 (tail_permille was fitted with this rate).
+std::uint64_t sums_clocks(const GemmContext& c, std::uint64_t bytes, bool tail) {
+  const std::uint64_t near = tail ? bytes : std::min(bytes, c.profile.l2_bytes.value_or(std::uint64_t{16} << 20) / 3);
+  return near / c.model.gemm.dram_bytes + (bytes - near) / c.model.gemm.split_bytes;
+}
+
+}  // namespace
+
+std::uint64_t gemm_occupancy(const GemmContext& c, const GemmConfig& d) noexcept {
+  const auto& p = c.profile;
+  const std::uint64_t registers = p.registers_per_multiprocessor.value_or(65536);
+  const std::uint64_t memory = p.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.workgroup_memory);
+  const std::uint64_t invocations = p.max_invocations_per_multiprocessor.value_or(2048);
+  std::uint64_t occupancy = std::min<std::uint64_t>(c.model.gemm.most_resident, invocations / d.workgroup);
+  occupancy = std::min(occupancy, registers / ((std::uint64_t{d.registers} + 7) / 8 * 8 * d.workgroup));
+  const std::uint64_t own = driver_stages(d.unit) ? c.model.gemm.driver_staged_bytes : d.workgroup_memory_bytes;
+  if (own != 0) occupancy = std::min(occupancy, memory / (own + c.model.gemm.reserved_bytes));
+  return std::max<std::uint64_t>(occupancy, 1);
+}
+
+std::int64_t gemm_cost(const GemmContext& c, const GemmConfig& d, const GemmEstimate& e) {
+  const Gemm& p = c.gemm;
+  const std::uint64_t batch = static_cast<std::uint64_t>(p.batch), m = static_cast<std::uint64_t>(p.m),
+                      n = static_cast<std::uint64_t>(p.n);
+  const std::uint64_t tail = gemm_tail_tiles(c, d);
+  const std::uint64_t groups = (gemm_tiles(c, d) - tail) * d.splits * gemm_batches(c);
+  const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k), d.splits);
+  if (c.cpu()) return cpu_cost(c, d, groups, steps * d.tile_k);
+
+  const GemmGpuCost& model = c.model.gemm;
+
+  // One step of K. Products and loads overlap. A workgroup that is alone on a multiprocessor with room for more cannot
+  // overlap its staging with other workgroups' products.
+  const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, d) +
+                                 e.interior.bank_conflicts / model.bank_pass_divisor +
+                                 e.gathered_runs * model.gathered_issue * ceil_div(d.workgroup, 32);
+  const std::uint64_t bytes = e.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
+  const std::uint64_t load = bytes / model.cache_bytes;
+  const std::uint64_t occupancy = gemm_occupancy(c, d);
+  const std::uint64_t latency = (d.l2_prefetch ? model.latency_l2_prefetch
+                                 : d.pipelined ? model.latency_pipelined
+                                               : model.latency) +
+                                e.gathered_runs * model.gathered_latency;
+  const std::uint64_t subgroups = ceil_div(d.workgroup, 32), schedulers = model.schedulers;
+  const auto multiply_all = [&](std::uint64_t resident_now) {
+    if (!d.by_schedulers) return resident_now * multiply;
+    return ceil_div(resident_now * subgroups, schedulers) * schedulers * multiply / subgroups;
+  };
+  const auto step = [&](std::uint64_t resident_now) {
+    const std::uint64_t alone =
+        multiply + multiply * model.exposed_staging_permille * (occupancy - resident_now) / (1000 * occupancy);
+    return std::max({multiply_all(resident_now), alone, resident_now * load, latency}) + model.barriers / resident_now;
+  };
+  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
+  const std::uint64_t waves = ceil_div(groups, multiprocessors);  // of one workgroup per multiprocessor
+  const std::uint64_t whole = waves / occupancy, last = waves % occupancy;
+  const std::uint64_t result = std::uint64_t{d.tile_m} * d.tile_n / model.stored_elements;
+  std::uint64_t clocks = clamped(whole, clamped(steps, step(occupancy)) + model.workgroup_start + occupancy * result);
+  if (last != 0) clocks += clamped(steps, step(last)) + model.workgroup_start + last * result;
+  // The tail runs beside the last full wave; in a CUDA stream it runs after it.
+  if (tail != 0)
+    clocks += clamped(ceil_div(steps, d.tail_splits), step(1)) * model.tail_permille / 1000 +
+              (c.profile.api == Api::cuda ? model.workgroup_start + result : 0);
+  // Lower bound: the DRAM reads each operand and writes the result once. Repeated reads hit the L2.
+  const std::uint64_t a_bytes = type_bytes(c.a_type), b_bytes = type_bytes(c.b_type), d_bytes = type_bytes(c.out_type);
+  const auto elements = [](const GemmOperand& operand) { return static_cast<std::uint64_t>(operand.elements()); };
+  const std::uint64_t a_batches = c.a->shared_by_batches() ? 1 : batch,
+                      b_batches = c.b->shared_by_batches() ? 1 : batch;
+  const std::uint64_t once = clamped(a_batches, elements(*c.a) * a_bytes) +
+                             clamped(b_batches, elements(*c.b) * b_bytes / (c.b_type == MATMUL_TYPE_Q4 ? 2 : 1)) +
+                             clamped(batch, m * n * d_bytes);
+  clocks = std::max(clocks, once / model.dram_bytes + model.workgroup_start);
+  if (const std::uint64_t split = split_elements(c, d); split != 0)
+    clocks += model.second_step + sums_clocks(c, split * 4, tail != 0);
+  return static_cast<std::int64_t>(
+             std::min<std::uint64_t>(clamped(clocks, model.clock_picoseconds), std::uint64_t{1} << 50)) *
+         (1000 + e.bias_permille) / 1000;
+}
+
+}  // namespace sectile::detail

@@ -1,0 +1,117 @@
+// Plans a GEMM: the table of strategies, and the choice of a candidate.
+#include "plan.hpp"
+#include "cost.hpp"
+#include "plan/choose.hpp"
+#include "split.hpp"
+#include "steps.hpp"
+
+#include <fmt/format.h>
+
+#include <limits>
+#include <optional>
+
+namespace sectile::detail {
+
+namespace {
+
+constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
+
+constexpr const GemmStrategy* kGemm[] = {&kGemmCoopmat, &kGemmCoopmat2, &kGemmSimt, &kGemmMatvec, &kGemmDirect};
+
+struct Gemms {
+  using Strategy = GemmStrategy;
+  using Config = GemmConfig;
+  const GemmContext& c;
+  std::span<PlanOperand> operands;
+  const KernelSet* kernels = nullptr;  // of the pack; none: all
+  std::optional<std::uint64_t> max_scratch_bytes = {};
+
+  const GemmContext& context() const { return c; }
+  std::span<const GemmStrategy* const> table() const { return kGemm; }
+  GemmConfig make(const GemmStrategy& s, std::uint32_t row) const {
+    return gemm_with_splits(c, s, row, [this](const GemmConfig& config) {
+      return gemm_scratch_bytes(c, config) <= max_scratch_bytes.value_or(kNoLimit) &&
+             (kernels == nullptr || !first_missing_step(*this, config, *kernels));
+    });
+  }
+  std::int64_t cost(const GemmStrategy&, std::uint32_t, const GemmConfig& config) const {
+    return gemm_cost(c, config, config.estimate);
+  }
+  void explain(const GemmStrategy& s, std::uint32_t row, const GemmConfig& d, std::int64_t cost,
+               Candidate& candidate) const {
+    explain_gemm(c, s, row, d, cost, candidate);
+  }
+  Result<std::vector<Step>> steps(const GemmConfig& config) const {
+    std::uint64_t scratch = 0;
+    return gemm_steps(c, config, operands, scratch);
+  }
+  Gemms without_pack() const { return {.c = c, .operands = operands, .max_scratch_bytes = max_scratch_bytes}; }
+  bool plannable(const DeviceProfile& other) const {
+    GemmContext there = gemm_context(c.gemm, other);
+    there.epilogue = c.epilogue;
+    return choose(Gemms{there, operands}, PlanOptions(), nullptr).strategy != nullptr;
+  }
+};
+
+}  // namespace
+
+std::span<const GemmStrategy* const> gemm_strategies() noexcept { return kGemm; }
+
+void explain_gemm(const GemmContext& c, const GemmStrategy& s, std::uint32_t row, const GemmConfig& d,
+                  std::int64_t cost, Candidate& candidate) {
+  GemmContext full = c;
+  full.explain = true;
+  candidate.interior = s.estimate(full, row, d).interior;
+  candidate.cost = cost;
+  const std::uint64_t tail = gemm_tail_tiles(c, d);
+  const std::uint64_t groups = (gemm_tiles(c, d) - tail) * d.splits * gemm_batches(c) + tail * d.tail_splits;
+  candidate.detail =
+      fmt::format("wg={} groups={} shared={} registers={}", d.workgroup, groups, d.workgroup_memory_bytes, d.registers);
+  if (d.splits > 1) candidate.detail += fmt::format(" splits={}", d.splits);
+  if (d.tail_rows != 0) candidate.detail += fmt::format(" tail={} rows in {} splits", d.tail_rows, d.tail_splits);
+}
+
+Result<void> plan_gemm(Job& job, const Gemm& gemm, bool sizes_vary) {
+  if (is_empty(gemm)) return {};
+  GemmContext c = gemm_context(gemm, job.profile, job.options.extra);
+  c.sizes_vary = sizes_vary;
+  c.few_pipelines = job.options.few_pipelines;
+  constexpr std::int64_t kMostLd = std::int64_t{1} << 31;
+  const GemmStrides& at = c.gemm.at;
+  for (const auto ld : {at.lda, at.ldb, at.ldc, at.ldd, at.ldr})
+    if (ld >= kMostLd) return fail(ErrorKind::limit_exceeded, "leading dimension", fmt::format("{}", ld), "2^31 - 1");
+  if (reads_no_product(gemm)) {
+    auto steps = gemm_epilogue_alone(c, job.plan.operands);
+    if (!steps) return std::unexpected(steps.error());
+    job.plan.steps = std::move(*steps);
+    return {};
+  }
+  job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, 16});
+  const Gemms family{c, job.plan.operands, job.options.kernels, job.options.max_scratch_bytes};
+  const auto choice = choose_or_refuse(job, family, operation_of(job.plan.problem),
+                                       job.options.explain ? &job.plan.candidates : nullptr);
+  if (!choice) return std::unexpected(choice.error());
+  job.chose = true;
+  job.cost = choice->cost;
+  job.fallback = choice->fallback;
+  job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
+  job.plan.operands.back().bytes = 0;
+  std::uint64_t scratch = 0;
+  auto steps = gemm_steps(c, choice->config, job.plan.operands, scratch);
+  if (!steps) return std::unexpected(steps.error());
+  job.plan.steps = std::move(*steps);
+  if (scratch == 0) job.plan.operands.pop_back();
+  return {};
+}
+
+std::string gemm_unit_refusal(const Gemm& gemm, const DeviceProfile& profile) {
+  const GemmContext context = gemm_context(gemm, profile);
+  RefusalCount refusals;
+  for (const auto* strategy : {&kGemmCoopmat, &kGemmCoopmat2})
+    // Few devices have the extension of the second: its refusals are no help.
+    if (!count_refusals(*strategy, context, strategy == &kGemmCoopmat ? &refusals : nullptr))
+      return "another kernel costs less";
+  return refusals.most();
+}
+
+}  // namespace sectile::detail

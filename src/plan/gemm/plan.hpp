@@ -1,0 +1,22 @@
+// Plans a GEMM by the cheapest candidate of its strategies.
+#pragma once
+
+#include "context.hpp"
+#include "plan/job.hpp"
+
+#include <string>
+
+namespace sectile::detail {
+
+// Fills the job's plan, whose operands are the GEMM's: a, b, d, and those that it has of c, bias, scale, residual,
+// b.scale and a.scale. Adds the scratch. `sizes_vary`: see GemmContext.
+Result<void> plan_gemm(Job& job, const Gemm& gemm, bool sizes_vary);
+
+// A candidate's explanation, with complete counts. `cost` is gemm_cost()'s, from the sampled counts.
+void explain_gemm(const GemmContext& c, const GemmStrategy& s, std::uint32_t row, const GemmConfig& d,
+                  std::int64_t cost, Candidate& candidate);
+
+// Why no row of the matrix unit's kernels is chosen: the most frequent refusal, or that another kernel costs less.
+std::string gemm_unit_refusal(const Gemm& gemm, const DeviceProfile& profile);
+
+}  // namespace sectile::detail
