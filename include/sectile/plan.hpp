@@ -102,13 +102,22 @@ struct AccessCount {
   bool operator==(const AccessCount&) const = default;
 };
 
+// Whether an admissible candidate competes.
+enum class Eligibility : std::uint8_t {
+  candidate,     // by its cost
+  last_resort,   // chosen only where no candidate is admissible, or the pack has none; of several the first
+  measured_only  // chosen only where it is forced; it is there to be measured
+};
+
+std::string_view eligibility_name(Eligibility eligibility) noexcept;  // "candidate", "last_resort", "measured_only"
+
 // A candidate that the planner considered.
 struct Candidate {
   std::string name;  // docs/reference/candidates.md: "permute_copy u1 wg256"
   bool chosen = false;
-  std::string refusal;    // the constraint that it fails; empty where it is admissible
-  std::int64_t cost = 0;  // the cost model's estimate, picoseconds; 0 where refused
-  bool fallback = false;  // admissible, and chosen only where no other candidate is
+  std::string refusal;                               // the constraint that it fails; empty where it is admissible
+  std::int64_t cost = 0;                             // the cost model's estimate, picoseconds; 0 where refused
+  Eligibility eligibility = Eligibility::candidate;  // where admissible
   AccessCount interior, edge;
   std::string detail;  // one line: workgroup size, workgroups, workgroup memory
   bool operator==(const Candidate&) const = default;

@@ -14,10 +14,6 @@
 #include <string>
 #include <string_view>
 
-namespace sectile::detail {
-struct ExtraRows;
-}
-
 namespace sectile {
 
 // The compiled kernels that a program has, where these are not all: a pack (pack.hpp). Thread-safe.
@@ -55,7 +51,6 @@ struct PlanOptions {
   // for 100 convolutions with filters of 3x3 in one type and layout. Their times grow by a few percent on average. Is
   // part of the plan's id.
   bool few_pipelines = false;
-  const detail::ExtraRows* extra = nullptr;  // candidates that Sectile's own tests and benchmarks add, to be forced
 };
 
 std::string_view planner_version() noexcept;

@@ -33,7 +33,7 @@ struct Choice {
   std::uint32_t row = 0;
   typename Family::Config config;
   std::int64_t cost = 0;
-  bool fallback = false;
+  Eligibility eligibility = Eligibility::candidate;
 };
 
 template <class Strategy, class Context>
@@ -65,25 +65,27 @@ bool in_pack(const Family& family, const typename Family::Config& config, const 
   return !step || refusal.no("the pack has no {}.{} with these constants", step->kernel.stem, step->kernel.variant);
 }
 
-// Any other row is better than a fallback row. Of two fallback rows the first in the table wins.
+// Any candidate is better than a last resort, and that than a row that is only measured. Of two that do not compete the
+// first in the table wins.
 template <class Family>
-bool better(const Choice<Family>& best, bool fallback, std::int64_t cost) {
-  if (best.strategy == nullptr) return true;
-  return best.fallback ? !fallback : !fallback && cost < best.cost;
+bool better(const Choice<Family>& best, Eligibility eligibility, std::int64_t cost) {
+  if (best.strategy == nullptr || eligibility != best.eligibility)
+    return best.strategy == nullptr || eligibility < best.eligibility;
+  return eligibility == Eligibility::candidate && cost < best.cost;
 }
 
-// Every candidate is appended to `explanations`, unless that is null. If it is null, fallback rows are skipped unless
-// `with_fallback` is set or a candidate is forced.
+// Every candidate is appended to `explanations`, unless that is null. If it is null, rows beyond `most` are skipped
+// unless a candidate is forced. Only then a row may be chosen that is there to be measured.
 template <class Family>
 Choice<Family> choose(const Family& family, const PlanOptions& options, std::vector<Candidate>* explanations,
-                      bool with_fallback) {
+                      Eligibility most) {
   Choice<Family> best;
   std::size_t chosen = 0;
   const bool explain = explanations != nullptr;
   for (const auto* s : family.table()) {
     for (std::uint32_t row = 0; row < s->rows_for(family.context()); ++row) {
-      const bool fallback = s->fallback(family.context(), row);
-      if (!explain && !with_fallback && options.force.empty() && fallback) continue;
+      const Eligibility eligibility = s->eligibility(family.context(), row);
+      if (!explain && options.force.empty() && eligibility > most) continue;
       Refusal refusal(explain);
       bool admissible = s->applicable(family.context(), row, refusal);
       if (admissible && forced_out(options, *s, family.context(), row))
@@ -93,15 +95,16 @@ Choice<Family> choose(const Family& family, const PlanOptions& options, std::vec
         const auto config = family.make(*s, row);
         const auto cost = family.cost(*s, row, config);
         if (explain) family.explain(*s, row, config, cost, candidate);
-        if (better(best, fallback, cost) && in_pack(family, config, options.kernels, refusal)) {
-          best = {s, row, config, cost, fallback};
+        const bool eligible = eligibility != Eligibility::measured_only || !options.force.empty();
+        if (eligible && better(best, eligibility, cost) && in_pack(family, config, options.kernels, refusal)) {
+          best = {s, row, config, cost, eligibility};
           chosen = explain ? explanations->size() : 0;
         }
       }
       if (!explain) continue;
       candidate.name = candidate_name(*s, family.context(), row);
       candidate.refusal = refusal.reason;
-      candidate.fallback = admissible && fallback;
+      if (admissible) candidate.eligibility = eligibility;
       explanations->push_back(std::move(candidate));
     }
   }
@@ -109,12 +112,14 @@ Choice<Family> choose(const Family& family, const PlanOptions& options, std::vec
   return best;
 }
 
-// Tries fallback rows only if no other row is admissible: the device allows too few invocations, or the pack lacks the
+// Tries last resorts only if no candidate is admissible: the device allows too few invocations, or the pack lacks the
 // kernels.
 template <class Family>
 Choice<Family> choose(const Family& family, const PlanOptions& options, std::vector<Candidate>* explanations) {
-  auto choice = choose(family, options, explanations, false);
-  return choice.strategy != nullptr || explanations != nullptr ? choice : choose(family, options, explanations, true);
+  auto choice = choose(family, options, explanations, Eligibility::candidate);
+  return choice.strategy != nullptr || explanations != nullptr
+             ? choice
+             : choose(family, options, explanations, Eligibility::last_resort);
 }
 
 // The error if no candidate's kernel is in the pack: it names the pack's kernel that is nearest to the best choice.

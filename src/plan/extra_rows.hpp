@@ -1,8 +1,10 @@
-// Rows that tests and benchmarks add to the planner's tables (PlanOptions::extra): ladders, which add one optimization
-// at a time, and a GPU's loops on a CPU. They are fallback rows: the planner takes them only if they are forced.
+// Rows that tests and benchmarks add to the planner's tables: ladders, which add one optimization
+// at a time, and a GPU's loops on a CPU. The planner takes them only if they are forced.
 #pragma once
 
 #include "gemm/rows.hpp"
+
+#include <sectile/planner.hpp>
 
 #include <span>
 
@@ -12,5 +14,9 @@ struct ExtraRows {
   std::span<const SimtRow> matmul_simt;
   std::span<const CoopmatRow> matmul_coopmat;
 };
+
+// make_plan() with these rows besides.
+Result<Plan> make_plan_with(const ExtraRows& extra, const Problem& problem, const DeviceProfile& profile,
+                            const PlanOptions& options);
 
 }  // namespace sectile::detail

@@ -11,18 +11,21 @@
 
 namespace sectile::detail {
 
+struct ExtraRows;
+
 struct Job {
   const DeviceProfile& profile;
   const PlanOptions& options;
   Plan& plan;
+  const ExtraRows* extra = nullptr;
   bool chose = false;     // a candidate was chosen; a problem without work has no candidates
-  bool fallback = false;  // it was chosen because no other was admissible
+  bool competed = true;   // it did by its cost; a last resort's cost is no estimate
   std::int64_t cost = 0;  // of the chosen candidates, picoseconds
 };
 
-// Makes one plan. `tuned`: options.force comes from the tuning store and not from the user.
+// Makes one plan. `tuned`: options.force comes from the tuning store and not from the user. `extra`: extra_rows.hpp.
 Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
-                     const PlanOptions& options, bool tuned);
+                     const PlanOptions& options, bool tuned, const ExtraRows* extra = nullptr);
 // The plan of the measured candidate `name`. With options.explain it lists all candidates with their estimated costs.
 Result<Plan> plan_tuned(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
                         const PlanOptions& options, const std::string& name);

@@ -25,6 +25,7 @@ Result<void> read(const json& value, const std::string& what, PlanChoice& out);
 Result<void> read(const json& value, const std::string& what, Step& out);
 Result<void> read(const json& value, const std::string& what, Candidate& out);
 
+constexpr std::string_view kEligibility[] = {"candidate", "last_resort", "measured_only"};
 constexpr std::string_view kChosenBy[] = {"cost", "force", "tuned"};
 
 void write(JsonWriter& w, const PlanChoice& choice) {
@@ -137,7 +138,7 @@ void write(JsonWriter& w, const Candidate& candidate) {
   w.field("detail", candidate.detail);
   w.key("edge");
   write(w, candidate.edge);
-  w.field("fallback", candidate.fallback);
+  w.field("eligibility", eligibility_name(candidate.eligibility));
   w.key("interior");
   write(w, candidate.interior);
   w.field("name", candidate.name);
@@ -267,14 +268,25 @@ Result<void> read(const json& value, const std::string& what, Candidate& out) {
   o.required("cost", out.cost);
   o.required("detail", out.detail);
   read_member(o, what, "edge", out.edge);
-  o.required("fallback", out.fallback);
+  std::string eligibility;
+  o.required("eligibility", eligibility);
   read_member(o, what, "interior", out.interior);
   o.required("name", out.name);
   o.required("refusal", out.refusal);
-  return o.finish();
+  if (auto ok = o.finish(); !ok) return ok;
+  const auto found = std::ranges::find(kEligibility, eligibility);
+  if (found == std::end(kEligibility))
+    return fail(ErrorKind::parse, what + ".eligibility", JsonObject::cut(eligibility),
+                "candidate, last_resort or measured_only");
+  out.eligibility = static_cast<Eligibility>(found - std::begin(kEligibility));
+  return {};
 }
 
 }  // namespace
+
+std::string_view eligibility_name(Eligibility eligibility) noexcept {
+  return kEligibility[std::to_underlying(eligibility)];
+}
 
 std::string to_json(const Plan& plan) {
   JsonWriter w;

@@ -17,7 +17,7 @@ namespace sectile {
 namespace detail {
 
 Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
-                     const PlanOptions& options, bool tuned) {
+                     const PlanOptions& options, bool tuned, const ExtraRows* extra) {
   Plan plan;
   plan.problem = problem;
   plan.profile_name = profile.name;
@@ -36,7 +36,7 @@ Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const
   plan.choice.few_pipelines = options.few_pipelines;
   if (profile.buffer_device_address == false)
     return fail(ErrorKind::unsupported, "buffer device addresses on " + profile.name, "absent", "present");
-  Job job{profile, options, plan};
+  Job job{profile, options, plan, extra};
   auto made = visit_operation([&](auto operation, const auto& p) { return operation.plan(job, p); }, problem);
   if (!made) return std::unexpected(made.error());
   if (!plan.candidates.empty()) plan.cost_model = describe(cost_model_of(profile));
@@ -69,16 +69,21 @@ Result<Plan> plan_tuned(const Problem& problem, const DeviceProfile& profile, co
 namespace {
 
 Result<Plan> plan_with(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,
-                       const PlanOptions& options) {
+                       const PlanOptions& options, const ExtraRows* extra = nullptr) {
   // A measured candidate that is no longer admissible is ignored.
   if (options.tuned != nullptr && options.force.empty())
     if (auto plan =
             plan_tuned(problem, profile, profile_hash, options, options.tuned->candidate(problem, profile_hash)))
       return plan;
-  return plan_as(problem, profile, profile_hash, options, false);
+  return plan_as(problem, profile, profile_hash, options, false, extra);
 }
 
 }  // namespace
+
+Result<Plan> make_plan_with(const ExtraRows& extra, const Problem& problem, const DeviceProfile& profile,
+                            const PlanOptions& options) {
+  return plan_with(problem, profile, profile_hash_of(profile), options, &extra);
+}
 
 }  // namespace detail
 
@@ -98,12 +103,15 @@ Result<Plan> make_plan(const Problem& problem, const DeviceProfile& profile, con
 
 namespace {
 
-// The chosen candidate, the others by cost, fallback rows by cost, then refused ones in the table's order.
+// The chosen candidate, the others by cost, last resorts and measured ones by cost, then refused ones in the table's
+// order.
 std::vector<const Candidate*> in_order(const std::vector<Candidate>& candidates) {
   std::vector<const Candidate*> order;
   order.reserve(candidates.size());
   for (const Candidate& c : candidates) order.push_back(&c);
-  const auto rank = [](const Candidate* c) { return !c->refusal.empty() ? 3 : c->chosen ? 0 : c->fallback ? 2 : 1; };
+  const auto rank = [](const Candidate* c) {
+    return !c->refusal.empty() ? 3 : c->chosen ? 0 : c->eligibility == Eligibility::candidate ? 1 : 2;
+  };
   std::ranges::stable_sort(order, [&](const Candidate* a, const Candidate* b) {
     const int x = rank(a), y = rank(b);
     return x != y ? x < y : x < 3 && a->cost < b->cost;
@@ -111,11 +119,14 @@ std::vector<const Candidate*> in_order(const std::vector<Candidate>& candidates)
   return order;
 }
 
+constexpr std::string_view kEligible[] = {"", "last resort, ", "measured only, "};
+
 std::string explain(const Candidate& c) {
   if (!c.refusal.empty()) return fmt::format("  - {}: {}\n", c.name, c.refusal);
   const auto& n = c.interior;
-  std::string text = fmt::format("  {} {}: {}{:.4g} us; {}\n", c.chosen ? "*" : "+", c.name,
-                                 c.fallback ? "fallback, " : "", static_cast<double>(c.cost) * 1e-6, c.detail);
+  std::string text =
+      fmt::format("  {} {}: {}{:.4g} us; {}\n", c.chosen ? "*" : "+", c.name,
+                  kEligible[std::to_underlying(c.eligibility)], static_cast<double>(c.cost) * 1e-6, c.detail);
   text += fmt::format(
       "      interior: loads {} transactions (full: {}) in {} requests, stores {} ({}) in {}, "
       "bank conflicts {}\n",
@@ -131,13 +142,13 @@ std::string explain(const Candidate& c) {
 std::string explain(const Plan& plan) {
   std::string text = fmt::format("{}\n{}\n", print(plan.problem), print(plan));
   if (plan.candidates.empty()) return text;
-  std::size_t fallback = 0, refused = 0;
+  std::size_t others = 0, refused = 0;
   for (const Candidate& c : plan.candidates) {
-    fallback += c.fallback ? 1 : 0;
+    others += c.eligibility == Eligibility::candidate ? 0 : 1;
     refused += c.refusal.empty() ? 0 : 1;
   }
-  text += fmt::format("{} candidates: {} admissible, {} of them fallback; {} refused; estimates by {}\n",
-                      plan.candidates.size(), plan.candidates.size() - refused, fallback, refused, plan.cost_model);
+  text += fmt::format("{} candidates: {} admissible, {} of them do not compete; {} refused; estimates by {}\n",
+                      plan.candidates.size(), plan.candidates.size() - refused, others, refused, plan.cost_model);
   for (const Candidate* c : in_order(plan.candidates)) text += explain(*c);
   return text;
 }

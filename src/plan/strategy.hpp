@@ -18,6 +18,10 @@
 
 namespace sectile::detail {
 
+constexpr Eligibility last_resort_if(bool yes) noexcept {
+  return yes ? Eligibility::last_resort : Eligibility::candidate;
+}
+
 // Context: a problem on a device, with the type `Estimate`. Config: a candidate's parameters, from which its step is
 // made.
 template <class Context, class Config>
@@ -27,10 +31,10 @@ struct Strategy {
   bool (*applicable)(const Context&, std::uint32_t row, Refusal&);
   Config (*make)(const Context&, std::uint32_t row);
   typename Context::Estimate (*estimate)(const Context&, std::uint32_t row, const Config&);
-  bool (*fallback)(const Context&, std::uint32_t row);      // taken only if no other row is admissible
-  std::string (*print)(const Context&, std::uint32_t row);  // the candidate's name after the stem
-  std::span<const NamedConstant> named = {};                // constants that a plan's text names
-  std::uint32_t (*extra)(const Context&) = nullptr;         // rows besides these: a problem's table, extra_rows.hpp
+  Eligibility (*eligibility)(const Context&, std::uint32_t row);  // of an admissible row
+  std::string (*print)(const Context&, std::uint32_t row);        // the candidate's name after the stem
+  std::span<const NamedConstant> named = {};                      // constants that a plan's text names
+  std::uint32_t (*extra)(const Context&) = nullptr;  // rows besides these: a problem's table, extra_rows.hpp
   // The name without what follows from the problem alone. A candidate can be forced by it too.
   std::string (*short_print)(const Context&, std::uint32_t row) = nullptr;
 
@@ -61,13 +65,13 @@ class RefusalCount {
   std::map<std::string, std::pair<int, std::string>> reasons_;
 };
 
-// Whether all rows are refused, or admissible as fallback alone. `into` may be null.
+// Whether no row competes: all are refused, or no candidates. `into` may be null.
 template <class Context, class Config>
 bool count_refusals(const Strategy<Context, Config>& strategy, const Context& context, RefusalCount* into) {
   for (std::uint32_t row = 0; row < strategy.rows_for(context); ++row) {
     Refusal refusal(true);
     if (strategy.applicable(context, row, refusal)) {
-      if (!strategy.fallback(context, row)) return false;
+      if (strategy.eligibility(context, row) == Eligibility::candidate) return false;
     } else if (into != nullptr) {
       into->add(refusal.reason);
     }

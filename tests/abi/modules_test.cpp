@@ -23,11 +23,11 @@ template <class Visit>
 void each_admitted(const char* text, const DeviceProfile& profile, Visit visit) {
   const auto problem = parse_problem(text);
   REQUIRE_MESSAGE(problem.has_value(), std::string(text));
-  const auto plan = make_plan(*problem, profile, {.explain = true, .extra = &reference::extra_rows()});
+  const auto plan = reference::plan_with_extra_rows(*problem, profile, {.explain = true});
   if (!plan) return;
   for (const Candidate& c : plan->candidates) {
     if (!c.refusal.empty()) continue;
-    const auto forced = make_plan(*problem, profile, {.force = c.name, .extra = &reference::extra_rows()});
+    const auto forced = reference::plan_with_extra_rows(*problem, profile, {.force = c.name});
     REQUIRE_MESSAGE(forced.has_value(), c.name);
     visit(c.name, *forced);
   }

@@ -304,16 +304,14 @@ TEST_CASE("gpu: planned matmuls match the reference") {
       }
       const auto before = data.at("d");
       const auto want = definition.result(data, before);
-      const Plan explained =
-          must(make_plan(problem, runtime.profile(), {.explain = true, .extra = &reference::extra_rows()}));
+      const Plan explained = must(reference::plan_with_extra_rows(problem, runtime.profile(), {.explain = true}));
       std::vector<std::string> names;
       for (const Candidate& candidate : explained.candidates)
         if (candidate.refusal.empty()) names.push_back(candidate.name);
       if (names.empty()) names.emplace_back();  // K = 0: there is nothing to choose from
       for (const std::string& name : names) {
         CAPTURE(name);
-        const Plan plan =
-            must(make_plan(problem, runtime.profile(), {.force = name, .extra = &reference::extra_rows()}));
+        const Plan plan = must(reference::plan_with_extra_rows(problem, runtime.profile(), {.force = name}));
         std::vector<cuda::Buffer> buffers;
         std::vector<OperandAddress> operands;
         std::size_t d = 0;

@@ -63,12 +63,12 @@ struct Wanted {
 // Every admissible candidate's steps, each kernel with its constants once.
 void add_steps(const PermuteProblem& problem, const DeviceProfile& profile, Wanted& wanted) {
   CAPTURE(print(Problem(problem)));
-  const auto explained = make_plan(problem, profile, {.explain = true, .extra = &reference::extra_rows()});
+  const auto explained = reference::plan_with_extra_rows(problem, profile, {.explain = true});
   REQUIRE_MESSAGE(explained.has_value(), explained.error().message());
   for (const Candidate& candidate : explained->candidates) {
     if (!candidate.refusal.empty()) continue;
     CAPTURE(candidate.name);
-    const auto plan = make_plan(problem, profile, {.force = candidate.name, .extra = &reference::extra_rows()});
+    const auto plan = reference::plan_with_extra_rows(problem, profile, {.force = candidate.name});
     REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
     for (const Step& step : plan->steps) {
       Constants shaping;

@@ -33,7 +33,7 @@ class ProductSteps {
   }
   void add(const Problem& problem, const DeviceProfile& profile, std::size_t architecture,
            const std::string& force = {}) {
-    const auto plan = make_plan(problem, profile, {.force = force, .extra = &reference::extra_rows()});
+    const auto plan = reference::plan_with_extra_rows(problem, profile, {.force = force});
     REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
     for (const Step& step : plan->steps) add(step, architecture);
   }
@@ -61,7 +61,7 @@ inline ProductSteps product_steps(std::span<const char* const> problems, std::st
       const auto problem = parse_problem(problems[p]);
       REQUIRE_MESSAGE(problem.has_value(), problem.error().message());
       if (all || a == p % kCount || a == (p + 3) % kCount) steps.add(*problem, *profile, a);
-      const auto explained = make_plan(*problem, *profile, {.explain = true, .extra = &reference::extra_rows()});
+      const auto explained = reference::plan_with_extra_rows(*problem, *profile, {.explain = true});
       REQUIRE_MESSAGE(explained.has_value(), explained.error().message());
       for (std::size_t c = 0; c < explained->candidates.size(); ++c) {
         const Candidate& candidate = explained->candidates[c];

@@ -140,8 +140,7 @@ void walk_candidates(const Problem& problem, const DeviceProfile& profile, Compi
   CAPTURE(print(problem));
   PlanOptions explained;
   explained.explain = true;
-  explained.extra = &reference::extra_rows();
-  const auto plan = make_plan(problem, profile, explained);
+  const auto plan = reference::plan_with_extra_rows(problem, profile, explained);
   REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
   CHECK_FALSE(plan->candidates.empty());
   for (const Candidate& candidate : plan->candidates) {
@@ -152,8 +151,7 @@ void walk_candidates(const Problem& problem, const DeviceProfile& profile, Compi
     CAPTURE(candidate.name);
     PlanOptions forced;
     forced.force = candidate.name;
-    forced.extra = &reference::extra_rows();
-    const auto alone = make_plan(problem, profile, forced);
+    const auto alone = reference::plan_with_extra_rows(problem, profile, forced);
     REQUIRE_MESSAGE(alone.has_value(), alone.error().message());
     compiler.compile(*alone, candidate.name);
     lines.insert("+ " + stem_of(candidate.name));

@@ -60,7 +60,7 @@ inline DeviceProfile target(const char* name) {
 }
 
 inline std::vector<std::string> admissible(const Problem& problem, const DeviceProfile& profile) {
-  const auto plan = make_plan(problem, profile, {.explain = true, .extra = &reference::extra_rows()});
+  const auto plan = reference::plan_with_extra_rows(problem, profile, {.explain = true});
   REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
   std::vector<std::string> names;
   for (const Candidate& candidate : plan->candidates)
@@ -92,7 +92,7 @@ class Tally {
 };
 
 inline Plan plan_by(const Problem& problem, const DeviceProfile& profile, const std::string& candidate) {
-  auto plan = make_plan(problem, profile, {.force = candidate, .extra = &reference::extra_rows()});
+  auto plan = reference::plan_with_extra_rows(problem, profile, {.force = candidate});
   REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
   return std::move(*plan);
 }

@@ -99,14 +99,14 @@ void run(tools::Machine& on, const Plan& plan, const std::vector<const FarMemory
 // The first candidate of each stem.
 std::vector<Plan> plans_of(const Problem& problem, const DeviceProfile& profile) {
   std::vector<Plan> plans;
-  const auto all = make_plan(problem, profile, {.explain = true, .extra = &reference::extra_rows()});
+  const auto all = reference::plan_with_extra_rows(problem, profile, {.explain = true});
   REQUIRE_MESSAGE(all.has_value(), all.error().message());
   std::set<std::string> stems;
   for (const Candidate& c : all->candidates) {
     const std::string stem = c.name.substr(0, c.name.find(' '));
     // Of this one the access widths, and with them the variant, differ from row to row.
     if (!c.refusal.empty() || (!stems.insert(stem).second && stem != "permute_fused_block")) continue;
-    auto plan = make_plan(problem, profile, {.force = c.name, .extra = &reference::extra_rows()});
+    auto plan = reference::plan_with_extra_rows(problem, profile, {.force = c.name});
     REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
     plans.push_back(std::move(*plan));
   }

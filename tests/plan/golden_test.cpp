@@ -126,7 +126,7 @@ TEST_CASE("explaining changes no choice") {
   }
 }
 
-TEST_CASE("an explanation begins with the choice and names fallbacks") {
+TEST_CASE("an explanation begins with the choice and names what does not compete") {
   for (const char* text : {"permute u8 82x427x640x3 axes=0,2,1,3", "matmul f16 nt 512x512x512"}) {
     const auto plan =
         make_plan(parse_problem(text).value(), builtin_target("nvidia-hopper").value(), {.explain = true});
@@ -138,12 +138,14 @@ TEST_CASE("an explanation begins with the choice and names fallbacks") {
         "estimates by model nvidia-hopper, measured on NVIDIA H200, driver 580.159.04, 2026-11-21 to 23"));
     CHECK(lines[3].starts_with("  * " + plan->choice.candidate + ": "));
     CHECK(lines[3].find(" us; ") != std::string::npos);
-    std::string marks;  // candidates by cost (c), then fallback rows (f), then refused ones (r)
+    std::string marks;  // candidates by cost (c), then rows that do not compete (f), then refused ones (r)
     double last = 0;
     for (std::size_t i = 4; i < lines.size(); ++i) {
       if (lines[i].starts_with("      ")) continue;
-      const bool refused = lines[i].starts_with("  - "), fallback = lines[i].find(": fallback, ") != std::string::npos;
-      marks += refused ? 'r' : fallback ? 'f' : 'c';
+      const bool refused = lines[i].starts_with("  - "),
+                 competes = lines[i].find(": last resort, ") == std::string::npos &&
+                            lines[i].find(": measured only, ") == std::string::npos;
+      marks += refused ? 'r' : competes ? 'c' : 'f';
       if (marks.back() != 'c') continue;
       const double cost = std::stod(lines[i].substr(lines[i].find(": ") + 2));
       CHECK(cost >= last);

@@ -94,4 +94,8 @@ constexpr detail::ExtraRows kRows = {.matmul_simt = kSimt, .matmul_coopmat = kCo
 
 const detail::ExtraRows& extra_rows() { return kRows; }
 
+Result<Plan> plan_with_extra_rows(const Problem& problem, const DeviceProfile& profile, const PlanOptions& options) {
+  return detail::make_plan_with(extra_rows(), problem, profile, options);
+}
+
 }  // namespace sectile::reference

@@ -1,7 +1,11 @@
-// Rows that only tests and benchmarks use, for PlanOptions::extra.
+// Rows that only tests and benchmarks use.
 #pragma once
 
 #include <sectile/planner.hpp>
+
+namespace sectile::detail {
+struct ExtraRows;
+}
 
 namespace sectile::reference {
 
@@ -10,5 +14,8 @@ namespace sectile::reference {
 // tile with " one buffer", as a GPU's may have, for CPUs, whose own tiles have two.
 // matmul_coopmat: small tiles that run every loop of a GPU on a CPU, and slice-K there.
 const detail::ExtraRows& extra_rows();
+
+// make_plan() with them.
+Result<Plan> plan_with_extra_rows(const Problem& problem, const DeviceProfile& profile, const PlanOptions& options);
 
 }  // namespace sectile::reference

@@ -55,7 +55,7 @@ TEST_CASE("last rows that are split apart come out right") {
       CAPTURE(std::string(row.problem));
       const auto problem = parse_problem(row.problem);
       REQUIRE(problem.has_value());
-      const auto plan = make_plan(*problem, two, {.force = row.force, .extra = &reference::extra_rows()});
+      const auto plan = reference::plan_with_extra_rows(*problem, two, {.force = row.force});
       if (!plan.has_value()) {  // matrix units and narrow accesses, not every device has
         REQUIRE(plan.error().kind == ErrorKind::unsupported);
         continue;
@@ -85,7 +85,7 @@ TEST_CASE("a loop that stages each step as it is fetched comes out right over se
   on_every_compiler([](vulkan::Runtime& runtime) {
     const auto problem = must(parse_problem("matmul f32 nn 70x37x75 epi=bias"));
     const auto plan = must(
-        make_plan(problem, runtime.profile(), {.force = "matmul_simt 32x32x16 4x4 fetched", .extra = &kRowsOfOne}));
+        detail::make_plan_with(kRowsOfOne, problem, runtime.profile(), {.force = "matmul_simt 32x32x16 4x4 fetched"}));
     // Subgroups wait for each other in it.
     CHECK(plan.steps[0].workgroup[0] == 64);
     run_matmul(runtime, std::get<MatmulProblem>(problem), plan);

@@ -101,7 +101,7 @@ struct ContenderTime {
   bool chosen = false;    // by the planner, or forced: the row's own
   bool listed = false;    // one of the planner's candidates, with --all-candidates
   std::int64_t cost = 0;  // Candidate::cost
-  bool fallback = false;  // Candidate::fallback
+  Eligibility eligibility = Eligibility::candidate;
   Work work;
   Spread time;
 };

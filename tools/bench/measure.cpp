@@ -149,26 +149,25 @@ Result<Plan> RowRun::add(const Contender& contender, const Candidate* listed) {
   ContenderTime& out = result_.contenders.back();
   if (listed != nullptr) {
     out.cost = listed->cost;
-    out.fallback = listed->fallback;
+    out.eligibility = listed->eligibility;
   }
   const auto failed = [&](const Error& error) {
     out.error = error.message();
     return std::unexpected(error);
   };
   auto plan = contender.plan ? Result<Plan>(*contender.plan)
-                             : make_plan(contender.problem, machine_.profile(),
-                                         {.explain = true,
-                                          .force = contender.force,
-                                          .tuned = options_.tuned,
-                                          .few_pipelines = options_.few_pipelines,
-                                          .extra = &reference::extra_rows()});
+                             : reference::plan_with_extra_rows(contender.problem, machine_.profile(),
+                                                               {.explain = true,
+                                                                .force = contender.force,
+                                                                .tuned = options_.tuned,
+                                                                .few_pipelines = options_.few_pipelines});
   if (!plan) return failed(plan.error());
   out.candidate = chosen_name(*plan);
   out.plan = print(*plan);
   for (const Candidate& candidate : plan->candidates) {
     if (!candidate.chosen) continue;
     out.cost = candidate.cost;
-    out.fallback = candidate.fallback;
+    out.eligibility = candidate.eligibility;
   }
   auto program = machine_.prepare(*plan);
   if (!program) return failed(program.error());
@@ -207,20 +206,21 @@ void RowRun::add_listed(const Plan& chosen) {
   std::vector<const Candidate*> others;
   for (const Candidate& candidate : chosen.candidates)
     if (candidate.refusal.empty() && candidate.name != mine) others.push_back(&candidate);
-  std::ranges::stable_sort(others, {}, [](const Candidate* c) { return std::pair(c->fallback, c->cost); });
+  std::ranges::stable_sort(others, {}, [](const Candidate* c) { return std::pair(c->eligibility, c->cost); });
   if (options_.limit != 0 && others.size() >= options_.limit) others.resize(options_.limit - 1);
   // All kernels are compiled side by side before each is prepared alone, where a refusal is reported.
   std::vector<Plan> plans;
   for (const Candidate* candidate : others)
-    if (auto plan = make_plan(
-            result_.row.problem, machine_.profile(),
-            {.force = candidate->name, .few_pipelines = options_.few_pipelines, .extra = &reference::extra_rows()}))
+    if (auto plan =
+            reference::plan_with_extra_rows(result_.row.problem, machine_.profile(),
+                                            {.force = candidate->name, .few_pipelines = options_.few_pipelines}))
       plans.push_back(std::move(*plan));
   (void)machine_.prepare_all(plans);
   result_.contenders[0].listed = true;
   for (const Candidate* candidate : others) {
-    const std::string label =
-        candidate->fallback ? "fallback" : fmt::format("estimate {} us", estimate_text(candidate->cost));
+    const std::string label = candidate->eligibility == Eligibility::candidate
+                                  ? fmt::format("estimate {} us", estimate_text(candidate->cost))
+                                  : std::string(eligibility_name(candidate->eligibility));
     (void)add({label, result_.row.problem, candidate->name}, candidate);
   }
 }

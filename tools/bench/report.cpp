@@ -55,7 +55,7 @@ nlohmann::json candidate_json(const ContenderTime& time) {
                            {"plan", time.plan},
                            {"chosen", time.chosen},
                            {"cost", time.cost},
-                           {"fallback", time.fallback}};
+                           {"eligibility", eligibility_name(time.eligibility)}};
   if (time.error.empty())
     object["time"] = seconds_json(time.time);
   else
@@ -259,7 +259,9 @@ std::string print_candidates(const RowResult& result) {
   const bool beside_copy = operation.beside_copy();
   Table table({"  candidate", "us", std::string(unit.unit), beside_copy ? "of copy" : "x chosen", "estimate, us", ""});
   for (const ContenderTime* candidate : result.candidates()) {
-    const std::string cost = candidate->fallback ? "fallback" : estimate_text(candidate->cost);
+    const std::string cost = candidate->eligibility == Eligibility::candidate
+                                 ? estimate_text(candidate->cost)
+                                 : std::string(eligibility_name(candidate->eligibility));
     if (!candidate->error.empty()) {
       table.add({"  " + candidate->candidate, "-", "-", "-", cost, candidate->error});
       continue;

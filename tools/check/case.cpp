@@ -3,6 +3,7 @@
 #include "check.hpp"
 #include "operation.hpp"
 
+#include "reference/extra_rows.hpp"
 #include "reference/products.hpp"
 #include "reference/random.hpp"
 
@@ -155,7 +156,7 @@ std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Che
   if (!options.force.empty()) return {options.force};
   PlanOptions all = planned(wanted, "");
   all.explain = true;
-  const auto plan = make_plan(problem, profile_for(wanted), all);
+  const auto plan = reference::plan_with_extra_rows(problem, profile_for(wanted), all);
   if (plan) return candidates_to_run(options, index, wanted, *plan, machine.profile());
   const std::string lack = check_operation(problem).lack(problem, machine.profile());
   if (plan.error().kind == ErrorKind::unsupported && !lack.empty())
@@ -204,7 +205,7 @@ Result<void> CaseRunner::Impl::add_case(std::uint64_t index, bool alone) {
   }
   std::size_t number = 0;
   for (const std::string& candidate : choose(index, given)) {
-    const auto plan = make_plan(problem, profile_for(given), planned(given, candidate));
+    const auto plan = reference::plan_with_extra_rows(problem, profile_for(given), planned(given, candidate));
     if (!plan) {
       if (!options.force.empty())
         sink.skipped(index, plan.error().message());
@@ -245,7 +246,7 @@ Result<void> CaseRunner::Impl::add_siblings(std::uint64_t index, const CheckCase
   const PlanOptions forced = planned(given, candidate);
   std::size_t number = 64;  // of placements: apart from the case's own
   for (const Problem& problem : siblings_of(options, index, plan, profile, forced)) {
-    const auto other = make_plan(problem, profile, forced);
+    const auto other = reference::plan_with_extra_rows(problem, profile, forced);
     if (!other) continue;  // it had one
     const auto checked = std::shared_ptr(check_operation(problem).checked(problem));
     if (auto wrong = checked->check_words(); !wrong.empty()) {

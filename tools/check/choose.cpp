@@ -64,8 +64,7 @@ DeviceProfile planned_device(const CheckCase& wanted, DeviceProfile profile) {
 PlanOptions planned_with(const CheckOptions& options, const CheckCase& wanted, const std::string& candidate) {
   return {.force = candidate,
           .max_scratch_bytes = wanted.max_scratch_bytes,
-          .few_pipelines = options.few_pipelines || wanted.few_pipelines,
-          .extra = &reference::extra_rows()};
+          .few_pipelines = options.few_pipelines || wanted.few_pipelines};
 }
 
 std::vector<std::string> candidates_to_run(const CheckOptions& options, std::uint64_t index, const CheckCase& wanted,

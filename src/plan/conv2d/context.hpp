@@ -47,9 +47,9 @@ struct Conv2dGemm {
   std::vector<std::uint64_t> image_bytes;  // from an image to the next one, of each of the plan's operands
   std::size_t filter_transform_steps = 0;
   std::int64_t filter_transform_cost = 0;
-  std::string suffix;          // of candidates' names: " x=nhwc w=krsc"
-  std::string refusal;         // why it cannot be computed; empty: it can
-  bool simt_fallback = false;  // conv2d_simt computes it only where no other product can be
+  std::string suffix;             // of candidates' names: " x=nhwc w=krsc"
+  std::string refusal;            // why it cannot be computed; empty: it can
+  bool simt_last_resort = false;  // conv2d_simt computes it only where no other product can be
 };
 
 // A candidate's parameters.
@@ -79,6 +79,7 @@ struct Conv2dContext {
   ImageSize out;
   const DeviceProfile& profile;
   const PlanOptions& options;
+  const ExtraRows* extra = nullptr;
   std::span<const PlanOperand> operands;  // the plan's; the last one is the scratch
   CostModel model;
   Limits limits;
@@ -94,7 +95,7 @@ using Conv2dStrategy = Strategy<Conv2dContext, Conv2dConfig>;
 extern const Conv2dStrategy kConv2dSimt, kConv2dCoopmat, kConv2dWinograd, kConv2dDepthwise, kConv2dLanes, kConv2dDirect;
 
 Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& profile, const PlanOptions& options,
-                             std::span<const PlanOperand> operands);
+                             std::span<const PlanOperand> operands, const ExtraRows* extra = nullptr);
 
 // The parts of scratch begin at multiples of this.
 inline constexpr std::uint32_t kScratchAlign = 256;

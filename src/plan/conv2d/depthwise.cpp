@@ -171,7 +171,7 @@ Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t row, cons
   return {walk.count()};
 }
 
-bool fallback(const Conv2dContext&, std::uint32_t) { return false; }
+Eligibility eligibility(const Conv2dContext&, std::uint32_t) { return Eligibility::candidate; }
 
 std::string print(const Conv2dContext&, std::uint32_t row) {
   const Row& r = kTable[row];
@@ -179,7 +179,7 @@ std::string print(const Conv2dContext&, std::uint32_t row) {
 }
 
 constexpr Conv2dStrategy kStrategy = {"conv2d_depthwise", std::size(kTable), applicable, make,
-                                      estimate,           fallback,          print};
+                                      estimate,           eligibility,       print};
 
 }  // namespace
 }  // namespace conv2d_depthwise

@@ -72,11 +72,12 @@ Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t, const Co
   return {walk.count()};
 }
 
-bool fallback(const Conv2dContext&, std::uint32_t) { return true; }
+Eligibility eligibility(const Conv2dContext&, std::uint32_t) { return Eligibility::last_resort; }
 
 std::string print(const Conv2dContext&, std::uint32_t row) { return fmt::format("wg{}", kTable[row].workgroup); }
 
-constexpr Conv2dStrategy kStrategy = {"conv2d_direct", std::size(kTable), applicable, make, estimate, fallback, print};
+constexpr Conv2dStrategy kStrategy = {"conv2d_direct", std::size(kTable), applicable, make,
+                                      estimate,        eligibility,       print};
 
 }  // namespace
 }  // namespace conv2d_direct

@@ -47,7 +47,7 @@ std::unique_ptr<Conv2dGemm> whole_problem(const Conv2dContext& c) {
   m.at.d_batch = y.image;
   m.at.c_batch = before.image;
   m.at.r_batch = residual.image;
-  whole->context = std::make_unique<GemmContext>(gemm_context(m, c.profile, c.options.extra, words_of(p)));
+  whole->context = std::make_unique<GemmContext>(gemm_context(m, c.profile, c.extra, words_of(p)));
   whole->context->epilogue |= MATMUL_EPILOGUE_BATCHED;
   for (const auto& [name, as] : {std::pair{"x", "a"}, {"w", "b"}, {"y", "d"}, {"w.scale", "b.scale"}}) {
     if (operand_index(c.operands, name) == c.operands.size()) continue;

@@ -205,8 +205,7 @@ std::unique_ptr<Conv2dGemm> make_product(const Conv2dContext& c, const GemmMappi
                                           .in_chunks = way.in_chunks,
                                           .align = x_align,
                                           .few_pipelines = c.options.few_pipelines});
-  product->context =
-      std::make_unique<GemmContext>(gemm_context(m, c.profile, c.options.extra, std::move(image_operand)));
+  product->context = std::make_unique<GemmContext>(gemm_context(m, c.profile, c.extra, std::move(image_operand)));
   if (c.options.few_pipelines) use_few_pipelines(*product->context, way);
   return product;
 }
@@ -307,9 +306,9 @@ void add_gemms(Conv2dContext& c) {
   way.y_nhwc = !way.image_is_b && p.y_layout != ImageLayout::nhwc;
   const bool kcrs = filter_layout(p) == FilterLayout::kcrs, nchw = p.x_layout == ImageLayout::nchw;
   const bool split_blocks = block_of(p.x_layout) > 1 && p.groups > 1 && p.c / p.groups % block_of(p.x_layout) != 0;
-  const auto add = [&](const GemmMapping& one, bool simt, bool coopmat, bool fallback) {
+  const auto add = [&](const GemmMapping& one, bool simt, bool coopmat, bool last_resort) {
     c.products.push_back(make_product(c, one));
-    c.products.back()->simt_fallback = fallback;
+    c.products.back()->simt_last_resort = last_resort;
     if (simt) c.of_simt.push_back(c.products.back().get());
     if (coopmat) c.of_coopmat.push_back(c.products.back().get());
   };

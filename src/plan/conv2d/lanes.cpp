@@ -123,9 +123,9 @@ Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t row, cons
 }
 
 // Groups of one input channel are for conv2d_depthwise, wherever it takes them.
-bool fallback(const Conv2dContext& c, std::uint32_t) {
+Eligibility eligibility(const Conv2dContext& c, std::uint32_t) {
   const Conv2dProblem& p = c.problem;
-  return p.groups > 1 && p.c == p.groups && p.x_layout == p.y_layout && block_of(p.x_layout) <= 1;
+  return last_resort_if(p.groups > 1 && p.c == p.groups && p.x_layout == p.y_layout && block_of(p.x_layout) <= 1);
 }
 
 std::string print(const Conv2dContext&, std::uint32_t row) {
@@ -133,7 +133,8 @@ std::string print(const Conv2dContext&, std::uint32_t row) {
   return fmt::format("{}x{}", r.strip, r.channels);
 }
 
-constexpr Conv2dStrategy kStrategy = {"conv2d_lanes", std::size(kTable), applicable, make, estimate, fallback, print};
+constexpr Conv2dStrategy kStrategy = {"conv2d_lanes", std::size(kTable), applicable, make,
+                                      estimate,       eligibility,       print};
 
 }  // namespace
 }  // namespace conv2d_lanes

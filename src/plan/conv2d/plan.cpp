@@ -80,11 +80,12 @@ Result<void> check_words(const Conv2dProblem& p) {
 }  // namespace
 
 Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& profile, const PlanOptions& options,
-                             std::span<const PlanOperand> operands) {
+                             std::span<const PlanOperand> operands, const ExtraRows* extra) {
   Conv2dContext c{.problem = problem,
                   .out = size_of_output(problem),
                   .profile = profile,
                   .options = options,
+                  .extra = extra,
                   .operands = operands,
                   .model = cost_model_of(profile),
                   .limits = limits_of(profile),
@@ -109,13 +110,13 @@ namespace {
 Result<void> plan_gathered(Job& job, const Conv2dProblem& problem) {
   if (auto ok = check_words(problem); !ok) return ok;
   job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
-  const Conv2dContext c = conv2d_context(problem, job.profile, job.options, job.plan.operands);
+  const Conv2dContext c = conv2d_context(problem, job.profile, job.options, job.plan.operands, job.extra);
   const Convolutions family{c};
   const auto choice = choose_or_refuse(job, family, "conv2d", job.options.explain ? &job.plan.candidates : nullptr);
   if (!choice) return std::unexpected(choice.error());
   job.chose = true;
   job.cost = choice->cost;
-  job.fallback = choice->fallback;
+  job.competed = choice->eligibility == Eligibility::candidate;
   job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
   auto made = conv2d_steps(c, choice->config);
   if (!made) return std::unexpected(made.error());
@@ -133,14 +134,13 @@ Result<void> plan_pointwise_or_flattened(Job& job, const Conv2dProblem& problem,
   Plan plain, gathered;
   plain.problem = gathered.problem = job.plan.problem;
   plain.operands = gathered.operands = job.plan.operands;
-  Job as_plain{job.profile, job.options, plain}, as_gathered{job.profile, job.options, gathered};
+  Job as_plain{job.profile, job.options, plain, job.extra}, as_gathered{job.profile, job.options, gathered, job.extra};
   const auto made_plain = plan_pointwise(as_plain, matmul);
   const auto made_gathered = plan_gathered(as_gathered, problem);
   if (!made_plain && !made_gathered) return made_plain;
-  // A fallback's cost is no estimate.
   const bool flattened =
-      made_gathered && !as_gathered.fallback && gathered.steps.front().kernel.stem.starts_with("conv2d");
-  const bool take_gathered = !made_plain || (flattened && (as_plain.fallback || as_gathered.cost < as_plain.cost));
+      made_gathered && as_gathered.competed && gathered.steps.front().kernel.stem.starts_with("conv2d");
+  const bool take_gathered = !made_plain || (flattened && (!as_plain.competed || as_gathered.cost < as_plain.cost));
   Plan& taken = take_gathered ? gathered : plain;
   Plan& other = take_gathered ? plain : gathered;
   for (Candidate& candidate : other.candidates) candidate.chosen = false;
@@ -152,7 +152,7 @@ Result<void> plan_pointwise_or_flattened(Job& job, const Conv2dProblem& problem,
   const Job& own = take_gathered ? as_gathered : as_plain;
   job.chose = own.chose;
   job.cost = own.cost;
-  job.fallback = own.fallback;
+  job.competed = own.competed;
   return {};
 }
 

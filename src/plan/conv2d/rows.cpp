@@ -81,13 +81,13 @@ Conv2dContext::Estimate estimate(const Conv2dContext&, std::uint32_t, const Conv
 }
 
 template <class Table>
-bool fallback(const Conv2dContext& c, std::uint32_t row) {
+Eligibility eligibility(const Conv2dContext& c, std::uint32_t row) {
   const auto [product, own] = at<Table>(c, row);
   // Groups of one input channel are for conv2d_depthwise: a product of each group alone took 2 to 30 times as long on
   // an NVIDIA H100 (the 23 problems named in depthwise.cpp).
-  if (c.problem.groups > 1 && c.problem.c == c.problem.groups) return true;
-  return (product.simt_fallback && &Table::kRows == &kGemmSimt) ||
-         (product.context && Table::kRows.fallback(*product.context, own));
+  if (c.problem.groups > 1 && c.problem.c == c.problem.groups) return Eligibility::last_resort;
+  return last_resort_if((product.simt_last_resort && &Table::kRows == &kGemmSimt) ||
+                        (product.context && Table::kRows.eligibility(*product.context, own) != Eligibility::candidate));
 }
 
 // The matmul row's name.
@@ -109,7 +109,7 @@ constexpr Conv2dStrategy rows_as() {
           .applicable = applicable<Table>,
           .make = make<Table>,
           .estimate = estimate,
-          .fallback = fallback<Table>,
+          .eligibility = eligibility<Table>,
           .print = print<Table>,
           .extra = count<Table>,
           .short_print = short_print<Table>};

@@ -512,12 +512,12 @@ bool serves_few_tiles(const Row& r) {
                             (r.tile_m == 128 && r.tile_n == 128));
 }
 
-bool fallback(const GemmContext& c, std::uint32_t row) {
-  if (row >= table_of(c).size()) return true;
+Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
+  if (row >= table_of(c).size()) return Eligibility::measured_only;
   const Row& r = row_of(c, row);
-  if (c.cpu()) return false;
-  if (c.few_pipelines) return r.generic == kNo || (r.loop == kPipelined) != (c.type == MATMUL_TYPE_F16);
-  return r.loop == kSerial || (few_tiles(c) && !serves_few_tiles(r));
+  if (c.cpu()) return Eligibility::candidate;
+  if (c.few_pipelines) return last_resort_if(r.generic == kNo || (r.loop == kPipelined) != (c.type == MATMUL_TYPE_F16));
+  return last_resort_if(r.loop == kSerial || (few_tiles(c) && !serves_few_tiles(r)));
 }
 
 GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {
@@ -537,7 +537,7 @@ std::string print(const GemmContext& c, std::uint32_t row) {
                      kLoops[static_cast<std::size_t>(r.loop)].name, r.half_accumulators ? " acc=f16" : "", slice_k);
 }
 
-constexpr GemmStrategy kStrategy = {"matmul_coopmat", 0, applicable, make, estimate, fallback, print, {}, rows};
+constexpr GemmStrategy kStrategy = {"matmul_coopmat", 0, applicable, make, estimate, eligibility, print, {}, rows};
 
 }  // namespace
 }  // namespace matmul_coopmat

@@ -133,7 +133,7 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
 }
 
 // coopmat.cpp has the rows for few tiles.
-bool fallback(const GemmContext& c, std::uint32_t) { return few_tiles(c); }
+Eligibility eligibility(const GemmContext& c, std::uint32_t) { return last_resort_if(few_tiles(c)); }
 
 // The driver decides how to load the tiles; only their bytes are known.
 GemmEstimate estimate(const GemmContext& c, std::uint32_t, const GemmConfig& d) {
@@ -149,7 +149,8 @@ std::string print(const GemmContext&, std::uint32_t row) {
                      r.unroll > 1 ? fmt::format(" u{}", r.unroll) : "", r.half_accumulators ? " acc=f16" : "");
 }
 
-constexpr GemmStrategy kStrategy = {"matmul_coopmat2", std::size(kTable), applicable, make, estimate, fallback, print};
+constexpr GemmStrategy kStrategy = {"matmul_coopmat2", std::size(kTable), applicable, make,
+                                    estimate,          eligibility,       print};
 
 }  // namespace
 }  // namespace matmul_coopmat2

@@ -88,7 +88,9 @@ AccessCount count_step(const GemmContext& c, const Row& r) {
   return walk.count();
 }
 
-bool fallback(const GemmContext& c, std::uint32_t row) { return !kTable[row].cpu || !c.cpu(); }
+Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
+  return last_resort_if(!kTable[row].cpu || !c.cpu());
+}
 
 GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&) {
   GemmEstimate e;
@@ -104,7 +106,7 @@ std::string print(const GemmContext&, std::uint32_t row) {
   return text;
 }
 
-constexpr GemmStrategy kStrategy = {"matmul_direct", std::size(kTable), applicable, make, estimate, fallback, print};
+constexpr GemmStrategy kStrategy = {"matmul_direct", std::size(kTable), applicable, make, estimate, eligibility, print};
 
 }  // namespace
 }  // namespace matmul_direct

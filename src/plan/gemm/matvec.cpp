@@ -106,7 +106,7 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   return gemm_fits(c, make(c, row), refusal);
 }
 
-bool fallback(const GemmContext&, std::uint32_t) { return false; }
+Eligibility eligibility(const GemmContext&, std::uint32_t) { return Eligibility::candidate; }
 
 // The accesses of one step of K: loads of the thick and the skinny operand, and reads of the staged skinny operand.
 GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {
@@ -148,7 +148,7 @@ std::string print(const GemmContext&, std::uint32_t row) {
   return fmt::format("{} by {} {}x{}", kTable[row].skinny, kTable[row].lanes, kTable[row].rows, kTable[row].rounds);
 }
 
-constexpr GemmStrategy kStrategy = {"matvec", std::size(kTable), applicable, make, estimate, fallback, print};
+constexpr GemmStrategy kStrategy = {"matvec", std::size(kTable), applicable, make, estimate, eligibility, print};
 
 }  // namespace
 }  // namespace matvec

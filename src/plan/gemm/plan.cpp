@@ -73,7 +73,7 @@ void explain_gemm(const GemmContext& c, const GemmStrategy& s, std::uint32_t row
 
 Result<void> plan_gemm(Job& job, const Gemm& gemm, bool sizes_vary) {
   if (is_empty(gemm)) return {};
-  GemmContext c = gemm_context(gemm, job.profile, job.options.extra);
+  GemmContext c = gemm_context(gemm, job.profile, job.extra);
   c.sizes_vary = sizes_vary;
   c.few_pipelines = job.options.few_pipelines;
   constexpr std::int64_t kMostLd = std::int64_t{1} << 31;
@@ -93,7 +93,7 @@ Result<void> plan_gemm(Job& job, const Gemm& gemm, bool sizes_vary) {
   if (!choice) return std::unexpected(choice.error());
   job.chose = true;
   job.cost = choice->cost;
-  job.fallback = choice->fallback;
+  job.competed = choice->eligibility == Eligibility::candidate;
   job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
   job.plan.operands.back().bytes = 0;
   std::uint64_t scratch = 0;

@@ -286,12 +286,12 @@ void count_fragments(Walk& walk, const Row& r, std::uint32_t depth, std::uint64_
   side(r.columns, r.lanes_n, false);
 }
 
-bool fallback(const GemmContext& c, std::uint32_t row) {
+Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
   const Row& r = row_of(c, row);
-  if (row >= std::size(kTable)) return true;
-  if (c.cpu()) return !for_cpu(c, r);
-  if (c.few_pipelines) return r.generic == kNo;
-  return few_tiles(c) && (!r.serves_few_tiles || skinny(c));
+  if (row >= std::size(kTable)) return Eligibility::measured_only;
+  if (c.cpu()) return last_resort_if(!for_cpu(c, r));
+  if (c.few_pipelines) return last_resort_if(r.generic == kNo);
+  return last_resort_if(few_tiles(c) && (!r.serves_few_tiles || skinny(c)));
 }
 
 // An image that is gathered for a tile of 16 takes longer than its accesses say: of rows 16x64x32 (image as A) and
@@ -322,8 +322,8 @@ std::string print(const GemmContext& c, std::uint32_t row) {
   return fmt::format("{}x{}x{} {}x{}{}", r.tile_m, r.tile_n, r.tile_k, r.rows, r.columns, r.note);
 }
 
-constexpr GemmStrategy kStrategy = {"matmul_simt", std::size(kTable), applicable, make, estimate, fallback, print, {},
-                                    extra};
+constexpr GemmStrategy kStrategy = {
+    "matmul_simt", std::size(kTable), applicable, make, estimate, eligibility, print, {}, extra};
 
 }  // namespace
 }  // namespace matmul_simt

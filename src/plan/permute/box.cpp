@@ -379,7 +379,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   return e;
 }
 
-bool fallback(const PermuteContext&, std::uint32_t) { return false; }
+Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
 
 std::string print(const PermuteContext&, std::uint32_t row) {
   const BoxRow& r = kTable[row];
@@ -390,7 +390,7 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_BOX_SPEC_LOAD_VECTOR, "vector"},
                                     {PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"}};
 
 constexpr PermuteStrategy kStrategy = {"permute_box", std::size(kTable), applicable, make,
-                                       estimate,      fallback,          print,      kNamed};
+                                       estimate,      eligibility,       print,      kNamed};
 
 }  // namespace
 }  // namespace permute_box

@@ -73,7 +73,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-bool fallback(const PermuteContext&, std::uint32_t row) { return row != 0; }
+Eligibility eligibility(const PermuteContext&, std::uint32_t row) { return last_resort_if(row != 0); }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   PermuteEstimate e;
@@ -98,7 +98,7 @@ std::string print(const PermuteContext&, std::uint32_t row) {
 constexpr NamedConstant kNamed[] = {{PERMUTE_COPY_SPEC_WIDTH, "width"}, {PERMUTE_COPY_SPEC_UNROLL, "unroll"}};
 
 constexpr PermuteStrategy kStrategy = {"permute_copy", std::size(kTable), applicable, make,
-                                       estimate,       fallback,          print,      kNamed};
+                                       estimate,       eligibility,       print,      kNamed};
 
 }  // namespace
 }  // namespace permute_copy

@@ -159,7 +159,9 @@ AccessCount count_group(const PermuteContext& c, std::uint32_t row, std::uint64_
   return walk.count();
 }
 
-bool fallback(const PermuteContext& c, std::uint32_t row) { return c.limits.workgroup_invocations >= 256 && row == 3; }
+Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
+  return last_resort_if(c.limits.workgroup_invocations >= 256 && row == 3);
+}
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   PermuteEstimate e;
@@ -180,7 +182,7 @@ std::string print(const PermuteContext&, std::uint32_t row) {
 constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_VECTOR, "vector"}};
 
 constexpr PermuteStrategy kStrategy = {"permute_fused", std::size(kTable), applicable, make,
-                                       estimate,        fallback,          print,      kNamed};
+                                       estimate,        eligibility,       print,      kNamed};
 
 }  // namespace
 }  // namespace permute_fused

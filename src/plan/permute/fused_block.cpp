@@ -13,7 +13,7 @@ struct Row {
   std::uint32_t blocks_s, blocks_d;  // of a workgroup
   std::uint32_t workgroup;
   bool swap = false, lanes_d = false;
-  bool cpu = false, gpu = false;  // for that class of devices; a fallback row on the other
+  bool cpu = false, gpu = false;  // for that class of devices; a last resort on the other
 };
 // clang-format off
 constexpr Row kTable[] = {
@@ -131,7 +131,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-bool fallback(const PermuteContext& c, std::uint32_t row) { return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu); }
+Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
+  return last_resort_if(!(c.cpu() ? kTable[row].cpu : kTable[row].gpu));
+}
 
 // Counts what transpose_block() of the kernel accesses in the tile with the given first element;
 // tests/emulated/accesses_test.cpp compares.
@@ -233,7 +235,7 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_TILE_S, "tile"},
                                     {PERMUTE_FUSED_SPEC_VECTOR_D, "vector"}};
 
 constexpr PermuteStrategy kStrategy = {
-    "permute_fused_block", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
+    "permute_fused_block", std::size(kTable), applicable, make, estimate, eligibility, print, kNamed};
 
 }  // namespace
 }  // namespace permute_fused_block

@@ -19,7 +19,7 @@ namespace {
 // 0.666, 0.386. lavapipe: 16 bytes, photo u8 NHWC->NCHW 0.472 of a copy (box 0.077).
 struct Row {
   std::uint32_t step_bytes, workgroup;
-  bool cpu = false, gpu = false;  // for that class of devices; a fallback row on the other
+  bool cpu = false, gpu = false;  // for that class of devices; a last resort on the other
 };
 // clang-format off
 constexpr Row kTable[] = {
@@ -197,8 +197,8 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-bool fallback(const PermuteContext& c, std::uint32_t row) {
-  return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() < kLeastElements;
+Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
+  return last_resort_if(!(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() < kLeastElements);
 }
 
 // From the table's measurements: if a lane's stores are more than 24 bytes apart, cache lines are written in parts;
@@ -259,7 +259,7 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_INTERLEAVE_SPEC_STEPS, "steps"},
                                     {PERMUTE_INTERLEAVE_SPEC_DST_RUN, "to"}};
 
 constexpr PermuteStrategy kStrategy = {
-    "permute_interleave", std::size(kTable), applicable, make, estimate, fallback, print, kNamed};
+    "permute_interleave", std::size(kTable), applicable, make, estimate, eligibility, print, kNamed};
 
 }  // namespace
 }  // namespace permute_interleave

@@ -18,7 +18,7 @@ struct Row {
   std::uint32_t load_bytes, store_bytes;  // maximum bytes of an access
   std::uint32_t workgroup;
   bool staged = false, swap = false;
-  bool cpu = false, gpu = false;  // for that class of devices; a fallback row on the other
+  bool cpu = false, gpu = false;  // for that class of devices; a last resort on the other
 };
 // GPUs use staged rows. H200, CUDA 13.0, 2026-11-23, `sectile bench PROBLEM --device cuda:0 --all-candidates --min-time
 // 0.05 --warmup 0.3`, fractions of a copy (docs/lab/2026-11.md has the table): 16x16 blocks of 4x4 runs with stores of
@@ -264,12 +264,12 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-bool fallback(const PermuteContext& c, std::uint32_t row) {
+Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
   const auto bytes = c.nest.element_bytes;
   const std::int64_t least = c.nest.rank > 0 && c.nest.axis[0].extent * bytes > 12 ? kLeastBytesLong : kLeastBytes;
   // lavapipe: f64 11x431x643x3 takes 28 ms with permute_rows and 40 ms with this kernel.
-  if (c.cpu() && bytes == 8) return true;
-  return !(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() * bytes < least;
+  if (c.cpu() && bytes == 8) return Eligibility::last_resort;
+  return last_resort_if(!(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() * bytes < least);
 }
 
 // Runs of whole words need no shifting and joining, and smaller blocks give more invocations. lavapipe: f32 9x431x643x3
@@ -352,7 +352,7 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_RUNS_SPEC_RUN, "run"},
                                     {PERMUTE_RUNS_SPEC_BLOCK_D, "block"}};
 
 constexpr PermuteStrategy kStrategy = {"permute_runs", std::size(kTable), applicable, make,
-                                       estimate,       fallback,          print,      kNamed};
+                                       estimate,       eligibility,       print,      kNamed};
 
 }  // namespace
 }  // namespace permute_runs

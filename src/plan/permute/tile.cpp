@@ -11,7 +11,7 @@ namespace sectile::detail {
 namespace {
 
 // NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench --preset seeds-permute --all-candidates`.
-// docs/lab/2026-11.md has the variants that were slower. Fallback rows are kept for new measurements.
+// docs/lab/2026-11.md has the variants that were slower. Rows that are measured only are kept for new measurements.
 // clang-format off
 constexpr TileRow kTileTable[] = {
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
@@ -19,7 +19,7 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
      .workgroup = 128, .skew = 2, .group = 8, .bias_permille = -10},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
-     .workgroup = 128, .skew = 2, .fallback = true},
+     .workgroup = 128, .skew = 2, .measured_only = true},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 1, .vector_d = 4, .store_bytes = 4,
      .workgroup = 256, .skew = 1},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 1,
@@ -31,7 +31,7 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 2, .tile_s = 64, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 8,
      .workgroup = 64, .skew = 1, .swap = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 8, .vector_d = 2, .store_bytes = 4,
-     .workgroup = 128, .skew = 4, .fallback = true},
+     .workgroup = 128, .skew = 4, .measured_only = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 2, .vector_d = 2, .store_bytes = 4,
      .workgroup = 128, .skew = 1, .swap = true, .bias_permille = 20},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 1, .vector_d = 2, .store_bytes = 4,
@@ -47,15 +47,15 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 4,
      .workgroup = 128, .skew = 4, .bias_permille = 20},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 64, .vector_s = 4, .vector_d = 1, .store_bytes = 16,
-     .workgroup = 128, .skew = 4, .group = 8, .fallback = true},
+     .workgroup = 128, .skew = 4, .group = 8, .measured_only = true},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 4,
      .workgroup = 256, .skew = 1},
     {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 8,
      .workgroup = 128, .skew = 1},
     {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 1, .store_bytes = 8,
-     .workgroup = 128, .skew = 2, .fallback = true},
+     .workgroup = 128, .skew = 2, .measured_only = true},
     {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 16,
-     .workgroup = 128, .skew = 1, .fallback = true},
+     .workgroup = 128, .skew = 1, .measured_only = true},
     {.element_bytes = 16, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 16,
      .workgroup = 128, .skew = 1},
 };
@@ -76,12 +76,12 @@ constexpr TileRow kBlockTable[] = {
     {.element_bytes = 1, .tile_s = 128, .tile_d = 64, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
      .workgroup = 32, .swap = true, .bias_permille = -30},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 8,
-     .workgroup = 16, .fallback = true},
+     .workgroup = 16, .measured_only = true},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 4, .workgroup = 16},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 4, .store_bytes = 4,
-     .workgroup = 64, .fallback = true},
+     .workgroup = 64, .measured_only = true},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 1,
-     .workgroup = 64, .fallback = true},
+     .workgroup = 64, .measured_only = true},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 1,
      .workgroup = 64, .bias_permille = 100},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
@@ -294,13 +294,16 @@ PermuteEstimate tile_estimate(const PermuteContext& c, std::uint32_t row, const 
   return estimate(c, kTileTable[row], d, true);
 }
 
-bool tile_fallback(const PermuteContext&, std::uint32_t row) { return kTileTable[row].fallback; }
+Eligibility tile_eligibility(const PermuteContext&, std::uint32_t row) {
+  return kTileTable[row].measured_only ? Eligibility::measured_only : Eligibility::candidate;
+}
 
 // On a GPU permute_tile is faster (2 bytes: 0.918 of a copy, permute_block 0.910; 4 bytes: 0.942 and 0.914), but for
 // the widest blocks of bytes (16384 x 16384: 0.871 and 0.905).
-bool block_fallback(const PermuteContext& c, std::uint32_t row) {
+Eligibility block_eligibility(const PermuteContext& c, std::uint32_t row) {
   const TileRow& r = kBlockTable[row];
-  return r.fallback || (!c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
+  if (r.measured_only) return Eligibility::measured_only;
+  return last_resort_if(!c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
 }
 
 PermuteEstimate block_estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
@@ -424,8 +427,8 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
 }
 
 const PermuteStrategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make,
-                               tile_estimate,  tile_fallback,         tile_print,      kNamed};
+                               tile_estimate,  tile_eligibility,      tile_print,      kNamed};
 const PermuteStrategy kBlock = {"permute_block", std::size(kBlockTable), block_applicable, block_make,
-                                block_estimate,  block_fallback,         block_print,      kNamed};
+                                block_estimate,  block_eligibility,      block_print,      kNamed};
 
 }  // namespace sectile::detail

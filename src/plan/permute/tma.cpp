@@ -137,8 +137,8 @@ bool large(const PermuteContext& c) {
 
 // permute_tile is as fast or faster if one side is short (196608 x 128 f16: 0.934, this kernel 0.910; 64 x 1024 x 512
 // f32: 0.986 and 0.985).
-bool fallback(const PermuteContext& c, std::uint32_t row) {
-  return kTable[row].reserve == 0 || c.nest.rank < 2 || c.nest.src_innermost() < 1 || !large(c);
+Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
+  return last_resort_if(kTable[row].reserve == 0 || c.nest.rank < 2 || c.nest.src_innermost() < 1 || !large(c));
 }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
@@ -165,7 +165,8 @@ std::string print(const PermuteContext&, std::uint32_t row) {
                      r.workgroup, r.reserve != 0 ? fmt::format(" r{}", r.reserve) : "");
 }
 
-constexpr PermuteStrategy kStrategy = {"permute_tma", std::size(kTable), applicable, make, estimate, fallback, print};
+constexpr PermuteStrategy kStrategy = {"permute_tma", std::size(kTable), applicable, make,
+                                       estimate,      eligibility,       print};
 
 }  // namespace
 }  // namespace permute_tma

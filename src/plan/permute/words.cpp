@@ -47,8 +47,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 }
 
 // Only for devices that lack accesses of the element's size.
-bool fallback(const PermuteContext& c, std::uint32_t) {
-  return c.profile.storage16.value_or(false) && (c.nest.element_bytes == 2 || c.profile.storage8.value_or(false));
+Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
+  return last_resort_if(c.profile.storage16.value_or(false) &&
+                        (c.nest.element_bytes == 2 || c.profile.storage8.value_or(false)));
 }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t, const PermuteConfig& d) {
@@ -70,7 +71,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t, const PermuteCo
 std::string print(const PermuteContext&, std::uint32_t row) { return fmt::format("wg{}", kWorkgroups[row]); }
 
 constexpr PermuteStrategy kStrategy = {
-    "permute_words", std::size(kWorkgroups), applicable, make, estimate, fallback, print};
+    "permute_words", std::size(kWorkgroups), applicable, make, estimate, eligibility, print};
 
 }  // namespace
 }  // namespace permute_words

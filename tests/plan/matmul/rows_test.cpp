@@ -156,23 +156,28 @@ TEST_CASE("tiles have one buffer where workgroup memory is what workgroups share
   }
 }
 
+namespace {
+
+Plan planned_with_extra_rows(const char* text, const std::string& force) {
+  const auto plan = reference::plan_with_extra_rows(parse_problem(text).value(), test::gpu(), {.force = force});
+  REQUIRE(plan.has_value());
+  return *plan;
+}
+
+}  // namespace
+
 TEST_CASE("extra rows are forced by name") {
   const std::string tile = "matmul_simt 128x128x16 8x8 ";
   std::set<Pipeline> rungs;
   for (const char* rung :
        {"staged", "cooperative", "conflict-free", "strided", "wide loads", "wide fragments", "double buffer", "banded"})
-    add_pipelines(planned("matmul f32 tn 1024x1024x1024", test::gpu(),
-                          {.explain = false, .force = tile + rung, .extra = &reference::extra_rows()}),
-                  rungs);
+    add_pipelines(planned_with_extra_rows("matmul f32 tn 1024x1024x1024", tile + rung), rungs);
   CHECK(rungs.size() == 8);
   // The "checked" row differs from the table's row in one constant.
   const Step plain =
       planned("matmul f32 nt 960x2304x770", test::gpu(), {.explain = false, .force = "matmul_simt 128x128x8 8x8"})
           .steps.at(0);
-  Step checked =
-      planned("matmul f32 nt 960x2304x770", test::gpu(),
-              {.explain = false, .force = "matmul_simt 128x128x8 8x8 checked", .extra = &reference::extra_rows()})
-          .steps.at(0);
+  Step checked = planned_with_extra_rows("matmul f32 nt 960x2304x770", "matmul_simt 128x128x8 8x8 checked").steps.at(0);
   CHECK(plain != checked);
   for (auto& c : checked.constants)
     if (c.id == MATMUL_SIMT_SPEC_CHECKED) c.value = 0;
@@ -312,11 +317,11 @@ TEST_CASE("no barrier of a matmul can be left out") {
     const DeviceProfile profile = builtin_target(target).value();
     for (std::uint64_t index = 0; index < 150; index += test::scope(1u, 3u, 10u)) {
       const Problem problem = reference::generate_matmul(11, index);
-      const auto explained = make_plan(problem, profile, {.explain = true, .extra = &reference::extra_rows()});
+      const auto explained = reference::plan_with_extra_rows(problem, profile, {.explain = true});
       REQUIRE_MESSAGE(explained.has_value(), explained.error().message());
       for (const Candidate& candidate : explained->candidates) {
         if (!candidate.refusal.empty()) continue;
-        const auto plan = make_plan(problem, profile, {.force = candidate.name, .extra = &reference::extra_rows()});
+        const auto plan = reference::plan_with_extra_rows(problem, profile, {.force = candidate.name});
         REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
         REQUIRE(check_plan(*plan).has_value());
         for (std::size_t step = 0; step < plan->steps.size(); ++step) {

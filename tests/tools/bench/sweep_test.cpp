@@ -551,8 +551,8 @@ TEST_CASE("no candidate of the first sweep is lost") {
   for (const char* target : {"nvidia-hopper", "cuda:sm_90a", "lavapipe"})
     for (const char* text : {"permute f32 512x512 axes=1,0", "permute u8 8x427x640x3 axes=0,2,1,3 out=f32",
                              "matmul f16 nt 512x512x512", "matmul f32 nn 512x512x512", "matmul i8 nt 512x512x512"}) {
-      const auto plan = make_plan(parse_problem(text).value(), builtin_target(target).value(),
-                                  {.explain = true, .extra = &reference::extra_rows()});
+      const auto plan = reference::plan_with_extra_rows(parse_problem(text).value(), builtin_target(target).value(),
+                                                        {.explain = true});
       REQUIRE(plan.has_value());
       for (const Candidate& candidate : plan->candidates) known.insert(candidate.name);
     }

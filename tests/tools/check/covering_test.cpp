@@ -39,8 +39,8 @@ template <class P>
 Result<Plan> plan_of(const CoveringProduct<P>& c, DeviceProfile profile) {
   if (c.without_dot) profile.integer_dot_product = false;
   if (c.multiprocessors != 0) profile.multiprocessors = c.multiprocessors;
-  return make_plan(c.problem, profile,
-                   {.force = c.candidate, .max_scratch_bytes = c.max_scratch_bytes, .extra = &extra_rows()});
+  return reference::plan_with_extra_rows(c.problem, profile,
+                                         {.force = c.candidate, .max_scratch_bytes = c.max_scratch_bytes});
 }
 
 }  // namespace
@@ -111,7 +111,7 @@ TEST_CASE("a device without accesses of 1 and 2 bytes has any number of cases") 
     std::set<std::string> problems;
     for (std::uint64_t index = 0; index < 300; ++index) {
       const Problem problem = tools::generate_case(operation, 43435, index, true).problem;
-      CHECK_MESSAGE(make_plan(problem, profile, {.extra = &extra_rows()}).has_value(), print(problem));
+      CHECK_MESSAGE(reference::plan_with_extra_rows(problem, profile, {}).has_value(), print(problem));
       problems.insert(print(problem));
     }
     CHECK_MESSAGE(problems.size() >= 290, operation << ": " << problems.size());

@@ -1,6 +1,7 @@
 // What CI's checks on lavapipe meet: each kernel with each thing that makes a problem hard, by the cases and their
 // siblings. Plans alone: no driver runs here.
 #include "check/check.hpp"
+#include "reference/extra_rows.hpp"
 #include "reference/siblings.hpp"
 #include "support/paths.hpp"
 #include "support/scope.hpp"
@@ -95,18 +96,18 @@ Met met_by(const std::string& operation, std::uint64_t cases, unsigned siblings)
     const DeviceProfile profile = planned_device(given, device);
     PlanOptions all = planned_with(options, given, "");
     all.explain = true;
-    const auto explained = make_plan(given.problem, profile, all);
+    const auto explained = reference::plan_with_extra_rows(given.problem, profile, all);
     if (!explained || explained->steps.empty()) continue;
     for (const std::string& candidate : candidates_to_run(options, index, given, *explained, device)) {
       if (operation == "permute" && !given.candidate.empty())
         CHECK_MESSAGE(candidate.starts_with(given.candidate), print(given.problem)
                                                                   << " is not for " << given.candidate);
       const PlanOptions forced = planned_with(options, given, candidate);
-      const auto plan = make_plan(given.problem, profile, forced);
+      const auto plan = reference::plan_with_extra_rows(given.problem, profile, forced);
       REQUIRE(plan.has_value());
       add(met, given.problem, *plan);
       for (const Problem& problem : siblings_of(options, index, *plan, profile, forced)) {
-        const auto other = make_plan(problem, profile, forced);
+        const auto other = reference::plan_with_extra_rows(problem, profile, forced);
         REQUIRE(other.has_value());
         add(met, problem, *other);
       }

@@ -308,8 +308,8 @@ TEST_CASE("benchmarks name candidates that there are") {
   const auto planned = [&](const std::vector<tools::Contender>& contenders) {
     for (const auto& contender : contenders) {
       CAPTURE(print(contender.problem));
-      const auto plan = make_plan(contender.problem, *profile,
-                                  {.explain = false, .force = contender.force, .extra = &reference::extra_rows()});
+      const auto plan =
+          reference::plan_with_extra_rows(contender.problem, *profile, {.explain = false, .force = contender.force});
       CHECK_MESSAGE(plan.has_value(), contender.force);
       ++named;
     }
@@ -319,7 +319,7 @@ TEST_CASE("benchmarks name candidates that there are") {
     REQUIRE(rows);
     for (const auto& row : *rows) {
       planned(row.contenders);
-      const auto chosen = make_plan(row.problem, *profile, {.explain = true, .extra = &reference::extra_rows()});
+      const auto chosen = reference::plan_with_extra_rows(row.problem, *profile, {.explain = true});
       REQUIRE(chosen);
       if (row.more) planned(row.more(*chosen, *profile));
     }
