@@ -43,8 +43,26 @@ struct AccessRange {
   auto operator<=>(const AccessRange&) const = default;
 };
 
+// What a copy writes for elements outside of the tensor. A NaN has a type, because the driver takes it for floats
+// alone.
+enum class TensorFill : std::uint8_t { zeros, nan_f16, nan_bf16, nan_f32 };
+std::string_view name(TensorFill fill) noexcept;  // "nan_f16"
+
+// A convolution's reads of an image (channels, then one to three spatial dimensions, then images): a copy takes the
+// channels of so many pixels, one after another in the pixel box, and goes on with the next image.
+struct Im2col {
+  // The pixel box's corners, one number for each spatial dimension, innermost first as in TensorMap::dims: the lower
+  // one from the first pixel, the upper one from the last pixel. Negative numbers reach into the padding, or stay
+  // inside.
+  std::vector<std::int32_t> lower, upper;
+  std::uint32_t channels_per_pixel = 1;  // at most 256
+  std::uint32_t pixels_per_column = 1;   // at most 1024
+  bool operator==(const Im2col&) const = default;
+};
+
 // A tensor of which a kernel copies whole boxes with CUDA's tensor memory accelerator (sm_90 and later). It is encoded
-// at launch (cuTensorMapEncodeTiled) into 128 bytes, a kernel argument after the push struct.
+// at launch (cuTensorMapEncodeTiled, or cuTensorMapEncodeIm2col) into 128 bytes, a kernel argument after the push
+// struct.
 struct TensorMap {
   std::uint32_t operand = 0;
   std::uint64_t byte_offset = 0;       // of the tensor's first element; a multiple of 16
@@ -52,10 +70,17 @@ struct TensorMap {
   std::vector<std::uint64_t> dims;     // elements, innermost first; 1 to 5 of them
   std::vector<std::uint64_t> strides;  // bytes from one index to the next, of every dimension but the innermost;
                                        // multiples of 16
-  std::vector<std::uint32_t> box;      // elements of one copy
+  std::vector<std::uint32_t> box;      // elements of one copy; none with im2col
   std::uint32_t swizzle_bytes = 0;     // 0, 32, 64 or 128; the box's rows then have at most so many bytes
+  // Of each dimension every so many-th element is copied: 1 to 8, of the innermost 1. A box counts all elements.
+  // Empty: 1.
+  std::vector<std::uint32_t> element_strides = {};
+  std::optional<Im2col> im2col = {};
+  TensorFill fill = TensorFill::zeros;
   bool operator==(const TensorMap&) const = default;
 };
+
+inline constexpr std::array<std::uint32_t, 3> kNoCluster{1, 1, 1};
 
 struct Step {
   KernelName kernel;
@@ -63,7 +88,10 @@ struct Step {
   std::array<std::uint32_t, 3> workgroup{1, 1, 1};
   std::uint32_t required_subgroup_size = 0;    // 0: any
   std::array<std::uint32_t, 3> grid{1, 1, 1};  // workgroups; never beyond the profile's limits
-  std::vector<std::uint8_t> push;              // push bytes; address slots hold zeros
+  // Workgroups that run at the same time and read each other's memory (CUDA's clusters, sm_90 and later). The grid is a
+  // multiple of it along each axis. Every such device has 8 together; 16 is the most, and a launch may refuse it.
+  std::array<std::uint32_t, 3> cluster = kNoCluster;
+  std::vector<std::uint8_t> push;  // push bytes; address slots hold zeros
   std::vector<AddressSlot> addresses;
   std::vector<AccessRange> accesses;
   std::vector<TensorMap> tensor_maps;  // only in plans for CUDA devices that support them
@@ -109,7 +137,7 @@ enum class Eligibility : std::uint8_t {
   measured_only  // chosen only where it is forced; it is there to be measured
 };
 
-std::string_view eligibility_name(Eligibility eligibility) noexcept;  // "candidate", "last_resort", "measured_only"
+std::string_view name(Eligibility eligibility) noexcept;  // "candidate", "last_resort", "measured_only"
 
 // A candidate that the planner considered.
 struct Candidate {

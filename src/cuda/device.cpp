@@ -19,6 +19,9 @@ namespace {
 
 // The limit on static shared memory. More is dynamic, and needs a function attribute.
 constexpr std::uint32_t kMostStaticShared = 48 * 1024;
+// Workgroups of a cluster that every device with clusters takes. More needs a function attribute, and may be refused at
+// launch.
+constexpr std::uint32_t kPortableCluster = 8;
 
 std::uint64_t invocations_of(const Step& step) {
   return std::uint64_t{step.workgroup[0]} * step.workgroup[1] * step.workgroup[2];
@@ -122,7 +125,12 @@ Result<ReadyStep> Device::Impl::ready_step(const Step& step, const KernelText& t
   if (invocations_of(step) > kernel.most_threads)
     return fail(ErrorKind::limit_exceeded, "workgroup invocations", std::to_string(invocations_of(step)),
                 fmt::format("at most {} with the registers of {}", kernel.most_threads, text.name));
-  ReadyStep out{std::move(got->value), step.grid, step.workgroup, 0, step.push, step.addresses, step.tensor_maps};
+  if (step.cluster[0] * step.cluster[1] * step.cluster[2] > kPortableCluster) {
+    auto allowed = SECTILE_CUDA_CALL(*driver, cuFuncSetAttribute, kernel.function, api::kFunctionNonPortableCluster, 1);
+    if (!allowed) return std::unexpected(allowed.error());
+  }
+  ReadyStep out{std::move(got->value), step.grid,       step.cluster, step.workgroup, 0, step.push,
+                step.addresses,        step.tensor_maps};
   if (step.workgroup_memory_bytes <= kMostStaticShared) return out;
   // A kernel declares less statically. The rest is requested at each launch, and must be allowed once, here. The
   // context is current.

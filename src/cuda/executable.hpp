@@ -27,7 +27,7 @@ struct Kernel {
 
 struct ReadyStep {
   std::shared_ptr<const Kernel> kernel;
-  std::array<std::uint32_t, 3> grid{}, workgroup{};
+  std::array<std::uint32_t, 3> grid{}, cluster{}, workgroup{};
   std::uint32_t dynamic_shared_bytes = 0;
   std::vector<std::uint8_t> push;
   std::vector<AddressSlot> addresses;

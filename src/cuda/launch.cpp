@@ -1,26 +1,63 @@
 #include "executable.hpp"
 
+#include <algorithm>
 #include <array>
 
 namespace sectile::cuda {
 namespace {
 
+// Copies move bits: a number's size is enough, but where NaNs are filled in.
+api::TensorElement element_of(const TensorMap& map) {
+  switch (map.fill) {
+    case TensorFill::nan_f16:
+      return api::kTensorFloat16;
+    case TensorFill::nan_bf16:
+      return api::kTensorBfloat16;
+    case TensorFill::nan_f32:
+      return api::kTensorFloat32;
+    case TensorFill::zeros:
+      break;
+  }
+  return map.element_bytes == 8   ? api::kTensorUint64
+         : map.element_bytes == 4 ? api::kTensorUint32
+         : map.element_bytes == 2 ? api::kTensorUint16
+                                  : api::kTensorUint8;
+}
+
 // Encodes the plan's tensor map for the operand's address in this launch.
 Result<void> encode(const api::Driver& driver, const TensorMap& map, std::uint64_t base, api::TensorMap* out) {
-  const auto element = map.element_bytes == 8   ? api::kTensorUint64
-                       : map.element_bytes == 4 ? api::kTensorUint32
-                       : map.element_bytes == 2 ? api::kTensorUint16
-                                                : api::kTensorUint8;
   const auto swizzle = map.swizzle_bytes == 128  ? api::kSwizzle128
                        : map.swizzle_bytes == 64 ? api::kSwizzle64
                        : map.swizzle_bytes == 32 ? api::kSwizzle32
                                                  : api::kSwizzleNone;
+  const auto fill = map.fill == TensorFill::zeros ? api::kFillZeros : api::kFillNan;
   constexpr std::array<std::uint32_t, 5> every{1, 1, 1, 1, 1};
+  const std::uint32_t* const steps = map.element_strides.empty() ? every.data() : map.element_strides.data();
+  const auto rank = static_cast<std::uint32_t>(map.dims.size());
   // NOLINTNEXTLINE(performance-no-int-to-ptr): CUDA's function takes a device's address as a pointer
   void* const address = reinterpret_cast<void*>(static_cast<std::uintptr_t>(base + map.byte_offset));
-  return SECTILE_CUDA_CALL(driver, cuTensorMapEncodeTiled, out, element, static_cast<std::uint32_t>(map.dims.size()),
-                           address, map.dims.data(), map.strides.data(), map.box.data(), every.data(),
-                           api::kInterleaveNone, swizzle, api::kPromotionL2Of256, api::kFillZeros);
+  if (map.im2col)
+    return SECTILE_CUDA_CALL(driver, cuTensorMapEncodeIm2col, out, element_of(map), rank, address, map.dims.data(),
+                             map.strides.data(), map.im2col->lower.data(), map.im2col->upper.data(),
+                             map.im2col->channels_per_pixel, map.im2col->pixels_per_column, steps, api::kInterleaveNone,
+                             swizzle, api::kPromotionL2Of256, fill);
+  return SECTILE_CUDA_CALL(driver, cuTensorMapEncodeTiled, out, element_of(map), rank, address, map.dims.data(),
+                           map.strides.data(), map.box.data(), steps, api::kInterleaveNone, swizzle,
+                           api::kPromotionL2Of256, fill);
+}
+
+// Only cuLaunchKernelEx takes a cluster.
+Result<void> launch_clusters(const api::Driver& driver, Stream stream, const ReadyStep& step, void** arguments) {
+  api::LaunchAttribute cluster;
+  std::ranges::copy(step.cluster, cluster.cluster);
+  api::LaunchConfig config;
+  std::ranges::copy(step.grid, config.grid);
+  std::ranges::copy(step.workgroup, config.block);
+  config.dynamic_shared = step.dynamic_shared_bytes;
+  config.stream = stream;
+  config.attributes = &cluster;
+  config.attribute_count = 1;
+  return SECTILE_CUDA_CALL(driver, cuLaunchKernelEx, &config, step.kernel->function, arguments, nullptr);
 }
 
 // A kernel's arguments are the push struct, the same bytes that Vulkan pushes, and then the tensor maps. They are
@@ -39,9 +76,11 @@ Result<void> launch_step(const api::Driver& driver, Stream stream, const ReadySt
     if (auto made = encode(driver, map, operands[map.operand].address, &maps[i]); !made) return made;
     arguments[count++] = &maps[i];
   }
+  void** const given = count == 0 ? nullptr : arguments.data();
+  if (step.cluster != kNoCluster) return launch_clusters(driver, stream, step, given);
   return SECTILE_CUDA_CALL(driver, cuLaunchKernel, step.kernel->function, step.grid[0], step.grid[1], step.grid[2],
                            step.workgroup[0], step.workgroup[1], step.workgroup[2], step.dynamic_shared_bytes, stream,
-                           count == 0 ? nullptr : arguments.data(), nullptr);
+                           given, nullptr);
 }
 
 }  // namespace

@@ -16,6 +16,9 @@ namespace {
 // These bound the checker's work on an untrusted plan: it compares every pair of ranges between two barriers.
 constexpr std::size_t kMostSteps = 64, kMostRanges = 64, kMostMaps = 8, kMostConstants = 1024;
 
+// Workgroups of a cluster: 8 on each device that has clusters, 16 where the device allows it for a kernel.
+constexpr std::uint32_t kMostCluster = 16;
+
 std::unexpected<Error> refuse(std::size_t step, std::string_view what, std::string value, std::string limit = {}) {
   return fail(ErrorKind::invalid_plan, "step " + std::to_string(step) + " " + std::string(what), std::move(value),
               std::move(limit));
@@ -35,6 +38,19 @@ Result<void> check_operands(const Plan& plan) {
     if (operand.name.empty()) return fail(ErrorKind::invalid_plan, "operand", "without a name");
     if (!std::has_single_bit(operand.align))
       return fail(ErrorKind::invalid_plan, operand.name + " align", std::to_string(operand.align), "a power of two");
+  }
+  return {};
+}
+
+Result<void> check_cluster(const Step& step, std::size_t at) {
+  std::uint32_t together = 1;
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::uint32_t side = step.cluster[i];
+    if (side < 1 || side > kMostCluster || (together *= side) > kMostCluster)
+      return refuse(at, "cluster", "side " + std::to_string(i) + " of " + std::to_string(side),
+                    "1 to " + std::to_string(kMostCluster) + " workgroups together");
+    if (step.grid[i] % side != 0)
+      return refuse(at, "grid", std::to_string(step.grid[i]), "a multiple of the cluster's " + std::to_string(side));
   }
   return {};
 }
@@ -59,7 +75,7 @@ Result<void> check_launch(const Step& step, std::size_t at) {
     return refuse(at, "constant 0", size == step.constants.end() ? "not there" : std::to_string(size->value),
                   "the workgroup's size, " + std::to_string(step.workgroup[0]));
   if (step.push.size() % 4 != 0) return refuse(at, "push bytes", std::to_string(step.push.size()), "a multiple of 4");
-  return {};
+  return check_cluster(step, at);
 }
 
 Result<void> check_addresses(const Plan& plan, const Step& step, std::size_t at) {
@@ -113,39 +129,96 @@ Result<void> check_ranges(const Plan& plan, const Step& step, std::size_t at) {
   return {};
 }
 
-// The requirements of cuTensorMapEncodeTiled, and that the step's ranges cover every element of the map.
-Result<void> check_tensor_map(const Plan& plan, const Step& step, const TensorMap& map, std::size_t at) {
+// The requirements of cuTensorMapEncodeTiled and cuTensorMapEncodeIm2col, in the manual's words for layouts that are
+// not interleaved. Here: the numbers that stand for themselves.
+Result<void> check_map_kind(const TensorMap& map, std::size_t at) {
   const auto is_power = [](std::uint32_t n, std::uint32_t least, std::uint32_t most) {
     return std::has_single_bit(n) && n >= least && n <= most;
   };
+  const std::size_t rank = map.dims.size();
+  if (rank < 1 || rank > 5 || map.strides.size() != rank - 1)
+    return refuse(at, "tensor map", std::to_string(rank) + " dimensions", "1 to 5, one stride fewer");
+  if (!is_power(map.element_bytes, 1, 8))
+    return refuse(at, "tensor map", std::to_string(map.element_bytes) + "-byte elements", "1, 2, 4 or 8");
+  if (map.swizzle_bytes != 0 && !is_power(map.swizzle_bytes, 32, 128))
+    return refuse(at, "tensor map", "swizzle of " + std::to_string(map.swizzle_bytes) + " bytes", "0, 32, 64 or 128");
+  const std::uint32_t filled = map.fill == TensorFill::zeros     ? map.element_bytes
+                               : map.fill == TensorFill::nan_f32 ? 4
+                                                                 : 2;
+  if (map.element_bytes != filled)
+    return refuse(at, "tensor map", std::to_string(map.element_bytes) + "-byte elements",
+                  std::to_string(filled) + " bytes, as the NaNs that it is filled with");
+  // The encoder ignores the innermost one.
+  const auto outside = [](std::uint32_t stride) { return stride < 1 || stride > 8; };
+  if (!map.element_strides.empty() && (map.element_strides.size() != rank || map.element_strides[0] != 1 ||
+                                       std::ranges::any_of(map.element_strides, outside)))
+    return refuse(at, "tensor map", std::to_string(map.element_strides.size()) + " element strides",
+                  "one for each dimension, 1 to 8, of the innermost 1; or none");
+  return {};
+}
+
+// What one copy takes of a map whose dimensions are checked.
+Result<void> check_map_copy(const TensorMap& map, std::size_t at) {
+  std::uint64_t row = 0;
+  if (map.im2col) {
+    const Im2col& im2col = *map.im2col;
+    const std::size_t rank = map.dims.size();
+    if (rank < 3 || !map.box.empty() || im2col.lower.size() != rank - 2 || im2col.upper.size() != rank - 2)
+      return refuse(at, "tensor map", "im2col of " + std::to_string(rank) + " dimensions",
+                    "3 to 5, two fewer corners each, no box");
+    // The manual's ranges: the more numbers a corner has, the fewer bits are left for each.
+    const std::int32_t end = std::array{32768, 128, 16}[rank - 3];
+    for (std::size_t i = 0; i < rank - 2; ++i) {
+      const std::int32_t lower = im2col.lower[i], upper = im2col.upper[i];
+      if (lower < -end || lower >= end || upper < -end || upper >= end)
+        return refuse(at, "tensor map", "pixel box from " + std::to_string(lower) + " to " + std::to_string(upper),
+                      std::to_string(-end) + " to " + std::to_string(end - 1));
+      if (static_cast<std::int64_t>(map.dims[i + 1]) + upper - lower < 1)
+        return refuse(at, "tensor map", "pixel box from " + std::to_string(lower) + " to " + std::to_string(upper),
+                      "a pixel of dimension " + std::to_string(i + 1) + " in it");
+    }
+    if (im2col.channels_per_pixel < 1 || im2col.channels_per_pixel > 256 || im2col.pixels_per_column < 1 ||
+        im2col.pixels_per_column > 1024)
+      return refuse(at, "tensor map",
+                    std::to_string(im2col.channels_per_pixel) + " channels of " +
+                        std::to_string(im2col.pixels_per_column) + " pixels",
+                    "1 to 256 channels, 1 to 1024 pixels");
+    row = std::uint64_t{im2col.channels_per_pixel} * map.element_bytes;
+  } else {
+    if (map.box.size() != map.dims.size())
+      return refuse(at, "tensor map", "box of " + std::to_string(map.box.size()) + " sides", "one for each dimension");
+    for (std::size_t i = 0; i < map.box.size(); ++i)
+      if (map.box[i] < 1 || map.box[i] > 256)
+        return refuse(at, "tensor map", "box side " + std::to_string(i), "1 to 256 elements");
+    row = std::uint64_t{map.box[0]} * map.element_bytes;
+  }
+  if (row % 16 != 0 || (map.swizzle_bytes != 0 && row > map.swizzle_bytes))
+    return refuse(at, "tensor map", "box rows of " + std::to_string(row) + " bytes",
+                  "a multiple of 16, no more than the swizzle");
+  return {};
+}
+
+// Of the encoder's requirements those of the tensor in its operand, and that the step's ranges cover every element.
+Result<void> check_tensor_map(const Plan& plan, const Step& step, const TensorMap& map, std::size_t at) {
   if (map.operand >= plan.operands.size())
     return refuse(at, "tensor map", "of operand " + std::to_string(map.operand),
                   std::to_string(plan.operands.size()) + " operands");
-  const std::size_t rank = map.dims.size();
-  if (rank < 1 || rank > 5 || map.box.size() != rank || map.strides.size() != rank - 1)
-    return refuse(at, "tensor map", std::to_string(rank) + " dimensions",
-                  "1 to 5, as many box sides, one stride fewer");
-  if (!is_power(map.element_bytes, 1, 8))
-    return refuse(at, "tensor map", std::to_string(map.element_bytes) + "-byte elements", "1, 2, 4 or 8");
+  if (auto ok = check_map_kind(map, at); !ok) return ok;
   if (map.byte_offset % 16 != 0 || plan.operands[map.operand].align % 16 != 0)
     return refuse(at, "tensor map", "byte offset " + std::to_string(map.byte_offset), "16-byte alignment");
-  if (map.swizzle_bytes != 0 && !is_power(map.swizzle_bytes, 32, 128))
-    return refuse(at, "tensor map", "swizzle of " + std::to_string(map.swizzle_bytes) + " bytes", "0, 32, 64 or 128");
+  const std::size_t rank = map.dims.size();
   std::uint64_t end = map.element_bytes;
   for (std::size_t i = 0; i < rank; ++i) {
     const std::uint64_t stride = i == 0 ? map.element_bytes : map.strides[i - 1];
-    if (map.dims[i] < 1 || map.dims[i] > std::uint64_t{1} << 32 || map.box[i] < 1 || map.box[i] > 256)
-      return refuse(at, "tensor map", "dimension " + std::to_string(i), "1 to 2^32 elements, boxes of 1 to 256");
+    if (map.dims[i] < 1 || map.dims[i] > std::uint64_t{1} << 32)
+      return refuse(at, "tensor map", "dimension " + std::to_string(i), "1 to 2^32 elements");
     if (i > 0 && (stride % 16 != 0 || stride >= std::uint64_t{1} << 40))
       return refuse(at, "tensor map", "stride " + std::to_string(stride), "a multiple of 16 below 2^40");
     std::uint64_t reach = 0;
     if (__builtin_mul_overflow(map.dims[i] - 1, stride, &reach) || __builtin_add_overflow(end, reach, &end))
       return refuse(at, "tensor map", "beyond 2^64 bytes");
   }
-  const std::uint64_t row = std::uint64_t{map.box[0]} * map.element_bytes;
-  if (row % 16 != 0 || (map.swizzle_bytes != 0 && row > map.swizzle_bytes))
-    return refuse(at, "tensor map", "box rows of " + std::to_string(row) + " bytes",
-                  "a multiple of 16, no more than the swizzle");
+  if (auto ok = check_map_copy(map, at); !ok) return ok;
   if (__builtin_add_overflow(end, map.byte_offset, &end)) return refuse(at, "tensor map", "beyond 2^64 bytes");
   const auto covers = [&](const AccessRange& range) {
     return range.operand == map.operand && range.begin <= map.byte_offset && end <= range.end;
@@ -227,6 +300,9 @@ Result<void> check_limits(const Step& step, const DeviceProfile& profile, std::s
   if (!step.tensor_maps.empty() && !profile.tensor_maps.value_or(false))
     return fail(ErrorKind::limit_exceeded, "tensor maps", "used in step " + std::to_string(at),
                 "a device that has them");
+  // Clusters came with sm_90, as tensor maps did.
+  if (step.cluster != kNoCluster && profile.cuda_architecture.value_or(0) < 90)
+    return fail(ErrorKind::limit_exceeded, "cluster", "used in step " + std::to_string(at), "CUDA on sm_90 or later");
   return check_subgroup(step, profile, at);
 }
 

@@ -74,12 +74,30 @@ void write(JsonWriter& w, const Constant& constant) {
   w.end('}');
 }
 
+constexpr std::string_view kFills[] = {"zeros", "nan_f16", "nan_bf16", "nan_f32"};
+
+void write(JsonWriter& w, const Im2col& im2col) {
+  w.begin('{');
+  w.field("channels_per_pixel", im2col.channels_per_pixel);
+  w.field("lower", im2col.lower);
+  w.field("pixels_per_column", im2col.pixels_per_column);
+  w.field("upper", im2col.upper);
+  w.end('}');
+}
+
+// What a map need not have is written only where it has it: ids and records of plans without it stay as they are.
 void write(JsonWriter& w, const TensorMap& map) {
   w.begin('{');
   w.field("box", map.box);
   w.field("byte_offset", map.byte_offset);
   w.field("dims", map.dims);
   w.field("element_bytes", map.element_bytes);
+  if (!map.element_strides.empty()) w.field("element_strides", map.element_strides);
+  if (map.fill != TensorFill::zeros) w.field("fill", name(map.fill));
+  if (map.im2col) {
+    w.key("im2col");
+    write(w, *map.im2col);
+  }
   w.field("operand", map.operand);
   w.field("strides", map.strides);
   w.field("swizzle_bytes", map.swizzle_bytes);
@@ -99,6 +117,7 @@ void write(JsonWriter& w, const Step& step) {
   write_list(w, "accesses", step.accesses);
   write_list(w, "addresses", step.addresses);
   w.field("barrier_before", step.barrier_before);
+  if (step.cluster != kNoCluster) w.field("cluster", step.cluster);
   write_list(w, "constants", step.constants);
   w.field("grid", step.grid);
   w.key("kernel");
@@ -138,7 +157,7 @@ void write(JsonWriter& w, const Candidate& candidate) {
   w.field("detail", candidate.detail);
   w.key("edge");
   write(w, candidate.edge);
-  w.field("eligibility", eligibility_name(candidate.eligibility));
+  w.field("eligibility", name(candidate.eligibility));
   w.key("interior");
   write(w, candidate.interior);
   w.field("name", candidate.name);
@@ -185,16 +204,35 @@ Result<void> read(const json& value, const std::string& what, Constant& out) {
   return o.finish();
 }
 
+Result<void> read(const json& value, const std::string& what, Im2col& out) {
+  JsonObject o(value, what);
+  o.required("channels_per_pixel", out.channels_per_pixel);
+  o.required("lower", out.lower);
+  o.required("pixels_per_column", out.pixels_per_column);
+  o.required("upper", out.upper);
+  return o.finish();
+}
+
 Result<void> read(const json& value, const std::string& what, TensorMap& out) {
   JsonObject o(value, what);
+  std::string fill(kFills[0]);
   o.required("box", out.box);
   o.required("byte_offset", out.byte_offset);
   o.required("dims", out.dims);
   o.required("element_bytes", out.element_bytes);
+  o.optional("element_strides", out.element_strides);
+  o.optional("fill", fill);
+  if (const json* im2col = o.find("im2col"))
+    if (auto ok = read(*im2col, what + ".im2col", out.im2col.emplace()); !ok) o.fail(std::move(ok.error()));
   o.required("operand", out.operand);
   o.required("strides", out.strides);
   o.required("swizzle_bytes", out.swizzle_bytes);
-  return o.finish();
+  if (auto ok = o.finish(); !ok) return ok;
+  const auto found = std::ranges::find(kFills, fill);
+  if (found == std::end(kFills))
+    return fail(ErrorKind::parse, what + ".fill", JsonObject::cut(fill), "zeros, nan_f16, nan_bf16 or nan_f32");
+  out.fill = static_cast<TensorFill>(found - std::begin(kFills));
+  return {};
 }
 
 Result<void> read(const json& value, const std::string& what, AccessCount& out) {
@@ -248,6 +286,7 @@ Result<void> read(const json& value, const std::string& what, Step& out) {
   read_list(o, "accesses", kMostItems, out.accesses);
   read_list(o, "addresses", kMostItems, out.addresses);
   o.required("barrier_before", out.barrier_before);
+  o.optional("cluster", out.cluster);
   read_list(o, "constants", kMostItems, out.constants);
   o.required("grid", out.grid);
   read_member(o, what, "kernel", out.kernel);
@@ -284,9 +323,8 @@ Result<void> read(const json& value, const std::string& what, Candidate& out) {
 
 }  // namespace
 
-std::string_view eligibility_name(Eligibility eligibility) noexcept {
-  return kEligibility[std::to_underlying(eligibility)];
-}
+std::string_view name(Eligibility eligibility) noexcept { return kEligibility[std::to_underlying(eligibility)]; }
+std::string_view name(TensorFill fill) noexcept { return kFills[std::to_underlying(fill)]; }
 
 std::string to_json(const Plan& plan) {
   JsonWriter w;

@@ -43,6 +43,7 @@ std::string print(const Step& step) {
     last = named.name;
   }
   text += " wg=" + sizes_text(step.workgroup, false) + " grid=" + sizes_text(step.grid, true);
+  if (step.cluster != kNoCluster) text += " cluster=" + sizes_text(step.cluster, false);
   if (step.required_subgroup_size != 0) text += " subgroup=" + std::to_string(step.required_subgroup_size);
   if (step.workgroup_memory_bytes != 0) text += " shared=" + std::to_string(step.workgroup_memory_bytes);
   if (!step.tensor_maps.empty()) text += " maps=" + std::to_string(step.tensor_maps.size());

@@ -7,6 +7,7 @@
 #include <cuda.h>
 #include <nvrtc.h>
 
+#include <cstddef>
 #include <type_traits>
 
 namespace {
@@ -38,6 +39,24 @@ template <>
 struct Plain<CUtensorMap> {
   static_assert(sizeof(CUtensorMap) == sizeof(api::TensorMap) && alignof(CUtensorMap) <= alignof(api::TensorMap));
   using Type = api::TensorMap;
+};
+template <>
+struct Plain<const CUlaunchConfig> {
+  static_assert(sizeof(CUlaunchConfig) == sizeof(api::LaunchConfig));
+  static_assert(offsetof(CUlaunchConfig, gridDimX) == offsetof(api::LaunchConfig, grid));
+  static_assert(offsetof(CUlaunchConfig, gridDimZ) == offsetof(api::LaunchConfig, grid) + 2 * sizeof(unsigned));
+  static_assert(offsetof(CUlaunchConfig, blockDimX) == offsetof(api::LaunchConfig, block));
+  static_assert(offsetof(CUlaunchConfig, sharedMemBytes) == offsetof(api::LaunchConfig, dynamic_shared));
+  static_assert(offsetof(CUlaunchConfig, hStream) == offsetof(api::LaunchConfig, stream));
+  static_assert(offsetof(CUlaunchConfig, attrs) == offsetof(api::LaunchConfig, attributes));
+  static_assert(offsetof(CUlaunchConfig, numAttrs) == offsetof(api::LaunchConfig, attribute_count));
+  static_assert(sizeof(CUlaunchAttribute) == sizeof(api::LaunchAttribute));
+  static_assert(alignof(CUlaunchAttribute) == alignof(api::LaunchAttribute));
+  static_assert(offsetof(CUlaunchAttribute, id) == offsetof(api::LaunchAttribute, kind));
+  static_assert(offsetof(CUlaunchAttribute, value) == offsetof(api::LaunchAttribute, cluster));
+  static_assert(offsetof(CUlaunchAttributeValue, clusterDim.x) == 0);
+  static_assert(offsetof(CUlaunchAttributeValue, clusterDim.z) == 2 * sizeof(unsigned));
+  using Type = const api::LaunchConfig;
 };
 template <class R, class... A>
 struct Plain<R(A...)> {
@@ -72,6 +91,9 @@ static_assert(same(api::kTensorUint8, CU_TENSOR_MAP_DATA_TYPE_UINT8));
 static_assert(same(api::kTensorUint16, CU_TENSOR_MAP_DATA_TYPE_UINT16));
 static_assert(same(api::kTensorUint32, CU_TENSOR_MAP_DATA_TYPE_UINT32));
 static_assert(same(api::kTensorUint64, CU_TENSOR_MAP_DATA_TYPE_UINT64));
+static_assert(same(api::kTensorFloat16, CU_TENSOR_MAP_DATA_TYPE_FLOAT16));
+static_assert(same(api::kTensorFloat32, CU_TENSOR_MAP_DATA_TYPE_FLOAT32));
+static_assert(same(api::kTensorBfloat16, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16));
 static_assert(same(api::kSwizzleNone, CU_TENSOR_MAP_SWIZZLE_NONE));
 static_assert(same(api::kSwizzle32, CU_TENSOR_MAP_SWIZZLE_32B));
 static_assert(same(api::kSwizzle64, CU_TENSOR_MAP_SWIZZLE_64B));
@@ -79,6 +101,8 @@ static_assert(same(api::kSwizzle128, CU_TENSOR_MAP_SWIZZLE_128B));
 static_assert(same(api::kInterleaveNone, CU_TENSOR_MAP_INTERLEAVE_NONE));
 static_assert(same(api::kPromotionL2Of256, CU_TENSOR_MAP_L2_PROMOTION_L2_256B));
 static_assert(same(api::kFillZeros, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE));
+static_assert(same(api::kFillNan, CU_TENSOR_MAP_FLOAT_OOB_FILL_NAN_REQUEST_ZERO_FMA));
+static_assert(same(api::kLaunchCluster, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION));
 static_assert(same(api::kMaxThreadsPerBlock, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
 static_assert(same(api::kMaxBlockDimX, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X));
 static_assert(same(api::kMaxBlockDimY, CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y));
@@ -100,6 +124,7 @@ static_assert(same(api::kMaxSharedMemoryPerBlockOptin, CU_DEVICE_ATTRIBUTE_MAX_S
 static_assert(same(api::kFunctionMaxThreadsPerBlock, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK));
 static_assert(same(api::kFunctionSharedBytes, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES));
 static_assert(same(api::kFunctionMaxDynamicSharedBytes, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES));
+static_assert(same(api::kFunctionNonPortableCluster, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED));
 static_assert(same(api::kStreamNonBlocking, CU_STREAM_NON_BLOCKING));
 static_assert(same(api::kEventDefault, CU_EVENT_DEFAULT));
 static_assert(same(api::kEventRecordExternal, CU_EVENT_RECORD_EXTERNAL));

@@ -26,6 +26,7 @@ struct State {
   bool capturing = false;
   std::size_t push_bytes = 24, maps = 0;  // of the kernels that are launched
   std::uint32_t static_shared = 0, most_threads = 1024, dynamic_allowed = 0;
+  bool large_clusters = false;
   FakeCopy copy;
 };
 State g_state;
@@ -107,31 +108,90 @@ int attribute(Attribute which) {
   return 0;
 }
 
-Status fake_launch(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, Stream stream, void** parameters, void** extra) {
-  need_context("cuLaunchKernel");
+Status remember_launch(const char* name, const LaunchConfig& config, Function function, void** parameters,
+                       void** extra) {
+  need_context(name);
   // No counted(): it allocates, and a launch must not.
   if (!g_state.failures.empty())
-    if (const Status status = counted("cuLaunchKernel"); status != kSuccess) return status;
+    if (const Status status = counted(name); status != kSuccess) return status;
   if (g_state.launched == kMostLaunches) {
     complain("more launches than are remembered");
     return kSuccess;
   }
   FakeLaunch& out = g_state.launches[g_state.launched++];
-  out.grid = {gx, gy, gz};
-  out.workgroup = {bx, by, bz};
-  out.dynamic_shared = shared;
-  out.stream = stream;
+  std::ranges::copy(config.grid, out.grid.begin());
+  std::ranges::copy(config.block, out.workgroup.begin());
+  out.dynamic_shared = config.dynamic_shared;
+  out.stream = config.stream;
   out.function = function;
+  out.cluster = {};
+  for (unsigned i = 0; i < config.attribute_count; ++i) {
+    if (config.attributes[i].kind != kLaunchCluster) complain("a launch attribute that is no cluster");
+    std::ranges::copy(config.attributes[i].cluster, out.cluster.begin());
+  }
   out.push.clear();
   out.maps.clear();
   // The real driver knows from the kernel how many arguments there are, and their sizes; here the tests say.
-  if (extra != nullptr) complain("cuLaunchKernel with a block of arguments");
+  if (extra != nullptr) complain("a launch with a block of arguments");
   if (parameters == nullptr) return kSuccess;
   const auto* from = static_cast<const std::uint8_t*>(parameters[0]);
   out.push.assign(from, from + std::min(g_state.push_bytes, kMostPush));
   for (std::size_t i = 0; i < g_state.maps; ++i) out.maps.push_back(*static_cast<const TensorMap*>(parameters[1 + i]));
   return kSuccess;
+}
+
+Status fake_launch(Function function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, Stream stream, void** parameters, void** extra) {
+  const LaunchConfig config{{gx, gy, gz}, {bx, by, bz}, shared, stream, nullptr, 0};
+  return remember_launch("cuLaunchKernel", config, function, parameters, extra);
+}
+
+Status fake_launch_ex(const LaunchConfig* config, Function function, void** parameters, void** extra) {
+  return remember_launch("cuLaunchKernelEx", *config, function, parameters, extra);
+}
+
+// What was asked for, so that a test can look at it: see decoded(). Only what both kinds of maps have.
+void encode_common(TensorMap* map, TensorElement element, std::uint32_t rank, void* address, const std::uint64_t* dims,
+                   const std::uint64_t* strides, const std::uint32_t* element_strides, TensorInterleave interleave,
+                   TensorSwizzle swizzle, TensorPromotion promotion, TensorFill fill) {
+  *map = {};
+  map->opaque[0] = reinterpret_cast<std::uintptr_t>(address);
+  std::uint64_t place = 0;
+  for (const auto number :
+       {static_cast<std::uint64_t>(element), std::uint64_t{rank}, static_cast<std::uint64_t>(interleave),
+        static_cast<std::uint64_t>(swizzle), static_cast<std::uint64_t>(promotion), static_cast<std::uint64_t>(fill)})
+    map->opaque[1] |= number << (8 * place++);
+  for (std::uint32_t i = 0; i < rank; ++i) map->opaque[2 + i] = dims[i];
+  for (std::uint32_t i = 0; i + 1 < rank; ++i) map->opaque[7 + i] = strides[i];
+  for (std::uint32_t i = 0; i < rank; ++i) map->opaque[11] |= std::uint64_t{element_strides[i]} << (8 * i);
+}
+
+Status of_address(const void* address) {
+  return reinterpret_cast<std::uintptr_t>(address) % 16 == 0 ? kSuccess : static_cast<Status>(1);
+}
+
+void fill_maps(Driver& d) {
+  d.cuTensorMapEncodeTiled = [](TensorMap* map, TensorElement element, std::uint32_t rank, void* address,
+                                const std::uint64_t* dims, const std::uint64_t* strides, const std::uint32_t* box,
+                                const std::uint32_t* element_strides, TensorInterleave interleave,
+                                TensorSwizzle swizzle, TensorPromotion promotion, TensorFill fill) {
+    encode_common(map, element, rank, address, dims, strides, element_strides, interleave, swizzle, promotion, fill);
+    for (std::uint32_t i = 0; i < rank; ++i) map->opaque[12] |= std::uint64_t{box[i]} << (12 * i);
+    return of_address(address);
+  };
+  d.cuTensorMapEncodeIm2col = [](TensorMap* map, TensorElement element, std::uint32_t rank, void* address,
+                                 const std::uint64_t* dims, const std::uint64_t* strides, const int* lower,
+                                 const int* upper, std::uint32_t channels, std::uint32_t pixels,
+                                 const std::uint32_t* element_strides, TensorInterleave interleave,
+                                 TensorSwizzle swizzle, TensorPromotion promotion, TensorFill fill) {
+    encode_common(map, element, rank, address, dims, strides, element_strides, interleave, swizzle, promotion, fill);
+    for (std::uint32_t i = 0; i + 2 < rank; ++i) {
+      map->opaque[13] |= std::uint64_t{static_cast<std::uint16_t>(lower[i])} << (16 * i);
+      map->opaque[14] |= std::uint64_t{static_cast<std::uint16_t>(upper[i])} << (16 * i);
+    }
+    map->opaque[15] = std::uint64_t{1} << 63 | std::uint64_t{channels} << 32 | pixels;
+    return of_address(address);
+  };
 }
 
 // Those of which the backend's tests want the rules.
@@ -239,6 +299,10 @@ void fill_modules(Driver& d) {
     return counted("cuFuncGetAttribute");
   };
   d.cuFuncSetAttribute = [](Function, FunctionAttribute which, int value) {
+    if (which == kFunctionNonPortableCluster && value == 1) {
+      g_state.large_clusters = true;
+      return counted("cuFuncSetAttribute");
+    }
     if (which != kFunctionMaxDynamicSharedBytes || value < 0 ||
         static_cast<std::uint32_t>(value) + g_state.static_shared > 232448)
       complain("cuFuncSetAttribute beyond the device");
@@ -246,25 +310,7 @@ void fill_modules(Driver& d) {
     return counted("cuFuncSetAttribute");
   };
   d.cuLaunchKernel = fake_launch;
-  // What was asked for, so that a test can look at it: see decoded().
-  d.cuTensorMapEncodeTiled = [](TensorMap* map, TensorElement element, std::uint32_t rank, void* address,
-                                const std::uint64_t* dims, const std::uint64_t* strides, const std::uint32_t* box,
-                                const std::uint32_t* every, TensorInterleave interleave, TensorSwizzle swizzle,
-                                TensorPromotion promotion, TensorFill fill) {
-    *map = {};
-    map->opaque[0] = reinterpret_cast<std::uintptr_t>(address);
-    std::uint64_t place = 0;
-    for (const auto number :
-         {static_cast<std::uint64_t>(element), std::uint64_t{rank}, static_cast<std::uint64_t>(interleave),
-          static_cast<std::uint64_t>(swizzle), static_cast<std::uint64_t>(promotion), static_cast<std::uint64_t>(fill)})
-      map->opaque[1] |= number << (8 * place++);
-    for (std::uint32_t i = 0; i < rank; ++i) map->opaque[2 + i] = dims[i];
-    for (std::uint32_t i = 0; i + 1 < rank; ++i) map->opaque[7 + i] = strides[i];
-    for (std::uint32_t i = 0; i < rank; ++i) map->opaque[11 + i] = box[i];
-    for (std::uint32_t i = 0; i < rank; ++i)
-      if (every[i] != 1) complain("a tensor map that leaves elements out");
-    return reinterpret_cast<std::uintptr_t>(address) % 16 == 0 ? kSuccess : static_cast<Status>(1);
-  };
+  d.cuLaunchKernelEx = fake_launch_ex;
 }
 
 template <class T>
@@ -343,6 +389,7 @@ const Driver& fake_driver() {
     fill_contexts(d);
     fill_devices(d);
     fill_modules(d);
+    fill_maps(d);
     fill_streams(d);
     fill_memory(d);
     return d;
@@ -354,12 +401,31 @@ const Driver& fake_driver() {
 
 FakeMap decoded(const TensorMap& map) {
   const auto byte = [&](unsigned i) { return static_cast<std::uint32_t>(map.opaque[1] >> (8 * i) & 0xff); };
-  FakeMap out{map.opaque[0], byte(0), byte(1), byte(2), byte(3), byte(4), byte(5), {}, {}, {}};
+  FakeMap out;
+  out.address = map.opaque[0];
+  out.element = byte(0);
+  out.rank = byte(1);
+  out.interleave = byte(2);
+  out.swizzle = byte(3);
+  out.promotion = byte(4);
+  out.fill = byte(5);
+  out.im2col = map.opaque[15] != 0;
   for (std::uint32_t i = 0; i < out.rank; ++i) {
     out.dims.push_back(map.opaque[2 + i]);
     if (i + 1 < out.rank) out.strides.push_back(map.opaque[7 + i]);
-    out.box.push_back(static_cast<std::uint32_t>(map.opaque[11 + i]));
+    out.element_strides.push_back(static_cast<std::uint32_t>(map.opaque[11] >> (8 * i) & 0xff));
+    if (!out.im2col) out.box.push_back(static_cast<std::uint32_t>(map.opaque[12] >> (12 * i) & 0xfff));
   }
+  if (!out.im2col) return out;
+  const auto corner = [](std::uint64_t numbers, std::uint32_t i) {
+    return std::int32_t{static_cast<std::int16_t>(numbers >> (16 * i) & 0xffff)};
+  };
+  for (std::uint32_t i = 0; i + 2 < out.rank; ++i) {
+    out.lower.push_back(corner(map.opaque[13], i));
+    out.upper.push_back(corner(map.opaque[14], i));
+  }
+  out.channels = static_cast<std::uint32_t>(map.opaque[15] >> 32 & 0x7fffffff);
+  out.pixels = static_cast<std::uint32_t>(map.opaque[15]);
   return out;
 }
 
@@ -372,6 +438,7 @@ FakeDriver::FakeDriver(int devices) : replaced_(fake_driver()) {
   g_state.capturing = false;
   g_state.copy = {};
   g_state.dynamic_allowed = 0;
+  g_state.large_clusters = false;
   expect_arguments(24, 0);
   set_function(0, 1024);
   clear_launches();
@@ -408,6 +475,7 @@ void FakeDriver::set_function(std::uint32_t static_shared, std::uint32_t most_th
   g_state.most_threads = most_threads;
 }
 std::uint32_t FakeDriver::dynamic_shared_allowed() const { return g_state.dynamic_allowed; }
+bool FakeDriver::large_clusters_allowed() const { return g_state.large_clusters; }
 const FakeCopy& FakeDriver::last_copy() const { return g_state.copy; }
 std::size_t FakeDriver::modules_alive() const { return g_state.modules.size(); }
 void FakeDriver::fail_next(const std::string& name, Status status) { g_state.failures[name] = status; }

@@ -14,7 +14,7 @@
 namespace sectile::test {
 
 struct FakeLaunch {
-  std::array<std::uint32_t, 3> grid{}, workgroup{};
+  std::array<std::uint32_t, 3> grid{}, cluster{}, workgroup{};  // cluster: zeros from cuLaunchKernel
   std::uint32_t dynamic_shared = 0;
   cuda::api::Stream stream = nullptr;
   std::vector<std::uint8_t> push;
@@ -22,12 +22,15 @@ struct FakeLaunch {
   cuda::api::Function function = nullptr;
 };
 
-// What cuTensorMapEncodeTiled was given, as far as an encoded map of the fake holds it.
+// What cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col was given, as far as an encoded map of the fake holds it.
 struct FakeMap {
   std::uint64_t address = 0;
   std::uint32_t element = 0, rank = 0, interleave = 0, swizzle = 0, promotion = 0, fill = 0;
   std::vector<std::uint64_t> dims, strides;
-  std::vector<std::uint32_t> box;
+  std::vector<std::uint32_t> box, element_strides;
+  bool im2col = false;
+  std::vector<std::int32_t> lower, upper;
+  std::uint32_t channels = 0, pixels = 0;
 };
 FakeMap decoded(const cuda::api::TensorMap& map);
 
@@ -61,6 +64,7 @@ class FakeDriver {
   // What cuFuncGetAttribute says of every kernel: 0 and 1024.
   void set_function(std::uint32_t static_shared, std::uint32_t most_threads);
   std::uint32_t dynamic_shared_allowed() const;  // what cuFuncSetAttribute was told last
+  bool large_clusters_allowed() const;           // whether it was told so of any kernel
   const FakeCopy& last_copy() const;
   std::size_t calls(const std::string& name) const;  // of the functions that make, destroy or wait
   std::size_t modules_alive() const;

@@ -128,6 +128,75 @@ TEST_CASE("gpu: a grid in three dimensions covers all groups") {
   });
 }
 
+namespace {
+
+bool has_clusters_and_maps(cuda::Runtime& runtime) {
+  return runtime.device().profile().cuda_architecture.value_or(0) >= 90;
+}
+
+}  // namespace
+
+TEST_CASE("gpu: a grid of clusters covers all groups") {
+  on_every_device("gpu: a grid of clusters covers all groups", [](cuda::Runtime& runtime) {
+    if (!has_clusters_and_maps(runtime)) return;
+    const auto src = pattern(std::size_t{128} * 4 * 6 * 5);
+    Plan plan = add_plan(static_cast<std::uint32_t>(src.size()), 1);
+    plan.steps[0].grid = {4, 6, 5};
+    for (const std::array<std::uint32_t, 3> cluster :
+         {std::array{4u, 1u, 1u}, std::array{1u, 6u, 1u}, std::array{2u, 3u, 1u}, std::array{1u, 1u, 5u}}) {
+      plan.steps[0].cluster = cluster;
+      const Pair pair = poisoned_pair(runtime, src);
+      const auto executable = must(runtime.device().prepare(plan));
+      must(
+          runtime.run_and_wait([&](cuda::Stream stream) { return cuda::launch(stream, executable, pair.operands()); }));
+      CHECK(read_back(runtime, pair.dst) == plus(src, 1));
+    }
+  });
+}
+
+// The kernel takes no map: the driver encodes what the checker admits, and launches.
+TEST_CASE("gpu: the driver takes tensor maps at the checker's limits") {
+  on_every_device("gpu: the driver takes tensor maps at the checker's limits", [](cuda::Runtime& runtime) {
+    if (!has_clusters_and_maps(runtime)) return;
+    std::vector<TensorMap> maps;
+    for (const auto& [rank, end] : {std::pair{3u, 32768}, std::pair{4u, 128}, std::pair{5u, 16}})
+      for (const auto& [lower, upper] :
+           {std::pair{-end, end - 1}, std::pair{end - 1, end - 1}, std::pair{-end, -end}}) {
+        TensorMap map{0, 0, 4, std::vector<std::uint64_t>(rank, 4), {}, {}, 128};
+        map.dims[0] = 32;
+        for (std::uint64_t stride = 128; map.strides.size() < rank - 1; stride *= 4) map.strides.push_back(stride);
+        map.im2col = Im2col{std::vector(rank - 2, lower), std::vector(rank - 2, upper), 32, 1024};
+        maps.push_back(map);
+      }
+    TensorMap narrow = maps.front(), wide = maps.front();
+    narrow.im2col = Im2col{{3}, {0}, 4, 1};  // one pixel is left of each row
+    wide.element_bytes = 1;
+    wide.swizzle_bytes = 0;
+    wide.im2col->channels_per_pixel = 256;
+    wide.element_strides = {1, 8, 8};
+    TensorMap tiled{0, 0, 2, {32, 16}, {64}, {32, 256}, 64, {1, 8}, {}, TensorFill::nan_bf16};
+    maps.insert(maps.end(), {narrow, wide, tiled});
+    tiled.fill = TensorFill::nan_f16;
+    maps.push_back(tiled);
+    tiled.element_bytes = 4;
+    tiled.box[0] = 16;
+    tiled.fill = TensorFill::nan_f32;
+    tiled.strides = {128};
+    maps.push_back(tiled);
+    const auto src = pattern(1 << 14);
+    const Pair pair = poisoned_pair(runtime, src);
+    Plan plan = add_plan(1 << 14, 1);
+    for (std::size_t i = 0; i < maps.size(); ++i) {
+      CAPTURE(i);
+      plan.steps[0].tensor_maps = {maps[i]};
+      const auto executable = must(runtime.device().prepare(plan));
+      const auto ran =
+          runtime.run_and_wait([&](cuda::Stream stream) { return cuda::launch(stream, executable, pair.operands()); });
+      CHECK_MESSAGE(ran.has_value(), ran.error().message());
+    }
+  });
+}
+
 TEST_CASE("gpu: a captured launch computes at each replay, and not when it is captured") {
   on_every_device(
       "gpu: a captured launch computes at each replay, and not when it is captured", [](cuda::Runtime& runtime) {

@@ -6,13 +6,13 @@
 #include <cstdint>
 #include <cstdlib>
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const sectile::DeviceProfile profile = sectile::builtin_target("nvidia-hopper").value();
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+namespace {
+
+void read_for(const sectile::DeviceProfile& profile, std::string_view bytes) {
   const auto plan = sectile::plan_from_json(bytes, profile, {.trusted = true});
   if (!plan) {
     if (plan.error().message().empty()) std::abort();
-    return 0;
+    return;
   }
   if (!sectile::check_plan(*plan, profile) || sectile::print(*plan).empty()) std::abort();
   const std::string text = sectile::to_json(*plan);
@@ -20,5 +20,16 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!again || *again != *plan || sectile::to_json(*again) != text) std::abort();
   const auto planned = sectile::plan_from_json(text, profile);
   if (planned && *planned != *plan) std::abort();
+}
+
+}  // namespace
+
+// For a device without clusters and tensor maps, and one with them.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const sectile::DeviceProfile vulkan = sectile::builtin_target("nvidia-hopper").value();
+  static const sectile::DeviceProfile cuda = sectile::builtin_target("cuda:sm_90a").value();
+  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  read_for(vulkan, bytes);
+  read_for(cuda, bytes);
   return 0;
 }

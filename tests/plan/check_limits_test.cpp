@@ -174,6 +174,49 @@ TEST_CASE("addresses and ranges end where their operand ends") {
   CHECK(refused(changed([](Plan& p) { p.steps[0].push.resize(36); })) == "");
 }
 
+TEST_CASE("a grid is whole clusters, of at most sixteen workgroups") {
+  using Sizes = std::array<std::uint32_t, 3>;
+  const auto launched = [](Sizes cluster, Sizes grid) {
+    return changed([&](Plan& p) {
+      p.steps[0].cluster = cluster;
+      p.steps[0].grid = grid;
+    });
+  };
+  for (std::size_t axis = 0; axis < 3; ++axis) {
+    CAPTURE(axis);
+    const auto along = [&](std::uint64_t n) {
+      Sizes cluster{1, 1, 1}, grid{5, 5, 5};
+      cluster[axis] = static_cast<std::uint32_t>(n);
+      grid[axis] = 3 * cluster[axis];
+      return launched(cluster, n == 0 ? Sizes{5, 5, 5} : grid);
+    };
+    at_limit(along, 16, 1, "step 0 cluster");
+    at_limit(along, 1, -1, "step 0 cluster");
+    at_limit(
+        [&](std::uint64_t n) {
+          Sizes cluster{1, 1, 1}, grid{5, 5, 5};
+          cluster[axis] = 4;
+          grid[axis] = static_cast<std::uint32_t>(n);
+          return launched(cluster, grid);
+        },
+        12, 1, "step 0 grid");
+  }
+  CHECK(refused(launched({2, 4, 2}, {2, 4, 2})) == "");
+  CHECK(refused(launched({2, 4, 3}, {2, 4, 3})) == "step 0 cluster");
+  CHECK(refused(launched({4, 5, 1}, {4, 5, 1})) == "step 0 cluster");
+  // The sides' product is 0 in 32 bits.
+  CHECK(refused(launched({1u << 16, 1u << 16, 1}, {1u << 16, 1u << 16, 1})) == "step 0 cluster");
+  // Only CUDA has clusters, from sm_90 on.
+  const Plan two = launched({2, 1, 1}, {8, 1, 1});
+  DeviceProfile profile;
+  CHECK(refused(two, profile) == "cluster");
+  profile.cuda_architecture = 89;
+  CHECK(refused(two, profile) == "cluster");
+  CHECK(refused(launched({1, 1, 1}, {8, 1, 1}), profile) == "");
+  profile.cuda_architecture = 90;
+  CHECK(refused(two, profile) == "");
+}
+
 TEST_CASE("constants ascend, each once") {
   const auto second = [](std::uint32_t id) {
     return refused(changed([&](Plan& p) { p.steps[1].constants[1].id = id; }));
@@ -184,19 +227,35 @@ TEST_CASE("constants ascend, each once") {
   CHECK(second(9) == "step 1 constants");  // the next one's
 }
 
-TEST_CASE("a tensor map is what the encoder takes") {
-  using Change = std::function<void(TensorMap&, std::uint64_t)>;
-  const auto with = [](const Change& change) {
-    return [change](std::uint64_t n) {
-      Plan plan = many_steps(1);
-      plan.operands[0].bytes = std::uint64_t{1} << 62;
-      TensorMap map{0, 0, 4, {32, 32}, {128}, {32, 8}, 128};
-      change(map, n);
-      plan.steps[0].tensor_maps = {map};
-      plan.steps[0].accesses = {{0, 0, std::uint64_t{1} << 62, true}};
-      return plan;
-    };
+namespace {
+
+using MapChange = std::function<void(TensorMap&, std::uint64_t)>;
+
+// A plan with that map and a change, made of a number; its operand and range are large enough for any map.
+std::function<Plan(std::uint64_t)> with_map(const TensorMap& map, const MapChange& change) {
+  return [map, change](std::uint64_t n) {
+    Plan plan = many_steps(1);
+    plan.operands[0].bytes = std::uint64_t{1} << 62;
+    plan.steps[0].tensor_maps = {map};
+    change(plan.steps[0].tensor_maps[0], n);
+    plan.steps[0].accesses = {{0, 0, std::uint64_t{1} << 62, true}};
+    return plan;
   };
+}
+
+// An im2col map of a large image with that many dimensions.
+TensorMap image_map(std::size_t rank) {
+  TensorMap map{0, 0, 4, std::vector<std::uint64_t>(rank, 1 << 20), std::vector<std::uint64_t>(rank - 1, 128), {}, 128};
+  map.dims[0] = 32;
+  map.im2col = Im2col{std::vector<std::int32_t>(rank - 2, 0), std::vector<std::int32_t>(rank - 2, 0), 32, 8};
+  return map;
+}
+
+}  // namespace
+
+TEST_CASE("a tensor map is what the encoder takes") {
+  using Change = MapChange;
+  const auto with = [](const Change& change) { return with_map({0, 0, 4, {32, 32}, {128}, {32, 8}, 128}, change); };
   const auto limit = [&](std::uint64_t n, std::int64_t beyond, const Change& change) {
     at_limit(with(change), n, beyond, "step 0 tensor map");
   };
@@ -252,6 +311,86 @@ TEST_CASE("a tensor map is what the encoder takes") {
     m.box[0] = static_cast<std::uint32_t>(n);
     m.swizzle_bytes = 0;
   });
+}
+
+TEST_CASE("a tensor map's element strides are 1 to 8, of the innermost dimension 1") {
+  const auto limit = [&](std::uint64_t n, std::int64_t beyond, const MapChange& change) {
+    TensorMap map{0, 0, 4, {32, 32}, {128}, {32, 8}, 128};
+    map.element_strides = {1, 1};
+    at_limit(with_map(map, change), n, beyond, "step 0 tensor map");
+  };
+  limit(8, 1, [](TensorMap& m, std::uint64_t n) { m.element_strides[1] = static_cast<std::uint32_t>(n); });
+  limit(1, -1, [](TensorMap& m, std::uint64_t n) { m.element_strides[1] = static_cast<std::uint32_t>(n); });
+  limit(1, 1, [](TensorMap& m, std::uint64_t n) { m.element_strides[0] = static_cast<std::uint32_t>(n); });
+  limit(1, -1, [](TensorMap& m, std::uint64_t n) { m.element_strides[0] = static_cast<std::uint32_t>(n); });
+  limit(2, 1, [](TensorMap& m, std::uint64_t n) { m.element_strides.resize(n, 1); });
+  limit(2, -1, [](TensorMap& m, std::uint64_t n) { m.element_strides.resize(n, 1); });
+  limit(0, 1, [](TensorMap& m, std::uint64_t n) { m.element_strides.resize(n, 1); });
+}
+
+TEST_CASE("a tensor map is filled with NaNs of its elements' size") {
+  const auto filled = [](TensorFill fill) {
+    TensorMap map{0, 0, 4, {32, 32}, {128}, {32, 8}, 0};
+    map.fill = fill;
+    return with_map(map, [](TensorMap& m, std::uint64_t n) { m.element_bytes = static_cast<std::uint32_t>(n); });
+  };
+  for (const std::uint64_t bytes : {1u, 2u, 4u, 8u}) {
+    CHECK(refused(filled(TensorFill::zeros)(bytes)) == "");
+    CHECK((refused(filled(TensorFill::nan_f16)(bytes)) == "") == (bytes == 2));
+    CHECK((refused(filled(TensorFill::nan_bf16)(bytes)) == "") == (bytes == 2));
+    CHECK((refused(filled(TensorFill::nan_f32)(bytes)) == "") == (bytes == 4));
+  }
+}
+
+TEST_CASE("an im2col map is what the encoder takes") {
+  const auto limit_of = [](std::size_t rank, std::uint64_t n, std::int64_t beyond, const MapChange& change) {
+    at_limit(with_map(image_map(rank), change), n, beyond, "step 0 tensor map");
+  };
+  const auto limit = [&](std::uint64_t n, std::int64_t beyond, const MapChange& change) {
+    limit_of(4, n, beyond, change);
+  };
+  const auto resized = [](TensorMap& m, std::uint64_t n) { m = image_map(n); };
+  at_limit(with_map({}, resized), 5, 1, "step 0 tensor map");
+  at_limit(with_map({}, resized), 3, -1, "step 0 tensor map");
+  // A corner's numbers share sixteen bits.
+  for (const auto& [rank, end] : {std::pair{3u, 32768}, std::pair{4u, 128}, std::pair{5u, 16}})
+    for (std::size_t axis = 0; axis < rank - 2; ++axis) {
+      CAPTURE(rank);
+      CAPTURE(axis);
+      for (const auto corner : {&Im2col::lower, &Im2col::upper}) {
+        const auto set = [&](TensorMap& m, std::uint64_t n) {
+          ((*m.im2col).*corner)[axis] = static_cast<std::int32_t>(static_cast<std::int64_t>(n));
+        };
+        limit_of(rank, static_cast<std::uint64_t>(end) - 1, 1, set);
+        limit_of(rank, -static_cast<std::uint64_t>(end), -1, set);
+      }
+      // A pixel is left in the box.
+      limit_of(rank, 6, -1, [&](TensorMap& m, std::uint64_t n) {
+        m.dims[axis + 1] = n;
+        m.im2col->lower[axis] = 2;
+        m.im2col->upper[axis] = -3;
+      });
+    }
+  for (const auto corner : {&Im2col::lower, &Im2col::upper})
+    for (const std::int64_t beyond : {1, -1})
+      limit(2, beyond, [&](TensorMap& m, std::uint64_t n) { ((*m.im2col).*corner).resize(n); });
+  limit(0, 4, [](TensorMap& m, std::uint64_t n) { m.box.resize(n, 8); });
+  const auto channels = [](TensorMap& m, std::uint64_t n) {
+    m.im2col->channels_per_pixel = static_cast<std::uint32_t>(n);
+  };
+  const auto unswizzled = [&](TensorMap& m, std::uint64_t n) {
+    channels(m, n);
+    m.swizzle_bytes = 0;
+  };
+  limit(256, 4, unswizzled);
+  limit(4, -4, unswizzled);
+  limit(4, 1, unswizzled);
+  limit(32, 4, channels);  // 128 bytes, the swizzle
+  const auto pixels = [](TensorMap& m, std::uint64_t n) {
+    m.im2col->pixels_per_column = static_cast<std::uint32_t>(n);
+  };
+  limit(1024, 1, pixels);
+  limit(1, -1, pixels);
 }
 
 TEST_CASE("a tensor map lies in its operand, and in a range of its step") {

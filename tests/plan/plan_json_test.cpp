@@ -52,6 +52,83 @@ TEST_CASE("plan JSON reads back and is canonical") {
   CHECK(nlohmann::json::parse(explained).dump() == explained);
 }
 
+namespace {
+
+// A plan with all that only CUDA's plans have.
+Plan cuda_plan() {
+  Plan plan = made_up::two_steps();
+  Step& step = plan.steps[0];
+  step.grid = {8, 6, 4};
+  step.cluster = {2, 3, 1};
+  TensorMap tiled{0, 0, 2, {32, 32}, {64}, {32, 8}, 64};
+  tiled.element_strides = {1, 2};
+  tiled.fill = TensorFill::nan_bf16;
+  TensorMap image{0, 0, 4, {8, 7, 6, 2}, {32, 224, 1344}, {}, 32};
+  image.im2col = Im2col{{-3, -128}, {127, -2}, 8, 64};
+  step.tensor_maps = {tiled, image, {0, 16, 1, {32}, {}, {16}, 0}};
+  return plan;
+}
+
+}  // namespace
+
+TEST_CASE("what only CUDA's plans have reads back, and is written only where it is") {
+  const DeviceProfile profile = test::profile_of_target("cuda:sm_90a");
+  const auto read = [&](const std::string& text) { return plan_from_json(text, profile, {.trusted = true}); };
+  Plan plan = cuda_plan();
+  const std::string text = to_json(plan);
+  CHECK(read(text) == plan);
+  CHECK(nlohmann::json::parse(text).dump() == text);
+  const auto steps = nlohmann::json::parse(text)["steps"];
+  CHECK(steps[0]["cluster"] == nlohmann::json::array({2, 3, 1}));
+  CHECK(steps[0]["tensor_maps"][0]["fill"] == "nan_bf16");
+  CHECK(steps[0]["tensor_maps"][0]["element_strides"] == nlohmann::json::array({1, 2}));
+  CHECK(steps[0]["tensor_maps"][1]["im2col"]["lower"] == nlohmann::json::array({-3, -128}));
+  CHECK_FALSE(steps[1].contains("cluster"));
+  for (const char* key : {"element_strides", "fill", "im2col"}) CHECK_FALSE(steps[0]["tensor_maps"][2].contains(key));
+  for (const TensorFill fill : {TensorFill::nan_f16, TensorFill::nan_f32, TensorFill::zeros}) {
+    plan.steps[0].tensor_maps.resize(1);
+    plan.steps[0].tensor_maps[0].element_bytes = fill == TensorFill::nan_f32 ? 4 : 2;
+    plan.steps[0].tensor_maps[0].dims[0] = plan.steps[0].tensor_maps[0].box[0] = 16;
+    plan.steps[0].tensor_maps[0].fill = fill;
+    CHECK(read(to_json(plan)) == plan);
+  }
+  // A device without these refuses them.
+  CHECK(error_of(text).starts_with("limit_exceeded: "));
+  CHECK(print(cuda_plan()).find(" grid=8x6x4 cluster=2x3x1 ") != std::string::npos);
+  plan.steps[0].cluster = {4, 1, 1};
+  CHECK(print(plan).find(" cluster=4 ") != std::string::npos);
+  CHECK(print(made_up::two_steps()).find("cluster") == std::string::npos);
+}
+
+TEST_CASE("what only CUDA's plans have is refused by path") {
+  const auto changed = [](auto change) {
+    nlohmann::json json = nlohmann::json::parse(to_json(cuda_plan()));
+    change(json["steps"][0]);
+    const auto plan = plan_from_json(json.dump(), test::profile_of_target("cuda:sm_90a"), {.trusted = true});
+    return plan ? "" : plan.error().message();
+  };
+  CHECK(changed([](auto&) {}) == "");
+  CHECK(changed([](auto& s) { s["cluster"] = {2, 1}; }) ==
+        "parse: plan.steps.cluster: an array of 2 (want an array of 3)");
+  CHECK(changed([](auto& s) { s["cluster"] = {5, 1, 1}; }).starts_with("invalid_plan: step 0 grid"));
+  CHECK(changed([](auto& s) { s["tensor_maps"][0]["fill"] = "nan"; }) ==
+        "parse: plan.steps.tensor_maps.fill: nan (want zeros, nan_f16, nan_bf16 or nan_f32)");
+  CHECK(changed([](auto& s) { s["tensor_maps"][0]["fill"] = "zeros"; }) == "");
+  CHECK(changed([](auto& s) {
+          s["tensor_maps"][0]["element_strides"] = {1, -1};
+        }).starts_with("parse: plan.steps.tensor_maps.element_strides: "));
+  CHECK(changed([](auto& s) {
+          s["tensor_maps"][0]["element_strides"] = {1, 9};
+        }).starts_with("invalid_plan: step 0 tensor map"));
+  CHECK(changed([](auto& s) { s["tensor_maps"][1]["im2col"] = 3; }) ==
+        "parse: plan.steps.tensor_maps.im2col: 3 (want an object)");
+  for (const char* key : {"channels_per_pixel", "lower", "pixels_per_column", "upper"})
+    CHECK(changed([&](auto& s) { s["tensor_maps"][1]["im2col"].erase(key); }) ==
+          std::string("parse: plan.steps.tensor_maps.im2col.") + key + ": not there");
+  CHECK(changed([](auto& s) { s["tensor_maps"][1]["im2col"]["padding"] = 1; }) ==
+        "parse: plan.steps.tensor_maps.im2col.padding: unknown key");
+}
+
 TEST_CASE("problem JSON has sorted keys") {
   const Problem problem = parse_problem(
                               "permute f16 1x2x7x4 layout=NCW4c:NWC extent=C:5 src.offset=3 dst.align=4 "

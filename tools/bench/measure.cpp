@@ -220,7 +220,7 @@ void RowRun::add_listed(const Plan& chosen) {
   for (const Candidate* candidate : others) {
     const std::string label = candidate->eligibility == Eligibility::candidate
                                   ? fmt::format("estimate {} us", estimate_text(candidate->cost))
-                                  : std::string(eligibility_name(candidate->eligibility));
+                                  : std::string(name(candidate->eligibility));
     (void)add({label, result_.row.problem, candidate->name}, candidate);
   }
 }

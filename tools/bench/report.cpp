@@ -55,7 +55,7 @@ nlohmann::json candidate_json(const ContenderTime& time) {
                            {"plan", time.plan},
                            {"chosen", time.chosen},
                            {"cost", time.cost},
-                           {"eligibility", eligibility_name(time.eligibility)}};
+                           {"eligibility", name(time.eligibility)}};
   if (time.error.empty())
     object["time"] = seconds_json(time.time);
   else
@@ -261,7 +261,7 @@ std::string print_candidates(const RowResult& result) {
   for (const ContenderTime* candidate : result.candidates()) {
     const std::string cost = candidate->eligibility == Eligibility::candidate
                                  ? estimate_text(candidate->cost)
-                                 : std::string(eligibility_name(candidate->eligibility));
+                                 : std::string(name(candidate->eligibility));
     if (!candidate->error.empty()) {
       table.add({"  " + candidate->candidate, "-", "-", "-", cost, candidate->error});
       continue;

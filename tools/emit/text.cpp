@@ -89,6 +89,24 @@ std::string step_arrays(const std::string& prefix, std::size_t index, const Step
   return out;
 }
 
+nlohmann::json json_of(const TensorMap& m) {
+  nlohmann::json out = {{"operand", m.operand},
+                        {"byte_offset", m.byte_offset},
+                        {"element_bytes", m.element_bytes},
+                        {"dims", m.dims},
+                        {"strides", m.strides},
+                        {"box", m.box},
+                        {"swizzle_bytes", m.swizzle_bytes}};
+  if (!m.element_strides.empty()) out["element_strides"] = m.element_strides;
+  if (m.fill != TensorFill::zeros) out["fill"] = name(m.fill);
+  if (m.im2col)
+    out["im2col"] = {{"lower", m.im2col->lower},
+                     {"upper", m.im2col->upper},
+                     {"channels_per_pixel", m.im2col->channels_per_pixel},
+                     {"pixels_per_column", m.im2col->pixels_per_column}};
+  return out;
+}
+
 nlohmann::json json_of(const Step& step, const std::string& module) {
   nlohmann::json addresses = nlohmann::json::array(), accesses = nlohmann::json::array();
   for (const AddressSlot& a : step.addresses)
@@ -96,28 +114,23 @@ nlohmann::json json_of(const Step& step, const std::string& module) {
   for (const AccessRange& a : step.accesses)
     accesses.push_back({{"operand", a.operand}, {"begin", a.begin}, {"end", a.end}, {"write", a.write}});
   nlohmann::json maps = nlohmann::json::array();
-  for (const TensorMap& m : step.tensor_maps)
-    maps.push_back({{"operand", m.operand},
-                    {"byte_offset", m.byte_offset},
-                    {"element_bytes", m.element_bytes},
-                    {"dims", m.dims},
-                    {"strides", m.strides},
-                    {"box", m.box},
-                    {"swizzle_bytes", m.swizzle_bytes}});
+  for (const TensorMap& m : step.tensor_maps) maps.push_back(json_of(m));
   nlohmann::json features = nlohmann::json::array();
   if (step.required_subgroup_size != 0) features = {"computeFullSubgroups", "subgroupSizeControl"};
-  return {{"module", module},
-          {"grid", step.grid},
-          {"workgroup", step.workgroup},
-          {"required_subgroup_size", step.required_subgroup_size},
-          {"workgroup_memory_bytes", step.workgroup_memory_bytes},
-          {"push_bytes", step.push.size()},
-          {"push", hex_bytes(step.push)},
-          {"addresses", addresses},
-          {"accesses", accesses},
-          {"tensor_maps", maps},
-          {"barrier_before", step.barrier_before},
-          {"vulkan_features", features}};
+  nlohmann::json out = {{"module", module},
+                        {"grid", step.grid},
+                        {"workgroup", step.workgroup},
+                        {"required_subgroup_size", step.required_subgroup_size},
+                        {"workgroup_memory_bytes", step.workgroup_memory_bytes},
+                        {"push_bytes", step.push.size()},
+                        {"push", hex_bytes(step.push)},
+                        {"addresses", addresses},
+                        {"accesses", accesses},
+                        {"tensor_maps", maps},
+                        {"barrier_before", step.barrier_before},
+                        {"vulkan_features", features}};
+  if (step.cluster != kNoCluster) out["cluster"] = step.cluster;
+  return out;
 }
 
 nlohmann::json json_of(const EmittedTarget& target, const EmittedPlan& emitted) {

@@ -10,10 +10,14 @@ namespace sectile::detail {
 
 Limits limits_of(const DeviceProfile& p) noexcept {
   const auto size = p.max_workgroup_size.value_or(std::array<std::uint32_t, 3>{128, 128, 64});
+  const std::uint32_t memory = p.workgroup_memory_bytes.value_or(16384);
   // All workgroups are one-dimensional. A profile may state the invocations without the size.
-  return {std::min(p.max_workgroup_invocations.value_or(128), size[0]), size[0],
-          p.workgroup_memory_bytes.value_or(16384), p.max_push_bytes.value_or(128),
-          p.max_grid.value_or(std::array<std::uint32_t, 3>{65535, 65535, 65535})};
+  return {std::min(p.max_workgroup_invocations.value_or(128), size[0]),
+          size[0],
+          memory,
+          p.max_push_bytes.value_or(128),
+          p.max_grid.value_or(std::array<std::uint32_t, 3>{65535, 65535, 65535}),
+          std::max(memory, p.max_dynamic_workgroup_memory_bytes.value_or(0))};
 }
 
 std::uint32_t integer_numbers(const DeviceProfile& p, bool f16, bool bf16) noexcept {

@@ -13,6 +13,9 @@ namespace sectile::detail {
 struct Limits {
   std::uint32_t workgroup_invocations, workgroup_x, workgroup_memory, push;
   std::array<std::uint32_t, 3> grid;
+  // What a launch may request for a kernel that declares no size of its own (CUDA's opt-in limit); elsewhere no more
+  // than a kernel may declare.
+  std::uint32_t dynamic_workgroup_memory;
 };
 Limits limits_of(const DeviceProfile& profile) noexcept;
 

@@ -1,5 +1,6 @@
 // Makes the steps of a convolution candidate of those of permutes and matmuls, over parts of the plan's operands.
 #include "context.hpp"
+#include "plan/move_step.hpp"
 #include "plan/permute/operation.hpp"
 
 #include <algorithm>
@@ -24,20 +25,8 @@ OperandSlice add_scratch(const Conv2dContext& c, Conv2dGemm& product, std::strin
 }
 
 void place(std::span<Step> steps, std::span<const OperandSlice> parts) {
-  const auto move = [&](std::uint32_t& operand) {
-    const OperandSlice& part = parts[operand];
-    operand = part.operand;
-    return part.offset;
-  };
-  for (Step& step : steps) {
-    for (AddressSlot& slot : step.addresses) slot.byte_offset += move(slot.operand);
-    for (AccessRange& range : step.accesses) {
-      const std::uint64_t offset = move(range.operand);
-      range.begin += offset;
-      range.end += offset;
-    }
-    for (TensorMap& map : step.tensor_maps) map.byte_offset += move(map.operand);
-  }
+  for (Step& step : steps)
+    move_step(step, [&](std::uint32_t operand) { return OperandPlace{parts[operand].operand, parts[operand].offset}; });
 }
 
 namespace {
@@ -114,11 +103,8 @@ void add_parts(std::vector<Step>& steps, const Conv2dGemm& product) {
   for (const std::uint64_t first : product.parts_after) {
     for (std::size_t i = product.filter_transform_steps; i < count; ++i) {
       Step step = steps[i];
-      for (AddressSlot& slot : step.addresses) slot.byte_offset += first * product.image_bytes[slot.operand];
-      for (AccessRange& range : step.accesses) {
-        range.begin += first * product.image_bytes[range.operand];
-        range.end += first * product.image_bytes[range.operand];
-      }
+      move_step(step,
+                [&](std::uint32_t operand) { return OperandPlace{operand, first * product.image_bytes[operand]}; });
       steps.push_back(std::move(step));
     }
   }
