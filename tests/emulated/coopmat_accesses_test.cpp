@@ -161,7 +161,7 @@ class CoopmatStep {
 
 Claims coopmat_promise(const CoopmatStep& step) {
   // Surplus invocations' loads are left out. Part of a request of a subgroup's fragments is none, see below.
-  const Claim loads = step.even() ? Claim{} : within(750);
+  const Claim loads = step.even() ? Claim{} : within(850);
   return {loads, {}, loads, {}, loads, {}, step.whole_requests() ? Claim{} : Claim{Claim::Kind::none}};
 }
 
