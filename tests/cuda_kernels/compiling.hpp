@@ -6,6 +6,7 @@
 #include "support/scope.hpp"
 
 #include "cuda/kernels.hpp"
+#include "support/paths.hpp"
 
 #include <sectile/cuda.hpp>
 
@@ -19,8 +20,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <filesystem>
 #include <map>
+#include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -90,6 +94,27 @@ inline std::string key_of(const Job& job, int version) {
   REQUIRE(text.has_value());
   return fmt::format("{} {}", cuda::code_key(*text, job.architecture, version / 1000, version % 1000),
                      job.step->workgroup_memory_bytes);
+}
+
+// The stems that have a .cu, by their folder in shaders/: listed, so that a new one asks for a test of its own accord.
+inline std::map<std::string, std::set<std::string>> stems_by_folder() {
+  std::map<std::string, std::set<std::string>> stems;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(source_folder() + "/shaders")) {
+    const auto& path = entry.path();
+    if (path.extension() == ".cu") stems[path.parent_path().filename().string()].insert(path.stem().string());
+  }
+  return stems;
+}
+
+// Those of a folder that have not been compiled.
+inline std::string missing(std::string_view folder, const std::map<std::string, Most>& compiled) {
+  const auto all = stems_by_folder();
+  const auto stems = all.find(std::string(folder));
+  REQUIRE_MESSAGE(stems != all.end(), "shaders/" << folder << " has no .cu");
+  std::string names;
+  for (const std::string& stem : stems->second)
+    if (!compiled.contains(stem)) names += " " + stem;
+  return names;
 }
 
 // Says what it took. What `name` has passed before is not compiled again; its stems stand in `most` all the same.

@@ -1,14 +1,12 @@
 // What the planner claims of one step of K of a matmul's workgroup (Candidate::interior) against what the emulated
 // kernel does in its first tile and step: where the walk starts. See accesses_test.cpp.
-#include "counts.hpp"
-#include "memory.hpp"
+#include "product_accesses.hpp"
 
 #include "support/scope.hpp"
 
 #include "matmul/matmul_direct.abi.h"
 #include "matmul/matmul_simt.abi.h"
 
-#include <memory>
 #include <set>
 #include <tuple>
 
@@ -38,43 +36,6 @@ Claims promise(std::string_view stem, std::string_view text, bool first) {
   if (stem == "matvec") return {first ? within(167) : within(171), {}, within(167), {}, within(100), {}, {}};
   return {};
 }
-
-// The barriers between which a kernel uses workgroup memory as in each step of K. A step's loads stand before the first
-// barrier, in all kernels that have one.
-struct Window {
-  std::uint32_t first, last;
-};
-Window window_of(const Step& step) {
-  // The next step is fetched and staged beside the products of this one, behind a barrier where there is one buffer.
-  if (step.kernel.stem == "matmul_simt" && constant_of(step, MATMUL_SIMT_SPEC_PREFETCH) != 0)
-    return {1, constant_of(step, MATMUL_SIMT_SPEC_STAGES) == 1 ? 2u : 1u};
-  // Products; staging of the thin operand, behind the next barrier, is not counted.
-  if (step.kernel.stem == "matvec") return {1, 1};
-  return {0, 1};
-}
-
-// A plan's operands and scratch, at addresses where a transaction begins.
-class Operands {
- public:
-  explicit Operands(const Plan& plan) {
-    for (const PlanOperand& operand : plan.operands) {
-      operands_.push_back({memories_.emplace_back(std::make_unique<Memory>(operand.bytes, 4096))->address()});
-      if (operand.name != "a" && operand.name != "b") continue;
-      const auto begin = reinterpret_cast<std::uintptr_t>(operands_.back().address);
-      multiplied_.push_back({begin, begin + operand.bytes});
-    }
-  }
-  std::span<const Operand> operands() const { return operands_; }
-  bool multiplied(const Access& access) const {
-    return std::ranges::any_of(
-        multiplied_, [&](const auto& range) { return access.address >= range.first && access.address < range.second; });
-  }
-
- private:
-  std::vector<std::unique_ptr<Memory>> memories_;
-  std::vector<Operand> operands_;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> multiplied_;
-};
 
 // A lane that reads words again before the next barrier has them in registers.
 void drop_repeats(std::vector<Access>& accesses) {

@@ -63,7 +63,10 @@ Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t, const Co
     const std::int64_t pixel = std::min(middle + l / inner, c.out.height * c.out.width - 1);
     const std::int64_t at_y = std::min(pixel / c.out.width * p.stride_h, p.h - 1),
                        at_x = std::min(pixel % c.out.width * p.stride_w, p.w - 1);
-    image.address[l] = (at_y * p.w + at_x) * x.pixel * image.bytes;
+    // The first input channel of the output's group.
+    const std::int64_t k = std::min(l % inner, p.k - 1), channel = k / (p.k / p.groups) * (p.c / p.groups);
+    const std::int64_t inside = x.block == 0 ? channel : channel / x.block * x.plane + channel % x.block;
+    image.address[l] = ((at_y * p.w + at_x) * x.pixel + inside) * image.bytes;
     result.address[l] = std::int64_t{l} * result.bytes;
   }
   const std::uint64_t subgroups = ceil_div(d.workgroup, walk.lanes());

@@ -456,8 +456,8 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
 }
 
 // The loads of one operand's tile and the stores of its chunks, as chunk_position() of the kernel places them. The
-// kernel is GLSL only, so no test compares. A chunk that is moved is counted as if each row of the step loaded it; the
-// rates of kTapTable were fitted so.
+// kernel is GLSL only; tests/emulated/coopmat_accesses_test.cpp reads it again. A chunk that is moved is counted as if
+// each row of the step loaded it; the rates of kTapTable were fitted so.
 void count_operand(Walk& walk, const GemmContext& c, const GemmConfig& d, bool b) {
   const bool along_k = c.along_k(b);
   const std::uint32_t bytes = type_bytes(c.type), type = b ? c.b_type : c.a_type, per_chunk = 16 / bytes;
