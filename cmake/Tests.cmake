@@ -136,9 +136,17 @@ if(SECTILE_BUILD_TESTS)
   if(NOT SECTILE_THIRD_PARTY)
     sectile_test(plan sectile_plan sectile_device sectile_dep_rapidcheck)
     sectile_test(device sectile_device sectile_dep_rapidcheck)
+    # Two languages' accessors, which have the same names.
+    set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/abi/words_cuda.cpp ${PROJECT_SOURCE_DIR}/tests/abi/words_glsl.cpp
+      PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     sectile_test(abi sectile_plan sectile_device sectile_shaders sectile_module sectile_dep_spirv_reflect ${CMAKE_DL_LIBS})
     target_compile_definitions(test_abi PRIVATE
       SECTILE_SPIRV_FOLDER="${spirv_folder}" SECTILE_COMPRESS=$<BOOL:${SECTILE_COMPRESS}>)
+  endif()
+  if(Glslang_EXECUTABLE)
+    add_test(NAME words_glsl COMMAND ${Glslang_EXECUTABLE} -V --quiet --target-env vulkan1.3
+      -I${PROJECT_SOURCE_DIR}/shaders -I${PROJECT_SOURCE_DIR}/tests -o ${PROJECT_BINARY_DIR}/words_trial.spv
+      ${PROJECT_SOURCE_DIR}/tests/abi/words_trial.comp)
   endif()
   sectile_test(tune sectile_tune sectile_device sectile_backend)
   # The emulated kernels are watched by the undefined-behaviour sanitizer in every build (indices of arrays, shifts,

@@ -43,5 +43,7 @@ struct SectileAddress {
 #define SECTILE_ACTIVATION_HARD_SWISH 8
 #define SECTILE_ACTIVATION_HARD_SIGMOID 9
 #define SECTILE_ACTIVATION_TANH 10
+#define SECTILE_ACTIVATION_PARAMETERS(activation)                          \
+  ((activation) == SECTILE_ACTIVATION_LEAKY_RELU ? 1u : (activation) == SECTILE_ACTIVATION_CLAMP ? 2u : 0u)
 
 #endif

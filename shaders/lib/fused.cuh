@@ -1,6 +1,6 @@
 // What permute_fused and permute_fused_block share: words, memory accesses, and the computation on elements.
-// Include after lib/cuda.cuh. The kernel defines OWN_WORDS, the number of its own words. Every CUDA device has 1-byte
-// and 2-byte accesses: the "word" and "narrow" variants are the same code.
+// Include after lib/cuda.cuh. A kernel that has words of its own defines OWN_WORDS, their list. Every CUDA device has
+// 1-byte and 2-byte accesses: the "word" and "narrow" variants are the same code.
 #ifdef WIDE
 using offset_t = long long;
 #else
@@ -17,51 +17,25 @@ constexpr uint kLoad = sectile_constant(PERMUTE_FUSED_SPEC_LOAD, 1u);
 constexpr uint kStore = sectile_constant(PERMUTE_FUSED_SPEC_STORE, 1u);
 constexpr uint kAddLoad = sectile_constant(PERMUTE_FUSED_SPEC_ADD, 1u);
 
-constexpr uint kHasAlpha = kStage & PERMUTE_FUSED_ALPHA;
-constexpr uint kHasScale = (kStage & PERMUTE_FUSED_SCALE) != 0u ? 1u : 0u;
-constexpr uint kHasBias = (kStage & PERMUTE_FUSED_BIAS) != 0u ? 1u : 0u;
-constexpr uint kHasAdd = (kStage & PERMUTE_FUSED_ADD) != 0u ? 1u : 0u;
-constexpr uint kActivation = (kStage >> PERMUTE_FUSED_ACTIVATION_SHIFT) & 15u;
-constexpr uint kActivationWords = kActivation == SECTILE_ACTIVATION_LEAKY_RELU ? 1u
-                                  : kActivation == SECTILE_ACTIVATION_CLAMP    ? 2u
-                                                                               : 0u;
-// 1: bias has index steps of its own
-constexpr uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBias;
+constexpr uint kHasAlpha = PERMUTE_FUSED_HAS_ALPHA ? 1u : 0u;
+constexpr uint kHasScale = PERMUTE_FUSED_HAS_SCALE ? 1u : 0u;
+constexpr uint kHasBias = PERMUTE_FUSED_HAS_BIAS ? 1u : 0u;
+constexpr uint kHasAdd = PERMUTE_FUSED_HAS_ADD ? 1u : 0u;
+constexpr uint kActivation = PERMUTE_FUSED_ACTIVATION_OF(kStage);
 
-// Offsets of the words before the axes. A term that the stage lacks takes no words.
-constexpr uint kAtBias = 2u * kHasScale;
-constexpr uint kAtAdd = kAtBias + 2u * kHasBias;
-constexpr uint kAtAlpha = kAtAdd + 2u * kHasAdd;
-constexpr uint kAtActivation = kAtAlpha + kHasAlpha;
-constexpr uint kFirstWord = kAtActivation + kActivationWords;
-#define FIRST_WORD kFirstWord
+#define FIRST_WORDS PERMUTE_FUSED_FIRST_WORDS
+#define LAST_WORDS PERMUTE_FUSED_LAST_WORDS
 #define MAX_WORDS PERMUTE_FUSED_MAX_WORDS
 #include "permute.cuh"
 
-constexpr uint kScaleSteps = kOwnWord + OWN_WORDS;
-constexpr uint kBiasSteps = kScaleSteps + (kOwnBias != 0u ? kAxes * kHasScale : 0u);
-constexpr uint kAddStrides = kScaleSteps + kAxes * (kHasScale + kOwnBias);
-constexpr uint kWordsBeforeBounds = OWN_WORDS + kAxes * (kHasScale + kOwnBias + kHasAdd * kStrideWords);
-
-// Two words as an address.
-__device__ __forceinline__ uint64 word2(const PermutePush& push, const uint k) {
-  return uint64(word(push, k + 1u)) << 32 | word(push, k);
-}
 __device__ __forceinline__ float activation_word(const PermutePush& push, const uint i) {
-  return i < kActivationWords ? __uint_as_float(word(push, kAtActivation + i)) : 0.0f;
-}
-__device__ __forceinline__ float alpha(const PermutePush& push) {
-  return kHasAlpha != 0u ? __uint_as_float(word(push, kAtAlpha)) : 1.0f;
-}
-__device__ __forceinline__ uint scale_step(const PermutePush& push, const uint a) {
-  return kHasScale != 0u ? word(push, kScaleSteps + a) : 0u;
+  return i < SECTILE_ACTIVATION_PARAMETERS(kActivation) ? activation_parameter(push, i) : 0.0f;
 }
 __device__ __forceinline__ uint bias_step(const PermutePush& push, const uint a) {
-  return kHasBias != 0u ? word(push, kBiasSteps + a) : 0u;
+  if (kHasBias == 0u) return 0u;
+  return PERMUTE_FUSED_HAS_BIAS_STEPS ? own_bias_step(push, a) : scale_step(push, a);
 }
-__device__ __forceinline__ offset_t add_stride(const PermutePush& push, const uint a) {
-  return kHasAdd != 0u ? stride_at(push, kAddStrides + a * kStrideWords) : offset_t(0);
-}
+
 __device__ __forceinline__ float vector_element(uint64 address, uint at) {
   return __uint_as_float(__ldg(global_pointer<const uint>(address, uint64(at) * 4u)));
 }

@@ -1,6 +1,6 @@
 // What permute_fused and permute_fused_block share: words, memory accesses, and the computation on elements.
-// The kernel defines OWN_WORDS, the number of its own words. WORDS (from the variant): 1-byte and 2-byte elements on a
-// device that has only 32-bit accesses.
+// A kernel that has words of its own defines OWN_WORDS, their list. WORDS (from the variant): 1-byte and 2-byte elements
+// on a device that has only 32-bit accesses.
 #ifdef WIDE
 #extension GL_EXT_shader_explicit_arithmetic_types_int64 : require
 #define offset_t int64_t
@@ -18,41 +18,24 @@ layout(constant_id = PERMUTE_FUSED_SPEC_LOAD) const uint kLoad = 1u;
 layout(constant_id = PERMUTE_FUSED_SPEC_STORE) const uint kStore = 1u;
 layout(constant_id = PERMUTE_FUSED_SPEC_ADD) const uint kAddLoad = 1u;
 
-const uint kHasAlpha = kStage & PERMUTE_FUSED_ALPHA;
-const uint kHasScale = (kStage & PERMUTE_FUSED_SCALE) != 0u ? 1u : 0u;
-const uint kHasBias = (kStage & PERMUTE_FUSED_BIAS) != 0u ? 1u : 0u;
-const uint kHasAdd = (kStage & PERMUTE_FUSED_ADD) != 0u ? 1u : 0u;
-const uint kActivation = (kStage >> PERMUTE_FUSED_ACTIVATION_SHIFT) & 15u;
-const uint kActivationWords = kActivation == SECTILE_ACTIVATION_LEAKY_RELU ? 1u
-                              : kActivation == SECTILE_ACTIVATION_CLAMP    ? 2u
-                                                                           : 0u;
-const uint kOwnBias = (kStage & PERMUTE_FUSED_ONE_AXIS) != 0u ? 0u : kHasBias;   // 1: bias has index steps of its own
+const uint kHasAlpha = PERMUTE_FUSED_HAS_ALPHA ? 1u : 0u;
+const uint kHasScale = PERMUTE_FUSED_HAS_SCALE ? 1u : 0u;
+const uint kHasBias = PERMUTE_FUSED_HAS_BIAS ? 1u : 0u;
+const uint kHasAdd = PERMUTE_FUSED_HAS_ADD ? 1u : 0u;
+const uint kActivation = PERMUTE_FUSED_ACTIVATION_OF(kStage);
 
-// Offsets of the words before the axes. A term that the stage lacks takes no words.
-const uint kAtBias = 2u * kHasScale;
-const uint kAtAdd = kAtBias + 2u * kHasBias;
-const uint kAtAlpha = kAtAdd + 2u * kHasAdd;
-const uint kAtActivation = kAtAlpha + kHasAlpha;
-const uint kFirstWord = kAtActivation + kActivationWords;
-#define FIRST_WORD kFirstWord
+#define FIRST_WORDS PERMUTE_FUSED_FIRST_WORDS
+#define LAST_WORDS PERMUTE_FUSED_LAST_WORDS
 #define MAX_WORDS PERMUTE_FUSED_MAX_WORDS
 #include "permute.glsl"
 
-const uint kScaleSteps = kOwnWord + OWN_WORDS;
-const uint kBiasSteps = kScaleSteps + (kOwnBias != 0u ? kAxes * kHasScale : 0u);
-const uint kAddStrides = kScaleSteps + kAxes * (kHasScale + kOwnBias);
-const uint kWordsBeforeBounds = OWN_WORDS + kAxes * (kHasScale + kOwnBias + kHasAdd * STRIDE_WORDS);
-
-uvec2 scale_address() { return uvec2(word(0u), word(1u)); }
-uvec2 bias_address() { return uvec2(word(kAtBias), word(kAtBias + 1u)); }
-uvec2 add_address() { return uvec2(word(kAtAdd), word(kAtAdd + 1u)); }
 float activation_word(const uint i) {
-  return i < kActivationWords ? uintBitsToFloat(word(kAtActivation + i)) : 0.0;
+  return i < SECTILE_ACTIVATION_PARAMETERS(kActivation) ? activation_parameter(i) : 0.0;
 }
-float alpha() { return kHasAlpha != 0u ? uintBitsToFloat(word(kAtAlpha)) : 1.0; }
-uint scale_step(const uint a) { return kHasScale != 0u ? word(kScaleSteps + a) : 0u; }
-uint bias_step(const uint a) { return kHasBias != 0u ? word(kBiasSteps + a) : 0u; }
-offset_t add_stride(const uint a) { return kHasAdd != 0u ? stride_at(kAddStrides + a * STRIDE_WORDS) : offset_t(0); }
+uint bias_step(const uint a) {
+  if (kHasBias == 0u) return 0u;
+  return PERMUTE_FUSED_HAS_BIAS_STEPS ? own_bias_step(a) : scale_step(a);
+}
 
 float vector_element(uvec2 address, uint at) { return uintBitsToFloat(Ref4(address).x[at]); }
 

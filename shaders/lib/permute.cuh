@@ -1,8 +1,15 @@
-// Reads the word stream that lib/permute.abi.h describes.
+// Reads the word stream that lib/permute.abi.h describes. A kernel that has words of its own defines OWN_WORDS, their
+// list; FIRST_WORDS and LAST_WORDS are the elementwise stage's (fused.cuh).
 #include "permute.abi.h"
+#include "words.abi.h"
 
-#ifndef FIRST_WORD
-#define FIRST_WORD 0u     // first word of the axes; a kernel may put words of its own before them
+#define SECTILE_PUSH PermutePush
+#ifndef OWN_WORDS
+#define OWN_WORDS PERMUTE_NO_WORDS
+#endif
+#ifndef FIRST_WORDS
+#define FIRST_WORDS PERMUTE_NO_WORDS
+#define LAST_WORDS PERMUTE_NO_WORDS
 #endif
 #ifndef MAX_WORDS
 #define MAX_WORDS PERMUTE_MAX_WORDS
@@ -33,28 +40,35 @@ __device__ __forceinline__ uint word(const PermutePush& push, const uint k) {
 __device__ __forceinline__ uint word(const PermutePush& push, const uint k) { return push.words[k]; }
 #endif
 
+#undef SECTILE_STRIDE_WORDS
 #ifdef WIDE
-constexpr uint kStrideWords = 2u;
+#define SECTILE_STRIDE_WORDS 2u
 __device__ __forceinline__ offset_t stride_at(const PermutePush& push, const uint k) {
   return offset_t(uint64(word(push, k)) | uint64(word(push, k + 1u)) << 32);
 }
 #else
-constexpr uint kStrideWords = 1u;
+#define SECTILE_STRIDE_WORDS 1u
 __device__ __forceinline__ offset_t stride_at(const PermutePush& push, const uint k) { return offset_t(word(push, k)); }
 #endif
 
-constexpr uint kAxisWords = 2u + 2u * kStrideWords;
-constexpr uint kShiftWord = FIRST_WORD + kAxes * kAxisWords;
-constexpr uint kOwnWord = kShiftWord + (kAxes + PERMUTE_SHIFTS_PER_WORD - 1u) / PERMUTE_SHIFTS_PER_WORD;
-
-__device__ __forceinline__ uint axis_word(const uint a) { return FIRST_WORD + a * kAxisWords; }
-__device__ __forceinline__ uint axis_count(const PermutePush& push, const uint a) { return word(push, axis_word(a)); }
-__device__ __forceinline__ offset_t src_stride(const PermutePush& push, const uint a) {
-  return stride_at(push, axis_word(a) + 2u);
-}
-__device__ __forceinline__ offset_t dst_stride(const PermutePush& push, const uint a) {
-  return stride_at(push, axis_word(a) + 2u + kStrideWords);
-}
+// Where each list begins is where the one before it ends.
+constexpr uint stream_end = 0u, axis_end = 0u, bound_end = 0u;
+SECTILE_READ(FIRST_WORDS)
+constexpr uint first_end = stream_end + SECTILE_SIZE(FIRST_WORDS);
+constexpr uint kAxisWords = SECTILE_SIZE(PERMUTE_AXIS_WORDS);
+#define SECTILE_EACH(a) (first_end + (a) * kAxisWords)
+SECTILE_READ_EACH(PERMUTE_AXIS_WORDS)
+constexpr uint axes_end = SECTILE_EACH(kAxes);
+#undef SECTILE_EACH
+SECTILE_READ(PERMUTE_SHIFT_WORDS)
+SECTILE_READ(OWN_WORDS)
+constexpr uint own_end = shifts_end + SECTILE_SIZE(OWN_WORDS);
+SECTILE_READ(LAST_WORDS)
+constexpr uint last_end = own_end + SECTILE_SIZE(LAST_WORDS);
+constexpr uint kBoundWords = SECTILE_SIZE(PERMUTE_BOUND_WORDS);
+#define SECTILE_EACH(b) (last_end + (b) * kBoundWords)
+SECTILE_READ_EACH(PERMUTE_BOUND_WORDS)
+#undef SECTILE_EACH
 
 __device__ __forceinline__ uint id_count(const PermutePush& push) {
   uint ids = axis_count(push, 0u);
@@ -65,9 +79,9 @@ __device__ __forceinline__ uint id_count(const PermutePush& push) {
 
 // n / count of axis a, for n below 2^31 (Granlund and Montgomery 1994, figure 4.1, 32-bit).
 __device__ __forceinline__ uint divide_by_count(const PermutePush& push, uint n, const uint a) {
-  const uint high = __umulhi(n, word(push, axis_word(a) + 1u));
-  const uint shifts = word(push, kShiftWord + a / PERMUTE_SHIFTS_PER_WORD);
-  return (high + n) >> ((shifts >> (5u * (a % PERMUTE_SHIFTS_PER_WORD))) & 31u);
+  const uint high = __umulhi(n, axis_multiplier(push, a));
+  const uint packed = shifts(push, a / PERMUTE_SHIFTS_PER_WORD);
+  return (high + n) >> ((packed >> (5u * (a % PERMUTE_SHIFTS_PER_WORD))) & 31u);
 }
 
 // Returns the digit of axis a and removes it from the id.
@@ -77,19 +91,4 @@ __device__ __forceinline__ uint take_digit(const PermutePush& push, uint& id, co
   const uint digit = id - quotient * axis_count(push, a);
   id = quotient;
   return digit;
-}
-
-// First word of bound b. The bounds follow the kernel's own words, of which there are `own_words`.
-__device__ __forceinline__ uint bound_word(const uint own_words, const uint b) {
-  return kOwnWord + own_words + b * (kAxes + 2u);
-}
-__device__ __forceinline__ int bound_coefficient(const PermutePush& push, const uint own_words, const uint b,
-                                                 const uint a) {
-  return int(word(push, bound_word(own_words, b) + a));
-}
-__device__ __forceinline__ int read_limit(const PermutePush& push, const uint own_words, const uint b) {
-  return int(word(push, bound_word(own_words, b) + kAxes));
-}
-__device__ __forceinline__ int write_limit(const PermutePush& push, const uint own_words, const uint b) {
-  return int(word(push, bound_word(own_words, b) + kAxes + 1u));
 }

@@ -1,8 +1,14 @@
-// Reads the word stream that lib/permute.abi.h describes.
+// Reads the word stream that lib/permute.abi.h describes. A kernel that has words of its own defines OWN_WORDS, their
+// list; FIRST_WORDS and LAST_WORDS are the elementwise stage's (fused.glsl).
 #include "permute.abi.h"
+#include "words.abi.h"
 
-#ifndef FIRST_WORD
-#define FIRST_WORD 0u     // first word of the axes; a kernel may put words of its own before them
+#ifndef OWN_WORDS
+#define OWN_WORDS PERMUTE_NO_WORDS
+#endif
+#ifndef FIRST_WORDS
+#define FIRST_WORDS PERMUTE_NO_WORDS
+#define LAST_WORDS PERMUTE_NO_WORDS
 #endif
 #ifndef MAX_WORDS
 #define MAX_WORDS PERMUTE_MAX_WORDS
@@ -47,21 +53,31 @@ uint word(const uint k) { return push.words[k]; }
 #endif
 
 #ifdef WIDE
-#define STRIDE_WORDS 2u
+#define SECTILE_STRIDE_WORDS 2u
 offset_t stride_at(const uint k) { return offset_t(uint64_t(word(k)) | (uint64_t(word(k + 1u)) << 32)); }
 #else
-#define STRIDE_WORDS 1u
+#define SECTILE_STRIDE_WORDS 1u
 offset_t stride_at(const uint k) { return offset_t(word(k)); }
 #endif
 
-const uint kAxisWords = 2u + 2u * STRIDE_WORDS;
-const uint kShiftWord = FIRST_WORD + kAxes * kAxisWords;
-const uint kOwnWord = kShiftWord + (kAxes + PERMUTE_SHIFTS_PER_WORD - 1u) / PERMUTE_SHIFTS_PER_WORD;
-
-uint axis_word(const uint a) { return FIRST_WORD + a * kAxisWords; }
-uint axis_count(const uint a) { return word(axis_word(a)); }
-offset_t src_stride(const uint a) { return stride_at(axis_word(a) + 2u); }
-offset_t dst_stride(const uint a) { return stride_at(axis_word(a) + 2u + STRIDE_WORDS); }
+// Where each list begins is where the one before it ends.
+const uint stream_end = 0u, axis_end = 0u, bound_end = 0u;
+SECTILE_READ(FIRST_WORDS)
+const uint first_end = stream_end + SECTILE_SIZE(FIRST_WORDS);
+const uint kAxisWords = SECTILE_SIZE(PERMUTE_AXIS_WORDS);
+#define SECTILE_EACH(a) (first_end + (a) * kAxisWords)
+SECTILE_READ_EACH(PERMUTE_AXIS_WORDS)
+const uint axes_end = SECTILE_EACH(kAxes);
+#undef SECTILE_EACH
+SECTILE_READ(PERMUTE_SHIFT_WORDS)
+SECTILE_READ(OWN_WORDS)
+const uint own_end = shifts_end + SECTILE_SIZE(OWN_WORDS);
+SECTILE_READ(LAST_WORDS)
+const uint last_end = own_end + SECTILE_SIZE(LAST_WORDS);
+const uint kBoundWords = SECTILE_SIZE(PERMUTE_BOUND_WORDS);
+#define SECTILE_EACH(b) (last_end + (b) * kBoundWords)
+SECTILE_READ_EACH(PERMUTE_BOUND_WORDS)
+#undef SECTILE_EACH
 
 uint id_count() {
   uint ids = axis_count(0u);
@@ -72,9 +88,9 @@ uint id_count() {
 // n / count of axis a, for n below 2^31 (Granlund and Montgomery 1994, figure 4.1, 32-bit).
 uint divide_by_count(uint n, const uint a) {
   uint high, low;
-  umulExtended(n, word(axis_word(a) + 1u), high, low);
-  uint shifts = word(kShiftWord + a / PERMUTE_SHIFTS_PER_WORD);
-  return (high + n) >> ((shifts >> (5u * (a % PERMUTE_SHIFTS_PER_WORD))) & 31u);
+  umulExtended(n, axis_multiplier(a), high, low);
+  uint packed = shifts(a / PERMUTE_SHIFTS_PER_WORD);
+  return (high + n) >> ((packed >> (5u * (a % PERMUTE_SHIFTS_PER_WORD))) & 31u);
 }
 
 // Returns the digit of axis a and removes it from the id.
@@ -85,14 +101,6 @@ uint take_digit(inout uint id, const uint a) {
   id = quotient;
   return digit;
 }
-
-// First word of bound b. The bounds follow the kernel's own words, of which there are `own_words`.
-uint bound_word(const uint own_words, const uint b) { return kOwnWord + own_words + b * (kAxes + 2u); }
-int bound_coefficient(const uint own_words, const uint b, const uint a) {
-  return int(word(bound_word(own_words, b) + a));
-}
-int read_limit(const uint own_words, const uint b) { return int(word(bound_word(own_words, b) + kAxes)); }
-int write_limit(const uint own_words, const uint b) { return int(word(bound_word(own_words, b) + kAxes + 1u)); }
 
 // Linear workgroup index of a grid that is folded over x, y and z.
 uint group_id() {

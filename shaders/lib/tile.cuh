@@ -1,5 +1,6 @@
 // What permute_tile and permute_block share: the location of a workgroup's tile, and the load of a block.
 #include "permute/permute_tile.abi.h"
+#define OWN_WORDS PERMUTE_TILE_WORDS
 #include "permute.cuh"
 #include "register_transpose.cuh"
 
@@ -36,7 +37,7 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
     if (a < 2u) {
       step = a == axis_s ? kTileS : kTileD;
       if (digit + 1u == axis_count(push, a)) {
-        if (a == axis_s) t.size_s = word(push, kOwnWord); else t.size_d = word(push, kOwnWord + 1u);
+        if (a == axis_s) t.size_s = last_s(push); else t.size_d = last_d(push);
       }
     }
     t.from += offset_t(digit * step) * src_stride(push, a);

@@ -1,5 +1,6 @@
 // What permute_tile and permute_block share: the location of a workgroup's tile, and the load of a block.
 #include "permute/permute_tile.abi.h"
+#define OWN_WORDS PERMUTE_TILE_WORDS
 #include "permute.glsl"
 #include "register_transpose.glsl"
 
@@ -39,7 +40,7 @@ Tile locate_tile(uint id) {
     if (a < 2u) {
       step = a == axis_s ? kTileS : kTileD;
       if (digit + 1u == axis_count(a)) {
-        if (a == axis_s) t.size_s = word(kOwnWord); else t.size_d = word(kOwnWord + 1u);
+        if (a == axis_s) t.size_s = last_s(); else t.size_d = last_d();
       }
     }
     t.from += offset_t(digit * step) * src_stride(a);

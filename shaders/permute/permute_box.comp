@@ -22,6 +22,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
 #include "permute_box.abi.h"
+#define OWN_WORDS PERMUTE_BOX_WORDS
 #include "lib/permute.glsl"
 #include "lib/register_transpose.glsl"
 
@@ -30,7 +31,6 @@ layout(constant_id = PERMUTE_BOX_SPEC_STORE_VECTOR) const uint kStore = 1u;
 layout(constant_id = PERMUTE_BOX_SPEC_SHARED_WORDS) const uint kSharedWords = 1024u;
 layout(constant_id = PERMUTE_BOX_SPEC_UNROLL) const uint kUnroll = 4u;
 const uint kBoxed = PERMUTE_BOX_AXES;
-const uint kOwnWords = PERMUTE_BOX_OWN_WORDS;
 
 // Elements smaller than a word are staged packed where each access loads whole words; otherwise each takes a word.
 #if ELEMENT_BYTES < 4
@@ -44,9 +44,6 @@ const uint kPerWord = 1u;
 #endif
 shared uint staged[kSharedWords];
 
-uint box_size(const uint axis) { return word(kOwnWord + axis) & 0xffffu; }
-uint box_last(const uint axis) { return word(kOwnWord + axis) >> 16; }
-
 // n / size by multiplication.
 uint divide_by_size(uint n, uint multiplier) {
   uint high, low;
@@ -54,23 +51,21 @@ uint divide_by_size(uint n, uint multiplier) {
   return high;
 }
 
-uint multiplier_of(const uint axis) { return word(kOwnWord + kBoxed + axis); }
-
 // values[axis] for an axis that is not constant: two selects on uniform values; indexing would put the array in memory.
 #define PICK(axis, values) ((axis) == 0u ? (values)[0] : (axis) == 1u ? (values)[1] : (values)[2])
 
 // Index in workgroup memory of word w of the box, including padding.
-uint padded(uint w, uint padding) { return w + (w >> (padding & 255u)) * ((padding >> 8) & 255u); }
+uint padded(uint w, uvec3 staging) { return w + (w >> staging.x) * staging.y; }
 
 // Word index, before padding, of element e of the box (in the source's order).
 uint element_place(uint e) { return e * kElementWords / kPerWord; }
 
-void stage_word(uint w, uint padding, uint value) { staged[padded(w, padding)] = value; }
+void stage_word(uint w, uvec3 staging, uint value) { staged[padded(w, staging)] = value; }
 
 // Loads one staged element, returned in the low words.
-uvec4 unstage(uint e, uint padding) {
+uvec4 unstage(uint e, uvec3 staging) {
   uvec4 v = uvec4(0u);
-  [[unroll]] for (uint w = 0u; w < kElementWords; ++w) v[w] = staged[padded(element_place(e) + w, padding)];
+  [[unroll]] for (uint w = 0u; w < kElementWords; ++w) v[w] = staged[padded(element_place(e) + w, staging)];
   if (kPacked)
     v.x = (v.x >> (8u * ELEMENT_BYTES * (e % kPerWord))) & (0xffffffffu >> (32u - 8u * min(ELEMENT_BYTES, 4)));
   return v;
@@ -95,18 +90,18 @@ Box locate_box(uint id) {
   [[unroll]] for (uint a = 0u; a < kAxes; ++a) {
     uint start = take_digit(id, a);
     if (a < kBoxed) {
-      box.size[a] = box_size(a);
-      box.inside[a] = start + 1u == axis_count(a) ? box_last(a) : box.size[a];
+      box.size[a] = box_sizes(a).x;
+      box.inside[a] = start + 1u == axis_count(a) ? box_sizes(a).y : box.size[a];
       box.stride[a] = box.elements;
       box.elements *= box.size[a];
       box.dst[a] = dst_stride(a);
-      box.multiplier[a] = multiplier_of(a);
+      box.multiplier[a] = box_multiplier(a);
       start *= box.size[a];
     }
     box.from += offset_t(start) * src_stride(a);
     box.to += offset_t(start) * dst_stride(a);
     [[unroll]] for (uint b = 0u; b < max(kReadBounds, kWriteBounds); ++b)
-      box.bound_at[b] += int(start) * bound_coefficient(kOwnWords, b, a);
+      box.bound_at[b] += int(start) * bound_coefficient(b, a);
   }
   return box;
 }
@@ -120,27 +115,27 @@ bool load_access(Box box, uint e, out uvec4 value) {
   [[unroll]] for (uint a = 0u; a < kBoxed; ++a) {
     uint digit = e;
     if (a + 1u < kBoxed) {
-      e = divide_by_size(e, multiplier_of(a));
+      e = divide_by_size(e, box_multiplier(a));
       digit -= e * box.size[a];
     }
     inside = inside && digit < box.inside[a];
     at += offset_t(digit) * src_stride(a);
     [[unroll]] for (uint b = 0u; b < kReadBounds; ++b)
-      bound_at[b] += int(digit) * bound_coefficient(kOwnWords, b, a);
+      bound_at[b] += int(digit) * bound_coefficient(b, a);
   }
   reads = inside;
-  [[unroll]] for (uint b = 0u; b < kReadBounds; ++b) reads = reads && bound_at[b] < read_limit(kOwnWords, b);
+  [[unroll]] for (uint b = 0u; b < kReadBounds; ++b) reads = reads && bound_at[b] < read_limit(b);
   value = uvec4(0u);
   if (reads) value = load_bytes(push.src, at, kLoad * ELEMENT_BYTES);
   return inside;
 }
 
-void stage_access(uint e, uvec4 value, uint padding) {
+void stage_access(uint e, uvec4 value, uvec3 staging) {
   if (kPacked || ELEMENT_BYTES >= 4) {
     [[unroll]] for (uint w = 0u; w < kLoad * ELEMENT_BYTES / 4u; ++w)
-      stage_word(element_place(e) + w, padding, value[w]);
+      stage_word(element_place(e) + w, staging, value[w]);
   } else {
-    [[unroll]] for (uint i = 0u; i < kLoad; ++i) stage_word(e + i, padding, element_of(value, i));
+    [[unroll]] for (uint i = 0u; i < kLoad; ++i) stage_word(e + i, staging, element_of(value, i));
   }
 }
 
@@ -162,7 +157,7 @@ void insert_element(inout uvec4 access, const uint i, uvec4 element) {
 Box in_store_order(Box box, uint order) {
   Box stored = box;
   [[unroll]] for (uint place = 0u; place < kBoxed; ++place) {
-    uint a = (order >> (4u * place)) & 15u;
+    uint a = PERMUTE_BOX_AXIS_AT(order, place);
     stored.size[place] = PICK(a, box.size);
     stored.inside[place] = PICK(a, box.inside);
     stored.stride[place] = PICK(a, box.stride);
@@ -173,7 +168,7 @@ Box in_store_order(Box box, uint order) {
 }
 
 // Stores the access that starts at element `o`. `o` and the axes of `box` are in the destination's order.
-void store_access(Box box, uint o, uint padding) {
+void store_access(Box box, uint o, uvec3 staging) {
   if (o >= box.elements) return;
   // o = first digit + size[0] * (second + size[1] * third)
   uint upper = divide_by_size(o, box.multiplier[0]);
@@ -186,15 +181,14 @@ void store_access(Box box, uint o, uint padding) {
     inside = inside && digit[place] < box.inside[place];
     at += offset_t(digit[place]) * box.dst[place];
     if (kWriteBounds > 0u) {
-      uint a = (padding >> (16u + 4u * place)) & 15u;
+      uint a = PERMUTE_BOX_AXIS_AT(staging.z, place);
       [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b) {
-        int coefficients[3] = int[3](bound_coefficient(kOwnWords, b, 0u), bound_coefficient(kOwnWords, b, 1u),
-                                     bound_coefficient(kOwnWords, b, 2u));
+        int coefficients[3] = int[3](bound_coefficient(b, 0u), bound_coefficient(b, 1u), bound_coefficient(b, 2u));
         bound_at[b] += int(digit[place]) * PICK(a, coefficients);
       }
     }
   }
-  [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b) inside = inside && bound_at[b] < write_limit(kOwnWords, b);
+  [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b) inside = inside && bound_at[b] < write_limit(b);
   if (!inside) return;
   // Within an access only the first two digits change (the planner ensures this). So element n of the plane that these
   // two span is at n * stride[0] + n / size[0] * (stride[1] - size[0] * stride[0]), without carrying digits.
@@ -204,7 +198,7 @@ void store_access(Box box, uint o, uint padding) {
   uvec4 value = uvec4(0u);
   [[unroll]] for (uint i = 0u; i < kStore; ++i) {
     uint e = base + (n + i) * box.stride[0] + divide_by_size(n + i, box.multiplier[0]) * carry_stride;
-    insert_element(value, i, unstage(e, padding));
+    insert_element(value, i, unstage(e, staging));
   }
   store_bytes(push.dst, at, kStore * ELEMENT_BYTES, value);
 }
@@ -213,7 +207,7 @@ void main() {
   uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
   if (id >= id_count()) return;
-  const uint padding = word(kOwnWord + 2u * kBoxed);
+  const uvec3 staging = box_staging();
   Box box = locate_box(id);
 
   const uint step = kWorkgroup * kUnroll;
@@ -228,17 +222,17 @@ void main() {
       if (first + u * kWorkgroup < loads) inside[u] = load_access(box, (first + u * kWorkgroup) * kLoad, value[u]);
     }
     [[unroll]] for (uint u = 0u; u < kUnroll; ++u)
-      if (inside[u]) stage_access((first + u * kWorkgroup) * kLoad, value[u], padding);
+      if (inside[u]) stage_access((first + u * kWorkgroup) * kLoad, value[u], staging);
     first += step;
   } while (first - gl_LocalInvocationID.x < loads);
 
   barrier();   // the whole box is staged before loads by other invocations
 
-  Box stored = in_store_order(box, padding >> 16);
+  Box stored = in_store_order(box, staging.z);
   const uint stores = (box.elements + kStore - 1u) / kStore;
   uint next = gl_LocalInvocationID.x;
   do {
-    store_access(stored, next * kStore, padding);
+    store_access(stored, next * kStore, staging);
     next += kWorkgroup;
   } while (next - gl_LocalInvocationID.x < stores);
 }

@@ -21,6 +21,7 @@
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "permute_box.abi.h"
+#define OWN_WORDS PERMUTE_BOX_WORDS
 #include "lib/permute.cuh"
 #include "lib/register_transpose.cuh"
 
@@ -29,7 +30,6 @@ constexpr uint kStore = sectile_constant(PERMUTE_BOX_SPEC_STORE_VECTOR, 1u);
 constexpr uint kSharedWords = sectile_constant(PERMUTE_BOX_SPEC_SHARED_WORDS, 1024u);
 constexpr uint kUnroll = sectile_constant(PERMUTE_BOX_SPEC_UNROLL, 4u);
 constexpr uint kBoxed = PERMUTE_BOX_AXES;
-constexpr uint kOwnWords = PERMUTE_BOX_OWN_WORDS;
 
 // Elements smaller than a word are staged packed where each access loads whole words; otherwise each takes a word.
 #if ELEMENT_BYTES < 4
@@ -45,19 +45,8 @@ constexpr uint kElementMask = 0xffffffffu;
 #endif
 SECTILE_SHARED(uint, staged, kSharedWords);
 
-__device__ __forceinline__ uint box_size(const PermutePush& push, const uint axis) {
-  return word(push, kOwnWord + axis) & 0xffffu;
-}
-__device__ __forceinline__ uint box_last(const PermutePush& push, const uint axis) {
-  return word(push, kOwnWord + axis) >> 16;
-}
-
 // n / size by multiplication.
 __device__ __forceinline__ uint divide_by_size(uint n, uint multiplier) { return __umulhi(n, multiplier); }
-
-__device__ __forceinline__ uint multiplier_of(const PermutePush& push, const uint axis) {
-  return word(push, kOwnWord + kBoxed + axis);
-}
 
 // values[axis] for an axis that is not constant: two selects on uniform values; indexing would put the array in memory.
 template <class T>
@@ -66,20 +55,22 @@ __device__ __forceinline__ T pick(uint axis, const T (&values)[PERMUTE_BOX_AXES]
 }
 
 // Index in workgroup memory of word w of the box, including padding.
-__device__ __forceinline__ uint padded(uint w, uint padding) {
-  return w + (w >> (padding & 255u)) * ((padding >> 8) & 255u);
+__device__ __forceinline__ uint padded(uint w, const uint3& staging) {
+  return w + (w >> staging.x) * staging.y;
 }
 
 // Word index, before padding, of element e of the box (in the source's order).
 __device__ __forceinline__ uint element_place(uint e) { return e * kElementWords / kPerWord; }
 
-__device__ __forceinline__ void stage_word(uint w, uint padding, uint value) { staged[padded(w, padding)] = value; }
+__device__ __forceinline__ void stage_word(uint w, const uint3& staging, uint value) {
+  staged[padded(w, staging)] = value;
+}
 
 // Loads one staged element, returned in the low words.
-__device__ __forceinline__ uvec4 unstage(uint e, uint padding) {
+__device__ __forceinline__ uvec4 unstage(uint e, const uint3& staging) {
   uvec4 v = {};
 #pragma unroll
-  for (uint w = 0u; w < kElementWords; ++w) v[w] = staged[padded(element_place(e) + w, padding)];
+  for (uint w = 0u; w < kElementWords; ++w) v[w] = staged[padded(element_place(e) + w, staging)];
   if (kPacked) v[0] = (v[0] >> (8u * ELEMENT_BYTES * (e % kPerWord))) & kElementMask;
   return v;
 }
@@ -105,18 +96,18 @@ __device__ __forceinline__ Box locate_box(const PermutePush& push, uint id) {
   for (uint a = 0u; a < kAxes; ++a) {
     uint start = take_digit(push, id, a);
     if (a < kBoxed) {
-      box.size[a] = box_size(push, a);
-      box.inside[a] = start + 1u == axis_count(push, a) ? box_last(push, a) : box.size[a];
+      box.size[a] = box_sizes(push, a).x;
+      box.inside[a] = start + 1u == axis_count(push, a) ? box_sizes(push, a).y : box.size[a];
       box.stride[a] = box.elements;
       box.elements *= box.size[a];
       box.dst[a] = dst_stride(push, a);
-      box.multiplier[a] = multiplier_of(push, a);
+      box.multiplier[a] = box_multiplier(push, a);
       start *= box.size[a];
     }
     box.from += offset_t(start) * src_stride(push, a);
     box.to += offset_t(start) * dst_stride(push, a);
 #pragma unroll
-    for (uint b = 0u; b < kBounds; ++b) box.bound_at[b] += int(start) * bound_coefficient(push, kOwnWords, b, a);
+    for (uint b = 0u; b < kBounds; ++b) box.bound_at[b] += int(start) * bound_coefficient(push, b, a);
   }
   return box;
 }
@@ -132,29 +123,29 @@ __device__ __forceinline__ bool load_access(const PermutePush& push, const Box& 
   for (uint a = 0u; a < kBoxed; ++a) {
     uint digit = e;
     if (a + 1u < kBoxed) {
-      e = divide_by_size(e, multiplier_of(push, a));
+      e = divide_by_size(e, box_multiplier(push, a));
       digit -= e * box.size[a];
     }
     inside = inside && digit < box.inside[a];
     at += offset_t(digit) * src_stride(push, a);
 #pragma unroll
-    for (uint b = 0u; b < kReadBounds; ++b) bound_at[b] += int(digit) * bound_coefficient(push, kOwnWords, b, a);
+    for (uint b = 0u; b < kReadBounds; ++b) bound_at[b] += int(digit) * bound_coefficient(push, b, a);
   }
   bool reads = inside;
 #pragma unroll
-  for (uint b = 0u; b < kReadBounds; ++b) reads = reads && bound_at[b] < read_limit(push, kOwnWords, b);
+  for (uint b = 0u; b < kReadBounds; ++b) reads = reads && bound_at[b] < read_limit(push, b);
   value = {};
   if (reads) value = load_bytes(push.src, at, kLoad * ELEMENT_BYTES);
   return inside;
 }
 
-__device__ __forceinline__ void stage_access(uint e, const uvec4& value, uint padding) {
+__device__ __forceinline__ void stage_access(uint e, const uvec4& value, const uint3& staging) {
   if (kPacked || ELEMENT_BYTES >= 4) {
 #pragma unroll
-    for (uint w = 0u; w < kLoad * ELEMENT_BYTES / 4u; ++w) stage_word(element_place(e) + w, padding, value[w]);
+    for (uint w = 0u; w < kLoad * ELEMENT_BYTES / 4u; ++w) stage_word(element_place(e) + w, staging, value[w]);
   } else {
 #pragma unroll
-    for (uint i = 0u; i < kLoad; ++i) stage_word(e + i, padding, element_of(value, i));
+    for (uint i = 0u; i < kLoad; ++i) stage_word(e + i, staging, element_of(value, i));
   }
 }
 
@@ -174,7 +165,7 @@ __device__ __forceinline__ Box in_store_order(const Box& box, uint order) {
   Box stored = box;
 #pragma unroll
   for (uint place = 0u; place < kBoxed; ++place) {
-    const uint a = (order >> (4u * place)) & 15u;
+    const uint a = PERMUTE_BOX_AXIS_AT(order, place);
     stored.size[place] = pick(a, box.size);
     stored.inside[place] = pick(a, box.inside);
     stored.stride[place] = pick(a, box.stride);
@@ -185,7 +176,7 @@ __device__ __forceinline__ Box in_store_order(const Box& box, uint order) {
 }
 
 // Stores the access that starts at element `o`. `o` and the axes of `box` are in the destination's order.
-__device__ __forceinline__ void store_access(const PermutePush& push, const Box& box, uint o, uint padding) {
+__device__ __forceinline__ void store_access(const PermutePush& push, const Box& box, uint o, const uint3& staging) {
   if (o >= box.elements) return;
   // o = first digit + size[0] * (second + size[1] * third)
   const uint upper = divide_by_size(o, box.multiplier[0]);
@@ -201,18 +192,18 @@ __device__ __forceinline__ void store_access(const PermutePush& push, const Box&
     inside = inside && digit[place] < box.inside[place];
     at += offset_t(digit[place]) * box.dst[place];
     if (kWriteBounds > 0u) {
-      const uint a = (padding >> (16u + 4u * place)) & 15u;
+      const uint a = PERMUTE_BOX_AXIS_AT(staging.z, place);
 #pragma unroll
       for (uint b = 0u; b < kWriteBounds; ++b) {
-        const int coefficients[PERMUTE_BOX_AXES] = {bound_coefficient(push, kOwnWords, b, 0u),
-                                                    bound_coefficient(push, kOwnWords, b, 1u),
-                                                    bound_coefficient(push, kOwnWords, b, 2u)};
+        const int coefficients[PERMUTE_BOX_AXES] = {bound_coefficient(push, b, 0u),
+                                                    bound_coefficient(push, b, 1u),
+                                                    bound_coefficient(push, b, 2u)};
         bound_at[b] += int(digit[place]) * pick(a, coefficients);
       }
     }
   }
 #pragma unroll
-  for (uint b = 0u; b < kWriteBounds; ++b) inside = inside && bound_at[b] < write_limit(push, kOwnWords, b);
+  for (uint b = 0u; b < kWriteBounds; ++b) inside = inside && bound_at[b] < write_limit(push, b);
   if (!inside) return;
   // Within an access only the first two digits change (the planner ensures this). So element n of the plane that these
   // two span is at n * stride[0] + n / size[0] * (stride[1] - size[0] * stride[0]), without carrying digits.
@@ -223,7 +214,7 @@ __device__ __forceinline__ void store_access(const PermutePush& push, const Box&
 #pragma unroll
   for (uint i = 0u; i < kStore; ++i) {
     const uint e = base + (n + i) * box.stride[0] + divide_by_size(n + i, box.multiplier[0]) * carry_stride;
-    insert_element(value, i, unstage(e, padding));
+    insert_element(value, i, unstage(e, staging));
   }
   store_bytes(push.dst, at, kStore * ELEMENT_BYTES, value);
 }
@@ -232,7 +223,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
   const uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
   if (id >= id_count(push)) return;
-  const uint padding = word(push, kOwnWord + 2u * kBoxed);
+  const uint3 staging = box_staging(push);
   const Box box = locate_box(push, id);
 
   constexpr uint step = kWorkgroup * kUnroll;
@@ -250,12 +241,12 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     }
 #pragma unroll
     for (uint u = 0u; u < kUnroll; ++u)
-      if (inside[u]) stage_access((first + u * kWorkgroup) * kLoad, value[u], padding);
+      if (inside[u]) stage_access((first + u * kWorkgroup) * kLoad, value[u], staging);
   }
 
   __syncthreads();   // the whole box is staged before loads by other invocations
 
-  const Box stored = in_store_order(box, padding >> 16);
+  const Box stored = in_store_order(box, staging.z);
   const uint stores = (box.elements + kStore - 1u) / kStore;
-  for (uint next = threadIdx.x; next < stores; next += kWorkgroup) store_access(push, stored, next * kStore, padding);
+  for (uint next = threadIdx.x; next < stores; next += kWorkgroup) store_access(push, stored, next * kStore, staging);
 }

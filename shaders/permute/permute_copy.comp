@@ -6,6 +6,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
+#include "lib/words.abi.h"
 #include "permute_copy.abi.h"
 
 layout(local_size_x_id = SECTILE_SPEC_WORKGROUP, local_size_y = 1, local_size_z = 1) in;
@@ -13,6 +14,10 @@ layout(constant_id = SECTILE_SPEC_WORKGROUP) const uint kWorkgroup = 64u;
 layout(constant_id = PERMUTE_COPY_SPEC_WIDTH) const uint kWidth = 16u;
 layout(constant_id = PERMUTE_COPY_SPEC_UNROLL) const uint kUnroll = 4u;
 layout(push_constant, std430) uniform Push { PermuteCopyPush push; };
+
+uint word(const uint k) { return push.words[k]; }
+const uint stream_end = 0u;
+SECTILE_READ(PERMUTE_COPY_WORDS)
 
 uvec2 advance(uvec2 address, uvec2 bytes) {
   uint carry;
@@ -22,13 +27,14 @@ uvec2 advance(uvec2 address, uvec2 bytes) {
 
 void main() {
   uint group = gl_WorkGroupID.x + gl_NumWorkGroups.x * (gl_WorkGroupID.y + gl_NumWorkGroups.y * gl_WorkGroupID.z);
-  if (group >= push.groups) return;
+  if (group >= groups()) return;
   const uint part = kWorkgroup * kUnroll * kWidth;
   uvec2 start;
   umulExtended(group, part, start.y, start.x);
+  const uvec2 bytes = copied_bytes();
   uint borrow;
-  uint left_lo = usubBorrow(push.bytes_lo, start.x, borrow);
-  uint left_hi = push.bytes_hi - start.y - borrow;
+  uint left_lo = usubBorrow(bytes.x, start.x, borrow);
+  uint left_hi = bytes.y - start.y - borrow;
   uint left = left_hi != 0u ? part : min(left_lo, part);
   uvec2 src = advance(push.src, start);
   uvec2 dst = advance(push.dst, start);

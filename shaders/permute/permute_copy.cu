@@ -5,11 +5,17 @@
 // 32-bit; the part's start is computed in 64 bits, so large operands need no variant.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
+#include "lib/words.abi.h"
 #include "permute_copy.abi.h"
 
 constexpr uint kWorkgroup = sectile_constant(SECTILE_SPEC_WORKGROUP, 64u);
 constexpr uint kWidth = sectile_constant(PERMUTE_COPY_SPEC_WIDTH, 16u);
 constexpr uint kUnroll = sectile_constant(PERMUTE_COPY_SPEC_UNROLL, 4u);
+
+#define SECTILE_PUSH PermuteCopyPush
+__device__ __forceinline__ uint word(const PermuteCopyPush& push, const uint k) { return push.words[k]; }
+constexpr uint stream_end = 0u;
+SECTILE_READ(PERMUTE_COPY_WORDS)
 
 __device__ __forceinline__ SectileAddress advance(SectileAddress address, uint64 bytes) {
   const uint64 sum = (uint64(address.hi) << 32 | address.lo) + bytes;
@@ -18,10 +24,10 @@ __device__ __forceinline__ SectileAddress advance(SectileAddress address, uint64
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermuteCopyPush push) {
   const uint group = group_id();
-  if (group >= push.groups) return;
+  if (group >= groups(push)) return;
   constexpr uint part = kWorkgroup * kUnroll * kWidth;
   const uint64 start = uint64(group) * part;
-  const uint64 bytes = uint64(push.bytes_hi) << 32 | push.bytes_lo;
+  const uint64 bytes = copied_bytes(push);
   const uint left = bytes - start < part ? uint(bytes - start) : part;
   const SectileAddress src = advance(push.src, start);
   const SectileAddress dst = advance(push.dst, start);

@@ -2,19 +2,15 @@
 //   v = alpha * scale * x + bias;  v = activation(v);  v += add;  rounded once to OUT.
 // ACTIVATION_LAST: v += add;  v = activation(v). ZERO: alpha is 0, and so is its term.
 //
-// The word stream of lib/permute.abi.h, with these words before it and after the kernel's own words, each only where
-// STAGE has the term:
-//   before   addresses of scale, bias and add (2 words each), alpha (f32 bits), the activation's parameters
-//   after    N index steps of scale; N index steps of bias, unless both lie along one axis (ONE_AXIS);
-//            N strides of add (S words each)
-// The planner refuses plans whose addresses would not be pushed. The words before the axes always are.
+// The word stream of lib/permute.abi.h has the stage's words before the axes, and after the kernel's own words; a term
+// that STAGE lacks takes no words. The planner refuses plans whose addresses would not be pushed. The words before the
+// axes always are.
 //
 // permute_fused: an invocation computes a run of VECTOR elements along axis 0; ids follow the destination's order. Axis
 // 0 counts runs: its strides, steps and coefficients are those of a whole run.
 // permute_fused_block: one of axes 0 and 1 is S, the source's innermost axis; the other is D, the destination's
 // innermost axis. S is axis 0, or axis 1 where SWAP is 1. Their counts are of tiles of TILE_S x TILE_D elements. An
-// invocation transposes blocks of VECTOR_S x VECTOR_D elements in registers. Own words: elements of the last tile along
-// S, and along D.
+// invocation transposes blocks of VECTOR_S x VECTOR_D elements in registers.
 #ifndef SECTILE_PERMUTE_FUSED_ABI_H
 #define SECTILE_PERMUTE_FUSED_ABI_H
 
@@ -53,6 +49,29 @@
 #define PERMUTE_FUSED_ACTIVATION_LAST 8192
 #define PERMUTE_FUSED_ZERO 16384               // with ALPHA
 
-#define PERMUTE_FUSED_BLOCK_OWN_WORDS 2
+#define PERMUTE_FUSED_HAS_ALPHA ((kStage & PERMUTE_FUSED_ALPHA) != 0u)
+#define PERMUTE_FUSED_HAS_SCALE ((kStage & PERMUTE_FUSED_SCALE) != 0u)
+#define PERMUTE_FUSED_HAS_BIAS ((kStage & PERMUTE_FUSED_BIAS) != 0u)
+#define PERMUTE_FUSED_HAS_ADD ((kStage & PERMUTE_FUSED_ADD) != 0u)
+// Bias has index steps of its own: it does not lie along scale's axis.
+#define PERMUTE_FUSED_HAS_BIAS_STEPS ((kStage & (PERMUTE_FUSED_BIAS | PERMUTE_FUSED_ONE_AXIS)) == PERMUTE_FUSED_BIAS)
+#define PERMUTE_FUSED_ACTIVATION_OF(stage) (((stage) >> PERMUTE_FUSED_ACTIVATION_SHIFT) & 15u)
+
+#define PERMUTE_FUSED_FIRST_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)           \
+  WORD_IF(address, scale_address, stream, PERMUTE_FUSED_HAS_SCALE, 0)       \
+  WORD_IF(address, bias_address, scale_address, PERMUTE_FUSED_HAS_BIAS, 0)  \
+  WORD_IF(address, add_address, bias_address, PERMUTE_FUSED_HAS_ADD, 0)     \
+  WORD_IF(float, alpha, add_address, PERMUTE_FUSED_HAS_ALPHA, 1)            \
+  WORDS(float, activation_parameter, alpha, SECTILE_ACTIVATION_PARAMETERS(PERMUTE_FUSED_ACTIVATION_OF(kStage)))
+
+#define PERMUTE_FUSED_LAST_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                   \
+  WORDS_IF(uint, scale_step, own, PERMUTE_FUSED_HAS_SCALE, kAxes)                  \
+  WORDS_IF(uint, own_bias_step, scale_step, PERMUTE_FUSED_HAS_BIAS_STEPS, kAxes)   \
+  WORDS_IF(stride, add_stride, own_bias_step, PERMUTE_FUSED_HAS_ADD, kAxes)
+
+// Elements of the last tile along S, and along D.
+#define PERMUTE_FUSED_BLOCK_WORDS(WORD, WORD_IF, WORDS, WORDS_IF) \
+  WORD(uint, last_s, shifts)                                      \
+  WORD(uint, last_d, last_s)
 
 #endif

@@ -13,7 +13,6 @@
 // from words.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#define OWN_WORDS 0u
 #include "lib/fused.glsl"
 
 layout(constant_id = PERMUTE_FUSED_SPEC_VECTOR) const uint kVector = 1u;
@@ -34,7 +33,7 @@ void main() {
     add_at += offset_t(digit) * add_stride(a);
     scale_at += digit * scale_step(a);
     bias_at += digit * bias_step(a);
-    [[unroll]] for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(kWordsBeforeBounds, b, a);
+    [[unroll]] for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(b, a);
   }
 
   // A bound's sum increases along a run: where the first element has no source, no later one has.
@@ -43,9 +42,9 @@ void main() {
     reads[i] = true;
     writes[i] = true;
     [[unroll]] for (uint b = 0u; b < kBounds; ++b) {
-      int sum = at[b] + int(i) * (bound_coefficient(kWordsBeforeBounds, b, 0u) / int(kVector));
-      if (b < kReadBounds) reads[i] = reads[i] && sum < read_limit(kWordsBeforeBounds, b);
-      if (b < kWriteBounds) writes[i] = writes[i] && sum < write_limit(kWordsBeforeBounds, b);
+      int sum = at[b] + int(i) * (bound_coefficient(b, 0u) / int(kVector));
+      if (b < kReadBounds) reads[i] = reads[i] && sum < read_limit(b);
+      if (b < kWriteBounds) writes[i] = writes[i] && sum < write_limit(b);
     }
     reads[i] = reads[i] && writes[i];
   }

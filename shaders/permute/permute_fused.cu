@@ -8,7 +8,6 @@
 // problem that has an elementwise stage: the source may be gathered element by element, and blocks may be padded.
 // Variants: word: 32-bit accesses and wider; narrow: 1-byte and 2-byte accesses as well. Plans for CUDA use no others.
 #include "lib/cuda.cuh"
-#define OWN_WORDS 0u
 #include "lib/fused.cuh"
 
 constexpr uint kVector = sectile_constant(PERMUTE_FUSED_SPEC_VECTOR, 1u);
@@ -30,7 +29,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     scale_at += digit * scale_step(push, a);
     bias_at += digit * bias_step(push, a);
 #pragma unroll
-    for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(push, kWordsBeforeBounds, b, a);
+    for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(push, b, a);
   }
 
   // A bound's sum increases along a run: where the first element has no source, no later one has.
@@ -41,9 +40,9 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     writes[i] = true;
 #pragma unroll
     for (uint b = 0u; b < kBounds; ++b) {
-      int sum = at[b] + int(i) * (bound_coefficient(push, kWordsBeforeBounds, b, 0u) / int(kVector));
-      if (b < kReadBounds) reads[i] = reads[i] && sum < read_limit(push, kWordsBeforeBounds, b);
-      if (b < kWriteBounds) writes[i] = writes[i] && sum < write_limit(push, kWordsBeforeBounds, b);
+      int sum = at[b] + int(i) * (bound_coefficient(push, b, 0u) / int(kVector));
+      if (b < kReadBounds) reads[i] = reads[i] && sum < read_limit(push, b);
+      if (b < kWriteBounds) writes[i] = writes[i] && sum < write_limit(push, b);
     }
     reads[i] = reads[i] && writes[i];
   }
@@ -67,20 +66,21 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     for (uint i = 0u; i < kVector; i += kAddLoad)
       if (reads[i])
         unpack_elements(kOut, kAddLoad,
-                        load_elements(kOut, word2(push, kAtAdd),
+                        load_elements(kOut, add_address(push),
                                       add_at + offset_t(i) * (add_stride(push, 0u) / offset_t(kVector)), kAddLoad),
                         i, add);
 
   const bool scale_varies = (kStage & PERMUTE_FUSED_SCALE_S) != 0u, bias_varies = (kStage & PERMUTE_FUSED_BIAS_S) != 0u;
   float factor = alpha(push), bias = 0.0;
-  if (kHasScale != 0u && !scale_varies && reads[0]) factor *= vector_element(word2(push, 0u), scale_at);
-  if (kHasBias != 0u && !bias_varies && reads[0]) bias = vector_element(word2(push, kAtBias), bias_at);
+  if (kHasScale != 0u && !scale_varies && reads[0]) factor *= vector_element(scale_address(push), scale_at);
+  if (kHasBias != 0u && !bias_varies && reads[0]) bias = vector_element(bias_address(push), bias_at);
 #pragma unroll
   for (uint i = 0u; i < kVector; ++i) {
     if (reads[i]) {
       float own_factor = factor, own_bias = bias;
-      if (scale_varies) own_factor *= vector_element(word2(push, 0u), scale_at + i * (scale_step(push, 0u) / kVector));
-      if (bias_varies) own_bias = vector_element(word2(push, kAtBias), bias_at + i * (bias_step(push, 0u) / kVector));
+      if (scale_varies)
+        own_factor *= vector_element(scale_address(push), scale_at + i * (scale_step(push, 0u) / kVector));
+      if (bias_varies) own_bias = vector_element(bias_address(push), bias_at + i * (bias_step(push, 0u) / kVector));
       v[i] = computed(push, x[i], own_factor, own_bias, add[i]);
     }
   }

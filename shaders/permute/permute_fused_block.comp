@@ -9,7 +9,7 @@
 // Variants: word: 32-bit accesses and wider; narrow: 1-byte and 2-byte accesses as well.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#define OWN_WORDS PERMUTE_FUSED_BLOCK_OWN_WORDS
+#define OWN_WORDS PERMUTE_FUSED_BLOCK_WORDS
 #include "lib/fused.glsl"
 
 layout(constant_id = PERMUTE_FUSED_SPEC_VECTOR_S) const uint kVectorS = 4u;
@@ -42,7 +42,7 @@ Tile locate_tile(uint id) {
     uint digit = take_digit(id, a);
     if (a < 2u) {
       if (digit + 1u == axis_count(a)) {
-        if (a == kAxisS) t.size_s = word(kOwnWord); else t.size_d = word(kOwnWord + 1u);
+        if (a == kAxisS) t.size_s = last_s(); else t.size_d = last_d();
       }
       digit *= a == kAxisS ? kTileS : kTileD;
     }

@@ -8,7 +8,7 @@
 // of the source and stored as columns of the destination.
 // Variants: word: 32-bit accesses and wider; narrow: 1-byte and 2-byte accesses as well.
 #include "lib/cuda.cuh"
-#define OWN_WORDS PERMUTE_FUSED_BLOCK_OWN_WORDS
+#define OWN_WORDS PERMUTE_FUSED_BLOCK_WORDS
 #include "lib/fused.cuh"
 
 constexpr uint kVectorS = sectile_constant(PERMUTE_FUSED_SPEC_VECTOR_S, 4u);
@@ -42,7 +42,7 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
     uint digit = take_digit(push, id, a);
     if (a < 2u) {
       if (digit + 1u == axis_count(push, a)) {
-        if (a == kAxisS) t.size_s = word(push, kOwnWord); else t.size_d = word(push, kOwnWord + 1u);
+        if (a == kAxisS) t.size_s = last_s(push); else t.size_d = last_d(push);
       }
       digit *= a == kAxisS ? kTileS : kTileD;
     }
@@ -143,12 +143,12 @@ __device__ __forceinline__ void transpose_block(const PermutePush& push, const T
   read_rows(push, t, s, d, rows);
   BlockVector scale, bias;
   if (kHasScale != 0u) {
-    scale.address = word2(push, 0u);
+    scale.address = scale_address(push);
     scale.at = t.scale; scale.step_s = scale_step(push, kAxisS); scale.step_d = scale_step(push, kAxisD);
     load_block_vector(scale, kScaleS, kScaleD, s, d, t);
   }
   if (kHasBias != 0u) {
-    bias.address = word2(push, kAtBias);
+    bias.address = bias_address(push);
     bias.at = t.bias; bias.step_s = bias_step(push, kAxisS); bias.step_d = bias_step(push, kAxisD);
     load_block_vector(bias, kBiasS, kBiasD, s, d, t);
   }
@@ -163,7 +163,7 @@ __device__ __forceinline__ void transpose_block(const PermutePush& push, const T
 #pragma unroll
       for (uint r = 0u; r < kVectorD; r += kAddLoad)
         unpack_elements(kOut, kAddLoad,
-                        load_elements(kOut, word2(push, kAtAdd),
+                        load_elements(kOut, add_address(push),
                                       t.add + offset_t(column) * add_stride(push, kAxisS) +
                                           offset_t(min(d + r, t.size_d - kAddLoad)) * add_stride(push, kAxisD),
                                       kAddLoad),

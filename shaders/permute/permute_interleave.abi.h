@@ -24,6 +24,5 @@
 
 // Maximum number of 32-bit words that the SOURCES * SRC_RUN * STEPS elements of an invocation may take.
 #define PERMUTE_INTERLEAVE_MAX_WORDS 96
-#define PERMUTE_INTERLEAVE_OWN_WORDS 0
 
 #endif

@@ -43,11 +43,11 @@ void main() {
       from += offset_t(digit) * src_stride(a);
       to[u] += offset_t(digit) * dst_stride(a);
       [[unroll]] for (uint b = 0u; b < max(kReadBounds, kWriteBounds); ++b)
-        at[b] += int(digit) * bound_coefficient(0u, b, a);
+        at[b] += int(digit) * bound_coefficient(b, a);
     }
     bool reads = writes[u];
-    [[unroll]] for (uint b = 0u; b < kReadBounds; ++b) reads = reads && at[b] < read_limit(0u, b);
-    [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b) writes[u] = writes[u] && at[b] < write_limit(0u, b);
+    [[unroll]] for (uint b = 0u; b < kReadBounds; ++b) reads = reads && at[b] < read_limit(b);
+    [[unroll]] for (uint b = 0u; b < kWriteBounds; ++b) writes[u] = writes[u] && at[b] < write_limit(b);
     value[u] = uvec4(0u);
     if (reads) value[u] = load_bytes(push.src, from, ELEMENT_BYTES);
   }

@@ -43,13 +43,13 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
       from += offset_t(digit) * src_stride(push, a);
       to[u] += offset_t(digit) * dst_stride(push, a);
 #pragma unroll
-      for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(push, 0u, b, a);
+      for (uint b = 0u; b < kBounds; ++b) at[b] += int(digit) * bound_coefficient(push, b, a);
     }
     bool reads = writes[u];
 #pragma unroll
-    for (uint b = 0u; b < kReadBounds; ++b) reads = reads && at[b] < read_limit(push, 0u, b);
+    for (uint b = 0u; b < kReadBounds; ++b) reads = reads && at[b] < read_limit(push, b);
 #pragma unroll
-    for (uint b = 0u; b < kWriteBounds; ++b) writes[u] = writes[u] && at[b] < write_limit(push, 0u, b);
+    for (uint b = 0u; b < kWriteBounds; ++b) writes[u] = writes[u] && at[b] < write_limit(push, b);
     value[u] = {};
     if (reads) value[u] = load_bytes(push.src, from, ELEMENT_BYTES);
   }

@@ -13,8 +13,6 @@
 // it, its start rounded down to an access. So its first access also holds bytes of the HALO runs before the tile, which
 // the tile loads too. A row's first and last access, where it is shared with other data, is written in units. The last
 // tile leaves room for the rounding, and may hold no run.
-// Own words: runs of the last tile along S, the same along D, end of the source in units, counted from the first that
-// the axes address (one stride wide).
 #ifndef SECTILE_PERMUTE_RUNS_ABI_H
 #define SECTILE_PERMUTE_RUNS_ABI_H
 
@@ -36,5 +34,10 @@
 // Maximum number of words that an invocation holds: the runs of a block's rows, and of the rows before it that its
 // first word needs.
 #define PERMUTE_RUNS_MAX_WORDS 160
+
+#define PERMUTE_RUNS_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                 \
+  WORD(uint, last_s, shifts)            /* runs of the last tile along S */                                \
+  WORD(uint, runs_d, last_s)            /* runs of all tiles along D */                                    \
+  WORD(stride, source_units, runs_d)    /* end of the source, from the first unit that the axes address */
 
 #endif

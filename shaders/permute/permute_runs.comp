@@ -13,6 +13,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
 #include "permute_runs.abi.h"
+#define OWN_WORDS PERMUTE_RUNS_WORDS
 #include "lib/permute.glsl"
 
 layout(constant_id = PERMUTE_RUNS_SPEC_RUN) const uint kRun = 3u;
@@ -66,14 +67,6 @@ struct Tile {
   uint head, tail;              // the words before and after those, as far as they lie inside the source
 };
 
-offset_t source_units() {
-#ifdef WIDE
-  return stride_at(kOwnWord + 2u);
-#else
-  return offset_t(word(kOwnWord + 2u));
-#endif
-}
-
 #if ELEMENT_BYTES < 4
 uint unit_at(offset_t at) { return load_bytes(push.src, at, ELEMENT_BYTES).x; }
 
@@ -118,9 +111,9 @@ Tile locate_tile(uint id) {
     if (a < 2u) {
       step = a == axis_s ? kTileS : kStepD;
       if (a == axis_s) {
-        if (digit + 1u == axis_count(a)) t.size_s = int(word(kOwnWord));
+        if (digit + 1u == axis_count(a)) t.size_s = int(last_s());
       } else {
-        t.size_d = int(min(word(kOwnWord + 1u) - digit * kStepD + 2u * kStepD, 4u * kStepD)) - 2 * int(kStepD);
+        t.size_d = int(min(runs_d() - digit * kStepD + 2u * kStepD, 4u * kStepD)) - 2 * int(kStepD);
         if (digit != 0u) t.first_row = -int(kStaged != 0u ? kHalo : kFront);
       }
     }

@@ -12,6 +12,7 @@
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "permute_runs.abi.h"
+#define OWN_WORDS PERMUTE_RUNS_WORDS
 #include "lib/permute.cuh"
 
 constexpr uint kRun = sectile_constant(PERMUTE_RUNS_SPEC_RUN, 3u);
@@ -75,14 +76,6 @@ struct Tile {
   uint head, tail;              // the words before and after those, as far as they lie inside the source
 };
 
-__device__ __forceinline__ offset_t source_units(const PermutePush& push) {
-#ifdef WIDE
-  return stride_at(push, kOwnWord + 2u);
-#else
-  return offset_t(word(push, kOwnWord + 2u));
-#endif
-}
-
 #if ELEMENT_BYTES < 4
 __device__ __forceinline__ uint unit_at(const PermutePush& push, offset_t at) {
   return load_bytes(push.src, at, ELEMENT_BYTES)[0];
@@ -136,9 +129,9 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id) {
     if (a < 2u) {
       step = a == axis_s ? kTileS : kStepD;
       if (a == axis_s) {
-        if (digit + 1u == axis_count(push, a)) t.size_s = int(word(push, kOwnWord));
+        if (digit + 1u == axis_count(push, a)) t.size_s = int(last_s(push));
       } else {
-        t.size_d = int(min(word(push, kOwnWord + 1u) - digit * kStepD + 2u * kStepD, 4u * kStepD)) - 2 * int(kStepD);
+        t.size_d = int(min(runs_d(push) - digit * kStepD + 2u * kStepD, 4u * kStepD)) - 2 * int(kStepD);
         if (digit != 0u) t.first_row = -int(kStaged != 0u ? kHalo : kFront);
       }
     }

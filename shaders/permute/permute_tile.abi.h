@@ -4,7 +4,6 @@
 // A workgroup moves TILE_S x TILE_D elements. An invocation loads blocks of VECTOR_D rows (along D) by VECTOR_S
 // elements (along S, one access a row) and transposes them in registers. permute_tile then stages them in workgroup
 // memory as words of VECTOR_D elements; permute_block stores them directly. Stores are STORE_BYTES wide along D.
-// Own words: elements of the last tile along S, the same along D.
 #ifndef SECTILE_PERMUTE_TILE_ABI_H
 #define SECTILE_PERMUTE_TILE_ABI_H
 
@@ -21,6 +20,9 @@
 // permute_block only (SKEW's id): 1: consecutive invocations take consecutive blocks along D
 #define PERMUTE_BLOCK_SPEC_LANES_D 13
 
-#define PERMUTE_TILE_OWN_WORDS 2
+// Elements of the last tile along S, and along D.
+#define PERMUTE_TILE_WORDS(WORD, WORD_IF, WORDS, WORDS_IF) \
+  WORD(uint, last_s, shifts)                               \
+  WORD(uint, last_d, last_s)
 
 #endif

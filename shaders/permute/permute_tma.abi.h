@@ -17,6 +17,4 @@
 #define PERMUTE_TMA_SPEC_RANK 8       // of the tensor maps, 2 to 5
 #define PERMUTE_TMA_SPEC_RESERVE 9    // unused bytes of workgroup memory, to limit how many workgroups run at once
 
-#define PERMUTE_TMA_OWN_WORDS 0
-
 #endif

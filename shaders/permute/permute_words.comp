@@ -12,9 +12,8 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
 #include "permute_words.abi.h"
+#define OWN_WORDS PERMUTE_WORDS_WORDS
 #include "lib/permute.glsl"
-
-const uint kOwnWords = PERMUTE_WORDS_OWN_WORDS;
 
 // The 32-bit word that contains a byte. Byte offsets are relative to the operand's address rounded down to a word.
 #ifdef WIDE
@@ -41,11 +40,11 @@ void main() {
     from += offset_t(digit) * src_stride(a);
     to += offset_t(digit) * dst_stride(a);
     [[unroll]] for (uint b = 0u; b < max(kReadBounds, kWriteBounds); ++b)
-      bound_at[b] += int(digit) * bound_coefficient(kOwnWords, b, a);
+      bound_at[b] += int(digit) * bound_coefficient(b, a);
   }
 
   const int per_word = 4 / ELEMENT_BYTES;
-  const int run = int(word(kOwnWord));
+  const int run = int(run_elements());
   const bool contiguous = dst_stride(0u) == offset_t(1);
   // `first`: index in the run of this word's first element; negative where the word starts before the run.
   offset_t run_byte = to * ELEMENT_BYTES + offset_t(push.dst.x & 3u);
@@ -59,9 +58,9 @@ void main() {
     bool writes = at >= 0 && at < run && (contiguous || i == 0);
     bool reads = true;
     [[unroll]] for (uint b = 0u; b < max(kReadBounds, kWriteBounds); ++b) {
-      int sum = bound_at[b] + at * bound_coefficient(kOwnWords, b, 0u);
-      if (b < kReadBounds) reads = reads && sum < read_limit(kOwnWords, b);
-      if (b < kWriteBounds) writes = writes && sum < write_limit(kOwnWords, b);
+      int sum = bound_at[b] + at * bound_coefficient(b, 0u);
+      if (b < kReadBounds) reads = reads && sum < read_limit(b);
+      if (b < kWriteBounds) writes = writes && sum < write_limit(b);
     }
     uint shift = 8u * ELEMENT_BYTES * uint(i);
     if (!contiguous) shift = 8u * (uint(word_byte) & 3u);

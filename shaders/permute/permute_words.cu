@@ -11,9 +11,9 @@
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "permute_words.abi.h"
+#define OWN_WORDS PERMUTE_WORDS_WORDS
 #include "lib/permute.cuh"
 
-constexpr uint kOwnWords = PERMUTE_WORDS_OWN_WORDS;
 constexpr uint kElementMask = 0xffffffffu >> (32u - 8u * ELEMENT_BYTES);
 
 // The 32-bit word that contains a byte. Byte offsets are relative to the operand's address rounded down to a word.
@@ -39,11 +39,11 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     from += offset_t(digit) * src_stride(push, a);
     to += offset_t(digit) * dst_stride(push, a);
 #pragma unroll
-    for (uint b = 0u; b < kBounds; ++b) bound_at[b] += int(digit) * bound_coefficient(push, kOwnWords, b, a);
+    for (uint b = 0u; b < kBounds; ++b) bound_at[b] += int(digit) * bound_coefficient(push, b, a);
   }
 
   constexpr int per_word = 4 / ELEMENT_BYTES;
-  const int run = int(word(push, kOwnWord));
+  const int run = int(run_elements(push));
   const bool contiguous = dst_stride(push, 0u) == offset_t(1);
   // `first`: index in the run of this word's first element; negative where the word starts before the run.
   const offset_t run_byte = to * ELEMENT_BYTES + offset_t(push.dst.lo & 3u);
@@ -59,9 +59,9 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
     bool reads = true;
 #pragma unroll
     for (uint b = 0u; b < kBounds; ++b) {
-      const int sum = bound_at[b] + at * bound_coefficient(push, kOwnWords, b, 0u);
-      if (b < kReadBounds) reads = reads && sum < read_limit(push, kOwnWords, b);
-      if (b < kWriteBounds) writes = writes && sum < write_limit(push, kOwnWords, b);
+      const int sum = bound_at[b] + at * bound_coefficient(push, b, 0u);
+      if (b < kReadBounds) reads = reads && sum < read_limit(push, b);
+      if (b < kWriteBounds) writes = writes && sum < write_limit(push, b);
     }
     const uint shift = 8u * (contiguous ? ELEMENT_BYTES * uint(i) : uint(word_byte) & 3u);
     if (writes) {

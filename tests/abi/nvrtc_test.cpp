@@ -33,7 +33,7 @@ TEST_CASE("interface headers compile with NVRTC") {
   same("sizeof(((PermutePush*)0)->words)", sizeof(PermutePush::words));
   same("alignof(PermutePush)", alignof(PermutePush));
   same("sizeof(PermuteCopyPush)", sizeof(PermuteCopyPush));
-  same("sizeof(((PermuteCopyPush*)0)->groups)", sizeof(PermuteCopyPush::groups));
+  same("sizeof(((PermuteCopyPush*)0)->words)", sizeof(PermuteCopyPush::words));
   same("alignof(PermuteCopyPush)", alignof(PermuteCopyPush));
   same("sizeof(MatmulPush)", sizeof(MatmulPush));
   same("sizeof(((MatmulPush*)0)->a)", sizeof(MatmulPush::a));

@@ -5,15 +5,13 @@
 
 #include "support/scope.hpp"
 
-#include "permute/permute_box.abi.h"
-#include "permute/permute_copy.abi.h"
-#include "permute/permute_fused.abi.h"
 #include "permute/permute_rows.abi.h"
-#include "permute/permute_runs.abi.h"
-#include "permute/permute_tile.abi.h"
+#include "plan/permute/kernel_words.hpp"
 
+#include <array>
 #include <cstring>
 #include <memory>
+#include <span>
 
 using namespace sectile;
 using namespace sectile::emulated;
@@ -25,32 +23,35 @@ namespace {
 // The stream of words that lib/permute.abi.h describes.
 class Words {
  public:
-  explicit Words(const Step& step) : step_(step), wide_(step.kernel.variant.ends_with(".wide")) {
-    all_pushed_ = !wide_ && !step.kernel.variant.ends_with(".long");
+  explicit Words(const Step& step)
+      : wide_(step.kernel.variant.ends_with(".wide")), constants_{.kAxes = constant_of(step, PERMUTE_SPEC_AXES)} {
+    std::uint32_t pushed = PERMUTE_PUSH_WORDS;
+    if (wide_ || step.kernel.variant.ends_with(".long")) pushed = constant_of(step, PERMUTE_SPEC_PUSHED);
+    for (std::uint32_t k = 0; k < pushed; ++k)
+      std::memcpy(&word_[k], step.push.data() + offsetof(PermutePush, words) + std::size_t{4} * k, 4);
+    for (const Constant& constant : step.constants)
+      if (constant.id >= PERMUTE_SPEC_WORD0 && constant.id < PERMUTE_SPEC_WORD0 + word_.size())
+        word_.at(constant.id - PERMUTE_SPEC_WORD0) = constant.value;
     if (step.kernel.stem.starts_with("permute_fused")) {
-      const std::uint32_t stage = constant_of(step, PERMUTE_FUSED_SPEC_STAGE);
-      for (const std::uint32_t part :
-           std::initializer_list<std::uint32_t>{PERMUTE_FUSED_SCALE, PERMUTE_FUSED_BIAS, PERMUTE_FUSED_ADD})
-        first_ += (stage & part) != 0 ? 2 : 0;
-      first_ += (stage & PERMUTE_FUSED_ALPHA) != 0 ? 1 : 0;
+      constants_.kStage = constant_of(step, PERMUTE_FUSED_SPEC_STAGE);
+      first_ = detail::size_of<detail::PermuteFusedFirstWords>(constants_);
     }
   }
-  std::uint32_t axes() const { return constant_of(step_, PERMUTE_SPEC_AXES); }
-  std::uint32_t count(std::uint32_t axis) const { return word(first_ + axis * axis_words()); }
-  std::uint32_t own(std::uint32_t k) const {
-    return word(first_ + axes() * axis_words() + (axes() + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD + k);
+  std::uint32_t axes() const { return constants_.kAxes; }
+  std::uint32_t count(std::uint32_t axis) const {
+    return detail::PermuteAxisWordsReader{{}, from(first_ + axis * axis_words()), wide_}.axis_count();
+  }
+  // The kernel's own words.
+  std::span<const std::uint32_t> own() const {
+    return from(first_ + axes() * axis_words() + detail::size_of<detail::PermuteShiftWords>(constants_));
   }
 
  private:
-  std::uint32_t axis_words() const { return wide_ ? 6 : 4; }
-  std::uint32_t word(std::uint32_t k) const {
-    if (!all_pushed_ && k >= constant_of(step_, PERMUTE_SPEC_PUSHED)) return constant_of(step_, PERMUTE_SPEC_WORD0 + k);
-    std::uint32_t word = 0;
-    std::memcpy(&word, step_.push.data() + offsetof(PermutePush, words) + std::size_t{4} * k, 4);
-    return word;
-  }
-  const Step& step_;
-  bool wide_, all_pushed_;
+  std::uint32_t axis_words() const { return detail::size_of<detail::PermuteAxisWords>({}, wide_); }
+  std::span<const std::uint32_t> from(std::uint32_t k) const { return std::span(word_).subspan(k); }
+  bool wide_;
+  detail::PermuteConstants constants_;
+  std::array<std::uint32_t, PERMUTE_FUSED_MAX_WORDS> word_{};
   std::uint32_t first_ = 0;
 };
 
@@ -96,7 +97,8 @@ Groups groups_of(const Step& step, const std::string& candidate) {
   if (stem == "permute_copy") {
     PermuteCopyPush push;
     std::memcpy(&push, step.push.data(), sizeof push);
-    return {0, push.groups - 1, push.groups > 1};
+    const std::uint32_t groups = detail::PermuteCopyWordsReader{{}, push.words}.groups();
+    return {0, groups - 1, groups > 1};
   }
   const Words words(step);
   std::uint64_t ids = 1;
@@ -106,8 +108,9 @@ Groups groups_of(const Step& step, const std::string& candidate) {
   if (stem == "permute_words" || stem == "permute_fused" || stem == "permute_interleave")
     return groups_of_ids(ids, step.workgroup[0]);
   if (stem == "permute_box") {
+    const detail::PermuteBoxWordsReader box{{}, words.own()};
     std::uint32_t boxed = 0;
-    while (boxed < PERMUTE_BOX_AXES && (words.own(boxed) & 0xffffu) > 1) ++boxed;
+    while (boxed < PERMUTE_BOX_AXES && box.box_sizes(boxed).x > 1) ++boxed;
     Groups groups = groups_of_tiles(words, boxed);
     groups.whole = true;  // a box of a whole axis has all of it
     return groups;

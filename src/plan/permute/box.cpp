@@ -295,13 +295,18 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
       add(a, static_cast<std::uint32_t>(c.nest.axis[static_cast<std::size_t>(a)].extent));
   // The kernel has three boxed axes. With fewer, the third is the first of the other axes, with one index in the box.
   if (d.axes < kMaxBoxed) d.add_axis(NestAxis{}, 1);
-  std::uint32_t order = 0;
+  std::array<U16x2, kMaxBoxed> sizes;
+  std::array<std::uint32_t, kMaxBoxed> multiplier{}, order{};
   for (std::size_t b = 0; b < kMaxBoxed; ++b) {
-    d.add_own(box.size[b] | box.last[b] << 16);
-    order |= static_cast<std::uint32_t>(box.order[b]) << (4 * b);
+    sizes[b] = {.x = box.size[b], .y = box.last[b]};
+    multiplier[b] = box.size[b] > 1 ? small_multiplier(box.size[b]) : 0;
+    order[b] = static_cast<std::uint32_t>(box.order[b]);
   }
-  for (std::size_t b = 0; b < kMaxBoxed; ++b) d.add_own(box.size[b] > 1 ? small_multiplier(box.size[b]) : 0);
-  d.add_own(box.padding_shift | box.padding << 8 | order << 16);
+  d.set_own(PermuteBoxWords{
+      .box_sizes = sizes,
+      .box_multiplier = multiplier,
+      .box_staging =
+          U8x2U16{.x = box.padding_shift, .y = box.padding, .z = PERMUTE_BOX_ORDER(order[0], order[1], order[2])}});
   const std::uint32_t shared = std::min(c.limits.workgroup_memory, kSharedBytes) / 4;
   d.add_constant(PERMUTE_BOX_SPEC_LOAD_VECTOR, box.load_vector);
   d.add_constant(PERMUTE_BOX_SPEC_STORE_VECTOR, box.store_vector);
@@ -360,9 +365,9 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   Box box;
   Refusal ignored(false);
   build_box(c, r, box, ignored);
-  const std::uint32_t padding = d.own.back();
-  box.padding_shift = padding & 255;
-  box.padding = padding >> 8 & 255;
+  const U8x2U16 staging = PermuteBoxWordsReader{{}, d.own.all()}.box_staging();
+  box.padding_shift = staging.x;
+  box.padding = staging.y;
   PermuteEstimate e;
   e.groups = d.groups;
   e.interior = count_box(c, box, false, c.explain);

@@ -47,9 +47,7 @@ Result<Step> step(const PermuteConfig& config, const Nest& nest, const DevicePro
   s.grid = *grid;
   const auto bytes = static_cast<std::uint64_t>(nest.elements()) * nest.element_bytes;
   PermuteCopyPush push{};
-  push.bytes_lo = static_cast<std::uint32_t>(bytes);
-  push.bytes_hi = static_cast<std::uint32_t>(bytes >> 32);
-  push.groups = static_cast<std::uint32_t>(config.groups);
+  std::ranges::copy(config.own.all(), push.words);
   s.push.resize(sizeof push);
   std::memcpy(s.push.data(), &push, sizeof push);
   const auto src = static_cast<std::uint64_t>(nest.src_byte_offset);
@@ -70,6 +68,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.add_constant(PERMUTE_COPY_SPEC_UNROLL, kTable[row].unroll);
   const auto bytes = static_cast<std::uint64_t>(c.nest.elements()) * c.nest.element_bytes;
   d.groups = ceil_div(bytes, std::uint64_t{d.workgroup} * kTable[row].unroll * width_of(c.nest));
+  d.set_own(PermuteCopyWords{.copied_bytes = bytes, .groups = static_cast<std::uint32_t>(d.groups)});
   return d;
 }
 

@@ -117,8 +117,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
     d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
     d.groups *= static_cast<std::uint64_t>(axis.extent);
   }
-  d.add_own(static_cast<std::uint32_t>(axis_s.extent - std::int64_t{tiles_s - 1} * shape.tile_s()));
-  d.add_own(static_cast<std::uint32_t>(axis_d.extent - std::int64_t{tiles_d - 1} * shape.tile_d()));
+  d.set_own(PermuteFusedBlockWords{
+      .last_s = static_cast<std::uint32_t>(axis_s.extent - std::int64_t{tiles_s - 1} * shape.tile_s()),
+      .last_d = static_cast<std::uint32_t>(axis_d.extent - std::int64_t{tiles_d - 1} * shape.tile_d())});
   add_fused_constants(d, nest, shape.widths);
   d.add_constant(PERMUTE_FUSED_SPEC_VECTOR_S, shape.vector_s);
   d.add_constant(PERMUTE_FUSED_SPEC_VECTOR_D, shape.vector_d);

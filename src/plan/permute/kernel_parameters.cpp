@@ -1,21 +1,22 @@
 #include "kernel_parameters.hpp"
 
-#include "permute/permute_fused.abi.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
 
 namespace sectile::detail {
 
 namespace {
 
+// The words of a step, in their order.
 struct Stream {
   std::array<std::uint32_t, PERMUTE_FUSED_MAX_WORDS> word{};
   std::uint32_t count = 0, most = PERMUTE_MAX_WORDS;
-  bool full = false;
+  bool wide = false, full = false;
+  std::vector<AddressSlot> addresses;
 
   void add(std::uint32_t value) {
     if (count == most) {
@@ -24,65 +25,91 @@ struct Stream {
     }
     word[count++] = value;
   }
-  void add_stride(std::int64_t stride, bool wide) {
-    add(static_cast<std::uint32_t>(stride));
-    if (wide) add(static_cast<std::uint32_t>(static_cast<std::uint64_t>(stride) >> 32));
+  // record() fills it in.
+  void add_address(const WordAddress& address) {
+    addresses.push_back(
+        {static_cast<std::uint32_t>(offsetof(PermutePush, words)) + 4 * count, address.operand, address.byte_offset});
+    add(0);
+    add(0);
   }
 };
 
-// The elementwise stage's words before the axes: addresses, which record() fills in, alpha, and the activation's
-// parameters.
-void add_stage_before_axes(Stream& stream, const PermuteConfig& config, const Nest& nest) {
+// One value of each axis.
+template <class T>
+struct EachAxis {
+  std::array<T, PERMUTE_MAX_AXES> value{};
+  EachAxis(const PermuteConfig& config, auto&& of) {
+    for (std::size_t a = 0; a < value.size(); ++a) value[a] = static_cast<T>(of(config.axis[a]));
+  }
+};
+
+// The plan's operand that has this part of the stage. Operands 0 and 1 are the source and the destination.
+std::uint32_t operand_number(const NestStage& stage, std::uint32_t bit) {
+  std::uint32_t number = 2;
+  if (bit > PERMUTE_FUSED_SCALE && stage.scale) ++number;
+  if (bit > PERMUTE_FUSED_BIAS && stage.bias) ++number;
+  return number;
+}
+
+// The elementwise stage's words before the axes.
+void add_stage_before_axes(Stream& stream, const NestStage& stage, const PermuteConstants& constants) {
   stream.most = PERMUTE_FUSED_MAX_WORDS;
-  for (const std::uint32_t bit :
-       {std::uint32_t{PERMUTE_FUSED_SCALE}, std::uint32_t{PERMUTE_FUSED_BIAS}, std::uint32_t{PERMUTE_FUSED_ADD}})
-    if ((config.stage & bit) != 0) stream.add_stride(0, true);
-  if ((config.stage & PERMUTE_FUSED_ALPHA) != 0) stream.add(std::bit_cast<std::uint32_t>(nest.stage.alpha));
-  const ActivationParameters parameters = activation_parameters(nest.stage.activation, false);
-  for (std::uint32_t i = 0; i < parameters.count; ++i) stream.add(parameters.word.at(i));
+  const auto address = [&](std::uint32_t bit, std::int64_t byte_offset) {
+    return WordAddress{operand_number(stage, bit), static_cast<std::uint64_t>(byte_offset)};
+  };
+  const ActivationParameters parameters = activation_parameters(stage.activation, false);
+  const auto parameter = std::bit_cast<std::array<float, 2>>(parameters.word);
+  PermuteFusedFirstWords{.scale_address = address(PERMUTE_FUSED_SCALE, stage.scale_byte_offset),
+                         .bias_address = address(PERMUTE_FUSED_BIAS, stage.bias_byte_offset),
+                         .add_address = address(PERMUTE_FUSED_ADD, stage.add_byte_offset),
+                         .alpha = stage.alpha,
+                         .activation_parameter = parameter}
+      .pack(stream, constants);
 }
 
 // The elementwise stage's words after the kernel's own.
-void add_stage_after_own(Stream& stream, const PermuteConfig& config, int axes) {
-  const auto each = [&](auto&& add) {
-    for (int a = 0; a < axes; ++a) add(config.axis[static_cast<std::size_t>(a)]);
+void add_stage_after_own(Stream& stream, const PermuteConfig& config, const PermuteConstants& constants) {
+  const EachAxis<std::uint32_t> scale(config, [](const StreamAxis& axis) { return axis.scale_step; });
+  const EachAxis<std::uint32_t> bias(config, [](const StreamAxis& axis) { return axis.bias_step; });
+  const EachAxis<std::int64_t> add(config, [](const StreamAxis& axis) { return axis.add_stride; });
+  PermuteFusedLastWords{.scale_step = scale.value, .own_bias_step = bias.value, .add_stride = add.value}.pack(
+      stream, constants);
+}
+
+void add_bounds(Stream& stream, const PermuteConfig& config, const Nest& nest, const PermuteConstants& constants) {
+  const auto bounds = std::max(nest.read_bounds(), nest.write_bounds());
+  const auto limit = [](std::int64_t v) {
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>(v, INT32_MIN, INT32_MAX));
   };
-  if ((config.stage & PERMUTE_FUSED_SCALE) != 0)
-    each([&](const StreamAxis& axis) { stream.add(static_cast<std::uint32_t>(axis.scale_step)); });
-  if ((config.stage & (PERMUTE_FUSED_BIAS | PERMUTE_FUSED_ONE_AXIS)) == PERMUTE_FUSED_BIAS)
-    each([&](const StreamAxis& axis) { stream.add(static_cast<std::uint32_t>(axis.bias_step)); });
-  if ((config.stage & PERMUTE_FUSED_ADD) != 0)
-    each([&](const StreamAxis& axis) { stream.add_stride(axis.add_stride, config.wide); });
+  for (std::uint32_t b = 0; b < bounds; ++b) {
+    const EachAxis<std::int32_t> coefficient(config, [&](const StreamAxis& axis) { return axis.coef[b]; });
+    PermuteBoundWords{.bound_coefficient = coefficient.value,
+                      .read_limit = limit(nest.bound[b].read_limit),
+                      .write_limit = limit(nest.bound[b].write_limit)}
+        .pack(stream, constants);
+  }
 }
 
 Stream make_stream(const PermuteConfig& config, const Nest& nest, int axes) {
+  const PermuteConstants constants{.kAxes = static_cast<std::uint32_t>(axes), .kStage = config.stage};
   Stream stream;
-  if (nest.stage.present) add_stage_before_axes(stream, config, nest);
+  stream.wide = config.wide;
+  if (nest.stage.present) add_stage_before_axes(stream, nest.stage, constants);
   std::array<std::uint32_t, (PERMUTE_MAX_AXES + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD> shifts{};
-  for (int a = 0; a < axes; ++a) {
-    const auto& axis = config.axis[static_cast<std::size_t>(a)];
+  for (std::uint32_t a = 0; a < constants.kAxes; ++a) {
+    const StreamAxis& axis = config.axis[a];
     const auto division = fast_division(axis.count);
-    stream.add(axis.count);
-    stream.add(division.multiplier);
-    stream.add_stride(axis.src_stride, config.wide);
-    stream.add_stride(axis.dst_stride, config.wide);
-    const auto at = static_cast<std::size_t>(a);
-    shifts[at / PERMUTE_SHIFTS_PER_WORD] |= division.shift << (5 * (at % PERMUTE_SHIFTS_PER_WORD));
+    PermuteAxisWords{.axis_count = axis.count,
+                     .axis_multiplier = division.multiplier,
+                     .src_stride = axis.src_stride,
+                     .dst_stride = axis.dst_stride}
+        .pack(stream);
+    shifts[a / PERMUTE_SHIFTS_PER_WORD] |= division.shift << (5 * (a % PERMUTE_SHIFTS_PER_WORD));
   }
-  for (int s = 0; s < (axes + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD; ++s)
-    stream.add(shifts[static_cast<std::size_t>(s)]);
+  PermuteShiftWords{.shifts = shifts}.pack(stream, constants);
   for (const std::uint32_t word : config.own.all()) stream.add(word);
-  if (nest.stage.present) add_stage_after_own(stream, config, axes);
-  const auto bounds = std::max(nest.read_bounds(), nest.write_bounds());
-  const auto limit = [](std::int64_t v) {
-    return static_cast<std::uint32_t>(std::clamp<std::int64_t>(v, INT32_MIN, INT32_MAX));
-  };
-  for (std::uint32_t b = 0; b < bounds; ++b) {
-    for (int a = 0; a < axes; ++a)
-      stream.add(static_cast<std::uint32_t>(config.axis[static_cast<std::size_t>(a)].coef[b]));
-    stream.add(limit(nest.bound[b].read_limit));
-    stream.add(limit(nest.bound[b].write_limit));
-  }
+  if (nest.stage.present) add_stage_after_own(stream, config, constants);
+  add_bounds(stream, config, nest, constants);
   return stream;
 }
 
@@ -152,6 +179,7 @@ Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const Devi
   std::memcpy(step.push.data(), &push, sizeof push);
   step.addresses = {{offsetof(PermutePush, src), 0, static_cast<std::uint64_t>(nest.src_byte_offset)},
                     {offsetof(PermutePush, dst), 1, static_cast<std::uint64_t>(nest.dst_byte_offset)}};
+  step.addresses.insert(step.addresses.end(), stream.addresses.begin(), stream.addresses.end());
   const auto range = [&](std::uint32_t operand, std::int64_t from, std::int64_t span, std::uint32_t bytes,
                          bool write = false) {
     const auto begin = static_cast<std::uint64_t>(from);
@@ -160,15 +188,12 @@ Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const Devi
   step.accesses = {range(0, nest.src_byte_offset, nest.src_span(), nest.element_bytes),
                    range(1, nest.dst_byte_offset, nest.dst_span(), nest.dst_element_bytes, true)};
   const NestStage& stage = nest.stage;
-  const auto operand = [&](std::int64_t from, std::int64_t span, std::uint32_t bytes) {
-    const auto number = static_cast<std::uint32_t>(step.addresses.size());  // of the operand and of its address slot
-    step.addresses.push_back({static_cast<std::uint32_t>(offsetof(PermutePush, words)) + 8 * (number - 2), number,
-                              static_cast<std::uint64_t>(from)});
-    step.accesses.push_back(range(number, from, span, bytes));
+  const auto reads = [&](std::uint32_t bit, std::int64_t from, std::int64_t span, std::uint32_t bytes) {
+    step.accesses.push_back(range(operand_number(stage, bit), from, span, bytes));
   };
-  if (stage.scale) operand(stage.scale_byte_offset, nest.scale_span(), 4);
-  if (stage.bias) operand(stage.bias_byte_offset, nest.bias_span(), 4);
-  if (stage.add) operand(stage.add_byte_offset, nest.add_span(), nest.dst_element_bytes);
+  if (stage.scale) reads(PERMUTE_FUSED_SCALE, stage.scale_byte_offset, nest.scale_span(), 4);
+  if (stage.bias) reads(PERMUTE_FUSED_BIAS, stage.bias_byte_offset, nest.bias_span(), 4);
+  if (stage.add) reads(PERMUTE_FUSED_ADD, stage.add_byte_offset, nest.add_span(), nest.dst_element_bytes);
   return step;
 }
 

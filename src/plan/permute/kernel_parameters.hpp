@@ -1,6 +1,7 @@
 // Builds a permute step and its parameter words (shaders/lib/permute.abi.h).
 #pragma once
 
+#include "kernel_words.hpp"
 #include "nest.hpp"
 #include "plan/access/limits.hpp"
 #include "plan/strategy.hpp"
@@ -55,7 +56,7 @@ struct PermuteConfig {
   bool wide = false;
   std::array<StreamAxis, kMaxRank> axis{};
   int axes = 0;
-  FixedList<std::uint32_t, 16> own;   // the kernel's own words
+  FixedList<std::uint32_t, 16> own;   // the kernel's own words, packed
   std::uint32_t stage = 0;            // PERMUTE_FUSED_* bits
   FixedList<Constant, 16> constants;  // the kernel's own constants
   std::uint32_t workgroup = 64;
@@ -65,7 +66,17 @@ struct PermuteConfig {
   std::uint64_t bank_conflicts = 0;  // of one workgroup, sampled when the padding was chosen
 
   void add_axis(const NestAxis& from, std::uint32_t count);
-  void add_own(std::uint32_t word) { own.add(word); }
+  // The kernel's own words. `wide` is set before.
+  template <class Words>
+  void set_own(const Words& words) {
+    struct {
+      FixedList<std::uint32_t, 16> list;
+      bool wide;
+      void add(std::uint32_t word) { list.add(word); }
+    } sink{{}, wide};
+    words.pack(sink);
+    own = sink.list;
+  }
   void add_constant(std::uint32_t id, std::uint32_t value) { constants.add({id, value}); }
 };
 

@@ -234,11 +234,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
     d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
     d.groups *= static_cast<std::uint64_t>(axis.extent);
   }
-  const auto src_units = static_cast<std::uint64_t>((c.nest.src_span() * c.nest.element_bytes) / m.unit);
-  d.add_own(static_cast<std::uint32_t>(axis_s.extent - std::int64_t{tiles_s - 1} * s.tile_s));
-  d.add_own(static_cast<std::uint32_t>(axis_d.extent));
-  d.add_own(static_cast<std::uint32_t>(src_units));
-  if (d.wide) d.add_own(static_cast<std::uint32_t>(src_units >> 32));
+  d.set_own(PermuteRunsWords{.last_s = static_cast<std::uint32_t>(axis_s.extent - std::int64_t{tiles_s - 1} * s.tile_s),
+                             .runs_d = static_cast<std::uint32_t>(axis_d.extent),
+                             .source_units = c.nest.src_span() * c.nest.element_bytes / m.unit});
   std::uint32_t skew = 0;
   if (r.staged) {
     d.bank_conflicts = conflicts_of(c, m, r, s, 0);

@@ -194,8 +194,9 @@ PermuteConfig make_config(const PermuteContext& c, const TileRow& r, const char*
     d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
     d.groups *= static_cast<std::uint64_t>(axis.extent);
   }
-  d.add_own(static_cast<std::uint32_t>(axis_s.extent - std::int64_t{tiles_s - 1} * r.tile_s));
-  d.add_own(static_cast<std::uint32_t>(axis_d.extent - std::int64_t{tiles_d - 1} * r.tile_d));
+  d.set_own(
+      PermuteTileWords{.last_s = static_cast<std::uint32_t>(axis_s.extent - std::int64_t{tiles_s - 1} * r.tile_s),
+                       .last_d = static_cast<std::uint32_t>(axis_d.extent - std::int64_t{tiles_d - 1} * r.tile_d)});
   d.add_constant(PERMUTE_TILE_SPEC_TILE_S, r.tile_s);
   d.add_constant(PERMUTE_TILE_SPEC_TILE_D, r.tile_d);
   d.add_constant(PERMUTE_TILE_SPEC_VECTOR_S, r.vector_s);

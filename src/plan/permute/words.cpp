@@ -41,7 +41,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
     d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
     ids *= static_cast<std::uint64_t>(axis.extent);
   }
-  d.add_own(static_cast<std::uint32_t>(run.extent));
+  d.set_own(PermuteWordsWords{.run_elements = static_cast<std::uint32_t>(run.extent)});
   d.groups = ceil_div(ids, d.workgroup);
   return d;
 }
