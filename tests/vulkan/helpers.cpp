@@ -22,16 +22,18 @@ bool required(std::string_view what) {
 Step copy_step(std::uint64_t bytes, std::uint32_t unroll, std::uint32_t from, std::uint32_t to) {
   constexpr std::uint32_t kWorkgroup = 64, kWidth = 16;
   const std::uint64_t part = std::uint64_t{kWorkgroup} * kWidth * unroll;
-  PermuteCopyPush push{};
-  push.bytes_lo = static_cast<std::uint32_t>(bytes);
-  push.bytes_hi = static_cast<std::uint32_t>(bytes >> 32);
-  push.groups = static_cast<std::uint32_t>((bytes + part - 1) / part);
+  const auto groups = static_cast<std::uint32_t>((bytes + part - 1) / part);
+  // PERMUTE_COPY_WORDS
+  const PermuteCopyPush push{
+      .src = {},
+      .dst = {},
+      .words = {static_cast<std::uint32_t>(bytes), static_cast<std::uint32_t>(bytes >> 32), groups}};
   Step step;
   step.kernel = {"permute_copy", "e4"};
   step.constants = {
       {SECTILE_SPEC_WORKGROUP, kWorkgroup}, {PERMUTE_COPY_SPEC_WIDTH, kWidth}, {PERMUTE_COPY_SPEC_UNROLL, unroll}};
   step.workgroup = {kWorkgroup, 1, 1};
-  step.grid = {push.groups, 1, 1};
+  step.grid = {groups, 1, 1};
   step.push.resize(sizeof(push));
   std::memcpy(step.push.data(), &push, sizeof(push));
   step.addresses = {{offsetof(PermuteCopyPush, src), from, 0}, {offsetof(PermuteCopyPush, dst), to, 0}};
