@@ -177,6 +177,8 @@ Product::Finished Product::any_order(const ProductSums& sums, const EpilogueNumb
     // Times an infinity a sum that is off by little may have the other sign, or be a NaN.
     const bool sure = type == DType::i8 || (sums.exact && sums.flushed == 0) || !std::isfinite(sums.sum);
     product.open = product.open || sums.open || (std::isinf(numbers.scale) && !sure);
+    // An open sum has no sign, and neither has its product with an infinity.
+    if (sums.open && !std::isnan(product.value)) product.value = 0;
     if (std::isfinite(product.value)) product.flushed += std::fabs(alpha * numbers.scale) * sums.flushed;
     before.add(product);
   }

@@ -1,5 +1,6 @@
 #include "siblings.hpp"
 
+#include "extra_rows.hpp"
 #include "permute.hpp"
 #include "random.hpp"
 
@@ -280,7 +281,7 @@ std::vector<Problem> siblings(const Plan& plan, const DeviceProfile& profile, co
     if (problem == plan.problem || !validate(problem)) continue;
     const std::int64_t work = std::visit([](const auto& p) { return work_of(p); }, problem);
     if (work == 0 || work > kMostWork) continue;
-    const auto other = make_plan(problem, profile, options);
+    const auto other = plan_with_extra_rows(problem, profile, options);
     if (!other || other->steps.empty()) continue;
     const std::set<Pipeline> needed = pipelines_of(*other);
     if (std::ranges::includes(there, needed)) fit.push_back({problem, sides_of(problem, *other)});

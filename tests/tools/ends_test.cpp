@@ -362,6 +362,19 @@ TEST_CASE("what lies between elements is NaNs") {
   CHECK_FALSE(is_poison(DType::f32, &source[static_cast<std::size_t>(2 * 4) * 4]));
 }
 
+TEST_CASE("an open sum has no sign in what follows") {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Product product;
+  product.length = 9;
+  product.beta = 1;
+  const ProductSums open{.open = true};
+  // The sum may be -inf: then its product with the scale has C's sign.
+  CHECK(product.finish(open, {.scale = -kInfinity, .c = kInfinity}).open);
+  CHECK(std::isnan(product.finish(open, {.scale = std::nan("")}).value));
+  CHECK(std::isnan(product.finish(open, {.c = std::nan("")}).value));
+  CHECK(std::isnan(product.finish({.sum = 1}, {.scale = -kInfinity, .c = kInfinity}).value));
+}
+
 TEST_CASE("elementwise data shows faults of conversions") {
   // bf16 has not f16's largest number, and a bias makes subnormals rare; what is computed may be truncated.
   const std::map<std::string, std::vector<std::string>> texts = {
