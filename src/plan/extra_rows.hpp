@@ -11,7 +11,7 @@
 namespace sectile::detail {
 
 struct ExtraRows {
-  std::span<const SimtRow> matmul_simt;
+  std::span<const ExtraSimtRow> matmul_simt;
   std::span<const CoopmatRow> matmul_coopmat;
 };
 

@@ -8,47 +8,47 @@ namespace {
 
 using detail::CoopmatLoop;
 using detail::CoopmatRow;
+using detail::ExtraSimtRow;
 using detail::SimtRow;
 
-constexpr SimtRow checked(SimtRow row) {
-  row.checked = true;
+constexpr ExtraSimtRow checked(SimtRow row) {
   row.note = " checked";
-  return row;
+  return {.row = row, .techniques = {.checked = true}};
 }
 
 // A rung of tvm_gpu_gemm's ladder: what the rungs below it have, and one thing more.
-constexpr SimtRow rung(int height, const char* note) {
-  return {.tile_m = 128,
-          .tile_n = 128,
-          .tile_k = 16,
-          .rows = 8,
-          .columns = 8,
-          .lanes_m = 16,
-          .lanes_n = 16,
-          .note = note,
-          .wide = height >= 4,
-          .vector = height >= 5 ? 4u : 1u,
-          .strided = height >= 3,
-          .stages = height >= 6 ? 2u : 1u,
-          .prefetch = height >= 6,
-          .fetchers = height >= 1 ? 0u : 1u,
-          .interleaved = height >= 2,
-          .group_m = height >= 7 ? 8u : 1u};
+constexpr ExtraSimtRow rung(int height, const char* note) {
+  return {.row = {.tile_m = 128,
+                  .tile_n = 128,
+                  .tile_k = 16,
+                  .rows = 8,
+                  .columns = 8,
+                  .lanes_m = 16,
+                  .lanes_n = 16,
+                  .note = note,
+                  .stages = height >= 6 ? 2u : 1u,
+                  .prefetch = height >= 6},
+          .techniques = {.fetchers = height >= 1 ? 0u : 1u,
+                         .interleaved = height >= 2,
+                         .strided = height >= 3,
+                         .wide = height >= 4,
+                         .vector = height >= 5 ? 4u : 1u,
+                         .group_m = height >= 7 ? 8u : 1u}};
 }
 
-constexpr SimtRow kSimt[] = {
+constexpr ExtraSimtRow kSimt[] = {
     checked({.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4}),
     checked({.tile_m = 64, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4}),
     checked({.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4}),
-    {.tile_m = 32,
-     .tile_n = 32,
-     .tile_k = 16,
-     .rows = 4,
-     .columns = 4,
-     .lanes_m = 8,
-     .lanes_n = 4,
-     .note = " one buffer",
-     .stages = 1},
+    {.row = {.tile_m = 32,
+             .tile_n = 32,
+             .tile_k = 16,
+             .rows = 4,
+             .columns = 4,
+             .lanes_m = 8,
+             .lanes_n = 4,
+             .note = " one buffer",
+             .stages = 1}},
     rung(0, " staged"),
     rung(1, " cooperative"),
     rung(2, " conflict-free"),

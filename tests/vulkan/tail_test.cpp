@@ -72,15 +72,15 @@ TEST_CASE("last rows that are split apart come out right") {
 
 // No row of the planner's own stages without a prefetch: rows of a tuned file may.
 TEST_CASE("a loop that stages each step as it is fetched comes out right over several steps") {
-  static constexpr detail::SimtRow kFetched[] = {{.tile_m = 32,
-                                                  .tile_n = 32,
-                                                  .tile_k = 16,
-                                                  .rows = 4,
-                                                  .columns = 4,
-                                                  .lanes_m = 8,
-                                                  .lanes_n = 4,
-                                                  .note = " fetched",
-                                                  .prefetch = false}};
+  static constexpr detail::ExtraSimtRow kFetched[] = {{.row = {.tile_m = 32,
+                                                               .tile_n = 32,
+                                                               .tile_k = 16,
+                                                               .rows = 4,
+                                                               .columns = 4,
+                                                               .lanes_m = 8,
+                                                               .lanes_n = 4,
+                                                               .note = " fetched",
+                                                               .prefetch = false}}};
   static constexpr detail::ExtraRows kRowsOfOne = {.matmul_simt = kFetched, .matmul_coopmat = {}};
   on_every_compiler([](vulkan::Runtime& runtime) {
     const auto problem = must(parse_problem("matmul f32 nn 70x37x75 epi=bias"));

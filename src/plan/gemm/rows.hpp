@@ -18,19 +18,28 @@ struct SimtRow {
   std::int64_t gathered_bias = 0;        // permille added to the cost where an operand is gathered, measured
   const char* note = "";                 // suffix of the candidate's name
   bool serves_few_tiles = false;         // one of the rows for few tiles, see few_tiles()
-  bool checked = false;                  // the multiply loop checks bounds too
-  bool wide = true;                      // accesses as wide as alignment allows; otherwise one element each
-  std::uint32_t vector = 4;              // elements of a fragment load
-  bool strided = true;                   // an invocation's share is strided over the tile by such vectors
   std::uint32_t stages = 0;              // buffers for the staged tiles: 1, or 2 with a prefetch; 0: by what fits
   bool prefetch = true;                  // the next step's loads are in flight while this step is multiplied
-  std::uint32_t fetchers = 0;            // invocations that load; 0: all
-  bool interleaved = true;               // loads are coalesced; rows in workgroup memory are padded
-  std::uint32_t group_m = 0;             // see GemmConfig; 0: by the number of tiles
   ShapeGeneric generic = ShapeGeneric::kNo;
   bool cpu_integers = false;  // for int8 on CPU devices, whose compilers take long for a dot product
 
   constexpr std::uint32_t workgroup() const { return tile_m * tile_n / (rows * columns); }
+};
+
+// What each rung of the ladder of tests adds to the one below, and how its rivals do. A row of the table has all of it.
+struct SimtTechniques {
+  std::uint32_t fetchers = 0;  // invocations that load; 0: all
+  bool interleaved = true;     // loads are coalesced; rows in workgroup memory are padded
+  bool strided = true;         // an invocation's share is strided over the tile by fragment loads
+  bool wide = true;            // accesses as wide as alignment allows; otherwise one element each
+  std::uint32_t vector = 4;    // elements of a fragment load
+  std::uint32_t group_m = 0;   // see GemmConfig; 0: by the number of tiles
+  bool checked = false;        // the multiply loop checks bounds too
+};
+
+struct ExtraSimtRow {
+  SimtRow row;
+  SimtTechniques techniques = {};
 };
 
 // How the loop over K loads, stages and multiplies.

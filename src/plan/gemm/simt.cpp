@@ -13,7 +13,7 @@ namespace matmul_simt {
 namespace {
 
 using enum ShapeGeneric;
-using Row = SimtRow;
+struct Row : SimtRow, SimtTechniques {};
 
 // Rates: NVIDIA H200, driver 580.159.04, 2026-11-22, fitted as cost/model.cpp says. Shares of 8x16 and 12x12 are faster
 // in a kernel that needs few other registers (128x256: 49 TFLOP/s at n = 4096; 128x128 with 8x8: 45.6), but not in this
@@ -24,7 +24,7 @@ using Row = SimtRow;
 // was measured), and by_schedulers with it: 11 problems of sweeps take 0.93 of the time (0.85 to 1.09),
 // 23 on CUDA, whose rate stays, 1.00.
 // clang-format off
-constexpr Row kTable[] = {
+constexpr SimtRow kTable[] = {
     {.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .hopper_rate = 790, .hopper_cuda_rate = 660, .stages = 2, .generic = kWhole},
     {.tile_m = 128, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
@@ -60,8 +60,10 @@ std::uint32_t extra(const GemmContext& c) {
   return c.extra != nullptr ? static_cast<std::uint32_t>(c.extra->matmul_simt.size()) : 0;
 }
 
-const Row& row_of(const GemmContext& c, std::uint32_t row) {
-  return row < std::size(kTable) ? kTable[row] : c.extra->matmul_simt[row - std::size(kTable)];
+Row row_of(const GemmContext& c, std::uint32_t row) {
+  if (row < std::size(kTable)) return {kTable[row], {}};
+  const ExtraSimtRow& extra = c.extra->matmul_simt[row - std::size(kTable)];
+  return {extra.row, extra.techniques};
 }
 
 // The loop body holds one step of each of the two stages, so that stage addresses are constant and the compiler can
@@ -168,7 +170,7 @@ std::uint32_t stages_of(const GemmContext& c, const Row& r, GemmConfig d, std::u
 }
 
 GemmConfig make(const GemmContext& c, std::uint32_t row) {
-  const Row& r = row_of(c, row);
+  const Row r = row_of(c, row);
   GemmConfig d;
   d.stem = c.gathered != nullptr ? c.gathered->simt : "matmul_simt";
   d.base = !c.integer() ? "f32" : c.profile.integer_dot_product.value_or(false) ? "i8.dot" : "i8";
@@ -287,7 +289,7 @@ void count_fragments(Walk& walk, const Row& r, std::uint32_t depth, std::uint64_
 }
 
 Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
-  const Row& r = row_of(c, row);
+  const Row r = row_of(c, row);
   if (row >= std::size(kTable)) return Eligibility::measured_only;
   if (c.cpu()) return last_resort_if(!for_cpu(c, r));
   if (c.few_pipelines) return last_resort_if(r.generic == kNo);
@@ -302,7 +304,7 @@ constexpr std::uint32_t kNarrowGather = 16;
 constexpr std::int64_t kNarrowGatherBias = 350;
 
 GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {
-  const Row& r = row_of(c, row);
+  const Row r = row_of(c, row);
   Walk walk(c.profile);
   const Side a = side_of(c, r, d, false), b = side_of(c, r, d, true);
   count_fetch(walk, c, a, r, d);
@@ -318,7 +320,7 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
 }
 
 std::string print(const GemmContext& c, std::uint32_t row) {
-  const Row& r = row_of(c, row);
+  const Row r = row_of(c, row);
   return fmt::format("{}x{}x{} {}x{}{}", r.tile_m, r.tile_n, r.tile_k, r.rows, r.columns, r.note);
 }
 
