@@ -1,7 +1,7 @@
 // Says in one sentence what a plan leaves unused, and why.
 #include <sectile/planner.hpp>
 
-#include "plan/conv2d/context.hpp"
+#include "plan/conv2d/remark.hpp"
 #include "plan/gemm/plan.hpp"
 #include "plan/matmul/problem.hpp"
 

@@ -1,5 +1,6 @@
 // A convolution candidate's cost in picoseconds. Integers only, so that every machine chooses alike.
-#include "context.hpp"
+#include "cost.hpp"
+#include "plan/gemm/cost.hpp"
 
 #include <algorithm>
 
@@ -15,7 +16,7 @@ std::uint64_t product(std::uint64_t a, std::uint64_t b) {
 }
 
 // A kernel without tiles of a product: its products at the row's rate, but no faster than memory.
-std::int64_t whole_cost(const Conv2dContext& c, const Conv2dConfig& d) {
+std::int64_t direct_cost(const Conv2dContext& c, const Conv2dConfig& d) {
   const auto& p = c.problem;
   const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
   const std::uint64_t outputs = product(number(p.n * p.k), number(c.out.height * c.out.width));
@@ -59,7 +60,7 @@ std::int64_t conv2d_transform_cost(const Conv2dContext& c, std::uint64_t bytes) 
 }
 
 std::int64_t conv2d_cost(const Conv2dContext& c, const Conv2dConfig& d) {
-  if (d.groups != 0) return whole_cost(c, d);
+  if (d.groups != 0) return direct_cost(c, d);
   const std::int64_t part = gemm_cost(*d.product->context, d, d.estimate) + d.product->extra_steps_cost;
   return d.product->filter_transform_cost + part * static_cast<std::int64_t>(d.product->parts_after.size() + 1);
 }

@@ -1,6 +1,8 @@
 // conv2d_depthwise: groups of one input channel. An invocation computes a strip of outputs along a row, of a few
 // adjacent channels in NHWC; it is meant to be limited by memory alone.
 #include "context.hpp"
+#include "direct_kernels.hpp"
+#include "steps.hpp"
 
 #include "conv2d/conv2d_depthwise.abi.h"
 
@@ -93,8 +95,8 @@ void set_gpu_clocks(const Conv2dContext& c, const Row& r, const Work& work, Conv
 Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const auto& p = c.problem;
-  const GemmContext& words = *c.whole->context;
-  Conv2dConfig d = whole_config(c, "conv2d_depthwise");
+  const GemmContext& words = *c.direct->context;
+  Conv2dConfig d = direct_config(c, "conv2d_depthwise");
   if (words.integer()) {  // it has no variant without accesses of 1 byte
     d.base = "i8.narrow";
     d.narrow = true;
@@ -135,7 +137,7 @@ bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   if (p.k % r.channels != 0) return refusal.no("{} output channels are no multiple of {}", p.k, r.channels);
   if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
-  if (!whole_offsets_fit(c, refusal)) return false;
+  if (!direct_offsets_fit(c, refusal)) return false;
   // Kernels count an image's invocations in 32 bits.
   if (items(c, r) >= std::int64_t{1} << 31)
     return refusal.no("{} invocations an image, at most 2^31 are counted", items(c, r));
@@ -143,7 +145,7 @@ bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   if (d.registers > kMostRegisters)
     return refusal.no("a row of a filter of {} columns needs {} registers, at most {} are used", p.s, d.registers,
                       kMostRegisters);
-  return narrow_accesses_fit(*c.whole->context, d, refusal);
+  return narrow_accesses_fit(*c.direct->context, d, refusal);
 }
 
 // A subgroup's loads of one column of the image from the middle of the result on, and its stores of one output each.

@@ -1,5 +1,6 @@
 // conv2d_direct: one invocation an element of the result. It serves every convolution.
 #include "context.hpp"
+#include "direct_kernels.hpp"
 
 #include "conv2d/conv2d_direct.abi.h"
 
@@ -23,7 +24,7 @@ std::uint64_t elements(const Conv2dContext& c) {
 }
 
 Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
-  Conv2dConfig d = whole_config(c, "conv2d_direct");
+  Conv2dConfig d = direct_config(c, "conv2d_direct");
   d.workgroup = kTable[row].workgroup;
   d.groups = ceil_div(elements(c), d.workgroup);
   constexpr std::uint64_t kNear = std::uint64_t{1} << 31;
@@ -46,7 +47,7 @@ bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   const std::uint32_t workgroup = kTable[row].workgroup;
   if (workgroup > c.limits.workgroup_invocations || workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", workgroup, c.limits.workgroup_invocations);
-  return narrow_accesses_fit(*c.whole->context, make(c, row), refusal);
+  return narrow_accesses_fit(*c.direct->context, make(c, row), refusal);
 }
 
 // A subgroup's loads for one product at the start of the result, and its stores.

@@ -1,7 +1,10 @@
 // Which products a convolution can be computed as: the image as A or B, read where it lies or repacked to NHWC, the
 // weights where they lie or repacked to KRSC, the result where it belongs or as NHWC in scratch.
-#include "context.hpp"
+#include "gemms.hpp"
+#include "image.hpp"
 #include "plan/activation.hpp"
+#include "steps.hpp"
+#include "winograd.hpp"
 
 #include <fmt/format.h>
 
@@ -77,8 +80,8 @@ struct Maker {
       return;
     }
     const OperandSlice nhwc = add_scratch(c, product, as, image_bytes(image, type));
-    if (before) permute(permute_of(image, type, true), whole, nhwc, product.before);
-    if (after) permute(permute_of(image, type, false), nhwc, whole, product.after);
+    if (before) permute(permute_of(image, type, true), whole, nhwc, product.pre_steps);
+    if (after) permute(permute_of(image, type, false), nhwc, whole, product.post_steps);
     product.parts.push_back(nhwc);
   }
   void weights(std::string_view as, bool repacked) {
@@ -93,7 +96,7 @@ struct Maker {
     problem.type = p.w_type;
     problem.shape = {p.k, p.c / p.groups, p.r * p.s};
     problem.axes = {0, 2, 1};
-    permute(problem, whole, krsc, product.before);
+    permute(problem, whole, krsc, product.pre_steps);
     product.parts.push_back(krsc);
   }
   void whole(std::string_view name, std::string_view as, bool present) {

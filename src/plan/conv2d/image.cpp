@@ -1,5 +1,6 @@
 // An image as one operand of a product: im2col as an address computation (shaders/lib/conv2d.abi.h).
-#include "context.hpp"
+#include "image.hpp"
+#include "gemms.hpp"
 #include "plan/permute/kernel_parameters.hpp"
 
 #include <algorithm>

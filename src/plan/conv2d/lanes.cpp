@@ -1,6 +1,7 @@
 // conv2d_lanes: for CPU devices. An invocation computes a block of outputs from registers alone; weights are loaded
 // once for a subgroup.
 #include "context.hpp"
+#include "direct_kernels.hpp"
 
 #include "conv2d/conv2d_lanes.abi.h"
 
@@ -49,7 +50,7 @@ Work work_of(const Conv2dProblem& p, const Row& r) {
           .products = taps * r.channels * r.strip};
 }
 
-// Sets the row's share of a CPU's rate (whole_cost). lavapipe 26.1.6 (256 bits), two AMD EPYC
+// Sets the row's share of a CPU's rate (direct_cost). lavapipe 26.1.6 (256 bits), two AMD EPYC
 // cores that others used too, 2026-11-26, `sectile bench "conv2d f32 nchw 1x64x56x56 k=64 r=3x3 p=1"
 // --all-candidates`: 6.9 ms by 4x16, 6.8 by 2x16, 12.2 by 1x16, 8.8 by 4x8, 13.1 by 4x4, 42 by 4x1, where conv2d_simt's
 // best took 38. An input takes as long as some ten products, because it is loaded lane by lane, and each turn of the
@@ -73,7 +74,7 @@ void set_rate(const Conv2dContext& c, const Row& r, Conv2dConfig& d) {
 Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const Conv2dProblem& p = c.problem;
-  Conv2dConfig d = whole_config(c, "conv2d_lanes");
+  Conv2dConfig d = direct_config(c, "conv2d_lanes");
   d.workgroup = kWorkgroup;
   d.groups =
       ceil_div(static_cast<std::uint64_t>(items(c, r)), d.workgroup) * static_cast<std::uint64_t>(blocks(p, r) * p.n);
@@ -93,7 +94,7 @@ bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   if (p.c == 0 || p.h == 0 || p.w == 0) return refusal.no("an image without channels or pixels");
   if (kWorkgroup > c.limits.workgroup_invocations || kWorkgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", kWorkgroup, c.limits.workgroup_invocations);
-  return whole_offsets_fit(c, refusal) && narrow_accesses_fit(*c.whole->context, make(c, row), refusal);
+  return direct_offsets_fit(c, refusal) && narrow_accesses_fit(*c.direct->context, make(c, row), refusal);
 }
 
 // A subgroup's loads of one input from the middle of the result on and of one weight, and its stores of one output.

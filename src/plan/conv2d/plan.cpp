@@ -1,7 +1,14 @@
 // Plans a convolution: as the matmul that it is, or by a candidate of the table of strategies.
+#include "plan/gemm/plan.hpp"
 #include "context.hpp"
+#include "cost.hpp"
+#include "direct_kernels.hpp"
+#include "gemms.hpp"
+#include "image.hpp"
 #include "operation.hpp"
 #include "plan/choose.hpp"
+#include "pointwise.hpp"
+#include "steps.hpp"
 
 #include <fmt/format.h>
 
@@ -31,7 +38,7 @@ struct Convolutions {
                Candidate& candidate) const {
     if (d.rows != nullptr) {
       explain_gemm(*d.product->context, *d.rows, d.row, d, cost, candidate);
-      const std::size_t extra_steps = d.product->before.size() + d.product->after.size();
+      const std::size_t extra_steps = d.product->pre_steps.size() + d.product->post_steps.size();
       if (const std::size_t more = d.product->parts_after.size(); more != 0)
         candidate.detail += fmt::format(" parts={}", more + 1);
       if (extra_steps != 0)
@@ -93,8 +100,8 @@ Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& 
                   .of_simt = {},
                   .of_coopmat = {},
                   .of_winograd = {},
-                  .whole = nullptr};
-  c.whole = whole_problem(c);
+                  .direct = nullptr};
+  c.direct = direct_gemm(c);
   if (problem.c != 0) add_gemms(c);
   return c;
 }
@@ -179,7 +186,7 @@ Result<void> Operation<Conv2dProblem>::plan(Job& job, const Conv2dProblem& probl
   if (is_empty(problem)) return {};
   if (const auto epilogue = as_epilogue(problem)) return plan_pointwise(job, *epilogue);
   if (problem.alpha == 0) return plan_gathered(job, without_products(problem));
-  if (const auto matmul = as_matmul(problem); matmul && !job.options.force.starts_with("conv2d")) {
+  if (const auto matmul = as_pointwise(problem); matmul && !job.options.force.starts_with("conv2d")) {
     const bool both = job.profile.kind != DeviceKind::cpu && job.options.force.empty() && matmul->image_is_b &&
                       !job.options.few_pipelines && flattens_images(problem);
     return both ? plan_pointwise_or_flattened(job, problem, *matmul) : plan_pointwise(job, *matmul);

@@ -1,5 +1,8 @@
 // Convolutions that need no gathered operand: filters of one element, and those that add up nothing.
-#include "context.hpp"
+#include "pointwise.hpp"
+#include "gemms.hpp"
+#include "image.hpp"
+#include "plan/gemm/plan.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -32,7 +35,7 @@ bool blocked(ImageLayout layout) { return block_of(layout) > 1; }
 
 }  // namespace
 
-std::optional<PointwiseGemm> as_matmul(const Conv2dProblem& p) {
+std::optional<PointwiseGemm> as_pointwise(const Conv2dProblem& p) {
   const bool padded = p.pad_top != 0 || p.pad_left != 0 || p.pad_bottom != 0 || p.pad_right != 0;
   if (p.r != 1 || p.s != 1 || p.stride_h != 1 || p.stride_w != 1 || padded) return std::nullopt;
   if (blocked(p.x_layout) || blocked(p.y_layout) || p.x_bias || p.x_relu) return std::nullopt;

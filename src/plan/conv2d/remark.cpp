@@ -1,11 +1,13 @@
 // Why a convolution does not use the matrix unit.
-#include "context.hpp"
+#include "remark.hpp"
+#include "plan/gemm/plan.hpp"
+#include "pointwise.hpp"
 
 namespace sectile::detail {
 
 std::string conv2d_unit_refusal(const Conv2dProblem& problem, const DeviceProfile& profile,
                                 std::span<const PlanOperand> operands) {
-  if (const auto matmul = as_matmul(problem)) return gemm_unit_refusal(matmul->gemm, profile);
+  if (const auto matmul = as_pointwise(problem)) return gemm_unit_refusal(matmul->gemm, profile);
   std::vector<PlanOperand> all(operands.begin(), operands.end());
   if (all.empty() || all.back().role != OperandRole::scratch)
     all.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});

@@ -1,6 +1,9 @@
 // conv2d_simt and conv2d_coopmat: the rows of matmul_simt and matmul_coopmat, with the image as a gathered operand.
 // conv2d_winograd: those of matmul_simt, with the operands that its transforms write.
 #include "context.hpp"
+#include "plan/gemm/split.hpp"
+#include "plan/gemm/steps.hpp"
+#include "steps.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,6 @@
 // Makes the steps of a convolution candidate of those of permutes and matmuls, over parts of the plan's operands.
-#include "context.hpp"
+#include "steps.hpp"
+#include "plan/gemm/steps.hpp"
 #include "plan/move_step.hpp"
 #include "plan/permute/operation.hpp"
 
@@ -129,13 +130,13 @@ Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d) 
   const auto scratch = static_cast<std::uint32_t>(c.operands.size() - 1);
   parts.push_back({"scratch", scratch, aligned_scratch(product.scratch_bytes), partial_sums, kScratchAlign});
   place(steps, parts);
-  Conv2dSteps all{.steps = product.before, .scratch_bytes = product.scratch_bytes};
+  Conv2dSteps all{.steps = product.pre_steps, .scratch_bytes = product.scratch_bytes};
   if (partial_sums != 0) all.scratch_bytes = parts.back().offset + partial_sums;
   // orders the writes of the operands in scratch before the product's reads
-  if (!product.before.empty()) steps.front().barrier_before = true;
+  if (!product.pre_steps.empty()) steps.front().barrier_before = true;
   std::ranges::move(steps, std::back_inserter(all.steps));
   const std::size_t after = all.steps.size();
-  std::ranges::copy(product.after, std::back_inserter(all.steps));
+  std::ranges::copy(product.post_steps, std::back_inserter(all.steps));
   // orders the product's writes of the result in scratch before the reads of what stands behind it
   if (after < all.steps.size()) all.steps[after].barrier_before = true;
   add_parts(all.steps, product);

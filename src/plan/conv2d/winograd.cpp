@@ -1,6 +1,12 @@
 // Winograd's F(2x2, 3x3), whose steps shaders/conv2d/conv2d_winograd.abi.h describes: the filters and the image are
 // transformed into scratch, a matmul of 16 batches multiplies them there, and its sums are transformed to the result.
-#include "context.hpp"
+#include "winograd.hpp"
+#include "cost.hpp"
+#include "direct_kernels.hpp"
+#include "gemms.hpp"
+#include "image.hpp"
+#include "pointwise.hpp"
+#include "steps.hpp"
 
 #include "conv2d/conv2d_winograd.abi.h"
 
@@ -74,7 +80,7 @@ std::string refusal_of(const Conv2dContext& c) {
   if (kWorkgroup > c.limits.workgroup_invocations || kWorkgroup > c.limits.workgroup_x)
     return fmt::format("workgroup of {} invocations, the device allows {}", kWorkgroup, c.limits.workgroup_invocations);
   Refusal offsets(true);
-  if (!whole_offsets_fit(c, offsets)) return offsets.reason;
+  if (!direct_offsets_fit(c, offsets)) return offsets.reason;
   return {};
 }
 
@@ -204,7 +210,7 @@ struct Transforms {
     t.items = static_cast<std::uint64_t>(z.inputs * z.outputs);
     auto words = std::make_shared<OwnWords>();
     add_constants(*words, 0, false);
-    add(t, std::move(words), product.before);
+    add(t, std::move(words), product.pre_steps);
   }
 
   void input(const OperandSlice& v) {
@@ -239,7 +245,7 @@ struct Transforms {
     }
     for (const std::int64_t size : {p.h, p.w}) words->words.add(static_cast<std::uint32_t>(size));
     words->words.add(pack_u16x2(p.pad_top, p.pad_left));
-    add(t, std::move(words), product.before);
+    add(t, std::move(words), product.pre_steps);
   }
 
   void output(const OperandSlice& s) {
@@ -270,7 +276,7 @@ struct Transforms {
     auto words = std::make_shared<OwnWords>();
     add_constants(*words, 0, z.s_channels);
     for (const std::int64_t size : {c.out.height, c.out.width}) words->words.add(static_cast<std::uint32_t>(size));
-    add(t, std::move(words), product.after);
+    add(t, std::move(words), product.post_steps);
   }
 };
 
@@ -322,7 +328,7 @@ std::unique_ptr<Conv2dGemm> winograd_gemm(const Conv2dContext& c) {
   u.name = v.name = "d";
   s.name = "a";
   make.filter(u);
-  product->filter_transform_steps = product->before.size();
+  product->filter_transform_steps = product->pre_steps.size();
   product->filter_transform_cost = std::exchange(product->extra_steps_cost, 0);
   make.input(v);
   make.output(s);

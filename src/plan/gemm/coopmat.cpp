@@ -37,12 +37,12 @@ constexpr struct {
 // by 2 to 8 %.
 // H100, driver 580.159.04, 2026-11-26: 128x128x64, 128x96x64 and 96x128x64 with pipelined loops, and the rates of
 // gathered operands for 128x256x32 and 256x128x32, by `sectile bench PROBLEM... --all-candidates --limit 16` of 14
-// convolutions, and by the build before beside the new one over problems of `--sweep conv2d --cases 120`, seeds 31 to
-// 33 and 41 to 43, and `--sweep matmul`, seeds 31 to 33, 41 and 42, whose plans they change.
-// 96x64x128 and 64x96x128, for few tiles with a long K, in the same way over `--sweep conv2d --cases 120`, seeds 51 to
-// 54 and 61 to 65, and `--sweep matmul`, seeds 51 to 53 and 61 to 64: a step of 128 has twice the loads in flight.
-// Below 5 steps they took 1.03 to 1.35 times as long as other rows, with loads of one element 0.78 to 1.40 times (1.06
-// in geometric mean of 12). So was the rate of a gathered operand for 160x64x64.
+// gathered products, and by the build before beside the new one over problems of `--sweep conv2d --cases 120`, seeds 31
+// to 33 and 41 to 43, and `--sweep matmul`, seeds 31 to 33, 41 and 42, whose plans they change. 96x64x128 and
+// 64x96x128, for few tiles with a long K, in the same way over `--sweep conv2d --cases 120`, seeds 51 to 54 and 61 to
+// 65, and `--sweep matmul`, seeds 51 to 53 and 61 to 64: a step of 128 has twice the loads in flight. Below 5 steps
+// they took 1.03 to 1.35 times as long as other rows, with loads of one element 0.78 to 1.40 times (1.06 in geometric
+// mean of 12). So was the rate of a gathered operand for 160x64x64.
 // clang-format off
 constexpr Row kTable[] = {
     {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 128, .sub_n = 64, .loop = kPeeled, .hopper_rate = 580,
@@ -127,8 +127,8 @@ constexpr Row kTable[] = {
 };
 // clang-format on
 
-// For an image that is contiguous along N, whose chunks are moved (lib/conv2d_pixel_chunks.glsl): a step has whole rows
-// of a filter of three columns. NVIDIA H100, driver 580.159.04, 2026-11-26: `sectile bench PROBLEM... --all-candidates
+// For a gathered B that is contiguous along N and of which one load serves several k (taps_per_load): a step has whole
+// groups of three of them. NVIDIA H100, driver 580.159.04, 2026-11-26: `sectile bench PROBLEM... --all-candidates
 // --limit 9` of the 29 f16 NCHW problems of `--sweep conv2d --cases 100`, seeds 11, 12, 21, 22, 303, 707 and 909, for
 // which a row of this table is admissible. A K of 96 serves tiles whose steps of 48 are too short; 160x128 has no room
 // for it.
@@ -311,7 +311,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   // If B is contiguous along N, its rows are long: a short step of K also loads whole cache lines, and a long one gains
   // less.
   const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.loop == kPipelined ? 103 : 95;
-  // A chunk that serves one row of a step or two is loaded more often: 1x1 convolutions take 1.3 times as long (f16
+  // A chunk that serves one row of a step or two is loaded more often: they take 1.3 times as long (f16
   // 12x256x28x24 to 720 and 24x512x8x8 to 2048).
   const std::uint32_t moved = loads_taps(c) && c.gathered->taps_per_load < 3 ? 77 : 100;
   std::uint32_t rate = r.hopper_rate;

@@ -58,7 +58,7 @@ struct CoopmatRow {
   std::uint32_t sub_m, sub_n;            // a subgroup's tile
   CoopmatLoop loop = CoopmatLoop::kPrefetch;
   std::uint32_t hopper_rate = 300;  // measured permille of the matrix unit's rate, loads included
-  std::uint32_t gathered_rate = 0;  // the same where an operand is gathered from an image; 0: hopper_rate
+  std::uint32_t gathered_rate = 0;  // the same where an operand is gathered; 0: hopper_rate
   std::uint32_t int8_rate = 0;      // the same for int8; 0: as for the other types
   std::uint32_t least_steps = 0;    // steps are long: K has at least so many, and no load is of one element; 0: any
   std::uint32_t slice_k = 1;        // slices of a step of K, each multiplied by its own subgroups

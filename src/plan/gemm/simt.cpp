@@ -20,9 +20,9 @@ struct Row : SimtRow, SimtTechniques {};
 // one (34, and it spills if B is transposed). 64x96, 96x64, 96x96, 96x192, 128x160 and 192x128 were tried for the
 // 960x2304 of DietCode's dense layer on 132 multiprocessors: 120 to 151 us; 64x128 takes 124. With CUDA's compiler the
 // largest tile is slower than 64x128 (n = 4096: 37.7 and 44.0 TFLOP/s). 64x64x8 on Vulkan: NVIDIA H100, same driver,
-// 2026-11-26, by 10 products and 45 convolutions with --all-candidates (560 before: estimates 1.2 times as long as what
-// was measured), and by_schedulers with it: 11 problems of sweeps take 0.93 of the time (0.85 to 1.09),
-// 23 on CUDA, whose rate stays, 1.00.
+// 2026-11-26, by 10 stored and 45 gathered products with --all-candidates (560 before: estimates 1.2 times as long as
+// what was measured), and by_schedulers with it: 11 problems of sweeps take 0.93 of the time (0.85 to 1.09), 23 on
+// CUDA, whose rate stays, 1.00.
 // clang-format off
 constexpr SimtRow kTable[] = {
     {.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
@@ -80,7 +80,7 @@ std::uint32_t cpu_rate_of(const Row& r) { return r.tile_m * r.tile_n > 64 * 64 ?
 // For int8 short code: a product of four bytes is some thirty operations there. 64x64x8 has 1024 of them (512 in the
 // loop, 512 for the rest of K), its serial row 256, in one place. Processor seconds until a result is there, lavapipe
 // 26.1.6, its optimizer on, 2026-11-27: i8 nhwc 1x16x9x9 k=16 r=3x3 2.8 -> 0.8, with c=3 3.6 -> 1.1, i8 256x256x256
-// 2.9 -> 1.2. It runs as fast: 0.92 to 1.06 of the time on one thread, of two products and three convolutions.
+// 2.9 -> 1.2. It runs as fast: 0.92 to 1.06 of the time on one thread, of two stored and three gathered products.
 bool for_cpu(const GemmContext& c, const Row& r) {
   return r.cpu_integers == c.integer() && r.rows * r.columns == 64 && r.tile_m * r.tile_n <= 128 * 64;
 }
@@ -156,7 +156,7 @@ std::uint32_t registers_of(const Row& r, const GemmConfig& d, const Side& a, con
 
 // One buffer for the staged tiles where two would leave room for fewer workgroups: NVIDIA's driver for Vulkan gives
 // those of a multiprocessor 48 KiB together. A second barrier a step costs less. The ten rows without `stages` of their
-// own take 0.90 of their time so: geometric mean of 168 pairs, 16 products and convolutions; 0.62 at best, 1.31 at
+// own take 0.90 of their time so: geometric mean of 168 pairs, 16 products, stored and gathered; 0.62 at best, 1.31 at
 // worst. 128x64x8 and 64x128x8 gain nothing (1.00 of 34 pairs), since their loops hold two steps. H200, driver
 // 580.159.04, 2026-11-25, `sectile bench ROW... --all-candidates` with each row twice (docs/lab/2026-11.md).
 std::uint32_t stages_of(const GemmContext& c, const Row& r, GemmConfig d, std::uint32_t stage_bytes) {
@@ -219,7 +219,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
 bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   if (row_of(c, row).cpu_integers && !(c.cpu() && c.integer())) return refusal.no("a row for int8 on CPU devices only");
   const GemmConfig d = make(c, row);
-  // RADV 26.1.6 spills 18 registers of 160 as counted here, and ptxas 13.0 does too: int8, an image along pixels.
+  // RADV 26.1.6 spills 18 registers of 160 as counted here, and ptxas 13.0 does too: int8, an operand gathered along
+  // its rows.
   constexpr std::uint32_t kMostGathering = 155;
   if (c.gathered != nullptr && d.registers > kMostGathering && !c.cpu())
     return refusal.no("gathers so much at a time that an invocation needs {} registers; compilers spill more than {}",
@@ -296,9 +297,9 @@ Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
   return last_resort_if(few_tiles(c) && (!r.serves_few_tiles || skinny(c)));
 }
 
-// An image that is gathered for a tile of 16 takes longer than its accesses say: of rows 16x64x32 (image as A) and
+// An operand that is gathered for a tile of 16 takes longer than its accesses say: of rows 16x64x32 (as A) and
 // 64x16x32 (as B) measured times are 1.2 to 1.35 times the estimates in geometric mean, by layout and backend. This and
-// the gathered_bias of 32x32x32 make the fewest choices wrong, of 17 convolutions on Vulkan and 12 on CUDA. H200,
+// the gathered_bias of 32x32x32 make the fewest choices wrong, of 17 problems on Vulkan and 12 on CUDA. H200,
 // driver 580.159.04, `sectile bench ROW... --all-candidates` (docs/lab/2026-11.md).
 constexpr std::uint32_t kNarrowGather = 16;
 constexpr std::int64_t kNarrowGatherBias = 350;

@@ -9,8 +9,8 @@
 namespace sectile::detail {
 
 // One side often changes from call to call (tokens). For up to 512 of them, if 128x128 tiles would not fill the device,
-// few rows serve all sizes, with and without split-K, so that a new size needs no new pipeline. A convolution keeps its
-// sizes: an image of 16x16 has few pixels in every call.
+// few rows serve all sizes, with and without split-K, so that a new size needs no new pipeline. Where an operation
+// keeps its sizes, sizes_vary is false: few rows in one call are few in every call.
 bool few_tiles(const GemmContext& c) noexcept {
   constexpr std::int64_t kFewRows = 512;
   const auto& p = c.gemm;

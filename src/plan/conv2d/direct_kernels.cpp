@@ -1,6 +1,9 @@
 // A convolution as the kernels without tiles of a product are told it: conv2d_direct.abi.h has the meaning of the
 // words.
-#include "context.hpp"
+#include "direct_kernels.hpp"
+#include "gemms.hpp"
+#include "image.hpp"
+#include "steps.hpp"
 
 #include <algorithm>
 
@@ -26,7 +29,7 @@ std::shared_ptr<const OwnWords> words_of(const Conv2dProblem& p) {
 
 }  // namespace
 
-std::unique_ptr<Conv2dGemm> whole_problem(const Conv2dContext& c) {
+std::unique_ptr<Conv2dGemm> direct_gemm(const Conv2dContext& c) {
   const Conv2dProblem& p = c.problem;
   auto whole = std::make_unique<Conv2dGemm>();
   whole->gemm = gemm_for(p, PerAxis::column);
@@ -60,17 +63,17 @@ std::unique_ptr<Conv2dGemm> whole_problem(const Conv2dContext& c) {
   return whole;
 }
 
-Conv2dConfig whole_config(const Conv2dContext& c, const char* stem) {
+Conv2dConfig direct_config(const Conv2dContext& c, const char* stem) {
   Conv2dConfig d;
   d.stem = stem;
   d.base = c.problem.type == DType::i8 ? "i8" : "f32";
   d.tile_m = d.tile_n = d.tile_k = 1;
   d.run_d = 1;
-  d.product = c.whole.get();
+  d.product = c.direct.get();
   return d;
 }
 
-bool whole_offsets_fit(const Conv2dContext& c, Refusal& refusal) {
+bool direct_offsets_fit(const Conv2dContext& c, Refusal& refusal) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 31;
   const auto& p = c.problem;
   const auto spans = [&](const char* what, const StoredImage& image, DType type) {

@@ -1,0 +1,34 @@
+// A convolution candidate's steps, over slices of the plan's operands.
+#pragma once
+
+#include "context.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace sectile::detail {
+
+// The operand's index in the plan.
+std::uint32_t operand_index(std::span<const PlanOperand> operands, std::string_view name);
+// The whole of an operand of the plan.
+OperandSlice whole_slice(std::span<const PlanOperand> operands, std::string_view operand, std::string_view as);
+// Appends a part of so many bytes to the scratch that the product's other steps need.
+OperandSlice add_scratch(const Conv2dContext& c, Conv2dGemm& product, std::string_view as, std::uint64_t bytes);
+// Lets steps over `parts` access the plan's operands that these lie in.
+void place(std::span<Step> steps, std::span<const OperandSlice> parts);
+// Appends the steps of a permute from one part to another to `steps`, and adds its cost. Errors: as make_plan.
+Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, const OperandSlice& from,
+                         const OperandSlice& to, std::vector<Step>& steps, std::int64_t& cost);
+// The step of a kernel whose words are a matmul's, with so many workgroups, over parts of the plan's operands.
+Result<Step> step_of_parts(const GemmContext& c, const GemmConfig& d, std::uint64_t groups,
+                           std::span<const OperandSlice> parts);
+// The steps of a candidate, and the scratch that they need.
+struct Conv2dSteps {
+  std::vector<Step> steps;
+  std::uint64_t scratch_bytes = 0;
+};
+Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d);
+
+}  // namespace sectile::detail

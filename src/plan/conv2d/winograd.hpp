@@ -1,0 +1,13 @@
+// Winograd's algorithm as a GEMM.
+#pragma once
+
+#include "context.hpp"
+
+#include <memory>
+
+namespace sectile::detail {
+
+// The products of Winograd's algorithm, with its transforms before and after them.
+std::unique_ptr<Conv2dGemm> winograd_gemm(const Conv2dContext& c);
+
+}  // namespace sectile::detail
