@@ -175,8 +175,6 @@ struct CoopmatDeviation {
   std::uint64_t claimed, found;
 };
 constexpr CoopmatDeviation kCoopmatDeviations[] = {
-    {"a subgroup has fewer chunks of A than lanes, which is rounded down to no request", "nvidia-turing",
-     "matmul i8 nt 512x768x1024", "matmul_coopmat 16x32x16 8x16 serial", &AccessCount::bank_conflicts, 6, 18},
     {"surplus invocations load from the last row", "nvidia-turing", "matmul i8 nn 512x768x1024",
      "matmul_coopmat 160x128x64 80x32 pipelined", &AccessCount::load_requests, 36, 40},
 };

@@ -495,9 +495,11 @@ void count_fragments(Walk& walk, const GemmContext& c, const Row& r) {
     Request request;
     request.bytes = 16;
     const std::uint32_t pitch = (along_k ? r.tile_k : tile) * bytes / 16 + 1;
-    for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = std::int64_t{16} * l * pitch;
+    const std::uint64_t chunks = std::uint64_t{sub} * r.tile_k * bytes / 16;  // of a subgroup
+    for (std::uint32_t l = 0; l < walk.lanes(); ++l)
+      request.address[l] = l < chunks ? std::int64_t{16} * l * pitch : Request::kInactive;
     // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a walk has lanes
-    walk.shared(request, std::uint64_t{sub} * r.tile_k * bytes / 16 / walk.lanes() * r.subgroups() / r.slice_k);
+    walk.shared(request, ceil_div(chunks, walk.lanes()) * r.subgroups() / r.slice_k);
   };
   side(!c.gemm.transpose_a, r.tile_m, r.sub_m);
   side(c.gemm.transpose_b, r.tile_n, r.sub_n);
