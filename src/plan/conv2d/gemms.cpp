@@ -14,16 +14,16 @@ namespace sectile::detail {
 
 namespace {
 
-// A problem seen as a way has it.
+// A problem as a mapping has it.
 struct View {
   const Conv2dProblem& problem;
-  const GemmMapping& way;
+  const GemmMapping& mapping;
 
-  StoredImage x() const { return seen(stored_x(problem), way.x_nhwc); }
-  StoredImage y() const { return seen(stored_y(problem), way.y_nhwc); }
-  StoredImage c() const { return seen(stored_c(problem), way.y_nhwc); }
-  StoredImage r() const { return seen(stored_r(problem), way.y_nhwc); }
-  FilterLayout w() const { return way.w_krsc ? FilterLayout::krsc : filter_layout(problem); }
+  StoredImage x() const { return seen(stored_x(problem), mapping.x_nhwc); }
+  StoredImage y() const { return seen(stored_y(problem), mapping.y_nhwc); }
+  StoredImage c() const { return seen(stored_c(problem), mapping.y_nhwc); }
+  StoredImage r() const { return seen(stored_r(problem), mapping.y_nhwc); }
+  FilterLayout w() const { return mapping.w_krsc ? FilterLayout::krsc : filter_layout(problem); }
 
   static StoredImage seen(StoredImage image, bool nhwc) {
     if (!nhwc) return image;
@@ -105,7 +105,7 @@ struct Maker {
 };
 
 // Empty, or why a kernel's numbers do not hold the problem's.
-std::string refusal_of(const Conv2dProblem& p, const Conv2dGemm& product, const GemmMapping& way) {
+std::string refusal_of(const Conv2dProblem& p, const Conv2dGemm& product, const GemmMapping& mapping) {
   constexpr std::int64_t kMostFilter = 32;
   if (p.r + p.s > kMostFilter)
     return fmt::format("the filter's height and width are {} together, the kernel has bits for {}", p.r + p.s,
@@ -113,7 +113,7 @@ std::string refusal_of(const Conv2dProblem& p, const Conv2dGemm& product, const 
   if (const std::int64_t most = greatest_size(product.gemm); most > kMostSize)
     return fmt::format("a size or a stride of {}, the kernel's numbers hold 2^31 - 1", most);
   const std::int64_t block = block_of(p.x_layout), channels = p.c / p.groups;
-  if (block > 1 && !way.x_nhwc && channels % block != 0 && p.groups > 1)
+  if (block > 1 && !mapping.x_nhwc && channels % block != 0 && p.groups > 1)
     return fmt::format("groups of {} channels begin inside blocks of {}", channels, block);
   return {};
 }
@@ -139,51 +139,51 @@ std::string refusal_of_chunks(const Conv2dProblem& p, const PlanOptions& options
   return {};
 }
 
-std::string suffix_of(const GemmMapping& way) {
-  return fmt::format("{}{}{}{}", way.along_pixels ? " pixels" : "", way.x_nhwc ? " x=nhwc" : "",
-                     way.w_krsc ? " w=krsc" : "", way.y_nhwc ? " y=nhwc" : "");
+std::string suffix_of(const GemmMapping& mapping) {
+  return fmt::format("{}{}{}{}", mapping.along_pixels ? " pixels" : "", mapping.x_nhwc ? " x=nhwc" : "",
+                     mapping.w_krsc ? " w=krsc" : "", mapping.y_nhwc ? " y=nhwc" : "");
 }
 
 // One pipeline for a product alone, with a bias, with relu, and with both, for one image and for several. Not with
 // groups, whose numbers fill the push constants. And not always: NVIDIA's compiler then allots registers differently
 // (f32 2x320x64x64 3x3 by 128x128x8: 592 -> 651 us; f16 and small tiles 0 to 5 %; H200, driver 580.159.04).
-void push_epilogue(GemmContext& c, const GemmMapping& way) {
+void push_epilogue(GemmContext& c, const GemmMapping& mapping) {
   constexpr std::uint32_t kBias = MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN;
   constexpr std::uint32_t kRelu = static_cast<std::uint32_t>(Activation::relu) << MATMUL_EPILOGUE_ACTIVATION_SHIFT;
-  const std::uint32_t batched = way.image_is_b ? MATMUL_EPILOGUE_BATCHED : 0u;
+  const std::uint32_t batched = mapping.image_is_b ? MATMUL_EPILOGUE_BATCHED : 0u;
   if ((c.epilogue & ~(kBias | kRelu | batched)) != 0 || (c.epilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) > 1) return;
   // A bias of 2 bytes an element needs accesses of 2 bytes, which the problem without one may not.
   if (type_bytes(c.out_type) < 4 && !c.profile.storage16.value_or(false)) return;
   c.epilogue =
-      (way.image_is_b ? MATMUL_EPILOGUE_BIAS_ROW : MATMUL_EPILOGUE_BIAS_COLUMN) | MATMUL_EPILOGUE_PUSHED | batched;
+      (mapping.image_is_b ? MATMUL_EPILOGUE_BIAS_ROW : MATMUL_EPILOGUE_BIAS_COLUMN) | MATMUL_EPILOGUE_PUSHED | batched;
 }
 
-void use_few_pipelines(GemmContext& c, const GemmMapping& way) {
+void use_few_pipelines(GemmContext& c, const GemmMapping& mapping) {
   c.few_pipelines = true;
-  push_epilogue(c, way);
+  push_epilogue(c, mapping);
   // A width that only some problems allow would need pipelines of its own.
   // Rows are channels, and a row has as many elements as the result has pixels.
-  if (way.image_is_b || c.width_d * type_bytes(c.out_type) < 16) c.width_d = 1;
+  if (mapping.image_is_b || c.width_d * type_bytes(c.out_type) < 16) c.width_d = 1;
 }
 
-std::unique_ptr<Conv2dGemm> make_product(const Conv2dContext& c, const GemmMapping& way) {
+std::unique_ptr<Conv2dGemm> make_product(const Conv2dContext& c, const GemmMapping& mapping) {
   const Conv2dProblem& p = c.problem;
   auto product = std::make_unique<Conv2dGemm>();
-  product->suffix = suffix_of(way);
-  product->gemm = gemm_for(p, way.image_is_b ? PerAxis::row : PerAxis::column);
+  product->suffix = suffix_of(mapping);
+  product->gemm = gemm_for(p, mapping.image_is_b ? PerAxis::row : PerAxis::column);
   Gemm& m = product->gemm;
-  const View view{p, way};
-  set_sizes(m, p, way);
-  if (product->refusal = refusal_of(p, *product, way); !product->refusal.empty()) return product;
+  const View view{p, mapping};
+  set_sizes(m, p, mapping);
+  if (product->refusal = refusal_of(p, *product, mapping); !product->refusal.empty()) return product;
   Maker make{c, *product};
-  const std::string_view image = way.image_is_b ? "b" : "a", weights = way.image_is_b ? "a" : "b";
-  make.image(stored_x(p), p.x_type, image, way.x_nhwc, true);
-  make.weights(weights, way.w_krsc);
-  make.image(stored_y(p), p.out, "d", way.y_nhwc, reads_c(p) && p.c_is_d, true);
-  if (reads_c(p) && !p.c_is_d) make.image(stored_c(p), p.out, "c", way.y_nhwc, true);
+  const std::string_view image = mapping.image_is_b ? "b" : "a", weights = mapping.image_is_b ? "a" : "b";
+  make.image(stored_x(p), p.x_type, image, mapping.x_nhwc, true);
+  make.weights(weights, mapping.w_krsc);
+  make.image(stored_y(p), p.out, "d", mapping.y_nhwc, reads_c(p) && p.c_is_d, true);
+  if (reads_c(p) && !p.c_is_d) make.image(stored_c(p), p.out, "c", mapping.y_nhwc, true);
   make.whole("bias", "bias", p.bias);
   make.whole("scale", "scale", p.scale);
-  if (p.residual) make.image(stored_r(p), p.out, "residual", way.y_nhwc, true);
+  if (p.residual) make.image(stored_r(p), p.out, "residual", mapping.y_nhwc, true);
   make.whole("w.scale", "b.scale", p.w_format == WeightFormat::q8);
   make.whole("x.scale", "x.scale", p.x_scale);
   make.whole("x.bias", "x.bias", p.x_bias);
@@ -196,27 +196,27 @@ std::unique_ptr<Conv2dGemm> make_product(const Conv2dContext& c, const GemmMappi
     product->refusal = fmt::format("needs {} bytes of scratch, the caller allows {}", product->scratch_bytes, *limit);
     return product;
   }
-  const std::uint32_t x_align = way.x_nhwc ? kScratchAlign : p.x_align,
-                      w_align = way.w_krsc ? kScratchAlign : p.w_align;
-  m.a_align = way.image_is_b ? w_align : x_align;
-  m.b_align = way.image_is_b ? x_align : w_align;
-  if (way.y_nhwc) m.d_align = kScratchAlign;
+  const std::uint32_t x_align = mapping.x_nhwc ? kScratchAlign : p.x_align,
+                      w_align = mapping.w_krsc ? kScratchAlign : p.w_align;
+  m.a_align = mapping.image_is_b ? w_align : x_align;
+  m.b_align = mapping.image_is_b ? x_align : w_align;
+  if (mapping.y_nhwc) m.d_align = kScratchAlign;
   m.vectors_batched = p.groups > 1 && (p.bias || p.scale);
   auto image_operand = gathered_image(p, {.at = strides_of(view.x()),
-                                          .is_b = way.image_is_b,
-                                          .along_pixels = way.along_pixels,
-                                          .in_chunks = way.in_chunks,
+                                          .is_b = mapping.image_is_b,
+                                          .along_pixels = mapping.along_pixels,
+                                          .in_chunks = mapping.in_chunks,
                                           .align = x_align,
                                           .few_pipelines = c.options.few_pipelines});
   product->context = std::make_unique<GemmContext>(gemm_context(m, c.profile, c.extra, std::move(image_operand)));
-  if (c.options.few_pipelines) use_few_pipelines(*product->context, way);
+  if (c.options.few_pipelines) use_few_pipelines(*product->context, mapping);
   return product;
 }
 
-// For explain: a way that conv2d_coopmat cannot compute the problem by.
-void add_refused(Conv2dContext& c, const GemmMapping& way, const std::string& refusal) {
+// For explain: a mapping by which conv2d_coopmat cannot compute the problem.
+void add_refused(Conv2dContext& c, const GemmMapping& mapping, const std::string& refusal) {
   auto product = std::make_unique<Conv2dGemm>();
-  product->suffix = suffix_of(way);
+  product->suffix = suffix_of(mapping);
   product->refusal = refusal;
   c.of_coopmat.push_back(product.get());
   c.products.push_back(std::move(product));
@@ -250,8 +250,8 @@ Gemm gemm_for(const Conv2dProblem& p, PerAxis channels) {
   return m;
 }
 
-void set_sizes(Gemm& m, const Conv2dProblem& p, const GemmMapping& way) {
-  const View view{p, way};
+void set_sizes(Gemm& m, const Conv2dProblem& p, const GemmMapping& mapping) {
+  const View view{p, mapping};
   const ImageStrides x = strides_of(view.x()), y = strides_of(view.y()), c = strides_of(view.c()),
                      r = strides_of(view.r());
   const ImageSize out = size_of_output(p);
@@ -259,12 +259,12 @@ void set_sizes(Gemm& m, const Conv2dProblem& p, const GemmMapping& way) {
   const bool rsck = view.w() == FilterLayout::rsck;
   const std::int64_t w_ld = rsck ? p.k : length, w_batch = p.groups == 1 ? 0 : rsck ? outputs : outputs * length;
   m.k = length;
-  if (way.image_is_b) {
+  if (mapping.image_is_b) {
     m.m = p.k;
     m.n = pixels;
     m.batch = p.n;
     m.transpose_a = rsck;
-    m.transpose_b = !way.along_pixels;
+    m.transpose_b = !mapping.along_pixels;
     m.at.lda = w_ld;
     m.at.ldb = x.pixel;
     m.at.ldc = m.at.ldd = m.at.ldr = pixels;
@@ -277,7 +277,7 @@ void set_sizes(Gemm& m, const Conv2dProblem& p, const GemmMapping& way) {
     m.m = p.n * pixels;
     m.n = outputs;
     m.batch = p.groups;
-    m.transpose_a = way.along_pixels;
+    m.transpose_a = mapping.along_pixels;
     m.transpose_b = !rsck;
     m.at.lda = x.pixel;
     m.at.ldb = w_ld;
@@ -304,9 +304,9 @@ void add_gemms(Conv2dContext& c) {
   const Conv2dProblem& p = c.problem;
   const bool quantized = p.w_format == WeightFormat::q8;
   if (p.groups > 1 && quantized) return;  // the scales would be batched
-  GemmMapping way;
-  way.image_is_b = p.y_layout == ImageLayout::nchw && p.groups == 1 && !quantized;
-  way.y_nhwc = !way.image_is_b && p.y_layout != ImageLayout::nhwc;
+  GemmMapping mapping;
+  mapping.image_is_b = p.y_layout == ImageLayout::nchw && p.groups == 1 && !quantized;
+  mapping.y_nhwc = !mapping.image_is_b && p.y_layout != ImageLayout::nhwc;
   const bool kcrs = filter_layout(p) == FilterLayout::kcrs, nchw = p.x_layout == ImageLayout::nchw;
   const bool split_blocks = block_of(p.x_layout) > 1 && p.groups > 1 && p.c / p.groups % block_of(p.x_layout) != 0;
   const auto add = [&](const GemmMapping& one, bool simt, bool coopmat, bool last_resort) {
@@ -315,14 +315,14 @@ void add_gemms(Conv2dContext& c) {
     if (simt) c.of_simt.push_back(c.products.back().get());
     if (coopmat) c.of_coopmat.push_back(c.products.back().get());
   };
-  GemmMapping channels = way;
+  GemmMapping channels = mapping;
   channels.x_nhwc = nchw || split_blocks;
   channels.w_krsc = kcrs;
-  GemmMapping pixels = way;
+  GemmMapping pixels = mapping;
   pixels.along_pixels = true;
   const bool unit = p.type != DType::f32;  // matrix units multiply shorter types
   if (nchw) {
-    const std::string refusal = unit ? refusal_of_chunks(p, c.options, way.image_is_b) : "";
+    const std::string refusal = unit ? refusal_of_chunks(p, c.options, mapping.image_is_b) : "";
     pixels.in_chunks = unit && refusal.empty();
     add(pixels, true, pixels.in_chunks, false);
     if (!refusal.empty() && c.options.explain) add_refused(c, pixels, refusal);

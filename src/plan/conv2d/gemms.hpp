@@ -18,7 +18,7 @@ struct GemmMapping {
   bool x_nhwc = false, w_krsc = false, y_nhwc = false;  // repacked
 };
 // Sets a matmul's sizes, transposes and strides. The image's leading dimension is its pixel pitch.
-void set_sizes(Gemm& m, const Conv2dProblem& problem, const GemmMapping& way);
+void set_sizes(Gemm& m, const Conv2dProblem& problem, const GemmMapping& mapping);
 // What no size or stride of a matmul may exceed.
 inline constexpr std::int64_t kMostSize = 0x7fffffff;
 std::int64_t greatest_size(const Gemm& m) noexcept;

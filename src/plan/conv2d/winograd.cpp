@@ -249,12 +249,12 @@ struct Transforms {
   }
 
   void output(const OperandSlice& s) {
-    const GemmMapping way{.image_is_b = !z.s_channels};
+    const GemmMapping mapping{.image_is_b = !z.s_channels};
     Transform t{.stem = "conv2d_winograd_output",
                 .gemm = gemm_for(p, z.s_channels ? PerAxis::column : PerAxis::row),
                 .parts = {s, images(stored_y(p), p.out, "d")}};
     Gemm& m = t.gemm;
-    set_sizes(m, p, way);
+    set_sizes(m, p, mapping);
     if (z.s_channels) batch_images(m, p);
     m.a_type = m.b_type = DType::f32;
     m.transpose_a = m.transpose_b = false;
