@@ -4,6 +4,9 @@
 
 #include <sectile/plan.hpp>
 
+#include <algorithm>
+#include <span>
+#include <string>
 #include <utility>
 
 namespace sectile {
@@ -24,6 +27,16 @@ Result<void> read(const json& value, const std::string& what, KernelName& out);
 Result<void> read(const json& value, const std::string& what, PlanChoice& out);
 Result<void> read(const json& value, const std::string& what, Step& out);
 Result<void> read(const json& value, const std::string& what, Candidate& out);
+
+// Sets `out` to the enumerator whose name `text` is. `want`: the names, for the error.
+template <class E>
+Result<void> read_name(std::span<const std::string_view> names, const std::string& what, const std::string& text,
+                       const char* want, E& out) {
+  const auto found = std::ranges::find(names, text);
+  if (found == names.end()) return fail(ErrorKind::parse, what, JsonObject::cut(text), want);
+  out = static_cast<E>(found - names.begin());
+  return {};
+}
 
 constexpr std::string_view kEligibility[] = {"candidate", "last_resort", "measured_only"};
 constexpr std::string_view kChosenBy[] = {"cost", "force", "tuned"};
@@ -173,11 +186,7 @@ Result<void> read(const json& value, const std::string& what, PlanOperand& out) 
   o.required("name", out.name);
   o.required("role", role);
   if (auto ok = o.finish(); !ok) return ok;
-  const auto found = std::ranges::find(kRoles, role);
-  if (found == std::end(kRoles))
-    return fail(ErrorKind::parse, what + ".role", JsonObject::cut(role), "source, destination or scratch");
-  out.role = static_cast<OperandRole>(found - std::begin(kRoles));
-  return {};
+  return read_name(kRoles, what + ".role", role, "source, destination or scratch", out.role);
 }
 
 Result<void> read(const json& value, const std::string& what, AccessRange& out) {
@@ -228,11 +237,7 @@ Result<void> read(const json& value, const std::string& what, TensorMap& out) {
   o.required("strides", out.strides);
   o.required("swizzle_bytes", out.swizzle_bytes);
   if (auto ok = o.finish(); !ok) return ok;
-  const auto found = std::ranges::find(kFills, fill);
-  if (found == std::end(kFills))
-    return fail(ErrorKind::parse, what + ".fill", JsonObject::cut(fill), "zeros, nan_f16, nan_bf16 or nan_f32");
-  out.fill = static_cast<TensorFill>(found - std::begin(kFills));
-  return {};
+  return read_name(kFills, what + ".fill", fill, "zeros, nan_f16, nan_bf16 or nan_f32", out.fill);
 }
 
 Result<void> read(const json& value, const std::string& what, AccessCount& out) {
@@ -270,10 +275,7 @@ Result<void> read(const json& value, const std::string& what, PlanChoice& out) {
   o.optional("max_scratch_bytes", out.max_scratch_bytes);
   o.optional("few_pipelines", out.few_pipelines);
   if (auto ok = o.finish(); !ok) return ok;
-  const auto found = std::ranges::find(kChosenBy, by);
-  if (found == std::end(kChosenBy))
-    return fail(ErrorKind::parse, what + ".by", JsonObject::cut(by), "cost, force or tuned");
-  out.by = static_cast<ChosenBy>(found - std::begin(kChosenBy));
+  if (auto ok = read_name(kChosenBy, what + ".by", by, "cost, force or tuned", out.by); !ok) return ok;
   if (out.asked.empty() != (out.by == ChosenBy::cost))
     return fail(ErrorKind::parse, what + ".asked", JsonObject::cut(out.asked),
                 "a candidate where \"by\" is force or tuned, nothing where it is cost");
@@ -313,12 +315,8 @@ Result<void> read(const json& value, const std::string& what, Candidate& out) {
   o.required("name", out.name);
   o.required("refusal", out.refusal);
   if (auto ok = o.finish(); !ok) return ok;
-  const auto found = std::ranges::find(kEligibility, eligibility);
-  if (found == std::end(kEligibility))
-    return fail(ErrorKind::parse, what + ".eligibility", JsonObject::cut(eligibility),
-                "candidate, last_resort or measured_only");
-  out.eligibility = static_cast<Eligibility>(found - std::begin(kEligibility));
-  return {};
+  return read_name(kEligibility, what + ".eligibility", eligibility, "candidate, last_resort or measured_only",
+                   out.eligibility);
 }
 
 }  // namespace

@@ -30,7 +30,6 @@ struct OperandSlice {
 // A GEMM that a problem is computed as. Kernels without tiles give other meanings to some of its numbers
 // (conv2d_direct.abi.h).
 struct Conv2dGemm {
-  Gemm gemm;
   std::unique_ptr<GemmContext> context;     // none where `refusal` says why
   std::vector<OperandSlice> parts;          // operands of the product
   std::vector<Step> pre_steps, post_steps;  // permutes or transforms into scratch and out of it
@@ -38,7 +37,7 @@ struct Conv2dGemm {
   std::int64_t extra_steps_cost = 0;        // picoseconds of these
   std::uint64_t scratch_bytes = 0;          // that they take
   // The images may be computed in parts, one behind the other in the same scratch. All of this is the first part's. The
-  // others have the same steps but the first `once` ones, whose cost is not in `extra_steps_cost`.
+  // others have the same steps but the first `filter_transform_steps`, whose cost is not in `extra_steps_cost`.
   std::vector<std::uint64_t> parts_after;  // the first image of each of the others
   std::vector<std::uint64_t> image_bytes;  // from an image to the next one, of each of the plan's operands
   std::size_t filter_transform_steps = 0;

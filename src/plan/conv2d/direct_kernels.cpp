@@ -1,4 +1,4 @@
-// A convolution as the kernels without tiles of a product are told it: conv2d_direct.abi.h has the meaning of the
+// A convolution as the kernels without tiles see it: conv2d_direct.abi.h has the meaning of the
 // words.
 #include "direct_kernels.hpp"
 #include "gemms.hpp"
@@ -32,8 +32,7 @@ std::shared_ptr<const OwnWords> words_of(const Conv2dProblem& p) {
 std::unique_ptr<Conv2dGemm> direct_gemm(const Conv2dContext& c) {
   const Conv2dProblem& p = c.problem;
   auto whole = std::make_unique<Conv2dGemm>();
-  whole->gemm = gemm_for(p, PerAxis::column);
-  Gemm& m = whole->gemm;
+  Gemm m = gemm_for(p, PerAxis::column);
   const ImageStrides x = strides_of(stored_x(p)), y = strides_of(stored_y(p)), before = strides_of(stored_c(p)),
                      residual = strides_of(stored_r(p));
   m.m = c.out.height;

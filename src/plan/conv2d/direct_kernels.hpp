@@ -19,7 +19,7 @@ struct OwnWords final : GatheredOperand {
   FixedList<Constant, 8> own;
 };
 
-// The problem as conv2d_direct, conv2d_depthwise and conv2d_lanes are told it.
+// The problem as conv2d_direct, conv2d_depthwise and conv2d_lanes see it.
 std::unique_ptr<Conv2dGemm> direct_gemm(const Conv2dContext& c);
 // A config of one of them: everything but its own constants, widths and workgroups.
 Conv2dConfig direct_config(const Conv2dContext& c, const char* stem);

@@ -105,12 +105,12 @@ struct Maker {
 };
 
 // Empty, or why a kernel's numbers do not hold the problem's.
-std::string refusal_of(const Conv2dProblem& p, const Conv2dGemm& product, const GemmMapping& mapping) {
+std::string refusal_of(const Conv2dProblem& p, const Gemm& gemm, const GemmMapping& mapping) {
   constexpr std::int64_t kMostFilter = 32;
   if (p.r + p.s > kMostFilter)
     return fmt::format("the filter's height and width are {} together, the kernel has bits for {}", p.r + p.s,
                        kMostFilter);
-  if (const std::int64_t most = greatest_size(product.gemm); most > kMostSize)
+  if (const std::int64_t most = greatest_size(gemm); most > kMostSize)
     return fmt::format("a size or a stride of {}, the kernel's numbers hold 2^31 - 1", most);
   const std::int64_t block = block_of(p.x_layout), channels = p.c / p.groups;
   if (block > 1 && !mapping.x_nhwc && channels % block != 0 && p.groups > 1)
@@ -170,11 +170,10 @@ std::unique_ptr<Conv2dGemm> make_product(const Conv2dContext& c, const GemmMappi
   const Conv2dProblem& p = c.problem;
   auto product = std::make_unique<Conv2dGemm>();
   product->suffix = suffix_of(mapping);
-  product->gemm = gemm_for(p, mapping.image_is_b ? PerAxis::row : PerAxis::column);
-  Gemm& m = product->gemm;
+  Gemm m = gemm_for(p, mapping.image_is_b ? PerAxis::row : PerAxis::column);
   const View view{p, mapping};
   set_sizes(m, p, mapping);
-  if (product->refusal = refusal_of(p, *product, mapping); !product->refusal.empty()) return product;
+  if (product->refusal = refusal_of(p, m, mapping); !product->refusal.empty()) return product;
   Maker make{c, *product};
   const std::string_view image = mapping.image_is_b ? "b" : "a", weights = mapping.image_is_b ? "a" : "b";
   make.image(stored_x(p), p.x_type, image, mapping.x_nhwc, true);

@@ -334,8 +334,7 @@ std::unique_ptr<Conv2dGemm> winograd_gemm(const Conv2dContext& c) {
   make.output(s);
   if (product->refusal = make.refusal; !product->refusal.empty()) return product;
   product->extra_steps = "transforms";
-  product->gemm = plane_gemm(z);
-  product->context = std::make_unique<GemmContext>(gemm_context(product->gemm, c.profile, c.extra));
+  product->context = std::make_unique<GemmContext>(gemm_context(plane_gemm(z), c.profile, c.extra));
   product->context->sizes_vary = false;
   return product;
 }
