@@ -25,8 +25,7 @@ inline std::string read_text(const std::filesystem::path& path) {
   return text.str();
 }
 
-// Headers by the names that an #include may call them: relative to shaders/, and bare, as those of lib/ include each
-// other. NVRTC looks a name up as it stands, and refuses one given twice.
+// Headers by the names that an #include has for them: relative to shaders/. NVRTC looks a name up as it stands.
 class NvrtcHeaders {
  public:
   explicit NvrtcHeaders(const std::filesystem::path& shaders) {
@@ -36,9 +35,6 @@ class NvrtcHeaders {
       const auto name = std::filesystem::relative(entry.path(), shaders).string();
       names_.push_back(name);
       texts_.push_back(read_text(entry.path()));
-      if (bare == name) continue;
-      names_.push_back(bare);
-      texts_.push_back(texts_.back());
     }
   }
   const std::vector<std::string>& names() const { return names_; }

@@ -8,7 +8,7 @@
 // and column-major.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "lib/canary.glsl"
+#include "canary/canary.glsl"
 
 shared TYPE_AB shared_a[kM * kK];
 shared TYPE_AB shared_b[kK * kN];

@@ -8,7 +8,7 @@
 // and through tensor layouts, unclamped and clamped.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "lib/canary.glsl"
+#include "canary/canary.glsl"
 #extension GL_NV_cooperative_matrix2 : require
 
 // The tensor dimensions are smaller than the matrices by `cut` rows and columns.

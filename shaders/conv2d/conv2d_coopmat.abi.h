@@ -10,7 +10,7 @@
 #ifndef SECTILE_CONV2D_COOPMAT_ABI_H
 #define SECTILE_CONV2D_COOPMAT_ABI_H
 
-#include "lib/conv2d.abi.h"
-#include "matmul/matmul_coopmat.abi.h"
+#include "conv2d/conv2d.abi.h"
+#include "gemm/matmul_coopmat.abi.h"
 
 #endif

@@ -15,27 +15,27 @@
 //! variant i8.serial.a -DI8 -DLOOP=SERIAL -DIMAGE_SIDE=0
 //! variant i8.serial.b -DI8 -DLOOP=SERIAL -DIMAGE_SIDE=1
 // Convolution as a product on the matrix unit: matmul_coopmat, one operand of which is gathered from an image
-// (lib/conv2d.abi.h), along channels. Padding and the surplus of K become zeros where the image is loaded or staged;
+// (conv2d/conv2d.abi.h), along channels. Padding and the surplus of K become zeros where the image is loaded or staged;
 // products and stores know nothing of it.
 // A module optimized by spirv-opt has 80 to 105 KB compressed, the others 26. So f16 alone has a pipelined loop.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "lib/matmul_coopmat_types.glsl"
+#include "gemm/coopmat_types.glsl"
 #define CONV2D
 #define GATHERED
-#include "lib/matmul.glsl"
-#include "conv2d_coopmat.abi.h"
-#include "lib/matmul_epilogue.glsl"
+#include "gemm/gemm.glsl"
+#include "conv2d/conv2d_coopmat.abi.h"
+#include "gemm/epilogue.glsl"
 
 const uint kImageSide = IMAGE_SIDE;
-#include "lib/conv2d.glsl"
-#include "lib/conv2d_gather.glsl"
-#include "lib/matmul_coopmat_fetch.glsl"
+#include "conv2d/conv2d.glsl"
+#include "conv2d/gather.glsl"
+#include "gemm/coopmat_fetch.glsl"
 
 #ifdef ALONG_PIXELS
-#include "lib/conv2d_pixel_chunks.glsl"
+#include "conv2d/pixel_chunks.glsl"
 #else
-#include "lib/conv2d_channel_chunks.glsl"
+#include "conv2d/channel_chunks.glsl"
 #endif
 #if LOOP == SERIAL
 uvec4 chunk_of_image(Source s, uint load, uint k, uint left, const bool last) {
@@ -68,4 +68,4 @@ uvec4 chunk_of_image(Source s, uint load, uint k, uint left, const bool last) {
 #define STEP_A bytes_of(kAType, kAlongKA ? uvec2(kTileK, 0u) : product64(kTileK, lda()))
 #define STEP_B uvec2(0u)
 #endif
-#include "lib/matmul_coopmat.glsl"
+#include "gemm/coopmat.glsl"

@@ -14,8 +14,8 @@
 #ifndef SECTILE_CONV2D_DEPTHWISE_ABI_H
 #define SECTILE_CONV2D_DEPTHWISE_ABI_H
 
-#include "lib/conv2d.abi.h"
-#include "lib/matmul.abi.h"
+#include "conv2d/conv2d.abi.h"
+#include "gemm/gemm.abi.h"
 
 // Kernel constants besides these: CONV2D_SPEC_R, _S, _BLOCK, _PROLOGUE.
 #define CONV2D_DEPTHWISE_SPEC_STRIP 16      // outputs of a row per invocation

@@ -7,12 +7,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define CONV2D
-#include "lib/matmul.glsl"
-#include "conv2d_depthwise.abi.h"
-#include "lib/matmul_epilogue.glsl"
-#include "lib/conv2d_target.glsl"
-#include "lib/conv2d.glsl"
-#include "lib/conv2d_words.glsl"
+#include "gemm/gemm.glsl"
+#include "conv2d/conv2d_depthwise.abi.h"
+#include "gemm/epilogue.glsl"
+#include "conv2d/target.glsl"
+#include "conv2d/conv2d.glsl"
+#include "conv2d/words.glsl"
 
 layout(constant_id = CONV2D_DEPTHWISE_SPEC_STRIP) const uint kStrip = 4u;
 layout(constant_id = CONV2D_DEPTHWISE_SPEC_WEIGHTS) const uint kWeights = CONV2D_WEIGHTS_KCRS;

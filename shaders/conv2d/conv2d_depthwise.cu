@@ -6,18 +6,18 @@
 // all outputs of the strip.
 #define CONV2D
 #include "lib/cuda.cuh"
-#include "lib/matmul.cuh"
-#include "conv2d_depthwise.abi.h"
-#include "lib/matmul_epilogue.cuh"
-#include "lib/conv2d.cuh"
-#include "lib/conv2d_words.cuh"
+#include "gemm/gemm.cuh"
+#include "conv2d/conv2d_depthwise.abi.h"
+#include "gemm/epilogue.cuh"
+#include "conv2d/conv2d.cuh"
+#include "conv2d/words.cuh"
 
 constexpr uint kStrip = sectile_constant(CONV2D_DEPTHWISE_SPEC_STRIP, 4u);
 constexpr uint kWeights = sectile_constant(CONV2D_DEPTHWISE_SPEC_WEIGHTS, CONV2D_WEIGHTS_KCRS);
 constexpr uint kChannels = sectile_constant(CONV2D_DEPTHWISE_SPEC_CHANNELS, 1u);
 
 // Row r of the filter: [column][output channel].
-__device__ __forceinline__ void load_filter(const MatmulPush& push, uint k, uint r, acc_t* filter) {
+__device__ __forceinline__ void load_filter(const GemmPush& push, uint k, uint r, acc_t* filter) {
 #pragma unroll
   for (uint s = 0u; s < kS; ++s)
 #pragma unroll
@@ -43,7 +43,7 @@ struct Inputs {
 };
 
 // What column x has for each output channel; zeros outside the image.
-__device__ __forceinline__ void load_column(const MatmulPush& push, const Inputs& in, uint x, acc_t* column) {
+__device__ __forceinline__ void load_column(const GemmPush& push, const Inputs& in, uint x, acc_t* column) {
   const bool inside = x < width(push);   // left of the image as well: x is modulo 2^32
 #pragma unroll
   for (uint e = 0u; e < kChannels; e += kWidthA) {
@@ -70,7 +70,7 @@ __device__ __forceinline__ void add_products(const acc_t* column, const acc_t* f
 }
 
 // Outputs are `stride` apart and the filter's columns 1: each column of the image is loaded once.
-__device__ __forceinline__ void add_row(const MatmulPush& push, const Inputs& in, const acc_t* filter, uint x,
+__device__ __forceinline__ void add_row(const GemmPush& push, const Inputs& in, const acc_t* filter, uint x,
                                         const uint stride, acc_t* acc) {
 #pragma unroll
   for (uint i = 0u; i < (kStrip - 1u) * stride + kS; ++i) {
@@ -81,7 +81,7 @@ __device__ __forceinline__ void add_row(const MatmulPush& push, const Inputs& in
       if (i >= j * stride && i - j * stride < kS) add_products(column, filter, j, i - j * stride, acc);
   }
 }
-__device__ __forceinline__ void add_row_of_any_stride(const MatmulPush& push, const Inputs& in, const acc_t* filter,
+__device__ __forceinline__ void add_row_of_any_stride(const GemmPush& push, const Inputs& in, const acc_t* filter,
                                                       uint x, acc_t* acc) {
 #pragma unroll
   for (uint j = 0u; j < kStrip; ++j)
@@ -99,7 +99,7 @@ struct Outputs {
 };
 
 // False for an invocation without outputs.
-__device__ __forceinline__ bool locate_outputs(const MatmulPush& push, Outputs& out) {
+__device__ __forceinline__ bool locate_outputs(const GemmPush& push, Outputs& out) {
   const uint strips = (out_width(push) + kStrip - 1u) / kStrip, chunks = size_n(push) / kChannels;
   const uint items = size_m(push) * strips * chunks, groups = (items + kWorkgroup - 1u) / kWorkgroup;
   const uint group = group_id();
@@ -120,14 +120,14 @@ __device__ __forceinline__ bool locate_outputs(const MatmulPush& push, Outputs& 
 }
 
 // Address of an element of the result, or of an operand that is laid out as it.
-__device__ __forceinline__ uint64 address_in(const MatmulPush& push, uint64 base, const uint at_batch, uint pitch,
+__device__ __forceinline__ uint64 address_in(const GemmPush& push, uint64 base, const uint at_batch, uint pitch,
                                              const Outputs& out) {
   const uint pixel = out.p * out_width(push) + out.q;
   const uint at = pixel * pitch + (kBlock == 0u ? out.k : out.k * (size_m(push) * out_width(push) * pitch));
   return batch_address(push, base, kOutType, out.image, at_batch) + bytes_of(kOutType, at);
 }
 
-SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ GemmPush push) {
   Outputs out;
   if (!locate_outputs(push, out)) return;
   acc_t acc[kStrip * kChannels];

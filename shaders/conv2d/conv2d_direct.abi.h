@@ -1,7 +1,7 @@
 // Interface of conv2d_direct: each invocation computes one element of the result. It serves every problem.
 // Variants: f32, f32.narrow, i8.narrow (all products of int8 need accesses of 1 byte).
 //
-// A step is described as a matmul's is (lib/matmul.abi.h): push struct, types, epilogue, order of the words. a is X, b
+// A step is described as a matmul's is (gemm/gemm.abi.h): push struct, types, epilogue, order of the words. a is X, b
 // is W, d is Y. Output channels are columns: of the epilogue's bits only BIAS_COLUMN and SCALE_COLUMN are used, and
 // BATCHED is always set, for batches are images. b.scale is w.scale. The numbers that a matmul has and a convolution has
 // not are used for others:
@@ -15,7 +15,7 @@
 //   pad_top | pad_left << 16    each at most 65535, as are strides and dilations
 //   stride_h | stride_w << 16
 //   dilation_h | dilation_w << 16
-// Words that are not pushed are constants MATMUL_SPEC_WORD0 and up.
+// Words that are not pushed are constants GEMM_SPEC_WORD0 and up.
 //
 // Element (n, c, y, x) of an image lies at
 //   n * image pitch + c / BLOCK * (H * W * pixel pitch) + c % BLOCK + (y * W + x) * pixel pitch
@@ -27,14 +27,14 @@
 #ifndef SECTILE_CONV2D_DIRECT_ABI_H
 #define SECTILE_CONV2D_DIRECT_ABI_H
 
-#include "lib/conv2d.abi.h"
-#include "lib/matmul.abi.h"
+#include "conv2d/conv2d.abi.h"
+#include "gemm/gemm.abi.h"
 
 // Kernel constants besides these: CONV2D_SPEC_R, _S, _BLOCK (of X), _PROLOGUE.
 #define CONV2D_DIRECT_SPEC_OUT_BLOCK 16   // BLOCK of Y, C and the residual
 #define CONV2D_DIRECT_SPEC_WEIGHTS 17     // CONV2D_WEIGHTS_KCRS, _KRSC or _RSCK
 // 1: offsets have 64 bits. 0: no operand reaches 2^31 bytes beyond its address, and Y has fewer than 2^31 elements
 // (surplus included)
-#define CONV2D_DIRECT_SPEC_FAR 18
+#define CONV2D_DIRECT_SPEC_OFFSET64 18
 
 #endif

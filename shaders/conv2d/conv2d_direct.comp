@@ -6,30 +6,30 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define CONV2D
-#include "lib/matmul.glsl"
-#include "conv2d_direct.abi.h"
-#include "lib/matmul_epilogue.glsl"
-#include "lib/conv2d.glsl"
-#include "lib/conv2d_words.glsl"
+#include "gemm/gemm.glsl"
+#include "conv2d/conv2d_direct.abi.h"
+#include "gemm/epilogue.glsl"
+#include "conv2d/conv2d.glsl"
+#include "conv2d/words.glsl"
 
 layout(constant_id = CONV2D_DIRECT_SPEC_OUT_BLOCK) const uint kOutBlock = 0u;
 layout(constant_id = CONV2D_DIRECT_SPEC_WEIGHTS) const uint kWeights = CONV2D_WEIGHTS_KCRS;
-layout(constant_id = CONV2D_DIRECT_SPEC_FAR) const uint kFar = 0u;
+layout(constant_id = CONV2D_DIRECT_SPEC_OFFSET64) const uint kOffset64 = 0u;
 
 // ---- offsets in elements: two words, of which the upper one is used where FAR is set
 
 // The upper word is selected, not branched around: SwiftShader compiles such branches, once they are inlined in a loop,
 // for minutes.
-uvec2 near_or_far(uvec2 a) { return uvec2(a.x, kFar != 0u ? a.y : 0u); }
-uvec2 sum(uvec2 a, uvec2 b) { return near_or_far(add64(a, b)); }
-uvec2 times(uvec2 a, uint b) { return near_or_far(product64(a.x, b) + uvec2(0u, a.y * b)); }
+uvec2 offset_of(uvec2 a) { return uvec2(a.x, kOffset64 != 0u ? a.y : 0u); }
+uvec2 sum(uvec2 a, uvec2 b) { return offset_of(add64(a, b)); }
+uvec2 times(uvec2 a, uint b) { return offset_of(product64(a.x, b) + uvec2(0u, a.y * b)); }
 uvec2 times(uint a, uint b) { return times(uvec2(a, 0u), b); }
 
 // Divides n by d, which is below 2^31, and returns the remainder.
 uint divide(inout uvec2 n, uint d) {
-  uint quotient = kFar != 0u ? n.y / d : n.x / d;
-  uint rest = (kFar != 0u ? n.y : n.x) - quotient * d;
-  if (kFar == 0u) {
+  uint quotient = kOffset64 != 0u ? n.y / d : n.x / d;
+  uint rest = (kOffset64 != 0u ? n.y : n.x) - quotient * d;
+  if (kOffset64 == 0u) {
     n.x = quotient;
     return rest;
   }
@@ -55,13 +55,13 @@ uvec2 element_of(const uint block, uint c, uint y, uint x, uint height, uint wid
 // Offset of an image; its pitch is the two words from k on.
 uvec2 image_of(uint image, const uint k) {
   uvec2 at = times(image, word(k));
-  if (kFar != 0u) at.y += image * word(k + 1u);
+  if (kOffset64 != 0u) at.y += image * word(k + 1u);
   return at;
 }
 
 // One element. Base addresses are uniform in the workgroup, unless FAR is set: see matmul_direct.
 uvec4 load_element(uvec2 base, const uint type, uvec2 at) {
-  if (kFar != 0u) return load_raw(add64(base, bytes_of(type, at)), 0u, bytes_of_type(type));
+  if (kOffset64 != 0u) return load_raw(add64(base, bytes_of(type, at)), 0u, bytes_of_type(type));
   return load_raw(base, at.x * bytes_of_type(type), bytes_of_type(type));
 }
 
@@ -147,7 +147,7 @@ uint finished_bits(Output o, uvec2 at, acc_t acc) {
   uvec2 residual_at = uvec2(0u);
   if (kHasResidual != 0u) residual_at = result_at(o, word(kAtLdr), kAtBatchR);
 #ifdef INTEGER
-  if (kOutType == MATMUL_TYPE_I32) {
+  if (kOutType == SECTILE_TYPE_I32) {
     int residual = 0;
     if (kHasResidual != 0u) residual = int(load_element(word2(kAtResidual), kOutType, residual_at).x);
     return uint(finished_int(vectors, acc, 0u, o.k, residual));
@@ -158,7 +158,7 @@ uint finished_bits(Output o, uvec2 at, acc_t acc) {
   if (kHasCIsD != 0u) c = result_value(push.d, at);
   if (kHasResidual != 0u) residual = result_value(word2(kAtResidual), residual_at);
   float v = finished(vectors, acc, 0u, o.k, c, residual);
-  return kOutType == MATMUL_TYPE_F32 ? floatBitsToUint(v) : pack_pair(kOutType, v, 0.0) & 0xffffu;
+  return kOutType == SECTILE_TYPE_F32 ? floatBitsToUint(v) : pack_pair(kOutType, v, 0.0) & 0xffffu;
 }
 
 void main() {
@@ -175,6 +175,6 @@ void main() {
   uvec2 at = result_at(o, ldd(), kAtBatchD);
   uint bits = 0u;                     // surplus channels are zero bits
   if (o.k < output_channels()) bits = finished_bits(o, at, convolved(o));
-  uvec2 base = kFar != 0u ? add64(push.d, bytes_of(kOutType, at)) : push.d;
-  store_raw(base, kFar != 0u ? 0u : at.x * bytes_of_type(kOutType), bytes_of_type(kOutType), uvec4(bits, 0u, 0u, 0u));
+  uvec2 base = kOffset64 != 0u ? add64(push.d, bytes_of(kOutType, at)) : push.d;
+  store_raw(base, kOffset64 != 0u ? 0u : at.x * bytes_of_type(kOutType), bytes_of_type(kOutType), uvec4(bits, 0u, 0u, 0u));
 }

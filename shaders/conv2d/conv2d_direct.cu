@@ -5,19 +5,19 @@
 // a time. It is the fallback that takes every problem.
 #define CONV2D
 #include "lib/cuda.cuh"
-#include "lib/matmul.cuh"
-#include "conv2d_direct.abi.h"
-#include "lib/matmul_epilogue.cuh"
-#include "lib/conv2d.cuh"
-#include "lib/conv2d_words.cuh"
+#include "gemm/gemm.cuh"
+#include "conv2d/conv2d_direct.abi.h"
+#include "gemm/epilogue.cuh"
+#include "conv2d/conv2d.cuh"
+#include "conv2d/words.cuh"
 
 constexpr uint kOutBlock = sectile_constant(CONV2D_DIRECT_SPEC_OUT_BLOCK, 0u);
 constexpr uint kWeights = sectile_constant(CONV2D_DIRECT_SPEC_WEIGHTS, CONV2D_WEIGHTS_KCRS);
-constexpr uint kFar = sectile_constant(CONV2D_DIRECT_SPEC_FAR, 0u);
+constexpr uint kOffset64 = sectile_constant(CONV2D_DIRECT_SPEC_OFFSET64, 0u);
 
 // Products and quotients of element numbers: of 64 bits where they need to be.
-__device__ __forceinline__ uint64 times(uint64 a, uint64 b) { return kFar != 0u ? a * b : uint(a) * uint(b); }
-__device__ __forceinline__ uint64 divided(uint64 a, uint64 b) { return kFar != 0u ? a / b : uint(a) / uint(b); }
+__device__ __forceinline__ uint64 times(uint64 a, uint64 b) { return kOffset64 != 0u ? a * b : uint(a) * uint(b); }
+__device__ __forceinline__ uint64 divided(uint64 a, uint64 b) { return kOffset64 != 0u ? a / b : uint(a) / uint(b); }
 
 // Offset of an element in an image of `pixels` pixels.
 __device__ __forceinline__ uint64 element_of_image(const uint block, uint c, uint pixel, uint pixels, uint pitch) {
@@ -26,7 +26,7 @@ __device__ __forceinline__ uint64 element_of_image(const uint block, uint c, uin
   return times(times(outer, pixels) + pixel, pitch) + c - outer * block;
 }
 
-__device__ __forceinline__ acc_t element_x(const MatmulPush& push, uint64 image, uint c, uint pixel) {
+__device__ __forceinline__ acc_t element_x(const GemmPush& push, uint64 image, uint c, uint pixel) {
   const uint64 at = element_of_image(kBlock, c, pixel, height(push) * width(push), lda(push));
   const uvec4 raw = load_raw(image + bytes_of(kAType, at), 0u, bytes_of_type(kAType));
 #ifdef INTEGER
@@ -39,7 +39,7 @@ __device__ __forceinline__ acc_t element_x(const MatmulPush& push, uint64 image,
 }
 
 // Element of the weights of output channel k; c counts the input channels of its group.
-__device__ __forceinline__ acc_t element_w(const MatmulPush& push, uint k, uint c, uint r, uint s) {
+__device__ __forceinline__ acc_t element_w(const GemmPush& push, uint k, uint c, uint r, uint s) {
   const uint64 tap = r * kS + s;
   const uint64 at = kWeights == CONV2D_WEIGHTS_KCRS   ? times(times(k, size_k(push)) + c, kR * kS) + tap
                     : kWeights == CONV2D_WEIGHTS_KRSC ? times(times(k, kR * kS) + tap, size_k(push)) + c
@@ -54,7 +54,7 @@ __device__ __forceinline__ acc_t element_w(const MatmulPush& push, uint k, uint 
 #endif
 }
 
-__device__ __forceinline__ acc_t sum_products(const MatmulPush& push, uint64 image, uint k, uint p, uint q) {
+__device__ __forceinline__ acc_t sum_products(const GemmPush& push, uint64 image, uint k, uint p, uint q) {
   acc_t acc = 0;
   const uint first = k / group_channels(push) * size_k(push);   // of the group's input channels
   const uint top = p * stride_h(push) - pad_top(push), left = q * stride_w(push) - pad_left(push);
@@ -74,7 +74,7 @@ __device__ __forceinline__ acc_t sum_products(const MatmulPush& push, uint64 ima
   return acc;
 }
 
-SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ GemmPush push) {
   // The element's image, block of channels, pixel and channel of the block: the order of the result's memory.
   const uint channels = kOutBlock == 0u ? size_n(push) : kOutBlock, pixels = size_m(push) * out_width(push);
   const uint blocks = (size_n(push) + channels - 1u) / channels;

@@ -14,8 +14,8 @@
 #ifndef SECTILE_CONV2D_LANES_ABI_H
 #define SECTILE_CONV2D_LANES_ABI_H
 
-#include "lib/conv2d.abi.h"
-#include "lib/matmul.abi.h"
+#include "conv2d/conv2d.abi.h"
+#include "gemm/gemm.abi.h"
 
 // Kernel constants besides these: CONV2D_SPEC_R, _S, _BLOCK (of X), _PROLOGUE.
 #define CONV2D_LANES_SPEC_OUT_BLOCK 16   // BLOCK of Y, C and the residual

@@ -7,12 +7,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define CONV2D
-#include "lib/matmul.glsl"
-#include "conv2d_lanes.abi.h"
-#include "lib/matmul_epilogue.glsl"
-#include "lib/conv2d_target.glsl"
-#include "lib/conv2d.glsl"
-#include "lib/conv2d_words.glsl"
+#include "gemm/gemm.glsl"
+#include "conv2d/conv2d_lanes.abi.h"
+#include "gemm/epilogue.glsl"
+#include "conv2d/target.glsl"
+#include "conv2d/conv2d.glsl"
+#include "conv2d/words.glsl"
 
 layout(constant_id = CONV2D_LANES_SPEC_OUT_BLOCK) const uint kOutBlock = 0u;
 layout(constant_id = CONV2D_LANES_SPEC_WEIGHTS) const uint kWeights = CONV2D_WEIGHTS_KCRS;
@@ -145,7 +145,7 @@ void store_output(Outputs o, Target g, uint j, uint i) {
   if (kHasCIsD != 0u) c = result_value(g.d, at);
   if (kHasResidual != 0u) residual = result_value(g.residual, result_at(o, j, k, word(kAtLdr)));
   float v = finished(g, acc[j][i], 0u, k, c, residual);
-  store_bits(g, at, kOutType == MATMUL_TYPE_F32 ? floatBitsToUint(v) : pack_pair(kOutType, v, 0.0) & 0xffffu);
+  store_bits(g, at, kOutType == SECTILE_TYPE_F32 ? floatBitsToUint(v) : pack_pair(kOutType, v, 0.0) & 0xffffu);
 }
 
 // The zeros behind the last channel.

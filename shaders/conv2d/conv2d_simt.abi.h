@@ -8,7 +8,7 @@
 #ifndef SECTILE_CONV2D_SIMT_ABI_H
 #define SECTILE_CONV2D_SIMT_ABI_H
 
-#include "lib/conv2d.abi.h"
-#include "matmul/matmul_simt.abi.h"
+#include "conv2d/conv2d.abi.h"
+#include "gemm/matmul_simt.abi.h"
 
 #endif

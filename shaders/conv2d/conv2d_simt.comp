@@ -4,7 +4,7 @@
 //! variant i8.narrow -DINTEGER -DNARROW
 //! variant i8.dot -DINTEGER -DDOT
 //! variant i8.dot.narrow -DINTEGER -DDOT -DNARROW
-// Convolution as a product: matmul_simt, one operand of which is gathered from an image (lib/conv2d.abi.h). Padding and
+// Convolution as a product: matmul_simt, one operand of which is gathered from an image (conv2d/conv2d.abi.h). Padding and
 // the surplus of K become zeros where the image is loaded; products and stores know nothing of it.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -13,13 +13,13 @@
 #endif
 #define CONV2D
 #define GATHERED
-#include "lib/matmul.glsl"
-#include "conv2d_simt.abi.h"
-#include "lib/matmul_epilogue.glsl"
+#include "gemm/gemm.glsl"
+#include "conv2d/conv2d_simt.abi.h"
+#include "gemm/epilogue.glsl"
 
 layout(constant_id = CONV2D_SPEC_IMAGE_SIDE) const uint kImageSide = 0u;
-#include "lib/conv2d.glsl"
-#include "lib/conv2d_gather.glsl"
+#include "conv2d/conv2d.glsl"
+#include "conv2d/gather.glsl"
 
 // ---- how an operand is converted, and the matmul's loads
 
@@ -46,7 +46,7 @@ void convert_of_b(Tile t, uvec2 item, uvec4 raw, uint k, uint n, bool inside, ou
 #endif
 #define CONVERT_A(t, item, raw, k, inside, v) convert_of_a(t, item, raw, k, inside, v)
 #define CONVERT_B(t, item, raw, k, n, inside, v) convert_of_b(t, item, raw, k, n, inside, v)
-#include "lib/matmul_simt_fetch.glsl"
+#include "gemm/simt_fetch.glsl"
 
 // ---- items
 
@@ -125,4 +125,4 @@ uvec2 first_of_a(Tile t) {
 #define FIRST_B(t) (kImageSide != 0u ? uvec2(t.k, 0u) : b_address(t, t.k, t.n))
 #define STEP_A (kImageSide == 0u ? uvec2(kTileK, 0u) : bytes_of(kAType, product64(kTileK, kAlongKA ? 1u : lda())))
 #define STEP_B (kImageSide != 0u ? uvec2(kTileK, 0u) : bytes_of(kBType, product64(kTileK, kAlongKB ? 1u : ldb())))
-#include "lib/matmul_simt.glsl"
+#include "gemm/simt.glsl"

@@ -9,14 +9,14 @@
 #define CONV2D
 #define GATHERED
 #include "lib/cuda.cuh"
-#include "lib/matmul.cuh"
-#include "conv2d_simt.abi.h"
-#include "lib/matmul_epilogue.cuh"
-#include "lib/matmul_items.cuh"
-#include "lib/conv2d.cuh"
-#include "lib/conv2d_image.cuh"
-#include "lib/matmul_simt.cuh"
+#include "gemm/gemm.cuh"
+#include "conv2d/conv2d_simt.abi.h"
+#include "gemm/epilogue.cuh"
+#include "gemm/simt_items.cuh"
+#include "conv2d/conv2d.cuh"
+#include "conv2d/image.cuh"
+#include "gemm/simt.cuh"
 
-SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ GemmPush push) {
   multiply_tile(push);
 }

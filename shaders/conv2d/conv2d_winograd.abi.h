@@ -16,7 +16,7 @@
 // by image, row by row: T = N * ceil(P / 2) * ceil(Q / 2). Both sides of a plane are padded to multiples of 4; what is
 // padded is zero in U and V, and never read in S. U, V and S have less than 2^31 bytes each, an image and W too.
 //
-// A step is described as a matmul's is (lib/matmul.abi.h): push struct, types, order of the words.
+// A step is described as a matmul's is (gemm/gemm.abi.h): push struct, types, order of the words.
 //
 // _filter: a is W, d is U. An invocation transforms one filter.
 //   M, N                        output and input channels, or the other way round: rows and columns of a plane
@@ -43,8 +43,8 @@
 #ifndef SECTILE_CONV2D_WINOGRAD_ABI_H
 #define SECTILE_CONV2D_WINOGRAD_ABI_H
 
-#include "lib/conv2d.abi.h"
-#include "lib/matmul.abi.h"
+#include "conv2d/conv2d.abi.h"
+#include "gemm/gemm.abi.h"
 
 #define CONV2D_WINOGRAD_TILE 2        // outputs along each side of a tile
 #define CONV2D_WINOGRAD_PLANES 16

@@ -3,12 +3,12 @@
 // Winograd convolution, the weights: U = G w G^T for each filter of 3x3. conv2d_winograd.abi.h has the method.
 #define CONV2D
 #include "lib/cuda.cuh"
-#include "lib/matmul.cuh"
-#include "conv2d_winograd.abi.h"
-#include "lib/conv2d.cuh"
-#include "lib/conv2d_winograd.cuh"
+#include "gemm/gemm.cuh"
+#include "conv2d/conv2d_winograd.abi.h"
+#include "conv2d/conv2d.cuh"
+#include "conv2d/winograd.cuh"
 
-__device__ __forceinline__ float weight(const MatmulPush& push, uint at) {
+__device__ __forceinline__ float weight(const GemmPush& push, uint at) {
   float v[MAX_RUN];
   unpack_run(kAType, 1u, load_raw(address_of(push.a), at * bytes_of_type(kAType), bytes_of_type(kAType)), v);
   return v[0];
@@ -23,7 +23,7 @@ __device__ __forceinline__ void transform(float a, float b, float c, float (&v)[
   v[3] = c;
 }
 
-SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ GemmPush push) {
   const uint item = item_of_invocation(), row = item / ldd(push), column = item - row * ldd(push);
   const uint rows = padded(size_m(push));
   if (row >= rows) return;

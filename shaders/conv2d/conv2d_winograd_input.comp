@@ -4,10 +4,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define CONV2D
-#include "lib/matmul.glsl"
-#include "conv2d_winograd.abi.h"
-#include "lib/conv2d.glsl"
-#include "lib/conv2d_winograd.glsl"
+#include "gemm/gemm.glsl"
+#include "conv2d/conv2d_winograd.abi.h"
+#include "conv2d/conv2d.glsl"
+#include "conv2d/winograd.glsl"
 
 uint size_h() { return word(kAtImage); }
 uint size_w() { return word(kAtImage + 1u); }

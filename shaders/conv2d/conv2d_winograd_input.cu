@@ -3,13 +3,13 @@
 // Winograd convolution, the image: V = B^T x B for each channel of each tile. conv2d_winograd.abi.h has the method.
 #define CONV2D
 #include "lib/cuda.cuh"
-#include "lib/matmul.cuh"
-#include "conv2d_winograd.abi.h"
-#include "lib/conv2d.cuh"
-#include "lib/conv2d_winograd.cuh"
+#include "gemm/gemm.cuh"
+#include "conv2d/conv2d_winograd.abi.h"
+#include "conv2d/conv2d.cuh"
+#include "conv2d/winograd.cuh"
 
-__device__ __forceinline__ uint size_h(const MatmulPush& push) { return word(push, kAtEnd); }
-__device__ __forceinline__ uint size_w(const MatmulPush& push) { return word(push, kAtEnd + 1u); }
+__device__ __forceinline__ uint size_h(const GemmPush& push) { return word(push, kAtEnd); }
+__device__ __forceinline__ uint size_w(const GemmPush& push) { return word(push, kAtEnd + 1u); }
 
 constexpr uint kChannels = kChannelsLast != 0u ? kWidthA : 1u;   // of a thread
 
@@ -22,7 +22,7 @@ __device__ __forceinline__ void transform(float* v, const uint step) {
   v[3u * step] = b - d;
 }
 
-SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ GemmPush push) {
   const uint tiles = size_m(push) * size_n(push) * batches(push);
   const uint padded_tiles = padded(tiles), padded_channels = padded(size_k(push));
   const uint inner = kChannelsLast != 0u ? padded_channels / kChannels : padded_tiles;

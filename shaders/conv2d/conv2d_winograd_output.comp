@@ -4,12 +4,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #define CONV2D
-#include "lib/matmul.glsl"
-#include "conv2d_winograd.abi.h"
-#include "lib/matmul_epilogue.glsl"
-#include "lib/conv2d_target.glsl"
-#include "lib/conv2d.glsl"
-#include "lib/conv2d_winograd.glsl"
+#include "gemm/gemm.glsl"
+#include "conv2d/conv2d_winograd.abi.h"
+#include "gemm/epilogue.glsl"
+#include "conv2d/target.glsl"
+#include "conv2d/conv2d.glsl"
+#include "conv2d/winograd.glsl"
 
 uint size_p() { return word(kAtImage); }
 uint size_q() { return word(kAtImage + 1u); }

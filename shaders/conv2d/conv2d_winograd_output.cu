@@ -3,14 +3,14 @@
 // Winograd convolution, the result: A^T s A for each tile, and the epilogue. conv2d_winograd.abi.h has the method.
 #define CONV2D
 #include "lib/cuda.cuh"
-#include "lib/matmul.cuh"
-#include "conv2d_winograd.abi.h"
-#include "lib/matmul_epilogue.cuh"
-#include "lib/conv2d.cuh"
-#include "lib/conv2d_winograd.cuh"
+#include "gemm/gemm.cuh"
+#include "conv2d/conv2d_winograd.abi.h"
+#include "gemm/epilogue.cuh"
+#include "conv2d/conv2d.cuh"
+#include "conv2d/winograd.cuh"
 
-__device__ __forceinline__ uint size_p(const MatmulPush& push) { return word(push, kAtEnd); }
-__device__ __forceinline__ uint size_q(const MatmulPush& push) { return word(push, kAtEnd + 1u); }
+__device__ __forceinline__ uint size_p(const GemmPush& push) { return word(push, kAtEnd); }
+__device__ __forceinline__ uint size_q(const GemmPush& push) { return word(push, kAtEnd + 1u); }
 
 constexpr uint kChannels = kChannelsLast != 0u ? kWidthD : 1u;   // of a thread
 
@@ -22,7 +22,7 @@ __device__ __forceinline__ void transform(float* v, const uint step) {
 }
 
 // The image of the result as a matrix.
-__device__ __forceinline__ Target target_of_image(const MatmulPush& push, uint image) {
+__device__ __forceinline__ Target target_of_image(const GemmPush& push, uint image) {
   Target g = {batch_address(push, address_of(push.d), kOutType, image, kAtBatchD), 0u, 0u, 0u, 0u, image};
   g.c = g.residual = g.d;
   if (kHasC != 0u) g.c = batch_address(push, word2(push, kAtC), kOutType, image, kAtBatchC);
@@ -31,7 +31,7 @@ __device__ __forceinline__ Target target_of_image(const MatmulPush& push, uint i
 }
 
 // Stores the outputs `left` and `right` of row p; `column` is the left one's.
-__device__ __forceinline__ void store_outputs(const MatmulPush& push, const Target& g, uint p, uint column, uint k,
+__device__ __forceinline__ void store_outputs(const GemmPush& push, const Target& g, uint p, uint column, uint k,
                                               const float* left, const float* right) {
   const uint pixel = p * size_q(push) + column;
   float run[MAX_RUN] = {};
@@ -52,7 +52,7 @@ __device__ __forceinline__ void store_outputs(const MatmulPush& push, const Targ
   store_run(push, g, pixel + 1u, k, run);
 }
 
-SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ MatmulPush push) {
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ GemmPush push) {
   const uint rows = (size_p(push) + 1u) / 2u, columns = (size_q(push) + 1u) / 2u;
   const uint tiles = rows * columns * batches(push);
   const uint channels = kChannelsLast != 0u ? size_n(push) : size_m(push);

@@ -28,7 +28,7 @@ struct SectileAddress {
 #define SECTILE_TYPE_BF16 2
 #define SECTILE_TYPE_I8 3
 #define SECTILE_TYPE_I32 4
-#define SECTILE_TYPE_Q8 5             // quantized weights: see lib/matmul.abi.h
+#define SECTILE_TYPE_Q8 5             // quantized weights: see gemm/gemm.abi.h
 #define SECTILE_TYPE_Q4 6
 #define SECTILE_TYPE_U8 7
 

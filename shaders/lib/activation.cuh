@@ -3,7 +3,7 @@
 // which __fdividef does not divide. Include after lib/cuda.cuh.
 // Exponentials and quotients are the fast ones, accurate to a few units in the last place as GLSL's are. The precise
 // ones inline a page of code each, and an unrolled tile has a hundred of them.
-#include "abi.h"
+#include "lib/abi.h"
 
 // erf to 1.5e-7: Abramowitz and Stegun 7.1.26. Beyond +-6 it is 1 or -1.
 __device__ __forceinline__ float erf_of(float x) {

@@ -1,7 +1,7 @@
 // Activations, each right at its ends: of -inf and +inf they are their limits, and a NaN stays a NaN. No exponential
 // and no quotient overflows on the way to a value that is used: Vulkan leaves open what becomes of one that does.
 // Below a bound silu, gelu, gelu_tanh and sigmoid are 0, where they are within 1e-35 of it.
-#include "abi.h"
+#include "lib/abi.h"
 
 // erf to 1.5e-7: Abramowitz and Stegun 7.1.26. Beyond +-6 it is 1 or -1.
 float erf_of(float x) {

@@ -1,7 +1,7 @@
 // Included first by every CUDA kernel. NVRTC has no include path: it finds only the headers that are passed to it. The
 // variant's macros and sectile_constants[], the (id, value) pairs of the plan's step, are put in front of the kernel
 // source.
-#include "abi.h"
+#include "lib/abi.h"
 
 using uint = unsigned int;
 using uint64 = unsigned long long;

@@ -6,8 +6,8 @@ using offset_t = long long;
 #else
 using offset_t = int;
 #endif
-#include "numbers.cuh"
-#include "activation.cuh"
+#include "lib/numbers.cuh"
+#include "lib/activation.cuh"
 #include "permute/permute_fused.abi.h"
 
 constexpr uint kType = sectile_constant(PERMUTE_FUSED_SPEC_TYPE, SECTILE_TYPE_F32);
@@ -26,7 +26,7 @@ constexpr uint kActivation = PERMUTE_FUSED_ACTIVATION_OF(kStage);
 #define FIRST_WORDS PERMUTE_FUSED_FIRST_WORDS
 #define LAST_WORDS PERMUTE_FUSED_LAST_WORDS
 #define MAX_WORDS PERMUTE_FUSED_MAX_WORDS
-#include "permute.cuh"
+#include "permute/permute.cuh"
 
 __device__ __forceinline__ float activation_word(const PermutePush& push, const uint i) {
   return i < SECTILE_ACTIVATION_PARAMETERS(kActivation) ? activation_parameter(push, i) : 0.0f;

@@ -7,8 +7,8 @@
 #else
 #define offset_t int
 #endif
-#include "numbers.glsl"
-#include "activation.glsl"
+#include "lib/numbers.glsl"
+#include "lib/activation.glsl"
 #include "permute/permute_fused.abi.h"
 
 layout(constant_id = PERMUTE_FUSED_SPEC_TYPE) const uint kType = SECTILE_TYPE_F32;
@@ -27,7 +27,7 @@ const uint kActivation = PERMUTE_FUSED_ACTIVATION_OF(kStage);
 #define FIRST_WORDS PERMUTE_FUSED_FIRST_WORDS
 #define LAST_WORDS PERMUTE_FUSED_LAST_WORDS
 #define MAX_WORDS PERMUTE_FUSED_MAX_WORDS
-#include "permute.glsl"
+#include "permute/permute.glsl"
 
 float activation_word(const uint i) {
   return i < SECTILE_ACTIVATION_PARAMETERS(kActivation) ? activation_parameter(i) : 0.0;

@@ -1,6 +1,6 @@
 // What every kernel that computes shares: element types as numbers, and loads and stores of runs (consecutive elements
 // in one access). Include after lib/cuda.cuh.
-#include "abi.h"
+#include "lib/abi.h"
 
 __device__ __forceinline__ uint64 address_of(SectileAddress a) { return uint64(a.hi) << 32 | a.lo; }
 

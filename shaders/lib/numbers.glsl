@@ -14,7 +14,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
 #endif
 #endif
-#include "abi.h"
+#include "lib/abi.h"
 
 uint bytes_of_type(const uint type) {
   return type == SECTILE_TYPE_F32 || type == SECTILE_TYPE_I32    ? 4u

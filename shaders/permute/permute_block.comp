@@ -18,7 +18,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
-#include "lib/tile.glsl"
+#include "permute/tile.glsl"
 
 layout(constant_id = PERMUTE_BLOCK_SPEC_LANES_D) const uint kLanesD = 0u;
 

@@ -17,7 +17,7 @@
 // for devices that run shaders on a CPU, whose caches take the role of workgroup memory.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
-#include "lib/tile.cuh"
+#include "permute/tile.cuh"
 
 constexpr uint kLanesD = sectile_constant(PERMUTE_BLOCK_SPEC_LANES_D, 0u);
 

@@ -6,7 +6,7 @@
 #ifndef SECTILE_PERMUTE_BOX_ABI_H
 #define SECTILE_PERMUTE_BOX_ABI_H
 
-#include "lib/permute.abi.h"
+#include "permute/permute.abi.h"
 
 #define PERMUTE_BOX_AXES 3
 #define PERMUTE_BOX_SPEC_LOAD_VECTOR 8   // elements per load

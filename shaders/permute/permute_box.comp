@@ -21,10 +21,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
-#include "permute_box.abi.h"
+#include "permute/permute_box.abi.h"
 #define OWN_WORDS PERMUTE_BOX_WORDS
-#include "lib/permute.glsl"
-#include "lib/register_transpose.glsl"
+#include "permute/permute.glsl"
+#include "permute/register_transpose.glsl"
 
 layout(constant_id = PERMUTE_BOX_SPEC_LOAD_VECTOR) const uint kLoad = 1u;
 layout(constant_id = PERMUTE_BOX_SPEC_STORE_VECTOR) const uint kStore = 1u;

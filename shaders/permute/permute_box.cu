@@ -20,10 +20,10 @@
 // bank conflicts.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
-#include "permute_box.abi.h"
+#include "permute/permute_box.abi.h"
 #define OWN_WORDS PERMUTE_BOX_WORDS
-#include "lib/permute.cuh"
-#include "lib/register_transpose.cuh"
+#include "permute/permute.cuh"
+#include "permute/register_transpose.cuh"
 
 constexpr uint kLoad = sectile_constant(PERMUTE_BOX_SPEC_LOAD_VECTOR, 1u);
 constexpr uint kStore = sectile_constant(PERMUTE_BOX_SPEC_STORE_VECTOR, 1u);

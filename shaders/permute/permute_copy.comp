@@ -7,7 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
 #include "lib/words.abi.h"
-#include "permute_copy.abi.h"
+#include "permute/permute_copy.abi.h"
 
 layout(local_size_x_id = SECTILE_SPEC_WORKGROUP, local_size_y = 1, local_size_z = 1) in;
 layout(constant_id = SECTILE_SPEC_WORKGROUP) const uint kWorkgroup = 64u;

@@ -6,7 +6,7 @@
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "lib/words.abi.h"
-#include "permute_copy.abi.h"
+#include "permute/permute_copy.abi.h"
 
 constexpr uint kWorkgroup = sectile_constant(SECTILE_SPEC_WORKGROUP, 64u);
 constexpr uint kWidth = sectile_constant(PERMUTE_COPY_SPEC_WIDTH, 16u);

@@ -2,7 +2,7 @@
 //   v = alpha * scale * x + bias;  v = activation(v);  v += add;  rounded once to OUT.
 // ACTIVATION_LAST: v += add;  v = activation(v). ZERO: alpha is 0, and so is its term.
 //
-// The word stream of lib/permute.abi.h has the stage's words before the axes, and after the kernel's own words; a term
+// The word stream of permute/permute.abi.h has the stage's words before the axes, and after the kernel's own words; a term
 // that STAGE lacks takes no words. The planner refuses plans whose addresses would not be pushed. The words before the
 // axes always are.
 //
@@ -14,7 +14,7 @@
 #ifndef SECTILE_PERMUTE_FUSED_ABI_H
 #define SECTILE_PERMUTE_FUSED_ABI_H
 
-#include "lib/permute.abi.h"
+#include "permute/permute.abi.h"
 
 #define PERMUTE_FUSED_MAX_WORDS 210   // 16 axes, 64-bit strides, all terms and two bounds take 210
 

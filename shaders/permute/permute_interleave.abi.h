@@ -11,7 +11,7 @@
 #ifndef SECTILE_PERMUTE_INTERLEAVE_ABI_H
 #define SECTILE_PERMUTE_INTERLEAVE_ABI_H
 
-#include "lib/permute.abi.h"
+#include "permute/permute.abi.h"
 
 #define PERMUTE_INTERLEAVE_SPEC_STEPS 8          // steps of P per invocation
 #define PERMUTE_INTERLEAVE_SPEC_SOURCES 9

@@ -16,8 +16,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
-#include "permute_interleave.abi.h"
-#include "lib/permute.glsl"
+#include "permute/permute_interleave.abi.h"
+#include "permute/permute.glsl"
 
 layout(constant_id = PERMUTE_INTERLEAVE_SPEC_STEPS) const uint kSteps = 16u;
 layout(constant_id = PERMUTE_INTERLEAVE_SPEC_SOURCES) const uint kSources = 1u;

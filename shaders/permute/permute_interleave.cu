@@ -15,8 +15,8 @@
 // Every register index is constant after unrolling.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
-#include "permute_interleave.abi.h"
-#include "lib/permute.cuh"
+#include "permute/permute_interleave.abi.h"
+#include "permute/permute.cuh"
 
 constexpr uint kSteps = sectile_constant(PERMUTE_INTERLEAVE_SPEC_STEPS, 16u);
 constexpr uint kSources = sectile_constant(PERMUTE_INTERLEAVE_SPEC_SOURCES, 1u);

@@ -3,7 +3,7 @@
 #ifndef SECTILE_PERMUTE_ROWS_ABI_H
 #define SECTILE_PERMUTE_ROWS_ABI_H
 
-#include "lib/permute.abi.h"
+#include "permute/permute.abi.h"
 
 #define PERMUTE_ROWS_SPEC_UNROLL 8    // elements per invocation
 

@@ -18,8 +18,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
-#include "permute_rows.abi.h"
-#include "lib/permute.glsl"
+#include "permute/permute_rows.abi.h"
+#include "permute/permute.glsl"
 
 layout(constant_id = PERMUTE_ROWS_SPEC_UNROLL) const uint kUnroll = 1u;
 

@@ -17,8 +17,8 @@
 // the planner has already widened the elements as far as alignment allows.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
-#include "permute_rows.abi.h"
-#include "lib/permute.cuh"
+#include "permute/permute_rows.abi.h"
+#include "permute/permute.cuh"
 
 constexpr uint kUnroll = sectile_constant(PERMUTE_ROWS_SPEC_UNROLL, 1u);
 

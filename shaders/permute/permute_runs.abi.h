@@ -16,7 +16,7 @@
 #ifndef SECTILE_PERMUTE_RUNS_ABI_H
 #define SECTILE_PERMUTE_RUNS_ABI_H
 
-#include "lib/permute.abi.h"
+#include "permute/permute.abi.h"
 
 #define PERMUTE_RUNS_SPEC_RUN 8
 #define PERMUTE_RUNS_SPEC_TILE_S 9         // runs

@@ -12,9 +12,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
-#include "permute_runs.abi.h"
+#include "permute/permute_runs.abi.h"
 #define OWN_WORDS PERMUTE_RUNS_WORDS
-#include "lib/permute.glsl"
+#include "permute/permute.glsl"
 
 layout(constant_id = PERMUTE_RUNS_SPEC_RUN) const uint kRun = 3u;
 layout(constant_id = PERMUTE_RUNS_SPEC_TILE_S) const uint kTileS = 64u;

@@ -11,9 +11,9 @@
 // aligned words, wherever a row starts; runs are extracted and joined in registers.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
-#include "permute_runs.abi.h"
+#include "permute/permute_runs.abi.h"
 #define OWN_WORDS PERMUTE_RUNS_WORDS
-#include "lib/permute.cuh"
+#include "permute/permute.cuh"
 
 constexpr uint kRun = sectile_constant(PERMUTE_RUNS_SPEC_RUN, 3u);
 constexpr uint kTileS = sectile_constant(PERMUTE_RUNS_SPEC_TILE_S, 64u);

@@ -7,7 +7,7 @@
 #ifndef SECTILE_PERMUTE_TILE_ABI_H
 #define SECTILE_PERMUTE_TILE_ABI_H
 
-#include "lib/permute.abi.h"
+#include "permute/permute.abi.h"
 
 #define PERMUTE_TILE_SPEC_TILE_S 8
 #define PERMUTE_TILE_SPEC_TILE_D 9

@@ -19,7 +19,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
-#include "lib/tile.glsl"
+#include "permute/tile.glsl"
 
 layout(constant_id = PERMUTE_TILE_SPEC_SKEW) const uint kSkew = 1u;
 

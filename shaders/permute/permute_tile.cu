@@ -18,7 +18,7 @@
 // Method: Ruetsch and Micikevicius 2009 (padded tile); words of several elements as in OneFlow's permute.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
-#include "lib/tile.cuh"
+#include "permute/tile.cuh"
 
 constexpr uint kSkew = sectile_constant(PERMUTE_TILE_SPEC_SKEW, 1u);
 

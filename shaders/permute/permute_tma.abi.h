@@ -6,7 +6,7 @@
 #ifndef SECTILE_PERMUTE_TMA_ABI_H
 #define SECTILE_PERMUTE_TMA_ABI_H
 
-#include "lib/permute.abi.h"
+#include "permute/permute.abi.h"
 
 #define PERMUTE_TMA_ROW_BYTES 128
 // Elements of a tile along S, of a tile along D, and along D of one copy to the destination.

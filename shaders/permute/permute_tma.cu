@@ -12,8 +12,8 @@
 // and 2 bytes (1 byte: pairs are transposed as 2-byte elements, then split); 4x4 blocks in registers for 4 bytes.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
-#include "permute_tma.abi.h"
-#include "lib/permute.cuh"
+#include "permute/permute_tma.abi.h"
+#include "permute/permute.cuh"
 #include "lib/tma.cuh"
 
 constexpr uint kRank = sectile_constant(PERMUTE_TMA_SPEC_RANK, 2u);

@@ -6,7 +6,7 @@
 #ifndef SECTILE_PERMUTE_WORDS_ABI_H
 #define SECTILE_PERMUTE_WORDS_ABI_H
 
-#include "lib/permute.abi.h"
+#include "permute/permute.abi.h"
 
 #define PERMUTE_WORDS_WORDS(WORD, WORD_IF, WORDS, WORDS_IF) \
   WORD(uint, run_elements, shifts)   /* in a run along axis 0 */

@@ -11,9 +11,9 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
-#include "permute_words.abi.h"
+#include "permute/permute_words.abi.h"
 #define OWN_WORDS PERMUTE_WORDS_WORDS
-#include "lib/permute.glsl"
+#include "permute/permute.glsl"
 
 // The 32-bit word that contains a byte. Byte offsets are relative to the operand's address rounded down to a word.
 #ifdef WIDE

@@ -10,9 +10,9 @@
 // bits with atomics. Each bit is written by one invocation only, so neighbours may do this in any order.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
-#include "permute_words.abi.h"
+#include "permute/permute_words.abi.h"
 #define OWN_WORDS PERMUTE_WORDS_WORDS
-#include "lib/permute.cuh"
+#include "permute/permute.cuh"
 
 constexpr uint kElementMask = 0xffffffffu >> (32u - 8u * ELEMENT_BYTES);
 

@@ -32,11 +32,6 @@ struct Headers {
   std::vector<const char*> text_pointers, name_pointers;
   Headers() {
     for (const EmbeddedSource& header : embedded_cuda_headers()) add(header.stem, header.text);
-    // Headers of lib/ include each other without the folder, and NVRTC looks names up unchanged.
-    for (const EmbeddedSource& header : embedded_cuda_headers())
-      if (const auto slash = header.stem.rfind('/'); slash != std::string_view::npos)
-        if (const auto bare = header.stem.substr(slash + 1); std::ranges::find(names, bare) == names.end())
-          add(bare, header.text);
     for (const std::string& text : texts) text_pointers.push_back(text.c_str());
     for (const std::string& name : names) name_pointers.push_back(name.c_str());
   }

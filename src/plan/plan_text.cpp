@@ -1,9 +1,9 @@
 // A plan as one line of text.
 #include <sectile/plan.hpp>
 
-#include "lib/matmul.abi.h"
-#include "lib/permute.abi.h"
+#include "gemm/gemm.abi.h"
 #include "operation.hpp"
+#include "permute/permute.abi.h"
 
 #include <algorithm>
 #include <span>
@@ -49,7 +49,7 @@ std::string print(const Step& step) {
   if (!step.tensor_maps.empty()) text += " maps=" + std::to_string(step.tensor_maps.size());
   text += " push=" + std::to_string(step.push.size());
   // Numbers that did not fit the push constants are specialized, so such a plan has its own pipeline.
-  const std::uint32_t first = step.kernel.stem.starts_with("permute") ? PERMUTE_SPEC_WORD0 : MATMUL_SPEC_WORD0;
+  const std::uint32_t first = step.kernel.stem.starts_with("permute") ? PERMUTE_SPEC_WORD0 : GEMM_SPEC_WORD0;
   const auto frozen = std::ranges::count_if(
       step.constants, [&](const Constant& c) { return c.id >= first && c.id != SECTILE_SPEC_NUMBERS; });
   if (frozen != 0) text += " frozen=" + std::to_string(frozen);

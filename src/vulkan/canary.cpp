@@ -2,7 +2,7 @@
 
 #include "device/vendors.hpp"
 
-#include "lib/canary.abi.h"
+#include "canary/canary.abi.h"
 
 #include <fmt/format.h>
 

@@ -6,9 +6,9 @@ namespace sectile::vulkan {
 namespace {
 
 Result<std::size_t> best(const std::vector<Candidate>& candidates) {
-  constexpr DeviceKind kOrder[] = {DeviceKind::discrete, DeviceKind::integrated, DeviceKind::virtual_gpu,
-                                   DeviceKind::unknown, DeviceKind::cpu};
-  for (const DeviceKind kind : kOrder)
+  constexpr DeviceKind kGroupM[] = {DeviceKind::discrete, DeviceKind::integrated, DeviceKind::virtual_gpu,
+                                    DeviceKind::unknown, DeviceKind::cpu};
+  for (const DeviceKind kind : kGroupM)
     for (std::size_t i = 0; i < candidates.size(); ++i)
       if (candidates[i].entry.kind == kind && candidates[i].entry.unusable.empty()) return i;
   // None is usable; reports the first one's reason.

@@ -1,6 +1,7 @@
 // The kernels' SPIR-V against the headers that C++ reads: push structs, specialization constants.
 #include <sectile/shaders.hpp>
 
+#include "canary/canary.abi.h"
 #include "canary/canary_numbers.abi.h"
 #include "conv2d/conv2d_coopmat.abi.h"
 #include "conv2d/conv2d_depthwise.abi.h"
@@ -8,14 +9,13 @@
 #include "conv2d/conv2d_lanes.abi.h"
 #include "conv2d/conv2d_simt.abi.h"
 #include "conv2d/conv2d_winograd.abi.h"
-#include "lib/canary.abi.h"
-#include "lib/matmul.abi.h"
-#include "lib/permute.abi.h"
-#include "matmul/matmul_coopmat.abi.h"
-#include "matmul/matmul_coopmat2.abi.h"
-#include "matmul/matmul_direct.abi.h"
-#include "matmul/matmul_simt.abi.h"
-#include "matmul/matvec.abi.h"
+#include "gemm/gemm.abi.h"
+#include "gemm/matmul_coopmat.abi.h"
+#include "gemm/matmul_coopmat2.abi.h"
+#include "gemm/matmul_direct.abi.h"
+#include "gemm/matmul_simt.abi.h"
+#include "gemm/matvec.abi.h"
+#include "permute/permute.abi.h"
 #include "permute/permute_box.abi.h"
 #include "permute/permute_copy.abi.h"
 #include "permute/permute_fused.abi.h"
@@ -75,22 +75,22 @@ const std::set<std::uint32_t> kCanaryConstants = {SECTILE_SPEC_WORKGROUP, CANARY
 
 // A matmul's words are pushed, and those beyond the push bytes are constants.
 std::set<std::uint32_t> matmul_constants(std::set<std::uint32_t> out) {
-  for (std::uint32_t id = MATMUL_SPEC_TYPE; id <= MATMUL_SPEC_TILE_K; ++id) out.insert(id);
-  for (std::uint32_t word = MATMUL_PUSH_WORDS; word < MATMUL_MAX_WORDS; ++word)
-    out.insert(MATMUL_SPEC_WORD0 + word - MATMUL_PUSH_WORDS);
+  for (std::uint32_t id = GEMM_SPEC_TYPE; id <= GEMM_SPEC_TILE_K; ++id) out.insert(id);
+  for (std::uint32_t word = GEMM_PUSH_WORDS; word < GEMM_MAX_WORDS; ++word)
+    out.insert(GEMM_SPEC_WORD0 + word - GEMM_PUSH_WORDS);
   return out;
 }
-const std::vector<Field> kMatmulFields = {FIELD(MatmulPush, a), FIELD(MatmulPush, b), FIELD(MatmulPush, d),
-                                          FIELD(MatmulPush, words)};
+const std::vector<Field> kMatmulFields = {FIELD(GemmPush, a), FIELD(GemmPush, b), FIELD(GemmPush, d),
+                                          FIELD(GemmPush, words)};
 Interface matmul_interface(std::string_view stem, const std::set<std::uint32_t>& own) {
-  return {stem, sizeof(MatmulPush), kMatmulFields, {SECTILE_SPEC_WORKGROUP}, false, matmul_constants(own)};
+  return {stem, sizeof(GemmPush), kMatmulFields, {SECTILE_SPEC_WORKGROUP}, false, matmul_constants(own)};
 }
 
 // A convolution's are a matmul's and more: an image adds words and constants.
 Interface conv2d_interface(std::string_view stem, const std::set<std::uint32_t>& own) {
   Interface out = matmul_interface(stem, own);
-  for (std::uint32_t word = MATMUL_MAX_WORDS; word < CONV2D_MAX_WORDS; ++word)
-    out.constants.insert(MATMUL_SPEC_WORD0 + word - MATMUL_PUSH_WORDS);
+  for (std::uint32_t word = GEMM_MAX_WORDS; word < CONV2D_MAX_WORDS; ++word)
+    out.constants.insert(GEMM_SPEC_WORD0 + word - GEMM_PUSH_WORDS);
   out.constants.insert({CONV2D_SPEC_R, CONV2D_SPEC_S, CONV2D_SPEC_BLOCK, CONV2D_SPEC_PROLOGUE});
   return out;
 }
@@ -104,7 +104,7 @@ const std::set<std::uint32_t> kSimt = {
     MATMUL_SIMT_SPEC_VECTOR,   MATMUL_SIMT_SPEC_STRIDED,     MATMUL_SIMT_SPEC_STAGES,  MATMUL_SIMT_SPEC_PREFETCH,
     MATMUL_SIMT_SPEC_FETCHERS, MATMUL_SIMT_SPEC_INTERLEAVED, MATMUL_SIMT_SPEC_PAD_A,   MATMUL_SIMT_SPEC_PAD_B,
     MATMUL_SIMT_SPEC_GROUP_A,  MATMUL_SIMT_SPEC_GROUP_B,     MATMUL_SIMT_SPEC_CHECKED, MATMUL_SIMT_SPEC_PAIRED};
-const std::set<std::uint32_t> kGathered = {CONV2D_SPEC_ORDER, CONV2D_SPEC_UNIFORM, CONV2D_SPEC_JOINED};
+const std::set<std::uint32_t> kGathered = {CONV2D_SPEC_ORDER, CONV2D_SPEC_UNIFORM, CONV2D_SPEC_FLATTENED_BATCH};
 
 const std::vector<Interface> kInterfaces = {
     conv2d_interface("conv2d_coopmat", with(with(kCoopmat, kGathered), {CONV2D_SPEC_PAD_LEFT, CONV2D_SPEC_DILATION_W})),
@@ -112,7 +112,7 @@ const std::vector<Interface> kInterfaces = {
     conv2d_interface("conv2d_depthwise",
                      {CONV2D_DEPTHWISE_SPEC_STRIP, CONV2D_DEPTHWISE_SPEC_WEIGHTS, CONV2D_DEPTHWISE_SPEC_CHANNELS}),
     conv2d_interface("conv2d_direct",
-                     {CONV2D_DIRECT_SPEC_OUT_BLOCK, CONV2D_DIRECT_SPEC_WEIGHTS, CONV2D_DIRECT_SPEC_FAR}),
+                     {CONV2D_DIRECT_SPEC_OUT_BLOCK, CONV2D_DIRECT_SPEC_WEIGHTS, CONV2D_DIRECT_SPEC_OFFSET64}),
     conv2d_interface("conv2d_lanes", {CONV2D_LANES_SPEC_OUT_BLOCK, CONV2D_LANES_SPEC_WEIGHTS, CONV2D_LANES_SPEC_STRIP,
                                       CONV2D_LANES_SPEC_CHANNELS, CONV2D_LANES_SPEC_STEP}),
     conv2d_interface("conv2d_winograd_filter", {CONV2D_WINOGRAD_SPEC_CHANNELS_LAST}),
@@ -120,7 +120,8 @@ const std::vector<Interface> kInterfaces = {
     conv2d_interface("conv2d_winograd_output", {CONV2D_WINOGRAD_SPEC_CHANNELS_LAST}),
     matmul_interface("matmul_coopmat", kCoopmat),
     matmul_interface("matmul_coopmat2", {MATMUL_COOPMAT2_SPEC_RAGGED, MATMUL_COOPMAT2_SPEC_UNROLL}),
-    matmul_interface("matmul_direct", {MATMUL_DIRECT_SPEC_ROWS, MATMUL_DIRECT_SPEC_COLUMNS, MATMUL_DIRECT_SPEC_FAR}),
+    matmul_interface("matmul_direct",
+                     {MATMUL_DIRECT_SPEC_ROWS, MATMUL_DIRECT_SPEC_COLUMNS, MATMUL_DIRECT_SPEC_OFFSET64}),
     matmul_interface("matmul_reduce", {}),
     matmul_interface("matmul_simt", kSimt),
     matmul_interface("matvec", {MATVEC_SPEC_SIDE, MATVEC_SPEC_ROWS, MATVEC_SPEC_LANES, MATVEC_SPEC_ROUNDS}),

@@ -1,8 +1,8 @@
 // The interface headers compile with NVRTC, which the CUDA kernels are compiled with, and lay the
 // structs out as C++ does. Skipped, and said so, where the host has no NVRTC.
 #include "nvrtc.hpp"
-#include "lib/matmul.abi.h"
-#include "lib/permute.abi.h"
+#include "gemm/gemm.abi.h"
+#include "permute/permute.abi.h"
 #include "permute/permute_copy.abi.h"
 #include "support/paths.hpp"
 
@@ -35,10 +35,10 @@ TEST_CASE("interface headers compile with NVRTC") {
   same("sizeof(PermuteCopyPush)", sizeof(PermuteCopyPush));
   same("sizeof(((PermuteCopyPush*)0)->words)", sizeof(PermuteCopyPush::words));
   same("alignof(PermuteCopyPush)", alignof(PermuteCopyPush));
-  same("sizeof(MatmulPush)", sizeof(MatmulPush));
-  same("sizeof(((MatmulPush*)0)->a)", sizeof(MatmulPush::a));
-  same("sizeof(((MatmulPush*)0)->words)", sizeof(MatmulPush::words));
-  same("alignof(MatmulPush)", alignof(MatmulPush));
+  same("sizeof(GemmPush)", sizeof(GemmPush));
+  same("sizeof(((GemmPush*)0)->a)", sizeof(GemmPush::a));
+  same("sizeof(((GemmPush*)0)->words)", sizeof(GemmPush::words));
+  same("alignof(GemmPush)", alignof(GemmPush));
   source += "extern \"C\" __global__ void kernel(PermutePush push) { (void)push; }\n";
   const auto compiled =
       nvrtc.compile(source, "interface.cu", headers, {"--gpu-architecture=compute_90", "--std=c++17"});

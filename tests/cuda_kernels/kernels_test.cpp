@@ -16,7 +16,7 @@
 #include "reference/generate.hpp"
 #include "reference/permute.hpp"
 
-#include "lib/permute.abi.h"
+#include "permute/permute.abi.h"
 
 #include <sectile/cuda.hpp>
 #include <sectile/planner.hpp>
@@ -125,7 +125,7 @@ TEST_CASE("every choice of the planner compiles without spills") {
 TEST_CASE("each folder of CUDA kernels has its test, and each of them is embedded") {
   std::set<std::string> listed, embedded;
   for (const auto& [folder, stems] : stems_by_folder()) {
-    const bool tested = folder == "permute" || folder == "matmul" || folder == "conv2d";
+    const bool tested = folder == "permute" || folder == "gemm" || folder == "conv2d";
     CHECK_MESSAGE(tested, "no test compiles the kernels of shaders/" << folder);
     listed.insert(stems.begin(), stems.end());
   }

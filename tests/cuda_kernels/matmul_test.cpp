@@ -41,6 +41,6 @@ TEST_CASE("matmuls compile without spills") {
   std::vector<Job> jobs = steps.jobs();
   std::map<std::string, Most> most;
   const std::string told = compile_and_check("cuda-matmuls", jobs, most);
-  CHECK(missing("matmul", most) == "");
+  CHECK(missing("gemm", most) == "");
   MESSAGE(told);
 }

@@ -8,7 +8,7 @@
 #include "compiling.hpp"
 #include "reference/extra_rows.hpp"
 
-#include "lib/matmul.abi.h"
+#include "gemm/gemm.abi.h"
 
 #include <sectile/planner.hpp>
 
@@ -28,7 +28,7 @@ class ProductSteps {
     if (step.kernel.stem.starts_with("permute")) return;
     Constants shaping;
     for (const Constant& constant : step.constants)
-      if (constant.id < MATMUL_SPEC_WORD0) shaping.push_back(constant);
+      if (constant.id < GEMM_SPEC_WORD0) shaping.push_back(constant);
     combinations_[architecture].try_emplace({step.kernel, shaping}, step);
   }
   void add(const Problem& problem, const DeviceProfile& profile, std::size_t architecture,

@@ -20,7 +20,7 @@ namespace {
 
 // ---- which workgroup a claim speaks of
 
-// The stream of words that lib/permute.abi.h describes.
+// The stream of words that permute/permute.abi.h describes.
 class Words {
  public:
   explicit Words(const Step& step)

@@ -4,9 +4,9 @@
 
 #include "support/scope.hpp"
 
+#include "conv2d/conv2d.abi.h"
 #include "conv2d/conv2d_depthwise.abi.h"
-#include "lib/conv2d.abi.h"
-#include "lib/matmul.abi.h"
+#include "gemm/gemm.abi.h"
 
 #include <set>
 #include <variant>
@@ -46,7 +46,7 @@ std::uint64_t group_of_middle(const Convolution& c, const Step& step) {
   const bool is_b = constant_of(step, CONV2D_SPEC_IMAGE_SIDE) != 0;
   const auto& p = c.conv2d();
   const std::int64_t pixels = c.out.height * c.out.width, channels = p.k / p.groups;
-  const std::uint64_t tile_m = constant_of(step, MATMUL_SPEC_TILE_M), tile_n = constant_of(step, MATMUL_SPEC_TILE_N);
+  const std::uint64_t tile_m = constant_of(step, GEMM_SPEC_TILE_M), tile_n = constant_of(step, GEMM_SPEC_TILE_N);
   const std::uint64_t tiles_m = tiles(is_b ? channels : p.n * pixels, tile_m),
                       tiles_n = tiles(is_b ? pixels : channels, tile_n);
   // Neither splits of K nor images in one matrix's columns: the tiles are all that there is.
@@ -55,7 +55,7 @@ std::uint64_t group_of_middle(const Convolution& c, const Step& step) {
           tiles_m * tiles_n * static_cast<std::uint64_t>(batches));
   REQUIRE(c.middle() % (is_b ? tile_n : tile_m) == 0);
   const std::uint64_t m = is_b ? 0 : c.middle() / tile_m, n = is_b ? c.middle() / tile_n : 0;
-  const std::uint64_t order = constant_of(step, MATMUL_SPEC_ORDER);
+  const std::uint64_t order = constant_of(step, GEMM_SPEC_GROUP_M);
   if (order <= 1) return m * tiles_n + n;
   const std::uint64_t band = m / order, rows = std::min(tiles_m - band * order, order);
   return band * order * tiles_n + n * rows + m % order;
@@ -67,7 +67,7 @@ std::uint32_t step_of_middle(const Conv2dProblem& p, const Step& step) {
   if (step.kernel.stem != "conv2d_simt" || constant_of(step, CONV2D_SPEC_ORDER) != CONV2D_ORDER_RSC) return 0;
   const std::int64_t channels = p.c / p.groups, first = p.r * p.s / 2 * channels / kMostStep * kMostStep;
   if (first + kMostStep > p.r * p.s * channels) return 0;
-  return static_cast<std::uint32_t>(first) / constant_of(step, MATMUL_SPEC_TILE_K);
+  return static_cast<std::uint32_t>(first) / constant_of(step, GEMM_SPEC_TILE_K);
 }
 
 // How many barriers an invocation has passed where it loads a step of that number.
@@ -134,8 +134,8 @@ std::vector<Access> input_of_depthwise(const Convolution& c, const Plan& plan, c
   const auto& p = c.conv2d();
   const std::int64_t strip = constant_of(step, CONV2D_DEPTHWISE_SPEC_STRIP),
                      channels = constant_of(step, CONV2D_DEPTHWISE_SPEC_CHANNELS);
-  const std::int64_t loads = channels / constant_of(step, MATMUL_SPEC_WIDTH_A),
-                     stores = channels / constant_of(step, MATMUL_SPEC_WIDTH_D);
+  const std::int64_t loads = channels / constant_of(step, GEMM_SPEC_WIDTH_A),
+                     stores = channels / constant_of(step, GEMM_SPEC_WIDTH_D);
   const std::int64_t chunks = p.x_layout == ImageLayout::nhwc ? p.k / channels : 1;
   const std::int64_t item = c.out.height / 2 * ((c.out.width + strip - 1) / strip) * chunks;
   REQUIRE(item % step.workgroup[0] == 0);

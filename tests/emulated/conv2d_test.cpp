@@ -7,8 +7,8 @@
 
 #include "support/scope.hpp"
 
-#include "lib/conv2d.abi.h"
-#include "lib/matmul.abi.h"
+#include "conv2d/conv2d.abi.h"
+#include "gemm/gemm.abi.h"
 
 #include <optional>
 #include <set>

@@ -1,5 +1,5 @@
 // What the planner claims of a step of K of matmul_coopmat (Candidate::interior) against what its GLSL does. There is
-// nothing to emulate it by, so what follows is a reading of shaders/lib/matmul_coopmat_fetch.glsl and
+// nothing to emulate it by, so what follows is a reading of shaders/gemm/coopmat_fetch.glsl and
 // matmul_coopmat.glsl: the accesses of each invocation, one by one, counted by counts.hpp. It shares no code with
 // src/plan/gemm/coopmat.cpp. conv2d_coopmat's gathered operands are not read so.
 #include "counts.hpp"
@@ -7,8 +7,8 @@
 
 #include "support/scope.hpp"
 
-#include "lib/matmul.abi.h"
-#include "matmul/matmul_coopmat.abi.h"
+#include "gemm/gemm.abi.h"
+#include "gemm/matmul_coopmat.abi.h"
 
 #include <set>
 #include <string>
@@ -31,10 +31,10 @@ struct StagedTile {
 class CoopmatStep {
  public:
   CoopmatStep(const Step& step, const MatmulProblem& p) : step_(step), workgroup_(step.workgroup[0]) {
-    bytes_ = of(MATMUL_SPEC_TYPE) == MATMUL_TYPE_I8 ? 1 : 2;
-    const std::uint32_t m = of(MATMUL_SPEC_TILE_M), n = of(MATMUL_SPEC_TILE_N), k = of(MATMUL_SPEC_TILE_K);
-    a_ = tile(of(MATMUL_SPEC_TRANS_A) == 0, m, k, of(MATMUL_SPEC_WIDTH_A), of(MATMUL_SPEC_A_TYPE));
-    b_ = tile(of(MATMUL_SPEC_TRANS_B) != 0, n, k, of(MATMUL_SPEC_WIDTH_B), of(MATMUL_SPEC_B_TYPE));
+    bytes_ = of(GEMM_SPEC_TYPE) == SECTILE_TYPE_I8 ? 1 : 2;
+    const std::uint32_t m = of(GEMM_SPEC_TILE_M), n = of(GEMM_SPEC_TILE_N), k = of(GEMM_SPEC_TILE_K);
+    a_ = tile(of(GEMM_SPEC_TRANS_A) == 0, m, k, of(GEMM_SPEC_WIDTH_A), of(GEMM_SPEC_A_TYPE));
+    b_ = tile(of(GEMM_SPEC_TRANS_B) != 0, n, k, of(GEMM_SPEC_WIDTH_B), of(GEMM_SPEC_B_TYPE));
     a_.ld = static_cast<std::uint64_t>(p.transpose_a ? p.m : p.k);
     b_.ld = static_cast<std::uint64_t>(p.transpose_b ? p.k : p.n);
     b_.start = a_.rows * a_.pitch;
@@ -46,9 +46,9 @@ class CoopmatStep {
       load_and_stage(second ? b_ : a_);
     }
     const std::uint32_t sub_m = of(MATMUL_COOPMAT_SPEC_SUB_M), sub_n = of(MATMUL_COOPMAT_SPEC_SUB_N);
-    const std::uint32_t tile_k = of(MATMUL_SPEC_TILE_K), slices = of(MATMUL_COOPMAT_SPEC_SLICE_K);
+    const std::uint32_t tile_k = of(GEMM_SPEC_TILE_K), slices = of(MATMUL_COOPMAT_SPEC_SLICE_K);
     const std::uint32_t lanes = of(MATMUL_COOPMAT_SPEC_SUBGROUP), frag_k = of(MATMUL_COOPMAT_SPEC_FRAG_K);
-    const std::uint32_t across = of(MATMUL_SPEC_TILE_N) / sub_n, subs = of(MATMUL_SPEC_TILE_M) / sub_m * across;
+    const std::uint32_t across = of(GEMM_SPEC_TILE_N) / sub_n, subs = of(GEMM_SPEC_TILE_M) / sub_m * across;
     for (std::uint32_t subgroup = 0; subgroup < workgroup_ / lanes; ++subgroup) {
       const std::uint32_t id = subgroup % subs, m = id / across * sub_m, n = id % across * sub_n;
       const std::uint32_t first_k = subgroup / subs * (tile_k / slices);
@@ -74,7 +74,7 @@ class CoopmatStep {
   }
   // What a subgroup loads of each operand in a step is so many whole requests.
   bool whole_requests() const {
-    const std::uint32_t k = of(MATMUL_SPEC_TILE_K) * bytes_ / 16, lanes = of(MATMUL_COOPMAT_SPEC_SUBGROUP);
+    const std::uint32_t k = of(GEMM_SPEC_TILE_K) * bytes_ / 16, lanes = of(MATMUL_COOPMAT_SPEC_SUBGROUP);
     return of(MATMUL_COOPMAT_SPEC_SUB_M) * k % lanes == 0 && of(MATMUL_COOPMAT_SPEC_SUB_N) * k % lanes == 0;
   }
   // All invocations have as many chunks as the others.
@@ -93,7 +93,7 @@ class CoopmatStep {
     t.chunks = (along_k ? k : side) / t.elements;
     t.pitch = t.chunks + of(MATMUL_COOPMAT_SPEC_PAD);
     t.width = width;
-    t.half_bytes = type == MATMUL_TYPE_Q4 ? 1 : type == MATMUL_TYPE_I8 ? 2 : type == MATMUL_TYPE_F32 ? 8 : 4;
+    t.half_bytes = type == SECTILE_TYPE_Q4 ? 1 : type == SECTILE_TYPE_I8 ? 2 : type == SECTILE_TYPE_F32 ? 8 : 4;
     return t;
   }
 

@@ -195,7 +195,7 @@ std::vector<Range> ranges_of(const Step& step, std::span<const Operand> operands
   std::vector<Range> ranges;
   const bool matmul = !step.kernel.stem.starts_with("permute");
   const bool reads_d = matmul && std::ranges::any_of(step.constants, [](const Constant& c) {
-                         return c.id == MATMUL_SPEC_EPILOGUE && (c.value & MATMUL_EPILOGUE_C_IS_D) != 0;
+                         return c.id == GEMM_SPEC_EPILOGUE && (c.value & GEMM_EPILOGUE_C_IS_D) != 0;
                        });
   for (const AccessRange& access : step.accesses) {
     const auto base = reinterpret_cast<std::uintptr_t>(operands[access.operand].address);

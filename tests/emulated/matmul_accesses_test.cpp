@@ -4,8 +4,8 @@
 
 #include "support/scope.hpp"
 
-#include "matmul/matmul_direct.abi.h"
-#include "matmul/matmul_simt.abi.h"
+#include "gemm/matmul_direct.abi.h"
+#include "gemm/matmul_simt.abi.h"
 
 #include <set>
 #include <tuple>

@@ -7,8 +7,8 @@
 
 #include "support/scope.hpp"
 
-#include "lib/matmul.abi.h"
-#include "matmul/matmul_simt.abi.h"
+#include "gemm/gemm.abi.h"
+#include "gemm/matmul_simt.abi.h"
 
 #include <optional>
 #include <set>
@@ -203,7 +203,7 @@ TEST_CASE("emulation sees what is wrong with matmuls") {
     return std::ranges::find(plan.steps.at(0).constants, id, &Constant::id)->value;
   };
   const auto push_word = [](Plan& plan, std::uint32_t word, std::uint32_t value) {
-    std::memcpy(plan.steps[0].push.data() + offsetof(MatmulPush, words) + std::size_t{4} * word, &value, 4);
+    std::memcpy(plan.steps[0].push.data() + offsetof(GemmPush, words) + std::size_t{4} * word, &value, 4);
   };
   const auto says = [&](const Plan& plan, std::string_view what) {
     const std::string failure = c.run(plan, nullptr);
@@ -225,6 +225,6 @@ TEST_CASE("emulation sees what is wrong with matmuls") {
   push_word(plan, 4, 39);
   CHECK(c.run(plan, nullptr) != "");
   plan = good;
-  constant(plan, MATMUL_SPEC_EPILOGUE) &= ~std::uint32_t{MATMUL_EPILOGUE_C_IS_D};
+  constant(plan, GEMM_SPEC_EPILOGUE) &= ~std::uint32_t{GEMM_EPILOGUE_C_IS_D};
   CHECK(c.run(plan, nullptr) != "");
 }

@@ -4,7 +4,7 @@
 #include "counts.hpp"
 #include "memory.hpp"
 
-#include "matmul/matmul_simt.abi.h"
+#include "gemm/matmul_simt.abi.h"
 
 #include <cstdint>
 #include <memory>

@@ -13,13 +13,13 @@ import edits
 AREAS = (
     # What nothing runs without an NVIDIA GPU has no sites: matmul_coopmat2.comp (VK_NV_cooperative_matrix2),
     # permute_tma.cu and lib/tma.cuh (PTX), of which hand.txt has some.
-    ("glsl coopmat", r"shaders/(matmul/matmul_coopmat\.comp|lib/(matmul_coopmat\w*|coopmat_store)\.glsl)"),
-    ("glsl permute", r"shaders/(permute/\w+\.comp|lib/(tile|permute|memory|register_transpose|fused)\.glsl)"),
-    ("glsl matmul", r"shaders/(matmul/(?!matmul_coopmat2)\w+\.comp|lib/(activation|matmul|matmul_epilogue|matmul_simt\w*|numbers)\.glsl)"),
-    ("glsl conv2d", r"shaders/(conv2d/\w+\.comp|lib/conv2d\w*\.glsl)"),
-    ("cu permute", r"shaders/(permute/permute_(?!tma)\w+\.cu|lib/(tile|permute|memory|register_transpose|fused)\.cuh)"),
-    ("cu matmul", r"shaders/(matmul/\w+\.cu|lib/(activation|matmul|matmul_epilogue|matmul_items|matmul_simt|numbers)\.cuh)"),
-    ("cu conv2d", r"shaders/(conv2d/\w+\.cu|lib/conv2d\w*\.cuh)"),
+    ("glsl coopmat", r"shaders/gemm/(matmul_coopmat\.comp|coopmat\w*\.glsl)"),
+    ("glsl permute", r"shaders/(permute/\w+\.(comp|glsl)|lib/(memory|fused)\.glsl)"),
+    ("glsl matmul", r"shaders/(gemm/(?!matmul_coopmat2)\w+\.comp|gemm/(gemm|epilogue|simt\w*)\.glsl|lib/(activation|numbers)\.glsl)"),
+    ("glsl conv2d", r"shaders/conv2d/\w+\.(comp|glsl)"),
+    ("cu permute", r"shaders/(permute/(?!permute_tma)\w+\.cuh?|lib/(memory|fused)\.cuh)"),
+    ("cu matmul", r"shaders/(gemm/\w+\.cuh?|lib/(activation|numbers)\.cuh)"),
+    ("cu conv2d", r"shaders/conv2d/\w+\.cuh?"),
     ("checker", r"src/plan/(check|permute/checks)\.cpp"),
     ("readers", r"src/plan/(\w+/)?(json|text|plan_reading)\.cpp|src/base/json_text\.hpp|src/device/(profile|vulkaninfo)\.cpp"
                 r"|tools/cli/npy\.cpp"),

@@ -2,7 +2,7 @@
 // 0, which read no product.
 #include "plan/helpers.hpp"
 
-#include "lib/matmul.abi.h"
+#include "gemm/gemm.abi.h"
 #include "permute/permute_fused.abi.h"
 
 #include <doctest/doctest.h>
@@ -148,8 +148,8 @@ TEST_CASE("integers take relu and a clamp to integers") {
     CHECK(why(start + "tanh").starts_with("invalid_problem: epi: tanh"));
   }
   const Plan plan = planned("matmul i8 nn 64x64x64 epi=clamp:-7:9");
-  CHECK(static_cast<std::int32_t>(push_word(plan.steps.back(), offsetof(MatmulPush, words))) == -7);
-  CHECK(static_cast<std::int32_t>(push_word(plan.steps.back(), offsetof(MatmulPush, words) + 4)) == 9);
+  CHECK(static_cast<std::int32_t>(push_word(plan.steps.back(), offsetof(GemmPush, words))) == -7);
+  CHECK(static_cast<std::int32_t>(push_word(plan.steps.back(), offsetof(GemmPush, words) + 4)) == 9);
 }
 
 // Another slope or another bound is no other pipeline, and a row more needs no new one.

@@ -4,7 +4,7 @@
 #include "run_matmul.hpp"
 #include "support/scope.hpp"
 
-#include "lib/matmul.abi.h"
+#include "gemm/gemm.abi.h"
 #include "plan/extra_rows.hpp"
 
 #include <sectile/planner.hpp>
@@ -110,7 +110,7 @@ TEST_CASE("reductions come out right by offsets and by addresses") {
         std::size_t reductions = 0;
         for (Step& step : plan.steps)
           for (Constant& constant : step.constants)
-            if (step.kernel.stem == "matmul_reduce" && constant.id == MATMUL_SPEC_TILE_M) {
+            if (step.kernel.stem == "matmul_reduce" && constant.id == GEMM_SPEC_TILE_M) {
               if (rows == 1) CHECK(constant.value == 1);
               constant.value = rows;
               ++reductions;

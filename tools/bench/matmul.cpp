@@ -4,7 +4,7 @@
 #include "cli/words.hpp"
 #include "product.hpp"
 
-#include "lib/matmul.abi.h"
+#include "gemm/gemm.abi.h"
 #include "reference/matmul.hpp"
 
 #include <sectile/planner.hpp>
@@ -31,9 +31,9 @@ std::uint32_t constant_of(const Plan& plan, std::uint32_t id) {
 // The same pipeline where nothing is ragged.
 MatmulProblem rounded_up(const MatmulProblem& problem, const Plan& plan) {
   MatmulProblem p = problem;
-  p.m = round_up(p.m, constant_of(plan, MATMUL_SPEC_TILE_M));
-  p.n = round_up(p.n, constant_of(plan, MATMUL_SPEC_TILE_N));
-  p.k = round_up(p.k, constant_of(plan, MATMUL_SPEC_TILE_K));
+  p.m = round_up(p.m, constant_of(plan, GEMM_SPEC_TILE_M));
+  p.n = round_up(p.n, constant_of(plan, GEMM_SPEC_TILE_N));
+  p.k = round_up(p.k, constant_of(plan, GEMM_SPEC_TILE_K));
   return p;
 }
 

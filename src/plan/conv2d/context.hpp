@@ -5,7 +5,7 @@
 #include "plan/job.hpp"
 #include "problem.hpp"
 
-#include "lib/conv2d.abi.h"
+#include "conv2d/conv2d.abi.h"
 
 #include <sectile/planner.hpp>
 

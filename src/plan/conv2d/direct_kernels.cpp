@@ -50,7 +50,7 @@ std::unique_ptr<Conv2dGemm> direct_gemm(const Conv2dContext& c) {
   m.at.c_batch = before.image;
   m.at.r_batch = residual.image;
   whole->context = std::make_unique<GemmContext>(gemm_context(m, c.profile, c.extra, words_of(p)));
-  whole->context->epilogue |= MATMUL_EPILOGUE_BATCHED;
+  whole->context->epilogue |= GEMM_EPILOGUE_BATCHED;
   for (const auto& [name, as] : {std::pair{"x", "a"}, {"w", "b"}, {"y", "d"}, {"w.scale", "b.scale"}}) {
     if (operand_index(c.operands, name) == c.operands.size()) continue;
     whole->parts.push_back(whole_slice(c.operands, name, as));

@@ -119,7 +119,7 @@ std::string refusal_of(const Conv2dProblem& p, const Gemm& gemm, const GemmMappi
 }
 
 // Empty, or why conv2d_coopmat cannot load the image in chunks of 8 pixels, which the filter moves by two at most
-// (shaders/lib/conv2d_pixel_chunks.glsl).
+// (shaders/conv2d/pixel_chunks.glsl).
 std::string refusal_of_chunks(const Conv2dProblem& p, const PlanOptions& options, bool image_is_b) {
   constexpr std::int64_t kChunk = 8, kMostMoved = 2;
   if (!image_is_b) return "the image is not B: the result is not NCHW, there are groups, or weights are q8";
@@ -148,14 +148,14 @@ std::string suffix_of(const GemmMapping& mapping) {
 // groups, whose numbers fill the push constants. And not always: NVIDIA's compiler then allots registers differently
 // (f32 2x320x64x64 3x3 by 128x128x8: 592 -> 651 us; f16 and small tiles 0 to 5 %; H200, driver 580.159.04).
 void push_epilogue(GemmContext& c, const GemmMapping& mapping) {
-  constexpr std::uint32_t kBias = MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN;
-  constexpr std::uint32_t kRelu = static_cast<std::uint32_t>(Activation::relu) << MATMUL_EPILOGUE_ACTIVATION_SHIFT;
-  const std::uint32_t batched = mapping.image_is_b ? MATMUL_EPILOGUE_BATCHED : 0u;
-  if ((c.epilogue & ~(kBias | kRelu | batched)) != 0 || (c.epilogue >> MATMUL_EPILOGUE_ACTIVATION_SHIFT) > 1) return;
+  constexpr std::uint32_t kBias = GEMM_EPILOGUE_BIAS_ROW | GEMM_EPILOGUE_BIAS_COLUMN;
+  constexpr std::uint32_t kRelu = static_cast<std::uint32_t>(Activation::relu) << GEMM_EPILOGUE_ACTIVATION_SHIFT;
+  const std::uint32_t batched = mapping.image_is_b ? GEMM_EPILOGUE_BATCHED : 0u;
+  if ((c.epilogue & ~(kBias | kRelu | batched)) != 0 || (c.epilogue >> GEMM_EPILOGUE_ACTIVATION_SHIFT) > 1) return;
   // A bias of 2 bytes an element needs accesses of 2 bytes, which the problem without one may not.
   if (type_bytes(c.out_type) < 4 && !c.profile.storage16.value_or(false)) return;
   c.epilogue =
-      (mapping.image_is_b ? MATMUL_EPILOGUE_BIAS_ROW : MATMUL_EPILOGUE_BIAS_COLUMN) | MATMUL_EPILOGUE_PUSHED | batched;
+      (mapping.image_is_b ? GEMM_EPILOGUE_BIAS_ROW : GEMM_EPILOGUE_BIAS_COLUMN) | GEMM_EPILOGUE_PUSHED | batched;
 }
 
 void use_few_pipelines(GemmContext& c, const GemmMapping& mapping) {

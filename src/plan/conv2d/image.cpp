@@ -1,4 +1,4 @@
-// An image as one operand of a product: im2col as an address computation (shaders/lib/conv2d.abi.h).
+// An image as one operand of a product: im2col as an address computation (shaders/conv2d/conv2d.abi.h).
 #include "image.hpp"
 #include "gemms.hpp"
 #include "plan/permute/kernel_parameters.hpp"
@@ -110,7 +110,7 @@ class GatheredImage final : public GatheredOperand {
     list.add({CONV2D_SPEC_BLOCK, block});
     list.add({CONV2D_SPEC_PROLOGUE, prologue_bits(p_)});
     list.add({CONV2D_SPEC_UNIFORM, uniform ? 1u : 0u});
-    if (flattened_batch) list.add({CONV2D_SPEC_JOINED, 1});
+    if (flattened_batch) list.add({CONV2D_SPEC_FLATTENED_BATCH, 1});
     return list;
   }
 

@@ -217,7 +217,7 @@ struct Transforms {
     const ImageStrides x = strides_of(stored_x(p));
     Transform t{.stem = "conv2d_winograd_input",
                 .gemm = {},
-                .epilogue = MATMUL_EPILOGUE_BATCHED,
+                .epilogue = GEMM_EPILOGUE_BATCHED,
                 .parts = {images(stored_x(p), p.x_type, "a"), v}};
     Gemm& m = t.gemm;
     m.a_type = p.x_type;
@@ -231,7 +231,7 @@ struct Transforms {
     m.at.a_batch = x.image;
     m.at.b_batch = m.at.d_batch = 0;
     if (z.v_channels) {
-      const std::uint32_t type = p.x_type == DType::f32 ? MATMUL_TYPE_F32 : MATMUL_TYPE_F16;
+      const std::uint32_t type = p.x_type == DType::f32 ? SECTILE_TYPE_F32 : SECTILE_TYPE_F16;
       t.width_a = widest_access(type, 4, p.x_align, x.pixel, c.problem.n > 1 ? x.image : 0, p.c);
     }
     t.width_d = t.width_a;
@@ -265,7 +265,7 @@ struct Transforms {
     if (reads_c(p)) m.d_align = aligned(m.d_align, stored_c(p), p.out);
     if (p.residual) m.d_align = aligned(m.d_align, stored_r(p), p.out);
     const GemmContext widths = gemm_context(m, c.profile);
-    t.epilogue = widths.epilogue | MATMUL_EPILOGUE_BATCHED;
+    t.epilogue = widths.epilogue | GEMM_EPILOGUE_BATCHED;
     t.width_d = std::min(widths.width_d, z.s_channels ? 4u : c.out.width % 2 == 0 ? 2u : 1u);
     t.width_a = z.s_channels ? t.width_d : 1;
     t.items = static_cast<std::uint64_t>(p.n * z.rows * z.columns * p.k) / t.width_a;

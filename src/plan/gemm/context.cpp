@@ -13,15 +13,15 @@ constexpr std::uint32_t kMostWide = 8;  // elements; matmul_coopmat may load mor
 std::uint32_t type_code(DType type) {
   switch (type) {
     case DType::f16:
-      return MATMUL_TYPE_F16;
+      return SECTILE_TYPE_F16;
     case DType::bf16:
-      return MATMUL_TYPE_BF16;
+      return SECTILE_TYPE_BF16;
     case DType::i8:
-      return MATMUL_TYPE_I8;
+      return SECTILE_TYPE_I8;
     case DType::i32:
-      return MATMUL_TYPE_I32;
+      return SECTILE_TYPE_I32;
     default:
-      return MATMUL_TYPE_F32;
+      return SECTILE_TYPE_F32;
   }
 }
 
@@ -33,16 +33,15 @@ static_assert(static_cast<int>(Activation::clamp) == SECTILE_ACTIVATION_CLAMP);
 static_assert(static_cast<int>(Activation::tanh) == SECTILE_ACTIVATION_TANH);
 
 std::uint32_t epilogue_of(const Gemm& p) {
-  std::uint32_t bits = static_cast<std::uint32_t>(p.activation) << MATMUL_EPILOGUE_ACTIVATION_SHIFT;
-  if (p.activation_last) bits |= MATMUL_EPILOGUE_ACTIVATION_LAST;
-  if (p.beta != 0) bits |= p.c_is_d ? MATMUL_EPILOGUE_C_IS_D : MATMUL_EPILOGUE_C;
-  if (p.bias != PerAxis::none) bits |= p.bias == PerAxis::row ? MATMUL_EPILOGUE_BIAS_ROW : MATMUL_EPILOGUE_BIAS_COLUMN;
-  if (p.scale != PerAxis::none)
-    bits |= p.scale == PerAxis::row ? MATMUL_EPILOGUE_SCALE_ROW : MATMUL_EPILOGUE_SCALE_COLUMN;
-  if (p.residual) bits |= MATMUL_EPILOGUE_RESIDUAL;
-  if (p.a_scale) bits |= MATMUL_EPILOGUE_A_SCALE;
-  if (p.batch > 1) bits |= MATMUL_EPILOGUE_BATCHED;
-  if (p.vectors_batched) bits |= MATMUL_EPILOGUE_VECTOR_BATCHED;
+  std::uint32_t bits = static_cast<std::uint32_t>(p.activation) << GEMM_EPILOGUE_ACTIVATION_SHIFT;
+  if (p.activation_last) bits |= GEMM_EPILOGUE_ACTIVATION_LAST;
+  if (p.beta != 0) bits |= p.c_is_d ? GEMM_EPILOGUE_C_IS_D : GEMM_EPILOGUE_C;
+  if (p.bias != PerAxis::none) bits |= p.bias == PerAxis::row ? GEMM_EPILOGUE_BIAS_ROW : GEMM_EPILOGUE_BIAS_COLUMN;
+  if (p.scale != PerAxis::none) bits |= p.scale == PerAxis::row ? GEMM_EPILOGUE_SCALE_ROW : GEMM_EPILOGUE_SCALE_COLUMN;
+  if (p.residual) bits |= GEMM_EPILOGUE_RESIDUAL;
+  if (p.a_scale) bits |= GEMM_EPILOGUE_A_SCALE;
+  if (p.batch > 1) bits |= GEMM_EPILOGUE_BATCHED;
+  if (p.vectors_batched) bits |= GEMM_EPILOGUE_VECTOR_BATCHED;
   return bits;
 }
 
@@ -56,7 +55,7 @@ std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_
                             std::int64_t batch, std::int64_t side) noexcept {
   const std::uint32_t bytes = type_bytes(type);
   // Rows begin at multiples of 32 elements; the last row ends with the byte of its last element.
-  if (type == MATMUL_TYPE_Q4) return align % 4 == 0 && (side + 1) / 2 % 4 == 0 ? 8 : 2;
+  if (type == SECTILE_TYPE_Q4) return align % 4 == 0 && (side + 1) / 2 % 4 == 0 ? 8 : 2;
   std::uint32_t width = std::min(most, 16 / bytes);
   while (width > 1 && (align % (width * bytes) != 0 || ld % width != 0 || batch % width != 0 || side % width != 0))
     width /= 2;
@@ -81,8 +80,8 @@ GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const E
   c.epilogue = epilogue_of(g);
   c.type = type_code(g.type);
   c.a_type = type_code(g.a_type);
-  c.b_type = g.b_format == WeightFormat::q4   ? MATMUL_TYPE_Q4
-             : g.b_format == WeightFormat::q8 ? MATMUL_TYPE_Q8
+  c.b_type = g.b_format == WeightFormat::q4   ? SECTILE_TYPE_Q4
+             : g.b_format == WeightFormat::q8 ? SECTILE_TYPE_Q8
                                               : type_code(g.b_type);
   c.out_type = type_code(g.out);
   c.a = c.gathered_side(false) != nullptr ? gathered : stored_matrix(g, false, c.a_type);

@@ -11,7 +11,7 @@
 #include "rows.hpp"
 #include "unit.hpp"
 
-#include "lib/matmul.abi.h"
+#include "gemm/gemm.abi.h"
 
 #include <sectile/plan.hpp>
 #include <sectile/profile.hpp>
@@ -37,8 +37,8 @@ struct GemmContext {
   const DeviceProfile& profile;
   CostModel model;
   Limits limits;
-  std::uint32_t epilogue = 0;                                    // MATMUL_EPILOGUE bits, without SPLIT
-  std::uint32_t a_type = 0, b_type = 0, type = 0, out_type = 0;  // MATMUL_TYPEs
+  std::uint32_t epilogue = 0;                                    // GEMM_EPILOGUE bits, without SPLIT
+  std::uint32_t a_type = 0, b_type = 0, type = 0, out_type = 0;  // SECTILE_TYPEs
   std::shared_ptr<const GemmOperand> a, b;
   const GatheredOperand* gathered = nullptr;            // one of the two; none: both are stored
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;  // the widest accesses that alignment allows
@@ -48,7 +48,7 @@ struct GemmContext {
   bool explain = false;        // count all accesses, for explain; a choice samples them
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
-  bool integer() const noexcept { return type == MATMUL_TYPE_I8; }
+  bool integer() const noexcept { return type == SECTILE_TYPE_I8; }
   bool flattened_batch() const noexcept { return gathered != nullptr && gathered->flattened_batch; }
   const GemmOperand& operand(bool of_b) const noexcept { return of_b ? *b : *a; }
   // Whether accesses of A (or B) run along K.
@@ -68,7 +68,7 @@ struct GemmConfig {
   std::uint32_t span_m = 0, span_n = 0;  // rows and columns within 32-bit offsets of one address; 0: the tile's
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;
   std::uint32_t run_d = 4;    // adjacent elements of D that an invocation holds: the widest access of D
-  std::uint32_t group_m = 1;  // tiles along M that are computed for one N before the next N (MATMUL_SPEC_ORDER)
+  std::uint32_t group_m = 1;  // tiles along M that are computed for one N before the next N (GEMM_SPEC_GROUP_M)
   std::uint32_t workgroup = 128, required_subgroup_size = 0;
   std::uint32_t workgroup_memory_bytes = 0;
   std::uint32_t splits = 1;                      // of K; more than 1: partial sums in scratch, and a second step
@@ -102,7 +102,7 @@ std::span<const GemmStrategy* const> gemm_strategies() noexcept;
 GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const ExtraRows* extra = nullptr,
                          std::shared_ptr<const GatheredOperand> gathered = nullptr);
 
-std::uint32_t type_bytes(std::uint32_t type) noexcept;  // of a MATMUL_TYPE; 4-bit elements: 1
+std::uint32_t type_bytes(std::uint32_t type) noexcept;  // of a SECTILE_TYPE; 4-bit elements: 1
 
 // The widest access of an operand in elements, at most `most`, that its alignment, its strides and the size of its
 // contiguous axis allow.

@@ -5,7 +5,7 @@
 
 #include "device/vendors.hpp"
 
-#include "matmul/matmul_coopmat.abi.h"
+#include "gemm/matmul_coopmat.abi.h"
 
 #include <algorithm>
 #include <optional>
@@ -181,9 +181,9 @@ const Row& row_of(const GemmContext& c, std::uint32_t row) {
 
 const char* component(std::uint32_t type) {
   switch (type) {
-    case MATMUL_TYPE_F16:
+    case SECTILE_TYPE_F16:
       return "f16";
-    case MATMUL_TYPE_BF16:
+    case SECTILE_TYPE_BF16:
       return "bf16";
     default:
       return "s8";
@@ -284,7 +284,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   GemmConfig d;
   d.stem = c.gathered != nullptr ? c.gathered->coopmat : "matmul_coopmat";
   d.narrow = true;
-  d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : sums_in_f16(s) ? "f16.f16" : "f16";
+  d.base = c.integer() ? "i8" : c.type == SECTILE_TYPE_BF16 ? "bf16" : sums_in_f16(s) ? "f16.f16" : "f16";
   d.base += std::string(".") + kLoops[static_cast<std::size_t>(r.loop)].module;
   if (c.gathered != nullptr) d.base += c.gathered->coopmat_suffix;
   d.tile_m = r.tile_m;
@@ -297,7 +297,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   // This kernel has accesses of 16 one-byte elements.
   const bool wider = c.integer() && !c.few_pipelines;
   if (wider && d.width_a == 8) d.width_a = c.a->width(16);
-  if (wider && d.width_b == 8 && c.b_type == MATMUL_TYPE_I8) d.width_b = c.b->width(16);
+  if (wider && d.width_b == 8 && c.b_type == SECTILE_TYPE_I8) d.width_b = c.b->width(16);
   if (loads_taps(c)) d.width_b = 8;  // width() is that of the scalar kernel, one element
   d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
@@ -349,15 +349,15 @@ bool unit_applicable(const GemmContext& c, Refusal& refusal) {
   const DeviceProfile& p = c.profile;
   if (p.api != Api::vulkan) return refusal.no("the kernel exists for Vulkan only");
   if (!p.cooperative_matrix.value_or(false)) return refusal.no("the device lists no cooperative matrix");
-  if (c.type == MATMUL_TYPE_F32) return refusal.no("the kernel multiplies f16, bf16 and i8 only");
+  if (c.type == SECTILE_TYPE_F32) return refusal.no("the kernel multiplies f16, bf16 and i8 only");
   if (!(p.storage8.value_or(false) && p.storage16.value_or(false)))
     return refusal.no("needs accesses of 1 and 2 bytes, which the device lacks");
-  if (c.type == MATMUL_TYPE_F16 && !p.float16.value_or(false))
+  if (c.type == SECTILE_TYPE_F16 && !p.float16.value_or(false))
     return refusal.no("needs f16 arithmetic, which the device lacks");
-  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false))
+  if (c.type == SECTILE_TYPE_BF16 && !p.bfloat16.value_or(false))
     return refusal.no("needs bf16, which the device lacks");
   // By integers the kernel's code would be twice as long.
-  if (p.f16_conversion == false && (c.type == MATMUL_TYPE_F16 || c.out_type == MATMUL_TYPE_F16))
+  if (p.f16_conversion == false && (c.type == SECTILE_TYPE_F16 || c.out_type == SECTILE_TYPE_F16))
     return refusal.no("the device converts to f16 otherwise than docs/reference/numbers.md says");
   if (c.integer() && !p.int8.value_or(false)) return refusal.no("needs 8-bit integers, which the device lacks");
   return true;
@@ -417,9 +417,9 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   if (c.gathered != nullptr && r.loop != kPrefetch && r.loop != kPipelined && r.loop != kSerial)
     return refusal.no("the kernel has no {} loop with a gathered operand",
                       kLoops[static_cast<std::size_t>(r.loop)].module);
-  if (c.gathered != nullptr && r.loop == kPipelined && c.type != MATMUL_TYPE_F16)
+  if (c.gathered != nullptr && r.loop == kPipelined && c.type != SECTILE_TYPE_F16)
     return refusal.no("the kernel has a pipelined loop with a gathered operand for f16 only");
-  if (c.gathered != nullptr && r.loop == kSerial && c.type == MATMUL_TYPE_BF16)
+  if (c.gathered != nullptr && r.loop == kSerial && c.type == SECTILE_TYPE_BF16)
     return refusal.no(
         "the kernel has no serial loop with a gathered operand for bf16: no CPU multiplies bf16 matrices");
   if (r.loop == kPipelinedL2 && !l2_applicable(c, r, refusal)) return false;
@@ -463,7 +463,7 @@ void count_operand(Walk& walk, const GemmContext& c, const GemmConfig& d, bool b
   const std::uint32_t bytes = type_bytes(c.type), type = b ? c.b_type : c.a_type, per_chunk = 16 / bytes;
   const std::uint32_t side = b ? d.tile_n : d.tile_m;
   const std::uint32_t rows = along_k ? side : d.tile_k, chunks = (along_k ? d.tile_k : side) / per_chunk;
-  const std::uint32_t width = b ? d.width_b : d.width_a, stored = type == MATMUL_TYPE_Q4 ? 1 : type_bytes(type) * 2;
+  const std::uint32_t width = b ? d.width_b : d.width_a, stored = type == SECTILE_TYPE_Q4 ? 1 : type_bytes(type) * 2;
   const GemmOperand& operand = c.operand(b);
   const auto element = [&](std::uint32_t row, std::uint32_t column) {
     return along_k ? operand.element(row, column) : operand.element(column, row);
@@ -518,7 +518,8 @@ Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
   if (row >= table_of(c).size()) return Eligibility::measured_only;
   const Row& r = row_of(c, row);
   if (c.cpu()) return Eligibility::candidate;
-  if (c.few_pipelines) return last_resort_if(r.generic == kNo || (r.loop == kPipelined) != (c.type == MATMUL_TYPE_F16));
+  if (c.few_pipelines)
+    return last_resort_if(r.generic == kNo || (r.loop == kPipelined) != (c.type == SECTILE_TYPE_F16));
   return last_resort_if(r.loop == kSerial || (few_tiles(c) && !serves_few_tiles(r)));
 }
 

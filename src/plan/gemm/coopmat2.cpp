@@ -3,7 +3,7 @@
 #include "context.hpp"
 #include "split.hpp"
 
-#include "matmul/matmul_coopmat2.abi.h"
+#include "gemm/matmul_coopmat2.abi.h"
 
 #include <algorithm>
 #include <optional>
@@ -43,7 +43,7 @@ constexpr Row kTable[] = {
 // clang-format on
 
 const char* component(std::uint32_t type) {
-  return type == MATMUL_TYPE_F16 ? "f16" : type == MATMUL_TYPE_BF16 ? "bf16" : "s8";
+  return type == SECTILE_TYPE_F16 ? "f16" : type == SECTILE_TYPE_BF16 ? "bf16" : "s8";
 }
 
 // Flexible dimensions: the tile's sizes must be multiples of a listed shape's.
@@ -71,7 +71,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.stem = "matmul_coopmat2";
   d.narrow = true;
   const bool half = sums_in_f16(c, r);
-  d.base = c.integer() ? "i8" : c.type == MATMUL_TYPE_BF16 ? "bf16" : half ? "f16.f16" : "f16";
+  d.base = c.integer() ? "i8" : c.type == SECTILE_TYPE_BF16 ? "bf16" : half ? "f16.f16" : "f16";
   d.tile_m = r.tile_m;
   d.tile_n = r.tile_n;
   d.tile_k = r.tile_k;
@@ -104,12 +104,12 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   if (!p.cooperative_matrix_workgroup_scope.value_or(false))
     return refusal.no("the device has no matrices at workgroup scope");
   if (!p.cooperative_matrix_tensor_addressing.value_or(false)) return refusal.no("the device has no tensor addressing");
-  if (c.type == MATMUL_TYPE_F32) return refusal.no("the kernel multiplies f16, bf16 and i8 only");
+  if (c.type == SECTILE_TYPE_F32) return refusal.no("the kernel multiplies f16, bf16 and i8 only");
   if (c.a_type != c.type || c.b_type != c.type || c.gemm.a_scale)
     return refusal.no("the kernel does not convert operands");
-  if (c.type == MATMUL_TYPE_F16 && c.out_type == MATMUL_TYPE_BF16)
+  if (c.type == SECTILE_TYPE_F16 && c.out_type == SECTILE_TYPE_BF16)
     return refusal.no("the kernel does not convert f16 products to bf16");
-  if (c.integer() && c.out_type == MATMUL_TYPE_BF16)
+  if (c.integer() && c.out_type == SECTILE_TYPE_BF16)
     return refusal.no("the kernel does not convert int8 products to bf16");
   const bool half = sums_in_f16(c, r);
   if (r.half_accumulators && !half) return refusal.no("only f16 accumulators fit the registers");
@@ -126,7 +126,7 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("needs accesses of 1 and 2 bytes, which the device lacks");
   if (!p.float16.value_or(false))
     return refusal.no("needs f16 arithmetic, which the device lacks");  // results may be f16
-  if (c.type == MATMUL_TYPE_BF16 && !p.bfloat16.value_or(false))
+  if (c.type == SECTILE_TYPE_BF16 && !p.bfloat16.value_or(false))
     return refusal.no("needs bf16, which the device lacks");
   if (c.integer() && !p.int8.value_or(false)) return refusal.no("needs 8-bit integers, which the device lacks");
   return gemm_fits(c, make(c, row), refusal);

@@ -108,7 +108,7 @@ std::int64_t gemm_cost(const GemmContext& c, const GemmConfig& d, const GemmEsti
   const std::uint64_t a_batches = c.a->shared_by_batches() ? 1 : batch,
                       b_batches = c.b->shared_by_batches() ? 1 : batch;
   const std::uint64_t once = clamped(a_batches, elements(*c.a) * a_bytes) +
-                             clamped(b_batches, elements(*c.b) * b_bytes / (c.b_type == MATMUL_TYPE_Q4 ? 2 : 1)) +
+                             clamped(b_batches, elements(*c.b) * b_bytes / (c.b_type == SECTILE_TYPE_Q4 ? 2 : 1)) +
                              clamped(batch, m * n * d_bytes);
   clocks = std::max(clocks, once / model.dram_bytes + model.workgroup_start);
   if (const std::uint64_t split = split_elements(c, d); split != 0)

@@ -3,7 +3,7 @@
 #include "context.hpp"
 #include "split.hpp"
 
-#include "matmul/matmul_direct.abi.h"
+#include "gemm/matmul_direct.abi.h"
 
 namespace sectile::detail {
 
@@ -46,13 +46,13 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.tile_m = r.rows * r.groups;
   d.tile_n = r.columns * lanes;
   // Two 4-bit elements share a byte, so a step of K has at least two.
-  d.tile_k = c.b_type == MATMUL_TYPE_Q4 ? std::max(r.tile_k, 2u) : r.tile_k;
+  d.tile_k = c.b_type == SECTILE_TYPE_Q4 ? std::max(r.tile_k, 2u) : r.tile_k;
   const bool far = r.tile_k == 1;
   if (far) d.span_m = d.span_n = 1;
   d.width_a = d.width_b = d.width_d = d.run_d = 1;
   d.add(MATMUL_DIRECT_SPEC_ROWS, r.rows);
   d.add(MATMUL_DIRECT_SPEC_COLUMNS, r.columns);
-  d.add(MATMUL_DIRECT_SPEC_FAR, far ? 1 : 0);
+  d.add(MATMUL_DIRECT_SPEC_OFFSET64, far ? 1 : 0);
   d.registers = r.rows * r.columns + 2 * (r.rows + r.columns) + 24;
   d.rate_permille = r.rate;
   if (r.cpu) d.splits = splits_to_fill(c, d);

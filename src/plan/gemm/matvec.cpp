@@ -3,7 +3,7 @@
 #include "context.hpp"
 #include "split.hpp"
 
-#include "matmul/matvec.abi.h"
+#include "gemm/matvec.abi.h"
 
 #include <algorithm>
 
@@ -101,7 +101,7 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   if (r.skinny == 1 && r.rows == 4 && r.lanes == 32 && !along_k(c))
     return refusal.no("the same kernel as the previous row");
   // RADV 26.1.6 spills 49 registers on navi31. matmul_simt serves these problems.
-  if (r.skinny == kMostThin && c.b_type == MATMUL_TYPE_Q4)
+  if (r.skinny == kMostThin && c.b_type == SECTILE_TYPE_Q4)
     return refusal.no("does not unpack 4-bit elements for {} rows", kMostThin);
   return gemm_fits(c, make(c, row), refusal);
 }
@@ -113,7 +113,7 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
   const Row& r = kTable[row];
   const bool side_a = skinny_a(c), along = along_k(c);
   const std::uint32_t type = side_a ? c.b_type : c.a_type, run = side_a ? d.width_b : d.width_a;
-  const std::int64_t ld = side_a ? c.gemm.at.ldb : c.gemm.at.lda, nibble = type == MATMUL_TYPE_Q4 ? 2 : 1;
+  const std::int64_t ld = side_a ? c.gemm.at.ldb : c.gemm.at.lda, nibble = type == SECTILE_TYPE_Q4 ? 2 : 1;
   const std::int64_t bytes = type_bytes(type);
   const std::uint32_t lanes = along ? r.lanes : r.lanes_across, rounds = along ? r.rounds : r.rounds_across;
   Walk walk(c.profile);

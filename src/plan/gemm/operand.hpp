@@ -60,7 +60,7 @@ class GatheredOperand : public GemmOperand {
 // A matrix in memory: element (row, k) of A or B, at row * ld + k or k * ld + row.
 class StoredMatrix final : public GemmOperand {
  public:
-  // `type`: as stored, a MATMUL_TYPE.
+  // `type`: as stored, a SECTILE_TYPE.
   StoredMatrix(const Gemm& gemm, bool b, std::uint32_t type) noexcept;
 
   std::uint32_t width(std::uint32_t most) const override;

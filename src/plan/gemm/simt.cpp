@@ -3,7 +3,7 @@
 #include "cost.hpp"
 #include "split.hpp"
 
-#include "matmul/matmul_simt.abi.h"
+#include "gemm/matmul_simt.abi.h"
 
 #include <algorithm>
 
@@ -130,7 +130,7 @@ Side side_of(const GemmContext& c, const Row& r, const GemmConfig& d, bool b) {
   // A run along K is stored to different rows of workgroup memory. With four words of padding between them, lanes that
   // share 32 bytes of an operand's row and lanes in adjacent rows use different banks.
   s.pad = s.along_k && r.interleaved ? 4 : 0;
-  const std::uint32_t bytes = std::max(1u, s.span_k * type_bytes(s.type) / (s.type == MATMUL_TYPE_Q4 ? 2 : 1));
+  const std::uint32_t bytes = std::max(1u, s.span_k * type_bytes(s.type) / (s.type == SECTILE_TYPE_Q4 ? 2 : 1));
   s.group = s.along_k ? std::clamp(32 / bytes, 1u, d.tile_k / s.span_k) : 1;
   if (s.gathered && !s.along_k) s.group = rows_side_by_side(s, d.tile_k, fetchers_of(r));
   return s;
@@ -139,7 +139,7 @@ Side side_of(const GemmContext& c, const Row& r, const GemmConfig& d, bool b) {
 // matvec serves this problem. It unpacks 4-bit elements for at most 4 rows only.
 bool skinny(const GemmContext& c) {
   if (c.gathered != nullptr) return false;
-  return std::min(c.gemm.m, c.gemm.n) <= (c.b_type == MATMUL_TYPE_Q4 ? 4 : 16);
+  return std::min(c.gemm.m, c.gemm.n) <= (c.b_type == SECTILE_TYPE_Q4 ? 4 : 16);
 }
 
 // Accumulators, fragments of one step, loads in flight and their offsets, addresses and counters.
@@ -181,7 +181,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.workgroup = r.workgroup();
   const std::uint32_t most = !r.wide ? 1 : c.integer() ? 4 : 8;
   d.width_a = std::min(c.width_a, most);
-  d.width_b = std::min(c.width_b, c.b_type == MATMUL_TYPE_Q4 ? 8 : most);  // a byte holds two elements
+  d.width_b = std::min(c.width_b, c.b_type == SECTILE_TYPE_Q4 ? 8 : most);  // a byte holds two elements
   d.run_d = r.strided ? r.vector : 4;
   d.width_d = std::min(c.width_d, d.run_d);
   const Side a = side_of(c, r, d, false), b = side_of(c, r, d, true);
@@ -257,7 +257,7 @@ void count_fetch(Walk& walk, const GemmContext& c, const Side& s, const Row& r, 
   const std::uint32_t words = packed > 1 ? s.span : s.width;
   for (std::uint32_t i = 0; i < samples.size(); ++i) {
     Request from, to;
-    from.bytes = std::max(1u, s.width * bytes / (s.type == MATMUL_TYPE_Q4 ? 2 : 1));
+    from.bytes = std::max(1u, s.width * bytes / (s.type == SECTILE_TYPE_Q4 ? 2 : 1));
     const bool whole = !s.along_k && s.width >= 4;
     to.bytes = whole ? 16 : 4;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
@@ -265,7 +265,7 @@ void count_fetch(Walk& walk, const GemmContext& c, const Side& s, const Row& r, 
       const bool active = l < fetchers;
       const std::int64_t element = s.operand->element(along, k);
       from.address[l] =
-          active && element >= 0 ? element * bytes / (s.type == MATMUL_TYPE_Q4 ? 2 : 1) : Request::kInactive;
+          active && element >= 0 ? element * bytes / (s.type == SECTILE_TYPE_Q4 ? 2 : 1) : Request::kInactive;
       to.address[l] = active ? 4 * (std::int64_t{k / packed} * pitch + along) : Request::kInactive;
     }
     const std::uint64_t times = samples.times(i) * subgroups;

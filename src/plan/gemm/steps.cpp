@@ -1,4 +1,4 @@
-// Makes the steps of a GEMM candidate: words, constants, addresses (shaders/lib/matmul.abi.h).
+// Makes the steps of a GEMM candidate: words, constants, addresses (shaders/gemm/gemm.abi.h).
 #include "steps.hpp"
 #include "plan/activation.hpp"
 
@@ -20,7 +20,7 @@ constexpr std::uint32_t kActivationBits = 15;
 // Fills a step: addresses first, then numbers, in the order of matmul.abi.h.
 struct StepWords {
   Step step;
-  std::array<std::uint32_t, MATMUL_MAX_WORDS + GatheredOperand::kMostWords> word{};
+  std::array<std::uint32_t, GEMM_MAX_WORDS + GatheredOperand::kMostWords> word{};
   std::uint32_t count = 0;
 
   void add(std::uint32_t value) { word[count++] = value; }
@@ -29,8 +29,7 @@ struct StepWords {
     add(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value) >> 32));
   }
   void address(std::uint32_t operand, std::uint64_t byte_offset) {
-    step.addresses.push_back(
-        {static_cast<std::uint32_t>(offsetof(MatmulPush, words)) + 4 * count, operand, byte_offset});
+    step.addresses.push_back({static_cast<std::uint32_t>(offsetof(GemmPush, words)) + 4 * count, operand, byte_offset});
     add(0);
     add(0);
   }
@@ -75,25 +74,25 @@ void add_numbers(StepWords& w, const GemmContext& c, const WordParts& parts, std
   const auto has = [&](std::uint32_t bit) { return (parts.epilogue & bit) != 0; };
   const Gemm& p = c.gemm;
   // Beside the addresses, so that they are pushed: another parameter is no other pipeline.
-  if (has(kActivationBits << MATMUL_EPILOGUE_ACTIVATION_SHIFT)) {
+  if (has(kActivationBits << GEMM_EPILOGUE_ACTIVATION_SHIFT)) {
     const ActivationParameters parameters = activation_parameters(activation_words(p), p.out == DType::i32);
     for (std::uint32_t i = 0; i < parameters.count; ++i) w.add(parameters.word.at(i));
   }
   for (const auto n : {p.m, p.n, p.k}) w.add(static_cast<std::uint32_t>(n));
-  w.add(std::bit_cast<std::uint32_t>(has(MATMUL_EPILOGUE_SPLIT) ? 1.0f : p.alpha));
+  w.add(std::bit_cast<std::uint32_t>(has(GEMM_EPILOGUE_SPLIT) ? 1.0f : p.alpha));
   for (const auto ld : {lda, c.gemm.at.ldb, into.ldd}) w.add(static_cast<std::uint32_t>(ld));
-  if (has(MATMUL_EPILOGUE_C)) w.add(static_cast<std::uint32_t>(c.gemm.at.ldc));
-  if (has(MATMUL_EPILOGUE_C | MATMUL_EPILOGUE_C_IS_D)) w.add(std::bit_cast<std::uint32_t>(p.beta));
-  if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add(static_cast<std::uint32_t>(c.gemm.at.ldr));
-  if (has(MATMUL_EPILOGUE_SPLIT)) w.add(split_k);
-  if (has(MATMUL_EPILOGUE_SPLIT) || parts.reduce) w.add(splits);
-  if (has(MATMUL_EPILOGUE_BATCHED)) {
+  if (has(GEMM_EPILOGUE_C)) w.add(static_cast<std::uint32_t>(c.gemm.at.ldc));
+  if (has(GEMM_EPILOGUE_C | GEMM_EPILOGUE_C_IS_D)) w.add(std::bit_cast<std::uint32_t>(p.beta));
+  if (has(GEMM_EPILOGUE_RESIDUAL)) w.add(static_cast<std::uint32_t>(c.gemm.at.ldr));
+  if (has(GEMM_EPILOGUE_SPLIT)) w.add(split_k);
+  if (has(GEMM_EPILOGUE_SPLIT) || parts.reduce) w.add(splits);
+  if (has(GEMM_EPILOGUE_BATCHED)) {
     w.add(static_cast<std::uint32_t>(p.batch));
     for (const auto stride : {a_batch, c.gemm.at.b_batch, into.d_batch}) w.add64(stride);
-    if (has(MATMUL_EPILOGUE_C)) w.add64(c.gemm.at.c_batch);
-    if (has(MATMUL_EPILOGUE_RESIDUAL)) w.add64(c.gemm.at.r_batch);
+    if (has(GEMM_EPILOGUE_C)) w.add64(c.gemm.at.c_batch);
+    if (has(GEMM_EPILOGUE_RESIDUAL)) w.add64(c.gemm.at.r_batch);
   }
-  if (has(MATMUL_EPILOGUE_PUSHED)) w.add(p.activation == Activation::relu ? 1 : 0);
+  if (has(GEMM_EPILOGUE_PUSHED)) w.add(p.activation == Activation::relu ? 1 : 0);
   if (parts.gathered == nullptr) return;
   for (const std::uint32_t word : parts.gathered->words.all()) w.add(word);
   if (parts.gathered->states_first_row) w.add(static_cast<std::uint32_t>(first));
@@ -104,28 +103,28 @@ void add_addresses(StepWords& w, const GemmContext& c, std::int64_t first, std::
   const auto add = [&](std::uint32_t bits, std::string_view name) {
     if ((parts.epilogue & bits) != 0) w.address(find(operands, name), row_bytes(c, name, first));
   };
-  add(MATMUL_EPILOGUE_C, "c");
-  if ((parts.epilogue & MATMUL_EPILOGUE_PUSHED) != 0 && find(operands, "bias") == kNone) {
+  add(GEMM_EPILOGUE_C, "c");
+  if ((parts.epilogue & GEMM_EPILOGUE_PUSHED) != 0 && find(operands, "bias") == kNone) {
     w.add64(0);
   } else {
-    add(MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN, "bias");
+    add(GEMM_EPILOGUE_BIAS_ROW | GEMM_EPILOGUE_BIAS_COLUMN, "bias");
   }
-  add(MATMUL_EPILOGUE_SCALE_ROW | MATMUL_EPILOGUE_SCALE_COLUMN, "scale");
-  add(MATMUL_EPILOGUE_RESIDUAL, "residual");
+  add(GEMM_EPILOGUE_SCALE_ROW | GEMM_EPILOGUE_SCALE_COLUMN, "scale");
+  add(GEMM_EPILOGUE_RESIDUAL, "residual");
   if (parts.b_scale) w.address(find(operands, "b.scale"), 0);
-  add(MATMUL_EPILOGUE_A_SCALE, "a.scale");
+  add(GEMM_EPILOGUE_A_SCALE, "a.scale");
   if (parts.gathered == nullptr) return;
   for (const std::string_view name : parts.gathered->addresses.all()) w.address(find(operands, name), 0);
 }
 
 // Pushes the words. Those that do not fit the push constants become specialization constants.
 void finish_words(StepWords& w, std::span<const PlanOperand> operands, std::uint32_t written) {
-  MatmulPush push{};
-  std::copy_n(w.word.begin(), std::min<std::uint32_t>(w.count, MATMUL_PUSH_WORDS), push.words);
+  GemmPush push{};
+  std::copy_n(w.word.begin(), std::min<std::uint32_t>(w.count, GEMM_PUSH_WORDS), push.words);
   w.step.push.resize(sizeof push);
   std::memcpy(w.step.push.data(), &push, sizeof push);
-  for (std::uint32_t k = MATMUL_PUSH_WORDS; k < w.count; ++k)
-    w.step.constants.push_back({MATMUL_SPEC_WORD0 + k - MATMUL_PUSH_WORDS, w.word[k]});
+  for (std::uint32_t k = GEMM_PUSH_WORDS; k < w.count; ++k)
+    w.step.constants.push_back({GEMM_SPEC_WORD0 + k - GEMM_PUSH_WORDS, w.word[k]});
   std::ranges::sort(w.step.constants);
   for (const auto& slot : w.step.addresses)
     w.step.accesses.push_back({slot.operand, 0, operands[slot.operand].bytes, slot.operand == written});
@@ -135,33 +134,32 @@ bool narrow(std::uint32_t type, std::uint32_t width) { return width * type_bytes
 
 std::string variant_of(const GemmContext& c, const GemmConfig& d, const WordParts& parts, std::uint32_t out_type) {
   if (d.narrow) return d.base;
-  const auto half = [](std::uint32_t type) { return type == MATMUL_TYPE_F16 || type == MATMUL_TYPE_BF16; };
-  const bool half_bias =
-      (parts.epilogue & (MATMUL_EPILOGUE_BIAS_ROW | MATMUL_EPILOGUE_BIAS_COLUMN)) != 0 && half(out_type);
+  const auto half = [](std::uint32_t type) { return type == SECTILE_TYPE_F16 || type == SECTILE_TYPE_BF16; };
+  const bool half_bias = (parts.epilogue & (GEMM_EPILOGUE_BIAS_ROW | GEMM_EPILOGUE_BIAS_COLUMN)) != 0 && half(out_type);
   const bool loads =
-      !parts.reduce && (narrow(c.a_type, d.width_a) || narrow(c.b_type, d.width_b) || c.b_type == MATMUL_TYPE_Q4);
+      !parts.reduce && (narrow(c.a_type, d.width_a) || narrow(c.b_type, d.width_b) || c.b_type == SECTILE_TYPE_Q4);
   return d.base + (loads || narrow(out_type, d.width_d) || half_bias ? ".narrow" : "");
 }
 
 void common_constants(Step& step, const GemmContext& c, const GemmConfig& d, const WordParts& parts,
                       std::uint32_t out_type) {
   step.constants = {{SECTILE_SPEC_WORKGROUP, d.workgroup},
-                    {MATMUL_SPEC_TYPE, c.type},
-                    {MATMUL_SPEC_A_TYPE, c.a_type},
-                    {MATMUL_SPEC_B_TYPE, c.b_type},
-                    {MATMUL_SPEC_OUT_TYPE, out_type},
-                    {MATMUL_SPEC_TRANS_A, c.gemm.transpose_a},
-                    {MATMUL_SPEC_TRANS_B, c.gemm.transpose_b},
-                    {MATMUL_SPEC_EPILOGUE, parts.epilogue},
-                    {MATMUL_SPEC_WIDTH_A, d.width_a},
-                    {MATMUL_SPEC_WIDTH_B, d.width_b},
-                    {MATMUL_SPEC_WIDTH_D, d.width_d},
-                    {MATMUL_SPEC_ORDER, d.group_m},
-                    {MATMUL_SPEC_TILE_M, d.tile_m},
-                    {MATMUL_SPEC_TILE_N, d.tile_n},
-                    {MATMUL_SPEC_TILE_K, d.tile_k}};
+                    {GEMM_SPEC_TYPE, c.type},
+                    {GEMM_SPEC_A_TYPE, c.a_type},
+                    {GEMM_SPEC_B_TYPE, c.b_type},
+                    {GEMM_SPEC_OUT_TYPE, out_type},
+                    {GEMM_SPEC_TRANS_A, c.gemm.transpose_a},
+                    {GEMM_SPEC_TRANS_B, c.gemm.transpose_b},
+                    {GEMM_SPEC_EPILOGUE, parts.epilogue},
+                    {GEMM_SPEC_WIDTH_A, d.width_a},
+                    {GEMM_SPEC_WIDTH_B, d.width_b},
+                    {GEMM_SPEC_WIDTH_D, d.width_d},
+                    {GEMM_SPEC_GROUP_M, d.group_m},
+                    {GEMM_SPEC_TILE_M, d.tile_m},
+                    {GEMM_SPEC_TILE_N, d.tile_n},
+                    {GEMM_SPEC_TILE_K, d.tile_k}};
   const auto made = [&](std::uint32_t type) { return c.type == type || out_type == type; };
-  const std::uint32_t numbers = integer_numbers(c.profile, made(MATMUL_TYPE_F16), made(MATMUL_TYPE_BF16));
+  const std::uint32_t numbers = integer_numbers(c.profile, made(SECTILE_TYPE_F16), made(SECTILE_TYPE_BF16));
   if (numbers != 0) step.constants.push_back({SECTILE_SPEC_NUMBERS, numbers});
   d.own.append_to(step.constants);
   if (parts.gathered != nullptr) parts.gathered->constants(d.tile_k).append_to(step.constants);
@@ -189,8 +187,8 @@ Result<Step> reduce_step(const GemmContext& c, std::int64_t first, std::span<con
   d.base = c.integer() ? "i8" : "f32";
   d.workgroup = std::min<std::uint32_t>(128, c.limits.workgroup_invocations);
   d.width_d = std::min(c.width_d, 4u);
-  std::uint32_t absent = MATMUL_EPILOGUE_A_SCALE;
-  if (c.gemm.alpha == 0) absent |= MATMUL_EPILOGUE_SCALE_ROW | MATMUL_EPILOGUE_SCALE_COLUMN;  // of a term that is 0
+  std::uint32_t absent = GEMM_EPILOGUE_A_SCALE;
+  if (c.gemm.alpha == 0) absent |= GEMM_EPILOGUE_SCALE_ROW | GEMM_EPILOGUE_SCALE_COLUMN;  // of a term that is 0
   WordParts parts{.epilogue = c.epilogue & ~absent, .b_scale = false, .reduce = true};
   StepWords w;
   w.step.kernel = {d.stem, variant_of(c, d, parts, c.out_type)};
@@ -202,15 +200,15 @@ Result<Step> reduce_step(const GemmContext& c, std::int64_t first, std::span<con
   w.step.grid = *grid;
   // Constants that the reduction does not use have fixed values, so that all problems share a pipeline.
   GemmContext plain = c;
-  plain.type = plain.a_type = plain.b_type = c.integer() ? MATMUL_TYPE_I8 : MATMUL_TYPE_F32;
+  plain.type = plain.a_type = plain.b_type = c.integer() ? SECTILE_TYPE_I8 : SECTILE_TYPE_F32;
   d.tile_m = offsets_fit(c, d, from.ldd) ? 1 : 2;
   d.tile_n = d.tile_k = 1;
   common_constants(w.step, plain, d, parts, c.out_type);
   for (auto& constant : w.step.constants)
-    if (constant.id == MATMUL_SPEC_TRANS_A || constant.id == MATMUL_SPEC_TRANS_B) constant.value = 0;
+    if (constant.id == GEMM_SPEC_TRANS_A || constant.id == GEMM_SPEC_TRANS_B) constant.value = 0;
   const std::uint32_t written = find(operands, "d");
-  if (splits != 0) w.step.addresses.push_back({offsetof(MatmulPush, a), scratch, 0});
-  w.step.addresses.push_back({offsetof(MatmulPush, d), written, row_bytes(c, "d", first)});
+  if (splits != 0) w.step.addresses.push_back({offsetof(GemmPush, a), scratch, 0});
+  w.step.addresses.push_back({offsetof(GemmPush, d), written, row_bytes(c, "d", first)});
   add_addresses(w, c, first, operands, parts);
   add_numbers(w, c, parts, first, {c.gemm.at.ldd, c.gemm.at.d_batch}, from.ldd, from.d_batch, 0, splits);
   finish_words(w, operands, written);
@@ -221,11 +219,11 @@ Result<Step> reduce_step(const GemmContext& c, std::int64_t first, std::span<con
 
 std::uint32_t type_bytes(std::uint32_t type) noexcept {
   switch (type) {
-    case MATMUL_TYPE_F32:
-    case MATMUL_TYPE_I32:
+    case SECTILE_TYPE_F32:
+    case SECTILE_TYPE_I32:
       return 4;
-    case MATMUL_TYPE_F16:
-    case MATMUL_TYPE_BF16:
+    case SECTILE_TYPE_F16:
+    case SECTILE_TYPE_BF16:
       return 2;
     default:
       return 1;
@@ -332,9 +330,9 @@ Result<Step> product_step(const GemmContext& c, const GemmConfig& d, const WordP
   if (!grid) return std::unexpected(grid.error());
   w.step.grid = *grid;
   common_constants(w.step, c, d, parts, to.out_type);
-  w.step.addresses = {{offsetof(MatmulPush, a), find(operands, "a"), row_bytes(c, "a", first)},
-                      {offsetof(MatmulPush, b), find(operands, "b"), 0},
-                      {offsetof(MatmulPush, d), to.operand, to.byte_offset}};
+  w.step.addresses = {{offsetof(GemmPush, a), find(operands, "a"), row_bytes(c, "a", first)},
+                      {offsetof(GemmPush, b), find(operands, "b"), 0},
+                      {offsetof(GemmPush, d), to.operand, to.byte_offset}};
   add_addresses(w, c, first, operands, parts);
   const auto steps_k = ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k);
   const auto split_k = static_cast<std::uint32_t>(ceil_div(steps_k, d.splits) * d.tile_k);
@@ -345,7 +343,7 @@ Result<Step> product_step(const GemmContext& c, const GemmConfig& d, const WordP
 }
 
 WordParts parts_of(const GemmContext& c) {
-  return {.epilogue = c.epilogue, .b_scale = c.b_type >= MATMUL_TYPE_Q8, .reduce = false, .gathered = c.gathered};
+  return {.epilogue = c.epilogue, .b_scale = c.b_type >= SECTILE_TYPE_Q8, .reduce = false, .gathered = c.gathered};
 }
 
 // Adds the steps for a part of the result; `first` is the part's first row in the whole result.
@@ -356,8 +354,8 @@ Result<void> add_steps(std::vector<Step>& steps, const GemmContext& c, GemmConfi
   const auto scratch = static_cast<std::uint32_t>(operands.size() - 1);
   Destination to{{c.gemm.at.ldd, c.gemm.at.d_batch}, c.out_type, find(operands, "d"), row_bytes(c, "d", first)};
   if (splits > 1) {
-    parts.epilogue = (c.epilogue & (MATMUL_EPILOGUE_A_SCALE | MATMUL_EPILOGUE_BATCHED)) | MATMUL_EPILOGUE_SPLIT;
-    to = {scratch_layout(c, splits), static_cast<std::uint32_t>(c.integer() ? MATMUL_TYPE_I32 : MATMUL_TYPE_F32),
+    parts.epilogue = (c.epilogue & (GEMM_EPILOGUE_A_SCALE | GEMM_EPILOGUE_BATCHED)) | GEMM_EPILOGUE_SPLIT;
+    to = {scratch_layout(c, splits), static_cast<std::uint32_t>(c.integer() ? SECTILE_TYPE_I32 : SECTILE_TYPE_F32),
           scratch, 0};
     // A row's last access must not pass N, so the width divides N.
     config.width_d = std::min(config.run_d, c.gemm.n % 4 == 0 ? 4u : c.gemm.n % 2 == 0 && !c.few_pipelines ? 2u : 1u);

@@ -1,4 +1,4 @@
-// Builds a permute step and its parameter words (shaders/lib/permute.abi.h).
+// Builds a permute step and its parameter words (shaders/permute/permute.abi.h).
 #pragma once
 
 #include "kernel_words.hpp"

@@ -1,4 +1,4 @@
-// The words of the permute kernels, by name and type: the lists of shaders/permute and shaders/lib/permute.abi.h.
+// The words of the permute kernels, by name and type: the lists of shaders/permute and shaders/permute/permute.abi.h.
 #pragma once
 
 #include "plan/words.hpp"

@@ -2,7 +2,7 @@
 #include "plan/helpers.hpp"
 
 #include "conv2d/conv2d_depthwise.abi.h"
-#include "lib/matmul.abi.h"
+#include "gemm/gemm.abi.h"
 
 #include <sectile/planner.hpp>
 
@@ -61,8 +61,8 @@ TEST_CASE("depthwise convolutions get their own kernel") {
 TEST_CASE("depthwise accesses are as wide as alignment, pitches and the multiplier allow") {
   const auto widths = [](const std::string& text, const char* row) {
     const Plan plan = forced(text, row);
-    return std::to_string(constant(plan, MATMUL_SPEC_WIDTH_A)) + std::to_string(constant(plan, MATMUL_SPEC_WIDTH_B)) +
-           std::to_string(constant(plan, MATMUL_SPEC_WIDTH_D));
+    return std::to_string(constant(plan, GEMM_SPEC_WIDTH_A)) + std::to_string(constant(plan, GEMM_SPEC_WIDTH_B)) +
+           std::to_string(constant(plan, GEMM_SPEC_WIDTH_D));
   };
   const char* row = "conv2d_depthwise 4x8";
   CHECK(widths("conv2d f16 nhwc 2x64x9x9 k=64 r=3x3 g=64 weights=rsck", row) == "888");

@@ -3,8 +3,8 @@
 #include "reference/generate.hpp"
 #include "support/scope.hpp"
 
-#include "lib/conv2d.abi.h"
-#include "lib/matmul.abi.h"
+#include "conv2d/conv2d.abi.h"
+#include "gemm/gemm.abi.h"
 
 #include <sectile/planner.hpp>
 
@@ -76,7 +76,7 @@ TEST_CASE("a filter of one element is planned as a matmul") {
                                        3 * 320 * 256 * 4, 3 * 640 * 256 * 4));
   // Each group has its own bias.
   const Plan groups = planned("conv2d f32 nhwc 2x320x8x8 k=640 r=1x1 g=4 epi=bias", hopper);
-  CHECK((constant_of(groups.steps[0], MATMUL_SPEC_EPILOGUE) & MATMUL_EPILOGUE_VECTOR_BATCHED) != 0);
+  CHECK((constant_of(groups.steps[0], GEMM_SPEC_EPILOGUE) & GEMM_EPILOGUE_VECTOR_BATCHED) != 0);
   CHECK(ranges(groups, 0).contains("read bias[0,2560)"));
   for (const char* other : {"conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 s=2", "conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 p=0,1",
                             "conv2d f32 nhwc 2x32x8x8 k=64 r=1x1 pro=relu", "conv2d f32 nchw4c 2x32x8x8 k=64 r=1x1",
@@ -103,7 +103,7 @@ TEST_CASE("the tail wave of an image that is A begins with a pixel inside") {
   constexpr std::uint32_t kFirst = 66 * 128, kRows = 96 * 96 - kFirst;
   CHECK(plan.steps[0].grid == std::array<std::uint32_t, 3>{66 * 2, 1, 1});
   const auto word = [&](std::size_t step, std::size_t at) {
-    MatmulPush push;
+    GemmPush push;
     std::memcpy(&push, plan.steps[step].push.data(), sizeof push);
     return push.words[at];
   };
@@ -122,7 +122,7 @@ TEST_CASE("the tail wave of an image that is A begins with a pixel inside") {
 TEST_CASE("tiles of a product whose columns are pixels run across images") {
   const DeviceProfile hopper = test::profile_of_target("nvidia-hopper");
   const auto joins = [](const Plan& plan) {
-    return std::ranges::any_of(plan.steps[0].constants, [](Constant c) { return c.id == CONV2D_SPEC_JOINED; });
+    return std::ranges::any_of(plan.steps[0].constants, [](Constant c) { return c.id == CONV2D_SPEC_FLATTENED_BATCH; });
   };
   const PlanOptions tile = {.force = "conv2d_simt 128x128x8 8x8"};
   const char* const small = "conv2d f32 nchw 16x64x14x14 k=128 r=3x3 p=1";
@@ -205,9 +205,9 @@ TEST_CASE("each group has its own bias and scale") {
   const DeviceProfile hopper = test::profile_of_target("nvidia-hopper");
   const PlanOptions gathered = {.force = "conv2d_simt"};
   const Plan filters = planned("conv2d f32 nhwc 2x64x8x8 k=64 r=3x3 g=4 weights=krsc epi=scale+bias", hopper, gathered);
-  CHECK((constant_of(filters.steps[0], MATMUL_SPEC_EPILOGUE) & MATMUL_EPILOGUE_VECTOR_BATCHED) != 0);
+  CHECK((constant_of(filters.steps[0], GEMM_SPEC_EPILOGUE) & GEMM_EPILOGUE_VECTOR_BATCHED) != 0);
   const Plan one = planned("conv2d f32 nhwc 2x64x8x8 k=64 r=3x3 weights=krsc epi=scale+bias", hopper, gathered);
-  CHECK((constant_of(one.steps[0], MATMUL_SPEC_EPILOGUE) & MATMUL_EPILOGUE_VECTOR_BATCHED) == 0);
+  CHECK((constant_of(one.steps[0], GEMM_SPEC_EPILOGUE) & GEMM_EPILOGUE_VECTOR_BATCHED) == 0);
 }
 
 TEST_CASE("no input channels: the epilogue alone; no output: nothing") {

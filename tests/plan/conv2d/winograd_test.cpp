@@ -1,7 +1,7 @@
 // Which convolutions Winograd's algorithm takes, its steps, and what it refuses.
 #include "plan/helpers.hpp"
 
-#include "lib/matmul.abi.h"
+#include "gemm/gemm.abi.h"
 
 #include <sectile/planner.hpp>
 
@@ -135,8 +135,8 @@ const Step& first_step_of(const Plan& plan, std::string_view stem) {
 // How wide the image is read, and the result written.
 std::pair<std::uint32_t, std::uint32_t> widths_of(const std::string& text, std::optional<std::uint64_t> scratch = {}) {
   const Plan plan = planned(text, hopper(), {.force = "conv2d_winograd 64x128x8 8x8", .max_scratch_bytes = scratch});
-  return {test::constant_of(first_step_of(plan, "conv2d_winograd_input"), MATMUL_SPEC_WIDTH_A),
-          test::constant_of(first_step_of(plan, "conv2d_winograd_output"), MATMUL_SPEC_WIDTH_D)};
+  return {test::constant_of(first_step_of(plan, "conv2d_winograd_input"), GEMM_SPEC_WIDTH_A),
+          test::constant_of(first_step_of(plan, "conv2d_winograd_output"), GEMM_SPEC_WIDTH_D)};
 }
 using Widths = std::pair<std::uint32_t, std::uint32_t>;
 

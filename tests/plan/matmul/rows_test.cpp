@@ -4,7 +4,7 @@
 #include "reference/generate.hpp"
 #include "support/scope.hpp"
 
-#include "matmul/matmul_simt.abi.h"
+#include "gemm/matmul_simt.abi.h"
 
 #include <sectile/planner.hpp>
 
@@ -135,9 +135,9 @@ TEST_CASE("tiles have one buffer where workgroup memory is what workgroups share
   };
   const auto stages = [&](const Step& step) {
     const std::uint32_t n = constant_of(step, MATMUL_SIMT_SPEC_STAGES);
-    const std::uint32_t rows = constant_of(step, MATMUL_SPEC_TILE_M) + constant_of(step, MATMUL_SPEC_TILE_N) +
+    const std::uint32_t rows = constant_of(step, GEMM_SPEC_TILE_M) + constant_of(step, GEMM_SPEC_TILE_N) +
                                constant_of(step, MATMUL_SIMT_SPEC_PAD_A) + constant_of(step, MATMUL_SIMT_SPEC_PAD_B);
-    CHECK(step.workgroup_memory_bytes == 4 * n * constant_of(step, MATMUL_SPEC_TILE_K) * rows);
+    CHECK(step.workgroup_memory_bytes == 4 * n * constant_of(step, GEMM_SPEC_TILE_K) * rows);
     if (n == 1) CHECK(constant_of(step, MATMUL_SIMT_SPEC_PAIRED) == 0);
     CHECK(constant_of(step, MATMUL_SIMT_SPEC_PREFETCH) == 1);
     return n;
@@ -182,7 +182,7 @@ TEST_CASE("extra rows are forced by name") {
   for (auto& c : checked.constants)
     if (c.id == MATMUL_SIMT_SPEC_CHECKED) c.value = 0;
   CHECK(plain == checked);
-  CHECK(constant_or_none(plain, MATMUL_SPEC_WIDTH_A) == 2);  // rows of 770 are 8-byte aligned
+  CHECK(constant_or_none(plain, GEMM_SPEC_WIDTH_A) == 2);  // rows of 770 are 8-byte aligned
 }
 
 TEST_CASE("staged tiles have no bank conflicts") {
@@ -481,7 +481,7 @@ TEST_CASE("kernels that let the device round f32 to f16 are not for a device tha
 TEST_CASE("a reduction of distant rows computes one address per row") {
   const DeviceProfile profile = builtin_target("nvidia-hopper").value();
   const auto rows = [&](const char* text) {
-    return constant_or_none(make_plan(parse_problem(text).value(), profile).value().steps.back(), MATMUL_SPEC_TILE_M);
+    return constant_or_none(make_plan(parse_problem(text).value(), profile).value().steps.back(), GEMM_SPEC_TILE_M);
   };
   CHECK(rows("matmul f32 nn 200x4x0") == 1);
   CHECK(rows("matmul f32 nn 200x4x0 ldd=4000000") == 1);

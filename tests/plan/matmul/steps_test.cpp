@@ -7,7 +7,7 @@
 #include "reference/matmul.hpp"
 #include "support/scope.hpp"
 
-#include "lib/matmul.abi.h"
+#include "gemm/gemm.abi.h"
 
 #include <sectile/planner.hpp>
 
@@ -36,11 +36,11 @@ struct Stream {
 Stream stream_of(const Plan& plan, const Step& step) {
   Stream s;
   for (const Constant& c : step.constants) s.constants[c.id] = c.value;
-  REQUIRE(step.push.size() == sizeof(MatmulPush));
-  MatmulPush push;
+  REQUIRE(step.push.size() == sizeof(GemmPush));
+  GemmPush push;
   std::memcpy(&push, step.push.data(), sizeof push);
   s.words.assign(std::begin(push.words), std::end(push.words));
-  for (std::uint32_t id = MATMUL_SPEC_WORD0; s.constants.contains(id); ++id) s.words.push_back(s.constants[id]);
+  for (std::uint32_t id = GEMM_SPEC_WORD0; s.constants.contains(id); ++id) s.words.push_back(s.constants[id]);
   for (const AddressSlot& slot : step.addresses) {
     const std::uint32_t word = slot.push_offset / 4 - 6;
     CHECK(s.addresses.try_emplace(word, plan.operands[slot.operand].name, slot.byte_offset).second);
@@ -125,7 +125,7 @@ class Expected {
 void check_words(const Plan& plan, const MatmulProblem& p, const Step& step, const Part& part) {
   const reference::MatmulDefinition definition(p);
   Stream s = stream_of(plan, step);
-  const auto tile_k = s.constants.at(MATMUL_SPEC_TILE_K);
+  const auto tile_k = s.constants.at(GEMM_SPEC_TILE_K);
   const std::int64_t steps_k = (p.k + tile_k - 1) / tile_k;
   const std::int64_t split_k = part.sums ? (steps_k + part.splits - 1) / part.splits * tile_k : 0;
   if (part.sums) {
@@ -134,8 +134,8 @@ void check_words(const Plan& plan, const MatmulProblem& p, const Step& step, con
   }
   const Expected want(p, part, static_cast<std::uint32_t>(split_k));
   // No word fewer, and of those that are not pushed none more.
-  REQUIRE(want.words().size() <= MATMUL_MAX_WORDS);
-  CHECK(s.words.size() == std::max<std::size_t>(want.words().size(), MATMUL_PUSH_WORDS));
+  REQUIRE(want.words().size() <= GEMM_MAX_WORDS);
+  CHECK(s.words.size() == std::max<std::size_t>(want.words().size(), GEMM_PUSH_WORDS));
   s.words.resize(std::max(s.words.size(), want.words().size()));
   for (std::size_t i = 0; i < want.words().size(); ++i)
     if (want.words()[i]) CHECK_MESSAGE(s.words[i] == *want.words()[i], "word " << i);
@@ -175,7 +175,7 @@ std::vector<Part> parts_of(const Plan& plan, const MatmulProblem& p) {
   for (const Step& step : plan.steps) {
     const Stream s = stream_of(plan, step);
     Part part;
-    part.sums = (s.constants.at(MATMUL_SPEC_EPILOGUE) & MATMUL_EPILOGUE_SPLIT) != 0;
+    part.sums = (s.constants.at(GEMM_SPEC_EPILOGUE) & GEMM_EPILOGUE_SPLIT) != 0;
     part.reduces = step.kernel.stem == "matmul_reduce";
     if (part.reduces && !parts.empty()) {
       part.first = parts.back().first;
@@ -215,7 +215,7 @@ void check_plan_of(const Plan& plan, const MatmulProblem& p, Seen& seen) {
       scratch = std::max(scratch, 4 * static_cast<std::uint64_t>(p.batch * parts[i].splits * parts[i].rows) *
                                       static_cast<std::uint64_t>((p.n + 3) / 4 * 4));
     if (parts[i].sums && p.batch > 1) ++seen.batched_splits;
-    if (plan.steps[i].constants.back().id >= MATMUL_SPEC_WORD0) ++seen.specialized;
+    if (plan.steps[i].constants.back().id >= GEMM_SPEC_WORD0) ++seen.specialized;
   }
   if (parts.size() == 3) ++seen.tails;
   const bool has_scratch = plan.operands.back().role == OperandRole::scratch;

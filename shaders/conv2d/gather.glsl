@@ -1,0 +1,119 @@
+// The image as an operand of a product (conv2d/conv2d.abi.h): where an invocation's pixels lie, and what an element of the
+// filter (a tap) adds. Include after conv2d/conv2d.glsl; the kernel defines kImageSide.
+// What belongs to a pixel is computed before the loop over K, what belongs to K once a step or once an item. Whether a
+// tap of a pixel is inside the image is one bit for each row and each column of the filter.
+layout(constant_id = CONV2D_SPEC_ORDER) const uint kFilterOrder = CONV2D_ORDER_RSC;
+layout(constant_id = CONV2D_SPEC_UNIFORM) const uint kUniform = 0u;
+
+const uint kImageType = kImageSide == 0u ? kAType : kBType, kImageWidth = kImageSide == 0u ? kWidthA : kWidthB;
+const uint kAtFilter = kAtImage + (kImageSide == 0u ? 12u : 8u);      // strides and dilations
+
+uint size_h() { return word(kAtImage); }
+uint size_w() { return word(kAtImage + 1u); }
+uint size_c() { return word(kAtImage + 3u); }
+uint first_pixel() { return word(kAtImage + 14u); }      // of row 0, on side 0
+uint pixel_pitch() { return kImageSide == 0u ? lda() : ldb(); }
+
+// Divides n by the number whose multiplier is word k; `which`: its shift is byte `which` of the word of shifts.
+uint divided(uint n, const uint k, const uint which) {
+  uint high, low;
+  umulExtended(n, word(k), high, low);
+  return (high + n) >> ((word(kAtImage + 7u) >> (8u * which)) & 31u);
+}
+
+// ---- pixels
+
+struct Place {
+  uint at;         // element offset of tap (0, 0) from image_base, modulo 2^32: it may lie outside the image
+  uint taps;       // bit r: row r of the filter is inside the image; bit R + s: column s
+};
+
+uvec2 image_base;          // of the image that has the tile's first pixel; its first element is always there
+uint first_image;          // that image, counted from the batch's address; with flattened columns, from the operand's
+
+// Channel c's distance from channel 0.
+uint channel_at(uint c) {
+  if (kBlock == 0u) return c;
+  uint plane = size_h() * size_w() * pixel_pitch();
+  return kBlock == 1u ? c * plane : c / kBlock * plane + c % kBlock;
+}
+
+void locate_image(Tile t) {
+  first_image = kFlattenedBatch != 0u ? image_of_column(t.n) : 0u;
+  image_base = kImageSide == 0u ? batch_address(push.a, kAType, t.batch, kAtBatchA)
+                                : batch_address(push.b, kBType, kFlattenedBatch != 0u ? first_image : t.batch, kAtBatchB);
+  if (kImageSide != 0u) return;
+  first_image = divided(first_pixel() + t.m, kAtImage + 9u, 2u);
+  uvec2 elements = product64(first_image, word(kAtImage + 10u));
+  elements.y += first_image * word(kAtImage + 11u);
+  image_base = add64(image_base, bytes_of(kAType, elements));
+}
+
+// The place of a row (column) of the product, for an item that is k elements behind a step's start along K.
+Place place_of(uint pixel, uint k) {
+  Place place;
+  place.at = kUniform != 0u ? channel_at(k) : 0u;
+  if (kImageSide == 0u) {
+    pixel += first_pixel();
+    uint image = divided(pixel, kAtImage + 9u, 2u);
+    pixel -= image * word(kAtImage + 8u);
+    place.at += (image - first_image) * word(kAtImage + 10u);
+  } else if (kFlattenedBatch != 0u) {
+    uint image = image_of_column(pixel);
+    pixel -= image * size_n();
+    place.at += (image - first_image) * word(kAtBatchB);
+  }
+  uint p = divided(pixel, kAtImage + 6u, 1u), q = pixel - p * word(kAtImage + 5u);
+  uvec2 pad = halves(word(kAtImage + 2u)), stride = halves(word(kAtFilter)), step = halves(word(kAtFilter + 1u));
+  uint y = p * stride.x - pad.x, x = q * stride.y - pad.y;
+  place.at += (y * size_w() + x) * pixel_pitch();
+  place.taps = 0u;
+  // What lies before the image wraps to large numbers.
+  [[unroll]] for (uint r = 0u; r < kR; ++r) place.taps |= y + r * step.x < size_h() ? 1u << r : 0u;
+  [[unroll]] for (uint s = 0u; s < kS; ++s) place.taps |= x + s * step.y < size_w() ? 1u << (kR + s) : 0u;
+  return place;
+}
+
+// ---- taps
+
+struct Tap {
+  uint at;         // distance from a pixel's tap (0, 0) and channel 0
+  uint bits;       // those of Place.taps that it needs
+  uint c;          // channel of the group
+};
+
+Tap tap_of(uint k) {
+  uint r, s;
+  Tap tap;
+  if (kFilterOrder == CONV2D_ORDER_RSC) {
+    uint rs = kR * kS == 1u ? 0u : divided(k, kAtImage + 4u, 0u);
+    tap.c = k - rs * size_c();
+    r = rs / kS;
+    s = rs - r * kS;
+  } else {
+    uint rest = k / kS;
+    s = k - rest * kS;
+    tap.c = rest / kR;
+    r = rest - tap.c * kR;
+  }
+  uvec2 step = halves(word(kAtFilter + 1u));
+  tap.at = (r * step.x * size_w() + s * step.y) * pixel_pitch() + channel_at(tap.c);
+  tap.bits = (1u << r) | (1u << (kR + s));
+  return tap;
+}
+
+// The tap of an item that is `inside` elements behind a step's start k along K. If all of a step lies in one tap, it is
+// the step's, and the place has what the item adds.
+Tap tap_of_item(uint k, uint inside) { return tap_of(kUniform != 0u ? k : k + inside); }
+
+bool has_tap(Place place, Tap tap) { return (place.taps & tap.bits) == tap.bits; }
+
+// Converts a raw run of the image, whose first element is channel c of the group; zeros where `inside` is false.
+void convert_image(uvec4 raw, uint c, bool inside, const bool along_k, out float v[MAX_RUN]) {
+  unpack_run(kImageType, kImageWidth, raw, v);
+  [[unroll]] for (uint i = 0u; i < kImageWidth; ++i) {
+    if (kPrologue != 0u) v[i] = with_prologue(v[i], inside ? c + (along_k ? i : 0u) : 0u);
+    else if (kImageType != kType) v[i] = operand_of(v[i]);
+    if (!inside) v[i] = 0.0;
+  }
+}

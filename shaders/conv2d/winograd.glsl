@@ -1,0 +1,21 @@
+// What the steps of a Winograd convolution share (conv2d_winograd.abi.h). Include after conv2d/conv2d.glsl.
+
+layout(constant_id = CONV2D_WINOGRAD_SPEC_CHANNELS_LAST) const uint kChannelsLast = 0u;
+
+uint padded(uint size) { return (size + (CONV2D_WINOGRAD_PAD - 1u)) & ~(CONV2D_WINOGRAD_PAD - 1u); }
+
+// The number of this invocation in the grid. Planes have less than 2^25 elements.
+uint item_of_invocation() { return group_id() * kWorkgroup + gl_LocalInvocationID.x; }
+
+// A tile's image, and its first output there.
+struct TilePlace {
+  uint image, p, q;
+};
+TilePlace place_of_tile(uint tile, uint tile_rows, uint tile_columns) {
+  TilePlace place;
+  uint row = tile / tile_columns;
+  place.q = (tile - row * tile_columns) * CONV2D_WINOGRAD_TILE;
+  place.image = row / tile_rows;
+  place.p = (row - place.image * tile_rows) * CONV2D_WINOGRAD_TILE;
+  return place;
+}

@@ -1,0 +1,215 @@
+// The loop of matmul_simt over steps of K: loads, products, store. Include after gemm/simt_fetch.glsl.
+// Of an operand it knows these; a kernel of which one is gathered (GATHERED) defines them itself.
+#ifndef GATHERED
+#define PLACE uint                                       // what an invocation keeps of an item: its element offset
+#define PLACE_A(t, item) offset_a(t, item)
+#define PLACE_B(t, item) offset_b(t, item)
+#define ITEM_A(load) item_a(load)                        // the item's position in the tile
+#define ITEM_B(load) item_b(load)
+#define FETCH_A(base, place, k, left, tail) fetch_item_a(base, place, k, left, tail)
+#define FETCH_B(base, place, k, left, tail) fetch_item_b(base, place, k, left, tail)
+#define FIRST_A(t) a_address(t, t.m, t.k)                // where the first step's operand is, and how far the next one
+#define FIRST_B(t) b_address(t, t.k, t.n)
+#define STEP_A bytes_of(kAType, product64(kTileK, kAlongKA ? 1u : lda()))
+#define STEP_B bytes_of(kBType, product64(kTileK, kAlongKB ? 1u : ldb()))
+#endif
+
+// ---- steps
+
+// The runs of a step in flight, where there is a prefetch, and their element offsets.
+uvec4 raw_a[kPrefetch != 0u ? kLoadsA : 1u], raw_b[kPrefetch != 0u ? kLoadsB : 1u];
+PLACE at_a[kPrefetch != 0u ? kLoadsA : 1u], at_b[kPrefetch != 0u ? kLoadsB : 1u];
+
+void prefetch(uvec2 a, uvec2 b, uint left, const bool tail) {
+  [[unroll]] for (uint i = 0u; i < kLoadsA; ++i) raw_a[i] = FETCH_A(a, at_a[i], ITEM_A(i).y, left, tail);
+  [[unroll]] for (uint i = 0u; i < kLoadsB; ++i) raw_b[i] = FETCH_B(b, at_b[i], ITEM_B(i).y, left, tail);
+}
+void stage_prefetched(Tile t, uint stage, uint k, uint left, const bool tail) {
+  [[unroll]] for (uint i = 0u; i < kLoadsA; ++i)
+    if (has_a(i)) stage_item_a(t, stage, ITEM_A(i), raw_a[i], k, left, tail);
+  [[unroll]] for (uint i = 0u; i < kLoadsB; ++i)
+    if (has_b(i)) stage_item_b(t, stage, ITEM_B(i), raw_b[i], k, left, tail);
+}
+// Without a prefetch: loads and stages one item at a time; only kFetchers invocations take part.
+void stage_fetched(Tile t, uvec2 a, uvec2 b, uint k, uint left) {
+  if (gl_LocalInvocationID.x >= kFetchers) return;
+  uint i = 0u;
+  do {
+    uvec2 item = ITEM_A(i);
+    if (has_a(i)) stage_item_a(t, 0u, item, FETCH_A(a, PLACE_A(t, item), item.y, left, true), k, left, true);
+  } while (++i < kLoadsA);
+  i = 0u;
+  do {
+    uvec2 item = ITEM_B(i);
+    if (has_b(i)) stage_item_b(t, 0u, item, FETCH_B(b, PLACE_B(t, item), item.y, left, true), k, left, true);
+  } while (++i < kLoadsB);
+}
+// ---- products
+
+const uint kSubgroupM = kLanesM * kRows, kSubgroupN = kLanesN * kColumns;
+acc_t acc[kRows][kColumns];
+uint own_m, own_n;             // first row and column of this invocation in the tile
+
+// Distance of the i-th row (column) from the first; constant after unrolling.
+uint row_offset(uint i) { return i / kVector * (kStrided != 0u ? kLanesM * kVector : kVector) + i % kVector; }
+uint column_offset(uint i) { return i / kVector * (kStrided != 0u ? kLanesN * kVector : kVector) + i % kVector; }
+
+void locate_invocation() {
+  const uint lanes = kLanesM * kLanesN;
+  const uint across = kTileN / kSubgroupN;
+  uint subgroup = gl_LocalInvocationID.x / lanes, lane = gl_LocalInvocationID.x % lanes;
+  own_m = subgroup / across * kSubgroupM + lane / kLanesN * (kStrided != 0u ? kVector : kRows);
+  own_n = subgroup % across * kSubgroupN + lane % kLanesN * (kStrided != 0u ? kVector : kColumns);
+}
+
+void multiply_row(Tile t, uint stage, uint row, uint k) {
+  acc_t x[kRows], y[kColumns];
+  // Indices in vectors of four. The invocation's own part is a separate term, so that the rest is constant.
+  uint from_a = stage * (kStageA / 4u) + row * (kPitchA / 4u) + own_m / 4u;
+  uint from_b = stage * (kStageB / 4u) + row * (kPitchB / 4u) + own_n / 4u;
+  [[unroll]] for (uint i = 0u; i < kRows; i += kVector) {
+    if (kVector == 4u) {
+      staged4 v = staged_a[from_a + row_offset(i) / 4u];
+      [[unroll]] for (uint j = 0u; j < 4u; ++j) x[i + j] = v[j];
+    } else {
+      uint at = own_m % 4u + row_offset(i);
+      x[i] = staged_a[from_a + at / 4u][at % 4u];
+    }
+  }
+  [[unroll]] for (uint i = 0u; i < kColumns; i += kVector) {
+    if (kVector == 4u) {
+      staged4 v = staged_b[from_b + column_offset(i) / 4u];
+      [[unroll]] for (uint j = 0u; j < 4u; ++j) y[i + j] = v[j];
+    } else {
+      uint at = own_n % 4u + column_offset(i);
+      y[i] = staged_b[from_b + at / 4u][at % 4u];
+    }
+  }
+  [[unroll]] for (uint i = 0u; i < kRows; ++i) {
+    [[unroll]] for (uint j = 0u; j < kColumns; ++j) {
+      if (kChecked != 0u && !(t.m + own_m + row_offset(i) < size_m() && t.n + own_n + column_offset(j) < columns() &&
+                              k + row * kPacked < t.k_end))
+        continue;
+#if defined(DOT)
+      acc[i][j] += dotPacked4x8EXT(x[i], y[j]);
+#elif defined(INTEGER)
+      [[unroll]] for (int b = 0; b < 32; b += 8) acc[i][j] += bitfieldExtract(x[i], b, 8) * bitfieldExtract(y[j], b, 8);
+#else
+      acc[i][j] = fma(x[i], y[j], acc[i][j]);
+#endif
+    }
+  }
+}
+
+void multiply(Tile t, uint stage, uint k) {
+  const uint unrolled = min(kDepth, 8u);
+  uint row = 0u;
+  do {
+    [[unroll]] for (uint i = 0u; i < unrolled; ++i) multiply_row(t, stage, row + i, k);
+    row += unrolled;
+  } while (row < kDepth);
+}
+
+// ---- the loop along K
+
+struct Fetch {
+  uvec2 a, b, step_a, step_b;    // operands of the step loaded last, and the distance to the next step
+  uint k, remaining;                // remaining: full steps after that one
+};
+
+// After the last full step its operands are loaded and staged once more, and not used: a branch would keep the compiler
+// from interleaving loads and products.
+void advance(inout Fetch fetch) {
+  bool more = fetch.remaining != 0u;
+  fetch.a = add64(fetch.a, more ? fetch.step_a : uvec2(0u));
+  fetch.b = add64(fetch.b, more ? fetch.step_b : uvec2(0u));
+  fetch.k += more ? kTileK : 0u;
+  fetch.remaining -= more ? 1u : 0u;
+}
+
+// The buffer after this one.
+uint next_stage(uint stage) { return kStages == 1u ? 0u : stage ^ 1u; }
+
+// Multiplies the step in `stage`, while the next step is loaded. Then the next step is staged in the other buffer, or
+// in the one there is.
+void multiply_step(Tile t, uint stage, inout Fetch fetch) {
+  uint k = fetch.k;
+  advance(fetch);
+  prefetch(fetch.a, fetch.b, kTileK, false);
+  multiply(t, stage, k);
+  if (kStages == 1u) barrier();   // orders all loads of this step before the next step is staged in its buffer
+  stage_prefetched(t, next_stage(stage), fetch.k, kTileK, false);
+  // orders the staging of the next step before its products, and all loads of this step before its buffer is reused
+  barrier();
+}
+
+// Multiplies the full steps of K, and advances the operands past them.
+void multiply_full(Tile t, inout uvec2 a, inout uvec2 b, uvec2 step_a, uvec2 step_b, uint full) {
+  Fetch fetch = Fetch(a, b, step_a, step_b, t.k, full - 1u);
+  prefetch(a, b, kTileK, false);
+  stage_prefetched(t, 0u, fetch.k, kTileK, false);
+  barrier();   // orders the staging of the first step before its products
+  uint step = 0u, stage = 0u;
+  do {
+    multiply_step(t, kPaired != 0u ? 0u : stage, fetch);
+    ++step;
+    if (kPaired != 0u) {
+      if (step < full) {
+        multiply_step(t, 1u, fetch);
+        ++step;
+      }
+    } else {
+      stage = next_stage(stage);
+    }
+  } while (step < full);
+  a = add64(fetch.a, step_a);
+  b = add64(fetch.b, step_b);
+}
+
+void main() {
+  Tile t;
+  if (!locate_tile(t)) return;
+  locate_invocation();
+  [[unroll]] for (uint i = 0u; i < kRows; ++i)
+    [[unroll]] for (uint j = 0u; j < kColumns; ++j) acc[i][j] = acc_t(0);
+
+  // Splits that start after the end of K have nothing to sum.
+  uint length = t.k_end - min(t.k, t.k_end), full = length / kTileK, left = length - full * kTileK;
+  uvec2 a = FIRST_A(t), b = FIRST_B(t);
+  const uvec2 step_a = STEP_A;
+  const uvec2 step_b = STEP_B;
+  if (kPrefetch != 0u) {
+    [[unroll]] for (uint i = 0u; i < kLoadsA; ++i) at_a[i] = PLACE_A(t, ITEM_A(i));
+    [[unroll]] for (uint i = 0u; i < kLoadsB; ++i) at_b[i] = PLACE_B(t, ITEM_B(i));
+    uint k = t.k + full * kTileK;
+    if (full != 0u) multiply_full(t, a, b, step_a, step_b, full);
+    if (left != 0u) {
+      prefetch(a, b, left, true);
+      stage_prefetched(t, 0u, k, left, true);
+      barrier();   // as in multiply_full()
+      multiply(t, 0u, k);
+    }
+  } else if (length != 0u) {
+    uint k = t.k;
+    do {
+      stage_fetched(t, a, b, k, t.k_end - k);
+      barrier();   // orders the staging of the step before its products
+      multiply(t, 0u, k);
+      barrier();   // orders all loads of this step before the next step is staged
+      a = add64(a, step_a);
+      b = add64(b, step_b);
+      k += kTileK;
+    } while (k < t.k_end);
+  }
+
+  Target target = target_of(t);
+  [[unroll]] for (uint i = 0u; i < kRows; ++i) {
+    uint m = t.m + own_m + row_offset(i);
+    [[unroll]] for (uint j = 0u; j < kColumns; j += kWidthD) {
+      uint n = t.n + own_n + column_offset(j);
+      acc_t run[MAX_RUN];
+      [[unroll]] for (uint e = 0u; e < MAX_RUN; ++e) run[e] = acc[i][min(j + e, kColumns - 1u)];
+      if (m < size_m() && n < columns()) store_run(target, m, n, run);
+    }
+  }
+}
