@@ -11,13 +11,11 @@
 #ifdef DOT
 #extension GL_EXT_integer_dot_product : require
 #endif
-#define CONV2D
-#define GATHERED
+#include "conv2d/gathered.glsl"
 #include "gemm/gemm.glsl"
 #include "conv2d/conv2d_simt.abi.h"
 #include "gemm/epilogue.glsl"
 
-layout(constant_id = CONV2D_SPEC_IMAGE_SIDE) const uint kImageSide = 0u;
 #include "conv2d/conv2d.glsl"
 #include "conv2d/gather.glsl"
 
@@ -31,7 +29,7 @@ void convert_gathered(Tile t, uint across, uint k, uvec4 raw, bool inside, const
   if (kPrologue != 0u) {
     Tap tap = tap_of(k);
     inside = inside && has_tap(place_of(across, 0u), tap);
-    c = tap.c + (kImageSide == 0u ? t.batch * size_c() : 0u);
+    c = tap.c + (kImageSide == 0u ? t.batch * group_inputs() : 0u);
   }
   convert_image(raw, c, inside, along_k, v);
 }

@@ -1,34 +1,18 @@
 // The fetch of an operand that is gathered from an image, in place of a stored one's: conv2d/conv2d.abi.h describes it.
 // Include after gemm/simt_items.cuh and conv2d/conv2d.cuh.
 
-constexpr uint kImageSide = sectile_constant(CONV2D_SPEC_IMAGE_SIDE, 0u);
 constexpr uint kFilterOrder = sectile_constant(CONV2D_SPEC_ORDER, CONV2D_ORDER_RSC);
 constexpr uint kUniform = sectile_constant(CONV2D_SPEC_UNIFORM, 0u);
 
-// Offsets in the word stream; a divisor's multiplier stands behind it.
-constexpr uint kAtHeight = kAtEnd, kAtWidth = kAtEnd + 1u;
-constexpr uint kAtPads = kAtEnd + 2u;                     // top, left
-constexpr uint kAtChannels = kAtEnd + 3u;
-constexpr uint kAtOutWidth = kAtEnd + 5u;
-constexpr uint kAtShifts = kAtEnd + 7u;
-constexpr uint kAtPixels = kAtEnd + 8u;                   // of an output image; IMAGE_SIDE 0
-constexpr uint kAtImagePitch = kAtEnd + 10u;              // IMAGE_SIDE 0
-constexpr uint kAtStrides = kAtEnd + (kImageSide == 0u ? 12u : 8u);
-constexpr uint kAtDilations = kAtStrides + 1u;
-constexpr uint kAtFirstPixel = kAtStrides + 2u;           // of row 0; IMAGE_SIDE 0
-
 __device__ __forceinline__ bool is_image(const Side& s) { return s.b == (kImageSide == 1u); }
 
-// n / word(at), for n below 2^31; `shift`: position of the shift in its word.
-__device__ __forceinline__ uint quotient(const GemmPush& push, uint n, const uint at, const uint shift) {
-  return (__umulhi(n, word(push, at + 1u)) + n) >> ((word(push, kAtShifts) >> shift) & 31u);
-}
-__device__ __forceinline__ uint image_of(const GemmPush& push, uint pixel) {
-  return quotient(push, pixel, kAtPixels, 16u);
+// The image that has a pixel, counted over all, on side 0.
+__device__ __forceinline__ uint image_of_pixel(const GemmPush& push, uint pixel) {
+  return fast_quotient(pixel, size_pq_multiplier(push), division_shifts(push).z);
 }
 // The image that has the tile's first row.
 __device__ __forceinline__ uint first_image_of(const GemmPush& push, const Tile& t) {
-  return image_of(push, word(push, kAtFirstPixel) + t.m);
+  return image_of_pixel(push, first_pixel(push) + t.m);
 }
 
 // Where runs of a load begin. Offsets are elements from the first image that the tile reads, modulo 2^32: an image's
@@ -41,25 +25,25 @@ __device__ __forceinline__ Place place_of_pixel(const GemmPush& push, const Tile
   uint pixel = (s.b ? t.n : t.m) + inside_of(s, item);
   Place place = {0u, 0u};
   if (kImageSide == 0u) {
-    pixel += word(push, kAtFirstPixel);
-    const uint n = image_of(push, pixel);
-    pixel -= n * word(push, kAtPixels);
-    place.at = (n - first_image_of(push, t)) * word(push, kAtImagePitch);
+    pixel += first_pixel(push);
+    const uint n = image_of_pixel(push, pixel);
+    pixel -= n * size_pq(push);
+    place.at = (n - first_image_of(push, t)) * uint(image_pitch(push));
   } else if (kFlattenedBatch != 0u) {
-    const uint n = image_of_column(push, pixel);
+    const uint n = batch_of_column(push, pixel);
     pixel -= n * size_n(push);
-    place.at = (n - image_of_column(push, t.n)) * word(push, kAtBatchB);
+    place.at = (n - batch_of_column(push, t.n)) * uint(b_batch(push));
   }
-  const uint p = quotient(push, pixel, kAtOutWidth, 8u), q = pixel - p * word(push, kAtOutWidth);
-  const uint y = p * low_half(word(push, kAtStrides)) - low_half(word(push, kAtPads));
-  const uint x = q * high_half(word(push, kAtStrides)) - high_half(word(push, kAtPads));
-  place.at += (y * word(push, kAtWidth) + x) * s.ld;
+  const uint p = fast_quotient(pixel, size_q_multiplier(push), division_shifts(push).y), q = pixel - p * size_q(push);
+  const uint y = p * filter_stride(push).x - padding(push).x;
+  const uint x = q * filter_stride(push).y - padding(push).y;
+  place.at += (y * size_w(push) + x) * s.ld;
 #pragma unroll
   for (uint r = 0u; r < kR; ++r)
-    if (y + r * low_half(word(push, kAtDilations)) >= word(push, kAtHeight)) place.outside |= 1u << r;
+    if (y + r * dilation(push).x >= size_h(push)) place.outside |= 1u << r;
 #pragma unroll
   for (uint c = 0u; c < kS; ++c)
-    if (x + c * high_half(word(push, kAtDilations)) >= word(push, kAtWidth)) place.outside |= 1u << (kR + c);
+    if (x + c * dilation(push).y >= size_w(push)) place.outside |= 1u << (kR + c);
   return place;
 }
 
@@ -78,15 +62,15 @@ __device__ __forceinline__ Tap tap_of(const GemmPush& push, const Side& s, uint 
   } else {
     // The same for the whole step, where it lies in one element of the filter.
     const uint from = kUniform != 0u ? step : step + k;
-    element = quotient(push, from, kAtChannels, 0u);
-    tap.channel = step + k - element * word(push, kAtChannels);
+    element = fast_quotient(from, group_inputs_multiplier(push), division_shifts(push).x);
+    tap.channel = step + k - element * group_inputs(push);
   }
   const uint r = element / kS, c = element - r * kS;
   tap.bits = 1u << r | 1u << (kR + c);
-  const uint y = r * low_half(word(push, kAtDilations)), x = c * high_half(word(push, kAtDilations));
-  tap.at = (y * word(push, kAtWidth) + x) * s.ld;
+  const uint y = r * dilation(push).x, x = c * dilation(push).y;
+  tap.at = (y * size_w(push) + x) * s.ld;
   const uint block = kBlock != 0u ? tap.channel / max(kBlock, 1u) : 0u;
-  tap.at += block * (word(push, kAtHeight) * word(push, kAtWidth) * s.ld) + tap.channel - block * kBlock;
+  tap.at += block * (size_h(push) * size_w(push) * s.ld) + tap.channel - block * kBlock;
   return tap;
 }
 __device__ __forceinline__ bool is_inside(Place place, const Tap& tap) { return (place.outside & tap.bits) == 0u; }
@@ -120,7 +104,7 @@ __device__ __forceinline__ void convert_image(const GemmPush& push, const Tile& 
                                               float (&v)[MAX_RUN]) {
   if (kPrologue == 0u) return convert_x(push, s.type, s.width, raw, 0u, true, v);
   const Tap tap = tap_of(push, s, there ? step : 0u, there ? item.k : 0u);
-  const uint group = kImageSide == 0u ? t.batch * word(push, kAtChannels) : 0u;
+  const uint group = kImageSide == 0u ? t.batch * group_inputs(push) : 0u;
   convert_x(push, s.type, s.width, raw, group + tap.channel, there && is_inside(place, tap), v);
 }
 
@@ -129,13 +113,13 @@ __device__ __forceinline__ Operands operands_of(const GemmPush& push, const Tile
   Operands o = stored_operands(push, t);
   if (kImageSide == 0u) {
     o.a.group = kGroupA;
-    o.at_a = batch_address(push, address_of(push.a), kAType, t.batch, kAtBatchA) +
-             bytes_of(kAType, first_image_of(push, t) * word2(push, kAtImagePitch));
+    o.at_a = batch_address(address_of(push.a), kAType, t.batch, a_batch(push)) +
+             bytes_of(kAType, first_image_of(push, t) * image_pitch(push));
     o.step_a = 0u;
   } else {
     o.b.group = kGroupB;
-    const uint image = kFlattenedBatch != 0u ? image_of_column(push, t.n) : t.batch;
-    o.at_b = batch_address(push, address_of(push.b), kBType, image, kAtBatchB);
+    const uint image = kFlattenedBatch != 0u ? batch_of_column(push, t.n) : t.batch;
+    o.at_b = batch_address(address_of(push.b), kBType, image, b_batch(push));
     o.step_b = 0u;
   }
   return o;

@@ -1,6 +1,6 @@
 // The loop of matmul_coopmat over steps of K: loads, products, store. Include after gemm/coopmat_fetch.glsl.
-// Of an operand it knows these; a kernel of which one is gathered (GATHERED) defines them itself.
-#ifndef GATHERED
+// Of an operand it knows these; a kernel of which one is gathered (GATHERED_WORDS) defines them itself.
+#ifndef GATHERED_WORDS
 #define CHUNK_A(s, load, k, left, last) chunk_a(s, load, k, left, last)         // loads a chunk
 #define CHUNK_B(s, load, k, n, left, last) chunk_b(s, load, k, n, left, last)
 #define STAGED_A(load) prefetched_a[load]                                       // what is staged of it

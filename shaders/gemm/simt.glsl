@@ -1,6 +1,6 @@
 // The loop of matmul_simt over steps of K: loads, products, store. Include after gemm/simt_fetch.glsl.
-// Of an operand it knows these; a kernel of which one is gathered (GATHERED) defines them itself.
-#ifndef GATHERED
+// Of an operand it knows these; a kernel of which one is gathered (GATHERED_WORDS) defines them itself.
+#ifndef GATHERED_WORDS
 #define PLACE uint                                       // what an invocation keeps of an item: its element offset
 #define PLACE_A(t, item) offset_a(t, item)
 #define PLACE_B(t, item) offset_b(t, item)

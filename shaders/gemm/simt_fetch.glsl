@@ -1,6 +1,6 @@
 // How matmul_simt loads operands from memory, and stages them in workgroup memory. gemm/simt.glsl has the rest.
-// A kernel of which an operand is gathered (GATHERED) defines these two itself.
-#ifndef GATHERED
+// A kernel of which an operand is gathered (GATHERED_WORDS) defines these two itself.
+#ifndef GATHERED_WORDS
 // Converts a raw run; `item` is its position in the tile, `k` that of its first element along K.
 #define CONVERT_A(t, item, raw, k, inside, v) convert_a(raw, k, inside, v)
 #define CONVERT_B(t, item, raw, k, n, inside, v) convert_b(raw, k, n, inside, v)
