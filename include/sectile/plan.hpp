@@ -62,7 +62,7 @@ struct Im2col {
 
 // A tensor of which a kernel copies whole boxes with CUDA's tensor memory accelerator (sm_90 and later). It is encoded
 // at launch (cuTensorMapEncodeTiled, or cuTensorMapEncodeIm2col) into 128 bytes, a kernel argument after the push
-// struct.
+// struct. A copy has at most 227 KiB.
 struct TensorMap {
   std::uint32_t operand = 0;
   std::uint64_t byte_offset = 0;       // of the tensor's first element; a multiple of 16

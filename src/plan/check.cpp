@@ -2,6 +2,8 @@
 #include <sectile/plan.hpp>
 #include <sectile/profile.hpp>
 
+#include "plan/refusal.hpp"
+
 #include "lib/abi.h"
 
 #include <algorithm>
@@ -159,7 +161,9 @@ Result<void> check_map_kind(const TensorMap& map, std::size_t at) {
 
 // What one copy takes of a map whose dimensions are checked.
 Result<void> check_map_copy(const TensorMap& map, std::size_t at) {
-  std::uint64_t row = 0;
+  // Of an sm_90 or sm_100 workgroup's memory. The driver refuses a copy of more.
+  constexpr std::uint64_t kMostBytes = 227 * 1024;
+  std::uint64_t row = 0, rows = 1;
   if (map.im2col) {
     const Im2col& im2col = *map.im2col;
     const std::size_t rank = map.dims.size();
@@ -184,17 +188,23 @@ Result<void> check_map_copy(const TensorMap& map, std::size_t at) {
                         std::to_string(im2col.pixels_per_column) + " pixels",
                     "1 to 256 channels, 1 to 1024 pixels");
     row = std::uint64_t{im2col.channels_per_pixel} * map.element_bytes;
+    rows = im2col.pixels_per_column;
   } else {
     if (map.box.size() != map.dims.size())
       return refuse(at, "tensor map", "box of " + std::to_string(map.box.size()) + " sides", "one for each dimension");
-    for (std::size_t i = 0; i < map.box.size(); ++i)
+    for (std::size_t i = 0; i < map.box.size(); ++i) {
       if (map.box[i] < 1 || map.box[i] > 256)
         return refuse(at, "tensor map", "box side " + std::to_string(i), "1 to 256 elements");
+      if (i > 0) rows *= detail::ceil_div(map.box[i], map.element_strides.empty() ? 1 : map.element_strides[i]);
+    }
     row = std::uint64_t{map.box[0]} * map.element_bytes;
   }
   if (row % 16 != 0 || (map.swizzle_bytes != 0 && row > map.swizzle_bytes))
     return refuse(at, "tensor map", "box rows of " + std::to_string(row) + " bytes",
                   "a multiple of 16, no more than the swizzle");
+  if (row * rows > kMostBytes)
+    return refuse(at, "tensor map", "copies of " + std::to_string(row * rows) + " bytes",
+                  "at most " + std::to_string(kMostBytes));
   return {};
 }
 

@@ -173,6 +173,7 @@ TEST_CASE("gpu: the driver takes tensor maps at the checker's limits") {
     wide.element_bytes = 1;
     wide.swizzle_bytes = 0;
     wide.im2col->channels_per_pixel = 256;
+    wide.im2col->pixels_per_column = 908;  // 227 KiB
     wide.element_strides = {1, 8, 8};
     TensorMap tiled{0, 0, 2, {32, 16}, {64}, {32, 256}, 64, {1, 8}, {}, TensorFill::nan_bf16};
     maps.insert(maps.end(), {narrow, wide, tiled});

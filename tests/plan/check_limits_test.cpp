@@ -391,6 +391,22 @@ TEST_CASE("an im2col map is what the encoder takes") {
   };
   limit(1024, 1, pixels);
   limit(1, -1, pixels);
+  // 227 KiB.
+  limit(908, 1, [&](TensorMap& m, std::uint64_t n) {
+    unswizzled(m, 64);
+    pixels(m, n);
+  });
+}
+
+TEST_CASE("a copy is no larger than a workgroup's memory") {
+  const auto box_of = [](std::vector<std::uint32_t> strides) {
+    return [strides](TensorMap& m, std::uint64_t n) {
+      m = {0, 0, 4, {4, 4, 4}, {16, 64}, {64, 256, static_cast<std::uint32_t>(n)}, 0, strides};
+    };
+  };
+  at_limit(with_map({}, box_of({})), 3, 1, "step 0 tensor map");
+  at_limit(with_map({}, box_of({1, 1, 8})), 24, 1, "step 0 tensor map");
+  at_limit(with_map({}, box_of({1, 2, 1})), 7, 1, "step 0 tensor map");
 }
 
 TEST_CASE("a tensor map lies in its operand, and in a range of its step") {
