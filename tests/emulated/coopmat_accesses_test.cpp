@@ -2,8 +2,7 @@
 // nothing to emulate it by, so what follows is a reading of shaders/gemm/coopmat_fetch.glsl and
 // matmul_coopmat.glsl: the accesses of each invocation, one by one, counted by counts.hpp. It shares no code with
 // src/plan/gemm/coopmat.cpp. conv2d_coopmat's gathered operands are not read so.
-#include "counts.hpp"
-#include "memory.hpp"
+#include "product_accesses.hpp"
 
 #include "support/scope.hpp"
 
@@ -234,11 +233,7 @@ TEST_CASE("claims of matmul_coopmat that are wrong stay as they are") {
     CAPTURE(std::string(row.why));
     const DeviceProfile profile = emulated::target(row.target);
     const Problem problem = *parse_problem(row.problem);
-    const auto plan = make_plan(problem, profile, {.explain = true});
-    REQUIRE(plan.has_value());
-    const auto candidate = std::ranges::find(plan->candidates, std::string(row.candidate), &Candidate::name);
-    REQUIRE(candidate != plan->candidates.end());
-    CHECK(candidate->interior.*row.value == row.claimed);
+    CHECK(claim_of(problem, profile, row.candidate).interior.*row.value == row.claimed);
     const Plan forced = plan_by(problem, profile, row.candidate);
     CHECK(count_of(CoopmatStep(forced.steps.at(0), std::get<MatmulProblem>(problem)).accesses(), profile).*row.value ==
           row.found);
