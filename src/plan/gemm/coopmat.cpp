@@ -475,24 +475,30 @@ void count_operand(Walk& walk, const GemmContext& c, const GemmConfig& d, bool b
   const auto element = [&](std::uint32_t row, std::uint32_t column) {
     return along_k ? operand.element(row, column) : operand.element(column, row);
   };
-  const Sample samples{static_cast<std::uint32_t>(ceil_div(std::uint64_t{rows} * chunks, walk.lanes())), c.explain};
-  for (std::uint32_t i = 0; i < samples.size(); ++i) {
+  // One subgroup's request of one load. Invocations without a chunk load from the last line, and store nothing.
+  const auto count = [&](std::uint32_t number, std::uint64_t times) {
     Request from, to;
     from.bytes = std::max(1u, width * stored / 2);
     to.bytes = kChunk;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
-      const std::uint32_t q = samples.at(i) * walk.lanes() + l;
+      const std::uint32_t q = number * walk.lanes() + l;
       std::uint32_t r = q / chunks, x = q % chunks;
       if (chunks == 4) r = q / 32 * 8 + q / 4 % 2 * 4 + q / 8 % 4;
       if (chunks == 2) r = q / 16 * 8 + q / 2 % 4 * 2 + q / 8 % 2;
       const bool active = q < rows * chunks;
-      const std::int64_t at = active ? element(r, x * per_chunk) : Request::kInactive;
+      const std::int64_t at = element(std::min(r, rows - 1), x * per_chunk);
       from.address[l] = at >= 0 ? at * stored / 2 : Request::kInactive;
       to.address[l] = active ? std::int64_t{r} * staged.pitch() + kChunk * x : Request::kInactive;
     }
-    walk.load(from, samples.times(i) * std::max(1u, per_chunk / width));
-    walk.shared(to, samples.times(i));
-  }
+    walk.load(from, times * std::max(1u, per_chunk / width));
+    walk.shared(to, times);
+  };
+  const LoadedRuns loads{.runs = rows * chunks, .invocations = d.workgroup};
+  const auto storing = static_cast<std::uint32_t>(ceil_div(loads.runs, walk.lanes()));
+  const auto all = static_cast<std::uint32_t>(ceil_div(std::uint64_t{loads.each()} * d.workgroup, walk.lanes()));
+  const Sample samples{storing, c.explain}, surplus{all - storing, c.explain};
+  for (std::uint32_t i = 0; i < samples.size(); ++i) count(samples.at(i), samples.times(i));
+  for (std::uint32_t i = 0; i < surplus.size(); ++i) count(storing + surplus.at(i), surplus.times(i));
 }
 
 // The fragment loads: a chunk per lane.
