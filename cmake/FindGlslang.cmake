@@ -1,4 +1,5 @@
-# The compiler, the validator and the optimizer of shaders: Glslang_EXECUTABLE, SpirvVal_EXECUTABLE, SpirvOpt_EXECUTABLE.
+# The compiler, the validator and the optimizer of shaders: Glslang_EXECUTABLE, SpirvVal_EXECUTABLE,
+# SpirvOpt_EXECUTABLE.
 include(FindPackageHandleStandardArgs)
 
 find_program(Glslang_EXECUTABLE NAMES glslang glslangValidator HINTS $ENV{VULKAN_SDK}/bin)

@@ -199,12 +199,14 @@ if(SECTILE_BUILD_TESTS)
     message(STATUS "clang-format 19 is not here (${version}): the format is not checked")
   endif()
   sectile_test(tools sectile_tool)
-  # What the checks ran on drivers, and operands of gigabytes there. The address sanitizer has pages of its own for them.
+  # What the checks ran on drivers, and operands of gigabytes there. The address sanitizer has pages of its own for
+  # them.
   if(NOT SECTILE_SANITIZE AND NOT SECTILE_THIRD_PARTY)
     sectile_test(far sectile_tool)
     sectile_test(modules sectile_shaders)
   endif()
-  # Its PyTorch part runs on a GPU alone; all that it decides is in modules that need no PyTorch. tools/dev brings python3.
+  # Its PyTorch part runs on a GPU alone; all that it decides is in modules that need no PyTorch. tools/dev brings
+  # python3.
   find_program(SECTILE_PYTHON python3)
   mark_as_advanced(SECTILE_PYTHON)
   if(SECTILE_PYTHON AND NOT SECTILE_SANITIZE)
@@ -219,7 +221,8 @@ if(SECTILE_BUILD_TESTS)
     elseif(TARGET sectile_command)
       message(STATUS "docs/figures has no result file: docs/performance.md is not compared")
     endif()
-    # Planted faults (tools/dev mutants): each still applies, and the edits are made as they say. Building them takes an hour.
+    # Planted faults (tools/dev mutants): each still applies, and the edits are made as they say. Building them takes an
+    # hour.
     add_test(NAME mutants_apply COMMAND ${SECTILE_PYTHON} -B ${PROJECT_SOURCE_DIR}/tests/mutants/mutants.py --check)
     add_test(NAME mutants_engine COMMAND ${SECTILE_PYTHON} -B ${PROJECT_SOURCE_DIR}/tests/mutants/mutants_test.py)
     set_tests_properties(mutants_apply mutants_engine PROPERTIES TIMEOUT 120)
@@ -254,8 +257,8 @@ if(SECTILE_BUILD_TESTS)
 endif()
 
 # From outside: the command's own check on each driver that runs without a GPU, an installed tree, the documentation.
-# sectile_check(NAME DEVICE FEWER FEWER_MATMULS FEWER_CONV2DS OPTION ICD...): `sectile check` on the driver that an ICD file
-# names, where there is one. So many cases; with SECTILE_THOROUGH in the environment SECTILE_CHECK_CASES,
+# sectile_check(NAME DEVICE FEWER FEWER_MATMULS FEWER_CONV2DS OPTION ICD...): `sectile check` on the driver that an ICD
+# file names, where there is one. So many cases; with SECTILE_THOROUGH in the environment SECTILE_CHECK_CASES,
 # SECTILE_CHECK_MATMUL_CASES and SECTILE_CHECK_CONV2D_CASES.
 function(sectile_check name device fewer fewer_matmuls fewer_conv2ds option)
   find_file(SECTILE_ICD_${name} NAMES ${ARGN}
@@ -312,8 +315,8 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   set(SECTILE_CHECK_CONV2D_CASES 300 CACHE STRING "Generated convolutions of a thorough check as a test")
   set(check sh ${PROJECT_SOURCE_DIR}/tests/check.sh)
   # SwiftShader compiles several times as long as lavapipe.
-  # 154 matmuls meet every pair of levels (tests/reference/cover_matmul.hpp), and 112 convolutions, after which those stand
-  # that are chosen by hand (cover_conv2d.cpp). tests/tools/check/hard_test.cpp reads these numbers.
+  # 154 matmuls meet every pair of levels (tests/reference/cover_matmul.hpp), and 112 convolutions, after which those
+  # stand that are chosen by hand (cover_conv2d.cpp). tests/tools/check/hard_test.cpp reads these numbers.
   sectile_check(lavapipe llvmpipe 560 164 131 "" lvp_icd.json lvp_icd.x86_64.json lvp_icd.aarch64.json)
   sectile_check(swiftshader SwiftShader 110 16 6 --words vk_swiftshader_icd.json)
   # Sweeps of 24 problems: errors alone fail, times do not.

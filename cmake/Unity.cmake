@@ -1,10 +1,10 @@
 # Several sources compiled as one. CMake's own UNITY_BUILD writes absolute paths into the files that it makes, so a
 # compiler cache that several clones share would never know one again (its relocatable form needs CMake 4).
 
-# sectile_batched(OUT NAME SOURCES...): sets OUT to files of the build folder that include twenty of the sources each, or
-# to the sources themselves where SECTILE_UNITY is off. A source with SKIP_UNITY_BUILD_INCLUSION or with definitions of
-# its own stays alone. The files' local names then share a namespace: two that clash stand in a named one (a strategy of
-# src/plan is in that of its stem), or in a header.
+# sectile_batched(OUT NAME SOURCES...): sets OUT to files of the build folder that include twenty of the sources each,
+# or to the sources themselves where SECTILE_UNITY is off. A source with SKIP_UNITY_BUILD_INCLUSION or with definitions
+# of its own stays alone. The files' local names then share a namespace: two that clash stand in a named one (a strategy
+# of src/plan is in that of its stem), or in a header.
 function(sectile_batched out name)
   if(NOT SECTILE_UNITY)
     set(${out} ${ARGN} PARENT_SCOPE)

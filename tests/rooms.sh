@@ -5,8 +5,8 @@ cd -- "${1:-$(dirname -- "${BASH_SOURCE[0]}")/..}/src"
 
 # Room: rooms that its files may include, beside itself and the public headers. "shaders" are the interface headers that
 # kernels share with C++. plan/OPERATION is every folder of src/plan with an operation.hpp. The planner's own files name
-# operations, which stand on what is common to all of them. An operation that plans parts of its work as other operations
-# has a row that adds these; no two add each other.
+# operations, which stand on what is common to all of them. An operation that plans parts of its work as other
+# operations has a row that adds these; no two add each other.
 allowed='
 base:
 device: base
@@ -44,7 +44,9 @@ while IFS=: read -r file line; do
   fi
   seen=$((seen + 1))
   [[ $target == "$room" ]] && continue
-  row=$(grep -m1 "^$(room_of "$room"):" <<< "$allowed") || { echo "src/$room/ is in no row of tests/rooms.sh"; wrong=1; continue; }
+  row=$(grep -m1 "^$(room_of "$room"):" <<< "$allowed") || {
+    echo "src/$room/ is in no row of tests/rooms.sh"; wrong=1; continue
+  }
   own=$(grep -m1 "^$room:" <<< "$allowed") || own=:
   [[ " ${row#*:} " == *" $(room_of "$target") "* || " ${own#*:} " == *" $target "* ]] && continue
   echo "src/$file: src/$room/ may not include \"$name\""; wrong=1

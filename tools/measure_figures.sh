@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Measures what docs/figures holds, on an otherwise idle machine with one GPU and PyTorch (docs/figures/README.md).
 #   SECTILE=/path/to/sectile OUT=FOLDER [LIMIT=SECONDS] tools/measure_figures.sh NAME...
-# NAMEs: seeds-permute, matmul, conv2d (presets beside rivals, on vulkan:0 and cuda:0: 140, 180 and 330 s on an H200) and
-# sweep-permute (both APIs, 320 s), sweep-matmul, sweep-conv2d (beside rivals, on vulkan:0).
-# Leaves $OUT/figures.tgz (JSON files, rivals, log), written anew after every step, so a run that is cut short keeps what
-# it has. A step that would begin after LIMIT is left out, and said so.
+# NAMEs: seeds-permute, matmul, conv2d (presets beside rivals, on vulkan:0 and cuda:0: 140, 180 and 330 s on an H200)
+# and sweep-permute (both APIs, 320 s), sweep-matmul, sweep-conv2d (beside rivals, on vulkan:0).
+# Leaves $OUT/figures.tgz (JSON files, rivals, log), written anew after every step, so a run that is cut short keeps
+# what it has. A step that would begin after LIMIT is left out, and said so.
 set -u
 limit=${LIMIT:-100000}
 : "${SECTILE:?}" "${OUT:?}"

@@ -129,8 +129,8 @@ constexpr Shape kAdaAndBlackwellShapes[] = {
     {16, 8, 32, "u8", "u32"},   {16, 8, 32, "s8", "s32"},
 };
 constexpr std::string_view kAdaAndBlackwellListing =
-    "Mesa, nvk_physical_device.c, nvk_GetPhysicalDeviceCooperativeMatrixPropertiesKHR: Turing and newer, of which those "
-    "that NVIDIA's driver 580.159.04 lists on an H100 too (tests/data/nvidia-h100-coopmat.txt)";
+    "Mesa, nvk_physical_device.c, nvk_GetPhysicalDeviceCooperativeMatrixPropertiesKHR: Turing and newer, of which "
+    "those that NVIDIA's driver 580.159.04 lists on an H100 too (tests/data/nvidia-h100-coopmat.txt)";
 
 constexpr Shape kHopperShapes[] = {
     {16, 16, 16, "f16", "f16"},

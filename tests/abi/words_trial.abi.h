@@ -1,5 +1,5 @@
-// Words as a product's are, for tests of lib/words.abi.h: some are there on conditions, some have two words, and a second
-// list follows the first.
+// Words as a product's are, for tests of lib/words.abi.h: some are there on conditions, some have two words, and a
+// second list follows the first.
 #ifndef SECTILE_TESTS_WORDS_TRIAL_ABI_H
 #define SECTILE_TESTS_WORDS_TRIAL_ABI_H
 

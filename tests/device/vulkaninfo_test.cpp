@@ -22,12 +22,14 @@ constexpr std::string_view kOlder = R"({
   "$schema": "https://schema.khronos.org/vulkan/devsim_1_0_0.json#",
   "comments": {"desc": "JSON configuration file describing GPU 0."},
   "VkPhysicalDeviceProperties": {
-    "apiVersion": 4206592, "driverVersion": 7, "vendorID": 5045, "deviceID": 9, "deviceType": 1, "deviceName": "Mali-G78",
+    "apiVersion": 4206592, "driverVersion": 7, "vendorID": 5045, "deviceID": 9, "deviceType": 1,
+    "deviceName": "Mali-G78",
     "limits": {"maxComputeSharedMemorySize": 32768, "maxComputeWorkGroupCount": [65535, 65535, 65535],
                "maxComputeWorkGroupInvocations": 512, "maxComputeWorkGroupSize": [512, 512, 512],
                "maxPushConstantsSize": 128, "maxStorageBufferRange": 134217728}},
   "VkPhysicalDeviceSubgroupProperties": {"subgroupSize": 16},
-  "VkPhysicalDeviceSubgroupSizeControlPropertiesEXT": {"minSubgroupSize": 16, "maxSubgroupSize": 16, "requiredSubgroupSizeStages": 32},
+  "VkPhysicalDeviceSubgroupSizeControlPropertiesEXT": {
+    "minSubgroupSize": 16, "maxSubgroupSize": 16, "requiredSubgroupSizeStages": 32},
   "VkPhysicalDeviceSubgroupSizeControlFeaturesEXT": {"subgroupSizeControl": 1},
   "VkPhysicalDeviceFeatures": {"shaderInt16": 1, "shaderInt64": 0},
   "VkPhysicalDevice16BitStorageFeaturesKHR": {"storageBuffer16BitAccess": true},

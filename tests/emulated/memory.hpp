@@ -97,4 +97,13 @@ inline Plan plan_by(const Problem& problem, const DeviceProfile& profile, const 
   return std::move(*plan);
 }
 
+// The candidate of that name with what is claimed of it.
+inline Candidate claim_of(const Problem& problem, const DeviceProfile& profile, std::string_view name) {
+  const auto plan = make_plan(problem, profile, {.explain = true});
+  REQUIRE(plan.has_value());
+  const auto candidate = std::ranges::find(plan->candidates, name, &Candidate::name);
+  REQUIRE_MESSAGE(candidate != plan->candidates.end(), name);
+  return *candidate;
+}
+
 }  // namespace sectile::emulated

@@ -6,6 +6,7 @@
 
 #include "gemm/matmul_simt.abi.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <set>

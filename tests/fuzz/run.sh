@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs one fuzzer as a test: for 12 seconds, or as many as SECTILE_FUZZ_SECONDS says; for a minute where SECTILE_THOROUGH
-# is set. The very same program that has passed its minute before runs for some seconds more.
+# Runs one fuzzer as a test: for 12 seconds, or as many as SECTILE_FUZZ_SECONDS says; for a minute where
+# SECTILE_THOROUGH is set. The very same program that has passed its minute before runs for some seconds more.
 # usage: run.sh FUZZER FOLDER SEEDS
 set -eu
 fuzzer=$1 folder=$2 seeds=$3

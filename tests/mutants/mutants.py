@@ -24,7 +24,8 @@ WANTED = 0.95
 
 def arguments(argv):
     parser = argparse.ArgumentParser(prog="tools/dev mutants", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--only", action="append", default=[], metavar="X", help="an id, or a pattern of ids (repeated)")
+    parser.add_argument("--only", action="append", default=[], metavar="X",
+                        help="an id, or a pattern of ids (repeated)")
     parser.add_argument("--shard", default="1/1", metavar="I/N",
                         help="every Nth mutant from the Ith on, in a copy of its own")
     parser.add_argument("--survivors", action="store_true",
@@ -33,7 +34,8 @@ def arguments(argv):
     parser.add_argument("--list", action="store_true", help="list the mutants and where they apply")
     parser.add_argument("--check", action="store_true", help="only see whether each still applies")
     parser.add_argument("--table", action="store_true", help="only print the table of the results that are there")
-    parser.add_argument("--sample", type=int, metavar="SEED", help="draw set/sampled.txt again by the rules of sites.py")
+    parser.add_argument("--sample", type=int, metavar="SEED",
+                        help="draw set/sampled.txt again by the rules of sites.py")
     parser.add_argument("--prepare", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--own-build", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(argv)
@@ -162,7 +164,8 @@ class Runner:
         except trees.Failed as failure:
             built = failure.why != "build"
             row["test" if built else "build"] += time.monotonic() - begin
-            row.update(verdict="caught" if built else "unbuilt", by=test.name, why=failure.why, said=str(failure)[-1500:])
+            row.update(verdict="caught" if built else "unbuilt", by=test.name, why=failure.why,
+                       said=str(failure)[-1500:])
             return False
         if seconds is not None:
             row["test"] += seconds
@@ -227,7 +230,8 @@ def check_all(mutants, tree):
             print(f"mutants: {error}", file=sys.stderr)
     areas = read_areas()
     # Only the root has every driver, and so every test.
-    complaints = unfit_patterns(areas, trees.tests_of(ROOT, "release")) if os.environ.get("SECTILE_INSIDE") == "root" else []
+    inside = os.environ.get("SECTILE_INSIDE") == "root"
+    complaints = unfit_patterns(areas, trees.tests_of(ROOT, "release")) if inside else []
     for complaint in complaints:
         failed += 1
         print(f"mutants: {complaint}", file=sys.stderr)

@@ -87,7 +87,8 @@ class Edits(Case):
         self.assertEqual(self.mutated({"src/one.cpp": "f(aa < b, a < b);\n"}, mutant)[2], "f(aa < b, a > b);\n")
 
     def testStringsAreExact(self):
-        mutant = edits.parse(ONE.replace("= int f(int a, int b) {\n", "").replace("if (a < b) return 0;", 'f("a b");'))[0]
+        text = ONE.replace("= int f(int a, int b) {\n", "").replace("if (a < b) return 0;", 'f("a b");')
+        mutant = edits.parse(text)[0]
         with self.assertRaisesRegex(edits.EditError, "nowhere"):
             self.mutated({"src/one.cpp": 'f("a  b");\n'}, mutant)
         self.mutated({"src/one.cpp": 'f( "a b" );\n'}, mutant)
@@ -205,7 +206,8 @@ class Copies(Case):
         os.chmod(os.path.join(self.folder, "test_a"), 0o755)
 
         def targets(name, *words):
-            return trees.targets_of({"name": name, "command": [os.path.join(self.folder, w) for w in words]}, self.folder)
+            command = [os.path.join(self.folder, w) for w in words]
+            return trees.targets_of({"name": name, "command": command}, self.folder)
         self.assertEqual(targets("a", "test_a", "data/a.txt", "made", "not-there.txt"), ["test_a"])
         self.assertEqual(targets("a", "data/a.txt"), ["all"])
         self.assertEqual(targets("consumer", "test_a"), ["all"])
@@ -241,8 +243,8 @@ class Table(Case):
                     place="x:1", build=1.0, test=1.0)
         for verdict, good, text in (("survived", True, "19 caught of 20: 0.950"), ("caught", True, "20 caught of 20")):
             why = {"why": "failed"} if verdict == "caught" else {}
-            results.add(mutant="m19", digest=all_of[19].digest(), tree="t", verdict=verdict, by="", place="x:1", build=1.0,
-                        test=1.0, **why)
+            results.add(mutant="m19", digest=all_of[19].digest(), tree="t", verdict=verdict, by="", place="x:1",
+                        build=1.0, test=1.0, **why)
             got = score()
             self.assertEqual(got[0], good)
             self.assertIn(text, got[1])

@@ -1,5 +1,5 @@
-"""Mutants by rule: a scanner lists every site in the sources where a rule applies, and a seed draws from each stratum (a
-rule in an area). What was drawn is kept in set/sampled.txt, so that the set does not change with the sources.
+"""Mutants by rule: a scanner lists every site in the sources where a rule applies, and a seed draws from each stratum
+(a rule in an area). What was drawn is kept in set/sampled.txt, so that the set does not change with the sources.
 """
 import hashlib
 import os
@@ -15,14 +15,15 @@ AREAS = (
     # permute_tma.cu and lib/tma.cuh (PTX), of which hand.txt has some.
     ("glsl coopmat", r"shaders/gemm/(matmul_coopmat\.comp|coopmat\w*\.glsl)"),
     ("glsl permute", r"shaders/(permute/\w+\.(comp|glsl)|lib/(memory|fused)\.glsl)"),
-    ("glsl matmul", r"shaders/(gemm/(?!matmul_coopmat2)\w+\.comp|gemm/(gemm|epilogue|simt\w*)\.glsl|lib/(activation|numbers)\.glsl)"),
+    ("glsl matmul", r"shaders/(gemm/(?!matmul_coopmat2)\w+\.comp|gemm/(gemm|epilogue|simt\w*)\.glsl"
+                    r"|lib/(activation|numbers)\.glsl)"),
     ("glsl conv2d", r"shaders/conv2d/\w+\.(comp|glsl)"),
     ("cu permute", r"shaders/(permute/(?!permute_tma)\w+\.cuh?|lib/(memory|fused)\.cuh)"),
     ("cu matmul", r"shaders/(gemm/\w+\.cuh?|lib/(activation|numbers)\.cuh)"),
     ("cu conv2d", r"shaders/conv2d/\w+\.cuh?"),
     ("checker", r"src/plan/(check|permute/checks)\.cpp"),
-    ("readers", r"src/plan/(\w+/)?(json|text|plan_reading)\.cpp|src/base/json_text\.hpp|src/device/(profile|vulkaninfo)\.cpp"
-                r"|tools/cli/npy\.cpp"),
+    ("readers", r"src/plan/(\w+/)?(json|text|plan_reading)\.cpp|src/base/json_text\.hpp"
+                r"|src/device/(profile|vulkaninfo)\.cpp|tools/cli/npy\.cpp"),
     ("plan", r"src/plan/.*\.cpp"),
     ("vulkan", r"src/vulkan/.*\.cpp"),
     ("cuda", r"src/cuda/.*\.cpp"),
@@ -42,12 +43,13 @@ SHIFTED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">"}
 LIMIT = re.compile(r"(?<![\w.>])(?:std::)?(?:f?min|f?max|clamp|fminf|fmaxf)(?:<[\w:]+>)?\(")
 ROUNDED = re.compile(r"(?<![\w.>])(ceil_div|roundEven|nearest_int)\(")
 FILLED = re.compile(r" \+ (\w+(?:\.\w+)?) - 1u?\) / (\w+(?:\.\w+)?)")
-SIZED = re.compile(r"\b((?!subgroup|required)\w*(?:bytes|size|size_[sdmnk]|range|end|scratch|limit|span|left)_?) (\+?=) "
-                   r"(?!0u?;|u?vec\d)(?![^;]*(?:[?{\"]|&&|\|\||\bfail\b))([^;=]+);")
+SIZED = re.compile(r"\b((?!subgroup|required)\w*(?:bytes|size|size_[sdmnk]|range|end|scratch|limit|span|left)_?) "
+                   r"(\+?=) (?!0u?;|u?vec\d)(?![^;]*(?:[?{\"]|&&|\|\||\bfail\b))([^;=]+);")
 # Neighbours of one array in a list of arguments, as a launch's sizes.
 NEIGHBOURS = re.compile(r"\b(?<![.>])(?=((?:\w+(?:\.|->))*\w+)\[(\d)\], \1\[(\d)\])")
 PARTS = re.compile(r"^(\s*(?:\} else )?if \()([^;]*? (\|\||&&) .*)(\)(?: return\b.*| \{)?)$")
-REFUSAL = re.compile(r"^(\s*)(?:\} else )?if \((.+)\)(?: return (?:fail|refuse|refusal\.no|garbage|broken|exceeded)\b|\s*$)")
+REFUSAL = re.compile(r"^(\s*)(?:\} else )?if \((.+)\)"
+                     r"(?: return (?:fail|refuse|refusal\.no|garbage|broken|exceeded)\b|\s*$)")
 STEP = re.compile(r" [+-] 1u?\b(?!\.)")
 BARRIER = re.compile(r"^\s*(?:barrier|__syncthreads|subgroupBarrier|order_results)\(\);\s*$")
 
@@ -93,7 +95,8 @@ def argument_list(line, at):
 
 
 def clauses(condition, operator):
-    """The parts of a condition that one operator joins; None where another one stands beside it, or a bracket is open."""
+    """The parts of a condition that one operator joins; None where another one stands beside it, or a bracket is
+    open."""
     depth, begin, parts = 0, 0, []
     for i, c in enumerate(condition):
         depth += (c in "([{") - (c in ")]}")
@@ -166,7 +169,8 @@ def sites(tree):
             before = lines[number - 1] if number > 0 else ""
             following = next((l.strip() for l in lines[number + 1:] if l.strip()), "")
             for rule, new, says in sites_of_line(line, before):
-                if rule == "check" and "return" not in line and not re.match(r"return (fail|refus|garbage|broken)", following):
+                refuses = "return" in line or re.match(r"return (fail|refus|garbage|broken)", following)
+                if rule == "check" and not refuses:
                     continue
                 if rule == "check" and not path.startswith(("src/", "tools/")):
                     continue
@@ -240,8 +244,9 @@ def sample(tree, seed, path):
         strata.setdefault((site.area, site.rule), []).append(site)
     order = [area for area, _ in AREAS]
     with open(path, "w", encoding="utf-8") as file:
-        file.write(f"# Written by `tools/dev mutants --sample {seed}`: mutants by rule (sites.py), so many of each rule in\n"
-                   "# each area. Kept as it is when the sources change; only proofs (equivalent:) are added by hand.\n")
+        file.write(f"# Written by `tools/dev mutants --sample {seed}`: mutants by rule (sites.py), so many of each "
+                   "rule in\n# each area. Kept as it is when the sources change; only proofs (equivalent:) are added "
+                   "by hand.\n")
         for (area, rule), found in sorted(strata.items(), key=lambda item: (order.index(item[0][0]), item[0][1])):
             random.Random(f"{seed} {area} {rule}").shuffle(found)
             left = DRAWN.get((area, rule), 0 if rule in UNDRAWN else 1)

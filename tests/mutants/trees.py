@@ -31,7 +31,8 @@ def files_of(root):
 
 
 def sync(source, copy):
-    """Makes `copy` the same as `source` but for builds. A changed file is new to the build, whatever its date is there."""
+    """Makes `copy` the same as `source` but for builds. A changed file is new to the build, whatever its date is
+    there."""
     fresh = not os.path.exists(os.path.join(copy, MARK))
     os.makedirs(copy, exist_ok=True)
     wanted = set(files_of(source))

@@ -11,6 +11,23 @@ using detail::CoopmatRow;
 using detail::ExtraSimtRow;
 using detail::SimtRow;
 
+// A tile that a CPU's compiler takes a second for.
+constexpr SimtRow small_tile(const char* note = "") {
+  return {.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4, .note = note};
+}
+
+constexpr ExtraSimtRow one_buffer() {
+  SimtRow row = small_tile(" one buffer");
+  row.stages = 1;
+  return {.row = row};
+}
+
+constexpr ExtraSimtRow without_prefetch() {
+  SimtRow row = small_tile(" fetched");
+  row.prefetch = false;
+  return {.row = row};
+}
+
 constexpr ExtraSimtRow checked(SimtRow row) {
   row.note = " checked";
   return {.row = row, .techniques = {.checked = true}};
@@ -39,16 +56,8 @@ constexpr ExtraSimtRow rung(int height, const char* note) {
 constexpr ExtraSimtRow kSimt[] = {
     checked({.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4}),
     checked({.tile_m = 64, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4}),
-    checked({.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4}),
-    {.row = {.tile_m = 32,
-             .tile_n = 32,
-             .tile_k = 16,
-             .rows = 4,
-             .columns = 4,
-             .lanes_m = 8,
-             .lanes_n = 4,
-             .note = " one buffer",
-             .stages = 1}},
+    checked(small_tile()),
+    one_buffer(),
     rung(0, " staged"),
     rung(1, " cooperative"),
     rung(2, " conflict-free"),
@@ -90,12 +99,19 @@ constexpr CoopmatRow kCoopmat[] = {
 
 constexpr detail::ExtraRows kRows = {.matmul_simt = kSimt, .matmul_coopmat = kCoopmat};
 
+constexpr ExtraSimtRow kFetched[] = {without_prefetch()};
+constexpr detail::ExtraRows kFetchedRow = {.matmul_simt = kFetched, .matmul_coopmat = {}};
+
 }  // namespace
 
 const detail::ExtraRows& extra_rows() { return kRows; }
 
 Result<Plan> plan_with_extra_rows(const Problem& problem, const DeviceProfile& profile, const PlanOptions& options) {
   return detail::make_plan_with(extra_rows(), problem, profile, options);
+}
+
+Result<Plan> plan_by_fetched_row(const Problem& problem, const DeviceProfile& profile) {
+  return detail::make_plan_with(kFetchedRow, problem, profile, {.force = "matmul_simt 32x32x16 4x4 fetched"});
 }
 
 }  // namespace sectile::reference

@@ -18,4 +18,8 @@ const detail::ExtraRows& extra_rows();
 // make_plan() with them.
 Result<Plan> plan_with_extra_rows(const Problem& problem, const DeviceProfile& profile, const PlanOptions& options);
 
+// A matmul by a row of matmul_simt that stages each step as it is fetched, without a prefetch. It is none of the extra
+// rows: what runs each of those would run it too.
+Result<Plan> plan_by_fetched_row(const Problem& problem, const DeviceProfile& profile);
+
 }  // namespace sectile::reference

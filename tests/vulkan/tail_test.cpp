@@ -5,7 +5,6 @@
 #include "support/scope.hpp"
 
 #include "gemm/gemm.abi.h"
-#include "plan/extra_rows.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -72,20 +71,9 @@ TEST_CASE("last rows that are split apart come out right") {
 
 // No row of the planner's own stages without a prefetch: rows of a tuned file may.
 TEST_CASE("a loop that stages each step as it is fetched comes out right over several steps") {
-  static constexpr detail::ExtraSimtRow kFetched[] = {{.row = {.tile_m = 32,
-                                                               .tile_n = 32,
-                                                               .tile_k = 16,
-                                                               .rows = 4,
-                                                               .columns = 4,
-                                                               .lanes_m = 8,
-                                                               .lanes_n = 4,
-                                                               .note = " fetched",
-                                                               .prefetch = false}}};
-  static constexpr detail::ExtraRows kRowsOfOne = {.matmul_simt = kFetched, .matmul_coopmat = {}};
   on_every_compiler([](vulkan::Runtime& runtime) {
     const auto problem = must(parse_problem("matmul f32 nn 70x37x75 epi=bias"));
-    const auto plan = must(
-        detail::make_plan_with(kRowsOfOne, problem, runtime.profile(), {.force = "matmul_simt 32x32x16 4x4 fetched"}));
+    const auto plan = must(reference::plan_by_fetched_row(problem, runtime.profile()));
     // Subgroups wait for each other in it.
     CHECK(plan.steps[0].workgroup[0] == 64);
     run_matmul(runtime, std::get<MatmulProblem>(problem), plan);

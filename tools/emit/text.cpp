@@ -232,7 +232,8 @@ std::string plan_header(const EmittedTarget& target, const EmittedPlan& emitted)
   for (const PlanOperand& o : plan.operands)
     out += fmt::format("  {{\"{}\", \"{}\", UINT64_C({}), {}}},\n", o.name, role_name(o.role), o.bytes, o.align);
   out += fmt::format(
-      "}};\nstatic const struct sectile_emitted_plan {0} = {{\n  \"{1}\", \"{2}\", {3}, {4}, {0}_operands, {5}\n}};\n\n#endif\n",
+      "}};\nstatic const struct sectile_emitted_plan {0} = {{\n"
+      "  \"{1}\", \"{2}\", {3}, {4}, {0}_operands, {5}\n}};\n\n#endif\n",
       id, problem, plan.id, plan.operands.size(), plan.steps.size(), rows.empty() ? "0" : id + "_steps");
   return out;
 }

@@ -5,7 +5,8 @@
     figures.py --check [--sectile BIN]    says where they differ from what the files give; exit code 1 if they do
 
 A result file is what `sectile bench --preset P` or `--sweep OP` wrote by --json-file: it names the device, its profile,
-the driver, the planner, the date and the command. Members put in by hand: "rivals" says which versions they had, "note" (sentences) what else is to be known.
+the driver, the planner, the date and the command. Members put in by hand: "rivals" says which versions they
+had, "note" (sentences) what else is to be known.
 With --sectile, a row whose plan today's planner no longer chooses is marked with a dagger, and named on standard
 output.
 Marks are no reason to fail: the figures are still those of the day, and the page is the same without them.

@@ -5,8 +5,8 @@ usage: ncu_counts.py SECTILE [DEVICE]      (needs ncu, and the right to read cou
 
 The planner walks one interior workgroup; the problems here are whole multiples of their tiles, so that the number of
 workgroups times that is the kernel's sum, and operands are aligned to cache lines (a promise of 16 bytes puts them
-beside a sector's edge, and every request then touches one more). Counted are 32-byte sectors and requests (warp instructions) of global loads
-and stores, and the passes over workgroup memory that bank conflicts add.
+beside a sector's edge, and every request then touches one more). Counted are 32-byte sectors and requests (warp
+instructions) of global loads and stores, and the passes over workgroup memory that bank conflicts add.
 """
 import csv
 import io

@@ -1,6 +1,6 @@
 """What a row of `sectile bench --list --json` is in PyTorch's words: views, an order of operations on them, and which
-calls say the same. Nothing here imports torch: tools/python/rivals_torch.py runs it, tests/tools/python/rivals_test.py checks it
-against the definition of a permute by its indices."""
+calls say the same. Nothing here imports torch: tools/python/rivals_torch.py runs it, and
+tests/tools/python/rivals_test.py checks it against the definition of a permute by its indices."""
 import math
 import re
 from collections import namedtuple
@@ -110,8 +110,8 @@ def permute_recipe(row, lanes=1):
     ops = []
 
     def in_digits(axes, sizes, strides):
-        """A side's digits: names, (letter, weight) of an axis that fits and (letter, place) of one that does not; sizes;
-        strides."""
+        """A side's digits: names, (letter, weight) of an axis that fits and (letter, place) of one that does not;
+        sizes; strides."""
         names, shape, steps = [], [], []
         for place, axis in enumerate(axes):
             parts = [(-1 - place, sizes[place])]

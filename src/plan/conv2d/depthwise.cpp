@@ -28,7 +28,12 @@ constexpr Row kTable[] = {
 };
 
 // What an invocation may keep in registers: NVIDIA and AMD have up to 255 of them.
-constexpr std::uint32_t kMostRegisters = 160;
+constexpr std::int64_t kMostRegisters = 160;
+
+// Sums, a row of the filter, and the columns of the image under it. NVRTC 13.0 spills with 4x8 and 7 columns on sm_80.
+std::int64_t registers_of(const Conv2dProblem& p, const Row& r) {
+  return std::min<std::int64_t>(2 * (r.strip + p.s) * r.channels + 32, 1024);
+}
 
 bool channels_last(const Conv2dContext& c) { return block_of(c.problem.x_layout) == 0; }
 
@@ -115,9 +120,6 @@ Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   d.add(CONV2D_DEPTHWISE_SPEC_STRIP, r.strip);
   d.add(CONV2D_DEPTHWISE_SPEC_WEIGHTS, rsck ? CONV2D_WEIGHTS_RSCK : CONV2D_WEIGHTS_KCRS);
   d.add(CONV2D_DEPTHWISE_SPEC_CHANNELS, r.channels);
-  // Sums, a row of the filter, and the columns of the image under it. NVRTC 13.0 spills with 4x8 and 7 columns on
-  // sm_80.
-  d.registers = static_cast<std::uint32_t>(std::min<std::int64_t>(2 * (r.strip + p.s) * r.channels + 32, 1024));
   const Work work = work_of(c, r, d);
   if (c.cpu())
     set_cpu_rate(c, work, d);
@@ -141,11 +143,10 @@ bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   // Kernels count an image's invocations in 32 bits.
   if (items(c, r) >= std::int64_t{1} << 31)
     return refusal.no("{} invocations an image, at most 2^31 are counted", items(c, r));
-  const Conv2dConfig d = make(c, row);
-  if (d.registers > kMostRegisters)
-    return refusal.no("a row of a filter of {} columns needs {} registers, at most {} are used", p.s, d.registers,
+  if (const std::int64_t registers = registers_of(p, r); registers > kMostRegisters)
+    return refusal.no("a row of a filter of {} columns needs {} registers, at most {} are used", p.s, registers,
                       kMostRegisters);
-  return narrow_accesses_fit(*c.direct->context, d, refusal);
+  return narrow_accesses_fit(*c.direct->context, make(c, row), refusal);
 }
 
 // A subgroup's loads of one column of the image from the middle of the result on, and its stores of one output each.

@@ -34,7 +34,6 @@ Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   d.add(CONV2D_DIRECT_SPEC_OUT_BLOCK, static_cast<std::uint32_t>(block_of(c.problem.y_layout)));
   d.add(CONV2D_DIRECT_SPEC_WEIGHTS, static_cast<std::uint32_t>(c.problem.w_layout));
   d.add(CONV2D_DIRECT_SPEC_OFFSET64, far ? 1 : 0);
-  d.registers = 40;
   // NVIDIA H200 and lavapipe: not measured. Each product has an address of its own.
   d.rate_permille = 30;
   return d;

@@ -9,6 +9,7 @@
 #include "plan/extra_rows.hpp"
 #include "plan/strategy.hpp"
 #include "rows.hpp"
+#include "staging.hpp"
 #include "unit.hpp"
 
 #include "gemm/gemm.abi.h"
@@ -70,7 +71,7 @@ struct GemmConfig {
   std::uint32_t run_d = 4;    // adjacent elements of D that an invocation holds: the widest access of D
   std::uint32_t group_m = 1;  // tiles along M that are computed for one N before the next N (GEMM_SPEC_GROUP_M)
   std::uint32_t workgroup = 128, required_subgroup_size = 0;
-  std::uint32_t workgroup_memory_bytes = 0;
+  Staging staging;                               // registers and workgroup memory
   std::uint32_t splits = 1;                      // of K; more than 1: partial sums in scratch, and a second step
   bool can_split = false;                        // see splits_to_balance()
   bool can_tail = false;                         // the tail wave may be split along K, see tail_to_fill()
@@ -80,7 +81,6 @@ struct GemmConfig {
   void (*finish)(const GemmContext&, const GemmConfig&, Step&) = nullptr;
   // These are for the cost.
   Unit unit = Unit::scalar;
-  std::uint32_t registers = 64;        // of an invocation
   std::uint32_t rate_permille = 1000;  // of the unit's rate that the inner loop reaches if nothing else limits it
   bool l2_prefetch = false;            // the kernel first prefetches both operands into the L2
   bool pipelined = false;              // the next step is staged before a step's last product

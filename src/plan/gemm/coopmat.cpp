@@ -217,41 +217,45 @@ bool sums_in_f16(const MatrixShape& s) { return s.c == "f16"; }
 // Registers of one invocation, at most. An Intel thread has 128 registers of a subgroup's width.
 std::uint32_t most_registers(const DeviceProfile& p) { return p.vendor == "intel" ? 128 : 255; }
 
-struct Memory {
-  std::uint32_t tiles, result;     // 16-byte chunks
-  std::uint32_t store_m, store_n;  // the part of a subgroup's tile that is stored at a time
+// The part of a subgroup's tile that is staged and stored at a time.
+struct Stored {
+  std::uint32_t m, n;
+  std::uint32_t bytes;  // of all subgroups' parts
 };
+
+// Tiles are staged in chunks of 16 bytes, with one of padding after each line.
+constexpr std::uint32_t kChunk = 16;
+
+StagedOperand staged_side(const GemmContext& c, const Row& r, bool b) {
+  return {.rows = b ? r.tile_n : r.tile_m,
+          .k = r.tile_k,
+          .along_k = c.along_k(b),
+          .element_bytes = type_bytes(c.type),
+          .padding_bytes = kChunk};
+}
 
 // The results are staged in the tiles' memory, with as many columns and then rows at a time as fit. A workgroup that is
 // alone on its multiprocessor may take more memory: 128x64 in two slices of K at n = 1024 takes 13.8 us instead of 14.3
 // with f16 accumulators, and 14.6 instead of 15.1 with f32 ones, of which half of the rows fit (bf16: 14.7 instead of
-// 14.8).
-Memory memory_of(const GemmContext& c, const Row& r, const MatrixShape& s) {
-  constexpr std::uint32_t kAlone = 40 * 1024 / 16;
-  const std::uint32_t per_chunk = 16 / type_bytes(c.type);
-  const auto tile = [&](bool along_k, std::uint32_t side) {
-    const std::uint32_t rows = along_k ? side : r.tile_k, chunks = (along_k ? r.tile_k : side) / per_chunk;
-    return rows * (chunks + 1);
-  };
-  Memory m{};
-  m.tiles = tile(!c.gemm.transpose_a, r.tile_m) + tile(c.gemm.transpose_b, r.tile_n);
+// 14.8; NVIDIA H200, as above).
+Stored stored_at_a_time(const GemmContext& c, const Row& r, const MatrixShape& s, std::uint32_t step_bytes) {
+  constexpr std::uint32_t kAlone = 40 * 1024;
   const std::uint32_t results_per_chunk = sums_in_f16(s) ? 8 : 4;
-  const auto result = [&](std::uint32_t rows, std::uint32_t columns) {
-    return r.subgroups() * rows * (columns / results_per_chunk + (results_per_chunk == 4 ? 2 : 1));
+  const auto bytes = [&](std::uint32_t rows, std::uint32_t columns) {
+    return kChunk * r.subgroups() * rows * (columns / results_per_chunk + (results_per_chunk == 4 ? 2 : 1));
   };
-  m.store_m = s.m;
-  m.store_n = s.n;
-  for (std::uint32_t columns = r.sub_n; columns > s.n && m.store_n == s.n; columns -= s.n)
-    if (r.sub_n % columns == 0 && columns % 8 == 0 && result(s.m, columns) <= m.tiles) m.store_n = columns;
+  Stored stored{.m = s.m, .n = s.n, .bytes = 0};
+  for (std::uint32_t columns = r.sub_n; columns > s.n && stored.n == s.n; columns -= s.n)
+    if (r.sub_n % columns == 0 && columns % 8 == 0 && bytes(s.m, columns) <= step_bytes) stored.n = columns;
   const bool alone = r.loop == kPipelinedL2 && r.slice_k > 1;
-  const std::uint32_t room = alone ? std::max(m.tiles, std::min(kAlone, c.limits.workgroup_memory / 16)) : m.tiles;
-  for (std::uint32_t rows = r.sub_m; rows > s.m && m.store_m == s.m && m.store_n == r.sub_n; rows -= s.m)
-    if (r.sub_m % rows == 0 && result(rows, r.sub_n) <= room) m.store_m = rows;
-  m.result = result(m.store_m, m.store_n);
-  return m;
+  const std::uint32_t room = alone ? std::max(step_bytes, std::min(kAlone, c.limits.workgroup_memory)) : step_bytes;
+  for (std::uint32_t rows = r.sub_m; rows > s.m && stored.m == s.m && stored.n == r.sub_n; rows -= s.m)
+    if (r.sub_m % rows == 0 && bytes(rows, r.sub_n) <= room) stored.m = rows;
+  stored.bytes = bytes(stored.m, stored.n);
+  return stored;
 }
 
-std::uint32_t registers_of(const GemmContext& c, const Row& r, const GemmConfig& d, const MatrixShape& s) {
+HeldRegisters registers_of(const GemmContext& c, const Row& r, const GemmConfig& d, const MatrixShape& s) {
   const std::uint32_t lanes = d.required_subgroup_size, bytes = type_bytes(c.type);
   // RADV 26.1.6 keeps each f16 accumulator in its own register. On navi31, rows that were admitted without this
   // spilled.
@@ -259,22 +263,22 @@ std::uint32_t registers_of(const GemmContext& c, const Row& r, const GemmConfig&
   const std::uint32_t sum_bytes = sums_in_f16(s) && !amd ? 2 : 4;
   // On RDNA 3, 16 lanes hold all of A and B, and the other lanes hold copies (AMD, "RDNA3 ISA", WMMA).
   const std::uint32_t copies = amd && s.m == 16 ? std::max(1u, lanes / 16) : 1;
-  const std::uint32_t accumulators = r.sub_m * r.sub_n * sum_bytes / 4 / lanes;
   // Pipelined loops load fragments one product ahead.
   const std::uint32_t sets = r.pipelined() && r.tile_k / r.slice_k > s.k ? 2 : 1;
-  const std::uint32_t fragments = (r.sub_m + r.sub_n) * s.k * bytes / 4 / lanes * copies * sets;
-  const auto words = [&](std::uint32_t elements, std::uint32_t per_chunk) {
-    return static_cast<std::uint32_t>(ceil_div(elements * bytes / 16, d.workgroup)) * per_chunk;
+  const auto held = [&](std::uint32_t elements, std::uint32_t registers) {
+    const LoadedRuns chunks{.runs = elements * bytes / kChunk, .invocations = d.workgroup, .registers = registers};
+    return chunks.held();
   };
   // A chunk that is moved has the two elements on either side with it until it is staged; a pipelined loop then holds
   // all that is staged of it across a barrier.
   const auto moved = [&] {
-    const std::uint32_t loaded = words(r.tile_n * r.tile_k / c.gathered->taps_per_load, 6);
-    return r.pipelined() ? std::max(loaded, words(r.tile_n * r.tile_k, 4)) : loaded;
+    const std::uint32_t loaded = held(r.tile_n * r.tile_k / c.gathered->taps_per_load, 6);
+    return r.pipelined() ? std::max(loaded, held(r.tile_n * r.tile_k, 4)) : loaded;
   };
-  const std::uint32_t prefetched =
-      loads_taps(c) ? words(r.tile_m * r.tile_k, 4) + moved() : words((r.tile_m + r.tile_n) * r.tile_k, 4);
-  return accumulators + fragments + prefetched + 24;
+  return {
+      .accumulators = registers_of_share(r.sub_m * r.sub_n, sum_bytes, lanes),
+      .fragments = registers_of_share((r.sub_m + r.sub_n) * s.k, bytes, lanes) * copies * sets,
+      .in_flight = loads_taps(c) ? held(r.tile_m * r.tile_k, 4) + moved() : held((r.tile_m + r.tile_n) * r.tile_k, 4)};
 }
 
 GemmConfig make(const GemmContext& c, std::uint32_t row) {
@@ -301,10 +305,13 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   if (loads_taps(c)) d.width_b = 8;  // width() is that of the scalar kernel, one element
   d.width_d = std::min(c.width_d, 8u);
   d.run_d = 8;
-  const Memory memory = memory_of(c, r, s);
-  const std::uint32_t staged = std::max(memory.tiles, memory.result);
-  d.workgroup_memory_bytes = staged * 16;
-  d.registers = registers_of(c, r, d, s);
+  Staging& staging = d.staging;
+  staging.a = staged_side(c, r, false);
+  staging.b = staged_side(c, r, true);
+  const Stored stored = stored_at_a_time(c, r, s, staging.step_bytes());
+  staging.result_bytes = stored.bytes;
+  staging.result_in_place = true;
+  staging.registers = registers_of(c, r, d, s);
   d.pipelined = r.pipelined();
   d.l2_prefetch = r.loop == kPipelinedL2;
   d.unit = Unit::coopmat;
@@ -328,11 +335,11 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
         {MATMUL_COOPMAT_SPEC_FRAG_M, s.m},
         {MATMUL_COOPMAT_SPEC_FRAG_N, s.n},
         {MATMUL_COOPMAT_SPEC_FRAG_K, s.k},
-        {MATMUL_COOPMAT_SPEC_PAD, 1},
+        {MATMUL_COOPMAT_SPEC_PAD, staging.a.padding_bytes / kChunk},
         {MATMUL_COOPMAT_SPEC_SLICE_K, r.slice_k},
-        {MATMUL_COOPMAT_SPEC_STORE_M, memory.store_m},
-        {MATMUL_COOPMAT_SPEC_STORE_N, memory.store_n},
-        {MATMUL_COOPMAT_SPEC_STAGED, staged}})
+        {MATMUL_COOPMAT_SPEC_STORE_M, stored.m},
+        {MATMUL_COOPMAT_SPEC_STORE_N, stored.n},
+        {MATMUL_COOPMAT_SPEC_STAGED, staging.memory_bytes() / kChunk}})
     d.add(id, value);
   if (loads_taps(c))
     for (const Constant& constant : c.gathered->tap_constants.all()) d.own.add(constant);
@@ -450,8 +457,8 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   // A workgroup's registers must fit a multiprocessor: RADV spills if 8 subgroups of 64 need more than 192 each.
   const std::uint32_t most =
       std::min(most_registers(c.profile), c.profile.registers_per_multiprocessor.value_or(65536) / d.workgroup);
-  if (d.registers > most && !c.cpu())
-    return refusal.no("needs {} registers an invocation, the device has {}", d.registers, most);
+  if (const std::uint32_t registers = d.staging.registers.total(); registers > most && !c.cpu())
+    return refusal.no("needs {} registers an invocation, the device has {}", registers, most);
   return gemm_fits(c, d, refusal);
 }
 
@@ -460,49 +467,53 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
 // each row of the step loaded it; the rates of kTapTable were fitted so.
 void count_operand(Walk& walk, const GemmContext& c, const GemmConfig& d, bool b) {
   const bool along_k = c.along_k(b);
-  const std::uint32_t bytes = type_bytes(c.type), type = b ? c.b_type : c.a_type, per_chunk = 16 / bytes;
-  const std::uint32_t side = b ? d.tile_n : d.tile_m;
-  const std::uint32_t rows = along_k ? side : d.tile_k, chunks = (along_k ? d.tile_k : side) / per_chunk;
+  const StagedOperand& staged = b ? d.staging.b : d.staging.a;
+  const std::uint32_t type = b ? c.b_type : c.a_type, per_chunk = kChunk / staged.element_bytes;
+  const std::uint32_t rows = staged.lines(), chunks = staged.line_bytes() / kChunk;
   const std::uint32_t width = b ? d.width_b : d.width_a, stored = type == SECTILE_TYPE_Q4 ? 1 : type_bytes(type) * 2;
   const GemmOperand& operand = c.operand(b);
   const auto element = [&](std::uint32_t row, std::uint32_t column) {
     return along_k ? operand.element(row, column) : operand.element(column, row);
   };
-  const Sample samples{static_cast<std::uint32_t>(ceil_div(std::uint64_t{rows} * chunks, walk.lanes())), c.explain};
-  for (std::uint32_t i = 0; i < samples.size(); ++i) {
+  // One subgroup's request of one load. Invocations without a chunk load from the last line, and store nothing.
+  const auto count = [&](std::uint32_t number, std::uint64_t times) {
     Request from, to;
     from.bytes = std::max(1u, width * stored / 2);
-    to.bytes = 16;
+    to.bytes = kChunk;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
-      const std::uint32_t q = samples.at(i) * walk.lanes() + l;
+      const std::uint32_t q = number * walk.lanes() + l;
       std::uint32_t r = q / chunks, x = q % chunks;
       if (chunks == 4) r = q / 32 * 8 + q / 4 % 2 * 4 + q / 8 % 4;
       if (chunks == 2) r = q / 16 * 8 + q / 2 % 4 * 2 + q / 8 % 2;
       const bool active = q < rows * chunks;
-      const std::int64_t at = active ? element(r, x * per_chunk) : Request::kInactive;
+      const std::int64_t at = element(std::min(r, rows - 1), x * per_chunk);
       from.address[l] = at >= 0 ? at * stored / 2 : Request::kInactive;
-      to.address[l] = active ? std::int64_t{16} * (r * (chunks + 1) + x) : Request::kInactive;
+      to.address[l] = active ? std::int64_t{r} * staged.pitch() + kChunk * x : Request::kInactive;
     }
-    walk.load(from, samples.times(i) * std::max(1u, per_chunk / width));
-    walk.shared(to, samples.times(i));
-  }
+    walk.load(from, times * std::max(1u, per_chunk / width));
+    walk.shared(to, times);
+  };
+  const LoadedRuns loads{.runs = rows * chunks, .invocations = d.workgroup};
+  const auto storing = static_cast<std::uint32_t>(ceil_div(loads.runs, walk.lanes()));
+  const auto all = static_cast<std::uint32_t>(ceil_div(std::uint64_t{loads.each()} * d.workgroup, walk.lanes()));
+  const Sample samples{storing, c.explain}, surplus{all - storing, c.explain};
+  for (std::uint32_t i = 0; i < samples.size(); ++i) count(samples.at(i), samples.times(i));
+  for (std::uint32_t i = 0; i < surplus.size(); ++i) count(storing + surplus.at(i), surplus.times(i));
 }
 
-// The fragment loads: 16 bytes per lane, and one chunk of padding after each row of chunks.
-void count_fragments(Walk& walk, const GemmContext& c, const Row& r) {
-  const std::uint32_t bytes = type_bytes(c.type);
-  const auto side = [&](bool along_k, std::uint32_t tile, std::uint32_t sub) {
+// The fragment loads: a chunk per lane.
+void count_fragments(Walk& walk, const GemmConfig& d, const Row& r) {
+  const auto side = [&](const StagedOperand& staged, std::uint32_t sub) {
     Request request;
-    request.bytes = 16;
-    const std::uint32_t pitch = (along_k ? r.tile_k : tile) * bytes / 16 + 1;
-    const std::uint64_t chunks = std::uint64_t{sub} * r.tile_k * bytes / 16;  // of a subgroup
+    request.bytes = kChunk;
+    const std::uint64_t chunks = std::uint64_t{sub} * staged.k * staged.element_bytes / kChunk;  // of a subgroup
     for (std::uint32_t l = 0; l < walk.lanes(); ++l)
-      request.address[l] = l < chunks ? std::int64_t{16} * l * pitch : Request::kInactive;
+      request.address[l] = l < chunks ? std::int64_t{l} * staged.pitch() : Request::kInactive;
     // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a walk has lanes
     walk.shared(request, ceil_div(chunks, walk.lanes()) * r.subgroups() / r.slice_k);
   };
-  side(!c.gemm.transpose_a, r.tile_m, r.sub_m);
-  side(c.gemm.transpose_b, r.tile_n, r.sub_n);
+  side(d.staging.a, r.sub_m);
+  side(d.staging.b, r.sub_n);
 }
 
 // The rows that serve problems with few tiles (few_tiles()): measured fastest, or at most a sixth slower, for an M or N
@@ -527,7 +538,7 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
   Walk walk(c.profile);
   count_operand(walk, c, d, false);
   count_operand(walk, c, d, true);
-  count_fragments(walk, c, row_of(c, row));
+  count_fragments(walk, d, row_of(c, row));
   GemmEstimate e;
   e.interior = walk.count();
   return e;

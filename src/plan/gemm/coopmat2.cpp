@@ -42,6 +42,17 @@ constexpr Row kTable[] = {
 };
 // clang-format on
 
+// What the driver's compiler is taken to need besides accumulators, fragments and loads in flight too. Not measured.
+constexpr std::uint32_t kOtherRegisters = 112;
+
+constexpr std::uint32_t accumulators_of(const Row& r, bool half) {
+  return registers_of_share(r.tile_m * r.tile_n, half ? 2 : 4, r.invocations);
+}
+// NVIDIA's GPUs have 255 for an invocation.
+static_assert(std::ranges::all_of(kTable, [](const Row& r) {
+  return accumulators_of(r, r.half_accumulators) + kOtherRegisters <= 255;
+}));
+
 const char* component(std::uint32_t type) {
   return type == SECTILE_TYPE_F16 ? "f16" : type == SECTILE_TYPE_BF16 ? "bf16" : "s8";
 }
@@ -81,8 +92,10 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.width_b = c.width_b;
   d.width_d = c.width_d;
   d.run_d = 8;
-  d.workgroup_memory_bytes = c.profile.matrix_reserved_workgroup_memory_bytes.value_or(0);
-  d.registers = std::min(255u, r.tile_m * r.tile_n * (half ? 2 : 4) / 4 / r.invocations + 112);
+  d.staging.reserved_bytes = c.profile.matrix_reserved_workgroup_memory_bytes.value_or(0);
+  d.staging.taken_bytes = c.model.gemm.driver_staged_bytes;
+  d.staging.registers.accumulators = accumulators_of(r, half);
+  d.staging.registers.others = kOtherRegisters;
   d.unit = Unit::coopmat2;
   // TFLOP/s as above: clamping at the edges costs a seventh (168 instead of 197); rows that are not multiples of 16
   // bytes cost most of the rest (46).

@@ -47,16 +47,14 @@ std::uint64_t sums_clocks(const GemmContext& c, std::uint64_t bytes, bool tail) 
 
 }  // namespace
 
-std::uint64_t gemm_occupancy(const GemmContext& c, const GemmConfig& d) noexcept {
-  const auto& p = c.profile;
-  const std::uint64_t registers = p.registers_per_multiprocessor.value_or(65536);
-  const std::uint64_t memory = p.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.workgroup_memory);
-  const std::uint64_t invocations = p.max_invocations_per_multiprocessor.value_or(2048);
-  std::uint64_t occupancy = std::min<std::uint64_t>(c.model.gemm.most_resident, invocations / d.workgroup);
-  occupancy = std::min(occupancy, registers / ((std::uint64_t{d.registers} + 7) / 8 * 8 * d.workgroup));
-  const std::uint64_t own = driver_stages(d.unit) ? c.model.gemm.driver_staged_bytes : d.workgroup_memory_bytes;
-  if (own != 0) occupancy = std::min(occupancy, memory / (own + c.model.gemm.reserved_bytes));
-  return std::max<std::uint64_t>(occupancy, 1);
+std::uint64_t gemm_occupancy(const GemmContext& c, const Staging& staging, std::uint32_t workgroup) noexcept {
+  const DeviceProfile& p = c.profile;
+  return occupancy_of(staging, workgroup,
+                      {.registers = p.registers_per_multiprocessor.value_or(65536),
+                       .memory_bytes = p.workgroup_memory_per_multiprocessor_bytes.value_or(c.limits.workgroup_memory),
+                       .invocations = p.max_invocations_per_multiprocessor.value_or(2048),
+                       .most_workgroups = c.model.gemm.most_resident,
+                       .reserved_bytes = c.model.gemm.reserved_bytes});
 }
 
 std::int64_t gemm_cost(const GemmContext& c, const GemmConfig& d, const GemmEstimate& e) {
@@ -77,7 +75,7 @@ std::int64_t gemm_cost(const GemmContext& c, const GemmConfig& d, const GemmEsti
                                  e.gathered_runs * model.gathered_issue * ceil_div(d.workgroup, 32);
   const std::uint64_t bytes = e.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
   const std::uint64_t load = bytes / model.cache_bytes;
-  const std::uint64_t occupancy = gemm_occupancy(c, d);
+  const std::uint64_t occupancy = gemm_occupancy(c, d.staging, d.workgroup);
   const std::uint64_t latency = (d.l2_prefetch ? model.latency_l2_prefetch
                                  : d.pipelined ? model.latency_pipelined
                                                : model.latency) +

@@ -7,8 +7,8 @@
 
 namespace sectile::detail {
 
-// Workgroups that a multiprocessor holds at a time, by registers, workgroup memory and invocations; at least 1.
-std::uint64_t gemm_occupancy(const GemmContext& c, const GemmConfig& d) noexcept;
+// Workgroups of so many invocations that a multiprocessor of the device holds at a time; at least 1.
+std::uint64_t gemm_occupancy(const GemmContext& c, const Staging& staging, std::uint32_t workgroup) noexcept;
 
 // A candidate's cost in picoseconds; see cost.cpp.
 std::int64_t gemm_cost(const GemmContext& c, const GemmConfig& d, const GemmEstimate& e);

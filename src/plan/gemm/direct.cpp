@@ -53,7 +53,9 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.add(MATMUL_DIRECT_SPEC_ROWS, r.rows);
   d.add(MATMUL_DIRECT_SPEC_COLUMNS, r.columns);
   d.add(MATMUL_DIRECT_SPEC_OFFSET64, far ? 1 : 0);
-  d.registers = r.rows * r.columns + 2 * (r.rows + r.columns) + 24;
+  // An element of each row and column, and the offset of its next one.
+  d.staging.registers.accumulators = r.rows * r.columns;
+  d.staging.registers.fragments = 2 * (r.rows + r.columns);
   d.rate_permille = r.rate;
   if (r.cpu) d.splits = splits_to_fill(c, d);
   return d;

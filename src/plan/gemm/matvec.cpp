@@ -70,19 +70,24 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.tile_k = along ? lanes * run * rounds : kWorkgroup / lanes * rounds;
   d.run_d = std::min(4u, d.tile_n);
   d.width_d = std::min(c.width_d, d.run_d);
-  const std::uint32_t accumulators = (along ? r.rows : run) * r.skinny;
-  d.workgroup_memory_bytes =
-      4 * ((r.skinny * d.tile_k + 3) / 4 * 4 + std::min(accumulators, 16u) * kWorkgroup + d.tile_m * d.tile_n);
+  Staging& staging = d.staging;
+  HeldRegisters& registers = staging.registers;
+  registers.accumulators = (along ? r.rows : run) * r.skinny;
+  // The thick operand goes from memory to registers. The result's sums are added up in turns of sixteen.
+  (side_a ? staging.a : staging.b) = {.rows = r.skinny, .k = d.tile_k, .along_k = along};
+  staging.sums_bytes = 4 * std::min(registers.accumulators, 16u) * kWorkgroup;
+  staging.result_bytes = 4 * d.tile_m * d.tile_n;
   d.add(MATVEC_SPEC_SIDE, side_a ? 0 : 1);
   d.add(MATVEC_SPEC_ROWS, along ? r.rows : 1);
   d.add(MATVEC_SPEC_LANES, lanes);
   d.add(MATVEC_SPEC_ROUNDS, rounds);
-  // Accumulators, loaded runs and loads in flight of both operands, and registers for unpacking.
+  // The thick operand's runs of two steps, up to 16 bytes each, and a step's first ones unpacked.
   const std::uint32_t held = along ? r.rows : 1;
-  const auto thin_runs =
-      static_cast<std::uint32_t>(ceil_div(std::uint64_t{r.skinny} * d.tile_k, std::uint64_t{thin_run} * kWorkgroup));
-  const std::uint32_t thin_words = std::max(1u, thin_run * type_bytes(side_a ? c.a_type : c.b_type) / 4);
-  d.registers = accumulators + 2 * rounds * held * 4 + thin_runs * thin_words + held * 8 + 24;
+  const LoadedRuns thin{.runs = (r.skinny * d.tile_k + thin_run - 1) / thin_run,
+                        .invocations = kWorkgroup,
+                        .registers = std::max(1u, thin_run * type_bytes(side_a ? c.a_type : c.b_type) / 4)};
+  registers.in_flight = 2 * rounds * held * 4 + thin.held();
+  registers.fragments = held * 8;
   // With 16 rows the arithmetic is the limit (f32, 16x4096x4096: 56 us, 1x4096x4096: 19 us; NVIDIA H200, driver
   // 580.159.04).
   d.rate_permille = r.skinny == kMostThin ? 100 : 500;

@@ -65,8 +65,8 @@ void explain_gemm(const GemmContext& c, const GemmStrategy& s, std::uint32_t row
   candidate.cost = cost;
   const std::uint64_t tail = gemm_tail_tiles(c, d);
   const std::uint64_t groups = (gemm_tiles(c, d) - tail) * d.splits * gemm_batches(c) + tail * d.tail_splits;
-  candidate.detail =
-      fmt::format("wg={} groups={} shared={} registers={}", d.workgroup, groups, d.workgroup_memory_bytes, d.registers);
+  candidate.detail = fmt::format("wg={} groups={} shared={} registers={}", d.workgroup, groups,
+                                 d.staging.memory_bytes(), d.staging.registers.total());
   if (d.splits > 1) candidate.detail += fmt::format(" splits={}", d.splits);
   if (d.tail_rows != 0) candidate.detail += fmt::format(" tail={} rows in {} splits", d.tail_rows, d.tail_splits);
 }

@@ -87,17 +87,14 @@ bool for_cpu(const GemmContext& c, const Row& r) {
 
 // How the kernel loads an operand; see matmul_simt.comp.
 struct Side {
-  std::uint32_t type, width, tile, pad, group, span, span_k;
+  std::uint32_t type, width, tile, group, span, span_k;
   bool along_k;
   const GemmOperand* operand;
   bool gathered;
+  StagedOperand staged;  // in words, of four elements of int8 each; its lines are those of one k
+  LoadedRuns items;      // an item is what an invocation stages together
 
-  std::uint32_t items(std::uint32_t tile_k) const { return tile_k / span_k * (tile / span); }
   std::uint32_t runs() const { return span_k * span / width; }  // of an item
-  // Items of an invocation.
-  std::uint32_t loads(std::uint32_t tile_k, std::uint32_t fetchers) const {
-    return static_cast<std::uint32_t>(ceil_div(items(tile_k), fetchers));
-  }
 };
 
 const Side* gathered_of(const Side& a, const Side& b) { return a.gathered ? &a : b.gathered ? &b : nullptr; }
@@ -127,12 +124,17 @@ Side side_of(const GemmContext& c, const Row& r, const GemmConfig& d, bool b) {
   const std::uint32_t packed = c.integer() ? 4 : 1;
   s.span_k = packed > 1 ? packed : s.along_k ? s.width : 1;
   s.span = s.along_k ? 1 : s.width;
-  // A run along K is stored to different rows of workgroup memory. With four words of padding between them, lanes that
+  // A run along K is stored to different lines of workgroup memory. With four words of padding between them, lanes that
   // share 32 bytes of an operand's row and lanes in adjacent rows use different banks.
-  s.pad = s.along_k && r.interleaved ? 4 : 0;
+  s.staged = {.rows = s.tile, .k = r.tile_k, .padding_bytes = s.along_k && r.interleaved ? 16u : 0u};
   const std::uint32_t bytes = std::max(1u, s.span_k * type_bytes(s.type) / (s.type == SECTILE_TYPE_Q4 ? 2 : 1));
   s.group = s.along_k ? std::clamp(32 / bytes, 1u, d.tile_k / s.span_k) : 1;
   if (s.gathered && !s.along_k) s.group = rows_side_by_side(s, d.tile_k, fetchers_of(r));
+  // A run is held until it is staged, and the offset of its next one. A gathered run is a register, and its place is
+  // two.
+  std::uint32_t held = std::max<std::uint32_t>(1, s.span_k * s.span * type_bytes(s.type) / 4);
+  if (s.gathered) held = std::max(held, s.span_k / s.width) + 1;
+  s.items = {.runs = d.tile_k / s.span_k * (s.tile / s.span), .invocations = fetchers_of(r), .registers = held + 1};
   return s;
 }
 
@@ -142,16 +144,14 @@ bool skinny(const GemmContext& c) {
   return std::min(c.gemm.m, c.gemm.n) <= (c.b_type == SECTILE_TYPE_Q4 ? 4 : 16);
 }
 
-// Accumulators, fragments of one step, loads in flight and their offsets, addresses and counters.
-std::uint32_t registers_of(const Row& r, const GemmConfig& d, const Side& a, const Side& b) {
-  const auto words = [&](const Side& s) {
-    const std::uint32_t stored = std::max<std::uint32_t>(1, s.span_k * s.span * type_bytes(s.type) / 4);
-    // A gathered run is a register until it is staged, and its place is two.
-    return s.gathered ? std::max(stored, s.span_k / s.width) + 1 : stored;
-  };
-  const auto held_by = [&](const Side& s) { return s.loads(d.tile_k, fetchers_of(r)) * (words(s) + 1); };
-  const std::uint32_t in_flight = r.prefetch ? held_by(a) + held_by(b) : 4;
-  return r.rows * r.columns + r.rows + r.columns + in_flight + 24;
+// A loop without a prefetch has a few loads in flight at a time.
+Staging staging_of(const Row& r, const Side& a, const Side& b) {
+  constexpr std::uint32_t kLoadsAtOnce = 4;
+  return {.registers = {.accumulators = r.rows * r.columns,
+                        .fragments = r.rows + r.columns,
+                        .in_flight = r.prefetch ? a.items.held() + b.items.held() : kLoadsAtOnce},
+          .a = a.staged,
+          .b = b.staged};
 }
 
 // One buffer for the staged tiles where two would leave room for fewer workgroups: NVIDIA's driver for Vulkan gives
@@ -159,14 +159,14 @@ std::uint32_t registers_of(const Row& r, const GemmConfig& d, const Side& a, con
 // own take 0.90 of their time so: geometric mean of 168 pairs, 16 products, stored and gathered; 0.62 at best, 1.31 at
 // worst. 128x64x8 and 64x128x8 gain nothing (1.00 of 34 pairs), since their loops hold two steps. H200, driver
 // 580.159.04, 2026-11-25, `sectile bench ROW... --all-candidates` with each row twice (docs/lab/2026-11.md).
-std::uint32_t stages_of(const GemmContext& c, const Row& r, GemmConfig d, std::uint32_t stage_bytes) {
+std::uint32_t stages_of(const GemmContext& c, const Row& r, Staging staging) {
   if (r.stages != 0) return r.stages;
   if (!r.prefetch) return 1;
   if (c.cpu()) return 2;
-  d.workgroup_memory_bytes = stage_bytes;
-  const std::uint64_t with_one = gemm_occupancy(c, d);
-  d.workgroup_memory_bytes = 2 * stage_bytes;
-  return gemm_occupancy(c, d) < with_one ? 1 : 2;
+  staging.stages = 1;
+  const std::uint64_t with_one = gemm_occupancy(c, staging, r.workgroup());
+  staging.stages = 2;
+  return gemm_occupancy(c, staging, r.workgroup()) < with_one ? 1 : 2;
 }
 
 GemmConfig make(const GemmContext& c, std::uint32_t row) {
@@ -176,8 +176,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.base = !c.integer() ? "f32" : c.profile.integer_dot_product.value_or(false) ? "i8.dot" : "i8";
   d.tile_m = r.tile_m;
   d.tile_n = r.tile_n;
-  const std::uint32_t packed = c.integer() ? 4 : 1, depth = r.tile_k;
-  d.tile_k = depth * packed;
+  d.tile_k = r.tile_k * (c.integer() ? 4 : 1);
   d.workgroup = r.workgroup();
   const std::uint32_t most = !r.wide ? 1 : c.integer() ? 4 : 8;
   d.width_a = std::min(c.width_a, most);
@@ -185,10 +184,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.run_d = r.strided ? r.vector : 4;
   d.width_d = std::min(c.width_d, d.run_d);
   const Side a = side_of(c, r, d, false), b = side_of(c, r, d, true);
-  d.registers = registers_of(r, d, a, b);
-  const std::uint32_t stage_bytes = 4 * depth * (r.tile_m + a.pad + r.tile_n + b.pad);
-  const std::uint32_t stages = stages_of(c, r, d, stage_bytes);
-  d.workgroup_memory_bytes = stages * stage_bytes;
+  d.staging = staging_of(r, a, b);
+  const std::uint32_t stages = d.staging.stages = stages_of(c, r, d.staging);
   for (const auto& [id, value] : {std::pair<std::uint32_t, std::uint32_t>{MATMUL_SIMT_SPEC_ROWS, r.rows},
                                   {MATMUL_SIMT_SPEC_COLUMNS, r.columns},
                                   {MATMUL_SIMT_SPEC_LANES_M, r.lanes_m},
@@ -199,8 +196,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                                   {MATMUL_SIMT_SPEC_PREFETCH, r.prefetch ? 1u : 0u},
                                   {MATMUL_SIMT_SPEC_FETCHERS, fetchers_of(r)},
                                   {MATMUL_SIMT_SPEC_INTERLEAVED, r.interleaved ? 1u : 0u},
-                                  {MATMUL_SIMT_SPEC_PAD_A, a.pad},
-                                  {MATMUL_SIMT_SPEC_PAD_B, b.pad},
+                                  {MATMUL_SIMT_SPEC_PAD_A, a.staged.padding_bytes / 4},
+                                  {MATMUL_SIMT_SPEC_PAD_B, b.staged.padding_bytes / 4},
                                   {MATMUL_SIMT_SPEC_GROUP_A, a.group},
                                   {MATMUL_SIMT_SPEC_GROUP_B, b.group},
                                   {MATMUL_SIMT_SPEC_CHECKED, r.checked ? 1u : 0u},
@@ -222,9 +219,10 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   // RADV 26.1.6 spills 18 registers of 160 as counted here, and ptxas 13.0 does too: int8, an operand gathered along
   // its rows.
   constexpr std::uint32_t kMostGathering = 155;
-  if (c.gathered != nullptr && d.registers > kMostGathering && !c.cpu())
+  if (const auto registers = d.staging.registers.total();
+      c.gathered != nullptr && registers > kMostGathering && !c.cpu())
     return refusal.no("gathers so much at a time that an invocation needs {} registers; compilers spill more than {}",
-                      d.registers, kMostGathering);
+                      registers, kMostGathering);
   // ptxas 13.0 spills on sm_86 where a large tile's int8 operands lie across K and come by 1 or 2 bytes: each load
   // waits in a register of its own.
   if (c.integer() && c.gathered == nullptr && !c.cpu() && d.tile_m * d.tile_n >= 128 * 128 && c.gemm.transpose_a &&
@@ -234,10 +232,9 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
 }
 
 // The place of a lane's item: along the tile, along K.
-std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std::uint32_t tile_k,
-                                                std::uint32_t fetchers, std::uint32_t lane, std::uint32_t load) {
-  const std::uint32_t items = s.items(tile_k), loads = s.loads(tile_k, fetchers);
-  const std::uint32_t q = std::min(r.interleaved ? lane + load * fetchers : lane * loads + load, items - 1);
+std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std::uint32_t lane, std::uint32_t load) {
+  const std::uint32_t fetchers = s.items.invocations, last = s.items.runs - 1;
+  const std::uint32_t q = std::min(r.interleaved ? lane + load * fetchers : lane * s.items.each() + load, last);
   if (s.gathered && !s.along_k && fetchers % s.group == 0) {
     const std::uint32_t across = s.tile / s.group;
     return {lane % s.group + load % across * s.group,
@@ -249,11 +246,11 @@ std::pair<std::uint32_t, std::uint32_t> item_of(const Side& s, const Row& r, std
 }
 
 // One operand's loads and its stores to workgroup memory. The first subgroup represents all.
-void count_fetch(Walk& walk, const GemmContext& c, const Side& s, const Row& r, const GemmConfig& d) {
-  const std::uint32_t fetchers = fetchers_of(r);
-  const std::uint32_t packed = c.integer() ? 4 : 1, pitch = s.tile + s.pad, bytes = type_bytes(s.type);
+void count_fetch(Walk& walk, const GemmContext& c, const Side& s, const Row& r) {
+  const std::uint32_t fetchers = s.items.invocations;
+  const std::uint32_t packed = c.integer() ? 4 : 1, pitch = s.staged.pitch(), bytes = type_bytes(s.type);
   const std::uint64_t subgroups = ceil_div(fetchers, walk.lanes());
-  const Sample samples{s.loads(d.tile_k, fetchers), c.explain};
+  const Sample samples{s.items.each(), c.explain};
   const std::uint32_t words = packed > 1 ? s.span : s.width;
   for (std::uint32_t i = 0; i < samples.size(); ++i) {
     Request from, to;
@@ -261,12 +258,12 @@ void count_fetch(Walk& walk, const GemmContext& c, const Side& s, const Row& r, 
     const bool whole = !s.along_k && s.width >= 4;
     to.bytes = whole ? 16 : 4;
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
-      const auto [along, k] = item_of(s, r, d.tile_k, fetchers, l, samples.at(i));
+      const auto [along, k] = item_of(s, r, l, samples.at(i));
       const bool active = l < fetchers;
-      const std::int64_t element = s.operand->element(along, k);
-      from.address[l] =
-          active && element >= 0 ? element * bytes / (s.type == SECTILE_TYPE_Q4 ? 2 : 1) : Request::kInactive;
-      to.address[l] = active ? 4 * (std::int64_t{k / packed} * pitch + along) : Request::kInactive;
+      // In place of what is outside an image the kernel loads its first element.
+      const std::int64_t element = std::max<std::int64_t>(s.operand->element(along, k), 0);
+      from.address[l] = active ? element * bytes / (s.type == SECTILE_TYPE_Q4 ? 2 : 1) : Request::kInactive;
+      to.address[l] = active ? std::int64_t{k / packed} * pitch + 4 * along : Request::kInactive;
     }
     const std::uint64_t times = samples.times(i) * subgroups;
     walk.load(from, times * s.runs());
@@ -308,14 +305,14 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
   const Row r = row_of(c, row);
   Walk walk(c.profile);
   const Side a = side_of(c, r, d, false), b = side_of(c, r, d, true);
-  count_fetch(walk, c, a, r, d);
-  count_fetch(walk, c, b, r, d);
+  count_fetch(walk, c, a, r);
+  count_fetch(walk, c, b, r);
   count_fragments(walk, r, r.tile_k, ceil_div(d.workgroup, walk.lanes()));
   GemmEstimate e;
   e.interior = walk.count();
   if (const Side* const s = gathered_of(a, b)) {
     e.bias_permille = r.gathered_bias + (s->tile <= kNarrowGather ? kNarrowGatherBias : 0);
-    e.gathered_runs = std::uint64_t{s->loads(d.tile_k, fetchers_of(r))} * s->runs();
+    e.gathered_runs = std::uint64_t{s->items.each()} * s->runs();
   }
   return e;
 }

@@ -233,9 +233,8 @@ bool gemm_fits(const GemmContext& c, const GemmConfig& d, Refusal& refusal) {
   const Gemm& p = c.gemm;
   if (d.workgroup > c.limits.workgroup_invocations || d.workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", d.workgroup, c.limits.workgroup_invocations);
-  if (d.workgroup_memory_bytes > c.limits.workgroup_memory)
-    return refusal.no("workgroup memory of {} bytes, the device allows {}", d.workgroup_memory_bytes,
-                      c.limits.workgroup_memory);
+  if (const std::uint32_t bytes = d.staging.memory_bytes(); bytes > c.limits.workgroup_memory)
+    return refusal.no("workgroup memory of {} bytes, the device allows {}", bytes, c.limits.workgroup_memory);
   const auto rows = std::min<std::int64_t>(d.span_m != 0 ? d.span_m : d.tile_m, p.m);
   const auto columns = std::min<std::int64_t>(d.span_n != 0 ? d.span_n : d.tile_n, p.n);
   // The batches that a tile has columns of begin so far apart.
@@ -315,7 +314,7 @@ Result<Step> product_step(const GemmContext& c, const GemmConfig& d, const WordP
   w.step.kernel = {d.stem, variant_of(c, d, parts, to.out_type)};
   w.step.workgroup = {d.workgroup, 1, 1};
   w.step.required_subgroup_size = d.required_subgroup_size;
-  w.step.workgroup_memory_bytes = d.workgroup_memory_bytes;
+  w.step.workgroup_memory_bytes = d.staging.memory_bytes();
   if (groups >= kMaxIds) return fail(ErrorKind::limit_exceeded, "workgroups", fmt::format("{}", groups), "2^31 - 1");
   auto grid = fold_grid(groups, c.profile);
   if (!grid) return std::unexpected(grid.error());

@@ -12,6 +12,5 @@ enum class Unit : std::uint8_t {
 };
 
 inline bool is_matrix_unit(Unit unit) noexcept { return unit != Unit::scalar; }
-inline bool driver_stages(Unit unit) noexcept { return unit == Unit::coopmat2; }
 
 }  // namespace sectile::detail

@@ -181,10 +181,12 @@ folder, step = sys.argv[1], sys.argv[2]
 types = ['i1','u1','?','i2','u2','f2','i4','u4','f4','i8','u8','f8','c8','c16','V2','V16','S8','M8[ns]']
 for n, t in enumerate(types):
     dtype = np.dtype(t)
-    a = np.frombuffer(np.random.default_rng(n).integers(0, 2, 60 * dtype.itemsize, np.uint8).tobytes(), dtype).reshape(3, 4, 5)
+    bits = np.random.default_rng(n).integers(0, 2, 60 * dtype.itemsize, np.uint8)
+    a = np.frombuffer(bits.tobytes(), dtype).reshape(3, 4, 5)
     a = np.asfortranarray(a) if n % 2 else a
     if step == 'write':
-        with open(f'{folder}/{n}.npy', 'wb') as f: np.lib.format.write_array(f, a, version=[(1, 0), (2, 0), (3, 0)][n % 3])
+        version = [(1, 0), (2, 0), (3, 0)][n % 3]
+        with open(f'{folder}/{n}.npy', 'wb') as f: np.lib.format.write_array(f, a, version=version)
     else:
         b = np.load(f'{folder}/{n}.out.npy')
         assert b.dtype == a.dtype and b.shape == a.shape, (t, b.dtype, b.shape)

@@ -67,15 +67,21 @@ std::vector<Known> known() {
       diagonal("two paddings", {"--pad", "1,0"}, {1, 1, 4, 2}, {2, 3, 6, 8, 12, 14, 7, 8}),
       diagonal("a stride for each axis", {"--stride", "2,1"}, {1, 1, 1, 2}, {6, 8}),
       diagonal("dilation", {"--dilation", "2"}, {1, 1, 1, 1}, {10}),
-      diagonal("bias and leaky relu", {"--bias", "BIAS1", "--activation", "leaky_relu:0.5"}, {1, 1, 2, 2}, {-2, -1, 2, 4}),
-      diagonal("scale, residual and alpha, then a clamp", {"--scale", "SCALE1", "--residual", "SQUARE", "--alpha", "0.5", "--activation", "clamp:20:50", "--activation-last"}, {1, 1, 2, 2}, {20, 28, 48, 50}),
+      diagonal("bias and leaky relu", {"--bias", "BIAS1", "--activation", "leaky_relu:0.5"}, {1, 1, 2, 2},
+               {-2, -1, 2, 4}),
+      diagonal("scale, residual and alpha, then a clamp",
+               {"--scale", "SCALE1", "--residual", "SQUARE", "--alpha", "0.5", "--activation", "clamp:20:50",
+                "--activation-last"}, {1, 1, 2, 2}, {20, 28, 48, 50}),
       diagonal("C", {"--c", "SQUARE", "--beta", "-2"}, {1, 1, 2, 2}, {-14, -24, -48, -66}),
       diagonal("C alone", {"--c", "SQUARE"}, {1, 1, 2, 2}, {16, 24, 42, 54}),
       // Two pixels, 1 2 and 3 4, whose two channels lie side by side; filters 1 10 and 100 1000 over the channels.
-      {"channels last", {1, 1, 2, 2}, four, {2, 1, 1, 2}, tens, {"--layout", "nhwc", "--weights", "krsc"}, {1, 1, 2, 2}, {21, 2100, 43, 4300}},
-      {"weights with K last", {1, 1, 2, 2}, four, {1, 1, 2, 2}, {1, 100, 10, 1000}, {"--layout", "nhwc", "--weights", "rsck"}, {1, 1, 2, 2}, {21, 2100, 43, 4300}},
+      {"channels last", {1, 1, 2, 2}, four, {2, 1, 1, 2}, tens, {"--layout", "nhwc", "--weights", "krsc"},
+       {1, 1, 2, 2}, {21, 2100, 43, 4300}},
+      {"weights with K last", {1, 1, 2, 2}, four, {1, 1, 2, 2}, {1, 100, 10, 1000},
+       {"--layout", "nhwc", "--weights", "rsck"}, {1, 1, 2, 2}, {21, 2100, 43, 4300}},
       {"groups", {1, 4, 1, 1}, four, {2, 2, 1, 1}, tens, {"--groups", "2"}, {1, 2, 1, 1}, {21, 4300}},
-      {"two filters a channel", {1, 2, 1, 2}, four, {4, 1, 1, 2}, {1, 0, 0, 1, 1, 1, 1, -1}, {"--groups", "2"}, {1, 4, 1, 1}, {1, 2, 7, -1}},
+      {"two filters a channel", {1, 2, 1, 2}, four, {4, 1, 1, 2}, {1, 0, 0, 1, 1, 1, 1, -1}, {"--groups", "2"},
+       {1, 4, 1, 1}, {1, 2, 7, -1}},
       {"no channels", {1, 0, 2, 2}, {}, {1, 0, 1, 1}, {}, {"--bias", "BIAS1"}, {1, 1, 2, 2}, {-10, -10, -10, -10}},
       {"no images", {0, 1, 3, 3}, {}, {1, 1, 2, 2}, {1, 0, 0, 1}, {}, {0, 1, 2, 2}, {}},
   };
@@ -158,10 +164,13 @@ TEST_CASE("conv2d refuses what does not fit and writes nothing") {
       {{"X", "W", "--stride", "0"}, "stride: 0"},
       {{"X", "W", "--dilation", "a"}, "dilation: a"},
       {{"X", "W", "--dilation", "1,1,1,1"}, "dilation: 1,1,1,1"},
-      {{"X", "W", "--pad", "1,1,1"}, "pad: 1,1,1 (want one number, two (vertical, horizontal) or four (top, left, bottom, right), each at least 0)"},
+      {{"X", "W", "--pad", "1,1,1"},
+       "pad: 1,1,1 (want one number, two (vertical, horizontal) or four (top, left, bottom, right), each at least 0)"},
       {{"X", "W", "--pad=-1,0"}, "pad: -1,0"},
       {{"X", "W", "--dilation", "3"}, "output height: not positive"},  // a filter of 7 rows on an image of 5
-      {{"X", "W", "--activation", "elu"}, "activation: elu (want none, relu, gelu, gelu_tanh, silu, leaky_relu:SLOPE, clamp:LOW:HIGH, relu6, sigmoid, hard_swish, hard_sigmoid or tanh)"},
+      {{"X", "W", "--activation", "elu"},
+       "activation: elu (want none, relu, gelu, gelu_tanh, silu, leaky_relu:SLOPE, clamp:LOW:HIGH, relu6, sigmoid, "
+       "hard_swish, hard_sigmoid or tanh)"},
       {{"X", "W", "--activation", "relu", "--activation-last"}, "epi: relu last (want a residual that it follows)"},
       {{"X", "W", "--type", "f31"}, "f31"},
       {{"X", "W", "--type", "i8"}, "x: f32"},
@@ -170,7 +179,8 @@ TEST_CASE("conv2d refuses what does not fit and writes nothing") {
       {{"X", "W", "--c", "X"}, "X: shape: (2, 4, 5, 6) (want (2, 6, 3, 5), the result's)"},
       {{"X", "W", "--residual", "SQUARE"}, "SQUARE: shape: (1, 1, 2, 2) (want (2, 6, 3, 5), the result's)"},
       {{"X", "W", "--bias", "BIAS1"}, "BIAS1: shape: (1) (want (6,), a value for each output channel)"},
-      {{"X", "W", "--bias", "LARGE"}, "LARGE: 16777217 at (1) (want values of f32; in NumPy a.astype('float32') rounds)"},
+      {{"X", "W", "--bias", "LARGE"},
+       "LARGE: 16777217 at (1) (want values of f32; in NumPy a.astype('float32') rounds)"},
       {{"X", "W", "--scale", "LARGE"}, "LARGE: 16777217 at (1) (want values of f32"},
       {{"X", "W", "--out-type", "f16", "--bias", "BIAS"},
        "BIAS: type: <f4 (want the result's: <f2; in NumPy a.astype('float16'))"},
@@ -217,7 +227,8 @@ cases = [
 for i, (t, N, C, H, W, K, R, S, stride, pad, dilation, groups, layout, weights, options) in enumerate(cases):
     rng = np.random.default_rng(i)
     # V2: bf16, which NumPy has not; made as f32, of which the upper half is stored.
-    make = lambda shape: (rng.integers(-128, 128, shape) if t == 'i1' else rng.uniform(-1, 1, shape)).astype('f4' if t == 'V2' else t)
+    drawn = lambda shape: rng.integers(-128, 128, shape) if t == 'i1' else rng.uniform(-1, 1, shape)
+    make = lambda shape: drawn(shape).astype('f4' if t == 'V2' else t)
     stored = lambda a: (a.view('u4') >> 16).astype('u2').view('V2') if t == 'V2' else a
     x, w, v, s = make((N, C, H, W)), make((K, C // groups, R, S)), make((K,)), rng.uniform(-1, 1, (K,)).astype('f4')
     if t == 'V2': x, w = ((a.view('u4') & 0xffff0000).view('f4') for a in (x, w))
@@ -229,10 +240,12 @@ for i, (t, N, C, H, W, K, R, S, stride, pad, dilation, groups, layout, weights, 
     turned = lambda a: np.ascontiguousarray(a.transpose(0, 2, 3, 1) if layout == 'nhwc' else a)
     if step == 'write':
         order = ['kcrs'.index(letter) for letter in weights]
-        for name, array in (('x', turned(x)), ('w', np.ascontiguousarray(w.transpose(order))), ('c', turned(c)), ('v', v), ('s', s)):
+        ordered = np.ascontiguousarray(w.transpose(order))
+        for name, array in (('x', turned(x)), ('w', ordered), ('c', turned(c)), ('v', v), ('s', s)):
             np.save(f'{folder}/{i}{name}.npy', stored(array))
         words = ['--layout', layout, '--weights', weights, '--groups', str(groups)]
-        for name, numbers in (('stride', stride), ('pad', pad), ('dilation', dilation)): words += [f'--{name}', ','.join(map(str, numbers))]
+        for name, numbers in (('stride', stride), ('pad', pad), ('dilation', dilation)):
+            words += [f'--{name}', ','.join(map(str, numbers))]
         print(' '.join(words + [f'{folder}/{i}{o}.npy' if o in ('c', 'v', 's') else o for o in options]))
         continue
     want = np.zeros((N, K, P, Q))
@@ -240,7 +253,9 @@ for i, (t, N, C, H, W, K, R, S, stride, pad, dilation, groups, layout, weights, 
         first = k // (K // groups) * (C // groups)
         for r in range(R):
             for q in range(S):
-                part = wide[:, first:first + C // groups, r * dh:r * dh + sh * (P - 1) + 1:sh, q * dw:q * dw + sw * (Q - 1) + 1:sw]
+                rows = slice(r * dh, r * dh + sh * (P - 1) + 1, sh)
+                columns = slice(q * dw, q * dw + sw * (Q - 1) + 1, sw)
+                part = wide[:, first:first + C // groups, rows, columns]
                 want[:, k] += np.einsum('nchw,c->nhw', part, w[k, :, r, q].astype('f8'))
     channel = lambda a: a.astype('f8').reshape(1, K, 1, 1)
     if '--scale' in options: want *= channel(s)
@@ -250,7 +265,9 @@ for i, (t, N, C, H, W, K, R, S, stride, pad, dilation, groups, layout, weights, 
     if '--residual' in options: want += c.astype('f8')
     want = turned(want)
     got = np.load(f'{folder}/{i}.out.npy')
-    assert got.dtype == ('i4' if t == 'i1' else 'f4' if '--out-type' in options or t == 'f8' or w.dtype == 'f4' else t) and got.shape == want.shape, (i, got.dtype, got.shape, want.shape)
+    single = '--out-type' in options or t == 'f8' or w.dtype == 'f4'
+    assert got.dtype == ('i4' if t == 'i1' else 'f4' if single else t), (i, got.dtype)
+    assert got.shape == want.shape, (i, got.shape, want.shape)
     error = np.abs(got - want).max()
     assert error <= (0 if t == 'i1' else 8e-3 if got.dtype == 'f2' else 1e-4), (i, error)
 )",

@@ -334,9 +334,12 @@ folder, step = sys.argv[1], sys.argv[2]
 # type, A, B, transposed, options; what is right, by NumPy in double precision
 cases = [
   ('f8', (5, 7), (7, 3), '', ['--bias', '0.5'], lambda a, b, c, v: a @ b + 0.5),
-  ('f4', (7, 5), (3, 7), 'ab', ['--bias', 'v', '--activation', 'relu'], lambda a, b, c, v: np.maximum(a.T @ b.T + v, 0)),
-  ('f2', (16, 40), (24, 40), 'b', ['--acc', 'f32', '--out-type', 'f32', '--alpha', '0.5'], lambda a, b, c, v: 0.5 * (a @ b.T)),
-  ('f2', (9, 8), (8, 6), '', ['--c', 'c', '--beta', '-2', '--activation', 'leaky_relu:0.1'], lambda a, b, c, v: np.maximum(a @ b - 2 * c, 0.1 * (a @ b - 2 * c))),
+  ('f4', (7, 5), (3, 7), 'ab', ['--bias', 'v', '--activation', 'relu'],
+   lambda a, b, c, v: np.maximum(a.T @ b.T + v, 0)),
+  ('f2', (16, 40), (24, 40), 'b', ['--acc', 'f32', '--out-type', 'f32', '--alpha', '0.5'],
+   lambda a, b, c, v: 0.5 * (a @ b.T)),
+  ('f2', (9, 8), (8, 6), '', ['--c', 'c', '--beta', '-2', '--activation', 'leaky_relu:0.1'],
+   lambda a, b, c, v: np.maximum(a @ b - 2 * c, 0.1 * (a @ b - 2 * c))),
   ('i1', (6, 33), (33, 4), '', [], lambda a, b, c, v: a @ b),
   ('f4', (3, 5, 7), (7, 2), '', [], lambda a, b, c, v: a @ b),
   ('i8', (3, 5, 7), (3, 7, 2), '', ['--c', 'c'], lambda a, b, c, v: a @ b + c),
@@ -353,17 +356,21 @@ for n, (t, sa, sb, turned, options, right) in enumerate(cases):
     wide = [x.astype('f8') for x in (a, b)]
     N = sb[-2] if 'b' in turned else sb[-1]
     M = sa[-1] if 'a' in turned else sa[-2]
-    shape = (max(a.shape[0] if a.ndim == 3 else 1, b.shape[0] if b.ndim == 3 else 1),) * (a.ndim == 3 or b.ndim == 3) + (M, N)
+    batch = max(x.shape[0] if x.ndim == 3 else 1 for x in (a, b))
+    shape = (batch,) * (a.ndim == 3 or b.ndim == 3) + (M, N)
     c, v, column = make(shape), make((N,)), np.arange(M).reshape(M, 1).astype(t)
     if step == 'write':
-        for name, array in (('a', a), ('b', b), ('c', c), ('v', v), ('column', column)): np.save(f'{folder}/{n}{name}.npy', array)
+        for name, array in (('a', a), ('b', b), ('c', c), ('v', v), ('column', column)):
+            np.save(f'{folder}/{n}{name}.npy', array)
         words = ['--transpose-a'] * ('a' in turned) + ['--transpose-b'] * ('b' in turned)
         print(' '.join(words + [f'{folder}/{n}{o}.npy' if o in ('c', 'v', 'column') else o for o in options]))
         continue
     want = right(wide[0], wide[1], c.astype('f8'), v.astype('f8'))
     got = np.load(f'{folder}/{n}.out.npy')
     # f64 is rounded to f32, integers that fit are taken as f32, and the wider type is the result's.
-    assert got.dtype == ('i4' if t == 'i1' else 'f4' if '--out-type' in options or t[1] == '8' or b.dtype == 'f4' else t) and got.shape == want.shape, (n, got.dtype, got.shape, want.shape)
+    single = '--out-type' in options or t[1] == '8' or b.dtype == 'f4'
+    assert got.dtype == ('i4' if t == 'i1' else 'f4' if single else t), (n, got.dtype)
+    assert got.shape == want.shape, (n, got.shape, want.shape)
     error = np.abs(got - want).max()
     assert error <= (0 if t == 'i1' else 4e-3 if got.dtype == 'f2' else 1e-5), (n, error)
 )",
@@ -376,7 +383,8 @@ import sys, numpy as np
 folder, step = sys.argv[1], sys.argv[2]
 # 2^24 + 1 and 257 * 2^16 + 1, which bf16 and f32 round differently; a term that cancels the sum.
 cases = [('--bias -16777216', 0, 16777217), ('--c c --beta 1', 0, 16777217),
-         ('--c c --beta 0.5 --alpha 0.5', 0, 16777217), ('--alpha 2', 2 * 16777216, 16777217), ('--bias 0', 16777216, 16842753), ('', 16908288, 16842753),
+         ('--c c --beta 0.5 --alpha 0.5', 0, 16777217), ('--alpha 2', 2 * 16777216, 16777217),
+         ('--bias 0', 16777216, 16842753), ('', 16908288, 16842753),
          ('--activation relu', 16908288, 16842753), ('--activation leaky_relu:1', 16777216, 16842753)]
 for n, (options, right, total) in enumerate(cases):
     count, left = divmod(total, 127 * 127)

@@ -49,8 +49,9 @@ TEST_CASE("permute agrees with NumPy") {
   write_file(folder.path("make.py"), R"(
 import sys, numpy as np
 folder, step = sys.argv[1], sys.argv[2]
-cases = [('u1', (5, 7, 3), '2,0,1', None, None), ('f2', (33, 65), '1,0', None, None), ('f4', (2, 3, 4, 5), '3,1,2,0', None, None),
-         ('f8', (17, 1, 9), '2,1,0', None, None), ('c16', (6, 10), '1,0', None, None), ('V2', (12, 11), '1,0', None, None),
+cases = [('u1', (5, 7, 3), '2,0,1', None, None), ('f2', (33, 65), '1,0', None, None),
+         ('f4', (2, 3, 4, 5), '3,1,2,0', None, None), ('f8', (17, 1, 9), '2,1,0', None, None),
+         ('c16', (6, 10), '1,0', None, None), ('V2', (12, 11), '1,0', None, None),
          ('f4', (2, 9, 8, 7), None, 'nhwc:nchw4c', None), ('u1', (1, 2, 5, 6, 4), None, 'NCHW4c:NHWC', 7),
          # With a stage: bf16 as V2, f64 and i64 become what is asked for.
          ('V2', (7, 5), '1,0', '--cast=f32', None), ('f8', (7, 5), '1,0', '--cast=f16', None),
@@ -63,7 +64,8 @@ for n, (t, shape, axes, layout, channels) in enumerate(cases):
     stage = channels if channels in ('first', 'last') else None
     cast = n > 7 and not stage
     if stage: a = np.random.default_rng(n).integers(-9, 9, shape).astype(dtype)
-    if cast and t != 'V2': a = np.arange(35).reshape(shape).astype(dtype) * (dtype.type(1) if t[0] == 'i' else dtype.type(1.001))
+    factor = 1 if t[0] == 'i' else 1.001
+    if cast and t != 'V2': a = np.arange(35).reshape(shape).astype(dtype) * dtype.type(factor)
     if n % 2: a = np.asfortranarray(a)
     if step == 'write':
         np.save(f'{folder}/{n}.npy', a)

@@ -1,5 +1,5 @@
-"""tools/python/rivals.py without a GPU and without PyTorch: recipes of permutes against the definition by indices, when a row
-is timed and timed again, and what becomes of files."""
+"""tools/python/rivals.py without a GPU and without PyTorch: recipes of permutes against the definition by indices, when
+a row is timed and timed again, and what becomes of files."""
 import contextlib
 import io
 import itertools
@@ -317,8 +317,8 @@ class Convolutions(unittest.TestCase):
         self.assertEqual(call(residual=True, activation="relu"), (None, True))
         for more in ({"activation": "silu"}, {"alpha": 0.5}, {"scale": True}, {"residual": True}, {"out": "f32"},
                      {"pad": [1, 0, 0, 0]}, {"pad": [1, 1, 1, 0]}, {"x_relu": True}, {"x_scale": True},
-                     {"w_format": "q8", "w_type": "i8"}, {"x_type": "f32"}, {"y_layout": "nchw"}, {"y_pitch": 9}, {"w_layout": "kcrs"},
-                     {"x_layout": "nchw", "y_layout": "nchw"}, {"w_layout": "rsck"}):
+                     {"w_format": "q8", "w_type": "i8"}, {"x_type": "f32"}, {"y_layout": "nchw"}, {"y_pitch": 9},
+                     {"w_layout": "kcrs"}, {"x_layout": "nchw", "y_layout": "nchw"}, {"w_layout": "rsck"}):
             self.assertEqual(call(**more), (None, True), more)
             self.assertTrue(rivals_rows.conv2d_calls(conv2d(**more)).why)
         for more in ({"type": "i8"}, {"x_layout": "nchw4c"}, {"y_layout": "nchw8c"}):
