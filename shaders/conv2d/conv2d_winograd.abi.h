@@ -12,9 +12,10 @@
 // Variants of each: f32, f32.narrow.
 //
 // Scratch is 16 planes of f32 for each of U (weights), V (inputs) and S (sums); element e = 4 * row + column of a tile
-// is plane e. A plane is a matrix of channels and tiles, or, in U, of output and input channels. Tiles are numbered image
-// by image, row by row: T = N * ceil(P / 2) * ceil(Q / 2). Both sides of a plane are padded to multiples of 4; what is
-// padded is zero in U and V, and never read in S. U, V and S have less than 2^31 bytes each, an image and W too.
+// is plane e. A plane is a matrix of channels and tiles, or, in U, of output and input channels. Tiles are numbered
+// image by image, row by row: T = N * ceil(P / 2) * ceil(Q / 2). Both sides of a plane are padded to multiples of 4;
+// what is padded is zero in U and V, and never read in S. U, V and S have less than 2^31 bytes each, an image and W
+// too.
 //
 // A step's push struct, types and order of words are those of gemm/gemm.abi.h; each has words of its own, below.
 //
@@ -23,10 +24,10 @@
 // _input: a is X, d is V. An invocation transforms WIDTH_A adjacent channels (CHANNELS_LAST 0: one) of one tile. The
 // addresses of x.scale and x.bias (CONV2D_PROLOGUE_WORDS) precede its own words. EPILOGUE_BATCHED is set.
 //
-// _output: a is S, d is Y. An invocation computes a tile of one output channel, or of WIDTH_D ones (CHANNELS_LAST 1). It
-// has a GEMM's epilogue. The result of an image is a matrix: CHANNELS_LAST 0: rows are output channels and columns
-// pixels; 1: the other way round. EPILOGUE_BATCHED is set.
-// WIDTH_D with CHANNELS_LAST 0: adjacent pixels, 1, or 2 where Q is even.
+// _output: a is S, d is Y. An invocation computes a tile of one output channel, or of WIDTH_D ones (CHANNELS_LAST 1).
+// It has a GEMM's epilogue. The result of an image is a matrix: CHANNELS_LAST 0: rows are output channels and columns
+// pixels; 1: the other way round. EPILOGUE_BATCHED is set. WIDTH_D with CHANNELS_LAST 0: adjacent pixels, 1, or 2 where
+// Q is even.
 #ifndef SECTILE_CONV2D_WINOGRAD_ABI_H
 #define SECTILE_CONV2D_WINOGRAD_ABI_H
 
@@ -54,9 +55,9 @@
   WORD(uint, column_step, row_step)                                  \
   WORD(uint, u_pitch, column_step)
 
-// Rows and columns of tiles of an image. x_pitch: elements from a pixel to the next one; channel_step: from a channel to
-// the next one; x_image: from an image to the next one. v_pitch: the contiguous side of a plane of V with its padding:
-// channels (CHANNELS_LAST 1) or tiles.
+// Rows and columns of tiles of an image. x_pitch: elements from a pixel to the next one; channel_step: from a channel
+// to the next one; x_image: from an image to the next one. v_pitch: the contiguous side of a plane of V with its
+// padding: channels (CHANNELS_LAST 1) or tiles.
 #define CONV2D_WINOGRAD_INPUT_WORDS(WORD, WORD_IF, WORDS, WORDS_IF) \
   WORD(uint, tile_rows, activation)                                 \
   WORD(uint, tile_columns, tile_rows)                               \
@@ -92,7 +93,8 @@
   WORD(uint64, y_image, reserved_4)                                                             \
   WORD_IF(uint64, c_image, y_image, GEMM_HAS(GEMM_EPILOGUE_C), 0)                               \
   WORD_IF(uint64, residual_image, c_image, GEMM_HAS(GEMM_EPILOGUE_RESIDUAL), 0)                 \
-  WORD(uint, size_p, residual_image)                                                            \
+  WORD_IF(uint, pushed_relu, residual_image, GEMM_HAS(GEMM_EPILOGUE_PUSHED), 0)                 \
+  WORD(uint, size_p, pushed_relu)                                                               \
   WORD(uint, size_q, size_p)
 
 #endif

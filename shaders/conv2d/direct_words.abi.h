@@ -27,7 +27,8 @@
   WORD(uint64, y_image, reserved)                                                               \
   WORD_IF(uint64, c_image, y_image, GEMM_HAS(GEMM_EPILOGUE_C), 0)                               \
   WORD_IF(uint64, residual_image, c_image, GEMM_HAS(GEMM_EPILOGUE_RESIDUAL), 0)                 \
-  WORD(uint, size_h, residual_image)                                                            \
+  WORD_IF(uint, pushed_relu, residual_image, GEMM_HAS(GEMM_EPILOGUE_PUSHED), 0)                 \
+  WORD(uint, size_h, pushed_relu)                                                               \
   WORD(uint, size_w, size_h)                                                                    \
   WORD(uint, size_q, size_w)                                                                    \
   WORD(u16x2, padding, size_q)                                                                  \

@@ -152,6 +152,7 @@ Result<Step> direct_step(const Conv2dContext& c, const DirectConfig& d) {
                              .y_image = stride(y.image),
                              .c_image = stride(before.image),
                              .residual_image = stride(residual.image),
+                             .pushed_relu = 0u,
                              .size_h = number(p.h),
                              .size_w = number(p.w),
                              .size_q = number(c.out.width),

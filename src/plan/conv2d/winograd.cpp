@@ -275,6 +275,7 @@ struct Transforms {
                                           .y_image = stride(y.image),
                                           .c_image = stride(before.image),
                                           .residual_image = stride(residual.image),
+                                          .pushed_relu = 0u,
                                           .size_p = number(c.out.height),
                                           .size_q = number(c.out.width)};
     add(d, static_cast<std::uint64_t>(p.n * z.rows * z.columns * p.k) / d.widths.a, slices, stored_y(p).name, words,
