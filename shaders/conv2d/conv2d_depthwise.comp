@@ -6,13 +6,9 @@
 // all outputs of the strip.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "conv2d/prologue.glsl"
-#include "gemm/gemm.glsl"
 #include "conv2d/conv2d_depthwise.abi.h"
-#include "gemm/epilogue.glsl"
+#include "conv2d/direct.glsl"
 #include "conv2d/target.glsl"
-#include "conv2d/conv2d.glsl"
-#include "conv2d/words.glsl"
 
 layout(constant_id = CONV2D_DEPTHWISE_SPEC_STRIP) const uint kStrip = 4u;
 layout(constant_id = CONV2D_DEPTHWISE_SPEC_WEIGHTS) const uint kWeights = CONV2D_WEIGHTS_KCRS;
@@ -46,7 +42,7 @@ bool locate_outputs(out Outputs o) {
     o.k = line / size_p() * kChannels;
     o.p = line % size_p();
   }
-  return o.image < batches() && item < items;
+  return o.image < images() && item < items;
 }
 
 void load_weights(uint k, uint r) {
@@ -59,7 +55,7 @@ void load_weights(uint k, uint r) {
 #ifdef INTEGER
       unpack_bytes(kWidthB, raw, v);
 #else
-      convert_b(raw, 0u, k + e, true, v);
+      convert_w(raw, k + e, v);
 #endif
       [[unroll]] for (uint i = 0u; i < kWidthB; ++i) weights[s][e + i] = v[i];
     }
@@ -71,7 +67,7 @@ void load_weights(uint k, uint r) {
 void load_column(uvec2 image, uint row, uint x) {
   bool inside = x < size_w();        // what lies before the image wraps to large numbers
   [[unroll]] for (uint e = 0u; e < kChannels; e += kWidthA) {
-    uint at = (row + x) * lda() + channel[e] * (kBlock == 0u ? 1u : size_h() * size_w() * lda());
+    uint at = (row + x) * x_pitch() + channel[e] * (kBlock == 0u ? 1u : size_h() * size_w() * x_pitch());
     uvec4 raw = load_raw(image, inside ? run_at(kAType, at) : 0u, run_bytes(kAType, kWidthA));
     acc_t v[MAX_RUN];
 #ifdef INTEGER
@@ -86,13 +82,7 @@ void load_column(uvec2 image, uint row, uint x) {
 
 // Adds the products of output j with column s of the filter.
 void add_products(uint j, uint s) {
-  [[unroll]] for (uint c = 0u; c < kChannels; ++c) {
-#ifdef INTEGER
-    acc[j][c] += column[c] * weights[s][c];
-#else
-    acc[j][c] = fma(column[c], weights[s][c], acc[j][c]);
-#endif
-  }
+  [[unroll]] for (uint c = 0u; c < kChannels; ++c) acc[j][c] = plus_product(column[c], weights[s][c], acc[j][c]);
 }
 
 // Outputs are `stride` apart and the filter's columns 1: each column of the image is loaded once.
@@ -114,7 +104,7 @@ void add_row_of_any_stride(uvec2 image, uint row, uint x) {
 
 // The loop is tested at the bottom: lavapipe executes loads at uniform addresses once more after a top-tested loop.
 void convolve(Outputs o) {
-  uvec2 image = batch_address(push.a, kAType, o.image, a_batch());
+  uvec2 image = batch_address(push.a, kAType, o.image, x_image());
   uint x = o.q * filter_stride().y - padding().y, r = 0u;
   do {
     uint y = o.p * filter_stride().x - padding().x + r * dilation().x;

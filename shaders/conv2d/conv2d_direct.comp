@@ -5,18 +5,14 @@
 // fallback that takes every problem, and what faster kernels are compared with.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "conv2d/prologue.glsl"
-#include "gemm/gemm.glsl"
 #include "conv2d/conv2d_direct.abi.h"
-#include "gemm/epilogue.glsl"
-#include "conv2d/conv2d.glsl"
-#include "conv2d/words.glsl"
+#include "conv2d/direct.glsl"
 
 layout(constant_id = CONV2D_DIRECT_SPEC_OUT_BLOCK) const uint kOutBlock = 0u;
 layout(constant_id = CONV2D_DIRECT_SPEC_WEIGHTS) const uint kWeights = CONV2D_WEIGHTS_KCRS;
 layout(constant_id = CONV2D_DIRECT_SPEC_OFFSET64) const uint kOffset64 = 0u;
 
-// ---- offsets in elements: two words, of which the upper one is used where FAR is set
+// ---- offsets in elements: two words (no kernel needs 64-bit integers); the upper one is used where OFFSET64 is set
 
 // The upper word is selected, not branched around: SwiftShader compiles such branches, once they are inlined in a loop,
 // for minutes.
@@ -45,21 +41,14 @@ uint divide(inout uvec2 n, uint d) {
   return rest;
 }
 
-// Offset of channel c of pixel (y, x) in an image of height x width pixels, `pitch` elements apart. `block`: channels of
-// a block, 0 where all are one.
+// Offset of channel c of pixel (y, x) in an image of height x width pixels, `pitch` elements apart. `block`: channels
+// of a block, 0 where all are one.
 uvec2 element_of(const uint block, uint c, uint y, uint x, uint height, uint width, uint pitch) {
   uvec2 at = times(sum(times(y, width), uvec2(x, 0u)), pitch);
   if (block == 0u) return sum(at, uvec2(c, 0u));
   return sum(sum(at, times(times(times(height, width), pitch), c / block)), uvec2(c % block, 0u));
 }
-// Offset of an image.
-uvec2 image_of(uint image, uvec2 pitch) {
-  uvec2 at = times(image, pitch.x);
-  if (kOffset64 != 0u) at.y += image * pitch.y;
-  return at;
-}
-
-// One element. Base addresses are uniform in the workgroup, unless FAR is set: see matmul_direct.
+// One element. Base addresses are uniform in the workgroup, unless OFFSET64 is set: see matmul_direct.
 uvec4 load_element(uvec2 base, const uint type, uvec2 at) {
   if (kOffset64 != 0u) return load_raw(add64(base, bytes_of(type, at)), 0u, bytes_of_type(type));
   return load_raw(base, at.x * bytes_of_type(type), bytes_of_type(type));
@@ -77,15 +66,15 @@ uvec2 weight_of(uint k, uint c, uint r, uint s) {
   return axis(axis(axis(uvec2(k, 0u), group_inputs(), c), kR, r), kS, s);
 }
 
-// Element `at` of X, of channel c; 0 outside the image. Then the image's first element is loaded, which always exists.
-acc_t input_element(uvec2 at, bool inside, uint c) {
-  uvec4 raw = load_element(push.a, kAType, inside ? at : uvec2(0u));
+// Element `at` of X, of channel c.
+acc_t input_element(uvec2 at, uint c) {
+  uvec4 raw = load_element(push.a, kAType, at);
 #ifdef INTEGER
-  return inside ? bitfieldExtract(int(raw.x), 0, 8) : 0;
+  return bitfieldExtract(int(raw.x), 0, 8);
 #else
   float v[MAX_RUN];
   unpack_run(kAType, 1u, raw, v);
-  return inside ? with_prologue(v[0], c) : 0.0;
+  return with_prologue(v[0], c);
 #endif
 }
 
@@ -95,7 +84,7 @@ acc_t weight_element(uvec2 at, uint k) {
   return bitfieldExtract(int(raw.x), 0, 8);
 #else
   float v[MAX_RUN];
-  convert_b(raw, 0u, k, true, v);
+  convert_w(raw, k, v);
   return v[0];
 #endif
 }
@@ -106,59 +95,38 @@ struct Output {
   uint image, k, p, q;
 };
 
-// The sum of products. Loops are tested at the bottom: lavapipe executes loads at uniform addresses once more after a
-// top-tested loop.
+// The sum of products. What is outside the image adds nothing. Loops are tested at the bottom: lavapipe executes loads
+// at uniform addresses once more after a top-tested loop.
 acc_t convolved(Output o) {
   acc_t acc = acc_t(0);
   if (group_inputs() == 0u) return acc;
-  uvec2 image = image_of(o.image, a_batch()), step = dilation();
-  uint y0 = o.p * filter_stride().x - padding().x, x0 = o.q * filter_stride().y - padding().y;
-  uint first = o.k / group_outputs() * group_inputs(), c = 0u;
+  uvec2 image = times(x_image(), o.image);
+  uint first = o.k / group_outputs() * group_inputs();   // of the group's input channels
+  uint top = o.p * filter_stride().x - padding().x, left = o.q * filter_stride().y - padding().y;
+  uint r = 0u;
   do {
-    uint r = 0u;
+    uint y = top + r * dilation().x, s = 0u;
     do {
-      uint s = 0u;
+      uint x = left + s * dilation().y, c = 0u;
+      if (y >= size_h() || x >= size_w()) continue;   // what lies before the image wraps to large numbers
       do {
-        uint y = y0 + r * step.x, x = x0 + s * step.y;
-        bool inside = y < size_h() && x < size_w();     // what lies before the image wraps to large numbers
-        uvec2 at = sum(image, element_of(kBlock, first + c, y, x, size_h(), size_w(), lda()));
-        acc += input_element(at, inside, first + c) * weight_element(weight_of(o.k, c, r, s), o.k);
-      } while (++s < kS);
-    } while (++r < kR);
-  } while (++c < group_inputs());
+        uvec2 at = sum(image, element_of(kBlock, first + c, y, x, size_h(), size_w(), x_pitch()));
+        acc = plus_product(input_element(at, first + c), weight_element(weight_of(o.k, c, r, s), o.k), acc);
+      } while (++c < group_inputs());
+    } while (++s < kS);
+  } while (++r < kR);
   return acc;
 }
 
 // The element's offset in Y, C or the residual.
-uvec2 result_at(Output o, uint pitch, uvec2 image_pitch) {
-  return sum(image_of(o.image, image_pitch), element_of(kOutBlock, o.k, o.p, o.q, size_p(), size_q(), pitch));
+uvec2 result_at(Output o, uint pitch, uvec2 image) {
+  return sum(times(image, o.image), element_of(kOutBlock, o.k, o.p, o.q, size_p(), size_q(), pitch));
 }
-float result_value(uvec2 base, uvec2 at) {
-  float v[MAX_RUN];
-  unpack_run(kOutType, 1u, load_element(base, kOutType, at), v);
-  return v[0];
-}
-
-// Applies the epilogue to the sum. Yields the element's bits.
-uint finished_bits(Output o, uvec2 at, acc_t acc) {
-  Target vectors;
-  vectors.bias = bias_address();
-  vectors.scale = scale_address();
-  uvec2 residual_at = uvec2(0u);
-  if (kHasResidual != 0u) residual_at = result_at(o, ldr(), r_batch());
-#ifdef INTEGER
-  if (kOutType == SECTILE_TYPE_I32) {
-    int residual = 0;
-    if (kHasResidual != 0u) residual = int(load_element(residual_address(), kOutType, residual_at).x);
-    return uint(finished_int(vectors, acc, 0u, o.k, residual));
-  }
-#endif
-  float c = 0.0, residual = 0.0;
-  if (kHasC != 0u) c = result_value(c_address(), result_at(o, ldc(), c_batch()));
-  if (kHasCIsD != 0u) c = result_value(push.d, at);
-  if (kHasResidual != 0u) residual = result_value(residual_address(), residual_at);
-  float v = finished(vectors, acc, 0u, o.k, c, residual);
-  return kOutType == SECTILE_TYPE_F32 ? floatBitsToUint(v) : pack_pair(kOutType, v, 0.0) & 0xffffu;
+// Moves an address by an offset where that has 64 bits. Returns what is left of it.
+uint moved(inout uvec2 address, uvec2 at) {
+  if (kOffset64 == 0u) return at.x;
+  address = add64(address, bytes_of(kOutType, at));
+  return 0u;
 }
 
 void main() {
@@ -171,10 +139,28 @@ void main() {
   o.p = divide(number, size_p());
   o.k += divide(number, blocks) * inner;
   o.image = number.x;
-  if (o.image >= batches() || number.y != 0u) return;
-  uvec2 at = result_at(o, ldd(), d_batch());
-  uint bits = 0u;                     // surplus channels are zero bits
-  if (o.k < output_channels()) bits = finished_bits(o, at, convolved(o));
-  uvec2 base = kOffset64 != 0u ? add64(push.d, bytes_of(kOutType, at)) : push.d;
-  store_raw(base, kOffset64 != 0u ? 0u : at.x * bytes_of_type(kOutType), bytes_of_type(kOutType), uvec4(bits, 0u, 0u, 0u));
+  if (o.image >= images() || number.y != 0u) return;
+  Target g;
+  g.d = push.d;
+  uint at = moved(g.d, result_at(o, y_pitch(), y_image()));
+  if (o.k >= output_channels()) {   // the last block's surplus
+    store_raw(g.d, at * bytes_of_type(kOutType), bytes_of_type(kOutType), uvec4(0u));
+    return;
+  }
+  g.c = g.residual = g.d;
+  uint at_c = at, at_residual = at;
+  if (kHasC != 0u) {
+    g.c = c_address();
+    at_c = moved(g.c, result_at(o, c_pitch(), c_image()));
+  }
+  if (kHasResidual != 0u) {
+    g.residual = residual_address();
+    at_residual = moved(g.residual, result_at(o, residual_pitch(), residual_image()));
+  }
+  g.bias = bias_address();
+  g.scale = scale_address();
+  acc_t run[MAX_RUN];
+  [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i) run[i] = acc_t(0);
+  run[0] = convolved(o);
+  store_run_at(g, 0u, o.k, run, at, at_c, at_residual);
 }

@@ -3,19 +3,18 @@
 // so that the addresses of weights are uniform.
 // Variants: f32, f32.narrow.
 //
-// Its words are conv2d_direct's. Work is divided in images, tiles of WORKGROUP strips and blocks of channels:
+// Interface and words are conv2d_direct's. Work is divided in images, tiles of WORKGROUP strips and blocks of channels:
 //   items  = P * ceil(Q / STRIP)
 //   tiles  = ceil(items / WORKGROUP)
-//   blocks = K / Kg * ceil(Kg / CHANNELS)
+//   blocks = output_channels / group_outputs * ceil(group_outputs / CHANNELS)
 //   group  = (image * tiles + tile) * blocks + block
 // A group's last block may have fewer channels. The last block of all also stores the zeros of Y's surplus channels.
-// C is at least 1, and an image has pixels. Offsets inside an image and inside W are below 2^31 bytes; an image is
-// addressed in 64 bits.
+// group_inputs is at least 1, and an image has pixels. Offsets inside an image and inside W are below 2^31 bytes; an
+// image is addressed in 64 bits.
 #ifndef SECTILE_CONV2D_LANES_ABI_H
 #define SECTILE_CONV2D_LANES_ABI_H
 
-#include "conv2d/conv2d.abi.h"
-#include "gemm/gemm.abi.h"
+#include "conv2d/direct_words.abi.h"
 
 // Kernel constants besides these: CONV2D_SPEC_R, _S, _BLOCK (of X), _PROLOGUE.
 #define CONV2D_LANES_SPEC_OUT_BLOCK 16   // BLOCK of Y, C and the residual

@@ -6,13 +6,9 @@
 // times as long, so each input is multiplied with the weights of all channels.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "conv2d/prologue.glsl"
-#include "gemm/gemm.glsl"
 #include "conv2d/conv2d_lanes.abi.h"
-#include "gemm/epilogue.glsl"
+#include "conv2d/direct.glsl"
 #include "conv2d/target.glsl"
-#include "conv2d/conv2d.glsl"
-#include "conv2d/words.glsl"
 
 layout(constant_id = CONV2D_LANES_SPEC_OUT_BLOCK) const uint kOutBlock = 0u;
 layout(constant_id = CONV2D_LANES_SPEC_WEIGHTS) const uint kWeights = CONV2D_WEIGHTS_KCRS;
@@ -52,7 +48,7 @@ bool locate_outputs(out Outputs o) {
   item = min(item, items - 1u);
   o.p = item / strips;
   o.q = (item - o.p * strips) * kStrip;
-  return o.image < batches();
+  return o.image < images();
 }
 
 // Elements from an image's first one to channel c, where a channel of it has `plane` elements.
@@ -67,7 +63,7 @@ uint weight_at(uint k, uint c, uint r, uint s) {
 }
 float weight(uint at, uint k) {
   float v[MAX_RUN];
-  convert_b(load_raw(push.b, run_at(kBType, at), bytes_of_type(kBType)), 0u, k, true, v);
+  convert_w(load_raw(push.b, run_at(kBType, at), bytes_of_type(kBType)), k, v);
   return v[0];
 }
 
@@ -77,12 +73,12 @@ void find_inputs(uint y, uint x) {
   [[unroll]] for (uint i = 0u; i < kInputs; ++i) {
     uint column = x + i * (kStep == 0u ? filter_stride().y : 1u);
     inside[i] = y < size_h() && column < size_w();    // unsigned: a negative row or column is large
-    offset[i] = inside[i] ? run_at(kAType, (y * size_w() + column) * lda()) : 0u;
+    offset[i] = inside[i] ? run_at(kAType, (y * size_w() + column) * x_pitch()) : 0u;
   }
 }
 
 void load_inputs(uvec2 image, uint c) {
-  uint channel = channel_at(kBlock, c, size_h() * size_w() * lda());
+  uint channel = channel_at(kBlock, c, size_h() * size_w() * x_pitch());
   uvec2 base = add64(image, bytes_of(kAType, uvec2(channel, 0u)));
   float scale = prologue_scale(c), bias = prologue_bias(c);
   [[unroll]] for (uint i = 0u; i < kInputs; ++i) {
@@ -107,7 +103,7 @@ void add_products(Outputs o, uint c, uint r, uint s) {
 // The loop over channels is the innermost one: where inputs lie is then computed once for all of them. Loops are tested
 // at the bottom: lavapipe executes loads at uniform addresses once more after a top-tested loop.
 void convolve(Outputs o) {
-  uvec2 image = batch_address(push.a, kAType, o.image, a_batch());
+  uvec2 image = batch_address(push.a, kAType, o.image, x_image());
   uint y = o.p * filter_stride().x - padding().x, r = 0u;
   do {
     uint x = o.q * filter_stride().y - padding().y, s = 0u;
@@ -139,11 +135,11 @@ void store_bits(Target g, uint at, uint bits) {
 }
 
 void store_output(Outputs o, Target g, uint j, uint i) {
-  uint k = o.k + i, at = result_at(o, j, k, ldd());
+  uint k = o.k + i, at = result_at(o, j, k, y_pitch());
   float c = 0.0, residual = 0.0;
-  if (kHasC != 0u) c = result_value(g.c, result_at(o, j, k, ldc()));
+  if (kHasC != 0u) c = result_value(g.c, result_at(o, j, k, c_pitch()));
   if (kHasCIsD != 0u) c = result_value(g.d, at);
-  if (kHasResidual != 0u) residual = result_value(g.residual, result_at(o, j, k, ldr()));
+  if (kHasResidual != 0u) residual = result_value(g.residual, result_at(o, j, k, residual_pitch()));
   float v = finished(g, acc[j][i], 0u, k, c, residual);
   store_bits(g, at, kOutType == SECTILE_TYPE_F32 ? floatBitsToUint(v) : pack_pair(kOutType, v, 0.0) & 0xffffu);
 }
@@ -153,7 +149,7 @@ void store_surplus(Outputs o, Target g, uint j) {
   if (kOutBlock <= 1u || o.k + o.channels != output_channels()) return;
   uint surplus = kOutBlock - 1u - (output_channels() - 1u) % kOutBlock;
   [[unroll]] for (uint i = 0u; i + 1u < kOutBlock; ++i)
-    if (i < surplus) store_bits(g, result_at(o, j, output_channels() + i, ldd()), 0u);
+    if (i < surplus) store_bits(g, result_at(o, j, output_channels() + i, y_pitch()), 0u);
 }
 
 void main() {

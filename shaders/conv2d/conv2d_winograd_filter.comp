@@ -3,10 +3,9 @@
 // Winograd convolution, the weights: U = G w G^T for each filter of 3x3. conv2d_winograd.abi.h has the method.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "conv2d/prologue.glsl"
-#include "gemm/gemm.glsl"
 #include "conv2d/conv2d_winograd.abi.h"
-#include "conv2d/conv2d.glsl"
+#define OWN_WORDS CONV2D_WINOGRAD_FILTER_WORDS
+#include "gemm/base.glsl"
 #include "conv2d/winograd.glsl"
 
 vec3 g[3];                            // rows of the filter
@@ -24,14 +23,14 @@ vec4 transformed(vec3 v) {
 }
 
 void main() {
-  uint item = item_of_invocation(), row = item / ldd(), column = item - row * ldd();
-  uint rows = padded(size_m());
+  uint item = item_of_invocation(), row = item / u_pitch(), column = item - row * u_pitch();
+  uint rows = padded(filter_rows());
   if (row >= rows) return;
-  bool exists = row < size_m() && column < size_n();
-  uint first = exists ? row * lda() + column * ldb() : 0u;
+  bool exists = row < filter_rows() && column < filter_columns();
+  uint first = exists ? row * row_step() + column * column_step() : 0u;
   [[unroll]] for (uint r = 0u; r < 3u; ++r) {
     [[unroll]] for (uint s = 0u; s < 3u; ++s) {
-      float v = weight(first + (r * 3u + s) * size_k());
+      float v = weight(first + (r * 3u + s) * element_step());
       g[r][s] = exists ? v : 0.0;
     }
   }
@@ -40,7 +39,7 @@ void main() {
   [[unroll]] for (uint r = 0u; r < 4u; ++r) {
     vec4 u = transformed(vec3(columns[0][r], columns[1][r], columns[2][r]));
     [[unroll]] for (uint s = 0u; s < 4u; ++s)
-      store_raw(push.d, (((r * 4u + s) * rows + row) * ldd() + column) * 4u, 4u,
+      store_raw(push.d, (((r * 4u + s) * rows + row) * u_pitch() + column) * 4u, 4u,
                 uvec4(floatBitsToUint(u[s]), 0u, 0u, 0u));
   }
 }

@@ -2,10 +2,9 @@
 //! variant f32.narrow
 // Winograd convolution, the weights: U = G w G^T for each filter of 3x3. conv2d_winograd.abi.h has the method.
 #include "lib/cuda.cuh"
-#include "conv2d/prologue.cuh"
-#include "gemm/gemm.cuh"
 #include "conv2d/conv2d_winograd.abi.h"
-#include "conv2d/conv2d.cuh"
+#define OWN_WORDS CONV2D_WINOGRAD_FILTER_WORDS
+#include "gemm/base.cuh"
 #include "conv2d/winograd.cuh"
 
 __device__ __forceinline__ float weight(const GemmPush& push, uint at) {
@@ -24,15 +23,15 @@ __device__ __forceinline__ void transform(float a, float b, float c, float (&v)[
 }
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ GemmPush push) {
-  const uint item = item_of_invocation(), row = item / ldd(push), column = item - row * ldd(push);
-  const uint rows = padded(size_m(push));
+  const uint item = item_of_invocation(), row = item / u_pitch(push), column = item - row * u_pitch(push);
+  const uint rows = padded(filter_rows(push));
   if (row >= rows) return;
-  const bool exists = row < size_m(push) && column < size_n(push);
-  const uint first = exists ? row * lda(push) + column * ldb(push) : 0u;
+  const bool exists = row < filter_rows(push) && column < filter_columns(push);
+  const uint first = exists ? row * row_step(push) + column * column_step(push) : 0u;
   float g[9];
 #pragma unroll
   for (uint i = 0u; i < 9u; ++i) {
-    const float v = weight(push, first + i * size_k(push));
+    const float v = weight(push, first + i * element_step(push));
     g[i] = exists ? v : 0.0f;
   }
   float columns[3][4];
@@ -45,7 +44,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
 #pragma unroll
     for (uint s = 0u; s < 4u; ++s) {
       const uvec4 raw = {__float_as_uint(u[s]), 0u, 0u, 0u};
-      store_raw(address_of(push.d), (((r * 4u + s) * rows + row) * ldd(push) + column) * 4u, 4u, raw);
+      store_raw(address_of(push.d), (((r * 4u + s) * rows + row) * u_pitch(push) + column) * 4u, 4u, raw);
     }
   }
 }

@@ -3,16 +3,12 @@
 // Winograd convolution, the result: A^T s A for each tile, and the epilogue. conv2d_winograd.abi.h has the method.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "conv2d/prologue.glsl"
-#include "gemm/gemm.glsl"
 #include "conv2d/conv2d_winograd.abi.h"
-#include "gemm/epilogue.glsl"
+#define OWN_WORDS CONV2D_WINOGRAD_OUTPUT_WORDS
+#include "gemm/base.glsl"
+#include "gemm/finish.glsl"
 #include "conv2d/target.glsl"
-#include "conv2d/conv2d.glsl"
 #include "conv2d/winograd.glsl"
-
-uint size_p() { return word(kAtImage); }
-uint size_q() { return word(kAtImage + 1u); }
 
 const uint kChannels = kChannelsLast != 0u ? kWidthD : 1u;   // of an invocation; a vector's other elements are zero
 
@@ -43,14 +39,14 @@ void store_outputs(Target g, uint p, uint column, uint k, vec4 left, vec4 right)
 }
 
 void main() {
-  uint rows = (size_p() + 1u) / 2u, columns = (size_q() + 1u) / 2u, tiles = rows * columns * batches();
-  uint channels = kChannelsLast != 0u ? size_n() : size_m();
+  uint rows = (size_p() + 1u) / 2u, columns = (size_q() + 1u) / 2u, tiles = rows * columns * images();
+  uint channels = kChannelsLast != 0u ? result_columns() : result_rows();
   uint inner = kChannelsLast != 0u ? channels / kChannels : tiles;
   uint item = item_of_invocation(), outer = item / inner, at = item - outer * inner;
   if (outer >= (kChannelsLast != 0u ? tiles : channels)) return;
   uint tile = kChannelsLast != 0u ? outer : at, k = kChannelsLast != 0u ? at * kChannels : outer;
 
-  uint plane = padded(tiles) * padded(channels), from = outer * lda() + at * kChannels;
+  uint plane = padded(tiles) * padded(channels), from = outer * s_pitch() + at * kChannels;
   [[unroll]] for (uint e = 0u; e < CONV2D_WINOGRAD_PLANES; ++e)
     sums[e] = uintBitsToFloat(load_raw(push.a, (e * plane + from) * 4u, 4u * kChannels));
   [[unroll]] for (uint i = 0u; i < 4u; ++i) transform(sums[i], sums[4u + i], sums[8u + i], sums[12u + i]);

@@ -19,7 +19,7 @@ __device__ __forceinline__ uint first_image_of(const GemmPush& push, const Tile&
 // padding has addresses before it, which are never used.
 struct Place {
   uint at;        // offset of the pixel's corner, the first element of the filter
-  uint outside;   // rows of the filter (bits 0 to R - 1) and columns (the S bits behind) that are outside the image
+  uint taps;      // bit r: row r of the filter is inside the image; bit R + s: column s
 };
 __device__ __forceinline__ Place place_of_pixel(const GemmPush& push, const Tile& t, const Side& s, Item item) {
   uint pixel = (s.b ? t.n : t.m) + inside_of(s, item);
@@ -40,17 +40,17 @@ __device__ __forceinline__ Place place_of_pixel(const GemmPush& push, const Tile
   place.at += (y * size_w(push) + x) * s.ld;
 #pragma unroll
   for (uint r = 0u; r < kR; ++r)
-    if (y + r * dilation(push).x >= size_h(push)) place.outside |= 1u << r;
+    if (y + r * dilation(push).x < size_h(push)) place.taps |= 1u << r;
 #pragma unroll
   for (uint c = 0u; c < kS; ++c)
-    if (x + c * dilation(push).y >= size_w(push)) place.outside |= 1u << (kR + c);
+    if (x + c * dilation(push).y < size_w(push)) place.taps |= 1u << (kR + c);
   return place;
 }
 
 // An index of K: an element of the filter and a channel of the group.
 struct Tap {
   uint at;        // offset from a pixel's corner
-  uint bits;      // the element's row and column, as in Place
+  uint bits;      // those of Place.taps that it needs
   uint channel;
 };
 __device__ __forceinline__ Tap tap_of(const GemmPush& push, const Side& s, uint step, uint k) {
@@ -73,7 +73,7 @@ __device__ __forceinline__ Tap tap_of(const GemmPush& push, const Side& s, uint 
   tap.at += block * (size_h(push) * size_w(push) * s.ld) + tap.channel - block * kBlock;
   return tap;
 }
-__device__ __forceinline__ bool is_inside(Place place, const Tap& tap) { return (place.outside & tap.bits) == 0u; }
+__device__ __forceinline__ bool has_tap(Place place, const Tap& tap) { return (place.taps & tap.bits) == tap.bits; }
 
 // Loads an item; see gemm/simt.cuh. What is outside the image or beyond K is zero bits; in its place the first
 // element of the tile's first image is loaded.
@@ -88,7 +88,7 @@ __device__ __forceinline__ uvec4 fetch_image(const GemmPush& push, const Side& s
     const uint k = item.k + i * distance;
     const bool there = !tail || k < left;
     const Tap tap = tap_of(push, s, there ? step : 0u, there ? k : 0u);
-    const bool inside = there && is_inside(place, tap);
+    const bool inside = there && has_tap(place, tap);
     const uvec4 raw = load_raw(base, inside ? run_at(s.type, place.at + tap.at) : 0u, run_bytes(s.type, s.width));
 #pragma unroll
     for (uint w = 0u; w < 4u; ++w)
@@ -105,7 +105,7 @@ __device__ __forceinline__ void convert_image(const GemmPush& push, const Tile& 
   if (kPrologue == 0u) return convert_x(push, s.type, s.width, raw, 0u, true, v);
   const Tap tap = tap_of(push, s, there ? step : 0u, there ? item.k : 0u);
   const uint group = kImageSide == 0u ? t.batch * group_inputs(push) : 0u;
-  convert_x(push, s.type, s.width, raw, group + tap.channel, there && is_inside(place, tap), v);
+  convert_x(push, s.type, s.width, raw, group + tap.channel, there && has_tap(place, tap), v);
 }
 
 // Sides and addresses, one of them the image's: it stays at its first image, and places move on.

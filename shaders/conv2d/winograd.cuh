@@ -1,4 +1,4 @@
-// What the steps of a Winograd convolution share (conv2d_winograd.abi.h). Include after conv2d/conv2d.cuh.
+// What the steps of a Winograd convolution share (conv2d_winograd.abi.h). Include after gemm/base.cuh.
 
 constexpr uint kChannelsLast = sectile_constant(CONV2D_WINOGRAD_SPEC_CHANNELS_LAST, 0u);
 

@@ -1,4 +1,4 @@
-// What the steps of a Winograd convolution share (conv2d_winograd.abi.h). Include after conv2d/conv2d.glsl.
+// What the steps of a Winograd convolution share (conv2d_winograd.abi.h). Include after gemm/base.glsl.
 
 layout(constant_id = CONV2D_WINOGRAD_SPEC_CHANNELS_LAST) const uint kChannelsLast = 0u;
 

@@ -1,7 +1,9 @@
 // Types and functions that the convolution strategies share.
 #pragma once
 
+#include "plan/activation.hpp"
 #include "plan/gemm/context.hpp"
+#include "plan/gemm/kernel_step.hpp"
 #include "plan/job.hpp"
 #include "problem.hpp"
 
@@ -15,6 +17,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 namespace sectile::detail {
@@ -27,8 +30,7 @@ struct OperandSlice {
   std::uint32_t align = 16;
 };
 
-// A GEMM that a problem is computed as. Kernels without tiles give other meanings to some of its numbers
-// (conv2d_direct.abi.h).
+// A GEMM that a problem is computed as.
 struct Conv2dGemm {
   std::unique_ptr<GemmContext> context;     // none where `refusal` says why
   std::vector<OperandSlice> parts;          // operands of the product
@@ -47,22 +49,45 @@ struct Conv2dGemm {
   bool simt_last_resort = false;  // conv2d_simt computes it only where no other product can be
 };
 
-// What a workgroup of a kernel without tiles spends, where it is counted: thousandths of a multiprocessor's clocks.
+// What a workgroup of a kernel that is no GEMM spends, where it is counted: thousandths of a multiprocessor's clocks.
 struct WorkgroupClocks {
   std::uint64_t issue = 0;    // instructions
   std::uint64_t lines = 0;    // cache lines of its loads and stores
   std::uint64_t latency = 0;  // of an invocation alone, which others beside it do not hide
 };
 
-// A candidate's parameters.
-struct Conv2dConfig : GemmConfig {
-  const Conv2dGemm* product = nullptr;
-  std::uint64_t groups = 0;            // workgroups of a kernel whose tiles are not a matmul's; 0: as a matmul
-  const GemmStrategy* rows = nullptr;  // the table of a product's candidate, and its row
-  std::uint32_t row = 0;
-  std::uint32_t memory_permille = 1000;         // of memory's rate that the accesses of a kernel without tiles reach
+// A kernel that is no GEMM: a candidate by itself, or a transform around one's products. A is X, B is W, D is Y, or
+// what a transform has in their places.
+struct DirectConfig {
+  const char* stem = "";
+  std::string base = "f32";  // the variant; ".narrow" is appended if accesses of 1 or 2 bytes are needed
+  bool narrow = false;       // all variants of the kernel have such accesses
+  KernelTypes types;
+  KernelWidths widths;
+  std::uint32_t epilogue = 0, prologue = 0;  // GEMM_EPILOGUE bits, CONV2D_PROLOGUE bits
+  ActivationParameters activation;
+  std::uint32_t workgroup = 128;
+  std::uint64_t groups = 0;
+  FixedList<Constant, 12> own;  // the kernel's constants
+  // These are for the cost.
+  std::uint32_t registers = 64;                 // of an invocation
+  std::uint32_t rate_permille = 1000;           // of the multiply-add rate
+  std::uint32_t memory_permille = 1000;         // of memory's rate
   std::optional<WorkgroupClocks> counted = {};  // in place of rate_permille
+
+  void add(std::uint32_t id, std::uint32_t value) { own.add({id, value}); }
 };
+
+// A GEMM's candidate: a row of a table.
+struct ProductConfig {
+  const Conv2dGemm* product = nullptr;
+  const GemmStrategy* rows = nullptr;
+  std::uint32_t row = 0;
+  GemmConfig gemm;
+};
+
+// A candidate's parameters.
+using Conv2dConfig = std::variant<ProductConfig, DirectConfig>;
 
 // A problem on a device.
 struct Conv2dContext {
@@ -80,7 +105,6 @@ struct Conv2dContext {
   Limits limits;
   std::vector<std::unique_ptr<Conv2dGemm>> products;  // for the strategies of rows.cpp
   std::vector<const Conv2dGemm*> of_simt, of_coopmat, of_winograd;
-  std::unique_ptr<Conv2dGemm> direct;  // for kernels without tiles of a product
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
 };

@@ -15,8 +15,8 @@ std::uint64_t product(std::uint64_t a, std::uint64_t b) {
   return __builtin_mul_overflow(a, b, &result) ? kMostCost : std::min(result, kMostCost);
 }
 
-// A kernel without tiles of a product: its products at the row's rate, but no faster than memory.
-std::int64_t direct_cost(const Conv2dContext& c, const Conv2dConfig& d) {
+// A kernel that is no GEMM: its products at the row's rate, but no faster than memory.
+std::int64_t direct_cost(const Conv2dContext& c, const DirectConfig& d) {
   const auto& p = c.problem;
   const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
   const std::uint64_t outputs = product(number(p.n * p.k), number(c.out.height * c.out.width));
@@ -59,10 +59,11 @@ std::int64_t conv2d_transform_cost(const Conv2dContext& c, std::uint64_t bytes) 
   return static_cast<std::int64_t>(product(clocks, gpu.clock_picoseconds));
 }
 
-std::int64_t conv2d_cost(const Conv2dContext& c, const Conv2dConfig& d) {
-  if (d.groups != 0) return direct_cost(c, d);
-  const std::int64_t part = gemm_cost(*d.product->context, d, d.estimate) + d.product->extra_steps_cost;
-  return d.product->filter_transform_cost + part * static_cast<std::int64_t>(d.product->parts_after.size() + 1);
+std::int64_t conv2d_cost(const Conv2dContext& c, const Conv2dConfig& config) {
+  if (const auto* direct = std::get_if<DirectConfig>(&config)) return direct_cost(c, *direct);
+  const auto& [product, rows, row, gemm] = std::get<ProductConfig>(config);
+  const std::int64_t part = gemm_cost(*product->context, gemm, gemm.estimate) + product->extra_steps_cost;
+  return product->filter_transform_cost + part * static_cast<std::int64_t>(product->parts_after.size() + 1);
 }
 
 }  // namespace sectile::detail

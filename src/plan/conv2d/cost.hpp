@@ -7,7 +7,7 @@
 
 namespace sectile::detail {
 
-std::int64_t conv2d_cost(const Conv2dContext& c, const Conv2dConfig& d);
+std::int64_t conv2d_cost(const Conv2dContext& c, const Conv2dConfig& config);
 
 // The cost of a transform that reads and writes so many bytes.
 std::int64_t conv2d_transform_cost(const Conv2dContext& c, std::uint64_t bytes);

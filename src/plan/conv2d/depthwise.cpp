@@ -7,6 +7,7 @@
 #include "conv2d/conv2d_depthwise.abi.h"
 
 #include <algorithm>
+#include <variant>
 
 namespace sectile::detail {
 
@@ -46,22 +47,22 @@ struct Work {
   std::uint64_t products, columns, weights, stores;  // loads of the image's columns and of weights
 };
 
-Work work_of(const Conv2dContext& c, const Row& r, const Conv2dConfig& d) {
+Work work_of(const Conv2dContext& c, const Row& r, const DirectConfig& d) {
   const auto& p = c.problem;
   const bool shared = p.dilation_w == 1 && p.stride_w <= 2;
   const std::uint64_t s = static_cast<std::uint64_t>(p.s), rows = static_cast<std::uint64_t>(p.r);
   const std::uint64_t columns =
       shared ? (r.strip - 1) * static_cast<std::uint64_t>(p.stride_w) + s : std::uint64_t{r.strip} * s;
   return {.products = rows * s * r.strip * r.channels,
-          .columns = rows * columns * (r.channels / d.width_a),
-          .weights = rows * s * (r.channels / d.width_b),
-          .stores = std::uint64_t{r.strip} * (r.channels / d.width_d)};
+          .columns = rows * columns * (r.channels / d.widths.a),
+          .weights = rows * s * (r.channels / d.widths.b),
+          .stores = std::uint64_t{r.strip} * (r.channels / d.widths.d)};
 }
 
 // Sets the row's share of a CPU's rate. lavapipe, two cores that others used too, f32 NHWC 64x56x56, 3x3: 350 us by
 // 4x4, 399 by 8x1, 520 by 4x8, 551 by 4x1, 1620 by 1x1; NCHW: 409 by 8x1, 600 by 4x1, 1387 by 1x1, where conv2d_simt
 // took 28900.
-void set_cpu_rate(const Conv2dContext& c, const Work& work, Conv2dConfig& d) {
+void set_cpu_rate(const Conv2dContext& c, const Work& work, DirectConfig& d) {
   constexpr std::uint64_t kEachLoad = 2;  // a CPU's products take as many instructions as its loads do
   const std::uint64_t processors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
   const std::uint64_t loads = work.columns + work.weights + work.stores;
@@ -75,7 +76,7 @@ void set_cpu_rate(const Conv2dContext& c, const Work& work, Conv2dConfig& d) {
 // the fastest row of 9 of the seeds 77 and 101. Against the fastest row the chosen ones took 1.02 times as long
 // (geometric mean; 1.18 before). A lane's neighbour is a strip away in NCHW, so long strips touch more cache lines at a
 // time.
-void set_gpu_clocks(const Conv2dContext& c, const Row& r, const Work& work, Conv2dConfig& d) {
+void set_gpu_clocks(const Conv2dContext& c, const Row& r, const Work& work, DirectConfig& d) {
   const auto& p = c.problem;
   const std::uint64_t lanes = Walk(c.profile).lanes(), subgroups = ceil_div(d.workgroup, lanes);
   // Thousandths of the cache lines, of 128 bytes each, that the lanes' elements `apart` bytes apart lie in.
@@ -97,26 +98,24 @@ void set_gpu_clocks(const Conv2dContext& c, const Row& r, const Work& work, Conv
   d.memory_permille = 690;
 }
 
-Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
+DirectConfig config_of(const Conv2dContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const auto& p = c.problem;
-  const GemmContext& words = *c.direct->context;
-  Conv2dConfig d = direct_config(c, "conv2d_depthwise");
-  if (words.integer()) {  // it has no variant without accesses of 1 byte
+  DirectConfig d = direct_config(c, "conv2d_depthwise");
+  if (d.types.integer()) {  // it has no variant without accesses of 1 byte
     d.base = "i8.narrow";
     d.narrow = true;
   }
   d.workgroup = r.workgroup;
-  d.run_d = r.channels;
   d.groups = ceil_div(static_cast<std::uint64_t>(items(c, r)), d.workgroup) * static_cast<std::uint64_t>(p.n);
-  const std::int64_t images = p.n > 1 ? words.gemm.at.a_batch : 0;
+  const ImageStrides x = strides_of(stored_x(p));
+  const std::int64_t images = p.n > 1 ? x.image : 0;
   if (channels_last(c)) {
-    d.width_d = std::min(words.width_d, r.channels);
-    if (p.k == p.c)
-      d.width_a = widest_access(words.a_type, r.channels, words.gemm.a_align, words.gemm.at.lda, images, p.k);
+    d.widths.d = result_width(p, true, p.y_align, r.channels);
+    if (p.k == p.c) d.widths.a = widest_access(d.types.a, r.channels, p.x_align, x.pixel, images, p.k);
   }
   const bool rsck = p.w_layout == FilterLayout::rsck;
-  if (rsck) d.width_b = widest_access(words.b_type, r.channels, words.gemm.b_align, p.k, 0, p.k);
+  if (rsck) d.widths.b = widest_access(d.types.b, r.channels, p.w_align, p.k, 0, p.k);
   d.add(CONV2D_DEPTHWISE_SPEC_STRIP, r.strip);
   d.add(CONV2D_DEPTHWISE_SPEC_WEIGHTS, rsck ? CONV2D_WEIGHTS_RSCK : CONV2D_WEIGHTS_KCRS);
   d.add(CONV2D_DEPTHWISE_SPEC_CHANNELS, r.channels);
@@ -127,6 +126,8 @@ Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
     set_gpu_clocks(c, r, work, d);
   return d;
 }
+
+Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) { return config_of(c, row); }
 
 bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
@@ -146,19 +147,20 @@ bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   if (const std::int64_t registers = registers_of(p, r); registers > kMostRegisters)
     return refusal.no("a row of a filter of {} columns needs {} registers, at most {} are used", p.s, registers,
                       kMostRegisters);
-  return narrow_accesses_fit(*c.direct->context, make(c, row), refusal);
+  return narrow_accesses_fit(c, config_of(c, row), refusal);
 }
 
 // A subgroup's loads of one column of the image from the middle of the result on, and its stores of one output each.
-Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t row, const Conv2dConfig& d) {
+Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t row, const Conv2dConfig& config) {
+  const auto& d = std::get<DirectConfig>(config);
   const Row& r = kTable[row];
   const auto& p = c.problem;
   const ImageStrides x = strides_of(stored_x(p)), y = strides_of(stored_y(p));
   const std::int64_t strips = (c.out.width + r.strip - 1) / r.strip, chunks = p.k / r.channels;
   Walk walk(c.profile);
   Request image, result;
-  image.bytes = d.width_a * size_bytes(p.x_type);
-  result.bytes = d.width_d * size_bytes(p.out);
+  image.bytes = d.widths.a * size_bytes(p.x_type);
+  result.bytes = d.widths.d * size_bytes(p.out);
   for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
     const std::int64_t chunk = channels_last(c) ? l % chunks : 0, place = channels_last(c) ? l / chunks : l;
     const std::int64_t line = std::min(c.out.height / 2 + place / strips, c.out.height - 1);
@@ -169,8 +171,8 @@ Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t row, cons
     result.address[l] = ((line * c.out.width + q) * y.pixel + k) * size_bytes(p.out);
   }
   const std::uint64_t subgroups = ceil_div(d.workgroup, walk.lanes());
-  walk.load(image, subgroups * (r.channels / d.width_a));
-  walk.store(result, subgroups * (r.channels / d.width_d));
+  walk.load(image, subgroups * (r.channels / d.widths.a));
+  walk.store(result, subgroups * (r.channels / d.widths.d));
   return {walk.count()};
 }
 

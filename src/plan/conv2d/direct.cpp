@@ -5,6 +5,7 @@
 #include "conv2d/conv2d_direct.abi.h"
 
 #include <algorithm>
+#include <variant>
 
 namespace sectile::detail {
 
@@ -23,8 +24,8 @@ std::uint64_t elements(const Conv2dContext& c) {
   return static_cast<std::uint64_t>(c.problem.n * channels * c.out.height * c.out.width);
 }
 
-Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
-  Conv2dConfig d = direct_config(c, "conv2d_direct");
+DirectConfig config_of(const Conv2dContext& c, std::uint32_t row) {
+  DirectConfig d = direct_config(c, "conv2d_direct");
   d.workgroup = kTable[row].workgroup;
   d.groups = ceil_div(elements(c), d.workgroup);
   constexpr std::uint64_t kNear = std::uint64_t{1} << 31;
@@ -38,6 +39,8 @@ Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   d.rate_permille = 30;
   return d;
 }
+
+Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) { return config_of(c, row); }
 static_assert(static_cast<int>(FilterLayout::kcrs) == CONV2D_WEIGHTS_KCRS &&
               static_cast<int>(FilterLayout::krsc) == CONV2D_WEIGHTS_KRSC &&
               static_cast<int>(FilterLayout::rsck) == CONV2D_WEIGHTS_RSCK);
@@ -46,11 +49,12 @@ bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   const std::uint32_t workgroup = kTable[row].workgroup;
   if (workgroup > c.limits.workgroup_invocations || workgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", workgroup, c.limits.workgroup_invocations);
-  return narrow_accesses_fit(*c.direct->context, make(c, row), refusal);
+  return narrow_accesses_fit(c, config_of(c, row), refusal);
 }
 
 // A subgroup's loads for one product at the start of the result, and its stores.
-Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t, const Conv2dConfig& d) {
+Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t, const Conv2dConfig& config) {
+  const auto& d = std::get<DirectConfig>(config);
   const auto& p = c.problem;
   const ImageStrides x = strides_of(stored_x(p));
   const std::int64_t block = block_of(p.y_layout), inner = block == 0 ? p.k : block;

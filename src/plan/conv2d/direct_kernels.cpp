@@ -1,74 +1,165 @@
-// A convolution as the kernels without tiles see it: conv2d_direct.abi.h has the meaning of the
-// words.
+// Steps of the kernels that are no GEMM. They share a GEMM's types, epilogue and way of pushing words
+// (plan/gemm/kernel_step.hpp).
 #include "direct_kernels.hpp"
 #include "gemms.hpp"
 #include "image.hpp"
+#include "plan/activation.hpp"
 #include "steps.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <utility>
+#include <vector>
 
 namespace sectile::detail {
 
 namespace {
 
-std::shared_ptr<const OwnWords> words_of(const Conv2dProblem& p) {
-  auto words = std::make_shared<OwnWords>();
-  if (p.x_scale) words->addresses.add("x.scale");
-  if (p.x_bias) words->addresses.add("x.bias");
-  for (const std::int64_t size : {p.h, p.w, size_of_output(p).width}) words->list.add(static_cast<std::uint32_t>(size));
-  words->list.add(pack_u16x2(p.pad_top, p.pad_left));
-  words->list.add(pack_u16x2(p.stride_h, p.stride_w));
-  words->list.add(pack_u16x2(p.dilation_h, p.dilation_w));
-  words->own.add({CONV2D_SPEC_R, static_cast<std::uint32_t>(p.r)});
-  words->own.add({CONV2D_SPEC_S, static_cast<std::uint32_t>(p.s)});
-  words->own.add({CONV2D_SPEC_BLOCK, static_cast<std::uint32_t>(block_of(p.x_layout))});
-  words->own.add({CONV2D_SPEC_PROLOGUE, prologue_bits(p)});
-  return words;
+std::string variant_of(const DirectConfig& d) {
+  if (d.narrow) return d.base;
+  return d.base + (needs_narrow(d.types, d.widths, d.epilogue, true) ? ".narrow" : "");
+}
+
+// What a GEMM's kernels have and these have not. Kept so that plans stay as they are, to go with the next change of
+// choices.
+constexpr Constant kReserved[] = {{GEMM_SPEC_TRANS_A, 0}, {GEMM_SPEC_TRANS_B, 0}, {GEMM_SPEC_GROUP_M, 1},
+                                  {GEMM_SPEC_TILE_M, 1},  {GEMM_SPEC_TILE_N, 1},  {GEMM_SPEC_TILE_K, 1}};
+
+// With every word that a step can have.
+constexpr GemmConstants kAll{.kEpilogue = ~0u, .kBType = SECTILE_TYPE_Q8};
+constexpr std::uint32_t kMostParameters = 2;
+constexpr std::uint32_t kShared =
+    size_of<GemmAddressWords>(kAll) + size_of<Conv2dPrologueWords>({.kPrologue = ~0u}) + kMostParameters;
+static_assert(kShared <= GEMM_PUSH_WORDS, "addresses and the activation's parameters are always pushed");
+static_assert(kShared + size_of<Conv2dDirectWords>(kAll) <= CONV2D_MAX_WORDS);
+static_assert(kShared + size_of<Conv2dWinogradInputWords>(kAll) <= CONV2D_MAX_WORDS);
+static_assert(kShared + size_of<Conv2dWinogradOutputWords>(kAll) <= CONV2D_MAX_WORDS);
+
+U16x2 pair(std::int64_t vertical, std::int64_t horizontal) {
+  return {static_cast<std::uint32_t>(vertical), static_cast<std::uint32_t>(horizontal)};
 }
 
 }  // namespace
 
-std::unique_ptr<Conv2dGemm> direct_gemm(const Conv2dContext& c) {
-  const Conv2dProblem& p = c.problem;
-  auto whole = std::make_unique<Conv2dGemm>();
-  Gemm m = gemm_for(p, PerAxis::column);
-  const ImageStrides x = strides_of(stored_x(p)), y = strides_of(stored_y(p)), before = strides_of(stored_c(p)),
-                     residual = strides_of(stored_r(p));
-  m.m = c.out.height;
-  m.n = p.k;
-  m.k = p.c / p.groups;
-  m.at.lda = x.pixel;
-  m.at.ldb = p.k / p.groups;
-  m.at.ldd = y.pixel;
-  m.at.ldc = before.pixel;
-  m.at.ldr = residual.pixel;
-  m.batch = p.n;
-  m.at.a_batch = x.image;
-  m.at.b_batch = 0;
-  m.at.d_batch = y.image;
-  m.at.c_batch = before.image;
-  m.at.r_batch = residual.image;
-  whole->context = std::make_unique<GemmContext>(gemm_context(m, c.profile, c.extra, words_of(p)));
-  whole->context->epilogue |= GEMM_EPILOGUE_BATCHED;
-  for (const auto& [name, as] : {std::pair{"x", "a"}, {"w", "b"}, {"y", "d"}, {"w.scale", "b.scale"}}) {
-    if (operand_index(c.operands, name) == c.operands.size()) continue;
-    whole->parts.push_back(whole_slice(c.operands, name, as));
-    if (p.c == 0 && whole->parts.back().name != "d") whole->parts.back().bytes = 0;  // not read, see without_products()
-  }
-  for (const char* name : {"c", "bias", "scale", "residual", "x.scale", "x.bias"})
-    if (operand_index(c.operands, name) < c.operands.size())
-      whole->parts.push_back(whole_slice(c.operands, name, name));
-  return whole;
+bool narrow_accesses_fit(const Conv2dContext& c, const DirectConfig& d, Refusal& refusal) {
+  return narrow_accesses_fit(c.profile, variant_of(d), d.types.integer(), refusal);
 }
 
-Conv2dConfig direct_config(const Conv2dContext& c, const char* stem) {
-  Conv2dConfig d;
+DirectStep::DirectStep(const DirectConfig& config, std::span<const OperandSlice> slices)
+    : config_(config), slices_(slices) {
+  add(GemmAddressWords{.c_address = address("c"),
+                       .bias_address = address("bias"),
+                       .scale_address = address("scale"),
+                       .residual_address = address("residual"),
+                       .b_scale_address = address("w.scale"),
+                       .a_scale_address = WordAddress{kNoOperand}});
+  Conv2dPrologueWords{.x_scale_address = address("x.scale"), .x_bias_address = address("x.bias")}.pack(
+      words_, {.kPrologue = config.prologue});
+  add(GemmActivationWords{.activation_parameter = config.activation.word});
+}
+
+WordAddress DirectStep::address(std::string_view slice) const {
+  const auto at = std::ranges::find(slices_, slice, &OperandSlice::name);
+  // What has no bytes is not read: X and W without input channels, or an image without pixels.
+  if (at == slices_.end() || at->bytes == 0) return {kNoOperand};
+  return {static_cast<std::uint32_t>(at - slices_.begin())};
+}
+
+Result<Step> DirectStep::finish(const DeviceProfile& profile, std::string_view a, std::string_view b,
+                                std::string_view d) {
+  Step& step = words_.step;
+  step.kernel = {config_.stem, variant_of(config_)};
+  step.workgroup = {config_.workgroup, 1, 1};
+  auto grid = kernel_grid(profile, config_.groups);
+  if (!grid) return std::unexpected(grid.error());
+  step.grid = *grid;
+  step.constants.assign(std::begin(kReserved), std::end(kReserved));
+  add_constants(step, profile, config_.workgroup, config_.types, config_.widths, config_.epilogue);
+  config_.own.append_to(step.constants);
+  const std::pair<std::size_t, std::string_view> first[] = {
+      {offsetof(GemmPush, a), a}, {offsetof(GemmPush, b), b}, {offsetof(GemmPush, d), d}};
+  std::vector<AddressSlot> addresses;
+  for (const auto& [at, slice] : first)
+    if (const WordAddress to = address(slice); to.operand != kNoOperand)
+      addresses.push_back({static_cast<std::uint32_t>(at), to.operand, 0});
+  step.addresses.insert(step.addresses.begin(), addresses.begin(), addresses.end());
+  words_.finish(as_operands(slices_), address(d).operand);
+  place(std::span(&step, 1), slices_);
+  return std::move(step);
+}
+
+std::uint32_t result_width(const Conv2dProblem& p, bool along_channels, std::uint32_t align, std::uint32_t most) {
+  const ImageSize out = size_of_output(p);
+  const std::int64_t pixels = out.height * out.width;
+  const auto width = [&](const StoredImage& image) {
+    const ImageStrides at = strides_of(image);
+    return widest_access(type_code(p.out), most, align, along_channels ? at.pixel : pixels, p.n > 1 ? at.image : 0,
+                         along_channels ? p.k : pixels);
+  };
+  std::uint32_t widest = width(stored_y(p));
+  if (reads_c(p)) widest = std::min(widest, width(stored_c(p)));
+  if (p.residual) widest = std::min(widest, width(stored_r(p)));
+  return widest;
+}
+
+DirectConfig direct_config(const Conv2dContext& c, const char* stem) {
+  const Conv2dProblem& p = c.problem;
+  DirectConfig d;
   d.stem = stem;
-  d.base = c.problem.type == DType::i8 ? "i8" : "f32";
-  d.tile_m = d.tile_n = d.tile_k = 1;
-  d.run_d = 1;
-  d.product = c.direct.get();
+  d.base = p.type == DType::i8 ? "i8" : "f32";
+  d.types = {.type = type_code(p.type),
+             .a = type_code(p.x_type),
+             .b = type_code(p.w_type, p.w_format),
+             .out = type_code(p.out)};
+  d.epilogue = epilogue_bits(epilogue_of(p, PerAxis::column)) | GEMM_EPILOGUE_BATCHED;
+  d.prologue = prologue_bits(p);
+  d.activation = activation_parameters(activation_words(p), p.out == DType::i32);
+  d.add(CONV2D_SPEC_R, static_cast<std::uint32_t>(p.r));
+  d.add(CONV2D_SPEC_S, static_cast<std::uint32_t>(p.s));
+  d.add(CONV2D_SPEC_BLOCK, static_cast<std::uint32_t>(block_of(p.x_layout)));
+  d.add(CONV2D_SPEC_PROLOGUE, d.prologue);
   return d;
+}
+
+Result<Step> direct_step(const Conv2dContext& c, const DirectConfig& d) {
+  const Conv2dProblem& p = c.problem;
+  std::vector<OperandSlice> slices;
+  for (const char* name : {"x", "w", "y", "w.scale", "c", "bias", "scale", "residual", "x.scale", "x.bias"}) {
+    if (operand_index(c.operands, name) == c.operands.size()) continue;
+    slices.push_back(whole_slice(c.operands, name, name));
+    const bool factor = slices.size() <= 2;           // X or W
+    if (p.c == 0 && factor) slices.back().bytes = 0;  // not read, see without_products()
+  }
+  const ImageStrides x = strides_of(stored_x(p)), y = strides_of(stored_y(p)), before = strides_of(stored_c(p)),
+                     residual = strides_of(stored_r(p));
+  const auto number = [](std::int64_t n) { return static_cast<std::uint32_t>(n); };
+  const auto stride = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
+  DirectStep step(d, slices);
+  step.add(Conv2dDirectWords{.size_p = number(c.out.height),
+                             .output_channels = number(p.k),
+                             .group_inputs = number(p.c / p.groups),
+                             .alpha = p.alpha,
+                             .x_pitch = number(x.pixel),
+                             .group_outputs = number(p.k / p.groups),
+                             .y_pitch = number(y.pixel),
+                             .c_pitch = number(before.pixel),
+                             .beta = p.beta,
+                             .residual_pitch = number(residual.pixel),
+                             .images = number(p.n),
+                             .x_image = stride(x.image),
+                             .reserved = stride(0),
+                             .y_image = stride(y.image),
+                             .c_image = stride(before.image),
+                             .residual_image = stride(residual.image),
+                             .pushed_relu = 0u,
+                             .size_h = number(p.h),
+                             .size_w = number(p.w),
+                             .size_q = number(c.out.width),
+                             .padding = pair(p.pad_top, p.pad_left),
+                             .filter_stride = pair(p.stride_h, p.stride_w),
+                             .dilation = pair(p.dilation_h, p.dilation_w)});
+  return step.finish(c.profile, "x", "w", "y");
 }
 
 bool direct_offsets_fit(const Conv2dContext& c, Refusal& refusal) {

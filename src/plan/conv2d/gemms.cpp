@@ -227,6 +227,18 @@ FilterLayout filter_layout(const Conv2dProblem& p) {
   return p.w_layout == FilterLayout::kcrs && (p.r * p.s == 1 || p.c == p.groups) ? FilterLayout::krsc : p.w_layout;
 }
 
+GemmEpilogue epilogue_of(const Conv2dProblem& p, PerAxis channels) {
+  GemmEpilogue e;
+  e.alpha = p.alpha;
+  e.beta = p.beta;
+  e.c_is_d = p.c_is_d;
+  e.scale = p.scale ? channels : PerAxis::none;
+  e.bias = p.bias ? channels : PerAxis::none;
+  set_activation(e, activation_words(p));
+  e.residual = p.residual;
+  return e;
+}
+
 Gemm gemm_for(const Conv2dProblem& p, PerAxis channels) {
   Gemm m;
   m.type = p.type;
@@ -236,13 +248,7 @@ Gemm gemm_for(const Conv2dProblem& p, PerAxis channels) {
   // The kernels keep f16 sums in f32, which acc=f16 allows.
   m.acc = p.acc == DType::f16 ? DType::f32 : p.acc;
   m.out = p.out;
-  m.alpha = p.alpha;
-  m.beta = p.beta;
-  m.c_is_d = p.c_is_d;
-  m.scale = p.scale ? channels : PerAxis::none;
-  m.bias = p.bias ? channels : PerAxis::none;
-  set_activation(m, activation_words(p));
-  m.residual = p.residual;
+  static_cast<GemmEpilogue&>(m) = epilogue_of(p, channels);
   m.a_align = channels == PerAxis::column ? p.x_align : p.w_align;
   m.b_align = channels == PerAxis::column ? p.w_align : p.x_align;
   m.d_align = p.y_align;

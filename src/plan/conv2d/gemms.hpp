@@ -7,7 +7,9 @@
 
 namespace sectile::detail {
 
-// A matmul with the problem's types, epilogue and alignments; `channels`: where the result has the output channels.
+// The problem's epilogue; `channels`: where the result has the output channels.
+GemmEpilogue epilogue_of(const Conv2dProblem& problem, PerAxis channels);
+// A matmul with the problem's types, epilogue and alignments.
 Gemm gemm_for(const Conv2dProblem& problem, PerAxis channels);
 // KRSC too where KCRS is the same: a group has one channel, or the filter one element.
 FilterLayout filter_layout(const Conv2dProblem& problem);

@@ -186,8 +186,4 @@ std::uint32_t prologue_bits(const Conv2dProblem& p) noexcept {
          (p.x_relu ? CONV2D_PROLOGUE_RELU : 0u);
 }
 
-std::uint32_t pack_u16x2(std::int64_t low, std::int64_t high) noexcept {
-  return static_cast<std::uint32_t>(low | high << 16);
-}
-
 }  // namespace sectile::detail

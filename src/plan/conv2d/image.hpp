@@ -24,8 +24,7 @@ std::shared_ptr<const GatheredOperand> gathered_image(const Conv2dProblem& probl
 bool flattens_images(const Conv2dProblem& problem) noexcept;
 // Elements from a group's first channel to the next group's.
 std::int64_t group_step(const Conv2dProblem& problem, const ImageStrides& at) noexcept;
-// Appends what all kernels are told of the prologue and of paddings, strides and dilations.
+// CONV2D_PROLOGUE bits.
 std::uint32_t prologue_bits(const Conv2dProblem& problem) noexcept;
-std::uint32_t pack_u16x2(std::int64_t low, std::int64_t high) noexcept;
 
 }  // namespace sectile::detail

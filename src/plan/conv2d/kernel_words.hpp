@@ -1,9 +1,12 @@
 // The words of the kernels of convolutions, by name and type: the lists of shaders/conv2d.
 #pragma once
 
+#include "plan/gemm/kernel_words.hpp"
 #include "plan/words.hpp"
 
 #include "conv2d/conv2d.abi.h"
+#include "conv2d/conv2d_winograd.abi.h"
+#include "conv2d/direct_words.abi.h"
 #include "lib/abi.h"
 
 #include <cstdint>
@@ -17,5 +20,11 @@ struct Conv2dConstants {
 
 SECTILE_WORDS(Conv2dPrologueWords, Conv2dConstants, CONV2D_PROLOGUE_WORDS);
 SECTILE_WORDS(Conv2dGatherWords, Conv2dConstants, CONV2D_GATHER_WORDS);
+
+// Those of the kernels that are no GEMM. Conditions are the epilogue's.
+SECTILE_WORDS(Conv2dDirectWords, GemmConstants, CONV2D_DIRECT_WORDS);
+SECTILE_WORDS(Conv2dWinogradFilterWords, GemmConstants, CONV2D_WINOGRAD_FILTER_WORDS);
+SECTILE_WORDS(Conv2dWinogradInputWords, GemmConstants, CONV2D_WINOGRAD_INPUT_WORDS);
+SECTILE_WORDS(Conv2dWinogradOutputWords, GemmConstants, CONV2D_WINOGRAD_OUTPUT_WORDS);
 
 }  // namespace sectile::detail

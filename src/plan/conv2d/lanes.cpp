@@ -6,6 +6,7 @@
 #include "conv2d/conv2d_lanes.abi.h"
 
 #include <algorithm>
+#include <variant>
 
 namespace sectile::detail {
 
@@ -55,7 +56,7 @@ Work work_of(const Conv2dProblem& p, const Row& r) {
 // --all-candidates`: 6.9 ms by 4x16, 6.8 by 2x16, 12.2 by 1x16, 8.8 by 4x8, 13.1 by 4x4, 42 by 4x1, where conv2d_simt's
 // best took 38. An input takes as long as some ten products, because it is loaded lane by lane, and each turn of the
 // loop as long as 80.
-void set_rate(const Conv2dContext& c, const Row& r, Conv2dConfig& d) {
+void set_rate(const Conv2dContext& c, const Row& r, DirectConfig& d) {
   constexpr std::uint64_t kStart = 80, kInput = 10, kRate = 190000, kNarrowRate = kRate / 8;
   const Conv2dProblem& p = c.problem;
   const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
@@ -71,10 +72,10 @@ void set_rate(const Conv2dContext& c, const Row& r, Conv2dConfig& d) {
   d.rate_permille = static_cast<std::uint32_t>(std::max<std::uint64_t>(rate, 1));
 }
 
-Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
+DirectConfig config_of(const Conv2dContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const Conv2dProblem& p = c.problem;
-  Conv2dConfig d = direct_config(c, "conv2d_lanes");
+  DirectConfig d = direct_config(c, "conv2d_lanes");
   d.workgroup = kWorkgroup;
   d.groups =
       ceil_div(static_cast<std::uint64_t>(items(c, r)), d.workgroup) * static_cast<std::uint64_t>(blocks(p, r) * p.n);
@@ -87,6 +88,8 @@ Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   return d;
 }
 
+Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) { return config_of(c, row); }
+
 bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   const Conv2dProblem& p = c.problem;
   if (!c.cpu()) return refusal.no("for CPU devices");
@@ -94,11 +97,12 @@ bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   if (p.c == 0 || p.h == 0 || p.w == 0) return refusal.no("an image without channels or pixels");
   if (kWorkgroup > c.limits.workgroup_invocations || kWorkgroup > c.limits.workgroup_x)
     return refusal.no("workgroup of {} invocations, the device allows {}", kWorkgroup, c.limits.workgroup_invocations);
-  return direct_offsets_fit(c, refusal) && narrow_accesses_fit(*c.direct->context, make(c, row), refusal);
+  return direct_offsets_fit(c, refusal) && narrow_accesses_fit(c, config_of(c, row), refusal);
 }
 
 // A subgroup's loads of one input from the middle of the result on and of one weight, and its stores of one output.
-Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t row, const Conv2dConfig& d) {
+Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t row, const Conv2dConfig& config) {
+  const auto& d = std::get<DirectConfig>(config);
   const Row& r = kTable[row];
   const Conv2dProblem& p = c.problem;
   const Work work = work_of(p, r);

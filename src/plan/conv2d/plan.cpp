@@ -2,7 +2,6 @@
 #include "plan/gemm/plan.hpp"
 #include "context.hpp"
 #include "cost.hpp"
-#include "direct_kernels.hpp"
 #include "gemms.hpp"
 #include "image.hpp"
 #include "operation.hpp"
@@ -14,6 +13,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <variant>
 
 namespace sectile::detail {
 
@@ -34,19 +34,20 @@ struct Convolutions {
     return conv2d_cost(c, config);
   }
   // The counts are complete.
-  void explain(const Conv2dStrategy& s, std::uint32_t row, const Conv2dConfig& d, std::int64_t cost,
+  void explain(const Conv2dStrategy& s, std::uint32_t row, const Conv2dConfig& config, std::int64_t cost,
                Candidate& candidate) const {
-    if (d.rows != nullptr) {
-      explain_gemm(*d.product->context, *d.rows, d.row, d, cost, candidate);
-      const std::size_t extra_steps = d.product->pre_steps.size() + d.product->post_steps.size();
-      if (const std::size_t more = d.product->parts_after.size(); more != 0)
+    if (const auto* d = std::get_if<ProductConfig>(&config)) {
+      explain_gemm(*d->product->context, *d->rows, d->row, d->gemm, cost, candidate);
+      const std::size_t extra_steps = d->product->pre_steps.size() + d->product->post_steps.size();
+      if (const std::size_t more = d->product->parts_after.size(); more != 0)
         candidate.detail += fmt::format(" parts={}", more + 1);
       if (extra_steps != 0)
         candidate.detail +=
-            fmt::format(" {}={} scratch={}", d.product->extra_steps, extra_steps, d.product->scratch_bytes);
+            fmt::format(" {}={} scratch={}", d->product->extra_steps, extra_steps, d->product->scratch_bytes);
       return;
     }
-    candidate.interior = s.estimate(c, row, d).interior;
+    const auto& d = std::get<DirectConfig>(config);
+    candidate.interior = s.estimate(c, row, config).interior;
     candidate.cost = cost;
     candidate.detail = fmt::format("wg={} groups={}", d.workgroup, d.groups);
   }
@@ -99,9 +100,7 @@ Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& 
                   .products = {},
                   .of_simt = {},
                   .of_coopmat = {},
-                  .of_winograd = {},
-                  .direct = nullptr};
-  c.direct = direct_gemm(c);
+                  .of_winograd = {}};
   if (problem.c != 0) add_gemms(c);
   return c;
 }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 namespace sectile::detail {
 
@@ -68,7 +69,7 @@ template <class Table>
 Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
   const auto [product, own] = at<Table>(c, row);
   const auto usable = [&](const GemmConfig& matmul) {
-    const Conv2dConfig d{matmul, &product, 0, &Table::kRows, own};
+    const Conv2dConfig d = ProductConfig{&product, &Table::kRows, own, matmul};
     const std::uint64_t sums = gemm_scratch_bytes(*product.context, matmul);
     const std::uint64_t scratch = sums == 0 ? product.scratch_bytes : aligned_scratch(product.scratch_bytes) + sums;
     if (scratch > c.options.max_scratch_bytes.value_or(scratch)) return false;
@@ -76,11 +77,11 @@ Conv2dConfig make(const Conv2dContext& c, std::uint32_t row) {
     const auto made = conv2d_steps(c, d);
     return !made || std::ranges::all_of(made->steps, [&](const Step& step) { return c.options.kernels->has(step); });
   };
-  return {gemm_with_splits(*product.context, Table::kRows, own, usable), &product, 0, &Table::kRows, own};
+  return ProductConfig{&product, &Table::kRows, own, gemm_with_splits(*product.context, Table::kRows, own, usable)};
 }
 
 Conv2dContext::Estimate estimate(const Conv2dContext&, std::uint32_t, const Conv2dConfig& d) {
-  return {d.estimate.interior};
+  return {std::get<ProductConfig>(d).gemm.estimate.interior};
 }
 
 template <class Table>

@@ -1,5 +1,6 @@
 // Makes the steps of a convolution candidate of those of permutes and matmuls, over parts of the plan's operands.
 #include "steps.hpp"
+#include "direct_kernels.hpp"
 #include "plan/gemm/steps.hpp"
 #include "plan/move_step.hpp"
 #include "plan/permute/operation.hpp"
@@ -7,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <utility>
+#include <variant>
 
 namespace sectile::detail {
 
@@ -72,27 +75,11 @@ Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, 
   return {};
 }
 
-namespace {
-
 std::vector<PlanOperand> as_operands(std::span<const OperandSlice> parts) {
   std::vector<PlanOperand> operands;
   operands.reserve(parts.size() + 1);
   for (const OperandSlice& part : parts) operands.push_back({part.name, OperandRole::source, part.bytes, part.align});
   return operands;
-}
-
-}  // namespace
-
-Result<Step> step_of_parts(const GemmContext& c, const GemmConfig& d, std::uint64_t groups,
-                           std::span<const OperandSlice> parts) {
-  const std::vector<PlanOperand> operands = as_operands(parts);
-  auto step = gemm_step(c, d, groups, operands);
-  if (!step) return step;
-  // What has no bytes is not read: X and W without input channels, or a B that the kernel has not.
-  std::erase_if(step->addresses, [&](const AddressSlot& slot) { return parts[slot.operand].bytes == 0; });
-  std::erase_if(step->accesses, [](const AccessRange& range) { return range.end == 0; });
-  place(std::span(&*step, 1), parts);
-  return step;
 }
 
 namespace {
@@ -113,18 +100,19 @@ void add_parts(std::vector<Step>& steps, const Conv2dGemm& product) {
 
 }  // namespace
 
-Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d) {
-  const Conv2dGemm& product = *d.product;
-  std::vector<OperandSlice> parts = product.parts;
-  if (d.groups != 0) {
-    auto step = step_of_parts(*product.context, d, d.groups, parts);
+Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& config) {
+  if (const auto* direct = std::get_if<DirectConfig>(&config)) {
+    auto step = direct_step(c, *direct);
     if (!step) return std::unexpected(step.error());
     return Conv2dSteps{.steps = {std::move(*step)}};
   }
+  const auto& d = std::get<ProductConfig>(config);
+  const Conv2dGemm& product = *d.product;
+  std::vector<OperandSlice> parts = product.parts;
   std::vector<PlanOperand> operands = as_operands(parts);
   operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
   std::uint64_t partial_sums = 0;
-  auto made = gemm_steps(*product.context, d, operands, partial_sums);
+  auto made = gemm_steps(*product.context, d.gemm, operands, partial_sums);
   if (!made) return std::unexpected(made.error());
   std::vector<Step> steps = std::move(*made);
   const auto scratch = static_cast<std::uint32_t>(c.operands.size() - 1);

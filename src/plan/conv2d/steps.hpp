@@ -21,14 +21,13 @@ void place(std::span<Step> steps, std::span<const OperandSlice> parts);
 // Appends the steps of a permute from one part to another to `steps`, and adds its cost. Errors: as make_plan.
 Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, const OperandSlice& from,
                          const OperandSlice& to, std::vector<Step>& steps, std::int64_t& cost);
-// The step of a kernel whose words are a matmul's, with so many workgroups, over parts of the plan's operands.
-Result<Step> step_of_parts(const GemmContext& c, const GemmConfig& d, std::uint64_t groups,
-                           std::span<const OperandSlice> parts);
+// Slices as the operands of steps over them.
+std::vector<PlanOperand> as_operands(std::span<const OperandSlice> parts);
 // The steps of a candidate, and the scratch that they need.
 struct Conv2dSteps {
   std::vector<Step> steps;
   std::uint64_t scratch_bytes = 0;
 };
-Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& d);
+Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& config);
 
 }  // namespace sectile::detail

@@ -5,7 +5,6 @@
 #include "direct_kernels.hpp"
 #include "gemms.hpp"
 #include "image.hpp"
-#include "pointwise.hpp"
 #include "steps.hpp"
 
 #include "conv2d/conv2d_winograd.abi.h"
@@ -13,8 +12,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <span>
 #include <utility>
+#include <vector>
 
 namespace sectile::detail {
 
@@ -29,11 +31,6 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 31;  // of U, V or S each
 constexpr std::uint64_t kWantedBytes = std::uint64_t{1} << 30;
 // Behind the filters' step a part has four: the image's, the product's, its split's sum and the result's.
 constexpr std::int64_t kMostParts = (kMaxSteps - 1) / 4;
-
-void add_constants(OwnWords& words, std::uint32_t prologue, bool channels_last) {
-  words.own.add({CONV2D_SPEC_PROLOGUE, prologue});
-  words.own.add({CONV2D_WINOGRAD_SPEC_CHANNELS_LAST, channels_last ? 1u : 0u});
-}
 
 // Sizes of the planes of U, V and S.
 struct Sizes {
@@ -135,16 +132,21 @@ std::uint32_t common_align(std::uint32_t align, std::int64_t bytes) {
   return bytes == 0 ? align : static_cast<std::uint32_t>(std::min<std::int64_t>(align, bytes & -bytes));
 }
 
-// One of the steps beside the product.
-struct Transform {
-  const char* stem = "";
-  Gemm gemm;
-  std::uint32_t epilogue = 0;
-  std::uint32_t width_a = 1, width_d = 1;
-  std::uint64_t items = 0;
-  std::vector<OperandSlice> parts;
-};
+std::uint32_t number(std::int64_t n) { return static_cast<std::uint32_t>(n); }
+std::uint64_t stride(std::int64_t n) { return static_cast<std::uint64_t>(n); }
 
+// A transform's config: everything but its types, widths and number of workgroups.
+DirectConfig transform_config(const char* stem, bool channels_last, std::uint32_t prologue = 0) {
+  DirectConfig d;
+  d.stem = stem;
+  d.workgroup = kWorkgroup;
+  d.prologue = prologue;
+  d.add(CONV2D_SPEC_PROLOGUE, prologue);
+  d.add(CONV2D_WINOGRAD_SPEC_CHANNELS_LAST, channels_last ? 1 : 0);
+  return d;
+}
+
+// Makes the steps around the products.
 struct Transforms {
   const Conv2dContext& c;
   const Conv2dProblem& p;  // of the first part's images
@@ -155,10 +157,10 @@ struct Transforms {
   OperandSlice scratch(std::string_view as, std::int64_t rows, std::int64_t columns) {
     return add_scratch(c, product, as, planes_bytes(rows, columns));
   }
-  OperandSlice whole(std::string_view name, std::string_view as) const { return whole_slice(c.operands, name, as); }
+  OperandSlice whole(std::string_view name) const { return whole_slice(c.operands, name, name); }
   // The first part's images of an operand that has one for each of N.
-  OperandSlice images(const StoredImage& image, DType type, std::string_view as) const {
-    OperandSlice part = whole(image.name, as);
+  OperandSlice images(const StoredImage& image, DType type) const {
+    OperandSlice part = whole(image.name);
     const std::int64_t apart = strides_of(image).image * size_bytes(type);
     part.bytes -= static_cast<std::uint64_t>((c.problem.n - p.n) * apart);
     product.image_bytes.resize(c.operands.size());
@@ -170,113 +172,114 @@ struct Transforms {
     return p.n == c.problem.n ? align : common_align(align, strides_of(image).image * size_bytes(type));
   }
 
-  void add(Transform& t, std::shared_ptr<const OwnWords> words, std::vector<Step>& steps) {
-    t.parts.push_back({"b", 0, 0, 0});
-    GemmContext context = gemm_context(t.gemm, c.profile, nullptr, std::move(words));
-    context.epilogue = t.epilogue;
-    GemmConfig d;
-    d.stem = t.stem;
-    d.tile_m = d.tile_n = d.tile_k = 1;
-    d.workgroup = kWorkgroup;
-    d.width_a = t.width_a;
-    d.width_d = t.width_d;
+  // Appends a step of `items` invocations over slices, from the first one to `to`.
+  template <class Words>
+  void add(DirectConfig& d, std::uint64_t items, std::span<const OperandSlice> slices, std::string_view to,
+           const Words& words, std::vector<Step>& steps) {
+    d.groups = ceil_div(items, kWorkgroup);
     Refusal narrow(true);
-    if (!narrow_accesses_fit(context, d, narrow)) {
+    if (!narrow_accesses_fit(c, d, narrow)) {
       refusal = narrow.reason;
       return;
     }
-    auto step = step_of_parts(context, d, ceil_div(t.items, kWorkgroup), t.parts);
+    DirectStep making(d, slices);
+    making.add(words);
+    auto step = making.finish(c.profile, slices.front().name, {}, to);
     if (!step) {
       refusal = step.error().message();
       return;
     }
     steps.push_back(std::move(*step));
     std::uint64_t bytes = 0;
-    for (const OperandSlice& part : t.parts) bytes += part.bytes;
+    for (const OperandSlice& slice : slices) bytes += slice.bytes;
     product.extra_steps_cost += conv2d_transform_cost(c, bytes);
   }
 
   void filter(const OperandSlice& u) {
     const bool krsc = p.w_layout == FilterLayout::krsc;
-    Transform t{.stem = "conv2d_winograd_filter", .gemm = {}, .parts = {whole("w", "a"), u}};
-    Gemm& m = t.gemm;
-    m.a_type = p.w_type;
-    m.m = z.rsck ? p.c : p.k;
-    m.n = z.rsck ? p.k : p.c;
-    m.k = z.rsck ? p.c * p.k : krsc ? p.c : 1;
-    m.at.lda = z.rsck ? p.k : 9 * p.c;
-    m.at.ldb = z.rsck || krsc ? 1 : 9;
-    m.at.ldd = z.rsck ? z.outputs : z.inputs;
-    t.items = static_cast<std::uint64_t>(z.inputs * z.outputs);
-    auto words = std::make_shared<OwnWords>();
-    add_constants(*words, 0, false);
-    add(t, std::move(words), product.pre_steps);
+    DirectConfig d = transform_config("conv2d_winograd_filter", false);
+    d.types.a = type_code(p.w_type);
+    const Conv2dWinogradFilterWords words{.filter_rows = number(z.rsck ? p.c : p.k),
+                                          .filter_columns = number(z.rsck ? p.k : p.c),
+                                          .element_step = number(z.rsck ? p.c * p.k
+                                                                 : krsc ? p.c
+                                                                        : 1),
+                                          .reserved = 1.0f,
+                                          .row_step = number(z.rsck ? p.k : 9 * p.c),
+                                          .column_step = z.rsck || krsc ? 1u : 9u,
+                                          .u_pitch = number(z.rsck ? z.outputs : z.inputs)};
+    add(d, static_cast<std::uint64_t>(z.inputs * z.outputs), std::array{whole("w"), u}, u.name, words,
+        product.pre_steps);
   }
 
   void input(const OperandSlice& v) {
     const ImageStrides x = strides_of(stored_x(p));
-    Transform t{.stem = "conv2d_winograd_input",
-                .gemm = {},
-                .epilogue = GEMM_EPILOGUE_BATCHED,
-                .parts = {images(stored_x(p), p.x_type, "a"), v}};
-    Gemm& m = t.gemm;
-    m.a_type = p.x_type;
-    m.m = z.rows;
-    m.n = z.columns;
-    m.k = p.c;
-    m.at.lda = x.pixel;
-    m.at.ldb = z.v_channels ? 1 : x.plane;
-    m.at.ldd = z.v_channels ? z.inputs : z.tiles;
-    m.batch = p.n;
-    m.at.a_batch = x.image;
-    m.at.b_batch = m.at.d_batch = 0;
-    if (z.v_channels) {
-      const std::uint32_t type = p.x_type == DType::f32 ? SECTILE_TYPE_F32 : SECTILE_TYPE_F16;
-      t.width_a = widest_access(type, 4, p.x_align, x.pixel, c.problem.n > 1 ? x.image : 0, p.c);
-    }
-    t.width_d = t.width_a;
-    t.items = static_cast<std::uint64_t>(z.inputs * z.tiles) / t.width_a;
-    auto words = std::make_shared<OwnWords>();
-    add_constants(*words, prologue_bits(p), z.v_channels);
-    for (const char* name : {"x.scale", "x.bias"}) {
-      if (operand_index(c.operands, name) == c.operands.size()) continue;
-      words->addresses.add(name);
-      t.parts.push_back(whole(name, name));
-    }
-    for (const std::int64_t size : {p.h, p.w}) words->list.add(static_cast<std::uint32_t>(size));
-    words->list.add(pack_u16x2(p.pad_top, p.pad_left));
-    add(t, std::move(words), product.pre_steps);
+    DirectConfig d = transform_config("conv2d_winograd_input", z.v_channels, prologue_bits(p));
+    d.types.a = type_code(p.x_type);
+    d.epilogue = GEMM_EPILOGUE_BATCHED;
+    if (z.v_channels) d.widths.a = widest_access(d.types.a, 4, p.x_align, x.pixel, c.problem.n > 1 ? x.image : 0, p.c);
+    d.widths.d = d.widths.a;
+    std::vector<OperandSlice> slices{images(stored_x(p), p.x_type), v};
+    if (p.x_scale) slices.push_back(whole("x.scale"));
+    if (p.x_bias) slices.push_back(whole("x.bias"));
+    const Conv2dWinogradInputWords words{.tile_rows = number(z.rows),
+                                         .tile_columns = number(z.columns),
+                                         .input_channels = number(p.c),
+                                         .reserved = 1.0f,
+                                         .x_pitch = number(x.pixel),
+                                         .channel_step = number(z.v_channels ? 1 : x.plane),
+                                         .v_pitch = number(z.v_channels ? z.inputs : z.tiles),
+                                         .images = number(p.n),
+                                         .x_image = stride(x.image),
+                                         .reserved_2 = stride(0),
+                                         .reserved_3 = stride(0),
+                                         .size_h = number(p.h),
+                                         .size_w = number(p.w),
+                                         .padding = U16x2{number(p.pad_top), number(p.pad_left)}};
+    add(d, static_cast<std::uint64_t>(z.inputs * z.tiles) / d.widths.a, slices, v.name, words, product.pre_steps);
   }
 
   void output(const OperandSlice& s) {
-    const GemmMapping mapping{.image_is_b = !z.s_channels};
-    Transform t{.stem = "conv2d_winograd_output",
-                .gemm = gemm_for(p, z.s_channels ? PerAxis::column : PerAxis::row),
-                .parts = {s, images(stored_y(p), p.out, "d")}};
-    Gemm& m = t.gemm;
-    set_sizes(m, p, mapping);
-    if (z.s_channels) batch_images(m, p);
-    m.a_type = m.b_type = DType::f32;
-    m.transpose_a = m.transpose_b = false;
-    m.at.lda = z.s_channels ? z.outputs : z.tiles;
-    m.at.ldb = m.n;
-    m.at.a_batch = m.at.b_batch = 0;
-    m.d_align = aligned(m.d_align, stored_y(p), p.out);
-    if (reads_c(p)) m.d_align = aligned(m.d_align, stored_c(p), p.out);
-    if (p.residual) m.d_align = aligned(m.d_align, stored_r(p), p.out);
-    const GemmContext widths = gemm_context(m, c.profile);
-    t.epilogue = widths.epilogue | GEMM_EPILOGUE_BATCHED;
-    t.width_d = std::min(widths.width_d, z.s_channels ? 4u : c.out.width % 2 == 0 ? 2u : 1u);
-    t.width_a = z.s_channels ? t.width_d : 1;
-    t.items = static_cast<std::uint64_t>(p.n * z.rows * z.columns * p.k) / t.width_a;
-    if (reads_c(p) && !p.c_is_d) t.parts.push_back(images(stored_c(p), p.out, "c"));
-    if (p.bias) t.parts.push_back(whole("bias", "bias"));
-    if (p.scale) t.parts.push_back(whole("scale", "scale"));
-    if (p.residual) t.parts.push_back(images(stored_r(p), p.out, "residual"));
-    auto words = std::make_shared<OwnWords>();
-    add_constants(*words, 0, z.s_channels);
-    for (const std::int64_t size : {c.out.height, c.out.width}) words->list.add(static_cast<std::uint32_t>(size));
-    add(t, std::move(words), product.post_steps);
+    const std::int64_t pixels = c.out.height * c.out.width;
+    const ImageStrides y = strides_of(stored_y(p)), before = strides_of(stored_c(p)),
+                       residual = strides_of(stored_r(p));
+    DirectConfig d = transform_config("conv2d_winograd_output", z.s_channels);
+    d.types.out = type_code(p.out);
+    d.epilogue = epilogue_bits(epilogue_of(p, z.s_channels ? PerAxis::column : PerAxis::row)) | GEMM_EPILOGUE_BATCHED;
+    d.activation = activation_parameters(activation_words(p), false);
+    std::uint32_t align = aligned(p.y_align, stored_y(p), p.out);
+    if (reads_c(p)) align = aligned(align, stored_c(p), p.out);
+    if (p.residual) align = aligned(align, stored_r(p), p.out);
+    d.widths.d = result_width(p, z.s_channels, align, z.s_channels ? 4 : c.out.width % 2 == 0 ? 2 : 1);
+    d.widths.a = z.s_channels ? d.widths.d : 1;
+    std::vector<OperandSlice> slices{s, images(stored_y(p), p.out)};
+    if (reads_c(p) && !p.c_is_d) slices.push_back(images(stored_c(p), p.out));
+    if (p.bias) slices.push_back(whole("bias"));
+    if (p.scale) slices.push_back(whole("scale"));
+    if (p.residual) slices.push_back(images(stored_r(p), p.out));
+    const std::int64_t rows = z.s_channels ? pixels : p.k, columns = z.s_channels ? p.k : pixels;
+    const auto pitch = [&](const ImageStrides& at) { return number(z.s_channels ? at.pixel : pixels); };
+    const Conv2dWinogradOutputWords words{.result_rows = number(rows),
+                                          .result_columns = number(columns),
+                                          .reserved = number(sum_length(p)),
+                                          .alpha = p.alpha,
+                                          .s_pitch = number(z.s_channels ? z.outputs : z.tiles),
+                                          .reserved_2 = number(columns),
+                                          .y_pitch = pitch(y),
+                                          .c_pitch = pitch(before),
+                                          .beta = p.beta,
+                                          .residual_pitch = pitch(residual),
+                                          .images = number(p.n),
+                                          .reserved_3 = stride(0),
+                                          .reserved_4 = stride(0),
+                                          .y_image = stride(y.image),
+                                          .c_image = stride(before.image),
+                                          .residual_image = stride(residual.image),
+                                          .pushed_relu = 0u,
+                                          .size_p = number(c.out.height),
+                                          .size_q = number(c.out.width)};
+    add(d, static_cast<std::uint64_t>(p.n * z.rows * z.columns * p.k) / d.widths.a, slices, stored_y(p).name, words,
+        product.post_steps);
   }
 };
 
@@ -325,8 +328,9 @@ std::unique_ptr<Conv2dGemm> winograd_gemm(const Conv2dContext& c) {
   OperandSlice u = make.scratch(u_as, z.inputs, z.outputs), v = make.scratch(v_as, z.inputs, z.tiles),
                s = make.scratch("d", z.outputs, z.tiles);
   product->parts = {u, v, s};
-  u.name = v.name = "d";
-  s.name = "a";
+  u.name = "u";
+  v.name = "v";
+  s.name = "s";
   make.filter(u);
   product->filter_transform_steps = product->pre_steps.size();
   product->filter_transform_cost = std::exchange(product->extra_steps_cost, 0);

@@ -1,5 +1,6 @@
 // A GEMM on a device: its types and epilogue as the kernels number them, and the accesses that alignment allows.
 #include "context.hpp"
+#include "kernel_step.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -10,39 +11,9 @@ namespace {
 
 constexpr std::uint32_t kMostWide = 8;  // elements; matmul_coopmat may load more one-byte elements at once
 
-std::uint32_t type_code(DType type) {
-  switch (type) {
-    case DType::f16:
-      return SECTILE_TYPE_F16;
-    case DType::bf16:
-      return SECTILE_TYPE_BF16;
-    case DType::i8:
-      return SECTILE_TYPE_I8;
-    case DType::i32:
-      return SECTILE_TYPE_I32;
-    default:
-      return SECTILE_TYPE_F32;
-  }
-}
-
-// The kernels are told the enumeration's numbers.
-static_assert(static_cast<int>(Activation::relu) == SECTILE_ACTIVATION_RELU);
-static_assert(static_cast<int>(Activation::silu) == SECTILE_ACTIVATION_SILU);
-static_assert(static_cast<int>(Activation::leaky_relu) == SECTILE_ACTIVATION_LEAKY_RELU);
-static_assert(static_cast<int>(Activation::clamp) == SECTILE_ACTIVATION_CLAMP);
-static_assert(static_cast<int>(Activation::tanh) == SECTILE_ACTIVATION_TANH);
-
+// The bits of the epilogue, and those of the rest of a GEMM.
 std::uint32_t epilogue_of(const Gemm& p) {
-  std::uint32_t bits = static_cast<std::uint32_t>(p.activation) << GEMM_EPILOGUE_ACTIVATION_SHIFT;
-  if (p.activation_last) bits |= GEMM_EPILOGUE_ACTIVATION_LAST;
-  if (p.beta != 0) bits |= p.c_is_d ? GEMM_EPILOGUE_C_IS_D : GEMM_EPILOGUE_C;
-  if (p.bias != PerAxis::none) bits |= p.bias == PerAxis::row ? GEMM_EPILOGUE_BIAS_ROW : GEMM_EPILOGUE_BIAS_COLUMN;
-  if (p.scale != PerAxis::none) bits |= p.scale == PerAxis::row ? GEMM_EPILOGUE_SCALE_ROW : GEMM_EPILOGUE_SCALE_COLUMN;
-  if (p.residual) bits |= GEMM_EPILOGUE_RESIDUAL;
-  if (p.a_scale) bits |= GEMM_EPILOGUE_A_SCALE;
-  if (p.batch > 1) bits |= GEMM_EPILOGUE_BATCHED;
-  if (p.vectors_batched) bits |= GEMM_EPILOGUE_VECTOR_BATCHED;
-  return bits;
+  return epilogue_bits(p) | (p.a_scale ? GEMM_EPILOGUE_A_SCALE : 0u) | (p.batch > 1 ? GEMM_EPILOGUE_BATCHED : 0u);
 }
 
 std::shared_ptr<const GemmOperand> stored_matrix(const Gemm& gemm, bool b, std::uint32_t type) {
@@ -80,9 +51,7 @@ GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const E
   c.epilogue = epilogue_of(g);
   c.type = type_code(g.type);
   c.a_type = type_code(g.a_type);
-  c.b_type = g.b_format == WeightFormat::q4   ? SECTILE_TYPE_Q4
-             : g.b_format == WeightFormat::q8 ? SECTILE_TYPE_Q8
-                                              : type_code(g.b_type);
+  c.b_type = type_code(g.b_type, g.b_format);
   c.out_type = type_code(g.out);
   c.a = c.gathered_side(false) != nullptr ? gathered : stored_matrix(g, false, c.a_type);
   c.b = c.gathered_side(true) != nullptr ? gathered : stored_matrix(g, true, c.b_type);

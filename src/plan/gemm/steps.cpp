@@ -1,5 +1,6 @@
 // Makes the steps of a GEMM candidate: words, constants, addresses (shaders/gemm/gemm.abi.h).
 #include "steps.hpp"
+#include "kernel_step.hpp"
 #include "plan/activation.hpp"
 #include "step_words.hpp"
 
@@ -121,37 +122,23 @@ void add_reduce_words(StepWords& w, const GemmContext& c, const WordParts& parts
       .pack(w, constants_of(c, parts));
 }
 
-bool narrow(std::uint32_t type, std::uint32_t width) { return width * type_bytes(type) < 4; }
+KernelTypes types_of(const GemmContext& c, std::uint32_t out_type) { return {c.type, c.a_type, c.b_type, out_type}; }
+KernelWidths widths_of(const GemmConfig& d) { return {d.width_a, d.width_b, d.width_d}; }
 
 std::string variant_of(const GemmContext& c, const GemmConfig& d, const WordParts& parts, std::uint32_t out_type) {
   if (d.narrow) return d.base;
-  const auto half = [](std::uint32_t type) { return type == SECTILE_TYPE_F16 || type == SECTILE_TYPE_BF16; };
-  const bool half_bias = (parts.epilogue & (GEMM_EPILOGUE_BIAS_ROW | GEMM_EPILOGUE_BIAS_COLUMN)) != 0 && half(out_type);
-  const bool loads =
-      !parts.reduce && (narrow(c.a_type, d.width_a) || narrow(c.b_type, d.width_b) || c.b_type == SECTILE_TYPE_Q4);
-  return d.base + (loads || narrow(out_type, d.width_d) || half_bias ? ".narrow" : "");
+  return d.base + (needs_narrow(types_of(c, out_type), widths_of(d), parts.epilogue, !parts.reduce) ? ".narrow" : "");
 }
 
 void common_constants(Step& step, const GemmContext& c, const GemmConfig& d, const WordParts& parts,
                       std::uint32_t out_type) {
-  step.constants = {{SECTILE_SPEC_WORKGROUP, d.workgroup},
-                    {GEMM_SPEC_TYPE, c.type},
-                    {GEMM_SPEC_A_TYPE, c.a_type},
-                    {GEMM_SPEC_B_TYPE, c.b_type},
-                    {GEMM_SPEC_OUT_TYPE, out_type},
-                    {GEMM_SPEC_TRANS_A, c.gemm.transpose_a},
+  step.constants = {{GEMM_SPEC_TRANS_A, c.gemm.transpose_a},
                     {GEMM_SPEC_TRANS_B, c.gemm.transpose_b},
-                    {GEMM_SPEC_EPILOGUE, parts.epilogue},
-                    {GEMM_SPEC_WIDTH_A, d.width_a},
-                    {GEMM_SPEC_WIDTH_B, d.width_b},
-                    {GEMM_SPEC_WIDTH_D, d.width_d},
                     {GEMM_SPEC_GROUP_M, d.group_m},
                     {GEMM_SPEC_TILE_M, d.tile_m},
                     {GEMM_SPEC_TILE_N, d.tile_n},
                     {GEMM_SPEC_TILE_K, d.tile_k}};
-  const auto made = [&](std::uint32_t type) { return c.type == type || out_type == type; };
-  const std::uint32_t numbers = integer_numbers(c.profile, made(SECTILE_TYPE_F16), made(SECTILE_TYPE_BF16));
-  if (numbers != 0) step.constants.push_back({SECTILE_SPEC_NUMBERS, numbers});
+  add_constants(step, c.profile, d.workgroup, types_of(c, out_type), widths_of(d), parts.epilogue);
   d.own.append_to(step.constants);
   if (parts.gathered != nullptr) parts.gathered->constants(d.tile_k).append_to(step.constants);
 }
@@ -255,22 +242,9 @@ bool gemm_fits(const GemmContext& c, const GemmConfig& d, Refusal& refusal) {
   return narrow_accesses_fit(c, d, refusal);
 }
 
-namespace {
-
-// Bytes of an access that the kernel variant makes and the device lacks; 0 if it lacks none.
-std::uint32_t absent_access(const GemmContext& c, std::string_view variant) {
-  if (!variant.ends_with(".narrow")) return 0;
-  // The float kernels extract a byte from an access of two (NO_BYTES in shaders/lib/numbers.glsl).
-  if (!c.profile.storage16.value_or(false)) return 2;
-  return c.integer() && !c.profile.storage8.value_or(false) ? 1 : 0;
-}
-
-}  // namespace
-
 bool narrow_accesses_fit(const GemmContext& c, const GemmConfig& d, Refusal& refusal) {
   const WordParts parts{.epilogue = c.epilogue, .b_scale = false, .reduce = false};
-  const std::uint32_t absent = absent_access(c, variant_of(c, d, parts, c.out_type));
-  return absent == 0 || refusal.no("needs accesses of {}, which the device lacks", absent == 1 ? "1 byte" : "2 bytes");
+  return narrow_accesses_fit(c.profile, variant_of(c, d, parts, c.out_type), c.integer(), refusal);
 }
 
 std::int64_t gemm_columns(const GemmContext& c) noexcept {
@@ -315,8 +289,7 @@ Result<Step> product_step(const GemmContext& c, const GemmConfig& d, const WordP
   w.step.workgroup = {d.workgroup, 1, 1};
   w.step.required_subgroup_size = d.required_subgroup_size;
   w.step.workgroup_memory_bytes = d.staging.memory_bytes();
-  if (groups >= kMaxIds) return fail(ErrorKind::limit_exceeded, "workgroups", fmt::format("{}", groups), "2^31 - 1");
-  auto grid = fold_grid(groups, c.profile);
+  auto grid = kernel_grid(c.profile, groups);
   if (!grid) return std::unexpected(grid.error());
   w.step.grid = *grid;
   common_constants(w.step, c, d, parts, to.out_type);
@@ -368,13 +341,6 @@ Result<void> add_steps(std::vector<Step>& steps, const GemmContext& c, GemmConfi
 
 }  // namespace
 
-Result<Step> gemm_step(const GemmContext& c, const GemmConfig& d, std::uint64_t groups,
-                       std::span<const PlanOperand> operands) {
-  return product_step(c, d, parts_of(c),
-                      {{c.gemm.at.ldd, c.gemm.at.d_batch}, c.out_type, find_operand(operands, "d"), 0}, 0, groups,
-                      operands);
-}
-
 Result<std::vector<Step>> gemm_steps(const GemmContext& c, const GemmConfig& d, std::span<PlanOperand> operands,
                                      std::uint64_t& scratch_bytes) {
   std::vector<Step> steps;
@@ -399,7 +365,7 @@ Result<std::vector<Step>> gemm_steps(const GemmContext& c, const GemmConfig& d, 
 Result<std::vector<Step>> gemm_epilogue_alone(const GemmContext& c, std::span<PlanOperand> operands) {
   auto step = reduce_step(c, 0, operands, kNoOperand, 0);
   if (!step) return std::unexpected(step.error());
-  if (const std::uint32_t bytes = absent_access(c, step->kernel.variant); bytes != 0)
+  if (const std::uint32_t bytes = absent_access(c.profile, step->kernel.variant, c.integer()); bytes != 0)
     return fail(ErrorKind::unsupported, fmt::format("accesses of {} bytes on {}", bytes, c.profile.name), "absent",
                 "present");
   return std::vector<Step>{std::move(*step)};

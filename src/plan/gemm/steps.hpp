@@ -18,9 +18,6 @@ std::uint64_t gemm_scratch_bytes(const GemmContext& c, const GemmConfig& d) noex
 // last operand is the scratch; its size and `scratch_bytes` are raised to what the steps need.
 Result<std::vector<Step>> gemm_steps(const GemmContext& c, const GemmConfig& d, std::span<PlanOperand> operands,
                                      std::uint64_t& scratch_bytes);
-// The step of a kernel whose words are a GEMM's, with so many workgroups: without splits.
-Result<Step> gemm_step(const GemmContext& c, const GemmConfig& d, std::uint64_t groups,
-                       std::span<const PlanOperand> operands);
 // The steps for K = 0 and alpha = 0: the epilogue without a product.
 Result<std::vector<Step>> gemm_epilogue_alone(const GemmContext& c, std::span<PlanOperand> operands);
 
