@@ -21,11 +21,11 @@ uvec2 image_position(uint load) {
   return uvec2((lane / kChunksB + load / kS * kGroups) * kS + load % kS, lane % kChunksB);
 }
 
-Source first_of_image(Tile t) {
+Source start_of_image(Tile t) {
   locate_image(t);
   uint first = min(t.n + image_position(0u).y * kChunkElements, columns() - kChunkElements);
-  place = place_of(first, 0u);
-  place.taps &= place_of(first + kChunkElements - 1u, 0u).taps;
+  place = place_of_pixel(first, 0u);
+  place.taps &= place_of_pixel(first + kChunkElements - 1u, 0u).taps;
   place.at += kPadLeft;
   inside_image = 0u;
   return Source(image_base, 0u, 0u);
