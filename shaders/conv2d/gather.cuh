@@ -48,7 +48,8 @@ __device__ __forceinline__ uint64 image_base(const GemmPush& push, const Tile& t
 __device__ __forceinline__ uint channel_at(const GemmPush& push, uint c) {
   if (kBlock == 0u) return c;
   const uint plane = word(push, kAtHeight) * word(push, kAtWidth) * pixel_pitch(push);
-  return kBlock == 1u ? c * plane : c / kBlock * plane + c % kBlock;
+  const uint block = max(kBlock, 1u);     // NVRTC warns of a division by 0, even where nothing reaches it
+  return c / block * plane + c % block;
 }
 
 // ---- pixels
