@@ -24,7 +24,7 @@ uint first_channel;             // of the group, counted as x.scale and x.bias a
 
 Source start_of_image(Tile t) {
   locate_image(t);
-  first_channel = kImageSide == 0u ? t.batch * size_c() : 0u;
+  first_channel = kImageSide == 0u ? t.batch * group_inputs() : 0u;
   inside_image = 0u;
   uint first = kImageSide == 0u ? t.m : t.n, last = (kImageSide == 0u ? size_m() : columns()) - 1u;
   [[unroll]] for (uint i = 0u; i < kImageLoads; ++i) {

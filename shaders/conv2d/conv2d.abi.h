@@ -1,4 +1,4 @@
-// What the kernels of implicit-GEMM convolution add to a matmul's interface (gemm/gemm.abi.h): one operand of the
+// What the kernels of implicit-GEMM convolution add to a GEMM's interface (gemm/gemm.abi.h): one operand of the
 // product is not stored, but gathered from an image. im2col exists only as the address computation below.
 //
 // The product. IMAGE_SIDE 0: A is the image and B the weights; rows are output pixels (n, p, q) of all images, columns
@@ -6,7 +6,7 @@
 // channels, columns the output pixels (p, q) of an image, and batches are images (such a step has one group).
 // TRANS_A (side 0) or TRANS_B (side 1) says along which axis the image's runs lie, as for a stored operand: along K,
 // which is along channels, or along pixels; then they have one element, or 8 (conv2d_coopmat's variants ".p").
-// A matmul's lda (side 0) or ldb (side 1) is the image's pixel pitch: elements from a pixel to the next one of its row.
+// lda (side 0) or ldb (side 1) is the image's pixel pitch: elements from a pixel to the next one of its row.
 //
 // K is a flattened filter: ORDER_RSC k = (r * S + s) * C + c, ORDER_CRS k = (c * R + r) * S + s; C counts the group's.
 // Element (n, y, x, c) of the image is, in elements from the batch's address:
@@ -15,23 +15,8 @@
 // column); BLOCK 0: the channels are one block (NHWC).
 // Pixel (p, q) reads y = p * stride_h - pad_top + r * dilation_h and x likewise; outside 0..H-1, 0..W-1 the value is 0.
 //
-// With PROLOGUE bits the addresses of x.scale and x.bias follow a matmul's addresses (a.scale is the last of them, and
-// such a step has none), 2 words each, before the activation's parameters, so that they are among the words that are
-// always pushed. On side 0 a group's
-// values begin at element batch * C of both.
-// The other words follow a matmul's words:
-//   H, W
-//   pad_top | pad_left << 16            at most 65535 each, as are strides and dilations
-//   C, multiplier                       of the division by C
-//   Q, multiplier                       Q: width of the output
-//   shifts                              of these divisions: C, Q << 8, PQ << 16
-//   PQ, multiplier                      IMAGE_SIDE 0: pixels of an output image
-//   image pitch, 2 words                IMAGE_SIDE 0: low, high; elements
-//   stride_h | stride_w << 16
-//   dilation_h | dilation_w << 16
-//   first pixel                         IMAGE_SIDE 0: of row 0 of A, counted over all images. The addresses of D, C and
-//                                       the residual are at that row
-//   multiplier                          FLATTENED_BATCH: of the division by N, whose shift is << 16
+// With PROLOGUE bits the addresses of x.scale and x.bias (CONV2D_PROLOGUE_WORDS) follow a GEMM's; such a step has no
+// a.scale. On side 0 a group's values begin at element batch * C of both. CONV2D_GATHER_WORDS follow a GEMM's words.
 // UNIFORM 1: ORDER_RSC, C is a multiple of TILE_K and TILE_K of BLOCK, so a step of K lies in one element of the filter.
 // FLATTENED_BATCH 1 (with IMAGE_SIDE 1 and EPILOGUE_BATCHED): the columns of all images are one matrix's, N to an image, so that
 // a tile may have columns of several images. The batch strides are those of images.
@@ -42,8 +27,7 @@
 // image. With FLATTENED_BATCH so do the results, C, the residual and partial sums, and N * batches is less than 2^31.
 // Variants: conv2d_simt has matmul_simt's; conv2d_coopmat has matmul_coopmat's (no pipelined-l2: it prefetches stored
 // operands) with ".a" (IMAGE_SIDE 0), ".b" or ".p" (conv2d_coopmat.abi.h) behind, "f16.pipelined.a".
-// Divisions are of numbers below 2^31: (umulhi(n, multiplier) + n) >> shift (FastDivision in the planner). Those that
-// the push constants do not hold are specialization constants GEMM_SPEC_WORD0 and up, as a matmul's are.
+// Divisions are of numbers below 2^31: (umulhi(n, multiplier) + n) >> shift (FastDivision in the planner).
 #ifndef SECTILE_CONV2D_ABI_H
 #define SECTILE_CONV2D_ABI_H
 
@@ -72,5 +56,29 @@
 #define CONV2D_PROLOGUE_SCALE 1
 #define CONV2D_PROLOGUE_BIAS 2
 #define CONV2D_PROLOGUE_RELU 4
+
+#define CONV2D_PROLOGUE_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                            \
+  WORD_IF(address, x_scale_address, a_scale_address, (kPrologue & CONV2D_PROLOGUE_SCALE) != 0u, 0)       \
+  WORD_IF(address, x_bias_address, x_scale_address, (kPrologue & CONV2D_PROLOGUE_BIAS) != 0u, 0)
+
+// Heights before widths. *_multiplier: of the division by the word before it; its shift is in division_shifts: x by the
+// input channels of a group, y by Q, z by P * Q, which is N where columns are flattened. first_pixel: of row 0 of A,
+// counted over all images; the addresses of D, C and the residual are at that row. image_pitch: elements.
+#define CONV2D_GATHER_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                              \
+  WORD(uint, size_h, own)                                                                                \
+  WORD(uint, size_w, size_h)                                                                             \
+  WORD(u16x2, padding, size_w)                                                                           \
+  WORD(uint, group_inputs, padding)                                                                      \
+  WORD(uint, group_inputs_multiplier, group_inputs)                                                      \
+  WORD(uint, size_q, group_inputs_multiplier)                                                            \
+  WORD(uint, size_q_multiplier, size_q)                                                                  \
+  WORD(u8x2u16, division_shifts, size_q_multiplier)                                                      \
+  WORD_IF(uint, size_pq, division_shifts, kImageSide == 0u, 0)                                           \
+  WORD_IF(uint, size_pq_multiplier, size_pq, kImageSide == 0u, 0)                                        \
+  WORD_IF(uint64, image_pitch, size_pq_multiplier, kImageSide == 0u, 0)                                  \
+  WORD(u16x2, filter_stride, image_pitch)                                                                \
+  WORD(u16x2, dilation, filter_stride)                                                                   \
+  WORD_IF(uint, first_pixel, dilation, kImageSide == 0u, 0)                                              \
+  WORD_IF(uint, size_n_multiplier, first_pixel, kFlattenedBatch != 0u, 0)
 
 #endif

@@ -1,6 +1,9 @@
 // What all kernels of a convolution share: the filter, the order of elements in an image, and the prologue.
-// Include after gemm/gemm.cuh, with CONV2D defined.
+// Include after gemm/base.cuh.
 
+constexpr uint kHasXScale = (kPrologue & CONV2D_PROLOGUE_SCALE) != 0u ? 1u : 0u;
+constexpr uint kHasXBias = (kPrologue & CONV2D_PROLOGUE_BIAS) != 0u ? 1u : 0u;
+constexpr uint kAtEnd = activation_end + SECTILE_SIZE(GEMM_WORDS);   // the words after a GEMM's
 constexpr uint kR = sectile_constant(CONV2D_SPEC_R, 1u);
 constexpr uint kS = sectile_constant(CONV2D_SPEC_S, 1u);
 constexpr uint kBlock = sectile_constant(CONV2D_SPEC_BLOCK, 0u);
@@ -17,8 +20,8 @@ __device__ __forceinline__ void convert_x(const GemmPush& push, const uint type,
 #pragma unroll
   for (uint i = 0u; i < MAX_RUN; ++i) {
     if (i >= width) continue;
-    if (kHasXScale != 0u) v[i] *= load_float(word2(push, kAtXScale), channel + i);
-    if (kHasXBias != 0u) v[i] += load_float(word2(push, kAtXBias), channel + i);
+    if (kHasXScale != 0u) v[i] *= load_float(x_scale_address(push), channel + i);
+    if (kHasXBias != 0u) v[i] += load_float(x_bias_address(push), channel + i);
     if ((kPrologue & CONV2D_PROLOGUE_RELU) != 0u) v[i] = relu(v[i]);
     if (kPrologue != 0u || type != kType) v[i] = rounded_to(kType, v[i]);
     if (!inside) v[i] = 0.0f;

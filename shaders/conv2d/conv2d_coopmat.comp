@@ -21,13 +21,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "gemm/coopmat_types.glsl"
-#define CONV2D
-#define GATHERED
+#include "conv2d/gathered.glsl"
 #include "gemm/gemm.glsl"
 #include "conv2d/conv2d_coopmat.abi.h"
 #include "gemm/epilogue.glsl"
 
-const uint kImageSide = IMAGE_SIDE;
 #include "conv2d/conv2d.glsl"
 #include "conv2d/gather.glsl"
 #include "gemm/coopmat_fetch.glsl"

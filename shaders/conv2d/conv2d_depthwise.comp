@@ -6,7 +6,7 @@
 // all outputs of the strip.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#define CONV2D
+#include "conv2d/prologue.glsl"
 #include "gemm/gemm.glsl"
 #include "conv2d/conv2d_depthwise.abi.h"
 #include "gemm/epilogue.glsl"
@@ -114,7 +114,7 @@ void add_row_of_any_stride(uvec2 image, uint row, uint x) {
 
 // The loop is tested at the bottom: lavapipe executes loads at uniform addresses once more after a top-tested loop.
 void convolve(Outputs o) {
-  uvec2 image = batch_address(push.a, kAType, o.image, kAtBatchA);
+  uvec2 image = batch_address(push.a, kAType, o.image, a_batch());
   uint x = o.q * filter_stride().y - padding().y, r = 0u;
   do {
     uint y = o.p * filter_stride().x - padding().x + r * dilation().x;

@@ -4,8 +4,8 @@
 // Groups of one input channel: an invocation computes STRIP adjacent outputs of a row for CHANNELS adjacent output
 // channels. It keeps a row of the filter in registers. With the usual strides each input of the row is loaded once, for
 // all outputs of the strip.
-#define CONV2D
 #include "lib/cuda.cuh"
+#include "conv2d/prologue.cuh"
 #include "gemm/gemm.cuh"
 #include "conv2d/conv2d_depthwise.abi.h"
 #include "gemm/epilogue.cuh"
@@ -120,11 +120,11 @@ __device__ __forceinline__ bool locate_outputs(const GemmPush& push, Outputs& ou
 }
 
 // Address of an element of the result, or of an operand that is laid out as it.
-__device__ __forceinline__ uint64 address_in(const GemmPush& push, uint64 base, const uint at_batch, uint pitch,
+__device__ __forceinline__ uint64 address_in(const GemmPush& push, uint64 base, uint64 image_pitch, uint pitch,
                                              const Outputs& out) {
   const uint pixel = out.p * out_width(push) + out.q;
   const uint at = pixel * pitch + (kBlock == 0u ? out.k : out.k * (size_m(push) * out_width(push) * pitch));
-  return batch_address(push, base, kOutType, out.image, at_batch) + bytes_of(kOutType, at);
+  return batch_address(base, kOutType, out.image, image_pitch) + bytes_of(kOutType, at);
 }
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ GemmPush push) {
@@ -134,7 +134,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
 #pragma unroll
   for (uint i = 0u; i < kStrip * kChannels; ++i) acc[i] = 0;
   const uint x = out.q * stride_w(push) - pad_left(push);
-  Inputs in = {batch_address(push, address_of(push.a), kAType, out.image, kAtBatchA), 0u, out.k};
+  Inputs in = {batch_address(address_of(push.a), kAType, out.image, a_batch(push)), 0u, out.k};
 #pragma unroll 1
   for (uint r = 0u; r < kR; ++r) {
     const uint y = out.p * stride_h(push) - pad_top(push) + r * dilation_h(push);
@@ -147,10 +147,10 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
     else add_row_of_any_stride(push, in, filter, x, acc);
   }
 
-  Target g = {address_in(push, address_of(push.d), kAtBatchD, ldd(push), out), 0u, 0u, 0u, out.k, out.image};
+  Target g = {address_in(push, address_of(push.d), d_batch(push), ldd(push), out), 0u, 0u, 0u, out.k, out.image};
   g.c = g.residual = g.d;
-  if (kHasC != 0u) g.c = address_in(push, word2(push, kAtC), kAtBatchC, ldc(push), out);
-  if (kHasResidual != 0u) g.residual = address_in(push, word2(push, kAtResidual), kAtBatchR, ldr(push), out);
+  if (kHasC != 0u) g.c = address_in(push, c_address(push), c_batch(push), ldc(push), out);
+  if (kHasResidual != 0u) g.residual = address_in(push, residual_address(push), r_batch(push), ldr(push), out);
 #pragma unroll
   for (uint j = 0u; j < kStrip; ++j) {
     if (out.q + j >= out_width(push)) continue;

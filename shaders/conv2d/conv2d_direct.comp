@@ -5,7 +5,7 @@
 // fallback that takes every problem, and what faster kernels are compared with.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#define CONV2D
+#include "conv2d/prologue.glsl"
 #include "gemm/gemm.glsl"
 #include "conv2d/conv2d_direct.abi.h"
 #include "gemm/epilogue.glsl"
@@ -52,10 +52,10 @@ uvec2 element_of(const uint block, uint c, uint y, uint x, uint height, uint wid
   if (block == 0u) return sum(at, uvec2(c, 0u));
   return sum(sum(at, times(times(times(height, width), pitch), c / block)), uvec2(c % block, 0u));
 }
-// Offset of an image; its pitch is the two words from k on.
-uvec2 image_of(uint image, const uint k) {
-  uvec2 at = times(image, word(k));
-  if (kOffset64 != 0u) at.y += image * word(k + 1u);
+// Offset of an image.
+uvec2 image_of(uint image, uvec2 pitch) {
+  uvec2 at = times(image, pitch.x);
+  if (kOffset64 != 0u) at.y += image * pitch.y;
   return at;
 }
 
@@ -111,7 +111,7 @@ struct Output {
 acc_t convolved(Output o) {
   acc_t acc = acc_t(0);
   if (group_inputs() == 0u) return acc;
-  uvec2 image = image_of(o.image, kAtBatchA), step = dilation();
+  uvec2 image = image_of(o.image, a_batch()), step = dilation();
   uint y0 = o.p * filter_stride().x - padding().x, x0 = o.q * filter_stride().y - padding().y;
   uint first = o.k / group_outputs() * group_inputs(), c = 0u;
   do {
@@ -129,9 +129,9 @@ acc_t convolved(Output o) {
   return acc;
 }
 
-// The element's offset in Y, C or the residual; `batch`: where the image pitch is.
-uvec2 result_at(Output o, uint pitch, const uint batch) {
-  return sum(image_of(o.image, batch), element_of(kOutBlock, o.k, o.p, o.q, size_p(), size_q(), pitch));
+// The element's offset in Y, C or the residual.
+uvec2 result_at(Output o, uint pitch, uvec2 image_pitch) {
+  return sum(image_of(o.image, image_pitch), element_of(kOutBlock, o.k, o.p, o.q, size_p(), size_q(), pitch));
 }
 float result_value(uvec2 base, uvec2 at) {
   float v[MAX_RUN];
@@ -142,21 +142,21 @@ float result_value(uvec2 base, uvec2 at) {
 // Applies the epilogue to the sum. Yields the element's bits.
 uint finished_bits(Output o, uvec2 at, acc_t acc) {
   Target vectors;
-  vectors.bias = word2(kAtBias);
-  vectors.scale = word2(kAtScale);
+  vectors.bias = bias_address();
+  vectors.scale = scale_address();
   uvec2 residual_at = uvec2(0u);
-  if (kHasResidual != 0u) residual_at = result_at(o, word(kAtLdr), kAtBatchR);
+  if (kHasResidual != 0u) residual_at = result_at(o, ldr(), r_batch());
 #ifdef INTEGER
   if (kOutType == SECTILE_TYPE_I32) {
     int residual = 0;
-    if (kHasResidual != 0u) residual = int(load_element(word2(kAtResidual), kOutType, residual_at).x);
+    if (kHasResidual != 0u) residual = int(load_element(residual_address(), kOutType, residual_at).x);
     return uint(finished_int(vectors, acc, 0u, o.k, residual));
   }
 #endif
   float c = 0.0, residual = 0.0;
-  if (kHasC != 0u) c = result_value(word2(kAtC), result_at(o, ldc(), kAtBatchC));
+  if (kHasC != 0u) c = result_value(c_address(), result_at(o, ldc(), c_batch()));
   if (kHasCIsD != 0u) c = result_value(push.d, at);
-  if (kHasResidual != 0u) residual = result_value(word2(kAtResidual), residual_at);
+  if (kHasResidual != 0u) residual = result_value(residual_address(), residual_at);
   float v = finished(vectors, acc, 0u, o.k, c, residual);
   return kOutType == SECTILE_TYPE_F32 ? floatBitsToUint(v) : pack_pair(kOutType, v, 0.0) & 0xffffu;
 }
@@ -172,7 +172,7 @@ void main() {
   o.k += divide(number, blocks) * inner;
   o.image = number.x;
   if (o.image >= batches() || number.y != 0u) return;
-  uvec2 at = result_at(o, ldd(), kAtBatchD);
+  uvec2 at = result_at(o, ldd(), d_batch());
   uint bits = 0u;                     // surplus channels are zero bits
   if (o.k < output_channels()) bits = finished_bits(o, at, convolved(o));
   uvec2 base = kOffset64 != 0u ? add64(push.d, bytes_of(kOutType, at)) : push.d;

@@ -3,8 +3,8 @@
 //! variant i8.narrow -DINTEGER
 // Each invocation sums the products of one element of the result, with operands loaded from global memory one element at
 // a time. It is the fallback that takes every problem.
-#define CONV2D
 #include "lib/cuda.cuh"
+#include "conv2d/prologue.cuh"
 #include "gemm/gemm.cuh"
 #include "conv2d/conv2d_direct.abi.h"
 #include "gemm/epilogue.cuh"
@@ -89,13 +89,13 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   const uint pixel = uint(divided(in_block, channels)), k = block * channels + uint(in_block - uint64(pixel) * channels);
 
   const uint64 at = element_of_image(kOutBlock, k, pixel, pixels, ldd(push));
-  const uint64 address = batch_address(push, address_of(push.d), kOutType, t.batch, kAtBatchD);
+  const uint64 address = batch_address(address_of(push.d), kOutType, t.batch, d_batch(push));
   if (k >= size_n(push)) {   // the last block's surplus
     store_raw(address + bytes_of(kOutType, at), 0u, bytes_of_type(kOutType), {});
     return;
   }
   acc_t run[MAX_RUN] = {};
-  const uint64 image = batch_address(push, address_of(push.a), kAType, t.batch, kAtBatchA);
+  const uint64 image = batch_address(address_of(push.a), kAType, t.batch, a_batch(push));
   const uint p = pixel / out_width(push);
   run[0] = sum_products(push, image, k, p, pixel - p * out_width(push));
 
@@ -103,10 +103,10 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   Target g = {address + bytes_of(kOutType, at), 0u, 0u, 0u, k, t.batch};
   g.c = g.residual = g.d;
   if (kHasC != 0u)
-    g.c = batch_address(push, word2(push, kAtC), kOutType, t.batch, kAtBatchC) +
+    g.c = batch_address(c_address(push), kOutType, t.batch, c_batch(push)) +
           bytes_of(kOutType, element_of_image(kOutBlock, k, pixel, pixels, ldc(push)));
   if (kHasResidual != 0u)
-    g.residual = batch_address(push, word2(push, kAtResidual), kOutType, t.batch, kAtBatchR) +
+    g.residual = batch_address(residual_address(push), kOutType, t.batch, r_batch(push)) +
                  bytes_of(kOutType, element_of_image(kOutBlock, k, pixel, pixels, ldr(push)));
   store_run(push, g, 0u, k, run);
 }

@@ -6,7 +6,7 @@
 // times as long, so each input is multiplied with the weights of all channels.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#define CONV2D
+#include "conv2d/prologue.glsl"
 #include "gemm/gemm.glsl"
 #include "conv2d/conv2d_lanes.abi.h"
 #include "gemm/epilogue.glsl"
@@ -107,7 +107,7 @@ void add_products(Outputs o, uint c, uint r, uint s) {
 // The loop over channels is the innermost one: where inputs lie is then computed once for all of them. Loops are tested
 // at the bottom: lavapipe executes loads at uniform addresses once more after a top-tested loop.
 void convolve(Outputs o) {
-  uvec2 image = batch_address(push.a, kAType, o.image, kAtBatchA);
+  uvec2 image = batch_address(push.a, kAType, o.image, a_batch());
   uint y = o.p * filter_stride().x - padding().x, r = 0u;
   do {
     uint x = o.q * filter_stride().y - padding().y, s = 0u;
@@ -143,7 +143,7 @@ void store_output(Outputs o, Target g, uint j, uint i) {
   float c = 0.0, residual = 0.0;
   if (kHasC != 0u) c = result_value(g.c, result_at(o, j, k, ldc()));
   if (kHasCIsD != 0u) c = result_value(g.d, at);
-  if (kHasResidual != 0u) residual = result_value(g.residual, result_at(o, j, k, word(kAtLdr)));
+  if (kHasResidual != 0u) residual = result_value(g.residual, result_at(o, j, k, ldr()));
   float v = finished(g, acc[j][i], 0u, k, c, residual);
   store_bits(g, at, kOutType == SECTILE_TYPE_F32 ? floatBitsToUint(v) : pack_pair(kOutType, v, 0.0) & 0xffffu);
 }

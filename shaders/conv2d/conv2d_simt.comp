@@ -11,13 +11,11 @@
 #ifdef DOT
 #extension GL_EXT_integer_dot_product : require
 #endif
-#define CONV2D
-#define GATHERED
+#include "conv2d/gathered.glsl"
 #include "gemm/gemm.glsl"
 #include "conv2d/conv2d_simt.abi.h"
 #include "gemm/epilogue.glsl"
 
-layout(constant_id = CONV2D_SPEC_IMAGE_SIDE) const uint kImageSide = 0u;
 #include "conv2d/conv2d.glsl"
 #include "conv2d/gather.glsl"
 #include "gemm/simt_fetch.glsl"

@@ -6,14 +6,11 @@
 //! variant i8.dot.narrow -DINTEGER -DDOT
 // Implicit GEMM: matmul_simt with one operand gathered from an image as it is loaded. Bounds of the image, padding and
 // the prologue are decided there alone; products, store and epilogue are matmul's.
-#define CONV2D
-#define GATHERED
 #include "lib/cuda.cuh"
+#include "conv2d/gathered.cuh"
 #include "gemm/gemm.cuh"
 #include "conv2d/conv2d_simt.abi.h"
 #include "gemm/epilogue.cuh"
-
-constexpr uint kImageSide = sectile_constant(CONV2D_SPEC_IMAGE_SIDE, 0u);
 #include "conv2d/conv2d.cuh"
 #include "conv2d/gather.cuh"
 #include "gemm/simt_fetch.cuh"

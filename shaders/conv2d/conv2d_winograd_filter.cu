@@ -1,8 +1,8 @@
 //! variant f32
 //! variant f32.narrow
 // Winograd convolution, the weights: U = G w G^T for each filter of 3x3. conv2d_winograd.abi.h has the method.
-#define CONV2D
 #include "lib/cuda.cuh"
+#include "conv2d/prologue.cuh"
 #include "gemm/gemm.cuh"
 #include "conv2d/conv2d_winograd.abi.h"
 #include "conv2d/conv2d.cuh"

@@ -3,7 +3,7 @@
 // Winograd convolution, the image: V = B^T x B for each channel of each tile. conv2d_winograd.abi.h has the method.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#define CONV2D
+#include "conv2d/prologue.glsl"
 #include "gemm/gemm.glsl"
 #include "conv2d/conv2d_winograd.abi.h"
 #include "conv2d/conv2d.glsl"
@@ -57,7 +57,7 @@ void main() {
   uvec2 pad = halves(word(kAtImage + 2u));
   // Rows and columns before the first one wrap around to numbers that are not inside either.
   uint top = place.p - pad.x, left = place.q - pad.y;
-  uvec2 image = batch_address(push.a, kAType, place.image, kAtBatchA);
+  uvec2 image = batch_address(push.a, kAType, place.image, a_batch());
   if (exists) load_prologue(c);
   [[unroll]] for (uint r = 0u; r < 4u; ++r) {
     [[unroll]] for (uint s = 0u; s < 4u; ++s) {

@@ -1,8 +1,8 @@
 //! variant f32
 //! variant f32.narrow
 // Winograd convolution, the image: V = B^T x B for each channel of each tile. conv2d_winograd.abi.h has the method.
-#define CONV2D
 #include "lib/cuda.cuh"
+#include "conv2d/prologue.cuh"
 #include "gemm/gemm.cuh"
 #include "conv2d/conv2d_winograd.abi.h"
 #include "conv2d/conv2d.cuh"
@@ -34,7 +34,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   const TilePlace place = place_of_tile(exists ? tile : 0u, size_m(push), size_n(push));
   // Rows and columns before the first one wrap around to numbers that are not inside either.
   const uint top = place.p - low_half(word(push, kAtEnd + 2u)), left = place.q - high_half(word(push, kAtEnd + 2u));
-  const uint64 image = batch_address(push, address_of(push.a), kAType, place.image, kAtBatchA);
+  const uint64 image = batch_address(address_of(push.a), kAType, place.image, a_batch(push));
   float x[16u * kChannels];           // the tile's inputs, row by row
 #pragma unroll
   for (uint r = 0u; r < 4u; ++r)

@@ -3,7 +3,7 @@
 // Winograd convolution, the result: A^T s A for each tile, and the epilogue. conv2d_winograd.abi.h has the method.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#define CONV2D
+#include "conv2d/prologue.glsl"
 #include "gemm/gemm.glsl"
 #include "conv2d/conv2d_winograd.abi.h"
 #include "gemm/epilogue.glsl"

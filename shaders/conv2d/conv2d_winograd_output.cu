@@ -1,8 +1,8 @@
 //! variant f32
 //! variant f32.narrow
 // Winograd convolution, the result: A^T s A for each tile, and the epilogue. conv2d_winograd.abi.h has the method.
-#define CONV2D
 #include "lib/cuda.cuh"
+#include "conv2d/prologue.cuh"
 #include "gemm/gemm.cuh"
 #include "conv2d/conv2d_winograd.abi.h"
 #include "gemm/epilogue.cuh"
@@ -23,10 +23,10 @@ __device__ __forceinline__ void transform(float* v, const uint step) {
 
 // The image of the result as a matrix.
 __device__ __forceinline__ Target target_of_image(const GemmPush& push, uint image) {
-  Target g = {batch_address(push, address_of(push.d), kOutType, image, kAtBatchD), 0u, 0u, 0u, 0u, image};
+  Target g = {batch_address(address_of(push.d), kOutType, image, d_batch(push)), 0u, 0u, 0u, 0u, image};
   g.c = g.residual = g.d;
-  if (kHasC != 0u) g.c = batch_address(push, word2(push, kAtC), kOutType, image, kAtBatchC);
-  if (kHasResidual != 0u) g.residual = batch_address(push, word2(push, kAtResidual), kOutType, image, kAtBatchR);
+  if (kHasC != 0u) g.c = batch_address(c_address(push), kOutType, image, c_batch(push));
+  if (kHasResidual != 0u) g.residual = batch_address(residual_address(push), kOutType, image, r_batch(push));
   return g;
 }
 

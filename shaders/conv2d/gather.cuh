@@ -1,5 +1,5 @@
 // The image as an operand of a product (conv2d/conv2d.abi.h): where an invocation's pixels lie, and what an element of
-// the filter (a tap) adds. Include after conv2d/conv2d.cuh; the kernel defines kImageSide.
+// the filter (a tap) adds. Include after conv2d/conv2d.cuh.
 // What belongs to a pixel is computed before the loop over K, what belongs to K once a step or once an item. Whether a
 // tap of a pixel is inside the image is one bit for each row and each column of the filter.
 
@@ -9,45 +9,30 @@ constexpr uint kUniform = sectile_constant(CONV2D_SPEC_UNIFORM, 0u);
 constexpr uint kImageType = kImageSide == 0u ? kAType : kBType, kImageWidth = kImageSide == 0u ? kWidthA : kWidthB;
 constexpr bool kImageAlongK = kImageSide == 0u ? kTransA == 0u : kTransB != 0u;      // runs lie along channels
 
-// Offsets in the word stream; a divisor's multiplier stands after it.
-constexpr uint kAtHeight = kAtEnd, kAtWidth = kAtEnd + 1u;
-constexpr uint kAtPads = kAtEnd + 2u;                     // top, left
-constexpr uint kAtChannels = kAtEnd + 3u;
-constexpr uint kAtOutWidth = kAtEnd + 5u;
-constexpr uint kAtShifts = kAtEnd + 7u;
-constexpr uint kAtPixels = kAtEnd + 8u;                   // of an output image; IMAGE_SIDE 0
-constexpr uint kAtImagePitch = kAtEnd + 10u;              // IMAGE_SIDE 0
-constexpr uint kAtStrides = kAtEnd + (kImageSide == 0u ? 12u : 8u);
-constexpr uint kAtDilations = kAtStrides + 1u;
-constexpr uint kAtFirstPixel = kAtStrides + 2u;           // of row 0; IMAGE_SIDE 0
-
 __device__ __forceinline__ uint pixel_pitch(const GemmPush& push) { return kImageSide == 0u ? lda(push) : ldb(push); }
 
-// n / word(at), for n below 2^31; `shift`: position of the shift in its word.
-__device__ __forceinline__ uint divided(const GemmPush& push, uint n, const uint at, const uint shift) {
-  return (__umulhi(n, word(push, at + 1u)) + n) >> ((word(push, kAtShifts) >> shift) & 31u);
-}
-__device__ __forceinline__ uint image_of(const GemmPush& push, uint pixel) {
-  return divided(push, pixel, kAtPixels, 16u);
+// The image that has a pixel, counted over all, on side 0.
+__device__ __forceinline__ uint image_of_pixel(const GemmPush& push, uint pixel) {
+  return fast_quotient(pixel, size_pq_multiplier(push), division_shifts(push).z);
 }
 // The image that has the tile's first pixel, counted from the batch's address; with flattened columns, from the
 // operand's. Its first element is always there.
 __device__ __forceinline__ uint first_image(const GemmPush& push, const Tile& t) {
-  if (kImageSide == 0u) return image_of(push, word(push, kAtFirstPixel) + t.m);
-  return kFlattenedBatch != 0u ? image_of_column(push, t.n) : 0u;
+  if (kImageSide == 0u) return image_of_pixel(push, first_pixel(push) + t.m);
+  return kFlattenedBatch != 0u ? batch_of_column(push, t.n) : 0u;
 }
 __device__ __forceinline__ uint64 image_base(const GemmPush& push, const Tile& t) {
   if (kImageSide == 0u)
-    return batch_address(push, address_of(push.a), kAType, t.batch, kAtBatchA) +
-           bytes_of(kAType, first_image(push, t) * word2(push, kAtImagePitch));
-  return batch_address(push, address_of(push.b), kBType, kFlattenedBatch != 0u ? first_image(push, t) : t.batch,
-                       kAtBatchB);
+    return batch_address(address_of(push.a), kAType, t.batch, a_batch(push)) +
+           bytes_of(kAType, first_image(push, t) * image_pitch(push));
+  return batch_address(address_of(push.b), kBType, kFlattenedBatch != 0u ? first_image(push, t) : t.batch,
+                       b_batch(push));
 }
 
 // Channel c's distance from channel 0.
 __device__ __forceinline__ uint channel_at(const GemmPush& push, uint c) {
   if (kBlock == 0u) return c;
-  const uint plane = word(push, kAtHeight) * word(push, kAtWidth) * pixel_pitch(push);
+  const uint plane = size_h(push) * size_w(push) * pixel_pitch(push);
   const uint block = max(kBlock, 1u);     // NVRTC warns of a division by 0, even where nothing reaches it
   return c / block * plane + c % block;
 }
@@ -63,26 +48,26 @@ struct Place {
 __device__ __forceinline__ Place place_of_pixel(const GemmPush& push, const Tile& t, uint pixel, uint k) {
   Place place = {kUniform != 0u ? channel_at(push, k) : 0u, 0u};
   if (kImageSide == 0u) {
-    pixel += word(push, kAtFirstPixel);
-    const uint image = image_of(push, pixel);
-    pixel -= image * word(push, kAtPixels);
-    place.at += (image - first_image(push, t)) * word(push, kAtImagePitch);
+    pixel += first_pixel(push);
+    const uint image = image_of_pixel(push, pixel);
+    pixel -= image * size_pq(push);
+    place.at += (image - first_image(push, t)) * uint(image_pitch(push));
   } else if (kFlattenedBatch != 0u) {
-    const uint image = image_of_column(push, pixel);
+    const uint image = batch_of_column(push, pixel);
     pixel -= image * size_n(push);
-    place.at += (image - first_image(push, t)) * word(push, kAtBatchB);
+    place.at += (image - first_image(push, t)) * uint(b_batch(push));
   }
-  const uint p = divided(push, pixel, kAtOutWidth, 8u), q = pixel - p * word(push, kAtOutWidth);
-  const uint y = p * low_half(word(push, kAtStrides)) - low_half(word(push, kAtPads));
-  const uint x = q * high_half(word(push, kAtStrides)) - high_half(word(push, kAtPads));
-  place.at += (y * word(push, kAtWidth) + x) * pixel_pitch(push);
+  const uint p = fast_quotient(pixel, size_q_multiplier(push), division_shifts(push).y), q = pixel - p * size_q(push);
+  const uint y = p * filter_stride(push).x - padding(push).x;
+  const uint x = q * filter_stride(push).y - padding(push).y;
+  place.at += (y * size_w(push) + x) * pixel_pitch(push);
   // What lies before the image wraps to large numbers.
 #pragma unroll
   for (uint r = 0u; r < kR; ++r)
-    place.taps |= y + r * low_half(word(push, kAtDilations)) < word(push, kAtHeight) ? 1u << r : 0u;
+    place.taps |= y + r * dilation(push).x < size_h(push) ? 1u << r : 0u;
 #pragma unroll
   for (uint s = 0u; s < kS; ++s)
-    place.taps |= x + s * high_half(word(push, kAtDilations)) < word(push, kAtWidth) ? 1u << (kR + s) : 0u;
+    place.taps |= x + s * dilation(push).y < size_w(push) ? 1u << (kR + s) : 0u;
   return place;
 }
 
@@ -98,8 +83,8 @@ __device__ __forceinline__ Tap tap_of(const GemmPush& push, uint k) {
   uint r, s;
   Tap tap;
   if (kFilterOrder == CONV2D_ORDER_RSC) {
-    const uint rs = kR * kS == 1u ? 0u : divided(push, k, kAtChannels, 0u);
-    tap.c = k - rs * word(push, kAtChannels);
+    const uint rs = kR * kS == 1u ? 0u : fast_quotient(k, group_inputs_multiplier(push), division_shifts(push).x);
+    tap.c = k - rs * group_inputs(push);
     r = rs / kS;
     s = rs - r * kS;
   } else {
@@ -108,8 +93,8 @@ __device__ __forceinline__ Tap tap_of(const GemmPush& push, uint k) {
     tap.c = rest / kR;
     r = rest - tap.c * kR;
   }
-  const uint y = r * low_half(word(push, kAtDilations)), x = s * high_half(word(push, kAtDilations));
-  tap.at = (y * word(push, kAtWidth) + x) * pixel_pitch(push) + channel_at(push, tap.c);
+  const uint y = r * dilation(push).x, x = s * dilation(push).y;
+  tap.at = (y * size_w(push) + x) * pixel_pitch(push) + channel_at(push, tap.c);
   tap.bits = 1u << r | 1u << (kR + s);
   return tap;
 }

@@ -7,20 +7,11 @@ layout(constant_id = CONV2D_SPEC_UNIFORM) const uint kUniform = 0u;
 
 const uint kImageType = kImageSide == 0u ? kAType : kBType, kImageWidth = kImageSide == 0u ? kWidthA : kWidthB;
 const bool kImageAlongK = kImageSide == 0u ? kTransA == 0u : kTransB != 0u;      // runs lie along channels
-const uint kAtFilter = kAtImage + (kImageSide == 0u ? 12u : 8u);      // strides and dilations
 
-uint size_h() { return word(kAtImage); }
-uint size_w() { return word(kAtImage + 1u); }
-uint size_c() { return word(kAtImage + 3u); }
-uint first_pixel() { return word(kAtImage + 14u); }      // of row 0, on side 0
 uint pixel_pitch() { return kImageSide == 0u ? lda() : ldb(); }
 
-// Divides n by the number whose multiplier is word k; `which`: its shift is byte `which` of the word of shifts.
-uint divided(uint n, const uint k, const uint which) {
-  uint high, low;
-  umulExtended(n, word(k), high, low);
-  return (high + n) >> ((word(kAtImage + 7u) >> (8u * which)) & 31u);
-}
+// The image that has a pixel, counted over all, on side 0.
+uint image_of_pixel(uint pixel) { return fast_quotient(pixel, size_pq_multiplier(), division_shifts().z); }
 
 // ---- pixels
 
@@ -40,13 +31,14 @@ uint channel_at(uint c) {
 }
 
 void locate_image(Tile t) {
-  first_image = kFlattenedBatch != 0u ? image_of_column(t.n) : 0u;
-  image_base = kImageSide == 0u ? batch_address(push.a, kAType, t.batch, kAtBatchA)
-                                : batch_address(push.b, kBType, kFlattenedBatch != 0u ? first_image : t.batch, kAtBatchB);
+  first_image = kFlattenedBatch != 0u ? batch_of_column(t.n) : 0u;
+  image_base = kImageSide == 0u ? batch_address(push.a, kAType, t.batch, a_batch())
+                                : batch_address(push.b, kBType, kFlattenedBatch != 0u ? first_image : t.batch,
+                                                b_batch());
   if (kImageSide != 0u) return;
-  first_image = divided(first_pixel() + t.m, kAtImage + 9u, 2u);
-  uvec2 elements = product64(first_image, word(kAtImage + 10u));
-  elements.y += first_image * word(kAtImage + 11u);
+  first_image = image_of_pixel(first_pixel() + t.m);
+  uvec2 elements = product64(first_image, image_pitch().x);
+  elements.y += first_image * image_pitch().y;
   image_base = add64(image_base, bytes_of(kAType, elements));
 }
 
@@ -56,16 +48,16 @@ Place place_of_pixel(uint pixel, uint k) {
   place.at = kUniform != 0u ? channel_at(k) : 0u;
   if (kImageSide == 0u) {
     pixel += first_pixel();
-    uint image = divided(pixel, kAtImage + 9u, 2u);
-    pixel -= image * word(kAtImage + 8u);
-    place.at += (image - first_image) * word(kAtImage + 10u);
+    uint image = image_of_pixel(pixel);
+    pixel -= image * size_pq();
+    place.at += (image - first_image) * image_pitch().x;
   } else if (kFlattenedBatch != 0u) {
-    uint image = image_of_column(pixel);
+    uint image = batch_of_column(pixel);
     pixel -= image * size_n();
-    place.at += (image - first_image) * word(kAtBatchB);
+    place.at += (image - first_image) * b_batch().x;
   }
-  uint p = divided(pixel, kAtImage + 6u, 1u), q = pixel - p * word(kAtImage + 5u);
-  uvec2 pad = halves(word(kAtImage + 2u)), stride = halves(word(kAtFilter)), step = halves(word(kAtFilter + 1u));
+  uint p = fast_quotient(pixel, size_q_multiplier(), division_shifts().y), q = pixel - p * size_q();
+  uvec2 pad = padding(), stride = filter_stride(), step = dilation();
   uint y = p * stride.x - pad.x, x = q * stride.y - pad.y;
   place.at += (y * size_w() + x) * pixel_pitch();
   place.taps = 0u;
@@ -87,8 +79,8 @@ Tap tap_of(uint k) {
   uint r, s;
   Tap tap;
   if (kFilterOrder == CONV2D_ORDER_RSC) {
-    uint rs = kR * kS == 1u ? 0u : divided(k, kAtImage + 4u, 0u);
-    tap.c = k - rs * size_c();
+    uint rs = kR * kS == 1u ? 0u : fast_quotient(k, group_inputs_multiplier(), division_shifts().x);
+    tap.c = k - rs * group_inputs();
     r = rs / kS;
     s = rs - r * kS;
   } else {
@@ -97,7 +89,7 @@ Tap tap_of(uint k) {
     tap.c = rest / kR;
     r = rest - tap.c * kR;
   }
-  uvec2 step = halves(word(kAtFilter + 1u));
+  uvec2 step = dilation();
   tap.at = (r * step.x * size_w() + s * step.y) * pixel_pitch() + channel_at(tap.c);
   tap.bits = (1u << r) | (1u << (kR + s));
   return tap;

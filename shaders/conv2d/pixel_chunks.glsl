@@ -56,7 +56,7 @@ uvec4 load_image(Source s, uint load, uint k, uint left, const bool last) {
   uint row = image_position(load).x;
   uint item = (k + row) / kS, c = item / kR, r = item - c * kR;
   bool inside = ((place.taps >> r) & 1u) != 0u && (!last || row < left);
-  uint at = inside ? place.at + r * halves(word(kAtFilter + 1u)).x * size_w() * pixel_pitch() + channel_at(c) : 0u;
+  uint at = inside ? place.at + r * dilation().x * size_w() * pixel_pitch() + channel_at(c) : 0u;
   if (kNeedsBefore) {
     bool edge = inside && (place.taps & kHasBefore) != 0u;
     before[load] = load_raw(s.base, run_at(kImageType, edge ? at - 2u : at), 4u).x;

@@ -1,5 +1,5 @@
 // The loop of matmul_coopmat over steps of K: loads, products, store. Include after gemm/coopmat_fetch.glsl, and
-// (GATHERED) the kernel's own fetch.
+// (GATHERED_WORDS) the kernel's own fetch.
 
 const uint kFragsM = kSubM / kFragM, kFragsN = kSubN / kFragN, kProducts = kTileK / kFragK / kSliceK;
 coopmat<ACC, gl_ScopeSubgroup, kFragM, kFragN, gl_MatrixUseAccumulator> acc[kFragsM][kFragsN];

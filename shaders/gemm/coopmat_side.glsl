@@ -63,7 +63,7 @@ uvec4 fetch_stored_chunk(Source s, uint load, uint k, uint left, const bool last
   return words;
 }
 
-#ifndef GATHERED
+#ifndef GATHERED_WORDS
 // ---- what gemm/coopmat_stage.glsl knows of an operand
 
 Source start_of(Tile t) { return stored_start(t); }

@@ -4,15 +4,15 @@
 #include "lib/activation.cuh"
 
 __device__ __forceinline__ uint activation_word(const GemmPush& push, const uint i) {
-  return i < kActivationWords ? word(push, kAtActivation + i) : 0u;
+  return i < kActivationWords ? activation_parameter(push, i) : 0u;
 }
 
 // Whether there is a bias, and whether relu is applied: the same for all threads.
 __device__ __forceinline__ bool has_bias(const GemmPush& push) {
-  return kHasBias != 0u && (kPushedEpilogue == 0u || word2(push, kAtBias) != 0u);
+  return kHasBias != 0u && (kPushedEpilogue == 0u || bias_address(push) != 0u);
 }
 __device__ __forceinline__ bool has_relu(const GemmPush& push) {
-  return kPushedEpilogue != 0u ? word(push, kAtRelu) != 0u : kActivation == SECTILE_ACTIVATION_RELU;
+  return kPushedEpilogue != 0u ? pushed_relu(push) != 0u : kActivation == SECTILE_ACTIVATION_RELU;
 }
 
 __device__ __forceinline__ float activated(const GemmPush& push, float v) {
@@ -37,20 +37,20 @@ struct Target {
 __device__ __forceinline__ Target target_of(const GemmPush& push, const Tile& t) {
   Target g;
   g.row = t.m;
-  g.batch = kFlattenedBatch != 0u ? image_of_column(push, t.n) : t.batch;
+  g.batch = kFlattenedBatch != 0u ? batch_of_column(push, t.n) : t.batch;
   g.column = kFlattenedBatch != 0u ? g.batch * size_n(push) : t.n;
   const uint column = kFlattenedBatch != 0u ? 0u : t.n;
-  uint64 d = batch_address(push, address_of(push.d), kOutType, g.batch, kAtBatchD);
+  uint64 d = batch_address(address_of(push.d), kOutType, g.batch, d_batch(push));
   // Partial sums: one M x ldd matrix per split, consecutive.
   if (kSplit != 0u) d += bytes_of(kOutType, uint64(t.split) * size_m(push) * ldd(push));
   g.d = element_address(d, kOutType, t.m, ldd(push), column);
   g.c = g.d;
   if (kHasC != 0u)
-    g.c = element_address(batch_address(push, word2(push, kAtC), kOutType, g.batch, kAtBatchC), kOutType, t.m,
+    g.c = element_address(batch_address(c_address(push), kOutType, g.batch, c_batch(push)), kOutType, t.m,
                           ldc(push), column);
   g.residual = g.d;
   if (kHasResidual != 0u)
-    g.residual = element_address(batch_address(push, word2(push, kAtResidual), kOutType, g.batch, kAtBatchR), kOutType,
+    g.residual = element_address(batch_address(residual_address(push), kOutType, g.batch, r_batch(push)), kOutType,
                                  t.m, ldr(push), column);
   return g;
 }
@@ -77,7 +77,7 @@ __device__ __forceinline__ int finished_int(const GemmPush& push, const Target& 
                                             int residual) {
   if (has_bias(push)) {
     const uint at = bias_at(push, g, m, n);
-    acc = saturated_sum(acc, int(__ldg(global_pointer<const uint>(word2(push, kAtBias), uint64(at) * 4u))));
+    acc = saturated_sum(acc, int(__ldg(global_pointer<const uint>(bias_address(push), uint64(at) * 4u))));
   }
   if (kActivationLast != 0u) return activated_int(push, saturated_sum(acc, residual));
   return saturated_sum(activated_int(push, acc), residual);
@@ -100,19 +100,20 @@ __device__ __forceinline__ float finished(const GemmPush& push, const Target& g,
                                           float residual) {
   float v = alpha(push) * summed(push, acc);
   if (kHasScale != 0u)
-    v *= load_float(word2(push, kAtScale),
+    v *= load_float(scale_address(push),
                     vector_at(push, g, (kEpilogue & GEMM_EPILOGUE_SCALE_ROW) != 0u, m, n));
   if ((kHasC | kHasCIsD) != 0u) v += beta(push) * c;
-  if (has_bias(push)) v += load_out(word2(push, kAtBias), bias_at(push, g, m, n));
+  if (has_bias(push)) v += load_out(bias_address(push), bias_at(push, g, m, n));
   return kActivationLast != 0u ? activated(push, v + residual) : activated(push, v) + residual;
 }
 
-// Element offset of (m, n) in the tile of an operand; its batch stride is word k. Offsets inside a tile are 32-bit.
+// Element offset of (m, n) in the tile of an operand. Offsets inside a tile are 32-bit, batch strides too where columns
+// are flattened.
 __device__ __forceinline__ uint offset_of(const GemmPush& push, const Target& g, uint m, uint n, uint ld,
-                                          const uint k) {
+                                          uint64 batch_stride) {
   if (kFlattenedBatch == 0u) return (m - g.row) * ld + n - g.column;
-  const uint image = image_of_column(push, n);
-  return (m - g.row) * ld + n - image * size_n(push) + (image - g.batch) * word(push, k);
+  const uint image = batch_of_column(push, n);
+  return (m - g.row) * ld + n - image * size_n(push) + (image - g.batch) * uint(batch_stride);
 }
 
 // Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them. The caller has checked that
@@ -120,11 +121,11 @@ __device__ __forceinline__ uint offset_of(const GemmPush& push, const Target& g,
 __device__ __forceinline__ void store_run(const GemmPush& push, const Target& g, uint m, uint n,
                                           const acc_t (&acc)[MAX_RUN]) {
   const uint bytes = kWidthD * bytes_of_type(kOutType);
-  const uint at = offset_of(push, g, m, n, ldd(push), kAtBatchD) * bytes_of_type(kOutType);
+  const uint at = offset_of(push, g, m, n, ldd(push), d_batch(push)) * bytes_of_type(kOutType);
   uvec4 raw = {}, raw_c = {}, raw_residual = {};
   if (kHasResidual != 0u)
     raw_residual =
-        load_written(g.residual, offset_of(push, g, m, n, ldr(push), kAtBatchR) * bytes_of_type(kOutType), bytes);
+        load_written(g.residual, offset_of(push, g, m, n, ldr(push), r_batch(push)) * bytes_of_type(kOutType), bytes);
 #ifdef INTEGER
   if (kOutType == SECTILE_TYPE_I32) {
 #pragma unroll
@@ -136,7 +137,10 @@ __device__ __forceinline__ void store_run(const GemmPush& push, const Target& g,
 #endif
   if ((kHasC | kHasCIsD) != 0u)
     raw_c = load_written(
-        g.c, offset_of(push, g, m, n, ldc(push), kHasC != 0u ? kAtBatchC : kAtBatchD) * bytes_of_type(kOutType), bytes);
+        g.c,
+        offset_of(push, g, m, n, kHasC != 0u ? ldc(push) : ldd(push), kHasC != 0u ? c_batch(push) : d_batch(push)) *
+            bytes_of_type(kOutType),
+        bytes);
   float c[MAX_RUN], residual[MAX_RUN], v[MAX_RUN];
   unpack_run(kOutType, kWidthD, raw_c, c);
   unpack_run(kOutType, kWidthD, raw_residual, residual);

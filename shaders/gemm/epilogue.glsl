@@ -9,13 +9,13 @@
 #define acc_t float
 #endif
 
-uint activation_word(const uint i) { return i < kActivationWords ? word(kAtActivation + i) : 0u; }
+uint activation_word(const uint i) { return i < kActivationWords ? activation_parameter(i) : 0u; }
 
 // Whether there is a bias, and whether relu is applied: the same for all invocations.
 bool has_bias() {
-  return kHasBias != 0u && (kPushedEpilogue == 0u || any(notEqual(word2(kAtBias), uvec2(0u))));
+  return kHasBias != 0u && (kPushedEpilogue == 0u || any(notEqual(bias_address(), uvec2(0u))));
 }
-bool has_relu() { return kPushedEpilogue != 0u ? word(kAtRelu) != 0u : kActivation == SECTILE_ACTIVATION_RELU; }
+bool has_relu() { return kPushedEpilogue != 0u ? pushed_relu() != 0u : kActivation == SECTILE_ACTIVATION_RELU; }
 
 float activated(float v) {
   if (kPushedEpilogue != 0u) return has_relu() ? relu(v) : v;
@@ -41,32 +41,33 @@ struct Target {
   uint image;              // with flattened columns: the first column's
 };
 
-// The address of a batch's bias or scale. `row_bits`: the epilogue's bits that say that it has a value for each row.
-uvec2 vector_address(const uint k, const uint type, uint batch, const uint row_bits) {
-  if ((kEpilogue & GEMM_EPILOGUE_VECTOR_BATCHED) == 0u) return word2(k);
-  return add64(word2(k), bytes_of(type, product64(batch, (kEpilogue & row_bits) != 0u ? size_m() : size_n())));
+// A batch's bias or scale, of which `address` is the first batch's. `row_bits`: the epilogue's bits that say that it has
+// a value for each row.
+uvec2 vector_address(uvec2 address, const uint type, uint batch, const uint row_bits) {
+  if ((kEpilogue & GEMM_EPILOGUE_VECTOR_BATCHED) == 0u) return address;
+  return add64(address, bytes_of(type, product64(batch, (kEpilogue & row_bits) != 0u ? size_m() : size_n())));
 }
 
 Target target_of(Tile t) {
   Target g;
   g.row = t.m;
-  g.image = kFlattenedBatch != 0u ? image_of_column(t.n) : t.batch;
+  g.image = kFlattenedBatch != 0u ? batch_of_column(t.n) : t.batch;
   g.column = kFlattenedBatch != 0u ? g.image * size_n() : t.n;
   uint column = kFlattenedBatch != 0u ? 0u : t.n;
-  uvec2 d = batch_address(push.d, kOutType, g.image, kAtBatchD);
+  uvec2 d = batch_address(push.d, kOutType, g.image, d_batch());
   // Partial sums: one M x ldd matrix per split, consecutive.
   if (kSplit != 0u) d = element_address(d, kOutType, t.split * size_m(), ldd(), 0u);
   g.d = element_address(d, kOutType, t.m, ldd(), column);
   g.c = g.d;
   if (kHasC != 0u)
-    g.c = element_address(batch_address(word2(kAtC), kOutType, g.image, kAtBatchC), kOutType, t.m, ldc(), column);
+    g.c = element_address(batch_address(c_address(), kOutType, g.image, c_batch()), kOutType, t.m, ldc(), column);
   g.residual = g.d;
   if (kHasResidual != 0u)
-    g.residual = element_address(batch_address(word2(kAtResidual), kOutType, g.image, kAtBatchR), kOutType, t.m,
-                                 word(kAtLdr), column);
+    g.residual = element_address(batch_address(residual_address(), kOutType, g.image, r_batch()), kOutType, t.m,
+                                 ldr(), column);
   g.bias = g.scale = g.d;
-  if (kHasBias != 0u) g.bias = vector_address(kAtBias, kOutType, t.batch, GEMM_EPILOGUE_BIAS_ROW);
-  if (kHasScale != 0u) g.scale = vector_address(kAtScale, SECTILE_TYPE_F32, t.batch, GEMM_EPILOGUE_SCALE_ROW);
+  if (kHasBias != 0u) g.bias = vector_address(bias_address(), kOutType, t.batch, GEMM_EPILOGUE_BIAS_ROW);
+  if (kHasScale != 0u) g.scale = vector_address(scale_address(), SECTILE_TYPE_F32, t.batch, GEMM_EPILOGUE_SCALE_ROW);
   return g;
 }
 
@@ -111,24 +112,27 @@ float finished(Target g, acc_t acc, uint m, uint n, float c, float residual) {
   return finished_float(g, summed(acc), m, n, c, residual);
 }
 
-// Element offset of (m, n) in the tile of an operand; its batch stride is word k. Offsets inside a tile are 32-bit.
-uint offset_of(Target g, uint m, uint n, uint ld, const uint k) {
+// Element offset of (m, n) in the tile of an operand. Offsets inside a tile are 32-bit, batch strides too where columns
+// are flattened.
+uint offset_of(Target g, uint m, uint n, uint ld, uvec2 batch_stride) {
   if (kFlattenedBatch == 0u) return (m - g.row) * ld + n - g.column;
-  uint image = image_of_column(n);
-  return (m - g.row) * ld + n - image * size_n() + (image - g.image) * word(k);
+  uint image = batch_of_column(n);
+  return (m - g.row) * ld + n - image * size_n() + (image - g.image) * batch_stride.x;
 }
-uint offset_of_c(Target g, uint m, uint n) { return offset_of(g, m, n, ldc(), kHasC != 0u ? kAtBatchC : kAtBatchD); }
+uint offset_of_c(Target g, uint m, uint n) {
+  return offset_of(g, m, n, kHasC != 0u ? ldc() : ldd(), kHasC != 0u ? c_batch() : d_batch());
+}
 
 // Applies the epilogue to kWidthD accumulators of row m from column n on, and stores them. The caller has checked that
 // they are inside the result (kWidthD divides N).
 void store_run(Target g, uint m, uint n, acc_t acc[MAX_RUN]) {
   const uint bytes = kWidthD * bytes_of_type(kOutType);
-  uint at = offset_of(g, m, n, ldd(), kAtBatchD) * bytes_of_type(kOutType);
+  uint at = offset_of(g, m, n, ldd(), d_batch()) * bytes_of_type(kOutType);
   uvec4 raw = uvec4(0u);
 #ifdef INTEGER
   if (kOutType == SECTILE_TYPE_I32) {
     uvec4 residual = uvec4(0u);
-    if (kHasResidual != 0u) residual = load_raw(g.residual, offset_of(g, m, n, word(kAtLdr), kAtBatchR) * 4u, bytes);
+    if (kHasResidual != 0u) residual = load_raw(g.residual, offset_of(g, m, n, ldr(), r_batch()) * 4u, bytes);
     [[unroll]] for (uint i = 0u; i < min(kWidthD, 4u); ++i)
       raw[i] = uint(finished_int(g, acc[i], m, n + i, int(residual[i])));
     store_raw(g.d, at, bytes, raw);
@@ -142,7 +146,7 @@ void store_run(Target g, uint m, uint n, acc_t acc[MAX_RUN]) {
     unpack_run(kOutType, kWidthD, load_raw(g.c, offset_of_c(g, m, n) * bytes_of_type(kOutType), bytes), c);
   if (kHasResidual != 0u)
     unpack_run(kOutType, kWidthD,
-               load_raw(g.residual, offset_of(g, m, n, word(kAtLdr), kAtBatchR) * bytes_of_type(kOutType), bytes),
+               load_raw(g.residual, offset_of(g, m, n, ldr(), r_batch()) * bytes_of_type(kOutType), bytes),
                residual);
   // The epilogue once, and the packing once: an optimizer copies both to each call.
   float v[MAX_RUN];

@@ -1,26 +1,20 @@
-// What all matmul kernels share: the push struct, the word stream in it, and the constants that describe the problem.
+// What the kernels of a GEMM share: the push struct, the words in it, and the constants that describe the problem. Kernels
+// whose results have a GEMM's epilogue share the first two lists of words.
 //
 // The addresses of a, b and d come first. A split-K step that writes partial sums has the scratch buffer's address in
-// d. The word stream follows in this order; a part is present only where the constants say that the problem has it:
-//   addresses, 2 words each     c (EPILOGUE_C), bias, scale, residual, b.scale (B_FORMAT), a.scale (EPILOGUE_A_SCALE)
-//   activation's parameters     those of its SECTILE_ACTIVATION
-//   M, N, K, alpha (f32 bits)
-//   lda, ldb, ldd               elements
-//   ldc, beta (f32 bits)        EPILOGUE_C or EPILOGUE_C_IS_D; ldc only for EPILOGUE_C
-//   ldr                         EPILOGUE_RESIDUAL
-//   K of a split                EPILOGUE_SPLIT: a multiple of the kernel's K step; split s starts at k = s * this
-//   splits                      EPILOGUE_SPLIT, and in matmul_reduce
-//   batches                     EPILOGUE_BATCHED
-//   a_batch, b_batch, d_batch   EPILOGUE_BATCHED, 2 words each: low, high; elements
-//   c_batch, r_batch            EPILOGUE_BATCHED and the operand, 2 words each
-//   relu                        EPILOGUE_PUSHED: 0 or 1
-// The first GEMM_PUSH_WORDS words are pushed; word k after them is specialization constant
-// GEMM_SPEC_WORD0 + k - 26. Addresses and the activation's parameters are always pushed. Row offsets are computed in
-// 64 bits; offsets inside a workgroup's tile in 32.
+// d. The stream of words follows, in lists that lib/words.abi.h makes accessors of:
+//   GEMM_ADDRESS_WORDS
+//   EXTRA_ADDRESS_WORDS         addresses of operands that a GEMM has not; only where the kernel has such
+//   GEMM_ACTIVATION_WORDS
+//   OWN_WORDS                   the kernel's: GEMM_WORDS, unless it is no GEMM
+//   GATHERED_WORDS              of an operand that is gathered; only where the kernel has one
+// A word is there only where the constants say that the problem has it. The first GEMM_PUSH_WORDS words are pushed; word
+// k after them is specialization constant GEMM_SPEC_WORD0 + k - 26. Addresses and the activation's parameters are always
+// pushed. Row offsets are computed in 64 bits; offsets inside a workgroup's tile in 32.
 //
-// Workgroup order, fastest to slowest: tiles along N, tiles along M, splits, batches. With GROUP_M > 1 the tiles along M
-// are grouped in groups of GROUP_M: the GROUP_M tiles of a group at one N come before the next N, so that neighbouring
-// workgroups share operands in L2. GROUP_M 1 is plain row order.
+// Workgroup order, fastest to slowest: tiles along N, tiles along M, splits, batches. With GROUP_M > 1, GROUP_M tiles
+// along M form a group: the tiles of a group at one N come before those at the next N, so that neighbouring workgroups
+// share operands in L2. GROUP_M 1 is plain row order.
 #ifndef SECTILE_GEMM_ABI_H
 #define SECTILE_GEMM_ABI_H
 
@@ -69,5 +63,52 @@ struct GemmPush {
 #define GEMM_EPILOGUE_PUSHED 2048
 #define GEMM_EPILOGUE_ACTIVATION_SHIFT 12   // 4 bits: a SECTILE_ACTIVATION, or 0
 #define GEMM_EPILOGUE_ACTIVATION_LAST 65536 // the activation follows the residual
+
+// Conditions of words, from the constants by the names that kernels and the planner have for them.
+#define GEMM_HAS(bits) ((kEpilogue & (bits)) != 0u)
+// Not with &&, which glslang 16.6 makes a branch of inside a sum of conditional numbers: the module is invalid.
+#define GEMM_HAS_ALL(bits) ((kEpilogue & (bits)) == (bits))
+#define GEMM_ACTIVATION ((kEpilogue >> GEMM_EPILOGUE_ACTIVATION_SHIFT) & 15u)
+#define GEMM_ACTIVATION_PARAMETERS                           \
+  (GEMM_ACTIVATION == SECTILE_ACTIVATION_LEAKY_RELU ? 1u     \
+   : GEMM_ACTIVATION == SECTILE_ACTIVATION_CLAMP    ? 2u     \
+                                                    : 0u)
+
+#define GEMM_ADDRESS_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                          \
+  WORD_IF(address, c_address, stream, GEMM_HAS(GEMM_EPILOGUE_C), 0)                                                 \
+  WORD_IF(address, bias_address, c_address, GEMM_HAS(GEMM_EPILOGUE_BIAS_ROW | GEMM_EPILOGUE_BIAS_COLUMN), 0)        \
+  WORD_IF(address, scale_address, bias_address, GEMM_HAS(GEMM_EPILOGUE_SCALE_ROW | GEMM_EPILOGUE_SCALE_COLUMN), 0)  \
+  WORD_IF(address, residual_address, scale_address, GEMM_HAS(GEMM_EPILOGUE_RESIDUAL), 0)                            \
+  WORD_IF(address, b_scale_address, residual_address, kBType >= SECTILE_TYPE_Q8, 0)                                 \
+  WORD_IF(address, a_scale_address, b_scale_address, GEMM_HAS(GEMM_EPILOGUE_A_SCALE), 0)
+
+#define GEMM_NO_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)
+
+// After the addresses, `operands`. Bits of f32 or i32, as the activation needs them.
+#define GEMM_ACTIVATION_WORDS(WORD, WORD_IF, WORDS, WORDS_IF) \
+  WORDS(uint, activation_parameter, operands, GEMM_ACTIVATION_PARAMETERS)
+
+// ld*: elements from row to row. *_batch: elements from batch to batch. K of a split is a multiple of the kernel's K step;
+// split s starts at k = s * split_k.
+#define GEMM_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                              \
+  WORD(uint, size_m, activation)                                                                                \
+  WORD(uint, size_n, size_m)                                                                                    \
+  WORD(uint, size_k, size_n)                                                                                    \
+  WORD(float, alpha, size_k)                                                                                    \
+  WORD(uint, lda, alpha)                                                                                        \
+  WORD(uint, ldb, lda)                                                                                          \
+  WORD(uint, ldd, ldb)                                                                                          \
+  WORD_IF(uint, ldc, ldd, GEMM_HAS(GEMM_EPILOGUE_C), 0)                                                         \
+  WORD_IF(float, beta, ldc, GEMM_HAS(GEMM_EPILOGUE_C | GEMM_EPILOGUE_C_IS_D), 0)                                \
+  WORD_IF(uint, ldr, beta, GEMM_HAS(GEMM_EPILOGUE_RESIDUAL), 0)                                                 \
+  WORD_IF(uint, split_k, ldr, GEMM_HAS(GEMM_EPILOGUE_SPLIT), 0)                                                 \
+  WORD_IF(uint, splits, split_k, GEMM_HAS(GEMM_EPILOGUE_SPLIT), 1)                                              \
+  WORD_IF(uint, batches, splits, GEMM_HAS(GEMM_EPILOGUE_BATCHED), 1)                                            \
+  WORD_IF(uint64, a_batch, batches, GEMM_HAS(GEMM_EPILOGUE_BATCHED), 0)                                         \
+  WORD_IF(uint64, b_batch, a_batch, GEMM_HAS(GEMM_EPILOGUE_BATCHED), 0)                                         \
+  WORD_IF(uint64, d_batch, b_batch, GEMM_HAS(GEMM_EPILOGUE_BATCHED), 0)                                         \
+  WORD_IF(uint64, c_batch, d_batch, GEMM_HAS_ALL(GEMM_EPILOGUE_BATCHED | GEMM_EPILOGUE_C), 0)            \
+  WORD_IF(uint64, r_batch, c_batch, GEMM_HAS_ALL(GEMM_EPILOGUE_BATCHED | GEMM_EPILOGUE_RESIDUAL), 0)     \
+  WORD_IF(uint, pushed_relu, r_batch, GEMM_HAS(GEMM_EPILOGUE_PUSHED), 0)   /* 0 or 1 */
 
 #endif

@@ -46,11 +46,11 @@ float finish(const in uint row, const in uint column, const in float sum, const 
              const in uvec2 c_at, const in uvec2 residual_at, const in uvec2 bias, const in uvec2 scale) {
   uint m = m0 + row, n = n0 + column;
   if (m >= size_m() || n >= size_n()) return sum;
-  float c = (kHasC | kHasCIsD) != 0u ? load_out(c_at, row * ldc() + column) : 0.0;
-  float other = kHasResidual != 0u ? load_out(residual_at, row * word(kAtLdr) + column) : 0.0;
+  float c = (kHasC | kHasCIsD) != 0u ? load_out(c_at, row * (kHasC != 0u ? ldc() : ldd()) + column) : 0.0;
+  float other = kHasResidual != 0u ? load_out(residual_at, row * ldr() + column) : 0.0;
   Target vectors;                // vectors of all batches: from the push constants, so that nothing holds their addresses
-  vectors.bias = kVectorBatched ? bias : word2(kAtBias);
-  vectors.scale = kVectorBatched ? scale : word2(kAtScale);
+  vectors.bias = kVectorBatched ? bias : bias_address();
+  vectors.scale = kVectorBatched ? scale : scale_address();
   float v = finished_float(vectors, sum, m, n, c, other);
   // Rounded here by integers where the conversion of the matrix after it is not to be trusted: then it is exact.
   if (kOutType == SECTILE_TYPE_F16 && (kNumbers & SECTILE_NUMBERS_F16) != 0u)
@@ -64,9 +64,9 @@ int finish_int(const in uint row, const in uint column, const in int sum, const 
   uint m = m0 + row, n = n0 + column;
   if (m >= size_m() || n >= size_n()) return sum;
   Target vectors;
-  vectors.bias = kVectorBatched ? bias : word2(kAtBias);
+  vectors.bias = kVectorBatched ? bias : bias_address();
   return finished_int(vectors, sum, m, n,
-                      kHasResidual != 0u ? int(Ref4(residual_at).x[row * word(kAtLdr) + column]) : 0);
+                      kHasResidual != 0u ? int(Ref4(residual_at).x[row * ldr() + column]) : 0);
 }
 #endif
 

@@ -9,8 +9,9 @@
 // workgroup. TILE_M 2: each invocation has its own base addresses.
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#define GEMM_REDUCE
-#include "gemm/gemm.glsl"
+#include "gemm/matmul_reduce.abi.h"
+#define OWN_WORDS MATMUL_REDUCE_WORDS
+#include "gemm/base.glsl"
 #include "gemm/epilogue.glsl"
 
 void main() {
@@ -48,10 +49,10 @@ void main() {
   [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i) acc[i] = acc_t(0);
   uint left = splits();
   if (left != 0u) {
-    uvec2 from = batch_address(push.a, SECTILE_TYPE_F32, t.batch, kAtBatchA);
-    from = element_address(from, SECTILE_TYPE_F32, t.m, lda(), t.n);
-    uint inside = ((row - t.m) * lda() + column - t.n) * 4u;
-    uvec2 step = bytes_of(SECTILE_TYPE_F32, product64(size_m(), lda()));
+    uvec2 from = batch_address(push.a, SECTILE_TYPE_F32, t.batch, sums_batch());
+    from = element_address(from, SECTILE_TYPE_F32, t.m, sums_ld(), t.n);
+    uint inside = ((row - t.m) * sums_ld() + column - t.n) * 4u;
+    uvec2 step = bytes_of(SECTILE_TYPE_F32, product64(size_m(), sums_ld()));
     // Tested at the bottom: lavapipe executes loads of a top-tested loop once more after its end.
     do {
       uvec4 raw = load_raw(from, inside, 4u * kWidthD);

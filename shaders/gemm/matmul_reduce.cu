@@ -5,9 +5,10 @@
 // Second step of split-K. a is scratch, [batch][split][M][ldd] of 4-byte partial sums. Each run of kWidthD elements of
 // the result is the sum of its splits, added in order, so that the result is deterministic, followed by the epilogue.
 // With no splits (K = 0) nothing is loaded.
-#define GEMM_REDUCE
 #include "lib/cuda.cuh"
-#include "gemm/gemm.cuh"
+#include "gemm/matmul_reduce.abi.h"
+#define OWN_WORDS MATMUL_REDUCE_WORDS
+#include "gemm/base.cuh"
 #include "gemm/epilogue.cuh"
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ GemmPush push) {
@@ -25,9 +26,9 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   t.k = t.k_end = t.split = 0u;
 
   acc_t acc[MAX_RUN] = {};
-  uint64 from = batch_address(push, address_of(push.a), SECTILE_TYPE_F32, t.batch, kAtBatchA);
-  from = element_address(from, SECTILE_TYPE_F32, t.m, lda(push), t.n);
-  const uint64 step = bytes_of(SECTILE_TYPE_F32, uint64(size_m(push)) * lda(push));
+  uint64 from = batch_address(address_of(push.a), SECTILE_TYPE_F32, t.batch, sums_batch(push));
+  from = element_address(from, SECTILE_TYPE_F32, t.m, sums_ld(push), t.n);
+  const uint64 step = bytes_of(SECTILE_TYPE_F32, uint64(size_m(push)) * sums_ld(push));
   for (uint left = splits(push); left != 0u; --left) {
     const uvec4 raw = load_raw(from, 0u, 4u * kWidthD);
 #pragma unroll

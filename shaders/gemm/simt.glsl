@@ -1,4 +1,4 @@
-// The loop of matmul_simt over steps of K: loads, products, store. Include after gemm/simt_fetch.glsl, and (GATHERED)
+// The loop of matmul_simt over steps of K: loads, products, store. Include after gemm/simt_fetch.glsl, and (GATHERED_WORDS)
 // the kernel's own fetch.
 
 #define SIDE(a, b) a

@@ -33,7 +33,7 @@ struct Item {
 };
 
 constexpr bool kAlongKA = kTransA == 0u, kAlongKB = kTransB == 1u;
-#ifdef GATHERED
+#ifdef GATHERED_WORDS
 constexpr bool kIsImageA = kImageSide == 0u, kIsImageB = kImageSide != 0u;
 #else
 constexpr bool kIsImageA = false, kIsImageB = false;
@@ -47,5 +47,5 @@ using Place = uint;             // what an invocation keeps of an item from step
 #include "gemm/simt_side.cuh"
 #undef SIDE
 
-// A kernel of which an operand is gathered (GATHERED) includes these of its own here, twice: start_of(), step_of(),
+// A kernel of which an operand is gathered (GATHERED_WORDS) includes these of its own here, twice: start_of(), step_of(),
 // place_of(), fetch_item(), convert_item(), as at the end of gemm/simt_side.cuh.

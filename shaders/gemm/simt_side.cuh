@@ -90,7 +90,7 @@ __device__ __forceinline__ void convert_stored(const GemmPush& push, const Tile&
 }
 #endif
 
-#ifndef GATHERED
+#ifndef GATHERED_WORDS
 // ---- what gemm/simt_stage.cuh knows of an operand. `k`: the step's first
 
 __device__ __forceinline__ uint64 start_of(const GemmPush& push, const Tile& t) { return stored_start(push, t); }

@@ -83,7 +83,7 @@ void convert_stored(Tile t, Item item, uvec4 raw, uint k, bool inside, out float
 }
 #endif
 
-#ifndef GATHERED
+#ifndef GATHERED_WORDS
 // ---- what gemm/simt_stage.glsl knows of an operand. `k`: the step's first
 
 uvec2 start_of(Tile t) { return stored_start(t); }

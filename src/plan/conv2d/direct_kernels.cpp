@@ -15,11 +15,10 @@ std::shared_ptr<const OwnWords> words_of(const Conv2dProblem& p) {
   auto words = std::make_shared<OwnWords>();
   if (p.x_scale) words->addresses.add("x.scale");
   if (p.x_bias) words->addresses.add("x.bias");
-  for (const std::int64_t size : {p.h, p.w, size_of_output(p).width})
-    words->words.add(static_cast<std::uint32_t>(size));
-  words->words.add(pack_u16x2(p.pad_top, p.pad_left));
-  words->words.add(pack_u16x2(p.stride_h, p.stride_w));
-  words->words.add(pack_u16x2(p.dilation_h, p.dilation_w));
+  for (const std::int64_t size : {p.h, p.w, size_of_output(p).width}) words->list.add(static_cast<std::uint32_t>(size));
+  words->list.add(pack_u16x2(p.pad_top, p.pad_left));
+  words->list.add(pack_u16x2(p.stride_h, p.stride_w));
+  words->list.add(pack_u16x2(p.dilation_h, p.dilation_w));
   words->own.add({CONV2D_SPEC_R, static_cast<std::uint32_t>(p.r)});
   words->own.add({CONV2D_SPEC_S, static_cast<std::uint32_t>(p.s)});
   words->own.add({CONV2D_SPEC_BLOCK, static_cast<std::uint32_t>(block_of(p.x_layout))});

@@ -15,8 +15,10 @@ struct OwnWords final : GatheredOperand {
   std::int64_t element(std::uint32_t, std::uint32_t) const override { return -1; }
   std::int64_t elements() const override { return 0; }
   FixedList<Constant, 8> constants(std::uint32_t) const override { return own; }
+  FixedList<std::uint32_t, kMostWords> words(std::int64_t) const override { return list; }
 
   FixedList<Constant, 8> own;
+  FixedList<std::uint32_t, kMostWords> list;
 };
 
 // The problem as conv2d_direct, conv2d_depthwise and conv2d_lanes see it.

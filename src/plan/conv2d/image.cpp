@@ -1,6 +1,7 @@
 // An image as one operand of a product: im2col as an address computation (shaders/conv2d/conv2d.abi.h).
 #include "image.hpp"
 #include "gemms.hpp"
+#include "kernel_words.hpp"
 #include "plan/permute/kernel_parameters.hpp"
 
 #include <algorithm>
@@ -8,6 +9,11 @@
 namespace sectile::detail {
 
 namespace {
+
+U16x2 u16x2(std::int64_t x, std::int64_t y) { return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y)}; }
+
+static_assert(size_of<Conv2dGatherWords>({.kImageSide = 0}) <= GemmOperand::kMostWords &&
+              size_of<Conv2dGatherWords>({.kImageSide = 1, .kFlattenedBatch = 1}) <= GemmOperand::kMostWords);
 
 class GatheredImage final : public GatheredOperand {
  public:
@@ -32,7 +38,6 @@ class GatheredImage final : public GatheredOperand {
     const std::uint32_t middle_k = order_ == CONV2D_ORDER_RSC ? filter_ / 2 * channels_ : 0;
     first_k_ = middle_k / kMostStep * kMostStep + kMostStep <= length_ ? middle_k / kMostStep * kMostStep : 0;
     is_b = reading.is_b;
-    states_first_row = !is_b;
     flattened_batch = is_b && !few_pipelines_ && flattens_images(p);
     simt = "conv2d_simt";
     coopmat = "conv2d_coopmat";
@@ -45,7 +50,6 @@ class GatheredImage final : public GatheredOperand {
     }
     if (p.x_scale) addresses.add("x.scale");
     if (p.x_bias) addresses.add("x.bias");
-    add_words();
   }
 
   std::uint32_t width(std::uint32_t most) const override {
@@ -98,6 +102,31 @@ class GatheredImage final : public GatheredOperand {
     return image * at_.image + inside + (y * p_.w + x) * at_.pixel;
   }
 
+  FixedList<std::uint32_t, kMostWords> words(std::int64_t first_row) const override {
+    struct {
+      FixedList<std::uint32_t, kMostWords> list;
+      bool wide = false;
+      void add(std::uint32_t word) { list.add(word); }
+    } sink;
+    Conv2dGatherWords{.size_h = static_cast<std::uint32_t>(p_.h),
+                      .size_w = static_cast<std::uint32_t>(p_.w),
+                      .padding = u16x2(p_.pad_top, p_.pad_left),
+                      .group_inputs = channels_,
+                      .group_inputs_multiplier = by_channels_.multiplier,
+                      .size_q = columns_,
+                      .size_q_multiplier = by_columns_.multiplier,
+                      .division_shifts = U8x2U16{by_channels_.shift, by_columns_.shift, by_pixels_.shift},
+                      .size_pq = pixels_,
+                      .size_pq_multiplier = by_pixels_.multiplier,
+                      .image_pitch = static_cast<std::uint64_t>(at_.image),
+                      .filter_stride = u16x2(p_.stride_h, p_.stride_w),
+                      .dilation = u16x2(p_.dilation_h, p_.dilation_w),
+                      .first_pixel = static_cast<std::uint32_t>(first_row),
+                      .size_n_multiplier = by_pixels_.multiplier}
+        .pack(sink, {.kImageSide = is_b ? 1u : 0u, .kFlattenedBatch = flattened_batch ? 1u : 0u});
+    return sink.list;
+  }
+
   FixedList<Constant, 8> constants(std::uint32_t tile_k) const override {
     const auto block = static_cast<std::uint32_t>(at_.block);
     const bool uniform =
@@ -116,27 +145,6 @@ class GatheredImage final : public GatheredOperand {
 
  private:
   static constexpr std::uint32_t kMostStep = 256;
-
-  void add_words() {
-    const auto word = [&](std::int64_t value) { words.add(static_cast<std::uint32_t>(value)); };
-    word(p_.h);
-    word(p_.w);
-    word(pack_u16x2(p_.pad_top, p_.pad_left));
-    word(channels_);
-    word(by_channels_.multiplier);
-    word(columns_);
-    word(by_columns_.multiplier);
-    word(by_channels_.shift | by_columns_.shift << 8 | by_pixels_.shift << 16);
-    if (!is_b) {
-      word(pixels_);
-      word(by_pixels_.multiplier);
-      word(at_.image);
-      word(at_.image >> 32);
-    }
-    word(pack_u16x2(p_.stride_h, p_.stride_w));
-    word(pack_u16x2(p_.dilation_h, p_.dilation_w));
-    if (flattened_batch) word(by_pixels_.multiplier);
-  }
 
   const Conv2dProblem& p_;
   ImageStrides at_;

@@ -243,8 +243,8 @@ struct Transforms {
       words->addresses.add(name);
       t.parts.push_back(whole(name, name));
     }
-    for (const std::int64_t size : {p.h, p.w}) words->words.add(static_cast<std::uint32_t>(size));
-    words->words.add(pack_u16x2(p.pad_top, p.pad_left));
+    for (const std::int64_t size : {p.h, p.w}) words->list.add(static_cast<std::uint32_t>(size));
+    words->list.add(pack_u16x2(p.pad_top, p.pad_left));
     add(t, std::move(words), product.pre_steps);
   }
 
@@ -275,7 +275,7 @@ struct Transforms {
     if (p.residual) t.parts.push_back(images(stored_r(p), p.out, "residual"));
     auto words = std::make_shared<OwnWords>();
     add_constants(*words, 0, z.s_channels);
-    for (const std::int64_t size : {c.out.height, c.out.width}) words->words.add(static_cast<std::uint32_t>(size));
+    for (const std::int64_t size : {c.out.height, c.out.width}) words->list.add(static_cast<std::uint32_t>(size));
     add(t, std::move(words), product.post_steps);
   }
 };

@@ -44,17 +44,17 @@ class GatheredOperand : public GemmOperand {
  public:
   // Constants beside those of a GEMM, of a kernel with so much K a step.
   virtual FixedList<Constant, 8> constants(std::uint32_t tile_k) const = 0;
+  // The kernel's GATHERED_WORDS, packed, of a step that begins with this row of the whole A.
+  virtual FixedList<std::uint32_t, kMostWords> words(std::int64_t first_row) const = 0;
 
   bool is_b = false;             // otherwise A
   bool flattened_batch = false;  // B: the columns of all batches are one matrix's
   // B, contiguous along N, as the matrix unit's kernel loads it: one load serves so many consecutive k. 0: not so.
   std::uint32_t taps_per_load = 0;
-  FixedList<Constant, 2> tap_constants;        // that the kernel then has besides
-  const char *simt = "", *coopmat = "";        // stems
-  const char* coopmat_suffix = "";             // what the variants' names end with
-  FixedList<std::string_view, 2> addresses;    // operands, their addresses behind a GEMM's
-  FixedList<std::uint32_t, kMostWords> words;  // behind a GEMM's
-  bool states_first_row = false;               // one more word follows: the row of the whole A that a step begins with
+  FixedList<Constant, 2> tap_constants;      // that the kernel then has besides
+  const char *simt = "", *coopmat = "";      // stems
+  const char* coopmat_suffix = "";           // what the variants' names end with
+  FixedList<std::string_view, 2> addresses;  // operands whose addresses follow a GEMM's (EXTRA_ADDRESS_WORDS)
 };
 
 // A matrix in memory: element (row, k) of A or B, at row * ld + k or k * ld + row.

@@ -1,45 +1,17 @@
 // Makes the steps of a GEMM candidate: words, constants, addresses (shaders/gemm/gemm.abi.h).
 #include "steps.hpp"
 #include "plan/activation.hpp"
+#include "step_words.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
-#include <cstring>
 #include <tuple>
 
 namespace sectile::detail {
 
 namespace {
-
-constexpr std::uint32_t kNone = ~0u;
-constexpr std::uint32_t kActivationBits = 15;
-
-// Fills a step: addresses first, then numbers, in the order of matmul.abi.h.
-struct StepWords {
-  Step step;
-  std::array<std::uint32_t, GEMM_MAX_WORDS + GatheredOperand::kMostWords> word{};
-  std::uint32_t count = 0;
-
-  void add(std::uint32_t value) { word[count++] = value; }
-  void add64(std::int64_t value) {
-    add(static_cast<std::uint32_t>(value));
-    add(static_cast<std::uint32_t>(static_cast<std::uint64_t>(value) >> 32));
-  }
-  void address(std::uint32_t operand, std::uint64_t byte_offset) {
-    step.addresses.push_back({static_cast<std::uint32_t>(offsetof(GemmPush, words)) + 4 * count, operand, byte_offset});
-    add(0);
-    add(0);
-  }
-};
-
-// The index of the operand with this name, or kNone.
-std::uint32_t find(std::span<const PlanOperand> operands, std::string_view name) {
-  const auto at = std::ranges::find(operands, name, &PlanOperand::name);
-  return at == operands.end() ? kNone : static_cast<std::uint32_t>(at - operands.begin());
-}
 
 // The byte offset in an operand of the part that belongs to row `first` of the result; 0 if all rows share the operand.
 std::uint64_t row_bytes(const GemmContext& c, std::string_view name, std::int64_t first) {
@@ -63,71 +35,90 @@ struct WordParts {
   const GatheredOperand* gathered = nullptr;
 };
 
+GemmConstants constants_of(const GemmContext& c, const WordParts& parts) {
+  return {.kEpilogue = parts.epilogue, .kBType = parts.b_scale ? c.b_type : std::uint32_t{SECTILE_TYPE_F32}};
+}
+
 // The strides of a destination, or of the scratch that takes its place.
 struct OutputStrides {
   std::int64_t ldd, d_batch;
 };
 
-// `first`: the row of the whole result that the step begins with.
-void add_numbers(StepWords& w, const GemmContext& c, const WordParts& parts, std::int64_t first, OutputStrides into,
-                 std::int64_t lda, std::int64_t a_batch, std::uint32_t split_k, std::uint32_t splits) {
-  const auto has = [&](std::uint32_t bit) { return (parts.epilogue & bit) != 0; };
-  const Gemm& p = c.gemm;
-  // Beside the addresses, so that they are pushed: another parameter is no other pipeline.
-  if (has(kActivationBits << GEMM_EPILOGUE_ACTIVATION_SHIFT)) {
-    const ActivationParameters parameters = activation_parameters(activation_words(p), p.out == DType::i32);
-    for (std::uint32_t i = 0; i < parameters.count; ++i) w.add(parameters.word.at(i));
-  }
-  for (const auto n : {p.m, p.n, p.k}) w.add(static_cast<std::uint32_t>(n));
-  w.add(std::bit_cast<std::uint32_t>(has(GEMM_EPILOGUE_SPLIT) ? 1.0f : p.alpha));
-  for (const auto ld : {lda, c.gemm.at.ldb, into.ldd}) w.add(static_cast<std::uint32_t>(ld));
-  if (has(GEMM_EPILOGUE_C)) w.add(static_cast<std::uint32_t>(c.gemm.at.ldc));
-  if (has(GEMM_EPILOGUE_C | GEMM_EPILOGUE_C_IS_D)) w.add(std::bit_cast<std::uint32_t>(p.beta));
-  if (has(GEMM_EPILOGUE_RESIDUAL)) w.add(static_cast<std::uint32_t>(c.gemm.at.ldr));
-  if (has(GEMM_EPILOGUE_SPLIT)) w.add(split_k);
-  if (has(GEMM_EPILOGUE_SPLIT) || parts.reduce) w.add(splits);
-  if (has(GEMM_EPILOGUE_BATCHED)) {
-    w.add(static_cast<std::uint32_t>(p.batch));
-    for (const auto stride : {a_batch, c.gemm.at.b_batch, into.d_batch}) w.add64(stride);
-    if (has(GEMM_EPILOGUE_C)) w.add64(c.gemm.at.c_batch);
-    if (has(GEMM_EPILOGUE_RESIDUAL)) w.add64(c.gemm.at.r_batch);
-  }
-  if (has(GEMM_EPILOGUE_PUSHED)) w.add(p.activation == Activation::relu ? 1 : 0);
-  if (parts.gathered == nullptr) return;
-  for (const std::uint32_t word : parts.gathered->words.all()) w.add(word);
-  if (parts.gathered->states_first_row) w.add(static_cast<std::uint32_t>(first));
-}
+std::uint32_t word(std::int64_t value) { return static_cast<std::uint32_t>(value); }
+std::uint64_t word64(std::int64_t value) { return static_cast<std::uint64_t>(value); }
 
-void add_addresses(StepWords& w, const GemmContext& c, std::int64_t first, std::span<const PlanOperand> operands,
-                   const WordParts& parts) {
-  const auto add = [&](std::uint32_t bits, std::string_view name) {
-    if ((parts.epilogue & bits) != 0) w.address(find(operands, name), row_bytes(c, name, first));
+// What comes before a kernel's own words. `first`: the row of the whole result that the step begins with.
+void add_shared_words(StepWords& w, const GemmContext& c, const WordParts& parts, std::int64_t first,
+                      std::span<const PlanOperand> operands) {
+  const auto address = [&](std::string_view name) {
+    return WordAddress{find_operand(operands, name), row_bytes(c, name, first)};
   };
-  add(GEMM_EPILOGUE_C, "c");
-  if ((parts.epilogue & GEMM_EPILOGUE_PUSHED) != 0 && find(operands, "bias") == kNone) {
-    w.add64(0);
-  } else {
-    add(GEMM_EPILOGUE_BIAS_ROW | GEMM_EPILOGUE_BIAS_COLUMN, "bias");
-  }
-  add(GEMM_EPILOGUE_SCALE_ROW | GEMM_EPILOGUE_SCALE_COLUMN, "scale");
-  add(GEMM_EPILOGUE_RESIDUAL, "residual");
-  if (parts.b_scale) w.address(find(operands, "b.scale"), 0);
-  add(GEMM_EPILOGUE_A_SCALE, "a.scale");
-  if (parts.gathered == nullptr) return;
-  for (const std::string_view name : parts.gathered->addresses.all()) w.address(find(operands, name), 0);
+  const GemmConstants constants = constants_of(c, parts);
+  GemmAddressWords{.c_address = address("c"),
+                   .bias_address = address("bias"),
+                   .scale_address = address("scale"),
+                   .residual_address = address("residual"),
+                   .b_scale_address = address("b.scale"),
+                   .a_scale_address = address("a.scale")}
+      .pack(w, constants);
+  if (parts.gathered != nullptr)
+    for (const std::string_view name : parts.gathered->addresses.all())
+      w.add_address({find_operand(operands, name), 0});
+  const ActivationParameters parameters = activation_parameters(activation_words(c.gemm), c.gemm.out == DType::i32);
+  GemmActivationWords{.activation_parameter = parameters.word}.pack(w, constants);
 }
 
-// Pushes the words. Those that do not fit the push constants become specialization constants.
-void finish_words(StepWords& w, std::span<const PlanOperand> operands, std::uint32_t written) {
-  GemmPush push{};
-  std::copy_n(w.word.begin(), std::min<std::uint32_t>(w.count, GEMM_PUSH_WORDS), push.words);
-  w.step.push.resize(sizeof push);
-  std::memcpy(w.step.push.data(), &push, sizeof push);
-  for (std::uint32_t k = GEMM_PUSH_WORDS; k < w.count; ++k)
-    w.step.constants.push_back({GEMM_SPEC_WORD0 + k - GEMM_PUSH_WORDS, w.word[k]});
-  std::ranges::sort(w.step.constants);
-  for (const auto& slot : w.step.addresses)
-    w.step.accesses.push_back({slot.operand, 0, operands[slot.operand].bytes, slot.operand == written});
+void add_gemm_words(StepWords& w, const GemmContext& c, const WordParts& parts, std::int64_t first, OutputStrides to,
+                    std::uint32_t split_k, std::uint32_t splits) {
+  const Gemm& p = c.gemm;
+  GemmWords{.size_m = word(p.m),
+            .size_n = word(p.n),
+            .size_k = word(p.k),
+            .alpha = (parts.epilogue & GEMM_EPILOGUE_SPLIT) != 0 ? 1.0f : p.alpha,
+            .lda = word(p.at.lda),
+            .ldb = word(p.at.ldb),
+            .ldd = word(to.ldd),
+            .ldc = word(p.at.ldc),
+            .beta = p.beta,
+            .ldr = word(p.at.ldr),
+            .split_k = split_k,
+            .splits = splits,
+            .batches = word(p.batch),
+            .a_batch = word64(p.at.a_batch),
+            .b_batch = word64(p.at.b_batch),
+            .d_batch = word64(to.d_batch),
+            .c_batch = word64(p.at.c_batch),
+            .r_batch = word64(p.at.r_batch),
+            .pushed_relu = p.activation == Activation::relu ? 1u : 0u}
+      .pack(w, constants_of(c, parts));
+  if (parts.gathered == nullptr) return;
+  const auto gathered = parts.gathered->words(first);
+  for (const std::uint32_t value : gathered.all()) w.add(value);
+}
+
+// `from`: of the partial sums.
+void add_reduce_words(StepWords& w, const GemmContext& c, const WordParts& parts, OutputStrides from,
+                      std::uint32_t splits) {
+  const Gemm& p = c.gemm;
+  MatmulReduceWords{.size_m = word(p.m),
+                    .size_n = word(p.n),
+                    .reserved = word(p.k),
+                    .alpha = p.alpha,
+                    .sums_ld = word(from.ldd),
+                    .reserved_2 = word(p.at.ldb),
+                    .ldd = word(p.at.ldd),
+                    .ldc = word(p.at.ldc),
+                    .beta = p.beta,
+                    .ldr = word(p.at.ldr),
+                    .splits = splits,
+                    .batches = word(p.batch),
+                    .sums_batch = word64(from.d_batch),
+                    .reserved_3 = word64(p.at.b_batch),
+                    .d_batch = word64(p.at.d_batch),
+                    .c_batch = word64(p.at.c_batch),
+                    .r_batch = word64(p.at.r_batch),
+                    .pushed_relu = p.activation == Activation::relu ? 1u : 0u}
+      .pack(w, constants_of(c, parts));
 }
 
 bool narrow(std::uint32_t type, std::uint32_t width) { return width * type_bytes(type) < 4; }
@@ -206,12 +197,12 @@ Result<Step> reduce_step(const GemmContext& c, std::int64_t first, std::span<con
   common_constants(w.step, plain, d, parts, c.out_type);
   for (auto& constant : w.step.constants)
     if (constant.id == GEMM_SPEC_TRANS_A || constant.id == GEMM_SPEC_TRANS_B) constant.value = 0;
-  const std::uint32_t written = find(operands, "d");
+  const std::uint32_t written = find_operand(operands, "d");
   if (splits != 0) w.step.addresses.push_back({offsetof(GemmPush, a), scratch, 0});
   w.step.addresses.push_back({offsetof(GemmPush, d), written, row_bytes(c, "d", first)});
-  add_addresses(w, c, first, operands, parts);
-  add_numbers(w, c, parts, first, {c.gemm.at.ldd, c.gemm.at.d_batch}, from.ldd, from.d_batch, 0, splits);
-  finish_words(w, operands, written);
+  add_shared_words(w, c, parts, first, operands);
+  add_reduce_words(w, c, parts, from, splits);
+  w.finish(operands, written);
   return std::move(w.step);
 }
 
@@ -330,14 +321,14 @@ Result<Step> product_step(const GemmContext& c, const GemmConfig& d, const WordP
   if (!grid) return std::unexpected(grid.error());
   w.step.grid = *grid;
   common_constants(w.step, c, d, parts, to.out_type);
-  w.step.addresses = {{offsetof(GemmPush, a), find(operands, "a"), row_bytes(c, "a", first)},
-                      {offsetof(GemmPush, b), find(operands, "b"), 0},
+  w.step.addresses = {{offsetof(GemmPush, a), find_operand(operands, "a"), row_bytes(c, "a", first)},
+                      {offsetof(GemmPush, b), find_operand(operands, "b"), 0},
                       {offsetof(GemmPush, d), to.operand, to.byte_offset}};
-  add_addresses(w, c, first, operands, parts);
+  add_shared_words(w, c, parts, first, operands);
   const auto steps_k = ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k);
   const auto split_k = static_cast<std::uint32_t>(ceil_div(steps_k, d.splits) * d.tile_k);
-  add_numbers(w, c, parts, first, to.into, c.gemm.at.lda, c.gemm.at.a_batch, split_k, d.splits);
-  finish_words(w, operands, to.operand);
+  add_gemm_words(w, c, parts, first, to.into, split_k, d.splits);
+  w.finish(operands, to.operand);
   if (d.finish != nullptr) d.finish(c, d, w.step);
   return std::move(w.step);
 }
@@ -352,7 +343,7 @@ Result<void> add_steps(std::vector<Step>& steps, const GemmContext& c, GemmConfi
   const std::uint32_t splits = config.splits;
   WordParts parts = parts_of(c);
   const auto scratch = static_cast<std::uint32_t>(operands.size() - 1);
-  Destination to{{c.gemm.at.ldd, c.gemm.at.d_batch}, c.out_type, find(operands, "d"), row_bytes(c, "d", first)};
+  Destination to{{c.gemm.at.ldd, c.gemm.at.d_batch}, c.out_type, find_operand(operands, "d"), row_bytes(c, "d", first)};
   if (splits > 1) {
     parts.epilogue = (c.epilogue & (GEMM_EPILOGUE_A_SCALE | GEMM_EPILOGUE_BATCHED)) | GEMM_EPILOGUE_SPLIT;
     to = {scratch_layout(c, splits), static_cast<std::uint32_t>(c.integer() ? SECTILE_TYPE_I32 : SECTILE_TYPE_F32),
@@ -380,8 +371,9 @@ Result<void> add_steps(std::vector<Step>& steps, const GemmContext& c, GemmConfi
 
 Result<Step> gemm_step(const GemmContext& c, const GemmConfig& d, std::uint64_t groups,
                        std::span<const PlanOperand> operands) {
-  return product_step(c, d, parts_of(c), {{c.gemm.at.ldd, c.gemm.at.d_batch}, c.out_type, find(operands, "d"), 0}, 0,
-                      groups, operands);
+  return product_step(c, d, parts_of(c),
+                      {{c.gemm.at.ldd, c.gemm.at.d_batch}, c.out_type, find_operand(operands, "d"), 0}, 0, groups,
+                      operands);
 }
 
 Result<std::vector<Step>> gemm_steps(const GemmContext& c, const GemmConfig& d, std::span<PlanOperand> operands,
@@ -406,7 +398,7 @@ Result<std::vector<Step>> gemm_steps(const GemmContext& c, const GemmConfig& d, 
 }
 
 Result<std::vector<Step>> gemm_epilogue_alone(const GemmContext& c, std::span<PlanOperand> operands) {
-  auto step = reduce_step(c, 0, operands, kNone, 0);
+  auto step = reduce_step(c, 0, operands, kNoOperand, 0);
   if (!step) return std::unexpected(step.error());
   if (const std::uint32_t bytes = absent_access(c, step->kernel.variant); bytes != 0)
     return fail(ErrorKind::unsupported, fmt::format("accesses of {} bytes on {}", bytes, c.profile.name), "absent",
