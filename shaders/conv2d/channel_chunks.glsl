@@ -53,7 +53,7 @@ uvec4 finished_chunk(uvec4 words, const uint load) {
   return mix(uvec4(0u), words, bvec4(((inside_image >> load) & 1u) != 0u));
 }
 
-// Loads a chunk of the image. Outside the image, and behind K, the image's first element is loaded instead.
+// Loads a chunk of the image. Outside the image, and beyond K, the image's first element is loaded instead.
 uvec4 load_image(Source s, uint load, uint k, uint left, const bool last) {
   uint column = chunk_position(load, kImageChunks).y * kChunkElements;
   Place place = chunk_places[load];
@@ -68,7 +68,7 @@ uvec4 load_image(Source s, uint load, uint k, uint left, const bool last) {
     uvec4 raw = load_raw(s.base, inside ? run_at(kImageType, at) : 0u, run_bytes(kImageType, kImageWidth));
     if (kLate) {
       if (i == 0u) inside_image = (inside_image & ~(1u << load)) | (inside ? 1u << load : 0u);
-      // Behind K there are no channels.
+      // Beyond K there are no channels.
       if (i == 0u && kPrologue != 0u)
         chunk_channel[kOneColumn ? 0u : load] =
             first_channel + (!last || along < left ? channel_of_item(tap, along) : 0u);
