@@ -2,7 +2,7 @@
 // gemm/coopmat_fetch.glsl and conv2d/gather.glsl; conv2d/pixel_chunks.glsl has the same functions.
 
 const uint kImageLoads = kImageSide == 0u ? kLoadsA : kLoadsB, kImageChunks = kImageSide == 0u ? kChunksA : kChunksB;
-const uint kImageRows = kImageSide == 0u ? kRowsA : kRowsB;
+const uint kImageLines = kImageSide == 0u ? kLinesA : kLinesB;
 const bool kRawImage = kImageType == kType && kPrologue == 0u;
 const uint kTapsOfChunk = kUniform != 0u ? 1u : kChunkElements / kImageWidth;
 // Chunks of the type that is multiplied that lie in one tap get their prologue and their zeros when they are staged,
@@ -16,20 +16,20 @@ const bool kLate = kRawImage && kImageLoads <= kMostLate;
 // All chunks of an invocation have the same channels.
 const bool kOneColumn = kWorkgroup % kImageChunks == 0u;
 
-Place places[kImageLoads];
+Place chunk_places[kImageLoads];
 uint inside_image;              // bit i: load i is inside the image
 uint chunk_channel[kOneColumn ? 1u : kImageLoads];             // the first of load i, with a prologue
 float chunk_scale[MAX_RUN], chunk_bias[MAX_RUN];               // of the chunk that is staged
 uint first_channel;             // of the group, counted as x.scale and x.bias are
 
-Source first_of_image(Tile t) {
+Source start_of_image(Tile t) {
   locate_image(t);
   first_channel = kImageSide == 0u ? t.batch * group_inputs() : 0u;
   inside_image = 0u;
   uint first = kImageSide == 0u ? t.m : t.n, last = (kImageSide == 0u ? size_m() : columns()) - 1u;
   [[unroll]] for (uint i = 0u; i < kImageLoads; ++i) {
     uvec2 p = chunk_position(i, kImageChunks);
-    places[i] = place_of(min(first + min(p.x, kImageRows - 1u), last), p.y * kChunkElements);
+    chunk_places[i] = place_of_pixel(min(first + min(p.x, kImageLines - 1u), last), p.y * kChunkElements);
   }
   return Source(image_base, 0u, 0u);
 }
@@ -53,10 +53,10 @@ uvec4 finished_chunk(uvec4 words, const uint load) {
   return mix(uvec4(0u), words, bvec4(((inside_image >> load) & 1u) != 0u));
 }
 
-// Loads a chunk of the image. Outside the image, and behind K, the image's first element is loaded instead.
+// Loads a chunk of the image. Outside the image, and beyond K, the image's first element is loaded instead.
 uvec4 load_image(Source s, uint load, uint k, uint left, const bool last) {
   uint column = chunk_position(load, kImageChunks).y * kChunkElements;
-  Place place = places[load];
+  Place place = chunk_places[load];
   uvec4 words = uvec4(0u);
   float v[MAX_RUN];
   float all[MAX_RUN];
@@ -68,15 +68,15 @@ uvec4 load_image(Source s, uint load, uint k, uint left, const bool last) {
     uvec4 raw = load_raw(s.base, inside ? run_at(kImageType, at) : 0u, run_bytes(kImageType, kImageWidth));
     if (kLate) {
       if (i == 0u) inside_image = (inside_image & ~(1u << load)) | (inside ? 1u << load : 0u);
-      // Behind K there are no channels.
+      // Beyond K there are no channels.
       if (i == 0u && kPrologue != 0u)
         chunk_channel[kOneColumn ? 0u : load] =
-            first_channel + (!last || along < left ? tap.c + (kUniform != 0u ? along : 0u) : 0u);
+            first_channel + (!last || along < left ? channel_of_item(tap, along) : 0u);
       insert_run(words, raw, i * kImageWidth, kImageWidth);
     } else if (kRawImage) {
       insert_run(words, mix(uvec4(0u), raw, bvec4(inside)), i * kImageWidth, kImageWidth);
     } else {
-      convert_image(raw, first_channel + tap.c + (kUniform != 0u ? along : 0u), inside, true, v);
+      convert_image(raw, first_channel + channel_of_item(tap, along), inside, v);
       [[unroll]] for (uint e = 0u; e < min(kImageWidth, 8u); ++e) all[(i * kImageWidth + e) % MAX_RUN] = v[e];
     }
   }

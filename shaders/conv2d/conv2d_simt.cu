@@ -11,9 +11,10 @@
 #include "gemm/gemm.cuh"
 #include "conv2d/conv2d_simt.abi.h"
 #include "gemm/epilogue.cuh"
-#include "gemm/simt_items.cuh"
 #include "conv2d/conv2d.cuh"
-#include "conv2d/image.cuh"
+#include "conv2d/gather.cuh"
+#include "gemm/simt_fetch.cuh"
+#include "conv2d/simt_fetch.cuh"
 #include "gemm/simt.cuh"
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ GemmPush push) {

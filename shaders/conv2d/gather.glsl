@@ -1,11 +1,12 @@
-// The image as an operand of a product (conv2d/conv2d.abi.h): where an invocation's pixels lie, and what an element of the
-// filter (a tap) adds. Include after conv2d/conv2d.glsl; the kernel defines kImageSide.
+// The image as an operand of a product (conv2d/conv2d.abi.h): where an invocation's pixels lie, and what an element of
+// the filter (a tap) adds. Include after conv2d/conv2d.glsl; the kernel defines kImageSide.
 // What belongs to a pixel is computed before the loop over K, what belongs to K once a step or once an item. Whether a
 // tap of a pixel is inside the image is one bit for each row and each column of the filter.
 layout(constant_id = CONV2D_SPEC_ORDER) const uint kFilterOrder = CONV2D_ORDER_RSC;
 layout(constant_id = CONV2D_SPEC_UNIFORM) const uint kUniform = 0u;
 
 const uint kImageType = kImageSide == 0u ? kAType : kBType, kImageWidth = kImageSide == 0u ? kWidthA : kWidthB;
+const bool kImageAlongK = kImageSide == 0u ? kTransA == 0u : kTransB != 0u;      // runs lie along channels
 
 uint pixel_pitch() { return kImageSide == 0u ? lda() : ldb(); }
 
@@ -32,7 +33,8 @@ uint channel_at(uint c) {
 void locate_image(Tile t) {
   first_image = kFlattenedBatch != 0u ? batch_of_column(t.n) : 0u;
   image_base = kImageSide == 0u ? batch_address(push.a, kAType, t.batch, a_batch())
-                                : batch_address(push.b, kBType, kFlattenedBatch != 0u ? first_image : t.batch, b_batch());
+                                : batch_address(push.b, kBType, kFlattenedBatch != 0u ? first_image : t.batch,
+                                                b_batch());
   if (kImageSide != 0u) return;
   first_image = image_of_pixel(first_pixel() + t.m);
   uvec2 elements = product64(first_image, image_pitch().x);
@@ -40,8 +42,8 @@ void locate_image(Tile t) {
   image_base = add64(image_base, bytes_of(kAType, elements));
 }
 
-// The place of a row (column) of the product, for an item that is k elements behind a step's start along K.
-Place place_of(uint pixel, uint k) {
+// The place of a row (column) of the product, for an item that is k elements after a step's start along K.
+Place place_of_pixel(uint pixel, uint k) {
   Place place;
   place.at = kUniform != 0u ? channel_at(k) : 0u;
   if (kImageSide == 0u) {
@@ -93,17 +95,19 @@ Tap tap_of(uint k) {
   return tap;
 }
 
-// The tap of an item that is `inside` elements behind a step's start k along K. If all of a step lies in one tap, it is
+// The tap of an item that is `after` elements after a step's start k along K. If all of a step lies in one tap, it is
 // the step's, and the place has what the item adds.
-Tap tap_of_item(uint k, uint inside) { return tap_of(kUniform != 0u ? k : k + inside); }
+Tap tap_of_item(uint k, uint after) { return tap_of(kUniform != 0u ? k : k + after); }
+// Channel of the group that the item's first element has.
+uint channel_of_item(Tap tap, uint after) { return tap.c + (kUniform != 0u ? after : 0u); }
 
 bool has_tap(Place place, Tap tap) { return (place.taps & tap.bits) == tap.bits; }
 
 // Converts a raw run of the image, whose first element is channel c of the group; zeros where `inside` is false.
-void convert_image(uvec4 raw, uint c, bool inside, const bool along_k, out float v[MAX_RUN]) {
+void convert_image(uvec4 raw, uint c, bool inside, out float v[MAX_RUN]) {
   unpack_run(kImageType, kImageWidth, raw, v);
   [[unroll]] for (uint i = 0u; i < kImageWidth; ++i) {
-    if (kPrologue != 0u) v[i] = with_prologue(v[i], inside ? c + (along_k ? i : 0u) : 0u);
+    if (kPrologue != 0u) v[i] = with_prologue(v[i], inside ? c + (kImageAlongK ? i : 0u) : 0u);
     else if (kImageType != kType) v[i] = operand_of(v[i]);
     if (!inside) v[i] = 0.0;
   }

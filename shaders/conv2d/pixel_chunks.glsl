@@ -1,18 +1,18 @@
 // How conv2d_coopmat loads an image that is contiguous along pixels (variants ".p", conv2d_coopmat.abi.h). Include
 // after gemm/coopmat_fetch.glsl and conv2d/gather.glsl.
 // The kS columns of a row of the filter are consecutive along K, and each reads the same pixels, moved by at most two.
-// So an invocation loads 16 bytes once, with the 4 bytes before and behind them, and stages them kS times. To ask the
+// So an invocation loads 16 bytes once, with the 4 bytes before and after them, and stages them kS times. To ask the
 // neighbours for these 4 bytes by subgroup shuffles takes up to 1.3 times as long (H100, driver 580.159.04).
 layout(constant_id = CONV2D_SPEC_PAD_LEFT) const uint kPadLeft = 1u;
 layout(constant_id = CONV2D_SPEC_DILATION_W) const uint kDilationW = 1u;
 
 const uint kGroups = kWorkgroup / kChunksB;        // invocations that load one chunk of a row each
-const bool kNeedsBefore = kPadLeft > 0u, kNeedsBehind = (kS - 1u) * kDilationW > kPadLeft;
+const bool kNeedsBefore = kPadLeft > 0u, kNeedsAfter = (kS - 1u) * kDilationW > kPadLeft;
 
 Place place;                    // of an invocation's chunk; a column's bit: all 8 pixels lie inside their row
-// Bits of place.taps: there are pixels before the chunk, and behind it.
-const uint kHasBefore = 1u << kR, kHasBehind = 1u << (kR + kS - 1u);
-uint before[kLoadsB], behind[kLoadsB];          // the two pixels before a chunk and behind it
+// Bits of place.taps: there are pixels before the chunk, and after it.
+const uint kHasBefore = 1u << kR, kHasAfter = 1u << (kR + kS - 1u);
+uint before[kLoadsB], after[kLoadsB];          // the two pixels before a chunk and after it
 uint inside_image;              // bit i: the row of the image that load i reads exists
 
 // Loads kS * i to kS * i + kS - 1 are of one chunk.
@@ -21,21 +21,21 @@ uvec2 image_position(uint load) {
   return uvec2((lane / kChunksB + load / kS * kGroups) * kS + load % kS, lane % kChunksB);
 }
 
-Source first_of_image(Tile t) {
+Source start_of_image(Tile t) {
   locate_image(t);
   uint first = min(t.n + image_position(0u).y * kChunkElements, columns() - kChunkElements);
-  place = place_of(first, 0u);
-  place.taps &= place_of(first + kChunkElements - 1u, 0u).taps;
+  place = place_of_pixel(first, 0u);
+  place.taps &= place_of_pixel(first + kChunkElements - 1u, 0u).taps;
   place.at += kPadLeft;
   inside_image = 0u;
   return Source(image_base, 0u, 0u);
 }
 
 // What is staged of a chunk, for a column of the filter that moves it by `moved` pixels to the left.
-uvec4 moved_chunk(uvec4 words, uint before, uint behind, const int moved) {
+uvec4 moved_chunk(uvec4 words, uint before, uint after, const int moved) {
   if (moved == -2) return uvec4(before, words.xyz);
-  if (moved == 2) return uvec4(words.yzw, behind);
-  uint all[6] = uint[6](before, words.x, words.y, words.z, words.w, behind);
+  if (moved == 2) return uvec4(words.yzw, after);
+  uint all[6] = uint[6](before, words.x, words.y, words.z, words.w, after);
   if (moved == 0) return words;
   [[unroll]] for (uint i = 0u; i < 4u; ++i)
     words[i] = moved < 0 ? (all[i] >> 16) | (all[i + 1u] << 16) : (all[i + 1u] >> 16) | (all[i + 2u] << 16);
@@ -45,7 +45,7 @@ uvec4 finished_chunk(uvec4 words, const uint load) {
   const uint chunk = load / kS * kS, column = load % kS;
   bool inside = ((inside_image >> chunk) & 1u) != 0u;
   uvec4 moved = moved_chunk(words, (place.taps & kHasBefore) != 0u ? before[chunk] : 0u,
-                            (place.taps & kHasBehind) != 0u ? behind[chunk] : 0u,
+                            (place.taps & kHasAfter) != 0u ? after[chunk] : 0u,
                             int(column * kDilationW) - int(kPadLeft));
   return mix(uvec4(0u), moved, bvec4(inside));
 }
@@ -61,9 +61,9 @@ uvec4 load_image(Source s, uint load, uint k, uint left, const bool last) {
     bool edge = inside && (place.taps & kHasBefore) != 0u;
     before[load] = load_raw(s.base, run_at(kImageType, edge ? at - 2u : at), 4u).x;
   }
-  if (kNeedsBehind) {
-    bool edge = inside && (place.taps & kHasBehind) != 0u;
-    behind[load] = load_raw(s.base, run_at(kImageType, edge ? at + kChunkElements : at), 4u).x;
+  if (kNeedsAfter) {
+    bool edge = inside && (place.taps & kHasAfter) != 0u;
+    after[load] = load_raw(s.base, run_at(kImageType, edge ? at + kChunkElements : at), 4u).x;
   }
   inside_image = (inside_image & ~(1u << load)) | (inside ? 1u << load : 0u);
   return load_raw(s.base, run_at(kImageType, at), 16u);

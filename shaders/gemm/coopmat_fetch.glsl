@@ -1,5 +1,6 @@
 // How matmul_coopmat loads operands from memory, and where they are staged in workgroup memory. gemm/coopmat.glsl
-// has the rest.
+// has the rest. Include after gemm/epilogue.glsl.
+#include "gemm/side.abi.h"
 
 layout(constant_id = MATMUL_COOPMAT_SPEC_SUBGROUP) const uint kSubgroup = 32u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_SUB_M) const uint kSubM = 64u;
@@ -16,12 +17,7 @@ layout(constant_id = MATMUL_COOPMAT_SPEC_SLICE_K) const uint kSliceK = 1u;
 // ---- workgroup memory, in chunks of 16 bytes: A's rows, then B's; a row lies along the operand's contiguous axis
 
 const uint kChunkElements = 16u / BYTES;               // elements per chunk
-const bool kAlongKA = kTransA == 0u;       // rows lie along K
-const bool kAlongKB = kTransB != 0u;
-const uint kRowsA = kAlongKA ? kTileM : kTileK, kChunksA = (kAlongKA ? kTileK : kTileM) / kChunkElements;
-const uint kRowsB = kAlongKB ? kTileN : kTileK, kChunksB = (kAlongKB ? kTileK : kTileN) / kChunkElements;
-const uint kPitchA = kChunksA + kPad, kPitchB = kChunksB + kPad;
-const uint kStartB = kRowsA * kPitchA;
+const bool kAlongKA = kTransA == 0u, kAlongKB = kTransB != 0u;
 
 // Fragments of int8 may start at multiples of 8 bytes, all others at multiples of 16.
 #if BYTES == 1
@@ -36,12 +32,6 @@ void store_chunk(uint chunk, uvec4 v) { staged[chunk] = v; }
 uvec4 load_chunk(uint chunk) { return staged[chunk]; }
 #endif
 const uint kStagedElements = kChunkElements / PER_CHUNK;         // elements per element of staged[]
-
-// ---- loading operands: each load of an invocation is one chunk
-
-const uint kLoadsA = (kRowsA * kChunksA + kWorkgroup - 1u) / kWorkgroup;
-const uint kLoadsB = (kRowsB * kChunksB + kWorkgroup - 1u) / kWorkgroup;
-const bool kEvenA = kRowsA * kChunksA % kWorkgroup == 0u, kEvenB = kRowsB * kChunksB % kWorkgroup == 0u;
 
 // Row and chunk of a load. Where a row has two or four chunks, eight invocations store their 16 bytes to workgroup
 // memory in one transaction. Their rows are chosen so that, with one chunk of padding, they lie in different banks:
@@ -60,8 +50,7 @@ uvec2 chunk_position(uint load, const uint chunks) {
 
 struct Source {
   uvec2 base;            // address of the step's first row and column
-  // rows and columns from the tile's first on that are inside the operand (along K: the whole step)
-  uint rows, columns;
+  uint first, inside;    // the tile's first row of A (column of B), and how many from there on are inside the operand
 };
 
 uvec4 packed(float v[MAX_RUN]) {
@@ -79,72 +68,30 @@ void insert_run(inout uvec4 words, uvec4 raw, const uint first, const uint width
   else words[first * BYTES / 4u] |= raw.x << (8u * (first * BYTES % 4u));
 }
 
-// Bytes are never converted: without #ifndef INTEGER half of an int8 kernel would be code that nothing reaches.
-const bool kRawA = kAType == kType && kHasAScale == 0u, kRawB = kBType == kType;
+// Names as in gemm/side.abi.h, for gemm/coopmat_side.glsl, gemm/coopmat_stage.glsl and conv2d/coopmat_side.glsl.
+#define kLines SIDE(kLinesA, kLinesB)
+#define kChunks SIDE(kChunksA, kChunksB)
+#define kStart SIDE(kStartA, kStartB)
+#define kEven SIDE(kEvenA, kEvenB)
+#define kRaw SIDE(kRawA, kRawB)
+#define kFrags SIDE(kFragsM, kFragsN)
+#define frags SIDE(frags_a, frags_b)
+#define finished SIDE(finished_a, finished_b)
+#define l2_words SIDE(l2_words_a, l2_words_b)
+#define fetch_stored_chunk SIDE(fetch_stored_chunk_a, fetch_stored_chunk_b)
+#define fetch_chunk SIDE(fetch_chunk_a, fetch_chunk_b)
+#define finished_chunk_of SIDE(finished_chunk_of_a, finished_chunk_of_b)
+#define position_of SIDE(position_of_a, position_of_b)
+#define prefetch_chunks SIDE(prefetch_chunks_a, prefetch_chunks_b)
+#define finish_chunks SIDE(finish_chunks_a, finish_chunks_b)
+#define stage_prefetched_chunks SIDE(stage_prefetched_chunks_a, stage_prefetched_chunks_b)
+#define stage_fetched_chunks SIDE(stage_fetched_chunks_a, stage_fetched_chunks_b)
+#define load_frags SIDE(load_frags_a, load_frags_b)
+#define prefetch_side_to_l2 SIDE(prefetch_side_to_l2_a, prefetch_side_to_l2_b)
 
-// Loads a chunk of A. Rows and columns beyond the operand are clamped to its last ones. Where the chunks do not divide
-// evenly among the invocations, surplus invocations load from the last row. `left` is how much of K remains from this
-// step on; only where `last` is set may it be less than a whole step.
-// The chunk's offset is computed again at every step: kept in registers it was slower by up to 15 % (H200, driver
-// 580.159.04), since the loads are then issued back to back, and fragment loads wait behind them.
-uvec4 chunk_a(Source s, uint load, uint k, uint left, const bool last) {
-  uvec2 p = chunk_position(load, kChunksA);
-  uint row = kEvenA ? p.x : min(p.x, kRowsA - 1u);
-  if (kAlongKA) row = min(row, s.rows - 1u);
-  uvec4 words = uvec4(0u);
-  float v[MAX_RUN];
-  float all[MAX_RUN];
-  [[unroll]] for (uint i = 0u; i < kChunkElements / kWidthA; ++i) {
-    uint column = p.y * kChunkElements + i * kWidthA;
-    if (!kAlongKA) column = min(column, s.columns - kWidthA);
-    uint along = kAlongKA ? column : row;
-    bool inside = !last || along < left;
-    uint at = inside ? row * lda() + column : 0u;
-    uvec4 raw = load_raw(s.base, run_at(kAType, at), run_bytes(kAType, kWidthA));
-    if (kRawA) {
-      if (last && !inside) raw = uvec4(0u);
-      insert_run(words, raw, i * kWidthA, kWidthA);
-    }
-#ifndef INTEGER
-    else {
-      convert_a(raw, k + along, inside, v);
-      [[unroll]] for (uint e = 0u; e < min(kWidthA, 8u); ++e) all[(i * kWidthA + e) % MAX_RUN] = v[e];
-    }
-#endif
-  }
-#ifndef INTEGER
-  if (!kRawA) return packed(all);
-#endif
-  return words;
-}
-
-uvec4 chunk_b(Source s, uint load, uint k, uint n, uint left, const bool last) {
-  uvec2 p = chunk_position(load, kChunksB);
-  uint row = kEvenB ? p.x : min(p.x, kRowsB - 1u);
-  if (kAlongKB) row = min(row, s.rows - 1u);
-  uvec4 words = uvec4(0u);
-  float v[MAX_RUN];
-  float all[MAX_RUN];
-  [[unroll]] for (uint i = 0u; i < kChunkElements / kWidthB; ++i) {
-    uint column = p.y * kChunkElements + i * kWidthB;
-    if (!kAlongKB) column = min(column, s.columns - kWidthB);
-    uint along = kAlongKB ? column : row, across = kAlongKB ? row : column;
-    bool inside = !last || along < left;
-    uint at = inside ? row * ldb() + column : 0u;
-    uvec4 raw = load_raw(s.base, run_at(kBType, at), run_bytes(kBType, kWidthB));
-    if (kRawB) {
-      if (last && !inside) raw = uvec4(0u);
-      insert_run(words, raw, i * kWidthB, kWidthB);
-    }
-#ifndef INTEGER
-    else {
-      convert_b(raw, k + along, n + across, inside, v);
-      [[unroll]] for (uint e = 0u; e < min(kWidthB, 8u); ++e) all[(i * kWidthB + e) % MAX_RUN] = v[e];
-    }
-#endif
-  }
-#ifndef INTEGER
-  if (!kRawB) return packed(all);
-#endif
-  return words;
-}
+#define SIDE(a, b) a
+#include "gemm/coopmat_side.glsl"
+#undef SIDE
+#define SIDE(a, b) b
+#include "gemm/coopmat_side.glsl"
+#undef SIDE

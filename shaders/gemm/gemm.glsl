@@ -88,12 +88,3 @@ void convert_b(uvec4 raw, uint k, uint n, bool inside, out float v[MAX_RUN]) {
   [[unroll]] for (uint i = 0u; i < kWidthB; ++i)
     if (!inside) v[i] = 0.0;
 }
-
-// Loads and converts the run of kWidthA elements of A at element offset `at` from `base`. Where `inside` is false it
-// yields zeros, and the element at `base` is loaded instead, which is always in bounds.
-void fetch_a(uvec2 base, uint at, uint k, bool inside, out float v[MAX_RUN]) {
-  convert_a(load_raw(base, inside ? run_at(kAType, at) : 0u, run_bytes(kAType, kWidthA)), k, inside, v);
-}
-void fetch_b(uvec2 base, uint at, uint k, uint n, bool inside, out float v[MAX_RUN]) {
-  convert_b(load_raw(base, inside ? run_at(kBType, at) : 0u, run_bytes(kBType, kWidthB)), k, n, inside, v);
-}

@@ -3,8 +3,8 @@
 //! variant i8 -DINTEGER
 //! variant i8.narrow -DINTEGER -DNARROW
 // Each invocation computes ROWS x COLUMNS of the result, with operands loaded from global memory one element at a time:
-// suited to CPU devices, whose caches take the role of workgroup memory. With 1 x 1 it is the fallback that takes every
-// problem.
+// suited to CPU devices, whose caches take the role of workgroup memory. With 1 x 1 it is the last resort that takes
+// every problem.
 // Rows and columns beyond the result are clamped to its last ones: they are computed and never stored.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -18,25 +18,17 @@ layout(constant_id = MATMUL_DIRECT_SPEC_OFFSET64) const uint kOffset64 = 0u;
 
 const uint kLanes = kTileN / kColumns;     // invocations along N
 
-acc_t element_a(uvec2 base, uint at, uint k) {
-  uvec4 raw = load_raw(base, run_at(kAType, at), bytes_of_type(kAType));
+// An element of A, or (of_b) of B, at `at` from base.
+acc_t element(const bool of_b, uvec2 base, uint at, uint k, uint n) {
+  const uint type = of_b ? kBType : kAType;
+  uvec4 raw = load_raw(base, run_at(type, at), bytes_of_type(type));
 #ifdef INTEGER
   return bitfieldExtract(int(raw.x), 0, 8);
 #else
+  if (type == SECTILE_TYPE_Q4) raw.x >>= 4u * (at % 2u);
   float v[MAX_RUN];
-  convert_a(raw, k, true, v);
-  return v[0];
-#endif
-}
-
-acc_t element_b(uvec2 base, uint at, uint k, uint n) {
-  uvec4 raw = load_raw(base, run_at(kBType, at), bytes_of_type(kBType));
-#ifdef INTEGER
-  return bitfieldExtract(int(raw.x), 0, 8);
-#else
-  if (kBType == SECTILE_TYPE_Q4) raw.x >>= 4u * (at % 2u);
-  float v[MAX_RUN];
-  convert_b(raw, k, n, true, v);
+  if (of_b) convert_b(raw, k, n, true, v);
+  else convert_a(raw, k, true, v);
   return v[0];
 #endif
 }
@@ -79,9 +71,9 @@ void main() {
       uint left = min(kTileK, t.k_end - k), from_a = 0u, from_b = 0u;
       do {
         acc_t x[kRows], y[kColumns];
-        [[unroll]] for (uint c = 0u; c < kColumns; ++c) y[c] = element_b(b, at_b[c] + from_b, k, column[c]);
+        [[unroll]] for (uint c = 0u; c < kColumns; ++c) y[c] = element(true, b, at_b[c] + from_b, k, column[c]);
         [[unroll]] for (uint r = 0u; r < kRows; ++r) {
-          x[r] = element_a(a, at_a[r] + from_a, k);
+          x[r] = element(false, a, at_a[r] + from_a, k, 0u);
           [[unroll]] for (uint c = 0u; c < kColumns; ++c) acc[r][c] += x[r] * y[c];
         }
         from_a += ld_a;

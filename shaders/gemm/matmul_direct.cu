@@ -3,7 +3,7 @@
 //! variant i8 -DINTEGER
 //! variant i8.narrow -DINTEGER
 // Each invocation computes ROWS x COLUMNS of the result, with operands loaded from global memory one element at a time.
-// With 1 x 1 it is the fallback that takes every problem.
+// With 1 x 1 it is the last resort that takes every problem.
 // Rows and columns beyond the result are clamped to its last ones: they are computed and never stored.
 #include "lib/cuda.cuh"
 #include "gemm/gemm.cuh"
@@ -16,25 +16,17 @@ constexpr uint kOffset64 = sectile_constant(MATMUL_DIRECT_SPEC_OFFSET64, 0u);
 
 constexpr uint kLanes = kTileN / kColumns;     // invocations along N
 
-__device__ __forceinline__ acc_t element_a(const GemmPush& push, uint64 base, uint at, uint k) {
-  const uvec4 raw = load_raw(base, run_at(kAType, at), bytes_of_type(kAType));
+// An element of A, or (of_b) of B, at `at` from base.
+__device__ __forceinline__ acc_t element(const GemmPush& push, const bool of_b, uint64 base, uint at, uint k, uint n) {
+  const uint type = of_b ? kBType : kAType;
+  uvec4 raw = load_raw(base, run_at(type, at), bytes_of_type(type));
 #ifdef INTEGER
   return byte_of(raw[0], 0u);
 #else
+  if (type == SECTILE_TYPE_Q4) raw[0] >>= 4u * (at % 2u);
   float v[MAX_RUN];
-  convert_a(push, raw, k, true, v);
-  return v[0];
-#endif
-}
-
-__device__ __forceinline__ acc_t element_b(const GemmPush& push, uint64 base, uint at, uint k, uint n) {
-  uvec4 raw = load_raw(base, run_at(kBType, at), bytes_of_type(kBType));
-#ifdef INTEGER
-  return byte_of(raw[0], 0u);
-#else
-  if (kBType == SECTILE_TYPE_Q4) raw[0] >>= 4u * (at % 2u);
-  float v[MAX_RUN];
-  convert_b(push, raw, k, n, true, v);
+  if (of_b) convert_b(push, raw, k, n, true, v);
+  else convert_a(push, raw, k, true, v);
   return v[0];
 #endif
 }
@@ -70,10 +62,10 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
       do {
         acc_t y[kColumns];
 #pragma unroll
-        for (uint c = 0u; c < kColumns; ++c) y[c] = element_b(push, b, at_b[c] + from_b, k, column[c]);
+        for (uint c = 0u; c < kColumns; ++c) y[c] = element(push, true, b, at_b[c] + from_b, k, column[c]);
 #pragma unroll
         for (uint r = 0u; r < kRows; ++r) {
-          const acc_t x = element_a(push, a, at_a[r] + from_a, k);
+          const acc_t x = element(push, false, a, at_a[r] + from_a, k, 0u);
 #pragma unroll
           for (uint c = 0u; c < kColumns; ++c) acc[r * kColumns + c] = plus_product(x, y[c], acc[r * kColumns + c]);
         }

@@ -14,29 +14,7 @@
 #include "lib/cuda.cuh"
 #include "gemm/gemm.cuh"
 #include "gemm/epilogue.cuh"
-#include "gemm/simt_items.cuh"
-
-// ---- both operands are stored: a load's offset in its operand's tile stays the same, and the tile moves on
-
-using Place = uint;
-__device__ __forceinline__ Operands operands_of(const GemmPush& push, const Tile& t) {
-  return stored_operands(push, t);
-}
-__device__ __forceinline__ Place place_of(const GemmPush& push, const Tile& t, const Side& s, Item item) {
-  return offset_of(s, item);
-}
-__device__ __forceinline__ uvec4 fetch_item(const GemmPush& push, const Side& s, uint64 base, Item item, Place place,
-                                            uint step, uint left, const bool tail) {
-  return fetch_stored(s, base, place, item.k, left, tail);
-}
-#ifndef INTEGER
-__device__ __forceinline__ void convert_item(const GemmPush& push, const Tile& t, const Side& s, Item item,
-                                             Place place, const uvec4& raw, uint step, bool inside,
-                                             float (&v)[MAX_RUN]) {
-  convert_stored(push, t, s, item, raw, step + item.k, inside, v);
-}
-#endif
-
+#include "gemm/simt_fetch.cuh"
 #include "gemm/simt.cuh"
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ GemmPush push) {

@@ -46,7 +46,7 @@ const uint kAccumulators = kAcross * kThin;
 #define staged4 vec4
 #endif
 // The thin operand's piece: [row][k] where the thick operand is contiguous along K, else [k][row]; either way loads are
-// vectors.
+// vectors. GLSL cannot load a vector from an array of words.
 shared staged4 thin4[(kThin * kTileK + 3u) / 4u];
 // accumulators that go through workgroup memory at a time
 const uint kBatch = kAccumulators < 16u ? kAccumulators : 16u;
@@ -56,23 +56,20 @@ shared acc_t result[kTileM * kTileN];
 uint size_across() { return kSide == 0u ? size_n() : size_m(); }
 uint size_thin() { return kSide == 0u ? size_m() : size_n(); }
 
-uvec4 load_thick(uvec2 base, uint at) {
-  return kSide == 0u ? load_raw(base, run_at(kBType, at), run_bytes(kBType, kWidthB))
-                     : load_raw(base, run_at(kAType, at), run_bytes(kAType, kWidthA));
+// Loads a run of A, or (of_b) of B.
+uvec4 load_run(const bool of_b, uvec2 base, uint at) {
+  return of_b ? load_raw(base, run_at(kBType, at), run_bytes(kBType, kWidthB))
+              : load_raw(base, run_at(kAType, at), run_bytes(kAType, kWidthA));
 }
-uvec4 load_thin(uvec2 base, uint at) {
-  return kSide == 0u ? load_raw(base, run_at(kAType, at), run_bytes(kAType, kWidthA))
-                     : load_raw(base, run_at(kBType, at), run_bytes(kBType, kWidthB));
-}
-// Converts a raw run of A (`a` true) or B at k, row or column `across`.
-void convert(const bool a, uvec4 raw, uint k, uint across, bool inside, out acc_t v[MAX_RUN]) {
+// Converts such a run at k, row or column `across`.
+void convert(const bool of_b, uvec4 raw, uint k, uint across, bool inside, out acc_t v[MAX_RUN]) {
 #ifdef INTEGER
-  unpack_bytes(a ? kWidthA : kWidthB, raw, v);
+  unpack_bytes(of_b ? kWidthB : kWidthA, raw, v);
   [[unroll]] for (uint i = 0u; i < MAX_RUN; ++i)
     if (!inside) v[i] = 0;
 #else
-  if (a) convert_a(raw, k, inside, v);
-  else convert_b(raw, k, across, inside, v);
+  if (of_b) convert_b(raw, k, across, inside, v);
+  else convert_a(raw, k, inside, v);
 #endif
 }
 
@@ -87,11 +84,13 @@ const uint kThinItems = (kThinAlongK ? kThin : kTileK) * kThinRuns;
 const uint kThinLoads = (kThinItems + kWorkgroup - 1u) / kWorkgroup;
 uvec4 prefetched_thin[kThinLoads];
 
-// Row (.x) and position along K (.y) of a load's run.
-uvec2 thin_item(uint load) {
+struct ThinItem {
+  uint row, step;
+};
+ThinItem thin_item(uint load) {
   uint item = min(gl_LocalInvocationID.x + load * kWorkgroup, kThinItems - 1u);
   uint outer = item / kThinRuns, inner = item % kThinRuns * kThinRun;
-  return kThinAlongK ? uvec2(outer, inner) : uvec2(inner, outer);
+  return ThinItem(kThinAlongK ? outer : inner, kThinAlongK ? inner : outer);
 }
 
 // `row0`: the tile's first row. `left`: how much of K remains from the piece's start on; only where `tail` is set may
@@ -99,21 +98,22 @@ uvec2 thin_item(uint load) {
 uint thin_row(uint row, uint row0) { return min(row, size_thin() - row0 - (kThinAlongK ? 1u : kThinRun)); }
 void fetch_thin(uvec2 base, uint row0, uint ld, uint left, const bool tail) {
   [[unroll]] for (uint i = 0u; i < kThinLoads; ++i) {
-    uvec2 item = thin_item(i);
-    uint from = thin_row(item.x, row0);
-    uint at = kThinAlongK ? from * ld + item.y : item.y * ld + from;
-    prefetched_thin[i] = load_thin(base, !tail || item.y < left ? at : 0u);
+    ThinItem item = thin_item(i);
+    uint from = thin_row(item.row, row0);
+    uint at = kThinAlongK ? from * ld + item.step : item.step * ld + from;
+    prefetched_thin[i] = load_run(kSide != 0u, base, !tail || item.step < left ? at : 0u);
   }
 }
 void stage_thin(uint k, uint row0, uint left, const bool tail) {
-  [[unroll]] for (uint t = 0u; t < kThinLoads; ++t) {
-    if (kThinItems % kWorkgroup != 0u && gl_LocalInvocationID.x + t * kWorkgroup >= kThinItems) continue;
-    uvec2 item = thin_item(t);
+  [[unroll]] for (uint load = 0u; load < kThinLoads; ++load) {
+    if (kThinItems % kWorkgroup != 0u && gl_LocalInvocationID.x + load * kWorkgroup >= kThinItems) continue;
+    ThinItem item = thin_item(load);
     acc_t v[MAX_RUN];
-    convert(kSide == 0u, prefetched_thin[t], k + item.y, row0 + thin_row(item.x, row0), !tail || item.y < left, v);
+    convert(kSide != 0u, prefetched_thin[load], k + item.step, row0 + thin_row(item.row, row0),
+            !tail || item.step < left, v);
     [[unroll]] for (uint i = 0u; i < kThinRun; ++i) {
-      if (kThinAlongK) stage_thin_element(item.x, item.y + i, v[i]);
-      else if (item.x + i < kThin) stage_thin_element(item.x + i, item.y, v[i]);
+      if (kThinAlongK) stage_thin_element(item.row, item.step + i, v[i]);
+      else if (item.row + i < kThin) stage_thin_element(item.row + i, item.step, v[i]);
     }
   }
 }
@@ -203,7 +203,8 @@ const uint kRunsPerRound = kAlongK ? kRows : 1u;
 uvec4 prefetched[kRounds][kRunsPerRound], raw[kRounds][kRunsPerRound];
 uint row[kRunsPerRound];                 // this invocation's rows in the tile
 
-uint step_of(uint round, uint slice) { return kAlongK ? (round * kLanes + slice) * kRun : round * kSliceK + slice; }
+// Position along K, within the step, of this invocation's run in round u.
+uint step_of(const uint u, uint slice) { return kAlongK ? (u * kLanes + slice) * kRun : u * kSliceK + slice; }
 
 // `left`: how much of K remains from the operands' position on; only where `tail` is set may it be less than TILE_K.
 void fetch(uvec2 a, uvec2 b, uint thin0, uint slice, uint left, const bool tail) {
@@ -211,8 +212,8 @@ void fetch(uvec2 a, uvec2 b, uint thin0, uint slice, uint left, const bool tail)
   [[unroll]] for (uint u = 0u; u < kRounds; ++u) {
     uint step = step_of(u, slice);
     [[unroll]] for (uint r = 0u; r < kRunsPerRound; ++r)
-      prefetched[u][r] = load_thick(kSide == 0u ? b : a,
-                                    !tail || step < left ? (kAlongK ? row[r] * ld + step : step * ld + row[r]) : 0u);
+      prefetched[u][r] = load_run(kSide == 0u, kSide == 0u ? b : a,
+                                  !tail || step < left ? (kAlongK ? row[r] * ld + step : step * ld + row[r]) : 0u);
   }
   fetch_thin(kSide == 0u ? a : b, thin0, ld_thin, left, tail);
 }
@@ -227,7 +228,7 @@ void multiply(uint k, uint across0, uint slice, uint left, const bool tail) {
     uint step = step_of(u, slice);
     [[unroll]] for (uint r = 0u; r < kRunsPerRound; ++r) {
       acc_t x[MAX_RUN];
-      convert(kSide != 0u, raw[u][r], k + step, across0 + row[r], !tail || step < left, x);
+      convert(kSide == 0u, raw[u][r], k + step, across0 + row[r], !tail || step < left, x);
       if (kAlongK) multiply_along(r, x, step);
       else multiply_across(x, step);
     }

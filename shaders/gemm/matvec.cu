@@ -48,22 +48,22 @@ __device__ __forceinline__ uint size_across(const GemmPush& push) {
 }
 __device__ __forceinline__ uint size_thin(const GemmPush& push) { return kSide == 0u ? size_m(push) : size_n(push); }
 
-// Loads a run of A (`a` true) or B.
-__device__ __forceinline__ uvec4 load_run(const bool a, uint64 base, uint at) {
-  return a ? load_raw(base, run_at(kAType, at), run_bytes(kAType, kWidthA))
-           : load_raw(base, run_at(kBType, at), run_bytes(kBType, kWidthB));
+// Loads a run of A, or (of_b) of B.
+__device__ __forceinline__ uvec4 load_run(const bool of_b, uint64 base, uint at) {
+  return of_b ? load_raw(base, run_at(kBType, at), run_bytes(kBType, kWidthB))
+              : load_raw(base, run_at(kAType, at), run_bytes(kAType, kWidthA));
 }
 // Converts such a run at k, row or column `across`.
-__device__ __forceinline__ void convert(const GemmPush& push, const bool a, const uvec4& raw, uint k, uint across,
-                                        bool inside, acc_t (&v)[MAX_RUN]) {
+__device__ __forceinline__ void convert(const GemmPush& push, const bool of_b, const uvec4& raw, uint k,
+                                        uint across, bool inside, acc_t (&v)[MAX_RUN]) {
 #ifdef INTEGER
-  unpack_bytes(a ? kWidthA : kWidthB, raw, v);
+  unpack_bytes(of_b ? kWidthB : kWidthA, raw, v);
 #pragma unroll
   for (uint i = 0u; i < MAX_RUN; ++i)
     if (!inside) v[i] = 0;
 #else
-  if (a) convert_a(push, raw, k, inside, v);
-  else convert_b(push, raw, k, across, inside, v);
+  if (of_b) convert_b(push, raw, k, across, inside, v);
+  else convert_a(push, raw, k, inside, v);
 #endif
 }
 
@@ -91,22 +91,22 @@ __device__ __forceinline__ uint thin_row(const GemmPush& push, uint row, uint ro
   return min(row, size_thin(push) - row0 - (kThinAlongK ? 1u : kThinRun));
 }
 __device__ __forceinline__ void fetch_thin(const GemmPush& push, uint64 base, uint row0, uint ld, uint left,
-                                           const bool tail, uvec4* prefetched) {
+                                           const bool tail, uvec4* prefetched_thin) {
 #pragma unroll
   for (uint i = 0u; i < kThinLoads; ++i) {
     const ThinItem item = thin_item(i);
     const uint from = thin_row(push, item.row, row0), at = kThinAlongK ? from * ld + item.step : item.step * ld + from;
-    prefetched[i] = load_run(kSide == 0u, base, !tail || item.step < left ? at : 0u);
+    prefetched_thin[i] = load_run(kSide != 0u, base, !tail || item.step < left ? at : 0u);
   }
 }
 __device__ __forceinline__ void stage_thin(const GemmPush& push, uint k, uint row0, uint left, const bool tail,
-                                           const uvec4* prefetched) {
+                                           const uvec4* prefetched_thin) {
 #pragma unroll
   for (uint load = 0u; load < kThinLoads; ++load) {
     if (kThinItems % kWorkgroup != 0u && threadIdx.x + load * kWorkgroup >= kThinItems) continue;
     const ThinItem item = thin_item(load);
     acc_t v[MAX_RUN];
-    convert(push, kSide == 0u, prefetched[load], k + item.step, row0 + thin_row(push, item.row, row0),
+    convert(push, kSide != 0u, prefetched_thin[load], k + item.step, row0 + thin_row(push, item.row, row0),
             !tail || item.step < left, v);
 #pragma unroll
     for (uint i = 0u; i < kThinRun; ++i) {
@@ -221,7 +221,7 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
 #pragma unroll
       for (uint r = 0u; r < kRunsPerRound; ++r) {
         const uint step = step_of(u, slice), at = kAlongK ? row[r] * ld + step : step * ld + row[r];
-        prefetched[u * kRunsPerRound + r] = load_run(kSide != 0u, kSide == 0u ? b : a, !tail || step < left ? at : 0u);
+        prefetched[u * kRunsPerRound + r] = load_run(kSide == 0u, kSide == 0u ? b : a, !tail || step < left ? at : 0u);
       }
     fetch_thin(push, kSide == 0u ? a : b, thin0, ld_thin, left, tail, prefetched_thin);
   };
@@ -236,7 +236,7 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
 #pragma unroll
       for (uint r = 0u; r < kRunsPerRound; ++r) {
         acc_t x[MAX_RUN];
-        convert(push, kSide != 0u, raw[u * kRunsPerRound + r], k + step, across0 + row[r], !tail || step < left, x);
+        convert(push, kSide == 0u, raw[u * kRunsPerRound + r], k + step, across0 + row[r], !tail || step < left, x);
         if (kAlongK) multiply_along(r, x, step, acc);
         else multiply_across(x, step, acc);
       }

@@ -1,75 +1,12 @@
-// A workgroup's tile of a product: staging in workgroup memory, the loop along K, products and the store of the
-// result. Include after gemm/simt_items.cuh and the kernel's fetch of its operands, which has
-//   Place                   what an invocation keeps of a load from step to step
-//   place_of(push, t, s, item)
-//   operands_of(push, t)    the description and the address of both operands
-//   fetch_item(push, s, base, item, place, step, left, tail)
-//                           loads an item of the step that begins at `step` of K; base: the address of that step.
-//                           `left`: how much of K remains from there on; less than TILE_K only where `tail` is set
-//   convert_item(push, t, s, item, place, raw, step, inside, v)
-//                           its numbers, or zeros where `inside` is false. Not with INTEGER
+// The loop of matmul_simt over steps of K: loads, products, store. Include after gemm/simt_fetch.cuh, and (GATHERED_WORDS)
+// the kernel's own fetch.
 
-__device__ __forceinline__ uint& staged(const Side& s, uint at) { return s.b ? staged_b[at] : staged_a[at]; }
-
-// Stores an item to workgroup memory. `tail`: the step may hold less than TILE_K.
-__device__ __forceinline__ void stage_item(const GemmPush& push, const Tile& t, const Side& s, uint stage, Item item,
-                                           const Place& place, const uvec4& raw, uint k, uint left, const bool tail) {
-  const uint at = (stage * kDepth + item.k / kPacked) * s.pitch + item.across;
-#ifdef INTEGER
-  const uvec4 words = packed_item(s, raw);
-  if (!s.along_k && s.width == 4u) {
-    store_shared(&staged(s, at), 4u, words);
-    return;
-  }
-#pragma unroll
-  for (uint i = 0u; i < 4u; ++i)
-    if (i < s.span) staged(s, at + i) = words[i];
-#else
-  const bool inside = !tail || item.k < left;
-  float v[MAX_RUN];
-  convert_item(push, t, s, item, place, raw, k, inside, v);
-  if (s.along_k || s.width < 4u) {
-#pragma unroll
-    for (uint i = 0u; i < MAX_RUN; ++i)
-      if (i < s.width) staged(s, at + i * (s.along_k ? s.pitch : 1u)) = word_of(v[i]);
-    return;
-  }
-#pragma unroll
-  for (uint i = 0u; i < MAX_RUN; i += 4u)
-    if (i < s.width)
-      store_shared(&staged(s, at + i), 4u,
-                   {{word_of(v[i]), word_of(v[i + 1u]), word_of(v[i + 2u]), word_of(v[i + 3u])}});
-#endif
-}
-
-// ---- steps
-
-// Loads the runs of a step, where there is a prefetch.
-__device__ __forceinline__ void prefetch(const GemmPush& push, const Side& s, uint64 base, uint k, uint left,
-                                         const bool tail, const Place* places, uvec4* raw) {
-#pragma unroll
-  for (uint i = 0u; i < s.loads; ++i)
-    raw[i] = fetch_item(push, s, base, item_of(s, i), places[i], k, left, tail);
-}
-__device__ __forceinline__ void stage_prefetched(const GemmPush& push, const Tile& t, const Side& s, uint stage,
-                                                 uint k, uint left, const bool tail, const Place* places,
-                                                 const uvec4* raw) {
-#pragma unroll
-  for (uint i = 0u; i < s.loads; ++i)
-    if (has_item(s, i)) stage_item(push, t, s, stage, item_of(s, i), places[i], raw[i], k, left, tail);
-}
-// Without a prefetch: loads and stages one item at a time; only kFetchers invocations take part.
-__device__ __forceinline__ void stage_fetched(const GemmPush& push, const Tile& t, const Side& s, uint64 base, uint k,
-                                              uint left) {
-  if (threadIdx.x >= kFetchers) return;
-#pragma unroll 1
-  for (uint i = 0u; i < s.loads; ++i) {
-    if (!has_item(s, i)) continue;
-    const Item item = item_of(s, i);
-    const Place place = place_of(push, t, s, item);
-    stage_item(push, t, s, 0u, item, place, fetch_item(push, s, base, item, place, k, left, true), k, left, true);
-  }
-}
+#define SIDE(a, b) a
+#include "gemm/simt_stage.cuh"
+#undef SIDE
+#define SIDE(a, b) b
+#include "gemm/simt_stage.cuh"
+#undef SIDE
 
 // ---- products
 
@@ -110,7 +47,7 @@ __device__ __forceinline__ acc_t multiplied(uint x, uint y, acc_t acc) {
 __device__ __forceinline__ void multiply_row(const GemmPush& push, const Tile& t, Own own, uint stage, uint row,
                                              uint k, acc_t* acc) {
   uint x[kRows], y[kColumns];
-  const uint from_a = own.m + (stage * kDepth + row) * kPitchA, from_b = own.n + (stage * kDepth + row) * kPitchB;
+  const uint from_a = stage * kStageA + row * kPitchA + own.m, from_b = stage * kStageB + row * kPitchB + own.n;
 #pragma unroll
   for (uint i = 0u; i < kRows; i += kVector) {
     const uvec4 v = load_shared(&staged_a[from_a + row_offset(i)], kVector);
@@ -146,83 +83,97 @@ __device__ __forceinline__ void multiply(const GemmPush& push, const Tile& t, Ow
 
 // ---- the loop along K
 
-// Without a prefetch: one buffer, and no load in flight during the products.
-__device__ __forceinline__ void multiply_fetched(const GemmPush& push, const Tile& t, Own own, Operands o,
+struct Fetch {
+  uint64 a, b, step_a, step_b;   // operands of the step loaded last, and the distance to the next step
+  uint k, remaining;             // that step's first k, and the full steps after it
+};
+
+// Without a prefetch: one buffer, and no load in flight during the products. Only kFetchers invocations load.
+__device__ __forceinline__ void multiply_fetched(const GemmPush& push, const Tile& t, Own own, Fetch fetch,
                                                  acc_t* acc) {
 #pragma unroll 1
   for (uint k = t.k; k < t.k_end; k += kTileK) {
-    stage_fetched(push, t, o.a, o.at_a, k, t.k_end - k);
-    stage_fetched(push, t, o.b, o.at_b, k, t.k_end - k);
+    if (threadIdx.x < kFetchers) {
+      stage_fetched_items_a(push, t, fetch.a, k, t.k_end - k);
+      stage_fetched_items_b(push, t, fetch.b, k, t.k_end - k);
+    }
     __syncthreads();   // orders the staging of the step before its products
     multiply(push, t, own, 0u, k, acc);
     __syncthreads();   // orders all loads of this step before the next step is staged
-    o.at_a += o.step_a;
-    o.at_b += o.step_b;
+    fetch.a += fetch.step_a;
+    fetch.b += fetch.step_b;
   }
+}
+
+// After the last full step its operands are loaded and staged once more, and not used: a branch would keep the compiler
+// from interleaving loads and products.
+__device__ __forceinline__ void advance(Fetch& fetch) {
+  const bool more = fetch.remaining != 0u;
+  fetch.a += more ? fetch.step_a : 0u;
+  fetch.b += more ? fetch.step_b : 0u;
+  fetch.k += more ? kTileK : 0u;
+  fetch.remaining -= more ? 1u : 0u;
 }
 
 // The buffer after this one.
 __device__ __forceinline__ uint next_stage(uint stage) { return kStages == 1u ? 0u : stage ^ 1u; }
 
-__device__ __forceinline__ void multiply_prefetched(const GemmPush& push, const Tile& t, Own own, Operands o,
+__device__ __forceinline__ void multiply_prefetched(const GemmPush& push, const Tile& t, Own own, Fetch fetch,
                                                     acc_t* acc) {
-  uvec4 raw_a[kLoadsA], raw_b[kLoadsB];
+  uvec4 prefetched_a[kLoadsA], prefetched_b[kLoadsB];
   Place places_a[kLoadsA], places_b[kLoadsB];
-#pragma unroll
-  for (uint i = 0u; i < kLoadsA; ++i) places_a[i] = place_of(push, t, o.a, item_of(o.a, i));
-#pragma unroll
-  for (uint i = 0u; i < kLoadsB; ++i) places_b[i] = place_of(push, t, o.b, item_of(o.b, i));
-  uint k = t.k;   // the step loaded last
-  const auto fetch = [&](uint left, const bool tail) {
-    prefetch(push, o.a, o.at_a, k, left, tail, places_a, raw_a);
-    prefetch(push, o.b, o.at_b, k, left, tail, places_b, raw_b);
+  locate_items_a(push, t, places_a);
+  locate_items_b(push, t, places_b);
+  const auto prefetch = [&](uint left, const bool tail) {
+    prefetch_items_a(push, fetch.a, fetch.k, left, tail, places_a, prefetched_a);
+    prefetch_items_b(push, fetch.b, fetch.k, left, tail, places_b, prefetched_b);
   };
-  const auto stage_to = [&](uint stage, uint left, const bool tail) {
-    stage_prefetched(push, t, o.a, stage, k, left, tail, places_a, raw_a);
-    stage_prefetched(push, t, o.b, stage, k, left, tail, places_b, raw_b);
+  const auto stage_prefetched = [&](uint stage, uint left, const bool tail) {
+    stage_prefetched_items_a(push, t, stage, fetch.k, left, tail, places_a, prefetched_a);
+    stage_prefetched_items_b(push, t, stage, fetch.k, left, tail, places_b, prefetched_b);
   };
-  const uint length = t.k_end - t.k, full = length / kTileK, left = length - full * kTileK;
-  uint remaining = full;   // full steps that are not multiplied yet
   // Multiplies the step in `stage`, while the next step is loaded. Then the next step is staged in the other buffer, or
-  // in the one there is. After the last full step its operands are loaded and staged once more, and not used: a branch
-  // would keep the compiler from interleaving loads and products.
+  // in the one there is.
   const auto multiply_step = [&](uint stage) {
-    const uint current_k = k;
-    const bool more = --remaining != 0u;
-    o.at_a += more ? o.step_a : 0u;
-    o.at_b += more ? o.step_b : 0u;
-    k += more ? kTileK : 0u;
-    fetch(kTileK, false);
-    multiply(push, t, own, stage, current_k, acc);
+    const uint k = fetch.k;
+    advance(fetch);
+    prefetch(kTileK, false);
+    multiply(push, t, own, stage, k, acc);
     // orders all loads of this step before the next step is staged in its buffer
     if (kStages == 1u) __syncthreads();
-    stage_to(next_stage(stage), kTileK, false);
+    stage_prefetched(next_stage(stage), kTileK, false);
     // orders the staging of the next step before its products, and all loads of this step before its buffer is reused
     __syncthreads();
   };
+  const uint length = t.k_end - t.k, full = length / kTileK, left = length - full * kTileK;
   if (full != 0u) {
-    fetch(kTileK, false);
-    stage_to(0u, kTileK, false);
+    fetch.remaining = full - 1u;
+    prefetch(kTileK, false);
+    stage_prefetched(0u, kTileK, false);
     __syncthreads();   // orders the staging of the first step before its products
-    uint stage = 0u;
+    uint step = 0u, stage = 0u;
 #pragma unroll 1
     do {
       multiply_step(kPaired != 0u ? 0u : stage);
-      if (kPaired == 0u) {
+      ++step;
+      if (kPaired != 0u) {
+        if (step < full) {
+          multiply_step(1u);
+          ++step;
+        }
+      } else {
         stage = next_stage(stage);
-      } else if (remaining != 0u) {
-        multiply_step(1u);
       }
-    } while (remaining != 0u);
-    o.at_a += o.step_a;
-    o.at_b += o.step_b;
-    k += kTileK;
+    } while (step < full);
+    fetch.a += fetch.step_a;
+    fetch.b += fetch.step_b;
+    fetch.k += kTileK;
   }
   if (left != 0u) {
-    fetch(left, true);
-    stage_to(0u, left, true);
+    prefetch(left, true);
+    stage_prefetched(0u, left, true);
     __syncthreads();   // as above
-    multiply(push, t, own, 0u, k, acc);
+    multiply(push, t, own, 0u, fetch.k, acc);
   }
 }
 
@@ -235,8 +186,9 @@ __device__ __forceinline__ void multiply_tile(const GemmPush& push) {
   for (uint i = 0u; i < kRows * kColumns; ++i) acc[i] = 0;
   // Splits that start after the end of K have nothing to sum.
   if (t.k < t.k_end) {
-    if (kPrefetch != 0u) multiply_prefetched(push, t, own, operands_of(push, t), acc);
-    else multiply_fetched(push, t, own, operands_of(push, t), acc);
+    const Fetch fetch = {start_of_a(push, t), start_of_b(push, t), step_of_a(push), step_of_b(push), t.k, 0u};
+    if (kPrefetch != 0u) multiply_prefetched(push, t, own, fetch, acc);
+    else multiply_fetched(push, t, own, fetch, acc);
   }
 
   const Target target = target_of(push, t);

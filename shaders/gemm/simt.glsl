@@ -1,49 +1,13 @@
-// The loop of matmul_simt over steps of K: loads, products, store. Include after gemm/simt_fetch.glsl.
-// Of an operand it knows these; a kernel of which one is gathered (GATHERED_WORDS) defines them itself.
-#ifndef GATHERED_WORDS
-#define PLACE uint                                       // what an invocation keeps of an item: its element offset
-#define PLACE_A(t, item) offset_a(t, item)
-#define PLACE_B(t, item) offset_b(t, item)
-#define ITEM_A(load) item_a(load)                        // the item's position in the tile
-#define ITEM_B(load) item_b(load)
-#define FETCH_A(base, place, k, left, tail) fetch_item_a(base, place, k, left, tail)
-#define FETCH_B(base, place, k, left, tail) fetch_item_b(base, place, k, left, tail)
-#define FIRST_A(t) a_address(t, t.m, t.k)                // where the first step's operand is, and how far the next one
-#define FIRST_B(t) b_address(t, t.k, t.n)
-#define STEP_A bytes_of(kAType, product64(kTileK, kAlongKA ? 1u : lda()))
-#define STEP_B bytes_of(kBType, product64(kTileK, kAlongKB ? 1u : ldb()))
-#endif
+// The loop of matmul_simt over steps of K: loads, products, store. Include after gemm/simt_fetch.glsl, and (GATHERED_WORDS)
+// the kernel's own fetch.
 
-// ---- steps
+#define SIDE(a, b) a
+#include "gemm/simt_stage.glsl"
+#undef SIDE
+#define SIDE(a, b) b
+#include "gemm/simt_stage.glsl"
+#undef SIDE
 
-// The runs of a step in flight, where there is a prefetch, and their element offsets.
-uvec4 raw_a[kPrefetch != 0u ? kLoadsA : 1u], raw_b[kPrefetch != 0u ? kLoadsB : 1u];
-PLACE at_a[kPrefetch != 0u ? kLoadsA : 1u], at_b[kPrefetch != 0u ? kLoadsB : 1u];
-
-void prefetch(uvec2 a, uvec2 b, uint left, const bool tail) {
-  [[unroll]] for (uint i = 0u; i < kLoadsA; ++i) raw_a[i] = FETCH_A(a, at_a[i], ITEM_A(i).y, left, tail);
-  [[unroll]] for (uint i = 0u; i < kLoadsB; ++i) raw_b[i] = FETCH_B(b, at_b[i], ITEM_B(i).y, left, tail);
-}
-void stage_prefetched(Tile t, uint stage, uint k, uint left, const bool tail) {
-  [[unroll]] for (uint i = 0u; i < kLoadsA; ++i)
-    if (has_a(i)) stage_item_a(t, stage, ITEM_A(i), raw_a[i], k, left, tail);
-  [[unroll]] for (uint i = 0u; i < kLoadsB; ++i)
-    if (has_b(i)) stage_item_b(t, stage, ITEM_B(i), raw_b[i], k, left, tail);
-}
-// Without a prefetch: loads and stages one item at a time; only kFetchers invocations take part.
-void stage_fetched(Tile t, uvec2 a, uvec2 b, uint k, uint left) {
-  if (gl_LocalInvocationID.x >= kFetchers) return;
-  uint i = 0u;
-  do {
-    uvec2 item = ITEM_A(i);
-    if (has_a(i)) stage_item_a(t, 0u, item, FETCH_A(a, PLACE_A(t, item), item.y, left, true), k, left, true);
-  } while (++i < kLoadsA);
-  i = 0u;
-  do {
-    uvec2 item = ITEM_B(i);
-    if (has_b(i)) stage_item_b(t, 0u, item, FETCH_B(b, PLACE_B(t, item), item.y, left, true), k, left, true);
-  } while (++i < kLoadsB);
-}
 // ---- products
 
 const uint kSubgroupM = kLanesM * kRows, kSubgroupN = kLanesN * kColumns;
@@ -114,8 +78,23 @@ void multiply(Tile t, uint stage, uint k) {
 
 struct Fetch {
   uvec2 a, b, step_a, step_b;    // operands of the step loaded last, and the distance to the next step
-  uint k, remaining;                // remaining: full steps after that one
+  uint k, remaining;             // that step's first k, and the full steps after it
 };
+
+void prefetch(uvec2 a, uvec2 b, uint k, uint left, const bool tail) {
+  prefetch_items_a(a, k, left, tail);
+  prefetch_items_b(b, k, left, tail);
+}
+void stage_prefetched(Tile t, uint stage, uint k, uint left, const bool tail) {
+  stage_prefetched_items_a(t, stage, k, left, tail);
+  stage_prefetched_items_b(t, stage, k, left, tail);
+}
+// Without a prefetch: only kFetchers invocations take part.
+void stage_fetched(Tile t, uvec2 a, uvec2 b, uint k, uint left) {
+  if (gl_LocalInvocationID.x >= kFetchers) return;
+  stage_fetched_items_a(t, a, k, left);
+  stage_fetched_items_b(t, b, k, left);
+}
 
 // After the last full step its operands are loaded and staged once more, and not used: a branch would keep the compiler
 // from interleaving loads and products.
@@ -135,7 +114,7 @@ uint next_stage(uint stage) { return kStages == 1u ? 0u : stage ^ 1u; }
 void multiply_step(Tile t, uint stage, inout Fetch fetch) {
   uint k = fetch.k;
   advance(fetch);
-  prefetch(fetch.a, fetch.b, kTileK, false);
+  prefetch(fetch.a, fetch.b, fetch.k, kTileK, false);
   multiply(t, stage, k);
   if (kStages == 1u) barrier();   // orders all loads of this step before the next step is staged in its buffer
   stage_prefetched(t, next_stage(stage), fetch.k, kTileK, false);
@@ -146,7 +125,7 @@ void multiply_step(Tile t, uint stage, inout Fetch fetch) {
 // Multiplies the full steps of K, and advances the operands past them.
 void multiply_full(Tile t, inout uvec2 a, inout uvec2 b, uvec2 step_a, uvec2 step_b, uint full) {
   Fetch fetch = Fetch(a, b, step_a, step_b, t.k, full - 1u);
-  prefetch(a, b, kTileK, false);
+  prefetch(a, b, fetch.k, kTileK, false);
   stage_prefetched(t, 0u, fetch.k, kTileK, false);
   barrier();   // orders the staging of the first step before its products
   uint step = 0u, stage = 0u;
@@ -175,16 +154,15 @@ void main() {
 
   // Splits that start after the end of K have nothing to sum.
   uint length = t.k_end - min(t.k, t.k_end), full = length / kTileK, left = length - full * kTileK;
-  uvec2 a = FIRST_A(t), b = FIRST_B(t);
-  const uvec2 step_a = STEP_A;
-  const uvec2 step_b = STEP_B;
+  uvec2 a = start_of_a(t), b = start_of_b(t);
+  const uvec2 step_a = step_of_a(), step_b = step_of_b();
   if (kPrefetch != 0u) {
-    [[unroll]] for (uint i = 0u; i < kLoadsA; ++i) at_a[i] = PLACE_A(t, ITEM_A(i));
-    [[unroll]] for (uint i = 0u; i < kLoadsB; ++i) at_b[i] = PLACE_B(t, ITEM_B(i));
+    locate_items_a(t);
+    locate_items_b(t);
     uint k = t.k + full * kTileK;
     if (full != 0u) multiply_full(t, a, b, step_a, step_b, full);
     if (left != 0u) {
-      prefetch(a, b, left, true);
+      prefetch(a, b, k, left, true);
       stage_prefetched(t, 0u, k, left, true);
       barrier();   // as in multiply_full()
       multiply(t, 0u, k);

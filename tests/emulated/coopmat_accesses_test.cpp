@@ -1,7 +1,7 @@
 // What the planner claims of a step of K of matmul_coopmat (Candidate::interior) against what its GLSL does. There is
-// nothing to emulate it by, so what follows is a reading of shaders/gemm/coopmat_fetch.glsl and
-// matmul_coopmat.glsl: the accesses of each invocation, one by one, counted by counts.hpp. It shares no code with
-// src/plan/gemm/coopmat.cpp. conv2d_coopmat's gathered operands are not read so.
+// nothing to emulate it by, so what follows is a reading of shaders/gemm/coopmat_side.glsl and coopmat_stage.glsl: the
+// accesses of each invocation, one by one, counted by counts.hpp. It shares no code with src/plan/gemm/coopmat.cpp.
+// conv2d_coopmat's gathered operands are not read so.
 #include "product_accesses.hpp"
 
 #include "support/scope.hpp"
@@ -108,7 +108,7 @@ class CoopmatStep {
     return {q / t.chunks, q % t.chunks};
   }
 
-  // chunk_a(), chunk_b(), stage_prefetched(). An int8 chunk is stored in two halves: compilers join such stores.
+  // fetch_stored_chunk(), stage_prefetched_chunks(). An int8 chunk is stored in two halves: compilers join such stores.
   void load_and_stage(const StagedTile& t) {
     const std::uint32_t loads = (t.rows * t.chunks + workgroup_ - 1) / workgroup_;
     for (std::uint32_t load = 0; load < loads; ++load) {

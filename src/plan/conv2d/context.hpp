@@ -70,7 +70,6 @@ struct DirectConfig {
   std::uint64_t groups = 0;
   FixedList<Constant, 12> own;  // the kernel's constants
   // These are for the cost.
-  std::uint32_t registers = 64;                 // of an invocation
   std::uint32_t rate_permille = 1000;           // of the multiply-add rate
   std::uint32_t memory_permille = 1000;         // of memory's rate
   std::optional<WorkgroupClocks> counted = {};  // in place of rate_permille

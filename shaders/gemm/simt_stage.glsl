@@ -1,0 +1,71 @@
+// Loads and stages the items of one operand of matmul_simt. Included twice by gemm/simt.glsl: gemm/side.abi.h says how.
+// `k`: the step's first; `left`: how much of K remains from there on; less than TILE_K only where `tail` is set.
+
+#ifdef INTEGER
+// Packs an item's words: one where runs lie along K, otherwise one for each row (column) of the run.
+ivec4 packed_item(uvec4 raw) {
+  ivec4 words;
+  if (kAlongK) {
+    uint word = kWidth == 4u   ? raw.x
+                : kWidth == 2u ? raw.x | (raw.y << 16)
+                               : raw.x | (raw.y << 8) | (raw.z << 16) | (raw.w << 24);
+    words[0] = int(word);
+    return words;
+  }
+  [[unroll]] for (uint i = 0u; i < kWidth; ++i) {
+    uvec4 byte = (raw >> (8u * i)) & 255u;
+    words[i] = int(byte.x | (byte.y << 8) | (byte.z << 16) | (byte.w << 24));
+  }
+  return words;
+}
+#endif
+
+void stage_item(Tile t, uint stage, Item item, Place place, uvec4 raw, uint k, uint left, const bool tail) {
+  uint at = stage * (kStage / 4u) + item.k / kPacked * (kPitch / 4u) + item.across / 4u, part = item.across % 4u;
+#ifdef INTEGER
+  ivec4 words = packed_item(raw);
+  if (kSpan == 4u) {
+    staged_side[at] = words;
+    return;
+  }
+  [[unroll]] for (uint i = 0u; i < kSpan; ++i) staged_side[at][part + i] = words[i];
+#else
+  float v[MAX_RUN];
+  convert_item(t, item, place, raw, k, !tail || item.k < left, v);
+  if (kAlongK) {
+    [[unroll]] for (uint i = 0u; i < kWidth; ++i) staged_side[at + i * (kPitch / 4u)][part] = v[i];
+  } else if (kWidth >= 4u) {
+    [[unroll]] for (uint i = 0u; i < kWidth; i += 4u)
+      staged_side[at + i / 4u] = vec4(v[i], v[i + 1u], v[i + 2u], v[i + 3u]);
+  } else {
+    [[unroll]] for (uint i = 0u; i < kWidth; ++i) staged_side[at][part + i] = v[i];
+  }
+#endif
+}
+
+// The items of a step in flight, where there is a prefetch, and their places.
+uvec4 prefetched[kPrefetch != 0u ? kLoads : 1u];
+Place places[kPrefetch != 0u ? kLoads : 1u];
+
+void locate_items(Tile t) {
+  [[unroll]] for (uint i = 0u; i < kLoads; ++i) places[i] = place_of(t, item_of(i));
+}
+void prefetch_items(uvec2 base, uint k, uint left, const bool tail) {
+  [[unroll]] for (uint i = 0u; i < kLoads; ++i) prefetched[i] = fetch_item(base, item_of(i), places[i], k, left, tail);
+}
+void stage_prefetched_items(Tile t, uint stage, uint k, uint left, const bool tail) {
+  [[unroll]] for (uint i = 0u; i < kLoads; ++i)
+    if (has_item(i)) stage_item(t, stage, item_of(i), places[i], prefetched[i], k, left, tail);
+}
+// Without a prefetch: loads and stages one item at a time. The loop is tested at its bottom, for lavapipe
+// (matmul_direct.comp).
+void stage_fetched_items(Tile t, uvec2 base, uint k, uint left) {
+  uint i = 0u;
+  do {
+    Item item = item_of(i);
+    if (has_item(i)) {
+      Place place = place_of(t, item);
+      stage_item(t, 0u, item, place, fetch_item(base, item, place, k, left, true), k, left, true);
+    }
+  } while (++i < kLoads);
+}
