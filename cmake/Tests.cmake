@@ -138,6 +138,7 @@ if(SECTILE_BUILD_TESTS)
     sectile_test(device sectile_device sectile_dep_rapidcheck)
     # Two languages' accessors, which have the same names.
     set_source_files_properties(${PROJECT_SOURCE_DIR}/tests/abi/words_cuda.cpp ${PROJECT_SOURCE_DIR}/tests/abi/words_glsl.cpp
+      ${PROJECT_SOURCE_DIR}/tests/abi/kernel_words_cuda.cpp ${PROJECT_SOURCE_DIR}/tests/abi/kernel_words_glsl.cpp
       PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     sectile_test(abi sectile_plan sectile_device sectile_shaders sectile_module sectile_dep_spirv_reflect ${CMAKE_DL_LIBS})
     target_compile_definitions(test_abi PRIVATE

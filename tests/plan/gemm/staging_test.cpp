@@ -135,16 +135,11 @@ TEST_CASE("every strategy fills the model with what its step declares") {
                                      .scope = "workgroup",
                                      .workgroup_invocations = invocations,
                                      .flexible = true});
-  const Gemm gemm{.type = DType::f16,
-                  .a_type = DType::f16,
-                  .b_type = DType::f16,
-                  .acc = DType::f32,
-                  .out = DType::f16,
-                  .m = 512,
-                  .n = 512,
-                  .k = 512,
-                  .transpose_b = true,
-                  .at = {.lda = 512, .ldb = 512, .ldc = 512, .ldd = 512, .ldr = 512}};
+  Gemm gemm;
+  gemm.type = gemm.a_type = gemm.b_type = gemm.out = DType::f16;
+  gemm.m = gemm.n = gemm.k = 512;
+  gemm.transpose_b = true;
+  gemm.at = {.lda = 512, .ldb = 512, .ldc = 512, .ldd = 512, .ldr = 512};
   Gemm skinny = gemm;
   skinny.m = 1;
   for (const GemmStrategy* strategy : gemm_strategies()) {
