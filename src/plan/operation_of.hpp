@@ -26,6 +26,9 @@ class JsonWriter;
 //   operands(p), validate(p)      implement operands_of() and validate()
 //   named_constants(stem)         a kernel's constants that a plan's text names; empty for other operations' kernels
 //   plan(job, p)                  fills the plan's operands and steps
+//   unit_refusal(p, plan, device) why the matrix unit multiplies nothing in the problem's plan; empty: it does, or
+//   could
+//                                 not be of use
 template <class P>
 struct Operation;
 

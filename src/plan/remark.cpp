@@ -1,13 +1,11 @@
 // Says in one sentence what a plan leaves unused, and why.
 #include <sectile/planner.hpp>
 
-#include "plan/conv2d/remark.hpp"
-#include "plan/gemm/plan.hpp"
-#include "plan/matmul/problem.hpp"
+#include "has_step.hpp"
+#include "operation.hpp"
 
-#include <algorithm>
 #include <initializer_list>
-#include <string_view>
+#include <variant>
 
 namespace sectile {
 
@@ -22,25 +20,6 @@ std::string not_enabled(const DeviceProfile& profile, std::initializer_list<cons
     names.append(names.empty() ? "" : ", ").append(source->second.substr(kNotEnabled.size()));
   }
   return names.empty() ? names : "; " + std::string(kNotEnabled) + names;
-}
-
-bool has_step(const Plan& plan, std::initializer_list<std::string_view> stems) {
-  return std::ranges::any_of(
-      plan.steps, [&](const Step& step) { return std::ranges::find(stems, step.kernel.stem) != stems.end(); });
-}
-
-// Why none of the unit's kernels multiplies. Empty: one does, or the problem could not use the unit.
-std::string unit_refusal(const Plan& plan, const DeviceProfile& profile) {
-  // Products with few rows use matvec on every device; K = 0 has no product.
-  if (const auto* matmul = std::get_if<MatmulProblem>(&plan.problem);
-      matmul != nullptr && matmul->type != DType::f32 && has_step(plan, {"matmul_simt", "matmul_direct"}))
-    return detail::gemm_unit_refusal(detail::gemm_of(*matmul), profile);
-  // Depthwise kernels have no product that a unit could multiply.
-  if (const auto* conv2d = std::get_if<Conv2dProblem>(&plan.problem);
-      conv2d != nullptr && conv2d->type != DType::f32 &&
-      has_step(plan, {"matmul_simt", "matmul_direct", "conv2d_simt", "conv2d_direct"}))
-    return detail::conv2d_unit_refusal(*conv2d, profile, plan.operands);
-  return {};
 }
 
 }  // namespace
@@ -65,7 +44,8 @@ std::string matrix_unit_remark(const DeviceProfile& profile) {
 }
 
 std::string matrix_unit_remark(const Plan& plan, const DeviceProfile& profile) {
-  const std::string refusal = unit_refusal(plan, profile);
+  const std::string refusal = detail::visit_operation(
+      [&](auto operation, const auto& p) { return operation.unit_refusal(p, plan, profile); }, plan.problem);
   if (refusal.empty()) return {};
   if (std::string remark = matrix_unit_remark(profile); !remark.empty()) return remark;
   return "the matrix unit is not used: " + refusal +
@@ -75,7 +55,7 @@ std::string matrix_unit_remark(const Plan& plan, const DeviceProfile& profile) {
 std::string plan_remark(const Plan& plan, const DeviceProfile& profile) {
   if (std::string unit = matrix_unit_remark(plan, profile); !unit.empty()) return unit;
   const auto* permute = std::get_if<PermuteProblem>(&plan.problem);
-  if (permute == nullptr || !has_step(plan, {"permute_words"})) return {};
+  if (permute == nullptr || !detail::has_step(plan, {"permute_words"})) return {};
   const bool bytes = size_bytes(permute->type) == 1;
   const std::optional<bool> field = bytes && profile.storage16.value_or(false) ? profile.storage8 : profile.storage16;
   if (field.value_or(false)) return {};  // the kernel was forced

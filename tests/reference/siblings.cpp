@@ -12,7 +12,9 @@
 #include <set>
 #include <span>
 #include <tuple>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace sectile::reference {
 namespace {
@@ -78,6 +80,11 @@ constexpr Side kPermuteSides[] = {Side::source_align,       Side::result_align, 
                                   Side::source_rows,        Side::destination_rows, Side::source_offset,
                                   Side::destination_offset, Side::surplus};
 
+// One line an operation, as the functions of a problem below: one without them does not compile.
+std::span<const Side> sides_listed(std::type_identity<Conv2dProblem>) { return kConv2dSides; }
+std::span<const Side> sides_listed(std::type_identity<MatmulProblem>) { return kMatmulSides; }
+std::span<const Side> sides_listed(std::type_identity<PermuteProblem>) { return kPermuteSides; }
+
 class Found {
  public:
   void add(Side side, bool is) { sides_ |= is ? bit(side) : 0; }
@@ -110,7 +117,7 @@ bool all_padding(std::int64_t before, std::int64_t after, std::int64_t size, std
   return before > reach || (after > 0 && (out - 1) * stride - before >= size);
 }
 
-Sides conv2d_sides(const Conv2dProblem& p, const Plan& plan) {
+Sides sides_in(const Conv2dProblem& p, const Plan& plan) {
   Found found;
   const ImageSize out = output_size(p).value_or(ImageSize{});
   const std::int64_t pixels = out.height * out.width;
@@ -150,7 +157,7 @@ Sides conv2d_sides(const Conv2dProblem& p, const Plan& plan) {
   return found.sides();
 }
 
-Sides matmul_sides(const MatmulProblem& p) {
+Sides sides_in(const MatmulProblem& p, const Plan&) {
   Found found;
   found.add(Side::source_align, element_aligned(p.a_align, p.a_type));
   found.add(Side::other_align, element_aligned(p.b_align, p.b_type));
@@ -181,7 +188,7 @@ bool rows_apart(const std::vector<std::int64_t>& strides, const std::vector<std:
   return false;
 }
 
-Sides permute_sides(const PermuteProblem& p) {
+Sides sides_in(const PermuteProblem& p, const Plan&) {
   Found found;
   const auto shape = PermuteDefinition(p).dst_shape();
   found.add(Side::source_align, element_aligned(p.src_align, p.type));
@@ -251,19 +258,18 @@ class SidePairs {
 std::string_view name_of(Side side) noexcept { return kNames[static_cast<std::size_t>(side)]; }
 
 Sides sides_of(const Problem& problem, const Plan& plan) {
-  if (const auto* conv2d = std::get_if<Conv2dProblem>(&problem)) return conv2d_sides(*conv2d, plan);
-  if (const auto* matmul = std::get_if<MatmulProblem>(&problem)) return matmul_sides(*matmul);
-  return permute_sides(std::get<PermuteProblem>(problem));
+  return std::visit([&](const auto& p) { return sides_in(p, plan); }, problem);
 }
 
 Sides sides_of_operation(std::string_view operation) {
   Sides sides = 0;
-  const auto add = [&](std::span<const Side> list) {
-    for (const Side side : list) sides |= bit(side);
+  const auto add = [&]<class P>(std::type_identity<P> type) {
+    if (operation != operation_of(Problem(P()))) return;
+    for (const Side side : sides_listed(type)) sides |= bit(side);
   };
-  if (operation == "conv2d") add(kConv2dSides);
-  if (operation == "matmul") add(kMatmulSides);
-  if (operation == "permute") add(kPermuteSides);
+  [&]<class... P>(std::type_identity<std::variant<P...>>) {
+    (add(std::type_identity<P>()), ...);
+  }(std::type_identity<Problem>());
   return sides;
 }
 

@@ -45,6 +45,8 @@ std::vector<BenchRow> conv2d_rows() {
 
 class BenchConv2d final : public BenchProduct<Conv2dProblem, reference::Conv2dDefinition> {
  public:
+  std::int64_t terms(const Conv2dProblem& problem) const override { return terms_of(problem); }
+  double operations(const Conv2dProblem& problem) const override { return operations_of(problem); }
   std::vector<std::string_view> presets() const override { return {"conv2d", "conv2d-fusion"}; }
 
   std::optional<std::vector<BenchRow>> preset(std::string_view name, bool) const override {

@@ -137,6 +137,8 @@ std::vector<BenchRow> dietcode_rows() {
 
 class BenchMatmul final : public BenchProduct<MatmulProblem, reference::MatmulDefinition> {
  public:
+  std::int64_t terms(const MatmulProblem& problem) const override { return terms_of(problem); }
+  double operations(const MatmulProblem& problem) const override { return operations_of(problem); }
   std::vector<std::string_view> presets() const override { return {"matmul", "gemm-ladder", "dietcode"}; }
 
   // `large`: the ladder at n = 16384.

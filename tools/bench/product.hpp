@@ -24,12 +24,16 @@ double tolerance_of(DType acc, DType out, std::int64_t terms, float alpha, doubl
 // Element `i` of those that are compared, of `size`: the first, the last, and others.
 std::size_t sampled(std::size_t size, int i);
 
-// P: the problem. Definition: of tests/reference.
+// P: the problem, which has `type`, `acc`, `out`, `alpha` and `c_is_d`. Definition: of tests/reference.
 template <class P, class Definition>
 class BenchProduct : public BenchOperation {
  public:
+  virtual std::int64_t terms(const P& problem) const = 0;  // products of two elements that make one of the result
+  // Two for each of all these products; 0 for a problem that is refused.
+  virtual double operations(const P& problem) const = 0;
+
   Work work(const Problem& problem) const override {
-    Work work{.operations = operations_of(std::get<P>(problem))};
+    Work work{.operations = operations(std::get<P>(problem))};
     if (const auto operands = operands_of(problem))
       for (const OperandSpec& operand : *operands)
         (operand.written ? work.written : work.read) += static_cast<double>(operand.bytes);
@@ -74,7 +78,7 @@ class BenchProduct : public BenchOperation {
     const auto places = definition.places();
     for (std::size_t i = 0; i < definition.size(); ++i) {
       const double one = result.at(first, places.index(i)), two = result.at(other, places.index(i));
-      if (!(std::abs(one - two) <= 2 * tolerance_of(p.acc, p.out, terms_of(p), p.alpha, one)))
+      if (!(std::abs(one - two) <= 2 * tolerance_of(p.acc, p.out, terms(p), p.alpha, one)))
         return fmt::format("{} is {}, the planner's own choice makes it {}", places.name(i), two, one);
     }
     return {};

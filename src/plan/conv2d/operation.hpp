@@ -17,6 +17,7 @@ struct Operation<Conv2dProblem> {
   static Result<void> validate(const Conv2dProblem& problem);
   static std::span<const NamedConstant> named_constants(std::string_view stem);
   static Result<void> plan(Job& job, const Conv2dProblem& problem);
+  static std::string unit_refusal(const Conv2dProblem& problem, const Plan& plan, const DeviceProfile& profile);
 };
 
 }  // namespace sectile::detail

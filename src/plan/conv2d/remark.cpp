@@ -1,14 +1,19 @@
 // Why a convolution does not use the matrix unit.
-#include "remark.hpp"
+#include "context.hpp"
+#include "operation.hpp"
 #include "plan/gemm/plan.hpp"
+#include "plan/has_step.hpp"
 #include "pointwise.hpp"
 
 namespace sectile::detail {
 
-std::string conv2d_unit_refusal(const Conv2dProblem& problem, const DeviceProfile& profile,
-                                std::span<const PlanOperand> operands) {
+std::string Operation<Conv2dProblem>::unit_refusal(const Conv2dProblem& problem, const Plan& plan,
+                                                   const DeviceProfile& profile) {
+  // Depthwise kernels have no product that a unit could multiply.
+  if (problem.type == DType::f32 || !has_step(plan, {"matmul_simt", "matmul_direct", "conv2d_simt", "conv2d_direct"}))
+    return {};
   if (const auto matmul = as_pointwise(problem)) return gemm_unit_refusal(matmul->gemm, profile);
-  std::vector<PlanOperand> all(operands.begin(), operands.end());
+  std::vector<PlanOperand> all = plan.operands;
   if (all.empty() || all.back().role != OperandRole::scratch)
     all.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
   const PlanOptions options;

@@ -2,6 +2,7 @@
 #include "plan.hpp"
 #include "cost.hpp"
 #include "plan/choose.hpp"
+#include "plan/has_step.hpp"
 #include "split.hpp"
 #include "steps.hpp"
 
@@ -112,6 +113,11 @@ std::string gemm_unit_refusal(const Gemm& gemm, const DeviceProfile& profile) {
     if (!count_refusals(*strategy, context, strategy == &kGemmCoopmat ? &refusals : nullptr))
       return "another kernel costs less";
   return refusals.most();
+}
+
+std::string gemm_unit_refusal(const Gemm& gemm, const Plan& plan, const DeviceProfile& profile) {
+  if (gemm.type == DType::f32 || !has_step(plan, {"matmul_simt", "matmul_direct"})) return {};
+  return gemm_unit_refusal(gemm, profile);
 }
 
 }  // namespace sectile::detail

@@ -17,6 +17,7 @@ struct Operation<MatmulProblem> {
   static Result<void> validate(const MatmulProblem& problem);
   static std::span<const NamedConstant> named_constants(std::string_view stem);
   static Result<void> plan(Job& job, const MatmulProblem& problem);
+  static std::string unit_refusal(const MatmulProblem& problem, const Plan& plan, const DeviceProfile& profile);
 };
 
 }  // namespace sectile::detail

@@ -46,4 +46,9 @@ Result<void> Operation<MatmulProblem>::plan(Job& job, const MatmulProblem& probl
   return plan_gemm(job, gemm_of(problem), true);
 }
 
+std::string Operation<MatmulProblem>::unit_refusal(const MatmulProblem& problem, const Plan& plan,
+                                                   const DeviceProfile& profile) {
+  return gemm_unit_refusal(gemm_of(problem), plan, profile);
+}
+
 }  // namespace sectile::detail

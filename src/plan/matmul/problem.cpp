@@ -1,5 +1,6 @@
 #include "problem.hpp"
 #include "operation.hpp"
+#include "plan/product/matrix.hpp"
 #include "plan/product/product.hpp"
 
 #include <limits>
@@ -8,37 +9,15 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-
-std::int64_t product(std::int64_t a, std::int64_t b) noexcept {
-  std::int64_t result = 0;
-  return __builtin_mul_overflow(a, b, &result) ? kMost : result;
-}
-
-// A stored matrix.
-struct Stored {
-  std::string_view name;     // "a"
-  std::string_view ld_name;  // "lda"
-  std::int64_t rows = 0, columns = 0;
-  std::int64_t ld = 0, batch = 0;  // as the problem says
-};
-
-Stored stored_a(const MatmulProblem& p) noexcept {
+PlacedMatrix stored_a(const MatmulProblem& p) noexcept {
   return {"a", "lda", p.transpose_a ? p.k : p.m, p.transpose_a ? p.m : p.k, p.lda, p.a_batch};
 }
-Stored stored_b(const MatmulProblem& p) noexcept {
+PlacedMatrix stored_b(const MatmulProblem& p) noexcept {
   return {"b", "ldb", p.transpose_b ? p.n : p.k, p.transpose_b ? p.k : p.n, p.ldb, p.b_batch};
 }
-Stored stored_c(const MatmulProblem& p) noexcept { return {"c", "ldc", p.m, p.n, p.ldc, p.c_batch}; }
-Stored stored_d(const MatmulProblem& p) noexcept { return {"d", "ldd", p.m, p.n, p.ldd, p.d_batch}; }
-Stored stored_r(const MatmulProblem& p) noexcept { return {"residual", "ldr", p.m, p.n, p.ldr, p.r_batch}; }
-
-std::int64_t ld_of(const Stored& s) noexcept { return s.ld == 0 ? s.columns : s.ld; }
-std::int64_t batch_of(const Stored& s) noexcept {
-  return s.batch == MatmulProblem::kPacked ? product(s.rows, ld_of(s)) : s.batch;
-}
-
-std::string batch_name(const Stored& s) { return std::string(1, s.name[0]) + ".batch"; }
+PlacedMatrix stored_c(const MatmulProblem& p) noexcept { return {"c", "ldc", p.m, p.n, p.ldc, p.c_batch}; }
+PlacedMatrix stored_d(const MatmulProblem& p) noexcept { return {"d", "ldd", p.m, p.n, p.ldd, p.d_batch}; }
+PlacedMatrix stored_r(const MatmulProblem& p) noexcept { return {"residual", "ldr", p.m, p.n, p.ldr, p.r_batch}; }
 
 Result<void> check_sizes(const MatmulProblem& p) {
   constexpr std::int64_t kMostSize = std::numeric_limits<std::int32_t>::max();
@@ -52,65 +31,13 @@ Result<void> check_sizes(const MatmulProblem& p) {
 Result<void> check_q4(const MatmulProblem& p) {
   if (p.b_format != WeightFormat::q4) return {};
   if (!p.transpose_b) return fail(ErrorKind::invalid_problem, "b", "q4 stored K x N", "q4 transposed (nt or tt)");
-  const Stored b = stored_b(p);
+  const PlacedMatrix b = stored_b(p);
   if (ld_of(b) % 32 != 0)
     return fail(ErrorKind::invalid_problem, "ldb", std::to_string(ld_of(b)), "a multiple of 32 for q4");
   // Packed ones are multiples of ldb, or do not fit 64 bits: then extent() says so.
   if (p.batch > 1 && b.batch != MatmulProblem::kPacked && b.batch % 32 != 0)
     return fail(ErrorKind::invalid_problem, "b.batch", std::to_string(b.batch), "a multiple of 32 for q4");
   return {};
-}
-
-Result<void> check_strides(const Stored& s) {
-  if (s.ld < 0 || (s.ld != 0 && s.ld < s.columns))
-    return fail(ErrorKind::invalid_problem, std::string(s.ld_name), std::to_string(s.ld),
-                "0 (packed) or at least " + std::to_string(s.columns) + ", a row's elements");
-  if (s.batch < MatmulProblem::kPacked)
-    return fail(ErrorKind::invalid_problem, batch_name(s), std::to_string(s.batch), "at least 0");
-  return {};
-}
-
-// Bytes from the operand's address to the end of its last element; `bits` is an element's size.
-Result<std::uint64_t> extent(const Stored& s, std::int64_t batches, std::int64_t bits) {
-  if (s.rows == 0 || s.columns == 0 || batches == 0) return 0;
-  // The size in bits may take up to 66 bits.
-  __extension__ using Wide = __int128;
-  const Wide elements = Wide{batches - 1} * (batches > 1 ? batch_of(s) : 0) + Wide{s.rows - 1} * ld_of(s) + s.columns;
-  const Wide bytes = (elements * bits + 7) / 8;
-  const bool cut = batches > 1 && s.batch == MatmulProblem::kPacked && batch_of(s) == kMost;
-  if (cut || bytes > kMost)
-    return fail(ErrorKind::overflow, std::string(s.name) + " size",
-                std::to_string(batches) + " of " + std::to_string(s.rows) + "x" + std::to_string(s.columns) +
-                    ", rows " + std::to_string(ld_of(s)) + " apart",
-                "less than 2^63 bytes");
-  return static_cast<std::uint64_t>(bytes);
-}
-
-// Refuses two elements of the destination at one address: the result would depend on the order of writes. extent() has
-// accepted D before, so no product here overflows.
-Result<void> check_destination_distinct(const MatmulProblem& p) {
-  const Stored d = stored_d(p);
-  if (p.batch <= 1 || is_empty(p)) return {};  // ldd is at least N
-  const std::int64_t ld = ld_of(d), step = batch_of(d);
-  const std::int64_t matrix = (p.m - 1) * ld + p.n;
-  if (step >= matrix) return {};                                   // batches one after the other
-  if (step >= p.n && ld >= (p.batch - 1) * step + p.n) return {};  // rows of all batches side by side
-  // Rows begin at b * step + m * ld. Two rows overlap if their beginnings are less than N apart. The loop tries every
-  // difference along the shorter of the two axes, and for each the two nearest differences along the longer one.
-  constexpr std::int64_t kMostDifferences = 1 << 14;
-  const bool by_batch = p.batch <= p.m;
-  const std::int64_t shorter = by_batch ? p.batch : p.m, longer = by_batch ? p.m : p.batch;
-  const std::int64_t shorter_step = by_batch ? step : ld, longer_step = by_batch ? ld : step;
-  bool distinct = step >= p.n && shorter <= kMostDifferences;
-  for (std::int64_t i = 1; distinct && i < shorter; ++i) {
-    const std::int64_t at = i * shorter_step;
-    const std::int64_t low = std::min(at / longer_step, longer - 1), high = std::min(low + 1, longer - 1);
-    distinct = std::abs(at - low * longer_step) >= p.n && std::abs(at - high * longer_step) >= p.n;
-  }
-  if (distinct) return {};
-  return fail(ErrorKind::overlap, "d.batch", std::to_string(step),
-              "a step at which no two of " + std::to_string(p.batch) + " batches of " + std::to_string(p.m) +
-                  " rows, " + std::to_string(ld) + " apart, share an element");
 }
 
 Result<void> check(const MatmulProblem& p) {
@@ -121,7 +48,7 @@ Result<void> check(const MatmulProblem& p) {
           {p.type, p.out, p.alpha, p.beta, scale, activation_words(p), p.residual, p.a_scale ? "scale" : ""});
       !ok)
     return ok;
-  for (const Stored& s : {stored_a(p), stored_b(p), stored_c(p), stored_d(p), stored_r(p)})
+  for (const PlacedMatrix& s : {stored_a(p), stored_b(p), stored_c(p), stored_d(p), stored_r(p)})
     if (auto ok = check_strides(s); !ok) return ok;
   if (p.c_is_d && p.ldc != 0) return fail(ErrorKind::invalid_problem, "ldc", std::to_string(p.ldc), "none: C is D");
   if (p.c_is_d && p.c_batch != MatmulProblem::kPacked)
@@ -161,7 +88,7 @@ Result<std::vector<OperandSpec>> Operation<MatmulProblem>::operands(const Matmul
   std::vector<OperandSpec> operands;
   Result<void> failed;
   const std::int64_t batches = is_empty(p) ? 0 : p.batch;
-  const auto add = [&](const Stored& s, std::int64_t bits, std::uint32_t align, bool written = false) {
+  const auto add = [&](const PlacedMatrix& s, std::int64_t bits, std::uint32_t align, bool written = false) {
     auto bytes = extent(s, batches, bits);
     if (!bytes && failed) failed = std::unexpected(std::move(bytes.error()));
     operands.push_back({std::string(s.name), written, bytes.value_or(0), align});
@@ -187,7 +114,7 @@ Result<std::vector<OperandSpec>> Operation<MatmulProblem>::operands(const Matmul
   if (p.b_format == WeightFormat::q4) add_vector("b.scale", (p.k + 31) / 32, 2, p.n, ld_of(stored_b(p)) / 32);
   if (p.a_scale) add_vector("a.scale", p.k, 4);
   if (!failed) return std::unexpected(std::move(failed.error()));
-  if (auto ok = check_destination_distinct(p); !ok) return std::unexpected(std::move(ok.error()));
+  if (auto ok = check_batches_distinct(stored_d(p), batches); !ok) return std::unexpected(std::move(ok.error()));
   return operands;
 }
 

@@ -27,12 +27,6 @@ Result<void> parse_prologue(P& p, Token token) {
   return {};
 }
 
-// Left out, it is packed: kPacked has no number in a string.
-Result<void> parse_batch(std::string_view what, Token token, std::int64_t& out) {
-  if (auto ok = parse_into(what, token, out); !ok) return ok;
-  return out >= 0 ? Result<void>() : refuse(what, token, "at least 0; packed where it is left out");
-}
-
 constexpr Option<P> kOptions[] = {
     {"batch", [](P& p, Token t) { return parse_into("batch", t, p.batch); }},
     {"a", [](P& p, Token t) { return parse_type("a", t, p.a_type); }},

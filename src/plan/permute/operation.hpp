@@ -17,6 +17,7 @@ struct Operation<PermuteProblem> {
   static Result<void> validate(const PermuteProblem& problem);
   static std::span<const NamedConstant> named_constants(std::string_view stem);
   static Result<void> plan(Job& job, const PermuteProblem& problem);
+  static std::string unit_refusal(const PermuteProblem&, const Plan&, const DeviceProfile&) { return {}; }
 };
 
 }  // namespace sectile::detail

@@ -23,6 +23,12 @@ inline Result<void> parse_number(std::string_view what, Token token, float& out)
   return {};
 }
 
+// A step from batch to batch. Left out, it is packed: kPacked has no number in a string.
+inline Result<void> parse_batch(std::string_view what, Token token, std::int64_t& out) {
+  if (auto ok = parse_into(what, token, out); !ok) return ok;
+  return out >= 0 ? Result<void>() : refuse(what, token, "at least 0; packed where it is left out");
+}
+
 // One of the formats, or the element type of a plain one.
 inline Result<void> parse_weights(std::string_view what, Token token, std::initializer_list<WeightFormat> formats,
                                   DType& type, WeightFormat& format) {

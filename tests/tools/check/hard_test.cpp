@@ -1,6 +1,7 @@
 // What CI's checks on lavapipe meet: each kernel with each thing that makes a problem hard, by the cases and their
 // siblings. Plans alone: no driver runs here.
 #include "check/check.hpp"
+#include "check/operation.hpp"
 #include "reference/extra_rows.hpp"
 #include "reference/siblings.hpp"
 #include "support/paths.hpp"
@@ -152,6 +153,12 @@ void check_met(const std::string& operation, const Met& met, std::string_view be
 }
 
 }  // namespace
+
+TEST_CASE("every operation lists what makes its problems hard") {
+  for (const std::string& operation : checked_operations())
+    CHECK_MESSAGE(reference::sides_of_operation(operation) != 0, operation);
+  CHECK(reference::sides_of_operation("no operation") == 0);
+}
 
 TEST_CASE("convolutions' kernels meet everything that makes a problem hard") {
   if (test::kSanitized) return;  // some 50,000 plans; the release tests make them
