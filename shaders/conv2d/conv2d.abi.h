@@ -26,7 +26,7 @@
 // than 2^31 bytes further: on side 0 the images of TILE_M rows, with FLATTENED_BATCH those of TILE_N columns, otherwise one
 // image. With FLATTENED_BATCH so do the results, C, the residual and partial sums, and N * batches is less than 2^31.
 // Variants: conv2d_simt has matmul_simt's; conv2d_coopmat has matmul_coopmat's (no pipelined-l2: it prefetches stored
-// operands) with ".a" (IMAGE_SIDE 0), ".b" or ".p" (conv2d_coopmat.abi.h) behind, "f16.pipelined.a".
+// operands) with ".a" (IMAGE_SIDE 0), ".b" or ".p" (conv2d_coopmat.abi.h) after it, "f16.pipelined.a".
 // Divisions are of numbers below 2^31: (umulhi(n, multiplier) + n) >> shift (FastDivision in the planner).
 #ifndef SECTILE_CONV2D_ABI_H
 #define SECTILE_CONV2D_ABI_H

@@ -144,7 +144,7 @@ void store_output(Outputs o, Target g, uint j, uint i) {
   store_bits(g, at, kOutType == SECTILE_TYPE_F32 ? floatBitsToUint(v) : pack_pair(kOutType, v, 0.0) & 0xffffu);
 }
 
-// The zeros behind the last channel.
+// The zeros after the last channel.
 void store_surplus(Outputs o, Target g, uint j) {
   if (kOutBlock <= 1u || o.k + o.channels != output_channels()) return;
   uint surplus = kOutBlock - 1u - (output_channels() - 1u) % kOutBlock;

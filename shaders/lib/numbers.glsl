@@ -116,7 +116,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) buffer Ref4 { uint 
 layout(buffer_reference, std430, buffer_reference_align = 2) buffer Ref2 { uint16_t x[]; };
 #ifdef NO_BYTES
 // Loads the aligned two bytes around it. The other byte may lie outside the operand: before an operand that begins at
-// an odd address, or behind one whose last byte has an even address. Precondition: that byte is readable. It is where
+// an odd address, or after one whose last byte has an even address. Precondition: that byte is readable. It is where
 // the allocation begins at an even address and has an even size, as Vulkan's memory does; both bytes lie in one page in
 // any case. Its value is not used, and the plan's ranges do not contain it.
 uint load_byte(uvec2 base, uint at) {

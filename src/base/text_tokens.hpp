@@ -39,7 +39,7 @@ inline std::string lower(std::string_view text) {
   return out;
 }
 
-// A permute's layout in the case that it is printed in, whatever case it was typed in: a letter behind a number is a
+// A permute's layout in the case that it is printed in, whatever case it was typed in: a letter after a number is a
 // block, any other an axis. "nchw4c" is "NCHW4c".
 inline std::string layout_letters(std::string_view text) {
   std::string out;

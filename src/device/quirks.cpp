@@ -182,7 +182,7 @@ bool part_of(std::string_view part, std::string_view text) {
   return part.empty() || text.find(part) != std::string_view::npos;
 }
 
-// The next number of a dotted version, and 0 behind its end: 26.1 is 26.1.0.
+// The next number of a dotted version, and 0 after its end: 26.1 is 26.1.0.
 std::uint32_t next_number(std::string_view& version) {
   std::uint32_t number = 0;
   const auto [end, error] = std::from_chars(version.data(), version.data() + version.size(), number);

@@ -37,7 +37,7 @@ struct NoConstants {};
 template <class Sink>
 concept WordSink = requires(Sink& sink) {
   sink.add(std::uint32_t{});
-  { sink.wide } -> std::convertible_to<bool>;  // strides take two words
+  { sink.offset64 } -> std::convertible_to<bool>;  // strides take two words
 };
 
 struct UintWord {
@@ -83,21 +83,21 @@ struct Uint64Word {
 };
 struct StrideWord {
   using Value = std::int64_t;
-  static constexpr std::uint32_t size(bool wide) { return wide ? 2 : 1; }
+  static constexpr std::uint32_t size(bool offset64) { return offset64 ? 2 : 1; }
   static constexpr void put(WordSink auto& sink, Value v) {
     sink.add(static_cast<std::uint32_t>(v));
-    if (sink.wide) sink.add(static_cast<std::uint32_t>(static_cast<std::uint64_t>(v) >> 32));
+    if (sink.offset64) sink.add(static_cast<std::uint32_t>(static_cast<std::uint64_t>(v) >> 32));
   }
-  static constexpr Value get(std::span<const std::uint32_t> word, bool wide) {
-    return static_cast<Value>(word[0] | (wide ? std::uint64_t{word[1]} << 32 : 0));
+  static constexpr Value get(std::span<const std::uint32_t> word, bool offset64) {
+    return static_cast<Value>(word[0] | (offset64 ? std::uint64_t{word[1]} << 32 : 0));
   }
 };
 struct AddressWord {
   using Value = WordAddress;
   static constexpr std::uint32_t size(bool) { return 2; }
   static constexpr void put(WordSink auto& sink, Value v) { sink.add_address(v); }
-  static constexpr std::uint64_t get(std::span<const std::uint32_t> word, bool wide) {
-    return Uint64Word::get(word, wide);
+  static constexpr std::uint64_t get(std::span<const std::uint32_t> word, bool offset64) {
+    return Uint64Word::get(word, offset64);
   }
 };
 
@@ -119,20 +119,20 @@ struct GivenAll {
 // Where a word begins, counted from the list's first one.
 template <class Words>
 constexpr std::uint32_t place_of(std::string_view name, const typename Words::Constants& constants = {},
-                                 bool wide = false) {
+                                 bool offset64 = false) {
   std::uint32_t place = 0, found = ~0u;
   Words::each(constants, [&](std::string_view word, std::string_view, auto type, std::uint32_t count) {
     if (word == name) found = place;
-    place += count * type.size(wide);
+    place += count * type.size(offset64);
   });
   return found;
 }
 
 template <class Words>
-constexpr std::uint32_t size_of(const typename Words::Constants& constants = {}, bool wide = false) {
+constexpr std::uint32_t size_of(const typename Words::Constants& constants = {}, bool offset64 = false) {
   std::uint32_t size = 0;
   Words::each(constants, [&](std::string_view, std::string_view, auto type, std::uint32_t count) {
-    size += count * type.size(wide);
+    size += count * type.size(offset64);
   });
   return size;
 }
@@ -184,7 +184,7 @@ constexpr bool in_order() {
 // Words are packed once a plan and read seldom: a place is looked up by its name.
 #define SECTILE_GET(type, name, i) \
   SECTILE_HOST_##type::get(        \
-      word.subspan(place_of<Words>(#name, *this, wide) + (i)*SECTILE_HOST_##type::size(wide)), wide)
+      word.subspan(place_of<Words>(#name, *this, offset64) + (i)*SECTILE_HOST_##type::size(offset64)), offset64)
 #define SECTILE_GET_WORD(type, name, after) \
   constexpr auto name() const { return SECTILE_GET(type, name, 0); }
 #define SECTILE_GET_WORD_IF(type, name, after, when, otherwise) \
@@ -227,7 +227,7 @@ constexpr bool in_order() {
   struct Name##Reader : Constants_ {                                                                                \
     using Words = Name;                                                                                             \
     std::span<const std::uint32_t> word;                                                                            \
-    bool wide = false;                                                                                              \
+    bool offset64 = false;                                                                                              \
     LIST(SECTILE_GET_WORD, SECTILE_GET_WORD_IF, SECTILE_GET_WORDS, SECTILE_GET_WORDS_IF)                            \
   };                                                                                                                \
   static_assert(in_order<Name>(), #LIST ": a word names another than the one before it")

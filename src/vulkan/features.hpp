@@ -84,7 +84,7 @@ FeatureSet read_features(const void* chain) noexcept;
 // Owns feature structs; they do not move with the owner.
 class FeatureStructs {
  public:
-  // A zeroed VkPhysicalDeviceFeatures2 with the Vulkan 1.1, 1.2 and 1.3 structs behind it.
+  // A zeroed VkPhysicalDeviceFeatures2 with the Vulkan 1.1, 1.2 and 1.3 structs after it.
   VkPhysicalDeviceFeatures2& make_core_chain();
 
   // Appends a zeroed struct for every feature of `features` that has no place in the chain. Where the chain has no

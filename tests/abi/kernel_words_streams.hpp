@@ -10,23 +10,22 @@
 #define NAMED(LIST) LIST(NAMED_WORD, NAMED_WORD_IF, NAMED_WORDS, NAMED_WORDS_IF)
 
 // The lists in the order of gemm/base.glsl and gemm/base.cuh. A kernel's constants are members.
-#define STREAM(Name, EXTRA, OWN, GATHERED)                                                                  \
-  struct Name : Kernel {                                                                                    \
-    using Kernel::Kernel;                                                                                   \
-    const uint stream_end = 0;                                                                              \
-    SECTILE_READ(GEMM_ADDRESS_WORDS)                                                                        \
-    SECTILE_READ(EXTRA)                                                                                     \
-    const uint operands_end = stream_end + SECTILE_SIZE(GEMM_ADDRESS_WORDS) + SECTILE_SIZE(EXTRA);          \
-    SECTILE_READ(GEMM_ACTIVATION_WORDS)                                                                     \
-    const uint activation_end = operands_end + SECTILE_SIZE(GEMM_ACTIVATION_WORDS);                         \
-    SECTILE_READ(OWN)                                                                                       \
-    const uint own_end = activation_end + SECTILE_SIZE(OWN);                                                \
-    SECTILE_READ(GATHERED)                                                                                  \
-    Read all() {                                                                                            \
-      Read read{.words = {}, .end = own_end + SECTILE_SIZE(GATHERED)};                                      \
-      NAMED(GEMM_ADDRESS_WORDS) NAMED(EXTRA) NAMED(GEMM_ACTIVATION_WORDS) NAMED(OWN) NAMED(GATHERED)        \
-      return read;                                                                                          \
-    }                                                                                                       \
+#define STREAM(Name, EXTRA, OWN, GATHERED)                                                                        \
+  struct Name : Kernel {                                                                                          \
+    using Kernel::Kernel;                                                                                         \
+    const uint stream_end = 0;                                                                                    \
+    SECTILE_READ(GEMM_ADDRESS_WORDS)                                                                              \
+    SECTILE_READ(EXTRA)                                                                                           \
+    const uint operands_end = stream_end + SECTILE_SIZE(GEMM_ADDRESS_WORDS) + SECTILE_SIZE(EXTRA);                \
+    SECTILE_READ(GEMM_ACTIVATION_WORDS)                                                                           \
+    const uint activation_end = operands_end + SECTILE_SIZE(GEMM_ACTIVATION_WORDS);                               \
+    SECTILE_READ(OWN)                                                                                             \
+    const uint own_end = activation_end + SECTILE_SIZE(OWN);                                                      \
+    SECTILE_READ(GATHERED)                                                                                        \
+    Read all() {                                                                                                  \
+      Read read{.words = {}, .end = own_end + SECTILE_SIZE(GATHERED)};                                            \
+      NAMED(GEMM_ADDRESS_WORDS) NAMED(EXTRA) NAMED(GEMM_ACTIVATION_WORDS) NAMED(OWN) NAMED(GATHERED) return read; \
+    }                                                                                                             \
   };
 
 STREAM(GemmStream, GEMM_NO_WORDS, GEMM_WORDS, GEMM_NO_WORDS)

@@ -57,9 +57,10 @@ Read read_as_host(Stream stream, const Constants& c, std::span<const std::uint32
 // flattened columns.
 template <class Visit>
 void each_case(Visit visit) {
-  constexpr std::array kBits{GEMM_EPILOGUE_C,        GEMM_EPILOGUE_C_IS_D,     GEMM_EPILOGUE_BIAS_ROW,
-                             GEMM_EPILOGUE_SCALE_COLUMN, GEMM_EPILOGUE_RESIDUAL, GEMM_EPILOGUE_A_SCALE,
-                             GEMM_EPILOGUE_BATCHED,  GEMM_EPILOGUE_SPLIT,      GEMM_EPILOGUE_PUSHED};
+  constexpr std::array kBits{
+      GEMM_EPILOGUE_C,        GEMM_EPILOGUE_C_IS_D,  GEMM_EPILOGUE_BIAS_ROW, GEMM_EPILOGUE_SCALE_COLUMN,
+      GEMM_EPILOGUE_RESIDUAL, GEMM_EPILOGUE_A_SCALE, GEMM_EPILOGUE_BATCHED,  GEMM_EPILOGUE_SPLIT,
+      GEMM_EPILOGUE_PUSHED};
   std::uint32_t others = 0;
   for (std::uint32_t set = 0; set < 1u << kBits.size(); ++set) {
     std::uint32_t epilogue = 0;
@@ -77,8 +78,8 @@ void each_case(Visit visit) {
   }
 }
 
-constexpr std::array kStreams{Stream::gemm,   Stream::gathered,        Stream::reduce,
-                              Stream::direct, Stream::winograd_filter, Stream::winograd_input,
+constexpr std::array kStreams{Stream::gemm,           Stream::gathered,        Stream::reduce,
+                              Stream::direct,         Stream::winograd_filter, Stream::winograd_input,
                               Stream::winograd_output};
 
 std::vector<std::uint32_t> distinct_words() {

@@ -43,8 +43,8 @@ struct Kernel {
 
 }  // namespace
 
-Values read_as_cuda(const TrialConstants& constants, const std::vector<std::uint32_t>& words, bool wide) {
-  Kernel k{constants.kEpilogue, constants.kParameters, wide ? 2u : 1u};
+Values read_as_cuda(const TrialConstants& constants, const std::vector<std::uint32_t>& words, bool offset64) {
+  Kernel k{constants.kEpilogue, constants.kParameters, offset64 ? 2u : 1u};
   Values out{.c_address = k.c_address(words),
              .a_batch = k.a_batch(words),
              .c_batch = k.c_batch(words),

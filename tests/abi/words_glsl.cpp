@@ -43,8 +43,8 @@ std::uint64_t number(uvec2 v) { return v.x | std::uint64_t{v.y} << 32; }
 
 }  // namespace
 
-Values read_as_glsl(const TrialConstants& constants, const std::vector<std::uint32_t>& words, bool wide) {
-  Kernel k{words, constants.kEpilogue, constants.kParameters, wide ? 2u : 1u};
+Values read_as_glsl(const TrialConstants& constants, const std::vector<std::uint32_t>& words, bool offset64) {
+  Kernel k{words, constants.kEpilogue, constants.kParameters, offset64 ? 2u : 1u};
   Values out{.c_address = number(k.c_address()),
              .a_batch = number(k.a_batch()),
              .c_batch = number(k.c_batch()),

@@ -73,7 +73,7 @@ static_assert(!in_order<Skipped>(), "two words would have one place");
 
 struct Sink {
   std::vector<std::uint32_t> words;
-  bool wide = false;
+  bool offset64 = false;
   std::vector<std::pair<std::size_t, WordAddress>> addresses;
   void add(std::uint32_t word) { words.push_back(word); }
   // record() would write the address; here it has bits of its own.
@@ -84,7 +84,7 @@ struct Sink {
   }
 };
 
-Values expected(const TrialConstants& constants, bool wide) {
+Values expected(const TrialConstants& constants, bool offset64) {
   const auto has = [&](std::uint32_t bits) { return (constants.kEpilogue & bits) != 0; };
   Values v{
       .alpha = 0.5f, .size_m = 770, .splits = 1, .guard = 0x600D, .padding = {3, 0xFFFF}, .shifts = {31, 254, 0x321}};
@@ -94,15 +94,15 @@ Values expected(const TrialConstants& constants, bool wide) {
   if (has(TRIAL_SPLIT)) v.splits = 4;
   if (has(TRIAL_BATCHED)) {
     v.a_batch = 0x1'2345'6789;
-    v.pitch = {7, wide ? 0x7'0000'0001 : 1};
+    v.pitch = {7, offset64 ? 0x7'0000'0001 : 1};
     if (has(TRIAL_C)) v.c_batch = 0xFEDC'BA98'7654'3210;
   }
   if (has(TRIAL_PADDED)) v.first_pixel = -5;
   return v;
 }
 
-Sink packed(const TrialConstants& constants, bool wide) {
-  Sink sink{.words = {}, .wide = wide, .addresses = {}};
+Sink packed(const TrialConstants& constants, bool offset64) {
+  Sink sink{.words = {}, .offset64 = offset64, .addresses = {}};
   const std::array parameter{-0.0f, 6.5f};
   TrialWords{.c_address = WordAddress{3, 64},
              .parameter = parameter,
@@ -126,35 +126,35 @@ Sink packed(const TrialConstants& constants, bool wide) {
 
 template <class Visit>
 void each_case(Visit visit) {
-  for (const bool wide : {false, true})
+  for (const bool offset64 : {false, true})
     for (std::uint32_t parameters = 0; parameters <= 2; ++parameters)
-      for (std::uint32_t epilogue = 0; epilogue < 32; ++epilogue) visit(TrialConstants{epilogue, parameters}, wide);
+      for (std::uint32_t epilogue = 0; epilogue < 32; ++epilogue) visit(TrialConstants{epilogue, parameters}, offset64);
 }
 
 }  // namespace
 
 TEST_CASE("both languages read by name what the host packs, whatever conditions hold") {
-  each_case([](const TrialConstants& constants, bool wide) {
+  each_case([](const TrialConstants& constants, bool offset64) {
     CAPTURE(constants.kEpilogue);
     CAPTURE(constants.kParameters);
-    CAPTURE(wide);
-    const Sink sink = packed(constants, wide);
-    Values want = expected(constants, wide);
+    CAPTURE(offset64);
+    const Sink sink = packed(constants, offset64);
+    Values want = expected(constants, offset64);
     want.words = static_cast<std::uint32_t>(sink.words.size());
-    CHECK(read_as_cuda(constants, sink.words, wide) == want);
-    CHECK(read_as_glsl(constants, sink.words, wide) == want);
+    CHECK(read_as_cuda(constants, sink.words, offset64) == want);
+    CHECK(read_as_glsl(constants, sink.words, offset64) == want);
   });
 }
 
 TEST_CASE("the host reads its own words by name") {
-  each_case([](const TrialConstants& constants, bool wide) {
-    const Sink sink = packed(constants, wide);
-    const Values want = expected(constants, wide);
+  each_case([](const TrialConstants& constants, bool offset64) {
+    const Sink sink = packed(constants, offset64);
+    const Values want = expected(constants, offset64);
     const std::span<const std::uint32_t> words(sink.words);
-    const TrialWordsReader product{constants, words, wide};
-    const std::uint32_t first = size_of<TrialWords>(constants, wide);
-    const TrialImageWordsReader image{constants, words.subspan(first), wide};
-    CHECK(first + size_of<TrialImageWords>(constants, wide) == words.size());
+    const TrialWordsReader product{constants, words, offset64};
+    const std::uint32_t first = size_of<TrialWords>(constants, offset64);
+    const TrialImageWordsReader image{constants, words.subspan(first), offset64};
+    CHECK(first + size_of<TrialImageWords>(constants, offset64) == words.size());
     CHECK(product.c_address() == want.c_address);
     CHECK(product.ldc() == want.ldc);
     CHECK(product.beta() == want.beta);
@@ -169,11 +169,11 @@ TEST_CASE("the host reads its own words by name") {
 }
 
 TEST_CASE("an address is packed where the list has it, and only then") {
-  each_case([](const TrialConstants& constants, bool wide) {
-    const Sink sink = packed(constants, wide);
+  each_case([](const TrialConstants& constants, bool offset64) {
+    const Sink sink = packed(constants, offset64);
     REQUIRE(sink.addresses.size() == ((constants.kEpilogue & TRIAL_C) != 0 ? 1 : 0));
     if (sink.addresses.empty()) return;
-    CHECK(sink.addresses[0].first == place_of<TrialWords>("c_address", constants, wide));
+    CHECK(sink.addresses[0].first == place_of<TrialWords>("c_address", constants, offset64));
     CHECK(sink.addresses[0].second.operand == 3);
     CHECK(sink.addresses[0].second.byte_offset == 64);
   });

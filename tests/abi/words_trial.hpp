@@ -26,7 +26,7 @@ struct Values {
   bool operator==(const Values&) const = default;
 };
 
-Values read_as_cuda(const TrialConstants& constants, const std::vector<std::uint32_t>& words, bool wide);
-Values read_as_glsl(const TrialConstants& constants, const std::vector<std::uint32_t>& words, bool wide);
+Values read_as_cuda(const TrialConstants& constants, const std::vector<std::uint32_t>& words, bool offset64);
+Values read_as_glsl(const TrialConstants& constants, const std::vector<std::uint32_t>& words, bool offset64);
 
 }  // namespace sectile::words_trial

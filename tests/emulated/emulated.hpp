@@ -14,7 +14,7 @@
 
 namespace sectile::emulated {
 
-// Workgroup memory, poisoned for every workgroup; a word of poison before its end and behind it must stay.
+// Workgroup memory, poisoned for every workgroup; a word of poison before its end and after it must stay.
 class SharedArray {
  public:
   virtual ~SharedArray() = default;

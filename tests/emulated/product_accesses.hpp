@@ -23,11 +23,11 @@ struct Window {
   std::uint32_t first, last;
 };
 inline Window window_of(const Step& step) {
-  // The next step is fetched and staged beside the products of this one, behind a barrier where there is one buffer.
+  // The next step is fetched and staged beside the products of this one, after a barrier where there is one buffer.
   const bool tiles = step.kernel.stem == "matmul_simt" || step.kernel.stem == "conv2d_simt";
   if (tiles && constant_of(step, MATMUL_SIMT_SPEC_PREFETCH) != 0)
     return {1, constant_of(step, MATMUL_SIMT_SPEC_STAGES) == 1 ? 2u : 1u};
-  // Products; staging of the thin operand, behind the next barrier, is not counted.
+  // Products; staging of the skinny operand, after the next barrier, is not counted.
   if (step.kernel.stem == "matvec") return {1, 1};
   return {0, 1};
 }

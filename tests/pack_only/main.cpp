@@ -1,6 +1,6 @@
 // A program that ships a pack and nothing else: no template is linked into it (sectile::packed), no compiler either.
 // pack_only PACK OUT DEVICE PROBLEM...: runs each problem on bytes that commands_test.cpp makes too, and writes the
-// results one behind the other into OUT.
+// results one after another into OUT.
 #include <sectile/pack.hpp>
 #include <sectile/planner.hpp>
 #include <sectile/shaders.hpp>

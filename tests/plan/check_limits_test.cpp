@@ -63,7 +63,7 @@ TEST_CASE("a step is compared with each one that may still run") {
       CHECK(refused(plan) == "");
       plan.steps[second].accesses[0] = plan.steps[first].accesses[0];
       CHECK(refused(plan) == "step " + std::to_string(second) + " ordering");
-      // Before the first of them a barrier orders nothing; from behind it to the second, any does.
+      // Before the first of them a barrier orders nothing; from after it to the second, any does.
       for (std::size_t at = 0; at < 5; ++at) {
         Plan ordered = plan;
         ordered.steps[at].barrier_before = true;

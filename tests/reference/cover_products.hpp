@@ -92,7 +92,7 @@ const std::vector<CoveringProduct<P>>& covering_cases(std::uint64_t seed, Access
   return cases;
 }
 
-// The case of that number, or nullptr behind the last one. For a device without accesses of 1 and 2 bytes there is any
+// The case of that number, or nullptr after the last one. For a device without accesses of 1 and 2 bytes there is any
 // number of them: those of a seed, then those of the next one.
 template <class P>
 const CoveringProduct<P>* covering_case(const std::vector<CoveringProduct<P>>& (*cases)(std::uint64_t, Accesses),

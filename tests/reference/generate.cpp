@@ -248,12 +248,12 @@ std::vector<std::int64_t> spread_strides(const std::vector<std::int64_t>& shape,
   if (any_order) shuffle(order, random);
   std::vector<std::int64_t> strides(shape.size(), 1);
   std::int64_t stride = random.one_in(3) ? random.between(1, 3) : 1;  // the innermost one
-  std::int64_t reach = 1;                                             // behind the last element so far
+  std::int64_t reach = 1;                                             // after the last element so far
   for (const std::size_t axis : order) {
     const std::int64_t size = std::max<std::int64_t>(shape[axis], 1);
     strides[axis] = stride;
     reach += (size - 1) * stride;
-    // Now and then the next row starts right behind the last element, not a whole row further on.
+    // Now and then the next row starts right after the last element, not a whole row further on.
     stride = random.one_in(6) ? reach : std::max(reach, size * stride);
     if (random.one_in(2)) stride += random.between(0, 9);
     if (random.one_in(4)) stride = (stride + 15) / 16 * 16;

@@ -128,7 +128,7 @@ int run_bench(const BenchOptions& options) {
 }
 
 int run(BenchOptions options, const SweepOptions& sweep, const std::vector<std::string>& merged) {
-  // `--json` is a flag that once took a file: what is a problem behind it was never meant to be one.
+  // `--json` is a flag that once took a file: what is a problem after it was never meant to be one.
   if (!options.json_file.empty() && parse_problem(options.json_file)) {
     options.problems.push_back(std::exchange(options.json_file, {}));
     options.json = true;

@@ -129,7 +129,7 @@ struct RowResult {
   }
   double fraction() const { return own().time.median > 0 ? copy().median / own().time.median : 0; }
   std::optional<std::pair<std::string, double>> best_rival() const;  // not the copies among them
-  // With --all-candidates every admissible one, the row's own among them: the fastest first, behind them what failed.
+  // With --all-candidates every admissible one, the row's own among them: the fastest first, after them what failed.
   std::vector<const ContenderTime*> candidates() const;
   bool broken() const;  // it or a contender has an error
 };

@@ -91,7 +91,7 @@ std::vector<BenchRow> rows_of(const Conv2dShape& shape) {
   biased.bias = true;
   biased.activation = Activation::relu;
   added.residual = true;
-  // A permute has no relu. Before the product it stays in the fetch, which costs the passes nothing; behind it, it is
+  // A permute has no relu. Before the product it stays in the fetch, which costs the passes nothing; after it, it is
   // left out. Sums that are rounded to f16 between two passes are what acc=f16 allows.
   Conv2dProblem bias_alone = biased, residual = added;
   bias_alone.activation = Activation::none;

@@ -262,7 +262,7 @@ Result<void> RowRun::choose_reference() {
   return steady_.prepare(result_.reference.reference);
 }
 
-// All that is close to the fastest in turn, behind the reference; then what is long or hopeless, once each.
+// All that is close to the fastest in turn, after the reference; then what is long or hopeless, once each.
 Result<void> RowRun::time(std::vector<Runner*> runners, ReferenceTimes& reference) {
   std::vector<LaunchSource> close, slow;
   std::vector<Runner*> close_runners, slow_runners;

@@ -23,7 +23,7 @@ namespace sectile::tools {
 struct RateUnit {
   std::string_view unit;    // "GB/s"
   double scale = 1;         // of one unit: 1e9
-  int digits = 1;           // behind the point, in tables
+  int digits = 1;           // after the point, in tables
   bool operations = false;  // of arithmetic; otherwise of bytes read and written
   std::string_view axis;    // of a plot: "GB/s, read + written"
   std::string_view note;    // a sentence of what is counted; may be empty

@@ -1,4 +1,4 @@
-// What a fused problem is measured against: the same as problems of their own, one behind the other.
+// What a fused problem is measured against: the same as problems of their own, one after another.
 #pragma once
 
 #include <sectile/error.hpp>

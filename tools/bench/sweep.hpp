@@ -68,7 +68,7 @@ struct SweepSummary {
 };
 SweepSummary summary_of(std::vector<double> values);  // positive ones; by nearest rank
 
-// A sweep's rows out of the cases' results, one behind the other as far as there are some.
+// A sweep's rows out of the cases' results, one after another as far as there are some.
 SweepReport sweep_report(const SweepOptions& sweep, const BenchReport& report, std::span<const SweepCase> cases);
 
 nlohmann::json to_json(const SweepReport& report);

@@ -33,12 +33,12 @@ struct OperandSlice {
 // A GEMM that a problem is computed as.
 struct Conv2dGemm {
   std::unique_ptr<GemmContext> context;     // none where `refusal` says why
-  std::vector<OperandSlice> parts;          // operands of the product
+  std::vector<OperandSlice> parts;          // operands of the GEMM
   std::vector<Step> pre_steps, post_steps;  // permutes or transforms into scratch and out of it
   const char* extra_steps = "permutes";     // what these are
   std::int64_t extra_steps_cost = 0;        // picoseconds of these
   std::uint64_t scratch_bytes = 0;          // that they take
-  // The images may be computed in parts, one behind the other in the same scratch. All of this is the first part's. The
+  // The images may be computed in parts, one after another in the same scratch. All of this is the first part's. The
   // others have the same steps but the first `filter_transform_steps`, whose cost is not in `extra_steps_cost`.
   std::vector<std::uint64_t> parts_after;  // the first image of each of the others
   std::vector<std::uint64_t> image_bytes;  // from an image to the next one, of each of the plan's operands
@@ -46,7 +46,7 @@ struct Conv2dGemm {
   std::int64_t filter_transform_cost = 0;
   std::string suffix;             // of candidates' names: " x=nhwc w=krsc"
   std::string refusal;            // why it cannot be computed; empty: it can
-  bool simt_last_resort = false;  // conv2d_simt computes it only where no other product can be
+  bool simt_last_resort = false;  // conv2d_simt computes it only where no other GEMM can be
 };
 
 // What a workgroup of a kernel that is no GEMM spends, where it is counted: thousandths of a multiprocessor's clocks.
@@ -56,7 +56,7 @@ struct WorkgroupClocks {
   std::uint64_t latency = 0;  // of an invocation alone, which others beside it do not hide
 };
 
-// A kernel that is no GEMM: a candidate by itself, or a transform around one's products. A is X, B is W, D is Y, or
+// A kernel that is no GEMM: a candidate by itself, or a transform around a GEMM. A is X, B is W, D is Y, or
 // what a transform has in their places.
 struct DirectConfig {
   const char* stem = "";
@@ -78,15 +78,15 @@ struct DirectConfig {
 };
 
 // A GEMM's candidate: a row of a table.
-struct ProductConfig {
-  const Conv2dGemm* product = nullptr;
+struct Conv2dGemmConfig {
+  const Conv2dGemm* gemm = nullptr;
   const GemmStrategy* rows = nullptr;
   std::uint32_t row = 0;
-  GemmConfig gemm;
+  GemmConfig config;
 };
 
 // A candidate's parameters.
-using Conv2dConfig = std::variant<ProductConfig, DirectConfig>;
+using Conv2dConfig = std::variant<Conv2dGemmConfig, DirectConfig>;
 
 // A problem on a device.
 struct Conv2dContext {
@@ -102,7 +102,7 @@ struct Conv2dContext {
   std::span<const PlanOperand> operands;  // the plan's; the last one is the scratch
   CostModel model;
   Limits limits;
-  std::vector<std::unique_ptr<Conv2dGemm>> products;  // for the strategies of rows.cpp
+  std::vector<std::unique_ptr<Conv2dGemm>> gemms;  // for the strategies of rows.cpp
   std::vector<const Conv2dGemm*> of_simt, of_coopmat, of_winograd;
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }

@@ -44,7 +44,7 @@ std::int64_t items(const Conv2dContext& c, const Row& r) {
 
 // What an invocation does.
 struct Work {
-  std::uint64_t products, columns, weights, stores;  // loads of the image's columns and of weights
+  std::uint64_t multiply_adds, columns, weights, stores;  // loads of the image's columns and of weights
 };
 
 Work work_of(const Conv2dContext& c, const Row& r, const DirectConfig& d) {
@@ -53,7 +53,7 @@ Work work_of(const Conv2dContext& c, const Row& r, const DirectConfig& d) {
   const std::uint64_t s = static_cast<std::uint64_t>(p.s), rows = static_cast<std::uint64_t>(p.r);
   const std::uint64_t columns =
       shared ? (r.strip - 1) * static_cast<std::uint64_t>(p.stride_w) + s : std::uint64_t{r.strip} * s;
-  return {.products = rows * s * r.strip * r.channels,
+  return {.multiply_adds = rows * s * r.strip * r.channels,
           .columns = rows * columns * (r.channels / d.widths.a),
           .weights = rows * s * (r.channels / d.widths.b),
           .stores = std::uint64_t{r.strip} * (r.channels / d.widths.d)};
@@ -63,10 +63,10 @@ Work work_of(const Conv2dContext& c, const Row& r, const DirectConfig& d) {
 // 4x4, 399 by 8x1, 520 by 4x8, 551 by 4x1, 1620 by 1x1; NCHW: 409 by 8x1, 600 by 4x1, 1387 by 1x1, where conv2d_simt
 // took 28900.
 void set_cpu_rate(const Conv2dContext& c, const Work& work, DirectConfig& d) {
-  constexpr std::uint64_t kEachLoad = 2;  // a CPU's products take as many instructions as its loads do
+  constexpr std::uint64_t kEachLoad = 2;  // a CPU's multiply-adds take as many instructions as its loads do
   const std::uint64_t processors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
   const std::uint64_t loads = work.columns + work.weights + work.stores;
-  std::uint64_t rate = 1000 * work.products / (work.products + kEachLoad * loads);
+  std::uint64_t rate = 1000 * work.multiply_adds / (work.multiply_adds + kEachLoad * loads);
   rate = rate * std::min(d.groups * d.workgroup, processors) / processors;
   d.rate_permille = static_cast<std::uint32_t>(std::max<std::uint64_t>(rate, 1));
 }
@@ -89,11 +89,12 @@ void set_gpu_clocks(const Conv2dContext& c, const Row& r, const Work& work, Dire
                                                        : r.strip * number(p.stride_w) * x_bytes);
   const std::uint64_t y_lines = lines((channels_last(c) ? r.channels : r.strip) * y_bytes);
   WorkgroupClocks clocks;
-  clocks.issue = subgroups * (416 * work.products + 1085 * work.columns + 3450 * work.weights + 3180 * work.stores);
+  clocks.issue =
+      subgroups * (416 * work.multiply_adds + 1085 * work.columns + 3450 * work.weights + 3180 * work.stores);
   clocks.lines = subgroups * (work.columns * (1060 + 494 * x_lines / 1000) + 976 * work.weights +
                               work.stores * 738 * y_lines / 1000);
   // Each row of the filter waits for its loads.
-  clocks.latency = 654000 * number(p.r) + 17700 * work.products;
+  clocks.latency = 654000 * number(p.r) + 17700 * work.multiply_adds;
   d.counted = clocks;
   d.memory_permille = 690;
 }

@@ -29,13 +29,13 @@ DirectConfig config_of(const Conv2dContext& c, std::uint32_t row) {
   d.workgroup = kTable[row].workgroup;
   d.groups = ceil_div(elements(c), d.workgroup);
   constexpr std::uint64_t kNear = std::uint64_t{1} << 31;
-  const bool far = elements(c) >= kNear || std::ranges::any_of(c.operands, [&](const PlanOperand& operand) {
-                     return operand.role != OperandRole::scratch && operand.bytes >= kNear;
-                   });
+  const bool offset64 = elements(c) >= kNear || std::ranges::any_of(c.operands, [&](const PlanOperand& operand) {
+                          return operand.role != OperandRole::scratch && operand.bytes >= kNear;
+                        });
   d.add(CONV2D_DIRECT_SPEC_OUT_BLOCK, static_cast<std::uint32_t>(block_of(c.problem.y_layout)));
   d.add(CONV2D_DIRECT_SPEC_WEIGHTS, static_cast<std::uint32_t>(c.problem.w_layout));
-  d.add(CONV2D_DIRECT_SPEC_OFFSET64, far ? 1 : 0);
-  // NVIDIA H200 and lavapipe: not measured. Each product has an address of its own.
+  d.add(CONV2D_DIRECT_SPEC_OFFSET64, offset64 ? 1 : 0);
+  // NVIDIA H200 and lavapipe: not measured. Each multiply-add has an address of its own.
   d.rate_permille = 30;
   return d;
 }
@@ -52,7 +52,7 @@ bool applicable(const Conv2dContext& c, std::uint32_t row, Refusal& refusal) {
   return narrow_accesses_fit(c, config_of(c, row), refusal);
 }
 
-// A subgroup's loads for one product at the start of the result, and its stores.
+// A subgroup's loads for one multiply-add at the start of the result, and its stores.
 Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t, const Conv2dConfig& config) {
   const auto& d = std::get<DirectConfig>(config);
   const auto& p = c.problem;

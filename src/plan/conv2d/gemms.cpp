@@ -1,4 +1,4 @@
-// Which products a convolution can be computed as: the image as A or B, read where it lies or repacked to NHWC, the
+// Which GEMMs a convolution can be computed as: the image as A or B, read where it lies or repacked to NHWC, the
 // weights where they lie or repacked to KRSC, the result where it belongs or as NHWC in scratch.
 #include "gemms.hpp"
 #include "image.hpp"
@@ -62,45 +62,45 @@ PermuteProblem permute_of(const StoredImage& image, DType type, bool to_nhwc) {
 
 struct Maker {
   const Conv2dContext& c;
-  Conv2dGemm& product;
+  Conv2dGemm& gemm;
   Result<void> failed = {};
 
   void permute(PermuteProblem problem, const OperandSlice& from, const OperandSlice& to, std::vector<Step>& steps) {
     problem.src_align = from.align;
     problem.dst_align = to.align;
-    if (auto made = add_permute(c, problem, from, to, steps, product.extra_steps_cost); !made && failed)
+    if (auto made = add_permute(c, problem, from, to, steps, gemm.extra_steps_cost); !made && failed)
       failed = std::unexpected(made.error());
   }
-  // Adds the operand; if `repacked`, by a permute before the product, after it, or both.
+  // Adds the operand; if `repacked`, by a permute before the GEMM, after it, or both.
   void image(const StoredImage& image, DType type, std::string_view as, bool repacked, bool before,
              bool after = false) {
     const OperandSlice whole = whole_slice(c.operands, image.name, as);
     if (!repacked) {
-      product.parts.push_back(whole);
+      gemm.parts.push_back(whole);
       return;
     }
-    const OperandSlice nhwc = add_scratch(c, product, as, image_bytes(image, type));
-    if (before) permute(permute_of(image, type, true), whole, nhwc, product.pre_steps);
-    if (after) permute(permute_of(image, type, false), nhwc, whole, product.post_steps);
-    product.parts.push_back(nhwc);
+    const OperandSlice nhwc = add_scratch(c, gemm, as, image_bytes(image, type));
+    if (before) permute(permute_of(image, type, true), whole, nhwc, gemm.pre_steps);
+    if (after) permute(permute_of(image, type, false), nhwc, whole, gemm.post_steps);
+    gemm.parts.push_back(nhwc);
   }
   void weights(std::string_view as, bool repacked) {
     const OperandSlice whole = whole_slice(c.operands, "w", as);
     if (!repacked) {
-      product.parts.push_back(whole);
+      gemm.parts.push_back(whole);
       return;
     }
-    const OperandSlice krsc = add_scratch(c, product, as, whole.bytes);
+    const OperandSlice krsc = add_scratch(c, gemm, as, whole.bytes);
     const auto& p = c.problem;
     PermuteProblem problem;
     problem.type = p.w_type;
     problem.shape = {p.k, p.c / p.groups, p.r * p.s};
     problem.axes = {0, 2, 1};
-    permute(problem, whole, krsc, product.pre_steps);
-    product.parts.push_back(krsc);
+    permute(problem, whole, krsc, gemm.pre_steps);
+    gemm.parts.push_back(krsc);
   }
   void whole(std::string_view name, std::string_view as, bool present) {
-    if (present) product.parts.push_back(whole_slice(c.operands, name, as));
+    if (present) gemm.parts.push_back(whole_slice(c.operands, name, as));
   }
 };
 
@@ -144,7 +144,7 @@ std::string suffix_of(const GemmMapping& mapping) {
                      mapping.w_krsc ? " w=krsc" : "", mapping.y_nhwc ? " y=nhwc" : "");
 }
 
-// One pipeline for a product alone, with a bias, with relu, and with both, for one image and for several. Not with
+// One pipeline for a GEMM alone, with a bias, with relu, and with both, for one image and for several. Not with
 // groups, whose numbers fill the push constants. And not always: NVIDIA's compiler then allots registers differently
 // (f32 2x320x64x64 3x3 by 128x128x8: 592 -> 651 us; f16 and small tiles 0 to 5 %; H200, driver 580.159.04).
 void push_epilogue(GemmContext& c, const GemmMapping& mapping) {
@@ -166,15 +166,15 @@ void use_few_pipelines(GemmContext& c, const GemmMapping& mapping) {
   if (mapping.image_is_b || c.width_d * type_bytes(c.out_type) < 16) c.width_d = 1;
 }
 
-std::unique_ptr<Conv2dGemm> make_product(const Conv2dContext& c, const GemmMapping& mapping) {
+std::unique_ptr<Conv2dGemm> make_gemm(const Conv2dContext& c, const GemmMapping& mapping) {
   const Conv2dProblem& p = c.problem;
-  auto product = std::make_unique<Conv2dGemm>();
-  product->suffix = suffix_of(mapping);
+  auto gemm = std::make_unique<Conv2dGemm>();
+  gemm->suffix = suffix_of(mapping);
   Gemm m = gemm_for(p, mapping.image_is_b ? PerAxis::row : PerAxis::column);
   const View view{p, mapping};
   set_sizes(m, p, mapping);
-  if (product->refusal = refusal_of(p, m, mapping); !product->refusal.empty()) return product;
-  Maker make{c, *product};
+  if (gemm->refusal = refusal_of(p, m, mapping); !gemm->refusal.empty()) return gemm;
+  Maker make{c, *gemm};
   const std::string_view image = mapping.image_is_b ? "b" : "a", weights = mapping.image_is_b ? "a" : "b";
   make.image(stored_x(p), p.x_type, image, mapping.x_nhwc, true);
   make.weights(weights, mapping.w_krsc);
@@ -187,13 +187,13 @@ std::unique_ptr<Conv2dGemm> make_product(const Conv2dContext& c, const GemmMappi
   make.whole("x.scale", "x.scale", p.x_scale);
   make.whole("x.bias", "x.bias", p.x_bias);
   if (!make.failed) {
-    product->refusal = "its permute: " + make.failed.error().message();
-    return product;
+    gemm->refusal = "its permute: " + make.failed.error().message();
+    return gemm;
   }
   const auto& limit = c.options.max_scratch_bytes;
-  if (limit && product->scratch_bytes > *limit) {
-    product->refusal = fmt::format("needs {} bytes of scratch, the caller allows {}", product->scratch_bytes, *limit);
-    return product;
+  if (limit && gemm->scratch_bytes > *limit) {
+    gemm->refusal = fmt::format("needs {} bytes of scratch, the caller allows {}", gemm->scratch_bytes, *limit);
+    return gemm;
   }
   const std::uint32_t x_align = mapping.x_nhwc ? kScratchAlign : p.x_align,
                       w_align = mapping.w_krsc ? kScratchAlign : p.w_align;
@@ -207,18 +207,18 @@ std::unique_ptr<Conv2dGemm> make_product(const Conv2dContext& c, const GemmMappi
                                           .in_chunks = mapping.in_chunks,
                                           .align = x_align,
                                           .few_pipelines = c.options.few_pipelines});
-  product->context = std::make_unique<GemmContext>(gemm_context(m, c.profile, c.extra, std::move(image_operand)));
-  if (c.options.few_pipelines) use_few_pipelines(*product->context, mapping);
-  return product;
+  gemm->context = std::make_unique<GemmContext>(gemm_context(m, c.profile, c.extra, std::move(image_operand)));
+  if (c.options.few_pipelines) use_few_pipelines(*gemm->context, mapping);
+  return gemm;
 }
 
 // For explain: a mapping by which conv2d_coopmat cannot compute the problem.
 void add_refused(Conv2dContext& c, const GemmMapping& mapping, const std::string& refusal) {
-  auto product = std::make_unique<Conv2dGemm>();
-  product->suffix = suffix_of(mapping);
-  product->refusal = refusal;
-  c.of_coopmat.push_back(product.get());
-  c.products.push_back(std::move(product));
+  auto gemm = std::make_unique<Conv2dGemm>();
+  gemm->suffix = suffix_of(mapping);
+  gemm->refusal = refusal;
+  c.of_coopmat.push_back(gemm.get());
+  c.gemms.push_back(std::move(gemm));
 }
 
 }  // namespace
@@ -315,10 +315,10 @@ void add_gemms(Conv2dContext& c) {
   const bool kcrs = filter_layout(p) == FilterLayout::kcrs, nchw = p.x_layout == ImageLayout::nchw;
   const bool split_blocks = block_of(p.x_layout) > 1 && p.groups > 1 && p.c / p.groups % block_of(p.x_layout) != 0;
   const auto add = [&](const GemmMapping& one, bool simt, bool coopmat, bool last_resort) {
-    c.products.push_back(make_product(c, one));
-    c.products.back()->simt_last_resort = last_resort;
-    if (simt) c.of_simt.push_back(c.products.back().get());
-    if (coopmat) c.of_coopmat.push_back(c.products.back().get());
+    c.gemms.push_back(make_gemm(c, one));
+    c.gemms.back()->simt_last_resort = last_resort;
+    if (simt) c.of_simt.push_back(c.gemms.back().get());
+    if (coopmat) c.of_coopmat.push_back(c.gemms.back().get());
   };
   GemmMapping channels = mapping;
   channels.x_nhwc = nchw || split_blocks;
@@ -333,10 +333,10 @@ void add_gemms(Conv2dContext& c) {
     if (!refusal.empty() && c.options.explain) add_refused(c, pixels, refusal);
   }
   if (!nchw || unit) add(channels, !nchw || !c.options.force.empty() || c.options.explain, unit, nchw);
-  c.products.push_back(winograd_gemm(c));
+  c.gemms.push_back(winograd_gemm(c));
   // A refused one is for explanations and errors.
-  if (c.products.back()->refusal.empty() || c.options.explain || !c.options.force.empty())
-    c.of_winograd.push_back(c.products.back().get());
+  if (c.gemms.back()->refusal.empty() || c.options.explain || !c.options.force.empty())
+    c.of_winograd.push_back(c.gemms.back().get());
   // Without scratch.
   if (!nchw && (channels.x_nhwc || channels.w_krsc) && !split_blocks) add(pixels, true, false, true);
 }

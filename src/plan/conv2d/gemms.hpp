@@ -13,7 +13,7 @@ GemmEpilogue epilogue_of(const Conv2dProblem& problem, PerAxis channels);
 Gemm gemm_for(const Conv2dProblem& problem, PerAxis channels);
 // KRSC too where KCRS is the same: a group has one channel, or the filter one element.
 FilterLayout filter_layout(const Conv2dProblem& problem);
-// How a product treats the problem's operands.
+// How a GEMM treats the problem's operands.
 struct GemmMapping {
   bool image_is_b = false, along_pixels = false;
   bool in_chunks = false;                               // along pixels, and conv2d_coopmat can load it so
@@ -24,7 +24,7 @@ void set_sizes(Gemm& m, const Conv2dProblem& problem, const GemmMapping& mapping
 // What no size or stride of a matmul may exceed.
 inline constexpr std::int64_t kMostSize = 0x7fffffff;
 std::int64_t greatest_size(const Gemm& m) noexcept;
-// The products that the problem can be computed as.
+// The GEMMs that the problem can be computed as.
 void add_gemms(Conv2dContext& c);
 
 }  // namespace sectile::detail

@@ -1,4 +1,4 @@
-// An image as one operand of a product: im2col as an address computation (shaders/conv2d/conv2d.abi.h).
+// An image as one operand of a GEMM: im2col as an address computation (shaders/conv2d/conv2d.abi.h).
 #include "image.hpp"
 #include "gemms.hpp"
 #include "kernel_words.hpp"
@@ -105,7 +105,7 @@ class GatheredImage final : public GatheredOperand {
   FixedList<std::uint32_t, kMostWords> words(std::int64_t first_row) const override {
     struct {
       FixedList<std::uint32_t, kMostWords> list;
-      bool wide = false;
+      bool offset64 = false;
       void add(std::uint32_t word) { list.add(word); }
     } sink;
     Conv2dGatherWords{.size_h = static_cast<std::uint32_t>(p_.h),

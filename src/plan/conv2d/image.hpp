@@ -8,7 +8,7 @@
 
 namespace sectile::detail {
 
-// How a product reads the image.
+// How a GEMM reads the image.
 struct ImageAccess {
   ImageStrides at;
   bool is_b = false;          // its batches are images, otherwise groups

@@ -22,7 +22,7 @@ constexpr Row kTable[] = {{.strip = 4, .channels = 16}, {.strip = 2, .channels =
                           {.strip = 4, .channels = 1}};
 // Subgroups have 4 to 16 lanes. Small, so that few are without outputs in small images.
 constexpr std::uint32_t kWorkgroup = 16;
-// The products that are compiled one behind the other, at most: lavapipe takes 0.6 s for 192.
+// The multiply-adds that are compiled one after another, at most: lavapipe takes 0.6 s for 192.
 constexpr std::int64_t kMostUnrolled = 512;
 
 std::int64_t items(const Conv2dContext& c, const Row& r) {
@@ -41,32 +41,32 @@ std::uint32_t step_of(const Conv2dProblem& p, const Row& r) {
 
 // What an invocation does for one channel and the columns of the filter that it takes at a time.
 struct Work {
-  std::uint64_t inputs, weights, products;
+  std::uint64_t inputs, weights, multiply_adds;
 };
 
 Work work_of(const Conv2dProblem& p, const Row& r) {
   const std::uint64_t step = step_of(p, r), taps = step == 0 ? 1 : static_cast<std::uint64_t>(p.s);
   return {.inputs = step == 0 ? r.strip : (r.strip - 1) * step + taps,
           .weights = taps * r.channels,
-          .products = taps * r.channels * r.strip};
+          .multiply_adds = taps * r.channels * r.strip};
 }
 
 // Sets the row's share of a CPU's rate (direct_cost). lavapipe 26.1.6 (256 bits), two AMD EPYC
 // cores that others used too, 2026-11-26, `sectile bench "conv2d f32 nchw 1x64x56x56 k=64 r=3x3 p=1"
 // --all-candidates`: 6.9 ms by 4x16, 6.8 by 2x16, 12.2 by 1x16, 8.8 by 4x8, 13.1 by 4x4, 42 by 4x1, where conv2d_simt's
-// best took 38. An input takes as long as some ten products, because it is loaded lane by lane, and each turn of the
-// loop as long as 80.
+// best took 38. An input takes as long as some ten multiply-adds, because it is loaded lane by lane, and each turn of
+// the loop as long as 80.
 void set_rate(const Conv2dContext& c, const Row& r, DirectConfig& d) {
   constexpr std::uint64_t kStart = 80, kInput = 10, kRate = 190000, kNarrowRate = kRate / 8;
   const Conv2dProblem& p = c.problem;
   const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
   const Work work = work_of(p, r);
-  const std::uint64_t spent = kStart + kInput * work.inputs + work.weights + work.products;
-  // Of an image's products and of those that are computed for it.
+  const std::uint64_t spent = kStart + kInput * work.inputs + work.weights + work.multiply_adds;
+  // Of an image's multiply-adds and of those that are computed for it.
   const std::uint64_t computed = d.groups / number(p.n) * d.workgroup * r.strip * r.channels;
   const std::uint64_t wanted = number(c.out.height * c.out.width * p.k);
   const std::uint64_t processors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
-  std::uint64_t rate = (c.profile.subgroup_size.value_or(8) < 8 ? kNarrowRate : kRate) * work.products / spent *
+  std::uint64_t rate = (c.profile.subgroup_size.value_or(8) < 8 ? kNarrowRate : kRate) * work.multiply_adds / spent *
                        std::min(wanted, computed) / computed;
   rate = rate * std::min(d.groups, processors) / processors;
   d.rate_permille = static_cast<std::uint32_t>(std::max<std::uint64_t>(rate, 1));

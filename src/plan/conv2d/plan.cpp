@@ -36,14 +36,13 @@ struct Convolutions {
   // The counts are complete.
   void explain(const Conv2dStrategy& s, std::uint32_t row, const Conv2dConfig& config, std::int64_t cost,
                Candidate& candidate) const {
-    if (const auto* d = std::get_if<ProductConfig>(&config)) {
-      explain_gemm(*d->product->context, *d->rows, d->row, d->gemm, cost, candidate);
-      const std::size_t extra_steps = d->product->pre_steps.size() + d->product->post_steps.size();
-      if (const std::size_t more = d->product->parts_after.size(); more != 0)
+    if (const auto* d = std::get_if<Conv2dGemmConfig>(&config)) {
+      explain_gemm(*d->gemm->context, *d->rows, d->row, d->config, cost, candidate);
+      const std::size_t extra_steps = d->gemm->pre_steps.size() + d->gemm->post_steps.size();
+      if (const std::size_t more = d->gemm->parts_after.size(); more != 0)
         candidate.detail += fmt::format(" parts={}", more + 1);
       if (extra_steps != 0)
-        candidate.detail +=
-            fmt::format(" {}={} scratch={}", d->product->extra_steps, extra_steps, d->product->scratch_bytes);
+        candidate.detail += fmt::format(" {}={} scratch={}", d->gemm->extra_steps, extra_steps, d->gemm->scratch_bytes);
       return;
     }
     const auto& d = std::get<DirectConfig>(config);
@@ -97,7 +96,7 @@ Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& 
                   .operands = operands,
                   .model = cost_model_of(profile),
                   .limits = limits_of(profile),
-                  .products = {},
+                  .gemms = {},
                   .of_simt = {},
                   .of_coopmat = {},
                   .of_winograd = {}};
@@ -133,7 +132,7 @@ Result<void> plan_gathered(Job& job, const Conv2dProblem& problem) {
 }
 
 // Tiles of a batched matmul end with each image, those of flattened columns do not. Where images waste columns the
-// cheaper of the two is taken. A product that needs another step first is not: f16 12x256x28x24 to 720 took 21 us as a
+// cheaper of the two is taken. A GEMM that needs another step first is not: f16 12x256x28x24 to 720 took 21 us as a
 // matmul, 26 with a permute of X before (NVIDIA H100, driver 580.159.04, `sectile bench --sweep conv2d --seed 707`).
 // Explanations have both tables.
 Result<void> plan_pointwise_or_flattened(Job& job, const Conv2dProblem& problem, const PointwiseGemm& matmul) {

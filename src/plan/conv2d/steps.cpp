@@ -22,9 +22,9 @@ OperandSlice whole_slice(std::span<const PlanOperand> operands, std::string_view
   return {std::string(as), index, 0, operands[index].bytes, operands[index].align};
 }
 
-OperandSlice add_scratch(const Conv2dContext& c, Conv2dGemm& product, std::string_view as, std::uint64_t bytes) {
-  const std::uint64_t offset = aligned_scratch(product.scratch_bytes);
-  product.scratch_bytes = offset + bytes;
+OperandSlice add_scratch(const Conv2dContext& c, Conv2dGemm& gemm, std::string_view as, std::uint64_t bytes) {
+  const std::uint64_t offset = aligned_scratch(gemm.scratch_bytes);
+  gemm.scratch_bytes = offset + bytes;
   return {std::string(as), static_cast<std::uint32_t>(c.operands.size() - 1), offset, bytes, kScratchAlign};
 }
 
@@ -86,13 +86,12 @@ namespace {
 
 // The steps of the other parts of the images. A part's first step needs no barrier: it writes what the part before it
 // reads no more since its last barrier.
-void add_parts(std::vector<Step>& steps, const Conv2dGemm& product) {
+void add_parts(std::vector<Step>& steps, const Conv2dGemm& gemm) {
   const std::size_t count = steps.size();
-  for (const std::uint64_t first : product.parts_after) {
-    for (std::size_t i = product.filter_transform_steps; i < count; ++i) {
+  for (const std::uint64_t first : gemm.parts_after) {
+    for (std::size_t i = gemm.filter_transform_steps; i < count; ++i) {
       Step step = steps[i];
-      move_step(step,
-                [&](std::uint32_t operand) { return OperandPlace{operand, first * product.image_bytes[operand]}; });
+      move_step(step, [&](std::uint32_t operand) { return OperandPlace{operand, first * gemm.image_bytes[operand]}; });
       steps.push_back(std::move(step));
     }
   }
@@ -106,28 +105,28 @@ Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& con
     if (!step) return std::unexpected(step.error());
     return Conv2dSteps{.steps = {std::move(*step)}};
   }
-  const auto& d = std::get<ProductConfig>(config);
-  const Conv2dGemm& product = *d.product;
-  std::vector<OperandSlice> parts = product.parts;
+  const auto& d = std::get<Conv2dGemmConfig>(config);
+  const Conv2dGemm& gemm = *d.gemm;
+  std::vector<OperandSlice> parts = gemm.parts;
   std::vector<PlanOperand> operands = as_operands(parts);
   operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
   std::uint64_t partial_sums = 0;
-  auto made = gemm_steps(*product.context, d.gemm, operands, partial_sums);
+  auto made = gemm_steps(*gemm.context, d.config, operands, partial_sums);
   if (!made) return std::unexpected(made.error());
   std::vector<Step> steps = std::move(*made);
   const auto scratch = static_cast<std::uint32_t>(c.operands.size() - 1);
-  parts.push_back({"scratch", scratch, aligned_scratch(product.scratch_bytes), partial_sums, kScratchAlign});
+  parts.push_back({"scratch", scratch, aligned_scratch(gemm.scratch_bytes), partial_sums, kScratchAlign});
   place(steps, parts);
-  Conv2dSteps all{.steps = product.pre_steps, .scratch_bytes = product.scratch_bytes};
+  Conv2dSteps all{.steps = gemm.pre_steps, .scratch_bytes = gemm.scratch_bytes};
   if (partial_sums != 0) all.scratch_bytes = parts.back().offset + partial_sums;
-  // orders the writes of the operands in scratch before the product's reads
-  if (!product.pre_steps.empty()) steps.front().barrier_before = true;
+  // orders the writes of the operands in scratch before the GEMM's reads
+  if (!gemm.pre_steps.empty()) steps.front().barrier_before = true;
   std::ranges::move(steps, std::back_inserter(all.steps));
   const std::size_t after = all.steps.size();
-  std::ranges::copy(product.post_steps, std::back_inserter(all.steps));
-  // orders the product's writes of the result in scratch before the reads of what stands behind it
+  std::ranges::copy(gemm.post_steps, std::back_inserter(all.steps));
+  // orders the GEMM's writes of the result in scratch before the reads of the steps after it
   if (after < all.steps.size()) all.steps[after].barrier_before = true;
-  add_parts(all.steps, product);
+  add_parts(all.steps, gemm);
   return all;
 }
 

@@ -14,8 +14,8 @@ namespace sectile::detail {
 std::uint32_t operand_index(std::span<const PlanOperand> operands, std::string_view name);
 // The whole of an operand of the plan.
 OperandSlice whole_slice(std::span<const PlanOperand> operands, std::string_view operand, std::string_view as);
-// Appends a part of so many bytes to the scratch that the product's other steps need.
-OperandSlice add_scratch(const Conv2dContext& c, Conv2dGemm& product, std::string_view as, std::uint64_t bytes);
+// Appends a part of so many bytes to the scratch that the GEMM's other steps need.
+OperandSlice add_scratch(const Conv2dContext& c, Conv2dGemm& gemm, std::string_view as, std::uint64_t bytes);
 // Lets steps over `parts` access the plan's operands that these lie in.
 void place(std::span<Step> steps, std::span<const OperandSlice> parts);
 // Appends the steps of a permute from one part to another to `steps`, and adds its cost. Errors: as make_plan.

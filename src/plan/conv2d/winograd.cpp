@@ -25,11 +25,11 @@ namespace {
 
 constexpr std::uint32_t kWorkgroup = 128;
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 31;  // of U, V or S each: the kernels' offsets have 32 bits
-// Images are computed in parts, one behind the other in the same scratch, where they would take more scratch than this.
+// Images are computed in parts, one after another in the same scratch, where they would take more scratch than this.
 // A single image may. Parts that fit the L2 gain nothing: 48, 128 and 256 MiB took 0.98 to 1.20 of the time without
 // parts (12 problems, NVIDIA H100, driver 580.159.04, `sectile bench PROBLEM...`; docs/lab/2026-11.md).
 constexpr std::uint64_t kWantedBytes = std::uint64_t{1} << 30;
-// Behind the filters' step a part has four: the image's, the product's, its split's sum and the result's.
+// After the filters' step a part has four: the image's, the GEMM's, its split's sum and the result's.
 constexpr std::int64_t kMostParts = (kMaxSteps - 1) / 4;
 
 // Sizes of the planes of U, V and S.
@@ -81,7 +81,7 @@ std::string refusal_of(const Conv2dContext& c) {
   return {};
 }
 
-// Bytes of U, V and S, one behind the other.
+// Bytes of U, V and S, one after another.
 std::uint64_t scratch_of(const Sizes& z) {
   return aligned_scratch(planes_bytes(z.inputs, z.outputs)) + aligned_scratch(planes_bytes(z.inputs, z.tiles)) +
          planes_bytes(z.outputs, z.tiles);
@@ -146,16 +146,16 @@ DirectConfig transform_config(const char* stem, bool channels_last, std::uint32_
   return d;
 }
 
-// Makes the steps around the products.
+// Makes the steps around the GEMM.
 struct Transforms {
   const Conv2dContext& c;
   const Conv2dProblem& p;  // of the first part's images
-  Conv2dGemm& product;
+  Conv2dGemm& gemm;
   Sizes z;
   std::string refusal = {};
 
   OperandSlice scratch(std::string_view as, std::int64_t rows, std::int64_t columns) {
-    return add_scratch(c, product, as, planes_bytes(rows, columns));
+    return add_scratch(c, gemm, as, planes_bytes(rows, columns));
   }
   OperandSlice whole(std::string_view name) const { return whole_slice(c.operands, name, name); }
   // The first part's images of an operand that has one for each of N.
@@ -163,8 +163,8 @@ struct Transforms {
     OperandSlice part = whole(image.name);
     const std::int64_t apart = strides_of(image).image * size_bytes(type);
     part.bytes -= static_cast<std::uint64_t>((c.problem.n - p.n) * apart);
-    product.image_bytes.resize(c.operands.size());
-    product.image_bytes[part.operand] = static_cast<std::uint64_t>(apart);
+    gemm.image_bytes.resize(c.operands.size());
+    gemm.image_bytes[part.operand] = static_cast<std::uint64_t>(apart);
     return part;
   }
   // What the first image of any part is aligned to.
@@ -192,7 +192,7 @@ struct Transforms {
     steps.push_back(std::move(*step));
     std::uint64_t bytes = 0;
     for (const OperandSlice& slice : slices) bytes += slice.bytes;
-    product.extra_steps_cost += conv2d_transform_cost(c, bytes);
+    gemm.extra_steps_cost += conv2d_transform_cost(c, bytes);
   }
 
   void filter(const OperandSlice& u) {
@@ -208,8 +208,7 @@ struct Transforms {
                                           .row_step = number(z.rsck ? p.k : 9 * p.c),
                                           .column_step = z.rsck || krsc ? 1u : 9u,
                                           .u_pitch = number(z.rsck ? z.outputs : z.inputs)};
-    add(d, static_cast<std::uint64_t>(z.inputs * z.outputs), std::array{whole("w"), u}, u.name, words,
-        product.pre_steps);
+    add(d, static_cast<std::uint64_t>(z.inputs * z.outputs), std::array{whole("w"), u}, u.name, words, gemm.pre_steps);
   }
 
   void input(const OperandSlice& v) {
@@ -236,7 +235,7 @@ struct Transforms {
                                          .size_h = number(p.h),
                                          .size_w = number(p.w),
                                          .padding = U16x2{number(p.pad_top), number(p.pad_left)}};
-    add(d, static_cast<std::uint64_t>(z.inputs * z.tiles) / d.widths.a, slices, v.name, words, product.pre_steps);
+    add(d, static_cast<std::uint64_t>(z.inputs * z.tiles) / d.widths.a, slices, v.name, words, gemm.pre_steps);
   }
 
   void output(const OperandSlice& s) {
@@ -279,11 +278,11 @@ struct Transforms {
                                           .size_p = number(c.out.height),
                                           .size_q = number(c.out.width)};
     add(d, static_cast<std::uint64_t>(p.n * z.rows * z.columns * p.k) / d.widths.a, slices, stored_y(p).name, words,
-        product.post_steps);
+        gemm.post_steps);
   }
 };
 
-// The 16 products.
+// The GEMM of 16 batches.
 Gemm plane_gemm(const Sizes& z) {
   Gemm m;
   m.k = z.inputs;
@@ -316,31 +315,31 @@ Gemm plane_gemm(const Sizes& z) {
 
 std::unique_ptr<Conv2dGemm> winograd_gemm(const Conv2dContext& c) {
   using namespace conv2d_winograd;
-  auto product = std::make_unique<Conv2dGemm>();
-  if (product->refusal = refusal_of(c); !product->refusal.empty()) return product;
+  auto gemm = std::make_unique<Conv2dGemm>();
+  if (gemm->refusal = refusal_of(c); !gemm->refusal.empty()) return gemm;
   Conv2dProblem part = c.problem;
-  if (part.n = images_of_part(c, product->refusal); part.n == 0) return product;
+  if (part.n = images_of_part(c, gemm->refusal); part.n == 0) return gemm;
   for (std::int64_t first = part.n; first < c.problem.n; first += part.n)
-    product->parts_after.push_back(static_cast<std::uint64_t>(std::min(first, c.problem.n - part.n)));
+    gemm->parts_after.push_back(static_cast<std::uint64_t>(std::min(first, c.problem.n - part.n)));
   const Sizes z = sizes_of(c, part.n);
-  Transforms make{c, part, *product, z};
+  Transforms make{c, part, *gemm, z};
   const std::string_view u_as = z.s_channels ? "b" : "a", v_as = z.s_channels ? "a" : "b";
   OperandSlice u = make.scratch(u_as, z.inputs, z.outputs), v = make.scratch(v_as, z.inputs, z.tiles),
                s = make.scratch("d", z.outputs, z.tiles);
-  product->parts = {u, v, s};
+  gemm->parts = {u, v, s};
   u.name = "u";
   v.name = "v";
   s.name = "s";
   make.filter(u);
-  product->filter_transform_steps = product->pre_steps.size();
-  product->filter_transform_cost = std::exchange(product->extra_steps_cost, 0);
+  gemm->filter_transform_steps = gemm->pre_steps.size();
+  gemm->filter_transform_cost = std::exchange(gemm->extra_steps_cost, 0);
   make.input(v);
   make.output(s);
-  if (product->refusal = make.refusal; !product->refusal.empty()) return product;
-  product->extra_steps = "transforms";
-  product->context = std::make_unique<GemmContext>(gemm_context(plane_gemm(z), c.profile, c.extra));
-  product->context->sizes_vary = false;
-  return product;
+  if (gemm->refusal = make.refusal; !gemm->refusal.empty()) return gemm;
+  gemm->extra_steps = "transforms";
+  gemm->context = std::make_unique<GemmContext>(gemm_context(plane_gemm(z), c.profile, c.extra));
+  gemm->context->sizes_vary = false;
+  return gemm;
 }
 
 }  // namespace sectile::detail

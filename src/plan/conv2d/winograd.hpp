@@ -7,7 +7,7 @@
 
 namespace sectile::detail {
 
-// The products of Winograd's algorithm, with its transforms before and after them.
+// The GEMM of Winograd's algorithm, with its transforms before and after it.
 std::unique_ptr<Conv2dGemm> winograd_gemm(const Conv2dContext& c);
 
 }  // namespace sectile::detail

@@ -110,7 +110,7 @@ std::uint32_t widest_access(std::uint32_t type, std::uint32_t most, std::uint32_
                             std::int64_t batch, std::int64_t side) noexcept;
 
 // Whether offsets below 2^31 bytes reach all of so many rows, `ld` elements apart, of `run` elements each. Kernels
-// address a tile's rows by 32-bit byte offsets, and NVIDIA's driver wraps those at 2^31 (see needs_wide() in
+// address a tile's rows by 32-bit byte offsets, and NVIDIA's driver wraps those at 2^31 (see needs_offset64() in
 // permute/kernel_parameters.cpp).
 bool rows_fit(const char* what, std::int64_t rows, std::int64_t ld, std::int64_t run, std::uint32_t type,
               Refusal& refusal);

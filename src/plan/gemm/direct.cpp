@@ -47,12 +47,12 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.tile_n = r.columns * lanes;
   // Two 4-bit elements share a byte, so a step of K has at least two.
   d.tile_k = c.b_type == SECTILE_TYPE_Q4 ? std::max(r.tile_k, 2u) : r.tile_k;
-  const bool far = r.tile_k == 1;
-  if (far) d.span_m = d.span_n = 1;
+  const bool offset64 = r.tile_k == 1;
+  if (offset64) d.span_m = d.span_n = 1;
   d.width_a = d.width_b = d.width_d = d.run_d = 1;
   d.add(MATMUL_DIRECT_SPEC_ROWS, r.rows);
   d.add(MATMUL_DIRECT_SPEC_COLUMNS, r.columns);
-  d.add(MATMUL_DIRECT_SPEC_OFFSET64, far ? 1 : 0);
+  d.add(MATMUL_DIRECT_SPEC_OFFSET64, offset64 ? 1 : 0);
   // An element of each row and column, and the offset of its next one.
   d.staging.registers.accumulators = r.rows * r.columns;
   d.staging.registers.fragments = 2 * (r.rows + r.columns);

@@ -20,7 +20,7 @@ std::uint32_t find_operand(std::span<const PlanOperand> operands, std::string_vi
 // Lists are packed into it in the stream's order.
 struct StepWords {
   static constexpr std::uint32_t kMost = 62;
-  static constexpr bool wide = false;
+  static constexpr bool offset64 = false;
 
   Step step;
   std::array<std::uint32_t, kMost> word{};

@@ -149,8 +149,8 @@ OutputStrides scratch_layout(const GemmContext& c, std::uint32_t splits) {
   return {ldd, ldd * c.gemm.m * splits};
 }
 
-// Whether 32-bit byte offsets (below 2^31, see needs_wide() in permute/kernel_parameters.cpp) from a workgroup's first
-// row reach all of its runs.
+// Whether 32-bit byte offsets (below 2^31, see needs_offset64() in permute/kernel_parameters.cpp) from a workgroup's
+// first row reach all of its runs.
 bool offsets_fit(const GemmContext& c, const GemmConfig& d, std::int64_t scratch_ld) {
   const std::int64_t rows = std::min(c.gemm.m, d.workgroup / (c.gemm.n / d.width_d) + 1);
   const std::int64_t ld = std::max({c.gemm.at.ldd, c.gemm.at.ldc, c.gemm.at.ldr, scratch_ld});

@@ -280,7 +280,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.bank_conflicts = choose_padding(c, r, box);
   d.stem = "permute_box";
   d.element_bytes = c.nest.element_bytes;
-  d.wide = c.wide;
+  d.offset64 = c.offset64;
   d.workgroup = r.workgroup;
   std::array<bool, kMaxRank> boxed{};
   d.groups = 1;

@@ -97,7 +97,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.stem = "permute_fused";
   d.element_bytes = c.nest.dst_element_bytes;
   d.variant = fused_variant(c, run.widths);
-  d.wide = c.wide;
+  d.offset64 = c.offset64;
   d.workgroup = kTable[row].workgroup;
   d.stage = fused_stage(c.nest, c.nest.rank > 0 ? 0 : -1, -1);
   add_fused_constants(d, c.nest, run.widths);

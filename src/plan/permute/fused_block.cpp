@@ -105,7 +105,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.stem = "permute_fused_block";
   d.element_bytes = nest.dst_element_bytes;
   d.variant = fused_variant(c, shape.widths);
-  d.wide = c.wide;
+  d.offset64 = c.offset64;
   d.workgroup = r.workgroup;
   d.stage = fused_stage(nest, shape.s, 0);
   d.add_axis(r.swap ? axis_d : axis_s, r.swap ? tiles_d : tiles_s);

@@ -171,7 +171,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_interleave";
   d.element_bytes = nest.element_bytes;
-  d.wide = c.wide;
+  d.offset64 = c.offset64;
   d.workgroup = r.workgroup;
   auto p = axis_at(w.p);
   const auto blocks = static_cast<std::uint32_t>(p.extent / widths.steps);

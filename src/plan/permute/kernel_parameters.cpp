@@ -15,7 +15,7 @@ namespace {
 struct Stream {
   std::array<std::uint32_t, PERMUTE_FUSED_MAX_WORDS> word{};
   std::uint32_t count = 0, most = PERMUTE_MAX_WORDS;
-  bool wide = false, full = false;
+  bool offset64 = false, full = false;
   std::vector<AddressSlot> addresses;
 
   void add(std::uint32_t value) {
@@ -93,7 +93,7 @@ void add_bounds(Stream& stream, const PermuteConfig& config, const Nest& nest, c
 Stream make_stream(const PermuteConfig& config, const Nest& nest, int axes) {
   const PermuteConstants constants{.kAxes = static_cast<std::uint32_t>(axes), .kStage = config.stage};
   Stream stream;
-  stream.wide = config.wide;
+  stream.offset64 = config.offset64;
   if (nest.stage.present) add_stage_before_axes(stream, nest.stage, constants);
   std::array<std::uint32_t, (PERMUTE_MAX_AXES + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD> shifts{};
   for (std::uint32_t a = 0; a < constants.kAxes; ++a) {
@@ -133,7 +133,7 @@ int axis_class(int axes, bool staged) noexcept {
   return axes <= 5 ? 5 : axes;
 }
 
-bool needs_wide(const Nest& nest) noexcept {
+bool needs_offset64(const Nest& nest) noexcept {
   // The limit is on bytes and not on indices: NVIDIA's driver (580.159.04) computes 32-bit byte offsets from 32-bit
   // indices, so that a 4-byte element at index 2^30 is read at offset 0 (`sectile check --big`).
   constexpr std::int64_t limit = std::int64_t{1} << 31;
@@ -147,8 +147,8 @@ Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const Devi
   if (stream.full) return fail(ErrorKind::limit_exceeded, "words", "more", fmt::format("{}", stream.most));
 
   Step step;
-  const bool longer = config.wide || stream.count > PERMUTE_PUSH_WORDS;
-  const char* const suffix = config.wide ? ".wide" : longer ? ".long" : "";
+  const bool longer = config.offset64 || stream.count > PERMUTE_PUSH_WORDS;
+  const char* const suffix = config.offset64 ? ".wide" : longer ? ".long" : "";
   step.kernel = {config.stem, config.variant != nullptr ? fmt::format("{}{}", config.variant, suffix)
                                                         : fmt::format("e{}{}", config.element_bytes, suffix)};
   step.workgroup = {config.workgroup, 1, 1};

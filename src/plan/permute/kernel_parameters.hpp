@@ -53,7 +53,7 @@ struct PermuteConfig {
   const char* stem = "";
   std::uint32_t element_bytes = 4;
   const char* variant = nullptr;  // without ".wide" or ".long"; null: "e<element_bytes>"
-  bool wide = false;
+  bool offset64 = false;
   std::array<StreamAxis, kMaxRank> axis{};
   int axes = 0;
   FixedList<std::uint32_t, 16> own;   // the kernel's own words, packed
@@ -66,14 +66,14 @@ struct PermuteConfig {
   std::uint64_t bank_conflicts = 0;  // of one workgroup, sampled when the padding was chosen
 
   void add_axis(const NestAxis& from, std::uint32_t count);
-  // The kernel's own words. `wide` is set before.
+  // The kernel's own words. `offset64` is set before.
   template <class Words>
   void set_own(const Words& words) {
     struct {
       FixedList<std::uint32_t, 16> list;
-      bool wide;
+      bool offset64;
       void add(std::uint32_t word) { list.add(word); }
-    } sink{{}, wide};
+    } sink{{}, offset64};
     words.pack(sink);
     own = sink.list;
   }
@@ -84,6 +84,6 @@ struct PermuteConfig {
 int axis_class(int axes, bool staged = false) noexcept;
 
 // The nest's byte offsets reach 2^31 and need 64 bits.
-bool needs_wide(const Nest& nest) noexcept;
+bool needs_offset64(const Nest& nest) noexcept;
 
 }  // namespace sectile::detail

@@ -28,11 +28,11 @@ struct Permutes {
   // The counts are complete. `cost` is cost()'s, from the sampled counts.
   void explain(const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& d, std::int64_t cost,
                Candidate& candidate) const {
-    const auto full = s.estimate({c.nest, c.profile, c.model, c.limits, c.wide, true}, row, d);
+    const auto full = s.estimate({c.nest, c.profile, c.model, c.limits, c.offset64, true}, row, d);
     candidate.interior = full.interior;
     candidate.edge = full.edge;
     candidate.cost = permute_picoseconds(c, cost);
-    candidate.detail = fmt::format("e{}{} wg={} groups={} shared={}", d.element_bytes, d.wide ? ".wide" : "",
+    candidate.detail = fmt::format("e{}{} wg={} groups={} shared={}", d.element_bytes, d.offset64 ? ".wide" : "",
                                    d.workgroup, d.groups, d.workgroup_memory_bytes);
   }
   Result<std::vector<Step>> steps(const PermuteConfig& config) const {
@@ -44,7 +44,7 @@ struct Permutes {
   }
   Permutes without_pack() const { return *this; }
   bool plannable(const DeviceProfile& other) const {
-    const PermuteContext there{c.nest, other, cost_model_of(other), limits_of(other), c.wide, false};
+    const PermuteContext there{c.nest, other, cost_model_of(other), limits_of(other), c.offset64, false};
     return choose(Permutes{there}, PlanOptions(), nullptr).strategy != nullptr;
   }
 };
@@ -93,7 +93,7 @@ bool too_large(const Nest& nest, bool wide_offsets) {
     }
     if (most >= std::int64_t{1} << 31) return true;
   }
-  return needs_wide(nest) && !wide_offsets;
+  return needs_offset64(nest) && !wide_offsets;
 }
 
 Result<void> plan_part(Job& job, const Nest& nest) {
@@ -106,7 +106,7 @@ Result<void> plan_part(Job& job, const Nest& nest) {
                          job.profile,
                          cost_model_of(job.profile),
                          limits_of(job.profile),
-                         !nest.contiguous_copy() && needs_wide(nest),
+                         !nest.contiguous_copy() && needs_offset64(nest),
                          false};
   const Permutes family{c};
   const auto choice = choose_or_refuse(job, family, "permute", explain ? &job.plan.candidates : nullptr);

@@ -36,7 +36,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_rows";
   d.element_bytes = c.nest.element_bytes;
-  d.wide = c.wide;
+  d.offset64 = c.offset64;
   d.workgroup = kTable[row].workgroup;
   d.add_constant(PERMUTE_ROWS_SPEC_UNROLL, kTable[row].unroll);
   for (int a = 0; a < c.nest.rank; ++a) {

@@ -176,7 +176,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("workgroup memory of {} bytes, the device allows {}", 4 * shared_words(m, s, r, 8),
                       c.limits.workgroup_memory);
   if (c.nest.src_span() * c.nest.element_bytes < 8) return refusal.no("the source has fewer than 8 bytes");
-  if (near_limit(c.nest) && !c.wide && !c.profile.int64.value_or(false))
+  if (near_limit(c.nest) && !c.offset64 && !c.profile.int64.value_or(false))
     return refusal.no("offsets approach 2^31 bytes, and the device has no 64-bit integers");
   return stores_elements(c, refusal);
 }
@@ -211,7 +211,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_runs";
   d.element_bytes = m.unit;
-  d.wide = c.wide || near_limit(c.nest);
+  d.offset64 = c.offset64 || near_limit(c.nest);
   d.workgroup = r.workgroup;
   const auto in_units = [&](int a) {
     NestAxis axis = c.nest.axis[static_cast<std::size_t>(a)];

@@ -35,8 +35,8 @@ struct PermuteContext {
   const DeviceProfile& profile;
   CostModel model;
   Limits limits;
-  bool wide;     // byte offsets need 64 bits
-  bool explain;  // count all accesses, for explain; a choice samples them
+  bool offset64;  // byte offsets need 64 bits
+  bool explain;   // count all accesses, for explain; a choice samples them
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
 };

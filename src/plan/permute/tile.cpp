@@ -170,7 +170,7 @@ PermuteConfig make_config(const PermuteContext& c, const TileRow& r, const char*
   PermuteConfig d;
   d.stem = stem;
   d.element_bytes = r.element_bytes;
-  d.wide = c.wide;
+  d.offset64 = c.offset64;
   d.workgroup = r.workgroup;
   const int s = c.nest.src_innermost();
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(s)];

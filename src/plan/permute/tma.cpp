@@ -113,7 +113,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.stem = "permute_tma";
   d.step = make_tma_step;
   d.element_bytes = r.element_bytes;
-  d.wide = c.wide;
+  d.offset64 = c.offset64;
   d.workgroup = r.workgroup;
   d.workgroup_memory_bytes = shared_bytes(r);
   const auto tiles_d = ceil_div(static_cast<std::uint64_t>(c.nest.axis[0].extent), PERMUTE_TMA_TILE_D(r.element_bytes));

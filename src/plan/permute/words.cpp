@@ -30,8 +30,8 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.element_bytes = c.nest.element_bytes;
   // The kernel computes byte offsets, which must stay below 2^31.
   constexpr std::int64_t limit = std::int64_t{1} << 31;
-  d.wide = c.wide || (c.nest.src_span() + 4) * c.nest.element_bytes >= limit ||
-           (c.nest.dst_span() + 4) * c.nest.element_bytes >= limit;
+  d.offset64 = c.offset64 || (c.nest.src_span() + 4) * c.nest.element_bytes >= limit ||
+               (c.nest.dst_span() + 4) * c.nest.element_bytes >= limit;
   d.workgroup = kWorkgroups[row];
   NestAxis run = c.nest.rank > 0 ? c.nest.axis[0] : NestAxis{1, 1, 1, {}};
   d.add_axis(run, words_of_run(c.nest));

@@ -94,7 +94,7 @@ Result<void> parse_epilogue(P& p, Token value, std::type_identity_t<std::span<co
   return {};
 }
 
-// A string with options behind it; what is at its default is left out.
+// A string with options after it; what is at its default is left out.
 class OptionText {
  public:
   explicit OptionText(std::string start) : text_(std::move(start)) {}

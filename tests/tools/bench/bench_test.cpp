@@ -233,7 +233,7 @@ TEST_CASE("rows of a report that are planned otherwise now are named") {
   }
 }
 
-// A flag, as everywhere; a file behind it is taken as before, and a problem is no file.
+// A flag, as everywhere; a file after it is taken as before, and a problem is no file.
 TEST_CASE("bench writes JSON to a file or to standard output") {
   const Folder folder;
   const std::string rows = run_sectile({"bench", "--preset", "matmul", "--list", "--json"}).out;
