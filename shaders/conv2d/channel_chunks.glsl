@@ -1,8 +1,8 @@
 // How conv2d_coopmat loads chunks of an image that is contiguous along channels. Include after
 // gemm/coopmat_fetch.glsl and conv2d/gather.glsl; conv2d/pixel_chunks.glsl has the same functions.
 
-const uint kImageLoads = kImageSide == 0u ? kLoadsA : kLoadsB, kImageChunks = kImageSide == 0u ? kChunksA : kChunksB;
-const uint kImageLines = kImageSide == 0u ? kLinesA : kLinesB;
+const uint kImageLoads = kGatheredSide == 0u ? kLoadsA : kLoadsB, kImageChunks = kGatheredSide == 0u ? kChunksA : kChunksB;
+const uint kImageLines = kGatheredSide == 0u ? kLinesA : kLinesB;
 const bool kRawImage = kImageType == kType && kPrologue == 0u;
 const uint kTapsOfChunk = kUniform != 0u ? 1u : kChunkElements / kImageWidth;
 // Chunks of the type that is multiplied that lie in one tap get their prologue and their zeros when they are staged,
@@ -22,11 +22,11 @@ uint chunk_channel[kOneColumn ? 1u : kImageLoads];             // the first of l
 float chunk_scale[MAX_RUN], chunk_bias[MAX_RUN];               // of the chunk that is staged
 uint first_channel;             // of the group, counted as x.scale and x.bias are
 
-Source start_of_image(Tile t) {
+Source first_of_image(Tile t) {
   locate_image(t);
-  first_channel = kImageSide == 0u ? t.batch * group_inputs() : 0u;
+  first_channel = kGatheredSide == 0u ? t.batch * group_inputs() : 0u;
   inside_image = 0u;
-  uint first = kImageSide == 0u ? t.m : t.n, last = (kImageSide == 0u ? size_m() : columns()) - 1u;
+  uint first = kGatheredSide == 0u ? t.m : t.n, last = (kGatheredSide == 0u ? size_m() : columns()) - 1u;
   [[unroll]] for (uint i = 0u; i < kImageLoads; ++i) {
     uvec2 p = chunk_position(i, kImageChunks);
     chunk_places[i] = place_of_pixel(min(first + min(p.x, kImageLines - 1u), last), p.y * kChunkElements);
@@ -71,12 +71,12 @@ uvec4 load_image(Source s, uint load, uint k, uint left, const bool last) {
       // Beyond K there are no channels.
       if (i == 0u && kPrologue != 0u)
         chunk_channel[kOneColumn ? 0u : load] =
-            first_channel + (!last || along < left ? channel_of_item(tap, along) : 0u);
+            first_channel + (!last || along < left ? tap.c + (kUniform != 0u ? along : 0u) : 0u);
       insert_run(words, raw, i * kImageWidth, kImageWidth);
     } else if (kRawImage) {
       insert_run(words, mix(uvec4(0u), raw, bvec4(inside)), i * kImageWidth, kImageWidth);
     } else {
-      convert_image(raw, first_channel + channel_of_item(tap, along), inside, v);
+      convert_image(raw, first_channel + tap.c + (kUniform != 0u ? along : 0u), inside, true, v);
       [[unroll]] for (uint e = 0u; e < min(kImageWidth, 8u); ++e) all[(i * kImageWidth + e) % MAX_RUN] = v[e];
     }
   }

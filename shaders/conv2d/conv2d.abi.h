@@ -31,8 +31,6 @@
 #ifndef SECTILE_CONV2D_ABI_H
 #define SECTILE_CONV2D_ABI_H
 
-#define CONV2D_MAX_WORDS 62           // GEMM_MAX_WORDS and the words above
-
 #define CONV2D_SPEC_IMAGE_SIDE 32     // 0: A, 1: B. A variant of its own in matrix-unit kernels
 #define CONV2D_SPEC_ORDER 33          // CONV2D_ORDER_RSC or _CRS
 #define CONV2D_SPEC_R 34              // filter
@@ -73,12 +71,12 @@
   WORD(uint, size_q, group_inputs_multiplier)                                                            \
   WORD(uint, size_q_multiplier, size_q)                                                                  \
   WORD(u8x2u16, division_shifts, size_q_multiplier)                                                      \
-  WORD_IF(uint, size_pq, division_shifts, kImageSide == 0u, 0)                                           \
-  WORD_IF(uint, size_pq_multiplier, size_pq, kImageSide == 0u, 0)                                        \
-  WORD_IF(uint64, image_pitch, size_pq_multiplier, kImageSide == 0u, 0)                                  \
+  WORD_IF(uint, size_pq, division_shifts, kGatheredSide == 0u, 0)                                           \
+  WORD_IF(uint, size_pq_multiplier, size_pq, kGatheredSide == 0u, 0)                                        \
+  WORD_IF(uint64, image_pitch, size_pq_multiplier, kGatheredSide == 0u, 0)                                  \
   WORD(u16x2, filter_stride, image_pitch)                                                                \
   WORD(u16x2, dilation, filter_stride)                                                                   \
-  WORD_IF(uint, first_pixel, dilation, kImageSide == 0u, 0)                                              \
+  WORD_IF(uint, first_pixel, dilation, kGatheredSide == 0u, 0)                                              \
   WORD_IF(uint, size_n_multiplier, first_pixel, kFlattenedBatch != 0u, 0)
 
 #endif

@@ -35,10 +35,35 @@
 #else
 #include "conv2d/channel_chunks.glsl"
 #endif
-#define SIDE(a, b) a
-#include "conv2d/coopmat_side.glsl"
-#undef SIDE
-#define SIDE(a, b) b
-#include "conv2d/coopmat_side.glsl"
-#undef SIDE
+#if LOOP == SERIAL
+uvec4 chunk_of_image(Source s, uint load, uint k, uint left, const bool last) {
+  uvec4 words = load_image(s, fetched_with(load), k, left, last);
+  return finished_chunk(words, load);
+}
+#else
+#define chunk_of_image prefetch_image
+#endif
+
+#define POSITION_A(load) chunk_position(load, kChunksA)
+#if IMAGE_SIDE == 0
+#define CHUNK_A(s, load, k, left, last) chunk_of_image(s, load, k, left, last)
+#define CHUNK_B(s, load, k, n, left, last) chunk_b(s, load, k, n, left, last)
+#define STAGED_A(load) finished_chunk(prefetched_a[load], load)
+#define STAGED_B(load) prefetched_b[load]
+#define POSITION_B(load) chunk_position(load, kChunksB)
+#define FIRST_A(t) first_of_image(t)
+#define FIRST_B(t) Source(b_address(t, t.k, t.n), size_n() - t.n, size_n() - t.n)
+#define STEP_A uvec2(0u)
+#define STEP_B bytes_of(kBType, kAlongKB ? uvec2(kTileK, 0u) : product64(kTileK, ldb()))
+#else
+#define CHUNK_A(s, load, k, left, last) chunk_a(s, load, k, left, last)
+#define CHUNK_B(s, load, k, n, left, last) chunk_of_image(s, load, k, left, last)
+#define STAGED_A(load) prefetched_a[load]
+#define STAGED_B(load) finished_chunk(prefetched_b[fetched_with(load)], load)
+#define POSITION_B(load) image_position(load)
+#define FIRST_A(t) Source(a_address(t, t.m, t.k), size_m() - t.m, size_m() - t.m)
+#define FIRST_B(t) first_of_image(t)
+#define STEP_A bytes_of(kAType, kAlongKA ? uvec2(kTileK, 0u) : product64(kTileK, lda()))
+#define STEP_B uvec2(0u)
+#endif
 #include "gemm/coopmat.glsl"

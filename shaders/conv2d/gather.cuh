@@ -6,10 +6,10 @@
 constexpr uint kFilterOrder = sectile_constant(CONV2D_SPEC_ORDER, CONV2D_ORDER_RSC);
 constexpr uint kUniform = sectile_constant(CONV2D_SPEC_UNIFORM, 0u);
 
-constexpr uint kImageType = kImageSide == 0u ? kAType : kBType, kImageWidth = kImageSide == 0u ? kWidthA : kWidthB;
-constexpr bool kImageAlongK = kImageSide == 0u ? kTransA == 0u : kTransB != 0u;      // runs lie along channels
+constexpr uint kImageType = kGatheredSide == 0u ? kAType : kBType, kImageWidth = kGatheredSide == 0u ? kWidthA : kWidthB;
+constexpr bool kImageAlongK = kGatheredSide == 0u ? kTransA == 0u : kTransB != 0u;      // runs lie along channels
 
-__device__ __forceinline__ uint pixel_pitch(const GemmPush& push) { return kImageSide == 0u ? lda(push) : ldb(push); }
+__device__ __forceinline__ uint pixel_pitch(const GemmPush& push) { return kGatheredSide == 0u ? lda(push) : ldb(push); }
 
 // The image that has a pixel, counted over all, on side 0.
 __device__ __forceinline__ uint image_of_pixel(const GemmPush& push, uint pixel) {
@@ -18,11 +18,11 @@ __device__ __forceinline__ uint image_of_pixel(const GemmPush& push, uint pixel)
 // The image that has the tile's first pixel, counted from the batch's address; with flattened columns, from the
 // operand's. Its first element is always there.
 __device__ __forceinline__ uint first_image(const GemmPush& push, const Tile& t) {
-  if (kImageSide == 0u) return image_of_pixel(push, first_pixel(push) + t.m);
+  if (kGatheredSide == 0u) return image_of_pixel(push, first_pixel(push) + t.m);
   return kFlattenedBatch != 0u ? batch_of_column(push, t.n) : 0u;
 }
 __device__ __forceinline__ uint64 image_base(const GemmPush& push, const Tile& t) {
-  if (kImageSide == 0u)
+  if (kGatheredSide == 0u)
     return batch_address(address_of(push.a), kAType, t.batch, a_batch(push)) +
            bytes_of(kAType, first_image(push, t) * image_pitch(push));
   return batch_address(address_of(push.b), kBType, kFlattenedBatch != 0u ? first_image(push, t) : t.batch,
@@ -47,7 +47,7 @@ struct Place {
 // The place of a row (column) of the product, for an item that is k elements after a step's start along K.
 __device__ __forceinline__ Place place_of_pixel(const GemmPush& push, const Tile& t, uint pixel, uint k) {
   Place place = {kUniform != 0u ? channel_at(push, k) : 0u, 0u};
-  if (kImageSide == 0u) {
+  if (kGatheredSide == 0u) {
     pixel += first_pixel(push);
     const uint image = image_of_pixel(push, pixel);
     pixel -= image * size_pq(push);
@@ -109,4 +109,4 @@ __device__ __forceinline__ uint channel_of_item(const Tap& tap, uint after) {
   return tap.c + (kUniform != 0u ? after : 0u);
 }
 
-__device__ __forceinline__ bool has_tap(Place place, const Tap& tap) { return (place.taps & tap.bits) == tap.bits; }
+__device__ __forceinline__ bool has_tap(Place place, const Tap& tap) { return (~place.taps & tap.bits) == 0u; }

@@ -1,14 +1,14 @@
 // The image as an operand of a product (conv2d/conv2d.abi.h): where an invocation's pixels lie, and what an element of
-// the filter (a tap) adds. Include after conv2d/conv2d.glsl; the kernel defines kImageSide.
+// the filter (a tap) adds. Include after conv2d/conv2d.glsl; the kernel defines kGatheredSide.
 // What belongs to a pixel is computed before the loop over K, what belongs to K once a step or once an item. Whether a
 // tap of a pixel is inside the image is one bit for each row and each column of the filter.
 layout(constant_id = CONV2D_SPEC_ORDER) const uint kFilterOrder = CONV2D_ORDER_RSC;
 layout(constant_id = CONV2D_SPEC_UNIFORM) const uint kUniform = 0u;
 
-const uint kImageType = kImageSide == 0u ? kAType : kBType, kImageWidth = kImageSide == 0u ? kWidthA : kWidthB;
-const bool kImageAlongK = kImageSide == 0u ? kTransA == 0u : kTransB != 0u;      // runs lie along channels
+const uint kImageType = kGatheredSide == 0u ? kAType : kBType, kImageWidth = kGatheredSide == 0u ? kWidthA : kWidthB;
+const bool kImageAlongK = kGatheredSide == 0u ? kTransA == 0u : kTransB != 0u;      // runs lie along channels
 
-uint pixel_pitch() { return kImageSide == 0u ? lda() : ldb(); }
+uint pixel_pitch() { return kGatheredSide == 0u ? lda() : ldb(); }
 
 // The image that has a pixel, counted over all, on side 0.
 uint image_of_pixel(uint pixel) { return fast_quotient(pixel, size_pq_multiplier(), division_shifts().z); }
@@ -32,10 +32,10 @@ uint channel_at(uint c) {
 
 void locate_image(Tile t) {
   first_image = kFlattenedBatch != 0u ? batch_of_column(t.n) : 0u;
-  image_base = kImageSide == 0u ? batch_address(push.a, kAType, t.batch, a_batch())
+  image_base = kGatheredSide == 0u ? batch_address(push.a, kAType, t.batch, a_batch())
                                 : batch_address(push.b, kBType, kFlattenedBatch != 0u ? first_image : t.batch,
                                                 b_batch());
-  if (kImageSide != 0u) return;
+  if (kGatheredSide != 0u) return;
   first_image = image_of_pixel(first_pixel() + t.m);
   uvec2 elements = product64(first_image, image_pitch().x);
   elements.y += first_image * image_pitch().y;
@@ -46,7 +46,7 @@ void locate_image(Tile t) {
 Place place_of_pixel(uint pixel, uint k) {
   Place place;
   place.at = kUniform != 0u ? channel_at(k) : 0u;
-  if (kImageSide == 0u) {
+  if (kGatheredSide == 0u) {
     pixel += first_pixel();
     uint image = image_of_pixel(pixel);
     pixel -= image * size_pq();
@@ -104,10 +104,10 @@ uint channel_of_item(Tap tap, uint after) { return tap.c + (kUniform != 0u ? aft
 bool has_tap(Place place, Tap tap) { return (place.taps & tap.bits) == tap.bits; }
 
 // Converts a raw run of the image, whose first element is channel c of the group; zeros where `inside` is false.
-void convert_image(uvec4 raw, uint c, bool inside, out float v[MAX_RUN]) {
+void convert_image(uvec4 raw, uint c, bool inside, const bool along_k, out float v[MAX_RUN]) {
   unpack_run(kImageType, kImageWidth, raw, v);
   [[unroll]] for (uint i = 0u; i < kImageWidth; ++i) {
-    if (kPrologue != 0u) v[i] = with_prologue(v[i], inside ? c + (kImageAlongK ? i : 0u) : 0u);
+    if (kPrologue != 0u) v[i] = with_prologue(v[i], inside ? c + (along_k ? i : 0u) : 0u);
     else if (kImageType != kType) v[i] = operand_of(v[i]);
     if (!inside) v[i] = 0.0;
   }

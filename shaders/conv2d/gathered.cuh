@@ -2,7 +2,7 @@
 // gemm/gemm.cuh.
 #include "conv2d/prologue.cuh"
 
-constexpr uint kImageSide = sectile_constant(CONV2D_SPEC_IMAGE_SIDE, 0u);
+constexpr uint kGatheredSide = sectile_constant(CONV2D_SPEC_IMAGE_SIDE, 0u);
 constexpr uint kFlattenedBatch = sectile_constant(CONV2D_SPEC_FLATTENED_BATCH, 0u);
 
 #define GATHERED_WORDS CONV2D_GATHER_WORDS

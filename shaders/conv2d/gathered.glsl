@@ -3,9 +3,9 @@
 #include "conv2d/prologue.glsl"
 
 #ifdef IMAGE_SIDE
-const uint kImageSide = IMAGE_SIDE;
+const uint kGatheredSide = IMAGE_SIDE;
 #else
-layout(constant_id = CONV2D_SPEC_IMAGE_SIDE) const uint kImageSide = 0u;
+layout(constant_id = CONV2D_SPEC_IMAGE_SIDE) const uint kGatheredSide = 0u;
 #endif
 layout(constant_id = CONV2D_SPEC_FLATTENED_BATCH) const uint kFlattenedBatch = 0u;
 

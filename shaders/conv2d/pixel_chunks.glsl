@@ -21,7 +21,7 @@ uvec2 image_position(uint load) {
   return uvec2((lane / kChunksB + load / kS * kGroups) * kS + load % kS, lane % kChunksB);
 }
 
-Source start_of_image(Tile t) {
+Source first_of_image(Tile t) {
   locate_image(t);
   uint first = min(t.n + image_position(0u).y * kChunkElements, columns() - kChunkElements);
   place = place_of_pixel(first, 0u);

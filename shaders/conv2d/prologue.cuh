@@ -4,4 +4,4 @@
 constexpr uint kPrologue = sectile_constant(CONV2D_SPEC_PROLOGUE, 0u);
 
 #define EXTRA_ADDRESS_WORDS CONV2D_PROLOGUE_WORDS
-#define MAX_WORDS CONV2D_MAX_WORDS
+#define MAX_WORDS GEMM_MOST_WORDS

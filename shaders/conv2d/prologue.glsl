@@ -4,4 +4,4 @@
 layout(constant_id = CONV2D_SPEC_PROLOGUE) const uint kPrologue = 0u;
 
 #define EXTRA_ADDRESS_WORDS CONV2D_PROLOGUE_WORDS
-#define MAX_WORDS CONV2D_MAX_WORDS
+#define MAX_WORDS GEMM_MOST_WORDS

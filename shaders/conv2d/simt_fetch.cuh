@@ -36,7 +36,7 @@ __device__ __forceinline__ void convert_image_item(const GemmPush& push, const T
     const uint after = inside ? item.k : 0u;
     const Tap tap = tap_of_item(push, k, after);
     inside = inside && has_tap(place, tap);
-    c = channel_of_item(tap, after) + (kImageSide == 0u ? t.batch * group_inputs(push) : 0u);
+    c = channel_of_item(tap, after) + (kGatheredSide == 0u ? t.batch * group_inputs(push) : 0u);
   }
   convert_x(push, kImageType, kImageWidth, raw, c, inside, v);
 }

@@ -28,9 +28,9 @@ void convert_image_item(Tile t, Item item, Place place, uvec4 raw, uint k, bool 
   if (kPrologue != 0u) {
     Tap tap = tap_of_item(k, item.k);
     inside = inside && has_tap(place, tap);
-    c = channel_of_item(tap, item.k) + (kImageSide == 0u ? t.batch * group_inputs() : 0u);
+    c = channel_of_item(tap, item.k) + (kGatheredSide == 0u ? t.batch * group_inputs() : 0u);
   }
-  convert_image(raw, c, inside, v);
+  convert_image(raw, c, inside, kImageAlongK, v);
 }
 #endif
 

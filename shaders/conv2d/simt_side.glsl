@@ -2,25 +2,25 @@
 // The image stays where it is from step to step: its taps move on.
 
 uvec2 start_of(Tile t) {
-  if (!kIsImage) return stored_start(t);
+  if (!kIsGathered) return stored_start(t);
   locate_image(t);
   return image_base;
 }
 uvec2 step_of() {
-  if (kIsImage) return uvec2(0u);
+  if (kIsGathered) return uvec2(0u);
   return stored_step();
 }
 Place place_of(Tile t, Item item) {
-  if (kIsImage) return place_of_pixel(across_of(t, item), item.k);
+  if (kIsGathered) return place_of_pixel(across_of(t, item), item.k);
   return Place(stored_place(t, item), 0u);
 }
 uvec4 fetch_item(uvec2 base, Item item, Place place, uint k, uint left, const bool tail) {
-  if (kIsImage) return fetch_image(base, item, place, k, left, tail);
+  if (kIsGathered) return fetch_image(base, item, place, k, left, tail);
   return fetch_stored(base, item, place.at, left, tail);
 }
 #ifndef INTEGER
 void convert_item(Tile t, Item item, Place place, uvec4 raw, uint k, bool inside, out float v[MAX_RUN]) {
-  if (kIsImage) convert_image_item(t, item, place, raw, k, inside, v);
+  if (kIsGathered) convert_image_item(t, item, place, raw, k, inside, v);
   else convert_stored(t, item, raw, k + item.k, inside, v);
 }
 #endif

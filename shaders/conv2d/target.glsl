@@ -10,7 +10,7 @@ Target target_of_image(uint image) {
   g.bias = bias_address();
   g.scale = scale_address();
   g.row = g.column = 0u;
-  g.image = image;
+  g.batch = image;
   return g;
 }
 

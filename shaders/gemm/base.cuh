@@ -3,7 +3,7 @@
 // Include after lib/cuda.cuh. INTEGER (from the variant): int8 products with int accumulators. Every CUDA device has
 // 1-byte and 2-byte accesses, so the "narrow" variants that plans name are the same code as the others.
 // A kernel that is no GEMM defines OWN_WORDS, its list; one with further operands EXTRA_ADDRESS_WORDS; one of which an
-// operand is gathered GATHERED_WORDS, kFlattenedBatch and BATCH_OF_COLUMN(n); one that has more words MAX_WORDS.
+// operand is gathered GATHERED_WORDS, kFlattenedBatch and BATCH_OF_COLUMN(n); one that has more words MAX_WORDS GEMM_MOST_WORDS.
 #include "gemm/gemm.abi.h"
 #include "lib/numbers.cuh"
 #include "lib/words.abi.h"
@@ -17,6 +17,9 @@
 #endif
 #ifndef MAX_WORDS
 #define MAX_WORDS GEMM_MAX_WORDS
+#endif
+#if MAX_WORDS != GEMM_MAX_WORDS && MAX_WORDS != GEMM_MOST_WORDS
+#error MAX_WORDS is GEMM_MAX_WORDS or GEMM_MOST_WORDS
 #endif
 
 constexpr uint kWorkgroup = sectile_constant(SECTILE_SPEC_WORKGROUP, 128u);

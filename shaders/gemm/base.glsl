@@ -2,7 +2,7 @@
 // addresses, runs. gemm/gemm.glsl has the rest of a GEMM.
 // NARROW and NO_BYTES (from the variant): see numbers.glsl. INTEGER: int8 products with int accumulators.
 // A kernel that is no GEMM defines OWN_WORDS, its list; one with further operands EXTRA_ADDRESS_WORDS; one of which an
-// operand is gathered GATHERED_WORDS, kFlattenedBatch and BATCH_OF_COLUMN(n); one that has more words MAX_WORDS.
+// operand is gathered GATHERED_WORDS, kFlattenedBatch and BATCH_OF_COLUMN(n); one that has more words MAX_WORDS GEMM_MOST_WORDS.
 #include "gemm/gemm.abi.h"
 #include "lib/numbers.glsl"
 #include "lib/words.abi.h"
@@ -15,6 +15,9 @@
 #endif
 #ifndef MAX_WORDS
 #define MAX_WORDS GEMM_MAX_WORDS
+#endif
+#if MAX_WORDS != GEMM_MAX_WORDS && MAX_WORDS != GEMM_MOST_WORDS
+#error MAX_WORDS is GEMM_MAX_WORDS or GEMM_MOST_WORDS
 #endif
 
 layout(local_size_x_id = SECTILE_SPEC_WORKGROUP, local_size_y = 1, local_size_z = 1) in;

@@ -1,5 +1,5 @@
 // How matmul_coopmat loads operands from memory, and where they are staged in workgroup memory. gemm/coopmat.glsl
-// has the rest. Include after gemm/epilogue.glsl.
+// has the rest.
 #include "gemm/side.abi.h"
 
 layout(constant_id = MATMUL_COOPMAT_SPEC_SUBGROUP) const uint kSubgroup = 32u;
@@ -14,10 +14,15 @@ layout(constant_id = MATMUL_COOPMAT_SPEC_STORE_N) const uint kStoreN = 16u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_STAGED) const uint kStaged = 1024u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_SLICE_K) const uint kSliceK = 1u;
 
-// ---- workgroup memory, in chunks of 16 bytes: A's rows, then B's; a row lies along the operand's contiguous axis
+// ---- workgroup memory, in chunks of 16 bytes: A's lines, then B's; a line lies along the operand's contiguous axis
 
 const uint kChunkElements = 16u / BYTES;               // elements per chunk
-const bool kAlongKA = kTransA == 0u, kAlongKB = kTransB != 0u;
+const bool kAlongKA = kTransA == 0u;       // rows lie along K
+const bool kAlongKB = kTransB != 0u;
+const uint kLinesA = kAlongKA ? kTileM : kTileK, kChunksA = (kAlongKA ? kTileK : kTileM) / kChunkElements;
+const uint kLinesB = kAlongKB ? kTileN : kTileK, kChunksB = (kAlongKB ? kTileK : kTileN) / kChunkElements;
+const uint kPitchA = kChunksA + kPad, kPitchB = kChunksB + kPad;
+const uint kStartB = kLinesA * kPitchA;
 
 // Fragments of int8 may start at multiples of 8 bytes, all others at multiples of 16.
 #if BYTES == 1
@@ -32,6 +37,12 @@ void store_chunk(uint chunk, uvec4 v) { staged[chunk] = v; }
 uvec4 load_chunk(uint chunk) { return staged[chunk]; }
 #endif
 const uint kStagedElements = kChunkElements / PER_CHUNK;         // elements per element of staged[]
+
+// ---- loading operands: each load of an invocation is one chunk
+
+const uint kLoadsA = (kLinesA * kChunksA + kWorkgroup - 1u) / kWorkgroup;
+const uint kLoadsB = (kLinesB * kChunksB + kWorkgroup - 1u) / kWorkgroup;
+const bool kEvenA = kLinesA * kChunksA % kWorkgroup == 0u, kEvenB = kLinesB * kChunksB % kWorkgroup == 0u;
 
 // Row and chunk of a load. Where a row has two or four chunks, eight invocations store their 16 bytes to workgroup
 // memory in one transaction. Their rows are chosen so that, with one chunk of padding, they lie in different banks:
@@ -50,7 +61,8 @@ uvec2 chunk_position(uint load, const uint chunks) {
 
 struct Source {
   uvec2 base;            // address of the step's first row and column
-  uint first, inside;    // the tile's first row of A (column of B), and how many from there on are inside the operand
+  // lines and columns from the tile's first on that are inside the operand (along K: the whole step)
+  uint rows, columns;
 };
 
 uvec4 packed(float v[MAX_RUN]) {
@@ -68,27 +80,12 @@ void insert_run(inout uvec4 words, uvec4 raw, const uint first, const uint width
   else words[first * BYTES / 4u] |= raw.x << (8u * (first * BYTES % 4u));
 }
 
-// Names as in gemm/side.abi.h, for gemm/coopmat_side.glsl, gemm/coopmat_stage.glsl and conv2d/coopmat_side.glsl.
+// Names as in gemm/side.abi.h.
 #define kLines SIDE(kLinesA, kLinesB)
 #define kChunks SIDE(kChunksA, kChunksB)
-#define kStart SIDE(kStartA, kStartB)
 #define kEven SIDE(kEvenA, kEvenB)
 #define kRaw SIDE(kRawA, kRawB)
-#define kFrags SIDE(kFragsM, kFragsN)
-#define frags SIDE(frags_a, frags_b)
-#define finished SIDE(finished_a, finished_b)
-#define l2_words SIDE(l2_words_a, l2_words_b)
-#define fetch_stored_chunk SIDE(fetch_stored_chunk_a, fetch_stored_chunk_b)
-#define fetch_chunk SIDE(fetch_chunk_a, fetch_chunk_b)
-#define finished_chunk_of SIDE(finished_chunk_of_a, finished_chunk_of_b)
-#define position_of SIDE(position_of_a, position_of_b)
-#define prefetch_chunks SIDE(prefetch_chunks_a, prefetch_chunks_b)
-#define finish_chunks SIDE(finish_chunks_a, finish_chunks_b)
-#define stage_prefetched_chunks SIDE(stage_prefetched_chunks_a, stage_prefetched_chunks_b)
-#define stage_fetched_chunks SIDE(stage_fetched_chunks_a, stage_fetched_chunks_b)
-#define load_frags SIDE(load_frags_a, load_frags_b)
-#define prefetch_side_to_l2 SIDE(prefetch_side_to_l2_a, prefetch_side_to_l2_b)
-
+#define chunk_of SIDE(chunk_a, chunk_b)
 #define SIDE(a, b) a
 #include "gemm/coopmat_side.glsl"
 #undef SIDE

@@ -30,8 +30,8 @@ __device__ __forceinline__ Target target_of(const GemmPush& push, const Tile& t)
 __device__ __forceinline__ uint offset_of(const GemmPush& push, const Target& g, uint m, uint n, uint ld,
                                           uint64 batch_stride) {
   if (kFlattenedBatch == 0u) return (m - g.row) * ld + n - g.column;
-  const uint image = batch_of_column(push, n);
-  return (m - g.row) * ld + n - image * size_n(push) + (image - g.batch) * uint(batch_stride);
+  const uint batch = batch_of_column(push, n);
+  return (m - g.row) * ld + n - batch * size_n(push) + (batch - g.batch) * uint(batch_stride);
 }
 
 // store_run_at() for row m from column n on (kWidthD divides N).

@@ -11,19 +11,19 @@ uvec2 vector_address(uvec2 address, const uint type, uint batch, const uint row_
 Target target_of(Tile t) {
   Target g;
   g.row = t.m;
-  g.image = kFlattenedBatch != 0u ? batch_of_column(t.n) : t.batch;
-  g.column = kFlattenedBatch != 0u ? g.image * size_n() : t.n;
+  g.batch = kFlattenedBatch != 0u ? batch_of_column(t.n) : t.batch;
+  g.column = kFlattenedBatch != 0u ? g.batch * size_n() : t.n;
   uint column = kFlattenedBatch != 0u ? 0u : t.n;
-  uvec2 d = batch_address(push.d, kOutType, g.image, d_batch());
+  uvec2 d = batch_address(push.d, kOutType, g.batch, d_batch());
   // Partial sums: one M x ldd matrix per split, consecutive.
   if (kSplit != 0u) d = element_address(d, kOutType, t.split * size_m(), ldd(), 0u);
   g.d = element_address(d, kOutType, t.m, ldd(), column);
   g.c = g.d;
   if (kHasC != 0u)
-    g.c = element_address(batch_address(c_address(), kOutType, g.image, c_batch()), kOutType, t.m, ldc(), column);
+    g.c = element_address(batch_address(c_address(), kOutType, g.batch, c_batch()), kOutType, t.m, ldc(), column);
   g.residual = g.d;
   if (kHasResidual != 0u)
-    g.residual = element_address(batch_address(residual_address(), kOutType, g.image, r_batch()), kOutType, t.m,
+    g.residual = element_address(batch_address(residual_address(), kOutType, g.batch, r_batch()), kOutType, t.m,
                                  ldr(), column);
   g.bias = g.scale = g.d;
   if (kHasBias != 0u) g.bias = vector_address(bias_address(), kOutType, t.batch, GEMM_EPILOGUE_BIAS_ROW);
@@ -35,8 +35,8 @@ Target target_of(Tile t) {
 // are flattened.
 uint offset_of(Target g, uint m, uint n, uint ld, uvec2 batch_stride) {
   if (kFlattenedBatch == 0u) return (m - g.row) * ld + n - g.column;
-  uint image = batch_of_column(n);
-  return (m - g.row) * ld + n - image * size_n() + (image - g.image) * batch_stride.x;
+  uint batch = batch_of_column(n);
+  return (m - g.row) * ld + n - batch * size_n() + (batch - g.batch) * batch_stride.x;
 }
 
 // store_run_at() for row m from column n on (kWidthD divides N).

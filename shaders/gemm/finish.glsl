@@ -38,7 +38,7 @@ struct Target {
   uvec2 d, c, residual;    // address of the tile's element (first row, first column)
   uvec2 bias, scale;       // of the batch, from the result's first row (column) on
   uint row, column;        // with flattened columns the column is the first image's first, as it is in the addresses
-  uint image;              // with flattened columns: the first column's
+  uint batch;              // with flattened columns: the first column's
 };
 
 #ifdef INTEGER

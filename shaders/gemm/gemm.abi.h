@@ -22,6 +22,7 @@
 
 #define GEMM_PUSH_WORDS 26
 #define GEMM_MAX_WORDS 43
+#define GEMM_MOST_WORDS 62            // of a kernel with further operands, or with one that is gathered
 
 struct GemmPush {
   SECTILE_ADDRESS a;
@@ -69,11 +70,10 @@ struct GemmPush {
 // Not with &&, which glslang 16.6 makes a branch of inside a sum of conditional numbers: the module is invalid.
 #define GEMM_HAS_ALL(bits) ((kEpilogue & (bits)) == (bits))
 #define GEMM_ACTIVATION ((kEpilogue >> GEMM_EPILOGUE_ACTIVATION_SHIFT) & 15u)
-#define GEMM_ACTIVATION_PARAMETERS                           \
-  (GEMM_ACTIVATION == SECTILE_ACTIVATION_LEAKY_RELU ? 1u     \
-   : GEMM_ACTIVATION == SECTILE_ACTIVATION_CLAMP    ? 2u     \
-                                                    : 0u)
+#define GEMM_ACTIVATION_PARAMETERS SECTILE_ACTIVATION_PARAMETERS(GEMM_ACTIVATION)
 
+// b.scale is a quantized B's: Q8 is int8 times b.scale[n], f32; Q4 is (4 bits - 8) times b.scale[n][k / 32], f16, stored
+// as N x K.
 #define GEMM_ADDRESS_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                          \
   WORD_IF(address, c_address, stream, GEMM_HAS(GEMM_EPILOGUE_C), 0)                                                 \
   WORD_IF(address, bias_address, c_address, GEMM_HAS(GEMM_EPILOGUE_BIAS_ROW | GEMM_EPILOGUE_BIAS_COLUMN), 0)        \

@@ -6,8 +6,8 @@
 //! variant i8.narrow -DINTEGER -DNARROW
 //! variant i8.subgroup -DINTEGER -DSUBGROUP
 //! variant i8.subgroup.narrow -DINTEGER -DSUBGROUP -DNARROW
-// Multiplies a thin operand (up to 16 rows of A, or columns of B) by a thick one. The thick operand takes the time: it
-// is loaded once, in the widest runs, directly into registers. The thin operand is staged in workgroup memory, a step
+// Multiplies a skinny operand (up to 16 rows of A, or columns of B) by a thick one. The thick operand takes the time: it
+// is loaded once, in the widest runs, directly into registers. The skinny operand is staged in workgroup memory, a step
 // of K at a time ("piece").
 // Where the thick operand is contiguous along K, the lanes of a group divide each of its rows along K, and their
 // accumulators are added at the end, by subgroup operations (SUBGROUP: full subgroups of the required size) or through
@@ -27,34 +27,34 @@ layout(constant_id = MATVEC_SPEC_ROWS) const uint kRows = 1u;
 layout(constant_id = MATVEC_SPEC_LANES) const uint kLanes = 32u;
 layout(constant_id = MATVEC_SPEC_ROUNDS) const uint kRounds = 1u;
 
-const uint kThin = kSide == 0u ? kTileM : kTileN;                       // rows (columns) of the thin operand
+const uint kSkinny = kSide == 0u ? kTileM : kTileN;                       // rows (columns) of the skinny operand
 const bool kAlongK = kSide == 0u ? kTransB == 1u : kTransA == 0u;       // of the thick operand
-const bool kThinAlongK = kSide == 0u ? kTransA == 0u : kTransB == 1u;
+const bool kSkinnyAlongK = kSide == 0u ? kTransA == 0u : kTransB == 1u;
 const uint kRun = kSide == 0u ? kWidthB : kWidthA;                      // elements in a run of the thick operand
-const uint kThinRun = kSide == 0u ? kWidthA : kWidthB;
+const uint kSkinnyRun = kSide == 0u ? kWidthA : kWidthB;
 
 // Slice-K: a group of kSliceK invocations divides K for the same rows of the thick operand ("across"); each invocation
 // keeps accumulators of its slice. kGroups groups cover the tile.
 const uint kSliceK = kAlongK ? kLanes : kWorkgroup / kLanes;
 const uint kGroups = kWorkgroup / kSliceK;
 const uint kAcross = kAlongK ? kRows : kRun;
-const uint kAccumulators = kAcross * kThin;
+const uint kAccumulators = kAcross * kSkinny;
 
 #ifdef INTEGER
 #define staged4 ivec4
 #else
 #define staged4 vec4
 #endif
-// The thin operand's piece: [row][k] where the thick operand is contiguous along K, else [k][row]; either way loads are
+// The skinny operand's piece: [row][k] where the thick operand is contiguous along K, else [k][row]; either way loads are
 // vectors. GLSL cannot load a vector from an array of words.
-shared staged4 thin4[(kThin * kTileK + 3u) / 4u];
+shared staged4 thin4[(kSkinny * kTileK + 3u) / 4u];
 // accumulators that go through workgroup memory at a time
 const uint kBatch = kAccumulators < 16u ? kAccumulators : 16u;
 shared acc_t partial[kBatch * kWorkgroup];
 shared acc_t result[kTileM * kTileN];
 
 uint size_across() { return kSide == 0u ? size_n() : size_m(); }
-uint size_thin() { return kSide == 0u ? size_m() : size_n(); }
+uint size_skinny() { return kSide == 0u ? size_m() : size_n(); }
 
 // Loads a run of A, or (of_b) of B.
 uvec4 load_run(const bool of_b, uvec2 base, uint at) {
@@ -74,87 +74,87 @@ void convert(const bool of_b, uvec4 raw, uint k, uint across, bool inside, out a
 }
 
 void stage_thin_element(uint row, uint k, acc_t v) {
-  uint at = kAlongK ? row * kTileK + k : k * kThin + row;
+  uint at = kAlongK ? row * kTileK + k : k * kSkinny + row;
   thin4[at / 4u][at % 4u] = v;
 }
 
-// Runs of the thin operand's piece, and how many of them an invocation loads.
-const uint kThinRuns = kThinAlongK ? kTileK / kThinRun : (kThin + kThinRun - 1u) / kThinRun;
-const uint kThinItems = (kThinAlongK ? kThin : kTileK) * kThinRuns;
-const uint kThinLoads = (kThinItems + kWorkgroup - 1u) / kWorkgroup;
-uvec4 prefetched_thin[kThinLoads];
+// Runs of the skinny operand's piece, and how many of them an invocation loads.
+const uint kSkinnyRuns = kSkinnyAlongK ? kTileK / kSkinnyRun : (kSkinny + kSkinnyRun - 1u) / kSkinnyRun;
+const uint kSkinnyItems = (kSkinnyAlongK ? kSkinny : kTileK) * kSkinnyRuns;
+const uint kSkinnyLoads = (kSkinnyItems + kWorkgroup - 1u) / kWorkgroup;
+uvec4 prefetched_skinny[kSkinnyLoads];
 
-struct ThinItem {
+struct SkinnyItem {
   uint row, step;
 };
-ThinItem thin_item(uint load) {
-  uint item = min(gl_LocalInvocationID.x + load * kWorkgroup, kThinItems - 1u);
-  uint outer = item / kThinRuns, inner = item % kThinRuns * kThinRun;
-  return ThinItem(kThinAlongK ? outer : inner, kThinAlongK ? inner : outer);
+SkinnyItem skinny_item(uint load) {
+  uint item = min(gl_LocalInvocationID.x + load * kWorkgroup, kSkinnyItems - 1u);
+  uint outer = item / kSkinnyRuns, inner = item % kSkinnyRuns * kSkinnyRun;
+  return SkinnyItem(kSkinnyAlongK ? outer : inner, kSkinnyAlongK ? inner : outer);
 }
 
 // `row0`: the tile's first row. `left`: how much of K remains from the piece's start on; only where `tail` is set may
 // it be less than TILE_K.
-uint thin_row(uint row, uint row0) { return min(row, size_thin() - row0 - (kThinAlongK ? 1u : kThinRun)); }
-void fetch_thin(uvec2 base, uint row0, uint ld, uint left, const bool tail) {
-  [[unroll]] for (uint i = 0u; i < kThinLoads; ++i) {
-    ThinItem item = thin_item(i);
-    uint from = thin_row(item.row, row0);
-    uint at = kThinAlongK ? from * ld + item.step : item.step * ld + from;
-    prefetched_thin[i] = load_run(kSide != 0u, base, !tail || item.step < left ? at : 0u);
+uint skinny_row(uint row, uint row0) { return min(row, size_skinny() - row0 - (kSkinnyAlongK ? 1u : kSkinnyRun)); }
+void fetch_skinny(uvec2 base, uint row0, uint ld, uint left, const bool tail) {
+  [[unroll]] for (uint i = 0u; i < kSkinnyLoads; ++i) {
+    SkinnyItem item = skinny_item(i);
+    uint from = skinny_row(item.row, row0);
+    uint at = kSkinnyAlongK ? from * ld + item.step : item.step * ld + from;
+    prefetched_skinny[i] = load_run(kSide != 0u, base, !tail || item.step < left ? at : 0u);
   }
 }
-void stage_thin(uint k, uint row0, uint left, const bool tail) {
-  [[unroll]] for (uint load = 0u; load < kThinLoads; ++load) {
-    if (kThinItems % kWorkgroup != 0u && gl_LocalInvocationID.x + load * kWorkgroup >= kThinItems) continue;
-    ThinItem item = thin_item(load);
+void stage_skinny(uint k, uint row0, uint left, const bool tail) {
+  [[unroll]] for (uint load = 0u; load < kSkinnyLoads; ++load) {
+    if (kSkinnyItems % kWorkgroup != 0u && gl_LocalInvocationID.x + load * kWorkgroup >= kSkinnyItems) continue;
+    SkinnyItem item = skinny_item(load);
     acc_t v[MAX_RUN];
-    convert(kSide != 0u, prefetched_thin[load], k + item.step, row0 + thin_row(item.row, row0),
+    convert(kSide != 0u, prefetched_skinny[load], k + item.step, row0 + skinny_row(item.row, row0),
             !tail || item.step < left, v);
-    [[unroll]] for (uint i = 0u; i < kThinRun; ++i) {
-      if (kThinAlongK) stage_thin_element(item.row, item.step + i, v[i]);
-      else if (item.row + i < kThin) stage_thin_element(item.row + i, item.step, v[i]);
+    [[unroll]] for (uint i = 0u; i < kSkinnyRun; ++i) {
+      if (kSkinnyAlongK) stage_thin_element(item.row, item.step + i, v[i]);
+      else if (item.row + i < kSkinny) stage_thin_element(item.row + i, item.step, v[i]);
     }
   }
 }
 
-acc_t acc[kAccumulators];              // [across][thin]
+acc_t acc[kAccumulators];              // [across][skinny]
 
 // Products of a run of row r that lies along K.
 void multiply_along(const uint r, acc_t x[MAX_RUN], uint step) {
-  [[unroll]] for (uint s = 0u; s < kThin; ++s) {
+  [[unroll]] for (uint s = 0u; s < kSkinny; ++s) {
     uint at = s * kTileK + step;
     [[unroll]] for (uint i = 0u; i < kRun; ++i) {
       if (kRun >= 4u) {
         if (i % 4u == 0u) {
           staged4 y = thin4[at / 4u + i / 4u];
-          acc[r * kThin + s] += x[i] * y.x + x[i + 1u] * y.y + x[i + 2u] * y.z + x[i + 3u] * y.w;
+          acc[r * kSkinny + s] += x[i] * y.x + x[i + 1u] * y.y + x[i + 2u] * y.z + x[i + 3u] * y.w;
         }
       } else {
-        acc[r * kThin + s] += x[i] * thin4[(at + i) / 4u][(at + i) % 4u];
+        acc[r * kSkinny + s] += x[i] * thin4[(at + i) / 4u][(at + i) % 4u];
       }
     }
   }
 }
 // Products of a run that lies across K, at one k.
 void multiply_across(acc_t x[MAX_RUN], uint step) {
-  [[unroll]] for (uint s = 0u; s < kThin; s += min(kThin, 4u)) {
-    uint at = step * kThin + s;
-    if (kThin >= 4u) {
+  [[unroll]] for (uint s = 0u; s < kSkinny; s += min(kSkinny, 4u)) {
+    uint at = step * kSkinny + s;
+    if (kSkinny >= 4u) {
       staged4 y = thin4[at / 4u];
       [[unroll]] for (uint i = 0u; i < kRun; ++i)
-        [[unroll]] for (uint j = 0u; j < 4u; ++j) acc[i * kThin + s + j] += x[i] * y[j];
+        [[unroll]] for (uint j = 0u; j < 4u; ++j) acc[i * kSkinny + s + j] += x[i] * y[j];
     } else {
       acc_t y = thin4[at / 4u][at % 4u];
-      [[unroll]] for (uint i = 0u; i < kRun; ++i) acc[i * kThin + s] += x[i] * y;
+      [[unroll]] for (uint i = 0u; i < kRun; ++i) acc[i * kSkinny + s] += x[i] * y;
     }
   }
 }
 
 // Position in the tile's result of accumulator v of a group.
 uint result_at(uint group, uint v) {
-  uint across = group * kAcross + v / kThin, thin = v % kThin;
-  return kSide == 0u ? thin * kTileN + across : across * kTileN + thin;
+  uint across = group * kAcross + v / kSkinny, skinny = v % kSkinny;
+  return kSide == 0u ? skinny * kTileN + across : across * kTileN + skinny;
 }
 
 // Adds the accumulators of a group's slices of K, into `result`.
@@ -208,14 +208,14 @@ uint step_of(const uint u, uint slice) { return kAlongK ? (u * kLanes + slice) *
 
 // `left`: how much of K remains from the operands' position on; only where `tail` is set may it be less than TILE_K.
 void fetch(uvec2 a, uvec2 b, uint thin0, uint slice, uint left, const bool tail) {
-  const uint ld = kSide == 0u ? ldb() : lda(), ld_thin = kSide == 0u ? lda() : ldb();
+  const uint ld = kSide == 0u ? ldb() : lda(), ld_skinny = kSide == 0u ? lda() : ldb();
   [[unroll]] for (uint u = 0u; u < kRounds; ++u) {
     uint step = step_of(u, slice);
     [[unroll]] for (uint r = 0u; r < kRunsPerRound; ++r)
       prefetched[u][r] = load_run(kSide == 0u, kSide == 0u ? b : a,
                                   !tail || step < left ? (kAlongK ? row[r] * ld + step : step * ld + row[r]) : 0u);
   }
-  fetch_thin(kSide == 0u ? a : b, thin0, ld_thin, left, tail);
+  fetch_skinny(kSide == 0u ? a : b, thin0, ld_skinny, left, tail);
 }
 
 void take_prefetched() {
@@ -250,8 +250,8 @@ void sum_products(Tile t, uint slice, uint group) {
     do {
       take_prefetched();
       uint current_k = k;
-      stage_thin(current_k, thin0, kTileK, false);
-      barrier();   // orders the staging of the thin operand's piece before its loads
+      stage_skinny(current_k, thin0, kTileK, false);
+      barrier();   // orders the staging of the skinny operand's piece before its loads
       ++step;
       // After the last full step its operands are loaded once more, and not used: a branch would keep the compiler from
       // moving loads.
@@ -270,7 +270,7 @@ void sum_products(Tile t, uint slice, uint group) {
   if (left != 0u) {
     fetch(a, b, thin0, slice, left, true);
     take_prefetched();
-    stage_thin(k, thin0, left, true);
+    stage_skinny(k, thin0, left, true);
     barrier();   // as above
     multiply(k, across0, slice, left, true);
   }

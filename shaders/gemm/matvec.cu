@@ -6,8 +6,8 @@
 //! variant i8.narrow -DINTEGER
 //! variant i8.subgroup -DINTEGER -DSUBGROUP
 //! variant i8.subgroup.narrow -DINTEGER -DSUBGROUP
-// Multiplies a thin operand (up to 16 rows of A, or columns of B) by a thick one. The thick operand takes the time: it
-// is loaded once, in the widest runs, directly into registers. The thin operand is staged in workgroup memory, a step
+// Multiplies a skinny operand (up to 16 rows of A, or columns of B) by a thick one. The thick operand takes the time: it
+// is loaded once, in the widest runs, directly into registers. The skinny operand is staged in workgroup memory, a step
 // of K at a time ("piece").
 // Where the thick operand is contiguous along K, the lanes of a group divide each of its rows along K, and their
 // accumulators are added at the end, by shuffles (SUBGROUP: full warps) or through workgroup memory. Where it is
@@ -22,11 +22,11 @@ constexpr uint kRows = sectile_constant(MATVEC_SPEC_ROWS, 1u);
 constexpr uint kLanes = sectile_constant(MATVEC_SPEC_LANES, 32u);
 constexpr uint kRounds = sectile_constant(MATVEC_SPEC_ROUNDS, 1u);
 
-constexpr uint kThin = kSide == 0u ? kTileM : kTileN;                       // rows (columns) of the thin operand
+constexpr uint kSkinny = kSide == 0u ? kTileM : kTileN;                       // rows (columns) of the skinny operand
 constexpr bool kAlongK = kSide == 0u ? kTransB == 1u : kTransA == 0u;       // of the thick operand
-constexpr bool kThinAlongK = kSide == 0u ? kTransA == 0u : kTransB == 1u;
+constexpr bool kSkinnyAlongK = kSide == 0u ? kTransA == 0u : kTransB == 1u;
 constexpr uint kRun = kSide == 0u ? kWidthB : kWidthA;                      // elements in a run of the thick operand
-constexpr uint kThinRun = kSide == 0u ? kWidthA : kWidthB;
+constexpr uint kSkinnyRun = kSide == 0u ? kWidthA : kWidthB;
 
 // Slice-K: a group of kSliceK invocations divides K for the same rows of the thick operand ("across"); each invocation
 // keeps accumulators of its slice. kGroups groups cover the tile.
@@ -34,19 +34,19 @@ constexpr uint kSliceK = kAlongK ? kLanes : kWorkgroup / kLanes;
 constexpr uint kGroups = kWorkgroup / kSliceK;
 constexpr uint kRunsPerRound = kAlongK ? kRows : 1u;                                // runs per round
 constexpr uint kAcross = kAlongK ? kRows : kRun;
-constexpr uint kAccumulators = kAcross * kThin;
+constexpr uint kAccumulators = kAcross * kSkinny;
 
-// The thin operand's piece, in words: [row][k] where the thick operand is contiguous along K, else [k][row]; either way
+// The skinny operand's piece, in words: [row][k] where the thick operand is contiguous along K, else [k][row]; either way
 // loads are vectors.
 constexpr uint kBatch = kAccumulators < 16u ? kAccumulators : 16u;
-SECTILE_SHARED(uint, thin, (kThin * kTileK + 3u) / 4u * 4u);
+SECTILE_SHARED(uint, skinny, (kSkinny * kTileK + 3u) / 4u * 4u);
 SECTILE_SHARED(uint, partial, kBatch * kWorkgroup);
 SECTILE_SHARED(uint, result, kTileM * kTileN);
 
 __device__ __forceinline__ uint size_across(const GemmPush& push) {
   return kSide == 0u ? size_n(push) : size_m(push);
 }
-__device__ __forceinline__ uint size_thin(const GemmPush& push) { return kSide == 0u ? size_m(push) : size_n(push); }
+__device__ __forceinline__ uint size_skinny(const GemmPush& push) { return kSide == 0u ? size_m(push) : size_n(push); }
 
 // Loads a run of A, or (of_b) of B.
 __device__ __forceinline__ uvec4 load_run(const bool of_b, uint64 base, uint at) {
@@ -68,83 +68,83 @@ __device__ __forceinline__ void convert(const GemmPush& push, const bool of_b, c
 }
 
 __device__ __forceinline__ void stage_thin_element(uint row, uint k, acc_t v) {
-  thin[kAlongK ? row * kTileK + k : k * kThin + row] = word_of(v);
+  skinny[kAlongK ? row * kTileK + k : k * kSkinny + row] = word_of(v);
 }
 
-// Runs of the thin operand's piece, and how many of them an invocation loads.
-constexpr uint kThinRuns = kThinAlongK ? kTileK / kThinRun : (kThin + kThinRun - 1u) / kThinRun;
-constexpr uint kThinItems = (kThinAlongK ? kThin : kTileK) * kThinRuns;
-constexpr uint kThinLoads = (kThinItems + kWorkgroup - 1u) / kWorkgroup;
+// Runs of the skinny operand's piece, and how many of them an invocation loads.
+constexpr uint kSkinnyRuns = kSkinnyAlongK ? kTileK / kSkinnyRun : (kSkinny + kSkinnyRun - 1u) / kSkinnyRun;
+constexpr uint kSkinnyItems = (kSkinnyAlongK ? kSkinny : kTileK) * kSkinnyRuns;
+constexpr uint kSkinnyLoads = (kSkinnyItems + kWorkgroup - 1u) / kWorkgroup;
 
-struct ThinItem {
+struct SkinnyItem {
   uint row, step;
 };
-__device__ __forceinline__ ThinItem thin_item(uint load) {
-  const uint item = min(threadIdx.x + load * kWorkgroup, kThinItems - 1u);
-  const uint outer = item / kThinRuns, inner = item % kThinRuns * kThinRun;
-  return kThinAlongK ? ThinItem{outer, inner} : ThinItem{inner, outer};
+__device__ __forceinline__ SkinnyItem skinny_item(uint load) {
+  const uint item = min(threadIdx.x + load * kWorkgroup, kSkinnyItems - 1u);
+  const uint outer = item / kSkinnyRuns, inner = item % kSkinnyRuns * kSkinnyRun;
+  return kSkinnyAlongK ? SkinnyItem{outer, inner} : SkinnyItem{inner, outer};
 }
 
 // `row0`: the tile's first row. `left`: how much of K remains from the piece's start on; only where `tail` is set may
 // it be less than TILE_K.
-__device__ __forceinline__ uint thin_row(const GemmPush& push, uint row, uint row0) {
-  return min(row, size_thin(push) - row0 - (kThinAlongK ? 1u : kThinRun));
+__device__ __forceinline__ uint skinny_row(const GemmPush& push, uint row, uint row0) {
+  return min(row, size_skinny(push) - row0 - (kSkinnyAlongK ? 1u : kSkinnyRun));
 }
-__device__ __forceinline__ void fetch_thin(const GemmPush& push, uint64 base, uint row0, uint ld, uint left,
-                                           const bool tail, uvec4* prefetched_thin) {
+__device__ __forceinline__ void fetch_skinny(const GemmPush& push, uint64 base, uint row0, uint ld, uint left,
+                                           const bool tail, uvec4* prefetched_skinny) {
 #pragma unroll
-  for (uint i = 0u; i < kThinLoads; ++i) {
-    const ThinItem item = thin_item(i);
-    const uint from = thin_row(push, item.row, row0), at = kThinAlongK ? from * ld + item.step : item.step * ld + from;
-    prefetched_thin[i] = load_run(kSide != 0u, base, !tail || item.step < left ? at : 0u);
+  for (uint i = 0u; i < kSkinnyLoads; ++i) {
+    const SkinnyItem item = skinny_item(i);
+    const uint from = skinny_row(push, item.row, row0), at = kSkinnyAlongK ? from * ld + item.step : item.step * ld + from;
+    prefetched_skinny[i] = load_run(kSide != 0u, base, !tail || item.step < left ? at : 0u);
   }
 }
-__device__ __forceinline__ void stage_thin(const GemmPush& push, uint k, uint row0, uint left, const bool tail,
-                                           const uvec4* prefetched_thin) {
+__device__ __forceinline__ void stage_skinny(const GemmPush& push, uint k, uint row0, uint left, const bool tail,
+                                           const uvec4* prefetched_skinny) {
 #pragma unroll
-  for (uint load = 0u; load < kThinLoads; ++load) {
-    if (kThinItems % kWorkgroup != 0u && threadIdx.x + load * kWorkgroup >= kThinItems) continue;
-    const ThinItem item = thin_item(load);
+  for (uint load = 0u; load < kSkinnyLoads; ++load) {
+    if (kSkinnyItems % kWorkgroup != 0u && threadIdx.x + load * kWorkgroup >= kSkinnyItems) continue;
+    const SkinnyItem item = skinny_item(load);
     acc_t v[MAX_RUN];
-    convert(push, kSide != 0u, prefetched_thin[load], k + item.step, row0 + thin_row(push, item.row, row0),
+    convert(push, kSide != 0u, prefetched_skinny[load], k + item.step, row0 + skinny_row(push, item.row, row0),
             !tail || item.step < left, v);
 #pragma unroll
-    for (uint i = 0u; i < kThinRun; ++i) {
-      if (kThinAlongK) stage_thin_element(item.row, item.step + i, v[i]);
-      else if (item.row + i < kThin) stage_thin_element(item.row + i, item.step, v[i]);
+    for (uint i = 0u; i < kSkinnyRun; ++i) {
+      if (kSkinnyAlongK) stage_thin_element(item.row, item.step + i, v[i]);
+      else if (item.row + i < kSkinny) stage_thin_element(item.row + i, item.step, v[i]);
     }
   }
 }
 
-// Products of a run of row r that lies along K. acc: [across][thin].
+// Products of a run of row r that lies along K. acc: [across][skinny].
 __device__ __forceinline__ void multiply_along(const uint r, const acc_t (&x)[MAX_RUN], uint step, acc_t* acc) {
   constexpr uint vector = kRun < 4u ? kRun : 4u;
 #pragma unroll
-  for (uint s = 0u; s < kThin; ++s)
+  for (uint s = 0u; s < kSkinny; ++s)
 #pragma unroll
     for (uint i = 0u; i < kRun; i += vector) {
-      const uvec4 y = load_shared(&thin[s * kTileK + step + i], vector);
+      const uvec4 y = load_shared(&skinny[s * kTileK + step + i], vector);
 #pragma unroll
-      for (uint j = 0u; j < vector; ++j) acc[r * kThin + s] = plus_product(x[i + j], acc_of(y[j]), acc[r * kThin + s]);
+      for (uint j = 0u; j < vector; ++j) acc[r * kSkinny + s] = plus_product(x[i + j], acc_of(y[j]), acc[r * kSkinny + s]);
     }
 }
 // Products of a run that lies across K, at one k.
 __device__ __forceinline__ void multiply_across(const acc_t (&x)[MAX_RUN], uint step, acc_t* acc) {
-  constexpr uint vector = kThin % 4u == 0u ? 4u : kThin % 2u == 0u ? 2u : 1u;
+  constexpr uint vector = kSkinny % 4u == 0u ? 4u : kSkinny % 2u == 0u ? 2u : 1u;
 #pragma unroll
-  for (uint s = 0u; s < kThin; s += vector) {
-    const uvec4 y = load_shared(&thin[step * kThin + s], vector);
+  for (uint s = 0u; s < kSkinny; s += vector) {
+    const uvec4 y = load_shared(&skinny[step * kSkinny + s], vector);
 #pragma unroll
     for (uint i = 0u; i < kRun; ++i)
 #pragma unroll
       for (uint j = 0u; j < vector; ++j)
-        acc[i * kThin + s + j] = plus_product(x[i], acc_of(y[j]), acc[i * kThin + s + j]);
+        acc[i * kSkinny + s + j] = plus_product(x[i], acc_of(y[j]), acc[i * kSkinny + s + j]);
   }
 }
 
 // Position in the tile's result of accumulator v of a group.
 __device__ __forceinline__ uint result_at(uint group, uint v) {
-  const uint across = group * kAcross + v / kThin, row = v % kThin;
+  const uint across = group * kAcross + v / kSkinny, row = v % kSkinny;
   return kSide == 0u ? row * kTileN + across : across * kTileN + row;
 }
 
@@ -206,7 +206,7 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
                                              acc_t* acc) {
   const uint across0 = kSide == 0u ? t.n : t.m, thin0 = kSide == 0u ? t.m : t.n;
   const uint last = size_across(push) - across0 - (kAlongK ? 1u : kRun);
-  const uint ld = kSide == 0u ? ldb(push) : lda(push), ld_thin = kSide == 0u ? lda(push) : ldb(push);
+  const uint ld = kSide == 0u ? ldb(push) : lda(push), ld_skinny = kSide == 0u ? lda(push) : ldb(push);
   uint row[kRunsPerRound];
 #pragma unroll
   for (uint r = 0u; r < kRunsPerRound; ++r) row[r] = kAlongK ? min(group * kRows + r, last) : min(group * kRun, last);
@@ -214,7 +214,7 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
   const uint64 step_a = bytes_of(kAType, uint64(kTileK) * (kTransA == 0u ? 1u : lda(push)));
   const uint64 step_b = bytes_of(kBType, uint64(kTileK) * (kTransB == 1u ? 1u : ldb(push)));
   // in flight, and loaded
-  uvec4 prefetched[kRounds * kRunsPerRound], raw[kRounds * kRunsPerRound], prefetched_thin[kThinLoads];
+  uvec4 prefetched[kRounds * kRunsPerRound], raw[kRounds * kRunsPerRound], prefetched_skinny[kSkinnyLoads];
   const auto fetch = [&](uint left, const bool tail) {
 #pragma unroll
     for (uint u = 0u; u < kRounds; ++u)
@@ -223,7 +223,7 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
         const uint step = step_of(u, slice), at = kAlongK ? row[r] * ld + step : step * ld + row[r];
         prefetched[u * kRunsPerRound + r] = load_run(kSide == 0u, kSide == 0u ? b : a, !tail || step < left ? at : 0u);
       }
-    fetch_thin(push, kSide == 0u ? a : b, thin0, ld_thin, left, tail, prefetched_thin);
+    fetch_skinny(push, kSide == 0u ? a : b, thin0, ld_skinny, left, tail, prefetched_skinny);
   };
   const auto take_prefetched = [&] {
 #pragma unroll
@@ -251,8 +251,8 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
     do {
       const uint current_k = k;
       take_prefetched();
-      stage_thin(push, current_k, thin0, kTileK, false, prefetched_thin);
-      __syncthreads();   // orders the staging of the thin operand's piece before its loads
+      stage_skinny(push, current_k, thin0, kTileK, false, prefetched_skinny);
+      __syncthreads();   // orders the staging of the skinny operand's piece before its loads
       // After the last full step its operands are loaded once more, and not used: a branch would keep the compiler from
       // moving loads.
       const bool more = ++step < full;
@@ -270,7 +270,7 @@ __device__ __forceinline__ void sum_products(const GemmPush& push, const Tile& t
   if (left != 0u) {
     fetch(left, true);
     take_prefetched();
-    stage_thin(push, k, thin0, left, true, prefetched_thin);
+    stage_skinny(push, k, thin0, left, true, prefetched_skinny);
     __syncthreads();   // as above
     multiply(k, left, true);
   }

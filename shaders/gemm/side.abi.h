@@ -18,7 +18,7 @@
 #define prefetched SIDE(prefetched_a, prefetched_b)
 
 // matmul_simt: gemm/simt_side, gemm/simt_stage, conv2d/simt_side
-#define kIsImage SIDE(kIsImageA, kIsImageB)
+#define kIsGathered SIDE(kIsGatheredA, kIsGatheredB)
 #define kStage SIDE(kStageA, kStageB)
 #define kSpan SIDE(kSpanA, kSpanB)
 #define kSpanK SIDE(kSpanKA, kSpanKB)
@@ -28,6 +28,7 @@
 #define places SIDE(places_a, places_b)
 #define item_of SIDE(item_of_a, item_of_b)
 #define has_item SIDE(has_item_a, has_item_b)
+#define inside_of SIDE(inside_of_a, inside_of_b)
 #define across_of SIDE(across_of_a, across_of_b)
 #define stored_place SIDE(stored_place_a, stored_place_b)
 #define fetch_stored SIDE(fetch_stored_a, fetch_stored_b)

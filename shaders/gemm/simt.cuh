@@ -47,7 +47,7 @@ __device__ __forceinline__ acc_t multiplied(uint x, uint y, acc_t acc) {
 __device__ __forceinline__ void multiply_row(const GemmPush& push, const Tile& t, Own own, uint stage, uint row,
                                              uint k, acc_t* acc) {
   uint x[kRows], y[kColumns];
-  const uint from_a = stage * kStageA + row * kPitchA + own.m, from_b = stage * kStageB + row * kPitchB + own.n;
+  const uint from_a = own.m + (stage * kDepth + row) * kPitchA, from_b = own.n + (stage * kDepth + row) * kPitchB;
 #pragma unroll
   for (uint i = 0u; i < kRows; i += kVector) {
     const uvec4 v = load_shared(&staged_a[from_a + row_offset(i)], kVector);
@@ -85,7 +85,7 @@ __device__ __forceinline__ void multiply(const GemmPush& push, const Tile& t, Ow
 
 struct Fetch {
   uint64 a, b, step_a, step_b;   // operands of the step loaded last, and the distance to the next step
-  uint k, remaining;             // that step's first k, and the full steps after it
+  uint k, remaining;             // that step's first k, and the full steps that are not multiplied yet
 };
 
 // Without a prefetch: one buffer, and no load in flight during the products. Only kFetchers invocations load.
@@ -108,11 +108,10 @@ __device__ __forceinline__ void multiply_fetched(const GemmPush& push, const Til
 // After the last full step its operands are loaded and staged once more, and not used: a branch would keep the compiler
 // from interleaving loads and products.
 __device__ __forceinline__ void advance(Fetch& fetch) {
-  const bool more = fetch.remaining != 0u;
+  const bool more = --fetch.remaining != 0u;
   fetch.a += more ? fetch.step_a : 0u;
   fetch.b += more ? fetch.step_b : 0u;
   fetch.k += more ? kTileK : 0u;
-  fetch.remaining -= more ? 1u : 0u;
 }
 
 // The buffer after this one.
@@ -147,24 +146,20 @@ __device__ __forceinline__ void multiply_prefetched(const GemmPush& push, const 
   };
   const uint length = t.k_end - t.k, full = length / kTileK, left = length - full * kTileK;
   if (full != 0u) {
-    fetch.remaining = full - 1u;
+    fetch.remaining = full;
     prefetch(kTileK, false);
     stage_prefetched(0u, kTileK, false);
     __syncthreads();   // orders the staging of the first step before its products
-    uint step = 0u, stage = 0u;
+    uint stage = 0u;
 #pragma unroll 1
     do {
       multiply_step(kPaired != 0u ? 0u : stage);
-      ++step;
-      if (kPaired != 0u) {
-        if (step < full) {
-          multiply_step(1u);
-          ++step;
-        }
-      } else {
+      if (kPaired == 0u) {
         stage = next_stage(stage);
+      } else if (fetch.remaining != 0u) {
+        multiply_step(1u);
       }
-    } while (step < full);
+    } while (fetch.remaining != 0u);
     fetch.a += fetch.step_a;
     fetch.b += fetch.step_b;
     fetch.k += kTileK;

@@ -34,9 +34,9 @@ struct Item {
 
 constexpr bool kAlongKA = kTransA == 0u, kAlongKB = kTransB == 1u;
 #ifdef GATHERED_WORDS
-constexpr bool kIsImageA = kImageSide == 0u, kIsImageB = kImageSide != 0u;
+constexpr bool kIsGatheredA = kGatheredSide == 0u, kIsGatheredB = kGatheredSide != 0u;
 #else
-constexpr bool kIsImageA = false, kIsImageB = false;
+constexpr bool kIsGatheredA = false, kIsGatheredB = false;
 using Place = uint;             // what an invocation keeps of an item from step to step
 #endif
 

@@ -34,9 +34,9 @@ struct Item {
 
 const bool kAlongKA = kTransA == 0u, kAlongKB = kTransB == 1u;
 #ifdef GATHERED_WORDS
-const bool kIsImageA = kImageSide == 0u, kIsImageB = kImageSide != 0u;
+const bool kIsGatheredA = kGatheredSide == 0u, kIsGatheredB = kGatheredSide != 0u;
 #else
-const bool kIsImageA = false, kIsImageB = false;
+const bool kIsGatheredA = false, kIsGatheredB = false;
 #define Place uint             // what an invocation keeps of an item from step to step
 #endif
 

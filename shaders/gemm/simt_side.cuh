@@ -13,7 +13,7 @@ constexpr uint kSpanK = kPacked == 1u ? (kAlongK ? kWidth : 1u) : kPacked;      
 constexpr uint kItems = (kTileK / kSpanK) * (kTile / kSpan);
 constexpr uint kLoads = (kItems + kFetchers - 1u) / kFetchers;
 // Consecutive invocations that load along K where runs lie so, otherwise across K.
-constexpr uint kLoadGroup = kAlongK || kIsImage ? SIDE(kGroupA, kGroupB) : kTile / kSpan;
+constexpr uint kLoadGroup = kAlongK || kIsGathered ? SIDE(kGroupA, kGroupB) : kTile / kSpan;
 
 // The item of an invocation's load. Where the tile divides evenly, loads differ by constants. A load without an item
 // repeats the last item.
@@ -44,9 +44,13 @@ __device__ __forceinline__ bool has_item(uint load) {
   const uint lane = threadIdx.x;
   return (kInterleaved != 0u ? lane + load * kFetchers : lane * kLoads + load) < kItems;
 }
-// The item's row (column) of the operand, clamped to its last one.
+// The item's row (column) from the tile's first on, clamped to the operand.
+__device__ __forceinline__ uint inside_of(const GemmPush& push, const Tile& t, Item item) {
+  return min(item.across, SIDE(size_m(push) - t.m, columns(push) - t.n) - kSpan);
+}
+// The item's row (column) of the operand.
 __device__ __forceinline__ uint across_of(const GemmPush& push, const Tile& t, Item item) {
-  return min(SIDE(t.m, t.n) + item.across, SIDE(size_m(push), columns(push)) - kSpan);
+  return SIDE(t.m, t.n) + inside_of(push, t, item);
 }
 
 // ---- an operand that is stored as a matrix: a load's place in the tile stays the same, and the tile moves on
@@ -60,7 +64,7 @@ __device__ __forceinline__ uint64 stored_step(const GemmPush& push) {
 }
 // Element offset from the tile's first element.
 __device__ __forceinline__ uint stored_place(const GemmPush& push, const Tile& t, Item item) {
-  const uint inside = across_of(push, t, item) - SIDE(t.m, t.n), ld = SIDE(lda(push), ldb(push));
+  const uint inside = inside_of(push, t, item), ld = SIDE(lda(push), ldb(push));
   return kAlongK ? inside * ld + item.k : item.k * ld + inside;
 }
 

@@ -13,7 +13,7 @@ const uint kSpanK = kPacked == 1u ? (kAlongK ? kWidth : 1u) : kPacked;          
 const uint kItems = (kTileK / kSpanK) * (kTile / kSpan);
 const uint kLoads = (kItems + kFetchers - 1u) / kFetchers;
 // Consecutive invocations that load along K where runs lie so, otherwise across K.
-const uint kLoadGroup = kAlongK || kIsImage ? SIDE(kGroupA, kGroupB) : kTile / kSpan;
+const uint kLoadGroup = kAlongK || kIsGathered ? SIDE(kGroupA, kGroupB) : kTile / kSpan;
 
 // The item of an invocation's load. Where the tile divides evenly, loads differ by constants. A load without an item
 // repeats the last item.

@@ -21,7 +21,7 @@ __device__ __forceinline__ uvec4 packed_item(const uvec4& raw) {
 
 __device__ __forceinline__ void stage_item(const GemmPush& push, const Tile& t, uint stage, Item item,
                                            const Place& place, const uvec4& raw, uint k, uint left, const bool tail) {
-  const uint at = stage * kStage + item.k / kPacked * kPitch + item.across;
+  const uint at = (stage * kDepth + item.k / kPacked) * kPitch + item.across;
 #ifdef INTEGER
   const uvec4 words = packed_item(raw);
   if (kSpan == 4u) {

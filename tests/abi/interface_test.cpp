@@ -89,7 +89,7 @@ Interface matmul_interface(std::string_view stem, const std::set<std::uint32_t>&
 // A convolution's are a matmul's and more: an image adds words and constants.
 Interface conv2d_interface(std::string_view stem, const std::set<std::uint32_t>& own) {
   Interface out = matmul_interface(stem, own);
-  for (std::uint32_t word = GEMM_MAX_WORDS; word < CONV2D_MAX_WORDS; ++word)
+  for (std::uint32_t word = GEMM_MAX_WORDS; word < GEMM_MOST_WORDS; ++word)
     out.constants.insert(GEMM_SPEC_WORD0 + word - GEMM_PUSH_WORDS);
   out.constants.insert({CONV2D_SPEC_R, CONV2D_SPEC_S, CONV2D_SPEC_BLOCK, CONV2D_SPEC_PROLOGUE});
   return out;

@@ -13,7 +13,7 @@ enum class Stream : std::uint8_t { gemm, gathered, reduce, direct, winograd_filt
 
 // The specialization constants that conditions name.
 struct Constants {
-  std::uint32_t kEpilogue = 0, kBType = 0, kPrologue = 0, kImageSide = 0, kFlattenedBatch = 0;
+  std::uint32_t kEpilogue = 0, kBType = 0, kPrologue = 0, kGatheredSide = 0, kFlattenedBatch = 0;
 };
 
 // What each accessor returns, in the stream's order, and where the stream ends. Pairs: x, and y from bit 32 on.

@@ -1,7 +1,7 @@
 // What the planner claims of a step of K of matmul_coopmat (Candidate::interior) against what its GLSL does. There is
-// nothing to emulate it by, so what follows is a reading of shaders/gemm/coopmat_side.glsl and coopmat_stage.glsl: the
-// accesses of each invocation, one by one, counted by counts.hpp. It shares no code with src/plan/gemm/coopmat.cpp.
-// conv2d_coopmat's gathered operands are not read so.
+// nothing to emulate it by, so what follows is a reading of shaders/gemm/coopmat_fetch.glsl, coopmat_side.glsl and
+// coopmat.glsl: the accesses of each invocation, one by one, counted by counts.hpp. It shares no code with
+// src/plan/gemm/coopmat.cpp. conv2d_coopmat's gathered operands are not read so.
 #include "product_accesses.hpp"
 
 #include "support/scope.hpp"

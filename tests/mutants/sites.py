@@ -15,7 +15,7 @@ AREAS = (
     # permute_tma.cu and lib/tma.cuh (PTX), of which hand.txt has some.
     ("glsl coopmat", r"shaders/gemm/(matmul_coopmat\.comp|coopmat\w*\.glsl)"),
     ("glsl permute", r"shaders/(permute/\w+\.(comp|glsl)|lib/(memory|fused)\.glsl)"),
-    ("glsl matmul", r"shaders/(gemm/(?!matmul_coopmat2)\w+\.comp|gemm/(gemm|epilogue|simt\w*)\.glsl"
+    ("glsl matmul", r"shaders/(gemm/(?!matmul_coopmat2)\w+\.comp|gemm/(base|finish|gemm|epilogue|simt\w*)\.glsl"
                     r"|lib/(activation|numbers)\.glsl)"),
     ("glsl conv2d", r"shaders/conv2d/\w+\.(comp|glsl)"),
     ("cu permute", r"shaders/(permute/(?!permute_tma)\w+\.cuh?|lib/(memory|fused)\.cuh)"),

@@ -26,15 +26,15 @@ std::string variant_of(const DirectConfig& d) {
 constexpr Constant kReserved[] = {{GEMM_SPEC_TRANS_A, 0}, {GEMM_SPEC_TRANS_B, 0}, {GEMM_SPEC_GROUP_M, 1},
                                   {GEMM_SPEC_TILE_M, 1},  {GEMM_SPEC_TILE_N, 1},  {GEMM_SPEC_TILE_K, 1}};
 
-// With every word that a step can have.
-constexpr GemmConstants kAll{.kEpilogue = ~0u, .kBType = SECTILE_TYPE_Q8};
-constexpr std::uint32_t kMostParameters = 2;
+constexpr GemmConstants kAll = kAllGemmWords;
 constexpr std::uint32_t kShared =
-    size_of<GemmAddressWords>(kAll) + size_of<Conv2dPrologueWords>({.kPrologue = ~0u}) + kMostParameters;
+    size_of<GemmAddressWords>(kAll) + size_of<Conv2dPrologueWords>({.kPrologue = ~0u}) + kMostActivationParameters;
 static_assert(kShared <= GEMM_PUSH_WORDS, "addresses and the activation's parameters are always pushed");
-static_assert(kShared + size_of<Conv2dDirectWords>(kAll) <= CONV2D_MAX_WORDS);
-static_assert(kShared + size_of<Conv2dWinogradInputWords>(kAll) <= CONV2D_MAX_WORDS);
-static_assert(kShared + size_of<Conv2dWinogradOutputWords>(kAll) <= CONV2D_MAX_WORDS);
+static_assert(kShared + size_of<Conv2dDirectWords>(kAll) <= GEMM_MOST_WORDS);
+static_assert(kShared + size_of<Conv2dWinogradInputWords>(kAll) <= GEMM_MOST_WORDS);
+// These have no prologue, and constants for as many words as a GEMM.
+static_assert(kShared + size_of<Conv2dWinogradOutputWords>(kAll) <= GEMM_MAX_WORDS);
+static_assert(kShared + size_of<Conv2dWinogradFilterWords>(kAll) <= GEMM_MAX_WORDS);
 
 U16x2 pair(std::int64_t vertical, std::int64_t horizontal) {
   return {static_cast<std::uint32_t>(vertical), static_cast<std::uint32_t>(horizontal)};

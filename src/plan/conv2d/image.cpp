@@ -12,8 +12,8 @@ namespace {
 
 U16x2 u16x2(std::int64_t x, std::int64_t y) { return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y)}; }
 
-static_assert(size_of<Conv2dGatherWords>({.kImageSide = 0}) <= GemmOperand::kMostWords &&
-              size_of<Conv2dGatherWords>({.kImageSide = 1, .kFlattenedBatch = 1}) <= GemmOperand::kMostWords);
+static_assert(size_of<Conv2dGatherWords>({.kGatheredSide = 0}) <= GemmOperand::kMostWords &&
+              size_of<Conv2dGatherWords>({.kGatheredSide = 1, .kFlattenedBatch = 1}) <= GemmOperand::kMostWords);
 
 class GatheredImage final : public GatheredOperand {
  public:
@@ -123,7 +123,7 @@ class GatheredImage final : public GatheredOperand {
                       .dilation = u16x2(p_.dilation_h, p_.dilation_w),
                       .first_pixel = static_cast<std::uint32_t>(first_row),
                       .size_n_multiplier = by_pixels_.multiplier}
-        .pack(sink, {.kImageSide = is_b ? 1u : 0u, .kFlattenedBatch = flattened_batch ? 1u : 0u});
+        .pack(sink, {.kGatheredSide = is_b ? 1u : 0u, .kFlattenedBatch = flattened_batch ? 1u : 0u});
     return sink.list;
   }
 

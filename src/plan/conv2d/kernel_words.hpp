@@ -15,7 +15,7 @@ namespace sectile::detail {
 
 // The specialization constants that conditions name.
 struct Conv2dConstants {
-  std::uint32_t kPrologue = 0, kImageSide = 0, kFlattenedBatch = 0;
+  std::uint32_t kPrologue = 0, kGatheredSide = 0, kFlattenedBatch = 0;
 };
 
 SECTILE_WORDS(Conv2dPrologueWords, Conv2dConstants, CONV2D_PROLOGUE_WORDS);

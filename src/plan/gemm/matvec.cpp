@@ -31,7 +31,7 @@ constexpr Row kTable[] = {
     {.skinny = 16, .rows = 4, .lanes = 32, .rounds = 1, .lanes_across = 16, .rounds_across = 4},
 };
 // clang-format on
-constexpr std::uint32_t kMostThin = 16;
+constexpr std::uint32_t kMostSkinny = 16;
 
 // A is the skinny operand, otherwise B is.
 bool skinny_a(const GemmContext& c) { return c.gemm.m <= c.gemm.n; }
@@ -60,9 +60,9 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.width_a = c.width_a;
   d.width_b = c.width_b;
   auto& run = side_a ? d.width_b : d.width_a;
-  if (!along && r.skinny == kMostThin) run = std::min(run, 4u);
-  auto& thin_run = side_a ? d.width_a : d.width_b;
-  thin_run = std::min(thin_run, 8u);
+  if (!along && r.skinny == kMostSkinny) run = std::min(run, 4u);
+  auto& skinny_run = side_a ? d.width_a : d.width_b;
+  skinny_run = std::min(skinny_run, 8u);
   const std::uint32_t lanes = along ? r.lanes : r.lanes_across, rounds = along ? r.rounds : r.rounds_across;
   const std::uint32_t across = along ? kWorkgroup / lanes * r.rows : lanes * run;
   d.tile_m = side_a ? r.skinny : across;
@@ -83,21 +83,21 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.add(MATVEC_SPEC_ROUNDS, rounds);
   // The thick operand's runs of two steps, up to 16 bytes each, and a step's first ones unpacked.
   const std::uint32_t held = along ? r.rows : 1;
-  const LoadedRuns thin{.runs = (r.skinny * d.tile_k + thin_run - 1) / thin_run,
-                        .invocations = kWorkgroup,
-                        .registers = std::max(1u, thin_run * type_bytes(side_a ? c.a_type : c.b_type) / 4)};
-  registers.in_flight = 2 * rounds * held * 4 + thin.held();
+  const LoadedRuns skinny{.runs = (r.skinny * d.tile_k + skinny_run - 1) / skinny_run,
+                          .invocations = kWorkgroup,
+                          .registers = std::max(1u, skinny_run * type_bytes(side_a ? c.a_type : c.b_type) / 4)};
+  registers.in_flight = 2 * rounds * held * 4 + skinny.held();
   registers.fragments = held * 8;
   // With 16 rows the arithmetic is the limit (f32, 16x4096x4096: 56 us, 1x4096x4096: 19 us; NVIDIA H200, driver
   // 580.159.04).
-  d.rate_permille = r.skinny == kMostThin ? 100 : 500;
+  d.rate_permille = r.skinny == kMostSkinny ? 100 : 500;
   d.splits = splits_to_fill(c, d);
   return d;
 }
 
 bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   const auto skinny = std::min(c.gemm.m, c.gemm.n);
-  if (skinny > kMostThin) return refusal.no("M and N are both greater than {}", kMostThin);
+  if (skinny > kMostSkinny) return refusal.no("M and N are both greater than {}", kMostSkinny);
   const auto fits = std::ranges::find_if(kTable, [&](const Row& r) { return r.skinny >= skinny; });
   const Row& r = kTable[row];
   if (r.skinny != fits->skinny)
@@ -106,8 +106,8 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   if (r.skinny == 1 && r.rows == 4 && r.lanes == 32 && !along_k(c))
     return refusal.no("the same kernel as the previous row");
   // RADV 26.1.6 spills 49 registers on navi31. matmul_simt serves these problems.
-  if (r.skinny == kMostThin && c.b_type == SECTILE_TYPE_Q4)
-    return refusal.no("does not unpack 4-bit elements for {} rows", kMostThin);
+  if (r.skinny == kMostSkinny && c.b_type == SECTILE_TYPE_Q4)
+    return refusal.no("does not unpack 4-bit elements for {} rows", kMostSkinny);
   return gemm_fits(c, make(c, row), refusal);
 }
 
@@ -131,10 +131,11 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
   const std::uint64_t subgroups = ceil_div(kWorkgroup, walk.lanes());
   walk.load(from, subgroups * rounds * (along ? r.rows : 1));
   Request skinny;
-  const std::uint32_t thin_bytes = type_bytes(side_a ? c.a_type : c.b_type), thin_run = side_a ? d.width_a : d.width_b;
-  skinny.bytes = thin_bytes * thin_run;
+  const std::uint32_t skinny_bytes = type_bytes(side_a ? c.a_type : c.b_type),
+                      skinny_run = side_a ? d.width_a : d.width_b;
+  skinny.bytes = skinny_bytes * skinny_run;
   for (std::uint32_t l = 0; l < walk.lanes(); ++l) skinny.address[l] = std::int64_t{l} * skinny.bytes;
-  walk.load(skinny, ceil_div(std::uint64_t{r.skinny} * d.tile_k, std::uint64_t{walk.lanes()} * thin_run));
+  walk.load(skinny, ceil_div(std::uint64_t{r.skinny} * d.tile_k, std::uint64_t{walk.lanes()} * skinny_run));
   Request read;
   read.bytes = run >= 4 || !along ? 16 : 4;
   for (std::uint32_t l = 0; l < walk.lanes(); ++l)

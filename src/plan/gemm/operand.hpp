@@ -1,4 +1,4 @@
-// How a product's kernels read A or B: what they may read at once, how far that reaches, and where an element lies.
+// How a GEMM's kernels read A or B: what they may read at once, how far that reaches, and where an element lies.
 #pragma once
 
 #include "gemm.hpp"
@@ -34,7 +34,7 @@ class GemmOperand {
   // All batches read the same elements.
   virtual bool shared_by_batches() const { return false; }
   // Elements between the addresses of two rows where a step begins at a later row; 0: the address stays, and the kernel
-  // is told the row.
+  // has the row as a word.
   virtual std::int64_t row_step() const { return 0; }
 };
 

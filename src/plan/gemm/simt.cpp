@@ -260,7 +260,7 @@ void count_fetch(Walk& walk, const GemmContext& c, const Side& s, const Row& r) 
     for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
       const auto [along, k] = item_of(s, r, l, samples.at(i));
       const bool active = l < fetchers;
-      // In place of what is outside an image the kernel loads its first element.
+      // In place of what is not read the kernel loads the first element.
       const std::int64_t element = std::max<std::int64_t>(s.operand->element(along, k), 0);
       from.address[l] = active ? element * bytes / (s.type == SECTILE_TYPE_Q4 ? 2 : 1) : Request::kInactive;
       to.address[l] = active ? std::int64_t{k / packed} * pitch + 4 * along : Request::kInactive;

@@ -8,9 +8,8 @@ namespace sectile::detail {
 
 namespace {
 
-// With every word that a step can have.
-constexpr GemmConstants kAll{.kEpilogue = ~0u, .kBType = SECTILE_TYPE_Q8};
-constexpr std::uint32_t kMostParameters = 2;
+constexpr GemmConstants kAll = kAllGemmWords;
+constexpr std::uint32_t kMostParameters = kMostActivationParameters;
 static_assert(size_of<GemmAddressWords>(kAll) + kMostParameters + size_of<GemmWords>(kAll) <= GEMM_MAX_WORDS);
 static_assert(size_of<GemmAddressWords>(kAll) + kMostParameters + size_of<MatmulReduceWords>(kAll) <= GEMM_MAX_WORDS);
 // Addresses and the activation's parameters are always pushed.

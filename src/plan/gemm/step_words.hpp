@@ -14,12 +14,16 @@ namespace sectile::detail {
 
 inline constexpr std::uint32_t kNoOperand = ~0u;
 
+// With every word that a step can have, but for the activation's parameters: its bits are one number.
+inline constexpr GemmConstants kAllGemmWords{.kEpilogue = ~0u, .kBType = SECTILE_TYPE_Q8};
+inline constexpr std::uint32_t kMostActivationParameters = 2;
+
 // The index of the operand with this name, or kNoOperand.
 std::uint32_t find_operand(std::span<const PlanOperand> operands, std::string_view name);
 
 // Lists are packed into it in the stream's order.
 struct StepWords {
-  static constexpr std::uint32_t kMost = 62;
+  static constexpr std::uint32_t kMost = GEMM_MOST_WORDS;
   static constexpr bool offset64 = false;
 
   Step step;

@@ -69,6 +69,26 @@ void add_shared_words(StepWords& w, const GemmContext& c, const WordParts& parts
   GemmActivationWords{.activation_parameter = parameters.word}.pack(w, constants);
 }
 
+// An operand that a step's words have the address of and that is not there. A pushed bias may be absent: its address is
+// 0.
+Result<void> check_operands(const WordParts& parts, std::span<const PlanOperand> operands) {
+  const auto has = [&](std::uint32_t bits) { return (parts.epilogue & bits) != 0; };
+  const std::pair<bool, std::string_view> wanted[] = {
+      {!parts.reduce, "a"},
+      {!parts.reduce, "b"},
+      {true, "d"},
+      {has(GEMM_EPILOGUE_C), "c"},
+      {has(GEMM_EPILOGUE_BIAS_ROW | GEMM_EPILOGUE_BIAS_COLUMN) && !has(GEMM_EPILOGUE_PUSHED), "bias"},
+      {has(GEMM_EPILOGUE_SCALE_ROW | GEMM_EPILOGUE_SCALE_COLUMN), "scale"},
+      {has(GEMM_EPILOGUE_RESIDUAL), "residual"},
+      {parts.b_scale, "b.scale"},
+      {has(GEMM_EPILOGUE_A_SCALE), "a.scale"}};
+  for (const auto& [needed, name] : wanted)
+    if (needed && find_operand(operands, name) == kNoOperand)
+      return fail(ErrorKind::missing, "operand", std::string(name), "one of the GEMM's operands");
+  return {};
+}
+
 void add_gemm_words(StepWords& w, const GemmContext& c, const WordParts& parts, std::int64_t first, OutputStrides to,
                     std::uint32_t split_k, std::uint32_t splits) {
   const Gemm& p = c.gemm;
@@ -168,6 +188,7 @@ Result<Step> reduce_step(const GemmContext& c, std::int64_t first, std::span<con
   std::uint32_t absent = GEMM_EPILOGUE_A_SCALE;
   if (c.gemm.alpha == 0) absent |= GEMM_EPILOGUE_SCALE_ROW | GEMM_EPILOGUE_SCALE_COLUMN;  // of a term that is 0
   WordParts parts{.epilogue = c.epilogue & ~absent, .b_scale = false, .reduce = true};
+  if (auto all = check_operands(parts, operands); !all) return std::unexpected(all.error());
   StepWords w;
   w.step.kernel = {d.stem, variant_of(c, d, parts, c.out_type)};
   w.step.workgroup = {d.workgroup, 1, 1};
@@ -284,6 +305,7 @@ struct Destination {
 
 Result<Step> product_step(const GemmContext& c, const GemmConfig& d, const WordParts& parts, const Destination& to,
                           std::int64_t first, std::uint64_t groups, std::span<const PlanOperand> operands) {
+  if (auto all = check_operands(parts, operands); !all) return std::unexpected(all.error());
   StepWords w;
   w.step.kernel = {d.stem, variant_of(c, d, parts, to.out_type)};
   w.step.workgroup = {d.workgroup, 1, 1};
