@@ -1,7 +1,7 @@
 // What the kernels of implicit-GEMM convolution add to a GEMM's interface (gemm/gemm.abi.h): one operand of the
-// product is not stored, but gathered from an image. im2col exists only as the address computation below.
+// GEMM is not stored, but gathered from an image. im2col exists only as the address computation below.
 //
-// The product. IMAGE_SIDE 0: A is the image and B the weights; rows are output pixels (n, p, q) of all images, columns
+// The GEMM. IMAGE_SIDE 0: A is the image and B the weights; rows are output pixels (n, p, q) of all images, columns
 // output channels of a group, and batches are groups. IMAGE_SIDE 1: B is the image and A the weights; rows are output
 // channels, columns the output pixels (p, q) of an image, and batches are images (such a step has one group).
 // TRANS_A (side 0) or TRANS_B (side 1) says along which axis the image's runs lie, as for a stored operand: along K,
@@ -46,7 +46,7 @@
 #define CONV2D_ORDER_RSC 0
 #define CONV2D_ORDER_CRS 1
 
-// How the kernels without a product are handed the weights: a problem's FilterLayout.
+// The layout of the weights in kernels that are no GEMM: a problem's FilterLayout.
 #define CONV2D_WEIGHTS_KCRS 0
 #define CONV2D_WEIGHTS_KRSC 1
 #define CONV2D_WEIGHTS_RSCK 2

@@ -14,7 +14,7 @@
 //! variant i8.prefetch.b -DI8 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=1
 //! variant i8.serial.a -DI8 -DLOOP=SERIAL -DIMAGE_SIDE=0
 //! variant i8.serial.b -DI8 -DLOOP=SERIAL -DIMAGE_SIDE=1
-// Convolution as a product on the matrix unit: matmul_coopmat, one operand of which is gathered from an image
+// Convolution as a GEMM on the matrix unit: matmul_coopmat, one operand of which is gathered from an image
 // (conv2d/conv2d.abi.h), along channels. Padding and the surplus of K become zeros where the image is loaded or staged;
 // products and stores know nothing of it.
 // A module optimized by spirv-opt has 80 to 105 KB compressed, the others 26. So f16 alone has a pipelined loop.

@@ -2,7 +2,7 @@
 //! variant f32.narrow -DNARROW -DNO_BYTES
 //! variant i8.narrow -DINTEGER -DNARROW
 // Each invocation computes one element of the result; operands are loaded from global memory one element at a time. The
-// fallback that takes every problem, and what faster kernels are compared with.
+// last resort that takes every problem, and what faster kernels are compared with.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "conv2d/conv2d_direct.abi.h"

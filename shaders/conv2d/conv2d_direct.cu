@@ -2,7 +2,7 @@
 //! variant f32.narrow
 //! variant i8.narrow -DINTEGER
 // Each invocation computes one element of the result; operands are loaded from global memory one element at a time. The
-// fallback that takes every problem, and what faster kernels are compared with.
+// last resort that takes every problem, and what faster kernels are compared with.
 #include "lib/cuda.cuh"
 #include "conv2d/conv2d_direct.abi.h"
 #include "conv2d/direct.cuh"

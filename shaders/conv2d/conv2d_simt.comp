@@ -4,7 +4,7 @@
 //! variant i8.narrow -DINTEGER -DNARROW
 //! variant i8.dot -DINTEGER -DDOT
 //! variant i8.dot.narrow -DINTEGER -DDOT -DNARROW
-// Convolution as a product: matmul_simt, one operand of which is gathered from an image (conv2d/conv2d.abi.h). Padding and
+// Convolution as a GEMM: matmul_simt, one operand of which is gathered from an image (conv2d/conv2d.abi.h). Padding and
 // the surplus of K become zeros where the image is loaded; products and stores know nothing of it.
 #version 460
 #extension GL_GOOGLE_include_directive : require

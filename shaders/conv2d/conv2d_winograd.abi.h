@@ -3,7 +3,7 @@
 // Networks", CVPR 2016). A tile of 2x2 outputs is
 //   A^T [ sum over c of (G w G^T) * (B^T x B) ] A
 // where x is the tile's 4x4 inputs of channel c, w the 3x3 filter, and * multiplies element by element: 16 products
-// where the definition has 36. Each of the 16 elements is a product of matrices, channels summed up: a matmul of 16
+// where the definition has 36. Each of the 16 elements is a product of matrices, channels summed up: a GEMM of 16
 // batches, between _input and _output.
 //   B^T = 1  0 -1  0     G = 1    0    0      A^T = 1  1  1  0
 //         0  1  1  0         1/2  1/2  1/2          0  1 -1 -1

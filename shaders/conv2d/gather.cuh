@@ -1,4 +1,4 @@
-// The image as an operand of a product (conv2d/conv2d.abi.h): where an invocation's pixels lie, and what an element of
+// The image as an operand of a GEMM (conv2d/conv2d.abi.h): where an invocation's pixels lie, and what an element of
 // the filter (a tap) adds. Include after conv2d/conv2d.cuh.
 // What belongs to a pixel is computed before the loop over K, what belongs to K once a step or once an item. Whether a
 // tap of a pixel is inside the image is one bit for each row and each column of the filter.
@@ -44,7 +44,7 @@ struct Place {
   uint taps;       // bit r: row r of the filter is inside the image; bit R + s: column s
 };
 
-// The place of a row (column) of the product, for an item that is k elements after a step's start along K.
+// The place of a row (column) of the GEMM, for an item that is k elements after a step's start along K.
 __device__ __forceinline__ Place place_of_pixel(const GemmPush& push, const Tile& t, uint pixel, uint k) {
   Place place = {kUniform != 0u ? channel_at(push, k) : 0u, 0u};
   if (kGatheredSide == 0u) {

@@ -1,4 +1,4 @@
-// The image as an operand of a product (conv2d/conv2d.abi.h): where an invocation's pixels lie, and what an element of
+// The image as an operand of a GEMM (conv2d/conv2d.abi.h): where an invocation's pixels lie, and what an element of
 // the filter (a tap) adds. Include after conv2d/conv2d.glsl; the kernel defines kGatheredSide.
 // What belongs to a pixel is computed before the loop over K, what belongs to K once a step or once an item. Whether a
 // tap of a pixel is inside the image is one bit for each row and each column of the filter.
@@ -42,7 +42,7 @@ void locate_image(Tile t) {
   image_base = add64(image_base, bytes_of(kAType, elements));
 }
 
-// The place of a row (column) of the product, for an item that is k elements after a step's start along K.
+// The place of a row (column) of the GEMM, for an item that is k elements after a step's start along K.
 Place place_of_pixel(uint pixel, uint k) {
   Place place;
   place.at = kUniform != 0u ? channel_at(k) : 0u;

@@ -60,7 +60,7 @@ struct GemmPush {
 #define GEMM_EPILOGUE_SPLIT 512     // partial sums go to scratch; matmul_reduce adds them and applies the epilogue
 #define GEMM_EPILOGUE_VECTOR_BATCHED 1024  // each batch has its own bias and scale, M (by row) or N elements apart
 // BIAS_ROW or BIAS_COLUMN is set, but there is no bias where its address is 0. The activation is none, or relu where the
-// word says so: one pipeline serves a product alone, with a bias, with relu, and with both
+// word says so: one pipeline serves a GEMM alone, with a bias, with relu, and with both
 #define GEMM_EPILOGUE_PUSHED 2048
 #define GEMM_EPILOGUE_ACTIVATION_SHIFT 12   // 4 bits: a SECTILE_ACTIVATION, or 0
 #define GEMM_EPILOGUE_ACTIVATION_LAST 65536 // the activation follows the residual

@@ -74,7 +74,8 @@ void multiply(Tile t, uint stage, uint k) {
   } while (row < kDepth);
 }
 
-// ---- the loop along K
+// ---- the loop along K. Loops over the items of both sides are written out: with a function for each
+// side NVIDIA's compiler made a slow kernel (gemm/coopmat.glsl), and int8 modules reach it as glslang leaves them.
 
 struct Fetch {
   uvec2 a, b, step_a, step_b;    // operands of the step loaded last, and the distance to the next step
@@ -82,18 +83,37 @@ struct Fetch {
 };
 
 void prefetch(uvec2 a, uvec2 b, uint k, uint left, const bool tail) {
-  prefetch_items_a(a, k, left, tail);
-  prefetch_items_b(b, k, left, tail);
+  [[unroll]] for (uint i = 0u; i < kLoadsA; ++i)
+    prefetched_a[i] = fetch_item_a(a, item_of_a(i), places_a[i], k, left, tail);
+  [[unroll]] for (uint i = 0u; i < kLoadsB; ++i)
+    prefetched_b[i] = fetch_item_b(b, item_of_b(i), places_b[i], k, left, tail);
 }
 void stage_prefetched(Tile t, uint stage, uint k, uint left, const bool tail) {
-  stage_prefetched_items_a(t, stage, k, left, tail);
-  stage_prefetched_items_b(t, stage, k, left, tail);
+  [[unroll]] for (uint i = 0u; i < kLoadsA; ++i)
+    if (has_item_a(i)) stage_item_a(t, stage, item_of_a(i), places_a[i], prefetched_a[i], k, left, tail);
+  [[unroll]] for (uint i = 0u; i < kLoadsB; ++i)
+    if (has_item_b(i)) stage_item_b(t, stage, item_of_b(i), places_b[i], prefetched_b[i], k, left, tail);
 }
-// Without a prefetch: only kFetchers invocations take part.
+// Without a prefetch: loads and stages one item at a time; only kFetchers invocations take part. Loops are tested at their
+// bottom, for lavapipe (matmul_direct.comp).
 void stage_fetched(Tile t, uvec2 a, uvec2 b, uint k, uint left) {
   if (gl_LocalInvocationID.x >= kFetchers) return;
-  stage_fetched_items_a(t, a, k, left);
-  stage_fetched_items_b(t, b, k, left);
+  uint i = 0u;
+  do {
+    Item item = item_of_a(i);
+    if (has_item_a(i)) {
+      Place place = place_of_a(t, item);
+      stage_item_a(t, 0u, item, place, fetch_item_a(a, item, place, k, left, true), k, left, true);
+    }
+  } while (++i < kLoadsA);
+  i = 0u;
+  do {
+    Item item = item_of_b(i);
+    if (has_item_b(i)) {
+      Place place = place_of_b(t, item);
+      stage_item_b(t, 0u, item, place, fetch_item_b(b, item, place, k, left, true), k, left, true);
+    }
+  } while (++i < kLoadsB);
 }
 
 // After the last full step its operands are loaded and staged once more, and not used: a branch would keep the compiler
@@ -157,8 +177,8 @@ void main() {
   uvec2 a = start_of_a(t), b = start_of_b(t);
   const uvec2 step_a = step_of_a(), step_b = step_of_b();
   if (kPrefetch != 0u) {
-    locate_items_a(t);
-    locate_items_b(t);
+    [[unroll]] for (uint i = 0u; i < kLoadsA; ++i) places_a[i] = place_of_a(t, item_of_a(i));
+    [[unroll]] for (uint i = 0u; i < kLoadsB; ++i) places_b[i] = place_of_b(t, item_of_b(i));
     uint k = t.k + full * kTileK;
     if (full != 0u) multiply_full(t, a, b, step_a, step_b, full);
     if (left != 0u) {

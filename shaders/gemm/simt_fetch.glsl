@@ -47,5 +47,15 @@ const bool kIsGatheredA = false, kIsGatheredB = false;
 #include "gemm/simt_side.glsl"
 #undef SIDE
 
-// A kernel of which an operand is gathered (GATHERED_WORDS) includes these of its own here, twice: start_of(), step_of(),
-// place_of(), fetch_item(), convert_item(), as at the end of gemm/simt_side.glsl.
+// What the loop knows of an operand. A kernel of which one is gathered (GATHERED_WORDS) has functions by these names, and
+// convert_item(). `k`: the step's first.
+#ifndef GATHERED_WORDS
+#define start_of_a(t) stored_start_a(t)
+#define start_of_b(t) stored_start_b(t)
+#define step_of_a() stored_step_a()
+#define step_of_b() stored_step_b()
+#define place_of_a(t, item) stored_place_a(t, item)
+#define place_of_b(t, item) stored_place_b(t, item)
+#define fetch_item_a(base, item, place, k, left, tail) fetch_stored_a(base, item, place, left, tail)
+#define fetch_item_b(base, item, place, k, left, tail) fetch_stored_b(base, item, place, left, tail)
+#endif

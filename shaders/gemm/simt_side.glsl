@@ -83,18 +83,9 @@ void convert_stored(Tile t, Item item, uvec4 raw, uint k, bool inside, out float
 }
 #endif
 
-#ifndef GATHERED_WORDS
-// ---- what gemm/simt_stage.glsl knows of an operand. `k`: the step's first
-
-uvec2 start_of(Tile t) { return stored_start(t); }
-uvec2 step_of() { return stored_step(); }
-Place place_of(Tile t, Item item) { return stored_place(t, item); }
-uvec4 fetch_item(uvec2 base, Item item, Place place, uint k, uint left, const bool tail) {
-  return fetch_stored(base, item, place, left, tail);
-}
-#ifndef INTEGER
+#if !defined GATHERED_WORDS && !defined INTEGER
+// `k`: the step's first.
 void convert_item(Tile t, Item item, Place place, uvec4 raw, uint k, bool inside, out float v[MAX_RUN]) {
   convert_stored(t, item, raw, k + item.k, inside, v);
 }
-#endif
 #endif

@@ -1,4 +1,4 @@
-// Loads and stages the items of one operand of matmul_simt. Included twice by gemm/simt.glsl: gemm/side.abi.h says how.
+// Stages the items of one operand of matmul_simt. Included twice by gemm/simt.glsl: gemm/side.abi.h says how.
 // `k`: the step's first; `left`: how much of K remains from there on; less than TILE_K only where `tail` is set.
 
 #ifdef INTEGER
@@ -46,26 +46,3 @@ void stage_item(Tile t, uint stage, Item item, Place place, uvec4 raw, uint k, u
 // The items of a step in flight, where there is a prefetch, and their places.
 uvec4 prefetched[kPrefetch != 0u ? kLoads : 1u];
 Place places[kPrefetch != 0u ? kLoads : 1u];
-
-void locate_items(Tile t) {
-  [[unroll]] for (uint i = 0u; i < kLoads; ++i) places[i] = place_of(t, item_of(i));
-}
-void prefetch_items(uvec2 base, uint k, uint left, const bool tail) {
-  [[unroll]] for (uint i = 0u; i < kLoads; ++i) prefetched[i] = fetch_item(base, item_of(i), places[i], k, left, tail);
-}
-void stage_prefetched_items(Tile t, uint stage, uint k, uint left, const bool tail) {
-  [[unroll]] for (uint i = 0u; i < kLoads; ++i)
-    if (has_item(i)) stage_item(t, stage, item_of(i), places[i], prefetched[i], k, left, tail);
-}
-// Without a prefetch: loads and stages one item at a time. The loop is tested at its bottom, for lavapipe
-// (matmul_direct.comp).
-void stage_fetched_items(Tile t, uvec2 base, uint k, uint left) {
-  uint i = 0u;
-  do {
-    Item item = item_of(i);
-    if (has_item(i)) {
-      Place place = place_of(t, item);
-      stage_item(t, 0u, item, place, fetch_item(base, item, place, k, left, true), k, left, true);
-    }
-  } while (++i < kLoads);
-}

@@ -61,12 +61,13 @@ void each_case(Visit visit) {
       GEMM_EPILOGUE_C,        GEMM_EPILOGUE_C_IS_D,  GEMM_EPILOGUE_BIAS_ROW, GEMM_EPILOGUE_SCALE_COLUMN,
       GEMM_EPILOGUE_RESIDUAL, GEMM_EPILOGUE_A_SCALE, GEMM_EPILOGUE_BATCHED,  GEMM_EPILOGUE_SPLIT,
       GEMM_EPILOGUE_PUSHED};
+  constexpr std::array<std::uint32_t, 3> kActivations{0, SECTILE_ACTIVATION_LEAKY_RELU, SECTILE_ACTIVATION_CLAMP};
   std::uint32_t others = 0;
   for (std::uint32_t set = 0; set < 1u << kBits.size(); ++set) {
     std::uint32_t epilogue = 0;
     for (std::size_t i = 0; i < kBits.size(); ++i)
       if ((set >> i & 1) != 0) epilogue |= static_cast<std::uint32_t>(kBits.at(i));
-    for (const std::uint32_t activation : {0, SECTILE_ACTIVATION_LEAKY_RELU, SECTILE_ACTIVATION_CLAMP})
+    for (const std::uint32_t activation : kActivations)
       for (int more = 0; more < 5; ++more) {
         others = (others + 1) % 24;
         visit(Constants{.kEpilogue = epilogue | activation << GEMM_EPILOGUE_ACTIVATION_SHIFT,

@@ -1,5 +1,5 @@
 // Winograd's F(2x2, 3x3), whose steps shaders/conv2d/conv2d_winograd.abi.h describes: the filters and the image are
-// transformed into scratch, a matmul of 16 batches multiplies them there, and its sums are transformed to the result.
+// transformed into scratch, a GEMM of 16 batches multiplies them there, and its sums are transformed to the result.
 #include "winograd.hpp"
 #include "cost.hpp"
 #include "direct_kernels.hpp"

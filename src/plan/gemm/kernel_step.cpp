@@ -12,7 +12,7 @@ namespace {
 bool is_narrow(std::uint32_t type, std::uint32_t width) { return width * type_bytes(type) < 4; }
 bool is_half(std::uint32_t type) { return type == SECTILE_TYPE_F16 || type == SECTILE_TYPE_BF16; }
 
-// The kernels are told the enumeration's numbers.
+// The kernels know the enumeration by its numbers.
 static_assert(static_cast<int>(Activation::relu) == SECTILE_ACTIVATION_RELU);
 static_assert(static_cast<int>(Activation::silu) == SECTILE_ACTIVATION_SILU);
 static_assert(static_cast<int>(Activation::leaky_relu) == SECTILE_ACTIVATION_LEAKY_RELU);

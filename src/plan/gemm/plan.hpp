@@ -18,7 +18,7 @@ void explain_gemm(const GemmContext& c, const GemmStrategy& s, std::uint32_t row
 
 // Why no row of the matrix unit's kernels is chosen: the most frequent refusal, or that another kernel costs less.
 std::string gemm_unit_refusal(const Gemm& gemm, const DeviceProfile& profile);
-// The same of a plan whose only product is this GEMM. Empty where the unit has no use: f32, K = 0, and few rows, which
+// The same of a plan whose only GEMM is this one. Empty where the unit has no use: f32, K = 0, and few rows, which
 // matvec computes on every device.
 std::string gemm_unit_refusal(const Gemm& gemm, const Plan& plan, const DeviceProfile& profile);
 

@@ -296,7 +296,7 @@ std::uint64_t gemm_tail_tiles(const GemmContext& c, const GemmConfig& d) noexcep
 
 namespace {
 
-// Where a product's results or partial sums go.
+// Where a GEMM's results or partial sums go.
 struct Destination {
   OutputStrides into;
   std::uint32_t out_type = 0, operand = 0;
