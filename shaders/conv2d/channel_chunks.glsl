@@ -1,7 +1,8 @@
 // How conv2d_coopmat loads chunks of an image that is contiguous along channels. Include after
 // gemm/coopmat_fetch.glsl and conv2d/gather.glsl; conv2d/pixel_chunks.glsl has the same functions.
 
-const uint kImageLoads = kGatheredSide == 0u ? kLoadsA : kLoadsB, kImageChunks = kGatheredSide == 0u ? kChunksA : kChunksB;
+const uint kImageLoads = kGatheredSide == 0u ? kLoadsA : kLoadsB;
+const uint kImageChunks = kGatheredSide == 0u ? kChunksA : kChunksB;
 const uint kImageLines = kGatheredSide == 0u ? kLinesA : kLinesB;
 const bool kRawImage = kImageType == kType && kPrologue == 0u;
 const uint kTapsOfChunk = kUniform != 0u ? 1u : kChunkElements / kImageWidth;

@@ -11,22 +11,22 @@
 // K is a flattened filter: ORDER_RSC k = (r * S + s) * C + c, ORDER_CRS k = (c * R + r) * S + s; C counts the group's.
 // Element (n, y, x, c) of the image is, in elements from the batch's address:
 //   n * image pitch + c / BLOCK * (H * W * pixel pitch) + c % BLOCK + (y * W + x) * pixel pitch
-// with n = 0 on side 1, where the batch's address is the image's (FLATTENED_BATCH: n counts from the image of the tile's first
-// column); BLOCK 0: the channels are one block (NHWC).
+// with n = 0 on side 1, where the batch's address is the image's (FLATTENED_BATCH: n counts from the image of the
+// tile's first column); BLOCK 0: the channels are one block (NHWC).
 // Pixel (p, q) reads y = p * stride_h - pad_top + r * dilation_h and x likewise; outside 0..H-1, 0..W-1 the value is 0.
 //
 // With PROLOGUE bits the addresses of x.scale and x.bias (CONV2D_PROLOGUE_WORDS) follow a GEMM's; such a step has no
 // a.scale. On side 0 a group's values begin at element batch * C of both. CONV2D_GATHER_WORDS follow a GEMM's words.
-// UNIFORM 1: ORDER_RSC, C is a multiple of TILE_K and TILE_K of BLOCK, so a step of K lies in one element of the filter.
-// FLATTENED_BATCH 1 (with IMAGE_SIDE 1 and EPILOGUE_BATCHED): the columns of all images are one matrix's, N to an image, so that
-// a tile may have columns of several images. The batch strides are those of images.
+// UNIFORM 1: ORDER_RSC, C is a multiple of TILE_K and TILE_K of BLOCK, so a step of K lies in one element of the
+// filter. FLATTENED_BATCH 1 (with IMAGE_SIDE 1 and EPILOGUE_BATCHED): the columns of all images are one matrix's, N to
+// an image, so that a tile may have columns of several images. The batch strides are those of images.
 // R + S is at most 32: an invocation keeps one bit for each row and each column of the filter.
-// Offsets: the image that has the tile's first row (FLATTENED_BATCH: column) is addressed in 64 bits (side 1 otherwise: the
-// batch's image, with all bits of the batch stride). From there on, all that a tile may read of the image lies less
-// than 2^31 bytes further: on side 0 the images of TILE_M rows, with FLATTENED_BATCH those of TILE_N columns, otherwise one
-// image. With FLATTENED_BATCH so do the results, C, the residual and partial sums, and N * batches is less than 2^31.
-// Variants: conv2d_simt has matmul_simt's; conv2d_coopmat has matmul_coopmat's (no pipelined-l2: it prefetches stored
-// operands) with ".a" (IMAGE_SIDE 0), ".b" or ".p" (conv2d_coopmat.abi.h) after it, "f16.pipelined.a".
+// Offsets: the image that has the tile's first row (FLATTENED_BATCH: column) is addressed in 64 bits (side 1 otherwise:
+// the batch's image, with all bits of the batch stride). From there on, all that a tile may read of the image lies less
+// than 2^31 bytes further: on side 0 the images of TILE_M rows, with FLATTENED_BATCH those of TILE_N columns, otherwise
+// one image. With FLATTENED_BATCH so do the results, C, the residual and partial sums, and N * batches is less than
+// 2^31. Variants: conv2d_simt has matmul_simt's; conv2d_coopmat has matmul_coopmat's (no pipelined-l2: it prefetches
+// stored operands) with ".a" (IMAGE_SIDE 0), ".b" or ".p" (conv2d_coopmat.abi.h) after it, "f16.pipelined.a".
 // Divisions are of numbers below 2^31: (umulhi(n, multiplier) + n) >> shift (FastDivision in the planner).
 #ifndef SECTILE_CONV2D_ABI_H
 #define SECTILE_CONV2D_ABI_H

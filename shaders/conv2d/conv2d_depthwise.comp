@@ -65,7 +65,7 @@ void load_weights(uint k, uint r) {
 // Column x of the image's row whose first pixel is number `row`; zeros outside the image, for which the image's first
 // elements are loaded, which always exist.
 void load_column(uvec2 image, uint row, uint x) {
-  bool inside = x < size_w();        // what lies before the image wraps to large numbers
+  bool inside = x < size_w();        // modulo 2^32: large above or left of the image
   [[unroll]] for (uint e = 0u; e < kChannels; e += kWidthA) {
     uint at = (row + x) * x_pitch() + channel[e] * (kBlock == 0u ? 1u : size_h() * size_w() * x_pitch());
     uvec4 raw = load_raw(image, inside ? run_at(kAType, at) : 0u, run_bytes(kAType, kWidthA));

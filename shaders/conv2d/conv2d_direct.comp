@@ -108,7 +108,7 @@ acc_t convolved(Output o) {
     uint y = top + r * dilation().x, s = 0u;
     do {
       uint x = left + s * dilation().y, c = 0u;
-      if (y >= size_h() || x >= size_w()) continue;   // what lies before the image wraps to large numbers
+      if (y >= size_h() || x >= size_w()) continue;   // modulo 2^32: large above or left of the image
       do {
         uvec2 at = sum(image, element_of(kBlock, first + c, y, x, size_h(), size_w(), x_pitch()));
         acc = plus_product(input_element(at, first + c), weight_element(weight_of(o.k, c, r, s), o.k), acc);

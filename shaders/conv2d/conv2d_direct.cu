@@ -91,7 +91,7 @@ __device__ __forceinline__ acc_t convolved(const GemmPush& push, const Output& o
 #pragma unroll 1
     for (uint s = 0u; s < kS; ++s) {
       const uint x = left + s * dilation(push).y;
-      if (y >= size_h(push) || x >= size_w(push)) continue;   // what lies before the image wraps to large numbers
+      if (y >= size_h(push) || x >= size_w(push)) continue;   // modulo 2^32: large above or left of the image
 #pragma unroll 1
       for (uint c = 0u; c < group_inputs(push); ++c) {
         const uint64 at = image + element_of(kBlock, first + c, y, x, size_h(push), size_w(push), x_pitch(push));

@@ -6,10 +6,13 @@
 constexpr uint kFilterOrder = sectile_constant(CONV2D_SPEC_ORDER, CONV2D_ORDER_RSC);
 constexpr uint kUniform = sectile_constant(CONV2D_SPEC_UNIFORM, 0u);
 
-constexpr uint kImageType = kGatheredSide == 0u ? kAType : kBType, kImageWidth = kGatheredSide == 0u ? kWidthA : kWidthB;
+constexpr uint kImageType = kGatheredSide == 0u ? kAType : kBType;
+constexpr uint kImageWidth = kGatheredSide == 0u ? kWidthA : kWidthB;
 constexpr bool kImageAlongK = kGatheredSide == 0u ? kTransA == 0u : kTransB != 0u;      // runs lie along channels
 
-__device__ __forceinline__ uint pixel_pitch(const GemmPush& push) { return kGatheredSide == 0u ? lda(push) : ldb(push); }
+__device__ __forceinline__ uint pixel_pitch(const GemmPush& push) {
+  return kGatheredSide == 0u ? lda(push) : ldb(push);
+}
 
 // The image that has a pixel, counted over all, on side 0.
 __device__ __forceinline__ uint image_of_pixel(const GemmPush& push, uint pixel) {
@@ -61,7 +64,7 @@ __device__ __forceinline__ Place place_of_pixel(const GemmPush& push, const Tile
   const uint y = p * filter_stride(push).x - padding(push).x;
   const uint x = q * filter_stride(push).y - padding(push).y;
   place.at += (y * size_w(push) + x) * pixel_pitch(push);
-  // What lies before the image wraps to large numbers.
+  // y and x are modulo 2^32: above the image and left of it they are large.
 #pragma unroll
   for (uint r = 0u; r < kR; ++r)
     place.taps |= y + r * dilation(push).x < size_h(push) ? 1u << r : 0u;

@@ -61,7 +61,7 @@ Place place_of_pixel(uint pixel, uint k) {
   uint y = p * stride.x - pad.x, x = q * stride.y - pad.y;
   place.at += (y * size_w() + x) * pixel_pitch();
   place.taps = 0u;
-  // What lies before the image wraps to large numbers.
+  // y and x are modulo 2^32: above the image and left of it they are large.
   [[unroll]] for (uint r = 0u; r < kR; ++r) place.taps |= y + r * step.x < size_h() ? 1u << r : 0u;
   [[unroll]] for (uint s = 0u; s < kS; ++s) place.taps |= x + s * step.y < size_w() ? 1u << (kR + s) : 0u;
   return place;

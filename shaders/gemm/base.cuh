@@ -3,7 +3,8 @@
 // Include after lib/cuda.cuh. INTEGER (from the variant): int8 products with int accumulators. Every CUDA device has
 // 1-byte and 2-byte accesses, so the "narrow" variants that plans name are the same code as the others.
 // A kernel that is no GEMM defines OWN_WORDS, its list; one with further operands EXTRA_ADDRESS_WORDS; one of which an
-// operand is gathered GATHERED_WORDS, kFlattenedBatch and BATCH_OF_COLUMN(n); one that has more words MAX_WORDS GEMM_MOST_WORDS.
+// operand is gathered GATHERED_WORDS, kFlattenedBatch and BATCH_OF_COLUMN(n); one that has more words MAX_WORDS
+// GEMM_MOST_WORDS.
 #include "gemm/gemm.abi.h"
 #include "lib/numbers.cuh"
 #include "lib/words.abi.h"

@@ -2,7 +2,8 @@
 // addresses, runs. gemm/gemm.glsl has the rest of a GEMM.
 // NARROW and NO_BYTES (from the variant): see numbers.glsl. INTEGER: int8 products with int accumulators.
 // A kernel that is no GEMM defines OWN_WORDS, its list; one with further operands EXTRA_ADDRESS_WORDS; one of which an
-// operand is gathered GATHERED_WORDS, kFlattenedBatch and BATCH_OF_COLUMN(n); one that has more words MAX_WORDS GEMM_MOST_WORDS.
+// operand is gathered GATHERED_WORDS, kFlattenedBatch and BATCH_OF_COLUMN(n); one that has more words MAX_WORDS
+// GEMM_MOST_WORDS.
 #include "gemm/gemm.abi.h"
 #include "lib/numbers.glsl"
 #include "lib/words.abi.h"

@@ -1,5 +1,5 @@
-// What the kernels of a GEMM share: the push struct, the words in it, and the constants that describe the problem. Kernels
-// whose results have a GEMM's epilogue share the first two lists of words.
+// What the kernels of a GEMM share: the push struct, the words in it, and the constants that describe the problem.
+// Kernels whose results have a GEMM's epilogue share the first two lists of words.
 //
 // The addresses of a, b and d come first. A split-K step that writes partial sums has the scratch buffer's address in
 // d. The stream of words follows, in lists that lib/words.abi.h makes accessors of:
@@ -8,9 +8,9 @@
 //   GEMM_ACTIVATION_WORDS
 //   OWN_WORDS                   the kernel's: GEMM_WORDS, unless it is no GEMM
 //   GATHERED_WORDS              of an operand that is gathered; only where the kernel has one
-// A word is there only where the constants say that the problem has it. The first GEMM_PUSH_WORDS words are pushed; word
-// k after them is specialization constant GEMM_SPEC_WORD0 + k - 26. Addresses and the activation's parameters are always
-// pushed. Row offsets are computed in 64 bits; offsets inside a workgroup's tile in 32.
+// A word is there only where the constants say that the problem has it. The first GEMM_PUSH_WORDS words are pushed;
+// word k after them is specialization constant GEMM_SPEC_WORD0 + k - 26. Addresses and the activation's parameters are
+// always pushed. Row offsets are computed in 64 bits; offsets inside a workgroup's tile in 32.
 //
 // Workgroup order, fastest to slowest: tiles along N, tiles along M, splits, batches. With GROUP_M > 1, GROUP_M tiles
 // along M form a group: the tiles of a group at one N come before those at the next N, so that neighbouring workgroups
@@ -59,8 +59,8 @@ struct GemmPush {
 #define GEMM_EPILOGUE_BATCHED 256
 #define GEMM_EPILOGUE_SPLIT 512     // partial sums go to scratch; matmul_reduce adds them and applies the epilogue
 #define GEMM_EPILOGUE_VECTOR_BATCHED 1024  // each batch has its own bias and scale, M (by row) or N elements apart
-// BIAS_ROW or BIAS_COLUMN is set, but there is no bias where its address is 0. The activation is none, or relu where the
-// word says so: one pipeline serves a GEMM alone, with a bias, with relu, and with both
+// BIAS_ROW or BIAS_COLUMN is set, but there is no bias where its address is 0. The activation is none, or relu where
+// the word says so: one pipeline serves a GEMM alone, with a bias, with relu, and with both
 #define GEMM_EPILOGUE_PUSHED 2048
 #define GEMM_EPILOGUE_ACTIVATION_SHIFT 12   // 4 bits: a SECTILE_ACTIVATION, or 0
 #define GEMM_EPILOGUE_ACTIVATION_LAST 65536 // the activation follows the residual
@@ -72,8 +72,8 @@ struct GemmPush {
 #define GEMM_ACTIVATION ((kEpilogue >> GEMM_EPILOGUE_ACTIVATION_SHIFT) & 15u)
 #define GEMM_ACTIVATION_PARAMETERS SECTILE_ACTIVATION_PARAMETERS(GEMM_ACTIVATION)
 
-// b.scale is a quantized B's: Q8 is int8 times b.scale[n], f32; Q4 is (4 bits - 8) times b.scale[n][k / 32], f16, stored
-// as N x K.
+// b.scale is a quantized B's: Q8 is int8 times b.scale[n], f32; Q4 is (4 bits - 8) times b.scale[n][k / 32], f16,
+// stored as N x K.
 #define GEMM_ADDRESS_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                          \
   WORD_IF(address, c_address, stream, GEMM_HAS(GEMM_EPILOGUE_C), 0)                                                 \
   WORD_IF(address, bias_address, c_address, GEMM_HAS(GEMM_EPILOGUE_BIAS_ROW | GEMM_EPILOGUE_BIAS_COLUMN), 0)        \
@@ -88,8 +88,8 @@ struct GemmPush {
 #define GEMM_ACTIVATION_WORDS(WORD, WORD_IF, WORDS, WORDS_IF) \
   WORDS(uint, activation_parameter, operands, GEMM_ACTIVATION_PARAMETERS)
 
-// ld*: elements from row to row. *_batch: elements from batch to batch. K of a split is a multiple of the kernel's K step;
-// split s starts at k = s * split_k.
+// ld*: elements from row to row. *_batch: elements from batch to batch. K of a split is a multiple of the kernel's K
+// step; split s starts at k = s * split_k.
 #define GEMM_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                              \
   WORD(uint, size_m, activation)                                                                                \
   WORD(uint, size_n, size_m)                                                                                    \

@@ -1,5 +1,5 @@
-// The loop of matmul_simt over steps of K: loads, products, store. Include after gemm/simt_fetch.cuh, and (GATHERED_WORDS)
-// the kernel's own fetch.
+// The loop of matmul_simt over steps of K: loads, products, store. Include after gemm/simt_fetch.cuh, and
+// (GATHERED_WORDS) the kernel's own fetch.
 
 #define SIDE(a, b) a
 #include "gemm/simt_stage.cuh"

@@ -1,5 +1,5 @@
-// The loop of matmul_simt over steps of K: loads, products, store. Include after gemm/simt_fetch.glsl, and (GATHERED_WORDS)
-// the kernel's own fetch.
+// The loop of matmul_simt over steps of K: loads, products, store. Include after gemm/simt_fetch.glsl, and
+// (GATHERED_WORDS) the kernel's own fetch.
 
 #define SIDE(a, b) a
 #include "gemm/simt_stage.glsl"
@@ -94,8 +94,8 @@ void stage_prefetched(Tile t, uint stage, uint k, uint left, const bool tail) {
   [[unroll]] for (uint i = 0u; i < kLoadsB; ++i)
     if (has_item_b(i)) stage_item_b(t, stage, item_of_b(i), places_b[i], prefetched_b[i], k, left, tail);
 }
-// Without a prefetch: loads and stages one item at a time; only kFetchers invocations take part. Loops are tested at their
-// bottom, for lavapipe (matmul_direct.comp).
+// Without a prefetch: loads and stages one item at a time; only kFetchers invocations take part. Loops are tested at
+// their bottom, for lavapipe (matmul_direct.comp).
 void stage_fetched(Tile t, uvec2 a, uvec2 b, uint k, uint left) {
   if (gl_LocalInvocationID.x >= kFetchers) return;
   uint i = 0u;

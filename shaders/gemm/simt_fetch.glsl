@@ -47,8 +47,8 @@ const bool kIsGatheredA = false, kIsGatheredB = false;
 #include "gemm/simt_side.glsl"
 #undef SIDE
 
-// What the loop knows of an operand. A kernel of which one is gathered (GATHERED_WORDS) has functions by these names, and
-// convert_item(). `k`: the step's first.
+// What the loop knows of an operand. A kernel of which one is gathered (GATHERED_WORDS) has functions by these names,
+// and convert_item(). `k`: the step's first.
 #ifndef GATHERED_WORDS
 #define start_of_a(t) stored_start_a(t)
 #define start_of_b(t) stored_start_b(t)

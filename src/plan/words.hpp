@@ -10,6 +10,8 @@
 // `Constants` has the specialization constants that conditions and counts name (NoConstants: they name none).
 #pragma once
 
+#include "strategy.hpp"
+
 #include <array>
 #include <bit>
 #include <concepts>
@@ -38,6 +40,14 @@ template <class Sink>
 concept WordSink = requires(Sink& sink) {
   sink.add(std::uint32_t{});
   { sink.offset64 } -> std::convertible_to<bool>;  // strides take two words
+};
+
+// A sink for a list without addresses.
+template <std::size_t kMost>
+struct WordList {
+  FixedList<std::uint32_t, kMost> list;
+  bool offset64 = false;
+  void add(std::uint32_t word) { list.add(word); }
 };
 
 struct UintWord {

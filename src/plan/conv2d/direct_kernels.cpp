@@ -36,10 +36,6 @@ static_assert(kShared + size_of<Conv2dWinogradInputWords>(kAll) <= GEMM_MOST_WOR
 static_assert(kShared + size_of<Conv2dWinogradOutputWords>(kAll) <= GEMM_MAX_WORDS);
 static_assert(kShared + size_of<Conv2dWinogradFilterWords>(kAll) <= GEMM_MAX_WORDS);
 
-U16x2 pair(std::int64_t vertical, std::int64_t horizontal) {
-  return {static_cast<std::uint32_t>(vertical), static_cast<std::uint32_t>(horizontal)};
-}
-
 }  // namespace
 
 bool narrow_accesses_fit(const Conv2dContext& c, const DirectConfig& d, Refusal& refusal) {
@@ -156,9 +152,9 @@ Result<Step> direct_step(const Conv2dContext& c, const DirectConfig& d) {
                              .size_h = number(p.h),
                              .size_w = number(p.w),
                              .size_q = number(c.out.width),
-                             .padding = pair(p.pad_top, p.pad_left),
-                             .filter_stride = pair(p.stride_h, p.stride_w),
-                             .dilation = pair(p.dilation_h, p.dilation_w)});
+                             .padding = u16x2(p.pad_top, p.pad_left),
+                             .filter_stride = u16x2(p.stride_h, p.stride_w),
+                             .dilation = u16x2(p.dilation_h, p.dilation_w)});
   return step.finish(c.profile, "x", "w", "y");
 }
 

@@ -10,8 +10,6 @@ namespace sectile::detail {
 
 namespace {
 
-U16x2 u16x2(std::int64_t x, std::int64_t y) { return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y)}; }
-
 static_assert(size_of<Conv2dGatherWords>({.kGatheredSide = 0}) <= GemmOperand::kMostWords &&
               size_of<Conv2dGatherWords>({.kGatheredSide = 1, .kFlattenedBatch = 1}) <= GemmOperand::kMostWords);
 
@@ -103,11 +101,7 @@ class GatheredImage final : public GatheredOperand {
   }
 
   FixedList<std::uint32_t, kMostWords> words(std::int64_t first_row) const override {
-    struct {
-      FixedList<std::uint32_t, kMostWords> list;
-      bool offset64 = false;
-      void add(std::uint32_t word) { list.add(word); }
-    } sink;
+    WordList<kMostWords> sink;
     Conv2dGatherWords{.size_h = static_cast<std::uint32_t>(p_.h),
                       .size_w = static_cast<std::uint32_t>(p_.w),
                       .padding = u16x2(p_.pad_top, p_.pad_left),

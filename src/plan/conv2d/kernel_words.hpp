@@ -13,6 +13,11 @@
 
 namespace sectile::detail {
 
+// Two numbers of at most 16 bits: vertical, horizontal.
+constexpr U16x2 u16x2(std::int64_t x, std::int64_t y) {
+  return {static_cast<std::uint32_t>(x), static_cast<std::uint32_t>(y)};
+}
+
 // The specialization constants that conditions name.
 struct Conv2dConstants {
   std::uint32_t kPrologue = 0, kGatheredSide = 0, kFlattenedBatch = 0;

@@ -234,7 +234,7 @@ struct Transforms {
                                          .reserved_3 = stride(0),
                                          .size_h = number(p.h),
                                          .size_w = number(p.w),
-                                         .padding = U16x2{number(p.pad_top), number(p.pad_left)}};
+                                         .padding = u16x2(p.pad_top, p.pad_left)};
     add(d, static_cast<std::uint64_t>(z.inputs * z.tiles) / d.widths.a, slices, v.name, words, gemm.pre_steps);
   }
 

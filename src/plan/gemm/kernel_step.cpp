@@ -23,18 +23,7 @@ static_assert(static_cast<int>(Activation::tanh) == SECTILE_ACTIVATION_TANH);
 
 std::uint32_t type_code(DType type, WeightFormat format) noexcept {
   if (format != WeightFormat::plain) return format == WeightFormat::q4 ? SECTILE_TYPE_Q4 : SECTILE_TYPE_Q8;
-  switch (type) {
-    case DType::f16:
-      return SECTILE_TYPE_F16;
-    case DType::bf16:
-      return SECTILE_TYPE_BF16;
-    case DType::i8:
-      return SECTILE_TYPE_I8;
-    case DType::i32:
-      return SECTILE_TYPE_I32;
-    default:
-      return SECTILE_TYPE_F32;
-  }
+  return type_code(type);
 }
 
 std::uint32_t epilogue_bits(const GemmEpilogue& p) noexcept {

@@ -4,6 +4,7 @@
 
 #include "gemm.hpp"
 #include "plan/refusal.hpp"
+#include "plan/type_code.hpp"
 
 #include "gemm/gemm.abi.h"
 
@@ -22,7 +23,8 @@ struct KernelTypes {
   std::uint32_t type = SECTILE_TYPE_F32, a = SECTILE_TYPE_F32, b = SECTILE_TYPE_F32, out = SECTILE_TYPE_F32;
   bool integer() const noexcept { return type == SECTILE_TYPE_I8; }
 };
-std::uint32_t type_code(DType type, WeightFormat format = WeightFormat::plain) noexcept;
+// Of stored weights.
+std::uint32_t type_code(DType type, WeightFormat format) noexcept;
 
 // Elements of an access.
 struct KernelWidths {

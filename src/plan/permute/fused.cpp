@@ -1,6 +1,7 @@
 // permute_fused: a permute with an elementwise stage. Each invocation computes a run along the destination's innermost
 // axis. It supports every problem with a stage.
 #include "fused.hpp"
+#include "plan/type_code.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -8,23 +9,6 @@
 namespace sectile::detail {
 
 namespace {
-
-std::uint32_t type_number(DType type) {
-  switch (type) {
-    case DType::f16:
-      return SECTILE_TYPE_F16;
-    case DType::bf16:
-      return SECTILE_TYPE_BF16;
-    case DType::i8:
-      return SECTILE_TYPE_I8;
-    case DType::u8:
-      return SECTILE_TYPE_U8;
-    case DType::i32:
-      return SECTILE_TYPE_I32;
-    default:
-      return SECTILE_TYPE_F32;
-  }
-}
 
 std::int64_t stride_of(const Nest& nest, FusedSide side, int a) {
   const auto& axis = nest.axis[static_cast<std::size_t>(a)];
@@ -236,8 +220,8 @@ std::uint32_t fused_stage(const Nest& nest, int axis_s, int axis_d) {
 }
 
 void add_fused_constants(PermuteConfig& config, const Nest& nest, const FusedWidths& widths) {
-  config.add_constant(PERMUTE_FUSED_SPEC_TYPE, type_number(nest.stage.type));
-  config.add_constant(PERMUTE_FUSED_SPEC_OUT, type_number(nest.stage.out));
+  config.add_constant(PERMUTE_FUSED_SPEC_TYPE, type_code(nest.stage.type));
+  config.add_constant(PERMUTE_FUSED_SPEC_OUT, type_code(nest.stage.out));
   config.add_constant(PERMUTE_FUSED_SPEC_STAGE, config.stage);
   config.add_constant(PERMUTE_FUSED_SPEC_LOAD, widths.load);
   config.add_constant(PERMUTE_FUSED_SPEC_STORE, widths.store);

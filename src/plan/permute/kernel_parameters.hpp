@@ -69,11 +69,7 @@ struct PermuteConfig {
   // The kernel's own words. `offset64` is set before.
   template <class Words>
   void set_own(const Words& words) {
-    struct {
-      FixedList<std::uint32_t, 16> list;
-      bool offset64;
-      void add(std::uint32_t word) { list.add(word); }
-    } sink{{}, offset64};
+    WordList<16> sink{{}, offset64};
     words.pack(sink);
     own = sink.list;
   }
