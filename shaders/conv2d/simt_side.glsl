@@ -21,6 +21,6 @@ uvec4 fetch_item(uvec2 base, Item item, Place place, uint k, uint left, const bo
 #ifndef INTEGER
 void convert_item(Tile t, Item item, Place place, uvec4 raw, uint k, bool inside, out float v[MAX_RUN]) {
   if (kIsGathered) convert_image_item(t, item, place, raw, k, inside, v);
-  else convert_stored(t, item, raw, k + item.k, inside, v);
+  else SIDE(convert_a(raw, k + item.k, inside, v), convert_b(raw, k + item.k, across_of(t, item), inside, v));
 }
 #endif

@@ -75,17 +75,3 @@ uvec4 fetch_stored(uvec2 base, Item item, uint at, uint left, const bool tail) {
   return load_raw(base, !tail || item.k < left ? run_at(kSideType, at) : 0u, run_bytes(kSideType, kWidth));
 #endif
 }
-#ifndef INTEGER
-// Converts an item. `k`: the item's, in all of K. A has a scale along K, B has quantized formats: convert_a() and
-// convert_b() differ.
-void convert_stored(Tile t, Item item, uvec4 raw, uint k, bool inside, out float v[MAX_RUN]) {
-  SIDE(convert_a(raw, k, inside, v), convert_b(raw, k, across_of(t, item), inside, v));
-}
-#endif
-
-#if !defined GATHERED_WORDS && !defined INTEGER
-// `k`: the step's first.
-void convert_item(Tile t, Item item, Place place, uvec4 raw, uint k, bool inside, out float v[MAX_RUN]) {
-  convert_stored(t, item, raw, k + item.k, inside, v);
-}
-#endif

@@ -33,18 +33,17 @@ __device__ __forceinline__ void stage_item(const GemmPush& push, const Tile& t, 
 #else
   float v[MAX_RUN];
   convert_item(push, t, item, place, raw, k, !tail || item.k < left, v);
-  if (kAlongK) {
+  if (kAlongK || kWidth < 4u) {
 #pragma unroll
-    for (uint i = 0u; i < kWidth; ++i) staged_side[at + i * kPitch] = word_of(v[i]);
-  } else if (kWidth >= 4u) {
+    for (uint i = 0u; i < MAX_RUN; ++i)
+      if (i < kWidth) staged_side[at + i * (kAlongK ? kPitch : 1u)] = word_of(v[i]);
+    return;
+  }
 #pragma unroll
-    for (uint i = 0u; i < kWidth; i += 4u)
+  for (uint i = 0u; i < MAX_RUN; i += 4u)
+    if (i < kWidth)
       store_shared(&staged_side[at + i], 4u,
                    {{word_of(v[i]), word_of(v[i + 1u]), word_of(v[i + 2u]), word_of(v[i + 3u])}});
-  } else {
-#pragma unroll
-    for (uint i = 0u; i < kWidth; ++i) staged_side[at + i] = word_of(v[i]);
-  }
 #endif
 }
 

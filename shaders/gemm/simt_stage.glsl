@@ -1,37 +1,29 @@
 // Stages the items of one operand of matmul_simt. Included twice by gemm/simt.glsl: gemm/side.abi.h says how.
 // `k`: the step's first; `left`: how much of K remains from there on; less than TILE_K only where `tail` is set.
 
+void stage_item(Tile t, uint stage, Item item, Place place, uvec4 raw, uint k, uint left, const bool tail) {
+  uint at = stage * (kStage / 4u) + item.k / kPacked * (kPitch / 4u) + item.across / 4u, part = item.across % 4u;
 #ifdef INTEGER
-// Packs an item's words: one where runs lie along K, otherwise one for each row (column) of the run.
-ivec4 packed_item(uvec4 raw) {
-  ivec4 words;
+  // Words of workgroup memory: one where runs lie along K, otherwise one for each row (column) of the run.
   if (kAlongK) {
     uint word = kWidth == 4u   ? raw.x
                 : kWidth == 2u ? raw.x | (raw.y << 16)
                                : raw.x | (raw.y << 8) | (raw.z << 16) | (raw.w << 24);
-    words[0] = int(word);
-    return words;
+    staged_side[at][part] = int(word);
+    return;
   }
+  ivec4 words;
   [[unroll]] for (uint i = 0u; i < kWidth; ++i) {
     uvec4 byte = (raw >> (8u * i)) & 255u;
     words[i] = int(byte.x | (byte.y << 8) | (byte.z << 16) | (byte.w << 24));
   }
-  return words;
-}
-#endif
-
-void stage_item(Tile t, uint stage, Item item, Place place, uvec4 raw, uint k, uint left, const bool tail) {
-  uint at = stage * (kStage / 4u) + item.k / kPacked * (kPitch / 4u) + item.across / 4u, part = item.across % 4u;
-#ifdef INTEGER
-  ivec4 words = packed_item(raw);
-  if (kSpan == 4u) {
-    staged_side[at] = words;
-    return;
-  }
-  [[unroll]] for (uint i = 0u; i < kSpan; ++i) staged_side[at][part + i] = words[i];
+  if (kWidth == 4u) staged_side[at] = words;
+  else
+    [[unroll]] for (uint i = 0u; i < kWidth; ++i) staged_side[at][part + i] = words[i];
 #else
   float v[MAX_RUN];
-  convert_item(t, item, place, raw, k, !tail || item.k < left, v);
+  SIDE(convert_item_a(t, item, place, raw, k, !tail || item.k < left, v),
+       convert_item_b(t, item, place, raw, k, !tail || item.k < left, v));
   if (kAlongK) {
     [[unroll]] for (uint i = 0u; i < kWidth; ++i) staged_side[at + i * (kPitch / 4u)][part] = v[i];
   } else if (kWidth >= 4u) {
