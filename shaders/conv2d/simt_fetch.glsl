@@ -4,7 +4,7 @@
 // Loads an item of the image in the step that begins at k. What is outside the image or beyond K is zero bits; in its
 // place the image's first element is loaded. `left`: how much of K remains from k on; less than TILE_K only where
 // `tail` is set.
-uvec4 fetch_image(uvec2 base, Item item, Place place, uint k, uint left, const bool tail) {
+uvec4 fetch_image(uint k, Item item, Place place, uint left, const bool tail) {
   uvec4 raw = uvec4(0u);
   // With INTEGER an item has four elements along K, in one run or in several.
   const uint runs = kPacked == 1u ? 1u : kPacked / (kImageAlongK ? kImageWidth : 1u);
@@ -12,8 +12,9 @@ uvec4 fetch_image(uvec2 base, Item item, Place place, uint k, uint left, const b
     uint after = item.k + i * kImageWidth;
     Tap tap = tap_of_item(k, after);
     bool inside = has_tap(place, tap) && (!tail || after < left);
-    uint at = place.at + tap.at + (kUniform != 0u ? channel_at(i * kImageWidth) : 0u);
-    uvec4 run = load_raw(base, inside ? run_at(kImageType, at) : 0u, run_bytes(kImageType, kImageWidth));
+    uint at = kUniform != 0u && i != 0u ? channel_at(i * kImageWidth) : 0u;
+    uvec4 run = load_raw(image_base, inside ? run_at(kImageType, place.at + tap.at + at) : 0u,
+                         run_bytes(kImageType, kImageWidth));
     if (kPacked == 1u) raw = mix(uvec4(0u), run, bvec4(inside));
     else raw[i] = inside ? run.x : 0u;
   }

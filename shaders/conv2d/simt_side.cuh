@@ -12,7 +12,7 @@ __device__ __forceinline__ Place place_of(const GemmPush& push, const Tile& t, I
 __device__ __forceinline__ uvec4 fetch_item(const GemmPush& push, uint64 base, Item item, Place place, uint k,
                                             uint left, const bool tail) {
   if (kIsGathered) return fetch_image(push, base, item, place, k, left, tail);
-  return fetch_stored(push, base, item, place.at, left, tail);
+  return fetch_stored(push, base, place.at, item.k, left, tail);
 }
 #ifndef INTEGER
 __device__ __forceinline__ void convert_item(const GemmPush& push, const Tile& t, Item item, Place place,

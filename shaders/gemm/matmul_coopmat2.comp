@@ -48,7 +48,8 @@ float finish(const in uint row, const in uint column, const in float sum, const 
   if (m >= size_m() || n >= size_n()) return sum;
   float c = (kHasC | kHasCIsD) != 0u ? load_out(c_at, row * (kHasC != 0u ? ldc() : ldd()) + column) : 0.0;
   float other = kHasResidual != 0u ? load_out(residual_at, row * ldr() + column) : 0.0;
-  Target vectors;                // vectors of all batches: from the push constants, so that nothing holds their addresses
+  // Vectors of all batches: from the push constants, so that nothing holds their addresses.
+  Target vectors;
   vectors.bias = kVectorBatched ? bias : bias_address();
   vectors.scale = kVectorBatched ? scale : scale_address();
   float v = finished_float(vectors, sum, m, n, c, other);

@@ -46,8 +46,8 @@ void main() {
   uint last_m = size_m() - 1u, last_n = size_n() - 1u;
   uint m = t.m + group * kRows, n = t.n + lane;
   // Base addresses are uniform in the workgroup, and what differs between lanes is a 32-bit offset: lavapipe 26.1.6
-  // corrupts its stack with 64-bit addresses that differ within a subgroup of 16 (LP_NATIVE_VECTOR_WIDTH=512). kOffset64
-  // uses addresses per invocation.
+  // corrupts its stack with 64-bit addresses that differ within a subgroup of 16 (LP_NATIVE_VECTOR_WIDTH=512).
+  // kOffset64 uses addresses per invocation.
   uint base_m = kOffset64 != 0u ? min(m, last_m) : t.m, base_n = kOffset64 != 0u ? min(n, last_n) : t.n;
   uint at_a[kRows], at_b[kColumns], column[kColumns];
   [[unroll]] for (uint r = 0u; r < kRows; ++r) at_a[r] = (min(m + r, last_m) - base_m) * (kTransA == 0u ? lda() : 1u);

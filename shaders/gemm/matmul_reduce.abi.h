@@ -6,8 +6,8 @@
 
 #include "gemm/gemm.abi.h"
 
-// Reserved words are not read. A GEMM has words in their places; they stay until the next change of choices, so that plans
-// stay as they are.
+// Reserved words are not read. A GEMM has words in their places; they stay until the next change of choices, so that
+// plans stay as they are.
 #define MATMUL_REDUCE_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                     \
   WORD(uint, size_m, activation)                                                                                \
   WORD(uint, size_n, size_m)                                                                                    \

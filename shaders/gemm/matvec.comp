@@ -6,9 +6,9 @@
 //! variant i8.narrow -DINTEGER -DNARROW
 //! variant i8.subgroup -DINTEGER -DSUBGROUP
 //! variant i8.subgroup.narrow -DINTEGER -DSUBGROUP -DNARROW
-// Multiplies a skinny operand (up to 16 rows of A, or columns of B) by a thick one. The thick operand takes the time: it
-// is loaded once, in the widest runs, directly into registers. The skinny operand is staged in workgroup memory, a step
-// of K at a time ("piece").
+// Multiplies a skinny operand (up to 16 rows of A, or columns of B) by a thick one. The thick operand takes the time:
+// it is loaded once, in the widest runs, directly into registers. The skinny operand is staged in workgroup memory, a
+// step of K at a time ("piece").
 // Where the thick operand is contiguous along K, the lanes of a group divide each of its rows along K, and their
 // accumulators are added at the end, by subgroup operations (SUBGROUP: full subgroups of the required size) or through
 // workgroup memory. Where it is contiguous across K, kLanes consecutive lanes have columns of their own, and the sets
@@ -45,8 +45,8 @@ const uint kAccumulators = kAcross * kSkinny;
 #else
 #define staged4 vec4
 #endif
-// The skinny operand's piece: [row][k] where the thick operand is contiguous along K, else [k][row]; either way loads are
-// vectors. GLSL cannot load a vector from an array of words.
+// The skinny operand's piece: [row][k] where the thick operand is contiguous along K, else [k][row]; either way loads
+// are vectors. GLSL cannot load a vector from an array of words.
 shared staged4 thin4[(kSkinny * kTileK + 3u) / 4u];
 // accumulators that go through workgroup memory at a time
 const uint kBatch = kAccumulators < 16u ? kAccumulators : 16u;

@@ -6,9 +6,9 @@
 //! variant i8.narrow -DINTEGER
 //! variant i8.subgroup -DINTEGER -DSUBGROUP
 //! variant i8.subgroup.narrow -DINTEGER -DSUBGROUP
-// Multiplies a skinny operand (up to 16 rows of A, or columns of B) by a thick one. The thick operand takes the time: it
-// is loaded once, in the widest runs, directly into registers. The skinny operand is staged in workgroup memory, a step
-// of K at a time ("piece").
+// Multiplies a skinny operand (up to 16 rows of A, or columns of B) by a thick one. The thick operand takes the time:
+// it is loaded once, in the widest runs, directly into registers. The skinny operand is staged in workgroup memory, a
+// step of K at a time ("piece").
 // Where the thick operand is contiguous along K, the lanes of a group divide each of its rows along K, and their
 // accumulators are added at the end, by shuffles (SUBGROUP: full warps) or through workgroup memory. Where it is
 // contiguous across K, kLanes consecutive lanes have columns of their own, and the sets of kLanes lanes divide K.
@@ -36,8 +36,8 @@ constexpr uint kRunsPerRound = kAlongK ? kRows : 1u;                            
 constexpr uint kAcross = kAlongK ? kRows : kRun;
 constexpr uint kAccumulators = kAcross * kSkinny;
 
-// The skinny operand's piece, in words: [row][k] where the thick operand is contiguous along K, else [k][row]; either way
-// loads are vectors.
+// The skinny operand's piece, in words: [row][k] where the thick operand is contiguous along K, else [k][row]; either
+// way loads are vectors.
 constexpr uint kBatch = kAccumulators < 16u ? kAccumulators : 16u;
 SECTILE_SHARED(uint, skinny, (kSkinny * kTileK + 3u) / 4u * 4u);
 SECTILE_SHARED(uint, partial, kBatch * kWorkgroup);
@@ -95,7 +95,8 @@ __device__ __forceinline__ void fetch_skinny(const GemmPush& push, uint64 base, 
 #pragma unroll
   for (uint i = 0u; i < kSkinnyLoads; ++i) {
     const SkinnyItem item = skinny_item(i);
-    const uint from = skinny_row(push, item.row, row0), at = kSkinnyAlongK ? from * ld + item.step : item.step * ld + from;
+    const uint from = skinny_row(push, item.row, row0);
+    const uint at = kSkinnyAlongK ? from * ld + item.step : item.step * ld + from;
     prefetched_skinny[i] = load_run(kSide != 0u, base, !tail || item.step < left ? at : 0u);
   }
 }
@@ -125,7 +126,8 @@ __device__ __forceinline__ void multiply_along(const uint r, const acc_t (&x)[MA
     for (uint i = 0u; i < kRun; i += vector) {
       const uvec4 y = load_shared(&skinny[s * kTileK + step + i], vector);
 #pragma unroll
-      for (uint j = 0u; j < vector; ++j) acc[r * kSkinny + s] = plus_product(x[i + j], acc_of(y[j]), acc[r * kSkinny + s]);
+      for (uint j = 0u; j < vector; ++j)
+        acc[r * kSkinny + s] = plus_product(x[i + j], acc_of(y[j]), acc[r * kSkinny + s]);
     }
 }
 // Products of a run that lies across K, at one k.

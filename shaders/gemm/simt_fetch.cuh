@@ -47,5 +47,5 @@ using Place = uint;             // what an invocation keeps of an item from step
 #include "gemm/simt_side.cuh"
 #undef SIDE
 
-// A kernel of which an operand is gathered (GATHERED_WORDS) includes these of its own here, twice: start_of(), step_of(),
-// place_of(), fetch_item(), convert_item(), as at the end of gemm/simt_side.cuh.
+// A kernel of which an operand is gathered (GATHERED_WORDS) includes these of its own here, twice: start_of(),
+// step_of(), place_of(), fetch_item(), convert_item(), as at the end of gemm/simt_side.cuh.

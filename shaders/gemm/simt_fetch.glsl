@@ -57,9 +57,10 @@ const bool kIsGatheredA = false, kIsGatheredB = false;
 #define step_of_b() stored_step_b()
 #define place_of_a(t, item) stored_place_a(t, item)
 #define place_of_b(t, item) stored_place_b(t, item)
-#define fetch_item_a(base, item, place, k, left, tail) fetch_stored_a(base, item, place, left, tail)
-#define fetch_item_b(base, item, place, k, left, tail) fetch_stored_b(base, item, place, left, tail)
+#define fetch_item_a(base, item, place, k, left, tail) fetch_stored_a(base, place, (item).k, left, tail)
+#define fetch_item_b(base, item, place, k, left, tail) fetch_stored_b(base, place, (item).k, left, tail)
 // A has a scale along K, B has quantized formats.
-#define convert_item_a(t, item, place, raw, k, inside, v) convert_a(raw, (k) + item.k, inside, v)
-#define convert_item_b(t, item, place, raw, k, inside, v) convert_b(raw, (k) + item.k, across_of_b(t, item), inside, v)
+#define convert_item_a(t, item, place, raw, k, inside, v) convert_a(raw, (k) + (item).k, inside, v)
+#define convert_item_b(t, item, place, raw, k, inside, v) \
+  convert_b(raw, (k) + (item).k, across_of_b(t, item), inside, v)
 #endif

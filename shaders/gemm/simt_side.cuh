@@ -68,21 +68,21 @@ __device__ __forceinline__ uint stored_place(const GemmPush& push, const Tile& t
   return kAlongK ? inside * ld + item.k : item.k * ld + inside;
 }
 
-// Loads an item. `at`: its place. `left`: how much of K remains from the step's start on; less than TILE_K only where
-// `tail` is set.
-__device__ __forceinline__ uvec4 fetch_stored(const GemmPush& push, uint64 base, Item item, uint at, uint left,
+// Loads an item. `at`: its place. `k`: its first, in the step. `left`: how much of K remains from the step's start on;
+// less than TILE_K only where `tail` is set.
+__device__ __forceinline__ uvec4 fetch_stored(const GemmPush& push, uint64 base, uint at, uint k, uint left,
                                               const bool tail) {
 #ifdef INTEGER
   uvec4 raw = {};
 #pragma unroll
   for (uint i = 0u; i < (kAlongK ? 4u / kWidth : 4u); ++i) {
-    const bool inside = !tail || item.k + i * (kAlongK ? kWidth : 1u) < left;
+    const bool inside = !tail || k + i * (kAlongK ? kWidth : 1u) < left;
     const uint word = load_raw(base, inside ? at + i * (kAlongK ? kWidth : SIDE(lda(push), ldb(push))) : 0u, kWidth)[0];
     raw[i] = inside ? word : 0u;
   }
   return raw;
 #else
-  return load_raw(base, !tail || item.k < left ? run_at(kSideType, at) : 0u, run_bytes(kSideType, kWidth));
+  return load_raw(base, !tail || k < left ? run_at(kSideType, at) : 0u, run_bytes(kSideType, kWidth));
 #endif
 }
 #ifndef INTEGER
@@ -104,7 +104,7 @@ __device__ __forceinline__ Place place_of(const GemmPush& push, const Tile& t, I
 }
 __device__ __forceinline__ uvec4 fetch_item(const GemmPush& push, uint64 base, Item item, Place place, uint k,
                                             uint left, const bool tail) {
-  return fetch_stored(push, base, item, place, left, tail);
+  return fetch_stored(push, base, place, item.k, left, tail);
 }
 #ifndef INTEGER
 __device__ __forceinline__ void convert_item(const GemmPush& push, const Tile& t, Item item, Place place,

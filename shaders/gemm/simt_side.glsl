@@ -60,18 +60,18 @@ uint stored_place(Tile t, Item item) {
   return kAlongK ? inside * ld + item.k : item.k * ld + inside;
 }
 
-// Loads an item. `at`: its place. `left`: how much of K remains from the step's start on; less than TILE_K only where
-// `tail` is set.
-uvec4 fetch_stored(uvec2 base, Item item, uint at, uint left, const bool tail) {
+// Loads an item. `at`: its place. `k`: its first, in the step. `left`: how much of K remains from the step's start on;
+// less than TILE_K only where `tail` is set.
+uvec4 fetch_stored(uvec2 base, uint at, uint k, uint left, const bool tail) {
 #ifdef INTEGER
   uvec4 raw = uvec4(0u);
   [[unroll]] for (uint i = 0u; i < (kAlongK ? 4u / kWidth : 4u); ++i) {
-    bool inside = !tail || item.k + i * (kAlongK ? kWidth : 1u) < left;
+    bool inside = !tail || k + i * (kAlongK ? kWidth : 1u) < left;
     uint word = load_raw(base, inside ? at + i * (kAlongK ? kWidth : SIDE(lda(), ldb())) : 0u, kWidth).x;
     raw[i] = inside ? word : 0u;
   }
   return raw;
 #else
-  return load_raw(base, !tail || item.k < left ? run_at(kSideType, at) : 0u, run_bytes(kSideType, kWidth));
+  return load_raw(base, !tail || k < left ? run_at(kSideType, at) : 0u, run_bytes(kSideType, kWidth));
 #endif
 }
