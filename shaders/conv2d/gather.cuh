@@ -1,7 +1,10 @@
 // The image as an operand of a GEMM (conv2d/conv2d.abi.h): where an invocation's pixels lie, and what an element of
 // the filter (a tap) adds. Include after conv2d/conv2d.cuh.
 // What belongs to a pixel is computed before the loop over K, what belongs to K once a step or once an item. Whether a
-// tap of a pixel is inside the image is one bit for each row and each column of the filter.
+// tap of a pixel is outside the image is one bit for each row and each column of the filter. `pitch`: elements from a
+// pixel to the next, the operand's leading dimension.
+// The arithmetic of tap_of() and the sense of the bits differ from gather.glsl: NVRTC's order of loads and products
+// depends on both, and this one is as fast as it was (Side in gemm/simt_fetch.cuh).
 
 constexpr uint kFilterOrder = sectile_constant(CONV2D_SPEC_ORDER, CONV2D_ORDER_RSC);
 constexpr uint kUniform = sectile_constant(CONV2D_SPEC_UNIFORM, 0u);
@@ -9,10 +12,6 @@ constexpr uint kUniform = sectile_constant(CONV2D_SPEC_UNIFORM, 0u);
 constexpr uint kImageType = kGatheredSide == 0u ? kAType : kBType;
 constexpr uint kImageWidth = kGatheredSide == 0u ? kWidthA : kWidthB;
 constexpr bool kImageAlongK = kGatheredSide == 0u ? kTransA == 0u : kTransB != 0u;      // runs lie along channels
-
-__device__ __forceinline__ uint pixel_pitch(const GemmPush& push) {
-  return kGatheredSide == 0u ? lda(push) : ldb(push);
-}
 
 // The image that has a pixel, counted over all, on side 0.
 __device__ __forceinline__ uint image_of_pixel(const GemmPush& push, uint pixel) {
@@ -33,9 +32,9 @@ __device__ __forceinline__ uint64 image_base(const GemmPush& push, const Tile& t
 }
 
 // Channel c's distance from channel 0.
-__device__ __forceinline__ uint channel_at(const GemmPush& push, uint c) {
+__device__ __forceinline__ uint channel_at(const GemmPush& push, uint pitch, uint c) {
   if (kBlock == 0u) return c;
-  const uint plane = size_h(push) * size_w(push) * pixel_pitch(push);
+  const uint plane = size_h(push) * size_w(push) * pitch;
   const uint block = max(kBlock, 1u);     // NVRTC warns of a division by 0, even where nothing reaches it
   return c / block * plane + c % block;
 }
@@ -44,12 +43,12 @@ __device__ __forceinline__ uint channel_at(const GemmPush& push, uint c) {
 
 struct Place {
   uint at;         // element offset of tap (0, 0) from image_base, modulo 2^32: it may lie outside the image
-  uint taps;       // bit r: row r of the filter is inside the image; bit R + s: column s
+  uint outside;    // bit r: row r of the filter is outside the image; bit R + s: column s
 };
 
 // The place of a row (column) of the GEMM, for an item that is k elements after a step's start along K.
-__device__ __forceinline__ Place place_of_pixel(const GemmPush& push, const Tile& t, uint pixel, uint k) {
-  Place place = {kUniform != 0u ? channel_at(push, k) : 0u, 0u};
+__device__ __forceinline__ Place place_of_pixel(const GemmPush& push, const Tile& t, uint pitch, uint pixel, uint k) {
+  Place place = {kUniform != 0u ? channel_at(push, pitch, k) : 0u, 0u};
   if (kGatheredSide == 0u) {
     pixel += first_pixel(push);
     const uint image = image_of_pixel(push, pixel);
@@ -63,14 +62,14 @@ __device__ __forceinline__ Place place_of_pixel(const GemmPush& push, const Tile
   const uint p = fast_quotient(pixel, size_q_multiplier(push), division_shifts(push).y), q = pixel - p * size_q(push);
   const uint y = p * filter_stride(push).x - padding(push).x;
   const uint x = q * filter_stride(push).y - padding(push).y;
-  place.at += (y * size_w(push) + x) * pixel_pitch(push);
+  place.at += (y * size_w(push) + x) * pitch;
   // y and x are modulo 2^32: above the image and left of it they are large.
 #pragma unroll
   for (uint r = 0u; r < kR; ++r)
-    place.taps |= y + r * dilation(push).x < size_h(push) ? 1u << r : 0u;
+    if (y + r * dilation(push).x >= size_h(push)) place.outside |= 1u << r;
 #pragma unroll
   for (uint s = 0u; s < kS; ++s)
-    place.taps |= x + s * dilation(push).y < size_w(push) ? 1u << (kR + s) : 0u;
+    if (x + s * dilation(push).y >= size_w(push)) place.outside |= 1u << (kR + s);
   return place;
 }
 
@@ -78,11 +77,11 @@ __device__ __forceinline__ Place place_of_pixel(const GemmPush& push, const Tile
 
 struct Tap {
   uint at;         // distance from a pixel's tap (0, 0) and channel 0
-  uint bits;       // those of Place.taps that it needs
+  uint bits;       // its row and column, as in Place.outside
   uint c;          // channel of the group
 };
 
-__device__ __forceinline__ Tap tap_of(const GemmPush& push, uint k) {
+__device__ __forceinline__ Tap tap_of(const GemmPush& push, uint pitch, uint k) {
   uint r, s;
   Tap tap;
   if (kFilterOrder == CONV2D_ORDER_RSC) {
@@ -91,25 +90,25 @@ __device__ __forceinline__ Tap tap_of(const GemmPush& push, uint k) {
     r = rs / kS;
     s = rs - r * kS;
   } else {
-    const uint rest = k / kS;
-    s = k - rest * kS;
-    tap.c = rest / kR;
-    r = rest - tap.c * kR;
+    tap.c = k / (kR * kS);
+    const uint rs = k - tap.c * (kR * kS);
+    r = rs / kS;
+    s = rs - r * kS;
   }
-  const uint y = r * dilation(push).x, x = s * dilation(push).y;
-  tap.at = (y * size_w(push) + x) * pixel_pitch(push) + channel_at(push, tap.c);
   tap.bits = 1u << r | 1u << (kR + s);
+  const uint y = r * dilation(push).x, x = s * dilation(push).y;
+  tap.at = (y * size_w(push) + x) * pitch + channel_at(push, pitch, tap.c);
   return tap;
 }
 
 // The tap of an item that is `after` elements after a step's start k along K. If all of a step lies in one tap, it is
 // the step's, and the place has what the item adds.
-__device__ __forceinline__ Tap tap_of_item(const GemmPush& push, uint k, uint after) {
-  return tap_of(push, kUniform != 0u ? k : k + after);
+__device__ __forceinline__ Tap tap_of_item(const GemmPush& push, uint pitch, uint k, uint after) {
+  return tap_of(push, pitch, kUniform != 0u ? k : k + after);
 }
 // Channel of the group that the item's first element has.
 __device__ __forceinline__ uint channel_of_item(const Tap& tap, uint after) {
   return tap.c + (kUniform != 0u ? after : 0u);
 }
 
-__device__ __forceinline__ bool has_tap(Place place, const Tap& tap) { return (~place.taps & tap.bits) == 0u; }
+__device__ __forceinline__ bool has_tap(Place place, const Tap& tap) { return (place.outside & tap.bits) == 0u; }

@@ -1,4 +1,4 @@
-// One operand of conv2d_simt, gathered or stored. Included twice by conv2d/simt_fetch.glsl: gemm/side.abi.h says how.
+// One operand of conv2d_simt, gathered or stored. Included twice by conv2d/simt_fetch.glsl: gemm/side.glsl says how.
 // The image stays where it is from step to step, and its taps move on: in place of a step's address the loop hands
 // fetch_item() the step's first k. With both in the loop, an address and k, kernels took up to 6 % longer on the H200
 // (`bench --preset conv2d --only "f32 nchw 1x3x224x224"`).

@@ -126,10 +126,10 @@ __device__ __forceinline__ uint64 element_address(uint64 address, const uint typ
 __device__ __forceinline__ uint64 batch_address(uint64 address, const uint type, uint batch, uint64 stride) {
   return kBatched == 0u ? address : address + bytes_of(type, batch * stride);
 }
-// n / d for n below 2^31: FastDivision in the planner has the multiplier and the shift of d.
-__device__ __forceinline__ uint fast_quotient(uint n, uint multiplier, uint shift) {
-  return (__umulhi(n, multiplier) + n) >> shift;
-}
+// n / d for n below 2^31: FastDivision in the planner has the multiplier and the shift of d. A macro, so that the shift
+// is read after the product: a function's argument is read before, and NVRTC then orders all of a kernel otherwise
+// (Side in gemm/simt_fetch.cuh).
+#define fast_quotient(n, multiplier, shift) ((__umulhi(n, multiplier) + (n)) >> ((shift) & 31u))
 
 // ---- results
 

@@ -1,6 +1,6 @@
 // How matmul_coopmat loads operands from memory, and where they are staged in workgroup memory. gemm/coopmat.glsl
 // has the rest.
-#include "gemm/side.abi.h"
+#include "gemm/side.glsl"
 
 layout(constant_id = MATMUL_COOPMAT_SPEC_SUBGROUP) const uint kSubgroup = 32u;
 layout(constant_id = MATMUL_COOPMAT_SPEC_SUB_M) const uint kSubM = 64u;
@@ -80,7 +80,7 @@ void insert_run(inout uvec4 words, uvec4 raw, const uint first, const uint width
   else words[first * BYTES / 4u] |= raw.x << (8u * (first * BYTES % 4u));
 }
 
-// Names as in gemm/side.abi.h.
+// Names as in gemm/side.glsl.
 #define kLines SIDE(kLinesA, kLinesB)
 #define kChunks SIDE(kChunksA, kChunksB)
 #define kEven SIDE(kEvenA, kEvenB)

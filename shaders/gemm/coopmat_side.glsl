@@ -1,5 +1,5 @@
 // The load of one operand of matmul_coopmat that is stored as a matrix. Included twice by gemm/coopmat_fetch.glsl:
-// gemm/side.abi.h says how.
+// gemm/side.glsl says how.
 
 // Bytes are never converted: without #ifndef INTEGER half of an int8 kernel would be code that nothing reaches.
 const bool kRaw = SIDE(kAType == kType && kHasAScale == 0u, kBType == kType);

@@ -1,12 +1,84 @@
 // The loop of matmul_simt over steps of K: loads, products, store. Include after gemm/simt_fetch.cuh, and
 // (GATHERED_WORDS) the kernel's own fetch.
 
-#define SIDE(a, b) a
-#include "gemm/simt_stage.cuh"
-#undef SIDE
-#define SIDE(a, b) b
-#include "gemm/simt_stage.cuh"
-#undef SIDE
+// ---- staging. `k`: the step's first; `left`: how much of K remains from there on; less than TILE_K only where `tail`
+// is set
+
+__device__ __forceinline__ uint& staged(const Side& s, uint at) { return s.b ? staged_b[at] : staged_a[at]; }
+
+#ifdef INTEGER
+// Packs an item's words: one where runs lie along K, otherwise one for each row (column) of the run.
+__device__ __forceinline__ uvec4 packed_item(const Side& s, const uvec4& raw) {
+  uvec4 words = {};
+  if (s.along_k) {
+    words[0] = s.width == 4u   ? raw[0]
+               : s.width == 2u ? raw[0] | raw[1] << 16
+                               : raw[0] | raw[1] << 8 | raw[2] << 16 | raw[3] << 24;
+    return words;
+  }
+#pragma unroll
+  for (uint i = 0u; i < 4u; ++i)
+#pragma unroll
+    for (uint k = 0u; k < 4u; ++k)
+      if (i < s.width) words[i] |= ((raw[k] >> (8u * i)) & 255u) << (8u * k);
+  return words;
+}
+#endif
+
+__device__ __forceinline__ void stage_item(const GemmPush& push, const Tile& t, const Side& s, uint stage, Item item,
+                                           const Place& place, const uvec4& raw, uint k, uint left, const bool tail) {
+  const uint at = (stage * kDepth + item.k / kPacked) * s.pitch + item.across;
+#ifdef INTEGER
+  const uvec4 words = packed_item(s, raw);
+  if (!s.along_k && s.width == 4u) {
+    store_shared(&staged(s, at), 4u, words);
+    return;
+  }
+#pragma unroll
+  for (uint i = 0u; i < 4u; ++i)
+    if (i < s.span) staged(s, at + i) = words[i];
+#else
+  float v[MAX_RUN];
+  convert_item(push, t, s, item, place, raw, k, !tail || item.k < left, v);
+  if (s.along_k || s.width < 4u) {
+#pragma unroll
+    for (uint i = 0u; i < MAX_RUN; ++i)
+      if (i < s.width) staged(s, at + i * (s.along_k ? s.pitch : 1u)) = word_of(v[i]);
+    return;
+  }
+#pragma unroll
+  for (uint i = 0u; i < MAX_RUN; i += 4u)
+    if (i < s.width)
+      store_shared(&staged(s, at + i), 4u,
+                   {{word_of(v[i]), word_of(v[i + 1u]), word_of(v[i + 2u]), word_of(v[i + 3u])}});
+#endif
+}
+
+// places, prefetched: the items of a step in flight, where there is a prefetch.
+__device__ __forceinline__ void prefetch_items(const GemmPush& push, const Side& s, uint64 base, uint k, uint left,
+                                               const bool tail, const Place* places, uvec4* prefetched) {
+#pragma unroll
+  for (uint i = 0u; i < s.loads; ++i)
+    prefetched[i] = fetch_item(push, s, base, item_of(s, i), places[i], k, left, tail);
+}
+__device__ __forceinline__ void stage_prefetched_items(const GemmPush& push, const Tile& t, const Side& s, uint stage,
+                                                       uint k, uint left, const bool tail, const Place* places,
+                                                       const uvec4* prefetched) {
+#pragma unroll
+  for (uint i = 0u; i < s.loads; ++i)
+    if (has_item(s, i)) stage_item(push, t, s, stage, item_of(s, i), places[i], prefetched[i], k, left, tail);
+}
+// Without a prefetch: loads and stages one item at a time.
+__device__ __forceinline__ void stage_fetched_items(const GemmPush& push, const Tile& t, const Side& s, uint64 base,
+                                                    uint k, uint left) {
+#pragma unroll 1
+  for (uint i = 0u; i < s.loads; ++i) {
+    if (!has_item(s, i)) continue;
+    const Item item = item_of(s, i);
+    const Place place = place_of(push, t, s, item);
+    stage_item(push, t, s, 0u, item, place, fetch_item(push, s, base, item, place, k, left, true), k, left, true);
+  }
+}
 
 // ---- products
 
@@ -83,19 +155,14 @@ __device__ __forceinline__ void multiply(const GemmPush& push, const Tile& t, Ow
 
 // ---- the loop along K
 
-struct Fetch {
-  uint64 a, b, step_a, step_b;   // operands of the step loaded last, and the distance to the next step
-  uint k, remaining;             // that step's first k, and the full steps that are not multiplied yet
-};
-
 // Without a prefetch: one buffer, and no load in flight during the products. Only kFetchers invocations load.
 __device__ __forceinline__ void multiply_fetched(const GemmPush& push, const Tile& t, Own own, Fetch fetch,
                                                  acc_t* acc) {
 #pragma unroll 1
   for (uint k = t.k; k < t.k_end; k += kTileK) {
     if (threadIdx.x < kFetchers) {
-      stage_fetched_items_a(push, t, fetch.a, k, t.k_end - k);
-      stage_fetched_items_b(push, t, fetch.b, k, t.k_end - k);
+      stage_fetched_items(push, t, fetch.side_a, fetch.a, k, t.k_end - k);
+      stage_fetched_items(push, t, fetch.side_b, fetch.b, k, t.k_end - k);
     }
     __syncthreads();   // orders the staging of the step before its products
     multiply(push, t, own, 0u, k, acc);
@@ -121,15 +188,17 @@ __device__ __forceinline__ void multiply_prefetched(const GemmPush& push, const 
                                                     acc_t* acc) {
   uvec4 prefetched_a[kLoadsA], prefetched_b[kLoadsB];
   Place places_a[kLoadsA], places_b[kLoadsB];
-  locate_items_a(push, t, places_a);
-  locate_items_b(push, t, places_b);
+#pragma unroll
+  for (uint i = 0u; i < kLoadsA; ++i) places_a[i] = place_of(push, t, fetch.side_a, item_of(fetch.side_a, i));
+#pragma unroll
+  for (uint i = 0u; i < kLoadsB; ++i) places_b[i] = place_of(push, t, fetch.side_b, item_of(fetch.side_b, i));
   const auto prefetch = [&](uint left, const bool tail) {
-    prefetch_items_a(push, fetch.a, fetch.k, left, tail, places_a, prefetched_a);
-    prefetch_items_b(push, fetch.b, fetch.k, left, tail, places_b, prefetched_b);
+    prefetch_items(push, fetch.side_a, fetch.a, fetch.k, left, tail, places_a, prefetched_a);
+    prefetch_items(push, fetch.side_b, fetch.b, fetch.k, left, tail, places_b, prefetched_b);
   };
   const auto stage_prefetched = [&](uint stage, uint left, const bool tail) {
-    stage_prefetched_items_a(push, t, stage, fetch.k, left, tail, places_a, prefetched_a);
-    stage_prefetched_items_b(push, t, stage, fetch.k, left, tail, places_b, prefetched_b);
+    stage_prefetched_items(push, t, fetch.side_a, stage, fetch.k, left, tail, places_a, prefetched_a);
+    stage_prefetched_items(push, t, fetch.side_b, stage, fetch.k, left, tail, places_b, prefetched_b);
   };
   // Multiplies the step in `stage`, while the next step is loaded. Then the next step is staged in the other buffer, or
   // in the one there is.
@@ -181,9 +250,8 @@ __device__ __forceinline__ void multiply_tile(const GemmPush& push) {
   for (uint i = 0u; i < kRows * kColumns; ++i) acc[i] = 0;
   // Splits that start after the end of K have nothing to sum.
   if (t.k < t.k_end) {
-    const Fetch fetch = {start_of_a(push, t), start_of_b(push, t), step_of_a(push), step_of_b(push), t.k, 0u};
-    if (kPrefetch != 0u) multiply_prefetched(push, t, own, fetch, acc);
-    else multiply_fetched(push, t, own, fetch, acc);
+    if (kPrefetch != 0u) multiply_prefetched(push, t, own, first_fetch(push, t), acc);
+    else multiply_fetched(push, t, own, first_fetch(push, t), acc);
   }
 
   const Target target = target_of(push, t);

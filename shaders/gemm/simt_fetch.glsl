@@ -1,5 +1,5 @@
 // What matmul_simt loads of its operands, and how. gemm/simt.glsl has the rest. Include after gemm/epilogue.glsl.
-#include "gemm/side.abi.h"
+#include "gemm/side.glsl"
 
 layout(constant_id = MATMUL_SIMT_SPEC_ROWS) const uint kRows = 8u;
 layout(constant_id = MATMUL_SIMT_SPEC_COLUMNS) const uint kColumns = 8u;

@@ -1,5 +1,5 @@
 // One operand of matmul_simt: which invocation loads what of its tile, and the load of one that is stored as a matrix.
-// Included twice by gemm/simt_fetch.glsl: gemm/side.abi.h says how.
+// Included twice by gemm/simt_fetch.glsl: gemm/side.glsl says how.
 
 // ---- workgroup memory: [stage][k][row of A, column of B]
 

@@ -1,4 +1,4 @@
-// Stages the items of one operand of matmul_simt. Included twice by gemm/simt.glsl: gemm/side.abi.h says how.
+// Stages the items of one operand of matmul_simt. Included twice by gemm/simt.glsl: gemm/side.glsl says how.
 // `k`: the step's first; `left`: how much of K remains from there on; less than TILE_K only where `tail` is set.
 
 void stage_item(Tile t, uint stage, Item item, Place place, uvec4 raw, uint k, uint left, const bool tail) {

@@ -1,9 +1,9 @@
 // A and B are loaded alike. What is the same for both is written once, in a file that is included twice: with
-// SIDE(a, b) defined as a for A's side, and as b for B's. GLSL has no templates, and the CUDA kernels' constants are no
-// constants when they are compiled as C++ for the host (tests/emulated/kernel.hpp).
-// Left: a name in such a file. Right: what it is on A's side, and on B's. Both languages have the same names.
-#ifndef SECTILE_GEMM_SIDE_ABI_H
-#define SECTILE_GEMM_SIDE_ABI_H
+// SIDE(a, b) defined as a for A's side, and as b for B's. GLSL has no templates. CUDA has a struct for it (Side in
+// gemm/simt_fetch.cuh).
+// Left: a name in such a file. Right: what it is on A's side, and on B's.
+#ifndef SECTILE_GEMM_SIDE_GLSL
+#define SECTILE_GEMM_SIDE_GLSL
 
 #define kSideType SIDE(kAType, kBType)
 #define kWidth SIDE(kWidthA, kWidthB)
@@ -28,19 +28,12 @@
 #define places SIDE(places_a, places_b)
 #define item_of SIDE(item_of_a, item_of_b)
 #define has_item SIDE(has_item_a, has_item_b)
-#define inside_of SIDE(inside_of_a, inside_of_b)
 #define across_of SIDE(across_of_a, across_of_b)
 #define stored_place SIDE(stored_place_a, stored_place_b)
 #define fetch_stored SIDE(fetch_stored_a, fetch_stored_b)
-#define convert_stored SIDE(convert_stored_a, convert_stored_b)
 #define place_of SIDE(place_of_a, place_of_b)
 #define fetch_item SIDE(fetch_item_a, fetch_item_b)
 #define convert_item SIDE(convert_item_a, convert_item_b)
-#define packed_item SIDE(packed_item_a, packed_item_b)
 #define stage_item SIDE(stage_item_a, stage_item_b)
-#define locate_items SIDE(locate_items_a, locate_items_b)
-#define prefetch_items SIDE(prefetch_items_a, prefetch_items_b)
-#define stage_prefetched_items SIDE(stage_prefetched_items_a, stage_prefetched_items_b)
-#define stage_fetched_items SIDE(stage_fetched_items_a, stage_fetched_items_b)
 
 #endif
