@@ -268,7 +268,11 @@ bool Product::exact_epilogue(double acc_value, const EpilogueNumbers& numbers) c
 }
 
 ProductElement Product::exact_element(double result, double flushed) const noexcept {
-  return {result, flushed + flushed_part(result), true};
+  // To bf16 kernels round sums by arithmetic (rounded_sum_to_bf16 in numbers.glsl): half of a last place is added to
+  // them. Below 2^-118 that is subnormal, and a device that flushes it cuts off.
+  const bool cut_off = out == DType::bf16 && result != 0 && std::fabs(result) < 0x1p-118;
+  const double most_lost = cut_off ? std::ldexp(0.499, std::ilogb(result) - 7) : 0;
+  return {result, flushed + std::max(flushed_part(result), most_lost), true};
 }
 
 }  // namespace sectile::reference

@@ -263,6 +263,21 @@ const std::map<std::string, Fault> kFaults = {
 
 }  // namespace
 
+TEST_CASE("a sum below 2^-118 may be cut off to bf16, a larger one is rounded") {
+  const auto says = [](double power, double got) {
+    return matmul_says("matmul f32 nn 1x1x1 out=bf16", {1 + 0x1.8p-7}, {power}, {got * power});
+  };
+  for (const double power : {0x1p-119, 0x1p-125}) {
+    CAPTURE(power);
+    CHECK(says(power, 1 + 0x1p-6).empty());        // nearest, the tie to even
+    CHECK(says(power, 1 + 0x1p-7).empty());        // cut off
+    CHECK_FALSE(says(power, 1).empty());
+    CHECK_FALSE(says(power, 1 + 0x1.8p-6).empty());
+  }
+  CHECK(says(0x1p-118, 1 + 0x1p-6).empty());
+  CHECK_FALSE(says(0x1p-118, 1 + 0x1p-7).empty());
+}
+
 TEST_CASE("a product that is subnormal may be flushed, though its factors are normal") {
   const std::string text = "matmul bf16 nn 1x1x2 out=f32";
   CHECK(matmul_says(text, {-1.5, 0.5}, {0x1p-126, 0x1p-126}, {-0x1p-126}).empty());
