@@ -434,9 +434,13 @@ if(SECTILE_BUILD_FUZZERS)
     target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     add_dependencies(fuzzers ${name})
-    # Finds go to the build folder; seeds, where there are some, are tests/data/fuzz/NAME.
+    # Finds go to the build folder; seeds, where there are some, are tests/data/fuzz/NAME, or the files themselves.
+    set(seeds ${PROJECT_SOURCE_DIR}/tests/data/fuzz/${name})
+    if(name STREQUAL fuzz_device_class)
+      set(seeds ${PROJECT_SOURCE_DIR}/src/device/classes)
+    endif()
     add_test(NAME ${name} COMMAND sh ${PROJECT_SOURCE_DIR}/tests/fuzz/run.sh $<TARGET_FILE:${name}>
-      ${PROJECT_BINARY_DIR}/fuzzing ${PROJECT_SOURCE_DIR}/tests/data/fuzz/${name})
+      ${PROJECT_BINARY_DIR}/fuzzing ${seeds})
     set_tests_properties(${name} PROPERTIES LABELS fuzz)
   endforeach()
 endif()

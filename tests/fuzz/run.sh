@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs one fuzzer as a test: for 12 seconds, or as many as SECTILE_FUZZ_SECONDS says; for a minute where
+# Runs one fuzzer as a test: for 10 seconds, or as many as SECTILE_FUZZ_SECONDS says; for a minute where
 # SECTILE_THOROUGH is set. The very same program that has passed its minute before runs for some seconds more.
 # usage: run.sh FUZZER FOLDER SEEDS
 set -eu
@@ -11,7 +11,7 @@ stamp=$folder/$name/passed
 mkdir -p "$corpus" "$findings"
 [ -d "$seeds" ] || seeds=
 
-seconds=${SECTILE_FUZZ_SECONDS:-12}
+seconds=${SECTILE_FUZZ_SECONDS:-10}
 [ -z "${SECTILE_THOROUGH:-}" ] || seconds=${SECTILE_FUZZ_SECONDS:-60}
 sum=$(cksum <"$fuzzer")
 if [ -z "${SECTILE_FUZZ_SECONDS:-}${SECTILE_THOROUGH:-}" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$sum" ]; then

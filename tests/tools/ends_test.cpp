@@ -269,8 +269,8 @@ TEST_CASE("a sum below 2^-118 may be cut off to bf16, a larger one is rounded") 
   };
   for (const double power : {0x1p-119, 0x1p-125}) {
     CAPTURE(power);
-    CHECK(says(power, 1 + 0x1p-6).empty());        // nearest, the tie to even
-    CHECK(says(power, 1 + 0x1p-7).empty());        // cut off
+    CHECK(says(power, 1 + 0x1p-6).empty());  // nearest, the tie to even
+    CHECK(says(power, 1 + 0x1p-7).empty());  // cut off
     CHECK_FALSE(says(power, 1).empty());
     CHECK_FALSE(says(power, 1 + 0x1.8p-6).empty());
   }

@@ -16,7 +16,7 @@ struct Row {
   std::uint32_t groups = 1;     // invocations along M
   std::uint32_t tile_k;         // K between two updates of the addresses
   bool cpu = false;             // for CPU devices only
-  std::uint32_t rate;           // permille of the rate of 8x4; lavapipe, see cost/model.cpp
+  std::uint32_t rate;           // permille of the rate of 8x4; lavapipe, see device/classes/cpu.json
 };
 // clang-format off
 constexpr Row kTable[] = {
