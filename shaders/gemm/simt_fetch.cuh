@@ -54,7 +54,8 @@ constexpr uint kLoadGroupB = kAlongKB || kIsGatheredB ? kGroupB : kTileN / kSpan
 // otherwise: with the constants in the functions themselves, products of f16 and bf16 took 1 to 2.5 % longer on an H200
 // (driver 580.159.04, 2026-11-27, bench --preset matmul --device cuda:0), convolutions up to 3 % (--preset conv2d).
 struct Side {
-  bool b, along_k, gathered;
+  bool b;        // B, otherwise A
+  bool along_k, gathered;
   uint type, width;
   uint span, span_k, tile, load_group, items, loads, pitch;
   uint ld;       // the operand's leading dimension
