@@ -71,12 +71,12 @@
   WORD(uint, size_q, group_inputs_multiplier)                                                            \
   WORD(uint, size_q_multiplier, size_q)                                                                  \
   WORD(u8x2u16, division_shifts, size_q_multiplier)                                                      \
-  WORD_IF(uint, size_pq, division_shifts, kGatheredSide == 0u, 0)                                           \
-  WORD_IF(uint, size_pq_multiplier, size_pq, kGatheredSide == 0u, 0)                                        \
-  WORD_IF(uint64, image_pitch, size_pq_multiplier, kGatheredSide == 0u, 0)                                  \
+  WORD_IF(uint, size_pq, division_shifts, kGatheredSide == 0u, 0)                                        \
+  WORD_IF(uint, size_pq_multiplier, size_pq, kGatheredSide == 0u, 0)                                     \
+  WORD_IF(uint64, image_pitch, size_pq_multiplier, kGatheredSide == 0u, 0)                               \
   WORD(u16x2, filter_stride, image_pitch)                                                                \
   WORD(u16x2, dilation, filter_stride)                                                                   \
-  WORD_IF(uint, first_pixel, dilation, kGatheredSide == 0u, 0)                                              \
+  WORD_IF(uint, first_pixel, dilation, kGatheredSide == 0u, 0)                                           \
   WORD_IF(uint, size_n_multiplier, first_pixel, kFlattenedBatch != 0u, 0)
 
 #endif

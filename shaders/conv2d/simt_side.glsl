@@ -1,10 +1,10 @@
 // One operand of conv2d_simt, gathered or stored. Included twice by conv2d/simt_fetch.glsl: gemm/side.glsl says how.
-// The image stays where it is from step to step, and its taps move on: in place of a step's address the loop hands
-// fetch_item() the step's first k. With an address and k in the loop a kernel took 1.055 times as long, with k alone 0.97
-// (H200, driver 580.159.04, 2026-11-27: bench "conv2d f32 nchw 1x3x224x224 k=64 r=7x7 s=2 p=3 epi=bias+relu").
+// The image stays where it is from step to step, and its taps move on. So the loop hands fetch_item() the step's first
+// k in place of the step's address. With both in the loop a kernel took 1.055 times as long, with k alone 0.97 (H200,
+// driver 580.159.04, 2026-11-27: bench "conv2d f32 nchw 1x3x224x224 k=64 r=7x7 s=2 p=3 epi=bias+relu").
 
 uvec2 start_of(Tile t) {
-  if (SIDE(true, false)) locate_image(t);      // A's start is the first; whichever operand is the image's
+  if (SIDE(true, false)) locate_image(t);      // once, at A's start, which is called first
   return kIsGathered ? uvec2(t.k, 0u) : stored_start(t);
 }
 uvec2 step_of() {

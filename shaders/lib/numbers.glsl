@@ -88,7 +88,7 @@ uint rounded_to_bf16(float v) {            // a NaN stays a NaN
 // The same by arithmetic, for sums: infinities and NaNs need no test, and half of the instructions are floating point's.
 // In units of v's last place, v + 0x7f7f + (0x80 + 1 if the lowest bit that stays is set): each product is exact, so a
 // device without fma rounds alike. A float below 2^-126 is cut off, not rounded; arithmetic may take it for 0 anyway.
-// So is one below 2^-118 on a device without fma that flushes subnormals: they are what is added.
+// On a device without fma that flushes subnormals so is one below 2^-118: half of its last place is subnormal.
 uint rounded_sum_to_bf16(float v) {
   uint bits = floatBitsToUint(v);
   float power = uintBitsToFloat(bits & 0xff800000u), odd = uintBitsToFloat(bits & 0xff810000u);

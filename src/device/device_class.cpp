@@ -74,6 +74,17 @@ void for_each_number(GemmCpuCost& c, F&& visit) {
   visit("second_step", c.second_step);
 }
 
+// An object of the file, which must be there: body(inside, what) reads its keys, and others are refused.
+template <class F>
+void read_object(JsonObject& o, const char* key, F&& body) {
+  const std::string what = std::string("class.") + key;
+  const nlohmann::json* value = o.find(key);
+  if (value == nullptr) return o.fail({ErrorKind::parse, what, "not there", ""});
+  JsonObject inside(*value, what);
+  body(inside, what);
+  if (auto ok = inside.finish(); !ok) o.fail(std::move(ok.error()));
+}
+
 // The planner divides by some of them, and 0 would say that work is free.
 void read_number(JsonObject& o, const std::string& what, const char* key, std::uint32_t& number) {
   o.required(key, number);
@@ -82,34 +93,26 @@ void read_number(JsonObject& o, const std::string& what, const char* key, std::u
 
 template <class Group>
 void read_group(JsonObject& o, const char* key, Group& group) {
-  const nlohmann::json* value = o.find(key);
-  if (value == nullptr) return o.fail({ErrorKind::parse, std::string("class.") + key, "not there", ""});
-  const std::string what = std::string("class.") + key;
-  JsonObject inside(*value, what);
-  for_each_number(group, [&](const char* name, std::uint32_t& number) { read_number(inside, what, name, number); });
-  if (auto ok = inside.finish(); !ok) o.fail(std::move(ok.error()));
+  read_object(o, key, [&](JsonObject& inside, const std::string& what) {
+    for_each_number(group, [&](const char* name, std::uint32_t& number) { read_number(inside, what, name, number); });
+  });
 }
 
 void read_provenance(JsonObject& o, ClassProvenance& out) {
-  const nlohmann::json* value = o.find("provenance");
-  if (value == nullptr) return o.fail({ErrorKind::parse, "class.provenance", "not there", ""});
-  JsonObject inside(*value, "class.provenance");
-  inside.required("device", out.device);
-  inside.required("driver", out.driver);
-  inside.required("dates", out.dates);
-  inside.required("command", out.command);
-  if (auto ok = inside.finish(); !ok) o.fail(std::move(ok.error()));
+  read_object(o, "provenance", [&](JsonObject& inside, const std::string&) {
+    inside.required("device", out.device);
+    inside.required("driver", out.driver);
+    inside.required("dates", out.dates);
+    inside.required("command", out.command);
+  });
 }
 
 void read_defaults(JsonObject& o, ClassNumbers& out) {
-  const nlohmann::json* value = o.find("defaults");
-  if (value == nullptr) return o.fail({ErrorKind::parse, "class.defaults", "not there", ""});
-  const std::string what = "class.defaults";
-  JsonObject inside(*value, what);
-  read_number(inside, what, "multiprocessors", out.multiprocessors);
-  read_number(inside, what, "multiprocessors_to_fill", out.multiprocessors_to_fill);
-  read_number(inside, what, "multiprocessors_of_few_tiles", out.multiprocessors_of_few_tiles);
-  if (auto ok = inside.finish(); !ok) o.fail(std::move(ok.error()));
+  read_object(o, "defaults", [&](JsonObject& inside, const std::string& what) {
+    read_number(inside, what, "multiprocessors", out.multiprocessors);
+    read_number(inside, what, "multiprocessors_to_fill", out.multiprocessors_to_fill);
+    read_number(inside, what, "multiprocessors_of_few_tiles", out.multiprocessors_of_few_tiles);
+  });
 }
 
 // Notes are for people: names of numbers or groups, and text.
