@@ -8,7 +8,7 @@ foreach(file IN LISTS class_files)
 endforeach()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/device_classes.cpp @ONLY CONTENT [[
 // Made by cmake/DeviceClasses.cmake.
-#include "device/device_class.hpp"
+#include "plan/cost/device_class.hpp"
 
 const std::vector<std::string_view>& sectile::detail::builtin_class_texts() {
   static const std::vector<std::string_view> texts = {
@@ -16,4 +16,4 @@ const std::vector<std::string_view>& sectile::detail::builtin_class_texts() {
   return texts;
 }
 ]])
-target_sources(sectile_device PRIVATE ${PROJECT_BINARY_DIR}/device_classes.cpp)
+target_sources(sectile_plan PRIVATE ${PROJECT_BINARY_DIR}/device_classes.cpp)

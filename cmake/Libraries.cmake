@@ -41,10 +41,10 @@ endif()
 # From the ground up: a library links those above it in this list. No two link each other.
 sectile_library(base)
 sectile_library(device)
-include(DeviceClasses)
 # GEMMs know no operation (tests/rooms.sh); matmul and conv2d stand on them.
 sectile_library(gemm PART_OF plan)
 sectile_library(plan HAS_PARTS gemm)
+include(DeviceClasses)
 target_sources(sectile_plan PRIVATE $<TARGET_OBJECTS:sectile_gemm>)
 foreach(planner gemm plan)
   sectile_optimized(sectile_${planner})

@@ -11,7 +11,7 @@ allowed='
 base:
 device: base
 plan/access: shaders
-plan/cost: device
+plan/cost: base
 plan/product: base plan
 plan/gemm: base device plan plan/access plan/cost shaders
 plan/OPERATION: base device plan plan/access plan/cost plan/product shaders

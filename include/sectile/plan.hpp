@@ -175,6 +175,7 @@ struct Plan {
   // Empty: a plan that was made by hand, for no profile.
   std::string profile_hash;
   std::string planner_version;
+  std::string device_class;  // whose costs it was chosen by: a name and a hash of its numbers (device_class.hpp)
   std::vector<PlanOperand> operands;  // permute: src, dst
   std::vector<Step> steps;            // empty: nothing to do
   std::vector<Candidate> candidates;  // with PlanOptions::explain only; not part of the id

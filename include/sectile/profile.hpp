@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -38,6 +39,8 @@ enum class Canary : std::uint8_t { untested, passed, failed };
 
 // A source that begins with this: the driver offers the feature that it names, and the application has not enabled it.
 inline constexpr std::string_view kNotEnabled = "not enabled by the application: ";
+
+class DeviceClass;  // device_class.hpp
 
 struct DeviceProfile {
   // Identity.
@@ -109,6 +112,10 @@ struct DeviceProfile {
 
   // Sources of facts: field name -> source. Built-in profiles have one for every field that they set.
   std::map<std::string, std::string> sources;
+
+  // What work costs on the device, where it is not what is built in (use_device_class). It is not in the profile's JSON,
+  // nor in its hash: measured choices of a device stay valid.
+  std::shared_ptr<const DeviceClass> device_class;
 
   bool operator==(const DeviceProfile&) const = default;
 };

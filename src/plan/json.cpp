@@ -331,6 +331,7 @@ std::string to_json(const Plan& plan) {
   w.key("choice");
   write(w, plan.choice);
   if (!plan.cost_model.empty()) w.field("cost_model", plan.cost_model);
+  if (!plan.device_class.empty()) w.field("device_class", plan.device_class);
   w.field("id", plan.id);
   write_list(w, "operands", plan.operands);
   w.field("planner_version", plan.planner_version);
@@ -352,6 +353,7 @@ Result<Plan> parse_plan(std::string_view text) {
   Plan plan;
   read_list(o, "candidates", kMostCandidates, plan.candidates);
   o.optional("cost_model", plan.cost_model);
+  o.optional("device_class", plan.device_class);
   read_member(o, "plan", "choice", plan.choice);
   o.required("id", plan.id);
   read_list(o, "operands", kMostOperands, plan.operands);

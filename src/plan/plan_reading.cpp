@@ -1,4 +1,5 @@
 // Reads a plan from JSON, plans the problem again and compares the two.
+#include "cost/model.hpp"
 #include "job.hpp"
 
 #include <nlohmann/json.hpp>
@@ -37,6 +38,8 @@ Result<void> check_origin(const Plan& plan, const DeviceProfile& profile, const 
   if (plan.profile_hash != profile_hash)
     return refuse("profile", plan.profile_name + " (" + plan.profile_hash + ")",
                   profile.name + " (" + profile_hash + ")");
+  if (const std::string own = detail::cost_model_id(profile); plan.device_class != own)
+    return refuse("device class", plan.device_class, own);
   const std::string given = kernels == nullptr ? "" : std::string(kernels->id());
   if (plan.choice.kernels == given) return {};
   if (given.empty()) return fail(ErrorKind::missing, "plan JSON: pack", "none given", plan.choice.kernels);

@@ -29,6 +29,8 @@ Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const
   if (tuned) identity += fmt::format("\ntuned {}", options.force);
   if (options.max_scratch_bytes) identity += fmt::format("\nscratch {}", *options.max_scratch_bytes);
   if (options.few_pipelines) identity += "\nfew pipelines";
+  plan.device_class = cost_model_id(profile);
+  identity += fmt::format("\nclass {}", plan.device_class);
   plan.id = hash128(identity);
   if (!options.force.empty()) plan.choice = {tuned ? ChosenBy::tuned : ChosenBy::force, {}, options.force, {}};
   if (options.kernels != nullptr) plan.choice.kernels = options.kernels->id();
@@ -87,7 +89,7 @@ Result<Plan> make_plan_with(const ExtraRows& extra, const Problem& problem, cons
 
 }  // namespace detail
 
-std::string_view planner_version() noexcept { return "11"; }
+std::string_view planner_version() noexcept { return "12"; }
 
 std::string profile_hash_of(const DeviceProfile& profile) {
   const std::string all = detail::hash128(to_json(profile));

@@ -2,6 +2,7 @@
 // estimate.
 #pragma once
 
+#include "cost/numbers.hpp"
 #include "named_constant.hpp"
 #include "refusal.hpp"
 
@@ -27,6 +28,7 @@ constexpr Eligibility last_resort_if(bool yes) noexcept {
 template <class Context, class Config>
 struct Strategy {
   const char* stem;
+  CostTable costs;
   std::uint32_t rows;
   bool (*applicable)(const Context&, std::uint32_t row, Refusal&);
   Config (*make)(const Context&, std::uint32_t row);
@@ -40,6 +42,15 @@ struct Strategy {
 
   std::uint32_t rows_for(const Context& c) const { return rows + (extra != nullptr ? extra(c) : 0); }
 };
+
+// The names of a table's rows, without the stem.
+template <class Row, std::size_t N, class Print>
+std::vector<std::string> names_of(const Row (&table)[N], Print&& print) {
+  std::vector<std::string> names;
+  names.reserve(N);
+  for (const Row& row : table) names.push_back(print(row));
+  return names;
+}
 
 // The reasons of refused rows, and how many rows have each.
 class RefusalCount {

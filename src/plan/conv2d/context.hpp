@@ -30,30 +30,37 @@ struct OperandSlice {
   std::uint32_t align = 16;
 };
 
+// Steps before and after a GEMM, as their cost follows from them.
+struct ExtraSteps {
+  std::uint32_t permutes = 0, transforms = 0;  // how many
+  std::int64_t permutes_cost = 0;              // picoseconds of the permutes alone
+  std::uint64_t transformed_bytes = 0;         // that the transforms read and write
+};
+
 // A GEMM that a problem is computed as.
 struct Conv2dGemm {
   std::unique_ptr<GemmContext> context;     // none where `refusal` says why
   std::vector<OperandSlice> parts;          // operands of the GEMM
   std::vector<Step> pre_steps, post_steps;  // permutes or transforms into scratch and out of it
   const char* extra_steps = "permutes";     // what these are
-  std::int64_t extra_steps_cost = 0;        // picoseconds of these
+  ExtraSteps extra;                         // what these cost
   std::uint64_t scratch_bytes = 0;          // that they take
   // The images may be computed in parts, one after another in the same scratch. All of this is the first part's. The
-  // others have the same steps but the first `filter_transform_steps`, whose cost is not in `extra_steps_cost`.
+  // others have the same steps but the first `filter_transform_steps`, whose cost is not in `extra`.
   std::vector<std::uint64_t> parts_after;  // the first image of each of the others
   std::vector<std::uint64_t> image_bytes;  // from an image to the next one, of each of the plan's operands
   std::size_t filter_transform_steps = 0;
-  std::int64_t filter_transform_cost = 0;
+  ExtraSteps filter_transform;
   std::string suffix;             // of candidates' names: " x=nhwc w=krsc"
   std::string refusal;            // why it cannot be computed; empty: it can
-  bool simt_last_resort = false;  // conv2d_simt computes it only where no other GEMM can be
 };
 
-// What a workgroup of a kernel that is no GEMM spends, where it is counted: thousandths of a multiprocessor's clocks.
-struct WorkgroupClocks {
-  std::uint64_t issue = 0;    // instructions
-  std::uint64_t lines = 0;    // cache lines of its loads and stores
-  std::uint64_t latency = 0;  // of an invocation alone, which others beside it do not hide
+// What an invocation of a kernel that is no GEMM does, and the cache lines of its subgroup's accesses.
+struct DirectWork {
+  std::uint64_t multiply_adds = 0, loads = 0, weights = 0, stores = 0;
+  std::uint64_t rows = 0;                    // of the filter: each waits for its loads
+  std::uint64_t x_lines = 0, y_lines = 0;    // thousandths of the lines of a load and a store
+  std::uint64_t wanted = 1, computed = 1;    // outputs, and those that are computed for them
 };
 
 // A kernel that is no GEMM: a candidate by itself, or a transform around a GEMM. A is X, B is W, D is Y, or
@@ -70,9 +77,9 @@ struct DirectConfig {
   std::uint64_t groups = 0;
   FixedList<Constant, 12> own;  // the kernel's constants
   // These are for the cost.
-  std::uint32_t rate_permille = 1000;           // of the multiply-add rate
-  std::uint32_t memory_permille = 1000;         // of memory's rate
-  std::optional<WorkgroupClocks> counted = {};  // in place of rate_permille
+  CostTable table = CostTable::conv2d_direct;
+  std::uint32_t row = 0;
+  DirectWork work;
 
   void add(std::uint32_t id, std::uint32_t value) { own.add({id, value}); }
 };
@@ -111,6 +118,9 @@ struct Conv2dContext {
 using Conv2dStrategy = Strategy<Conv2dContext, Conv2dConfig>;
 
 extern const Conv2dStrategy kConv2dSimt, kConv2dCoopmat, kConv2dWinograd, kConv2dDepthwise, kConv2dLanes, kConv2dDirect;
+
+// Names of the tables' rows, see cost_rows().
+std::vector<std::string> conv2d_depthwise_rows(), conv2d_lanes_rows(), conv2d_direct_rows();
 
 Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& profile, const PlanOptions& options,
                              std::span<const PlanOperand> operands, const ExtraRows* extra = nullptr);

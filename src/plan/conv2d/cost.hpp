@@ -7,9 +7,11 @@
 
 namespace sectile::detail {
 
-std::int64_t conv2d_cost(const Conv2dContext& c, const Conv2dConfig& config);
+// Picoseconds, with a model's numbers and the correction of `table`.
+std::int64_t conv2d_cost(const Conv2dContext& c, const CostModel& model, CostTable table, const Conv2dConfig& config);
 
-// The cost of a transform that reads and writes so many bytes.
-std::int64_t conv2d_transform_cost(const Conv2dContext& c, std::uint64_t bytes);
+// The same without a correction, and what one is fitted to.
+std::int64_t conv2d_raw_cost(const Conv2dContext& c, const CostModel& model, const Conv2dConfig& config);
+Features conv2d_features(const Conv2dContext& c, const Conv2dConfig& config, std::int64_t cost);
 
 }  // namespace sectile::detail

@@ -43,60 +43,27 @@ std::int64_t items(const Conv2dContext& c, const Row& r) {
 }
 
 // What an invocation does.
-struct Work {
-  std::uint64_t multiply_adds, columns, weights, stores;  // loads of the image's columns and of weights
-};
-
-Work work_of(const Conv2dContext& c, const Row& r, const DirectConfig& d) {
+DirectWork work_of(const Conv2dContext& c, const Row& r, const DirectConfig& d) {
   const auto& p = c.problem;
   const bool shared = p.dilation_w == 1 && p.stride_w <= 2;
   const std::uint64_t s = static_cast<std::uint64_t>(p.s), rows = static_cast<std::uint64_t>(p.r);
   const std::uint64_t columns =
       shared ? (r.strip - 1) * static_cast<std::uint64_t>(p.stride_w) + s : std::uint64_t{r.strip} * s;
-  return {.multiply_adds = rows * s * r.strip * r.channels,
-          .columns = rows * columns * (r.channels / d.widths.a),
-          .weights = rows * s * (r.channels / d.widths.b),
-          .stores = std::uint64_t{r.strip} * (r.channels / d.widths.d)};
-}
-
-// Sets the row's share of a CPU's rate. lavapipe, two cores that others used too, f32 NHWC 64x56x56, 3x3: 350 us by
-// 4x4, 399 by 8x1, 520 by 4x8, 551 by 4x1, 1620 by 1x1; NCHW: 409 by 8x1, 600 by 4x1, 1387 by 1x1, where conv2d_simt
-// took 28900.
-void set_cpu_rate(const Conv2dContext& c, const Work& work, DirectConfig& d) {
-  constexpr std::uint64_t kEachLoad = 2;  // a CPU's multiply-adds take as many instructions as its loads do
-  const std::uint64_t processors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
-  const std::uint64_t loads = work.columns + work.weights + work.stores;
-  std::uint64_t rate = 1000 * work.multiply_adds / (work.multiply_adds + kEachLoad * loads);
-  rate = rate * std::min(d.groups * d.workgroup, processors) / processors;
-  d.rate_permille = static_cast<std::uint32_t>(std::max<std::uint64_t>(rate, 1));
-}
-
-// Sets what a GPU spends. The numbers were fitted to the times of 32 problems on an NVIDIA H100 (driver 580.159.04,
-// 2026-11-25): all rows of 23 problems of `sectile bench --sweep conv2d --class depthwise --seed 5`, and the chosen and
-// the fastest row of 9 of the seeds 77 and 101. Against the fastest row the chosen ones took 1.02 times as long
-// (geometric mean; 1.18 before). A lane's neighbour is a strip away in NCHW, so long strips touch more cache lines at a
-// time.
-void set_gpu_clocks(const Conv2dContext& c, const Row& r, const Work& work, DirectConfig& d) {
-  const auto& p = c.problem;
-  const std::uint64_t lanes = Walk(c.profile).lanes(), subgroups = ceil_div(d.workgroup, lanes);
+  const std::uint64_t lanes = Walk(c.profile).lanes();
   // Thousandths of the cache lines, of 128 bytes each, that the lanes' elements `apart` bytes apart lie in.
   const auto lines = [&](std::uint64_t apart) {
     return std::clamp<std::uint64_t>(lanes * apart * 1000 / 128, 1000, lanes * 1000);
   };
   const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
   const std::uint64_t x_bytes = size_bytes(p.x_type), y_bytes = size_bytes(p.out);
-  const std::uint64_t x_lines = lines(channels_last(c) ? r.channels * x_bytes * number(p.c) / number(p.k)
-                                                       : r.strip * number(p.stride_w) * x_bytes);
-  const std::uint64_t y_lines = lines((channels_last(c) ? r.channels : r.strip) * y_bytes);
-  WorkgroupClocks clocks;
-  clocks.issue =
-      subgroups * (416 * work.multiply_adds + 1085 * work.columns + 3450 * work.weights + 3180 * work.stores);
-  clocks.lines = subgroups * (work.columns * (1060 + 494 * x_lines / 1000) + 976 * work.weights +
-                              work.stores * 738 * y_lines / 1000);
-  // Each row of the filter waits for its loads.
-  clocks.latency = 654000 * number(p.r) + 17700 * work.multiply_adds;
-  d.counted = clocks;
-  d.memory_permille = 690;
+  return {.multiply_adds = rows * s * r.strip * r.channels,
+          .loads = rows * columns * (r.channels / d.widths.a),
+          .weights = rows * s * (r.channels / d.widths.b),
+          .stores = std::uint64_t{r.strip} * (r.channels / d.widths.d),
+          .rows = rows,
+          .x_lines = lines(channels_last(c) ? r.channels * x_bytes * number(p.c) / number(p.k)
+                                            : r.strip * number(p.stride_w) * x_bytes),
+          .y_lines = lines((channels_last(c) ? r.channels : r.strip) * y_bytes)};
 }
 
 DirectConfig config_of(const Conv2dContext& c, std::uint32_t row) {
@@ -120,11 +87,9 @@ DirectConfig config_of(const Conv2dContext& c, std::uint32_t row) {
   d.add(CONV2D_DEPTHWISE_SPEC_STRIP, r.strip);
   d.add(CONV2D_DEPTHWISE_SPEC_WEIGHTS, rsck ? CONV2D_WEIGHTS_RSCK : CONV2D_WEIGHTS_KCRS);
   d.add(CONV2D_DEPTHWISE_SPEC_CHANNELS, r.channels);
-  const Work work = work_of(c, r, d);
-  if (c.cpu())
-    set_cpu_rate(c, work, d);
-  else
-    set_gpu_clocks(c, r, work, d);
+  d.table = CostTable::conv2d_depthwise;
+  d.row = row;
+  d.work = work_of(c, r, d);
   return d;
 }
 
@@ -179,17 +144,18 @@ Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t row, cons
 
 Eligibility eligibility(const Conv2dContext&, std::uint32_t) { return Eligibility::candidate; }
 
-std::string print(const Conv2dContext&, std::uint32_t row) {
-  const Row& r = kTable[row];
-  return fmt::format("{}x{}", r.strip, r.channels);
-}
+std::string print_row(const Row& r) { return fmt::format("{}x{}", r.strip, r.channels); }
+std::string print(const Conv2dContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr Conv2dStrategy kStrategy = {"conv2d_depthwise", std::size(kTable), applicable, make,
+constexpr Conv2dStrategy kStrategy = {"conv2d_depthwise", CostTable::conv2d_depthwise, std::size(kTable), applicable, make,
                                       estimate,           eligibility,       print};
 
 }  // namespace
 }  // namespace conv2d_depthwise
 
 const Conv2dStrategy kConv2dDepthwise = conv2d_depthwise::kStrategy;
+std::vector<std::string> conv2d_depthwise_rows() {
+  return names_of(conv2d_depthwise::kTable, conv2d_depthwise::print_row);
+}
 
 }  // namespace sectile::detail

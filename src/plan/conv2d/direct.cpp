@@ -35,8 +35,8 @@ DirectConfig config_of(const Conv2dContext& c, std::uint32_t row) {
   d.add(CONV2D_DIRECT_SPEC_OUT_BLOCK, static_cast<std::uint32_t>(block_of(c.problem.y_layout)));
   d.add(CONV2D_DIRECT_SPEC_WEIGHTS, static_cast<std::uint32_t>(c.problem.w_layout));
   d.add(CONV2D_DIRECT_SPEC_OFFSET64, offset64 ? 1 : 0);
-  // NVIDIA H200 and lavapipe: not measured. Each multiply-add has an address of its own.
-  d.rate_permille = 30;
+  d.table = CostTable::conv2d_direct;
+  d.row = row;
   return d;
 }
 
@@ -79,16 +79,18 @@ Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t, const Co
   return {walk.count()};
 }
 
-Eligibility eligibility(const Conv2dContext&, std::uint32_t) { return Eligibility::last_resort; }
+Eligibility eligibility(const Conv2dContext&, std::uint32_t) { return Eligibility::candidate; }
 
-std::string print(const Conv2dContext&, std::uint32_t row) { return fmt::format("wg{}", kTable[row].workgroup); }
+std::string print_row(const Row& r) { return fmt::format("wg{}", r.workgroup); }
+std::string print(const Conv2dContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr Conv2dStrategy kStrategy = {"conv2d_direct", std::size(kTable), applicable, make,
+constexpr Conv2dStrategy kStrategy = {"conv2d_direct", CostTable::conv2d_direct, std::size(kTable), applicable, make,
                                       estimate,        eligibility,       print};
 
 }  // namespace
 }  // namespace conv2d_direct
 
 const Conv2dStrategy kConv2dDirect = conv2d_direct::kStrategy;
+std::vector<std::string> conv2d_direct_rows() { return names_of(conv2d_direct::kTable, conv2d_direct::print_row); }
 
 }  // namespace sectile::detail

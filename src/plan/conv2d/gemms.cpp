@@ -68,7 +68,7 @@ struct Maker {
   void permute(PermuteProblem problem, const OperandSlice& from, const OperandSlice& to, std::vector<Step>& steps) {
     problem.src_align = from.align;
     problem.dst_align = to.align;
-    if (auto made = add_permute(c, problem, from, to, steps, gemm.extra_steps_cost); !made && failed)
+    if (auto made = add_permute(c, problem, from, to, steps, gemm.extra); !made && failed)
       failed = std::unexpected(made.error());
   }
   // Adds the operand; if `repacked`, by a permute before the GEMM, after it, or both.
@@ -314,9 +314,8 @@ void add_gemms(Conv2dContext& c) {
   mapping.y_nhwc = !mapping.image_is_b && p.y_layout != ImageLayout::nhwc;
   const bool kcrs = filter_layout(p) == FilterLayout::kcrs, nchw = p.x_layout == ImageLayout::nchw;
   const bool split_blocks = block_of(p.x_layout) > 1 && p.groups > 1 && p.c / p.groups % block_of(p.x_layout) != 0;
-  const auto add = [&](const GemmMapping& one, bool simt, bool coopmat, bool last_resort) {
+  const auto add = [&](const GemmMapping& one, bool simt, bool coopmat) {
     c.gemms.push_back(make_gemm(c, one));
-    c.gemms.back()->simt_last_resort = last_resort;
     if (simt) c.of_simt.push_back(c.gemms.back().get());
     if (coopmat) c.of_coopmat.push_back(c.gemms.back().get());
   };
@@ -329,16 +328,16 @@ void add_gemms(Conv2dContext& c) {
   if (nchw) {
     const std::string refusal = unit ? refusal_of_chunks(p, c.options, mapping.image_is_b) : "";
     pixels.in_chunks = unit && refusal.empty();
-    add(pixels, true, pixels.in_chunks, false);
+    add(pixels, true, pixels.in_chunks);
     if (!refusal.empty() && c.options.explain) add_refused(c, pixels, refusal);
   }
-  if (!nchw || unit) add(channels, !nchw || !c.options.force.empty() || c.options.explain, unit, nchw);
+  if (!nchw || unit) add(channels, !nchw || !c.options.force.empty() || c.options.explain, unit);
   c.gemms.push_back(winograd_gemm(c));
   // A refused one is for explanations and errors.
   if (c.gemms.back()->refusal.empty() || c.options.explain || !c.options.force.empty())
     c.of_winograd.push_back(c.gemms.back().get());
   // Without scratch.
-  if (!nchw && (channels.x_nhwc || channels.w_krsc) && !split_blocks) add(pixels, true, false, true);
+  if (!nchw && (channels.x_nhwc || channels.w_krsc) && !split_blocks) add(pixels, true, false);
 }
 
 }  // namespace sectile::detail

@@ -51,27 +51,6 @@ Work work_of(const Conv2dProblem& p, const Row& r) {
           .multiply_adds = taps * r.channels * r.strip};
 }
 
-// Sets the row's share of a CPU's rate (direct_cost). lavapipe 26.1.6 (256 bits), two AMD EPYC
-// cores that others used too, 2026-11-26, `sectile bench "conv2d f32 nchw 1x64x56x56 k=64 r=3x3 p=1"
-// --all-candidates`: 6.9 ms by 4x16, 6.8 by 2x16, 12.2 by 1x16, 8.8 by 4x8, 13.1 by 4x4, 42 by 4x1, where conv2d_simt's
-// best took 38. An input takes as long as some ten multiply-adds, because it is loaded lane by lane, and each turn of
-// the loop as long as 80.
-void set_rate(const Conv2dContext& c, const Row& r, DirectConfig& d) {
-  constexpr std::uint64_t kStart = 80, kInput = 10, kRate = 190000, kNarrowRate = kRate / 8;
-  const Conv2dProblem& p = c.problem;
-  const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
-  const Work work = work_of(p, r);
-  const std::uint64_t spent = kStart + kInput * work.inputs + work.weights + work.multiply_adds;
-  // Of an image's multiply-adds and of those that are computed for it.
-  const std::uint64_t computed = d.groups / number(p.n) * d.workgroup * r.strip * r.channels;
-  const std::uint64_t wanted = number(c.out.height * c.out.width * p.k);
-  const std::uint64_t processors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
-  std::uint64_t rate = (c.profile.subgroup_size.value_or(8) < 8 ? kNarrowRate : kRate) * work.multiply_adds / spent *
-                       std::min(wanted, computed) / computed;
-  rate = rate * std::min(d.groups, processors) / processors;
-  d.rate_permille = static_cast<std::uint32_t>(std::max<std::uint64_t>(rate, 1));
-}
-
 DirectConfig config_of(const Conv2dContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const Conv2dProblem& p = c.problem;
@@ -84,7 +63,15 @@ DirectConfig config_of(const Conv2dContext& c, std::uint32_t row) {
   d.add(CONV2D_LANES_SPEC_STRIP, r.strip);
   d.add(CONV2D_LANES_SPEC_CHANNELS, r.channels);
   d.add(CONV2D_LANES_SPEC_STEP, step_of(p, r));
-  set_rate(c, r, d);
+  const Work work = work_of(p, r);
+  d.table = CostTable::conv2d_lanes;
+  d.row = row;
+  // Of an image's outputs and of those that are computed for it.
+  d.work = {.multiply_adds = work.multiply_adds,
+            .loads = work.inputs,
+            .weights = work.weights,
+            .wanted = static_cast<std::uint64_t>(c.out.height * c.out.width * p.k),
+            .computed = d.groups / static_cast<std::uint64_t>(p.n) * d.workgroup * r.strip * r.channels};
   return d;
 }
 
@@ -127,23 +114,18 @@ Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t row, cons
   return {walk.count()};
 }
 
-// Groups of one input channel are for conv2d_depthwise, wherever it takes them.
-Eligibility eligibility(const Conv2dContext& c, std::uint32_t) {
-  const Conv2dProblem& p = c.problem;
-  return last_resort_if(p.groups > 1 && p.c == p.groups && p.x_layout == p.y_layout && block_of(p.x_layout) <= 1);
-}
+Eligibility eligibility(const Conv2dContext&, std::uint32_t) { return Eligibility::candidate; }
 
-std::string print(const Conv2dContext&, std::uint32_t row) {
-  const Row& r = kTable[row];
-  return fmt::format("{}x{}", r.strip, r.channels);
-}
+std::string print_row(const Row& r) { return fmt::format("{}x{}", r.strip, r.channels); }
+std::string print(const Conv2dContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr Conv2dStrategy kStrategy = {"conv2d_lanes", std::size(kTable), applicable, make,
+constexpr Conv2dStrategy kStrategy = {"conv2d_lanes", CostTable::conv2d_lanes, std::size(kTable), applicable, make,
                                       estimate,       eligibility,       print};
 
 }  // namespace
 }  // namespace conv2d_lanes
 
 const Conv2dStrategy kConv2dLanes = conv2d_lanes::kStrategy;
+std::vector<std::string> conv2d_lanes_rows() { return names_of(conv2d_lanes::kTable, conv2d_lanes::print_row); }
 
 }  // namespace sectile::detail

@@ -30,8 +30,8 @@ struct Convolutions {
   const Conv2dContext& context() const { return c; }
   std::span<const Conv2dStrategy* const> table() const { return kConv2d; }
   Conv2dConfig make(const Conv2dStrategy& s, std::uint32_t row) const { return s.make(c, row); }
-  std::int64_t cost(const Conv2dStrategy&, std::uint32_t, const Conv2dConfig& config) const {
-    return conv2d_cost(c, config);
+  std::int64_t cost(const Conv2dStrategy& s, std::uint32_t, const Conv2dConfig& config) const {
+    return conv2d_cost(c, c.model, s.costs, config);
   }
   // The counts are complete.
   void explain(const Conv2dStrategy& s, std::uint32_t row, const Conv2dConfig& config, std::int64_t cost,

@@ -27,16 +27,19 @@ std::uint32_t rows_of(const Conv2dGemm& gemm, const GemmStrategy& rows) {
 // A strategy's rows and GEMMs.
 struct Simt {
   static constexpr const char* kStem = "conv2d_simt";
+  static constexpr CostTable kCosts = CostTable::conv2d_simt;
   static constexpr const GemmStrategy& kRows = kGemmSimt;
   static std::span<const Conv2dGemm* const> gemms(const Conv2dContext& c) { return c.of_simt; }
 };
 struct Coopmat {
   static constexpr const char* kStem = "conv2d_coopmat";
+  static constexpr CostTable kCosts = CostTable::conv2d_coopmat;
   static constexpr const GemmStrategy& kRows = kGemmCoopmat;
   static std::span<const Conv2dGemm* const> gemms(const Conv2dContext& c) { return c.of_coopmat; }
 };
 struct Winograd {
   static constexpr const char* kStem = "conv2d_winograd";
+  static constexpr CostTable kCosts = CostTable::conv2d_winograd;
   static constexpr const GemmStrategy& kRows = kGemmSimt;
   static std::span<const Conv2dGemm* const> gemms(const Conv2dContext& c) { return c.of_winograd; }
 };
@@ -87,11 +90,7 @@ Conv2dContext::Estimate estimate(const Conv2dContext&, std::uint32_t, const Conv
 template <class Table>
 Eligibility eligibility(const Conv2dContext& c, std::uint32_t row) {
   const auto [gemm, own] = at<Table>(c, row);
-  // Groups of one input channel are for conv2d_depthwise: a GEMM of each group alone took 2 to 30 times as long on
-  // an NVIDIA H100 (the 23 problems named in depthwise.cpp).
-  if (c.problem.groups > 1 && c.problem.c == c.problem.groups) return Eligibility::last_resort;
-  return last_resort_if((gemm.simt_last_resort && &Table::kRows == &kGemmSimt) ||
-                        (gemm.context && Table::kRows.eligibility(*gemm.context, own) != Eligibility::candidate));
+  return gemm.context ? Table::kRows.eligibility(*gemm.context, own) : Eligibility::candidate;
 }
 
 // The matmul row's name.
@@ -109,6 +108,7 @@ std::string print(const Conv2dContext& c, std::uint32_t row) {
 template <class Table>
 constexpr Conv2dStrategy rows_as() {
   return {.stem = Table::kStem,
+          .costs = Table::kCosts,
           .rows = 0,
           .applicable = applicable<Table>,
           .make = make<Table>,

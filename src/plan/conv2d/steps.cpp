@@ -52,7 +52,7 @@ std::array<const char*, 2> common_permutes(std::uint32_t element_bytes) {
 }  // namespace
 
 Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, const OperandSlice& from,
-                         const OperandSlice& to, std::vector<Step>& steps, std::int64_t& cost) {
+                         const OperandSlice& to, std::vector<Step>& steps, ExtraSteps& extra) {
   Plan plan;
   plan.problem = problem;
   PlanOptions options{.kernels = c.options.kernels};
@@ -69,9 +69,8 @@ Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, 
   if (!made) return made;
   place(plan.steps, std::array{from, to});
   std::ranges::move(plan.steps, std::back_inserter(steps));
-  const GemmGpuCost& gpu = c.model.gemm;
-  cost += job.cost + (c.cpu() ? std::int64_t{c.model.gemm_cpu.second_step}
-                              : std::int64_t{gpu.permute_step} * gpu.clock_picoseconds);
+  ++extra.permutes;
+  extra.permutes_cost += job.cost;
   return {};
 }
 

@@ -20,7 +20,7 @@ OperandSlice add_scratch(const Conv2dContext& c, Conv2dGemm& gemm, std::string_v
 void place(std::span<Step> steps, std::span<const OperandSlice> parts);
 // Appends the steps of a permute from one part to another to `steps`, and adds its cost. Errors: as make_plan.
 Result<void> add_permute(const Conv2dContext& c, const PermuteProblem& problem, const OperandSlice& from,
-                         const OperandSlice& to, std::vector<Step>& steps, std::int64_t& cost);
+                         const OperandSlice& to, std::vector<Step>& steps, ExtraSteps& extra);
 // Slices as the operands of steps over them.
 std::vector<PlanOperand> as_operands(std::span<const OperandSlice> parts);
 // The steps of a candidate, and the scratch that they need.

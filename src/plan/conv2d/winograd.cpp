@@ -192,7 +192,8 @@ struct Transforms {
     steps.push_back(std::move(*step));
     std::uint64_t bytes = 0;
     for (const OperandSlice& slice : slices) bytes += slice.bytes;
-    gemm.extra_steps_cost += conv2d_transform_cost(c, bytes);
+    ++gemm.extra.transforms;
+    gemm.extra.transformed_bytes += bytes;
   }
 
   void filter(const OperandSlice& u) {
@@ -332,7 +333,7 @@ std::unique_ptr<Conv2dGemm> winograd_gemm(const Conv2dContext& c) {
   s.name = "s";
   make.filter(u);
   gemm->filter_transform_steps = gemm->pre_steps.size();
-  gemm->filter_transform_cost = std::exchange(gemm->extra_steps_cost, 0);
+  gemm->filter_transform = std::exchange(gemm->extra, {});
   make.input(v);
   make.output(s);
   if (gemm->refusal = make.refusal; !gemm->refusal.empty()) return gemm;

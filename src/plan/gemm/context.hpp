@@ -21,13 +21,13 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace sectile::detail {
 
 struct GemmEstimate {
   AccessCount interior;             // of one step of K of one workgroup; bank conflicts include fragment loads
   std::uint64_t gathered_runs = 0;  // that an invocation of a gathered operand loads in a step
-  std::int64_t bias_permille = 0;   // measured correction of a row's cost, see its table; lower is preferred
 };
 
 // A copy stays valid by itself, but for the profile and the extra rows.
@@ -81,7 +81,10 @@ struct GemmConfig {
   void (*finish)(const GemmContext&, const GemmConfig&, Step&) = nullptr;
   // These are for the cost.
   Unit unit = Unit::scalar;
-  std::uint32_t rate_permille = 1000;  // of the unit's rate that the inner loop reaches if nothing else limits it
+  CostTable table = CostTable::matmul_simt;  // with `row`: whose rate it has, of the unit's
+  std::uint32_t row = 0;
+  FixedList<std::uint32_t GemmGpuCost::*, 3> rate_factors;  // permille of that rate, on a GPU
+  bool narrow_gather = false;          // an operand is gathered for a tile of 16
   bool l2_prefetch = false;            // the kernel first prefetches both operands into the L2
   bool pipelined = false;              // the next step is staged before a step's last product
   // A subgroup's products are limited by its scheduler: six subgroups on four schedulers take as long as eight. False:
@@ -92,11 +95,17 @@ struct GemmConfig {
   void add(std::uint32_t id, std::uint32_t value) { own.add({id, value}); }
 };
 
+inline constexpr std::uint32_t kNoRow = 0xffffffff;  // GemmConfig::row of a row that was added (extra_rows.hpp)
+
 using GemmStrategy = Strategy<GemmContext, GemmConfig>;
 
 extern const GemmStrategy kGemmDirect, kGemmSimt, kGemmMatvec, kGemmCoopmat, kGemmCoopmat2;
 
 std::span<const GemmStrategy* const> gemm_strategies() noexcept;
+
+// Names of the tables' rows, see cost_rows(). A gathered operand has those of matmul_coopmat, then the tap rows.
+std::vector<std::string> matmul_coopmat_rows(), coopmat_tap_rows(), matmul_coopmat2_rows(), matmul_simt_rows(),
+    matvec_rows(), matmul_direct_rows();
 
 // `gathered`: what A or B is where it is no stored matrix.
 GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const ExtraRows* extra = nullptr,

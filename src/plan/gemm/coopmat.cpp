@@ -45,82 +45,68 @@ constexpr struct {
 // mean of 12). So was the rate of a gathered operand for 160x64x64.
 // clang-format off
 constexpr Row kTable[] = {
-    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 128, .sub_n = 64, .loop = kPeeled, .hopper_rate = 580,
+    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 128, .sub_n = 64, .loop = kPeeled,
      .half_accumulators = true},
-    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 64, .sub_n = 128, .loop = kPeeled, .hopper_rate = 545,
+    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 64, .sub_n = 128, .loop = kPeeled,
      .half_accumulators = true},
-    {.tile_m = 128, .tile_n = 192, .tile_k = 64, .sub_m = 64, .sub_n = 48, .loop = kPipelined, .hopper_rate = 580},
-    {.tile_m = 192, .tile_n = 128, .tile_k = 64, .sub_m = 48, .sub_n = 64, .loop = kPipelined, .hopper_rate = 575},
-    {.tile_m = 128, .tile_n = 160, .tile_k = 64, .sub_m = 64, .sub_n = 40, .loop = kPipelined,
-     .hopper_rate = 565, .generic = kWhole},
-    {.tile_m = 160, .tile_n = 128, .tile_k = 64, .sub_m = 80, .sub_n = 32, .loop = kPipelined, .hopper_rate = 550},
-    {.tile_m = 64, .tile_n = 160, .tile_k = 64, .sub_m = 32, .sub_n = 40, .loop = kPipelined, .hopper_rate = 455},
-    {.tile_m = 160, .tile_n = 64, .tile_k = 64, .sub_m = 80, .sub_n = 32, .loop = kPipelined,
-     .hopper_rate = 415, .gathered_rate = 380, .generic = kWhole},
-    {.tile_m = 96, .tile_n = 192, .tile_k = 64, .sub_m = 48, .sub_n = 48, .loop = kPipelined, .hopper_rate = 500},
-    {.tile_m = 192, .tile_n = 96, .tile_k = 64, .sub_m = 48, .sub_n = 48, .loop = kPipelined, .hopper_rate = 500},
-    {.tile_m = 128, .tile_n = 256, .tile_k = 64, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
-     .hopper_rate = 590, .int8_only = true},
-    {.tile_m = 256, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
-     .hopper_rate = 585, .int8_only = true},
-    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
-     .hopper_rate = 565, .int8_only = true},
-    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kPipelined, .hopper_rate = 500},
-    {.tile_m = 128, .tile_n = 96, .tile_k = 64, .sub_m = 32, .sub_n = 48, .loop = kPipelined,
-     .hopper_rate = 480, .int8_rate = 400},
-    {.tile_m = 96, .tile_n = 128, .tile_k = 64, .sub_m = 48, .sub_n = 32, .loop = kPipelined,
-     .hopper_rate = 480, .int8_rate = 400},
-    {.tile_m = 128, .tile_n = 256, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
-     .hopper_rate = 470, .gathered_rate = 530},
-    {.tile_m = 256, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
-     .hopper_rate = 460, .gathered_rate = 520},
-    {.tile_m = 128, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined,
-     .hopper_rate = 505, .generic = kSplit},
-    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kInterleaved, .hopper_rate = 450},
-    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kPipelinedL2,
-     .hopper_rate = 450, .slice_k = 2},
-    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2, .hopper_rate = 435},
-    {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2, .hopper_rate = 430},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2, .hopper_rate = 372},
-    {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .loop = kPipelinedL2, .hopper_rate = 260},
-    {.tile_m = 96, .tile_n = 64, .tile_k = 128, .sub_m = 48, .sub_n = 32, .loop = kPipelined, .hopper_rate = 390,
+    {.tile_m = 128, .tile_n = 192, .tile_k = 64, .sub_m = 64, .sub_n = 48, .loop = kPipelined},
+    {.tile_m = 192, .tile_n = 128, .tile_k = 64, .sub_m = 48, .sub_n = 64, .loop = kPipelined},
+    {.tile_m = 128, .tile_n = 160, .tile_k = 64, .sub_m = 64, .sub_n = 40, .loop = kPipelined, .generic = kWhole},
+    {.tile_m = 160, .tile_n = 128, .tile_k = 64, .sub_m = 80, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 64, .tile_n = 160, .tile_k = 64, .sub_m = 32, .sub_n = 40, .loop = kPipelined},
+    {.tile_m = 160, .tile_n = 64, .tile_k = 64, .sub_m = 80, .sub_n = 32, .loop = kPipelined, .generic = kWhole},
+    {.tile_m = 96, .tile_n = 192, .tile_k = 64, .sub_m = 48, .sub_n = 48, .loop = kPipelined},
+    {.tile_m = 192, .tile_n = 96, .tile_k = 64, .sub_m = 48, .sub_n = 48, .loop = kPipelined},
+    {.tile_m = 128, .tile_n = 256, .tile_k = 64, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .int8_only = true},
+    {.tile_m = 256, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .int8_only = true},
+    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .int8_only = true},
+    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 128, .tile_n = 96, .tile_k = 64, .sub_m = 32, .sub_n = 48, .loop = kPipelined},
+    {.tile_m = 96, .tile_n = 128, .tile_k = 64, .sub_m = 48, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 128, .tile_n = 256, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined},
+    {.tile_m = 256, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined},
+    {.tile_m = 128, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .generic = kSplit},
+    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kInterleaved},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kPipelinedL2, .slice_k = 2},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .loop = kPipelinedL2},
+    {.tile_m = 96, .tile_n = 64, .tile_k = 128, .sub_m = 48, .sub_n = 32, .loop = kPipelined,
      .least_steps = 5, .slice_k = 2},
-    {.tile_m = 64, .tile_n = 96, .tile_k = 128, .sub_m = 32, .sub_n = 48, .loop = kPipelined, .hopper_rate = 390,
+    {.tile_m = 64, .tile_n = 96, .tile_k = 128, .sub_m = 32, .sub_n = 48, .loop = kPipelined,
      .least_steps = 5, .slice_k = 2},
-    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 64, .hopper_rate = 331, .generic = kSplit},
-    {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .hopper_rate = 337},
-    {.tile_m = 128, .tile_n = 64, .tile_k = 32, .sub_m = 64, .sub_n = 32, .hopper_rate = 340},
-    {.tile_m = 64, .tile_n = 128, .tile_k = 32, .sub_m = 32, .sub_n = 64, .hopper_rate = 349, .generic = kWhole},
-    {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 372},
-    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 360},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined,
-     .hopper_rate = 372, .generic = kSplit},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 365, .generic = kWhole},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 32, .sub_m = 32, .sub_n = 32, .hopper_rate = 450, .gathered_rate = 345},
-    {.tile_m = 32, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 316},
-    {.tile_m = 128, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 32, .hopper_rate = 296},
-    {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .loop = kPipelined, .hopper_rate = 225},
-    {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .hopper_rate = 225},
-    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .loop = kPipelined,
-     .hopper_rate = 235, .generic = kWhole},
-    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .hopper_rate = 235, .generic = kSplit},
-    {.tile_m = 32, .tile_n = 32, .tile_k = 128, .sub_m = 16, .sub_n = 16, .loop = kPipelined,
-     .hopper_rate = 151, .generic = kWhole},
-    {.tile_m = 32, .tile_n = 32, .tile_k = 64, .sub_m = 16, .sub_n = 16, .hopper_rate = 151},
-    {.tile_m = 16, .tile_n = 128, .tile_k = 64, .sub_m = 16, .sub_n = 32, .hopper_rate = 167},
-    {.tile_m = 16, .tile_n = 64, .tile_k = 128, .sub_m = 16, .sub_n = 16, .hopper_rate = 166, .generic = kWhole},
-    {.tile_m = 32, .tile_n = 32, .tile_k = 256, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 160,
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 64, .generic = kSplit},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 32, .sub_m = 64, .sub_n = 32},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 32, .sub_m = 32, .sub_n = 64, .generic = kWhole},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .generic = kSplit},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .generic = kWhole},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 32, .sub_m = 32, .sub_n = 32},
+    {.tile_m = 32, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32},
+    {.tile_m = 128, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 32},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 32},
+    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .loop = kPipelined, .generic = kWhole},
+    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .sub_m = 32, .sub_n = 16, .generic = kSplit},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 128, .sub_m = 16, .sub_n = 16, .loop = kPipelined, .generic = kWhole},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 64, .sub_m = 16, .sub_n = 16},
+    {.tile_m = 16, .tile_n = 128, .tile_k = 64, .sub_m = 16, .sub_n = 32},
+    {.tile_m = 16, .tile_n = 64, .tile_k = 128, .sub_m = 16, .sub_n = 16, .generic = kWhole},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 256, .sub_m = 32, .sub_n = 32, .loop = kPipelined,
      .slice_k = 8},
-    {.tile_m = 16, .tile_n = 16, .tile_k = 256, .sub_m = 16, .sub_n = 16, .loop = kPipelined, .hopper_rate = 80,
+    {.tile_m = 16, .tile_n = 16, .tile_k = 256, .sub_m = 16, .sub_n = 16, .loop = kPipelined,
      .slice_k = 8, .generic = kWhole},
     // Intel has fragments of 8 rows.
-    {.tile_m = 8, .tile_n = 128, .tile_k = 64, .sub_m = 8, .sub_n = 32, .hopper_rate = 100},
-    {.tile_m = 8, .tile_n = 64, .tile_k = 64, .sub_m = 8, .sub_n = 16, .hopper_rate = 60},
+    {.tile_m = 8, .tile_n = 128, .tile_k = 64, .sub_m = 8, .sub_n = 32},
+    {.tile_m = 8, .tile_n = 64, .tile_k = 64, .sub_m = 8, .sub_n = 16},
     // Xe-HPG has subgroups of 8 with 128 registers. A tile of 16x16 takes half of them, so no larger one fits. Not
     // measured: the rates are those of similar tiles above.
-    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 16, .hopper_rate = 200, .eight_lanes = true},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 32, .sub_m = 16, .sub_n = 16, .hopper_rate = 190, .eight_lanes = true},
-    {.tile_m = 32, .tile_n = 64, .tile_k = 32, .sub_m = 16, .sub_n = 16, .hopper_rate = 160, .eight_lanes = true},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .sub_m = 16, .sub_n = 16, .eight_lanes = true},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 32, .sub_m = 16, .sub_n = 16, .eight_lanes = true},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 32, .sub_m = 16, .sub_n = 16, .eight_lanes = true},
     // CPUs.
     {.tile_m = 32, .tile_n = 32, .tile_k = 32, .sub_m = 16, .sub_n = 16, .loop = kSerial},
     {.tile_m = 16, .tile_n = 32, .tile_k = 16, .sub_m = 8, .sub_n = 16, .loop = kSerial},
@@ -134,26 +120,26 @@ constexpr Row kTable[] = {
 // for it.
 // clang-format off
 constexpr Row kTapTable[] = {
-    {.tile_m = 128, .tile_n = 256, .tile_k = 48, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .hopper_rate = 585},
-    {.tile_m = 256, .tile_n = 128, .tile_k = 48, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .hopper_rate = 585},
-    {.tile_m = 160, .tile_n = 128, .tile_k = 48, .sub_m = 80, .sub_n = 32, .loop = kPipelined, .hopper_rate = 530},
-    {.tile_m = 192, .tile_n = 128, .tile_k = 48, .sub_m = 48, .sub_n = 64, .loop = kPipelined, .hopper_rate = 530},
-    {.tile_m = 128, .tile_n = 128, .tile_k = 48, .sub_m = 64, .sub_n = 32, .loop = kPipelined, .hopper_rate = 440},
-    {.tile_m = 64, .tile_n = 256, .tile_k = 48, .sub_m = 64, .sub_n = 32, .loop = kPipelined, .hopper_rate = 445},
-    {.tile_m = 160, .tile_n = 64, .tile_k = 96, .sub_m = 80, .sub_n = 32, .loop = kPipelined, .hopper_rate = 340},
-    {.tile_m = 80, .tile_n = 128, .tile_k = 96, .sub_m = 80, .sub_n = 32, .loop = kPipelined, .hopper_rate = 415},
-    {.tile_m = 80, .tile_n = 128, .tile_k = 48, .sub_m = 80, .sub_n = 32, .loop = kPipelined, .hopper_rate = 440},
-    {.tile_m = 64, .tile_n = 128, .tile_k = 96, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 285},
-    {.tile_m = 64, .tile_n = 128, .tile_k = 48, .sub_m = 64, .sub_n = 32, .loop = kPipelined, .hopper_rate = 370},
-    {.tile_m = 64, .tile_n = 128, .tile_k = 48, .sub_m = 32, .sub_n = 64, .hopper_rate = 355},
-    {.tile_m = 128, .tile_n = 64, .tile_k = 96, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 300},
-    {.tile_m = 128, .tile_n = 64, .tile_k = 48, .sub_m = 64, .sub_n = 32, .hopper_rate = 350},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 96, .sub_m = 32, .sub_n = 32, .loop = kPipelined, .hopper_rate = 205},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 48, .sub_m = 32, .sub_n = 32, .hopper_rate = 360},
-    {.tile_m = 32, .tile_n = 128, .tile_k = 48, .sub_m = 32, .sub_n = 32, .hopper_rate = 275},
-    {.tile_m = 32, .tile_n = 64, .tile_k = 96, .sub_m = 16, .sub_n = 32, .loop = kPipelined, .hopper_rate = 200},
-    {.tile_m = 32, .tile_n = 64, .tile_k = 48, .sub_m = 16, .sub_n = 32, .hopper_rate = 215},
-    {.tile_m = 16, .tile_n = 64, .tile_k = 96, .sub_m = 16, .sub_n = 16, .hopper_rate = 150},
+    {.tile_m = 128, .tile_n = 256, .tile_k = 48, .sub_m = 64, .sub_n = 64, .loop = kPipelined},
+    {.tile_m = 256, .tile_n = 128, .tile_k = 48, .sub_m = 64, .sub_n = 64, .loop = kPipelined},
+    {.tile_m = 160, .tile_n = 128, .tile_k = 48, .sub_m = 80, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 192, .tile_n = 128, .tile_k = 48, .sub_m = 48, .sub_n = 64, .loop = kPipelined},
+    {.tile_m = 128, .tile_n = 128, .tile_k = 48, .sub_m = 64, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 64, .tile_n = 256, .tile_k = 48, .sub_m = 64, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 160, .tile_n = 64, .tile_k = 96, .sub_m = 80, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 80, .tile_n = 128, .tile_k = 96, .sub_m = 80, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 80, .tile_n = 128, .tile_k = 48, .sub_m = 80, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 96, .sub_m = 32, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 48, .sub_m = 64, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 48, .sub_m = 32, .sub_n = 64},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 96, .sub_m = 32, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 128, .tile_n = 64, .tile_k = 48, .sub_m = 64, .sub_n = 32},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 96, .sub_m = 32, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 48, .sub_m = 32, .sub_n = 32},
+    {.tile_m = 32, .tile_n = 128, .tile_k = 48, .sub_m = 32, .sub_n = 32},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 96, .sub_m = 16, .sub_n = 32, .loop = kPipelined},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 48, .sub_m = 16, .sub_n = 32},
+    {.tile_m = 16, .tile_n = 64, .tile_k = 96, .sub_m = 16, .sub_n = 16},
     // CPUs.
     {.tile_m = 32, .tile_n = 32, .tile_k = 48, .sub_m = 8, .sub_n = 16, .loop = kSerial},
 };
@@ -315,19 +301,17 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.pipelined = r.pipelined();
   d.l2_prefetch = r.loop == kPipelinedL2;
   d.unit = Unit::coopmat;
+  d.table = c.gathered != nullptr ? CostTable::conv2d_coopmat : CostTable::matmul_coopmat;
+  d.row = row >= table_of(c).size() ? kNoRow : loads_taps(c) ? static_cast<std::uint32_t>(std::size(kTable)) + row : row;
   // If B is contiguous along N, its rows are long: a short step of K also loads whole cache lines, and a long one gains
-  // less.
-  const std::uint32_t along_n = r.tile_k == 32 ? 109 : r.loop == kPipelined ? 103 : 95;
-  // A chunk that serves one row of a step or two is loaded more often: they take 1.3 times as long (f16
-  // 12x256x28x24 to 720 and 24x512x8x8 to 2048).
-  const std::uint32_t moved = loads_taps(c) && c.gathered->taps_per_load < 3 ? 77 : 100;
-  std::uint32_t rate = r.hopper_rate;
-  if (c.gathered != nullptr && r.gathered_rate != 0) rate = r.gathered_rate;
-  if (c.integer() && r.int8_rate != 0) rate = r.int8_rate;
-  rate = rate * moved / 100;
-  d.rate_permille = p.transpose_b ? rate : rate * along_n / 100;
-  // An int8 row of a step has half the bytes, for every K.
-  if (c.integer()) d.rate_permille = r.tile_k == 32 ? rate * 111 / 100 : rate;
+  // less. An int8 row of a step has half the bytes, for every K.
+  if (c.integer() && r.tile_k == 32) d.rate_factors.add(&GemmGpuCost::int8_32);
+  if (!c.integer() && !p.transpose_b)
+    d.rate_factors.add(r.tile_k == 32         ? &GemmGpuCost::across_k_32
+                       : r.loop == kPipelined ? &GemmGpuCost::across_k_pipelined
+                                              : &GemmGpuCost::across_k);
+  // A chunk that serves one row of a step or two is loaded more often.
+  if (loads_taps(c) && c.gathered->taps_per_load < 3) d.rate_factors.add(&GemmGpuCost::moved);
   for (const auto& [id, value] :
        {std::pair<std::uint32_t, std::uint32_t>{MATMUL_COOPMAT_SPEC_SUBGROUP, d.required_subgroup_size},
         {MATMUL_COOPMAT_SPEC_SUB_M, r.sub_m},
@@ -544,18 +528,20 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
   return e;
 }
 
-std::string print(const GemmContext& c, std::uint32_t row) {
-  const Row& r = row_of(c, row);
+std::string print_row(const Row& r) {
   const std::string slice_k = r.slice_k > 1 ? fmt::format(" slice-k={}", r.slice_k) : "";
   return fmt::format("{}x{}x{} {}x{}{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.sub_m, r.sub_n,
                      kLoops[static_cast<std::size_t>(r.loop)].name, r.half_accumulators ? " acc=f16" : "", slice_k);
 }
+std::string print(const GemmContext& c, std::uint32_t row) { return print_row(row_of(c, row)); }
 
-constexpr GemmStrategy kStrategy = {"matmul_coopmat", 0, applicable, make, estimate, eligibility, print, {}, rows};
+constexpr GemmStrategy kStrategy = {"matmul_coopmat", CostTable::matmul_coopmat, 0, applicable, make, estimate, eligibility, print, {}, rows};
 
 }  // namespace
 }  // namespace matmul_coopmat
 
 const GemmStrategy kGemmCoopmat = matmul_coopmat::kStrategy;
+std::vector<std::string> matmul_coopmat_rows() { return names_of(matmul_coopmat::kTable, matmul_coopmat::print_row); }
+std::vector<std::string> coopmat_tap_rows() { return names_of(matmul_coopmat::kTapTable, matmul_coopmat::print_row); }
 
 }  // namespace sectile::detail

@@ -15,7 +15,6 @@ namespace {
 
 struct Row {
   std::uint32_t tile_m, tile_n, tile_k, invocations;
-  std::uint32_t hopper_rate;       // permille of the matrix unit's rate, as measured
   std::uint32_t unroll = 1;        // unrolled steps of K
   bool half_accumulators = false;  // f16 accumulators only: f32 ones would not fit the registers
 };
@@ -25,20 +24,20 @@ struct Row {
 // they fit (245).
 // clang-format off
 constexpr Row kTable[] = {
-    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .invocations = 256, .hopper_rate = 463,
+    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .invocations = 256,
      .half_accumulators = true},   // 246 (f16 accumulators)
-    {.tile_m = 128, .tile_n = 256, .tile_k = 64, .invocations = 256, .hopper_rate = 450, .unroll = 2,
+    {.tile_m = 128, .tile_n = 256, .tile_k = 64, .invocations = 256, .unroll = 2,
      .half_accumulators = true},   // 245
-    {.tile_m = 128, .tile_n = 256, .tile_k = 64, .invocations = 256, .hopper_rate = 334},   // 197 (f32), nn 201
-    {.tile_m = 256, .tile_n = 128, .tile_k = 64, .invocations = 256, .hopper_rate = 314},  // 180
-    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .invocations = 256, .hopper_rate = 335},  // 180
-    {.tile_m = 128, .tile_n = 128, .tile_k = 32, .invocations = 256, .hopper_rate = 385},  // 187
-    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .invocations = 256, .hopper_rate = 195},
-    {.tile_m = 64, .tile_n = 128, .tile_k = 64, .invocations = 256, .hopper_rate = 193},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .invocations = 128, .hopper_rate = 145},
-    {.tile_m = 32, .tile_n = 64, .tile_k = 64, .invocations = 128, .hopper_rate = 110},
-    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .invocations = 128, .hopper_rate = 88},
-    {.tile_m = 32, .tile_n = 32, .tile_k = 64, .invocations = 128, .hopper_rate = 70},
+    {.tile_m = 128, .tile_n = 256, .tile_k = 64, .invocations = 256},   // 197 (f32), nn 201
+    {.tile_m = 256, .tile_n = 128, .tile_k = 64, .invocations = 256},  // 180
+    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .invocations = 256},  // 180
+    {.tile_m = 128, .tile_n = 128, .tile_k = 32, .invocations = 256},  // 187
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .invocations = 256},
+    {.tile_m = 64, .tile_n = 128, .tile_k = 64, .invocations = 256},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 64, .invocations = 128},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 64, .invocations = 128},
+    {.tile_m = 64, .tile_n = 32, .tile_k = 64, .invocations = 128},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 64, .invocations = 128},
 };
 // clang-format on
 
@@ -97,11 +96,13 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.staging.registers.accumulators = accumulators_of(r, half);
   d.staging.registers.others = kOtherRegisters;
   d.unit = Unit::coopmat2;
-  // TFLOP/s as above: clamping at the edges costs a seventh (168 instead of 197); rows that are not multiples of 16
-  // bytes cost most of the rest (46).
-  d.rate_permille = ragged(c, r) ? r.hopper_rate * 6 / 7 : r.hopper_rate;
+  d.table = CostTable::matmul_coopmat2;
+  d.row = row;
+  // Clamping at the edges costs a little, rows that are not multiples of 16 bytes most of the rest.
+  if (ragged(c, r)) d.rate_factors.add(&GemmGpuCost::ragged);
   const std::uint32_t bytes = type_bytes(c.type);
-  if (std::min(d.width_a, d.width_b) * bytes < std::min(16u, 8 * bytes)) d.rate_permille = d.rate_permille * 2 / 5;
+  if (std::min(d.width_a, d.width_b) * bytes < std::min(16u, 8 * bytes))
+    d.rate_factors.add(&GemmGpuCost::short_accesses);
   d.group_m = group_of_tiles(c, d);
   d.add(MATMUL_COOPMAT2_SPEC_RAGGED, ragged(c, r) ? 1 : 0);
   d.add(MATMUL_COOPMAT2_SPEC_UNROLL, ragged(c, r) ? 1 : r.unroll);
@@ -156,18 +157,19 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t, const GemmConfig& d) 
   return e;
 }
 
-std::string print(const GemmContext&, std::uint32_t row) {
-  const Row& r = kTable[row];
+std::string print_row(const Row& r) {
   return fmt::format("{}x{}x{} wg{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.invocations,
                      r.unroll > 1 ? fmt::format(" u{}", r.unroll) : "", r.half_accumulators ? " acc=f16" : "");
 }
+std::string print(const GemmContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr GemmStrategy kStrategy = {"matmul_coopmat2", std::size(kTable), applicable, make,
+constexpr GemmStrategy kStrategy = {"matmul_coopmat2", CostTable::matmul_coopmat2, std::size(kTable), applicable, make,
                                     estimate,          eligibility,       print};
 
 }  // namespace
 }  // namespace matmul_coopmat2
 
 const GemmStrategy kGemmCoopmat2 = matmul_coopmat2::kStrategy;
+std::vector<std::string> matmul_coopmat2_rows() { return names_of(matmul_coopmat2::kTable, matmul_coopmat2::print_row); }
 
 }  // namespace sectile::detail

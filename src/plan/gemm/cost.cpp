@@ -13,23 +13,30 @@ std::uint64_t clamped(std::uint64_t a, std::uint64_t b) {
   return __builtin_mul_overflow(a, b, &product) ? kMost : std::min(product, kMost);
 }
 
-std::uint64_t rate_of(const GemmContext& c, const GemmConfig& d) {
-  const GemmGpuCost& model = c.model.gemm;
+std::uint32_t row_rate(const GemmContext& c, const CostModel& m, const GemmConfig& d) {
+  const RowNumbers& row = m.row(d.table, d.row);
+  return c.integer() && row.int8_rate != 0 ? row.int8_rate : row.rate;
+}
+
+std::uint64_t rate_of(const GemmContext& c, const CostModel& m, const GemmConfig& d) {
+  const GemmGpuCost& model = m.gemm;
   const std::uint64_t unit = is_matrix_unit(d.unit) ? model.matrix_rate * (c.integer() ? 2ull : 1ull)
                              : c.integer() && c.profile.integer_dot_product.value_or(false) ? model.dot_rate
                                                                                             : model.scalar_rate;
-  return std::max<std::uint64_t>(1, unit * d.rate_permille / 1000);
+  std::uint64_t permille = row_rate(c, m, d);
+  for (const auto factor : d.rate_factors.all()) permille = permille * (model.*factor) / 1000;
+  return std::max<std::uint64_t>(1, unit * permille / 1000);
 }
 
 // On a CPU the cost is the multiply-adds at the row's measured rate.
-std::int64_t cpu_cost(const GemmContext& c, const GemmConfig& d, std::uint64_t groups, std::uint64_t k) {
-  const std::uint64_t group =
-      std::uint64_t{d.tile_m} * d.tile_n * k * 100 / std::max<std::uint32_t>(1, d.rate_permille) + 1;
+std::int64_t cpu_cost(const GemmContext& c, const CostModel& m, const GemmConfig& d, std::uint64_t groups,
+                      std::uint64_t k) {
+  const std::uint64_t group = std::uint64_t{d.tile_m} * d.tile_n * k * 100 / row_rate(c, m, d) + 1;
   const std::uint64_t tail = d.tail_rows != 0 ? group / d.tail_splits : 0;
-  const std::uint64_t cores = c.profile.multiprocessors.value_or(c.model.multiprocessors);
+  const std::uint64_t cores = c.profile.multiprocessors.value_or(m.multiprocessors);
   const std::uint64_t products = clamped(ceil_div(groups, cores), group) + tail;
-  return static_cast<std::int64_t>(products * (c.model.gemm_cpu.ps_per_kfma / 1000) +
-                                   (d.splits > 1 || d.tail_rows != 0 ? c.model.gemm_cpu.second_step : 0));
+  return static_cast<std::int64_t>(products * (m.gemm_cpu.ps_per_kfma / 1000) +
+                                   (d.splits > 1 || d.tail_rows != 0 ? m.gemm_cpu.second_step : 0));
 }
 
 // The partial sums that are stored and read again.
@@ -40,9 +47,9 @@ std::uint64_t split_elements(const GemmContext& c, const GemmConfig& d) {
 }
 
 // Clocks for these. A tail's are read while they are in the L2 (tail_permille was fitted with this rate).
-std::uint64_t sums_clocks(const GemmContext& c, std::uint64_t bytes, bool tail) {
+std::uint64_t sums_clocks(const GemmContext& c, const GemmGpuCost& model, std::uint64_t bytes, bool tail) {
   const std::uint64_t near = tail ? bytes : std::min(bytes, c.profile.l2_bytes.value_or(std::uint64_t{16} << 20) / 3);
-  return near / c.model.gemm.dram_bytes + (bytes - near) / c.model.gemm.split_bytes;
+  return near / model.dram_bytes + (bytes - near) / model.split_bytes;
 }
 
 }  // namespace
@@ -57,20 +64,21 @@ std::uint64_t gemm_occupancy(const GemmContext& c, const Staging& staging, std::
                        .reserved_bytes = c.model.gemm.reserved_bytes});
 }
 
-std::int64_t gemm_cost(const GemmContext& c, const GemmConfig& d, const GemmEstimate& e) {
+std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const GemmConfig& d) {
+  const GemmEstimate& e = d.estimate;
   const Gemm& p = c.gemm;
   const std::uint64_t batch = static_cast<std::uint64_t>(p.batch), m = static_cast<std::uint64_t>(p.m),
                       n = static_cast<std::uint64_t>(p.n);
   const std::uint64_t tail = gemm_tail_tiles(c, d);
   const std::uint64_t groups = (gemm_tiles(c, d) - tail) * d.splits * gemm_batches(c);
   const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k), d.splits);
-  if (c.cpu()) return cpu_cost(c, d, groups, steps * d.tile_k);
+  if (c.cpu()) return cpu_cost(c, numbers, d, groups, steps * d.tile_k);
 
-  const GemmGpuCost& model = c.model.gemm;
+  const GemmGpuCost& model = numbers.gemm;
 
   // One step of K. Products and loads overlap. A workgroup that is alone on a multiprocessor with room for more cannot
   // overlap its staging with other workgroups' products.
-  const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, d) +
+  const std::uint64_t multiply = std::uint64_t{d.tile_m} * d.tile_n * d.tile_k / rate_of(c, numbers, d) +
                                  e.interior.bank_conflicts / model.bank_pass_divisor +
                                  e.gathered_runs * model.gathered_issue * ceil_div(d.workgroup, 32);
   const std::uint64_t bytes = e.interior.ideal_load_transactions * c.profile.transaction_bytes.value_or(32);
@@ -90,7 +98,7 @@ std::int64_t gemm_cost(const GemmContext& c, const GemmConfig& d, const GemmEsti
         multiply + multiply * model.exposed_staging_permille * (occupancy - resident_now) / (1000 * occupancy);
     return std::max({multiply_all(resident_now), alone, resident_now * load, latency}) + model.barriers / resident_now;
   };
-  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
+  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(numbers.multiprocessors);
   const std::uint64_t waves = ceil_div(groups, multiprocessors);  // of one workgroup per multiprocessor
   const std::uint64_t whole = waves / occupancy, last = waves % occupancy;
   const std::uint64_t result = std::uint64_t{d.tile_m} * d.tile_n / model.stored_elements;
@@ -110,10 +118,43 @@ std::int64_t gemm_cost(const GemmContext& c, const GemmConfig& d, const GemmEsti
                              clamped(batch, m * n * d_bytes);
   clocks = std::max(clocks, once / model.dram_bytes + model.workgroup_start);
   if (const std::uint64_t split = split_elements(c, d); split != 0)
-    clocks += model.second_step + sums_clocks(c, split * 4, tail != 0);
+    clocks += model.second_step + sums_clocks(c, model, split * 4, tail != 0);
   return static_cast<std::int64_t>(
              std::min<std::uint64_t>(clamped(clocks, model.clock_picoseconds), std::uint64_t{1} << 50)) *
-         (1000 + e.bias_permille) / 1000;
+         (1000 + (d.narrow_gather ? model.narrow_gather_permille : 0)) / 1000;
+}
+
+// In the order of feature_names().
+Features gemm_features(const GemmContext& c, const GemmConfig& d, std::int64_t cost) {
+  const AccessCount& n = d.estimate.interior;
+  const std::uint64_t tail = gemm_tail_tiles(c, d);
+  const std::uint64_t groups = (gemm_tiles(c, d) - tail) * d.splits * gemm_batches(c) + tail * d.tail_splits;
+  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
+  const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k), d.splits);
+  const auto ratio = [](std::uint64_t a, std::uint64_t b) { return log2_1024(a + 1) - log2_1024(b + 1); };
+  const auto yes = [](bool is) { return is ? 1024 : 0; };
+  const std::int32_t waves = ratio(groups * 16, multiprocessors * 16);
+  return {log2_1024(static_cast<std::uint64_t>(std::max<std::int64_t>(cost, 1))),
+          waves,
+          log2_1024(d.splits),
+          yes(tail != 0),
+          ratio(n.load_transactions, n.ideal_load_transactions),
+          ratio(n.bank_conflicts + n.load_requests, n.load_requests),
+          ratio(n.ideal_load_transactions * 32, n.load_requests),
+          log2_1024(d.staging.memory_bytes() + 1024),
+          log2_1024(d.staging.registers.total() + 16),
+          log2_1024(d.workgroup),
+          log2_1024(ceil_div(groups, multiprocessors) * multiprocessors) - log2_1024(groups),
+          log2_1024(steps),
+          yes(c.integer()),
+          yes(d.base.starts_with("f16.f16")),
+          yes(!c.gemm.transpose_b),
+          log2_1024(d.estimate.gathered_runs + 1)};
+}
+
+std::int64_t corrected_gemm_cost(const GemmContext& c, const CostModel& model, CostTable table, const GemmConfig& d) {
+  const std::int64_t cost = gemm_cost(c, model, d);
+  return corrected_cost(model, table, model.row(d.table, d.row), cost, [&] { return gemm_features(c, d, cost); });
 }
 
 }  // namespace sectile::detail

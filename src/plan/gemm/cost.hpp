@@ -10,7 +10,13 @@ namespace sectile::detail {
 // Workgroups of so many invocations that a multiprocessor of the device holds at a time; at least 1.
 std::uint64_t gemm_occupancy(const GemmContext& c, const Staging& staging, std::uint32_t workgroup) noexcept;
 
-// A candidate's cost in picoseconds; see cost.cpp.
-std::int64_t gemm_cost(const GemmContext& c, const GemmConfig& d, const GemmEstimate& e);
+// A candidate's cost in picoseconds with a model's numbers, without a correction; see cost.cpp.
+std::int64_t gemm_cost(const GemmContext& c, const CostModel& model, const GemmConfig& d);
+
+// The same with the correction of a table: the config's own, or that of the convolution that it computes.
+std::int64_t corrected_gemm_cost(const GemmContext& c, const CostModel& model, CostTable table, const GemmConfig& d);
+
+// What a correction of it is fitted to.
+Features gemm_features(const GemmContext& c, const GemmConfig& d, std::int64_t cost);
 
 }  // namespace sectile::detail

@@ -16,19 +16,18 @@ struct Row {
   std::uint32_t groups = 1;     // invocations along M
   std::uint32_t tile_k;         // K between two updates of the addresses
   bool cpu = false;             // for CPU devices only
-  std::uint32_t rate;           // permille of the rate of 8x4; lavapipe, see device/classes/cpu.json
 };
 // clang-format off
 constexpr Row kTable[] = {
-    {.rows = 8, .columns = 4, .tile_k = 64, .cpu = true, .rate = 1000},
-    {.rows = 4, .columns = 4, .tile_k = 64, .cpu = true, .rate = 700},
-    {.rows = 4, .columns = 8, .tile_k = 64, .cpu = true, .rate = 700},
-    {.rows = 8, .columns = 2, .tile_k = 64, .cpu = true, .rate = 600},
-    {.rows = 1, .columns = 8, .tile_k = 64, .cpu = true, .rate = 300},
-    {.rows = 1, .columns = 1, .lanes = 128, .tile_k = 32, .rate = 120},
-    {.rows = 1, .columns = 1, .lanes = 16, .groups = 16, .tile_k = 32, .rate = 100},
+    {.rows = 8, .columns = 4, .tile_k = 64, .cpu = true},
+    {.rows = 4, .columns = 4, .tile_k = 64, .cpu = true},
+    {.rows = 4, .columns = 8, .tile_k = 64, .cpu = true},
+    {.rows = 8, .columns = 2, .tile_k = 64, .cpu = true},
+    {.rows = 1, .columns = 8, .tile_k = 64, .cpu = true},
+    {.rows = 1, .columns = 1, .lanes = 128, .tile_k = 32},
+    {.rows = 1, .columns = 1, .lanes = 16, .groups = 16, .tile_k = 32},
     // Supports strides of any size: each step of K updates the addresses.
-    {.rows = 1, .columns = 1, .lanes = 128, .tile_k = 1, .rate = 50},
+    {.rows = 1, .columns = 1, .lanes = 128, .tile_k = 1},
 };
 // clang-format on
 
@@ -56,7 +55,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   // An element of each row and column, and the offset of its next one.
   d.staging.registers.accumulators = r.rows * r.columns;
   d.staging.registers.fragments = 2 * (r.rows + r.columns);
-  d.rate_permille = r.rate;
+  d.table = CostTable::matmul_direct;
+  d.row = row;
   if (r.cpu) d.splits = splits_to_fill(c, d);
   return d;
 }
@@ -90,9 +90,7 @@ AccessCount count_step(const GemmContext& c, const Row& r) {
   return walk.count();
 }
 
-Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
-  return last_resort_if(!kTable[row].cpu || !c.cpu());
-}
+Eligibility eligibility(const GemmContext& c, std::uint32_t) { return last_resort_if(few_tiles(c)); }
 
 GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&) {
   GemmEstimate e;
@@ -100,19 +98,20 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
   return e;
 }
 
-std::string print(const GemmContext&, std::uint32_t row) {
-  const Row& r = kTable[row];
+std::string print_row(const Row& r) {
   std::string text = fmt::format("{}x{}", r.rows, r.columns);
   if (r.groups > 1) text += fmt::format(" tile {}x{}", r.rows * r.groups, r.columns * r.lanes);
   if (r.tile_k == 1) text += " far";
   return text;
 }
+std::string print(const GemmContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr GemmStrategy kStrategy = {"matmul_direct", std::size(kTable), applicable, make, estimate, eligibility, print};
+constexpr GemmStrategy kStrategy = {"matmul_direct", CostTable::matmul_direct, std::size(kTable), applicable, make, estimate, eligibility, print};
 
 }  // namespace
 }  // namespace matmul_direct
 
 const GemmStrategy kGemmDirect = matmul_direct::kStrategy;
+std::vector<std::string> matmul_direct_rows() { return names_of(matmul_direct::kTable, matmul_direct::print_row); }
 
 }  // namespace sectile::detail

@@ -88,9 +88,8 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                           .registers = std::max(1u, skinny_run * type_bytes(side_a ? c.a_type : c.b_type) / 4)};
   registers.in_flight = 2 * rounds * held * 4 + skinny.held();
   registers.fragments = held * 8;
-  // With 16 rows the arithmetic is the limit (f32, 16x4096x4096: 56 us, 1x4096x4096: 19 us; NVIDIA H200, driver
-  // 580.159.04).
-  d.rate_permille = r.skinny == kMostSkinny ? 100 : 500;
+  d.table = CostTable::matvec;
+  d.row = row;
   d.splits = splits_to_fill(c, d);
   return d;
 }
@@ -144,21 +143,18 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
               subgroups * rounds * (along ? std::uint64_t{r.skinny} * std::max(1u, run / 4) : ceil_div(r.skinny, 4)));
   GemmEstimate e;
   e.interior = walk.count();
-  // A whole workgroup per row is a little slower (1x4096x4096: f32 26.0 us, a subgroup per row 24.5; f16 18.3 and 16.9;
-  // NVIDIA H200, driver 580.159.04).
-  e.bias_permille = !c.cpu() && r.lanes == kWorkgroup ? 50 : 0;
   return e;
 }
 
-std::string print(const GemmContext&, std::uint32_t row) {
-  return fmt::format("{} by {} {}x{}", kTable[row].skinny, kTable[row].lanes, kTable[row].rows, kTable[row].rounds);
-}
+std::string print_row(const Row& r) { return fmt::format("{} by {} {}x{}", r.skinny, r.lanes, r.rows, r.rounds); }
+std::string print(const GemmContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr GemmStrategy kStrategy = {"matvec", std::size(kTable), applicable, make, estimate, eligibility, print};
+constexpr GemmStrategy kStrategy = {"matvec", CostTable::matvec, std::size(kTable), applicable, make, estimate, eligibility, print};
 
 }  // namespace
 }  // namespace matvec
 
 const GemmStrategy kGemmMatvec = matvec::kStrategy;
+std::vector<std::string> matvec_rows() { return names_of(matvec::kTable, matvec::print_row); }
 
 }  // namespace sectile::detail

@@ -35,8 +35,8 @@ struct Gemms {
              (kernels == nullptr || !first_missing_step(*this, config, *kernels));
     });
   }
-  std::int64_t cost(const GemmStrategy&, std::uint32_t, const GemmConfig& config) const {
-    return gemm_cost(c, config, config.estimate);
+  std::int64_t cost(const GemmStrategy& s, std::uint32_t, const GemmConfig& config) const {
+    return corrected_gemm_cost(c, c.model, s.costs, config);
   }
   void explain(const GemmStrategy& s, std::uint32_t row, const GemmConfig& d, std::int64_t cost,
                Candidate& candidate) const {

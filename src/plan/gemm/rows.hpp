@@ -13,9 +13,6 @@ struct SimtRow {
   std::uint32_t tile_m, tile_n, tile_k;  // a workgroup's tile; K of a step
   std::uint32_t rows, columns;           // an invocation's share of the tile
   std::uint32_t lanes_m, lanes_n;        // invocations along M and N of a subgroup's tile
-  std::uint32_t hopper_rate = 470;       // measured permille of the multiply-add rate, loads included
-  std::uint32_t hopper_cuda_rate = 0;    // the same with CUDA's compiler; 0: hopper_rate
-  std::int64_t gathered_bias = 0;        // permille added to the cost where an operand is gathered, measured
   const char* note = "";                 // suffix of the candidate's name
   bool serves_few_tiles = false;         // one of the rows for few tiles, see few_tiles()
   std::uint32_t stages = 0;              // buffers for the staged tiles: 1, or 2 with a prefetch; 0: by what fits
@@ -57,9 +54,6 @@ struct CoopmatRow {
   std::uint32_t tile_m, tile_n, tile_k;  // a workgroup's tile; K of a step
   std::uint32_t sub_m, sub_n;            // a subgroup's tile
   CoopmatLoop loop = CoopmatLoop::kPrefetch;
-  std::uint32_t hopper_rate = 300;  // measured permille of the matrix unit's rate, loads included
-  std::uint32_t gathered_rate = 0;  // the same where an operand is gathered; 0: hopper_rate
-  std::uint32_t int8_rate = 0;      // the same for int8; 0: as for the other types
   std::uint32_t least_steps = 0;    // steps are long: K has at least so many, and no load is of one element; 0: any
   std::uint32_t slice_k = 1;        // slices of a step of K, each multiplied by its own subgroups
   bool half_accumulators = false;   // f16 accumulators only: f32 ones would not fit the registers

@@ -15,8 +15,7 @@ namespace {
 using enum ShapeGeneric;
 struct Row : SimtRow, SimtTechniques {};
 
-// Rates: NVIDIA H200, driver 580.159.04, 2026-11-22, fitted as device/classes/nvidia-hopper.json says. Shares of 8x16
-// and 12x12 are faster in a kernel that needs few other registers (128x256: 49 TFLOP/s at n = 4096; 128x128 with 8x8:
+// Rates are in the classes of devices. NVIDIA H200, driver 580.159.04, 2026-11-22: shares of 8x16 and 12x12 are faster in a kernel that needs few other registers (128x256: 49 TFLOP/s at n = 4096; 128x128 with 8x8:
 // 45.6), but not in this one (34, and it spills if B is transposed). 64x96, 96x64, 96x96, 96x192, 128x160 and 192x128
 // were tried for the 960x2304 of DietCode's dense layer on 132 multiprocessors: 120 to 151 us; 64x128 takes 124. With
 // CUDA's compiler the largest tile is slower than 64x128 (n = 4096: 37.7 and 44.0 TFLOP/s). 64x64x8 on Vulkan: NVIDIA
@@ -26,31 +25,25 @@ struct Row : SimtRow, SimtTechniques {};
 // clang-format off
 constexpr SimtRow kTable[] = {
     {.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 790, .hopper_cuda_rate = 660, .stages = 2, .generic = kWhole},
+     .stages = 2, .generic = kWhole},
     {.tile_m = 128, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 745, .stages = 2, .generic = kSplit},
+     .stages = 2, .generic = kSplit},
     {.tile_m = 64, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 775, .serves_few_tiles = true, .stages = 2, .generic = kSplit},
-    {.tile_m = 64, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 700, .hopper_cuda_rate = 560},
+     .serves_few_tiles = true, .stages = 2, .generic = kSplit},
+    {.tile_m = 64, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4},
     {.tile_m = 64, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 560, .serves_few_tiles = true, .generic = kWhole},
-    {.tile_m = 32, .tile_n = 128, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 525, .hopper_cuda_rate = 505},
-    {.tile_m = 128, .tile_n = 32, .tile_k = 16, .rows = 8, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 545, .hopper_cuda_rate = 505},
+     .serves_few_tiles = true, .generic = kWhole},
+    {.tile_m = 32, .tile_n = 128, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4},
+    {.tile_m = 128, .tile_n = 32, .tile_k = 16, .rows = 8, .columns = 4, .lanes_m = 8, .lanes_n = 4},
     {.tile_m = 64, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 470, .generic = kSplit},
+     .generic = kSplit},
     {.tile_m = 32, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 470, .serves_few_tiles = true},
-    {.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 470},
+     .serves_few_tiles = true},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4},
     {.tile_m = 32, .tile_n = 32, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 420, .gathered_bias = 50, .generic = kWhole},
-    {.tile_m = 16, .tile_n = 64, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 4, .lanes_n = 8,
-     .hopper_rate = 420},
-    {.tile_m = 64, .tile_n = 16, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .hopper_rate = 420},
+     .generic = kWhole},
+    {.tile_m = 16, .tile_n = 64, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 4, .lanes_n = 8},
+    {.tile_m = 64, .tile_n = 16, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4},
     {.tile_m = 64, .tile_n = 64, .tile_k = 4, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4, .note = " serial",
      .stages = 1, .prefetch = false, .cpu_integers = true},
 };
@@ -73,10 +66,6 @@ bool paired(const GemmContext& c, const Row& r, std::uint32_t stages) {
   return !c.cpu() && r.tile_k == 8 && stages == 2;
 }
 
-// Permille of the rate of matmul_direct's 8x4 on a CPU. Measured factors, lavapipe 26.1.6, two Xeon cores, 2026-11-22,
-// `sectile bench PROBLEM --force ROW`: f32 1024x1024x1024 nn 1.4, nt 1.7, 128x128x128 1.7, f16 2.0, bf16 2.5, i8 4.3;
-// SwiftShader f32 128x128x128 2.5, 512x512x512 4.9. Smaller shares are slower than matmul_direct for some layouts.
-std::uint32_t cpu_rate_of(const Row& r) { return r.tile_m * r.tile_n > 64 * 64 ? 1650 : 1500; }
 // For int8 short code: a product of four bytes is some thirty operations there. 64x64x8 has 1024 of them (512 in the
 // loop, 512 for the rest of K), its serial row 256, in one place. Processor seconds until a result is there, lavapipe
 // 26.1.6, its optimizer on, 2026-11-27: i8 nhwc 1x16x9x9 k=16 r=3x3 2.8 -> 0.8, with c=3 3.6 -> 1.1, i8 256x256x256
@@ -84,6 +73,9 @@ std::uint32_t cpu_rate_of(const Row& r) { return r.tile_m * r.tile_n > 64 * 64 ?
 bool for_cpu(const GemmContext& c, const Row& r) {
   return r.cpu_integers == c.integer() && r.rows * r.columns == 64 && r.tile_m * r.tile_n <= 128 * 64;
 }
+
+// An operand that is gathered for a tile so narrow takes longer than its accesses say: narrow_gather_permille.
+constexpr std::uint32_t kNarrowGather = 16;
 
 // How the kernel loads an operand; see matmul_simt.comp.
 struct Side {
@@ -98,10 +90,6 @@ struct Side {
 };
 
 const Side* gathered_of(const Side& a, const Side& b) { return a.gathered ? &a : b.gathered ? &b : nullptr; }
-
-std::uint32_t gpu_rate_of(const GemmContext& c, const Row& r) {
-  return c.profile.api == Api::cuda && r.hopper_cuda_rate != 0 ? r.hopper_cuda_rate : r.hopper_rate;
-}
 
 std::uint32_t fetchers_of(const Row& r) { return r.fetchers != 0 ? r.fetchers : r.workgroup(); }
 
@@ -203,7 +191,9 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
                                   {MATMUL_SIMT_SPEC_CHECKED, r.checked ? 1u : 0u},
                                   {MATMUL_SIMT_SPEC_PAIRED, paired(c, r, stages) ? 1u : 0u}})
     d.add(id, value);
-  d.rate_permille = c.cpu() ? cpu_rate_of(r) : gpu_rate_of(c, r);
+  d.table = c.gathered != nullptr ? CostTable::conv2d_simt : CostTable::matmul_simt;
+  d.row = row;
+  d.narrow_gather = (a.gathered && a.tile <= kNarrowGather) || (b.gathered && b.tile <= kNarrowGather);
   d.by_schedulers = r.rows * r.columns >= 64;
   d.group_m = r.group_m != 0 ? r.group_m : few_tiles(c) ? 1 : group_of_tiles(c, d);
   d.can_split = r.group_m == 0;
@@ -294,13 +284,6 @@ Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
   return last_resort_if(few_tiles(c) && (!r.serves_few_tiles || skinny(c)));
 }
 
-// An operand that is gathered for a tile of 16 takes longer than its accesses say: of rows 16x64x32 (as A) and
-// 64x16x32 (as B) measured times are 1.2 to 1.35 times the estimates in geometric mean, by layout and backend. This and
-// the gathered_bias of 32x32x32 make the fewest choices wrong, of 17 problems on Vulkan and 12 on CUDA. H200,
-// driver 580.159.04, `sectile bench ROW... --all-candidates` (docs/lab/2026-11.md).
-constexpr std::uint32_t kNarrowGather = 16;
-constexpr std::int64_t kNarrowGatherBias = 350;
-
 GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {
   const Row r = row_of(c, row);
   Walk walk(c.profile);
@@ -310,24 +293,22 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
   count_fragments(walk, r, r.tile_k, ceil_div(d.workgroup, walk.lanes()));
   GemmEstimate e;
   e.interior = walk.count();
-  if (const Side* const s = gathered_of(a, b)) {
-    e.bias_permille = r.gathered_bias + (s->tile <= kNarrowGather ? kNarrowGatherBias : 0);
-    e.gathered_runs = std::uint64_t{s->items.each()} * s->runs();
-  }
+  if (const Side* const s = gathered_of(a, b)) e.gathered_runs = std::uint64_t{s->items.each()} * s->runs();
   return e;
 }
 
-std::string print(const GemmContext& c, std::uint32_t row) {
-  const Row r = row_of(c, row);
+std::string print_row(const SimtRow& r) {
   return fmt::format("{}x{}x{} {}x{}{}", r.tile_m, r.tile_n, r.tile_k, r.rows, r.columns, r.note);
 }
+std::string print(const GemmContext& c, std::uint32_t row) { return print_row(row_of(c, row)); }
 
 constexpr GemmStrategy kStrategy = {
-    "matmul_simt", std::size(kTable), applicable, make, estimate, eligibility, print, {}, extra};
+    "matmul_simt", CostTable::matmul_simt, std::size(kTable), applicable, make, estimate, eligibility, print, {}, extra};
 
 }  // namespace
 }  // namespace matmul_simt
 
 const GemmStrategy kGemmSimt = matmul_simt::kStrategy;
+std::vector<std::string> matmul_simt_rows() { return names_of(matmul_simt::kTable, matmul_simt::print_row); }
 
 }  // namespace sectile::detail

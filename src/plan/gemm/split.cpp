@@ -86,7 +86,7 @@ bool tail_to_fill(const GemmContext& c, GemmConfig& d) noexcept {
   return true;
 }
 
-// The costs are compared without the row's bias, so that two rows of one shape get the same splits.
+// The costs are compared without corrections, so that two rows of one shape get the same splits.
 GemmConfig gemm_with_splits(const GemmContext& c, const GemmStrategy& s, std::uint32_t row,
                             const std::function<bool(const GemmConfig&)>& usable) {
   GemmConfig best = s.make(c, row);
@@ -95,10 +95,9 @@ GemmConfig gemm_with_splits(const GemmContext& c, const GemmStrategy& s, std::ui
   const bool has_tail = tail_to_fill(c, tail);
   const std::array balanced{splits_to_balance(c, best, 4), splits_to_balance(c, best, 8)};
   if (best.splits <= 1 && balanced[0] <= 1 && balanced[1] <= 1 && !has_tail) return best;
-  const GemmEstimate unbiased{.interior = best.estimate.interior};
   std::int64_t least = std::numeric_limits<std::int64_t>::max();
   const auto consider = [&](const GemmConfig& config) {
-    const std::int64_t cost = gemm_cost(c, config, unbiased);
+    const std::int64_t cost = gemm_cost(c, c.model, config);
     if (cost >= least || !usable(config)) return;
     least = cost;
     best = config;

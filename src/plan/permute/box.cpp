@@ -379,27 +379,27 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   // Fitted to the H200's times of boxes of 1000 to 7400 elements: a fixed part per subgroup, and a part per request.
   e.instructions = ceil_div(r.workgroup, 32) * 450 + e.interior.load_requests * 60 +
                    e.interior.store_requests * (40 + (c.nest.element_bytes < 4 ? 16 : 10) * box.store_vector);
-  e.bias_permille = r.bias_permille;
   e.addressing = c.nest.element_bytes == 1 ? Addressing::box_bytes : Addressing::box;
   return e;
 }
 
 Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
 
-std::string print(const PermuteContext&, std::uint32_t row) {
-  const BoxRow& r = kTable[row];
+std::string print_row(const BoxRow& r) {
   return fmt::format("{}x{} a{} u{} wg{}", r.run_s, r.run_d, r.access, r.unroll, r.workgroup);
 }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_BOX_SPEC_LOAD_VECTOR, "vector"},
                                     {PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"}};
 
-constexpr PermuteStrategy kStrategy = {"permute_box", std::size(kTable), applicable, make,
+constexpr PermuteStrategy kStrategy = {"permute_box", CostTable::permute_box, std::size(kTable), applicable, make,
                                        estimate,      eligibility,       print,      kNamed};
 
 }  // namespace
 }  // namespace permute_box
 
 const PermuteStrategy kBox = permute_box::kStrategy;
+std::vector<std::string> permute_box_rows() { return names_of(kTable, permute_box::print_row); }
 
 }  // namespace sectile::detail

@@ -14,7 +14,6 @@ struct BoxRow {
   std::uint32_t workgroup;
   std::uint32_t unroll;            // loads in flight
   std::uint32_t access;            // maximum bytes of one access
-  std::int64_t bias_permille = 0;  // measured
 };
 
 struct Box {

@@ -72,7 +72,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-Eligibility eligibility(const PermuteContext&, std::uint32_t row) { return last_resort_if(row != 0); }
+Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   PermuteEstimate e;
@@ -90,18 +90,20 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   return e;
 }
 
-std::string print(const PermuteContext&, std::uint32_t row) {
-  return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup);
+std::string print_row(const Row& r) {
+  return fmt::format("u{} wg{}", r.unroll, r.workgroup);
 }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_COPY_SPEC_WIDTH, "width"}, {PERMUTE_COPY_SPEC_UNROLL, "unroll"}};
 
-constexpr PermuteStrategy kStrategy = {"permute_copy", std::size(kTable), applicable, make,
+constexpr PermuteStrategy kStrategy = {"permute_copy", CostTable::permute_copy, std::size(kTable), applicable, make,
                                        estimate,       eligibility,       print,      kNamed};
 
 }  // namespace
 }  // namespace permute_copy
 
 const PermuteStrategy kCopy = permute_copy::kStrategy;
+std::vector<std::string> permute_copy_rows() { return names_of(permute_copy::kTable, permute_copy::print_row); }
 
 }  // namespace sectile::detail

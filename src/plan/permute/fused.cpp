@@ -143,9 +143,7 @@ AccessCount count_group(const PermuteContext& c, std::uint32_t row, std::uint64_
   return walk.count();
 }
 
-Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  return last_resort_if(c.limits.workgroup_invocations >= 256 && row == 3);
-}
+Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   PermuteEstimate e;
@@ -159,19 +157,21 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   return e;
 }
 
-std::string print(const PermuteContext&, std::uint32_t row) {
-  return fmt::format("v{} wg{}", kTable[row].vector, kTable[row].workgroup);
+std::string print_row(const Row& r) {
+  return fmt::format("v{} wg{}", r.vector, r.workgroup);
 }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_VECTOR, "vector"}};
 
-constexpr PermuteStrategy kStrategy = {"permute_fused", std::size(kTable), applicable, make,
+constexpr PermuteStrategy kStrategy = {"permute_fused", CostTable::permute_fused, std::size(kTable), applicable, make,
                                        estimate,        eligibility,       print,      kNamed};
 
 }  // namespace
 }  // namespace permute_fused
 
 const PermuteStrategy kFused = permute_fused::kStrategy;
+std::vector<std::string> permute_fused_rows() { return names_of(permute_fused::kTable, permute_fused::print_row); }
 
 std::uint32_t fused_width(const Nest& nest, FusedSide side, int axis, std::uint32_t most) {
   if (bounded_along(nest, axis) || stride_of(nest, side, axis) != 1) return 1;

@@ -19,13 +19,12 @@ namespace {
 // 0.666, 0.386. lavapipe: 16 bytes, photo u8 NHWC->NCHW 0.472 of a copy (box 0.077).
 struct Row {
   std::uint32_t step_bytes, workgroup;
-  bool cpu = false, gpu = false;  // for that class of devices; a last resort on the other
 };
 // clang-format off
 constexpr Row kTable[] = {
-    {.step_bytes = 16, .workgroup = 128, .cpu = true},
-    {.step_bytes = 8, .workgroup = 128, .cpu = true, .gpu = true},
-    {.step_bytes = 4, .workgroup = 256, .cpu = true, .gpu = true},
+    {.step_bytes = 16, .workgroup = 128},
+    {.step_bytes = 8, .workgroup = 128},
+    {.step_bytes = 4, .workgroup = 256},
     {.step_bytes = 16, .workgroup = 64},
     {.step_bytes = 16, .workgroup = 256},
     {.step_bytes = 8, .workgroup = 256},
@@ -197,19 +196,16 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  return last_resort_if(!(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() < kLeastElements);
-}
+Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
 
 // From the table's measurements: if a lane's stores are more than 24 bytes apart, cache lines are written in parts;
 // fewer than 8 bytes per stream cost a little; short axes on both sides cost a lot (3x1048576x7 f16: 0.711, permute_box
 // 0.741).
-std::int64_t bias_of(const Row& r, const Interleave& w) {
-  std::int64_t bias = 0;
-  if (r.step_bytes > 4 && w.dst_run * r.step_bytes > 24) bias += 600;
-  if (r.step_bytes == 4) bias += w.dst_run * 8 > 24 ? -100 : 60;
-  if (w.sources > 1 && w.targets > 1) bias += 2000;
-  return bias;
+void charge(const Row& r, const Interleave& w, PermuteEstimate& e) {
+  if (r.step_bytes > 4 && w.dst_run * r.step_bytes > 24)
+    e.surcharges.add({.gpu = &PermuteGpuCost::split_lines_permille});
+  if (r.step_bytes == 4 && w.dst_run * 8 <= 24) e.surcharges.add({.gpu = &PermuteGpuCost::short_step_permille});
+  if (w.sources > 1 && w.targets > 1) e.surcharges.add({.gpu = &PermuteGpuCost::two_short_permille});
 }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
@@ -244,13 +240,14 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   const std::uint64_t words = std::uint64_t{w.targets} * w.dst_run * r.step_bytes / 4;
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 4 +
                    subgroups * (60 + words * (c.nest.element_bytes < 4 ? 8 / c.nest.element_bytes : 1));
-  e.bias_permille = c.cpu() ? 0 : bias_of(r, w);
+  charge(r, w, e);
   return e;
 }
 
-std::string print(const PermuteContext&, std::uint32_t row) {
-  return fmt::format("p{} wg{}", kTable[row].step_bytes, kTable[row].workgroup);
+std::string print_row(const Row& r) {
+  return fmt::format("p{} wg{}", r.step_bytes, r.workgroup);
 }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_INTERLEAVE_SPEC_STEPS, "steps"},
                                     {PERMUTE_INTERLEAVE_SPEC_SOURCES, "from"},
@@ -259,11 +256,12 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_INTERLEAVE_SPEC_STEPS, "steps"},
                                     {PERMUTE_INTERLEAVE_SPEC_DST_RUN, "to"}};
 
 constexpr PermuteStrategy kStrategy = {
-    "permute_interleave", std::size(kTable), applicable, make, estimate, eligibility, print, kNamed};
+    "permute_interleave", CostTable::permute_interleave, std::size(kTable), applicable, make, estimate, eligibility, print, kNamed};
 
 }  // namespace
 }  // namespace permute_interleave
 
 const PermuteStrategy kInterleave = permute_interleave::kStrategy;
+std::vector<std::string> permute_interleave_rows() { return names_of(permute_interleave::kTable, permute_interleave::print_row); }
 
 }  // namespace sectile::detail

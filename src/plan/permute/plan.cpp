@@ -23,7 +23,7 @@ struct Permutes {
   std::span<const PermuteStrategy* const> table() const { return kPermute; }
   PermuteConfig make(const PermuteStrategy& s, std::uint32_t row) const { return s.make(c, row); }
   std::int64_t cost(const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& config) const {
-    return permute_cost(c, s.estimate(c, row, config), config);
+    return permute_cost(c, c.model, s.costs, row, s.estimate(c, row, config), config);
   }
   // The counts are complete. `cost` is cost()'s, from the sampled counts.
   void explain(const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& d, std::int64_t cost,
@@ -31,7 +31,7 @@ struct Permutes {
     const auto full = s.estimate({c.nest, c.profile, c.model, c.limits, c.offset64, true}, row, d);
     candidate.interior = full.interior;
     candidate.edge = full.edge;
-    candidate.cost = permute_picoseconds(c, cost);
+    candidate.cost = permute_picoseconds(c, c.model, cost);
     candidate.detail = fmt::format("e{}{} wg={} groups={} shared={}", d.element_bytes, d.offset64 ? ".wide" : "",
                                    d.workgroup, d.groups, d.workgroup_memory_bytes);
   }
@@ -123,7 +123,7 @@ Result<void> plan_part(Job& job, const Nest& nest) {
           step->barrier_before = true;
   if (!job.chose) job.plan.choice.candidate = candidate_name(*choice->strategy, c, choice->row);
   job.plan.steps.push_back(std::move(*step));
-  job.cost += permute_picoseconds(c, choice->cost);
+  job.cost += permute_picoseconds(c, c.model, choice->cost);
   job.chose = true;
   return {};
 }

@@ -83,10 +83,7 @@ AccessCount count_group(const PermuteContext& c, std::uint32_t row, std::uint64_
   return walk.count();
 }
 
-// lavapipe takes 66 ms for 4099x4093 f32 with four elements an invocation, 100 ms with one.
-Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  return last_resort_if(row != (c.cpu() ? 1u : 0u));
-}
+Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   PermuteEstimate e;
@@ -98,18 +95,20 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   return e;
 }
 
-std::string print(const PermuteContext&, std::uint32_t row) {
-  return fmt::format("u{} wg{}", kTable[row].unroll, kTable[row].workgroup);
+std::string print_row(const Row& r) {
+  return fmt::format("u{} wg{}", r.unroll, r.workgroup);
 }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_ROWS_SPEC_UNROLL, "unroll"}};
 
-constexpr PermuteStrategy kStrategy = {"permute_rows", std::size(kTable), applicable, make,
+constexpr PermuteStrategy kStrategy = {"permute_rows", CostTable::permute_rows, std::size(kTable), applicable, make,
                                        estimate,       eligibility,       print,      kNamed};
 
 }  // namespace
 }  // namespace permute_rows
 
 const PermuteStrategy kRows = permute_rows::kStrategy;
+std::vector<std::string> permute_rows_rows() { return names_of(permute_rows::kTable, permute_rows::print_row); }
 
 }  // namespace sectile::detail

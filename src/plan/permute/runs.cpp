@@ -18,7 +18,6 @@ struct Row {
   std::uint32_t load_bytes, store_bytes;  // maximum bytes of an access
   std::uint32_t workgroup;
   bool staged = false, swap = false;
-  bool cpu = false, gpu = false;  // for that class of devices; a last resort on the other
 };
 // GPUs use staged rows. H200, CUDA 13.0, 2026-11-23, `sectile bench PROBLEM --device cuda:0 --all-candidates --min-time
 // 0.05 --warmup 0.3`, fractions of a copy (docs/lab/2026-11.md has the table): 16x16 blocks of 4x4 runs with stores of
@@ -36,7 +35,7 @@ constexpr Row kTable[] = {
     {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
      .workgroup = 256, .staged = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 8, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
-     .workgroup = 128, .staged = true, .swap = true, .gpu = true},
+     .workgroup = 128, .staged = true, .swap = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 8, .blocks_d = 32, .load_bytes = 16, .store_bytes = 4,
      .workgroup = 256, .staged = true, .swap = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 32, .load_bytes = 16, .store_bytes = 4,
@@ -44,21 +43,21 @@ constexpr Row kTable[] = {
     {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 32, .load_bytes = 16, .store_bytes = 16,
      .workgroup = 256, .staged = true, .swap = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 8,
-     .workgroup = 256, .staged = true, .swap = true, .gpu = true},
+     .workgroup = 256, .staged = true, .swap = true},
     {.block_s = 8, .block_d = 4, .blocks_s = 8, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
      .workgroup = 128, .staged = true, .swap = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 8, .blocks_d = 8, .load_bytes = 16, .store_bytes = 4,
-     .workgroup = 64, .staged = true, .swap = true, .gpu = true},
+     .workgroup = 64, .staged = true, .swap = true},
     {.block_s = 2, .block_d = 2, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
-     .workgroup = 256, .staged = true, .swap = true, .gpu = true},
+     .workgroup = 256, .staged = true, .swap = true},
     {.block_s = 1, .block_d = 1, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
-     .workgroup = 256, .staged = true, .swap = true, .gpu = true},
+     .workgroup = 256, .staged = true, .swap = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 4, .blocks_d = 4, .load_bytes = 16, .store_bytes = 16,
-     .workgroup = 8, .swap = true, .cpu = true},
+     .workgroup = 8, .swap = true},
     {.block_s = 2, .block_d = 2, .blocks_s = 8, .blocks_d = 8, .load_bytes = 16, .store_bytes = 16,
-     .workgroup = 16, .swap = true, .cpu = true},
+     .workgroup = 16, .swap = true},
     {.block_s = 1, .block_d = 1, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 16,
-     .workgroup = 16, .swap = true, .cpu = true},
+     .workgroup = 16, .swap = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 8, .blocks_d = 4, .load_bytes = 16, .store_bytes = 16,
      .workgroup = 8, .swap = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 4, .blocks_d = 16, .load_bytes = 16, .store_bytes = 16,
@@ -262,24 +261,22 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  const auto bytes = c.nest.element_bytes;
-  const std::int64_t least = c.nest.rank > 0 && c.nest.axis[0].extent * bytes > 12 ? kLeastBytesLong : kLeastBytes;
-  // lavapipe: f64 11x431x643x3 takes 28 ms with permute_rows and 40 ms with this kernel.
-  if (c.cpu() && bytes == 8) return Eligibility::last_resort;
-  return last_resort_if(!(c.cpu() ? kTable[row].cpu : kTable[row].gpu) || c.nest.elements() * bytes < least);
-}
+Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
+
 
 // Runs of whole words need no shifting and joining, and smaller blocks give more invocations. lavapipe: f32 9x431x643x3
 // ran at 0.30, 0.27 and 0.15 of a copy in blocks of 1, 2 and 4. H200 (see kTable), by the words that an invocation
 // holds: 3 and 12 words 69 and 62 us, 48 words 109 us (f32 33x431x643x3); 6, 24 and 96 words 60, 78 and 129 us (f64
 // 17x431x643x3). For runs of other lengths, stores of 4 bytes took 1.09 to 1.43 times as long there as stores of 8; the
 // cost formula gives 0.99 to 1.07.
-std::int64_t bias_of(const PermuteContext& c, const Row& r, const Matrix& m) {
-  if (m.unit < 4) return !c.cpu() && r.store_bytes == 4 ? 100 : 0;
-  if (c.cpu()) return std::int64_t{100} * (r.block_s - 1);
-  const std::int64_t words = std::int64_t{r.block_s} * r.block_d * m.run;
-  return std::max<std::int64_t>(0, 25 * (words - 12));
+void charge(const Row& r, const Matrix& m, PermuteEstimate& e) {
+  if (m.unit < 4) {
+    if (r.store_bytes == 4) e.surcharges.add({.gpu = &PermuteGpuCost::run_store_permille});
+    return;
+  }
+  e.surcharges.add({.cpu = &PermuteCpuCost::run_block_permille, .times = r.block_s - 1u});
+  const std::uint64_t words = std::uint64_t{r.block_s} * r.block_d * static_cast<std::uint64_t>(m.run);
+  if (words > 12) e.surcharges.add({.gpu = &PermuteGpuCost::run_word_permille, .times = words - 12});
 }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
@@ -333,15 +330,15 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   e.instructions = ceil_div(r.workgroup, lanes) * 100 + e.interior.load_requests * (s.load == 0 ? 10 : 5) +
                    rounds * r.block_s * column_words * (joins + 2) +
                    e.interior.store_requests * (r.staged ? 16 + s.store / 4 * 6 : 8);
-  e.bias_permille = bias_of(c, r, m);
+  charge(r, m, e);
   return e;
 }
 
-std::string print(const PermuteContext&, std::uint32_t row) {
-  const Row& r = kTable[row];
+std::string print_row(const Row& r) {
   return fmt::format("{}x{} of {}x{} l{} s{} wg{}{}{}", r.blocks_s, r.blocks_d, r.block_s, r.block_d, r.load_bytes,
                      r.store_bytes, r.workgroup, r.staged ? "" : " direct", r.swap ? " d-first" : "");
 }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_RUNS_SPEC_RUN, "run"},
                                     {PERMUTE_RUNS_SPEC_TILE_S, "tile"},
@@ -349,12 +346,13 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_RUNS_SPEC_RUN, "run"},
                                     {PERMUTE_RUNS_SPEC_BLOCK_S, "block"},
                                     {PERMUTE_RUNS_SPEC_BLOCK_D, "block"}};
 
-constexpr PermuteStrategy kStrategy = {"permute_runs", std::size(kTable), applicable, make,
+constexpr PermuteStrategy kStrategy = {"permute_runs", CostTable::permute_runs, std::size(kTable), applicable, make,
                                        estimate,       eligibility,       print,      kNamed};
 
 }  // namespace
 }  // namespace permute_runs
 
 const PermuteStrategy kRuns = permute_runs::kStrategy;
+std::vector<std::string> permute_runs_rows() { return names_of(permute_runs::kTable, permute_runs::print_row); }
 
 }  // namespace sectile::detail

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace sectile::detail {
 
@@ -23,7 +24,13 @@ struct PermuteEstimate {
   std::uint64_t memory_transactions = 0;  // of one workgroup, after the L1 has merged requests that share lines;
                                           // 0: the L1 merges none
   std::uint64_t instructions = 0;         // of one workgroup, all subgroups together
-  std::int64_t bias_permille = 0;         // measured correction of a row's cost, see its table; lower is preferred
+  // Permille of the cost that are added, of a CPU or a GPU: one of the class's numbers, so many times.
+  struct Surcharge {
+    std::uint32_t PermuteGpuCost::* gpu = nullptr;
+    std::uint32_t PermuteCpuCost::* cpu = nullptr;
+    std::uint64_t times = 1;
+  };
+  FixedList<Surcharge, 4> surcharges;
   Addressing addressing = Addressing::direct;
 };
 
@@ -45,9 +52,21 @@ using PermuteStrategy = Strategy<PermuteContext, PermuteConfig>;
 
 extern const PermuteStrategy kCopy, kRows, kTile, kBlock, kRuns, kInterleave, kTma, kBox, kWords, kFused, kFusedBlock;
 
-// A candidate's cost in picoseconds of one multiprocessor, and that cost as time of the whole device.
-std::int64_t permute_cost(const PermuteContext& c, const PermuteEstimate& e, const PermuteConfig& d);
-std::int64_t permute_picoseconds(const PermuteContext& c, std::int64_t cost);
+// Names of the tables' rows, see cost_rows().
+std::vector<std::string> permute_copy_rows(), permute_rows_rows(), permute_tile_rows(), permute_block_rows(),
+    permute_runs_rows(), permute_interleave_rows(), permute_tma_rows(), permute_box_rows(), permute_words_rows(),
+    permute_fused_rows(), permute_fused_block_rows();
+
+// A candidate's cost in picoseconds of one multiprocessor, with a model's numbers and the correction of `table`, and that
+// cost as time of the whole device.
+std::int64_t permute_cost(const PermuteContext& c, const CostModel& model, CostTable table, std::uint32_t row,
+                          const PermuteEstimate& e, const PermuteConfig& d);
+std::int64_t permute_picoseconds(const PermuteContext& c, const CostModel& model, std::int64_t cost);
+
+// The cost without a correction, and what one is fitted to.
+std::int64_t permute_raw_cost(const PermuteContext& c, const CostModel& model, const PermuteEstimate& e,
+                              const PermuteConfig& d);
+Features permute_features(const PermuteContext& c, const PermuteEstimate& e, const PermuteConfig& d, std::int64_t cost);
 
 // The strategies in the order in which the planner tries them.
 std::span<const PermuteStrategy* const> permute_strategies() noexcept;

@@ -17,9 +17,9 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
      .workgroup = 128, .skew = 2},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
-     .workgroup = 128, .skew = 2, .group = 8, .bias_permille = -10},
+     .workgroup = 128, .skew = 2, .group = 8},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
-     .workgroup = 128, .skew = 2, .measured_only = true},
+     .workgroup = 128, .skew = 2},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 1, .vector_d = 4, .store_bytes = 4,
      .workgroup = 256, .skew = 1},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 1,
@@ -31,9 +31,9 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 2, .tile_s = 64, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 8,
      .workgroup = 64, .skew = 1, .swap = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 8, .vector_d = 2, .store_bytes = 4,
-     .workgroup = 128, .skew = 4, .measured_only = true},
+     .workgroup = 128, .skew = 4},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 2, .vector_d = 2, .store_bytes = 4,
-     .workgroup = 128, .skew = 1, .swap = true, .bias_permille = 20},
+     .workgroup = 128, .skew = 1, .swap = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 1, .vector_d = 2, .store_bytes = 4,
      .workgroup = 128, .skew = 1},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 2,
@@ -43,19 +43,19 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 8,
      .workgroup = 128, .skew = 4},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 4,
-     .workgroup = 128, .skew = 4, .swap = true, .bias_permille = 10},
+     .workgroup = 128, .skew = 4, .swap = true},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 4,
-     .workgroup = 128, .skew = 4, .bias_permille = 20},
+     .workgroup = 128, .skew = 4},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 64, .vector_s = 4, .vector_d = 1, .store_bytes = 16,
-     .workgroup = 128, .skew = 4, .group = 8, .measured_only = true},
+     .workgroup = 128, .skew = 4, .group = 8},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 4,
      .workgroup = 256, .skew = 1},
     {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 8,
      .workgroup = 128, .skew = 1},
     {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 1, .store_bytes = 8,
-     .workgroup = 128, .skew = 2, .measured_only = true},
+     .workgroup = 128, .skew = 2},
     {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 16,
-     .workgroup = 128, .skew = 1, .measured_only = true},
+     .workgroup = 128, .skew = 1},
     {.element_bytes = 16, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 16,
      .workgroup = 128, .skew = 1},
 };
@@ -74,16 +74,16 @@ constexpr TileRow kBlockTable[] = {
     {.element_bytes = 1, .tile_s = 32, .tile_d = 128, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
      .workgroup = 8, .skew = 1, .swap = true, .shapes = kLongD},
     {.element_bytes = 1, .tile_s = 128, .tile_d = 64, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
-     .workgroup = 32, .swap = true, .bias_permille = -30},
+     .workgroup = 32, .swap = true},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 8,
-     .workgroup = 16, .measured_only = true},
+     .workgroup = 16},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 4, .workgroup = 16},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 4, .store_bytes = 4,
-     .workgroup = 64, .measured_only = true},
+     .workgroup = 64},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 1,
-     .workgroup = 64, .measured_only = true},
+     .workgroup = 64},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 1,
-     .workgroup = 64, .bias_permille = 100},
+     .workgroup = 64},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
      .workgroup = 8, .skew = 1, .swap = true, .shapes = kLongS},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 16, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
@@ -94,9 +94,9 @@ constexpr TileRow kBlockTable[] = {
      .workgroup = 8, .shapes = kPaged},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 8, .workgroup = 16},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 4,
-     .workgroup = 64, .swap = true, .bias_permille = 60},
+     .workgroup = 64, .swap = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 2,
-     .workgroup = 64, .bias_permille = 100},
+     .workgroup = 64},
     {.element_bytes = 4, .tile_s = 64, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
      .workgroup = 8, .skew = 1, .swap = true, .shapes = kLongS},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 16, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
@@ -106,14 +106,14 @@ constexpr TileRow kBlockTable[] = {
     {.element_bytes = 4, .tile_s = 16, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
      .workgroup = 8, .shapes = kPaged},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 8,
-     .workgroup = 64, .bias_permille = 60},
+     .workgroup = 64},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 4,
-     .workgroup = 64, .bias_permille = 100},
+     .workgroup = 64},
     {.element_bytes = 8, .tile_s = 8, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 16, .workgroup = 8},
     {.element_bytes = 8, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 8,
-     .workgroup = 64, .bias_permille = 100},
+     .workgroup = 64},
     {.element_bytes = 16, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 16,
-     .workgroup = 64, .bias_permille = 100},
+     .workgroup = 64},
 };
 // clang-format on
 
@@ -259,17 +259,14 @@ ShapeClass shape_class(const PermuteContext& c) {
 // at 0.942 of a copy along D and 0.897 along S, 64 x 1024 x 512 at 0.963 and 0.976. Elements of 2 bytes: tiles of 32
 // along D are fastest for batched or square matrices (16 x 3456 x 3456: 0.967, tiles of 64 0.947), tiles of 64 if one
 // side is short (196608 x 128: 0.940, tiles of 32 0.927).
-std::int64_t order_bias(const PermuteContext& c, const TileRow& r) {
+void charge_order(const PermuteContext& c, const TileRow& r, PermuteEstimate& e) {
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
   const bool large = axis_s.extent >= 2048 && c.nest.axis[0].extent >= 2048;
-  std::int64_t bias = 0;
-  if (c.cpu()) {
-    if (r.workgroup > 16) bias += 200;
-    if ((r.shapes & shape_class(c)) == 0) bias += 900;
-  }
-  if (large && !r.swap && r.element_bytes > 1) bias += 50;
-  if (r.element_bytes == 2 && r.vector_d == 4) bias += (large || c.nest.rank > 2) == (r.tile_d == 32) ? 0 : 60;
-  return bias;
+  if (r.workgroup > 16) e.surcharges.add({.cpu = &PermuteCpuCost::wide_workgroup_permille});
+  if ((r.shapes & shape_class(c)) == 0) e.surcharges.add({.cpu = &PermuteCpuCost::other_shape_permille});
+  if (large && !r.swap && r.element_bytes > 1) e.surcharges.add({.gpu = &PermuteGpuCost::band_permille});
+  if (r.element_bytes == 2 && r.vector_d == 4 && (large || c.nest.rank > 2) != (r.tile_d == 32))
+    e.surcharges.add({.gpu = &PermuteGpuCost::tile_permille});
 }
 
 PermuteEstimate estimate(const PermuteContext& c, const TileRow& r, const PermuteConfig& d, bool staged) {
@@ -287,7 +284,7 @@ PermuteEstimate estimate(const PermuteContext& c, const TileRow& r, const Permut
   const std::uint64_t shuffles = r.element_bytes < 4 ? std::uint64_t{r.tile_s} * r.tile_d / 32 : 0;
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 10 +
                    shuffles * 2 / std::max(1u, r.vector_d / 2) + ceil_div(r.workgroup, 32) * 100;
-  e.bias_permille = r.bias_permille + order_bias(c, r);
+  charge_order(c, r, e);
   return e;
 }
 
@@ -295,17 +292,7 @@ PermuteEstimate tile_estimate(const PermuteContext& c, std::uint32_t row, const 
   return estimate(c, kTileTable[row], d, true);
 }
 
-Eligibility tile_eligibility(const PermuteContext&, std::uint32_t row) {
-  return kTileTable[row].measured_only ? Eligibility::measured_only : Eligibility::candidate;
-}
-
-// On a GPU permute_tile is faster (2 bytes: 0.918 of a copy, permute_block 0.910; 4 bytes: 0.942 and 0.914), but for
-// the widest blocks of bytes (16384 x 16384: 0.871 and 0.905).
-Eligibility block_eligibility(const PermuteContext& c, std::uint32_t row) {
-  const TileRow& r = kBlockTable[row];
-  if (r.measured_only) return Eligibility::measured_only;
-  return last_resort_if(!c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
-}
+Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
 
 PermuteEstimate block_estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   return estimate(c, kBlockTable[row], d, false);
@@ -316,9 +303,8 @@ std::string print_row(const TileRow& r) {
                      r.workgroup, r.swap ? " swap" : "", r.group != 0 ? fmt::format(" g{}", r.group) : "");
 }
 std::string tile_print(const PermuteContext&, std::uint32_t row) { return print_row(kTileTable[row]); }
-std::string block_print(const PermuteContext&, std::uint32_t row) {
-  return print_row(kBlockTable[row]) + (kBlockTable[row].skew == 1 ? " lanes-d" : "");
-}
+std::string print_block(const TileRow& r) { return print_row(r) + (r.skew == 1 ? " lanes-d" : ""); }
+std::string block_print(const PermuteContext&, std::uint32_t row) { return print_block(kBlockTable[row]); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_TILE_SPEC_TILE_S, "tile"},
                                     {PERMUTE_TILE_SPEC_TILE_D, "tile"},
@@ -427,9 +413,12 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
   return walk.count();
 }
 
-const PermuteStrategy kTile = {"permute_tile", std::size(kTileTable), tile_applicable, tile_make,
-                               tile_estimate,  tile_eligibility,      tile_print,      kNamed};
-const PermuteStrategy kBlock = {"permute_block", std::size(kBlockTable), block_applicable, block_make,
-                                block_estimate,  block_eligibility,      block_print,      kNamed};
+const PermuteStrategy kTile = {"permute_tile", CostTable::permute_tile, std::size(kTileTable), tile_applicable, tile_make,
+                               tile_estimate,  eligibility,      tile_print,      kNamed};
+const PermuteStrategy kBlock = {"permute_block", CostTable::permute_block, std::size(kBlockTable), block_applicable, block_make,
+                                block_estimate,  eligibility,      block_print,      kNamed};
+
+std::vector<std::string> permute_tile_rows() { return names_of(kTileTable, print_row); }
+std::vector<std::string> permute_block_rows() { return names_of(kBlockTable, print_block); }
 
 }  // namespace sectile::detail

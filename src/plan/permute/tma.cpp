@@ -131,15 +131,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-bool large(const PermuteContext& c) {
-  return c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())].extent >= 2048 && c.nest.axis[0].extent >= 2048;
-}
-
-// permute_tile is as fast or faster if one side is short (196608 x 128 f16: 0.934, this kernel 0.910; 64 x 1024 x 512
-// f32: 0.986 and 0.985).
-Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  return last_resort_if(kTable[row].reserve == 0 || c.nest.rank < 2 || c.nest.src_innermost() < 1 || !large(c));
-}
+Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   const Row& r = kTable[row];
@@ -155,22 +147,22 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   e.interior.store_requests = PERMUTE_TMA_TILE_D(r.element_bytes) / PERMUTE_TMA_BOX_D(r.element_bytes);
   if (c.explain) e.edge = e.interior;
   e.instructions = ceil_div(r.workgroup, 32) * 200;
-  e.bias_permille = -200;
   return e;
 }
 
-std::string print(const PermuteContext&, std::uint32_t row) {
-  const Row& r = kTable[row];
+std::string print_row(const Row& r) {
   return fmt::format("{}x{} wg{}{}", PERMUTE_TMA_TILE_S(r.element_bytes), PERMUTE_TMA_TILE_D(r.element_bytes),
                      r.workgroup, r.reserve != 0 ? fmt::format(" r{}", r.reserve) : "");
 }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr PermuteStrategy kStrategy = {"permute_tma", std::size(kTable), applicable, make,
+constexpr PermuteStrategy kStrategy = {"permute_tma", CostTable::permute_tma, std::size(kTable), applicable, make,
                                        estimate,      eligibility,       print};
 
 }  // namespace
 }  // namespace permute_tma
 
 const PermuteStrategy kTma = permute_tma::kStrategy;
+std::vector<std::string> permute_tma_rows() { return names_of(permute_tma::kTable, permute_tma::print_row); }
 
 }  // namespace sectile::detail

@@ -47,10 +47,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 }
 
 // Only for devices that lack accesses of the element's size.
-Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
-  return last_resort_if(c.profile.storage16.value_or(false) &&
-                        (c.nest.element_bytes == 2 || c.profile.storage8.value_or(false)));
-}
+Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t, const PermuteConfig& d) {
   PermuteEstimate e;
@@ -68,14 +65,16 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t, const PermuteCo
   return e;
 }
 
-std::string print(const PermuteContext&, std::uint32_t row) { return fmt::format("wg{}", kWorkgroups[row]); }
+std::string print_row(const std::uint32_t& r) { return fmt::format("wg{}", r); }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kWorkgroups[row]); }
 
 constexpr PermuteStrategy kStrategy = {
-    "permute_words", std::size(kWorkgroups), applicable, make, estimate, eligibility, print};
+    "permute_words", CostTable::permute_words, std::size(kWorkgroups), applicable, make, estimate, eligibility, print};
 
 }  // namespace
 }  // namespace permute_words
 
 const PermuteStrategy kWords = permute_words::kStrategy;
+std::vector<std::string> permute_words_rows() { return names_of(permute_words::kWorkgroups, permute_words::print_row); }
 
 }  // namespace sectile::detail
