@@ -7,9 +7,11 @@
 //     void explain(const Strategy&, row, const Config&, std::int64_t cost, Candidate&) const;   // fills counts, cost,
 //     detail Result<std::vector<Step>> steps(const Config&) const; const Context& context() const; Family
 //     without_pack() const; bool plannable(const DeviceProfile&) const;              // on another device
+//     CostObserver* observer; CostedCandidate costed(name, const Strategy&, row, const Config&) const;
 //   };
 #pragma once
 
+#include "costing.hpp"
 #include "job.hpp"
 #include "refusal.hpp"
 #include "unsupported.hpp"
@@ -81,11 +83,11 @@ Choice<Family> choose(const Family& family, const PlanOptions& options, std::vec
                       Eligibility most) {
   Choice<Family> best;
   std::size_t chosen = 0;
-  const bool explain = explanations != nullptr;
+  const bool explain = explanations != nullptr, every = explain || family.observer != nullptr;
   for (const auto* s : family.table()) {
     for (std::uint32_t row = 0; row < s->rows_for(family.context()); ++row) {
       const Eligibility eligibility = s->eligibility(family.context(), row);
-      if (!explain && options.force.empty() && eligibility > most) continue;
+      if (!every && options.force.empty() && eligibility > most) continue;
       Refusal refusal(explain);
       bool admissible = s->applicable(family.context(), row, refusal);
       if (admissible && forced_out(options, *s, family.context(), row))
@@ -95,6 +97,9 @@ Choice<Family> choose(const Family& family, const PlanOptions& options, std::vec
         const auto config = family.make(*s, row);
         const auto cost = family.cost(*s, row, config);
         if (explain) family.explain(*s, row, config, cost, candidate);
+        if (family.observer != nullptr)
+          family.observer->seen.push_back(
+              family.costed(candidate_name(*s, family.context(), row), *s, row, config));
         const bool eligible = eligibility != Eligibility::measured_only || !options.force.empty();
         if (eligible && better(best, eligibility, cost) && in_pack(family, config, options.kernels, refusal)) {
           best = {s, row, config, cost, eligibility};

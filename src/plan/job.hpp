@@ -12,12 +12,14 @@
 namespace sectile::detail {
 
 struct ExtraRows;
+struct CostObserver;
 
 struct Job {
   const DeviceProfile& profile;
   const PlanOptions& options;
   Plan& plan;
   const ExtraRows* extra = nullptr;
+  CostObserver* observer = nullptr;  // sees every admissible candidate (costing.hpp)
   bool chose = false;     // a candidate was chosen; a problem without work has no candidates
   bool competed = true;   // it did by its cost; a last resort's cost is no estimate
   std::int64_t cost = 0;  // of the chosen candidates, picoseconds

@@ -1,7 +1,7 @@
 #include <sectile/planner.hpp>
 
 #include "base/hash.hpp"
-#include "cost/model.hpp"
+#include "costing.hpp"
 #include "operation.hpp"
 
 #include <fmt/format.h>
@@ -45,6 +45,18 @@ Result<Plan> plan_as(const Problem& problem, const DeviceProfile& profile, const
   if (tuned && !job.chose) return fail(ErrorKind::missing, "candidates", print(problem), "a problem with work to do");
   if (auto ok = check_plan(plan, profile); !ok) return std::unexpected(ok.error());
   return plan;
+}
+
+Result<std::vector<CostedCandidate>> costed_candidates(const Problem& problem, const DeviceProfile& profile,
+                                                       CostObserver observer) {
+  if (auto ok = validate(problem); !ok) return std::unexpected(ok.error());
+  Plan plan;
+  plan.problem = problem;
+  const PlanOptions options;
+  Job job{profile, options, plan, nullptr, &observer};
+  auto made = visit_operation([&](auto operation, const auto& p) { return operation.plan(job, p); }, problem);
+  if (!made) return std::unexpected(made.error());
+  return std::move(observer.seen);
 }
 
 Result<Plan> plan_tuned(const Problem& problem, const DeviceProfile& profile, const std::string& profile_hash,

@@ -18,7 +18,7 @@ std::uint64_t saturated_product(std::uint64_t a, std::uint64_t b) {
 std::uint64_t number(std::int64_t n) { return static_cast<std::uint64_t>(n); }
 
 // A CPU's multiply-adds at the row's rate; beside them an invocation has loads, and turns of its loop.
-std::int64_t cpu_cost(const Conv2dContext& c, const CostModel& m, const DirectConfig& d, std::uint64_t multiply_adds) {
+std::int64_t cpu_cost(const ConvolutionWork& c, const CostModel& m, const DirectConfig& d) {
   const DirectWork& work = d.work;
   const std::uint64_t processors = c.profile.multiprocessors.value_or(m.multiprocessors);
   std::uint64_t spent = 0, busy = processors;
@@ -32,13 +32,13 @@ std::int64_t cpu_cost(const Conv2dContext& c, const CostModel& m, const DirectCo
   std::uint64_t rate = std::uint64_t{m.row(d.table, d.row).rate} * 1000;
   if (spent != 0) rate = rate * work.multiply_adds / spent * std::min(work.wanted, work.computed) / work.computed;
   rate = std::max<std::uint64_t>(rate * busy / processors, 1);
-  const auto all = static_cast<unsigned __int128>(multiply_adds) * m.gemm_cpu.ps_per_kfma * 100 / rate / processors;
+  const auto all = static_cast<unsigned __int128>(c.multiply_adds) * m.gemm_cpu.ps_per_kfma * 100 / rate / processors;
   return static_cast<std::int64_t>(std::min<unsigned __int128>(all, kMostCost)) + 1;
 }
 
 // What a GPU spends on counted work. A lane's neighbour is a strip away in NCHW, so long strips touch more cache lines
 // at a time. The longest of the three hides most of the others.
-std::uint64_t counted_clocks(const Conv2dContext& c, const CostModel& m, const DirectConfig& d, std::uint64_t bytes) {
+std::uint64_t counted_clocks(const ConvolutionWork& c, const CostModel& m, const DirectConfig& d) {
   const Conv2dGpuCost& model = m.conv2d;
   const DirectWork& w = d.work;
   const std::uint64_t processors = c.profile.multiprocessors.value_or(m.multiprocessors);
@@ -53,35 +53,30 @@ std::uint64_t counted_clocks(const Conv2dContext& c, const CostModel& m, const D
   const std::uint64_t latency = model.latency_row * w.rows + model.latency_multiply * w.multiply_adds;
   const std::uint64_t issue = saturated_product(d.groups, group_issue) / processors / 1000;
   const std::uint64_t lines = saturated_product(d.groups, group_lines) / processors / 1000;
-  const std::uint64_t memory = saturated_product(bytes, 1000) / model.memory_permille / m.gemm.dram_bytes;
+  const std::uint64_t memory = saturated_product(c.bytes, 1000) / model.memory_permille / m.gemm.dram_bytes;
   const std::uint64_t longest = std::max({issue, lines, memory});
   return longest + (issue + lines + memory - longest) * model.hidden_permille / 1000 + latency / 1000 +
          m.gemm.workgroup_start;
 }
 
 // A kernel that is no GEMM.
-std::int64_t direct_cost(const Conv2dContext& c, const CostModel& m, const DirectConfig& d) {
-  const auto& p = c.problem;
-  const std::uint64_t outputs = saturated_product(number(p.n * p.k), number(c.out.height * c.out.width));
-  const std::uint64_t multiply_adds = saturated_product(outputs, std::max<std::uint64_t>(number(sum_length(p)), 1));
-  if (c.cpu()) return cpu_cost(c, m, d, multiply_adds);
+std::int64_t direct_cost(const ConvolutionWork& c, const CostModel& m, const DirectConfig& d) {
+  if (c.cpu()) return cpu_cost(c, m, d);
   const GemmGpuCost& model = m.gemm;
-  std::uint64_t bytes = 0;
-  for (const PlanOperand& operand : c.operands) bytes += operand.bytes;
   std::uint64_t clocks = 0;
   if (d.table == CostTable::conv2d_depthwise) {
-    clocks = counted_clocks(c, m, d, bytes);
+    clocks = counted_clocks(c, m, d);
   } else {
     const std::uint64_t processors = c.profile.multiprocessors.value_or(m.multiprocessors);
     const std::uint64_t rate = processors * model.scalar_rate * m.row(d.table, d.row).rate / 1000;
-    const std::uint64_t multiply = multiply_adds / std::max<std::uint64_t>(1, rate);
-    clocks = std::max(multiply, bytes / model.dram_bytes) + model.workgroup_start;
+    const std::uint64_t multiply = c.multiply_adds / std::max<std::uint64_t>(1, rate);
+    clocks = std::max(multiply, c.bytes / model.dram_bytes) + model.workgroup_start;
   }
   return static_cast<std::int64_t>(saturated_product(clocks, model.clock_picoseconds));
 }
 
 // Permutes and transforms around a GEMM.
-std::int64_t extra_cost(const Conv2dContext& c, const CostModel& m, const ExtraSteps& extra) {
+std::int64_t extra_cost(const ConvolutionWork& c, const CostModel& m, const ExtraSteps& extra) {
   const std::uint64_t steps = extra.permutes + extra.transforms;
   if (c.cpu())
     return extra.permutes_cost + static_cast<std::int64_t>(steps * m.gemm_cpu.second_step) +
@@ -94,7 +89,16 @@ std::int64_t extra_cost(const Conv2dContext& c, const CostModel& m, const ExtraS
 
 }  // namespace
 
-std::int64_t conv2d_raw_cost(const Conv2dContext& c, const CostModel& m, const Conv2dConfig& config) {
+ConvolutionWork work_of(const Conv2dContext& c) {
+  const auto& p = c.problem;
+  ConvolutionWork work{.profile = c.profile};
+  const std::uint64_t outputs = saturated_product(number(p.n * p.k), number(c.out.height * c.out.width));
+  work.multiply_adds = saturated_product(outputs, std::max<std::uint64_t>(number(sum_length(p)), 1));
+  for (const PlanOperand& operand : c.operands) work.bytes += operand.bytes;
+  return work;
+}
+
+std::int64_t conv2d_raw_cost(const ConvolutionWork& c, const CostModel& m, const Conv2dConfig& config) {
   if (const auto* direct = std::get_if<DirectConfig>(&config)) return direct_cost(c, m, *direct);
   const auto& [gemm, rows, row, made] = std::get<Conv2dGemmConfig>(config);
   const std::int64_t part = gemm_cost(*gemm->context, m, made) + extra_cost(c, m, gemm->extra);
@@ -103,11 +107,11 @@ std::int64_t conv2d_raw_cost(const Conv2dContext& c, const CostModel& m, const C
 }
 
 // In the order of feature_names().
-Features conv2d_features(const Conv2dContext& c, const Conv2dConfig& config, std::int64_t cost) {
+Features conv2d_features(const ConvolutionWork& c, const Conv2dConfig& config, std::int64_t cost) {
   if (const auto* gemm = std::get_if<Conv2dGemmConfig>(&config))
     return gemm_features(*gemm->gemm->context, gemm->config, cost);
   const auto& d = std::get<DirectConfig>(config);
-  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(c.model.multiprocessors);
+  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(1);
   const DirectWork& w = d.work;
   return {log2_1024(number(std::max<std::int64_t>(cost, 1))),
           log2_1024(d.groups * 16 + 1) - log2_1024(multiprocessors * 16 + 1),
@@ -117,7 +121,8 @@ Features conv2d_features(const Conv2dContext& c, const Conv2dConfig& config, std
           log2_1024(w.y_lines + 1)};
 }
 
-std::int64_t conv2d_cost(const Conv2dContext& c, const CostModel& m, CostTable table, const Conv2dConfig& config) {
+std::int64_t conv2d_cost(const Conv2dContext& context, const CostModel& m, CostTable table, const Conv2dConfig& config) {
+  const ConvolutionWork c = work_of(context);
   const std::int64_t cost = conv2d_raw_cost(c, m, config);
   const auto features = [&] { return conv2d_features(c, config, cost); };
   if (const auto* direct = std::get_if<DirectConfig>(&config))

@@ -26,6 +26,7 @@ struct Convolutions {
   using Strategy = Conv2dStrategy;
   using Config = Conv2dConfig;
   const Conv2dContext& c;
+  CostObserver* observer = nullptr;
 
   const Conv2dContext& context() const { return c; }
   std::span<const Conv2dStrategy* const> table() const { return kConv2d; }
@@ -33,6 +34,7 @@ struct Convolutions {
   std::int64_t cost(const Conv2dStrategy& s, std::uint32_t, const Conv2dConfig& config) const {
     return conv2d_cost(c, c.model, s.costs, config);
   }
+  CostedCandidate costed(std::string name, const Conv2dStrategy& s, std::uint32_t, const Conv2dConfig& config) const;
   // The counts are complete.
   void explain(const Conv2dStrategy& s, std::uint32_t row, const Conv2dConfig& config, std::int64_t cost,
                Candidate& candidate) const {
@@ -62,6 +64,42 @@ struct Convolutions {
     return choose(Convolutions{there}, options, nullptr).strategy != nullptr;
   }
 };
+
+// A convolution without its problem's context: what its cost is made of.
+struct CostedConvolution {
+  ConvolutionWork work;
+  Conv2dConfig config;
+  std::shared_ptr<const Conv2dGemm> gemm;  // of config
+};
+
+CostedCandidate Convolutions::costed(std::string name, const Conv2dStrategy& s, std::uint32_t,
+                                     const Conv2dConfig& config) const {
+  auto own = std::make_shared<CostedConvolution>(CostedConvolution{work_of(c), config, nullptr});
+  CostTable row_table{};
+  std::uint32_t row = 0;
+  if (auto* d = std::get_if<Conv2dGemmConfig>(&own->config)) {
+    set_measured_splits(d->config, observer->splits, name);
+    auto gemm = std::make_shared<Conv2dGemm>();
+    gemm->context = std::make_unique<GemmContext>(*d->gemm->context);
+    gemm->extra = d->gemm->extra;
+    gemm->filter_transform = d->gemm->filter_transform;
+    gemm->parts_after = d->gemm->parts_after;
+    d->gemm = gemm.get();
+    own->gemm = std::move(gemm);
+    row_table = d->config.table;
+    row = d->config.row;
+  } else {
+    const auto& direct = std::get<DirectConfig>(config);
+    row_table = direct.table;
+    row = direct.row;
+  }
+  return {.name = std::move(name),
+          .table = s.costs,
+          .row_table = row_table,
+          .row = row,
+          .cost = [own](const CostModel& m) { return conv2d_raw_cost(own->work, m, own->config); },
+          .features = [own](std::int64_t cost) { return conv2d_features(own->work, own->config, cost); }};
+}
 
 // The kernels have 16 bits for each.
 Result<void> check_words(const Conv2dProblem& p) {
@@ -116,7 +154,7 @@ Result<void> plan_gathered(Job& job, const Conv2dProblem& problem) {
   if (auto ok = check_words(problem); !ok) return ok;
   job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, kScratchAlign});
   const Conv2dContext c = conv2d_context(problem, job.profile, job.options, job.plan.operands, job.extra);
-  const Convolutions family{c};
+  const Convolutions family{c, job.observer};
   const auto choice = choose_or_refuse(job, family, "conv2d", job.options.explain ? &job.plan.candidates : nullptr);
   if (!choice) return std::unexpected(choice.error());
   job.chose = true;
@@ -139,7 +177,7 @@ Result<void> plan_pointwise_or_flattened(Job& job, const Conv2dProblem& problem,
   Plan plain, gathered;
   plain.problem = gathered.problem = job.plan.problem;
   plain.operands = gathered.operands = job.plan.operands;
-  Job as_plain{job.profile, job.options, plain, job.extra}, as_gathered{job.profile, job.options, gathered, job.extra};
+  Job as_plain{job.profile, job.options, plain, job.extra, job.observer}, as_gathered{job.profile, job.options, gathered, job.extra, job.observer};
   const auto made_plain = plan_pointwise(as_plain, matmul);
   const auto made_gathered = plan_gathered(as_gathered, problem);
   if (!made_plain && !made_gathered) return made_plain;

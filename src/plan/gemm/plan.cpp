@@ -26,6 +26,7 @@ struct Gemms {
   std::span<PlanOperand> operands;
   const KernelSet* kernels = nullptr;  // of the pack; none: all
   std::optional<std::uint64_t> max_scratch_bytes = {};
+  CostObserver* observer = nullptr;
 
   const GemmContext& context() const { return c; }
   std::span<const GemmStrategy* const> table() const { return kGemm; }
@@ -37,6 +38,15 @@ struct Gemms {
   }
   std::int64_t cost(const GemmStrategy& s, std::uint32_t, const GemmConfig& config) const {
     return corrected_gemm_cost(c, c.model, s.costs, config);
+  }
+  CostedCandidate costed(std::string name, const GemmStrategy& s, std::uint32_t, GemmConfig d) const {
+    set_measured_splits(d, observer->splits, name);
+    return {.name = std::move(name),
+            .table = s.costs,
+            .row_table = d.table,
+            .row = d.row,
+            .cost = [c = c, d](const CostModel& m) { return gemm_cost(c, m, d); },
+            .features = [c = c, d](std::int64_t cost) { return gemm_features(c, d, cost); }};
   }
   void explain(const GemmStrategy& s, std::uint32_t row, const GemmConfig& d, std::int64_t cost,
                Candidate& candidate) const {
@@ -55,6 +65,15 @@ struct Gemms {
 };
 
 }  // namespace
+
+void set_measured_splits(GemmConfig& d, const std::function<MeasuredSplits(const std::string&)>& of,
+                         const std::string& name) {
+  if (!of) return;
+  const MeasuredSplits measured = of(name);
+  d.splits = measured.splits;
+  d.tail_rows = measured.tail_rows;
+  d.tail_splits = measured.tail_splits;
+}
 
 std::span<const GemmStrategy* const> gemm_strategies() noexcept { return kGemm; }
 
@@ -88,7 +107,7 @@ Result<void> plan_gemm(Job& job, const Gemm& gemm, bool sizes_vary) {
     return {};
   }
   job.plan.operands.push_back({"scratch", OperandRole::scratch, 0, 16});
-  const Gemms family{c, job.plan.operands, job.options.kernels, job.options.max_scratch_bytes};
+  const Gemms family{c, job.plan.operands, job.options.kernels, job.options.max_scratch_bytes, job.observer};
   const auto choice = choose_or_refuse(job, family, operation_of(job.plan.problem),
                                        job.options.explain ? &job.plan.candidates : nullptr);
   if (!choice) return std::unexpected(choice.error());

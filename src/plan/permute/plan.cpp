@@ -14,16 +14,32 @@ namespace {
 constexpr const PermuteStrategy* kPermute[] = {&kCopy, &kRows, &kTile,  &kBlock, &kRuns,      &kInterleave,
                                                &kTma,  &kBox,  &kWords, &kFused, &kFusedBlock};
 
+const Nest kNoNest;  // costs do not read it
+
 struct Permutes {
   using Strategy = PermuteStrategy;
   using Config = PermuteConfig;
   const PermuteContext& c;
+  CostObserver* observer = nullptr;
 
   const PermuteContext& context() const { return c; }
   std::span<const PermuteStrategy* const> table() const { return kPermute; }
   PermuteConfig make(const PermuteStrategy& s, std::uint32_t row) const { return s.make(c, row); }
   std::int64_t cost(const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& config) const {
     return permute_cost(c, c.model, s.costs, row, s.estimate(c, row, config), config);
+  }
+  CostedCandidate costed(std::string name, const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& d) const {
+    const auto e = std::make_shared<const PermuteEstimate>(s.estimate(c, row, d));
+    const auto there = std::make_shared<const PermuteContext>(
+        PermuteContext{kNoNest, c.profile, c.model, c.limits, c.offset64, false});
+    return {.name = std::move(name),
+            .table = s.costs,
+            .row_table = s.costs,
+            .row = row,
+            .cost = [there, e, d](const CostModel& m) { return permute_raw_cost(*there, m, *e, d); },
+            .features = [there, e, d](std::int64_t cost) { return permute_features(*there, *e, d, cost); },
+            .scale = static_cast<double>(permute_picoseconds(c, c.model, std::int64_t{1} << 40)) /
+                     static_cast<double>(std::int64_t{1} << 40)};
   }
   // The counts are complete. `cost` is cost()'s, from the sampled counts.
   void explain(const PermuteStrategy& s, std::uint32_t row, const PermuteConfig& d, std::int64_t cost,
@@ -108,7 +124,7 @@ Result<void> plan_part(Job& job, const Nest& nest) {
                          limits_of(job.profile),
                          !nest.contiguous_copy() && needs_offset64(nest),
                          false};
-  const Permutes family{c};
+  const Permutes family{c, first ? job.observer : nullptr};
   const auto choice = choose_or_refuse(job, family, "permute", explain ? &job.plan.candidates : nullptr);
   if (!choice) return std::unexpected(choice.error());
   const std::uint64_t ids = choice->config.groups * choice->config.workgroup;
