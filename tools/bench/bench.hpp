@@ -25,8 +25,9 @@ namespace sectile::tools {
 struct Page;  // page.hpp
 
 inline constexpr std::uint64_t kBenchSeed = 0x5eed;
-inline constexpr double kSampleSeconds = 200e-6;  // of one sample, at least: timestamps tick at up to 1 us
-inline constexpr double kHopeless = 4;            // times slower than ours: a candidate that is timed once
+inline constexpr double kSampleSeconds = 200e-6;             // of one sample, at least: timestamps tick at up to 1 us
+inline constexpr double kHopeless = 4;                       // times slower than ours: a candidate that is timed once
+inline constexpr const char* kWrongResult = "WRONG RESULT";  // in the error of a plan whose result is wrong
 
 inline constexpr const char* kWarmupHelp =
     "Seconds at most that a reference kernel runs before each row, until its time is stable; 0: it does not run";
@@ -39,6 +40,7 @@ struct Contender {
   Problem problem;
   std::string force = {};         // a candidate; empty: the planner's choice
   std::optional<Plan> plan = {};  // is timed as it is; its scratch holds zeros before
+  bool verify = true;             // false: its result is not compared before it is timed
 };
 
 struct BenchRow {
@@ -49,6 +51,7 @@ struct BenchRow {
   // Further plans that depend on the chosen one.
   std::function<std::vector<Contender>(const Plan& chosen, const DeviceProfile& profile)> more = {};
   double goal_vulkan = 0, goal_cuda = 0;  // times the best rival's rate; 0: none
+  bool verify = true;                     // false: the result of its own plan is not compared
 };
 
 // Whether there is anything to time. Errors: invalid_problem (no elements in its result).

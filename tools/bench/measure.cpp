@@ -195,7 +195,7 @@ Result<Plan> RowRun::add(const Contender& contender, const Candidate* listed) {
     runner.pieces.push_back({scratch->get(), 0, operand.bytes});
     runner.scratch.push_back(std::move(*scratch));
   }
-  const bool verified = !options_.no_verify && operation.unverified(contender.problem).empty();
+  const bool verified = contender.verify && !options_.no_verify && operation.unverified(contender.problem).empty();
   if (auto started = start(runner, verified); !started) return failed(started.error());
   runners_.push_back(std::move(runner));
   return plan;
@@ -313,7 +313,7 @@ Result<void> RowRun::time_empty(Spread& empty) {
 Result<void> RowRun::run(Spread& empty) {
   const BenchRow& row = result_.row;
   if (auto timed = check_timed(row.problem); !timed) return timed;
-  const auto planned = add({"planned", row.problem, options_.force});
+  const auto planned = add({.label = "planned", .problem = row.problem, .force = options_.force, .verify = row.verify});
   if (!planned) return std::unexpected(planned.error());
   const std::size_t neighbour = result_.contenders.size();
   if (row.neighbour) (void)add({"neighbour", *row.neighbour});

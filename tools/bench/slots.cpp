@@ -80,7 +80,9 @@ std::string Slots::verify(bool with_first) {
   if (auto down = machine_.download(*memory_[result_], 0, got); !down) return down.error().message();
   BenchData before;
   for (std::size_t i = 0; i < specs_.size(); ++i) before[specs_[i].name] = host_[i];
-  const auto wrong = [](const std::string& what) { return what.empty() ? what : "WRONG RESULT: " + what; };
+  const auto wrong = [](const std::string& what) {
+    return what.empty() ? what : std::string(kWrongResult) + ": " + what;
+  };
   if (auto what = operation_.verify(problem_, before, got); !what.empty()) return wrong(what);
   if (!with_first) return {};
   if (!first_.empty()) return wrong(operation_.compare(problem_, first_, got));

@@ -35,6 +35,7 @@ Command add_plan(CLI::App& parent);
 Command add_check(CLI::App& parent);
 Command add_bench(CLI::App& parent);
 Command add_tune(CLI::App& parent);
+Command add_calibrate(CLI::App& parent);
 Command add_demo(CLI::App& parent);
 Command add_targets(CLI::App& parent);
 Command add_emit(CLI::App& parent);

@@ -68,9 +68,10 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version",
                        fmt::format("sectile {} (planner {})", SECTILE_VERSION, sectile::planner_version()));
   using namespace sectile::tools;
-  const std::array commands = {add_devices(app), add_targets(app), add_permute(app), add_matmul(app),
-                               add_conv2d(app),  add_plan(app),    add_check(app),   add_bench(app),
-                               add_tune(app),    add_demo(app),    add_emit(app),    add_pack(app)};
+  const std::array commands = {add_devices(app), add_targets(app),   add_permute(app), add_matmul(app),
+                               add_conv2d(app),  add_plan(app),      add_check(app),   add_bench(app),
+                               add_tune(app),    add_calibrate(app), add_demo(app),    add_emit(app),
+                               add_pack(app)};
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -52,7 +52,7 @@ struct Steady::Load {
   double work = 0;  // bytes, or operations, of one run
 };
 
-Steady::Steady(Machine& machine, double most) : machine_(machine), most_(most) {}
+Steady::Steady(Machine& machine, double most, double window) : machine_(machine), most_(most), window_(window) {}
 Steady::~Steady() = default;
 
 Result<Steady::Load*> Steady::load_of(Reference reference) {
@@ -129,7 +129,7 @@ Result<void> Steady::settle(ReferenceTimes& times) {
   if (!on()) return {};
   auto load = load_of(times.reference);
   if (!load) return std::unexpected(load.error());
-  const double seconds = std::min(kWindowSeconds, most_ / static_cast<double>(kWindows));
+  const double seconds = std::min(window_, most_ / static_cast<double>(kWindows));
   const double spent = spent_, started = now_seconds();
   std::array<double, kWindows> last{};
   times.agreed = false;
@@ -149,7 +149,7 @@ Result<void> Steady::confirm(ReferenceTimes& times) {
   if (!on()) return {};
   auto load = load_of(times.reference);
   if (!load) return std::unexpected(load.error());
-  const auto median = window(**load, std::min(kWindowSeconds, most_ / static_cast<double>(kWindows)));
+  const auto median = window(**load, std::min(window_, most_ / static_cast<double>(kWindows)));
   if (!median) return std::unexpected(median.error());
   times.after = *median;
   return {};
@@ -164,7 +164,7 @@ Result<Reference> Steady::reference_for(double bytes, double operations, bool f1
     auto load = load_of(reference);
     if (!load) return std::unexpected(load.error());
     if ((*load)->best == 0)
-      if (auto ran = window(**load, std::min(kWindowSeconds, most_)); !ran) return std::unexpected(ran.error());
+      if (auto ran = window(**load, std::min(window_, most_)); !ran) return std::unexpected(ran.error());
     seconds[place] = work * (*load)->best / (*load)->work;
   }
   return seconds[0] >= seconds[1] ? Reference::copy : product;

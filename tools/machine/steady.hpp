@@ -38,8 +38,8 @@ inline constexpr double kDriftGpu = 0.03, kDriftCpu = 0.10;  // under the call's
 class Steady {
  public:
   // most: seconds that the reference may run before one row; 0: it never runs, and no row drifts. Less than three
-  // windows of 0.2 s shortens them.
-  Steady(Machine& machine, double most);
+  // windows shortens them.
+  Steady(Machine& machine, double most, double window = kWindowSeconds);
   ~Steady();
 
   // Makes its memory, data and kernels. Errors: the machine's.
@@ -64,7 +64,7 @@ class Steady {
   Result<double> window(Load& load, double seconds);
 
   Machine& machine_;
-  double most_, spent_ = 0;
+  double most_, window_, spent_ = 0;
   std::map<Reference, std::unique_ptr<Load>> loads_;
 };
 

@@ -1,0 +1,379 @@
+#include "measure.hpp"
+
+#include "bench/bench.hpp"
+#include "bench/data.hpp"
+#include "bench/operation.hpp"
+#include "bench/sweep.hpp"
+#include "cli/text.hpp"
+#include "machine/steady.hpp"
+
+#include <sectile/planner.hpp>
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace sectile::tools {
+namespace {
+
+constexpr double kMinTime = 0.004;  // seconds of samples of each candidate
+// Seconds that the reference runs before a problem, at most, and of one of its windows. A clock that is high stays so
+// from one problem to the next: three short windows see that.
+constexpr double kWarmupGpu = 1, kWindowGpu = 0.03, kWarmupCpu = 0.1, kWindowCpu = 0.02;
+constexpr double kCycleGpu = 512, kCycleCpu = 32;  // 10^6 bytes that one round over the operands touches
+// So that a CPU measures some problems in seconds. A kind of problems of which none is so small has the sweep's bound.
+constexpr double kMinMbCpu = 0.25, kMaxGflopCpu = 0.125;
+constexpr std::uint64_t kEmptyCopy = 16, kLeastCopy = 1 << 12, kMostCopyGpu = 1 << 28, kMostCopyCpu = 1 << 24;
+constexpr std::size_t kMostKernels = 1024;  // more are dropped where no program uses them
+constexpr int kChoices = 3;                 // of a problem's first candidates, at most, may fail
+constexpr std::size_t kMostSkipped = 500;   // problems in a row that the device does not take
+
+BenchOptions bench_options(bool cpu) {
+  BenchOptions options;
+  options.min_time = kMinTime;
+  options.warmup = cpu ? kWarmupCpu : kWarmupGpu;
+  options.cycle_mb = cpu ? kCycleCpu : kCycleGpu;
+  return options;
+}
+
+// A plan with its steps twice, the second time after a barrier.
+Plan twice(Plan plan) {
+  const std::vector<Step> steps = plan.steps;
+  for (Step step : steps) {
+    step.barrier_before = true;
+    plan.steps.push_back(std::move(step));
+  }
+  return plan;
+}
+
+class Measuring {
+ public:
+  Measuring(Machine& machine, const MeasureOptions& options, RawCalibration& raw, RawWriter& writer,
+            const std::function<void(const MeasureProgress&)>& progress)
+      : machine_(machine),
+        options_(options),
+        raw_(raw),
+        writer_(writer),
+        progress_(progress),
+        cpu_(machine.profile().kind == DeviceKind::cpu),
+        bench_options_(bench_options(cpu_)),
+        steady_(machine, bench_options_.warmup, cpu_ ? kWindowCpu : kWindowGpu),
+        bench_(machine, bench_options_, steady_) {
+    for (const RawProblem& problem : raw.problems) count(problem);
+  }
+
+  Result<void> measure_base();
+  Result<void> measure_operation(const std::string& operation);
+  std::vector<std::string> take_notes() { return std::move(notes_); }
+
+ private:
+  using Place = std::pair<RawPart, std::uint64_t>;
+
+  void count(const RawProblem& problem);
+  Result<std::optional<SweepCase>> draw(const BenchOperation& operation, const std::string& name, const Deal& deal);
+  Result<std::optional<RawProblem>> measure_problem(const std::string& operation, const SweepCase& c, const Deal& deal);
+  bool attempt(const Problem& problem, RawProblem& out);
+  void take(const RowResult& result, const std::vector<RawCandidate*>& of, RawProblem& out);
+  bool alive();
+  std::string key(const RawProblem& problem, const RawCandidate& c) const { return problem.operation + " " + c.name; }
+
+  Machine& machine_;
+  const MeasureOptions& options_;
+  RawCalibration& raw_;
+  RawWriter& writer_;
+  const std::function<void(const MeasureProgress&)>& progress_;
+  bool cpu_;
+  BenchOptions bench_options_;
+  Steady steady_;
+  RowBench bench_;
+  std::map<std::string, RowCounts> counts_;  // by operation
+  std::set<std::string> verified_;           // by key(), in this run
+  // Cases of one operation modulo its kinds: those of which none is within the bounds, or within kMaxGflopCpu.
+  std::set<std::uint64_t> outside_, large_;
+  bool lost_ = false;
+  std::vector<std::string> notes_;
+};
+
+// What failed counts too: it is not to be tried before all others again and again.
+void Measuring::count(const RawProblem& problem) {
+  for (const RawCandidate& c : problem.candidates) ++counts_[problem.operation][row_name(c.name)];
+}
+
+bool Measuring::alive() {
+  const auto memory = machine_.make_memory(256);
+  if (!memory) return false;
+  std::array<std::byte, 256> bytes{};
+  return machine_.fill(**memory, 0, bytes.size(), 1) && machine_.download(**memory, 0, bytes) &&
+         bytes[0] == std::byte{1};
+}
+
+// Copies of 2^12 bytes and more, an empty dispatch, a second step.
+Result<void> Measuring::measure_base() {
+  if (raw_.base) return {};
+  RawBase base;
+  for (std::uint64_t bytes = kLeastCopy; bytes <= (cpu_ ? kMostCopyCpu : kMostCopyGpu); bytes *= 4) {
+    BenchRow row{.name = "copy", .problem = copy_problem(bytes)};
+    // In turn with the smallest copy: what these three take differs by little.
+    if (base.copies.empty()) {
+      row.contenders.push_back({.label = "empty", .problem = copy_problem(kEmptyCopy), .verify = false});
+      if (auto plan = make_plan(row.problem, machine_.profile()); plan && plan->steps.size() == 1)
+        row.contenders.push_back(
+            {.label = "twice", .problem = row.problem, .plan = twice(std::move(*plan)), .verify = false});
+    }
+    const RowResult result = bench_.run(row);
+    if (!result.error.empty()) {
+      // A device may have no room for the largest.
+      if (!base.copies.empty() && alive()) break;
+      return fail(ErrorKind::device, print(row.problem), result.error);
+    }
+    const double once = result.own().time.median;
+    base.copies.push_back({bytes, raw_picoseconds(once)});
+    if (row.contenders.empty()) continue;
+    const ContenderTime& empty = result.contenders.at(1);
+    if (!empty.error.empty()) return fail(ErrorKind::device, "an empty dispatch", empty.error);
+    base.empty_ps = raw_picoseconds(empty.time.median);
+    if (result.contenders.size() < 3) continue;
+    const ContenderTime& two = result.contenders[2];
+    if (two.error.empty() && two.time.median > once) base.second_step_ps = raw_picoseconds(two.time.median - once);
+  }
+  if (auto added = writer_.add(base); !added) return added;
+  raw_.base = std::move(base);
+  return {};
+}
+
+// Nothing where no problem of its kind is within the bounds.
+Result<std::optional<SweepCase>> Measuring::draw(const BenchOperation& operation, const std::string& name,
+                                                 const Deal& deal) {
+  const std::uint64_t kinds = operation.sweep_classes().size() * operation.sweep_types().size();
+  const std::uint64_t kind = deal.index % kinds;
+  if (outside_.contains(kind)) return std::nullopt;
+  SweepOptions sweep;
+  sweep.operation = name;
+  sweep.seed = part_seed(deal.part, options_.seed);
+  sweep.cases = 1;
+  sweep.first = deal.index;
+  sweep.cpu = cpu_;
+  sweep.min_mb = options_.min_mb > 0 || !cpu_ ? options_.min_mb : kMinMbCpu;
+  sweep.max_gflop = options_.max_gflop;
+  if (cpu_ && options_.max_gflop == 0 && !large_.contains(kind)) {
+    sweep.max_gflop = kMaxGflopCpu;
+    auto small = sweep_cases(sweep);
+    if (small) return std::move(small->front());
+    large_.insert(kind);
+    sweep.max_gflop = 0;
+  }
+  auto cases = sweep_cases(sweep);
+  if (cases) return std::move(cases->front());
+  if (cases.error().kind != ErrorKind::limit_exceeded) return std::unexpected(cases.error());
+  outside_.insert(kind);
+  if (outside_.size() == kinds)
+    return fail(ErrorKind::limit_exceeded, name, "no problem of any class is within the bounds", cases.error().limit);
+  return std::nullopt;
+}
+
+void Measuring::take(const RowResult& result, const std::vector<RawCandidate*>& of, RawProblem& out) {
+  for (std::size_t i = 0; i < of.size(); ++i) {
+    const ContenderTime& timed = result.contenders.at(i);
+    RawCandidate& c = *of[i];
+    c.error = timed.error;
+    if (!c.error.empty()) continue;
+    verified_.insert(key(out, c));
+    c.ps = raw_picoseconds(timed.time.median);
+    c.p10_ps = raw_picoseconds(timed.time.p10);
+    c.p90_ps = raw_picoseconds(timed.time.p90);
+    c.samples = timed.time.samples;
+    c.once = c.samples == 1;
+    if (c.ps <= 0) c.error = "it took no time that the device's clock shows";
+  }
+  if (const double copy = result.copy().median; copy > 0) out.copy_ps = raw_picoseconds(copy);
+  out.unsteady = steady_.drifted(result.reference);
+}
+
+// Times all candidates that have no error so far, in one run. A candidate that fails does not keep the others from
+// being timed, the first neither. False: the device is lost.
+bool Measuring::attempt(const Problem& problem, RawProblem& out) {
+  std::vector<Plan> plans;
+  std::vector<RawCandidate*> left;
+  for (RawCandidate& c : out.candidates) {
+    if (!c.error.empty()) continue;
+    auto plan = make_plan(problem, machine_.profile(), {.force = c.name});
+    if (!plan) {
+      c.error = plan.error().message();
+      continue;
+    }
+    plans.push_back(std::move(*plan));
+    left.push_back(&c);
+  }
+  const auto compiled =
+      machine_.prepare_all(plans);  // side by side; a refusal is reported where each is prepared alone
+  for (int i = 0; !left.empty(); ++i) {
+    BenchRow row{.name = out.problem, .problem = problem, .verify = !verified_.contains(key(out, *left[0]))};
+    bench_options_.force = left[0]->name;
+    for (std::size_t j = 1; j < left.size(); ++j)
+      row.contenders.push_back({.label = left[j]->name,
+                                .problem = problem,
+                                .plan = plans[j],
+                                .verify = !verified_.contains(key(out, *left[j]))});
+    const RowResult result = bench_.run(row);
+    bench_options_.force.clear();
+    if (result.error.empty()) {
+      take(result, left, out);
+      const bool failed = std::ranges::any_of(left, [](const RawCandidate* c) { return !c->error.empty(); });
+      return !failed || alive();
+    }
+    const bool first = !result.contenders.empty() && !result.own().error.empty();
+    const bool lives = alive();
+    if (!first || !lives || i + 1 == kChoices) {
+      for (RawCandidate* const c : left) c->error = result.error;
+      return lives;
+    }
+    left[0]->error = result.own().error;
+    left.erase(left.begin());
+    plans.erase(plans.begin());
+  }
+  return true;
+}
+
+// Nothing where the device does not take the problem, or has nothing to do for it.
+Result<std::optional<RawProblem>> Measuring::measure_problem(const std::string& operation, const SweepCase& c,
+                                                             const Deal& deal) {
+  const double started = now_seconds();
+  const auto plan = make_plan(c.problem, machine_.profile(), {.explain = true, .force = {}});
+  if (!plan) return std::nullopt;
+  RawProblem out{.operation = operation,
+                 .group = c.group,
+                 .problem = print(c.problem),
+                 .part = deal.part,
+                 .index = deal.index,
+                 .copy_ps = {},
+                 .candidates = {}};
+  const std::size_t most = deal.part == RawPart::fit ? options_.most : options_.most * 5 / 2;
+  for (const std::size_t i : draw_candidates(plan->candidates, most, counts_[operation], options_.seed, out.problem)) {
+    const Candidate& one = plan->candidates[i];
+    out.candidates.push_back({.name = one.name,
+                              .detail = one.detail,
+                              .eligibility = one.eligibility,
+                              .chosen = one.chosen,
+                              .cost_ps = one.cost,
+                              .error = {}});
+  }
+  if (out.candidates.empty()) return std::nullopt;
+  lost_ = !attempt(c.problem, out);
+  if (!lost_ && out.unsteady) lost_ = !attempt(c.problem, out);
+  if (machine_.kernel_count() > kMostKernels) machine_.trim();
+  out.spent = now_seconds() - started;
+  return out;
+}
+
+Result<void> Measuring::measure_operation(const std::string& name) {
+  const BenchOperation* const operation = bench_operation(name);
+  if (operation == nullptr || operation->sweep_classes().empty())
+    return fail(ErrorKind::missing, "--op", name, fmt::format("{}", fmt::join(sweep_operations(), ", ")));
+  outside_.clear();
+  large_.clear();
+  MeasureProgress done{.operation = name};
+  std::set<Place> there;
+  double spent = 0;
+  const auto add = [&](const RawProblem& problem) {
+    there.emplace(problem.part, problem.index);
+    spent += problem.spent;
+    ++done.problems;
+    done.candidates += problem.candidates.size();
+    done.seconds_left = std::max(0.0, options_.minutes * 60 - spent);
+    progress_(done);
+  };
+  for (const RawProblem& problem : raw_.problems)
+    if (problem.operation == name) add(problem);
+  std::size_t skipped = 0, skipped_in_a_row = 0;
+  for (std::uint64_t position = 0; spent < options_.minutes * 60; ++position) {
+    const Deal deal = deal_at(position);
+    if (there.contains({deal.part, deal.index})) continue;
+    const auto c = draw(*operation, name, deal);
+    if (!c) return std::unexpected(c.error());
+    if (!*c) continue;
+    auto problem = measure_problem(name, **c, deal);
+    if (!problem) return std::unexpected(problem.error());
+    if (!*problem) {
+      ++skipped;
+      if (++skipped_in_a_row < kMostSkipped) continue;
+      notes_.push_back(fmt::format("{}: the device takes none of {} problems", name, skipped_in_a_row));
+      return {};
+    }
+    skipped_in_a_row = 0;
+    if (auto added = writer_.add(**problem); !added) return added;
+    count(**problem);
+    add(**problem);
+    raw_.problems.push_back(std::move(**problem));
+    if (lost_)
+      return fail(ErrorKind::device, raw_.problems.back().problem, "the device was lost while this was measured");
+  }
+  if (!outside_.empty())
+    notes_.push_back(
+        fmt::format("{}: {} of {} kinds of problems, a kind being a class and a type, have none within "
+                    "--min-mb and --max-gflop",
+                    name, outside_.size(), operation->sweep_classes().size() * operation->sweep_types().size()));
+  if (skipped > 0) notes_.push_back(fmt::format("{}: the device did not take {} problems", name, skipped));
+  return {};
+}
+
+}  // namespace
+
+RawHeader raw_header(const Machine& machine, std::uint64_t seed) {
+  return {.api = machine.profile().api == Api::cuda ? "cuda" : "vulkan",
+          .device = machine.name(),
+          .driver = machine.driver(),
+          .planner = std::string(planner_version()),
+          .seed = seed,
+          .date = utc_now(),
+          .command = command_line(),
+          .profile = machine.profile()};
+}
+
+Result<std::vector<std::string>> measure(Machine& machine, const MeasureOptions& options, RawCalibration& raw,
+                                         RawWriter& writer,
+                                         const std::function<void(const MeasureProgress&)>& progress) {
+  Measuring measuring(machine, options, raw, writer, progress);
+  if (auto based = measuring.measure_base(); !based) return std::unexpected(based.error());
+  for (const std::string& operation : options.operations.empty() ? sweep_operations() : options.operations)
+    if (auto measured = measuring.measure_operation(operation); !measured) return std::unexpected(measured.error());
+  return measuring.take_notes();
+}
+
+std::vector<std::string> wrong_candidates(const RawCalibration& raw) {
+  std::set<std::string> names;
+  for (const RawProblem& problem : raw.problems)
+    for (const RawCandidate& c : problem.candidates)
+      if (c.error.find(kWrongResult) != std::string::npos) names.insert(c.name);
+  return {names.begin(), names.end()};
+}
+
+std::vector<std::string> raw_warnings(const RawCalibration& raw) {
+  std::map<std::string, std::pair<std::size_t, std::size_t>> unsteady;  // by operation: of how many
+  std::vector<std::string> warnings;
+  std::size_t failed = 0;
+  std::string example;
+  for (const RawProblem& problem : raw.problems) {
+    auto& [drifted, all] = unsteady[problem.operation];
+    drifted += problem.unsteady ? 1 : 0;
+    ++all;
+    for (const RawCandidate& c : problem.candidates) {
+      if (c.error.empty() || c.error.find(kWrongResult) != std::string::npos) continue;
+      if (failed++ == 0) example = fmt::format("{}, {}: {}", problem.problem, c.name, c.error);
+    }
+  }
+  for (const auto& [operation, counts] : unsteady)
+    if (3 * counts.first > counts.second)
+      warnings.push_back(
+          fmt::format("{}: the device was unsteady in {} of {} problems: other work or its clocks changed "
+                      "what it reached; measure again when it is idle",
+                      operation, counts.first, counts.second));
+  if (failed > 0) warnings.push_back(fmt::format("{} measurements failed, the first: {}", failed, example));
+  return warnings;
+}
+
+}  // namespace sectile::tools
