@@ -97,9 +97,10 @@ Choice<Family> choose(const Family& family, const PlanOptions& options, std::vec
         const auto config = family.make(*s, row);
         const auto cost = family.cost(*s, row, config);
         if (explain) family.explain(*s, row, config, cost, candidate);
-        if (family.observer != nullptr)
-          family.observer->seen.push_back(
-              family.costed(candidate_name(*s, family.context(), row), *s, row, config));
+        if (family.observer != nullptr) {
+          family.observer->seen.push_back(family.costed(candidate_name(*s, family.context(), row), *s, row, config));
+          family.observer->seen.back().eligibility = eligibility;
+        }
         const bool eligible = eligibility != Eligibility::measured_only || !options.force.empty();
         if (eligible && better(best, eligibility, cost) && in_pack(family, config, options.kernels, refusal)) {
           best = {s, row, config, cost, eligibility};

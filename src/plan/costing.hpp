@@ -4,6 +4,7 @@
 #include "cost/model.hpp"
 
 #include <sectile/error.hpp>
+#include <sectile/plan.hpp>
 #include <sectile/problem.hpp>
 #include <sectile/profile.hpp>
 
@@ -17,6 +18,7 @@ namespace sectile::detail {
 // An admissible candidate. It stands alone: nothing of the problem that it is of needs to live on.
 struct CostedCandidate {
   std::string name;                // Candidate::name
+  Eligibility eligibility = {};
   CostTable table = {};            // whose correction it has
   CostTable row_table = {};        // with `row`: whose rate and offset
   std::uint32_t row = 0;

@@ -1,28 +1,242 @@
+// Fits a class to measurements: the numbers of its formulas and the rates of its rows (search.hpp), then corrections for
+// what the formulas leave over (regression.hpp), one operation after another.
 #include "fit.hpp"
 
 #include "cli/command.hpp"
+#include "cli/files.hpp"
+#include "regression.hpp"
+#include "search.hpp"
+
+#include "plan/cost/device_class.hpp"
+#include "plan/cost/number_names.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
+#include <set>
 #include <string>
 
 namespace sectile::tools {
 
-int fit_and_write(const RawCalibration& raw, const CalibrateOptions& options) {
-  std::map<std::string, std::ptrdiff_t> measured;
-  for (const RawProblem& problem : raw.problems)
-    measured[problem.operation] += std::ranges::count_if(problem.candidates, &std::string::empty, &RawCandidate::error);
-  if (options.json) {
-    fmt::print("{}\n", nlohmann::json{{"measurements", measured}}.dump());
-    return kOk;
+namespace {
+
+using detail::CostTable;
+
+bool of_operation(CostTable table, std::string_view operation) {
+  if (operation == "permute") return table <= CostTable::permute_fused_block;
+  if (operation == "matmul") return table >= CostTable::matmul_coopmat && table <= CostTable::matmul_direct;
+  return table >= CostTable::conv2d_coopmat;
+}
+
+// The numbers of the groups that an operation's measurements are fitted for. Others are limits of a device that the
+// planner builds kernels by, units that rates are parts of, or fitted with another operation.
+const std::set<std::string, std::less<>>& numbers_of(std::string_view operation) {
+  static const std::set<std::string, std::less<>> permute = {
+      "permute_gpu.byte", "permute_gpu.instruction", "permute_gpu.bank_pass", "permute_gpu.overlap_divisor",
+      "permute_gpu.resident", "permute_gpu.band_permille", "permute_gpu.tile_permille",
+      "permute_gpu.run_store_permille", "permute_gpu.run_word_permille", "permute_gpu.split_lines_permille",
+      "permute_gpu.short_step_permille", "permute_gpu.two_short_permille", "permute_cpu.request_direct",
+      "permute_cpu.request_staged", "permute_cpu.request_words", "permute_cpu.request_rows", "permute_cpu.request_box",
+      "permute_cpu.request_box_bytes", "permute_cpu.request_bytes", "permute_cpu.load", "permute_cpu.store",
+      "permute_cpu.instruction", "permute_cpu.wide_workgroup_permille", "permute_cpu.other_shape_permille",
+      "permute_cpu.run_block_permille"};
+  static const std::set<std::string, std::less<>> matmul = {
+      "gemm_gpu.clock_picoseconds", "gemm_gpu.latency", "gemm_gpu.latency_pipelined", "gemm_gpu.latency_l2_prefetch",
+      "gemm_gpu.barriers", "gemm_gpu.workgroup_start", "gemm_gpu.second_step", "gemm_gpu.cache_bytes",
+      "gemm_gpu.stored_elements", "gemm_gpu.dot_rate", "gemm_gpu.dram_bytes", "gemm_gpu.split_bytes",
+      "gemm_gpu.bank_pass_divisor", "gemm_gpu.exposed_staging_permille", "gemm_gpu.tail_permille",
+      "gemm_gpu.across_k", "gemm_gpu.across_k_pipelined", "gemm_gpu.across_k_32", "gemm_gpu.int8_32",
+      "gemm_gpu.ragged", "gemm_gpu.short_accesses", "gemm_cpu.ps_per_kfma", "gemm_cpu.second_step"};
+  static const std::set<std::string, std::less<>> conv2d = {
+      "gemm_gpu.gathered_latency", "gemm_gpu.gathered_issue", "gemm_gpu.permute_step", "gemm_gpu.moved",
+      "gemm_gpu.narrow_gather_permille", "conv2d_gpu.issue_multiply", "conv2d_gpu.issue_column",
+      "conv2d_gpu.issue_weight", "conv2d_gpu.issue_store", "conv2d_gpu.lines_column", "conv2d_gpu.lines_column_line",
+      "conv2d_gpu.lines_weight", "conv2d_gpu.lines_store", "conv2d_gpu.latency_row", "conv2d_gpu.latency_multiply",
+      "conv2d_gpu.hidden_permille", "conv2d_gpu.memory_permille", "conv2d_gpu.transform_permille",
+      "conv2d_cpu.lanes_turn", "conv2d_cpu.lanes_input", "conv2d_cpu.depthwise_load", "conv2d_cpu.transform_byte"};
+  return operation == "permute" ? permute : operation == "matmul" ? matmul : conv2d;
+}
+
+std::vector<FittedNumber> fitted_numbers(detail::ClassNumbers& all, detail::ClassRows& all_rows, bool cpu,
+                                         std::string_view operation) {
+  std::vector<CostTable> tables;
+  for (std::size_t t = 0; t < detail::kCostTables; ++t)
+    if (of_operation(static_cast<CostTable>(t), operation)) tables.push_back(static_cast<CostTable>(t));
+  std::vector<FittedNumber> numbers;
+  detail::for_each_group(all, cpu, [&](const char* group, auto&& each) {
+    each([&](const char* key, std::uint32_t& number, std::uint32_t least) {
+      std::string name = fmt::format("{}.{}", group, key);
+      if (numbers_of(operation).contains(name))
+        numbers.push_back({.name = std::move(name), .value = &number, .least = least, .most = 1u << 28, .tables = tables});
+    });
+  });
+  for (const CostTable table : tables) {
+    if (!detail::has_rates(table)) continue;
+    auto& rows = all_rows.rows[static_cast<std::size_t>(table)];
+    for (std::uint32_t row = 0; row < rows.size(); ++row)
+      numbers.push_back({.name = fmt::format("rows.{} {}", detail::stem_of(table), detail::cost_rows(table)[row]),
+                         .value = &rows[row].rate,
+                         .most = 1u << 20,
+                         .of_row = true,
+                         .row_table = table,
+                         .row = row});
   }
-  std::string line;
-  for (const auto& [operation, count] : measured)
-    line += fmt::format("{}{} {}", line.empty() ? "" : ", ", operation, count);
-  fmt::print("measurements: {}\n", line.empty() ? "none" : line);
+  return numbers;
+}
+
+// Corrections are fitted anew.
+void forget_corrections(DeviceClass& c, std::string_view operation) {
+  for (std::size_t t = 0; t < detail::kCostTables; ++t) {
+    if (!of_operation(static_cast<CostTable>(t), operation)) continue;
+    c.rows.corrections[t] = {};
+    for (detail::RowNumbers& row : c.rows.rows[t]) {
+      row.offset = 0;
+      row.int8_rate = 0;
+    }
+  }
+}
+
+detail::CostModel model_of(const DeviceClass& c) { return {c.numbers, &c.rows, c.name, c.id, c.measured, 0}; }
+
+// Time of the choices over that of the fastest measured, of one part's problems.
+struct Regret {
+  std::size_t problems = 0;
+  double mean = 1, p95 = 1, most = 1;  // geometric mean
+  std::vector<std::pair<double, std::string>> worst;
+  std::map<std::string, std::vector<double>> by_class;
+};
+
+Regret regret_of(const Samples& samples, const detail::CostModel& model, RawPart part, std::set<std::string>* chosen) {
+  Regret regret;
+  std::vector<double> ratios;
+  for (const SampledProblem& problem : samples.problems) {
+    if (problem.part != part) continue;
+    const Sample* choice = nullptr;
+    std::int32_t least = 0;
+    std::int64_t best = std::numeric_limits<std::int64_t>::max();
+    for (std::size_t i = problem.first; i < problem.first + problem.count; ++i) {
+      const Sample& sample = samples.all[i];
+      best = std::min(best, sample.ps);
+      if (sample.candidate.eligibility != Eligibility::candidate) continue;
+      const std::int32_t estimate = estimate_now(sample, model);
+      if (choice != nullptr && estimate >= least) continue;
+      choice = &sample;
+      least = estimate;
+    }
+    if (choice == nullptr) continue;
+    if (chosen != nullptr) chosen->insert(row_name(choice->candidate.name));
+    const double ratio = static_cast<double>(choice->ps) / static_cast<double>(best);
+    ratios.push_back(ratio);
+    regret.by_class[problem.group].push_back(ratio);
+    regret.worst.emplace_back(ratio, fmt::format("{}: {}", problem.text, choice->candidate.name));
+  }
+  if (ratios.empty()) return regret;
+  regret.problems = ratios.size();
+  double sum = 0;
+  for (const double ratio : ratios) sum += std::log(ratio);
+  regret.mean = std::exp(sum / static_cast<double>(ratios.size()));
+  std::ranges::sort(ratios);
+  regret.p95 = ratios[(ratios.size() * 95 + 99) / 100 - 1];
+  regret.most = ratios.back();
+  std::ranges::sort(regret.worst, std::greater());
+  return regret;
+}
+
+std::string print(const Regret& regret) {
+  return fmt::format("{:.3f} (95th percentile {:.2f}, worst {:.2f}, {} problems)", regret.mean, regret.p95, regret.most,
+                     regret.problems);
+}
+
+// What the command says of one operation.
+struct OperationReport {
+  std::string operation;
+  std::size_t problems = 0, measurements = 0;
+  SearchResult search;
+  RegressionResult regression;
+  Regret before, after, before_fitted, after_fitted;
+  std::vector<std::string> never_chosen, skipped;
+  std::map<std::string, std::array<double,4>> residuals;
+};
+
+std::vector<std::string> never_chosen(const Samples& samples, const std::set<std::string>& chosen) {
+  std::set<std::string> never;
+  for (const Sample& sample : samples.all) {
+    const std::string name = row_name(sample.candidate.name);
+    if (!chosen.contains(name)) never.insert(name);
+  }
+  return {never.begin(), never.end()};
+}
+
+Result<OperationReport> fit_operation(const RawCalibration& raw, const std::string& operation, DeviceClass& c) {
+  OperationReport report;
+  report.operation = operation;
+  DeviceProfile profile = raw.header.profile;
+  profile.device_class = std::make_shared<const DeviceClass>(c);
+  const auto samples = samples_of(raw, operation, profile);
+  if (!samples) return std::unexpected(samples.error());
+  report.problems = samples->problems.size();
+  report.measurements = samples->all.size();
+  report.skipped = samples->skipped;
+  const detail::CostModel start = model_of(*profile.device_class);
+  report.before = regret_of(*samples, start, RawPart::check, nullptr);
+  report.before_fitted = regret_of(*samples, start, RawPart::fit, nullptr);
+  forget_corrections(c, operation);
+  detail::CostModel model = model_of(c);
+  std::vector<FittedNumber> numbers = fitted_numbers(model, c.rows, c.devices.cpu, operation);
+  report.search = search(*samples, model, numbers);
+  c.numbers = model;
+  for (int k = 0; k < 2; ++k)
+  for (const Sample& s : samples->all) { double e = (estimate_now(s, k ? model : start) - s.log_time) / 1024.0, w = s.weight / 1000.0; auto& v = report.residuals[std::string(detail::stem_of(s.candidate.table)) + (k ? " after" : " before")]; v[0] += w * e; v[1] += w * e * e; v[2] += w; v[3] += 1; }
+  report.regression =
+      fit_corrections(*samples, model, c.rows, [&](CostTable table) { return of_operation(table, operation); });
+  std::set<std::string> chosen;
+  report.after_fitted = regret_of(*samples, model, RawPart::fit, &chosen);
+  report.after = regret_of(*samples, model, RawPart::check, &chosen);
+  report.never_chosen = never_chosen(*samples, chosen);
+  return report;
+}
+
+void print_report(const OperationReport& r) {
+  fmt::print("{}: {} problems, {} measurements\n", r.operation, r.problems, r.measurements);
+  fmt::print("  regret of problems that were not fitted: {} before, {} after\n", print(r.before), print(r.after));
+  fmt::print("  of problems that were fitted: {} before, {} after\n", print(r.before_fitted), print(r.after_fitted));
+  fmt::print("  search: the sum fell from {} to {} in {} steps; corrections: {:.3f} to {:.3f} of log2, drawn by {}\n",
+             r.search.before, r.search.after, r.search.evaluations, r.regression.plain, r.regression.error,
+             r.regression.shrinkage);
+  for (const auto& [group, ratios] : r.after.by_class) {
+    double sum = 0;
+    for (const double ratio : ratios) sum += std::log(ratio);
+    fmt::print("    {:20} {:.3f} of {} problems\n", group, std::exp(sum / static_cast<double>(ratios.size())),
+               ratios.size());
+  }
+  if (std::getenv("DBG")) for (const auto& [t, v] : r.residuals) fmt::print("    {:20} {:.2f} rms {:.2f} n {}\n", t, v[0]/v[2], std::sqrt(v[1]/v[2]), v[3]);
+  for (std::size_t i = 0; i < std::min<std::size_t>(5, r.after.worst.size()); ++i)
+    fmt::print("    {:.2f} {}\n", r.after.worst[i].first, r.after.worst[i].second);
+  fmt::print("  {} rows are never chosen\n", r.never_chosen.size());
+}
+
+}  // namespace
+
+int fit_and_write(const RawCalibration& raw, const CalibrateOptions& options) {
+  const DeviceProfile& profile = raw.header.profile;
+  const bool cpu = profile.kind == DeviceKind::cpu;
+  const DeviceClass* const own = device_class_of(profile);
+  DeviceClass c = own != nullptr ? *own : detail::base_class(profile.api, cpu);
+  for (const char* const operation : {"permute", "matmul", "conv2d"}) {
+    if (std::ranges::none_of(raw.problems, [&](const RawProblem& p) { return p.operation == operation; })) continue;
+    const auto fitted = fit_operation(raw, operation, c);
+    if (!fitted) return report(fitted.error(), options.json);
+    print_report(*fitted);
+  }
+  if (!options.output.empty()) {
+    if (const auto written = write_atomically(options.output, to_json(c)); !written)
+      return report(written.error(), options.json);
+    fmt::print(stderr, "sectile: wrote {}\n", options.output);
+  }
   return kOk;
 }
 

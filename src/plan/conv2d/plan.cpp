@@ -94,6 +94,7 @@ CostedCandidate Convolutions::costed(std::string name, const Conv2dStrategy& s, 
     row = direct.row;
   }
   return {.name = std::move(name),
+          .eligibility = {},
           .table = s.costs,
           .row_table = row_table,
           .row = row,

@@ -42,6 +42,7 @@ struct Gemms {
   CostedCandidate costed(std::string name, const GemmStrategy& s, std::uint32_t, GemmConfig d) const {
     set_measured_splits(d, observer->splits, name);
     return {.name = std::move(name),
+            .eligibility = {},
             .table = s.costs,
             .row_table = d.table,
             .row = d.row,

@@ -33,6 +33,7 @@ struct Permutes {
     const auto there = std::make_shared<const PermuteContext>(
         PermuteContext{kNoNest, c.profile, c.model, c.limits, c.offset64, false});
     return {.name = std::move(name),
+            .eligibility = {},
             .table = s.costs,
             .row_table = s.costs,
             .row = row,
