@@ -133,7 +133,7 @@ Command add_calibrate(CLI::App& parent) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
   app->add_option("--min-mb", measure.min_mb,
-                  "Permutes: 10^6 bytes of the larger operand, at least (default: 32, on CPUs 0.25)")
+                  "Permutes: 10^6 bytes of the larger operand, at least (default: 32, on CPUs 0.125)")
       ->check(number_in(0.001, 1e5));
   app->add_option("--max-gflop", measure.max_gflop,
                   "Matmuls, conv2d: 10^9 operations, at most (default: no bound, on CPUs 0.125)")

@@ -10,14 +10,26 @@ namespace sectile::tools {
 
 std::vector<std::size_t> draw_candidates(std::span<const Candidate> candidates, std::size_t most,
                                          const RowCounts& measured, std::uint64_t seed, std::string_view problem) {
-  std::vector<std::size_t> drawn, others;
-  for (std::size_t i = 0; i < candidates.size(); ++i)
-    if (candidates[i].refusal.empty()) (candidates[i].chosen ? drawn : others).push_back(i);
+  std::vector<std::size_t> drawn, others, random;
+  std::int64_t round = 0;
+  const auto fits = [&](std::size_t i) { return candidates[i].cost <= kLongestRound - round; };
+  const auto take = [&](std::size_t i) {
+    drawn.push_back(i);
+    round += std::min(candidates[i].cost, kLongestRound - round);
+  };
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (candidates[i].chosen)
+      take(i);
+    else if (candidates[i].refusal.empty())
+      others.push_back(i);
+  }
   std::ranges::stable_sort(others, {}, [&](std::size_t i) { return candidates[i].cost; });
-  const std::size_t cheap = std::max(drawn.size(), std::min(drawn.size() + others.size(), (most + 1) / 2));
-  const auto rest = others.begin() + static_cast<std::ptrdiff_t>(cheap - drawn.size());
-  std::vector<std::size_t> random(rest, others.end());
-  drawn.insert(drawn.end(), others.begin(), rest);
+  for (const std::size_t i : others) {
+    if (2 * drawn.size() < most && fits(i))
+      take(i);
+    else
+      random.push_back(i);
+  }
   const std::uint64_t text = std::strtoull(detail::hash128(problem).substr(0, 16).c_str(), nullptr, 16);
   reference::Random numbers(reference::mix(seed) ^ text);
   reference::shuffle(random, numbers);
@@ -26,7 +38,7 @@ std::vector<std::size_t> draw_candidates(std::span<const Candidate> candidates, 
     return found == measured.end() ? 0 : found->second;
   });
   for (const std::size_t i : random)
-    if (drawn.size() < most) drawn.push_back(i);
+    if (drawn.size() < most && fits(i)) take(i);
   return drawn;
 }
 

@@ -37,9 +37,13 @@ constexpr Deal deal_at(std::uint64_t position) noexcept {
 
 using RowCounts = std::map<std::string, std::size_t, std::less<>>;  // how often each row was measured, by row_name
 
+// Picoseconds that one run of all candidates of a problem may take together, by their estimates. Each runs some ten
+// times, and what does not fit is measured in smaller problems.
+inline constexpr std::int64_t kLongestRound = 1'500'000'000'000;
+
 // Indices of the candidates to measure, at most `most`: the planner's choice first; the cheapest by estimate, until
 // they are half of them; then others at random, those whose row was measured least often first. Refused ones are never
-// among them. The same for the same arguments.
+// among them, nor those that do not fit into kLongestRound. The same for the same arguments.
 std::vector<std::size_t> draw_candidates(std::span<const Candidate> candidates, std::size_t most,
                                          const RowCounts& measured, std::uint64_t seed, std::string_view problem);
 

@@ -27,11 +27,13 @@ constexpr double kMinTime = 0.004;  // seconds of samples of each candidate
 constexpr double kWarmupGpu = 1, kWindowGpu = 0.03, kWarmupCpu = 0.1, kWindowCpu = 0.02;
 constexpr double kCycleGpu = 512, kCycleCpu = 32;  // 10^6 bytes that one round over the operands touches
 // So that a CPU measures some problems in seconds. A kind of problems of which none is so small has the sweep's bound.
-constexpr double kMinMbCpu = 0.25, kMaxGflopCpu = 0.125;
+constexpr double kMinMbCpu = 0.125, kMaxGflopCpu = 0.125;
 constexpr std::uint64_t kEmptyCopy = 16, kLeastCopy = 1 << 12, kMostCopyGpu = 1 << 28, kMostCopyCpu = 1 << 24;
-constexpr std::size_t kMostKernels = 1024;  // more are dropped where no program uses them
-constexpr int kChoices = 3;                 // of a problem's first candidates, at most, may fail
-constexpr std::size_t kMostSkipped = 500;   // problems in a row that the device does not take
+constexpr std::size_t kMostKernels = 4096;  // more are dropped where no program uses them
+constexpr std::size_t kMostSkipped = 500;   // problems in a row that are not measured
+// A problem whose choice is estimated to run longer is not measured: some 100 runs of a problem would take minutes.
+constexpr double kLongProblem = 0.25;
+constexpr double kAgainSeconds = 5;  // a problem that took longer is not measured again where the reference drifted
 
 BenchOptions bench_options(bool cpu) {
   BenchOptions options;
@@ -95,6 +97,7 @@ class Measuring {
   std::set<std::string> verified_;           // by key(), in this run
   // Cases of one operation modulo its kinds: those of which none is within the bounds, or within kMaxGflopCpu.
   std::set<std::uint64_t> outside_, large_;
+  std::size_t long_problems_ = 0;  // of one operation, that were left out
   bool lost_ = false;
   std::vector<std::string> notes_;
 };
@@ -211,7 +214,7 @@ bool Measuring::attempt(const Problem& problem, RawProblem& out) {
   }
   const auto compiled =
       machine_.prepare_all(plans);  // side by side; a refusal is reported where each is prepared alone
-  for (int i = 0; !left.empty(); ++i) {
+  while (!left.empty()) {
     BenchRow row{.name = out.problem, .problem = problem, .verify = !verified_.contains(key(out, *left[0]))};
     bench_options_.force = left[0]->name;
     for (std::size_t j = 1; j < left.size(); ++j)
@@ -228,13 +231,14 @@ bool Measuring::attempt(const Problem& problem, RawProblem& out) {
     }
     const bool first = !result.contenders.empty() && !result.own().error.empty();
     const bool lives = alive();
-    if (!first || !lives || i + 1 == kChoices) {
-      for (RawCandidate* const c : left) c->error = result.error;
-      return lives;
+    if (first) {
+      left[0]->error = result.own().error;
+      left.erase(left.begin());
+      plans.erase(plans.begin());
+      if (lives) continue;
     }
-    left[0]->error = result.own().error;
-    left.erase(left.begin());
-    plans.erase(plans.begin());
+    for (RawCandidate* const c : left) c->error = lives ? result.error : "device: lost before this was measured";
+    return lives;
   }
   return true;
 }
@@ -245,6 +249,11 @@ Result<std::optional<RawProblem>> Measuring::measure_problem(const std::string& 
   const double started = now_seconds();
   const auto plan = make_plan(c.problem, machine_.profile(), {.explain = true, .force = {}});
   if (!plan) return std::nullopt;
+  const auto chosen = std::ranges::find(plan->candidates, true, &Candidate::chosen);
+  if (chosen != plan->candidates.end() && static_cast<double>(chosen->cost) > kLongProblem * 1e12) {
+    ++long_problems_;
+    return std::nullopt;
+  }
   RawProblem out{.operation = operation,
                  .group = c.group,
                  .problem = print(c.problem),
@@ -264,7 +273,7 @@ Result<std::optional<RawProblem>> Measuring::measure_problem(const std::string& 
   }
   if (out.candidates.empty()) return std::nullopt;
   lost_ = !attempt(c.problem, out);
-  if (!lost_ && out.unsteady) lost_ = !attempt(c.problem, out);
+  if (!lost_ && out.unsteady && now_seconds() - started < kAgainSeconds) lost_ = !attempt(c.problem, out);
   if (machine_.kernel_count() > kMostKernels) machine_.trim();
   out.spent = now_seconds() - started;
   return out;
@@ -276,6 +285,7 @@ Result<void> Measuring::measure_operation(const std::string& name) {
     return fail(ErrorKind::missing, "--op", name, fmt::format("{}", fmt::join(sweep_operations(), ", ")));
   outside_.clear();
   large_.clear();
+  long_problems_ = 0;
   MeasureProgress done{.operation = name};
   std::set<Place> there;
   double spent = 0;
@@ -285,10 +295,10 @@ Result<void> Measuring::measure_operation(const std::string& name) {
     ++done.problems;
     done.candidates += problem.candidates.size();
     done.seconds_left = std::max(0.0, options_.minutes * 60 - spent);
-    progress_(done);
   };
   for (const RawProblem& problem : raw_.problems)
     if (problem.operation == name) add(problem);
+  if (done.problems > 0) progress_(done);
   std::size_t skipped = 0, skipped_in_a_row = 0;
   for (std::uint64_t position = 0; spent < options_.minutes * 60; ++position) {
     const Deal deal = deal_at(position);
@@ -301,13 +311,14 @@ Result<void> Measuring::measure_operation(const std::string& name) {
     if (!*problem) {
       ++skipped;
       if (++skipped_in_a_row < kMostSkipped) continue;
-      notes_.push_back(fmt::format("{}: the device takes none of {} problems", name, skipped_in_a_row));
-      return {};
+      notes_.push_back(fmt::format("{}: given up after {} problems in a row that were left out", name, kMostSkipped));
+      break;
     }
     skipped_in_a_row = 0;
     if (auto added = writer_.add(**problem); !added) return added;
     count(**problem);
     add(**problem);
+    progress_(done);
     raw_.problems.push_back(std::move(**problem));
     if (lost_)
       return fail(ErrorKind::device, raw_.problems.back().problem, "the device was lost while this was measured");
@@ -317,7 +328,12 @@ Result<void> Measuring::measure_operation(const std::string& name) {
         fmt::format("{}: {} of {} kinds of problems, a kind being a class and a type, have none within "
                     "--min-mb and --max-gflop",
                     name, outside_.size(), operation->sweep_classes().size() * operation->sweep_types().size()));
-  if (skipped > 0) notes_.push_back(fmt::format("{}: the device did not take {} problems", name, skipped));
+  if (long_problems_ > 0)
+    notes_.push_back(fmt::format("{}: {} problems were left out: a run is estimated to take over {} s", name,
+                                 long_problems_, kLongProblem));
+  if (skipped > long_problems_)
+    notes_.push_back(
+        fmt::format("{}: {} problems were left out: there is no plan for the device", name, skipped - long_problems_));
   return {};
 }
 

@@ -61,7 +61,7 @@ struct RawProblem {
   std::uint64_t index = 0;              // of the case in its part's sweep
   double spent = 0;                     // seconds, all told, in milliseconds
   std::optional<std::int64_t> copy_ps;  // of the same bytes
-  bool unsteady = false;                // the reference had drifted, twice
+  bool unsteady = false;                // the reference had drifted
   std::vector<RawCandidate> candidates;
   bool operator==(const RawProblem&) const = default;
 };

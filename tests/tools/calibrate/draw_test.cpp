@@ -51,6 +51,16 @@ TEST_CASE("a calibration measures all candidates where they are few") {
   CHECK(draw_candidates({}, 16, {}, 1, "a problem").empty());
 }
 
+TEST_CASE("a calibration leaves out candidates with which a problem would take too long") {
+  auto candidates = calibration_candidates();
+  for (const std::size_t i : {37u, 38u, 39u}) candidates[i].cost = kLongestRound / 2;
+  const auto drawn = draw_candidates(candidates, 100, {}, 1, "a problem");
+  // One of the three, as what the others take leaves no room for two.
+  CHECK(drawn.size() == 37);
+  candidates[20].cost = kLongestRound + 1;
+  CHECK(draw_candidates(candidates, 100, {}, 1, "a problem") == std::vector<std::size_t>{20});
+}
+
 TEST_CASE("rows that were measured least often come first, so that every row is measured") {
   const auto candidates = calibration_candidates();
   RowCounts measured;

@@ -1,0 +1,131 @@
+// What a calibration keeps of devices that compute wrong results, or are lost.
+#include "calibrate/measure.hpp"
+#include "tools/run_command.hpp"
+
+#include <sectile/planner.hpp>
+#include <sectile/profile.hpp>
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+using namespace sectile;
+using namespace sectile::test;
+using namespace sectile::tools;
+
+namespace {
+
+// Memory that keeps one byte, and nothing else.
+class OneByte final : public Memory {
+ public:
+  explicit OneByte(std::uint64_t bytes) : bytes_(bytes) {}
+  std::uint64_t address() const noexcept override { return 4096; }
+  std::uint64_t size() const noexcept override { return bytes_; }
+  mutable std::byte kept{};
+
+ private:
+  std::uint64_t bytes_;
+};
+
+class EmptyProgram final : public Program {};
+
+// Kernels do nothing, so every result is wrong; from the run `lost_at` on the device answers nothing.
+class BrokenDevice final : public Machine {
+ public:
+  explicit BrokenDevice(int lost_at) : lost_at_(lost_at) {}
+  int runs = 0;
+
+  const DeviceProfile& profile() const override { return profile_; }
+  std::string name() const override { return "a broken device"; }
+  std::string driver() const override { return "1"; }
+  std::string_view copy_name() const override { return "copy"; }
+  Result<MemoryPtr> make_memory(std::uint64_t bytes) override { return std::make_unique<OneByte>(bytes); }
+  Result<void> upload(const Memory&, std::uint64_t, std::span<const std::byte>) override { return answer(); }
+  Result<void> download(const Memory& memory, std::uint64_t, std::span<std::byte> bytes) override {
+    std::ranges::fill(bytes, static_cast<const OneByte&>(memory).kept);
+    return answer();
+  }
+  Result<void> fill(const Memory& memory, std::uint64_t, std::uint64_t, std::uint32_t word) override {
+    static_cast<const OneByte&>(memory).kept = static_cast<std::byte>(word & 0xffu);
+    return answer();
+  }
+  Result<ProgramPtr> prepare(const Plan&) override { return std::make_shared<const EmptyProgram>(); }
+  std::size_t kernel_count() const override { return 0; }
+  KernelCounts kernel_counts() const override { return {}; }
+  Result<void> run(std::span<const Launch> launches, const Refused&) override {
+    // Copies of data into further slots are no kernels.
+    if (launches[0].program != nullptr) ++runs;
+    return answer();
+  }
+  Result<std::vector<std::vector<double>>> time(std::span<const LaunchSource> candidates,
+                                                const TimingWish& wish) override {
+    return std::vector<std::vector<double>>(candidates.size(), std::vector<double>(wish.repeats, 1e-4));
+  }
+  Result<HostCost> host_cost(const Launch&, unsigned) override { return HostCost{}; }
+
+ private:
+  Result<void> answer() const {
+    if (lost_at_ > 0 && runs >= lost_at_) return fail(ErrorKind::device, "gone");
+    return {};
+  }
+
+  int lost_at_;
+  DeviceProfile profile_ = builtin_target("lavapipe").value();
+};
+
+struct BrokenRun {
+  RawCalibration raw, read;  // what was measured, and what the file has
+  std::string error;
+};
+
+BrokenRun calibrate_broken(int lost_at) {
+  const Folder folder;
+  const std::string path = folder.path("c.raw.jsonl");
+  BrokenDevice device(lost_at);
+  BrokenRun out;
+  out.raw.header = raw_header(device, kFitSeed);
+  out.raw.base = RawBase{};  // is measured first, and fails here
+  auto writer = RawWriter::create(path, out.raw.header);
+  REQUIRE(writer.has_value());
+  const MeasureOptions options{.operations = {"permute"}, .minutes = 1e-6, .most = 4};
+  const auto done = measure(device, options, out.raw, *writer, [](const MeasureProgress&) {});
+  if (!done) out.error = done.error().message();
+  auto read = read_raw(read_file(path));
+  REQUIRE_MESSAGE(read.has_value(), read.error().message());
+  out.read = std::move(*read);
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a calibration names kernels whose results are wrong, and times none of them") {
+  const BrokenRun ran = calibrate_broken(0);
+  CHECK(ran.error.empty());
+  REQUIRE(ran.read.problems.size() == 1);
+  CHECK(ran.read.problems[0].part == RawPart::fit);
+  CHECK(ran.read.problems[0].candidates == ran.raw.problems[0].candidates);
+  REQUIRE(ran.read.problems[0].candidates.size() == 4);
+  for (const RawCandidate& c : ran.read.problems[0].candidates) {
+    CHECK(c.error.find("WRONG RESULT") != std::string::npos);
+    CHECK(c.ps == 0);
+  }
+  CHECK(wrong_candidates(ran.read).size() == 4);
+}
+
+TEST_CASE("a calibration of a device that is lost ends, and keeps what it has") {
+  const BrokenRun ran = calibrate_broken(2);
+  CHECK(ran.error.find("the device was lost while this was measured") != std::string::npos);
+  REQUIRE(ran.read.problems.size() == 1);
+  const auto& candidates = ran.read.problems[0].candidates;
+  REQUIRE(candidates.size() == 4);
+  CHECK(candidates[0].error.find("WRONG RESULT") != std::string::npos);
+  CHECK(candidates[1].error == "device: gone");
+  CHECK(candidates[2].error == "device: lost before this was measured");
+  CHECK(candidates[3].error == "device: lost before this was measured");
+  CHECK(ran.error.find(ran.read.problems[0].problem) != std::string::npos);
+  CHECK(wrong_candidates(ran.read) == std::vector<std::string>{candidates[0].name});
+}
