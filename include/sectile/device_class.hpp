@@ -24,8 +24,9 @@ std::string print(const DeviceClass& device_class);       // one line: its name,
 std::string class_name(const DeviceClass& device_class);  // "nvidia-hopper"
 std::string class_id(const DeviceClass& device_class);    // a hash of its numbers: it is part of the ids of plans
 
-// Gives the profile the class, in place of one that it had. Returns warnings, one line each: the class was measured with
-// another driver, or by another version of the planner. Errors: unsupported, if the class is of other devices.
+// Gives the profile the class, in place of one that it had; null takes it away, and what is built in counts again.
+// Returns warnings, one line each: the class was measured with another driver, or by another version of the planner; it
+// has a candidate that there is no more. Errors: unsupported, if the class is of other devices.
 Result<std::vector<std::string>> use_device_class(DeviceProfile& profile, DeviceClassPtr device_class);
 
 // The class that plans for this profile use; null where nothing was measured on devices like it.

@@ -71,6 +71,9 @@ void read_devices(JsonObject& o, ClassDevices& out) {
     inside.optional("cuda_architecture", out.cuda_architecture);
     inside.optional("subgroup_size", out.subgroup_size);
     inside.optional("names", out.names);
+    if (out.last_device_id && (!out.first_device_id || *out.last_device_id < *out.first_device_id))
+      inside.fail({ErrorKind::parse, "class.devices.last_device_id", std::to_string(*out.last_device_id),
+                   "at least first_device_id"});
   });
 }
 
@@ -94,10 +97,23 @@ void read_groups(JsonObject& o, Reading& reading) {
       });
     });
     if (there) return;
-    each([&](const char* key, std::uint32_t&, std::uint32_t) {
-      out.derived.push_back(std::string(group) + "." + key);
-    });
+    each(
+        [&](const char* key, std::uint32_t&, std::uint32_t) { out.derived.push_back(std::string(group) + "." + key); });
   });
+}
+
+// The base's bandwidth is that of its multiprocessors; a device of other size has a share, as one of no class has.
+void scale_derived_bandwidth(Reading& reading) {
+  if (reading.base == nullptr) return;
+  ClassNumbers& n = reading.out.numbers;
+  const auto scale = [&](std::string_view name, std::uint32_t& number) {
+    if (std::ranges::find(reading.out.derived, name) == reading.out.derived.end()) return;
+    const std::uint64_t share =
+        std::uint64_t{number} * n.measured_multiprocessors / reading.base->numbers.measured_multiprocessors;
+    number = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, ~std::uint32_t{0}));
+  };
+  scale("gemm_gpu.dram_bytes", n.gemm.dram_bytes);
+  scale("gemm_gpu.split_bytes", n.gemm.split_bytes);
 }
 
 bool in_range(std::int64_t value) { return value >= -kMostOffset && value <= kMostOffset; }
@@ -148,20 +164,22 @@ void read_corrections(JsonObject& o, DeviceClass& out) {
   out.rows.corrections = {};
   read_object(o, "corrections", false, [&](JsonObject& inside, const std::string& what) {
     for (std::size_t t = 0; t < kCostTables; ++t) {
-      const std::string stem(stem_of(static_cast<CostTable>(t)));
-      const nlohmann::json* value = inside.find(stem.c_str());
+      // JsonObject keeps the keys that it was asked for; stems and features are literals, which last.
+      const char* const stem = stem_of(static_cast<CostTable>(t)).data();
+      const nlohmann::json* value = inside.find(stem);
       if (value == nullptr) continue;
       Correction& correction = out.rows.corrections[t];
-      JsonObject one(*value, what + "." + stem);
-      const auto number = [&](const std::string& key, std::int32_t& into) {
-        one.optional(key.c_str(), into);
+      const std::string path = what + "." + stem;
+      JsonObject one(*value, path);
+      const auto number = [&](const char* key, std::int32_t& into) {
+        one.optional(key, into);
         if (!in_range(into))
-          one.fail({ErrorKind::parse, what + "." + stem + "." + key, std::to_string(into),
+          one.fail({ErrorKind::parse, path + "." + key, std::to_string(into),
                     fmt::format("at most {} either way", kMostOffset)});
       };
       number("constant", correction.constant);
       const auto names = feature_names(static_cast<CostTable>(t));
-      for (std::size_t f = 0; f < names.size(); ++f) number(std::string(names[f]), correction.slope[f]);
+      for (std::size_t f = 0; f < names.size(); ++f) number(names[f].data(), correction.slope[f]);
       if (auto ok = one.finish(); !ok) inside.fail(std::move(ok.error()));
     }
   });
@@ -249,9 +267,9 @@ Result<DeviceClass> read_device_class(std::string_view text, const DeviceClass* 
   DeviceClass out;
   std::uint32_t schema = 0;
   o.required("schema", schema);
-  if (schema != 0 && schema != kSchema)
-    return fail(ErrorKind::parse, "class.schema", std::to_string(schema), std::to_string(kSchema));
+  if (schema != kSchema) o.fail({ErrorKind::parse, "class.schema", std::to_string(schema), std::to_string(kSchema)});
   o.required("name", out.name);
+  if (out.name.empty()) o.fail({ErrorKind::parse, "class.name", "empty", "a name"});
   read_devices(o, out.devices);
   read_provenance(o, out.provenance);
   if (base != nullptr) base = &base_class(out.devices.api, out.devices.cpu);
@@ -261,6 +279,7 @@ Result<DeviceClass> read_device_class(std::string_view text, const DeviceClass* 
   }
   Reading reading{out, base};
   read_groups(o, reading);
+  scale_derived_bandwidth(reading);
   read_rows(o, reading);
   read_corrections(o, out);
   read_notes(o, out);
@@ -304,7 +323,8 @@ std::string other_device(const ClassDevices& d, const DeviceProfile& p) {
   const bool named = std::ranges::find(d.names, p.name) != d.names.end();
   const bool numbered = d.first_device_id.has_value();
   if (numbered && p.device_id != 0) {
-    const bool inside = p.device_id >= *d.first_device_id && p.device_id <= d.last_device_id.value_or(*d.first_device_id);
+    const std::uint32_t last = d.last_device_id.value_or(*d.first_device_id);
+    const bool inside = p.device_id >= *d.first_device_id && p.device_id <= last;
     return inside ? "" : fmt::format("device_id {}", p.device_id);
   }
   return named || (d.names.empty() && !numbered) ? "" : fmt::format("name {}", p.name);
@@ -367,6 +387,10 @@ std::string class_name(const DeviceClass& c) { return c.name; }
 std::string class_id(const DeviceClass& c) { return c.id; }
 
 Result<std::vector<std::string>> use_device_class(DeviceProfile& profile, DeviceClassPtr device_class) {
+  if (device_class == nullptr) {
+    profile.device_class = nullptr;
+    return std::vector<std::string>();
+  }
   const DeviceClass& c = *device_class;
   if (const std::string other = detail::other_device(c.devices, profile); !other.empty())
     return fail(ErrorKind::unsupported, "device class " + c.name + " on " + profile.name, other,

@@ -1,9 +1,11 @@
 // The cost model's classes of devices, and its estimates compared with measured times.
+#include "class_text.hpp"
 #include "plan/helpers.hpp"
 
 #include "plan/cost/model.hpp"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -23,12 +25,12 @@ double estimate(const char* problem, const char* name) {
 
 }  // namespace
 
-TEST_CASE("a device's class is Hopper, a CPU, or a GPU without measurements") {
+TEST_CASE("a device's class is Hopper by its API, a CPU by its lanes, or a GPU without measurements") {
   const auto name = [](const DeviceProfile& profile) { return std::string(detail::cost_model_of(profile).name); };
   CHECK(name(target("nvidia-hopper")) == "nvidia-hopper");
-  CHECK(name(target("cuda:sm_90a")) == "nvidia-hopper");
+  CHECK(name(target("cuda:sm_90a")) == "nvidia-hopper-cuda");
   CHECK(name(target("lavapipe")) == "cpu");
-  CHECK(name(target("swiftshader")) == "cpu");
+  CHECK(name(target("swiftshader")) == "cpu-4-lanes");
   for (const char* other :
        {"nvidia-ada", "nvidia-blackwell", "cuda:sm_80", "cuda:sm_100", "amd-rdna3", "intel-xe2", "apple-m"})
     CHECK_MESSAGE(name(target(other)) == "gpu", other);
@@ -48,6 +50,19 @@ TEST_CASE("a device without measurements says so, and shares the memory among it
   CHECK(detail::cost_model_of(ada).gemm.dram_bytes == detail::cost_model_of(target("nvidia-hopper")).gemm.dram_bytes);
   ada.multiprocessors = 66;
   CHECK(detail::cost_model_of(ada).gemm.dram_bytes == 1150);
+}
+
+TEST_CASE("explain says how many numbers of a class are derived") {
+  nlohmann::json mine = test::empty_class("nvidia-hopper");
+  DeviceProfile profile = target("nvidia-hopper");
+  REQUIRE(use_device_class(profile, test::class_of(mine)).has_value());
+  const auto count = test::class_of(mine)->derived.size();
+  const std::string text = detail::describe(detail::cost_model_of(profile));
+  CHECK(text.contains("model mine, measured on NVIDIA H200"));
+  CHECK(text.contains(fmt::format(", {} numbers derived", count)));
+  const Plan plan = planned("permute f32 512x512 axes=1,0", profile, {.explain = true});
+  CHECK(explain(plan).contains(text));
+  CHECK_FALSE(detail::describe(detail::cost_model_of(target("nvidia-hopper"))).contains("derived"));
 }
 
 // NVIDIA H200, driver 580.159.04, 2026-11-23: docs/lab/2026-11-figures.md; the matmuls from the regret of seed
