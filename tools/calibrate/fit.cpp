@@ -88,6 +88,24 @@ std::vector<FittedNumber> fitted_numbers(detail::ClassNumbers& all, detail::Clas
   return numbers;
 }
 
+// What no measurement is fitted to, such as limits of a device, is derived.
+void derive_others(DeviceClass& c) {
+  const DeviceClass& base = detail::base_class(c.devices.api, c.devices.cpu);
+  std::map<std::string, std::uint32_t> known;
+  detail::for_each_group(base.numbers, c.devices.cpu, [&](const char* group, auto&& each) {
+    each([&](const char* key, const std::uint32_t& number, std::uint32_t) {
+      known[fmt::format("{}.{}", group, key)] = number;
+    });
+  });
+  detail::for_each_group(c.numbers, c.devices.cpu, [&](const char* group, auto&& each) {
+    each([&](const char* key, std::uint32_t& number, std::uint32_t) {
+      const std::string name = fmt::format("{}.{}", group, key);
+      const auto fitted = [&](std::string_view operation) { return numbers_of(operation).contains(name); };
+      if (!fitted("permute") && !fitted("matmul") && !fitted("conv2d")) number = known.at(name);
+    });
+  });
+}
+
 // Corrections are fitted anew.
 void forget_corrections(DeviceClass& c, std::string_view operation) {
   for (std::size_t t = 0; t < detail::kCostTables; ++t) {
@@ -189,8 +207,9 @@ Result<OperationReport> fit_operation(const RawCalibration& raw, const std::stri
   std::vector<FittedNumber> numbers = fitted_numbers(model, c.rows, c.devices.cpu, operation);
   report.search = search(*samples, model, numbers);
   c.numbers = model;
+  if (std::getenv("DBG2")) for (const Sample& s : samples->all) fmt::print("{} | {} | est {} us, measured {} us\n", samples->problems[s.problem].text, s.candidate.name, s.candidate.cost(start) / 1000000, s.ps / 1000000);
   for (int k = 0; k < 2; ++k)
-  for (const Sample& s : samples->all) { double e = (estimate_now(s, k ? model : start) - s.log_time) / 1024.0, w = s.weight / 1000.0; auto& v = report.residuals[std::string(detail::stem_of(s.candidate.table)) + (k ? " after" : " before")]; v[0] += w * e; v[1] += w * e * e; v[2] += w; v[3] += 1; }
+  for (const Sample& s : samples->all) { double e = double(estimate_now(s, k ? model : start) - s.log_time) / 1024.0, w = double(s.weight) / 1000.0; auto& v = report.residuals[std::string(detail::stem_of(s.candidate.table)) + (k ? " after" : " before")]; v[0] += w * e; v[1] += w * e * e; v[2] += w; v[3] += 1; }
   report.regression =
       fit_corrections(*samples, model, c.rows, [&](CostTable table) { return of_operation(table, operation); });
   std::set<std::string> chosen;
@@ -226,6 +245,7 @@ int fit_and_write(const RawCalibration& raw, const CalibrateOptions& options) {
   const bool cpu = profile.kind == DeviceKind::cpu;
   const DeviceClass* const own = device_class_of(profile);
   DeviceClass c = own != nullptr ? *own : detail::base_class(profile.api, cpu);
+  derive_others(c);
   for (const char* const operation : {"permute", "matmul", "conv2d"}) {
     if (std::ranges::none_of(raw.problems, [&](const RawProblem& p) { return p.operation == operation; })) continue;
     const auto fitted = fit_operation(raw, operation, c);

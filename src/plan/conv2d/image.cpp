@@ -140,7 +140,7 @@ class GatheredImage final : public GatheredOperand {
  private:
   static constexpr std::uint32_t kMostStep = 256;
 
-  const Conv2dProblem& p_;
+  const Conv2dProblem p_;  // a copy: costs outlive the problem (costing.hpp)
   ImageStrides at_;
   bool along_pixels_;
   std::uint32_t align_;
