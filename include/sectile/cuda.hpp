@@ -13,6 +13,7 @@
 //   sectile::cuda::launch(stream, *ready, operands);
 #pragma once
 
+#include <sectile/device_class.hpp>
 #include <sectile/error.hpp>
 #include <sectile/plan.hpp>
 #include <sectile/profile.hpp>
@@ -87,6 +88,9 @@ struct Adoption {
   std::string cubin_folder = {};  // stores compiled kernels; empty: none are stored. Made if missing
   // Kernels besides the embedded ones. One with the stem of an embedded kernel replaces it. Must outlive the Device.
   std::span<const EmbeddedSource> sources = {};
+  // What work costs on the device (`sectile calibrate`): profile() has it, and plans made for that choose by it. Null:
+  // what is built in. See Device::class_warnings().
+  DeviceClassPtr device_class = {};
 };
 
 class Executable;
@@ -101,13 +105,16 @@ struct CompileCounts {
 // Compiles kernels for the app's context, and nothing else. Thread-safe, except for moving and destroying.
 class Device {
  public:
-  // Errors: as load(); missing (a null context); device (the driver's).
+  // Errors: as load(); missing (a null context); unsupported (device_class is of other devices); device (the driver's).
   static Result<Device> adopt(const Adoption& adoption);
   ~Device();  // unloads its modules: their launches must have finished
   Device(Device&&) noexcept;
   Device& operator=(Device&&) noexcept;
 
   const DeviceProfile& profile() const noexcept;
+
+  // What use_device_class() warned of, a line each: Adoption::device_class was measured with another driver, ...
+  const std::vector<std::string>& class_warnings() const noexcept;
 
   // May compile. Kernels are shared by (source, constants) between all plans of this Device; a cubin in the folder is
   // keyed by source hash, constants, architecture and NVRTC version, written atomically; a broken file is compiled

@@ -23,6 +23,7 @@ Result<std::vector<DeviceEntry>> list_devices();
 struct RuntimeOptions {
   std::string cubin_folder = {};                 // as Adoption
   std::span<const EmbeddedSource> sources = {};  // as Adoption
+  DeviceClassPtr device_class = {};              // as Adoption
 };
 
 // Device memory, freed on destruction. Must not outlive its Runtime.

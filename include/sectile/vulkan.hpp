@@ -17,6 +17,7 @@
 // app loads Vulkan by volk or by hand.
 #pragma once
 
+#include <sectile/device_class.hpp>
 #include <sectile/error.hpp>
 #include <sectile/pack.hpp>
 #include <sectile/plan.hpp>
@@ -116,6 +117,10 @@ struct Adoption {
 
   // If given, kernels come from the pack alone, and no template is used. Copied; shares its content.
   const Pack* pack = nullptr;
+
+  // What work costs on the device (`sectile calibrate`): profile() has it, and plans made for that choose by it. Null:
+  // what is built in. See Device::class_warnings().
+  DeviceClassPtr device_class = {};
 };
 
 // What prepare did for one executable.
@@ -185,7 +190,8 @@ struct PipelineCounts {
 class Device {
  public:
   // Errors: missing (a null handle, or an entry point that the driver lacks); unsupported (as
-  // wanted_features, or a required feature that enabled_features lacks, or no compute on queue_family).
+  // wanted_features, or a required feature that enabled_features lacks, or no compute on queue_family; or device_class
+  // is of other devices).
   static Result<Device> adopt(const Adoption& adoption);
   ~Device();
   Device(Device&&) noexcept;
@@ -194,6 +200,9 @@ class Device {
   // What this device can do with the features that were enabled. Plans must be made for this profile, or
   // for what with_canary() makes of it.
   const DeviceProfile& profile() const noexcept;
+
+  // What use_device_class() warned of, a line each: Adoption::device_class was measured with another driver, ...
+  const std::vector<std::string>& class_warnings() const noexcept;
 
   // May compile. Pipelines are shared by (module, constants, required subgroup size, push bytes)
   // between all plans of this Device. Errors: as check_plan(plan, profile()); invalid_plan (the plan was made for

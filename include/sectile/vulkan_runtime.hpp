@@ -59,6 +59,7 @@ struct RuntimeOptions {
       0;  // lowers the device's limit on one allocation, in bytes; 0: the device's own; for tests
   std::span<const Module> modules = {};  // kernels besides the embedded ones; as Adoption::modules
   const Pack* pack = nullptr;            // kernels from it alone; as Adoption::pack
+  DeviceClassPtr device_class = {};      // what work costs; as Adoption::device_class
 };
 
 enum class MemoryPlace : std::uint8_t {

@@ -51,6 +51,7 @@ struct Device::Impl {
   const api::Nvrtc* nvrtc = nullptr;
   Context context = nullptr;
   DeviceProfile profile;
+  std::vector<std::string> class_warnings;
   std::string profile_hash;
   std::string architecture;
   std::vector<EmbeddedSource> sources;
@@ -160,11 +161,14 @@ Result<Device> Device::adopt(const Adoption& adoption) {
   if (auto got = SECTILE_CUDA_CALL(driver, cuCtxGetDevice, &device); !got) return std::unexpected(got.error());
   auto profile = describe_device(driver, device);
   if (!profile) return std::unexpected(profile.error());
+  auto warnings = use_device_class(*profile, adoption.device_class);
+  if (!warnings) return std::unexpected(warnings.error());
   auto impl = std::make_unique<Impl>(adoption.cubin_folder);
   impl->driver = &driver;
   impl->nvrtc = *loaded_nvrtc;
   impl->context = adoption.context;
   impl->profile = std::move(*profile);
+  impl->class_warnings = std::move(*warnings);
   impl->profile_hash = profile_hash_of(impl->profile);
   impl->architecture = cuda_architecture_name(impl->profile);
   impl->sources.assign(adoption.sources.begin(), adoption.sources.end());
@@ -172,6 +176,7 @@ Result<Device> Device::adopt(const Adoption& adoption) {
 }
 
 const DeviceProfile& Device::profile() const noexcept { return impl_->profile; }
+const std::vector<std::string>& Device::class_warnings() const noexcept { return impl_->class_warnings; }
 CompileCounts Device::compile_counts() const noexcept { return {impl_->held, impl_->compiled, impl_->from_folder}; }
 std::string Device::warning() const { return impl_->folder.warning(); }
 

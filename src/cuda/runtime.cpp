@@ -134,8 +134,10 @@ Result<Runtime> Runtime::open(std::string_view selector, const RuntimeOptions& o
     return done;
   });
   if (!made) return std::unexpected(made.error());
-  auto device =
-      Device::adopt({.context = impl->context, .cubin_folder = options.cubin_folder, .sources = options.sources});
+  auto device = Device::adopt({.context = impl->context,
+                               .cubin_folder = options.cubin_folder,
+                               .sources = options.sources,
+                               .device_class = options.device_class});
   if (!device) return std::unexpected(device.error());
   impl->device.emplace(std::move(*device));
   return Runtime(std::move(impl));

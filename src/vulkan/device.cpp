@@ -87,6 +87,10 @@ Result<Device> Device::adopt(const Adoption& adoption) {
   enabled.features = features;
   if (auto usable = check_usable(enabled); !usable) return std::unexpected(usable.error());
 
+  DeviceProfile profile = make_profile(*snapshot, features);
+  auto warnings = use_device_class(profile, adoption.device_class);
+  if (!warnings) return std::unexpected(warnings.error());
+
   PipelineContext context;
   context.functions = *functions;
   context.device = adoption.device;
@@ -95,10 +99,12 @@ Result<Device> Device::adopt(const Adoption& adoption) {
   context.capture_statistics = adoption.executable_statistics && features.has(Feature::executable_statistics) &&
                                functions->vkGetPipelineExecutablePropertiesKHR != nullptr &&
                                functions->vkGetPipelineExecutableStatisticsKHR != nullptr;
-  return Device(std::make_unique<Impl>(std::move(*snapshot), features, adoption, context));
+  return Device(std::make_unique<Impl>(std::move(*snapshot), features, std::move(profile), std::move(*warnings),
+                                       adoption, context));
 }
 
 const DeviceProfile& Device::profile() const noexcept { return impl_->profile; }
+const std::vector<std::string>& Device::class_warnings() const noexcept { return impl_->class_warnings; }
 std::size_t Device::pipeline_count() const noexcept { return impl_->pipelines.counts().live; }
 PipelineCounts Device::pipeline_counts() const noexcept { return impl_->pipelines.counts(); }
 std::size_t Device::trim() { return impl_->pipelines.trim(); }

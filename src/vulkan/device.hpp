@@ -9,6 +9,8 @@
 #include <sectile/vulkan.hpp>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace sectile::vulkan {
 
@@ -20,10 +22,12 @@ struct StepRequest {
 };
 
 struct Device::Impl {
-  Impl(Snapshot taken, const FeatureSet& enabled, const Adoption& adoption, const PipelineContext& context)
+  Impl(Snapshot taken, const FeatureSet& enabled, DeviceProfile made, std::vector<std::string> warnings,
+       const Adoption& adoption, const PipelineContext& context)
       : snapshot(std::move(taken)),
         features(enabled),
-        profile(make_profile(snapshot, features)),
+        profile(std::move(made)),
+        class_warnings(std::move(warnings)),
         profile_hash(profile_hash_of(profile)),
         modules(adoption.modules, adoption.pack),
         pipelines(context) {}
@@ -34,6 +38,7 @@ struct Device::Impl {
   const Snapshot snapshot;
   const FeatureSet features;
   const DeviceProfile profile;
+  const std::vector<std::string> class_warnings;
   const std::string profile_hash;
   const Modules modules;
   Pipelines pipelines;

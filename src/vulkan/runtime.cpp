@@ -169,6 +169,7 @@ Result<Device> Runtime::Impl::adopted(VkPipelineCache pipelines) const {
   adoption.executable_statistics = options.executable_statistics;
   adoption.modules = options.modules;
   adoption.pack = options.pack;
+  adoption.device_class = options.device_class;
   FeatureStructs structs;
   VkPhysicalDeviceFeatures2& chain = structs.make_core_chain();
   structs.complete(chain, features);

@@ -4,6 +4,7 @@
 #include "helpers.hpp"
 
 #include "support/counted.hpp"
+#include "support/small_class.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -90,6 +91,26 @@ TEST_CASE("adopting needs a context") {
   REQUIRE_FALSE(device.has_value());
   CHECK(device.error().kind == ErrorKind::missing);
   CHECK(device.error().what == "CUcontext");
+}
+
+TEST_CASE("a CUDA device has the class that it was adopted with, and a class of others is refused") {
+  if (nvrtc_or_skip("a CUDA device has the class that it was adopted with") == nullptr) return;
+  const FakeDriver driver;
+  const DeviceProfile profile = must(cuda::profile(0));
+  const auto mine = must(device_class_from_json(small_class_text(profile, "CUDA 12.9")));
+  const auto device = must(cuda::Device::adopt({.context = FakeDriver::context(), .device_class = mine}));
+  CHECK(device.profile().device_class == mine);
+  CHECK(device.class_warnings() ==
+        std::vector<std::string>{"device class mine: measured with driver CUDA 12.9, this is CUDA 13.0"});
+  const auto runtime = must(cuda::Runtime::open("cuda:0", {.device_class = mine}));
+  CHECK(runtime.profile().device_class == mine);
+  CHECK(profile_hash_of(runtime.profile()) == profile_hash_of(profile));
+  CHECK(must(cuda::Device::adopt({.context = FakeDriver::context()})).class_warnings().empty());
+  const auto others = must(device_class_from_json(class_text_of_others(profile)));
+  const auto refused = cuda::Device::adopt({.context = FakeDriver::context(), .device_class = others});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message() ==
+        "unsupported: device class mine on Made-up GPU 0: kind gpu (want a device like a test's)");
 }
 
 TEST_CASE("launch hands over the plan's bytes with the addresses in their slots") {

@@ -71,6 +71,19 @@ Ran run_sectile(const std::vector<std::string>& arguments) {
   return run_program("/usr/bin/env", all);
 }
 
+std::string npy(const std::string& shape, std::size_t elements) {
+  std::string dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
+  while ((10 + dictionary.size() + 1) % 64 != 0) dictionary += ' ';
+  dictionary += '\n';
+  std::string file = "\x93NUMPY\x01";
+  file += '\0';
+  file += static_cast<char>(dictionary.size());
+  file += '\0';
+  file += dictionary;
+  for (std::size_t i = 0; i < elements * 4; ++i) file += static_cast<char>(i * 7 + 1);
+  return file;
+}
+
 const std::string& cpu_device() {
   static const std::string name = [] {
     const auto ran = run_sectile({"devices", "--json"});

@@ -31,6 +31,9 @@ class Folder {
 void write_file(const std::string& path, const std::string& text);
 std::string read_file(const std::string& path);
 
+// A .npy of float32, C order, as NumPy writes it: npy("(3, 4)", 12).
+std::string npy(const std::string& shape, std::size_t elements);
+
 // The name of a CPU device to test on ("llvmpipe"); empty where there is none.
 const std::string& cpu_device();
 

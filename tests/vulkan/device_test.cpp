@@ -1,6 +1,7 @@
 // Adopting a device and preparing plans: what is shared, what is refused, and how pipelines are counted.
 #include "helpers.hpp"
 #include "support/counted.hpp"
+#include "support/small_class.hpp"
 
 #include <sectile/planner.hpp>
 #include <sectile/shaders.hpp>
@@ -83,6 +84,44 @@ TEST_CASE("two devices live side by side") {
   CHECK(same(read_back(second, b.dst), src));
   CHECK(first.validation_messages().empty());
   CHECK(second.validation_messages().empty());
+}
+
+TEST_CASE("a device has the class that it was adopted with, and runs the plans of any") {
+  on_every_device([](vulkan::Runtime& runtime) {
+    const Problem problem = must(parse_problem("permute f32 64x32 axes=1,0"));
+    const Plan before = must(make_plan(problem, runtime.profile()));
+    vulkan::Adoption adoption = adoption_of(runtime);
+    CHECK(must(vulkan::Device::adopt(adoption)).class_warnings().empty());
+    const auto mine = must(device_class_from_json(small_class_text(runtime.profile(), "another driver")));
+    adoption.device_class = mine;
+    auto device = must(vulkan::Device::adopt(adoption));
+    CHECK(device.profile().device_class == mine);
+    REQUIRE(device.class_warnings().size() == 1);
+    CHECK(device.class_warnings()[0].contains("mine: measured with driver another driver"));
+    const Plan after = must(make_plan(problem, device.profile()));
+    CHECK(after.id != before.id);
+    must(device.prepare(before));
+    must(runtime.device().prepare(after));
+    adoption.device_class = must(device_class_from_json(class_text_of_others(runtime.profile())));
+    const auto refused = vulkan::Device::adopt(adoption);
+    REQUIRE_FALSE(refused.has_value());
+    CHECK(refused.error().kind == ErrorKind::unsupported);
+    CHECK(refused.error().what.contains("device class mine on " + runtime.profile().name));
+  });
+}
+
+TEST_CASE("a runtime has the class that it was opened with, also after the canary") {
+  for (const std::string& selector : selectors()) {
+    const auto mine = must(device_class_from_json(small_class_text(must(vulkan::device_profile(selector)))));
+    auto runtime = open(selector, {.device_class = mine});
+    CHECK(runtime.profile().device_class == mine);
+    CHECK(runtime.device().profile().device_class == mine);
+    CHECK(device_class_of(runtime.profile()) == mine.get());
+    CHECK(runtime.device().class_warnings().empty());
+    const Plan plan = must(make_plan(must(parse_problem("permute f32 64x32 axes=1,0")), runtime.profile()));
+    CHECK(plan.device_class == "mine " + class_id(*mine));
+    must(runtime.device().prepare(plan));
+  }
 }
 
 TEST_CASE("prepare shares pipelines between plans and does not confuse them") {

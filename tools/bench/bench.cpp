@@ -100,8 +100,8 @@ int list_rows(const BenchOptions& options, const std::vector<BenchRow>& rows) {
 Result<BenchReport> measure(const BenchOptions& options, const std::vector<BenchRow>& rows) {
   const auto rivals = read_rivals(options.rivals_file);
   if (!rivals) return std::unexpected(rivals.error());
-  const auto machine =
-      Machine::open(options.device, {.validation = false, .executable_statistics = options.statistics, .cache = {}});
+  const auto machine = Machine::open(
+      options.device, {.executable_statistics = options.statistics, .device_class = options.device_class});
   if (!machine) return std::unexpected(machine.error());
   BenchReport report = run_rows(**machine, options, *rivals, rows, [&](const BenchReport& so_far, std::size_t i) {
     const RowResult& row = so_far.rows[i];
@@ -193,6 +193,7 @@ Command add_bench(CLI::App& parent) {
   app->add_option("--preset", options->preset, preset_names({"host"}));
   app->add_option("--only", options->only, "Only rows whose name contains this");
   app->add_option("--device", options->device, "vulkan:N, cuda:N, a UUID or part of a name");
+  app->add_option("--device-class", options->device_class, kDeviceClassHelp);
   app->add_option("--html", options->html_file, "Write one self-contained page with plots to this file");
   app->add_option("--rivals", options->rivals_file, "Times of rivals: JSON of tools/python/rivals.py");
   app->add_option("--cache", options->cache_file, "--preset host: the pipeline cache's file");

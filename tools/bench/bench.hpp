@@ -62,7 +62,7 @@ nlohmann::json rows_json(std::span<const BenchRow> rows);
 
 struct BenchOptions {
   std::vector<std::string> problems;
-  std::string preset, device, json_file, html_file, rivals_file, force, only, cache_file;
+  std::string preset, device, device_class, json_file, html_file, rivals_file, force, only, cache_file;
   bool large = false, statistics = false;
   bool regret = false;  // --sweep: all candidates
   bool few_pipelines = false;

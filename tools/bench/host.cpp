@@ -143,7 +143,7 @@ Result<nlohmann::json> time_record(Machine& machine) {
 Result<nlohmann::json> count_pipelines(const BenchOptions& options) {
   nlohmann::json result;
   for (const DType type : {DType::f32, DType::f16, DType::i8}) {
-    const auto machine = Machine::open(options.device);
+    const auto machine = Machine::open(options.device, {.device_class = options.device_class});
     if (!machine) return std::unexpected(machine.error());
     std::vector<Plan> plans;
     for (const PermuteProblem& problem : random_permutes(type, 200)) {
@@ -171,7 +171,7 @@ Result<nlohmann::json> time_second_start(const BenchOptions& options) {
   }
   nlohmann::json result;
   for (const char* start : {"first_start", "second_start"}) {
-    const auto machine = Machine::open(options.device, {.cache = path});
+    const auto machine = Machine::open(options.device, {.cache = path, .device_class = options.device_class});
     if (!machine) return std::unexpected(machine.error());
     std::vector<Plan> plans;
     for (const BenchRow& row : own_rows("seeds-permute")) {
@@ -200,7 +200,7 @@ Result<nlohmann::json> time_second_start(const BenchOptions& options) {
 
 Result<nlohmann::json> bench_host(const BenchOptions& options) {
   nlohmann::json host;
-  const auto machine = Machine::open(options.device);
+  const auto machine = Machine::open(options.device, {.device_class = options.device_class});
   if (!machine) return std::unexpected(machine.error());
   host["device"] = (*machine)->name();
   host["driver"] = (*machine)->driver();

@@ -2,6 +2,7 @@
 #include "bench.hpp"
 #include "cli/command.hpp"
 #include "cli/files.hpp"
+#include "cli/target.hpp"
 
 #include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
@@ -28,12 +29,13 @@ std::string planned_now(const std::string& text, const DeviceProfile& profile, b
 }
 
 // Errors: parse; missing (a report without a profile, as Sectile wrote them once).
-Result<Replanned> replan(const std::string& text, bool few_pipelines) {
+Result<Replanned> replan(const std::string& text, const BenchOptions& options) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("rows") || !json["rows"].is_array())
     return fail(ErrorKind::parse, "report", "no object with rows", "what bench --json-file writes");
   if (!json.contains("profile")) return fail(ErrorKind::missing, "profile", "none in the report", "a report with one");
-  const auto profile = profile_from_json(json["profile"].dump());
+  auto profile = profile_from_json(json["profile"].dump());
+  if (profile) profile = with_device_class(std::move(*profile), options.device_class);
   if (!profile) return std::unexpected(profile.error());
   Replanned out;
   try {
@@ -41,7 +43,7 @@ Result<Replanned> replan(const std::string& text, bool few_pipelines) {
       const std::string problem = row.value("problem", ""), was = row.value("candidate", "");
       if (was.empty()) continue;  // it failed
       ++out.rows;
-      if (std::string now = planned_now(problem, *profile, few_pipelines); now != was)
+      if (std::string now = planned_now(problem, *profile, options.few_pipelines); now != was)
         out.changed.push_back({row.value("name", problem), problem, was, std::move(now)});
     }
   } catch (const nlohmann::json::exception& error) {
@@ -65,7 +67,7 @@ int run_replan(const BenchOptions& options) {
   for (const std::string& file : options.replan) {
     const auto text = read_text(file);
     if (!text) return report(text.error(), json);
-    const auto replanned = replan(*text, options.few_pipelines);
+    const auto replanned = replan(*text, options);
     if (!replanned) return report(Error{replanned.error().kind, file, replanned.error().message(), {}}, json);
     all[file] = json_of(*replanned);
     if (json) continue;

@@ -97,8 +97,9 @@ SweepReport sweep_report(const SweepOptions& sweep, const BenchReport& report, s
 int run_sweep(const BenchOptions& options, SweepOptions sweep) {
   const auto rivals = read_rivals(options.rivals_file);
   if (!rivals) return report(rivals.error(), options.json);
-  const auto machine = options.list && options.device.empty() ? Result<std::unique_ptr<Machine>>(nullptr)
-                                                              : Machine::open(options.device);
+  const auto machine = options.list && options.device.empty()
+                           ? Result<std::unique_ptr<Machine>>(nullptr)
+                           : Machine::open(options.device, {.device_class = options.device_class});
   if (!machine) return report(machine.error(), options.json);
   sweep.cpu = *machine != nullptr && (*machine)->profile().kind == DeviceKind::cpu;
   const auto cases = sweep_cases(sweep);

@@ -147,6 +147,7 @@ std::string reproduce_command(const CheckOptions& options, const Failure& failur
     if (options.repeat > 1) command += fmt::format(" --repeat {}", options.repeat);
   }
   if (!options.device.empty()) command += " --device " + shell_quoted(options.device);
+  if (!options.device_class.empty()) command += " --device-class " + shell_quoted(options.device_class);
   if (options.no_protect) command += " --no-protect";
   return command;
 }
@@ -193,6 +194,7 @@ Command add_check(CLI::App& parent) {
   app->add_option(
       "--device", options->device,
       "vulkan:N, cuda:N, a UUID or part of a name; several with commas between are compared with each other");
+  app->add_option("--device-class", options->device_class, kDeviceClassHelp);
   app->add_option("--junit", options->junit, "Write the results to this file, as JUnit XML");
   app->add_option("--modules", options->modules, "Write the names of the kernels that ran to this file, one a line");
   app->add_flag("--words", options->words, "Problems for a device without accesses of 1 and 2 bytes");

@@ -26,6 +26,7 @@ namespace sectile::tools {
 struct CheckOptions {
   std::uint64_t seed = 1, cases = 1000, first = 0;
   std::string device;                 // or several, with commas between: their results are compared as well
+  std::string device_class;           // --device-class: a file
   std::string operation = "permute";  // of generated problems
   std::string junit, problem, force;
   std::string filter;                 // of generated problems: a text of the candidate's name; !TEXT: not in it

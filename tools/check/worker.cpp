@@ -391,6 +391,7 @@ Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, con
                                                 std::string& note) {
   MachineOptions wanted;
   wanted.validation = !options.no_validation;
+  wanted.device_class = options.device_class;
   wanted.any_profile = true;  // cases are planned for devices without some features, too
   auto machine = Machine::open(device, wanted);
   if (machine || options.no_validation || machine.error().kind != ErrorKind::missing) return machine;

@@ -16,6 +16,8 @@ inline constexpr int kBadInput = 2;  // input that cannot be read or done; nothi
 
 inline constexpr const char* kDeviceHelp = "Device: vulkan:N, cuda:N, a UUID or part of a name";
 inline constexpr const char* kTargetHelp = "Built-in target, or a file: a profile's or vulkaninfo's JSON";
+inline constexpr const char* kDeviceClassHelp =
+    "File with what work costs on such devices, as `sectile calibrate` writes it";
 inline constexpr const char* kSupplementHelp = "File with facts that the profile lacks";
 inline constexpr const char* kForceHelp = "Use this candidate: its whole name, or its stem";
 inline constexpr const char* kFewPipelinesHelp =

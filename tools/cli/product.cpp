@@ -23,6 +23,7 @@ void add_product_options(CLI::App& app, ProductOptions& options, const std::stri
   app.add_option("--out-type", options.out_type, "Type of the result, the bias and C: f32, f16, bf16, or i32 (for i8)");
   app.add_option("-o,--out,--output", options.out, "The .npy file to write")->required();
   app.add_option("--device", options.device, kDeviceHelp);
+  app.add_option("--device-class", options.device_class, kDeviceClassHelp);
   app.add_option("--tuned", options.tuned, kTunedHelp);
   app.add_flag("--json", options.json, "Print what was done as JSON");
 }
@@ -114,8 +115,8 @@ int run_product(const ProductOptions& options, const Problem& problem, const Inp
   if (!operands) return report(operands.error(), options.json);
   std::vector<std::span<const std::byte>> bytes;
   for (const OperandSpec& operand : *operands) bytes.push_back(inputs.of(operand.name));
-  return run_to_file({options.out, options.device, options.tuned, options.json, inputs.notes}, problem, bytes,
-                     npy_descr(out), shape);
+  return run_to_file({options.out, options.device, options.device_class, options.tuned, options.json, inputs.notes},
+                     problem, bytes, npy_descr(out), shape);
 }
 
 }  // namespace sectile::tools

@@ -23,7 +23,7 @@
 namespace sectile::tools {
 
 struct ProductOptions {
-  std::string out, device, tuned;
+  std::string out, device, device_class, tuned;
   std::string c, bias;
   std::string type, acc, out_type, activation = "none";
   std::optional<float> beta;

@@ -83,7 +83,7 @@ int run_to_file(const ResultFile& file, const Problem& problem, std::span<const 
   std::vector<std::byte> bytes;
   std::string device = "none: nothing to do", plan = "no step";
   if (std::ranges::any_of(*operands, [](const OperandSpec& operand) { return operand.written && operand.bytes > 0; })) {
-    const auto machine = Machine::open(file.device, {.canary_at_open = false});
+    const auto machine = Machine::open(file.device, {.canary_at_open = false, .device_class = file.device_class});
     if (!machine) return report(machine.error(), file.json);
     device = (*machine)->name();
     auto ran = run_problem(**machine, problem, inputs, read_tuned(file.tuned).get());

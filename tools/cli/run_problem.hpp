@@ -28,7 +28,8 @@ Result<Ran> run_problem(Machine& machine, const Problem& problem, std::span<cons
 
 // Where a command's result goes, and how it is made.
 struct ResultFile {
-  std::string path, device, tuned;  // tuned: a file of measured choices; may be empty
+  std::string path, device;
+  std::string device_class, tuned;  // files: of what work costs, of measured choices; may be empty
   bool json = false;                // what was done as JSON on standard output; otherwise a line on standard error
   Notes notes = {};                 // what the user is told beside
 };

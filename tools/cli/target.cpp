@@ -53,6 +53,31 @@ Result<DeviceProfile> read_target(const std::string& name_or_file) {
   return profile;
 }
 
+Result<DeviceClassPtr> read_device_class(const std::string& file) {
+  if (file.empty()) return nullptr;
+  const auto text = read_text(file);
+  if (!text) return std::unexpected(text.error());
+  auto read = device_class_from_json(*text);
+  if (read) return read;
+  Error error = read.error();
+  error.what = file + ": " + error.what;
+  return std::unexpected(std::move(error));
+}
+
+Result<DeviceProfile> with_device_class(DeviceProfile profile, const std::string& file) {
+  auto device_class = read_device_class(file);
+  if (!device_class) return std::unexpected(device_class.error());
+  if (*device_class == nullptr) return profile;
+  const auto warnings = use_device_class(profile, std::move(*device_class));
+  if (!warnings) return std::unexpected(warnings.error());
+  warn(*warnings);
+  return profile;
+}
+
+void warn(std::span<const std::string> warnings) {
+  for (const std::string& warning : warnings) fmt::print(stderr, "sectile: warning: {}\n", warning);
+}
+
 Result<DeviceProfile> device_profile(const std::string& selector) {
   const std::string device = default_device(selector);
   if (!is_cuda(device)) return vulkan::device_profile(device, default_canary_folder());

@@ -30,7 +30,7 @@ constexpr std::int64_t kTimedBytes = std::int64_t{64} << 20;
 struct DemoOptions {
   std::string photo = "/opt/photos/china.jpg";
   std::string out = "out/demo";
-  std::string device;
+  std::string device, device_class;
   double min_time = 0.3;
   bool json = false;
 };
@@ -193,7 +193,7 @@ void tell(const DemoOptions& options, const Picture& photo, const Machine& machi
 int run(const DemoOptions& options) {
   const auto photo = read_picture(options.photo);
   if (!photo) return report(photo.error(), options.json);
-  const auto machine = Machine::open(options.device);
+  const auto machine = Machine::open(options.device, {.device_class = options.device_class});
   if (!machine) return report(machine.error(), options.json);
   std::error_code code;
   std::filesystem::create_directories(options.out, code);
@@ -217,6 +217,7 @@ Command add_demo(CLI::App& parent) {
   app->add_option("--photo,photo", options->photo, "A photograph: JPEG, PNG, ...")->capture_default_str();
   app->add_option("-o,--out,--output", options->out, "Folder for pictures and tensors")->capture_default_str();
   app->add_option("--device", options->device, kDeviceHelp);
+  app->add_option("--device-class", options->device_class, kDeviceClassHelp);
   app->add_option("--min-time", options->min_time, "Seconds of samples for each timed row")
       ->capture_default_str()
       ->check(number_in(0.001, 60));

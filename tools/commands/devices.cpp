@@ -8,6 +8,7 @@
 #include "device/quirks.hpp"
 
 #include <sectile/cuda_runtime.hpp>
+#include <sectile/device_class.hpp>
 #include <sectile/profile.hpp>
 #include <sectile/vulkan_runtime.hpp>
 
@@ -25,7 +26,7 @@ namespace sectile::tools {
 namespace {
 
 struct DevicesOptions {
-  std::string device;
+  std::string device, device_class;
   std::string record;
   bool json = false;
 };
@@ -121,23 +122,51 @@ int list_all(const DevicesOptions& options) {
   return kOk;
 }
 
-int run(const DevicesOptions& options) {
-  if (options.device.empty() && options.record.empty()) return list_all(options);
-  if (!options.record.empty()) {
-    if (auto place = check_place(options.record); !place) return report(place.error(), options.json);
+// Where the class lands beside a recorded profile: h200.json has h200.class.json.
+std::string class_file_of(const std::string& record) {
+  constexpr std::string_view kJson = ".json";
+  return (record.ends_with(kJson) ? record.substr(0, record.size() - kJson.size()) : record) + ".class.json";
+}
+
+// The profile, and beside it what plans for it cost.
+Result<void> record(const DevicesOptions& options, const DeviceProfile& profile, const std::string& json) {
+  if (auto written = write_atomically(options.record, json + "\n"); !written) return written;
+  fmt::print(stderr, "sectile: wrote the profile of {} to {}\n", profile.name, options.record);
+  const DeviceClass* const device_class = device_class_of(profile);
+  if (device_class == nullptr) {
+    fmt::print(stderr, "sectile: note: {} is of no class of devices: nothing was measured (sectile calibrate)\n",
+               profile.name);
+    return {};
   }
-  const auto profile = device_profile(options.device);
+  const std::string file = class_file_of(options.record);
+  if (auto written = write_atomically(file, to_json(*device_class)); !written) return written;
+  fmt::print(stderr, "sectile: wrote its class, {}, to {}\n", class_name(*device_class), file);
+  return {};
+}
+
+std::string class_line(const DeviceProfile& profile) {
+  const DeviceClass* const device_class = device_class_of(profile);
+  return device_class == nullptr ? "none: nothing was measured on such devices (sectile calibrate)"
+                                 : print(*device_class);
+}
+
+int run(const DevicesOptions& options) {
+  if (options.device.empty() && options.device_class.empty() && options.record.empty()) return list_all(options);
+  if (!options.record.empty()) {
+    for (const std::string& file : {options.record, class_file_of(options.record)})
+      if (auto place = check_place(file); !place) return report(place.error(), options.json);
+  }
+  auto profile = device_profile(options.device);
+  if (profile) profile = with_device_class(std::move(*profile), options.device_class);
   if (!profile) return report(profile.error(), options.json);
   const std::string json = to_json(*profile);
-  if (!options.record.empty()) {
-    const auto written = write_atomically(options.record, json + "\n");
-    if (!written) return report(written.error(), options.json);
-    fmt::print(stderr, "sectile: wrote the profile of {} to {}\n", profile->name, options.record);
-  }
+  if (!options.record.empty())
+    if (auto written = record(options, *profile, json); !written) return report(written.error(), options.json);
   if (options.json)
     fmt::print("{}\n", json);
   else if (options.record.empty()) {
     fmt::print("{}\n", print(*profile));
+    fmt::print("class {}\n", class_line(*profile));
     for (const auto& quirk : detail::quirks_for(*profile)) fmt::print("quirk: {}\n", detail::describe(quirk));
     for (const std::string& line : canary_lines(*profile)) fmt::print("canary {}\n", line);
   }
@@ -151,7 +180,9 @@ Command add_devices(CLI::App& parent) {
   CLI::App* app = parent.add_subcommand("devices", "List devices, or record the profile of one");
   app->add_option("--device", options->device,
                   "Print the profile of this device: vulkan:N, cuda:N, a UUID or part of a name");
-  app->add_option("--record", options->record, "Write the profile to this file, as JSON");
+  app->add_option("--device-class", options->device_class, kDeviceClassHelp);
+  app->add_option("--record", options->record,
+                  "Write the profile to this file, as JSON, and what work costs beside it: h200.json, h200.class.json");
   app->add_flag("--json", options->json, kJsonHelp);
   return {app, [options] { return run(*options); }};
 }

@@ -27,7 +27,7 @@ namespace sectile::tools {
 namespace {
 
 struct PermuteOptions {
-  std::string in, out, axes, layout, device, tuned;
+  std::string in, out, axes, layout, device, device_class, tuned;
   std::string cast, scale, bias, add, activation = "none";
   std::int64_t channels = 0;
   bool activation_last = false;
@@ -238,8 +238,8 @@ int run(const PermuteOptions& options) {
   for (const NpyArray& further : arrays.list) inputs.push_back(further.data);
   const std::optional<DType> out = problem->stage.out;
   const std::string descr = out ? npy_descr(*out) : array->header.descr;
-  return run_to_file({options.out, options.device, options.tuned, options.json, arrays.notes}, *problem, inputs, descr,
-                     *shape);
+  return run_to_file({options.out, options.device, options.device_class, options.tuned, options.json, arrays.notes},
+                     *problem, inputs, descr, *shape);
 }
 
 }  // namespace
@@ -261,6 +261,7 @@ Command add_permute(CLI::App& parent) {
   app->add_flag("--activation-last", options->activation_last, "The activation follows the sum");
   app->add_option("-o,--out,--output", options->out, "The .npy file to write")->required();
   app->add_option("--device", options->device, kDeviceHelp);
+  app->add_option("--device-class", options->device_class, kDeviceClassHelp);
   app->add_option("--tuned", options->tuned, kTunedHelp);
   app->add_flag("--json", options->json, "Print what was done as JSON");
   return {app, [options] { return run(*options); }};

@@ -18,16 +18,18 @@ namespace sectile::tools {
 namespace {
 
 struct PlanCommandOptions {
-  std::string problem, target, device, supplement, force, pack, tuned;
+  std::string problem, target, device, device_class, supplement, force, pack, tuned;
   bool explain = false, few_pipelines = false, statistics = false, json = false;
 };
 
 Result<DeviceProfile> profile_of(const PlanCommandOptions& options) {
   auto profile = options.target.empty() ? device_profile(options.device) : read_target(options.target);
-  if (!profile || options.supplement.empty()) return profile;
-  const auto facts = read_text(options.supplement);
-  if (!facts) return std::unexpected(facts.error());
-  return supplement(std::move(*profile), *facts);
+  if (profile && !options.supplement.empty()) {
+    const auto facts = read_text(options.supplement);
+    if (!facts) return std::unexpected(facts.error());
+    profile = supplement(std::move(*profile), *facts);
+  }
+  return profile ? with_device_class(std::move(*profile), options.device_class) : profile;
 }
 
 // The driver's figures for the plan's pipelines: registers, spills, workgroup memory, by the driver's names.
@@ -106,6 +108,7 @@ Command add_plan(CLI::App& parent) {
   app->add_option("problem", options->problem, "Such as \"permute f16 1x384x512x128 axes=0,3,1,2\"")->required();
   auto* target = app->add_option("--target", options->target, kTargetHelp);
   app->add_option("--device", options->device, kDeviceHelp)->excludes(target);
+  app->add_option("--device-class", options->device_class, kDeviceClassHelp);
   app->add_option("--supplement", options->supplement, kSupplementHelp);
   app->add_option("--pack", options->pack, "Choose only among the kernels of this pack");
   app->add_option("--force", options->force, kForceHelp);

@@ -144,7 +144,7 @@ int run(TuneOptions options) {
   const auto benched = rows_of(options.bench);
   if (!benched) return report(benched.error(), json);
   if (auto place = settle_store(options); !place) return report(place.error(), json);
-  const auto machine = Machine::open(options.bench.device);
+  const auto machine = Machine::open(options.bench.device, {.device_class = options.bench.device_class});
   if (!machine) return report(machine.error(), json);
   TuneStore store = TuneStore::load(options.store);
   if (!store.warning().empty()) fmt::print(stderr, "sectile: warning: {}\n", store.warning());
@@ -186,6 +186,7 @@ Command add_tune(CLI::App& parent) {
   app->add_option("problems", bench.problems, "Such as \"matmul f16 nt 960x2304x770\"");
   app->add_option("--preset", bench.preset, "The problems of a benchmark: " + preset_names());
   app->add_option("--device", bench.device, "vulkan:N, cuda:N, a UUID or part of a name");
+  app->add_option("--device-class", bench.device_class, kDeviceClassHelp);
   app->add_option("--store", options->store,
                   "Store to write; its other entries stay (default: " + default_tuned_file() + ")");
   app->add_option("--limit", bench.limit, "Only the N cheapest candidates by the planner's cost");

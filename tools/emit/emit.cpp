@@ -20,7 +20,7 @@ namespace {
 
 struct EmitOptions {
   std::vector<std::string> problems;
-  std::string from, target, supplement, output, force;
+  std::string from, target, device_class, supplement, output, force;
   bool all_targets = false, freeze_shape = false, few_pipelines = false, json = false;
 };
 
@@ -93,6 +93,7 @@ Result<std::vector<Place>> targets_of(const EmitOptions& options, const CodeMake
     if (!facts) return std::unexpected(facts.error());
     profile = supplement(std::move(*profile), *facts);
   }
+  if (profile) profile = with_device_class(std::move(*profile), options.device_class);
   if (!profile) return std::unexpected(profile.error());
   out.push_back({"", std::move(*profile)});
   return out;
@@ -262,11 +263,13 @@ Command add_emit(CLI::App& parent) {
   app->add_option("problem", options->problems, "Such as \"permute f16 1x384x512x128 axes=0,3,1,2\"");
   app->add_option("--from", options->from, "File with one problem in each line");
   auto* target = app->add_option("--target", options->target, kTargetHelp);
+  auto* device_class = app->add_option("--device-class", options->device_class, kDeviceClassHelp);
   app->add_option("--supplement", options->supplement, kSupplementHelp);
   app->add_flag(
          "--all-targets", options->all_targets,
          "All built-in targets, each in its own folder; problems that a target refuses are left out and reported")
-      ->excludes(target);
+      ->excludes(target)
+      ->excludes(device_class);
   app->add_option("-o,--out,--output", options->output, "Folder to write; files of an earlier emit are replaced");
   app->add_option("--force", options->force, kForceHelp);
   app->add_flag("--few-pipelines", options->few_pipelines, kFewPipelinesHelp);

@@ -254,6 +254,7 @@ std::string manifest_text(const EmittedTarget& target, bool freeze_shape) {
       {"freeze_shape", freeze_shape},
       {"target",
        {{"name", target.profile.name},
+        {"device_class", target.plans.empty() ? std::string() : target.plans.front().plan.device_class},
         {"profile_hash", profile_hash_of(target.profile)},
         {"vulkan_version", api == 0 ? "unknown" : fmt::format("{}.{}", api / 1000, api % 1000)}}},
       {"files", files},

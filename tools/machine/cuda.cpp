@@ -2,6 +2,7 @@
 
 #include "bench/bench.hpp"
 #include "cli/files.hpp"
+#include "cli/target.hpp"
 #include "cli/text.hpp"
 
 #include <sectile/cuda_runtime.hpp>
@@ -130,10 +131,13 @@ class CudaMachine final : public Machine {
 
 std::string default_cubin_folder() { return cache_folder("cubin"); }
 
-Result<std::unique_ptr<Machine>> open_cuda(const std::string& selector, const MachineOptions& options) {
-  auto runtime =
-      cuda::Runtime::open(selector, {.cubin_folder = options.cache.empty() ? default_cubin_folder() : options.cache});
+Result<std::unique_ptr<Machine>> open_cuda(const std::string& selector, const MachineOptions& options,
+                                           const DeviceClassPtr& device_class) {
+  auto runtime = cuda::Runtime::open(
+      selector,
+      {.cubin_folder = options.cache.empty() ? default_cubin_folder() : options.cache, .device_class = device_class});
   if (!runtime) return std::unexpected(runtime.error());
+  warn(runtime->device().class_warnings());
   return std::make_unique<CudaMachine>(std::move(*runtime), PrepareOptions{.any_profile = options.any_profile});
 }
 

@@ -34,7 +34,9 @@ Result<void> Machine::run(const Launch& launch) {
 
 Result<std::unique_ptr<Machine>> Machine::open(const std::string& selector, const MachineOptions& options) {
   const std::string device = default_device(selector);
-  return is_cuda(device) ? open_cuda(device, options) : open_vulkan(device, options);
+  const auto device_class = read_device_class(options.device_class);
+  if (!device_class) return std::unexpected(device_class.error());
+  return is_cuda(device) ? open_cuda(device, options, *device_class) : open_vulkan(device, options, *device_class);
 }
 
 }  // namespace sectile::tools

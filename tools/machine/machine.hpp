@@ -63,9 +63,10 @@ struct TimingWish {
 struct MachineOptions {
   bool validation = false;  // Vulkan's validation layer; an error (missing) where it is not there
   bool executable_statistics = false;
-  bool canary_at_open = true;  // false: Machine::test_for runs what a plan rests on
-  std::string cache = {};      // a file (Vulkan) or folder (CUDA) for compiled kernels; empty: none
-  bool any_profile = false;    // plans for a changed profile are prepared too
+  bool canary_at_open = true;     // false: Machine::test_for runs what a plan rests on
+  std::string cache = {};         // a file (Vulkan) or folder (CUDA) for compiled kernels; empty: none
+  bool any_profile = false;       // plans for a changed profile are prepared too
+  std::string device_class = {};  // --device-class: a file; empty: what is built in
 };
 
 // Kernels made since the machine was opened, and how many of them came from the cache.

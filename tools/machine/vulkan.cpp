@@ -2,6 +2,7 @@
 
 #include "bench/bench.hpp"
 #include "cli/files.hpp"
+#include "cli/target.hpp"
 #include "cli/text.hpp"
 
 #include <fmt/format.h>
@@ -193,7 +194,8 @@ bool canary_wanted() {
   return canary == nullptr || std::string_view(canary) != "0";
 }
 
-Result<std::unique_ptr<Machine>> open_vulkan(const std::string& selector, const MachineOptions& options) {
+Result<std::unique_ptr<Machine>> open_vulkan(const std::string& selector, const MachineOptions& options,
+                                             const DeviceClassPtr& device_class) {
   vulkan::RuntimeOptions wanted;
   wanted.validation = options.validation;
   wanted.executable_statistics = options.executable_statistics;
@@ -201,8 +203,10 @@ Result<std::unique_ptr<Machine>> open_vulkan(const std::string& selector, const 
   wanted.canary = canary_wanted();
   wanted.canary_at_open = options.canary_at_open;
   wanted.canary_folder = default_canary_folder();
+  wanted.device_class = device_class;
   auto runtime = vulkan::Runtime::open(selector, wanted);
   if (!runtime) return std::unexpected(runtime.error());
+  warn(runtime->device().class_warnings());
   tell_canary(*runtime);
   return std::make_unique<VulkanMachine>(std::move(*runtime), PrepareOptions{.any_profile = options.any_profile});
 }

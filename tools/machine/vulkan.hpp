@@ -3,11 +3,14 @@
 
 #include "machine.hpp"
 
+#include <sectile/device_class.hpp>
 #include <sectile/vulkan_runtime.hpp>
 
 namespace sectile::tools {
 
-Result<std::unique_ptr<Machine>> open_vulkan(const std::string& selector, const MachineOptions& options);
+// device_class: what is in MachineOptions' file.
+Result<std::unique_ptr<Machine>> open_vulkan(const std::string& selector, const MachineOptions& options,
+                                             const DeviceClassPtr& device_class);
 
 // The folder of canaries' outcomes (vulkan_runtime.hpp); empty where there is no cache folder.
 std::string default_canary_folder();

@@ -17,20 +17,6 @@ using namespace sectile::test;
 
 namespace {
 
-// A .npy of float32, C order, as NumPy writes it.
-std::string npy(const std::string& shape, std::size_t elements) {
-  std::string dictionary = "{'descr': '<f4', 'fortran_order': False, 'shape': " + shape + ", }";
-  while ((10 + dictionary.size() + 1) % 64 != 0) dictionary += ' ';
-  dictionary += '\n';
-  std::string file = "\x93NUMPY\x01";
-  file += '\0';
-  file += static_cast<char>(dictionary.size());
-  file += '\0';
-  file += dictionary;
-  for (std::size_t i = 0; i < elements * 4; ++i) file += static_cast<char>(i * 7 + 1);
-  return file;
-}
-
 struct Case {
   const char* name;
   std::vector<std::string> arguments;  // IN and OUT stand for files in the test's folder
