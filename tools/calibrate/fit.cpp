@@ -177,7 +177,6 @@ struct OperationReport {
   RegressionResult regression;
   Regret before, after, before_fitted, after_fitted;
   std::vector<std::string> never_chosen, skipped;
-  std::map<std::string, std::array<double,4>> residuals;
 };
 
 std::vector<std::string> never_chosen(const Samples& samples, const std::set<std::string>& chosen) {
@@ -207,9 +206,6 @@ Result<OperationReport> fit_operation(const RawCalibration& raw, const std::stri
   std::vector<FittedNumber> numbers = fitted_numbers(model, c.rows, c.devices.cpu, operation);
   report.search = search(*samples, model, numbers);
   c.numbers = model;
-  if (std::getenv("DBG2")) for (const Sample& s : samples->all) fmt::print("{} | {} | est {} us, measured {} us\n", samples->problems[s.problem].text, s.candidate.name, s.candidate.cost(start) / 1000000, s.ps / 1000000);
-  for (int k = 0; k < 2; ++k)
-  for (const Sample& s : samples->all) { double e = double(estimate_now(s, k ? model : start) - s.log_time) / 1024.0, w = double(s.weight) / 1000.0; auto& v = report.residuals[std::string(detail::stem_of(s.candidate.table)) + (k ? " after" : " before")]; v[0] += w * e; v[1] += w * e * e; v[2] += w; v[3] += 1; }
   report.regression =
       fit_corrections(*samples, model, c.rows, [&](CostTable table) { return of_operation(table, operation); });
   std::set<std::string> chosen;
@@ -232,7 +228,6 @@ void print_report(const OperationReport& r) {
     fmt::print("    {:20} {:.3f} of {} problems\n", group, std::exp(sum / static_cast<double>(ratios.size())),
                ratios.size());
   }
-  if (std::getenv("DBG")) for (const auto& [t, v] : r.residuals) fmt::print("    {:20} {:.2f} rms {:.2f} n {}\n", t, v[0]/v[2], std::sqrt(v[1]/v[2]), v[3]);
   for (std::size_t i = 0; i < std::min<std::size_t>(5, r.after.worst.size()); ++i)
     fmt::print("    {:.2f} {}\n", r.after.worst[i].first, r.after.worst[i].second);
   fmt::print("  {} rows are never chosen\n", r.never_chosen.size());

@@ -23,7 +23,8 @@ constexpr std::string_view kPermute[] = {"cost",       "full_loads",  "full_stor
                                          "load_width", "store_width", "workgroup",    "issue"};
 constexpr std::string_view kGemm[] = {"cost",    "waves",     "splits",    "tail",      "full_loads", "conflicts",
                                       "load_width", "memory", "registers", "workgroup", "last_wave",  "steps",
-                                      "int8",    "half_sums", "across_k",  "gathered"};
+                                      "int8",    "half_sums", "across_k",  "gathered",  "quantized",  "access",
+                                      "edge",    "row_length"};
 constexpr std::string_view kDirect[] = {"cost", "waves", "multiply_adds", "loads", "x_lines", "y_lines"};
 
 }  // namespace

@@ -155,7 +155,7 @@ struct RowNumbers {
 
 // What `calibrate` saw that the formulas do not say: the logarithm of a candidate's cost grows by `constant`, by its
 // row's `offset`, and by `slope` times each feature. All are 1/1024 of a power of two. correction.hpp has the features.
-inline constexpr std::size_t kFeatures = 16;
+inline constexpr std::size_t kFeatures = 20;
 struct Correction {
   std::int32_t constant = 0;
   std::array<std::int32_t, kFeatures> slope = {};  // 1/1024

@@ -133,6 +133,7 @@ Features gemm_features(const GemmContext& c, const GemmConfig& d, std::int64_t c
   const std::uint64_t steps = ceil_div(ceil_div(static_cast<std::uint64_t>(c.gemm.k), d.tile_k), d.splits);
   const auto ratio = [](std::uint64_t a, std::uint64_t b) { return log2_1024(a + 1) - log2_1024(b + 1); };
   const auto yes = [](bool is) { return is ? 1024 : 0; };
+  const std::uint64_t wanted = static_cast<std::uint64_t>(c.gemm.m) * static_cast<std::uint64_t>(gemm_columns(c));
   const std::int32_t waves = ratio(groups * 16, multiprocessors * 16);
   return {log2_1024(static_cast<std::uint64_t>(std::max<std::int64_t>(cost, 1))),
           waves,
@@ -149,7 +150,11 @@ Features gemm_features(const GemmContext& c, const GemmConfig& d, std::int64_t c
           yes(c.integer()),
           yes(d.base.starts_with("f16.f16")),
           yes(!c.gemm.transpose_b),
-          log2_1024(d.estimate.gathered_runs + 1)};
+          log2_1024(d.estimate.gathered_runs + 1),
+          yes(c.gemm.b_format != WeightFormat::plain),
+          log2_1024(std::min(d.width_a * type_bytes(c.a_type), d.width_b * type_bytes(c.b_type))),
+          ratio(gemm_tiles(c, d) * d.tile_m * d.tile_n, wanted),
+          log2_1024(d.tile_k * type_bytes(c.type))};
 }
 
 std::int64_t corrected_gemm_cost(const GemmContext& c, const CostModel& model, CostTable table, const GemmConfig& d) {
