@@ -92,7 +92,7 @@ Result<void> plan_pointwise(Job& job, const PointwiseGemm& pointwise) {
     job.plan.operands.push_back(operand);
     job.plan.operands.back().name = gemm_name(operand.name, pointwise.image_is_b);
   }
-  auto made = plan_gemm(job, pointwise.gemm, false);
+  auto made = plan_gemm(job, pointwise.gemm);
   // The scratch follows, if there is one.
   std::ranges::move(own, job.plan.operands.begin());
   return made;

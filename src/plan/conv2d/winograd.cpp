@@ -339,7 +339,6 @@ std::unique_ptr<Conv2dGemm> winograd_gemm(const Conv2dContext& c) {
   if (gemm->refusal = make.refusal; !gemm->refusal.empty()) return gemm;
   gemm->extra_steps = "transforms";
   gemm->context = std::make_unique<GemmContext>(gemm_context(plane_gemm(z), c.profile, c.extra));
-  gemm->context->sizes_vary = false;
   return gemm;
 }
 

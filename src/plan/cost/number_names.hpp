@@ -124,7 +124,6 @@ void for_each_group(Numbers& n, bool cpu, F&& enter) {
   enter("defaults", [&](auto&& visit) {
     visit("multiprocessors", n.multiprocessors, kDivides);
     visit("multiprocessors_to_fill", n.multiprocessors_to_fill, kDivides);
-    visit("multiprocessors_of_few_tiles", n.multiprocessors_of_few_tiles, kDivides);
     visit("measured_multiprocessors", n.measured_multiprocessors, kDivides);
   });
   if (cpu) {

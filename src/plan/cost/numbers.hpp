@@ -164,8 +164,8 @@ struct Correction {
 
 struct ClassNumbers {
   // These replace a multiprocessor count that the profile lacks: in costs; for splits of K and the order of tiles,
-  // where too many cost more than too few; for few_tiles() (gemm/split.hpp).
-  std::uint32_t multiprocessors = 0, multiprocessors_to_fill = 0, multiprocessors_of_few_tiles = 0;
+  // where too many cost more than too few.
+  std::uint32_t multiprocessors = 0, multiprocessors_to_fill = 0;
   std::uint32_t measured_multiprocessors = 0;  // of the device that was measured: the bandwidth is theirs
   // A class of GPUs has these, one of CPUs the others; the rest is 0.
   PermuteGpuCost permute = {};

@@ -42,8 +42,7 @@ GemmContext gemm_context(const Gemm& gemm, const DeviceProfile& profile, const E
                 .a = {},
                 .b = {},
                 .gathered = gathered.get(),
-                .extra = extra,
-                .sizes_vary = gathered == nullptr};
+                .extra = extra};
   Gemm& g = c.gemm;
   // What is not read limits nothing.
   if (!reads_c(g)) g.at.ldc = g.at.ldd;

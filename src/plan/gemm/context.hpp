@@ -45,7 +45,6 @@ struct GemmContext {
   std::uint32_t width_a = 1, width_b = 1, width_d = 1;  // the widest accesses that alignment allows
   const ExtraRows* extra = nullptr;
   bool few_pipelines = false;  // PlanOptions::few_pipelines
-  bool sizes_vary = true;      // M or N may differ from call to call, see few_tiles()
   bool explain = false;        // count all accesses, for explain; a choice samples them
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }

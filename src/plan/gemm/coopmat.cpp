@@ -500,22 +500,13 @@ void count_fragments(Walk& walk, const GemmConfig& d, const Row& r) {
   side(d.staging.b, r.sub_n);
 }
 
-// The rows that serve problems with few tiles (few_tiles()): measured fastest, or at most a sixth slower, for an M or N
-// of 5 to 512.
-bool serves_few_tiles(const Row& r) {
-  if (r.loop == kPipelinedL2) return r.tile_m == 32;
-  if (r.slice_k > 1) return true;
-  return r.tile_k == 64 && ((r.tile_m == 32 && r.tile_n == 64) || (r.tile_m == 64 && r.tile_n == 64) ||
-                            (r.tile_m == 128 && r.tile_n == 128));
-}
-
 Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
   if (row >= table_of(c).size()) return Eligibility::measured_only;
   const Row& r = row_of(c, row);
   if (c.cpu()) return Eligibility::candidate;
   if (c.few_pipelines)
     return last_resort_if(r.generic == kNo || (r.loop == kPipelined) != (c.type == SECTILE_TYPE_F16));
-  return last_resort_if(r.loop == kSerial || (few_tiles(c) && !serves_few_tiles(r)));
+  return last_resort_if(r.loop == kSerial);  // short code, for CPUs
 }
 
 GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {

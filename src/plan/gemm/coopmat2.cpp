@@ -146,8 +146,7 @@ bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
   return gemm_fits(c, make(c, row), refusal);
 }
 
-// coopmat.cpp has the rows for few tiles.
-Eligibility eligibility(const GemmContext& c, std::uint32_t) { return last_resort_if(few_tiles(c)); }
+Eligibility eligibility(const GemmContext&, std::uint32_t) { return Eligibility::candidate; }
 
 // The driver decides how to load the tiles; only their bytes are known.
 GemmEstimate estimate(const GemmContext& c, std::uint32_t, const GemmConfig& d) {

@@ -92,10 +92,9 @@ void explain_gemm(const GemmContext& c, const GemmStrategy& s, std::uint32_t row
   if (d.tail_rows != 0) candidate.detail += fmt::format(" tail={} rows in {} splits", d.tail_rows, d.tail_splits);
 }
 
-Result<void> plan_gemm(Job& job, const Gemm& gemm, bool sizes_vary) {
+Result<void> plan_gemm(Job& job, const Gemm& gemm) {
   if (is_empty(gemm)) return {};
   GemmContext c = gemm_context(gemm, job.profile, job.extra);
-  c.sizes_vary = sizes_vary;
   c.few_pipelines = job.options.few_pipelines;
   constexpr std::int64_t kMostLd = std::int64_t{1} << 31;
   const GemmStrides& at = c.gemm.at;

@@ -10,8 +10,8 @@
 namespace sectile::detail {
 
 // Fills the job's plan, whose operands are the GEMM's: a, b, d, and those that it has of c, bias, scale, residual,
-// b.scale and a.scale. Adds the scratch. `sizes_vary`: see GemmContext.
-Result<void> plan_gemm(Job& job, const Gemm& gemm, bool sizes_vary);
+// b.scale and a.scale. Adds the scratch.
+Result<void> plan_gemm(Job& job, const Gemm& gemm);
 
 // A candidate's explanation, with complete counts. `cost` is gemm_cost()'s, from the sampled counts.
 // Divides the config as `of` says of the candidate of this name; an empty function leaves it as it is.

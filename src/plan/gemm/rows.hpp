@@ -14,7 +14,6 @@ struct SimtRow {
   std::uint32_t rows, columns;           // an invocation's share of the tile
   std::uint32_t lanes_m, lanes_n;        // invocations along M and N of a subgroup's tile
   const char* note = "";                 // suffix of the candidate's name
-  bool serves_few_tiles = false;         // one of the rows for few tiles, see few_tiles()
   std::uint32_t stages = 0;              // buffers for the staged tiles: 1, or 2 with a prefetch; 0: by what fits
   bool prefetch = true;                  // the next step's loads are in flight while this step is multiplied
   ShapeGeneric generic = ShapeGeneric::kNo;

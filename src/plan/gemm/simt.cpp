@@ -29,16 +29,15 @@ constexpr SimtRow kTable[] = {
     {.tile_m = 128, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
      .stages = 2, .generic = kSplit},
     {.tile_m = 64, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .serves_few_tiles = true, .stages = 2, .generic = kSplit},
+     .stages = 2, .generic = kSplit},
     {.tile_m = 64, .tile_n = 64, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4},
     {.tile_m = 64, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4,
-     .serves_few_tiles = true, .generic = kWhole},
+     .generic = kWhole},
     {.tile_m = 32, .tile_n = 128, .tile_k = 16, .rows = 4, .columns = 8, .lanes_m = 8, .lanes_n = 4},
     {.tile_m = 128, .tile_n = 32, .tile_k = 16, .rows = 8, .columns = 4, .lanes_m = 8, .lanes_n = 4},
     {.tile_m = 64, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .generic = kSplit},
-    {.tile_m = 32, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
-     .serves_few_tiles = true},
+    {.tile_m = 32, .tile_n = 64, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4},
     {.tile_m = 32, .tile_n = 32, .tile_k = 16, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4},
     {.tile_m = 32, .tile_n = 32, .tile_k = 32, .rows = 4, .columns = 4, .lanes_m = 8, .lanes_n = 4,
      .generic = kWhole},
@@ -126,12 +125,6 @@ Side side_of(const GemmContext& c, const Row& r, const GemmConfig& d, bool b) {
   return s;
 }
 
-// matvec serves this problem. It unpacks 4-bit elements for at most 4 rows only.
-bool skinny(const GemmContext& c) {
-  if (c.gathered != nullptr) return false;
-  return std::min(c.gemm.m, c.gemm.n) <= (c.b_type == SECTILE_TYPE_Q4 ? 4 : 16);
-}
-
 // A loop without a prefetch has a few loads in flight at a time.
 Staging staging_of(const Row& r, const Side& a, const Side& b) {
   constexpr std::uint32_t kLoadsAtOnce = 4;
@@ -195,7 +188,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.row = row;
   d.narrow_gather = (a.gathered && a.tile <= kNarrowGather) || (b.gathered && b.tile <= kNarrowGather);
   d.by_schedulers = r.rows * r.columns >= 64;
-  d.group_m = r.group_m != 0 ? r.group_m : few_tiles(c) ? 1 : group_of_tiles(c, d);
+  d.group_m = r.group_m != 0 ? r.group_m : group_of_tiles(c, d);
   d.can_split = r.group_m == 0;
   if (d.can_split) d.splits = splits_to_fill(c, d);
   d.can_tail = r.group_m == 0;
@@ -281,7 +274,7 @@ Eligibility eligibility(const GemmContext& c, std::uint32_t row) {
   if (row >= std::size(kTable)) return Eligibility::measured_only;
   if (c.cpu()) return last_resort_if(!for_cpu(c, r));
   if (c.few_pipelines) return last_resort_if(r.generic == kNo);
-  return last_resort_if(few_tiles(c) && (!r.serves_few_tiles || skinny(c)));
+  return Eligibility::candidate;
 }
 
 GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig& d) {

@@ -1,4 +1,4 @@
-// Few tiles, their order, splits of K, and a tail that is split.
+// The order of tiles, splits of K, and a tail that is split.
 #include "split.hpp"
 #include "cost.hpp"
 
@@ -7,17 +7,6 @@
 #include <limits>
 
 namespace sectile::detail {
-
-// One side often changes from call to call (tokens). For up to 512 of them, if 128x128 tiles would not fill the device,
-// few rows serve all sizes, with and without split-K, so that a new size needs no new pipeline. Where an operation
-// keeps its sizes, sizes_vary is false: few rows in one call are few in every call.
-bool few_tiles(const GemmContext& c) noexcept {
-  constexpr std::int64_t kFewRows = 512;
-  const auto& p = c.gemm;
-  const auto tiles = ceil_div(static_cast<std::uint64_t>(p.m), 128) * ceil_div(static_cast<std::uint64_t>(p.n), 128);
-  return c.sizes_vary && p.batch == 1 && std::min(p.m, p.n) <= kFewRows &&
-         tiles < c.profile.multiprocessors.value_or(c.model.multiprocessors_of_few_tiles);
-}
 
 std::uint32_t group_of_tiles(const GemmContext& c, const GemmConfig& d) noexcept {
   const std::uint64_t wave = 2 * std::uint64_t{c.profile.multiprocessors.value_or(c.model.multiprocessors_to_fill)};
@@ -70,7 +59,7 @@ std::uint32_t splits_to_balance(const GemmContext& c, const GemmConfig& d, std::
 bool tail_to_fill(const GemmContext& c, GemmConfig& d) noexcept {
   const auto& p = c.gemm;
   const std::uint64_t wave = c.profile.multiprocessors.value_or(0);  // 0: unknown, so the tail is unknown too
-  if (!d.can_tail || gemm_batches(c) != 1 || wave == 0 || (!c.cpu() && few_tiles(c))) return false;
+  if (!d.can_tail || gemm_batches(c) != 1 || wave == 0) return false;
   const std::uint64_t tiles = gemm_tiles(c, d),
                       across = ceil_div(static_cast<std::uint64_t>(gemm_columns(c)), d.tile_n);
   const std::uint64_t steps = ceil_div(static_cast<std::uint64_t>(p.k), d.tile_k);

@@ -1,4 +1,4 @@
-// How a GEMM's work is divided beyond its tiles: few tiles, their order, splits of K, and a tail that is split.
+// How a GEMM's work is divided beyond its tiles: their order, splits of K, and a tail that is split.
 #pragma once
 
 #include "context.hpp"
@@ -7,10 +7,6 @@
 #include <functional>
 
 namespace sectile::detail {
-
-// The result has fewer 128x128 tiles than the device has multiprocessors. Then a few rows of each table serve all
-// sizes, so that a new number of rows needs no new pipeline.
-bool few_tiles(const GemmContext& c) noexcept;
 
 // GemmConfig::group_m: 8 where there are several waves of workgroups, else 1.
 std::uint32_t group_of_tiles(const GemmContext& c, const GemmConfig& d) noexcept;

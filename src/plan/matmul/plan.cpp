@@ -43,7 +43,7 @@ Result<void> Operation<MatmulProblem>::plan(Job& job, const MatmulProblem& probl
   for (const auto& spec : *specs)
     job.plan.operands.push_back(
         {spec.name, spec.written ? OperandRole::destination : OperandRole::source, spec.bytes, spec.align});
-  return plan_gemm(job, gemm_of(problem), true);
+  return plan_gemm(job, gemm_of(problem));
 }
 
 std::string Operation<MatmulProblem>::unit_refusal(const MatmulProblem& problem, const Plan& plan,
