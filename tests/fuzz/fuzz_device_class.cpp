@@ -46,7 +46,6 @@ void check_plans(const sectile::DeviceClassPtr& c) {
     return all;
   }();
   // Beyond this the last product of gemm_cost() leaves 63 bits, at costs that no real device has.
-  if (c->numbers.gemm.narrow_gather_permille > 7000) return;
   sectile::DeviceProfile profile = profile_like(*c);
   profile.device_class = c;
   for (const auto& problem : problems) check(sectile::make_plan(problem, profile, {.explain = true}).has_value());

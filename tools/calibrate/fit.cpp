@@ -10,6 +10,8 @@
 #include "plan/cost/device_class.hpp"
 #include "plan/cost/number_names.hpp"
 
+#include <sectile/planner.hpp>
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -18,6 +20,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <span>
 #include <string>
 
 namespace sectile::tools {
@@ -179,6 +182,27 @@ struct OperationReport {
   std::vector<std::string> never_chosen, skipped;
 };
 
+// A slow candidate weighs little, so its estimate may be far too low: then it is chosen. Such a one weighs as much as the
+// fastest, and the fit is made again. Returns how many there were.
+constexpr int kRounds = 4;
+std::size_t weigh_wrong_choices(Samples& samples, const detail::CostModel& model) {
+  constexpr double kWrong = 1.1;
+  std::size_t wrong = 0;
+  for (const SampledProblem& problem : samples.problems) {
+    if (problem.part != RawPart::fit) continue;
+    const auto own = std::span(samples.all).subspan(problem.first, problem.count);
+    const auto best = std::ranges::min_element(own, {}, &Sample::ps);
+    const std::int32_t estimate = estimate_now(*best, model);
+    for (Sample& sample : own) {
+      if (static_cast<double>(sample.ps) <= kWrong * static_cast<double>(best->ps)) continue;
+      if (sample.weight >= 1000 || estimate_now(sample, model) > estimate) continue;
+      sample.weight = 1000;
+      ++wrong;
+    }
+  }
+  return wrong;
+}
+
 std::vector<std::string> never_chosen(const Samples& samples, const std::set<std::string>& chosen) {
   std::set<std::string> never;
   for (const Sample& sample : samples.all) {
@@ -193,7 +217,7 @@ Result<OperationReport> fit_operation(const RawCalibration& raw, const std::stri
   report.operation = operation;
   DeviceProfile profile = raw.header.profile;
   profile.device_class = std::make_shared<const DeviceClass>(c);
-  const auto samples = samples_of(raw, operation, profile);
+  auto samples = samples_of(raw, operation, profile);
   if (!samples) return std::unexpected(samples.error());
   report.problems = samples->problems.size();
   report.measurements = samples->all.size();
@@ -201,13 +225,19 @@ Result<OperationReport> fit_operation(const RawCalibration& raw, const std::stri
   const detail::CostModel start = model_of(*profile.device_class);
   report.before = regret_of(*samples, start, RawPart::check, nullptr);
   report.before_fitted = regret_of(*samples, start, RawPart::fit, nullptr);
-  forget_corrections(c, operation);
   detail::CostModel model = model_of(c);
   std::vector<FittedNumber> numbers = fitted_numbers(model, c.rows, c.devices.cpu, operation);
-  report.search = search(*samples, model, numbers);
+  for (int round = 0; round < kRounds; ++round) {
+    forget_corrections(c, operation);
+    const SearchResult found = search(*samples, model, numbers);
+    if (round == 0) report.search.before = found.before;
+    report.search.after = found.after;
+    report.search.evaluations += found.evaluations;
+    report.regression =
+        fit_corrections(*samples, model, c.rows, [&](CostTable table) { return of_operation(table, operation); });
+    if (round + 1 < kRounds && weigh_wrong_choices(*samples, model) == 0) break;
+  }
   c.numbers = model;
-  report.regression =
-      fit_corrections(*samples, model, c.rows, [&](CostTable table) { return of_operation(table, operation); });
   std::set<std::string> chosen;
   report.after_fitted = regret_of(*samples, model, RawPart::fit, &chosen);
   report.after = regret_of(*samples, model, RawPart::check, &chosen);
@@ -230,7 +260,66 @@ void print_report(const OperationReport& r) {
   }
   for (std::size_t i = 0; i < std::min<std::size_t>(5, r.after.worst.size()); ++i)
     fmt::print("    {:.2f} {}\n", r.after.worst[i].first, r.after.worst[i].second);
-  fmt::print("  {} rows are never chosen\n", r.never_chosen.size());
+  fmt::print("  never chosen, of these problems: {}\n", fmt::join(r.never_chosen, ", "));
+  for (const std::string& skipped : r.skipped)
+    fmt::print(stderr, "sectile: note: not fitted, the planner has no such candidate any more: {}\n", skipped);
+}
+
+nlohmann::json json_of(const Regret& regret) {
+  return {{"problems", regret.problems}, {"mean", regret.mean}, {"p95", regret.p95}, {"worst", regret.most}};
+}
+
+nlohmann::json json_of(const OperationReport& r) {
+  return {{"operation", r.operation},
+          {"problems", r.problems},
+          {"measurements", r.measurements},
+          {"before", json_of(r.before)},
+          {"after", json_of(r.after)},
+          {"before_of_fitted", json_of(r.before_fitted)},
+          {"after_of_fitted", json_of(r.after_fitted)},
+          {"error_log2", r.regression.error},
+          {"never_chosen", r.never_chosen}};
+}
+
+// "NVIDIA H200" on CUDA: "nvidia-h200-cuda".
+std::string name_for(const DeviceProfile& profile) {
+  std::string name;
+  for (const char c : profile.name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    const bool capital = c >= 'A' && c <= 'Z';
+    if (letter || capital)
+      name += static_cast<char>(capital ? c - 'A' + 'a' : c);
+    else if (!name.empty() && name.back() != '-')
+      name += '-';
+  }
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return profile.api == Api::cuda ? name + "-cuda" : name;
+}
+
+// The class is of devices like the one that was measured.
+void set_identity(DeviceClass& c, const RawHeader& header, std::size_t measurements) {
+  const DeviceProfile& p = header.profile;
+  c.name = name_for(p);
+  c.devices = {};
+  c.devices.api = p.api;
+  c.devices.cpu = p.kind == DeviceKind::cpu;
+  c.devices.vendor = p.vendor;
+  if (p.api == Api::cuda)
+    c.devices.cuda_architecture = p.cuda_architecture;
+  else if (p.device_id != 0 && !c.devices.cpu)
+    c.devices.first_device_id = c.devices.last_device_id = p.device_id;
+  else
+    c.devices.names = {p.name};
+  if (c.devices.cpu) c.devices.subgroup_size = p.subgroup_size;
+  c.provenance = {.device = p.name,
+                  .driver = p.driver,
+                  .dates = header.date.substr(0, 10),
+                  .command = header.command,
+                  .planner = std::string(planner_version()),
+                  .measurements = static_cast<std::uint32_t>(measurements)};
+  c.notes.clear();
+  c.derived.clear();
+  if (p.multiprocessors) c.numbers.measured_multiprocessors = *p.multiprocessors;
 }
 
 }  // namespace
@@ -241,12 +330,21 @@ int fit_and_write(const RawCalibration& raw, const CalibrateOptions& options) {
   const DeviceClass* const own = device_class_of(profile);
   DeviceClass c = own != nullptr ? *own : detail::base_class(profile.api, cpu);
   derive_others(c);
+  std::size_t measurements = 0;
+  nlohmann::json reports = nlohmann::json::array();
+  // Convolutions stand on permutes and matmuls.
   for (const char* const operation : {"permute", "matmul", "conv2d"}) {
     if (std::ranges::none_of(raw.problems, [&](const RawProblem& p) { return p.operation == operation; })) continue;
     const auto fitted = fit_operation(raw, operation, c);
     if (!fitted) return report(fitted.error(), options.json);
-    print_report(*fitted);
+    measurements += fitted->measurements;
+    if (options.json)
+      reports.push_back(json_of(*fitted));
+    else
+      print_report(*fitted);
   }
+  if (options.json) fmt::print("{}\n", reports.dump(1));
+  set_identity(c, raw.header, measurements);
   if (!options.output.empty()) {
     if (const auto written = write_atomically(options.output, to_json(c)); !written)
       return report(written.error(), options.json);

@@ -33,8 +33,16 @@ class Search {
     error_.resize(samples.all.size());
     problem_.resize(samples.problems.size());
     for (std::size_t i = 0; i < samples.all.size(); ++i) error_[i] = error_of(i);
+    std::int64_t weights = 0;
+    for (const Sample& sample : samples.all)
+      if (samples.problems[sample.problem].part == RawPart::fit) weights += sample.weight;
     for (std::size_t p = 0; p < problem_.size(); ++p) total_ += problem_[p] = loss_of(p);
+    samples_fitted_ = std::max<std::int64_t>(1, weights / 1000);
+    set_least_gain();
   }
+
+  // A number stays as it is for less than what one sample adds to the sum on average: that would fit noise.
+  void set_least_gain() { least_gain_ = total_ / samples_fitted_; }
 
   std::int64_t total() const { return total_; }
   std::size_t evaluations() const { return evaluations_; }
@@ -57,7 +65,7 @@ class Search {
     }
     std::int64_t total = total_;
     for (const auto& [p, old] : touched_) total += (problem_[p] = loss_of(p)) - old;
-    if (total < total_) {
+    if (total < total_ - least_gain_) {
       total_ = total;
       return true;
     }
@@ -104,7 +112,7 @@ class Search {
   const detail::CostModel& model_;
   std::vector<std::int32_t> scale_, error_;
   std::vector<std::int64_t> problem_;
-  std::int64_t total_ = 0;
+  std::int64_t total_ = 0, samples_fitted_ = 1, least_gain_ = 0;
   std::size_t evaluations_ = 0;
   std::vector<std::pair<std::size_t, std::int32_t>> kept_;
   std::vector<std::pair<std::size_t, std::int64_t>> touched_;
@@ -124,6 +132,7 @@ SearchResult search(const Samples& samples, const detail::CostModel& model, std:
   constexpr int kPasses = 4;  // of each step, at most
   for (const std::uint32_t step : kSteps) {
     for (int pass = 0; pass < kPasses; ++pass) {
+      state.set_least_gain();
       const std::int64_t before = state.total();
       for (std::size_t n = 0; n < numbers.size(); ++n) {
         if (affected[n].empty()) continue;

@@ -13,9 +13,9 @@
 
 namespace sectile::detail {
 
-// 1024 times the logarithm to base 2, within 1; of 0 as of 1.
+// 1024 times the logarithm to base 2, at most 1.5 less and 0.5 more; of 0 as of 1.
 std::int32_t log2_1024(std::uint64_t value) noexcept;
-// value * 2^(exponent / 1024), within a thousandth; at most 2^62.
+// value * 2^(exponent / 1024), within a thousandth of values from 2^20 on; at most 2^62.
 std::int64_t times_exp2(std::int64_t value, std::int32_t exponent) noexcept;
 
 // A candidate's features: logarithms as log2_1024's, or 0 and 1024 for no and yes. feature_names() says which.

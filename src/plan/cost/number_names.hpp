@@ -87,7 +87,7 @@ void for_each_gemm_gpu(C& c, F&& visit) {
 template <class C, class F>
 void for_each_gemm_cpu(C& c, F&& visit) {
   [[maybe_unused]] auto& [f1, f2] = c;
-  visit("ps_per_kfma", c.ps_per_kfma, kDivides);
+  visit("ps_per_kfma", c.ps_per_kfma, 1000u);  // the planner takes its thousandths
   visit("second_step", c.second_step, kDivides);
 }
 

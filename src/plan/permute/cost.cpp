@@ -8,9 +8,9 @@ namespace sectile::detail {
 namespace {
 
 std::int64_t charged(std::uint64_t group, std::uint64_t groups, std::uint64_t permille) {
-  constexpr std::uint64_t kMostGroups = std::uint64_t{1} << 31, kMost = std::uint64_t{1} << 50;
-  const std::uint64_t total = group * std::min(groups, kMostGroups);
-  return static_cast<std::int64_t>(std::min(total / 1000, kMost) * (1000 + permille));
+  constexpr unsigned __int128 kMost = std::uint64_t{1} << 60;
+  const auto total = static_cast<unsigned __int128>(group) * groups / 1000 * (1000 + permille);
+  return static_cast<std::int64_t>(std::min(total, kMost));
 }
 
 std::uint64_t transactions_of(const PermuteEstimate& e) {
