@@ -52,7 +52,7 @@ Result<std::vector<CostedCandidate>> costed_candidates(const Problem& problem, c
   if (auto ok = validate(problem); !ok) return std::unexpected(ok.error());
   Plan plan;
   plan.problem = problem;
-  const PlanOptions options;
+  const PlanOptions options{.explain = true};  // with the candidates that are there to be explained
   Job job{profile, options, plan, nullptr, &observer};
   auto made = visit_operation([&](auto operation, const auto& p) { return operation.plan(job, p); }, problem);
   if (!made) return std::unexpected(made.error());

@@ -261,8 +261,9 @@ void print_report(const OperationReport& r) {
   for (std::size_t i = 0; i < std::min<std::size_t>(5, r.after.worst.size()); ++i)
     fmt::print("    {:.2f} {}\n", r.after.worst[i].first, r.after.worst[i].second);
   fmt::print("  never chosen, of these problems: {}\n", fmt::join(r.never_chosen, ", "));
-  for (const std::string& skipped : r.skipped)
-    fmt::print(stderr, "sectile: note: not fitted, the planner has no such candidate any more: {}\n", skipped);
+  if (!r.skipped.empty())
+    fmt::print(stderr, "sectile: note: {} measurements are not fitted: the planner has no such candidate, as {}\n",
+               r.skipped.size(), r.skipped.front());
 }
 
 nlohmann::json json_of(const Regret& regret) {

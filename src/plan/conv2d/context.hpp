@@ -53,6 +53,7 @@ struct Conv2dGemm {
   ExtraSteps filter_transform;
   std::string suffix;             // of candidates' names: " x=nhwc w=krsc"
   std::string refusal;            // why it cannot be computed; empty: it can
+  bool simt_last_resort = false;  // conv2d_simt has it only for explanations, and where it is forced
 };
 
 // What an invocation of a kernel that is no GEMM does, and the cache lines of its subgroup's accesses.

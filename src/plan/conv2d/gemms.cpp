@@ -314,8 +314,9 @@ void add_gemms(Conv2dContext& c) {
   mapping.y_nhwc = !mapping.image_is_b && p.y_layout != ImageLayout::nhwc;
   const bool kcrs = filter_layout(p) == FilterLayout::kcrs, nchw = p.x_layout == ImageLayout::nchw;
   const bool split_blocks = block_of(p.x_layout) > 1 && p.groups > 1 && p.c / p.groups % block_of(p.x_layout) != 0;
-  const auto add = [&](const GemmMapping& one, bool simt, bool coopmat) {
+  const auto add = [&](const GemmMapping& one, bool simt, bool coopmat, bool explained = false) {
     c.gemms.push_back(make_gemm(c, one));
+    c.gemms.back()->simt_last_resort = explained;
     if (simt) c.of_simt.push_back(c.gemms.back().get());
     if (coopmat) c.of_coopmat.push_back(c.gemms.back().get());
   };
@@ -331,7 +332,7 @@ void add_gemms(Conv2dContext& c) {
     add(pixels, true, pixels.in_chunks);
     if (!refusal.empty() && c.options.explain) add_refused(c, pixels, refusal);
   }
-  if (!nchw || unit) add(channels, !nchw || !c.options.force.empty() || c.options.explain, unit);
+  if (!nchw || unit) add(channels, !nchw || !c.options.force.empty() || c.options.explain, unit, nchw);
   c.gemms.push_back(winograd_gemm(c));
   // A refused one is for explanations and errors.
   if (c.gemms.back()->refusal.empty() || c.options.explain || !c.options.force.empty())

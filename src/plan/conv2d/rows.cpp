@@ -90,6 +90,7 @@ Conv2dContext::Estimate estimate(const Conv2dContext&, std::uint32_t, const Conv
 template <class Table>
 Eligibility eligibility(const Conv2dContext& c, std::uint32_t row) {
   const auto [gemm, own] = at<Table>(c, row);
+  if (gemm.simt_last_resort && &Table::kRows == &kGemmSimt) return Eligibility::last_resort;
   return gemm.context ? Table::kRows.eligibility(*gemm.context, own) : Eligibility::candidate;
 }
 
