@@ -48,7 +48,7 @@ std::int32_t estimate_now(const Sample& sample, const detail::CostModel& model) 
 Result<Samples> samples_of(const RawCalibration& raw, const std::string& operation, const DeviceProfile& profile) {
   Samples samples;
   for (const RawProblem& measured : raw.problems) {
-    if (measured.operation != operation || measured.unsteady) continue;
+    if (measured.operation != operation) continue;
     const auto problem = parse_problem(measured.problem);
     if (!problem) return std::unexpected(problem.error());
     std::map<std::string, const RawCandidate*, std::less<>> by_name;

@@ -33,7 +33,8 @@ struct Samples {
 };
 
 // The measured candidates of an operation. `profile`: that of the measurements, with the class that the fit starts from.
-// Problems that were unsteady are left out, and so is what failed. Errors: the planner's.
+// What failed is left out. Problems that were unsteady count: candidates of a problem are timed in turn, so what slowed
+// one down slowed the others down as well. Errors: the planner's.
 Result<Samples> samples_of(const RawCalibration& raw, const std::string& operation, const DeviceProfile& profile);
 
 // The correction of a sample's cost, with the numbers that the model's rows have now.
