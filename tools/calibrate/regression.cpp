@@ -241,6 +241,18 @@ RegressionResult fit_corrections(const Samples& samples, const detail::CostModel
   result.error = std::sqrt(least);
   if (result.shrinkage > 0)
     write_coefficients(design, design.solve(result.shrinkage, [&](std::size_t p) { return fold[p] != kFolds; }), rows);
+  // All of an operation's candidates alike: then estimates are times.
+  if (std::ranges::all_of(samples.all, [&](const Sample& s) { return free(s.candidate.table); })) {
+    std::int64_t sum = 0, weights = 0;
+    for (const Sample& sample : samples.all) {
+      if (samples.problems[sample.problem].part != RawPart::fit) continue;
+      sum += sample.weight * (sample.log_time - estimate_now(sample, model) - log_scale(sample));
+      weights += sample.weight;
+    }
+    const auto common = static_cast<std::int32_t>(sum / std::max<std::int64_t>(weights, 1));
+    for (std::size_t t = 0; t < detail::kCostTables; ++t)
+      if (free(static_cast<detail::CostTable>(t))) rows.corrections[t].constant += common;
+  }
   return result;
 }
 

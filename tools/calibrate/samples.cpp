@@ -40,6 +40,13 @@ std::int32_t correction_now(const Sample& sample, const detail::CostModel& model
   return detail::correction_of(model.rows->correction(c.table), model.row(c.row_table, c.row), c.features(c.cost(model)));
 }
 
+std::int32_t log_scale(const Sample& sample) {
+  // `scale` is a ratio of integers below 2^40.
+  const double scale = sample.candidate.scale;
+  if (scale >= 1) return detail::log2_1024(static_cast<std::uint64_t>(scale * 1048576.0)) - 20 * 1024;
+  return -(detail::log2_1024(static_cast<std::uint64_t>(1048576.0 / scale)) - 20 * 1024);
+}
+
 std::int32_t estimate_now(const Sample& sample, const detail::CostModel& model) {
   const std::int64_t cost = std::max<std::int64_t>(sample.candidate.cost(model), 1);
   return detail::log2_1024(static_cast<std::uint64_t>(cost)) + correction_now(sample, model);

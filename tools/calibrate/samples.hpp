@@ -42,6 +42,9 @@ std::int32_t correction_now(const Sample& sample, const detail::CostModel& model
 // Its estimate, corrected, as a logarithm. Only estimates of one problem can be compared.
 std::int32_t estimate_now(const Sample& sample, const detail::CostModel& model);
 
+// The logarithm of the candidate's scale.
+std::int32_t log_scale(const Sample& sample);
+
 // How a GEMM was divided, from Candidate::detail: "splits=4", "tail=64 rows in 2 splits".
 detail::MeasuredSplits splits_of(std::string_view detail);
 

@@ -18,18 +18,12 @@ std::int64_t loss(std::int64_t error) {
   return size <= kBend ? size * size / 2 : kBend * (size - kBend / 2);
 }
 
-std::int32_t log_of(double scale) {
-  // A power of two at a time: `scale` is a ratio of integers below 2^63.
-  if (scale >= 1) return detail::log2_1024(static_cast<std::uint64_t>(scale * 1048576.0)) - 20 * 1024;
-  return -(detail::log2_1024(static_cast<std::uint64_t>(1048576.0 / scale)) - 20 * 1024);
-}
-
 class Search {
  public:
   Search(const Samples& samples, const detail::CostModel& model) : samples_(samples), model_(model) {
     scale_.reserve(samples.all.size());
     for (const Sample& sample : samples.all)
-      scale_.push_back(log_of(sample.candidate.scale) + correction_now(sample, model));
+      scale_.push_back(log_scale(sample) + correction_now(sample, model));
     error_.resize(samples.all.size());
     problem_.resize(samples.problems.size());
     for (std::size_t i = 0; i < samples.all.size(); ++i) error_[i] = error_of(i);

@@ -114,7 +114,11 @@ Conv2dContext::Estimate estimate(const Conv2dContext& c, std::uint32_t row, cons
   return {walk.count()};
 }
 
-Eligibility eligibility(const Conv2dContext&, std::uint32_t) { return Eligibility::candidate; }
+// Groups of one input channel are for conv2d_depthwise, wherever it takes them.
+Eligibility eligibility(const Conv2dContext& c, std::uint32_t) {
+  const Conv2dProblem& p = c.problem;
+  return last_resort_if(p.groups > 1 && p.c == p.groups && p.x_layout == p.y_layout && block_of(p.x_layout) <= 1);
+}
 
 std::string print_row(const Row& r) { return fmt::format("{}x{}", r.strip, r.channels); }
 std::string print(const Conv2dContext&, std::uint32_t row) { return print_row(kTable[row]); }

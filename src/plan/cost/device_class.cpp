@@ -161,7 +161,6 @@ void read_rows(JsonObject& o, Reading& reading) {
 }
 
 void read_corrections(JsonObject& o, DeviceClass& out) {
-  out.rows.corrections = {};
   read_object(o, "corrections", false, [&](JsonObject& inside, const std::string& what) {
     for (std::size_t t = 0; t < kCostTables; ++t) {
       // JsonObject keeps the keys that it was asked for; stems and features are literals, which last.
@@ -276,6 +275,12 @@ Result<DeviceClass> read_device_class(std::string_view text, const DeviceClass* 
   if (base != nullptr) {
     out.numbers = base->numbers;
     out.rows = base->rows;
+    // Offsets and corrections were fitted together: a class has its own of both, or the base's.
+    if (o.find("rows") != nullptr || o.find("corrections") != nullptr) {
+      out.rows.corrections = {};
+      for (auto& table : out.rows.rows)
+        for (RowNumbers& row : table) row.offset = 0;
+    }
   }
   Reading reading{out, base};
   read_groups(o, reading);

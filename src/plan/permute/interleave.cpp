@@ -196,7 +196,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
+Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
+  return last_resort_if(c.nest.elements() < kLeastElements);
+}
 
 // From the table's measurements: if a lane's stores are more than 24 bytes apart, cache lines are written in parts;
 // fewer than 8 bytes per stream cost a little; short axes on both sides cost a lot (3x1048576x7 f16: 0.711, permute_box

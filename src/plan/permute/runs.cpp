@@ -261,7 +261,11 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
+Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
+  const auto bytes = c.nest.element_bytes;
+  const std::int64_t least = c.nest.rank > 0 && c.nest.axis[0].extent * bytes > 12 ? kLeastBytesLong : kLeastBytes;
+  return last_resort_if(c.nest.elements() * bytes < least);
+}
 
 
 // Runs of whole words need no shifting and joining, and smaller blocks give more invocations. lavapipe: f32 9x431x643x3
