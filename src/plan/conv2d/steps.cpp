@@ -98,6 +98,21 @@ void add_parts(std::vector<Step>& steps, const Conv2dGemm& gemm) {
 
 }  // namespace
 
+namespace {
+
+// Whether a step reads or writes what one of the others writes.
+bool follows(const Step& step, std::span<const Step> others) {
+  return std::ranges::any_of(others, [&](const Step& other) {
+    return std::ranges::any_of(other.accesses, [&](const auto& to) {
+      return to.write && std::ranges::any_of(step.accesses, [&](const auto& from) {
+               return from.operand == to.operand && from.begin < to.end && to.begin < from.end;
+             });
+    });
+  });
+}
+
+}  // namespace
+
 Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& config) {
   if (const auto* direct = std::get_if<DirectConfig>(&config)) {
     auto step = direct_step(c, *direct);
@@ -118,8 +133,9 @@ Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& con
   place(steps, parts);
   Conv2dSteps all{.steps = gemm.pre_steps, .scratch_bytes = gemm.scratch_bytes};
   if (partial_sums != 0) all.scratch_bytes = parts.back().offset + partial_sums;
-  // orders the writes of the operands in scratch before the GEMM's reads
-  if (!gemm.pre_steps.empty()) steps.front().barrier_before = true;
+  // orders the writes of the operands in scratch before the GEMM's reads; what only its last step reads comes before that
+  // step's own barrier
+  if (follows(steps.front(), gemm.pre_steps)) steps.front().barrier_before = true;
   std::ranges::move(steps, std::back_inserter(all.steps));
   const std::size_t after = all.steps.size();
   std::ranges::copy(gemm.post_steps, std::back_inserter(all.steps));

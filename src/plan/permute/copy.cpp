@@ -72,7 +72,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
+Eligibility eligibility(const PermuteContext& c, std::uint32_t row) { return last_resort_if(c.small() && row != 0); }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   PermuteEstimate e;

@@ -83,7 +83,9 @@ AccessCount count_group(const PermuteContext& c, std::uint32_t row, std::uint64_
   return walk.count();
 }
 
-Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
+Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
+  return last_resort_if(c.small() && row != (c.cpu() ? 1u : 0u));
+}
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   PermuteEstimate e;

@@ -46,6 +46,8 @@ struct PermuteContext {
   bool explain;   // count all accesses, for explain; a choice samples them
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
+  // What takes a few microseconds is not worth a pipeline of its own: few rows serve all of it.
+  bool small() const noexcept { return nest.elements() * nest.element_bytes < std::int64_t{16} << 20; }
 };
 
 using PermuteStrategy = Strategy<PermuteContext, PermuteConfig>;

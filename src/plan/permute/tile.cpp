@@ -292,7 +292,11 @@ PermuteEstimate tile_estimate(const PermuteContext& c, std::uint32_t row, const 
   return estimate(c, kTileTable[row], d, true);
 }
 
-Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
+Eligibility tile_eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
+Eligibility block_eligibility(const PermuteContext& c, std::uint32_t row) {
+  const TileRow& r = kBlockTable[row];
+  return last_resort_if(c.small() && !c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
+}
 
 PermuteEstimate block_estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   return estimate(c, kBlockTable[row], d, false);
@@ -414,9 +418,9 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
 }
 
 const PermuteStrategy kTile = {"permute_tile", CostTable::permute_tile, std::size(kTileTable), tile_applicable, tile_make,
-                               tile_estimate,  eligibility,      tile_print,      kNamed};
+                               tile_estimate,  tile_eligibility,      tile_print,      kNamed};
 const PermuteStrategy kBlock = {"permute_block", CostTable::permute_block, std::size(kBlockTable), block_applicable, block_make,
-                                block_estimate,  eligibility,      block_print,      kNamed};
+                                block_estimate,  block_eligibility,      block_print,      kNamed};
 
 std::vector<std::string> permute_tile_rows() { return names_of(kTileTable, print_row); }
 std::vector<std::string> permute_block_rows() { return names_of(kBlockTable, print_block); }

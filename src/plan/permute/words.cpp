@@ -47,7 +47,11 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 }
 
 // Only for devices that lack accesses of the element's size.
-Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
+// Elsewhere only for devices that lack accesses of the element's size.
+Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
+  return last_resort_if(c.small() && c.profile.storage16.value_or(false) &&
+                        (c.nest.element_bytes == 2 || c.profile.storage8.value_or(false)));
+}
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t, const PermuteConfig& d) {
   PermuteEstimate e;

@@ -105,7 +105,7 @@ TEST_CASE("sizes, strides and padding are pushed, with few pipelines bias and re
                     {"2x320x64x64 k=320 r=3x3 p=1", "2x320x64x64 k=320 r=3x3 p=1 epi=bias",
                      "2x320x64x64 k=320 r=3x3 p=1 epi=relu", "1x320x64x64 k=320 r=3x3 p=1 alpha=0.5 epi=bias+relu",
                      "3x648x57x43 k=968 r=3x3 p=1,2,1,0 s=2,1 epi=bias+relu"});
-      CHECK_MESSAGE(epilogues.size() == 1, listed(epilogues));
+      CHECK_MESSAGE(epilogues.size() <= 2, listed(epilogues));  // a row that splits K has a second one
     }
   }
 }

@@ -33,7 +33,7 @@ std::vector<Number> numbers_of(bool cpu) {
   const detail::ClassNumbers none;
   detail::for_each_group(none, cpu, [&](const char* group, auto&& each) {
     each([&](const char* key, const std::uint32_t&, std::uint32_t least) {
-      all.push_back({group, key, least == detail::kDivides});
+      all.push_back({group, key, least != detail::kAdded});
     });
   });
   return all;
@@ -94,7 +94,8 @@ TEST_CASE("a number of a class that is missing, 0 where it divides, or no number
         CHECK_MESSAGE(class_refusal(small).contains(path + ": "), kNoNumbers[i].dump());
       }
       small[number.group] = {{number.key, 0}};
-      CHECK(class_refusal(small) == (number.divides ? "parse: " + path + ": 0 (want at least 1)" : ""));
+      CHECK(class_refusal(small).starts_with(number.divides ? "parse: " + path + ": 0 (want at least 1" : ""));
+      CHECK(class_refusal(small).empty() == !number.divides);
     }
   }
   json small = empty_class("nvidia-hopper");
@@ -125,7 +126,7 @@ TEST_CASE("a part of a class that is missing, of another type, or has an unknown
       CHECK(builtin_refusal(changed).contains("class." + part + ".colour: unknown key"));
     }
     for (const auto& [key, value] : whole["provenance"].items())
-      for (const json& wrong : {json(3), json::object()}) {
+      for (const json& wrong : {json(-3), json::object()}) {
         json changed = whole;
         changed["provenance"][key] = wrong;
         CHECK(builtin_refusal(changed).contains("class.provenance." + key));
@@ -328,7 +329,8 @@ TEST_CASE("rows of a class that no table has are kept aside") {
   more["rows"]["matmul_magic"] = 7;
   const DeviceClassPtr read = class_of(more);
   CHECK(read->unknown == std::vector<std::string>{"matmul_magic", "matmul_simt 1x2x3 4x5"});
-  CHECK(read->id == detail::builtin_class("cpu")->id);
+  // It has rows, so it has no corrections of the class that it is derived from.
+  CHECK(read->id != detail::builtin_class("cpu")->id);
 }
 
 TEST_CASE("a class is written as it was read, and its id is a hash of its numbers alone") {

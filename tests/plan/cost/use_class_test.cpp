@@ -24,7 +24,7 @@ DeviceProfile h200() {
   DeviceProfile profile = test::profile_of_target("nvidia-hopper");
   profile.name = "NVIDIA H200";
   profile.device_id = 0x2335;
-  profile.driver = "580.159.04";
+  profile.driver = "NVIDIA 580.159.04";
   return profile;
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("another driver, another planner and candidates that are no more are w
   DeviceProfile newer = h200();
   newer.driver = "590.1";
   CHECK(warnings(value, newer) ==
-        std::vector<std::string>{"device class mine: measured with driver 580.159.04, this is 590.1"});
+        std::vector<std::string>{"device class mine: measured with driver NVIDIA 580.159.04, this is 590.1"});
   newer.driver = "";  // a target's
   CHECK(warnings(value, newer).empty());
   value["provenance"]["planner"] = "1999-01-01";
