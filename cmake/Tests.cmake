@@ -366,6 +366,12 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
     endforeach()
   endif()
   if(SECTILE_ICD_lavapipe)
+    # Measures for two seconds an operation, fits, and plans with the class that it wrote.
+    add_test(NAME calibrate_smoke COMMAND ${CMAKE_COMMAND} -E env sh -c
+      "\"$1\" calibrate --device llvmpipe --minutes 0.02 --candidates 4 -o calibrated.json && \"$1\" plan 'permute f32 512x256 axes=1,0' --device llvmpipe --device-class calibrated.json --explain | grep 'measured on llvmpipe'"
+      sh $<TARGET_FILE:sectile_command>)
+    set_tests_properties(calibrate_smoke PROPERTIES ENVIRONMENT "${quick}"
+      WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/modules_run)
     # Three tiles of rows are a wave of two multiprocessors and a tail, which begins inside the second image.
     add_test(NAME check_conv2d_tail COMMAND sectile_command check --device llvmpipe --multiprocessors 2
       --problem "conv2d f32 nhwc 2x128x5x9 k=24 r=3x3 p=1 weights=krsc epi=bias+relu+residual"

@@ -25,6 +25,9 @@ if(TARGET sectile_spirv)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/tools/emit/code.cpp APPEND PROPERTY COMPILE_DEFINITIONS SECTILE_HAS_SPIRV)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/tools/emit/code.cpp PROPERTY SKIP_UNITY_BUILD_INCLUSION ON)
 endif()
+# The same measurements give the same class with any compiler, so none may fuse a product and a sum.
+set_source_files_properties(${PROJECT_SOURCE_DIR}/tools/calibrate/regression.cpp PROPERTIES
+  COMPILE_OPTIONS -ffp-contract=off SKIP_UNITY_BUILD_INCLUSION ON)
 sectile_batched(tool_sources tool ${tool_sources})
 add_library(sectile_tool STATIC ${tool_sources})
 sectile_typed(sectile_tool)

@@ -113,8 +113,8 @@ struct DeviceProfile {
   // Sources of facts: field name -> source. Built-in profiles have one for every field that they set.
   std::map<std::string, std::string> sources;
 
-  // What work costs on the device, where it is not what is built in (use_device_class). It is not in the profile's JSON,
-  // nor in its hash: measured choices of a device stay valid.
+  // What work costs on the device, where it is not what is built in (use_device_class). It is not in the profile's
+  // JSON, nor in its hash: measured choices of a device stay valid.
   std::shared_ptr<const DeviceClass> device_class;
 
   bool operator==(const DeviceProfile&) const = default;

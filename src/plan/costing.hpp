@@ -17,10 +17,10 @@ namespace sectile::detail {
 
 // An admissible candidate. It stands alone: nothing of the problem that it is of needs to live on.
 struct CostedCandidate {
-  std::string name;                // Candidate::name
+  std::string name;  // Candidate::name
   Eligibility eligibility = {};
-  CostTable table = {};            // whose correction it has
-  CostTable row_table = {};        // with `row`: whose rate and offset
+  CostTable table = {};      // whose correction it has
+  CostTable row_table = {};  // with `row`: whose rate and offset
   std::uint32_t row = 0;
   // Picoseconds without a correction, and the features for that cost. The model's rows may be any class's.
   std::function<std::int64_t(const CostModel&)> cost;

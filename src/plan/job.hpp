@@ -20,9 +20,9 @@ struct Job {
   Plan& plan;
   const ExtraRows* extra = nullptr;
   CostObserver* observer = nullptr;  // sees every admissible candidate (costing.hpp)
-  bool chose = false;     // a candidate was chosen; a problem without work has no candidates
-  bool competed = true;   // it did by its cost; a last resort's cost is no estimate
-  std::int64_t cost = 0;  // of the chosen candidates, picoseconds
+  bool chose = false;                // a candidate was chosen; a problem without work has no candidates
+  bool competed = true;              // it did by its cost; a last resort's cost is no estimate
+  std::int64_t cost = 0;             // of the chosen candidates, picoseconds
 };
 
 // Makes one plan. `tuned`: options.force comes from the tuning store and not from the user. `extra`: extra_rows.hpp.

@@ -168,10 +168,9 @@ TEST_CASE("an activation's parameters are pushed") {
     add_pipelines(planned(fmt::format("matmul f16 nt 960x2304x770 epi={}", epilogue)), orders);
   CHECK(orders.size() == 2);
   for (int m = 1; m <= 512; ++m)
-    add_pipelines(
-        planned(fmt::format("matmul f16 nt {0}x768x2304 epi=bias+clamp:-{0}:6", m), profile_of_target("nvidia-hopper"),
-                {.few_pipelines = true}),
-        rows);
+    add_pipelines(planned(fmt::format("matmul f16 nt {0}x768x2304 epi=bias+clamp:-{0}:6", m),
+                          profile_of_target("nvidia-hopper"), {.few_pipelines = true}),
+                  rows);
   CHECK_MESSAGE(rows.size() <= 8, rows.size());
   const Plan permute = planned("permute f32 512x256 axes=1,0 scale=0 bias=1 alpha=2 act=clamp:-1.5:6 add=packed");
   const Plan other = planned("permute f32 512x256 axes=1,0 scale=0 bias=1 alpha=2 act=clamp:0:2 add=packed");

@@ -134,8 +134,9 @@ TEST_CASE("an explanation begins with the choice and names what does not compete
     const auto lines = lines_of(explain(*plan));
     REQUIRE(lines.size() > 4);
     CHECK(lines[2].starts_with(fmt::format("{} candidates: ", plan->candidates.size())));
-    CHECK(lines[2].ends_with("estimates by model nvidia-hopper, measured on NVIDIA H200, driver NVIDIA 580.159.04, "
-                             "2026-11-27"));
+    CHECK(
+        lines[2].ends_with("estimates by model nvidia-hopper, measured on NVIDIA H200, driver NVIDIA 580.159.04, "
+                           "2026-11-27"));
     CHECK(lines[3].starts_with("  * " + plan->choice.candidate + ": "));
     CHECK(lines[3].find(" us; ") != std::string::npos);
     std::string marks;  // candidates by cost (c), then rows that do not compete (f), then refused ones (r)

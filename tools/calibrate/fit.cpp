@@ -1,5 +1,5 @@
-// Fits a class to measurements: the numbers of its formulas and the rates of its rows (search.hpp), then corrections for
-// what the formulas leave over (regression.hpp), one operation after another.
+// Fits a class to measurements: the numbers of its formulas and the rates of its rows (search.hpp), then corrections
+// for what the formulas leave over (regression.hpp), one operation after another.
 #include "fit.hpp"
 
 #include "cli/command.hpp"
@@ -38,29 +38,66 @@ bool of_operation(CostTable table, std::string_view operation) {
 // The numbers of the groups that an operation's measurements are fitted for. Others are limits of a device that the
 // planner builds kernels by, units that rates are parts of, or fitted with another operation.
 const std::set<std::string, std::less<>>& numbers_of(std::string_view operation) {
-  static const std::set<std::string, std::less<>> permute = {
-      "permute_gpu.byte", "permute_gpu.instruction", "permute_gpu.bank_pass", "permute_gpu.overlap_divisor",
-      "permute_gpu.resident", "permute_gpu.band_permille", "permute_gpu.tile_permille",
-      "permute_gpu.run_store_permille", "permute_gpu.run_word_permille", "permute_gpu.split_lines_permille",
-      "permute_gpu.short_step_permille", "permute_gpu.two_short_permille", "permute_cpu.request_direct",
-      "permute_cpu.request_staged", "permute_cpu.request_words", "permute_cpu.request_rows", "permute_cpu.request_box",
-      "permute_cpu.request_box_bytes", "permute_cpu.request_bytes", "permute_cpu.load", "permute_cpu.store",
-      "permute_cpu.instruction", "permute_cpu.wide_workgroup_permille", "permute_cpu.other_shape_permille",
-      "permute_cpu.run_block_permille"};
-  static const std::set<std::string, std::less<>> matmul = {
-      "gemm_gpu.clock_picoseconds", "gemm_gpu.latency", "gemm_gpu.latency_pipelined", "gemm_gpu.latency_l2_prefetch",
-      "gemm_gpu.barriers", "gemm_gpu.workgroup_start", "gemm_gpu.second_step", "gemm_gpu.cache_bytes",
-      "gemm_gpu.stored_elements", "gemm_gpu.dot_rate", "gemm_gpu.dram_bytes", "gemm_gpu.split_bytes",
-      "gemm_gpu.bank_pass_divisor", "gemm_gpu.exposed_staging_permille", "gemm_gpu.tail_permille",
-      "gemm_gpu.across_k", "gemm_gpu.across_k_pipelined", "gemm_gpu.across_k_32", "gemm_gpu.int8_32",
-      "gemm_gpu.ragged", "gemm_gpu.short_accesses", "gemm_cpu.ps_per_kfma", "gemm_cpu.second_step"};
+  static const std::set<std::string, std::less<>> permute = {"permute_gpu.byte",
+                                                             "permute_gpu.instruction",
+                                                             "permute_gpu.bank_pass",
+                                                             "permute_gpu.overlap_divisor",
+                                                             "permute_gpu.resident",
+                                                             "permute_gpu.band_permille",
+                                                             "permute_gpu.tile_permille",
+                                                             "permute_gpu.run_store_permille",
+                                                             "permute_gpu.run_word_permille",
+                                                             "permute_gpu.split_lines_permille",
+                                                             "permute_gpu.short_step_permille",
+                                                             "permute_gpu.two_short_permille",
+                                                             "permute_cpu.request_direct",
+                                                             "permute_cpu.request_staged",
+                                                             "permute_cpu.request_words",
+                                                             "permute_cpu.request_rows",
+                                                             "permute_cpu.request_box",
+                                                             "permute_cpu.request_box_bytes",
+                                                             "permute_cpu.request_bytes",
+                                                             "permute_cpu.load",
+                                                             "permute_cpu.store",
+                                                             "permute_cpu.instruction",
+                                                             "permute_cpu.wide_workgroup_permille",
+                                                             "permute_cpu.other_shape_permille",
+                                                             "permute_cpu.run_block_permille"};
+  static const std::set<std::string, std::less<>> matmul = {"gemm_gpu.clock_picoseconds",
+                                                            "gemm_gpu.latency",
+                                                            "gemm_gpu.latency_pipelined",
+                                                            "gemm_gpu.latency_l2_prefetch",
+                                                            "gemm_gpu.barriers",
+                                                            "gemm_gpu.workgroup_start",
+                                                            "gemm_gpu.second_step",
+                                                            "gemm_gpu.cache_bytes",
+                                                            "gemm_gpu.stored_elements",
+                                                            "gemm_gpu.dot_rate",
+                                                            "gemm_gpu.dram_bytes",
+                                                            "gemm_gpu.split_bytes",
+                                                            "gemm_gpu.bank_pass_divisor",
+                                                            "gemm_gpu.exposed_staging_permille",
+                                                            "gemm_gpu.tail_permille",
+                                                            "gemm_gpu.across_k",
+                                                            "gemm_gpu.across_k_pipelined",
+                                                            "gemm_gpu.across_k_32",
+                                                            "gemm_gpu.int8_32",
+                                                            "gemm_gpu.ragged",
+                                                            "gemm_gpu.short_accesses",
+                                                            "gemm_cpu.ps_per_kfma",
+                                                            "gemm_cpu.second_step"};
   static const std::set<std::string, std::less<>> conv2d = {
-      "gemm_gpu.gathered_latency", "gemm_gpu.gathered_issue", "gemm_gpu.permute_step", "gemm_gpu.moved",
-      "gemm_gpu.narrow_gather_permille", "conv2d_gpu.issue_multiply", "conv2d_gpu.issue_column",
-      "conv2d_gpu.issue_weight", "conv2d_gpu.issue_store", "conv2d_gpu.lines_column", "conv2d_gpu.lines_column_line",
-      "conv2d_gpu.lines_weight", "conv2d_gpu.lines_store", "conv2d_gpu.latency_row", "conv2d_gpu.latency_multiply",
-      "conv2d_gpu.hidden_permille", "conv2d_gpu.memory_permille", "conv2d_gpu.transform_permille",
-      "conv2d_cpu.lanes_turn", "conv2d_cpu.lanes_input", "conv2d_cpu.depthwise_load", "conv2d_cpu.transform_byte"};
+      "gemm_gpu.gathered_latency",       "gemm_gpu.gathered_issue",
+      "gemm_gpu.permute_step",           "gemm_gpu.moved",
+      "gemm_gpu.narrow_gather_permille", "conv2d_gpu.issue_multiply",
+      "conv2d_gpu.issue_column",         "conv2d_gpu.issue_weight",
+      "conv2d_gpu.issue_store",          "conv2d_gpu.lines_column",
+      "conv2d_gpu.lines_column_line",    "conv2d_gpu.lines_weight",
+      "conv2d_gpu.lines_store",          "conv2d_gpu.latency_row",
+      "conv2d_gpu.latency_multiply",     "conv2d_gpu.hidden_permille",
+      "conv2d_gpu.memory_permille",      "conv2d_gpu.transform_permille",
+      "conv2d_cpu.lanes_turn",           "conv2d_cpu.lanes_input",
+      "conv2d_cpu.depthwise_load",       "conv2d_cpu.transform_byte"};
   return operation == "permute" ? permute : operation == "matmul" ? matmul : conv2d;
 }
 
@@ -74,7 +111,8 @@ std::vector<FittedNumber> fitted_numbers(detail::ClassNumbers& all, detail::Clas
     each([&](const char* key, std::uint32_t& number, std::uint32_t least) {
       std::string name = fmt::format("{}.{}", group, key);
       if (numbers_of(operation).contains(name))
-        numbers.push_back({.name = std::move(name), .value = &number, .least = least, .most = 1u << 28, .tables = tables});
+        numbers.push_back(
+            {.name = std::move(name), .value = &number, .least = least, .most = 1u << 28, .tables = tables});
     });
   });
   for (const CostTable table : tables) {
@@ -182,8 +220,8 @@ struct OperationReport {
   std::vector<std::string> never_chosen, skipped;
 };
 
-// A slow candidate weighs little, so its estimate may be far too low: then it is chosen. Such a one weighs as much as the
-// fastest, and the fit is made again. Returns how many there were.
+// A slow candidate weighs little, so its estimate may be far too low: then it is chosen. Such a one weighs as much as
+// the fastest, and the fit is made again. Returns how many there were.
 constexpr int kRounds = 4;
 std::size_t weigh_wrong_choices(Samples& samples, const detail::CostModel& model) {
   constexpr double kWrong = 1.1;

@@ -21,8 +21,8 @@ struct Column {
   std::size_t feature = 0;
   enum { constant, slope, offset } kind = constant;
   std::uint32_t row = 0;
-  double mean = 0;  // of a slope's feature
-  double drawn = 1; // how strongly it is drawn to 0
+  double mean = 0;   // of a slope's feature
+  double drawn = 1;  // how strongly it is drawn to 0
 };
 
 struct Entry {
@@ -116,7 +116,8 @@ class Design {
         const std::size_t features = detail::feature_names(table_of(sample)).size();
         entries.push_back({first, 1});
         for (std::size_t f = 0; f < features; ++f)
-          entries.push_back({first + 1 + f, static_cast<double>(features_[i][f]) / 1024 - columns_[first + 1 + f].mean});
+          entries.push_back(
+              {first + 1 + f, static_cast<double>(features_[i][f]) / 1024 - columns_[first + 1 + f].mean});
       }
       if (const auto row = rows.find({sample.candidate.row_table, sample.candidate.row}); row != rows.end())
         entries.push_back({row->second, 1});
@@ -213,14 +214,16 @@ RegressionResult fit_corrections(const Samples& samples, const detail::CostModel
   const Design design(samples, model, free);
   std::vector<std::size_t> fold(samples.problems.size());
   std::size_t next = 0;
-  for (std::size_t p = 0; p < fold.size(); ++p) fold[p] = samples.problems[p].part == RawPart::fit ? next++ % kFolds : kFolds;
+  for (std::size_t p = 0; p < fold.size(); ++p)
+    fold[p] = samples.problems[p].part == RawPart::fit ? next++ % kFolds : kFolds;
   if (next < kFolds) return result;
   const std::vector<double> none(design.size(), 0);
   const auto held_out = [&](double shrinkage) {
     double sum = 0, weights = 0;
     for (std::size_t f = 0; f < kFolds; ++f) {
       const auto coefficients =
-          shrinkage == 0 ? none : design.solve(shrinkage, [&](std::size_t p) { return fold[p] != f && fold[p] != kFolds; });
+          shrinkage == 0 ? none
+                         : design.solve(shrinkage, [&](std::size_t p) { return fold[p] != f && fold[p] != kFolds; });
       for (std::size_t p = 0; p < fold.size(); ++p) {
         if (fold[p] != f) continue;
         const auto [error, weight] = design.error(p, coefficients);

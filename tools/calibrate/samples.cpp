@@ -37,7 +37,8 @@ detail::MeasuredSplits splits_of(std::string_view text) {
 
 std::int32_t correction_now(const Sample& sample, const detail::CostModel& model) {
   const detail::CostedCandidate& c = sample.candidate;
-  return detail::correction_of(model.rows->correction(c.table), model.row(c.row_table, c.row), c.features(c.cost(model)));
+  return detail::correction_of(model.rows->correction(c.table), model.row(c.row_table, c.row),
+                               c.features(c.cost(model)));
 }
 
 std::int32_t log_scale(const Sample& sample) {

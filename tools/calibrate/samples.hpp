@@ -32,9 +32,9 @@ struct Samples {
   std::vector<std::string> skipped;  // candidates that the planner no longer has
 };
 
-// The measured candidates of an operation. `profile`: that of the measurements, with the class that the fit starts from.
-// What failed is left out. Problems that were unsteady count: candidates of a problem are timed in turn, so what slowed
-// one down slowed the others down as well. Errors: the planner's.
+// The measured candidates of an operation. `profile`: that of the measurements, with the class that the fit starts
+// from. What failed is left out. Problems that were unsteady count: candidates of a problem are timed in turn, so what
+// slowed one down slowed the others down as well. Errors: the planner's.
 Result<Samples> samples_of(const RawCalibration& raw, const std::string& operation, const DeviceProfile& profile);
 
 // The correction of a sample's cost, with the numbers that the model's rows have now.

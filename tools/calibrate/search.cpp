@@ -9,7 +9,7 @@ namespace sectile::tools {
 
 namespace {
 
-constexpr std::int64_t kBend = 512;  // an error beyond 2^0.5 counts by its size, not by its square: outliers
+constexpr std::int64_t kBend = 512;     // an error beyond 2^0.5 counts by its size, not by its square: outliers
 constexpr std::int64_t kTogether = 20;  // a problem's common error counts for a part of this
 
 // Of an error in 1/1024.
@@ -22,8 +22,7 @@ class Search {
  public:
   Search(const Samples& samples, const detail::CostModel& model) : samples_(samples), model_(model) {
     scale_.reserve(samples.all.size());
-    for (const Sample& sample : samples.all)
-      scale_.push_back(log_scale(sample) + correction_now(sample, model));
+    for (const Sample& sample : samples.all) scale_.push_back(log_scale(sample) + correction_now(sample, model));
     error_.resize(samples.all.size());
     problem_.resize(samples.problems.size());
     for (std::size_t i = 0; i < samples.all.size(); ++i) error_[i] = error_of(i);
@@ -74,8 +73,9 @@ class Search {
     for (std::size_t i = 0; i < samples_.all.size(); ++i) {
       const Sample& sample = samples_.all[i];
       if (samples_.problems[sample.problem].part != RawPart::fit) continue;
-      const bool own = number.of_row ? sample.candidate.row_table == number.row_table && sample.candidate.row == number.row
-                                     : std::ranges::find(number.tables, sample.candidate.table) != number.tables.end();
+      const bool own = number.of_row
+                           ? sample.candidate.row_table == number.row_table && sample.candidate.row == number.row
+                           : std::ranges::find(number.tables, sample.candidate.table) != number.tables.end();
       if (own) affected.push_back(i);
     }
     return affected;

@@ -43,9 +43,8 @@ std::uint64_t counted_clocks(const ConvolutionWork& c, const CostModel& m, const
   const DirectWork& w = d.work;
   const std::uint64_t processors = c.profile.multiprocessors.value_or(m.multiprocessors);
   const std::uint64_t subgroups = ceil_div(d.workgroup, std::uint64_t{Walk(c.profile).lanes()});
-  const std::uint64_t group_issue =
-      subgroups * (model.issue_multiply * w.multiply_adds + model.issue_column * w.loads +
-                   model.issue_weight * w.weights + model.issue_store * w.stores);
+  const std::uint64_t group_issue = subgroups * (model.issue_multiply * w.multiply_adds + model.issue_column * w.loads +
+                                                 model.issue_weight * w.weights + model.issue_store * w.stores);
   const std::uint64_t group_lines =
       subgroups * (w.loads * (model.lines_column + model.lines_column_line * w.x_lines / 1000) +
                    model.lines_weight * w.weights + w.stores * model.lines_store * w.y_lines / 1000);
@@ -121,7 +120,8 @@ Features conv2d_features(const ConvolutionWork& c, const Conv2dConfig& config, s
           log2_1024(w.y_lines + 1)};
 }
 
-std::int64_t conv2d_cost(const Conv2dContext& context, const CostModel& m, CostTable table, const Conv2dConfig& config) {
+std::int64_t conv2d_cost(const Conv2dContext& context, const CostModel& m, CostTable table,
+                         const Conv2dConfig& config) {
   const ConvolutionWork c = work_of(context);
   const std::int64_t cost = conv2d_raw_cost(c, m, config);
   const auto features = [&] { return conv2d_features(c, config, cost); };

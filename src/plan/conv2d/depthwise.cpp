@@ -147,8 +147,8 @@ Eligibility eligibility(const Conv2dContext&, std::uint32_t) { return Eligibilit
 std::string print_row(const Row& r) { return fmt::format("{}x{}", r.strip, r.channels); }
 std::string print(const Conv2dContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr Conv2dStrategy kStrategy = {"conv2d_depthwise", CostTable::conv2d_depthwise, std::size(kTable), applicable, make,
-                                      estimate,           eligibility,       print};
+constexpr Conv2dStrategy kStrategy = {
+    "conv2d_depthwise", CostTable::conv2d_depthwise, std::size(kTable), applicable, make, estimate, eligibility, print};
 
 }  // namespace
 }  // namespace conv2d_depthwise

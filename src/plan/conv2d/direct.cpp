@@ -84,8 +84,8 @@ Eligibility eligibility(const Conv2dContext&, std::uint32_t) { return Eligibilit
 std::string print_row(const Row& r) { return fmt::format("wg{}", r.workgroup); }
 std::string print(const Conv2dContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr Conv2dStrategy kStrategy = {"conv2d_direct", CostTable::conv2d_direct, std::size(kTable), applicable, make,
-                                      estimate,        eligibility,       print};
+constexpr Conv2dStrategy kStrategy = {
+    "conv2d_direct", CostTable::conv2d_direct, std::size(kTable), applicable, make, estimate, eligibility, print};
 
 }  // namespace
 }  // namespace conv2d_direct

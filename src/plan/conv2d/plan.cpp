@@ -178,7 +178,8 @@ Result<void> plan_pointwise_or_flattened(Job& job, const Conv2dProblem& problem,
   Plan plain, gathered;
   plain.problem = gathered.problem = job.plan.problem;
   plain.operands = gathered.operands = job.plan.operands;
-  Job as_plain{job.profile, job.options, plain, job.extra, job.observer}, as_gathered{job.profile, job.options, gathered, job.extra, job.observer};
+  Job as_plain{job.profile, job.options, plain, job.extra, job.observer},
+      as_gathered{job.profile, job.options, gathered, job.extra, job.observer};
   const auto made_plain = plan_pointwise(as_plain, matmul);
   const auto made_gathered = plan_gathered(as_gathered, problem);
   if (!made_plain && !made_gathered) return made_plain;

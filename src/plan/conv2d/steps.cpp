@@ -133,8 +133,8 @@ Result<Conv2dSteps> conv2d_steps(const Conv2dContext& c, const Conv2dConfig& con
   place(steps, parts);
   Conv2dSteps all{.steps = gemm.pre_steps, .scratch_bytes = gemm.scratch_bytes};
   if (partial_sums != 0) all.scratch_bytes = parts.back().offset + partial_sums;
-  // orders the writes of the operands in scratch before the GEMM's reads; what only its last step reads comes before that
-  // step's own barrier
+  // orders the writes of the operands in scratch before the GEMM's reads; what only its last step reads comes before
+  // that step's own barrier
   if (follows(steps.front(), gemm.pre_steps)) steps.front().barrier_before = true;
   std::ranges::move(steps, std::back_inserter(all.steps));
   const std::size_t after = all.steps.size();

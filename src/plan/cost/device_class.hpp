@@ -49,16 +49,16 @@ class DeviceClass {
   std::string measured;  // provenance.text()
   detail::ClassNumbers numbers;
   detail::ClassRows rows;
-  std::vector<std::string> derived;    // numbers that the file lacks: "gemm_gpu.latency", "rows.matvec 1 by 32 2x4"
-  std::vector<std::string> unknown;    // rows of the file that no table has
+  std::vector<std::string> derived;  // numbers that the file lacks: "gemm_gpu.latency", "rows.matvec 1 by 32 2x4"
+  std::vector<std::string> unknown;  // rows of the file that no table has
   std::vector<std::pair<std::string, std::string>> notes;
 };
 
 namespace detail {
 
-// A class from the JSON of its file. Numbers that it lacks are those of `base`, which is of the same API and kind; none:
-// nothing may be lacking. Errors: parse, with the name of a field that is missing, unknown, out of its range, or of
-// another kind of device.
+// A class from the JSON of its file. Numbers that it lacks are those of `base`, which is of the same API and kind;
+// none: nothing may be lacking. Errors: parse, with the name of a field that is missing, unknown, out of its range, or
+// of another kind of device.
 Result<DeviceClass> read_device_class(std::string_view text, const DeviceClass* base);
 
 // The text of each class that is built in.

@@ -11,9 +11,9 @@ namespace {
 
 constexpr std::string_view kUnmeasured = "gpu";
 
-// A GPU without measurements has the numbers of the class that stands for all (base_class), each multiprocessor with the
-// same share of the bandwidth of the device as there. The vendors' figures for other GPUs (GeForce RTX 4090, Radeon RX
-// 7900 XTX, Arc B580: 8 to 23 GB/s and 256 to 1090 f16 multiply-adds a clock for each multiprocessor) were tried in
+// A GPU without measurements has the numbers of the class that stands for all (base_class), each multiprocessor with
+// the same share of the bandwidth of the device as there. The vendors' figures for other GPUs (GeForce RTX 4090, Radeon
+// RX 7900 XTX, Arc B580: 8 to 23 GB/s and 256 to 1090 f16 multiply-adds a clock for each multiprocessor) were tried in
 // place of its rates, 2026-11-23. They gave bad choices: a row's rate is a fraction of what the matrix unit reaches
 // there, and with the lower rates a device with small matrix shapes (Xe2) got a kernel without the matrix unit for f16
 // 4096x4096x4096. Other rates need rows measured on that class.
@@ -44,9 +44,10 @@ std::string cost_model_id(const DeviceProfile& profile) {
 
 std::string describe(const CostModel& model) {
   if (model.measured.empty())
-    return fmt::format("model {}: nothing was measured on this class of devices (sectile calibrate), rows are taken as "
-                       "measured on an NVIDIA H200",
-                       model.name);
+    return fmt::format(
+        "model {}: nothing was measured on this class of devices (sectile calibrate), rows are taken as "
+        "measured on an NVIDIA H200",
+        model.name);
   return fmt::format("model {}, measured on {}{}", model.name, model.measured,
                      model.derived == 0 ? "" : fmt::format(", {} numbers derived", model.derived));
 }

@@ -5,8 +5,8 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <string_view>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sectile::detail {
@@ -79,13 +79,13 @@ struct GemmGpuCost {
   std::uint32_t reserved_bytes;       // workgroup memory that the driver reserves in each workgroup
   std::uint32_t driver_staged_bytes;  // workgroup memory of a kernel whose operands the driver's compiler stages
   // Permille of a row's rate.
-  std::uint32_t across_k;            // coopmat: B is contiguous along N, so its rows are long
-  std::uint32_t across_k_pipelined;  // coopmat: the same, by a pipelined loop
-  std::uint32_t across_k_32;         // coopmat: the same, by steps of 32
-  std::uint32_t int8_32;             // coopmat: int8 by steps of 32
-  std::uint32_t moved;               // coopmat: a loaded chunk serves one or two rows of a step (taps_per_load)
-  std::uint32_t ragged;              // coopmat2: tiles at the edges are clamped
-  std::uint32_t short_accesses;      // coopmat2: rows are no multiples of 16 bytes
+  std::uint32_t across_k;                // coopmat: B is contiguous along N, so its rows are long
+  std::uint32_t across_k_pipelined;      // coopmat: the same, by a pipelined loop
+  std::uint32_t across_k_32;             // coopmat: the same, by steps of 32
+  std::uint32_t int8_32;                 // coopmat: int8 by steps of 32
+  std::uint32_t moved;                   // coopmat: a loaded chunk serves one or two rows of a step (taps_per_load)
+  std::uint32_t ragged;                  // coopmat2: tiles at the edges are clamped
+  std::uint32_t short_accesses;          // coopmat2: rows are no multiples of 16 bytes
   std::uint32_t narrow_gather_permille;  // of the cost, added where an operand is gathered for a tile of 16
 };
 

@@ -83,9 +83,9 @@ struct GemmConfig {
   CostTable table = CostTable::matmul_simt;  // with `row`: whose rate it has, of the unit's
   std::uint32_t row = 0;
   FixedList<std::uint32_t GemmGpuCost::*, 3> rate_factors;  // permille of that rate, on a GPU
-  bool narrow_gather = false;          // an operand is gathered for a tile of 16
-  bool l2_prefetch = false;            // the kernel first prefetches both operands into the L2
-  bool pipelined = false;              // the next step is staged before a step's last product
+  bool narrow_gather = false;                               // an operand is gathered for a tile of 16
+  bool l2_prefetch = false;                                 // the kernel first prefetches both operands into the L2
+  bool pipelined = false;                                   // the next step is staged before a step's last product
   // A subgroup's products are limited by its scheduler: six subgroups on four schedulers take as long as eight. False:
   // by something that the whole multiprocessor shares, such as workgroup memory.
   bool by_schedulers = false;

@@ -302,7 +302,9 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
   d.l2_prefetch = r.loop == kPipelinedL2;
   d.unit = Unit::coopmat;
   d.table = c.gathered != nullptr ? CostTable::conv2d_coopmat : CostTable::matmul_coopmat;
-  d.row = row >= table_of(c).size() ? kNoRow : loads_taps(c) ? static_cast<std::uint32_t>(std::size(kTable)) + row : row;
+  d.row = row >= table_of(c).size() ? kNoRow
+          : loads_taps(c)           ? static_cast<std::uint32_t>(std::size(kTable)) + row
+                                    : row;
   // If B is contiguous along N, its rows are long: a short step of K also loads whole cache lines, and a long one gains
   // less. An int8 row of a step has half the bytes, for every K.
   if (c.integer() && r.tile_k == 32) d.rate_factors.add(&GemmGpuCost::int8_32);
@@ -526,7 +528,8 @@ std::string print_row(const Row& r) {
 }
 std::string print(const GemmContext& c, std::uint32_t row) { return print_row(row_of(c, row)); }
 
-constexpr GemmStrategy kStrategy = {"matmul_coopmat", CostTable::matmul_coopmat, 0, applicable, make, estimate, eligibility, print, {}, rows};
+constexpr GemmStrategy kStrategy = {
+    "matmul_coopmat", CostTable::matmul_coopmat, 0, applicable, make, estimate, eligibility, print, {}, rows};
 
 }  // namespace
 }  // namespace matmul_coopmat

@@ -162,13 +162,15 @@ std::string print_row(const Row& r) {
 }
 std::string print(const GemmContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr GemmStrategy kStrategy = {"matmul_coopmat2", CostTable::matmul_coopmat2, std::size(kTable), applicable, make,
-                                    estimate,          eligibility,       print};
+constexpr GemmStrategy kStrategy = {
+    "matmul_coopmat2", CostTable::matmul_coopmat2, std::size(kTable), applicable, make, estimate, eligibility, print};
 
 }  // namespace
 }  // namespace matmul_coopmat2
 
 const GemmStrategy kGemmCoopmat2 = matmul_coopmat2::kStrategy;
-std::vector<std::string> matmul_coopmat2_rows() { return names_of(matmul_coopmat2::kTable, matmul_coopmat2::print_row); }
+std::vector<std::string> matmul_coopmat2_rows() {
+  return names_of(matmul_coopmat2::kTable, matmul_coopmat2::print_row);
+}
 
 }  // namespace sectile::detail

@@ -119,9 +119,8 @@ std::int64_t gemm_cost(const GemmContext& c, const CostModel& numbers, const Gem
   clocks = std::max(clocks, once / model.dram_bytes + model.workgroup_start);
   if (const std::uint64_t split = split_elements(c, d); split != 0)
     clocks += model.second_step + sums_clocks(c, model, split * 4, tail != 0);
-  return static_cast<std::int64_t>(
-      clamped(clamped(clocks, model.clock_picoseconds) / 1000,
-              1000 + std::uint64_t{d.narrow_gather ? model.narrow_gather_permille : 0}));
+  return static_cast<std::int64_t>(clamped(clamped(clocks, model.clock_picoseconds) / 1000,
+                                           1000 + std::uint64_t{d.narrow_gather ? model.narrow_gather_permille : 0}));
 }
 
 // In the order of feature_names().

@@ -106,7 +106,8 @@ std::string print_row(const Row& r) {
 }
 std::string print(const GemmContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr GemmStrategy kStrategy = {"matmul_direct", CostTable::matmul_direct, std::size(kTable), applicable, make, estimate, eligibility, print};
+constexpr GemmStrategy kStrategy = {
+    "matmul_direct", CostTable::matmul_direct, std::size(kTable), applicable, make, estimate, eligibility, print};
 
 }  // namespace
 }  // namespace matmul_direct

@@ -149,7 +149,8 @@ GemmEstimate estimate(const GemmContext& c, std::uint32_t row, const GemmConfig&
 std::string print_row(const Row& r) { return fmt::format("{} by {} {}x{}", r.skinny, r.lanes, r.rows, r.rounds); }
 std::string print(const GemmContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr GemmStrategy kStrategy = {"matvec", CostTable::matvec, std::size(kTable), applicable, make, estimate, eligibility, print};
+constexpr GemmStrategy kStrategy = {"matvec", CostTable::matvec, std::size(kTable), applicable,
+                                    make,     estimate,          eligibility,       print};
 
 }  // namespace
 }  // namespace matvec

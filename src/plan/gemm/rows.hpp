@@ -53,12 +53,12 @@ struct CoopmatRow {
   std::uint32_t tile_m, tile_n, tile_k;  // a workgroup's tile; K of a step
   std::uint32_t sub_m, sub_n;            // a subgroup's tile
   CoopmatLoop loop = CoopmatLoop::kPrefetch;
-  std::uint32_t least_steps = 0;    // steps are long: K has at least so many, and no load is of one element; 0: any
-  std::uint32_t slice_k = 1;        // slices of a step of K, each multiplied by its own subgroups
-  bool half_accumulators = false;   // f16 accumulators only: f32 ones would not fit the registers
-  bool int8_only = false;           // an f16 step with this K has twice the bytes: too many loads in flight
-  bool eight_lanes = false;         // for subgroups of 8 only
-  bool cpu_only = false;            // a GPU's loop on a tile so small that a CPU's compiler takes only a second
+  std::uint32_t least_steps = 0;   // steps are long: K has at least so many, and no load is of one element; 0: any
+  std::uint32_t slice_k = 1;       // slices of a step of K, each multiplied by its own subgroups
+  bool half_accumulators = false;  // f16 accumulators only: f32 ones would not fit the registers
+  bool int8_only = false;          // an f16 step with this K has twice the bytes: too many loads in flight
+  bool eight_lanes = false;        // for subgroups of 8 only
+  bool cpu_only = false;           // a GPU's loop on a tile so small that a CPU's compiler takes only a second
   ShapeGeneric generic = ShapeGeneric::kNo;
 
   constexpr bool pipelined() const { return loop == CoopmatLoop::kPipelined || loop == CoopmatLoop::kPipelinedL2; }

@@ -15,13 +15,14 @@ namespace {
 using enum ShapeGeneric;
 struct Row : SimtRow, SimtTechniques {};
 
-// Rates are in the classes of devices. NVIDIA H200, driver 580.159.04, 2026-11-22: shares of 8x16 and 12x12 are faster in a kernel that needs few other registers (128x256: 49 TFLOP/s at n = 4096; 128x128 with 8x8:
-// 45.6), but not in this one (34, and it spills if B is transposed). 64x96, 96x64, 96x96, 96x192, 128x160 and 192x128
-// were tried for the 960x2304 of DietCode's dense layer on 132 multiprocessors: 120 to 151 us; 64x128 takes 124. With
-// CUDA's compiler the largest tile is slower than 64x128 (n = 4096: 37.7 and 44.0 TFLOP/s). 64x64x8 on Vulkan: NVIDIA
-// H100, same driver, 2026-11-26, by 10 stored and 45 gathered products with --all-candidates (560 before: estimates 1.2
-// times as long as what was measured), and by_schedulers with it: 11 problems of sweeps take 0.93 of the time (0.85 to
-// 1.09), 23 on CUDA, whose rate stays, 1.00.
+// Rates are in the classes of devices. NVIDIA H200, driver 580.159.04, 2026-11-22: shares of 8x16 and 12x12 are faster
+// in a kernel that needs few other registers (128x256: 49 TFLOP/s at n = 4096; 128x128 with 8x8: 45.6), but not in this
+// one (34, and it spills if B is transposed). 64x96, 96x64, 96x96, 96x192, 128x160 and 192x128 were tried for the
+// 960x2304 of DietCode's dense layer on 132 multiprocessors: 120 to 151 us; 64x128 takes 124. With CUDA's compiler the
+// largest tile is slower than 64x128 (n = 4096: 37.7 and 44.0 TFLOP/s). 64x64x8 on Vulkan: NVIDIA H100, same driver,
+// 2026-11-26, by 10 stored and 45 gathered products with --all-candidates (560 before: estimates 1.2 times as long as
+// what was measured), and by_schedulers with it: 11 problems of sweeps take 0.93 of the time (0.85 to 1.09), 23 on
+// CUDA, whose rate stays, 1.00.
 // clang-format off
 constexpr SimtRow kTable[] = {
     {.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
@@ -296,7 +297,8 @@ std::string print_row(const SimtRow& r) {
 std::string print(const GemmContext& c, std::uint32_t row) { return print_row(row_of(c, row)); }
 
 constexpr GemmStrategy kStrategy = {
-    "matmul_simt", CostTable::matmul_simt, std::size(kTable), applicable, make, estimate, eligibility, print, {}, extra};
+    "matmul_simt", CostTable::matmul_simt, std::size(kTable), applicable, make, estimate, eligibility, print, {},
+    extra};
 
 }  // namespace
 }  // namespace matmul_simt

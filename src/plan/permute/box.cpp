@@ -393,8 +393,8 @@ std::string print(const PermuteContext&, std::uint32_t row) { return print_row(k
 constexpr NamedConstant kNamed[] = {{PERMUTE_BOX_SPEC_LOAD_VECTOR, "vector"},
                                     {PERMUTE_BOX_SPEC_STORE_VECTOR, "vector"}};
 
-constexpr PermuteStrategy kStrategy = {"permute_box", CostTable::permute_box, std::size(kTable), applicable, make,
-                                       estimate,      eligibility,       print,      kNamed};
+constexpr PermuteStrategy kStrategy = {
+    "permute_box", CostTable::permute_box, std::size(kTable), applicable, make, estimate, eligibility, print, kNamed};
 
 }  // namespace
 }  // namespace permute_box

@@ -12,8 +12,8 @@ inline constexpr int kMaxBoxed = 3;  // PERMUTE_BOX_AXES
 struct BoxRow {
   std::uint32_t run_s, run_d;  // desired bytes of a contiguous run in the source and in the destination
   std::uint32_t workgroup;
-  std::uint32_t unroll;            // loads in flight
-  std::uint32_t access;            // maximum bytes of one access
+  std::uint32_t unroll;  // loads in flight
+  std::uint32_t access;  // maximum bytes of one access
 };
 
 struct Box {

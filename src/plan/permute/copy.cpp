@@ -90,15 +90,13 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   return e;
 }
 
-std::string print_row(const Row& r) {
-  return fmt::format("u{} wg{}", r.unroll, r.workgroup);
-}
+std::string print_row(const Row& r) { return fmt::format("u{} wg{}", r.unroll, r.workgroup); }
 std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_COPY_SPEC_WIDTH, "width"}, {PERMUTE_COPY_SPEC_UNROLL, "unroll"}};
 
-constexpr PermuteStrategy kStrategy = {"permute_copy", CostTable::permute_copy, std::size(kTable), applicable, make,
-                                       estimate,       eligibility,       print,      kNamed};
+constexpr PermuteStrategy kStrategy = {
+    "permute_copy", CostTable::permute_copy, std::size(kTable), applicable, make, estimate, eligibility, print, kNamed};
 
 }  // namespace
 }  // namespace permute_copy

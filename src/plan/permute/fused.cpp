@@ -143,7 +143,9 @@ AccessCount count_group(const PermuteContext& c, std::uint32_t row, std::uint64_
   return walk.count();
 }
 
-Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
+Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
+  return last_resort_if(c.limits.workgroup_invocations >= 256 && row == 3);
+}
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   PermuteEstimate e;
@@ -157,15 +159,14 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   return e;
 }
 
-std::string print_row(const Row& r) {
-  return fmt::format("v{} wg{}", r.vector, r.workgroup);
-}
+std::string print_row(const Row& r) { return fmt::format("v{} wg{}", r.vector, r.workgroup); }
 std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_VECTOR, "vector"}};
 
-constexpr PermuteStrategy kStrategy = {"permute_fused", CostTable::permute_fused, std::size(kTable), applicable, make,
-                                       estimate,        eligibility,       print,      kNamed};
+constexpr PermuteStrategy kStrategy = {
+    "permute_fused", CostTable::permute_fused, std::size(kTable), applicable, make, estimate, eligibility, print,
+    kNamed};
 
 }  // namespace
 }  // namespace permute_fused

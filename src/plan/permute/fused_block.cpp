@@ -13,16 +13,17 @@ struct Row {
   std::uint32_t blocks_s, blocks_d;  // of a workgroup
   std::uint32_t workgroup;
   bool swap = false, lanes_d = false;
+  bool cpu = false, gpu = false;  // for that class of devices; a last resort on the other
 };
 // clang-format off
 constexpr Row kTable[] = {
-    {.blocks_s = 8, .blocks_d = 16, .workgroup = 128, .swap = true},
-    {.blocks_s = 16, .blocks_d = 8, .workgroup = 128, .swap = true},
+    {.blocks_s = 8, .blocks_d = 16, .workgroup = 128, .swap = true, .gpu = true},
+    {.blocks_s = 16, .blocks_d = 8, .workgroup = 128, .swap = true, .gpu = true},
     {.blocks_s = 8, .blocks_d = 8, .workgroup = 64, .swap = true, .lanes_d = true},
-    {.blocks_s = 16, .blocks_d = 8, .workgroup = 8, .swap = true, .lanes_d = true},
-    {.blocks_s = 8, .blocks_d = 4, .workgroup = 8, .swap = true, .lanes_d = true},
-    {.blocks_s = 16, .blocks_d = 2, .workgroup = 8},
-    {.blocks_s = 4, .blocks_d = 16, .workgroup = 8},
+    {.blocks_s = 16, .blocks_d = 8, .workgroup = 8, .swap = true, .lanes_d = true, .cpu = true},
+    {.blocks_s = 8, .blocks_d = 4, .workgroup = 8, .swap = true, .lanes_d = true, .cpu = true},
+    {.blocks_s = 16, .blocks_d = 2, .workgroup = 8, .cpu = true},
+    {.blocks_s = 4, .blocks_d = 16, .workgroup = 8, .cpu = true},
 };
 // clang-format on
 
@@ -131,7 +132,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
+Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
+  return last_resort_if(!(c.cpu() ? kTable[row].cpu : kTable[row].gpu));
+}
 
 // Counts what transpose_block() of the kernel accesses in the tile with the given first element;
 // tests/emulated/accesses_test.cpp compares.
@@ -232,13 +235,22 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_TILE_S, "tile"},
                                     {PERMUTE_FUSED_SPEC_VECTOR_S, "vector"},
                                     {PERMUTE_FUSED_SPEC_VECTOR_D, "vector"}};
 
-constexpr PermuteStrategy kStrategy = {
-    "permute_fused_block", CostTable::permute_fused_block, std::size(kTable), applicable, make, estimate, eligibility, print, kNamed};
+constexpr PermuteStrategy kStrategy = {"permute_fused_block",
+                                       CostTable::permute_fused_block,
+                                       std::size(kTable),
+                                       applicable,
+                                       make,
+                                       estimate,
+                                       eligibility,
+                                       print,
+                                       kNamed};
 
 }  // namespace
 }  // namespace permute_fused_block
 
 const PermuteStrategy kFusedBlock = permute_fused_block::kStrategy;
-std::vector<std::string> permute_fused_block_rows() { return names_of(permute_fused_block::kTable, permute_fused_block::print_row); }
+std::vector<std::string> permute_fused_block_rows() {
+  return names_of(permute_fused_block::kTable, permute_fused_block::print_row);
+}
 
 }  // namespace sectile::detail

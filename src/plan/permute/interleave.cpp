@@ -246,9 +246,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   return e;
 }
 
-std::string print_row(const Row& r) {
-  return fmt::format("p{} wg{}", r.step_bytes, r.workgroup);
-}
+std::string print_row(const Row& r) { return fmt::format("p{} wg{}", r.step_bytes, r.workgroup); }
 std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_INTERLEAVE_SPEC_STEPS, "steps"},
@@ -257,13 +255,22 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_INTERLEAVE_SPEC_STEPS, "steps"},
                                     {PERMUTE_INTERLEAVE_SPEC_TARGETS, "to"},
                                     {PERMUTE_INTERLEAVE_SPEC_DST_RUN, "to"}};
 
-constexpr PermuteStrategy kStrategy = {
-    "permute_interleave", CostTable::permute_interleave, std::size(kTable), applicable, make, estimate, eligibility, print, kNamed};
+constexpr PermuteStrategy kStrategy = {"permute_interleave",
+                                       CostTable::permute_interleave,
+                                       std::size(kTable),
+                                       applicable,
+                                       make,
+                                       estimate,
+                                       eligibility,
+                                       print,
+                                       kNamed};
 
 }  // namespace
 }  // namespace permute_interleave
 
 const PermuteStrategy kInterleave = permute_interleave::kStrategy;
-std::vector<std::string> permute_interleave_rows() { return names_of(permute_interleave::kTable, permute_interleave::print_row); }
+std::vector<std::string> permute_interleave_rows() {
+  return names_of(permute_interleave::kTable, permute_interleave::print_row);
+}
 
 }  // namespace sectile::detail

@@ -267,7 +267,6 @@ Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
   return last_resort_if(c.nest.elements() * bytes < least);
 }
 
-
 // Runs of whole words need no shifting and joining, and smaller blocks give more invocations. lavapipe: f32 9x431x643x3
 // ran at 0.30, 0.27 and 0.15 of a copy in blocks of 1, 2 and 4. H200 (see kTable), by the words that an invocation
 // holds: 3 and 12 words 69 and 62 us, 48 words 109 us (f32 33x431x643x3); 6, 24 and 96 words 60, 78 and 129 us (f64
@@ -350,8 +349,8 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_RUNS_SPEC_RUN, "run"},
                                     {PERMUTE_RUNS_SPEC_BLOCK_S, "block"},
                                     {PERMUTE_RUNS_SPEC_BLOCK_D, "block"}};
 
-constexpr PermuteStrategy kStrategy = {"permute_runs", CostTable::permute_runs, std::size(kTable), applicable, make,
-                                       estimate,       eligibility,       print,      kNamed};
+constexpr PermuteStrategy kStrategy = {
+    "permute_runs", CostTable::permute_runs, std::size(kTable), applicable, make, estimate, eligibility, print, kNamed};
 
 }  // namespace
 }  // namespace permute_runs

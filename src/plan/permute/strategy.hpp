@@ -59,8 +59,8 @@ std::vector<std::string> permute_copy_rows(), permute_rows_rows(), permute_tile_
     permute_runs_rows(), permute_interleave_rows(), permute_tma_rows(), permute_box_rows(), permute_words_rows(),
     permute_fused_rows(), permute_fused_block_rows();
 
-// A candidate's cost in picoseconds of one multiprocessor, with a model's numbers and the correction of `table`, and that
-// cost as time of the whole device.
+// A candidate's cost in picoseconds of one multiprocessor, with a model's numbers and the correction of `table`, and
+// that cost as time of the whole device.
 std::int64_t permute_cost(const PermuteContext& c, const CostModel& model, CostTable table, std::uint32_t row,
                           const PermuteEstimate& e, const PermuteConfig& d);
 std::int64_t permute_picoseconds(const PermuteContext& c, const CostModel& model, std::int64_t cost);

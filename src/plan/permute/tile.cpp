@@ -417,10 +417,12 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
   return walk.count();
 }
 
-const PermuteStrategy kTile = {"permute_tile", CostTable::permute_tile, std::size(kTileTable), tile_applicable, tile_make,
-                               tile_estimate,  tile_eligibility,      tile_print,      kNamed};
-const PermuteStrategy kBlock = {"permute_block", CostTable::permute_block, std::size(kBlockTable), block_applicable, block_make,
-                                block_estimate,  block_eligibility,      block_print,      kNamed};
+const PermuteStrategy kTile = {"permute_tile", CostTable::permute_tile, std::size(kTileTable), tile_applicable,
+                               tile_make,      tile_estimate,           tile_eligibility,      tile_print,
+                               kNamed};
+const PermuteStrategy kBlock = {"permute_block", CostTable::permute_block, std::size(kBlockTable), block_applicable,
+                                block_make,      block_estimate,           block_eligibility,      block_print,
+                                kNamed};
 
 std::vector<std::string> permute_tile_rows() { return names_of(kTileTable, print_row); }
 std::vector<std::string> permute_block_rows() { return names_of(kBlockTable, print_block); }

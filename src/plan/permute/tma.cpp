@@ -156,8 +156,8 @@ std::string print_row(const Row& r) {
 }
 std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
-constexpr PermuteStrategy kStrategy = {"permute_tma", CostTable::permute_tma, std::size(kTable), applicable, make,
-                                       estimate,      eligibility,       print};
+constexpr PermuteStrategy kStrategy = {
+    "permute_tma", CostTable::permute_tma, std::size(kTable), applicable, make, estimate, eligibility, print};
 
 }  // namespace
 }  // namespace permute_tma

@@ -79,9 +79,8 @@ TEST_CASE("a new number of rows needs no new pipeline where few are asked for") 
         std::set<Pipeline> all;
         std::set<std::string> kernels;
         for (int t = 1; t <= 512; t += t < 32 ? 1 : every) {
-          const Plan plan =
-              planned(fmt::format("matmul {} {} {}x768x2304", type, layout, t), *profile,
-                      {.explain = true, .few_pipelines = true});
+          const Plan plan = planned(fmt::format("matmul {} {} {}x768x2304", type, layout, t), *profile,
+                                    {.explain = true, .few_pipelines = true});
           add_pipelines(plan, all);
           kernels.insert(chosen(plan) + (plan.steps.size() > 1 ? " split" : ""));
         }
@@ -103,8 +102,7 @@ TEST_CASE("every matmul has a kernel") {
   CHECK(stem("matmul f16 nn 4096x1x4096", test::gpu()) == "matvec");
   CHECK(stem("matmul f32 nn 1000x1000x0", test::gpu()) == "matmul_reduce");
   // matvec does not take 4-bit weights with 9 rows. matmul_simt gets a small tile and not the first one of its table.
-  CHECK(chosen(planned("matmul f32 nt 9x4096x4096 b=q4", test::gpu(), {.explain = true}))
-            .starts_with("matmul_simt "));
+  CHECK(chosen(planned("matmul f32 nt 9x4096x4096 b=q4", test::gpu(), {.explain = true})).starts_with("matmul_simt "));
   // Rows are 2^33 bytes apart, beyond every 32-bit offset.
   const Plan far =
       planned("matmul f32 nn 3x3x3 lda=2147483647 ldb=2147483647 ldd=2147483647", test::gpu(), {.explain = true});
