@@ -102,7 +102,7 @@ TEST_CASE("a CUDA target gets a cubin and PTX, and no pack takes them for SPIR-V
   const test::Nvrtc nvrtc;
   if (!nvrtc.there()) return;
   tools::CodeMaker code(false), frozen(true);
-  const std::vector<Problem> problems = {must(parse_problem("permute f16 16384x16384 axes=1,0")),
+  const std::vector<Problem> problems = {must(parse_problem("permute u8 16384x16384 axes=1,0")),
                                          must(parse_problem("permute u8 16x512x512x3 layout=NHWC:NCHW"))};
   for (const auto name : {"cuda:sm_75", "cuda:sm_90a", "cuda:sm_100"}) {
     CAPTURE(name);

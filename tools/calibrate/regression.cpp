@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <set>
 #include <utility>
 
 namespace sectile::tools {
@@ -183,6 +184,22 @@ void write_coefficients(const Design& design, const std::vector<double>& coeffic
     rows.corrections[static_cast<std::size_t>(table)].constant = rounded(constant);
 }
 
+// A row without a measurement, in a table that has some, is taken for slower than its estimate: nothing speaks for it.
+void hold_back_unmeasured(const Samples& samples, detail::ClassRows& rows,
+                          const std::function<bool(detail::CostTable)>& free) {
+  constexpr std::int32_t kSlower = 512;  // 1.41 times as long
+  std::map<detail::CostTable, std::set<std::uint32_t>> measured;
+  for (const Sample& sample : samples.all)
+    if (samples.problems[sample.problem].part == RawPart::fit)
+      measured[sample.candidate.row_table].insert(sample.candidate.row);
+  for (const auto& [table, own] : measured) {
+    if (!free(table)) continue;
+    auto& all = rows.rows[static_cast<std::size_t>(table)];
+    for (std::uint32_t row = 0; row < all.size(); ++row)
+      if (!own.contains(row)) all[row].offset = kSlower;
+  }
+}
+
 }  // namespace
 
 void solve_cholesky(std::vector<double>& a, std::vector<double>& b) {
@@ -244,6 +261,7 @@ RegressionResult fit_corrections(const Samples& samples, const detail::CostModel
   result.error = std::sqrt(least);
   if (result.shrinkage > 0)
     write_coefficients(design, design.solve(result.shrinkage, [&](std::size_t p) { return fold[p] != kFolds; }), rows);
+  hold_back_unmeasured(samples, rows, free);
   // All of an operation's candidates alike: then estimates are times.
   if (std::ranges::all_of(samples.all, [&](const Sample& s) { return free(s.candidate.table); })) {
     std::int64_t sum = 0, weights = 0;

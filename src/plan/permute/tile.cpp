@@ -19,7 +19,7 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
      .workgroup = 128, .skew = 2, .group = 8},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
-     .workgroup = 128, .skew = 2},
+     .workgroup = 128, .skew = 2, .measured_only = true},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 1, .vector_d = 4, .store_bytes = 4,
      .workgroup = 256, .skew = 1},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 1,
@@ -31,7 +31,7 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 2, .tile_s = 64, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 8,
      .workgroup = 64, .skew = 1, .swap = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 8, .vector_d = 2, .store_bytes = 4,
-     .workgroup = 128, .skew = 4},
+     .workgroup = 128, .skew = 4, .measured_only = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 2, .vector_d = 2, .store_bytes = 4,
      .workgroup = 128, .skew = 1, .swap = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 1, .vector_d = 2, .store_bytes = 4,
@@ -47,15 +47,15 @@ constexpr TileRow kTileTable[] = {
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 4,
      .workgroup = 128, .skew = 4},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 64, .vector_s = 4, .vector_d = 1, .store_bytes = 16,
-     .workgroup = 128, .skew = 4, .group = 8},
+     .workgroup = 128, .skew = 4, .group = 8, .measured_only = true},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 4,
      .workgroup = 256, .skew = 1},
     {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 8,
      .workgroup = 128, .skew = 1},
     {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 1, .store_bytes = 8,
-     .workgroup = 128, .skew = 2},
+     .workgroup = 128, .skew = 2, .measured_only = true},
     {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 16,
-     .workgroup = 128, .skew = 1},
+     .workgroup = 128, .skew = 1, .measured_only = true},
     {.element_bytes = 16, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 16,
      .workgroup = 128, .skew = 1},
 };
@@ -76,12 +76,12 @@ constexpr TileRow kBlockTable[] = {
     {.element_bytes = 1, .tile_s = 128, .tile_d = 64, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
      .workgroup = 32, .swap = true},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 8,
-     .workgroup = 16},
+     .workgroup = 16, .measured_only = true},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 4, .workgroup = 16},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 4, .store_bytes = 4,
-     .workgroup = 64},
+     .workgroup = 64, .measured_only = true},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 1,
-     .workgroup = 64},
+     .workgroup = 64, .measured_only = true},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 1,
      .workgroup = 64},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
@@ -292,9 +292,12 @@ PermuteEstimate tile_estimate(const PermuteContext& c, std::uint32_t row, const 
   return estimate(c, kTileTable[row], d, true);
 }
 
-Eligibility tile_eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
+Eligibility tile_eligibility(const PermuteContext&, std::uint32_t row) {
+  return kTileTable[row].measured_only ? Eligibility::measured_only : Eligibility::candidate;
+}
 Eligibility block_eligibility(const PermuteContext& c, std::uint32_t row) {
   const TileRow& r = kBlockTable[row];
+  if (r.measured_only) return Eligibility::measured_only;
   return last_resort_if(c.small() && !c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
 }
 

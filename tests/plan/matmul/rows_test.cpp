@@ -436,8 +436,8 @@ TEST_CASE("f16 sums take the matrix unit of a device that adds up in f32 alone")
   };
   for (const char* name : {"intel-xe-hpg", "intel-xe2"}) {
     const DeviceProfile profile = builtin_target(name).value();
-    CHECK(candidate("matmul f16 nn 64x64x64 acc=f16", profile) == candidate("matmul f16 nn 64x64x64", profile));
-    CHECK(candidate("matmul f16 nn 64x64x64 acc=f16", profile).starts_with("matmul_coopmat "));
+    CHECK(candidate("matmul f16 nn 512x512x512 acc=f16", profile) == candidate("matmul f16 nn 512x512x512", profile));
+    CHECK(candidate("matmul f16 nn 512x512x512 acc=f16", profile).starts_with("matmul_coopmat "));
   }
   // The canary may leave a device with one kind of sums.
   DeviceProfile hopper = builtin_target("nvidia-hopper").value();
