@@ -16,7 +16,8 @@ nlohmann::json step_of(void (*change)(Step&)) {
   target.profile = builtin_target("cuda:sm_90a").value();
   target.modules.resize(1);
   tools::EmittedPlan emitted;
-  emitted.plan = make_plan(parse_problem("permute f16 16384x16384 axes=1,0").value(), target.profile, {.force = "permute_tma"})
+  emitted.plan =
+      make_plan(parse_problem("permute f16 16384x16384 axes=1,0").value(), target.profile, {.force = "permute_tma"})
           .value();
   REQUIRE(emitted.plan.steps.size() == 1);
   REQUIRE(emitted.plan.steps[0].tensor_maps.size() == 2);
