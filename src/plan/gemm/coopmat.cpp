@@ -35,14 +35,13 @@ constexpr struct {
 // The driver gives the workgroups of a multiprocessor some 48 KiB together, so two of 128x128x32 (20 KiB) are resident,
 // and one of each larger tile. Staging the next step before a step's last product (kPipelined) is nearly always faster,
 // by 2 to 8 %.
-// H100, driver 580.159.04, 2026-11-26: 128x128x64, 128x96x64 and 96x128x64 with pipelined loops, and the rates of
-// gathered operands for 128x256x32 and 256x128x32, by `sectile bench PROBLEM... --all-candidates --limit 16` of 14
-// gathered products, and by the build before beside the new one over problems of `--sweep conv2d --cases 120`, seeds 31
-// to 33 and 41 to 43, and `--sweep matmul`, seeds 31 to 33, 41 and 42, whose plans they change. 96x64x128 and
-// 64x96x128, for few tiles with a long K, in the same way over `--sweep conv2d --cases 120`, seeds 51 to 54 and 61 to
-// 65, and `--sweep matmul`, seeds 51 to 53 and 61 to 64: a step of 128 has twice the loads in flight. Below 5 steps
-// they took 1.03 to 1.35 times as long as other rows, with loads of one element 0.78 to 1.40 times (1.06 in geometric
-// mean of 12). So was the rate of a gathered operand for 160x64x64.
+// H100, driver 580.159.04, 2026-11-26: 128x128x64, 128x96x64 and 96x128x64 with pipelined loops, by `sectile bench
+// PROBLEM... --all-candidates --limit 16` of 14 gathered products, and by the build before beside the new one over
+// problems of `--sweep conv2d --cases 120`, seeds 31 to 33 and 41 to 43, and `--sweep matmul`, seeds 31 to 33, 41
+// and 42, whose plans they change. 96x64x128 and 64x96x128, for few tiles with a long K, in the same way over
+// `--sweep conv2d --cases 120`, seeds 51 to 54 and 61 to 65, and `--sweep matmul`, seeds 51 to 53 and 61 to 64: a
+// step of 128 has twice the loads in flight. Below 5 steps they took 1.03 to 1.35 times as long as other rows, with
+// loads of one element 0.78 to 1.40 times (1.06 in geometric mean of 12).
 // clang-format off
 constexpr Row kTable[] = {
     {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 128, .sub_n = 64, .loop = kPeeled,

@@ -19,10 +19,7 @@ struct Row : SimtRow, SimtTechniques {};
 // in a kernel that needs few other registers (128x256: 49 TFLOP/s at n = 4096; 128x128 with 8x8: 45.6), but not in this
 // one (34, and it spills if B is transposed). 64x96, 96x64, 96x96, 96x192, 128x160 and 192x128 were tried for the
 // 960x2304 of DietCode's dense layer on 132 multiprocessors: 120 to 151 us; 64x128 takes 124. With CUDA's compiler the
-// largest tile is slower than 64x128 (n = 4096: 37.7 and 44.0 TFLOP/s). 64x64x8 on Vulkan: NVIDIA H100, same driver,
-// 2026-11-26, by 10 stored and 45 gathered products with --all-candidates (560 before: estimates 1.2 times as long as
-// what was measured), and by_schedulers with it: 11 problems of sweeps take 0.93 of the time (0.85 to 1.09), 23 on
-// CUDA, whose rate stays, 1.00.
+// largest tile is slower than 64x128 (n = 4096: 37.7 and 44.0 TFLOP/s).
 // clang-format off
 constexpr SimtRow kTable[] = {
     {.tile_m = 128, .tile_n = 128, .tile_k = 8, .rows = 8, .columns = 8, .lanes_m = 8, .lanes_n = 4,
