@@ -4,6 +4,7 @@ set(class_texts "")
 foreach(file IN LISTS class_files)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)
+  string(REGEX REPLACE "\n *" "" text "${text}")  # the library has no use for lines
   string(APPEND class_texts "      R\"json(${text})json\",\n")
 endforeach()
 file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/device_classes.cpp @ONLY CONTENT [[

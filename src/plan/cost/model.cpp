@@ -19,7 +19,7 @@ constexpr std::string_view kUnmeasured = "gpu";
 // 4096x4096x4096. Other rates need rows measured on that class.
 CostModel derived(const DeviceProfile& profile) {
   const DeviceClass& base = base_class(profile.api, false);
-  CostModel model{base.numbers, &base.rows, kUnmeasured, base.id, {}};
+  CostModel model{base.numbers, &base.rows, kUnmeasured, base.id, {}, 0, base.measured};
   const auto scaled = [&](std::uint32_t whole) {
     const std::uint64_t all = std::uint64_t{whole} * profile.multiprocessors.value_or(model.multiprocessors);
     return std::max(1u, static_cast<std::uint32_t>(all / model.measured_multiprocessors));
@@ -45,9 +45,9 @@ std::string cost_model_id(const DeviceProfile& profile) {
 std::string describe(const CostModel& model) {
   if (model.measured.empty())
     return fmt::format(
-        "model {}: nothing was measured on this class of devices (sectile calibrate), rows are taken as "
-        "measured on an NVIDIA H200",
-        model.name);
+        "model {}: nothing was measured on this class of devices (sectile calibrate), its numbers are those "
+        "of {}",
+        model.name, model.base);
   return fmt::format("model {}, measured on {}{}", model.name, model.measured,
                      model.derived == 0 ? "" : fmt::format(", {} numbers derived", model.derived));
 }

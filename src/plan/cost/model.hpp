@@ -14,11 +14,12 @@ namespace sectile::detail {
 
 // The numbers of a device's class, and what `explain` says of them.
 struct CostModel : ClassNumbers {
-  const ClassRows* rows;      // of a class that is built in, or that the profile holds
-  std::string_view name;      // the class of devices
-  std::string_view id;        // of the class whose numbers these are
-  std::string_view measured;  // device, driver and dates; empty: nothing was measured on this class
-  std::size_t derived = 0;    // numbers that the class lacks
+  const ClassRows* rows;       // of a class that is built in, or that the profile holds
+  std::string_view name;       // the class of devices
+  std::string_view id;         // of the class whose numbers these are
+  std::string_view measured;   // device, driver and dates; empty: nothing was measured on this class
+  std::size_t derived = 0;     // numbers that the class lacks
+  std::string_view base = {};  // with nothing measured: what the numbers were measured on
 
   const RowNumbers& row(CostTable table, std::uint32_t row) const { return rows->of(table, row); }
 };
