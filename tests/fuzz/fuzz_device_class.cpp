@@ -56,7 +56,7 @@ void check_plans(const sectile::DeviceClassPtr& c) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   // With nothing lacking, as the library's own are read.
-  if (const auto whole = sectile::detail::read_device_class(text, nullptr); whole) {
+  if (const auto whole = sectile::detail::read_device_class(text, sectile::detail::Lacking::refused); whole) {
     check_numbers(*whole);
     check(whole->derived.empty());
   }

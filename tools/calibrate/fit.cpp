@@ -2,6 +2,7 @@
 // for what the formulas leave over (regression.hpp), one operation after another.
 #include "fit.hpp"
 
+#include "bench/sweep.hpp"
 #include "cli/command.hpp"
 #include "cli/files.hpp"
 #include "regression.hpp"
@@ -16,7 +17,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <set>
@@ -194,13 +194,12 @@ Regret regret_of(const Samples& samples, const detail::CostModel& model, RawPart
     regret.worst.emplace_back(ratio, fmt::format("{}: {}", problem.text, choice->candidate.name));
   }
   if (ratios.empty()) return regret;
-  regret.problems = ratios.size();
-  double sum = 0;
-  for (const double ratio : ratios) sum += std::log(ratio);
-  regret.mean = std::exp(sum / static_cast<double>(ratios.size()));
+  const SweepSummary summary = summary_of(ratios);
+  regret.problems = summary.rows;
+  regret.mean = summary.mean;
+  regret.most = summary.most;
   std::ranges::sort(ratios);
   regret.p95 = ratios[(ratios.size() * 95 + 99) / 100 - 1];
-  regret.most = ratios.back();
   std::ranges::sort(regret.worst, std::greater());
   return regret;
 }
@@ -290,12 +289,8 @@ void print_report(const OperationReport& r) {
   fmt::print("  search: the sum fell from {} to {} in {} steps; corrections: {:.3f} to {:.3f} of log2, drawn by {}\n",
              r.search.before, r.search.after, r.search.evaluations, r.regression.plain, r.regression.error,
              r.regression.shrinkage);
-  for (const auto& [group, ratios] : r.after.by_class) {
-    double sum = 0;
-    for (const double ratio : ratios) sum += std::log(ratio);
-    fmt::print("    {:20} {:.3f} of {} problems\n", group, std::exp(sum / static_cast<double>(ratios.size())),
-               ratios.size());
-  }
+  for (const auto& [group, ratios] : r.after.by_class)
+    fmt::print("    {:20} {:.3f} of {} problems\n", group, summary_of(ratios).mean, ratios.size());
   for (std::size_t i = 0; i < std::min<std::size_t>(5, r.after.worst.size()); ++i)
     fmt::print("    {:.2f} {}\n", r.after.worst[i].first, r.after.worst[i].second);
   fmt::print("  never chosen, of these problems: {}\n", fmt::join(r.never_chosen, ", "));

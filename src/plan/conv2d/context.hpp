@@ -96,6 +96,14 @@ struct Conv2dGemmConfig {
 // A candidate's parameters.
 using Conv2dConfig = std::variant<Conv2dGemmConfig, DirectConfig>;
 
+// What costs depend on besides the candidate.
+struct ConvolutionWork {
+  const DeviceProfile& profile;
+  std::uint64_t multiply_adds = 0, bytes = 0;  // of the problem; of all its operands
+
+  bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
+};
+
 // A problem on a device.
 struct Conv2dContext {
   struct Estimate {
@@ -110,6 +118,7 @@ struct Conv2dContext {
   std::span<const PlanOperand> operands;  // the plan's; the last one is the scratch
   CostModel model;
   Limits limits;
+  ConvolutionWork work;
   std::vector<std::unique_ptr<Conv2dGemm>> gemms;  // for the strategies of rows.cpp
   std::vector<const Conv2dGemm*> of_simt, of_coopmat, of_winograd;
 

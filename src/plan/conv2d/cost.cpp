@@ -88,12 +88,13 @@ std::int64_t extra_cost(const ConvolutionWork& c, const CostModel& m, const Extr
 
 }  // namespace
 
-ConvolutionWork work_of(const Conv2dContext& c) {
-  const auto& p = c.problem;
-  ConvolutionWork work{.profile = c.profile};
-  const std::uint64_t outputs = saturated_product(number(p.n * p.k), number(c.out.height * c.out.width));
+ConvolutionWork convolution_work(const Conv2dProblem& p, const DeviceProfile& profile,
+                                 std::span<const PlanOperand> operands) {
+  ConvolutionWork work{.profile = profile};
+  const ImageSize out = size_of_output(p);
+  const std::uint64_t outputs = saturated_product(number(p.n * p.k), number(out.height * out.width));
   work.multiply_adds = saturated_product(outputs, std::max<std::uint64_t>(number(sum_length(p)), 1));
-  for (const PlanOperand& operand : c.operands) work.bytes += operand.bytes;
+  for (const PlanOperand& operand : operands) work.bytes += operand.bytes;
   return work;
 }
 
@@ -122,7 +123,7 @@ Features conv2d_features(const ConvolutionWork& c, const Conv2dConfig& config, s
 
 std::int64_t conv2d_cost(const Conv2dContext& context, const CostModel& m, CostTable table,
                          const Conv2dConfig& config) {
-  const ConvolutionWork c = work_of(context);
+  const ConvolutionWork& c = context.work;
   const std::int64_t cost = conv2d_raw_cost(c, m, config);
   const auto features = [&] { return conv2d_features(c, config, cost); };
   if (const auto* direct = std::get_if<DirectConfig>(&config))

@@ -7,14 +7,8 @@
 
 namespace sectile::detail {
 
-// What costs depend on besides the candidate.
-struct ConvolutionWork {
-  const DeviceProfile& profile;
-  std::uint64_t multiply_adds = 0, bytes = 0;  // of the problem; of all its operands
-
-  bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
-};
-ConvolutionWork work_of(const Conv2dContext& c);
+ConvolutionWork convolution_work(const Conv2dProblem& problem, const DeviceProfile& profile,
+                                 std::span<const PlanOperand> operands);
 
 // Picoseconds, with a model's numbers and the correction of `table`.
 std::int64_t conv2d_cost(const Conv2dContext& c, const CostModel& model, CostTable table, const Conv2dConfig& config);

@@ -74,7 +74,7 @@ struct CostedConvolution {
 
 CostedCandidate Convolutions::costed(std::string name, const Conv2dStrategy& s, std::uint32_t,
                                      const Conv2dConfig& config) const {
-  auto own = std::make_shared<CostedConvolution>(CostedConvolution{work_of(c), config, nullptr});
+  auto own = std::make_shared<CostedConvolution>(CostedConvolution{c.work, config, nullptr});
   CostTable row_table{};
   std::uint32_t row = 0;
   if (auto* d = std::get_if<Conv2dGemmConfig>(&own->config)) {
@@ -135,6 +135,7 @@ Conv2dContext conv2d_context(const Conv2dProblem& problem, const DeviceProfile& 
                   .operands = operands,
                   .model = cost_model_of(profile),
                   .limits = limits_of(profile),
+                  .work = convolution_work(problem, profile, operands),
                   .gemms = {},
                   .of_simt = {},
                   .of_coopmat = {},

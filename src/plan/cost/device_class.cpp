@@ -42,7 +42,7 @@ struct Reading {
   DeviceClass& out;
   const DeviceClass* base;
 
-  // Whether the number was there. The base's stands where it was not.
+  // The base's stands where the file has none.
   void number(JsonObject& o, const std::string& group, const char* key, std::uint32_t& number, std::uint32_t least) {
     if (o.find(key) == nullptr && base != nullptr) {
       out.derived.push_back(group + "." + key);
@@ -50,7 +50,9 @@ struct Reading {
     }
     number = 0;
     o.required(key, number);
-    if (number < least) o.fail({ErrorKind::parse, "class." + group + "." + key, "0", "at least 1"});
+    if (number < least)
+      o.fail(
+          {ErrorKind::parse, "class." + group + "." + key, std::to_string(number), fmt::format("at least {}", least)});
   }
 };
 
@@ -108,9 +110,7 @@ void scale_derived_bandwidth(Reading& reading) {
   ClassNumbers& n = reading.out.numbers;
   const auto scale = [&](std::string_view name, std::uint32_t& number) {
     if (std::ranges::find(reading.out.derived, name) == reading.out.derived.end()) return;
-    const std::uint64_t share =
-        std::uint64_t{number} * n.measured_multiprocessors / reading.base->numbers.measured_multiprocessors;
-    number = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(share, 1, ~std::uint32_t{0}));
+    number = bandwidth_share(number, n.measured_multiprocessors, reading.base->numbers.measured_multiprocessors);
   };
   scale("gemm_gpu.dram_bytes", n.gemm.dram_bytes);
   scale("gemm_gpu.split_bytes", n.gemm.split_bytes);
@@ -259,7 +259,7 @@ std::string numbers_id(const DeviceClass& device_class) {
   return hash128(w.text());
 }
 
-Result<DeviceClass> read_device_class(std::string_view text, const DeviceClass* base) {
+Result<DeviceClass> read_device_class(std::string_view text, Lacking lacking) {
   auto value = parse_json(text, "class");
   if (!value) return std::unexpected(std::move(value.error()));
   JsonObject o(*value, "class");
@@ -271,7 +271,7 @@ Result<DeviceClass> read_device_class(std::string_view text, const DeviceClass* 
   if (out.name.empty()) o.fail({ErrorKind::parse, "class.name", "empty", "a name"});
   read_devices(o, out.devices);
   read_provenance(o, out.provenance);
-  if (base != nullptr) base = &base_class(out.devices.api, out.devices.cpu);
+  const DeviceClass* const base = lacking == Lacking::derived ? &base_class(out.devices.api, out.devices.cpu) : nullptr;
   if (base != nullptr) {
     out.numbers = base->numbers;
     out.rows = base->rows;
@@ -298,7 +298,8 @@ const std::vector<DeviceClass>& builtin_classes() {
   // A test reads each file; one that cannot be read ends the program here.
   static const std::vector<DeviceClass> classes = [] {
     std::vector<DeviceClass> all;
-    for (const std::string_view text : builtin_class_texts()) all.push_back(read_device_class(text, nullptr).value());
+    for (const std::string_view text : builtin_class_texts())
+      all.push_back(read_device_class(text, Lacking::refused).value());
     return all;
   }();
   return classes;
@@ -314,33 +315,67 @@ const DeviceClass& base_class(Api api, bool cpu) {
   return *builtin_class(cpu ? "cpu" : api == Api::cuda ? "nvidia-hopper-cuda" : "nvidia-hopper");
 }
 
+std::uint32_t bandwidth_share(std::uint32_t whole, std::uint64_t multiprocessors, std::uint32_t measured) noexcept {
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(whole * multiprocessors / measured, 1, ~std::uint32_t{0}));
+}
+
+namespace {
+
+enum class Differs : std::uint8_t { nothing, api, kind, vendor, cuda_architecture, subgroup_size, device_id, name };
+
+// The first of what a class states of its devices that the profile does not have.
+Differs first_difference(const ClassDevices& d, const DeviceProfile& p) noexcept {
+  if (d.api != p.api) return Differs::api;
+  if (d.cpu != (p.kind == DeviceKind::cpu)) return Differs::kind;
+  if (!d.vendor.empty() && d.vendor != p.vendor) return Differs::vendor;
+  if (d.cuda_architecture && d.cuda_architecture != p.cuda_architecture) return Differs::cuda_architecture;
+  if (d.subgroup_size && d.subgroup_size != p.subgroup_size) return Differs::subgroup_size;
+  const bool numbered = d.first_device_id.has_value();
+  if (numbered && p.device_id != 0) {
+    const std::uint32_t last = d.last_device_id.value_or(*d.first_device_id);
+    return p.device_id >= *d.first_device_id && p.device_id <= last ? Differs::nothing : Differs::device_id;
+  }
+  const bool named = std::ranges::find(d.names, p.name) != d.names.end();
+  return named || (d.names.empty() && !numbered) ? Differs::nothing : Differs::name;
+}
+
+}  // namespace
+
+bool is_of(const ClassDevices& devices, const DeviceProfile& profile) noexcept {
+  return first_difference(devices, profile) == Differs::nothing;
+}
+
 std::string other_device(const ClassDevices& d, const DeviceProfile& p) {
   const auto shown = [](const std::optional<std::uint32_t>& number) {
     return number ? std::to_string(*number) : std::string("unknown");
   };
-  if (d.api != p.api) return fmt::format("api {}", p.api == Api::cuda ? "cuda" : "vulkan");
-  if (d.cpu != (p.kind == DeviceKind::cpu)) return fmt::format("kind {}", d.cpu ? "gpu" : "cpu");
-  if (!d.vendor.empty() && d.vendor != p.vendor) return fmt::format("vendor {}", p.vendor);
-  if (d.cuda_architecture && d.cuda_architecture != p.cuda_architecture)
-    return fmt::format("cuda_architecture {}", shown(p.cuda_architecture));
-  if (d.subgroup_size && d.subgroup_size != p.subgroup_size)
-    return fmt::format("subgroup_size {}", shown(p.subgroup_size));
-  const bool named = std::ranges::find(d.names, p.name) != d.names.end();
-  const bool numbered = d.first_device_id.has_value();
-  if (numbered && p.device_id != 0) {
-    const std::uint32_t last = d.last_device_id.value_or(*d.first_device_id);
-    const bool inside = p.device_id >= *d.first_device_id && p.device_id <= last;
-    return inside ? "" : fmt::format("device_id {}", p.device_id);
+  switch (first_difference(d, p)) {
+    case Differs::nothing:
+      break;
+    case Differs::api:
+      return fmt::format("api {}", p.api == Api::cuda ? "cuda" : "vulkan");
+    case Differs::kind:
+      return fmt::format("kind {}", d.cpu ? "gpu" : "cpu");
+    case Differs::vendor:
+      return fmt::format("vendor {}", p.vendor);
+    case Differs::cuda_architecture:
+      return fmt::format("cuda_architecture {}", shown(p.cuda_architecture));
+    case Differs::subgroup_size:
+      return fmt::format("subgroup_size {}", shown(p.subgroup_size));
+    case Differs::device_id:
+      return fmt::format("device_id {}", p.device_id);
+    case Differs::name:
+      return fmt::format("name {}", p.name);
   }
-  return named || (d.names.empty() && !numbered) ? "" : fmt::format("name {}", p.name);
+  return {};
 }
 
 const DeviceClass* measured_class_of(const DeviceProfile& profile) {
   // The most special first: a class that states a subgroup size stands before one that states none.
   const DeviceClass* best = nullptr;
   for (const DeviceClass& c : builtin_classes())
-    if (other_device(c.devices, profile).empty() &&
-        (best == nullptr || (c.devices.subgroup_size && !best->devices.subgroup_size)))
+    if (is_of(c.devices, profile) && (best == nullptr || (c.devices.subgroup_size && !best->devices.subgroup_size)))
       best = &c;
   return best;
 }
@@ -348,7 +383,7 @@ const DeviceClass* measured_class_of(const DeviceProfile& profile) {
 }  // namespace detail
 
 Result<DeviceClassPtr> device_class_from_json(std::string_view text) {
-  auto read = detail::read_device_class(text, &detail::base_class(Api::vulkan, false));
+  auto read = detail::read_device_class(text, detail::Lacking::derived);
   if (!read) return std::unexpected(std::move(read.error()));
   return std::make_shared<const DeviceClass>(std::move(*read));
 }

@@ -56,10 +56,12 @@ class DeviceClass {
 
 namespace detail {
 
-// A class from the JSON of its file. Numbers that it lacks are those of `base`, which is of the same API and kind;
-// none: nothing may be lacking. Errors: parse, with the name of a field that is missing, unknown, out of its range, or
-// of another kind of device.
-Result<DeviceClass> read_device_class(std::string_view text, const DeviceClass* base);
+// What a class's file may lack: nothing, or numbers, which are then those of the base_class() of its API and kind.
+enum class Lacking : std::uint8_t { refused, derived };
+
+// A class from the JSON of its file. Errors: parse, with the name of a field that is missing, unknown, out of its
+// range, or of another kind of device.
+Result<DeviceClass> read_device_class(std::string_view text, Lacking lacking);
 
 // The text of each class that is built in.
 const std::vector<std::string_view>& builtin_class_texts();
@@ -71,7 +73,12 @@ const DeviceClass& base_class(Api api, bool cpu);
 // The built-in class that was measured on devices like this one; null where there is none.
 const DeviceClass* measured_class_of(const DeviceProfile& profile);
 
-// Why a class is of other devices; empty: it is of this one.
+// A device's share of a bandwidth that was measured on one with so many multiprocessors.
+std::uint32_t bandwidth_share(std::uint32_t whole, std::uint64_t multiprocessors, std::uint32_t measured) noexcept;
+
+// Whether a class is of devices like this one. Planning asks it of each built-in class: it allocates nothing.
+bool is_of(const ClassDevices& devices, const DeviceProfile& profile) noexcept;
+// What the profile has in place of what is_of() misses first; empty where it misses nothing.
 std::string other_device(const ClassDevices& devices, const DeviceProfile& profile);
 
 }  // namespace detail

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 namespace sectile::detail {
 
 namespace {
@@ -21,8 +19,8 @@ CostModel derived(const DeviceProfile& profile) {
   const DeviceClass& base = base_class(profile.api, false);
   CostModel model{base.numbers, &base.rows, kUnmeasured, base.id, {}, 0, base.measured};
   const auto scaled = [&](std::uint32_t whole) {
-    const std::uint64_t all = std::uint64_t{whole} * profile.multiprocessors.value_or(model.multiprocessors);
-    return std::max(1u, static_cast<std::uint32_t>(all / model.measured_multiprocessors));
+    return bandwidth_share(whole, profile.multiprocessors.value_or(model.multiprocessors),
+                           model.measured_multiprocessors);
   };
   model.gemm.dram_bytes = scaled(model.gemm.dram_bytes);
   model.gemm.split_bytes = scaled(model.gemm.split_bytes);
@@ -38,8 +36,9 @@ CostModel cost_model_of(const DeviceProfile& profile) noexcept {
 }
 
 std::string cost_model_id(const DeviceProfile& profile) {
-  const CostModel model = cost_model_of(profile);
-  return fmt::format("{} {}", model.name, model.id);
+  const DeviceClass* const c = device_class_of(profile);
+  if (c == nullptr) return fmt::format("{} {}", kUnmeasured, base_class(profile.api, false).id);
+  return fmt::format("{} {}", c->name, c->id);
 }
 
 std::string describe(const CostModel& model) {

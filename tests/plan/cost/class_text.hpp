@@ -40,7 +40,7 @@ inline std::string class_refusal(const nlohmann::json& value) {
 
 // The same for a file that is built in, where nothing may be lacking.
 inline std::string builtin_refusal(const nlohmann::json& value) {
-  const auto read = detail::read_device_class(value.dump(), nullptr);
+  const auto read = detail::read_device_class(value.dump(), detail::Lacking::refused);
   return read ? "" : read.error().message();
 }
 
