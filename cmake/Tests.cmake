@@ -368,7 +368,7 @@ if(SECTILE_BUILD_TESTS AND TARGET sectile_command AND NOT SECTILE_SANITIZE)
   if(SECTILE_ICD_lavapipe)
     # Measures for two seconds an operation, fits, and plans with the class that it wrote.
     add_test(NAME calibrate_smoke COMMAND ${CMAKE_COMMAND} -E env sh -c
-      "\"$1\" calibrate --device llvmpipe --minutes 0.02 --candidates 4 -o calibrated.json && \"$1\" plan 'permute f32 512x256 axes=1,0' --device llvmpipe --device-class calibrated.json --explain | grep 'measured on llvmpipe'"
+      "rm -f calibrated.raw.jsonl; \"$1\" calibrate --device llvmpipe --minutes 0.02 --candidates 4 -o calibrated.json && \"$1\" calibrate --from calibrated.raw.jsonl --device-class calibrated.json -o again.json && \"$1\" plan 'permute f32 512x256 axes=1,0' --device llvmpipe --device-class again.json --explain | grep 'measured on llvmpipe'"
       sh $<TARGET_FILE:sectile_command>)
     set_tests_properties(calibrate_smoke PROPERTIES ENVIRONMENT "${quick}"
       WORKING_DIRECTORY ${PROJECT_BINARY_DIR}/modules_run)

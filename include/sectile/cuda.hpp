@@ -122,6 +122,11 @@ class Device {
   // PrepareOptions::any_profile is not set); missing; compile; device.
   Result<Executable> prepare(const Plan& plan, const PrepareOptions& options = {});
 
+  // The same for many, compiled in parallel on `threads` threads (0: one for each processor). The first error, in the
+  // order of the plans.
+  Result<std::vector<Executable>> prepare(std::span<const Plan> plans, unsigned threads = 0,
+                                          const PrepareOptions& options = {});
+
   CompileCounts compile_counts() const noexcept;
   std::string warning() const;  // why a file of the folder was not read or not written, or empty
 

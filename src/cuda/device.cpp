@@ -7,6 +7,7 @@
 
 #include "backend/made_once.hpp"
 #include "backend/operands.hpp"
+#include "backend/prepare_all.hpp"
 
 #include <sectile/planner.hpp>
 
@@ -212,6 +213,11 @@ Result<Executable> Device::prepare(const Plan& plan, const PrepareOptions& optio
   Executable out;
   out.impl_ = std::move(ready);
   return out;
+}
+
+Result<std::vector<Executable>> Device::prepare(std::span<const Plan> plans, unsigned threads,
+                                                const PrepareOptions& options) {
+  return backend::prepare_all<Executable>(plans, threads, [&](const Plan& plan) { return prepare(plan, options); });
 }
 
 }  // namespace sectile::cuda

@@ -5,14 +5,11 @@
 #include "executable.hpp"
 
 #include "backend/operands.hpp"
+#include "backend/prepare_all.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
 #include <cstring>
-#include <exception>
-#include <system_error>
-#include <thread>
 
 namespace sectile::vulkan {
 namespace {
@@ -190,42 +187,7 @@ Result<Executable> Device::prepare(const Plan& plan, const PrepareOptions& optio
 
 Result<std::vector<Executable>> Device::prepare(std::span<const Plan> plans, unsigned threads,
                                                 const PrepareOptions& options) {
-  std::vector<Result<Executable>> results(plans.size(), Executable());
-  std::atomic<std::size_t> next{0};
-  std::atomic<bool> failed{false};
-  std::vector<std::exception_ptr> thrown(plans.size());
-  const auto work = [&] {
-    // Plans are taken in order, so that all before the first failure have been tried when it is reported.
-    for (std::size_t i = next++; i < plans.size() && !failed; i = next++) {
-      try {
-        results[i] = prepare(plans[i], options);
-        if (!results[i]) failed = true;
-      } catch (...) {  // out of memory; rethrown in the caller's thread
-        thrown[i] = std::current_exception();
-        failed = true;
-      }
-    }
-  };
-  if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
-  {
-    std::vector<std::jthread> helpers;
-    for (std::size_t i = 1; i < std::min<std::size_t>(threads, plans.size()); ++i) {
-      try {
-        helpers.emplace_back(work);
-      } catch (const std::system_error&) {
-        break;  // no more threads: the running ones do all the work
-      }
-    }
-    work();
-  }
-  std::vector<Executable> out;
-  out.reserve(plans.size());
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    if (thrown[i]) std::rethrow_exception(thrown[i]);
-    if (!results[i]) return std::unexpected(results[i].error());
-    out.push_back(std::move(*results[i]));
-  }
-  return out;
+  return backend::prepare_all<Executable>(plans, threads, [&](const Plan& plan) { return prepare(plan, options); });
 }
 
 }  // namespace sectile::vulkan

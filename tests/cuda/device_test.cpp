@@ -334,6 +334,31 @@ TEST_CASE("many threads that want one kernel compile it once") {
   quiet(driver);
 }
 
+TEST_CASE("many plans are prepared in parallel, in order, and the first error is the one reported") {
+  if (nvrtc_or_skip("many plans are prepared in parallel") == nullptr) return;
+  const FakeDriver driver;
+  auto device = adopt();
+  std::vector<Plan> plans;
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    plans.push_back(add_plan(1024, i % 3));
+    plans.back().id = "plan " + std::to_string(i);
+  }
+  for (const unsigned threads : {1u, 4u, 0u}) {
+    const auto made = must(device.prepare(plans, threads));
+    REQUIRE(made.size() == plans.size());
+    for (std::size_t i = 0; i < plans.size(); ++i) CHECK(made[i].plan_id() == plans[i].id);
+  }
+  CHECK(device.compile_counts().compiled == 3);
+  CHECK(must(device.prepare(std::span<const Plan>())).empty());
+  plans[4].steps[0].kernel.stem = "no_such";
+  plans[6].steps[0].kernel.stem = "nor_this";
+  const auto failed = device.prepare(plans, 4);
+  REQUIRE_FALSE(failed.has_value());
+  CHECK(failed.error().kind == ErrorKind::missing);
+  CHECK(failed.error().value.starts_with("no_such"));
+  quiet(driver);
+}
+
 TEST_CASE("a second Device compiles nothing") {
   if (nvrtc_or_skip("a second Device compiles nothing") == nullptr) return;
   const FakeDriver driver;

@@ -4,6 +4,7 @@
 #include "bench/sweep.hpp"
 #include "cli/command.hpp"
 #include "cli/files.hpp"
+#include "cli/target.hpp"
 #include "cli/text.hpp"
 #include "fit.hpp"
 #include "measure.hpp"
@@ -76,7 +77,7 @@ Result<RawCalibration> measured(const CalibrateOptions& options) {
   const std::string path = raw_path(options.output);
   for (const std::string& place : {options.output, path})
     if (auto good = check_place(place); !good) return std::unexpected(good.error());
-  const auto machine = Machine::open(options.device);
+  const auto machine = Machine::open(options.device, {.device_class = options.device_class});
   if (!machine) return std::unexpected(machine.error());
   auto there = open_raw(path, raw_header(**machine, options.measure.seed));
   if (!there) return std::unexpected(there.error());
@@ -92,14 +93,25 @@ Result<RawCalibration> measured(const CalibrateOptions& options) {
   }
   for (const std::string& note : *notes) fmt::print(stderr, "sectile: note: {}\n", note);
   fmt::print(stderr, "sectile: the measurements are in {}\n", path);
+  there->raw.header.profile.device_class = (*machine)->profile().device_class;
   return std::move(there->raw);
+}
+
+// Measurements that are there, of a device with the class to start from.
+Result<RawCalibration> read_measured(const CalibrateOptions& options) {
+  auto raw = read_raw_file(options.from);
+  if (!raw) return raw;
+  auto profile = with_device_class(std::move(raw->header.profile), options.device_class);
+  if (!profile) return std::unexpected(profile.error());
+  raw->header.profile = std::move(*profile);
+  return raw;
 }
 
 int run(const CalibrateOptions& options) {
   const bool json = options.json;
   if (options.output.empty() && options.from.empty())
     return report(Error{ErrorKind::missing, "calibrate", "no --output", "-o FILE, the class to write", ""}, json);
-  const auto raw = options.from.empty() ? measured(options) : read_raw_file(options.from);
+  const auto raw = options.from.empty() ? measured(options) : read_measured(options);
   if (!raw) return report(raw.error(), json);
   const int code = fit_and_write(*raw, options);
   for (const std::string& warning : raw_warnings(*raw)) fmt::print(stderr, "sectile: warning: {}\n", warning);
@@ -127,6 +139,8 @@ Command add_calibrate(CLI::App& parent) {
   app->add_option("-o,--output", options->output,
                   "The class to write; the measurements lie beside it as NAME.raw.jsonl");
   app->add_option("--from", options->from, "Fit measurements that are there, without the device")->excludes(device);
+  app->add_option("--device-class", options->device_class,
+                  "A class of devices (JSON) to start from, in place of what is built in");
   app->add_option("--seed", measure.seed, "The seed of the problems that are fitted; those to check have the next one")
       ->capture_default_str();
   app->add_option("--candidates", measure.most, "Candidates of a problem, at most; of one to check 2.5 times as many")

@@ -65,6 +65,14 @@ class CudaMachine final : public Machine {
     if (!executable) return std::unexpected(executable.error());
     return std::make_shared<const CudaProgram>(std::move(*executable));
   }
+  Result<std::vector<ProgramPtr>> prepare_all(std::span<const Plan> plans) override {
+    auto executables = runtime_.device().prepare(plans, 0, how_);
+    if (!executables) return std::unexpected(executables.error());
+    std::vector<ProgramPtr> programs;
+    for (auto& executable : *executables)
+      programs.push_back(std::make_shared<const CudaProgram>(std::move(executable)));
+    return programs;
+  }
   std::size_t kernel_count() const override { return counts().kernels; }
   KernelCounts kernel_counts() const override { return {counts().kernels, counts().from_folder, true}; }
 

@@ -105,7 +105,7 @@ class Machine {
   virtual Result<bool> test_for(const Plan&) { return false; }
 
   virtual Result<ProgramPtr> prepare(const Plan& plan) = 0;
-  // Many at once, in parallel where the API's library does so.
+  // Many at once; on devices in parallel.
   virtual Result<std::vector<ProgramPtr>> prepare_all(std::span<const Plan> plans);
   virtual std::size_t kernel_count() const = 0;
   virtual KernelCounts kernel_counts() const = 0;
