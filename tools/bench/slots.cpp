@@ -78,13 +78,18 @@ Result<void> Slots::restore_result() {
 std::string Slots::verify(bool with_first) {
   std::vector<std::byte> got(static_cast<std::size_t>(specs_[result_].bytes));
   if (auto down = machine_.download(*memory_[result_], 0, got); !down) return down.error().message();
+  // A definition may take seconds for what candidates of an exact operation repeat byte for byte.
+  if (!with_first && !right_.empty() && right_ == got) return {};
   BenchData before;
   for (std::size_t i = 0; i < specs_.size(); ++i) before[specs_[i].name] = host_[i];
   const auto wrong = [](const std::string& what) {
     return what.empty() ? what : std::string(kWrongResult) + ": " + what;
   };
   if (auto what = operation_.verify(problem_, before, got); !what.empty()) return wrong(what);
-  if (!with_first) return {};
+  if (!with_first) {
+    right_ = std::move(got);
+    return {};
+  }
   if (!first_.empty()) return wrong(operation_.compare(problem_, first_, got));
   first_ = std::move(got);
   return {};

@@ -47,6 +47,7 @@ class Slots {
   std::vector<std::uint64_t> pitch_;
   std::vector<std::vector<std::byte>> host_;  // what slot 0 holds before a run; empty of what is only written
   std::vector<std::byte> first_;
+  std::vector<std::byte> right_;  // a result of slot 0 that the operation's definition agrees with
   std::uint64_t count_ = 0, turn_ = 0;
 };
 

@@ -143,8 +143,7 @@ Command add_calibrate(CLI::App& parent) {
                   "A class of devices (JSON) to start from, in place of what is built in");
   app->add_option("--seed", measure.seed, "The seed of the problems that are fitted; those to check have the next one")
       ->capture_default_str();
-  app->add_option("--candidates", measure.most, "Candidates of a problem, at most; of one to check 2.5 times as many")
-      ->capture_default_str()
+  app->add_option("--candidates", measure.most, "Candidates of a problem, at most; of one to check 2.5 times as many (default: 32, on CPUs 16)")
       ->check(CLI::Range(1, 1000));
   app->add_option("--min-mb", measure.min_mb,
                   "Permutes: 10^6 bytes of the larger operand, at least (default: 32, on CPUs 0.125)")

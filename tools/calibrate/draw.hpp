@@ -39,7 +39,7 @@ using RowCounts = std::map<std::string, std::size_t, std::less<>>;  // how often
 
 // Picoseconds that one run of all candidates of a problem may take together, by their estimates. Each runs some ten
 // times, and what does not fit is measured in smaller problems.
-inline constexpr std::int64_t kLongestRound = 1'500'000'000'000;
+inline constexpr std::int64_t kLongestRound = 200'000'000'000;
 
 // Indices of the candidates to measure, at most `most`: the planner's choice first; the cheapest by estimate, until
 // they are half of them; then others at random, those whose row was measured least often first. Refused ones are never

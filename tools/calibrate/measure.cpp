@@ -29,6 +29,8 @@ constexpr double kCycleGpu = 512, kCycleCpu = 32;  // 10^6 bytes that one round 
 // So that a CPU measures some problems in seconds. A kind of problems of which none is so small has the sweep's bound.
 constexpr double kMinMbCpu = 0.125, kMaxGflopCpu = 0.125;
 constexpr std::uint64_t kEmptyCopy = 16, kLeastCopy = 1 << 12, kMostCopyGpu = 1 << 28, kMostCopyCpu = 1 << 24;
+// Candidates of a problem. On a GPU a problem's data and the warm-up take longer than most of its candidates.
+constexpr std::size_t kMostGpu = 32, kMostCpu = 16;
 constexpr std::size_t kMostKernels = 4096;  // more are dropped where no program uses them
 constexpr std::size_t kMostSkipped = 500;   // problems in a row that are not measured
 // A problem whose choice is estimated to run longer is not measured: some 100 runs of a problem would take minutes.
@@ -261,7 +263,8 @@ Result<std::optional<RawProblem>> Measuring::measure_problem(const std::string& 
                  .index = deal.index,
                  .copy_ps = {},
                  .candidates = {}};
-  const std::size_t most = deal.part == RawPart::fit ? options_.most : options_.most * 5 / 2;
+  const std::size_t own = options_.most != 0 ? options_.most : cpu_ ? kMostCpu : kMostGpu;
+  const std::size_t most = deal.part == RawPart::fit ? own : own * 5 / 2;
   for (const std::size_t i : draw_candidates(plan->candidates, most, counts_[operation], options_.seed, out.problem)) {
     const Candidate& one = plan->candidates[i];
     out.candidates.push_back({.name = one.name,
