@@ -6,14 +6,18 @@
 #include "cli/files.hpp"
 #include "cli/target.hpp"
 #include "cli/text.hpp"
+#include "emit/emit.hpp"
 #include "fit.hpp"
 #include "measure.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <memory>
+#include <span>
 #include <system_error>
 #include <utility>
 
@@ -99,18 +103,30 @@ Result<RawCalibration> measured(const CalibrateOptions& options) {
 
 // Measurements that are there, of a device with the class to start from.
 Result<RawCalibration> read_measured(const CalibrateOptions& options) {
-  auto raw = read_raw_file(options.from);
+  auto raw = read_raw_file(options.from.front());
   if (!raw) return raw;
+  for (const std::string& file : std::span(options.from).subspan(1)) {
+    auto more = read_raw_file(file);
+    if (!more) return more;
+    more->header.seed = raw->header.seed;
+    if (auto same = check_same_run(file, more->header, raw->header); !same) return std::unexpected(same.error());
+    std::ranges::move(more->problems, std::back_inserter(raw->problems));
+  }
   auto profile = with_device_class(std::move(raw->header.profile), options.device_class);
   if (!profile) return std::unexpected(profile.error());
   raw->header.profile = std::move(*profile);
   return raw;
 }
 
-int run(const CalibrateOptions& options) {
+int run(CalibrateOptions& options) {
   const bool json = options.json;
   if (options.output.empty() && options.from.empty())
     return report(Error{ErrorKind::missing, "calibrate", "no --output", "-o FILE, the class to write", ""}, json);
+  if (!options.problems.empty()) {
+    auto problems = read_problems(options.problems);
+    if (!problems) return report(problems.error(), json);
+    options.measure.problems = std::move(*problems);
+  }
   const auto raw = options.from.empty() ? measured(options) : read_measured(options);
   if (!raw) return report(raw.error(), json);
   const int code = fit_and_write(*raw, options);
@@ -138,12 +154,18 @@ Command add_calibrate(CLI::App& parent) {
       ->check(number_in(0.02, 10000));
   app->add_option("-o,--output", options->output,
                   "The class to write; the measurements lie beside it as NAME.raw.jsonl");
-  app->add_option("--from", options->from, "Fit measurements that are there, without the device")->excludes(device);
+  app->add_option("--from", options->from,
+                  "Fit measurements that are there, without the device; may be given several times")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->excludes(device);
+  app->add_option("--problems", options->problems, "File of problems to measure before those that are drawn");
   app->add_option("--device-class", options->device_class,
                   "A class of devices (JSON) to start from, in place of what is built in");
   app->add_option("--seed", measure.seed, "The seed of the problems that are fitted; those to check have the next one")
       ->capture_default_str();
-  app->add_option("--candidates", measure.most, "Candidates of a problem, at most; of one to check 2.5 times as many (default: 32, on CPUs 16)")
+  app->add_option("--candidates", measure.most,
+                  "Candidates of a problem, at most; of one to check 2.5 times as many (default: 32, on CPUs 16)")
       ->check(CLI::Range(1, 1000));
   app->add_option("--min-mb", measure.min_mb,
                   "Permutes: 10^6 bytes of the larger operand, at least (default: 32, on CPUs 0.125)")

@@ -8,8 +8,10 @@
 namespace sectile::tools {
 
 struct CalibrateOptions {
-  std::string device, output, from;
-  std::string device_class;  // --device-class: a file; the fit starts from it
+  std::string device, output;
+  std::vector<std::string> from;  // files
+  std::string problems;           // a file
+  std::string device_class;       // --device-class: a file; the fit starts from it
   MeasureOptions measure;
   bool json = false;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <set>
 
 namespace sectile::tools {
 
@@ -37,8 +38,18 @@ std::vector<std::size_t> draw_candidates(std::span<const Candidate> candidates, 
     const auto found = measured.find(row_name(candidates[i].name));
     return found == measured.end() ? 0 : found->second;
   });
-  for (const std::size_t i : random)
-    if (drawn.size() < most && fits(i)) take(i);
+  std::set<std::string_view> kernels;
+  const auto kernel = [&](std::size_t i) {
+    const std::string_view name = candidates[i].name;
+    return name.substr(0, name.find(' '));
+  };
+  for (const std::size_t i : drawn) kernels.insert(kernel(i));
+  for (const bool new_kernel : {true, false})
+    for (const std::size_t i : random) {
+      const bool taken = std::ranges::find(drawn, i) != drawn.end();
+      if (taken || drawn.size() >= most || !fits(i) || (new_kernel && !kernels.insert(kernel(i)).second)) continue;
+      take(i);
+    }
   return drawn;
 }
 

@@ -19,6 +19,7 @@ struct MeasureOptions {
   double minutes = 10;                  // for each operation, with those that were spent on what is there
   std::uint64_t seed = kFitSeed;        // of the problems that are fitted
   std::size_t most = 0;                 // candidates of a problem; of one to check 2.5 times as many; 0: 32, on CPUs 16
+  std::vector<Problem> problems;        // measured before those that are drawn, and fitted
   double min_mb = 0, max_gflop = 0;     // as --sweep takes them; 0: its own, on CPU devices smaller
 };
 

@@ -14,6 +14,7 @@ namespace sectile::tools {
 namespace {
 
 constexpr std::size_t kFolds = 5;
+constexpr double kTogether = 20;  // a problem's common error counts for a part of this
 constexpr std::array kShrinkages = {0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0};
 
 // A column of the regression: a table's constant, one of its slopes, or a row's offset.
@@ -31,8 +32,10 @@ struct Entry {
   double value = 0;
 };
 
-// The samples as sparse rows of the regression, centred by problem: only differences between a problem's candidates
-// count.
+// The samples as sparse rows of the regression, centred by problem: choices rest on the differences between a problem's
+// candidates. What is common to them counts for a part of this. Without that, kernels which are mostly measured beside
+// others of their own table would have any level: those for depthwise convolutions had a quarter of their time, and the
+// planner chose one where others were 21 times faster.
 class Design {
  public:
   Design(const Samples& samples, const detail::CostModel& model, const std::function<bool(detail::CostTable)>& free)
@@ -40,9 +43,10 @@ class Design {
     for (const Sample& sample : samples.all) {
       const std::int64_t cost = std::max<std::int64_t>(sample.candidate.cost(model), 1);
       features_.push_back(sample.candidate.features(cost));
-      left_.push_back(static_cast<double>(sample.log_time - estimate_now(sample, model)) / 1024);
+      left_.push_back(static_cast<double>(sample.log_time - estimate_now(sample, model) - log_scale(sample)) / 1024);
     }
     add_columns();
+    common_.resize(samples.problems.size());
     for (std::size_t p = 0; p < samples.problems.size(); ++p) centre(p);
   }
 
@@ -57,6 +61,11 @@ class Design {
     for (std::size_t p = 0; p < samples_.problems.size(); ++p) {
       if (!taken(p)) continue;
       const SampledProblem& problem = samples_.problems[p];
+      const Common& common = common_[p];
+      for (const Entry& x : common.entries) {
+        b[x.column] += common.weight * x.value * common.left;
+        for (const Entry& y : common.entries) a[x.column * n + y.column] += common.weight * x.value * y.value;
+      }
       for (std::size_t i = problem.first; i < problem.first + problem.count; ++i) {
         const double weight = static_cast<double>(samples_.all[i].weight) / 1000;
         for (const Entry& x : centred_[i]) {
@@ -138,7 +147,12 @@ class Design {
       left += weight * left_[i];
       for (const Entry& x : plain_[i]) mean[x.column] += weight * x.value;
     }
-    for (auto& [column, sum] : mean) sum /= weights;
+    for (auto& [column, sum] : mean) {
+      sum /= weights;
+      common_[p].entries.push_back({column, sum});
+    }
+    common_[p].left = left / weights;
+    common_[p].weight = weights / kTogether;
     for (std::size_t i = problem.first; i < problem.first + problem.count; ++i) {
       left_centred_[i] = left_[i] - left / weights;
       std::map<std::size_t, double> own;
@@ -155,6 +169,11 @@ class Design {
   std::vector<Column> columns_;
   std::map<detail::CostTable, std::size_t> constants_;
   std::vector<std::vector<Entry>> plain_, centred_;
+  struct Common {  // a problem's means
+    std::vector<Entry> entries;
+    double left = 0, weight = 0;
+  };
+  std::vector<Common> common_;
 };
 
 std::int32_t rounded(double value) {

@@ -61,6 +61,19 @@ TEST_CASE("a calibration leaves out candidates with which a problem would take t
   CHECK(draw_candidates(candidates, 100, {}, 1, "a problem") == std::vector<std::size_t>{20});
 }
 
+TEST_CASE("a calibration measures one of each kernel where there is room") {
+  auto candidates = calibration_candidates();
+  for (const std::size_t i : {30u, 31u, 32u}) candidates[i].name = "other r" + std::to_string(i);
+  candidates[35].name = "third r35";
+  RowCounts measured;
+  for (const std::size_t i : {30u, 31u, 32u, 35u}) measured[candidates[i].name] = 9;
+  measured[candidates[31].name] = 8;
+  const auto drawn = draw_candidates(candidates, 6, measured, 1, "a problem");
+  REQUIRE(drawn.size() == 6);
+  CHECK(std::vector(drawn.begin() + 3, drawn.begin() + 5) == std::vector<std::size_t>{31, 35});
+  CHECK(std::set(drawn.begin(), drawn.end()).size() == 6);
+}
+
 TEST_CASE("rows that were measured least often come first, so that every row is measured") {
   const auto candidates = calibration_candidates();
   RowCounts measured;

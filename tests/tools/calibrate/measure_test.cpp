@@ -82,7 +82,7 @@ struct BrokenRun {
   std::string error;
 };
 
-BrokenRun calibrate_broken(int lost_at) {
+BrokenRun calibrate_broken(int lost_at, std::vector<Problem> listed = {}) {
   const Folder folder;
   const std::string path = folder.path("c.raw.jsonl");
   BrokenDevice device(lost_at);
@@ -91,7 +91,7 @@ BrokenRun calibrate_broken(int lost_at) {
   out.raw.base = RawBase{};  // is measured first, and fails here
   auto writer = RawWriter::create(path, out.raw.header);
   REQUIRE(writer.has_value());
-  const MeasureOptions options{.operations = {"permute"}, .minutes = 1e-6, .most = 4};
+  const MeasureOptions options{.operations = {"permute"}, .minutes = 1e-6, .most = 4, .problems = std::move(listed)};
   const auto done = measure(device, options, out.raw, *writer, [](const MeasureProgress&) {});
   if (!done) out.error = done.error().message();
   auto read = read_raw(read_file(path));
@@ -114,6 +114,16 @@ TEST_CASE("a calibration names kernels whose results are wrong, and times none o
     CHECK(c.ps == 0);
   }
   CHECK(wrong_candidates(ran.read).size() == 4);
+}
+
+TEST_CASE("a calibration measures the problems of a list first, those of its operation") {
+  const auto one = [](const char* text) { return parse_problem(text).value(); };
+  const BrokenRun ran = calibrate_broken(
+      0, {one("matmul f32 nn 8x8x8"), one("permute f32 40x30 axes=1,0"), one("permute f32 9x7 axes=1,0")});
+  REQUIRE(ran.read.problems.size() == 1);  // the minutes are over after one
+  CHECK(ran.read.problems[0].problem == "permute f32 40x30 axes=1,0");
+  CHECK(ran.read.problems[0].group == "listed");
+  CHECK(ran.read.problems[0].part == RawPart::fit);
 }
 
 TEST_CASE("a calibration of a device that is lost ends, and keeps what it has") {
