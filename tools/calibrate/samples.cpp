@@ -22,7 +22,7 @@ std::uint32_t number_after(std::string_view text, std::string_view word) {
 // The square of its rate beside the fastest's: what is four times slower says little about choices.
 std::int64_t weight_of(std::int64_t best, std::int64_t ps) {
   const std::int64_t part = std::max<std::int64_t>(1, best * 1000 / ps);
-  return std::max<std::int64_t>(part * part / 1000, 20);
+  return std::max<std::int64_t>(part * part / 1000, 60);
 }
 
 }  // namespace

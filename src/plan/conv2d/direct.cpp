@@ -24,6 +24,30 @@ std::uint64_t elements(const Conv2dContext& c) {
   return static_cast<std::uint64_t>(c.problem.n * channels * c.out.height * c.out.width);
 }
 
+// What an invocation does for its element. The lanes' elements are neighbours in memory: of one pixel in NHWC, of one
+// channel in NCHW.
+DirectWork work_of(const Conv2dContext& c) {
+  const auto& p = c.problem;
+  const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
+  const std::uint64_t terms = number(p.c / p.groups * p.r * p.s), lanes = Walk(c.profile).lanes();
+  const bool channels_last = block_of(p.y_layout) != 0 || p.y_layout == ImageLayout::nhwc;
+  // Thousandths of the cache lines, of 128 bytes each, that elements `apart` bytes apart lie in.
+  const auto lines = [&](std::uint64_t apart) {
+    return std::clamp<std::uint64_t>(lanes * apart * 1000 / 128, 1000, lanes * 1000);
+  };
+  const std::uint64_t x_bytes = size_bytes(p.x_type), w_bytes = size_bytes(p.w_type);
+  const bool depthwise = p.groups == p.k;
+  const std::uint64_t x_apart = channels_last ? (depthwise ? x_bytes : 0) : number(p.stride_w) * x_bytes;
+  const std::uint64_t w_apart = !channels_last ? 0 : p.w_layout == FilterLayout::rsck ? w_bytes : terms * w_bytes;
+  return {.multiply_adds = terms,
+          .loads = terms,
+          .weights = terms,
+          .stores = 1,
+          .rows = number(p.r),
+          .x_lines = lines(x_apart),
+          .y_lines = lines(w_apart)};
+}
+
 DirectConfig config_of(const Conv2dContext& c, std::uint32_t row) {
   DirectConfig d = direct_config(c, "conv2d_direct");
   d.workgroup = kTable[row].workgroup;
@@ -37,6 +61,7 @@ DirectConfig config_of(const Conv2dContext& c, std::uint32_t row) {
   d.add(CONV2D_DIRECT_SPEC_OFFSET64, offset64 ? 1 : 0);
   d.table = CostTable::conv2d_direct;
   d.row = row;
+  d.work = work_of(c);
   return d;
 }
 

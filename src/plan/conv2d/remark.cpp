@@ -9,8 +9,10 @@ namespace sectile::detail {
 
 std::string Operation<Conv2dProblem>::unit_refusal(const Conv2dProblem& problem, const Plan& plan,
                                                    const DeviceProfile& profile) {
-  // Depthwise kernels have no product that a unit could multiply.
-  if (problem.type == DType::f32 || !has_step(plan, {"matmul_simt", "matmul_direct", "conv2d_simt", "conv2d_direct"}))
+  // A depthwise convolution has no product that a unit could multiply.
+  const bool depthwise = problem.groups > 1 && problem.groups == problem.c;
+  if (problem.type == DType::f32 || depthwise ||
+      !has_step(plan, {"matmul_simt", "matmul_direct", "conv2d_simt", "conv2d_direct"}))
     return {};
   if (const auto matmul = as_pointwise(problem)) return gemm_unit_refusal(matmul->gemm, profile);
   std::vector<PlanOperand> all = plan.operands;

@@ -84,7 +84,8 @@ AccessCount count_group(const PermuteContext& c, std::uint32_t row, std::uint64_
 }
 
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  return last_resort_if(c.small() && row != (c.cpu() ? 1u : 0u));
+  // A contiguous copy is permute_copy's, which computes no index.
+  return last_resort_if(c.nest.contiguous_copy() || (c.small() && row != (c.cpu() ? 1u : 0u)));
 }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {

@@ -402,6 +402,7 @@ TEST_CASE("a convolution without the matrix unit says why") {
         "the matrix unit is not known, and not used");
   CHECK(remark("conv2d f32 nhwc 1x64x56x56 k=64 r=3x3 p=1", target("intel-xe-lpg")).empty());
   CHECK(remark("conv2d f16 nhwc 1x64x56x56 k=64 r=3x3 p=1 g=64", target("intel-xe-lpg")).empty());  // depthwise
+  CHECK(remark("conv2d f16 nhwc 1x64x56x56 k=128 r=3x3 p=1 g=64", target("intel-xe-lpg")).empty());
   DeviceProfile hopper = target("nvidia-hopper");
   for (MatrixShape& shape : hopper.matrix_shapes) shape.k = 1024;
   CHECK(remark(kText, hopper)
