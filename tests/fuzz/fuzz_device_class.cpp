@@ -13,16 +13,15 @@
 
 namespace {
 
-using sectile::detail::kDivides;
-
 void check(bool right) {
   if (!right) std::abort();
 }
 
 void check_numbers(const sectile::DeviceClass& c) {
   sectile::detail::for_each_group(c.numbers, c.devices.cpu, [](const char*, auto&& each) {
-    each(
-        [](const char*, const std::uint32_t& number, std::uint32_t least) { check(number != 0 || least != kDivides); });
+    each([](const char*, const std::uint32_t& number, const sectile::detail::NumberRule& rule) {
+      check(number != 0 || rule.least == 0);
+    });
   });
   for (std::size_t t = 0; t < sectile::detail::kCostTables; ++t)
     for (const auto& row : c.rows.rows[t])

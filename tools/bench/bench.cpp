@@ -32,7 +32,8 @@ BenchReport run_rows(Machine& machine, const BenchOptions& options, const Rivals
                      utc_now(),
                      command_line(),
                      0,
-                     to_json(machine.profile())};
+                     to_json(machine.profile()),
+                     device_class_text(machine)};
   Progress bar("bench", rows.size());
   Steady steady(machine, options.warmup);
   RowBench bench(machine, options, steady);

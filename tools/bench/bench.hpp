@@ -168,6 +168,7 @@ struct BenchReport {
   std::string date = {}, command = {};  // UTC, ISO 8601; as typed
   double bytes_per_second = 0;          // the reference copy's, at its best in this call; 0: it did not run
   std::string profile = {};             // the device's, as JSON
+  std::string device_class = {};        // device_class_text()
 };
 
 // The chosen candidate of a plan that was made with `explain`; of one that lists none, its kernels.

@@ -222,11 +222,17 @@ void add_profile(nlohmann::json& report, const std::string& profile) {
 nlohmann::json to_json(const BenchReport& report) {
   nlohmann::json rows = nlohmann::json::array();
   for (const RowResult& result : report.rows) rows.push_back(row_json(result));
-  nlohmann::json json = {{"device", report.device},       {"driver", report.driver},
-                         {"preset", report.preset},       {"planner", report.planner},
-                         {"min_time_s", report.min_time}, {"warmup_s", report.warmup},
-                         {"cycle_mb", report.cycle_mb},   {"date", report.date},
-                         {"command", report.command},     {"rows", rows}};
+  nlohmann::json json = {{"device", report.device},
+                         {"driver", report.driver},
+                         {"preset", report.preset},
+                         {"planner", report.planner},
+                         {"min_time_s", report.min_time},
+                         {"warmup_s", report.warmup},
+                         {"cycle_mb", report.cycle_mb},
+                         {"date", report.date},
+                         {"command", report.command},
+                         {"device_class", report.device_class},
+                         {"rows", rows}};
   add_profile(json, report.profile);
   return json;
 }

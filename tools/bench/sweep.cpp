@@ -89,7 +89,8 @@ SweepReport sweep_report(const SweepOptions& sweep, const BenchReport& report, s
                   .seed = sweep.seed,
                   .bytes_per_second = report.bytes_per_second,
                   .rows = {},
-                  .profile = report.profile};
+                  .profile = report.profile,
+                  .device_class = report.device_class};
   for (std::size_t i = 0; i < report.rows.size(); ++i) out.rows.push_back(sweep_row(cases[i], report.rows[i]));
   return out;
 }

@@ -52,7 +52,8 @@ struct SweepReport {
   std::uint64_t seed = 0;
   double bytes_per_second = 0;  // the copy's, at its best in this call
   std::vector<SweepRow> rows;
-  std::string profile = {};  // the device's, as JSON
+  std::string profile = {};       // the device's, as JSON
+  std::string device_class = {};  // device_class_text()
 };
 
 // What a row is held against, and how: > 1 is faster than it.

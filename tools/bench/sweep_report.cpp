@@ -283,11 +283,17 @@ nlohmann::json to_json(const SweepReport& report) {
     if (!group.neighbours.empty()) object["times_neighbour"] = summary_json(summary_of(group.neighbours));
     if (!group.regrets.empty()) object["regret"] = summary_json(summary_of(group.regrets));
   }
-  nlohmann::json json = {{"sweep", report.operation}, {"seed", report.seed},
-                         {"device", report.device},   {"driver", report.driver},
-                         {"planner", report.planner}, {"date", report.date},
-                         {"command", report.command}, {"bytes_per_second", report.bytes_per_second},
-                         {"classes", groups},         {"rows", rows}};
+  nlohmann::json json = {{"sweep", report.operation},
+                         {"seed", report.seed},
+                         {"device", report.device},
+                         {"driver", report.driver},
+                         {"planner", report.planner},
+                         {"date", report.date},
+                         {"command", report.command},
+                         {"device_class", report.device_class},
+                         {"bytes_per_second", report.bytes_per_second},
+                         {"classes", groups},
+                         {"rows", rows}};
   add_profile(json, report.profile);
   return json;
 }
@@ -307,6 +313,7 @@ Result<SweepReport> sweep_from_json(std::string_view text) {
     report.planner = json.value("planner", "");
     report.date = json.value("date", "");
     report.command = json.value("command", "");
+    report.device_class = json.value("device_class", "");
     if (json.contains("profile")) report.profile = json["profile"].dump();
     FileNumbers numbers(json, "sweep");
     numbers.rate("bytes_per_second", report.bytes_per_second);
@@ -332,6 +339,7 @@ Result<SweepReport> merge_sweeps(std::vector<SweepReport> reports) {
     const std::pair<const std::string*, const std::string*> same[] = {{&merged.operation, &other.operation},
                                                                       {&merged.device, &other.device},
                                                                       {&merged.driver, &other.driver},
+                                                                      {&merged.device_class, &other.device_class},
                                                                       {&merged.planner, &other.planner}};
     for (const auto& [mine, theirs] : same)
       if (*mine != *theirs) return fail(ErrorKind::invalid_problem, "--merge", *theirs, *mine);

@@ -50,7 +50,7 @@ Result<Measurements> open_raw(const std::string& path, RawHeader header) {
   if (!std::filesystem::exists(path, code)) {
     auto writer = RawWriter::create(path, header);
     if (!writer) return std::unexpected(writer.error());
-    return Measurements{{.header = std::move(header), .base = {}, .problems = {}}, std::move(*writer)};
+    return Measurements{{.header = std::move(header), .base = {}, .problems = {}, .begun = {}}, std::move(*writer)};
   }
   auto raw = read_raw_file(path);
   if (!raw) return std::unexpected(raw.error());

@@ -35,70 +35,9 @@ bool of_operation(CostTable table, std::string_view operation) {
   return table >= CostTable::conv2d_coopmat;
 }
 
-// The numbers of the groups that an operation's measurements are fitted for. Others are limits of a device that the
-// planner builds kernels by, units that rates are parts of, or fitted with another operation.
-const std::set<std::string, std::less<>>& numbers_of(std::string_view operation) {
-  static const std::set<std::string, std::less<>> permute = {"permute_gpu.byte",
-                                                             "permute_gpu.instruction",
-                                                             "permute_gpu.bank_pass",
-                                                             "permute_gpu.overlap_divisor",
-                                                             "permute_gpu.resident",
-                                                             "permute_gpu.band_permille",
-                                                             "permute_gpu.tile_permille",
-                                                             "permute_gpu.run_store_permille",
-                                                             "permute_gpu.run_word_permille",
-                                                             "permute_gpu.split_lines_permille",
-                                                             "permute_gpu.short_step_permille",
-                                                             "permute_gpu.two_short_permille",
-                                                             "permute_cpu.request_direct",
-                                                             "permute_cpu.request_staged",
-                                                             "permute_cpu.request_words",
-                                                             "permute_cpu.request_rows",
-                                                             "permute_cpu.request_box",
-                                                             "permute_cpu.request_box_bytes",
-                                                             "permute_cpu.request_bytes",
-                                                             "permute_cpu.load",
-                                                             "permute_cpu.store",
-                                                             "permute_cpu.instruction",
-                                                             "permute_cpu.wide_workgroup_permille",
-                                                             "permute_cpu.other_shape_permille",
-                                                             "permute_cpu.run_block_permille"};
-  static const std::set<std::string, std::less<>> matmul = {"gemm_gpu.clock_picoseconds",
-                                                            "gemm_gpu.latency",
-                                                            "gemm_gpu.latency_pipelined",
-                                                            "gemm_gpu.latency_l2_prefetch",
-                                                            "gemm_gpu.barriers",
-                                                            "gemm_gpu.workgroup_start",
-                                                            "gemm_gpu.second_step",
-                                                            "gemm_gpu.cache_bytes",
-                                                            "gemm_gpu.stored_elements",
-                                                            "gemm_gpu.dot_rate",
-                                                            "gemm_gpu.dram_bytes",
-                                                            "gemm_gpu.split_bytes",
-                                                            "gemm_gpu.bank_pass_divisor",
-                                                            "gemm_gpu.exposed_staging_permille",
-                                                            "gemm_gpu.tail_permille",
-                                                            "gemm_gpu.across_k",
-                                                            "gemm_gpu.across_k_pipelined",
-                                                            "gemm_gpu.across_k_32",
-                                                            "gemm_gpu.int8_32",
-                                                            "gemm_gpu.ragged",
-                                                            "gemm_gpu.short_accesses",
-                                                            "gemm_cpu.ps_per_kfma",
-                                                            "gemm_cpu.second_step"};
-  static const std::set<std::string, std::less<>> conv2d = {
-      "gemm_gpu.gathered_latency",       "gemm_gpu.gathered_issue",
-      "gemm_gpu.permute_step",           "gemm_gpu.moved",
-      "gemm_gpu.narrow_gather_permille", "conv2d_gpu.issue_multiply",
-      "conv2d_gpu.issue_column",         "conv2d_gpu.issue_weight",
-      "conv2d_gpu.issue_store",          "conv2d_gpu.lines_column",
-      "conv2d_gpu.lines_column_line",    "conv2d_gpu.lines_weight",
-      "conv2d_gpu.lines_store",          "conv2d_gpu.latency_row",
-      "conv2d_gpu.latency_multiply",     "conv2d_gpu.hidden_permille",
-      "conv2d_gpu.memory_permille",      "conv2d_gpu.transform_permille",
-      "conv2d_cpu.lanes_turn",           "conv2d_cpu.lanes_input",
-      "conv2d_cpu.depthwise_load",       "conv2d_cpu.transform_byte"};
-  return operation == "permute" ? permute : operation == "matmul" ? matmul : conv2d;
+detail::FittedTo fitted_to(std::string_view operation) {
+  using enum detail::FittedTo;
+  return operation == "permute" ? permutes : operation == "matmul" ? matmuls : convolutions;
 }
 
 std::vector<FittedNumber> fitted_numbers(detail::ClassNumbers& all, detail::ClassRows& all_rows, bool cpu,
@@ -108,11 +47,13 @@ std::vector<FittedNumber> fitted_numbers(detail::ClassNumbers& all, detail::Clas
     if (of_operation(static_cast<CostTable>(t), operation)) tables.push_back(static_cast<CostTable>(t));
   std::vector<FittedNumber> numbers;
   detail::for_each_group(all, cpu, [&](const char* group, auto&& each) {
-    each([&](const char* key, std::uint32_t& number, std::uint32_t least) {
-      std::string name = fmt::format("{}.{}", group, key);
-      if (numbers_of(operation).contains(name))
-        numbers.push_back(
-            {.name = std::move(name), .value = &number, .least = least, .most = 1u << 28, .tables = tables});
+    each([&](const char* key, std::uint32_t& number, const detail::NumberRule& rule) {
+      if (rule.fitted == fitted_to(operation))
+        numbers.push_back({.name = fmt::format("{}.{}", group, key),
+                           .value = &number,
+                           .least = rule.least,
+                           .most = 1u << 28,
+                           .tables = tables});
     });
   });
   for (const CostTable table : tables) {
@@ -132,17 +73,15 @@ std::vector<FittedNumber> fitted_numbers(detail::ClassNumbers& all, detail::Clas
 // What no measurement is fitted to, such as limits of a device, is derived.
 void derive_others(DeviceClass& c) {
   const DeviceClass& base = detail::base_class(c.devices.api, c.devices.cpu);
-  std::map<std::string, std::uint32_t> known;
-  detail::for_each_group(base.numbers, c.devices.cpu, [&](const char* group, auto&& each) {
-    each([&](const char* key, const std::uint32_t& number, std::uint32_t) {
-      known[fmt::format("{}.{}", group, key)] = number;
-    });
+  std::vector<std::uint32_t> known;  // in the order of for_each_group()
+  detail::for_each_group(base.numbers, c.devices.cpu, [&](const char*, auto&& each) {
+    each([&](const char*, const std::uint32_t& number, const detail::NumberRule&) { known.push_back(number); });
   });
-  detail::for_each_group(c.numbers, c.devices.cpu, [&](const char* group, auto&& each) {
-    each([&](const char* key, std::uint32_t& number, std::uint32_t) {
-      const std::string name = fmt::format("{}.{}", group, key);
-      const auto fitted = [&](std::string_view operation) { return numbers_of(operation).contains(name); };
-      if (!fitted("permute") && !fitted("matmul") && !fitted("conv2d")) number = known.at(name);
+  std::size_t next = 0;
+  detail::for_each_group(c.numbers, c.devices.cpu, [&](const char*, auto&& each) {
+    each([&](const char*, std::uint32_t& number, const detail::NumberRule& rule) {
+      if (rule.fitted == detail::FittedTo::nothing) number = known[next];
+      ++next;
     });
   });
 }
@@ -331,7 +270,8 @@ std::string name_for(const DeviceProfile& profile) {
 }
 
 // The class is of devices like the one that was measured.
-void set_identity(DeviceClass& c, const RawHeader& header, std::size_t measurements) {
+void set_identity(DeviceClass& c, const RawCalibration& raw, std::size_t measurements) {
+  const RawHeader& header = raw.header;
   const DeviceProfile& p = header.profile;
   c.name = name_for(p);
   c.devices = {};
@@ -350,7 +290,16 @@ void set_identity(DeviceClass& c, const RawHeader& header, std::size_t measureme
                   .dates = header.date.substr(0, 10),
                   .command = header.command,
                   .planner = std::string(planner_version()),
-                  .measurements = static_cast<std::uint32_t>(measurements)};
+                  .measurements = static_cast<std::uint32_t>(measurements),
+                  .copies = {},
+                  .empty_dispatch = {},
+                  .second_step = {}};
+  if (raw.base) {
+    const auto number = [](std::int64_t ps) { return static_cast<std::uint64_t>(ps); };
+    for (const RawCopy& copy : raw.base->copies) c.provenance.copies.push_back({copy.bytes, number(copy.ps)});
+    c.provenance.empty_dispatch = number(raw.base->empty_ps);
+    if (raw.base->second_step_ps) c.provenance.second_step = number(*raw.base->second_step_ps);
+  }
   c.notes.clear();
   c.derived.clear();
   if (p.multiprocessors) c.numbers.measured_multiprocessors = *p.multiprocessors;
@@ -378,7 +327,7 @@ int fit_and_write(const RawCalibration& raw, const CalibrateOptions& options) {
       print_report(*fitted);
   }
   if (options.json) fmt::print("{}\n", reports.dump(1));
-  set_identity(c, raw.header, measurements);
+  set_identity(c, raw, measurements);
   if (!options.output.empty()) {
     if (const auto written = write_atomically(options.output, to_json(c)); !written)
       return report(written.error(), options.json);

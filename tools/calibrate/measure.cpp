@@ -41,6 +41,7 @@ constexpr std::size_t kMostSkipped = 500;   // problems in a row that are not me
 // A problem whose choice is estimated to run longer is not measured: some 100 runs of a problem would take minutes.
 constexpr double kLongProblem = 0.25;
 constexpr const char* kListed = "listed";  // the class of a problem of MeasureOptions::problems
+constexpr unsigned kMostEnds = 2;          // runs that ended while a problem was measured; then it is left out
 constexpr double kAgainSeconds = 5;  // a problem that took longer is not measured again where the reference drifted
 
 BenchOptions bench_options(bool cpu) {
@@ -105,7 +106,8 @@ class Measuring {
   std::set<std::string> verified_;           // by key(), in this run
   // Cases of one operation modulo its kinds: those of which none is within the bounds, or within kMaxGflopCpu.
   std::set<std::uint64_t> outside_, large_;
-  std::size_t long_problems_ = 0;  // of one operation, that were left out
+  std::size_t long_problems_ = 0;   // of one operation, that were left out
+  std::vector<std::string> ended_;  // the same, for runs that ended
   bool lost_ = false;
   std::vector<std::string> notes_;
 };
@@ -284,6 +286,12 @@ Result<std::optional<RawProblem>> Measuring::measure_problem(const std::string& 
                               .error = {}});
   }
   if (out.candidates.empty()) return std::nullopt;
+  if (const auto ends = raw_.begun.find(out.problem); ends != raw_.begun.end() && ends->second >= kMostEnds) {
+    ended_.push_back(out.problem);
+    return std::nullopt;
+  }
+  // A driver may end the process: the next run reads where.
+  if (auto begun = writer_.begin(out.problem); !begun) return std::unexpected(begun.error());
   lost_ = !attempt(c.problem, out);
   if (!lost_ && out.unsteady && now_seconds() - started < kAgainSeconds) lost_ = !attempt(c.problem, out);
   if (machine_.kernel_count() > kMostKernels) machine_.trim();
@@ -298,6 +306,7 @@ Result<void> Measuring::measure_operation(const std::string& name) {
   outside_.clear();
   large_.clear();
   long_problems_ = 0;
+  ended_.clear();
   MeasureProgress done{.operation = name};
   std::set<Place> there;
   std::set<std::string> listed;
@@ -363,9 +372,12 @@ Result<void> Measuring::measure_operation(const std::string& name) {
   if (long_problems_ > 0)
     notes_.push_back(fmt::format("{}: {} problems were left out: a run is estimated to take over {} s", name,
                                  long_problems_, kLongProblem));
-  if (skipped > long_problems_)
+  if (!ended_.empty())
+    notes_.push_back(fmt::format("{}: {} problems were left out: {} runs ended while each was measured; the first: {}",
+                                 name, ended_.size(), kMostEnds, ended_.front()));
+  if (const std::size_t others = long_problems_ + ended_.size(); skipped > others)
     notes_.push_back(
-        fmt::format("{}: {} problems were left out: there is no plan for the device", name, skipped - long_problems_));
+        fmt::format("{}: {} problems were left out: there is no plan for the device", name, skipped - others));
   return {};
 }
 

@@ -213,7 +213,20 @@ Result<void> read_line(RawCalibration& raw, std::string_view text, std::size_t n
     if (raw.base) return fail(ErrorKind::parse, line + ".base", "a second one", "one in a file");
     return keep(read_base(*json, line), [&](RawBase base) { raw.base = std::move(base); });
   }
-  return keep(read_problem(*json, line), [&](RawProblem problem) { raw.problems.push_back(std::move(problem)); });
+  if (json->is_object() && json->contains("begins")) {
+    std::string problem;
+    JsonObject object(*json, line);
+    object.required("begins", problem);
+    if (auto done = object.finish(); !done) return done;
+    if (const auto parsed = parse_problem(problem); !parsed)
+      return fail(ErrorKind::parse, line + ".begins", parsed.error().message());
+    ++raw.begun[problem];
+    return {};
+  }
+  return keep(read_problem(*json, line), [&](RawProblem problem) {
+    raw.begun.erase(problem.problem);
+    raw.problems.push_back(std::move(problem));
+  });
 }
 
 Error io_error(const std::string& path, std::string why) {
@@ -289,6 +302,8 @@ std::string print_line(const RawBase& base) {
   if (base.second_step_ps) inner["second_step_ns"] = nanoseconds(*base.second_step_ps);
   return line_of({{"base", std::move(inner)}});
 }
+
+std::string print_begin(const std::string& problem) { return line_of({{"begins", problem}}); }
 
 std::string print_line(const RawProblem& problem) {
   Json candidates = Json::array();

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -70,7 +71,8 @@ struct RawCalibration {
   RawHeader header;
   std::optional<RawBase> base;
   std::vector<RawProblem> problems;
-  std::size_t kept_bytes = 0;  // of the text, without a last line that was cut off
+  std::map<std::string, unsigned> begun;  // problems at which runs ended, and how many
+  std::size_t kept_bytes = 0;             // of the text, without a last line that was cut off
 };
 
 // A candidate's row in its kernel's table: its name without the words for layouts that a convolution stores first.
@@ -89,6 +91,7 @@ Result<void> check_same_run(const std::string& path, const RawHeader& there, con
 std::string print_line(const RawHeader& header);  // JSON and a newline
 std::string print_line(const RawBase& base);
 std::string print_line(const RawProblem& problem);
+std::string print_begin(const std::string& problem);  // what precedes a problem's line
 
 // Appends lines, each written and flushed at once. Errors: io.
 class RawWriter {
@@ -99,6 +102,7 @@ class RawWriter {
 
   Result<void> add(const RawBase& base) { return add(print_line(base)); }
   Result<void> add(const RawProblem& problem) { return add(print_line(problem)); }
+  Result<void> begin(const std::string& problem) { return add(print_begin(problem)); }
 
  private:
   struct Close {

@@ -129,7 +129,8 @@ class ValidationWatch {
   std::size_t seen_ = 0;
 };
 
-// Opens the device, with the validation layer where it is there; `note` says where it is not.
+// Opens the device, with the validation layer where it is there; `note` says where it is not, and what a class warns
+// of.
 Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, const std::string& device,
                                                 std::string& note);
 

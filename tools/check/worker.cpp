@@ -393,12 +393,19 @@ Result<std::unique_ptr<Machine>> open_for_check(const CheckOptions& options, con
   wanted.validation = !options.no_validation;
   wanted.device_class = options.device_class;
   wanted.any_profile = true;  // cases are planned for devices without some features, too
+  std::vector<std::string> class_warnings;
+  wanted.class_warnings = &class_warnings;
+  const auto add = [&note](const std::string& text) { note += (note.empty() ? "" : "; ") + text; };
   auto machine = Machine::open(device, wanted);
-  if (machine || options.no_validation || machine.error().kind != ErrorKind::missing) return machine;
+  if (machine || options.no_validation || machine.error().kind != ErrorKind::missing) {
+    std::ranges::for_each(class_warnings, add);
+    return machine;
+  }
   // The layer may be what is missing; where it is the device, this fails the same way.
   wanted.validation = false;
   auto plain = Machine::open(device, wanted);
-  if (plain) note = "without the validation layer: " + machine.error().message();
+  if (plain) add("without the validation layer: " + machine.error().message());
+  std::ranges::for_each(class_warnings, add);
   return plain;
 }
 

@@ -6,6 +6,7 @@
 #include "machine/vulkan.hpp"
 
 #include "device/quirks.hpp"
+#include "plan/cost/device_class.hpp"
 
 #include <sectile/cuda_runtime.hpp>
 #include <sectile/device_class.hpp>
@@ -15,6 +16,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -146,8 +149,18 @@ Result<void> record(const DevicesOptions& options, const DeviceProfile& profile,
 
 std::string class_line(const DeviceProfile& profile) {
   const DeviceClass* const device_class = device_class_of(profile);
-  return device_class == nullptr ? "none: nothing was measured on such devices (sectile calibrate)"
-                                 : print(*device_class);
+  if (device_class == nullptr) return "none: nothing was measured on such devices (sectile calibrate)";
+  std::string line = print(*device_class);
+  const detail::ClassProvenance& measured = device_class->provenance;
+  if (!measured.copies.empty()) {
+    const auto& [bytes, picoseconds] = measured.copies.back();
+    line +=
+        fmt::format("; a copy of {} MB at {:.0f} GB/s", bytes / 1'000'000,
+                    2e3 * static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(picoseconds, 1)));
+  }
+  if (measured.empty_dispatch)
+    line += fmt::format(", an empty dispatch {:.2f} us", static_cast<double>(*measured.empty_dispatch) * 1e-6);
+  return line;
 }
 
 int run(const DevicesOptions& options) {

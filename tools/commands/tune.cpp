@@ -123,6 +123,7 @@ nlohmann::json to_json(const Machine& machine, const TuneOptions& options, const
   return {{"device", machine.name()},
           {"driver", machine.driver()},
           {"planner", std::string(planner_version())},
+          {"device_class", device_class_text(machine)},
           {"profile_hash", profile_hash_of(machine.profile())},
           {"store", options.store},
           {"rows", std::move(list)}};

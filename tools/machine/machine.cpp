@@ -11,6 +11,11 @@ namespace sectile::tools {
 
 bool is_cuda(std::string_view selector) noexcept { return selector.starts_with("cuda:"); }
 
+std::string device_class_text(const Machine& machine) {
+  const DeviceClass* const device_class = device_class_of(machine.profile());
+  return device_class == nullptr ? "" : class_name(*device_class) + " " + class_id(*device_class);
+}
+
 Result<MemoryPtr> Machine::import_pages(void*, std::uint64_t) {
   return fail(ErrorKind::unsupported, "the host's own pages as device memory", name());
 }

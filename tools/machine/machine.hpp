@@ -67,6 +67,7 @@ struct MachineOptions {
   std::string cache = {};         // a file (Vulkan) or folder (CUDA) for compiled kernels; empty: none
   bool any_profile = false;       // plans for a changed profile are prepared too
   std::string device_class = {};  // --device-class: a file; empty: what is built in
+  std::vector<std::string>* class_warnings = nullptr;  // where the class's warnings go; null: to standard error
 };
 
 // Kernels made since the machine was opened, and how many of them came from the cache.
@@ -130,6 +131,9 @@ class Machine {
 
   virtual std::vector<std::string> validation_messages() const { return {}; }
 };
+
+// The class that plans for the machine use, and its ID; empty where there is none.
+std::string device_class_text(const Machine& machine);
 
 // Where `selector` is "cuda:N".
 bool is_cuda(std::string_view selector) noexcept;

@@ -87,6 +87,9 @@ void read_provenance(JsonObject& o, ClassProvenance& out) {
     inside.required("command", out.command);
     inside.optional("planner", out.planner);
     inside.optional("measurements", out.measurements);
+    inside.optional("copies", out.copies);
+    inside.optional("empty_dispatch", out.empty_dispatch);
+    inside.optional("second_step", out.second_step);
   });
 }
 
@@ -94,13 +97,14 @@ void read_groups(JsonObject& o, Reading& reading) {
   DeviceClass& out = reading.out;
   for_each_group(out.numbers, out.devices.cpu, [&](const char* group, auto&& each) {
     const bool there = read_object(o, group, reading.base == nullptr, [&](JsonObject& inside, const std::string&) {
-      each([&](const char* key, std::uint32_t& number, std::uint32_t least) {
-        reading.number(inside, group, key, number, least);
+      each([&](const char* key, std::uint32_t& number, const NumberRule& rule) {
+        reading.number(inside, group, key, number, rule.least);
       });
     });
     if (there) return;
-    each(
-        [&](const char* key, std::uint32_t&, std::uint32_t) { out.derived.push_back(std::string(group) + "." + key); });
+    each([&](const char* key, std::uint32_t&, const NumberRule&) {
+      out.derived.push_back(std::string(group) + "." + key);
+    });
   });
 }
 
@@ -237,7 +241,7 @@ void write_numbers(JsonWriter& w, const DeviceClass& c) {
   for_each_group(c.numbers, c.devices.cpu, [&](const char* group, auto&& each) {
     w.key(group);
     w.begin('{');
-    each([&](const char* key, const std::uint32_t& number, std::uint32_t) { w.field(key, number); });
+    each([&](const char* key, const std::uint32_t& number, const NumberRule&) { w.field(key, number); });
     w.end('}');
   });
   write_rows(w, c.rows);
@@ -412,6 +416,9 @@ std::string to_json(const DeviceClass& c) {
   w.field("command", c.provenance.command);
   w.field("planner", c.provenance.planner);
   w.field("measurements", c.provenance.measurements);
+  if (!c.provenance.copies.empty()) w.field("copies", c.provenance.copies);
+  if (c.provenance.empty_dispatch) w.field("empty_dispatch", *c.provenance.empty_dispatch);
+  if (c.provenance.second_step) w.field("second_step", *c.provenance.second_step);
   w.end('}');
   detail::write_numbers(w, c);
   w.key("notes");

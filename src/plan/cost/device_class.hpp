@@ -8,6 +8,7 @@
 #include <sectile/error.hpp>
 #include <sectile/profile.hpp>
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -30,10 +31,15 @@ struct ClassDevices {
   bool operator==(const ClassDevices&) const = default;
 };
 
-// Where and when a class was measured.
+// A copy, and how long it took: pairs of bytes and picoseconds.
+using ClassCopy = std::array<std::uint64_t, 2>;
+
+// Where and when a class was measured, and what the device did with next to no work; the planner reads none of it.
 struct ClassProvenance {
   std::string device, driver, dates, command, planner;
   std::uint32_t measurements = 0;
+  std::vector<ClassCopy> copies;                             // with no data in a cache
+  std::optional<std::uint64_t> empty_dispatch, second_step;  // picoseconds; of a plan with a barrier before it
 
   // One line, such as "NVIDIA H200, driver 580.159.04, 2026-11-21 to 23".
   std::string text() const;

@@ -36,7 +36,7 @@ constexpr Row kTable[] = {
 constexpr std::int64_t kMaxRun = 8;
 // Record lengths are specialized, so each number of channels needs its own pipeline. Smaller problems are not worth
 // one.
-constexpr std::int64_t kLeastElements = 1 << 20;
+constexpr std::int64_t kLeastElements = 1 << 20, kLeastElementsCpu = 1 << 17;
 
 struct Interleave {
   int p = -1, a = -1, c = -1;  // long axis; innermost in the destination, in the source
@@ -197,7 +197,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 }
 
 Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
-  return last_resort_if(c.nest.elements() < kLeastElements);
+  return last_resort_if(c.nest.elements() < (c.cpu() ? kLeastElementsCpu : kLeastElements));
 }
 
 // From the table's measurements: if a lane's stores are more than 24 bytes apart, cache lines are written in parts;

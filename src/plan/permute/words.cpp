@@ -46,8 +46,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-// Only for devices that lack accesses of the element's size.
-// Elsewhere only for devices that lack accesses of the element's size.
+// What is small has it only on devices that lack accesses of the element's size.
 Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
   return last_resort_if(c.small() && c.profile.storage16.value_or(false) &&
                         (c.nest.element_bytes == 2 || c.profile.storage8.value_or(false)));

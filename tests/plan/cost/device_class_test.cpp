@@ -32,8 +32,8 @@ std::vector<Number> numbers_of(bool cpu) {
   std::vector<Number> all;
   const detail::ClassNumbers none;
   detail::for_each_group(none, cpu, [&](const char* group, auto&& each) {
-    each([&](const char* key, const std::uint32_t&, std::uint32_t least) {
-      all.push_back({group, key, least != detail::kAdded});
+    each([&](const char* key, const std::uint32_t&, const detail::NumberRule& rule) {
+      all.push_back({group, key, rule.least != 0});
     });
   });
   return all;
@@ -354,8 +354,15 @@ TEST_CASE("a class is written as it was read, and its id is a hash of its number
   json all = empty_class("nvidia-hopper");
   all["devices"] = {{"api", "cuda"},       {"kind", "gpu"},           {"vendor", "v"},       {"first_device_id", 3},
                     {"last_device_id", 5}, {"cuda_architecture", 90}, {"subgroup_size", 16}, {"names", {"a", "b"}}};
-  all["provenance"] = {{"device", "d"},  {"driver", "e"},  {"dates", "f"},
-                       {"command", "g"}, {"planner", "h"}, {"measurements", 12}};
+  all["provenance"] = {{"device", "d"},
+                       {"driver", "e"},
+                       {"dates", "f"},
+                       {"command", "g"},
+                       {"planner", "h"},
+                       {"measurements", 12},
+                       {"copies", {{4096, 1500}, {16384, 2000}}},
+                       {"empty_dispatch", 1200},
+                       {"second_step", 900}};
   all["notes"] = {{"gemm_gpu", "text \"quoted\""}};
   const json written = json::parse(to_json(*class_of(all)));
   for (const char* const part : {"devices", "provenance", "notes"}) CHECK(written[part] == all[part]);

@@ -61,7 +61,7 @@ DeviceClass scrambled_class(const DeviceProfile& profile) {
     number = std::max(1u, number * quarters / 4);
   };
   detail::for_each_permute_gpu(c.numbers.permute,
-                               [&](const char*, std::uint32_t& number, std::uint32_t) { scale(number); });
+                               [&](const char*, std::uint32_t& number, const detail::NumberRule&) { scale(number); });
   for (std::size_t t = 0; t <= static_cast<std::size_t>(detail::CostTable::permute_fused_block); ++t) {
     c.rows.corrections[t] = {};
     for (detail::RowNumbers& row : c.rows.rows[t]) row.offset = 0;
@@ -100,14 +100,15 @@ Fitted fit_permutes(const RawCalibration& raw, DeviceProfile profile) {
   Fitted out;
   out.before = mean_regret(*samples, model);
   std::vector<FittedNumber> numbers;
-  detail::for_each_permute_gpu(model.permute, [&](const char* name, std::uint32_t& number, std::uint32_t least) {
-    numbers.push_back({.name = name,
-                       .value = &number,
-                       .least = least,
-                       .tables = {detail::CostTable::permute_copy, detail::CostTable::permute_rows,
-                                  detail::CostTable::permute_tile, detail::CostTable::permute_block,
-                                  detail::CostTable::permute_box, detail::CostTable::permute_words}});
-  });
+  detail::for_each_permute_gpu(
+      model.permute, [&](const char* name, std::uint32_t& number, const detail::NumberRule& rule) {
+        numbers.push_back({.name = name,
+                           .value = &number,
+                           .least = rule.least,
+                           .tables = {detail::CostTable::permute_copy, detail::CostTable::permute_rows,
+                                      detail::CostTable::permute_tile, detail::CostTable::permute_block,
+                                      detail::CostTable::permute_box, detail::CostTable::permute_words}});
+      });
   const SearchResult found = search(*samples, model, numbers);
   CHECK(found.after < found.before);
   const RegressionResult regression = fit_corrections(*samples, model, c.rows, [](detail::CostTable) { return true; });
@@ -118,7 +119,51 @@ Fitted fit_permutes(const RawCalibration& raw, DeviceProfile profile) {
   return out;
 }
 
+// A candidate that is estimated at 2^20 picoseconds and takes 2^log_time / 1024.
+Sample estimated_sample(std::size_t problem, detail::CostTable table, std::int32_t log_time, std::int64_t weight) {
+  Sample sample;
+  sample.problem = problem;
+  sample.candidate.table = sample.candidate.row_table = table;
+  sample.candidate.cost = [](const detail::CostModel&) { return std::int64_t{1} << 20; };
+  sample.candidate.features = [](std::int64_t) { return detail::Features{}; };
+  sample.log_time = log_time;
+  sample.weight = weight;
+  return sample;
+}
+
 }  // namespace
+
+// As kernels for depthwise convolutions are: measured beside each other, and beside others only where they are slow.
+TEST_CASE("kernels that are measured beside others of their own table have estimates that are times") {
+  constexpr auto kOne = detail::CostTable::conv2d_depthwise, kOther = detail::CostTable::conv2d_simt;
+  constexpr std::int32_t kEstimate = 20 * 1024, kSlow = kEstimate + 2 * 1024;
+  Samples samples;
+  for (std::size_t p = 0; p < 41; ++p) {
+    const std::size_t first = samples.all.size();
+    if (p == 40) {
+      samples.all.push_back(estimated_sample(p, kOne, kSlow, 60));
+      samples.all.push_back(estimated_sample(p, kOther, kEstimate, 1000));
+    } else {
+      const bool slow = p % 2 == 0;
+      for (int i = 0; i < 4; ++i)
+        samples.all.push_back(estimated_sample(p, slow ? kOne : kOther, slow ? kSlow : kEstimate, 1000));
+    }
+    samples.problems.push_back({.operation = "conv2d",
+                                .group = {},
+                                .text = {},
+                                .part = RawPart::fit,
+                                .first = first,
+                                .count = samples.all.size() - first});
+  }
+  DeviceClass c = detail::base_class(Api::vulkan, false);
+  for (auto& correction : c.rows.corrections) correction = {};
+  for (auto& table : c.rows.rows)
+    for (detail::RowNumbers& row : table) row.offset = 0;
+  const detail::CostModel model{c.numbers, &c.rows, "none", {}, {}, 0};
+  const auto regression = fit_corrections(samples, model, c.rows, [](detail::CostTable) { return true; });
+  CHECK(regression.shrinkage > 0);
+  for (const Sample& sample : samples.all) CHECK(std::abs(estimate_now(sample, model) - sample.log_time) < 300);
+}
 
 TEST_CASE("a fit finds the choices of the class that the times come from, and the same numbers each time") {
   const DeviceProfile profile = builtin_target("nvidia-hopper").value();

@@ -79,21 +79,23 @@ class BrokenDevice final : public Machine {
 
 struct BrokenRun {
   RawCalibration raw, read;  // what was measured, and what the file has
-  std::string error;
+  std::string error, note;
 };
 
-BrokenRun calibrate_broken(int lost_at, std::vector<Problem> listed = {}) {
+BrokenRun calibrate_broken(int lost_at, std::vector<Problem> listed = {}, const std::string& ended = {}) {
   const Folder folder;
   const std::string path = folder.path("c.raw.jsonl");
   BrokenDevice device(lost_at);
   BrokenRun out;
   out.raw.header = raw_header(device, kFitSeed);
   out.raw.base = RawBase{};  // is measured first, and fails here
+  if (!ended.empty()) out.raw.begun[ended] = 2;
   auto writer = RawWriter::create(path, out.raw.header);
   REQUIRE(writer.has_value());
   const MeasureOptions options{.operations = {"permute"}, .minutes = 1e-6, .most = 4, .problems = std::move(listed)};
   const auto done = measure(device, options, out.raw, *writer, [](const MeasureProgress&) {});
   if (!done) out.error = done.error().message();
+  if (done && !done->empty()) out.note = done->front();
   auto read = read_raw(read_file(path));
   REQUIRE_MESSAGE(read.has_value(), read.error().message());
   out.read = std::move(*read);
@@ -124,6 +126,15 @@ TEST_CASE("a calibration measures the problems of a list first, those of its ope
   CHECK(ran.read.problems[0].problem == "permute f32 40x30 axes=1,0");
   CHECK(ran.read.problems[0].group == "listed");
   CHECK(ran.read.problems[0].part == RawPart::fit);
+}
+
+TEST_CASE("a calibration leaves a problem out at which two runs ended, and says which") {
+  const std::string deadly = "permute f32 40x30 axes=1,0", other = "permute f32 9x7 axes=1,0";
+  const BrokenRun ran = calibrate_broken(0, {parse_problem(deadly).value(), parse_problem(other).value()}, deadly);
+  REQUIRE(ran.read.problems.size() == 1);
+  CHECK(ran.read.problems[0].problem == other);
+  CHECK(ran.read.begun.empty());
+  CHECK(ran.note == "permute: 1 problems were left out: 2 runs ended while each was measured; the first: " + deadly);
 }
 
 TEST_CASE("a calibration of a device that is lost ends, and keeps what it has") {

@@ -145,6 +145,20 @@ TEST_CASE("a last line that was cut off is dropped, wherever it was cut") {
   }
 }
 
+TEST_CASE("a problem that began and has no line is one at which a run ended") {
+  const std::string own = calibration_problem().problem, other = "permute f32 9x7 axes=1,0";
+  const std::string header = print_line(calibration_header());
+  const auto begun = [&](const std::string& rest) { return read_raw(header + rest).value().begun; };
+  CHECK(begun(print_begin(own) + print_line(calibration_problem())).empty());
+  CHECK(begun(print_begin(own) + print_begin(own) + print_line(calibration_problem())).empty());
+  const auto twice = begun(print_begin(other) + print_begin(own) + print_begin(other));
+  CHECK(twice.size() == 2);
+  CHECK(twice.at(other) == 2);
+  CHECK(twice.at(own) == 1);
+  CHECK(read_raw(header + "{\"begins\":\"permute\"}\n").error().message().starts_with("parse: line 2.begins: "));
+  CHECK(read_raw(header + "{\"begins\":3}\n").error().message().starts_with("parse: line 2.begins: 3"));
+}
+
 TEST_CASE("measurements are added after what a killed run left") {
   const Folder folder;
   const std::string path = folder.path("c.raw.jsonl");
