@@ -43,8 +43,8 @@ inline constexpr std::int64_t kLongestRound = 200'000'000'000;
 
 // Indices of the candidates to measure, at most `most`: the planner's choice first; the cheapest by estimate, until
 // they are half of them; then others at random, one of each kernel that is not among them, and those whose row was
-// measured least often first. Refused ones are never
-// among them, nor those that do not fit into kLongestRound. The same for the same arguments.
+// measured least often first. Refused ones are never among them, nor those that do not fit into kLongestRound. The same
+// for the same arguments.
 std::vector<std::size_t> draw_candidates(std::span<const Candidate> candidates, std::size_t most,
                                          const RowCounts& measured, std::uint64_t seed, std::string_view problem);
 

@@ -87,6 +87,7 @@ class Measuring {
 
   void count(const RawProblem& problem);
   Result<std::optional<SweepCase>> draw(const BenchOperation& operation, const std::string& name, const Deal& deal);
+  void note_left_out(const BenchOperation& operation, const std::string& name, std::size_t skipped);
   Result<std::optional<RawProblem>> measure_problem(const std::string& operation, const SweepCase& c, const Deal& deal);
   bool attempt(const Problem& problem, RawProblem& out);
   void take(const RowResult& result, const std::vector<RawCandidate*>& of, RawProblem& out);
@@ -299,6 +300,22 @@ Result<std::optional<RawProblem>> Measuring::measure_problem(const std::string& 
   return out;
 }
 
+void Measuring::note_left_out(const BenchOperation& operation, const std::string& name, std::size_t skipped) {
+  const auto note = [&](std::string text) { notes_.push_back(name + ": " + std::move(text)); };
+  if (!outside_.empty())
+    note(
+        fmt::format("{} of {} kinds of problems, a kind being a class and a type, have none within --min-mb and "
+                    "--max-gflop",
+                    outside_.size(), operation.sweep_classes().size() * operation.sweep_types().size()));
+  if (long_problems_ > 0)
+    note(fmt::format("{} problems were left out: a run is estimated to take over {} s", long_problems_, kLongProblem));
+  if (!ended_.empty())
+    note(fmt::format("{} problems were left out: {} runs ended while each was measured; the first: {}", ended_.size(),
+                     kMostEnds, ended_.front()));
+  if (const std::size_t others = long_problems_ + ended_.size(); skipped > others)
+    note(fmt::format("{} problems were left out: there is no plan for the device", skipped - others));
+}
+
 Result<void> Measuring::measure_operation(const std::string& name) {
   const BenchOperation* const operation = bench_operation(name);
   if (operation == nullptr || operation->sweep_classes().empty())
@@ -364,20 +381,7 @@ Result<void> Measuring::measure_operation(const std::string& name) {
     }
     skipped_in_a_row = 0;
   }
-  if (!outside_.empty())
-    notes_.push_back(
-        fmt::format("{}: {} of {} kinds of problems, a kind being a class and a type, have none within "
-                    "--min-mb and --max-gflop",
-                    name, outside_.size(), operation->sweep_classes().size() * operation->sweep_types().size()));
-  if (long_problems_ > 0)
-    notes_.push_back(fmt::format("{}: {} problems were left out: a run is estimated to take over {} s", name,
-                                 long_problems_, kLongProblem));
-  if (!ended_.empty())
-    notes_.push_back(fmt::format("{}: {} problems were left out: {} runs ended while each was measured; the first: {}",
-                                 name, ended_.size(), kMostEnds, ended_.front()));
-  if (const std::size_t others = long_problems_ + ended_.size(); skipped > others)
-    notes_.push_back(
-        fmt::format("{}: {} problems were left out: there is no plan for the device", name, skipped - others));
+  note_left_out(*operation, name, skipped);
   return {};
 }
 

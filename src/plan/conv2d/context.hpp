@@ -60,8 +60,8 @@ struct Conv2dGemm {
 struct DirectWork {
   std::uint64_t multiply_adds = 0, loads = 0, weights = 0, stores = 0;
   std::uint64_t rows = 0;  // of the filter: each waits for its loads
-  std::uint64_t x_lines = 0,
-                y_lines = 0;  // thousandths of the lines of a load and a store; conv2d_direct's: of a weight
+  // Thousandths of the lines of a load and a store; conv2d_direct's second is of the weights.
+  std::uint64_t x_lines = 0, y_lines = 0;
   std::uint64_t wanted = 1, computed = 1;  // outputs, and those that are computed for them
 };
 
