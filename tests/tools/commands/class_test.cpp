@@ -80,8 +80,7 @@ TEST_CASE("each command that plans takes a class of devices, and refuses one of 
     CHECK_MESSAGE(ran.code == 0, ran.err);
     // check says it once for all of its workers, in its summary.
     const std::string warning = "device class mine: measured with driver another driver, this is ";
-    CHECK((command[0] == "check" ? ran.out.contains("(" + warning)
-                                 : ran.err.contains("sectile: warning: " + warning)));
+    CHECK((command[0] == "check" ? ran.out.contains("(" + warning) : ran.err.contains("sectile: warning: " + warning)));
     command.back() = hopper;
     const Ran refused = run_sectile(command);
     CHECK(refused.code != 0);
