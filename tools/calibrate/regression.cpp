@@ -14,7 +14,6 @@ namespace sectile::tools {
 namespace {
 
 constexpr std::size_t kFolds = 5;
-constexpr double kTogether = 20;  // a problem's common error counts for a part of this
 constexpr std::array kShrinkages = {0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0};
 
 // A column of the regression: a table's constant, one of its slopes, or a row's offset.
@@ -152,7 +151,7 @@ class Design {
       common_[p].entries.push_back({column, sum});
     }
     common_[p].left = left / weights;
-    common_[p].weight = weights / kTogether;
+    common_[p].weight = weights / static_cast<double>(kTogether);
     for (std::size_t i = problem.first; i < problem.first + problem.count; ++i) {
       left_centred_[i] = left_[i] - left / weights;
       std::map<std::size_t, double> own;

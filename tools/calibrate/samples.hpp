@@ -26,6 +26,9 @@ struct SampledProblem {
   std::size_t first = 0, count = 0;  // of Samples::all
 };
 
+// A problem's common error, which choices do not see, counts for a part of this.
+inline constexpr std::int64_t kTogether = 20;
+
 struct Samples {
   std::vector<SampledProblem> problems;
   std::vector<Sample> all;           // by problem

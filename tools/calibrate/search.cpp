@@ -9,8 +9,7 @@ namespace sectile::tools {
 
 namespace {
 
-constexpr std::int64_t kBend = 512;     // an error beyond 2^0.5 counts by its size, not by its square: outliers
-constexpr std::int64_t kTogether = 20;  // a problem's common error counts for a part of this
+constexpr std::int64_t kBend = 512;  // an error beyond 2^0.5 counts by its size, not by its square: outliers
 
 // Of an error in 1/1024.
 std::int64_t loss(std::int64_t error) {

@@ -24,8 +24,7 @@ struct FittedNumber {
 };
 
 // The sum over the problems of the weighted error of the logarithms of the costs: mostly of the candidates of a problem
-// against each other, which choices rest on, and a little of all of them together. `offsets` are added to each
-// sample's.
+// against each other, which choices rest on, and a little of all of them together.
 struct SearchResult {
   std::int64_t before = 0, after = 0;  // the sum
   std::size_t evaluations = 0;

@@ -145,10 +145,7 @@ Result<std::unique_ptr<Machine>> open_cuda(const std::string& selector, const Ma
       selector,
       {.cubin_folder = options.cache.empty() ? default_cubin_folder() : options.cache, .device_class = device_class});
   if (!runtime) return std::unexpected(runtime.error());
-  if (options.class_warnings != nullptr)
-    *options.class_warnings = runtime->device().class_warnings();
-  else
-    warn(runtime->device().class_warnings());
+  tell_class_warnings(options, runtime->device().class_warnings());
   return std::make_unique<CudaMachine>(std::move(*runtime), PrepareOptions{.any_profile = options.any_profile});
 }
 

@@ -11,6 +11,13 @@ namespace sectile::tools {
 
 bool is_cuda(std::string_view selector) noexcept { return selector.starts_with("cuda:"); }
 
+void tell_class_warnings(const MachineOptions& options, const std::vector<std::string>& warnings) {
+  if (options.class_warnings != nullptr)
+    *options.class_warnings = warnings;
+  else
+    warn(warnings);
+}
+
 std::string device_class_text(const Machine& machine) {
   const DeviceClass* const device_class = device_class_of(machine.profile());
   return device_class == nullptr ? "" : class_name(*device_class) + " " + class_id(*device_class);

@@ -132,6 +132,9 @@ class Machine {
   virtual std::vector<std::string> validation_messages() const { return {}; }
 };
 
+// Puts them where the options say.
+void tell_class_warnings(const MachineOptions& options, const std::vector<std::string>& warnings);
+
 // The class that plans for the machine use, and its ID; empty where there is none.
 std::string device_class_text(const Machine& machine);
 

@@ -206,10 +206,7 @@ Result<std::unique_ptr<Machine>> open_vulkan(const std::string& selector, const 
   wanted.device_class = device_class;
   auto runtime = vulkan::Runtime::open(selector, wanted);
   if (!runtime) return std::unexpected(runtime.error());
-  if (options.class_warnings != nullptr)
-    *options.class_warnings = runtime->device().class_warnings();
-  else
-    warn(runtime->device().class_warnings());
+  tell_class_warnings(options, runtime->device().class_warnings());
   tell_canary(*runtime);
   return std::make_unique<VulkanMachine>(std::move(*runtime), PrepareOptions{.any_profile = options.any_profile});
 }

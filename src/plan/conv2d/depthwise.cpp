@@ -49,11 +49,7 @@ DirectWork work_of(const Conv2dContext& c, const Row& r, const DirectConfig& d) 
   const std::uint64_t s = static_cast<std::uint64_t>(p.s), rows = static_cast<std::uint64_t>(p.r);
   const std::uint64_t columns =
       shared ? (r.strip - 1) * static_cast<std::uint64_t>(p.stride_w) + s : std::uint64_t{r.strip} * s;
-  const std::uint64_t lanes = Walk(c.profile).lanes();
-  // Thousandths of the cache lines, of 128 bytes each, that the lanes' elements `apart` bytes apart lie in.
-  const auto lines = [&](std::uint64_t apart) {
-    return std::clamp<std::uint64_t>(lanes * apart * 1000 / 128, 1000, lanes * 1000);
-  };
+  const auto lines = [&](std::uint64_t apart) { return line_thousandths(c, apart); };
   const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
   const std::uint64_t x_bytes = size_bytes(p.x_type), y_bytes = size_bytes(p.out);
   return {.multiply_adds = rows * s * r.strip * r.channels,

@@ -29,12 +29,9 @@ std::uint64_t elements(const Conv2dContext& c) {
 DirectWork work_of(const Conv2dContext& c) {
   const auto& p = c.problem;
   const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
-  const std::uint64_t terms = number(p.c / p.groups * p.r * p.s), lanes = Walk(c.profile).lanes();
+  const std::uint64_t terms = number(p.c / p.groups * p.r * p.s);
   const bool channels_last = block_of(p.y_layout) != 0 || p.y_layout == ImageLayout::nhwc;
-  // Thousandths of the cache lines, of 128 bytes each, that elements `apart` bytes apart lie in.
-  const auto lines = [&](std::uint64_t apart) {
-    return std::clamp<std::uint64_t>(lanes * apart * 1000 / 128, 1000, lanes * 1000);
-  };
+  const auto lines = [&](std::uint64_t apart) { return line_thousandths(c, apart); };
   const std::uint64_t x_bytes = size_bytes(p.x_type), w_bytes = size_bytes(p.w_type);
   const bool depthwise = p.groups == p.k;
   const std::uint64_t x_apart = channels_last ? (depthwise ? x_bytes : 0) : number(p.stride_w) * x_bytes;

@@ -38,6 +38,11 @@ static_assert(kShared + size_of<Conv2dWinogradFilterWords>(kAll) <= GEMM_MAX_WOR
 
 }  // namespace
 
+std::uint64_t line_thousandths(const Conv2dContext& c, std::uint64_t apart) {
+  const std::uint64_t lanes = Walk(c.profile).lanes();
+  return std::clamp<std::uint64_t>(lanes * apart * 1000 / 128, 1000, lanes * 1000);
+}
+
 bool narrow_accesses_fit(const Conv2dContext& c, const DirectConfig& d, Refusal& refusal) {
   return narrow_accesses_fit(c.profile, variant_of(d), d.types.integer(), refusal);
 }

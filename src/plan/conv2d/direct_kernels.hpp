@@ -40,6 +40,10 @@ class DirectStep {
   StepWords words_;
 };
 
+// Thousandths of the cache lines, of 128 bytes each, that the elements of a subgroup's lanes, `apart` bytes apart, lie
+// in.
+std::uint64_t line_thousandths(const Conv2dContext& c, std::uint64_t apart);
+
 // A config of conv2d_direct, conv2d_depthwise or conv2d_lanes: everything but its own constants, widths and workgroups.
 DirectConfig direct_config(const Conv2dContext& c, const char* stem);
 // Its step.
