@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <future>
 #include <map>
 #include <optional>
 #include <set>
@@ -72,6 +73,7 @@ class Measuring {
         writer_(writer),
         progress_(progress),
         cpu_(machine.profile().kind == DeviceKind::cpu),
+        compile_ahead_(!cpu_ && machine.profile().api == Api::vulkan && raw.begun.empty()),
         bench_options_(bench_options(cpu_)),
         steady_(machine, bench_options_.warmup, cpu_ ? kWindowCpu : kWindowGpu),
         bench_(machine, bench_options_, steady_) {
@@ -85,10 +87,19 @@ class Measuring {
  private:
   using Place = std::pair<RawPart, std::uint64_t>;
 
+  // A problem with the candidates that are measured of it.
+  struct Drawn {
+    Problem problem;
+    RawProblem out;
+    std::future<Result<std::vector<ProgramPtr>>> compiled = {};  // nothing until compile()
+  };
+
   void count(const RawProblem& problem);
   Result<std::optional<SweepCase>> draw(const BenchOperation& operation, const std::string& name, const Deal& deal);
   void note_left_out(const BenchOperation& operation, const std::string& name, std::size_t skipped);
-  Result<std::optional<RawProblem>> measure_problem(const std::string& operation, const SweepCase& c, const Deal& deal);
+  std::optional<Drawn> draw_candidates_of(const std::string& operation, const SweepCase& c, const Deal& deal);
+  void compile(Drawn& drawn);
+  Result<void> measure_problem(Drawn& drawn);
   bool attempt(const Problem& problem, RawProblem& out);
   void take(const RowResult& result, const std::vector<RawCandidate*>& of, RawProblem& out);
   bool alive();
@@ -100,6 +111,10 @@ class Measuring {
   RawWriter& writer_;
   const std::function<void(const MeasureProgress&)>& progress_;
   bool cpu_;
+  // Kernels of the next problem are compiled while one is timed. Not on a CPU device, where that slows down what is
+  // timed; not on CUDA, whose launches wait for a module that is being loaded; and not where a run ended, since it would
+  // not be known at which of two problems.
+  bool compile_ahead_;
   BenchOptions bench_options_;
   Steady steady_;
   RowBench bench_;
@@ -258,9 +273,8 @@ bool Measuring::attempt(const Problem& problem, RawProblem& out) {
 }
 
 // Nothing where the device does not take the problem, or has nothing to do for it.
-Result<std::optional<RawProblem>> Measuring::measure_problem(const std::string& operation, const SweepCase& c,
-                                                             const Deal& deal) {
-  const double started = now_seconds();
+std::optional<Measuring::Drawn> Measuring::draw_candidates_of(const std::string& operation, const SweepCase& c,
+                                                              const Deal& deal) {
   const auto plan = make_plan(c.problem, machine_.profile(), {.explain = true, .force = {}});
   if (!plan) return std::nullopt;
   const auto chosen = std::ranges::find(plan->candidates, true, &Candidate::chosen);
@@ -291,13 +305,27 @@ Result<std::optional<RawProblem>> Measuring::measure_problem(const std::string& 
     ended_.push_back(out.problem);
     return std::nullopt;
   }
+  count(out);  // before it is measured, since the next problem may be drawn meanwhile
+  return Drawn{.problem = c.problem, .out = std::move(out)};
+}
+
+// Begins to compile on other threads. A refusal is reported where each is prepared alone.
+void Measuring::compile(Drawn& drawn) {
+  std::vector<Plan> plans;
+  for (const RawCandidate& c : drawn.out.candidates)
+    if (auto plan = make_plan(drawn.problem, machine_.profile(), {.force = c.name})) plans.push_back(std::move(*plan));
+  drawn.compiled = std::async(std::launch::async,
+                              [this, plans = std::move(plans)] { return machine_.prepare_all(plans); });
+}
+
+Result<void> Measuring::measure_problem(Drawn& drawn) {
+  const double started = now_seconds();
+  RawProblem& out = drawn.out;
   // A driver may end the process: the next run reads where.
-  if (auto begun = writer_.begin(out.problem); !begun) return std::unexpected(begun.error());
-  lost_ = !attempt(c.problem, out);
-  if (!lost_ && out.unsteady && now_seconds() - started < kAgainSeconds) lost_ = !attempt(c.problem, out);
-  if (machine_.kernel_count() > kMostKernels) machine_.trim();
-  out.spent = now_seconds() - started;
-  return out;
+  if (auto begun = writer_.begin(out.problem); !begun) return begun;
+  lost_ = !attempt(drawn.problem, out);
+  if (!lost_ && out.unsteady && now_seconds() - started < kAgainSeconds) lost_ = !attempt(drawn.problem, out);
+  return {};
 }
 
 void Measuring::note_left_out(const BenchOperation& operation, const std::string& name, std::size_t skipped) {
@@ -341,45 +369,66 @@ Result<void> Measuring::measure_operation(const std::string& name) {
   for (const RawProblem& problem : raw_.problems)
     if (problem.operation == name) add(problem);
   if (done.problems > 0) progress_(done);
-  std::size_t skipped = 0, skipped_in_a_row = 0;
-  // False: the problem was left out.
-  const auto take = [&](const SweepCase& c, const Deal& deal) -> Result<bool> {
-    auto problem = measure_problem(name, c, deal);
-    if (!problem) return std::unexpected(problem.error());
-    if (!*problem) {
+  std::size_t skipped = 0, skipped_in_a_row = 0, listed_next = 0;
+  std::uint64_t position = 0;
+  // Nothing where there is none left.
+  const auto next = [&]() -> Result<std::optional<Drawn>> {
+    while (listed_next < options_.problems.size()) {
+      const std::size_t i = listed_next++;
+      const Problem& problem = options_.problems[i];
+      if (&bench_operation(problem) != operation || listed.contains(print(problem))) continue;
+      const SweepCase c{.group = kListed, .type = {}, .problem = problem, .neighbour = {}};
+      if (auto drawn = draw_candidates_of(name, c, {RawPart::fit, i})) return drawn;
       ++skipped;
-      return false;
     }
-    if (auto added = writer_.add(**problem); !added) return std::unexpected(added.error());
-    count(**problem);
-    add(**problem);
-    progress_(done);
-    raw_.problems.push_back(std::move(**problem));
-    if (lost_)
-      return fail(ErrorKind::device, raw_.problems.back().problem, "the device was lost while this was measured");
-    return true;
-  };
-  for (std::size_t i = 0; i < options_.problems.size() && spent < options_.minutes * 60; ++i) {
-    const Problem& problem = options_.problems[i];
-    if (&bench_operation(problem) != operation || listed.contains(print(problem))) continue;
-    if (auto taken = take({.group = kListed, .type = {}, .problem = problem, .neighbour = {}}, {RawPart::fit, i});
-        !taken)
-      return std::unexpected(taken.error());
-  }
-  for (std::uint64_t position = 0; spent < options_.minutes * 60; ++position) {
-    const Deal deal = deal_at(position);
-    if (there.contains({deal.part, deal.index})) continue;
-    const auto c = draw(*operation, name, deal);
-    if (!c) return std::unexpected(c.error());
-    if (!*c) continue;
-    const auto taken = take(**c, deal);
-    if (!taken) return std::unexpected(taken.error());
-    if (!*taken) {
+    for (;; ++position) {
+      const Deal deal = deal_at(position);
+      if (there.contains({deal.part, deal.index})) continue;
+      const auto c = draw(*operation, name, deal);
+      if (!c) return std::unexpected(c.error());
+      if (!*c) continue;
+      if (auto drawn = draw_candidates_of(name, **c, deal)) {
+        skipped_in_a_row = 0;
+        ++position;
+        return drawn;
+      }
+      ++skipped;
       if (++skipped_in_a_row < kMostSkipped) continue;
       notes_.push_back(fmt::format("{}: given up after {} problems in a row that were left out", name, kMostSkipped));
-      break;
+      return std::nullopt;
     }
-    skipped_in_a_row = 0;
+  };
+  const double seconds = options_.minutes * 60;
+  std::optional<Drawn> now;
+  while (now || spent < seconds) {
+    if (!now) {
+      auto drawn = next();
+      if (!drawn) return std::unexpected(drawn.error());
+      if (!*drawn) break;
+      now = std::move(*drawn);
+    }
+    const double started = now_seconds();
+    if (now->compiled.valid()) now->compiled.wait();
+    if (machine_.kernel_count() > kMostKernels) machine_.trim();  // nothing is being compiled here
+    std::optional<Drawn> ahead;
+    // Not where the time will be over after this problem, if it takes as long as others.
+    const double mean = spent / static_cast<double>(std::max<std::size_t>(done.problems, 1));
+    if (compile_ahead_ && spent + mean < seconds) {
+      auto drawn = next();
+      if (!drawn) return std::unexpected(drawn.error());
+      ahead = std::move(*drawn);
+      if (ahead) compile(*ahead);
+    }
+    if (auto measured = measure_problem(*now); !measured) return measured;
+    RawProblem& problem = now->out;
+    problem.spent = now_seconds() - started;
+    if (auto added = writer_.add(problem); !added) return added;
+    add(problem);
+    progress_(done);
+    raw_.problems.push_back(std::move(problem));
+    if (lost_)
+      return fail(ErrorKind::device, raw_.problems.back().problem, "the device was lost while this was measured");
+    now = std::move(ahead);
   }
   note_left_out(*operation, name, skipped);
   return {};

@@ -30,7 +30,7 @@ DirectWork work_of(const Conv2dContext& c) {
   const auto& p = c.problem;
   const auto number = [](std::int64_t n) { return static_cast<std::uint64_t>(n); };
   const std::uint64_t terms = number(p.c / p.groups * p.r * p.s);
-  const bool channels_last = block_of(p.y_layout) != 0 || p.y_layout == ImageLayout::nhwc;
+  const bool channels_last = block_of(p.y_layout) != 1;
   const auto lines = [&](std::uint64_t apart) { return line_thousandths(c, apart); };
   const std::uint64_t x_bytes = size_bytes(p.x_type), w_bytes = size_bytes(p.w_type);
   const bool depthwise = p.groups == p.k;

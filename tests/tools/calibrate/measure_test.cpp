@@ -8,8 +8,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
+#include <condition_variable>
 #include <cstddef>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -34,9 +38,10 @@ class OneByte final : public Memory {
 class EmptyProgram final : public Program {};
 
 // Kernels do nothing, so every result is wrong; from the run `lost_at` on the device answers nothing.
-class BrokenDevice final : public Machine {
+class BrokenDevice : public Machine {
  public:
-  explicit BrokenDevice(int lost_at) : lost_at_(lost_at) {}
+  explicit BrokenDevice(int lost_at, const char* target = "lavapipe")
+      : lost_at_(lost_at), profile_(builtin_target(target).value()) {}
   int runs = 0;
 
   const DeviceProfile& profile() const override { return profile_; }
@@ -74,7 +79,37 @@ class BrokenDevice final : public Machine {
   }
 
   int lost_at_;
-  DeviceProfile profile_ = builtin_target("lavapipe").value();
+  DeviceProfile profile_;
+};
+
+// Its first run waits until kernels of a second problem are being compiled, or the seconds are over.
+class WaitingDevice final : public BrokenDevice {
+ public:
+  WaitingDevice(const char* target, int seconds) : BrokenDevice(6, target), wait_(seconds) {}
+  bool second = false;  // whether they were
+
+  Result<std::vector<ProgramPtr>> prepare_all(std::span<const Plan> plans) override {
+    {
+      const std::lock_guard lock(mutex_);
+      problems_.insert(print(plans[0].problem));
+    }
+    more_.notify_all();
+    return Machine::prepare_all(plans);
+  }
+  Result<void> run(std::span<const Launch> launches, const Refused& refused) override {
+    if (runs == 0) {
+      std::unique_lock lock(mutex_);
+      second = more_.wait_for(lock, std::chrono::seconds(wait_),
+                              [&] { return problems_.size() == 2; });
+    }
+    return BrokenDevice::run(launches, refused);
+  }
+
+ private:
+  int wait_;
+  std::mutex mutex_;
+  std::condition_variable more_;
+  std::set<std::string> problems_;
 };
 
 struct BrokenRun {
@@ -82,17 +117,16 @@ struct BrokenRun {
   std::string error, note;
 };
 
-BrokenRun calibrate_broken(int lost_at, std::vector<Problem> listed = {}, const std::string& ended = {}) {
+BrokenRun calibrate_on(Machine& device, double minutes, std::vector<Problem> listed, const std::string& ended = {}) {
   const Folder folder;
   const std::string path = folder.path("c.raw.jsonl");
-  BrokenDevice device(lost_at);
   BrokenRun out;
   out.raw.header = raw_header(device, kFitSeed);
   out.raw.base = RawBase{};  // is measured first, and fails here
   if (!ended.empty()) out.raw.begun[ended] = 2;
   auto writer = RawWriter::create(path, out.raw.header);
   REQUIRE(writer.has_value());
-  const MeasureOptions options{.operations = {"permute"}, .minutes = 1e-6, .most = 4, .problems = std::move(listed)};
+  const MeasureOptions options{.operations = {"permute"}, .minutes = minutes, .most = 4, .problems = std::move(listed)};
   const auto done = measure(device, options, out.raw, *writer, [](const MeasureProgress&) {});
   if (!done) out.error = done.error().message();
   if (done && !done->empty()) out.note = done->front();
@@ -100,6 +134,11 @@ BrokenRun calibrate_broken(int lost_at, std::vector<Problem> listed = {}, const 
   REQUIRE_MESSAGE(read.has_value(), read.error().message());
   out.read = std::move(*read);
   return out;
+}
+
+BrokenRun calibrate_broken(int lost_at, std::vector<Problem> listed = {}, const std::string& ended = {}) {
+  BrokenDevice device(lost_at);
+  return calibrate_on(device, 1e-6, std::move(listed), ended);
 }
 
 }  // namespace
@@ -135,6 +174,24 @@ TEST_CASE("a calibration leaves a problem out at which two runs ended, and says 
   CHECK(ran.read.problems[0].problem == other);
   CHECK(ran.read.begun.empty());
   CHECK(ran.note == "permute: 1 problems were left out: 2 runs ended while each was measured; the first: " + deadly);
+}
+
+TEST_CASE("a calibration compiles the next problem's kernels while one is timed, on Vulkan's GPUs") {
+  const auto one = [](const char* text) { return parse_problem(text).value(); };
+  const std::vector<Problem> listed = {one("permute f32 9x7 axes=1,0"), one("permute f32 40x30 axes=1,0"),
+                                       one("permute f32 50x30 axes=1,0")};
+  const auto overlaps = [&](const char* target, int seconds, const std::string& ended = {}) {
+    WaitingDevice device(target, seconds);
+    const BrokenRun ran = calibrate_on(device, 10, listed, ended);
+    CHECK(ran.error.find("the device was lost while this was measured") != std::string::npos);
+    REQUIRE(ran.read.problems.size() == 2);
+    for (std::size_t i = 0; i < 2; ++i) CHECK(ran.read.problems[i].problem == print(listed[i]));
+    return device.second;
+  };
+  CHECK(overlaps("nvidia-hopper", 20));
+  CHECK(!overlaps("lavapipe", 1));
+  CHECK(!overlaps("cuda:sm_90a", 1));
+  CHECK(!overlaps("nvidia-hopper", 1, "permute f32 8x8 axes=1,0"));  // a run ended there
 }
 
 TEST_CASE("a calibration of a device that is lost ends, and keeps what it has") {
