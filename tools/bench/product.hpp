@@ -54,7 +54,8 @@ class BenchProduct : public BenchOperation {
   }
 
   std::string verify(const Problem& problem, const BenchData& before, std::span<const std::byte> got) const override {
-    const Definition definition(std::get<P>(problem));
+    const P& p = std::get<P>(problem);
+    const Definition definition(p);
     const auto& result = definition.operand(Definition::kDestination);
     const auto places = definition.places();
     const auto held = before.find(Definition::kDestination)->second;
@@ -62,7 +63,7 @@ class BenchProduct : public BenchOperation {
       const std::size_t at = sampled(definition.size(), i);
       const auto want = definition.element(before, held, at);
       const double have = result.at(got, places.index(at));
-      if (!(std::abs(have - want.value) <= want.tolerance))
+      if (!reference::is_right(want, p.out, have))
         return fmt::format("{} is {}, not {} within {}", places.name(at), have, want.value, want.tolerance);
     }
     return {};

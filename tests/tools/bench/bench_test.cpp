@@ -2,6 +2,7 @@
 #include "bench/numbers.hpp"
 #include "bench/operation.hpp"
 #include "bench/sweep.hpp"
+#include "reference/numbers.hpp"
 #include "tools/run_command.hpp"
 
 #include <sectile/planner.hpp>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <set>
 #include <string>
@@ -327,4 +329,23 @@ TEST_CASE("numbers of options are taken to their bounds and no further") {
     for (const std::string& number : bounds.refused)
       CHECK_MESSAGE(out_of_range(bounds, number), bounds.command[0] << " " << bounds.option << "=" << number);
   }
+}
+
+// Sums in f16 may overflow or not, by the order of adding: found at K = 995429.
+TEST_CASE("a benchmark takes what the order of adding decides, and no other wrong result") {
+  const auto wrong = [](float factor, float got) {
+    const Problem problem = parse_problem("matmul f16 nn 1x1x4 acc=f16 out=f32").value();
+    std::vector<std::byte> a(8), b(8), d(4), held(4);
+    const float signs[] = {1, 1, -1, -1};
+    for (std::size_t k = 0; k < 4; ++k) {
+      reference::encode(DType::f16, factor, a.data() + 2 * k);
+      reference::encode(DType::f16, factor * signs[k], b.data() + 2 * k);
+    }
+    reference::encode(DType::f32, got, d.data());
+    return bench_operation(problem).verify(problem, {{"a", a}, {"b", b}, {"d", held}}, d);
+  };
+  CHECK(wrong(2, 0) == "");
+  CHECK(wrong(2, 4).starts_with("d[0,0] is 4, not 0 within "));
+  CHECK(wrong(200, 0) == "");
+  CHECK(wrong(200, 40000) == "");  // 40000 + 40000 is infinite in f16
 }
