@@ -156,6 +156,8 @@ struct OperationReport {
   RegressionResult regression;
   Regret before, after, before_fitted, after_fitted;
   std::vector<std::string> never_chosen, skipped;
+  std::string kept;  // the class whose numbers stay, with an addition to its corrections
+  double anew = 0;   // the error of a fit without it, which was not taken
 };
 
 // A slow candidate weighs little, so its estimate may be far too low: then it is chosen. Such a one weighs as much as
@@ -188,7 +190,45 @@ std::vector<std::string> never_chosen(const Samples& samples, const std::set<std
   return {never.begin(), never.end()};
 }
 
-Result<OperationReport> fit_operation(const RawCalibration& raw, const std::string& operation, DeviceClass& c) {
+// One way to fit an operation, and what came out.
+struct Fit {
+  DeviceClass c;
+  SearchResult search;
+  RegressionResult regression, first;  // of the last round; of the first, in which weights are those of times alone
+};
+
+// anew: the formulas' numbers and the rows' rates are searched for, and corrections begin at 0. Otherwise those of the
+// class stay, and what the measurements say is added to its corrections.
+Fit fit_once(Samples& samples, const DeviceClass& start, const std::string& operation, bool anew) {
+  Fit fit{.c = start, .search = {}, .regression = {}, .first = {}};
+  const auto free = [&](CostTable table) { return of_operation(table, operation); };
+  std::vector<std::int64_t> weights;
+  for (const Sample& sample : samples.all) weights.push_back(sample.weight);
+  detail::CostModel model = model_of(fit.c);
+  std::vector<FittedNumber> numbers = fitted_numbers(model, fit.c.rows, start.devices.cpu, operation);
+  for (int round = 0; round < kRounds; ++round) {
+    if (anew) {
+      forget_corrections(fit.c, operation);
+      const SearchResult found = search(samples, model, numbers);
+      if (round == 0) fit.search.before = found.before;
+      fit.search.after = found.after;
+      fit.search.evaluations += found.evaluations;
+    } else {
+      fit.c.rows = start.rows;
+    }
+    fit.regression =
+        fit_corrections(samples, model, fit.c.rows, free, anew ? Corrections::none : Corrections::known);
+    if (round == 0) fit.first = fit.regression;
+    if (round + 1 < kRounds && weigh_wrong_choices(samples, model) == 0) break;
+  }
+  fit.c.numbers = model;
+  for (std::size_t i = 0; i < weights.size(); ++i) samples.all[i].weight = weights[i];
+  return fit;
+}
+
+// known: the class that it begins with was measured on devices like this one.
+Result<OperationReport> fit_operation(const RawCalibration& raw, const std::string& operation, bool known,
+                                      DeviceClass& c) {
   OperationReport report;
   report.operation = operation;
   DeviceProfile profile = raw.header.profile;
@@ -201,19 +241,21 @@ Result<OperationReport> fit_operation(const RawCalibration& raw, const std::stri
   const detail::CostModel start = model_of(*profile.device_class);
   report.before = regret_of(*samples, start, RawPart::check, nullptr);
   report.before_fitted = regret_of(*samples, start, RawPart::fit, nullptr);
-  detail::CostModel model = model_of(c);
-  std::vector<FittedNumber> numbers = fitted_numbers(model, c.rows, c.devices.cpu, operation);
-  for (int round = 0; round < kRounds; ++round) {
-    forget_corrections(c, operation);
-    const SearchResult found = search(*samples, model, numbers);
-    if (round == 0) report.search.before = found.before;
-    report.search.after = found.after;
-    report.search.evaluations += found.evaluations;
-    report.regression =
-        fit_corrections(*samples, model, c.rows, [&](CostTable table) { return of_operation(table, operation); });
-    if (round + 1 < kRounds && weigh_wrong_choices(*samples, model) == 0) break;
+  Fit fit = fit_once(*samples, *profile.device_class, operation, true);
+  if (known) {
+    Fit kept = fit_once(*samples, *profile.device_class, operation, false);
+    // The class as it is, not with the addition: corrections alone make up for wrong numbers where problems are like
+    // those that were measured, and for others they do not.
+    if (kept.first.plain < fit.first.error) {
+      report.anew = fit.first.error;
+      report.kept = c.name;
+      fit = std::move(kept);
+    }
   }
-  c.numbers = model;
+  c = std::move(fit.c);
+  report.search = fit.search;
+  report.regression = fit.regression;
+  const detail::CostModel model = model_of(c);
   std::set<std::string> chosen;
   report.after_fitted = regret_of(*samples, model, RawPart::fit, &chosen);
   report.after = regret_of(*samples, model, RawPart::check, &chosen);
@@ -228,6 +270,9 @@ void print_report(const OperationReport& r) {
   fmt::print("  search: the sum fell from {} to {} in {} steps; corrections: {:.3f} to {:.3f} of log2, drawn by {}\n",
              r.search.before, r.search.after, r.search.evaluations, r.regression.plain, r.regression.error,
              r.regression.shrinkage);
+  if (!r.kept.empty())
+    fmt::print("  numbers of {} stay, with an addition to its corrections; of a fit anew the error is {:.3f}\n", r.kept,
+               r.anew);
   for (const auto& [group, ratios] : r.after.by_class)
     fmt::print("    {:20} {:.3f} of {} problems\n", group, summary_of(ratios).mean, ratios.size());
   for (std::size_t i = 0; i < std::min<std::size_t>(5, r.after.worst.size()); ++i)
@@ -251,6 +296,7 @@ nlohmann::json json_of(const OperationReport& r) {
           {"before_of_fitted", json_of(r.before_fitted)},
           {"after_of_fitted", json_of(r.after_fitted)},
           {"error_log2", r.regression.error},
+          {"kept", r.kept},
           {"never_chosen", r.never_chosen}};
 }
 
@@ -300,7 +346,6 @@ void set_identity(DeviceClass& c, const RawCalibration& raw, std::size_t measure
     c.provenance.empty_dispatch = number(raw.base->empty_ps);
     if (raw.base->second_step_ps) c.provenance.second_step = number(*raw.base->second_step_ps);
   }
-  c.notes.clear();
   c.derived.clear();
   if (p.multiprocessors) c.numbers.measured_multiprocessors = *p.multiprocessors;
 }
@@ -314,19 +359,23 @@ int fit_and_write(const RawCalibration& raw, const CalibrateOptions& options) {
   DeviceClass c = own != nullptr ? *own : detail::base_class(profile.api, cpu);
   derive_others(c);
   std::size_t measurements = 0;
+  std::vector<std::pair<std::string, std::string>> notes;
   nlohmann::json reports = nlohmann::json::array();
   // Convolutions stand on permutes and matmuls.
   for (const char* const operation : {"permute", "matmul", "conv2d"}) {
     if (std::ranges::none_of(raw.problems, [&](const RawProblem& p) { return p.operation == operation; })) continue;
-    const auto fitted = fit_operation(raw, operation, c);
+    const auto fitted = fit_operation(raw, operation, own != nullptr, c);
     if (!fitted) return report(fitted.error(), options.json);
     measurements += fitted->measurements;
+    if (!fitted->kept.empty())
+      notes.emplace_back(operation, fmt::format("numbers of {} with an addition: {}", fitted->kept, c.measured));
     if (options.json)
       reports.push_back(json_of(*fitted));
     else
       print_report(*fitted);
   }
   if (options.json) fmt::print("{}\n", reports.dump(1));
+  c.notes = std::move(notes);
   set_identity(c, raw, measurements);
   if (!options.output.empty()) {
     if (const auto written = write_atomically(options.output, to_json(c)); !written)

@@ -190,16 +190,16 @@ void write_coefficients(const Design& design, const std::vector<double>& coeffic
         constants[column.table] += coefficients[i] * 1024;
         break;
       case Column::slope:
-        rows.corrections[table].slope[column.feature] = rounded(coefficients[i] * 1024);
+        rows.corrections[table].slope[column.feature] += rounded(coefficients[i] * 1024);
         constants[column.table] -= coefficients[i] * column.mean * 1024;
         break;
       case Column::offset:
-        if (column.row < rows.rows[table].size()) rows.rows[table][column.row].offset = rounded(coefficients[i] * 1024);
+        if (column.row < rows.rows[table].size()) rows.rows[table][column.row].offset += rounded(coefficients[i] * 1024);
         break;
     }
   }
   for (const auto& [table, constant] : constants)
-    rows.corrections[static_cast<std::size_t>(table)].constant = rounded(constant);
+    rows.corrections[static_cast<std::size_t>(table)].constant += rounded(constant);
 }
 
 // A row without a measurement, in a table that has some, is taken for slower than its estimate: nothing speaks for it.
@@ -244,7 +244,7 @@ void solve_cholesky(std::vector<double>& a, std::vector<double>& b) {
 }
 
 RegressionResult fit_corrections(const Samples& samples, const detail::CostModel& model, detail::ClassRows& rows,
-                                 const std::function<bool(detail::CostTable)>& free) {
+                                 const std::function<bool(detail::CostTable)>& free, Corrections from) {
   RegressionResult result;
   const Design design(samples, model, free);
   std::vector<std::size_t> fold(samples.problems.size());
@@ -279,7 +279,7 @@ RegressionResult fit_corrections(const Samples& samples, const detail::CostModel
   result.error = std::sqrt(least);
   if (result.shrinkage > 0)
     write_coefficients(design, design.solve(result.shrinkage, [&](std::size_t p) { return fold[p] != kFolds; }), rows);
-  hold_back_unmeasured(samples, rows, free);
+  if (from == Corrections::none) hold_back_unmeasured(samples, rows, free);
   // All of an operation's candidates alike: then estimates are times.
   if (std::ranges::all_of(samples.all, [&](const Sample& s) { return free(s.candidate.table); })) {
     std::int64_t sum = 0, weights = 0;

@@ -1,7 +1,9 @@
 // The fit of a class: from times that a known class gives back to its choices, and what it is made of.
+#include "calibrate/fit.hpp"
 #include "calibrate/regression.hpp"
 #include "calibrate/samples.hpp"
 #include "calibrate/search.hpp"
+#include "tools/run_command.hpp"
 
 #include "plan/cost/device_class.hpp"
 #include "plan/cost/number_names.hpp"
@@ -17,6 +19,7 @@
 #include <span>
 
 using namespace sectile;
+using namespace sectile::test;
 using namespace sectile::tools;
 
 namespace {
@@ -174,6 +177,31 @@ TEST_CASE("a fit finds the choices of the class that the times come from, and th
   CHECK(fitted.numbers.permute.byte == again.numbers.permute.byte);
   CHECK(fitted.numbers.permute.instruction == again.numbers.permute.instruction);
   CHECK(fitted.rows.corrections == again.rows.corrections);
+}
+
+TEST_CASE("a class that was measured stays where measurements say no better, and not where they do") {
+  const Folder folder;
+  RawCalibration raw = true_measurements(builtin_target("nvidia-hopper").value());
+  const auto fitted = [&](const DeviceClass& start) {
+    raw.header.profile.device_class = std::make_shared<const DeviceClass>(start);
+    CalibrateOptions options;
+    options.output = folder.path("c.json");
+    REQUIRE(fit_and_write(raw, options) == 0);
+    auto read = device_class_from_json(read_file(options.output));
+    REQUIRE_MESSAGE(read.has_value(), read.error().message());
+    return **read;
+  };
+  const auto& known = *device_class_of(builtin_target("nvidia-hopper").value());
+  const DeviceClass kept = fitted(known);
+  CHECK(kept.rows.corrections == known.rows.corrections);
+  CHECK(kept.numbers.permute.byte == known.numbers.permute.byte);
+  REQUIRE(kept.notes.size() == 1);
+  CHECK(kept.notes[0].first == "permute");
+  CHECK(kept.notes[0].second.starts_with("numbers of nvidia-hopper with an addition: NVIDIA H200"));
+  const DeviceClass wrong = scrambled_class(builtin_target("nvidia-hopper").value());
+  const DeviceClass anew = fitted(wrong);
+  CHECK(anew.notes.empty());
+  CHECK(anew.numbers.permute.byte != wrong.numbers.permute.byte);
 }
 
 TEST_CASE("how a GEMM was divided is read from an explanation's detail") {
