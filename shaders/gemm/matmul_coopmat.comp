@@ -1,21 +1,17 @@
 //! variant f16.prefetch -DF16 -DLOOP=PREFETCH -DLOADS=UPFRONT
-//! variant f16.interleaved -O -DF16 -DLOOP=PREFETCH -DLOADS=INTERLEAVED
 //! variant f16.pipelined -O -DF16 -DLOOP=PIPELINED
 //! variant f16.pipelined-l2 -O -DF16 -DLOOP=PIPELINED_L2
 //! variant f16.serial -DF16 -DLOOP=SERIAL
 //! variant f16.f16.prefetch -DF16 -DHALF_ACCUMULATORS -DLOOP=PREFETCH -DLOADS=UPFRONT
-//! variant f16.f16.interleaved -O -DF16 -DHALF_ACCUMULATORS -DLOOP=PREFETCH -DLOADS=INTERLEAVED
 //! variant f16.f16.peeled -O -DF16 -DHALF_ACCUMULATORS -DLOOP=PEELED -DLOADS=INTERLEAVED
 //! variant f16.f16.pipelined -O -DF16 -DHALF_ACCUMULATORS -DLOOP=PIPELINED
 //! variant f16.f16.pipelined-l2 -O -DF16 -DHALF_ACCUMULATORS -DLOOP=PIPELINED_L2
 //! variant f16.f16.serial -DF16 -DHALF_ACCUMULATORS -DLOOP=SERIAL
 //! variant bf16.prefetch -DBF16 -DLOOP=PREFETCH -DLOADS=UPFRONT
-//! variant bf16.interleaved -O -DBF16 -DLOOP=PREFETCH -DLOADS=INTERLEAVED
 //! variant bf16.pipelined -O -DBF16 -DLOOP=PIPELINED
 //! variant bf16.pipelined-l2 -O -DBF16 -DLOOP=PIPELINED_L2
 //! variant bf16.serial -DBF16 -DLOOP=SERIAL
 //! variant i8.prefetch -DI8 -DLOOP=PREFETCH -DLOADS=UPFRONT
-//! variant i8.interleaved -O -DI8 -DLOOP=PREFETCH -DLOADS=INTERLEAVED
 //! variant i8.pipelined -O -DI8 -DLOOP=PIPELINED
 //! variant i8.pipelined-l2 -O -DI8 -DLOOP=PIPELINED_L2
 //! variant i8.serial -DI8 -DLOOP=SERIAL

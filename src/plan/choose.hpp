@@ -86,7 +86,7 @@ Choice<Family> choose(const Family& family, const PlanOptions& options, std::vec
   const bool explain = explanations != nullptr, every = explain || family.observer != nullptr;
   for (const auto* s : family.table()) {
     for (std::uint32_t row = 0; row < s->rows_for(family.context()); ++row) {
-      const Eligibility eligibility = s->eligibility(family.context(), row);
+      const Eligibility eligibility = s->eligibility_of(family.context(), row);
       if (!every && options.force.empty() && eligibility > most) continue;
       Refusal refusal(explain);
       bool admissible = s->applicable(family.context(), row, refusal);

@@ -13,6 +13,7 @@ namespace sectile::detail {
 struct ExtraRows {
   std::span<const ExtraSimtRow> matmul_simt;
   std::span<const CoopmatRow> matmul_coopmat;
+  bool retired = false;  // also the rows that have left the tables (Strategy::retired)
 };
 
 // make_plan() with these rows besides.

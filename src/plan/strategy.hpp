@@ -39,8 +39,16 @@ struct Strategy {
   std::uint32_t (*extra)(const Context&) = nullptr;  // rows besides these: a problem's table, extra_rows.hpp
   // The name without what follows from the problem alone. A candidate can be forced by it too.
   std::string (*short_print)(const Context&, std::uint32_t row) = nullptr;
+  // Rows that have left the table, behind it: nothing ever chose them. Where extra rows are asked for they are there to
+  // be measured, so that figures of other versions stay comparable.
+  std::uint32_t retired = 0;
 
-  std::uint32_t rows_for(const Context& c) const { return rows + (extra != nullptr ? extra(c) : 0); }
+  std::uint32_t rows_for(const Context& c) const {
+    return rows + (c.with_retired() ? retired : 0) + (extra != nullptr ? extra(c) : 0);
+  }
+  Eligibility eligibility_of(const Context& c, std::uint32_t row) const {
+    return row >= rows && row - rows < retired ? Eligibility::measured_only : eligibility(c, row);
+  }
 };
 
 // The names of a table's rows, without the stem.
@@ -82,7 +90,7 @@ bool count_refusals(const Strategy<Context, Config>& strategy, const Context& co
   for (std::uint32_t row = 0; row < strategy.rows_for(context); ++row) {
     Refusal refusal(true);
     if (strategy.applicable(context, row, refusal)) {
-      if (strategy.eligibility(context, row) == Eligibility::candidate) return false;
+      if (strategy.eligibility_of(context, row) == Eligibility::candidate) return false;
     } else if (into != nullptr) {
       into->add(refusal.reason);
     }

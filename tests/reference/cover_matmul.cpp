@@ -60,7 +60,6 @@ struct Kernel {
 
 constexpr Kernel kKernels[] = {
     {Family::coopmat, "matmul_coopmat 16x16x16 8x16", 16, 16, 16, 75, true},
-    {Family::coopmat, "matmul_coopmat 16x16x16 8x16 interleaved", 16, 16, 16, 75, true},
     {Family::coopmat, "matmul_coopmat 16x16x16 8x16 peeled acc=f16", 16, 16, 16, 80, true, true},
     {Family::coopmat, "matmul_coopmat 16x16x16 8x16 pipelined", 16, 16, 16, 95, true},
     {Family::coopmat, "matmul_coopmat 16x16x16 8x16 pipelined-l2", 16, 16, 16, 95, false, false, true},

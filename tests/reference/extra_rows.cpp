@@ -86,9 +86,12 @@ constexpr CoopmatRow moved(CoopmatLoop loop) {
 
 // clang-format off
 constexpr CoopmatRow kCoopmat[] = {
+    // Left the table: no plan took them.
+    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 64, .sub_n = 128, .loop = CoopmatLoop::kPeeled,
+     .half_accumulators = true},
+    {.tile_m = 32, .tile_n = 32, .tile_k = 32, .sub_m = 16, .sub_n = 16, .loop = CoopmatLoop::kSerial},
     {.tile_m = 32, .tile_n = 32, .tile_k = 32, .sub_m = 16, .sub_n = 32, .loop = CoopmatLoop::kSerial, .slice_k = 2},
     small(CoopmatLoop::kPrefetch),
-    small(CoopmatLoop::kInterleaved),
     small(CoopmatLoop::kPeeled, true),
     small(CoopmatLoop::kPipelined),
     small(CoopmatLoop::kPipelinedL2),
@@ -97,10 +100,10 @@ constexpr CoopmatRow kCoopmat[] = {
 };
 // clang-format on
 
-constexpr detail::ExtraRows kRows = {.matmul_simt = kSimt, .matmul_coopmat = kCoopmat};
+constexpr detail::ExtraRows kRows = {.matmul_simt = kSimt, .matmul_coopmat = kCoopmat, .retired = true};
 
 constexpr ExtraSimtRow kFetched[] = {without_prefetch()};
-constexpr detail::ExtraRows kFetchedRow = {.matmul_simt = kFetched, .matmul_coopmat = {}};
+constexpr detail::ExtraRows kFetchedRow = {.matmul_simt = kFetched, .matmul_coopmat = {}, .retired = false};
 
 }  // namespace
 

@@ -216,8 +216,7 @@ Fit fit_once(Samples& samples, const DeviceClass& start, const std::string& oper
     } else {
       fit.c.rows = start.rows;
     }
-    fit.regression =
-        fit_corrections(samples, model, fit.c.rows, free, anew ? Corrections::none : Corrections::known);
+    fit.regression = fit_corrections(samples, model, fit.c.rows, free, anew ? Corrections::none : Corrections::known);
     if (round == 0) fit.first = fit.regression;
     if (round + 1 < kRounds && weigh_wrong_choices(samples, model) == 0) break;
   }

@@ -112,8 +112,8 @@ class Measuring {
   const std::function<void(const MeasureProgress&)>& progress_;
   bool cpu_;
   // Kernels of the next problem are compiled while one is timed. Not on a CPU device, where that slows down what is
-  // timed; not on CUDA, whose launches wait for a module that is being loaded; and not where a run ended, since it would
-  // not be known at which of two problems.
+  // timed; not on CUDA, whose launches wait for a module that is being loaded; and not where a run ended, since it
+  // would not be known at which of two problems.
   bool compile_ahead_;
   BenchOptions bench_options_;
   Steady steady_;
@@ -314,8 +314,8 @@ void Measuring::compile(Drawn& drawn) {
   std::vector<Plan> plans;
   for (const RawCandidate& c : drawn.out.candidates)
     if (auto plan = make_plan(drawn.problem, machine_.profile(), {.force = c.name})) plans.push_back(std::move(*plan));
-  drawn.compiled = std::async(std::launch::async,
-                              [this, plans = std::move(plans)] { return machine_.prepare_all(plans); });
+  drawn.compiled =
+      std::async(std::launch::async, [this, plans = std::move(plans)] { return machine_.prepare_all(plans); });
 }
 
 Result<void> Measuring::measure_problem(Drawn& drawn) {

@@ -194,7 +194,8 @@ void write_coefficients(const Design& design, const std::vector<double>& coeffic
         constants[column.table] -= coefficients[i] * column.mean * 1024;
         break;
       case Column::offset:
-        if (column.row < rows.rows[table].size()) rows.rows[table][column.row].offset += rounded(coefficients[i] * 1024);
+        if (column.row < rows.rows[table].size())
+          rows.rows[table][column.row].offset += rounded(coefficients[i] * 1024);
         break;
     }
   }

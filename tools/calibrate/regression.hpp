@@ -19,8 +19,8 @@ struct RegressionResult {
 enum class Corrections : std::uint8_t { none, known };  // all are 0; those of a class that was measured
 
 // Adds to the corrections of the free tables, and to the offsets of their rows, what the samples of the part `fit` say.
-// `rows`: what `model` points to. Other tables' samples count with the corrections that they have. How far what is added
-// is drawn to 0 is chosen by problems held out, among a few values, and none at all.
+// `rows`: what `model` points to. Other tables' samples count with the corrections that they have. How far what is
+// added is drawn to 0 is chosen by problems held out, among a few values, and none at all.
 RegressionResult fit_corrections(const Samples& samples, const detail::CostModel& model, detail::ClassRows& rows,
                                  const std::function<bool(detail::CostTable)>& free,
                                  Corrections from = Corrections::none);

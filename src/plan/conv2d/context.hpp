@@ -124,6 +124,7 @@ struct Conv2dContext {
   std::vector<const Conv2dGemm*> of_simt, of_coopmat, of_winograd;
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
+  bool with_retired() const noexcept { return extra != nullptr && extra->retired; }
 };
 
 using Conv2dStrategy = Strategy<Conv2dContext, Conv2dConfig>;

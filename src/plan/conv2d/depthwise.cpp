@@ -21,11 +21,10 @@ struct Row {
 };
 // NHWC takes any row, NCHW those of one channel.
 constexpr Row kTable[] = {
-    {.strip = 4, .channels = 8, .workgroup = 128}, {.strip = 2, .channels = 8, .workgroup = 128},
-    {.strip = 4, .channels = 4, .workgroup = 128}, {.strip = 2, .channels = 4, .workgroup = 128},
-    {.strip = 4, .channels = 2, .workgroup = 128}, {.strip = 8, .channels = 1, .workgroup = 128},
-    {.strip = 4, .channels = 1, .workgroup = 128}, {.strip = 2, .channels = 1, .workgroup = 128},
-    {.strip = 1, .channels = 1, .workgroup = 64},
+    {.strip = 4, .channels = 8, .workgroup = 128}, {.strip = 4, .channels = 4, .workgroup = 128},
+    {.strip = 2, .channels = 4, .workgroup = 128}, {.strip = 4, .channels = 2, .workgroup = 128},
+    {.strip = 8, .channels = 1, .workgroup = 128}, {.strip = 4, .channels = 1, .workgroup = 128},
+    {.strip = 2, .channels = 1, .workgroup = 128}, {.strip = 1, .channels = 1, .workgroup = 64},
 };
 
 // What an invocation may keep in registers: NVIDIA and AMD have up to 255 of them.

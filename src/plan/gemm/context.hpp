@@ -48,6 +48,7 @@ struct GemmContext {
   bool explain = false;        // count all accesses, for explain; a choice samples them
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
+  bool with_retired() const noexcept { return extra != nullptr && extra->retired; }
   bool integer() const noexcept { return type == SECTILE_TYPE_I8; }
   bool flattened_batch() const noexcept { return gathered != nullptr && gathered->flattened_batch; }
   const GemmOperand& operand(bool of_b) const noexcept { return of_b ? *b : *a; }

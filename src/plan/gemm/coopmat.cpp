@@ -23,7 +23,6 @@ using Row = CoopmatRow;
 constexpr struct {
   const char *module, *name;
 } kLoops[] = {{"prefetch", ""},
-              {"interleaved", " interleaved"},
               {"peeled", " peeled"},
               {"pipelined", " pipelined"},
               {"pipelined-l2", " pipelined-l2"},
@@ -46,8 +45,6 @@ constexpr struct {
 constexpr Row kTable[] = {
     {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 128, .sub_n = 64, .loop = kPeeled,
      .half_accumulators = true},
-    {.tile_m = 256, .tile_n = 256, .tile_k = 32, .sub_m = 64, .sub_n = 128, .loop = kPeeled,
-     .half_accumulators = true},
     {.tile_m = 128, .tile_n = 192, .tile_k = 64, .sub_m = 64, .sub_n = 48, .loop = kPipelined},
     {.tile_m = 192, .tile_n = 128, .tile_k = 64, .sub_m = 48, .sub_n = 64, .loop = kPipelined},
     {.tile_m = 128, .tile_n = 160, .tile_k = 64, .sub_m = 64, .sub_n = 40, .loop = kPipelined, .generic = kWhole},
@@ -65,7 +62,6 @@ constexpr Row kTable[] = {
     {.tile_m = 128, .tile_n = 256, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined},
     {.tile_m = 256, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined},
     {.tile_m = 128, .tile_n = 128, .tile_k = 32, .sub_m = 64, .sub_n = 64, .loop = kPipelined, .generic = kSplit},
-    {.tile_m = 128, .tile_n = 128, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kInterleaved},
     {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 64, .sub_n = 32, .loop = kPipelinedL2, .slice_k = 2},
     {.tile_m = 128, .tile_n = 64, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2},
     {.tile_m = 64, .tile_n = 128, .tile_k = 64, .sub_m = 32, .sub_n = 32, .loop = kPipelinedL2},
@@ -107,7 +103,6 @@ constexpr Row kTable[] = {
     {.tile_m = 64, .tile_n = 64, .tile_k = 32, .sub_m = 16, .sub_n = 16, .eight_lanes = true},
     {.tile_m = 32, .tile_n = 64, .tile_k = 32, .sub_m = 16, .sub_n = 16, .eight_lanes = true},
     // CPUs.
-    {.tile_m = 32, .tile_n = 32, .tile_k = 32, .sub_m = 16, .sub_n = 16, .loop = kSerial},
     {.tile_m = 16, .tile_n = 32, .tile_k = 16, .sub_m = 8, .sub_n = 16, .loop = kSerial},
 };
 // clang-format on
@@ -125,7 +120,6 @@ constexpr Row kTapTable[] = {
     {.tile_m = 192, .tile_n = 128, .tile_k = 48, .sub_m = 48, .sub_n = 64, .loop = kPipelined},
     {.tile_m = 128, .tile_n = 128, .tile_k = 48, .sub_m = 64, .sub_n = 32, .loop = kPipelined},
     {.tile_m = 64, .tile_n = 256, .tile_k = 48, .sub_m = 64, .sub_n = 32, .loop = kPipelined},
-    {.tile_m = 160, .tile_n = 64, .tile_k = 96, .sub_m = 80, .sub_n = 32, .loop = kPipelined},
     {.tile_m = 80, .tile_n = 128, .tile_k = 96, .sub_m = 80, .sub_n = 32, .loop = kPipelined},
     {.tile_m = 80, .tile_n = 128, .tile_k = 48, .sub_m = 80, .sub_n = 32, .loop = kPipelined},
     {.tile_m = 64, .tile_n = 128, .tile_k = 96, .sub_m = 32, .sub_n = 32, .loop = kPipelined},
@@ -139,8 +133,6 @@ constexpr Row kTapTable[] = {
     {.tile_m = 32, .tile_n = 64, .tile_k = 96, .sub_m = 16, .sub_n = 32, .loop = kPipelined},
     {.tile_m = 32, .tile_n = 64, .tile_k = 48, .sub_m = 16, .sub_n = 32},
     {.tile_m = 16, .tile_n = 64, .tile_k = 96, .sub_m = 16, .sub_n = 16},
-    // CPUs.
-    {.tile_m = 32, .tile_n = 32, .tile_k = 48, .sub_m = 8, .sub_n = 16, .loop = kSerial},
 };
 // clang-format on
 

@@ -32,14 +32,20 @@ constexpr Row kTable[] = {
     {.tile_m = 256, .tile_n = 128, .tile_k = 64, .invocations = 256},  // 180
     {.tile_m = 128, .tile_n = 128, .tile_k = 64, .invocations = 256},  // 180
     {.tile_m = 128, .tile_n = 128, .tile_k = 32, .invocations = 256},  // 187
-    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .invocations = 256},
     {.tile_m = 64, .tile_n = 128, .tile_k = 64, .invocations = 256},
     {.tile_m = 64, .tile_n = 64, .tile_k = 64, .invocations = 128},
     {.tile_m = 32, .tile_n = 64, .tile_k = 64, .invocations = 128},
     {.tile_m = 64, .tile_n = 32, .tile_k = 64, .invocations = 128},
     {.tile_m = 32, .tile_n = 32, .tile_k = 64, .invocations = 128},
 };
+constexpr Row kRetired[] = {
+    {.tile_m = 128, .tile_n = 64, .tile_k = 64, .invocations = 256},
+};
 // clang-format on
+
+constexpr const Row& row_of(std::uint32_t row) {
+  return row < std::size(kTable) ? kTable[row] : kRetired[row - std::size(kTable)];
+}
 
 // What the driver's compiler is taken to need besides accumulators, fragments and loads in flight too. Not measured.
 constexpr std::uint32_t kOtherRegisters = 112;
@@ -76,7 +82,7 @@ bool ragged(const GemmContext& c, const Row& r) {
 }
 
 GemmConfig make(const GemmContext& c, std::uint32_t row) {
-  const Row& r = kTable[row];
+  const Row& r = row_of(row);
   GemmConfig d;
   d.stem = "matmul_coopmat2";
   d.narrow = true;
@@ -110,7 +116,7 @@ GemmConfig make(const GemmContext& c, std::uint32_t row) {
 }
 
 bool applicable(const GemmContext& c, std::uint32_t row, Refusal& refusal) {
-  const Row& r = kTable[row];
+  const Row& r = row_of(row);
   const DeviceProfile& p = c.profile;
   if (p.api != Api::vulkan) return refusal.no("the kernel exists for Vulkan only");
   if (!(p.cooperative_matrix.value_or(false) && p.cooperative_matrix2.value_or(false)))
@@ -160,10 +166,17 @@ std::string print_row(const Row& r) {
   return fmt::format("{}x{}x{} wg{}{}{}", r.tile_m, r.tile_n, r.tile_k, r.invocations,
                      r.unroll > 1 ? fmt::format(" u{}", r.unroll) : "", r.half_accumulators ? " acc=f16" : "");
 }
-std::string print(const GemmContext&, std::uint32_t row) { return print_row(kTable[row]); }
+std::string print(const GemmContext&, std::uint32_t row) { return print_row(row_of(row)); }
 
-constexpr GemmStrategy kStrategy = {
-    "matmul_coopmat2", CostTable::matmul_coopmat2, std::size(kTable), applicable, make, estimate, eligibility, print};
+constexpr GemmStrategy kStrategy = {.stem = "matmul_coopmat2",
+                                    .costs = CostTable::matmul_coopmat2,
+                                    .rows = std::size(kTable),
+                                    .applicable = applicable,
+                                    .make = make,
+                                    .estimate = estimate,
+                                    .eligibility = eligibility,
+                                    .print = print,
+                                    .retired = std::size(kRetired)};
 
 }  // namespace
 }  // namespace matmul_coopmat2

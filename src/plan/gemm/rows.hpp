@@ -41,8 +41,7 @@ struct ExtraSimtRow {
 // How the loop over K loads, stages and multiplies.
 enum class CoopmatLoop : std::uint8_t {
   kPrefetch,     // loads of the next step go to registers before this step is multiplied
-  kInterleaved,  // loads of the next step are interleaved with this step's products
-  kPeeled,       // as kInterleaved, with the last step's products peeled off the loop
+  kPeeled,       // loads of the next step are interleaved with this step's products, the last step's are peeled off
   kPipelined,    // the next step is staged in workgroup memory before this step's last product
   kPipelinedL2,  // as kPipelined, after a prefetch of the operands into the L2
   kSerial        // load, stage, multiply: short code, for CPUs

@@ -19,19 +19,25 @@ struct Row {
 constexpr Row kTable[] = {
     {.workgroup = 256, .unroll = 1},
     {.workgroup = 256, .unroll = 2},
-    {.workgroup = 256, .unroll = 4},
     {.workgroup = 128, .unroll = 1},
+};
+constexpr Row kRetired[] = {
+    {.workgroup = 256, .unroll = 4},
     {.workgroup = 512, .unroll = 1},
 };
 // clang-format on
+
+constexpr const Row& row_of(std::uint32_t row) {
+  return row < std::size(kTable) ? kTable[row] : kRetired[row - std::size(kTable)];
+}
 
 std::uint32_t width_of(const Nest& nest) { return std::min({nest.src_access_align(), nest.dst_access_align(), 16u}); }
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   if (!c.nest.contiguous_copy()) return refusal.no("the permute is not a contiguous copy");
-  if (kTable[row].workgroup > c.limits.workgroup_invocations)
-    return refusal.no("workgroup of {} invocations, the device allows {}", kTable[row].workgroup,
+  if (row_of(row).workgroup > c.limits.workgroup_invocations)
+    return refusal.no("workgroup of {} invocations, the device allows {}", row_of(row).workgroup,
                       c.limits.workgroup_invocations);
   return stores_elements(c, refusal);
 }
@@ -63,11 +69,11 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.step = step;
   // The element size of the tail; everything before it is copied in wider accesses.
   d.element_bytes = c.nest.element_bytes >= 4 ? 4 : c.profile.storage8.value_or(false) ? 1 : c.nest.element_bytes;
-  d.workgroup = kTable[row].workgroup;
+  d.workgroup = row_of(row).workgroup;
   d.add_constant(PERMUTE_COPY_SPEC_WIDTH, width_of(c.nest));
-  d.add_constant(PERMUTE_COPY_SPEC_UNROLL, kTable[row].unroll);
+  d.add_constant(PERMUTE_COPY_SPEC_UNROLL, row_of(row).unroll);
   const auto bytes = static_cast<std::uint64_t>(c.nest.elements()) * c.nest.element_bytes;
-  d.groups = ceil_div(bytes, std::uint64_t{d.workgroup} * kTable[row].unroll * width_of(c.nest));
+  d.groups = ceil_div(bytes, std::uint64_t{d.workgroup} * row_of(row).unroll * width_of(c.nest));
   d.set_own(PermuteCopyWords{.copied_bytes = bytes, .groups = static_cast<std::uint32_t>(d.groups)});
   return d;
 }
@@ -81,7 +87,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   Request request;
   request.bytes = width;
   for (std::uint32_t l = 0; l < walk.lanes(); ++l) request.address[l] = std::int64_t{l} * width;
-  const std::uint64_t times = ceil_div(d.workgroup, walk.lanes()) * kTable[row].unroll;
+  const std::uint64_t times = ceil_div(d.workgroup, walk.lanes()) * row_of(row).unroll;
   walk.load(request, times);
   walk.store(request, times);
   e.interior = e.edge = walk.count();
@@ -91,12 +97,20 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
 }
 
 std::string print_row(const Row& r) { return fmt::format("u{} wg{}", r.unroll, r.workgroup); }
-std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(row_of(row)); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_COPY_SPEC_WIDTH, "width"}, {PERMUTE_COPY_SPEC_UNROLL, "unroll"}};
 
-constexpr PermuteStrategy kStrategy = {
-    "permute_copy", CostTable::permute_copy, std::size(kTable), applicable, make, estimate, eligibility, print, kNamed};
+constexpr PermuteStrategy kStrategy = {.stem = "permute_copy",
+                                       .costs = CostTable::permute_copy,
+                                       .rows = std::size(kTable),
+                                       .applicable = applicable,
+                                       .make = make,
+                                       .estimate = estimate,
+                                       .eligibility = eligibility,
+                                       .print = print,
+                                       .named = kNamed,
+                                       .retired = std::size(kRetired)};
 
 }  // namespace
 }  // namespace permute_copy

@@ -1,6 +1,7 @@
 // Plans a permute: the table of strategies, and the cutting of problems that are too large for one step.
 #include "operation.hpp"
 #include "plan/choose.hpp"
+#include "plan/extra_rows.hpp"
 #include "strategy.hpp"
 
 #include <fmt/format.h>
@@ -124,7 +125,8 @@ Result<void> plan_part(Job& job, const Nest& nest) {
                          cost_model_of(job.profile),
                          limits_of(job.profile),
                          !nest.contiguous_copy() && needs_offset64(nest),
-                         false};
+                         false,
+                         job.extra != nullptr && job.extra->retired};
   const Permutes family{c, first ? job.observer : nullptr};
   const auto choice = choose_or_refuse(job, family, "permute", explain ? &job.plan.candidates : nullptr);
   if (!choice) return std::unexpected(choice.error());

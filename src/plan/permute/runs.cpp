@@ -30,22 +30,14 @@ struct Row {
 constexpr Row kTable[] = {
     {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
      .workgroup = 256, .staged = true, .swap = true},
-    {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
-     .workgroup = 128, .staged = true, .swap = true},
-    {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
-     .workgroup = 256, .staged = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 8, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
      .workgroup = 128, .staged = true, .swap = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 8, .blocks_d = 32, .load_bytes = 16, .store_bytes = 4,
-     .workgroup = 256, .staged = true, .swap = true},
-    {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 32, .load_bytes = 16, .store_bytes = 4,
      .workgroup = 256, .staged = true, .swap = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 32, .load_bytes = 16, .store_bytes = 16,
      .workgroup = 256, .staged = true, .swap = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 8,
      .workgroup = 256, .staged = true, .swap = true},
-    {.block_s = 8, .block_d = 4, .blocks_s = 8, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
-     .workgroup = 128, .staged = true, .swap = true},
     {.block_s = 4, .block_d = 4, .blocks_s = 8, .blocks_d = 8, .load_bytes = 16, .store_bytes = 4,
      .workgroup = 64, .staged = true, .swap = true},
     {.block_s = 2, .block_d = 2, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
@@ -65,7 +57,21 @@ constexpr Row kTable[] = {
     {.block_s = 4, .block_d = 8, .blocks_s = 4, .blocks_d = 4, .load_bytes = 16, .store_bytes = 16,
      .workgroup = 8, .swap = true},
 };
+constexpr Row kRetired[] = {
+    {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 128, .staged = true, .swap = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 256, .staged = true},
+    {.block_s = 4, .block_d = 4, .blocks_s = 16, .blocks_d = 32, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 256, .staged = true, .swap = true},
+    {.block_s = 8, .block_d = 4, .blocks_s = 8, .blocks_d = 16, .load_bytes = 16, .store_bytes = 4,
+     .workgroup = 128, .staged = true, .swap = true},
+};
 // clang-format on
+
+constexpr const Row& row_of(std::uint32_t row) {
+  return row < std::size(kTable) ? kTable[row] : kRetired[row - std::size(kTable)];
+}
 
 // The most words that an invocation on a GPU holds in registers. A CPU keeps them in its cache.
 constexpr std::uint32_t kMostWords = 96;
@@ -157,7 +163,7 @@ bool near_limit(const Nest& nest) {
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
-  const Row& r = kTable[row];
+  const Row& r = row_of(row);
   Matrix m;
   if (!matrix_of(c.nest, m, refusal)) return false;
   if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
@@ -203,7 +209,7 @@ std::uint64_t conflicts_of(const PermuteContext& c, const Matrix& m, const Row& 
 }
 
 PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
-  const Row& r = kTable[row];
+  const Row& r = row_of(row);
   Matrix m;
   Refusal none(false);
   matrix_of(c.nest, m, none);
@@ -285,7 +291,7 @@ void charge(const Row& r, const Matrix& m, PermuteEstimate& e) {
 }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
-  const Row& r = kTable[row];
+  const Row& r = row_of(row);
   Matrix m;
   Refusal none(false);
   matrix_of(c.nest, m, none);
@@ -343,7 +349,7 @@ std::string print_row(const Row& r) {
   return fmt::format("{}x{} of {}x{} l{} s{} wg{}{}{}", r.blocks_s, r.blocks_d, r.block_s, r.block_d, r.load_bytes,
                      r.store_bytes, r.workgroup, r.staged ? "" : " direct", r.swap ? " d-first" : "");
 }
-std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(row_of(row)); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_RUNS_SPEC_RUN, "run"},
                                     {PERMUTE_RUNS_SPEC_TILE_S, "tile"},
@@ -351,8 +357,16 @@ constexpr NamedConstant kNamed[] = {{PERMUTE_RUNS_SPEC_RUN, "run"},
                                     {PERMUTE_RUNS_SPEC_BLOCK_S, "block"},
                                     {PERMUTE_RUNS_SPEC_BLOCK_D, "block"}};
 
-constexpr PermuteStrategy kStrategy = {
-    "permute_runs", CostTable::permute_runs, std::size(kTable), applicable, make, estimate, eligibility, print, kNamed};
+constexpr PermuteStrategy kStrategy = {.stem = "permute_runs",
+                                       .costs = CostTable::permute_runs,
+                                       .rows = std::size(kTable),
+                                       .applicable = applicable,
+                                       .make = make,
+                                       .estimate = estimate,
+                                       .eligibility = eligibility,
+                                       .print = print,
+                                       .named = kNamed,
+                                       .retired = std::size(kRetired)};
 
 }  // namespace
 }  // namespace permute_runs

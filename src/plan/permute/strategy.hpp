@@ -42,10 +42,12 @@ struct PermuteContext {
   const DeviceProfile& profile;
   CostModel model;
   Limits limits;
-  bool offset64;  // byte offsets need 64 bits
-  bool explain;   // count all accesses, for explain; a choice samples them
+  bool offset64;         // byte offsets need 64 bits
+  bool explain;          // count all accesses, for explain; a choice samples them
+  bool retired = false;  // ExtraRows::retired
 
   bool cpu() const noexcept { return profile.kind == DeviceKind::cpu; }
+  bool with_retired() const noexcept { return retired; }
   // What takes a few microseconds is not worth a pipeline of its own: few rows serve all of it.
   bool small() const noexcept { return nest.elements() * nest.element_bytes < std::int64_t{16} << 20; }
 };

@@ -11,15 +11,13 @@ namespace sectile::detail {
 namespace {
 
 // NVIDIA H200, driver 580.159.04, 2026-11-21, `sectile bench --preset seeds-permute --all-candidates`.
-// docs/lab/2026-11.md has the variants that were slower. Rows that are measured only are kept for new measurements.
+// docs/lab/2026-11.md has the variants that were slower.
 // clang-format off
 constexpr TileRow kTileTable[] = {
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
      .workgroup = 128, .skew = 2},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 4,
      .workgroup = 128, .skew = 2, .group = 8},
-    {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
-     .workgroup = 128, .skew = 2, .measured_only = true},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 1, .vector_d = 4, .store_bytes = 4,
      .workgroup = 256, .skew = 1},
     {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 1,
@@ -30,8 +28,6 @@ constexpr TileRow kTileTable[] = {
      .workgroup = 256, .skew = 1, .swap = true},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 8,
      .workgroup = 64, .skew = 1, .swap = true},
-    {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 8, .vector_d = 2, .store_bytes = 4,
-     .workgroup = 128, .skew = 4, .measured_only = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 2, .vector_d = 2, .store_bytes = 4,
      .workgroup = 128, .skew = 1, .swap = true},
     {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 1, .vector_d = 2, .store_bytes = 4,
@@ -46,17 +42,23 @@ constexpr TileRow kTileTable[] = {
      .workgroup = 128, .skew = 4, .swap = true},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 4,
      .workgroup = 128, .skew = 4},
-    {.element_bytes = 4, .tile_s = 32, .tile_d = 64, .vector_s = 4, .vector_d = 1, .store_bytes = 16,
-     .workgroup = 128, .skew = 4, .group = 8, .measured_only = true},
     {.element_bytes = 4, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 4,
      .workgroup = 256, .skew = 1},
     {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 8,
      .workgroup = 128, .skew = 1},
-    {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 1, .store_bytes = 8,
-     .workgroup = 128, .skew = 2, .measured_only = true},
-    {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 16,
-     .workgroup = 128, .skew = 1, .measured_only = true},
     {.element_bytes = 16, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 16,
+     .workgroup = 128, .skew = 1},
+};
+constexpr TileRow kRetiredTiles[] = {
+    {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 4, .vector_d = 4, .store_bytes = 16,
+     .workgroup = 128, .skew = 2},
+    {.element_bytes = 2, .tile_s = 32, .tile_d = 64, .vector_s = 8, .vector_d = 2, .store_bytes = 4,
+     .workgroup = 128, .skew = 4},
+    {.element_bytes = 4, .tile_s = 32, .tile_d = 64, .vector_s = 4, .vector_d = 1, .store_bytes = 16,
+     .workgroup = 128, .skew = 4, .group = 8},
+    {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 1, .store_bytes = 8,
+     .workgroup = 128, .skew = 2},
+    {.element_bytes = 8, .tile_s = 32, .tile_d = 32, .vector_s = 2, .vector_d = 2, .store_bytes = 16,
      .workgroup = 128, .skew = 1},
 };
 // clang-format on
@@ -75,13 +77,7 @@ constexpr TileRow kBlockTable[] = {
      .workgroup = 8, .skew = 1, .swap = true, .shapes = kLongD},
     {.element_bytes = 1, .tile_s = 128, .tile_d = 64, .vector_s = 16, .vector_d = 16, .store_bytes = 16,
      .workgroup = 32, .swap = true},
-    {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 8,
-     .workgroup = 16, .measured_only = true},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 4, .store_bytes = 4, .workgroup = 16},
-    {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 4, .store_bytes = 4,
-     .workgroup = 64, .measured_only = true},
-    {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 1,
-     .workgroup = 64, .measured_only = true},
     {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 1, .store_bytes = 1,
      .workgroup = 64},
     {.element_bytes = 2, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 16,
@@ -115,7 +111,22 @@ constexpr TileRow kBlockTable[] = {
     {.element_bytes = 16, .tile_s = 16, .tile_d = 16, .vector_s = 1, .vector_d = 1, .store_bytes = 16,
      .workgroup = 64},
 };
+constexpr TileRow kRetiredBlocks[] = {
+    {.element_bytes = 1, .tile_s = 64, .tile_d = 64, .vector_s = 8, .vector_d = 8, .store_bytes = 8,
+     .workgroup = 16},
+    {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 1, .vector_d = 4, .store_bytes = 4,
+     .workgroup = 64},
+    {.element_bytes = 1, .tile_s = 32, .tile_d = 32, .vector_s = 4, .vector_d = 1, .store_bytes = 1,
+     .workgroup = 64},
+};
 // clang-format on
+
+constexpr const TileRow& tile_row(std::uint32_t row) {
+  return row < std::size(kTileTable) ? kTileTable[row] : kRetiredTiles[row - std::size(kTileTable)];
+}
+constexpr const TileRow& block_row(std::uint32_t row) {
+  return row < std::size(kBlockTable) ? kBlockTable[row] : kRetiredBlocks[row - std::size(kBlockTable)];
+}
 
 // permute_tile stores whole words of its tile, or part of one of 4 bytes.
 static_assert(std::ranges::all_of(kTileTable, [](const TileRow& r) {
@@ -150,7 +161,7 @@ bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusa
 }
 
 bool tile_applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
-  const TileRow& r = kTileTable[row];
+  const TileRow& r = tile_row(row);
   if (!fits_problem(c, r, true, refusal)) return false;
   if (tile_shared_bytes(r, r.skew) > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", tile_shared_bytes(r, r.skew),
@@ -159,7 +170,7 @@ bool tile_applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusa
 }
 
 bool block_applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
-  return fits_problem(c, kBlockTable[row], false, refusal);
+  return fits_problem(c, block_row(row), false, refusal);
 }
 
 std::uint32_t count_of(const NestAxis& axis, std::uint32_t tile) {
@@ -224,7 +235,7 @@ std::uint32_t choose_skew(const PermuteContext& c, const TileRow& r, std::uint64
 }
 
 PermuteConfig tile_make(const PermuteContext& c, std::uint32_t row) {
-  const TileRow& r = kTileTable[row];
+  const TileRow& r = tile_row(row);
   std::uint64_t conflicts = 0;
   const auto skew = choose_skew(c, r, conflicts);
   PermuteConfig d = make_config(c, r, "permute_tile", skew);
@@ -234,7 +245,7 @@ PermuteConfig tile_make(const PermuteContext& c, std::uint32_t row) {
 }
 
 PermuteConfig block_make(const PermuteContext& c, std::uint32_t row) {
-  return make_config(c, kBlockTable[row], "permute_block", kBlockTable[row].skew);
+  return make_config(c, block_row(row), "permute_block", block_row(row).skew);
 }
 
 TilePlace place_of(const PermuteContext& c, const TileRow& r, bool edge) {
@@ -289,29 +300,26 @@ PermuteEstimate estimate(const PermuteContext& c, const TileRow& r, const Permut
 }
 
 PermuteEstimate tile_estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
-  return estimate(c, kTileTable[row], d, true);
+  return estimate(c, tile_row(row), d, true);
 }
 
-Eligibility tile_eligibility(const PermuteContext&, std::uint32_t row) {
-  return kTileTable[row].measured_only ? Eligibility::measured_only : Eligibility::candidate;
-}
+Eligibility tile_eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
 Eligibility block_eligibility(const PermuteContext& c, std::uint32_t row) {
-  const TileRow& r = kBlockTable[row];
-  if (r.measured_only) return Eligibility::measured_only;
+  const TileRow& r = block_row(row);
   return last_resort_if(c.small() && !c.cpu() && (r.element_bytes != 1 || r.tile_s != 128));
 }
 
 PermuteEstimate block_estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
-  return estimate(c, kBlockTable[row], d, false);
+  return estimate(c, block_row(row), d, false);
 }
 
 std::string print_row(const TileRow& r) {
   return fmt::format("{}x{} v{}x{} s{} wg{}{}{}", r.tile_s, r.tile_d, r.vector_s, r.vector_d, r.store_bytes,
                      r.workgroup, r.swap ? " swap" : "", r.group != 0 ? fmt::format(" g{}", r.group) : "");
 }
-std::string tile_print(const PermuteContext&, std::uint32_t row) { return print_row(kTileTable[row]); }
+std::string tile_print(const PermuteContext&, std::uint32_t row) { return print_row(tile_row(row)); }
 std::string print_block(const TileRow& r) { return print_row(r) + (r.skew == 1 ? " lanes-d" : ""); }
-std::string block_print(const PermuteContext&, std::uint32_t row) { return print_block(kBlockTable[row]); }
+std::string block_print(const PermuteContext&, std::uint32_t row) { return print_block(block_row(row)); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_TILE_SPEC_TILE_S, "tile"},
                                     {PERMUTE_TILE_SPEC_TILE_D, "tile"},
@@ -420,12 +428,26 @@ AccessCount count_tile(const PermuteContext& c, const TileRow& r, const TilePlac
   return walk.count();
 }
 
-const PermuteStrategy kTile = {"permute_tile", CostTable::permute_tile, std::size(kTileTable), tile_applicable,
-                               tile_make,      tile_estimate,           tile_eligibility,      tile_print,
-                               kNamed};
-const PermuteStrategy kBlock = {"permute_block", CostTable::permute_block, std::size(kBlockTable), block_applicable,
-                                block_make,      block_estimate,           block_eligibility,      block_print,
-                                kNamed};
+const PermuteStrategy kTile = {.stem = "permute_tile",
+                               .costs = CostTable::permute_tile,
+                               .rows = std::size(kTileTable),
+                               .applicable = tile_applicable,
+                               .make = tile_make,
+                               .estimate = tile_estimate,
+                               .eligibility = tile_eligibility,
+                               .print = tile_print,
+                               .named = kNamed,
+                               .retired = std::size(kRetiredTiles)};
+const PermuteStrategy kBlock = {.stem = "permute_block",
+                                .costs = CostTable::permute_block,
+                                .rows = std::size(kBlockTable),
+                                .applicable = block_applicable,
+                                .make = block_make,
+                                .estimate = block_estimate,
+                                .eligibility = block_eligibility,
+                                .print = block_print,
+                                .named = kNamed,
+                                .retired = std::size(kRetiredBlocks)};
 
 std::vector<std::string> permute_tile_rows() { return names_of(kTileTable, print_row); }
 std::vector<std::string> permute_block_rows() { return names_of(kBlockTable, print_block); }

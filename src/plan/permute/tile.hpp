@@ -19,7 +19,6 @@ struct TileRow {
                                      // permute_block stages nothing: there 1 means consecutive lanes along D
   bool swap = false;                 // consecutive workgroups take tiles along D
   std::uint32_t group = 0;           // consecutive workgroups take squares of group x group tiles; 0: rows of tiles
-  bool measured_only = false;        // kept for measurements: slower, or no faster than others, wherever it was tried
   std::uint32_t shapes = kAnyShape;  // ShapeClass bits for which the row was measured fastest
 };
 

@@ -24,11 +24,17 @@ constexpr Row kTable[] = {
     {.element_bytes = 1, .workgroup = 128, .reserve = 14336},
     {.element_bytes = 2, .workgroup = 64, .reserve = 8192},
     {.element_bytes = 4, .workgroup = 64, .reserve = 8192},
+};
+constexpr Row kRetired[] = {
     {.element_bytes = 1, .workgroup = 128},
     {.element_bytes = 2, .workgroup = 64},
     {.element_bytes = 4, .workgroup = 64},
 };
 // clang-format on
+
+constexpr const Row& row_of(std::uint32_t row) {
+  return row < std::size(kTable) ? kTable[row] : kRetired[row - std::size(kTable)];
+}
 
 std::uint32_t shared_bytes(const Row& r) {
   return 2 * PERMUTE_TMA_TILE_D(r.element_bytes) * PERMUTE_TMA_ROW_BYTES + 16 + r.reserve;
@@ -48,7 +54,7 @@ bool strides_fit(const PermuteContext& c, int innermost, bool source, Refusal& r
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
-  const Row& r = kTable[row];
+  const Row& r = row_of(row);
   if (!c.profile.tensor_maps.value_or(false)) return refusal.no("the device has no tensor maps");
   if (c.nest.element_bytes != r.element_bytes)
     return refusal.no("the row is for elements of another size than {} bytes", c.nest.element_bytes);
@@ -107,7 +113,7 @@ Result<Step> make_tma_step(const PermuteConfig& config, const Nest& nest, const 
 }
 
 PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
-  const Row& r = kTable[row];
+  const Row& r = row_of(row);
   const auto s = static_cast<std::size_t>(c.nest.src_innermost());
   PermuteConfig d;
   d.stem = "permute_tma";
@@ -134,7 +140,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::candidate; }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
-  const Row& r = kTable[row];
+  const Row& r = row_of(row);
   PermuteEstimate e;
   e.groups = d.groups;
   // The TMA accesses whole rows of 128 bytes. One invocation issues its requests.
@@ -154,10 +160,17 @@ std::string print_row(const Row& r) {
   return fmt::format("{}x{} wg{}{}", PERMUTE_TMA_TILE_S(r.element_bytes), PERMUTE_TMA_TILE_D(r.element_bytes),
                      r.workgroup, r.reserve != 0 ? fmt::format(" r{}", r.reserve) : "");
 }
-std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(row_of(row)); }
 
-constexpr PermuteStrategy kStrategy = {
-    "permute_tma", CostTable::permute_tma, std::size(kTable), applicable, make, estimate, eligibility, print};
+constexpr PermuteStrategy kStrategy = {.stem = "permute_tma",
+                                       .costs = CostTable::permute_tma,
+                                       .rows = std::size(kTable),
+                                       .applicable = applicable,
+                                       .make = make,
+                                       .estimate = estimate,
+                                       .eligibility = eligibility,
+                                       .print = print,
+                                       .retired = std::size(kRetired)};
 
 }  // namespace
 }  // namespace permute_tma

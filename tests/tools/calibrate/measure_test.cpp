@@ -99,8 +99,7 @@ class WaitingDevice final : public BrokenDevice {
   Result<void> run(std::span<const Launch> launches, const Refused& refused) override {
     if (runs == 0) {
       std::unique_lock lock(mutex_);
-      second = more_.wait_for(lock, std::chrono::seconds(wait_),
-                              [&] { return problems_.size() == 2; });
+      second = more_.wait_for(lock, std::chrono::seconds(wait_), [&] { return problems_.size() == 2; });
     }
     return BrokenDevice::run(launches, refused);
   }
