@@ -3,6 +3,7 @@
 // the record.
 #include <sectile/planner.hpp>
 #include <sectile/profile.hpp>
+#include "reference/extra_rows.hpp"
 #include "support/paths.hpp"
 
 #include <doctest/doctest.h>
@@ -102,6 +103,39 @@ TEST_CASE("plans are those of the golden record") {
     if (write) std::ofstream(file_of(target), std::ios::binary) << record;
   }
   if (write) MESSAGE("written; review the difference before you commit it");
+}
+
+// Benchmarks and tests ask for extra rows, those among them that have left their tables.
+TEST_CASE("extra rows change no choice, and can be forced alone where they are asked for") {
+  const auto problems = lines_of(text_of(folder() + "problems.txt"));
+  for (const char* target : {"nvidia-hopper", "cuda:sm_90a", "lavapipe"}) {
+    const DeviceProfile profile = builtin_target(target).value();
+    for (std::size_t i = 0; i < problems.size(); i += kEach) {
+      const Problem problem = parse_problem(problems[i]).value();
+      const auto plain = make_plan(problem, profile), with = reference::plan_with_extra_rows(problem, profile, {});
+      REQUIRE(plain.has_value() == with.has_value());
+      if (plain) CHECK_MESSAGE(plain->choice.candidate == with->choice.candidate, target, ": ", problems[i]);
+    }
+  }
+  struct Retired {
+    const char *problem, *row, *target = "nvidia-hopper";
+  };
+  for (const Retired& r :
+       {Retired{"permute f32 8192x4096 axes=0,1", "permute_copy u1 wg512"},
+        Retired{"permute u8 4096x4096 axes=1,0", "permute_tile 64x64 v4x4 s16 wg128"},
+        Retired{"permute u8 4096x4096 axes=1,0", "permute_block 64x64 v8x8 s8 wg16"},
+        Retired{"permute u8 82x427x640x3 axes=0,2,1,3", "permute_runs 16x16 of 4x4 l16 s4 wg256"},
+        Retired{"permute u8 4096x4096 axes=1,0", "permute_tma 128x128 wg128", "cuda:sm_90a"},
+        Retired{"permute f32 4096x4096 axes=1,0 out=f16", "permute_fused_block 8x8 wg64 swap lanes-d"}}) {
+    CAPTURE(r.row);
+    const Problem problem = parse_problem(r.problem).value();
+    const DeviceProfile profile = builtin_target(r.target).value();
+    const PlanOptions forced{.explain = false, .force = r.row};
+    CHECK(!make_plan(problem, profile, forced).has_value());
+    const auto plan = reference::plan_with_extra_rows(problem, profile, forced);
+    REQUIRE_MESSAGE(plan.has_value(), plan.error().message());
+    CHECK(plan->choice.candidate == r.row);
+  }
 }
 
 // Benchmarks and `explain` use explained plans; applications use plain ones. Both must be equal.
