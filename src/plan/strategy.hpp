@@ -51,6 +51,12 @@ struct Strategy {
   }
 };
 
+// A row of a table, or of those behind it (Strategy::retired).
+template <class Row, std::size_t N, std::size_t R>
+constexpr const Row& row_in(const Row (&table)[N], const Row (&retired)[R], std::uint32_t row) {
+  return row < N ? table[row] : retired[row - N];
+}
+
 // The names of a table's rows, without the stem.
 template <class Row, std::size_t N, class Print>
 std::vector<std::string> names_of(const Row (&table)[N], Print&& print) {

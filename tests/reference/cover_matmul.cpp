@@ -98,6 +98,9 @@ bool kernel_clash(const SetLevels& s) {
   if (long_loop && s.is(kBStored, kBOther) && s.is(kAlign, 1)) return true;
   if (k.no_dot && s.other(kType, kI8)) return true;
   if (!k.splits && s.is(kSplit, 1)) return true;
+  // Where all accesses of int8 have 4 bytes a module of its own runs, on devices with narrower ones too.
+  if (k.family == Family::matvec && s.is(kOut, kOutI32))
+    if (s.is(kUnit, 0) || s.is(kUnit, 1) || s.is(kPitch, 2) || s.is(kAlign, 1)) return true;
   if (k.tail && (s.other(kBatch, kOne) || s.other(kDepth, kMoreSteps))) return true;
   if (k.whole_k)  // and accesses of 4 bytes
     return s.is(kUnit, 0) || (s.is(kUnit, 1) && s.is(kType, kI8)) || s.is(kRagged, kRaggedK) ||

@@ -43,9 +43,7 @@ constexpr Row kRetired[] = {
 };
 // clang-format on
 
-constexpr const Row& row_of(std::uint32_t row) {
-  return row < std::size(kTable) ? kTable[row] : kRetired[row - std::size(kTable)];
-}
+constexpr const Row& row_of(std::uint32_t row) { return row_in(kTable, kRetired, row); }
 
 // What the driver's compiler is taken to need besides accumulators, fragments and loads in flight too. Not measured.
 constexpr std::uint32_t kOtherRegisters = 112;

@@ -27,9 +27,7 @@ constexpr Row kRetired[] = {
 };
 // clang-format on
 
-constexpr const Row& row_of(std::uint32_t row) {
-  return row < std::size(kTable) ? kTable[row] : kRetired[row - std::size(kTable)];
-}
+constexpr const Row& row_of(std::uint32_t row) { return row_in(kTable, kRetired, row); }
 
 std::uint32_t width_of(const Nest& nest) { return std::min({nest.src_access_align(), nest.dst_access_align(), 16u}); }
 

@@ -29,9 +29,7 @@ constexpr Row kRetired[] = {
 };
 // clang-format on
 
-constexpr const Row& row_of(std::uint32_t row) {
-  return row < std::size(kTable) ? kTable[row] : kRetired[row - std::size(kTable)];
-}
+constexpr const Row& row_of(std::uint32_t row) { return row_in(kTable, kRetired, row); }
 
 // An invocation's block, and a workgroup's tile of blocks.
 struct Shape {

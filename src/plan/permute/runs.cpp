@@ -69,9 +69,7 @@ constexpr Row kRetired[] = {
 };
 // clang-format on
 
-constexpr const Row& row_of(std::uint32_t row) {
-  return row < std::size(kTable) ? kTable[row] : kRetired[row - std::size(kTable)];
-}
+constexpr const Row& row_of(std::uint32_t row) { return row_in(kTable, kRetired, row); }
 
 // The most words that an invocation on a GPU holds in registers. A CPU keeps them in its cache.
 constexpr std::uint32_t kMostWords = 96;

@@ -121,12 +121,8 @@ constexpr TileRow kRetiredBlocks[] = {
 };
 // clang-format on
 
-constexpr const TileRow& tile_row(std::uint32_t row) {
-  return row < std::size(kTileTable) ? kTileTable[row] : kRetiredTiles[row - std::size(kTileTable)];
-}
-constexpr const TileRow& block_row(std::uint32_t row) {
-  return row < std::size(kBlockTable) ? kBlockTable[row] : kRetiredBlocks[row - std::size(kBlockTable)];
-}
+constexpr const TileRow& tile_row(std::uint32_t row) { return row_in(kTileTable, kRetiredTiles, row); }
+constexpr const TileRow& block_row(std::uint32_t row) { return row_in(kBlockTable, kRetiredBlocks, row); }
 
 // permute_tile stores whole words of its tile, or part of one of 4 bytes.
 static_assert(std::ranges::all_of(kTileTable, [](const TileRow& r) {

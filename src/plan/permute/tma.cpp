@@ -32,9 +32,7 @@ constexpr Row kRetired[] = {
 };
 // clang-format on
 
-constexpr const Row& row_of(std::uint32_t row) {
-  return row < std::size(kTable) ? kTable[row] : kRetired[row - std::size(kTable)];
-}
+constexpr const Row& row_of(std::uint32_t row) { return row_in(kTable, kRetired, row); }
 
 std::uint32_t shared_bytes(const Row& r) {
   return 2 * PERMUTE_TMA_TILE_D(r.element_bytes) * PERMUTE_TMA_ROW_BYTES + 16 + r.reserve;
