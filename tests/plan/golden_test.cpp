@@ -120,13 +120,11 @@ TEST_CASE("extra rows change no choice, and can be forced alone where they are a
   struct Retired {
     const char *problem, *row, *target = "nvidia-hopper";
   };
-  for (const Retired& r :
-       {Retired{"permute f32 8192x4096 axes=0,1", "permute_copy u1 wg512"},
-        Retired{"permute u8 4096x4096 axes=1,0", "permute_tile 64x64 v4x4 s16 wg128"},
-        Retired{"permute u8 4096x4096 axes=1,0", "permute_block 64x64 v8x8 s8 wg16"},
-        Retired{"permute u8 82x427x640x3 axes=0,2,1,3", "permute_runs 16x16 of 4x4 l16 s4 wg256"},
-        Retired{"permute u8 4096x4096 axes=1,0", "permute_tma 128x128 wg128", "cuda:sm_90a"},
-        Retired{"permute f32 4096x4096 axes=1,0 out=f16", "permute_fused_block 8x8 wg64 swap lanes-d"}}) {
+  for (const Retired& r : {Retired{"permute f32 8192x4096 axes=0,1", "permute_copy u1 wg512"},
+                           Retired{"permute u8 4096x4096 axes=1,0", "permute_tile 64x64 v4x4 s16 wg128"},
+                           Retired{"permute u8 4096x4096 axes=1,0", "permute_block 64x64 v8x8 s8 wg16"},
+                           Retired{"permute u8 82x427x640x3 axes=0,2,1,3", "permute_runs 16x16 of 4x4 l16 s4 wg256"},
+                           Retired{"permute u8 4096x4096 axes=1,0", "permute_tma 128x128 wg128", "cuda:sm_90a"}}) {
     CAPTURE(r.row);
     const Problem problem = parse_problem(r.problem).value();
     const DeviceProfile profile = builtin_target(r.target).value();

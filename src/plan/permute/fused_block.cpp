@@ -24,12 +24,7 @@ constexpr Row kTable[] = {
     {.blocks_s = 16, .blocks_d = 2, .workgroup = 8, .cpu = true},
     {.blocks_s = 4, .blocks_d = 16, .workgroup = 8, .cpu = true},
 };
-constexpr Row kRetired[] = {
-    {.blocks_s = 8, .blocks_d = 8, .workgroup = 64, .swap = true, .lanes_d = true},
-};
 // clang-format on
-
-constexpr const Row& row_of(std::uint32_t row) { return row_in(kTable, kRetired, row); }
 
 // An invocation's block, and a workgroup's tile of blocks.
 struct Shape {
@@ -81,7 +76,7 @@ Shape shape_of(const Nest& nest, const Row& r) {
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!c.nest.stage.present) return refusal.no("the problem has no elementwise stage");
-  const Row& r = row_of(row);
+  const Row& r = kTable[row];
   const int s = c.nest.src_innermost();
   if (c.nest.rank < 2 || s < 0) return refusal.no("the kernel needs two moving axes");
   if (s == 0) return refusal.no("source and destination have the same innermost axis");
@@ -99,7 +94,7 @@ std::uint32_t tiles(std::int64_t extent, std::uint32_t tile) {
 }
 
 PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
-  const Row& r = row_of(row);
+  const Row& r = kTable[row];
   const Nest& nest = c.nest;
   const Shape shape = shape_of(nest, r);
   const auto& axis_s = nest.axis[static_cast<std::size_t>(shape.s)];
@@ -137,7 +132,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 }
 
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  return last_resort_if(!(c.cpu() ? row_of(row).cpu : row_of(row).gpu));
+  return last_resort_if(!(c.cpu() ? kTable[row].cpu : kTable[row].gpu));
 }
 
 // Counts what transpose_block() of the kernel accesses in the tile with the given first element;
@@ -213,7 +208,7 @@ AccessCount count_tile(const PermuteContext& c, const Row& r, std::int64_t first
 }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
-  const Row& r = row_of(row);
+  const Row& r = kTable[row];
   const Shape shape = shape_of(c.nest, r);
   const std::int64_t tiles_s = tiles(c.nest.axis[static_cast<std::size_t>(shape.s)].extent, shape.tile_s());
   const std::int64_t tiles_d = tiles(c.nest.axis[0].extent, shape.tile_d());
@@ -232,23 +227,22 @@ std::string print_row(const Row& r) {
   return fmt::format("{}x{} wg{}{}{}", r.blocks_s, r.blocks_d, r.workgroup, r.swap ? " swap" : "",
                      r.lanes_d ? " lanes-d" : "");
 }
-std::string print(const PermuteContext&, std::uint32_t row) { return print_row(row_of(row)); }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_FUSED_SPEC_TILE_S, "tile"},
                                     {PERMUTE_FUSED_SPEC_TILE_D, "tile"},
                                     {PERMUTE_FUSED_SPEC_VECTOR_S, "vector"},
                                     {PERMUTE_FUSED_SPEC_VECTOR_D, "vector"}};
 
-constexpr PermuteStrategy kStrategy = {.stem = "permute_fused_block",
-                                       .costs = CostTable::permute_fused_block,
-                                       .rows = std::size(kTable),
-                                       .applicable = applicable,
-                                       .make = make,
-                                       .estimate = estimate,
-                                       .eligibility = eligibility,
-                                       .print = print,
-                                       .named = kNamed,
-                                       .retired = std::size(kRetired)};
+constexpr PermuteStrategy kStrategy = {"permute_fused_block",
+                                       CostTable::permute_fused_block,
+                                       std::size(kTable),
+                                       applicable,
+                                       make,
+                                       estimate,
+                                       eligibility,
+                                       print,
+                                       kNamed};
 
 }  // namespace
 }  // namespace permute_fused_block
