@@ -50,8 +50,11 @@ struct PermuteContext {
   bool with_retired() const noexcept { return retired; }
   // What takes a microsecond or two is not worth a pipeline of its own: few rows serve all of it. H200, 2026-11-28, 158
   // permutes of `calibrate --seed 4600`, a half of them below 16 MB: where all rows compete from 1 MB on and not from
-  // 16 on, regret is 1.029 in place of 1.062 (docs/lab/2026-11.md).
-  bool small() const noexcept { return nest.elements() * nest.element_bytes < std::int64_t{1} << 20; }
+  // 16 on, regret is 1.029 in place of 1.062 (docs/lab/2026-11.md). lavapipe chooses worse then.
+  bool small() const noexcept {
+    const std::int64_t least = std::int64_t{cpu() ? 16 : 1} << 20;
+    return nest.elements() * nest.element_bytes < least;
+  }
 };
 
 using PermuteStrategy = Strategy<PermuteContext, PermuteConfig>;
