@@ -1,16 +1,16 @@
-//! variant f16.prefetch.a -DF16 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=0
-//! variant f16.prefetch.b -DF16 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=1
+//! variant f16.prefetch.a -DF16 -DLOOP=PREFETCH -DIMAGE_SIDE=0
+//! variant f16.prefetch.b -DF16 -DLOOP=PREFETCH -DIMAGE_SIDE=1
 //! variant f16.pipelined.a -O -DF16 -DLOOP=PIPELINED -DIMAGE_SIDE=0
 //! variant f16.pipelined.b -O -DF16 -DLOOP=PIPELINED -DIMAGE_SIDE=1
-//! variant f16.prefetch.p -DF16 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=1 -DALONG_PIXELS
+//! variant f16.prefetch.p -DF16 -DLOOP=PREFETCH -DIMAGE_SIDE=1 -DALONG_PIXELS
 //! variant f16.pipelined.p -O -DF16 -DLOOP=PIPELINED -DIMAGE_SIDE=1 -DALONG_PIXELS
-//! variant bf16.prefetch.p -DBF16 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=1 -DALONG_PIXELS
+//! variant bf16.prefetch.p -DBF16 -DLOOP=PREFETCH -DIMAGE_SIDE=1 -DALONG_PIXELS
 //! variant f16.serial.a -DF16 -DLOOP=SERIAL -DIMAGE_SIDE=0
 //! variant f16.serial.b -DF16 -DLOOP=SERIAL -DIMAGE_SIDE=1
-//! variant bf16.prefetch.a -DBF16 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=0
-//! variant bf16.prefetch.b -DBF16 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=1
-//! variant i8.prefetch.a -DI8 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=0
-//! variant i8.prefetch.b -DI8 -DLOOP=PREFETCH -DLOADS=UPFRONT -DIMAGE_SIDE=1
+//! variant bf16.prefetch.a -DBF16 -DLOOP=PREFETCH -DIMAGE_SIDE=0
+//! variant bf16.prefetch.b -DBF16 -DLOOP=PREFETCH -DIMAGE_SIDE=1
+//! variant i8.prefetch.a -DI8 -DLOOP=PREFETCH -DIMAGE_SIDE=0
+//! variant i8.prefetch.b -DI8 -DLOOP=PREFETCH -DIMAGE_SIDE=1
 //! variant i8.serial.a -DI8 -DLOOP=SERIAL -DIMAGE_SIDE=0
 //! variant i8.serial.b -DI8 -DLOOP=SERIAL -DIMAGE_SIDE=1
 // Convolution as a GEMM on the matrix unit: matmul_coopmat, one operand of which is gathered from an image

@@ -178,14 +178,12 @@ void multiply_step(inout Fetch fetch, SubgroupTile sub) {
   barrier();                           // the step's tiles are in workgroup memory before fragments are loaded
 #if LOOP == PREFETCH
   advance_or_stay(fetch);
-#endif
-#if LOADS == UPFRONT
   fetch_part(fetch, 0u, 1u, false);
 #endif
   [[unroll]] for (uint p = 0u; p < kProducts; ++p) {
     load_fragments(p, sub);
     [[unroll]] for (uint i = 0u; i < kFragsM; ++i) {
-#if LOADS == INTERLEAVED
+#if LOOP == PEELED
       fetch_part(fetch, p * kFragsM + i, kProducts * kFragsM, false);
 #endif
       multiply_row(p, i);

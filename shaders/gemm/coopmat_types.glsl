@@ -25,13 +25,11 @@
 #define ACC float
 #define ACC_BYTES 4
 #endif
-#define PREFETCH 1    // LOOP: a step issues the next step's loads, where LOADS says; the last step is loaded twice
-#define PEELED 2     // the same, but the loop ends once the last whole step is loaded
+#define PREFETCH 1    // LOOP: the next step's loads are all before a step's fragments; the last step is loaded twice
+#define PEELED 2     // some before each row of fragments is multiplied; the loop ends once the last whole step is loaded
 #define PIPELINED 3    // the next step is staged before a step's last product, whose fragments are in registers by then
 #define PIPELINED_L2 4    // the same; needs 3 or more steps, none partial; starts with an L2 prefetch of the operands
 #define SERIAL 5      // no load is in flight during the products: for short loops, with little code
-#define UPFRONT 1    // LOADS: all before the step's fragments are loaded
-#define INTERLEAVED 2   // some before each row of fragments is multiplied
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require

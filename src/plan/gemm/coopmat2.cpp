@@ -52,9 +52,11 @@ constexpr std::uint32_t accumulators_of(const Row& r, bool half) {
   return registers_of_share(r.tile_m * r.tile_n, half ? 2 : 4, r.invocations);
 }
 // NVIDIA's GPUs have 255 for an invocation.
-static_assert(std::ranges::all_of(kTable, [](const Row& r) {
-  return accumulators_of(r, r.half_accumulators) + kOtherRegisters <= 255;
-}));
+consteval bool rows_fit(std::span<const Row> rows) {
+  return std::ranges::all_of(
+      rows, [](const Row& r) { return accumulators_of(r, r.half_accumulators) + kOtherRegisters <= 255; });
+}
+static_assert(rows_fit(kTable) && rows_fit(kRetired));
 
 const char* component(std::uint32_t type) {
   return type == SECTILE_TYPE_F16 ? "f16" : type == SECTILE_TYPE_BF16 ? "bf16" : "s8";

@@ -125,10 +125,13 @@ constexpr const TileRow& tile_row(std::uint32_t row) { return row_in(kTileTable,
 constexpr const TileRow& block_row(std::uint32_t row) { return row_in(kBlockTable, kRetiredBlocks, row); }
 
 // permute_tile stores whole words of its tile, or part of one of 4 bytes.
-static_assert(std::ranges::all_of(kTileTable, [](const TileRow& r) {
-  const std::uint32_t word = r.vector_d * r.element_bytes;
-  return r.store_bytes % word == 0 || (word == 4 && word % r.store_bytes == 0);
-}));
+consteval bool stores_are_sound(std::span<const TileRow> rows) {
+  return std::ranges::all_of(rows, [](const TileRow& r) {
+    const std::uint32_t word = r.vector_d * r.element_bytes;
+    return r.store_bytes % word == 0 || (word == 4 && word % r.store_bytes == 0);
+  });
+}
+static_assert(stores_are_sound(kTileTable) && stores_are_sound(kRetiredTiles));
 
 bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;

@@ -202,6 +202,14 @@ TEST_CASE("a class that was measured stays where measurements say no better, and
   const DeviceClass anew = fitted(wrong);
   CHECK(anew.notes.empty());
   CHECK(anew.id != wrong.id);
+  // It chooses as the class does that the times come from.
+  const auto samples = samples_of(raw, "permute", raw.header.profile);
+  REQUIRE(samples.has_value());
+  const auto regret = [&](const DeviceClass& c) {
+    return mean_regret(*samples, {c.numbers, &c.rows, "of the test", {}, {}, 0});
+  };
+  CHECK(regret(wrong) > 1.05);
+  CHECK(regret(anew) < 1.05);
 }
 
 TEST_CASE("how a GEMM was divided is read from an explanation's detail") {
