@@ -73,6 +73,9 @@ __device__ __forceinline__ T subgroup_add(T v) {
   return v;
 }
 
+// The next lane's value; the last lane's is its own.
+__device__ __forceinline__ uint subgroup_down(uint v) { return __shfl_down_sync(0xffffffffu, v, 1u); }
+
 #endif
 
 // Four words with an index operator. Every index must be constant after unrolling: other indices would move the words

@@ -27,8 +27,10 @@ const std::array<Table, kCostTables>& tables() {
   static const std::array<Table, kCostTables> all = {{
       {"permute_copy", false, permute_copy_rows()},
       {"permute_rows", false, permute_rows_rows()},
+      {"permute_realign", false, permute_realign_rows()},
       {"permute_tile", false, permute_tile_rows()},
       {"permute_block", false, permute_block_rows()},
+      {"permute_gather", false, permute_gather_rows()},
       {"permute_runs", false, permute_runs_rows()},
       {"permute_interleave", false, permute_interleave_rows()},
       {"permute_tma", false, permute_tma_rows()},

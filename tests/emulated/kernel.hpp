@@ -18,7 +18,9 @@
 #include "permute/permute_box.abi.h"
 #include "permute/permute_copy.abi.h"
 #include "permute/permute_fused.abi.h"
+#include "permute/permute_gather.abi.h"
 #include "permute/permute_interleave.abi.h"
+#include "permute/permute_realign.abi.h"
 #include "permute/permute_rows.abi.h"
 #include "permute/permute_runs.abi.h"
 #include "permute/permute_tile.abi.h"
@@ -146,6 +148,12 @@ T subgroup_add(T v) {
   for (unsigned distance = kWarp / 2; distance > 0; distance /= 2)
     v += std::bit_cast<T>(exchange(std::bit_cast<unsigned>(v))[(threadIdx.x % kWarp) ^ distance]);
   return v;
+}
+
+inline unsigned subgroup_down(unsigned v) { return exchange(v)[std::min(threadIdx.x % kWarp + 1, kWarp - 1)]; }
+
+inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned bits) {
+  return static_cast<unsigned>((std::uint64_t{high} << 32 | low) >> (bits & 31));
 }
 
 inline unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(std::uint64_t{a} * b >> 32); }

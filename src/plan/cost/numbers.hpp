@@ -117,8 +117,10 @@ struct Conv2dCpuCost {
 enum class CostTable : std::uint8_t {
   permute_copy,
   permute_rows,
+  permute_realign,
   permute_tile,
   permute_block,
+  permute_gather,
   permute_runs,
   permute_interleave,
   permute_tma,

@@ -141,8 +141,14 @@ bool needs_offset64(const Nest& nest) noexcept {
          nest.add_span() * nest.dst_element_bytes >= limit;
 }
 
+bool nearly_needs_offset64(const Nest& nest) noexcept {
+  constexpr std::int64_t limit = (std::int64_t{1} << 31) - (1 << 16);
+  return std::max(nest.src_span() * nest.element_bytes, nest.dst_span() * nest.dst_element_bytes) >= limit;
+}
+
 Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const DeviceProfile& profile) {
-  const int axes = axis_class(config.axes, nest.stage.present);
+  const int axes =
+      config.least_axes != 0 ? std::max(config.axes, config.least_axes) : axis_class(config.axes, nest.stage.present);
   const Stream stream = make_stream(config, nest, axes);
   if (stream.full) return fail(ErrorKind::limit_exceeded, "words", "more", fmt::format("{}", stream.most));
 
@@ -152,6 +158,7 @@ Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const Devi
   step.kernel = {config.stem, config.variant != nullptr ? fmt::format("{}{}", config.variant, suffix)
                                                         : fmt::format("e{}{}", config.element_bytes, suffix)};
   step.workgroup = {config.workgroup, 1, 1};
+  step.required_subgroup_size = config.required_subgroup_size;
   auto grid = fold_grid(config.groups, profile);
   if (!grid) return std::unexpected(grid.error());
   step.grid = *grid;

@@ -56,10 +56,11 @@ struct PermuteConfig {
   bool offset64 = false;
   std::array<StreamAxis, kMaxRank> axis{};
   int axes = 0;
-  FixedList<std::uint32_t, 16> own;   // the kernel's own words, packed
+  int least_axes = 0;  // that a step is made for; 0: axis_class() says
+  FixedList<std::uint32_t, 24> own;   // the kernel's own words, packed
   std::uint32_t stage = 0;            // PERMUTE_FUSED_* bits
   FixedList<Constant, 16> constants;  // the kernel's own constants
-  std::uint32_t workgroup = 64;
+  std::uint32_t workgroup = 64, required_subgroup_size = 0;
   std::uint64_t groups = 1;
   std::uint32_t workgroup_memory_bytes = 0;
   Result<Step> (*step)(const PermuteConfig&, const Nest&, const DeviceProfile&) = make_step;
@@ -67,10 +68,10 @@ struct PermuteConfig {
 
   void add_axis(const NestAxis& from, std::uint32_t count);
   // The kernel's own words. `offset64` is set before.
-  template <class Words>
-  void set_own(const Words& words) {
-    WordList<16> sink{{}, offset64};
-    words.pack(sink);
+  template <class Words, class... Constants>
+  void set_own(const Words& words, const Constants&... constants_of_words) {
+    WordList<24> sink{{}, offset64};
+    words.pack(sink, constants_of_words...);
     own = sink.list;
   }
   void add_constant(std::uint32_t id, std::uint32_t value) { constants.add({id, value}); }
@@ -81,5 +82,7 @@ int axis_class(int axes, bool staged = false) noexcept;
 
 // The nest's byte offsets reach 2^31 and need 64 bits.
 bool needs_offset64(const Nest& nest) noexcept;
+// The same for a kernel whose offsets may lie up to 64 KiB beyond the nest's.
+bool nearly_needs_offset64(const Nest& nest) noexcept;
 
 }  // namespace sectile::detail

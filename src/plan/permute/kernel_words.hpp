@@ -6,6 +6,8 @@
 #include "permute/permute_box.abi.h"
 #include "permute/permute_copy.abi.h"
 #include "permute/permute_fused.abi.h"
+#include "permute/permute_gather.abi.h"
+#include "permute/permute_realign.abi.h"
 #include "permute/permute_runs.abi.h"
 #include "permute/permute_tile.abi.h"
 #include "permute/permute_words.abi.h"
@@ -26,10 +28,16 @@ SECTILE_WORDS(PermuteBoundWords, PermuteConstants, PERMUTE_BOUND_WORDS);
 SECTILE_WORDS(PermuteFusedFirstWords, PermuteConstants, PERMUTE_FUSED_FIRST_WORDS);
 SECTILE_WORDS(PermuteFusedLastWords, PermuteConstants, PERMUTE_FUSED_LAST_WORDS);
 
+struct GatherConstants {
+  std::uint32_t kInner = 0;
+};
+
 // A kernel's own.
 SECTILE_WORDS(PermuteBoxWords, NoConstants, PERMUTE_BOX_WORDS);
 SECTILE_WORDS(PermuteCopyWords, NoConstants, PERMUTE_COPY_WORDS);
 SECTILE_WORDS(PermuteFusedBlockWords, NoConstants, PERMUTE_FUSED_BLOCK_WORDS);
+SECTILE_WORDS(PermuteGatherWords, GatherConstants, PERMUTE_GATHER_WORDS);
+SECTILE_WORDS(PermuteRealignWords, NoConstants, PERMUTE_REALIGN_WORDS);
 SECTILE_WORDS(PermuteRunsWords, NoConstants, PERMUTE_RUNS_WORDS);
 SECTILE_WORDS(PermuteTileWords, NoConstants, PERMUTE_TILE_WORDS);
 SECTILE_WORDS(PermuteWordsWords, NoConstants, PERMUTE_WORDS_WORDS);

@@ -154,12 +154,6 @@ std::uint32_t shared_words(const Matrix& m, const Shape& s, const Row& r, std::u
   return r.staged ? s.tile_s * pitch + r.blocks_s * skew + 1 : 1;
 }
 
-bool near_limit(const Nest& nest) {
-  // A margin for a row's last access and the tile's columns past it.
-  constexpr std::int64_t limit = (std::int64_t{1} << 31) - (1 << 16);
-  return std::max(nest.src_span(), nest.dst_span()) * nest.element_bytes >= limit;
-}
-
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Row& r = row_of(row);
@@ -181,7 +175,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("workgroup memory of {} bytes, the device allows {}", 4 * shared_words(m, s, r, 8),
                       c.limits.workgroup_memory);
   if (c.nest.src_span() * c.nest.element_bytes < 8) return refusal.no("the source has fewer than 8 bytes");
-  if (near_limit(c.nest) && !c.offset64 && !c.profile.int64.value_or(false))
+  if (nearly_needs_offset64(c.nest) && !c.offset64 && !c.profile.int64.value_or(false))
     return refusal.no("offsets approach 2^31 bytes, and the device has no 64-bit integers");
   return stores_elements(c, refusal);
 }
@@ -216,7 +210,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_runs";
   d.element_bytes = m.unit;
-  d.offset64 = c.offset64 || near_limit(c.nest);
+  d.offset64 = c.offset64 || nearly_needs_offset64(c.nest);
   d.workgroup = r.workgroup;
   const auto in_units = [&](int a) {
     NestAxis axis = c.nest.axis[static_cast<std::size_t>(a)];

@@ -1,0 +1,107 @@
+// Reads and writes runs of elements that begin at any address, by aligned accesses. lib/memory.cuh comes before it.
+// Offsets count elements from the operand's address rounded down to an access (16 bytes in the source). A word of 16
+// bytes that lies only partly inside the source is read in elements, so that no other byte is touched.
+constexpr uint kPer16 = 16u / ELEMENT_BYTES;   // elements of 16 bytes
+
+__device__ __forceinline__ SectileAddress rounded_down(SectileAddress address, const uint bytes) {
+  return {address.lo & ~(bytes - 1u), address.hi};
+}
+__device__ __forceinline__ offset_t lead_of(SectileAddress address, const uint bytes) {
+  return offset_t((address.lo & (bytes - 1u)) / ELEMENT_BYTES);
+}
+
+// The source's elements, from `begin` to `end`, and its first and last word that is wholly inside. It has at least 32
+// bytes, so that there is one.
+struct Source {
+  SectileAddress base;
+  offset_t begin, end, first, last;
+};
+
+__device__ __forceinline__ Source source_of(SectileAddress address, offset_t elements) {
+  Source s;
+  s.base = rounded_down(address, 16u);
+  s.begin = lead_of(address, 16u);
+  s.end = s.begin + elements;
+  s.first = (s.begin + offset_t(kPer16 - 1u)) & ~offset_t(kPer16 - 1u);
+  s.last = (s.end & ~offset_t(kPer16 - 1u)) - offset_t(kPer16);
+  return s;
+}
+
+// The 16 bytes at `at`, a multiple of 16 bytes, or those of the nearest word inside. No branch: the compiler keeps
+// several of these loads in flight. mend_word() follows.
+__device__ __forceinline__ uvec4 load_word(const Source& s, offset_t at) {
+  const offset_t below = at < s.last ? at : s.last;
+  return load_bytes(s.base, below > s.first ? below : s.first, 16u);
+}
+
+// Replaces what load_word() read instead of a word that is not wholly inside; elements outside are 0.
+__device__ __forceinline__ void mend_word(const Source& s, offset_t at, uvec4& word) {
+  if (at >= s.first && at <= s.last) return;
+  word = {};
+#if ELEMENT_BYTES < 16
+#pragma unroll
+  for (uint i = 0u; i < kPer16; ++i) {
+    const offset_t e = at + offset_t(i);
+    if (e >= s.begin && e < s.end) {
+      const uvec4 v = load_bytes(s.base, e, ELEMENT_BYTES);
+#if ELEMENT_BYTES == 8
+      word[2u * i] = v[0];
+      word[2u * i + 1u] = v[1];
+#elif ELEMENT_BYTES == 4
+      word[i] = v[0];
+#else
+      word[i / (4u / ELEMENT_BYTES)] |= v[0] << (8u * ELEMENT_BYTES * (i % (4u / ELEMENT_BYTES)));
+#endif
+    }
+  }
+#endif
+}
+
+// 32 bits from bit `bits` (0 to 31) of the pair on.
+__device__ __forceinline__ uint funnel(uint low, uint high, uint bits) { return __funnelshift_r(low, high, bits); }
+
+// 16 bytes from byte `byte` (0 to 15) of the pair on.
+__device__ __forceinline__ uvec4 join_words(const uvec4& a, const uvec4& b, uint byte) {
+  const bool two = (byte & 8u) != 0u, one = (byte & 4u) != 0u;
+  const uint x0 = two ? a[2] : a[0], x1 = two ? a[3] : a[1], x2 = two ? b[0] : a[2], x3 = two ? b[1] : a[3],
+             x4 = two ? b[2] : b[0], x5 = two ? b[3] : b[1];
+  const uvec4 w = {{one ? x1 : x0, one ? x2 : x1, one ? x3 : x2, one ? x4 : x3}};
+#if ELEMENT_BYTES < 4
+  const uint w4 = one ? x5 : x4, bits = 8u * (byte & 3u);
+  return {{funnel(w[0], w[1], bits), funnel(w[1], w[2], bits), funnel(w[2], w[3], bits), funnel(w[3], w4, bits)}};
+#else
+  return w;
+#endif
+}
+
+// Stores an access of `bytes` bytes at `at`, a multiple of that, as far as it lies in [begin, end): elements, counted
+// from the access's first.
+__device__ __forceinline__ void store_part(SectileAddress base, offset_t at, const uint bytes, const uvec4& v,
+                                           int begin, int end) {
+  const int count = int(bytes / ELEMENT_BYTES);
+  if (begin <= 0 && end >= count) {
+    store_bytes(base, at, bytes, v);
+    return;
+  }
+#if ELEMENT_BYTES == 8
+#pragma unroll
+  for (int e = 0; e < count; ++e)
+    if (e >= begin && e < end) store_bytes(base, at + offset_t(e), 8u, {{v[2 * e], v[2 * e + 1], 0u, 0u}});
+#elif ELEMENT_BYTES < 8
+  constexpr int per_word = 4 / ELEMENT_BYTES;
+#pragma unroll
+  for (int w = 0; w < int(bytes / 4u); ++w) {
+    const int e = w * per_word;
+    if (begin <= e && end >= e + per_word) {
+      store_bytes(base, at + offset_t(e), 4u, words_of(v[w]));
+#if ELEMENT_BYTES < 4
+    } else {
+#pragma unroll
+      for (int i = 0; i < per_word; ++i)
+        if (e + i >= begin && e + i < end)
+          store_bytes(base, at + offset_t(e + i), ELEMENT_BYTES, words_of(v[w] >> (8 * ELEMENT_BYTES * i)));
+#endif
+    }
+  }
+#endif
+}

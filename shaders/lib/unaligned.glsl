@@ -1,0 +1,96 @@
+// Reads and writes runs of elements that begin at any address, by aligned accesses. lib/memory.glsl comes before it.
+// Offsets count elements from the operand's address rounded down to an access (16 bytes in the source). A word of 16
+// bytes that lies only partly inside the source is read in elements, so that no other byte is touched.
+const uint kPer16 = 16u / ELEMENT_BYTES;   // elements of 16 bytes
+
+uvec2 rounded_down(uvec2 address, const uint bytes) { return uvec2(address.x & ~(bytes - 1u), address.y); }
+offset_t lead_of(uvec2 address, const uint bytes) { return offset_t((address.x & (bytes - 1u)) / ELEMENT_BYTES); }
+
+// The source's elements, from `begin` to `end`, and its first and last word that is wholly inside. It has at least 32
+// bytes, so that there is one.
+struct Source {
+  uvec2 base;
+  offset_t begin, end, first, last;
+};
+
+Source source_of(uvec2 address, offset_t elements) {
+  Source s;
+  s.base = rounded_down(address, 16u);
+  s.begin = lead_of(address, 16u);
+  s.end = s.begin + elements;
+  s.first = (s.begin + offset_t(kPer16 - 1u)) & ~offset_t(kPer16 - 1u);
+  s.last = (s.end & ~offset_t(kPer16 - 1u)) - offset_t(kPer16);
+  return s;
+}
+
+// The 16 bytes at `at`, a multiple of 16 bytes, or those of the nearest word inside. No branch: a compiler keeps
+// several of these loads in flight. mend_word() follows.
+uvec4 load_word(Source s, offset_t at) { return load_bytes(s.base, clamp(at, s.first, s.last), 16u); }
+
+// Replaces what load_word() read instead of a word that is not wholly inside; elements outside are 0.
+void mend_word(Source s, offset_t at, inout uvec4 word) {
+  if (at >= s.first && at <= s.last) return;
+  word = uvec4(0u);
+#if ELEMENT_BYTES < 16
+  [[unroll]] for (uint i = 0u; i < kPer16; ++i) {
+    const offset_t e = at + offset_t(i);
+    if (e >= s.begin && e < s.end) {
+      const uvec4 v = load_bytes(s.base, e, ELEMENT_BYTES);
+#if ELEMENT_BYTES == 8
+      word[2u * i] = v.x;
+      word[2u * i + 1u] = v.y;
+#elif ELEMENT_BYTES == 4
+      word[i] = v.x;
+#else
+      word[i / (4u / ELEMENT_BYTES)] |= v.x << (8u * ELEMENT_BYTES * (i % (4u / ELEMENT_BYTES)));
+#endif
+    }
+  }
+#endif
+}
+
+// 32 bits from bit `bits` (0 to 31) of the pair on. The shift by 32 minus `bits` is split in two: a single shift by 32
+// is undefined.
+uint funnel(uint low, uint high, uint bits) { return (low >> bits) | ((high << 1u) << (31u - bits)); }
+
+// 16 bytes from byte `byte` (0 to 15) of the pair on.
+uvec4 join_words(uvec4 a, uvec4 b, uint byte) {
+  const bool two = (byte & 8u) != 0u, one = (byte & 4u) != 0u;
+  const uint x0 = two ? a.z : a.x, x1 = two ? a.w : a.y, x2 = two ? b.x : a.z, x3 = two ? b.y : a.w,
+             x4 = two ? b.z : b.x, x5 = two ? b.w : b.y;
+  const uvec4 w = uvec4(one ? x1 : x0, one ? x2 : x1, one ? x3 : x2, one ? x4 : x3);
+#if ELEMENT_BYTES < 4
+  const uint w4 = one ? x5 : x4, bits = 8u * (byte & 3u);
+  return uvec4(funnel(w.x, w.y, bits), funnel(w.y, w.z, bits), funnel(w.z, w.w, bits), funnel(w.w, w4, bits));
+#else
+  return w;
+#endif
+}
+
+// Stores an access of `bytes` bytes at `at`, a multiple of that, as far as it lies in [begin, end): elements, counted
+// from the access's first.
+void store_part(uvec2 base, offset_t at, const uint bytes, uvec4 v, int begin, int end) {
+  const int count = int(bytes / ELEMENT_BYTES);
+  if (begin <= 0 && end >= count) {
+    store_bytes(base, at, bytes, v);
+    return;
+  }
+#if ELEMENT_BYTES == 8
+  [[unroll]] for (int e = 0; e < count; ++e)
+    if (e >= begin && e < end) store_bytes(base, at + offset_t(e), 8u, uvec4(v[2 * e], v[2 * e + 1], 0u, 0u));
+#elif ELEMENT_BYTES < 8
+  const int per_word = 4 / ELEMENT_BYTES;
+  [[unroll]] for (int w = 0; w < int(bytes / 4u); ++w) {
+    const int e = w * per_word;
+    if (begin <= e && end >= e + per_word) {
+      store_bytes(base, at + offset_t(e), 4u, uvec4(v[w], 0u, 0u, 0u));
+#if ELEMENT_BYTES < 4
+    } else {
+      [[unroll]] for (int i = 0; i < per_word; ++i)
+        if (e + i >= begin && e + i < end)
+          store_bytes(base, at + offset_t(e + i), ELEMENT_BYTES, uvec4(v[w] >> (8 * ELEMENT_BYTES * i), 0u, 0u, 0u));
+#endif
+    }
+  }
+#endif
+}

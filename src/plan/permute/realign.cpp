@@ -1,0 +1,144 @@
+// permute_realign: moves runs of 16 bytes and more that are contiguous in both operands and begin at any address.
+#include "strategy.hpp"
+
+#include "permute/permute_realign.abi.h"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace permute_realign {
+namespace {
+
+struct Row {
+  std::uint32_t workgroup, unroll;
+};
+// clang-format off
+constexpr Row kTable[] = {
+    {.workgroup = 256, .unroll = 1},
+    {.workgroup = 256, .unroll = 2},
+    {.workgroup = 128, .unroll = 4},
+};
+// clang-format on
+
+constexpr std::int64_t kWordBytes = 16;
+constexpr std::int64_t kMost = std::int64_t{1} << 31;
+
+// Runs that follow each other in the destination.
+struct Segment {
+  std::int64_t runs = 1, elements = 0, count = 1;  // of a segment; segments
+  std::int64_t words = 0;                          // of a segment, at any address
+};
+
+Segment segment_of(const Nest& nest) {
+  Segment s;
+  s.elements = nest.axis[0].extent;
+  bool open = true;
+  for (int a = 1; a < nest.rank; ++a) {
+    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
+    open = open && axis.dst_stride == s.elements && s.elements * axis.extent < kMost;
+    if (open) {
+      s.runs *= axis.extent;
+      s.elements *= axis.extent;
+    } else {
+      s.count *= axis.extent;
+    }
+  }
+  const std::int64_t per = kWordBytes / nest.element_bytes;
+  s.words = (s.elements + 2 * (per - 1)) / per;
+  return s;
+}
+
+bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
+  if (!only_moves(c, refusal)) return false;
+  const Nest& nest = c.nest;
+  if (nest.rank < 2 || nest.axis[0].src_stride != 1 || nest.axis[0].dst_stride != 1)
+    return refusal.no("needs a run that is contiguous in both operands, and a moving axis");
+  if (nest.read_bounds() + nest.write_bounds() != 0)
+    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (nest.element_bytes == kWordBytes) return refusal.no("an element of 16 bytes already fills an access");
+  if (nest.axis[0].extent * nest.element_bytes < kWordBytes)
+    return refusal.no("runs have {} bytes, at least {} are needed", nest.axis[0].extent * nest.element_bytes,
+                      kWordBytes);
+  if (nest.src_span() * nest.element_bytes < 2 * kWordBytes)
+    return refusal.no("the source has fewer than {} bytes", 2 * kWordBytes);
+  const Row& r = kTable[row];
+  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
+    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  const Segment s = segment_of(nest);
+  if (s.elements >= kMost || s.words * s.count >= kMost) return refusal.no("more than 2^31 elements or words");
+  if (nearly_needs_offset64(nest) && !c.offset64 && !c.profile.int64.value_or(false))
+    return refusal.no("offsets approach 2^31 bytes, and the device has no 64-bit integers");
+  return stores_elements(c, refusal);
+}
+
+PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  const Segment s = segment_of(c.nest);
+  PermuteConfig d;
+  d.stem = "permute_realign";
+  d.element_bytes = c.nest.element_bytes;
+  d.offset64 = c.offset64 || nearly_needs_offset64(c.nest);
+  d.workgroup = r.workgroup;
+  d.add_axis(NestAxis{}, static_cast<std::uint32_t>(s.words));
+  for (int a = 1; a < c.nest.rank; ++a) {
+    const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
+    d.add_axis(axis, static_cast<std::uint32_t>(axis.extent));
+  }
+  const auto run = static_cast<std::uint32_t>(c.nest.axis[0].extent);
+  const FastDivision division = fast_division(run);
+  d.set_own(PermuteRealignWords{.run = run,
+                                .run_multiplier = division.multiplier,
+                                .run_shift = division.shift,
+                                .segment_runs = static_cast<std::uint32_t>(s.runs),
+                                .word_count = static_cast<std::uint32_t>(s.words * s.count),
+                                .source_elements = c.nest.src_span()});
+  d.add_constant(PERMUTE_REALIGN_SPEC_UNROLL, r.unroll);
+  d.groups = ceil_div(static_cast<std::uint64_t>(s.words * s.count), std::uint64_t{r.workgroup} * r.unroll);
+  return d;
+}
+
+Eligibility eligibility(const PermuteContext& c, std::uint32_t row) { return last_resort_if(c.small() && row != 0); }
+
+// A run of any alignment shares its first and last sector with its neighbours.
+PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
+  const Row& r = kTable[row];
+  const std::uint64_t words = std::uint64_t{r.workgroup} * r.unroll, requests = ceil_div(words, 32);
+  const std::uint64_t transaction = c.profile.transaction_bytes.value_or(c.cpu() ? 64 : 32);
+  const auto run_bytes = static_cast<std::uint64_t>(c.nest.axis[0].extent) * c.nest.element_bytes;
+  PermuteEstimate e;
+  e.groups = d.groups;
+  e.addressing = Addressing::rows;
+  AccessCount& n = e.interior;
+  n.load_requests = 2 * requests;
+  n.store_requests = requests;
+  n.ideal_load_transactions = n.ideal_store_transactions = n.store_transactions =
+      ceil_div(words * kWordBytes, transaction);
+  n.load_transactions = n.ideal_load_transactions * (run_bytes + transaction - 1) / run_bytes;
+  const Segment s = segment_of(c.nest);
+  const auto segment_bytes = static_cast<std::uint64_t>(s.elements) * c.nest.element_bytes;
+  if (s.count > 1)
+    n.store_transactions = n.ideal_store_transactions * (segment_bytes + transaction - 1) / segment_bytes;
+  e.edge = e.interior;
+  e.instructions = requests * static_cast<std::uint64_t>(60 + 16 * c.nest.rank) * (run_bytes < 512 ? 2 : 1);
+  return e;
+}
+
+std::string print_row(const Row& r) { return fmt::format("u{} wg{}", r.unroll, r.workgroup); }
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
+
+constexpr NamedConstant kNamed[] = {{PERMUTE_REALIGN_SPEC_UNROLL, "unroll"}};
+
+constexpr PermuteStrategy kStrategy = {"permute_realign", CostTable::permute_realign, std::size(kTable), applicable,
+                                       make,              estimate,                   eligibility,       print,
+                                       kNamed};
+
+}  // namespace
+}  // namespace permute_realign
+
+const PermuteStrategy kRealign = permute_realign::kStrategy;
+std::vector<std::string> permute_realign_rows() {
+  return names_of(permute_realign::kTable, permute_realign::print_row);
+}
+
+}  // namespace sectile::detail
