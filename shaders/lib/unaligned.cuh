@@ -64,10 +64,10 @@ __device__ __forceinline__ uint funnel(uint low, uint high, uint bits) { return 
 __device__ __forceinline__ uvec4 join_words(const uvec4& a, const uvec4& b, uint byte) {
   const bool two = (byte & 8u) != 0u, one = (byte & 4u) != 0u;
   const uint x0 = two ? a[2] : a[0], x1 = two ? a[3] : a[1], x2 = two ? b[0] : a[2], x3 = two ? b[1] : a[3],
-             x4 = two ? b[2] : b[0], x5 = two ? b[3] : b[1];
+             x4 = two ? b[2] : b[0];
   const uvec4 w = {{one ? x1 : x0, one ? x2 : x1, one ? x3 : x2, one ? x4 : x3}};
 #if ELEMENT_BYTES < 4
-  const uint w4 = one ? x5 : x4, bits = 8u * (byte & 3u);
+  const uint x5 = two ? b[3] : b[1], w4 = one ? x5 : x4, bits = 8u * (byte & 3u);
   return {{funnel(w[0], w[1], bits), funnel(w[1], w[2], bits), funnel(w[2], w[3], bits), funnel(w[3], w4, bits)}};
 #else
   return w;

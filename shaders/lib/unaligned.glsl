@@ -57,10 +57,10 @@ uint funnel(uint low, uint high, uint bits) { return (low >> bits) | ((high << 1
 uvec4 join_words(uvec4 a, uvec4 b, uint byte) {
   const bool two = (byte & 8u) != 0u, one = (byte & 4u) != 0u;
   const uint x0 = two ? a.z : a.x, x1 = two ? a.w : a.y, x2 = two ? b.x : a.z, x3 = two ? b.y : a.w,
-             x4 = two ? b.z : b.x, x5 = two ? b.w : b.y;
+             x4 = two ? b.z : b.x;
   const uvec4 w = uvec4(one ? x1 : x0, one ? x2 : x1, one ? x3 : x2, one ? x4 : x3);
 #if ELEMENT_BYTES < 4
-  const uint w4 = one ? x5 : x4, bits = 8u * (byte & 3u);
+  const uint x5 = two ? b.w : b.y, w4 = one ? x5 : x4, bits = 8u * (byte & 3u);
   return uvec4(funnel(w.x, w.y, bits), funnel(w.y, w.z, bits), funnel(w.z, w.w, bits), funnel(w.w, w4, bits));
 #else
   return w;

@@ -10,6 +10,9 @@
 // Each row is staged from its first whole word on, so that its words keep their place in the source's words of 4 bytes;
 // an element that does not fill a word begins at the same byte of a word as in the source.
 //
+// A table in workgroup memory has, for each column, where its first whole access begins in the destination and what of
+// it is the tile's.
+//
 // Workgroup memory is read by teams of lanes. A lane has the same positions of the run of every column: it collects
 // them from the rows, and the next lane's first ones complete the access that it stores. A window is the positions of a
 // team.
@@ -26,6 +29,9 @@
 #define PERMUTE_GATHER_SPEC_TURN 11          // 1: the columns' innermost axis is contiguous in the source, and a lane
                                              // takes a word of columns at once
 #define PERMUTE_GATHER_SPEC_INNER 12         // 2: the kernel's own words have axes; 0: the last ones are all there is
+#define PERMUTE_GATHER_SPEC_COLUMNS 13       // most columns of a tile
+#define PERMUTE_GATHER_SPEC_LOADS 14         // words of 16 bytes that are loaded of a row, a power of two; 0: as many as
+                                             // it takes
 
 #define PERMUTE_GATHER_SECTOR 32             // bytes
 
@@ -38,12 +44,12 @@
   WORD(uint, cut_extent, part)               /* of the last position axis */                                           \
   WORD(uint, column_part, cut_extent)        /* indices of the last column axis of a tile */                           \
   WORD(uint, column_extent, column_part)     /* of the last column axis */                                             \
-  WORD(u8x2u16, staging, column_extent)      /* after every 2^x rows come y words of padding; words from row to row */ \
+  WORD(uint, staging, column_extent)         /* words from row to row of workgroup memory */                             \
   WORD(u8x2u16, schedule, staging)           /* teams that share a window; bits; windows */                            \
   WORD(stride, source_elements, schedule)    /* end of the source, from its first element on */                        \
-  WORDS_IF(u16x2, position_sizes, source_elements, kInner != 0u, 1u)                                                   \
+  WORD_IF(uint, position_sizes, source_elements, kInner != 0u, 0x10001u)     /* 16 bits each */                        \
   WORDS_IF(stride, position_src, position_sizes, kInner != 0u, 2u)                                                     \
-  WORDS_IF(u16x2, column_sizes, position_src, kInner != 0u, 1u)                                                        \
+  WORD_IF(uint, column_sizes, position_src, kInner != 0u, 0x10001u)                                                    \
   WORDS_IF(stride, column_src, column_sizes, kInner != 0u, 2u)                                                         \
   WORDS_IF(stride, column_dst, column_src, kInner != 0u, 2u)
 

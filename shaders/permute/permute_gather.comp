@@ -28,11 +28,17 @@ layout(constant_id = PERMUTE_GATHER_SPEC_SHARED_WORDS) const uint kSharedWords =
 layout(constant_id = PERMUTE_GATHER_SPEC_TEAM) const uint kTeam = 32u;
 layout(constant_id = PERMUTE_GATHER_SPEC_TURN) const uint kTurn = 0u;
 layout(constant_id = PERMUTE_GATHER_SPEC_INNER) const uint kInner = 0u;
+layout(constant_id = PERMUTE_GATHER_SPEC_COLUMNS) const uint kMostColumns = 128u;
+layout(constant_id = PERMUTE_GATHER_SPEC_LOADS) const uint kLoads = 0u;
 #define OWN_WORDS PERMUTE_GATHER_WORDS
 #include "permute/permute.glsl"
 #include "permute/register_transpose.glsl"
 
 shared uint staged[kSharedWords];
+// Of a column: x and y: its first whole access in the destination; z: 16 bits: the number of its positions that are the
+// tile's; 8 bits: the first of them, counted from that access; 8 bits: positions before that access; w: the byte in a
+// row.
+shared uvec4 columns_of_tile[kMostColumns];
 
 const uint kAccess = max(8u, ELEMENT_BYTES);        // bytes of a store
 const uint kPositions = kAccess / ELEMENT_BYTES;    // of a lane
@@ -63,6 +69,8 @@ struct Tile {
   uint rows, span;            // rows of workgroup memory, elements of each
   uint part, loaded;          // positions of a part, positions that are loaded
   bool first, last;           // part of the destination's runs
+  bool inside;                // every word that is loaded lies wholly inside the source
+  bool middle;                // a part's accesses are whole and wholly loaded: neither the first part nor one of the last
 };
 
 Tile locate_tile(uint id, Source source, offset_t lead) {
@@ -82,9 +90,9 @@ Tile locate_tile(uint id, Source source, offset_t lead) {
   t.last = digit_p + 1u == axis_count(0u);
   const uint valid_c = min(column_part(), column_extent() - digit_c * column_part());
   [[unroll]] for (uint i = 0u; i < 2u; ++i) {
-    t.size[i] = kInner != 0u ? position_sizes(0u)[i] : 1u;
+    t.size[i] = (position_sizes() >> (16u * i)) & 0xffffu;
     t.src[i] = kInner != 0u ? position_src(i) : offset_t(0);
-    t.columns[i] = kInner != 0u ? column_sizes(0u)[i] : 1u;
+    t.columns[i] = (column_sizes() >> (16u * i)) & 0xffffu;
     t.column_src[i] = kInner != 0u ? column_src(i) : src_stride(1u);
     t.column_dst[i] = kInner != 0u ? column_dst(i) : dst_stride(1u);
   }
@@ -97,27 +105,37 @@ Tile locate_tile(uint id, Source source, offset_t lead) {
   t.column_dst[2] = dst_stride(1u);
   t.rows = 1u;
   t.span = 1u;
+  offset_t reach = t.from;
   [[unroll]] for (uint i = 0u; i < 3u; ++i) {
     const bool shared_axis = (bits & (PERMUTE_GATHER_SHARED << i)) != 0u;
     t.step[i] = shared_axis ? 0u : t.rows;
-    if (shared_axis) t.span += (t.size[i] - 1u) * uint(t.src[i]);
-    else t.rows *= t.size[i];
+    if (shared_axis) {
+      t.span += (t.size[i] - 1u) * uint(t.src[i]);
+    } else {
+      t.rows *= t.size[i];
+      reach += offset_t(t.size[i] - 1u) * t.src[i];
+    }
     t.span += (t.columns[i] - 1u) * uint(t.column_src[i]);
   }
+  // A row's loads may end in the second word after its last element's.
+  t.inside = t.from >= source.first + offset_t(kPer16) && reach + offset_t(t.span) < source.last - offset_t(kPer16);
   const uint inner = t.size[0] * t.size[1];
   t.part = part().x * inner;
   t.loaded = t.size[2] * inner;
+  t.middle = !t.first && !t.last && t.size[2] == part().y;
   return t;
 }
 
-// First word of a row in workgroup memory.
-uint row_place(uint row, uvec3 staging) { return row * staging.z + (row >> staging.x) * staging.y; }
+// First word of a row in workgroup memory. A lane's consecutive positions are in consecutive rows, and from lane to lane
+// comes a word of padding: with an odd pitch all lanes access different banks.
+const uint kPaddingShift = kPositions == 8u ? 3u : kPositions == 4u ? 2u : kPositions == 2u ? 1u : 0u;
+uint row_place(uint row, uint pitch) { return row * pitch + (kPositions > 1u ? row >> kPaddingShift : 0u); }
 
 // Loads the tile's rows.
-void stage(Tile t, Source source, uvec3 staging) {
+void stage(Tile t, Source source, uint pitch) {
   const uint bytes = t.span * ELEMENT_BYTES;
   const uint row_words = (bytes + (ELEMENT_BYTES < 4 ? 6u : 0u)) / 4u;   // its first byte may be a word's last
-  const uint loads = (bytes + 31u - ELEMENT_BYTES) / 16u;                 // of a row, at any address
+  const uint loads = kLoads != 0u ? kLoads : (bytes + 31u - ELEMENT_BYTES) / 16u;   // of a row, at any address
   const uint items = t.rows * loads;
   const Divisor by_loads = divisor_of(loads), by_first = divisor_of(t.step[0] != 0u ? t.size[0] : 1u),
                 by_second = divisor_of(t.step[1] != 0u ? t.size[1] : 1u);
@@ -125,79 +143,99 @@ void stage(Tile t, Source source, uvec3 staging) {
   do {   // tested at the bottom: lavapipe executes uniform loads of a top-tested loop once too often
     uvec4 value[kUnroll];
     offset_t at[kUnroll];
-    uint place[kUnroll], begin[kUnroll];   // of the row; the load's first word in it, which may wrap below 0
+    int place[kUnroll], begin[kUnroll];   // of the load's first word, in workgroup memory and in the row: below 0, it
+                                          // is not the row's
     [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
       const uint item = min(first + u * kWorkgroup, items - 1u);
-      const uint row = divide(item, by_loads), k = item - row * loads;
-      uint rest = row;
+      const uint row = kLoads != 0u ? item / max(kLoads, 1u) : divide(item, by_loads), k = item - row * loads;
+      at[u] = t.from;
       if (kInner != 0u) {
-        const uint second = divide(rest, by_first), third = divide(second, by_second);
-        at[u] = t.from + offset_t(rest - second * by_first.d) * t.src[0] +
-                offset_t(second - third * by_second.d) * t.src[1];
-        rest = third;
+        const uint second = divide(row, by_first), third = divide(second, by_second);
+        at[u] += offset_t(row - second * by_first.d) * t.src[0] + offset_t(second - third * by_second.d) * t.src[1];
+        if (t.step[2] != 0u) at[u] += offset_t(third) * t.src[2];
       } else {
-        at[u] = t.from;
+        at[u] += offset_t(row) * t.src[2];
       }
-      if (t.step[2] != 0u) at[u] += offset_t(rest) * t.src[2];
       const uint ahead = uint(at[u]) & (kPer16 - 1u);
       at[u] += offset_t(k * kPer16) - offset_t(ahead);
-      begin[u] = 4u * k - ahead * ELEMENT_BYTES / 4u;
-      place[u] = row_place(row, staging);
+      begin[u] = int(4u * k) - int(ahead * ELEMENT_BYTES / 4u);
+      place[u] = int(row_place(row, pitch)) + begin[u];
       value[u] = load_word(source, at[u]);
     }
+    if (!t.inside) {
+      [[unroll]] for (uint u = 0u; u < kUnroll; ++u) mend_word(source, at[u], value[u]);
+    }
     [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
-      if (first + u * kWorkgroup >= items) break;
-      mend_word(source, at[u], value[u]);
+      const uint limit = first + u * kWorkgroup < items ? row_words : 0u;
       [[unroll]] for (uint w = 0u; w < 4u; ++w)
-        if (begin[u] + w < row_words) staged[place[u] + begin[u] + w] = value[u][w];
+        if (uint(begin[u] + int(w)) < limit) staged[place[u] + int(w)] = value[u][w];
     }
     first += kWorkgroup * kUnroll;
   } while (first - gl_LocalInvocationID.x < items);
 }
 
-// Where a lane's positions are in workgroup memory: the byte of column 0.
-void place_positions(Tile t, uint position, uvec3 staging, out uint place[kPositions]) {
-  uint i0 = 0u, i1 = 0u, i2 = position;
-  if (kInner != 0u) {
-    const uint second = position / t.size[0];
-    i0 = position - second * t.size[0];
-    i2 = second / t.size[1];
-    i1 = second - i2 * t.size[1];
-  }
-  [[unroll]] for (uint j = 0u; j < kPositions; ++j) {
-    i2 = min(i2, t.size[2] - 1u);   // what lies beyond is not stored
-    uint row = i2 * t.step[2], along = t.step[2] == 0u ? i2 * uint(t.src[2]) : 0u;
-    offset_t start = t.from;
-    if (t.step[2] != 0u) start += offset_t(i2) * t.src[2];
+// Fills the table of columns. A lane's columns at once (`groups` of them along column axis 0) may be more than there
+// are; these have no positions.
+void list_columns(Tile t, uint groups) {
+  const uint first = groups * kColumns, count = first * t.columns[1] * t.columns[2];
+  for (uint c = gl_LocalInvocationID.x; c < count; c += kWorkgroup) {
+    uint c0 = c, offset = 0u;
+    offset_t to = t.to;
     if (kInner != 0u) {
-      row += i0 * t.step[0] + i1 * t.step[1];
-      if (t.step[0] == 0u) along += i0 * uint(t.src[0]); else start += offset_t(i0) * t.src[0];
-      if (t.step[1] == 0u) along += i1 * uint(t.src[1]); else start += offset_t(i1) * t.src[1];
+      const uint upper = c / first, third = upper / t.columns[1], c1 = upper - third * t.columns[1];
+      c0 = c - upper * first;
+      offset = c1 * uint(t.column_src[1]) + third * uint(t.column_src[2]);
+      to += offset_t(c1) * t.column_dst[1] + offset_t(third) * t.column_dst[2];
     }
-    place[j] = 4u * row_place(row, staging) + (uint(start) * ELEMENT_BYTES & 3u) + along * ELEMENT_BYTES;
-    if (kInner != 0u) {
-      ++i0;
-      if (i0 == t.size[0]) { i0 = 0u; ++i1; }
-      if (i1 == t.size[1]) { i1 = 0u; ++i2; }
-    } else {
-      ++i2;
-    }
+    offset += c0 * uint(t.column_src[0]);
+    to += offset_t(c0) * t.column_dst[0];
+    const uint below = 0u - uint(to), skip = below & (kPositions - 1u);
+    const uint begin = below & (kSector - 1u);
+    uint end = t.part + ((below - t.part) & (kSector - 1u));
+    end = t.last ? t.loaded : min(end, t.loaded);
+    uint own = end - min(t.first ? 0u : begin, end);
+    if (c0 >= t.columns[0]) own = 0u;
+    to += offset_t(skip);
+#ifdef WIDE
+    const uvec2 at = unpackUint2x32(uint64_t(to));
+#else
+    const uvec2 at = uvec2(uint(to), 0u);
+#endif
+    columns_of_tile[c] = uvec4(at, own | (begin - skip) << 16 | skip << 24, offset * ELEMENT_BYTES);
   }
 }
 
-// The lane's access of column `c` of those that start `offset` bytes after column 0.
-void collect(uint place[kPositions], uint offset, out uvec4 column[kColumns]) {
-#if ELEMENT_BYTES >= 4
-  [[unroll]] for (uint j = 0u; j < kPositions; ++j)
-    [[unroll]] for (uint w = 0u; w < kElementWords; ++w)
-      column[0][j * kElementWords + w] = staged[(place[j] + offset) / 4u + w];
-#else
-  const uint per_word = 4u / ELEMENT_BYTES;
-  uvec4 row[kPositions];
-  [[unroll]] for (uint j = 0u; j < kPositions; ++j) {
-    const uint at = place[j] + offset, word = at / 4u, bits = 8u * (at & 3u);
-    row[j] = uvec4(kTurn != 0u ? funnel(staged[word], staged[word + 1u], bits) : staged[word] >> bits, 0u, 0u, 0u);
+// Where a lane's positions are in workgroup memory: the byte of column 0. Positions that are not loaded are not stored:
+// a lane that begins there has position 0 instead; one that ends there goes on a few rows.
+void place_positions(Tile t, uint position, uint pitch, out uint place[kPositions]) {
+  if (position >= t.loaded) position = 0u;
+  if (kInner == 0u) {
+    const uint first = row_place(position, pitch) * 4u, start = uint(t.from) + position * uint(t.src[2]);
+    [[unroll]] for (uint j = 0u; j < kPositions; ++j)
+      place[j] = first + 4u * j * pitch + (((start + j * uint(t.src[2])) * ELEMENT_BYTES) & 3u);
+    return;
   }
+  const uint second = position / t.size[0];
+  uint i0 = position - second * t.size[0], i2 = second / t.size[1], i1 = second - i2 * t.size[1];
+  [[unroll]] for (uint j = 0u; j < kPositions; ++j) {
+    i2 = min(i2, t.size[2] - 1u);
+    const uint row = i2 * t.step[2] + i0 * t.step[0] + i1 * t.step[1];
+    const uint along = (t.step[2] == 0u ? i2 * uint(t.src[2]) : 0u) + (t.step[0] == 0u ? i0 * uint(t.src[0]) : 0u) +
+                       (t.step[1] == 0u ? i1 * uint(t.src[1]) : 0u);
+    // The lowest bits of where the row starts count.
+    const uint start = uint(t.from) + i0 * uint(t.src[0]) + i1 * uint(t.src[1]) + i2 * uint(t.src[2]) - along;
+    place[j] = 4u * row_place(row, pitch) + ((start * ELEMENT_BYTES) & 3u) + along * ELEMENT_BYTES;
+    ++i0;
+    if (i0 == t.size[0]) { i0 = 0u; ++i1; }
+    if (i1 == t.size[1]) { i1 = 0u; ++i2; }
+  }
+}
+
+// Columns of a lane, turned: from a word of columns of each position, the positions of each column.
+void turn(uint word[kPositions], out uvec4 column[kColumns]) {
+#if ELEMENT_BYTES < 4
+  uvec4 row[kPositions];
+  [[unroll]] for (uint j = 0u; j < kPositions; ++j) row[j] = uvec4(word[j], 0u, 0u, 0u);
   [[unroll]] for (uint c = 0u; c < kColumns; ++c) {
     column[c] = uvec4(0u);
     [[unroll]] for (uint w = 0u; w < kAccessWords; ++w) {
@@ -211,70 +249,112 @@ void collect(uint place[kPositions], uint offset, out uvec4 column[kColumns]) {
 #endif
 }
 
-// Elements from `at` on to the next sector.
-uint to_sector(offset_t at) { return (0u - uint(at)) & (kSector - 1u); }
+// The lane's accesses of the columns that start `offset` bytes after column 0.
+void collect(uint place[kPositions], uint offset, out uvec4 column[kColumns]) {
+#if ELEMENT_BYTES >= 4
+  [[unroll]] for (uint j = 0u; j < kPositions; ++j)
+    [[unroll]] for (uint w = 0u; w < kElementWords; ++w)
+      column[0][j * kElementWords + w] = staged[int((place[j] + offset) / 4u) + int(w)];
+#else
+  uint word[kPositions];
+  [[unroll]] for (uint j = 0u; j < kPositions; ++j) {
+    const uint at = place[j] + offset, bits = 8u * (at & 3u);
+    const int first = int(at / 4u);
+    word[j] = kTurn != 0u ? funnel(staged[first], staged[first + 1], bits) : staged[first] >> bits;
+  }
+  turn(word, column);
+#endif
+}
+
+// Stores the lane's positions of a column, from `position` on. A lane that stores nothing has a position beyond all.
+void store_column(Tile t, uvec2 base, uint position, uvec4 entry, uvec4 own) {
+  const uint skip = entry.z >> 24, begin = (entry.z >> 16) & 0xffu, count = entry.z & 0xffffu;
+  uvec4 v = own;
+  if (kPositions > 1u) {
+    const uint next_x = subgroupShuffleDown(own.x, 1u);
+#if ELEMENT_BYTES < 4
+    const uint next_y = subgroupShuffleDown(own.y, 1u), bits = 8u * ((skip * ELEMENT_BYTES) & 3u);
+    const bool half_way = skip * ELEMENT_BYTES >= 4u;
+    const uint a = half_way ? own.y : own.x, b = half_way ? next_x : own.y, d = half_way ? next_y : next_x;
+    v.xy = uvec2(funnel(a, b, bits), funnel(b, d, bits));
+#else
+    v.xy = skip != 0u ? uvec2(own.y, next_x) : own.xy;
+#endif
+  }
+#ifdef WIDE
+  const offset_t to = offset_t(packUint2x32(entry.xy));
+#else
+  const offset_t to = offset_t(entry.x);
+#endif
+  if (t.middle) {
+    if (position - begin < count) store_bytes(base, to + offset_t(position), kAccess, v);
+    return;
+  }
+  const int from = t.first ? -int(skip) : int(begin), end = from + int(count), at = int(position);
+  if (at < end && at + int(kPositions) > from) store_part(base, to + offset_t(at), kAccess, v, from - at, end - at);
+#if ELEMENT_BYTES < 8
+  // The run's first elements, before the first aligned access.
+  if (t.first && at == 0) {
+    [[unroll]] for (uint j = 0u; j + 1u < kPositions; ++j)
+      if (j < min(skip, count))
+        store_bytes(base, to - offset_t(skip) + offset_t(j), ELEMENT_BYTES, uvec4(element_of(own, j), 0u, 0u, 0u));
+  }
+#endif
+}
 
 void main() {
   const uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
   if (id >= id_count()) return;
-  const uvec3 rows = staging(), plan = schedule();
+  const uint pitch = staging();
+  const uvec3 plan = schedule();
   const Source source = source_of(push.src, source_elements());
   const uvec2 base = rounded_down(push.dst, PERMUTE_GATHER_SECTOR);
   const Tile t = locate_tile(id, source, lead_of(push.dst, PERMUTE_GATHER_SECTOR));
-  stage(t, source, rows);
-  barrier();   // all rows are staged before loads by other invocations
+  const uint groups = (t.columns[0] + kColumns - 1u) / kColumns;
+  stage(t, source, pitch);
+  list_columns(t, groups);
+  barrier();   // all rows are staged, and all columns listed, before loads by other invocations
 
   const uint invocation = gl_SubgroupID * gl_SubgroupSize + gl_SubgroupInvocationID;
   const uint lane = invocation % kTeam, team = invocation / kTeam;
   const uint sharing = plan.x, set = team / sharing, sets = kWorkgroup / kTeam / sharing;
-  const uint groups = (t.columns[0] + kColumns - 1u) / kColumns;
-  const Divisor by_groups = divisor_of(groups), by_second = divisor_of(t.columns[1]);
   const uint items = groups * t.columns[1] * t.columns[2], each = (items + sharing - 1u) / sharing;
-  uint window = set;
-  do {
+  for (uint window = set; window < plan.z; window += sets) {   // the lanes of a team stay together for the shuffles
     const uint position = (window * kStoring + lane) * kPositions;
     uint place[kPositions];
-    place_positions(t, position, rows, place);
-    const bool storing = lane < kStoring && window < plan.z;
-    uint k = 0u;
-    do {   // every lane of a subgroup takes part in the shuffles
-      const uint item = team % sharing * each + k, inside = min(item, items - 1u);
-      const uint upper = divide(inside, by_groups), third = divide(upper, by_second);
-      const uint c0 = (inside - upper * groups) * kColumns, c1 = upper - third * by_second.d;
-      const uint offset = (c0 * uint(t.column_src[0]) + c1 * uint(t.column_src[1]) + third * uint(t.column_src[2])) *
-                          ELEMENT_BYTES;
-      offset_t to = t.to + offset_t(c0) * t.column_dst[0] + offset_t(c1) * t.column_dst[1] +
-                    offset_t(third) * t.column_dst[2];
-      uvec4 column[kColumns];
-      collect(place, offset, column);
-      [[unroll]] for (uint c = 0u; c < kColumns; ++c) {
-        const uvec4 own = column[c];
-        uvec4 v = own;
-        uint skip = 0u;   // positions before the destination's first access
-        if (kPositions > 1u) {
-          skip = (0u - uint(to)) & (kPositions - 1u);
-          const uint next_x = subgroupShuffleDown(own.x, 1u), next_y = subgroupShuffleDown(own.y, 1u);
-          const bool half_way = skip * ELEMENT_BYTES >= 4u;
-          const uint a = half_way ? own.y : own.x, b = half_way ? next_x : own.y, d = half_way ? next_y : next_x,
-                     bits = 8u * (skip * ELEMENT_BYTES & 3u);
-          v.xy = ELEMENT_BYTES < 4 ? uvec2(funnel(a, b, bits), funnel(b, d, bits)) : uvec2(a, b);
-        }
-        const uint end = t.last ? t.loaded : min(t.loaded, t.part + to_sector(to + offset_t(t.part)));
-        const uint begin = t.first ? 0u : to_sector(to);
-        const bool valid = item < items && k < each && c0 + c < t.columns[0];
-        const int at = int(position + skip);
-        if (valid && storing && at < int(end) && at + int(kPositions) > int(begin))
-          store_part(base, to + offset_t(at), kAccess, v, int(begin) - at, int(end) - at);
-        // The run's first elements, before the first aligned access.
-        if (kPositions > 1u && valid && t.first && position == 0u) {
-          [[unroll]] for (uint j = 0u; j + 1u < kPositions; ++j)
-            if (j < min(skip, end)) store_bytes(base, to + offset_t(j), ELEMENT_BYTES, uvec4(element_of(own, j), 0u, 0u, 0u));
-        }
-        to += t.column_dst[0];
+    place_positions(t, position, pitch, place);
+    const uint storing = lane < kStoring ? position : 0x40000000u;
+    uint item = team % sharing * each;
+    const uint end = min(item + each, items);
+    if (kInner == 0u && kTurn != 0u) {
+      // Consecutive columns: a word of each position goes over to the next turn.
+      int next[kPositions];   // its place
+      uint low[kPositions], bits[kPositions];
+      [[unroll]] for (uint j = 0u; j < kPositions; ++j) {
+        next[j] = int(place[j] / 4u + min(item, items));
+        bits[j] = 8u * (place[j] & 3u);
+        low[j] = staged[next[j]];
       }
-      ++k;
-    } while (k < each);
-    window += sets;
-  } while (window - set < plan.z);
+      for (; item < end; ++item) {
+        uint word[kPositions];
+        [[unroll]] for (uint j = 0u; j < kPositions; ++j) {
+          const uint high = staged[++next[j]];
+          word[j] = funnel(low[j], high, bits[j]);
+          low[j] = high;
+        }
+        uvec4 column[kColumns];
+        turn(word, column);
+        [[unroll]] for (uint c = 0u; c < kColumns; ++c)
+          store_column(t, base, storing, columns_of_tile[item * kColumns + c], column[c]);
+      }
+    } else {
+      for (; item < end; ++item) {
+        uvec4 column[kColumns];
+        collect(place, columns_of_tile[item * kColumns].w, column);
+        [[unroll]] for (uint c = 0u; c < kColumns; ++c)
+          store_column(t, base, storing, columns_of_tile[item * kColumns + c], column[c]);
+      }
+    }
+  }
 }

@@ -25,19 +25,28 @@ constexpr uint kSharedWords = sectile_constant(PERMUTE_GATHER_SPEC_SHARED_WORDS,
 constexpr uint kTeam = sectile_constant(PERMUTE_GATHER_SPEC_TEAM, 32u);
 constexpr uint kTurn = sectile_constant(PERMUTE_GATHER_SPEC_TURN, 0u);
 constexpr uint kInner = sectile_constant(PERMUTE_GATHER_SPEC_INNER, 0u);
+constexpr uint kMostColumns = sectile_constant(PERMUTE_GATHER_SPEC_COLUMNS, 128u);
+constexpr uint kLoads = sectile_constant(PERMUTE_GATHER_SPEC_LOADS, 0u);
 #define OWN_WORDS PERMUTE_GATHER_WORDS
 #include "permute/permute.cuh"
 #include "permute/register_transpose.cuh"
 
 SECTILE_SHARED(uint, staged, kSharedWords);
+// Of a column: x and y: its first whole access in the destination; z: 16 bits: the number of its positions that are the
+// tile's; 8 bits: the first of them, counted from that access; 8 bits: positions before that access; w: the byte in a
+// row.
+SECTILE_SHARED(uint4, columns_of_tile, kMostColumns);
 
 constexpr uint kAccess = ELEMENT_BYTES > 8 ? ELEMENT_BYTES : 8u;   // bytes of a store
-constexpr uint kPositions = kAccess / ELEMENT_BYTES;               // of a lane
+// Positions of a lane, and the most columns that it collects at once: macros, which parameters' types may name.
+#define POSITIONS (ELEMENT_BYTES < 8 ? 8 / ELEMENT_BYTES : 1)
+#define MOST_COLUMNS (ELEMENT_BYTES < 4 ? 4 / ELEMENT_BYTES : 1)
+constexpr uint kPositions = POSITIONS;
 constexpr uint kAccessWords = kAccess / 4u;
 constexpr uint kElementWords = ELEMENT_BYTES > 4 ? ELEMENT_BYTES / 4u : 1u;
 // A lane's access takes elements of the next lane unless every element is an access.
 constexpr uint kStoring = kPositions > 1u ? kTeam - 1u : kTeam;
-constexpr uint kColumns = kTurn != 0u && ELEMENT_BYTES < 4 ? 4u / ELEMENT_BYTES : 1u;   // that a lane collects at once
+constexpr uint kColumns = kTurn != 0u ? MOST_COLUMNS : 1u;         // that a lane collects at once
 constexpr uint kSector = PERMUTE_GATHER_SECTOR / ELEMENT_BYTES;                         // elements
 
 // Division by a number that is not known beforehand: n * d < 2^32.
@@ -56,6 +65,8 @@ struct Tile {
   uint rows, span;            // rows of workgroup memory, elements of each
   uint part, loaded;          // positions of a part, positions that are loaded
   bool first, last;           // part of the destination's runs
+  bool inside;                // every word that is loaded lies wholly inside the source
+  bool middle;                // a part's accesses are whole and wholly loaded: neither the first part nor one of the last
 };
 
 __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id, const Source& source, offset_t lead) {
@@ -77,15 +88,13 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id, co
   const uint valid_c = min(column_part(push), column_extent(push) - digit_c * column_part(push));
 #pragma unroll
   for (uint i = 0u; i < 2u; ++i) {
-    t.size[i] = 1u;
-    t.columns[i] = 1u;
+    t.size[i] = position_sizes(push) >> 16u * i & 0xffffu;
+    t.columns[i] = column_sizes(push) >> 16u * i & 0xffffu;
     t.src[i] = 0;
     t.column_src[i] = src_stride(push, 1u);
     t.column_dst[i] = dst_stride(push, 1u);
     if (kInner != 0u) {
-      t.size[i] = i == 0u ? position_sizes(push, 0u).x : position_sizes(push, 0u).y;
       t.src[i] = position_src(push, i);
-      t.columns[i] = i == 0u ? column_sizes(push, 0u).x : column_sizes(push, 0u).y;
       t.column_src[i] = column_src(push, i);
       t.column_dst[i] = column_dst(push, i);
     }
@@ -99,116 +108,141 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id, co
   t.column_dst[2] = dst_stride(push, 1u);
   t.rows = 1u;
   t.span = 1u;
+  offset_t reach = t.from;
 #pragma unroll
   for (uint i = 0u; i < 3u; ++i) {
     const bool shared_axis = (bits & (PERMUTE_GATHER_SHARED << i)) != 0u;
     t.step[i] = shared_axis ? 0u : t.rows;
-    if (shared_axis) t.span += (t.size[i] - 1u) * uint(t.src[i]);
-    else t.rows *= t.size[i];
+    if (shared_axis) {
+      t.span += (t.size[i] - 1u) * uint(t.src[i]);
+    } else {
+      t.rows *= t.size[i];
+      reach += offset_t(t.size[i] - 1u) * t.src[i];
+    }
     t.span += (t.columns[i] - 1u) * uint(t.column_src[i]);
   }
+  // A row's loads may end in the second word after its last element's.
+  t.inside = t.from >= source.first + offset_t(kPer16) && reach + offset_t(t.span) < source.last - offset_t(kPer16);
   const uint inner = t.size[0] * t.size[1];
   t.part = part(push).x * inner;
   t.loaded = t.size[2] * inner;
+  t.middle = !t.first && !t.last && t.size[2] == part(push).y;
   return t;
 }
 
-// First word of a row in workgroup memory.
-__device__ __forceinline__ uint row_place(uint row, const uint3& staging) {
-  return row * staging.z + (row >> staging.x) * staging.y;
+// First word of a row in workgroup memory. A lane's consecutive positions are in consecutive rows, and from lane to lane
+// comes a word of padding: with an odd pitch all lanes access different banks.
+constexpr uint kPaddingShift = kPositions == 8u ? 3u : kPositions == 4u ? 2u : kPositions == 2u ? 1u : 0u;
+__device__ __forceinline__ uint row_place(uint row, uint pitch) {
+  return row * pitch + (kPositions > 1u ? row >> kPaddingShift : 0u);
 }
 
 // Loads the tile's rows.
-__device__ __forceinline__ void stage(const Tile& t, const Source& source, const uint3& staging) {
+__device__ __forceinline__ void stage(const Tile& t, const Source& source, uint pitch) {
   const uint bytes = t.span * ELEMENT_BYTES;
   const uint row_words = (bytes + (ELEMENT_BYTES < 4 ? 6u : 0u)) / 4u;   // its first byte may be a word's last
-  const uint loads = (bytes + 31u - ELEMENT_BYTES) / 16u;                // of a row, at any address
+  const uint loads = kLoads != 0u ? kLoads : (bytes + 31u - ELEMENT_BYTES) / 16u;   // of a row, at any address
   const uint items = t.rows * loads;
   const Divisor by_loads = divisor_of(loads), by_first = divisor_of(t.step[0] != 0u ? t.size[0] : 1u),
                 by_second = divisor_of(t.step[1] != 0u ? t.size[1] : 1u);
   for (uint first = threadIdx.x; first < items; first += kWorkgroup * kUnroll) {
     uvec4 value[kUnroll];
     offset_t at[kUnroll];
-    uint place[kUnroll], begin[kUnroll];   // of the row; the load's first word in it, which may wrap below 0
+    int place[kUnroll], begin[kUnroll];   // of the load's first word, in workgroup memory and in the row: below 0, it
+                                          // is not the row's
 #pragma unroll
     for (uint u = 0u; u < kUnroll; ++u) {
       const uint item = min(first + u * kWorkgroup, items - 1u);
-      const uint row = divide(item, by_loads), k = item - row * loads;
-      uint rest = row;
+      const uint row = kLoads != 0u ? item / max(kLoads, 1u) : divide(item, by_loads), k = item - row * loads;
       at[u] = t.from;
       if (kInner != 0u) {
-        const uint second = divide(rest, by_first), third = divide(second, by_second);
-        at[u] += offset_t(rest - second * by_first.d) * t.src[0] + offset_t(second - third * by_second.d) * t.src[1];
-        rest = third;
+        const uint second = divide(row, by_first), third = divide(second, by_second);
+        at[u] += offset_t(row - second * by_first.d) * t.src[0] + offset_t(second - third * by_second.d) * t.src[1];
+        if (t.step[2] != 0u) at[u] += offset_t(third) * t.src[2];
+      } else {
+        at[u] += offset_t(row) * t.src[2];
       }
-      if (t.step[2] != 0u) at[u] += offset_t(rest) * t.src[2];
       const uint ahead = uint(at[u]) & (kPer16 - 1u);
       at[u] += offset_t(k * kPer16) - offset_t(ahead);
-      begin[u] = 4u * k - ahead * ELEMENT_BYTES / 4u;
-      place[u] = row_place(row, staging);
+      begin[u] = int(4u * k) - int(ahead * ELEMENT_BYTES / 4u);
+      place[u] = int(row_place(row, pitch)) + begin[u];
       value[u] = load_word(source, at[u]);
+    }
+    if (!t.inside) {
+#pragma unroll
+      for (uint u = 0u; u < kUnroll; ++u) mend_word(source, at[u], value[u]);
     }
 #pragma unroll
     for (uint u = 0u; u < kUnroll; ++u) {
-      if (first + u * kWorkgroup >= items) break;
-      mend_word(source, at[u], value[u]);
+      const uint limit = first + u * kWorkgroup < items ? row_words : 0u;
 #pragma unroll
       for (uint w = 0u; w < 4u; ++w)
-        if (begin[u] + w < row_words) staged[place[u] + begin[u] + w] = value[u][w];
+        if (uint(begin[u] + int(w)) < limit) staged[place[u] + int(w)] = value[u][w];
     }
   }
 }
 
-// Where a lane's positions are in workgroup memory: the byte of column 0.
-__device__ __forceinline__ void place_positions(const Tile& t, uint position, const uint3& staging,
-                                                uint (&place)[kPositions]) {
-  uint i0 = 0u, i1 = 0u, i2 = position;
-  if (kInner != 0u) {
-    const uint second = position / t.size[0];
-    i0 = position - second * t.size[0];
-    i2 = second / t.size[1];
-    i1 = second - i2 * t.size[1];
-  }
-#pragma unroll
-  for (uint j = 0u; j < kPositions; ++j) {
-    i2 = min(i2, t.size[2] - 1u);   // what lies beyond is not stored
-    uint row = i2 * t.step[2], along = t.step[2] == 0u ? i2 * uint(t.src[2]) : 0u;
-    offset_t start = t.from;
-    if (t.step[2] != 0u) start += offset_t(i2) * t.src[2];
+// Fills the table of columns. A lane's columns at once (`groups` of them along column axis 0) may be more than there
+// are; these have no positions.
+__device__ __forceinline__ void list_columns(const Tile& t, uint groups) {
+  const uint first = groups * kColumns, count = first * t.columns[1] * t.columns[2];
+  for (uint c = threadIdx.x; c < count; c += kWorkgroup) {
+    uint c0 = c, offset = 0u;
+    offset_t to = t.to;
     if (kInner != 0u) {
-      row += i0 * t.step[0] + i1 * t.step[1];
-      if (t.step[0] == 0u) along += i0 * uint(t.src[0]);
-      else start += offset_t(i0) * t.src[0];
-      if (t.step[1] == 0u) along += i1 * uint(t.src[1]);
-      else start += offset_t(i1) * t.src[1];
+      const uint upper = c / first, third = upper / t.columns[1], c1 = upper - third * t.columns[1];
+      c0 = c - upper * first;
+      offset = c1 * uint(t.column_src[1]) + third * uint(t.column_src[2]);
+      to += offset_t(c1) * t.column_dst[1] + offset_t(third) * t.column_dst[2];
     }
-    place[j] = 4u * row_place(row, staging) + (uint(start) * ELEMENT_BYTES & 3u) + along * ELEMENT_BYTES;
-    if (kInner != 0u) {
-      ++i0;
-      if (i0 == t.size[0]) { i0 = 0u; ++i1; }
-      if (i1 == t.size[1]) { i1 = 0u; ++i2; }
-    } else {
-      ++i2;
-    }
+    offset += c0 * uint(t.column_src[0]);
+    to += offset_t(c0) * t.column_dst[0];
+    const uint below = 0u - uint(to), skip = below & (kPositions - 1u);
+    const uint begin = below & (kSector - 1u);
+    uint end = t.part + ((below - t.part) & (kSector - 1u));
+    end = t.last ? t.loaded : min(end, t.loaded);
+    uint own = end - min(t.first ? 0u : begin, end);
+    if (c0 >= t.columns[0]) own = 0u;
+    to += offset_t(skip);
+    store_workgroup(&columns_of_tile[c], make_uint4(uint(to), uint(uint64(to) >> 32),
+                                                    own | (begin - skip) << 16 | skip << 24, offset * ELEMENT_BYTES));
   }
 }
 
-// The lane's accesses of the columns that start `offset` bytes after column 0.
-__device__ __forceinline__ void collect(const uint (&place)[kPositions], uint offset, uvec4 (&column)[kColumns]) {
-#if ELEMENT_BYTES >= 4
+// Where a lane's positions are in workgroup memory: the byte of column 0. Positions that are not loaded are not stored:
+// a lane that begins there has position 0 instead; one that ends there goes on a few rows.
+__device__ __forceinline__ void place_positions(const Tile& t, uint position, uint pitch, uint (&place)[POSITIONS]) {
+  if (position >= t.loaded) position = 0u;
+  if (kInner == 0u) {
+    const uint first = row_place(position, pitch) * 4u, start = uint(t.from) + position * uint(t.src[2]);
 #pragma unroll
-  for (uint j = 0u; j < kPositions; ++j)
-#pragma unroll
-    for (uint w = 0u; w < kElementWords; ++w)
-      column[0][j * kElementWords + w] = staged[(place[j] + offset) / 4u + w];
-#else
-  uvec4 row[kPositions];
+    for (uint j = 0u; j < kPositions; ++j)
+      place[j] = first + 4u * j * pitch + (((start + j * uint(t.src[2])) * ELEMENT_BYTES) & 3u);
+    return;
+  }
+  const uint second = position / t.size[0];
+  uint i0 = position - second * t.size[0], i2 = second / t.size[1], i1 = second - i2 * t.size[1];
 #pragma unroll
   for (uint j = 0u; j < kPositions; ++j) {
-    const uint at = place[j] + offset, word = at / 4u, bits = 8u * (at & 3u);
-    const uint low = staged[word];
-    row[j] = words_of(kTurn != 0u ? funnel(low, staged[word + 1u], bits) : low >> bits);
+    i2 = min(i2, t.size[2] - 1u);
+    const uint row = i2 * t.step[2] + i0 * t.step[0] + i1 * t.step[1];
+    const uint along = (t.step[2] == 0u ? i2 * uint(t.src[2]) : 0u) + (t.step[0] == 0u ? i0 * uint(t.src[0]) : 0u) +
+                       (t.step[1] == 0u ? i1 * uint(t.src[1]) : 0u);
+    // The lowest bits of where the row starts count.
+    const uint start = uint(t.from) + i0 * uint(t.src[0]) + i1 * uint(t.src[1]) + i2 * uint(t.src[2]) - along;
+    place[j] = 4u * row_place(row, pitch) + ((start * ELEMENT_BYTES) & 3u) + along * ELEMENT_BYTES;
+    ++i0;
+    if (i0 == t.size[0]) { i0 = 0u; ++i1; }
+    if (i1 == t.size[1]) { i1 = 0u; ++i2; }
   }
+}
+
+// Columns of a lane, turned: from a word of columns of each position, the positions of each column.
+__device__ __forceinline__ void turn(const uint (&word)[POSITIONS], uvec4 (&column)[MOST_COLUMNS]) {
+#if ELEMENT_BYTES < 4
+  uvec4 row[POSITIONS];
+#pragma unroll
+  for (uint j = 0u; j < kPositions; ++j) row[j] = words_of(word[j]);
 #pragma unroll
   for (uint c = 0u; c < kColumns; ++c) {
     column[c] = {};
@@ -224,67 +258,118 @@ __device__ __forceinline__ void collect(const uint (&place)[kPositions], uint of
 #endif
 }
 
-// Elements from `at` on to the next sector.
-__device__ __forceinline__ uint to_sector(offset_t at) { return (0u - uint(at)) & (kSector - 1u); }
+// The lane's accesses of the columns that start `offset` bytes after column 0.
+__device__ __forceinline__ void collect(const uint (&place)[POSITIONS], uint offset, uvec4 (&column)[MOST_COLUMNS]) {
+#if ELEMENT_BYTES >= 4
+#pragma unroll
+  for (uint j = 0u; j < kPositions; ++j)
+#pragma unroll
+    for (uint w = 0u; w < kElementWords; ++w)
+      column[0][j * kElementWords + w] = staged[int((place[j] + offset) / 4u) + int(w)];
+#else
+  uint word[POSITIONS];
+#pragma unroll
+  for (uint j = 0u; j < kPositions; ++j) {
+    const uint at = place[j] + offset, bits = 8u * (at & 3u);
+    const int first = int(at / 4u);
+    const uint low = staged[first];
+    word[j] = kTurn != 0u ? funnel(low, staged[first + 1], bits) : low >> bits;
+  }
+  turn(word, column);
+#endif
+}
+
+// Stores the lane's positions of a column, from `position` on. A lane that stores nothing has a position beyond all.
+__device__ __forceinline__ void store_column(const Tile& t, SectileAddress base, uint position, const uint4& entry,
+                                             const uvec4& own) {
+  const uint skip = entry.z >> 24, begin = (entry.z >> 16) & 0xffu, count = entry.z & 0xffffu;
+  uvec4 v = own;
+  if (kPositions > 1u) {
+    const uint next_x = subgroup_down(own[0]);
+#if ELEMENT_BYTES < 4
+    const uint next_y = subgroup_down(own[1]), bits = 8u * ((skip * ELEMENT_BYTES) & 3u);
+    const bool half_way = skip * ELEMENT_BYTES >= 4u;
+    const uint a = half_way ? own[1] : own[0], b = half_way ? next_x : own[1], d = half_way ? next_y : next_x;
+    v[0] = funnel(a, b, bits);
+    v[1] = funnel(b, d, bits);
+#else
+    v[0] = skip != 0u ? own[1] : own[0];
+    v[1] = skip != 0u ? next_x : own[1];
+#endif
+  }
+  const offset_t to = offset_t(uint64(entry.y) << 32 | entry.x);
+  if (t.middle) {
+    if (position - begin < count) store_bytes(base, to + offset_t(position), kAccess, v);
+    return;
+  }
+  const int from = t.first ? -int(skip) : int(begin), end = from + int(count), at = int(position);
+  if (at < end && at + int(kPositions) > from) store_part(base, to + offset_t(at), kAccess, v, from - at, end - at);
+#if ELEMENT_BYTES < 8
+  // The run's first elements, before the first aligned access.
+  if (t.first && at == 0) {
+#pragma unroll
+    for (uint j = 0u; j + 1u < kPositions; ++j)
+      if (j < min(skip, count))
+        store_bytes(base, to - offset_t(skip) + offset_t(j), ELEMENT_BYTES, words_of(element_of(own, j)));
+  }
+#endif
+}
 
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
   const uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
   if (id >= id_count(push)) return;
-  const uint3 rows = staging(push), plan = schedule(push);
+  const uint pitch = staging(push);
+  const uint3 plan = schedule(push);
   const Source source = source_of(push.src, source_elements(push));
   const SectileAddress base = rounded_down(push.dst, PERMUTE_GATHER_SECTOR);
   const Tile t = locate_tile(push, id, source, lead_of(push.dst, PERMUTE_GATHER_SECTOR));
-  stage(t, source, rows);
-  __syncthreads();   // all rows are staged before loads by other invocations
+  const uint groups = (t.columns[0] + kColumns - 1u) / kColumns;
+  stage(t, source, pitch);
+  list_columns(t, groups);
+  __syncthreads();   // all rows are staged, and all columns listed, before loads by other invocations
 
   const uint lane = threadIdx.x % kTeam, team = threadIdx.x / kTeam;
   const uint sharing = plan.x, set = team / sharing, sets = kWorkgroup / kTeam / sharing;
-  const uint groups = (t.columns[0] + kColumns - 1u) / kColumns;
-  const Divisor by_groups = divisor_of(groups), by_second = divisor_of(t.columns[1]);
   const uint items = groups * t.columns[1] * t.columns[2], each = (items + sharing - 1u) / sharing;
-  for (uint round = 0u; round < plan.z; round += sets) {
-    const uint window = round + set, position = (window * kStoring + lane) * kPositions;
-    uint place[kPositions];
-    place_positions(t, position, rows, place);
-    const bool storing = lane < kStoring && window < plan.z;
-    for (uint k = 0u; k < each; ++k) {   // every lane of a subgroup takes part in the shuffles
-      const uint item = team % sharing * each + k, inside = min(item, items - 1u);
-      const uint upper = divide(inside, by_groups), third = divide(upper, by_second);
-      const uint c0 = (inside - upper * groups) * kColumns, c1 = upper - third * by_second.d;
-      const uint offset =
-          (c0 * uint(t.column_src[0]) + c1 * uint(t.column_src[1]) + third * uint(t.column_src[2])) * ELEMENT_BYTES;
-      offset_t to = t.to + offset_t(c0) * t.column_dst[0] + offset_t(c1) * t.column_dst[1] +
-                    offset_t(third) * t.column_dst[2];
-      uvec4 column[kColumns];
-      collect(place, offset, column);
+  for (uint window = set; window < plan.z; window += sets) {   // the lanes of a team stay together for the shuffles
+    const uint position = (window * kStoring + lane) * kPositions;
+    uint place[POSITIONS];
+    place_positions(t, position, pitch, place);
+    const uint storing = lane < kStoring ? position : 0x40000000u;
+    uint item = team % sharing * each;
+    const uint end = min(item + each, items);
+    if (kInner == 0u && kTurn != 0u) {
+      // Consecutive columns: a word of each position goes over to the next turn.
+      int next[POSITIONS];   // its place
+      uint low[POSITIONS], bits[POSITIONS];
 #pragma unroll
-      for (uint c = 0u; c < kColumns; ++c) {
-        const uvec4 own = column[c];
-        uvec4 v = own;
-        uint skip = 0u;   // positions before the destination's first access
-        if (kPositions > 1u) {
-          skip = (0u - uint(to)) & (kPositions - 1u);
-          const uint next_x = subgroup_down(own[0]), next_y = subgroup_down(own[1]);
-          const bool half_way = skip * ELEMENT_BYTES >= 4u;
-          const uint a = half_way ? own[1] : own[0], b = half_way ? next_x : own[1], d = half_way ? next_y : next_x,
-                     bits = 8u * (skip * ELEMENT_BYTES & 3u);
-          v[0] = ELEMENT_BYTES < 4 ? funnel(a, b, bits) : a;
-          v[1] = ELEMENT_BYTES < 4 ? funnel(b, d, bits) : b;
-        }
-        const uint end = t.last ? t.loaded : min(t.loaded, t.part + to_sector(to + offset_t(t.part)));
-        const uint begin = t.first ? 0u : to_sector(to);
-        const bool valid = item < items && k < each && c0 + c < t.columns[0];
-        const int at = int(position + skip);
-        if (valid && storing && at < int(end) && at + int(kPositions) > int(begin))
-          store_part(base, to + offset_t(at), kAccess, v, int(begin) - at, int(end) - at);
-        // The run's first elements, before the first aligned access.
-        if (kPositions > 1u && valid && t.first && position == 0u) {
+      for (uint j = 0u; j < kPositions; ++j) {
+        next[j] = int(place[j] / 4u + min(item, items));
+        bits[j] = 8u * (place[j] & 3u);
+        low[j] = staged[next[j]];
+      }
+      for (; item < end; ++item) {
+        uint word[POSITIONS];
 #pragma unroll
-          for (uint j = 0u; j + 1u < kPositions; ++j)
-            if (j < min(skip, end)) store_bytes(base, to + offset_t(j), ELEMENT_BYTES, words_of(element_of(own, j)));
+        for (uint j = 0u; j < kPositions; ++j) {
+          const uint high = staged[++next[j]];
+          word[j] = funnel(low[j], high, bits[j]);
+          low[j] = high;
         }
-        to += t.column_dst[0];
+        uvec4 column[MOST_COLUMNS];
+        turn(word, column);
+#pragma unroll
+        for (uint c = 0u; c < kColumns; ++c)
+          store_column(t, base, storing, load_workgroup(&columns_of_tile[item * kColumns + c]), column[c]);
+      }
+    } else {
+      for (; item < end; ++item) {
+        uvec4 column[MOST_COLUMNS];
+        collect(place, load_workgroup(&columns_of_tile[item * kColumns]).w, column);
+#pragma unroll
+        for (uint c = 0u; c < kColumns; ++c)
+          store_column(t, base, storing, load_workgroup(&columns_of_tile[item * kColumns + c]), column[c]);
       }
     }
   }

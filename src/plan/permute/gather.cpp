@@ -18,13 +18,15 @@ struct Row {
 };
 // clang-format off
 constexpr Row kTable[] = {
-    {.windows = 1, .run_bytes = 128, .workgroup = 256, .unroll = 4},
-    {.windows = 2, .run_bytes = 128, .workgroup = 256, .unroll = 4},
-    {.windows = 4, .run_bytes = 128, .workgroup = 256, .unroll = 4},
-    {.windows = 1, .run_bytes = 256, .workgroup = 256, .unroll = 4},
-    {.windows = 2, .run_bytes = 256, .workgroup = 256, .unroll = 4},
-    {.windows = 2, .run_bytes = 64, .workgroup = 128, .unroll = 4},
-    {.windows = 1, .run_bytes = 128, .workgroup = 128, .unroll = 4},
+    {.windows = 1, .run_bytes = 96, .workgroup = 256, .unroll = 4},
+    {.windows = 1, .run_bytes = 48, .workgroup = 256, .unroll = 4},
+    {.windows = 2, .run_bytes = 112, .workgroup = 256, .unroll = 4},
+    {.windows = 4, .run_bytes = 112, .workgroup = 256, .unroll = 4},
+    {.windows = 1, .run_bytes = 112, .workgroup = 128, .unroll = 4},
+    {.windows = 2, .run_bytes = 96, .workgroup = 128, .unroll = 4},
+    {.windows = 1, .run_bytes = 48, .workgroup = 128, .unroll = 4},
+    {.windows = 1, .run_bytes = 112, .workgroup = 256, .unroll = 8},
+    {.windows = 2, .run_bytes = 240, .workgroup = 256, .unroll = 4},
 };
 // clang-format on
 
@@ -40,7 +42,7 @@ struct Box {
   std::int64_t part = 1;                                     // indices of the last position axis of a part
   std::uint32_t team = kTeam, windows = 1, sharing = 1;
   std::int64_t rows = 1, span = 1;                           // of workgroup memory; elements of each
-  std::uint32_t pitch = 0, padding_shift = 31, padding = 0;  // words
+  std::uint32_t pitch = 0, lane_rows = 1;                    // words of a row; rows of a lane's positions
   bool turn = false;
 
   std::int64_t inner() const {  // positions of an index of the last position axis
@@ -53,7 +55,8 @@ struct Box {
     for (int i = 0; i < columns; ++i) n *= column_size[static_cast<std::size_t>(i)];
     return n;
   }
-  std::int64_t words() const { return rows * pitch + ((rows - 1) >> padding_shift) * padding + 1; }
+  // A lane's last positions may lie behind the rows. A word of padding follows a lane's rows.
+  std::int64_t words() const { return (rows + lane_rows - 1) * pitch + (rows + lane_rows) / lane_rows + 1; }
 };
 
 std::uint32_t access_bytes(std::uint32_t e) { return std::max(8u, e); }
@@ -68,8 +71,14 @@ std::uint32_t row_words(std::int64_t span, std::uint32_t e) {
 
 // Workgroup memory of a row of the table: the tile of a transpose. All boxes have this much, so they share pipelines.
 std::uint32_t shared_words(const Row& r, std::uint32_t e, std::uint32_t team) {
-  const std::uint32_t positions = r.windows * team * positions_of_lane(e);
-  return positions * (row_words(r.run_bytes / e, e) | 1u) + positions / positions_of_lane(e) + 1;
+  const std::uint32_t lane = positions_of_lane(e), positions = r.windows * team * lane;
+  return (positions + lane - 1) * (row_words(r.run_bytes / e, e) | 1u) + positions / lane + 2;
+}
+
+// The columns that fit the table.
+std::uint32_t most_columns(const Row& r, std::uint32_t e) { return r.run_bytes / e + 4; }
+std::uint32_t shared_bytes(const Row& r, std::uint32_t e, std::uint32_t team) {
+  return 4 * shared_words(r, e, team) + 16 * most_columns(r, e);
 }
 
 // Equal pieces of at most `most`.
@@ -138,7 +147,7 @@ void choose_columns(const PermuteContext& c, const Row& r, Box& b) {
     const auto i = static_cast<std::size_t>(b.columns++);
     b.column[i] = a;
     const std::int64_t wanted = std::max<std::int64_t>(1, target / axis.src_stride);
-    if (axis.extent <= wanted + wanted / 2) {
+    if (axis.extent <= wanted) {
       b.column_size[i] = axis.extent;
       b.span += (axis.extent - 1) * axis.src_stride;
       continue;
@@ -166,10 +175,19 @@ void measure(const PermuteContext& c, Box& b) {
     b.span += (b.column_size[k] - 1) * axis_of(c, b.column[k]).src_stride;
   }
   b.pitch = row_words(b.span, e) | 1u;
-  // A lane's consecutive positions are in consecutive rows: with an odd number of words from lane to lane all lanes
-  // access different banks.
-  b.padding = b.rows > 1 && positions_of_lane(e) > 1 ? 1 : 0;
-  b.padding_shift = b.padding != 0 ? static_cast<std::uint32_t>(std::countr_zero(positions_of_lane(e))) : 31;
+  b.lane_rows = positions_of_lane(e);
+}
+
+std::uint64_t lane_columns(const Box& b, std::uint32_t e) { return b.turn ? 4 / e : 1; }
+
+// What a lane collects at once, of the columns.
+std::uint64_t column_groups(const Box& b, std::uint32_t e) {
+  std::uint64_t items = 1;
+  for (int i = 0; i < b.columns; ++i) {
+    const auto size = static_cast<std::uint64_t>(b.column_size[static_cast<std::size_t>(i)]);
+    items *= i == 0 ? ceil_div(size, lane_columns(b, e)) : size;
+  }
+  return items;
 }
 
 bool halve(std::int64_t& size) {
@@ -187,11 +205,7 @@ void schedule(const PermuteContext& c, const Row& r, Box& b) {
   const auto bytes = static_cast<std::uint64_t>(b.part * b.inner() * e + slack);
   b.windows = static_cast<std::uint32_t>(
       ceil_div(ceil_div(bytes, access_bytes(e)), storing_lanes(e, b.team)));
-  const auto lanes_columns = static_cast<std::uint64_t>(b.turn ? 4 / e : 1);
-  std::uint64_t items = 1;
-  for (int i = 0; i < b.columns; ++i)
-    items *= i == 0 ? ceil_div(static_cast<std::uint64_t>(b.column_size[0]), lanes_columns)
-                    : static_cast<std::uint64_t>(b.column_size[static_cast<std::size_t>(i)]);
+  const std::uint64_t items = column_groups(b, e);
   std::uint64_t least = ~std::uint64_t{0};
   for (std::uint32_t sharing = 1; sharing <= teams; sharing *= 2) {
     const std::uint64_t rounds = ceil_div(b.windows, teams / sharing) * (2 + ceil_div(items, sharing));
@@ -209,14 +223,16 @@ bool build(const PermuteContext& c, const Row& r, Box& b, Refusal& refusal) {
   choose_columns(c, r, b);
   const auto last = static_cast<std::size_t>(b.positions - 1);
   measure(c, b);
+  b.turn = e < 4 && b.columns > 0 && axis_of(c, b.column[0]).src_stride == 1;
   const std::int64_t room = shared_words(r, e, b.team);
-  while (b.words() > room) {
+  const auto too_many = [&] { return column_groups(b, e) * lane_columns(b, e) > most_columns(r, e); };
+  while (b.words() > room || too_many()) {
     if (b.columns > 0 && halve(b.column_size[static_cast<std::size_t>(b.columns - 1)])) {
       measure(c, b);
       continue;
     }
     const NestAxis& axis = axis_of(c, b.position[last]);
-    if (!halve(b.part)) return refusal.no("a tile needs {} bytes of workgroup memory, the row has {}", 4 * b.words(),
+    if (too_many() || !halve(b.part)) return refusal.no("a tile needs {} bytes of workgroup memory, the row has {}", 4 * b.words(),
                                           4 * room);
     const std::int64_t run_bytes = b.inner() * e;
     const auto halo = static_cast<std::int64_t>(ceil_div(static_cast<std::uint64_t>(PERMUTE_GATHER_SECTOR - e),
@@ -224,7 +240,7 @@ bool build(const PermuteContext& c, const Row& r, Box& b, Refusal& refusal) {
     b.size[last] = std::min(axis.extent, b.part + halo);
     measure(c, b);
   }
-  b.turn = e < 4 && b.columns > 0 && axis_of(c, b.column[0]).src_stride == 1;
+  if (b.positions == 1 && b.columns <= 1 && b.shared[0]) return refusal.no("both runs are along the same axis");
   for (int i = 0; i < kMostAxes; ++i)
     if (b.size[static_cast<std::size_t>(i)] > kMostSize || b.column_size[static_cast<std::size_t>(i)] > kMostSize)
       return refusal.no("an axis of the tile has more than {} indices", kMostSize);
@@ -256,7 +272,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (size < 4 || !(p.required_subgroup_size.value_or(false) || fixed))
     return refusal.no("needs subgroups of a known size, at least 4");
   if (r.workgroup % size != 0) return refusal.no("a workgroup of {} is not whole subgroups of {}", r.workgroup, size);
-  const std::uint32_t shared = 4 * shared_words(r, nest.element_bytes, std::min(kTeam, size));
+  const std::uint32_t shared = shared_bytes(r, nest.element_bytes, std::min(kTeam, size));
   if (shared > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", shared, c.limits.workgroup_memory);
   if (nearly_needs_offset64(nest) && !c.offset64 && !c.profile.int64.value_or(false))
@@ -270,6 +286,13 @@ Box built(const PermuteContext& c, std::uint32_t row) {
   Refusal ignored(false);
   build(c, kTable[row], b, ignored);
   return b;
+}
+
+// Words of 16 bytes of a row, where a power of two is nearly all used.
+std::uint32_t loads_of(const Box& b, std::uint32_t e, bool inner) {
+  const auto loads = static_cast<std::uint32_t>((b.span * e + 31 - e) / 16);
+  const std::uint32_t power = std::bit_ceil(loads);
+  return !inner && power <= 16 && loads * 4 >= power * 3 ? power : 0;
 }
 
 PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
@@ -325,22 +348,24 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
                 .cut_extent = static_cast<std::uint32_t>(cut.extent),
                 .column_part = static_cast<std::uint32_t>(column_part),
                 .column_extent = static_cast<std::uint32_t>(column.extent),
-                .staging = U8x2U16{.x = b.padding_shift, .y = b.padding, .z = b.pitch},
+                .staging = b.pitch,
                 .schedule = U8x2U16{.x = b.sharing, .y = bits, .z = b.windows},
                 .source_elements = c.nest.src_span(),
-                .position_sizes = std::array{U16x2{.x = sizes[0], .y = sizes[1]}},
+                .position_sizes = sizes[0] | sizes[1] << 16,
                 .position_src = strides,
-                .column_sizes = std::array{U16x2{.x = column_sizes[0], .y = column_sizes[1]}},
+                .column_sizes = column_sizes[0] | column_sizes[1] << 16,
                 .column_src = column_src,
                 .column_dst = column_dst},
             GatherConstants{.kInner = inner ? 2u : 0u});
   const std::uint32_t shared = shared_words(r, e, b.team);
-  d.workgroup_memory_bytes = 4 * shared;
+  d.workgroup_memory_bytes = shared_bytes(r, e, b.team);
   d.add_constant(PERMUTE_GATHER_SPEC_UNROLL, r.unroll);
   d.add_constant(PERMUTE_GATHER_SPEC_SHARED_WORDS, shared);
   d.add_constant(PERMUTE_GATHER_SPEC_TEAM, b.team);
   d.add_constant(PERMUTE_GATHER_SPEC_TURN, b.turn ? 1 : 0);
   d.add_constant(PERMUTE_GATHER_SPEC_INNER, inner ? 2 : 0);
+  d.add_constant(PERMUTE_GATHER_SPEC_COLUMNS, most_columns(r, e));
+  d.add_constant(PERMUTE_GATHER_SPEC_LOADS, loads_of(b, e, inner));
   return d;
 }
 
