@@ -39,19 +39,21 @@ __device__ __forceinline__ void mend_word(const Source& s, offset_t at, uvec4& w
   if (at >= s.first && at <= s.last) return;
   word = {};
 #if ELEMENT_BYTES < 16
-#pragma unroll
+  // Few words are mended, so the code is kept short.
+#pragma unroll 1
   for (uint i = 0u; i < kPer16; ++i) {
     const offset_t e = at + offset_t(i);
     if (e >= s.begin && e < s.end) {
       const uvec4 v = load_bytes(s.base, e, ELEMENT_BYTES);
+#pragma unroll
+      for (uint w = 0u; w < 4u; ++w) {
 #if ELEMENT_BYTES == 8
-      word[2u * i] = v[0];
-      word[2u * i + 1u] = v[1];
-#elif ELEMENT_BYTES == 4
-      word[i] = v[0];
+        if (w / 2u == i) word[w] = v[w % 2u];
 #else
-      word[i / (4u / ELEMENT_BYTES)] |= v[0] << (8u * ELEMENT_BYTES * (i % (4u / ELEMENT_BYTES)));
+        constexpr uint per = 4u / ELEMENT_BYTES;
+        if (w == i / per) word[w] |= v[0] << (8u * ELEMENT_BYTES * (i % per));
 #endif
+      }
     }
   }
 #endif

@@ -32,17 +32,17 @@ void mend_word(Source s, offset_t at, inout uvec4 word) {
   if (at >= s.first && at <= s.last) return;
   word = uvec4(0u);
 #if ELEMENT_BYTES < 16
-  [[unroll]] for (uint i = 0u; i < kPer16; ++i) {
+  // Few words are mended, so the code is kept short.
+  [[dont_unroll]] for (uint i = 0u; i < kPer16; ++i) {
     const offset_t e = at + offset_t(i);
     if (e >= s.begin && e < s.end) {
       const uvec4 v = load_bytes(s.base, e, ELEMENT_BYTES);
 #if ELEMENT_BYTES == 8
-      word[2u * i] = v.x;
-      word[2u * i + 1u] = v.y;
-#elif ELEMENT_BYTES == 4
-      word[i] = v.x;
+      if (i == 0u) word.xy = v.xy; else word.zw = v.xy;
 #else
-      word[i / (4u / ELEMENT_BYTES)] |= v.x << (8u * ELEMENT_BYTES * (i % (4u / ELEMENT_BYTES)));
+      const uint per = 4u / ELEMENT_BYTES, bits = v.x << (8u * ELEMENT_BYTES * (i % per));
+      word |= uvec4(i / per == 0u ? bits : 0u, i / per == 1u ? bits : 0u, i / per == 2u ? bits : 0u,
+                    i / per == 3u ? bits : 0u);
 #endif
     }
   }

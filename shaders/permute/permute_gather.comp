@@ -163,7 +163,11 @@ void stage(Tile t, Source source, uint pitch) {
       value[u] = load_word(source, at[u]);
     }
     if (!t.inside) {
-      [[unroll]] for (uint u = 0u; u < kUnroll; ++u) mend_word(source, at[u], value[u]);
+      [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
+        uvec4 word = value[u];
+        mend_word(source, at[u], word);
+        value[u] = word;
+      }
     }
     [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
       const uint limit = first + u * kWorkgroup < items ? row_words : 0u;

@@ -170,7 +170,11 @@ __device__ __forceinline__ void stage(const Tile& t, const Source& source, uint 
     }
     if (!t.inside) {
 #pragma unroll
-      for (uint u = 0u; u < kUnroll; ++u) mend_word(source, at[u], value[u]);
+      for (uint u = 0u; u < kUnroll; ++u) {
+        uvec4 word = value[u];
+        mend_word(source, at[u], word);
+        value[u] = word;
+      }
     }
 #pragma unroll
     for (uint u = 0u; u < kUnroll; ++u) {

@@ -20,6 +20,7 @@
 #include "permute/permute_fused.abi.h"
 #include "permute/permute_gather.abi.h"
 #include "permute/permute_interleave.abi.h"
+#include "permute/permute_ragged.abi.h"
 #include "permute/permute_realign.abi.h"
 #include "permute/permute_rows.abi.h"
 #include "permute/permute_runs.abi.h"

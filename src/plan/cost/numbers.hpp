@@ -120,6 +120,7 @@ enum class CostTable : std::uint8_t {
   permute_realign,
   permute_tile,
   permute_block,
+  permute_ragged,
   permute_gather,
   permute_runs,
   permute_interleave,

@@ -7,6 +7,7 @@
 #include "permute/permute_copy.abi.h"
 #include "permute/permute_fused.abi.h"
 #include "permute/permute_gather.abi.h"
+#include "permute/permute_ragged.abi.h"
 #include "permute/permute_realign.abi.h"
 #include "permute/permute_runs.abi.h"
 #include "permute/permute_tile.abi.h"
@@ -37,6 +38,7 @@ SECTILE_WORDS(PermuteBoxWords, NoConstants, PERMUTE_BOX_WORDS);
 SECTILE_WORDS(PermuteCopyWords, NoConstants, PERMUTE_COPY_WORDS);
 SECTILE_WORDS(PermuteFusedBlockWords, NoConstants, PERMUTE_FUSED_BLOCK_WORDS);
 SECTILE_WORDS(PermuteGatherWords, GatherConstants, PERMUTE_GATHER_WORDS);
+SECTILE_WORDS(PermuteRaggedWords, NoConstants, PERMUTE_RAGGED_WORDS);
 SECTILE_WORDS(PermuteRealignWords, NoConstants, PERMUTE_REALIGN_WORDS);
 SECTILE_WORDS(PermuteRunsWords, NoConstants, PERMUTE_RUNS_WORDS);
 SECTILE_WORDS(PermuteTileWords, NoConstants, PERMUTE_TILE_WORDS);

@@ -12,7 +12,7 @@ namespace sectile::detail {
 
 namespace {
 
-constexpr const PermuteStrategy* kPermute[] = {&kCopy, &kRows, &kRealign, &kTile,  &kBlock, &kGather, &kRuns,      &kInterleave,
+constexpr const PermuteStrategy* kPermute[] = {&kCopy, &kRows, &kRealign, &kTile,  &kBlock, &kRagged, &kGather, &kRuns,      &kInterleave,
                                                &kTma,  &kBox,  &kWords, &kFused, &kFusedBlock};
 
 const Nest kNoNest;  // costs do not read it

@@ -1,0 +1,135 @@
+// permute_ragged: transposes rows that begin at any address in both operands.
+#include "strategy.hpp"
+
+#include "permute/permute_ragged.abi.h"
+
+#include <algorithm>
+
+namespace sectile::detail {
+
+namespace permute_ragged {
+namespace {
+
+struct Row {
+  std::uint32_t element_bytes, tile_d, run_bytes, workgroup;
+};
+// clang-format off
+constexpr Row kTable[] = {
+    {.element_bytes = 1, .tile_d = 128, .run_bytes = 128, .workgroup = 256},
+    {.element_bytes = 1, .tile_d = 64, .run_bytes = 128, .workgroup = 128},
+    {.element_bytes = 2, .tile_d = 96, .run_bytes = 128, .workgroup = 256},
+    {.element_bytes = 2, .tile_d = 64, .run_bytes = 128, .workgroup = 256},
+    {.element_bytes = 2, .tile_d = 128, .run_bytes = 128, .workgroup = 256},
+    {.element_bytes = 4, .tile_d = 64, .run_bytes = 128, .workgroup = 256},
+    {.element_bytes = 4, .tile_d = 48, .run_bytes = 128, .workgroup = 128},
+    {.element_bytes = 4, .tile_d = 112, .run_bytes = 128, .workgroup = 256},
+    {.element_bytes = 8, .tile_d = 32, .run_bytes = 128, .workgroup = 128},
+    {.element_bytes = 8, .tile_d = 56, .run_bytes = 128, .workgroup = 128},
+};
+// clang-format on
+// All invocations store the same number of times.
+static_assert(std::ranges::all_of(kTable, [](const Row& r) {
+  return r.tile_d * r.element_bytes % (8 * PERMUTE_RAGGED_LANES_D) == 0 && r.run_bytes % 16 == 0;
+}));
+
+std::uint32_t sector(const Row& r) { return PERMUTE_RAGGED_SECTOR / r.element_bytes; }
+std::uint32_t shared_bytes(const Row& r) { return (r.tile_d + sector(r)) * (r.run_bytes + 4); }
+
+bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
+  if (!only_moves(c, refusal)) return false;
+  const Row& r = kTable[row];
+  const Nest& nest = c.nest;
+  if (nest.element_bytes != r.element_bytes)
+    return refusal.no("elements have {} bytes, the row is for {}", nest.element_bytes, r.element_bytes);
+  if (nest.read_bounds() + nest.write_bounds() != 0)
+    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  const int s = nest.src_innermost();
+  if (s <= 0) return refusal.no("source and destination have the same innermost axis");
+  if (nest.axis[0].dst_stride != 1 || nest.axis[static_cast<std::size_t>(s)].src_stride != 1)
+    return refusal.no("an operand is not contiguous along its innermost axis");
+  if (nest.src_span() * nest.element_bytes < 32) return refusal.no("the source has fewer than 32 bytes");
+  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
+    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  if (shared_bytes(r) > c.limits.workgroup_memory)
+    return refusal.no("workgroup memory of {} bytes, the device allows {}", shared_bytes(r), c.limits.workgroup_memory);
+  if (nearly_needs_offset64(nest) && !c.offset64 && !c.profile.int64.value_or(false))
+    return refusal.no("offsets approach 2^31 bytes, and the device has no 64-bit integers");
+  return stores_elements(c, refusal);
+}
+
+std::uint64_t tiles(const NestAxis& axis, std::uint32_t tile) {
+  return ceil_div(static_cast<std::uint64_t>(axis.extent), tile);
+}
+
+PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  PermuteConfig d;
+  d.stem = "permute_ragged";
+  d.element_bytes = r.element_bytes;
+  d.offset64 = c.offset64 || nearly_needs_offset64(c.nest);
+  d.workgroup = r.workgroup;
+  const int s = c.nest.src_innermost();
+  const NestAxis& axis_d = c.nest.axis[0];
+  const NestAxis& axis_s = c.nest.axis[static_cast<std::size_t>(s)];
+  d.groups = 1;
+  const auto add = [&](const NestAxis& axis, std::uint64_t count) {
+    d.add_axis(axis, static_cast<std::uint32_t>(count));
+    d.groups *= count;
+  };
+  add(axis_d, tiles(axis_d, r.tile_d));
+  add(axis_s, tiles(axis_s, r.run_bytes / r.element_bytes));
+  for (int a = 1; a < c.nest.rank; ++a)
+    if (a != s)
+      add(c.nest.axis[static_cast<std::size_t>(a)],
+          static_cast<std::uint64_t>(c.nest.axis[static_cast<std::size_t>(a)].extent));
+  d.set_own(PermuteRaggedWords{.extent_d = static_cast<std::uint32_t>(axis_d.extent),
+                               .extent_s = static_cast<std::uint32_t>(axis_s.extent),
+                               .source_elements = c.nest.src_span()});
+  d.add_constant(PERMUTE_RAGGED_SPEC_TILE_D, r.tile_d);
+  d.add_constant(PERMUTE_RAGGED_SPEC_RUN_BYTES, r.run_bytes);
+  d.workgroup_memory_bytes = shared_bytes(r);
+  return d;
+}
+
+Eligibility eligibility(const PermuteContext& c, std::uint32_t) { return last_resort_if(c.small()); }
+
+// A row's words of the source begin and end anywhere in a sector.
+PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
+  const Row& r = kTable[row];
+  const std::uint64_t transaction = c.profile.transaction_bytes.value_or(c.cpu() ? 64 : 32), e = r.element_bytes;
+  const std::uint64_t rows = r.tile_d + sector(r), columns = r.run_bytes / e, subgroups = r.workgroup / 32;
+  PermuteEstimate estimate;
+  estimate.groups = d.groups;
+  estimate.addressing = Addressing::staged;
+  AccessCount& n = estimate.interior;
+  n.load_transactions = rows * ceil_div(r.run_bytes + transaction - 1, transaction);
+  n.store_transactions = n.ideal_load_transactions = n.ideal_store_transactions =
+      ceil_div(columns * r.tile_d * e, transaction);
+  const std::uint64_t loads = ceil_div(rows * r.run_bytes / 16, r.workgroup);
+  n.load_requests = 2 * loads * subgroups;
+  n.store_requests = ceil_div(columns * r.tile_d * e / 8, 32);
+  // Two lanes' elements of 1 byte, 8 rows apart, are in the same bank; so are those of 2 bytes 16 rows apart.
+  n.bank_conflicts = e < 4 ? n.store_requests * (8 / e) : 0;
+  estimate.edge = estimate.interior;
+  estimate.instructions = subgroups * (120 + loads * 40) + n.store_requests * (14 + 24 / e);
+  return estimate;
+}
+
+std::string print_row(const Row& r) {
+  return fmt::format("e{} {}x{} wg{}", r.element_bytes, r.run_bytes, r.tile_d, r.workgroup);
+}
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
+
+constexpr NamedConstant kNamed[] = {{PERMUTE_RAGGED_SPEC_RUN_BYTES, "run"}, {PERMUTE_RAGGED_SPEC_TILE_D, "tile"}};
+
+constexpr PermuteStrategy kStrategy = {"permute_ragged", CostTable::permute_ragged, std::size(kTable), applicable,
+                                       make,             estimate,                  eligibility,       print,
+                                       kNamed};
+
+}  // namespace
+}  // namespace permute_ragged
+
+const PermuteStrategy kRagged = permute_ragged::kStrategy;
+std::vector<std::string> permute_ragged_rows() { return names_of(permute_ragged::kTable, permute_ragged::print_row); }
+
+}  // namespace sectile::detail
