@@ -16,12 +16,10 @@ struct Row {
 // clang-format off
 constexpr Row kTable[] = {
     {.element_bytes = 1, .tile_d = 128, .run_bytes = 128, .workgroup = 256},
-    {.element_bytes = 1, .tile_d = 64, .run_bytes = 128, .workgroup = 128},
     {.element_bytes = 2, .tile_d = 96, .run_bytes = 128, .workgroup = 256},
     {.element_bytes = 2, .tile_d = 64, .run_bytes = 128, .workgroup = 256},
     {.element_bytes = 2, .tile_d = 128, .run_bytes = 128, .workgroup = 256},
     {.element_bytes = 4, .tile_d = 64, .run_bytes = 128, .workgroup = 256},
-    {.element_bytes = 4, .tile_d = 48, .run_bytes = 128, .workgroup = 128},
     {.element_bytes = 4, .tile_d = 112, .run_bytes = 128, .workgroup = 256},
     {.element_bytes = 8, .tile_d = 32, .run_bytes = 128, .workgroup = 128},
     {.element_bytes = 8, .tile_d = 56, .run_bytes = 128, .workgroup = 128},
@@ -91,7 +89,8 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-Eligibility eligibility(const PermuteContext& c, std::uint32_t) { return last_resort_if(c.small()); }
+// On a CPU workgroup memory is memory.
+Eligibility eligibility(const PermuteContext& c, std::uint32_t) { return last_resort_if(c.cpu() || c.small()); }
 
 // A row's words of the source begin and end anywhere in a sector.
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
