@@ -28,7 +28,7 @@
 #define PERMUTE_GATHER_SPEC_TEAM 10          // lanes of a team; divides the subgroup
 #define PERMUTE_GATHER_SPEC_TURN 11          // 1: the columns' innermost axis is contiguous in the source, and a lane
                                              // takes a word of columns at once
-#define PERMUTE_GATHER_SPEC_INNER 12         // 2: the kernel's own words have axes; 0: the last ones are all there is
+#define PERMUTE_GATHER_SPEC_INNER 12         // position axes, and column axes, in the kernel's own words: 0 to 2
 #define PERMUTE_GATHER_SPEC_COLUMNS 13       // most columns of a tile
 #define PERMUTE_GATHER_SPEC_LOADS 14         // words of 16 bytes that are loaded of a row, a power of two; 0: as many as
                                              // it takes
@@ -42,15 +42,15 @@
 #define PERMUTE_GATHER_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                           \
   WORD(u16x2, part, shifts)                  /* indices of the last position axis: of a part, and that a tile loads */ \
   WORD(uint, cut_extent, part)               /* of the last position axis */                                           \
-  WORD(uint, column_part, cut_extent)        /* indices of the last column axis of a tile */                           \
-  WORD(uint, column_extent, column_part)     /* of the last column axis */                                             \
-  WORD(uint, staging, column_extent)         /* words from row to row of workgroup memory */                             \
+  WORD(uint, column_extent, cut_extent)      /* of the last column axis */                                             \
+  WORD(u16x2, staging, column_extent)        /* words from row to row of workgroup memory; indices of the last column  \
+                                                axis of a tile */                                                      \
   WORD(u8x2u16, schedule, staging)           /* teams that share a window; bits; windows */                            \
   WORD(stride, source_elements, schedule)    /* end of the source, from its first element on */                        \
   WORD_IF(uint, position_sizes, source_elements, kInner != 0u, 0x10001u)     /* 16 bits each */                        \
-  WORDS_IF(stride, position_src, position_sizes, kInner != 0u, 2u)                                                     \
+  WORDS_IF(stride, position_src, position_sizes, kInner != 0u, kInner)                                                 \
   WORD_IF(uint, column_sizes, position_src, kInner != 0u, 0x10001u)                                                    \
-  WORDS_IF(stride, column_src, column_sizes, kInner != 0u, 2u)                                                         \
-  WORDS_IF(stride, column_dst, column_src, kInner != 0u, 2u)
+  WORDS_IF(stride, column_src, column_sizes, kInner != 0u, kInner)                                                     \
+  WORDS_IF(stride, column_dst, column_src, kInner != 0u, kInner)
 
 #endif

@@ -82,19 +82,24 @@ Tile locate_tile(uint id, Source source, offset_t lead) {
   [[unroll]] for (uint a = 0u; a < kAxes; ++a) {
     uint start = take_digit(id, a);
     if (a == 0u) { digit_p = start; start *= part().x; }
-    if (a == 1u) { digit_c = start; start *= column_part(); }
+    if (a == 1u) { digit_c = start; start *= staging().y; }
     t.from += offset_t(start) * src_stride(a);
     t.to += offset_t(start) * dst_stride(a);
   }
   t.first = digit_p == 0u;
   t.last = digit_p + 1u == axis_count(0u);
-  const uint valid_c = min(column_part(), column_extent() - digit_c * column_part());
+  const uint valid_c = min(staging().y, column_extent() - digit_c * staging().y);
   [[unroll]] for (uint i = 0u; i < 2u; ++i) {
     t.size[i] = (position_sizes() >> (16u * i)) & 0xffffu;
-    t.src[i] = kInner != 0u ? position_src(i) : offset_t(0);
+    t.src[i] = 0;
     t.columns[i] = (column_sizes() >> (16u * i)) & 0xffffu;
-    t.column_src[i] = kInner != 0u ? column_src(i) : src_stride(1u);
-    t.column_dst[i] = kInner != 0u ? column_dst(i) : dst_stride(1u);
+    t.column_src[i] = src_stride(1u);
+    t.column_dst[i] = dst_stride(1u);
+    if (i < kInner) {
+      t.src[i] = position_src(i);
+      t.column_src[i] = column_src(i);
+      t.column_dst[i] = column_dst(i);
+    }
   }
   t.size[2] = min(part().y, cut_extent() - digit_p * part().x);
   t.src[2] = src_stride(0u);
@@ -310,7 +315,7 @@ void main() {
   const uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
   if (id >= id_count()) return;
-  const uint pitch = staging();
+  const uint pitch = staging().x;
   const uvec3 plan = schedule();
   const Source source = source_of(push.src, source_elements());
   const uvec2 base = rounded_down(push.dst, PERMUTE_GATHER_SECTOR);

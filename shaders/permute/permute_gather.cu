@@ -79,13 +79,13 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id, co
   for (uint a = 0u; a < kAxes; ++a) {
     uint start = take_digit(push, id, a);
     if (a == 0u) { digit_p = start; start *= part(push).x; }
-    if (a == 1u) { digit_c = start; start *= column_part(push); }
+    if (a == 1u) { digit_c = start; start *= staging(push).y; }
     t.from += offset_t(start) * src_stride(push, a);
     t.to += offset_t(start) * dst_stride(push, a);
   }
   t.first = digit_p == 0u;
   t.last = digit_p + 1u == axis_count(push, 0u);
-  const uint valid_c = min(column_part(push), column_extent(push) - digit_c * column_part(push));
+  const uint valid_c = min(staging(push).y, column_extent(push) - digit_c * staging(push).y);
 #pragma unroll
   for (uint i = 0u; i < 2u; ++i) {
     t.size[i] = position_sizes(push) >> 16u * i & 0xffffu;
@@ -93,7 +93,7 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id, co
     t.src[i] = 0;
     t.column_src[i] = src_stride(push, 1u);
     t.column_dst[i] = dst_stride(push, 1u);
-    if (kInner != 0u) {
+    if (i < kInner) {
       t.src[i] = position_src(push, i);
       t.column_src[i] = column_src(push, i);
       t.column_dst[i] = column_dst(push, i);
@@ -323,7 +323,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
   const uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
   if (id >= id_count(push)) return;
-  const uint pitch = staging(push);
+  const uint pitch = staging(push).x;
   const uint3 plan = schedule(push);
   const Source source = source_of(push.src, source_elements(push));
   const SectileAddress base = rounded_down(push.dst, PERMUTE_GATHER_SECTOR);

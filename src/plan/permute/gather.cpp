@@ -247,6 +247,9 @@ bool build(const PermuteContext& c, const Row& r, Box& b, Refusal& refusal) {
   return true;
 }
 
+// What is smaller is not worth pipelines of its own.
+constexpr std::int64_t kLeastMib = 8;
+
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Nest& nest = c.nest;
@@ -287,6 +290,12 @@ Box built(const PermuteContext& c, std::uint32_t row) {
   return b;
 }
 
+// Position axes, and column axes, that are not the last. The only column axis stands among them too.
+std::uint32_t inner_axes(const Box& b) {
+  const int positions = b.positions - 1, columns = std::max(b.columns - 1, positions > 0 ? 1 : 0);
+  return static_cast<std::uint32_t>(std::max(positions, columns));
+}
+
 // Words of 16 bytes of a row, where a power of two is nearly all used.
 std::uint32_t loads_of(const Box& b, std::uint32_t e, bool inner) {
   const auto loads = static_cast<std::uint32_t>((b.span * e + 31 - e) / 16);
@@ -323,7 +332,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   for (int i = 0; i < b.columns; ++i) boxed[static_cast<std::size_t>(b.column[static_cast<std::size_t>(i)])] = true;
   for (int a = 0; a < c.nest.rank; ++a)
     if (!boxed[static_cast<std::size_t>(a)]) add(axis_of(c, a), static_cast<std::uint64_t>(axis_of(c, a).extent));
-  const bool inner = b.positions > 1 || b.columns > 1;
+  const std::uint32_t inner = inner_axes(b);
   std::uint32_t bits = 0;
   // Axes that are not there have size 1; the last position axis is the third one.
   std::array<std::uint32_t, 2> sizes{1, 1}, column_sizes{1, 1};
@@ -341,13 +350,12 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
     column_src[k] = axis_of(c, b.column[k]).src_stride;
     column_dst[k] = axis_of(c, b.column[k]).dst_stride;
   }
-  d.least_axes = inner ? 3 : 5;
+  d.least_axes = inner == 0 ? 5 : inner == 1 ? 4 : 3;  // these fit the push constants
   d.set_own(PermuteGatherWords{
                 .part = U16x2{.x = static_cast<std::uint32_t>(b.part), .y = static_cast<std::uint32_t>(b.size[last])},
                 .cut_extent = static_cast<std::uint32_t>(cut.extent),
-                .column_part = static_cast<std::uint32_t>(column_part),
                 .column_extent = static_cast<std::uint32_t>(column.extent),
-                .staging = b.pitch,
+                .staging = U16x2{.x = b.pitch, .y = static_cast<std::uint32_t>(column_part)},
                 .schedule = U8x2U16{.x = b.sharing, .y = bits, .z = b.windows},
                 .source_elements = c.nest.src_span(),
                 .position_sizes = sizes[0] | sizes[1] << 16,
@@ -355,21 +363,23 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
                 .column_sizes = column_sizes[0] | column_sizes[1] << 16,
                 .column_src = column_src,
                 .column_dst = column_dst},
-            GatherConstants{.kInner = inner ? 2u : 0u});
+            GatherConstants{.kInner = inner});
   const std::uint32_t shared = shared_words(r, e, b.team);
   d.workgroup_memory_bytes = shared_bytes(r, e, b.team);
   d.add_constant(PERMUTE_GATHER_SPEC_UNROLL, r.unroll);
   d.add_constant(PERMUTE_GATHER_SPEC_SHARED_WORDS, shared);
   d.add_constant(PERMUTE_GATHER_SPEC_TEAM, b.team);
   d.add_constant(PERMUTE_GATHER_SPEC_TURN, b.turn ? 1 : 0);
-  d.add_constant(PERMUTE_GATHER_SPEC_INNER, inner ? 2 : 0);
+  d.add_constant(PERMUTE_GATHER_SPEC_INNER, inner);
   d.add_constant(PERMUTE_GATHER_SPEC_COLUMNS, most_columns(r, e));
-  d.add_constant(PERMUTE_GATHER_SPEC_LOADS, loads_of(b, e, inner));
+  d.add_constant(PERMUTE_GATHER_SPEC_LOADS, loads_of(b, e, inner != 0));
   return d;
 }
 
 // On a CPU workgroup memory is memory, and a shuffle many instructions (lavapipe, f32 819x419 axes=1,0: 0.015 of a copy).
-Eligibility eligibility(const PermuteContext& c, std::uint32_t) { return last_resort_if(c.cpu() || c.small()); }
+Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
+  return last_resort_if(c.cpu() || c.below_mib(kLeastMib) || (c.nest.rank <= 3 && is_aligned_transpose(c)));
+}
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   const Row& r = kTable[row];

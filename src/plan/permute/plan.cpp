@@ -183,6 +183,13 @@ bool stores_elements(const PermuteContext& c, Refusal& refusal) {
   return true;
 }
 
+bool is_aligned_transpose(const PermuteContext& c) {
+  const int s = c.nest.src_innermost();
+  const std::uint32_t elements = std::min(4u, 32 / c.nest.element_bytes);
+  Refusal unsaid(false);
+  return s > 0 && vector_fits(c, {s, true}, elements, unsaid) && vector_fits(c, {0, false}, elements, unsaid);
+}
+
 bool vector_fits(const PermuteContext& c, VectorSide side, std::uint32_t elements, Refusal& refusal) {
   if (elements <= 1) return true;
   const char* operand = side.source ? "source" : "destination";

@@ -33,6 +33,9 @@ static_assert(std::ranges::all_of(kTable, [](const Row& r) {
 std::uint32_t sector(const Row& r) { return PERMUTE_RAGGED_SECTOR / r.element_bytes; }
 std::uint32_t shared_bytes(const Row& r) { return (r.tile_d + sector(r)) * (r.run_bytes + 4); }
 
+// What is smaller is not worth pipelines of its own.
+constexpr std::int64_t kLeastMib = 8;
+
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Row& r = kTable[row];
@@ -90,7 +93,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 }
 
 // On a CPU workgroup memory is memory.
-Eligibility eligibility(const PermuteContext& c, std::uint32_t) { return last_resort_if(c.cpu() || c.small()); }
+Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
+  return last_resort_if(c.cpu() || c.below_mib(kLeastMib) || is_aligned_transpose(c));
+}
 
 // A row's words of the source begin and end anywhere in a sector.
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {

@@ -84,8 +84,10 @@ AccessCount count_group(const PermuteContext& c, std::uint32_t row, std::uint64_
 }
 
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
+  // More elements of an invocation are worth a pipeline of their own where these are short, or much is moved.
+  const bool several = !c.cpu() && row != 0 && (c.nest.element_bytes >= 8 || c.below_mib(8));
   // A contiguous copy is permute_copy's, which computes no index.
-  return last_resort_if(c.nest.contiguous_copy() || (c.small() && row != (c.cpu() ? 1u : 0u)));
+  return last_resort_if(c.nest.contiguous_copy() || several || (c.small() && row != (c.cpu() ? 1u : 0u)));
 }
 
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {

@@ -52,9 +52,9 @@ struct PermuteContext {
   // permutes of `calibrate --seed 4600`, a half of them below 16 MB: where all rows compete from 1 MB on and not from
   // 16 on, regret is 1.029 in place of 1.062 (docs/lab/2026-11.md). lavapipe chooses worse then.
   bool small() const noexcept {
-    const std::int64_t least = std::int64_t{cpu() ? 16 : 1} << 20;
-    return nest.elements() * nest.element_bytes < least;
+    return below_mib(cpu() ? 16 : 1);
   }
+  bool below_mib(std::int64_t mib) const noexcept { return nest.elements() * nest.element_bytes < mib << 20; }
 };
 
 using PermuteStrategy = Strategy<PermuteContext, PermuteConfig>;
@@ -93,5 +93,9 @@ struct VectorSide {
   bool source;  // otherwise the destination
 };
 bool vector_fits(const PermuteContext& c, VectorSide side, std::uint32_t elements, Refusal& refusal);
+
+// Four elements at a time, or 32 bytes, fit along both innermost axes of a transpose: permute_tile and permute_block
+// have wide accesses then, and the kernels for ragged rows are slower (H200, f32 8192x8192: 0.88 of a copy for 0.97).
+bool is_aligned_transpose(const PermuteContext& c);
 
 }  // namespace sectile::detail
