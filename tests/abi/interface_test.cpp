@@ -19,7 +19,10 @@
 #include "permute/permute_box.abi.h"
 #include "permute/permute_copy.abi.h"
 #include "permute/permute_fused.abi.h"
+#include "permute/permute_gather.abi.h"
 #include "permute/permute_interleave.abi.h"
+#include "permute/permute_ragged.abi.h"
+#include "permute/permute_realign.abi.h"
 #include "permute/permute_rows.abi.h"
 #include "permute/permute_runs.abi.h"
 #include "permute/permute_tile.abi.h"
@@ -151,6 +154,14 @@ const std::vector<Interface> kInterfaces = {
     {"permute_box", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_BOX_SPEC_LOAD_VECTOR, PERMUTE_BOX_SPEC_STORE_VECTOR, PERMUTE_BOX_SPEC_SHARED_WORDS,
                     PERMUTE_BOX_SPEC_UNROLL}),
+     true},
+    {"permute_realign", kPermutePush, kPermuteFields, with(kCommon, {PERMUTE_REALIGN_SPEC_UNROLL}), true},
+    {"permute_ragged", kPermutePush, kPermuteFields,
+     with(kCommon, {PERMUTE_RAGGED_SPEC_TILE_D, PERMUTE_RAGGED_SPEC_RUN_BYTES}), true},
+    {"permute_gather", kPermutePush, kPermuteFields,
+     with(kCommon, {PERMUTE_GATHER_SPEC_UNROLL, PERMUTE_GATHER_SPEC_SHARED_WORDS, PERMUTE_GATHER_SPEC_TEAM,
+                    PERMUTE_GATHER_SPEC_TURN, PERMUTE_GATHER_SPEC_INNER, PERMUTE_GATHER_SPEC_COLUMNS,
+                    PERMUTE_GATHER_SPEC_LOADS}),
      true},
     {"permute_interleave", kPermutePush, kPermuteFields,
      with(kCommon,

@@ -105,7 +105,7 @@ Groups groups_of(const Step& step, const std::string& candidate) {
   for (std::uint32_t a = 0; a < words.axes(); ++a) ids *= words.count(a);
   if (stem == "permute_rows")
     return groups_of_ids(ids, std::uint64_t{step.workgroup[0]} * constant_of(step, PERMUTE_ROWS_SPEC_UNROLL));
-  if (stem == "permute_words" || stem == "permute_fused" || stem == "permute_interleave")
+  if (stem == "permute_words" || stem == "permute_fused" || stem == "permute_interleave" || stem == "permute_realign")
     return groups_of_ids(ids, step.workgroup[0]);
   if (stem == "permute_box") {
     const detail::PermuteBoxWordsReader box{{}, words.own()};
@@ -151,6 +151,10 @@ constexpr Promise kPromises[] = {
     // counted more than once. Full ones are of the rows' own bytes. An edge is not counted.
     {"permute_runs", {within(60), within(60), X, X, S, S, S}, {X, X, X, X, X, X, X}},
     {"permute_runs direct", {within(400), within(300), X, X, S, S, S}, {X, X, X, X, X, X, X}},
+    // Formulas of the tile's sizes. A part of a destination row is whole transactions.
+    {"permute_ragged", {X, within(50), X, X, X, X, X}, {X, X, X, X, X, X, X}},
+    {"permute_realign", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
+    {"permute_gather", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
     // A fixed price for devices that can do no better: no count.
     {"permute_words", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
 };
@@ -286,6 +290,8 @@ void compare(const TracedProblem& c, const DeviceProfile& profile, std::size_t e
     const Step& step = forced.steps[0];
     // Subgroups are taken to be full: see kDeviations.
     if (step.workgroup[0] < profile.subgroup_size.value()) continue;
+    // Here lanes exchange values in warps of 32.
+    if (step.kernel.stem == "permute_gather" && constant_of(step, PERMUTE_GATHER_SPEC_TEAM) != 32) continue;
     const Groups groups = groups_of(step, candidate.name);
     for (const bool interior : {true, false}) {
       const bool whole = interior && groups.whole;

@@ -119,6 +119,7 @@ void check_far_rows(const DeviceProfile& profile, Tally& tally) {
     for (const auto& [shape, axes] : {std::pair<std::vector<std::int64_t>, std::vector<int>>{{80, 96}, {1, 0}},
                                       {{9, 20, 7}, {2, 1, 0}},    // a box
                                       {{3, 64, 3}, {0, 2, 1}},    // an interleave
+                                      {{7, 9, 37}, {1, 0, 2}},    // rows
                                       {{7, 9, 3}, {1, 0, 2}}}) {  // runs
       for (const bool source : {true, false}) {
         check_sparse(reference::far_permute(type, shape, axes, source), profile, 8, tally);
@@ -147,6 +148,8 @@ TEST_CASE("every candidate of generated permutes comes out right") {
     check_candidates(by_axes(type, {2, 3, 2, 3, 2, 32, 3}, {0, 6, 4, 2, 1, 5, 3}), profile, 2, tally);
     // Runs of three among many axes.
     check_candidates(by_axes(type, {2, 3, 2, 2, 2, 3, 7, 3}, {6, 4, 2, 5, 3, 1, 0, 7}), profile, 2, tally);
+    // Rows that begin anywhere, of more words than are pushed.
+    check_candidates(by_axes(type, {3, 2, 2, 3, 2, 3, 37}, {4, 0, 2, 5, 1, 3, 6}), profile, 2, tally);
     // Pixels of three channels, strided in all the other axes.
     PermuteProblem interleave = by_axes(type, {2, 2, 2, 2, 2, 16, 3}, {6, 1, 3, 0, 4, 2, 5});
     interleave.src_strides = {6000, 2900, 1400, 600, 200, 3, 1};

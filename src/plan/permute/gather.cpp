@@ -1,5 +1,5 @@
-// permute_gather: boxes of up to six axes that have long runs in both operands, at any address: ragged transposes, short
-// and odd inner axes, many axes.
+// permute_gather: boxes of up to six axes that have long runs in both operands, at any address: ragged transposes,
+// short and odd inner axes, many axes.
 #include "strategy.hpp"
 
 #include "permute/permute_gather.abi.h"
@@ -35,13 +35,13 @@ constexpr std::int64_t kMostSize = 65535;
 
 struct Box {
   int positions = 0, columns = 0;
-  std::array<int, kMostAxes> position{}, column{};           // nest axes, innermost first
-  std::array<std::int64_t, kMostAxes> size{}, column_size{}; // indices that a tile loads, columns of a tile
-  std::array<bool, kMostAxes> shared{};                      // a position axis that belongs to a run of the source
-  std::int64_t part = 1;                                     // indices of the last position axis of a part
+  std::array<int, kMostAxes> position{}, column{};            // nest axes, innermost first
+  std::array<std::int64_t, kMostAxes> size{}, column_size{};  // indices that a tile loads, columns of a tile
+  std::array<bool, kMostAxes> shared{};                       // a position axis that belongs to a run of the source
+  std::int64_t part = 1;                                      // indices of the last position axis of a part
   std::uint32_t team = kTeam, windows = 1, sharing = 1;
-  std::int64_t rows = 1, span = 1;                           // of workgroup memory; elements of each
-  std::uint32_t pitch = 0, lane_rows = 1;                    // words of a row; rows of a lane's positions
+  std::int64_t rows = 1, span = 1;         // of workgroup memory; elements of each
+  std::uint32_t pitch = 0, lane_rows = 1;  // words of a row; rows of a lane's positions
   bool turn = false;
 
   std::int64_t inner() const {  // positions of an index of the last position axis
@@ -90,8 +90,8 @@ std::int64_t even_piece(std::int64_t extent, std::int64_t most) {
 // cut.
 void choose_positions(const PermuteContext& c, const Row& r, Box& b) {
   const std::int64_t e = c.nest.element_bytes;
-  const std::int64_t room = std::int64_t{r.windows} * storing_lanes(c.nest.element_bytes, b.team) *
-                            access_bytes(c.nest.element_bytes);
+  const std::int64_t room =
+      std::int64_t{r.windows} * storing_lanes(c.nest.element_bytes, b.team) * access_bytes(c.nest.element_bytes);
   // A part begins up to a sector after the first position, of which a lane's access is not counted.
   const std::int64_t slack = PERMUTE_GATHER_SECTOR - access_bytes(c.nest.element_bytes);
   std::int64_t run = 1;
@@ -202,8 +202,7 @@ void schedule(const PermuteContext& c, const Row& r, Box& b) {
                                  ? PERMUTE_GATHER_SECTOR - access_bytes(e)
                                  : 0;
   const auto bytes = static_cast<std::uint64_t>(b.part * b.inner() * e + slack);
-  b.windows = static_cast<std::uint32_t>(
-      ceil_div(ceil_div(bytes, access_bytes(e)), storing_lanes(e, b.team)));
+  b.windows = static_cast<std::uint32_t>(ceil_div(ceil_div(bytes, access_bytes(e)), storing_lanes(e, b.team)));
   const std::uint64_t items = column_groups(b, e);
   std::uint64_t least = ~std::uint64_t{0};
   for (std::uint32_t sharing = 1; sharing <= teams; sharing *= 2) {
@@ -231,11 +230,11 @@ bool build(const PermuteContext& c, const Row& r, Box& b, Refusal& refusal) {
       continue;
     }
     const NestAxis& axis = axis_of(c, b.position[last]);
-    if (too_many() || !halve(b.part)) return refusal.no("a tile needs {} bytes of workgroup memory, the row has {}", 4 * b.words(),
-                                          4 * room);
+    if (too_many() || !halve(b.part))
+      return refusal.no("a tile needs {} bytes of workgroup memory, the row has {}", 4 * b.words(), 4 * room);
     const std::int64_t run_bytes = b.inner() * e;
-    const auto halo = static_cast<std::int64_t>(ceil_div(static_cast<std::uint64_t>(PERMUTE_GATHER_SECTOR - e),
-                                                         static_cast<std::uint64_t>(run_bytes)));
+    const auto halo = static_cast<std::int64_t>(
+        ceil_div(static_cast<std::uint64_t>(PERMUTE_GATHER_SECTOR - e), static_cast<std::uint64_t>(run_bytes)));
     b.size[last] = std::min(axis.extent, b.part + halo);
     measure(c, b);
   }
@@ -351,18 +350,18 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
     column_dst[k] = axis_of(c, b.column[k]).dst_stride;
   }
   d.least_axes = inner == 0 ? 5 : inner == 1 ? 4 : 3;  // these fit the push constants
-  d.set_own(PermuteGatherWords{
-                .part = U16x2{.x = static_cast<std::uint32_t>(b.part), .y = static_cast<std::uint32_t>(b.size[last])},
-                .cut_extent = static_cast<std::uint32_t>(cut.extent),
-                .column_extent = static_cast<std::uint32_t>(column.extent),
-                .staging = U16x2{.x = b.pitch, .y = static_cast<std::uint32_t>(column_part)},
-                .schedule = U8x2U16{.x = b.sharing, .y = bits, .z = b.windows},
-                .source_elements = c.nest.src_span(),
-                .position_sizes = sizes[0] | sizes[1] << 16,
-                .position_src = strides,
-                .column_sizes = column_sizes[0] | column_sizes[1] << 16,
-                .column_src = column_src,
-                .column_dst = column_dst},
+  d.set_own(PermuteGatherWords{.part = U16x2{.x = static_cast<std::uint32_t>(b.part),
+                                             .y = static_cast<std::uint32_t>(b.size[last])},
+                               .cut_extent = static_cast<std::uint32_t>(cut.extent),
+                               .column_extent = static_cast<std::uint32_t>(column.extent),
+                               .staging = U16x2{.x = b.pitch, .y = static_cast<std::uint32_t>(column_part)},
+                               .schedule = U8x2U16{.x = b.sharing, .y = bits, .z = b.windows},
+                               .source_elements = c.nest.src_span(),
+                               .position_sizes = sizes[0] | sizes[1] << 16,
+                               .position_src = strides,
+                               .column_sizes = column_sizes[0] | column_sizes[1] << 16,
+                               .column_src = column_src,
+                               .column_dst = column_dst},
             GatherConstants{.kInner = inner});
   const std::uint32_t shared = shared_words(r, e, b.team);
   d.workgroup_memory_bytes = shared_bytes(r, e, b.team);
@@ -376,7 +375,8 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-// On a CPU workgroup memory is memory, and a shuffle many instructions (lavapipe, f32 819x419 axes=1,0: 0.015 of a copy).
+// On a CPU workgroup memory is memory, and a shuffle many instructions (lavapipe, f32 819x419 axes=1,0: 0.015 of a
+// copy).
 Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
   return last_resort_if(c.cpu() || c.below_mib(kLeastMib) || (c.nest.rank <= 3 && is_aligned_transpose(c)));
 }
@@ -405,8 +405,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   for (const bool shared : b.shared) any_shared = any_shared || shared;
   n.bank_conflicts = any_shared ? 2 * collected * positions : 0;
   estimate.edge = estimate.interior;
-  estimate.instructions = n.load_requests * 40 +
-                          collected * (positions * (b.turn ? 6 : 5) + 20 + at_once * 30) +
+  estimate.instructions = n.load_requests * 40 + collected * (positions * (b.turn ? 6 : 5) + 20 + at_once * 30) +
                           (r.workgroup / 32) * (150 + 20 * positions);
   return estimate;
 }
@@ -418,8 +417,14 @@ std::string print(const PermuteContext&, std::uint32_t row) { return print_row(k
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_GATHER_SPEC_TURN, "turn"}};
 
-constexpr PermuteStrategy kStrategy = {"permute_gather", CostTable::permute_gather, std::size(kTable), applicable,
-                                       make,             estimate,                  eligibility,       print,
+constexpr PermuteStrategy kStrategy = {"permute_gather",
+                                       CostTable::permute_gather,
+                                       std::size(kTable),
+                                       applicable,
+                                       make,
+                                       estimate,
+                                       eligibility,
+                                       print,
                                        kNamed};
 
 }  // namespace

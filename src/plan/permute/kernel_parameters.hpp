@@ -56,7 +56,7 @@ struct PermuteConfig {
   bool offset64 = false;
   std::array<StreamAxis, kMaxRank> axis{};
   int axes = 0;
-  int least_axes = 0;  // that a step is made for; 0: axis_class() says
+  int least_axes = 0;                 // that a step is made for; 0: axis_class() says
   FixedList<std::uint32_t, 24> own;   // the kernel's own words, packed
   std::uint32_t stage = 0;            // PERMUTE_FUSED_* bits
   FixedList<Constant, 16> constants;  // the kernel's own constants

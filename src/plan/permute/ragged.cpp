@@ -126,8 +126,14 @@ std::string print(const PermuteContext&, std::uint32_t row) { return print_row(k
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_RAGGED_SPEC_RUN_BYTES, "run"}, {PERMUTE_RAGGED_SPEC_TILE_D, "tile"}};
 
-constexpr PermuteStrategy kStrategy = {"permute_ragged", CostTable::permute_ragged, std::size(kTable), applicable,
-                                       make,             estimate,                  eligibility,       print,
+constexpr PermuteStrategy kStrategy = {"permute_ragged",
+                                       CostTable::permute_ragged,
+                                       std::size(kTable),
+                                       applicable,
+                                       make,
+                                       estimate,
+                                       eligibility,
+                                       print,
                                        kNamed};
 
 }  // namespace

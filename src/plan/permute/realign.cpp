@@ -98,9 +98,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-// On a CPU it pays for elements of 1 and 2 bytes, from four megabytes on. lavapipe 26.1.6 on two Xeon cores, 2026-11-28,
-// `sectile bench PROBLEM --all-candidates`, fractions of a copy, permute_rows in brackets: u8 16x73x4609 axes=1,0,2 0.10
-// (0.04), f16 40x230x651 0.16 (0.08), f32 300x401x29 0.13 (0.13).
+// On a CPU it pays for elements of 1 and 2 bytes, from four megabytes on. lavapipe 26.1.6 on two Xeon cores,
+// 2026-11-28, `sectile bench PROBLEM --all-candidates`, fractions of a copy, permute_rows in brackets: u8 16x73x4609
+// axes=1,0,2 0.10 (0.04), f16 40x230x651 0.16 (0.08), f32 300x401x29 0.13 (0.13).
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
   if (!c.cpu()) return last_resort_if(c.below_mib(8));
   return last_resort_if(row != 0 || c.nest.element_bytes > 2 || c.below_mib(4));
@@ -135,8 +135,14 @@ std::string print(const PermuteContext&, std::uint32_t row) { return print_row(k
 
 constexpr NamedConstant kNamed[] = {{PERMUTE_REALIGN_SPEC_UNROLL, "unroll"}};
 
-constexpr PermuteStrategy kStrategy = {"permute_realign", CostTable::permute_realign, std::size(kTable), applicable,
-                                       make,              estimate,                   eligibility,       print,
+constexpr PermuteStrategy kStrategy = {"permute_realign",
+                                       CostTable::permute_realign,
+                                       std::size(kTable),
+                                       applicable,
+                                       make,
+                                       estimate,
+                                       eligibility,
+                                       print,
                                        kNamed};
 
 }  // namespace

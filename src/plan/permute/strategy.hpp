@@ -51,21 +51,19 @@ struct PermuteContext {
   // What takes a microsecond or two is not worth a pipeline of its own: few rows serve all of it. H200, 2026-11-28, 158
   // permutes of `calibrate --seed 4600`, a half of them below 16 MB: where all rows compete from 1 MB on and not from
   // 16 on, regret is 1.029 in place of 1.062 (docs/lab/2026-11.md). lavapipe chooses worse then.
-  bool small() const noexcept {
-    return below_mib(cpu() ? 16 : 1);
-  }
+  bool small() const noexcept { return below_mib(cpu() ? 16 : 1); }
   bool below_mib(std::int64_t mib) const noexcept { return nest.elements() * nest.element_bytes < mib << 20; }
 };
 
 using PermuteStrategy = Strategy<PermuteContext, PermuteConfig>;
 
-extern const PermuteStrategy kCopy, kRows, kRealign, kTile, kBlock, kRagged, kGather, kRuns, kInterleave, kTma, kBox, kWords,
-    kFused, kFusedBlock;
+extern const PermuteStrategy kCopy, kRows, kRealign, kTile, kBlock, kRagged, kGather, kRuns, kInterleave, kTma, kBox,
+    kWords, kFused, kFusedBlock;
 
 // Names of the tables' rows, see cost_rows().
 std::vector<std::string> permute_copy_rows(), permute_rows_rows(), permute_realign_rows(), permute_tile_rows(),
-    permute_block_rows(), permute_ragged_rows(), permute_gather_rows(), permute_runs_rows(), permute_interleave_rows(), permute_tma_rows(), permute_box_rows(), permute_words_rows(),
-    permute_fused_rows(), permute_fused_block_rows();
+    permute_block_rows(), permute_ragged_rows(), permute_gather_rows(), permute_runs_rows(), permute_interleave_rows(),
+    permute_tma_rows(), permute_box_rows(), permute_words_rows(), permute_fused_rows(), permute_fused_block_rows();
 
 // A candidate's cost in picoseconds of one multiprocessor, with a model's numbers and the correction of `table`, and
 // that cost as time of the whole device.
