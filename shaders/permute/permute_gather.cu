@@ -2,17 +2,10 @@
 //! variant e2 -DELEMENT_BYTES=2
 //! variant e4 -DELEMENT_BYTES=4
 //! variant e8 -DELEMENT_BYTES=8
-//! variant e16 -DELEMENT_BYTES=16
-//! variant e1.long -DELEMENT_BYTES=1 -DLONG
-//! variant e2.long -DELEMENT_BYTES=2 -DLONG
-//! variant e4.long -DELEMENT_BYTES=4 -DLONG
-//! variant e8.long -DELEMENT_BYTES=8 -DLONG
-//! variant e16.long -DELEMENT_BYTES=16 -DLONG
 //! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
-//! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
 // A box of the problem goes through workgroup memory: its runs in the source come in by aligned 16-byte words, its runs
 // in the destination go out by aligned accesses of 8 bytes (an element, if that is more), wherever either begins.
 // permute_gather.abi.h describes the tile.

@@ -213,6 +213,22 @@ void schedule(const PermuteContext& c, const Row& r, Box& b) {
   }
 }
 
+// Position axes, and column axes, that are not the last. The only column axis stands among them too.
+std::uint32_t inner_axes(const Box& b) {
+  const int positions = b.positions - 1, columns = std::max(b.columns - 1, positions > 0 ? 1 : 0);
+  return static_cast<std::uint32_t>(std::max(positions, columns));
+}
+
+// The axes of a step: these numbers fit the push constants.
+int least_axes(std::uint32_t inner) { return inner == 0 ? 5 : inner == 1 ? 4 : 3; }
+
+// The step takes the .wide variant.
+bool wide(const PermuteContext& c, const Box& b) {
+  const auto inner = static_cast<int>(inner_axes(b));
+  const int axes = c.nest.rank - b.positions - b.columns + 2, own = inner == 0 ? 6 : 8 + 3 * inner;
+  return c.offset64 || nearly_needs_offset64(c.nest) || exceeds_push(std::max(axes, least_axes(inner_axes(b))), own);
+}
+
 bool build(const PermuteContext& c, const Row& r, Box& b, Refusal& refusal) {
   const std::uint32_t e = c.nest.element_bytes;
   b.team = std::min(kTeam, c.profile.subgroup_size.value_or(1));
@@ -243,6 +259,8 @@ bool build(const PermuteContext& c, const Row& r, Box& b, Refusal& refusal) {
     if (b.size[static_cast<std::size_t>(i)] > kMostSize || b.column_size[static_cast<std::size_t>(i)] > kMostSize)
       return refusal.no("an axis of the tile has more than {} indices", kMostSize);
   schedule(c, r, b);
+  if (wide(c, b) && !c.offset64 && !c.profile.int64.value_or(false))
+    return refusal.no("offsets approach 2^31 bytes or axes are many, and the device has no 64-bit integers");
   return true;
 }
 
@@ -254,6 +272,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const Nest& nest = c.nest;
   const Row& r = kTable[row];
   if (nest.rank < 2) return refusal.no("nothing moves");
+  if (nest.element_bytes > 8) return refusal.no("an element of 16 bytes already fills an access");
   if (nest.read_bounds() + nest.write_bounds() != 0)
     return refusal.no("a layout block does not divide its axis, which this kernel does not support");
   if (nest.axis[0].dst_stride != 1) return refusal.no("the destination is not contiguous along its innermost axis");
@@ -276,8 +295,6 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const std::uint32_t shared = shared_bytes(r, nest.element_bytes, std::min(kTeam, size));
   if (shared > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", shared, c.limits.workgroup_memory);
-  if (nearly_needs_offset64(nest) && !c.offset64 && !c.profile.int64.value_or(false))
-    return refusal.no("offsets approach 2^31 bytes, and the device has no 64-bit integers");
   Box box;
   return stores_elements(c, refusal) && build(c, r, box, refusal);
 }
@@ -287,12 +304,6 @@ Box built(const PermuteContext& c, std::uint32_t row) {
   Refusal ignored(false);
   build(c, kTable[row], b, ignored);
   return b;
-}
-
-// Position axes, and column axes, that are not the last. The only column axis stands among them too.
-std::uint32_t inner_axes(const Box& b) {
-  const int positions = b.positions - 1, columns = std::max(b.columns - 1, positions > 0 ? 1 : 0);
-  return static_cast<std::uint32_t>(std::max(positions, columns));
 }
 
 // Words of 16 bytes of a row, where a power of two is nearly all used.
@@ -309,7 +320,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_gather";
   d.element_bytes = e;
-  d.offset64 = c.offset64 || nearly_needs_offset64(c.nest);
+  d.offset64 = wide(c, b);
   d.workgroup = r.workgroup;
   if (c.profile.required_subgroup_size.value_or(false)) d.required_subgroup_size = c.profile.subgroup_size.value_or(0);
   std::array<bool, kMaxRank> boxed{};
@@ -349,7 +360,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
     column_src[k] = axis_of(c, b.column[k]).src_stride;
     column_dst[k] = axis_of(c, b.column[k]).dst_stride;
   }
-  d.least_axes = inner == 0 ? 5 : inner == 1 ? 4 : 3;  // these fit the push constants
+  d.least_axes = least_axes(inner);
   d.set_own(PermuteGatherWords{.part = U16x2{.x = static_cast<std::uint32_t>(b.part),
                                              .y = static_cast<std::uint32_t>(b.size[last])},
                                .cut_extent = static_cast<std::uint32_t>(cut.extent),

@@ -146,6 +146,11 @@ bool nearly_needs_offset64(const Nest& nest) noexcept {
   return std::max(nest.src_span() * nest.element_bytes, nest.dst_span() * nest.dst_element_bytes) >= limit;
 }
 
+bool exceeds_push(int axes, int own_words) noexcept {
+  const int shifts = (axes + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD;
+  return axes * 4 + shifts + own_words > PERMUTE_PUSH_WORDS;
+}
+
 Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const DeviceProfile& profile) {
   const int axes =
       config.least_axes != 0 ? std::max(config.axes, config.least_axes) : axis_class(config.axes, nest.stage.present);

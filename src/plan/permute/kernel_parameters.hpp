@@ -84,5 +84,7 @@ int axis_class(int axes, bool staged = false) noexcept;
 bool needs_offset64(const Nest& nest) noexcept;
 // The same for a kernel whose offsets may lie up to 64 KiB beyond the nest's.
 bool nearly_needs_offset64(const Nest& nest) noexcept;
+// A step has more words than are pushed. A kernel without .long variants takes its .wide one then.
+bool exceeds_push(int axes, int own_words) noexcept;
 
 }  // namespace sectile::detail

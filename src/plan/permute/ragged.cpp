@@ -36,6 +36,10 @@ std::uint32_t shared_bytes(const Row& r) { return (r.tile_d + sector(r)) * (r.ru
 // What is smaller is not worth pipelines of its own.
 constexpr std::int64_t kLeastMib = 8;
 
+constexpr int kOwnWords = 3;
+// The step takes the .wide variant.
+bool wide(const Nest& nest) { return nearly_needs_offset64(nest) || exceeds_push(axis_class(nest.rank), kOwnWords); }
+
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Row& r = kTable[row];
@@ -53,8 +57,8 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
   if (shared_bytes(r) > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", shared_bytes(r), c.limits.workgroup_memory);
-  if (nearly_needs_offset64(nest) && !c.offset64 && !c.profile.int64.value_or(false))
-    return refusal.no("offsets approach 2^31 bytes, and the device has no 64-bit integers");
+  if (wide(nest) && !c.offset64 && !c.profile.int64.value_or(false))
+    return refusal.no("offsets approach 2^31 bytes or axes are many, and the device has no 64-bit integers");
   return stores_elements(c, refusal);
 }
 
@@ -67,7 +71,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_ragged";
   d.element_bytes = r.element_bytes;
-  d.offset64 = c.offset64 || nearly_needs_offset64(c.nest);
+  d.offset64 = c.offset64 || wide(c.nest);
   d.workgroup = r.workgroup;
   const int s = c.nest.src_innermost();
   const NestAxis& axis_d = c.nest.axis[0];

@@ -49,6 +49,10 @@ Segment segment_of(const Nest& nest) {
   return s;
 }
 
+constexpr int kOwnWords = 6;
+// The step takes the .wide variant.
+bool wide(const Nest& nest) { return nearly_needs_offset64(nest) || exceeds_push(axis_class(nest.rank), kOwnWords); }
+
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Nest& nest = c.nest;
@@ -67,8 +71,8 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
   const Segment s = segment_of(nest);
   if (s.elements >= kMost || s.words * s.count >= kMost) return refusal.no("more than 2^31 elements or words");
-  if (nearly_needs_offset64(nest) && !c.offset64 && !c.profile.int64.value_or(false))
-    return refusal.no("offsets approach 2^31 bytes, and the device has no 64-bit integers");
+  if (wide(nest) && !c.offset64 && !c.profile.int64.value_or(false))
+    return refusal.no("offsets approach 2^31 bytes or axes are many, and the device has no 64-bit integers");
   return stores_elements(c, refusal);
 }
 
@@ -78,7 +82,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_realign";
   d.element_bytes = c.nest.element_bytes;
-  d.offset64 = c.offset64 || nearly_needs_offset64(c.nest);
+  d.offset64 = c.offset64 || wide(c.nest);
   d.workgroup = r.workgroup;
   d.add_axis(NestAxis{}, static_cast<std::uint32_t>(s.words));
   for (int a = 1; a < c.nest.rank; ++a) {
