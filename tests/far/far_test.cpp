@@ -185,6 +185,7 @@ const Shape kShapes[] = {{{80, 96}, {1, 0}},        // tiles
                          {{9, 20, 7}, {2, 1, 0}},   // a box
                          {{3, 64, 3}, {0, 2, 1}},   // an interleave
                          {{7, 9, 3}, {1, 0, 2}},    // runs
+                         {{7, 9, 37}, {1, 0, 2}},   // rows at any address
                          {{5, 4, 64}, {1, 0, 2}}};  // rows
 
 DeviceProfile without_narrow(DeviceProfile profile) {
