@@ -34,29 +34,36 @@ __device__ __forceinline__ uvec4 load_word(const Source& s, offset_t at) {
   return load_bytes(s.base, below > s.first ? below : s.first, 16u);
 }
 
-// Replaces what load_word() read instead of a word that is not wholly inside; elements outside are 0.
-__device__ __forceinline__ void mend_word(const Source& s, offset_t at, uvec4& word) {
-  if (at >= s.first && at <= s.last) return;
-  word = {};
+// The 16 bytes at `at`, element by element; those outside are 0. No lane branches: compilers keep what a branch needs
+// in registers that they then spill.
+__device__ __forceinline__ uvec4 assemble_word(const Source& s, offset_t at) {
+  uvec4 word = {};
 #if ELEMENT_BYTES < 16
   // Few words are mended, so the code is kept short.
 #pragma unroll 1
   for (uint i = 0u; i < kPer16; ++i) {
-    const offset_t e = at + offset_t(i);
-    if (e >= s.begin && e < s.end) {
-      const uvec4 v = load_bytes(s.base, e, ELEMENT_BYTES);
-#pragma unroll
-      for (uint w = 0u; w < 4u; ++w) {
+    // Every lane loads, so that the loop has no branch.
+    const offset_t e = at + offset_t(i), below = e < s.end ? e : s.end - 1;
+    const uvec4 v = load_bytes(s.base, below > s.begin ? below : s.begin, ELEMENT_BYTES);
+    const bool inside = e >= s.begin && e < s.end;
+    // Constant indices from the start: in a loop over the words the compiler would move them to local memory.
 #if ELEMENT_BYTES == 8
-        if (w / 2u == i) word[w] = v[w % 2u];
+    const uint x = inside ? v[0] : 0u, y = inside ? v[1] : 0u;
+    word = {{i == 0u ? x : word[0], i == 0u ? y : word[1], i == 1u ? x : word[2], i == 1u ? y : word[3]}};
 #else
-        constexpr uint per = 4u / ELEMENT_BYTES;
-        if (w == i / per) word[w] |= v[0] << (8u * ELEMENT_BYTES * (i % per));
+    constexpr uint per = 4u / ELEMENT_BYTES;
+    const uint bits = (inside ? v[0] : 0u) << (8u * ELEMENT_BYTES * (i % per)), place = i / per;
+    word = {{word[0] | (place == 0u ? bits : 0u), word[1] | (place == 1u ? bits : 0u),
+             word[2] | (place == 2u ? bits : 0u), word[3] | (place == 3u ? bits : 0u)}};
 #endif
-      }
-    }
   }
 #endif
+  return word;
+}
+
+// Replaces what load_word() read instead of a word that is not wholly inside.
+__device__ __forceinline__ void mend_word(const Source& s, offset_t at, uvec4& word) {
+  if (at < s.first || at > s.last) word = assemble_word(s, at);
 }
 
 // 32 bits from bit `bits` (0 to 31) of the pair on.

@@ -164,9 +164,7 @@ __device__ __forceinline__ void stage(const Tile& t, const Source& source, uint 
     if (!t.inside) {
 #pragma unroll
       for (uint u = 0u; u < kUnroll; ++u) {
-        uvec4 word = value[u];
-        mend_word(source, at[u], word);
-        value[u] = word;
+        value[u] = assemble_word(source, at[u]);
       }
     }
 #pragma unroll
@@ -312,7 +310,7 @@ __device__ __forceinline__ void store_column(const Tile& t, SectileAddress base,
 #endif
 }
 
-SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ PermutePush push) {
   const uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
   if (id >= id_count(push)) return;

@@ -57,7 +57,7 @@ __device__ __forceinline__ uvec4 access_at(uint row, uint c) {
 #endif
 }
 
-SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_constant__ PermutePush push) {
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ PermutePush push) {
   uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
   if (id >= id_count(push)) return;
@@ -95,11 +95,8 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
 #pragma unroll
     for (uint u = 0u; u < kLoads; ++u) {
       const offset_t word = at[u] & ~offset_t(kPer16 - 1u);
-      uvec4 a = load_word(source, word), b = load_word(source, word + offset_t(kPer16));
-      mend_word(source, word, a);
-      mend_word(source, word + offset_t(kPer16), b);
-      low[u] = a;
-      high[u] = b;
+      low[u] = assemble_word(source, word);
+      high[u] = assemble_word(source, word + offset_t(kPer16));
     }
   }
 #pragma unroll

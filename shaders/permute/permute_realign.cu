@@ -90,9 +90,10 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
   for (uint u = 0u; u < kUnroll; ++u) {
     if (!stores[u]) continue;
     const offset_t aligned = from[u] & ~offset_t(kPer16 - 1u);
-    mend_word(source, aligned, low[u]);
-    mend_word(source, aligned + offset_t(kPer16), high[u]);
-    uvec4 v = join_words(low[u], high[u], uint(from[u] - aligned) * ELEMENT_BYTES);
+    uvec4 first = low[u], second = high[u];
+    mend_word(source, aligned, first);
+    mend_word(source, aligned + offset_t(kPer16), second);
+    uvec4 v = join_words(first, second, uint(from[u] - aligned) * ELEMENT_BYTES);
     if (left[u] < kPer16 && at[u] + int(left[u]) < int(segment)) {
       const offset_t next = source.begin + locate_run(push, number[u] + 1u).from - offset_t(left[u]);
       const offset_t word = next & ~offset_t(kPer16 - 1u);

@@ -77,7 +77,7 @@ std::uint32_t shared_words(const Row& r, std::uint32_t e, std::uint32_t team) {
 // The columns that fit the table.
 std::uint32_t most_columns(const Row& r, std::uint32_t e) { return r.run_bytes / e + 4; }
 std::uint32_t shared_bytes(const Row& r, std::uint32_t e, std::uint32_t team) {
-  return 4 * shared_words(r, e, team) + 16 * most_columns(r, e);
+  return (4 * shared_words(r, e, team) + 15) / 16 * 16 + 16 * most_columns(r, e);
 }
 
 // Equal pieces of at most `most`.

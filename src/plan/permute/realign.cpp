@@ -16,8 +16,6 @@ struct Row {
 // clang-format off
 constexpr Row kTable[] = {
     {.workgroup = 256, .unroll = 1},
-    {.workgroup = 256, .unroll = 2},
-    {.workgroup = 128, .unroll = 4},
 };
 // clang-format on
 
