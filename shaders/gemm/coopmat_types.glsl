@@ -26,7 +26,7 @@
 #define ACC_BYTES 4
 #endif
 #define PREFETCH 1    // LOOP: the next step's loads are all before a step's fragments; the last step is loaded twice
-#define PEELED 2     // some before each row of fragments is multiplied; the loop ends once the last whole step is loaded
+#define PEELED 2     // some before each row of fragments is multiplied; the loop ends with the last whole step loaded
 #define PIPELINED 3    // the next step is staged before a step's last product, whose fragments are in registers by then
 #define PIPELINED_L2 4    // the same; needs 3 or more steps, none partial; starts with an L2 prefetch of the operands
 #define SERIAL 5      // no load is in flight during the products: for short loops, with little code

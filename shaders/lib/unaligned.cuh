@@ -38,7 +38,6 @@ __device__ __forceinline__ uvec4 load_word(const Source& s, offset_t at) {
 // in registers that they then spill.
 __device__ __forceinline__ uvec4 assemble_word(const Source& s, offset_t at) {
   uvec4 word = {};
-#if ELEMENT_BYTES < 16
   // Few words are mended, so the code is kept short.
 #pragma unroll 1
   for (uint i = 0u; i < kPer16; ++i) {
@@ -57,7 +56,6 @@ __device__ __forceinline__ uvec4 assemble_word(const Source& s, offset_t at) {
              word[2] | (place == 2u ? bits : 0u), word[3] | (place == 3u ? bits : 0u)}};
 #endif
   }
-#endif
   return word;
 }
 

@@ -27,26 +27,31 @@ Source source_of(uvec2 address, offset_t elements) {
 // several of these loads in flight. mend_word() follows.
 uvec4 load_word(Source s, offset_t at) { return load_bytes(s.base, clamp(at, s.first, s.last), 16u); }
 
-// Replaces what load_word() read instead of a word that is not wholly inside; elements outside are 0.
-void mend_word(Source s, offset_t at, inout uvec4 word) {
-  if (at >= s.first && at <= s.last) return;
-  word = uvec4(0u);
-#if ELEMENT_BYTES < 16
+// The 16 bytes at `at`, element by element; those outside are 0. No lane branches: compilers keep what a branch needs
+// in registers that they then spill.
+uvec4 assemble_word(Source s, offset_t at) {
+  uvec4 word = uvec4(0u);
   // Few words are mended, so the code is kept short.
   [[dont_unroll]] for (uint i = 0u; i < kPer16; ++i) {
+    // Every lane loads, so that the loop has no branch.
     const offset_t e = at + offset_t(i);
-    if (e >= s.begin && e < s.end) {
-      const uvec4 v = load_bytes(s.base, e, ELEMENT_BYTES);
+    const uvec4 v = load_bytes(s.base, clamp(e, s.begin, s.end - 1), ELEMENT_BYTES);
+    const bool inside = e >= s.begin && e < s.end;
 #if ELEMENT_BYTES == 8
-      if (i == 0u) word.xy = v.xy; else word.zw = v.xy;
+    const uvec2 own = inside ? v.xy : uvec2(0u);
+    word = i == 0u ? uvec4(own, word.zw) : uvec4(word.xy, own);
 #else
-      const uint per = 4u / ELEMENT_BYTES, bits = v.x << (8u * ELEMENT_BYTES * (i % per));
-      word |= uvec4(i / per == 0u ? bits : 0u, i / per == 1u ? bits : 0u, i / per == 2u ? bits : 0u,
-                    i / per == 3u ? bits : 0u);
+    const uint per = 4u / ELEMENT_BYTES, place = i / per;
+    const uint bits = (inside ? v.x : 0u) << (8u * ELEMENT_BYTES * (i % per));
+    word |= uvec4(place == 0u ? bits : 0u, place == 1u ? bits : 0u, place == 2u ? bits : 0u, place == 3u ? bits : 0u);
 #endif
-    }
   }
-#endif
+  return word;
+}
+
+// Replaces what load_word() read instead of a word that is not wholly inside.
+void mend_word(Source s, offset_t at, inout uvec4 word) {
+  if (at < s.first || at > s.last) word = assemble_word(s, at);
 }
 
 // 32 bits from bit `bits` (0 to 31) of the pair on. The shift by 32 minus `bits` is split in two: a single shift by 32

@@ -24,6 +24,7 @@
 #define PERMUTE_MAX_AXES 16
 #define PERMUTE_MAX_BOUNDS 2
 #define PERMUTE_SHIFTS_PER_WORD 6
+#define PERMUTE_SECTOR 32   // bytes that memory is written by; a tile that fills some of them alone is slow
 
 struct PermutePush {
   SECTILE_ADDRESS src;

@@ -30,10 +30,8 @@
                                              // takes a word of columns at once
 #define PERMUTE_GATHER_SPEC_INNER 12         // position axes, and column axes, in the kernel's own words: 0 to 2
 #define PERMUTE_GATHER_SPEC_COLUMNS 13       // most columns of a tile
-#define PERMUTE_GATHER_SPEC_LOADS 14         // words of 16 bytes that are loaded of a row, a power of two; 0: as many as
-                                             // it takes
-
-#define PERMUTE_GATHER_SECTOR 32             // bytes
+#define PERMUTE_GATHER_SPEC_LOADS 14         // words of 16 bytes that are loaded of a row, a power of two; 0: as many
+                                             // as it takes
 
 // Bits of `schedule.y`.
 #define PERMUTE_GATHER_SHARED 1u             // << i: position axis i is shared

@@ -7,7 +7,7 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 // A box of the problem goes through workgroup memory: its runs in the source come in by aligned 16-byte words, its runs
-// in the destination go out by aligned accesses of 8 bytes (an element, if that is more), wherever either begins.
+// in the destination go out by aligned accesses of 8 bytes, wherever either begins.
 // permute_gather.abi.h describes the tile.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -33,14 +33,13 @@ shared uint staged[kSharedWords];
 // row.
 shared uvec4 columns_of_tile[kMostColumns];
 
-const uint kAccess = max(8u, ELEMENT_BYTES);        // bytes of a store
-const uint kPositions = kAccess / ELEMENT_BYTES;    // of a lane
-const uint kAccessWords = kAccess / 4u;
+const uint kAccess = 8u, kAccessWords = kAccess / 4u;   // bytes of a store
+const uint kPositions = kAccess / ELEMENT_BYTES;        // of a lane
 const uint kElementWords = max(1u, ELEMENT_BYTES / 4u);
 // A lane's access takes elements of the next lane unless every element is an access.
 const uint kStoring = kPositions > 1u ? kTeam - 1u : kTeam;
 const uint kColumns = kTurn != 0u && ELEMENT_BYTES < 4 ? 4u / ELEMENT_BYTES : 1u;   // that a lane collects at once
-const uint kSector = PERMUTE_GATHER_SECTOR / ELEMENT_BYTES;                        // elements
+const uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;                        // elements
 
 // Division by a number that is not known beforehand: n * d < 2^32.
 struct Divisor {
@@ -63,7 +62,7 @@ struct Tile {
   uint part, loaded;          // positions of a part, positions that are loaded
   bool first, last;           // part of the destination's runs
   bool inside;                // every word that is loaded lies wholly inside the source
-  bool middle;                // a part's accesses are whole and wholly loaded: neither the first part nor one of the last
+  bool middle;                // a part's accesses are whole and wholly loaded: not the first part nor one of the last
 };
 
 Tile locate_tile(uint id, Source source, offset_t lead) {
@@ -124,8 +123,8 @@ Tile locate_tile(uint id, Source source, offset_t lead) {
   return t;
 }
 
-// First word of a row in workgroup memory. A lane's consecutive positions are in consecutive rows, and from lane to lane
-// comes a word of padding: with an odd pitch all lanes access different banks.
+// First word of a row in workgroup memory. A lane's consecutive positions are in consecutive rows, and from lane to
+// lane comes a word of padding: with an odd pitch all lanes access different banks.
 const uint kPaddingShift = kPositions == 8u ? 3u : kPositions == 4u ? 2u : kPositions == 2u ? 1u : 0u;
 uint row_place(uint row, uint pitch) { return row * pitch + (kPositions > 1u ? row >> kPaddingShift : 0u); }
 
@@ -161,11 +160,7 @@ void stage(Tile t, Source source, uint pitch) {
       value[u] = load_word(source, at[u]);
     }
     if (!t.inside) {
-      [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
-        uvec4 word = value[u];
-        mend_word(source, at[u], word);
-        value[u] = word;
-      }
+      [[unroll]] for (uint u = 0u; u < kUnroll; ++u) value[u] = assemble_word(source, at[u]);
     }
     [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
       const uint limit = first + u * kWorkgroup < items ? row_words : 0u;
@@ -311,8 +306,8 @@ void main() {
   const uint pitch = staging().x;
   const uvec3 plan = schedule();
   const Source source = source_of(push.src, source_elements());
-  const uvec2 base = rounded_down(push.dst, PERMUTE_GATHER_SECTOR);
-  const Tile t = locate_tile(id, source, lead_of(push.dst, PERMUTE_GATHER_SECTOR));
+  const uvec2 base = rounded_down(push.dst, PERMUTE_SECTOR);
+  const Tile t = locate_tile(id, source, lead_of(push.dst, PERMUTE_SECTOR));
   const uint groups = (t.columns[0] + kColumns - 1u) / kColumns;
   stage(t, source, pitch);
   list_columns(t, groups);

@@ -7,7 +7,7 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 // A box of the problem goes through workgroup memory: its runs in the source come in by aligned 16-byte words, its runs
-// in the destination go out by aligned accesses of 8 bytes (an element, if that is more), wherever either begins.
+// in the destination go out by aligned accesses of 8 bytes, wherever either begins.
 // permute_gather.abi.h describes the tile.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
@@ -30,17 +30,16 @@ SECTILE_SHARED(uint, staged, kSharedWords);
 // row.
 SECTILE_SHARED(uint4, columns_of_tile, kMostColumns);
 
-constexpr uint kAccess = ELEMENT_BYTES > 8 ? ELEMENT_BYTES : 8u;   // bytes of a store
+constexpr uint kAccess = 8u, kAccessWords = kAccess / 4u;   // bytes of a store
 // Positions of a lane, and the most columns that it collects at once: macros, which parameters' types may name.
-#define POSITIONS (ELEMENT_BYTES < 8 ? 8 / ELEMENT_BYTES : 1)
+#define POSITIONS (8 / ELEMENT_BYTES)
 #define MOST_COLUMNS (ELEMENT_BYTES < 4 ? 4 / ELEMENT_BYTES : 1)
 constexpr uint kPositions = POSITIONS;
-constexpr uint kAccessWords = kAccess / 4u;
 constexpr uint kElementWords = ELEMENT_BYTES > 4 ? ELEMENT_BYTES / 4u : 1u;
 // A lane's access takes elements of the next lane unless every element is an access.
 constexpr uint kStoring = kPositions > 1u ? kTeam - 1u : kTeam;
 constexpr uint kColumns = kTurn != 0u ? MOST_COLUMNS : 1u;         // that a lane collects at once
-constexpr uint kSector = PERMUTE_GATHER_SECTOR / ELEMENT_BYTES;                         // elements
+constexpr uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;                         // elements
 
 // Division by a number that is not known beforehand: n * d < 2^32.
 struct Divisor {
@@ -59,7 +58,7 @@ struct Tile {
   uint part, loaded;          // positions of a part, positions that are loaded
   bool first, last;           // part of the destination's runs
   bool inside;                // every word that is loaded lies wholly inside the source
-  bool middle;                // a part's accesses are whole and wholly loaded: neither the first part nor one of the last
+  bool middle;                // a part's accesses are whole and wholly loaded: not the first part nor one of the last
 };
 
 __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id, const Source& source, offset_t lead) {
@@ -123,8 +122,8 @@ __device__ __forceinline__ Tile locate_tile(const PermutePush& push, uint id, co
   return t;
 }
 
-// First word of a row in workgroup memory. A lane's consecutive positions are in consecutive rows, and from lane to lane
-// comes a word of padding: with an odd pitch all lanes access different banks.
+// First word of a row in workgroup memory. A lane's consecutive positions are in consecutive rows, and from lane to
+// lane comes a word of padding: with an odd pitch all lanes access different banks.
 constexpr uint kPaddingShift = kPositions == 8u ? 3u : kPositions == 4u ? 2u : kPositions == 2u ? 1u : 0u;
 __device__ __forceinline__ uint row_place(uint row, uint pitch) {
   return row * pitch + (kPositions > 1u ? row >> kPaddingShift : 0u);
@@ -163,9 +162,7 @@ __device__ __forceinline__ void stage(const Tile& t, const Source& source, uint 
     }
     if (!t.inside) {
 #pragma unroll
-      for (uint u = 0u; u < kUnroll; ++u) {
-        value[u] = assemble_word(source, at[u]);
-      }
+      for (uint u = 0u; u < kUnroll; ++u) value[u] = assemble_word(source, at[u]);
     }
 #pragma unroll
     for (uint u = 0u; u < kUnroll; ++u) {
@@ -310,6 +307,7 @@ __device__ __forceinline__ void store_column(const Tile& t, SectileAddress base,
 #endif
 }
 
+// With one workgroup a multiprocessor stated, ptxas spills nothing to fit more of them.
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ PermutePush push) {
   const uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
@@ -317,8 +315,8 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   const uint pitch = staging(push).x;
   const uint3 plan = schedule(push);
   const Source source = source_of(push.src, source_elements(push));
-  const SectileAddress base = rounded_down(push.dst, PERMUTE_GATHER_SECTOR);
-  const Tile t = locate_tile(push, id, source, lead_of(push.dst, PERMUTE_GATHER_SECTOR));
+  const SectileAddress base = rounded_down(push.dst, PERMUTE_SECTOR);
+  const Tile t = locate_tile(push, id, source, lead_of(push.dst, PERMUTE_SECTOR));
   const uint groups = (t.columns[0] + kColumns - 1u) / kColumns;
   stage(t, source, pitch);
   list_columns(t, groups);

@@ -1,8 +1,8 @@
 // Interface of permute_ragged: tiles of a transpose whose rows begin at any address in both operands.
-// Axis 0 counts tiles along D, the destination's innermost axis, axis 1 those along S, the source's; both are contiguous
-// there. A tile has TILE_D indices of D and RUN_BYTES of S. Its part of each row of the destination begins and ends at
-// a 32-byte sector, wherever the row is, so that no sector is written by two tiles; for that it loads a sector's indices
-// of D more.
+// Axis 0 counts tiles along D, the destination's innermost axis, axis 1 those along S, the source's; both are
+// contiguous there. A tile has TILE_D indices of D and RUN_BYTES of S. Its part of each row of the destination begins
+// and ends at a sector, wherever the row is, so that no sector is written by two tiles; for that it loads a sector's
+// indices of D more.
 #ifndef SECTILE_PERMUTE_RAGGED_ABI_H
 #define SECTILE_PERMUTE_RAGGED_ABI_H
 
@@ -10,7 +10,6 @@
 
 #define PERMUTE_RAGGED_SPEC_TILE_D 8      // indices of D; whole sectors
 #define PERMUTE_RAGGED_SPEC_RUN_BYTES 9   // of the source, a multiple of 16
-#define PERMUTE_RAGGED_SECTOR 32          // bytes
 #define PERMUTE_RAGGED_LANES_D 8          // invocations side by side along D
 
 #define PERMUTE_RAGGED_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                            \

@@ -6,9 +6,9 @@
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
-// Transposes ragged matrices. Rows of the source come in by aligned 16-byte words, two of which are joined by shifts, so
-// that every row begins at a word of workgroup memory. Elements are collected from it and go out by aligned accesses of
-// 8 bytes, wherever the destination's rows begin. All loads of a tile are in flight at once.
+// Transposes ragged matrices. Rows of the source come in by aligned 16-byte words, two of which are joined by shifts,
+// so that every row begins at a word of workgroup memory. Elements are collected from it and go out by aligned accesses
+// of 8 bytes, wherever the destination's rows begin. All loads of a tile are in flight at once.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
@@ -21,7 +21,7 @@ layout(constant_id = PERMUTE_RAGGED_SPEC_TILE_D) const uint kTileD = 128u;
 layout(constant_id = PERMUTE_RAGGED_SPEC_RUN_BYTES) const uint kRunBytes = 128u;
 
 const uint kColumns = kRunBytes / ELEMENT_BYTES;
-const uint kSector = PERMUTE_RAGGED_SECTOR / ELEMENT_BYTES;   // elements
+const uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;   // elements
 const uint kPositions = 8u / ELEMENT_BYTES;                   // elements of a store
 const uint kLanesD = PERMUTE_RAGGED_LANES_D, kLanesS = kWorkgroup / kLanesD;
 const uint kRows = kTileD + kSector;
@@ -63,8 +63,8 @@ void main() {
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
   if (id >= id_count()) return;
   const Source source = source_of(push.src, source_elements());
-  const uvec2 base = rounded_down(push.dst, PERMUTE_RAGGED_SECTOR);
-  offset_t from = source.begin, to = lead_of(push.dst, PERMUTE_RAGGED_SECTOR);
+  const uvec2 base = rounded_down(push.dst, PERMUTE_SECTOR);
+  offset_t from = source.begin, to = lead_of(push.dst, PERMUTE_SECTOR);
   uint size_d = 0u, size_s = 0u;   // indices from the tile's first to the problem's last
   bool first = false;              // part of the destination's rows
   [[unroll]] for (uint a = 0u; a < kAxes; ++a) {
@@ -92,11 +92,8 @@ void main() {
   } else {   // some words are not wholly inside the source
     [[unroll]] for (uint u = 0u; u < kLoads; ++u) {
       const offset_t word = at[u] & ~offset_t(kPer16 - 1u);
-      uvec4 a = load_word(source, word), b = load_word(source, word + offset_t(kPer16));
-      mend_word(source, word, a);
-      mend_word(source, word + offset_t(kPer16), b);
-      low[u] = a;
-      high[u] = b;
+      low[u] = assemble_word(source, word);
+      high[u] = assemble_word(source, word + offset_t(kPer16));
     }
   }
   [[unroll]] for (uint u = 0u; u < kLoads; ++u) {

@@ -6,9 +6,9 @@
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
-// Transposes ragged matrices. Rows of the source come in by aligned 16-byte words, two of which are joined by shifts, so
-// that every row begins at a word of workgroup memory. Elements are collected from it and go out by aligned accesses of
-// 8 bytes, wherever the destination's rows begin. All loads of a tile are in flight at once.
+// Transposes ragged matrices. Rows of the source come in by aligned 16-byte words, two of which are joined by shifts,
+// so that every row begins at a word of workgroup memory. Elements are collected from it and go out by aligned accesses
+// of 8 bytes, wherever the destination's rows begin. All loads of a tile are in flight at once.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "lib/unaligned.cuh"
@@ -20,7 +20,7 @@ constexpr uint kTileD = sectile_constant(PERMUTE_RAGGED_SPEC_TILE_D, 128u);
 constexpr uint kRunBytes = sectile_constant(PERMUTE_RAGGED_SPEC_RUN_BYTES, 128u);
 
 constexpr uint kColumns = kRunBytes / ELEMENT_BYTES;
-constexpr uint kSector = PERMUTE_RAGGED_SECTOR / ELEMENT_BYTES;   // elements
+constexpr uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;   // elements
 constexpr uint kPositions = 8u / ELEMENT_BYTES;                   // elements of a store
 constexpr uint kLanesD = PERMUTE_RAGGED_LANES_D, kLanesS = kWorkgroup / kLanesD;
 constexpr uint kRows = kTileD + kSector;
@@ -57,13 +57,14 @@ __device__ __forceinline__ uvec4 access_at(uint row, uint c) {
 #endif
 }
 
+// With one workgroup a multiprocessor stated, ptxas spills nothing to fit more of them.
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_constant__ PermutePush push) {
   uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
   if (id >= id_count(push)) return;
   const Source source = source_of(push.src, source_elements(push));
-  const SectileAddress base = rounded_down(push.dst, PERMUTE_RAGGED_SECTOR);
-  offset_t from = source.begin, to = lead_of(push.dst, PERMUTE_RAGGED_SECTOR);
+  const SectileAddress base = rounded_down(push.dst, PERMUTE_SECTOR);
+  offset_t from = source.begin, to = lead_of(push.dst, PERMUTE_SECTOR);
   uint size_d = 0u, size_s = 0u;   // indices from the tile's first to the problem's last
   bool first = false;              // part of the destination's rows
 #pragma unroll
@@ -83,7 +84,8 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
     const uint x = min(threadIdx.x + u * kWorkgroup, kRows * kRowLoads - 1u);
     at[u] = from + offset_t(min(x / kRowLoads, size_d - 1u)) * src_stride(push, 0u) + offset_t(x % kRowLoads * kPer16);
   }
-  const offset_t reach = from + offset_t(min(kRows, size_d) - 1u) * src_stride(push, 0u) + offset_t(kColumns + 2u * kPer16);
+  const offset_t reach =
+      from + offset_t(min(kRows, size_d) - 1u) * src_stride(push, 0u) + offset_t(kColumns + 2u * kPer16);
   if (from >= source.first + offset_t(kPer16) && reach < source.last) {
 #pragma unroll
     for (uint u = 0u; u < kLoads; ++u) {

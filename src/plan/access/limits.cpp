@@ -20,6 +20,11 @@ Limits limits_of(const DeviceProfile& p) noexcept {
           std::max(memory, p.max_dynamic_workgroup_memory_bytes.value_or(0))};
 }
 
+std::uint32_t known_subgroup_size(const DeviceProfile& p) noexcept {
+  const bool fixed = p.min_subgroup_size.has_value() && p.min_subgroup_size == p.max_subgroup_size;
+  return p.required_subgroup_size.value_or(false) || fixed ? p.subgroup_size.value_or(0) : 0;
+}
+
 std::uint32_t integer_numbers(const DeviceProfile& p, bool f16, bool bf16) noexcept {
   return (f16 && p.f16_conversion == false ? SECTILE_NUMBERS_F16 : 0u) |
          (bf16 && p.bf16_conversion == false ? SECTILE_NUMBERS_BF16 : 0u) |

@@ -19,6 +19,9 @@ struct Limits {
 };
 Limits limits_of(const DeviceProfile& profile) noexcept;
 
+// The size of the device's subgroups where a step can rely on it, otherwise 0: the step requires it, or there is one.
+std::uint32_t known_subgroup_size(const DeviceProfile& profile) noexcept;
+
 // What kernels compute by integers on the device: SECTILE_NUMBERS_* bits (shaders/lib/abi.h), as far as numbers of the
 // types f16 and bf16 are made.
 std::uint32_t integer_numbers(const DeviceProfile& profile, bool f16, bool bf16) noexcept;

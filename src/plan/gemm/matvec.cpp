@@ -41,10 +41,8 @@ bool along_k(const GemmContext& c) { return skinny_a(c) ? c.gemm.transpose_b : !
 
 // The subgroup size if full subgroups of a known size share a row, otherwise 0.
 std::uint32_t subgroup_of(const GemmContext& c, const Row& r) {
-  const auto& p = c.profile;
-  const std::uint32_t size = p.subgroup_size.value_or(0);
-  const bool fixed = p.min_subgroup_size.has_value() && p.min_subgroup_size == p.max_subgroup_size;
-  if (size < 4 || !(p.required_subgroup_size.value_or(false) || fixed)) return 0;
+  const std::uint32_t size = known_subgroup_size(c.profile);
+  if (size < 4) return 0;
   return along_k(c) && r.lanes % size == 0 ? size : 0;
 }
 

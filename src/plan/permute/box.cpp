@@ -255,8 +255,7 @@ namespace {
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const BoxRow& r = kTable[row];
-  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
-    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  if (!fits_workgroup(c, r.workgroup, refusal)) return false;
   if (c.nest.element_bytes >= r.access * 2 && r.access < 16)
     return refusal.no("elements of {} bytes are wider than accesses of {}", c.nest.element_bytes, r.access);
   if (c.nest.rank > 0 && c.nest.src_innermost() == 0 && c.nest.element_bytes >= 4)

@@ -80,8 +80,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const int s = c.nest.src_innermost();
   if (c.nest.rank < 2 || s < 0) return refusal.no("the kernel needs two moving axes");
   if (s == 0) return refusal.no("source and destination have the same innermost axis");
-  if (c.nest.read_bounds() + c.nest.write_bounds() != 0)
-    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (!needs_no_bounds(c.nest, refusal)) return false;
   if (r.workgroup > c.limits.workgroup_invocations)
     return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
   if (std::string_view(fused_variant(c, shape_of(c.nest, r).widths)) == "split")

@@ -58,8 +58,10 @@ struct Box {
   std::int64_t words() const { return (rows + lane_rows - 1) * pitch + (rows + lane_rows) / lane_rows + 1; }
 };
 
-std::uint32_t access_bytes(std::uint32_t e) { return std::max(8u, e); }
-std::uint32_t positions_of_lane(std::uint32_t e) { return access_bytes(e) / e; }
+constexpr std::uint32_t kAccess = 8;  // bytes of a lane's store
+// Positions of the tile before a part's first sector, beside those of one access.
+constexpr std::int64_t kSlack = PERMUTE_SECTOR - kAccess;
+std::uint32_t positions_of_lane(std::uint32_t e) { return kAccess / e; }
 std::uint32_t storing_lanes(std::uint32_t e, std::uint32_t team) { return positions_of_lane(e) > 1 ? team - 1 : team; }
 
 const NestAxis& axis_of(const PermuteContext& c, int a) { return c.nest.axis[static_cast<std::size_t>(a)]; }
@@ -86,14 +88,24 @@ std::int64_t even_piece(std::int64_t extent, std::int64_t most) {
   return static_cast<std::int64_t>(ceil_div(static_cast<std::uint64_t>(extent), pieces));
 }
 
+// Parts of `part` indices of the last position axis. A tile loads as many more as a sector can begin after a part.
+void cut_positions(const PermuteContext& c, Box& b, std::int64_t part) {
+  const auto last = static_cast<std::size_t>(b.positions - 1);
+  const std::uint32_t e = c.nest.element_bytes;
+  const auto halo = ceil_div(PERMUTE_SECTOR - e, static_cast<std::uint64_t>(b.inner()) * e);
+  b.part = part;
+  b.size[last] = std::min(axis_of(c, b.position[last]).extent, part + static_cast<std::int64_t>(halo));
+}
+
+bool is_cut(const PermuteContext& c, const Box& b) {
+  return b.part < axis_of(c, b.position[static_cast<std::size_t>(b.positions - 1)]).extent;
+}
+
 // The position axes: the destination's inner axes as far as they are contiguous and fit the windows; the last may be
 // cut.
 void choose_positions(const PermuteContext& c, const Row& r, Box& b) {
   const std::int64_t e = c.nest.element_bytes;
-  const std::int64_t room =
-      std::int64_t{r.windows} * storing_lanes(c.nest.element_bytes, b.team) * access_bytes(c.nest.element_bytes);
-  // A part begins up to a sector after the first position, of which a lane's access is not counted.
-  const std::int64_t slack = PERMUTE_GATHER_SECTOR - access_bytes(c.nest.element_bytes);
+  const std::int64_t room = std::int64_t{r.windows} * storing_lanes(c.nest.element_bytes, b.team) * kAccess;
   std::int64_t run = 1;
   for (int a = 0; a < c.nest.rank && b.positions < kMostAxes; ++a) {
     const NestAxis& axis = axis_of(c, a);
@@ -106,15 +118,12 @@ void choose_positions(const PermuteContext& c, const Row& r, Box& b) {
       run *= axis.extent;
       continue;
     }
-    const std::int64_t most = (room - slack) / (run * e);
+    const std::int64_t most = (room - kSlack) / (run * e);
     if (most < 1) {  // the axes before this one fill the windows
       --b.positions;
       break;
     }
-    const auto halo = static_cast<std::int64_t>(
-        ceil_div(static_cast<std::uint64_t>(PERMUTE_GATHER_SECTOR - e), static_cast<std::uint64_t>(run * e)));
-    b.part = even_piece(axis.extent, most);
-    b.size[i] = std::min(axis.extent, b.part + halo);
+    cut_positions(c, b, even_piece(axis.extent, most));
     break;
   }
 }
@@ -198,11 +207,8 @@ bool halve(std::int64_t& size) {
 // How many teams share a window's columns.
 void schedule(const PermuteContext& c, const Row& r, Box& b) {
   const std::uint32_t e = c.nest.element_bytes, teams = r.workgroup / b.team;
-  const std::int64_t slack = b.part < axis_of(c, b.position[static_cast<std::size_t>(b.positions - 1)]).extent
-                                 ? PERMUTE_GATHER_SECTOR - access_bytes(e)
-                                 : 0;
-  const auto bytes = static_cast<std::uint64_t>(b.part * b.inner() * e + slack);
-  b.windows = static_cast<std::uint32_t>(ceil_div(ceil_div(bytes, access_bytes(e)), storing_lanes(e, b.team)));
+  const auto bytes = static_cast<std::uint64_t>(b.part * b.inner() * e + (is_cut(c, b) ? kSlack : 0));
+  b.windows = static_cast<std::uint32_t>(ceil_div(ceil_div(bytes, kAccess), storing_lanes(e, b.team)));
   const std::uint64_t items = column_groups(b, e);
   std::uint64_t least = ~std::uint64_t{0};
   for (std::uint32_t sharing = 1; sharing <= teams; sharing *= 2) {
@@ -235,7 +241,6 @@ bool build(const PermuteContext& c, const Row& r, Box& b, Refusal& refusal) {
   choose_positions(c, r, b);
   if (b.positions == 0) return refusal.no("the destination is not contiguous along its innermost axis");
   choose_columns(c, r, b);
-  const auto last = static_cast<std::size_t>(b.positions - 1);
   measure(c, b);
   b.turn = e < 4 && b.columns > 0 && axis_of(c, b.column[0]).src_stride == 1;
   const std::int64_t room = shared_words(r, e, b.team);
@@ -245,13 +250,9 @@ bool build(const PermuteContext& c, const Row& r, Box& b, Refusal& refusal) {
       measure(c, b);
       continue;
     }
-    const NestAxis& axis = axis_of(c, b.position[last]);
-    if (too_many() || !halve(b.part))
+    if (too_many() || b.part <= 1)
       return refusal.no("a tile needs {} bytes of workgroup memory, the row has {}", 4 * b.words(), 4 * room);
-    const std::int64_t run_bytes = b.inner() * e;
-    const auto halo = static_cast<std::int64_t>(
-        ceil_div(static_cast<std::uint64_t>(PERMUTE_GATHER_SECTOR - e), static_cast<std::uint64_t>(run_bytes)));
-    b.size[last] = std::min(axis.extent, b.part + halo);
+    cut_positions(c, b, (b.part + 1) / 2);
     measure(c, b);
   }
   if (b.positions == 1 && b.columns <= 1 && b.shared[0]) return refusal.no("both runs are along the same axis");
@@ -259,9 +260,7 @@ bool build(const PermuteContext& c, const Row& r, Box& b, Refusal& refusal) {
     if (b.size[static_cast<std::size_t>(i)] > kMostSize || b.column_size[static_cast<std::size_t>(i)] > kMostSize)
       return refusal.no("an axis of the tile has more than {} indices", kMostSize);
   schedule(c, r, b);
-  if (wide(c, b) && !c.offset64 && !c.profile.int64.value_or(false))
-    return refusal.no("offsets approach 2^31 bytes or axes are many, and the device has no 64-bit integers");
-  return true;
+  return has_offsets(c, wide(c, b), refusal);
 }
 
 // What is smaller is not worth pipelines of its own.
@@ -273,8 +272,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   if (nest.rank < 2) return refusal.no("nothing moves");
   if (nest.element_bytes > 8) return refusal.no("an element of 16 bytes already fills an access");
-  if (nest.read_bounds() + nest.write_bounds() != 0)
-    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (!needs_no_bounds(nest, refusal)) return false;
   if (nest.axis[0].dst_stride != 1) return refusal.no("the destination is not contiguous along its innermost axis");
   const int s = nest.src_innermost();
   if (s < 0 || axis_of(c, s).src_stride != 1)
@@ -284,13 +282,9 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   for (int a = 0; a < nest.rank; ++a)
     if (axis_of(c, a).src_stride == 0) return refusal.no("the source is read more than once");
   if (nest.src_span() * nest.element_bytes < 32) return refusal.no("the source has fewer than 32 bytes");
-  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
-    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
-  const auto& p = c.profile;
-  const std::uint32_t size = p.subgroup_size.value_or(0);
-  const bool fixed = p.min_subgroup_size.has_value() && p.min_subgroup_size == p.max_subgroup_size;
-  if (size < 4 || !(p.required_subgroup_size.value_or(false) || fixed))
-    return refusal.no("needs subgroups of a known size, at least 4");
+  if (!fits_workgroup(c, r.workgroup, refusal)) return false;
+  const std::uint32_t size = known_subgroup_size(c.profile);
+  if (size < 4) return refusal.no("needs subgroups of a known size, at least 4");
   if (r.workgroup % size != 0) return refusal.no("a workgroup of {} is not whole subgroups of {}", r.workgroup, size);
   const std::uint32_t shared = shared_bytes(r, nest.element_bytes, std::min(kTeam, size));
   if (shared > c.limits.workgroup_memory)
@@ -306,9 +300,13 @@ Box built(const PermuteContext& c, std::uint32_t row) {
   return b;
 }
 
-// Words of 16 bytes of a row, where a power of two is nearly all used.
+std::uint32_t row_loads(const Box& b, std::uint32_t e) {  // words of 16 bytes of a row, at any address
+  return static_cast<std::uint32_t>((b.span * e + 31 - e) / 16);
+}
+
+// The same where a power of two is nearly all used.
 std::uint32_t loads_of(const Box& b, std::uint32_t e, bool inner) {
-  const auto loads = static_cast<std::uint32_t>((b.span * e + 31 - e) / 16);
+  const auto loads = row_loads(b, e);
   const std::uint32_t power = std::bit_ceil(loads);
   return !inner && power <= 16 && loads * 4 >= power * 3 ? power : 0;
 }
@@ -400,21 +398,18 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   const auto rows = static_cast<std::uint64_t>(b.rows), columns = static_cast<std::uint64_t>(b.column_count());
   const auto span = static_cast<std::uint64_t>(b.span) * e;
   const auto part = static_cast<std::uint64_t>(b.part * b.inner()) * e;
-  const bool cut = b.part < axis_of(c, b.position[static_cast<std::size_t>(b.positions - 1)]).extent;
   PermuteEstimate estimate;
   estimate.groups = d.groups;
   estimate.addressing = Addressing::box;
   AccessCount& n = estimate.interior;
   n.load_transactions = rows * ceil_div(span + transaction - 1, transaction);
-  n.store_transactions = columns * (ceil_div(part, transaction) + (cut ? 0 : 1));
+  n.store_transactions = columns * (ceil_div(part, transaction) + (is_cut(c, b) ? 0 : 1));
   n.ideal_load_transactions = n.ideal_store_transactions = ceil_div(part * columns, transaction);
   n.load_requests = ceil_div(rows * ceil_div(span + 31 - e, 16), lanes);
   n.store_requests = b.windows * ceil_div(columns * b.team, lanes);
   const std::uint64_t positions = positions_of_lane(e), at_once = b.turn ? 4 / e : 1;
   const std::uint64_t collected = b.windows * ceil_div(columns, at_once);
-  bool any_shared = false;
-  for (const bool shared : b.shared) any_shared = any_shared || shared;
-  n.bank_conflicts = any_shared ? 2 * collected * positions : 0;
+  n.bank_conflicts = std::ranges::contains(b.shared, true) ? 2 * collected * positions : 0;
   estimate.edge = estimate.interior;
   estimate.instructions = n.load_requests * 40 + collected * (positions * (b.turn ? 6 : 5) + 20 + at_once * 30) +
                           (r.workgroup / 32) * (150 + 20 * positions);

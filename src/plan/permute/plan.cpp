@@ -184,6 +184,21 @@ bool stores_elements(const PermuteContext& c, Refusal& refusal) {
   return true;
 }
 
+bool needs_no_bounds(const Nest& nest, Refusal& refusal) {
+  return nest.read_bounds() + nest.write_bounds() == 0 ||
+         refusal.no("a layout block does not divide its axis, which this kernel does not support");
+}
+
+bool fits_workgroup(const PermuteContext& c, std::uint32_t workgroup, Refusal& refusal) {
+  return (workgroup <= c.limits.workgroup_invocations && workgroup <= c.limits.workgroup_x) ||
+         refusal.no("workgroup of {} invocations, the device allows {}", workgroup, c.limits.workgroup_invocations);
+}
+
+bool has_offsets(const PermuteContext& c, bool wide, Refusal& refusal) {
+  return !wide || c.offset64 || c.profile.int64.value_or(false) ||
+         refusal.no("offsets approach 2^31 bytes or axes are many, and the device has no 64-bit integers");
+}
+
 bool is_aligned_transpose(const PermuteContext& c) {
   const int s = c.nest.src_innermost();
   const std::uint32_t elements = std::min(4u, 32 / c.nest.element_bytes);

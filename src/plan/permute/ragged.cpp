@@ -30,7 +30,7 @@ static_assert(std::ranges::all_of(kTable, [](const Row& r) {
   return r.tile_d * r.element_bytes % (8 * PERMUTE_RAGGED_LANES_D) == 0 && r.run_bytes % 16 == 0;
 }));
 
-std::uint32_t sector(const Row& r) { return PERMUTE_RAGGED_SECTOR / r.element_bytes; }
+std::uint32_t sector(const Row& r) { return PERMUTE_SECTOR / r.element_bytes; }
 std::uint32_t shared_bytes(const Row& r) { return (r.tile_d + sector(r)) * (r.run_bytes + 4); }
 
 // What is smaller is not worth pipelines of its own.
@@ -46,19 +46,16 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const Nest& nest = c.nest;
   if (nest.element_bytes != r.element_bytes)
     return refusal.no("elements have {} bytes, the row is for {}", nest.element_bytes, r.element_bytes);
-  if (nest.read_bounds() + nest.write_bounds() != 0)
-    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (!needs_no_bounds(nest, refusal)) return false;
   const int s = nest.src_innermost();
   if (s <= 0) return refusal.no("source and destination have the same innermost axis");
   if (nest.axis[0].dst_stride != 1 || nest.axis[static_cast<std::size_t>(s)].src_stride != 1)
     return refusal.no("an operand is not contiguous along its innermost axis");
   if (nest.src_span() * nest.element_bytes < 32) return refusal.no("the source has fewer than 32 bytes");
-  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
-    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  if (!fits_workgroup(c, r.workgroup, refusal)) return false;
   if (shared_bytes(r) > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", shared_bytes(r), c.limits.workgroup_memory);
-  if (wide(nest) && !c.offset64 && !c.profile.int64.value_or(false))
-    return refusal.no("offsets approach 2^31 bytes or axes are many, and the device has no 64-bit integers");
+  if (!has_offsets(c, wide(nest), refusal)) return false;
   return stores_elements(c, refusal);
 }
 

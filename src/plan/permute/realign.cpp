@@ -56,8 +56,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const Nest& nest = c.nest;
   if (nest.rank < 2 || nest.axis[0].src_stride != 1 || nest.axis[0].dst_stride != 1)
     return refusal.no("needs a run that is contiguous in both operands, and a moving axis");
-  if (nest.read_bounds() + nest.write_bounds() != 0)
-    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (!needs_no_bounds(nest, refusal)) return false;
   if (nest.element_bytes == kWordBytes) return refusal.no("an element of 16 bytes already fills an access");
   if (nest.axis[0].extent * nest.element_bytes < kWordBytes)
     return refusal.no("runs have {} bytes, at least {} are needed", nest.axis[0].extent * nest.element_bytes,
@@ -65,12 +64,10 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (nest.src_span() * nest.element_bytes < 2 * kWordBytes)
     return refusal.no("the source has fewer than {} bytes", 2 * kWordBytes);
   const Row& r = kTable[row];
-  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
-    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  if (!fits_workgroup(c, r.workgroup, refusal)) return false;
   const Segment s = segment_of(nest);
   if (s.elements >= kMost || s.words * s.count >= kMost) return refusal.no("more than 2^31 elements or words");
-  if (wide(nest) && !c.offset64 && !c.profile.int64.value_or(false))
-    return refusal.no("offsets approach 2^31 bytes or axes are many, and the device has no 64-bit integers");
+  if (!has_offsets(c, wide(nest), refusal)) return false;
   return stores_elements(c, refusal);
 }
 

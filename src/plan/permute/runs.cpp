@@ -91,8 +91,7 @@ struct Matrix {
 bool matrix_of(const Nest& nest, Matrix& m, Refusal& refusal) {
   if (nest.rank < 3 || nest.axis[0].src_stride != 1 || nest.axis[0].dst_stride != 1)
     return refusal.no("needs a run that is contiguous in both operands, and two moving axes");
-  if (nest.read_bounds() + nest.write_bounds() != 0)
-    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (!needs_no_bounds(nest, refusal)) return false;
   if (nest.element_bytes == 16) return refusal.no("an element of 16 bytes already fills an access");
   const std::int64_t run = nest.axis[0].extent;
   if (nest.axis[1].dst_stride != run) return refusal.no("runs are not adjacent in the destination");
@@ -159,8 +158,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = row_of(row);
   Matrix m;
   if (!matrix_of(c.nest, m, refusal)) return false;
-  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
-    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  if (!fits_workgroup(c, r.workgroup, refusal)) return false;
   const std::int64_t run_bytes = m.run * m.unit;
   if (run_bytes > 48) return refusal.no("runs have {} bytes, at most 48", run_bytes);
   if (r.block_s * run_bytes % 4 != 0 || r.block_d * run_bytes % 4 != 0)
@@ -175,8 +173,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("workgroup memory of {} bytes, the device allows {}", 4 * shared_words(m, s, r, 8),
                       c.limits.workgroup_memory);
   if (c.nest.src_span() * c.nest.element_bytes < 8) return refusal.no("the source has fewer than 8 bytes");
-  if (nearly_needs_offset64(c.nest) && !c.offset64 && !c.profile.int64.value_or(false))
-    return refusal.no("offsets approach 2^31 bytes, and the device has no 64-bit integers");
+  if (!has_offsets(c, nearly_needs_offset64(c.nest), refusal)) return false;
   return stores_elements(c, refusal);
 }
 

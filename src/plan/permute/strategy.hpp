@@ -85,6 +85,15 @@ bool only_moves(const PermuteContext& c, Refusal& refusal);
 // Refuses elements of 1 or 2 bytes if the device has no loads and stores of that size.
 bool stores_elements(const PermuteContext& c, Refusal& refusal);
 
+// Refuses layout blocks that do not divide their axis, for kernels without checks of bounds.
+bool needs_no_bounds(const Nest& nest, Refusal& refusal);
+
+// Refuses a workgroup that the device does not allow along x.
+bool fits_workgroup(const PermuteContext& c, std::uint32_t workgroup, Refusal& refusal);
+
+// Refuses what takes a .wide variant (`wide`) where the context does not, on a device without 64-bit integers.
+bool has_offsets(const PermuteContext& c, bool wide, Refusal& refusal);
+
 // Accesses of `elements` elements along a contiguous axis are whole and aligned in the source or destination.
 struct VectorSide {
   int axis;     // the contiguous axis

@@ -141,11 +141,9 @@ bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusa
   const int s = nest.src_innermost();
   if (nest.rank < 2 || s < 0) return refusal.no("the kernel needs two moving axes");
   if (s == 0) return refusal.no("source and destination have the same innermost axis");
-  if (nest.read_bounds() + nest.write_bounds() != 0)
-    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (!needs_no_bounds(nest, refusal)) return false;
   if (!stores_elements(c, refusal)) return false;
-  if (r.workgroup > c.limits.workgroup_invocations || r.workgroup > c.limits.workgroup_x)
-    return refusal.no("workgroup of {} invocations, the device allows {}", r.workgroup, c.limits.workgroup_invocations);
+  if (!fits_workgroup(c, r.workgroup, refusal)) return false;
   if (!vector_fits(c, {s, true}, r.vector_s, refusal)) return false;
   if (r.group != 0) {
     const auto& axis_s = nest.axis[static_cast<std::size_t>(s)];

@@ -60,8 +60,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (c.nest.rank < 2 || c.nest.rank > 5)
     return refusal.no("the nest has {} axes, the kernel takes 2 to 5", c.nest.rank);
   if (s <= 0) return refusal.no("source and destination have the same innermost axis");
-  if (c.nest.read_bounds() + c.nest.write_bounds() != 0)
-    return refusal.no("a layout block does not divide its axis, which this kernel does not support");
+  if (!needs_no_bounds(c.nest, refusal)) return false;
   if (c.nest.src_access_align() % 16 != 0 || c.nest.dst_access_align() % 16 != 0)
     return refusal.no("operands are not aligned to 16 bytes");
   if (!strides_fit(c, s, true, refusal) || !strides_fit(c, 0, false, refusal)) return false;
