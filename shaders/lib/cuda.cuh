@@ -15,6 +15,9 @@ using uint64 = unsigned long long;
 #define SECTILE_KERNEL extern "C" __global__
 // Workgroup memory, aligned for the widest access.
 #define SECTILE_SHARED(type, name, count) __shared__ __align__(16) type name[count]
+// What is `byte` bytes, a multiple of its size, behind the first of an array in workgroup memory.
+#define SECTILE_SHARED_AT(type, name, byte) \
+  (*reinterpret_cast<const type*>(reinterpret_cast<const char*>(name) + (byte)))
 
 // A specialization constant: the step's value, or `fallback` where the step sets none.
 __device__ constexpr uint sectile_constant(uint id, uint fallback) {

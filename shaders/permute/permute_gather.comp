@@ -128,45 +128,71 @@ Tile locate_tile(uint id, Source source, offset_t lead) {
 const uint kPaddingShift = kPositions == 8u ? 3u : kPositions == 4u ? 2u : kPositions == 2u ? 1u : 0u;
 uint row_place(uint row, uint pitch) { return row * pitch + (kPositions > 1u ? row >> kPaddingShift : 0u); }
 
+// Division of a load's number by what a tile's rows have.
+struct Rows {
+  uint loads;   // words of 16 bytes of a row, at any address
+  Divisor by_loads, by_first, by_second;
+};
+Rows rows_of(Tile t) {
+  const uint loads = kLoads != 0u ? kLoads : (t.span * ELEMENT_BYTES + 31u - ELEMENT_BYTES) / 16u;
+  return Rows(loads, divisor_of(loads), divisor_of(t.step[0] != 0u ? t.size[0] : 1u),
+              divisor_of(t.step[1] != 0u ? t.size[1] : 1u));
+}
+
+// Where a load's word is: in the source; in the row, where it is not the row's if below 0; in workgroup memory.
+struct Load {
+  offset_t at;
+  int begin, place;
+};
+Load locate_load(Tile t, Rows rows, uint pitch, uint item) {
+  const uint row = kLoads != 0u ? item / max(kLoads, 1u) : divide(item, rows.by_loads), k = item - row * rows.loads;
+  Load load;
+  load.at = t.from;
+  if (kInner != 0u) {
+    const uint second = divide(row, rows.by_first), third = divide(second, rows.by_second);
+    load.at += offset_t(row - second * rows.by_first.d) * t.src[0];
+    load.at += offset_t(second - third * rows.by_second.d) * t.src[1];
+    if (t.step[2] != 0u) load.at += offset_t(third) * t.src[2];
+  } else {
+    load.at += offset_t(row) * t.src[2];
+  }
+  const uint ahead = uint(load.at) & (kPer16 - 1u);
+  load.at += offset_t(k * kPer16) - offset_t(ahead);
+  load.begin = int(4u * k) - int(ahead * ELEMENT_BYTES / 4u);
+  load.place = int(row_place(row, pitch)) + load.begin;
+  return load;
+}
+
+void stage_word(Load load, uint words, uvec4 v) {
+  [[unroll]] for (uint w = 0u; w < 4u; ++w)
+    if (uint(load.begin + int(w)) < words) staged[load.place + int(w)] = v[w];
+}
+
 // Loads the tile's rows.
 void stage(Tile t, Source source, uint pitch) {
-  const uint bytes = t.span * ELEMENT_BYTES;
-  const uint row_words = (bytes + (ELEMENT_BYTES < 4 ? 6u : 0u)) / 4u;   // its first byte may be a word's last
-  const uint loads = kLoads != 0u ? kLoads : (bytes + 31u - ELEMENT_BYTES) / 16u;   // of a row, at any address
-  const uint items = t.rows * loads;
-  const Divisor by_loads = divisor_of(loads), by_first = divisor_of(t.step[0] != 0u ? t.size[0] : 1u),
-                by_second = divisor_of(t.step[1] != 0u ? t.size[1] : 1u);
+  const Rows rows = rows_of(t);
+  const uint items = t.rows * rows.loads;
+  // Of a row, whose first byte may be a word's last.
+  const uint words = (t.span * ELEMENT_BYTES + (ELEMENT_BYTES < 4 ? 6u : 0u)) / 4u;
   uint first = gl_LocalInvocationID.x;
+  if (!t.inside) {
+    // Some words are not wholly inside the source. No array: a loop with a loop inside is not unrolled, and would move
+    // it to memory.
+    for (; first < items; first += kWorkgroup) {
+      const Load load = locate_load(t, rows, pitch, first);
+      stage_word(load, words, assemble_word(source, load.at));
+    }
+    return;
+  }
   do {   // tested at the bottom: lavapipe executes uniform loads of a top-tested loop once too often
     uvec4 value[kUnroll];
-    offset_t at[kUnroll];
-    int place[kUnroll], begin[kUnroll];   // of the load's first word, in workgroup memory and in the row: below 0, it
-                                          // is not the row's
+    Load load[kUnroll];
     [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
-      const uint item = min(first + u * kWorkgroup, items - 1u);
-      const uint row = kLoads != 0u ? item / max(kLoads, 1u) : divide(item, by_loads), k = item - row * loads;
-      at[u] = t.from;
-      if (kInner != 0u) {
-        const uint second = divide(row, by_first), third = divide(second, by_second);
-        at[u] += offset_t(row - second * by_first.d) * t.src[0] + offset_t(second - third * by_second.d) * t.src[1];
-        if (t.step[2] != 0u) at[u] += offset_t(third) * t.src[2];
-      } else {
-        at[u] += offset_t(row) * t.src[2];
-      }
-      const uint ahead = uint(at[u]) & (kPer16 - 1u);
-      at[u] += offset_t(k * kPer16) - offset_t(ahead);
-      begin[u] = int(4u * k) - int(ahead * ELEMENT_BYTES / 4u);
-      place[u] = int(row_place(row, pitch)) + begin[u];
-      value[u] = load_word(source, at[u]);
+      load[u] = locate_load(t, rows, pitch, min(first + u * kWorkgroup, items - 1u));
+      value[u] = load_bytes(source.base, load[u].at, 16u);
     }
-    if (!t.inside) {
-      [[unroll]] for (uint u = 0u; u < kUnroll; ++u) value[u] = assemble_word(source, at[u]);
-    }
-    [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
-      const uint limit = first + u * kWorkgroup < items ? row_words : 0u;
-      [[unroll]] for (uint w = 0u; w < 4u; ++w)
-        if (uint(begin[u] + int(w)) < limit) staged[place[u] + int(w)] = value[u][w];
-    }
+    [[unroll]] for (uint u = 0u; u < kUnroll; ++u)
+      stage_word(load[u], first + u * kWorkgroup < items ? words : 0u, value[u]);
     first += kWorkgroup * kUnroll;
   } while (first - gl_LocalInvocationID.x < items);
 }

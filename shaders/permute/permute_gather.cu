@@ -129,48 +129,72 @@ __device__ __forceinline__ uint row_place(uint row, uint pitch) {
   return row * pitch + (kPositions > 1u ? row >> kPaddingShift : 0u);
 }
 
+// Division of a load's number by what a tile's rows have.
+struct Rows {
+  uint loads;   // words of 16 bytes of a row, at any address
+  Divisor by_loads, by_first, by_second;
+};
+__device__ __forceinline__ Rows rows_of(const Tile& t) {
+  const uint loads = kLoads != 0u ? kLoads : (t.span * ELEMENT_BYTES + 31u - ELEMENT_BYTES) / 16u;
+  return {loads, divisor_of(loads), divisor_of(t.step[0] != 0u ? t.size[0] : 1u),
+          divisor_of(t.step[1] != 0u ? t.size[1] : 1u)};
+}
+
+// Where a load's word is: in the source; in the row, where it is not the row's if below 0; in workgroup memory.
+struct Load {
+  offset_t at;
+  int begin, place;
+};
+__device__ __forceinline__ Load locate_load(const Tile& t, const Rows& rows, uint pitch, uint item) {
+  const uint row = kLoads != 0u ? item / max(kLoads, 1u) : divide(item, rows.by_loads), k = item - row * rows.loads;
+  Load load;
+  load.at = t.from;
+  if (kInner != 0u) {
+    const uint second = divide(row, rows.by_first), third = divide(second, rows.by_second);
+    load.at += offset_t(row - second * rows.by_first.d) * t.src[0];
+    load.at += offset_t(second - third * rows.by_second.d) * t.src[1];
+    if (t.step[2] != 0u) load.at += offset_t(third) * t.src[2];
+  } else {
+    load.at += offset_t(row) * t.src[2];
+  }
+  const uint ahead = uint(load.at) & (kPer16 - 1u);
+  load.at += offset_t(k * kPer16) - offset_t(ahead);
+  load.begin = int(4u * k) - int(ahead * ELEMENT_BYTES / 4u);
+  load.place = int(row_place(row, pitch)) + load.begin;
+  return load;
+}
+
+__device__ __forceinline__ void stage_word(const Load& load, uint words, const uvec4& v) {
+#pragma unroll
+  for (uint w = 0u; w < 4u; ++w)
+    if (uint(load.begin + int(w)) < words) staged[load.place + int(w)] = v[w];
+}
+
 // Loads the tile's rows.
 __device__ __forceinline__ void stage(const Tile& t, const Source& source, uint pitch) {
-  const uint bytes = t.span * ELEMENT_BYTES;
-  const uint row_words = (bytes + (ELEMENT_BYTES < 4 ? 6u : 0u)) / 4u;   // its first byte may be a word's last
-  const uint loads = kLoads != 0u ? kLoads : (bytes + 31u - ELEMENT_BYTES) / 16u;   // of a row, at any address
-  const uint items = t.rows * loads;
-  const Divisor by_loads = divisor_of(loads), by_first = divisor_of(t.step[0] != 0u ? t.size[0] : 1u),
-                by_second = divisor_of(t.step[1] != 0u ? t.size[1] : 1u);
+  const Rows rows = rows_of(t);
+  const uint items = t.rows * rows.loads;
+  // Of a row, whose first byte may be a word's last.
+  const uint words = (t.span * ELEMENT_BYTES + (ELEMENT_BYTES < 4 ? 6u : 0u)) / 4u;
+  if (!t.inside) {
+    // Some words are not wholly inside the source. No array: a loop with a loop inside is not unrolled, and would move
+    // it to memory.
+    for (uint item = threadIdx.x; item < items; item += kWorkgroup) {
+      const Load load = locate_load(t, rows, pitch, item);
+      stage_word(load, words, assemble_word(source, load.at));
+    }
+    return;
+  }
   for (uint first = threadIdx.x; first < items; first += kWorkgroup * kUnroll) {
     uvec4 value[kUnroll];
-    offset_t at[kUnroll];
-    int place[kUnroll], begin[kUnroll];   // of the load's first word, in workgroup memory and in the row: below 0, it
-                                          // is not the row's
+    Load load[kUnroll];
 #pragma unroll
     for (uint u = 0u; u < kUnroll; ++u) {
-      const uint item = min(first + u * kWorkgroup, items - 1u);
-      const uint row = kLoads != 0u ? item / max(kLoads, 1u) : divide(item, by_loads), k = item - row * loads;
-      at[u] = t.from;
-      if (kInner != 0u) {
-        const uint second = divide(row, by_first), third = divide(second, by_second);
-        at[u] += offset_t(row - second * by_first.d) * t.src[0] + offset_t(second - third * by_second.d) * t.src[1];
-        if (t.step[2] != 0u) at[u] += offset_t(third) * t.src[2];
-      } else {
-        at[u] += offset_t(row) * t.src[2];
-      }
-      const uint ahead = uint(at[u]) & (kPer16 - 1u);
-      at[u] += offset_t(k * kPer16) - offset_t(ahead);
-      begin[u] = int(4u * k) - int(ahead * ELEMENT_BYTES / 4u);
-      place[u] = int(row_place(row, pitch)) + begin[u];
-      value[u] = load_word(source, at[u]);
-    }
-    if (!t.inside) {
-#pragma unroll
-      for (uint u = 0u; u < kUnroll; ++u) value[u] = assemble_word(source, at[u]);
+      load[u] = locate_load(t, rows, pitch, min(first + u * kWorkgroup, items - 1u));
+      value[u] = load_bytes(source.base, load[u].at, 16u);
     }
 #pragma unroll
-    for (uint u = 0u; u < kUnroll; ++u) {
-      const uint limit = first + u * kWorkgroup < items ? row_words : 0u;
-#pragma unroll
-      for (uint w = 0u; w < 4u; ++w)
-        if (uint(begin[u] + int(w)) < limit) staged[place[u] + int(w)] = value[u][w];
-    }
+    for (uint u = 0u; u < kUnroll; ++u) stage_word(load[u], first + u * kWorkgroup < items ? words : 0u, value[u]);
   }
 }
 

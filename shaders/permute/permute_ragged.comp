@@ -30,6 +30,18 @@ const uint kLoads = (kRows * kRowLoads + kWorkgroup - 1u) / kWorkgroup;   // of 
 const uint kPitch = kRunBytes / 4u + 1u;   // odd: the rows of a column are in different banks
 shared uint staged[kRows * kPitch];
 
+// The invocation's words of the tile, row by row, and where one begins in the source.
+uint word_of(uint u) { return gl_LocalInvocationID.x + u * kWorkgroup; }
+offset_t row_word(offset_t from, uint size_d, uint word) {
+  const uint x = min(word, kRows * kRowLoads - 1u);
+  return from + offset_t(min(x / kRowLoads, size_d - 1u)) * src_stride(0u) + offset_t(x % kRowLoads * kPer16);
+}
+void stage(uint word, uvec4 v) {
+  const uint place = word / kRowLoads * kPitch + word % kRowLoads * 4u;
+  if (kRows * kRowLoads % kWorkgroup == 0u || word < kRows * kRowLoads)
+    [[unroll]] for (uint w = 0u; w < 4u; ++w) staged[place + w] = v[w];
+}
+
 // Element `c` of a row.
 uint element_at(uint row, uint c) {
 #if ELEMENT_BYTES == 4
@@ -76,31 +88,24 @@ void main() {
     to += offset_t(start) * dst_stride(a);
   }
 
-  uvec4 low[kLoads], high[kLoads];
-  offset_t at[kLoads];
-  [[unroll]] for (uint u = 0u; u < kLoads; ++u) {
-    const uint x = min(gl_LocalInvocationID.x + u * kWorkgroup, kRows * kRowLoads - 1u);
-    at[u] = from + offset_t(min(x / kRowLoads, size_d - 1u)) * src_stride(0u) + offset_t(x % kRowLoads * kPer16);
-  }
   const offset_t reach = from + offset_t(min(kRows, size_d) - 1u) * src_stride(0u) + offset_t(kColumns + 2u * kPer16);
   if (from >= source.first + offset_t(kPer16) && reach < source.last) {
+    uvec4 low[kLoads], high[kLoads];
     [[unroll]] for (uint u = 0u; u < kLoads; ++u) {
-      const offset_t word = at[u] & ~offset_t(kPer16 - 1u);
+      const offset_t word = row_word(from, size_d, word_of(u)) & ~offset_t(kPer16 - 1u);
       low[u] = load_bytes(source.base, word, 16u);
       high[u] = load_bytes(source.base, word + offset_t(kPer16), 16u);
     }
-  } else {   // some words are not wholly inside the source
-    [[unroll]] for (uint u = 0u; u < kLoads; ++u) {
-      const offset_t word = at[u] & ~offset_t(kPer16 - 1u);
-      low[u] = assemble_word(source, word);
-      high[u] = assemble_word(source, word + offset_t(kPer16));
+    [[unroll]] for (uint u = 0u; u < kLoads; ++u)
+      stage(word_of(u), join_words(low[u], high[u], uint(row_word(from, size_d, word_of(u))) % kPer16 * ELEMENT_BYTES));
+  } else {
+    // Some words are not wholly inside the source. No array: a loop with a loop inside is not unrolled, and would move
+    // it to memory.
+    [[dont_unroll]] for (uint u = 0u; u < kLoads; ++u) {
+      const offset_t at = row_word(from, size_d, word_of(u)), word = at & ~offset_t(kPer16 - 1u);
+      const uvec4 low = assemble_word(source, word), high = assemble_word(source, word + offset_t(kPer16));
+      stage(word_of(u), join_words(low, high, uint(at) % kPer16 * ELEMENT_BYTES));
     }
-  }
-  [[unroll]] for (uint u = 0u; u < kLoads; ++u) {
-    const uint x = gl_LocalInvocationID.x + u * kWorkgroup, place = x / kRowLoads * kPitch + x % kRowLoads * 4u;
-    const uvec4 v = join_words(low[u], high[u], uint(at[u]) % kPer16 * ELEMENT_BYTES);
-    if (kRows * kRowLoads % kWorkgroup == 0u || x < kRows * kRowLoads)
-      [[unroll]] for (uint w = 0u; w < 4u; ++w) staged[place + w] = v[w];
   }
   barrier();   // the whole tile is staged before loads by other invocations
 

@@ -29,6 +29,19 @@ constexpr uint kLoads = (kRows * kRowLoads + kWorkgroup - 1u) / kWorkgroup;   //
 constexpr uint kPitch = kRunBytes / 4u + 1u;   // odd: the rows of a column are in different banks
 SECTILE_SHARED(uint, staged, kRows * kPitch);
 
+// The invocation's words of the tile, row by row, and where one begins in the source.
+__device__ __forceinline__ uint word_of(uint u) { return threadIdx.x + u * kWorkgroup; }
+__device__ __forceinline__ offset_t row_word(const PermutePush& push, offset_t from, uint size_d, uint word) {
+  const uint x = min(word, kRows * kRowLoads - 1u);
+  return from + offset_t(min(x / kRowLoads, size_d - 1u)) * src_stride(push, 0u) + offset_t(x % kRowLoads * kPer16);
+}
+__device__ __forceinline__ void stage(uint word, const uvec4& v) {
+  const uint place = word / kRowLoads * kPitch + word % kRowLoads * 4u;
+  if (kRows * kRowLoads % kWorkgroup == 0u || word < kRows * kRowLoads)
+#pragma unroll
+    for (uint w = 0u; w < 4u; ++w) staged[place + w] = v[w];
+}
+
 // Element `c` of a row.
 __device__ __forceinline__ uint element_at(uint row, uint c) {
 #if ELEMENT_BYTES == 4
@@ -77,37 +90,29 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
     to += offset_t(start) * dst_stride(push, a);
   }
 
-  uvec4 low[kLoads], high[kLoads];
-  offset_t at[kLoads];
-#pragma unroll
-  for (uint u = 0u; u < kLoads; ++u) {
-    const uint x = min(threadIdx.x + u * kWorkgroup, kRows * kRowLoads - 1u);
-    at[u] = from + offset_t(min(x / kRowLoads, size_d - 1u)) * src_stride(push, 0u) + offset_t(x % kRowLoads * kPer16);
-  }
   const offset_t reach =
       from + offset_t(min(kRows, size_d) - 1u) * src_stride(push, 0u) + offset_t(kColumns + 2u * kPer16);
   if (from >= source.first + offset_t(kPer16) && reach < source.last) {
+    uvec4 low[kLoads], high[kLoads];
 #pragma unroll
     for (uint u = 0u; u < kLoads; ++u) {
-      const offset_t word = at[u] & ~offset_t(kPer16 - 1u);
+      const offset_t word = row_word(push, from, size_d, word_of(u)) & ~offset_t(kPer16 - 1u);
       low[u] = load_bytes(source.base, word, 16u);
       high[u] = load_bytes(source.base, word + offset_t(kPer16), 16u);
     }
-  } else {   // some words are not wholly inside the source
 #pragma unroll
+    for (uint u = 0u; u < kLoads; ++u)
+      stage(word_of(u),
+            join_words(low[u], high[u], uint(row_word(push, from, size_d, word_of(u))) % kPer16 * ELEMENT_BYTES));
+  } else {
+    // Some words are not wholly inside the source. No array: a loop with a loop inside is not unrolled, and would move
+    // it to memory.
+#pragma unroll 1
     for (uint u = 0u; u < kLoads; ++u) {
-      const offset_t word = at[u] & ~offset_t(kPer16 - 1u);
-      low[u] = assemble_word(source, word);
-      high[u] = assemble_word(source, word + offset_t(kPer16));
+      const offset_t at = row_word(push, from, size_d, word_of(u)), word = at & ~offset_t(kPer16 - 1u);
+      const uvec4 low = assemble_word(source, word), high = assemble_word(source, word + offset_t(kPer16));
+      stage(word_of(u), join_words(low, high, uint(at) % kPer16 * ELEMENT_BYTES));
     }
-  }
-#pragma unroll
-  for (uint u = 0u; u < kLoads; ++u) {
-    const uint x = threadIdx.x + u * kWorkgroup, place = x / kRowLoads * kPitch + x % kRowLoads * 4u;
-    const uvec4 v = join_words(low[u], high[u], uint(at[u]) % kPer16 * ELEMENT_BYTES);
-    if (kRows * kRowLoads % kWorkgroup == 0u || x < kRows * kRowLoads)
-#pragma unroll
-      for (uint w = 0u; w < 4u; ++w) staged[place + w] = v[w];
   }
   __syncthreads();   // the whole tile is staged before loads by other invocations
 

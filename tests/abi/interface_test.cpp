@@ -25,6 +25,7 @@
 #include "permute/permute_realign.abi.h"
 #include "permute/permute_rows.abi.h"
 #include "permute/permute_runs.abi.h"
+#include "permute/permute_table.abi.h"
 #include "permute/permute_tile.abi.h"
 #include "permute/permute_words.abi.h"
 
@@ -163,6 +164,8 @@ const std::vector<Interface> kInterfaces = {
                     PERMUTE_GATHER_SPEC_TURN, PERMUTE_GATHER_SPEC_INNER, PERMUTE_GATHER_SPEC_COLUMNS,
                     PERMUTE_GATHER_SPEC_LOADS}),
      true},
+    {"permute_table", kPermutePush, kPermuteFields,
+     with(kCommon, {PERMUTE_TABLE_SPEC_LOADS, PERMUTE_TABLE_SPEC_STORES, PERMUTE_TABLE_SPEC_INNER}), true},
     {"permute_interleave", kPermutePush, kPermuteFields,
      with(kCommon,
           {PERMUTE_INTERLEAVE_SPEC_STEPS, PERMUTE_INTERLEAVE_SPEC_LOAD_BYTES, PERMUTE_INTERLEAVE_SPEC_STORE_BYTES,

@@ -24,6 +24,7 @@
 #include "permute/permute_realign.abi.h"
 #include "permute/permute_rows.abi.h"
 #include "permute/permute_runs.abi.h"
+#include "permute/permute_table.abi.h"
 #include "permute/permute_tile.abi.h"
 #include "permute/permute_words.abi.h"
 
@@ -46,6 +47,8 @@
 // NOLINTBEGIN(bugprone-macro-parentheses): a type, which takes none
 #define SECTILE_SHARED(type, name, count) \
   Shared<type> name { *this, count }
+#define SECTILE_SHARED_AT(type, name, byte) \
+  (*reinterpret_cast<const type*>(reinterpret_cast<const char*>(&name[(byte) / 4u]) + (byte) % 4u))
 // NOLINTEND(bugprone-macro-parentheses)
 #define __device__
 #define __forceinline__ inline

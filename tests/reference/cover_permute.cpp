@@ -79,23 +79,23 @@ void add_long(std::vector<CoveringPermute>& cases) {
     std::vector<const char*> stems;
   };
   constexpr std::string_view kRuns = "permute_runs", kInterleave = "permute_interleave", kRealign = "permute_realign",
-                             kRagged = "permute_ragged", kGather = "permute_gather";
+                             kRagged = "permute_ragged", kGather = "permute_gather", kTable = "permute_table";
   const Row rows[] = {
       {{3, 2, 2, 3, 16, 2, 16}, {6, 0, 2, 4, 1, 3, 5}, {}, {"permute_tile", "permute_block", "permute_box"}},
       {{2, 3, 2, 3, 2, 32, 3}, {0, 6, 4, 2, 1, 5, 3}, {}, {"permute_tile", "permute_box"}},
       {{2, 3, 2, 2, 2, 3, 7, 3}, {6, 4, 2, 5, 3, 1, 0, 7}, {}, {"permute_runs", "permute_rows"}},
       {{7, 9, 3}, {1, 0, 2}, {}, {"permute_runs"}},
       {{7, 9, 37}, {1, 0, 2}, {}, {"permute_realign"}},
-      {{2, 67, 141}, {0, 2, 1}, {}, {"permute_ragged", "permute_gather"}},
-      {{3, 67, 5, 7}, {3, 1, 2, 0}, {}, {"permute_gather"}},
+      {{2, 67, 141}, {0, 2, 1}, {}, {"permute_ragged", "permute_gather", "permute_table"}},
+      {{3, 67, 5, 7}, {3, 1, 2, 0}, {}, {"permute_gather", "permute_table"}},
       {{2, 67, 41, 5}, {0, 2, 1, 3}, {}, {"permute_runs"}},
       {{43, 70, 7}, {1, 0, 2}, {}, {"permute_runs"}},
       {{2, 2, 2, 2, 2, 16, 3}, {6, 1, 3, 0, 4, 2, 5}, {6000, 2900, 1400, 600, 200, 3, 1}, {"permute_interleave"}}};
   for (const DType type : {DType::b8, DType::b16, DType::b32, DType::b64, DType::b128})
     for (const Row& row : rows)
       for (const char* stem : row.stems) {
-        const bool narrow =
-            stem == kRuns || stem == kInterleave || stem == kRealign || stem == kRagged || stem == kGather;
+        const bool narrow = stem == kRuns || stem == kInterleave || stem == kRealign || stem == kRagged ||
+                            stem == kGather || stem == kTable;
         if (type == DType::b128 && narrow) continue;                                // of at most 8 bytes
         if (type == DType::b64 && stem == kRuns && row.shape.back() > 6) continue;  // of at most 48 bytes
         PermuteProblem problem;

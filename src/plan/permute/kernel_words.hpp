@@ -10,6 +10,7 @@
 #include "permute/permute_ragged.abi.h"
 #include "permute/permute_realign.abi.h"
 #include "permute/permute_runs.abi.h"
+#include "permute/permute_table.abi.h"
 #include "permute/permute_tile.abi.h"
 #include "permute/permute_words.abi.h"
 
@@ -32,6 +33,9 @@ SECTILE_WORDS(PermuteFusedLastWords, PermuteConstants, PERMUTE_FUSED_LAST_WORDS)
 struct GatherConstants {
   std::uint32_t kInner = 0;
 };
+struct TableConstants {
+  std::uint32_t kInner = 0;
+};
 
 // A kernel's own.
 SECTILE_WORDS(PermuteBoxWords, NoConstants, PERMUTE_BOX_WORDS);
@@ -41,6 +45,7 @@ SECTILE_WORDS(PermuteGatherWords, GatherConstants, PERMUTE_GATHER_WORDS);
 SECTILE_WORDS(PermuteRaggedWords, NoConstants, PERMUTE_RAGGED_WORDS);
 SECTILE_WORDS(PermuteRealignWords, NoConstants, PERMUTE_REALIGN_WORDS);
 SECTILE_WORDS(PermuteRunsWords, NoConstants, PERMUTE_RUNS_WORDS);
+SECTILE_WORDS(PermuteTableWords, TableConstants, PERMUTE_TABLE_WORDS);
 SECTILE_WORDS(PermuteTileWords, NoConstants, PERMUTE_TILE_WORDS);
 SECTILE_WORDS(PermuteWordsWords, NoConstants, PERMUTE_WORDS_WORDS);
 

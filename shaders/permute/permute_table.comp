@@ -1,0 +1,363 @@
+//! variant e1 -DELEMENT_BYTES=1
+//! variant e2 -DELEMENT_BYTES=2
+//! variant e4 -DELEMENT_BYTES=4
+//! variant e8 -DELEMENT_BYTES=8
+//! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
+//! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
+//! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
+//! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
+// Boxes of the problem go through workgroup memory: their runs in the source come in by aligned 16-byte words, their
+// runs in the destination go out by aligned accesses of 8 bytes, wherever either begins. Where an access's elements are
+// in workgroup memory is worked out once for many boxes. permute_table.abi.h describes the tile.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "lib/memory.glsl"
+#include "lib/unaligned.glsl"
+#include "permute/permute_table.abi.h"
+layout(constant_id = PERMUTE_TABLE_SPEC_LOADS) const uint kLoads = 3u;
+layout(constant_id = PERMUTE_TABLE_SPEC_STORES) const uint kStores = 4u;
+layout(constant_id = PERMUTE_TABLE_SPEC_INNER) const uint kInner = 0u;
+#define OWN_WORDS PERMUTE_TABLE_WORDS
+#include "permute/permute.glsl"
+
+shared uint staged[4u * kLoads * kWorkgroup];
+
+const uint kAccess = 8u;                              // bytes of a store
+const uint kPositions = kAccess / ELEMENT_BYTES;      // of a store
+const uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;  // elements
+const uint kEntryWords = max(1u, kPositions / 2u);    // of a store: 16 bits an element
+
+const uint kAtOnce = ELEMENT_BYTES == 1 ? 2u : 4u;    // accesses that are read before they are stored
+const uint kUnit = ELEMENT_BYTES < 4 ? ELEMENT_BYTES : 1u;   // entries count bytes or, of wider ones, elements
+const uint kWhole = kPositions << 4u;                 // a range of all; of none it is 0
+
+// The invocation's table. Offsets count from the tile's first element.
+offset_t load_at[kLoads];                  // of its words in the source
+offset_t store_at[kStores];                // of its accesses in the destination
+uint store_range[(kStores + 3u) / 4u];     // 4 bits: the first element of an access that is stored; 4 bits: their end
+uint store_entry[kStores * kEntryWords];   // where its elements are in workgroup memory, in bytes or elements
+
+// Division by a number that is not known beforehand: n * d < 2^32.
+struct Divisor {
+  uint d, multiplier;
+};
+Divisor divisor_of(uint d) { return Divisor(d, 0xffffffffu / d + 1u); }
+uint divide(uint n, Divisor by) {
+  uint high, low;
+  umulExtended(n, by.multiplier, high, low);
+  return by.d == 1u ? n : high;
+}
+
+// The walk: its first tile, then the one that is moved.
+struct Walk {
+  offset_t from, to;           // first element; of the source from the aligned base, of the destination from its own
+  offset_t step_src, step_dst; // from tile to tile
+  uint part_index, column_index, step_part, step_column;   // of the tile along axes 0 and 1
+  uint tiles;
+};
+
+Walk locate(uint id, Source source, offset_t lead) {
+  Walk w;
+  w.from = source.begin;
+  w.to = lead;
+  w.step_src = w.step_dst = 0;
+  w.part_index = w.column_index = w.step_part = w.step_column = w.tiles = 0u;
+  const uint axis = schedule().x / PERMUTE_TABLE_SHIFTS, shift = schedule().x % PERMUTE_TABLE_SHIFTS;
+  [[unroll]] for (uint a = 0u; a < kAxes; ++a) {
+    uint tile = take_digit(id, a);
+    const uint indices = a == 0u ? part().x : a == 1u ? staging().y : 1u;   // of a tile
+    if (a == axis) {
+      const uint step = 1u << shift;
+      tile = ((tile >> shift) * schedule().z << shift) + (tile & (step - 1u));
+      w.tiles = tile < walk_end() ? min(schedule().z, (walk_end() - tile + step - 1u) >> shift) : 0u;
+      w.step_src = offset_t(indices << shift) * src_stride(a);
+      w.step_dst = offset_t(indices << shift) * dst_stride(a);
+      if (a == 0u) w.step_part = step;
+      if (a == 1u) w.step_column = step;
+    }
+    if (a == 0u) w.part_index = tile;
+    if (a == 1u) w.column_index = tile;
+    w.from += offset_t(tile * indices) * src_stride(a);
+    w.to += offset_t(tile * indices) * dst_stride(a);
+  }
+  return w;
+}
+
+// What the table depends on beside the addresses' lowest bits, which the walk keeps.
+struct Kind {
+  uint indices, columns;   // valid indices of the last position axis and the last column axis
+  bool first, last;        // part of the destination's runs
+};
+
+Kind kind_of(Walk w) {
+  const uint start = w.part_index * part().x;
+  return Kind(min(part().y, cut_extent() - start), min(staging().y, column_extent() - w.column_index * staging().y),
+              start == 0u, cut_extent() - start <= part().x);
+}
+
+struct Tile {
+  uint size[3];               // of the position axes: indices that are loaded
+  offset_t src[3];            // their strides in the source
+  uint step[3], lead[3];      // from an index to the next, elements: in workgroup memory, of the row's place in a word
+  uint rows_to[3];            // rows from an index to the next; shared: 0
+  uint columns[3];            // valid indices of the column axes
+  offset_t column_src[3], column_dst[3];
+  uint rows;                  // of workgroup memory
+  offset_t reach;             // elements of the source from the first row to the last
+};
+
+Tile tile_of(Kind kind) {
+  Tile t;
+  const uint bits = schedule().y;
+  const bool cut_first = kInner == 0u || (bits & PERMUTE_TABLE_CUT_FIRST) != 0u;
+  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
+    t.size[i] = 1u;
+    t.columns[i] = 1u;
+    t.src[i] = 0;
+    t.column_src[i] = src_stride(1u);
+    t.column_dst[i] = dst_stride(1u);
+    if (i < kInner) {
+      t.size[i] = inner_sizes(i) & 0xffffu;
+      t.columns[i] = inner_sizes(i) >> 16u;
+      t.src[i] = position_src(i);
+      t.column_src[i] = column_src(i);
+      t.column_dst[i] = column_dst(i);
+    }
+  }
+  t.size[2] = kind.indices;
+  t.src[2] = src_stride(0u);
+  t.columns[2] = cut_first ? 1u : kind.columns;
+  if (cut_first) t.columns[0] = kind.columns;
+  t.column_src[2] = src_stride(1u);
+  t.column_dst[2] = dst_stride(1u);
+  t.rows = 1u;
+  t.reach = 0;
+  [[unroll]] for (uint i = 0u; i < 3u; ++i) {
+    const bool shared_axis = (bits & (PERMUTE_TABLE_SHARED << i)) != 0u;
+    t.rows_to[i] = shared_axis ? 0u : t.rows;
+    t.step[i] = shared_axis ? uint(t.src[i]) : t.rows * staging().x * kPer16;
+    t.lead[i] = shared_axis ? 0u : uint(t.src[i]);
+    if (!shared_axis) {
+      t.rows *= t.size[i];
+      t.reach += offset_t(t.size[i] - 1u) * t.src[i];
+    }
+  }
+  return t;
+}
+
+// Words that are not there are those of the last one: nothing reads them from workgroup memory.
+void list_loads(Tile t, offset_t from) {
+  const Divisor by_words = divisor_of(staging().x), by_first = divisor_of(t.rows_to[0] != 0u ? t.size[0] : 1u),
+                by_second = divisor_of(t.rows_to[1] != 0u ? t.size[1] : 1u);
+  [[unroll]] for (uint u = 0u; u < kLoads; ++u) {
+    const uint item = min(gl_LocalInvocationID.x + u * kWorkgroup, t.rows * staging().x - 1u);
+    const uint row = divide(item, by_words), k = item - row * staging().x;
+    offset_t at = 0;
+    if (kInner != 0u) {
+      const uint second = divide(row, by_first), third = divide(second, by_second);
+      at += offset_t(row - second * by_first.d) * t.src[0] + offset_t(second - third * by_second.d) * t.src[1];
+      if (t.rows_to[2] != 0u) at += offset_t(third) * t.src[2];
+    } else {
+      at += offset_t(row) * t.src[2];
+    }
+    load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
+  }
+}
+
+// The accesses from number `begin` of the workgroup on. Returns whether there are more.
+bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
+  const uint inner = t.size[0] * t.size[1], own = part().x * inner, loaded = t.size[2] * inner;
+  const uint before_sector = own % kSector == 0u ? 0u : kSector - 1u;
+  // Accesses that a run has at most.
+  uint most = kind.last ? loaded : own + before_sector;
+  if (kind.first) most = (kind.last ? loaded : own + kSector - 1u) + kPositions - 1u;
+  most = (most + kPositions - 1u) / kPositions;
+  const uint columns = t.columns[0] * t.columns[1] * t.columns[2];
+  const Divisor by_most = divisor_of(most), by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
+                by_size0 = divisor_of(t.size[0]), by_size1 = divisor_of(t.size[1]);
+  // One at a time: several need more registers than there are.
+  [[dont_unroll]] for (uint s = 0u; s < kStores; ++s) {
+    const uint item = begin + gl_LocalInvocationID.x + s * kWorkgroup;
+    const uint number = divide(item, by_most), column = min(number, columns - 1u), k = item - number * most;
+    const uint upper = divide(column, by_first), c2 = divide(upper, by_second), c0 = column - upper * t.columns[0],
+               c1 = upper - c2 * t.columns[1];
+    const offset_t run =
+        offset_t(c0) * t.column_dst[0] + offset_t(c1) * t.column_dst[1] + offset_t(c2) * t.column_dst[2];
+    const uint along = c0 * uint(t.column_src[0]) + c1 * uint(t.column_src[1]) + c2 * uint(t.column_src[2]);
+    const uint start = uint(w.to) + uint(run), below = 0u - start;
+    // Positions of the run: of the access's first, and the end of the tile's.
+    const int position =
+        (kind.first ? -int(start & (kPositions - 1u)) : int(below & (kSector - 1u))) + int(k * kPositions);
+    const int end = int(kind.last ? loaded : min(own + ((below - own) & (kSector - 1u)), loaded));
+    const uint stored = number < columns ? uint(clamp(end - position, 0, int(kPositions))) : 0u;
+    const uint skipped = uint(max(-position, 0)), range = skipped < stored ? skipped | stored << 4u : 0u;
+    uint entry[kEntryWords];
+    const uint q = uint(clamp(position, 0, int(loaded) - 1));
+    uint i0 = 0u, i1 = 0u, i2 = q;
+    if (kInner != 0u) {
+      const uint second = divide(q, by_size0);
+      i2 = divide(second, by_size1);
+      i0 = q - second * t.size[0];
+      i1 = second - i2 * t.size[1];
+    }
+    [[unroll]] for (uint j = 0u; j < kPositions; ++j) {
+      i2 = min(i2, t.size[2] - 1u);
+      const uint lead = uint(w.from) + i0 * t.lead[0] + i1 * t.lead[1] + i2 * t.lead[2];
+      const uint place =
+          (i0 * t.step[0] + i1 * t.step[1] + i2 * t.step[2] + along + (lead & (kPer16 - 1u))) * kUnit;
+      if (j % 2u == 0u) entry[j / 2u] = place;
+      else entry[j / 2u] |= place << 16u;
+      if (position + int(j) >= 0) {   // else the access begins before the run
+        if (kInner == 0u) {
+          ++i2;
+        } else {
+          ++i0;
+          if (i0 == t.size[0]) { i0 = 0u; ++i1; }
+          if (i1 == t.size[1]) { i1 = 0u; ++i2; }
+        }
+      }
+    }
+    // Constant indices: others would move the table to memory.
+    [[unroll]] for (uint k = 0u; k < kStores; ++k) {
+      if (k == s) {
+        store_at[k] = run + offset_t(position);
+        store_range[k / 4u] = (k % 4u == 0u ? 0u : store_range[k / 4u]) | range << (8u * (k % 4u));
+        [[unroll]] for (uint i = 0u; i < kEntryWords; ++i) store_entry[k * kEntryWords + i] = entry[i];
+      }
+    }
+  }
+  return begin + kStores * kWorkgroup < columns * most;
+}
+
+// The word of an entry's element, the element in its lowest bits.
+uint element_at(uint entry) {
+#if ELEMENT_BYTES == 1
+  return staged[entry >> 2u] >> (8u * (entry & 3u));
+#elif ELEMENT_BYTES == 2
+  return staged[entry >> 2u] >> (8u * (entry & 2u));
+#else
+  return staged[entry];
+#endif
+}
+uint range_of(const uint s) { return (store_range[s / 4u] >> (8u * (s % 4u))) & 0xffu; }
+uint entry_of(const uint s, const uint j) {
+  const uint two = store_entry[s * kEntryWords + j / 2u];
+  return j % 2u == 0u ? two & 0xffffu : two >> 16u;
+}
+
+uint two_halves(const uint s, const uint j) {
+  return bitfieldInsert(element_at(entry_of(s, j)), element_at(entry_of(s, j + 1u)), 16, 16);
+}
+uint four_bytes(const uint s, const uint j) {
+  const uint low = bitfieldInsert(element_at(entry_of(s, j)), element_at(entry_of(s, j + 1u)), 8, 8);
+  const uint high = bitfieldInsert(element_at(entry_of(s, j + 2u)), element_at(entry_of(s, j + 3u)), 8, 8);
+  return bitfieldInsert(low, high, 16, 16);
+}
+
+// The elements of access `s`.
+uvec4 access_of(const uint s) {
+#if ELEMENT_BYTES == 8
+  const uint entry = 2u * entry_of(s, 0u);
+  return uvec4(staged[entry], staged[entry + 1u], 0u, 0u);
+#elif ELEMENT_BYTES == 4
+  return uvec4(element_at(entry_of(s, 0u)), element_at(entry_of(s, 1u)), 0u, 0u);
+#elif ELEMENT_BYTES == 2
+  return uvec4(two_halves(s, 0u), two_halves(s, 2u), 0u, 0u);
+#else
+  return uvec4(four_bytes(s, 0u), four_bytes(s, 4u), 0u, 0u);
+#endif
+}
+
+// Writes a word's four parts in an order that depends on the invocation, so that 32 invocations write to different
+// banks.
+void stage_word(uint u, uvec4 value) {
+  const uint turn = (gl_LocalInvocationID.x >> 3u) & 3u;
+  uvec4 v = (turn & 1u) != 0u ? value.yzwx : value;
+  v = (turn & 2u) != 0u ? v.zwxy : v;
+  [[unroll]] for (uint i = 0u; i < 4u; ++i)
+    staged[4u * (gl_LocalInvocationID.x + u * kWorkgroup) + ((i + turn) & 3u)] = v[i];
+}
+
+// Loads the tile's words.
+void stage(Source source, offset_t from, bool inside) {
+  if (inside) {
+    uvec4 value[kLoads];
+    [[unroll]] for (uint u = 0u; u < kLoads; ++u) value[u] = load_bytes(source.base, from + load_at[u], 16u);
+    [[unroll]] for (uint u = 0u; u < kLoads; ++u) stage_word(u, value[u]);
+  } else {
+    // Some words are not wholly inside the source. A loop with a loop inside is not unrolled, so no array has its
+    // index.
+    [[dont_unroll]] for (uint u = 0u; u < kLoads; ++u) {
+      offset_t at = from;
+      [[unroll]] for (uint k = 0u; k < kLoads; ++k)
+        if (k == u) at += load_at[k];
+      stage_word(u, assemble_word(source, at));
+    }
+  }
+}
+
+// Stores the tile's accesses. Some are read before the first of them is stored, so that reads overlap.
+void store_accesses(uvec2 base, offset_t to) {
+  [[unroll]] for (uint first = 0u; first < kStores; first += kAtOnce) {
+    uvec4 v[kAtOnce];
+    bool parts = false;
+    [[unroll]] for (uint i = 0u; i < kAtOnce; ++i)
+      if (first + i < kStores) v[i] = access_of(first + i);
+    [[unroll]] for (uint i = 0u; i < kAtOnce; ++i) {
+      if (first + i < kStores) {
+        const uint range = range_of(first + i);
+        if (range == kWhole) store_bytes(base, to + store_at[first + i], kAccess, v[i]);
+        parts = parts || (range != kWhole && range != 0u);
+      }
+    }
+    if (parts) {
+      [[unroll]] for (uint i = 0u; i < kAtOnce; ++i) {
+        if (first + i < kStores) {
+          const uint range = range_of(first + i);
+          if (range != kWhole && range != 0u)
+            store_part(base, to + store_at[first + i], kAccess, v[i], int(range & 15u), int(range >> 4u));
+        }
+      }
+    }
+  }
+}
+
+void main() {
+  const uint id = group_id();
+  // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
+  if (id >= id_count()) return;
+  const Source source = source_of(push.src, source_elements());
+  const uvec2 base = rounded_down(push.dst, PERMUTE_SECTOR);
+  Walk w = locate(id, source, lead_of(push.dst, PERMUTE_SECTOR));
+  if (w.tiles == 0u) return;
+  Kind listed = Kind(0u, 0u, false, false);   // that the table is for
+  bool more = false;                          // the tile has more accesses than the table
+  Tile t;
+  uint n = 0u;
+  do {
+    const Kind kind = kind_of(w);
+    const bool list = more || kind != listed;
+    if (list) {
+      t = tile_of(kind);
+      list_loads(t, w.from);
+      listed = kind;
+    }
+    const offset_t last_word = w.from + t.reach + offset_t((staging().x - 1u) * kPer16);   // at most
+    stage(source, w.from, w.from >= source.first + offset_t(kPer16) && last_word <= source.last);
+    barrier();   // the whole tile is staged before loads by other invocations
+    uint begin = 0u;
+    bool left = false;
+    do {
+      if (list) left = list_stores(t, kind, w, begin);
+      store_accesses(base, w.to);
+      begin += kStores * kWorkgroup;
+    } while (left);
+    more = begin > kStores * kWorkgroup;
+    barrier();   // all loads are done before the next tile is staged
+    w.from += w.step_src;
+    w.to += w.step_dst;
+    w.part_index += w.step_part;
+    w.column_index += w.step_column;
+    ++n;
+  } while (n < w.tiles);
+}

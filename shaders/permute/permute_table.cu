@@ -1,0 +1,363 @@
+//! variant e1 -DELEMENT_BYTES=1
+//! variant e2 -DELEMENT_BYTES=2
+//! variant e4 -DELEMENT_BYTES=4
+//! variant e8 -DELEMENT_BYTES=8
+//! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
+//! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
+//! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
+//! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
+// Boxes of the problem go through workgroup memory: their runs in the source come in by aligned 16-byte words, their
+// runs in the destination go out by aligned accesses of 8 bytes, wherever either begins. Where an access's elements are
+// in workgroup memory is worked out once for many boxes. permute_table.abi.h describes the tile.
+#include "lib/cuda.cuh"
+#include "lib/memory.cuh"
+#include "lib/unaligned.cuh"
+#include "permute/permute_table.abi.h"
+constexpr uint kLoads = sectile_constant(PERMUTE_TABLE_SPEC_LOADS, 3u);
+constexpr uint kStores = sectile_constant(PERMUTE_TABLE_SPEC_STORES, 4u);
+constexpr uint kInner = sectile_constant(PERMUTE_TABLE_SPEC_INNER, 0u);
+#define OWN_WORDS PERMUTE_TABLE_WORDS
+#include "permute/permute.cuh"
+
+SECTILE_SHARED(uint, staged, 4u * kLoads * kWorkgroup);
+
+constexpr uint kAccess = 8u;                              // bytes of a store
+constexpr uint kPositions = kAccess / ELEMENT_BYTES;      // of a store
+constexpr uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;  // elements
+#define ENTRY_WORDS (ELEMENT_BYTES < 8 ? 4 / ELEMENT_BYTES : 1)   // of a store: 16 bits an element
+constexpr uint kEntryWords = ENTRY_WORDS;
+constexpr uint kUnit = ELEMENT_BYTES < 4 ? ELEMENT_BYTES : 1u;   // entries count bytes or, of wider ones, elements
+
+// The invocation's table. Offsets count from the tile's first element.
+struct Table {
+  offset_t* load_at;    // kLoads: of its words in the source
+  offset_t* store_at;   // kStores: of its accesses in the destination
+  uint* range;          // kRangeWords: of an access 4 bits: the first element that is stored, and 4 bits: their end
+  uint* entry;          // kStores * kEntryWords: where its elements are in workgroup memory, in bytes or elements
+};
+constexpr uint kAtOnce = ELEMENT_BYTES == 1 ? 2u : 4u;   // accesses that are read before they are stored
+constexpr uint kRangeWords = (kStores + 3u) / 4u;
+constexpr uint kWhole = kPositions << 4u;   // a range of all; of none it is 0
+
+// Division by a number that is not known beforehand: n * d < 2^32.
+struct Divisor {
+  uint d, multiplier;
+};
+__device__ __forceinline__ Divisor divisor_of(uint d) { return {d, 0xffffffffu / d + 1u}; }
+__device__ __forceinline__ uint divide(uint n, Divisor by) { return by.d == 1u ? n : __umulhi(n, by.multiplier); }
+
+// The walk: its first tile, then the one that is moved.
+struct Walk {
+  offset_t from, to;             // first element; of the source from the aligned base, of the destination from its own
+  offset_t step_src, step_dst;   // from tile to tile
+  uint part_index, column_index, step_part, step_column;   // of the tile along axes 0 and 1
+  uint tiles;
+};
+
+__device__ __forceinline__ Walk locate(const PermutePush& push, uint id, const Source& source, offset_t lead) {
+  Walk w = {};
+  w.from = source.begin;
+  w.to = lead;
+  const uint axis = schedule(push).x / PERMUTE_TABLE_SHIFTS, shift = schedule(push).x % PERMUTE_TABLE_SHIFTS;
+#pragma unroll
+  for (uint a = 0u; a < kAxes; ++a) {
+    uint tile = take_digit(push, id, a);
+    const uint indices = a == 0u ? part(push).x : a == 1u ? staging(push).y : 1u;   // of a tile
+    if (a == axis) {
+      const uint step = 1u << shift;
+      tile = ((tile >> shift) * schedule(push).z << shift) + (tile & (step - 1u));
+      w.tiles = tile < walk_end(push) ? min(schedule(push).z, (walk_end(push) - tile + step - 1u) >> shift) : 0u;
+      w.step_src = offset_t(indices << shift) * src_stride(push, a);
+      w.step_dst = offset_t(indices << shift) * dst_stride(push, a);
+      if (a == 0u) w.step_part = step;
+      if (a == 1u) w.step_column = step;
+    }
+    if (a == 0u) w.part_index = tile;
+    if (a == 1u) w.column_index = tile;
+    w.from += offset_t(tile * indices) * src_stride(push, a);
+    w.to += offset_t(tile * indices) * dst_stride(push, a);
+  }
+  return w;
+}
+
+// What the table depends on beside the addresses' lowest bits, which the walk keeps.
+struct Kind {
+  uint indices, columns;   // valid indices of the last position axis and the last column axis
+  bool first, last;        // part of the destination's runs
+  __device__ __forceinline__ bool operator!=(const Kind& other) const {
+    return indices != other.indices || columns != other.columns || first != other.first || last != other.last;
+  }
+};
+
+__device__ __forceinline__ Kind kind_of(const PermutePush& push, const Walk& w) {
+  const uint start = w.part_index * part(push).x;
+  return {min(part(push).y, cut_extent(push) - start),
+          min(staging(push).y, column_extent(push) - w.column_index * staging(push).y), start == 0u,
+          cut_extent(push) - start <= part(push).x};
+}
+
+struct Tile {
+  uint size[3];                // of the position axes: indices that are loaded
+  offset_t src[3];             // their strides in the source
+  uint step[3], lead[3];       // from an index to the next, elements: in workgroup memory, of the row's place in a word
+  uint rows_to[3];             // rows from an index to the next; shared: 0
+  uint columns[3];             // valid indices of the column axes
+  offset_t column_src[3], column_dst[3];
+  uint rows;                   // of workgroup memory
+  offset_t reach;              // elements of the source from the first row to the last
+};
+
+__device__ __forceinline__ Tile tile_of(const PermutePush& push, const Kind& kind) {
+  Tile t = {};
+  const uint bits = schedule(push).y;
+  const bool cut_first = kInner == 0u || (bits & PERMUTE_TABLE_CUT_FIRST) != 0u;
+#pragma unroll
+  for (uint i = 0u; i < 2u; ++i) {
+    t.size[i] = 1u;
+    t.columns[i] = 1u;
+    t.src[i] = 0;
+    t.column_src[i] = src_stride(push, 1u);
+    t.column_dst[i] = dst_stride(push, 1u);
+    if (i < kInner) {
+      t.size[i] = inner_sizes(push, i) & 0xffffu;
+      t.columns[i] = inner_sizes(push, i) >> 16u;
+      t.src[i] = position_src(push, i);
+      t.column_src[i] = column_src(push, i);
+      t.column_dst[i] = column_dst(push, i);
+    }
+  }
+  t.size[2] = kind.indices;
+  t.src[2] = src_stride(push, 0u);
+  t.columns[2] = cut_first ? 1u : kind.columns;
+  if (cut_first) t.columns[0] = kind.columns;
+  t.column_src[2] = src_stride(push, 1u);
+  t.column_dst[2] = dst_stride(push, 1u);
+  t.rows = 1u;
+#pragma unroll
+  for (uint i = 0u; i < 3u; ++i) {
+    const bool shared_axis = (bits & (PERMUTE_TABLE_SHARED << i)) != 0u;
+    t.rows_to[i] = shared_axis ? 0u : t.rows;
+    t.step[i] = shared_axis ? uint(t.src[i]) : t.rows * staging(push).x * kPer16;
+    t.lead[i] = shared_axis ? 0u : uint(t.src[i]);
+    if (!shared_axis) {
+      t.rows *= t.size[i];
+      t.reach += offset_t(t.size[i] - 1u) * t.src[i];
+    }
+  }
+  return t;
+}
+
+// Words that are not there are those of the last one: nothing reads them from workgroup memory.
+__device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& t, offset_t from, const Table& table) {
+  const uint words = staging(push).x;
+  const Divisor by_words = divisor_of(words), by_first = divisor_of(t.rows_to[0] != 0u ? t.size[0] : 1u),
+                by_second = divisor_of(t.rows_to[1] != 0u ? t.size[1] : 1u);
+#pragma unroll
+  for (uint u = 0u; u < kLoads; ++u) {
+    const uint item = min(threadIdx.x + u * kWorkgroup, t.rows * words - 1u);
+    const uint row = divide(item, by_words), k = item - row * words;
+    offset_t at = 0;
+    if (kInner != 0u) {
+      const uint second = divide(row, by_first), third = divide(second, by_second);
+      at += offset_t(row - second * by_first.d) * t.src[0] + offset_t(second - third * by_second.d) * t.src[1];
+      if (t.rows_to[2] != 0u) at += offset_t(third) * t.src[2];
+    } else {
+      at += offset_t(row) * t.src[2];
+    }
+    table.load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
+  }
+}
+
+__device__ __forceinline__ int clamped(int v, int least, int most) { return v < least ? least : v > most ? most : v; }
+
+// The accesses from number `begin` of the workgroup on. Returns whether there are more.
+__device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile& t, const Kind& kind, const Walk& w,
+                                            uint begin, const Table& table) {
+  const uint inner = t.size[0] * t.size[1], own = part(push).x * inner, loaded = t.size[2] * inner;
+  const uint before_sector = own % kSector == 0u ? 0u : kSector - 1u;
+  // Accesses that a run has at most.
+  uint most = kind.last ? loaded : own + before_sector;
+  if (kind.first) most = (kind.last ? loaded : own + kSector - 1u) + kPositions - 1u;
+  most = (most + kPositions - 1u) / kPositions;
+  const uint columns = t.columns[0] * t.columns[1] * t.columns[2];
+  const Divisor by_most = divisor_of(most), by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
+                by_size0 = divisor_of(t.size[0]), by_size1 = divisor_of(t.size[1]);
+  // One at a time: several need more registers than there are.
+#pragma unroll 1
+  for (uint s = 0u; s < kStores; ++s) {
+    const uint item = begin + threadIdx.x + s * kWorkgroup;
+    const uint number = divide(item, by_most), column = min(number, columns - 1u), k = item - number * most;
+    const uint upper = divide(column, by_first), c2 = divide(upper, by_second), c0 = column - upper * t.columns[0],
+               c1 = upper - c2 * t.columns[1];
+    const offset_t run =
+        offset_t(c0) * t.column_dst[0] + offset_t(c1) * t.column_dst[1] + offset_t(c2) * t.column_dst[2];
+    const uint along = c0 * uint(t.column_src[0]) + c1 * uint(t.column_src[1]) + c2 * uint(t.column_src[2]);
+    const uint start = uint(w.to) + uint(run), below = 0u - start;
+    // Positions of the run: of the access's first, and the end of the tile's.
+    const int position =
+        (kind.first ? -int(start & (kPositions - 1u)) : int(below & (kSector - 1u))) + int(k * kPositions);
+    const int end = int(kind.last ? loaded : min(own + ((below - own) & (kSector - 1u)), loaded));
+    const uint stored = number < columns ? uint(clamped(end - position, 0, int(kPositions))) : 0u;
+    const uint skipped = uint(position < 0 ? -position : 0);
+    const uint range = skipped < stored ? skipped | stored << 4u : 0u;
+    uint entry[ENTRY_WORDS] = {};
+    const uint q = uint(clamped(position, 0, int(loaded) - 1));
+    uint i0 = 0u, i1 = 0u, i2 = q;
+    if (kInner != 0u) {
+      const uint second = divide(q, by_size0);
+      i2 = divide(second, by_size1);
+      i0 = q - second * t.size[0];
+      i1 = second - i2 * t.size[1];
+    }
+#pragma unroll
+    for (uint j = 0u; j < kPositions; ++j) {
+      i2 = min(i2, t.size[2] - 1u);
+      const uint lead = uint(w.from) + i0 * t.lead[0] + i1 * t.lead[1] + i2 * t.lead[2];
+      const uint place = (i0 * t.step[0] + i1 * t.step[1] + i2 * t.step[2] + along + (lead & (kPer16 - 1u))) * kUnit;
+      entry[j / 2u] |= place << (16u * (j % 2u));
+      if (position + int(j) >= 0) {   // else the access begins before the run
+        if (kInner == 0u) {
+          ++i2;
+        } else {
+          ++i0;
+          if (i0 == t.size[0]) { i0 = 0u; ++i1; }
+          if (i1 == t.size[1]) { i1 = 0u; ++i2; }
+        }
+      }
+    }
+    // Constant indices: others would move the table to local memory.
+#pragma unroll
+    for (uint k = 0u; k < kStores; ++k) {
+      if (k == s) {
+        table.store_at[k] = run + offset_t(position);
+        table.range[k / 4u] = (k % 4u == 0u ? 0u : table.range[k / 4u]) | range << (8u * (k % 4u));
+#pragma unroll
+        for (uint i = 0u; i < kEntryWords; ++i) table.entry[k * kEntryWords + i] = entry[i];
+      }
+    }
+  }
+  return begin + kStores * kWorkgroup < columns * most;
+}
+
+__device__ __forceinline__ uint range_of(const Table& table, const uint s) {
+  return (table.range[s / 4u] >> (8u * (s % 4u))) & 0xffu;
+}
+
+__device__ __forceinline__ uint entry_of(const Table& table, const uint s, const uint j) {
+  const uint two = table.entry[s * kEntryWords + j / 2u];
+  return j % 2u == 0u ? two & 0xffffu : two >> 16u;
+}
+
+// The elements of access `s`.
+__device__ __forceinline__ uvec4 access_of(const Table& table, const uint s) {
+  uvec4 v = {};
+#if ELEMENT_BYTES == 8
+  const uint entry = 2u * entry_of(table, s, 0u);
+  v[0] = staged[entry];
+  v[1] = staged[entry + 1u];
+#elif ELEMENT_BYTES == 4
+#pragma unroll
+  for (uint j = 0u; j < kPositions; ++j) v[j] = staged[entry_of(table, s, j)];
+#elif ELEMENT_BYTES == 2
+#pragma unroll
+  for (uint j = 0u; j < kPositions; ++j)
+    v[j / 2u] |= uint(SECTILE_SHARED_AT(unsigned short, staged, entry_of(table, s, j))) << (16u * (j % 2u));
+#else
+#pragma unroll
+  for (uint j = 0u; j < kPositions; ++j)
+    v[j / 4u] |= uint(SECTILE_SHARED_AT(unsigned char, staged, entry_of(table, s, j))) << (8u * (j % 4u));
+#endif
+  return v;
+}
+
+__device__ __forceinline__ void stage_word(uint u, const uvec4& value) {
+  store_shared(&staged[4u * (threadIdx.x + u * kWorkgroup)], 4u, value);
+}
+
+// Loads the tile's words.
+__device__ __forceinline__ void stage(const Source& source, offset_t from, bool inside, const Table& table) {
+  if (inside) {
+    uvec4 value[kLoads];
+#pragma unroll
+    for (uint u = 0u; u < kLoads; ++u) value[u] = load_bytes(source.base, from + table.load_at[u], 16u);
+#pragma unroll
+    for (uint u = 0u; u < kLoads; ++u) stage_word(u, value[u]);
+  } else {
+    // Some words are not wholly inside the source. A loop with a loop inside is not unrolled, so no array has its
+    // index.
+#pragma unroll 1
+    for (uint u = 0u; u < kLoads; ++u) {
+      offset_t at = from;
+#pragma unroll
+      for (uint k = 0u; k < kLoads; ++k)
+        if (k == u) at += table.load_at[k];
+      stage_word(u, assemble_word(source, at));
+    }
+  }
+}
+
+// Stores the tile's accesses. Some are read before the first of them is stored, so that reads overlap.
+__device__ __forceinline__ void store_accesses(SectileAddress base, offset_t to, const Table& table) {
+#pragma unroll
+  for (uint first = 0u; first < kStores; first += kAtOnce) {
+    uvec4 v[kAtOnce];
+    bool parts = false;
+#pragma unroll
+    for (uint s = first; s < min(first + kAtOnce, kStores); ++s) v[s - first] = access_of(table, s);
+#pragma unroll
+    for (uint s = first; s < min(first + kAtOnce, kStores); ++s) {
+      const uint range = range_of(table, s);
+      if (range == kWhole) store_bytes(base, to + table.store_at[s], kAccess, v[s - first]);
+      parts = parts || (range != kWhole && range != 0u);
+    }
+    if (!parts) continue;
+#pragma unroll
+    for (uint s = first; s < min(first + kAtOnce, kStores); ++s) {
+      const uint range = range_of(table, s);
+      if (range != kWhole && range != 0u)
+        store_part(base, to + table.store_at[s], kAccess, v[s - first], int(range & 15u), int(range >> 4u));
+    }
+  }
+}
+
+// So many workgroups a multiprocessor leave 80 registers to an invocation, or 128.
+constexpr uint kResident = (kStores > 6u ? 512u : 768u) / kWorkgroup;
+SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const __grid_constant__ PermutePush push) {
+  const uint id = group_id();
+  // surplus of a folded grid; whole workgroups return, so every barrier is reached by all
+  if (id >= id_count(push)) return;
+  const Source source = source_of(push.src, source_elements(push));
+  const SectileAddress base = rounded_down(push.dst, PERMUTE_SECTOR);
+  Walk w = locate(push, id, source, lead_of(push.dst, PERMUTE_SECTOR));
+  offset_t load_at[kLoads], store_at[kStores];
+  uint range[kRangeWords], entry[kStores * kEntryWords];
+  const Table table = {load_at, store_at, range, entry};
+  Tile t = {};
+  Kind listed = {};     // that the table is for
+  bool more = false;    // the tile has more accesses than the table
+  for (uint n = 0u; n < w.tiles; ++n) {
+    const Kind kind = kind_of(push, w);
+    const bool list = more || kind != listed;
+    if (list) {
+      t = tile_of(push, kind);
+      list_loads(push, t, w.from, table);
+      listed = kind;
+    }
+    const offset_t last_word = w.from + t.reach + offset_t((staging(push).x - 1u) * kPer16);   // at most
+    stage(source, w.from, w.from >= source.first + offset_t(kPer16) && last_word <= source.last, table);
+    __syncthreads();   // the whole tile is staged before loads by other invocations
+    uint begin = 0u;
+    bool left = false;
+    do {
+      if (list) left = list_stores(push, t, kind, w, begin, table);
+      store_accesses(base, w.to, table);
+      begin += kStores * kWorkgroup;
+    } while (left);
+    more = begin > kStores * kWorkgroup;
+    __syncthreads();   // all loads are done before the next tile is staged
+    w.from += w.step_src;
+    w.to += w.step_dst;
+    w.part_index += w.step_part;
+    w.column_index += w.step_column;
+  }
+}

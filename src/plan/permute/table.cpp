@@ -1,0 +1,260 @@
+// permute_table: the boxes of permute_gather, many of them by a workgroup, with a table in registers of where each
+// stored element is in workgroup memory.
+#include "run_box.hpp"
+
+#include "permute/permute_table.abi.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace sectile::detail {
+
+namespace permute_table {
+namespace {
+
+// positions: most of a destination run's part; run_bytes: desired bytes of a run in the source; loads, stores: of an
+// invocation, words of 16 bytes and accesses of 8; walk: most tiles of a workgroup.
+struct Row {
+  std::uint32_t positions, run_bytes, workgroup, loads, stores, walk;
+};
+// clang-format off
+constexpr Row kTable[] = {
+    {.positions = 512, .run_bytes = 128, .workgroup = 256, .loads = 6, .stores = 8, .walk = 8},
+    {.positions = 512, .run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .walk = 8},
+    {.positions = 512, .run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .walk = 32},
+    {.positions = 512, .run_bytes = 96, .workgroup = 256, .loads = 4, .stores = 6, .walk = 4},
+    {.positions = 512, .run_bytes = 64, .workgroup = 128, .loads = 5, .stores = 6, .walk = 8},
+    {.positions = 1024, .run_bytes = 128, .workgroup = 512, .loads = 4, .stores = 6, .walk = 8},
+};
+// clang-format on
+
+constexpr std::uint32_t kAccess = 8, kWord = 16;  // bytes
+
+// Along which axis of a step a workgroup goes from tile to tile.
+struct Route {
+  std::uint32_t axis = 0, shift = 0, tiles = 1, end = 1;
+};
+
+// Accesses of a run at most, where all its tile's words are whole.
+std::int64_t accesses_of_run(const PermuteContext& c, const RunBox& b) {
+  const std::int64_t e = c.nest.element_bytes, own = b.part * b.inner() * e;
+  const bool sectors = is_cut(c, b) && own % PERMUTE_SECTOR == 0;
+  return (own + (sectors ? 0 : is_cut(c, b) ? PERMUTE_SECTOR - e : kAccess - e) + kAccess - 1) / kAccess;
+}
+
+std::int64_t words_of(const PermuteContext& c, const RunBox& b) { return b.rows * row_loads(b, c.nest.element_bytes); }
+
+bool fits(const PermuteContext& c, const Row& r, const RunBox& b) {
+  return words_of(c, b) <= std::int64_t{r.workgroup} * r.loads &&
+         accesses_of_run(c, b) * b.column_count() <= std::int64_t{r.workgroup} * r.stores;
+}
+
+// The least power of two whose multiples of `bytes` are multiples of `unit`, a power of two.
+std::int64_t multiple_for(std::int64_t bytes, std::int64_t unit) {
+  std::int64_t n = 1;
+  while (n < unit && n * bytes % unit != 0) n *= 2;
+  return n;
+}
+
+// Makes a part whole sectors, and whole words of the source, if it has more than one of them.
+void align_part(const PermuteContext& c, RunBox& b) {
+  if (!is_cut(c, b)) return;
+  const std::int64_t e = c.nest.element_bytes, stride = axis_of(c, b.position[b.last()]).src_stride;
+  const std::int64_t sectors = multiple_for(b.inner() * e, PERMUTE_SECTOR),
+                     both = std::max(sectors, multiple_for(stride * e, kWord));
+  for (const std::int64_t unit : {both, sectors})
+    if (b.part >= unit) {
+      cut_positions(c, b, b.part - b.part % unit);
+      return;
+    }
+}
+
+// Shrinks the box until it fits: the longer one of its runs first.
+bool shrink(const PermuteContext& c, const Row& r, RunBox& b) {
+  measure(c, b);
+  while (!fits(c, r, b)) {
+    const bool columns = b.columns > 0 && b.column_count() > 1;
+    if (columns && (b.column_count() >= b.part * b.inner() || b.part == 1)) {
+      for (int i = b.columns; i-- > 0;)  // the last that has more than one index
+        if (halve(b.column_size[static_cast<std::size_t>(i)])) break;
+    } else if (b.part > 1) {
+      // As much as is too much, and at least one index.
+      const double share = std::min(
+          static_cast<double>(r.workgroup * r.loads) / static_cast<double>(words_of(c, b)),
+          static_cast<double>(r.workgroup * r.stores) / static_cast<double>(accesses_of_run(c, b) * b.column_count()));
+      cut_positions(
+          c, b,
+          std::clamp<std::int64_t>(static_cast<std::int64_t>(share * static_cast<double>(b.part)), 1, b.part - 1));
+      align_part(c, b);
+    } else {
+      return false;
+    }
+    measure(c, b);
+  }
+  return true;
+}
+
+// What a tile loads beyond its part is more than a quarter, and the axes before the last one make a run of some length.
+bool mostly_halo(const PermuteContext& c, const RunBox& b) {
+  return b.positions > 1 && is_cut(c, b) && 4 * (b.size[b.last()] - b.part) > b.part &&
+         b.inner() * c.nest.element_bytes >= 2 * PERMUTE_SECTOR;
+}
+
+// Without its last position axis; the one before it is whole.
+void leave_last(const PermuteContext& c, RunBox& b) {
+  b.size[b.last()] = 0;
+  --b.positions;
+  b.part = b.size[b.last()] = axis_of(c, b.position[b.last()]).extent;
+  b.shared = {};
+  b.columns = 0;
+  b.column_size = {};
+}
+
+bool build(const PermuteContext& c, const Row& r, RunBox& b, Refusal& refusal) {
+  const std::int64_t e = c.nest.element_bytes;
+  choose_positions(c, r.positions * e, PERMUTE_SECTOR - e, b);
+  if (b.positions == 0) return refusal.no("the destination is not contiguous along its innermost axis");
+  align_part(c, b);
+  if (mostly_halo(c, b)) leave_last(c, b);
+  for (;;) {
+    choose_columns(c, r.run_bytes, b);
+    if (shrink(c, r, b)) break;
+    if (b.positions == 1)
+      return refusal.no("a tile needs {} bytes of workgroup memory, the row has {}", kWord * words_of(c, b),
+                        kWord * r.workgroup * r.loads);
+    leave_last(c, b);
+  }
+  if (b.positions == 1 && b.columns <= 1 && b.shared[0]) return refusal.no("both runs are along the same axis");
+  if (!b.fits_words()) return refusal.no("an axis of the tile has more than 65535 indices");
+  return true;
+}
+
+constexpr std::uint32_t own_words(std::uint32_t inner) { return 7 + 4 * inner; }
+
+// The step takes the .wide variant.
+bool wide(const PermuteContext& c, const RunBox& b) {
+  return c.offset64 || nearly_needs_offset64(c.nest) ||
+         exceeds_push(step_axes(c, b), static_cast<int>(own_words(inner_axes(b))));
+}
+
+std::uint32_t shared_bytes(const Row& r) { return kWord * r.workgroup * r.loads; }
+
+bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
+  const Row& r = kTable[row];
+  if (!has_run_boxes(c, std::int64_t{r.positions} * c.nest.element_bytes, refusal)) return false;
+  if (!fits_workgroup(c, r.workgroup, refusal)) return false;
+  if (shared_bytes(r) > c.limits.workgroup_memory)
+    return refusal.no("workgroup memory of {} bytes, the device allows {}", shared_bytes(r), c.limits.workgroup_memory);
+  RunBox box;
+  return build(c, r, box, refusal) && has_offsets(c, wide(c, box), refusal);
+}
+
+RunBox built(const PermuteContext& c, std::uint32_t row) {
+  RunBox b;
+  Refusal ignored(false);
+  build(c, kTable[row], b, ignored);
+  return b;
+}
+
+// The walk that has the most tiles at whole words and sectors from each other. Takes them out of the step's workgroups.
+Route choose_route(const PermuteContext& c, const Row& r, const RunBox& b, PermuteConfig& d) {
+  const std::int64_t e = c.nest.element_bytes;
+  Route route{.end = d.axis[0].count};
+  std::uint32_t most = 1;
+  for (int a = 0; a < d.axes; ++a) {
+    const StreamAxis& axis = d.axis[static_cast<std::size_t>(a)];
+    const std::int64_t indices = a == 0 ? b.part : a == 1 ? column_part(b) : 1;
+    const std::int64_t step = std::max(multiple_for(indices * axis.src_stride * e, kWord),
+                                       multiple_for(indices * axis.dst_stride * e, PERMUTE_SECTOR));
+    const auto tiles = static_cast<std::uint32_t>(std::min<std::int64_t>(r.walk, axis.count / step));
+    if (tiles <= most) continue;
+    most = tiles;
+    route.axis = static_cast<std::uint32_t>(a);
+    route.shift = static_cast<std::uint32_t>(std::countr_zero(static_cast<std::uint64_t>(step)));
+    route.end = axis.count;
+  }
+  std::uint32_t& count = d.axis[route.axis].count;
+  const std::uint32_t steps = (count + (1u << route.shift) - 1) >> route.shift;
+  const auto walks = ceil_div(steps, most);
+  route.tiles = static_cast<std::uint32_t>(ceil_div(steps, walks));
+  const std::uint32_t before = count;
+  count = static_cast<std::uint32_t>(walks << route.shift);
+  d.groups = d.groups / before * count;
+  return route;
+}
+
+PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
+  const Row& r = kTable[row];
+  const RunBox b = built(c, row);
+  const std::uint32_t e = c.nest.element_bytes, inner = inner_axes(b);
+  PermuteConfig d;
+  d.stem = "permute_table";
+  d.element_bytes = e;
+  d.offset64 = wide(c, b);
+  d.workgroup = r.workgroup;
+  add_axes(c, b, d);
+  const Route route = choose_route(c, r, b, d);
+  const auto last = b.last();
+  std::uint32_t bits = b.columns <= 1 ? PERMUTE_TABLE_CUT_FIRST : 0;
+  for (std::size_t i = 0; i <= last; ++i)
+    if (b.shared[i]) bits |= PERMUTE_TABLE_SHARED << (i == last ? 2 : i);  // the last one is the third
+  const InnerAxes axes = inner_axes_of(c, b);
+  d.set_own(
+      PermuteTableWords{
+          .part = U16x2{.x = static_cast<std::uint32_t>(b.part), .y = static_cast<std::uint32_t>(b.size[last])},
+          .cut_extent = static_cast<std::uint32_t>(axis_of(c, b.position[last]).extent),
+          .column_extent = column_extent(c, b),
+          .staging = U16x2{.x = row_loads(b, e), .y = column_part(b)},
+          .schedule = U8x2U16{.x = route.axis * PERMUTE_TABLE_SHIFTS + route.shift, .y = bits, .z = route.tiles},
+          .walk_end = route.end,
+          .source_elements = c.nest.src_span(),
+          .inner_sizes =
+              std::array{axes.sizes[0] | axes.column_sizes[0] << 16, axes.sizes[1] | axes.column_sizes[1] << 16},
+          .position_src = axes.strides,
+          .column_src = axes.column_src,
+          .column_dst = axes.column_dst},
+      TableConstants{.kInner = inner});
+  d.workgroup_memory_bytes = shared_bytes(r);
+  d.add_constant(PERMUTE_TABLE_SPEC_LOADS, r.loads);
+  d.add_constant(PERMUTE_TABLE_SPEC_STORES, r.stores);
+  d.add_constant(PERMUTE_TABLE_SPEC_INNER, inner);
+  return d;
+}
+
+// Not timed on a GPU yet.
+Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::measured_only; }
+
+// A tile's share of the table, and what moves it.
+PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
+  const Row& r = kTable[row];
+  const RunBox b = built(c, row);
+  const std::uint64_t positions = kAccess / c.nest.element_bytes, subgroups = r.workgroup / 32;
+  const std::uint64_t accesses = static_cast<std::uint64_t>(accesses_of_run(c, b) * b.column_count());
+  PermuteEstimate estimate;
+  estimate.groups = d.groups;
+  estimate.addressing = Addressing::box;
+  AccessCount& n = estimate.interior;
+  estimate_tile(c, b, n);
+  n.store_requests = ceil_div(accesses, 32);
+  n.bank_conflicts = n.store_requests * positions;
+  estimate.edge = estimate.interior;
+  estimate.instructions = subgroups * (r.loads * 14 + r.stores * (8 + 5 * positions) + 60 +
+                                       (200 + r.loads * 20 + r.stores * (60 + 8 * positions)) / r.walk);
+  return estimate;
+}
+
+std::string print_row(const Row& r) {
+  return fmt::format("p{} r{} l{} s{} wg{} walk{}", r.positions, r.run_bytes, r.loads, r.stores, r.workgroup, r.walk);
+}
+std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
+
+constexpr PermuteStrategy kStrategy = {
+    "permute_table", CostTable::permute_table, std::size(kTable), applicable, make, estimate, eligibility, print};
+
+}  // namespace
+}  // namespace permute_table
+
+const PermuteStrategy kTabled = permute_table::kStrategy;
+std::vector<std::string> permute_table_rows() { return names_of(permute_table::kTable, permute_table::print_row); }
+
+}  // namespace sectile::detail
