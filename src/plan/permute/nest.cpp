@@ -245,6 +245,43 @@ Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent
   return part;
 }
 
+Interior interior_of(const Nest& nest) {
+  Interior best;
+  double most = 0;  // share of the nest
+  for (int b = 0; b < nest.bounds; ++b) {
+    const auto i = static_cast<std::size_t>(b);
+    const NestBound& bound = nest.bound[i];
+    if (!bound.reads && !bound.writes) continue;
+    const std::int64_t limit = !bound.reads    ? bound.write_limit
+                               : !bound.writes ? bound.read_limit
+                                               : std::min(bound.read_limit, bound.write_limit);
+    int outer = 0;  // the axis that comes nearest to the limit by one step
+    std::int64_t sum = 0;
+    for (int a = 0; a < nest.rank; ++a) {
+      const NestAxis& axis = nest.axis[static_cast<std::size_t>(a)];
+      sum += (axis.extent - 1) * axis.coef[i];
+      if (axis.coef[i] > nest.axis[static_cast<std::size_t>(outer)].coef[i]) outer = a;
+    }
+    const NestAxis& axis = nest.axis[static_cast<std::size_t>(outer)];
+    const std::int64_t room = limit - 1 - (sum - (axis.extent - 1) * axis.coef[i]);
+    if (room < 0 || axis.coef[i] == 0) return {};  // no part is free of this limit
+    const std::int64_t extent = room / axis.coef[i] + 1;
+    const double share = static_cast<double>(extent) / static_cast<double>(axis.extent);
+    if (share > most) best = {.axis = outer, .extent = extent};
+    most = std::max(most, share);
+  }
+  return best;
+}
+
+Nest without_bounds(Nest nest) {
+  nest.bounds = 0;
+  for (NestAxis& axis : nest.axis) axis.coef = {};
+  merge_neighbours(nest);
+  sort_by_destination(nest);
+  if (!nest.stage.present) widen(nest);
+  return nest;
+}
+
 std::string print(const Nest& nest) {
   std::string text;
   for (int a = nest.rank - 1; a >= 0; --a) {

@@ -77,6 +77,17 @@ Nest canonical(const LoopNest& loops, const PermuteProblem& problem);
 // The part of the nest with `extent` indices of `axis` from `first` on.
 Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent);
 
+// The part of a nest that reaches no limit: the first `extent` indices of `axis`, less than there are; 0 where there is
+// no such part.
+struct Interior {
+  int axis = 0;
+  std::int64_t extent = 0;
+};
+Interior interior_of(const Nest& nest);
+
+// A nest that reaches no limit without its bounds: axes merge and elements widen that could not with them.
+Nest without_bounds(Nest nest);
+
 // Extents with their source and destination strides, outermost first: "32(1>64)x64(32>1) of 4 bytes".
 std::string print(const Nest& nest);
 

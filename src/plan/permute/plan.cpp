@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace sectile::detail {
 
@@ -68,6 +70,19 @@ struct Permutes {
   }
 };
 
+PermuteContext context_of(const Job& job, const Nest& nest) {
+  return {nest,
+          job.profile,
+          cost_model_of(job.profile),
+          limits_of(job.profile),
+          !nest.contiguous_copy() && needs_offset64(nest),
+          false,
+          job.extra != nullptr && job.extra->retired};
+}
+
+// What is smaller does not pay for a second step.
+constexpr std::int64_t kLeastSplitBytes = std::int64_t{4} << 20;
+
 // The axis to halve if a part is too large: the one with the greatest span in memory.
 int axis_to_cut(const Nest& nest) {
   int best = nest.rank - 1;
@@ -98,6 +113,46 @@ Result<void> plan_halves(Job& job, const Nest& nest) {
   return plan_part(job, part_of(nest, axis, half, extent - half));
 }
 
+// The cost in picoseconds of the best candidate, on the whole device; none if only last resorts serve.
+std::optional<std::int64_t> best_cost(const Job& job, const Nest& nest) {
+  const PermuteContext c = context_of(job, nest);
+  const auto choice = choose(Permutes{c}, job.options, nullptr, Eligibility::candidate);
+  if (choice.strategy == nullptr) return std::nullopt;
+  return permute_picoseconds(c, c.model, choice.cost);
+}
+
+// Blocks that do not divide their axis: most of the problem reaches no limit, and wider and faster kernels serve it
+// than the rest. That part and then what is left along each bound, as steps of their own, where these cost less than
+// one; otherwise none. A forced candidate moves the whole, and so does one that an observer compares.
+std::vector<Nest> interior_and_edges(const Job& job, const Nest& nest) {
+  const auto reaches = [](const Nest& n) { return n.read_bounds() + n.write_bounds() != 0; };
+  if (!reaches(nest) || nest.stage.present || !job.options.force.empty() || job.observer != nullptr) return {};
+  if (nest.elements() * nest.element_bytes < kLeastSplitBytes) return {};
+  std::vector<Nest> parts{nest};
+  while (reaches(parts[0])) {
+    const Nest whole = parts[0];
+    const Interior interior = interior_of(whole);
+    if (interior.extent == 0) return {};
+    const std::int64_t extent = whole.axis[static_cast<std::size_t>(interior.axis)].extent;
+    parts[0] = part_of(whole, interior.axis, 0, interior.extent);
+    parts.push_back(part_of(whole, interior.axis, interior.extent, extent - interior.extent));
+  }
+  parts[0] = without_bounds(parts[0]);
+  const CostModel model = cost_model_of(job.profile);
+  const std::int64_t step = job.profile.kind == DeviceKind::cpu
+                                ? model.gemm_cpu.second_step
+                                : std::int64_t{model.gemm.second_step} * model.gemm.clock_picoseconds;
+  const auto whole = best_cost(job, nest);
+  if (!whole) return {};
+  std::int64_t sum = 0;
+  for (const Nest& part : parts) {
+    const auto cost = best_cost(job, part);
+    if (!cost) return {};
+    sum += *cost + (sum == 0 ? 0 : step);
+  }
+  return sum + *whole / 20 < *whole ? parts : std::vector<Nest>();  // estimates are not exact
+}
+
 // Offsets or extents exceed what a kernel's 32-bit words hold. Halving the problem reduces them.
 bool too_large(const Nest& nest, bool wide_offsets) {
   if (nest.contiguous_copy()) return false;  // permute_copy has 64-bit offsets
@@ -119,15 +174,14 @@ Result<void> plan_part(Job& job, const Nest& nest) {
   if (nest.writes_nothing()) return {};
   const bool can_cut = nest.rank > 0 && nest.elements() > 1;
   if (too_large(nest, job.profile.int64.value_or(false)) && can_cut) return plan_halves(job, nest);
+  if (const auto parts = interior_and_edges(job, nest); !parts.empty()) {
+    for (const Nest& part : parts)
+      if (auto r = plan_part(job, part); !r) return r;
+    return {};
+  }
   const bool first = job.plan.steps.empty();
   const bool explain = job.options.explain && first;
-  const PermuteContext c{nest,
-                         job.profile,
-                         cost_model_of(job.profile),
-                         limits_of(job.profile),
-                         !nest.contiguous_copy() && needs_offset64(nest),
-                         false,
-                         job.extra != nullptr && job.extra->retired};
+  const PermuteContext c = context_of(job, nest);
   const Permutes family{c, first ? job.observer : nullptr};
   const auto choice = choose_or_refuse(job, family, "permute", explain ? &job.plan.candidates : nullptr);
   if (!choice) return std::unexpected(choice.error());

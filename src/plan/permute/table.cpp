@@ -12,23 +12,25 @@ namespace sectile::detail {
 namespace permute_table {
 namespace {
 
-// positions: most of a destination run's part; run_bytes: desired bytes of a run in the source; loads, stores: of an
-// invocation, words of 16 bytes and accesses of 8; walk: most tiles of a workgroup.
+// run_bytes: desired bytes of a run in the source; loads, stores: of an invocation, words of 16 bytes and accesses of 8;
+// walk: most tiles of a workgroup.
 struct Row {
-  std::uint32_t positions, run_bytes, workgroup, loads, stores, walk;
+  std::uint32_t run_bytes, workgroup, loads, stores, walk;
 };
 // clang-format off
 constexpr Row kTable[] = {
-    {.positions = 512, .run_bytes = 128, .workgroup = 256, .loads = 6, .stores = 8, .walk = 8},
-    {.positions = 512, .run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .walk = 8},
-    {.positions = 512, .run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .walk = 32},
-    {.positions = 512, .run_bytes = 96, .workgroup = 256, .loads = 4, .stores = 6, .walk = 4},
-    {.positions = 512, .run_bytes = 64, .workgroup = 128, .loads = 5, .stores = 6, .walk = 8},
-    {.positions = 1024, .run_bytes = 128, .workgroup = 512, .loads = 4, .stores = 6, .walk = 8},
+    {.run_bytes = 128, .workgroup = 256, .loads = 6, .stores = 8, .walk = 8},
+    {.run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .walk = 8},
+    {.run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .walk = 32},
+    {.run_bytes = 96, .workgroup = 256, .loads = 4, .stores = 6, .walk = 4},
+    {.run_bytes = 64, .workgroup = 128, .loads = 5, .stores = 6, .walk = 8},
+    {.run_bytes = 128, .workgroup = 512, .loads = 4, .stores = 6, .walk = 8},
+    {.run_bytes = 64, .workgroup = 64, .loads = 16, .stores = 24, .walk = 64},
 };
 // clang-format on
 
 constexpr std::uint32_t kAccess = 8, kWord = 16;  // bytes
+constexpr std::int64_t kMostKept = 1024;          // bytes of a run that is kept whole
 
 // Along which axis of a step a workgroup goes from tile to tile.
 struct Route {
@@ -112,13 +114,14 @@ void leave_last(const PermuteContext& c, RunBox& b) {
 
 bool build(const PermuteContext& c, const Row& r, RunBox& b, Refusal& refusal) {
   const std::int64_t e = c.nest.element_bytes;
-  choose_positions(c, r.positions * e, PERMUTE_SECTOR - e, b);
+  choose_positions(c, std::int64_t{r.workgroup} * r.stores * kAccess, PERMUTE_SECTOR - e, b);
   if (b.positions == 0) return refusal.no("the destination is not contiguous along its innermost axis");
   align_part(c, b);
   if (mostly_halo(c, b)) leave_last(c, b);
   for (;;) {
     choose_columns(c, r.run_bytes, b);
-    if (shrink(c, r, b)) break;
+    const bool fit = shrink(c, r, b);
+    if (fit && !mostly_halo(c, b)) break;
     if (b.positions == 1)
       return refusal.no("a tile needs {} bytes of workgroup memory, the row has {}", kWord * words_of(c, b),
                         kWord * r.workgroup * r.loads);
@@ -139,9 +142,13 @@ bool wide(const PermuteContext& c, const RunBox& b) {
 
 std::uint32_t shared_bytes(const Row& r) { return kWord * r.workgroup * r.loads; }
 
+// So many loads and stores of an invocation have no registers on a GPU.
+bool for_cpus(const Row& r) { return r.stores > 8; }
+
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
-  if (!has_run_boxes(c, std::int64_t{r.positions} * c.nest.element_bytes, refusal)) return false;
+  if (for_cpus(r) != c.cpu()) return refusal.no("a row for {} devices only", c.cpu() ? "GPU" : "CPU");
+  if (!has_run_boxes(c, kMostKept, refusal)) return false;
   if (!fits_workgroup(c, r.workgroup, refusal)) return false;
   if (shared_bytes(r) > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", shared_bytes(r), c.limits.workgroup_memory);
@@ -221,8 +228,10 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-// Not timed on a GPU yet.
-Eligibility eligibility(const PermuteContext&, std::uint32_t) { return Eligibility::measured_only; }
+Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
+  if (!c.cpu()) return Eligibility::measured_only;  // not timed on a GPU yet
+  return last_resort_if(c.below_mib(1));
+}
 
 // A tile's share of the table, and what moves it.
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
@@ -244,7 +253,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
 }
 
 std::string print_row(const Row& r) {
-  return fmt::format("p{} r{} l{} s{} wg{} walk{}", r.positions, r.run_bytes, r.loads, r.stores, r.workgroup, r.walk);
+  return fmt::format("r{} l{} s{} wg{} walk{}", r.run_bytes, r.loads, r.stores, r.workgroup, r.walk);
 }
 std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
