@@ -34,8 +34,9 @@ void run_plan(const Plan& plan, const Memory& src, const Memory& dst, Tally& tal
   }
 }
 
-// The problem by each admissible candidate, the whole destination compared.
-void check_candidates(const PermuteProblem& problem, const DeviceProfile& profile, std::uint64_t seed, Tally& tally) {
+// The problem by each admissible candidate whose name begins so, the whole destination compared.
+void check_candidates(const PermuteProblem& problem, const DeviceProfile& profile, std::uint64_t seed, Tally& tally,
+                      std::string_view beginning = "") {
   CAPTURE(print(Problem(problem)));
   const reference::PermuteDefinition definition(problem);
   const Memory src(definition.src_bytes(), problem.src_align), dst(definition.dst_bytes(), problem.dst_align);
@@ -45,6 +46,7 @@ void check_candidates(const PermuteProblem& problem, const DeviceProfile& profil
   std::vector<std::byte> expected(dst.bytes().size(), Memory::kPoison);
   reference::permute(definition, src.bytes(), expected);
   for (const std::string& candidate : admissible(problem, profile)) {
+    if (!candidate.starts_with(beginning)) continue;
     CAPTURE(candidate);
     dst.poison();
     run_plan(plan_by(problem, profile, candidate), src, dst, tally);
@@ -184,20 +186,95 @@ TEST_CASE("runs of every length come out right") {
   for (const DType type : kTypes)
     for (std::int64_t run = 2; run <= 9; ++run) {
       const auto [rows, columns] = kSides[static_cast<std::size_t>(run + size_bytes(type)) % kSides.size()];
+      const std::string_view stem =
+          run % 4 == 3 ? "" : "permute_runs";  // the others meet runs among generated problems
       PermuteProblem problem = by_axes(type, {2, rows, columns, run}, {0, 2, 1, 3});
       problem.src_offset = run % 4;
       problem.dst_offset = run % 3;
       problem.src_align = problem.dst_align = size_bytes(type);
-      check_candidates(problem, profile, ++seed, tally);
+      check_candidates(problem, profile, ++seed, tally, stem);
       problem.axes = {2, 1, 0, 3};
       problem.src_offset = problem.dst_offset = 0;
       problem.src_align = problem.dst_align = 16;
       problem.dst_strides = {2 * rows * run + 5, 2 * run, run, 1};
-      check_candidates(problem, profile, ++seed, tally);
+      check_candidates(problem, profile, ++seed, tally, stem);
     }
   const std::string missing = tally.missing("permute_runs") + " ";
   for (const char* variant : {"e1 ", "e2 ", "e4 "})
     CHECK_MESSAGE(missing.find(std::string("runs.") + variant) == std::string::npos, missing);
+}
+
+// The kernels for any address. Rows of the destination have parts that are neither the first nor the last, and a last
+// one of any length; boxes have one to three axes of either operand's runs.
+TEST_CASE("rows that begin anywhere come out right") {
+  const DeviceProfile profile = emulated::target("nvidia-hopper");
+  Tally tally;
+  std::uint64_t seed = 1;
+  const auto check = [&](PermuteProblem problem, std::string_view stem) {
+    problem.src_align = problem.dst_align = size_bytes(problem.type);
+    problem.src_offset = static_cast<std::int64_t>(seed % 19);
+    problem.dst_offset = static_cast<std::int64_t>(seed % 23);
+    check_candidates(problem, profile, ++seed, tally, stem);
+  };
+  for (const DType type : {DType::b8, DType::b16, DType::b32, DType::b64}) {
+    const std::int64_t element = size_bytes(type);
+    for (const std::int64_t bytes : {1531, 712, 490}) {
+      check(by_axes(type, {2, bytes / element, 11}, {0, 2, 1}), "permute_ragged");
+      check(by_axes(type, {bytes / element, 19}, {1, 0}), "permute_gather");
+      check(by_axes(type, {3, bytes / element / 3, 25}, {2, 1, 0}), "permute_gather");
+      check(by_axes(type, {bytes / element, 3, 5, 7}, {3, 2, 1, 0}), "permute_gather");
+      check(by_axes(type, {3, bytes / element / 15, 5, 7}, {3, 1, 2, 0}), "permute_gather");
+      check(by_axes(type, {bytes / element, 19}, {1, 0}), "permute_table");
+      check(by_axes(type, {3, bytes / element, 25}, {2, 1, 0}), "permute_table");
+      check(by_axes(type, {bytes / element, 3, 5, 7}, {3, 2, 1, 0}), "permute_table");
+    }
+    for (const std::int64_t bytes : {16, 17, 24, 31, 65, 129}) {
+      PermuteProblem problem = by_axes(type, {3, 19, (bytes + element - 1) / element}, {1, 0, 2});
+      check(problem, "permute_realign");
+      const std::int64_t row = problem.shape.back();
+      problem.src_strides = {20 * row, row + 1, 1};
+      problem.dst_strides = {3 * row + 1, row, 1};
+      check(problem, "permute_realign");
+    }
+  }
+  for (const DType type : {DType::b8, DType::b32}) {  // walks
+    check(by_axes(type, {200, 13, 11}, {0, 2, 1}), "permute_table");
+    check(by_axes(type, {5, 4500, 3}, {2, 1, 0}), "permute_table");
+    check(by_axes(type, {4, 39, 200, 3}, {1, 2, 0, 3}), "permute_table");
+  }
+  for (const char* stem : {"permute_realign", "permute_ragged", "permute_gather", "permute_table"})
+    for (const char* variant : {"e1 ", "e2 ", "e4 ", "e8 "})
+      CHECK_MESSAGE((tally.missing(stem) + " ").find(std::string(stem) + "." + variant) == std::string::npos,
+                    tally.missing(stem));
+}
+
+// Blocks that do not divide their axis: an interior without bounds, and edges.
+TEST_CASE("problems that are moved in parts come out right") {
+  const DeviceProfile profile = emulated::target("nvidia-hopper");
+  Tally tally;
+  std::uint64_t seed = 1;
+  const auto check = [&](PermuteProblem problem, std::vector<std::pair<char, std::int64_t>> extents, std::size_t steps) {
+    problem.extents = std::move(extents);
+    CAPTURE(print(Problem(problem)));
+    const reference::PermuteDefinition definition(problem);
+    const Memory src(definition.src_bytes(), problem.src_align), dst(definition.dst_bytes(), problem.dst_align);
+    std::vector<std::byte> data((src.bytes().size() + 7) / 8 * 8);
+    reference::fill_data(data, ++seed);
+    std::copy_n(data.begin(), src.bytes().size(), src.address());
+    std::vector<std::byte> expected(dst.bytes().size(), Memory::kPoison);
+    reference::permute(definition, src.bytes(), expected);
+    dst.poison();
+    const Plan plan = make_plan(problem, profile).value();
+    CHECK(plan.steps.size() == steps);
+    run_plan(plan, src, dst, tally);
+    const auto mismatch = reference::compare(definition, expected, dst.bytes());
+    CHECK_MESSAGE(!mismatch.has_value(), mismatch->message());
+    CHECK(dst.guards_stand());
+  };
+  check(by_layout(DType::b64, {2, 53, 70, 76}, "NCHW", "NCHW4c"), {}, 2);
+  check(by_layout(DType::b32, {2, 150, 90, 53}, "NHWC", "NCHW8c"), {}, 2);
+  check(by_layout(DType::b16, {2, 14, 150, 140, 4}, "NCHW4c", "NHWC"), {{'C', 53}}, 2);
+  check(by_layout(DType::b32, {13, 33, 7, 7, 4, 8}, "OIHW4i8o", "OIHW"), {{'I', 131}, {'O', 99}}, 3);
 }
 
 // None of the checks above is blind.

@@ -1,5 +1,6 @@
 #include "activation.hpp"
 
+#include "ends.hpp"
 #include "numbers.hpp"
 
 #include <fmt/format.h>
@@ -51,6 +52,8 @@ double Activated::error(double v) const noexcept {
   if (exact()) return 0;
   if (which == Activation::sigmoid || which == Activation::tanh || which == Activation::hard_sigmoid)
     return std::ldexp(std::min(std::fabs(v), 1.0) + (which == Activation::tanh ? 0 : 1), -20);
+  // A compiler may multiply by a sixth before it multiplies by v + 3, and that may be flushed.
+  if (which == Activation::hard_swish && std::fabs(v) < 6 * kLeastF32) return std::fabs(v);
   return std::ldexp(std::fabs(v), -20) * std::max(1.0, std::fabs(slope));
 }
 

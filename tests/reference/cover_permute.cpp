@@ -61,7 +61,17 @@ std::uint8_t ragged_kind(std::int64_t size) {
   return size % 16 == 0 ? 0 : size % 4 == 0 ? 1 : size % 2 == 0 ? 2 : size == 1 ? 3 : 4;
 }
 
-std::uint8_t offset_kind(std::int64_t offset) { return offset == 0 ? 0 : offset % 4 == 0 ? 1 : 2; }
+std::uint8_t offset_kind(std::int64_t offset, std::size_t element_bytes) {
+  const std::int64_t bytes = offset * static_cast<std::int64_t>(element_bytes);
+  return bytes == 0 ? 0 : bytes % 16 == 0 ? 1 : bytes % 4 == 0 ? 2 : 3;
+}
+
+// Bytes that stay together: none, less than an access, a few accesses, more.
+std::uint8_t kept_kind(const PermuteProblem& p, std::size_t element_bytes) {
+  if (!p.src_layout.empty() || p.axes.back() + 1 != static_cast<int>(p.axes.size())) return 0;
+  const std::int64_t bytes = p.shape.back() * static_cast<std::int64_t>(element_bytes);
+  return bytes < 16 ? 1 : bytes < 128 ? 2 : 3;
+}
 
 std::uint8_t vector_kind(const std::string& axis, const PermuteProblem& p) {
   if (axis.empty()) return 0;
@@ -70,41 +80,63 @@ std::uint8_t vector_kind(const std::string& axis, const PermuteProblem& p) {
   return inner ? 1 : 2;
 }
 
-// So many axes that not all words are pushed, of each size of elements, by each stem that can; and short runs.
-void add_long(std::vector<CoveringPermute>& cases) {
-  struct Row {
-    std::vector<std::int64_t> shape;
-    std::vector<int> axes;
-    std::vector<std::int64_t> strides;
-    std::vector<const char*> stems;
-  };
-  constexpr std::string_view kRuns = "permute_runs", kInterleave = "permute_interleave", kRealign = "permute_realign",
-                             kRagged = "permute_ragged", kGather = "permute_gather", kTable = "permute_table";
-  const Row rows[] = {
-      {{3, 2, 2, 3, 16, 2, 16}, {6, 0, 2, 4, 1, 3, 5}, {}, {"permute_tile", "permute_block", "permute_box"}},
-      {{2, 3, 2, 3, 2, 32, 3}, {0, 6, 4, 2, 1, 5, 3}, {}, {"permute_tile", "permute_box"}},
-      {{2, 3, 2, 2, 2, 3, 7, 3}, {6, 4, 2, 5, 3, 1, 0, 7}, {}, {"permute_runs", "permute_rows"}},
-      {{7, 9, 3}, {1, 0, 2}, {}, {"permute_runs"}},
-      {{7, 9, 37}, {1, 0, 2}, {}, {"permute_realign"}},
-      {{2, 67, 141}, {0, 2, 1}, {}, {"permute_ragged", "permute_gather", "permute_table"}},
-      {{3, 67, 5, 7}, {3, 1, 2, 0}, {}, {"permute_gather", "permute_table"}},
-      {{2, 67, 41, 5}, {0, 2, 1, 3}, {}, {"permute_runs"}},
-      {{43, 70, 7}, {1, 0, 2}, {}, {"permute_runs"}},
-      {{2, 2, 2, 2, 2, 16, 3}, {6, 1, 3, 0, 4, 2, 5}, {6000, 2900, 1400, 600, 200, 3, 1}, {"permute_interleave"}}};
+struct FixedRow {
+  std::vector<std::int64_t> shape;
+  std::vector<int> axes;
+  std::vector<std::int64_t> strides;
+  std::vector<std::string_view> stems;
+};
+
+// Of each size of elements that the stem can have.
+void add_rows(std::span<const FixedRow> rows, bool anywhere, std::vector<CoveringPermute>& cases) {
+  constexpr std::array<std::string_view, 3> kOfAnySize = {"permute_tile", "permute_block", "permute_box"};
   for (const DType type : {DType::b8, DType::b16, DType::b32, DType::b64, DType::b128})
-    for (const Row& row : rows)
-      for (const char* stem : row.stems) {
-        const bool narrow = stem == kRuns || stem == kInterleave || stem == kRealign || stem == kRagged ||
-                            stem == kGather || stem == kTable;
-        if (type == DType::b128 && narrow) continue;                                // of at most 8 bytes
-        if (type == DType::b64 && stem == kRuns && row.shape.back() > 6) continue;  // of at most 48 bytes
+    for (const FixedRow& row : rows)
+      for (const std::string_view stem : row.stems) {
+        const bool narrow = std::ranges::find(kOfAnySize, stem) == kOfAnySize.end() && stem != "permute_rows";
+        if (type == DType::b128 && narrow) continue;                                         // of at most 8 bytes
+        if (type == DType::b64 && stem == "permute_runs" && row.shape.back() > 6) continue;  // of at most 48 bytes
         PermuteProblem problem;
         problem.type = type;
         problem.shape = row.shape;
         problem.axes = row.axes;
         problem.src_strides = row.strides;
-        cases.push_back({problem, stem});
+        if (anywhere) {
+          problem.src_align = problem.dst_align = size_bytes(type);
+          problem.src_offset = 3;
+          problem.dst_offset = 5;
+        }
+        cases.push_back({problem, std::string(stem)});
       }
+}
+
+// So many axes that not all words are pushed, of each size of elements, by each stem that can; and short runs.
+void add_long(std::vector<CoveringPermute>& cases) {
+  const FixedRow rows[] = {
+      {{3, 2, 2, 3, 16, 2, 16}, {6, 0, 2, 4, 1, 3, 5}, {}, {"permute_tile", "permute_block", "permute_box"}},
+      {{2, 3, 2, 3, 2, 32, 3}, {0, 6, 4, 2, 1, 5, 3}, {}, {"permute_tile", "permute_box"}},
+      {{2, 3, 2, 2, 2, 3, 7, 3}, {6, 4, 2, 5, 3, 1, 0, 7}, {}, {"permute_runs", "permute_rows"}},
+      {{7, 9, 3}, {1, 0, 2}, {}, {"permute_runs"}},
+      {{2, 67, 41, 5}, {0, 2, 1, 3}, {}, {"permute_runs"}},
+      {{43, 70, 7}, {1, 0, 2}, {}, {"permute_runs"}},
+      {{2, 2, 2, 2, 2, 16, 3}, {6, 1, 3, 0, 4, 2, 5}, {6000, 2900, 1400, 600, 200, 3, 1}, {"permute_interleave"}}};
+  add_rows(rows, false, cases);
+}
+
+// The kernels for any address, which no CPU driver is given as a rule. Runs have several words; transposes have tiles
+// that are neither the first nor the last of a row; boxes have one to three axes of either run; walks go along a run
+// and along an axis that is in no run.
+void add_anywhere(std::vector<CoveringPermute>& cases) {
+  const FixedRow rows[] = {{{7, 9, 37}, {1, 0, 2}, {}, {"permute_realign"}},
+                           {{3, 19, 67}, {1, 0, 2}, {2000, 69, 1}, {"permute_realign"}},
+                           {{2, 331, 35}, {0, 2, 1}, {}, {"permute_ragged"}},
+                           {{203, 131}, {1, 0}, {}, {"permute_gather", "permute_table"}},
+                           {{139, 3, 5, 7}, {3, 2, 1, 0}, {}, {"permute_gather"}},
+                           {{3, 301, 25}, {2, 1, 0}, {}, {"permute_gather"}},
+                           {{3, 67, 5, 7}, {3, 1, 2, 0}, {}, {"permute_gather", "permute_table"}},
+                           {{5, 1500, 3}, {2, 1, 0}, {}, {"permute_table"}},   // a workgroup moves several tiles
+                           {{200, 13, 11}, {0, 2, 1}, {}, {"permute_table"}}};
+  add_rows(rows, true, cases);
 }
 
 // What pairs of levels do not promise. Each cast alone: computed numbers seldom are ties or an integer's ends. Records
@@ -140,6 +172,7 @@ void add_fixed(std::vector<CoveringPermute>& cases) {
       cases.push_back({problem, packed ? "" : "permute_interleave"});
     }
   add_long(cases);
+  add_anywhere(cases);
 }
 
 }  // namespace
@@ -163,10 +196,11 @@ std::vector<std::uint8_t> permute_levels(const PermuteProblem& p) {
           strides_kind(p.dst_strides),
           static_cast<std::uint8_t>(std::min<std::uint8_t>(log2_of(p.src_align), 4)),
           static_cast<std::uint8_t>(std::min<std::uint8_t>(log2_of(p.dst_align), 4)),
-          offset_kind(p.src_offset),
-          offset_kind(p.dst_offset),
+          offset_kind(p.src_offset, definition.element_bytes()),
+          offset_kind(p.dst_offset, definition.element_bytes()),
           ragged_kind(p.shape.back()),
           ragged_kind(shape.back()),
+          kept_kind(p, definition.element_bytes()),
           static_cast<std::uint8_t>(p.extents.empty() ? 0 : 1),
           static_cast<std::uint8_t>(p.stage.alpha == 1 ? 0 : 1),
           vector_kind(p.stage.scale, p),

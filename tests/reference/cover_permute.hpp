@@ -1,5 +1,5 @@
 // Permutes that meet every pair of what the generator's draws differ in: type, rank, order of the axes or kind of
-// layout, strides, alignments, offsets, ragged sides, parts of the stage, size.
+// layout, strides, alignments, offsets, ragged sides, the run that stays together, parts of the stage, size.
 #pragma once
 
 #include <sectile/problem.hpp>

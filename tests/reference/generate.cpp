@@ -22,10 +22,19 @@ constexpr std::array kTypes = {DType::i8,  DType::u8,  DType::b8,   DType::i16, 
                                DType::c64, DType::b64, DType::c128, DType::b128};
 constexpr std::array<std::int64_t, 14> kPrimes = {2, 3, 5, 7, 11, 13, 17, 31, 37, 61, 67, 127, 131, 257};
 
-// A size of at most `limit`: even, ragged, tiny and prime ones, and those beside a tile's side.
-std::int64_t pick_size(Random& random, std::int64_t limit) {
+std::int64_t odd(std::int64_t n) { return n / 2 * 2 + 1; }
+
+// Elements of an access, a sector, half a line or a line, or one more or less.
+std::int64_t pick_near(Random& random, std::int64_t element) {
+  constexpr std::array<std::int64_t, 4> kBytes = {16, 32, 64, 128};
+  return std::max<std::int64_t>(1, kBytes[random.below(kBytes.size())] / element + random.between(-1, 1));
+}
+
+// A size of at most `limit`: even, ragged, tiny and prime ones, those beside a tile's side and beside an access of
+// elements of so many bytes.
+std::int64_t pick_size(Random& random, std::int64_t limit, std::int64_t element) {
   std::int64_t size = 1;
-  switch (random.below(6)) {
+  switch (random.below(7)) {
     case 0:
       size = std::int64_t{1} << random.below(11);
       break;
@@ -41,6 +50,9 @@ std::int64_t pick_size(Random& random, std::int64_t limit) {
     case 4:
       size = 4 * random.between(1, 64);
       break;
+    case 5:
+      size = pick_near(random, element);
+      break;
     default:
       size = random.between(1, std::max<std::int64_t>(1, std::min<std::int64_t>(limit, 1000)));
       break;
@@ -55,7 +67,7 @@ std::int64_t pick_budget(Random& random) {
   return std::min<std::int64_t>(200'000, (std::int64_t{1} << bits) + random.between(0, std::int64_t{1} << bits));
 }
 
-std::vector<std::int64_t> pick_shape(Random& random, std::size_t rank, std::int64_t budget) {
+std::vector<std::int64_t> pick_shape(Random& random, std::size_t rank, std::int64_t budget, std::int64_t element) {
   std::vector<std::int64_t> shape(rank, 1);
   std::vector<std::size_t> order(rank);
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -63,7 +75,7 @@ std::vector<std::int64_t> pick_shape(Random& random, std::size_t rank, std::int6
   for (std::size_t i = 0; i < rank; ++i) {
     // A high rank leaves little for each axis; otherwise the first one drawn would eat the budget.
     const std::int64_t share = rank - i > 3 ? std::min<std::int64_t>(budget, random.between(1, 12)) : budget;
-    shape[order[i]] = random.one_in(8) ? 1 : pick_size(random, share);
+    shape[order[i]] = random.one_in(8) ? 1 : pick_size(random, share, element);
     budget = std::max<std::int64_t>(1, budget / shape[order[i]]);
   }
   return shape;
@@ -104,8 +116,9 @@ void make_transpose(PermuteProblem& problem, Random& random) {
   const std::int64_t budget = pick_budget(random);
   const std::int64_t batch = random.one_in(2) ? 1 : random.between(1, 5);
   // The first side drawn leaves something for the other.
-  const std::int64_t rows = pick_size(random, std::max<std::int64_t>(2, budget / batch >> random.below(9)));
-  const std::int64_t columns = pick_size(random, std::max<std::int64_t>(1, budget / batch / rows));
+  const std::int64_t element = size_bytes(problem.type);
+  const std::int64_t rows = pick_size(random, std::max<std::int64_t>(2, budget / batch >> random.below(9)), element);
+  const std::int64_t columns = pick_size(random, std::max<std::int64_t>(1, budget / batch / rows), element);
   const bool swapped = random.one_in(2);
   problem.shape = {swapped ? columns : rows, swapped ? rows : columns};
   problem.axes = {1, 0};
@@ -116,7 +129,7 @@ void make_transpose(PermuteProblem& problem, Random& random) {
 }
 
 void make_general(PermuteProblem& problem, Random& random, std::size_t rank) {
-  problem.shape = pick_shape(random, rank, pick_budget(random));
+  problem.shape = pick_shape(random, rank, pick_budget(random), size_bytes(problem.type));
   problem.axes = pick_axes(random, rank);
 }
 
@@ -142,24 +155,72 @@ void make_records(PermuteProblem& problem, Random& random) {
   }
 }
 
-// A short run stays whole while what is around it is transposed: pictures laid on their sides. Rows may be pitched.
-void make_runs(PermuteProblem& problem, Random& random) {
-  const std::int64_t run = random.between(1, 9), batch = random.one_in(2) ? 1 : random.between(2, 4);
-  const std::int64_t rows = pick_size(random, 200),
-                     columns = pick_size(random, std::max<std::int64_t>(3, 20'000 / rows / run));
+// Rows of either operand that lie a few elements further apart than they are long, so that each begins elsewhere.
+// The last `inner` axes stay together.
+void add_pitches(PermuteProblem& problem, Random& random, std::size_t inner) {
+  const auto pitched = [&](const std::vector<std::int64_t>& shape) {
+    std::vector<std::int64_t> strides(shape.size(), 1);
+    for (std::size_t a = shape.size() - 1; a-- > 0;) {
+      strides[a] = strides[a + 1] * shape[a + 1];
+      if (a + inner < shape.size()) strides[a] += random.between(0, 7);
+    }
+    return strides;
+  };
+  if (random.one_in(3)) problem.src_strides = pitched(problem.shape);
+  if (random.one_in(3)) problem.dst_strides = pitched(PermuteDefinition(problem).dst_shape());
+}
+
+// A run stays whole while what is around it is transposed: pictures laid on their sides. Rows may be pitched.
+void make_runs(PermuteProblem& problem, Random& random, std::int64_t run) {
+  const std::int64_t element = size_bytes(problem.type), batch = random.one_in(2) ? 1 : random.between(2, 4);
+  const std::int64_t rows = pick_size(random, std::max<std::int64_t>(3, 4'000 / run), element),
+                     columns = pick_size(random, std::max<std::int64_t>(3, 20'000 / rows / run), element);
   problem.shape = {batch, rows, columns, run};
   problem.axes = random.one_in(3)   ? std::vector<int>{2, 0, 1, 3}
                  : random.one_in(2) ? std::vector<int>{2, 1, 0, 3}
                                     : std::vector<int>{0, 2, 1, 3};
-  if (random.one_in(3)) {
-    const std::int64_t pitch = columns * run + random.between(0, 7);
-    problem.src_strides = {rows * pitch + random.between(0, 3), pitch, run, 1};
+  add_pitches(problem, random, random.one_in(4) ? 1 : 2);
+}
+
+// Of less than an access, such as pixels of three bytes.
+std::int64_t pick_short_run(Random& random, std::int64_t element) {
+  return random.one_in(4) ? std::max<std::int64_t>(1, random.between(9, 15) / element) : random.between(1, 9);
+}
+
+// Of an access and more: rows that no access divides, up to several lines.
+std::int64_t pick_long_run(Random& random, std::int64_t element) {
+  if (random.one_in(2)) return pick_near(random, element);
+  return odd(random.between(16, 600) / element);
+}
+
+// A transpose with sides of an odd number of elements, long enough for several tiles along one of them.
+void make_ragged(PermuteProblem& problem, Random& random) {
+  const std::int64_t element = size_bytes(problem.type), batch = random.one_in(2) ? 1 : random.between(2, 3);
+  const std::int64_t size = odd(random.between(random.one_in(3) ? 16 : 200, 1300) / element);
+  const std::int64_t other = random.one_in(3) ? pick_size(random, 40'000 / size, element)
+                                              : odd(random.between(1, std::max<std::int64_t>(1, 16'000 / size)));
+  const bool swapped = random.one_in(4);  // most have the long side innermost in the destination
+  problem.shape = {batch, swapped ? other : size, swapped ? size : other};
+  problem.axes = random.one_in(4) ? std::vector<int>{2, 0, 1} : std::vector<int>{0, 2, 1};
+  add_pitches(problem, random, 1);
+}
+
+// Short axes, odd ones mostly, around a long one: what is innermost in an operand is short, in both of them mostly.
+void make_short(PermuteProblem& problem, Random& random) {
+  const auto rank = static_cast<std::size_t>(random.between(3, 5));
+  const std::int64_t most_half = rank == 3 ? 12 : rank == 4 ? 6 : 4;
+  std::int64_t few = 1;
+  for (std::size_t a = 1; a < rank; ++a) {
+    problem.shape.push_back(random.one_in(4) ? random.between(2, 8) : 2 * random.between(1, most_half) + 1);
+    few *= problem.shape.back();
   }
-  if (random.one_in(3)) {
-    const auto shape = PermuteDefinition(problem).dst_shape();
-    const std::int64_t pitch = shape[2] * run + random.between(0, 7);
-    problem.dst_strides = {shape[1] * pitch + random.between(0, 3), pitch, run, 1};
-  }
+  const std::int64_t most = std::max<std::int64_t>(3, 24'000 / few);
+  const auto place = static_cast<std::ptrdiff_t>(random.one_in(4) ? random.below(rank) : rank / 2);
+  problem.shape.insert(problem.shape.begin() + place, random.between(1 + most / 4, most));
+  problem.axes.resize(rank);
+  std::iota(problem.axes.rbegin(), problem.axes.rend(), 0);
+  if (random.one_in(2)) shuffle(problem.axes, random);
+  add_pitches(problem, random, random.one_in(2) ? rank : 2);
 }
 
 struct LayoutKind {
@@ -203,14 +264,15 @@ std::string shuffled(std::string letters, Random& random) {
 void make_layout(PermuteProblem& problem, Random& random) {
   const LayoutKind& kind = kLayouts[random.below(kLayouts.size())];
   const std::string letters(kind.letters);
+  const std::int64_t element = size_bytes(problem.type);
   // The true sizes; the blocked axis does not divide half of the time.
   std::int64_t budget = std::max<std::int64_t>(64, pick_budget(random));
-  const std::int64_t channels = random.one_in(2) ? 4 * random.between(1, 16) : pick_size(random, 70);
+  const std::int64_t channels = random.one_in(2) ? 4 * random.between(1, 16) : pick_size(random, 70, element);
   budget = std::max<std::int64_t>(1, budget / channels);
   std::vector<std::int64_t> sizes(letters.size(), channels);
   for (std::size_t i = 0; i < letters.size(); ++i) {
     if (letters[i] == kind.blocked) continue;
-    sizes[i] = pick_size(random, std::min<std::int64_t>(budget, 130));
+    sizes[i] = pick_size(random, std::min<std::int64_t>(budget, 130), element);
     budget = std::max<std::int64_t>(1, budget / sizes[i]);
   }
   std::vector<Split> splits = {pick_split(random, kind.blocked, channels)};
@@ -280,34 +342,49 @@ std::uint32_t pick_align(Random& random, std::uint32_t element) {
   return align;
 }
 
+// Where the operands begin: in one problem of three anywhere, as far as elements allow.
+void add_places(PermuteProblem& problem, Random& random) {
+  const std::uint32_t element = size_bytes(problem.type);
+  const bool anywhere = random.one_in(3);
+  if (anywhere || random.one_in(4)) problem.src_offset = random.between(0, 40);
+  if (anywhere || random.one_in(4)) problem.dst_offset = random.between(0, 40);
+  if (anywhere || random.one_in(2)) problem.src_align = anywhere ? element : pick_align(random, element);
+  if (anywhere || random.one_in(2)) problem.dst_align = anywhere ? element : pick_align(random, element);
+}
+
 }  // namespace
 
 PermuteProblem generate_permute(std::uint64_t seed, std::uint64_t index) {
   Random random(mix(seed) ^ mix(index + 1));
   PermuteProblem problem;
   problem.type = kTypes[random.below(kTypes.size())];
+  const std::int64_t bytes = size_bytes(problem.type);
   const auto kind = random.below(100);
-  if (kind < 8) {
+  bool pitched = false;  // has strides of its own, or none: others would part its runs
+  if (kind < 6) {
     make_records(problem, random);
-  } else if (kind < 34) {
+  } else if (kind < 20) {
     make_transpose(problem, random);
-  } else if (kind < 66) {
+  } else if (kind < 42) {
     make_general(problem, random, static_cast<std::size_t>(random.between(1, 8)));
-  } else if (kind < 73) {
+  } else if (kind < 48) {
     make_general(problem, random, static_cast<std::size_t>(random.between(9, kMaxRank)));
-  } else if (kind < 94) {
+  } else if (kind < 68) {
     make_layout(problem, random);
   } else {
-    make_runs(problem, random);
+    pitched = true;
+    if (kind < 75)
+      make_runs(problem, random, pick_short_run(random, bytes));
+    else if (kind < 82)
+      make_runs(problem, random, pick_long_run(random, bytes));
+    else if (kind < 94)
+      make_ragged(problem, random);
+    else
+      make_short(problem, random);
   }
   if (random.one_in(150) && problem.src_layout.empty()) problem.shape[random.below(problem.shape.size())] = 0;
-  // Runs have strides of their own, or none: others would part them.
-  if (kind < 94 || random.one_in(8)) add_strides(problem, random);
-  if (random.one_in(4)) problem.src_offset = random.between(0, 40);
-  if (random.one_in(4)) problem.dst_offset = random.between(0, 40);
-  const std::uint32_t element = size_bytes(problem.type);
-  if (random.one_in(2)) problem.src_align = pick_align(random, element);
-  if (random.one_in(2)) problem.dst_align = pick_align(random, element);
+  if (!pitched || random.one_in(8)) add_strides(problem, random);
+  add_places(problem, random);
   return problem;
 }
 

@@ -188,8 +188,9 @@ TEST_CASE("generated problems reach every strategy") {
       if (candidate.refusal.empty()) stems.insert(candidate.name.substr(0, candidate.name.find(' ')));
     for (const auto& stem : stems) ++admissible[stem];
   }
-  for (const char* stem : {"permute_copy", "permute_rows", "permute_tile", "permute_block", "permute_runs",
-                           "permute_interleave", "permute_box", "permute_words"}) {
+  for (const char* stem :
+       {"permute_copy", "permute_rows", "permute_tile", "permute_block", "permute_runs", "permute_interleave",
+        "permute_box", "permute_words", "permute_realign", "permute_ragged", "permute_gather"}) {
     CAPTURE(stem);
     CHECK(admissible[stem] >= 40);
   }

@@ -11,6 +11,8 @@
 #include <sectile/planner.hpp>
 
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
 namespace sectile::tools {
@@ -27,6 +29,14 @@ std::string drawn(const CheckOptions& options, const std::vector<std::string>& c
   return *std::ranges::max_element(candidates, {}, [&](const std::string& candidate) {
     return std::pair(hash(std::string_view(candidate).substr(0, candidate.find(' '))), hash(candidate));
   });
+}
+
+// Kernels for devices that die of them (dies_of_far_rows): lanes have 64-bit offsets that were two words, or that the
+// driver makes of two.
+bool joins_words(const Candidate& candidate) {
+  constexpr std::array<std::string_view, 3> kStems = {"permute_realign ", "permute_ragged ", "permute_gather "};
+  const auto is = [&](std::string_view stem) { return candidate.name.starts_with(stem); };
+  return candidate.name.ends_with(" far") || (candidate.detail.contains(".wide") && std::ranges::any_of(kStems, is));
 }
 
 }  // namespace
@@ -71,13 +81,13 @@ std::vector<std::string> candidates_to_run(const CheckOptions& options, std::uin
                                            const Plan& plan, const DeviceProfile& profile) {
   std::string chosen;
   std::vector<std::string> others;
+  const bool no_joined = dies_of_far_rows(profile);
   for (const Candidate& candidate : plan.candidates) {
     if (candidate.chosen)
       chosen = candidate.name;
-    else if (candidate.refusal.empty())
+    else if (candidate.refusal.empty() && !(no_joined && joins_words(candidate)))
       others.push_back(candidate.name);
   }
-  if (dies_of_far_rows(profile)) std::erase_if(others, [](const std::string& name) { return name.ends_with(" far"); });
   if (device_list(options.device).size() > 1) return {chosen};  // operands then stand alike on all devices
   if (!options.all_candidates && !wanted.candidate.empty()) {
     others.push_back(chosen);
