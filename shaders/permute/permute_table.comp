@@ -30,9 +30,11 @@ const uint kEntryWords = max(1u, kPositions / 2u);    // of a store: 16 bits an 
 const uint kAtOnce = ELEMENT_BYTES == 1 ? 2u : 4u;    // accesses that are read before they are stored
 const uint kUnit = ELEMENT_BYTES < 4 ? ELEMENT_BYTES : 1u;   // entries count bytes or, of wider ones, elements
 const uint kWhole = kPositions << 4u;                 // a range of all; of none it is 0
+const uint kNowhere = 0xffffffffu;
 
 // The invocation's table. Offsets count from the tile's first element.
 offset_t load_at[kLoads];                  // of its words in the source
+uint load_place[kLoads];                   // and in workgroup memory, in words; kNowhere: there is none
 offset_t store_at[kStores];                // of its accesses in the destination
 uint store_range[(kStores + 3u) / 4u];     // 4 bits: the first element of an access that is stored; 4 bits: their end
 uint store_entry[kStores * kEntryWords];   // where its elements are in workgroup memory, in bytes or elements
@@ -98,7 +100,7 @@ Kind kind_of(Walk w) {
 struct Tile {
   uint size[3];               // of the position axes: indices that are loaded
   offset_t src[3];            // their strides in the source
-  uint step[3], lead[3];      // from an index to the next, elements: in workgroup memory, of the row's place in a word
+  uint step[3], lead[3];      // from an index to the next, elements: in the row, of the row's place in a word
   uint rows_to[3];            // rows from an index to the next; shared: 0
   uint columns[3];            // valid indices of the column axes
   offset_t column_src[3], column_dst[3];
@@ -135,7 +137,7 @@ Tile tile_of(Kind kind) {
   [[unroll]] for (uint i = 0u; i < 3u; ++i) {
     const bool shared_axis = (bits & (PERMUTE_TABLE_SHARED << i)) != 0u;
     t.rows_to[i] = shared_axis ? 0u : t.rows;
-    t.step[i] = shared_axis ? uint(t.src[i]) : t.rows * staging().x * kPer16;
+    t.step[i] = shared_axis ? uint(t.src[i]) : 0u;
     t.lead[i] = shared_axis ? 0u : uint(t.src[i]);
     if (!shared_axis) {
       t.rows *= t.size[i];
@@ -145,7 +147,10 @@ Tile tile_of(Kind kind) {
   return t;
 }
 
-// Words that are not there are those of the last one: nothing reads them from workgroup memory.
+// First word of a row in workgroup memory, of 16 bytes. After the rows of an access comes one of padding: rows that
+// neighbouring invocations read at once are in different banks.
+uint row_place(uint row) { return row * staging().x + (kPositions > 1u ? row / kPositions : 0u); }
+
 void list_loads(Tile t, offset_t from) {
   const Divisor by_words = divisor_of(staging().x), by_first = divisor_of(t.rows_to[0] != 0u ? t.size[0] : 1u),
                 by_second = divisor_of(t.rows_to[1] != 0u ? t.size[1] : 1u);
@@ -160,6 +165,7 @@ void list_loads(Tile t, offset_t from) {
     } else {
       at += offset_t(row) * t.src[2];
     }
+    load_place[u] = gl_LocalInvocationID.x + u * kWorkgroup == item ? 4u * (row_place(row) + k) : kNowhere;
     load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
   }
 }
@@ -204,7 +210,8 @@ bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
       i2 = min(i2, t.size[2] - 1u);
       const uint lead = uint(w.from) + i0 * t.lead[0] + i1 * t.lead[1] + i2 * t.lead[2];
       const uint place =
-          (i0 * t.step[0] + i1 * t.step[1] + i2 * t.step[2] + along + (lead & (kPer16 - 1u))) * kUnit;
+          (row_place(i0 * t.rows_to[0] + i1 * t.rows_to[1] + i2 * t.rows_to[2]) * kPer16 + i0 * t.step[0] +
+           i1 * t.step[1] + i2 * t.step[2] + along + (lead & (kPer16 - 1u))) * kUnit;
       if (j % 2u == 0u) entry[j / 2u] = place;
       else entry[j / 2u] |= place << 16u;
       if (position + int(j) >= 0) {   // else the access begins before the run
@@ -270,12 +277,13 @@ uvec4 access_of(const uint s) {
 
 // Writes a word's four parts in an order that depends on the invocation, so that 32 invocations write to different
 // banks.
-void stage_word(uint u, uvec4 value) {
+void stage_word(uint place, uvec4 value) {
+  if (place == kNowhere) return;
   const uint turn = (gl_LocalInvocationID.x >> 3u) & 3u;
   uvec4 v = (turn & 1u) != 0u ? value.yzwx : value;
   v = (turn & 2u) != 0u ? v.zwxy : v;
   [[unroll]] for (uint i = 0u; i < 4u; ++i)
-    staged[4u * (gl_LocalInvocationID.x + u * kWorkgroup) + ((i + turn) & 3u)] = v[i];
+    staged[place + ((i + turn) & 3u)] = v[i];
 }
 
 // Loads the tile's words.
@@ -283,15 +291,18 @@ void stage(Source source, offset_t from, bool inside) {
   if (inside) {
     uvec4 value[kLoads];
     [[unroll]] for (uint u = 0u; u < kLoads; ++u) value[u] = load_bytes(source.base, from + load_at[u], 16u);
-    [[unroll]] for (uint u = 0u; u < kLoads; ++u) stage_word(u, value[u]);
+    [[unroll]] for (uint u = 0u; u < kLoads; ++u) stage_word(load_place[u], value[u]);
   } else {
     // Some words are not wholly inside the source. A loop with a loop inside is not unrolled, so no array has its
     // index.
     [[dont_unroll]] for (uint u = 0u; u < kLoads; ++u) {
-      offset_t at = from;
-      [[unroll]] for (uint k = 0u; k < kLoads; ++k)
-        if (k == u) at += load_at[k];
-      stage_word(u, assemble_word(source, at));
+      offset_t at = 0;
+      uint place = kNowhere;
+      [[unroll]] for (uint k = 0u; k < kLoads; ++k) {
+        at = k == u ? load_at[k] : at;
+        place = k == u ? load_place[k] : place;
+      }
+      stage_word(place, assemble_word(source, from + at));
     }
   }
 }

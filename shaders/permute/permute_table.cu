@@ -31,6 +31,7 @@ constexpr uint kUnit = ELEMENT_BYTES < 4 ? ELEMENT_BYTES : 1u;   // entries coun
 // The invocation's table. Offsets count from the tile's first element.
 struct Table {
   offset_t* load_at;    // kLoads: of its words in the source
+  uint* load_place;     // and in workgroup memory, in words; kNowhere: there is none
   offset_t* store_at;   // kStores: of its accesses in the destination
   uint* range;          // kRangeWords: of an access 4 bits: the first element that is stored, and 4 bits: their end
   uint* entry;          // kStores * kEntryWords: where its elements are in workgroup memory, in bytes or elements
@@ -38,6 +39,7 @@ struct Table {
 constexpr uint kAtOnce = ELEMENT_BYTES == 1 ? 2u : 4u;   // accesses that are read before they are stored
 constexpr uint kRangeWords = (kStores + 3u) / 4u;
 constexpr uint kWhole = kPositions << 4u;   // a range of all; of none it is 0
+constexpr uint kNowhere = 0xffffffffu;
 
 // Division by a number that is not known beforehand: n * d < 2^32.
 struct Divisor {
@@ -99,7 +101,7 @@ __device__ __forceinline__ Kind kind_of(const PermutePush& push, const Walk& w) 
 struct Tile {
   uint size[3];                // of the position axes: indices that are loaded
   offset_t src[3];             // their strides in the source
-  uint step[3], lead[3];       // from an index to the next, elements: in workgroup memory, of the row's place in a word
+  uint step[3], lead[3];       // from an index to the next, elements: in the row, of the row's place in a word
   uint rows_to[3];             // rows from an index to the next; shared: 0
   uint columns[3];             // valid indices of the column axes
   offset_t column_src[3], column_dst[3];
@@ -137,7 +139,7 @@ __device__ __forceinline__ Tile tile_of(const PermutePush& push, const Kind& kin
   for (uint i = 0u; i < 3u; ++i) {
     const bool shared_axis = (bits & (PERMUTE_TABLE_SHARED << i)) != 0u;
     t.rows_to[i] = shared_axis ? 0u : t.rows;
-    t.step[i] = shared_axis ? uint(t.src[i]) : t.rows * staging(push).x * kPer16;
+    t.step[i] = shared_axis ? uint(t.src[i]) : 0u;
     t.lead[i] = shared_axis ? 0u : uint(t.src[i]);
     if (!shared_axis) {
       t.rows *= t.size[i];
@@ -147,7 +149,12 @@ __device__ __forceinline__ Tile tile_of(const PermutePush& push, const Kind& kin
   return t;
 }
 
-// Words that are not there are those of the last one: nothing reads them from workgroup memory.
+// First word of a row in workgroup memory, of 16 bytes. After the rows of an access comes one of padding: rows that
+// neighbouring invocations read at once are in different banks.
+__device__ __forceinline__ uint row_place(const PermutePush& push, uint row) {
+  return row * staging(push).x + (kPositions > 1u ? row / kPositions : 0u);
+}
+
 __device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& t, offset_t from, const Table& table) {
   const uint words = staging(push).x;
   const Divisor by_words = divisor_of(words), by_first = divisor_of(t.rows_to[0] != 0u ? t.size[0] : 1u),
@@ -164,6 +171,7 @@ __device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& 
     } else {
       at += offset_t(row) * t.src[2];
     }
+    table.load_place[u] = threadIdx.x + u * kWorkgroup == item ? 4u * (row_place(push, row) + k) : kNowhere;
     table.load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
   }
 }
@@ -213,7 +221,9 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
     for (uint j = 0u; j < kPositions; ++j) {
       i2 = min(i2, t.size[2] - 1u);
       const uint lead = uint(w.from) + i0 * t.lead[0] + i1 * t.lead[1] + i2 * t.lead[2];
-      const uint place = (i0 * t.step[0] + i1 * t.step[1] + i2 * t.step[2] + along + (lead & (kPer16 - 1u))) * kUnit;
+      const uint place =
+          (row_place(push, i0 * t.rows_to[0] + i1 * t.rows_to[1] + i2 * t.rows_to[2]) * kPer16 + i0 * t.step[0] +
+           i1 * t.step[1] + i2 * t.step[2] + along + (lead & (kPer16 - 1u))) * kUnit;
       entry[j / 2u] |= place << (16u * (j % 2u));
       if (position + int(j) >= 0) {   // else the access begins before the run
         if (kInner == 0u) {
@@ -270,8 +280,8 @@ __device__ __forceinline__ uvec4 access_of(const Table& table, const uint s) {
   return v;
 }
 
-__device__ __forceinline__ void stage_word(uint u, const uvec4& value) {
-  store_shared(&staged[4u * (threadIdx.x + u * kWorkgroup)], 4u, value);
+__device__ __forceinline__ void stage_word(uint place, const uvec4& value) {
+  if (place != kNowhere) store_shared(&staged[place], 4u, value);
 }
 
 // Loads the tile's words.
@@ -281,17 +291,20 @@ __device__ __forceinline__ void stage(const Source& source, offset_t from, bool 
 #pragma unroll
     for (uint u = 0u; u < kLoads; ++u) value[u] = load_bytes(source.base, from + table.load_at[u], 16u);
 #pragma unroll
-    for (uint u = 0u; u < kLoads; ++u) stage_word(u, value[u]);
+    for (uint u = 0u; u < kLoads; ++u) stage_word(table.load_place[u], value[u]);
   } else {
     // Some words are not wholly inside the source. A loop with a loop inside is not unrolled, so no array has its
     // index.
 #pragma unroll 1
     for (uint u = 0u; u < kLoads; ++u) {
-      offset_t at = from;
+      offset_t at = 0;
+      uint place = kNowhere;
 #pragma unroll
-      for (uint k = 0u; k < kLoads; ++k)
-        if (k == u) at += table.load_at[k];
-      stage_word(u, assemble_word(source, at));
+      for (uint k = 0u; k < kLoads; ++k) {
+        at = k == u ? table.load_at[k] : at;
+        place = k == u ? table.load_place[k] : place;
+      }
+      stage_word(place, assemble_word(source, from + at));
     }
   }
 }
@@ -330,8 +343,8 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const 
   const SectileAddress base = rounded_down(push.dst, PERMUTE_SECTOR);
   Walk w = locate(push, id, source, lead_of(push.dst, PERMUTE_SECTOR));
   offset_t load_at[kLoads], store_at[kStores];
-  uint range[kRangeWords], entry[kStores * kEntryWords];
-  const Table table = {load_at, store_at, range, entry};
+  uint load_place[kLoads], range[kRangeWords], entry[kStores * kEntryWords];
+  const Table table = {load_at, load_place, store_at, range, entry};
   Tile t = {};
   Kind listed = {};     // that the table is for
   bool more = false;    // the tile has more accesses than the table

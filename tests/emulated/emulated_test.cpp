@@ -254,7 +254,8 @@ TEST_CASE("problems that are moved in parts come out right") {
   profile.multiprocessors = 2;  // a second step pays for small problems
   Tally tally;
   std::uint64_t seed = 1;
-  const auto check = [&](PermuteProblem problem, std::vector<std::pair<char, std::int64_t>> extents, std::size_t steps) {
+  const auto check = [&](PermuteProblem problem, std::vector<std::pair<char, std::int64_t>> extents,
+                         std::size_t steps) {
     problem.extents = std::move(extents);
     CAPTURE(print(Problem(problem)));
     const reference::PermuteDefinition definition(problem);

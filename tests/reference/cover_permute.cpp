@@ -134,7 +134,7 @@ void add_anywhere(std::vector<CoveringPermute>& cases) {
                            {{139, 3, 5, 7}, {3, 2, 1, 0}, {}, {"permute_gather"}},
                            {{3, 301, 25}, {2, 1, 0}, {}, {"permute_gather"}},
                            {{3, 67, 5, 7}, {3, 1, 2, 0}, {}, {"permute_gather", "permute_table"}},
-                           {{5, 1500, 3}, {2, 1, 0}, {}, {"permute_table"}},   // a workgroup moves several tiles
+                           {{5, 1500, 3}, {2, 1, 0}, {}, {"permute_table"}},  // a workgroup moves several tiles
                            {{200, 13, 11}, {0, 2, 1}, {}, {"permute_table"}}};
   add_rows(rows, true, cases);
 }

@@ -12,8 +12,8 @@ namespace sectile::detail {
 namespace permute_table {
 namespace {
 
-// run_bytes: desired bytes of a run in the source; loads, stores: of an invocation, words of 16 bytes and accesses of 8;
-// walk: most tiles of a workgroup.
+// run_bytes: desired bytes of a run in the source; loads, stores: of an invocation, words of 16 bytes and accesses of
+// 8; walk: most tiles of a workgroup.
 struct Row {
   std::uint32_t run_bytes, workgroup, loads, stores, walk;
 };
@@ -44,7 +44,11 @@ std::int64_t accesses_of_run(const PermuteContext& c, const RunBox& b) {
   return (own + (sectors ? 0 : is_cut(c, b) ? PERMUTE_SECTOR - e : kAccess - e) + kAccess - 1) / kAccess;
 }
 
-std::int64_t words_of(const PermuteContext& c, const RunBox& b) { return b.rows * row_loads(b, c.nest.element_bytes); }
+// Of workgroup memory: a word of padding follows the rows of an access.
+std::int64_t words_of(const PermuteContext& c, const RunBox& b) {
+  const std::int64_t e = c.nest.element_bytes, padding = e < kAccess ? b.rows * e / kAccess + 1 : 0;
+  return b.rows * row_loads(b, c.nest.element_bytes) + padding;
+}
 
 bool fits(const PermuteContext& c, const Row& r, const RunBox& b) {
   return words_of(c, b) <= std::int64_t{r.workgroup} * r.loads &&
@@ -228,9 +232,15 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   return d;
 }
 
-Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
+Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
   if (!c.cpu()) return Eligibility::measured_only;  // not timed on a GPU yet
-  return last_resort_if(c.below_mib(1));
+  // lavapipe 26.1.6 on two Xeon cores, 2026-11-28, `sectile calibrate --device vulkan:1 --op permute --min-mb 8`: of 28
+  // problems it was the best for 1.4 to 1.7 times the second, of ragged ones of 1 byte. Tables do not pay for small
+  // ones, and permute_interleave and permute_runs are faster on short axes.
+  const int s = c.nest.src_innermost();
+  const bool ragged = s > 0 && !is_aligned_transpose(c) && std::min(c.nest.axis[0].extent, axis_of(c, s).extent) >= 16;
+  if (!ragged || c.nest.element_bytes > 2 || c.below_mib(8)) return Eligibility::last_resort;
+  return last_resort_if(inner_axes(built(c, row)) != 0);  // a pipeline of its own for few problems
 }
 
 // A tile's share of the table, and what moves it.
