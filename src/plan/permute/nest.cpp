@@ -264,7 +264,7 @@ Interior interior_of(const Nest& nest) {
     }
     const NestAxis& axis = nest.axis[static_cast<std::size_t>(outer)];
     const std::int64_t room = limit - 1 - (sum - (axis.extent - 1) * axis.coef[i]);
-    if (room < 0 || axis.coef[i] == 0) return {};  // no part is free of this limit
+    if (room < 0 || axis.coef[i] <= 1) return {};  // no whole block is free of this limit
     const std::int64_t extent = room / axis.coef[i] + 1;
     const double share = static_cast<double>(extent) / static_cast<double>(axis.extent);
     if (share > most) best = {.axis = outer, .extent = extent};

@@ -77,8 +77,8 @@ Nest canonical(const LoopNest& loops, const PermuteProblem& problem);
 // The part of the nest with `extent` indices of `axis` from `first` on.
 Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent);
 
-// The part of a nest that reaches no limit: the first `extent` indices of `axis`, less than there are; 0 where there is
-// no such part.
+// The part of a nest that reaches no limit, of whole blocks: the first `extent` indices of `axis`, less than there are;
+// 0 where there is no such part.
 struct Interior {
   int axis = 0;
   std::int64_t extent = 0;
