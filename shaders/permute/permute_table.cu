@@ -333,8 +333,8 @@ __device__ __forceinline__ void store_accesses(SectileAddress base, offset_t to,
   }
 }
 
-// So many workgroups a multiprocessor leave 80 registers to an invocation, or 128.
-constexpr uint kResident = (kStores > 4u ? 512u : 768u) / kWorkgroup;
+// So many workgroups of a multiprocessor leave 128 registers to an invocation.
+constexpr uint kResident = 512u / kWorkgroup;
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const __grid_constant__ PermutePush push) {
   const uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all

@@ -243,7 +243,14 @@ Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
   return last_resort_if(inner_axes(built(c, row)) != 0);  // a pipeline of its own for few problems
 }
 
-// A tile's share of the table, and what moves it.
+// Tiles of a workgroup.
+std::uint64_t tiles_of_walk(const PermuteContext& c, const RunBox& b, const PermuteConfig& d) {
+  PermuteConfig tiles;
+  add_axes(c, b, tiles);
+  return ceil_div(tiles.groups, d.groups);
+}
+
+// Of a walk: its tiles, and the table.
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   const Row& r = kTable[row];
   const RunBox b = built(c, row);
@@ -252,13 +259,17 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   PermuteEstimate estimate;
   estimate.groups = d.groups;
   estimate.addressing = Addressing::box;
+  const std::uint64_t tiles = tiles_of_walk(c, b, d);
   AccessCount& n = estimate.interior;
   estimate_tile(c, b, n);
   n.store_requests = ceil_div(accesses, 32);
   n.bank_conflicts = n.store_requests * positions;
+  for (std::uint64_t* count : {&n.load_transactions, &n.store_transactions, &n.ideal_load_transactions,
+                               &n.ideal_store_transactions, &n.load_requests, &n.store_requests, &n.bank_conflicts})
+    *count *= tiles;
   estimate.edge = estimate.interior;
-  estimate.instructions = subgroups * (r.loads * 14 + r.stores * (8 + 5 * positions) + 60 +
-                                       (200 + r.loads * 20 + r.stores * (60 + 8 * positions)) / r.walk);
+  estimate.instructions = subgroups * (tiles * (r.loads * 14 + r.stores * (8 + 5 * positions) + 60) + 200 +
+                                       r.loads * 20 + r.stores * (60 + 8 * positions));
   return estimate;
 }
 
