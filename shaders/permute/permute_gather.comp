@@ -13,6 +13,7 @@
 #extension GL_GOOGLE_include_directive : require
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle_relative : require
+#include "lib/divisor.glsl"
 #include "lib/memory.glsl"
 #include "lib/unaligned.glsl"
 #include "permute/permute_gather.abi.h"
@@ -40,17 +41,6 @@ const uint kElementWords = max(1u, ELEMENT_BYTES / 4u);
 const uint kStoring = kPositions > 1u ? kTeam - 1u : kTeam;
 const uint kColumns = kTurn != 0u && ELEMENT_BYTES < 4 ? 4u / ELEMENT_BYTES : 1u;   // that a lane collects at once
 const uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;                        // elements
-
-// Division by a number that is not known beforehand: n * d < 2^32.
-struct Divisor {
-  uint d, multiplier;
-};
-Divisor divisor_of(uint d) { return Divisor(d, 0xffffffffu / d + 1u); }
-uint divide(uint n, Divisor by) {
-  uint high, low;
-  umulExtended(n, by.multiplier, high, low);
-  return by.d == 1u ? n : high;
-}
 
 struct Tile {
   offset_t from, to;          // first element; of the source from the aligned base, of the destination from its own

@@ -10,6 +10,7 @@
 // in the destination go out by aligned accesses of 8 bytes, wherever either begins.
 // permute_gather.abi.h describes the tile.
 #include "lib/cuda.cuh"
+#include "lib/divisor.cuh"
 #include "lib/memory.cuh"
 #include "lib/unaligned.cuh"
 #include "permute/permute_gather.abi.h"
@@ -40,13 +41,6 @@ constexpr uint kElementWords = ELEMENT_BYTES > 4 ? ELEMENT_BYTES / 4u : 1u;
 constexpr uint kStoring = kPositions > 1u ? kTeam - 1u : kTeam;
 constexpr uint kColumns = kTurn != 0u ? MOST_COLUMNS : 1u;         // that a lane collects at once
 constexpr uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;                         // elements
-
-// Division by a number that is not known beforehand: n * d < 2^32.
-struct Divisor {
-  uint d, multiplier;
-};
-__device__ __forceinline__ Divisor divisor_of(uint d) { return {d, 0xffffffffu / d + 1u}; }
-__device__ __forceinline__ uint divide(uint n, Divisor by) { return by.d == 1u ? n : __umulhi(n, by.multiplier); }
 
 struct Tile {
   offset_t from, to;          // first element; of the source from the aligned base, of the destination from its own

@@ -11,6 +11,7 @@
 // in workgroup memory is worked out once for many boxes. permute_table.abi.h describes the tile.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "lib/divisor.glsl"
 #include "lib/memory.glsl"
 #include "lib/unaligned.glsl"
 #include "permute/permute_table.abi.h"
@@ -38,17 +39,6 @@ uint load_place[kLoads];                   // and in workgroup memory, in words;
 offset_t store_at[kStores];                // of its accesses in the destination
 uint store_range[(kStores + 3u) / 4u];     // 4 bits: the first element of an access that is stored; 4 bits: their end
 uint store_entry[kStores * kEntryWords];   // where its elements are in workgroup memory, in bytes or elements
-
-// Division by a number that is not known beforehand: n * d < 2^32.
-struct Divisor {
-  uint d, multiplier;
-};
-Divisor divisor_of(uint d) { return Divisor(d, 0xffffffffu / d + 1u); }
-uint divide(uint n, Divisor by) {
-  uint high, low;
-  umulExtended(n, by.multiplier, high, low);
-  return by.d == 1u ? n : high;
-}
 
 // The walk: its first tile, then the one that is moved.
 struct Walk {

@@ -10,6 +10,7 @@
 // runs in the destination go out by aligned accesses of 8 bytes, wherever either begins. Where an access's elements are
 // in workgroup memory is worked out once for many boxes. permute_table.abi.h describes the tile.
 #include "lib/cuda.cuh"
+#include "lib/divisor.cuh"
 #include "lib/memory.cuh"
 #include "lib/unaligned.cuh"
 #include "permute/permute_table.abi.h"
@@ -40,13 +41,6 @@ constexpr uint kAtOnce = ELEMENT_BYTES == 1 ? 2u : 4u;   // accesses that are re
 constexpr uint kRangeWords = (kStores + 3u) / 4u;
 constexpr uint kWhole = kPositions << 4u;   // a range of all; of none it is 0
 constexpr uint kNowhere = 0xffffffffu;
-
-// Division by a number that is not known beforehand: n * d < 2^32.
-struct Divisor {
-  uint d, multiplier;
-};
-__device__ __forceinline__ Divisor divisor_of(uint d) { return {d, 0xffffffffu / d + 1u}; }
-__device__ __forceinline__ uint divide(uint n, Divisor by) { return by.d == 1u ? n : __umulhi(n, by.multiplier); }
 
 // The walk: its first tile, then the one that is moved.
 struct Walk {

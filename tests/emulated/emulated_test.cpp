@@ -34,25 +34,43 @@ void run_plan(const Plan& plan, const Memory& src, const Memory& dst, Tally& tal
   }
 }
 
-// The problem by each admissible candidate whose name begins so, the whole destination compared.
+// The problem's operands with data of its own, and what the destination has to be.
+class Moved {
+ public:
+  Moved(const PermuteProblem& problem, std::uint64_t seed)
+      : definition_(problem),
+        src_(definition_.src_bytes(), problem.src_align),
+        dst_(definition_.dst_bytes(), problem.dst_align),
+        expected_(dst_.bytes().size(), Memory::kPoison) {
+    std::vector<std::byte> data((src_.bytes().size() + 7) / 8 * 8);
+    reference::fill_data(data, seed);
+    std::copy_n(data.begin(), src_.bytes().size(), src_.address());
+    reference::permute(definition_, src_.bytes(), expected_);
+  }
+  // Runs a plan, and compares the whole destination.
+  void check(const Plan& plan, Tally& tally) const {
+    dst_.poison();
+    run_plan(plan, src_, dst_, tally);
+    const auto mismatch = reference::compare(definition_, expected_, dst_.bytes());
+    CHECK_MESSAGE(!mismatch.has_value(), mismatch->message());
+    CHECK(dst_.guards_stand());
+  }
+
+ private:
+  reference::PermuteDefinition definition_;
+  Memory src_, dst_;
+  std::vector<std::byte> expected_;
+};
+
+// The problem by each admissible candidate whose name begins so.
 void check_candidates(const PermuteProblem& problem, const DeviceProfile& profile, std::uint64_t seed, Tally& tally,
                       std::string_view beginning = "") {
   CAPTURE(print(Problem(problem)));
-  const reference::PermuteDefinition definition(problem);
-  const Memory src(definition.src_bytes(), problem.src_align), dst(definition.dst_bytes(), problem.dst_align);
-  std::vector<std::byte> data((src.bytes().size() + 7) / 8 * 8);
-  reference::fill_data(data, seed);
-  std::copy_n(data.begin(), src.bytes().size(), src.address());
-  std::vector<std::byte> expected(dst.bytes().size(), Memory::kPoison);
-  reference::permute(definition, src.bytes(), expected);
+  const Moved moved(problem, seed);
   for (const std::string& candidate : admissible(problem, profile)) {
     if (!candidate.starts_with(beginning)) continue;
     CAPTURE(candidate);
-    dst.poison();
-    run_plan(plan_by(problem, profile, candidate), src, dst, tally);
-    const auto mismatch = reference::compare(definition, expected, dst.bytes());
-    CHECK_MESSAGE(!mismatch.has_value(), mismatch->message());
-    CHECK(dst.guards_stand());
+    moved.check(plan_by(problem, profile, candidate), tally);
   }
 }
 
@@ -258,20 +276,9 @@ TEST_CASE("problems that are moved in parts come out right") {
                          std::size_t steps) {
     problem.extents = std::move(extents);
     CAPTURE(print(Problem(problem)));
-    const reference::PermuteDefinition definition(problem);
-    const Memory src(definition.src_bytes(), problem.src_align), dst(definition.dst_bytes(), problem.dst_align);
-    std::vector<std::byte> data((src.bytes().size() + 7) / 8 * 8);
-    reference::fill_data(data, ++seed);
-    std::copy_n(data.begin(), src.bytes().size(), src.address());
-    std::vector<std::byte> expected(dst.bytes().size(), Memory::kPoison);
-    reference::permute(definition, src.bytes(), expected);
-    dst.poison();
     const Plan plan = make_plan(problem, profile).value();
     CHECK(plan.steps.size() == steps);
-    run_plan(plan, src, dst, tally);
-    const auto mismatch = reference::compare(definition, expected, dst.bytes());
-    CHECK_MESSAGE(!mismatch.has_value(), mismatch->message());
-    CHECK(dst.guards_stand());
+    Moved(problem, ++seed).check(plan, tally);
   };
   check(by_layout(DType::b8, {1, 53, 290, 300}, "NCHW", "NCHW4c"), {}, 2);
   check(by_layout(DType::b8, {1, 290, 300, 53}, "NHWC", "NCHW4c"), {}, 2);
