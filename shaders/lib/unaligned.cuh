@@ -27,6 +27,14 @@ __device__ __forceinline__ Source source_of(SectileAddress address, offset_t ele
   return s;
 }
 
+// The aligned 16 bytes that hold element `at`, and those after them.
+__device__ __forceinline__ uvec4 load_word_at(const Source& s, offset_t at) {
+  return load_bytes(s.base, at & ~offset_t(kPer16 - 1u), 16u);
+}
+__device__ __forceinline__ uvec4 load_word_after(const Source& s, offset_t at) {
+  return load_bytes(s.base, (at & ~offset_t(kPer16 - 1u)) + offset_t(kPer16), 16u);
+}
+
 // The 16 bytes at `at`, a multiple of 16 bytes, or those of the nearest word inside. No branch: the compiler keeps
 // several of these loads in flight. mend_word() follows.
 __device__ __forceinline__ uvec4 load_word(const Source& s, offset_t at) {

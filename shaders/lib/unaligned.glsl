@@ -23,6 +23,16 @@ Source source_of(uvec2 address, offset_t elements) {
   return s;
 }
 
+// The aligned 16 bytes that hold element `at`, and those after them: both at an address that is computed once.
+#ifdef WIDE
+uvec4 load_word_at(Source s, offset_t at) { return load_bytes(s.base, at & ~offset_t(kPer16 - 1u), 16u); }
+uvec4 load_word_after(Source s, offset_t at) { return load_word_at(s, at + offset_t(kPer16)); }
+#else
+layout(buffer_reference, std430, buffer_reference_align = 16) buffer RefAfter { layout(offset = 16) uvec4 x[]; };
+uvec4 load_word_at(Source s, offset_t at) { return load_bytes(s.base, at, 16u); }
+uvec4 load_word_after(Source s, offset_t at) { return RefAfter(s.base).x[at >> SHIFT_OF(16)]; }
+#endif
+
 // The 16 bytes at `at`, a multiple of 16 bytes, or those of the nearest word inside. No branch: a compiler keeps
 // several of these loads in flight. mend_word() follows.
 uvec4 load_word(Source s, offset_t at) { return load_bytes(s.base, clamp(at, s.first, s.last), 16u); }
@@ -56,7 +66,7 @@ void mend_word(Source s, offset_t at, inout uvec4 word) {
 
 // 32 bits from bit `bits` (0 to 31) of the pair on. The shift by 32 minus `bits` is split in two: a single shift by 32
 // is undefined.
-uint funnel(uint low, uint high, uint bits) { return (low >> bits) | ((high << 1u) << (31u - bits)); }
+uint funnel(uint low, uint high, uint bits) { return (low >> bits) + ((high << (31u - bits)) << 1u); }
 
 // 16 bytes from byte `byte` (0 to 15) of the pair on.
 uvec4 join_words(uvec4 a, uvec4 b, uint byte) {

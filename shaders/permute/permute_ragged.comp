@@ -6,9 +6,10 @@
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
-// Transposes ragged matrices. Rows of the source come in by aligned 16-byte words, two of which are joined by shifts,
-// so that every row begins at a word of workgroup memory. Elements are collected from it and go out by aligned accesses
-// of 8 bytes, wherever the destination's rows begin. All loads of a tile are in flight at once.
+// Transposes ragged matrices. Rows of the source come in by aligned 16-byte words, two of which are joined by shifts.
+// Blocks of as many rows as fill a word of 32 bits are turned in registers, so that workgroup memory has the tile column
+// by column; from there accesses of 8 bytes are shifted to where the destination's rows begin. All loads of a tile are
+// in flight at once.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
@@ -16,58 +17,56 @@
 #include "permute/permute_ragged.abi.h"
 #define OWN_WORDS PERMUTE_RAGGED_WORDS
 #include "permute/permute.glsl"
+#include "permute/register_transpose.glsl"
 
 layout(constant_id = PERMUTE_RAGGED_SPEC_TILE_D) const uint kTileD = 128u;
 layout(constant_id = PERMUTE_RAGGED_SPEC_RUN_BYTES) const uint kRunBytes = 128u;
+layout(constant_id = PERMUTE_RAGGED_SPEC_LANES_D) const uint kLanesD = 8u;
 
 const uint kColumns = kRunBytes / ELEMENT_BYTES;
 const uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;   // elements
-const uint kPositions = 8u / ELEMENT_BYTES;                   // elements of a store
-const uint kLanesD = PERMUTE_RAGGED_LANES_D, kLanesS = kWorkgroup / kLanesD;
+const uint kPositions = 8u / ELEMENT_BYTES;            // elements of a store
+const uint kLanesS = kWorkgroup / kLanesD;
+const uint kAccesses = kTileD / kPositions / kLanesD;   // of a column, by an invocation
 const uint kRows = kTileD + kSector;
+const uint kBlock = ELEMENT_BYTES < 4 ? 4u / ELEMENT_BYTES : 1u;   // rows of a block
+const uint kWordsOf = ELEMENT_BYTES < 4 ? 1u : ELEMENT_BYTES / 4u;    // words of a column of a block
 const uint kRowLoads = kRunBytes / 16u;
-const uint kLoads = (kRows * kRowLoads + kWorkgroup - 1u) / kWorkgroup;   // of an invocation
-const uint kPitch = kRunBytes / 4u + 1u;   // odd: the rows of a column are in different banks
-shared uint staged[kRows * kPitch];
+const uint kBlocks = kRows / kBlock * kRowLoads;
+const uint kLoads = (kBlocks + kWorkgroup - 1u) / kWorkgroup;   // blocks of an invocation
+const uint kPitch = PERMUTE_RAGGED_PITCH(kTileD, ELEMENT_BYTES), kSkew = PERMUTE_RAGGED_SKEW(kRunBytes);
+shared uint staged[PERMUTE_RAGGED_SHARED_WORDS(kTileD, kRunBytes, ELEMENT_BYTES)];
 
-// The invocation's words of the tile, row by row, and where one begins in the source.
-uint word_of(uint u) { return gl_LocalInvocationID.x + u * kWorkgroup; }
-offset_t row_word(offset_t from, uint size_d, uint word) {
-  const uint x = min(word, kRows * kRowLoads - 1u);
-  return from + offset_t(min(x / kRowLoads, size_d - 1u)) * src_stride(0u) + offset_t(x % kRowLoads * kPer16);
-}
-void stage(uint word, uvec4 v) {
-  const uint place = word / kRowLoads * kPitch + word % kRowLoads * 4u;
-  if (kRows * kRowLoads % kWorkgroup == 0u || word < kRows * kRowLoads)
-    [[unroll]] for (uint w = 0u; w < 4u; ++w) staged[place + w] = v[w];
-}
+// Where a column begins.
+uint place_of(uint c) { return c * kPitch + c / kPer16 * kSkew; }
 
-// Element `c` of a row.
-uint element_at(uint row, uint c) {
-#if ELEMENT_BYTES == 4
-  return staged[row * kPitch + c];
-#elif ELEMENT_BYTES == 2
-  return (staged[row * kPitch + (c >> 1u)] >> (16u * (c & 1u))) & 0xffffu;
-#else
-  return (staged[row * kPitch + (c >> 2u)] >> (8u * (c & 3u))) & 0xffu;
-#endif
-}
-
-// The positions of column `c` from `row` on that fill an access.
-uvec4 access_at(uint row, uint c) {
+// Element `position` of column `c`.
+uvec4 element_at(uint position, uint c) {
 #if ELEMENT_BYTES == 8
-  return uvec4(staged[row * kPitch + 2u * c], staged[row * kPitch + 2u * c + 1u], 0u, 0u);
+  return uvec4(staged[place_of(c) + 2u * position], staged[place_of(c) + 2u * position + 1u], 0u, 0u);
 #elif ELEMENT_BYTES == 4
-  return uvec4(element_at(row, c), element_at(row + 1u, c), 0u, 0u);
-#elif ELEMENT_BYTES == 2
-  return uvec4(element_at(row, c) | element_at(row + 1u, c) << 16,
-               element_at(row + 2u, c) | element_at(row + 3u, c) << 16, 0u, 0u);
+  return uvec4(staged[place_of(c) + position], 0u, 0u, 0u);
 #else
-  return uvec4(element_at(row, c) | element_at(row + 1u, c) << 8 | element_at(row + 2u, c) << 16 |
-                   element_at(row + 3u, c) << 24,
-               element_at(row + 4u, c) | element_at(row + 5u, c) << 8 | element_at(row + 6u, c) << 16 |
-                   element_at(row + 7u, c) << 24, 0u, 0u);
+  return uvec4(staged[place_of(c) + position / kBlock] >> (8u * ELEMENT_BYTES * (position % kBlock)), 0u, 0u, 0u);
 #endif
+}
+
+// The positions of column `c` from `position` on that fill an access.
+uvec4 access_at(uint position, uint c) {
+#if ELEMENT_BYTES < 4
+  const uint place = place_of(c) + position / kBlock, bits = 8u * ELEMENT_BYTES * (position % kBlock);
+  const uint middle = staged[place + 1u];
+  return uvec4(funnel(staged[place], middle, bits), funnel(middle, staged[place + 2u], bits), 0u, 0u);
+#else
+  const uint place = place_of(c) + position * kWordsOf;
+  return uvec4(staged[place], staged[place + 1u], 0u, 0u);
+#endif
+}
+
+// Every kLanesD-th of a column's positions.
+void store_elements(uvec2 base, offset_t row, uint c, uint begin, uint end) {
+  for (uint position = begin; position < end; position += kLanesD)
+    store_bytes(base, row + offset_t(position), ELEMENT_BYTES, element_at(position, c));
 }
 
 void main() {
@@ -90,47 +89,69 @@ void main() {
 
   const offset_t reach = from + offset_t(min(kRows, size_d) - 1u) * src_stride(0u) + offset_t(kColumns + 2u * kPer16);
   if (from >= source.first + offset_t(kPer16) && reach < source.last) {
-    uvec4 low[kLoads], high[kLoads];
+    uvec4 low[kLoads * kBlock], high[kLoads * kBlock];
+    uint byte[kLoads * kBlock];
     [[unroll]] for (uint u = 0u; u < kLoads; ++u) {
-      const offset_t word = row_word(from, size_d, word_of(u)) & ~offset_t(kPer16 - 1u);
-      low[u] = load_bytes(source.base, word, 16u);
-      high[u] = load_bytes(source.base, word + offset_t(kPer16), 16u);
+      const uint block = gl_LocalInvocationID.x + u * kWorkgroup;
+      [[unroll]] for (uint b = 0u; b < kBlock; ++b) {
+        const uint row = min(block / kRowLoads * kBlock + b, min(size_d, kRows) - 1u);
+        const offset_t at = from + offset_t(row) * src_stride(0u) + offset_t(block % kRowLoads * kPer16);
+        byte[u * kBlock + b] = uint(at) % kPer16 * ELEMENT_BYTES;
+        low[u * kBlock + b] = load_word_at(source, at);
+        high[u * kBlock + b] = load_word_after(source, at);
+      }
     }
-    [[unroll]] for (uint u = 0u; u < kLoads; ++u)
-      stage(word_of(u), join_words(low[u], high[u], uint(row_word(from, size_d, word_of(u))) % kPer16 * ELEMENT_BYTES));
-  } else {
-    // Some words are not wholly inside the source. No array: a loop with a loop inside is not unrolled, and would move
-    // it to memory.
-    [[dont_unroll]] for (uint u = 0u; u < kLoads; ++u) {
-      const offset_t at = row_word(from, size_d, word_of(u)), word = at & ~offset_t(kPer16 - 1u);
-      const uvec4 low = assemble_word(source, word), high = assemble_word(source, word + offset_t(kPer16));
-      stage(word_of(u), join_words(low, high, uint(at) % kPer16 * ELEMENT_BYTES));
+    [[unroll]] for (uint u = 0u; u < kLoads; ++u) {
+      const uint block = gl_LocalInvocationID.x + u * kWorkgroup;
+      uvec4 rows[MAX_VECTOR];
+      [[unroll]] for (uint b = 0u; b < kBlock; ++b)
+        rows[b] = join_words(low[u * kBlock + b], high[u * kBlock + b], byte[u * kBlock + b]);
+      const uint place = place_of(block % kRowLoads * kPer16) + block / kRowLoads * kWordsOf;
+      if (kBlocks % kWorkgroup == 0u || block < kBlocks)
+        [[unroll]] for (uint c = 0u; c < kPer16; ++c) {
+          const uvec4 v = column_of(rows, kBlock, c);
+          [[unroll]] for (uint w = 0u; w < kWordsOf; ++w) staged[place + c * kPitch + w] = v[w];
+        }
+    }
+  } else {   // some words are not wholly inside the source
+    [[dont_unroll]] for (uint x = gl_LocalInvocationID.x; x < kRows / kBlock * kColumns; x += kWorkgroup) {
+      const uint c = x % kColumns, block = x / kColumns;
+      uvec4 v = uvec4(0u);
+      [[unroll]] for (uint b = 0u; b < kBlock; ++b) {
+        const offset_t at = from + offset_t(min(block * kBlock + b, size_d - 1u)) * src_stride(0u) + offset_t(c);
+        v |= load_bytes(source.base, clamp(at, source.begin, source.end - 1), ELEMENT_BYTES) << (8u * ELEMENT_BYTES % 32u * b);
+      }
+      [[unroll]] for (uint w = 0u; w < kWordsOf; ++w) staged[place_of(c) + block * kWordsOf + w] = v[w];
     }
   }
   barrier();   // the whole tile is staged before loads by other invocations
 
-  const uint lane = gl_LocalInvocationID.x % kLanesD;
-  const bool middle = !first && size_d >= kRows;   // every access is whole
-  [[unroll]] for (uint g = 0u; g < (kColumns + kLanesS - 1u) / kLanesS; ++g) {
-    const uint c = g * kLanesS + gl_LocalInvocationID.x / kLanesD;
-    if (c < min(size_s, kColumns)) {
+  const uint lane = gl_LocalInvocationID.x % kLanesD, column = gl_LocalInvocationID.x / kLanesD;
+  if (!first && size_d >= kRows) {   // every access is whole
+    [[unroll]] for (uint g = 0u; g < (kColumns + kLanesS - 1u) / kLanesS; ++g) {
+      const uint c = g * kLanesS + column;
+      if (kColumns % kLanesS != 0u && c >= kColumns) break;
       const offset_t row = to + offset_t(c) * dst_stride(1u);
       const uint skip = (0u - uint(row)) & (kSector - 1u);   // positions before the first sector
-      [[unroll]] for (uint u = 0u; u < kTileD / kPositions / kLanesD; ++u) {
-        const uint position = skip + (lane + u * kLanesD) * kPositions;
-        const uvec4 v = access_at(position, c);
-        if (middle) store_bytes(base, row + offset_t(position), 8u, v);
-        else if (position < size_d) store_part(base, row + offset_t(position), 8u, v, 0, int(size_d - position));
-      }
-      if (first) {
-        for (uint position = lane; position < min(skip, size_d); position += kLanesD)
-          store_bytes(base, row + offset_t(position), ELEMENT_BYTES,
-#if ELEMENT_BYTES == 8
-                      access_at(position, c));
-#else
-                      uvec4(element_at(position, c), 0u, 0u, 0u));
-#endif
-      }
+      uvec4 v[kAccesses];
+      [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(skip + (lane + u * kLanesD) * kPositions, c);
+      [[unroll]] for (uint u = 0u; u < kAccesses; ++u)
+        if (c < size_s) store_bytes(base, row + offset_t(skip + (lane + u * kLanesD) * kPositions), 8u, v[u]);
     }
+    return;
+  }
+  [[dont_unroll]] for (uint c = column; c < min(size_s, kColumns); c += kLanesS) {
+    const offset_t row = to + offset_t(c) * dst_stride(1u);
+    const uint skip = (0u - uint(row)) & (kSector - 1u);
+    uvec4 v[kAccesses];
+    [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(skip + (lane + u * kLanesD) * kPositions, c);
+    [[unroll]] for (uint u = 0u; u < kAccesses; ++u) {
+      const uint position = skip + (lane + u * kLanesD) * kPositions;
+      if (position + kPositions <= size_d) store_bytes(base, row + offset_t(position), 8u, v[u]);
+    }
+    // What has no whole access: the positions before the first sector, and the row's last ones.
+    if (first) store_elements(base, row, c, lane, min(skip, size_d));
+    const uint tail = skip + ((max(size_d, skip) - skip) & ~(kPositions - 1u));
+    if (tail < skip + kTileD) store_elements(base, row, c, tail + lane, size_d);
   }
 }

@@ -10,28 +10,33 @@ namespace sectile::detail {
 namespace permute_ragged {
 namespace {
 
+// lanes: invocations side by side along D. What bounds a row on an H200 (ncu, and what its Vulkan driver compiles): a
+// multiprocessor's L1, the L2 that gives a run's first and last sector to two tiles, and on Vulkan some 52 KiB of
+// workgroup memory for all workgroups of a multiprocessor. So tiles have few bytes for each invocation, all invocations
+// the same number of blocks, and runs of 128 bytes where 20 KiB are little.
 struct Row {
-  std::uint32_t element_bytes, tile_d, run_bytes, workgroup;
+  std::uint32_t element_bytes, tile_d, run_bytes, workgroup, lanes;
 };
 // clang-format off
 constexpr Row kTable[] = {
-    {.element_bytes = 1, .tile_d = 128, .run_bytes = 128, .workgroup = 256},
-    {.element_bytes = 2, .tile_d = 96, .run_bytes = 128, .workgroup = 256},
-    {.element_bytes = 2, .tile_d = 64, .run_bytes = 128, .workgroup = 256},
-    {.element_bytes = 2, .tile_d = 128, .run_bytes = 128, .workgroup = 256},
-    {.element_bytes = 4, .tile_d = 64, .run_bytes = 128, .workgroup = 256},
-    {.element_bytes = 4, .tile_d = 112, .run_bytes = 128, .workgroup = 256},
-    {.element_bytes = 8, .tile_d = 32, .run_bytes = 128, .workgroup = 128},
-    {.element_bytes = 8, .tile_d = 56, .run_bytes = 128, .workgroup = 128},
+    {.element_bytes = 1, .tile_d = 128, .run_bytes = 96, .workgroup = 256, .lanes = 8},
+    {.element_bytes = 1, .tile_d = 128, .run_bytes = 128, .workgroup = 320, .lanes = 8},
+    {.element_bytes = 2, .tile_d = 112, .run_bytes = 64, .workgroup = 128, .lanes = 4},
+    {.element_bytes = 2, .tile_d = 96, .run_bytes = 128, .workgroup = 256, .lanes = 8},
+    {.element_bytes = 4, .tile_d = 56, .run_bytes = 128, .workgroup = 128, .lanes = 4},
+    {.element_bytes = 4, .tile_d = 112, .run_bytes = 128, .workgroup = 256, .lanes = 8},
+    {.element_bytes = 8, .tile_d = 32, .run_bytes = 128, .workgroup = 128, .lanes = 8},
 };
 // clang-format on
 // All invocations store the same number of times.
 static_assert(std::ranges::all_of(kTable, [](const Row& r) {
-  return r.tile_d * r.element_bytes % (8 * PERMUTE_RAGGED_LANES_D) == 0 && r.run_bytes % 16 == 0;
+  return r.tile_d * r.element_bytes % (8 * r.lanes) == 0 && r.run_bytes % 16 == 0;
 }));
 
 std::uint32_t sector(const Row& r) { return PERMUTE_SECTOR / r.element_bytes; }
-std::uint32_t shared_bytes(const Row& r) { return (r.tile_d + sector(r)) * (r.run_bytes + 4); }
+std::uint32_t shared_bytes(const Row& r) {
+  return 4 * PERMUTE_RAGGED_SHARED_WORDS(r.tile_d, r.run_bytes, r.element_bytes);
+}
 
 // What is smaller is not worth pipelines of its own.
 constexpr std::int64_t kLeastMib = 8;
@@ -89,6 +94,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
                                .source_elements = c.nest.src_span()});
   d.add_constant(PERMUTE_RAGGED_SPEC_TILE_D, r.tile_d);
   d.add_constant(PERMUTE_RAGGED_SPEC_RUN_BYTES, r.run_bytes);
+  d.add_constant(PERMUTE_RAGGED_SPEC_LANES_D, r.lanes);
   d.workgroup_memory_bytes = shared_bytes(r);
   return d;
 }
@@ -110,18 +116,18 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   n.load_transactions = rows * ceil_div(r.run_bytes + transaction - 1, transaction);
   n.store_transactions = n.ideal_load_transactions = n.ideal_store_transactions =
       ceil_div(columns * r.tile_d * e, transaction);
-  const std::uint64_t loads = ceil_div(rows * r.run_bytes / 16, r.workgroup);
+  const std::uint64_t block = e < 4 ? 4 / e : 1, loads = block * ceil_div(rows * r.run_bytes / 16, block * r.workgroup);
   n.load_requests = 2 * loads * subgroups;
   n.store_requests = ceil_div(columns * r.tile_d * e / 8, 32);
-  // Two lanes' elements of 1 byte, 8 rows apart, are in the same bank; so are those of 2 bytes 16 rows apart.
-  n.bank_conflicts = e < 4 ? n.store_requests * (8 / e) : 0;
+  // Loads of a word from columns whose first sector begins elsewhere: two wait for each other.
+  n.bank_conflicts = e < 4 ? 3 * n.store_requests : 0;
   estimate.edge = estimate.interior;
-  estimate.instructions = subgroups * (120 + loads * 40) + n.store_requests * (14 + 24 / e);
+  estimate.instructions = subgroups * (100 + loads * (e < 4 ? 60 : 40)) + n.store_requests * (e < 4 ? 18 : 10);
   return estimate;
 }
 
 std::string print_row(const Row& r) {
-  return fmt::format("e{} {}x{} wg{}", r.element_bytes, r.run_bytes, r.tile_d, r.workgroup);
+  return fmt::format("e{} {}x{} wg{} d{}", r.element_bytes, r.run_bytes, r.tile_d, r.workgroup, r.lanes);
 }
 std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 

@@ -22,7 +22,7 @@ constexpr Row kTable[] = {
     {.run_bytes = 128, .workgroup = 256, .loads = 6, .stores = 8, .walk = 8},
     {.run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .walk = 8},
     {.run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .walk = 32},
-    {.run_bytes = 96, .workgroup = 256, .loads = 4, .stores = 6, .walk = 4},
+    {.run_bytes = 64, .workgroup = 256, .loads = 2, .stores = 3, .walk = 32},
     {.run_bytes = 64, .workgroup = 128, .loads = 5, .stores = 6, .walk = 8},
     {.run_bytes = 128, .workgroup = 512, .loads = 4, .stores = 6, .walk = 8},
     {.run_bytes = 64, .workgroup = 64, .loads = 16, .stores = 24, .walk = 64},
