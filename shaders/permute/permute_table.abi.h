@@ -16,8 +16,8 @@
 // A tile's part of a destination run begins and ends at a 32-byte sector, wherever the run is, so no sector is written
 // by two tiles. For that it loads a few indices of the cut axis more.
 //
-// A workgroup walks along one of the axes: `shift` of `schedule` says how far, 2^shift tiles, that the addresses of two
-// tiles differ by whole words and sectors.
+// A workgroup walks along one of the axes, whose count is that of the walks. A step is as many tiles, so that the
+// addresses of a walk's tiles differ by whole words and sectors.
 #ifndef SECTILE_PERMUTE_TABLE_ABI_H
 #define SECTILE_PERMUTE_TABLE_ABI_H
 
@@ -30,15 +30,13 @@
 // Bits of `schedule.y`.
 #define PERMUTE_TABLE_SHARED 1u        // << i: position axis i is shared
 #define PERMUTE_TABLE_CUT_FIRST 8u     // column axis 0 is the one of axis 1, and the last has size 1
-// `schedule.x`: the walk's axis, times this, plus its shift.
-#define PERMUTE_TABLE_SHIFTS 8u
 
 #define PERMUTE_TABLE_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                            \
   WORD(u16x2, part, shifts)                  /* indices of the last position axis: of a part, and that a tile loads */ \
   WORD(uint, cut_extent, part)               /* of the last position axis */                                           \
   WORD(uint, column_extent, cut_extent)      /* of the last column axis */                                             \
   WORD(u16x2, staging, column_extent)        /* 16-byte words of a row; indices of the last column axis of a tile */   \
-  WORD(u8x2u16, schedule, staging)           /* the walk; bits; most tiles of a workgroup */                           \
+  WORD(u8x2u16, schedule, staging)           /* the walk's axis; bits; most tiles of a walk */                         \
   WORD(uint, walk_end, schedule)             /* tiles along the walk's axis */                                         \
   WORD(stride, source_elements, walk_end)    /* end of the source, from its first element on */                        \
   WORDS_IF(uint, inner_sizes, source_elements, kInner != 0u, kInner)   /* 16 bits: position axis i, column axis i */   \

@@ -31,6 +31,7 @@ const uint kEntryWords = max(1u, kPositions / 2u);    // of a store: 16 bits an 
 const uint kAtOnce = ELEMENT_BYTES == 1 ? 2u : 4u;    // accesses that are read before they are stored
 const uint kUnit = ELEMENT_BYTES < 4 ? ELEMENT_BYTES : 1u;   // entries count bytes or, of wider ones, elements
 const uint kWhole = kPositions << 4u;                 // a range of all; of none it is 0
+const uint kLastPlace = kPer16 * kLoads * kWorkgroup - 1u;   // positions past the tile's end are somewhere
 const uint kNowhere = 0xffffffffu;
 
 // The invocation's table. Offsets count from the tile's first element.
@@ -54,16 +55,15 @@ Walk locate(uint id, Source source, offset_t lead) {
   w.to = lead;
   w.step_src = w.step_dst = 0;
   w.part_index = w.column_index = w.step_part = w.step_column = w.tiles = 0u;
-  const uint axis = schedule().x / PERMUTE_TABLE_SHIFTS, shift = schedule().x % PERMUTE_TABLE_SHIFTS;
   [[unroll]] for (uint a = 0u; a < kAxes; ++a) {
-    uint tile = take_digit(id, a);
+    const uint tile = take_digit(id, a);
     const uint indices = a == 0u ? part().x : a == 1u ? staging().y : 1u;   // of a tile
-    if (a == axis) {
-      const uint step = 1u << shift;
-      tile = ((tile >> shift) * schedule().z << shift) + (tile & (step - 1u));
-      w.tiles = tile < walk_end() ? min(schedule().z, (walk_end() - tile + step - 1u) >> shift) : 0u;
-      w.step_src = offset_t(indices << shift) * src_stride(a);
-      w.step_dst = offset_t(indices << shift) * dst_stride(a);
+    if (a == schedule().x) {
+      // A step is over the first tiles of all walks: those that run at once move neighbouring tiles.
+      const uint step = axis_count(a), most = schedule().z;
+      w.tiles = tile + (most - 1u) * step < walk_end() ? most : most - 1u;
+      w.step_src = offset_t(indices * step) * src_stride(a);
+      w.step_dst = offset_t(indices * step) * dst_stride(a);
       if (a == 0u) w.step_part = step;
       if (a == 1u) w.step_column = step;
     }
@@ -141,6 +141,10 @@ Tile tile_of(Kind kind) {
 // neighbouring invocations read at once are in different banks.
 uint row_place(uint row) { return row * staging().x + (kPositions > 1u ? row / kPositions : 0u); }
 
+// By how many 32-bit words a row's 16-byte words are rotated: else rows that are a multiple of eight accesses apart would
+// be in the same bank.
+uint row_turn(uint row) { return ELEMENT_BYTES < 8 ? row / (8u * kPositions) & 3u : 0u; }
+
 void list_loads(Tile t, offset_t from) {
   const Divisor by_words = divisor_of(staging().x), by_first = divisor_of(t.rows_to[0] != 0u ? t.size[0] : 1u),
                 by_second = divisor_of(t.rows_to[1] != 0u ? t.size[1] : 1u);
@@ -155,10 +159,15 @@ void list_loads(Tile t, offset_t from) {
     } else {
       at += offset_t(row) * t.src[2];
     }
-    load_place[u] = gl_LocalInvocationID.x + u * kWorkgroup == item ? 4u * (row_place(row) + k) : kNowhere;
+    load_place[u] = gl_LocalInvocationID.x + u * kWorkgroup == item ? 4u * (row_place(row) + k) + row_turn(row) : kNowhere;
     load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
   }
 }
+
+// What the sums change by from the last index of the first position axis to the next one of the second or the third.
+struct Turn {
+  uint rows, step, lead;
+};
 
 // The accesses from number `begin` of the workgroup on. Returns whether there are more.
 bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
@@ -171,6 +180,11 @@ bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
   const uint columns = t.columns[0] * t.columns[1] * t.columns[2];
   const Divisor by_most = divisor_of(most), by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
                 by_size0 = divisor_of(t.size[0]), by_size1 = divisor_of(t.size[1]);
+  const Turn turn_second = Turn(t.rows_to[1] - (t.size[0] - 1u) * t.rows_to[0], t.step[1] - (t.size[0] - 1u) * t.step[0],
+                                t.lead[1] - (t.size[0] - 1u) * t.lead[0]);
+  const Turn turn_third = Turn(t.rows_to[2] - t.rows_to[1] * t.size[1] + turn_second.rows,
+                               t.step[2] - t.step[1] * t.size[1] + turn_second.step,
+                               t.lead[2] - t.lead[1] * t.size[1] + turn_second.lead);
   // One at a time: several need more registers than there are.
   [[dont_unroll]] for (uint s = 0u; s < kStores; ++s) {
     const uint item = begin + gl_LocalInvocationID.x + s * kWorkgroup;
@@ -196,22 +210,27 @@ bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
       i0 = q - second * t.size[0];
       i1 = second - i2 * t.size[1];
     }
+    // Sums of its indices: a position's row, its element there, and the lead of its row.
+    uint row = i0 * t.rows_to[0] + i1 * t.rows_to[1] + i2 * t.rows_to[2],
+         in_row = i0 * t.step[0] + i1 * t.step[1] + i2 * t.step[2] + along,
+         lead = uint(w.from) + i0 * t.lead[0] + i1 * t.lead[1] + i2 * t.lead[2];
     [[unroll]] for (uint j = 0u; j < kPositions; ++j) {
-      i2 = min(i2, t.size[2] - 1u);
-      const uint lead = uint(w.from) + i0 * t.lead[0] + i1 * t.lead[1] + i2 * t.lead[2];
-      const uint place =
-          (row_place(i0 * t.rows_to[0] + i1 * t.rows_to[1] + i2 * t.rows_to[2]) * kPer16 + i0 * t.step[0] +
-           i1 * t.step[1] + i2 * t.step[2] + along + (lead & (kPer16 - 1u))) * kUnit;
-      if (j % 2u == 0u) entry[j / 2u] = place;
-      else entry[j / 2u] |= place << 16u;
-      if (position + int(j) >= 0) {   // else the access begins before the run
-        if (kInner == 0u) {
-          ++i2;
-        } else {
-          ++i0;
-          if (i0 == t.size[0]) { i0 = 0u; ++i1; }
-          if (i1 == t.size[1]) { i1 = 0u; ++i2; }
-        }
+      const uint at = in_row + (lead & (kPer16 - 1u)), turned = at + row_turn(row) * (kPer16 / 4u);
+      const uint place = row_place(row) * kPer16 + (at & ~(kPer16 - 1u)) + (turned & (kPer16 - 1u));
+      if (j % 2u == 0u) entry[j / 2u] = min(place, kLastPlace) * kUnit;
+      else entry[j / 2u] |= min(place, kLastPlace) * kUnit << 16u;
+      if (position + int(j) < 0) continue;   // the access begins before the run
+      if (kInner == 0u) {
+        row += t.rows_to[2];
+        in_row += t.step[2];
+        lead += t.lead[2];
+      } else {
+        const bool second = ++i0 == t.size[0], third = second && (kInner == 1u || i1 + 1u == t.size[1]);
+        row += third ? turn_third.rows : second ? turn_second.rows : t.rows_to[0];
+        in_row += third ? turn_third.step : second ? turn_second.step : t.step[0];
+        lead += third ? turn_third.lead : second ? turn_second.lead : t.lead[0];
+        i0 = second ? 0u : i0;
+        if (kInner == 2u) i1 = third ? 0u : second ? i1 + 1u : i1;
       }
     }
     // Constant indices: others would move the table to memory.
@@ -265,15 +284,14 @@ uvec4 access_of(const uint s) {
 #endif
 }
 
-// Writes a word's four parts in an order that depends on the invocation, so that 32 invocations write to different
+// Writes a word's four parts, in an order that depends on the invocation, so that 32 invocations write to different
 // banks.
 void stage_word(uint place, uvec4 value) {
   if (place == kNowhere) return;
-  const uint turn = (gl_LocalInvocationID.x >> 3u) & 3u;
+  const uint first = gl_LocalInvocationID.x >> 3u, turn = first - place;
   uvec4 v = (turn & 1u) != 0u ? value.yzwx : value;
   v = (turn & 2u) != 0u ? v.zwxy : v;
-  [[unroll]] for (uint i = 0u; i < 4u; ++i)
-    staged[place + ((i + turn) & 3u)] = v[i];
+  [[unroll]] for (uint i = 0u; i < 4u; ++i) staged[(place & ~3u) + ((i + first) & 3u)] = v[i];
 }
 
 // Loads the tile's words.

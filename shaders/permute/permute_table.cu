@@ -40,6 +40,7 @@ struct Table {
 constexpr uint kAtOnce = ELEMENT_BYTES == 1 ? 2u : 4u;   // accesses that are read before they are stored
 constexpr uint kRangeWords = (kStores + 3u) / 4u;
 constexpr uint kWhole = kPositions << 4u;   // a range of all; of none it is 0
+constexpr uint kLastPlace = kPer16 * kLoads * kWorkgroup - 1u;   // positions past the tile's end are somewhere
 constexpr uint kNowhere = 0xffffffffu;
 
 // The walk: its first tile, then the one that is moved.
@@ -54,17 +55,16 @@ __device__ __forceinline__ Walk locate(const PermutePush& push, uint id, const S
   Walk w = {};
   w.from = source.begin;
   w.to = lead;
-  const uint axis = schedule(push).x / PERMUTE_TABLE_SHIFTS, shift = schedule(push).x % PERMUTE_TABLE_SHIFTS;
 #pragma unroll
   for (uint a = 0u; a < kAxes; ++a) {
-    uint tile = take_digit(push, id, a);
+    const uint tile = take_digit(push, id, a);
     const uint indices = a == 0u ? part(push).x : a == 1u ? staging(push).y : 1u;   // of a tile
-    if (a == axis) {
-      const uint step = 1u << shift;
-      tile = ((tile >> shift) * schedule(push).z << shift) + (tile & (step - 1u));
-      w.tiles = tile < walk_end(push) ? min(schedule(push).z, (walk_end(push) - tile + step - 1u) >> shift) : 0u;
-      w.step_src = offset_t(indices << shift) * src_stride(push, a);
-      w.step_dst = offset_t(indices << shift) * dst_stride(push, a);
+    if (a == schedule(push).x) {
+      // A step is over the first tiles of all walks: those that run at once move neighbouring tiles.
+      const uint step = axis_count(push, a), most = schedule(push).z;
+      w.tiles = tile + (most - 1u) * step < walk_end(push) ? most : most - 1u;
+      w.step_src = offset_t(indices * step) * src_stride(push, a);
+      w.step_dst = offset_t(indices * step) * dst_stride(push, a);
       if (a == 0u) w.step_part = step;
       if (a == 1u) w.step_column = step;
     }
@@ -149,6 +149,10 @@ __device__ __forceinline__ uint row_place(const PermutePush& push, uint row) {
   return row * staging(push).x + (kPositions > 1u ? row / kPositions : 0u);
 }
 
+// By how many 32-bit words a row's 16-byte words are rotated: else rows that are a multiple of eight accesses apart would
+// be in the same bank.
+__device__ __forceinline__ uint row_turn(uint row) { return ELEMENT_BYTES < 8 ? row / (8u * kPositions) & 3u : 0u; }
+
 __device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& t, offset_t from, const Table& table) {
   const uint words = staging(push).x;
   const Divisor by_words = divisor_of(words), by_first = divisor_of(t.rows_to[0] != 0u ? t.size[0] : 1u),
@@ -165,12 +169,17 @@ __device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& 
     } else {
       at += offset_t(row) * t.src[2];
     }
-    table.load_place[u] = threadIdx.x + u * kWorkgroup == item ? 4u * (row_place(push, row) + k) : kNowhere;
+    table.load_place[u] = threadIdx.x + u * kWorkgroup == item ? 4u * (row_place(push, row) + k) + row_turn(row) : kNowhere;
     table.load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
   }
 }
 
 __device__ __forceinline__ int clamped(int v, int least, int most) { return v < least ? least : v > most ? most : v; }
+
+// What the sums change by from the last index of the first position axis to the next one of the second or the third.
+struct Turn {
+  uint rows, step, lead;
+};
 
 // The accesses from number `begin` of the workgroup on. Returns whether there are more.
 __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile& t, const Kind& kind, const Walk& w,
@@ -184,6 +193,11 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
   const uint columns = t.columns[0] * t.columns[1] * t.columns[2];
   const Divisor by_most = divisor_of(most), by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
                 by_size0 = divisor_of(t.size[0]), by_size1 = divisor_of(t.size[1]);
+  const Turn turn_second = {t.rows_to[1] - (t.size[0] - 1u) * t.rows_to[0], t.step[1] - (t.size[0] - 1u) * t.step[0],
+                                t.lead[1] - (t.size[0] - 1u) * t.lead[0]};
+  const Turn turn_third = {t.rows_to[2] - t.rows_to[1] * t.size[1] + turn_second.rows,
+                               t.step[2] - t.step[1] * t.size[1] + turn_second.step,
+                               t.lead[2] - t.lead[1] * t.size[1] + turn_second.lead};
   // One at a time: several need more registers than there are.
 #pragma unroll 1
   for (uint s = 0u; s < kStores; ++s) {
@@ -211,22 +225,27 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
       i0 = q - second * t.size[0];
       i1 = second - i2 * t.size[1];
     }
+    // Sums of its indices: a position's row, its element there, and the lead of its row.
+    uint row = i0 * t.rows_to[0] + i1 * t.rows_to[1] + i2 * t.rows_to[2],
+         in_row = i0 * t.step[0] + i1 * t.step[1] + i2 * t.step[2] + along,
+         lead = uint(w.from) + i0 * t.lead[0] + i1 * t.lead[1] + i2 * t.lead[2];
 #pragma unroll
     for (uint j = 0u; j < kPositions; ++j) {
-      i2 = min(i2, t.size[2] - 1u);
-      const uint lead = uint(w.from) + i0 * t.lead[0] + i1 * t.lead[1] + i2 * t.lead[2];
-      const uint place =
-          (row_place(push, i0 * t.rows_to[0] + i1 * t.rows_to[1] + i2 * t.rows_to[2]) * kPer16 + i0 * t.step[0] +
-           i1 * t.step[1] + i2 * t.step[2] + along + (lead & (kPer16 - 1u))) * kUnit;
-      entry[j / 2u] |= place << (16u * (j % 2u));
-      if (position + int(j) >= 0) {   // else the access begins before the run
-        if (kInner == 0u) {
-          ++i2;
-        } else {
-          ++i0;
-          if (i0 == t.size[0]) { i0 = 0u; ++i1; }
-          if (i1 == t.size[1]) { i1 = 0u; ++i2; }
-        }
+      const uint at = in_row + (lead & (kPer16 - 1u)), turned = at + row_turn(row) * (kPer16 / 4u);
+      const uint place = row_place(push, row) * kPer16 + (at & ~(kPer16 - 1u)) + (turned & (kPer16 - 1u));
+      entry[j / 2u] |= min(place, kLastPlace) * kUnit << (16u * (j % 2u));
+      if (position + int(j) < 0) continue;   // the access begins before the run
+      if (kInner == 0u) {
+        row += t.rows_to[2];
+        in_row += t.step[2];
+        lead += t.lead[2];
+      } else {
+        const bool second = ++i0 == t.size[0], third = second && (kInner == 1u || i1 + 1u == t.size[1]);
+        row += third ? turn_third.rows : second ? turn_second.rows : t.rows_to[0];
+        in_row += third ? turn_third.step : second ? turn_second.step : t.step[0];
+        lead += third ? turn_third.lead : second ? turn_second.lead : t.lead[0];
+        i0 = second ? 0u : i0;
+        if (kInner == 2u) i1 = third ? 0u : second ? i1 + 1u : i1;
       }
     }
     // Constant indices: others would move the table to local memory.
@@ -275,7 +294,12 @@ __device__ __forceinline__ uvec4 access_of(const Table& table, const uint s) {
 }
 
 __device__ __forceinline__ void stage_word(uint place, const uvec4& value) {
-  if (place != kNowhere) store_shared(&staged[place], 4u, value);
+  if (place == kNowhere) return;
+  const bool one = (place & 1u) != 0u, two = (place & 2u) != 0u;
+  const uvec4 v = {{one ? value[3] : value[0], one ? value[0] : value[1], one ? value[1] : value[2],
+                    one ? value[2] : value[3]}};
+  store_shared(&staged[place & ~3u], 4u,
+               {{two ? v[2] : v[0], two ? v[3] : v[1], two ? v[0] : v[2], two ? v[1] : v[3]}});
 }
 
 // Loads the tile's words.

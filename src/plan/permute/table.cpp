@@ -13,19 +13,19 @@ namespace permute_table {
 namespace {
 
 // run_bytes: desired bytes of a run in the source; loads, stores: of an invocation, words of 16 bytes and accesses of
-// 8; walk: most tiles of a workgroup.
+// 8; walk: most tiles of a workgroup; resident: workgroups of a multiprocessor, by their registers (what the H200's
+// drivers give them), so that all walks run at once.
 struct Row {
-  std::uint32_t run_bytes, workgroup, loads, stores, walk;
+  std::uint32_t run_bytes, workgroup, loads, stores, walk = 64;
+  std::uint32_t resident = 0, resident_cuda = 0;
 };
 // clang-format off
 constexpr Row kTable[] = {
-    {.run_bytes = 128, .workgroup = 256, .loads = 6, .stores = 8, .walk = 8},
-    {.run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .walk = 8},
-    {.run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .walk = 32},
-    {.run_bytes = 64, .workgroup = 256, .loads = 2, .stores = 3, .walk = 32},
-    {.run_bytes = 64, .workgroup = 128, .loads = 5, .stores = 6, .walk = 8},
-    {.run_bytes = 128, .workgroup = 512, .loads = 4, .stores = 6, .walk = 8},
-    {.run_bytes = 64, .workgroup = 64, .loads = 16, .stores = 24, .walk = 64},
+    {.run_bytes = 128, .workgroup = 256, .loads = 6, .stores = 8, .resident = 2, .resident_cuda = 2},
+    {.run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .resident = 3, .resident_cuda = 4},
+    {.run_bytes = 64, .workgroup = 128, .loads = 5, .stores = 6, .resident = 4, .resident_cuda = 6},
+    {.run_bytes = 128, .workgroup = 512, .loads = 4, .stores = 6, .resident = 1, .resident_cuda = 1},
+    {.run_bytes = 64, .workgroup = 64, .loads = 16, .stores = 24},
 };
 // clang-format on
 
@@ -34,7 +34,7 @@ constexpr std::int64_t kMostKept = 1024;          // bytes of a run that is kept
 
 // Along which axis of a step a workgroup goes from tile to tile.
 struct Route {
-  std::uint32_t axis = 0, shift = 0, tiles = 1, end = 1;
+  std::uint32_t axis = 0, tiles = 1, end = 1;
 };
 
 // Accesses of a run at most, where all its tile's words are whole.
@@ -167,29 +167,38 @@ RunBox built(const PermuteContext& c, std::uint32_t row) {
   return b;
 }
 
+// Most tiles of a walk: as many as leave each place for a workgroup a walk.
+std::uint32_t longest_walk(const PermuteContext& c, const Row& r, std::uint64_t tiles) {
+  if (c.cpu()) return r.walk;
+  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(c.model.multiprocessors),
+                      resident = c.profile.api == Api::cuda ? r.resident_cuda : r.resident;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(ceil_div(tiles, multiprocessors * resident), r.walk));
+}
+
 // The walk that has the most tiles at whole words and sectors from each other. Takes them out of the step's workgroups.
 Route choose_route(const PermuteContext& c, const Row& r, const RunBox& b, PermuteConfig& d) {
   const std::int64_t e = c.nest.element_bytes;
   Route route{.end = d.axis[0].count};
-  std::uint32_t most = 1;
+  const std::uint32_t longest = longest_walk(c, r, d.groups);
+  std::uint32_t most = 1, shift = 0;
   for (int a = 0; a < d.axes; ++a) {
     const StreamAxis& axis = d.axis[static_cast<std::size_t>(a)];
     const std::int64_t indices = a == 0 ? b.part : a == 1 ? column_part(b) : 1;
     const std::int64_t step = std::max(multiple_for(indices * axis.src_stride * e, kWord),
                                        multiple_for(indices * axis.dst_stride * e, PERMUTE_SECTOR));
-    const auto tiles = static_cast<std::uint32_t>(std::min<std::int64_t>(r.walk, axis.count / step));
+    const auto tiles = static_cast<std::uint32_t>(std::min<std::int64_t>(longest, axis.count / step));
     if (tiles <= most) continue;
     most = tiles;
     route.axis = static_cast<std::uint32_t>(a);
-    route.shift = static_cast<std::uint32_t>(std::countr_zero(static_cast<std::uint64_t>(step)));
+    shift = static_cast<std::uint32_t>(std::countr_zero(static_cast<std::uint64_t>(step)));
     route.end = axis.count;
   }
   std::uint32_t& count = d.axis[route.axis].count;
-  const std::uint32_t steps = (count + (1u << route.shift) - 1) >> route.shift;
+  const std::uint32_t steps = (count + (1u << shift) - 1) >> shift;
   const auto walks = ceil_div(steps, most);
   route.tiles = static_cast<std::uint32_t>(ceil_div(steps, walks));
   const std::uint32_t before = count;
-  count = static_cast<std::uint32_t>(walks << route.shift);
+  count = static_cast<std::uint32_t>(walks << shift);
   d.groups = d.groups / before * count;
   return route;
 }
@@ -216,7 +225,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
           .cut_extent = static_cast<std::uint32_t>(axis_of(c, b.position[last]).extent),
           .column_extent = column_extent(c, b),
           .staging = U16x2{.x = row_loads(b, e), .y = column_part(b)},
-          .schedule = U8x2U16{.x = route.axis * PERMUTE_TABLE_SHIFTS + route.shift, .y = bits, .z = route.tiles},
+          .schedule = U8x2U16{.x = route.axis, .y = bits, .z = route.tiles},
           .walk_end = route.end,
           .source_elements = c.nest.src_span(),
           .inner_sizes =
@@ -269,12 +278,12 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
     *count *= tiles;
   estimate.edge = estimate.interior;
   estimate.instructions = subgroups * (tiles * (r.loads * 14 + r.stores * (8 + 5 * positions) + 60) + 200 +
-                                       r.loads * 20 + r.stores * (60 + 8 * positions));
+                                       r.loads * 20 + r.stores * (60 + 25 * positions));
   return estimate;
 }
 
 std::string print_row(const Row& r) {
-  return fmt::format("r{} l{} s{} wg{} walk{}", r.run_bytes, r.loads, r.stores, r.workgroup, r.walk);
+  return fmt::format("r{} l{} s{} wg{}", r.run_bytes, r.loads, r.stores, r.workgroup);
 }
 std::string print(const PermuteContext&, std::uint32_t row) { return print_row(kTable[row]); }
 
