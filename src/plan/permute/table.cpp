@@ -13,10 +13,10 @@ namespace permute_table {
 namespace {
 
 // run_bytes: desired bytes of a run in the source; loads, stores: of an invocation, words of 16 bytes and accesses of
-// 8; walk: most tiles of a workgroup; resident: workgroups of a multiprocessor, by their registers (what the H200's
-// drivers give them), so that all walks run at once.
+// 8; walk: most tiles of a workgroup on a CPU; resident: workgroups of a multiprocessor, by their registers (what the
+// H200's drivers give them), so that all walks run at once.
 struct Row {
-  std::uint32_t run_bytes, workgroup, loads, stores, walk = 64;
+  std::uint32_t run_bytes, workgroup, loads, stores, walk = 0;
   std::uint32_t resident = 0, resident_cuda = 0;
 };
 // clang-format off
@@ -25,12 +25,14 @@ constexpr Row kTable[] = {
     {.run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .resident = 3, .resident_cuda = 4},
     {.run_bytes = 64, .workgroup = 128, .loads = 5, .stores = 6, .resident = 4, .resident_cuda = 6},
     {.run_bytes = 128, .workgroup = 512, .loads = 4, .stores = 6, .resident = 1, .resident_cuda = 1},
-    {.run_bytes = 64, .workgroup = 64, .loads = 16, .stores = 24},
+    {.run_bytes = 64, .workgroup = 64, .loads = 16, .stores = 24, .walk = 64},
 };
 // clang-format on
 
 constexpr std::uint32_t kAccess = 8, kWord = 16;  // bytes
 constexpr std::int64_t kMostKept = 1024;          // bytes of a run that is kept whole
+constexpr std::int64_t kLeastMib = 8;             // what is smaller is not worth pipelines of its own
+constexpr std::uint64_t kMostTiles = 4096;        // of a walk
 
 // Along which axis of a step a workgroup goes from tile to tile.
 struct Route {
@@ -167,39 +169,67 @@ RunBox built(const PermuteContext& c, std::uint32_t row) {
   return b;
 }
 
-// Most tiles of a walk: as many as leave each place for a workgroup a walk.
-std::uint32_t longest_walk(const PermuteContext& c, const Row& r, std::uint64_t tiles) {
-  if (c.cpu()) return r.walk;
-  const std::uint64_t multiprocessors = c.profile.multiprocessors.value_or(c.model.multiprocessors),
-                      resident = c.profile.api == Api::cuda ? r.resident_cuda : r.resident;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(ceil_div(tiles, multiprocessors * resident), r.walk));
+// Instructions of an invocation, for a tile and for the table.
+std::uint64_t tile_instructions(const PermuteContext& c, const Row& r) {
+  return r.loads * 14 + r.stores * (8 + 5 * (kAccess / c.nest.element_bytes)) + 60;
+}
+std::uint64_t table_instructions(const PermuteContext& c, const Row& r) {
+  return 200 + r.loads * 20 + r.stores * (60 + 25 * (kAccess / c.nest.element_bytes));
 }
 
-// The walk that has the most tiles at whole words and sectors from each other. Takes them out of the step's workgroups.
+// Walks along an axis, for each of the tiles that are a step's, and tiles of a walk.
+struct Walks {
+  std::uint64_t walks = 1, tiles = 1;
+};
+
+// On a CPU as few walks as have at most `walk` tiles. On a GPU those whose last wave ends first: all run at once, or
+// two to four waves where that leaves fewer places for a workgroup idle.
+Walks walks_of(const PermuteContext& c, const Row& r, std::uint64_t steps, std::uint64_t others, std::uint64_t& cost) {
+  Walks best;
+  if (c.cpu()) {
+    best.walks = ceil_div(steps, std::min<std::uint64_t>(steps, r.walk));
+    best.tiles = ceil_div(steps, best.walks);
+    cost = kMostTiles - best.tiles;
+    return best;
+  }
+  const std::uint64_t resident = c.profile.api == Api::cuda ? r.resident_cuda : r.resident,
+                      places = resident * c.profile.multiprocessors.value_or(c.model.multiprocessors);
+  cost = ~std::uint64_t{0};
+  for (std::uint64_t waves = 1; waves <= 4; ++waves) {
+    Walks w;
+    w.walks = std::clamp<std::uint64_t>(waves * places / others, ceil_div(steps, kMostTiles), steps);
+    w.tiles = ceil_div(steps, w.walks);
+    w.walks = ceil_div(steps, w.tiles);
+    const std::uint64_t time =
+        ceil_div(w.walks * others, places) * (w.tiles * tile_instructions(c, r) + table_instructions(c, r));
+    if (time >= cost) continue;
+    cost = time;
+    best = w;
+  }
+  return best;
+}
+
+// The best walk at whole words and sectors from tile to tile. Takes its tiles out of the step's workgroups.
 Route choose_route(const PermuteContext& c, const Row& r, const RunBox& b, PermuteConfig& d) {
   const std::int64_t e = c.nest.element_bytes;
   Route route{.end = d.axis[0].count};
-  const std::uint32_t longest = longest_walk(c, r, d.groups);
-  std::uint32_t most = 1, shift = 0;
+  std::uint64_t least = ~std::uint64_t{0};
+  std::uint32_t count = d.axis[0].count;
   for (int a = 0; a < d.axes; ++a) {
     const StreamAxis& axis = d.axis[static_cast<std::size_t>(a)];
     const std::int64_t indices = a == 0 ? b.part : a == 1 ? column_part(b) : 1;
-    const std::int64_t step = std::max(multiple_for(indices * axis.src_stride * e, kWord),
-                                       multiple_for(indices * axis.dst_stride * e, PERMUTE_SECTOR));
-    const auto tiles = static_cast<std::uint32_t>(std::min<std::int64_t>(longest, axis.count / step));
-    if (tiles <= most) continue;
-    most = tiles;
-    route.axis = static_cast<std::uint32_t>(a);
-    shift = static_cast<std::uint32_t>(std::countr_zero(static_cast<std::uint64_t>(step)));
-    route.end = axis.count;
+    const auto step = static_cast<std::uint64_t>(std::max(multiple_for(indices * axis.src_stride * e, kWord),
+                                                          multiple_for(indices * axis.dst_stride * e, PERMUTE_SECTOR)));
+    if (axis.count < 2 * step) continue;
+    std::uint64_t cost = 0;
+    const Walks w = walks_of(c, r, ceil_div(axis.count, step), d.groups / axis.count * step, cost);
+    if (w.tiles == 1 || cost >= least) continue;
+    least = cost;
+    count = static_cast<std::uint32_t>(w.walks * step);
+    route = {.axis = static_cast<std::uint32_t>(a), .tiles = static_cast<std::uint32_t>(w.tiles), .end = axis.count};
   }
-  std::uint32_t& count = d.axis[route.axis].count;
-  const std::uint32_t steps = (count + (1u << shift) - 1) >> shift;
-  const auto walks = ceil_div(steps, most);
-  route.tiles = static_cast<std::uint32_t>(ceil_div(steps, walks));
-  const std::uint32_t before = count;
-  count = static_cast<std::uint32_t>(walks << shift);
-  d.groups = d.groups / before * count;
+  d.groups = d.groups / d.axis[route.axis].count * count;
+  d.axis[route.axis].count = count;
   return route;
 }
 
@@ -219,21 +249,20 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   for (std::size_t i = 0; i <= last; ++i)
     if (b.shared[i]) bits |= PERMUTE_TABLE_SHARED << (i == last ? 2 : i);  // the last one is the third
   const InnerAxes axes = inner_axes_of(c, b);
-  d.set_own(
-      PermuteTableWords{
-          .part = U16x2{.x = static_cast<std::uint32_t>(b.part), .y = static_cast<std::uint32_t>(b.size[last])},
-          .cut_extent = static_cast<std::uint32_t>(axis_of(c, b.position[last]).extent),
-          .column_extent = column_extent(c, b),
-          .staging = U16x2{.x = row_loads(b, e), .y = column_part(b)},
-          .schedule = U8x2U16{.x = route.axis, .y = bits, .z = route.tiles},
-          .walk_end = route.end,
-          .source_elements = c.nest.src_span(),
-          .inner_sizes =
-              std::array{axes.sizes[0] | axes.column_sizes[0] << 16, axes.sizes[1] | axes.column_sizes[1] << 16},
-          .position_src = axes.strides,
-          .column_src = axes.column_src,
-          .column_dst = axes.column_dst},
-      TableConstants{.kInner = inner});
+  d.set_own(PermuteTableWords{.part = U16x2{.x = static_cast<std::uint32_t>(b.part),
+                                            .y = static_cast<std::uint32_t>(b.size[last])},
+                              .cut_extent = static_cast<std::uint32_t>(axis_of(c, b.position[last]).extent),
+                              .column_extent = column_extent(c, b),
+                              .staging = U16x2{.x = row_loads(b, e), .y = column_part(b)},
+                              .schedule = U8x2U16{.x = route.axis, .y = bits, .z = route.tiles},
+                              .walk_end = route.end,
+                              .source_elements = c.nest.src_span(),
+                              .inner_sizes = std::array{axes.sizes[0] | axes.column_sizes[0] << 16,
+                                                        axes.sizes[1] | axes.column_sizes[1] << 16},
+                              .position_src = axes.strides,
+                              .column_src = axes.column_src,
+                              .column_dst = axes.column_dst},
+            TableConstants{.kInner = inner});
   d.workgroup_memory_bytes = shared_bytes(r);
   d.add_constant(PERMUTE_TABLE_SPEC_LOADS, r.loads);
   d.add_constant(PERMUTE_TABLE_SPEC_STORES, r.stores);
@@ -242,7 +271,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 }
 
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  if (!c.cpu()) return Eligibility::measured_only;  // not timed on a GPU yet
+  if (!c.cpu()) return last_resort_if(c.below_mib(kLeastMib));
   // lavapipe 26.1.6 on two Xeon cores, 2026-11-28, `sectile calibrate --device vulkan:1 --op permute --min-mb 8`: of 28
   // problems it was the best for 1.4 to 1.7 times the second, of ragged ones of 1 byte. Tables do not pay for small
   // ones, and permute_interleave and permute_runs are faster on short axes.
@@ -252,33 +281,24 @@ Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
   return last_resort_if(inner_axes(built(c, row)) != 0);  // a pipeline of its own for few problems
 }
 
-// Tiles of a workgroup.
-std::uint64_t tiles_of_walk(const PermuteContext& c, const RunBox& b, const PermuteConfig& d) {
-  PermuteConfig tiles;
-  add_axes(c, b, tiles);
-  return ceil_div(tiles.groups, d.groups);
-}
-
-// Of a walk: its tiles, and the table.
+// Of a tile, with its share of the table.
 PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const PermuteConfig& d) {
   const Row& r = kTable[row];
   const RunBox b = built(c, row);
-  const std::uint64_t positions = kAccess / c.nest.element_bytes, subgroups = r.workgroup / 32;
-  const std::uint64_t accesses = static_cast<std::uint64_t>(accesses_of_run(c, b) * b.column_count());
+  PermuteConfig tiles;
+  add_axes(c, b, tiles);
+  const std::uint64_t positions = kAccess / c.nest.element_bytes, subgroups = r.workgroup / 32,
+                      accesses = static_cast<std::uint64_t>(accesses_of_run(c, b) * b.column_count());
   PermuteEstimate estimate;
-  estimate.groups = d.groups;
+  estimate.groups = tiles.groups;
   estimate.addressing = Addressing::box;
-  const std::uint64_t tiles = tiles_of_walk(c, b, d);
   AccessCount& n = estimate.interior;
   estimate_tile(c, b, n);
   n.store_requests = ceil_div(accesses, 32);
   n.bank_conflicts = n.store_requests * positions;
-  for (std::uint64_t* count : {&n.load_transactions, &n.store_transactions, &n.ideal_load_transactions,
-                               &n.ideal_store_transactions, &n.load_requests, &n.store_requests, &n.bank_conflicts})
-    *count *= tiles;
   estimate.edge = estimate.interior;
-  estimate.instructions = subgroups * (tiles * (r.loads * 14 + r.stores * (8 + 5 * positions) + 60) + 200 +
-                                       r.loads * 20 + r.stores * (60 + 25 * positions));
+  estimate.instructions = subgroups * (tile_instructions(c, r) +
+                                       table_instructions(c, r) * d.groups / std::max<std::uint64_t>(tiles.groups, 1));
   return estimate;
 }
 
