@@ -63,6 +63,9 @@ uvec4 access_at(uint position, uint c) {
 #endif
 }
 
+// Positions of a row of the destination before the first sector.
+uint skip_of(offset_t row) { return (0u - uint(row)) & (kSector - 1u); }
+
 // Every kLanesD-th of a column's positions.
 void store_elements(uvec2 base, offset_t row, uint c, uint begin, uint end) {
   for (uint position = begin; position < end; position += kLanesD)
@@ -119,7 +122,8 @@ void main() {
       uvec4 v = uvec4(0u);
       [[unroll]] for (uint b = 0u; b < kBlock; ++b) {
         const offset_t at = from + offset_t(min(block * kBlock + b, size_d - 1u)) * src_stride(0u) + offset_t(c);
-        v |= load_bytes(source.base, clamp(at, source.begin, source.end - 1), ELEMENT_BYTES) << (8u * ELEMENT_BYTES % 32u * b);
+        v |= load_bytes(source.base, clamp(at, source.begin, source.end - 1), ELEMENT_BYTES)
+             << (8u * ELEMENT_BYTES % 32u * b);
       }
       [[unroll]] for (uint w = 0u; w < kWordsOf; ++w) staged[place_of(c) + block * kWordsOf + w] = v[w];
     }
@@ -132,7 +136,7 @@ void main() {
       const uint c = g * kLanesS + column;
       if (kColumns % kLanesS != 0u && c >= kColumns) break;
       const offset_t row = to + offset_t(c) * dst_stride(1u);
-      const uint skip = (0u - uint(row)) & (kSector - 1u);   // positions before the first sector
+      const uint skip = skip_of(row);
       uvec4 v[kAccesses];
       [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(skip + (lane + u * kLanesD) * kPositions, c);
       [[unroll]] for (uint u = 0u; u < kAccesses; ++u)
@@ -142,7 +146,7 @@ void main() {
   }
   [[dont_unroll]] for (uint c = column; c < min(size_s, kColumns); c += kLanesS) {
     const offset_t row = to + offset_t(c) * dst_stride(1u);
-    const uint skip = (0u - uint(row)) & (kSector - 1u);
+    const uint skip = skip_of(row);
     uvec4 v[kAccesses];
     [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(skip + (lane + u * kLanesD) * kPositions, c);
     [[unroll]] for (uint u = 0u; u < kAccesses; ++u) {

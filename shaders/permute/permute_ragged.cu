@@ -62,6 +62,9 @@ __device__ __forceinline__ uvec4 access_at(uint position, uint c) {
 #endif
 }
 
+// Positions of a row of the destination before the first sector.
+__device__ __forceinline__ uint skip_of(offset_t row) { return (0u - uint(row)) & (kSector - 1u); }
+
 // Every kLanesD-th of a column's positions.
 __device__ __forceinline__ void store_elements(SectileAddress base, offset_t row, uint c, uint begin, uint end) {
   for (uint position = begin; position < end; position += kLanesD)
@@ -146,7 +149,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
       const uint c = g * kLanesS + column;
       if (kColumns % kLanesS != 0u && c >= kColumns) break;
       const offset_t row = to + offset_t(c) * dst_stride(push, 1u);
-      const uint skip = (0u - uint(row)) & (kSector - 1u);   // positions before the first sector
+      const uint skip = skip_of(row);
       uvec4 v[kAccesses];
 #pragma unroll
       for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(skip + (lane + u * kLanesD) * kPositions, c);
@@ -159,7 +162,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
 #pragma unroll 1
   for (uint c = column; c < min(size_s, kColumns); c += kLanesS) {
     const offset_t row = to + offset_t(c) * dst_stride(push, 1u);
-    const uint skip = (0u - uint(row)) & (kSector - 1u);
+    const uint skip = skip_of(row);
     uvec4 v[kAccesses];
 #pragma unroll
     for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(skip + (lane + u * kLanesD) * kPositions, c);

@@ -19,7 +19,6 @@
 #include "permute/permute_box.abi.h"
 #include "permute/permute_copy.abi.h"
 #include "permute/permute_fused.abi.h"
-#include "permute/permute_gather.abi.h"
 #include "permute/permute_interleave.abi.h"
 #include "permute/permute_ragged.abi.h"
 #include "permute/permute_realign.abi.h"
@@ -158,12 +157,7 @@ const std::vector<Interface> kInterfaces = {
      true},
     {"permute_realign", kPermutePush, kPermuteFields, with(kCommon, {PERMUTE_REALIGN_SPEC_UNROLL}), true},
     {"permute_ragged", kPermutePush, kPermuteFields,
-     with(kCommon, {PERMUTE_RAGGED_SPEC_TILE_D, PERMUTE_RAGGED_SPEC_RUN_BYTES}), true},
-    {"permute_gather", kPermutePush, kPermuteFields,
-     with(kCommon, {PERMUTE_GATHER_SPEC_UNROLL, PERMUTE_GATHER_SPEC_SHARED_WORDS, PERMUTE_GATHER_SPEC_TEAM,
-                    PERMUTE_GATHER_SPEC_TURN, PERMUTE_GATHER_SPEC_INNER, PERMUTE_GATHER_SPEC_COLUMNS,
-                    PERMUTE_GATHER_SPEC_LOADS}),
-     true},
+     with(kCommon, {PERMUTE_RAGGED_SPEC_TILE_D, PERMUTE_RAGGED_SPEC_RUN_BYTES, PERMUTE_RAGGED_SPEC_LANES_D}), true},
     {"permute_table", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_TABLE_SPEC_LOADS, PERMUTE_TABLE_SPEC_STORES, PERMUTE_TABLE_SPEC_INNER}), true},
     {"permute_interleave", kPermutePush, kPermuteFields,

@@ -13,7 +13,7 @@ using namespace sectile::test;
 
 namespace {
 
-constexpr const char* kStems[] = {"permute_realign", "permute_ragged", "permute_gather", "permute_table"};
+constexpr const char* kStems[] = {"permute_realign", "permute_ragged", "permute_table"};
 
 // One that each of these stems takes.
 std::string problem_of(std::string_view stem, const char* type) {

@@ -154,7 +154,6 @@ constexpr Promise kPromises[] = {
     // Formulas of the tile's sizes. A part of a destination row is whole transactions.
     {"permute_ragged", {X, within(50), X, X, X, X, X}, {X, X, X, X, X, X, X}},
     {"permute_realign", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
-    {"permute_gather", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
     {"permute_table", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
     // A fixed price for devices that can do no better: no count.
     {"permute_words", {X, X, X, X, X, X, X}, {X, X, X, X, X, X, X}},
@@ -291,8 +290,6 @@ void compare(const TracedProblem& c, const DeviceProfile& profile, std::size_t e
     const Step& step = forced.steps[0];
     // Subgroups are taken to be full: see kDeviations.
     if (step.workgroup[0] < profile.subgroup_size.value()) continue;
-    // Here lanes exchange values in warps of 32.
-    if (step.kernel.stem == "permute_gather" && constant_of(step, PERMUTE_GATHER_SPEC_TEAM) != 32) continue;
     const Groups groups = groups_of(step, candidate.name);
     for (const bool interior : {true, false}) {
       const bool whole = interior && groups.whole;

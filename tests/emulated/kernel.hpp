@@ -18,7 +18,6 @@
 #include "permute/permute_box.abi.h"
 #include "permute/permute_copy.abi.h"
 #include "permute/permute_fused.abi.h"
-#include "permute/permute_gather.abi.h"
 #include "permute/permute_interleave.abi.h"
 #include "permute/permute_ragged.abi.h"
 #include "permute/permute_realign.abi.h"

@@ -130,10 +130,10 @@ void add_anywhere(std::vector<CoveringPermute>& cases) {
   const FixedRow rows[] = {{{7, 9, 37}, {1, 0, 2}, {}, {"permute_realign"}},
                            {{3, 19, 67}, {1, 0, 2}, {2000, 69, 1}, {"permute_realign"}},
                            {{2, 331, 35}, {0, 2, 1}, {}, {"permute_ragged"}},
-                           {{203, 131}, {1, 0}, {}, {"permute_gather", "permute_table"}},
-                           {{139, 3, 5, 7}, {3, 2, 1, 0}, {}, {"permute_gather"}},
-                           {{3, 301, 25}, {2, 1, 0}, {}, {"permute_gather"}},
-                           {{3, 67, 5, 7}, {3, 1, 2, 0}, {}, {"permute_gather", "permute_table"}},
+                           {{203, 131}, {1, 0}, {}, {"permute_table"}},
+                           {{139, 3, 5, 7}, {3, 2, 1, 0}, {}, {"permute_table"}},
+                           {{3, 301, 25}, {2, 1, 0}, {}, {"permute_table"}},
+                           {{3, 67, 5, 7}, {3, 1, 2, 0}, {}, {"permute_table"}},
                            {{5, 1500, 3}, {2, 1, 0}, {}, {"permute_table"}},  // a workgroup moves several tiles
                            {{200, 13, 11}, {0, 2, 1}, {}, {"permute_table"}}};
   add_rows(rows, true, cases);

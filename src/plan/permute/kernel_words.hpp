@@ -6,7 +6,6 @@
 #include "permute/permute_box.abi.h"
 #include "permute/permute_copy.abi.h"
 #include "permute/permute_fused.abi.h"
-#include "permute/permute_gather.abi.h"
 #include "permute/permute_ragged.abi.h"
 #include "permute/permute_realign.abi.h"
 #include "permute/permute_runs.abi.h"
@@ -30,9 +29,6 @@ SECTILE_WORDS(PermuteBoundWords, PermuteConstants, PERMUTE_BOUND_WORDS);
 SECTILE_WORDS(PermuteFusedFirstWords, PermuteConstants, PERMUTE_FUSED_FIRST_WORDS);
 SECTILE_WORDS(PermuteFusedLastWords, PermuteConstants, PERMUTE_FUSED_LAST_WORDS);
 
-struct GatherConstants {
-  std::uint32_t kInner = 0;
-};
 struct TableConstants {
   std::uint32_t kInner = 0;
 };
@@ -41,7 +37,6 @@ struct TableConstants {
 SECTILE_WORDS(PermuteBoxWords, NoConstants, PERMUTE_BOX_WORDS);
 SECTILE_WORDS(PermuteCopyWords, NoConstants, PERMUTE_COPY_WORDS);
 SECTILE_WORDS(PermuteFusedBlockWords, NoConstants, PERMUTE_FUSED_BLOCK_WORDS);
-SECTILE_WORDS(PermuteGatherWords, GatherConstants, PERMUTE_GATHER_WORDS);
 SECTILE_WORDS(PermuteRaggedWords, NoConstants, PERMUTE_RAGGED_WORDS);
 SECTILE_WORDS(PermuteRealignWords, NoConstants, PERMUTE_REALIGN_WORDS);
 SECTILE_WORDS(PermuteRunsWords, NoConstants, PERMUTE_RUNS_WORDS);

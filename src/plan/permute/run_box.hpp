@@ -1,4 +1,4 @@
-// A box of the problem that has long runs in both operands: permute_gather and permute_table move such boxes.
+// A box of the problem that has long runs in both operands, which permute_table moves.
 #pragma once
 
 #include "strategy.hpp"

@@ -1,5 +1,5 @@
-// permute_table: the boxes of permute_gather, many of them by a workgroup, with a table in registers of where each
-// stored element is in workgroup memory.
+// permute_table: boxes of up to six axes at any address, many of them by a workgroup, with a table in registers of
+// where each stored element is in workgroup memory.
 #include "run_box.hpp"
 
 #include "permute/permute_table.abi.h"
@@ -271,11 +271,16 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 }
 
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
-  if (!c.cpu()) return last_resort_if(c.below_mib(kLeastMib));
+  const int s = c.nest.src_innermost();
+  if (!c.cpu()) {
+    // Runs of whole words that are kept are permute_realign's: 13 of 13 problems, H200, Vulkan and CUDA, 2026-11-28
+    // (`calibrate --op permute --seed 4650` and 4651).
+    const bool kept = s == 0 && c.nest.axis[0].extent * c.nest.element_bytes >= kWord;
+    return last_resort_if(kept || c.below_mib(kLeastMib));
+  }
   // lavapipe 26.1.6 on two Xeon cores, 2026-11-28, `sectile calibrate --device vulkan:1 --op permute --min-mb 8`: of 28
   // problems it was the best for 1.4 to 1.7 times the second, of ragged ones of 1 byte. Tables do not pay for small
   // ones, and permute_interleave and permute_runs are faster on short axes.
-  const int s = c.nest.src_innermost();
   const bool ragged = s > 0 && !is_aligned_transpose(c) && std::min(c.nest.axis[0].extent, axis_of(c, s).extent) >= 16;
   if (!ragged || c.nest.element_bytes > 2 || c.below_mib(8)) return Eligibility::last_resort;
   return last_resort_if(inner_axes(built(c, row)) != 0);  // a pipeline of its own for few problems
