@@ -351,8 +351,14 @@ __device__ __forceinline__ void store_accesses(SectileAddress base, offset_t to,
   }
 }
 
-// So many workgroups of a multiprocessor leave an invocation the registers that it needs: 64, 85 or 128.
-constexpr uint kResident = (kStores <= 4u ? 1024u : kStores <= 6u ? 768u : 512u) / kWorkgroup;
+// So many workgroups of a multiprocessor leave an invocation the registers that it needs: 85, or 128 for more accesses,
+// 64-bit offsets and older architectures.
+#if defined(WIDE) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
+constexpr uint kThreads = 512u;
+#else
+constexpr uint kThreads = kStores <= 6u ? 768u : 512u;
+#endif
+constexpr uint kResident = kThreads / kWorkgroup;
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const __grid_constant__ PermutePush push) {
   const uint id = group_id();
   // surplus of a folded grid; whole workgroups return, so every barrier is reached by all

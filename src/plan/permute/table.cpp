@@ -22,9 +22,7 @@ struct Row {
 // clang-format off
 constexpr Row kTable[] = {
     {.run_bytes = 128, .workgroup = 256, .loads = 6, .stores = 8, .resident = 2, .resident_cuda = 2},
-    {.run_bytes = 64, .workgroup = 256, .loads = 3, .stores = 4, .resident = 3, .resident_cuda = 4},
     {.run_bytes = 64, .workgroup = 128, .loads = 5, .stores = 6, .resident = 4, .resident_cuda = 6},
-    {.run_bytes = 128, .workgroup = 512, .loads = 4, .stores = 6, .resident = 1, .resident_cuda = 1},
     {.run_bytes = 64, .workgroup = 64, .loads = 16, .stores = 24, .walk = 64},
 };
 // clang-format on
