@@ -48,7 +48,7 @@ TEST_CASE("child: arrays are in registers") {
           compiled.insert(step.kernel.stem + "." + step.kernel.variant);
         }
       }
-    CHECK(compiled.size() == 16);
+    CHECK(compiled.size() == 12);
   });
 }
 
