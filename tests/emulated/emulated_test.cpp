@@ -225,7 +225,7 @@ TEST_CASE("runs of every length come out right") {
 // The kernels for any address. Rows of the destination have parts that are neither the first nor the last, and a last
 // one of any length; boxes have one to three axes of either operand's runs.
 TEST_CASE("rows that begin anywhere come out right") {
-  const DeviceProfile profile = emulated::target("nvidia-hopper");
+  DeviceProfile profile = emulated::target("nvidia-hopper");
   Tally tally;
   std::uint64_t seed = 1;
   const auto check = [&](PermuteProblem problem, std::string_view stem) {
@@ -252,7 +252,8 @@ TEST_CASE("rows that begin anywhere come out right") {
       check(problem, "permute_realign");
     }
   }
-  for (const DType type : {DType::b8, DType::b32}) {  // walks
+  profile.multiprocessors = 1;  // few places for workgroups: walks have several tiles
+  for (const DType type : {DType::b8, DType::b32}) {
     check(by_axes(type, {200, 13, 11}, {0, 2, 1}), "permute_table");
     check(by_axes(type, {5, 4500, 3}, {2, 1, 0}), "permute_table");
     check(by_axes(type, {4, 39, 200, 3}, {1, 2, 0, 3}), "permute_table");

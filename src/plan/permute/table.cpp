@@ -271,8 +271,9 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
   const int s = c.nest.src_innermost();
   if (!c.cpu()) {
-    // Runs of whole words that are kept are permute_realign's: it was no slower on 12 of 13 problems, and another kernel
-    // was best on the 13th. H200, Vulkan and CUDA, 2026-11-28, `calibrate --op permute --seed 4650`, 4651, 4660, 4661.
+    // Runs of whole words that are kept are permute_realign's: it was no slower on 12 of 13 problems, and another
+    // kernel was best on the 13th. H200, Vulkan and CUDA, 2026-11-28, `calibrate --op permute --seed 4650`, 4651, 4660,
+    // 4661.
     const bool kept = s == 0 && c.nest.axis[0].extent * c.nest.element_bytes >= kWord;
     return last_resort_if(kept || c.below_mib(kLeastMib));
   }
