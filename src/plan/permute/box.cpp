@@ -83,7 +83,6 @@ void extend_side(Sides& s, const int* order, int n, bool source, std::int64_t ta
 // The widest access along one operand such that each access is whole, aligned, and either inside all bounds or outside.
 std::uint32_t choose_vector(const PermuteContext& c, const Box& box, bool source, std::uint32_t access) {
   const Nest& nest = c.nest;
-  const auto align = source ? nest.src_access_align() : nest.dst_access_align();
   const auto bounds = source ? nest.read_bounds() : nest.write_bounds();
   const auto stride = [&](int a) {
     const auto& axis = nest.axis[static_cast<std::size_t>(a)];
@@ -91,8 +90,8 @@ std::uint32_t choose_vector(const PermuteContext& c, const Box& box, bool source
   };
   for (const std::uint32_t bytes : {16u, 4u}) {
     const std::uint32_t v = bytes / nest.element_bytes;
-    if (bytes > access || v < 2 || align % bytes != 0) continue;
-    std::array<bool, kMaxRank> in_vector{};
+    if (bytes > access || v < 2) continue;
+    std::uint32_t along = 0;
     std::int64_t run = 1;
     bool ok = false;
     for (int place = 0; place < box.boxed; ++place) {
@@ -103,7 +102,7 @@ std::uint32_t choose_vector(const PermuteContext& c, const Box& box, bool source
       bool bounded = false;
       for (std::uint32_t i = 0; i < bounds; ++i) bounded = bounded || axis.coef[i] != 0;
       if (bounded) break;
-      in_vector[static_cast<std::size_t>(a)] = true;
+      along |= 1u << a;
       const auto size = static_cast<std::int64_t>(box.size[static_cast<std::size_t>(b)]);
       // A store of the kernel spans at most two axes.
       if (!source && place == 2) break;
@@ -114,9 +113,7 @@ std::uint32_t choose_vector(const PermuteContext& c, const Box& box, bool source
       if (size != axis.extent) break;
       run *= size;
     }
-    for (int a = 0; ok && a < nest.rank; ++a)
-      if (!in_vector[static_cast<std::size_t>(a)] && stride(a) % v != 0) ok = false;
-    if (ok) return v;
+    if (ok && nest.alignment(source ? Side::src : Side::dst, along) >= bytes) return v;
   }
   return 1;
 }

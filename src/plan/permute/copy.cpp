@@ -29,7 +29,9 @@ constexpr Row kRetired[] = {
 
 constexpr const Row& row_of(std::uint32_t row) { return row_in(kTable, kRetired, row); }
 
-std::uint32_t width_of(const Nest& nest) { return std::min({nest.src_access_align(), nest.dst_access_align(), 16u}); }
+std::uint32_t width_of(const Nest& nest) {
+  return std::min({nest.alignment(Side::src, ~0u), nest.alignment(Side::dst, ~0u), 16u});
+}
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;

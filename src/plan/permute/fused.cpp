@@ -10,9 +10,9 @@ namespace sectile::detail {
 
 namespace {
 
-std::int64_t stride_of(const Nest& nest, FusedSide side, int a) {
+std::int64_t stride_of(const Nest& nest, Side side, int a) {
   const auto& axis = nest.axis[static_cast<std::size_t>(a)];
-  return side == FusedSide::src ? axis.src_stride : side == FusedSide::dst ? axis.dst_stride : axis.add_stride;
+  return side == Side::src ? axis.src_stride : side == Side::dst ? axis.dst_stride : axis.add_stride;
 }
 
 // Whether a bound depends on an axis: a run along it may cross the bound.
@@ -24,15 +24,9 @@ bool bounded_along(const Nest& nest, int a) {
 }
 
 // Whether accesses of `width` elements are aligned to their size at every index of the axes other than the given two.
-bool aligned_to(const Nest& nest, FusedSide side, std::uint32_t width, int axis, int other) {
-  const std::uint32_t bytes = side == FusedSide::src ? nest.element_bytes : nest.dst_element_bytes;
-  const std::uint32_t align = side == FusedSide::src   ? nest.src_access_align()
-                              : side == FusedSide::dst ? nest.dst_access_align()
-                                                       : nest.add_access_align();
-  if (width * bytes > 16 || align % (width * bytes) != 0) return false;
-  for (int a = 0; a < nest.rank; ++a)
-    if (a != axis && a != other && stride_of(nest, side, a) % width != 0) return false;
-  return true;
+bool aligned_to(const Nest& nest, Side side, std::uint32_t width, int axis, int other) {
+  const std::uint32_t bytes = side == Side::src ? nest.element_bytes : nest.dst_element_bytes;
+  return width * bytes <= 16 && nest.alignment(side, 1u << axis | 1u << other) >= width * bytes;
 }
 
 }  // namespace
@@ -62,8 +56,8 @@ Run run_of(const Nest& nest, std::uint32_t row) {
   if (nest.rank == 0) return run;
   run.vector = kTable[row].vector;
   while (nest.axis[0].extent % run.vector != 0) run.vector /= 2;
-  run.widths = {fused_width(nest, FusedSide::src, 0, run.vector), fused_width(nest, FusedSide::dst, 0, run.vector),
-                nest.stage.add ? fused_width(nest, FusedSide::add, 0, run.vector) : 1};
+  run.widths = {fused_width(nest, Side::src, 0, run.vector), fused_width(nest, Side::dst, 0, run.vector),
+                nest.stage.add ? fused_width(nest, Side::add, 0, run.vector) : 1};
   return run;
 }
 
@@ -102,17 +96,16 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
 
 // A subgroup's access at element i of each run; `first` is the subgroup's first run.
 void request_at(const PermuteContext& c, const Run& run, const Walk& walk, std::int64_t first, std::uint32_t i,
-                FusedSide side, Request& request) {
-  const auto bytes =
-      static_cast<std::int64_t>(side == FusedSide::src ? c.nest.element_bytes : c.nest.dst_element_bytes);
+                Side side, Request& request) {
+  const auto bytes = static_cast<std::int64_t>(side == Side::src ? c.nest.element_bytes : c.nest.dst_element_bytes);
   const auto runs = c.nest.elements() / run.vector;
   for (std::uint32_t l = 0; l < walk.lanes(); ++l) {
     std::int64_t id = first + l;
     request.address[l] = Request::kInactive;
     if (id >= runs) continue;
-    std::int64_t at = side == FusedSide::src   ? c.nest.src_byte_offset
-                      : side == FusedSide::dst ? c.nest.dst_byte_offset
-                                               : c.nest.stage.add_byte_offset;
+    std::int64_t at = side == Side::src   ? c.nest.src_byte_offset
+                      : side == Side::dst ? c.nest.dst_byte_offset
+                                          : c.nest.stage.add_byte_offset;
     for (int a = 0; a < c.nest.rank; ++a) {
       const std::int64_t extent = c.nest.axis[static_cast<std::size_t>(a)].extent / (a == 0 ? run.vector : 1);
       const std::int64_t digit = id % extent * (a == 0 ? run.vector : 1) + (a == 0 ? i : 0);
@@ -130,16 +123,16 @@ AccessCount count_group(const PermuteContext& c, std::uint32_t row, std::uint64_
   const auto first = static_cast<std::int64_t>(group * r.workgroup);
   const std::uint64_t subgroups = ceil_div(r.workgroup, walk.lanes());
   Request request;
-  const auto walk_side = [&](FusedSide side, std::uint32_t width, std::uint32_t element) {
+  const auto walk_side = [&](Side side, std::uint32_t width, std::uint32_t element) {
     request.bytes = width * element;
     for (std::uint32_t i = 0; i < run.vector; i += width) {
       request_at(c, run, walk, first, i, side, request);
-      side == FusedSide::dst ? walk.store(request, subgroups) : walk.load(request, subgroups);
+      side == Side::dst ? walk.store(request, subgroups) : walk.load(request, subgroups);
     }
   };
-  walk_side(FusedSide::src, run.widths.load, c.nest.element_bytes);
-  if (c.nest.stage.add) walk_side(FusedSide::add, run.widths.add, c.nest.dst_element_bytes);
-  walk_side(FusedSide::dst, run.widths.store, c.nest.dst_element_bytes);
+  walk_side(Side::src, run.widths.load, c.nest.element_bytes);
+  if (c.nest.stage.add) walk_side(Side::add, run.widths.add, c.nest.dst_element_bytes);
+  walk_side(Side::dst, run.widths.store, c.nest.dst_element_bytes);
   return walk.count();
 }
 
@@ -174,7 +167,7 @@ constexpr PermuteStrategy kStrategy = {
 const PermuteStrategy kFused = permute_fused::kStrategy;
 std::vector<std::string> permute_fused_rows() { return names_of(permute_fused::kTable, permute_fused::print_row); }
 
-std::uint32_t fused_width(const Nest& nest, FusedSide side, int axis, std::uint32_t most) {
+std::uint32_t fused_width(const Nest& nest, Side side, int axis, std::uint32_t most) {
   if (bounded_along(nest, axis) || stride_of(nest, side, axis) != 1) return 1;
   std::uint32_t width = std::bit_floor(most);
   // `most` is not a power of two if a block spans a whole short axis.
@@ -184,7 +177,7 @@ std::uint32_t fused_width(const Nest& nest, FusedSide side, int axis, std::uint3
   return width;
 }
 
-std::uint32_t fused_joined_width(const Nest& nest, FusedSide side, int record, int along, std::uint32_t count) {
+std::uint32_t fused_joined_width(const Nest& nest, Side side, int record, int along, std::uint32_t count) {
   const auto& short_axis = nest.axis[static_cast<std::size_t>(record)];
   if (bounded_along(nest, record) || bounded_along(nest, along) || stride_of(nest, side, record) != 1 ||
       stride_of(nest, side, along) != short_axis.extent ||

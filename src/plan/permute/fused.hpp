@@ -7,15 +7,12 @@
 
 namespace sectile::detail {
 
-// The operand of an access.
-enum class FusedSide : std::uint8_t { src, dst, add };
-
 // The widest access along `axis` of an operand, in elements: at most `most` (a power of two) and at most 16 bytes.
-std::uint32_t fused_width(const Nest& nest, FusedSide side, int axis, std::uint32_t most);
+std::uint32_t fused_width(const Nest& nest, Side side, int axis, std::uint32_t most);
 
 // The same for `count` elements of consecutive records: axis `record` is short, and a step along `along` is one record.
 // Returns 1 if the records are not contiguous.
-std::uint32_t fused_joined_width(const Nest& nest, FusedSide side, int record, int along, std::uint32_t count);
+std::uint32_t fused_joined_width(const Nest& nest, Side side, int record, int along, std::uint32_t count);
 
 // Elements per access.
 struct FusedWidths {

@@ -56,18 +56,18 @@ Shape shape_of(const Nest& nest, const Row& r) {
     shape.blocks_d *= std::exchange(shape.blocks_s, 1);
   else if (axis_d.extent <= 8)
     shape.blocks_s *= std::exchange(shape.blocks_d, 1);
-  shape.widths = {fused_width(nest, FusedSide::src, shape.s, shape.vector_s),
-                  fused_width(nest, FusedSide::dst, 0, shape.vector_d),
-                  nest.stage.add ? fused_width(nest, FusedSide::add, 0, shape.vector_d) : 1};
+  shape.widths = {fused_width(nest, Side::src, shape.s, shape.vector_s),
+                  fused_width(nest, Side::dst, 0, shape.vector_d),
+                  nest.stage.add ? fused_width(nest, Side::add, 0, shape.vector_d) : 1};
   // A record of 3 bytes allows accesses of 1 byte only; four contiguous records are three words.
   const std::uint32_t block = shape.vector_s * shape.vector_d;
   if (axis_s.extent == shape.vector_s) {
-    const auto width = fused_joined_width(nest, FusedSide::src, shape.s, 0, block);
+    const auto width = fused_joined_width(nest, Side::src, shape.s, 0, block);
     shape.joined_s = width > shape.widths.load;
     if (shape.joined_s) shape.widths.load = width;
   }
   if (axis_d.extent == shape.vector_d) {
-    const auto width = fused_joined_width(nest, FusedSide::dst, 0, shape.s, block);
+    const auto width = fused_joined_width(nest, Side::dst, 0, shape.s, block);
     shape.joined_d = width > shape.widths.store;
     if (shape.joined_d) shape.widths.store = width;
   }

@@ -120,13 +120,10 @@ std::optional<Interleave> interleave_of(const Nest& nest) {
 
 // The widest access, at most 16 bytes, that records of `bytes` and all strides and addresses allow; 0 if below 4.
 std::uint32_t access_of(const Nest& nest, const Interleave& w, bool source, std::uint64_t bytes) {
-  std::uint64_t all = bytes | (source ? nest.src_access_align() : nest.dst_access_align());
-  for (int a = 0; a < nest.rank; ++a) {
-    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
-    if (a == w.p || a == (source ? w.c : w.a)) continue;
-    all |= static_cast<std::uint64_t>(source ? axis.src_stride : axis.dst_stride) * nest.element_bytes;
-  }
-  const auto widest = std::min<std::uint64_t>(all & (~all + 1), 16);
+  const int whole = source ? w.c : w.a;
+  const std::uint32_t along = 1u << w.p | (whole >= 0 ? 1u << whole : 0);
+  const std::uint64_t widest =
+      std::min<std::uint64_t>({16, bytes & (~bytes + 1), nest.alignment(source ? Side::src : Side::dst, along)});
   return widest < 4 ? 0 : static_cast<std::uint32_t>(widest);
 }
 

@@ -66,16 +66,8 @@ void widen(Nest& nest) {
   for (int b = 0; b < nest.bounds; ++b)
     if (inner.coef[static_cast<std::size_t>(b)] != 0) return;
   std::int64_t factor = 16 / nest.element_bytes;
-  const auto fits = [&](std::int64_t f) {
-    const std::int64_t bytes = f * nest.element_bytes;
-    if (inner.extent % f != 0 || nest.src_access_align() % bytes != 0 || nest.dst_access_align() % bytes != 0)
-      return false;
-    for (int a = 1; a < nest.rank; ++a) {
-      const auto& axis = nest.axis[static_cast<std::size_t>(a)];
-      if (axis.src_stride % f != 0 || axis.dst_stride % f != 0) return false;
-    }
-    return true;
-  };
+  const std::uint32_t widest = std::min(nest.alignment(Side::src, 1), nest.alignment(Side::dst, 1));
+  const auto fits = [&](std::int64_t f) { return inner.extent % f == 0 && f * nest.element_bytes <= widest; };
   while (factor > 1 && !fits(factor)) factor /= 2;
   if (factor == 1) return;
   nest.element_bytes *= static_cast<std::uint32_t>(factor);
@@ -115,6 +107,19 @@ std::uint32_t Nest::src_access_align() const { return access_align(src_align, sr
 std::uint32_t Nest::dst_access_align() const { return access_align(dst_align, dst_byte_offset); }
 
 std::uint32_t Nest::add_access_align() const { return access_align(dst_align, stage.add_byte_offset); }
+
+std::uint32_t Nest::alignment(Side side, std::uint32_t along) const {
+  const auto stride = side == Side::src   ? &NestAxis::src_stride
+                      : side == Side::dst ? &NestAxis::dst_stride
+                                          : &NestAxis::add_stride;
+  const std::uint32_t bytes = side == Side::src ? element_bytes : dst_element_bytes;
+  std::uint64_t all = 128 | (side == Side::src   ? src_access_align()
+                             : side == Side::dst ? dst_access_align()
+                                                 : add_access_align());
+  for (int a = 0; a < rank; ++a)
+    if ((along >> a & 1) == 0) all |= static_cast<std::uint64_t>(axis[static_cast<std::size_t>(a)].*stride) * bytes;
+  return static_cast<std::uint32_t>(all & (~all + 1));
+}
 
 namespace {
 

@@ -36,6 +36,9 @@ struct NestBound {
 };
 
 // Axes are in the destination's order: axis 0 is the innermost there.
+// An operand: the stage's second one is `add`.
+enum class Side : std::uint8_t { src, dst, add };
+
 struct Nest {
   int rank = 0;
   std::array<NestAxis, kMaxRank> axis{};
@@ -52,6 +55,9 @@ struct Nest {
   std::uint32_t src_access_align() const;
   std::uint32_t dst_access_align() const;
   std::uint32_t add_access_align() const;  // of the stage's second operand
+  // How an operand is aligned where accesses begin, in bytes: a power of two, at most 128, that divides the address of
+  // the nest's first element and the strides of all axes but those along which accesses run (bit a for axis a).
+  std::uint32_t alignment(Side side, std::uint32_t along) const;
   // One past the greatest element offset from the nest's first element.
   std::int64_t src_span() const;
   std::int64_t dst_span() const;

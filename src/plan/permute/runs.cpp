@@ -106,14 +106,9 @@ bool matrix_of(const Nest& nest, Matrix& m, Refusal& refusal) {
 
 // The rows of the source (destination) consist of whole aligned accesses of `bytes`.
 bool rows_are_aligned(const Nest& nest, const Matrix& m, bool source, std::uint32_t bytes) {
-  if ((source ? nest.src_access_align() : nest.dst_access_align()) % bytes != 0) return false;
   const int along = source ? m.s : m.d;
-  for (int a = 1; a < nest.rank; ++a) {
-    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
-    const std::int64_t step = a == along ? axis.extent * m.run : (source ? axis.src_stride : axis.dst_stride) * m.scale;
-    if (step * m.unit % bytes != 0) return false;
-  }
-  return true;
+  return nest.alignment(source ? Side::src : Side::dst, 1u | 1u << along) >= bytes &&
+         nest.axis[static_cast<std::size_t>(along)].extent * m.run * m.unit % bytes == 0;
 }
 
 struct Shape {

@@ -61,7 +61,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("the nest has {} axes, the kernel takes 2 to 5", c.nest.rank);
   if (s <= 0) return refusal.no("source and destination have the same innermost axis");
   if (!needs_no_bounds(c.nest, refusal)) return false;
-  if (c.nest.src_access_align() % 16 != 0 || c.nest.dst_access_align() % 16 != 0)
+  if (std::min(c.nest.alignment(Side::src, ~0u), c.nest.alignment(Side::dst, ~0u)) < 16)
     return refusal.no("operands are not aligned to 16 bytes");
   if (!strides_fit(c, s, true, refusal) || !strides_fit(c, 0, false, refusal)) return false;
   // The copy engine stores 16 bytes at a time: a gap between two rows would be overwritten.
