@@ -12,8 +12,8 @@
 #define PERMUTE_RAGGED_SPEC_RUN_BYTES 9   // of the source, a multiple of 16
 #define PERMUTE_RAGGED_SPEC_LANES_D 10    // invocations side by side along D
 
-// Workgroup memory has the tile column by column, in words of 32 bits: the words of a column, where column `c` begins,
-// and all. Columns begin 8 or 24 banks apart, and those of the next 16 bytes of a row in other banks, so that neither a
+// Workgroup memory has the tile column by column, in words of 32 bits: the words of a column, from a column to the next,
+// the words more from the columns of 16 bytes of a row to those of the next 16, and all. Columns begin 8 or 24 banks apart, and those of the next 16 bytes of a row in other banks, so that neither a
 // subgroup's stores of a few rows nor its loads of a few columns wait for each other.
 #define PERMUTE_RAGGED_COLUMN_WORDS(tile_d, bytes) ((tile_d) * (bytes) / 4u + PERMUTE_SECTOR / 4u)
 #define PERMUTE_RAGGED_PITCH(tile_d, bytes)       \

@@ -7,9 +7,9 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 // Transposes ragged matrices. Rows of the source come in by aligned 16-byte words, two of which are joined by shifts.
-// Blocks of as many rows as fill a word of 32 bits are turned in registers, so that workgroup memory has the tile column
-// by column; from there accesses of 8 bytes are shifted to where the destination's rows begin. All loads of a tile are
-// in flight at once.
+// Blocks of as many rows as fill a word of 32 bits are turned in registers, so that workgroup memory has the tile
+// column by column; from there accesses of 8 bytes are shifted to where the destination's rows begin. All loads of a
+// tile are in flight at once.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
@@ -65,6 +65,9 @@ uvec4 access_at(uint position, uint c) {
 
 // Positions of a row of the destination before the first sector.
 uint skip_of(offset_t row) { return (0u - uint(row)) & (kSector - 1u); }
+
+// The first position of the invocation's access `u` of a column.
+uint position_of(uint skip, uint u) { return skip + (gl_LocalInvocationID.x % kLanesD + u * kLanesD) * kPositions; }
 
 // Every kLanesD-th of a column's positions.
 void store_elements(uvec2 base, offset_t row, uint c, uint begin, uint end) {
@@ -138,9 +141,9 @@ void main() {
       const offset_t row = to + offset_t(c) * dst_stride(1u);
       const uint skip = skip_of(row);
       uvec4 v[kAccesses];
-      [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(skip + (lane + u * kLanesD) * kPositions, c);
+      [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);
       [[unroll]] for (uint u = 0u; u < kAccesses; ++u)
-        if (c < size_s) store_bytes(base, row + offset_t(skip + (lane + u * kLanesD) * kPositions), 8u, v[u]);
+        if (c < size_s) store_bytes(base, row + offset_t(position_of(skip, u)), 8u, v[u]);
     }
     return;
   }
@@ -148,9 +151,9 @@ void main() {
     const offset_t row = to + offset_t(c) * dst_stride(1u);
     const uint skip = skip_of(row);
     uvec4 v[kAccesses];
-    [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(skip + (lane + u * kLanesD) * kPositions, c);
+    [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);
     [[unroll]] for (uint u = 0u; u < kAccesses; ++u) {
-      const uint position = skip + (lane + u * kLanesD) * kPositions;
+      const uint position = position_of(skip, u);
       if (position + kPositions <= size_d) store_bytes(base, row + offset_t(position), 8u, v[u]);
     }
     // What has no whole access: the positions before the first sector, and the row's last ones.

@@ -7,9 +7,9 @@
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 // Transposes ragged matrices. Rows of the source come in by aligned 16-byte words, two of which are joined by shifts.
-// Blocks of as many rows as fill a word of 32 bits are turned in registers, so that workgroup memory has the tile column
-// by column; from there accesses of 8 bytes are shifted to where the destination's rows begin. All loads of a tile are
-// in flight at once.
+// Blocks of as many rows as fill a word of 32 bits are turned in registers, so that workgroup memory has the tile
+// column by column; from there accesses of 8 bytes are shifted to where the destination's rows begin. All loads of a
+// tile are in flight at once.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "lib/unaligned.cuh"
@@ -64,6 +64,9 @@ __device__ __forceinline__ uvec4 access_at(uint position, uint c) {
 
 // Positions of a row of the destination before the first sector.
 __device__ __forceinline__ uint skip_of(offset_t row) { return (0u - uint(row)) & (kSector - 1u); }
+
+// The first position of the invocation's access `u` of a column.
+__device__ __forceinline__ uint position_of(uint skip, uint u) { return skip + (threadIdx.x % kLanesD + u * kLanesD) * kPositions; }
 
 // Every kLanesD-th of a column's positions.
 __device__ __forceinline__ void store_elements(SectileAddress base, offset_t row, uint c, uint begin, uint end) {
@@ -152,10 +155,10 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
       const uint skip = skip_of(row);
       uvec4 v[kAccesses];
 #pragma unroll
-      for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(skip + (lane + u * kLanesD) * kPositions, c);
+      for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);
 #pragma unroll
       for (uint u = 0u; u < kAccesses; ++u)
-        if (c < size_s) store_bytes(base, row + offset_t(skip + (lane + u * kLanesD) * kPositions), 8u, v[u]);
+        if (c < size_s) store_bytes(base, row + offset_t(position_of(skip, u)), 8u, v[u]);
     }
     return;
   }
@@ -165,10 +168,10 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
     const uint skip = skip_of(row);
     uvec4 v[kAccesses];
 #pragma unroll
-    for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(skip + (lane + u * kLanesD) * kPositions, c);
+    for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);
 #pragma unroll
     for (uint u = 0u; u < kAccesses; ++u) {
-      const uint position = skip + (lane + u * kLanesD) * kPositions;
+      const uint position = position_of(skip, u);
       if (position + kPositions <= size_d) store_bytes(base, row + offset_t(position), 8u, v[u]);
     }
     // What has no whole access: the positions before the first sector, and the row's last ones.

@@ -141,8 +141,8 @@ Tile tile_of(Kind kind) {
 // neighbouring invocations read at once are in different banks.
 uint row_place(uint row) { return row * staging().x + (kPositions > 1u ? row / kPositions : 0u); }
 
-// By how many 32-bit words a row's 16-byte words are rotated: else rows that are a multiple of eight accesses apart would
-// be in the same bank.
+// By how many 32-bit words a row's 16-byte words are rotated: else rows that are a multiple of eight accesses apart
+// would be in the same bank.
 uint row_turn(uint row) { return ELEMENT_BYTES < 8 ? row / (8u * kPositions) & 3u : 0u; }
 
 void list_loads(Tile t, offset_t from) {
@@ -159,7 +159,8 @@ void list_loads(Tile t, offset_t from) {
     } else {
       at += offset_t(row) * t.src[2];
     }
-    load_place[u] = gl_LocalInvocationID.x + u * kWorkgroup == item ? 4u * (row_place(row) + k) + row_turn(row) : kNowhere;
+    const bool own = gl_LocalInvocationID.x + u * kWorkgroup == item;
+    load_place[u] = own ? 4u * (row_place(row) + k) + row_turn(row) : kNowhere;
     load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
   }
 }
@@ -180,8 +181,9 @@ bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
   const uint columns = t.columns[0] * t.columns[1] * t.columns[2];
   const Divisor by_most = divisor_of(most), by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
                 by_size0 = divisor_of(t.size[0]), by_size1 = divisor_of(t.size[1]);
-  const Turn turn_second = Turn(t.rows_to[1] - (t.size[0] - 1u) * t.rows_to[0], t.step[1] - (t.size[0] - 1u) * t.step[0],
-                                t.lead[1] - (t.size[0] - 1u) * t.lead[0]);
+  const uint before = t.size[0] - 1u;
+  const Turn turn_second = Turn(t.rows_to[1] - before * t.rows_to[0], t.step[1] - before * t.step[0],
+                                t.lead[1] - before * t.lead[0]);
   const Turn turn_third = Turn(t.rows_to[2] - t.rows_to[1] * t.size[1] + turn_second.rows,
                                t.step[2] - t.step[1] * t.size[1] + turn_second.step,
                                t.lead[2] - t.lead[1] * t.size[1] + turn_second.lead);

@@ -149,8 +149,8 @@ __device__ __forceinline__ uint row_place(const PermutePush& push, uint row) {
   return row * staging(push).x + (kPositions > 1u ? row / kPositions : 0u);
 }
 
-// By how many 32-bit words a row's 16-byte words are rotated: else rows that are a multiple of eight accesses apart would
-// be in the same bank.
+// By how many 32-bit words a row's 16-byte words are rotated: else rows that are a multiple of eight accesses apart
+// would be in the same bank.
 __device__ __forceinline__ uint row_turn(uint row) { return ELEMENT_BYTES < 8 ? row / (8u * kPositions) & 3u : 0u; }
 
 __device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& t, offset_t from, const Table& table) {
@@ -169,7 +169,8 @@ __device__ __forceinline__ void list_loads(const PermutePush& push, const Tile& 
     } else {
       at += offset_t(row) * t.src[2];
     }
-    table.load_place[u] = threadIdx.x + u * kWorkgroup == item ? 4u * (row_place(push, row) + k) + row_turn(row) : kNowhere;
+    const bool own = threadIdx.x + u * kWorkgroup == item;
+    table.load_place[u] = own ? 4u * (row_place(push, row) + k) + row_turn(row) : kNowhere;
     table.load_at[u] = at + offset_t(k * kPer16) - offset_t((uint(from) + uint(at)) & (kPer16 - 1u));
   }
 }
@@ -193,8 +194,9 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
   const uint columns = t.columns[0] * t.columns[1] * t.columns[2];
   const Divisor by_most = divisor_of(most), by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
                 by_size0 = divisor_of(t.size[0]), by_size1 = divisor_of(t.size[1]);
-  const Turn turn_second = {t.rows_to[1] - (t.size[0] - 1u) * t.rows_to[0], t.step[1] - (t.size[0] - 1u) * t.step[0],
-                                t.lead[1] - (t.size[0] - 1u) * t.lead[0]};
+  const uint before = t.size[0] - 1u;
+  const Turn turn_second = {t.rows_to[1] - before * t.rows_to[0], t.step[1] - before * t.step[0],
+                            t.lead[1] - before * t.lead[0]};
   const Turn turn_third = {t.rows_to[2] - t.rows_to[1] * t.size[1] + turn_second.rows,
                                t.step[2] - t.step[1] * t.size[1] + turn_second.step,
                                t.lead[2] - t.lead[1] * t.size[1] + turn_second.lead};

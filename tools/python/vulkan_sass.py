@@ -9,8 +9,8 @@ The driver keeps compiled pipelines in its shader cache. Leave them in a folder 
     tools/python/vulkan_sass.py /tmp/cache --size 13312 # the SASS of that one
 
 It needs zstd, and nvdisasm of the CUDA toolkit. The cache's format is not documented; as nvcachetools found it (drivers
-390 to 510), and as driver 580.159 still has it: an index NAME.toc of 32 bytes and then 24 bytes for each entry, whose last
-two words are an offset in NAME.bin and a size; there, 36 bytes and a zstd frame. An "NVuc" object in it has a table of
+390 to 510), and as driver 580.159 still has it: an index NAME.toc of 32 bytes and then 24 bytes for each entry, whose
+last two words are an offset in NAME.bin and a size; there, 36 bytes and a zstd frame. An "NVuc" object in it has a table of
 sections (type, bytes, offset) from byte 32 on, of 32 bytes each, their number in its third word. Type 1 is the code.
 """
 import argparse
@@ -56,7 +56,8 @@ def main():
     parser.add_argument("--size", type=int, help="disassemble the kernels of this many bytes")
     parser.add_argument("--architecture", default="SM90", help="for nvdisasm (SM90)")
     options = parser.parse_args()
-    found = [code for toc in sorted(options.folder.rglob("*.toc")) for frame in frames(toc) for code in codes(unpack(frame))]
+    indices = sorted(options.folder.rglob("*.toc"))
+    found = [code for toc in indices for frame in frames(toc) for code in codes(unpack(frame))]
     if not found:
         sys.exit(f"{options.folder}: no compiled kernel")
     if options.size is None:

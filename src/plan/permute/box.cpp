@@ -81,13 +81,10 @@ void extend_side(Sides& s, const int* order, int n, bool source, std::int64_t ta
 }
 
 // The widest access along one operand such that each access is whole, aligned, and either inside all bounds or outside.
-std::uint32_t choose_vector(const PermuteContext& c, const Box& box, bool source, std::uint32_t access) {
+std::uint32_t choose_vector(const PermuteContext& c, const Box& box, Side side, std::uint32_t access) {
+  const bool source = side == Side::src;
   const Nest& nest = c.nest;
   const auto bounds = source ? nest.read_bounds() : nest.write_bounds();
-  const auto stride = [&](int a) {
-    const auto& axis = nest.axis[static_cast<std::size_t>(a)];
-    return source ? axis.src_stride : axis.dst_stride;
-  };
   for (const std::uint32_t bytes : {16u, 4u}) {
     const std::uint32_t v = bytes / nest.element_bytes;
     if (bytes > access || v < 2) continue;
@@ -97,7 +94,7 @@ std::uint32_t choose_vector(const PermuteContext& c, const Box& box, bool source
     for (int place = 0; place < box.boxed; ++place) {
       const int b = source ? place : box.order[static_cast<std::size_t>(place)];
       const int a = box.axis[static_cast<std::size_t>(b)];
-      if (stride(a) != run) break;
+      if (nest.stride(side, a) != run) break;
       const auto& axis = nest.axis[static_cast<std::size_t>(a)];
       bool bounded = false;
       for (std::uint32_t i = 0; i < bounds; ++i) bounded = bounded || axis.coef[i] != 0;
@@ -113,7 +110,7 @@ std::uint32_t choose_vector(const PermuteContext& c, const Box& box, bool source
       if (size != axis.extent) break;
       run *= size;
     }
-    if (ok && nest.alignment(source ? Side::src : Side::dst, along) >= bytes) return v;
+    if (ok && nest.alignment(side, along) >= bytes) return v;
   }
   return 1;
 }
@@ -191,10 +188,10 @@ bool build_box(const PermuteContext& c, const BoxRow& row, Box& box, Refusal& re
     for (int b = 0; b < box.boxed; ++b)
       if (box.axis[static_cast<std::size_t>(b)] == a) box.order[static_cast<std::size_t>(place++)] = b;
   if (box.boxed < kMaxBoxed) box.order[2] = 2;  // an axis of size 1, last in both orders
-  box.load_vector = choose_vector(c, box, true, row.access);
+  box.load_vector = choose_vector(c, box, Side::src, row.access);
   // One width for both operands: mixed widths would need more pipelines and gain little.
-  box.store_vector = choose_vector(c, box, false, box.load_vector * nest.element_bytes);
-  box.load_vector = choose_vector(c, box, true, box.store_vector * nest.element_bytes);
+  box.store_vector = choose_vector(c, box, Side::dst, box.load_vector * nest.element_bytes);
+  box.load_vector = choose_vector(c, box, Side::src, box.store_vector * nest.element_bytes);
   box.shared_words = words_of(c, box);
   const auto most = std::min(c.limits.workgroup_memory, kSharedBytes);
   if (box.shared_words * 4 > most)

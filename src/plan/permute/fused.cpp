@@ -10,11 +10,6 @@ namespace sectile::detail {
 
 namespace {
 
-std::int64_t stride_of(const Nest& nest, Side side, int a) {
-  const auto& axis = nest.axis[static_cast<std::size_t>(a)];
-  return side == Side::src ? axis.src_stride : side == Side::dst ? axis.dst_stride : axis.add_stride;
-}
-
 // Whether a bound depends on an axis: a run along it may cross the bound.
 bool bounded_along(const Nest& nest, int a) {
   const auto bounds = std::max(nest.read_bounds(), nest.write_bounds());
@@ -110,7 +105,7 @@ void request_at(const PermuteContext& c, const Run& run, const Walk& walk, std::
       const std::int64_t extent = c.nest.axis[static_cast<std::size_t>(a)].extent / (a == 0 ? run.vector : 1);
       const std::int64_t digit = id % extent * (a == 0 ? run.vector : 1) + (a == 0 ? i : 0);
       id /= extent;
-      at += digit * stride_of(c.nest, side, a) * bytes;
+      at += digit * c.nest.stride(side, a) * bytes;
     }
     request.address[l] = at;
   }
@@ -168,7 +163,7 @@ const PermuteStrategy kFused = permute_fused::kStrategy;
 std::vector<std::string> permute_fused_rows() { return names_of(permute_fused::kTable, permute_fused::print_row); }
 
 std::uint32_t fused_width(const Nest& nest, Side side, int axis, std::uint32_t most) {
-  if (bounded_along(nest, axis) || stride_of(nest, side, axis) != 1) return 1;
+  if (bounded_along(nest, axis) || nest.stride(side, axis) != 1) return 1;
   std::uint32_t width = std::bit_floor(most);
   // `most` is not a power of two if a block spans a whole short axis.
   while (width > 1 && (most % width != 0 || nest.axis[static_cast<std::size_t>(axis)].extent % width != 0 ||
@@ -179,8 +174,8 @@ std::uint32_t fused_width(const Nest& nest, Side side, int axis, std::uint32_t m
 
 std::uint32_t fused_joined_width(const Nest& nest, Side side, int record, int along, std::uint32_t count) {
   const auto& short_axis = nest.axis[static_cast<std::size_t>(record)];
-  if (bounded_along(nest, record) || bounded_along(nest, along) || stride_of(nest, side, record) != 1 ||
-      stride_of(nest, side, along) != short_axis.extent ||
+  if (bounded_along(nest, record) || bounded_along(nest, along) || nest.stride(side, record) != 1 ||
+      nest.stride(side, along) != short_axis.extent ||
       nest.axis[static_cast<std::size_t>(along)].extent * short_axis.extent % count != 0)
     return 1;
   std::uint32_t width = 8;  // the kernels' maximum

@@ -119,11 +119,10 @@ std::optional<Interleave> interleave_of(const Nest& nest) {
 }
 
 // The widest access, at most 16 bytes, that records of `bytes` and all strides and addresses allow; 0 if below 4.
-std::uint32_t access_of(const Nest& nest, const Interleave& w, bool source, std::uint64_t bytes) {
-  const int whole = source ? w.c : w.a;
+std::uint32_t access_of(const Nest& nest, const Interleave& w, Side side, std::uint64_t bytes) {
+  const int whole = side == Side::src ? w.c : w.a;
   const std::uint32_t along = 1u << w.p | (whole >= 0 ? 1u << whole : 0);
-  const std::uint64_t widest =
-      std::min<std::uint64_t>({16, bytes & (~bytes + 1), nest.alignment(source ? Side::src : Side::dst, along)});
+  const std::uint64_t widest = std::min<std::uint64_t>({16, bytes & (~bytes + 1), nest.alignment(side, along)});
   return widest < 4 ? 0 : static_cast<std::uint32_t>(widest);
 }
 
@@ -132,8 +131,8 @@ struct Widths {
 };
 Widths widths_of(const Nest& nest, const Interleave& w, const Row& r) {
   const auto steps = r.step_bytes / nest.element_bytes;
-  return {steps, access_of(nest, w, true, std::uint64_t{r.step_bytes} * w.src_run),
-          access_of(nest, w, false, std::uint64_t{r.step_bytes} * w.dst_run)};
+  return {steps, access_of(nest, w, Side::src, std::uint64_t{r.step_bytes} * w.src_run),
+          access_of(nest, w, Side::dst, std::uint64_t{r.step_bytes} * w.dst_run)};
 }
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {

@@ -108,16 +108,18 @@ std::uint32_t Nest::dst_access_align() const { return access_align(dst_align, ds
 
 std::uint32_t Nest::add_access_align() const { return access_align(dst_align, stage.add_byte_offset); }
 
+std::int64_t Nest::stride(Side side, int a) const {
+  const NestAxis& own = axis[static_cast<std::size_t>(a)];
+  return side == Side::src ? own.src_stride : side == Side::dst ? own.dst_stride : own.add_stride;
+}
+
 std::uint32_t Nest::alignment(Side side, std::uint32_t along) const {
-  const auto stride = side == Side::src   ? &NestAxis::src_stride
-                      : side == Side::dst ? &NestAxis::dst_stride
-                                          : &NestAxis::add_stride;
   const std::uint32_t bytes = side == Side::src ? element_bytes : dst_element_bytes;
   std::uint64_t all = 128 | (side == Side::src   ? src_access_align()
                              : side == Side::dst ? dst_access_align()
                                                  : add_access_align());
   for (int a = 0; a < rank; ++a)
-    if ((along >> a & 1) == 0) all |= static_cast<std::uint64_t>(axis[static_cast<std::size_t>(a)].*stride) * bytes;
+    if ((along >> a & 1) == 0) all |= static_cast<std::uint64_t>(stride(side, a)) * bytes;
   return static_cast<std::uint32_t>(all & (~all + 1));
 }
 

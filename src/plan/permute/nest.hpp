@@ -54,7 +54,8 @@ struct Nest {
   // The guaranteed alignment, in bytes, of an access at the nest's first element.
   std::uint32_t src_access_align() const;
   std::uint32_t dst_access_align() const;
-  std::uint32_t add_access_align() const;  // of the stage's second operand
+  std::uint32_t add_access_align() const;       // of the stage's second operand
+  std::int64_t stride(Side side, int a) const;  // of an operand along axis `a`
   // How an operand is aligned where accesses begin, in bytes: a power of two, at most 128, that divides the address of
   // the nest's first element and the strides of all axes but those along which accesses run (bit a for axis a).
   std::uint32_t alignment(Side side, std::uint32_t along) const;

@@ -257,24 +257,22 @@ bool is_aligned_transpose(const PermuteContext& c) {
   const int s = c.nest.src_innermost();
   const std::uint32_t elements = std::min(4u, 32 / c.nest.element_bytes);
   Refusal unsaid(false);
-  return s > 0 && vector_fits(c, {s, true}, elements, unsaid) && vector_fits(c, {0, false}, elements, unsaid);
+  return s > 0 && vector_fits(c, {s, Side::src}, elements, unsaid) && vector_fits(c, {0, Side::dst}, elements, unsaid);
 }
 
 bool vector_fits(const PermuteContext& c, VectorSide side, std::uint32_t elements, Refusal& refusal) {
   if (elements <= 1) return true;
-  const char* operand = side.source ? "source" : "destination";
-  const auto stride = [&](int a) {
-    const auto& axis = c.nest.axis[static_cast<std::size_t>(a)];
-    return side.source ? axis.src_stride : axis.dst_stride;
-  };
+  const bool source = side.operand == Side::src;
+  const char* operand = source ? "source" : "destination";
+  const auto stride = [&](int a) { return c.nest.stride(side.operand, a); };
   if (stride(side.axis) != 1) return refusal.no("the {} is not contiguous along its innermost axis", operand);
   const auto bytes = elements * c.nest.element_bytes;
-  const auto align = side.source ? c.nest.src_access_align() : c.nest.dst_access_align();
+  const auto align = source ? c.nest.src_access_align() : c.nest.dst_access_align();
   const auto extent = c.nest.axis[static_cast<std::size_t>(side.axis)].extent;
   if (align % bytes != 0) return refusal.no("the {} is aligned to {} bytes, accesses need {}", operand, align, bytes);
   if (extent % elements != 0)
     return refusal.no("the {}'s contiguous axis has {} elements, not a multiple of {}", operand, extent, elements);
-  if (c.nest.alignment(side.source ? Side::src : Side::dst, 1u << side.axis) >= bytes) return true;
+  if (c.nest.alignment(side.operand, 1u << side.axis) >= bytes) return true;
   int a = 0;  // whose stride is too odd
   while (a == side.axis || stride(a) % elements == 0) ++a;
   return refusal.no("the {} has a stride of {} elements, not a multiple of {}", operand, stride(a), elements);

@@ -4,14 +4,26 @@
 
 namespace sectile::detail {
 
-bool RunBox::fits_words() const {
-  const auto fits = [](std::int64_t n) { return n <= 65535; };
-  return std::ranges::all_of(size, fits) && std::ranges::all_of(column_size, fits);
-}
+namespace {
 
+constexpr std::int64_t kMostKept = 1024;  // bytes of a run that is kept whole
+
+// Equal pieces of at most `most`.
 std::int64_t even_piece(std::int64_t extent, std::int64_t most) {
   const auto pieces = ceil_div(static_cast<std::uint64_t>(extent), static_cast<std::uint64_t>(most));
   return static_cast<std::int64_t>(ceil_div(static_cast<std::uint64_t>(extent), pieces));
+}
+
+// The axes of a step that is made for a number of inner ones: such steps fit the push constants.
+int least_axes(std::uint32_t inner) { return inner == 0 ? 5 : inner == 1 ? 4 : 3; }
+
+std::size_t last_column(const RunBox& b) { return static_cast<std::size_t>(b.columns - 1); }
+
+}  // namespace
+
+bool RunBox::fits_words() const {
+  const auto fits = [](std::int64_t n) { return n <= 65535; };
+  return std::ranges::all_of(size, fits) && std::ranges::all_of(column_size, fits);
 }
 
 void cut_positions(const PermuteContext& c, RunBox& b, std::int64_t part) {
@@ -23,7 +35,7 @@ void cut_positions(const PermuteContext& c, RunBox& b, std::int64_t part) {
 
 bool is_cut(const PermuteContext& c, const RunBox& b) { return b.part < axis_of(c, b.position[b.last()]).extent; }
 
-void choose_positions(const PermuteContext& c, std::int64_t room, std::int64_t slack, RunBox& b) {
+void choose_positions(const PermuteContext& c, std::int64_t room, RunBox& b) {
   const std::int64_t e = c.nest.element_bytes;
   std::int64_t run = 1;
   for (int a = 0; a < c.nest.rank && b.positions < RunBox::kMostAxes; ++a) {
@@ -37,7 +49,7 @@ void choose_positions(const PermuteContext& c, std::int64_t room, std::int64_t s
       run *= axis.extent;
       continue;
     }
-    const std::int64_t most = (room - slack) / (run * e);
+    const std::int64_t most = (room - (PERMUTE_SECTOR - e)) / (run * e);
     if (most < 1) {  // the axes before this one fill the room
       --b.positions;
       break;
@@ -114,13 +126,11 @@ std::uint32_t inner_axes(const RunBox& b) {
   return static_cast<std::uint32_t>(std::max(positions, columns));
 }
 
-int least_axes(std::uint32_t inner) { return inner == 0 ? 5 : inner == 1 ? 4 : 3; }
-
 int step_axes(const PermuteContext& c, const RunBox& b) {
   return std::max(c.nest.rank - b.positions - b.columns + 2, least_axes(inner_axes(b)));
 }
 
-bool has_run_boxes(const PermuteContext& c, std::int64_t most_kept, Refusal& refusal) {
+bool has_run_boxes(const PermuteContext& c, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Nest& nest = c.nest;
   if (nest.rank < 2) return refusal.no("nothing moves");
@@ -130,17 +140,13 @@ bool has_run_boxes(const PermuteContext& c, std::int64_t most_kept, Refusal& ref
   const int s = nest.src_innermost();
   if (s < 0 || axis_of(c, s).src_stride != 1)
     return refusal.no("the source is not contiguous along its innermost axis");
-  if (s == 0 && nest.axis[0].extent * nest.element_bytes > most_kept)
+  if (s == 0 && nest.axis[0].extent * nest.element_bytes > kMostKept)
     return refusal.no("runs of {} bytes need no workgroup memory", nest.axis[0].extent * nest.element_bytes);
   for (int a = 0; a < nest.rank; ++a)
     if (axis_of(c, a).src_stride == 0) return refusal.no("the source is read more than once");
   if (nest.src_span() * nest.element_bytes < 32) return refusal.no("the source has fewer than 32 bytes");
   return stores_elements(c, refusal);
 }
-
-namespace {
-std::size_t last_column(const RunBox& b) { return static_cast<std::size_t>(b.columns - 1); }
-}  // namespace
 
 std::uint32_t column_extent(const PermuteContext& c, const RunBox& b) {
   return b.columns > 0 ? static_cast<std::uint32_t>(axis_of(c, b.column[last_column(b)]).extent) : 1;

@@ -35,16 +35,13 @@ struct RunBox {
 
 inline const NestAxis& axis_of(const PermuteContext& c, int a) { return c.nest.axis[static_cast<std::size_t>(a)]; }
 
-// Equal pieces of at most `most`.
-std::int64_t even_piece(std::int64_t extent, std::int64_t most);
-
 // Parts of `part` indices of the last position axis. A tile loads as many more as a sector can begin after a part.
 void cut_positions(const PermuteContext& c, RunBox& b, std::int64_t part);
 bool is_cut(const PermuteContext& c, const RunBox& b);
 
-// The position axes: the destination's inner axes as far as they are contiguous and have at most `room` bytes, `slack`
-// of them only if the last is cut.
-void choose_positions(const PermuteContext& c, std::int64_t room, std::int64_t slack, RunBox& b);
+// The position axes: the destination's inner axes as far as they are contiguous and have at most `room` bytes, with
+// what a tile loads more of the last one if that is cut.
+void choose_positions(const PermuteContext& c, std::int64_t room, RunBox& b);
 // The column axes: the source's inner axes until its run has `run_bytes`.
 void choose_columns(const PermuteContext& c, std::int64_t run_bytes, RunBox& b);
 // Sets rows and span, which follow from the sizes.
@@ -57,14 +54,11 @@ std::uint32_t row_loads(const RunBox& b, std::uint32_t element_bytes);
 
 // Position axes, and column axes, that are not the last. The only column axis stands among them too.
 std::uint32_t inner_axes(const RunBox& b);
-// The axes of a step that is made for a number of these: such steps fit the push constants.
-int least_axes(std::uint32_t inner);
 // The axes that a step has.
 int step_axes(const PermuteContext& c, const RunBox& b);
 
-// What an admissible problem of both kernels is, but for what workgroups need. A run that is kept may have so many
-// bytes.
-bool has_run_boxes(const PermuteContext& c, std::int64_t most_kept, Refusal& refusal);
+// What an admissible problem is, but for what workgroups need.
+bool has_run_boxes(const PermuteContext& c, Refusal& refusal);
 
 // Adds the step's axes: the parts of the last position axis, those of the last column axis, then all that are not the
 // box's. Sets groups.

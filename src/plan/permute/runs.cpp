@@ -105,9 +105,9 @@ bool matrix_of(const Nest& nest, Matrix& m, Refusal& refusal) {
 }
 
 // The rows of the source (destination) consist of whole aligned accesses of `bytes`.
-bool rows_are_aligned(const Nest& nest, const Matrix& m, bool source, std::uint32_t bytes) {
-  const int along = source ? m.s : m.d;
-  return nest.alignment(source ? Side::src : Side::dst, 1u | 1u << along) >= bytes &&
+bool rows_are_aligned(const Nest& nest, const Matrix& m, Side side, std::uint32_t bytes) {
+  const int along = side == Side::src ? m.s : m.d;
+  return nest.alignment(side, 1u | 1u << along) >= bytes &&
          nest.axis[static_cast<std::size_t>(along)].extent * m.run * m.unit % bytes == 0;
 }
 
@@ -123,10 +123,11 @@ struct Shape {
 Shape shape_of(const Nest& nest, const Matrix& m, const Row& r) {
   const auto run_bytes = static_cast<std::uint32_t>(m.run) * m.unit;
   Shape s{r.block_s * r.blocks_s, r.block_d * r.blocks_d, r.load_bytes, r.store_bytes, 0, 0, false};
-  while (s.load >= 4 && (r.block_s * run_bytes % s.load != 0 || !rows_are_aligned(nest, m, true, s.load))) s.load /= 2;
+  while (s.load >= 4 && (r.block_s * run_bytes % s.load != 0 || !rows_are_aligned(nest, m, Side::src, s.load)))
+    s.load /= 2;
   if (s.load < 4) s.load = 0;
   const auto fits = [&](std::uint32_t bytes) {
-    return r.block_d * run_bytes % bytes == 0 && rows_are_aligned(nest, m, false, bytes);
+    return r.block_d * run_bytes % bytes == 0 && rows_are_aligned(nest, m, Side::dst, bytes);
   };
   while (s.store > 4 && !fits(s.store)) s.store /= 2;
   if (fits(s.store)) return s;

@@ -96,8 +96,8 @@ bool has_offsets(const PermuteContext& c, bool wide, Refusal& refusal);
 
 // Accesses of `elements` elements along a contiguous axis are whole and aligned in the source or destination.
 struct VectorSide {
-  int axis;     // the contiguous axis
-  bool source;  // otherwise the destination
+  int axis;  // the contiguous axis
+  Side operand;
 };
 bool vector_fits(const PermuteContext& c, VectorSide side, std::uint32_t elements, Refusal& refusal);
 

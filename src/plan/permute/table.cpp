@@ -28,7 +28,6 @@ constexpr Row kTable[] = {
 // clang-format on
 
 constexpr std::uint32_t kAccess = 8, kWord = 16;  // bytes
-constexpr std::int64_t kMostKept = 1024;          // bytes of a run that is kept whole
 constexpr std::int64_t kLeastMib = 8;             // what is smaller is not worth pipelines of its own
 constexpr std::uint64_t kMostTiles = 4096;        // of a walk
 
@@ -117,8 +116,7 @@ void leave_last(const PermuteContext& c, RunBox& b) {
 }
 
 bool build(const PermuteContext& c, const Row& r, RunBox& b, Refusal& refusal) {
-  const std::int64_t e = c.nest.element_bytes;
-  choose_positions(c, std::int64_t{r.workgroup} * r.stores * kAccess, PERMUTE_SECTOR - e, b);
+  choose_positions(c, std::int64_t{r.workgroup} * r.stores * kAccess, b);
   if (b.positions == 0) return refusal.no("the destination is not contiguous along its innermost axis");
   align_part(c, b);
   if (mostly_halo(c, b)) leave_last(c, b);
@@ -152,7 +150,7 @@ bool for_cpus(const Row& r) { return r.stores > 8; }
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   const Row& r = kTable[row];
   if (for_cpus(r) != c.cpu()) return refusal.no("a row for {} devices only", c.cpu() ? "GPU" : "CPU");
-  if (!has_run_boxes(c, kMostKept, refusal)) return false;
+  if (!has_run_boxes(c, refusal)) return false;
   if (!fits_workgroup(c, r.workgroup, refusal)) return false;
   if (shared_bytes(r) > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", shared_bytes(r), c.limits.workgroup_memory);
@@ -175,34 +173,30 @@ std::uint64_t table_instructions(const PermuteContext& c, const Row& r) {
   return 200 + r.loads * 20 + r.stores * (60 + 25 * (kAccess / c.nest.element_bytes));
 }
 
-// Walks along an axis, for each of the tiles that are a step's, and tiles of a walk.
+// Walks along an axis, for each of the tiles that are a step's, and tiles of a walk. The least cost is best.
 struct Walks {
-  std::uint64_t walks = 1, tiles = 1;
+  std::uint64_t walks = 1, tiles = 1, cost = ~std::uint64_t{0};
 };
 
 // On a CPU as few walks as have at most `walk` tiles. On a GPU those whose last wave ends first: all run at once, or
 // two to four waves where that leaves fewer places for a workgroup idle.
-Walks walks_of(const PermuteContext& c, const Row& r, std::uint64_t steps, std::uint64_t others, std::uint64_t& cost) {
+Walks walks_of(const PermuteContext& c, const Row& r, std::uint64_t steps, std::uint64_t others) {
   Walks best;
   if (c.cpu()) {
     best.walks = ceil_div(steps, std::min<std::uint64_t>(steps, r.walk));
     best.tiles = ceil_div(steps, best.walks);
-    cost = kMostTiles - best.tiles;
+    best.cost = kMostTiles - best.tiles;
     return best;
   }
   const std::uint64_t resident = c.profile.api == Api::cuda ? r.resident_cuda : r.resident,
                       places = resident * c.profile.multiprocessors.value_or(c.model.multiprocessors);
-  cost = ~std::uint64_t{0};
   for (std::uint64_t waves = 1; waves <= 4; ++waves) {
     Walks w;
     w.walks = std::clamp<std::uint64_t>(waves * places / others, ceil_div(steps, kMostTiles), steps);
     w.tiles = ceil_div(steps, w.walks);
     w.walks = ceil_div(steps, w.tiles);
-    const std::uint64_t time =
-        ceil_div(w.walks * others, places) * (w.tiles * tile_instructions(c, r) + table_instructions(c, r));
-    if (time >= cost) continue;
-    cost = time;
-    best = w;
+    w.cost = ceil_div(w.walks * others, places) * (w.tiles * tile_instructions(c, r) + table_instructions(c, r));
+    if (w.cost < best.cost) best = w;
   }
   return best;
 }
@@ -219,10 +213,9 @@ Route choose_route(const PermuteContext& c, const Row& r, const RunBox& b, Permu
     const auto step = static_cast<std::uint64_t>(std::max(multiple_for(indices * axis.src_stride * e, kWord),
                                                           multiple_for(indices * axis.dst_stride * e, PERMUTE_SECTOR)));
     if (axis.count < 2 * step) continue;
-    std::uint64_t cost = 0;
-    const Walks w = walks_of(c, r, ceil_div(axis.count, step), d.groups / axis.count * step, cost);
-    if (w.tiles == 1 || cost >= least) continue;
-    least = cost;
+    const Walks w = walks_of(c, r, ceil_div(axis.count, step), d.groups / axis.count * step);
+    if (w.tiles == 1 || w.cost >= least) continue;
+    least = w.cost;
     count = static_cast<std::uint32_t>(w.walks * step);
     route = {.axis = static_cast<std::uint32_t>(a), .tiles = static_cast<std::uint32_t>(w.tiles), .end = axis.count};
   }

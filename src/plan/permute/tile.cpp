@@ -144,7 +144,7 @@ bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusa
   if (!needs_no_bounds(nest, refusal)) return false;
   if (!stores_elements(c, refusal)) return false;
   if (!fits_workgroup(c, r.workgroup, refusal)) return false;
-  if (!vector_fits(c, {s, true}, r.vector_s, refusal)) return false;
+  if (!vector_fits(c, {s, Side::src}, r.vector_s, refusal)) return false;
   if (r.group != 0) {
     const auto& axis_s = nest.axis[static_cast<std::size_t>(s)];
     if (axis_s.extent % (std::int64_t{r.tile_s} * r.group) != 0 ||
@@ -153,7 +153,7 @@ bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusa
                         r.group, r.group);
   }
   const auto store = r.store_bytes / r.element_bytes;
-  if (!vector_fits(c, {0, false}, staged ? store : r.vector_d, refusal)) return false;
+  if (!vector_fits(c, {0, Side::dst}, staged ? store : r.vector_d, refusal)) return false;
   return true;
 }
 
