@@ -35,13 +35,6 @@ __device__ __forceinline__ uvec4 load_word_after(const Source& s, offset_t at) {
   return load_bytes(s.base, (at & ~offset_t(kPer16 - 1u)) + offset_t(kPer16), 16u);
 }
 
-// The 16 bytes at `at`, a multiple of 16 bytes, or those of the nearest word inside. No branch: the compiler keeps
-// several of these loads in flight. mend_word() follows.
-__device__ __forceinline__ uvec4 load_word(const Source& s, offset_t at) {
-  const offset_t below = at < s.last ? at : s.last;
-  return load_bytes(s.base, below > s.first ? below : s.first, 16u);
-}
-
 // The 16 bytes at `at`, element by element; those outside are 0. No lane branches: compilers keep what a branch needs
 // in registers that they then spill.
 __device__ __forceinline__ uvec4 assemble_word(const Source& s, offset_t at) {
@@ -67,11 +60,6 @@ __device__ __forceinline__ uvec4 assemble_word(const Source& s, offset_t at) {
   return word;
 }
 
-// Replaces what load_word() read instead of a word that is not wholly inside.
-__device__ __forceinline__ void mend_word(const Source& s, offset_t at, uvec4& word) {
-  if (at < s.first || at > s.last) word = assemble_word(s, at);
-}
-
 // 32 bits from bit `bits` (0 to 31) of the pair on.
 __device__ __forceinline__ uint funnel(uint low, uint high, uint bits) { return __funnelshift_r(low, high, bits); }
 
@@ -89,8 +77,16 @@ __device__ __forceinline__ uvec4 join_words(const uvec4& a, const uvec4& b, uint
 #endif
 }
 
+// `bytes` bytes from byte `byte` on, a multiple of that; `bytes` is at most 8.
+__device__ __forceinline__ uvec4 piece_of(const uvec4& v, uint byte, const uint bytes) {
+  const bool high = (byte & 8u) != 0u;
+  const uint low = high ? v[2] : v[0], upper = high ? v[3] : v[1];
+  if (bytes == 8u) return {{low, upper, 0u, 0u}};
+  return words_of(((byte & 4u) != 0u ? upper : low) >> (8u * (byte & 3u)));
+}
+
 // Stores an access of `bytes` bytes at `at`, a multiple of that, as far as it lies in [begin, end): elements, counted
-// from the access's first.
+// from the access's first. Parts go out in pieces of 1, 2, 4 and 8 bytes, each at most twice.
 __device__ __forceinline__ void store_part(SectileAddress base, offset_t at, const uint bytes, const uvec4& v,
                                            int begin, int end) {
   const int count = int(bytes / ELEMENT_BYTES);
@@ -98,25 +94,18 @@ __device__ __forceinline__ void store_part(SectileAddress base, offset_t at, con
     store_bytes(base, at, bytes, v);
     return;
   }
-#if ELEMENT_BYTES == 8
+  uint next = uint(begin > 0 ? begin : 0) * ELEMENT_BYTES;
+  const uint stop = uint(end < 0 ? 0 : end < count ? end : count) * ELEMENT_BYTES;
 #pragma unroll
-  for (int e = 0; e < count; ++e)
-    if (e >= begin && e < end) store_bytes(base, at + offset_t(e), 8u, {{v[2 * e], v[2 * e + 1], 0u, 0u}});
-#elif ELEMENT_BYTES < 8
-  constexpr int per_word = 4 / ELEMENT_BYTES;
-#pragma unroll
-  for (int w = 0; w < int(bytes / 4u); ++w) {
-    const int e = w * per_word;
-    if (begin <= e && end >= e + per_word) {
-      store_bytes(base, at + offset_t(e), 4u, words_of(v[w]));
-#if ELEMENT_BYTES < 4
-    } else {
-#pragma unroll
-      for (int i = 0; i < per_word; ++i)
-        if (e + i >= begin && e + i < end)
-          store_bytes(base, at + offset_t(e + i), ELEMENT_BYTES, words_of(v[w] >> (8 * ELEMENT_BYTES * i)));
-#endif
+  for (uint piece = ELEMENT_BYTES; piece < bytes; piece *= 2u)   // as wide as where it begins allows
+    if ((next & piece) != 0u && next + piece <= stop) {
+      store_bytes(base, at + offset_t(next / ELEMENT_BYTES), piece, piece_of(v, next, piece));
+      next += piece;
     }
-  }
-#endif
+#pragma unroll
+  for (uint piece = bytes / 2u; piece >= ELEMENT_BYTES; piece /= 2u)   // as wide as what is left allows
+    if (next + piece <= stop) {
+      store_bytes(base, at + offset_t(next / ELEMENT_BYTES), piece, piece_of(v, next, piece));
+      next += piece;
+    }
 }

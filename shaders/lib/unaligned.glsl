@@ -33,10 +33,6 @@ uvec4 load_word_at(Source s, offset_t at) { return load_bytes(s.base, at, 16u); 
 uvec4 load_word_after(Source s, offset_t at) { return RefAfter(s.base).x[at >> SHIFT_OF(16)]; }
 #endif
 
-// The 16 bytes at `at`, a multiple of 16 bytes, or those of the nearest word inside. No branch: a compiler keeps
-// several of these loads in flight. mend_word() follows.
-uvec4 load_word(Source s, offset_t at) { return load_bytes(s.base, clamp(at, s.first, s.last), 16u); }
-
 // The 16 bytes at `at`, element by element; those outside are 0. No lane branches: compilers keep what a branch needs
 // in registers that they then spill.
 uvec4 assemble_word(Source s, offset_t at) {
@@ -59,11 +55,6 @@ uvec4 assemble_word(Source s, offset_t at) {
   return word;
 }
 
-// Replaces what load_word() read instead of a word that is not wholly inside.
-void mend_word(Source s, offset_t at, inout uvec4 word) {
-  if (at < s.first || at > s.last) word = assemble_word(s, at);
-}
-
 // 32 bits from bit `bits` (0 to 31) of the pair on. The shift by 32 minus `bits` is split in two: a single shift by 32
 // is undefined.
 uint funnel(uint low, uint high, uint bits) { return (low >> bits) + ((high << (31u - bits)) << 1u); }
@@ -82,30 +73,32 @@ uvec4 join_words(uvec4 a, uvec4 b, uint byte) {
 #endif
 }
 
+// `bytes` bytes from byte `byte` on, a multiple of that; `bytes` is at most 8.
+uvec4 piece_of(uvec4 v, uint byte, const uint bytes) {
+  const bool high = (byte & 8u) != 0u;
+  const uvec2 two = high ? v.zw : v.xy;
+  if (bytes == 8u) return uvec4(two, 0u, 0u);
+  return uvec4(((byte & 4u) != 0u ? two.y : two.x) >> (8u * (byte & 3u)), 0u, 0u, 0u);
+}
+
 // Stores an access of `bytes` bytes at `at`, a multiple of that, as far as it lies in [begin, end): elements, counted
-// from the access's first.
+// from the access's first. Parts go out in pieces of 1, 2, 4 and 8 bytes, each at most twice.
 void store_part(uvec2 base, offset_t at, const uint bytes, uvec4 v, int begin, int end) {
   const int count = int(bytes / ELEMENT_BYTES);
   if (begin <= 0 && end >= count) {
     store_bytes(base, at, bytes, v);
     return;
   }
-#if ELEMENT_BYTES == 8
-  [[unroll]] for (int e = 0; e < count; ++e)
-    if (e >= begin && e < end) store_bytes(base, at + offset_t(e), 8u, uvec4(v[2 * e], v[2 * e + 1], 0u, 0u));
-#elif ELEMENT_BYTES < 8
-  const int per_word = 4 / ELEMENT_BYTES;
-  [[unroll]] for (int w = 0; w < int(bytes / 4u); ++w) {
-    const int e = w * per_word;
-    if (begin <= e && end >= e + per_word) {
-      store_bytes(base, at + offset_t(e), 4u, uvec4(v[w], 0u, 0u, 0u));
-#if ELEMENT_BYTES < 4
-    } else {
-      [[unroll]] for (int i = 0; i < per_word; ++i)
-        if (e + i >= begin && e + i < end)
-          store_bytes(base, at + offset_t(e + i), ELEMENT_BYTES, uvec4(v[w] >> (8 * ELEMENT_BYTES * i), 0u, 0u, 0u));
-#endif
+  uint next = uint(max(begin, 0)) * ELEMENT_BYTES;
+  const uint stop = uint(clamp(end, 0, count)) * ELEMENT_BYTES;
+  [[unroll]] for (uint piece = ELEMENT_BYTES; piece < bytes; piece *= 2u)   // as wide as where it begins allows
+    if ((next & piece) != 0u && next + piece <= stop) {
+      store_bytes(base, at + offset_t(next / ELEMENT_BYTES), piece, piece_of(v, next, piece));
+      next += piece;
     }
-  }
-#endif
+  [[unroll]] for (uint piece = bytes / 2u; piece >= ELEMENT_BYTES; piece /= 2u)   // as wide as what is left allows
+    if (next + piece <= stop) {
+      store_bytes(base, at + offset_t(next / ELEMENT_BYTES), piece, piece_of(v, next, piece));
+      next += piece;
+    }
 }

@@ -2,7 +2,8 @@
 // Axis 0 counts tiles along D, the destination's innermost axis, axis 1 those along S, the source's; both are
 // contiguous there. A tile has TILE_D indices of D and RUN_BYTES of S. Its part of each row of the destination begins
 // and ends at a sector, wherever the row is, so that no sector is written by two tiles; for that it loads a sector's
-// indices of D more.
+// indices of D more. A packed tile has all indices of D, and the destination's rows follow each other without a gap:
+// its part of the destination is contiguous, and only its first and last sector are shared with other tiles.
 #ifndef SECTILE_PERMUTE_RAGGED_ABI_H
 #define SECTILE_PERMUTE_RAGGED_ABI_H
 
@@ -11,21 +12,28 @@
 #define PERMUTE_RAGGED_SPEC_TILE_D 8      // indices of D; whole sectors
 #define PERMUTE_RAGGED_SPEC_RUN_BYTES 9   // of the source, a multiple of 16
 #define PERMUTE_RAGGED_SPEC_LANES_D 10    // invocations side by side along D
+#define PERMUTE_RAGGED_SPEC_PACKED 11     // 1: the tile is packed
 
-// Workgroup memory has the tile column by column, in words of 32 bits: the words of a column, from a column to the next,
-// the words more from the columns of 16 bytes of a row to those of the next 16, and all. Columns begin 8 or 24 banks apart, and those of the next 16 bytes of a row in other banks, so that neither a
-// subgroup's stores of a few rows nor its loads of a few columns wait for each other.
-#define PERMUTE_RAGGED_COLUMN_WORDS(tile_d, bytes) ((tile_d) * (bytes) / 4u + PERMUTE_SECTOR / 4u)
-#define PERMUTE_RAGGED_PITCH(tile_d, bytes)       \
-  (PERMUTE_RAGGED_COLUMN_WORDS(tile_d, bytes) +   \
-   (24u - PERMUTE_RAGGED_COLUMN_WORDS(tile_d, bytes) % 16u) % 16u)
+// Indices of D that a tile loads.
+#define PERMUTE_RAGGED_ROWS(tile_d, bytes, packed) ((tile_d) + ((packed) ? 0u : PERMUTE_SECTOR / (bytes)))
+
+// Workgroup memory has the tile column by column, in words of 32 bits: from a column to the next, the words more from
+// the columns of 16 bytes of a row to those of the next 16, the words before the first column, and all. Columns begin 8
+// or 24 banks apart, and those of the next 16 bytes of a row in other banks, so that neither a subgroup's stores of a
+// few rows nor its loads of a few columns wait for each other; a packed tile's loads are along a column. Accesses that begin before a column or end after it
+// read a word before it and two after it.
+#define PERMUTE_RAGGED_PITCH(rows, bytes, packed) \
+  ((rows) * (bytes) / 4u + ((packed) ? 0u : (24u - (rows) * (bytes) / 4u % 16u) % 16u))
 #define PERMUTE_RAGGED_SKEW(run_bytes) (512u / (run_bytes))
-#define PERMUTE_RAGGED_SHARED_WORDS(tile_d, run_bytes, bytes) \
-  ((run_bytes) / (bytes) * PERMUTE_RAGGED_PITCH(tile_d, bytes) + (run_bytes) / 16u * PERMUTE_RAGGED_SKEW(run_bytes))
+#define PERMUTE_RAGGED_LEAD 1u
+#define PERMUTE_RAGGED_SHARED_WORDS(rows, run_bytes, bytes, packed)                             \
+  (PERMUTE_RAGGED_LEAD + (run_bytes) / (bytes) * PERMUTE_RAGGED_PITCH(rows, bytes, packed) +   \
+   (run_bytes) / 16u * PERMUTE_RAGGED_SKEW(run_bytes) + 2u)
 
 #define PERMUTE_RAGGED_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                            \
   WORD(uint, extent_d, shifts)                                                                          \
   WORD(uint, extent_s, extent_d)                                                                        \
-  WORD(stride, source_elements, extent_s)   /* end of the source, from its first element on */
+  WORD(uint, s_first, extent_s)          /* 1: neighbouring workgroups have neighbouring tiles along S, else along D */ \
+  WORD(stride, source_elements, s_first)   /* end of the source, from its first element on */
 
 #endif

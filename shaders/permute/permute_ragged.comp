@@ -12,6 +12,7 @@
 // tile are in flight at once.
 #version 460
 #extension GL_GOOGLE_include_directive : require
+#include "lib/divisor.glsl"
 #include "lib/memory.glsl"
 #include "lib/unaligned.glsl"
 #include "permute/permute_ragged.abi.h"
@@ -22,23 +23,26 @@
 layout(constant_id = PERMUTE_RAGGED_SPEC_TILE_D) const uint kTileD = 128u;
 layout(constant_id = PERMUTE_RAGGED_SPEC_RUN_BYTES) const uint kRunBytes = 128u;
 layout(constant_id = PERMUTE_RAGGED_SPEC_LANES_D) const uint kLanesD = 8u;
+layout(constant_id = PERMUTE_RAGGED_SPEC_PACKED) const uint kPacked = 0u;
 
 const uint kColumns = kRunBytes / ELEMENT_BYTES;
 const uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;   // elements
 const uint kPositions = 8u / ELEMENT_BYTES;            // elements of a store
 const uint kLanesS = kWorkgroup / kLanesD;
 const uint kAccesses = kTileD / kPositions / kLanesD;   // of a column, by an invocation
-const uint kRows = kTileD + kSector;
+const uint kRows = PERMUTE_RAGGED_ROWS(kTileD, ELEMENT_BYTES, kPacked != 0u);
 const uint kBlock = ELEMENT_BYTES < 4 ? 4u / ELEMENT_BYTES : 1u;   // rows of a block
+const uint kBlockShift = ELEMENT_BYTES == 1 ? 2u : ELEMENT_BYTES == 2 ? 1u : 0u;
 const uint kWordsOf = ELEMENT_BYTES < 4 ? 1u : ELEMENT_BYTES / 4u;    // words of a column of a block
 const uint kRowLoads = kRunBytes / 16u;
+const int kAtOnce = 4;   // accesses of a packed tile that are read before they are stored
 const uint kBlocks = kRows / kBlock * kRowLoads;
 const uint kLoads = (kBlocks + kWorkgroup - 1u) / kWorkgroup;   // blocks of an invocation
-const uint kPitch = PERMUTE_RAGGED_PITCH(kTileD, ELEMENT_BYTES), kSkew = PERMUTE_RAGGED_SKEW(kRunBytes);
-shared uint staged[PERMUTE_RAGGED_SHARED_WORDS(kTileD, kRunBytes, ELEMENT_BYTES)];
+const uint kPitch = PERMUTE_RAGGED_PITCH(kRows, ELEMENT_BYTES, kPacked != 0u), kSkew = PERMUTE_RAGGED_SKEW(kRunBytes);
+shared uint staged[PERMUTE_RAGGED_SHARED_WORDS(kRows, kRunBytes, ELEMENT_BYTES, kPacked != 0u)];
 
 // Where a column begins.
-uint place_of(uint c) { return c * kPitch + c / kPer16 * kSkew; }
+uint place_of(uint c) { return PERMUTE_RAGGED_LEAD + c * kPitch + c / kPer16 * kSkew; }
 
 // Element `position` of column `c`.
 uvec4 element_at(uint position, uint c) {
@@ -51,15 +55,30 @@ uvec4 element_at(uint position, uint c) {
 #endif
 }
 
-// The positions of column `c` from `position` on that fill an access.
-uvec4 access_at(uint position, uint c) {
+// The positions of column `c` from `position` on that fill an access. It may begin before the column.
+uvec4 access_at(int position, uint c) {
 #if ELEMENT_BYTES < 4
-  const uint place = place_of(c) + position / kBlock, bits = 8u * ELEMENT_BYTES * (position % kBlock);
+  const uint place = place_of(c) + uint(position >> kBlockShift),
+             bits = 8u * ELEMENT_BYTES * (uint(position) % kBlock);
   const uint middle = staged[place + 1u];
   return uvec4(funnel(staged[place], middle, bits), funnel(middle, staged[place + 2u], bits), 0u, 0u);
 #else
-  const uint place = place_of(c) + position * kWordsOf;
+  const uint place = place_of(c) + uint(position * int(kWordsOf));
   return uvec4(staged[place], staged[place + 1u], 0u, 0u);
+#endif
+}
+
+// The first `left` elements of `v`, then column `c` from its first element on.
+uvec4 with_next(uvec4 v, uint c, uint left) {
+#if ELEMENT_BYTES == 8
+  return v;
+#else
+  const uint low = staged[place_of(c)], high = staged[place_of(c) + 1u];
+  const uint bytes = left * ELEMENT_BYTES, bits = 8u * (bytes & 3u), kept = (1u << bits) - 1u;
+  const uint first = low << bits, second = high << bits | (low >> 1u) >> (31u - bits);
+  if (bytes >= 8u) return v;
+  if (bytes >= 4u) return uvec4(v.x, (v.y & kept) | first, 0u, 0u);
+  return uvec4((v.x & kept) | first, second, 0u, 0u);
 #endif
 }
 
@@ -67,12 +86,35 @@ uvec4 access_at(uint position, uint c) {
 uint skip_of(offset_t row) { return (0u - uint(row)) & (kSector - 1u); }
 
 // The first position of the invocation's access `u` of a column.
-uint position_of(uint skip, uint u) { return skip + (gl_LocalInvocationID.x % kLanesD + u * kLanesD) * kPositions; }
+int position_of(uint skip, uint u) {
+  return int(skip + (gl_LocalInvocationID.x % kLanesD + u * kLanesD) * kPositions);
+}
 
 // Every kLanesD-th of a column's positions.
 void store_elements(uvec2 base, offset_t row, uint c, uint begin, uint end) {
   for (uint position = begin; position < end; position += kLanesD)
     store_bytes(base, row + offset_t(position), ELEMENT_BYTES, element_at(position, c));
+}
+
+// Stores a packed tile: its columns' first `d` positions, one column after the other.
+void store_packed(uvec2 base, offset_t to, uint columns, uint d) {
+  const int kStep = int(kWorkgroup * kPositions);
+  const Divisor by_d = divisor_of(d);
+  const int end = int(columns * d);
+  [[dont_unroll]] for (int begin = int(gl_LocalInvocationID.x * kPositions) - int(uint(to) % kPositions); begin < end;
+                       begin += kAtOnce * kStep) {
+    uvec4 v[kAtOnce];
+    [[unroll]] for (int i = 0; i < kAtOnce; ++i) {
+      const int position = min(begin + i * kStep, end - 1);
+      const uint c = divide(uint(max(position, 0)), by_d);
+      const int inside = position - int(c * d);
+      v[i] = with_next(access_at(inside, c), min(c + 1u, kColumns - 1u), uint(int(d) - inside));
+    }
+    [[unroll]] for (int i = 0; i < kAtOnce; ++i) {
+      const int position = begin + i * kStep;
+      if (position < end) store_part(base, to + offset_t(position), 8u, v[i], -position, end - position);
+    }
+  }
 }
 
 void main() {
@@ -81,16 +123,27 @@ void main() {
   if (id >= id_count()) return;
   const Source source = source_of(push.src, source_elements());
   const uvec2 base = rounded_down(push.dst, PERMUTE_SECTOR);
-  offset_t from = source.begin, to = lead_of(push.dst, PERMUTE_SECTOR);
-  uint size_d = 0u, size_s = 0u;   // indices from the tile's first to the problem's last
-  bool first = false;              // part of the destination's rows
-  [[unroll]] for (uint a = 0u; a < kAxes; ++a) {
-    const uint digit = take_digit(id, a), start = a == 0u ? digit * kTileD : a == 1u ? digit * kColumns : digit;
-    if (a == 0u) size_d = extent_d() - start;
-    if (a == 0u) first = digit == 0u;
-    if (a == 1u) size_s = extent_s() - start;
-    from += offset_t(start) * src_stride(a);
-    to += offset_t(start) * dst_stride(a);
+  // The tile: its number along D and along S, then along the other axes.
+  uint at_d, at_s;
+  if (s_first() != 0u) {
+    const uint rest = divide_by_count(id, 1u);
+    at_s = id - rest * axis_count(1u);
+    id = divide_by_count(rest, 0u);
+    at_d = rest - id * axis_count(0u);
+  } else {
+    at_d = take_digit(id, 0u);
+    at_s = take_digit(id, 1u);
+  }
+  at_d *= kTileD;
+  at_s *= kColumns;
+  const uint size_d = extent_d() - at_d, size_s = extent_s() - at_s;   // indices from the tile's first to the last
+  const bool first = at_d == 0u;                                     // part of the destination's rows
+  offset_t from = source.begin + offset_t(at_d) * src_stride(0u) + offset_t(at_s) * src_stride(1u);
+  offset_t to = lead_of(push.dst, PERMUTE_SECTOR) + offset_t(at_d) * dst_stride(0u) + offset_t(at_s) * dst_stride(1u);
+  [[unroll]] for (uint a = 2u; a < kAxes; ++a) {
+    const uint digit = take_digit(id, a);
+    from += offset_t(digit) * src_stride(a);
+    to += offset_t(digit) * dst_stride(a);
   }
 
   const offset_t reach = from + offset_t(min(kRows, size_d) - 1u) * src_stride(0u) + offset_t(kColumns + 2u * kPer16);
@@ -133,6 +186,10 @@ void main() {
   }
   barrier();   // the whole tile is staged before loads by other invocations
 
+  if (kPacked != 0u) {
+    store_packed(base, to, min(size_s, kColumns), size_d);
+    return;
+  }
   const uint lane = gl_LocalInvocationID.x % kLanesD, column = gl_LocalInvocationID.x / kLanesD;
   if (!first && size_d >= kRows) {   // every access is whole
     [[unroll]] for (uint g = 0u; g < (kColumns + kLanesS - 1u) / kLanesS; ++g) {
@@ -153,8 +210,8 @@ void main() {
     uvec4 v[kAccesses];
     [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);
     [[unroll]] for (uint u = 0u; u < kAccesses; ++u) {
-      const uint position = position_of(skip, u);
-      if (position + kPositions <= size_d) store_bytes(base, row + offset_t(position), 8u, v[u]);
+      const int position = position_of(skip, u);
+      if (position + int(kPositions) <= int(size_d)) store_bytes(base, row + offset_t(position), 8u, v[u]);
     }
     // What has no whole access: the positions before the first sector, and the row's last ones.
     if (first) store_elements(base, row, c, lane, min(skip, size_d));

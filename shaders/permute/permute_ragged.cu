@@ -11,6 +11,7 @@
 // column by column; from there accesses of 8 bytes are shifted to where the destination's rows begin. All loads of a
 // tile are in flight at once.
 #include "lib/cuda.cuh"
+#include "lib/divisor.cuh"
 #include "lib/memory.cuh"
 #include "lib/unaligned.cuh"
 #include "permute/permute_ragged.abi.h"
@@ -21,23 +22,26 @@
 constexpr uint kTileD = sectile_constant(PERMUTE_RAGGED_SPEC_TILE_D, 128u);
 constexpr uint kRunBytes = sectile_constant(PERMUTE_RAGGED_SPEC_RUN_BYTES, 128u);
 constexpr uint kLanesD = sectile_constant(PERMUTE_RAGGED_SPEC_LANES_D, 8u);
+constexpr bool kPacked = sectile_constant(PERMUTE_RAGGED_SPEC_PACKED, 0u) != 0u;
 
 constexpr uint kColumns = kRunBytes / ELEMENT_BYTES;
 constexpr uint kSector = PERMUTE_SECTOR / ELEMENT_BYTES;   // elements
 constexpr uint kPositions = 8u / ELEMENT_BYTES;            // elements of a store
 constexpr uint kLanesS = kWorkgroup / kLanesD;
 constexpr uint kAccesses = kTileD / kPositions / kLanesD;   // of a column, by an invocation
-constexpr uint kRows = kTileD + kSector;
+constexpr uint kRows = PERMUTE_RAGGED_ROWS(kTileD, ELEMENT_BYTES, kPacked);
 constexpr uint kBlock = ELEMENT_BYTES < 4 ? 4u / ELEMENT_BYTES : 1u;   // rows of a block
+constexpr uint kBlockShift = ELEMENT_BYTES == 1 ? 2u : ELEMENT_BYTES == 2 ? 1u : 0u;
 constexpr uint kWordsOf = ELEMENT_BYTES < 4 ? 1u : ELEMENT_BYTES / 4u;    // words of a column of a block
 constexpr uint kRowLoads = kRunBytes / 16u;
+constexpr int kAtOnce = 4;   // accesses of a packed tile that are read before they are stored
 constexpr uint kBlocks = kRows / kBlock * kRowLoads;
 constexpr uint kLoads = (kBlocks + kWorkgroup - 1u) / kWorkgroup;   // blocks of an invocation
-constexpr uint kPitch = PERMUTE_RAGGED_PITCH(kTileD, ELEMENT_BYTES), kSkew = PERMUTE_RAGGED_SKEW(kRunBytes);
-SECTILE_SHARED(uint, staged, PERMUTE_RAGGED_SHARED_WORDS(kTileD, kRunBytes, ELEMENT_BYTES));
+constexpr uint kPitch = PERMUTE_RAGGED_PITCH(kRows, ELEMENT_BYTES, kPacked), kSkew = PERMUTE_RAGGED_SKEW(kRunBytes);
+SECTILE_SHARED(uint, staged, PERMUTE_RAGGED_SHARED_WORDS(kRows, kRunBytes, ELEMENT_BYTES, kPacked));
 
 // Where a column begins.
-__device__ __forceinline__ uint place_of(uint c) { return c * kPitch + c / kPer16 * kSkew; }
+__device__ __forceinline__ uint place_of(uint c) { return PERMUTE_RAGGED_LEAD + c * kPitch + c / kPer16 * kSkew; }
 
 // Element `position` of column `c`.
 __device__ __forceinline__ uvec4 element_at(uint position, uint c) {
@@ -50,15 +54,30 @@ __device__ __forceinline__ uvec4 element_at(uint position, uint c) {
 #endif
 }
 
-// The positions of column `c` from `position` on that fill an access.
-__device__ __forceinline__ uvec4 access_at(uint position, uint c) {
+// The positions of column `c` from `position` on that fill an access. It may begin before the column.
+__device__ __forceinline__ uvec4 access_at(int position, uint c) {
 #if ELEMENT_BYTES < 4
-  const uint place = place_of(c) + position / kBlock, bits = 8u * ELEMENT_BYTES * (position % kBlock);
+  const uint place = place_of(c) + uint(position >> kBlockShift),
+             bits = 8u * ELEMENT_BYTES * (uint(position) % kBlock);
   const uint middle = staged[place + 1u];
   return {{funnel(staged[place], middle, bits), funnel(middle, staged[place + 2u], bits)}};
 #else
-  const uint place = place_of(c) + position * kWordsOf;
+  const uint place = place_of(c) + uint(position * int(kWordsOf));
   return {{staged[place], staged[place + 1u]}};
+#endif
+}
+
+// The first `left` elements of `v`, then column `c` from its first element on.
+__device__ __forceinline__ uvec4 with_next(const uvec4& v, uint c, uint left) {
+#if ELEMENT_BYTES == 8
+  return v;
+#else
+  const uint low = staged[place_of(c)], high = staged[place_of(c) + 1u];
+  const uint bytes = left * ELEMENT_BYTES, bits = 8u * (bytes & 3u), kept = (1u << bits) - 1u;
+  const uint first = low << bits, second = high << bits | (low >> 1u) >> (31u - bits);
+  if (bytes >= 8u) return v;
+  if (bytes >= 4u) return {{v[0], (v[1] & kept) | first}};
+  return {{(v[0] & kept) | first, second}};
 #endif
 }
 
@@ -66,12 +85,37 @@ __device__ __forceinline__ uvec4 access_at(uint position, uint c) {
 __device__ __forceinline__ uint skip_of(offset_t row) { return (0u - uint(row)) & (kSector - 1u); }
 
 // The first position of the invocation's access `u` of a column.
-__device__ __forceinline__ uint position_of(uint skip, uint u) { return skip + (threadIdx.x % kLanesD + u * kLanesD) * kPositions; }
+__device__ __forceinline__ int position_of(uint skip, uint u) {
+  return int(skip + (threadIdx.x % kLanesD + u * kLanesD) * kPositions);
+}
 
 // Every kLanesD-th of a column's positions.
 __device__ __forceinline__ void store_elements(SectileAddress base, offset_t row, uint c, uint begin, uint end) {
   for (uint position = begin; position < end; position += kLanesD)
     store_bytes(base, row + offset_t(position), ELEMENT_BYTES, element_at(position, c));
+}
+
+// Stores a packed tile: its columns' first `d` positions, one column after the other.
+__device__ __forceinline__ void store_packed(SectileAddress base, offset_t to, uint columns, uint d) {
+  constexpr int kStep = int(kWorkgroup * kPositions);
+  const Divisor by_d = divisor_of(d);
+  const int end = int(columns * d);
+#pragma unroll 1
+  for (int begin = int(threadIdx.x * kPositions) - int(uint(to) % kPositions); begin < end; begin += kAtOnce * kStep) {
+    uvec4 v[kAtOnce];
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int position = min(begin + i * kStep, end - 1);
+      const uint c = divide(position < 0 ? 0u : uint(position), by_d);
+      const int inside = position - int(c * d);
+      v[i] = with_next(access_at(inside, c), min(c + 1u, kColumns - 1u), uint(int(d) - inside));
+    }
+#pragma unroll
+    for (int i = 0; i < kAtOnce; ++i) {
+      const int position = begin + i * kStep;
+      if (position < end) store_part(base, to + offset_t(position), 8u, v[i], -position, end - position);
+    }
+  }
 }
 
 // With one workgroup a multiprocessor stated, ptxas spills nothing to fit more of them.
@@ -81,17 +125,28 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   if (id >= id_count(push)) return;
   const Source source = source_of(push.src, source_elements(push));
   const SectileAddress base = rounded_down(push.dst, PERMUTE_SECTOR);
-  offset_t from = source.begin, to = lead_of(push.dst, PERMUTE_SECTOR);
-  uint size_d = 0u, size_s = 0u;   // indices from the tile's first to the problem's last
-  bool first = false;              // part of the destination's rows
+  // The tile: its number along D and along S, then along the other axes.
+  uint at_d, at_s;
+  if (s_first(push) != 0u) {
+    const uint rest = divide_by_count(push, id, 1u);
+    at_s = id - rest * axis_count(push, 1u);
+    id = divide_by_count(push, rest, 0u);
+    at_d = rest - id * axis_count(push, 0u);
+  } else {
+    at_d = take_digit(push, id, 0u);
+    at_s = take_digit(push, id, 1u);
+  }
+  at_d *= kTileD;
+  at_s *= kColumns;
+  const uint size_d = extent_d(push) - at_d, size_s = extent_s(push) - at_s;   // indices from the tile's first to the last
+  const bool first = at_d == 0u;                                     // part of the destination's rows
+  offset_t from = source.begin + offset_t(at_d) * src_stride(push, 0u) + offset_t(at_s) * src_stride(push, 1u);
+  offset_t to = lead_of(push.dst, PERMUTE_SECTOR) + offset_t(at_d) * dst_stride(push, 0u) + offset_t(at_s) * dst_stride(push, 1u);
 #pragma unroll
-  for (uint a = 0u; a < kAxes; ++a) {
-    const uint digit = take_digit(push, id, a), start = a == 0u ? digit * kTileD : a == 1u ? digit * kColumns : digit;
-    if (a == 0u) size_d = extent_d(push) - start;
-    if (a == 0u) first = digit == 0u;
-    if (a == 1u) size_s = extent_s(push) - start;
-    from += offset_t(start) * src_stride(push, a);
-    to += offset_t(start) * dst_stride(push, a);
+  for (uint a = 2u; a < kAxes; ++a) {
+    const uint digit = take_digit(push, id, a);
+    from += offset_t(digit) * src_stride(push, a);
+    to += offset_t(digit) * dst_stride(push, a);
   }
 
   const offset_t reach =
@@ -145,6 +200,10 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   }
   __syncthreads();   // the whole tile is staged before loads by other invocations
 
+  if (kPacked) {
+    store_packed(base, to, min(size_s, kColumns), size_d);
+    return;
+  }
   const uint lane = threadIdx.x % kLanesD, column = threadIdx.x / kLanesD;
   if (!first && size_d >= kRows) {   // every access is whole
 #pragma unroll
@@ -167,12 +226,12 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
     const offset_t row = to + offset_t(c) * dst_stride(push, 1u);
     const uint skip = skip_of(row);
     uvec4 v[kAccesses];
-#pragma unroll
+    #pragma unroll
     for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);
-#pragma unroll
+    #pragma unroll
     for (uint u = 0u; u < kAccesses; ++u) {
-      const uint position = position_of(skip, u);
-      if (position + kPositions <= size_d) store_bytes(base, row + offset_t(position), 8u, v[u]);
+      const int position = position_of(skip, u);
+      if (position + int(kPositions) <= int(size_d)) store_bytes(base, row + offset_t(position), 8u, v[u]);
     }
     // What has no whole access: the positions before the first sector, and the row's last ones.
     if (first) store_elements(base, row, c, lane, min(skip, size_d));

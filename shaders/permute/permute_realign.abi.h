@@ -6,7 +6,7 @@
 
 #include "permute/permute.abi.h"
 
-#define PERMUTE_REALIGN_SPEC_UNROLL 8   // words of an invocation
+#define PERMUTE_REALIGN_SPEC_EARLY 8   // 1: what a word has of the next run is loaded with the rest of it
 
 #define PERMUTE_REALIGN_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                             \
   WORD(uint, run, shifts)                     /* elements of a run */                                     \

@@ -8,7 +8,8 @@
 //! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 // Moves runs that begin at any address. An invocation fills aligned 16-byte words of the destination: it loads the two
 // aligned words that hold the 16 bytes in the source and joins them by shifts. Where a run ends inside a word, the rest
-// comes from the next run. Only a segment's first and last word are stored in parts.
+// comes from the next run. Only a segment's first and last word are stored in parts. Few words need bytes that are not
+// all inside the source: those are moved element by element.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
@@ -17,11 +18,12 @@
 #define OWN_WORDS PERMUTE_REALIGN_WORDS
 #include "permute/permute.glsl"
 
-layout(constant_id = PERMUTE_REALIGN_SPEC_UNROLL) const uint kUnroll = 1u;
+layout(constant_id = PERMUTE_REALIGN_SPEC_EARLY) const uint kEarly = 0u;
 
-// First element of a run, by its number in the destination's order.
+// First element of a run, by its number in the destination's order; `follows`: the next run is the next one along axis 1.
 struct Run {
   offset_t from, to;
+  bool follows;
 };
 Run locate_run(uint number) {
   Run run;
@@ -31,6 +33,7 @@ Run locate_run(uint number) {
     const uint digit = take_digit(number, a);
     run.from += offset_t(digit) * src_stride(a);
     run.to += offset_t(digit) * dst_stride(a);
+    if (a == 1u) run.follows = digit + 1u < axis_count(1u);
   }
   return run;
 }
@@ -57,51 +60,61 @@ uvec4 split_at(uvec4 first, uvec4 second, uint count) {
   return v;
 }
 
+// 16 bytes from element `at` on.
+uvec4 joined(Source source, offset_t at) {
+  return join_words(load_word_at(source, at), load_word_after(source, at), uint(at) % kPer16 * ELEMENT_BYTES);
+}
+
+// Elements `begin` to `end` of a segment, which begins at `to`.
+void move_elements(Source source, uvec2 base, uint first_run, offset_t to, uint begin, uint end) {
+  [[dont_unroll]] for (uint e = begin; e < end; ++e) {
+    const uint q = divide_by_run(e);
+    const offset_t from = source.begin + locate_run(first_run + q).from + offset_t(e - q * run());
+    store_bytes(base, to + offset_t(e), ELEMENT_BYTES, load_bytes(source.base, from, ELEMENT_BYTES));
+  }
+}
+
 void main() {
   const Source source = source_of(push.src, source_elements());
   const uvec2 base = rounded_down(push.dst, 16u);
-  const offset_t lead = lead_of(push.dst, 16u);
   const uint total = word_count(), segment = segment_runs() * run();
-  const uint first_id = group_id() * (kWorkgroup * kUnroll) + gl_LocalInvocationID.x;
-  uvec4 low[kUnroll], high[kUnroll];
-  offset_t from[kUnroll], to[kUnroll];   // where the word begins; the source's may lie before its first element
-  int at[kUnroll];                       // the word's first element in the segment; the first word's may be below 0
-  uint left[kUnroll], number[kUnroll];   // elements up to the run's end; the run
-  bool stores[kUnroll];
-  [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
-    uint id = first_id + u * kWorkgroup;
-    stores[u] = id < total;
-    id = min(id, total - 1u);
-    const uint word = take_digit(id, 0u);
-    const uint first_run = id * segment_runs();
-    to[u] = locate_run(first_run).to + lead;
-    const uint ahead = uint(to[u]) & (kPer16 - 1u);
-    at[u] = int(word * kPer16) - int(ahead);
-    stores[u] = stores[u] && at[u] < int(segment);
-    const uint start = min(uint(max(at[u], 0)), segment - 1u), before = uint(int(start) - at[u]);
-    const uint q = divide_by_run(start), inside = start - q * run();
-    number[u] = first_run + q;
-    left[u] = run() - inside + before;
-    from[u] = source.begin + locate_run(number[u]).from + offset_t(inside) - offset_t(before);
-    to[u] += offset_t(at[u]);
-    const offset_t aligned = from[u] & ~offset_t(kPer16 - 1u);
-    low[u] = load_word(source, aligned);
-    high[u] = load_word(source, aligned + offset_t(kPer16));
+  uint id = group_id() * kWorkgroup + gl_LocalInvocationID.x;
+  if (id >= total) return;
+  const uint word = take_digit(id, 0u), first_run = id * segment_runs();
+  Run own = Run(0, 0, false);
+  if (total > axis_count(0u)) own = locate_run(first_run);
+  const offset_t to = own.to + lead_of(push.dst, 16u);
+  // The word's first element in the segment; the first word's may be below 0.
+  const int at = int(word * kPer16) - int(uint(to) & (kPer16 - 1u));
+  if (at >= int(segment)) return;
+  const uint start = uint(max(at, 0));
+  uint inside = start, number = first_run;
+  if (segment_runs() != 1u) {
+    const uint q = divide_by_run(start);
+    inside -= q * run();
+    number += q;
+    own = locate_run(number);
   }
-  [[unroll]] for (uint u = 0u; u < kUnroll; ++u) {
-    if (!stores[u]) continue;
-    const offset_t aligned = from[u] & ~offset_t(kPer16 - 1u);
-    mend_word(source, aligned, low[u]);
-    mend_word(source, aligned + offset_t(kPer16), high[u]);
-    uvec4 v = join_words(low[u], high[u], uint(from[u] - aligned) * ELEMENT_BYTES);
-    if (left[u] < kPer16 && at[u] + int(left[u]) < int(segment)) {
-      const offset_t next = source.begin + locate_run(number[u] + 1u).from - offset_t(left[u]);
-      const offset_t word = next & ~offset_t(kPer16 - 1u);
-      uvec4 a = load_word(source, word), b = load_word(source, word + offset_t(kPer16));
-      mend_word(source, word, a);
-      mend_word(source, word + offset_t(kPer16), b);
-      v = split_at(v, join_words(a, b, uint(next - word) * ELEMENT_BYTES), left[u]);
-    }
-    store_part(base, to[u], 16u, v, -at[u], int(segment) - at[u]);
+  // The word's first element is `from`, before the run if `at` is below 0; `left` are before the run's end.
+  const uint before = uint(int(start) - at), left = run() - inside + before;
+  const offset_t from = source.begin + own.from + offset_t(inside) - offset_t(before);
+  const bool joins = left < kPer16 && at + int(left) < int(segment);
+  offset_t other = from;
+  if (joins) {
+    offset_t next = own.from + src_stride(1u);
+    if (!own.follows) next = locate_run(number + 1u).from;
+    other = source.begin + next - offset_t(left);
   }
+  const offset_t low = min(from, other), high = max(from, other);
+  if (low < source.first || high >= source.last) {
+    move_elements(source, base, first_run, to, start, min(uint(at + int(kPer16)), segment));
+    return;
+  }
+  const uvec4 first = load_word_at(source, from), second = load_word_after(source, from);
+  uvec4 rest = uvec4(0u);
+  if (kEarly != 0u && joins) rest = joined(source, other);
+  uvec4 v = join_words(first, second, uint(from) % kPer16 * ELEMENT_BYTES);
+  if (kEarly == 0u && joins) rest = joined(source, other);
+  if (joins) v = split_at(v, rest, left);
+  store_part(base, to + offset_t(at), 16u, v, -at, int(segment) - at);
 }

@@ -210,11 +210,12 @@ void RowRun::add_listed(const Plan& chosen) {
   if (options_.limit != 0 && others.size() >= options_.limit) others.resize(options_.limit - 1);
   // All kernels are compiled side by side before each is prepared alone, where a refusal is reported.
   std::vector<Plan> plans;
-  for (const Candidate* candidate : others)
-    if (auto plan =
-            reference::plan_with_extra_rows(result_.row.problem, machine_.profile(),
-                                            {.force = candidate->name, .few_pipelines = options_.few_pipelines}))
-      plans.push_back(std::move(*plan));
+  std::erase_if(others, [&](const Candidate* candidate) {
+    auto plan = reference::plan_with_extra_rows(result_.row.problem, machine_.profile(),
+                                                {.force = candidate->name, .few_pipelines = options_.few_pipelines});
+    if (plan) plans.push_back(std::move(*plan));
+    return !plan && chosen.steps.size() > 1;  // a candidate of the first step, which does not serve the whole
+  });
   (void)machine_.prepare_all(plans);
   result_.contenders[0].listed = true;
   for (const Candidate* candidate : others) {

@@ -49,6 +49,8 @@ std::int64_t words_of(const PermuteContext& c, const RunBox& b) {
   return b.rows * row_loads(b, c.nest.element_bytes) + padding;
 }
 
+std::uint32_t shared_bytes(const Row& r) { return kWord * r.workgroup * r.loads; }
+
 bool fits(const PermuteContext& c, const Row& r, const RunBox& b) {
   return words_of(c, b) <= std::int64_t{r.workgroup} * r.loads &&
          accesses_of_run(c, b) * b.column_count() <= std::int64_t{r.workgroup} * r.stores;
@@ -115,6 +117,28 @@ void leave_last(const PermuteContext& c, RunBox& b) {
   b.column_size = {};
 }
 
+// More columns for a box that fills less than its row: a tile takes the same instructions however little it moves. The
+// source's run is doubled as often as that fits, then made half as long again.
+void fill(const PermuteContext& c, const Row& r, RunBox& b) {
+  std::int64_t run_bytes = r.run_bytes;
+  for (bool doubles = true; run_bytes < shared_bytes(r);) {
+    const std::int64_t wanted = doubles ? 2 * run_bytes : run_bytes + run_bytes / 2;
+    RunBox more = b;
+    more.shared = {};
+    more.columns = 0;
+    more.column_size = {};
+    choose_columns(c, wanted, more);
+    measure(c, more);
+    const bool fit = fits(c, r, more) && more.fits_words();
+    if (fit && more.column_count() > b.column_count()) b = more;
+    if (!doubles) return;
+    if (fit)
+      run_bytes = wanted;
+    else
+      doubles = false;
+  }
+}
+
 bool build(const PermuteContext& c, const Row& r, RunBox& b, Refusal& refusal) {
   choose_positions(c, std::int64_t{r.workgroup} * r.stores * kAccess, b);
   if (b.positions == 0) return refusal.no("the destination is not contiguous along its innermost axis");
@@ -129,6 +153,7 @@ bool build(const PermuteContext& c, const Row& r, RunBox& b, Refusal& refusal) {
                         kWord * r.workgroup * r.loads);
     leave_last(c, b);
   }
+  if (!c.cpu()) fill(c, r, b);
   if (b.positions == 1 && b.columns <= 1 && b.shared[0]) return refusal.no("both runs are along the same axis");
   if (!b.fits_words()) return refusal.no("an axis of the tile has more than 65535 indices");
   return true;
@@ -141,8 +166,6 @@ bool wide(const PermuteContext& c, const RunBox& b) {
   return c.offset64 || nearly_needs_offset64(c.nest) ||
          exceeds_push(step_axes(c, b), static_cast<int>(own_words(inner_axes(b))));
 }
-
-std::uint32_t shared_bytes(const Row& r) { return kWord * r.workgroup * r.loads; }
 
 // So many loads and stores of an invocation have no registers on a GPU.
 bool for_cpus(const Row& r) { return r.stores > 8; }
