@@ -1,6 +1,8 @@
 // Interface of permute_ragged: tiles of a transpose whose rows begin at any address in both operands.
 // Axis 0 counts tiles along D, the destination's innermost axis, axis 1 those along S, the source's; both are
-// contiguous there. A tile has TILE_D indices of D and RUN_BYTES of S. Its part of each row of the destination begins
+// contiguous there. Where an axis is short, up to three that follow each other without a gap are one: their index is
+// that of the destination's (the source's) run, the inner ones stand in the kernel's own words, innermost first, and the
+// outermost one's stride is that of axis 0 (1). No axis belongs to both. A tile has TILE_D indices of D and RUN_BYTES of S. Its part of each row of the destination begins
 // and ends at a sector, wherever the row is, so that no sector is written by two tiles; for that it loads a sector's
 // indices of D more. A packed tile has all indices of D, and the destination's rows follow each other without a gap:
 // its part of the destination is contiguous, and only its first and last sector are shared with other tiles.
@@ -13,6 +15,7 @@
 #define PERMUTE_RAGGED_SPEC_RUN_BYTES 9   // of the source, a multiple of 16
 #define PERMUTE_RAGGED_SPEC_LANES_D 10    // invocations side by side along D
 #define PERMUTE_RAGGED_SPEC_PACKED 11     // 1: the tile is packed
+#define PERMUTE_RAGGED_SPEC_INNER 12      // inner axes of D, and of S; those that are missing have size 1
 
 // Indices of D that a tile loads.
 #define PERMUTE_RAGGED_ROWS(tile_d, bytes, packed) ((tile_d) + ((packed) ? 0u : PERMUTE_SECTOR / (bytes)))
@@ -30,10 +33,15 @@
   (PERMUTE_RAGGED_LEAD + (run_bytes) / (bytes) * PERMUTE_RAGGED_PITCH(rows, bytes, packed) +   \
    (run_bytes) / 16u * PERMUTE_RAGGED_SKEW(run_bytes) + 2u)
 
-#define PERMUTE_RAGGED_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                            \
-  WORD(uint, extent_d, shifts)                                                                          \
-  WORD(uint, extent_s, extent_d)                                                                        \
+#define PERMUTE_RAGGED_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                           \
+  WORD(uint, extent_d, shifts)                                                                                         \
+  WORD(uint, extent_s, extent_d)                                                                                       \
   WORD(uint, s_first, extent_s)          /* 1: neighbouring workgroups have neighbouring tiles along S, else along D */ \
-  WORD(stride, source_elements, s_first)   /* end of the source, from its first element on */
+  WORD(stride, source_elements, s_first) /* end of the source, from its first element on */                            \
+  WORDS_IF(uint, inner_sizes, source_elements, kInner != 0u, kInner)     /* 16 bits: of D, of S */                     \
+  WORDS_IF(uint, multiplier_d, inner_sizes, kInner != 0u, kInner)        /* of the division by a size */               \
+  WORDS_IF(uint, multiplier_s, multiplier_d, kInner != 0u, kInner)                                                     \
+  WORDS_IF(stride, inner_src, multiplier_s, kInner != 0u, kInner)        /* of D in the source */                      \
+  WORDS_IF(stride, inner_dst, inner_src, kInner != 0u, kInner)           /* of S in the destination */
 
 #endif

@@ -16,6 +16,7 @@
 #include "lib/memory.glsl"
 #include "lib/unaligned.glsl"
 #include "permute/permute_ragged.abi.h"
+layout(constant_id = PERMUTE_RAGGED_SPEC_INNER) const uint kInner = 0u;
 #define OWN_WORDS PERMUTE_RAGGED_WORDS
 #include "permute/permute.glsl"
 #include "permute/register_transpose.glsl"
@@ -40,6 +41,47 @@ const uint kBlocks = kRows / kBlock * kRowLoads;
 const uint kLoads = (kBlocks + kWorkgroup - 1u) / kWorkgroup;   // blocks of an invocation
 const uint kPitch = PERMUTE_RAGGED_PITCH(kRows, ELEMENT_BYTES, kPacked != 0u), kSkew = PERMUTE_RAGGED_SKEW(kRunBytes);
 shared uint staged[PERMUTE_RAGGED_SHARED_WORDS(kRows, kRunBytes, ELEMENT_BYTES, kPacked != 0u)];
+
+// Digits of an index of D or S: of its inner axes, then of the outermost.
+struct Digits {
+  uint inner[2], outer;
+};
+
+Digits digits_of(uint index, const bool d) {
+  Digits g;
+  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
+    g.inner[i] = 0u;
+    if (i < kInner) {
+      const uint size = d ? inner_sizes(i) & 0xffffu : inner_sizes(i) >> 16u;
+      g.inner[i] = index % size;
+      index /= size;
+    }
+  }
+  g.outer = index;
+  return g;
+}
+
+// `n` indices after `g`, fewer than 2^16.
+Digits advance(Digits g, uint n, const bool d) {
+  [[unroll]] for (uint i = 0u; i < 2u; ++i) {
+    if (i < kInner) {
+      const uint size = d ? inner_sizes(i) & 0xffffu : inner_sizes(i) >> 16u, sum = g.inner[i] + n;
+      const Divisor by = Divisor(size, d ? multiplier_d(i) : multiplier_s(i));
+      n = divide(sum, by);
+      g.inner[i] = sum - n * size;
+    }
+  }
+  g.outer += n;
+  return g;
+}
+
+// Elements from where all digits are 0: in the source for D, in the destination for S.
+offset_t offset_of(Digits g, const bool d) {
+  offset_t at = offset_t(g.outer) * (d ? src_stride(0u) : dst_stride(1u));
+  [[unroll]] for (uint i = 0u; i < 2u; ++i)
+    if (i < kInner) at += offset_t(g.inner[i]) * (d ? inner_src(i) : inner_dst(i));
+  return at;
+}
 
 // Where a column begins.
 uint place_of(uint c) { return PERMUTE_RAGGED_LEAD + c * kPitch + c / kPer16 * kSkew; }
@@ -138,23 +180,29 @@ void main() {
   at_s *= kColumns;
   const uint size_d = extent_d() - at_d, size_s = extent_s() - at_s;   // indices from the tile's first to the last
   const bool first = at_d == 0u;                                     // part of the destination's rows
-  offset_t from = source.begin + offset_t(at_d) * src_stride(0u) + offset_t(at_s) * src_stride(1u);
-  offset_t to = lead_of(push.dst, PERMUTE_SECTOR) + offset_t(at_d) * dst_stride(0u) + offset_t(at_s) * dst_stride(1u);
+  const Digits begin_d = digits_of(at_d, true), begin_s = digits_of(at_s, false);
+  // Of the tile's first element of S, with all digits of D 0; and the other way round.
+  offset_t from = source.begin + offset_t(at_s), to = lead_of(push.dst, PERMUTE_SECTOR) + offset_t(at_d);
   [[unroll]] for (uint a = 2u; a < kAxes; ++a) {
     const uint digit = take_digit(id, a);
     from += offset_t(digit) * src_stride(a);
     to += offset_t(digit) * dst_stride(a);
   }
 
-  const offset_t reach = from + offset_t(min(kRows, size_d) - 1u) * src_stride(0u) + offset_t(kColumns + 2u * kPer16);
-  if (from >= source.first + offset_t(kPer16) && reach < source.last) {
+  // The least and greatest element that a row of the tile can begin with.
+  offset_t least = offset_t(begin_d.outer) * src_stride(0u);
+  offset_t most = offset_t(advance(begin_d, min(kRows, size_d) - 1u, true).outer) * src_stride(0u);
+  [[unroll]] for (uint i = 0u; i < 2u; ++i)
+    if (i < kInner) most += offset_t((inner_sizes(i) & 0xffffu) - 1u) * inner_src(i);
+  if (from + least >= source.first + offset_t(kPer16) &&
+      from + most + offset_t(kColumns + 2u * kPer16) < source.last) {
     uvec4 low[kLoads * kBlock], high[kLoads * kBlock];
     uint byte[kLoads * kBlock];
     [[unroll]] for (uint u = 0u; u < kLoads; ++u) {
       const uint block = gl_LocalInvocationID.x + u * kWorkgroup;
       [[unroll]] for (uint b = 0u; b < kBlock; ++b) {
         const uint row = min(block / kRowLoads * kBlock + b, min(size_d, kRows) - 1u);
-        const offset_t at = from + offset_t(row) * src_stride(0u) + offset_t(block % kRowLoads * kPer16);
+        const offset_t at = from + offset_of(advance(begin_d, row, true), true) + offset_t(block % kRowLoads * kPer16);
         byte[u * kBlock + b] = uint(at) % kPer16 * ELEMENT_BYTES;
         low[u * kBlock + b] = load_word_at(source, at);
         high[u * kBlock + b] = load_word_after(source, at);
@@ -177,7 +225,7 @@ void main() {
       const uint c = x % kColumns, block = x / kColumns;
       uvec4 v = uvec4(0u);
       [[unroll]] for (uint b = 0u; b < kBlock; ++b) {
-        const offset_t at = from + offset_t(min(block * kBlock + b, size_d - 1u)) * src_stride(0u) + offset_t(c);
+        const offset_t at = from + offset_of(advance(begin_d, min(block * kBlock + b, size_d - 1u), true), true) + offset_t(c);
         v |= load_bytes(source.base, clamp(at, source.begin, source.end - 1), ELEMENT_BYTES)
              << (8u * ELEMENT_BYTES % 32u * b);
       }
@@ -187,7 +235,7 @@ void main() {
   barrier();   // the whole tile is staged before loads by other invocations
 
   if (kPacked != 0u) {
-    store_packed(base, to, min(size_s, kColumns), size_d);
+    store_packed(base, to + offset_of(begin_s, false), min(size_s, kColumns), size_d);
     return;
   }
   const uint lane = gl_LocalInvocationID.x % kLanesD, column = gl_LocalInvocationID.x / kLanesD;
@@ -195,7 +243,7 @@ void main() {
     [[unroll]] for (uint g = 0u; g < (kColumns + kLanesS - 1u) / kLanesS; ++g) {
       const uint c = g * kLanesS + column;
       if (kColumns % kLanesS != 0u && c >= kColumns) break;
-      const offset_t row = to + offset_t(c) * dst_stride(1u);
+      const offset_t row = to + offset_of(advance(begin_s, c, false), false);
       const uint skip = skip_of(row);
       uvec4 v[kAccesses];
       [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);
@@ -205,7 +253,7 @@ void main() {
     return;
   }
   [[dont_unroll]] for (uint c = column; c < min(size_s, kColumns); c += kLanesS) {
-    const offset_t row = to + offset_t(c) * dst_stride(1u);
+    const offset_t row = to + offset_of(advance(begin_s, c, false), false);
     const uint skip = skip_of(row);
     uvec4 v[kAccesses];
     [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);

@@ -15,6 +15,7 @@
 #include "lib/memory.cuh"
 #include "lib/unaligned.cuh"
 #include "permute/permute_ragged.abi.h"
+constexpr uint kInner = sectile_constant(PERMUTE_RAGGED_SPEC_INNER, 0u);
 #define OWN_WORDS PERMUTE_RAGGED_WORDS
 #include "permute/permute.cuh"
 #include "permute/register_transpose.cuh"
@@ -39,6 +40,50 @@ constexpr uint kBlocks = kRows / kBlock * kRowLoads;
 constexpr uint kLoads = (kBlocks + kWorkgroup - 1u) / kWorkgroup;   // blocks of an invocation
 constexpr uint kPitch = PERMUTE_RAGGED_PITCH(kRows, ELEMENT_BYTES, kPacked), kSkew = PERMUTE_RAGGED_SKEW(kRunBytes);
 SECTILE_SHARED(uint, staged, PERMUTE_RAGGED_SHARED_WORDS(kRows, kRunBytes, ELEMENT_BYTES, kPacked));
+
+// Digits of an index of D or S: of its inner axes, then of the outermost.
+struct Digits {
+  uint inner[2], outer;
+};
+
+__device__ __forceinline__ Digits digits_of(const PermutePush& push, uint index, const bool d) {
+  Digits g;
+#pragma unroll
+  for (uint i = 0u; i < 2u; ++i) {
+    g.inner[i] = 0u;
+    if (i < kInner) {
+      const uint size = d ? inner_sizes(push, i) & 0xffffu : inner_sizes(push, i) >> 16u;
+      g.inner[i] = index % size;
+      index /= size;
+    }
+  }
+  g.outer = index;
+  return g;
+}
+
+// `n` indices after `g`, fewer than 2^16.
+__device__ __forceinline__ Digits advance(const PermutePush& push, Digits g, uint n, const bool d) {
+#pragma unroll
+  for (uint i = 0u; i < 2u; ++i) {
+    if (i < kInner) {
+      const uint size = d ? inner_sizes(push, i) & 0xffffu : inner_sizes(push, i) >> 16u, sum = g.inner[i] + n;
+      const Divisor by = {size, d ? multiplier_d(push, i) : multiplier_s(push, i)};
+      n = divide(sum, by);
+      g.inner[i] = sum - n * size;
+    }
+  }
+  g.outer += n;
+  return g;
+}
+
+// Elements from where all digits are 0: in the source for D, in the destination for S.
+__device__ __forceinline__ offset_t offset_of(const PermutePush& push, Digits g, const bool d) {
+  offset_t at = offset_t(g.outer) * (d ? src_stride(push, 0u) : dst_stride(push, 1u));
+#pragma unroll
+  for (uint i = 0u; i < 2u; ++i)
+    if (i < kInner) at += offset_t(g.inner[i]) * (d ? inner_src(push, i) : inner_dst(push, i));
+  return at;
+}
 
 // Where a column begins.
 __device__ __forceinline__ uint place_of(uint c) { return PERMUTE_RAGGED_LEAD + c * kPitch + c / kPer16 * kSkew; }
@@ -140,8 +185,9 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   at_s *= kColumns;
   const uint size_d = extent_d(push) - at_d, size_s = extent_s(push) - at_s;   // indices from the tile's first to the last
   const bool first = at_d == 0u;                                     // part of the destination's rows
-  offset_t from = source.begin + offset_t(at_d) * src_stride(push, 0u) + offset_t(at_s) * src_stride(push, 1u);
-  offset_t to = lead_of(push.dst, PERMUTE_SECTOR) + offset_t(at_d) * dst_stride(push, 0u) + offset_t(at_s) * dst_stride(push, 1u);
+  const Digits begin_d = digits_of(push, at_d, true), begin_s = digits_of(push, at_s, false);
+  // Of the tile's first element of S, with all digits of D 0; and the other way round.
+  offset_t from = source.begin + offset_t(at_s), to = lead_of(push.dst, PERMUTE_SECTOR) + offset_t(at_d);
 #pragma unroll
   for (uint a = 2u; a < kAxes; ++a) {
     const uint digit = take_digit(push, id, a);
@@ -149,9 +195,14 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
     to += offset_t(digit) * dst_stride(push, a);
   }
 
-  const offset_t reach =
-      from + offset_t(min(kRows, size_d) - 1u) * src_stride(push, 0u) + offset_t(kColumns + 2u * kPer16);
-  if (from >= source.first + offset_t(kPer16) && reach < source.last) {
+  // The least and greatest element that a row of the tile can begin with.
+  offset_t least = offset_t(begin_d.outer) * src_stride(push, 0u);
+  offset_t most = offset_t(advance(push, begin_d, min(kRows, size_d) - 1u, true).outer) * src_stride(push, 0u);
+#pragma unroll
+  for (uint i = 0u; i < 2u; ++i)
+    if (i < kInner) most += offset_t((inner_sizes(push, i) & 0xffffu) - 1u) * inner_src(push, i);
+  if (from + least >= source.first + offset_t(kPer16) &&
+      from + most + offset_t(kColumns + 2u * kPer16) < source.last) {
     uvec4 low[kLoads * kBlock], high[kLoads * kBlock];
     uint byte[kLoads * kBlock];
 #pragma unroll
@@ -160,7 +211,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
 #pragma unroll
       for (uint b = 0u; b < kBlock; ++b) {
         const uint row = min(block / kRowLoads * kBlock + b, min(size_d, kRows) - 1u);
-        const offset_t at = from + offset_t(row) * src_stride(push, 0u) + offset_t(block % kRowLoads * kPer16);
+        const offset_t at = from + offset_of(push, advance(push, begin_d, row, true), true) + offset_t(block % kRowLoads * kPer16);
         byte[u * kBlock + b] = uint(at) % kPer16 * ELEMENT_BYTES;
         low[u * kBlock + b] = load_word_at(source, at);
         high[u * kBlock + b] = load_word_after(source, at);
@@ -189,7 +240,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
       uvec4 v = {};
 #pragma unroll
       for (uint b = 0u; b < kBlock; ++b) {
-        const offset_t at = from + offset_t(min(block * kBlock + b, size_d - 1u)) * src_stride(push, 0u) + offset_t(c);
+        const offset_t at = from + offset_of(push, advance(push, begin_d, min(block * kBlock + b, size_d - 1u), true), true) + offset_t(c);
         const offset_t below = at < source.end ? at : source.end - 1;
         const uvec4 x = load_bytes(source.base, below > source.begin ? below : source.begin, ELEMENT_BYTES);
         v = {{v[0] | x[0] << (8u * ELEMENT_BYTES % 32u * b), x[1]}};
@@ -201,7 +252,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   __syncthreads();   // the whole tile is staged before loads by other invocations
 
   if (kPacked) {
-    store_packed(base, to, min(size_s, kColumns), size_d);
+    store_packed(base, to + offset_of(push, begin_s, false), min(size_s, kColumns), size_d);
     return;
   }
   const uint lane = threadIdx.x % kLanesD, column = threadIdx.x / kLanesD;
@@ -210,7 +261,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
     for (uint g = 0u; g < (kColumns + kLanesS - 1u) / kLanesS; ++g) {
       const uint c = g * kLanesS + column;
       if (kColumns % kLanesS != 0u && c >= kColumns) break;
-      const offset_t row = to + offset_t(c) * dst_stride(push, 1u);
+      const offset_t row = to + offset_of(push, advance(push, begin_s, c, false), false);
       const uint skip = skip_of(row);
       uvec4 v[kAccesses];
 #pragma unroll
@@ -223,7 +274,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   }
 #pragma unroll 1
   for (uint c = column; c < min(size_s, kColumns); c += kLanesS) {
-    const offset_t row = to + offset_t(c) * dst_stride(push, 1u);
+    const offset_t row = to + offset_of(push, advance(push, begin_s, c, false), false);
     const uint skip = skip_of(row);
     uvec4 v[kAccesses];
     #pragma unroll

@@ -158,7 +158,7 @@ const std::vector<Interface> kInterfaces = {
     {"permute_realign", kPermutePush, kPermuteFields, with(kCommon, {PERMUTE_REALIGN_SPEC_EARLY}), true},
     {"permute_ragged", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_RAGGED_SPEC_TILE_D, PERMUTE_RAGGED_SPEC_RUN_BYTES, PERMUTE_RAGGED_SPEC_LANES_D,
-                    PERMUTE_RAGGED_SPEC_PACKED}),
+                    PERMUTE_RAGGED_SPEC_PACKED, PERMUTE_RAGGED_SPEC_INNER}),
      true},
     {"permute_table", kPermutePush, kPermuteFields,
      with(kCommon, {PERMUTE_TABLE_SPEC_LOADS, PERMUTE_TABLE_SPEC_STORES, PERMUTE_TABLE_SPEC_INNER}), true},

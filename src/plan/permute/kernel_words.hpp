@@ -29,7 +29,7 @@ SECTILE_WORDS(PermuteBoundWords, PermuteConstants, PERMUTE_BOUND_WORDS);
 SECTILE_WORDS(PermuteFusedFirstWords, PermuteConstants, PERMUTE_FUSED_FIRST_WORDS);
 SECTILE_WORDS(PermuteFusedLastWords, PermuteConstants, PERMUTE_FUSED_LAST_WORDS);
 
-struct TableConstants {
+struct InnerConstants {
   std::uint32_t kInner = 0;
 };
 
@@ -37,10 +37,10 @@ struct TableConstants {
 SECTILE_WORDS(PermuteBoxWords, NoConstants, PERMUTE_BOX_WORDS);
 SECTILE_WORDS(PermuteCopyWords, NoConstants, PERMUTE_COPY_WORDS);
 SECTILE_WORDS(PermuteFusedBlockWords, NoConstants, PERMUTE_FUSED_BLOCK_WORDS);
-SECTILE_WORDS(PermuteRaggedWords, NoConstants, PERMUTE_RAGGED_WORDS);
+SECTILE_WORDS(PermuteRaggedWords, InnerConstants, PERMUTE_RAGGED_WORDS);
 SECTILE_WORDS(PermuteRealignWords, NoConstants, PERMUTE_REALIGN_WORDS);
 SECTILE_WORDS(PermuteRunsWords, NoConstants, PERMUTE_RUNS_WORDS);
-SECTILE_WORDS(PermuteTableWords, TableConstants, PERMUTE_TABLE_WORDS);
+SECTILE_WORDS(PermuteTableWords, InnerConstants, PERMUTE_TABLE_WORDS);
 SECTILE_WORDS(PermuteTileWords, NoConstants, PERMUTE_TILE_WORDS);
 SECTILE_WORDS(PermuteWordsWords, NoConstants, PERMUTE_WORDS_WORDS);
 

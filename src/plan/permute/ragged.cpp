@@ -56,13 +56,71 @@ std::uint32_t shared_bytes(const Row& r) {
 // What is smaller is not worth pipelines of its own.
 constexpr std::int64_t kLeastMib = 8;
 
-constexpr int kOwnWords = 4;
-
 // Up to so many tiles along S are neighbours: then a row of the source is read at once. H200, 2026-11-28: u8 131731x275
 // 0.61 to 0.67 of a copy on CUDA, 12347x6421 0.77 to 0.75.
 constexpr std::uint64_t kMostNeighbours = 16;
+
+// Axes that follow each other in an operand without a gap, innermost first.
+struct Run {
+  static constexpr int kMostAxes = 3;
+  std::array<int, kMostAxes> axis{};
+  int axes = 0;
+  std::int64_t extent = 1;  // of all
+
+  void add(const Nest& nest, int a) {
+    axis[static_cast<std::size_t>(axes++)] = a;
+    extent *= nest.axis[static_cast<std::size_t>(a)].extent;
+  }
+  bool has(int a) const { return std::find(axis.begin(), axis.begin() + axes, a) != axis.begin() + axes; }
+  int outer() const { return axis[static_cast<std::size_t>(axes - 1)]; }
+};
+
+// The axis that follows a run in its operand; -1 if none does.
+int next_of(const Nest& nest, Side side, const Run& run) {
+  if (run.axes == Run::kMostAxes) return -1;
+  for (int a = 0; a < nest.rank; ++a)
+    if (nest.stride(side, a) == run.extent && !run.has(a)) return a;
+  return -1;
+}
+
+// D and S of a problem with two innermost axes: the shorter run gets another axis until both are long.
+struct Runs {
+  Run d, s;
+};
+Runs runs_of(const Nest& nest) {
+  constexpr std::int64_t kLong = 256;  // bytes
+  Runs runs;
+  runs.d.add(nest, 0);
+  runs.s.add(nest, nest.src_innermost());
+  for (;;) {
+    const auto next = [&](const Run& run, Side side, const Run& other) {
+      if (run.extent * nest.element_bytes >= kLong) return -1;
+      const int a = next_of(nest, side, run);
+      return other.has(a) ? -1 : a;
+    };
+    const int d = next(runs.d, Side::dst, runs.s), s = next(runs.s, Side::src, runs.d);
+    if (d < 0 && s < 0) return runs;
+    if (s < 0 || (d >= 0 && runs.d.extent <= runs.s.extent))
+      runs.d.add(nest, d);
+    else
+      runs.s.add(nest, s);
+  }
+}
+
+std::uint32_t inner_axes(const Runs& runs) {
+  return static_cast<std::uint32_t>(std::max(runs.d.axes, runs.s.axes) - 1);
+}
+
+// The axes of a step that is made for a number of inner ones: such steps fit the push constants.
+int least_axes(std::uint32_t inner) { return inner == 0 ? 5 : inner == 1 ? 4 : 3; }
+constexpr std::uint32_t own_words(std::uint32_t inner) { return 4 + 5 * inner; }
+
 // The step takes the .wide variant.
-bool wide(const Nest& nest) { return nearly_needs_offset64(nest) || exceeds_push(axis_class(nest.rank), kOwnWords); }
+bool wide(const Nest& nest, const Runs& runs) {
+  const std::uint32_t inner = inner_axes(runs);
+  const int axes = std::max(nest.rank - runs.d.axes - runs.s.axes + 2, least_axes(inner));
+  return nearly_needs_offset64(nest) || exceeds_push(axes, static_cast<int>(own_words(inner)));
+}
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
@@ -75,62 +133,86 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (s <= 0) return refusal.no("source and destination have the same innermost axis");
   if (nest.axis[0].dst_stride != 1 || nest.axis[static_cast<std::size_t>(s)].src_stride != 1)
     return refusal.no("an operand is not contiguous along its innermost axis");
+  const Runs runs = runs_of(nest);
+  if (std::max(runs.d.extent, runs.s.extent) >= std::int64_t{1} << 31) return refusal.no("a run has 2^31 elements");
   if (r.packed) {
-    const std::int64_t extent = nest.axis[0].extent;
+    const std::int64_t extent = runs.d.extent;
     if (extent > r.tile_d || extent * r.element_bytes < 8)
       return refusal.no("a row of the destination has {} elements, a packed tile 8 bytes to {} elements", extent,
                         r.tile_d);
-    if (nest.axis[static_cast<std::size_t>(s)].dst_stride != extent)
+    if (runs.s.axes > 1 || nest.axis[static_cast<std::size_t>(s)].dst_stride != extent)
       return refusal.no("the destination's rows do not follow each other");
   }
   if (nest.src_span() * nest.element_bytes < 32) return refusal.no("the source has fewer than 32 bytes");
   if (!fits_workgroup(c, r.workgroup, refusal)) return false;
   if (shared_bytes(r) > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", shared_bytes(r), c.limits.workgroup_memory);
-  if (!has_offsets(c, wide(nest), refusal)) return false;
+  if (!has_offsets(c, wide(nest, runs), refusal)) return false;
   return stores_elements(c, refusal);
-}
-
-std::uint64_t tiles(const NestAxis& axis, std::uint32_t tile) {
-  return ceil_div(static_cast<std::uint64_t>(axis.extent), tile);
 }
 
 PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
+  const Nest& nest = c.nest;
+  const Runs runs = runs_of(nest);
+  const std::uint32_t inner = inner_axes(runs);
   PermuteConfig d;
+  d.least_axes = least_axes(inner);
   d.stem = "permute_ragged";
   d.element_bytes = r.element_bytes;
-  d.offset64 = c.offset64 || wide(c.nest);
+  d.offset64 = c.offset64 || wide(nest, runs);
   d.workgroup = r.workgroup;
-  const int s = c.nest.src_innermost();
-  const NestAxis& axis_d = c.nest.axis[0];
-  const NestAxis& axis_s = c.nest.axis[static_cast<std::size_t>(s)];
   d.groups = 1;
+  const auto axis_of = [&](int a) { return nest.axis[static_cast<std::size_t>(a)]; };
   const auto add = [&](const NestAxis& axis, std::uint64_t count) {
     d.add_axis(axis, static_cast<std::uint32_t>(count));
     d.groups *= count;
   };
-  add(axis_d, tiles(axis_d, r.tile_d));
-  add(axis_s, tiles(axis_s, r.run_bytes / r.element_bytes));
-  for (int a = 1; a < c.nest.rank; ++a)
-    if (a != s)
-      add(c.nest.axis[static_cast<std::size_t>(a)],
-          static_cast<std::uint64_t>(c.nest.axis[static_cast<std::size_t>(a)].extent));
-  d.set_own(PermuteRaggedWords{.extent_d = static_cast<std::uint32_t>(axis_d.extent),
-                               .extent_s = static_cast<std::uint32_t>(axis_s.extent),
+  const auto tiles = [](const Run& run, std::uint32_t tile) {
+    return ceil_div(static_cast<std::uint64_t>(run.extent), tile);
+  };
+  add(axis_of(runs.d.outer()), tiles(runs.d, r.tile_d));
+  add(axis_of(runs.s.outer()), tiles(runs.s, r.run_bytes / r.element_bytes));
+  for (int a = 0; a < nest.rank; ++a)
+    if (!runs.d.has(a) && !runs.s.has(a)) add(axis_of(a), static_cast<std::uint64_t>(axis_of(a).extent));
+  constexpr std::size_t kInner = Run::kMostAxes - 1;
+  std::array<std::uint32_t, kInner> sizes{}, multiplier_d{}, multiplier_s{};
+  std::array<std::int64_t, kInner> inner_src{}, inner_dst{};
+  for (std::size_t i = 0; i < inner; ++i) {
+    const auto inside = [&](const Run& run) {
+      return static_cast<int>(i) + 1 < run.axes ? axis_of(run.axis[i]) : NestAxis{};
+    };
+    const NestAxis in_d = inside(runs.d), in_s = inside(runs.s);
+    const auto size_d = static_cast<std::uint32_t>(in_d.extent), size_s = static_cast<std::uint32_t>(in_s.extent);
+    sizes[i] = size_d | size_s << 16;
+    multiplier_d[i] = ~0u / size_d + 1;
+    multiplier_s[i] = ~0u / size_s + 1;
+    inner_src[i] = in_d.src_stride;
+    inner_dst[i] = in_s.dst_stride;
+  }
+  d.set_own(PermuteRaggedWords{.extent_d = static_cast<std::uint32_t>(runs.d.extent),
+                               .extent_s = static_cast<std::uint32_t>(runs.s.extent),
                                .s_first = d.axis[1].count <= kMostNeighbours ? 1u : 0u,
-                               .source_elements = c.nest.src_span()});
+                               .source_elements = nest.src_span(),
+                               .inner_sizes = sizes,
+                               .multiplier_d = multiplier_d,
+                               .multiplier_s = multiplier_s,
+                               .inner_src = inner_src,
+                               .inner_dst = inner_dst},
+            InnerConstants{.kInner = inner});
   d.add_constant(PERMUTE_RAGGED_SPEC_TILE_D, r.tile_d);
   d.add_constant(PERMUTE_RAGGED_SPEC_RUN_BYTES, r.run_bytes);
   d.add_constant(PERMUTE_RAGGED_SPEC_LANES_D, r.lanes);
   d.add_constant(PERMUTE_RAGGED_SPEC_PACKED, r.packed ? 1 : 0);
+  d.add_constant(PERMUTE_RAGGED_SPEC_INNER, inner);
   d.workgroup_memory_bytes = shared_bytes(r);
   return d;
 }
 
 // On a CPU workgroup memory is memory.
 Eligibility eligibility(const PermuteContext& c, std::uint32_t) {
-  return last_resort_if(c.cpu() || c.below_mib(kLeastMib) || is_aligned_transpose(c));
+  return last_resort_if(c.cpu() || c.below_mib(kLeastMib) ||
+                        (is_aligned_transpose(c) && inner_axes(runs_of(c.nest)) == 0));
 }
 
 // A row's words of the source begin and end anywhere in a sector. Only a packed tile's part of the destination depends
@@ -139,7 +221,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   const Row& r = kTable[row];
   const std::uint64_t transaction = c.profile.transaction_bytes.value_or(c.cpu() ? 64 : 32), e = r.element_bytes;
   const std::uint64_t rows = tile_rows(r), columns = r.run_bytes / e, subgroups = ceil_div(r.workgroup, 32);
-  const std::uint64_t own = columns * (r.packed ? static_cast<std::uint64_t>(c.nest.axis[0].extent) : r.tile_d) * e;
+  const std::uint64_t own = columns * (r.packed ? static_cast<std::uint64_t>(runs_of(c.nest).d.extent) : r.tile_d) * e;
   PermuteEstimate estimate;
   estimate.groups = d.groups;
   estimate.addressing = Addressing::staged;

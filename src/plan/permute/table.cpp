@@ -276,7 +276,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
                               .position_src = axes.strides,
                               .column_src = axes.column_src,
                               .column_dst = axes.column_dst},
-            TableConstants{.kInner = inner});
+            InnerConstants{.kInner = inner});
   d.workgroup_memory_bytes = shared_bytes(r);
   d.add_constant(PERMUTE_TABLE_SPEC_LOADS, r.loads);
   d.add_constant(PERMUTE_TABLE_SPEC_STORES, r.stores);
