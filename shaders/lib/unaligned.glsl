@@ -73,16 +73,25 @@ uvec4 join_words(uvec4 a, uvec4 b, uint byte) {
 #endif
 }
 
-// `bytes` bytes from byte `byte` on, a multiple of that; `bytes` is at most 8.
-uvec4 piece_of(uvec4 v, uint byte, const uint bytes) {
-  const bool high = (byte & 8u) != 0u;
+// `bytes` bytes, at most 8, from byte `byte` on, a multiple of that, of an access of `all` bytes.
+uvec4 piece_of(uvec4 v, uint byte, const uint bytes, const uint all) {
+  const bool high = all > 8u && (byte & 8u) != 0u;
   const uvec2 two = high ? v.zw : v.xy;
   if (bytes == 8u) return uvec4(two, 0u, 0u);
   return uvec4(((byte & 4u) != 0u ? two.y : two.x) >> (8u * (byte & 3u)), 0u, 0u, 0u);
 }
 
-// Stores an access of `bytes` bytes at `at`, a multiple of that, as far as it lies in [begin, end): elements, counted
-// from the access's first. Parts go out in pieces of 1, 2, 4 and 8 bytes, each at most twice.
+// Stores a piece of an access from byte `next` on if it ends by `stop` and, for `aligned`, if nothing wider begins there.
+void store_piece(uvec2 base, offset_t at, uvec4 v, inout uint next, uint stop, const uint bytes, const uint piece,
+                 const bool aligned) {
+  if ((aligned && (next & piece) == 0u) || next + piece > stop) return;
+  store_bytes(base, at + offset_t(next / ELEMENT_BYTES), piece, piece_of(v, next, piece, bytes));
+  next += piece;
+}
+
+// Stores an access of `bytes` bytes (8 or 16) at `at`, a multiple of that, as far as it lies in [begin, end): elements,
+// counted from the access's first. Parts go out in pieces: wider ones until the widest, then narrower ones. No loop: a
+// compiler that does not unroll it would have arrays of the caller in memory.
 void store_part(uvec2 base, offset_t at, const uint bytes, uvec4 v, int begin, int end) {
   const int count = int(bytes / ELEMENT_BYTES);
   if (begin <= 0 && end >= count) {
@@ -91,14 +100,12 @@ void store_part(uvec2 base, offset_t at, const uint bytes, uvec4 v, int begin, i
   }
   uint next = uint(max(begin, 0)) * ELEMENT_BYTES;
   const uint stop = uint(clamp(end, 0, count)) * ELEMENT_BYTES;
-  [[unroll]] for (uint piece = ELEMENT_BYTES; piece < bytes; piece *= 2u)   // as wide as where it begins allows
-    if ((next & piece) != 0u && next + piece <= stop) {
-      store_bytes(base, at + offset_t(next / ELEMENT_BYTES), piece, piece_of(v, next, piece));
-      next += piece;
-    }
-  [[unroll]] for (uint piece = bytes / 2u; piece >= ELEMENT_BYTES; piece /= 2u)   // as wide as what is left allows
-    if (next + piece <= stop) {
-      store_bytes(base, at + offset_t(next / ELEMENT_BYTES), piece, piece_of(v, next, piece));
-      next += piece;
-    }
+  if (ELEMENT_BYTES == 1) store_piece(base, at, v, next, stop, bytes, 1u, true);
+  if (ELEMENT_BYTES <= 2) store_piece(base, at, v, next, stop, bytes, 2u, true);
+  if (ELEMENT_BYTES <= 4) store_piece(base, at, v, next, stop, bytes, 4u, true);
+  if (bytes > 8u) store_piece(base, at, v, next, stop, bytes, 8u, true);
+  if (bytes > 8u) store_piece(base, at, v, next, stop, bytes, 8u, false);
+  if (ELEMENT_BYTES <= 4) store_piece(base, at, v, next, stop, bytes, 4u, false);
+  if (ELEMENT_BYTES <= 2) store_piece(base, at, v, next, stop, bytes, 2u, false);
+  if (ELEMENT_BYTES == 1) store_piece(base, at, v, next, stop, bytes, 1u, false);
 }

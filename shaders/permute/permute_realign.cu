@@ -1,11 +1,9 @@
 //! variant e1 -DELEMENT_BYTES=1
 //! variant e2 -DELEMENT_BYTES=2
 //! variant e4 -DELEMENT_BYTES=4
-//! variant e8 -DELEMENT_BYTES=8
 //! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
-//! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
 // Moves runs that begin at any address. An invocation fills aligned 16-byte words of the destination: it loads the two
 // aligned words that hold the 16 bytes in the source and joins them by shifts. Where a run ends inside a word, the rest
 // comes from the next run. Only a segment's first and last word are stored in parts. Few words need bytes that are not

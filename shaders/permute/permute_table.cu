@@ -343,19 +343,22 @@ __device__ __forceinline__ void store_accesses(SectileAddress base, offset_t to,
       if (range == kWhole) store_bytes(base, to + table.store_at[s], kAccess, v[s - first]);
       parts = parts || (range != kWhole && range != 0u);
     }
-    if (!parts) continue;
+    if (parts) {
 #pragma unroll
-    for (uint s = first; s < min(first + kAtOnce, kStores); ++s) {
-      const uint range = range_of(table, s);
-      if (range != kWhole && range != 0u)
-        store_part(base, to + table.store_at[s], kAccess, v[s - first], int(range & 15u), int(range >> 4u));
+      for (uint i = 0u; i < kAtOnce; ++i) {
+        if (first + i < kStores) {
+          const uint range = range_of(table, first + i);
+          if (range != kWhole && range != 0u)
+            store_part(base, to + table.store_at[first + i], kAccess, v[i], int(range & 15u), int(range >> 4u));
+        }
+      }
     }
   }
 }
 
 // So many workgroups of a multiprocessor leave an invocation the registers that it needs: 85, or 128 for more accesses,
-// 64-bit offsets and older architectures.
-#if defined(WIDE) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900)
+// 64-bit offsets and architectures on which it was not timed.
+#if defined(WIDE) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900)
 constexpr uint kThreads = 512u;
 #else
 constexpr uint kThreads = kStores <= 6u ? 768u : 512u;

@@ -5,6 +5,7 @@
 
 #include "support/scope.hpp"
 
+#include "permute/permute_ragged.abi.h"
 #include "permute/permute_rows.abi.h"
 #include "plan/permute/kernel_words.hpp"
 
@@ -114,6 +115,13 @@ Groups groups_of(const Step& step, const std::string& candidate) {
     Groups groups = groups_of_tiles(words, boxed);
     groups.whole = true;  // a box of a whole axis has all of it
     return groups;
+  }
+  if (stem == "permute_ragged") {
+    const detail::InnerConstants inner{.kInner = constant_of(step, PERMUTE_RAGGED_SPEC_INNER)};
+    const std::uint64_t tiles_d = words.count(0), tiles_s = words.count(1);
+    const bool s_first = detail::PermuteRaggedWordsReader{inner, words.own()}.s_first() != 0;
+    const auto id = [&](std::uint64_t d, std::uint64_t s) { return s_first ? s + d * tiles_s : d + s * tiles_d; };
+    return {id((tiles_d - 1) / 2, (tiles_s - 1) / 2), id(tiles_d - 1, tiles_s - 1), tiles_d > 2 && tiles_s > 1};
   }
   if (candidate.find(" g") != std::string::npos) return groups_of_squares(step, words);
   return groups_of_tiles(words, 2);

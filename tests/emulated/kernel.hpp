@@ -109,6 +109,7 @@ constexpr unsigned kWarp = 32;
 const unsigned* exchange(unsigned value);
 
 inline unsigned min(unsigned a, unsigned b) { return std::min(a, b); }
+inline int min(int a, int b) { return std::min(a, b); }
 inline unsigned max(unsigned a, unsigned b) { return std::max(a, b); }
 // A device's own roundings are not looked for here: the tolerances of the reference hold for these too.
 inline float fmaf(float a, float b, float c) { return a * b + c; }

@@ -130,6 +130,8 @@ void add_anywhere(std::vector<CoveringPermute>& cases) {
   const FixedRow rows[] = {{{7, 9, 37}, {1, 0, 2}, {}, {"permute_realign"}},
                            {{3, 19, 67}, {1, 0, 2}, {2000, 69, 1}, {"permute_realign"}},
                            {{2, 331, 35}, {0, 2, 1}, {}, {"permute_ragged"}},
+                           {{5, 47, 9, 31}, {3, 2, 1, 0}, {}, {"permute_ragged"}},
+                           {{3, 5, 7, 29, 11}, {4, 3, 2, 1, 0}, {}, {"permute_ragged"}},
                            {{203, 131}, {1, 0}, {}, {"permute_table"}},
                            {{139, 3, 5, 7}, {3, 2, 1, 0}, {}, {"permute_table"}},
                            {{3, 301, 25}, {2, 1, 0}, {}, {"permute_table"}},

@@ -22,24 +22,17 @@ struct Row {
 constexpr Row kTable[] = {
     {.element_bytes = 1, .tile_d = 192, .run_bytes = 32, .workgroup = 128, .lanes = 4},
     {.element_bytes = 1, .tile_d = 192, .run_bytes = 48, .workgroup = 192, .lanes = 4},
-    {.element_bytes = 1, .tile_d = 192, .run_bytes = 64, .workgroup = 256, .lanes = 4},
     {.element_bytes = 1, .tile_d = 128, .run_bytes = 96, .workgroup = 256, .lanes = 8},
     {.element_bytes = 1, .tile_d = 128, .run_bytes = 128, .workgroup = 320, .lanes = 8},
-    {.element_bytes = 1, .tile_d = 32, .run_bytes = 256, .workgroup = 128, .lanes = 1, .packed = true},
     {.element_bytes = 1, .tile_d = 64, .run_bytes = 128, .workgroup = 128, .lanes = 1, .packed = true},
-    {.element_bytes = 1, .tile_d = 96, .run_bytes = 128, .workgroup = 192, .lanes = 1, .packed = true},
     {.element_bytes = 1, .tile_d = 128, .run_bytes = 128, .workgroup = 256, .lanes = 1, .packed = true},
     {.element_bytes = 2, .tile_d = 112, .run_bytes = 48, .workgroup = 96, .lanes = 4},
     {.element_bytes = 2, .tile_d = 112, .run_bytes = 64, .workgroup = 128, .lanes = 4},
     {.element_bytes = 2, .tile_d = 112, .run_bytes = 96, .workgroup = 192, .lanes = 4},
-    {.element_bytes = 2, .tile_d = 96, .run_bytes = 128, .workgroup = 256, .lanes = 8},
-    {.element_bytes = 2, .tile_d = 32, .run_bytes = 256, .workgroup = 128, .lanes = 1, .packed = true},
-    {.element_bytes = 2, .tile_d = 48, .run_bytes = 128, .workgroup = 96, .lanes = 1, .packed = true},
     {.element_bytes = 2, .tile_d = 64, .run_bytes = 128, .workgroup = 128, .lanes = 1, .packed = true},
     {.element_bytes = 4, .tile_d = 56, .run_bytes = 128, .workgroup = 128, .lanes = 4},
     {.element_bytes = 4, .tile_d = 112, .run_bytes = 128, .workgroup = 256, .lanes = 8},
     {.element_bytes = 4, .tile_d = 16, .run_bytes = 256, .workgroup = 128, .lanes = 1, .packed = true},
-    {.element_bytes = 4, .tile_d = 32, .run_bytes = 128, .workgroup = 128, .lanes = 1, .packed = true},
     {.element_bytes = 8, .tile_d = 32, .run_bytes = 128, .workgroup = 128, .lanes = 8},
 };
 // clang-format on
@@ -111,13 +104,18 @@ std::uint32_t inner_axes(const Runs& runs) {
   return static_cast<std::uint32_t>(std::max(runs.d.axes, runs.s.axes) - 1);
 }
 
+// What the kernel is made for: at least one where narrow tiles mostly have one, so that all share a pipeline.
+std::uint32_t inner_axes(const Row& r, const Runs& runs) {
+  return std::max(inner_axes(runs), r.run_bytes <= 48 ? 1u : 0u);
+}
+
 // The axes of a step that is made for a number of inner ones: such steps fit the push constants.
 int least_axes(std::uint32_t inner) { return inner == 0 ? 5 : inner == 1 ? 4 : 3; }
 constexpr std::uint32_t own_words(std::uint32_t inner) { return 4 + 5 * inner; }
 
 // The step takes the .wide variant.
-bool wide(const Nest& nest, const Runs& runs) {
-  const std::uint32_t inner = inner_axes(runs);
+bool wide(const Nest& nest, const Row& r, const Runs& runs) {
+  const std::uint32_t inner = inner_axes(r, runs);
   const int axes = std::max(nest.rank - runs.d.axes - runs.s.axes + 2, least_axes(inner));
   return nearly_needs_offset64(nest) || exceeds_push(axes, static_cast<int>(own_words(inner)));
 }
@@ -147,7 +145,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!fits_workgroup(c, r.workgroup, refusal)) return false;
   if (shared_bytes(r) > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", shared_bytes(r), c.limits.workgroup_memory);
-  if (!has_offsets(c, wide(nest, runs), refusal)) return false;
+  if (!has_offsets(c, wide(nest, r, runs), refusal)) return false;
   return stores_elements(c, refusal);
 }
 
@@ -155,12 +153,12 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   const Row& r = kTable[row];
   const Nest& nest = c.nest;
   const Runs runs = runs_of(nest);
-  const std::uint32_t inner = inner_axes(runs);
+  const std::uint32_t inner = inner_axes(r, runs);
   PermuteConfig d;
   d.least_axes = least_axes(inner);
   d.stem = "permute_ragged";
   d.element_bytes = r.element_bytes;
-  d.offset64 = c.offset64 || wide(nest, runs);
+  d.offset64 = c.offset64 || wide(nest, r, runs);
   d.workgroup = r.workgroup;
   d.groups = 1;
   const auto axis_of = [&](int a) { return nest.axis[static_cast<std::size_t>(a)]; };
