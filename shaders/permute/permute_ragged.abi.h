@@ -1,11 +1,13 @@
 // Interface of permute_ragged: tiles of a transpose whose rows begin at any address in both operands.
 // Axis 0 counts tiles along D, the destination's innermost axis, axis 1 those along S, the source's; both are
 // contiguous there. Where an axis is short, up to three that follow each other without a gap are one: their index is
-// that of the destination's (the source's) run, the inner ones stand in the kernel's own words, innermost first, and the
-// outermost one's stride is that of axis 0 (1). No axis belongs to both. A tile has TILE_D indices of D and RUN_BYTES of S. Its part of each row of the destination begins
-// and ends at a sector, wherever the row is, so that no sector is written by two tiles; for that it loads a sector's
-// indices of D more. A packed tile has all indices of D, and the destination's rows follow each other without a gap:
-// its part of the destination is contiguous, and only its first and last sector are shared with other tiles.
+// that of the destination's (the source's) run, the inner ones stand in the kernel's own words, innermost first, the
+// outermost one's stride is that of axis 0 (1). No axis belongs to both.
+//
+// A tile has TILE_D indices of D and RUN_BYTES of S. Its part of each row of the destination begins and ends at a
+// sector, wherever the row is, so that no sector is written by two tiles; for that it loads a sector's indices of D
+// more. A packed tile has all indices of D, and the destination's rows follow each other without a gap: its part of the
+// destination is contiguous, and only its first and last sector are shared with other tiles.
 #ifndef SECTILE_PERMUTE_RAGGED_ABI_H
 #define SECTILE_PERMUTE_RAGGED_ABI_H
 
@@ -23,8 +25,8 @@
 // Workgroup memory has the tile column by column, in words of 32 bits: from a column to the next, the words more from
 // the columns of 16 bytes of a row to those of the next 16, the words before the first column, and all. Columns begin 8
 // or 24 banks apart, and those of the next 16 bytes of a row in other banks, so that neither a subgroup's stores of a
-// few rows nor its loads of a few columns wait for each other; a packed tile's loads are along a column. Accesses that begin before a column or end after it
-// read a word before it and two after it.
+// few rows nor its loads of a few columns wait for each other; a packed tile's loads are along a column. Accesses that
+// begin before a column or end after it read a word before it and two after it.
 #define PERMUTE_RAGGED_PITCH(rows, bytes, packed) \
   ((rows) * (bytes) / 4u + ((packed) ? 0u : (24u - (rows) * (bytes) / 4u % 16u) % 16u))
 #define PERMUTE_RAGGED_SKEW(run_bytes) (512u / (run_bytes))
@@ -36,7 +38,7 @@
 #define PERMUTE_RAGGED_WORDS(WORD, WORD_IF, WORDS, WORDS_IF)                                                           \
   WORD(uint, extent_d, shifts)                                                                                         \
   WORD(uint, extent_s, extent_d)                                                                                       \
-  WORD(uint, s_first, extent_s)          /* 1: neighbouring workgroups have neighbouring tiles along S, else along D */ \
+  WORD(uint, s_first, extent_s)          /* 1: neighbouring workgroups' tiles are neighbours along S, else along D */  \
   WORD(stride, source_elements, s_first) /* end of the source, from its first element on */                            \
   WORDS_IF(uint, inner_sizes, source_elements, kInner != 0u, kInner)     /* 16 bits: of D, of S */                     \
   WORDS_IF(uint, multiplier_d, inner_sizes, kInner != 0u, kInner)        /* of the division by a size */               \

@@ -83,6 +83,9 @@ offset_t offset_of(Digits g, const bool d) {
   return at;
 }
 
+// The same `n` indices after `g`.
+offset_t after(Digits g, uint n, const bool d) { return offset_of(advance(g, n, d), d); }
+
 // Where a column begins.
 uint place_of(uint c) { return PERMUTE_RAGGED_LEAD + c * kPitch + c / kPer16 * kSkew; }
 
@@ -202,7 +205,7 @@ void main() {
       const uint block = gl_LocalInvocationID.x + u * kWorkgroup;
       [[unroll]] for (uint b = 0u; b < kBlock; ++b) {
         const uint row = min(block / kRowLoads * kBlock + b, min(size_d, kRows) - 1u);
-        const offset_t at = from + offset_of(advance(begin_d, row, true), true) + offset_t(block % kRowLoads * kPer16);
+        const offset_t at = from + after(begin_d, row, true) + offset_t(block % kRowLoads * kPer16);
         byte[u * kBlock + b] = uint(at) % kPer16 * ELEMENT_BYTES;
         low[u * kBlock + b] = load_word_at(source, at);
         high[u * kBlock + b] = load_word_after(source, at);
@@ -225,7 +228,7 @@ void main() {
       const uint c = x % kColumns, block = x / kColumns;
       uvec4 v = uvec4(0u);
       [[unroll]] for (uint b = 0u; b < kBlock; ++b) {
-        const offset_t at = from + offset_of(advance(begin_d, min(block * kBlock + b, size_d - 1u), true), true) + offset_t(c);
+        const offset_t at = from + after(begin_d, min(block * kBlock + b, size_d - 1u), true) + offset_t(c);
         v |= load_bytes(source.base, clamp(at, source.begin, source.end - 1), ELEMENT_BYTES)
              << (8u * ELEMENT_BYTES % 32u * b);
       }
@@ -243,7 +246,7 @@ void main() {
     [[unroll]] for (uint g = 0u; g < (kColumns + kLanesS - 1u) / kLanesS; ++g) {
       const uint c = g * kLanesS + column;
       if (kColumns % kLanesS != 0u && c >= kColumns) break;
-      const offset_t row = to + offset_of(advance(begin_s, c, false), false);
+      const offset_t row = to + after(begin_s, c, false);
       const uint skip = skip_of(row);
       uvec4 v[kAccesses];
       [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);
@@ -253,7 +256,7 @@ void main() {
     return;
   }
   [[dont_unroll]] for (uint c = column; c < min(size_s, kColumns); c += kLanesS) {
-    const offset_t row = to + offset_of(advance(begin_s, c, false), false);
+    const offset_t row = to + after(begin_s, c, false);
     const uint skip = skip_of(row);
     uvec4 v[kAccesses];
     [[unroll]] for (uint u = 0u; u < kAccesses; ++u) v[u] = access_at(position_of(skip, u), c);

@@ -85,6 +85,11 @@ __device__ __forceinline__ offset_t offset_of(const PermutePush& push, Digits g,
   return at;
 }
 
+// The same `n` indices after `g`.
+__device__ __forceinline__ offset_t after(const PermutePush& push, Digits g, uint n, const bool d) {
+  return offset_of(push, advance(push, g, n, d), d);
+}
+
 // Where a column begins.
 __device__ __forceinline__ uint place_of(uint c) { return PERMUTE_RAGGED_LEAD + c * kPitch + c / kPer16 * kSkew; }
 
@@ -183,7 +188,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   }
   at_d *= kTileD;
   at_s *= kColumns;
-  const uint size_d = extent_d(push) - at_d, size_s = extent_s(push) - at_s;   // indices from the tile's first to the last
+  const uint size_d = extent_d(push) - at_d, size_s = extent_s(push) - at_s;   // from the tile's first to the last
   const bool first = at_d == 0u;                                     // part of the destination's rows
   const Digits begin_d = digits_of(push, at_d, true), begin_s = digits_of(push, at_s, false);
   // Of the tile's first element of S, with all digits of D 0; and the other way round.
@@ -211,7 +216,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
 #pragma unroll
       for (uint b = 0u; b < kBlock; ++b) {
         const uint row = min(block / kRowLoads * kBlock + b, min(size_d, kRows) - 1u);
-        const offset_t at = from + offset_of(push, advance(push, begin_d, row, true), true) + offset_t(block % kRowLoads * kPer16);
+        const offset_t at = from + after(push, begin_d, row, true) + offset_t(block % kRowLoads * kPer16);
         byte[u * kBlock + b] = uint(at) % kPer16 * ELEMENT_BYTES;
         low[u * kBlock + b] = load_word_at(source, at);
         high[u * kBlock + b] = load_word_after(source, at);
@@ -240,7 +245,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
       uvec4 v = {};
 #pragma unroll
       for (uint b = 0u; b < kBlock; ++b) {
-        const offset_t at = from + offset_of(push, advance(push, begin_d, min(block * kBlock + b, size_d - 1u), true), true) + offset_t(c);
+        const offset_t at = from + after(push, begin_d, min(block * kBlock + b, size_d - 1u), true) + offset_t(c);
         const offset_t below = at < source.end ? at : source.end - 1;
         const uvec4 x = load_bytes(source.base, below > source.begin ? below : source.begin, ELEMENT_BYTES);
         v = {{v[0] | x[0] << (8u * ELEMENT_BYTES % 32u * b), x[1]}};
@@ -261,7 +266,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
     for (uint g = 0u; g < (kColumns + kLanesS - 1u) / kLanesS; ++g) {
       const uint c = g * kLanesS + column;
       if (kColumns % kLanesS != 0u && c >= kColumns) break;
-      const offset_t row = to + offset_of(push, advance(push, begin_s, c, false), false);
+      const offset_t row = to + after(push, begin_s, c, false);
       const uint skip = skip_of(row);
       uvec4 v[kAccesses];
 #pragma unroll
@@ -274,7 +279,7 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, 1) sectile_main(const __grid_c
   }
 #pragma unroll 1
   for (uint c = column; c < min(size_s, kColumns); c += kLanesS) {
-    const offset_t row = to + offset_of(push, advance(push, begin_s, c, false), false);
+    const offset_t row = to + after(push, begin_s, c, false);
     const uint skip = skip_of(row);
     uvec4 v[kAccesses];
     #pragma unroll

@@ -18,7 +18,8 @@
 
 layout(constant_id = PERMUTE_REALIGN_SPEC_EARLY) const uint kEarly = 0u;
 
-// First element of a run, by its number in the destination's order; `follows`: the next run is the next one along axis 1.
+// First element of a run, by its number in the destination's order; `follows`: the next run is the next one along
+// axis 1.
 struct Run {
   offset_t from, to;
   bool follows;

@@ -17,7 +17,8 @@
 
 constexpr bool kEarly = sectile_constant(PERMUTE_REALIGN_SPEC_EARLY, 0u) != 0u;
 
-// First element of a run, by its number in the destination's order; `follows`: the next run is the next one along axis 1.
+// First element of a run, by its number in the destination's order; `follows`: the next run is the next one along
+// axis 1.
 struct Run {
   offset_t from, to;
   bool follows;
