@@ -85,7 +85,8 @@ __device__ __forceinline__ uvec4 piece_of(const uvec4& v, uint byte, const uint 
   return words_of(((byte & 4u) != 0u ? upper : low) >> (8u * (byte & 3u)));
 }
 
-// Stores a piece of an access from byte `next` on if it ends by `stop` and, for `aligned`, if nothing wider begins there.
+// Stores a piece of an access from byte `next` on if it ends by `stop` and, for `aligned`, if nothing wider begins
+// there.
 __device__ __forceinline__ void store_piece(SectileAddress base, offset_t at, const uvec4& v, uint& next, uint stop,
                                             const uint bytes, const uint piece, const bool aligned) {
   if ((aligned && (next & piece) == 0u) || next + piece > stop) return;

@@ -81,7 +81,8 @@ uvec4 piece_of(uvec4 v, uint byte, const uint bytes, const uint all) {
   return uvec4(((byte & 4u) != 0u ? two.y : two.x) >> (8u * (byte & 3u)), 0u, 0u, 0u);
 }
 
-// Stores a piece of an access from byte `next` on if it ends by `stop` and, for `aligned`, if nothing wider begins there.
+// Stores a piece of an access from byte `next` on if it ends by `stop` and, for `aligned`, if nothing wider begins
+// there.
 void store_piece(uvec2 base, offset_t at, uvec4 v, inout uint next, uint stop, const uint bytes, const uint piece,
                  const bool aligned) {
   if ((aligned && (next & piece) == 0u) || next + piece > stop) return;

@@ -151,6 +151,12 @@ bool exceeds_push(int axes, int own_words) noexcept {
   return axes * 4 + shifts + own_words > PERMUTE_PUSH_WORDS;
 }
 
+int pushed_axes(int own_words) noexcept {
+  int axes = 1;
+  while (!exceeds_push(axes + 1, own_words)) ++axes;
+  return axes;
+}
+
 Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const DeviceProfile& profile) {
   const int axes =
       config.least_axes != 0 ? std::max(config.axes, config.least_axes) : axis_class(config.axes, nest.stage.present);

@@ -86,5 +86,7 @@ bool needs_offset64(const Nest& nest) noexcept;
 bool nearly_needs_offset64(const Nest& nest) noexcept;
 // A step has more words than are pushed. A kernel without .long variants takes its .wide one then.
 bool exceeds_push(int axes, int own_words) noexcept;
+// The most axes that do not, beside a kernel's own words: a step is made for as many, so that steps share pipelines.
+int pushed_axes(int own_words) noexcept;
 
 }  // namespace sectile::detail

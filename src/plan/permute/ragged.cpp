@@ -109,15 +109,12 @@ std::uint32_t inner_axes(const Row& r, const Runs& runs) {
   return std::max(inner_axes(runs), r.run_bytes <= 48 ? 1u : 0u);
 }
 
-// The axes of a step that is made for a number of inner ones: such steps fit the push constants.
-int least_axes(std::uint32_t inner) { return inner == 0 ? 5 : inner == 1 ? 4 : 3; }
-constexpr std::uint32_t own_words(std::uint32_t inner) { return 4 + 5 * inner; }
+constexpr int own_words(std::uint32_t inner) { return static_cast<int>(4 + 5 * inner); }
 
 // The step takes the .wide variant.
 bool wide(const Nest& nest, const Row& r, const Runs& runs) {
-  const std::uint32_t inner = inner_axes(r, runs);
-  const int axes = std::max(nest.rank - runs.d.axes - runs.s.axes + 2, least_axes(inner));
-  return nearly_needs_offset64(nest) || exceeds_push(axes, static_cast<int>(own_words(inner)));
+  const int axes = nest.rank - runs.d.axes - runs.s.axes + 2;
+  return nearly_needs_offset64(nest) || exceeds_push(axes, own_words(inner_axes(r, runs)));
 }
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
@@ -155,7 +152,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   const Runs runs = runs_of(nest);
   const std::uint32_t inner = inner_axes(r, runs);
   PermuteConfig d;
-  d.least_axes = least_axes(inner);
+  d.least_axes = pushed_axes(own_words(inner));
   d.stem = "permute_ragged";
   d.element_bytes = r.element_bytes;
   d.offset64 = c.offset64 || wide(nest, r, runs);
@@ -183,8 +180,8 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
     const NestAxis in_d = inside(runs.d), in_s = inside(runs.s);
     const auto size_d = static_cast<std::uint32_t>(in_d.extent), size_s = static_cast<std::uint32_t>(in_s.extent);
     sizes[i] = size_d | size_s << 16;
-    multiplier_d[i] = ~0u / size_d + 1;
-    multiplier_s[i] = ~0u / size_s + 1;
+    multiplier_d[i] = small_multiplier(size_d);
+    multiplier_s[i] = small_multiplier(size_s);
     inner_src[i] = in_d.src_stride;
     inner_dst[i] = in_s.dst_stride;
   }

@@ -14,9 +14,6 @@ std::int64_t even_piece(std::int64_t extent, std::int64_t most) {
   return static_cast<std::int64_t>(ceil_div(static_cast<std::uint64_t>(extent), pieces));
 }
 
-// The axes of a step that is made for a number of inner ones: such steps fit the push constants.
-int least_axes(std::uint32_t inner) { return inner == 0 ? 5 : inner == 1 ? 4 : 3; }
-
 std::size_t last_column(const RunBox& b) { return static_cast<std::size_t>(b.columns - 1); }
 
 }  // namespace
@@ -126,9 +123,7 @@ std::uint32_t inner_axes(const RunBox& b) {
   return static_cast<std::uint32_t>(std::max(positions, columns));
 }
 
-int step_axes(const PermuteContext& c, const RunBox& b) {
-  return std::max(c.nest.rank - b.positions - b.columns + 2, least_axes(inner_axes(b)));
-}
+int step_axes(const PermuteContext& c, const RunBox& b) { return c.nest.rank - b.positions - b.columns + 2; }
 
 bool has_run_boxes(const PermuteContext& c, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
@@ -173,7 +168,6 @@ void add_axes(const PermuteContext& c, const RunBox& b, PermuteConfig& d) {
   for (int i = 0; i < b.columns; ++i) boxed[static_cast<std::size_t>(b.column[static_cast<std::size_t>(i)])] = true;
   for (int a = 0; a < c.nest.rank; ++a)
     if (!boxed[static_cast<std::size_t>(a)]) add(axis_of(c, a), static_cast<std::uint64_t>(axis_of(c, a).extent));
-  d.least_axes = least_axes(inner_axes(b));
 }
 
 InnerAxes inner_axes_of(const PermuteContext& c, const RunBox& b) {

@@ -159,12 +159,11 @@ bool build(const PermuteContext& c, const Row& r, RunBox& b, Refusal& refusal) {
   return true;
 }
 
-constexpr std::uint32_t own_words(std::uint32_t inner) { return 7 + 4 * inner; }
+constexpr int own_words(std::uint32_t inner) { return static_cast<int>(7 + 4 * inner); }
 
 // The step takes the .wide variant.
 bool wide(const PermuteContext& c, const RunBox& b) {
-  return c.offset64 || nearly_needs_offset64(c.nest) ||
-         exceeds_push(step_axes(c, b), static_cast<int>(own_words(inner_axes(b))));
+  return c.offset64 || nearly_needs_offset64(c.nest) || exceeds_push(step_axes(c, b), own_words(inner_axes(b)));
 }
 
 // So many loads and stores of an invocation have no registers on a GPU.
@@ -256,6 +255,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.element_bytes = e;
   d.offset64 = wide(c, b);
   d.workgroup = r.workgroup;
+  d.least_axes = pushed_axes(own_words(inner));
   add_axes(c, b, d);
   const Route route = choose_route(c, r, b, d);
   const auto last = b.last();
