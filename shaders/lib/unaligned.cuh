@@ -27,12 +27,12 @@ __device__ __forceinline__ Source source_of(SectileAddress address, offset_t ele
   return s;
 }
 
-// The aligned 16 bytes that hold element `at`, and those after them.
+// The aligned 16 bytes that hold element `at`, and those after them: both at an address that is computed once.
 __device__ __forceinline__ uvec4 load_word_at(const Source& s, offset_t at) {
   return load_bytes(s.base, at & ~offset_t(kPer16 - 1u), 16u);
 }
 __device__ __forceinline__ uvec4 load_word_after(const Source& s, offset_t at) {
-  return load_bytes(s.base, (at & ~offset_t(kPer16 - 1u)) + offset_t(kPer16), 16u);
+  return words_of(__ldg(element_at<const uint4>(s.base, at & ~offset_t(kPer16 - 1u)) + 1));
 }
 
 // The 16 bytes at `at`, element by element; those outside are 0. No lane branches: compilers keep what a branch needs

@@ -45,12 +45,11 @@ __device__ __forceinline__ uvec4 split_at(const uvec4& first, const uvec4& secon
   uvec4 v;
 #pragma unroll
   for (uint w = 0u; w < 4u; ++w) {
-    const uint own = min(max(bytes, 4u * w) - 4u * w, 4u);   // bytes of this word
 #if ELEMENT_BYTES < 4
-    const uint mask = own == 4u ? 0xffffffffu : (1u << (8u * own)) - 1u;
-    v[w] = (first[w] & mask) | (second[w] & ~mask);
+    const uint bits = 8u * (max(bytes, 4u * w) - 4u * w), mask = bits < 32u ? 0xffffffffu << bits : 0u;
+    v[w] = (first[w] & ~mask) | (second[w] & mask);
 #else
-    v[w] = own != 0u ? first[w] : second[w];
+    v[w] = bytes > 4u * w ? first[w] : second[w];
 #endif
   }
   return v;

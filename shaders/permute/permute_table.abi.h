@@ -26,6 +26,7 @@
 #define PERMUTE_TABLE_SPEC_LOADS 8     // 16-byte words of a tile that an invocation loads
 #define PERMUTE_TABLE_SPEC_STORES 9    // accesses of 8 bytes that it stores at once
 #define PERMUTE_TABLE_SPEC_INNER 10    // position axes, and column axes, in the kernel's own words: 0 to 2
+#define PERMUTE_TABLE_SPEC_AHEAD 11    // 1: the next tile's words are loaded while a tile is stored
 
 // Bits of `schedule.y`.
 #define PERMUTE_TABLE_SHARED 1u        // << i: position axis i is shared

@@ -18,6 +18,7 @@
 layout(constant_id = PERMUTE_TABLE_SPEC_LOADS) const uint kLoads = 3u;
 layout(constant_id = PERMUTE_TABLE_SPEC_STORES) const uint kStores = 4u;
 layout(constant_id = PERMUTE_TABLE_SPEC_INNER) const uint kInner = 0u;
+layout(constant_id = PERMUTE_TABLE_SPEC_AHEAD) const uint kAhead = 0u;
 #define OWN_WORDS PERMUTE_TABLE_WORDS
 #include "permute/permute.glsl"
 
@@ -170,6 +171,30 @@ struct Turn {
   uint rows, step, lead;
 };
 
+// The accesses of all runs in the order in which invocations take them: first those inside the runs, then the first and
+// the last two of each. These may be stored in part, which takes a path of its own: few subgroups do.
+struct RunOrder {
+  Divisor inside, ends;    // accesses of a run
+  uint most, all_inside;   // of a run in all; inside all runs
+};
+
+RunOrder run_order(uint columns, uint most) {
+  const uint ends = min(most, 3u);
+  return RunOrder(divisor_of(max(most - ends, 1u)), divisor_of(ends), most, columns * (most - ends));
+}
+
+// Access `k` of a run.
+struct RunAccess {
+  uint column, k;
+};
+
+RunAccess access_in(RunOrder order, uint item) {
+  const bool inside = item < order.all_inside;
+  const uint number = inside ? item : item - order.all_inside, size = inside ? order.inside.d : order.ends.d;
+  const uint column = inside ? divide(number, order.inside) : divide(number, order.ends), i = number - column * size;
+  return RunAccess(column, inside ? i + 1u : i == 0u ? 0u : order.most - size + i);
+}
+
 // The accesses from number `begin` of the workgroup on. Returns whether there are more.
 bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
   const uint inner = t.size[0] * t.size[1], own = part().x * inner, loaded = t.size[2] * inner;
@@ -179,7 +204,8 @@ bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
   if (kind.first) most = (kind.last ? loaded : own + kSector - 1u) + kPositions - 1u;
   most = (most + kPositions - 1u) / kPositions;
   const uint columns = t.columns[0] * t.columns[1] * t.columns[2];
-  const Divisor by_most = divisor_of(most), by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
+  const RunOrder order = run_order(columns, most);
+  const Divisor by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
                 by_size0 = divisor_of(t.size[0]), by_size1 = divisor_of(t.size[1]);
   const uint before = t.size[0] - 1u;
   const Turn turn_second = Turn(t.rows_to[1] - before * t.rows_to[0], t.step[1] - before * t.step[0],
@@ -190,7 +216,8 @@ bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
   // One at a time: several need more registers than there are.
   [[dont_unroll]] for (uint s = 0u; s < kStores; ++s) {
     const uint item = begin + gl_LocalInvocationID.x + s * kWorkgroup;
-    const uint number = divide(item, by_most), column = min(number, columns - 1u), k = item - number * most;
+    const RunAccess access = access_in(order, item);
+    const uint number = access.column, column = min(number, columns - 1u), k = access.k;
     const uint upper = divide(column, by_first), c2 = divide(upper, by_second), c0 = column - upper * t.columns[0],
                c1 = upper - c2 * t.columns[1];
     const offset_t run =
@@ -296,25 +323,31 @@ void stage_word(uint place, uvec4 value) {
   [[unroll]] for (uint i = 0u; i < 4u; ++i) staged[(place & ~3u) + ((i + first) & 3u)] = v[i];
 }
 
-// Loads the tile's words.
-void stage(Source source, offset_t from, bool inside) {
-  if (inside) {
-    uvec4 value[kLoads];
-    [[unroll]] for (uint u = 0u; u < kLoads; ++u) value[u] = load_bytes(source.base, from + load_at[u], 16u);
-    [[unroll]] for (uint u = 0u; u < kLoads; ++u) stage_word(load_place[u], value[u]);
-  } else {
-    // Some words are not wholly inside the source. A loop with a loop inside is not unrolled, so no array has its
-    // index.
-    [[dont_unroll]] for (uint u = 0u; u < kLoads; ++u) {
-      offset_t at = 0;
-      uint place = kNowhere;
-      [[unroll]] for (uint k = 0u; k < kLoads; ++k) {
-        at = k == u ? load_at[k] : at;
-        place = k == u ? load_place[k] : place;
-      }
-      stage_word(place, assemble_word(source, from + at));
+// The words of the next tile, loaded while the one before it is stored.
+uvec4 value[kLoads];
+
+// Loads the words of a tile all of which are inside the source.
+void fetch(Source source, offset_t from) {
+  [[unroll]] for (uint u = 0u; u < kLoads; ++u) value[u] = load_bytes(source.base, from + load_at[u], 16u);
+}
+
+// Loads and stages the words of a tile of which some are not wholly inside the source. A loop with a loop inside is not
+// unrolled, so no array has its index.
+void stage_slowly(Source source, offset_t from) {
+  [[dont_unroll]] for (uint u = 0u; u < kLoads; ++u) {
+    offset_t at = 0;
+    uint place = kNowhere;
+    [[unroll]] for (uint k = 0u; k < kLoads; ++k) {
+      at = k == u ? load_at[k] : at;
+      place = k == u ? load_place[k] : place;
     }
+    stage_word(place, assemble_word(source, from + at));
   }
+}
+
+bool is_inside(Source source, Tile t, offset_t from) {
+  const offset_t last_word = from + t.reach + offset_t((staging().x - 1u) * kPer16);   // at most
+  return from >= source.first + offset_t(kPer16) && last_word <= source.last;
 }
 
 // Stores the tile's accesses. Some are read before the first of them is stored, so that reads overlap.
@@ -354,31 +387,43 @@ void main() {
   Kind listed = Kind(0u, 0u, false, false);   // that the table is for
   bool more = false;                          // the tile has more accesses than the table
   Tile t;
+  bool fetched = false;   // the tile's words
+  Kind kind = kind_of(w);
   uint n = 0u;
   do {
-    const Kind kind = kind_of(w);
     const bool list = more || kind != listed;
     if (list) {
       t = tile_of(kind);
       list_loads(t, w.from);
       listed = kind;
     }
-    const offset_t last_word = w.from + t.reach + offset_t((staging().x - 1u) * kPer16);   // at most
-    stage(source, w.from, w.from >= source.first + offset_t(kPer16) && last_word <= source.last);
+    if (fetched || is_inside(source, t, w.from)) {
+      if (!fetched) fetch(source, w.from);
+      [[unroll]] for (uint u = 0u; u < kLoads; ++u) stage_word(load_place[u], value[u]);
+    } else {
+      stage_slowly(source, w.from);
+    }
     barrier();   // the whole tile is staged before loads by other invocations
-    uint begin = 0u;
-    bool left = false;
-    do {
-      if (list) left = list_stores(t, kind, w, begin);
-      store_accesses(base, w.to);
-      begin += kStores * kWorkgroup;
-    } while (left);
-    more = begin > kStores * kWorkgroup;
-    barrier();   // all loads are done before the next tile is staged
+    const Walk own = w;
     w.from += w.step_src;
     w.to += w.step_dst;
     w.part_index += w.step_part;
     w.column_index += w.step_column;
     ++n;
+    fetched = false;
+    if (n < w.tiles) {
+      kind = kind_of(w);
+      fetched = kAhead != 0u && !(kind != listed) && is_inside(source, t, w.from);
+      if (fetched) fetch(source, w.from);
+    }
+    uint begin = 0u;
+    bool left = false;
+    do {
+      if (list) left = list_stores(t, listed, own, begin);
+      store_accesses(base, own.to);
+      begin += kStores * kWorkgroup;
+    } while (left);
+    more = begin > kStores * kWorkgroup;
+    barrier();   // all loads are done before the next tile is staged
   } while (n < w.tiles);
 }

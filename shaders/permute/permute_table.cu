@@ -17,6 +17,7 @@
 constexpr uint kLoads = sectile_constant(PERMUTE_TABLE_SPEC_LOADS, 3u);
 constexpr uint kStores = sectile_constant(PERMUTE_TABLE_SPEC_STORES, 4u);
 constexpr uint kInner = sectile_constant(PERMUTE_TABLE_SPEC_INNER, 0u);
+constexpr bool kAhead = sectile_constant(PERMUTE_TABLE_SPEC_AHEAD, 0u) != 0u;
 #define OWN_WORDS PERMUTE_TABLE_WORDS
 #include "permute/permute.cuh"
 
@@ -182,6 +183,30 @@ struct Turn {
   uint rows, step, lead;
 };
 
+// The accesses of all runs in the order in which invocations take them: first those inside the runs, then the first and
+// the last two of each. These may be stored in part, which takes a path of its own: few subgroups do.
+struct RunOrder {
+  Divisor inside, ends;   // accesses of a run
+  uint most, all_inside;  // of a run in all; inside all runs
+};
+
+__device__ __forceinline__ RunOrder run_order(uint columns, uint most) {
+  const uint ends = min(most, 3u);
+  return {divisor_of(max(most - ends, 1u)), divisor_of(ends), most, columns * (most - ends)};
+}
+
+// Access `k` of a run.
+struct RunAccess {
+  uint column, k;
+};
+
+__device__ __forceinline__ RunAccess access_in(const RunOrder& order, uint item) {
+  const bool inside = item < order.all_inside;
+  const uint number = inside ? item : item - order.all_inside, size = inside ? order.inside.d : order.ends.d;
+  const uint column = inside ? divide(number, order.inside) : divide(number, order.ends), i = number - column * size;
+  return {column, inside ? i + 1u : i == 0u ? 0u : order.most - size + i};
+}
+
 // The accesses from number `begin` of the workgroup on. Returns whether there are more.
 __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile& t, const Kind& kind, const Walk& w,
                                             uint begin, const Table& table) {
@@ -192,7 +217,8 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
   if (kind.first) most = (kind.last ? loaded : own + kSector - 1u) + kPositions - 1u;
   most = (most + kPositions - 1u) / kPositions;
   const uint columns = t.columns[0] * t.columns[1] * t.columns[2];
-  const Divisor by_most = divisor_of(most), by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
+  const RunOrder order = run_order(columns, most);
+  const Divisor by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
                 by_size0 = divisor_of(t.size[0]), by_size1 = divisor_of(t.size[1]);
   const uint before = t.size[0] - 1u;
   const Turn turn_second = {t.rows_to[1] - before * t.rows_to[0], t.step[1] - before * t.step[0],
@@ -204,7 +230,8 @@ __device__ __forceinline__ bool list_stores(const PermutePush& push, const Tile&
 #pragma unroll 1
   for (uint s = 0u; s < kStores; ++s) {
     const uint item = begin + threadIdx.x + s * kWorkgroup;
-    const uint number = divide(item, by_most), column = min(number, columns - 1u), k = item - number * most;
+    const RunAccess access = access_in(order, item);
+    const uint number = access.column, column = min(number, columns - 1u), k = access.k;
     const uint upper = divide(column, by_first), c2 = divide(upper, by_second), c0 = column - upper * t.columns[0],
                c1 = upper - c2 * t.columns[1];
     const offset_t run =
@@ -304,28 +331,25 @@ __device__ __forceinline__ void stage_word(uint place, const uvec4& value) {
                {{two ? v[2] : v[0], two ? v[3] : v[1], two ? v[0] : v[2], two ? v[1] : v[3]}});
 }
 
-// Loads the tile's words.
-__device__ __forceinline__ void stage(const Source& source, offset_t from, bool inside, const Table& table) {
-  if (inside) {
-    uvec4 value[kLoads];
+// The tile's words, of which all are inside the source.
+__device__ __forceinline__ void fetch(const Source& source, offset_t from, const Table& table, uvec4* value) {
 #pragma unroll
-    for (uint u = 0u; u < kLoads; ++u) value[u] = load_bytes(source.base, from + table.load_at[u], 16u);
-#pragma unroll
-    for (uint u = 0u; u < kLoads; ++u) stage_word(table.load_place[u], value[u]);
-  } else {
-    // Some words are not wholly inside the source. A loop with a loop inside is not unrolled, so no array has its
-    // index.
+  for (uint u = 0u; u < kLoads; ++u) value[u] = load_bytes(source.base, from + table.load_at[u], 16u);
+}
+
+// Loads and stages the words of a tile of which some are not wholly inside the source. A loop with a loop inside is not
+// unrolled, so no array has its index.
+__device__ __forceinline__ void stage_slowly(const Source& source, offset_t from, const Table& table) {
 #pragma unroll 1
-    for (uint u = 0u; u < kLoads; ++u) {
-      offset_t at = 0;
-      uint place = kNowhere;
+  for (uint u = 0u; u < kLoads; ++u) {
+    offset_t at = 0;
+    uint place = kNowhere;
 #pragma unroll
-      for (uint k = 0u; k < kLoads; ++k) {
-        at = k == u ? table.load_at[k] : at;
-        place = k == u ? table.load_place[k] : place;
-      }
-      stage_word(place, assemble_word(source, from + at));
+    for (uint k = 0u; k < kLoads; ++k) {
+      at = k == u ? table.load_at[k] : at;
+      place = k == u ? table.load_place[k] : place;
     }
+    stage_word(place, assemble_word(source, from + at));
   }
 }
 
@@ -356,12 +380,12 @@ __device__ __forceinline__ void store_accesses(SectileAddress base, offset_t to,
   }
 }
 
-// So many workgroups of a multiprocessor leave an invocation the registers that it needs: 85, or 128 for more accesses,
+// So many workgroups of a multiprocessor leave an invocation the registers that it needs: 102, or 128 for more accesses,
 // 64-bit offsets and architectures on which it was not timed.
 #if defined(WIDE) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900)
 constexpr uint kThreads = 512u;
 #else
-constexpr uint kThreads = kStores <= 6u ? 768u : 512u;
+constexpr uint kThreads = kStores <= 6u && ELEMENT_BYTES > 1 ? 640u : 512u;
 #endif
 constexpr uint kResident = kThreads / kWorkgroup;
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const __grid_constant__ PermutePush push) {
@@ -377,29 +401,47 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const 
   Tile t = {};
   Kind listed = {};     // that the table is for
   bool more = false;    // the tile has more accesses than the table
+  uvec4 value[kLoads];
+  bool fetched = false;   // the tile's words, while the one before it was stored
+  const auto is_inside = [&](offset_t from) {
+    const offset_t last_word = from + t.reach + offset_t((staging(push).x - 1u) * kPer16);   // at most
+    return from >= source.first + offset_t(kPer16) && last_word <= source.last;
+  };
+  Kind kind = kind_of(push, w);
   for (uint n = 0u; n < w.tiles; ++n) {
-    const Kind kind = kind_of(push, w);
     const bool list = more || kind != listed;
     if (list) {
       t = tile_of(push, kind);
       list_loads(push, t, w.from, table);
       listed = kind;
     }
-    const offset_t last_word = w.from + t.reach + offset_t((staging(push).x - 1u) * kPer16);   // at most
-    stage(source, w.from, w.from >= source.first + offset_t(kPer16) && last_word <= source.last, table);
+    if (fetched || is_inside(w.from)) {
+      if (!fetched) fetch(source, w.from, table, value);
+#pragma unroll
+      for (uint u = 0u; u < kLoads; ++u) stage_word(table.load_place[u], value[u]);
+    } else {
+      stage_slowly(source, w.from, table);
+    }
     __syncthreads();   // the whole tile is staged before loads by other invocations
-    uint begin = 0u;
-    bool left = false;
-    do {
-      if (list) left = list_stores(push, t, kind, w, begin, table);
-      store_accesses(base, w.to, table);
-      begin += kStores * kWorkgroup;
-    } while (left);
-    more = begin > kStores * kWorkgroup;
-    __syncthreads();   // all loads are done before the next tile is staged
+    const Walk own = w;
     w.from += w.step_src;
     w.to += w.step_dst;
     w.part_index += w.step_part;
     w.column_index += w.step_column;
+    fetched = false;
+    if (n + 1u < w.tiles) {
+      kind = kind_of(push, w);
+      fetched = kAhead && !(kind != listed) && is_inside(w.from);
+      if (fetched) fetch(source, w.from, table, value);
+    }
+    uint begin = 0u;
+    bool left = false;
+    do {
+      if (list) left = list_stores(push, t, listed, own, begin, table);
+      store_accesses(base, own.to, table);
+      begin += kStores * kWorkgroup;
+    } while (left);
+    more = begin > kStores * kWorkgroup;
+    __syncthreads();   // all loads are done before the next tile is staged
   }
 }

@@ -108,9 +108,9 @@ void measure(const PermuteContext& c, RunBox& b) {
   }
 }
 
-bool halve(std::int64_t& size) {
+bool reduce(std::int64_t& size) {
   if (size <= 1) return false;
-  size = (size + 1) / 2;
+  size -= std::max<std::int64_t>(1, size / 4);
   return true;
 }
 

@@ -46,8 +46,8 @@ void choose_positions(const PermuteContext& c, std::int64_t room, RunBox& b);
 void choose_columns(const PermuteContext& c, std::int64_t run_bytes, RunBox& b);
 // Sets rows and span, which follow from the sizes.
 void measure(const PermuteContext& c, RunBox& b);
-// Halves a size; false if it is 1.
-bool halve(std::int64_t& size);
+// Takes a quarter from a size, at least 1; false if it is 1.
+bool reduce(std::int64_t& size);
 
 // 16-byte words that hold a row, at any address.
 std::uint32_t row_loads(const RunBox& b, std::uint32_t element_bytes);

@@ -14,20 +14,24 @@ namespace {
 
 // run_bytes: desired bytes of a run in the source; loads, stores: of an invocation, words of 16 bytes and accesses of
 // 8; walk: most tiles of a workgroup on a CPU; resident: workgroups of a multiprocessor, by their registers (what the
-// H200's drivers give them), so that all walks run at once.
+// H200's drivers give them), so that all walks run at once; ahead: the next tile is loaded while one is stored, which
+// CUDA always does (H200, 2026-11-28: CUDA 1.00 to 1.14 times as fast, Vulkan 1.03 to 1.15 with few registers).
 struct Row {
   std::uint32_t run_bytes, workgroup, loads, stores, walk = 0;
   std::uint32_t resident = 0, resident_cuda = 0;
+  bool ahead = false;
 };
 // clang-format off
 constexpr Row kTable[] = {
     {.run_bytes = 128, .workgroup = 256, .loads = 6, .stores = 8, .resident = 2, .resident_cuda = 2},
-    {.run_bytes = 64, .workgroup = 128, .loads = 5, .stores = 6, .resident = 4, .resident_cuda = 6},
-    {.run_bytes = 64, .workgroup = 64, .loads = 16, .stores = 24, .walk = 64},
+    {.run_bytes = 64, .workgroup = 128, .loads = 5, .stores = 6, .resident = 3, .resident_cuda = 5,
+     .ahead = true},
+    {.run_bytes = 64, .workgroup = 64, .loads = 16, .stores = 24, .walk = 64, .ahead = true},
 };
 // clang-format on
 
 constexpr std::uint32_t kAccess = 8, kWord = 16;  // bytes
+constexpr std::int64_t kLongRun = 64;             // bytes
 constexpr std::int64_t kLeastMib = 8;             // what is smaller is not worth pipelines of its own
 constexpr std::uint64_t kMostTiles = 4096;        // of a walk
 
@@ -36,11 +40,13 @@ struct Route {
   std::uint32_t axis = 0, tiles = 1, end = 1;
 };
 
-// Accesses of a run at most, where all its tile's words are whole.
+// Accesses of a run at most, as the kernel counts them: of a destination row's first part, which begins anywhere and
+// ends at a sector, and of its last one, which has all that is loaded. A tile with more than its table holds would be
+// listed anew in two rounds, and the workgroups that have such tiles take several times as long as the others.
 std::int64_t accesses_of_run(const PermuteContext& c, const RunBox& b) {
-  const std::int64_t e = c.nest.element_bytes, own = b.part * b.inner() * e;
-  const bool sectors = is_cut(c, b) && own % PERMUTE_SECTOR == 0;
-  return (own + (sectors ? 0 : is_cut(c, b) ? PERMUTE_SECTOR - e : kAccess - e) + kAccess - 1) / kAccess;
+  const std::int64_t e = c.nest.element_bytes, own = b.part * b.inner() * e, loaded = b.size[b.last()] * b.inner() * e;
+  const std::int64_t first = own + (is_cut(c, b) ? PERMUTE_SECTOR - e : 0) + kAccess - e;
+  return (std::max(first, loaded) + kAccess - e) / kAccess;
 }
 
 // Of workgroup memory: a word of padding follows the rows of an access.
@@ -83,7 +89,7 @@ bool shrink(const PermuteContext& c, const Row& r, RunBox& b) {
     const bool columns = b.columns > 0 && b.column_count() > 1;
     if (columns && (b.column_count() >= b.part * b.inner() || b.part == 1)) {
       for (int i = b.columns; i-- > 0;)  // the last that has more than one index
-        if (halve(b.column_size[static_cast<std::size_t>(i)])) break;
+        if (reduce(b.column_size[static_cast<std::size_t>(i)])) break;
     } else if (b.part > 1) {
       // As much as is too much, and at least one index.
       const double share = std::min(
@@ -154,7 +160,7 @@ bool build(const PermuteContext& c, const Row& r, RunBox& b, Refusal& refusal) {
     leave_last(c, b);
   }
   if (!c.cpu()) fill(c, r, b);
-  if (b.positions == 1 && b.columns <= 1 && b.shared[0]) return refusal.no("both runs are along the same axis");
+  if (b.positions == 1 && b.columns == 0) return refusal.no("both runs are along the same axis");
   if (!b.fits_words()) return refusal.no("an axis of the tile has more than 65535 indices");
   return true;
 }
@@ -210,7 +216,9 @@ Walks walks_of(const PermuteContext& c, const Row& r, std::uint64_t steps, std::
     best.cost = kMostTiles - best.tiles;
     return best;
   }
-  const std::uint64_t resident = c.profile.api == Api::cuda ? r.resident_cuda : r.resident,
+  const std::uint64_t resident = c.profile.api != Api::cuda  ? r.resident
+                                 : c.nest.element_bytes == 1 ? std::min(r.resident_cuda, 512 / r.workgroup)
+                                                             : r.resident_cuda,
                       places = resident * c.profile.multiprocessors.value_or(c.model.multiprocessors);
   for (std::uint64_t waves = 1; waves <= 4; ++waves) {
     Walks w;
@@ -281,16 +289,17 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.add_constant(PERMUTE_TABLE_SPEC_LOADS, r.loads);
   d.add_constant(PERMUTE_TABLE_SPEC_STORES, r.stores);
   d.add_constant(PERMUTE_TABLE_SPEC_INNER, inner);
+  d.add_constant(PERMUTE_TABLE_SPEC_AHEAD, c.profile.api == Api::cuda || r.ahead ? 1 : 0);
   return d;
 }
 
 Eligibility eligibility(const PermuteContext& c, std::uint32_t row) {
   const int s = c.nest.src_innermost();
   if (!c.cpu()) {
-    // Runs of whole words that are kept are permute_realign's: it was no slower on 12 of 13 problems, and another
-    // kernel was best on the 13th. H200, Vulkan and CUDA, 2026-11-28, `calibrate --op permute --seed 4650`, 4651, 4660,
-    // 4661.
-    const bool kept = s == 0 && c.nest.axis[0].extent * c.nest.element_bytes >= kWord;
+    // Long runs that are kept are permute_realign's. H200, Vulkan and CUDA, 2026-11-28, `calibrate --op permute --seed
+    // 4650`, 4651, 4660, 4661: it was no slower on 12 of 13 problems with runs of 16 bytes and more, and another kernel
+    // was best on the 13th. Runs of 19 bytes: CUDA 0.54 of a copy for 0.47, Vulkan 0.45 for 0.52.
+    const bool kept = s == 0 && c.nest.axis[0].extent * c.nest.element_bytes >= kLongRun;
     return last_resort_if(kept || c.below_mib(kLeastMib));
   }
   // lavapipe 26.1.6 on two Xeon cores, 2026-11-28, `sectile calibrate --device vulkan:1 --op permute --min-mb 8`: of 28
