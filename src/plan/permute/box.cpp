@@ -246,6 +246,10 @@ std::uint64_t box_conflicts(const PermuteContext& c, const BoxRow& row, const Bo
 namespace permute_box {
 namespace {
 
+constexpr int kOwnWords = size_of<PermuteBoxWords>();
+// The step's axes: the nest's, and three at least.
+int step_axes(const PermuteContext& c) { return std::max(c.nest.rank, kMaxBoxed); }
+
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const BoxRow& r = kTable[row];
@@ -261,7 +265,8 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
       return refusal.no("both innermost axes are long enough for permute_tile");
   }
   Box box;
-  return stores_elements(c, refusal) && build_box(c, r, box, refusal);
+  return has_offsets(c, takes_wide(c, step_axes(c), kOwnWords), refusal) && stores_elements(c, refusal) &&
+         build_box(c, r, box, refusal);
 }
 
 PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
@@ -273,7 +278,8 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.bank_conflicts = choose_padding(c, r, box);
   d.stem = "permute_box";
   d.element_bytes = c.nest.element_bytes;
-  d.offset64 = c.offset64;
+  d.offset64 = takes_wide(c, step_axes(c), kOwnWords);
+  d.least_axes = pushed_class(step_axes(c), kOwnWords, c.nest.checked_bounds());
   d.workgroup = r.workgroup;
   std::array<bool, kMaxRank> boxed{};
   d.groups = 1;

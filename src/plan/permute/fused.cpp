@@ -12,7 +12,7 @@ namespace {
 
 // Whether a bound depends on an axis: a run along it may cross the bound.
 bool bounded_along(const Nest& nest, int a) {
-  const auto bounds = std::max(nest.read_bounds(), nest.write_bounds());
+  const auto bounds = nest.checked_bounds();
   for (std::uint32_t b = 0; b < bounds; ++b)
     if (nest.axis[static_cast<std::size_t>(a)].coef[b] != 0) return true;
   return false;

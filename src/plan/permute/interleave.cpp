@@ -135,6 +135,15 @@ Widths widths_of(const Nest& nest, const Interleave& w, const Row& r) {
           access_of(nest, w, Side::dst, std::uint64_t{r.step_bytes} * w.dst_run)};
 }
 
+// The step's axes: the first two are the kernel's, and then come all that are not the interleave's.
+int step_axes(const PermuteContext& c, const Interleave& w) {
+  const int own = 1 + (w.a >= 0 ? 1 : 0) + (w.c >= 0 && w.c != w.a ? 1 : 0);
+  return 2 + c.nest.rank - own;
+}
+
+// The step takes the .wide variant. The kernel has no words of its own.
+bool wide(const PermuteContext& c, const Interleave& w) { return takes_wide(c, step_axes(c, w), 0); }
+
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Row& r = kTable[row];
@@ -154,7 +163,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("the long axis has {} elements, not a multiple of {}", extent, widths.steps);
   if (widths.load == 0 || widths.store == 0)
     return refusal.no("records are not aligned to 4 bytes in the {}", widths.load == 0 ? "source" : "destination");
-  return true;
+  return has_offsets(c, wide(c, *w), refusal);
 }
 
 PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
@@ -166,7 +175,8 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_interleave";
   d.element_bytes = nest.element_bytes;
-  d.offset64 = c.offset64;
+  d.offset64 = wide(c, w);
+  d.least_axes = pushed_class(step_axes(c, w), 0, nest.checked_bounds());
   d.workgroup = r.workgroup;
   auto p = axis_at(w.p);
   const auto blocks = static_cast<std::uint32_t>(p.extent / widths.steps);

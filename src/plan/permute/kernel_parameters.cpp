@@ -77,7 +77,7 @@ void add_stage_after_own(Stream& stream, const PermuteConfig& config, const Perm
 }
 
 void add_bounds(Stream& stream, const PermuteConfig& config, const Nest& nest, const PermuteConstants& constants) {
-  const auto bounds = std::max(nest.read_bounds(), nest.write_bounds());
+  const auto bounds = nest.checked_bounds();
   const auto limit = [](std::int64_t v) {
     return static_cast<std::int32_t>(std::clamp<std::int64_t>(v, INT32_MIN, INT32_MAX));
   };
@@ -146,15 +146,20 @@ bool nearly_needs_offset64(const Nest& nest) noexcept {
   return std::max(nest.src_span() * nest.element_bytes, nest.dst_span() * nest.dst_element_bytes) >= limit;
 }
 
-bool exceeds_push(int axes, int own_words) noexcept {
+bool exceeds_push(int axes, int own_words, std::uint32_t bounds) noexcept {
   const int shifts = (axes + PERMUTE_SHIFTS_PER_WORD - 1) / PERMUTE_SHIFTS_PER_WORD;
-  return axes * 4 + shifts + own_words > PERMUTE_PUSH_WORDS;
+  return axes * 4 + shifts + own_words + static_cast<int>(bounds) * (axes + 2) > PERMUTE_PUSH_WORDS;
 }
 
-int pushed_axes(int own_words) noexcept {
+int pushed_axes(int own_words, std::uint32_t bounds) noexcept {
   int axes = 1;
-  while (!exceeds_push(axes + 1, own_words)) ++axes;
+  while (!exceeds_push(axes + 1, own_words, bounds)) ++axes;
   return axes;
+}
+
+int pushed_class(int axes, int own_words, std::uint32_t bounds) noexcept {
+  const int common = axis_class(axes);
+  return exceeds_push(axes, own_words, bounds) ? common : std::min(common, pushed_axes(own_words, bounds));
 }
 
 Result<Step> make_step(const PermuteConfig& config, const Nest& nest, const DeviceProfile& profile) {

@@ -84,9 +84,11 @@ int axis_class(int axes, bool staged = false) noexcept;
 bool needs_offset64(const Nest& nest) noexcept;
 // The same for a kernel whose offsets may lie up to 64 KiB beyond the nest's.
 bool nearly_needs_offset64(const Nest& nest) noexcept;
-// A step has more words than are pushed. A kernel without .long variants takes its .wide one then.
-bool exceeds_push(int axes, int own_words) noexcept;
+// A step has more words than are pushed. A kernel without .long variants takes its .wide one then: takes_wide().
+bool exceeds_push(int axes, int own_words, std::uint32_t bounds = 0) noexcept;
 // The most axes that do not, beside a kernel's own words: a step is made for as many, so that steps share pipelines.
-int pushed_axes(int own_words) noexcept;
+int pushed_axes(int own_words, std::uint32_t bounds = 0) noexcept;
+// What a step of such a kernel is made for: axis_class(), or fewer axes where the words of only so many are pushed.
+int pushed_class(int axes, int own_words, std::uint32_t bounds) noexcept;
 
 }  // namespace sectile::detail

@@ -165,6 +165,8 @@ std::uint32_t Nest::write_bounds() const {
   return n;
 }
 
+std::uint32_t Nest::checked_bounds() const { return std::max(read_bounds(), write_bounds()); }
+
 // Sums are never negative, so no element is below a limit of 0 or less.
 bool Nest::reads_nothing() const {
   return std::any_of(bound.begin(), bound.begin() + bounds, [](const NestBound& b) { return b.read_limit <= 0; });

@@ -67,9 +67,11 @@ struct Nest {
   std::int64_t bias_span() const;
   // The axis with the smallest nonzero source stride; -1 if there is none.
   int src_innermost() const;
-  // The number of bounds whose read (write) limit a kernel has to check.
+  // The number of bounds whose read (write) limit a kernel has to check, and of those that a step has words of.
   std::uint32_t read_bounds() const;
   std::uint32_t write_bounds() const;
+  std::uint32_t checked_bounds() const;
+
   bool reads_nothing() const;    // lies in the destination's padding: only zeros are written
   bool writes_nothing() const;   // lies in the source's padding
   bool contiguous_copy() const;  // source and destination are one contiguous run

@@ -248,9 +248,13 @@ bool fits_workgroup(const PermuteContext& c, std::uint32_t workgroup, Refusal& r
          refusal.no("workgroup of {} invocations, the device allows {}", workgroup, c.limits.workgroup_invocations);
 }
 
+bool takes_wide(const PermuteContext& c, int axes, int own_words) {
+  return c.offset64 || exceeds_push(axes, own_words, c.nest.checked_bounds());
+}
+
 bool has_offsets(const PermuteContext& c, bool wide, Refusal& refusal) {
   return !wide || c.offset64 || c.profile.int64.value_or(false) ||
-         refusal.no("offsets approach 2^31 bytes or axes are many, and the device has no 64-bit integers");
+         refusal.no("offsets approach 2^31 bytes or axes or bounds are many, and the device has no 64-bit integers");
 }
 
 bool is_aligned_transpose(const PermuteContext& c) {

@@ -112,9 +112,9 @@ std::uint32_t inner_axes(const Row& r, const Runs& runs) {
 constexpr int own_words(std::uint32_t inner) { return static_cast<int>(4 + 5 * inner); }
 
 // The step takes the .wide variant.
-bool wide(const Nest& nest, const Row& r, const Runs& runs) {
-  const int axes = nest.rank - runs.d.axes - runs.s.axes + 2;
-  return nearly_needs_offset64(nest) || exceeds_push(axes, own_words(inner_axes(r, runs)));
+bool wide(const PermuteContext& c, const Row& r, const Runs& runs) {
+  const int axes = c.nest.rank - runs.d.axes - runs.s.axes + 2;
+  return nearly_needs_offset64(c.nest) || takes_wide(c, axes, own_words(inner_axes(r, runs)));
 }
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
@@ -142,7 +142,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!fits_workgroup(c, r.workgroup, refusal)) return false;
   if (shared_bytes(r) > c.limits.workgroup_memory)
     return refusal.no("workgroup memory of {} bytes, the device allows {}", shared_bytes(r), c.limits.workgroup_memory);
-  if (!has_offsets(c, wide(nest, r, runs), refusal)) return false;
+  if (!has_offsets(c, wide(c, r, runs), refusal)) return false;
   return stores_elements(c, refusal);
 }
 
@@ -155,7 +155,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.least_axes = pushed_axes(own_words(inner));
   d.stem = "permute_ragged";
   d.element_bytes = r.element_bytes;
-  d.offset64 = c.offset64 || wide(nest, r, runs);
+  d.offset64 = wide(c, r, runs);
   d.workgroup = r.workgroup;
   d.groups = 1;
   const auto axis_of = [&](int a) { return nest.axis[static_cast<std::size_t>(a)]; };

@@ -51,9 +51,9 @@ Segment segment_of(const Nest& nest) {
   return s;
 }
 
-constexpr int kOwnWords = 6;
+constexpr int kOwnWords = size_of<PermuteRealignWords>();
 // The step takes the .wide variant.
-bool wide(const Nest& nest) { return nearly_needs_offset64(nest) || exceeds_push(axis_class(nest.rank), kOwnWords); }
+bool wide(const PermuteContext& c) { return nearly_needs_offset64(c.nest) || takes_wide(c, c.nest.rank, kOwnWords); }
 
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
@@ -72,7 +72,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!fits_workgroup(c, r.workgroup, refusal)) return false;
   const Segment s = segment_of(nest);
   if (s.elements >= kMost || s.words * s.count >= kMost) return refusal.no("more than 2^31 elements or words");
-  if (!has_offsets(c, wide(nest), refusal)) return false;
+  if (!has_offsets(c, wide(c), refusal)) return false;
   return stores_elements(c, refusal);
 }
 
@@ -82,7 +82,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_realign";
   d.element_bytes = c.nest.element_bytes;
-  d.offset64 = c.offset64 || wide(c.nest);
+  d.offset64 = wide(c);
   d.workgroup = r.workgroup;
   d.add_axis(NestAxis{}, static_cast<std::uint32_t>(s.words));
   for (int a = 1; a < c.nest.rank; ++a) {

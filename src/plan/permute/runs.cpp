@@ -149,6 +149,12 @@ std::uint32_t shared_words(const Matrix& m, const Shape& s, const Row& r, std::u
   return r.staged ? s.tile_s * pitch + r.blocks_s * skew + 1 : 1;
 }
 
+constexpr int kOwnWords = size_of<PermuteRunsWords>();
+// The step takes the .wide variant. Its axes are the nest's but for the run.
+bool wide(const PermuteContext& c) {
+  return nearly_needs_offset64(c.nest) || takes_wide(c, c.nest.rank - 1, kOwnWords);
+}
+
 bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Row& r = row_of(row);
@@ -169,7 +175,7 @@ bool applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
     return refusal.no("workgroup memory of {} bytes, the device allows {}", 4 * shared_words(m, s, r, 8),
                       c.limits.workgroup_memory);
   if (c.nest.src_span() * c.nest.element_bytes < 8) return refusal.no("the source has fewer than 8 bytes");
-  if (!has_offsets(c, nearly_needs_offset64(c.nest), refusal)) return false;
+  if (!has_offsets(c, wide(c), refusal)) return false;
   return stores_elements(c, refusal);
 }
 
@@ -203,7 +209,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   PermuteConfig d;
   d.stem = "permute_runs";
   d.element_bytes = m.unit;
-  d.offset64 = c.offset64 || nearly_needs_offset64(c.nest);
+  d.offset64 = wide(c);
   d.workgroup = r.workgroup;
   const auto in_units = [&](int a) {
     NestAxis axis = c.nest.axis[static_cast<std::size_t>(a)];

@@ -91,6 +91,11 @@ bool needs_no_bounds(const Nest& nest, Refusal& refusal);
 // Refuses a workgroup that the device does not allow along x.
 bool fits_workgroup(const PermuteContext& c, std::uint32_t workgroup, Refusal& refusal);
 
+// A step of so many axes takes the .wide variant of a kernel that has no .long ones: its offsets need 64 bits, or not
+// all of its words are pushed. The .wide variants read those that are not as .long ones do, so .long ones would only
+// serve devices without 64-bit integers: for those permute_rows and permute_words have them.
+bool takes_wide(const PermuteContext& c, int axes, int own_words);
+
 // Refuses what takes a .wide variant (`wide`) where the context does not, on a device without 64-bit integers.
 bool has_offsets(const PermuteContext& c, bool wide, Refusal& refusal);
 

@@ -133,6 +133,12 @@ consteval bool stores_are_sound(std::span<const TileRow> rows) {
 }
 static_assert(stores_are_sound(kTileTable) && stores_are_sound(kRetiredTiles));
 
+constexpr int kOwnWords = size_of<PermuteTileWords>();
+// The step takes the .wide variant. Squares of tiles are two axes more than the nest's.
+bool wide(const PermuteContext& c, const TileRow& r) {
+  return takes_wide(c, c.nest.rank + (r.group > 1 ? 2 : 0), kOwnWords);
+}
+
 bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusal& refusal) {
   if (!only_moves(c, refusal)) return false;
   const Nest& nest = c.nest;
@@ -154,7 +160,7 @@ bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusa
   }
   const auto store = r.store_bytes / r.element_bytes;
   if (!vector_fits(c, {0, Side::dst}, staged ? store : r.vector_d, refusal)) return false;
-  return true;
+  return has_offsets(c, wide(c, r), refusal);
 }
 
 bool tile_applicable(const PermuteContext& c, std::uint32_t row, Refusal& refusal) {
@@ -178,7 +184,7 @@ PermuteConfig make_config(const PermuteContext& c, const TileRow& r, const char*
   PermuteConfig d;
   d.stem = stem;
   d.element_bytes = r.element_bytes;
-  d.offset64 = c.offset64;
+  d.offset64 = wide(c, r);
   d.workgroup = r.workgroup;
   const int s = c.nest.src_innermost();
   const auto& axis_s = c.nest.axis[static_cast<std::size_t>(s)];
