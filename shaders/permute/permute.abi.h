@@ -2,7 +2,8 @@
 //
 // A problem's numbers (counts, division constants, strides) form one stream of 32-bit words. The first
 // PERMUTE_PUSH_WORDS are pushed. Where there are more, the .long and .wide variants read word k from the push struct
-// for k < PERMUTE_SPEC_PUSHED, and from specialization constant PERMUTE_SPEC_WORD0 + k otherwise.
+// for k < PERMUTE_SPEC_PUSHED, and from specialization constant PERMUTE_SPEC_WORD0 + k otherwise. Most kernels have
+// .wide variants alone.
 //
 // The stream, for kAxes axes (PERMUTE_SPEC_AXES); strides have 64 bits in .wide variants. Lists are declared as
 // lib/words.abi.h says:

@@ -3,11 +3,6 @@
 //! variant e4 -DELEMENT_BYTES=4
 //! variant e8 -DELEMENT_BYTES=8
 //! variant e16 -DELEMENT_BYTES=16
-//! variant e1.long -DELEMENT_BYTES=1 -DLONG
-//! variant e2.long -DELEMENT_BYTES=2 -DLONG
-//! variant e4.long -DELEMENT_BYTES=4 -DLONG
-//! variant e8.long -DELEMENT_BYTES=8 -DLONG
-//! variant e16.long -DELEMENT_BYTES=16 -DLONG
 //! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
 //! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG

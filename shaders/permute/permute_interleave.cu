@@ -2,10 +2,6 @@
 //! variant e2 -DELEMENT_BYTES=2 -DWORD_ACCESS
 //! variant e4 -DELEMENT_BYTES=4
 //! variant e8 -DELEMENT_BYTES=8
-//! variant e1.long -DELEMENT_BYTES=1 -DWORD_ACCESS -DLONG
-//! variant e2.long -DELEMENT_BYTES=2 -DWORD_ACCESS -DLONG
-//! variant e4.long -DELEMENT_BYTES=4 -DLONG
-//! variant e8.long -DELEMENT_BYTES=8 -DLONG
 //! variant e1.wide -DELEMENT_BYTES=1 -DWORD_ACCESS -DWIDE -DLONG
 //! variant e2.wide -DELEMENT_BYTES=2 -DWORD_ACCESS -DWIDE -DLONG
 //! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
