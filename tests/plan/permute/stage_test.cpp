@@ -31,12 +31,6 @@ std::string refused(const char* text) {
   return valid ? "" : valid.error().message();
 }
 
-std::uint32_t constant(const Step& step, std::uint32_t id) {
-  const auto at = std::ranges::find(step.constants, id, &Constant::id);
-  REQUIRE(at != step.constants.end());
-  return at->value;
-}
-
 }  // namespace
 
 TEST_CASE("stages read back as printed") {
@@ -125,20 +119,21 @@ TEST_CASE("addresses of a stage are pushed") {
   float alpha = 0;
   std::memcpy(&alpha, step.push.data() + 16 + 24, sizeof alpha);
   CHECK(alpha == 2);
-  CHECK((constant(step, PERMUTE_FUSED_SPEC_STAGE) & 31u) ==
+  CHECK((test::constant_of(step, PERMUTE_FUSED_SPEC_STAGE) & 31u) ==
         (PERMUTE_FUSED_ALPHA | PERMUTE_FUSED_SCALE | PERMUTE_FUSED_BIAS | PERMUTE_FUSED_ADD));
   // Another shape gives another plan with the same pipeline.
   const auto other = planned("permute f32 256x512 axes=1,0 scale=0 bias=0"),
              same = planned("permute f32 512x256 axes=1,0 scale=0 bias=0");
   CHECK(other.steps[0].constants == same.steps[0].constants);
-  CHECK((constant(other.steps[0], PERMUTE_FUSED_SPEC_STAGE) & PERMUTE_FUSED_ONE_AXIS) != 0);
+  CHECK((test::constant_of(other.steps[0], PERMUTE_FUSED_SPEC_STAGE) & PERMUTE_FUSED_ONE_AXIS) != 0);
 }
 
 TEST_CASE("accesses of a stage are as wide as types and alignment allow") {
   const auto widths = [](const char* text) {
     const auto plan = planned(text);
     const Step& step = plan.steps.at(0);
-    return std::array{constant(step, PERMUTE_FUSED_SPEC_LOAD), constant(step, PERMUTE_FUSED_SPEC_STORE)};
+    return std::array{test::constant_of(step, PERMUTE_FUSED_SPEC_LOAD),
+                      test::constant_of(step, PERMUTE_FUSED_SPEC_STORE)};
   };
   CHECK(widths("permute f32 1024x1024 axes=1,0 out=f16") == std::array{4u, 8u});
   CHECK(widths("permute f32 1024x1024 axes=0,1 out=f16") ==
