@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 namespace sectile::detail {
 
@@ -58,27 +59,57 @@ void sort_by_destination(Nest& nest) {
             [](const NestAxis& a, const NestAxis& b) { return a.dst_stride < b.dst_stride; });
 }
 
+// A wide element is inside all limits or outside: each limit, and each step of another axis, is a whole number of them.
+bool widens_bounds(const Nest& nest, std::int64_t factor) {
+  for (int b = 0; b < nest.bounds; ++b) {
+    const auto i = static_cast<std::size_t>(b);
+    const NestBound& bound = nest.bound[i];
+    const std::int64_t step = nest.axis[0].coef[i] * factor;
+    if (step == 0) continue;
+    if ((bound.reads && bound.read_limit % step != 0) || (bound.writes && bound.write_limit % step != 0)) return false;
+    for (int a = 1; a < nest.rank; ++a)
+      if (nest.axis[static_cast<std::size_t>(a)].coef[i] % step != 0) return false;
+  }
+  return true;
+}
+
+// Divides each bound's coefficients by what they have in common: kernels for short axes want steps of 1.
+void reduce_bounds(Nest& nest) {
+  for (int b = 0; b < nest.bounds; ++b) {
+    const auto i = static_cast<std::size_t>(b);
+    std::int64_t common = 0;
+    for (int a = 0; a < nest.rank; ++a) common = std::gcd(common, nest.axis[static_cast<std::size_t>(a)].coef[i]);
+    if (common <= 1) continue;
+    for (int a = 0; a < nest.rank; ++a) nest.axis[static_cast<std::size_t>(a)].coef[i] /= common;
+    // A multiple of `common` is below a limit exactly if it is below the next multiple.
+    for (std::int64_t* limit : {&nest.bound[i].read_limit, &nest.bound[i].write_limit})
+      if (*limit > 0) *limit = (*limit - 1) / common + 1;
+  }
+}
+
 // Joins elements along the innermost axis to the widest element, at most 16 bytes, that divides everything.
 void widen(Nest& nest) {
   if (nest.rank == 0) return;
   const NestAxis& inner = nest.axis[0];
   if (inner.src_stride != 1 || inner.dst_stride != 1) return;
-  for (int b = 0; b < nest.bounds; ++b)
-    if (inner.coef[static_cast<std::size_t>(b)] != 0) return;
   std::int64_t factor = 16 / nest.element_bytes;
   const std::uint32_t widest = std::min(nest.alignment(Side::src, 1), nest.alignment(Side::dst, 1));
-  const auto fits = [&](std::int64_t f) { return inner.extent % f == 0 && f * nest.element_bytes <= widest; };
+  const auto fits = [&](std::int64_t f) {
+    return inner.extent % f == 0 && f * nest.element_bytes <= widest && widens_bounds(nest, f);
+  };
   while (factor > 1 && !fits(factor)) factor /= 2;
   if (factor == 1) return;
   nest.element_bytes *= static_cast<std::uint32_t>(factor);
   nest.dst_element_bytes = nest.element_bytes;
   nest.axis[0].extent /= factor;
+  for (std::int64_t& coef : nest.axis[0].coef) coef *= factor;
   for (int a = 1; a < nest.rank; ++a) {
     nest.axis[static_cast<std::size_t>(a)].src_stride /= factor;
     nest.axis[static_cast<std::size_t>(a)].dst_stride /= factor;
   }
   if (nest.axis[0].extent == 1) erase_axis(nest, 0);
   merge_neighbours(nest);
+  reduce_bounds(nest);
 }
 
 // Marks the limits that the sums can reach.
@@ -199,8 +230,8 @@ Nest canonical_of(const LoopNest& loops, Nest nest) {
   }
   merge_neighbours(nest);
   sort_by_destination(nest);
-  if (!nest.stage.present) widen(nest);
   note_bounds(nest);
+  if (!nest.stage.present) widen(nest);
   return nest;
 }
 

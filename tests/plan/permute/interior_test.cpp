@@ -61,3 +61,19 @@ TEST_CASE("elements widen where no limit is left") {
   CHECK(inner.element_bytes == 4);
   CHECK(inner.bounds == 0);
 }
+
+TEST_CASE("elements widen where a limit is a whole number of them") {
+  const auto bytes = [](std::string_view text) { return nest_of(text).element_bytes; };
+  CHECK(bytes("permute u8 2x6x8x56 layout=NHWC:NCHW32c") == 8);
+  CHECK(bytes("permute u8 2x6x8x52 layout=NHWC:NCHW32c") == 4);
+  CHECK(bytes("permute u8 2x6x8x54 layout=NHWC:NCHW32c") == 2);
+  CHECK(bytes("permute u8 2x6x8x55 layout=NHWC:NCHW32c") == 1);
+  CHECK(bytes("permute f16 2x15x6x8x4 layout=NCHW4c:NCHW16c extent=C:60") == 8);
+  CHECK(bytes("permute f16 2x15x6x8x4 layout=NCHW4c:NCHW16c extent=C:58") == 4);
+  CHECK(bytes("permute f16 2x15x6x8x4 layout=NCHW4c:NCHW16c extent=C:57") == 2);
+  CHECK(bytes("permute f16 2x2x6x8x32 layout=NCHW32c:NHWC extent=C:60") == 8);
+  const detail::Nest nest = nest_of("permute u8 2x6x8x56 layout=NHWC:NCHW32c");
+  CHECK(nest.bound[0].read_limit == 7);
+  CHECK(nest.axis[0].coef[0] == 1);
+  CHECK(limits(nest) == 1);
+}
