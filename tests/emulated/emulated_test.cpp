@@ -281,7 +281,18 @@ TEST_CASE("problems that are moved in parts come out right") {
   check(by_layout(DType::b8, {1, 53, 290, 300}, "NCHW", "NCHW4c"), {}, 2);
   check(by_layout(DType::b8, {1, 290, 300, 53}, "NHWC", "NCHW4c"), {}, 2);
   check(by_layout(DType::b16, {2, 14, 150, 140, 4}, "NCHW4c", "NHWC"), {{'C', 53}}, 2);
-  check(by_layout(DType::b16, {5, 111, 7, 16, 8, 8}, "OIHW8i8o", "OIHW"), {{'I', 881}, {'O', 38}}, 3);
+  check(by_layout(DType::b16, {5, 111, 7, 16, 8, 8}, "OIHW8i8o", "OIHW"), {{'I', 881}, {'O', 38}}, 4);
+  // No limit is left where nothing is written past it.
+  check(by_layout(DType::b8, {2, 9, 80, 100, 32}, "NCHW32c", "NCHW"), {{'C', 257}}, 2);
+  check(by_layout(DType::b16, {1, 4, 200, 180, 16}, "NCHW16c", "NCHW4c"), {{'C', 59}}, 3);
+  // Many zeros are a step of their own.
+  check(by_layout(DType::b8, {4, 65, 90, 100}, "NCHW", "NCHW64c"), {}, 3);
+  check(by_layout(DType::b32, {1, 68, 90, 100}, "NCHW", "NCHW64c"), {}, 3);
+  PermuteProblem anywhere = by_layout(DType::b8, {4, 67, 90, 100}, "NCHW", "NCHW64c");
+  anywhere.src_offset = 5;
+  anywhere.dst_offset = 7;
+  anywhere.src_align = anywhere.dst_align = 1;
+  check(anywhere, {}, 3);
 }
 
 // None of the checks above is blind.

@@ -87,13 +87,15 @@ void reduce_bounds(Nest& nest) {
   }
 }
 
-// Joins elements along the innermost axis to the widest element, at most 16 bytes, that divides everything.
+// Joins elements along the innermost axis to the widest element, at most 16 bytes, that divides everything. What reads
+// nothing has no source that could be in the way.
 void widen(Nest& nest) {
   if (nest.rank == 0) return;
   const NestAxis& inner = nest.axis[0];
-  if (inner.src_stride != 1 || inner.dst_stride != 1) return;
+  const bool zeros = nest.reads_nothing();
+  if ((!zeros && inner.src_stride != 1) || inner.dst_stride != 1) return;
   std::int64_t factor = 16 / nest.element_bytes;
-  const std::uint32_t widest = std::min(nest.alignment(Side::src, 1), nest.alignment(Side::dst, 1));
+  const std::uint32_t widest = std::min(zeros ? 16 : nest.alignment(Side::src, 1), nest.alignment(Side::dst, 1));
   const auto fits = [&](std::int64_t f) {
     return inner.extent % f == 0 && f * nest.element_bytes <= widest && widens_bounds(nest, f);
   };
@@ -285,14 +287,16 @@ Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent
   return part;
 }
 
-Interior interior_of(const Nest& nest) {
-  Interior best;
-  double most = 0;  // share of the nest
+Cut cut_of(const Nest& nest) {
+  Cut best;
+  double most = -1;  // share of the nest
+  const bool zeros = nest.reads_nothing();
   for (int b = 0; b < nest.bounds; ++b) {
     const auto i = static_cast<std::size_t>(b);
     const NestBound& bound = nest.bound[i];
-    if (!bound.reads && !bound.writes) continue;
-    const std::int64_t limit = !bound.reads    ? bound.write_limit
+    const bool reads = bound.reads && !zeros;
+    if (!reads && !bound.writes) continue;
+    const std::int64_t limit = !reads          ? bound.write_limit
                                : !bound.writes ? bound.read_limit
                                                : std::min(bound.read_limit, bound.write_limit);
     int outer = 0;  // the axis that comes nearest to the limit by one step
@@ -304,20 +308,39 @@ Interior interior_of(const Nest& nest) {
     }
     const NestAxis& axis = nest.axis[static_cast<std::size_t>(outer)];
     const std::int64_t room = limit - 1 - (sum - (axis.extent - 1) * axis.coef[i]);
-    if (room < 0 || axis.coef[i] <= 1) return {};  // no whole block is free of this limit
-    const std::int64_t extent = room / axis.coef[i] + 1;
-    const double share = static_cast<double>(extent) / static_cast<double>(axis.extent);
+    // Where each index reaches the limit, the first one alone is not past it wholly.
+    const std::int64_t extent = room < 0 ? 1 : room / axis.coef[i] + 1;
+    const double share = room < 0 ? 0 : static_cast<double>(extent) / static_cast<double>(axis.extent);
     if (share > most) best = {.axis = outer, .extent = extent};
     most = std::max(most, share);
   }
   return best;
 }
 
-Nest without_bounds(Nest nest) {
-  nest.bounds = 0;
-  for (NestAxis& axis : nest.axis) axis.coef = {};
+Nest simplified(Nest nest) {
+  const bool zeros = nest.reads_nothing();
+  int kept = 0;
+  for (int b = 0; b < nest.bounds; ++b) {
+    const auto i = static_cast<std::size_t>(b), k = static_cast<std::size_t>(kept);
+    if (!nest.bound[i].writes && (zeros || !nest.bound[i].reads)) continue;
+    nest.bound[k] = nest.bound[i];
+    for (NestAxis& axis : nest.axis) axis.coef[k] = axis.coef[i];
+    ++kept;
+  }
+  for (auto b = static_cast<std::size_t>(kept); b < nest.bound.size(); ++b) {
+    nest.bound[b] = {};
+    for (NestAxis& axis : nest.axis) axis.coef[b] = 0;
+  }
+  nest.bounds = kept;
+  if (zeros) {
+    // No element is below a limit of 0. Without the source's strides axes merge that are neighbours in the destination.
+    if (kept == 0) nest.bound[static_cast<std::size_t>(nest.bounds++)].write_limit = 1;
+    for (NestBound& bound : nest.bound) bound.read_limit = 0;
+    for (NestAxis& axis : nest.axis) axis.src_stride = 0;
+  }
   merge_neighbours(nest);
   sort_by_destination(nest);
+  note_bounds(nest);
   if (!nest.stage.present) widen(nest);
   return nest;
 }

@@ -86,16 +86,17 @@ Nest canonical(const LoopNest& loops, const PermuteProblem& problem);
 // The part of the nest with `extent` indices of `axis` from `first` on.
 Nest part_of(const Nest& nest, int axis, std::int64_t first, std::int64_t extent);
 
-// The part of a nest that reaches no limit, of whole blocks: the first `extent` indices of `axis`, less than there are;
-// 0 where there is no such part.
-struct Interior {
+// Where a nest that reaches a limit is cut: after `extent` indices of `axis`, less than there are. These do not reach
+// the limit, or they are a single index and the others lie past it. 0: the nest reaches none.
+struct Cut {
   int axis = 0;
   std::int64_t extent = 0;
 };
-Interior interior_of(const Nest& nest);
+Cut cut_of(const Nest& nest);
 
-// A nest that reaches no limit without its bounds: axes merge and elements widen that could not with them.
-Nest without_bounds(Nest nest);
+// A part without what it does not need: bounds that it cannot reach, and the source if it reads nothing. Axes merge and
+// elements widen that could not with them.
+Nest simplified(Nest nest);
 
 // Extents with their source and destination strides, outermost first: "32(1>64)x64(32>1) of 4 bytes".
 std::string print(const Nest& nest);

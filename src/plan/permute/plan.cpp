@@ -98,7 +98,7 @@ int axis_to_cut(const Nest& nest) {
   return best;
 }
 
-Result<void> plan_part(Job& job, const Nest& nest);
+Result<void> plan_part(Job& job, const Nest& nest, bool split = true);
 
 Result<void> plan_halves(Job& job, const Nest& nest) {
   if (job.plan.steps.size() >= kMaxSteps)
@@ -121,36 +121,71 @@ std::optional<std::int64_t> best_cost(const Job& job, const Nest& nest) {
   return permute_picoseconds(c, c.model, choice.cost);
 }
 
-// Blocks that do not divide their axis: most of the problem reaches no limit, and wider and faster kernels serve it
-// than the rest. That part and then what is left along each bound, as steps of their own, where these cost less than
-// one; otherwise none. A forced candidate moves the whole, and so does one that an observer compares.
-std::vector<Nest> interior_and_edges(const Job& job, const Nest& nest) {
-  const auto reaches = [](const Nest& n) { return n.read_bounds() + n.write_bounds() != 0; };
-  if (!reaches(nest) || nest.stage.present || !job.options.force.empty() || job.observer != nullptr) return {};
-  if (nest.elements() * nest.element_bytes < kLeastSplitBytes) return {};
-  std::vector<Nest> parts{nest};
-  while (reaches(parts[0])) {
-    const Nest whole = parts[0];
-    const Interior interior = interior_of(whole);
-    if (interior.extent == 0) return {};
-    const std::int64_t extent = whole.axis[static_cast<std::size_t>(interior.axis)].extent;
-    parts[0] = part_of(whole, interior.axis, 0, interior.extent);
-    parts.push_back(part_of(whole, interior.axis, interior.extent, extent - interior.extent));
+// Sectors of which a part writes only some bytes, on a GPU: the rest is read from memory first.
+std::uint64_t shared_sectors(const Nest& nest) {
+  constexpr std::int64_t kSector = 32;  // bytes
+  std::uint32_t along = 0;
+  std::int64_t run = 1;  // elements that follow each other in the destination
+  for (int a = 0; a < nest.rank && nest.axis[static_cast<std::size_t>(a)].dst_stride == run; ++a) {
+    run *= nest.axis[static_cast<std::size_t>(a)].extent;
+    along |= 1u << a;
   }
-  parts[0] = without_bounds(parts[0]);
+  const std::int64_t bytes = run * nest.element_bytes, runs = nest.elements() / run;
+  const bool begins_whole = nest.alignment(Side::dst, along) >= kSector;
+  const std::int64_t sectors = begins_whole ? (bytes % kSector != 0 ? runs : 0) : bytes < kSector ? runs : 2 * runs;
+  return static_cast<std::uint64_t>(std::min(sectors, nest.dst_span() * nest.element_bytes / kSector));
+}
+
+// best_cost(), and what it costs a part that it shares sectors with others.
+std::optional<std::int64_t> part_cost(const Job& job, const Nest& nest) {
+  const auto cost = best_cost(job, nest);
+  const PermuteContext c = context_of(job, nest);
+  if (!cost || c.cpu()) return cost;
+  const std::uint64_t bytes = shared_sectors(nest) * 32;
+  return *cost + permute_picoseconds(c, c.model, static_cast<std::int64_t>(bytes * c.model.permute.byte));
+}
+
+// A barrier and another dispatch, in picoseconds.
+std::int64_t second_step(const Job& job) {
   const CostModel model = cost_model_of(job.profile);
-  const std::int64_t step = job.profile.kind == DeviceKind::cpu
-                                ? model.gemm_cpu.second_step
-                                : std::int64_t{model.gemm.second_step} * model.gemm.clock_picoseconds;
-  const auto whole = best_cost(job, nest);
-  if (!whole) return {};
-  std::int64_t sum = 0;
-  for (const Nest& part : parts) {
-    const auto cost = best_cost(job, part);
-    if (!cost) return {};
-    sum += *cost + (sum == 0 ? 0 : step);
-  }
-  return sum + *whole / 20 < *whole ? parts : std::vector<Nest>();  // estimates are not exact
+  return job.profile.kind == DeviceKind::cpu ? model.gemm_cpu.second_step
+                                             : std::int64_t{model.gemm.second_step} * model.gemm.clock_picoseconds;
+}
+
+struct Parts {
+  std::vector<Nest> nests;
+  std::int64_t cost = 0;  // picoseconds
+};
+
+// The nest, or its parts where these cost less; none if a last resort alone serves it.
+std::optional<Parts> best_parts(const Job& job, const Nest& nest) {
+  if (nest.writes_nothing()) return Parts();
+  const auto whole = part_cost(job, nest);
+  if (!whole) return std::nullopt;
+  const Cut cut = cut_of(nest);
+  if (cut.extent == 0) return Parts{{nest}, *whole};
+  const std::int64_t extent = nest.axis[static_cast<std::size_t>(cut.axis)].extent;
+  auto parts = best_parts(job, simplified(part_of(nest, cut.axis, 0, cut.extent)));
+  const auto rest = best_parts(job, simplified(part_of(nest, cut.axis, cut.extent, extent - cut.extent)));
+  if (!parts || !rest) return Parts{{nest}, *whole};
+  parts->cost += rest->cost + (parts->nests.empty() || rest->nests.empty() ? 0 : second_step(job));
+  if (parts->cost + *whole / 20 >= *whole) return Parts{{nest}, *whole};  // estimates are not exact
+  parts->nests.insert(parts->nests.end(), rest->nests.begin(), rest->nests.end());
+  return parts;
+}
+
+// Blocks that do not divide their axis: most of the problem reaches no limit, and wider and faster kernels serve it
+// than the rest. What is left along a limit is data up to an index of a block, then zeros or nothing. Each part as a
+// step of its own, where these cost less than one; otherwise none. A forced candidate moves the whole, and so does one
+// that an observer compares.
+std::vector<Nest> interior_and_edges(const Job& job, const Nest& nest) {
+  if (nest.read_bounds() + nest.write_bounds() == 0 || nest.stage.present) return {};
+  if (!job.options.force.empty() || job.observer != nullptr) return {};
+  const auto bytes = [](const Nest& n) { return n.elements() * n.element_bytes; };
+  if (bytes(nest) < kLeastSplitBytes) return {};
+  auto parts = best_parts(job, nest);
+  const bool is_cut = parts && (parts->nests.size() > 1 || bytes(parts->nests[0]) < bytes(nest));
+  return is_cut ? std::move(parts->nests) : std::vector<Nest>();
 }
 
 // Offsets or extents exceed what a kernel's 32-bit words hold. Halving the problem reduces them.
@@ -170,13 +205,14 @@ bool too_large(const Nest& nest, bool wide_offsets) {
   return needs_offset64(nest) && !wide_offsets;
 }
 
-Result<void> plan_part(Job& job, const Nest& nest) {
+// `split`: into interior and edges, where that pays.
+Result<void> plan_part(Job& job, const Nest& nest, bool split) {
   if (nest.writes_nothing()) return {};
   const bool can_cut = nest.rank > 0 && nest.elements() > 1;
   if (too_large(nest, job.profile.int64.value_or(false)) && can_cut) return plan_halves(job, nest);
-  if (const auto parts = interior_and_edges(job, nest); !parts.empty()) {
+  if (const auto parts = split ? interior_and_edges(job, nest) : std::vector<Nest>(); !parts.empty()) {
     for (const Nest& part : parts)
-      if (auto r = plan_part(job, part); !r) return r;
+      if (auto r = plan_part(job, part, false); !r) return r;
     return {};
   }
   const bool first = job.plan.steps.empty();

@@ -77,7 +77,7 @@ AccessCount count_group(const PermuteContext& c, std::uint32_t row, std::uint64_
     const auto first =
         static_cast<std::int64_t>(group * r.workgroup * r.unroll + std::uint64_t{requests.at(i)} * walk.lanes());
     request_at(c, walk, first, from, to);
-    walk.load(from, requests.times(i));
+    if (!c.nest.reads_nothing()) walk.load(from, requests.times(i));
     walk.store(to, requests.times(i));
   }
   return walk.count();
@@ -100,7 +100,7 @@ PermuteEstimate estimate(const PermuteContext& c, std::uint32_t row, const Permu
   e.addressing = Addressing::rows;
   e.interior = count_group(c, row, d.groups / 2, c.explain);
   if (c.explain) e.edge = count_group(c, row, d.groups - 1, true);
-  e.instructions = e.interior.load_requests * static_cast<std::uint64_t>(12 + 6 * c.nest.rank);
+  e.instructions = e.interior.store_requests * static_cast<std::uint64_t>(12 + 6 * c.nest.rank);
   return e;
 }
 
