@@ -7,7 +7,8 @@
 // Moves runs that begin at any address. An invocation fills aligned 16-byte words of the destination: it loads the two
 // aligned words that hold the 16 bytes in the source and joins them by shifts. Where a run ends inside a word, the rest
 // comes from the next run. Only a segment's first and last word are stored in parts. Few words need bytes that are not
-// all inside the source: those are moved element by element.
+// all inside the source: those are moved element by element. A run may end in elements without a source, as the last
+// block of an axis that blocks do not divide: what was loaded for them is replaced by zeros.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/memory.glsl"
@@ -19,22 +20,30 @@
 layout(constant_id = PERMUTE_REALIGN_SPEC_EARLY) const uint kEarly = 0u;
 
 // First element of a run, by its number in the destination's order; `follows`: the next run is the next one along
-// axis 1.
+// axis 1. `sum`: of the bound.
 struct Run {
   offset_t from, to;
   bool follows;
+  int sum;
 };
 Run locate_run(uint number) {
   Run run;
   run.from = 0;
   run.to = 0;
+  run.sum = 0;
   [[unroll]] for (uint a = 1u; a < kAxes; ++a) {
     const uint digit = take_digit(number, a);
     run.from += offset_t(digit) * src_stride(a);
     run.to += offset_t(digit) * dst_stride(a);
     if (a == 1u) run.follows = digit + 1u < axis_count(1u);
+    if (kReadBounds != 0u) run.sum += int(digit) * bound_coefficient(0u, a);
   }
   return run;
+}
+
+// Elements of a run that have a source.
+uint data_of(int sum) {
+  return kReadBounds == 0u ? run() : uint(clamp(read_limit(0u) - sum, 0, int(run())));
 }
 
 uint divide_by_run(uint n) {
@@ -67,8 +76,12 @@ uvec4 joined(Source source, offset_t at) {
 void move_elements(Source source, uvec2 base, uint first_run, offset_t to, uint begin, uint end) {
   [[dont_unroll]] for (uint e = begin; e < end; ++e) {
     const uint q = divide_by_run(e);
-    const offset_t from = source.begin + locate_run(first_run + q).from + offset_t(e - q * run());
-    store_bytes(base, to + offset_t(e), ELEMENT_BYTES, load_bytes(source.base, from, ELEMENT_BYTES));
+    const Run own = locate_run(first_run + q);
+    const uint k = e - q * run();
+    uvec4 v = uvec4(0u);
+    if (kReadBounds == 0u || k < data_of(own.sum))
+      v = load_bytes(source.base, source.begin + own.from + offset_t(k), ELEMENT_BYTES);
+    store_bytes(base, to + offset_t(e), ELEMENT_BYTES, v);
   }
 }
 
@@ -79,7 +92,7 @@ void main() {
   uint id = group_id() * kWorkgroup + gl_LocalInvocationID.x;
   if (id >= total) return;
   const uint word = take_digit(id, 0u), first_run = id * segment_runs();
-  Run own = Run(0, 0, false);
+  Run own = Run(0, 0, false, 0);
   if (total > axis_count(0u)) own = locate_run(first_run);
   const offset_t to = own.to + lead_of(push.dst, 16u);
   // The word's first element in the segment; the first word's may be below 0.
@@ -95,24 +108,45 @@ void main() {
   }
   // The word's first element is `from`, before the run if `at` is below 0; `left` are before the run's end.
   const uint before = uint(int(start) - at), left = run() - inside + before;
-  const offset_t from = source.begin + own.from + offset_t(inside) - offset_t(before);
+  offset_t from = source.begin + own.from + offset_t(inside) - offset_t(before);
   const bool joins = left < kPer16 && at + int(left) < int(segment);
   offset_t other = from;
+  uint other_data = 0u;
   if (joins) {
     offset_t next = own.from + src_stride(1u);
-    if (!own.follows) next = locate_run(number + 1u).from;
+    int sum = own.sum;
+    if (kReadBounds != 0u) sum += bound_coefficient(0u, 1u);
+    if (!own.follows) {
+      const Run after = locate_run(number + 1u);
+      next = after.from;
+      sum = after.sum;
+    }
     other = source.begin + next - offset_t(left);
+    other_data = data_of(sum);
   }
-  const offset_t low = min(from, other), high = max(from, other);
-  if (low < source.first || high >= source.last) {
-    move_elements(source, base, first_run, to, start, min(uint(at + int(kPer16)), segment));
-    return;
+  // Elements of the run that have a source, from the word's first on.
+  const int data = int(data_of(own.sum) + before) - int(inside);
+  const bool none = kReadBounds != 0u && data <= int(before), other_none = kReadBounds != 0u && other_data == 0u;
+  uvec4 v = uvec4(0u);
+  if (!none || (joins && !other_none)) {
+    // What has no source may lie outside of it: some word is loaded instead.
+    if (none) from = source.first;
+    if (other_none || !joins) other = joins ? source.first : from;
+    const offset_t low = min(from, other), high = max(from, other);
+    if (low < source.first || high >= source.last) {
+      move_elements(source, base, first_run, to, start, min(uint(at + int(kPer16)), segment));
+      return;
+    }
+    const uvec4 first = load_word_at(source, from), second = load_word_after(source, from);
+    uvec4 rest = uvec4(0u);
+    if (kEarly != 0u && joins) rest = joined(source, other);
+    v = join_words(first, second, uint(from) % kPer16 * ELEMENT_BYTES);
+    if (kEarly == 0u && joins) rest = joined(source, other);
+    if (kReadBounds != 0u) {
+      v = split_at(v, uvec4(0u), uint(max(data, 0)));
+      rest = split_at(rest, uvec4(0u), left + other_data);
+    }
+    if (joins) v = split_at(v, rest, left);
   }
-  const uvec4 first = load_word_at(source, from), second = load_word_after(source, from);
-  uvec4 rest = uvec4(0u);
-  if (kEarly != 0u && joins) rest = joined(source, other);
-  uvec4 v = join_words(first, second, uint(from) % kPer16 * ELEMENT_BYTES);
-  if (kEarly == 0u && joins) rest = joined(source, other);
-  if (joins) v = split_at(v, rest, left);
   store_part(base, to + offset_t(at), 16u, v, -at, int(segment) - at);
 }

@@ -7,7 +7,8 @@
 // Moves runs that begin at any address. An invocation fills aligned 16-byte words of the destination: it loads the two
 // aligned words that hold the 16 bytes in the source and joins them by shifts. Where a run ends inside a word, the rest
 // comes from the next run. Only a segment's first and last word are stored in parts. Few words need bytes that are not
-// all inside the source: those are moved element by element.
+// all inside the source: those are moved element by element. A run may end in elements without a source, as the last
+// block of an axis that blocks do not divide: what was loaded for them is replaced by zeros.
 #include "lib/cuda.cuh"
 #include "lib/memory.cuh"
 #include "lib/unaligned.cuh"
@@ -18,10 +19,11 @@
 constexpr bool kEarly = sectile_constant(PERMUTE_REALIGN_SPEC_EARLY, 0u) != 0u;
 
 // First element of a run, by its number in the destination's order; `follows`: the next run is the next one along
-// axis 1.
+// axis 1. `sum`: of the bound.
 struct Run {
   offset_t from, to;
   bool follows;
+  int sum;
 };
 __device__ __forceinline__ Run locate_run(const PermutePush& push, uint number) {
   Run run = {};
@@ -31,8 +33,16 @@ __device__ __forceinline__ Run locate_run(const PermutePush& push, uint number) 
     run.from += offset_t(digit) * src_stride(push, a);
     run.to += offset_t(digit) * dst_stride(push, a);
     if (a == 1u) run.follows = digit + 1u < axis_count(push, 1u);
+    if (kReadBounds != 0u) run.sum += int(digit) * bound_coefficient(push, 0u, a);
   }
   return run;
+}
+
+// Elements of a run that have a source.
+__device__ __forceinline__ uint data_of(const PermutePush& push, int sum) {
+  if (kReadBounds == 0u) return run(push);
+  const int data = read_limit(push, 0u) - sum, most = int(run(push));
+  return uint(data < 0 ? 0 : data < most ? data : most);
 }
 
 __device__ __forceinline__ uint divide_by_run(const PermutePush& push, uint n) {
@@ -66,8 +76,12 @@ __device__ __forceinline__ void move_elements(const PermutePush& push, const Sou
 #pragma unroll 1
   for (uint e = begin; e < end; ++e) {
     const uint q = divide_by_run(push, e);
-    const offset_t from = source.begin + locate_run(push, first_run + q).from + offset_t(e - q * run(push));
-    store_bytes(base, to + offset_t(e), ELEMENT_BYTES, load_bytes(source.base, from, ELEMENT_BYTES));
+    const Run own = locate_run(push, first_run + q);
+    const uint k = e - q * run(push);
+    uvec4 v = {};
+    if (kReadBounds == 0u || k < data_of(push, own.sum))
+      v = load_bytes(source.base, source.begin + own.from + offset_t(k), ELEMENT_BYTES);
+    store_bytes(base, to + offset_t(e), ELEMENT_BYTES, v);
   }
 }
 
@@ -94,25 +108,46 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup) sectile_main(const __grid_cons
   }
   // The word's first element is `from`, before the run if `at` is below 0; `left` are before the run's end.
   const uint before = uint(int(start) - at), left = run_elements - inside + before;
-  const offset_t from = source.begin + own.from + offset_t(inside) - offset_t(before);
+  offset_t from = source.begin + own.from + offset_t(inside) - offset_t(before);
   const bool joins = left < kPer16 && at + int(left) < int(segment);
   offset_t other = from;
+  uint other_data = 0u;
   if (joins) {
     offset_t next = own.from + src_stride(push, 1u);
-    if (!own.follows) next = locate_run(push, number + 1u).from;
+    int sum = own.sum;
+    if (kReadBounds != 0u) sum += bound_coefficient(push, 0u, 1u);
+    if (!own.follows) {
+      const Run after = locate_run(push, number + 1u);
+      next = after.from;
+      sum = after.sum;
+    }
     other = source.begin + next - offset_t(left);
+    other_data = data_of(push, sum);
   }
-  const offset_t low = from < other ? from : other, high = from < other ? other : from;
-  if (low < source.first || high >= source.last) {
-    const uint end = uint(at + int(kPer16));
-    move_elements(push, source, base, first_run, to, start, end < segment ? end : segment);
-    return;
+  // Elements of the run that have a source, from the word's first on.
+  const int data = int(data_of(push, own.sum) + before) - int(inside);
+  const bool none = kReadBounds != 0u && data <= int(before), other_none = kReadBounds != 0u && other_data == 0u;
+  uvec4 v = {};
+  if (!none || (joins && !other_none)) {
+    // What has no source may lie outside of it: some word is loaded instead.
+    if (none) from = source.first;
+    if (other_none || !joins) other = joins ? source.first : from;
+    const offset_t low = from < other ? from : other, high = from < other ? other : from;
+    if (low < source.first || high >= source.last) {
+      const uint end = uint(at + int(kPer16));
+      move_elements(push, source, base, first_run, to, start, end < segment ? end : segment);
+      return;
+    }
+    const uvec4 first = load_word_at(source, from), second = load_word_after(source, from);
+    uvec4 rest = {};
+    if (kEarly && joins) rest = joined(source, other);
+    v = join_words(first, second, uint(from) % kPer16 * ELEMENT_BYTES);
+    if (!kEarly && joins) rest = joined(source, other);
+    if (kReadBounds != 0u) {
+      v = split_at(v, uvec4{}, data < 0 ? 0u : uint(data));
+      rest = split_at(rest, uvec4{}, left + other_data);
+    }
+    if (joins) v = split_at(v, rest, left);
   }
-  const uvec4 first = load_word_at(source, from), second = load_word_after(source, from);
-  uvec4 rest = {};
-  if (kEarly && joins) rest = joined(source, other);
-  uvec4 v = join_words(first, second, uint(from) % kPer16 * ELEMENT_BYTES);
-  if (!kEarly && joins) rest = joined(source, other);
-  if (joins) v = split_at(v, rest, left);
   store_part(base, to + offset_t(at), 16u, v, -at, int(segment) - at);
 }

@@ -264,6 +264,32 @@ TEST_CASE("rows that begin anywhere come out right") {
                     tally.missing(stem));
 }
 
+// Runs that end in zeros: in any word of a run, in all of it, and where a word has the ends of two runs.
+TEST_CASE("zeros at the end of runs come out right") {
+  const DeviceProfile profile = emulated::target("nvidia-hopper");
+  Tally tally;
+  std::uint64_t seed = 1;
+  const auto check = [&](PermuteProblem problem, std::int64_t extent, std::int64_t offset) {
+    if (extent != 0) problem.extents = {{'C', extent}};
+    problem.src_align = problem.dst_align = size_bytes(problem.type);
+    problem.src_offset = static_cast<std::int64_t>(seed % 5);
+    problem.dst_offset = offset;
+    check_candidates(problem, profile, ++seed, tally, "permute_realign");
+  };
+  for (const DType type : {DType::b8, DType::b16, DType::b32}) {
+    const std::int64_t block = 64 / size_bytes(type);  // elements
+    const std::string blocks = std::to_string(block) + "c", halves = std::to_string(block / 2) + "c";
+    for (const std::int64_t offset : {0, 3, 8}) {
+      for (const std::int64_t beyond : {std::int64_t{1}, block / 4, block / 2 + 1, block - 1}) {
+        check(by_layout(type, {1, 3, 17, block + beyond}, "NHWC", "NCHW" + blocks), 0, offset);
+        check(by_layout(type, {2, 3, 17, beyond}, "NHWC", "CHWN" + blocks), 0, offset);
+      }
+      // A block of the source that lies past its end.
+      check(by_layout(type, {1, 1, 3, 17, block / 2}, "NCHW" + halves, "NCHW" + blocks), block / 2 - 1, offset);
+    }
+  }
+}
+
 // Blocks that do not divide their axis: an interior without bounds, and edges.
 TEST_CASE("problems that are moved in parts come out right") {
   DeviceProfile profile = emulated::target("nvidia-hopper");

@@ -140,6 +140,20 @@ void add_anywhere(std::vector<CoveringPermute>& cases) {
                            {{5, 1500, 3}, {2, 1, 0}, {}, {"permute_table"}},  // a workgroup moves several tiles
                            {{200, 13, 11}, {0, 2, 1}, {}, {"permute_table"}}};
   add_rows(rows, true, cases);
+  // Runs that end in zeros, and zeros alone, some of whose words have the ends of two runs.
+  for (const DType type : {DType::b8, DType::b16, DType::b32})
+    for (const bool blocks : {true, false}) {
+      PermuteProblem problem;
+      problem.type = type;
+      problem.shape = blocks ? std::vector<std::int64_t>{1, 1, 7, 11, 16} : std::vector<std::int64_t>{1, 7, 11, 35};
+      problem.src_layout = blocks ? "NCHW16c" : "NHWC";
+      problem.dst_layout = "NCHW32c";
+      if (blocks) problem.extents = {{'C', 13}};
+      problem.src_align = problem.dst_align = size_bytes(type);
+      problem.src_offset = 3;
+      problem.dst_offset = 5;
+      cases.push_back({problem, "permute_realign"});
+    }
 }
 
 // What pairs of levels do not promise. Each cast alone: computed numbers seldom are ties or an integer's ends. Records

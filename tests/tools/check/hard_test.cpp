@@ -190,7 +190,6 @@ TEST_CASE("permutes' kernels meet everything that makes a problem hard") {
   CHECK(met.rows_before_blocks >= 3);
   check_met("permute", met, "permute_",
             {{"permute_runs", {Side::surplus}, "runs are whole"},
-             {"permute_realign", {Side::surplus}, "runs are whole"},
              {"permute_block", {Side::surplus}, "a block must divide its axis"},
              {"permute_copy",
               {Side::source_rows, Side::destination_rows, Side::surplus},
