@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -157,7 +158,16 @@ std::vector<std::string> CaseRunner::Impl::choose(std::uint64_t index, const Che
   PlanOptions all = planned(wanted, "");
   all.explain = true;
   const auto plan = reference::plan_with_extra_rows(problem, profile_for(wanted), all);
-  if (plan) return candidates_to_run(options, index, wanted, *plan, machine.profile());
+  if (plan) {
+    auto names = candidates_to_run(options, index, wanted, *plan, machine.profile());
+    // Of a permute in parts, candidates are those of its first part: what cannot move the whole is not forced.
+    const auto moves_whole = [&](const std::string& name) {
+      return reference::plan_with_extra_rows(problem, profile_for(wanted), planned(wanted, name)).has_value();
+    };
+    const bool in_parts = plan->steps.size() > 1 && std::holds_alternative<PermuteProblem>(problem);
+    if (in_parts && std::erase_if(names, std::not_fn(moves_whole)) != 0) names.insert(names.begin(), "");
+    return names;
+  }
   const std::string lack = check_operation(problem).lack(problem, machine.profile());
   if (plan.error().kind == ErrorKind::unsupported && !lack.empty())
     sink.skipped(index, lack);
