@@ -112,7 +112,9 @@ TEST_CASE("ranks up to sixteen") {
 
 TEST_CASE("offsets beyond2 to31 take the wide variant") {
   CHECK(planned("permute i8 2147483647x2 axes=1,0").steps[0].kernel.variant == "e1.wide");
-  CHECK(planned("permute i8 1073741823x2 axes=1,0").steps[0].kernel.variant == "e1");
+  // The last byte is below 2^31. permute_table, which adds up to a tile to an offset, takes .wide there.
+  CHECK(planned("permute i8 1073741823x2 axes=1,0", test::gpu(), {.force = "permute_rows"}).steps[0].kernel.variant ==
+        "e1");
   CHECK(planned("permute i8 2x1073741824 axes=1,0").steps[0].kernel.variant == "e1.wide");
   // Without 64-bit integers the problem is cut into parts, which write disjoint ranges.
   auto profile = test::gpu();
