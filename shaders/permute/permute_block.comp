@@ -3,11 +3,6 @@
 //! variant e4 -DELEMENT_BYTES=4
 //! variant e8 -DELEMENT_BYTES=8
 //! variant e16 -DELEMENT_BYTES=16
-//! variant e1.wide -DELEMENT_BYTES=1 -DWIDE -DLONG
-//! variant e2.wide -DELEMENT_BYTES=2 -DWIDE -DLONG
-//! variant e4.wide -DELEMENT_BYTES=4 -DWIDE -DLONG
-//! variant e8.wide -DELEMENT_BYTES=8 -DWIDE -DLONG
-//! variant e16.wide -DELEMENT_BYTES=16 -DWIDE -DLONG
 // Blocks are transposed in registers and stored directly, without workgroup memory: for devices that run shaders on a
 // CPU, whose caches take the role of workgroup memory.
 #version 460

@@ -160,6 +160,9 @@ bool fits_problem(const PermuteContext& c, const TileRow& r, bool staged, Refusa
   }
   const auto store = r.store_bytes / r.element_bytes;
   if (!vector_fits(c, {0, Side::dst}, staged ? store : r.vector_d, refusal)) return false;
+  // Blocks are for CPUs and for bytes: permute_tile serves what is that large or has that many axes.
+  if (!staged && wide(c, r))
+    return refusal.no("offsets approach 2^31 bytes or axes are many, and it has no .wide variant");
   return has_offsets(c, wide(c, r), refusal);
 }
 

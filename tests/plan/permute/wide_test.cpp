@@ -20,7 +20,6 @@ constexpr Case kCases[] = {
     // Three axes and four with a bound, whose coefficients and limits are words too.
     {"permute_box", "permute f16 1x15x70x5 layout=NCHW:NCHW8c", "permute f16 3x15x70x5 layout=NCHW:NCHW8c"},
     {"permute_tile", "permute f32 8x2x3x2x5x8 axes=5,4,3,2,1,0", "permute f32 8x2x3x2x5x2x8 axes=6,5,4,3,2,1,0"},
-    {"permute_block", "permute f32 8x2x3x2x5x8 axes=5,4,3,2,1,0", "permute f32 8x2x3x2x5x2x8 axes=6,5,4,3,2,1,0"},
     {"permute_runs", "permute u8 8x2x3x2x5x9x3 axes=5,4,3,2,1,0,6", "permute u8 8x2x3x2x5x2x9x3 axes=6,5,4,3,2,1,0,7"},
     {"permute_interleave", "permute f32 2x3x2x5x64x3 axes=3,2,1,0,5,4",
      "permute f32 2x3x2x5x2x64x3 axes=4,3,2,1,0,6,5"},
@@ -62,6 +61,15 @@ TEST_CASE("without 64-bit integers another kernel has the words that are not pus
     for (const auto& device : {profile, test::words_only()})
       for (const Step& step : test::planned(text, device).steps) CHECK_FALSE(step.kernel.variant.ends_with(".wide"));
   }
+}
+
+TEST_CASE("permute_block leaves what is wide to other kernels") {
+  CHECK(forced("permute_block", "permute f32 8x2x3x2x5x8 axes=5,4,3,2,1,0").kernel.variant == "e4");
+  const std::string longer = "permute f32 8x2x3x2x5x2x8 axes=6,5,4,3,2,1,0";
+  const auto refused = make_plan(*parse_problem(longer), test::gpu(), {.force = "permute_block"});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().message().find("no .wide variant") != std::string::npos);
+  CHECK(test::planned(longer, test::cpu()).steps.size() == 1);
 }
 
 TEST_CASE("a step is made for fewer axes than its class where only so its words are pushed") {
