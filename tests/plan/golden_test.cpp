@@ -159,7 +159,7 @@ TEST_CASE("explaining changes no choice") {
 }
 
 TEST_CASE("an explanation begins with the choice and names what does not compete") {
-  const std::string small_copy = "permute f32 64x48 axes=0,1";  // has last resorts
+  const std::string small_copy = "permute f32 64x48 axes=0,1";
   for (const std::string& text :
        {small_copy, std::string("permute u8 82x427x640x3 axes=0,2,1,3"), std::string("matmul f16 nt 512x512x512")}) {
     const auto plan =
@@ -188,7 +188,7 @@ TEST_CASE("an explanation begins with the choice and names what does not compete
       last = cost;
     }
     CHECK(std::ranges::is_sorted(marks));
-    CHECK((marks.find('f') != std::string::npos) == (text == small_copy));
+    CHECK((marks.find('f') != std::string::npos) == text.starts_with("permute"));
     CHECK(marks.find('r') != std::string::npos);
   }
 }

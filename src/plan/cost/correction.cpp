@@ -18,9 +18,9 @@ constexpr std::array<std::int64_t, 65> kExp2 = {
     1688722, 1707110, 1725700, 1744491, 1763488, 1782691, 1802103, 1821727, 1841564, 1861617, 1881889,
     1902381, 1923097, 1944038, 1965207, 1986607, 2008240, 2030108, 2052214, 2074562, 2097152};
 
-constexpr std::string_view kPermute[] = {"cost",         "full_loads",  "full_stores", "requests",
-                                         "transactions", "conflicts",   "waves",       "element_bytes",
-                                         "load_width",   "store_width", "workgroup",   "issue"};
+constexpr std::string_view kPermute[] = {"cost",      "full_loads", "full_stores",   "requests",   "transactions",
+                                         "conflicts", "waves",      "element_bytes", "load_width", "store_width",
+                                         "workgroup", "issue",      "sector_gap"};
 constexpr std::string_view kGemm[] = {"cost",      "waves",      "splits", "tail",      "full_loads",
                                       "conflicts", "load_width", "memory", "registers", "workgroup",
                                       "last_wave", "steps",      "int8",   "half_sums", "across_k",

@@ -286,6 +286,17 @@ void charge_order(const PermuteContext& c, const TileRow& r, PermuteEstimate& e)
     e.surcharges.add({.gpu = &PermuteGpuCost::tile_permille});
 }
 
+// Where rows of the destination do not begin at sectors, a tile and the next one along D store parts of the same
+// sectors. With tiles along S first, a whole band of tiles is stored in between, and sectors that have left the L2 by
+// then are read again: H200, 2026-11-28, CUDA, f16 117x306676 0.26 of a copy, 642x41353 0.49 (permute_ragged 0.75), and
+// f32 119x543348 1.98 times permute_ragged's time on Vulkan. Tiles along D first have no such band.
+std::uint64_t sector_gap(const PermuteContext& c, const TileRow& r) {
+  const auto& axis_s = c.nest.axis[static_cast<std::size_t>(c.nest.src_innermost())];
+  if (r.swap || c.nest.axis[0].extent <= r.tile_d) return 0;
+  if (c.nest.alignment(Side::dst, 1) >= c.profile.transaction_bytes.value_or(32)) return 0;
+  return static_cast<std::uint64_t>(axis_s.extent) * r.tile_d * c.nest.element_bytes;
+}
+
 PermuteEstimate estimate(const PermuteContext& c, const TileRow& r, const PermuteConfig& d, bool staged) {
   PermuteEstimate e;
   e.groups = d.groups;
@@ -301,6 +312,7 @@ PermuteEstimate estimate(const PermuteContext& c, const TileRow& r, const Permut
   const std::uint64_t shuffles = r.element_bytes < 4 ? std::uint64_t{r.tile_s} * r.tile_d / 32 : 0;
   e.instructions = (e.interior.load_requests + e.interior.store_requests) * 10 +
                    shuffles * 2 / std::max(1u, r.vector_d / 2) + ceil_div(r.workgroup, 32) * 100;
+  e.sector_gap = sector_gap(c, r);
   charge_order(c, r, e);
   return e;
 }
