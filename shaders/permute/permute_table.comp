@@ -174,13 +174,13 @@ struct Turn {
 // The accesses of all runs in the order in which invocations take them: first those inside the runs, then the first and
 // the last two of each. These may be stored in part, which takes a path of its own: few subgroups do.
 struct RunOrder {
-  Divisor inside, ends;    // accesses of a run
+  Divisor inside;          // accesses of a run
   uint most, all_inside;   // of a run in all; inside all runs
 };
 
 RunOrder run_order(uint columns, uint most) {
   const uint ends = min(most, 3u);
-  return RunOrder(divisor_of(max(most - ends, 1u)), divisor_of(ends), most, columns * (most - ends));
+  return RunOrder(divisor_of(max(most - ends, 1u)), most, columns * (most - ends));
 }
 
 // Access `k` of a run.
@@ -190,8 +190,11 @@ struct RunAccess {
 
 RunAccess access_in(RunOrder order, uint item) {
   const bool inside = item < order.all_inside;
-  const uint number = inside ? item : item - order.all_inside, size = inside ? order.inside.d : order.ends.d;
-  const uint column = inside ? divide(number, order.inside) : divide(number, order.ends), i = number - column * size;
+  const uint number = inside ? item : item - order.all_inside, size = inside ? order.inside.d : min(order.most, 3u);
+  const uint column = inside     ? divide(number, order.inside)
+                      : size > 2u ? number / 3u
+                                  : number >> (size - 1u);
+  const uint i = number - column * size;
   return RunAccess(column, inside ? i + 1u : i == 0u ? 0u : order.most - size + i);
 }
 
@@ -388,9 +391,9 @@ void main() {
   bool more = false;                          // the tile has more accesses than the table
   Tile t;
   bool fetched = false;   // the tile's words
-  Kind kind = kind_of(w);
   uint n = 0u;
   do {
+    const Kind kind = kind_of(w);
     const bool list = more || kind != listed;
     if (list) {
       t = tile_of(kind);
@@ -404,26 +407,22 @@ void main() {
       stage_slowly(source, w.from);
     }
     barrier();   // the whole tile is staged before loads by other invocations
-    const Walk own = w;
+    // A walk's tiles never grow, so the words that are listed are the next one's too.
+    fetched = kAhead != 0u && n + 1u < w.tiles && is_inside(source, t, w.from + w.step_src);
+    if (fetched) fetch(source, w.from + w.step_src);
+    uint begin = 0u;
+    bool left = false;
+    do {
+      if (list) left = list_stores(t, kind, w, begin);
+      store_accesses(base, w.to);
+      begin += kStores * kWorkgroup;
+    } while (left);
+    more = begin > kStores * kWorkgroup;
+    barrier();   // all loads are done before the next tile is staged
     w.from += w.step_src;
     w.to += w.step_dst;
     w.part_index += w.step_part;
     w.column_index += w.step_column;
     ++n;
-    fetched = false;
-    if (n < w.tiles) {
-      kind = kind_of(w);
-      fetched = kAhead != 0u && !(kind != listed) && is_inside(source, t, w.from);
-      if (fetched) fetch(source, w.from);
-    }
-    uint begin = 0u;
-    bool left = false;
-    do {
-      if (list) left = list_stores(t, listed, own, begin);
-      store_accesses(base, own.to);
-      begin += kStores * kWorkgroup;
-    } while (left);
-    more = begin > kStores * kWorkgroup;
-    barrier();   // all loads are done before the next tile is staged
   } while (n < w.tiles);
 }

@@ -186,13 +186,13 @@ struct Turn {
 // The accesses of all runs in the order in which invocations take them: first those inside the runs, then the first and
 // the last two of each. These may be stored in part, which takes a path of its own: few subgroups do.
 struct RunOrder {
-  Divisor inside, ends;   // accesses of a run
+  Divisor inside;         // accesses of a run
   uint most, all_inside;  // of a run in all; inside all runs
 };
 
 __device__ __forceinline__ RunOrder run_order(uint columns, uint most) {
   const uint ends = min(most, 3u);
-  return {divisor_of(max(most - ends, 1u)), divisor_of(ends), most, columns * (most - ends)};
+  return {divisor_of(max(most - ends, 1u)), most, columns * (most - ends)};
 }
 
 // Access `k` of a run.
@@ -202,8 +202,11 @@ struct RunAccess {
 
 __device__ __forceinline__ RunAccess access_in(const RunOrder& order, uint item) {
   const bool inside = item < order.all_inside;
-  const uint number = inside ? item : item - order.all_inside, size = inside ? order.inside.d : order.ends.d;
-  const uint column = inside ? divide(number, order.inside) : divide(number, order.ends), i = number - column * size;
+  const uint number = inside ? item : item - order.all_inside, size = inside ? order.inside.d : min(order.most, 3u);
+  const uint column = inside     ? divide(number, order.inside)
+                      : size > 2u ? number / 3u
+                                  : number >> (size - 1u);
+  const uint i = number - column * size;
   return {column, inside ? i + 1u : i == 0u ? 0u : order.most - size + i};
 }
 
@@ -385,7 +388,7 @@ __device__ __forceinline__ void store_accesses(SectileAddress base, offset_t to,
 #if defined(WIDE) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900)
 constexpr uint kThreads = 512u;
 #else
-constexpr uint kThreads = kStores <= 6u && ELEMENT_BYTES > 1 ? 640u : 512u;
+constexpr uint kThreads = kStores <= 6u && (ELEMENT_BYTES == 8 || (ELEMENT_BYTES > 1 && kInner != 0u)) ? 640u : 512u;
 #endif
 constexpr uint kResident = kThreads / kWorkgroup;
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const __grid_constant__ PermutePush push) {
@@ -407,8 +410,8 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const 
     const offset_t last_word = from + t.reach + offset_t((staging(push).x - 1u) * kPer16);   // at most
     return from >= source.first + offset_t(kPer16) && last_word <= source.last;
   };
-  Kind kind = kind_of(push, w);
   for (uint n = 0u; n < w.tiles; ++n) {
+    const Kind kind = kind_of(push, w);
     const bool list = more || kind != listed;
     if (list) {
       t = tile_of(push, kind);
@@ -423,25 +426,21 @@ SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const 
       stage_slowly(source, w.from, table);
     }
     __syncthreads();   // the whole tile is staged before loads by other invocations
-    const Walk own = w;
-    w.from += w.step_src;
-    w.to += w.step_dst;
-    w.part_index += w.step_part;
-    w.column_index += w.step_column;
-    fetched = false;
-    if (n + 1u < w.tiles) {
-      kind = kind_of(push, w);
-      fetched = kAhead && !(kind != listed) && is_inside(w.from);
-      if (fetched) fetch(source, w.from, table, value);
-    }
+    // A walk's tiles never grow, so the words that are listed are the next one's too.
+    fetched = kAhead && n + 1u < w.tiles && is_inside(w.from + w.step_src);
+    if (fetched) fetch(source, w.from + w.step_src, table, value);
     uint begin = 0u;
     bool left = false;
     do {
-      if (list) left = list_stores(push, t, listed, own, begin, table);
-      store_accesses(base, own.to, table);
+      if (list) left = list_stores(push, t, kind, w, begin, table);
+      store_accesses(base, w.to, table);
       begin += kStores * kWorkgroup;
     } while (left);
     more = begin > kStores * kWorkgroup;
     __syncthreads();   // all loads are done before the next tile is staged
+    w.from += w.step_src;
+    w.to += w.step_dst;
+    w.part_index += w.step_part;
+    w.column_index += w.step_column;
   }
 }

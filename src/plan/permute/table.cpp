@@ -201,6 +201,14 @@ std::uint64_t table_instructions(const PermuteContext& c, const Row& r) {
   return 200 + r.loads * 20 + r.stores * (60 + 25 * (kAccess / c.nest.element_bytes));
 }
 
+// Workgroups of a multiprocessor, as the CUDA kernel is bounded: with bytes, and halves of one axis, an invocation
+// needs more than 102 registers.
+std::uint32_t resident_of(const PermuteContext& c, const Row& r, std::uint32_t inner) {
+  if (c.profile.api != Api::cuda) return r.resident;
+  const bool many = c.nest.element_bytes == 1 || (c.nest.element_bytes <= 4 && inner == 0);
+  return many ? std::min(r.resident_cuda, 512 / r.workgroup) : r.resident_cuda;
+}
+
 // Walks along an axis, for each of the tiles that are a step's, and tiles of a walk. The least cost is best.
 struct Walks {
   std::uint64_t walks = 1, tiles = 1, cost = ~std::uint64_t{0};
@@ -208,7 +216,7 @@ struct Walks {
 
 // On a CPU as few walks as have at most `walk` tiles. On a GPU those whose last wave ends first: all run at once, or
 // two to four waves where that leaves fewer places for a workgroup idle.
-Walks walks_of(const PermuteContext& c, const Row& r, std::uint64_t steps, std::uint64_t others) {
+Walks walks_of(const PermuteContext& c, const Row& r, std::uint32_t inner, std::uint64_t steps, std::uint64_t others) {
   Walks best;
   if (c.cpu()) {
     best.walks = ceil_div(steps, std::min<std::uint64_t>(steps, r.walk));
@@ -216,10 +224,7 @@ Walks walks_of(const PermuteContext& c, const Row& r, std::uint64_t steps, std::
     best.cost = kMostTiles - best.tiles;
     return best;
   }
-  const std::uint64_t resident = c.profile.api != Api::cuda  ? r.resident
-                                 : c.nest.element_bytes == 1 ? std::min(r.resident_cuda, 512 / r.workgroup)
-                                                             : r.resident_cuda,
-                      places = resident * c.profile.multiprocessors.value_or(c.model.multiprocessors);
+  const std::uint64_t places = resident_of(c, r, inner) * c.profile.multiprocessors.value_or(c.model.multiprocessors);
   for (std::uint64_t waves = 1; waves <= 4; ++waves) {
     Walks w;
     w.walks = std::clamp<std::uint64_t>(waves * places / others, ceil_div(steps, kMostTiles), steps);
@@ -243,7 +248,7 @@ Route choose_route(const PermuteContext& c, const Row& r, const RunBox& b, Permu
     const auto step = static_cast<std::uint64_t>(std::max(multiple_for(indices * axis.src_stride * e, kWord),
                                                           multiple_for(indices * axis.dst_stride * e, PERMUTE_SECTOR)));
     if (axis.count < 2 * step) continue;
-    const Walks w = walks_of(c, r, ceil_div(axis.count, step), d.groups / axis.count * step);
+    const Walks w = walks_of(c, r, inner_axes(b), ceil_div(axis.count, step), d.groups / axis.count * step);
     if (w.tiles == 1 || w.cost >= least) continue;
     least = w.cost;
     count = static_cast<std::uint32_t>(w.walks * step);
