@@ -19,6 +19,11 @@ layout(constant_id = PERMUTE_TABLE_SPEC_LOADS) const uint kLoads = 3u;
 layout(constant_id = PERMUTE_TABLE_SPEC_STORES) const uint kStores = 4u;
 layout(constant_id = PERMUTE_TABLE_SPEC_INNER) const uint kInner = 0u;
 layout(constant_id = PERMUTE_TABLE_SPEC_AHEAD) const uint kAhead = 0u;
+#ifdef WIDE
+const bool kWide = true;
+#else
+const bool kWide = false;
+#endif
 #define OWN_WORDS PERMUTE_TABLE_WORDS
 #include "permute/permute.glsl"
 
@@ -171,33 +176,6 @@ struct Turn {
   uint rows, step, lead;
 };
 
-// The accesses of all runs in the order in which invocations take them: first those inside the runs, then the first and
-// the last two of each. These may be stored in part, which takes a path of its own: few subgroups do.
-struct RunOrder {
-  Divisor inside;          // accesses of a run
-  uint most, all_inside;   // of a run in all; inside all runs
-};
-
-RunOrder run_order(uint columns, uint most) {
-  const uint ends = min(most, 3u);
-  return RunOrder(divisor_of(max(most - ends, 1u)), most, columns * (most - ends));
-}
-
-// Access `k` of a run.
-struct RunAccess {
-  uint column, k;
-};
-
-RunAccess access_in(RunOrder order, uint item) {
-  const bool inside = item < order.all_inside;
-  const uint number = inside ? item : item - order.all_inside, size = inside ? order.inside.d : min(order.most, 3u);
-  const uint column = inside     ? divide(number, order.inside)
-                      : size > 2u ? number / 3u
-                                  : number >> (size - 1u);
-  const uint i = number - column * size;
-  return RunAccess(column, inside ? i + 1u : i == 0u ? 0u : order.most - size + i);
-}
-
 // The accesses from number `begin` of the workgroup on. Returns whether there are more.
 bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
   const uint inner = t.size[0] * t.size[1], own = part().x * inner, loaded = t.size[2] * inner;
@@ -207,8 +185,7 @@ bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
   if (kind.first) most = (kind.last ? loaded : own + kSector - 1u) + kPositions - 1u;
   most = (most + kPositions - 1u) / kPositions;
   const uint columns = t.columns[0] * t.columns[1] * t.columns[2];
-  const RunOrder order = run_order(columns, most);
-  const Divisor by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
+  const Divisor by_most = divisor_of(most), by_first = divisor_of(t.columns[0]), by_second = divisor_of(t.columns[1]),
                 by_size0 = divisor_of(t.size[0]), by_size1 = divisor_of(t.size[1]);
   const uint before = t.size[0] - 1u;
   const Turn turn_second = Turn(t.rows_to[1] - before * t.rows_to[0], t.step[1] - before * t.step[0],
@@ -219,8 +196,7 @@ bool list_stores(Tile t, Kind kind, Walk w, uint begin) {
   // One at a time: several need more registers than there are.
   [[dont_unroll]] for (uint s = 0u; s < kStores; ++s) {
     const uint item = begin + gl_LocalInvocationID.x + s * kWorkgroup;
-    const RunAccess access = access_in(order, item);
-    const uint number = access.column, column = min(number, columns - 1u), k = access.k;
+    const uint number = divide(item, by_most), column = min(number, columns - 1u), k = item - number * most;
     const uint upper = divide(column, by_first), c2 = divide(upper, by_second), c0 = column - upper * t.columns[0],
                c1 = upper - c2 * t.columns[1];
     const offset_t run =
@@ -407,8 +383,8 @@ void main() {
       stage_slowly(source, w.from);
     }
     barrier();   // the whole tile is staged before loads by other invocations
-    // A walk's tiles never grow, so the words that are listed are the next one's too.
-    fetched = kAhead != 0u && n + 1u < w.tiles && is_inside(source, t, w.from + w.step_src);
+    // A walk's tiles never grow, so the words that are listed are the next one's too. With 64-bit offsets RADV spills.
+    fetched = !kWide && kAhead != 0u && n + 1u < w.tiles && is_inside(source, t, w.from + w.step_src);
     if (fetched) fetch(source, w.from + w.step_src);
     uint begin = 0u;
     bool left = false;
