@@ -28,6 +28,10 @@
 #define PERMUTE_TABLE_SPEC_INNER 10    // position axes, and column axes, in the kernel's own words: 0 to 2
 #define PERMUTE_TABLE_SPEC_AHEAD 11    // 1: the next tile's words are loaded while a tile is stored
 
+// Whether an invocation of the CUDA kernel, with 32-bit offsets, has enough with 102 registers; others have 128.
+#define PERMUTE_TABLE_FEW_REGISTERS(bytes, inner, stores) \
+  ((stores) <= 6u && ((bytes) == 8u || ((bytes) > 1u && (inner) != 0u)))
+
 // Bits of `schedule.y`.
 #define PERMUTE_TABLE_SHARED 1u        // << i: position axis i is shared
 #define PERMUTE_TABLE_CUT_FIRST 8u     // column axis 0 is the one of axis 1, and the last has size 1

@@ -19,11 +19,6 @@ layout(constant_id = PERMUTE_TABLE_SPEC_LOADS) const uint kLoads = 3u;
 layout(constant_id = PERMUTE_TABLE_SPEC_STORES) const uint kStores = 4u;
 layout(constant_id = PERMUTE_TABLE_SPEC_INNER) const uint kInner = 0u;
 layout(constant_id = PERMUTE_TABLE_SPEC_AHEAD) const uint kAhead = 0u;
-#ifdef WIDE
-const bool kWide = true;
-#else
-const bool kWide = false;
-#endif
 #define OWN_WORDS PERMUTE_TABLE_WORDS
 #include "permute/permute.glsl"
 
@@ -383,8 +378,8 @@ void main() {
       stage_slowly(source, w.from);
     }
     barrier();   // the whole tile is staged before loads by other invocations
-    // A walk's tiles never grow, so the words that are listed are the next one's too. With 64-bit offsets RADV spills.
-    fetched = !kWide && kAhead != 0u && n + 1u < w.tiles && is_inside(source, t, w.from + w.step_src);
+    // A walk's tiles never grow, so the words that are listed are the next one's too.
+    fetched = kAhead != 0u && n + 1u < w.tiles && is_inside(source, t, w.from + w.step_src);
     if (fetched) fetch(source, w.from + w.step_src);
     uint begin = 0u;
     bool left = false;

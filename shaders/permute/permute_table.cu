@@ -384,12 +384,12 @@ __device__ __forceinline__ void store_accesses(SectileAddress base, offset_t to,
   }
 }
 
-// So many workgroups of a multiprocessor leave an invocation the registers that it needs: 102, or 128 for more accesses,
-// 64-bit offsets and architectures on which it was not timed.
+// So many workgroups of a multiprocessor leave an invocation the registers that it needs: 102, or 128 where the table
+// is larger, and for 64-bit offsets and architectures on which it was not timed.
 #if defined(WIDE) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ != 900)
 constexpr uint kThreads = 512u;
 #else
-constexpr uint kThreads = kStores <= 6u && (ELEMENT_BYTES == 8 || (ELEMENT_BYTES > 1 && kInner != 0u)) ? 640u : 512u;
+constexpr uint kThreads = PERMUTE_TABLE_FEW_REGISTERS(ELEMENT_BYTES, kInner, kStores) ? 640u : 512u;
 #endif
 constexpr uint kResident = kThreads / kWorkgroup;
 SECTILE_KERNEL void __launch_bounds__(kWorkgroup, kResident) sectile_main(const __grid_constant__ PermutePush push) {

@@ -79,7 +79,7 @@ Features permute_features(const PermuteContext& c, const PermuteEstimate& e, con
           ratio(n.ideal_store_transactions * 32, n.store_requests),
           log2_1024(d.workgroup),
           log2_1024(e.instructions + 1) - log2_1024(transactions + 1),
-          log2_1024(e.sector_gap / 1024 + 1024) - 10 * 1024};
+          log2_1024(e.sector_gap / 1024 + 1024) - 10 * 1024};  // of 1 and so many MiB
 }
 
 std::int64_t permute_cost(const PermuteContext& c, const CostModel& m, CostTable table, std::uint32_t row,

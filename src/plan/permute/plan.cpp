@@ -123,7 +123,6 @@ std::optional<std::int64_t> best_cost(const Job& job, const Nest& nest) {
 
 // Sectors of which a part writes only some bytes, on a GPU: the rest is read from memory first.
 std::uint64_t shared_sectors(const Nest& nest) {
-  constexpr std::int64_t kSector = 32;  // bytes
   std::uint32_t along = 0;
   std::int64_t run = 1;  // elements that follow each other in the destination
   for (int a = 0; a < nest.rank && nest.axis[static_cast<std::size_t>(a)].dst_stride == run; ++a) {
@@ -131,9 +130,11 @@ std::uint64_t shared_sectors(const Nest& nest) {
     along |= 1u << a;
   }
   const std::int64_t bytes = run * nest.element_bytes, runs = nest.elements() / run;
-  const bool begins_whole = nest.alignment(Side::dst, along) >= kSector;
-  const std::int64_t sectors = begins_whole ? (bytes % kSector != 0 ? runs : 0) : bytes < kSector ? runs : 2 * runs;
-  return static_cast<std::uint64_t>(std::min(sectors, nest.dst_span() * nest.element_bytes / kSector));
+  const bool begins_whole = nest.alignment(Side::dst, along) >= PERMUTE_SECTOR;
+  const std::int64_t sectors = begins_whole             ? (bytes % PERMUTE_SECTOR != 0 ? runs : 0)
+                               : bytes < PERMUTE_SECTOR ? runs
+                                                        : 2 * runs;
+  return static_cast<std::uint64_t>(std::min(sectors, nest.dst_span() * nest.element_bytes / PERMUTE_SECTOR));
 }
 
 // best_cost(), and what it costs a part that it shares sectors with others.
@@ -141,7 +142,7 @@ std::optional<std::int64_t> part_cost(const Job& job, const Nest& nest) {
   const auto cost = best_cost(job, nest);
   const PermuteContext c = context_of(job, nest);
   if (!cost || c.cpu()) return cost;
-  const std::uint64_t bytes = shared_sectors(nest) * 32;
+  const std::uint64_t bytes = shared_sectors(nest) * PERMUTE_SECTOR;
   return *cost + permute_picoseconds(c, c.model, static_cast<std::int64_t>(bytes * c.model.permute.byte));
 }
 

@@ -72,7 +72,8 @@ bool has_own_bound(const Nest& nest, Refusal& refusal) {
          refusal.no("a layout block that does not divide its axis is not along the run");
 }
 
-// Elements of the source up to the last one that is read: what lies past a limit may lie past the operand.
+// Elements of the source from the first one to the last one that is read. Those past the limit are not read and may not
+// exist: a source whose last block is not full ends there.
 std::int64_t source_elements(const Nest& nest) {
   if (!has_bound(nest)) return nest.src_span();
   if (nest.reads_nothing()) return 2 * kWordBytes / nest.element_bytes;  // as many as a source has at least

@@ -14,8 +14,8 @@ namespace {
 
 // run_bytes: desired bytes of a run in the source; loads, stores: of an invocation, words of 16 bytes and accesses of
 // 8; walk: most tiles of a workgroup on a CPU; resident: workgroups of a multiprocessor, by their registers (what the
-// H200's drivers give them), so that all walks run at once; ahead: the next tile is loaded while one is stored, which
-// CUDA always does (H200, 2026-11-28: CUDA 1.00 to 1.14 times as fast, Vulkan 1.03 to 1.15 with few registers).
+// H200's drivers give them), so that all walks run at once; ahead: on Vulkan the next tile is loaded while one
+// is stored (fetches_ahead()).
 struct Row {
   std::uint32_t run_bytes, workgroup, loads, stores, walk = 0;
   std::uint32_t resident = 0, resident_cuda = 0;
@@ -31,7 +31,7 @@ constexpr Row kTable[] = {
 // clang-format on
 
 constexpr std::uint32_t kAccess = 8, kWord = 16;  // bytes
-constexpr std::int64_t kLongRun = 64;             // bytes
+constexpr std::int64_t kLongRun = 64;             // bytes, of a run that is kept whole
 constexpr std::int64_t kLeastMib = 8;             // what is smaller is not worth pipelines of its own
 constexpr std::uint64_t kMostTiles = 4096;        // of a walk
 
@@ -201,12 +201,20 @@ std::uint64_t table_instructions(const PermuteContext& c, const Row& r) {
   return 200 + r.loads * 20 + r.stores * (60 + 25 * (kAccess / c.nest.element_bytes));
 }
 
-// Workgroups of a multiprocessor, as the CUDA kernel is bounded: with bytes, and halves of one axis, an invocation
-// needs more than 102 registers.
+// Workgroups of a multiprocessor.
 std::uint32_t resident_of(const PermuteContext& c, const Row& r, std::uint32_t inner) {
   if (c.profile.api != Api::cuda) return r.resident;
-  const bool many = c.nest.element_bytes == 1 || (c.nest.element_bytes <= 4 && inner == 0);
-  return many ? std::min(r.resident_cuda, 512 / r.workgroup) : r.resident_cuda;
+  const bool few = PERMUTE_TABLE_FEW_REGISTERS(c.nest.element_bytes, inner, r.stores);
+  return few ? r.resident_cuda : std::min(r.resident_cuda, 512 / r.workgroup);
+}
+
+// The next tile is loaded while one is stored, where registers are left for it and where it was timed: H200,
+// 2026-11-28, CUDA 1.00 to 1.14 times as fast, the smaller row on Vulkan 1.03 to 1.15. ptxas spills for sm_100, and for
+// 1 and 2 bytes and eight accesses with three axes on either side; RADV with 64-bit offsets.
+bool fetches_ahead(const PermuteContext& c, const Row& r, std::uint32_t inner, bool offset64) {
+  if (c.profile.api != Api::cuda) return r.ahead && !offset64;
+  const bool full = c.nest.element_bytes <= 2 && inner == 2 && r.stores > 6;
+  return c.profile.cuda_architecture == 90u && !full;
 }
 
 // Walks along an axis, for each of the tiles that are a step's, and tiles of a walk. The least cost is best.
@@ -294,11 +302,7 @@ PermuteConfig make(const PermuteContext& c, std::uint32_t row) {
   d.add_constant(PERMUTE_TABLE_SPEC_LOADS, r.loads);
   d.add_constant(PERMUTE_TABLE_SPEC_STORES, r.stores);
   d.add_constant(PERMUTE_TABLE_SPEC_INNER, inner);
-  // Ahead where it was timed. For sm_100 ptxas has no registers for it, and for bytes and eight accesses with three
-  // axes on either side few.
-  const bool full = e <= 2 && inner == 2 && r.stores > 6;
-  const bool ahead = c.profile.api == Api::cuda ? c.profile.cuda_architecture == 90u && !full : r.ahead;
-  d.add_constant(PERMUTE_TABLE_SPEC_AHEAD, ahead ? 1 : 0);
+  d.add_constant(PERMUTE_TABLE_SPEC_AHEAD, fetches_ahead(c, r, inner, d.offset64) ? 1 : 0);
   return d;
 }
 

@@ -1,5 +1,5 @@
 // The part of a problem that reaches no limit of its blocks.
-#include "../helpers.hpp"
+#include "plan/helpers.hpp"
 #include "plan/permute/layout.hpp"
 #include "plan/permute/nest.hpp"
 
